@@ -1,0 +1,191 @@
+//! A job: what the firmware is asked to do, in the form in which it decodes it.
+//!
+//! Text and code borrow from the ramdisk, so that ten thousand snippets cost the firmware one vector.
+
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// Everything that one boot does.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Job<'a> {
+    /// Shown in the report and on the screen.
+    #[serde(borrow)]
+    pub name: Cow<'a, str>,
+    /// Rate of the serial line, in bits per second; 8 data bits, no parity, 1 stop bit.
+    pub baud: u32,
+    /// What the machine does when the report is out.
+    pub on_end: OnEnd,
+    /// I/O port of QEMU's isa-debug-exit device, if the host attached one: written before [`Job::on_end`].
+    pub exit_port: Option<u16>,
+    /// For tests of barecount itself: break the firmware on purpose at the start of the run.
+    pub self_test: Option<SelfTest>,
+    /// The work, in order.
+    #[serde(borrow)]
+    pub items: Vec<Item<'a>>,
+}
+
+/// What the machine does after the end record.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum OnEnd {
+    /// Stand still with the last screen.
+    #[default]
+    Halt,
+    /// Reset the machine.
+    Reboot,
+    /// Switch it off through ACPI.
+    PowerOff,
+}
+
+/// Ways to break the firmware on purpose, so that tests see what it then reports.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SelfTest {
+    /// A Rust panic.
+    Panic,
+    /// A read through an address that nothing is mapped at.
+    PageFault,
+    /// Recursion into the guard page below the stack.
+    StackOverflow,
+    /// A write to the firmware's own code.
+    WriteCode,
+    /// A jump into the firmware's data.
+    ExecuteData,
+    /// A loop without end, interrupts off.
+    Hang,
+}
+
+/// One piece of work.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub enum Item<'a> {
+    /// Measure a piece of machine code.
+    Snippet(#[serde(borrow)] Snippet<'a>),
+}
+
+impl Item<'_> {
+    /// The item's name, as the report gives it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Item::Snippet(snippet) => &snippet.name,
+        }
+    }
+}
+
+/// Machine code to measure, and how.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Snippet<'a> {
+    /// Name in the report.
+    #[serde(borrow)]
+    pub name: Cow<'a, str>,
+    /// Runs once before each measured run, outside the measurement.
+    #[serde(borrow)]
+    pub init: Cow<'a, [u8]>,
+    /// The measured code. It is copied [`Snippet::unroll`] times, so it has to be position independent.
+    #[serde(borrow)]
+    pub body: Cow<'a, [u8]>,
+    /// Copies of the body in a row.
+    pub unroll: u32,
+    /// Iterations of a loop around the copies; 0: no loop.
+    pub loop_count: u64,
+    /// Where the loop keeps its count.
+    pub loop_counter: LoopCounter,
+    /// Runs before measuring.
+    pub warmup: u32,
+    /// Measured runs.
+    pub runs: u32,
+    /// Which two code sizes are subtracted from each other.
+    pub difference: Difference,
+    /// Whether the report lists the value of every run.
+    pub values: bool,
+    /// Bounds for the median, in TSC ticks per execution of the body.
+    pub expect: Option<Expect>,
+}
+
+/// Where the loop around the copies keeps its count.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub enum LoopCounter {
+    /// In R15: `dec r15; jnz`. The host chooses it when body and init leave R15 alone.
+    #[default]
+    R15,
+    /// In memory, so that a snippet may use every register: `dec qword ptr [rip + x]; jnz`.
+    Memory,
+}
+
+/// The overhead of measuring is cancelled by subtracting two runs that differ only in their copies.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Difference {
+    /// `unroll` copies against twice as many. Edge effects at both ends of the body cancel as well.
+    #[default]
+    Double,
+    /// No copy against `unroll`.
+    Empty,
+}
+
+/// Inclusive bounds.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Expect {
+    /// Least value that passes.
+    pub min: f64,
+    /// Greatest value that passes.
+    pub max: f64,
+}
+
+impl Expect {
+    /// Whether `value` lies within the bounds.
+    #[must_use]
+    pub fn holds(&self, value: f64) -> bool {
+        (self.min..=self.max).contains(&value)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use alloc::string::String;
+    use proptest::prelude::*;
+
+    pub fn snippet(name: &str, body: &[u8]) -> Snippet<'static> {
+        Snippet {
+            name: Cow::Owned(name.into()),
+            init: Cow::Borrowed(&[]),
+            body: Cow::Owned(body.into()),
+            unroll: 100,
+            loop_count: 0,
+            loop_counter: LoopCounter::R15,
+            warmup: 5,
+            runs: 10,
+            difference: Difference::Double,
+            values: false,
+            expect: None,
+        }
+    }
+
+    prop_compose! {
+        fn any_snippet()(
+            name in ".{0,40}", body in prop::collection::vec(any::<u8>(), 0..200),
+            init in prop::collection::vec(any::<u8>(), 0..50), unroll: u32, loop_count: u64, warmup: u32,
+            runs: u32, values: bool, memory: bool, empty: bool, expect in prop::option::of(any::<(f64, f64)>()),
+        ) -> Item<'static> {
+            Item::Snippet(Snippet {
+                init: Cow::Owned(init), unroll, loop_count, warmup, runs, values,
+                loop_counter: if memory { LoopCounter::Memory } else { LoopCounter::R15 },
+                difference: if empty { Difference::Empty } else { Difference::Double },
+                expect: expect.map(|(min, max)| Expect { min, max }),
+                ..snippet(&name, &body)
+            })
+        }
+    }
+
+    prop_compose! {
+        pub fn any_job()(
+            name: String, baud: u32, exit_port: Option<u16>,
+            items in prop::collection::vec(any_snippet(), 0..8),
+        ) -> Job<'static> {
+            Job { name: Cow::Owned(name), baud, on_end: OnEnd::Reboot, exit_port, self_test: None, items }
+        }
+    }
+}

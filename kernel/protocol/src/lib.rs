@@ -1,0 +1,25 @@
+//! What the host and the firmware say to each other.
+//!
+//! - [`job`]: the work that the host packs beside the kernel, and [`limits`], which both sides check.
+//! - [`ramdisk`]: the job's binary form, with magic, version and checksum.
+//! - [`record`]: the report, and [`line`], its form on the serial line: one JSON object per line,
+//!   with sequence number and checksum.
+//! - [`stream`]: the reader of a report, which notices every line that was lost, doubled, reordered
+//!   or damaged. `SCHEMA.md` beside this crate describes the lines for other readers.
+//!
+//! The crate is pure: no I/O, no machine, no global state.
+#![cfg_attr(not(test), no_std)]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+pub mod checksum;
+pub mod job;
+pub mod limits;
+pub mod line;
+pub mod ramdisk;
+pub mod record;
+pub mod stream;
+
+/// Version of the job and report formats. A reader refuses anything newer than itself.
+pub const PROTOCOL_VERSION: u16 = 1;

@@ -1,0 +1,277 @@
+//! Bounds of a job. The host checks them for a good error with line and column; the target checks
+//! them again, because a ramdisk can come from anywhere.
+
+use crate::job::{Difference, Item, Job, Snippet};
+use thiserror::Error;
+
+/// Longest name of a job or an item, in bytes.
+pub const MAX_NAME_BYTES: usize = 200;
+/// Most items in a job.
+pub const MAX_ITEMS: usize = 100_000;
+/// Longest machine code of one part (body or init) of a snippet, in bytes.
+pub const MAX_CODE_BYTES: usize = 1 << 20;
+/// Executable memory on the target, in bytes: the init code, the unrolled body and the measuring
+/// code around them have to fit.
+pub const CODE_AREA_BYTES: u64 = 16 << 20;
+/// Room kept in the code area for the measuring code.
+pub const HARNESS_BYTES: u64 = 4096;
+/// Copies of the body, as asked for; differencing runs up to twice as many.
+pub const MAX_UNROLL: u32 = 1_000_000;
+/// Iterations of the loop around the copies.
+pub const MAX_LOOP: u64 = 1_000_000_000_000;
+/// Runs before measuring.
+pub const MAX_WARMUP: u32 = 1_000_000;
+/// Measured runs.
+pub const MAX_RUNS: u32 = 100_000;
+/// Most runs whose single values go into the report: two series of 20 digits each make a line of
+/// 40 kB, 4 s at 115,200 baud.
+pub const MAX_LISTED_RUNS: u32 = 1_000;
+/// Rates that a 16550 with its standard 1.8432 MHz clock can make: 115,200 divided by a whole number.
+pub const MAX_BAUD: u32 = 115_200;
+/// Slowest rate accepted.
+pub const MIN_BAUD: u32 = 300;
+
+/// A value outside its bounds. The text names the thing, the value and the bound.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named in each message")]
+pub enum LimitError {
+    /// A whole number outside its range.
+    #[error("{field} is {value}; it must be {min} to {max}")]
+    Range {
+        field: &'static str,
+        value: u64,
+        min: u64,
+        max: u64,
+    },
+    /// A text or code that is too long.
+    #[error("{field} is {bytes} bytes long; at most {max} are allowed")]
+    TooLong {
+        field: &'static str,
+        bytes: u64,
+        max: u64,
+    },
+    /// All copies together do not fit into executable memory.
+    #[error(
+        "{copies} copies of a body of {body} bytes make {total} bytes; the code area holds {max}: \
+         lower unroll, or use loop"
+    )]
+    CodeArea {
+        copies: u64,
+        body: u64,
+        total: u64,
+        max: u64,
+    },
+    /// A rate that the UART cannot make.
+    #[error(
+        "baud is {0}; it must divide 115200 without remainder (115200, 57600, 38400, 9600, ...)"
+    )]
+    Baud(u32),
+    /// An expectation that no value can meet.
+    #[error("expect.min is {min}, above expect.max, which is {max}")]
+    EmptyExpectation { min: f64, max: f64 },
+    /// An expectation that is not a number.
+    #[error("expect.{0} is not a finite number")]
+    NotFinite(&'static str),
+    /// An empty name.
+    #[error("the name is empty")]
+    EmptyName,
+}
+
+fn range(field: &'static str, value: u64, min: u64, max: u64) -> Result<(), LimitError> {
+    if (min..=max).contains(&value) {
+        return Ok(());
+    }
+    Err(LimitError::Range {
+        field,
+        value,
+        min,
+        max,
+    })
+}
+
+fn length(field: &'static str, bytes: usize, max: usize) -> Result<(), LimitError> {
+    if bytes <= max {
+        return Ok(());
+    }
+    Err(LimitError::TooLong {
+        field,
+        bytes: bytes as u64,
+        max: max as u64,
+    })
+}
+
+fn name(text: &str) -> Result<(), LimitError> {
+    if text.is_empty() {
+        return Err(LimitError::EmptyName);
+    }
+    length("the name", text.len(), MAX_NAME_BYTES)
+}
+
+/// Checks what belongs to the whole job, but not its items.
+///
+/// # Errors
+/// The first value outside its bounds.
+pub fn check_job(job: &Job) -> Result<(), LimitError> {
+    name(&job.name)?;
+    check_baud(job.baud)?;
+    range(
+        "the number of items",
+        job.items.len() as u64,
+        0,
+        MAX_ITEMS as u64,
+    )
+}
+
+/// Checks one rate of the serial line, in bits per second.
+///
+/// # Errors
+/// A rate outside 300 to 115,200 or that does not divide 115,200.
+pub fn check_baud(baud: u32) -> Result<(), LimitError> {
+    range(
+        "baud",
+        u64::from(baud),
+        u64::from(MIN_BAUD),
+        u64::from(MAX_BAUD),
+    )?;
+    if MAX_BAUD.is_multiple_of(baud) {
+        Ok(())
+    } else {
+        Err(LimitError::Baud(baud))
+    }
+}
+
+/// Checks one item.
+///
+/// # Errors
+/// The first value outside its bounds.
+pub fn check_item(item: &Item) -> Result<(), LimitError> {
+    match item {
+        Item::Snippet(snippet) => check_snippet(snippet),
+    }
+}
+
+fn check_snippet(snippet: &Snippet) -> Result<(), LimitError> {
+    name(&snippet.name)?;
+    length(
+        "the body's machine code",
+        snippet.body.len(),
+        MAX_CODE_BYTES,
+    )?;
+    length("the init code", snippet.init.len(), MAX_CODE_BYTES)?;
+    range(
+        "unroll",
+        u64::from(snippet.unroll),
+        1,
+        u64::from(MAX_UNROLL),
+    )?;
+    range("loop", snippet.loop_count, 0, MAX_LOOP)?;
+    range(
+        "warmup",
+        u64::from(snippet.warmup),
+        0,
+        u64::from(MAX_WARMUP),
+    )?;
+    range("runs", u64::from(snippet.runs), 1, u64::from(MAX_RUNS))?;
+    if snippet.values {
+        range(
+            "runs (with values listed)",
+            u64::from(snippet.runs),
+            1,
+            u64::from(MAX_LISTED_RUNS),
+        )?;
+    }
+    if let Some(expect) = &snippet.expect {
+        for (field, value) in [("min", expect.min), ("max", expect.max)] {
+            if !value.is_finite() {
+                return Err(LimitError::NotFinite(field));
+            }
+        }
+        if expect.min > expect.max {
+            return Err(LimitError::EmptyExpectation {
+                min: expect.min,
+                max: expect.max,
+            });
+        }
+    }
+    code_area(snippet)
+}
+
+fn code_area(snippet: &Snippet) -> Result<(), LimitError> {
+    let copies = match snippet.difference {
+        Difference::Double => 2 * u64::from(snippet.unroll),
+        Difference::Empty => u64::from(snippet.unroll),
+    };
+    let body = snippet.body.len() as u64;
+    let total = copies * body + snippet.init.len() as u64 + HARNESS_BYTES;
+    if total <= CODE_AREA_BYTES {
+        return Ok(());
+    }
+    Err(LimitError::CodeArea {
+        copies,
+        body,
+        total,
+        max: CODE_AREA_BYTES,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::tests::{any_job, snippet};
+
+    #[test]
+    fn the_largest_snippet_that_fits_is_taken_and_one_more_copy_is_not() {
+        let body = 1000;
+        let fits = (CODE_AREA_BYTES - HARNESS_BYTES) / (2 * body);
+        let mut item = snippet("s", &alloc::vec![0x90; body as usize]);
+        item.unroll = fits as u32;
+        assert_eq!(check_item(&Item::Snippet(item.clone())), Ok(()));
+        item.unroll += 1;
+        let error = check_item(&Item::Snippet(item)).unwrap_err();
+        assert!(matches!(error, LimitError::CodeArea { .. }), "{error}");
+    }
+
+    #[test]
+    fn each_number_has_both_bounds() {
+        let check = |change: fn(&mut Snippet)| {
+            let mut item = snippet("s", &[0x90]);
+            change(&mut item);
+            check_item(&Item::Snippet(item))
+        };
+        assert_eq!(check(|_| ()), Ok(()));
+        for (change, field) in [
+            ((|s| s.unroll = 0) as fn(&mut Snippet), "unroll"),
+            (|s| s.unroll = MAX_UNROLL + 1, "unroll"),
+            (|s| s.loop_count = MAX_LOOP + 1, "loop"),
+            (|s| s.warmup = MAX_WARMUP + 1, "warmup"),
+            (|s| s.runs = 0, "runs"),
+            (|s| s.runs = MAX_RUNS + 1, "runs"),
+        ] {
+            let error = check(change).unwrap_err();
+            assert!(
+                matches!(error, LimitError::Range { field: f, .. } if f == field),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn bauds_are_the_ones_a_16550_can_make() {
+        for good in [300, 9600, 38400, 57600, 115_200] {
+            assert_eq!(check_baud(good), Ok(()));
+        }
+        for bad in [0, 299, 100_000, 115_201, 921_600] {
+            assert!(check_baud(bad).is_err(), "{bad}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_job_makes_the_check_panic(job in any_job()) {
+            let _ = check_job(&job);
+            for item in &job.items {
+                let _ = check_item(item);
+            }
+        }
+    }
+}

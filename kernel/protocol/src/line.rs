@@ -1,0 +1,150 @@
+//! One record as one line of text.
+//!
+//! `{"seq":7,"type":"result",...,"crc":"1f2e3d4c"}`: a JSON object whose first member is the sequence
+//! number, counted from 0 in each boot, and whose last is the CRC-32 of all bytes of the line before
+//! `,"crc"`. Lines end in CR LF.
+
+use crate::checksum::crc32;
+use crate::record::Record;
+use alloc::format;
+use alloc::string::{String, ToString};
+use thiserror::Error;
+
+/// How every line starts; nothing else on a serial line is taken for a record.
+pub const PREFIX: &str = "{\"seq\":";
+/// Between the record's members and the checksum's eight digits.
+const CRC_KEY: &str = ",\"crc\":\"";
+const CRC_TAIL_BYTES: usize = CRC_KEY.len() + 8 + "\"}".len();
+
+/// Why a line is not a record.
+#[derive(Clone, Debug, Error, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named in each message")]
+pub enum LineError {
+    /// The line does not have the shape of a record: cut off, or text mixed in.
+    #[error("it does not end in a checksum")]
+    Shape,
+    /// Bytes changed on the way.
+    #[error("its checksum is {found:08x}, the line says {announced:08x}")]
+    Checksum { announced: u32, found: u32 },
+    /// The checksum is right, but this version does not know the record.
+    #[error("it is no record of this version: {0}")]
+    Unknown(String),
+}
+
+/// Writes `record` as the line with sequence number `seq`, without a line end.
+#[must_use]
+pub fn encode(seq: u32, record: &Record) -> String {
+    // Serialising these types cannot fail: no map with keys that are not text, no failing Serialize.
+    let body = serde_json::to_string(record).expect("records serialise");
+    let mut line = format!("{PREFIX}{seq},{}", &body[1..body.len() - 1]);
+    let crc = crc32(line.as_bytes());
+    line.push_str(&format!("{CRC_KEY}{crc:08x}\"}}"));
+    line
+}
+
+/// Reads one line, without its line end.
+///
+/// # Errors
+/// Says which check the line failed.
+pub fn decode(line: &str) -> Result<(u32, Record), LineError> {
+    let (covered, announced) = split(line).ok_or(LineError::Shape)?;
+    let found = crc32(covered.as_bytes());
+    if found != announced {
+        return Err(LineError::Checksum { announced, found });
+    }
+    let rest = covered.strip_prefix(PREFIX).ok_or(LineError::Shape)?;
+    let (seq, body) = rest.split_once(',').ok_or(LineError::Shape)?;
+    let seq = seq.parse().map_err(|_| LineError::Shape)?;
+    let record = serde_json::from_str(&format!("{{{body}}}"))
+        .map_err(|error| LineError::Unknown(error.to_string()))?;
+    Ok((seq, record))
+}
+
+/// The part that the checksum covers, and the checksum that the line announces.
+fn split(line: &str) -> Option<(&str, u32)> {
+    let at = line.len().checked_sub(CRC_TAIL_BYTES)?;
+    if !line.is_char_boundary(at) {
+        return None;
+    }
+    let (covered, tail) = line.split_at(at);
+    let digits = tail.strip_prefix(CRC_KEY)?.strip_suffix("\"}")?;
+    if !digits
+        .bytes()
+        .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    {
+        return None;
+    }
+    Some((covered, u32::from_str_radix(digits, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Progress;
+    use crate::record::{Crash, CrashKind, Hex, Registers};
+    use proptest::prelude::*;
+
+    fn progress(done: u32) -> Record {
+        Record::Progress(Progress { done, total: 10 })
+    }
+
+    #[test]
+    fn a_line_looks_as_the_document_says() {
+        let line = encode(7, &progress(3));
+        assert_eq!(
+            line,
+            r#"{"seq":7,"type":"progress","done":3,"total":10,"crc":"f850e731"}"#
+        );
+        assert_eq!(decode(&line), Ok((7, progress(3))));
+    }
+
+    #[test]
+    fn text_with_quotes_and_line_ends_stays_one_line() {
+        let crash = Record::Crash(Crash {
+            kind: CrashKind::Panic,
+            text: "a \"quoted\"\nmessage with }\u{1F600}".into(),
+            location: None,
+            vector: None,
+            error_code: None,
+            item: None,
+            registers: Registers::default(),
+            backtrace: alloc::vec![Hex(u64::MAX)],
+        });
+        let line = encode(0, &crash);
+        assert!(!line.contains('\n'));
+        assert_eq!(decode(&line), Ok((0, crash)));
+    }
+
+    #[test]
+    fn a_newer_record_with_a_right_checksum_is_named_unknown() {
+        let covered = r#"{"seq":1,"type":"teleport""#;
+        let line = format!("{covered}{CRC_KEY}{:08x}\"}}", crc32(covered.as_bytes()));
+        assert!(matches!(decode(&line), Err(LineError::Unknown(_))));
+    }
+
+    proptest! {
+        #[test]
+        fn any_changed_byte_is_noticed(seq: u32, done: u32, at in 0usize..1000, to: u8) {
+            let line = encode(seq, &progress(done));
+            let mut bytes = line.clone().into_bytes();
+            let at = at % bytes.len();
+            prop_assume!(bytes[at] != to);
+            bytes[at] = to;
+            if let Ok(text) = String::from_utf8(bytes) {
+                prop_assert!(decode(&text).is_err(), "{}", text);
+            }
+        }
+
+        #[test]
+        fn any_cut_is_noticed(seq: u32, done: u32, keep in 0usize..1000) {
+            let line = encode(seq, &progress(done));
+            prop_assert!(decode(&line[..keep % line.len()]).is_err());
+        }
+
+        #[test]
+        fn arbitrary_text_does_not_panic(text in ".{0,200}") {
+            let _ = decode(&text);
+            let _ = decode(&format!("{PREFIX}{text}"));
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The identity of the machine, as far as a number's meaning depends on it.
+
+use super::Hex;
+use alloc::string::String;
+use serde::{Deserialize, Serialize};
+
+/// What the firmware runs on.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Machine {
+    /// CPUID leaf 0: `GenuineIntel`, `AuthenticAMD`, ...
+    pub vendor: String,
+    /// CPUID leaves 0x80000002 to 0x80000004.
+    pub brand: String,
+    /// Family with the extended family added (CPUID leaf 1 EAX).
+    pub family: u32,
+    /// Model with the extended model in its upper half.
+    pub model: u32,
+    /// Stepping.
+    pub stepping: u32,
+    /// Microcode revision (IA32_BIOS_SIGN_ID on Intel, PATCH_LEVEL on AMD), if it can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub microcode: Option<Hex>,
+    /// Signature of the hypervisor beneath (CPUID leaf 0x40000000); absent on bare metal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hypervisor: Option<String>,
+    /// Where this logical processor stands.
+    pub topology: Topology,
+    /// Kind of core on a hybrid processor (CPUID leaf 0x1A).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_type: Option<CoreType>,
+    /// The performance monitoring unit, if there is one that holds a written value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pmu: Option<Pmu>,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pmu_absent: Option<String>,
+    /// The time stamp counter.
+    pub tsc: Tsc,
+    /// The local APIC.
+    pub apic: Apic,
+    /// Usable memory in bytes.
+    pub memory_bytes: u64,
+    /// Width and height of the screen in pixels, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub screen: Option<[u32; 2]>,
+}
+
+/// Where the boot processor stands (CPUID leaves 0x1F, 0xB, 0x8000001E or 1).
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Topology {
+    /// Local APIC id.
+    pub apic_id: u32,
+    /// Logical processors of one core.
+    pub threads_per_core: u32,
+    /// Logical processors of one package.
+    pub threads_per_package: u32,
+}
+
+/// Kind of core on a hybrid processor.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CoreType {
+    /// Intel Core: a P-core.
+    Core,
+    /// Intel Atom: an E-core.
+    Atom,
+    /// A value that this version does not know.
+    Other,
+}
+
+/// Which programming model a PMU follows.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum PmuArchitecture {
+    /// Intel architectural performance monitoring.
+    Intel,
+    /// AMD's legacy, extended or PerfMonV2 counters.
+    Amd,
+}
+
+/// The performance monitoring unit as enumerated.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Pmu {
+    /// Whose programming model it follows.
+    pub architecture: PmuArchitecture,
+    /// Intel: architectural version (CPUID leaf 0xA EAX). AMD: 0 legacy, 1 extended, 2 PerfMonV2.
+    pub version: u32,
+    /// General-purpose counters of this logical processor.
+    pub counters: u32,
+    /// Their width in bits.
+    pub counter_bits: u32,
+    /// Fixed-function counters.
+    pub fixed_counters: u32,
+    /// Their width in bits.
+    pub fixed_counter_bits: u32,
+}
+
+/// The time stamp counter.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Tsc {
+    /// Rate in Hz.
+    pub hz: u64,
+    /// How the rate was found.
+    pub source: TscSource,
+    /// Whether it ticks at that rate whatever the core clock does (CPUID leaf 0x80000007 EDX bit 8).
+    pub invariant: bool,
+}
+
+/// How the rate of the TSC was found.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TscSource {
+    /// CPUID leaf 0x15: crystal clock and ratio.
+    Cpuid,
+    /// CPUID leaf 0x40000010 of the hypervisor.
+    Hypervisor,
+    /// Measured against the ACPI power management timer.
+    AcpiPmTimer,
+    /// Measured against channel 2 of the 8254.
+    Pit,
+}
+
+/// The local APIC.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Apic {
+    /// How its registers are reached.
+    pub mode: ApicMode,
+    /// Rate of its timer in Hz before the divider, measured against the TSC.
+    pub timer_hz: u64,
+}
+
+/// How the local APIC's registers are reached.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum ApicMode {
+    /// Through memory.
+    XApic,
+    /// Through MSRs.
+    X2Apic,
+}

@@ -1,0 +1,148 @@
+//! The report: a list of records, the first [`Start`], the last [`End`].
+
+mod fault;
+mod hex;
+mod machine;
+mod result;
+
+pub use fault::{Crash, CrashKind, Fault, Registers};
+pub use hex::Hex;
+pub use machine::{
+    Apic, ApicMode, CoreType, Machine, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
+};
+pub use result::{Aggregates, Metric, Series, SnippetResult, Verdict};
+
+use crate::job::OnEnd;
+use alloc::string::String;
+use serde::{Deserialize, Serialize};
+
+/// One line of the report.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Record {
+    /// The first record of every boot.
+    Start(Start),
+    /// What the firmware runs on.
+    Machine(Machine),
+    /// How far the run is; at most one a second.
+    Progress(Progress),
+    /// What a snippet cost.
+    Result(SnippetResult),
+    /// Something that did not work; the run goes on.
+    Error(ErrorRecord),
+    /// The firmware itself failed; nothing follows but the end record.
+    Crash(Crash),
+    /// The last record of every boot.
+    End(End),
+}
+
+/// Opens the report.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Start {
+    /// Always `barecount`.
+    pub program: String,
+    /// Version of the firmware.
+    pub version: String,
+    /// [`crate::PROTOCOL_VERSION`] of the firmware.
+    pub protocol: u16,
+    /// Address at which the firmware's image starts: subtract it from a backtrace's addresses to get
+    /// those of the ELF file.
+    pub image_base: Hex,
+}
+
+/// How far the run is.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Progress {
+    /// Items done.
+    pub done: u32,
+    /// Items in the job.
+    pub total: u32,
+}
+
+/// Something that did not work.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ErrorRecord {
+    /// What kind of thing went wrong.
+    pub code: ErrorCode,
+    /// Index of the item in the job, if the error belongs to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<u32>,
+    /// Name of that item.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The thing, the value and the reason, for people.
+    pub text: String,
+    /// The exception, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
+}
+
+/// Kinds of errors.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorCode {
+    /// No job came with the kernel.
+    NoJob,
+    /// The job is damaged, truncated, too new or out of bounds.
+    BadJob,
+    /// A snippet raised an exception.
+    SnippetFault,
+    /// An item cannot be run on this machine.
+    Unsupported,
+    /// A device of the machine does not work as it should; measuring goes on without it.
+    Device,
+}
+
+/// Closes the report.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct End {
+    /// How many records the report has, this one included: the sequence number of this record plus one.
+    pub records: u32,
+    /// How the run went as a whole.
+    pub outcome: Outcome,
+    /// Items that were measured and met their expectation.
+    pub passed: u32,
+    /// Items that missed their expectation or ended in an error.
+    pub failed: u32,
+    /// Items that were measured without an expectation.
+    pub measured: u32,
+    /// What the machine does next.
+    pub on_end: OnEnd,
+}
+
+/// How a run went; the host tool exits with [`Outcome::exit_code`].
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Everything was measured, and every expectation met.
+    Pass,
+    /// At least one item failed.
+    Fail,
+    /// There was no usable job.
+    BadJob,
+    /// The firmware failed.
+    Crash,
+    /// Nothing could be run.
+    Skip,
+}
+
+impl Outcome {
+    /// Exit code of the host tool: 0, 1, 2, 3 or 77.
+    #[must_use]
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Outcome::Pass => 0,
+            Outcome::Fail => 1,
+            Outcome::BadJob => 2,
+            Outcome::Crash => 3,
+            Outcome::Skip => 77,
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What a snippet cost, and how far to trust the figure.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// The measurement of one snippet.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SnippetResult {
+    /// Index of the item in the job.
+    pub item: u32,
+    /// Name of the item.
+    pub name: String,
+    /// Whether it met its expectation.
+    pub verdict: Verdict,
+    /// Executions of the body that each figure was divided by: unroll times the loop's iterations.
+    pub per: u64,
+    /// Measured runs of each of the two code sizes.
+    pub runs: u32,
+    /// The figures, one entry per event.
+    pub metrics: Vec<Metric>,
+    /// TSC when the item began and when it was done, before this record was written.
+    pub tsc: [u64; 2],
+}
+
+/// Whether a measurement met its expectation.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It did.
+    Pass,
+    /// It did not.
+    Fail,
+    /// There was none.
+    None,
+}
+
+/// One event's figures.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Metric {
+    /// Name of the event; `tsc` is the time stamp counter.
+    pub event: String,
+    /// Events per execution of the body: each aggregate of the larger code size minus that of the
+    /// smaller, divided by `per` of the result.
+    #[serde(flatten)]
+    pub value: Aggregates,
+    /// True when every run of each code size gave one and the same value.
+    pub deterministic: bool,
+    /// The undivided series of the smaller and of the larger code size.
+    pub series: [Series; 2],
+}
+
+/// Aggregates over the runs.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Aggregates {
+    /// Least.
+    pub min: f64,
+    /// Median; the mean of the two middle ones for an even number of runs.
+    pub median: f64,
+    /// Mean without the lowest and the highest fifth of the runs.
+    pub mean: f64,
+    /// Greatest.
+    pub max: f64,
+}
+
+/// The values of one code size, as counted.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Series {
+    /// Least.
+    pub min: u64,
+    /// Greatest.
+    pub max: u64,
+    /// How many different values occurred.
+    pub distinct: u32,
+    /// Every run in order, if the job asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<Vec<u64>>,
+}

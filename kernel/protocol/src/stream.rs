@@ -1,0 +1,236 @@
+//! Reading a report from a line that may lose, double, reorder or damage what it carries, and that
+//! others write to as well.
+//!
+//! Feed [`Reader`] bytes as they come; it hands out [`Event`]s. [`Reader::finish`] says what is still
+//! missing. Nothing is dropped in silence: every byte is part of a record or of an event that names it.
+
+use crate::line::{self, LineError, PREFIX};
+use crate::record::Record;
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
+use thiserror::Error;
+
+/// Lines longer than this are cut and reported as damaged: a device that never sends a line end must
+/// not fill the host's memory.
+pub const MAX_LINE_BYTES: usize = 1 << 20;
+/// Most missing numbers that are remembered one by one; beyond, a line counts as damaged. A number
+/// with a right checksum that jumps further comes from a broken writer.
+const MAX_GAP: u32 = 1 << 20;
+
+/// What the reader found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A good record that was not seen before.
+    Record {
+        /// Its sequence number.
+        seq: u32,
+        /// The record.
+        record: Box<Record>,
+    },
+    /// Something that should not be there.
+    Problem(Problem),
+    /// A line, or the beginning of one, that is no record: a boot loader's text, a kernel message.
+    Foreign {
+        /// Line of the input, counted from 1.
+        line: u64,
+        /// The text, with bytes that are no UTF-8 replaced.
+        text: String,
+    },
+}
+
+/// A defect of the report.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named in each message")]
+pub enum Problem {
+    /// A line that starts as a record but is none.
+    #[error("line {line} is damaged: {error}")]
+    Damaged { line: u64, error: LineError },
+    /// The same sequence number twice.
+    #[error("line {line} repeats record {seq}")]
+    Doubled { line: u64, seq: u32 },
+    /// A record that comes after one with a greater number.
+    #[error("line {line} has record {seq}, which should have come before record {after}")]
+    Reordered { line: u64, seq: u32, after: u32 },
+    /// Records that never came.
+    #[error("{}", lost_text(.0))]
+    Lost(RangeInclusive<u32>),
+    /// A second start record: the machine was reset.
+    #[error(
+        "line {line}: the machine started anew after record {after}; what follows is another boot"
+    )]
+    Restarted { line: u64, after: u32 },
+    /// The report stops before its end record.
+    #[error("the end record never came; the last record is {}", last_text(.last))]
+    NoEnd { last: Option<u32> },
+    /// The end record counts more or fewer records than it should.
+    #[error("the end record is number {seq} but says that there are {records} records")]
+    Count { seq: u32, records: u32 },
+    /// Records after the end record.
+    #[error("line {line}: record {seq} comes after the end record")]
+    AfterEnd { line: u64, seq: u32 },
+}
+
+fn lost_text(range: &RangeInclusive<u32>) -> String {
+    let (first, last) = (range.start(), range.end());
+    if first == last {
+        alloc::format!("record {first} is lost")
+    } else {
+        alloc::format!("records {first} to {last} are lost")
+    }
+}
+
+fn last_text(last: &Option<u32>) -> String {
+    last.map_or("none at all".to_string(), |seq| seq.to_string())
+}
+
+/// Reads one report.
+#[derive(Default)]
+pub struct Reader {
+    partial: Vec<u8>,
+    line: u64,
+    /// The number that the next record should have.
+    next: u32,
+    /// Numbers below `next` that were not seen.
+    missing: BTreeSet<u32>,
+    ended: bool,
+}
+
+impl Reader {
+    /// A reader at the beginning of a report.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether the end record has come.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Takes the next bytes and returns what they complete.
+    pub fn feed(&mut self, mut bytes: &[u8]) -> Vec<Event> {
+        let mut events = Vec::new();
+        while let Some(at) = bytes.iter().position(|&b| b == b'\n') {
+            self.partial.extend_from_slice(&bytes[..at]);
+            bytes = &bytes[at + 1..];
+            self.take_line(&mut events);
+        }
+        self.partial.extend_from_slice(bytes);
+        if self.partial.len() > MAX_LINE_BYTES {
+            self.take_line(&mut events);
+        }
+        events
+    }
+
+    /// Ends the report: returns what the last, unended line held, and everything that is missing.
+    pub fn finish(mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        if !self.partial.is_empty() {
+            self.take_line(&mut events);
+        }
+        self.take_losses(&mut events);
+        if !self.ended {
+            let last = self.next.checked_sub(1);
+            events.push(Event::Problem(Problem::NoEnd { last }));
+        }
+        events
+    }
+
+    fn take_losses(&mut self, events: &mut Vec<Event>) {
+        let mut missing = core::mem::take(&mut self.missing).into_iter().peekable();
+        while let Some(first) = missing.next() {
+            let mut last = first;
+            while missing.next_if_eq(&(last + 1)).is_some() {
+                last += 1;
+            }
+            events.push(Event::Problem(Problem::Lost(first..=last)));
+        }
+    }
+
+    fn take_line(&mut self, events: &mut Vec<Event>) {
+        self.line += 1;
+        let bytes = core::mem::take(&mut self.partial);
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text.trim_end_matches('\r');
+        // A boot loader's text may stand before a record on the same line.
+        let (foreign, record) = match text.rfind(PREFIX) {
+            Some(at) => (&text[..at], Some(&text[at..])),
+            None => (text, None),
+        };
+        if !foreign.trim().is_empty() {
+            events.push(Event::Foreign {
+                line: self.line,
+                text: foreign.to_string(),
+            });
+        }
+        match record.map(line::decode) {
+            None => {}
+            Some(Ok((seq, record))) => self.take_record(seq, record, events),
+            Some(Err(error)) => {
+                events.push(Event::Problem(Problem::Damaged {
+                    line: self.line,
+                    error,
+                }));
+            }
+        }
+    }
+
+    fn take_record(&mut self, seq: u32, record: Record, events: &mut Vec<Event>) {
+        let line = self.line;
+        if matches!(record, Record::Start(_))
+            && seq == 0
+            && self.next > 0
+            && !self.missing.contains(&0)
+        {
+            // The previous boot's losses belong before the new boot's records.
+            self.take_losses(events);
+            events.push(Event::Problem(Problem::Restarted {
+                line,
+                after: self.next - 1,
+            }));
+            *self = Self {
+                line,
+                ..Self::default()
+            };
+        }
+        let problem = if self.missing.remove(&seq) {
+            Some(Problem::Reordered {
+                line,
+                seq,
+                after: self.next - 1,
+            })
+        } else if seq < self.next {
+            events.push(Event::Problem(Problem::Doubled { line, seq }));
+            return;
+        } else if seq - self.next > MAX_GAP {
+            let error = LineError::Unknown(alloc::format!("its number {seq} is out of all reason"));
+            events.push(Event::Problem(Problem::Damaged { line, error }));
+            return;
+        } else {
+            self.missing.extend(self.next..seq);
+            self.next = seq + 1;
+            self.ended.then_some(Problem::AfterEnd { line, seq })
+        };
+        events.extend(problem.map(Event::Problem));
+        if let Record::End(end) = &record {
+            self.ended = true;
+            if end.records != seq + 1 {
+                events.push(Event::Problem(Problem::Count {
+                    seq,
+                    records: end.records,
+                }));
+            }
+        }
+        events.push(Event::Record {
+            seq,
+            record: Box::new(record),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

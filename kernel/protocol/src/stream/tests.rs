@@ -1,0 +1,225 @@
+use super::*;
+use crate::job::OnEnd;
+use crate::record::{End, Hex, Outcome, Progress, Start};
+use alloc::vec;
+use proptest::prelude::*;
+
+fn report(records: u32) -> Vec<String> {
+    (0..records)
+        .map(|seq| line::encode(seq, &nth(seq, records)))
+        .collect()
+}
+
+fn nth(seq: u32, records: u32) -> Record {
+    if seq == 0 {
+        return Record::Start(Start {
+            program: "barecount".into(),
+            version: "0".into(),
+            protocol: 1,
+            image_base: Hex(0x1000),
+        });
+    }
+    if seq + 1 < records {
+        return Record::Progress(Progress {
+            done: seq,
+            total: records,
+        });
+    }
+    Record::End(End {
+        records,
+        outcome: Outcome::Pass,
+        passed: 0,
+        failed: 0,
+        measured: 0,
+        on_end: OnEnd::Halt,
+    })
+}
+
+fn read(text: &str) -> (Vec<u32>, Vec<Problem>, Vec<String>) {
+    let mut reader = Reader::new();
+    let mut events = reader.feed(text.as_bytes());
+    events.extend(reader.finish());
+    let (mut seqs, mut problems, mut foreign) = (vec![], vec![], vec![]);
+    for event in events {
+        match event {
+            Event::Record { seq, .. } => seqs.push(seq),
+            Event::Problem(problem) => problems.push(problem),
+            Event::Foreign { text, .. } => foreign.push(text),
+        }
+    }
+    (seqs, problems, foreign)
+}
+
+fn joined(lines: &[String]) -> String {
+    lines
+        .iter()
+        .map(|line| alloc::format!("{line}\r\n"))
+        .collect()
+}
+
+#[test]
+fn a_good_report_has_no_problem() {
+    assert_eq!(
+        read(&joined(&report(5))),
+        (vec![0, 1, 2, 3, 4], vec![], vec![])
+    );
+}
+
+#[test]
+fn a_lost_line_is_named() {
+    let mut lines = report(6);
+    lines.drain(2..4);
+    let (seqs, problems, _) = read(&joined(&lines));
+    assert_eq!(seqs, [0, 1, 4, 5]);
+    assert_eq!(problems, [Problem::Lost(2..=3)]);
+    assert_eq!(problems[0].to_string(), "records 2 to 3 are lost");
+}
+
+#[test]
+fn a_doubled_line_is_named_and_given_once() {
+    let mut lines = report(4);
+    lines.insert(2, lines[1].clone());
+    let (seqs, problems, _) = read(&joined(&lines));
+    assert_eq!(seqs, [0, 1, 2, 3]);
+    assert_eq!(problems, [Problem::Doubled { line: 3, seq: 1 }]);
+}
+
+#[test]
+fn swapped_lines_are_named_and_nothing_counts_as_lost() {
+    let mut lines = report(5);
+    lines.swap(1, 2);
+    let (seqs, problems, _) = read(&joined(&lines));
+    assert_eq!(seqs, [0, 2, 1, 3, 4]);
+    assert_eq!(
+        problems,
+        [Problem::Reordered {
+            line: 3,
+            seq: 1,
+            after: 2
+        }]
+    );
+}
+
+#[test]
+fn a_damaged_line_is_named_and_its_number_counts_as_lost() {
+    let mut lines = report(4);
+    lines[2] = lines[2].replace("done", "dome");
+    let (_, problems, _) = read(&joined(&lines));
+    assert!(
+        matches!(problems[0], Problem::Damaged { line: 3, .. }),
+        "{problems:?}"
+    );
+    assert_eq!(problems[1], Problem::Lost(2..=2));
+}
+
+#[test]
+fn an_end_that_never_came_is_named() {
+    let lines = report(4);
+    let (_, problems, _) = read(&joined(&lines[..3]));
+    assert_eq!(problems, [Problem::NoEnd { last: Some(2) }]);
+    assert_eq!(read("").1, [Problem::NoEnd { last: None }]);
+}
+
+#[test]
+fn a_last_line_without_line_end_is_read_and_a_half_one_is_damaged() {
+    let text = joined(&report(3));
+    assert_eq!(read(text.trim_end()).0, [0, 1, 2]);
+    let (_, problems, _) = read(&text[..text.len() - 10]);
+    assert!(matches!(problems[0], Problem::Damaged { line: 3, .. }));
+    assert_eq!(problems[1], Problem::NoEnd { last: Some(1) });
+}
+
+#[test]
+fn other_text_between_and_before_records_is_kept_apart() {
+    let lines = report(2);
+    let text = alloc::format!(
+        "SeaBIOS\r\n\r\nBooting from disk..{}\r\noops\n{}\r\n",
+        lines[0],
+        lines[1]
+    );
+    let (seqs, problems, foreign) = read(&text);
+    assert_eq!(seqs, [0, 1]);
+    assert_eq!(problems, []);
+    assert_eq!(foreign, ["SeaBIOS", "Booting from disk..", "oops"]);
+}
+
+#[test]
+fn a_reset_machine_starts_a_new_report() {
+    let text = joined(&report(5)[..3]) + &joined(&report(3));
+    let (seqs, problems, _) = read(&text);
+    assert_eq!(seqs, [0, 1, 2, 0, 1, 2]);
+    assert_eq!(problems, [Problem::Restarted { line: 4, after: 2 }]);
+}
+
+#[test]
+fn a_wrong_count_and_records_after_the_end_are_named() {
+    let mut lines = report(3);
+    lines.push(line::encode(3, &nth(1, 3)));
+    assert_eq!(
+        read(&joined(&lines)).1,
+        [Problem::AfterEnd { line: 4, seq: 3 }]
+    );
+    let lines = [report(1), vec![line::encode(1, &nth(8, 9))]].concat();
+    assert_eq!(
+        read(&joined(&lines)).1[0],
+        Problem::Count { seq: 1, records: 9 }
+    );
+}
+
+#[test]
+fn a_number_out_of_all_reason_costs_no_memory() {
+    let lines = [line::encode(u32::MAX, &nth(1, 3))];
+    let (seqs, problems, _) = read(&joined(&lines));
+    assert!(seqs.is_empty());
+    assert!(matches!(problems[0], Problem::Damaged { .. }));
+}
+
+#[test]
+fn an_endless_line_is_cut() {
+    let mut reader = Reader::new();
+    let mut foreign = 0;
+    for _ in 0..40 {
+        foreign += reader.feed(&[b'x'; MAX_LINE_BYTES / 10]).len();
+    }
+    assert_eq!(foreign, 3);
+}
+
+proptest! {
+    #[test]
+    fn chunks_do_not_matter(cuts in prop::collection::vec(1usize..50, 0..60)) {
+        let text = joined(&report(8));
+        let (mut reader, mut events, mut rest) = (Reader::new(), vec![], text.as_bytes());
+        for cut in cuts {
+            let (now, later) = rest.split_at(cut.min(rest.len()));
+            events.extend(reader.feed(now));
+            rest = later;
+        }
+        events.extend(reader.feed(rest));
+        events.extend(reader.finish());
+        prop_assert_eq!(events, { let mut r = Reader::new(); r.feed(text.as_bytes()) });
+    }
+
+    /// Whatever subset arrives, in whatever order: each number is delivered or named as lost.
+    #[test]
+    fn every_number_is_accounted_for(order in prop::collection::vec(1u32..29, 0..60)) {
+        let lines = report(30);
+        let mut picked = vec![lines[0].clone()];
+        picked.extend(order.iter().map(|&i| lines[i as usize].clone()));
+        picked.push(lines[29].clone());
+        let (mut seqs, problems, _) = read(&joined(&picked));
+        for problem in problems {
+            if let Problem::Lost(range) = problem {
+                seqs.extend(range);
+            }
+        }
+        seqs.sort_unstable();
+        prop_assert_eq!(seqs, (0..30).collect::<Vec<u32>>());
+    }
+
+    #[test]
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+        let mut reader = Reader::new();
+        reader.feed(&bytes);
+        reader.finish();
+    }
+}
