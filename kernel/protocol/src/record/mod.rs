@@ -116,6 +116,21 @@ pub struct End {
     pub on_end: OnEnd,
 }
 
+impl End {
+    /// The end of a run that did no item; the report fills in the count.
+    #[must_use]
+    pub fn without_items(outcome: Outcome) -> Self {
+        Self {
+            records: 0,
+            outcome,
+            passed: 0,
+            failed: 0,
+            measured: 0,
+            on_end: OnEnd::default(),
+        }
+    }
+}
+
 /// How a run went; the host tool exits with [`Outcome::exit_code`].
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -1,0 +1,152 @@
+//! How the `acpi` crate reaches memory, ports and PCI configuration space.
+
+use crate::memory::layout;
+use acpi::{Handle, Handler, PciAddress, PhysicalMapping, aml};
+use core::ptr::NonNull;
+use x86_64::instructions::port::{Port, PortRead, PortWrite};
+
+/// Memory through the map of physical memory, registers through ports. One thread, so mutexes are
+/// always free.
+#[derive(Clone, Copy)]
+pub struct Access;
+
+fn port_read<T: PortRead>(port: u16) -> T {
+    // SAFETY: only the tables' own code names ports, and it runs in ring 0 as the vendor meant it to.
+    unsafe { Port::new(port).read() }
+}
+
+fn port_write<T: PortWrite>(port: u16, value: T) {
+    // SAFETY: as above.
+    unsafe { Port::new(port).write(value) }
+}
+
+fn virtual_address<T>(physical: usize) -> *mut T {
+    (layout::PHYSICAL as usize + physical) as *mut T
+}
+
+fn memory_read<T>(address: usize) -> T {
+    // SAFETY: the tables name addresses of memory or device registers below the end of the map.
+    unsafe { virtual_address::<T>(address).read_volatile() }
+}
+
+fn memory_write<T>(address: usize, value: T) {
+    // SAFETY: as above.
+    unsafe { virtual_address::<T>(address).write_volatile(value) }
+}
+
+/// Configuration mechanism 1: PCI Local Bus specification 3.0, 3.2.2.3.2.
+fn select_pci(address: PciAddress, offset: u16) -> u16 {
+    let word = 1 << 31
+        | u32::from(address.bus()) << 16
+        | u32::from(address.device()) << 11
+        | u32::from(address.function()) << 8
+        | u32::from(offset & 0xfc);
+    port_write(0xcf8, word);
+    0xcfc + (offset & 3)
+}
+
+impl Handler for Access {
+    unsafe fn map_physical_region<T>(
+        &self,
+        physical_start: usize,
+        region_length: usize,
+    ) -> PhysicalMapping<Self, T> {
+        PhysicalMapping {
+            physical_start,
+            virtual_start: NonNull::new(virtual_address(physical_start)).expect("not address 0"),
+            region_length,
+            mapped_length: region_length,
+            handler: *self,
+        }
+    }
+
+    fn unmap_physical_region<T>(_: &PhysicalMapping<Self, T>) {}
+
+    fn read_u8(&self, address: usize) -> u8 {
+        memory_read(address)
+    }
+    fn read_u16(&self, address: usize) -> u16 {
+        memory_read(address)
+    }
+    fn read_u32(&self, address: usize) -> u32 {
+        memory_read(address)
+    }
+    fn read_u64(&self, address: usize) -> u64 {
+        memory_read(address)
+    }
+    fn write_u8(&self, address: usize, value: u8) {
+        memory_write(address, value);
+    }
+    fn write_u16(&self, address: usize, value: u16) {
+        memory_write(address, value);
+    }
+    fn write_u32(&self, address: usize, value: u32) {
+        memory_write(address, value);
+    }
+    fn write_u64(&self, address: usize, value: u64) {
+        memory_write(address, value);
+    }
+
+    fn read_io_u8(&self, port: u16) -> u8 {
+        port_read(port)
+    }
+    fn read_io_u16(&self, port: u16) -> u16 {
+        port_read(port)
+    }
+    fn read_io_u32(&self, port: u16) -> u32 {
+        port_read(port)
+    }
+    fn write_io_u8(&self, port: u16, value: u8) {
+        port_write(port, value);
+    }
+    fn write_io_u16(&self, port: u16, value: u16) {
+        port_write(port, value);
+    }
+    fn write_io_u32(&self, port: u16, value: u32) {
+        port_write(port, value);
+    }
+
+    fn read_pci_u8(&self, address: PciAddress, offset: u16) -> u8 {
+        port_read(select_pci(address, offset))
+    }
+    fn read_pci_u16(&self, address: PciAddress, offset: u16) -> u16 {
+        port_read(select_pci(address, offset))
+    }
+    fn read_pci_u32(&self, address: PciAddress, offset: u16) -> u32 {
+        port_read(select_pci(address, offset))
+    }
+    fn write_pci_u8(&self, address: PciAddress, offset: u16, value: u8) {
+        port_write(select_pci(address, offset), value);
+    }
+    fn write_pci_u16(&self, address: PciAddress, offset: u16, value: u16) {
+        port_write(select_pci(address, offset), value);
+    }
+    fn write_pci_u32(&self, address: PciAddress, offset: u16, value: u32) {
+        port_write(select_pci(address, offset), value);
+    }
+
+    fn nanos_since_boot(&self) -> u64 {
+        crate::time::tsc::now()
+    }
+
+    /// Waits by port 0x80, whose write takes about a microsecond on PC chipsets.
+    fn stall(&self, microseconds: u64) {
+        for _ in 0..microseconds {
+            port_write(0x80, 0u8);
+        }
+    }
+
+    fn sleep(&self, milliseconds: u64) {
+        self.stall(milliseconds * 1000);
+    }
+
+    fn create_mutex(&self) -> Handle {
+        Handle(0)
+    }
+
+    fn acquire(&self, _: Handle, _: u16) -> Result<(), aml::AmlError> {
+        Ok(())
+    }
+
+    fn release(&self, _: Handle) {}
+}

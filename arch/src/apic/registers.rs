@@ -1,0 +1,112 @@
+//! The APIC's registers, by either road.
+
+use crate::memory::layout;
+use crate::msr::{self, Msr};
+
+/// How registers are reached.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Mode {
+    /// Memory, 4 KiB at the address in IA32_APIC_BASE.
+    XApic = 1,
+    /// MSRs from 0x800.
+    X2Apic = 2,
+}
+
+/// Offset in the xAPIC's page; the x2APIC's MSR is 0x800 plus a sixteenth of it (SDM vol. 3, table 10-6).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u32)]
+#[allow(missing_docs, reason = "the names are the manual's")]
+pub enum Register {
+    Id = 0x20,
+    Version = 0x30,
+    EndOfInterrupt = 0xb0,
+    SpuriousVector = 0xf0,
+    LvtCmci = 0x2f0,
+    InterruptCommand = 0x300,
+    LvtTimer = 0x320,
+    LvtThermal = 0x330,
+    LvtPmc = 0x340,
+    LvtLint0 = 0x350,
+    LvtLint1 = 0x360,
+    LvtError = 0x370,
+    TimerInitialCount = 0x380,
+    TimerCurrentCount = 0x390,
+    TimerDivide = 0x3e0,
+}
+
+impl Register {
+    const fn msr(self) -> Msr {
+        Msr(0x800 + (self as u32 >> 4))
+    }
+}
+
+/// Upper half of the interrupt command in xAPIC mode.
+const INTERRUPT_COMMAND_HIGH: u32 = 0x310;
+/// Bits of IA32_APIC_BASE that hold the page's address; processors have at most 52 address bits.
+const BASE_MASK: u64 = 0x000f_ffff_ffff_f000;
+
+/// The registers of this processor's APIC.
+#[derive(Clone, Copy)]
+pub(super) struct Registers {
+    mode: Mode,
+    page: u64,
+}
+
+impl Registers {
+    /// # Safety
+    /// The APIC must be in `mode`, `base` the value of IA32_APIC_BASE, and physical memory mapped.
+    pub(super) unsafe fn new(mode: Mode, base: u64) -> Self {
+        Self {
+            mode,
+            page: layout::PHYSICAL + (base & BASE_MASK),
+        }
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    pub(super) fn read(&self, register: Register) -> u32 {
+        // SAFETY: `new`'s caller promised the mode; the registers of the enum exist in both, CMCI only
+        // where the version register says so, which `mask_all` checks.
+        unsafe {
+            match self.mode {
+                Mode::XApic => ((self.page + register as u64) as *const u32).read_volatile(),
+                Mode::X2Apic => msr::read(register.msr()) as u32,
+            }
+        }
+    }
+
+    pub(super) fn write(&mut self, register: Register, value: u32) {
+        // SAFETY: as for `read`; the values that this module writes are allowed ones.
+        unsafe {
+            match self.mode {
+                Mode::XApic => ((self.page + register as u64) as *mut u32).write_volatile(value),
+                Mode::X2Apic => msr::write(register.msr(), u64::from(value)),
+            }
+        }
+    }
+
+    /// Writes the interrupt command register with destination 0, which shorthands ignore.
+    pub(super) fn write_icr(&mut self, low: u32) {
+        if self.mode == Mode::XApic {
+            let high = (self.page + u64::from(INTERRUPT_COMMAND_HIGH)) as *mut u32;
+            // SAFETY: the page is the APIC's.
+            unsafe { high.write_volatile(0) };
+        }
+        self.write(Register::InterruptCommand, low);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn msr_numbers_are_those_of_the_manual() {
+        assert_eq!(Register::EndOfInterrupt.msr(), Msr(0x80b));
+        assert_eq!(Register::LvtPmc.msr(), Msr(0x834));
+        assert_eq!(Register::InterruptCommand.msr(), Msr(0x830));
+        assert_eq!(Register::TimerDivide.msr(), Msr(0x83e));
+    }
+}

@@ -1,0 +1,80 @@
+//! Calling machine code that may fault.
+//!
+//! The code is a function that saves what the ABI wants saved and has a second way out, its *exit*,
+//! which needs no register: it restores everything from memory that the code itself addresses
+//! relative to RIP. When the code faults, the handler notes the frame and continues at the exit, and
+//! the call comes back with [`Trap`]. So nothing that foreign code does to the registers matters.
+
+use crate::interrupts::TrapFrame;
+use alloc::boxed::Box;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use spin::Mutex;
+use x86_64::registers::control::Cr2;
+
+/// Address of the exit of the running call; 0 when none runs. One processor runs calls.
+static EXIT: AtomicU64 = AtomicU64::new(0);
+/// Whether the running call trapped.
+static TRAPPED: AtomicBool = AtomicBool::new(false);
+static TRAP: Mutex<Option<Trap>> = Mutex::new(None);
+
+/// How a call ended early.
+#[derive(Clone, Copy, Debug)]
+pub struct Trap {
+    /// Registers at the exception.
+    pub frame: TrapFrame,
+    /// CR2: the faulting address, if the exception is #PF.
+    pub cr2: u64,
+}
+
+/// Executable code with its two ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Function {
+    /// Where it begins.
+    pub entry: u64,
+    /// The way out that needs no register.
+    pub exit: u64,
+}
+
+impl Function {
+    /// Runs the code.
+    ///
+    /// # Errors
+    /// The exception that ended it.
+    ///
+    /// # Safety
+    /// `entry` must be a function of the C ABI without arguments, laid out as the module says; both
+    /// addresses must be mapped executable. Whatever the code writes to must be memory that nothing
+    /// else relies on. Interrupts must be off, and no other processor may be inside this function.
+    pub unsafe fn run(&self) -> Result<(), Box<Trap>> {
+        EXIT.store(self.exit, Ordering::Relaxed);
+        // SAFETY: the caller promises that this is such a function.
+        let function: extern "sysv64" fn() = unsafe { core::mem::transmute(self.entry) };
+        function();
+        EXIT.store(0, Ordering::Relaxed);
+        if TRAPPED.swap(false, Ordering::Relaxed) {
+            return Err(Box::new(
+                TRAP.lock().take().expect("a trapped call leaves its frame"),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Ends the running call, if there is one: called for an exception that nothing else explains.
+pub(crate) fn recover(frame: &mut TrapFrame) -> bool {
+    let exit = EXIT.load(Ordering::Relaxed);
+    if exit == 0 || TRAPPED.load(Ordering::Relaxed) {
+        return false;
+    }
+    *TRAP.lock() = Some(Trap {
+        frame: *frame,
+        cr2: Cr2::read_raw(),
+    });
+    TRAPPED.store(true, Ordering::Relaxed);
+    frame.rip = exit;
+    frame.cs = u64::from(crate::descriptors::KERNEL_CODE.0);
+    frame.ss = u64::from(crate::descriptors::KERNEL_DATA.0);
+    // Only the reserved bit that is always 1: no single stepping, no alignment check, interrupts off.
+    frame.rflags = 2;
+    true
+}

@@ -1,0 +1,88 @@
+//! Switching on what snippets may use and what the firmware needs.
+
+use super::{Cpuid, Identity, Vendor, native};
+use crate::msr;
+use raw_cpuid::CpuIdReader as _;
+use x86_64::registers::control::{Cr0, Cr0Flags, Cr4, Cr4Flags};
+use x86_64::registers::xcontrol::{XCr0, XCr0Flags};
+
+/// Leaf 1 ECX.
+const XSAVE: u32 = 1 << 26;
+
+/// Whether 1 GiB pages can be mapped (leaf 0x80000001 EDX bit 26).
+pub fn has_giant_pages(cpuid: &impl Cpuid) -> bool {
+    super::has_leaf(cpuid, 0x8000_0001) && cpuid.cpuid1(0x8000_0001).edx & 1 << 26 != 0
+}
+
+/// Switches on SSE and, where the processor has them, the states that XSAVE manages (AVX, AVX-512, AMX
+/// and whatever else it names), global pages, and write protection in ring 0. Makes PAT entry 1
+/// write-combining. Makes LFENCE serialising on AMD.
+///
+/// Returns the state components that are on, as in XCR0.
+///
+/// # Safety
+/// Ring 0, interrupt table loaded, boot processor before it measures anything.
+pub unsafe fn enable(identity: &Identity) -> u64 {
+    // SAFETY: bits that every x86-64 processor has; nothing of the firmware uses the x87 or SSE units.
+    unsafe {
+        Cr0::update(|cr0| {
+            cr0.remove(Cr0Flags::EMULATE_COPROCESSOR | Cr0Flags::TASK_SWITCHED);
+            cr0.insert(Cr0Flags::MONITOR_COPROCESSOR | Cr0Flags::NUMERIC_ERROR);
+            cr0.insert(Cr0Flags::WRITE_PROTECT);
+        });
+        Cr4::update(|cr4| {
+            cr4.insert(Cr4Flags::OSFXSR | Cr4Flags::OSXMMEXCPT_ENABLE | Cr4Flags::PAGE_GLOBAL);
+        });
+        write_combining_pat();
+        if identity.vendor == Vendor::Amd {
+            serialise_lfence();
+        }
+        enable_xsave()
+    }
+}
+
+/// # Safety
+/// As for [`enable`].
+unsafe fn enable_xsave() -> u64 {
+    if native().cpuid1(1).ecx & XSAVE == 0 {
+        return 0;
+    }
+    // Leaf 0xD: components that XCR0 can name.
+    let leaf = native().cpuid2(0xd, 0);
+    let supported = u64::from(leaf.edx) << 32 | u64::from(leaf.eax);
+    // SAFETY: the processor has XSAVE and supports each bit that is written. x87 (bit 0) is always set.
+    unsafe {
+        Cr4::update(|cr4| cr4.insert(Cr4Flags::OSXSAVE));
+        XCr0::write_raw(supported | XCr0Flags::X87.bits());
+    }
+    supported
+}
+
+/// Entry 1 of the reset value is write-through, which nothing uses; type 1 is write-combining (SDM vol. 3,
+/// 11.12.2).
+///
+/// # Safety
+/// No page that is mapped write-through may be in use.
+unsafe fn write_combining_pat() {
+    const ENTRY_1: u64 = 0xff << 8;
+    // SAFETY: every x86-64 processor has the register, and the value stays well-formed.
+    unsafe {
+        let pat = msr::read(msr::IA32_PAT);
+        msr::write(msr::IA32_PAT, pat & !ENTRY_1 | 1 << 8);
+    }
+}
+
+/// LFENCE waits for older instructions only with this bit set; AMD documents it since family 10h
+/// (Software Techniques for Managing Speculation, mitigation G-2). Absent or fixed on some: no matter.
+///
+/// # Safety
+/// Ring 0 on an AMD processor, interrupt table loaded.
+unsafe fn serialise_lfence() {
+    const LFENCE_SERIALISES: u64 = 1 << 1;
+    // SAFETY: guarded, and the bit has no other effect.
+    unsafe {
+        if let Ok(value) = msr::try_read(msr::AMD_DE_CFG) {
+            let _ = msr::try_write(msr::AMD_DE_CFG, value | LFENCE_SERIALISES);
+        }
+    }
+}

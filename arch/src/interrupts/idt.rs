@@ -1,0 +1,103 @@
+//! The interrupt descriptor table.
+
+use super::stubs;
+use crate::descriptors::{
+    IST_DEBUG, IST_DEVICE, IST_DOUBLE_FAULT, IST_FAULT, IST_MACHINE_CHECK, IST_NMI,
+};
+use crate::interrupts::exception;
+use x86_64::VirtAddr;
+use x86_64::structures::idt::InterruptDescriptorTable;
+
+/// Stack of each vector. Every vector has one of its own kind, because measured code may leave any
+/// value in RSP.
+fn stack(vector: u8) -> u16 {
+    match exception::Exception(vector) {
+        exception::DOUBLE_FAULT => IST_DOUBLE_FAULT,
+        exception::NMI => IST_NMI,
+        exception::MACHINE_CHECK => IST_MACHINE_CHECK,
+        exception::DEBUG => IST_DEBUG,
+        exception::Exception(0..=31) => IST_FAULT,
+        _ => IST_DEVICE,
+    }
+}
+
+/// Fills `table` with the stubs and loads it on this processor.
+///
+/// # Safety
+/// The GDT and TSS of [`crate::descriptors`] must be loaded, with valid interrupt stacks.
+pub unsafe fn load(table: &'static mut InterruptDescriptorTable) {
+    // SAFETY: the type is 256 gates of 16 bytes each, in order (SDM vol. 3, 6.14.1); `Gate` has that
+    // layout. The named fields of the type cannot all be set without its nightly-only handler types.
+    let gates = unsafe { &mut *core::ptr::from_mut(table).cast::<[Gate; 256]>() };
+    for (gate, vector) in gates.iter_mut().zip(0..=255u8) {
+        *gate = Gate::new(VirtAddr::new(stubs::address(vector)), stack(vector));
+    }
+    table.load();
+}
+
+/// A 64-bit interrupt gate: SDM vol. 3, figure 6-8.
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
+struct Gate {
+    offset_low: u16,
+    selector: u16,
+    /// Bits 2:0 stack, 11:8 type 14 (interrupt gate: clears IF), 14:13 DPL 0, 15 present.
+    options: u16,
+    offset_middle: u16,
+    offset_high: u32,
+    reserved: u32,
+}
+
+impl Gate {
+    fn new(handler: VirtAddr, stack: u16) -> Self {
+        let address = handler.as_u64();
+        Self {
+            offset_low: address as u16,
+            selector: crate::descriptors::KERNEL_CODE.0,
+            options: 0x8e00 | stack,
+            offset_middle: (address >> 16) as u16,
+            offset_high: (address >> 32) as u32,
+            reserved: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_is_laid_out_as_the_manual_draws_it() {
+        assert_eq!(
+            size_of::<[Gate; 256]>(),
+            size_of::<InterruptDescriptorTable>()
+        );
+        let gate = Gate::new(VirtAddr::new(0xffff_ffff_8012_3456), 3);
+        assert_eq!(
+            (gate.offset_low, gate.offset_middle, gate.offset_high),
+            (0x3456, 0x8012, 0xffff_ffff)
+        );
+        assert_eq!(gate.options, 0b1000_1110_0000_0011);
+    }
+
+    #[test]
+    fn stubs_are_sixteen_bytes_apart_and_push_their_vector() {
+        for vector in [0u8, 8, 14, 32, 127, 128, 255] {
+            let at = stubs::address(vector) as *const u8;
+            // SAFETY: the stubs are 256 times 16 bytes of readable code.
+            let code = unsafe { core::slice::from_raw_parts(at, 16) };
+            let code = if exception::Exception(vector).has_error_code() {
+                code
+            } else {
+                &code[2..]
+            };
+            // push imm8 for vectors up to 127, push imm32 above.
+            let pushed = match code[0] {
+                0x6a => u32::from(code[1]),
+                0x68 => u32::from_le_bytes(code[1..5].try_into().unwrap()),
+                other => panic!("stub {vector} begins with {other:#x}"),
+            };
+            assert_eq!(pushed, u32::from(vector));
+        }
+    }
+}

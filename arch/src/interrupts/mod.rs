@@ -1,0 +1,82 @@
+//! Interrupts and exceptions.
+//!
+//! Every vector has a stub ([`stubs`]) that puts the register file into a [`TrapFrame`] and calls
+//! `dispatch`. There, in this order: an instruction that is allowed to fault ([`fixup`]) continues at
+//! its recovery address; a fault inside called foreign code ([`crate::call`]) ends that call; a device's
+//! vector runs its handler; everything else is a failure of the firmware and goes to the crash handler.
+
+pub mod exception;
+pub mod fixup;
+mod frame;
+mod idt;
+mod stubs;
+
+pub use exception::Exception;
+pub(crate) use fixup::fixup;
+pub use frame::TrapFrame;
+pub use idt::load;
+
+use crate::call;
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+/// First vector that devices may use; the ones below are exceptions (SDM vol. 3, 6.2).
+pub const FIRST_DEVICE_VECTOR: u8 = 32;
+/// Vector of the local APIC's spurious interrupt: the low four bits are 1 on all processors.
+pub const SPURIOUS_VECTOR: u8 = 0xff;
+/// Vector that the local APIC's self-test sends to itself.
+pub const SELF_TEST_VECTOR: u8 = 0xf0;
+
+/// What to do when the firmware itself fails. It reports and does not return.
+pub type CrashHandler = fn(&TrapFrame) -> !;
+
+static CRASH_HANDLER: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
+/// How often the self-test vector was taken.
+static SELF_TEST_COUNT: AtomicU64 = AtomicU64::new(0);
+/// Device interrupts on vectors that nobody uses, and spurious ones.
+static SPURIOUS_COUNT: AtomicU64 = AtomicU64::new(0);
+
+/// Sets what is called for an exception that nobody expected.
+pub fn set_crash_handler(handler: CrashHandler) {
+    CRASH_HANDLER.store(handler as *mut (), Ordering::Release);
+}
+
+/// How often [`SELF_TEST_VECTOR`] was taken since boot.
+pub fn self_test_count() -> u64 {
+    SELF_TEST_COUNT.load(Ordering::Relaxed)
+}
+
+/// Interrupts since boot that belong to no device in use.
+pub fn spurious_count() -> u64 {
+    SPURIOUS_COUNT.load(Ordering::Relaxed)
+}
+
+/// Called by every stub with the register file of the interrupted code.
+extern "sysv64" fn dispatch(frame: &mut TrapFrame) {
+    if frame.vector >= u64::from(FIRST_DEVICE_VECTOR) {
+        device(frame.vector as u8);
+        return;
+    }
+    if fixup::recover(frame) || call::recover(frame) {
+        return;
+    }
+    let handler = CRASH_HANDLER.load(Ordering::Acquire);
+    if handler.is_null() {
+        crate::power::stop();
+    }
+    // SAFETY: the only value ever stored, besides null, is a `CrashHandler` from `set_crash_handler`.
+    let handler: CrashHandler = unsafe { core::mem::transmute(handler) };
+    handler(frame)
+}
+
+fn device(vector: u8) {
+    match vector {
+        SELF_TEST_VECTOR => {
+            SELF_TEST_COUNT.fetch_add(1, Ordering::Relaxed);
+            crate::apic::end_of_interrupt();
+        }
+        // A spurious interrupt sets no in-service bit, so it gets no EOI (SDM vol. 3, 10.9).
+        _ => {
+            SPURIOUS_COUNT.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

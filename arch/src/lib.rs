@@ -1,0 +1,29 @@
+//! The x86-64 layer: everything that touches the machine, and nothing that knows what it is for.
+//!
+//! - [`cpu`]: identity, features, extended state. [`msr`]: model-specific registers, also ones that
+//!   may not exist.
+//! - [`descriptors`] and [`interrupts`]: GDT, TSS, IDT, exceptions as values.
+//! - [`memory`]: frames, address space with W^X and guard pages, the layout of both halves.
+//! - [`apic`], [`time`], [`uart`], [`acpi`], [`power`]: the devices that barecount uses.
+//! - [`pmu`]: the performance monitoring unit.
+//! - [`call`]: running foreign machine code so that a fault in it comes back as a value.
+#![cfg_attr(not(test), no_std)]
+#![deny(unsafe_op_in_unsafe_fn)]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+#[cfg(target_os = "none")]
+pub mod acpi;
+pub mod apic;
+pub mod backtrace;
+pub mod call;
+pub mod cpu;
+pub mod descriptors;
+pub mod interrupts;
+pub mod memory;
+pub mod msr;
+pub mod pmu;
+pub mod power;
+pub mod time;
+pub mod uart;

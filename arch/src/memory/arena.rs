@@ -1,0 +1,86 @@
+//! The memory that a measured snippet lives in.
+//!
+//! | offset | bytes | what | rights |
+//! | --- | --- | --- | --- |
+//! | 0 | 4096 | the measuring code's data | RW |
+//! | 2 MiB | 16 MiB | code, in 2 MiB pages | RX |
+//! | 32 MiB + n x 4 MiB | 1 MiB | memory area n, in 4 KiB pages: RSP, RBP, RDI, RSI, R14 point to the middle of areas 0 to 4 | RW |
+//!
+//! Between the pieces nothing is mapped.
+
+use super::space::{CODE, DATA, MapError};
+use super::{Frames, Space, layout};
+use x86_64::VirtAddr;
+use x86_64::structures::paging::{PageSize, Size2MiB, Size4KiB};
+
+/// Bytes of the code area; `protocol::limits::CODE_AREA_BYTES` has the same value.
+pub const CODE_BYTES: u64 = 16 << 20;
+/// Bytes of one memory area.
+pub const AREA_BYTES: u64 = 1 << 20;
+/// How many memory areas there are.
+pub const AREAS: u64 = 5;
+/// Where the measuring code keeps its data.
+pub const DATA_AT: u64 = layout::ARENA;
+/// Where code runs.
+pub const CODE_AT: u64 = layout::ARENA + (2 << 20);
+const AREAS_AT: u64 = layout::ARENA + (32 << 20);
+const AREA_STRIDE: u64 = 4 << 20;
+
+/// First byte of memory area `index`.
+#[must_use]
+pub const fn area(index: u64) -> u64 {
+    AREAS_AT + index * AREA_STRIDE
+}
+
+/// The middle of memory area `index`: what a snippet finds in the register.
+#[must_use]
+pub const fn area_middle(index: u64) -> u64 {
+    area(index) + AREA_BYTES / 2
+}
+
+/// The arena, mapped. There is one.
+pub struct Arena {
+    _private: (),
+}
+
+impl Arena {
+    /// Maps the arena with fresh memory.
+    ///
+    /// # Errors
+    /// Out of memory, or the arena is there already.
+    pub fn map(space: &mut Space, frames: &mut Frames) -> Result<Self, MapError> {
+        space.map_fresh(frames, VirtAddr::new(DATA_AT), Size4KiB::SIZE, DATA)?;
+        let code = frames.allocate(CODE_BYTES, Size2MiB::SIZE)?;
+        for offset in (0..CODE_BYTES).step_by(Size2MiB::SIZE as usize) {
+            let (run, write) = (CODE_AT + offset, layout::CODE_WRITE_VIEW + offset);
+            space.map_page::<Size2MiB>(frames, VirtAddr::new(run), code + offset, CODE)?;
+            space.map_page::<Size2MiB>(frames, VirtAddr::new(write), code + offset, DATA)?;
+        }
+        for index in 0..AREAS {
+            space.map_fresh(frames, VirtAddr::new(area(index)), AREA_BYTES, DATA)?;
+        }
+        Ok(Self { _private: () })
+    }
+
+    /// The code area, writable.
+    pub fn code_mut(&mut self) -> &mut [u8] {
+        // SAFETY: mapped by `map` at this address and size for as long as the firmware runs; the exclusive
+        // borrow of the only arena makes this the only reference, and code runs through another view.
+        unsafe {
+            core::slice::from_raw_parts_mut(layout::CODE_WRITE_VIEW as *mut u8, CODE_BYTES as usize)
+        }
+    }
+
+    /// Zeroes what was written to in the memory areas since the last call. Costs a look at each page's
+    /// dirty bit, and a write of only those pages that changed.
+    pub fn reset(&mut self, space: &mut Space) {
+        for index in 0..AREAS {
+            space.take_dirty(VirtAddr::new(area(index)), AREA_BYTES, |page| {
+                // SAFETY: a mapped page of the arena, which `self` owns.
+                unsafe {
+                    core::ptr::write_bytes(page.as_mut_ptr::<u8>(), 0, Size4KiB::SIZE as usize);
+                }
+            });
+        }
+    }
+}

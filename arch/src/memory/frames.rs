@@ -1,0 +1,227 @@
+//! The physical frames that are free. Memory is given out and never taken back: everything that the
+//! firmware allocates lives as long as it does.
+
+use alloc::vec::Vec;
+use thiserror::Error;
+use x86_64::PhysAddr;
+use x86_64::structures::paging::{FrameAllocator, PageSize, PhysFrame, Size4KiB};
+
+/// A range of free physical memory.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Region {
+    /// First byte.
+    pub start: u64,
+    /// Byte behind the last.
+    pub end: u64,
+}
+
+/// No free range is large enough.
+#[derive(Clone, Copy, Debug, Error, Eq, PartialEq)]
+#[error("out of memory: {bytes} bytes wanted, the largest free range has {largest}")]
+pub struct OutOfMemory {
+    /// Bytes asked for.
+    pub bytes: u64,
+    /// Bytes of the largest range that is left.
+    pub largest: u64,
+}
+
+/// Most regions that are kept; a memory map with more loses its smallest ones.
+const MAX_REGIONS: usize = 64;
+/// Below this lies what BIOS and application processors need.
+const LOWEST: u64 = 0x10_0000;
+
+/// The free frames.
+#[derive(Clone, Debug)]
+pub struct Frames {
+    regions: [Region; MAX_REGIONS],
+    count: usize,
+    total: u64,
+}
+
+impl Frames {
+    /// Takes the usable regions of a memory map: what lies below 1 MiB and incomplete frames at the edges
+    /// are left out.
+    pub fn new(usable: impl Iterator<Item = Region>) -> Self {
+        let none = Region { start: 0, end: 0 };
+        let mut frames = Self {
+            regions: [none; MAX_REGIONS],
+            count: 0,
+            total: 0,
+        };
+        for region in usable {
+            let start = region.start.max(LOWEST).next_multiple_of(Size4KiB::SIZE);
+            let end = region.end & !(Size4KiB::SIZE - 1);
+            if start < end {
+                frames.total += end - start;
+                frames.add(Region { start, end });
+            }
+        }
+        frames
+    }
+
+    fn add(&mut self, region: Region) {
+        if self.count < MAX_REGIONS {
+            self.regions[self.count] = region;
+            self.count += 1;
+            return;
+        }
+        let size = |region: &Region| region.end - region.start;
+        let smallest = self
+            .regions
+            .iter_mut()
+            .min_by_key(|r| size(r))
+            .expect("the list is full");
+        if size(smallest) < size(&region) {
+            *smallest = region;
+        }
+    }
+
+    /// Bytes that were free at the beginning.
+    #[must_use]
+    pub fn total_bytes(&self) -> u64 {
+        self.total
+    }
+
+    /// Bytes of the largest contiguous range that is left.
+    #[must_use]
+    pub fn largest_bytes(&self) -> u64 {
+        self.regions[..self.count]
+            .iter()
+            .map(|r| r.end - r.start)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Takes `bytes` of contiguous memory, aligned to `align` (a power of two, at least 4096). Large pieces
+    /// come from the highest addresses and single frames from the lowest, so that frames do not break
+    /// up the ranges that large pieces need.
+    ///
+    /// # Errors
+    /// No range is large enough.
+    pub fn allocate(&mut self, bytes: u64, align: u64) -> Result<PhysAddr, OutOfMemory> {
+        let bytes = bytes.next_multiple_of(Size4KiB::SIZE);
+        let place = |region: &Region| -> Option<u64> {
+            let start = region.end.checked_sub(bytes)? & !(align - 1);
+            (start >= region.start).then_some(start)
+        };
+        let found = (0..self.count)
+            .filter_map(|index| Some((index, place(&self.regions[index])?)))
+            .max_by_key(|&(_, start)| start);
+        let Some((index, start)) = found else {
+            return Err(OutOfMemory {
+                bytes,
+                largest: self.largest_bytes(),
+            });
+        };
+        let behind = Region {
+            start: start + bytes,
+            end: self.regions[index].end,
+        };
+        self.regions[index].end = start;
+        if behind.start < behind.end {
+            self.add(behind);
+        }
+        Ok(PhysAddr::new(start))
+    }
+
+    /// The free regions, for tests and for reporting.
+    #[must_use]
+    pub fn regions(&self) -> Vec<Region> {
+        self.regions[..self.count]
+            .iter()
+            .copied()
+            .filter(|r| r.start < r.end)
+            .collect()
+    }
+}
+
+// SAFETY: each frame leaves the list when it is given out, so no frame is given out twice.
+unsafe impl FrameAllocator<Size4KiB> for Frames {
+    fn allocate_frame(&mut self) -> Option<PhysFrame> {
+        let free = |region: &&mut Region| region.start < region.end;
+        let region = self.regions[..self.count]
+            .iter_mut()
+            .filter(free)
+            .min_by_key(|r| r.start)?;
+        let start = region.start;
+        region.start += Size4KiB::SIZE;
+        Some(PhysFrame::containing_address(PhysAddr::new(start)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn region(start: u64, end: u64) -> Region {
+        Region { start, end }
+    }
+
+    #[test]
+    fn low_memory_and_broken_frames_are_left_out() {
+        let map = [
+            region(0, 0x9_fc00),
+            region(MIB + 1, 2 * MIB + 5),
+            region(3 * MIB, 3 * MIB + 100),
+        ];
+        let frames = Frames::new(map.into_iter());
+        assert_eq!(frames.regions(), [region(MIB + 4096, 2 * MIB)]);
+        assert_eq!(frames.total_bytes(), MIB - 4096);
+    }
+
+    #[test]
+    fn pieces_never_overlap_and_alignment_holds() {
+        let mut frames =
+            Frames::new([region(MIB, 9 * MIB), region(16 * MIB, 20 * MIB)].into_iter());
+        let mut taken: Vec<Region> = Vec::new();
+        let mut take = |start: u64, bytes: u64| {
+            let new = region(start, start + bytes);
+            assert!(
+                taken
+                    .iter()
+                    .all(|old| new.end <= old.start || old.end <= new.start)
+            );
+            taken.push(new);
+        };
+        for (bytes, align) in [
+            (2 * MIB, 2 * MIB),
+            (4096, 4096),
+            (3 * MIB, 2 * MIB),
+            (5000, 4096),
+        ] {
+            let at = frames.allocate(bytes, align).unwrap().as_u64();
+            assert_eq!(at % align, 0);
+            take(at, bytes.next_multiple_of(4096));
+            let frame = frames.allocate_frame().unwrap().start_address().as_u64();
+            take(frame, 4096);
+        }
+    }
+
+    #[test]
+    fn all_memory_can_be_had_and_then_none() {
+        let mut frames = Frames::new([region(MIB, 2 * MIB)].into_iter());
+        let error = frames.allocate(2 * MIB, 4096).unwrap_err();
+        assert_eq!(
+            error,
+            OutOfMemory {
+                bytes: 2 * MIB,
+                largest: MIB
+            }
+        );
+        let count = core::iter::from_fn(|| frames.allocate_frame()).count();
+        assert_eq!(count as u64, MIB / 4096);
+        assert!(frames.allocate(1, 4096).is_err());
+    }
+
+    #[test]
+    fn a_map_with_too_many_regions_keeps_the_largest() {
+        let map = (1..=100).map(|i| region(i * 16 * MIB, i * 16 * MIB + i * 4096));
+        let mut frames = Frames::new(map);
+        assert_eq!(
+            frames.allocate(100 * 4096, 4096).unwrap().as_u64(),
+            1600 * MIB
+        );
+    }
+}

@@ -1,0 +1,31 @@
+//! The address space. Everything has a fixed place, the same for every way to boot, so that two runs see
+//! the same addresses.
+//!
+//! | from | what | rights |
+//! | --- | --- | --- |
+//! | `0x0000_1000_0000_0000` | snippet arena: measuring data, code, memory areas ([`super::arena`]) | RW, RX, RW |
+//! | `0xffff_8000_0000_0000` | all physical memory, the heap within | RW |
+//! | `0xffff_9000_0000_0000` | boot stack and boot information of the boot loader | not mapped later |
+//! | `0xffff_c000_0000_0000` | screen | RW, write-combining |
+//! | `0xffff_d000_0000_0000` | stacks, each with an unmapped page below | RW |
+//! | `0xffff_d800_0000_0000` | second view of the arena's code, for writing it | RW |
+//! | `0xffff_ffff_8000_0000` | the firmware's image | RX, R, RW |
+
+/// The snippet arena.
+pub const ARENA: u64 = 0x0000_1000_0000_0000;
+/// Physical memory, at this offset.
+pub const PHYSICAL: u64 = 0xffff_8000_0000_0000;
+/// Stack that the boot loader provides.
+pub const BOOT_STACK: u64 = 0xffff_9000_0000_0000;
+/// Boot information.
+pub const BOOT_INFO: u64 = 0xffff_a000_0000_0000;
+/// Ramdisk, as the boot loader maps it.
+pub const RAMDISK: u64 = 0xffff_b000_0000_0000;
+/// Screen.
+pub const SCREEN: u64 = 0xffff_c000_0000_0000;
+/// The firmware's own stacks.
+pub const STACKS: u64 = 0xffff_d000_0000_0000;
+/// Writable view of the arena's code.
+pub const CODE_WRITE_VIEW: u64 = 0xffff_d800_0000_0000;
+/// The firmware's image: the top 2 GiB, as code compiled for the kernel code model wants.
+pub const IMAGE: u64 = 0xffff_ffff_8000_0000;

@@ -1,0 +1,11 @@
+//! Memory: which frames are free ([`frames`]), where things lie ([`layout`]), and the address space that
+//! the firmware builds for itself ([`space`]).
+
+pub mod arena;
+pub mod frames;
+pub mod image;
+pub mod layout;
+pub mod space;
+
+pub use frames::{Frames, OutOfMemory, Region};
+pub use space::Space;

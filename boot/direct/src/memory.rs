@@ -1,0 +1,102 @@
+//! The memory map and the page tables, as `bootloader-x86_64-common` wants them.
+
+use bootloader_api::info::MemoryRegionKind;
+use bootloader_x86_64_common::PageTables;
+use bootloader_x86_64_common::legacy_memory_region::{LegacyFrameAllocator, LegacyMemoryRegion};
+use core::iter::Copied;
+use core::slice::Iter;
+use multiboot::information::{MemoryType, Multiboot};
+use x86_64::registers::control::Cr3;
+use x86_64::structures::paging::{FrameAllocator, OffsetPageTable, PageTable, PhysFrame};
+use x86_64::{PhysAddr, VirtAddr};
+
+/// One entry of the multiboot loader's memory map, which has the form of BIOS call E820.
+#[derive(Clone, Copy, Debug)]
+pub struct Region {
+    start: u64,
+    length: u64,
+    kind: MemoryRegionKind,
+}
+
+impl LegacyMemoryRegion for Region {
+    fn start(&self) -> PhysAddr {
+        PhysAddr::new(self.start)
+    }
+
+    fn len(&self) -> u64 {
+        self.length
+    }
+
+    fn kind(&self) -> MemoryRegionKind {
+        self.kind
+    }
+
+    fn usable_after_bootloader_exit(&self) -> bool {
+        self.kind == MemoryRegionKind::Usable
+    }
+}
+
+/// Most entries that are taken; E820 maps have some ten to thirty.
+const MAX_REGIONS: usize = 128;
+/// E820's numbers: 1 is usable memory, everything else is not for us.
+const RESERVED: u32 = 2;
+
+/// The memory map.
+pub fn regions(information: &Multiboot) -> Copied<Iter<'static, Region>> {
+    static mut REGIONS: [Region; MAX_REGIONS] = [Region {
+        start: 0,
+        length: 0,
+        kind: MemoryRegionKind::Bootloader,
+    }; MAX_REGIONS];
+    let found = information
+        .memory_regions()
+        .expect("the multiboot loader gives no memory map");
+    let mut count = 0;
+    for region in found.filter(|region| region.length() > 0).take(MAX_REGIONS) {
+        let kind = match region.memory_type() {
+            MemoryType::Available => MemoryRegionKind::Usable,
+            _ => MemoryRegionKind::UnknownBios(RESERVED),
+        };
+        // SAFETY: one thread, and the shared borrow below begins when the writing is done.
+        unsafe {
+            REGIONS[count] = Region {
+                start: region.base_address(),
+                length: region.length(),
+                kind,
+            };
+        }
+        count += 1;
+    }
+    // SAFETY: as above; nothing writes to the list any more.
+    let regions: &'static [Region] = unsafe { &(&*(&raw const REGIONS))[..count] };
+    regions.iter().copied()
+}
+
+/// The tables in use, and empty ones for the kernel.
+pub fn page_tables<I>(frames: &mut LegacyFrameAllocator<I, Region>) -> PageTables
+where
+    I: ExactSizeIterator<Item = Region> + Clone,
+{
+    let kernel_level_4_frame = frames.allocate_frame().expect("no memory for page tables");
+    // SAFETY: a fresh frame, identity mapped, becomes an empty table.
+    let kernel = unsafe {
+        let at = kernel_level_4_frame.start_address().as_u64() as *mut PageTable;
+        at.write(PageTable::new());
+        &mut *at
+    };
+    // SAFETY: everything below 4 GiB is mapped one to one.
+    unsafe {
+        PageTables {
+            bootloader: OffsetPageTable::new(active(Cr3::read().0), VirtAddr::new(0)),
+            kernel: OffsetPageTable::new(kernel, VirtAddr::new(0)),
+            kernel_level_4_frame,
+        }
+    }
+}
+
+/// # Safety
+/// `frame` must hold the table in use, identity mapped, and nobody else may have borrowed it.
+unsafe fn active(frame: PhysFrame) -> &'static mut PageTable {
+    // SAFETY: passed on.
+    unsafe { &mut *(frame.start_address().as_u64() as *mut PageTable) }
+}

@@ -1,0 +1,67 @@
+//! The end of a run: what the job wants to happen then.
+
+use super::output::Line;
+use arch::acpi::Platform;
+use arch::power;
+use core::sync::atomic::{AtomicU32, Ordering};
+use kernel::report::Report;
+use protocol::job::{Job, OnEnd};
+use protocol::record::{End, Outcome};
+
+/// Added to the exit code, so that no outcome looks like an exit of QEMU itself.
+const EXIT_BASE: u32 = 0x10;
+/// No exit device.
+const NO_PORT: u32 = u32::MAX;
+
+static EXIT_PORT: AtomicU32 = AtomicU32::new(NO_PORT);
+
+/// How the run is to end.
+pub struct Terms {
+    exit_port: Option<u16>,
+}
+
+impl Terms {
+    /// Those of a job; without one, the machine halts.
+    pub fn of(job: Option<&Job>) -> Self {
+        Self {
+            exit_port: job.and_then(|job| job.exit_port),
+        }
+    }
+}
+
+/// Notes the terms, also for a crash.
+pub fn agree(terms: Terms) {
+    EXIT_PORT.store(
+        terms.exit_port.map_or(NO_PORT, u32::from),
+        Ordering::Relaxed,
+    );
+}
+
+/// Ends QEMU, if the job named an exit device.
+pub fn exit_qemu(outcome: Outcome) {
+    let Ok(port) = u16::try_from(EXIT_PORT.load(Ordering::Relaxed)) else {
+        return;
+    };
+    // SAFETY: the host tool put the port into the job because it attached the device there.
+    unsafe { power::debug_exit(port, EXIT_BASE + u32::from(outcome.exit_code())) };
+}
+
+/// Writes the end record and ends the run as the job wants it.
+pub fn finish(end: End, report: &mut Report<Line>, platform: &Platform) -> ! {
+    let (outcome, on_end) = (end.outcome, end.on_end);
+    report.end(end);
+    report.sink_mut().drain();
+    super::crash::disarm();
+    exit_qemu(outcome);
+    // SAFETY: the report is out, and nothing else runs.
+    unsafe {
+        match on_end {
+            OnEnd::Halt => {}
+            OnEnd::Reboot => power::reset(platform.reset),
+            OnEnd::PowerOff => {
+                let _ = platform.power_off();
+            }
+        }
+    }
+    power::stop()
+}

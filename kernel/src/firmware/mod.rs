@@ -1,0 +1,11 @@
+//! The parts of the bootable program.
+
+pub mod boot;
+pub mod crash;
+pub mod display;
+pub mod finish;
+pub mod heap;
+pub mod output;
+pub mod probe;
+pub mod stacks;
+pub mod target;

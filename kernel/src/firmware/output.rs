@@ -1,0 +1,86 @@
+//! The report's way out: the serial line, if there is one.
+
+use arch::memory::image;
+use arch::uart::{COM1, Uart, UartError};
+use core::ops::{Deref, DerefMut};
+use kernel::report::{Report, Sink};
+use protocol::PROTOCOL_VERSION;
+use protocol::record::{Hex, Record, Start};
+use spin::{Mutex, MutexGuard};
+
+/// Rate before a job says another.
+pub const DEFAULT_BAUD: u32 = protocol::limits::MAX_BAUD;
+
+/// The serial line, or nothing.
+pub struct Line(Option<Uart>);
+
+impl Line {
+    /// Waits until everything has left the machine.
+    pub fn drain(&mut self) {
+        if let Some(uart) = &mut self.0 {
+            uart.drain();
+        }
+    }
+}
+
+impl Sink for Line {
+    fn send(&mut self, bytes: &[u8]) {
+        if let Some(uart) = &mut self.0 {
+            uart.send(bytes);
+        }
+    }
+}
+
+/// The report, while it lasts.
+static REPORT: Mutex<Option<Report<Line>>> = Mutex::new(None);
+
+/// The report, held by one user.
+pub struct Held(MutexGuard<'static, Option<Report<Line>>>);
+
+impl Deref for Held {
+    type Target = Report<Line>;
+
+    fn deref(&self) -> &Report<Line> {
+        self.0.as_ref().expect("filled by `open` or `seize`")
+    }
+}
+
+impl DerefMut for Held {
+    fn deref_mut(&mut self) -> &mut Report<Line> {
+        self.0.as_mut().expect("filled by `open` or `seize`")
+    }
+}
+
+/// Opens the serial line. A machine without one is measured all the same, and shows it on the screen.
+pub fn open(baud: u32) -> Held {
+    let mut report = REPORT.lock();
+    *report = Some(Report::new(Line(find(baud).ok())));
+    Held(report)
+}
+
+/// Takes the report from whoever holds it, or opens it if nobody did.
+///
+/// # Safety
+/// The holder must never run again.
+pub unsafe fn seize() -> Held {
+    // SAFETY: the caller promises that the guard is never used or dropped.
+    unsafe { REPORT.force_unlock() };
+    let mut report = REPORT.lock();
+    report.get_or_insert_with(|| Report::new(Line(find(DEFAULT_BAUD).ok())));
+    Held(report)
+}
+
+fn find(baud: u32) -> Result<Uart, UartError> {
+    // SAFETY: only the one report uses COM1.
+    unsafe { Uart::open(COM1, baud) }
+}
+
+/// The record that every report begins with.
+pub fn start(report: &mut Report<Line>) {
+    report.send(&Record::Start(Start {
+        program: "barecount".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        protocol: PROTOCOL_VERSION,
+        image_base: Hex(image::base()),
+    }));
+}

@@ -1,0 +1,120 @@
+//! Finding out what the machine is.
+
+use super::boot::Handed;
+use super::display::Display;
+use super::output::Line;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use arch::acpi::Platform;
+use arch::apic::{self, Apic, Mode};
+use arch::cpu::{Identity, features, identity, native};
+use arch::pmu;
+use arch::time::Clock;
+use kernel::machine::{self, Facts};
+use kernel::report::Report;
+use protocol::record::{self, ErrorCode, ErrorRecord, Record};
+
+/// The machine, made ready.
+pub struct Machine {
+    /// Rate of the TSC.
+    pub clock: Clock,
+    /// ACPI's facts.
+    pub platform: Platform,
+    /// Components of the extended state that are switched on.
+    pub extended: u64,
+    /// The screen.
+    pub display: Option<spin::Mutex<Display>>,
+    /// Lines about the machine, for the screen.
+    pub lines: Vec<String>,
+}
+
+/// Switches the machine's features on, finds out what it is, and reports it.
+pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
+    let cpuid = native();
+    let identity = Identity::read(&cpuid);
+    // SAFETY: ring 0 on the boot processor, interrupt table loaded, nothing measured yet, no page mapped
+    // write-through but the screen, whose PAT entry this sets.
+    let extended = unsafe { features::enable(&identity) };
+    // SAFETY: the boot loader found the root pointer; physical memory is mapped.
+    let platform = handed
+        .rsdp
+        .map_or(Platform::default(), |rsdp| unsafe { Platform::read(rsdp) });
+    // SAFETY: ring 0, and the 8254 is ours.
+    let clock = unsafe { Clock::find(&cpuid, platform.pm_timer) };
+    let clock = clock.unwrap_or_else(|| panic!("no timer to measure the TSC against"));
+    // SAFETY: ring 0, interrupt table loaded, physical memory mapped, interrupts off.
+    let apic = unsafe { Apic::enable() };
+    let (apic_mode, apic_timer_hz) = match apic {
+        Ok(mut apic) => (apic.mode(), apic::timer_hz(&mut apic, &clock)),
+        Err(error) => {
+            report.send(&device_error(&error.to_string()));
+            (Mode::XApic, 0)
+        }
+    };
+    let facts = Facts {
+        identity: &identity,
+        // SAFETY: interrupt table loaded, ring 0.
+        microcode: unsafe { identity::microcode(identity.vendor) },
+        // SAFETY: as above.
+        pmu: unsafe { pmu::find(&identity) },
+        clock,
+        apic_mode,
+        apic_timer_hz,
+        memory_bytes: handed.frames.total_bytes(),
+        screen: handed
+            .screen
+            .map(|(_, info)| [info.width as u32, info.height as u32]),
+    };
+    let record = machine::record(&facts);
+    let lines = describe(&record);
+    report.send(&Record::Machine(record));
+    let display = Display::open(handed).map(spin::Mutex::new);
+    Machine {
+        clock,
+        platform,
+        extended,
+        display,
+        lines,
+    }
+}
+
+fn device_error(text: &str) -> Record {
+    Record::Error(ErrorRecord {
+        code: ErrorCode::Device,
+        item: None,
+        name: None,
+        text: text.into(),
+        fault: None,
+    })
+}
+
+/// The machine in a few lines.
+fn describe(machine: &record::Machine) -> Vec<String> {
+    let hypervisor = machine
+        .hypervisor
+        .as_deref()
+        .map_or(String::new(), |h| format!(", under {h}"));
+    let pmu = match (&machine.pmu, &machine.pmu_absent) {
+        (Some(p), _) => {
+            format!(
+                "PMU version {}, {} counters of {} bits",
+                p.version, p.counters, p.counter_bits
+            )
+        }
+        (None, reason) => format!("no PMU: {}", reason.as_deref().unwrap_or("unknown")),
+    };
+    Vec::from([
+        machine.brand.clone(),
+        format!(
+            "{} family {:#x} model {:#x} stepping {}{hypervisor}",
+            machine.vendor, machine.family, machine.model, machine.stepping
+        ),
+        format!(
+            "TSC {} kHz, {} MiB of memory",
+            machine.tsc.hz / 1000,
+            machine.memory_bytes >> 20
+        ),
+        pmu,
+    ])
+}

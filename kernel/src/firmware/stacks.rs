@@ -1,0 +1,92 @@
+//! The firmware's stacks, each above a page that is not mapped.
+
+use super::boot::Ready;
+use arch::descriptors::{IST_STACKS, Tables};
+use arch::interrupts;
+use arch::memory::space::{DATA, MapError};
+use arch::memory::{Frames, Space, layout};
+use core::arch::asm;
+use core::ops::Range;
+use spin::Mutex;
+use x86_64::VirtAddr;
+use x86_64::structures::idt::InterruptDescriptorTable;
+
+/// Bytes of the main stack, and of each interrupt stack: formatting a crash record is the deepest use.
+pub const STACK_BYTES: u64 = 64 << 10;
+/// From one stack to the next; what lies between is not mapped.
+const STRIDE: u64 = 1 << 20;
+/// The main stack and the interrupt stacks.
+const COUNT: usize = 1 + IST_STACKS;
+
+static mut TABLES: Tables = Tables::new();
+static mut IDT: InterruptDescriptorTable = InterruptDescriptorTable::new();
+/// What `enter` carries over to the new stack.
+static CARGO: Mutex<Option<(Ready, fn(Ready) -> !)>> = Mutex::new(None);
+
+/// Addresses of stack `index`; 0 is the main one.
+fn range(index: u64) -> Range<u64> {
+    let end = layout::STACKS + (index + 1) * STRIDE;
+    end - STACK_BYTES..end
+}
+
+/// All stacks, for checking addresses against.
+pub fn all() -> [Range<u64>; COUNT] {
+    core::array::from_fn(|index| range(index as u64))
+}
+
+/// Whether `address` lies in the unmapped space below a stack.
+pub fn is_guard(address: u64) -> bool {
+    let region = layout::STACKS..layout::STACKS + COUNT as u64 * STRIDE;
+    region.contains(&address) && !all().iter().any(|stack| stack.contains(&address))
+}
+
+/// Proof that the stacks are mapped.
+pub struct Stacks(());
+
+/// Maps the stacks into `space`.
+pub fn map(space: &mut Space, frames: &mut Frames) -> Result<Stacks, MapError> {
+    for stack in all() {
+        space.map_fresh(frames, VirtAddr::new(stack.start), STACK_BYTES, DATA)?;
+    }
+    Ok(Stacks(()))
+}
+
+/// Loads the new address space, descriptor tables and interrupt table, and goes on in `main` on the new
+/// stack. The boot loader's stack is gone with its page tables.
+pub fn enter(_: Stacks, ready: Ready, main: fn(Ready) -> !) -> ! {
+    let root = ready.space.root().as_u64();
+    *CARGO.lock() = Some((ready, main));
+    // SAFETY: the new tables map the image, so this code goes on; the new stack is mapped and empty;
+    // `on_new_stack` needs nothing of the old one.
+    unsafe {
+        asm!(
+            "mov cr3, {root}",
+            "mov rsp, {top}",
+            "xor ebp, ebp",
+            "call {go_on}",
+            "ud2",
+            root = in(reg) root,
+            top = in(reg) range(0).end,
+            go_on = sym on_new_stack,
+            options(noreturn),
+        );
+    }
+}
+
+extern "sysv64" fn on_new_stack() -> ! {
+    let ends = core::array::from_fn(|index| VirtAddr::new(range(1 + index as u64).end));
+    // SAFETY: runs once, on the only processor, so the statics are borrowed once; the stacks are mapped.
+    unsafe {
+        #[allow(
+            static_mut_refs,
+            reason = "the tables must stay in place for the processor"
+        )]
+        TABLES.load(ends);
+        #[allow(static_mut_refs, reason = "as above")]
+        interrupts::load(&mut IDT);
+    }
+    let (ready, main) = CARGO.lock().take().expect("filled by `enter`");
+    // SAFETY: loads the tables that are loaded already, and with them drops stale global entries.
+    unsafe { ready.space.activate() };
+    main(ready)
+}

@@ -1,0 +1,18 @@
+//! The part of the firmware that does the work: runs the items of a job and turns what they did into
+//! records. The bootable program around it is `main.rs`.
+//!
+//! - [`snippet`]: measuring machine code. [`statistics`]: what many runs come to.
+//! - [`run`]: the loop over a job's items. [`report`]: records on their way out.
+//! - [`screen`]: the same in short for somebody who stands in front of the machine.
+#![cfg_attr(not(test), no_std)]
+#![deny(unsafe_op_in_unsafe_fn)]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+pub mod machine;
+pub mod report;
+pub mod run;
+pub mod screen;
+pub mod snippet;
+pub mod statistics;

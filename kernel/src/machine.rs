@@ -1,0 +1,98 @@
+//! The identity of the machine in the report's form.
+
+use alloc::string::ToString;
+use arch::apic::Mode;
+use arch::cpu::{self, Identity};
+use arch::pmu::{Architecture, Enumeration, Missing};
+use arch::time::{Clock, Source};
+use protocol::record::{
+    Apic, ApicMode, CoreType, Hex, Machine, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
+};
+
+/// What the firmware found out about the machine.
+pub struct Facts<'a> {
+    /// From CPUID.
+    pub identity: &'a Identity,
+    /// Revision of the microcode.
+    pub microcode: Option<u64>,
+    /// The PMU, or why there is none.
+    pub pmu: Result<Enumeration, Missing>,
+    /// The TSC.
+    pub clock: Clock,
+    /// Mode of the local APIC.
+    pub apic_mode: Mode,
+    /// Rate of its timer in Hz.
+    pub apic_timer_hz: u64,
+    /// Usable memory in bytes.
+    pub memory_bytes: u64,
+    /// Width and height of the screen in pixels.
+    pub screen: Option<[u32; 2]>,
+}
+
+/// The machine record.
+#[must_use]
+pub fn record(facts: &Facts) -> Machine {
+    let identity = facts.identity;
+    Machine {
+        vendor: identity.vendor_text.clone(),
+        brand: identity.brand.clone(),
+        family: identity.family,
+        model: identity.model,
+        stepping: identity.stepping,
+        microcode: facts.microcode.map(Hex),
+        hypervisor: identity.hypervisor.clone(),
+        topology: Topology {
+            apic_id: identity.topology.apic_id,
+            threads_per_core: identity.topology.threads_per_core,
+            threads_per_package: identity.topology.threads_per_package,
+        },
+        core_type: identity.core_type.map(core_type),
+        pmu: facts.pmu.ok().map(pmu),
+        pmu_absent: facts.pmu.err().map(|missing| missing.to_string()),
+        tsc: Tsc {
+            hz: facts.clock.hz,
+            source: source(facts.clock.source),
+            invariant: facts.clock.invariant,
+        },
+        apic: Apic {
+            mode: match facts.apic_mode {
+                Mode::XApic => ApicMode::XApic,
+                Mode::X2Apic => ApicMode::X2Apic,
+            },
+            timer_hz: facts.apic_timer_hz,
+        },
+        memory_bytes: facts.memory_bytes,
+        screen: facts.screen,
+    }
+}
+
+fn core_type(kind: cpu::CoreType) -> CoreType {
+    match kind {
+        cpu::CoreType::Core => CoreType::Core,
+        cpu::CoreType::Atom => CoreType::Atom,
+        cpu::CoreType::Other(_) => CoreType::Other,
+    }
+}
+
+fn source(source: Source) -> TscSource {
+    match source {
+        Source::Cpuid => TscSource::Cpuid,
+        Source::Hypervisor => TscSource::Hypervisor,
+        Source::AcpiPmTimer => TscSource::AcpiPmTimer,
+        Source::Pit => TscSource::Pit,
+    }
+}
+
+fn pmu(seen: Enumeration) -> Pmu {
+    Pmu {
+        architecture: match seen.architecture {
+            Architecture::Intel => PmuArchitecture::Intel,
+            Architecture::Amd => PmuArchitecture::Amd,
+        },
+        version: seen.version,
+        counters: seen.counters,
+        counter_bits: seen.counter_bits,
+        fixed_counters: seen.fixed_counters,
+        fixed_counter_bits: seen.fixed_counter_bits,
+    }
+}

@@ -1,0 +1,70 @@
+//! The bootable program.
+//!
+//! A boot loader (`boot/direct`, or the BIOS and UEFI ones of the `bootloader` crate) enters [`start`] with
+//! its `BootInfo`; nothing here can tell which one it was. In order: memory and an address space of our
+//! own, interrupts, the report, the machine's identity, the job, the end.
+#![no_std]
+#![no_main]
+#![deny(unsafe_op_in_unsafe_fn)]
+
+extern crate alloc;
+
+mod firmware;
+
+use arch::memory::{Space, layout};
+use bootloader_api::config::Mapping;
+use bootloader_api::{BootInfo, BootloaderConfig, entry_point};
+use firmware::{boot, crash, finish, heap, output, probe, stacks, target};
+use protocol::ramdisk;
+
+/// What the boot loader is asked for: everything at the places of `arch::memory::layout`.
+static CONFIG: BootloaderConfig = {
+    let mut config = BootloaderConfig::new_default();
+    config.kernel_stack_size = stacks::STACK_BYTES;
+    config.mappings.kernel_base = Mapping::FixedAddress(layout::IMAGE);
+    config.mappings.kernel_stack = Mapping::FixedAddress(layout::BOOT_STACK);
+    config.mappings.boot_info = Mapping::FixedAddress(layout::BOOT_INFO);
+    config.mappings.framebuffer = Mapping::FixedAddress(layout::SCREEN);
+    config.mappings.ramdisk_memory = Mapping::FixedAddress(layout::RAMDISK);
+    config.mappings.physical_memory = Some(Mapping::FixedAddress(layout::PHYSICAL));
+    config
+};
+
+entry_point!(start, config = &CONFIG);
+
+/// On the boot loader's stack and page tables: build our own of both, and move over.
+fn start(info: &'static mut BootInfo) -> ! {
+    let mut handed = boot::Handed::take(info);
+    heap::init(&mut handed.frames);
+    let giant_pages = arch::cpu::features::has_giant_pages(&arch::cpu::native());
+    // SAFETY: the configuration above asks the boot loader for the map of physical memory.
+    let space = unsafe { Space::build(&mut handed.frames, handed.physical_bytes, giant_pages) };
+    let mut space = space.unwrap_or_else(|error| panic!("no address space: {error}"));
+    let stacks = stacks::map(&mut space, &mut handed.frames)
+        .unwrap_or_else(|error| panic!("no stacks: {error}"));
+    handed.map_screen(&mut space);
+    stacks::enter(stacks, boot::Ready { handed, space }, main)
+}
+
+/// On our own stack and page tables.
+fn main(ready: boot::Ready) -> ! {
+    crash::arm();
+    let boot::Ready { handed, space } = ready;
+    let job = handed
+        .ramdisk
+        .ok_or(None)
+        .and_then(|bytes| ramdisk::unpack(bytes).map_err(Some));
+    let terms = finish::Terms::of(job.as_ref().ok());
+    finish::agree(terms);
+    let mut report = output::open(job.as_ref().map_or(output::DEFAULT_BAUD, |job| job.baud));
+    output::start(&mut report);
+    let machine = probe::machine(&handed, &mut report);
+    let end = match job {
+        Ok(job) => {
+            crash::self_test(job.self_test);
+            target::run(&job, &machine, handed, space, &mut report)
+        }
+        Err(error) => target::no_job(error.as_ref(), &machine, &mut report),
+    };
+    finish::finish(end, &mut report, &machine.platform)
+}

@@ -1,0 +1,126 @@
+//! Records on their way out.
+
+use alloc::string::String;
+use core::fmt::Write;
+use protocol::line;
+use protocol::record::{End, Outcome, Record};
+
+/// Where lines go.
+pub trait Sink {
+    /// Takes bytes; they are gone when this returns.
+    fn send(&mut self, bytes: &[u8]);
+}
+
+/// Numbers records and writes them as lines.
+pub struct Report<S> {
+    sink: S,
+    next: u32,
+}
+
+impl<S: Sink> Report<S> {
+    /// A report that has not begun. The line is ended first, because a boot loader may have left half a
+    /// line there.
+    pub fn new(mut sink: S) -> Self {
+        sink.send(b"\r\n");
+        Self { sink, next: 0 }
+    }
+
+    /// Writes one record.
+    pub fn send(&mut self, record: &Record) {
+        let mut text = line::encode(self.next, record);
+        text.push_str("\r\n");
+        self.next += 1;
+        self.sink.send(text.as_bytes());
+    }
+
+    /// Writes the end record; its count includes itself.
+    pub fn end(&mut self, end: End) {
+        let records = self.next + 1;
+        self.send(&Record::End(End { records, ..end }));
+    }
+
+    /// Ends a line that a failure may have cut off in the middle.
+    pub fn break_line(&mut self) {
+        self.sink.send(b"\r\n");
+    }
+
+    /// Writes plain text, for the failure that even a record cannot be made of.
+    pub fn raw(&mut self, text: core::fmt::Arguments) {
+        struct Raw<'a, S>(&'a mut S);
+        impl<S: Sink> Write for Raw<'_, S> {
+            fn write_str(&mut self, text: &str) -> core::fmt::Result {
+                self.0.send(text.as_bytes());
+                Ok(())
+            }
+        }
+        // The sink cannot fail.
+        let _ = Raw(&mut self.sink).write_fmt(text);
+    }
+
+    /// The sink, for draining it.
+    pub fn sink_mut(&mut self) -> &mut S {
+        &mut self.sink
+    }
+}
+
+/// How the run as a whole went.
+#[must_use]
+pub fn outcome(passed: u32, failed: u32, measured: u32) -> Outcome {
+    if failed > 0 {
+        Outcome::Fail
+    } else if passed + measured == 0 {
+        Outcome::Skip
+    } else {
+        Outcome::Pass
+    }
+}
+
+/// A sink that keeps everything, for tests and for the record of last resort.
+#[derive(Default)]
+pub struct Buffer(pub String);
+
+impl Sink for Buffer {
+    fn send(&mut self, bytes: &[u8]) {
+        self.0.push_str(&String::from_utf8_lossy(bytes));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::job::OnEnd;
+    use protocol::record::Progress;
+    use protocol::stream::{Event, Reader};
+
+    #[test]
+    fn a_report_reads_back_without_problem_and_the_end_counts_itself() {
+        let mut report = Report::new(Buffer::default());
+        report.send(&Record::Progress(Progress { done: 1, total: 2 }));
+        report.end(End {
+            records: 0,
+            outcome: outcome(1, 0, 0),
+            passed: 1,
+            failed: 0,
+            measured: 0,
+            on_end: OnEnd::Halt,
+        });
+        let mut reader = Reader::new();
+        let events = reader.feed(report.sink_mut().0.as_bytes());
+        assert_eq!(events.len(), 2);
+        assert!(
+            events
+                .iter()
+                .all(|event| matches!(event, Event::Record { .. })),
+            "{events:?}"
+        );
+        assert_eq!(reader.finish(), []);
+    }
+
+    #[test]
+    fn outcomes() {
+        assert_eq!(outcome(1, 0, 5), Outcome::Pass);
+        assert_eq!(outcome(0, 0, 5), Outcome::Pass);
+        assert_eq!(outcome(9, 1, 5), Outcome::Fail);
+        assert_eq!(outcome(0, 0, 0), Outcome::Skip);
+    }
+}

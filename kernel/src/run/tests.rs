@@ -1,0 +1,185 @@
+use super::*;
+use crate::report::Buffer;
+use crate::snippet::measure::tests::{Made, nop};
+use arch::call::Trap;
+use protocol::job::{Expect, OnEnd};
+use protocol::record::Outcome;
+use protocol::stream::{Event, Reader};
+use std::borrow::Cow;
+use std::cell::Cell;
+
+/// A made-up machine whose clock moves by `step` at each look.
+struct Clocked {
+    made: Made,
+    clock: Cell<u64>,
+    step: u64,
+    shown: Vec<Status>,
+    items: Vec<u32>,
+}
+
+impl Clocked {
+    fn new(step: u64) -> Self {
+        Self {
+            made: Made::new(2, 100),
+            clock: Cell::new(0),
+            step,
+            shown: vec![],
+            items: vec![],
+        }
+    }
+}
+
+impl Runner for Clocked {
+    fn load(&mut self, snippet: &Snippet, copies: u64) {
+        self.made.load(snippet, copies);
+    }
+    fn run(&mut self) -> Result<u64, Box<Trap>> {
+        self.made.run()
+    }
+    fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault {
+        self.made.explain(trap, snippet)
+    }
+}
+
+impl Machine for Clocked {
+    fn now(&self) -> u64 {
+        self.clock.replace(self.clock.get() + self.step)
+    }
+    fn progress_ticks(&self) -> u64 {
+        1000
+    }
+    fn next_item(&mut self, index: u32) {
+        self.items.push(index);
+    }
+    fn show(&mut self, status: &Status) {
+        self.shown.push(status.clone());
+    }
+}
+
+fn job(items: Vec<Snippet<'static>>) -> Job<'static> {
+    Job {
+        name: Cow::Borrowed("test"),
+        baud: 115_200,
+        on_end: OnEnd::Reboot,
+        exit_port: None,
+        self_test: None,
+        items: items.into_iter().map(Item::Snippet).collect(),
+    }
+}
+
+fn records(machine: &mut Clocked, items: Vec<Snippet<'static>>) -> (Vec<Record>, End) {
+    let mut report = Report::new(Buffer::default());
+    let end = run(&job(items), machine, &mut report);
+    let events = Reader::new().feed(report.sink_mut().0.as_bytes());
+    let record = |event| match event {
+        Event::Record { record, .. } => *record,
+        other => panic!("{other:?}"),
+    };
+    (events.into_iter().map(record).collect(), end)
+}
+
+#[test]
+fn expectations_decide_the_verdict_and_the_outcome() {
+    let expect = |min, max| Some(Expect { min, max });
+    let items = vec![
+        Snippet {
+            expect: expect(2.0, 2.0),
+            ..nop("right")
+        },
+        nop("free"),
+        Snippet {
+            expect: expect(0.0, 1.9),
+            ..nop("wrong")
+        },
+    ];
+    let mut machine = Clocked::new(1);
+    let (records, end) = records(&mut machine, items);
+    let verdicts: Vec<Verdict> = records
+        .iter()
+        .map(|record| match record {
+            Record::Result(result) => result.verdict,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(verdicts, [Verdict::Pass, Verdict::None, Verdict::Fail]);
+    assert_eq!((end.passed, end.measured, end.failed), (1, 1, 1));
+    assert_eq!((end.outcome, end.on_end), (Outcome::Fail, OnEnd::Reboot));
+    assert_eq!(machine.items, [0, 1, 2]);
+    let last = machine.shown.last().unwrap();
+    assert_eq!(last.outcome, Some(Outcome::Fail));
+    assert_eq!(last.last_error.as_deref(), Some("wrong: 2, not 0 to 1.9"));
+}
+
+#[test]
+fn x1_a_fault_is_an_error_record_and_the_next_item_runs() {
+    let mut machine = Clocked::new(1);
+    machine.made.fault_at = Some(1);
+    let (records, end) = records(&mut machine, vec![nop("bad"), nop("good")]);
+    let Record::Error(error) = &records[0] else {
+        panic!("{records:?}")
+    };
+    assert_eq!((error.code, error.item), (ErrorCode::SnippetFault, Some(0)));
+    assert_eq!(error.name.as_deref(), Some("bad"));
+    assert!(matches!(&records[1], Record::Result(result) if result.name == "good"));
+    assert_eq!((end.failed, end.measured), (1, 1));
+}
+
+#[test]
+fn progress_comes_when_the_time_has_passed_and_not_sooner() {
+    let slow = records(&mut Clocked::new(500), vec![nop("a"), nop("b")]).0;
+    let kinds = |records: &[Record]| {
+        records
+            .iter()
+            .map(|r| matches!(r, Record::Progress(_)))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(&slow), [false, true, false, true]);
+    let quick = records(&mut Clocked::new(1), vec![nop("a"), nop("b")]).0;
+    assert_eq!(kinds(&quick), [false, false]);
+}
+
+#[test]
+fn a_job_without_items_is_skipped() {
+    let (records, end) = records(&mut Clocked::new(1), vec![]);
+    assert_eq!(records, []);
+    assert_eq!(end.outcome, Outcome::Skip);
+}
+
+proptest::proptest! {
+    /// However many items of whatever kind: one result or error each, in order, and the counts agree.
+    #[test]
+    fn every_item_is_answered(faults in proptest::collection::vec(proptest::bool::ANY, 0..30)) {
+        struct Some(Clocked, Vec<bool>);
+        impl Runner for Some {
+            fn load(&mut self, snippet: &Snippet, copies: u64) { self.0.load(snippet, copies); }
+            fn run(&mut self) -> Result<u64, Box<Trap>> {
+                let index = *self.0.items.last().unwrap() as usize;
+                self.0.made.fault_at = self.1[index].then_some(self.0.made.runs + 1);
+                self.0.run()
+            }
+            fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault { self.0.explain(trap, snippet) }
+        }
+        impl Machine for Some {
+            fn now(&self) -> u64 { self.0.now() }
+            fn progress_ticks(&self) -> u64 { u64::MAX }
+            fn next_item(&mut self, index: u32) { self.0.next_item(index); }
+            fn show(&mut self, status: &Status) { self.0.show(status); }
+        }
+        let items: Vec<_> = (0..faults.len()).map(|i| nop(&format!("item {i}"))).collect();
+        let mut report = Report::new(Buffer::default());
+        let mut machine = Some(Clocked::new(1), faults.clone());
+        let end = run(&job(items), &mut machine, &mut report);
+        let events = Reader::new().feed(report.sink_mut().0.as_bytes());
+        let answered: Vec<(u32, bool)> = events.iter().map(|event| match event {
+            Event::Record { record, .. } => match &**record {
+                Record::Result(result) => (result.item, false),
+                Record::Error(error) => (error.item.unwrap(), true),
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        }).collect();
+        let expected: Vec<(u32, bool)> = (0..).zip(faults.iter().copied()).collect();
+        proptest::prop_assert_eq!(answered, expected);
+        proptest::prop_assert_eq!(end.failed as usize, faults.iter().filter(|&&f| f).count());
+    }
+}

@@ -1,0 +1,257 @@
+//! The code around a snippet.
+//!
+//! What is emitted is one function of the C ABI without arguments:
+//!
+//! ```text
+//! entry:  save the ABI's registers and the stack pointer; give every register its start value
+//!         init
+//!         fill up with NOPs, so that the body starts at a multiple of 64 bytes
+//!         start = TSC, between two LFENCE, all registers and flags preserved
+//! body:   the snippet, `copies` times
+//!         if there is a loop: count down, back to body
+//!         stop = TSC, between two LFENCE
+//! exit:   restore stack pointer and registers from memory; return
+//! ```
+//!
+//! Everything that the function keeps in memory lies in [`Data`], addressed relative to RIP, so that the
+//! snippet may use every register. The exit needs none either, which is what makes a fault survivable
+//! (see `arch::call`).
+
+use core::mem::offset_of;
+use core::ops::Range;
+use protocol::job::{LoopCounter, Snippet};
+
+/// What the emitted code keeps in memory.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Data {
+    stack: u64,
+    rax: u64,
+    rdx: u64,
+    count: u64,
+    /// TSC before the body.
+    pub start: u64,
+    /// TSC behind it.
+    pub stop: u64,
+}
+
+/// Where code and data lie when the code runs, and what the registers point to at its start.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Address of the first byte of code.
+    pub code: u64,
+    /// Address of the [`Data`], within 2 GiB of the code.
+    pub data: u64,
+    /// Start values of RSP, RBP, RDI, RSI and R14.
+    pub pointers: [u64; 5],
+}
+
+/// What was emitted, as addresses.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Emitted {
+    /// The whole function.
+    pub function: Range<u64>,
+    /// The way out without registers.
+    pub exit: u64,
+    /// The init code.
+    pub init: Range<u64>,
+    /// All copies of the body.
+    pub body: Range<u64>,
+    /// Bytes of one copy.
+    pub copy_bytes: u64,
+}
+
+/// The body's alignment: a cache line, and the fetch window of all x86 decoders.
+const ALIGN: u64 = 64;
+
+const RAX: u8 = 0;
+const RDX: u8 = 2;
+const RSP: u8 = 4;
+const RBP: u8 = 5;
+const RSI: u8 = 6;
+const RDI: u8 = 7;
+const R14: u8 = 14;
+const R15: u8 = 15;
+
+/// Emits the function for `copies` copies of the snippet's body into `memory`.
+///
+/// # Panics
+/// If the memory is too small: `protocol::limits` makes sure that checked snippets fit.
+pub fn emit(memory: &mut [u8], place: &Place, snippet: &Snippet, copies: u64) -> Emitted {
+    let mut code = Code {
+        memory,
+        at: 0,
+        place,
+    };
+    // push rbx; push rbp; push r12; push r13; push r14; push r15; pushfq
+    code.put(&[
+        0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57, 0x9c,
+    ]);
+    code.store(RSP, offset_of!(Data, stack));
+    if snippet.loop_counter == LoopCounter::Memory {
+        code.load_constant(RAX, snippet.loop_count);
+        code.store(RAX, offset_of!(Data, count));
+    }
+    for register in 0..16 {
+        let value = match register {
+            RSP => place.pointers[0],
+            RBP => place.pointers[1],
+            RDI => place.pointers[2],
+            RSI => place.pointers[3],
+            R14 => place.pointers[4],
+            _ => 0,
+        };
+        code.load_constant(register, value);
+    }
+    let init = code.put(&snippet.init);
+    if snippet.loop_count > 0 && snippet.loop_counter == LoopCounter::R15 {
+        code.load_constant(R15, snippet.loop_count);
+    }
+    code.align(ALIGN, TIMER_START_BYTES);
+    code.start_timer();
+    let body = code.repeat(&snippet.body, copies);
+    if snippet.loop_count > 0 {
+        code.loop_back(snippet.loop_counter, body.start);
+    }
+    code.stop_timer();
+    let exit = code.address();
+    code.load(RSP, offset_of!(Data, stack));
+    // cld; popfq; pop r15; pop r14; pop r13; pop r12; pop rbp; pop rbx; ret
+    code.put(&[
+        0xfc, 0x9d, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b, 0xc3,
+    ]);
+    let function = place.code..code.address();
+    Emitted {
+        function,
+        exit,
+        init,
+        body,
+        copy_bytes: snippet.body.len() as u64,
+    }
+}
+
+/// Bytes that `start_timer` emits; checked there.
+const TIMER_START_BYTES: u64 = 48;
+
+struct Code<'a> {
+    memory: &'a mut [u8],
+    at: usize,
+    place: &'a Place,
+}
+
+impl Code<'_> {
+    fn address(&self) -> u64 {
+        self.place.code + self.at as u64
+    }
+
+    /// Appends bytes; returns their addresses.
+    fn put(&mut self, bytes: &[u8]) -> Range<u64> {
+        let start = self.address();
+        self.memory[self.at..self.at + bytes.len()].copy_from_slice(bytes);
+        self.at += bytes.len();
+        start..self.address()
+    }
+
+    /// Appends `copies` copies, doubling what is there already.
+    fn repeat(&mut self, bytes: &[u8], copies: u64) -> Range<u64> {
+        let total = bytes.len() * copies as usize;
+        let (start, first) = (self.address(), self.at);
+        if total > 0 {
+            self.put(bytes);
+        }
+        while self.at - first < total {
+            let piece = (self.at - first).min(total - (self.at - first));
+            self.memory.copy_within(first..first + piece, self.at);
+            self.at += piece;
+        }
+        start..self.address()
+    }
+
+    /// Fills with NOPs (0x90) until what follows after `ahead` more bytes is aligned.
+    fn align(&mut self, align: u64, ahead: u64) {
+        while !(self.address() + ahead).is_multiple_of(align) {
+            self.put(&[0x90]);
+        }
+    }
+
+    /// Displacement from the end of an instruction, whose last 4 bytes are to hold it, to `target`.
+    fn displacement(&self, target: u64, instruction_bytes: usize) -> [u8; 4] {
+        let end = self.address() + instruction_bytes as u64;
+        i32::try_from(target.wrapping_sub(end) as i64)
+            .expect("within 2 GiB")
+            .to_le_bytes()
+    }
+
+    /// Opcode with REX.W, ModRM of a register and [rip + disp32].
+    fn with_data(&mut self, opcode: u8, register: u8, offset: usize) {
+        let rex = 0x48 | (register >> 3) << 2;
+        let displacement = self.displacement(self.place.data + offset as u64, 7);
+        self.put(&[rex, opcode, (register & 7) << 3 | 5]);
+        self.put(&displacement);
+    }
+
+    /// mov [rip + data], r64
+    fn store(&mut self, register: u8, offset: usize) {
+        self.with_data(0x89, register, offset);
+    }
+
+    /// mov r64, [rip + data]
+    fn load(&mut self, register: u8, offset: usize) {
+        self.with_data(0x8b, register, offset);
+    }
+
+    /// mov [rip + data], r32, for the eight old registers
+    fn store_half(&mut self, register: u8, offset: usize) {
+        let displacement = self.displacement(self.place.data + offset as u64, 6);
+        self.put(&[0x89, register << 3 | 5]);
+        self.put(&displacement);
+    }
+
+    /// mov r64, imm64
+    fn load_constant(&mut self, register: u8, value: u64) {
+        self.put(&[0x48 | register >> 3, 0xb8 | register & 7]);
+        self.put(&value.to_le_bytes());
+    }
+
+    /// lfence; rdtsc; the two halves to memory. MOV leaves the flags alone.
+    fn read_timer(&mut self, offset: usize) {
+        self.put(&[0x0f, 0xae, 0xe8, 0x0f, 0x31]);
+        self.store_half(RAX, offset);
+        self.store_half(RDX, offset + 4);
+    }
+
+    fn start_timer(&mut self) {
+        let before = self.at;
+        self.store(RAX, offset_of!(Data, rax));
+        self.store(RDX, offset_of!(Data, rdx));
+        self.read_timer(offset_of!(Data, start));
+        self.load(RAX, offset_of!(Data, rax));
+        self.load(RDX, offset_of!(Data, rdx));
+        // Behind the reloads, so that neither they nor RDTSC are still in flight when the body starts.
+        self.put(&[0x0f, 0xae, 0xe8]);
+        debug_assert_eq!((self.at - before) as u64, TIMER_START_BYTES);
+    }
+
+    fn stop_timer(&mut self) {
+        self.read_timer(offset_of!(Data, stop));
+        self.put(&[0x0f, 0xae, 0xe8]);
+    }
+
+    fn loop_back(&mut self, counter: LoopCounter, target: u64) {
+        match counter {
+            // dec r15
+            LoopCounter::R15 => {
+                self.put(&[0x49, 0xff, 0xcf]);
+            }
+            // dec qword ptr [rip + count]
+            LoopCounter::Memory => self.with_data(0xff, 1, offset_of!(Data, count)),
+        }
+        // jnz rel32
+        let displacement = self.displacement(target, 6);
+        self.put(&[0x0f, 0x85]);
+        self.put(&displacement);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,204 @@
+//! The emitted code runs on the host as it does on the target: it is an ordinary function.
+
+use super::*;
+use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
+use proptest::prelude::*;
+use protocol::job::Difference;
+use std::borrow::Cow;
+
+const CODE_BYTES: usize = 1 << 20;
+const AREA_BYTES: usize = 1 << 16;
+
+/// Memory for data, code and one area, and the code emitted into it.
+struct Host {
+    base: *mut u8,
+    place: Place,
+}
+
+impl Host {
+    fn new() -> Self {
+        let bytes = 4096 + CODE_BYTES + AREA_BYTES;
+        let rights = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+        // SAFETY: asks for fresh memory at any address.
+        let base = unsafe {
+            libc::mmap(
+                core::ptr::null_mut(),
+                bytes,
+                rights,
+                libc::MAP_PRIVATE | libc::MAP_ANON,
+                -1,
+                0,
+            )
+        };
+        assert_ne!(base, libc::MAP_FAILED);
+        let at = base as u64;
+        let middle = at + 4096 + (CODE_BYTES + AREA_BYTES / 2) as u64;
+        let place = Place {
+            code: at + 4096,
+            data: at,
+            pointers: [middle; 5],
+        };
+        Self {
+            base: base.cast(),
+            place,
+        }
+    }
+
+    fn emit(&mut self, snippet: &Snippet, copies: u64) -> Emitted {
+        // SAFETY: the code part of the mapping, which nobody else uses.
+        let memory =
+            unsafe { core::slice::from_raw_parts_mut(self.place.code as *mut u8, CODE_BYTES) };
+        emit(memory, &self.place, snippet, copies)
+    }
+
+    fn run(&mut self, emitted: &Emitted) -> Data {
+        // SAFETY: emitted code is such a function, and the snippets of these tests are harmless.
+        unsafe {
+            let function: extern "sysv64" fn() = core::mem::transmute(emitted.function.start);
+            function();
+            *(self.place.data as *const Data)
+        }
+    }
+
+    fn word(&self, offset: i64) -> u64 {
+        let at = self.place.pointers[4].wrapping_add_signed(offset);
+        // SAFETY: within the area.
+        unsafe { (at as *const u64).read() }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // SAFETY: the mapping made in `new`.
+        unsafe { libc::munmap(self.base.cast(), 4096 + CODE_BYTES + AREA_BYTES) };
+    }
+}
+
+fn snippet(
+    init: &[u8],
+    body: &[u8],
+    loop_count: u64,
+    loop_counter: LoopCounter,
+) -> Snippet<'static> {
+    Snippet {
+        name: Cow::Borrowed("test"),
+        init: Cow::Owned(init.to_vec()),
+        body: Cow::Owned(body.to_vec()),
+        unroll: 1,
+        loop_count,
+        loop_counter,
+        warmup: 0,
+        runs: 1,
+        difference: Difference::Double,
+        values: false,
+        expect: None,
+    }
+}
+
+/// inc qword ptr [r14]
+const COUNT_UP: [u8; 3] = [0x49, 0xff, 0x06];
+
+#[test]
+fn the_body_runs_unroll_times_loop_times() {
+    for (copies, loop_count, expected) in [(1, 0, 1), (7, 0, 7), (0, 0, 0), (3, 5, 15), (0, 4, 0)] {
+        for counter in [LoopCounter::R15, LoopCounter::Memory] {
+            let mut host = Host::new();
+            let emitted = host.emit(&snippet(&[], &COUNT_UP, loop_count, counter), copies);
+            let data = host.run(&emitted);
+            assert_eq!(
+                host.word(0),
+                expected,
+                "{copies} copies, loop {loop_count}, {counter:?}"
+            );
+            assert!(data.stop > data.start && data.start > 0);
+        }
+    }
+}
+
+#[test]
+fn registers_start_as_documented_and_init_runs_first() {
+    let mut host = Host::new();
+    // init: mov ecx, 5. body: add [r14], rcx; mov [r14+8], rdi; mov [r14+16], rsp; mov [r14+24], rbx
+    let body = [
+        0x49, 0x01, 0x0e, 0x49, 0x89, 0x7e, 0x08, 0x49, 0x89, 0x66, 0x10, 0x49, 0x89, 0x5e, 0x18,
+    ];
+    let emitted = host.emit(&snippet(&[0xb9, 5, 0, 0, 0], &body, 0, LoopCounter::R15), 2);
+    host.run(&emitted);
+    assert_eq!(host.word(0), 10);
+    assert_eq!(
+        [host.word(8), host.word(16)],
+        [host.place.pointers[2], host.place.pointers[0]]
+    );
+    assert_eq!(host.word(24), 0);
+}
+
+#[test]
+fn a_body_may_destroy_every_register() {
+    let mut host = Host::new();
+    // mov r64, -1 for all sixteen, std: the loop's count lies in memory.
+    let mut body = vec![];
+    for register in 0..16u8 {
+        body.extend([
+            0x48 | register >> 3,
+            0xc7,
+            0xc0 | register & 7,
+            0xff,
+            0xff,
+            0xff,
+            0xff,
+        ]);
+    }
+    body.push(0xfd);
+    let emitted = host.emit(&snippet(&[], &body, 3, LoopCounter::Memory), 4);
+    // Coming back alive, with this function's own values intact, is the test.
+    let kept = core::hint::black_box([1u64, 2, 3, 4, 5, 6]);
+    host.run(&emitted);
+    assert_eq!(kept, [1, 2, 3, 4, 5, 6]);
+}
+
+#[test]
+fn the_flags_of_init_reach_the_body() {
+    let mut host = Host::new();
+    // init: stc. body: adc qword ptr [r14], 0
+    let emitted = host.emit(
+        &snippet(&[0xf9], &[0x49, 0x83, 0x16, 0x00], 0, LoopCounter::R15),
+        1,
+    );
+    host.run(&emitted);
+    assert_eq!(host.word(0), 1);
+}
+
+#[test]
+fn the_listing_is_what_the_module_says() {
+    let mut host = Host::new();
+    let emitted = host.emit(&snippet(&[], &[0x90; 3], 9, LoopCounter::R15), 2);
+    let bytes = (emitted.function.end - emitted.function.start) as usize;
+    // SAFETY: the emitted bytes.
+    let code = unsafe { core::slice::from_raw_parts(emitted.function.start as *const u8, bytes) };
+    let mut decoder = Decoder::with_ip(64, code, emitted.function.start, DecoderOptions::NONE);
+    let (mut formatter, mut names) = (IntelFormatter::new(), vec![]);
+    for instruction in &mut decoder {
+        assert!(!instruction.is_invalid());
+        let mut text = String::new();
+        formatter.format(&instruction, &mut text);
+        names.push(text.split(' ').next().unwrap().to_string());
+        if instruction.ip() == emitted.body.end {
+            assert_eq!(text, "dec r15");
+        }
+    }
+    let text = names.join(" ");
+    assert!(text.contains("mov mov lfence rdtsc mov mov mov mov lfence nop nop nop nop nop nop dec jne lfence rdtsc"), "{text}");
+    assert_eq!(emitted.body.start % ALIGN, 0);
+    assert!(text.ends_with("cld popfq pop pop pop pop pop pop ret"));
+}
+
+proptest! {
+    #[test]
+    fn any_init_keeps_the_body_aligned_and_the_function_decodable(init in 0usize..200, body in 0usize..50, copies in 0u64..100) {
+        let mut host = Host::new();
+        let emitted = host.emit(&snippet(&vec![0x90; init], &vec![0x90; body], 0, LoopCounter::R15), copies);
+        prop_assert_eq!(emitted.body.start % ALIGN, 0);
+        prop_assert_eq!(emitted.body.end - emitted.body.start, body as u64 * copies);
+        host.run(&emitted);
+    }
+}

@@ -1,0 +1,169 @@
+//! Explaining an exception in terms of the snippet: which part, which copy, which instruction.
+
+use super::Emitted;
+use alloc::format;
+use alloc::string::{String, ToString};
+use arch::call::Trap;
+use arch::interrupts::TrapFrame;
+use core::ops::Range;
+use protocol::job::Snippet;
+use protocol::record::{Fault, Hex, Registers};
+
+/// Longest x86 instruction (SDM vol. 2, 2.3.11).
+const MAX_INSTRUCTION_BYTES: usize = 15;
+
+/// Puts the trap into the report's form.
+#[must_use]
+pub fn explain(trap: &Trap, emitted: &Emitted, snippet: &Snippet) -> Fault {
+    let rip = trap.frame.rip;
+    let mut fault = Fault {
+        vector: trap.frame.vector as u8,
+        mnemonic: trap.frame.exception().mnemonic().to_string(),
+        error_code: trap.frame.error().map(Hex),
+        part: "outside".to_string(),
+        offset: None,
+        copy: None,
+        bytes: None,
+        registers: registers(&trap.frame, trap.cr2),
+    };
+    let inside = |range: &Range<u64>| range.contains(&rip);
+    let code = if inside(&emitted.init) {
+        fault.part = "init".to_string();
+        fault.offset = Some(rip - emitted.init.start);
+        &snippet.init
+    } else if inside(&emitted.body) {
+        let at = rip - emitted.body.start;
+        fault.part = "body".to_string();
+        fault.offset = Some(at % emitted.copy_bytes);
+        fault.copy = Some(at / emitted.copy_bytes);
+        &snippet.body
+    } else {
+        return fault;
+    };
+    let from = fault.offset.map_or(0, |offset| offset as usize);
+    let to = code.len().min(from + MAX_INSTRUCTION_BYTES);
+    fault.bytes = Some(
+        code[from..to]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect(),
+    );
+    fault
+}
+
+/// One sentence for people.
+#[must_use]
+pub fn sentence(fault: &Fault) -> String {
+    let place = match (fault.offset, fault.copy) {
+        (Some(offset), Some(copy)) => format!("at byte {offset} of the body, copy {copy}"),
+        (Some(offset), None) => format!("at byte {offset} of the {}", fault.part),
+        _ => format!("outside the snippet, at {}", fault.registers.rip),
+    };
+    let detail = match fault.vector {
+        14 => format!(", address {}", fault.registers.cr2),
+        _ => String::new(),
+    };
+    let error = fault
+        .error_code
+        .map_or(String::new(), |code| format!(", error code {code}"));
+    format!(
+        "the snippet raised {} {place}{detail}{error}",
+        fault.mnemonic
+    )
+}
+
+/// The register file in the report's form.
+#[must_use]
+pub fn registers(f: &TrapFrame, cr2: u64) -> Registers {
+    Registers {
+        rax: Hex(f.rax),
+        rbx: Hex(f.rbx),
+        rcx: Hex(f.rcx),
+        rdx: Hex(f.rdx),
+        rsi: Hex(f.rsi),
+        rdi: Hex(f.rdi),
+        rbp: Hex(f.rbp),
+        rsp: Hex(f.rsp),
+        r8: Hex(f.r8),
+        r9: Hex(f.r9),
+        r10: Hex(f.r10),
+        r11: Hex(f.r11),
+        r12: Hex(f.r12),
+        r13: Hex(f.r13),
+        r14: Hex(f.r14),
+        r15: Hex(f.r15),
+        rip: Hex(f.rip),
+        rflags: Hex(f.rflags),
+        cr2: Hex(cr2),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::job::{Difference, LoopCounter};
+    use std::borrow::Cow;
+
+    fn trap(rip: u64) -> Trap {
+        let frame = TrapFrame {
+            rip,
+            vector: 14,
+            error_code: 2,
+            ..TrapFrame::default()
+        };
+        Trap { frame, cr2: 0x123 }
+    }
+
+    fn explained(rip: u64) -> Fault {
+        let snippet = Snippet {
+            name: Cow::Borrowed("x"),
+            init: Cow::Borrowed(&[1, 2]),
+            body: Cow::Borrowed(&[0x10, 0x11, 0x12, 0x13]),
+            unroll: 3,
+            loop_count: 0,
+            loop_counter: LoopCounter::R15,
+            warmup: 0,
+            runs: 1,
+            difference: Difference::Double,
+            values: false,
+            expect: None,
+        };
+        let emitted = Emitted {
+            function: 1000..2000,
+            exit: 1900,
+            init: 1100..1102,
+            body: 1200..1212,
+            copy_bytes: 4,
+        };
+        explain(&trap(rip), &emitted, &snippet)
+    }
+
+    #[test]
+    fn a_fault_in_the_body_names_copy_and_offset() {
+        let fault = explained(1206);
+        assert_eq!(
+            (fault.part.as_str(), fault.copy, fault.offset),
+            ("body", Some(1), Some(2))
+        );
+        assert_eq!(fault.bytes.as_deref(), Some("1213"));
+        assert_eq!(
+            sentence(&fault),
+            "the snippet raised #PF at byte 2 of the body, copy 1, address 0x123, error code 0x2"
+        );
+    }
+
+    #[test]
+    fn a_fault_in_init_and_one_elsewhere() {
+        let fault = explained(1101);
+        assert_eq!(
+            (fault.part.as_str(), fault.offset, fault.copy),
+            ("init", Some(1), None)
+        );
+        let fault = explained(0xdead);
+        assert_eq!(
+            (fault.part.as_str(), fault.offset, fault.bytes.clone()),
+            ("outside", None, None)
+        );
+        assert!(sentence(&fault).contains("outside the snippet, at 0xdead"));
+    }
+}

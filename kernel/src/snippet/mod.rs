@@ -1,0 +1,11 @@
+//! Measuring a piece of machine code.
+//!
+//! [`emit`] puts the snippet, between code that reads the clock, into executable memory; [`measure`] runs
+//! two sizes of it and subtracts; [`fault`] explains an exception that the snippet raised.
+
+pub mod emit;
+pub mod fault;
+pub mod measure;
+
+pub use emit::{Emitted, Place};
+pub use measure::{Runner, measure};
