@@ -1,0 +1,231 @@
+//! What can be typed.
+
+use crate::job::Overrides;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Measures code on the bare machine.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", version, about, long_about = LONG, after_help = EXIT_CODES)]
+pub struct Arguments {
+    /// When to use colour.
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const LONG: &str = "\
+Measures code on the bare machine: builds barecount's firmware, boots it in QEMU or makes an image for a \
+USB stick, and renders what it reports.
+
+Start here:
+  cargo xtask run                          a tour of measurements in QEMU
+  cargo xtask run --asm 'imul rax, rax'    what one instruction costs
+  cargo xtask run my-job.toml              a job of your own (see the README)
+  cargo xtask image my-job.toml --out usb.img
+  cargo xtask collect --serial /dev/ttyUSB0";
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0   everything was measured, and every expectation met
+  1   a measurement missed its expectation, or a test failed
+  2   bad usage or a bad job
+  3   the machine did not finish: crash, hang, timeout, lost lines
+  77  nothing could run here";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Boot a job in QEMU and show what it measured.
+    Run(Run),
+    /// Write a disk image that starts on BIOS and UEFI machines.
+    Image(Image),
+    /// Read a report from a serial line, a saved log, or standard input.
+    Collect(Collect),
+    /// Run the project's tests: host tests, then tests in QEMU.
+    Test(Test),
+    /// Measure barecount itself: boot time, sizes, overheads.
+    Bench(Bench),
+    /// Say what is needed, what is there, and how the rest would be got. Changes nothing.
+    Doctor,
+}
+
+/// Arguments of `run`.
+#[derive(Clone, Debug, Default, Args)]
+#[command(after_help = "\
+Examples:
+  cargo xtask run --asm 'add rax, rbx' --init 'mov rbx, 7'
+  cargo xtask run --asm 'mov r14, [r14]' --init 'mov [r14], r14'      L1 load-to-use latency
+  cargo xtask run job.toml --boot uefi --format json --out report.json")]
+pub struct Run {
+    /// The job file; without it and without --asm, a tour of measurements.
+    pub job: Option<PathBuf>,
+    /// What to change in the job.
+    #[command(flatten)]
+    pub overrides: Overrides,
+    /// The machine.
+    #[command(flatten)]
+    pub machine: Machine,
+    /// The report.
+    #[command(flatten)]
+    pub output: Output,
+    /// Keep the run's files (kernel, ramdisk, image, serial log, command line) in this folder.
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+}
+
+/// The virtual machine to boot.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Machine {
+    /// What executes the guest. auto: KVM if it offers a PMU to guests, else TCG.
+    #[arg(long, value_enum, default_value_t)]
+    pub accel: Accel,
+    /// How to boot. direct: a multiboot loader, no firmware, no disk; bios, uefi: the image for a stick.
+    #[arg(long, value_enum, default_value_t)]
+    pub boot: Boot,
+    /// Give up after so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = Timeout(60.0))]
+    pub timeout: Timeout,
+    /// Under TCG: 2^SHIFT ticks of the TSC per instruction, so that runs repeat exactly; `off`: the TSC
+    /// follows the host's clock.
+    #[arg(long, value_name = "SHIFT", default_value_t)]
+    pub icount: Icount,
+    /// Memory of the guest in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(96..=1_048_576))]
+    pub memory: u32,
+    /// QEMU's -cpu, in place of the one that fits the accelerator.
+    #[arg(long, value_name = "MODEL")]
+    pub cpu: Option<String>,
+}
+
+/// How to show the report.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Output {
+    /// The report's form.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Write it to this file instead of standard output.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Arguments of `image`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+The image is a whole disk. Write it to a stick, for example:
+  cargo xtask image job.toml --out usb.img
+  sudo dd if=usb.img of=/dev/sdX bs=1M conv=fsync")]
+pub struct Image {
+    /// The job file; without it and without --asm, a tour of measurements.
+    pub job: Option<PathBuf>,
+    /// What to change in the job.
+    #[command(flatten)]
+    pub overrides: Overrides,
+    /// The image to write.
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+}
+
+/// Arguments of `collect`.
+#[derive(Clone, Debug, Args)]
+pub struct Collect {
+    /// A serial device, a file with a saved log, or `-` for standard input.
+    #[arg(long, value_name = "DEVICE|FILE|-")]
+    pub serial: PathBuf,
+    /// Rate of the device in bits per second: the job's `baud`.
+    #[arg(long, default_value_t = protocol::limits::MAX_BAUD)]
+    pub baud: u32,
+    /// Give up after so many seconds without the end record. For a file: no waiting.
+    #[arg(long, value_name = "SECONDS", default_value_t = Timeout(3600.0))]
+    pub timeout: Timeout,
+    /// The report.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `test`.
+#[derive(Clone, Debug, Args)]
+pub struct Test {
+    /// Run only tests whose name contains this.
+    pub filter: Option<String>,
+    /// Leave out the tests that start QEMU.
+    #[arg(long)]
+    pub host_only: bool,
+}
+
+/// Arguments of `bench`.
+#[derive(Clone, Debug, Args)]
+pub struct Bench {
+    /// Boots per way; the median counts.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub boots: u32,
+    /// Also write the figures as JSON to this file.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// What executes the guest.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+pub enum Accel {
+    /// Choose.
+    #[default]
+    Auto,
+    /// The host's processor.
+    Kvm,
+    /// QEMU's translator.
+    Tcg,
+}
+
+/// How to boot.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq, ValueEnum)]
+pub enum Boot {
+    /// Multiboot loader, no disk.
+    #[default]
+    Direct,
+    /// Disk image under SeaBIOS.
+    Bios,
+    /// Disk image under OVMF.
+    Uefi,
+}
+
+/// Form of the report.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Table,
+    /// One document with every record.
+    Json,
+    /// Test Anything Protocol, version 14.
+    Tap,
+    /// One row per figure.
+    Csv,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum Color {
+    /// On a terminal that does not object.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Color {
+    /// Makes it so for everything that is printed.
+    pub fn apply(self) {
+        match self {
+            Self::Auto => anstream::ColorChoice::Auto,
+            Self::Always => anstream::ColorChoice::Always,
+            Self::Never => anstream::ColorChoice::Never,
+        }
+        .write_global();
+    }
+}
+
+mod values;
+pub use values::{Icount, Timeout};

@@ -1,0 +1,175 @@
+//! A report as it comes in.
+
+use protocol::record::{Crash, End, Machine, Record};
+use protocol::stream::{Event, Problem, Reader};
+use serde::Serialize;
+
+/// A record with its place.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Numbered {
+    /// Sequence number.
+    pub seq: u32,
+    /// The record.
+    #[serde(flatten)]
+    pub record: Record,
+}
+
+/// Text of other origin.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Foreign {
+    /// Line of the input.
+    pub line: u64,
+    /// The text.
+    pub text: String,
+}
+
+/// Most lines of foreign text that are kept.
+const MAX_FOREIGN: usize = 10_000;
+
+/// Collects records and everything that is wrong with them.
+#[derive(Default)]
+pub struct Collector {
+    reader: Reader,
+    raw: Vec<u8>,
+    report: Report,
+}
+
+/// A report, read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// Records in the order in which they came; after a restart, those of the last boot.
+    pub records: Vec<Numbered>,
+    /// Defects of the report.
+    pub problems: Vec<Problem>,
+    /// Text between the records.
+    pub foreign: Vec<Foreign>,
+}
+
+impl Collector {
+    /// A collector that has seen nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes bytes as they come.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.raw.extend_from_slice(bytes);
+        let events = self.reader.feed(bytes);
+        self.report.take(events);
+    }
+
+    /// Records so far.
+    #[must_use]
+    pub fn records(&self) -> usize {
+        self.report.records.len()
+    }
+
+    /// Items of the job that are done.
+    #[must_use]
+    pub fn items(&self) -> u64 {
+        self.report.items()
+    }
+
+    /// Whether the end record has come.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.reader.ended()
+    }
+
+    /// Every byte that came, for the log.
+    #[must_use]
+    pub fn raw(&self) -> &[u8] {
+        &self.raw
+    }
+
+    /// Ends the report.
+    #[must_use]
+    pub fn finish(mut self) -> Report {
+        let events = self.reader.finish();
+        self.report.take(events);
+        self.report
+    }
+}
+
+impl Report {
+    fn take(&mut self, events: Vec<Event>) {
+        for event in events {
+            match event {
+                Event::Record { seq, record } => {
+                    self.records.push(Numbered {
+                        seq,
+                        record: *record,
+                    });
+                }
+                Event::Problem(problem) => {
+                    if matches!(problem, Problem::Restarted { .. }) {
+                        self.records.clear();
+                    }
+                    self.problems.push(problem);
+                }
+                Event::Foreign { line, text } if self.foreign.len() < MAX_FOREIGN => {
+                    self.foreign.push(Foreign { line, text });
+                }
+                Event::Foreign { .. } => {}
+            }
+        }
+    }
+
+    /// The machine record.
+    #[must_use]
+    pub fn machine(&self) -> Option<&Machine> {
+        self.find(|record| match record {
+            Record::Machine(machine) => Some(machine),
+            _ => None,
+        })
+    }
+
+    /// The end record.
+    #[must_use]
+    pub fn end(&self) -> Option<&End> {
+        self.find(|record| match record {
+            Record::End(end) => Some(end),
+            _ => None,
+        })
+    }
+
+    /// The crash record.
+    #[must_use]
+    pub fn crash(&self) -> Option<&Crash> {
+        self.find(|record| match record {
+            Record::Crash(crash) => Some(crash),
+            _ => None,
+        })
+    }
+
+    fn find<'a, T>(&'a self, pick: impl Fn(&'a Record) -> Option<T>) -> Option<T> {
+        self.records
+            .iter()
+            .rev()
+            .find_map(|numbered| pick(&numbered.record))
+    }
+
+    /// Items that have a result or an error.
+    #[must_use]
+    pub fn items(&self) -> u64 {
+        let done = self
+            .records
+            .iter()
+            .filter(|numbered| match &numbered.record {
+                Record::Result(_) => true,
+                Record::Error(error) => error.item.is_some(),
+                _ => false,
+            });
+        done.count() as u64
+    }
+
+    /// Exit code: 3 if the report is not whole, else the run's own.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self.end() {
+            Some(end) if self.problems.is_empty() => end.outcome.exit_code(),
+            _ => 3,
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! `image`: a disk image for a stick.
+
+use crate::build::{self, Tree};
+use crate::cli::Image;
+use crate::job::{self, Purpose};
+use crate::setup::{self, Need, Toolchain};
+use crate::{Failure, Result};
+use std::fs;
+
+/// Runs the command.
+///
+/// # Errors
+/// Why there is no image.
+pub fn run(arguments: &Image) -> Result<u8> {
+    let packed = job::load(
+        arguments.job.as_deref(),
+        &arguments.overrides,
+        Purpose::Stick,
+    )?;
+    // A folder that cannot be written to is noticed before minutes of building.
+    let existed = arguments.out.exists();
+    fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&arguments.out)
+        .map_err(Failure::file("write", &arguments.out))?;
+    let result = write(arguments, &packed.bytes);
+    if result.is_err() && !existed {
+        // Only the empty file made above; its absence is what the failure says anyway.
+        let _ = fs::remove_file(&arguments.out);
+    }
+    result?;
+    let bytes = fs::metadata(&arguments.out)
+        .map_err(Failure::file("read", &arguments.out))?
+        .len();
+    anstream::eprintln!(
+        "{}: {bytes} bytes, {} items; boots on BIOS and UEFI machines",
+        arguments.out.display(),
+        packed.job.items.len()
+    );
+    Ok(0)
+}
+
+fn write(arguments: &Image, ramdisk: &[u8]) -> Result<()> {
+    let toolchain = Toolchain::find()?;
+    setup::ensure(&Need::BUILD, &toolchain)?;
+    let tree = Tree::new(toolchain);
+    tree.build_images()?;
+    let folder = tempfile::tempdir();
+    let folder = folder.map_err(Failure::file("create", &std::env::temp_dir()))?;
+    let job = folder.path().join("ramdisk");
+    fs::write(&job, ramdisk).map_err(Failure::file("write", &job))?;
+    build::image(&tree, &tree.kernel(), Some(&job), &arguments.out)?;
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! The commands, one file each.
+
+pub mod bench;
+pub mod collect;
+pub mod doctor;
+pub mod image;
+pub mod run;
+pub mod test;
+
+use crate::cli::{Arguments, Command, Output};
+use crate::collect::Report;
+use crate::render::{Context, render};
+use crate::{Failure, Result};
+use std::fs;
+
+/// Runs the command; returns the exit code.
+///
+/// # Errors
+/// Why it ended without a result.
+pub fn run(arguments: &Arguments) -> Result<u8> {
+    match &arguments.command {
+        Command::Run(arguments) => run::run(arguments),
+        Command::Image(arguments) => image::run(arguments),
+        Command::Collect(arguments) => collect::run(arguments),
+        Command::Test(arguments) => test::run(arguments),
+        Command::Bench(arguments) => bench::run(arguments),
+        Command::Doctor => doctor::run(),
+    }
+}
+
+/// Makes sure that the report can be written, before anything is booted for it.
+fn check_output(output: &Output) -> Result<()> {
+    let Some(path) = &output.out else {
+        return Ok(());
+    };
+    let file = fs::OpenOptions::new().create(true).append(true).open(path);
+    file.map(|_| ()).map_err(Failure::file("write", path))
+}
+
+/// Writes the report where the arguments want it; returns the exit code.
+fn deliver(report: &Report, context: &Context, output: &Output) -> Result<u8> {
+    let text = render(report, context, output.format);
+    match &output.out {
+        Some(path) => {
+            let plain = anstream::adapter::strip_str(&text).to_string();
+            fs::write(path, plain).map_err(Failure::file("write", path))?;
+        }
+        None => anstream::print!("{text}"),
+    }
+    Ok(if context.complaint.is_some() {
+        3
+    } else {
+        report.exit_code()
+    })
+}

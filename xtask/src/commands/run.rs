@@ -1,0 +1,227 @@
+//! `run`: boot a job in QEMU and show what it measured.
+
+use super::{check_output, deliver};
+use crate::build::{self, Tree};
+use crate::cli::{self, Machine, Run};
+use crate::collect::Collector;
+use crate::job::{self, Packed, Purpose};
+use crate::machine::devices::{Virtual, arguments};
+use crate::machine::{self, Boot, Finished, Host, MachineError, accel};
+use crate::progress::Work;
+use crate::render::Context;
+use crate::setup::{self, Need, Toolchain, firmware};
+use crate::symbols::{Symbols, image_base};
+use crate::{Failure, Result};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Runs the command.
+///
+/// # Errors
+/// Why there is no report.
+pub fn run(arguments: &Run) -> Result<u8> {
+    check_output(&arguments.output)?;
+    let packed = job::load(
+        arguments.job.as_deref(),
+        &arguments.overrides,
+        Purpose::Qemu,
+    )?;
+    let choice = accel::choose(arguments.machine.accel, &Host::read());
+    let choice = choice.map_err(MachineError::NoAccelerator)?;
+    let tree = prepare(&[arguments.machine.boot])?;
+    anstream::eprintln!("running under {}", choice.reason);
+    let scratch = Scratch::new(arguments.keep.as_deref())?;
+    let finished = boot(
+        &tree,
+        &packed,
+        &arguments.machine,
+        choice.kvm,
+        scratch.path(),
+    )?;
+    scratch.write("serial.log", finished.collector.raw())?;
+    let context = context(&arguments.machine, &choice, &packed, &finished);
+    report(finished, context, &tree, &arguments.output)
+}
+
+/// Gets and builds everything that booting in these ways takes.
+///
+/// # Errors
+/// What is missing, or does not build.
+pub fn prepare(boots: &[cli::Boot]) -> Result<Tree> {
+    let toolchain = Toolchain::find()?;
+    setup::ensure(&Need::BUILD, &toolchain)?;
+    setup::ensure(&[Need::Qemu], &toolchain)?;
+    if boots.contains(&cli::Boot::Uefi) {
+        setup::ensure(&[Need::Ovmf], &toolchain)?;
+    }
+    let tree = Tree::new(toolchain);
+    if boots.contains(&cli::Boot::Direct) {
+        tree.build_direct()?;
+    }
+    if boots.iter().any(|boot| *boot != cli::Boot::Direct) {
+        tree.build_images()?;
+    }
+    Ok(tree)
+}
+
+/// Boots `packed` in `folder`, where the run's files stay.
+///
+/// # Errors
+/// A file that cannot be written, or QEMU cannot be started.
+pub fn boot(
+    tree: &Tree,
+    packed: &Packed,
+    machine: &Machine,
+    kvm: bool,
+    folder: &Path,
+) -> Result<Finished> {
+    let virtual_machine = Virtual {
+        boot: stage(tree, &packed.bytes, machine.boot, folder)?,
+        kvm,
+        icount: machine.icount,
+        memory: machine.memory,
+        cpu: machine.cpu.clone(),
+        serial: true,
+        screen: false,
+        extra: Vec::new(),
+    };
+    let line = arguments(&virtual_machine);
+    write(&folder.join("command.txt"), command_line(&line).as_bytes())?;
+    let mut work = Work::of(packed.job.items.len() as u64, "running");
+    let tick = |collector: &Collector| work.tick(collector.items());
+    Ok(machine::run(
+        &line,
+        folder,
+        machine.timeout.duration(),
+        tick,
+    )?)
+}
+
+/// Puts what is booted into `folder`.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn stage(tree: &Tree, ramdisk: &[u8], boot: cli::Boot, folder: &Path) -> Result<Boot> {
+    let (kernel, job) = (folder.join("kernel"), folder.join("ramdisk"));
+    write(&job, ramdisk)?;
+    if boot == cli::Boot::Direct {
+        let loader = folder.join("direct.bin");
+        copy(&tree.direct(), &loader)?;
+        copy(&tree.kernel(), &kernel)?;
+        let modules = vec!["kernel".to_string(), "ramdisk".to_string()];
+        return Ok(Boot::Direct { loader, modules });
+    }
+    let image = folder.join("disk.img");
+    build::image(tree, &tree.kernel(), Some(&job), &image)?;
+    if boot == cli::Boot::Bios {
+        return Ok(Boot::Bios { image });
+    }
+    let mut ovmf = firmware::find().ok_or_else(|| {
+        Failure::Usage("the UEFI firmware vanished while it was being used".to_string())
+    })?;
+    let variables = folder.join("variables.fd");
+    copy(&ovmf.variables, &variables)?;
+    ovmf.variables = variables;
+    Ok(Boot::Uefi { image, ovmf })
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    fs::write(path, bytes).map_err(Failure::file("write", path))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to)
+        .map(|_| ())
+        .map_err(Failure::file("write", to))
+}
+
+fn command_line(arguments: &[OsString]) -> String {
+    let quoted = arguments.iter().map(|argument| {
+        let text = argument.to_string_lossy();
+        if text.contains(' ') {
+            format!("'{text}'")
+        } else {
+            text.into_owned()
+        }
+    });
+    format!("{} {}\n", setup::QEMU, quoted.collect::<Vec<_>>().join(" "))
+}
+
+fn context(
+    machine: &Machine,
+    choice: &machine::Choice,
+    packed: &Packed,
+    finished: &Finished,
+) -> Context {
+    let shift = machine.icount.0.filter(|_| !choice.kvm);
+    Context {
+        source: "qemu".to_string(),
+        accelerator: Some(if choice.kvm { "kvm" } else { "tcg" }.to_string()),
+        reason: Some(choice.reason.clone()),
+        boot: Some(format!("{:?}", machine.boot).to_lowercase()),
+        ticks_per_instruction: shift.map(|shift| 1 << shift),
+        backtrace: Vec::new(),
+        items: packed
+            .job
+            .items
+            .iter()
+            .map(|item| item.name().to_string())
+            .collect(),
+        complaint: finished.complaint(),
+    }
+}
+
+/// Resolves a crash's backtrace, renders the report and tells the exit code.
+fn report(
+    finished: Finished,
+    mut context: Context,
+    tree: &Tree,
+    output: &cli::Output,
+) -> Result<u8> {
+    let report = finished.collector.finish();
+    resolve(&report, &mut context, &tree.kernel_with_symbols());
+    deliver(&report, &context, output)
+}
+
+/// Adds the resolved backtrace of a crash to `context`.
+pub(super) fn resolve(report: &crate::collect::Report, context: &mut Context, kernel: &Path) {
+    let Some(crash) = report.crash() else { return };
+    // An exception's first address is the failing instruction, a panic's a return address.
+    let exact = crash.vector.is_some();
+    let frames = Symbols::of(kernel).resolve(&crash.backtrace, image_base(report), exact);
+    context.backtrace = frames.iter().map(ToString::to_string).collect();
+}
+
+/// The run's folder: a temporary one, or one that is kept.
+struct Scratch {
+    path: PathBuf,
+    _temporary: Option<tempfile::TempDir>,
+}
+
+impl Scratch {
+    fn new(keep: Option<&Path>) -> Result<Self> {
+        if let Some(path) = keep {
+            fs::create_dir_all(path).map_err(Failure::file("create", path))?;
+            let path = path.canonicalize().map_err(Failure::file("open", path))?;
+            return Ok(Self {
+                path,
+                _temporary: None,
+            });
+        }
+        let folder = tempfile::tempdir();
+        let folder = folder.map_err(Failure::file("create", &std::env::temp_dir()))?;
+        Ok(Self {
+            path: folder.path().to_path_buf(),
+            _temporary: Some(folder),
+        })
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        write(&self.path.join(name), bytes)
+    }
+}

@@ -1,0 +1,69 @@
+//! `test`: host tests, then tests in QEMU, through cargo-nextest where it is installed, else cargo test.
+
+use super::run::prepare;
+use crate::cli::{Boot, Test};
+use crate::setup::toolchain::cargo;
+use crate::setup::{self, Need, Status, Toolchain};
+use crate::{Failure, Result};
+use std::path::Path;
+use std::process::Command;
+
+/// Crates whose tests run on the host alone.
+const HOST: [&str; 4] = ["protocol", "arch", "kernel", "xtask"];
+/// The crate whose tests start QEMU.
+const QEMU: &str = "qemu-tests";
+
+/// Runs the command. The runner's own closing lines come last.
+///
+/// # Errors
+/// Something is missing, does not build, or fails.
+pub fn run(arguments: &Test) -> Result<u8> {
+    let toolchain = Toolchain::find()?;
+    let mut crates = HOST.to_vec();
+    let root = if arguments.host_only {
+        crate::build::Tree::new(toolchain).root().to_path_buf()
+    } else {
+        crates.push(QEMU);
+        let tree = prepare(&[Boot::Direct, Boot::Bios, Boot::Uefi])?;
+        // One test needs it, and says that it was skipped where it is not to be had.
+        if let Err(error) = setup::ensure(&[Need::Grub], tree.toolchain()) {
+            anstream::eprintln!("going on without: {error}");
+        }
+        tree.root().to_path_buf()
+    };
+    let status = command(&crates, arguments.filter.as_deref(), &root).status();
+    match status {
+        Ok(status) if status.success() => Ok(0),
+        Ok(status) => Err(Failure::Tool(format!("tests failed ({status})"))),
+        Err(error) => Err(Failure::Tool(format!("cargo cannot be run: {error}"))),
+    }
+}
+
+fn command(crates: &[&str], filter: Option<&str>, root: &Path) -> Command {
+    let nextest = Command::new(cargo())
+        .args(["nextest", "--version"])
+        .output();
+    let nextest = nextest.is_ok_and(|output| output.status.success());
+    let mut command = Command::new(cargo());
+    command.current_dir(root);
+    command.args(if nextest {
+        &["nextest", "run"][..]
+    } else {
+        &["test"]
+    });
+    for name in crates {
+        command.args(["-p", name]);
+    }
+    command.args(filter);
+    // The tests find the program under test by this.
+    if let Ok(program) = std::env::current_exe() {
+        command.env("BARECOUNT_XTASK", program);
+    }
+    command
+}
+
+/// Whether a part is there, for tests that are skipped without it.
+#[must_use]
+pub fn has(need: Need) -> bool {
+    Toolchain::find().is_ok_and(|toolchain| matches!(need.status(&toolchain), Status::Present(_)))
+}

@@ -1,0 +1,73 @@
+//! Why a command ended without a result, and the exit code that says so.
+
+use crate::build::BuildError;
+use crate::job::JobError;
+use crate::machine::MachineError;
+use crate::setup::SetupError;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Result of a command.
+pub type Result<T> = std::result::Result<T, Failure>;
+
+/// Why a command ended without a result.
+#[derive(Debug, Error)]
+pub enum Failure {
+    /// The job file, a snippet or an override is wrong.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// An argument is wrong in a way that the command line's grammar cannot tell.
+    #[error("{0}")]
+    Usage(String),
+    /// A file that the user named cannot be read or written.
+    #[error("cannot {doing} {}: {error}", path.display())]
+    File {
+        /// `read`, `write`, ...
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        error: std::io::Error,
+    },
+    /// Something that is needed is missing and cannot be installed from here.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The firmware or a loader does not build.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// QEMU or a serial device does not work.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// A tool that the command only passes on to failed; it has said why.
+    #[error("{0}")]
+    Tool(String),
+}
+
+impl Failure {
+    /// A file error with its path.
+    pub fn file(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        move |error| Self::File {
+            doing,
+            path: path.to_path_buf(),
+            error,
+        }
+    }
+
+    /// Exit code: 2 for bad usage or a bad job, 3 for a machine that did not finish, 77 when nothing could
+    /// run, 1 for a failed test.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Job(_) | Self::Usage(_) | Self::File { .. } => 2,
+            Self::Machine(error) => error.exit_code(),
+            Self::Setup(_) | Self::Build(_) => 77,
+            Self::Tool(_) => 1,
+        }
+    }
+
+    /// Prints the failure to standard error.
+    pub fn print(&self) {
+        let style = crate::render::style::ERROR;
+        anstream::eprintln!("{style}error{style:#}: {self}");
+    }
+}

@@ -1,0 +1,150 @@
+//! Assembling with the compiler's own assembler.
+//!
+//! All texts go into one `global_asm!` of a library crate, each in a section of its own between two labels;
+//! the object file then has the code. When the assembler refuses something it names a line, which leads
+//! back to the text. Messages that lead nowhere (an unended macro, say, swallows what follows) are found
+//! by assembling each text alone.
+
+mod object_file;
+mod rustc;
+
+use clap::ValueEnum;
+use serde::Deserialize;
+
+/// Dialect of a text.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Syntax {
+    /// Intel: destination first, no prefixes.
+    #[default]
+    Intel,
+    /// AT&T: source first, `%` and `$`.
+    Att,
+}
+
+/// Which part of a snippet a text is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Part {
+    /// The init code.
+    Init,
+    /// The measured code.
+    Body,
+}
+
+/// A text to assemble.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// Which part of its snippet it is.
+    pub part: Part,
+    /// The code.
+    pub text: &'a str,
+    /// Its dialect.
+    pub syntax: Syntax,
+}
+
+/// One complaint.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Message {
+    /// Index of the text.
+    pub source: usize,
+    /// Line of the text, counted from 1; 0 if it belongs to none.
+    pub line: usize,
+    /// Column, counted from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub text: String,
+}
+
+impl Message {
+    /// Whether the cause may lie in another text than the one that the message names, if it names one: two
+    /// texts may have labels of the same name, which only stand in each other's way here.
+    fn may_be_anothers(&self) -> bool {
+        self.source == usize::MAX || self.text.contains("already defined")
+    }
+}
+
+/// Why there is no code.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Failed {
+    /// Texts were refused.
+    Messages(Vec<Message>),
+    /// The assembler cannot be run, or does not do what it should.
+    Tool(String),
+}
+
+/// Longest text that is given to the assembler; its code could not be packed anyway.
+pub const MAX_TEXT_BYTES: usize = 8 << 20;
+
+/// Assembles all texts; the result has one entry for each.
+///
+/// # Errors
+/// All complaints about all texts.
+pub fn assemble(sources: &[Source]) -> Result<Vec<Vec<u8>>, Failed> {
+    let long = sources
+        .iter()
+        .enumerate()
+        .filter(|(_, source)| source.text.len() > MAX_TEXT_BYTES);
+    let long: Vec<Message> = long
+        .map(|(index, source)| too_long(index, source))
+        .collect();
+    if !long.is_empty() {
+        return Err(Failed::Messages(long));
+    }
+    if sources.iter().all(|source| source.text.trim().is_empty()) {
+        return Ok(vec![Vec::new(); sources.len()]);
+    }
+    match rustc::assemble(sources) {
+        Ok(object) => object_file::codes(&object, sources.len()),
+        Err(Failed::Messages(messages)) if messages.iter().any(Message::may_be_anothers) => {
+            one_by_one(sources)
+        }
+        Err(failed) => Err(failed),
+    }
+}
+
+fn too_long(source: usize, text: &Source) -> Message {
+    let bytes = text.text.len();
+    let text = format!("its text is {bytes} bytes long; at most {MAX_TEXT_BYTES} are assembled");
+    Message {
+        source,
+        line: 0,
+        column: 1,
+        text,
+    }
+}
+
+/// Each text alone. Slow, but a text cannot hide behind another.
+fn one_by_one(sources: &[Source]) -> Result<Vec<Vec<u8>>, Failed> {
+    let (mut codes, mut messages) = (Vec::new(), Vec::new());
+    let mut work = crate::progress::Work::of(sources.len() as u64, "assembling one by one");
+    for (index, source) in sources.iter().enumerate() {
+        work.tick(index as u64);
+        let alone = rustc::assemble(std::slice::from_ref(source));
+        match alone.and_then(|object| object_file::codes(&object, 1)) {
+            Ok(mut code) => codes.append(&mut code),
+            Err(Failed::Messages(found)) => {
+                messages.extend(found.into_iter().map(|message| {
+                    let line = if message.source == usize::MAX {
+                        0
+                    } else {
+                        message.line
+                    };
+                    Message {
+                        source: index,
+                        line,
+                        ..message
+                    }
+                }));
+            }
+            Err(tool) => return Err(tool),
+        }
+    }
+    if messages.is_empty() {
+        Ok(codes)
+    } else {
+        Err(Failed::Messages(messages))
+    }
+}
+
+#[cfg(test)]
+mod tests;

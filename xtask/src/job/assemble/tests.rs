@@ -1,0 +1,120 @@
+use super::*;
+
+fn intel(text: &str) -> Source<'_> {
+    Source {
+        part: Part::Body,
+        text,
+        syntax: Syntax::Intel,
+    }
+}
+
+fn messages(sources: &[Source]) -> Vec<Message> {
+    match assemble(sources) {
+        Err(Failed::Messages(messages)) => messages,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn both_dialects_side_by_side() {
+    let att = Source {
+        part: Part::Body,
+        text: "addq %rbx, %rax",
+        syntax: Syntax::Att,
+    };
+    let codes = assemble(&[intel("add rax, rbx"), att, intel(""), intel("nop\nnop\n\n")]).unwrap();
+    assert_eq!(
+        codes,
+        [
+            vec![0x48, 0x01, 0xd8],
+            vec![0x48, 0x01, 0xd8],
+            vec![],
+            vec![0x90, 0x90]
+        ]
+    );
+}
+
+#[test]
+fn labels_masks_braces_and_separators_work() {
+    let codes = assemble(&[
+        intel("2: dec rcx; jnz 2b"),
+        intel("vaddps zmm0 {k1} {z}, zmm1, zmm2"),
+        intel(".rept 3\nnop\n.endr"),
+        intel("jmp here\nhere:"),
+        intel("lea rax, [rip + there]\nthere: .byte 1"),
+    ])
+    .unwrap();
+    assert_eq!(codes[0], [0x48, 0xff, 0xc9, 0x75, 0xfb]);
+    assert_eq!(codes[1].len(), 6);
+    assert_eq!(codes[2], [0x90; 3]);
+    assert_eq!(codes[3], [0xeb, 0x00]);
+    assert_eq!(codes[4], [0x48, 0x8d, 0x05, 0, 0, 0, 0, 1]);
+}
+
+#[test]
+fn every_wrong_line_is_named() {
+    let found = messages(&[
+        intel("nop\nbogus rax\nnop"),
+        intel("nop"),
+        intel("mov rax, [rax + rbx*3]"),
+        Source {
+            part: Part::Body,
+            text: "nop\n\naddq %rbx, %raxx",
+            syntax: Syntax::Att,
+        },
+    ]);
+    let places: Vec<_> = found.iter().map(|m| (m.source, m.line)).collect();
+    assert_eq!(places, [(0, 2), (2, 1), (3, 3)]);
+    assert!(found[0].text.contains("bogus"), "{found:?}");
+    assert!(found[2].text.contains("invalid register name"), "{found:?}");
+}
+
+#[test]
+fn an_unknown_register_is_told_as_such() {
+    let found = messages(&[intel("add rax, rbx"), intel("add rax, rqx")]);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].source, 1);
+    assert_eq!(
+        found[0].text,
+        "`rqx` is neither a register nor a label of this snippet"
+    );
+    assert!(
+        messages(&[intel("call printf")])[0]
+            .text
+            .contains("`printf`")
+    );
+}
+
+#[test]
+fn a_text_that_swallows_the_next_one_is_found() {
+    let found = messages(&[intel("nop"), intel(".macro m\nnop"), intel("nop")]);
+    assert!(found.iter().all(|message| message.source == 1), "{found:?}");
+    let found = messages(&[intel(".section .data"), intel("nop")]);
+    assert_eq!(found[0].source, 0);
+    assert!(found[0].text.contains("section"), "{found:?}");
+}
+
+#[test]
+fn the_same_label_in_two_snippets_is_no_conflict() {
+    let codes = assemble(&[intel("top: jmp top"), intel("top: nop\njmp top")]).unwrap();
+    assert_eq!(codes, [vec![0xeb, 0xfe], vec![0x90, 0xeb, 0xfd]]);
+}
+
+#[test]
+fn a_text_of_ten_megabytes_is_refused_before_the_assembler_sees_it() {
+    let text = "nop\n".repeat(10 << 18);
+    assert!(
+        messages(&[intel(&text)])[0]
+            .text
+            .contains("at most 8388608")
+    );
+}
+
+#[test]
+fn a_thousand_texts_take_one_call() {
+    let texts: Vec<String> = (0..1000).map(|i| format!("add rax, {i}")).collect();
+    let sources: Vec<Source> = texts.iter().map(|text| intel(text)).collect();
+    let codes = assemble(&sources).unwrap();
+    assert_eq!(codes.len(), 1000);
+    assert_eq!(codes[5], [0x48, 0x83, 0xc0, 5]);
+}

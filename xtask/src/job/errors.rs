@@ -1,0 +1,131 @@
+//! What can be wrong with a job.
+
+use protocol::limits::LimitError;
+use protocol::ramdisk::RamdiskError;
+use std::fmt;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// What is wrong with a job.
+#[derive(Debug, Error)]
+pub enum JobError {
+    /// The file cannot be read.
+    #[error("cannot read the job {}: {error}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        error: std::io::Error,
+    },
+    /// It is not TOML, or has keys or values that a job does not have. The message shows line and column.
+    #[error("{file}: {message}")]
+    Toml {
+        /// The file.
+        file: String,
+        /// What and where.
+        message: String,
+    },
+    /// A value is out of its bounds.
+    #[error("{place}: snippet `{snippet}`: {message}")]
+    Snippet {
+        /// File and line.
+        place: Place,
+        /// The snippet's name.
+        snippet: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// A value of the job as a whole is out of its bounds.
+    #[error("{file}: {error}")]
+    Limit {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        error: LimitError,
+    },
+    /// Texts that the assembler refuses, all of them.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Assembly(Vec<AssemblyError>),
+    /// The assembler itself cannot be run.
+    #[error("cannot assemble: {0}")]
+    Assembler(String),
+    /// The job is for a newer barecount.
+    #[error("{file}: the job has version {found}; this barecount knows up to {known}")]
+    Newer {
+        /// The file.
+        file: String,
+        /// Its version.
+        found: u64,
+        /// The newest one known.
+        known: u16,
+    },
+    /// A job file and a snippet on the command line.
+    #[error("give either a job file or --asm, not both")]
+    FileAndAsm,
+    /// An option that changes a snippet of the command line, without one.
+    #[error("{0} changes the snippet of --asm; give that too")]
+    NeedsAsm(&'static str),
+    /// The job passes every check but cannot be packed.
+    #[error("{file}: {error}")]
+    Pack {
+        /// The file.
+        file: String,
+        /// The reason.
+        error: RamdiskError,
+    },
+}
+
+/// A place in a job file.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Place {
+    /// The file, or where else the text came from.
+    pub file: String,
+    /// Line and column, counted from 1, if the text came from a file.
+    pub position: Option<(usize, usize)>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.position {
+            Some((line, column)) => write!(f, "{}:{line}:{column}", self.file),
+            None => f.write_str(&self.file),
+        }
+    }
+}
+
+/// One message of the assembler.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct AssemblyError {
+    /// File, line and column.
+    pub place: Place,
+    /// The snippet's name.
+    pub snippet: String,
+    /// `body` or `init code`.
+    pub part: &'static str,
+    /// Line within that part, counted from 1; 0 if the message belongs to none.
+    pub line: usize,
+    /// That line.
+    pub text: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+impl fmt::Display for AssemblyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: snippet `{}`: {}",
+            self.place, self.snippet, self.message
+        )?;
+        if self.line > 0 {
+            write!(
+                f,
+                "\n  in line {} of its {}: {}",
+                self.line,
+                self.part,
+                self.text.trim()
+            )?;
+        }
+        Ok(())
+    }
+}

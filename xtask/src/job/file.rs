@@ -1,0 +1,315 @@
+//! The job file.
+
+use super::assemble::Syntax;
+use super::errors::{JobError, Place};
+use protocol::PROTOCOL_VERSION;
+use protocol::job::{Difference, Expect, OnEnd, SelfTest};
+use protocol::limits::{self, LimitError};
+use serde::Deserialize;
+use std::ops::Range;
+use std::path::Path;
+use toml::Spanned;
+
+/// How often and in what arrangement a snippet runs, all decided.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Copies of the body.
+    pub unroll: u32,
+    /// Iterations of the loop around them; 0: none.
+    pub loop_count: u64,
+    /// Runs before measuring.
+    pub warmup: u32,
+    /// Measured runs.
+    pub runs: u32,
+    /// What is subtracted from what.
+    pub difference: Difference,
+    /// Whether every run's value is listed.
+    pub values: bool,
+}
+
+/// A snippet, all decided.
+#[derive(Clone, Debug)]
+pub struct SnippetFile {
+    /// Its name.
+    pub name: String,
+    /// The measured code.
+    pub asm: String,
+    /// Code that runs before each run.
+    pub init: String,
+    /// Syntax of both.
+    pub syntax: Syntax,
+    /// How it runs.
+    pub options: Options,
+    /// Bounds for the median.
+    pub expect: Option<Expect>,
+    /// Places in the file: of the snippet, of `asm` and of `init`.
+    pub(super) spans: Option<Spans>,
+}
+
+/// Places in a file's text.
+#[derive(Clone, Debug)]
+pub(super) struct Spans {
+    pub whole: Lines,
+    pub asm: Lines,
+    pub init: Lines,
+}
+
+/// Where a value starts, and where its own first line lies if it is a text of several lines.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lines {
+    pub line: usize,
+    pub column: usize,
+    /// Whether the text's lines are lines of the file too.
+    pub multiline: bool,
+}
+
+/// A whole job, all decided.
+#[derive(Clone, Debug)]
+pub struct JobFile {
+    /// Where the text came from, for messages.
+    pub source: String,
+    /// The job's name.
+    pub name: String,
+    /// Rate of the serial line.
+    pub baud: u32,
+    /// What a real machine does at the end.
+    pub on_end: OnEnd,
+    /// For barecount's own tests.
+    pub self_test: Option<SelfTest>,
+    /// The snippets.
+    pub snippets: Vec<SnippetFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RawJob {
+    version: Option<Spanned<u64>>,
+    name: Option<String>,
+    baud: Option<Spanned<u32>>,
+    #[serde(default)]
+    on_end: OnEnd,
+    self_test: Option<SelfTest>,
+    #[serde(default)]
+    defaults: RawOptions,
+    #[serde(default)]
+    snippet: Vec<Spanned<RawSnippet>>,
+}
+
+/// Options as written: in `[defaults]`, or within a snippet.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RawOptions {
+    syntax: Option<Syntax>,
+    unroll: Option<u32>,
+    r#loop: Option<u64>,
+    warmup: Option<u32>,
+    runs: Option<u32>,
+    difference: Option<Difference>,
+    values: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RawSnippet {
+    name: Option<String>,
+    asm: Spanned<String>,
+    init: Option<Spanned<String>>,
+    expect: Option<RawExpect>,
+    syntax: Option<Syntax>,
+    unroll: Option<u32>,
+    r#loop: Option<u64>,
+    warmup: Option<u32>,
+    runs: Option<u32>,
+    difference: Option<Difference>,
+    values: Option<bool>,
+}
+
+/// `expect = 3`, or `expect = { min = 2.9, max = 3.1 }`.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(untagged, expecting = "a number, or { min = ..., max = ... }")]
+enum RawExpect {
+    Exactly(f64),
+    Between(Bounds),
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Bounds {
+    min: f64,
+    max: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            unroll: 100,
+            loop_count: 0,
+            warmup: 5,
+            runs: 10,
+            difference: Difference::Double,
+            values: false,
+        }
+    }
+}
+
+/// Reads a job file.
+///
+/// # Errors
+/// The file, or its content.
+pub fn read(path: &Path) -> Result<JobFile, JobError> {
+    let text = std::fs::read_to_string(path).map_err(|error| JobError::Read {
+        path: path.to_path_buf(),
+        error,
+    })?;
+    parse(&text, &path.display().to_string())
+}
+
+/// Reads a job from its text; `source` is its name in messages.
+///
+/// # Errors
+/// The first thing that is wrong, with line and column.
+pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
+    let wrong = |message: String| JobError::Toml {
+        file: source.to_string(),
+        message,
+    };
+    let raw: RawJob = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+    check_version(&raw, source)?;
+    let baud = raw
+        .baud
+        .as_ref()
+        .map_or(limits::MAX_BAUD, |baud| *baud.get_ref());
+    if let (Err(error), Some(spanned)) = (limits::check_baud(baud), &raw.baud) {
+        let (line, column) = position(text, spanned.span().start);
+        return Err(wrong(format!("line {line}, column {column}: {error}")));
+    }
+    let stem = Path::new(source)
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned());
+    let snippets = raw
+        .snippet
+        .into_iter()
+        .map(|snippet| decide(snippet, &raw.defaults, text));
+    Ok(JobFile {
+        source: source.to_string(),
+        name: raw.name.or(stem).unwrap_or_default(),
+        baud,
+        on_end: raw.on_end,
+        self_test: raw.self_test,
+        snippets: snippets.collect(),
+    })
+}
+
+fn check_version(raw: &RawJob, source: &str) -> Result<(), JobError> {
+    let Some(version) = &raw.version else {
+        return Ok(());
+    };
+    let (found, known) = (*version.get_ref(), PROTOCOL_VERSION);
+    if found <= u64::from(known) {
+        return Ok(());
+    }
+    Err(JobError::Newer {
+        file: source.to_string(),
+        found,
+        known,
+    })
+}
+
+fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &str) -> SnippetFile {
+    let whole = lines(text, &spanned.span());
+    let raw = spanned.into_inner();
+    let base = Options::default();
+    let asm = lines(text, &raw.asm.span());
+    let init = raw
+        .init
+        .as_ref()
+        .map_or(Lines::default(), |init| lines(text, &init.span()));
+    let body = raw.asm.into_inner();
+    SnippetFile {
+        name: raw.name.unwrap_or_else(|| name_of(&body)),
+        init: raw.init.map(Spanned::into_inner).unwrap_or_default(),
+        syntax: raw.syntax.or(defaults.syntax).unwrap_or_default(),
+        options: Options {
+            unroll: raw.unroll.or(defaults.unroll).unwrap_or(base.unroll),
+            loop_count: raw.r#loop.or(defaults.r#loop).unwrap_or(base.loop_count),
+            warmup: raw.warmup.or(defaults.warmup).unwrap_or(base.warmup),
+            runs: raw.runs.or(defaults.runs).unwrap_or(base.runs),
+            difference: raw
+                .difference
+                .or(defaults.difference)
+                .unwrap_or(base.difference),
+            values: raw.values.or(defaults.values).unwrap_or(base.values),
+        },
+        expect: raw.expect.map(|expect| match expect {
+            RawExpect::Exactly(value) => Expect {
+                min: value,
+                max: value,
+            },
+            RawExpect::Between(Bounds { min, max }) => Expect { min, max },
+        }),
+        spans: Some(Spans { whole, asm, init }),
+        asm: body,
+    }
+}
+
+/// A name for a snippet that has none: its code in one line, cut.
+pub(super) fn name_of(asm: &str) -> String {
+    const MAX_CHARS: usize = 60;
+    let line = asm
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty())
+        .collect::<Vec<_>>()
+        .join("; ");
+    if line.is_empty() {
+        return "empty".to_string();
+    }
+    line.chars().take(MAX_CHARS).collect()
+}
+
+/// Line and column of a byte, counted from 1.
+fn position(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..at.min(text.len())];
+    let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+    (before.matches('\n').count() + 1, column)
+}
+
+fn lines(text: &str, span: &Range<usize>) -> Lines {
+    let (line, column) = position(text, span.start);
+    let value = text.get(span.clone()).unwrap_or_default();
+    let multiline = value.starts_with("\"\"\"") || value.starts_with("'''");
+    // The line end behind the opening quotes belongs to neither.
+    let skipped = multiline && matches!(value.as_bytes().get(3), Some(b'\n' | b'\r'));
+    Lines {
+        line: line + usize::from(skipped),
+        column,
+        multiline,
+    }
+}
+
+impl SnippetFile {
+    /// Where the snippet stands.
+    #[must_use]
+    pub fn place(&self, source: &str) -> Place {
+        let position = self
+            .spans
+            .as_ref()
+            .map(|spans| (spans.whole.line, spans.whole.column));
+        Place {
+            file: source.to_string(),
+            position,
+        }
+    }
+
+    /// The error that the snippet breaks a bound.
+    pub(super) fn at(&self, source: &str, error: &LimitError) -> JobError {
+        JobError::Snippet {
+            place: self.place(source),
+            snippet: self.name.clone(),
+            message: error.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! From a job file to a packed job.
+//!
+//! [`file`] reads the TOML, with line and column in every error; [`overrides`] are what the command line
+//! changes; [`assemble`] turns text into machine code; [`analyse`] finds a register for the loop.
+
+mod analyse;
+pub mod assemble;
+mod errors;
+pub mod file;
+mod overrides;
+mod place;
+
+pub use errors::JobError;
+pub use overrides::Overrides;
+
+use assemble::{Part, Source};
+use protocol::job::{Item, Job, OnEnd, Snippet};
+use protocol::limits;
+use std::borrow::Cow;
+use std::path::Path;
+
+/// The job that runs when none is named.
+const TOUR: &str = include_str!("../../jobs/tour.toml");
+
+/// I/O port of the exit device that `run` attaches: QEMU's documentation uses it.
+pub const EXIT_PORT: u16 = 0xf4;
+
+/// A job as the firmware wants it.
+#[derive(Clone, Debug)]
+pub struct Packed {
+    /// The job.
+    pub job: Job<'static>,
+    /// Its binary form.
+    pub bytes: Vec<u8>,
+}
+
+/// For whom a job is packed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Purpose {
+    /// QEMU, with the exit device.
+    Qemu,
+    /// A real machine.
+    Stick,
+}
+
+/// Reads, checks, assembles and packs the job that the arguments ask for.
+///
+/// # Errors
+/// Everything that is wrong with the file, the snippets or the overrides, with its place.
+pub fn load(
+    path: Option<&Path>,
+    overrides: &Overrides,
+    purpose: Purpose,
+) -> Result<Packed, JobError> {
+    let mut file = match (path, &overrides.asm) {
+        (Some(path), None) => file::read(path)?,
+        (None, None) => file::parse(TOUR, "the built-in tour")?,
+        (None, Some(asm)) => overrides.one_liner(asm),
+        (Some(_), Some(_)) => return Err(JobError::FileAndAsm),
+    };
+    overrides.apply(&mut file)?;
+    pack(&file, purpose)
+}
+
+/// Assembles and packs a job file.
+///
+/// # Errors
+/// As for [`load`].
+pub fn pack(file: &file::JobFile, purpose: Purpose) -> Result<Packed, JobError> {
+    let sources: Vec<Source> = file.snippets.iter().flat_map(sources).collect();
+    let codes =
+        assemble::assemble(&sources).map_err(|errors| place::explain(errors, &sources, file))?;
+    let items = file
+        .snippets
+        .iter()
+        .zip(codes.chunks_exact(2))
+        .map(|(snippet, code)| Item::Snippet(item(snippet, &code[0], &code[1])));
+    let job = Job {
+        name: Cow::Owned(file.name.clone()),
+        baud: file.baud,
+        on_end: if purpose == Purpose::Qemu {
+            OnEnd::Halt
+        } else {
+            file.on_end
+        },
+        exit_port: (purpose == Purpose::Qemu).then_some(EXIT_PORT),
+        self_test: file.self_test,
+        items: items.collect(),
+    };
+    for (snippet, item) in file.snippets.iter().zip(&job.items) {
+        limits::check_item(item).map_err(|error| snippet.at(&file.source, &error))?;
+    }
+    limits::check_job(&job).map_err(|error| JobError::Limit {
+        file: file.source.clone(),
+        error,
+    })?;
+    let bytes = protocol::ramdisk::pack(&job).map_err(|error| JobError::Pack {
+        file: file.source.clone(),
+        error,
+    })?;
+    Ok(Packed { job, bytes })
+}
+
+/// The two texts of a snippet, in the order in which [`pack`] expects their code.
+fn sources(snippet: &file::SnippetFile) -> [Source<'_>; 2] {
+    let of = |part, text| Source {
+        part,
+        text,
+        syntax: snippet.syntax,
+    };
+    [
+        of(Part::Init, snippet.init.as_str()),
+        of(Part::Body, snippet.asm.as_str()),
+    ]
+}
+
+fn item(snippet: &file::SnippetFile, init: &[u8], body: &[u8]) -> Snippet<'static> {
+    Snippet {
+        name: Cow::Owned(snippet.name.clone()),
+        init: Cow::Owned(init.to_vec()),
+        body: Cow::Owned(body.to_vec()),
+        unroll: snippet.options.unroll,
+        loop_count: snippet.options.loop_count,
+        loop_counter: analyse::loop_counter(init, body),
+        warmup: snippet.options.warmup,
+        runs: snippet.options.runs,
+        difference: snippet.options.difference,
+        values: snippet.options.values,
+        expect: snippet.expect,
+    }
+}

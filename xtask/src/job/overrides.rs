@@ -1,0 +1,96 @@
+//! What the command line changes in a job.
+
+use super::assemble::Syntax;
+use super::errors::JobError;
+use super::file::{JobFile, Options, SnippetFile, name_of};
+use clap::Args;
+use protocol::job::{Difference, OnEnd};
+use protocol::limits;
+
+/// What the command line changes in a job.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Job")]
+pub struct Overrides {
+    /// Measure this code. Instructions are separated by `;` or line ends.
+    #[arg(long, value_name = "CODE")]
+    pub asm: Option<String>,
+    /// With --asm: code that runs before each run, unmeasured.
+    #[arg(long, value_name = "CODE")]
+    pub init: Option<String>,
+    /// With --asm: syntax of the code.
+    #[arg(long, value_enum)]
+    pub syntax: Option<Syntax>,
+    /// Copies of the body in a row, for every snippet.
+    #[arg(long, value_name = "N")]
+    pub unroll: Option<u32>,
+    /// Iterations of a loop around the copies, for every snippet; 0: no loop.
+    #[arg(long = "loop", value_name = "N")]
+    pub loop_count: Option<u64>,
+    /// Runs before measuring, for every snippet.
+    #[arg(long, value_name = "N")]
+    pub warmup: Option<u32>,
+    /// Measured runs, for every snippet.
+    #[arg(long, value_name = "N")]
+    pub runs: Option<u32>,
+    /// How overhead is cancelled, for every snippet: `double` runs N and 2N copies, `empty` 0 and N.
+    #[arg(long, value_parser = difference, value_name = "double|empty")]
+    pub difference: Option<Difference>,
+    /// List the value of every run.
+    #[arg(long)]
+    pub values: bool,
+}
+
+fn difference(text: &str) -> Result<Difference, String> {
+    match text {
+        "double" => Ok(Difference::Double),
+        "empty" => Ok(Difference::Empty),
+        _ => Err("it must be `double` or `empty`".to_string()),
+    }
+}
+
+impl Overrides {
+    /// The job that `--asm` stands for.
+    pub(super) fn one_liner(&self, asm: &str) -> JobFile {
+        let snippet = SnippetFile {
+            name: name_of(asm),
+            asm: asm.to_string(),
+            init: self.init.clone().unwrap_or_default(),
+            syntax: self.syntax.unwrap_or_default(),
+            options: Options::default(),
+            expect: None,
+            spans: None,
+        };
+        JobFile {
+            source: "--asm".to_string(),
+            name: "one snippet".to_string(),
+            baud: limits::MAX_BAUD,
+            on_end: OnEnd::default(),
+            self_test: None,
+            snippets: vec![snippet],
+        }
+    }
+
+    /// Changes every snippet of `file`.
+    pub(super) fn apply(&self, file: &mut JobFile) -> Result<(), JobError> {
+        if self.asm.is_none() {
+            for (given, name) in [
+                (self.init.is_some(), "--init"),
+                (self.syntax.is_some(), "--syntax"),
+            ] {
+                if given {
+                    return Err(JobError::NeedsAsm(name));
+                }
+            }
+        }
+        for snippet in &mut file.snippets {
+            let options = &mut snippet.options;
+            options.unroll = self.unroll.unwrap_or(options.unroll);
+            options.loop_count = self.loop_count.unwrap_or(options.loop_count);
+            options.warmup = self.warmup.unwrap_or(options.warmup);
+            options.runs = self.runs.unwrap_or(options.runs);
+            options.difference = self.difference.unwrap_or(options.difference);
+            options.values |= self.values;
+        }
+        Ok(())
+    }
+}

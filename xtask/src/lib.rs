@@ -1,0 +1,26 @@
+//! barecount's host tool, `cargo xtask`.
+//!
+//! - [`cli`]: what can be typed; [`commands`]: one file per command.
+//! - [`setup`]: what a machine needs and how it is got; [`build`]: kernel, loaders, images.
+//! - [`job`]: from a TOML file to a packed job, assembling on the way.
+//! - [`machine`]: which QEMU to start and how; [`collect`]: reading a report from it or from elsewhere.
+//! - [`render`]: the report as table, JSON, TAP or CSV; [`bench`]: the project's own figures.
+//!
+//! Everything that starts a process is here and in `qemu-tests`.
+#![warn(missing_docs)]
+
+pub mod bench;
+pub mod build;
+pub mod cli;
+pub mod collect;
+pub mod commands;
+pub mod failure;
+pub mod job;
+pub mod machine;
+pub mod process;
+pub mod progress;
+pub mod render;
+pub mod setup;
+pub mod symbols;
+
+pub use failure::{Failure, Result};

@@ -1,0 +1,232 @@
+//! QEMU's command line: the quickest set of devices that boots each way.
+
+use crate::cli;
+use crate::setup::firmware::Ovmf;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What to boot. All paths are relative to the run's folder or absolute.
+#[derive(Clone, Debug)]
+pub enum Boot {
+    /// Multiboot: loader, then its modules.
+    Direct {
+        /// The loader.
+        loader: PathBuf,
+        /// Kernel, and ramdisk if there is one. Names in the run's folder: QEMU separates them by commas.
+        modules: Vec<String>,
+    },
+    /// A disk image under SeaBIOS.
+    Bios {
+        /// The image.
+        image: PathBuf,
+    },
+    /// A disk image under OVMF.
+    Uefi {
+        /// The image.
+        image: PathBuf,
+        /// Firmware, its variables a copy of this run's own.
+        ovmf: Ovmf,
+    },
+    /// A CD image under SeaBIOS.
+    Iso {
+        /// The image.
+        image: PathBuf,
+    },
+}
+
+/// The machine as a whole.
+#[derive(Clone, Debug)]
+pub struct Virtual {
+    /// What to boot.
+    pub boot: Boot,
+    /// KVM instead of TCG.
+    pub kvm: bool,
+    /// Under TCG: ticks per instruction as a power of two.
+    pub icount: cli::Icount,
+    /// MiB.
+    pub memory: u32,
+    /// In place of the model that fits.
+    pub cpu: Option<String>,
+    /// Attach a UART.
+    pub serial: bool,
+    /// Attach a screen.
+    pub screen: bool,
+    /// Further arguments, for tests.
+    pub extra: Vec<String>,
+}
+
+/// I/O port of the exit device.
+pub const EXIT_PORT: u16 = crate::job::EXIT_PORT;
+
+/// QEMU's arguments.
+#[must_use]
+pub fn arguments(machine: &Virtual) -> Vec<OsString> {
+    let mut list = List::default();
+    // Nothing that was not asked for: each default device costs boot time.
+    list.add(&[
+        "-nodefaults",
+        "-no-user-config",
+        "-display",
+        "none",
+        "-no-reboot",
+    ]);
+    list.add(&[
+        "-machine",
+        if machine.kvm {
+            "pc,accel=kvm"
+        } else {
+            "pc,accel=tcg"
+        },
+    ]);
+    list.add(&["-cpu", &cpu(machine)]);
+    list.add(&["-m", &machine.memory.to_string()]);
+    if let (false, Some(shift)) = (machine.kvm, machine.icount.0) {
+        // The guest's clock counts instructions; sleep=off skips the time that it spends halted.
+        list.add(&[
+            "-icount",
+            &format!("shift={shift},sleep=off"),
+            "-rtc",
+            "clock=vm",
+        ]);
+    }
+    list.add(&["-device", &format!("isa-debug-exit,iobase={EXIT_PORT:#x}")]);
+    if machine.serial {
+        list.add(&[
+            "-chardev",
+            "stdio,id=serial,signal=off",
+            "-serial",
+            "chardev:serial",
+        ]);
+    }
+    if machine.screen || matches!(machine.boot, Boot::Bios { .. }) {
+        // The BIOS stage of the boot loader does not go on without a video BIOS.
+        list.add(&["-device", "VGA"]);
+    }
+    boot(&mut list, &machine.boot);
+    list.0.extend(machine.extra.iter().map(OsString::from));
+    list.0
+}
+
+/// Everything that the accelerator can do. Under icount without x2APIC: QEMU 10.0 aborts ("Bad icount
+/// read") when RDMSR or WRMSR reaches a timer of the APIC in the middle of a translated block.
+fn cpu(machine: &Virtual) -> String {
+    match &machine.cpu {
+        Some(model) => model.clone(),
+        None if machine.kvm => "host,migratable=off".to_string(),
+        None if machine.icount.0.is_some() => "max,-x2apic".to_string(),
+        None => "max".to_string(),
+    }
+}
+
+fn boot(list: &mut List, boot: &Boot) {
+    match boot {
+        Boot::Direct { loader, modules } => {
+            list.path("-kernel", loader);
+            list.add(&["-initrd", &modules.join(",")]);
+        }
+        Boot::Bios { image } => disk(list, image),
+        Boot::Uefi { image, ovmf } => {
+            list.drive("if=pflash,format=raw,unit=0,readonly=on", &ovmf.code);
+            list.drive("if=pflash,format=raw,unit=1", &ovmf.variables);
+            disk(list, image);
+        }
+        Boot::Iso { image } => {
+            list.drive("if=ide,media=cdrom,format=raw,readonly=on", image);
+        }
+    }
+}
+
+/// A virtio disk: half the time of an IDE one under SeaBIOS.
+fn disk(list: &mut List, image: &std::path::Path) {
+    list.drive("if=none,id=disk,format=raw,snapshot=on", image);
+    list.add(&["-device", "virtio-blk-pci,drive=disk,bootindex=0"]);
+}
+
+#[derive(Default)]
+struct List(Vec<OsString>);
+
+impl List {
+    fn add(&mut self, arguments: &[&str]) {
+        self.0.extend(arguments.iter().map(OsString::from));
+    }
+
+    fn path(&mut self, option: &str, path: &std::path::Path) {
+        self.0.extend([OsString::from(option), path.into()]);
+    }
+
+    /// A drive; QEMU wants commas in file names doubled.
+    fn drive(&mut self, options: &str, file: &std::path::Path) {
+        let name = file.to_string_lossy().replace(',', ",,");
+        self.add(&["-drive", &format!("{options},file={name}")]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(change: impl FnOnce(&mut Virtual)) -> String {
+        let mut machine = Virtual {
+            boot: Boot::Direct {
+                loader: "direct.bin".into(),
+                modules: vec!["kernel".into(), "job".into()],
+            },
+            kvm: false,
+            icount: cli::Icount(Some(3)),
+            memory: 256,
+            cpu: None,
+            serial: true,
+            screen: false,
+            extra: vec![],
+        };
+        change(&mut machine);
+        let arguments = arguments(&machine);
+        arguments
+            .iter()
+            .map(|a| a.to_string_lossy())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    #[test]
+    fn icount_belongs_to_tcg_alone_and_switches_x2apic_off() {
+        let tcg = line(|_| ());
+        assert!(
+            tcg.contains("-icount shift=3,sleep=off") && tcg.contains("-cpu max,-x2apic"),
+            "{tcg}"
+        );
+        let free = line(|machine| machine.icount = cli::Icount(None));
+        assert!(
+            !free.contains("-icount") && free.contains("-cpu max "),
+            "{free}"
+        );
+        let kvm = line(|machine| machine.kvm = true);
+        assert!(
+            !kvm.contains("-icount") && kvm.contains("-cpu host,migratable=off"),
+            "{kvm}"
+        );
+    }
+
+    #[test]
+    fn every_machine_is_without_display_and_does_not_reboot() {
+        for text in [
+            line(|_| ()),
+            line(|m| {
+                m.boot = Boot::Iso {
+                    image: "a,b.iso".into(),
+                }
+            }),
+        ] {
+            assert!(
+                text.contains("-display none") && text.contains("-no-reboot"),
+                "{text}"
+            );
+        }
+        assert!(
+            line(|m| m.boot = Boot::Iso {
+                image: "a,b.iso".into()
+            })
+            .contains("file=a,,b.iso")
+        );
+    }
+}

@@ -1,0 +1,54 @@
+//! The virtual machine: which accelerator ([`accel`]), which devices ([`devices`]), and running it
+//! ([`qemu`]).
+
+pub mod accel;
+pub mod devices;
+pub mod qemu;
+
+pub use accel::{Choice, Host};
+pub use devices::Boot;
+pub use qemu::{Ending, Finished, run};
+
+use std::time::Duration;
+use thiserror::Error;
+
+/// The machine did not come to its end record, or could not be started.
+#[derive(Debug, Error)]
+pub enum MachineError {
+    /// The accelerator that was asked for is not to be had.
+    #[error("{0}")]
+    NoAccelerator(String),
+    /// QEMU cannot be started.
+    #[error("QEMU cannot be started: {0}")]
+    NoStart(std::io::Error),
+    /// A serial device cannot be opened.
+    #[error("cannot open the serial device {device}: {error}")]
+    NoDevice {
+        /// The device.
+        device: String,
+        /// The system's reason.
+        error: serialport::Error,
+    },
+    /// Its report broke off.
+    #[error("{0}")]
+    Unfinished(String),
+}
+
+impl MachineError {
+    /// 77 if nothing could run, 3 if something did and did not finish; a device that cannot be opened is
+    /// bad usage.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::NoAccelerator(_) => 77,
+            Self::NoDevice { .. } => 2,
+            Self::NoStart(_) | Self::Unfinished(_) => 3,
+        }
+    }
+}
+
+/// Seconds in words, for messages.
+#[must_use]
+pub fn seconds(duration: Duration) -> String {
+    format!("{} s", (duration.as_secs_f64() * 1000.0).round() / 1000.0)
+}

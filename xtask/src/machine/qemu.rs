@@ -1,0 +1,192 @@
+//! Running QEMU and reading what comes out of its serial line.
+
+use super::{MachineError, seconds};
+use crate::collect::Collector;
+use crate::process::tied;
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// How QEMU ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Ending {
+    /// By itself, with this exit status (`None`: by a signal).
+    Exited(Option<i32>),
+    /// We ended it after the end record: the job named no exit device.
+    Stopped,
+    /// We ended it because the time was up.
+    TimedOut(Duration),
+}
+
+/// A run that is over.
+pub struct Finished {
+    /// The report, as far as it came.
+    pub collector: Collector,
+    /// How QEMU ended.
+    pub ending: Ending,
+    /// What QEMU itself said.
+    pub said: String,
+    /// From the start of the process to the first record.
+    pub to_first_record: Option<Duration>,
+    /// From the start of the process to the end record.
+    pub to_end_record: Option<Duration>,
+}
+
+/// How long a machine may take from its end record to its end.
+const GRACE: Duration = Duration::from_secs(3);
+/// How often signs of life are given.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Runs QEMU with `arguments` in `folder` until it ends, its report ends, or `timeout` is over. `tick` is
+/// called with the collector now and then.
+///
+/// # Errors
+/// QEMU cannot be started.
+pub fn run(
+    arguments: &[OsString],
+    folder: &Path,
+    timeout: Duration,
+    mut tick: impl FnMut(&Collector),
+) -> Result<Finished, MachineError> {
+    let mut command = tied(crate::setup::QEMU);
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let start = Instant::now();
+    let mut child = command.spawn().map_err(MachineError::NoStart)?;
+    let serial = reader(child.stdout.take().expect("piped"));
+    let mut errors = child.stderr.take().expect("piped");
+    let said = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        // What QEMU managed to say before it died is what there is.
+        let _ = errors.read_to_end(&mut text);
+        String::from_utf8_lossy(&text).trim().to_string()
+    });
+    let mut run = Run {
+        collector: Collector::new(),
+        start,
+        first: None,
+        end: None,
+    };
+    let ending = run.watch(&mut child, &serial, timeout, &mut tick);
+    Ok(Finished {
+        collector: run.collector,
+        ending,
+        said: said.join().unwrap_or_default(),
+        to_first_record: run.first,
+        to_end_record: run.end,
+    })
+}
+
+/// A thread that passes on what it reads; the channel closes with the stream.
+fn reader(mut stream: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 1 << 16];
+        while let Ok(count @ 1..) = stream.read(&mut buffer) {
+            if sender.send(buffer[..count].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+struct Run {
+    collector: Collector,
+    start: Instant,
+    first: Option<Duration>,
+    end: Option<Duration>,
+}
+
+impl Run {
+    fn watch(
+        &mut self,
+        child: &mut Child,
+        serial: &Receiver<Vec<u8>>,
+        timeout: Duration,
+        tick: &mut impl FnMut(&Collector),
+    ) -> Ending {
+        let mut open = true;
+        loop {
+            // A machine without serial line closes the stream only with its end.
+            if open {
+                match serial.recv_timeout(TICK) {
+                    Ok(bytes) => self.take(&bytes),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => open = false,
+                }
+            } else {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            tick(&self.collector);
+            let elapsed = self.start.elapsed();
+            if !open && let Ok(Some(status)) = child.try_wait() {
+                return exited(status);
+            }
+            if self.end.is_some_and(|end| elapsed > end + GRACE) {
+                stop(child);
+                return Ending::Stopped;
+            }
+            if elapsed > timeout {
+                stop(child);
+                while let Ok(bytes) = serial.recv_timeout(TICK) {
+                    self.take(&bytes);
+                }
+                return Ending::TimedOut(timeout);
+            }
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.collector.feed(bytes);
+        let now = self.start.elapsed();
+        if self.collector.records() > 0 {
+            self.first.get_or_insert(now);
+        }
+        if self.collector.ended() {
+            self.end.get_or_insert(now);
+        }
+    }
+}
+
+fn exited(status: ExitStatus) -> Ending {
+    Ending::Exited(status.code())
+}
+
+/// Ends the process that was started here, and waits for it.
+fn stop(child: &mut Child) {
+    // It may have ended in this moment; then there is nothing to do.
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+impl Finished {
+    /// What is to be said about the end, if it was not as it should be.
+    #[must_use]
+    pub fn complaint(&self) -> Option<String> {
+        let said = if self.said.is_empty() {
+            String::new()
+        } else {
+            format!("; QEMU says: {}", self.said)
+        };
+        match &self.ending {
+            Ending::TimedOut(timeout) => Some(format!(
+                "the machine was stopped after {}{said}",
+                seconds(*timeout)
+            )),
+            Ending::Exited(status) if !self.collector.ended() => {
+                let status = status.map_or("a signal".to_string(), |s| format!("status {s}"));
+                Some(format!(
+                    "the machine ended with {status} before its end record{said}"
+                ))
+            }
+            Ending::Exited(_) | Ending::Stopped => None,
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Starting other programs.
+
+use std::ffi::OsStr;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A command whose process dies with this one, so that a killed run leaves no machine behind.
+pub fn tied(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    // SAFETY: between fork and exec only async-signal-safe calls are allowed; prctl is a plain system call.
+    unsafe {
+        command.pre_exec(|| {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            Ok(())
+        });
+    }
+    command
+}
+
+/// The program's path, if the search path has it.
+#[must_use]
+pub fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(program))
+        .find(|file| is_program(file))
+}
+
+fn is_program(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    file.metadata()
+        .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+/// Standard output of a command that succeeded, trimmed.
+#[must_use]
+pub fn stdout_of(command: &mut Command) -> Option<String> {
+    let output = command
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_string())
+}
+
+/// Everything that a failed command said, for an error message.
+#[must_use]
+pub fn said(output: &Output) -> String {
+    let mut text = String::from_utf8_lossy(&output.stderr).trim().to_string();
+    if text.is_empty() {
+        text = String::from_utf8_lossy(&output.stdout).trim().to_string();
+    }
+    if text.is_empty() {
+        text = format!("it said nothing and ended with {}", output.status);
+    }
+    text
+}

@@ -1,0 +1,69 @@
+//! One row per figure.
+
+use crate::collect::Report;
+use protocol::record::{Record, Verdict};
+
+/// Columns.
+const HEADER: [&str; 13] = [
+    "item",
+    "name",
+    "event",
+    "median",
+    "min",
+    "mean",
+    "max",
+    "runs",
+    "per",
+    "deterministic",
+    "distinct_small",
+    "distinct_large",
+    "verdict",
+];
+
+/// Renders it. An item that ended in an error has a row with the verdict `error` and no figures.
+#[must_use]
+pub fn render(report: &Report) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    // Writing to memory does not fail.
+    let mut row = |fields: Vec<String>| writer.write_record(&fields).expect("rows of one length");
+    row(HEADER.map(String::from).to_vec());
+    for numbered in &report.records {
+        match &numbered.record {
+            Record::Result(result) => {
+                let verdict = match result.verdict {
+                    Verdict::Pass => "pass",
+                    Verdict::Fail => "fail",
+                    Verdict::None => "",
+                };
+                for metric in &result.metrics {
+                    let value = &metric.value;
+                    row(vec![
+                        result.item.to_string(),
+                        result.name.clone(),
+                        metric.event.clone(),
+                        value.median.to_string(),
+                        value.min.to_string(),
+                        value.mean.to_string(),
+                        value.max.to_string(),
+                        result.runs.to_string(),
+                        result.per.to_string(),
+                        metric.deterministic.to_string(),
+                        metric.series[0].distinct.to_string(),
+                        metric.series[1].distinct.to_string(),
+                        verdict.to_string(),
+                    ]);
+                }
+            }
+            Record::Error(error) if error.item.is_some() => {
+                let mut fields = vec![String::new(); HEADER.len()];
+                fields[0] = error.item.unwrap_or_default().to_string();
+                fields[1] = error.name.clone().unwrap_or_default();
+                fields[HEADER.len() - 1] = "error".to_string();
+                row(fields);
+            }
+            _ => {}
+        }
+    }
+    let bytes = writer.into_inner().expect("memory takes everything");
+    String::from_utf8(bytes).expect("the fields are UTF-8")
+}

@@ -1,0 +1,74 @@
+//! A report for eyes and for other programs.
+
+pub mod csv;
+pub mod json;
+pub mod notes;
+pub mod style;
+pub mod table;
+pub mod tap;
+
+use crate::cli::Format;
+use crate::collect::Report;
+use serde::Serialize;
+
+/// How the run came about, as far as the firmware cannot know it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Context {
+    /// `qemu`, or the serial device or file.
+    pub source: String,
+    /// `kvm` or `tcg`; absent for a real machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accelerator: Option<String>,
+    /// Why that one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How it was booted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boot: Option<String>,
+    /// TSC ticks per instruction, if QEMU's icount makes them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ticks_per_instruction: Option<u64>,
+    /// Backtrace of a crash, resolved.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub backtrace: Vec<String>,
+    /// Names of the job's items, if the job is known here.
+    #[serde(skip)]
+    pub items: Vec<String>,
+    /// Why the machine did not finish, beyond what the report shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub complaint: Option<String>,
+}
+
+/// The report in `format`. Styled text; whoever prints it strips the styles where they do not belong.
+#[must_use]
+pub fn render(report: &Report, context: &Context, format: Format) -> String {
+    match format {
+        Format::Table => table::render(report, context),
+        Format::Json => json::render(report, context),
+        Format::Tap => tap::render(report, context),
+        Format::Csv => csv::render(report),
+    }
+}
+
+/// A figure with at most three decimals, without trailing zeros.
+#[must_use]
+pub fn number(value: f64) -> String {
+    let text = format!("{value:.3}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" {
+        "0".to_string()
+    } else {
+        text.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number;
+
+    #[test]
+    fn figures_are_as_short_as_they_can_be() {
+        let seen = [1.0, 0.25, 1.0 / 3.0, -0.0001, 100.0, 1234.5].map(number);
+        assert_eq!(seen, ["1", "0.25", "0.333", "0", "100", "1234.5"]);
+    }
+}

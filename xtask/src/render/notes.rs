@@ -1,0 +1,151 @@
+//! What a reader has to know besides the figures: errors, crashes, defects of the report, other text.
+
+use super::style::{ERROR, FAINT, WARNING, paint};
+use super::{Context, number};
+use crate::collect::Report;
+use protocol::record::{Crash, Record, Registers, SnippetResult, Verdict};
+use std::fmt::Write;
+
+/// Most lines of other text that are shown.
+const MAX_FOREIGN: usize = 10;
+
+/// Writes all notes.
+pub(super) fn write(out: &mut String, report: &Report, context: &Context) {
+    for numbered in &report.records {
+        match &numbered.record {
+            Record::Error(error) => {
+                let place = match (&error.item, &error.name) {
+                    (Some(item), Some(name)) => format!("item {item} ({name}): "),
+                    _ => String::new(),
+                };
+                line(
+                    out,
+                    &paint(ERROR, "error"),
+                    &format!("{place}{}", error.text),
+                );
+                if let Some(fault) = &error.fault {
+                    registers(out, &fault.registers);
+                }
+            }
+            Record::Result(result) if result.verdict == Verdict::Fail => missed(out, result),
+            Record::Crash(crash) => write_crash(out, crash, context),
+            _ => {}
+        }
+    }
+    for problem in &report.problems {
+        line(out, &paint(ERROR, "report"), &problem.to_string());
+    }
+    if report.end().is_none() {
+        where_it_stopped(out, report, context);
+    }
+    if let Some(complaint) = &context.complaint {
+        line(out, &paint(ERROR, "machine"), complaint);
+    }
+    foreign(out, report);
+}
+
+fn line(out: &mut String, label: &str, text: &str) {
+    // Writing to a String does not fail, here and below.
+    let _ = writeln!(out, "{label}: {text}");
+}
+
+fn missed(out: &mut String, result: &SnippetResult) {
+    let median = result
+        .metrics
+        .first()
+        .map_or(0.0, |metric| metric.value.median);
+    let text = format!(
+        "item {} ({}) came to {}",
+        result.item,
+        result.name,
+        number(median)
+    );
+    line(
+        out,
+        &paint(ERROR, "missed"),
+        &format!("{text}, outside what the job expects"),
+    );
+}
+
+fn write_crash(out: &mut String, crash: &Crash, context: &Context) {
+    let mut text = format!("the firmware failed: {}", crash.text);
+    if let Some(location) = &crash.location {
+        let _ = write!(text, ", at {location}");
+    }
+    if let Some(code) = crash.error_code {
+        let _ = write!(text, ", error code {code}");
+    }
+    if let Some(item) = crash.item {
+        let name = context
+            .items
+            .get(item as usize)
+            .map(|n| format!(" ({n})"))
+            .unwrap_or_default();
+        let _ = write!(text, ", while running item {item}{name}");
+    }
+    line(out, &paint(ERROR, "crash"), &text);
+    for (index, frame) in context.backtrace.iter().enumerate() {
+        let _ = writeln!(out, "  {index:2} {frame}");
+    }
+    registers(out, &crash.registers);
+}
+
+fn registers(out: &mut String, r: &Registers) {
+    let rows = [
+        [
+            ("rip", r.rip),
+            ("rflags", r.rflags),
+            ("rsp", r.rsp),
+            ("cr2", r.cr2),
+        ],
+        [
+            ("rax", r.rax),
+            ("rbx", r.rbx),
+            ("rcx", r.rcx),
+            ("rdx", r.rdx),
+        ],
+        [("rsi", r.rsi), ("rdi", r.rdi), ("rbp", r.rbp), ("r8", r.r8)],
+        [("r9", r.r9), ("r10", r.r10), ("r11", r.r11), ("r12", r.r12)],
+    ];
+    let rest = [("r13", r.r13), ("r14", r.r14), ("r15", r.r15)];
+    for row in rows.iter().map(|row| &row[..]).chain([&rest[..]]) {
+        let cells: Vec<String> = row
+            .iter()
+            .map(|(n, v)| format!("{n:>6} {:#018x}", v.0))
+            .collect();
+        let _ = writeln!(out, "{}", paint(FAINT, &cells.join(" ")));
+    }
+}
+
+/// The item that was running when the report broke off.
+fn where_it_stopped(out: &mut String, report: &Report, context: &Context) {
+    let next = report.items() as usize;
+    if report.records.is_empty() || report.crash().is_some() {
+        return;
+    }
+    if let Some(name) = context.items.get(next) {
+        let total = context.items.len();
+        let text =
+            format!("the machine stopped in item {next} ({name}); {next} of {total} were done");
+        line(out, &paint(ERROR, "report"), &text);
+    }
+}
+
+fn foreign(out: &mut String, report: &Report) {
+    if report.foreign.is_empty() {
+        return;
+    }
+    let count = report.foreign.len();
+    line(
+        out,
+        &paint(WARNING, "note"),
+        &format!("{count} lines of other text on the serial line:"),
+    );
+    for foreign in report.foreign.iter().take(MAX_FOREIGN) {
+        let clean: String = foreign.text.chars().filter(|c| !c.is_control()).collect();
+        let _ = writeln!(out, "  {}: {}", foreign.line, clean.trim());
+    }
+    if count > MAX_FOREIGN {
+        let _ = writeln!(out, "  and {} more", count - MAX_FOREIGN);
+    }
+}

@@ -1,0 +1,162 @@
+//! The report as a table.
+
+use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
+use super::{Context, notes, number};
+use crate::collect::Report;
+use comfy_table::{Cell, CellAlignment, Color, Table, presets};
+use protocol::record::{Machine, Metric, Outcome, Record, SnippetResult, TscSource, Verdict};
+use std::fmt::Write;
+
+/// Renders it.
+#[must_use]
+pub fn render(report: &Report, context: &Context) -> String {
+    let mut out = String::new();
+    if let Some(machine) = report.machine() {
+        heading(&mut out, machine, context);
+    }
+    let table = results(report, context);
+    if !table.is_empty() {
+        // Writing to a String does not fail, here and below.
+        let _ = writeln!(out, "{table}");
+    }
+    notes::write(&mut out, report, context);
+    summary(&mut out, report);
+    out
+}
+
+fn heading(out: &mut String, machine: &Machine, context: &Context) {
+    let _ = writeln!(out, "{}", paint(STRONG, &machine.brand));
+    let mut line = format!(
+        "{} family {:#x} model {:#x} stepping {}",
+        machine.vendor, machine.family, machine.model, machine.stepping
+    );
+    if let Some(microcode) = machine.microcode {
+        let _ = write!(line, " microcode {microcode}");
+    }
+    match &machine.hypervisor {
+        Some(name) => {
+            let _ = write!(line, ", under {name}");
+        }
+        None => line.push_str(", bare metal"),
+    }
+    let _ = writeln!(out, "{}", paint(FAINT, &line));
+    let source = match machine.tsc.source {
+        TscSource::Cpuid => "from CPUID",
+        TscSource::Hypervisor => "from the hypervisor",
+        TscSource::AcpiPmTimer => "measured against the ACPI timer",
+        TscSource::Pit => "measured against the 8254",
+    };
+    let mut line = format!("TSC {} MHz ({source})", number(machine.tsc.hz as f64 / 1e6));
+    if let Some(ticks) = context.ticks_per_instruction {
+        let plural = if ticks == 1 { "" } else { "s" };
+        let _ = write!(line, "; icount: {ticks} tick{plural} per instruction");
+    }
+    match (&machine.pmu, &machine.pmu_absent) {
+        (Some(pmu), _) => {
+            let _ = write!(
+                line,
+                "; PMU version {}: {} counters of {} bits, {} fixed",
+                pmu.version, pmu.counters, pmu.counter_bits, pmu.fixed_counters
+            );
+        }
+        (None, Some(reason)) => {
+            let _ = write!(line, "; no PMU: {reason}");
+        }
+        (None, None) => {}
+    }
+    let _ = writeln!(out, "{}", paint(FAINT, &line));
+}
+
+fn results(report: &Report, context: &Context) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    let unit = match context.ticks_per_instruction {
+        Some(1) => "TSC ticks = instructions",
+        _ => "TSC ticks",
+    };
+    table.set_header([
+        "", "snippet", unit, "min", "mean", "max", "runs", "values", "",
+    ]);
+    for index in [0, 2, 3, 4, 5, 6] {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for numbered in &report.records {
+        match &numbered.record {
+            Record::Result(result) => {
+                for metric in &result.metrics {
+                    table.add_row(row(result, metric));
+                }
+            }
+            Record::Error(error) if error.item.is_some() => {
+                let name = error.name.as_deref().unwrap_or_default();
+                let item = error.item.unwrap_or_default().to_string();
+                let mut cells = vec![Cell::new(item), Cell::new(name)];
+                cells.extend([""; 6].map(Cell::new));
+                cells.push(Cell::new("FAULT").fg(Color::Red));
+                table.add_row(cells);
+            }
+            _ => {}
+        }
+    }
+    table
+}
+
+fn row(result: &SnippetResult, metric: &Metric) -> Vec<Cell> {
+    let value = &metric.value;
+    let distinct = metric
+        .series
+        .iter()
+        .map(|series| series.distinct)
+        .max()
+        .unwrap_or(0);
+    let spread = if metric.deterministic {
+        "all equal".to_string()
+    } else {
+        format!("{distinct} distinct")
+    };
+    let verdict = match result.verdict {
+        Verdict::Pass => Cell::new("pass").fg(Color::Green),
+        Verdict::Fail => Cell::new("FAIL").fg(Color::Red),
+        Verdict::None => Cell::new(""),
+    };
+    vec![
+        Cell::new(result.item),
+        Cell::new(&result.name),
+        Cell::new(number(value.median)),
+        Cell::new(number(value.min)),
+        Cell::new(number(value.mean)),
+        Cell::new(number(value.max)),
+        Cell::new(result.runs),
+        Cell::new(spread),
+        verdict,
+    ]
+}
+
+fn summary(out: &mut String, report: &Report) {
+    let Some(end) = report.end() else { return };
+    let mut parts = Vec::new();
+    for (count, what) in [
+        (end.measured, "measured"),
+        (end.passed, "passed"),
+        (end.failed, "failed"),
+    ] {
+        if count > 0 {
+            parts.push(format!("{count} {what}"));
+        }
+    }
+    let (style, word) = match end.outcome {
+        Outcome::Pass => (GOOD, "pass"),
+        Outcome::Fail => (ERROR, "FAIL"),
+        Outcome::BadJob => (ERROR, "NO USABLE JOB"),
+        Outcome::Crash => (ERROR, "CRASH"),
+        Outcome::Skip => (FAINT, "nothing to run"),
+    };
+    let counts = if parts.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", parts.join(", "))
+    };
+    let _ = writeln!(out, "{}{counts}", paint(style, word));
+}

@@ -1,0 +1,77 @@
+//! Test Anything Protocol, version 14.
+
+use super::{Context, number};
+use crate::collect::Report;
+use protocol::record::{Outcome, Record, Verdict};
+use std::fmt::Write;
+
+/// Renders it. Each item is a test point; a report that is not whole bails out.
+#[must_use]
+pub fn render(report: &Report, context: &Context) -> String {
+    let mut out = String::from("TAP version 14\n");
+    let mut points = 0;
+    for numbered in &report.records {
+        // Writing to a String does not fail.
+        match &numbered.record {
+            Record::Result(result) => {
+                points += 1;
+                let verdict = if result.verdict == Verdict::Fail {
+                    "not ok"
+                } else {
+                    "ok"
+                };
+                let _ = writeln!(out, "{verdict} {points} - {}", escape(&result.name));
+                for metric in &result.metrics {
+                    let value = &metric.value;
+                    let _ = writeln!(
+                        out,
+                        "  ---\n  event: {}\n  median: {}\n  min: {}\n  max: {}\n  deterministic: {}\n  ...",
+                        metric.event,
+                        number(value.median),
+                        number(value.min),
+                        number(value.max),
+                        metric.deterministic
+                    );
+                }
+            }
+            Record::Error(error) => {
+                points += 1;
+                let name = error.name.as_deref().unwrap_or("the job");
+                let _ = writeln!(out, "not ok {points} - {}", escape(name));
+                let text = serde_json::to_string(&error.text).expect("text serialises");
+                let _ = writeln!(out, "  ---\n  message: {text}\n  ...");
+            }
+            Record::Crash(crash) => {
+                let _ = writeln!(
+                    out,
+                    "Bail out! the firmware failed: {}",
+                    one_line(&crash.text)
+                );
+            }
+            _ => {}
+        }
+    }
+    let skipped = report.end().is_some_and(|end| end.outcome == Outcome::Skip);
+    let skip = if skipped && points == 0 {
+        " # SKIP nothing could run"
+    } else {
+        ""
+    };
+    let _ = writeln!(out, "1..{points}{skip}");
+    for problem in &report.problems {
+        let _ = writeln!(out, "Bail out! {}", one_line(&problem.to_string()));
+    }
+    if let Some(complaint) = &context.complaint {
+        let _ = writeln!(out, "Bail out! {}", one_line(complaint));
+    }
+    out
+}
+
+/// `#` begins a directive, and a backslash escapes it.
+fn escape(name: &str) -> String {
+    one_line(name).replace('\\', "\\\\").replace('#', "\\#")
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,212 @@
+//! Debian packages, with apt.
+//!
+//! Suites that the machine has not configured are reached through a private configuration in a temporary
+//! folder, derived from the machine's own: nothing of the system's configuration changes.
+
+use super::sources;
+use crate::process::{said, stdout_of};
+use crate::progress::Work;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// A private apt configuration.
+struct Private {
+    folder: tempfile::TempDir,
+}
+
+/// The release's name, from /etc/os-release.
+fn codename() -> Result<String, String> {
+    let text = fs::read_to_string("/etc/os-release").map_err(|error| error.to_string())?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+    line.map(|name| name.trim_matches('"').to_string())
+        .ok_or_else(|| "the distribution has no code name".to_string())
+}
+
+/// Every configured sources file.
+fn sources_files() -> Vec<PathBuf> {
+    let folder = fs::read_dir("/etc/apt/sources.list.d")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut files: Vec<PathBuf> = folder.map(|entry| entry.path()).collect();
+    files.retain(|file| {
+        file.extension()
+            .is_some_and(|e| e == "sources" || e == "list")
+    });
+    files.push(PathBuf::from("/etc/apt/sources.list"));
+    files.retain(|file| file.exists());
+    files.sort();
+    files
+}
+
+impl Private {
+    /// A configuration with the machine's own sources (if `with_own`) and `suites` of the same archive.
+    fn new(suites: &[String], with_own: bool) -> Result<Self, String> {
+        let codename = codename()?;
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let private = Self { folder };
+        for part in ["parts", "lists/partial"] {
+            fs::create_dir_all(private.path(part)).map_err(|error| error.to_string())?;
+        }
+        let files = sources_files();
+        for suite in suites {
+            let entry = files.iter().find_map(|file| {
+                sources::with_suite(&fs::read_to_string(file).ok()?, &codename, suite)
+            });
+            let entry = entry.ok_or_else(|| {
+                format!(
+                    "no package source for {codename} is configured from which to derive {suite}"
+                )
+            })?;
+            let name = format!("parts/{suite}.{}", sources::extension(&entry));
+            fs::write(private.path(&name), entry).map_err(|error| error.to_string())?;
+        }
+        if with_own {
+            for (index, file) in files.iter().enumerate() {
+                let extension = file.extension().unwrap_or_default().to_string_lossy();
+                let copy = private.path(&format!("parts/own{index}.{extension}"));
+                fs::copy(file, copy).map_err(|error| error.to_string())?;
+            }
+        }
+        Ok(private)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Options that make apt use this configuration and nothing else.
+    fn options(&self) -> Vec<String> {
+        vec![
+            "-oDir::Etc::sourcelist=/dev/null".to_string(),
+            format!("-oDir::Etc::sourceparts={}", self.path("parts").display()),
+            format!("-oDir::State::lists={}", self.path("lists").display()),
+            "-oDir::Cache::pkgcache=".to_string(),
+            "-oDir::Cache::srcpkgcache=".to_string(),
+        ]
+    }
+}
+
+/// Runs apt-get and shows that it lasts.
+fn apt_get(options: &[String], arguments: &[&str], folder: &Path) -> Result<(), String> {
+    let mut command = Command::new("apt-get");
+    command
+        .arg("-qq")
+        .args(options)
+        .args(arguments)
+        .current_dir(folder);
+    command
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command
+        .spawn()
+        .map_err(|error| format!("apt-get cannot be run: {error}"))?;
+    let mut work = Work::new(format!("apt-get {}", arguments.join(" ")));
+    let waiter = std::thread::spawn(move || child.wait_with_output());
+    while !waiter.is_finished() {
+        std::thread::sleep(Duration::from_millis(100));
+        work.tick(0);
+    }
+    match waiter.join().expect("the waiting thread does not panic") {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(said(&output)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Whether this machine has apt and lets us install.
+pub(super) fn may_install() -> bool {
+    // SAFETY: reads a number that the kernel keeps.
+    let root = unsafe { libc::geteuid() } == 0;
+    root && crate::process::find("apt-get").is_some()
+}
+
+/// Installs `packages`: from the configured sources, or where those conflict with what is installed, from
+/// the release's backports.
+pub(super) fn install(packages: &[&str]) -> Result<(), String> {
+    let here = Path::new("/");
+    let install = |options: &[String], extra: &[&str]| {
+        let arguments = [
+            &["install", "-y", "--no-install-recommends"],
+            extra,
+            packages,
+        ]
+        .concat();
+        apt_get(options, &arguments, here)
+    };
+    let simulate = [&["install", "-s", "--no-install-recommends"], packages].concat();
+    if apt_get(&[], &simulate, here).is_err() {
+        // A fresh machine may have no package lists at all.
+        let _ = apt_get(&[], &["update"], here);
+    }
+    if apt_get(&[], &simulate, here).is_ok() {
+        return install(&[], &[]);
+    }
+    let suite = format!("{}-backports", codename()?);
+    let private = Private::new(std::slice::from_ref(&suite), true)?;
+    let options = private.options();
+    apt_get(&options, &["update"], here)?;
+    install(&options, &["-t", &suite])
+}
+
+/// Suites of Debian that may have a newer compiler than the release: its own backports first.
+pub(super) fn debian_suites() -> Vec<String> {
+    let own = codename()
+        .map(|name| format!("{name}-backports"))
+        .into_iter();
+    own.chain(["trixie-backports", "forky", "sid"].map(String::from))
+        .collect()
+}
+
+/// Downloads one package whose version starts with `version` from the first of `suites` that has it. Needs
+/// no rights beyond writing to `folder`.
+pub(super) fn download_package(
+    name: &str,
+    version: &str,
+    suites: &[String],
+    folder: &Path,
+) -> Result<PathBuf, String> {
+    if crate::process::find("apt-get").is_none() {
+        return Err("this machine has no apt-get".to_string());
+    }
+    let mut reasons = Vec::new();
+    for suite in suites {
+        match download_from(name, version, suite, folder) {
+            Ok(file) => return Ok(file),
+            Err(reason) => reasons.push(format!("{suite}: {}", first_line(&reason))),
+        }
+    }
+    Err(reasons.join("; "))
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or(text)
+}
+
+fn download_from(name: &str, version: &str, suite: &str, folder: &Path) -> Result<PathBuf, String> {
+    let private = Private::new(&[suite.to_string()], false)?;
+    let options = private.options();
+    apt_get(&options, &["update"], folder)?;
+    // Names the exact version, so that a newer one in the same suite is not taken.
+    let mut madison = Command::new("apt-cache");
+    let listed = stdout_of(madison.args(&options).args(["madison", name])).unwrap_or_default();
+    let found = listed
+        .lines()
+        .filter_map(|line| line.split('|').nth(1))
+        .map(str::trim);
+    let matching = found
+        .filter(|found| found.starts_with(&format!("{version}+")))
+        .max();
+    let exact = matching.ok_or_else(|| format!("it has no {name} {version}"))?;
+    apt_get(&options, &["download", &format!("{name}={exact}")], folder)?;
+    let files = fs::read_dir(folder).map_err(|error| error.to_string())?;
+    let mut packages = files.flatten().map(|entry| entry.path());
+    packages
+        .find(|file| file.extension().is_some_and(|extension| extension == "deb"))
+        .ok_or_else(|| "apt-get downloaded nothing".to_string())
+}
