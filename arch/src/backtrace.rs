@@ -58,16 +58,8 @@ mod tests {
 
     #[test]
     fn a_broken_chain_ends_the_trace() {
-        assert_eq!(
-            trace(&[0x1000, 0x8001], 0x1000),
-            [0x8001],
-            "a frame that points to itself"
-        );
-        assert_eq!(
-            trace(&[0x1008, 0x8001], 0x1008),
-            [],
-            "a frame that leaves the stack"
-        );
+        assert_eq!(trace(&[0x1000, 0x8001], 0x1000), [0x8001], "a frame that points to itself");
+        assert_eq!(trace(&[0x1008, 0x8001], 0x1008), [], "a frame that leaves the stack");
         assert_eq!(trace(&[0, 0x8001], 0x1001), [], "an odd frame pointer");
     }
 

@@ -52,9 +52,7 @@ impl Function {
         function();
         EXIT.store(0, Ordering::Relaxed);
         if TRAPPED.swap(false, Ordering::Relaxed) {
-            return Err(Box::new(
-                TRAP.lock().take().expect("a trapped call leaves its frame"),
-            ));
+            return Err(Box::new(TRAP.lock().take().expect("a trapped call leaves its frame")));
         }
         Ok(())
     }
@@ -66,10 +64,7 @@ pub(crate) fn recover(frame: &mut TrapFrame) -> bool {
     if exit == 0 || TRAPPED.load(Ordering::Relaxed) {
         return false;
     }
-    *TRAP.lock() = Some(Trap {
-        frame: *frame,
-        cr2: Cr2::read_raw(),
-    });
+    *TRAP.lock() = Some(Trap { frame: *frame, cr2: Cr2::read_raw() });
     TRAPPED.store(true, Ordering::Relaxed);
     frame.rip = exit;
     frame.cs = u64::from(crate::descriptors::KERNEL_CODE.0);

@@ -44,10 +44,7 @@ impl Tables {
     /// Empty tables.
     #[must_use]
     pub const fn new() -> Self {
-        Self {
-            gdt: GlobalDescriptorTable::new(),
-            tss: TaskStateSegment::new(),
-        }
+        Self { gdt: GlobalDescriptorTable::new(), tss: TaskStateSegment::new() }
     }
 
     /// Fills the tables and loads them on this processor. `stacks` are the ends (highest addresses) of

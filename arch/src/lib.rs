@@ -13,7 +13,6 @@
 
 extern crate alloc;
 
-#[cfg(target_os = "none")]
 pub mod acpi;
 pub mod apic;
 pub mod backtrace;

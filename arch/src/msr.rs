@@ -86,11 +86,7 @@ pub unsafe fn try_read(msr: Msr) -> Result<u64, Absent> {
             options(nostack),
         );
     }
-    if failed == 0 {
-        Ok(u64::from(high) << 32 | u64::from(low))
-    } else {
-        Err(Absent)
-    }
+    if failed == 0 { Ok(u64::from(high) << 32 | u64::from(low)) } else { Err(Absent) }
 }
 
 /// Writes a register that may not exist, or may not take the value.

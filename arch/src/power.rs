@@ -44,7 +44,7 @@ pub unsafe fn reset(acpi: Option<(u16, u8)>) -> ! {
 }
 
 /// Gives a device the time to act: some ten milliseconds of port writes.
-fn settle() {
+pub(crate) fn settle() {
     for _ in 0..10_000 {
         // SAFETY: port 0x80 takes diagnostic codes and has no effect.
         unsafe { Port::<u8>::new(0x80).write(0) };

@@ -46,19 +46,10 @@ impl Uart {
         if !device.check_present() {
             return Err(UartError::Absent(port));
         }
-        let config = Config {
-            baud_rate: BaudRate::from_integer(baud),
-            ..Config::default()
-        };
+        let config = Config { baud_rate: BaudRate::from_integer(baud), ..Config::default() };
         device.init(config).map_err(|_| UartError::Absent(port))?;
-        device
-            .test_loopback()
-            .map_err(|_| UartError::Broken(port))?;
-        Ok(Self {
-            device,
-            lost: 0,
-            dead: false,
-        })
+        device.test_loopback().map_err(|_| UartError::Broken(port))?;
+        Ok(Self { device, lost: 0, dead: false })
     }
 
     /// Sends all bytes, waiting for the line. Bytes that the device does not take within a generous time
@@ -87,10 +78,7 @@ impl Uart {
     pub fn drain(&mut self) {
         for _ in 0..MAX_POLLS {
             if self.dead
-                || self
-                    .device
-                    .lsr()
-                    .contains(uart_16550::spec::registers::LSR::TRANSMITTER_EMPTY)
+                || self.device.lsr().contains(uart_16550::spec::registers::LSR::TRANSMITTER_EMPTY)
             {
                 return;
             }

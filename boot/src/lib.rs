@@ -30,21 +30,14 @@ pub fn image(kernel: &Path, ramdisk: Option<&Path>, out: &Path) -> Result<()> {
     config.frame_buffer_logging = false;
     builder.set_boot_config(&config);
     builder.set_file_contents(UEFI_LOADER.to_string(), uefi_loader()?);
-    let directory = out
-        .parent()
-        .filter(|p| !p.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let directory = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let unfinished = tempfile::Builder::new()
         .prefix(".image-")
         .permissions(fs::Permissions::from_mode(0o644))
         .tempfile_in(directory)
         .with_context(|| format!("cannot write into {}", directory.display()))?;
-    builder
-        .create_bios_image(unfinished.path())
-        .context("cannot make the disk image")?;
-    unfinished
-        .persist(out)
-        .with_context(|| format!("cannot write {}", out.display()))?;
+    builder.create_bios_image(unfinished.path()).context("cannot make the disk image")?;
+    unfinished.persist(out).with_context(|| format!("cannot write {}", out.display()))?;
     Ok(())
 }
 

@@ -20,9 +20,5 @@ struct Arguments {
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    boot::image(
-        &arguments.kernel,
-        arguments.ramdisk.as_deref(),
-        &arguments.out,
-    )
+    boot::image(&arguments.kernel, arguments.ramdisk.as_deref(), &arguments.out)
 }

@@ -11,7 +11,7 @@ extern crate alloc;
 
 mod firmware;
 
-use arch::memory::{Space, layout};
+use arch::memory::{Handover, Space, layout};
 use bootloader_api::config::Mapping;
 use bootloader_api::{BootInfo, BootloaderConfig, entry_point};
 use firmware::{boot, crash, finish, heap, output, probe, stacks, target};
@@ -26,7 +26,7 @@ static CONFIG: BootloaderConfig = {
     config.mappings.boot_info = Mapping::FixedAddress(layout::BOOT_INFO);
     config.mappings.framebuffer = Mapping::FixedAddress(layout::SCREEN);
     config.mappings.ramdisk_memory = Mapping::FixedAddress(layout::RAMDISK);
-    config.mappings.physical_memory = Some(Mapping::FixedAddress(layout::PHYSICAL));
+    config.mappings.page_table_recursive = Some(Mapping::FixedAddress(layout::RECURSIVE));
     config
 };
 
@@ -34,30 +34,33 @@ entry_point!(start, config = &CONFIG);
 
 /// On the boot loader's stack and page tables: build our own of both, and move over.
 fn start(info: &'static mut BootInfo) -> ! {
-    let mut handed = boot::Handed::take(info);
-    heap::init(&mut handed.frames);
+    // SAFETY: the configuration above asks the boot loader for the recursive entry.
+    let mut old = unsafe { Handover::new() };
+    let mut handed = boot::Handed::take(info, &old);
+    let pool = old.map_pool(&mut handed.frames);
+    let (mut pool, window) = pool.unwrap_or_else(|error| panic!("no page tables: {error}"));
     let giant_pages = arch::cpu::features::has_giant_pages(&arch::cpu::native());
-    // SAFETY: the configuration above asks the boot loader for the map of physical memory.
-    let space = unsafe { Space::build(&mut handed.frames, handed.physical_bytes, giant_pages) };
+    let physical = |address| old.physical(address);
+    // SAFETY: `map_pool` mapped the pool behind the window.
+    let space =
+        unsafe { Space::build(&mut pool, window, handed.physical_bytes, giant_pages, physical) };
     let mut space = space.unwrap_or_else(|error| panic!("no address space: {error}"));
-    let stacks = stacks::map(&mut space, &mut handed.frames)
+    let stacks = stacks::map(&mut space, &mut pool, &mut handed.frames)
         .unwrap_or_else(|error| panic!("no stacks: {error}"));
-    handed.map_screen(&mut space);
     stacks::enter(stacks, boot::Ready { handed, space }, main)
 }
 
 /// On our own stack and page tables.
 fn main(ready: boot::Ready) -> ! {
     crash::arm();
-    let boot::Ready { handed, space } = ready;
-    let job = handed
-        .ramdisk
-        .ok_or(None)
-        .and_then(|bytes| ramdisk::unpack(bytes).map_err(Some));
+    let boot::Ready { mut handed, mut space } = ready;
+    heap::init(&mut handed.frames);
+    handed.map_screen(&mut space);
+    let job = handed.ramdisk.ok_or(None).and_then(|bytes| ramdisk::unpack(bytes).map_err(Some));
     let terms = finish::Terms::of(job.as_ref().ok());
     finish::agree(terms);
     let mut report = output::open(job.as_ref().map_or(output::DEFAULT_BAUD, |job| job.baud));
-    output::start(&mut report);
+    output::start(&mut report, handed.entered);
     let machine = probe::machine(&handed, &mut report);
     let end = match job {
         Ok(job) => {

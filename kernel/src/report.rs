@@ -107,12 +107,7 @@ mod tests {
         let mut reader = Reader::new();
         let events = reader.feed(report.sink_mut().0.as_bytes());
         assert_eq!(events.len(), 2);
-        assert!(
-            events
-                .iter()
-                .all(|event| matches!(event, Event::Record { .. })),
-            "{events:?}"
-        );
+        assert!(events.iter().all(|event| matches!(event, Event::Record { .. })), "{events:?}");
         assert_eq!(reader.finish(), []);
     }
 

@@ -28,10 +28,7 @@ pub trait Machine: Runner {
 /// count, for the caller to write when everything else is out.
 pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S>) -> End {
     let total = job.items.len() as u32;
-    let mut status = Status {
-        total,
-        ..Status::default()
-    };
+    let mut status = Status { total, ..Status::default() };
     let mut last_sign = machine.now();
     machine.show(&status);
     for (index, item) in (0..).zip(&job.items) {
@@ -42,10 +39,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
         status.done = index + 1;
         let now = machine.now();
         if now.wrapping_sub(last_sign) >= machine.progress_ticks() {
-            report.send(&Record::Progress(Progress {
-                done: status.done,
-                total,
-            }));
+            report.send(&Record::Progress(Progress { done: status.done, total }));
             machine.show(&status);
             last_sign = now;
         }

@@ -83,10 +83,7 @@ mod tests {
     #[test]
     fn one_run_is_its_own_aggregate() {
         let seen = difference(&[7], &[107], 100);
-        assert_eq!(
-            (seen.min, seen.median, seen.mean, seen.max),
-            (1.0, 1.0, 1.0, 1.0)
-        );
+        assert_eq!((seen.min, seen.median, seen.mean, seen.max), (1.0, 1.0, 1.0, 1.0));
     }
 
     #[test]

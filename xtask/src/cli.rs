@@ -88,8 +88,8 @@ pub struct Machine {
     /// Give up after so many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = Timeout(60.0))]
     pub timeout: Timeout,
-    /// Under TCG: 2^SHIFT ticks of the TSC per instruction, so that runs repeat exactly; `off`: the TSC
-    /// follows the host's clock.
+    /// Under TCG: 2^SHIFT ticks of the TSC per instruction, so that runs repeat exactly; `auto`: 0, but 6
+    /// for UEFI, which boots too slowly else; `off`: the TSC follows the host's clock.
     #[arg(long, value_name = "SHIFT", default_value_t)]
     pub icount: Icount,
     /// Memory of the guest in MiB.

@@ -1,6 +1,6 @@
 //! A report as it comes in.
 
-use protocol::record::{Crash, End, Machine, Record};
+use protocol::record::{Crash, End, ErrorRecord, Machine, Record, SnippetResult};
 use protocol::stream::{Event, Problem, Reader};
 use serde::Serialize;
 
@@ -97,10 +97,7 @@ impl Report {
         for event in events {
             match event {
                 Event::Record { seq, record } => {
-                    self.records.push(Numbered {
-                        seq,
-                        record: *record,
-                    });
+                    self.records.push(Numbered { seq, record: *record });
                 }
                 Event::Problem(problem) => {
                     if matches!(problem, Problem::Restarted { .. }) {
@@ -143,25 +140,31 @@ impl Report {
         })
     }
 
+    /// The results, in order.
+    pub fn results(&self) -> impl Iterator<Item = &SnippetResult> {
+        self.records.iter().filter_map(|numbered| match &numbered.record {
+            Record::Result(result) => Some(result),
+            _ => None,
+        })
+    }
+
+    /// The error records, in order.
+    pub fn errors(&self) -> impl Iterator<Item = &ErrorRecord> {
+        self.records.iter().filter_map(|numbered| match &numbered.record {
+            Record::Error(error) => Some(error),
+            _ => None,
+        })
+    }
+
     fn find<'a, T>(&'a self, pick: impl Fn(&'a Record) -> Option<T>) -> Option<T> {
-        self.records
-            .iter()
-            .rev()
-            .find_map(|numbered| pick(&numbered.record))
+        self.records.iter().rev().find_map(|numbered| pick(&numbered.record))
     }
 
     /// Items that have a result or an error.
     #[must_use]
     pub fn items(&self) -> u64 {
-        let done = self
-            .records
-            .iter()
-            .filter(|numbered| match &numbered.record {
-                Record::Result(_) => true,
-                Record::Error(error) => error.item.is_some(),
-                _ => false,
-            });
-        done.count() as u64
+        let failed = self.errors().filter(|error| error.item.is_some()).count();
+        (self.results().count() + failed) as u64
     }
 
     /// Exit code: 3 if the report is not whole, else the run's own.

@@ -46,11 +46,7 @@ pub enum Failure {
 impl Failure {
     /// A file error with its path.
     pub fn file(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
-        move |error| Self::File {
-            doing,
-            path: path.to_path_buf(),
-            error,
-        }
+        move |error| Self::File { doing, path: path.to_path_buf(), error }
     }
 
     /// Exit code: 2 for bad usage or a bad job, 3 for a machine that did not finish, 77 when nothing could

@@ -22,24 +22,18 @@ pub fn tied(program: impl AsRef<OsStr>) -> Command {
 #[must_use]
 pub fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(program))
-        .find(|file| is_program(file))
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| is_program(file))
 }
 
 fn is_program(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    file.metadata()
-        .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
 /// Standard output of a command that succeeded, trimmed.
 #[must_use]
 pub fn stdout_of(command: &mut Command) -> Option<String> {
-    let output = command
-        .output()
-        .ok()
-        .filter(|output| output.status.success())?;
+    let output = command.output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_string())
 }
 

@@ -18,32 +18,19 @@ impl Work {
     /// Work of unknown length.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
-        Self::with(
-            ProgressBar::hidden(),
-            message,
-            "{spinner} {msg} [{elapsed}]",
-        )
+        Self::with(ProgressBar::hidden(), message, "{spinner} {msg} [{elapsed}]")
     }
 
     /// Work of `total` steps.
     #[must_use]
     pub fn of(total: u64, message: impl Into<String>) -> Self {
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
-        Self::with(
-            bar,
-            message,
-            "{spinner} {msg} {wide_bar} {pos}/{len} [{elapsed}]",
-        )
+        Self::with(bar, message, "{spinner} {msg} {wide_bar} {pos}/{len} [{elapsed}]")
     }
 
     fn with(bar: ProgressBar, message: impl Into<String>, template: &str) -> Self {
         bar.set_style(ProgressStyle::with_template(template).expect("a constant template"));
-        Self {
-            bar,
-            message: message.into(),
-            start: Instant::now(),
-            said: false,
-        }
+        Self { bar, message: message.into(), start: Instant::now(), said: false }
     }
 
     /// Call this now and then; `done` steps are behind us.

@@ -18,12 +18,7 @@ pub struct Frame {
 
 impl fmt::Display for Frame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:#x} {}",
-            self.address,
-            self.function.as_deref().unwrap_or("?")
-        )?;
+        write!(f, "{:#x} {}", self.address, self.function.as_deref().unwrap_or("?"))?;
         if let Some(location) = &self.location {
             write!(f, "\n      at {location}")?;
         }
@@ -40,9 +35,7 @@ impl Symbols {
     /// Reads the debug information of `kernel`. Without it every address stays a number.
     #[must_use]
     pub fn of(kernel: &Path) -> Self {
-        Self {
-            loader: Loader::new(kernel).ok(),
-        }
+        Self { loader: Loader::new(kernel).ok() }
     }
 
     /// Resolves a backtrace. `base` is where the image starts, from the start record. All but the first
@@ -57,11 +50,7 @@ impl Symbols {
             let before = frames.len();
             self.inlined(probe, address, &mut frames);
             if frames.len() == before {
-                frames.push(Frame {
-                    address,
-                    function: None,
-                    location: None,
-                });
+                frames.push(Frame { address, function: None, location: None });
             }
         }
         frames
@@ -88,13 +77,9 @@ impl Symbols {
 /// Where the image started, according to the report.
 #[must_use]
 pub fn image_base(report: &crate::collect::Report) -> u64 {
-    let start = report
-        .records
-        .iter()
-        .rev()
-        .find_map(|numbered| match &numbered.record {
-            Record::Start(start) => Some(start.image_base.0),
-            _ => None,
-        });
+    let start = report.records.iter().rev().find_map(|numbered| match &numbered.record {
+        Record::Start(start) => Some(start.image_base.0),
+        _ => None,
+    });
     start.unwrap_or(0)
 }

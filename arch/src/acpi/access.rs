@@ -1,12 +1,11 @@
 //! How the `acpi` crate reaches memory, ports and PCI configuration space.
 
 use crate::memory::layout;
-use acpi::{Handle, Handler, PciAddress, PhysicalMapping, aml};
+use acpi::{Handler, PciAddress, PhysicalMapping};
 use core::ptr::NonNull;
 use x86_64::instructions::port::{Port, PortRead, PortWrite};
 
-/// Memory through the map of physical memory, registers through ports. One thread, so mutexes are
-/// always free.
+/// Memory through the map of physical memory, registers through ports.
 #[derive(Clone, Copy)]
 pub struct Access;
 
@@ -139,14 +138,4 @@ impl Handler for Access {
     fn sleep(&self, milliseconds: u64) {
         self.stall(milliseconds * 1000);
     }
-
-    fn create_mutex(&self) -> Handle {
-        Handle(0)
-    }
-
-    fn acquire(&self, _: Handle, _: u16) -> Result<(), aml::AmlError> {
-        Ok(())
-    }
-
-    fn release(&self, _: Handle) {}
 }

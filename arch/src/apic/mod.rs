@@ -70,10 +70,7 @@ impl Apic {
         MODE.store(registers.mode() as u8, Ordering::Relaxed);
         let mut apic = Self { registers };
         apic.mask_all();
-        apic.registers.write(
-            Register::SpuriousVector,
-            SVR_ENABLE | u32::from(SPURIOUS_VECTOR),
-        );
+        apic.registers.write(Register::SpuriousVector, SVR_ENABLE | u32::from(SPURIOUS_VECTOR));
         apic.self_test()?;
         Ok(apic)
     }
@@ -88,11 +85,7 @@ impl Apic {
     #[must_use]
     pub fn id(&self) -> u32 {
         let id = self.registers.read(Register::Id);
-        if self.mode() == Mode::X2Apic {
-            id
-        } else {
-            id >> 24
-        }
+        if self.mode() == Mode::X2Apic { id } else { id >> 24 }
     }
 
     fn mask_all(&mut self) {
@@ -119,19 +112,14 @@ impl Apic {
         /// Some microseconds on hardware, and no more than a blink under emulation.
         const WAIT_LOOPS: u32 = 100_000;
         let before = interrupts::self_test_count();
-        self.registers
-            .write_icr(TO_SELF | u32::from(SELF_TEST_VECTOR));
+        self.registers.write_icr(TO_SELF | u32::from(SELF_TEST_VECTOR));
         x86_64::instructions::interrupts::enable();
         let arrived = (0..WAIT_LOOPS).any(|_| {
             core::hint::spin_loop();
             interrupts::self_test_count() > before
         });
         x86_64::instructions::interrupts::disable();
-        if arrived {
-            Ok(())
-        } else {
-            Err(ApicError::SelfTest)
-        }
+        if arrived { Ok(()) } else { Err(ApicError::SelfTest) }
     }
 }
 

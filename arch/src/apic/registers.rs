@@ -56,10 +56,7 @@ impl Registers {
     /// # Safety
     /// The APIC must be in `mode`, `base` the value of IA32_APIC_BASE, and physical memory mapped.
     pub(super) unsafe fn new(mode: Mode, base: u64) -> Self {
-        Self {
-            mode,
-            page: layout::PHYSICAL + (base & BASE_MASK),
-        }
+        Self { mode, page: layout::PHYSICAL + (base & BASE_MASK) }
     }
 
     pub(super) fn mode(&self) -> Mode {

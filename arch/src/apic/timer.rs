@@ -6,7 +6,7 @@ use crate::time::{Clock, tsc};
 /// Divide configuration 0b1011: divide by 1 (SDM vol. 3, figure 10-10).
 const DIVIDE_BY_1: u32 = 0b1011;
 /// How long the timer is watched.
-const WATCH_US: u64 = 1_000;
+const WATCH_US: u64 = 100;
 
 /// Measures the timer against the TSC, with the timer's interrupt masked. In Hz before the divider; 0 if
 /// it does not count.

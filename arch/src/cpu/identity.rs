@@ -54,9 +54,7 @@ impl Identity {
     /// Reads the identity through `cpuid`.
     pub fn read(cpuid: &impl Cpuid) -> Self {
         let raw = CpuId::with_cpuid_reader(cpuid.clone());
-        let vendor_text = raw
-            .get_vendor_info()
-            .map_or(String::new(), |v| v.as_str().to_string());
+        let vendor_text = raw.get_vendor_info().map_or(String::new(), |v| v.as_str().to_string());
         let vendor = match vendor_text.as_str() {
             "GenuineIntel" => Vendor::Intel,
             "AuthenticAMD" | "HygonGenuine" => Vendor::Amd,
@@ -64,9 +62,7 @@ impl Identity {
         };
         let feature = raw.get_feature_info();
         let number = |get: fn(&raw_cpuid::FeatureInfo) -> u8| {
-            feature
-                .as_ref()
-                .map_or(0, |feature| u32::from(get(feature)))
+            feature.as_ref().map_or(0, |feature| u32::from(get(feature)))
         };
         let brand = raw.get_processor_brand_string();
         Self {
@@ -90,19 +86,9 @@ fn hypervisor(cpuid: &impl Cpuid) -> Option<String> {
         return None;
     }
     let leaf = cpuid.cpuid1(0x4000_0000);
-    let bytes = [leaf.ebx, leaf.ecx, leaf.edx]
-        .map(u32::to_le_bytes)
-        .concat();
-    let text: String = bytes
-        .iter()
-        .filter(|b| b.is_ascii_graphic())
-        .map(|&b| b as char)
-        .collect();
-    Some(if text.is_empty() {
-        "unknown".to_string()
-    } else {
-        text
-    })
+    let bytes = [leaf.ebx, leaf.ecx, leaf.edx].map(u32::to_le_bytes).concat();
+    let text: String = bytes.iter().filter(|b| b.is_ascii_graphic()).map(|&b| b as char).collect();
+    Some(if text.is_empty() { "unknown".to_string() } else { text })
 }
 
 fn core_type(cpuid: &impl Cpuid) -> Option<CoreType> {
@@ -149,18 +135,11 @@ mod tests {
             (1, 0, [0x0009_0672, 0, 1 << 31, 0]),
             (0x1a, 0, [0x4000_0001, 0, 0, 0]),
             (0x20, 0, [0; 4]),
-            (
-                0x4000_0000,
-                0,
-                [0x4000_0001, 0x4b4d_564b, 0x564b_4d56, 0x4d],
-            ),
+            (0x4000_0000, 0, [0x4000_0001, 0x4b4d_564b, 0x564b_4d56, 0x4d]),
         ]);
         let identity = Identity::read(&cpu);
         assert_eq!(identity.vendor, Vendor::Intel);
-        assert_eq!(
-            (identity.family, identity.model, identity.stepping),
-            (6, 0x97, 2)
-        );
+        assert_eq!((identity.family, identity.model, identity.stepping), (6, 0x97, 2));
         assert_eq!(identity.hypervisor.as_deref(), Some("KVMKVMKVM"));
         assert_eq!(identity.core_type, Some(CoreType::Core));
     }

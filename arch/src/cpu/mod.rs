@@ -47,9 +47,7 @@ pub(crate) mod tests {
         move |leaf, subleaf| {
             let find = |l, s| rows.iter().find(|row| row.0 == l && row.1 == s);
             let highest = find(0, 0).map_or(0, |row| row.2[0]);
-            let row = find(leaf, subleaf)
-                .or_else(|| find(leaf, 0))
-                .or_else(|| find(highest, 0));
+            let row = find(leaf, subleaf).or_else(|| find(leaf, 0)).or_else(|| find(highest, 0));
             let [eax, ebx, ecx, edx] = row.map_or([0; 4], |row| row.2);
             CpuIdResult { eax, ebx, ecx, edx }
         }
@@ -59,10 +57,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_leaf_above_the_highest_is_not_there() {
-        let cpu = table(&[
-            (0, 0, [4, INTEL[0], INTEL[1], INTEL[2]]),
-            (4, 0, [0x0730_0403, 0, 0, 0]),
-        ]);
+        let cpu =
+            table(&[(0, 0, [4, INTEL[0], INTEL[1], INTEL[2]]), (4, 0, [0x0730_0403, 0, 0, 0])]);
         assert!(super::has_leaf(&cpu, 4));
         assert!(!super::has_leaf(&cpu, 0xa));
         assert!(!super::has_leaf(&cpu, 0x8000_0022));

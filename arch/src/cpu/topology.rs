@@ -30,11 +30,7 @@ impl Topology {
 
     fn levels(cpuid: &impl Cpuid, leaf: u32) -> Self {
         let first = cpuid.cpuid2(leaf, 0);
-        let mut topology = Self {
-            apic_id: first.edx,
-            threads_per_core: 1,
-            threads_per_package: 1,
-        };
+        let mut topology = Self { apic_id: first.edx, threads_per_core: 1, threads_per_package: 1 };
         // Six levels are defined; a broken hypervisor must not keep us here.
         for subleaf in 0..8 {
             let level = cpuid.cpuid2(leaf, subleaf);
@@ -52,21 +48,13 @@ impl Topology {
     fn legacy(cpuid: &impl Cpuid) -> Self {
         const HTT: u32 = 1 << 28;
         let leaf = cpuid.cpuid1(1);
-        let threads = if leaf.edx & HTT != 0 {
-            (leaf.ebx >> 16 & 0xff).max(1)
-        } else {
-            1
-        };
+        let threads = if leaf.edx & HTT != 0 { (leaf.ebx >> 16 & 0xff).max(1) } else { 1 };
         let per_core = if has_leaf(cpuid, 0x8000_001e) {
             (cpuid.cpuid1(0x8000_001e).ebx >> 8 & 0xff) + 1
         } else {
             1
         };
-        Self {
-            apic_id: leaf.ebx >> 24,
-            threads_per_core: per_core,
-            threads_per_package: threads,
-        }
+        Self { apic_id: leaf.ebx >> 24, threads_per_core: per_core, threads_per_package: threads }
     }
 }
 
@@ -83,11 +71,7 @@ mod tests {
             (0xb, 1, [4, 16, 0x201, 5]),
             (0xb, 2, [0, 0, 2, 5]),
         ]);
-        let expected = Topology {
-            apic_id: 5,
-            threads_per_core: 2,
-            threads_per_package: 16,
-        };
+        let expected = Topology { apic_id: 5, threads_per_core: 2, threads_per_package: 16 };
         assert_eq!(Topology::read(&cpu), expected);
     }
 
@@ -98,11 +82,7 @@ mod tests {
             (1, 0, [0x6fb, 0x0304_0800, 0, 1 << 28]),
             (4, 0, [0; 4]),
         ]);
-        let expected = Topology {
-            apic_id: 3,
-            threads_per_core: 1,
-            threads_per_package: 4,
-        };
+        let expected = Topology { apic_id: 3, threads_per_core: 1, threads_per_package: 4 };
         assert_eq!(Topology::read(&cpu), expected);
     }
 }

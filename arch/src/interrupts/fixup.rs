@@ -37,10 +37,7 @@ unsafe extern "C" {
 
 /// Sends the frame to its recovery address, if its instruction has one.
 pub(super) fn recover(frame: &mut TrapFrame) -> bool {
-    let (start, stop) = (
-        &raw const __start_barecount_fixup,
-        &raw const __stop_barecount_fixup,
-    );
+    let (start, stop) = (&raw const __start_barecount_fixup, &raw const __stop_barecount_fixup);
     let count = (stop as usize - start as usize) / size_of::<Entry>();
     for index in 0..count {
         let entry = start.wrapping_add(index);
@@ -77,10 +74,7 @@ mod tests {
                 out(reg) faulting, out(reg) recovery,
             );
         }
-        let mut frame = TrapFrame {
-            rip: faulting,
-            ..TrapFrame::default()
-        };
+        let mut frame = TrapFrame { rip: faulting, ..TrapFrame::default() };
         assert!(recover(&mut frame));
         assert_eq!(frame.rip, recovery);
         assert!(!recover(&mut frame));

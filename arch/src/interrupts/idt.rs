@@ -68,10 +68,7 @@ mod tests {
 
     #[test]
     fn a_gate_is_laid_out_as_the_manual_draws_it() {
-        assert_eq!(
-            size_of::<[Gate; 256]>(),
-            size_of::<InterruptDescriptorTable>()
-        );
+        assert_eq!(size_of::<[Gate; 256]>(), size_of::<InterruptDescriptorTable>());
         let gate = Gate::new(VirtAddr::new(0xffff_ffff_8012_3456), 3);
         assert_eq!(
             (gate.offset_low, gate.offset_middle, gate.offset_high),
@@ -86,11 +83,8 @@ mod tests {
             let at = stubs::address(vector) as *const u8;
             // SAFETY: the stubs are 256 times 16 bytes of readable code.
             let code = unsafe { core::slice::from_raw_parts(at, 16) };
-            let code = if exception::Exception(vector).has_error_code() {
-                code
-            } else {
-                &code[2..]
-            };
+            let code =
+                if exception::Exception(vector).has_error_code() { code } else { &code[2..] };
             // push imm8 for vectors up to 127, push imm32 above.
             let pushed = match code[0] {
                 0x6a => u32::from(code[1]),

@@ -43,11 +43,7 @@ impl Frames {
     /// are left out.
     pub fn new(usable: impl Iterator<Item = Region>) -> Self {
         let none = Region { start: 0, end: 0 };
-        let mut frames = Self {
-            regions: [none; MAX_REGIONS],
-            count: 0,
-            total: 0,
-        };
+        let mut frames = Self { regions: [none; MAX_REGIONS], count: 0, total: 0 };
         for region in usable {
             let start = region.start.max(LOWEST).next_multiple_of(Size4KiB::SIZE);
             let end = region.end & !(Size4KiB::SIZE - 1);
@@ -66,11 +62,7 @@ impl Frames {
             return;
         }
         let size = |region: &Region| region.end - region.start;
-        let smallest = self
-            .regions
-            .iter_mut()
-            .min_by_key(|r| size(r))
-            .expect("the list is full");
+        let smallest = self.regions.iter_mut().min_by_key(|r| size(r)).expect("the list is full");
         if size(smallest) < size(&region) {
             *smallest = region;
         }
@@ -85,11 +77,7 @@ impl Frames {
     /// Bytes of the largest contiguous range that is left.
     #[must_use]
     pub fn largest_bytes(&self) -> u64 {
-        self.regions[..self.count]
-            .iter()
-            .map(|r| r.end - r.start)
-            .max()
-            .unwrap_or(0)
+        self.regions[..self.count].iter().map(|r| r.end - r.start).max().unwrap_or(0)
     }
 
     /// Takes `bytes` of contiguous memory, aligned to `align` (a power of two, at least 4096). Large pieces
@@ -108,15 +96,9 @@ impl Frames {
             .filter_map(|index| Some((index, place(&self.regions[index])?)))
             .max_by_key(|&(_, start)| start);
         let Some((index, start)) = found else {
-            return Err(OutOfMemory {
-                bytes,
-                largest: self.largest_bytes(),
-            });
+            return Err(OutOfMemory { bytes, largest: self.largest_bytes() });
         };
-        let behind = Region {
-            start: start + bytes,
-            end: self.regions[index].end,
-        };
+        let behind = Region { start: start + bytes, end: self.regions[index].end };
         self.regions[index].end = start;
         if behind.start < behind.end {
             self.add(behind);
@@ -127,11 +109,7 @@ impl Frames {
     /// The free regions, for tests and for reporting.
     #[must_use]
     pub fn regions(&self) -> Vec<Region> {
-        self.regions[..self.count]
-            .iter()
-            .copied()
-            .filter(|r| r.start < r.end)
-            .collect()
+        self.regions[..self.count].iter().copied().filter(|r| r.start < r.end).collect()
     }
 }
 
@@ -139,10 +117,7 @@ impl Frames {
 unsafe impl FrameAllocator<Size4KiB> for Frames {
     fn allocate_frame(&mut self) -> Option<PhysFrame> {
         let free = |region: &&mut Region| region.start < region.end;
-        let region = self.regions[..self.count]
-            .iter_mut()
-            .filter(free)
-            .min_by_key(|r| r.start)?;
+        let region = self.regions[..self.count].iter_mut().filter(free).min_by_key(|r| r.start)?;
         let start = region.start;
         region.start += Size4KiB::SIZE;
         Some(PhysFrame::containing_address(PhysAddr::new(start)))
@@ -161,11 +136,8 @@ mod tests {
 
     #[test]
     fn low_memory_and_broken_frames_are_left_out() {
-        let map = [
-            region(0, 0x9_fc00),
-            region(MIB + 1, 2 * MIB + 5),
-            region(3 * MIB, 3 * MIB + 100),
-        ];
+        let map =
+            [region(0, 0x9_fc00), region(MIB + 1, 2 * MIB + 5), region(3 * MIB, 3 * MIB + 100)];
         let frames = Frames::new(map.into_iter());
         assert_eq!(frames.regions(), [region(MIB + 4096, 2 * MIB)]);
         assert_eq!(frames.total_bytes(), MIB - 4096);
@@ -178,19 +150,10 @@ mod tests {
         let mut taken: Vec<Region> = Vec::new();
         let mut take = |start: u64, bytes: u64| {
             let new = region(start, start + bytes);
-            assert!(
-                taken
-                    .iter()
-                    .all(|old| new.end <= old.start || old.end <= new.start)
-            );
+            assert!(taken.iter().all(|old| new.end <= old.start || old.end <= new.start));
             taken.push(new);
         };
-        for (bytes, align) in [
-            (2 * MIB, 2 * MIB),
-            (4096, 4096),
-            (3 * MIB, 2 * MIB),
-            (5000, 4096),
-        ] {
+        for (bytes, align) in [(2 * MIB, 2 * MIB), (4096, 4096), (3 * MIB, 2 * MIB), (5000, 4096)] {
             let at = frames.allocate(bytes, align).unwrap().as_u64();
             assert_eq!(at % align, 0);
             take(at, bytes.next_multiple_of(4096));
@@ -203,13 +166,7 @@ mod tests {
     fn all_memory_can_be_had_and_then_none() {
         let mut frames = Frames::new([region(MIB, 2 * MIB)].into_iter());
         let error = frames.allocate(2 * MIB, 4096).unwrap_err();
-        assert_eq!(
-            error,
-            OutOfMemory {
-                bytes: 2 * MIB,
-                largest: MIB
-            }
-        );
+        assert_eq!(error, OutOfMemory { bytes: 2 * MIB, largest: MIB });
         let count = core::iter::from_fn(|| frames.allocate_frame()).count();
         assert_eq!(count as u64, MIB / 4096);
         assert!(frames.allocate(1, 4096).is_err());
@@ -219,9 +176,6 @@ mod tests {
     fn a_map_with_too_many_regions_keeps_the_largest() {
         let map = (1..=100).map(|i| region(i * 16 * MIB, i * 16 * MIB + i * 4096));
         let mut frames = Frames::new(map);
-        assert_eq!(
-            frames.allocate(100 * 4096, 4096).unwrap().as_u64(),
-            1600 * MIB
-        );
+        assert_eq!(frames.allocate(100 * 4096, 4096).unwrap().as_u64(), 1600 * MIB);
     }
 }

@@ -52,9 +52,7 @@ pub unsafe fn segments() -> impl Iterator<Item = Segment> {
         .and_then(|header| header.program_headers(Little, bytes))
         .unwrap_or_default();
     let of_kind = |kind| headers.iter().filter(move |h| h.p_type(Little) == kind);
-    of_kind(PT_LOAD)
-        .chain(of_kind(PT_GNU_RELRO))
-        .map(|header| segment(header, base()))
+    of_kind(PT_LOAD).chain(of_kind(PT_GNU_RELRO)).map(|header| segment(header, base()))
 }
 
 fn segment(header: &ProgramHeader64<Little>, base: u64) -> Segment {
@@ -67,9 +65,5 @@ fn segment(header: &ProgramHeader64<Little>, base: u64) -> Segment {
         flags |= PageTableFlags::WRITABLE;
     }
     let start = base + header.p_vaddr(Little);
-    Segment {
-        start,
-        end: start + header.p_memsz(Little),
-        flags,
-    }
+    Segment { start, end: start + header.p_memsz(Little), flags }
 }

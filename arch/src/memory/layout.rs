@@ -5,10 +5,11 @@
 //! | --- | --- | --- |
 //! | `0x0000_1000_0000_0000` | snippet arena: measuring data, code, memory areas ([`super::arena`]) | RW, RX, RW |
 //! | `0xffff_8000_0000_0000` | all physical memory, the heap within | RW |
-//! | `0xffff_9000_0000_0000` | boot stack and boot information of the boot loader | not mapped later |
+//! | `0xffff_9000_0000_0000` to `0xffff_b800_0000_0000` | what the boot loader maps, and the pool for the new page tables | not mapped later |
 //! | `0xffff_c000_0000_0000` | screen | RW, write-combining |
 //! | `0xffff_d000_0000_0000` | stacks, each with an unmapped page below | RW |
 //! | `0xffff_d800_0000_0000` | second view of the arena's code, for writing it | RW |
+//! | `0xffff_ff00_0000_0000` | the boot loader's page tables, recursively | not mapped later |
 //! | `0xffff_ffff_8000_0000` | the firmware's image | RX, R, RW |
 
 /// The snippet arena.
@@ -21,6 +22,10 @@ pub const BOOT_STACK: u64 = 0xffff_9000_0000_0000;
 pub const BOOT_INFO: u64 = 0xffff_a000_0000_0000;
 /// Ramdisk, as the boot loader maps it.
 pub const RAMDISK: u64 = 0xffff_b000_0000_0000;
+/// New page tables, while the boot loader's are in use.
+pub const TABLE_POOL: u64 = 0xffff_b800_0000_0000;
+/// Start of the boot loader's recursive entry.
+pub const RECURSIVE: u64 = 0xffff_ff00_0000_0000;
 /// Screen.
 pub const SCREEN: u64 = 0xffff_c000_0000_0000;
 /// The firmware's own stacks.

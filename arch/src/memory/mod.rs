@@ -3,9 +3,11 @@
 
 pub mod arena;
 pub mod frames;
+pub mod handover;
 pub mod image;
 pub mod layout;
 pub mod space;
 
 pub use frames::{Frames, OutOfMemory, Region};
+pub use handover::Handover;
 pub use space::Space;

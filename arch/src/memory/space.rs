@@ -1,25 +1,23 @@
 //! The firmware's address space.
 //!
-//! [`Space::build`] makes new page tables beside those of the boot loader; [`Space::activate`] loads
-//! them. No page is both writable and executable. What the tables do not prevent: code of ring 0 can
+//! [`Space::build`] makes new page tables beside those of the boot loader, in a pool of frames that is mapped
+//! in both; once they are loaded, [`Space::in_use`] goes on with them. No page is both writable and executable. What the tables do not prevent: code of ring 0 can
 //! still write through the map of physical memory to any frame, page tables included; only the pages
 //! under which nothing lies (guards, address 0) are out of its reach.
 
 use super::{Frames, OutOfMemory, layout};
 use crate::memory::image;
 use thiserror::Error;
-use x86_64::registers::control::{Cr3, Cr3Flags, Cr4, Cr4Flags};
-use x86_64::structures::paging::mapper::MapToError;
+use x86_64::structures::paging::mapper::{MapToError, MappedPageTable, PageTableFrameMapping};
 use x86_64::structures::paging::{
-    FrameAllocator, Mapper, OffsetPageTable, Page, PageSize, PageTable, PageTableFlags, PhysFrame,
-    Size1GiB, Size2MiB, Size4KiB, Translate,
+    FrameAllocator, Mapper, Page, PageSize, PageTable, PageTableFlags, PhysFrame, Size1GiB,
+    Size2MiB, Size4KiB,
 };
 use x86_64::{PhysAddr, VirtAddr};
 
 /// Rights of ordinary data.
-pub const DATA: PageTableFlags = PageTableFlags::PRESENT
-    .union(PageTableFlags::WRITABLE)
-    .union(PageTableFlags::NO_EXECUTE);
+pub const DATA: PageTableFlags =
+    PageTableFlags::PRESENT.union(PageTableFlags::WRITABLE).union(PageTableFlags::NO_EXECUTE);
 /// Rights of code.
 pub const CODE: PageTableFlags = PageTableFlags::PRESENT;
 /// Rights and memory type of a screen: PAT entry 1, which [`crate::cpu::features`] makes write-combining.
@@ -39,85 +37,91 @@ pub enum MapError {
     NotMapped(u64),
 }
 
+/// How tables are reached: physical address plus `offset`.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// What to add.
+    pub offset: u64,
+}
+
+impl Window {
+    /// The map of physical memory, in every address space that [`Space::build`] made.
+    pub const PHYSICAL: Self = Self { offset: layout::PHYSICAL };
+
+    fn at(self, address: PhysAddr) -> u64 {
+        self.offset.wrapping_add(address.as_u64())
+    }
+}
+
+// SAFETY: whoever makes a space promises that its tables are mapped behind its window.
+unsafe impl PageTableFrameMapping for Window {
+    fn frame_to_pointer(&self, frame: PhysFrame) -> *mut PageTable {
+        self.at(frame.start_address()) as *mut PageTable
+    }
+}
+
 /// Page tables under construction or in use.
 pub struct Space {
-    mapper: OffsetPageTable<'static>,
+    mapper: MappedPageTable<'static, Window>,
     root: PhysFrame,
+    window: Window,
     giant_pages: bool,
 }
 
-/// Gives the table in `frame`, through the map of physical memory.
-///
-/// # Safety
-/// Physical memory must be mapped at [`layout::PHYSICAL`], and nobody else may hold the table.
-unsafe fn table(frame: PhysFrame) -> &'static mut PageTable {
-    let at = VirtAddr::new(layout::PHYSICAL + frame.start_address().as_u64());
-    // SAFETY: the caller promises the mapping and the exclusiveness.
-    unsafe { &mut *at.as_mut_ptr() }
-}
-
 impl Space {
-    /// The boot loader's tables, for looking things up.
+    /// Takes up the tables below `root`.
     ///
     /// # Safety
-    /// Physical memory must be mapped at [`layout::PHYSICAL`], as the kernel's boot configuration asks.
-    #[must_use]
-    pub unsafe fn current() -> Self {
-        let (root, _) = Cr3::read();
-        // SAFETY: the tables in use are mapped with all physical memory.
-        let mapper = unsafe { OffsetPageTable::new(table(root), VirtAddr::new(layout::PHYSICAL)) };
-        Self {
-            mapper,
-            root,
-            giant_pages: false,
-        }
+    /// They must be reachable through `window`, and nobody else may hold them.
+    unsafe fn open(root: PhysFrame, window: Window, giant_pages: bool) -> Self {
+        // SAFETY: the caller's promise.
+        let mapper = unsafe { MappedPageTable::new(&mut *window.frame_to_pointer(root), window) };
+        Self { mapper, root, window, giant_pages }
     }
 
     /// Makes an address space with the image and the first `physical_bytes` of physical memory. With
-    /// `giant_pages` that map uses 1 GiB pages.
+    /// `giant_pages` that map uses 1 GiB pages. The tables come out of `pool`, which is mapped behind
+    /// `window`; `physical` tells where the boot loader put a page of the image.
     ///
     /// # Errors
-    /// Out of memory, or a page of the image that the boot loader did not map.
+    /// The pool is too small, or a page of the image is not mapped.
     ///
     /// # Safety
-    /// As for [`Space::current`].
+    /// The pool must be mapped writable behind the window and used for nothing else.
     pub unsafe fn build(
-        frames: &mut Frames,
+        pool: &mut Frames,
+        window: Window,
         physical_bytes: u64,
         giant_pages: bool,
+        physical: impl Fn(VirtAddr) -> Option<PhysAddr>,
     ) -> Result<Self, MapError> {
-        // SAFETY: passed on.
-        let old = unsafe { Self::current() };
-        let root = frame(frames)?;
-        // SAFETY: a fresh frame, zeroed before it becomes a reference to a table.
-        let mapper = unsafe {
-            let at = layout::PHYSICAL + root.start_address().as_u64();
-            core::ptr::write_bytes(at as *mut u8, 0, Size4KiB::SIZE as usize);
-            OffsetPageTable::new(table(root), VirtAddr::new(layout::PHYSICAL))
+        let root = frame(pool)?;
+        // SAFETY: a fresh frame of the pool, zeroed before it becomes a reference to a table.
+        let mut space = unsafe {
+            window.frame_to_pointer(root).write(PageTable::new());
+            Self::open(root, window, giant_pages)
         };
-        let mut space = Self {
-            mapper,
-            root,
-            giant_pages,
-        };
-        space.map_physical(frames, physical_bytes)?;
+        space.map_physical(pool, physical_bytes)?;
         // SAFETY: the boot loader loaded the image, its ELF header included.
         for segment in unsafe { image::segments() } {
-            space.map_image(frames, &old, &segment)?;
+            space.map_image(pool, &physical, &segment)?;
         }
         Ok(space)
     }
 
+    /// The same tables, reached through the map of physical memory.
+    ///
+    /// # Safety
+    /// They must be the ones in use.
+    #[must_use]
+    pub unsafe fn in_use(self) -> Self {
+        // SAFETY: every space made by `build` has that map, and `self` is given up.
+        unsafe { Self::open(self.root, Window::PHYSICAL, self.giant_pages) }
+    }
+
     fn map_physical(&mut self, frames: &mut Frames, bytes: u64) -> Result<(), MapError> {
         let flags = DATA | PageTableFlags::GLOBAL;
-        let (mut at, step) = (
-            0,
-            if self.giant_pages {
-                Size1GiB::SIZE
-            } else {
-                Size2MiB::SIZE
-            },
-        );
+        let (mut at, step) = (0, if self.giant_pages { Size1GiB::SIZE } else { Size2MiB::SIZE });
         while at < bytes {
             let (from, to) = (VirtAddr::new(layout::PHYSICAL + at), PhysAddr::new(at));
             if self.giant_pages {
@@ -133,13 +137,13 @@ impl Space {
     fn map_image(
         &mut self,
         frames: &mut Frames,
-        old: &Self,
+        physical: impl Fn(VirtAddr) -> Option<PhysAddr>,
         segment: &image::Segment,
     ) -> Result<(), MapError> {
         let mut at = segment.start & !(Size4KiB::SIZE - 1);
         while at < segment.end {
             let from = VirtAddr::new(at);
-            let to = old.physical(from).ok_or(MapError::NotMapped(at))?;
+            let to = physical(from).ok_or(MapError::NotMapped(at))?;
             let page = Page::<Size4KiB>::containing_address(from);
             // The relocated read-only part lies inside a writable segment that was mapped before.
             // SAFETY: changes only the tables under construction.
@@ -166,15 +170,13 @@ impl Space {
     ) -> Result<(), MapError>
     where
         S: PageSize + core::fmt::Debug,
-        OffsetPageTable<'static>: Mapper<S>,
+        MappedPageTable<'static, Window>: Mapper<S>,
     {
         let page = Page::<S>::containing_address(from);
         // SAFETY: every caller in this crate maps either fresh frames or memory that it owns (image,
         // screen, device registers), and `map_to` refuses a page that is mapped already.
-        let mapped = unsafe {
-            self.mapper
-                .map_to(page, PhysFrame::containing_address(to), flags, frames)
-        };
+        let mapped =
+            unsafe { self.mapper.map_to(page, PhysFrame::containing_address(to), flags, frames) };
         match mapped {
             // A page that was not present before cannot be in the TLB.
             Ok(flush) => flush.ignore(),
@@ -184,7 +186,25 @@ impl Space {
         Ok(())
     }
 
-    /// Maps fresh zeroed memory in 4 KiB pages.
+    /// Maps `bytes` of memory from `to` on, in 4 KiB pages.
+    ///
+    /// # Errors
+    /// As for [`Space::map_page`].
+    pub fn map_range(
+        &mut self,
+        frames: &mut Frames,
+        from: VirtAddr,
+        to: PhysAddr,
+        bytes: u64,
+        flags: PageTableFlags,
+    ) -> Result<(), MapError> {
+        for offset in (0..bytes).step_by(Size4KiB::SIZE as usize) {
+            self.map_page::<Size4KiB>(frames, from + offset, to + offset, flags)?;
+        }
+        Ok(())
+    }
+
+    /// Maps fresh zeroed memory in 4 KiB pages, in the address space in use.
     ///
     /// # Errors
     /// Out of memory, or something is mapped there already.
@@ -194,23 +214,14 @@ impl Space {
         from: VirtAddr,
         bytes: u64,
         flags: PageTableFlags,
-    ) -> Result<PhysAddr, MapError> {
+    ) -> Result<(), MapError> {
         let to = frames.allocate(bytes, Size4KiB::SIZE)?;
         // SAFETY: fresh frames, reachable through the map of physical memory, used by nobody yet.
         unsafe {
-            let at = (layout::PHYSICAL + to.as_u64()) as *mut u8;
+            let at = Window::PHYSICAL.at(to) as *mut u8;
             core::ptr::write_bytes(at, 0, bytes.next_multiple_of(Size4KiB::SIZE) as usize);
         }
-        for offset in (0..bytes).step_by(Size4KiB::SIZE as usize) {
-            self.map_page::<Size4KiB>(frames, from + offset, to + offset, flags)?;
-        }
-        Ok(to)
-    }
-
-    /// The physical address behind a mapped one.
-    #[must_use]
-    pub fn physical(&self, address: VirtAddr) -> Option<PhysAddr> {
-        self.mapper.translate_addr(address)
+        self.map_range(frames, from, to, bytes, flags)
     }
 
     /// Calls `each` with the address of every 4 KiB page that was written to since the last call, in a
@@ -238,25 +249,11 @@ impl Space {
         let mut level = self.root;
         for index in [address.p4_index(), address.p3_index(), address.p2_index()] {
             // SAFETY: a table of this space, reachable only through `self`, which is borrowed mutably.
-            let entry = unsafe { &table(level)[index] };
+            let entry = unsafe { &(&*self.window.frame_to_pointer(level))[index] };
             level = entry.frame().ok()?;
         }
         // SAFETY: as above.
-        Some(unsafe { table(level) })
-    }
-
-    /// Loads the tables.
-    ///
-    /// # Safety
-    /// The stack in use and everything that the code after this call touches must be mapped in them.
-    pub unsafe fn activate(&self) {
-        // SAFETY: the caller promises that the code can go on; clearing and setting PGE flushes the global
-        // entries of the old tables (SDM vol. 3, 4.10.4.1).
-        unsafe {
-            Cr3::write(self.root, Cr3Flags::empty());
-            Cr4::update(|cr4| cr4.remove(Cr4Flags::PAGE_GLOBAL));
-            Cr4::update(|cr4| cr4.insert(Cr4Flags::PAGE_GLOBAL));
-        }
+        Some(unsafe { &mut *self.window.frame_to_pointer(level) })
     }
 
     /// The physical address of the top table, as CR3 wants it.
@@ -271,8 +268,5 @@ fn frame(frames: &mut Frames) -> Result<PhysFrame, OutOfMemory> {
 }
 
 fn out_of_frames(frames: &Frames) -> OutOfMemory {
-    OutOfMemory {
-        bytes: Size4KiB::SIZE,
-        largest: frames.largest_bytes(),
-    }
+    OutOfMemory { bytes: Size4KiB::SIZE, largest: frames.largest_bytes() }
 }

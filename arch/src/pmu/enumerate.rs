@@ -122,15 +122,9 @@ mod tests {
     #[test]
     fn an_echoed_leaf_is_not_a_pmu() {
         // Highest leaf 4, whose content a read of 0xA returns.
-        let cpu = table(&[
-            (0, 0, [4, INTEL[0], INTEL[1], INTEL[2]]),
-            (4, 0, [0x121, 0, 0, 0]),
-        ]);
+        let cpu = table(&[(0, 0, [4, INTEL[0], INTEL[1], INTEL[2]]), (4, 0, [0x121, 0, 0, 0])]);
         assert_eq!(enumerate(&cpu, Vendor::Intel, 6), None);
-        let cpu = table(&[
-            (0, 0, [0xd, INTEL[0], INTEL[1], INTEL[2]]),
-            (0xa, 0, [0; 4]),
-        ]);
+        let cpu = table(&[(0, 0, [0xd, INTEL[0], INTEL[1], INTEL[2]]), (0xa, 0, [0; 4])]);
         assert_eq!(enumerate(&cpu, Vendor::Intel, 6), None);
     }
 

@@ -69,11 +69,7 @@ unsafe fn hold(select: Msr, counter: Msr) -> Result<(), Missing> {
             msr::try_write(counter, written).map_err(faults(counter))?;
             let found = msr::try_read(counter).map_err(faults(counter))?;
             if found != written {
-                result = Err(Missing::DoesNotHold {
-                    msr: counter.0,
-                    written,
-                    found,
-                });
+                result = Err(Missing::DoesNotHold { msr: counter.0, written, found });
                 break;
             }
         }

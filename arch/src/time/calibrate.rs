@@ -27,9 +27,9 @@ pub struct Clock {
     pub invariant: bool,
 }
 
-/// How long a measurement of the rate lasts at least, as a part of a second: 2 ms. The ACPI timer then
-/// resolves 1 in 7,000.
-const MEASURE_PART: u64 = 500;
+/// How long a measurement of the rate lasts at least, as a part of a second: 1 ms. The ACPI timer then
+/// resolves 1 in 3,500.
+const MEASURE_PART: u64 = 1_000;
 /// First length of the loop between two looks at the reference, in iterations.
 const FIRST_SPIN: u64 = 1 << 12;
 /// A reference that has not moved after this many doublings is dead.
@@ -47,11 +47,7 @@ impl Clock {
         let acpi = || Some((against_pm_timer(pm_timer?)?, Source::AcpiPmTimer));
         let pit = || Some((against_pit()?, Source::Pit));
         let (hz, source) = told().or_else(hypervisor).or_else(acpi).or_else(pit)?;
-        Some(Self {
-            hz,
-            source,
-            invariant,
-        })
+        Some(Self { hz, source, invariant })
     }
 
     /// Ticks of `microseconds`.
@@ -135,10 +131,7 @@ mod tests {
             (0x15, 0, [2, 188, 24_000_000, 0]),
         ]);
         assert_eq!(from_cpuid(&cpu), Some(2_256_000_000));
-        let cpu = table(&[
-            (0, 0, [0x16, INTEL[0], INTEL[1], INTEL[2]]),
-            (0x15, 0, [2, 188, 0, 0]),
-        ]);
+        let cpu = table(&[(0, 0, [0x16, INTEL[0], INTEL[1], INTEL[2]]), (0x15, 0, [2, 188, 0, 0])]);
         assert_eq!(from_cpuid(&cpu), None);
     }
 

@@ -22,10 +22,7 @@ pub struct Countdown {
 impl Countdown {
     /// Starts it.
     pub fn start() -> Self {
-        let mut countdown = Self {
-            channel: Port::new(CHANNEL_2),
-            command: Port::new(COMMAND),
-        };
+        let mut countdown = Self { channel: Port::new(CHANNEL_2), command: Port::new(COMMAND) };
         let mut gate = Port::<u8>::new(GATE);
         // SAFETY: fixed ports of every PC; reads of ports without a device give all ones, and the caller
         // notices that the count stands still. Gate on, speaker off.

@@ -36,15 +36,9 @@ mod tests {
 
     #[test]
     fn both_widths_wrap() {
-        let wide = PmTimer {
-            port: 0,
-            wide: true,
-        };
+        let wide = PmTimer { port: 0, wide: true };
         assert_eq!(wide.between(0xffff_fff0, 0x10), 0x20);
-        let narrow = PmTimer {
-            port: 0,
-            wide: false,
-        };
+        let narrow = PmTimer { port: 0, wide: false };
         assert_eq!(narrow.between(0xff_fff0, 0x10), 0x20);
         assert_eq!(narrow.between(5, 5), 0);
     }

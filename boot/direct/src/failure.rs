@@ -11,10 +11,7 @@ const EXIT_CRASH: u32 = 0x13;
 
 #[panic_handler]
 fn panic(info: &PanicInfo) -> ! {
-    let config = Config {
-        baud_rate: BaudRate::Baud115200,
-        ..Config::default()
-    };
+    let config = Config { baud_rate: BaudRate::Baud115200, ..Config::default() };
     // SAFETY: COM1's port; nothing else uses it before the kernel runs.
     if let Ok(mut uart) = unsafe { Uart16550Tty::new_port(0x3f8, config) } {
         let _ = writeln!(uart, "\nbarecount's direct loader failed: {info}");

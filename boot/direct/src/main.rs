@@ -22,10 +22,7 @@ use x86_64::PhysAddr;
 
 /// Called by [`entry`] in long mode, the first 4 GiB mapped one to one.
 extern "sysv64" fn main(magic: u32, information: u32) -> ! {
-    assert!(
-        magic == multiboot::information::SIGNATURE_EAX,
-        "not started by a multiboot loader"
-    );
+    assert!(magic == multiboot::information::SIGNATURE_EAX, "not started by a multiboot loader");
     let mut access = modules::Access;
     // SAFETY: the loader says that this is its information structure; all of it lies below 4 GiB.
     let information =

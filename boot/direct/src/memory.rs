@@ -43,14 +43,9 @@ const RESERVED: u32 = 2;
 
 /// The memory map.
 pub fn regions(information: &Multiboot) -> Copied<Iter<'static, Region>> {
-    static mut REGIONS: [Region; MAX_REGIONS] = [Region {
-        start: 0,
-        length: 0,
-        kind: MemoryRegionKind::Bootloader,
-    }; MAX_REGIONS];
-    let found = information
-        .memory_regions()
-        .expect("the multiboot loader gives no memory map");
+    static mut REGIONS: [Region; MAX_REGIONS] =
+        [Region { start: 0, length: 0, kind: MemoryRegionKind::Bootloader }; MAX_REGIONS];
+    let found = information.memory_regions().expect("the multiboot loader gives no memory map");
     let mut count = 0;
     for region in found.filter(|region| region.length() > 0).take(MAX_REGIONS) {
         let kind = match region.memory_type() {
@@ -59,11 +54,7 @@ pub fn regions(information: &Multiboot) -> Copied<Iter<'static, Region>> {
         };
         // SAFETY: one thread, and the shared borrow below begins when the writing is done.
         unsafe {
-            REGIONS[count] = Region {
-                start: region.base_address(),
-                length: region.length(),
-                kind,
-            };
+            REGIONS[count] = Region { start: region.base_address(), length: region.length(), kind };
         }
         count += 1;
     }

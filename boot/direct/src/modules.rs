@@ -54,19 +54,9 @@ pub struct Modules {
 /// Reads the list of modules.
 pub fn find(information: &Multiboot) -> Modules {
     let modules = information.modules().into_iter().flatten();
-    let mut files = modules
-        .map(|m| Module {
-            start: m.start,
-            end: m.end,
-        })
-        .filter(|m| m.len() > 0);
-    let kernel = files
-        .next()
-        .expect("no module: the first one has to be the kernel");
-    Modules {
-        kernel,
-        ramdisk: files.next(),
-    }
+    let mut files = modules.map(|m| Module { start: m.start, end: m.end }).filter(|m| m.len() > 0);
+    let kernel = files.next().expect("no module: the first one has to be the kernel");
+    Modules { kernel, ramdisk: files.next() }
 }
 
 impl Modules {

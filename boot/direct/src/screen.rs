@@ -28,8 +28,5 @@ pub fn find(information: &Multiboot) -> Option<RawFrameBufferInfo> {
         bytes_per_pixel,
         stride: table.pitch as usize / bytes_per_pixel,
     };
-    Some(RawFrameBufferInfo {
-        addr: PhysAddr::new(table.addr),
-        info,
-    })
+    Some(RawFrameBufferInfo { addr: PhysAddr::new(table.addr), info })
 }

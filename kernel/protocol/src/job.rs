@@ -92,6 +92,9 @@ pub struct Snippet<'a> {
     pub loop_count: u64,
     /// Where the loop keeps its count.
     pub loop_counter: LoopCounter,
+    /// Whether the code may touch x87, MMX, SSE, AVX or other extended state, which then is put into its
+    /// initial configuration before each run.
+    pub extended_state: bool,
     /// Runs before measuring.
     pub warmup: u32,
     /// Measured runs.
@@ -156,6 +159,7 @@ pub(crate) mod tests {
             unroll: 100,
             loop_count: 0,
             loop_counter: LoopCounter::R15,
+            extended_state: false,
             warmup: 5,
             runs: 10,
             difference: Difference::Double,

@@ -37,30 +37,16 @@ pub const MIN_BAUD: u32 = 300;
 pub enum LimitError {
     /// A whole number outside its range.
     #[error("{field} is {value}; it must be {min} to {max}")]
-    Range {
-        field: &'static str,
-        value: u64,
-        min: u64,
-        max: u64,
-    },
+    Range { field: &'static str, value: u64, min: u64, max: u64 },
     /// A text or code that is too long.
     #[error("{field} is {bytes} bytes long; at most {max} are allowed")]
-    TooLong {
-        field: &'static str,
-        bytes: u64,
-        max: u64,
-    },
+    TooLong { field: &'static str, bytes: u64, max: u64 },
     /// All copies together do not fit into executable memory.
     #[error(
         "{copies} copies of a body of {body} bytes make {total} bytes; the code area holds {max}: \
          lower unroll, or use loop"
     )]
-    CodeArea {
-        copies: u64,
-        body: u64,
-        total: u64,
-        max: u64,
-    },
+    CodeArea { copies: u64, body: u64, total: u64, max: u64 },
     /// A rate that the UART cannot make.
     #[error(
         "baud is {0}; it must divide 115200 without remainder (115200, 57600, 38400, 9600, ...)"
@@ -81,23 +67,14 @@ fn range(field: &'static str, value: u64, min: u64, max: u64) -> Result<(), Limi
     if (min..=max).contains(&value) {
         return Ok(());
     }
-    Err(LimitError::Range {
-        field,
-        value,
-        min,
-        max,
-    })
+    Err(LimitError::Range { field, value, min, max })
 }
 
 fn length(field: &'static str, bytes: usize, max: usize) -> Result<(), LimitError> {
     if bytes <= max {
         return Ok(());
     }
-    Err(LimitError::TooLong {
-        field,
-        bytes: bytes as u64,
-        max: max as u64,
-    })
+    Err(LimitError::TooLong { field, bytes: bytes as u64, max: max as u64 })
 }
 
 fn name(text: &str) -> Result<(), LimitError> {
@@ -114,12 +91,7 @@ fn name(text: &str) -> Result<(), LimitError> {
 pub fn check_job(job: &Job) -> Result<(), LimitError> {
     name(&job.name)?;
     check_baud(job.baud)?;
-    range(
-        "the number of items",
-        job.items.len() as u64,
-        0,
-        MAX_ITEMS as u64,
-    )
+    range("the number of items", job.items.len() as u64, 0, MAX_ITEMS as u64)
 }
 
 /// Checks one rate of the serial line, in bits per second.
@@ -127,17 +99,8 @@ pub fn check_job(job: &Job) -> Result<(), LimitError> {
 /// # Errors
 /// A rate outside 300 to 115,200 or that does not divide 115,200.
 pub fn check_baud(baud: u32) -> Result<(), LimitError> {
-    range(
-        "baud",
-        u64::from(baud),
-        u64::from(MIN_BAUD),
-        u64::from(MAX_BAUD),
-    )?;
-    if MAX_BAUD.is_multiple_of(baud) {
-        Ok(())
-    } else {
-        Err(LimitError::Baud(baud))
-    }
+    range("baud", u64::from(baud), u64::from(MIN_BAUD), u64::from(MAX_BAUD))?;
+    if MAX_BAUD.is_multiple_of(baud) { Ok(()) } else { Err(LimitError::Baud(baud)) }
 }
 
 /// Checks one item.
@@ -152,33 +115,14 @@ pub fn check_item(item: &Item) -> Result<(), LimitError> {
 
 fn check_snippet(snippet: &Snippet) -> Result<(), LimitError> {
     name(&snippet.name)?;
-    length(
-        "the body's machine code",
-        snippet.body.len(),
-        MAX_CODE_BYTES,
-    )?;
+    length("the body's machine code", snippet.body.len(), MAX_CODE_BYTES)?;
     length("the init code", snippet.init.len(), MAX_CODE_BYTES)?;
-    range(
-        "unroll",
-        u64::from(snippet.unroll),
-        1,
-        u64::from(MAX_UNROLL),
-    )?;
+    range("unroll", u64::from(snippet.unroll), 1, u64::from(MAX_UNROLL))?;
     range("loop", snippet.loop_count, 0, MAX_LOOP)?;
-    range(
-        "warmup",
-        u64::from(snippet.warmup),
-        0,
-        u64::from(MAX_WARMUP),
-    )?;
+    range("warmup", u64::from(snippet.warmup), 0, u64::from(MAX_WARMUP))?;
     range("runs", u64::from(snippet.runs), 1, u64::from(MAX_RUNS))?;
     if snippet.values {
-        range(
-            "runs (with values listed)",
-            u64::from(snippet.runs),
-            1,
-            u64::from(MAX_LISTED_RUNS),
-        )?;
+        range("runs (with values listed)", u64::from(snippet.runs), 1, u64::from(MAX_LISTED_RUNS))?;
     }
     if let Some(expect) = &snippet.expect {
         for (field, value) in [("min", expect.min), ("max", expect.max)] {
@@ -187,10 +131,7 @@ fn check_snippet(snippet: &Snippet) -> Result<(), LimitError> {
             }
         }
         if expect.min > expect.max {
-            return Err(LimitError::EmptyExpectation {
-                min: expect.min,
-                max: expect.max,
-            });
+            return Err(LimitError::EmptyExpectation { min: expect.min, max: expect.max });
         }
     }
     code_area(snippet)
@@ -206,12 +147,7 @@ fn code_area(snippet: &Snippet) -> Result<(), LimitError> {
     if total <= CODE_AREA_BYTES {
         return Ok(());
     }
-    Err(LimitError::CodeArea {
-        copies,
-        body,
-        total,
-        max: CODE_AREA_BYTES,
-    })
+    Err(LimitError::CodeArea { copies, body, total, max: CODE_AREA_BYTES })
 }
 
 #[cfg(test)]
@@ -248,10 +184,7 @@ mod tests {
             (|s| s.runs = MAX_RUNS + 1, "runs"),
         ] {
             let error = check(change).unwrap_err();
-            assert!(
-                matches!(error, LimitError::Range { field: f, .. } if f == field),
-                "{error}"
-            );
+            assert!(matches!(error, LimitError::Range { field: f, .. } if f == field), "{error}");
         }
     }
 

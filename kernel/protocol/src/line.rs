@@ -68,10 +68,7 @@ fn split(line: &str) -> Option<(&str, u32)> {
     }
     let (covered, tail) = line.split_at(at);
     let digits = tail.strip_prefix(CRC_KEY)?.strip_suffix("\"}")?;
-    if !digits
-        .bytes()
-        .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
-    {
+    if !digits.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
         return None;
     }
     Some((covered, u32::from_str_radix(digits, 16).ok()?))
@@ -91,10 +88,7 @@ mod tests {
     #[test]
     fn a_line_looks_as_the_document_says() {
         let line = encode(7, &progress(3));
-        assert_eq!(
-            line,
-            r#"{"seq":7,"type":"progress","done":3,"total":10,"crc":"f850e731"}"#
-        );
+        assert_eq!(line, r#"{"seq":7,"type":"progress","done":3,"total":10,"crc":"f850e731"}"#);
         assert_eq!(decode(&line), Ok((7, progress(3))));
     }
 

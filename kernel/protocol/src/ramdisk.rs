@@ -109,9 +109,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Job<'_>, RamdiskError> {
 }
 
 fn field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    bytes[at..at + N]
-        .try_into()
-        .expect("the caller checked the length")
+    bytes[at..at + N].try_into().expect("the caller checked the length")
 }
 
 /// The checksum of a whole ramdisk, its own field taken as absent.

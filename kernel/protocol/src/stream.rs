@@ -162,19 +162,13 @@ impl Reader {
             None => (text, None),
         };
         if !foreign.trim().is_empty() {
-            events.push(Event::Foreign {
-                line: self.line,
-                text: foreign.to_string(),
-            });
+            events.push(Event::Foreign { line: self.line, text: foreign.to_string() });
         }
         match record.map(line::decode) {
             None => {}
             Some(Ok((seq, record))) => self.take_record(seq, record, events),
             Some(Err(error)) => {
-                events.push(Event::Problem(Problem::Damaged {
-                    line: self.line,
-                    error,
-                }));
+                events.push(Event::Problem(Problem::Damaged { line: self.line, error }));
             }
         }
     }
@@ -188,21 +182,11 @@ impl Reader {
         {
             // The previous boot's losses belong before the new boot's records.
             self.take_losses(events);
-            events.push(Event::Problem(Problem::Restarted {
-                line,
-                after: self.next - 1,
-            }));
-            *self = Self {
-                line,
-                ..Self::default()
-            };
+            events.push(Event::Problem(Problem::Restarted { line, after: self.next - 1 }));
+            *self = Self { line, ..Self::default() };
         }
         let problem = if self.missing.remove(&seq) {
-            Some(Problem::Reordered {
-                line,
-                seq,
-                after: self.next - 1,
-            })
+            Some(Problem::Reordered { line, seq, after: self.next - 1 })
         } else if seq < self.next {
             events.push(Event::Problem(Problem::Doubled { line, seq }));
             return;
@@ -219,16 +203,10 @@ impl Reader {
         if let Record::End(end) = &record {
             self.ended = true;
             if end.records != seq + 1 {
-                events.push(Event::Problem(Problem::Count {
-                    seq,
-                    records: end.records,
-                }));
+                events.push(Event::Problem(Problem::Count { seq, records: end.records }));
             }
         }
-        events.push(Event::Record {
-            seq,
-            record: Box::new(record),
-        });
+        events.push(Event::Record { seq, record: Box::new(record) });
     }
 }
 

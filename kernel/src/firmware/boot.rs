@@ -1,13 +1,15 @@
 //! What the boot loader handed over, in a form that outlives its page tables.
 
-use arch::memory::{Frames, Region, Space, layout, space};
+use arch::memory::{Frames, Handover, Region, Space, layout, space};
+use arch::time::tsc;
 use bootloader_api::BootInfo;
-use bootloader_api::info::{FrameBufferInfo, MemoryRegionKind};
-use x86_64::VirtAddr;
-use x86_64::structures::paging::{PageSize, Size4KiB};
+use bootloader_api::info::{FrameBufferInfo, MemoryRegion, MemoryRegionKind};
+use x86_64::{PhysAddr, VirtAddr};
 
 /// The hand-over.
 pub struct Handed {
+    /// TSC when the firmware was entered.
+    pub entered: u64,
     /// Free memory.
     pub frames: Frames,
     /// Physical addresses below this may be memory or devices.
@@ -33,39 +35,42 @@ pub struct Ready {
 /// Devices lie below 4 GiB even where memory does not reach that far.
 const FOUR_GIB: u64 = 4 << 30;
 
+/// What the firmware may have to look at: memory, and tables that lie in it. Reserved ranges above 4 GiB can
+/// be holes at the very end of the address space (AMD's at 1 TiB), and a map up to there is waste.
+fn is_worth_mapping(region: &MemoryRegion) -> bool {
+    // E820 types 3 and 4, UEFI memory types 9 and 10: ACPI tables and storage.
+    let holds_tables = matches!(
+        region.kind,
+        MemoryRegionKind::UnknownBios(3 | 4) | MemoryRegionKind::UnknownUefi(9 | 10)
+    );
+    let is_memory = matches!(region.kind, MemoryRegionKind::Usable | MemoryRegionKind::Bootloader);
+    region.end <= FOUR_GIB || is_memory || holds_tables
+}
+
 impl Handed {
-    /// Reads the boot information. Virtual addresses become ones in the map of physical memory, which is
-    /// at the same place in both address spaces.
-    pub fn take(info: &'static mut BootInfo) -> Self {
-        // SAFETY: the boot loader mapped physical memory where our configuration asked for it.
-        let old = unsafe { Space::current() };
+    /// Reads the boot information. Virtual addresses become ones in the new address space's map of physical
+    /// memory.
+    pub fn take(info: &'static mut BootInfo, old: &Handover) -> Self {
+        let entered = tsc::now();
         let physical = |address: u64| old.physical(VirtAddr::new(address)).map(|p| p.as_u64());
         let regions = &info.memory_regions;
-        let usable = regions
-            .iter()
-            .filter(|r| r.kind == MemoryRegionKind::Usable);
-        let frames = Frames::new(usable.map(|r| Region {
-            start: r.start,
-            end: r.end,
-        }));
-        let highest = regions.iter().map(|r| r.end).max().unwrap_or(0);
+        let usable = regions.iter().filter(|r| r.kind == MemoryRegionKind::Usable);
+        let frames = Frames::new(usable.map(|r| Region { start: r.start, end: r.end }));
+        let highest = regions.iter().filter(|r| is_worth_mapping(r)).map(|r| r.end).max();
         let length = info.ramdisk_len as usize;
-        let ramdisk = info
-            .ramdisk_addr
-            .into_option()
-            .and_then(physical)
-            .map(|at| {
-                // SAFETY: the boot loader put the ramdisk into contiguous memory that its map does not call
-                // usable, so nothing overwrites it; the map of physical memory covers it.
-                unsafe { core::slice::from_raw_parts((layout::PHYSICAL + at) as *const u8, length) }
-            });
+        let ramdisk = info.ramdisk_addr.into_option().and_then(physical).map(|at| {
+            // SAFETY: the boot loader put the ramdisk into contiguous memory that its map does not call
+            // usable, so nothing overwrites it; the map of physical memory covers it.
+            unsafe { core::slice::from_raw_parts((layout::PHYSICAL + at) as *const u8, length) }
+        });
         let screen = info.framebuffer.as_ref().and_then(|buffer| {
             let at = physical(core::ptr::from_ref(buffer.buffer()).cast::<u8>() as u64)?;
             Some((at, buffer.info()))
         });
         Self {
+            entered,
             frames,
-            physical_bytes: highest.max(FOUR_GIB),
+            physical_bytes: highest.unwrap_or(0).max(FOUR_GIB),
             ramdisk,
             rsdp: info.rsdp_addr.into_option(),
             screen,
@@ -78,15 +83,9 @@ impl Handed {
         let Some((at, info)) = self.screen else {
             return;
         };
-        let mapped = (0..info.byte_len as u64)
-            .step_by(Size4KiB::SIZE as usize)
-            .try_for_each(|o| {
-                let (from, to) = (
-                    VirtAddr::new(layout::SCREEN + o),
-                    x86_64::PhysAddr::new(at + o),
-                );
-                space.map_page::<Size4KiB>(&mut self.frames, from, to, space::SCREEN)
-            });
+        let (from, to) = (VirtAddr::new(layout::SCREEN), PhysAddr::new(at));
+        let bytes = info.byte_len as u64;
+        let mapped = space.map_range(&mut self.frames, from, to, bytes, space::SCREEN);
         self.screen_mapped = mapped.is_ok();
     }
 }

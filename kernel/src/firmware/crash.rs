@@ -43,10 +43,7 @@ pub fn at_item(index: u32) {
 
 fn on_exception(frame: &TrapFrame) -> ! {
     let (exception, cr2) = (frame.exception(), Cr2::read_raw());
-    count_failure(format_args!(
-        "{exception} at {:#x}, address {cr2:#x}",
-        frame.rip
-    ));
+    count_failure(format_args!("{exception} at {:#x}, address {cr2:#x}", frame.rip));
     let mut text = exception.to_string();
     if exception == exception::PAGE_FAULT {
         text += &alloc::format!(" at {cr2:#x}");
@@ -79,10 +76,7 @@ fn on_panic(info: &PanicInfo) -> ! {
         vector: None,
         error_code: None,
         item: item(),
-        registers: Registers {
-            rbp: Hex(rbp),
-            ..Registers::default()
-        },
+        registers: Registers { rbp: Hex(rbp), ..Registers::default() },
         backtrace: trace(None, rbp),
     }))
 }
@@ -99,7 +93,7 @@ fn count_failure(text: Arguments) {
     if FINISHED.load(Ordering::Relaxed) || earlier > 1 {
         power::stop();
     }
-    if earlier == 1 || !heap::is_free() {
+    if earlier == 1 || !heap::is_usable() {
         // SAFETY: whoever held the report is dead: one processor, interrupts off, and this never returns.
         let mut report = unsafe { output::seize() };
         report.raw(format_args!("\r\nbarecount failed: {text}\r\n"));
@@ -129,9 +123,7 @@ fn trace(rip: Option<u64>, rbp: u64) -> Vec<Hex> {
     let mut found: Vec<Hex> = rip.into_iter().map(Hex).collect();
     // SAFETY: `walk` asks only for addresses that it checked to lie in a stack, and all of them are mapped.
     let read = |address: u64| unsafe { (address as *const u64).read() };
-    backtrace::walk(rbp, &stacks::all(), &image::range(), read, |address| {
-        found.push(Hex(address))
-    });
+    backtrace::walk(rbp, &stacks::all(), &image::range(), read, |address| found.push(Hex(address)));
     found
 }
 

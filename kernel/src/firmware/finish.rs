@@ -23,18 +23,13 @@ pub struct Terms {
 impl Terms {
     /// Those of a job; without one, the machine halts.
     pub fn of(job: Option<&Job>) -> Self {
-        Self {
-            exit_port: job.and_then(|job| job.exit_port),
-        }
+        Self { exit_port: job.and_then(|job| job.exit_port) }
     }
 }
 
 /// Notes the terms, also for a crash.
 pub fn agree(terms: Terms) {
-    EXIT_PORT.store(
-        terms.exit_port.map_or(NO_PORT, u32::from),
-        Ordering::Relaxed,
-    );
+    EXIT_PORT.store(terms.exit_port.map_or(NO_PORT, u32::from), Ordering::Relaxed);
 }
 
 /// Ends QEMU, if the job named an exit device.

@@ -1,6 +1,7 @@
 //! The report's way out: the serial line, if there is one.
 
 use arch::memory::image;
+use arch::time::tsc;
 use arch::uart::{COM1, Uart, UartError};
 use core::ops::{Deref, DerefMut};
 use kernel::report::{Report, Sink};
@@ -75,12 +76,13 @@ fn find(baud: u32) -> Result<Uart, UartError> {
     unsafe { Uart::open(COM1, baud) }
 }
 
-/// The record that every report begins with.
-pub fn start(report: &mut Report<Line>) {
+/// The record that every report begins with. `entered`: the TSC at the firmware's first instruction.
+pub fn start(report: &mut Report<Line>, entered: u64) {
     report.send(&Record::Start(Start {
         program: "barecount".into(),
         version: env!("CARGO_PKG_VERSION").into(),
         protocol: PROTOCOL_VERSION,
         image_base: Hex(image::base()),
+        tsc: [entered, tsc::now()],
     }));
 }

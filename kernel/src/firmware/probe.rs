@@ -37,9 +37,7 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
     // write-through but the screen, whose PAT entry this sets.
     let extended = unsafe { features::enable(&identity) };
     // SAFETY: the boot loader found the root pointer; physical memory is mapped.
-    let platform = handed
-        .rsdp
-        .map_or(Platform::default(), |rsdp| unsafe { Platform::read(rsdp) });
+    let platform = handed.rsdp.map_or(Platform::default(), |rsdp| unsafe { Platform::read(rsdp) });
     // SAFETY: ring 0, and the 8254 is ours.
     let clock = unsafe { Clock::find(&cpuid, platform.pm_timer) };
     let clock = clock.unwrap_or_else(|| panic!("no timer to measure the TSC against"));
@@ -62,21 +60,13 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
         apic_mode,
         apic_timer_hz,
         memory_bytes: handed.frames.total_bytes(),
-        screen: handed
-            .screen
-            .map(|(_, info)| [info.width as u32, info.height as u32]),
+        screen: handed.screen.map(|(_, info)| [info.width as u32, info.height as u32]),
     };
     let record = machine::record(&facts);
     let lines = describe(&record);
     report.send(&Record::Machine(record));
     let display = Display::open(handed).map(spin::Mutex::new);
-    Machine {
-        clock,
-        platform,
-        extended,
-        display,
-        lines,
-    }
+    Machine { clock, platform, extended, display, lines }
 }
 
 fn device_error(text: &str) -> Record {
@@ -91,16 +81,11 @@ fn device_error(text: &str) -> Record {
 
 /// The machine in a few lines.
 fn describe(machine: &record::Machine) -> Vec<String> {
-    let hypervisor = machine
-        .hypervisor
-        .as_deref()
-        .map_or(String::new(), |h| format!(", under {h}"));
+    let hypervisor =
+        machine.hypervisor.as_deref().map_or(String::new(), |h| format!(", under {h}"));
     let pmu = match (&machine.pmu, &machine.pmu_absent) {
         (Some(p), _) => {
-            format!(
-                "PMU version {}, {} counters of {} bits",
-                p.version, p.counters, p.counter_bits
-            )
+            format!("PMU version {}, {} counters of {} bits", p.version, p.counters, p.counter_bits)
         }
         (None, reason) => format!("no PMU: {}", reason.as_deref().unwrap_or("unknown")),
     };
@@ -110,11 +95,7 @@ fn describe(machine: &record::Machine) -> Vec<String> {
             "{} family {:#x} model {:#x} stepping {}{hypervisor}",
             machine.vendor, machine.family, machine.model, machine.stepping
         ),
-        format!(
-            "TSC {} kHz, {} MiB of memory",
-            machine.tsc.hz / 1000,
-            machine.memory_bytes >> 20
-        ),
+        format!("TSC {} kHz, {} MiB of memory", machine.tsc.hz / 1000, machine.memory_bytes >> 20),
         pmu,
     ])
 }

@@ -43,10 +43,11 @@ pub fn is_guard(address: u64) -> bool {
 /// Proof that the stacks are mapped.
 pub struct Stacks(());
 
-/// Maps the stacks into `space`.
-pub fn map(space: &mut Space, frames: &mut Frames) -> Result<Stacks, MapError> {
+/// Maps the stacks into `space`, whose tables come out of `pool`.
+pub fn map(space: &mut Space, pool: &mut Frames, frames: &mut Frames) -> Result<Stacks, MapError> {
     for stack in all() {
-        space.map_fresh(frames, VirtAddr::new(stack.start), STACK_BYTES, DATA)?;
+        let memory = frames.allocate(STACK_BYTES, 4096)?;
+        space.map_range(pool, VirtAddr::new(stack.start), memory, STACK_BYTES, DATA)?;
     }
     Ok(Stacks(()))
 }
@@ -77,16 +78,13 @@ extern "sysv64" fn on_new_stack() -> ! {
     let ends = core::array::from_fn(|index| VirtAddr::new(range(1 + index as u64).end));
     // SAFETY: runs once, on the only processor, so the statics are borrowed once; the stacks are mapped.
     unsafe {
-        #[allow(
-            static_mut_refs,
-            reason = "the tables must stay in place for the processor"
-        )]
+        #[allow(static_mut_refs, reason = "the tables must stay in place for the processor")]
         TABLES.load(ends);
         #[allow(static_mut_refs, reason = "as above")]
         interrupts::load(&mut IDT);
     }
     let (ready, main) = CARGO.lock().take().expect("filled by `enter`");
-    // SAFETY: loads the tables that are loaded already, and with them drops stale global entries.
-    unsafe { ready.space.activate() };
-    main(ready)
+    // SAFETY: `enter` loaded these tables.
+    let space = unsafe { ready.space.in_use() };
+    main(Ready { space, ..ready })
 }

@@ -38,6 +38,8 @@ struct Target<'a> {
     space: Space,
     arena: Arena,
     emitted: Option<Emitted>,
+    /// The loaded snippet may leave something in the extended state.
+    resets_extended: bool,
 }
 
 /// Runs the job.
@@ -50,12 +52,7 @@ pub fn run(
 ) -> End {
     header(machine, &job.name);
     let arena = map_arena(&mut space, &mut handed.frames);
-    let mut target = Target {
-        machine,
-        space,
-        arena,
-        emitted: None,
-    };
+    let mut target = Target { machine, space, arena, emitted: None, resets_extended: false };
     run::run(job, &mut target, report)
 }
 
@@ -66,42 +63,22 @@ fn map_arena(space: &mut Space, frames: &mut Frames) -> Arena {
 fn header(machine: &Machine, job: &str) {
     if let Some(display) = &machine.display {
         let title = concat!("barecount ", env!("CARGO_PKG_VERSION"));
-        display.lock().header(&Header {
-            title,
-            job,
-            machine: &machine.lines,
-        });
+        display.lock().header(&Header { title, job, machine: &machine.lines });
     }
 }
 
 /// Reports that there is nothing to run.
 pub fn no_job(error: Option<&RamdiskError>, machine: &Machine, report: &mut Report<Line>) -> End {
     let (code, text) = match error {
-        None => (
-            ErrorCode::NoJob,
-            "no job: the boot loader handed over no ramdisk".to_string(),
-        ),
-        Some(error) => (
-            ErrorCode::BadJob,
-            format!("the job cannot be used: {error}"),
-        ),
+        None => (ErrorCode::NoJob, "no job: the boot loader handed over no ramdisk".to_string()),
+        Some(error) => (ErrorCode::BadJob, format!("the job cannot be used: {error}")),
     };
     header(machine, "none");
     if let Some(display) = &machine.display {
         let (outcome, last_error) = (Some(Outcome::BadJob), Some(text.clone()));
-        display.lock().status(&Status {
-            outcome,
-            last_error,
-            ..Status::default()
-        });
+        display.lock().status(&Status { outcome, last_error, ..Status::default() });
     }
-    report.send(&Record::Error(ErrorRecord {
-        code,
-        item: None,
-        name: None,
-        text,
-        fault: None,
-    }));
+    report.send(&Record::Error(ErrorRecord { code, item: None, name: None, text, fault: None }));
     End::without_items(Outcome::BadJob)
 }
 
@@ -109,6 +86,7 @@ impl Runner for Target<'_> {
     fn load(&mut self, snippet: &Snippet, copies: u64) {
         let emitted = emit::emit(self.arena.code_mut(), &PLACE, snippet, copies);
         self.emitted = Some(emitted);
+        self.resets_extended = snippet.extended_state;
         // The code was written through another address than it runs at: a serialising instruction has to
         // stand between (SDM vol. 3, 8.1.3).
         cpu::serialise();
@@ -116,15 +94,14 @@ impl Runner for Target<'_> {
 
     fn run(&mut self) -> Result<u64, Box<Trap>> {
         let emitted = self.emitted.as_ref().expect("loaded before");
-        let function = Function {
-            entry: emitted.function.start,
-            exit: emitted.exit,
-        };
+        let function = Function { entry: emitted.function.start, exit: emitted.exit };
         // SAFETY: the firmware keeps nothing in the extended state; the function was emitted with its exit,
         // its code is mapped executable, interrupts are off, and this is the only processor. What the
         // snippet itself writes to is its author's business: ring 0 is what it was asked to run in.
         unsafe {
-            extended::reset(self.machine.extended);
+            if self.resets_extended {
+                extended::reset(self.machine.extended);
+            }
             function.run()?;
             let data = &*(PLACE.data as *const emit::Data);
             Ok(data.stop.wrapping_sub(data.start))

@@ -19,13 +19,7 @@ struct Clocked {
 
 impl Clocked {
     fn new(step: u64) -> Self {
-        Self {
-            made: Made::new(2, 100),
-            clock: Cell::new(0),
-            step,
-            shown: vec![],
-            items: vec![],
-        }
+        Self { made: Made::new(2, 100), clock: Cell::new(0), step, shown: vec![], items: vec![] }
     }
 }
 
@@ -82,15 +76,9 @@ fn records(machine: &mut Clocked, items: Vec<Snippet<'static>>) -> (Vec<Record>,
 fn expectations_decide_the_verdict_and_the_outcome() {
     let expect = |min, max| Some(Expect { min, max });
     let items = vec![
-        Snippet {
-            expect: expect(2.0, 2.0),
-            ..nop("right")
-        },
+        Snippet { expect: expect(2.0, 2.0), ..nop("right") },
         nop("free"),
-        Snippet {
-            expect: expect(0.0, 1.9),
-            ..nop("wrong")
-        },
+        Snippet { expect: expect(0.0, 1.9), ..nop("wrong") },
     ];
     let mut machine = Clocked::new(1);
     let (records, end) = records(&mut machine, items);
@@ -115,9 +103,7 @@ fn x1_a_fault_is_an_error_record_and_the_next_item_runs() {
     let mut machine = Clocked::new(1);
     machine.made.fault_at = Some(1);
     let (records, end) = records(&mut machine, vec![nop("bad"), nop("good")]);
-    let Record::Error(error) = &records[0] else {
-        panic!("{records:?}")
-    };
+    let Record::Error(error) = &records[0] else { panic!("{records:?}") };
     assert_eq!((error.code, error.item), (ErrorCode::SnippetFault, Some(0)));
     assert_eq!(error.name.as_deref(), Some("bad"));
     assert!(matches!(&records[1], Record::Result(result) if result.name == "good"));
@@ -128,10 +114,7 @@ fn x1_a_fault_is_an_error_record_and_the_next_item_runs() {
 fn progress_comes_when_the_time_has_passed_and_not_sooner() {
     let slow = records(&mut Clocked::new(500), vec![nop("a"), nop("b")]).0;
     let kinds = |records: &[Record]| {
-        records
-            .iter()
-            .map(|r| matches!(r, Record::Progress(_)))
-            .collect::<Vec<_>>()
+        records.iter().map(|r| matches!(r, Record::Progress(_))).collect::<Vec<_>>()
     };
     assert_eq!(kinds(&slow), [false, true, false, true]);
     let quick = records(&mut Clocked::new(1), vec![nop("a"), nop("b")]).0;

@@ -50,15 +50,8 @@ fn text<D: DrawTarget<Color = Rgb888>>(
 
 /// As many characters as fit on a line.
 fn cut<D: DrawTarget>(target: &D, content: &str) -> String {
-    let width = target
-        .bounding_box()
-        .size
-        .width
-        .saturating_sub(2 * MARGIN as u32);
-    content
-        .chars()
-        .take((width / FONT.character_size.width) as usize)
-        .collect()
+    let width = target.bounding_box().size.width.saturating_sub(2 * MARGIN as u32);
+    content.chars().take((width / FONT.character_size.width) as usize).collect()
 }
 
 /// Clears the screen and draws what does not change.
@@ -72,12 +65,7 @@ where
     target.clear(BACKGROUND)?;
     let first = STATUS_LINES + 1;
     text(target, first, RgbColor::WHITE, header.title)?;
-    text(
-        target,
-        first + 1,
-        FAINT,
-        &cut(target, &format!("job: {}", header.job)),
-    )?;
+    text(target, first + 1, FAINT, &cut(target, &format!("job: {}", header.job)))?;
     for (line, content) in (first + 2..).zip(header.machine) {
         text(target, line, FAINT, &cut(target, content))?;
     }
@@ -106,10 +94,7 @@ where
         Point::new(0, BAND as i32),
         Size::new(width, (MARGIN + STATUS_LINES * LINE) as u32),
     );
-    target.fill_solid(
-        &Rectangle::new(Point::zero(), Size::new(width, BAND)),
-        color,
-    )?;
+    target.fill_solid(&Rectangle::new(Point::zero(), Size::new(width, BAND)), color)?;
     target.fill_solid(&lines, BACKGROUND)?;
     let middle = (BAND - FONT.character_size.height) as i32 / 2;
     let style = MonoTextStyle::new(&FONT, RgbColor::WHITE);
@@ -121,12 +106,7 @@ where
     text(target, 0, RgbColor::WHITE, &cut(target, &counts))?;
     bar(target, status, color)?;
     if let Some(error) = &status.last_error {
-        text(
-            target,
-            2,
-            RgbColor::WHITE,
-            &cut(target, &format!("last error: {error}")),
-        )?;
+        text(target, 2, RgbColor::WHITE, &cut(target, &format!("last error: {error}")))?;
     }
     Ok(())
 }
@@ -135,18 +115,12 @@ fn bar<D>(target: &mut D, status: &Status, color: Rgb888) -> Result<(), D::Error
 where
     D: DrawTarget<Color = Rgb888>,
 {
-    let whole = target
-        .bounding_box()
-        .size
-        .width
-        .saturating_sub(2 * MARGIN as u32);
+    let whole = target.bounding_box().size.width.saturating_sub(2 * MARGIN as u32);
     let done = u64::from(whole) * u64::from(status.done) / u64::from(status.total.max(1));
     let at = Point::new(MARGIN, BAND as i32 + MARGIN + LINE);
     let frame = PrimitiveStyle::with_stroke(FAINT, 1);
     target.fill_solid(&Rectangle::new(at, Size::new(done as u32, 12)), color)?;
-    Rectangle::new(at, Size::new(whole, 12))
-        .into_styled(frame)
-        .draw(target)
+    Rectangle::new(at, Size::new(whole, 12)).into_styled(frame).draw(target)
 }
 
 #[cfg(test)]
@@ -158,11 +132,7 @@ mod tests {
         let mut memory = vec![0; (size.0 * size.1 * 4) as usize];
         let mut canvas = Canvas::new(&mut memory, size, size.0 as usize, 4, Format::Rgb).unwrap();
         let machine = ["a processor".to_string()];
-        let header = Header {
-            title: "barecount",
-            job: "j",
-            machine: &machine,
-        };
+        let header = Header { title: "barecount", job: "j", machine: &machine };
         draw_header(&mut canvas, &header).unwrap();
         draw_status(&mut canvas, status).unwrap();
         [memory[0], memory[1], memory[2]]
@@ -170,27 +140,15 @@ mod tests {
 
     #[test]
     fn the_band_tells_pass_fail_and_running_apart() {
-        let with = |outcome| Status {
-            outcome,
-            ..Status::default()
-        };
-        assert_eq!(
-            first_pixel(&with(Some(Outcome::Pass)), (800, 600)),
-            [20, 130, 50]
-        );
-        assert_eq!(
-            first_pixel(&with(Some(Outcome::Fail)), (800, 600)),
-            [180, 30, 30]
-        );
+        let with = |outcome| Status { outcome, ..Status::default() };
+        assert_eq!(first_pixel(&with(Some(Outcome::Pass)), (800, 600)), [20, 130, 50]);
+        assert_eq!(first_pixel(&with(Some(Outcome::Fail)), (800, 600)), [180, 30, 30]);
         assert_eq!(first_pixel(&with(None), (800, 600)), [40, 80, 160]);
     }
 
     #[test]
     fn a_tiny_screen_does_no_harm() {
-        let status = Status {
-            last_error: Some("x".repeat(500)),
-            ..Status::default()
-        };
+        let status = Status { last_error: Some("x".repeat(500)), ..Status::default() };
         for size in [(1, 1), (20, 10), (320, 200)] {
             first_pixel(&status, size);
         }

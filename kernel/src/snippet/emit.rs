@@ -78,15 +78,9 @@ const R15: u8 = 15;
 /// # Panics
 /// If the memory is too small: `protocol::limits` makes sure that checked snippets fit.
 pub fn emit(memory: &mut [u8], place: &Place, snippet: &Snippet, copies: u64) -> Emitted {
-    let mut code = Code {
-        memory,
-        at: 0,
-        place,
-    };
+    let mut code = Code { memory, at: 0, place };
     // push rbx; push rbp; push r12; push r13; push r14; push r15; pushfq
-    code.put(&[
-        0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57, 0x9c,
-    ]);
+    code.put(&[0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57, 0x9c]);
     code.store(RSP, offset_of!(Data, stack));
     if snippet.loop_counter == LoopCounter::Memory {
         code.load_constant(RAX, snippet.loop_count);
@@ -117,17 +111,9 @@ pub fn emit(memory: &mut [u8], place: &Place, snippet: &Snippet, copies: u64) ->
     let exit = code.address();
     code.load(RSP, offset_of!(Data, stack));
     // cld; popfq; pop r15; pop r14; pop r13; pop r12; pop rbp; pop rbx; ret
-    code.put(&[
-        0xfc, 0x9d, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b, 0xc3,
-    ]);
+    code.put(&[0xfc, 0x9d, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b, 0xc3]);
     let function = place.code..code.address();
-    Emitted {
-        function,
-        exit,
-        init,
-        body,
-        copy_bytes: snippet.body.len() as u64,
-    }
+    Emitted { function, exit, init, body, copy_bytes: snippet.body.len() as u64 }
 }
 
 /// Bytes that `start_timer` emits; checked there.
@@ -177,9 +163,7 @@ impl Code<'_> {
     /// Displacement from the end of an instruction, whose last 4 bytes are to hold it, to `target`.
     fn displacement(&self, target: u64, instruction_bytes: usize) -> [u8; 4] {
         let end = self.address() + instruction_bytes as u64;
-        i32::try_from(target.wrapping_sub(end) as i64)
-            .expect("within 2 GiB")
-            .to_le_bytes()
+        i32::try_from(target.wrapping_sub(end) as i64).expect("within 2 GiB").to_le_bytes()
     }
 
     /// Opcode with REX.W, ModRM of a register and [rip + disp32].

@@ -42,12 +42,7 @@ pub fn explain(trap: &Trap, emitted: &Emitted, snippet: &Snippet) -> Fault {
     };
     let from = fault.offset.map_or(0, |offset| offset as usize);
     let to = code.len().min(from + MAX_INSTRUCTION_BYTES);
-    fault.bytes = Some(
-        code[from..to]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect(),
-    );
+    fault.bytes = Some(code[from..to].iter().map(|byte| format!("{byte:02x}")).collect());
     fault
 }
 
@@ -63,13 +58,8 @@ pub fn sentence(fault: &Fault) -> String {
         14 => format!(", address {}", fault.registers.cr2),
         _ => String::new(),
     };
-    let error = fault
-        .error_code
-        .map_or(String::new(), |code| format!(", error code {code}"));
-    format!(
-        "the snippet raised {} {place}{detail}{error}",
-        fault.mnemonic
-    )
+    let error = fault.error_code.map_or(String::new(), |code| format!(", error code {code}"));
+    format!("the snippet raised {} {place}{detail}{error}", fault.mnemonic)
 }
 
 /// The register file in the report's form.
@@ -105,12 +95,7 @@ mod tests {
     use std::borrow::Cow;
 
     fn trap(rip: u64) -> Trap {
-        let frame = TrapFrame {
-            rip,
-            vector: 14,
-            error_code: 2,
-            ..TrapFrame::default()
-        };
+        let frame = TrapFrame { rip, vector: 14, error_code: 2, ..TrapFrame::default() };
         Trap { frame, cr2: 0x123 }
     }
 
@@ -122,6 +107,7 @@ mod tests {
             unroll: 3,
             loop_count: 0,
             loop_counter: LoopCounter::R15,
+            extended_state: false,
             warmup: 0,
             runs: 1,
             difference: Difference::Double,
@@ -141,10 +127,7 @@ mod tests {
     #[test]
     fn a_fault_in_the_body_names_copy_and_offset() {
         let fault = explained(1206);
-        assert_eq!(
-            (fault.part.as_str(), fault.copy, fault.offset),
-            ("body", Some(1), Some(2))
-        );
+        assert_eq!((fault.part.as_str(), fault.copy, fault.offset), ("body", Some(1), Some(2)));
         assert_eq!(fault.bytes.as_deref(), Some("1213"));
         assert_eq!(
             sentence(&fault),
@@ -155,10 +138,7 @@ mod tests {
     #[test]
     fn a_fault_in_init_and_one_elsewhere() {
         let fault = explained(1101);
-        assert_eq!(
-            (fault.part.as_str(), fault.offset, fault.copy),
-            ("init", Some(1), None)
-        );
+        assert_eq!((fault.part.as_str(), fault.offset, fault.copy), ("init", Some(1), None));
         let fault = explained(0xdead);
         assert_eq!(
             (fault.part.as_str(), fault.offset, fault.bytes.clone()),

@@ -55,9 +55,7 @@ fn runs(runner: &mut impl Runner, snippet: &Snippet, copies: u64) -> Result<Vec<
     runner.load(snippet, copies);
     let mut values = Vec::with_capacity(snippet.runs as usize);
     for run in 0..snippet.warmup + snippet.runs {
-        let ticks = runner
-            .run()
-            .map_err(|trap| Box::new(runner.explain(&trap, snippet)))?;
+        let ticks = runner.run().map_err(|trap| Box::new(runner.explain(&trap, snippet)))?;
         if run >= snippet.warmup {
             values.push(ticks);
         }
@@ -84,14 +82,7 @@ pub(crate) mod tests {
 
     impl Made {
         pub fn new(cost: u64, overhead: u64) -> Self {
-            Self {
-                cost,
-                overhead,
-                fault_at: None,
-                runs: 0,
-                copies: 0,
-                cold: true,
-            }
+            Self { cost, overhead, fault_at: None, runs: 0, copies: 0, cold: true }
         }
     }
 
@@ -103,10 +94,7 @@ pub(crate) mod tests {
         fn run(&mut self) -> Result<u64, Box<Trap>> {
             self.runs += 1;
             if self.fault_at == Some(self.runs) {
-                let frame = arch::interrupts::TrapFrame {
-                    vector: 6,
-                    ..Default::default()
-                };
+                let frame = arch::interrupts::TrapFrame { vector: 6, ..Default::default() };
                 return Err(Box::new(Trap { frame, cr2: 0 }));
             }
             let cold = core::mem::take(&mut self.cold);
@@ -135,6 +123,7 @@ pub(crate) mod tests {
             unroll: 50,
             loop_count: 0,
             loop_counter: LoopCounter::R15,
+            extended_state: false,
             warmup: 1,
             runs: 8,
             difference: Difference::Double,
@@ -145,16 +134,10 @@ pub(crate) mod tests {
 
     #[test]
     fn n1_the_overhead_cancels_and_the_cold_run_is_left_out() {
-        for (difference, loop_count) in [
-            (Difference::Double, 0),
-            (Difference::Empty, 0),
-            (Difference::Double, 10),
-        ] {
-            let snippet = Snippet {
-                difference,
-                loop_count,
-                ..nop("x")
-            };
+        for (difference, loop_count) in
+            [(Difference::Double, 0), (Difference::Empty, 0), (Difference::Double, 10)]
+        {
+            let snippet = Snippet { difference, loop_count, ..nop("x") };
             let metric = measure(&mut Made::new(3, 12_345), &snippet).unwrap();
             assert_eq!(metric.value.median, 3.0, "{difference:?} {loop_count}");
             assert_eq!((metric.value.min, metric.value.max), (3.0, 3.0));
@@ -164,10 +147,7 @@ pub(crate) mod tests {
 
     #[test]
     fn without_warm_up_the_cold_run_shows() {
-        let snippet = Snippet {
-            warmup: 0,
-            ..nop("x")
-        };
+        let snippet = Snippet { warmup: 0, ..nop("x") };
         let metric = measure(&mut Made::new(3, 0), &snippet).unwrap();
         assert!(!metric.deterministic);
         assert_eq!(metric.series[0].distinct, 2);
@@ -182,10 +162,7 @@ pub(crate) mod tests {
 
     #[test]
     fn values_are_listed_when_asked_for() {
-        let snippet = Snippet {
-            values: true,
-            ..nop("x")
-        };
+        let snippet = Snippet { values: true, ..nop("x") };
         let metric = measure(&mut Made::new(2, 10), &snippet).unwrap();
         assert_eq!(metric.series[0].values, Some(vec![110; 8]));
         assert_eq!(metric.series[1].values, Some(vec![210; 8]));
@@ -195,10 +172,7 @@ pub(crate) mod tests {
     fn a_fault_ends_the_measurement() {
         let mut machine = Made::new(1, 1);
         machine.fault_at = Some(5);
-        assert_eq!(
-            measure(&mut machine, &nop("x")).unwrap_err().mnemonic,
-            "#UD"
-        );
+        assert_eq!(measure(&mut machine, &nop("x")).unwrap_err().mnemonic, "#UD");
         assert_eq!(machine.runs, 5);
     }
 }

@@ -8,8 +8,12 @@ use std::process::Command;
 
 /// The kernel without symbols: a quarter of the size, and BIOS calls read the disk slowly.
 pub(super) fn strip(tree: &Tree) -> Result<(), BuildError> {
-    let (from, to) = (tree.kernel_with_symbols(), tree.kernel());
-    objcopy(tree, &["--strip-all"], &from, &to)
+    strip_to(tree, &tree.kernel_with_symbols(), &tree.kernel())
+}
+
+/// Any program without symbols.
+pub(super) fn strip_to(tree: &Tree, from: &Path, to: &Path) -> Result<(), BuildError> {
+    objcopy(tree, &["--strip-all"], from, to)
 }
 
 /// The direct loader as the flat file that its multiboot header describes.
@@ -22,10 +26,7 @@ fn objcopy(tree: &Tree, options: &[&str], from: &Path, to: &Path) -> Result<(), 
     if is_newer(to, from) {
         return Ok(());
     }
-    let failed = |reason: String| BuildError::Derive {
-        path: to.to_path_buf(),
-        reason,
-    };
+    let failed = |reason: String| BuildError::Derive { path: to.to_path_buf(), reason };
     let folder = to.parent().expect("a file in the target folder");
     fs::create_dir_all(folder).map_err(|error| failed(error.to_string()))?;
     // Written under another name first: another run may be reading the old file.
@@ -33,9 +34,7 @@ fn objcopy(tree: &Tree, options: &[&str], from: &Path, to: &Path) -> Result<(), 
     let mut command = tree.toolchain().objcopy();
     command.args(options).arg(from).arg(unfinished.path());
     run(command).map_err(failed)?;
-    unfinished
-        .persist(to)
-        .map_err(|error| failed(error.to_string()))?;
+    unfinished.persist(to).map_err(|error| failed(error.to_string()))?;
     Ok(())
 }
 
@@ -62,10 +61,7 @@ pub fn image(
     if let Some(ramdisk) = ramdisk {
         command.arg("--ramdisk").arg(ramdisk);
     }
-    run(command).map_err(|reason| BuildError::Derive {
-        path: out.to_path_buf(),
-        reason,
-    })
+    run(command).map_err(|reason| BuildError::Derive { path: out.to_path_buf(), reason })
 }
 
 fn run(mut command: Command) -> Result<(), String> {

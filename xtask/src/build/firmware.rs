@@ -14,42 +14,35 @@ pub(super) const FOLDER: &str = "x86_64-unknown-none/firmware";
 /// Builds the kernel.
 pub(super) fn build_kernel(tree: &Tree) -> Result<(), BuildError> {
     let message = "building the kernel (the first time takes about a minute)";
-    run(
-        bare_metal(tree, &["-p", "kernel", "--features", "firmware"]),
-        "the kernel",
-        message,
-    )
+    run(bare_metal(tree, &["-p", "kernel", "--features", "firmware"]), "the kernel", message)
 }
 
 /// Builds the direct loader: in a call of its own, because cargo gives crates that both use the features
 /// that either asks for, and the loader has no heap.
 pub(super) fn build_direct(tree: &Tree) -> Result<(), BuildError> {
-    run(
-        bare_metal(tree, &["-p", "direct"]),
-        "the direct loader",
-        "building the direct loader",
-    )
+    run(bare_metal(tree, &["-p", "direct"]), "the direct loader", "building the direct loader")
+}
+
+/// Builds a guest of `qemu-tests/guests`.
+pub(super) fn build_guest(tree: &Tree, name: &str) -> Result<(), BuildError> {
+    run(bare_metal(tree, &["-p", name]), "a test guest", &format!("building the guest {name}"))
 }
 
 fn bare_metal(tree: &Tree, packages: &[&str]) -> Command {
     let mut command = cargo_build(tree);
-    command
-        .args(["--profile", "firmware", "--target", TARGET])
-        .args(packages);
+    command.args(["--profile", "firmware", "--target", TARGET]).args(packages);
     command.arg("-Zbuild-std=core,alloc,compiler_builtins");
     command.arg("-Zbuild-std-features=compiler-builtins-mem");
     command
 }
 
-/// Builds the image maker, and within it the boot loader's stages.
+/// Builds the image maker, and within it the boot loader's stages. In a folder of its own: it shares
+/// crates with this program, and cargo would build those anew at each change between a build with
+/// RUSTC_BOOTSTRAP and one without.
 pub(super) fn build_image_maker(tree: &Tree) -> Result<(), BuildError> {
     let mut command = cargo_build(tree);
-    command.args(["-p", "boot"]);
-    run(
-        command,
-        "the image maker",
-        "building the boot loader (the first time takes some minutes)",
-    )
+    command.args(["-p", "boot"]).arg("--target-dir").arg(tree.image_maker_target());
+    run(command, "the image maker", "building the boot loader (the first time takes some minutes)")
 }
 
 fn cargo_build(tree: &Tree) -> Command {
@@ -61,10 +54,7 @@ fn cargo_build(tree: &Tree) -> Command {
 }
 
 fn run(mut command: Command, what: &'static str, message: &str) -> Result<(), BuildError> {
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let failed = |said: String| BuildError::Cargo { what, said };
     let child = command.spawn().map_err(|error| failed(error.to_string()))?;
     let waiter = std::thread::spawn(move || child.wait_with_output());
@@ -75,9 +65,5 @@ fn run(mut command: Command, what: &'static str, message: &str) -> Result<(), Bu
     }
     let output = waiter.join().expect("the waiting thread does not panic");
     let output = output.map_err(|error| failed(error.to_string()))?;
-    if output.status.success() {
-        Ok(())
-    } else {
-        Err(failed(crate::process::said(&output)))
-    }
+    if output.status.success() { Ok(()) } else { Err(failed(crate::process::said(&output))) }
 }

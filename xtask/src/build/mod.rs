@@ -44,10 +44,7 @@ impl Tree {
     pub fn new(toolchain: Toolchain) -> Self {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
         Self {
-            root: manifest
-                .parent()
-                .expect("xtask lies in the project")
-                .to_path_buf(),
+            root: manifest.parent().expect("xtask lies in the project").to_path_buf(),
             toolchain,
         }
     }
@@ -97,7 +94,12 @@ impl Tree {
     /// The program that makes images.
     #[must_use]
     pub fn image_maker(&self) -> PathBuf {
-        self.target().join("debug/boot")
+        self.image_maker_target().join("debug/boot")
+    }
+
+    /// Where that is built.
+    fn image_maker_target(&self) -> PathBuf {
+        self.target().join("boot")
     }
 
     /// Builds kernel and direct loader, if they are stale.
@@ -109,6 +111,18 @@ impl Tree {
         firmware::build_direct(self)?;
         derive::strip(self)?;
         derive::flatten(self)
+    }
+
+    /// Builds the guest `name` of `qemu-tests/guests`; returns the file to boot in the kernel's place.
+    ///
+    /// # Errors
+    /// As for [`Tree::build_direct`].
+    pub fn build_guest(&self, name: &str) -> Result<PathBuf, BuildError> {
+        firmware::build_guest(self, name)?;
+        let (from, to) =
+            (self.kernel_with_symbols().with_file_name(name), self.derived().join(name));
+        derive::strip_to(self, &from, &to)?;
+        Ok(to)
     }
 
     /// Builds the kernel and the program that makes images, if they are stale.

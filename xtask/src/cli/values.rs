@@ -33,9 +33,7 @@ impl FromStr for Timeout {
 
     fn from_str(text: &str) -> Result<Self, String> {
         const DAY: f64 = 86_400.0;
-        let seconds: f64 = text
-            .parse()
-            .map_err(|_| "it is not a number of seconds".to_string())?;
+        let seconds: f64 = text.parse().map_err(|_| "it is not a number of seconds".to_string())?;
         if seconds > 0.0 && seconds <= DAY {
             return Ok(Self(seconds));
         }
@@ -43,21 +41,43 @@ impl FromStr for Timeout {
     }
 }
 
-/// QEMU's `-icount shift`, or none.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Icount(pub Option<u8>);
+/// QEMU's `-icount shift`.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Icount {
+    /// What fits the way to boot.
+    #[default]
+    Auto,
+    /// 2 to this power ticks of the TSC per instruction.
+    Shift(u8),
+    /// The TSC follows the host's clock.
+    Off,
+}
 
-impl Default for Icount {
-    fn default() -> Self {
-        Self(Some(0))
+/// QEMU's own bound (`MAX_ICOUNT_SHIFT`).
+const MAX_SHIFT: u8 = 10;
+/// At shift 0 UEFI firmware takes a minute to boot, because its delays are then a billion instructions a
+/// second; at 6 it takes no longer than without icount.
+const UEFI_SHIFT: u8 = 6;
+
+impl Icount {
+    /// The shift, if instructions are counted.
+    #[must_use]
+    pub fn shift(self, boot: super::Boot) -> Option<u8> {
+        match self {
+            Self::Auto if boot == super::Boot::Uefi => Some(UEFI_SHIFT),
+            Self::Auto => Some(0),
+            Self::Shift(shift) => Some(shift),
+            Self::Off => None,
+        }
     }
 }
 
 impl fmt::Display for Icount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(shift) => shift.fmt(f),
-            None => f.write_str("off"),
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Shift(shift) => shift.fmt(f),
+            Self::Off => f.write_str("off"),
         }
     }
 }
@@ -66,12 +86,11 @@ impl FromStr for Icount {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        /// QEMU's own bound (`MAX_ICOUNT_SHIFT`).
-        const MAX_SHIFT: u8 = 10;
-        match text.parse() {
-            _ if text == "off" => Ok(Self(None)),
-            Ok(shift @ 0..=MAX_SHIFT) => Ok(Self(Some(shift))),
-            _ => Err(format!("it must be 0 to {MAX_SHIFT}, or `off`")),
+        match (text, text.parse()) {
+            ("auto", _) => Ok(Self::Auto),
+            ("off", _) => Ok(Self::Off),
+            (_, Ok(shift @ 0..=MAX_SHIFT)) => Ok(Self::Shift(shift)),
+            _ => Err(format!("it must be 0 to {MAX_SHIFT}, `auto` or `off`")),
         }
     }
 }
@@ -89,7 +108,10 @@ mod tests {
         for bad in ["11", "-1", "on", ""] {
             assert!(bad.parse::<Icount>().is_err(), "{bad}");
         }
-        assert_eq!("off".parse(), Ok(Icount(None)));
-        assert_eq!("10".parse(), Ok(Icount(Some(10))));
+        assert_eq!("off".parse(), Ok(Icount::Off));
+        assert_eq!("10".parse(), Ok(Icount::Shift(10)));
+        for value in [Icount::Auto, Icount::Off, Icount::Shift(3)] {
+            assert_eq!(value.to_string().parse(), Ok(value));
+        }
     }
 }

@@ -23,19 +23,12 @@ pub fn run(arguments: &Collect) -> Result<u8> {
     check_output(&arguments.output)?;
     let (collector, complaint) = read(arguments)?;
     let report = collector.finish();
-    let mut context = Context {
-        source: arguments.serial.display().to_string(),
-        complaint,
-        ..Context::default()
-    };
+    let mut context =
+        Context { source: arguments.serial.display().to_string(), complaint, ..Context::default() };
     if report.crash().is_some() {
         // Symbols help only if the stick was made from this very build; a missing kernel is no error.
         if let Ok(toolchain) = Toolchain::find() {
-            resolve(
-                &report,
-                &mut context,
-                &Tree::new(toolchain).kernel_with_symbols(),
-            );
+            resolve(&report, &mut context, &Tree::new(toolchain).kernel_with_symbols());
         }
     }
     deliver(&report, &context, &arguments.output)
@@ -71,10 +64,7 @@ fn stream(mut stream: impl Read, path: &Path) -> Result<Collector> {
 /// A serial device, until the end record or the timeout.
 fn device(arguments: &Collect) -> Result<(Collector, Option<String>)> {
     let device = arguments.serial.display().to_string();
-    let failed = |error| MachineError::NoDevice {
-        device: device.clone(),
-        error,
-    };
+    let failed = |error| MachineError::NoDevice { device: device.clone(), error };
     let wait = Duration::from_millis(200);
     let builder = serialport::new(&*device, arguments.baud).timeout(wait);
     let mut port = builder.open_native().map_err(failed)?;

@@ -12,11 +12,7 @@ use std::fs;
 /// # Errors
 /// Why there is no image.
 pub fn run(arguments: &Image) -> Result<u8> {
-    let packed = job::load(
-        arguments.job.as_deref(),
-        &arguments.overrides,
-        Purpose::Stick,
-    )?;
+    let packed = job::load(arguments.job.as_deref(), &arguments.overrides, Purpose::Stick)?;
     // A folder that cannot be written to is noticed before minutes of building.
     let existed = arguments.out.exists();
     fs::OpenOptions::new()
@@ -30,9 +26,7 @@ pub fn run(arguments: &Image) -> Result<u8> {
         let _ = fs::remove_file(&arguments.out);
     }
     result?;
-    let bytes = fs::metadata(&arguments.out)
-        .map_err(Failure::file("read", &arguments.out))?
-        .len();
+    let bytes = fs::metadata(&arguments.out).map_err(Failure::file("read", &arguments.out))?.len();
     anstream::eprintln!(
         "{}: {bytes} bytes, {} items; boots on BIOS and UEFI machines",
         arguments.out.display(),
@@ -48,8 +42,10 @@ fn write(arguments: &Image, ramdisk: &[u8]) -> Result<()> {
     tree.build_images()?;
     let folder = tempfile::tempdir();
     let folder = folder.map_err(Failure::file("create", &std::env::temp_dir()))?;
-    let job = folder.path().join("ramdisk");
+    let (job, image) = (folder.path().join("ramdisk"), folder.path().join("image"));
     fs::write(&job, ramdisk).map_err(Failure::file("write", &job))?;
-    build::image(&tree, &tree.kernel(), Some(&job), &arguments.out)?;
-    Ok(())
+    build::image(&tree, &tree.kernel(), Some(&job), &image)?;
+    // By content: the target may be a device, which keeps its own permissions.
+    let bytes = fs::read(&image).map_err(Failure::file("read", &image))?;
+    fs::write(&arguments.out, bytes).map_err(Failure::file("write", &arguments.out))
 }

@@ -47,9 +47,5 @@ fn deliver(report: &Report, context: &Context, output: &Output) -> Result<u8> {
         }
         None => anstream::print!("{text}"),
     }
-    Ok(if context.complaint.is_some() {
-        3
-    } else {
-        report.exit_code()
-    })
+    Ok(if context.complaint.is_some() { 3 } else { report.exit_code() })
 }

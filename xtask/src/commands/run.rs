@@ -22,23 +22,13 @@ use std::path::{Path, PathBuf};
 /// Why there is no report.
 pub fn run(arguments: &Run) -> Result<u8> {
     check_output(&arguments.output)?;
-    let packed = job::load(
-        arguments.job.as_deref(),
-        &arguments.overrides,
-        Purpose::Qemu,
-    )?;
+    let packed = job::load(arguments.job.as_deref(), &arguments.overrides, Purpose::Qemu)?;
     let choice = accel::choose(arguments.machine.accel, &Host::read());
     let choice = choice.map_err(MachineError::NoAccelerator)?;
     let tree = prepare(&[arguments.machine.boot])?;
     anstream::eprintln!("running under {}", choice.reason);
     let scratch = Scratch::new(arguments.keep.as_deref())?;
-    let finished = boot(
-        &tree,
-        &packed,
-        &arguments.machine,
-        choice.kvm,
-        scratch.path(),
-    )?;
+    let finished = boot(&tree, &packed, &arguments.machine, choice.kvm, scratch.path())?;
     scratch.write("serial.log", finished.collector.raw())?;
     let context = context(&arguments.machine, &choice, &packed, &finished);
     report(finished, context, &tree, &arguments.output)
@@ -79,7 +69,7 @@ pub fn boot(
     let virtual_machine = Virtual {
         boot: stage(tree, &packed.bytes, machine.boot, folder)?,
         kvm,
-        icount: machine.icount,
+        icount: machine.icount.shift(machine.boot),
         memory: machine.memory,
         cpu: machine.cpu.clone(),
         serial: true,
@@ -90,30 +80,42 @@ pub fn boot(
     write(&folder.join("command.txt"), command_line(&line).as_bytes())?;
     let mut work = Work::of(packed.job.items.len() as u64, "running");
     let tick = |collector: &Collector| work.tick(collector.items());
-    Ok(machine::run(
-        &line,
-        folder,
-        machine.timeout.duration(),
-        tick,
-    )?)
+    Ok(machine::run(&line, folder, machine.timeout.duration(), tick)?)
 }
 
-/// Puts what is booted into `folder`.
+/// Puts what is booted into `folder`: the kernel and a job.
 ///
 /// # Errors
 /// A file that cannot be written.
 pub fn stage(tree: &Tree, ramdisk: &[u8], boot: cli::Boot, folder: &Path) -> Result<Boot> {
-    let (kernel, job) = (folder.join("kernel"), folder.join("ramdisk"));
-    write(&job, ramdisk)?;
+    stage_files(tree, &tree.kernel(), Some(ramdisk), boot, folder)
+}
+
+/// Puts any kernel into `folder`, with or without a ramdisk.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn stage_files(
+    tree: &Tree,
+    kernel: &Path,
+    ramdisk: Option<&[u8]>,
+    boot: cli::Boot,
+    folder: &Path,
+) -> Result<Boot> {
+    let job = folder.join("ramdisk");
+    if let Some(bytes) = ramdisk {
+        write(&job, bytes)?;
+    }
     if boot == cli::Boot::Direct {
         let loader = folder.join("direct.bin");
         copy(&tree.direct(), &loader)?;
-        copy(&tree.kernel(), &kernel)?;
-        let modules = vec!["kernel".to_string(), "ramdisk".to_string()];
+        copy(kernel, &folder.join("kernel"))?;
+        let mut modules = vec!["kernel".to_string()];
+        modules.extend(ramdisk.map(|_| "ramdisk".to_string()));
         return Ok(Boot::Direct { loader, modules });
     }
     let image = folder.join("disk.img");
-    build::image(tree, &tree.kernel(), Some(&job), &image)?;
+    build::image(tree, kernel, ramdisk.map(|_| job.as_path()), &image)?;
     if boot == cli::Boot::Bios {
         return Ok(Boot::Bios { image });
     }
@@ -131,19 +133,13 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::copy(from, to)
-        .map(|_| ())
-        .map_err(Failure::file("write", to))
+    fs::copy(from, to).map(|_| ()).map_err(Failure::file("write", to))
 }
 
 fn command_line(arguments: &[OsString]) -> String {
     let quoted = arguments.iter().map(|argument| {
         let text = argument.to_string_lossy();
-        if text.contains(' ') {
-            format!("'{text}'")
-        } else {
-            text.into_owned()
-        }
+        if text.contains(' ') { format!("'{text}'") } else { text.into_owned() }
     });
     format!("{} {}\n", setup::QEMU, quoted.collect::<Vec<_>>().join(" "))
 }
@@ -154,7 +150,7 @@ fn context(
     packed: &Packed,
     finished: &Finished,
 ) -> Context {
-    let shift = machine.icount.0.filter(|_| !choice.kvm);
+    let shift = machine.icount.shift(machine.boot).filter(|_| !choice.kvm);
     Context {
         source: "qemu".to_string(),
         accelerator: Some(if choice.kvm { "kvm" } else { "tcg" }.to_string()),
@@ -162,12 +158,7 @@ fn context(
         boot: Some(format!("{:?}", machine.boot).to_lowercase()),
         ticks_per_instruction: shift.map(|shift| 1 << shift),
         backtrace: Vec::new(),
-        items: packed
-            .job
-            .items
-            .iter()
-            .map(|item| item.name().to_string())
-            .collect(),
+        items: packed.job.items.iter().map(|item| item.name().to_string()).collect(),
         complaint: finished.complaint(),
     }
 }
@@ -204,17 +195,11 @@ impl Scratch {
         if let Some(path) = keep {
             fs::create_dir_all(path).map_err(Failure::file("create", path))?;
             let path = path.canonicalize().map_err(Failure::file("open", path))?;
-            return Ok(Self {
-                path,
-                _temporary: None,
-            });
+            return Ok(Self { path, _temporary: None });
         }
         let folder = tempfile::tempdir();
         let folder = folder.map_err(Failure::file("create", &std::env::temp_dir()))?;
-        Ok(Self {
-            path: folder.path().to_path_buf(),
-            _temporary: Some(folder),
-        })
+        Ok(Self { path: folder.path().to_path_buf(), _temporary: Some(folder) })
     }
 
     fn path(&self) -> &Path {

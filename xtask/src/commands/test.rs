@@ -40,22 +40,17 @@ pub fn run(arguments: &Test) -> Result<u8> {
 }
 
 fn command(crates: &[&str], filter: Option<&str>, root: &Path) -> Command {
-    let nextest = Command::new(cargo())
-        .args(["nextest", "--version"])
-        .output();
+    let nextest = Command::new(cargo()).args(["nextest", "--version"]).output();
     let nextest = nextest.is_ok_and(|output| output.status.success());
     let mut command = Command::new(cargo());
     command.current_dir(root);
-    command.args(if nextest {
-        &["nextest", "run"][..]
-    } else {
-        &["test"]
-    });
+    command.args(if nextest { &["nextest", "run"][..] } else { &["test"] });
     for name in crates {
         command.args(["-p", name]);
     }
     command.args(filter);
-    // The tests find the program under test by this.
+    // Everything is built, and the tests find the program under test by this.
+    command.env("BARECOUNT_PREPARED", "1");
     if let Ok(program) = std::env::current_exe() {
         command.env("BARECOUNT_XTASK", program);
     }

@@ -1,34 +1,98 @@
 //! Looking into a snippet's machine code.
 
-use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, Register};
+use iced_x86::{
+    CpuidFeature, Decoder, DecoderOptions, EncodingKind, Instruction, InstructionInfoFactory,
+    Mnemonic, Register,
+};
 use protocol::job::LoopCounter;
 
 /// Where the loop around the copies can keep its count: in R15 if the snippet leaves that alone. Code that
 /// does not decode may do anything.
 #[must_use]
 pub fn loop_counter(init: &[u8], body: &[u8]) -> LoopCounter {
-    if leaves_r15(init) && leaves_r15(body) {
-        LoopCounter::R15
-    } else {
-        LoopCounter::Memory
-    }
+    if leaves_r15(init) && leaves_r15(body) { LoopCounter::R15 } else { LoopCounter::Memory }
 }
 
 fn leaves_r15(code: &[u8]) -> bool {
+    all(code, |_, register| register.full_register() != Register::R15)
+}
+
+/// Whether the code may touch registers beyond the general ones. Code that does not decode may.
+#[must_use]
+pub fn uses_extended_state(code: &[u8]) -> bool {
+    // What an encoding needs says more than its operands: FXRSTOR and EMMS name no register.
+    let plain = |instruction: &Instruction| {
+        let encoding = instruction.code().encoding();
+        matches!(encoding, EncodingKind::Legacy)
+            && instruction.mnemonic() != Mnemonic::Ldmxcsr
+            && !instruction.cpuid_features().iter().any(|feature| EXTENDED.contains(feature))
+    };
+    !all(code, |instruction, register| {
+        plain(instruction) && !register.is_vector_register() && !is_x87(register)
+    })
+}
+
+/// Features whose instructions change extended state without naming a register of it.
+const EXTENDED: [CpuidFeature; 9] = [
+    CpuidFeature::FPU,
+    CpuidFeature::FPU287,
+    CpuidFeature::FPU387,
+    CpuidFeature::MMX,
+    CpuidFeature::FXSR,
+    CpuidFeature::XSAVE,
+    CpuidFeature::XSAVEC,
+    CpuidFeature::XSAVES,
+    CpuidFeature::PKU,
+];
+
+fn is_x87(register: Register) -> bool {
+    register.is_st()
+        || register.is_mm()
+        || register.is_k()
+        || register.is_bnd()
+        || register.is_tmm()
+}
+
+/// Whether the code decodes and `holds` for each instruction with each register that it uses.
+fn all(code: &[u8], holds: impl Fn(&Instruction, Register) -> bool) -> bool {
     let mut factory = InstructionInfoFactory::new();
     let decoder = Decoder::with_ip(64, code, 0, DecoderOptions::NONE);
     decoder.into_iter().all(|instruction| {
         let used = factory.info(&instruction).used_registers();
+        // An instruction without registers is asked about once.
+        let registers = used.iter().map(iced_x86::UsedRegister::register).chain([Register::None]);
         !instruction.is_invalid()
-            && used
-                .iter()
-                .all(|used| used.register().full_register() != Register::R15)
+            && registers.into_iter().all(|register| holds(&instruction, register))
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn extended_state_is_told_by_registers_and_by_features() {
+        for code in [
+            &[0x0f, 0x58, 0xc1][..], // addps xmm0, xmm1
+            &[0xc5, 0xf8, 0x77],     // vzeroupper
+            &[0xd9, 0xe8],           // fld1
+            &[0x0f, 0x77],           // emms
+            &[0x0f, 0xae, 0x08],     // fxrstor [rax]
+            &[0x0f, 0xae, 0x10],     // ldmxcsr [rax]
+            &[0x06],                 // undecodable
+        ] {
+            assert!(uses_extended_state(code), "{code:x?}");
+        }
+        for code in [
+            &[0x48, 0x01, 0xd8][..],         // add rax, rbx
+            &[0x0f, 0xae, 0xe8],             // lfence
+            &[0x0f, 0x31],                   // rdtsc
+            &[0xf3, 0x48, 0x0f, 0xb8, 0xc1], // popcnt rax, rcx
+            &[],
+        ] {
+            assert!(!uses_extended_state(code), "{code:x?}");
+        }
+    }
 
     #[test]
     fn a_snippet_that_touches_r15_moves_the_count_to_memory() {

@@ -80,13 +80,8 @@ pub const MAX_TEXT_BYTES: usize = 8 << 20;
 /// # Errors
 /// All complaints about all texts.
 pub fn assemble(sources: &[Source]) -> Result<Vec<Vec<u8>>, Failed> {
-    let long = sources
-        .iter()
-        .enumerate()
-        .filter(|(_, source)| source.text.len() > MAX_TEXT_BYTES);
-    let long: Vec<Message> = long
-        .map(|(index, source)| too_long(index, source))
-        .collect();
+    let long = sources.iter().enumerate().filter(|(_, source)| source.text.len() > MAX_TEXT_BYTES);
+    let long: Vec<Message> = long.map(|(index, source)| too_long(index, source)).collect();
     if !long.is_empty() {
         return Err(Failed::Messages(long));
     }
@@ -94,7 +89,7 @@ pub fn assemble(sources: &[Source]) -> Result<Vec<Vec<u8>>, Failed> {
         return Ok(vec![Vec::new(); sources.len()]);
     }
     match rustc::assemble(sources) {
-        Ok(object) => object_file::codes(&object, sources.len()),
+        Ok(object) => object_file::codes(&object, sources),
         Err(Failed::Messages(messages)) if messages.iter().any(Message::may_be_anothers) => {
             one_by_one(sources)
         }
@@ -105,12 +100,7 @@ pub fn assemble(sources: &[Source]) -> Result<Vec<Vec<u8>>, Failed> {
 fn too_long(source: usize, text: &Source) -> Message {
     let bytes = text.text.len();
     let text = format!("its text is {bytes} bytes long; at most {MAX_TEXT_BYTES} are assembled");
-    Message {
-        source,
-        line: 0,
-        column: 1,
-        text,
-    }
+    Message { source, line: 0, column: 1, text }
 }
 
 /// Each text alone. Slow, but a text cannot hide behind another.
@@ -120,30 +110,18 @@ fn one_by_one(sources: &[Source]) -> Result<Vec<Vec<u8>>, Failed> {
     for (index, source) in sources.iter().enumerate() {
         work.tick(index as u64);
         let alone = rustc::assemble(std::slice::from_ref(source));
-        match alone.and_then(|object| object_file::codes(&object, 1)) {
+        match alone.and_then(|object| object_file::codes(&object, std::slice::from_ref(source))) {
             Ok(mut code) => codes.append(&mut code),
             Err(Failed::Messages(found)) => {
                 messages.extend(found.into_iter().map(|message| {
-                    let line = if message.source == usize::MAX {
-                        0
-                    } else {
-                        message.line
-                    };
-                    Message {
-                        source: index,
-                        line,
-                        ..message
-                    }
+                    let line = if message.source == usize::MAX { 0 } else { message.line };
+                    Message { source: index, line, ..message }
                 }));
             }
             Err(tool) => return Err(tool),
         }
     }
-    if messages.is_empty() {
-        Ok(codes)
-    } else {
-        Err(Failed::Messages(messages))
-    }
+    if messages.is_empty() { Ok(codes) } else { Err(Failed::Messages(messages)) }
 }
 
 #[cfg(test)]

@@ -112,19 +112,9 @@ pub struct AssemblyError {
 
 impl fmt::Display for AssemblyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}: snippet `{}`: {}",
-            self.place, self.snippet, self.message
-        )?;
+        write!(f, "{}: snippet `{}`: {}", self.place, self.snippet, self.message)?;
         if self.line > 0 {
-            write!(
-                f,
-                "\n  in line {} of its {}: {}",
-                self.line,
-                self.part,
-                self.text.trim()
-            )?;
+            write!(f, "\n  in line {} of its {}: {}", self.line, self.part, self.text.trim())?;
         }
         Ok(())
     }

@@ -59,8 +59,8 @@ pub(super) struct Spans {
 pub(super) struct Lines {
     pub line: usize,
     pub column: usize,
-    /// Whether the text's lines are lines of the file too.
-    pub multiline: bool,
+    /// If the text's lines are lines of the file too: the line of the file that its first one is.
+    pub first_line: Option<usize>,
 }
 
 /// A whole job, all decided.
@@ -157,10 +157,8 @@ impl Default for Options {
 /// # Errors
 /// The file, or its content.
 pub fn read(path: &Path) -> Result<JobFile, JobError> {
-    let text = std::fs::read_to_string(path).map_err(|error| JobError::Read {
-        path: path.to_path_buf(),
-        error,
-    })?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| JobError::Read { path: path.to_path_buf(), error })?;
     parse(&text, &path.display().to_string())
 }
 
@@ -169,27 +167,16 @@ pub fn read(path: &Path) -> Result<JobFile, JobError> {
 /// # Errors
 /// The first thing that is wrong, with line and column.
 pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
-    let wrong = |message: String| JobError::Toml {
-        file: source.to_string(),
-        message,
-    };
+    let wrong = |message: String| JobError::Toml { file: source.to_string(), message };
     let raw: RawJob = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
     check_version(&raw, source)?;
-    let baud = raw
-        .baud
-        .as_ref()
-        .map_or(limits::MAX_BAUD, |baud| *baud.get_ref());
+    let baud = raw.baud.as_ref().map_or(limits::MAX_BAUD, |baud| *baud.get_ref());
     if let (Err(error), Some(spanned)) = (limits::check_baud(baud), &raw.baud) {
         let (line, column) = position(text, spanned.span().start);
         return Err(wrong(format!("line {line}, column {column}: {error}")));
     }
-    let stem = Path::new(source)
-        .file_stem()
-        .map(|stem| stem.to_string_lossy().into_owned());
-    let snippets = raw
-        .snippet
-        .into_iter()
-        .map(|snippet| decide(snippet, &raw.defaults, text));
+    let stem = Path::new(source).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let snippets = raw.snippet.into_iter().map(|snippet| decide(snippet, &raw.defaults, text));
     Ok(JobFile {
         source: source.to_string(),
         name: raw.name.or(stem).unwrap_or_default(),
@@ -208,11 +195,7 @@ fn check_version(raw: &RawJob, source: &str) -> Result<(), JobError> {
     if found <= u64::from(known) {
         return Ok(());
     }
-    Err(JobError::Newer {
-        file: source.to_string(),
-        found,
-        known,
-    })
+    Err(JobError::Newer { file: source.to_string(), found, known })
 }
 
 fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &str) -> SnippetFile {
@@ -220,10 +203,7 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &str) -> Sn
     let raw = spanned.into_inner();
     let base = Options::default();
     let asm = lines(text, &raw.asm.span());
-    let init = raw
-        .init
-        .as_ref()
-        .map_or(Lines::default(), |init| lines(text, &init.span()));
+    let init = raw.init.as_ref().map_or(Lines::default(), |init| lines(text, &init.span()));
     let body = raw.asm.into_inner();
     SnippetFile {
         name: raw.name.unwrap_or_else(|| name_of(&body)),
@@ -234,17 +214,11 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &str) -> Sn
             loop_count: raw.r#loop.or(defaults.r#loop).unwrap_or(base.loop_count),
             warmup: raw.warmup.or(defaults.warmup).unwrap_or(base.warmup),
             runs: raw.runs.or(defaults.runs).unwrap_or(base.runs),
-            difference: raw
-                .difference
-                .or(defaults.difference)
-                .unwrap_or(base.difference),
+            difference: raw.difference.or(defaults.difference).unwrap_or(base.difference),
             values: raw.values.or(defaults.values).unwrap_or(base.values),
         },
         expect: raw.expect.map(|expect| match expect {
-            RawExpect::Exactly(value) => Expect {
-                min: value,
-                max: value,
-            },
+            RawExpect::Exactly(value) => Expect { min: value, max: value },
             RawExpect::Between(Bounds { min, max }) => Expect { min, max },
         }),
         spans: Some(Spans { whole, asm, init }),
@@ -255,12 +229,7 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &str) -> Sn
 /// A name for a snippet that has none: its code in one line, cut.
 pub(super) fn name_of(asm: &str) -> String {
     const MAX_CHARS: usize = 60;
-    let line = asm
-        .lines()
-        .map(str::trim)
-        .filter(|l| !l.is_empty())
-        .collect::<Vec<_>>()
-        .join("; ");
+    let line = asm.lines().map(str::trim).filter(|l| !l.is_empty()).collect::<Vec<_>>().join("; ");
     if line.is_empty() {
         return "empty".to_string();
     }
@@ -280,25 +249,16 @@ fn lines(text: &str, span: &Range<usize>) -> Lines {
     let multiline = value.starts_with("\"\"\"") || value.starts_with("'''");
     // The line end behind the opening quotes belongs to neither.
     let skipped = multiline && matches!(value.as_bytes().get(3), Some(b'\n' | b'\r'));
-    Lines {
-        line: line + usize::from(skipped),
-        column,
-        multiline,
-    }
+    let first_line = multiline.then_some(line + usize::from(skipped));
+    Lines { line, column, first_line }
 }
 
 impl SnippetFile {
     /// Where the snippet stands.
     #[must_use]
     pub fn place(&self, source: &str) -> Place {
-        let position = self
-            .spans
-            .as_ref()
-            .map(|spans| (spans.whole.line, spans.whole.column));
-        Place {
-            file: source.to_string(),
-            position,
-        }
+        let position = self.spans.as_ref().map(|spans| (spans.whole.line, spans.whole.column));
+        Place { file: source.to_string(), position }
     }
 
     /// The error that the snippet breaks a bound.

@@ -78,11 +78,7 @@ pub fn pack(file: &file::JobFile, purpose: Purpose) -> Result<Packed, JobError> 
     let job = Job {
         name: Cow::Owned(file.name.clone()),
         baud: file.baud,
-        on_end: if purpose == Purpose::Qemu {
-            OnEnd::Halt
-        } else {
-            file.on_end
-        },
+        on_end: if purpose == Purpose::Qemu { OnEnd::Halt } else { file.on_end },
         exit_port: (purpose == Purpose::Qemu).then_some(EXIT_PORT),
         self_test: file.self_test,
         items: items.collect(),
@@ -90,28 +86,17 @@ pub fn pack(file: &file::JobFile, purpose: Purpose) -> Result<Packed, JobError> 
     for (snippet, item) in file.snippets.iter().zip(&job.items) {
         limits::check_item(item).map_err(|error| snippet.at(&file.source, &error))?;
     }
-    limits::check_job(&job).map_err(|error| JobError::Limit {
-        file: file.source.clone(),
-        error,
-    })?;
-    let bytes = protocol::ramdisk::pack(&job).map_err(|error| JobError::Pack {
-        file: file.source.clone(),
-        error,
-    })?;
+    limits::check_job(&job)
+        .map_err(|error| JobError::Limit { file: file.source.clone(), error })?;
+    let bytes = protocol::ramdisk::pack(&job)
+        .map_err(|error| JobError::Pack { file: file.source.clone(), error })?;
     Ok(Packed { job, bytes })
 }
 
 /// The two texts of a snippet, in the order in which [`pack`] expects their code.
 fn sources(snippet: &file::SnippetFile) -> [Source<'_>; 2] {
-    let of = |part, text| Source {
-        part,
-        text,
-        syntax: snippet.syntax,
-    };
-    [
-        of(Part::Init, snippet.init.as_str()),
-        of(Part::Body, snippet.asm.as_str()),
-    ]
+    let of = |part, text| Source { part, text, syntax: snippet.syntax };
+    [of(Part::Init, snippet.init.as_str()), of(Part::Body, snippet.asm.as_str())]
 }
 
 fn item(snippet: &file::SnippetFile, init: &[u8], body: &[u8]) -> Snippet<'static> {
@@ -122,6 +107,7 @@ fn item(snippet: &file::SnippetFile, init: &[u8], body: &[u8]) -> Snippet<'stati
         unroll: snippet.options.unroll,
         loop_count: snippet.options.loop_count,
         loop_counter: analyse::loop_counter(init, body),
+        extended_state: analyse::uses_extended_state(init) || analyse::uses_extended_state(body),
         warmup: snippet.options.warmup,
         runs: snippet.options.runs,
         difference: snippet.options.difference,

@@ -73,10 +73,9 @@ impl Overrides {
     /// Changes every snippet of `file`.
     pub(super) fn apply(&self, file: &mut JobFile) -> Result<(), JobError> {
         if self.asm.is_none() {
-            for (given, name) in [
-                (self.init.is_some(), "--init"),
-                (self.syntax.is_some(), "--syntax"),
-            ] {
+            for (given, name) in
+                [(self.init.is_some(), "--init"), (self.syntax.is_some(), "--syntax")]
+            {
                 if given {
                     return Err(JobError::NeedsAsm(name));
                 }

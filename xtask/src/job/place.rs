@@ -9,9 +9,7 @@ pub(super) fn explain(failed: Failed, sources: &[Source], file: &JobFile) -> Job
     match failed {
         Failed::Tool(reason) => JobError::Assembler(reason),
         Failed::Messages(messages) => {
-            let errors = messages
-                .into_iter()
-                .map(|message| one(message, sources, file));
+            let errors = messages.into_iter().map(|message| one(message, sources, file));
             JobError::Assembly(errors.collect())
         }
     }
@@ -26,30 +24,20 @@ fn one(message: Message, sources: &[Source], file: &JobFile) -> AssemblyError {
             Part::Body => &spans.asm,
             Part::Init => &spans.init,
         };
-        let inside = lines.multiline && message.line > 0;
-        if inside {
-            (lines.line + message.line - 1, message.column)
-        } else {
-            (lines.line, lines.column)
+        match lines.first_line {
+            Some(first) if message.line > 0 => (first + message.line - 1, message.column),
+            _ => (lines.line, lines.column),
         }
     });
     AssemblyError {
-        place: Place {
-            file: file.source.clone(),
-            position,
-        },
+        place: Place { file: file.source.clone(), position },
         snippet: snippet.name.clone(),
         part: match source.part {
             Part::Body => "body",
             Part::Init => "init code",
         },
         line: message.line,
-        text: source
-            .text
-            .lines()
-            .nth(message.line.wrapping_sub(1))
-            .unwrap_or_default()
-            .to_string(),
+        text: source.text.lines().nth(message.line.wrapping_sub(1)).unwrap_or_default().to_string(),
         message: message.text,
     }
 }

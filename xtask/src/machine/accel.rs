@@ -29,9 +29,7 @@ impl Host {
         let module = std::fs::read_to_string("/sys/module/kvm/parameters/enable_pmu");
         let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         Self {
-            kvm: kvm
-                .map(|_| ())
-                .map_err(|error| format!("/dev/kvm cannot be opened: {error}")),
+            kvm: kvm.map(|_| ()).map_err(|error| format!("/dev/kvm cannot be opened: {error}")),
             vpmu: vpmu(module.ok().as_deref(), &flags),
         }
     }
@@ -46,10 +44,7 @@ fn vpmu(enable_pmu: Option<&str>, cpuinfo: &str) -> Result<(), String> {
         // Older kernels have no such parameter and always offer it.
         None => {}
     }
-    let flags = cpuinfo
-        .lines()
-        .find_map(|line| line.strip_prefix("flags"))
-        .unwrap_or_default();
+    let flags = cpuinfo.lines().find_map(|line| line.strip_prefix("flags")).unwrap_or_default();
     let has = |flag: &str| flags.split_whitespace().any(|word| word == flag);
     if has("arch_perfmon") || has("perfctr_core") || has("perfmon_v2") {
         return Ok(());
@@ -62,12 +57,7 @@ fn vpmu(enable_pmu: Option<&str>, cpuinfo: &str) -> Result<(), String> {
 /// # Errors
 /// KVM was asked for and is not to be had.
 pub fn choose(asked: Accel, host: &Host) -> Result<Choice, String> {
-    let choice = |kvm, reason: &str| {
-        Ok(Choice {
-            kvm,
-            reason: reason.to_string(),
-        })
-    };
+    let choice = |kvm, reason: &str| Ok(Choice { kvm, reason: reason.to_string() });
     match (asked, &host.kvm, &host.vpmu) {
         (Accel::Kvm, Err(reason), _) => Err(reason.clone()),
         (Accel::Kvm, Ok(()), Ok(())) => choice(true, "KVM, as asked"),
@@ -76,10 +66,9 @@ pub fn choose(asked: Accel, host: &Host) -> Result<Choice, String> {
         }
         (Accel::Tcg, ..) => choice(false, "TCG, as asked"),
         (Accel::Auto, Ok(()), Ok(())) => choice(true, "KVM with the host's PMU"),
-        (Accel::Auto, Ok(()), Err(reason)) => choice(
-            false,
-            &format!("TCG, because under KVM there would be no PMU either: {reason}"),
-        ),
+        (Accel::Auto, Ok(()), Err(reason)) => {
+            choice(false, &format!("TCG, because under KVM there would be no PMU either: {reason}"))
+        }
         (Accel::Auto, Err(reason), _) => choice(false, &format!("TCG, because {reason}")),
     }
 }
@@ -96,11 +85,7 @@ mod tests {
         assert_eq!(vpmu(Some("Y\n"), INTEL), Ok(()));
         assert_eq!(vpmu(None, INTEL), Ok(()));
         assert_eq!(vpmu(Some("Y\n"), "flags : perfctr_core"), Ok(()));
-        assert!(
-            vpmu(Some("N\n"), INTEL)
-                .unwrap_err()
-                .contains("enable_pmu=N")
-        );
+        assert!(vpmu(Some("N\n"), INTEL).unwrap_err().contains("enable_pmu=N"));
         assert!(vpmu(Some("Y\n"), CLOUD).unwrap_err().contains("no PMU"));
         assert!(vpmu(Some("Y\n"), "flags : not_arch_perfmon").is_err());
     }
@@ -113,12 +98,7 @@ mod tests {
         let without = host(Ok(()), no("no PMU"));
         assert!(!choose(Accel::Auto, &without).unwrap().kvm);
         assert!(choose(Accel::Kvm, &without).unwrap().kvm);
-        assert!(
-            choose(Accel::Kvm, &without)
-                .unwrap()
-                .reason
-                .contains("no PMU")
-        );
+        assert!(choose(Accel::Kvm, &without).unwrap().reason.contains("no PMU"));
         let bare = host(no("no device"), no("x"));
         assert!(!choose(Accel::Auto, &bare).unwrap().kvm);
         assert_eq!(choose(Accel::Kvm, &bare), Err("no device".to_string()));

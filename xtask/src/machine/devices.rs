@@ -1,6 +1,5 @@
 //! QEMU's command line: the quickest set of devices that boots each way.
 
-use crate::cli;
 use crate::setup::firmware::Ovmf;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -42,7 +41,7 @@ pub struct Virtual {
     /// KVM instead of TCG.
     pub kvm: bool,
     /// Under TCG: ticks per instruction as a power of two.
-    pub icount: cli::Icount,
+    pub icount: Option<u8>,
     /// MiB.
     pub memory: u32,
     /// In place of the model that fits.
@@ -63,40 +62,17 @@ pub const EXIT_PORT: u16 = crate::job::EXIT_PORT;
 pub fn arguments(machine: &Virtual) -> Vec<OsString> {
     let mut list = List::default();
     // Nothing that was not asked for: each default device costs boot time.
-    list.add(&[
-        "-nodefaults",
-        "-no-user-config",
-        "-display",
-        "none",
-        "-no-reboot",
-    ]);
-    list.add(&[
-        "-machine",
-        if machine.kvm {
-            "pc,accel=kvm"
-        } else {
-            "pc,accel=tcg"
-        },
-    ]);
+    list.add(&["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
+    list.add(&["-machine", if machine.kvm { "pc,accel=kvm" } else { "pc,accel=tcg" }]);
     list.add(&["-cpu", &cpu(machine)]);
     list.add(&["-m", &machine.memory.to_string()]);
-    if let (false, Some(shift)) = (machine.kvm, machine.icount.0) {
+    if let (false, Some(shift)) = (machine.kvm, machine.icount) {
         // The guest's clock counts instructions; sleep=off skips the time that it spends halted.
-        list.add(&[
-            "-icount",
-            &format!("shift={shift},sleep=off"),
-            "-rtc",
-            "clock=vm",
-        ]);
+        list.add(&["-icount", &format!("shift={shift},sleep=off"), "-rtc", "clock=vm"]);
     }
     list.add(&["-device", &format!("isa-debug-exit,iobase={EXIT_PORT:#x}")]);
     if machine.serial {
-        list.add(&[
-            "-chardev",
-            "stdio,id=serial,signal=off",
-            "-serial",
-            "chardev:serial",
-        ]);
+        list.add(&["-chardev", "stdio,id=serial,signal=off", "-serial", "chardev:serial"]);
     }
     if machine.screen || matches!(machine.boot, Boot::Bios { .. }) {
         // The BIOS stage of the boot loader does not go on without a video BIOS.
@@ -113,7 +89,7 @@ fn cpu(machine: &Virtual) -> String {
     match &machine.cpu {
         Some(model) => model.clone(),
         None if machine.kvm => "host,migratable=off".to_string(),
-        None if machine.icount.0.is_some() => "max,-x2apic".to_string(),
+        None if machine.icount.is_some() => "max,-x2apic".to_string(),
         None => "max".to_string(),
     }
 }
@@ -172,7 +148,7 @@ mod tests {
                 modules: vec!["kernel".into(), "job".into()],
             },
             kvm: false,
-            icount: cli::Icount(Some(3)),
+            icount: Some(3),
             memory: 256,
             cpu: None,
             serial: true,
@@ -181,11 +157,7 @@ mod tests {
         };
         change(&mut machine);
         let arguments = arguments(&machine);
-        arguments
-            .iter()
-            .map(|a| a.to_string_lossy())
-            .collect::<Vec<_>>()
-            .join(" ")
+        arguments.iter().map(|a| a.to_string_lossy()).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -195,38 +167,17 @@ mod tests {
             tcg.contains("-icount shift=3,sleep=off") && tcg.contains("-cpu max,-x2apic"),
             "{tcg}"
         );
-        let free = line(|machine| machine.icount = cli::Icount(None));
-        assert!(
-            !free.contains("-icount") && free.contains("-cpu max "),
-            "{free}"
-        );
+        let free = line(|machine| machine.icount = None);
+        assert!(!free.contains("-icount") && free.contains("-cpu max "), "{free}");
         let kvm = line(|machine| machine.kvm = true);
-        assert!(
-            !kvm.contains("-icount") && kvm.contains("-cpu host,migratable=off"),
-            "{kvm}"
-        );
+        assert!(!kvm.contains("-icount") && kvm.contains("-cpu host,migratable=off"), "{kvm}");
     }
 
     #[test]
     fn every_machine_is_without_display_and_does_not_reboot() {
-        for text in [
-            line(|_| ()),
-            line(|m| {
-                m.boot = Boot::Iso {
-                    image: "a,b.iso".into(),
-                }
-            }),
-        ] {
-            assert!(
-                text.contains("-display none") && text.contains("-no-reboot"),
-                "{text}"
-            );
+        for text in [line(|_| ()), line(|m| m.boot = Boot::Iso { image: "a,b.iso".into() })] {
+            assert!(text.contains("-display none") && text.contains("-no-reboot"), "{text}");
         }
-        assert!(
-            line(|m| m.boot = Boot::Iso {
-                image: "a,b.iso".into()
-            })
-            .contains("file=a,,b.iso")
-        );
+        assert!(line(|m| m.boot = Boot::Iso { image: "a,b.iso".into() }).contains("file=a,,b.iso"));
     }
 }

@@ -52,10 +52,7 @@ pub fn run(
     mut tick: impl FnMut(&Collector),
 ) -> Result<Finished, MachineError> {
     let mut command = tied(crate::setup::QEMU);
-    command
-        .args(arguments)
-        .current_dir(folder)
-        .stdin(Stdio::null());
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let start = Instant::now();
     let mut child = command.spawn().map_err(MachineError::NoStart)?;
@@ -67,12 +64,7 @@ pub fn run(
         let _ = errors.read_to_end(&mut text);
         String::from_utf8_lossy(&text).trim().to_string()
     });
-    let mut run = Run {
-        collector: Collector::new(),
-        start,
-        first: None,
-        end: None,
-    };
+    let mut run = Run { collector: Collector::new(), start, first: None, end: None };
     let ending = run.watch(&mut child, &serial, timeout, &mut tick);
     Ok(Finished {
         collector: run.collector,
@@ -176,15 +168,12 @@ impl Finished {
             format!("; QEMU says: {}", self.said)
         };
         match &self.ending {
-            Ending::TimedOut(timeout) => Some(format!(
-                "the machine was stopped after {}{said}",
-                seconds(*timeout)
-            )),
+            Ending::TimedOut(timeout) => {
+                Some(format!("the machine was stopped after {}{said}", seconds(*timeout)))
+            }
             Ending::Exited(status) if !self.collector.ended() => {
                 let status = status.map_or("a signal".to_string(), |s| format!("status {s}"));
-                Some(format!(
-                    "the machine ended with {status} before its end record{said}"
-                ))
+                Some(format!("the machine ended with {status} before its end record{said}"))
             }
             Ending::Exited(_) | Ending::Stopped => None,
         }

@@ -18,11 +18,7 @@ struct Document<'a> {
 pub fn render(report: &Report, context: &Context) -> String {
     let document = Document {
         run: context,
-        exit_code: if context.complaint.is_some() {
-            3
-        } else {
-            report.exit_code()
-        },
+        exit_code: if context.complaint.is_some() { 3 } else { report.exit_code() },
         records: &report.records,
         problems: report.problems.iter().map(ToString::to_string).collect(),
         foreign: &report.foreign,

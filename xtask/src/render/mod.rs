@@ -55,11 +55,7 @@ pub fn render(report: &Report, context: &Context, format: Format) -> String {
 pub fn number(value: f64) -> String {
     let text = format!("{value:.3}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
-    if text == "-0" {
-        "0".to_string()
-    } else {
-        text.to_string()
-    }
+    if text == "-0" { "0".to_string() } else { text.to_string() }
 }
 
 #[cfg(test)]

@@ -18,11 +18,7 @@ pub(super) fn write(out: &mut String, report: &Report, context: &Context) {
                     (Some(item), Some(name)) => format!("item {item} ({name}): "),
                     _ => String::new(),
                 };
-                line(
-                    out,
-                    &paint(ERROR, "error"),
-                    &format!("{place}{}", error.text),
-                );
+                line(out, &paint(ERROR, "error"), &format!("{place}{}", error.text));
                 if let Some(fault) = &error.fault {
                     registers(out, &fault.registers);
                 }
@@ -50,21 +46,9 @@ fn line(out: &mut String, label: &str, text: &str) {
 }
 
 fn missed(out: &mut String, result: &SnippetResult) {
-    let median = result
-        .metrics
-        .first()
-        .map_or(0.0, |metric| metric.value.median);
-    let text = format!(
-        "item {} ({}) came to {}",
-        result.item,
-        result.name,
-        number(median)
-    );
-    line(
-        out,
-        &paint(ERROR, "missed"),
-        &format!("{text}, outside what the job expects"),
-    );
+    let median = result.metrics.first().map_or(0.0, |metric| metric.value.median);
+    let text = format!("item {} ({}) came to {}", result.item, result.name, number(median));
+    line(out, &paint(ERROR, "missed"), &format!("{text}, outside what the job expects"));
 }
 
 fn write_crash(out: &mut String, crash: &Crash, context: &Context) {
@@ -76,11 +60,7 @@ fn write_crash(out: &mut String, crash: &Crash, context: &Context) {
         let _ = write!(text, ", error code {code}");
     }
     if let Some(item) = crash.item {
-        let name = context
-            .items
-            .get(item as usize)
-            .map(|n| format!(" ({n})"))
-            .unwrap_or_default();
+        let name = context.items.get(item as usize).map(|n| format!(" ({n})")).unwrap_or_default();
         let _ = write!(text, ", while running item {item}{name}");
     }
     line(out, &paint(ERROR, "crash"), &text);
@@ -92,27 +72,14 @@ fn write_crash(out: &mut String, crash: &Crash, context: &Context) {
 
 fn registers(out: &mut String, r: &Registers) {
     let rows = [
-        [
-            ("rip", r.rip),
-            ("rflags", r.rflags),
-            ("rsp", r.rsp),
-            ("cr2", r.cr2),
-        ],
-        [
-            ("rax", r.rax),
-            ("rbx", r.rbx),
-            ("rcx", r.rcx),
-            ("rdx", r.rdx),
-        ],
+        [("rip", r.rip), ("rflags", r.rflags), ("rsp", r.rsp), ("cr2", r.cr2)],
+        [("rax", r.rax), ("rbx", r.rbx), ("rcx", r.rcx), ("rdx", r.rdx)],
         [("rsi", r.rsi), ("rdi", r.rdi), ("rbp", r.rbp), ("r8", r.r8)],
         [("r9", r.r9), ("r10", r.r10), ("r11", r.r11), ("r12", r.r12)],
     ];
     let rest = [("r13", r.r13), ("r14", r.r14), ("r15", r.r15)];
     for row in rows.iter().map(|row| &row[..]).chain([&rest[..]]) {
-        let cells: Vec<String> = row
-            .iter()
-            .map(|(n, v)| format!("{n:>6} {:#018x}", v.0))
-            .collect();
+        let cells: Vec<String> = row.iter().map(|(n, v)| format!("{n:>6} {:#018x}", v.0)).collect();
         let _ = writeln!(out, "{}", paint(FAINT, &cells.join(" ")));
     }
 }
@@ -136,11 +103,7 @@ fn foreign(out: &mut String, report: &Report) {
         return;
     }
     let count = report.foreign.len();
-    line(
-        out,
-        &paint(WARNING, "note"),
-        &format!("{count} lines of other text on the serial line:"),
-    );
+    line(out, &paint(WARNING, "note"), &format!("{count} lines of other text on the serial line:"));
     for foreign in report.foreign.iter().take(MAX_FOREIGN) {
         let clean: String = foreign.text.chars().filter(|c| !c.is_control()).collect();
         let _ = writeln!(out, "  {}: {}", foreign.line, clean.trim());

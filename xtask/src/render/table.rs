@@ -3,9 +3,14 @@
 use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
 use super::{Context, notes, number};
 use crate::collect::Report;
-use comfy_table::{Cell, CellAlignment, Color, Table, presets};
+use comfy_table::{Cell, CellAlignment, Color, LineStyle, Table, TableStyle};
 use protocol::record::{Machine, Metric, Outcome, Record, SnippetResult, TscSource, Verdict};
 use std::fmt::Write;
+
+/// Lines only where they separate things: below the heads, and at the end.
+pub(crate) const STYLE: TableStyle = TableStyle::new()
+    .header_separator(LineStyle::none().fill('─').junction('─'))
+    .bottom_border(LineStyle::none().fill('─').junction('─'));
 
 /// Renders it.
 #[must_use]
@@ -69,14 +74,12 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
 
 fn results(report: &Report, context: &Context) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(STYLE);
     let unit = match context.ticks_per_instruction {
         Some(1) => "TSC ticks = instructions",
         _ => "TSC ticks",
     };
-    table.set_header([
-        "", "snippet", unit, "min", "mean", "max", "runs", "values", "",
-    ]);
+    table.set_header(["", "snippet", unit, "min", "mean", "max", "runs", "values", ""]);
     for index in [0, 2, 3, 4, 5, 6] {
         if let Some(column) = table.column_mut(index) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -105,17 +108,9 @@ fn results(report: &Report, context: &Context) -> Table {
 
 fn row(result: &SnippetResult, metric: &Metric) -> Vec<Cell> {
     let value = &metric.value;
-    let distinct = metric
-        .series
-        .iter()
-        .map(|series| series.distinct)
-        .max()
-        .unwrap_or(0);
-    let spread = if metric.deterministic {
-        "all equal".to_string()
-    } else {
-        format!("{distinct} distinct")
-    };
+    let distinct = metric.series.iter().map(|series| series.distinct).max().unwrap_or(0);
+    let spread =
+        if metric.deterministic { "all equal".to_string() } else { format!("{distinct} distinct") };
     let verdict = match result.verdict {
         Verdict::Pass => Cell::new("pass").fg(Color::Green),
         Verdict::Fail => Cell::new("FAIL").fg(Color::Red),
@@ -137,11 +132,9 @@ fn row(result: &SnippetResult, metric: &Metric) -> Vec<Cell> {
 fn summary(out: &mut String, report: &Report) {
     let Some(end) = report.end() else { return };
     let mut parts = Vec::new();
-    for (count, what) in [
-        (end.measured, "measured"),
-        (end.passed, "passed"),
-        (end.failed, "failed"),
-    ] {
+    for (count, what) in
+        [(end.measured, "measured"), (end.passed, "passed"), (end.failed, "failed")]
+    {
         if count > 0 {
             parts.push(format!("{count} {what}"));
         }
@@ -153,10 +146,6 @@ fn summary(out: &mut String, report: &Report) {
         Outcome::Crash => (ERROR, "CRASH"),
         Outcome::Skip => (FAINT, "nothing to run"),
     };
-    let counts = if parts.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", parts.join(", "))
-    };
+    let counts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
     let _ = writeln!(out, "{}{counts}", paint(style, word));
 }

@@ -15,11 +15,7 @@ pub fn render(report: &Report, context: &Context) -> String {
         match &numbered.record {
             Record::Result(result) => {
                 points += 1;
-                let verdict = if result.verdict == Verdict::Fail {
-                    "not ok"
-                } else {
-                    "ok"
-                };
+                let verdict = if result.verdict == Verdict::Fail { "not ok" } else { "ok" };
                 let _ = writeln!(out, "{verdict} {points} - {}", escape(&result.name));
                 for metric in &result.metrics {
                     let value = &metric.value;
@@ -42,21 +38,13 @@ pub fn render(report: &Report, context: &Context) -> String {
                 let _ = writeln!(out, "  ---\n  message: {text}\n  ...");
             }
             Record::Crash(crash) => {
-                let _ = writeln!(
-                    out,
-                    "Bail out! the firmware failed: {}",
-                    one_line(&crash.text)
-                );
+                let _ = writeln!(out, "Bail out! the firmware failed: {}", one_line(&crash.text));
             }
             _ => {}
         }
     }
     let skipped = report.end().is_some_and(|end| end.outcome == Outcome::Skip);
-    let skip = if skipped && points == 0 {
-        " # SKIP nothing could run"
-    } else {
-        ""
-    };
+    let skip = if skipped && points == 0 { " # SKIP nothing could run" } else { "" };
     let _ = writeln!(out, "1..{points}{skip}");
     for problem in &report.problems {
         let _ = writeln!(out, "Bail out! {}", one_line(&problem.to_string()));

@@ -19,24 +19,16 @@ struct Private {
 /// The release's name, from /etc/os-release.
 fn codename() -> Result<String, String> {
     let text = fs::read_to_string("/etc/os-release").map_err(|error| error.to_string())?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+    let line = text.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
     line.map(|name| name.trim_matches('"').to_string())
         .ok_or_else(|| "the distribution has no code name".to_string())
 }
 
 /// Every configured sources file.
 fn sources_files() -> Vec<PathBuf> {
-    let folder = fs::read_dir("/etc/apt/sources.list.d")
-        .into_iter()
-        .flatten()
-        .flatten();
+    let folder = fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = folder.map(|entry| entry.path()).collect();
-    files.retain(|file| {
-        file.extension()
-            .is_some_and(|e| e == "sources" || e == "list")
-    });
+    files.retain(|file| file.extension().is_some_and(|e| e == "sources" || e == "list"));
     files.push(PathBuf::from("/etc/apt/sources.list"));
     files.retain(|file| file.exists());
     files.sort();
@@ -94,18 +86,10 @@ impl Private {
 /// Runs apt-get and shows that it lasts.
 fn apt_get(options: &[String], arguments: &[&str], folder: &Path) -> Result<(), String> {
     let mut command = Command::new("apt-get");
-    command
-        .arg("-qq")
-        .args(options)
-        .args(arguments)
-        .current_dir(folder);
-    command
-        .env("DEBIAN_FRONTEND", "noninteractive")
-        .stdin(Stdio::null());
+    command.arg("-qq").args(options).args(arguments).current_dir(folder);
+    command.env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command
-        .spawn()
-        .map_err(|error| format!("apt-get cannot be run: {error}"))?;
+    let child = command.spawn().map_err(|error| format!("apt-get cannot be run: {error}"))?;
     let mut work = Work::new(format!("apt-get {}", arguments.join(" ")));
     let waiter = std::thread::spawn(move || child.wait_with_output());
     while !waiter.is_finished() {
@@ -131,12 +115,7 @@ pub(super) fn may_install() -> bool {
 pub(super) fn install(packages: &[&str]) -> Result<(), String> {
     let here = Path::new("/");
     let install = |options: &[String], extra: &[&str]| {
-        let arguments = [
-            &["install", "-y", "--no-install-recommends"],
-            extra,
-            packages,
-        ]
-        .concat();
+        let arguments = [&["install", "-y", "--no-install-recommends"], extra, packages].concat();
         apt_get(options, &arguments, here)
     };
     let simulate = [&["install", "-s", "--no-install-recommends"], packages].concat();
@@ -156,11 +135,8 @@ pub(super) fn install(packages: &[&str]) -> Result<(), String> {
 
 /// Suites of Debian that may have a newer compiler than the release: its own backports first.
 pub(super) fn debian_suites() -> Vec<String> {
-    let own = codename()
-        .map(|name| format!("{name}-backports"))
-        .into_iter();
-    own.chain(["trixie-backports", "forky", "sid"].map(String::from))
-        .collect()
+    let own = codename().map(|name| format!("{name}-backports")).into_iter();
+    own.chain(["trixie-backports", "forky", "sid"].map(String::from)).collect()
 }
 
 /// Downloads one package whose version starts with `version` from the first of `suites` that has it. Needs
@@ -195,13 +171,8 @@ fn download_from(name: &str, version: &str, suite: &str, folder: &Path) -> Resul
     // Names the exact version, so that a newer one in the same suite is not taken.
     let mut madison = Command::new("apt-cache");
     let listed = stdout_of(madison.args(&options).args(["madison", name])).unwrap_or_default();
-    let found = listed
-        .lines()
-        .filter_map(|line| line.split('|').nth(1))
-        .map(str::trim);
-    let matching = found
-        .filter(|found| found.starts_with(&format!("{version}+")))
-        .max();
+    let found = listed.lines().filter_map(|line| line.split('|').nth(1)).map(str::trim);
+    let matching = found.filter(|found| found.starts_with(&format!("{version}+"))).max();
     let exact = matching.ok_or_else(|| format!("it has no {name} {version}"))?;
     apt_get(&options, &["download", &format!("{name}={exact}")], folder)?;
     let files = fs::read_dir(folder).map_err(|error| error.to_string())?;

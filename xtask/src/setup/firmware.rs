@@ -14,49 +14,25 @@ pub struct Ovmf {
 
 /// Where distributions put them. The 2 MiB build comes first: it boots in half the time of the 4 MiB one.
 const PLACES: [(&str, &str); 6] = [
-    (
-        "/usr/share/OVMF/OVMF_CODE.fd",
-        "/usr/share/OVMF/OVMF_VARS.fd",
-    ),
-    (
-        "/usr/share/edk2/ovmf/OVMF_CODE.fd",
-        "/usr/share/edk2/ovmf/OVMF_VARS.fd",
-    ),
-    (
-        "/usr/share/edk2-ovmf/x64/OVMF_CODE.fd",
-        "/usr/share/edk2-ovmf/x64/OVMF_VARS.fd",
-    ),
-    (
-        "/usr/share/OVMF/OVMF_CODE_4M.fd",
-        "/usr/share/OVMF/OVMF_VARS_4M.fd",
-    ),
-    (
-        "/usr/share/edk2/x64/OVMF_CODE.4m.fd",
-        "/usr/share/edk2/x64/OVMF_VARS.4m.fd",
-    ),
-    (
-        "/usr/share/qemu/ovmf-x86_64-code.bin",
-        "/usr/share/qemu/ovmf-x86_64-vars.bin",
-    ),
+    ("/usr/share/OVMF/OVMF_CODE.fd", "/usr/share/OVMF/OVMF_VARS.fd"),
+    ("/usr/share/edk2/ovmf/OVMF_CODE.fd", "/usr/share/edk2/ovmf/OVMF_VARS.fd"),
+    ("/usr/share/edk2-ovmf/x64/OVMF_CODE.fd", "/usr/share/edk2-ovmf/x64/OVMF_VARS.fd"),
+    ("/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_VARS_4M.fd"),
+    ("/usr/share/edk2/x64/OVMF_CODE.4m.fd", "/usr/share/edk2/x64/OVMF_VARS.4m.fd"),
+    ("/usr/share/qemu/ovmf-x86_64-code.bin", "/usr/share/qemu/ovmf-x86_64-vars.bin"),
 ];
 
 /// Looks in all of them.
 #[must_use]
 pub fn find() -> Option<Ovmf> {
-    let files = PLACES.map(|(code, variables)| Ovmf {
-        code: code.into(),
-        variables: variables.into(),
-    });
-    files
-        .into_iter()
-        .find(|ovmf| ovmf.code.exists() && ovmf.variables.exists())
+    let files =
+        PLACES.map(|(code, variables)| Ovmf { code: code.into(), variables: variables.into() });
+    files.into_iter().find(|ovmf| ovmf.code.exists() && ovmf.variables.exists())
 }
 
 pub(super) fn status() -> Status {
     match find() {
         Some(ovmf) => Status::Present(ovmf.code.display().to_string()),
-        None => Status::Missing {
-            why: format!("no {} or the like", PLACES[0].0),
-        },
+        None => Status::Missing { why: format!("no {} or the like", PLACES[0].0) },
     }
 }

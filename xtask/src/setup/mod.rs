@@ -57,14 +57,8 @@ pub struct SetupError {
 
 impl Need {
     /// All of them, in the order in which they are installed.
-    pub const ALL: [Self; 6] = [
-        Self::Compiler,
-        Self::RustSource,
-        Self::LlvmTools,
-        Self::Qemu,
-        Self::Ovmf,
-        Self::Grub,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Compiler, Self::RustSource, Self::LlvmTools, Self::Qemu, Self::Ovmf, Self::Grub];
     /// What building the firmware takes.
     pub const BUILD: [Self; 3] = [Self::Compiler, Self::RustSource, Self::LlvmTools];
 
@@ -141,11 +135,7 @@ pub fn ensure(needs: &[Need], toolchain: &Toolchain) -> Result<(), SetupError> {
         let Status::Missing { why } = need.status(toolchain) else {
             continue;
         };
-        let failed = |why: String| SetupError {
-            need: need.name(),
-            why,
-            hint: need.hint(),
-        };
+        let failed = |why: String| SetupError { need: need.name(), why, hint: need.hint() };
         anstream::eprintln!("installing {}: {why}", need.name());
         need.install(toolchain).map_err(failed)?;
         if let Status::Missing { why } = need.status(toolchain) {

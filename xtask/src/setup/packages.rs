@@ -9,15 +9,10 @@ pub const QEMU: &str = "qemu-system-x86_64";
 
 pub(super) fn qemu_status() -> Status {
     let Some(path) = find(QEMU) else {
-        return Status::Missing {
-            why: format!("no {QEMU} in the search path"),
-        };
+        return Status::Missing { why: format!("no {QEMU} in the search path") };
     };
     let text = stdout_of(Command::new(&path).arg("--version")).unwrap_or_default();
-    let version = text
-        .split_whitespace()
-        .nth(3)
-        .unwrap_or("of unknown version");
+    let version = text.split_whitespace().nth(3).unwrap_or("of unknown version");
     Status::Present(format!("{version}, {}", path.display()))
 }
 
@@ -27,16 +22,12 @@ const GRUB_TOOLS: [&str; 3] = ["grub-mkrescue", "xorriso", "mformat"];
 pub(super) fn grub_status() -> Status {
     for tool in GRUB_TOOLS {
         if find(tool).is_none() {
-            return Status::Missing {
-                why: format!("no {tool} in the search path"),
-            };
+            return Status::Missing { why: format!("no {tool} in the search path") };
         }
     }
     let modules = std::path::Path::new("/usr/lib/grub/i386-pc");
     if !modules.exists() {
-        return Status::Missing {
-            why: format!("no {}", modules.display()),
-        };
+        return Status::Missing { why: format!("no {}", modules.display()) };
     }
     Status::Present(modules.display().to_string())
 }
@@ -72,16 +63,8 @@ pub(super) fn hint(need: Need) -> String {
                 "grub2-tools-extra grub2-pc-modules xorriso mtools",
             ],
         ),
-        (
-            "pacman",
-            "sudo pacman -S",
-            ["qemu-system-x86", "edk2-ovmf", "grub libisoburn mtools"],
-        ),
-        (
-            "zypper",
-            "sudo zypper install",
-            ["qemu-x86", "qemu-ovmf-x86_64", "grub2 xorriso mtools"],
-        ),
+        ("pacman", "sudo pacman -S", ["qemu-system-x86", "edk2-ovmf", "grub libisoburn mtools"]),
+        ("zypper", "sudo zypper install", ["qemu-x86", "qemu-ovmf-x86_64", "grub2 xorriso mtools"]),
     ];
     let index = match need {
         Need::Ovmf => 1,

@@ -9,13 +9,7 @@ use std::process::Command;
 /// `rustup component add`, which fails quickly where the Rust project's servers cannot be reached.
 fn rustup_add(component: &str, toolchain: &Toolchain) -> Result<(), String> {
     let mut command = Command::new("rustup");
-    command.args([
-        "component",
-        "add",
-        component,
-        "--toolchain",
-        &toolchain.version,
-    ]);
+    command.args(["component", "add", component, "--toolchain", &toolchain.version]);
     match command.output() {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => Err(said(&output)),
@@ -37,11 +31,7 @@ fn source_from_debian(toolchain: &Toolchain) -> Result<(), String> {
     let version = &toolchain.version;
     let package = apt::download_package("rust-src", version, &apt::debian_suites(), folder.path())?;
     let unpacked = folder.path().join("unpacked");
-    let output = Command::new("dpkg")
-        .arg("-x")
-        .arg(&package)
-        .arg(&unpacked)
-        .output();
+    let output = Command::new("dpkg").arg("-x").arg(&package).arg(&unpacked).output();
     match output {
         Ok(output) if output.status.success() => {}
         Ok(output) => return Err(said(&output)),
@@ -56,9 +46,7 @@ fn source_from_debian(toolchain: &Toolchain) -> Result<(), String> {
 fn copy_tree(from: &Path, to: &Path) -> std::io::Result<()> {
     let parent = to.parent().expect("the library has a parent");
     fs::create_dir_all(parent)?;
-    let unfinished = tempfile::Builder::new()
-        .prefix(".library-")
-        .tempdir_in(parent)?;
+    let unfinished = tempfile::Builder::new().prefix(".library-").tempdir_in(parent)?;
     copy_into(from, unfinished.path())?;
     fs::rename(unfinished.keep(), to)
 }
@@ -113,10 +101,6 @@ mod tests {
         std::os::unix::fs::symlink("src/lib.rs", from.join("core/link")).unwrap();
         copy_tree(&from, &to).unwrap();
         assert_eq!(fs::read_to_string(to.join("core/link")).unwrap(), "x");
-        assert_eq!(
-            fs::read_dir(to.parent().unwrap()).unwrap().count(),
-            1,
-            "nothing unfinished"
-        );
+        assert_eq!(fs::read_dir(to.parent().unwrap()).unwrap().count(), 1, "nothing unfinished");
     }
 }

@@ -12,18 +12,13 @@ fn stanza(text: &str, codename: &str, suite: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     let mut paragraphs = lines.split(|line| line.trim().is_empty());
     let value = |paragraph: &[&str], key: &str| {
-        let line = paragraph
-            .iter()
-            .find(|line| line.to_lowercase().starts_with(key));
-        line.and_then(|line| line.split_once(':'))
-            .map(|(_, v)| v.trim().to_string())
+        let line = paragraph.iter().find(|line| line.to_lowercase().starts_with(key));
+        line.and_then(|line| line.split_once(':')).map(|(_, v)| v.trim().to_string())
     };
     let serves = |paragraph: &&[&str]| {
         let words = |key| value(paragraph, key).unwrap_or_default();
         words("types:").split_whitespace().any(|word| word == "deb")
-            && words("suites:")
-                .split_whitespace()
-                .any(|word| word == codename)
+            && words("suites:").split_whitespace().any(|word| word == codename)
             && !words("enabled:").eq_ignore_ascii_case("no")
     };
     let paragraph = paragraphs.find(serves)?;
@@ -57,20 +52,13 @@ fn line(text: &str, codename: &str, suite: &str) -> Option<String> {
             return None;
         }
         let components: Vec<&str> = words.collect();
-        Some(format!(
-            "deb {options}{uri} {suite} {}\n",
-            components.join(" ")
-        ))
+        Some(format!("deb {options}{uri} {suite} {}\n", components.join(" ")))
     })
 }
 
 /// File name extension that apt wants for the format of `entry`.
 pub(super) fn extension(entry: &str) -> &'static str {
-    if entry.starts_with("deb ") {
-        "list"
-    } else {
-        "sources"
-    }
+    if entry.starts_with("deb ") { "list" } else { "sources" }
 }
 
 #[cfg(test)]
@@ -104,10 +92,7 @@ mod tests {
         let text = "# deb mirror:/old bookworm main\ndeb-src mirror:/a bookworm main\n\
                     deb [signed-by=/k arch=amd64] mirror:/a bookworm main contrib\n";
         let seen = with_suite(text, "bookworm", "trixie").unwrap();
-        assert_eq!(
-            seen,
-            "deb [signed-by=/k arch=amd64] mirror:/a trixie main contrib\n"
-        );
+        assert_eq!(seen, "deb [signed-by=/k arch=amd64] mirror:/a trixie main contrib\n");
         assert_eq!(extension(&seen), "list");
     }
 }

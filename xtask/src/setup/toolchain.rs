@@ -52,10 +52,7 @@ impl Toolchain {
     /// Where the toolchain's own tools are.
     #[must_use]
     pub fn tools(&self) -> PathBuf {
-        self.sysroot
-            .join("lib/rustlib")
-            .join(&self.host)
-            .join("bin")
+        self.sysroot.join("lib/rustlib").join(&self.host).join("bin")
     }
 
     /// A call of the toolchain's objcopy. Its LLVM library lies where the tool itself does not look.
@@ -70,9 +67,7 @@ impl Toolchain {
         if self.version == VERSION {
             return Status::Present(format!("{} for {}", self.version, self.host));
         }
-        Status::Missing {
-            why: format!("rustc is {}", self.version),
-        }
+        Status::Missing { why: format!("rustc is {}", self.version) }
     }
 
     pub(super) fn source_status(&self) -> Status {
@@ -93,9 +88,7 @@ fn present_if(file: &Path, place: &Path) -> Status {
     if file.exists() {
         return Status::Present(place.display().to_string());
     }
-    Status::Missing {
-        why: format!("no {}", file.display()),
-    }
+    Status::Missing { why: format!("no {}", file.display()) }
 }
 
 /// The compiler to call: cargo names it to the programs that it runs when it was told to use another.

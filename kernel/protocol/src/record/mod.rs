@@ -50,6 +50,8 @@ pub struct Start {
     /// Address at which the firmware's image starts: subtract it from a backtrace's addresses to get
     /// those of the ELF file.
     pub image_base: Hex,
+    /// TSC when the boot loader entered the firmware, and when this record was made.
+    pub tsc: [u64; 2],
 }
 
 /// How far the run is.
@@ -120,14 +122,7 @@ impl End {
     /// The end of a run that did no item; the report fills in the count.
     #[must_use]
     pub fn without_items(outcome: Outcome) -> Self {
-        Self {
-            records: 0,
-            outcome,
-            passed: 0,
-            failed: 0,
-            measured: 0,
-            on_end: OnEnd::default(),
-        }
+        Self { records: 0, outcome, passed: 0, failed: 0, measured: 0, on_end: OnEnd::default() }
     }
 }
 

@@ -5,9 +5,7 @@ use alloc::vec;
 use proptest::prelude::*;
 
 fn report(records: u32) -> Vec<String> {
-    (0..records)
-        .map(|seq| line::encode(seq, &nth(seq, records)))
-        .collect()
+    (0..records).map(|seq| line::encode(seq, &nth(seq, records))).collect()
 }
 
 fn nth(seq: u32, records: u32) -> Record {
@@ -17,13 +15,11 @@ fn nth(seq: u32, records: u32) -> Record {
             version: "0".into(),
             protocol: 1,
             image_base: Hex(0x1000),
+            tsc: [0, 1],
         });
     }
     if seq + 1 < records {
-        return Record::Progress(Progress {
-            done: seq,
-            total: records,
-        });
+        return Record::Progress(Progress { done: seq, total: records });
     }
     Record::End(End {
         records,
@@ -51,18 +47,12 @@ fn read(text: &str) -> (Vec<u32>, Vec<Problem>, Vec<String>) {
 }
 
 fn joined(lines: &[String]) -> String {
-    lines
-        .iter()
-        .map(|line| alloc::format!("{line}\r\n"))
-        .collect()
+    lines.iter().map(|line| alloc::format!("{line}\r\n")).collect()
 }
 
 #[test]
 fn a_good_report_has_no_problem() {
-    assert_eq!(
-        read(&joined(&report(5))),
-        (vec![0, 1, 2, 3, 4], vec![], vec![])
-    );
+    assert_eq!(read(&joined(&report(5))), (vec![0, 1, 2, 3, 4], vec![], vec![]));
 }
 
 #[test]
@@ -90,14 +80,7 @@ fn swapped_lines_are_named_and_nothing_counts_as_lost() {
     lines.swap(1, 2);
     let (seqs, problems, _) = read(&joined(&lines));
     assert_eq!(seqs, [0, 2, 1, 3, 4]);
-    assert_eq!(
-        problems,
-        [Problem::Reordered {
-            line: 3,
-            seq: 1,
-            after: 2
-        }]
-    );
+    assert_eq!(problems, [Problem::Reordered { line: 3, seq: 1, after: 2 }]);
 }
 
 #[test]
@@ -105,10 +88,7 @@ fn a_damaged_line_is_named_and_its_number_counts_as_lost() {
     let mut lines = report(4);
     lines[2] = lines[2].replace("done", "dome");
     let (_, problems, _) = read(&joined(&lines));
-    assert!(
-        matches!(problems[0], Problem::Damaged { line: 3, .. }),
-        "{problems:?}"
-    );
+    assert!(matches!(problems[0], Problem::Damaged { line: 3, .. }), "{problems:?}");
     assert_eq!(problems[1], Problem::Lost(2..=2));
 }
 
@@ -132,11 +112,8 @@ fn a_last_line_without_line_end_is_read_and_a_half_one_is_damaged() {
 #[test]
 fn other_text_between_and_before_records_is_kept_apart() {
     let lines = report(2);
-    let text = alloc::format!(
-        "SeaBIOS\r\n\r\nBooting from disk..{}\r\noops\n{}\r\n",
-        lines[0],
-        lines[1]
-    );
+    let text =
+        alloc::format!("SeaBIOS\r\n\r\nBooting from disk..{}\r\noops\n{}\r\n", lines[0], lines[1]);
     let (seqs, problems, foreign) = read(&text);
     assert_eq!(seqs, [0, 1]);
     assert_eq!(problems, []);
@@ -155,15 +132,9 @@ fn a_reset_machine_starts_a_new_report() {
 fn a_wrong_count_and_records_after_the_end_are_named() {
     let mut lines = report(3);
     lines.push(line::encode(3, &nth(1, 3)));
-    assert_eq!(
-        read(&joined(&lines)).1,
-        [Problem::AfterEnd { line: 4, seq: 3 }]
-    );
+    assert_eq!(read(&joined(&lines)).1, [Problem::AfterEnd { line: 4, seq: 3 }]);
     let lines = [report(1), vec![line::encode(1, &nth(8, 9))]].concat();
-    assert_eq!(
-        read(&joined(&lines)).1[0],
-        Problem::Count { seq: 1, records: 9 }
-    );
+    assert_eq!(read(&joined(&lines)).1[0], Problem::Count { seq: 1, records: 9 });
 }
 
 #[test]

@@ -33,15 +33,8 @@ impl Host {
         assert_ne!(base, libc::MAP_FAILED);
         let at = base as u64;
         let middle = at + 4096 + (CODE_BYTES + AREA_BYTES / 2) as u64;
-        let place = Place {
-            code: at + 4096,
-            data: at,
-            pointers: [middle; 5],
-        };
-        Self {
-            base: base.cast(),
-            place,
-        }
+        let place = Place { code: at + 4096, data: at, pointers: [middle; 5] };
+        Self { base: base.cast(), place }
     }
 
     fn emit(&mut self, snippet: &Snippet, copies: u64) -> Emitted {
@@ -87,6 +80,7 @@ fn snippet(
         unroll: 1,
         loop_count,
         loop_counter,
+        extended_state: false,
         warmup: 0,
         runs: 1,
         difference: Difference::Double,
@@ -105,11 +99,7 @@ fn the_body_runs_unroll_times_loop_times() {
             let mut host = Host::new();
             let emitted = host.emit(&snippet(&[], &COUNT_UP, loop_count, counter), copies);
             let data = host.run(&emitted);
-            assert_eq!(
-                host.word(0),
-                expected,
-                "{copies} copies, loop {loop_count}, {counter:?}"
-            );
+            assert_eq!(host.word(0), expected, "{copies} copies, loop {loop_count}, {counter:?}");
             assert!(data.stop > data.start && data.start > 0);
         }
     }
@@ -119,16 +109,12 @@ fn the_body_runs_unroll_times_loop_times() {
 fn registers_start_as_documented_and_init_runs_first() {
     let mut host = Host::new();
     // init: mov ecx, 5. body: add [r14], rcx; mov [r14+8], rdi; mov [r14+16], rsp; mov [r14+24], rbx
-    let body = [
-        0x49, 0x01, 0x0e, 0x49, 0x89, 0x7e, 0x08, 0x49, 0x89, 0x66, 0x10, 0x49, 0x89, 0x5e, 0x18,
-    ];
+    let body =
+        [0x49, 0x01, 0x0e, 0x49, 0x89, 0x7e, 0x08, 0x49, 0x89, 0x66, 0x10, 0x49, 0x89, 0x5e, 0x18];
     let emitted = host.emit(&snippet(&[0xb9, 5, 0, 0, 0], &body, 0, LoopCounter::R15), 2);
     host.run(&emitted);
     assert_eq!(host.word(0), 10);
-    assert_eq!(
-        [host.word(8), host.word(16)],
-        [host.place.pointers[2], host.place.pointers[0]]
-    );
+    assert_eq!([host.word(8), host.word(16)], [host.place.pointers[2], host.place.pointers[0]]);
     assert_eq!(host.word(24), 0);
 }
 
@@ -138,15 +124,7 @@ fn a_body_may_destroy_every_register() {
     // mov r64, -1 for all sixteen, std: the loop's count lies in memory.
     let mut body = vec![];
     for register in 0..16u8 {
-        body.extend([
-            0x48 | register >> 3,
-            0xc7,
-            0xc0 | register & 7,
-            0xff,
-            0xff,
-            0xff,
-            0xff,
-        ]);
+        body.extend([0x48 | register >> 3, 0xc7, 0xc0 | register & 7, 0xff, 0xff, 0xff, 0xff]);
     }
     body.push(0xfd);
     let emitted = host.emit(&snippet(&[], &body, 3, LoopCounter::Memory), 4);
@@ -160,10 +138,7 @@ fn a_body_may_destroy_every_register() {
 fn the_flags_of_init_reach_the_body() {
     let mut host = Host::new();
     // init: stc. body: adc qword ptr [r14], 0
-    let emitted = host.emit(
-        &snippet(&[0xf9], &[0x49, 0x83, 0x16, 0x00], 0, LoopCounter::R15),
-        1,
-    );
+    let emitted = host.emit(&snippet(&[0xf9], &[0x49, 0x83, 0x16, 0x00], 0, LoopCounter::R15), 1);
     host.run(&emitted);
     assert_eq!(host.word(0), 1);
 }

@@ -1,12 +1,12 @@
 //! Taking the code out of the object file.
 
 use super::rustc::{end_label, start_label};
-use super::{Failed, Message};
+use super::{Failed, Message, Source};
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionIndex};
 use std::collections::HashMap;
 
-/// The code of each of `count` texts.
-pub(super) fn codes(bytes: &[u8], count: usize) -> Result<Vec<Vec<u8>>, Failed> {
+/// The code of each text.
+pub(super) fn codes(bytes: &[u8], sources: &[Source]) -> Result<Vec<Vec<u8>>, Failed> {
     let tool = |error: object::Error| Failed::Tool(format!("the object file is broken: {error}"));
     let file = object::File::parse(bytes).map_err(tool)?;
     let mut labels = HashMap::new();
@@ -16,43 +16,55 @@ pub(super) fn codes(bytes: &[u8], count: usize) -> Result<Vec<Vec<u8>>, Failed> 
         }
     }
     let (mut codes, mut messages) = (Vec::new(), Vec::new());
-    for index in 0..count {
+    for (index, source) in sources.iter().enumerate() {
         let start = labels.get(&start_label(index)).copied();
         let end = labels.get(&end_label(index)).copied();
         match code(&file, start, end).map_err(tool)? {
             Ok(code) => codes.push(code),
-            Err(text) => messages.push(Message {
-                source: index,
-                line: 0,
-                column: 1,
-                text,
-            }),
+            Err(Wrong { text, name }) => {
+                let (line, column) = find_word(source.text, &name).unwrap_or((0, 1));
+                messages.push(Message { source: index, line, column, text });
+            }
         }
     }
-    if messages.is_empty() {
-        Ok(codes)
-    } else {
-        Err(Failed::Messages(messages))
-    }
+    if messages.is_empty() { Ok(codes) } else { Err(Failed::Messages(messages)) }
 }
 
 type Label = Option<(SectionIndex, u64)>;
+
+/// What is wrong with a text, and the name in it that it is about, or nothing.
+struct Wrong {
+    text: String,
+    name: String,
+}
+
+fn wrong<T>(text: &str) -> Result<T, Wrong> {
+    Err(Wrong { text: text.to_string(), name: String::new() })
+}
+
+/// Line and column, counted from 1, of the first place where `word` stands by itself.
+fn find_word(text: &str, word: &str) -> Option<(usize, usize)> {
+    let in_name = |c: char| c.is_alphanumeric() || c == '_' || c == '.' || c == '$';
+    (1..).zip(text.lines()).find_map(|(number, line)| {
+        let alone = |&(at, _): &(usize, &str)| {
+            let (before, after) = (&line[..at], &line[at + word.len()..]);
+            !before.ends_with(in_name) && !after.starts_with(in_name) && !word.is_empty()
+        };
+        line.match_indices(word).find(alone).map(|(at, _)| (number, at + 1))
+    })
+}
 
 /// The bytes between two labels, or what is wrong with them.
 fn code(
     file: &object::File,
     start: Label,
     end: Label,
-) -> Result<Result<Vec<u8>, String>, object::Error> {
+) -> Result<Result<Vec<u8>, Wrong>, object::Error> {
     let (Some((section, start)), Some((end_section, end))) = (start, end) else {
-        return Ok(Err(
-            "it hides what stands behind it (an unended .macro, .rept or .if?)".into(),
-        ));
+        return Ok(wrong("it hides what stands behind it (an unended .macro, .rept or .if?)"));
     };
     if section != end_section || end < start {
-        return Ok(Err(
-            "it changes the section (.section, .data, .org) and does not return".into(),
-        ));
+        return Ok(wrong("it changes the section (.section, .data, .org) and does not return"));
     }
     let section = file.section_by_index(section)?;
     for (offset, relocation) in section.relocations() {
@@ -63,7 +75,7 @@ fn code(
             RelocationTarget::Symbol(index) => file.symbol_by_index(index)?.name()?.to_string(),
             _ => String::new(),
         };
-        return Ok(Err(unresolved(&name)));
+        return Ok(Err(Wrong { text: unresolved(&name), name }));
     }
     let data = section.data()?;
     Ok(Ok(data[start as usize..end as usize].to_vec()))

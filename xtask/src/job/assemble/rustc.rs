@@ -53,26 +53,15 @@ pub(super) fn assemble(sources: &[Source]) -> Result<Vec<u8>, Failed> {
                    core::arch::global_asm!(include_str!(\"snippets.s\"), options(raw));\n";
     fs::write(path("snippets.rs"), program).map_err(tool("cannot write the program"))?;
     let mut command = Command::new(rustc());
-    command
-        .current_dir(folder.path())
-        .args(["--edition", "2024", "--crate-type", "lib"]);
-    command.args([
-        "--crate-name",
-        "snippets",
-        "--emit",
-        "obj=snippets.o",
-        "-Cpanic=abort",
-    ]);
+    command.current_dir(folder.path()).args(["--edition", "2024", "--crate-type", "lib"]);
+    command.args(["--crate-name", "snippets", "--emit", "obj=snippets.o", "-Cpanic=abort"]);
     command.args(["-Ccodegen-units=1", "--error-format=json", "snippets.rs"]);
     let output = command.output().map_err(tool("rustc cannot be run"))?;
     if output.status.success() {
         return fs::read(path("snippets.o")).map_err(tool("no object file"));
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let messages: Vec<Message> = said
-        .lines()
-        .filter_map(|line| message(line, &lines))
-        .collect();
+    let messages: Vec<Message> = said.lines().filter_map(|line| message(line, &lines)).collect();
     if messages.is_empty() {
         return Err(Failed::Tool(said.into_owned()));
     }
@@ -107,15 +96,9 @@ fn message(line: &str, starts: &[usize]) -> Option<Message> {
     if diagnostic.level != "error" || diagnostic.message.starts_with("aborting due to") {
         return None;
     }
-    let spans = diagnostic
-        .children
-        .iter()
-        .flat_map(|child| &child.spans)
-        .chain(&diagnostic.spans);
+    let spans = diagnostic.children.iter().flat_map(|child| &child.spans).chain(&diagnostic.spans);
     let mut inside = spans.filter(|span| span.file_name == "<inline asm>");
-    let place = inside
-        .next()
-        .map(|span| (span.line_start.saturating_sub(LINES_BEFORE), span));
+    let place = inside.next().map(|span| (span.line_start.saturating_sub(LINES_BEFORE), span));
     let found = place.and_then(|(line, span)| {
         let source = starts.iter().rposition(|&start| start <= line)?;
         // Lines between two texts belong to neither: the label behind one, the directives of the next.
@@ -123,10 +106,5 @@ fn message(line: &str, starts: &[usize]) -> Option<Message> {
         (line < end).then_some((source, line - starts[source] + 1, span.column_start))
     });
     let (source, line, column) = found.unwrap_or((usize::MAX, 0, 1));
-    Some(Message {
-        source,
-        line,
-        column,
-        text: diagnostic.message,
-    })
+    Some(Message { source, line, column, text: diagnostic.message })
 }

@@ -1,11 +1,7 @@
 use super::*;
 
 fn intel(text: &str) -> Source<'_> {
-    Source {
-        part: Part::Body,
-        text,
-        syntax: Syntax::Intel,
-    }
+    Source { part: Part::Body, text, syntax: Syntax::Intel }
 }
 
 fn messages(sources: &[Source]) -> Vec<Message> {
@@ -17,21 +13,9 @@ fn messages(sources: &[Source]) -> Vec<Message> {
 
 #[test]
 fn both_dialects_side_by_side() {
-    let att = Source {
-        part: Part::Body,
-        text: "addq %rbx, %rax",
-        syntax: Syntax::Att,
-    };
+    let att = Source { part: Part::Body, text: "addq %rbx, %rax", syntax: Syntax::Att };
     let codes = assemble(&[intel("add rax, rbx"), att, intel(""), intel("nop\nnop\n\n")]).unwrap();
-    assert_eq!(
-        codes,
-        [
-            vec![0x48, 0x01, 0xd8],
-            vec![0x48, 0x01, 0xd8],
-            vec![],
-            vec![0x90, 0x90]
-        ]
-    );
+    assert_eq!(codes, [vec![0x48, 0x01, 0xd8], vec![0x48, 0x01, 0xd8], vec![], vec![0x90, 0x90]]);
 }
 
 #[test]
@@ -57,11 +41,7 @@ fn every_wrong_line_is_named() {
         intel("nop\nbogus rax\nnop"),
         intel("nop"),
         intel("mov rax, [rax + rbx*3]"),
-        Source {
-            part: Part::Body,
-            text: "nop\n\naddq %rbx, %raxx",
-            syntax: Syntax::Att,
-        },
+        Source { part: Part::Body, text: "nop\n\naddq %rbx, %raxx", syntax: Syntax::Att },
     ]);
     let places: Vec<_> = found.iter().map(|m| (m.source, m.line)).collect();
     assert_eq!(places, [(0, 2), (2, 1), (3, 3)]);
@@ -71,18 +51,11 @@ fn every_wrong_line_is_named() {
 
 #[test]
 fn an_unknown_register_is_told_as_such() {
-    let found = messages(&[intel("add rax, rbx"), intel("add rax, rqx")]);
+    let found = messages(&[intel("add rax, rbx"), intel("nop # rqxa\nadd rax, rqx")]);
     assert_eq!(found.len(), 1);
-    assert_eq!(found[0].source, 1);
-    assert_eq!(
-        found[0].text,
-        "`rqx` is neither a register nor a label of this snippet"
-    );
-    assert!(
-        messages(&[intel("call printf")])[0]
-            .text
-            .contains("`printf`")
-    );
+    assert_eq!((found[0].source, found[0].line, found[0].column), (1, 2, 10));
+    assert_eq!(found[0].text, "`rqx` is neither a register nor a label of this snippet");
+    assert!(messages(&[intel("call printf")])[0].text.contains("`printf`"));
 }
 
 #[test]
@@ -103,11 +76,7 @@ fn the_same_label_in_two_snippets_is_no_conflict() {
 #[test]
 fn a_text_of_ten_megabytes_is_refused_before_the_assembler_sees_it() {
     let text = "nop\n".repeat(10 << 18);
-    assert!(
-        messages(&[intel(&text)])[0]
-            .text
-            .contains("at most 8388608")
-    );
+    assert!(messages(&[intel(&text)])[0].text.contains("at most 8388608"));
 }
 
 #[test]

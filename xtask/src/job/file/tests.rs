@@ -30,30 +30,11 @@ expect = { min = 1, max = 5.5 }
 #[test]
 fn defaults_apply_unless_a_snippet_says_otherwise() {
     let job = parse(GOOD, "x/example.toml").unwrap();
-    assert_eq!(
-        (job.name.as_str(), job.baud, job.on_end),
-        ("example", 9600, OnEnd::PowerOff)
-    );
-    let [first, second] = &job.snippets[..] else {
-        panic!()
-    };
+    assert_eq!((job.name.as_str(), job.baud, job.on_end), ("example", 9600, OnEnd::PowerOff));
+    let [first, second] = &job.snippets[..] else { panic!() };
     assert_eq!(first.name, "add rax, rbx");
-    assert_eq!(
-        (
-            first.options.runs,
-            first.options.unroll,
-            first.options.loop_count
-        ),
-        (7, 10, 0)
-    );
-    assert_eq!(
-        (
-            second.options.runs,
-            second.options.unroll,
-            second.options.loop_count
-        ),
-        (7, 20, 3)
-    );
+    assert_eq!((first.options.runs, first.options.unroll, first.options.loop_count), (7, 10, 0));
+    assert_eq!((second.options.runs, second.options.unroll, second.options.loop_count), (7, 20, 3));
     assert_eq!(second.options.difference, Difference::Empty);
     assert_eq!(second.expect, Some(Expect { min: 1.0, max: 5.5 }));
     assert_eq!(second.asm.trim(), "mov r14, [r14]");
@@ -72,39 +53,15 @@ fn message(text: &str) -> String {
 fn every_mistake_names_its_line_and_column() {
     for (text, expected) in [
         ("name = ", ["line 1, column 8", ""]),
-        (
-            "\nnamme = 'x'",
-            ["line 2, column 1", "unknown field `namme`"],
-        ),
-        (
-            "[[snippet]]\nasm = 'nop'\nunrol = 3",
-            ["line 3, column 1", "unknown field `unrol`"],
-        ),
-        (
-            "[[snippet]]\nasm = 'nop'\nunroll = -3",
-            ["line 3, column 10", "-3"],
-        ),
-        (
-            "[[snippet]]\nasm = 'nop'\nunroll = 'x'",
-            ["line 3, column 10", "invalid type"],
-        ),
+        ("\nnamme = 'x'", ["line 2, column 1", "unknown field `namme`"]),
+        ("[[snippet]]\nasm = 'nop'\nunrol = 3", ["line 3, column 1", "unknown field `unrol`"]),
+        ("[[snippet]]\nasm = 'nop'\nunroll = -3", ["line 3, column 10", "-3"]),
+        ("[[snippet]]\nasm = 'nop'\nunroll = 'x'", ["line 3, column 10", "invalid type"]),
         ("[[snippet]]\nname = 'x'", ["line 1", "missing field `asm`"]),
-        (
-            "\n\nbaud = 12345",
-            ["line 3, column 8", "must divide 115200"],
-        ),
-        (
-            "on-end = 'explode'",
-            ["line 1, column 10", "unknown variant `explode`"],
-        ),
-        (
-            "[defaults]\nname = 'x'",
-            ["line 2, column 1", "unknown field `name`"],
-        ),
-        (
-            "[[snippet]]\nasm = 'nop'\nexpect = 'x'",
-            ["line 3, column 10", "a number, or"],
-        ),
+        ("\n\nbaud = 12345", ["line 3, column 8", "must divide 115200"]),
+        ("on-end = 'explode'", ["line 1, column 10", "unknown variant `explode`"]),
+        ("[defaults]\nname = 'x'", ["line 2, column 1", "unknown field `name`"]),
+        ("[[snippet]]\nasm = 'nop'\nexpect = 'x'", ["line 3, column 10", "a number, or"]),
     ] {
         let seen = message(text);
         assert!(seen.starts_with("job.toml: "), "{seen}");
@@ -128,8 +85,8 @@ fn places_of_texts_count_their_own_lines() {
     let job = parse(GOOD, "j").unwrap();
     let spans = job.snippets[1].spans.as_ref().unwrap();
     assert_eq!((spans.whole.line, spans.init.line), (13, 15));
-    assert_eq!((spans.asm.line, spans.asm.multiline), (17, true));
-    assert!(!spans.init.multiline);
+    assert_eq!((spans.asm.line, spans.asm.first_line), (16, Some(17)));
+    assert_eq!(spans.init.first_line, None);
 }
 
 proptest! {

@@ -1,0 +1,41 @@
+//! What the tests in `tests/` share: the built project, a run in QEMU, a call of the host tool.
+#![warn(missing_docs)]
+
+pub mod monitor;
+mod program;
+mod run;
+
+pub use program::{Called, xtask};
+pub use run::{Guest, Ran, direct};
+
+use std::sync::OnceLock;
+use xtask::build::Tree;
+use xtask::cli::Boot;
+use xtask::commands::run::prepare;
+use xtask::setup::Toolchain;
+
+/// The project, built. `cargo xtask test` builds it before the tests start and says so; a test that is run
+/// by itself builds it here.
+///
+/// # Panics
+/// If it does not build.
+#[must_use]
+pub fn tree() -> &'static Tree {
+    static TREE: OnceLock<Tree> = OnceLock::new();
+    TREE.get_or_init(|| {
+        if std::env::var_os("BARECOUNT_PREPARED").is_some() {
+            return Tree::new(Toolchain::find().expect("cargo runs this"));
+        }
+        prepare(&[Boot::Direct, Boot::Bios, Boot::Uefi])
+            .unwrap_or_else(|failure| panic!("{failure}"))
+    })
+}
+
+/// Ends a test that cannot run here, with the reason.
+#[macro_export]
+macro_rules! skip {
+    ($($reason:tt)*) => {{
+        eprintln!("skipped: {}", format!($($reason)*));
+        return;
+    }};
+}

@@ -1,0 +1,165 @@
+//! A run in QEMU.
+
+use crate::tree;
+use protocol::record::{ErrorRecord, SnippetResult};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use xtask::cli::{self, Icount};
+use xtask::collect::Report;
+use xtask::commands::run::stage_files;
+use xtask::job::{self, Purpose, file};
+use xtask::machine::devices::{Boot, Virtual, arguments};
+use xtask::machine::{self, Ending};
+
+/// A machine to boot: start from [`Guest::new`] and change what the test is about.
+pub struct Guest {
+    /// How to boot.
+    pub boot: cli::Boot,
+    /// In place of the staged boot files.
+    pub boot_from: Option<Boot>,
+    /// The kernel; else the project's.
+    pub kernel: Option<PathBuf>,
+    /// The ramdisk.
+    pub ramdisk: Option<Vec<u8>>,
+    /// KVM instead of TCG.
+    pub kvm: bool,
+    /// TCG's icount.
+    pub icount: Icount,
+    /// QEMU's -cpu.
+    pub cpu: Option<String>,
+    /// MiB.
+    pub memory: u32,
+    /// Attach a UART.
+    pub serial: bool,
+    /// Attach a screen.
+    pub screen: bool,
+    /// Further arguments.
+    pub extra: Vec<String>,
+    /// When to give up.
+    pub timeout: Duration,
+}
+
+/// A run that is over.
+pub struct Ran {
+    /// The report.
+    pub report: Report,
+    /// Every byte of the serial line.
+    pub raw: Vec<u8>,
+    /// How QEMU ended.
+    pub ending: Ending,
+    /// What the host tool would say about that.
+    pub complaint: Option<String>,
+}
+
+impl Guest {
+    /// A machine with the job that `toml` describes.
+    ///
+    /// # Panics
+    /// If the job is wrong.
+    #[must_use]
+    pub fn new(boot: cli::Boot, toml: &str) -> Self {
+        let file = file::parse(toml, "test.toml").unwrap_or_else(|error| panic!("{error}"));
+        let packed = job::pack(&file, Purpose::Qemu).unwrap_or_else(|error| panic!("{error}"));
+        Self::with_ramdisk(boot, Some(packed.bytes))
+    }
+
+    /// A machine with any bytes as its ramdisk.
+    #[must_use]
+    pub fn with_ramdisk(boot: cli::Boot, ramdisk: Option<Vec<u8>>) -> Self {
+        Self {
+            boot,
+            boot_from: None,
+            kernel: None,
+            ramdisk,
+            kvm: false,
+            icount: Icount::Auto,
+            cpu: None,
+            memory: 256,
+            serial: true,
+            screen: false,
+            extra: Vec::new(),
+            timeout: Duration::from_secs(90),
+        }
+    }
+
+    /// Boots it and waits for its end.
+    ///
+    /// # Panics
+    /// If QEMU cannot be started.
+    #[must_use]
+    pub fn run(self) -> Ran {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        self.run_in(folder.path())
+    }
+
+    /// Boots it with its files in `folder`.
+    ///
+    /// # Panics
+    /// If QEMU cannot be started.
+    #[must_use]
+    pub fn run_in(self, folder: &Path) -> Ran {
+        let kernel = self.kernel.clone().unwrap_or_else(|| tree().kernel());
+        let staged = self.boot_from.clone().unwrap_or_else(|| {
+            let ramdisk = self.ramdisk.as_deref();
+            stage_files(tree(), &kernel, ramdisk, self.boot, folder).expect("files can be staged")
+        });
+        let machine = Virtual {
+            boot: staged,
+            kvm: self.kvm,
+            icount: self.icount.shift(self.boot),
+            memory: self.memory,
+            cpu: self.cpu,
+            serial: self.serial,
+            screen: self.screen,
+            extra: self.extra,
+        };
+        let line = arguments(&machine);
+        let finished = machine::run(&line, folder, self.timeout, |_| ()).expect("QEMU starts");
+        Ran {
+            complaint: finished.complaint(),
+            raw: finished.collector.raw().to_vec(),
+            ending: finished.ending,
+            report: finished.collector.finish(),
+        }
+    }
+}
+
+/// Boots `toml` directly under TCG with icount 0.
+#[must_use]
+pub fn direct(toml: &str) -> Ran {
+    Guest::new(cli::Boot::Direct, toml).run()
+}
+
+impl Ran {
+    /// The results, in order.
+    #[must_use]
+    pub fn results(&self) -> Vec<&SnippetResult> {
+        self.report.results().collect()
+    }
+
+    /// The error records, in order.
+    #[must_use]
+    pub fn errors(&self) -> Vec<&ErrorRecord> {
+        self.report.errors().collect()
+    }
+
+    /// Median ticks of each result, by name.
+    #[must_use]
+    pub fn medians(&self) -> Vec<(&str, f64)> {
+        let median = |result: &&SnippetResult| result.metrics[0].value.median;
+        self.results().iter().map(|result| (result.name.as_str(), median(result))).collect()
+    }
+
+    /// Asserts that the report is whole and the run ended with `code`.
+    ///
+    /// # Panics
+    /// If that is not so.
+    #[track_caller]
+    pub fn ends_with(&self, code: u8) -> &Self {
+        let text = String::from_utf8_lossy(&self.raw);
+        assert_eq!(self.report.problems, [], "{text}");
+        assert_eq!(self.complaint, None, "{text}");
+        assert_eq!(self.report.exit_code(), code, "{text}");
+        self
+    }
+}

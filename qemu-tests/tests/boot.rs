@@ -1,0 +1,215 @@
+//! The same kernel and job, booted every way, on every kind of machine.
+
+use protocol::record::ApicMode;
+use qemu_tests::monitor::Monitor;
+use qemu_tests::{Guest, Ran, skip, tree};
+use std::process::Command;
+use std::time::Duration;
+use xtask::cli::{Accel, Boot, Icount};
+use xtask::commands::test::has;
+use xtask::machine::devices::Boot as Files;
+use xtask::machine::{Ending, Host, accel};
+use xtask::setup::Need;
+
+const JOB: &str = r#"
+name = "boot"
+[[snippet]]
+name = "imul"
+asm = "imul rax, rax"
+[[snippet]]
+name = "sse"
+asm = "addps xmm0, xmm1"
+"#;
+
+/// Under icount each instruction takes `ticks` ticks, and each run takes as many as every other.
+fn measured(ran: &Ran, ticks: f64) {
+    ran.ends_with(0);
+    assert_eq!(ran.medians(), [("imul", ticks), ("sse", ticks)]);
+    assert!(ran.results().iter().all(|result| result.metrics[0].deterministic));
+    // The exit device, and not the end record's grace period, ended it.
+    assert_eq!(ran.ending, Ending::Exited(Some(33)));
+}
+
+#[test]
+fn x3_direct() {
+    measured(&Guest::new(Boot::Direct, JOB).run(), 1.0);
+}
+
+#[test]
+fn x3_bios() {
+    measured(&Guest::new(Boot::Bios, JOB).run(), 1.0);
+}
+
+#[test]
+fn x3_uefi() {
+    measured(&Guest::new(Boot::Uefi, JOB).run(), 64.0);
+}
+
+#[test]
+fn x3_uefi_with_a_screen() {
+    let ran = Guest { screen: true, ..Guest::new(Boot::Uefi, JOB) }.run();
+    measured(&ran, 64.0);
+    assert!(ran.report.machine().unwrap().screen.is_some());
+}
+
+/// The image as it is, on a USB stick.
+#[test]
+fn x3_usb_stick_under_bios() {
+    let guest = Guest::new(Boot::Bios, JOB);
+    let folder = tempfile::tempdir().unwrap();
+    let files = xtask::commands::run::stage_files(
+        tree(),
+        &tree().kernel(),
+        guest.ramdisk.as_deref(),
+        Boot::Bios,
+        folder.path(),
+    );
+    let Ok(Files::Bios { image }) = files else { panic!("an image") };
+    let stick = format!("if=none,id=stick,format=raw,snapshot=on,file={}", image.display());
+    let extra = ["-device", "VGA", "-drive", &stick, "-device", "qemu-xhci", "-device"];
+    let mut extra: Vec<String> = extra.map(String::from).to_vec();
+    extra.push("usb-storage,drive=stick,bootindex=0".into());
+    // Nothing else to boot from: an empty list of modules would need a loader.
+    let boot_from = Some(Files::Iso { image: "/dev/null".into() });
+    measured(&Guest { boot_from, extra, ..guest }.run(), 1.0);
+}
+
+#[test]
+fn x3_grub_starts_the_direct_loader_from_a_cd() {
+    if !has(Need::Grub) {
+        skip!("GRUB's rescue tools are not installed");
+    }
+    let guest = Guest::new(Boot::Direct, JOB);
+    let folder = tempfile::tempdir().unwrap();
+    let boot = folder.path().join("iso/boot/grub");
+    std::fs::create_dir_all(&boot).unwrap();
+    std::fs::copy(tree().direct(), folder.path().join("iso/direct.bin")).unwrap();
+    std::fs::copy(tree().kernel(), folder.path().join("iso/kernel")).unwrap();
+    std::fs::write(folder.path().join("iso/ramdisk"), guest.ramdisk.as_ref().unwrap()).unwrap();
+    let menu = "set timeout=0\nmenuentry barecount {\n  multiboot /direct.bin\n  module /kernel\n  \
+                module /ramdisk\n}\n";
+    std::fs::write(boot.join("grub.cfg"), menu).unwrap();
+    let image = folder.path().join("barecount.iso");
+    let made = Command::new("grub-mkrescue")
+        .args(["-d", "/usr/lib/grub/i386-pc", "--fonts=", "--locales=", "--themes=", "-o"])
+        .args([&image, &folder.path().join("iso")])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let extra = vec!["-device".to_string(), "VGA".to_string()];
+    measured(&Guest { boot_from: Some(Files::Iso { image }), extra, ..guest }.run(), 1.0);
+}
+
+#[test]
+fn x3_kvm() {
+    if let Err(reason) = accel::choose(Accel::Kvm, &Host::read()) {
+        skip!("{reason}");
+    }
+    // Some hosts' KVM emulates ring 0 and does not know SSE, so here only general registers.
+    let job = "[[snippet]]\nname = \"imul\"\nasm = \"imul rax, rax\"\nruns = 3\nunroll = 20";
+    let ran = Guest { kvm: true, ..Guest::new(Boot::Direct, job) }.run();
+    ran.ends_with(0);
+    let machine = ran.report.machine().unwrap();
+    assert_eq!(machine.hypervisor.as_deref(), Some("KVMKVMKVM"));
+    // Without a vPMU there must be a reason, and never a PMU that holds no value.
+    assert_ne!(machine.pmu.is_some(), machine.pmu_absent.is_some());
+    // A multiplication takes some time on anything that has KVM; more cannot be said of a shared host.
+    let (_, imul) = ran.medians()[0];
+    assert!(imul > 0.1, "{imul}");
+}
+
+#[test]
+fn without_icount_the_clock_is_the_hosts_and_the_apic_an_x2apic() {
+    let ran = Guest { icount: Icount::Off, ..Guest::new(Boot::Direct, JOB) }.run();
+    ran.ends_with(0);
+    assert_eq!(ran.report.machine().unwrap().apic.mode, ApicMode::X2Apic);
+    assert!(ran.errors().is_empty(), "the APIC's self-test");
+}
+
+#[test]
+fn an_xapic_works_as_well() {
+    let ran = Guest::new(Boot::Direct, JOB).run();
+    let machine = ran.report.machine().unwrap();
+    assert_eq!(machine.apic.mode, ApicMode::XApic);
+    assert!(machine.apic.timer_hz > 1_000_000, "{machine:?}");
+    assert!(ran.errors().is_empty(), "the APIC's self-test");
+}
+
+#[test]
+fn an_old_processor_without_giant_pages_and_without_xsave_is_enough() {
+    let cpu = Some("qemu64,-x2apic,-pdpe1gb,-xsave".to_string());
+    measured(&Guest { cpu, ..Guest::new(Boot::Direct, JOB) }.run(), 1.0);
+}
+
+#[test]
+fn memory_above_four_gib_does_no_harm() {
+    measured(&Guest { memory: 5120, ..Guest::new(Boot::Direct, JOB) }.run(), 1.0);
+}
+
+#[test]
+fn the_least_memory_that_the_host_tool_allows_is_enough() {
+    measured(&Guest { memory: 96, ..Guest::new(Boot::Direct, JOB) }.run(), 1.0);
+}
+
+#[test]
+fn without_serial_line_and_screen_the_run_still_ends_as_it_should() {
+    let ran = Guest { serial: false, ..Guest::new(Boot::Direct, JOB) }.run();
+    assert_eq!(ran.ending, Ending::Exited(Some(33)));
+    assert!(ran.raw.is_empty());
+}
+
+/// Pass and fail at a glance: the band at the top is green or red.
+fn band(boot: Boot, expect: &str) -> [u8; 3] {
+    let toml = format!("[[snippet]]\nasm = \"nop\"\nexpect = {expect}\n");
+    let file = xtask::job::file::parse(&toml, "test").unwrap();
+    // A stick's job: the machine halts with its last screen.
+    let packed = xtask::job::pack(&file, xtask::job::Purpose::Stick).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("monitor");
+    let guest = Guest {
+        screen: true,
+        extra: Monitor::arguments(&socket),
+        ..Guest::with_ramdisk(boot, Some(packed.bytes))
+    };
+    let picture = folder.path().join("screen.ppm");
+    let looker = std::thread::spawn(move || {
+        let mut monitor = Monitor::connect(&socket, Duration::from_secs(60))?;
+        let mut last = None;
+        // Until QEMU is gone: the last picture is that of the end.
+        while let Some(picture) = monitor.screen(&picture) {
+            last = Some(picture);
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        last
+    });
+    let ran = guest.run_in(folder.path());
+    assert_eq!(ran.ending, Ending::Stopped, "the machine halts");
+    let picture = looker.join().unwrap().expect("a picture");
+    assert!(picture.width >= 640 && picture.height >= 400);
+    picture.pixel(picture.width - 2, 2)
+}
+
+#[test]
+fn the_screen_is_green_after_a_pass() {
+    let ticks = "{ min = 0, max = 1000 }";
+    assert_eq!(band(Boot::Bios, ticks), [20, 130, 50]);
+}
+
+#[test]
+fn the_screen_is_red_after_a_failure() {
+    assert_eq!(band(Boot::Uefi, "1e9"), [180, 30, 30]);
+}
+
+#[test]
+fn a_job_can_switch_the_machine_off_or_reset_it() {
+    for (word, screen) in [("power-off", true), ("reboot", false)] {
+        let toml = format!("on-end = \"{word}\"\n{JOB}");
+        let file = xtask::job::file::parse(&toml, "test").unwrap();
+        let packed = xtask::job::pack(&file, xtask::job::Purpose::Stick).unwrap();
+        let guest = Guest::with_ramdisk(Boot::Direct, Some(packed.bytes));
+        let ran = Guest { screen, ..guest }.run();
+        ran.ends_with(0);
+        // With -no-reboot a reset ends QEMU, as switching off does.
+        assert_eq!(ran.ending, Ending::Exited(Some(0)), "{word}");
+    }
+}

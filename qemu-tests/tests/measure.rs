@@ -1,0 +1,225 @@
+//! What the firmware measures.
+
+use protocol::record::{Hex, Outcome, Verdict};
+use qemu_tests::{Ran, direct};
+
+fn tour() -> Ran {
+    direct(include_str!("../../xtask/jobs/tour.toml"))
+}
+
+/// Under icount with shift 0 the TSC counts instructions: each snippet comes to a whole number, the same in
+/// every run.
+#[test]
+fn n1_the_tour_is_exact_under_icount() {
+    let ran = tour();
+    ran.ends_with(0);
+    let seen = ran.medians();
+    let expected = [
+        ("empty body", 0.0),
+        ("add rax, rbx", 1.0),
+        ("100 dependent adds", 100.0),
+        ("imul chain", 1.0),
+        ("div r32", 3.0),
+        ("L1-hit load chain", 1.0),
+        ("store-to-load forward", 2.0),
+        ("lfence", 1.0),
+        ("rdtsc", 1.0),
+        ("cpuid", 3.0),
+    ];
+    assert_eq!(seen[..expected.len()], expected);
+    // Loop and counter are part of neither, so 11 instructions a turn remain, and one more for each of
+    // the turns in which the generator gives an odd number.
+    assert_eq!(seen[11], ("the same without the branch", 11.0));
+    let odd_turns = odd_turns(1000) as f64;
+    assert_eq!(seen[10], ("mispredicted-branch loop", 11.0 + odd_turns / 1000.0));
+    for result in ran.results() {
+        assert!(result.metrics[0].deterministic, "{result:?}");
+        assert_eq!(result.metrics[0].series.each_ref().map(|s| s.distinct), [1, 1]);
+    }
+}
+
+/// The tour's xorshift generator: the second code size runs the body twice a turn, so turns 1001 to 2000
+/// make the difference.
+fn odd_turns(turns: usize) -> usize {
+    let mut x = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut odd = || {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        (x & 1) as usize
+    };
+    (0..turns).for_each(|_| {
+        odd();
+    });
+    (0..turns).map(|_| odd()).sum()
+}
+
+#[test]
+fn two_runs_send_the_same_bytes() {
+    let (first, second) = (tour(), tour());
+    assert!(first.raw.len() > 3000);
+    assert!(first.raw == second.raw, "the serial lines of two runs differ");
+}
+
+#[test]
+fn n1_loop_unroll_and_both_differences_agree() {
+    let ran = direct(
+        r#"
+        [defaults]
+        unroll = 7
+        [[snippet]]
+        asm = "add rax, 1; add rax, 1; add rax, 1"
+        [[snippet]]
+        asm = "add rax, 1; add rax, 1; add rax, 1"
+        difference = "empty"
+        [[snippet]]
+        asm = "add rax, 1; add rax, 1; add rax, 1"
+        loop = 13
+        [[snippet]]
+        asm = "add r15, 1; add r15, 1; add r15, 1"
+        loop = 13
+        [[snippet]]
+        asm = "add rax, 1; add rax, 1; add rax, 1"
+        loop = 13
+        difference = "empty"
+        "#,
+    );
+    ran.ends_with(0);
+    assert!(ran.medians().iter().all(|&(_, median)| median == 3.0), "{:?}", ran.medians());
+}
+
+#[test]
+fn n1_values_are_listed_on_request() {
+    let ran = direct("[[snippet]]\nasm = \"nop\"\nruns = 4\nvalues = true\nunroll = 10");
+    let metric = &ran.ends_with(0).results()[0].metrics[0];
+    let listed = metric.series.each_ref().map(|series| series.values.clone().unwrap());
+    assert_eq!(listed.each_ref().map(Vec::len), [4, 4]);
+    assert_eq!(listed[1][0] - listed[0][0], 10);
+}
+
+#[test]
+fn expectations_decide_verdict_and_exit_code() {
+    let ran = direct(
+        "[[snippet]]\nasm = \"nop\"\nexpect = 1\n[[snippet]]\nasm = \"nop; nop\"\nexpect = { min = 0, max = 1 }",
+    );
+    ran.ends_with(1);
+    let verdicts: Vec<Verdict> = ran.results().iter().map(|result| result.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Pass, Verdict::Fail]);
+    assert_eq!(ran.report.end().unwrap().outcome, Outcome::Fail);
+}
+
+/// The memory areas are there, zero at the start of each item, and apart from each other.
+#[test]
+fn n1_memory_areas_are_fresh_for_every_item() {
+    let check = r#"
+        [[snippet]]
+        name = "AREA"
+        asm = """
+        cmp qword ptr [REG], 0
+        je 2f
+        ud2
+        2:
+        """
+    "#;
+    let mut toml =
+        String::from("[defaults]\nunroll = 1\nruns = 1\nwarmup = 0\ndifference = \"empty\"\n");
+    for register in ["rsp", "rbp", "rdi", "rsi", "r14"] {
+        // Both ends of the area, half a MiB either side of the middle; the loop must not run twice.
+        toml += &format!(
+            "[[snippet]]\nasm = \"mov qword ptr [{register} + 0x7fff8], 1; mov qword ptr [{register} - \
+             0x80000], 1; mov qword ptr [{register}], 1\"\n"
+        );
+        toml += &check.replace("AREA", register).replace("REG", register);
+        toml += &check.replace("AREA", register).replace("REG", &format!("{register} + 0x7fff8"));
+        toml += &check.replace("AREA", register).replace("REG", &format!("{register} - 0x80000"));
+    }
+    direct(&toml).ends_with(0);
+}
+
+#[test]
+fn x1_a_fault_is_named_and_the_next_snippet_runs() {
+    let ran = direct(
+        r#"
+        [defaults]
+        unroll = 4
+        [[snippet]]
+        name = "undefined"
+        asm = "nop; ud2"
+        [[snippet]]
+        name = "fine"
+        asm = "nop"
+        [[snippet]]
+        name = "null"
+        init = "xor eax, eax; mov rbx, 0x1234"
+        asm = "mov rax, [rax + 0x10]"
+        [[snippet]]
+        name = "divide"
+        init = "xor ecx, ecx; div ecx"
+        asm = "nop"
+        [[snippet]]
+        name = "own code"
+        asm = "lea rax, [rip - 7]; mov byte ptr [rax], 0x90"
+        [[snippet]]
+        name = "data as code"
+        asm = "jmp r14"
+        [[snippet]]
+        name = "no stack"
+        asm = "xor esp, esp; push rax"
+        [[snippet]]
+        name = "breakpoint"
+        asm = "int3"
+        [[snippet]]
+        name = "fine again"
+        asm = "nop"
+        "#,
+    );
+    ran.ends_with(1);
+    let names: Vec<_> = ran.results().iter().map(|result| result.name.as_str()).collect();
+    assert_eq!(names, ["fine", "fine again"]);
+    let errors = ran.errors();
+    let faults: Vec<_> = errors
+        .iter()
+        .map(|error| {
+            let fault = error.fault.as_ref().unwrap();
+            let name = error.name.as_deref().unwrap();
+            (name, fault.mnemonic.as_str(), fault.part.as_str(), fault.offset, fault.copy)
+        })
+        .collect();
+    assert_eq!(
+        faults,
+        [
+            ("undefined", "#UD", "body", Some(1), Some(0)),
+            ("null", "#PF", "body", Some(0), Some(0)),
+            ("divide", "#DE", "init", Some(2), None),
+            ("own code", "#PF", "body", Some(7), Some(0)),
+            ("data as code", "#PF", "outside", None, None),
+            ("no stack", "#PF", "body", Some(2), Some(0)),
+            // INT3 is a trap: RIP points behind it, into the next copy.
+            ("breakpoint", "#BP", "body", Some(0), Some(1)),
+        ]
+    );
+    let null = errors[1].fault.as_ref().unwrap();
+    assert_eq!((null.registers.cr2, null.registers.rbx), (Hex(0x10), Hex(0x1234)));
+    assert_eq!(errors[0].fault.as_ref().unwrap().bytes.as_deref(), Some("0f0b"));
+}
+
+#[test]
+fn a_thousand_snippets_in_one_job() {
+    let ran = direct(&xtask::bench::job_text(1000));
+    ran.ends_with(0);
+    assert_eq!(ran.results().len(), 1000);
+    for (index, result) in (0..).zip(ran.results()) {
+        assert_eq!((result.item, result.metrics[0].value.median), (index, 1.0));
+    }
+}
+
+#[test]
+fn x2_the_machine_record_says_what_the_figures_come_from() {
+    let ran = direct("[[snippet]]\nasm = \"nop\"");
+    let machine = ran.ends_with(0).report.machine().unwrap().clone();
+    assert_eq!(machine.hypervisor.as_deref(), Some("TCGTCGTCGTCG"));
+    assert!(machine.pmu.is_none());
+    assert!(machine.pmu_absent.unwrap().contains("CPUID announces no performance counters"));
+    // One instruction is one tick of a 1 GHz clock; the ACPI timer resolves 1 in 3,500.
+    assert!(machine.tsc.hz.abs_diff(1_000_000_000) < 1_000_000, "{:?}", machine.tsc);
+}
