@@ -44,10 +44,12 @@ pub enum Command {
     Image(Image),
     /// Read a report from a serial line, a saved log, or standard input.
     Collect(Collect),
-    /// Run the project's tests: host tests, then tests in QEMU.
+    /// Run the project's tests: checks of the source, host tests, tests in QEMU.
     Test(Test),
     /// Measure barecount itself: boot time, sizes, overheads.
     Bench(Bench),
+    /// Check format, lints, documentation and licences.
+    Check,
     /// Say what is needed, what is there, and how the rest would be got. Changes nothing.
     Doctor,
 }
@@ -150,6 +152,9 @@ pub struct Collect {
 pub struct Test {
     /// Run only tests whose name contains this.
     pub filter: Option<String>,
+    /// Leave out the checks of the source.
+    #[arg(long)]
+    pub no_checks: bool,
     /// Leave out the tests that start QEMU.
     #[arg(long)]
     pub host_only: bool,

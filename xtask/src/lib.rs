@@ -4,7 +4,7 @@
 //! - [`setup`]: what a machine needs and how it is got; [`build`]: kernel, loaders, images.
 //! - [`job`]: from a TOML file to a packed job, assembling on the way.
 //! - [`machine`]: which QEMU to start and how; [`collect`]: reading a report from it or from elsewhere.
-//! - [`render`]: the report as table, JSON, TAP or CSV; [`bench`]: the project's own figures.
+//! - [`render`]: the report as table, JSON, TAP or CSV; [`mod@bench`]: the project's own figures.
 //!
 //! Everything that starts a process is here and in `qemu-tests`.
 #![warn(missing_docs)]

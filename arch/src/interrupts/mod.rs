@@ -1,7 +1,7 @@
 //! Interrupts and exceptions.
 //!
-//! Every vector has a stub ([`stubs`]) that puts the register file into a [`TrapFrame`] and calls
-//! `dispatch`. There, in this order: an instruction that is allowed to fault ([`fixup`]) continues at
+//! Every vector has a stub (`stubs`) that puts the register file into a [`TrapFrame`] and calls
+//! `dispatch`. There, in this order: an instruction that is allowed to fault ([`mod@fixup`]) continues at
 //! its recovery address; a fault inside called foreign code ([`crate::call`]) ends that call; a device's
 //! vector runs its handler; everything else is a failure of the firmware and goes to the crash handler.
 

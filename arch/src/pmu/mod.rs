@@ -1,5 +1,5 @@
-//! The performance monitoring unit: which one CPUID announces ([`enumerate`]), and whether its registers
-//! really hold a value ([`probe`]).
+//! The performance monitoring unit: which one CPUID announces ([`enumerate()`]), and whether its registers
+//! really hold a value (`probe`).
 
 mod enumerate;
 mod probe;

@@ -6,6 +6,7 @@ use bootloader_x86_64_common::legacy_memory_region::{LegacyFrameAllocator, Legac
 use core::iter::Copied;
 use core::slice::Iter;
 use multiboot::information::{MemoryType, Multiboot};
+use spin::{Mutex, MutexGuard};
 use x86_64::registers::control::Cr3;
 use x86_64::structures::paging::{FrameAllocator, OffsetPageTable, PageTable, PhysFrame};
 use x86_64::{PhysAddr, VirtAddr};
@@ -16,6 +17,10 @@ pub struct Region {
     start: u64,
     length: u64,
     kind: MemoryRegionKind,
+}
+
+impl Region {
+    const NONE: Self = Self { start: 0, length: 0, kind: MemoryRegionKind::Bootloader };
 }
 
 impl LegacyMemoryRegion for Region {
@@ -43,23 +48,20 @@ const RESERVED: u32 = 2;
 
 /// The memory map.
 pub fn regions(information: &Multiboot) -> Copied<Iter<'static, Region>> {
-    static mut REGIONS: [Region; MAX_REGIONS] =
-        [Region { start: 0, length: 0, kind: MemoryRegionKind::Bootloader }; MAX_REGIONS];
+    static REGIONS: Mutex<[Region; MAX_REGIONS]> = Mutex::new([Region::NONE; MAX_REGIONS]);
     let found = information.memory_regions().expect("the multiboot loader gives no memory map");
+    // Never unlocked again: the list is the frame allocator's for as long as the loader runs.
+    let list = MutexGuard::leak(REGIONS.lock());
     let mut count = 0;
     for region in found.filter(|region| region.length() > 0).take(MAX_REGIONS) {
         let kind = match region.memory_type() {
             MemoryType::Available => MemoryRegionKind::Usable,
             _ => MemoryRegionKind::UnknownBios(RESERVED),
         };
-        // SAFETY: one thread, and the shared borrow below begins when the writing is done.
-        unsafe {
-            REGIONS[count] = Region { start: region.base_address(), length: region.length(), kind };
-        }
+        list[count] = Region { start: region.base_address(), length: region.length(), kind };
         count += 1;
     }
-    // SAFETY: as above; nothing writes to the list any more.
-    let regions: &'static [Region] = unsafe { &(&*(&raw const REGIONS))[..count] };
+    let regions: &'static [Region] = &list[..count];
     regions.iter().copied()
 }
 

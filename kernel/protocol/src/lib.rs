@@ -2,7 +2,7 @@
 //!
 //! - [`job`]: the work that the host packs beside the kernel, and [`limits`], which both sides check.
 //! - [`ramdisk`]: the job's binary form, with magic, version and checksum.
-//! - [`record`]: the report, and [`line`], its form on the serial line: one JSON object per line,
+//! - [`record`]: the report, and [`mod@line`], its form on the serial line: one JSON object per line,
 //!   with sequence number and checksum.
 //! - [`stream`]: the reader of a report, which notices every line that was lost, doubled, reordered
 //!   or damaged. `SCHEMA.md` beside this crate describes the lines for other readers.

@@ -52,7 +52,7 @@ impl Handed {
     /// memory.
     pub fn take(info: &'static mut BootInfo, old: &Handover) -> Self {
         let entered = tsc::now();
-        let physical = |address: u64| old.physical(VirtAddr::new(address)).map(|p| p.as_u64());
+        let physical = |address: u64| old.physical(VirtAddr::new(address)).map(PhysAddr::as_u64);
         let regions = &info.memory_regions;
         let usable = regions.iter().filter(|r| r.kind == MemoryRegionKind::Usable);
         let frames = Frames::new(usable.map(|r| Region { start: r.start, end: r.end }));

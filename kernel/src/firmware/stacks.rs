@@ -21,7 +21,9 @@ const COUNT: usize = 1 + IST_STACKS;
 static mut TABLES: Tables = Tables::new();
 static mut IDT: InterruptDescriptorTable = InterruptDescriptorTable::new();
 /// What `enter` carries over to the new stack.
-static CARGO: Mutex<Option<(Ready, fn(Ready) -> !)>> = Mutex::new(None);
+static CARGO: Mutex<Option<Cargo>> = Mutex::new(None);
+
+type Cargo = (Ready, fn(Ready) -> !);
 
 /// Addresses of stack `index`; 0 is the main one.
 fn range(index: u64) -> Range<u64> {

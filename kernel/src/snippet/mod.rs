@@ -1,6 +1,6 @@
 //! Measuring a piece of machine code.
 //!
-//! [`emit`] puts the snippet, between code that reads the clock, into executable memory; [`measure`] runs
+//! [`emit`] puts the snippet, between code that reads the clock, into executable memory; [`mod@measure`] runs
 //! two sizes of it and subtracts; [`fault`] explains an exception that the snippet raised.
 
 pub mod emit;

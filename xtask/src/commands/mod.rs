@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub mod bench;
+pub mod check;
 pub mod collect;
 pub mod doctor;
 pub mod image;
@@ -24,6 +25,7 @@ pub fn run(arguments: &Arguments) -> Result<u8> {
         Command::Collect(arguments) => collect::run(arguments),
         Command::Test(arguments) => test::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
+        Command::Check => check::run(),
         Command::Doctor => doctor::run(),
     }
 }

@@ -1,4 +1,4 @@
-//! `test`: host tests, then tests in QEMU, through cargo-nextest where it is installed, else cargo test.
+//! `test`: checks of the source, host tests, then tests in QEMU, through cargo-nextest where it is installed, else cargo test.
 
 use super::run::prepare;
 use crate::cli::{Boot, Test};
@@ -20,8 +20,9 @@ const QEMU: &str = "qemu-tests";
 pub fn run(arguments: &Test) -> Result<u8> {
     let toolchain = Toolchain::find()?;
     let mut crates = HOST.to_vec();
-    let root = if arguments.host_only {
-        crate::build::Tree::new(toolchain).root().to_path_buf()
+    let tree = if arguments.host_only {
+        setup::ensure(&Need::BUILD, &toolchain)?;
+        crate::build::Tree::new(toolchain)
     } else {
         crates.push(QEMU);
         let tree = prepare(&[Boot::Direct, Boot::Bios, Boot::Uefi])?;
@@ -29,9 +30,12 @@ pub fn run(arguments: &Test) -> Result<u8> {
         if let Err(error) = setup::ensure(&[Need::Grub], tree.toolchain()) {
             anstream::eprintln!("going on without: {error}");
         }
-        tree.root().to_path_buf()
+        tree
     };
-    let status = command(&crates, arguments.filter.as_deref(), &root).status();
+    if !arguments.no_checks && arguments.filter.is_none() {
+        super::check::all(&tree)?;
+    }
+    let status = command(&crates, arguments.filter.as_deref(), tree.root()).status();
     match status {
         Ok(status) if status.success() => Ok(0),
         Ok(status) => Err(Failure::Tool(format!("tests failed ({status})"))),

@@ -1,7 +1,7 @@
 //! From a job file to a packed job.
 //!
-//! [`file`] reads the TOML, with line and column in every error; [`overrides`] are what the command line
-//! changes; [`assemble`] turns text into machine code; [`analyse`] finds a register for the loop.
+//! [`mod@file`] reads the TOML, with line and column in every error; [`Overrides`] are what the command line
+//! changes; [`assemble`] turns text into machine code; `analyse` finds a register for the loop.
 
 mod analyse;
 pub mod assemble;

@@ -1,0 +1,158 @@
+//! `check`: what can be said of the source without running it: format, lints, documentation, licences.
+
+mod licences;
+
+use crate::build::Tree;
+use crate::process::said;
+use crate::progress::Work;
+use crate::render::style::{ERROR, GOOD, WARNING, paint};
+use crate::setup::toolchain::cargo;
+use crate::setup::{self, Need, Toolchain};
+use crate::{Failure, Result};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// One check: its name, and how it is made.
+struct Check {
+    name: &'static str,
+    arguments: &'static [&'static str],
+    bare_metal: bool,
+    environment: &'static [(&'static str, &'static str)],
+    /// Component whose absence is no failure.
+    component: Option<&'static str>,
+}
+
+const CHECKS: [Check; 6] = [
+    Check {
+        name: "format",
+        arguments: &["fmt", "--all", "--check"],
+        bare_metal: false,
+        environment: &[],
+        component: Some("rustfmt"),
+    },
+    Check {
+        name: "lints, host",
+        arguments: &["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"],
+        bare_metal: false,
+        environment: &[],
+        component: Some("clippy"),
+    },
+    Check {
+        name: "lints, kernel",
+        arguments: &["clippy", "--quiet", "-p", "kernel", "--features", "firmware"],
+        bare_metal: true,
+        environment: &[],
+        component: Some("clippy"),
+    },
+    Check {
+        name: "lints, loader and guests",
+        arguments: &["clippy", "--quiet", "-p", "direct", "-p", "hello"],
+        bare_metal: true,
+        environment: &[],
+        component: Some("clippy"),
+    },
+    Check {
+        name: "lints, image maker",
+        arguments: &[
+            "clippy",
+            "--quiet",
+            "--all-targets",
+            "-p",
+            "boot",
+            "--target-dir=target/boot",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        bare_metal: false,
+        environment: &[("RUSTC_BOOTSTRAP", "1")],
+        component: Some("clippy"),
+    },
+    Check {
+        name: "documentation",
+        arguments: &["doc", "--quiet", "--no-deps"],
+        bare_metal: false,
+        environment: &[("RUSTDOCFLAGS", "-D warnings")],
+        component: None,
+    },
+];
+
+/// What a build for the bare machine takes, with warnings as errors.
+const BARE_METAL: [&str; 5] = [
+    "--profile=firmware",
+    "--target=x86_64-unknown-none",
+    "-Zbuild-std=core,alloc,compiler_builtins",
+    "-Zbuild-std-features=compiler-builtins-mem",
+    "--",
+];
+
+/// Runs the command.
+///
+/// # Errors
+/// A check failed.
+pub fn run() -> Result<u8> {
+    let toolchain = Toolchain::find()?;
+    setup::ensure(&Need::BUILD, &toolchain)?;
+    all(&Tree::new(toolchain))?;
+    Ok(0)
+}
+
+/// Makes every check, and tells each result.
+///
+/// # Errors
+/// A check failed; the others were made all the same.
+pub fn all(tree: &Tree) -> Result<()> {
+    let mut failed = Vec::new();
+    for check in &CHECKS {
+        if !tell(check.name, one(check, tree)) {
+            failed.push(check.name);
+        }
+    }
+    if !tell("licences", licences::check(tree.root()).map(|()| true)) {
+        failed.push("licences");
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Tool(format!("checks failed: {}", failed.join(", "))))
+}
+
+/// Prints a check's result; `Ok(false)` means that it could not be made.
+fn tell(name: &str, result: std::result::Result<bool, String>) -> bool {
+    match result {
+        Ok(true) => anstream::eprintln!("{} {name}", paint(GOOD, "ok     ")),
+        Ok(false) => {
+            anstream::eprintln!("{} {name}: its tool is missing", paint(WARNING, "skipped"));
+        }
+        Err(said) => {
+            anstream::eprintln!("{} {name}:\n{said}", paint(ERROR, "failed "));
+            return false;
+        }
+    }
+    true
+}
+
+fn one(check: &Check, tree: &Tree) -> std::result::Result<bool, String> {
+    if let Some(component) = check.component {
+        let tool = format!("cargo-{}", if component == "rustfmt" { "fmt" } else { component });
+        if crate::process::find(&tool).is_none() {
+            return Ok(false);
+        }
+    }
+    let mut command = Command::new(cargo());
+    command.current_dir(tree.root()).args(check.arguments).envs(check.environment.iter().copied());
+    if check.bare_metal {
+        command.args(BARE_METAL).args(["-D", "warnings"]).env("RUSTC_BOOTSTRAP", "1");
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().map_err(|error| error.to_string())?;
+    let waiter = std::thread::spawn(move || child.wait_with_output());
+    let mut work = Work::new(format!("checking {}", check.name));
+    while !waiter.is_finished() {
+        std::thread::sleep(Duration::from_millis(20));
+        work.tick(0);
+    }
+    let output = waiter.join().expect("the waiting thread does not panic");
+    let output = output.map_err(|error| error.to_string())?;
+    if output.status.success() { Ok(true) } else { Err(said(&output)) }
+}
