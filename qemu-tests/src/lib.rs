@@ -3,9 +3,11 @@
 
 pub mod monitor;
 mod program;
+mod pty;
 mod run;
 
 pub use program::{Called, xtask};
+pub use pty::pseudo_terminal;
 pub use run::{Guest, Ran, direct};
 
 use std::sync::OnceLock;

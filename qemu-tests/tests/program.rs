@@ -3,6 +3,7 @@
 use qemu_tests::{Guest, tree, xtask};
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::time::SystemTime;
 use xtask::cli::Boot;
@@ -97,7 +98,7 @@ fn doctor_lists_every_need() {
 }
 
 #[test]
-fn x3_run_prints_a_table_and_every_other_form() {
+fn k2_run_prints_a_table_tap_and_every_other_form() {
     let folder = folder();
     let path = job(
         folder.path(),
@@ -204,6 +205,36 @@ fn x3_an_image_boots_both_ways_and_collect_reads_its_log() {
         assert_eq!(called.code, 0, "{called:#?}");
         assert!(called.out.contains("pass: 1 measured"), "{called:#?}");
     }
+}
+
+/// A pseudo terminal stands for the serial device; the other side is the machine.
+#[test]
+fn collect_reads_a_serial_device_until_the_end_record() {
+    let folder = folder();
+    let ran = Guest::new(Boot::Direct, "[[snippet]]\nasm = \"nop\"").run();
+    let (mut machine, device) = qemu_tests::pseudo_terminal();
+    let raw = ran.raw.clone();
+    let sender = std::thread::spawn(move || {
+        // A boot's silence first, then the report in pieces.
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        for piece in raw.chunks(100) {
+            machine.write_all(piece).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        machine
+    });
+    let called = xtask(folder.path(), &["collect", "--serial", &device, "--timeout", "30"]);
+    assert_eq!(called.code, 0, "{called:#?}");
+    assert!(called.out.contains("pass: 1 measured"), "{called:#?}");
+    drop(sender.join());
+}
+
+#[test]
+fn collect_gives_up_on_a_silent_device() {
+    let (_machine, device) = qemu_tests::pseudo_terminal();
+    let called = xtask(folder().path(), &["collect", "--serial", &device, "--timeout", "1.5"]);
+    assert_eq!(called.code, 3, "{called:#?}");
+    assert!(called.out.contains("no end record within 1.5 s"), "{called:#?}");
 }
 
 #[test]
