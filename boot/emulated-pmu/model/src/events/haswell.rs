@@ -1,0 +1,83 @@
+//! Haswell; table `intel/haswell.csv`. The model executes no wrong path and has no middle cache level,
+//! so executed branches are retired ones, and what misses the first level is served by the last.
+
+use super::Event;
+use super::meaning::*;
+
+pub(crate) const HASWELL: &[Event] = &[
+    Event::new("INST_RETIRED.ANY_P", 0xC0, 0x00, INSTRUCTIONS).on(0xFF),
+    Event::new("INST_RETIRED.PREC_DIST", 0xC0, 0x01, INSTRUCTIONS).on(0x2),
+    Event::new("CPU_CLK_UNHALTED.THREAD_P", 0x3C, 0x00, CYCLES).on(0xFF),
+    Event::new("CPU_CLK_UNHALTED.REF_XCLK", 0x3C, 0x01, BUS).on(0xFF),
+    Event::new("CPU_CLK_UNHALTED.ONE_THREAD_ACTIVE", 0x3C, 0x02, BUS).on(0xFF),
+    Event::new("CPL_CYCLES.RING0", 0x5C, 0x01, KERNEL_CYCLES).on(0xFF),
+    Event::new("CPL_CYCLES.RING0_TRANS", 0x5C, 0x01, KERNEL_CYCLES)
+        .on(0xFF)
+        .cmask(1)
+        .edges(),
+    Event::new("CPL_CYCLES.RING123", 0x5C, 0x02, USER_CYCLES).on(0xFF),
+    Event::new("UOPS_ISSUED.ANY", 0x0E, 0x01, UOPS).on(0xFF),
+    Event::new("UOPS_EXECUTED.CORE", 0xB1, 0x02, UOPS).on(0xFF),
+    Event::new("UOPS_RETIRED.ALL", 0xC2, 0x01, UOPS).on(0xFF),
+    Event::new("UOPS_RETIRED.RETIRE_SLOTS", 0xC2, 0x02, UOPS).on(0xFF),
+    Event::new("IDQ_UOPS_NOT_DELIVERED.CORE", 0x9C, 0x01, NOTHING).on(0xF),
+    Event::new("BR_INST_RETIRED.ALL_BRANCHES", 0xC4, 0x00, BRANCHES).on(0xFF),
+    Event::new("BR_INST_RETIRED.CONDITIONAL", 0xC4, 0x01, JCC).on(0xFF),
+    Event::new("BR_INST_RETIRED.NEAR_CALL", 0xC4, 0x02, CALL).on(0xFF),
+    Event::new("BR_INST_RETIRED.ALL_BRANCHES_PEBS", 0xC4, 0x04, BRANCHES).on(0xF),
+    Event::new("BR_INST_RETIRED.NEAR_RETURN", 0xC4, 0x08, RETURN).on(0xFF),
+    Event::new("BR_INST_RETIRED.NOT_TAKEN", 0xC4, 0x10, NOT_TAKEN).on(0xFF),
+    Event::new("BR_INST_RETIRED.NEAR_TAKEN", 0xC4, 0x20, TAKEN).on(0xFF),
+    Event::new("BR_INST_RETIRED.FAR_BRANCH", 0xC4, 0x40, FAR).on(0xFF),
+    Event::new("BR_MISP_RETIRED.ALL_BRANCHES", 0xC5, 0x00, MISSED).on(0xFF),
+    Event::new("BR_MISP_RETIRED.CONDITIONAL", 0xC5, 0x01, MISSED_JCC).on(0xFF),
+    Event::new("BR_MISP_RETIRED.ALL_BRANCHES_PEBS", 0xC5, 0x04, MISSED).on(0xF),
+    Event::new("BR_MISP_RETIRED.NEAR_TAKEN", 0xC5, 0x20, MISSED_TAKEN).on(0xFF),
+    Event::new("BR_INST_EXEC.ALL_BRANCHES", 0x88, 0xFF, BRANCHES).on(0xFF),
+    Event::new("BR_MISP_EXEC.ALL_BRANCHES", 0x89, 0xFF, MISSED).on(0xFF),
+    Event::new("MEM_UOPS_RETIRED.STLB_MISS_LOADS", 0xD0, 0x11, LOAD_WALKS).on(0xF),
+    Event::new("MEM_UOPS_RETIRED.STLB_MISS_STORES", 0xD0, 0x12, STORE_WALKS).on(0xF),
+    Event::new("MEM_UOPS_RETIRED.LOCK_LOADS", 0xD0, 0x21, LOCKED).on(0xF),
+    Event::new("MEM_UOPS_RETIRED.SPLIT_LOADS", 0xD0, 0x41, SPLIT_LOADS).on(0xF),
+    Event::new("MEM_UOPS_RETIRED.SPLIT_STORES", 0xD0, 0x42, SPLIT_STORES).on(0xF),
+    Event::new("MEM_UOPS_RETIRED.ALL_LOADS", 0xD0, 0x81, LOADS).on(0xF),
+    Event::new("MEM_UOPS_RETIRED.ALL_STORES", 0xD0, 0x82, STORES).on(0xF),
+    Event::new("MEM_LOAD_UOPS_RETIRED.L1_HIT", 0xD1, 0x01, LOAD_L1_HIT).on(0xF),
+    Event::new("MEM_LOAD_UOPS_RETIRED.L2_HIT", 0xD1, 0x02, NOTHING).on(0xF),
+    Event::new("MEM_LOAD_UOPS_RETIRED.L3_HIT", 0xD1, 0x04, LOAD_LLC_HIT).on(0xF),
+    Event::new("MEM_LOAD_UOPS_RETIRED.L1_MISS", 0xD1, 0x08, LOAD_L1_MISS).on(0xF),
+    Event::new("MEM_LOAD_UOPS_RETIRED.L2_MISS", 0xD1, 0x10, LOAD_L1_MISS).on(0xF),
+    Event::new("MEM_LOAD_UOPS_RETIRED.L3_MISS", 0xD1, 0x20, LOAD_LLC_MISS).on(0xF),
+    Event::new("MEM_LOAD_UOPS_RETIRED.HIT_LFB", 0xD1, 0x40, NOTHING).on(0xF),
+    Event::new("L1D.REPLACEMENT", 0x51, 0x01, L1_FILLS).on(0xFF),
+    Event::new(
+        "DTLB_LOAD_MISSES.MISS_CAUSES_A_WALK",
+        0x08,
+        0x01,
+        LOAD_WALKS,
+    )
+    .on(0xFF),
+    Event::new("DTLB_LOAD_MISSES.WALK_COMPLETED_4K", 0x08, 0x02, LOAD_WALKS).on(0xFF),
+    Event::new("DTLB_LOAD_MISSES.WALK_COMPLETED", 0x08, 0x0E, LOAD_WALKS).on(0xFF),
+    Event::new("DTLB_LOAD_MISSES.STLB_HIT_4K", 0x08, 0x20, LOAD_STLB_HITS).on(0xFF),
+    Event::new("DTLB_LOAD_MISSES.STLB_HIT", 0x08, 0x60, LOAD_STLB_HITS).on(0xFF),
+    Event::new(
+        "DTLB_STORE_MISSES.MISS_CAUSES_A_WALK",
+        0x49,
+        0x01,
+        STORE_WALKS,
+    )
+    .on(0xFF),
+    Event::new(
+        "DTLB_STORE_MISSES.WALK_COMPLETED_4K",
+        0x49,
+        0x02,
+        STORE_WALKS,
+    )
+    .on(0xFF),
+    Event::new("DTLB_STORE_MISSES.WALK_COMPLETED", 0x49, 0x0E, STORE_WALKS).on(0xFF),
+    Event::new("DTLB_STORE_MISSES.STLB_HIT_4K", 0x49, 0x20, STORE_STLB_HITS).on(0xFF),
+    Event::new("DTLB_STORE_MISSES.STLB_HIT", 0x49, 0x60, STORE_STLB_HITS).on(0xFF),
+    Event::new("LONGEST_LAT_CACHE.REFERENCE", 0x2E, 0x4F, LLC_REFERENCES).on(0xFF),
+    Event::new("LONGEST_LAT_CACHE.MISS", 0x2E, 0x41, LLC_MISSES).on(0xFF),
+];

@@ -1,0 +1,136 @@
+//! Which counters count now.
+
+use super::counter::{Context, Gate};
+use super::{MAX_COUNTERS, MAX_FIXED, Pmu};
+use crate::RingMask;
+use crate::mutation::Mutation;
+use crate::occurrence::Bulk;
+use crate::selection::Selection;
+use crate::selector::{Selector, Threshold, bits};
+
+/// What fixed counter n counts. Where a driver sees only 0 to 2, the fourth is not there.
+const FIXED_EVENTS: [Selection; MAX_FIXED] = [
+    Selection::bulk(Bulk::Instructions),
+    Selection::bulk(Bulk::Cycles),
+    Selection::bulk(Bulk::ReferenceClock),
+    Selection::bulk(Bulk::Slots),
+];
+
+/// A counter, by its place in the global registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    General(usize),
+    Fixed(usize),
+}
+
+impl Which {
+    /// Its bit in the global registers.
+    pub(crate) const fn bit(self) -> u64 {
+        match self {
+            Self::General(n) => 1 << n,
+            Self::Fixed(n) => 1 << (32 + n),
+        }
+    }
+}
+
+impl Pmu {
+    /// The counters of the model.
+    pub(super) fn each(&self) -> impl Iterator<Item = Which> + use<> {
+        let (counters, fixed) = (self.spec().counters(), self.spec().fixed());
+        (0..MAX_COUNTERS)
+            .filter(move |n| counters & 1 << n != 0)
+            .map(Which::General)
+            .chain(
+                (0..MAX_FIXED)
+                    .filter(move |n| fixed & 1 << n != 0)
+                    .map(Which::Fixed),
+            )
+    }
+
+    pub(super) fn context(&self) -> Context<'_> {
+        Context {
+            timing: &self.timing,
+            width_slots: self.spec().width,
+            planted: self.planted,
+        }
+    }
+
+    /// A counter counts if its own enable and its bit of the global control are set, in the rings that
+    /// it is told, unless the counters are frozen.
+    pub(super) fn gate(&self, which: Which) -> Gate {
+        let ignored = which == Which::General(1) && self.is(Mutation::GlobalEnableIgnored);
+        let global = !self.has_global() || self.global_control & which.bit() != 0 || ignored;
+        if !global || self.is_frozen() {
+            return Gate::default();
+        }
+        match which {
+            Which::General(n) => {
+                let selector = Selector(self.counters[n].selector);
+                let enabled = selector.enabled() || self.is(Mutation::EnableBitIgnored);
+                let rings = selector.rings();
+                Gate {
+                    rings: if enabled {
+                        self.mutated(rings)
+                    } else {
+                        RingMask::NONE
+                    },
+                    interrupt: selector.interrupt()
+                        != self.interrupt_is_mutated(selector.interrupt()),
+                }
+            }
+            Which::Fixed(2) if self.is(Mutation::Fixed2Dead) => Gate::default(),
+            Which::Fixed(n) => {
+                let field = self.fixed_field(n);
+                let rings = RingMask::new(field & 2 != 0, field & 1 != 0);
+                let interrupt = field & 8 != 0;
+                Gate {
+                    rings: if rings.is_empty() {
+                        rings
+                    } else {
+                        self.mutated(rings)
+                    },
+                    interrupt: interrupt != self.interrupt_is_mutated(interrupt),
+                }
+            }
+        }
+    }
+
+    fn mutated(&self, rings: RingMask) -> RingMask {
+        RingMask::new(
+            rings.user || self.is(Mutation::UserFilterIgnored),
+            rings.kernel || self.is(Mutation::KernelFilterIgnored),
+        )
+    }
+
+    /// Whether a planted fault turns the interrupt enable round.
+    fn interrupt_is_mutated(&self, interrupt: bool) -> bool {
+        if interrupt {
+            self.is(Mutation::LostPmi)
+        } else {
+            self.is(Mutation::PmiWithoutInt)
+        }
+    }
+
+    /// What a counter counts, and the condition it is put through.
+    pub(super) fn event(&self, which: Which) -> (Selection, Option<Threshold>) {
+        match which {
+            Which::Fixed(n) => (FIXED_EVENTS[n], None),
+            Which::General(n) => {
+                let counter = &self.counters[n];
+                let mut selector = counter.selector;
+                if self.is(Mutation::CmaskIgnored) {
+                    selector &= !(0xFF << bits::CMASK_SHIFT);
+                }
+                if self.is(Mutation::InvertIgnored) {
+                    selector &= !bits::INV;
+                }
+                if self.is(Mutation::EdgeIgnored) {
+                    selector &= !bits::EDGE;
+                }
+                let threshold = Selector(selector).threshold();
+                // AMD's bit 36 is no EQ; the selector mask has dropped it.
+                (counter.meaning.selection(), threshold)
+            }
+        }
+    }
+}
