@@ -54,10 +54,10 @@ impl Lbr {
             Register::LbrInfo(n) => self.entry(n).info,
             Register::ArchLbrControl | Register::DebugExtension => self.control,
             Register::ArchLbrDepth => u64::from(self.depth),
-            Register::LastBranchFrom => self.newest(spec).from,
-            Register::LastBranchTo => self.newest(spec).to,
-            Register::LerFrom => self.before_event.from,
-            Register::LerTo => self.before_event.to,
+            Register::LastBranchFrom => plain(spec, self.newest(spec).from),
+            Register::LastBranchTo => plain(spec, self.newest(spec).to),
+            Register::LerFrom => plain(spec, self.before_event.from),
+            Register::LerTo => plain(spec, self.before_event.to),
             Register::LerInfo => self.before_event.info,
             _ => 0,
         }
@@ -144,6 +144,14 @@ impl Lbr {
         if n < usize::from(self.depth) {
             change(&mut self.records[n]);
         }
+    }
+}
+
+/// AMD's single registers show a record of the stack without the flags that lie beside its address.
+fn plain(spec: &Spec, value: u64) -> u64 {
+    match spec.lbr {
+        LbrKind::AmdV2 { .. } => ((value << 6) as i64 >> 6) as u64,
+        _ => value,
     }
 }
 

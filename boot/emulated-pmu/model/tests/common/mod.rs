@@ -1,6 +1,7 @@
 //! What several tests use.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
+pub mod lbr;
 pub mod table;
 
 use pmu_model::{Delta, Fault, Host, Model, MsrError, Pmu, Ring, Timing};
