@@ -68,12 +68,16 @@ impl Delta {
         self.occurrences.iter().all(|count| *count == 0)
     }
 
-    /// All occurrences of a selection together.
+    /// All occurrences of a selection together. Runs for each counter at each report, so it looks only
+    /// at the bits that are set.
     pub(crate) fn sum(&self, selection: Selection) -> u64 {
-        selection
-            .occurrences()
-            .map(|occurrence| u64::from(self.count(occurrence)))
-            .sum()
+        let mut bits = selection.occurrence_bits();
+        let mut sum = 0;
+        while bits != 0 {
+            sum += u64::from(self.occurrences[bits.trailing_zeros() as usize]);
+            bits &= bits - 1;
+        }
+        sum
     }
 
     /// The first `instructions` of a bulk delta, or what is left of it.

@@ -73,6 +73,11 @@ impl Selection {
         self.bulk != 0
     }
 
+    /// The occurrences as bits, in the order of [`Occurrence::ALL`].
+    pub(crate) const fn occurrence_bits(self) -> u64 {
+        self.occurrences
+    }
+
     /// Whether a clock is in the sum, which ticks at a rate of its own.
     pub(crate) const fn has_clock(self) -> bool {
         self.has_bulk(Bulk::ReferenceClock) || self.has_bulk(Bulk::BusClock)

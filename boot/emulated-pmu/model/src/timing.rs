@@ -131,6 +131,9 @@ impl Timing {
     };
 
     pub(crate) fn stalls(&self, delta: &Delta) -> Stalls {
+        if delta.is_bulk() {
+            return Stalls::default();
+        }
         let of = |occurrence, cycles: u32| {
             u64::from(delta.count(occurrence)).saturating_mul(u64::from(cycles))
         };

@@ -29,7 +29,7 @@ fn the_newest_come_first_and_the_oldest_are_pushed_out() {
         let expected: Vec<(u64, u64)> = (0..total)
             .rev()
             .take(stack.entries as usize)
-            .map(|n| (0x1000 + n, 0x2000 + n | stack.to_flags))
+            .map(|n| (0x1000 + n, (0x2000 + n) | stack.to_flags))
             .collect();
         assert_eq!(records(&mut pmu, model), expected, "{model:?}");
     }

@@ -49,7 +49,11 @@ pub(crate) const K10: &[Event] = &[
     Event::new("DATA_CACHE_ACCESSES", 0x40, 0x00, ACCESSES),
     Event::new("DATA_CACHE_MISSES", 0x41, 0x00, L1_MISS),
     Event::new("L1_DTLB_MISS_AND_L2_DTLB_HIT.4K", 0x45, 0x01, STLB_HITS),
+    Event::new("L1_DTLB_MISS_AND_L2_DTLB_HIT.2M", 0x45, 0x02, NOTHING),
+    Event::new("L1_DTLB_MISS_AND_L2_DTLB_HIT.1G", 0x45, 0x04, NOTHING),
     Event::new("L1_DTLB_AND_L2_DTLB_MISS.4K", 0x46, 0x01, WALKS),
+    Event::new("L1_DTLB_AND_L2_DTLB_MISS.2M", 0x46, 0x02, NOTHING),
+    Event::new("L1_DTLB_AND_L2_DTLB_MISS.1G", 0x46, 0x04, NOTHING),
     Event::new("REQUESTS_TO_L2.ALL", 0x7D, 0x07, LLC_REFERENCES),
     Event::new("L2_CACHE_MISS.ALL", 0x7E, 0x07, LLC_MISSES),
 ];

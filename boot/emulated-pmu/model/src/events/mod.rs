@@ -7,7 +7,7 @@
 //!
 //! Names and codes are those of the public tables (Intel's perfmon, AMD's in the Linux kernel); the test
 //! `events_match_the_public_tables` holds them against copies of the lines. Core 2 and family 10h
-//! have no such table; their codes come from Linux' `arch/x86/events/` and from libpfm4.
+//! have no such table; see [`crate::choices`].
 
 mod amd;
 mod architectural;

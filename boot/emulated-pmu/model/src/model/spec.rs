@@ -91,7 +91,7 @@ impl Intel {
         }
     }
 
-    /// PERF_CAPABILITIES[13]: full-width writes.
+    /// PERF_CAPABILITIES\[13\]: full-width writes.
     #[must_use]
     pub const fn full_width(&self) -> bool {
         self.capabilities & 1 << 13 != 0

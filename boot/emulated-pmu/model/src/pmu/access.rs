@@ -28,9 +28,13 @@ impl Pmu {
         place(self.model(), msr) != Place::Elsewhere
     }
 
-    /// The runs of MSR numbers, first and last, in which [`Pmu::owns`] can be true: for a permission map.
+    /// The runs of MSR numbers, first and last, in which [`Pmu::owns`] is true: for a permission map.
     pub fn msr_ranges(&self) -> impl Iterator<Item = (u32, u32)> {
-        msr::RANGES.iter().copied()
+        // A run is the model's as a whole or not at all.
+        msr::RANGES
+            .iter()
+            .copied()
+            .filter(|(first, _)| self.owns(*first))
     }
 
     /// RDMSR.

@@ -29,10 +29,10 @@ impl Pmu {
     /// instruction if freezing is on; only the interrupt comes late, by
     /// [`Outcome::late_instructions`].
     pub fn advance(&mut self, delta: &Delta) -> Outcome {
-        let first = self.until_overflow_in(delta.ring);
-        let late = first.map_or(0, |first| delta.instructions.saturating_sub(first));
         let mut outcome = Outcome::default();
-        let cut = if self.freeze_is_armed() && delta.is_bulk() {
+        let single = delta.instructions <= 1;
+        let late = if single { 0 } else { self.late(delta) };
+        let cut = if !single && self.freeze_is_armed() && delta.is_bulk() {
             self.until_pmi_in(delta.ring)
                 .filter(|cut| *cut < delta.instructions)
         } else {
@@ -47,6 +47,12 @@ impl Pmu {
         }
         outcome.late_instructions = late;
         outcome
+    }
+
+    /// Instructions of a delta after its first bulk overflow.
+    fn late(&self, delta: &Delta) -> u64 {
+        let first = self.until_overflow_in(delta.ring);
+        first.map_or(0, |first| delta.instructions.saturating_sub(first))
     }
 
     fn count(&mut self, delta: &Delta, outcome: &mut Outcome) {
