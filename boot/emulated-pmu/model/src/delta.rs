@@ -6,12 +6,13 @@ use crate::{Branch, Ring};
 
 /// Instructions retired in one ring, and what was seen of them.
 ///
-/// A caller that runs at full speed reports [`Delta::bulk`]. One that steps reports a delta for each
-/// instruction, and adds what that instruction did. Halted time is not reported: it counts nothing.
+/// A caller that runs at full speed reports [`Delta::bulk`]. One that steps reports a delta for
+/// each instruction, and adds what that instruction did. Halted time is not reported: it counts
+/// nothing.
 ///
-/// A delta of several instructions that carries occurrences is allowed. Thresholds (CMASK, INV, EDGE)
-/// then take the occurrences as spread evenly, earlier instructions getting the odd ones, and a freeze
-/// acts after the whole delta.
+/// A delta of several instructions that carries occurrences is allowed. Thresholds (CMASK, INV,
+/// EDGE) then take the occurrences as spread evenly, earlier instructions getting the odd ones, and
+/// a freeze acts after the whole delta.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delta {
     /// Where the instructions ran.
@@ -68,8 +69,8 @@ impl Delta {
         self.occurrences.iter().all(|count| *count == 0)
     }
 
-    /// All occurrences of a selection together. Runs for each counter at each report, so it looks only
-    /// at the bits that are set.
+    /// All occurrences of a selection together. Runs for each counter at each report, so it looks
+    /// only at the bits that are set.
     pub(crate) fn sum(&self, selection: Selection) -> u64 {
         let mut bits = selection.occurrence_bits();
         let mut sum = 0;

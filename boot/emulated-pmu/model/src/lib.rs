@@ -1,8 +1,8 @@
 //! A register-level model of the x86 performance monitoring unit (PMU).
 //!
-//! It answers CPUID, RDMSR, WRMSR and RDPMC as a chosen processor would ([`Model`]), and counts what it is
-//! told has happened ([`Pmu::advance`]). It knows nothing of hypervisors: a hypervisor presents it to its
-//! guest, and a driver's host tests use it as the machine.
+//! It answers CPUID, RDMSR, WRMSR and RDPMC as a chosen processor would ([`Model`]), and counts
+//! what it is told has happened ([`Pmu::advance`]). It knows nothing of hypervisors: a hypervisor
+//! presents it to its guest, and a driver's host tests use it as the machine.
 //!
 //! ```
 //! use pmu_model::{Delta, Host, Model, Pmu, Ring, RingMask, Timing};
@@ -20,11 +20,12 @@
 //!
 //! # How a caller runs it
 //!
-//! 1. [`Pmu::needs`] says whether bulk reports will do or instructions have to be stepped, and what has
-//!    to be seen of each; [`Pmu::until_overflow`] how far to run. Both change with a write
+//! 1. [`Pmu::needs`] says whether bulk reports will do or instructions have to be stepped, and what
+//!    has to be seen of each; [`Pmu::until_overflow`] how far to run. Both change with a write
 //!    ([`Effects::replan`]) and with a PMI.
-//! 2. Run, and report with [`Pmu::advance`]. When stepping, [`uarch::Core::retire`] turns an instruction's
-//!    branch and data accesses into a [`Delta`]; [`Pmu::record_branch`] comes before it.
+//! 2. Run, and report with [`Pmu::advance`]. When stepping, [`uarch::Core::retire`] turns an
+//!    instruction's branch and data accesses into a [`Delta`]; [`Pmu::record_branch`] comes before
+//!    it.
 //! 3. [`Outcome::pmi`] asks for an interrupt through LVTPC.
 //!
 //! # What is the processor's, and what is chosen here

@@ -1,10 +1,10 @@
 //! PERF_METRICS: where the issue slots went, as fractions of 255.
 //!
-//! In the model an instruction uses one slot of its cycle. The other slots of that cycle, and all slots of
-//! a cycle that waits for a load, are backend bound; the slots of a misprediction are bad speculation; the
-//! front end is never the bound. After a write the register reads as written until slots are counted,
-//! and from then on as the fractions of the slots since the write. It does not overflow (status bit 48
-//! is never set by the model).
+//! In the model an instruction uses one slot of its cycle. The other slots of that cycle, and all
+//! slots of a cycle that waits for a load, are backend bound; the slots of a misprediction are bad
+//! speculation; the front end is never the bound. After a write the register reads as written until
+//! slots are counted, and from then on as the fractions of the slots since the write. It does not
+//! overflow (status bit 48 is never set by the model).
 
 use crate::timing::Stalls;
 

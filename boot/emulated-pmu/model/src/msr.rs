@@ -100,9 +100,9 @@ pub const AMD_PERF_CTL: u32 = 0xC001_0200;
 /// AMD: FROM and TO of the LBR stack, in turn for each entry.
 pub const AMD_LBR: u32 = 0xC001_0300;
 
-/// Every register that a PMU of either vendor has had and that this crate answers for, first and last
-/// number of each run. What a model has not raises #GP; see [`crate::Pmu::owns`] for the three that
-/// depend on the model. All lie within what the permission map of AMD's SVM covers.
+/// Every register that a PMU of either vendor has had and that this crate answers for, first and
+/// last number of each run. What a model has not raises #GP; see [`crate::Pmu::owns`] for the three
+/// that depend on the model. All lie within what the permission map of AMD's SVM covers.
 pub const RANGES: &[(u32, u32)] = &[
     (LBR_CORE_FROM, LBR_CORE_FROM + 7),
     (LBR_CORE_TO, LBR_CORE_TO + 7),

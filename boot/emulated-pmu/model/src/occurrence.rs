@@ -1,7 +1,7 @@
 //! What can be counted: amounts that follow from the number of instructions ([`Bulk`]), and single
 //! occurrences that somebody has to see ([`Occurrence`]). An event of a processor is a
-//! [`Selection`](crate::Selection) of both. Occurrences are cut so fine that every event is a plain sum of them, and so that the unit
-//! mask bits of one event never count the same occurrence twice.
+//! [`Selection`](crate::Selection) of both. Occurrences are cut so fine that every event is a plain
+//! sum of them, and so that the unit mask bits of one event never count the same occurrence twice.
 
 use crate::branch::{Branch, BranchKind};
 

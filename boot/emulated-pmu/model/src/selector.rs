@@ -95,8 +95,9 @@ impl Selector {
     }
 }
 
-/// CMASK, INV, EDGE and EQ. With a mask of 0 and no edge the counter adds up occurrences and INV has
-/// no effect; an edge without a mask looks at cycles with any occurrence, as if the mask were 1.
+/// CMASK, INV, EDGE and EQ. With a mask of 0 and no edge the counter adds up occurrences and INV
+/// has no effect; an edge without a mask looks at cycles with any occurrence, as if the mask were
+/// 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Threshold {
     /// Occurrences in a cycle that make the condition true.

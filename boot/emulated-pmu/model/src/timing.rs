@@ -10,10 +10,10 @@
 //! | load whose translation came from the second-level TLB | 7 |
 //! | load that walked the page tables | 30 |
 //!
-//! Stores and interrupts stall nothing. Stalls are known only while the code is stepped: at full speed,
-//! cycles are instructions. [`Timing::FLAT`] takes the stalls away, so that cycles do not depend on
-//! which events are being counted. Clocks tick at a fixed ratio to core cycles, each counter with a
-//! remainder of its own that starts at 0 when the counter or its control is written.
+//! Stores and interrupts stall nothing. Stalls are known only while the code is stepped: at full
+//! speed, cycles are instructions. [`Timing::FLAT`] takes the stalls away, so that cycles do not
+//! depend on which events are being counted. Clocks tick at a fixed ratio to core cycles, each
+//! counter with a remainder of its own that starts at 0 when the counter or its control is written.
 
 use crate::delta::Delta;
 use crate::occurrence::Occurrence;
@@ -108,8 +108,8 @@ const MISPREDICTED: Selection = {
 };
 
 impl Timing {
-    /// The rule of the module's table. The reference clock runs at two thirds of the core's, so that
-    /// a driver which mixes up two counters shows; the bus clock at a quarter.
+    /// The rule of the module's table. The reference clock runs at two thirds of the core's, so
+    /// that a driver which mixes up two counters shows; the bus clock at a quarter.
     pub const DEFAULT: Self = Self {
         reference_clock: Ratio::new(2, 3),
         bus_clock: Ratio::new(1, 4),
@@ -198,7 +198,9 @@ mod tests {
     proptest! {
         #[test]
         fn a_clock_adds_up_in_any_parts(
-            ticks in 0u32..1000, cycles in 1u32..1000, parts in proptest::collection::vec(0u64..10_000, 0..20)
+            ticks in 0u32..1000,
+            cycles in 1u32..1000,
+            parts in proptest::collection::vec(0u64..10_000, 0..20),
         ) {
             let clock = Ratio::new(ticks, cycles);
             let (mut once, mut steps) = (0, 0);

@@ -43,7 +43,8 @@ enum Step {
     Missed,
     /// A load from memory.
     SlowLoad,
-    /// An instruction with two branches' worth of occurrences, which no processor has, to try CMASK.
+    /// An instruction with two branches' worth of occurrences, which no processor has, to try
+    /// CMASK.
     Double,
 }
 

@@ -166,7 +166,8 @@ fn linux_finds_counters_that_exist_and_are_free() {
     }
 }
 
-/// Linux' `check_msr`: toggles bits and reads them back, and gives the feature up if they do not stay.
+/// Linux' `check_msr`: toggles bits and reads them back, and gives the feature up if they do not
+/// stay.
 #[test]
 fn linux_keeps_the_branch_records_and_extra_registers() {
     let toggles = |pmu: &mut Pmu, msr: u32, mask: u64| {

@@ -1,4 +1,5 @@
-//! Each planted fault shows: a check of one behaviour passes on the sound model and fails on the other.
+//! Each planted fault shows: a check of one behaviour passes on the sound model and fails on the
+//! other.
 
 mod common;
 

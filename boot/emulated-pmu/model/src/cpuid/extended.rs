@@ -10,13 +10,13 @@ const INTEL_HIGHEST: u32 = 0x8000_0008;
 /// The leaf of PerfMonV2 and LBRv2.
 const PERFMON_V2: u32 = 0x8000_0022;
 
-/// 0x8000_0001 ECX, hidden from every guest: SVM, IBS, and the counters of the northbridge, the TSC and
-/// the last-level cache.
+/// 0x8000_0001 ECX, hidden from every guest: SVM, IBS, and the counters of the northbridge, the TSC
+/// and the last-level cache.
 const HIDDEN: u32 = 1 << 2 | 1 << 10 | 1 << 24 | 1 << 27 | 1 << 28;
 /// 0x8000_0001 ECX: PerfCtrExtCore.
 const PERFCTR_CORE: u32 = 1 << 23;
-/// 0x8000_0001 ECX: what announces registers or leaves that only AMD has (CmpLegacy, ExtApicSpace, OSVW,
-/// SKINIT, WDT, LWP, NodeId, TopologyExtensions, data breakpoint extension, PerfCtrExtCore).
+/// 0x8000_0001 ECX: what announces registers or leaves that only AMD has (CmpLegacy, ExtApicSpace,
+/// OSVW, SKINIT, WDT, LWP, NodeId, TopologyExtensions, data breakpoint extension, PerfCtrExtCore).
 const AMD_ONLY: u32 = 1 << 1
     | 1 << 3
     | 1 << 9
@@ -112,8 +112,8 @@ impl Pmu {
         }
     }
 
-    /// EAX: PerfMonV2, LBRv2, and that both can be frozen. EBX: core counters, LBR entries; no counters
-    /// of the data fabric or the memory controllers.
+    /// EAX: PerfMonV2, LBRv2, and that both can be frozen. EBX: core counters, LBR entries; no
+    /// counters of the data fabric or the memory controllers.
     fn perfmon_v2(&self) -> CpuidResult {
         match (self.spec().amd(), &self.spec().lbr) {
             (Some(amd), LbrKind::AmdV2 { entries }) if amd.v2 => {

@@ -1,8 +1,9 @@
 //! CPUID as the chosen processor would answer it, laid over what the host answers.
 //!
-//! Only what the PMU and the processor's identity need is changed; every other leaf is the host's, so
-//! that no feature appears that the machine lacks. A leaf above the host's highest one that the model
-//! does not fill reads as 0, where a real processor would echo another leaf and mislead its reader.
+//! Only what the PMU and the processor's identity need is changed; every other leaf is the host's,
+//! so that no feature appears that the machine lacks. A leaf above the host's highest one that the
+//! model does not fill reads as 0, where a real processor would echo another leaf and mislead its
+//! reader.
 
 mod extended;
 mod perfmon;

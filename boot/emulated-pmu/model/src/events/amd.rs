@@ -1,9 +1,9 @@
 //! AMD; tables `amd/zen2.csv` and `amd/zen4.csv`. Family 10h: Linux' `amd_perfmon_event_map` and
 //! libpfm4's `amd64_fam10h` table.
 //!
-//! A core counter cannot see AMD's third level, so the model's outer cache stands for the second. Every
-//! page is a 4 KiB page, no line is prefetched, and instruction fetches are not modelled: those unit mask
-//! bits are known and count nothing.
+//! A core counter cannot see AMD's third level, so the model's outer cache stands for the second.
+//! Every page is a 4 KiB page, no line is prefetched, and instruction fetches are not modelled:
+//! those unit mask bits are known and count nothing.
 
 use super::Event;
 use super::meaning::*;

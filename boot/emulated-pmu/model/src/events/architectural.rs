@@ -1,6 +1,6 @@
 //! Intel's architectural events, in the order of their bits in leaf 0xA EBX and leaf 0x23.3 EAX.
-//! Codes: Intel SDM volume 3, "Pre-defined Architectural Performance Events"; bits 8 to 12 came with
-//! version 6 (bit 9, bad speculation, has no counter event on any model here).
+//! Codes: Intel SDM volume 3, "Pre-defined Architectural Performance Events"; bits 8 to 12 came
+//! with version 6 (bit 9, bad speculation, has no counter event on any model here).
 
 use super::Event;
 use super::meaning::*;

@@ -1,5 +1,6 @@
-//! Core 2. Codes: Linux' `core2_hw_cache_event_ids` and libpfm4's `core` table. Its last-level cache is
-//! the second level. Memory events of retired loads count on counter 0 only (Linux' constraints).
+//! Core 2. Codes: Linux' `core2_hw_cache_event_ids` and libpfm4's `core` table. Its last-level
+//! cache is the second level. Memory events of retired loads count on counter 0 only (Linux'
+//! constraints).
 
 use super::Event;
 use super::meaning::*;

@@ -1,5 +1,6 @@
-//! Haswell; table `intel/haswell.csv`. The model executes no wrong path and has no middle cache level,
-//! so executed branches are retired ones, and what misses the first level is served by the last.
+//! Haswell; table `intel/haswell.csv`. The model executes no wrong path and has no middle cache
+//! level, so executed branches are retired ones, and what misses the first level is served by the
+//! last.
 
 use super::Event;
 use super::meaning::*;

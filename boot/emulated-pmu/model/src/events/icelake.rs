@@ -1,4 +1,5 @@
-//! Ice Lake; table `intel/icelake.csv`. No wrong path is executed, and there is no middle cache level.
+//! Ice Lake; table `intel/icelake.csv`. No wrong path is executed, and there is no middle cache
+//! level.
 
 use super::Event;
 use super::meaning::*;

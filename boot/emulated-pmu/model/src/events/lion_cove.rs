@@ -1,5 +1,5 @@
-//! Lion Cove, the performance core of Arrow Lake; table `intel/lioncove_arl.csv`. Of its three data cache
-//! levels before the last the model has one, which stands for the innermost (L0).
+//! Lion Cove, the performance core of Arrow Lake; table `intel/lioncove_arl.csv`. Of its three data
+//! cache levels before the last the model has one, which stands for the innermost (L0).
 
 use super::Event;
 use super::meaning::*;

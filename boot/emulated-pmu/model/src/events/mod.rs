@@ -1,13 +1,14 @@
 //! The events that each model knows, and what they count.
 //!
 //! A selector is looked up by event code and unit mask. If the pair is listed, that is its meaning.
-//! If not, and every bit of the unit mask is listed on its own, the event counts what any of the bits
-//! counts. Anything else is unknown: it counts nothing, and [`crate::Pmu::unknown_events`] names it.
-//! An event that the model knows but that its machine never does ([`Selection::NOTHING`]) is no unknown.
+//! If not, and every bit of the unit mask is listed on its own, the event counts what any of the
+//! bits counts. Anything else is unknown: it counts nothing, and [`crate::Pmu::unknown_events`]
+//! names it. An event that the model knows but that its machine never does ([`Selection::NOTHING`])
+//! is no unknown.
 //!
-//! Names and codes are those of the public tables (Intel's perfmon, AMD's in the Linux kernel); the test
-//! `events_match_the_public_tables` holds them against copies of the lines. Core 2 and family 10h
-//! have no such table; see [`crate::choices`].
+//! Names and codes are those of the public tables (Intel's perfmon, AMD's in the Linux kernel); the
+//! test `events_match_the_public_tables` holds them against copies of the lines. Core 2 and family
+//! 10h have no such table; see [`crate::choices`].
 
 mod amd;
 mod architectural;
@@ -118,8 +119,8 @@ impl Meaning {
     }
 }
 
-/// All events that a model knows by name: its own, then the architectural ones that its table does not
-/// have under a name of its own.
+/// All events that a model knows by name: its own, then the architectural ones that its table does
+/// not have under a name of its own.
 pub fn all(model: Model) -> impl Iterator<Item = &'static Event> {
     let spec = model.spec();
     let available = spec

@@ -1,5 +1,5 @@
-//! Nehalem; table `intel/nehalemep.csv`. The model executes no wrong path, so executed branches
-//! are retired branches. There is no middle cache level: what misses the first is served by the last.
+//! Nehalem; table `intel/nehalemep.csv`. The model executes no wrong path, so executed branches are
+//! retired branches. There is no middle cache level: what misses the first is served by the last.
 
 use super::Event;
 use super::meaning::*;

@@ -1,5 +1,5 @@
-//! Sapphire Rapids; table `intel/sapphirerapids.csv`. No wrong path is executed, and there is no middle
-//! cache level.
+//! Sapphire Rapids; table `intel/sapphirerapids.csv`. No wrong path is executed, and there is no
+//! middle cache level.
 
 use super::Event;
 use super::meaning::*;

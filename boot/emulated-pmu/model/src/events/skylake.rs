@@ -1,4 +1,5 @@
-//! Skylake; table `intel/skylake.csv`. No wrong path is executed, and there is no middle cache level.
+//! Skylake; table `intel/skylake.csv`. No wrong path is executed, and there is no middle cache
+//! level.
 
 use super::Event;
 use super::meaning::*;

@@ -60,8 +60,8 @@ const fn recorded_by(kind: BranchKind) -> u64 {
     }
 }
 
-/// Nehalem's and Westmere's erratum, as Linux works around it: a relative call needs both kinds of jumps
-/// to be recorded, an indirect call indirect jumps.
+/// Nehalem's and Westmere's erratum, as Linux works around it: a relative call needs both kinds of
+/// jumps to be recorded, an indirect call indirect jumps.
 const fn needed_on_nehalem(kind: BranchKind) -> u64 {
     match kind {
         BranchKind::RelativeCall => select::RELATIVE_JUMP | select::INDIRECT_JUMP,

@@ -7,8 +7,8 @@
 //! | AMD LBRv2 | newest at 0 | DebugExtnCtl\[6\] | LbrSelect, 1 suppresses |
 //! | AMD before | one | DEBUGCTL\[0\] | none |
 //!
-//! The privilege filter looks at the ring in which a branch ends. In call-stack mode near calls push, near
-//! returns pop and clear what they pop, and nothing else is recorded.
+//! The privilege filter looks at the ring in which a branch ends. In call-stack mode near calls
+//! push, near returns pop and clear what they pop, and nothing else is recorded.
 
 mod filter;
 mod format;

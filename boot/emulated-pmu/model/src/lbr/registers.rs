@@ -24,8 +24,8 @@ fn canonical(msr: u32, value: u64) -> Result<u64, Fault> {
     }
 }
 
-/// A FROM register with the misprediction in bit 63: what is below has to be sign-extended. On Haswell
-/// without TSX that includes bits 62:61, although the processor itself writes 0 there.
+/// A FROM register with the misprediction in bit 63: what is below has to be sign-extended. On
+/// Haswell without TSX that includes bits 62:61, although the processor itself writes 0 there.
 fn flagged(msr: u32, value: u64) -> Result<u64, Fault> {
     let extended = ((value << 16) as i64 >> 16) as u64;
     if (extended ^ value) & !MISPREDICTED == 0 {

@@ -1,11 +1,11 @@
 //! AMD processors.
 //!
-//! Sources. Signatures and brand strings: InstLatx64's dumps (00100F42 Phenom II X4 940, 00870F10 Ryzen
-//! 9 3900X) and AMD's product names. Writable bits of PERF_CTL and DEBUGCTL: measured on a family 15h
-//! part for VirtualBox's processor database (PERF_CTL ignores bit 21 and all above 35 but 40 and 41;
-//! DEBUGCTL keeps bits 5:0, faults on bit 6 and ignores the rest). PERF_CTL\[41:40\], host-only and
-//! guest-only, are dropped, since SVM is not offered. PerfMonV2 and LBRv2: Linux,
-//! `arch/x86/events/amd/{core,lbr}.c`.
+//! Sources. Signatures: InstLatx64's dumps of a Phenom II X4 940 and of Matisse; Raphael's, and the
+//! brand strings of both Zen parts, are recalled. Writable bits of PERF_CTL and DEBUGCTL: measured
+//! on a family 15h part for VirtualBox's processor database (PERF_CTL ignores bit 21 and all above
+//! 35 but 40 and 41; DEBUGCTL keeps bits 5:0, faults on bit 6 and ignores the rest).
+//! PERF_CTL\[41:40\], host-only and guest-only, are dropped, since SVM is not offered. PerfMonV2
+//! and LBRv2: Linux, `arch/x86/events/amd/{core,lbr}.c`.
 
 use super::{Amd, Identity, LbrKind, PmuKind, Spec, Vendor};
 use crate::events;

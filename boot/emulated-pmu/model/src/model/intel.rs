@@ -1,15 +1,16 @@
 //! Intel processors.
 //!
-//! Sources. Leaves, signatures and brand strings: register dumps of these processors in the InstLatx64
-//! collection (000306C3 i7-4770, 000506E3 i5-6400T, 000706E5 i7-1065G7, 000C0662 Ultra 5 245K); Core 2's
-//! leaf 0xA from VirtualBox's processor database, Nehalem's from a published dump and from what Linux
-//! logs on such parts; Sapphire Rapids' counters from Linux boot logs, its leaf 0x1C taken over from
-//! Arrow Lake's. Writable bits of event selectors, DEBUGCTL, LBR_SELECT and PERF_CAPABILITIES of Core 2,
-//! Sandy Bridge and Broadwell: measured on silicon for VirtualBox's database; of the others by analogy.
-//! Masks of the extra registers: Linux, `arch/x86/events/intel/core.c`. Slots in a cycle: recalled.
+//! Sources. Leaves, signatures and brand strings: register dumps of these processors in the
+//! InstLatx64 collection (000306C3 i7-4770, 000506E3 i5-6400T, 000706E5 i7-1065G7, 000C0662 Ultra 5
+//! 245K); Core 2's leaf 0xA from VirtualBox's processor database, Nehalem's from a published dump
+//! and from what Linux logs on such parts; Sapphire Rapids' counters from Linux boot logs, its leaf
+//! 0x1C taken over from Arrow Lake's. Writable bits of event selectors, DEBUGCTL, LBR_SELECT and
+//! PERF_CAPABILITIES of Core 2, Sandy Bridge and Broadwell: measured on silicon for VirtualBox's
+//! database; of the others by analogy. Masks of the extra registers: Linux,
+//! `arch/x86/events/intel/core.c`. Slots in a cycle: recalled.
 //!
-//! What differs from the real part: PEBS, BTS and TSX are not offered, so PERF_CAPABILITIES lacks the
-//! PEBS fields, DEBUGCTL the BTS bits and the selectors IN_TX.
+//! What differs from the real part: PEBS, BTS and TSX are not offered, so PERF_CAPABILITIES lacks
+//! the PEBS fields, DEBUGCTL the BTS bits and the selectors IN_TX.
 
 use super::{ArchLbr, Identity, Intel, LbrKind, LegacyLbr, PmuKind, Spec, Vendor};
 use crate::events;
@@ -70,8 +71,8 @@ const SKYLAKE_LBR: LbrKind = LbrKind::Legacy(LegacyLbr {
     tos_faults: true,
 });
 
-/// Depths 8, 16 and 32; all filters, call stack; mispredictions, cycles and types recorded. The dump's
-/// ECX\[19:16\], events counted between branches, is not offered.
+/// Depths 8, 16 and 32; all filters, call stack; mispredictions, cycles and types recorded. The
+/// dump's ECX\[19:16\], events counted between branches, is not offered.
 const ARCH_LBR: LbrKind = LbrKind::Arch(ArchLbr {
     leaf: [0x4000_000B, 7, 7],
     entries: 32,

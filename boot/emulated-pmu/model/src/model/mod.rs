@@ -11,7 +11,8 @@ pub use spec::{Amd, ArchLbr, Identity, Intel, LbrKind, LegacyLbr, PmuKind, Spec,
 pub enum Model {
     /// No PMU at all: the leaves are empty and every register of the PMU raises #GP.
     None,
-    /// Core 2, 45 nm (06_17): version 2, 2 counters of 40 bits and 3 fixed ones, no full-width writes.
+    /// Core 2, 45 nm (06_17): version 2, 2 counters of 40 bits and 3 fixed ones, no full-width
+    /// writes.
     Core2,
     /// Nehalem (06_1A): version 3, 4 counters of 48 bits and 3 fixed ones, no full-width writes.
     Nehalem,
@@ -23,8 +24,8 @@ pub enum Model {
     IceLake,
     /// Sapphire Rapids (06_8F): as Ice Lake, with architectural LBRs.
     SapphireRapids,
-    /// The performance core of Arrow Lake-S (06_C6), alone: version 6, where leaf 0x23 says more than
-    /// leaf 0xA does (10 counters, 4 fixed ones).
+    /// The performance core of Arrow Lake-S (06_C6), alone: version 6, where leaf 0x23 says more
+    /// than leaf 0xA does (10 counters, 4 fixed ones).
     ArrowLake,
     /// AMD family 10h: 4 legacy counters.
     K10,

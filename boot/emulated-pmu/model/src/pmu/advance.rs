@@ -10,20 +10,20 @@ use crate::mutation::Mutation;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// A performance monitoring interrupt is requested, through LVTPC; once, however many counters
-    /// overflowed. Masking is the caller's: on Intel the local APIC sets LVTPC's mask bit at delivery,
-    /// on AMD it does not.
+    /// overflowed. Masking is the caller's: on Intel the local APIC sets LVTPC's mask bit at
+    /// delivery, on AMD it does not.
     pub pmi: bool,
     /// Counters that overflowed, as bits of the global registers; also on models without a status
     /// register.
     pub overflowed: u64,
-    /// Instructions of this delta after its first bulk overflow. Not 0 means that the caller ran past the
-    /// instruction at which it should have stopped.
+    /// Instructions of this delta after its first bulk overflow. Not 0 means that the caller ran
+    /// past the instruction at which it should have stopped.
     pub late_instructions: u64,
 }
 
 impl Pmu {
-    /// Counts what happened. Everything in the delta is counted with the registers as they are: report
-    /// before you emulate a write. Record the branch of an instruction before reporting it.
+    /// Counts what happened. Everything in the delta is counted with the registers as they are:
+    /// report before you emulate a write. Record the branch of an instruction before reporting it.
     ///
     /// An overflow in the middle of a bulk delta is counted rightly, and freezes at the right
     /// instruction if freezing is on; only the interrupt comes late, by

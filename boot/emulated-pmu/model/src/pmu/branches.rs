@@ -27,8 +27,8 @@ impl Pmu {
         self.lbr.record(spec, branch, self.planted)
     }
 
-    /// An interrupt or exception is being delivered: the newest record becomes the last one before it
-    /// (0x1DD and 0x1DE). Call it before recording the transfer itself.
+    /// An interrupt or exception is being delivered: the newest record becomes the last one before
+    /// it (0x1DD and 0x1DE). Call it before recording the transfer itself.
     pub fn record_event_delivery(&mut self) {
         if self.records_branches() {
             let spec = self.spec();

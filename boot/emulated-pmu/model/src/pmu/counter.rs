@@ -75,8 +75,8 @@ pub(crate) struct Context<'a> {
     pub planted: Planted,
 }
 
-/// What happens in one cycle of each of the three kinds: an instruction retires; a mispredicted branch
-/// is being recovered from; a load is being waited for.
+/// What happens in one cycle of each of the three kinds: an instruction retires; a mispredicted
+/// branch is being recovered from; a load is being waited for.
 struct PerCycle {
     retiring: u64,
     mispredicted: u64,
@@ -157,8 +157,8 @@ impl Context<'_> {
                 .wrapping_add(seen)
                 .wrapping_add(extra);
         };
-        // Runs of cycles that are alike, in order. An occurrence between two instructions has a cycle
-        // to itself, which no clock sees.
+        // Runs of cycles that are alike, in order. An occurrence between two instructions has a
+        // cycle to itself, which no clock sees.
         let instructions = delta.instructions.max(u64::from(seen > 0));
         let share = seen.checked_div(instructions).unwrap_or(0);
         let odd = seen.checked_rem(instructions).unwrap_or(0);

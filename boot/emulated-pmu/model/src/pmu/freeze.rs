@@ -1,8 +1,8 @@
 //! What a performance monitoring interrupt stops.
 //!
-//! Versions 2 and 3 clear enables: all of GLOBAL_CTRL, and DEBUGCTL.LBR. Version 4 and AMD's PerfMonV2 leave
-//! the enables and set status bits, which stop everything until software clears them. Both act when the
-//! interrupt is requested, that is at the overflow.
+//! Versions 2 and 3 clear enables: all of GLOBAL_CTRL, and DEBUGCTL.LBR. Version 4 and AMD's
+//! PerfMonV2 leave the enables and set status bits, which stop everything until software clears
+//! them. Both act when the interrupt is requested, that is at the overflow.
 
 use super::Pmu;
 use crate::mutation::Mutation;
@@ -54,8 +54,8 @@ impl Pmu {
         }
     }
 
-    /// A #DB is being delivered: it turns the branch records and single-stepping on branches off (Intel
-    /// SDM volume 3, on IA32_DEBUGCTL). Architectural LBRs go on.
+    /// A #DB is being delivered: it turns the branch records and single-stepping on branches off
+    /// (Intel SDM volume 3, on IA32_DEBUGCTL). Architectural LBRs go on.
     pub fn debug_exception(&mut self) {
         self.debugctl &= !(DEBUGCTL_LBR | DEBUGCTL_BTF);
     }

@@ -8,7 +8,7 @@ use crate::occurrence::Bulk;
 use crate::selection::Selection;
 use crate::selector::{Selector, Threshold, bits};
 
-/// What fixed counter n counts. Where a driver sees only 0 to 2, the fourth is not there.
+/// What fixed counter n counts; the fourth came with Ice Lake.
 const FIXED_EVENTS: [Selection; MAX_FIXED] = [
     Selection::bulk(Bulk::Instructions),
     Selection::bulk(Bulk::Cycles),
@@ -55,59 +55,46 @@ impl Pmu {
         }
     }
 
-    /// A counter counts if its own enable and its bit of the global control are set, in the rings that
-    /// it is told, unless the counters are frozen.
+    /// A counter counts if its own enable and its bit of the global control are set, in the rings
+    /// that it is told, unless the counters are frozen.
     pub(super) fn gate(&self, which: Which) -> Gate {
-        let ignored = which == Which::General(1) && self.is(Mutation::GlobalEnableIgnored);
-        let global = !self.has_global() || self.global_control & which.bit() != 0 || ignored;
-        if !global || self.is_frozen() {
+        if !self.globally_enabled(which) || self.is_frozen() {
             return Gate::default();
         }
-        match which {
+        let (enabled, rings, interrupt) = match which {
             Which::General(n) => {
                 let selector = Selector(self.counters[n].selector);
-                let enabled = selector.enabled() || self.is(Mutation::EnableBitIgnored);
-                let rings = selector.rings();
-                Gate {
-                    rings: if enabled {
-                        self.mutated(rings)
-                    } else {
-                        RingMask::NONE
-                    },
-                    interrupt: selector.interrupt()
-                        != self.interrupt_is_mutated(selector.interrupt()),
-                }
+                (selector.enabled(), selector.rings(), selector.interrupt())
             }
-            Which::Fixed(2) if self.is(Mutation::Fixed2Dead) => Gate::default(),
             Which::Fixed(n) => {
                 let field = self.fixed_field(n);
                 let rings = RingMask::new(field & 2 != 0, field & 1 != 0);
-                let interrupt = field & 8 != 0;
-                Gate {
-                    rings: if rings.is_empty() {
-                        rings
-                    } else {
-                        self.mutated(rings)
-                    },
-                    interrupt: interrupt != self.interrupt_is_mutated(interrupt),
-                }
+                (!rings.is_empty(), rings, field & 8 != 0)
             }
-        }
+        };
+        self.planted_gate(which, enabled, Gate { rings, interrupt })
     }
 
-    fn mutated(&self, rings: RingMask) -> RingMask {
-        RingMask::new(
-            rings.user || self.is(Mutation::UserFilterIgnored),
-            rings.kernel || self.is(Mutation::KernelFilterIgnored),
-        )
+    fn globally_enabled(&self, which: Which) -> bool {
+        !self.has_global()
+            || self.global_control & which.bit() != 0
+            || which == Which::General(1) && self.is(Mutation::GlobalEnableIgnored)
     }
 
-    /// Whether a planted fault turns the interrupt enable round.
-    fn interrupt_is_mutated(&self, interrupt: bool) -> bool {
-        if interrupt {
-            self.is(Mutation::LostPmi)
-        } else {
-            self.is(Mutation::PmiWithoutInt)
+    /// The gate of a counter that is enabled or not, with the planted fault, if any.
+    fn planted_gate(&self, which: Which, enabled: bool, gate: Gate) -> Gate {
+        let enabled = match which {
+            Which::General(_) => enabled || self.is(Mutation::EnableBitIgnored),
+            Which::Fixed(n) => enabled && !(n == 2 && self.is(Mutation::Fixed2Dead)),
+        };
+        let rings = RingMask::new(
+            gate.rings.user || self.is(Mutation::UserFilterIgnored),
+            gate.rings.kernel || self.is(Mutation::KernelFilterIgnored),
+        );
+        let kept = gate.interrupt && !self.is(Mutation::LostPmi);
+        Gate {
+            rings: if enabled { rings } else { RingMask::NONE },
+            interrupt: kept || self.is(Mutation::PmiWithoutInt),
         }
     }
 
@@ -127,8 +114,8 @@ impl Pmu {
                 if self.is(Mutation::EdgeIgnored) {
                     selector &= !bits::EDGE;
                 }
+                // Bit 36 is EQ on version 6 alone; elsewhere the selector's mask keeps it 0.
                 let threshold = Selector(selector).threshold();
-                // AMD's bit 36 is no EQ; the selector mask has dropped it.
                 (counter.meaning.selection(), threshold)
             }
         }

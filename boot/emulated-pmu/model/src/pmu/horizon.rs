@@ -5,13 +5,13 @@ use super::gate::Which;
 use crate::{Ring, RingMask};
 
 impl Pmu {
-    /// Instructions until the earliest overflow of any counter that follows instructions alone, if all of
-    /// them run in the rings of the mask: after exactly so many [`Pmu::advance`] reports the overflow,
-    /// after one fewer it does not. `None`: no such counter runs there.
+    /// Instructions until the earliest overflow of any counter that follows instructions alone, if
+    /// all of them run in the rings of the mask: after exactly so many [`Pmu::advance`] reports the
+    /// overflow, after one fewer it does not. `None`: no such counter runs there.
     ///
-    /// With both rings in the mask this is the smaller of the two figures; no mix of rings overflows
-    /// earlier. Counters of single occurrences are not in it: they have to be stepped, see
-    /// [`crate::Needs`]. Stalls are not in it either, as they are not known beforehand.
+    /// With both rings in the mask this is the smaller of the two figures; no mix of rings
+    /// overflows earlier. Counters of single occurrences are not in it: they have to be stepped,
+    /// see [`crate::Needs`]. Stalls are not in it either, as they are not known beforehand.
     #[must_use]
     pub fn until_overflow(&self, rings: RingMask) -> Option<u64> {
         [Ring::User, Ring::Kernel]

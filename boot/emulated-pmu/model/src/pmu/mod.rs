@@ -81,8 +81,8 @@ impl Pmu {
     }
 
     /// RESET: the global control enables every general-purpose counter and no fixed one, so that
-    /// software for version 1 works; everything else is 0 (Intel SDM volume 3, table of states after
-    /// reset; AMD's global control likewise). ARCH_LBR_DEPTH starts at the greatest depth.
+    /// software for version 1 works; everything else is 0 (Intel SDM volume 3, table of states
+    /// after reset; AMD's global control likewise). ARCH_LBR_DEPTH starts at the greatest depth.
     pub fn reset(&mut self) {
         let spec = self.spec();
         self.counters = [Counter::RESET; MAX_COUNTERS];
@@ -137,8 +137,8 @@ impl Pmu {
         self.planted.is(mutation)
     }
 
-    /// Plants a fault, or takes it out. It acts from now on; plant it and then [`Pmu::reset`] for one
-    /// that concerns the state after RESET.
+    /// Plants a fault, or takes it out. It acts from now on; plant it and then [`Pmu::reset`] for
+    /// one that concerns the state after RESET.
     #[cfg(feature = "mutations")]
     pub const fn set_mutation(&mut self, mutation: Option<Mutation>) {
         self.planted = Planted::new(mutation);

@@ -18,8 +18,8 @@ pub struct Needs {
     pub stepped: u64,
     /// The occurrences that those count.
     pub occurrences: Selection,
-    /// A counter runs in one ring only, or tells rings apart: every stay in a ring has to be reported as a
-    /// delta of its own. Otherwise any ring will do.
+    /// A counter runs in one ring only, or tells rings apart: every stay in a ring has to be
+    /// reported as a delta of its own. Otherwise any ring will do.
     pub ring_split: bool,
     /// Branch records are being written: report taken branches with [`Pmu::record_branch`].
     pub branch_records: bool,
@@ -33,8 +33,8 @@ impl Needs {
     /// Occurrences that a hypervisor sees without stepping, as it intercepts them.
     const INTERCEPTED: Selection = Selection::of(&[Occurrence::Interrupt, Occurrence::Cpuid]);
 
-    /// Whether instructions have to be stepped. If not, [`crate::Delta::bulk`] at full speed is exact
-    /// (with the intercepted occurrences added where they happen).
+    /// Whether instructions have to be stepped. If not, [`crate::Delta::bulk`] at full speed is
+    /// exact (with the intercepted occurrences added where they happen).
     #[must_use]
     pub fn stepping(&self) -> bool {
         self.branch_records
@@ -127,8 +127,8 @@ impl Pmu {
         needs
     }
 
-    /// Counters that are programmed with an event which the model cannot count there, so that a debug
-    /// port can name them. They count nothing.
+    /// Counters that are programmed with an event which the model cannot count there, so that a
+    /// debug port can name them. They count nothing.
     pub fn unknown_events(&self) -> impl Iterator<Item = Unknown> {
         self.counters
             .iter()

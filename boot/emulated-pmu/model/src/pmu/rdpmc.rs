@@ -9,7 +9,8 @@ const FIXED: u32 = 0x4000_0000;
 /// ECX of PERF_METRICS.
 const METRICS: u32 = 0x2000_0000;
 
-/// Whether RDPMC may be executed: at CPL 0 always, above only with CR4.PCE set. Real mode runs at CPL 0.
+/// Whether RDPMC may be executed: at CPL 0 always, above only with CR4.PCE set. Real mode runs at
+/// CPL 0.
 #[must_use]
 pub const fn rdpmc_allowed(cpl: u8, cr4_pce: bool) -> bool {
     cpl == 0 || cr4_pce
@@ -30,8 +31,9 @@ impl Pmu {
 
     /// RDPMC, once the privilege has been checked: the counter, zero-extended.
     ///
-    /// Intel: ECX\[31:16\] is the type, 0 for general-purpose counters, 0x4000 for fixed ones, 0x2000 for
-    /// PERF_METRICS; bit 31, the fast mode of NetBurst, is none of them. AMD: the number of a core counter.
+    /// Intel: ECX\[31:16\] is the type, 0 for general-purpose counters, 0x4000 for fixed ones,
+    /// 0x2000 for PERF_METRICS; bit 31, the fast mode of NetBurst, is none of them. AMD: the number
+    /// of a core counter.
     ///
     /// # Errors
     /// [`Fault::Rdpmc`] for an index that names nothing: #GP(0).

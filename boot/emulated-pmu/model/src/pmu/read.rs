@@ -15,8 +15,8 @@ pub(super) const fn misc_enable(host: u64) -> u64 {
 }
 
 impl Pmu {
-    /// The value of a register of the model. The clearing and setting registers read as 0, as they do
-    /// on Sandy Bridge silicon.
+    /// The value of a register of the model. The clearing and setting registers read as 0, as they
+    /// do on Sandy Bridge silicon.
     pub(super) fn read(&mut self, register: Register) -> u64 {
         match register {
             Register::Counter(n) | Register::FullCounter(n) => self.counters[n].value,

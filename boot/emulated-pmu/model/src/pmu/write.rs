@@ -126,8 +126,8 @@ impl Pmu {
         Ok(None)
     }
 
-    /// Intel's legacy form: 32 bits, sign-extended to the counter's width; the upper half of the value
-    /// is ignored, not checked.
+    /// Intel's legacy form: 32 bits, sign-extended to the counter's width; the upper half of the
+    /// value is ignored, not checked.
     fn write_legacy(&mut self, n: usize, value: u64) {
         let extended = if self.is(Mutation::LegacyWriteZeroExtends) {
             u64::from(value as u32)
@@ -207,7 +207,8 @@ impl Pmu {
         self.status &= !(bits & !kept);
     }
 
-    /// With architectural LBRs, bit 0 reads as 0 and writes to it are dropped: ARCH_LBR_CTL took its place.
+    /// With architectural LBRs, bit 0 reads as 0 and writes to it are dropped: ARCH_LBR_CTL took
+    /// its place.
     fn write_debugctl(&mut self, msr: u32, value: u64) -> Result<(), Fault> {
         let spec = self.spec();
         let valid = spec.debugctl_mask;
@@ -224,8 +225,8 @@ impl Pmu {
         Ok(())
     }
 
-    /// Bit 7 cannot be changed, and bits 11 and 12 fault if they would be (as KVM has it). The rest is the
-    /// guest's and the hardware's.
+    /// Bit 7 cannot be changed, and bits 11 and 12 fault if they would be (as KVM has it). The rest
+    /// is the guest's and the hardware's.
     fn write_misc_enable(&mut self, msr: u32, value: u64) -> Result<u64, Fault> {
         let changed = (value ^ self.misc_enable) & TRACES_UNAVAILABLE;
         if changed != 0 {

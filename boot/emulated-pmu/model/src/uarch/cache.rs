@@ -97,8 +97,8 @@ pub enum Prefetch {
     AdjacentLine,
 }
 
-/// The last-level cache. It is apart from [`super::Core`], as its tags need 256 KiB, which the caller places;
-/// all zeros is the empty cache.
+/// The last-level cache. It is apart from [`super::Core`], as its tags need 256 KiB, which the
+/// caller places; all zeros is the empty cache.
 #[derive(Clone, Debug, Default)]
 pub struct Llc {
     tags: SetAssoc<2048, 16>,

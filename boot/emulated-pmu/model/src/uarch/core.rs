@@ -47,9 +47,9 @@ impl Core {
         }
     }
 
-    /// Runs an instruction through the model. Returns what to report, and its branch with misprediction
-    /// and cycles filled in: give the branch to [`crate::Pmu::record_branch`] first, add
-    /// [`Occurrence::LbrInsert`] if that says so, then the delta to [`crate::Pmu::advance`].
+    /// Runs an instruction through the model. Returns what to report, and its branch with
+    /// misprediction and cycles filled in: give the branch to [`crate::Pmu::record_branch`] first,
+    /// add [`Occurrence::LbrInsert`] if that says so, then the delta to [`crate::Pmu::advance`].
     pub fn retire(
         &mut self,
         retired: &Retired<'_>,

@@ -1,9 +1,9 @@
-//! A small, deterministic microarchitecture: what decides whether a branch was mispredicted and where
-//! an access found its data. It resembles no particular processor.
+//! A small, deterministic microarchitecture: what decides whether a branch was mispredicted and
+//! where an access found its data. It resembles no particular processor.
 //!
 //! | part | size | policy |
 //! | --- | --- | --- |
-//! | branch direction | 4096 counters of two bits, indexed by address and 8 bits of history | untrained: backward taken, forward not |
+//! | branch direction | 4096 two-bit counters, by address and 8 bits of history | static until trained |
 //! | indirect targets | 1024 entries, direct-mapped | last target |
 //! | returns | stack of 16 | wraps |
 //! | first-level data cache | 32 KiB, 8 ways, 64-byte lines | LRU, write-allocate |

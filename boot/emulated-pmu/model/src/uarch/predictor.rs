@@ -52,11 +52,11 @@ impl Predictor {
         *self = Self::new();
     }
 
-    /// A branch retires: says whether it was mispredicted, and learns from it. `next` is the address
-    /// behind the branch instruction, which a call pushes.
+    /// A branch retires: says whether it was mispredicted, and learns from it. `next` is the
+    /// address behind the branch instruction, which a call pushes.
     ///
-    /// Directions matter for conditional jumps, targets for indirect branches and returns. Direct calls
-    /// and jumps, and far transfers, are never mispredicted.
+    /// Directions matter for conditional jumps, targets for indirect branches and returns. Direct
+    /// calls and jumps, and far transfers, are never mispredicted.
     pub fn branch(&mut self, from: u64, to: u64, next: u64, kind: BranchKind, taken: bool) -> bool {
         match kind {
             BranchKind::Conditional => self.direction(from, to, taken),

@@ -3,7 +3,8 @@
 /// `SETS` sets of `WAYS` tags. Each set is kept in order of use, so the state is the order.
 #[derive(Clone, Debug)]
 pub struct SetAssoc<const SETS: usize, const WAYS: usize> {
-    /// Key + 1; 0 is an empty way. All zeros is the empty store, so that it can lie in zeroed memory.
+    /// Key + 1; 0 is an empty way. All zeros is the empty store, so that it can lie in zeroed
+    /// memory.
     tags: [[u64; WAYS]; SETS],
 }
 
@@ -21,8 +22,8 @@ impl<const SETS: usize, const WAYS: usize> SetAssoc<SETS, WAYS> {
         self.tags = [[0; WAYS]; SETS];
     }
 
-    /// Looks a key up and makes it the most recently used of its set; an absent key replaces the least
-    /// recently used one. True if it was there.
+    /// Looks a key up and makes it the most recently used of its set; an absent key replaces the
+    /// least recently used one. True if it was there.
     pub fn touch(&mut self, key: u64) -> bool {
         let tag = key.wrapping_add(1);
         let set = self.set(key);

@@ -49,8 +49,8 @@ pub fn kernel(instructions: u64) -> Delta {
     Delta::bulk(Ring::Kernel, instructions)
 }
 
-/// The registers of counter n: its selector, and the counter in the form that takes all bits if there is
-/// one.
+/// The registers of counter n: its selector, and the counter in the form that takes all bits if
+/// there is one.
 #[derive(Clone, Copy)]
 pub struct Counter {
     pub selector: u32,

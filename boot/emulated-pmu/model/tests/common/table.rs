@@ -55,7 +55,8 @@ impl Table {
         for n in 0..fixed {
             self.faulting(0x309 + n, 0, (1 << width) - 1);
         }
-        // GLOBAL_STATUS, GLOBAL_OVF_CTRL, PERF_CAPABILITIES, MISC_ENABLE; LER and copies of the newest.
+        // GLOBAL_STATUS, GLOBAL_OVF_CTRL, PERF_CAPABILITIES, MISC_ENABLE; LER and copies of the
+        // newest.
         self.special
             .extend([0x38E, 0x390, 0x345, 0x1A0, 0x1DD, 0x1DE]);
     }
