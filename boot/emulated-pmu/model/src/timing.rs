@@ -44,17 +44,29 @@ impl Ratio {
 
     /// Ticks in `cycles` core cycles after a remainder `phase`, which is brought up to date.
     pub(crate) fn advance(self, phase: &mut u32, cycles: u64) -> u64 {
-        let divisor = u128::from(self.cycles.get());
+        let divisor = self.cycles.get();
+        // The usual case, as a division of 128 bits is a call into a library.
+        if let Some(total) = cycles
+            .checked_mul(u64::from(self.ticks))
+            .and_then(|ticks| ticks.checked_add(u64::from(*phase)))
+        {
+            *phase = (total % u64::from(divisor)) as u32;
+            return total / u64::from(divisor);
+        }
         let total = u128::from(*phase) + u128::from(cycles) * u128::from(self.ticks);
-        *phase = (total % divisor) as u32;
+        *phase = (total % u128::from(divisor)) as u32;
         // At most 2^64 cycles times 2^32 ticks; counters wrap at 2^48, so the low 64 bits suffice.
-        (total / divisor) as u64
+        (total / u128::from(divisor)) as u64
     }
 
-    /// The fewest core cycles after a remainder `phase` that make `ticks` ticks. `None`: never.
+    /// The fewest core cycles after a remainder `phase` that make `ticks` ticks, at least one. `None`:
+    /// never.
     pub(crate) fn cycles_until(self, phase: u32, ticks: u64) -> Option<u64> {
         if self.ticks == 0 {
             return None;
+        }
+        if let Some(needed) = ticks.checked_mul(u64::from(self.cycles.get())) {
+            return Some((needed - u64::from(phase)).div_ceil(u64::from(self.ticks)));
         }
         let needed = u128::from(ticks) * u128::from(self.cycles.get()) - u128::from(phase);
         u64::try_from(needed.div_ceil(u128::from(self.ticks))).ok()
@@ -207,6 +219,19 @@ mod tests {
             let total = clock.advance(&mut once, parts.iter().sum());
             let sum: u64 = parts.iter().map(|part| clock.advance(&mut steps, *part)).sum();
             prop_assert_eq!((total, once), (sum, steps));
+        }
+
+        #[test]
+        fn large_figures_take_the_long_way_to_the_same_result(
+            ticks in 1u32.., cycles in 1u32.., many in (1u64 << 60).., wanted in (1u64 << 40)..(1 << 48)
+        ) {
+            let clock = Ratio::new(ticks, cycles);
+            let mut phase = 0;
+            let total = u128::from(many) * u128::from(ticks);
+            prop_assert_eq!(clock.advance(&mut phase, many), (total / u128::from(cycles)) as u64);
+            prop_assert_eq!(u128::from(phase), total % u128::from(cycles));
+            let until = (u128::from(wanted) * u128::from(cycles)).div_ceil(u128::from(ticks));
+            prop_assert_eq!(clock.cycles_until(0, wanted).map(u128::from), Some(until));
         }
 
         #[test]
