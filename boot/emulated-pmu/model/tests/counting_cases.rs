@@ -59,6 +59,16 @@ fn ring_transitions_are_edges_of_cycles_in_ring_0() {
 }
 
 #[test]
+fn an_empty_report_is_no_stay_in_a_ring() {
+    let mut pmu = pmu(Model::Skylake);
+    write(&mut pmu, 0x186, 0x3C | 1 << 24 | EDGE | OS | EN);
+    for delta in [common::kernel(1), common::user(0), common::kernel(1)] {
+        pmu.advance(&delta);
+    }
+    assert_eq!(read(&mut pmu, 0xC1), 1);
+}
+
+#[test]
 fn fixed_counters_count_their_event_in_their_rings() {
     let mut pmu = pmu(Model::IceLake);
     // Instructions in user mode, cycles in kernel mode, reference cycles and slots in both.

@@ -70,7 +70,7 @@ impl Pmu {
                     overflowed |= which.bit();
                     pmi |= gate.interrupt;
                 }
-            } else {
+            } else if delta.instructions > 0 {
                 counter.pause();
             }
             *self.counter_mut(which) = counter;
