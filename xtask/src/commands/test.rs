@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Crates whose tests run on the host alone.
-const HOST: [&str; 4] = ["protocol", "arch", "kernel", "xtask"];
+const HOST: [&str; 5] = ["protocol", "arch", "pmu-model", "kernel", "xtask"];
 /// The crate whose tests start QEMU.
 const QEMU: &str = "qemu-tests";
 

@@ -1,0 +1,135 @@
+//! The processors that can be presented, each a table of facts. No other module names a processor.
+
+mod amd;
+mod intel;
+mod spec;
+
+pub use spec::{Amd, ArchLbr, Identity, Intel, LbrKind, LegacyLbr, PmuKind, Spec, Vendor};
+
+/// A processor whose PMU is presented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Model {
+    /// No PMU at all: the leaves are empty and every register of the PMU raises #GP.
+    None,
+    /// Core 2, 45 nm (06_17): version 2, 2 counters of 40 bits and 3 fixed ones, no full-width
+    /// writes.
+    Core2,
+    /// Nehalem (06_1A): version 3, 4 counters of 48 bits and 3 fixed ones, no full-width writes.
+    Nehalem,
+    /// Haswell (06_3C), without TSX: version 3, 4 counters and 3 fixed ones, full-width writes.
+    Haswell,
+    /// Skylake (06_5E), without hyper-threading: version 4, 8 counters and 3 fixed ones.
+    Skylake,
+    /// Ice Lake (06_7E): version 5, 8 counters, 4 fixed ones and PERF_METRICS, 32 legacy LBRs.
+    IceLake,
+    /// Sapphire Rapids (06_8F): as Ice Lake, with architectural LBRs.
+    SapphireRapids,
+    /// The performance core of Arrow Lake-S (06_C6), alone: version 6, where leaf 0x23 says more
+    /// than leaf 0xA does (10 counters, 4 fixed ones).
+    ArrowLake,
+    /// AMD family 10h: 4 legacy counters.
+    K10,
+    /// AMD Zen 2: 6 counters, 4 of them under the legacy numbers as well.
+    Zen2,
+    /// AMD Zen 4: 6 counters, PerfMonV2, LBRv2.
+    Zen4,
+}
+
+impl Model {
+    /// Every model.
+    pub const ALL: [Self; 11] = [
+        Self::None,
+        Self::Core2,
+        Self::Nehalem,
+        Self::Haswell,
+        Self::Skylake,
+        Self::IceLake,
+        Self::SapphireRapids,
+        Self::ArrowLake,
+        Self::K10,
+        Self::Zen2,
+        Self::Zen4,
+    ];
+
+    /// The model's facts.
+    #[must_use]
+    pub const fn spec(self) -> &'static Spec {
+        match self {
+            Self::None => &NONE,
+            Self::Core2 => &intel::CORE2,
+            Self::Nehalem => &intel::NEHALEM,
+            Self::Haswell => &intel::HASWELL,
+            Self::Skylake => &intel::SKYLAKE,
+            Self::IceLake => &intel::ICE_LAKE,
+            Self::SapphireRapids => &intel::SAPPHIRE_RAPIDS,
+            Self::ArrowLake => &intel::ARROW_LAKE,
+            Self::K10 => &amd::K10,
+            Self::Zen2 => &amd::ZEN2,
+            Self::Zen4 => &amd::ZEN4,
+        }
+    }
+
+    /// The model of a short name (`skylake`, `zen4`, `none` ...), as a command line has it.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|model| model.spec().name == name)
+    }
+}
+
+/// A machine without a PMU.
+const NONE: Spec = Spec {
+    name: "none",
+    identity: None,
+    pmu: PmuKind::Absent,
+    selector_mask: 0,
+    debugctl_mask: 0,
+    lbr: LbrKind::None,
+    extra: &[],
+    width: 1,
+    events: &[],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for model in Model::ALL {
+            assert_eq!(Model::by_name(model.spec().name), Some(model));
+        }
+        assert_eq!(Model::by_name("k11"), None);
+    }
+
+    #[test]
+    fn counters_fit_the_state() {
+        for model in Model::ALL {
+            let spec = model.spec();
+            assert!(spec.counters() < 1 << crate::pmu::MAX_COUNTERS);
+            assert!(spec.fixed() < 1 << crate::pmu::MAX_FIXED);
+            assert!(spec.extra.len() <= crate::pmu::MAX_EXTRA);
+            if let Some(identity) = &spec.identity {
+                assert!(identity.brand.len() <= 48);
+            }
+        }
+    }
+
+    #[test]
+    fn leaf_a_agrees_with_the_counters_unless_leaf_23_says_more() {
+        for model in Model::ALL {
+            let Some(intel) = model.spec().intel() else {
+                continue;
+            };
+            let [eax, _, ecx, edx] = intel.leaf_a;
+            assert_eq!(eax as u8, intel.version, "{model:?}");
+            assert_eq!((eax >> 16) as u8, intel.width);
+            assert_eq!((edx >> 5) as u8, intel.fixed_width);
+            let counters = (1 << (eax >> 8 & 0xFF)) - 1;
+            let fixed = ((1 << (edx & 0x1F)) - 1) | ecx;
+            match intel.leaf_23 {
+                None => assert_eq!((counters, fixed), (intel.counters, intel.fixed), "{model:?}"),
+                Some(leaf) => assert_eq!(leaf[1][..2], [intel.counters, intel.fixed]),
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The form of a processor's facts.
+
+use crate::events::Event;
+
+/// Who made the processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vendor {
+    /// "GenuineIntel".
+    Intel,
+    /// "AuthenticAMD".
+    Amd,
+}
+
+/// What a processor is, and what PMU it has.
+#[derive(Debug)]
+pub struct Spec {
+    /// Short name, lower case.
+    pub name: &'static str,
+    /// Signature (leaf 1 EAX) and brand string of the processor; `None` leaves the host's.
+    pub identity: Option<Identity>,
+    /// The counters and their control.
+    pub pmu: PmuKind,
+    /// Bits of an event select register that can be written.
+    pub selector_mask: u64,
+    /// Bits of DEBUGCTL that can be written.
+    pub debugctl_mask: u64,
+    /// The last-branch records.
+    pub lbr: LbrKind,
+    /// Registers beside the counters that events read: the MSR and its valid bits.
+    pub extra: &'static [(u32, u64)],
+    /// Issue slots in a cycle.
+    pub width: u8,
+    /// The model-specific events.
+    pub events: &'static [Event],
+}
+
+/// Which processor it claims to be.
+#[derive(Debug)]
+pub struct Identity {
+    /// The vendor.
+    pub vendor: Vendor,
+    /// Leaf 1 EAX.
+    pub signature: u32,
+    /// Leaves 0x80000002 to 0x80000004, at most 48 bytes.
+    pub brand: &'static str,
+}
+
+/// Which kind of PMU it is.
+#[derive(Debug)]
+pub enum PmuKind {
+    /// None.
+    Absent,
+    /// Intel's architectural performance monitoring.
+    Intel(Intel),
+    /// AMD's.
+    Amd(Amd),
+}
+
+/// Facts of an Intel PMU.
+#[derive(Debug)]
+pub struct Intel {
+    /// Architectural version.
+    pub version: u8,
+    /// Bitmap of the general-purpose counters.
+    pub counters: u32,
+    /// Their width in bits.
+    pub width: u8,
+    /// Bitmap of the fixed counters.
+    pub fixed: u32,
+    /// Their width in bits.
+    pub fixed_width: u8,
+    /// Leaf 0xA: EAX, EBX, ECX, EDX.
+    pub leaf_a: [u32; 4],
+    /// Leaf 0x23, sub-leaves 0 to 3.
+    pub leaf_23: Option<[[u32; 4]; 4]>,
+    /// `IA32_PERF_CAPABILITIES`.
+    pub capabilities: u64,
+    /// FIXED_CTR_CTRL has AnyThread bits.
+    pub any_thread: bool,
+    /// Fields of PERF_METRICS; 0 if there is no such register.
+    pub metrics: u8,
+}
+
+impl Intel {
+    /// The available architectural events, as a bitmap (leaf 0xA EBX has them inverted).
+    #[must_use]
+    pub const fn architectural_events(&self) -> u32 {
+        match self.leaf_23 {
+            Some(leaf) => leaf[3][0],
+            None => !self.leaf_a[1] & ((1 << (self.leaf_a[0] >> 24)) - 1),
+        }
+    }
+
+    /// PERF_CAPABILITIES\[13\]: full-width writes.
+    #[must_use]
+    pub const fn full_width(&self) -> bool {
+        self.capabilities & 1 << 13 != 0
+    }
+}
+
+/// Facts of an AMD PMU.
+#[derive(Debug)]
+pub struct Amd {
+    /// Number of core counters.
+    pub counters: u8,
+    /// PerfCtrExtCore: the counters are at 0xC0010200 as well.
+    pub extended: bool,
+    /// PerfMonV2: global control and status, freeze.
+    pub v2: bool,
+    /// The instructions-retired counter of HWCR\[30\] exists.
+    pub irperf: bool,
+}
+
+/// Which last-branch records there are.
+#[derive(Debug)]
+pub enum LbrKind {
+    /// None.
+    None,
+    /// A stack with a top-of-stack register.
+    Legacy(LegacyLbr),
+    /// Intel's architectural LBR (leaf 0x1C).
+    Arch(ArchLbr),
+    /// AMD's LBRv2: so many entries, the newest first.
+    AmdV2 {
+        /// Entries.
+        entries: u8,
+    },
+    /// AMD before: one record.
+    AmdSingle,
+}
+
+/// Facts of a legacy LBR stack.
+#[derive(Debug)]
+pub struct LegacyLbr {
+    /// Entries; a power of two, at most 32.
+    pub entries: u8,
+    /// First FROM register.
+    pub from: u32,
+    /// First TO register.
+    pub to: u32,
+    /// First INFO register, if there are such.
+    pub info: Option<u32>,
+    /// Valid bits of LBR_SELECT; `None` if there is no filter.
+    pub select: Option<u64>,
+    /// FROM\[63\] tells a misprediction (formats 3 and 4).
+    pub flags_in_from: bool,
+    /// Nehalem's and Westmere's erratum: calls are recorded only if jumps are, too.
+    pub calls_need_jumps: bool,
+    /// A reserved bit of LBR_TOS faults (Sandy Bridge and later) or is ignored (Core 2).
+    pub tos_faults: bool,
+}
+
+/// Facts of an architectural LBR.
+#[derive(Debug)]
+pub struct ArchLbr {
+    /// Leaf 0x1C: EAX, EBX, ECX.
+    pub leaf: [u32; 3],
+    /// The greatest depth.
+    pub entries: u8,
+    /// Bits of ARCH_LBR_CTL that can be written.
+    pub control: u64,
+}
+
+impl Spec {
+    /// The Intel facts, if it is one.
+    #[must_use]
+    pub const fn intel(&self) -> Option<&Intel> {
+        match &self.pmu {
+            PmuKind::Intel(intel) => Some(intel),
+            PmuKind::Absent | PmuKind::Amd(_) => None,
+        }
+    }
+
+    /// The AMD facts, if it is one.
+    #[must_use]
+    pub const fn amd(&self) -> Option<&Amd> {
+        match &self.pmu {
+            PmuKind::Amd(amd) => Some(amd),
+            PmuKind::Absent | PmuKind::Intel(_) => None,
+        }
+    }
+
+    /// Bitmap of the general-purpose counters.
+    #[must_use]
+    pub const fn counters(&self) -> u32 {
+        match &self.pmu {
+            PmuKind::Intel(intel) => intel.counters,
+            PmuKind::Amd(amd) => (1 << amd.counters) - 1,
+            PmuKind::Absent => 0,
+        }
+    }
+
+    /// Bitmap of the fixed counters.
+    #[must_use]
+    pub const fn fixed(&self) -> u32 {
+        match self.intel() {
+            Some(intel) => intel.fixed,
+            None => 0,
+        }
+    }
+
+    /// Width of the general-purpose counters in bits. AMD enumerates none; it is 48.
+    #[must_use]
+    pub const fn width_bits(&self) -> u8 {
+        match self.intel() {
+            Some(intel) => intel.width,
+            None => 48,
+        }
+    }
+
+    /// Bits of the global control register: counters, fixed counters, PERF_METRICS.
+    #[must_use]
+    pub const fn global_mask(&self) -> u64 {
+        let metrics = match self.intel() {
+            Some(intel) if intel.metrics > 0 => 1 << 48,
+            _ => 0,
+        };
+        self.counters() as u64 | (self.fixed() as u64) << 32 | metrics
+    }
+}

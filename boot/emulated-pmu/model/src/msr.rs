@@ -1,0 +1,173 @@
+//! Numbers of the registers, with the manuals' names (Intel SDM volume 4, AMD APM volume 2).
+
+/// `IA32_PMC0`; one per counter.
+pub const PMC: u32 = 0xC1;
+/// `IA32_PERFEVTSEL0`; one per counter.
+pub const PERFEVTSEL: u32 = 0x186;
+/// `IA32_MISC_ENABLE`.
+pub const MISC_ENABLE: u32 = 0x1A0;
+/// `MSR_OFFCORE_RSP_0`.
+pub const OFFCORE_RSP_0: u32 = 0x1A6;
+/// `MSR_OFFCORE_RSP_1`.
+pub const OFFCORE_RSP_1: u32 = 0x1A7;
+/// `MSR_LBR_SELECT`.
+pub const LBR_SELECT: u32 = 0x1C8;
+/// `MSR_LASTBRANCH_TOS`.
+pub const LBR_TOS: u32 = 0x1C9;
+/// `IA32_DEBUGCTL`, AMD's `DebugCtl`.
+pub const DEBUGCTL: u32 = 0x1D9;
+/// `LastBranchFromIP`: a copy of the newest record.
+pub const LAST_BRANCH_FROM: u32 = 0x1DB;
+/// `LastBranchToIP`.
+pub const LAST_BRANCH_TO: u32 = 0x1DC;
+/// `MSR_LER_FROM_LIP`, AMD's `LastIntFromIP`: the last branch before an interrupt or exception.
+pub const LER_FROM: u32 = 0x1DD;
+/// `MSR_LER_TO_LIP`, AMD's `LastIntToIP`.
+pub const LER_TO: u32 = 0x1DE;
+/// `IA32_LER_INFO`, with architectural LBRs.
+pub const LER_INFO: u32 = 0x1E0;
+/// `IA32_FIXED_CTR0`; one per fixed counter.
+pub const FIXED_CTR: u32 = 0x309;
+/// `MSR_PERF_METRICS`.
+pub const PERF_METRICS: u32 = 0x329;
+/// `IA32_PERF_CAPABILITIES`.
+pub const PERF_CAPABILITIES: u32 = 0x345;
+/// `IA32_FIXED_CTR_CTRL`.
+pub const FIXED_CTR_CTRL: u32 = 0x38D;
+/// `IA32_PERF_GLOBAL_STATUS`.
+pub const GLOBAL_STATUS: u32 = 0x38E;
+/// `IA32_PERF_GLOBAL_CTRL`.
+pub const GLOBAL_CTRL: u32 = 0x38F;
+/// `IA32_PERF_GLOBAL_OVF_CTRL`, from version 4 `IA32_PERF_GLOBAL_STATUS_RESET`.
+pub const GLOBAL_OVF_CTRL: u32 = 0x390;
+/// `IA32_PERF_GLOBAL_STATUS_SET`, version 4.
+pub const GLOBAL_STATUS_SET: u32 = 0x391;
+/// `IA32_PERF_GLOBAL_INUSE`, version 4.
+pub const GLOBAL_INUSE: u32 = 0x392;
+/// `MSR_PEBS_LD_LAT`.
+pub const LOAD_LATENCY: u32 = 0x3F6;
+/// `MSR_PEBS_FRONTEND`.
+pub const FRONTEND: u32 = 0x3F7;
+/// `IA32_A_PMC0`: full-width alias of `IA32_PMC0`; one per counter.
+pub const A_PMC: u32 = 0x4C1;
+/// LBR stack of Core 2: FROM.
+pub const LBR_CORE_FROM: u32 = 0x40;
+/// LBR stack of Core 2: TO.
+pub const LBR_CORE_TO: u32 = 0x60;
+/// LBR stack of Nehalem and later: FROM.
+pub const LBR_NHM_FROM: u32 = 0x680;
+/// LBR stack of Nehalem and later: TO.
+pub const LBR_NHM_TO: u32 = 0x6C0;
+/// LBR stack of Skylake and later: INFO.
+pub const LBR_INFO: u32 = 0xDC0;
+/// `IA32_LBR_0_INFO`.
+pub const ARCH_LBR_INFO: u32 = 0x1200;
+/// `IA32_LBR_CTL`.
+pub const ARCH_LBR_CTL: u32 = 0x14CE;
+/// `IA32_LBR_DEPTH`.
+pub const ARCH_LBR_DEPTH: u32 = 0x14CF;
+/// `IA32_LBR_0_FROM_IP`.
+pub const ARCH_LBR_FROM: u32 = 0x1500;
+/// `IA32_LBR_0_TO_IP`.
+pub const ARCH_LBR_TO: u32 = 0x1600;
+/// `IA32_PMC_GP0_CTR`, version 6: counter, selector and two more registers for each counter.
+pub const V6_GP: u32 = 0x1900;
+/// `IA32_PMC_FX0_CTR`, version 6: counter and three more registers for each fixed counter.
+pub const V6_FIXED: u32 = 0x1980;
+
+/// AMD: instructions retired, read-only (`IRPerfCount`).
+pub const AMD_IRPERF: u32 = 0xC000_00E9;
+/// AMD: `LbrSelect`.
+pub const AMD_LBR_SELECT: u32 = 0xC000_010E;
+/// AMD: `DebugExtnCtl`.
+pub const AMD_DEBUG_EXTN: u32 = 0xC000_010F;
+/// AMD: `PerfCntrGlobalStatus`.
+pub const AMD_GLOBAL_STATUS: u32 = 0xC000_0300;
+/// AMD: `PerfCntrGlobalCtl`.
+pub const AMD_GLOBAL_CTL: u32 = 0xC000_0301;
+/// AMD: `PerfCntrGlobalStatusClr`.
+pub const AMD_GLOBAL_STATUS_CLR: u32 = 0xC000_0302;
+/// AMD: `PerfCntrGlobalStatusSet`.
+pub const AMD_GLOBAL_STATUS_SET: u32 = 0xC000_0303;
+/// AMD: `PERF_LEGACY_CTL0`, four of them.
+pub const AMD_LEGACY_CTL: u32 = 0xC001_0000;
+/// AMD: `PERF_LEGACY_CTR0`, four of them.
+pub const AMD_LEGACY_CTR: u32 = 0xC001_0004;
+/// AMD: `HWCR`.
+pub const AMD_HWCR: u32 = 0xC001_0015;
+/// AMD: `PERF_CTL0` and `PERF_CTR0`, in turn for each counter.
+pub const AMD_PERF_CTL: u32 = 0xC001_0200;
+/// AMD: FROM and TO of the LBR stack, in turn for each entry.
+pub const AMD_LBR: u32 = 0xC001_0300;
+
+/// Every register that a PMU of either vendor has had and that this crate answers for, first and
+/// last number of each run. What a model has not raises #GP; see [`crate::Pmu::owns`] for the three
+/// that depend on the model. All lie within what the permission map of AMD's SVM covers.
+pub const RANGES: &[(u32, u32)] = &[
+    (LBR_CORE_FROM, LBR_CORE_FROM + 7),
+    (LBR_CORE_TO, LBR_CORE_TO + 7),
+    (PMC, PMC + 9),
+    (PERFEVTSEL, PERFEVTSEL + 9),
+    (MISC_ENABLE, MISC_ENABLE),
+    (OFFCORE_RSP_0, OFFCORE_RSP_1),
+    (LBR_SELECT, LBR_TOS),
+    (DEBUGCTL, DEBUGCTL),
+    (LAST_BRANCH_FROM, LER_TO),
+    (LER_INFO, LER_INFO),
+    (FIXED_CTR, FIXED_CTR + 6),
+    (PERF_METRICS, PERF_METRICS),
+    (PERF_CAPABILITIES, PERF_CAPABILITIES),
+    (FIXED_CTR_CTRL, GLOBAL_INUSE),
+    // PEBS_ENABLE and PEBS_DATA_CFG; the architectural PEBS base and index; the filters.
+    (0x3F1, 0x3F2),
+    (0x3F4, FRONTEND),
+    (A_PMC, A_PMC + 9),
+    // DS_AREA.
+    (0x600, 0x600),
+    (LBR_NHM_FROM, LBR_NHM_FROM + 31),
+    (LBR_NHM_TO, LBR_NHM_TO + 31),
+    (LBR_INFO, LBR_INFO + 31),
+    (ARCH_LBR_INFO, ARCH_LBR_INFO + 31),
+    // Reload values of PEBS through Processor Trace, and the small cores' SNOOP_RSP.
+    (0x1309, 0x130F),
+    (0x1328, 0x1329),
+    (0x14C1, 0x14CA),
+    (ARCH_LBR_CTL, ARCH_LBR_DEPTH),
+    (ARCH_LBR_FROM, ARCH_LBR_FROM + 31),
+    (ARCH_LBR_TO, ARCH_LBR_TO + 31),
+    (V6_GP, V6_GP + 0xFF),
+    (AMD_IRPERF, AMD_IRPERF),
+    (AMD_LBR_SELECT, AMD_DEBUG_EXTN),
+    (AMD_GLOBAL_STATUS, AMD_GLOBAL_STATUS_SET),
+    (AMD_LEGACY_CTL, AMD_LEGACY_CTR + 3),
+    (AMD_HWCR, AMD_HWCR),
+    (AMD_PERF_CTL, AMD_PERF_CTL + 11),
+    // L2I or L3, and northbridge or data fabric counters.
+    (0xC001_0230, 0xC001_023B),
+    (0xC001_0240, 0xC001_0247),
+    (AMD_LBR, AMD_LBR + 31),
+    // Instruction-based sampling.
+    (0xC001_1030, 0xC001_103D),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_rise_and_do_not_touch() {
+        for pair in RANGES.windows(2) {
+            assert!(pair[0].0 <= pair[0].1 && pair[0].1 < pair[1].0, "{pair:x?}");
+        }
+    }
+
+    #[test]
+    fn ranges_lie_in_the_permission_map_of_svm() {
+        for (first, last) in RANGES {
+            for msr in [first, last] {
+                let block = msr & !0x1FFF;
+                assert!([0, 0xC000_0000, 0xC001_0000].contains(&block), "{msr:#x}");
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Planted faults. A suite that claims to check a PMU has to notice each of them.
+//!
+//! They exist only with the feature `mutations`; without it the model cannot be told to err.
+
+/// A fault to plant, one at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "mutations"), allow(unreachable_pub))]
+pub enum Mutation {
+    /// The status bit of counter 0 never sets.
+    StatusBitNeverSets,
+    /// The status bits of the fixed counters never set.
+    FixedStatusNeverSets,
+    /// Reading the status clears it.
+    StatusReadClears,
+    /// A write to the clearing register clears nothing.
+    StatusClearStuck,
+    /// A write to the clearing register clears everything.
+    StatusClearsAll,
+    /// A write to the setting register is ignored.
+    StatusSetIgnored,
+    /// A legacy write is zero-extended instead of sign-extended.
+    LegacyWriteZeroExtends,
+    /// A full-width write keeps 32 bits.
+    FullWidthTruncates,
+    /// General-purpose counters are one bit narrower than enumerated.
+    CounterTooNarrow,
+    /// A fixed counter takes bits above its width instead of raising #GP.
+    FixedWidthUnchecked,
+    /// A reserved bit of an event selector is taken.
+    SelectorReservedBitAccepted,
+    /// A reserved bit of the global control is taken.
+    GlobalReservedBitAccepted,
+    /// A write to the read-only status register is taken for good.
+    StatusWriteAccepted,
+    /// The global control comes out of reset as 0.
+    GlobalControlResetsToZero,
+    /// The global control comes out of reset with the fixed counters on as well.
+    GlobalControlResetsToAll,
+    /// The global enable bit of counter 1 is ignored.
+    GlobalEnableIgnored,
+    /// The enable bit of the selectors is ignored.
+    EnableBitIgnored,
+    /// The USR bit is taken as set.
+    UserFilterIgnored,
+    /// The OS bit is taken as set.
+    KernelFilterIgnored,
+    /// CMASK is taken as 0.
+    CmaskIgnored,
+    /// INV is ignored.
+    InvertIgnored,
+    /// EDGE is ignored.
+    EdgeIgnored,
+    /// Fixed counter 2 does not count.
+    Fixed2Dead,
+    /// Fixed counters 0 and 1 take each other's control field.
+    FixedFieldsSwapped,
+    /// Every report of instructions counts one too many.
+    InstructionsOffByOne,
+    /// Conditional branches that are not taken are lost.
+    NotTakenLost,
+    /// The reference clock ticks with the core.
+    ReferenceClockFollowsCore,
+    /// A counter overflows one event early.
+    OverflowOneEarly,
+    /// A counter stops when it overflows.
+    StopsAtOverflow,
+    /// An overflow requests no interrupt.
+    LostPmi,
+    /// An overflow requests an interrupt although INT is clear.
+    PmiWithoutInt,
+    /// A PMI freezes no counter.
+    FreezeIgnored,
+    /// A PMI does not freeze the branch records.
+    LbrFreezeIgnored,
+    /// Clearing the frozen bit does not let the counters go on.
+    NeverUnfreezes,
+    /// RDPMC takes the index modulo the number of counters.
+    RdpmcIndexWraps,
+    /// RDPMC returns 32 bits.
+    RdpmcTruncates,
+    /// RDPMC is allowed at every privilege level.
+    RdpmcPrivilegeIgnored,
+    /// The branch records fill in the wrong direction.
+    LbrOrderReversed,
+    /// The filter of the branch records is ignored.
+    LbrFilterIgnored,
+    /// The misprediction flag of a branch record is never set.
+    LbrMispredictLost,
+    /// Leaf 0xA and 0x80000022 claim one counter more than there is.
+    OneCounterTooManyEnumerated,
+}
+
+#[cfg(feature = "mutations")]
+impl Mutation {
+    /// Every fault.
+    pub const ALL: [Self; 41] = {
+        use Mutation::*;
+        [
+            StatusBitNeverSets,
+            FixedStatusNeverSets,
+            StatusReadClears,
+            StatusClearStuck,
+            StatusClearsAll,
+            StatusSetIgnored,
+            LegacyWriteZeroExtends,
+            FullWidthTruncates,
+            CounterTooNarrow,
+            FixedWidthUnchecked,
+            SelectorReservedBitAccepted,
+            GlobalReservedBitAccepted,
+            StatusWriteAccepted,
+            GlobalControlResetsToZero,
+            GlobalControlResetsToAll,
+            GlobalEnableIgnored,
+            EnableBitIgnored,
+            UserFilterIgnored,
+            KernelFilterIgnored,
+            CmaskIgnored,
+            InvertIgnored,
+            EdgeIgnored,
+            Fixed2Dead,
+            FixedFieldsSwapped,
+            InstructionsOffByOne,
+            NotTakenLost,
+            ReferenceClockFollowsCore,
+            OverflowOneEarly,
+            StopsAtOverflow,
+            LostPmi,
+            PmiWithoutInt,
+            FreezeIgnored,
+            LbrFreezeIgnored,
+            NeverUnfreezes,
+            RdpmcIndexWraps,
+            RdpmcTruncates,
+            RdpmcPrivilegeIgnored,
+            LbrOrderReversed,
+            LbrFilterIgnored,
+            LbrMispredictLost,
+            OneCounterTooManyEnumerated,
+        ]
+    };
+}
+
+/// The fault planted at the moment. Without the feature it has no size and is never anything.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Planted(#[cfg(feature = "mutations")] Option<Mutation>);
+
+impl Planted {
+    #[cfg(feature = "mutations")]
+    pub(crate) const fn new(mutation: Option<Mutation>) -> Self {
+        Self(mutation)
+    }
+
+    /// Whether this fault is planted.
+    #[cfg(feature = "mutations")]
+    pub(crate) fn is(self, mutation: Mutation) -> bool {
+        self.0 == Some(mutation)
+    }
+
+    /// Whether this fault is planted: never.
+    #[cfg(not(feature = "mutations"))]
+    pub(crate) const fn is(self, _: Mutation) -> bool {
+        false
+    }
+}

@@ -1,0 +1,134 @@
+//! Time passing: counting, overflow, interrupt request.
+
+use super::counter::Counter;
+use super::gate::Which;
+use super::{MAX_FIXED, Pmu, write};
+use crate::delta::Delta;
+use crate::mutation::Mutation;
+
+/// What a report of [`Pmu::advance`] led to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// A performance monitoring interrupt is requested, through LVTPC; once, however many counters
+    /// overflowed. Masking is the caller's: on Intel the local APIC sets LVTPC's mask bit at
+    /// delivery, on AMD it does not.
+    pub pmi: bool,
+    /// Counters that overflowed, as bits of the global registers; also on models without a status
+    /// register.
+    pub overflowed: u64,
+    /// Instructions of this delta after its first bulk overflow. Not 0 means that the caller ran
+    /// past the instruction at which it should have stopped.
+    pub late_instructions: u64,
+}
+
+impl Pmu {
+    /// Counts what happened. Everything in the delta is counted with the registers as they are:
+    /// report before you emulate a write. Record the branch of an instruction before reporting it.
+    ///
+    /// An overflow in the middle of a bulk delta is counted rightly, and freezes at the right
+    /// instruction if freezing is on; only the interrupt comes late, by
+    /// [`Outcome::late_instructions`].
+    pub fn advance(&mut self, delta: &Delta) -> Outcome {
+        let mut outcome = Outcome::default();
+        let single = delta.instructions <= 1;
+        let late = if single { 0 } else { self.late(delta) };
+        let cut = if !single && self.freeze_is_armed() && delta.is_bulk() {
+            self.until_pmi_in(delta.ring).filter(|cut| *cut < delta.instructions)
+        } else {
+            None
+        };
+        match cut {
+            Some(cut) => {
+                self.count(&delta.part(cut), &mut outcome);
+                self.count(&delta.part(delta.instructions - cut), &mut outcome);
+            }
+            None => self.count(delta, &mut outcome),
+        }
+        outcome.late_instructions = late;
+        outcome
+    }
+
+    /// Instructions of a delta after its first bulk overflow.
+    fn late(&self, delta: &Delta) -> u64 {
+        let first = self.until_overflow_in(delta.ring);
+        first.map_or(0, |first| delta.instructions.saturating_sub(first))
+    }
+
+    fn count(&mut self, delta: &Delta, outcome: &mut Outcome) {
+        let stalls = self.timing.stalls(delta);
+        let (mut overflowed, mut pmi) = (0, false);
+        for which in self.each() {
+            let gate = self.gate(which);
+            let mut counter = *self.counter(which);
+            if gate.rings.contains(delta.ring) {
+                let (selection, threshold) = self.event(which);
+                let count = self.context().count(&mut counter, selection, threshold, delta, stalls);
+                if counter.add(count, self.bits(which), self.planted) {
+                    overflowed |= which.bit();
+                    pmi |= gate.interrupt;
+                }
+            } else if delta.instructions > 0 {
+                counter.pause();
+            }
+            *self.counter_mut(which) = counter;
+        }
+        self.count_metrics(delta, stalls);
+        if self.hwcr & write::HWCR_IRPERF != 0 {
+            self.instructions_retired = self.instructions_retired.wrapping_add(delta.instructions);
+        }
+        self.latch(overflowed);
+        if pmi {
+            self.freeze_on_pmi();
+        }
+        outcome.overflowed |= overflowed;
+        outcome.pmi |= pmi;
+    }
+
+    /// Sets status bits, whether an interrupt is wanted or not.
+    fn latch(&mut self, overflowed: u64) {
+        let mut lost = 0;
+        if self.is(Mutation::StatusBitNeverSets) {
+            lost |= 1;
+        }
+        if self.is(Mutation::FixedStatusNeverSets) {
+            lost |= ((1 << MAX_FIXED) - 1) << 32;
+        }
+        if self.has_global() {
+            self.status |= overflowed & !lost;
+        }
+    }
+
+    /// PERF_METRICS follows fixed counter 3: both enables, its rings, and the freeze.
+    fn count_metrics(&mut self, delta: &Delta, stalls: crate::timing::Stalls) {
+        const ENABLE: u64 = 1 << 48;
+        if self.global_control & ENABLE == 0 || self.spec().fixed() & 8 == 0 {
+            return;
+        }
+        if self.gate(Which::Fixed(3)).rings.contains(delta.ring) {
+            let (width, fields) =
+                (self.spec().width, self.spec().intel().map_or(0, |intel| intel.metrics));
+            self.metrics.add(delta.instructions, stalls, width, fields);
+        }
+    }
+
+    pub(super) fn counter(&self, which: Which) -> &Counter {
+        match which {
+            Which::General(n) => &self.counters[n],
+            Which::Fixed(n) => &self.fixed[n],
+        }
+    }
+
+    fn counter_mut(&mut self, which: Which) -> &mut Counter {
+        match which {
+            Which::General(n) => &mut self.counters[n],
+            Which::Fixed(n) => &mut self.fixed[n],
+        }
+    }
+
+    pub(super) fn bits(&self, which: Which) -> u8 {
+        match which {
+            Which::General(_) => self.counter_bits(),
+            Which::Fixed(_) => self.fixed_bits(),
+        }
+    }
+}

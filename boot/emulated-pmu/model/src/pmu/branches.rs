@@ -1,0 +1,38 @@
+//! Branches on their way into the records.
+
+use super::Pmu;
+use super::freeze::DEBUGCTL_LBR;
+use crate::branch::Branch;
+use crate::model::LbrKind;
+
+impl Pmu {
+    /// Whether branch records are being written.
+    pub(super) fn records_branches(&self) -> bool {
+        let legacy = self.debugctl & DEBUGCTL_LBR != 0;
+        let on = match self.spec().lbr {
+            LbrKind::None => false,
+            LbrKind::Legacy(_) | LbrKind::AmdSingle => legacy,
+            LbrKind::Arch(_) | LbrKind::AmdV2 { .. } => self.lbr.is_on(),
+        };
+        on && !self.records_are_frozen()
+    }
+
+    /// Records a branch, if it was taken and passes the filters. True if a record was written: then
+    /// the instruction's delta has one [`crate::Occurrence::LbrInsert`].
+    pub fn record_branch(&mut self, branch: &Branch) -> bool {
+        if !self.records_branches() || !branch.taken {
+            return false;
+        }
+        let spec = self.spec();
+        self.lbr.record(spec, branch, self.planted)
+    }
+
+    /// An interrupt or exception is being delivered: the newest record becomes the last one before
+    /// it (0x1DD and 0x1DE). Call it before recording the transfer itself.
+    pub fn record_event_delivery(&mut self) {
+        if self.records_branches() {
+            let spec = self.spec();
+            self.lbr.deliver_event(spec);
+        }
+    }
+}

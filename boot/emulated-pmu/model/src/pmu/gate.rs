@@ -1,0 +1,115 @@
+//! Which counters count now.
+
+use super::counter::{Context, Gate};
+use super::{MAX_COUNTERS, MAX_FIXED, Pmu};
+use crate::RingMask;
+use crate::mutation::Mutation;
+use crate::occurrence::Bulk;
+use crate::selection::Selection;
+use crate::selector::{Selector, Threshold, bits};
+
+/// What fixed counter n counts; the fourth came with Ice Lake.
+const FIXED_EVENTS: [Selection; MAX_FIXED] = [
+    Selection::bulk(Bulk::Instructions),
+    Selection::bulk(Bulk::Cycles),
+    Selection::bulk(Bulk::ReferenceClock),
+    Selection::bulk(Bulk::Slots),
+];
+
+/// A counter, by its place in the global registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    General(usize),
+    Fixed(usize),
+}
+
+impl Which {
+    /// Its bit in the global registers.
+    pub(crate) const fn bit(self) -> u64 {
+        match self {
+            Self::General(n) => 1 << n,
+            Self::Fixed(n) => 1 << (32 + n),
+        }
+    }
+}
+
+impl Pmu {
+    /// The counters of the model.
+    pub(super) fn each(&self) -> impl Iterator<Item = Which> + use<> {
+        let (counters, fixed) = (self.spec().counters(), self.spec().fixed());
+        (0..MAX_COUNTERS)
+            .filter(move |n| counters & 1 << n != 0)
+            .map(Which::General)
+            .chain((0..MAX_FIXED).filter(move |n| fixed & 1 << n != 0).map(Which::Fixed))
+    }
+
+    pub(super) fn context(&self) -> Context<'_> {
+        Context { timing: &self.timing, width_slots: self.spec().width, planted: self.planted }
+    }
+
+    /// A counter counts if its own enable and its bit of the global control are set, in the rings
+    /// that it is told, unless the counters are frozen.
+    pub(super) fn gate(&self, which: Which) -> Gate {
+        if !self.globally_enabled(which) || self.is_frozen() {
+            return Gate::default();
+        }
+        let (enabled, rings, interrupt) = match which {
+            Which::General(n) => {
+                let selector = Selector(self.counters[n].selector);
+                (selector.enabled(), selector.rings(), selector.interrupt())
+            }
+            Which::Fixed(n) => {
+                let field = self.fixed_field(n);
+                let rings = RingMask::new(field & 2 != 0, field & 1 != 0);
+                (!rings.is_empty(), rings, field & 8 != 0)
+            }
+        };
+        self.planted_gate(which, enabled, Gate { rings, interrupt })
+    }
+
+    fn globally_enabled(&self, which: Which) -> bool {
+        !self.has_global()
+            || self.global_control & which.bit() != 0
+            || which == Which::General(1) && self.is(Mutation::GlobalEnableIgnored)
+    }
+
+    /// The gate of a counter that is enabled or not, with the planted fault, if any.
+    fn planted_gate(&self, which: Which, enabled: bool, gate: Gate) -> Gate {
+        let enabled = match which {
+            Which::General(_) => enabled || self.is(Mutation::EnableBitIgnored),
+            Which::Fixed(n) => enabled && !(n == 2 && self.is(Mutation::Fixed2Dead)),
+        };
+        let rings = RingMask::new(
+            gate.rings.user || self.is(Mutation::UserFilterIgnored),
+            gate.rings.kernel || self.is(Mutation::KernelFilterIgnored),
+        );
+        let kept = gate.interrupt && !self.is(Mutation::LostPmi);
+        Gate {
+            rings: if enabled { rings } else { RingMask::NONE },
+            interrupt: kept || self.is(Mutation::PmiWithoutInt),
+        }
+    }
+
+    /// What a counter counts, and the condition it is put through.
+    pub(super) fn event(&self, which: Which) -> (Selection, Option<Threshold>) {
+        match which {
+            Which::Fixed(n) => (FIXED_EVENTS[n], None),
+            Which::General(n) => {
+                let counter = &self.counters[n];
+                let mut selector = counter.selector;
+                if self.is(Mutation::CmaskIgnored) {
+                    selector &= !(0xFF << bits::CMASK_SHIFT);
+                }
+                if self.is(Mutation::InvertIgnored) {
+                    selector &= !bits::INV;
+                }
+                if self.is(Mutation::EdgeIgnored) {
+                    selector &= !bits::EDGE;
+                }
+                // Bit 36 is EQ on version 6 alone; elsewhere the selector's mask keeps it 0.
+                let threshold = Selector(selector).threshold();
+                (counter.meaning.selection(), threshold)
+            }
+        }
+    }
+}

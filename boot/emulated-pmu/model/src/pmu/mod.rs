@@ -1,0 +1,173 @@
+//! The PMU's state, and how it starts.
+
+mod access;
+mod advance;
+mod branches;
+mod counter;
+mod freeze;
+mod gate;
+mod horizon;
+mod needs;
+mod rdpmc;
+mod read;
+mod write;
+
+pub use access::Effects;
+pub use advance::Outcome;
+pub use needs::{Needs, Unknown};
+pub use rdpmc::rdpmc_allowed;
+pub(crate) use write::checked;
+
+use crate::host::Host;
+use crate::lbr::Lbr;
+use crate::metrics::Metrics;
+use crate::model::{Model, Spec, Vendor};
+use crate::mutation::{Mutation, Planted};
+use crate::timing::Timing;
+use counter::Counter;
+
+/// General-purpose counters that the state has room for.
+pub(crate) const MAX_COUNTERS: usize = 10;
+/// Fixed counters that the state has room for.
+pub(crate) const MAX_FIXED: usize = 4;
+/// Extra registers that the state has room for.
+pub(crate) const MAX_EXTRA: usize = 4;
+
+/// The performance monitoring unit of one logical processor.
+#[derive(Clone, Debug)]
+pub struct Pmu {
+    model: Model,
+    host: Host,
+    timing: Timing,
+    counters: [Counter; MAX_COUNTERS],
+    fixed: [Counter; MAX_FIXED],
+    fixed_control: u64,
+    global_control: u64,
+    status: u64,
+    debugctl: u64,
+    misc_enable: u64,
+    hwcr: u64,
+    instructions_retired: u64,
+    extra: [u64; MAX_EXTRA],
+    metrics: Metrics,
+    lbr: Lbr,
+    planted: Planted,
+}
+
+impl Pmu {
+    /// A PMU as it comes out of RESET, in a processor like `model` on top of `host`.
+    #[must_use]
+    pub fn new(model: Model, host: Host, timing: Timing) -> Self {
+        let mut pmu = Self {
+            model,
+            host,
+            timing,
+            counters: [Counter::RESET; MAX_COUNTERS],
+            fixed: [Counter::RESET; MAX_FIXED],
+            fixed_control: 0,
+            global_control: 0,
+            status: 0,
+            debugctl: 0,
+            misc_enable: 0,
+            hwcr: 0,
+            instructions_retired: 0,
+            extra: [0; MAX_EXTRA],
+            metrics: Metrics::default(),
+            lbr: Lbr::RESET,
+            planted: Planted::default(),
+        };
+        pmu.reset();
+        pmu
+    }
+
+    /// RESET: the global control enables every general-purpose counter and no fixed one, so that
+    /// software for version 1 works; everything else is 0 (Intel SDM volume 3, table of states
+    /// after reset; AMD's global control likewise). ARCH_LBR_DEPTH starts at the greatest depth.
+    pub fn reset(&mut self) {
+        let spec = self.spec();
+        self.counters = [Counter::RESET; MAX_COUNTERS];
+        self.fixed = [Counter::RESET; MAX_FIXED];
+        self.fixed_control = 0;
+        self.global_control = u64::from(spec.counters());
+        if self.is(Mutation::GlobalControlResetsToZero) {
+            self.global_control = 0;
+        } else if self.is(Mutation::GlobalControlResetsToAll) {
+            self.global_control = spec.global_mask();
+        }
+        self.status = 0;
+        self.debugctl = 0;
+        self.misc_enable = read::misc_enable(self.host.misc_enable);
+        self.hwcr = self.host.hwcr & !write::HWCR_IRPERF;
+        self.instructions_retired = 0;
+        self.extra = [0; MAX_EXTRA];
+        self.metrics = Metrics::default();
+        self.lbr = Lbr::reset(spec);
+    }
+
+    /// INIT: leaves every register of the PMU as it is (Intel SDM volume 3, table of states after
+    /// INIT), so that a processor started by INIT and SIPI may find live counters.
+    pub const fn init(&mut self) {}
+
+    /// The model that is presented.
+    #[must_use]
+    pub const fn model(&self) -> Model {
+        self.model
+    }
+
+    /// The rule of time.
+    #[must_use]
+    pub const fn timing(&self) -> &Timing {
+        &self.timing
+    }
+
+    /// What was told of the machine beneath.
+    pub(crate) const fn host(&self) -> &Host {
+        &self.host
+    }
+
+    pub(crate) const fn spec(&self) -> &'static Spec {
+        self.model.spec()
+    }
+
+    pub(crate) fn is_amd(&self) -> bool {
+        matches!(&self.spec().identity, Some(identity) if identity.vendor == Vendor::Amd)
+    }
+
+    pub(crate) fn is(&self, mutation: Mutation) -> bool {
+        self.planted.is(mutation)
+    }
+
+    /// Plants a fault, or takes it out. It acts from now on; plant it and then [`Pmu::reset`] for
+    /// one that concerns the state after RESET.
+    #[cfg(feature = "mutations")]
+    pub const fn set_mutation(&mut self, mutation: Option<Mutation>) {
+        self.planted = Planted::new(mutation);
+    }
+
+    /// Width of the general-purpose counters in bits.
+    pub(crate) fn counter_bits(&self) -> u8 {
+        self.spec().width_bits() - u8::from(self.is(Mutation::CounterTooNarrow))
+    }
+
+    /// Width of the fixed counters in bits.
+    pub(crate) fn fixed_bits(&self) -> u8 {
+        self.spec().intel().map_or(48, |intel| intel.fixed_width)
+    }
+
+    /// Whether there are a global control and a global status.
+    pub(crate) fn has_global(&self) -> bool {
+        match self.spec().amd() {
+            Some(amd) => amd.v2,
+            None => self.spec().intel().is_some(),
+        }
+    }
+
+    /// Whether a PMI freezes through status bits 58 and 59 (Intel version 4, AMD PerfMonV2), rather
+    /// than by clearing enables.
+    pub(crate) fn freezes_by_status(&self) -> bool {
+        match self.spec().intel() {
+            Some(intel) => intel.version >= 4,
+            None => self.has_global(),
+        }
+    }
+}

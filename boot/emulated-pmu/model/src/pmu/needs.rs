@@ -1,0 +1,138 @@
+//! What the registers, as they stand, ask of whoever runs the guest.
+
+use super::Pmu;
+use super::freeze::DEBUGCTL_BTF;
+use super::write::HWCR_IRPERF;
+use crate::RingMask;
+use crate::events::Meaning;
+use crate::occurrence::{Bulk, Occurrence};
+use crate::selection::Selection;
+use crate::selector::Selector;
+
+/// What has to be reported so that every counter that runs now counts rightly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Running counters that follow instructions alone, as bits of the global registers.
+    pub bulk: u64,
+    /// Running counters that count single occurrences.
+    pub stepped: u64,
+    /// The occurrences that those count.
+    pub occurrences: Selection,
+    /// A counter runs in one ring only, or tells rings apart: every stay in a ring has to be
+    /// reported as a delta of its own. Otherwise any ring will do.
+    pub ring_split: bool,
+    /// Branch records are being written: report taken branches with [`Pmu::record_branch`].
+    pub branch_records: bool,
+    /// DEBUGCTL.BTF is set: TF traps on branches, which the caller has to arrange.
+    pub branch_trap: bool,
+    /// Something runs that cannot overflow: PERF_METRICS, the instructions-retired counter.
+    pub free_running: bool,
+}
+
+impl Needs {
+    /// Occurrences that a hypervisor sees without stepping, as it intercepts them.
+    const INTERCEPTED: Selection = Selection::of(&[Occurrence::Interrupt, Occurrence::Cpuid]);
+
+    /// Whether instructions have to be stepped. If not, [`crate::Delta::bulk`] at full speed is
+    /// exact (with the intercepted occurrences added where they happen).
+    #[must_use]
+    pub fn stepping(&self) -> bool {
+        self.branch_records || self.occurrences.without(Self::INTERCEPTED).has_occurrences()
+    }
+
+    /// Whether a branch predictor has to be asked.
+    #[must_use]
+    pub fn predictor(&self) -> bool {
+        use Occurrence::*;
+        self.branch_records
+            || self.wants(&[
+                MissedJccNotTaken,
+                MissedJccTakenForward,
+                MissedJccTakenBackward,
+                MissedRelativeCall,
+                MissedIndirectCall,
+                MissedReturn,
+                MissedRelativeJump,
+                MissedIndirectJump,
+            ])
+    }
+
+    /// Whether data addresses have to be run through caches and TLBs.
+    #[must_use]
+    pub fn memory(&self) -> bool {
+        use Occurrence::*;
+        self.wants(&[
+            LoadL1Hit,
+            LoadLlcHit,
+            LoadLlcMiss,
+            StoreL1Hit,
+            StoreLlcHit,
+            StoreLlcMiss,
+            L1Fill,
+            LlcReference,
+            LlcMiss,
+            LoadStlbHit,
+            StoreStlbHit,
+            LoadWalk,
+            StoreWalk,
+        ])
+    }
+
+    fn wants(&self, list: &[Occurrence]) -> bool {
+        self.occurrences.and(Selection::of(list)).has_occurrences()
+    }
+}
+
+/// A running or waiting counter whose event counts nothing because the model does not have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// The counter.
+    pub counter: usize,
+    /// Its event select register.
+    pub selector: Selector,
+    /// The event exists, but not on this counter.
+    pub wrong_counter: bool,
+}
+
+impl Pmu {
+    /// What has to be reported from now on. It changes with a write, and with a freeze.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
+        let mut needs = Needs {
+            branch_records: self.records_branches(),
+            branch_trap: self.debugctl & DEBUGCTL_BTF != 0,
+            free_running: self.hwcr & HWCR_IRPERF != 0 || self.global_control & 1 << 48 != 0,
+            ..Needs::default()
+        };
+        for which in self.each() {
+            let rings = self.gate(which).rings;
+            let (selection, _) = self.event(which);
+            if rings.is_empty() || selection == Selection::NOTHING {
+                continue;
+            }
+            needs.ring_split |= rings != RingMask::BOTH
+                || selection.has_bulk(Bulk::UserCycles)
+                || selection.has_bulk(Bulk::KernelCycles);
+            if selection.has_occurrences() {
+                needs.stepped |= which.bit();
+                needs.occurrences = needs.occurrences.or(selection.only_occurrences());
+            } else {
+                needs.bulk |= which.bit();
+            }
+        }
+        needs
+    }
+
+    /// Counters that are programmed with an event which the model cannot count there, so that a
+    /// debug port can name them. They count nothing.
+    pub fn unknown_events(&self) -> impl Iterator<Item = Unknown> {
+        self.counters.iter().enumerate().filter_map(|(counter, state)| {
+            let wrong_counter = match state.meaning {
+                Meaning::Unknown => false,
+                Meaning::WrongCounter => true,
+                Meaning::Unused | Meaning::Known(_) => return None,
+            };
+            Some(Unknown { counter, selector: Selector(state.selector), wrong_counter })
+        })
+    }
+}

@@ -1,0 +1,84 @@
+//! RDMSR, register by register.
+
+use super::Pmu;
+use crate::mutation::Mutation;
+use crate::registers::Register;
+
+/// MISC_ENABLE\[7\]: performance monitoring is available.
+pub(super) const PERFMON_AVAILABLE: u64 = 1 << 7;
+/// MISC_ENABLE\[12:11\]: BTS and PEBS are unavailable.
+pub(super) const TRACES_UNAVAILABLE: u64 = 3 << 11;
+
+/// The host's MISC_ENABLE with the PMU's bits as they are here.
+pub(super) const fn misc_enable(host: u64) -> u64 {
+    host | PERFMON_AVAILABLE | TRACES_UNAVAILABLE
+}
+
+impl Pmu {
+    /// The value of a register of the model. The clearing and setting registers read as 0, as they
+    /// do on Sandy Bridge silicon.
+    pub(super) fn read(&mut self, register: Register) -> u64 {
+        match register {
+            Register::Counter(n) | Register::FullCounter(n) => self.counters[n].value,
+            Register::Selector(n) => self.counters[n].selector,
+            Register::Fixed(n) => self.fixed[n].value,
+            Register::FixedControl => self.fixed_control,
+            Register::GlobalStatus => {
+                let status = self.status;
+                if self.is(Mutation::StatusReadClears) {
+                    self.status = 0;
+                }
+                status
+            }
+            Register::GlobalControl => self.global_control,
+            Register::GlobalClear | Register::GlobalSet => 0,
+            Register::GlobalInUse => self.in_use(),
+            Register::Capabilities => self.spec().intel().map_or(0, |intel| intel.capabilities),
+            Register::Metrics => self.metrics.value(),
+            Register::DebugControl => self.debugctl,
+            Register::MiscEnable => self.misc_enable,
+            Register::Extra(n) => self.extra[n],
+            Register::HardwareConfiguration => self.hwcr,
+            Register::InstructionsRetired => self.instructions_retired,
+            Register::LbrSelect
+            | Register::LbrTos
+            | Register::LbrFrom(_)
+            | Register::LbrTo(_)
+            | Register::LbrInfo(_)
+            | Register::ArchLbrControl
+            | Register::ArchLbrDepth
+            | Register::LastBranchFrom
+            | Register::LastBranchTo
+            | Register::LerFrom
+            | Register::LerTo
+            | Register::LerInfo
+            | Register::DebugExtension => self.lbr.read(self.spec(), register),
+        }
+    }
+
+    /// `IA32_PERF_GLOBAL_INUSE`: counters whose selector names an event, fixed counters whose field
+    /// enables a ring, and \[63\] if any of them would raise an interrupt. Enables do not matter.
+    fn in_use(&self) -> u64 {
+        let mut value = 0;
+        let mut interrupt = false;
+        for (n, counter) in self.counters.iter().enumerate() {
+            value |= u64::from(counter.selector & 0xFF != 0) << n;
+            interrupt |= counter.selector & crate::selector::bits::INT != 0;
+        }
+        for n in 0..self.fixed.len() {
+            let field = self.fixed_field(n);
+            value |= u64::from(field & 3 != 0) << (32 + n);
+            interrupt |= field & 8 != 0;
+        }
+        value | u64::from(interrupt) << 63
+    }
+
+    /// The four bits of FIXED_CTR_CTRL that are fixed counter `n`'s.
+    pub(super) fn fixed_field(&self, n: usize) -> u64 {
+        let n = match n {
+            0 | 1 if self.is(Mutation::FixedFieldsSwapped) => 1 - n,
+            n => n,
+        };
+        self.fixed_control >> (4 * n) & 0xF
+    }
+}

@@ -1,0 +1,108 @@
+//! The meaning of an event: a sum of what can be counted.
+
+use crate::occurrence::{Bulk, Occurrence};
+
+/// A sum of amounts and occurrences: the meaning of an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    bulk: u16,
+    occurrences: u64,
+}
+
+impl Selection {
+    /// The event that never happens here. A counter set to it stays where it is.
+    pub const NOTHING: Self = Self { bulk: 0, occurrences: 0 };
+
+    /// An amount.
+    #[must_use]
+    pub const fn bulk(bulk: Bulk) -> Self {
+        Self { bulk: 1 << bulk as u8, occurrences: 0 }
+    }
+
+    /// A sum of occurrences.
+    #[must_use]
+    pub const fn of(list: &[Occurrence]) -> Self {
+        let mut occurrences = 0;
+        let mut index = 0;
+        while index < list.len() {
+            occurrences |= 1 << list[index] as u8;
+            index += 1;
+        }
+        Self { bulk: 0, occurrences }
+    }
+
+    /// What either of two selections counts.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self { bulk: self.bulk | other.bulk, occurrences: self.occurrences | other.occurrences }
+    }
+
+    /// Whether the amount is in the sum.
+    #[must_use]
+    pub const fn has_bulk(self, bulk: Bulk) -> bool {
+        self.bulk & 1 << bulk as u8 != 0
+    }
+
+    /// Whether the occurrence is in the sum.
+    #[must_use]
+    pub const fn has(self, occurrence: Occurrence) -> bool {
+        self.occurrences & 1 << occurrence as u8 != 0
+    }
+
+    /// Whether single occurrences have to be seen for this event.
+    #[must_use]
+    pub const fn has_occurrences(self) -> bool {
+        self.occurrences != 0
+    }
+
+    /// Whether any amount is in the sum.
+    #[must_use]
+    pub const fn has_any_bulk(self) -> bool {
+        self.bulk != 0
+    }
+
+    /// The occurrences as bits, in the order of [`Occurrence::ALL`].
+    pub(crate) const fn occurrence_bits(self) -> u64 {
+        self.occurrences
+    }
+
+    /// Whether a clock is in the sum, which ticks at a rate of its own.
+    pub(crate) const fn has_clock(self) -> bool {
+        self.has_bulk(Bulk::ReferenceClock) || self.has_bulk(Bulk::BusClock)
+    }
+
+    /// The occurrences in the sum.
+    pub fn occurrences(self) -> impl Iterator<Item = Occurrence> {
+        Occurrence::ALL.into_iter().filter(move |occurrence| self.has(*occurrence))
+    }
+
+    /// The occurrences without those in `other`.
+    pub(crate) const fn without(self, other: Self) -> Self {
+        Self { bulk: self.bulk & !other.bulk, occurrences: self.occurrences & !other.occurrences }
+    }
+
+    /// The occurrences alone.
+    pub(crate) const fn only_occurrences(self) -> Self {
+        Self { bulk: 0, occurrences: self.occurrences }
+    }
+
+    /// What both count.
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self { bulk: self.bulk & other.bulk, occurrences: self.occurrences & other.occurrences }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn union_counts_nothing_twice() {
+        let loads = Selection::of(&[Occurrence::Load, Occurrence::LoadStore]);
+        let stores = Selection::of(&[Occurrence::Store, Occurrence::LoadStore]);
+        let both = loads.or(stores);
+        assert_eq!(both.occurrences().count(), 3);
+        assert!(both.without(loads).has(Occurrence::Store));
+        assert!(!both.without(loads).has(Occurrence::LoadStore));
+    }
+}

@@ -1,0 +1,282 @@
+//! CPUID: what is laid over the host's answers, and that it agrees with what raises #GP.
+
+mod common;
+
+use common::{counters, fixed_counters, pmu};
+use pmu_model::{CpuidResult, Host, Model, Pmu, Timing};
+use proptest::prelude::*;
+
+const INTEL: [Model; 7] = [
+    Model::Core2,
+    Model::Nehalem,
+    Model::Haswell,
+    Model::Skylake,
+    Model::IceLake,
+    Model::SapphireRapids,
+    Model::ArrowLake,
+];
+
+/// Leaves that are none of the PMU's.
+const OTHERS: [u32; 16] =
+    [2, 3, 4, 5, 6, 8, 9, 0xB, 0xC, 0xF, 0x10, 0x15, 0x16, 0x18, 0x1F, 0x4000_0000];
+
+/// A host that has every feature bit set in every leaf.
+const FULL: CpuidResult =
+    CpuidResult { eax: u32::MAX, ebx: u32::MAX, ecx: u32::MAX, edx: u32::MAX };
+const EMPTY: CpuidResult = CpuidResult { eax: 0, ebx: 0, ecx: 0, edx: 0 };
+
+fn leaf(model: Model, leaf: u32, subleaf: u32, host: CpuidResult) -> CpuidResult {
+    pmu(model).cpuid(leaf, subleaf, host)
+}
+
+fn quad(leaf: CpuidResult) -> [u32; 4] {
+    [leaf.eax, leaf.ebx, leaf.ecx, leaf.edx]
+}
+
+fn text(words: &[u32]) -> String {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn leaf_a_is_the_parts_own() {
+    for (model, expected) in [
+        (Model::None, [0; 4]),
+        (Model::Core2, [0x0728_0202, 0, 0, 0x503]),
+        (Model::Nehalem, [0x0730_0403, 0x44, 0, 0x603]),
+        (Model::Haswell, [0x0730_0403, 0, 0, 0x603]),
+        (Model::Skylake, [0x0730_0804, 0, 0, 0x603]),
+        (Model::IceLake, [0x0830_0805, 0, 0xF, 0x8604]),
+        (Model::SapphireRapids, [0x0830_0805, 0, 0xF, 0x8604]),
+        (Model::ArrowLake, [0x0D30_0806, 0x280, 0x7, 0x8603]),
+        (Model::K10, [0; 4]),
+        (Model::Zen2, [0; 4]),
+        (Model::Zen4, [0; 4]),
+    ] {
+        assert_eq!(quad(leaf(model, 0xA, 0, FULL)), expected, "{model:?}");
+    }
+}
+
+#[test]
+fn leaf_23_exists_on_version_6_and_says_more_than_leaf_a() {
+    let sub = |subleaf| quad(leaf(Model::ArrowLake, 0x23, subleaf, FULL));
+    assert_eq!(sub(0), [0xB, 3, 0, 0]);
+    assert_eq!(sub(1), [0x3FF, 0xF, 0, 0]);
+    assert_eq!(sub(2), [0; 4]);
+    assert_eq!(sub(3), [0x1DFF, 0, 0, 0]);
+    assert_eq!(sub(4), [0; 4]);
+    assert_eq!(leaf(Model::ArrowLake, 7, 1, EMPTY).eax, 1 << 8);
+    assert_eq!(leaf(Model::ArrowLake, 0, 0, EMPTY).eax, 0x23);
+    for model in Model::ALL {
+        if model != Model::ArrowLake {
+            assert_eq!(quad(leaf(model, 0x23, 1, FULL)), [0; 4], "{model:?}");
+            assert_eq!(leaf(model, 7, 1, FULL).eax & 1 << 8, 0, "{model:?}");
+        }
+    }
+}
+
+#[test]
+fn architectural_lbrs_have_leaf_and_feature_bit_together() {
+    for model in Model::ALL {
+        let arch = matches!(model, Model::SapphireRapids | Model::ArrowLake);
+        for host in [FULL, EMPTY] {
+            assert_eq!(leaf(model, 7, 0, host).edx & 1 << 19 != 0, arch, "{model:?}");
+            let expected = if arch { [0x4000_000B, 7, 7, 0] } else { [0; 4] };
+            assert_eq!(quad(leaf(model, 0x1C, 0, host)), expected, "{model:?}");
+            assert_eq!(quad(leaf(model, 0x1C, 1, host)), [0; 4], "{model:?}");
+        }
+    }
+}
+
+#[test]
+fn identity() {
+    for (model, signature, brand) in [
+        (Model::Core2, 0x10676, "Intel(R) Core(TM)2 Duo CPU     E8400  @ 3.00GHz"),
+        (Model::Skylake, 0x506E3, "Intel(R) Core(TM) i5-6400T CPU @ 2.20GHz"),
+        (Model::Zen4, 0xA60F12, "AMD Ryzen 9 7950X 16-Core Processor"),
+    ] {
+        assert_eq!(leaf(model, 1, 0, FULL).eax, signature);
+        let words: Vec<u32> =
+            (0..3).flat_map(|part| quad(leaf(model, 0x8000_0002 + part, 0, FULL))).collect();
+        assert_eq!(text(&words).trim_end_matches('\0'), brand);
+    }
+    for model in INTEL {
+        let [_, ebx, ecx, edx] = quad(leaf(model, 0, 0, EMPTY));
+        assert_eq!(text(&[ebx, edx, ecx]), "GenuineIntel", "{model:?}");
+    }
+    for model in [Model::K10, Model::Zen2, Model::Zen4] {
+        for number in [0, 0x8000_0000] {
+            let [_, ebx, ecx, edx] = quad(leaf(model, number, 0, EMPTY));
+            assert_eq!(text(&[ebx, edx, ecx]), "AuthenticAMD", "{model:?}");
+        }
+        let signature = leaf(model, 1, 0, EMPTY).eax;
+        assert_eq!(leaf(model, 0x8000_0001, 0, EMPTY).eax, signature);
+    }
+    let host = CpuidResult { eax: 0x663, ..EMPTY };
+    assert_eq!(leaf(Model::None, 1, 0, host), host);
+}
+
+#[test]
+fn what_is_not_offered_is_hidden_on_a_host_that_has_it() {
+    for model in Model::ALL {
+        // DTES64, DS-CPL, VMX; DS.
+        assert_eq!(leaf(model, 1, 0, FULL).ecx & 0x34, 0, "{model:?}");
+        assert_eq!(leaf(model, 1, 0, FULL).edx & 1 << 21, 0, "{model:?}");
+        // HLE, RTM, Processor Trace; TSX_FORCE_ABORT, HYBRID.
+        let seven = leaf(model, 7, 0, FULL);
+        assert_eq!(seven.ebx & (1 << 4 | 1 << 11 | 1 << 25), 0, "{model:?}");
+        assert_eq!(seven.edx & (1 << 11 | 1 << 13 | 1 << 15), 0, "{model:?}");
+        // SVM, IBS, northbridge, TSC and last-level counters.
+        let hidden = 1 << 2 | 1 << 10 | 1 << 24 | 1 << 27 | 1 << 28;
+        assert_eq!(leaf(model, 0x8000_0001, 0, FULL).ecx & hidden, 0, "{model:?}");
+        assert_eq!(quad(leaf(model, 0x8000_000A, 0, FULL)), [0; 4], "{model:?}");
+        assert_eq!(quad(leaf(model, 0x8000_001B, 0, FULL)), [0; 4], "{model:?}");
+    }
+}
+
+#[test]
+fn pdcm_is_there_exactly_where_perf_capabilities_are() {
+    for model in Model::ALL {
+        for host in [FULL, EMPTY] {
+            let pdcm = leaf(model, 1, 0, host).ecx & 1 << 15 != 0;
+            assert_eq!(pdcm, pmu(model).read_msr(0x345).is_ok(), "{model:?}");
+        }
+    }
+}
+
+#[test]
+fn amd_features_agree_with_its_registers() {
+    for model in Model::ALL {
+        for host in [FULL, EMPTY] {
+            let core = leaf(model, 0x8000_0001, 0, host).ecx & 1 << 23 != 0;
+            assert_eq!(core, pmu(model).read_msr(0xC001_0200).is_ok(), "{model:?}");
+            let irperf = leaf(model, 0x8000_0008, 0, host).ebx & 2 != 0;
+            assert_eq!(irperf, pmu(model).read_msr(0xC000_00E9).is_ok(), "{model:?}");
+            let v2 = leaf(model, 0x8000_0022, 0, host).eax;
+            assert_eq!(v2 & 1 != 0, pmu(model).read_msr(0xC000_0300).is_ok(), "{model:?}");
+        }
+    }
+    // PerfMonV2, LBRv2, freeze; 6 counters, 16 LBRs.
+    let v2 = quad(leaf(Model::Zen4, 0x8000_0022, 0, FULL));
+    assert_eq!(v2, [7, 6 | 16 << 4, 0, 0]);
+}
+
+#[test]
+fn enumeration_agrees_with_what_faults() {
+    for model in INTEL {
+        let leaf_a = leaf(model, 0xA, 0, EMPTY);
+        let (mut general, mut fixed) = (leaf_a.eax >> 8 & 0xFF, leaf_a.edx & 0x1F);
+        if leaf_a.eax & 0xFF >= 6 {
+            let wider = leaf(model, 0x23, 1, EMPTY);
+            general = wider.eax.count_ones();
+            fixed = wider.ebx.count_ones();
+        }
+        assert_eq!(general, counters(model), "{model:?}");
+        assert_eq!(fixed, fixed_counters(model), "{model:?}");
+        let mut pmu = pmu(model);
+        for n in 0..12 {
+            assert_eq!(pmu.read_msr(0xC1 + n).is_ok(), n < general, "{model:?} {n}");
+            assert_eq!(pmu.read_msr(0x186 + n).is_ok(), n < general, "{model:?} {n}");
+            assert_eq!(pmu.rdpmc(n).is_ok(), n < general, "{model:?} {n}");
+        }
+        for n in 0..7 {
+            assert_eq!(pmu.read_msr(0x309 + n).is_ok(), n < fixed, "{model:?} {n}");
+            assert_eq!(pmu.rdpmc(0x4000_0000 | n).is_ok(), n < fixed, "{model:?} {n}");
+        }
+        // Full-width writes where PERF_CAPABILITIES[13] says so, metrics where [15] does.
+        let capabilities = pmu.read_msr(0x345).unwrap();
+        assert_eq!(pmu.read_msr(0x4C1).is_ok(), capabilities >> 13 & 1 != 0, "{model:?}");
+        assert_eq!(pmu.read_msr(0x329).is_ok(), capabilities >> 15 & 1 != 0, "{model:?}");
+        assert_eq!(pmu.rdpmc(0x2000_0000).is_ok(), capabilities >> 15 & 1 != 0);
+        // The counters are as wide as the leaf says.
+        let width = leaf_a.eax >> 16 & 0xFF;
+        pmu.write_msr(0xC1, u64::MAX).unwrap();
+        assert_eq!(pmu.read_msr(0xC1), Ok((1 << width) - 1), "{model:?}");
+        // AnyThread is accepted exactly where version 3 has it and it is not deprecated.
+        let any = (leaf_a.eax & 0xFF) >= 3 && leaf_a.edx & 1 << 15 == 0;
+        assert_eq!(pmu.write_msr(0x186, 1 << 21).is_ok(), any, "{model:?}");
+        assert_eq!(pmu.write_msr(0x38D, 4).is_ok(), any, "{model:?}");
+    }
+}
+
+#[test]
+fn leaves_above_the_hosts_highest_do_not_echo() {
+    let host = Host {
+        highest_basic: 0x4,
+        highest_extended: 0x8000_0004,
+        highest_subleaf_7: 0,
+        ..Host::EXAMPLE
+    };
+    for model in Model::ALL {
+        let pmu = Pmu::new(model, host, Timing::DEFAULT);
+        let highest = pmu.cpuid(0, 0, FULL).eax;
+        for number in 5..0x40 {
+            let ours = [0xA, 0x1A, 0x1C, 0x23].contains(&number) || number == 7;
+            let shown = pmu.cpuid(number, 0, FULL);
+            if number > highest || !ours {
+                assert_eq!(quad(shown), [0; 4], "{model:?} {number:#x}");
+            }
+        }
+        if model != Model::None {
+            let extended = pmu.cpuid(0x8000_0000, 0, FULL).eax;
+            assert!(extended >= 0x8000_0008, "{model:?}");
+            assert_eq!(quad(pmu.cpuid(extended + 1, 0, FULL)), [0; 4], "{model:?}");
+            assert_eq!(quad(pmu.cpuid(0x8000_0007, 0, FULL)), [0; 4], "{model:?}");
+        }
+    }
+}
+
+#[test]
+fn highest_leaves() {
+    let highest = |model, number| leaf(model, number, 0, EMPTY).eax;
+    assert_eq!(highest(Model::Skylake, 0), 0x1F, "the host's");
+    assert_eq!(highest(Model::Skylake, 0x8000_0000), 0x8000_0008);
+    assert_eq!(highest(Model::Zen2, 0x8000_0000), 0x8000_0021, "the host's");
+    assert_eq!(highest(Model::Zen4, 0x8000_0000), 0x8000_0022);
+    let small = Host { highest_basic: 1, ..Host::EXAMPLE };
+    for (model, needed) in [
+        (Model::Skylake, 0xA),
+        (Model::SapphireRapids, 0x1C),
+        (Model::ArrowLake, 0x23),
+        (Model::Zen4, 1),
+    ] {
+        let pmu = Pmu::new(model, small, Timing::DEFAULT);
+        assert_eq!(pmu.cpuid(0, 0, EMPTY).eax, needed, "{model:?}");
+    }
+}
+
+proptest! {
+    /// Leaves that are none of the PMU's pass unchanged.
+    #[test]
+    fn other_leaves_are_the_hosts(
+        model in prop::sample::select(Model::ALL.to_vec()),
+        number in prop::sample::select(OTHERS.to_vec()),
+        subleaf in 0u32..4,
+        words in any::<[u32; 4]>(),
+    ) {
+        let [eax, ebx, ecx, edx] = words;
+        let host = CpuidResult { eax, ebx, ecx, edx };
+        prop_assert_eq!(leaf(model, number, subleaf, host), host);
+    }
+
+    /// No feature bit appears that neither the host nor the model's PMU has.
+    #[test]
+    fn no_feature_is_invented(
+        model in prop::sample::select(Model::ALL.to_vec()),
+        words in any::<[u32; 4]>(),
+    ) {
+        let [eax, ebx, ecx, edx] = words;
+        let host = CpuidResult { eax, ebx, ecx, edx };
+        let one = leaf(model, 1, 0, host);
+        prop_assert_eq!(one.ecx & !(host.ecx | 1 << 15), 0);
+        prop_assert_eq!(one.edx & !host.edx, 0);
+        prop_assert_eq!(one.ebx, host.ebx);
+        let seven = leaf(model, 7, 0, host);
+        prop_assert_eq!(seven.ebx & !host.ebx, 0);
+        prop_assert_eq!(seven.ecx, host.ecx);
+        prop_assert_eq!(seven.edx & !(host.edx | 1 << 19), 0);
+        let extended = leaf(model, 0x8000_0001, 0, host);
+        prop_assert_eq!(extended.ecx & !(host.ecx | 1 << 23), 0);
+        prop_assert_eq!(extended.edx, host.edx);
+    }
+}

@@ -1,0 +1,125 @@
+//! What the registers ask of whoever runs the guest.
+
+mod common;
+
+use common::{EN, OS, USR, pmu, write};
+use pmu_model::{Model, Needs, Occurrence, Pmu};
+
+/// Skylake with one selector in counter 0.
+fn with(selector: u64) -> Pmu {
+    let mut pmu = pmu(Model::Skylake);
+    write(&mut pmu, 0x186, selector);
+    pmu
+}
+
+#[test]
+fn nothing_is_needed_while_nothing_runs() {
+    for model in Model::ALL {
+        assert_eq!(pmu(model).needs(), Needs::default(), "{model:?}");
+    }
+    // Without EN, without a ring, with the global control off, with an unknown event.
+    assert_eq!(with(0xC4 | USR).needs(), Needs::default());
+    assert_eq!(with(0xC4 | EN).needs(), Needs::default());
+    assert_eq!(with(0x99 | EN | USR).needs(), Needs::default());
+    let mut stopped = with(0xC4 | EN | USR);
+    write(&mut stopped, 0x38F, 0);
+    assert_eq!(stopped.needs(), Needs::default());
+}
+
+#[test]
+fn instructions_and_cycles_are_bulk() {
+    for code in [0xC0, 0x3C, 0x13C, 0x10E] {
+        let needs = with(code | EN | USR | OS).needs();
+        assert_eq!((needs.bulk, needs.stepped), (1, 0), "{code:#x}");
+        assert!(!needs.stepping() && !needs.ring_split, "{code:#x}");
+    }
+    let mut fixed = pmu(Model::Skylake);
+    write(&mut fixed, 0x38D, 0x333);
+    write(&mut fixed, 0x38F, 7 << 32);
+    assert_eq!(fixed.needs().bulk, 7 << 32);
+}
+
+#[test]
+fn one_ring_asks_for_a_split() {
+    assert!(with(0xC0 | EN | USR).needs().ring_split);
+    assert!(with(0xC0 | EN | OS).needs().ring_split);
+    let mut fixed = pmu(Model::Skylake);
+    write(&mut fixed, 0x38D, 0x2);
+    write(&mut fixed, 0x38F, 1 << 32);
+    assert!(fixed.needs().ring_split);
+}
+
+#[test]
+fn single_occurrences_ask_for_stepping_and_say_which() {
+    // (selector, predictor, memory)
+    for (code, predictor, memory) in [
+        (0xC4, true, false),
+        (0x1C4, true, false),
+        (0x40C4, false, false),
+        (0xC5, true, false),
+        (0x81D0, false, false),
+        (0x08D1, false, true),
+        (0x412E, false, true),
+        (0x0E08, false, true),
+    ] {
+        let needs = with(code | EN | USR | OS).needs();
+        assert_eq!((needs.bulk, needs.stepped), (0, 1), "{code:#x}");
+        assert!(needs.stepping(), "{code:#x}");
+        assert_eq!(needs.predictor(), predictor, "{code:#x}");
+        assert_eq!(needs.memory(), memory, "{code:#x}");
+    }
+    let needs = with(0x412E | EN | USR).needs();
+    let wanted: Vec<Occurrence> = needs.occurrences.occurrences().collect();
+    assert_eq!(wanted, [Occurrence::LlcMiss]);
+}
+
+#[test]
+fn interrupts_need_no_stepping() {
+    let needs = with(0x1CB | EN | USR | OS).needs();
+    assert_eq!(needs.stepped, 1);
+    assert!(needs.occurrences.has(Occurrence::Interrupt));
+    assert!(!needs.stepping(), "a hypervisor intercepts them");
+}
+
+#[test]
+fn an_event_that_never_happens_needs_nothing() {
+    // IDQ_UOPS_NOT_DELIVERED.CORE: known, and always 0 here.
+    let pmu = with(0x19C | EN | USR | OS);
+    assert_eq!(pmu.needs(), Needs::default());
+    assert_eq!(pmu.unknown_events().count(), 0);
+}
+
+#[test]
+fn branch_records_and_branch_traps_are_told() {
+    let mut pmu = pmu(Model::Skylake);
+    write(&mut pmu, 0x1D9, 1);
+    assert!(pmu.needs().branch_records && pmu.needs().stepping() && pmu.needs().predictor());
+    write(&mut pmu, 0x1D9, 2);
+    assert!(!pmu.needs().branch_records && pmu.needs().branch_trap);
+}
+
+#[test]
+fn free_running_counters_are_told() {
+    let mut zen = pmu(Model::Zen4);
+    write(&mut zen, 0xC001_0015, 1 << 30);
+    assert!(zen.needs().free_running && !zen.needs().stepping());
+    let mut icelake = pmu(Model::IceLake);
+    write(&mut icelake, 0x38F, 1 << 48);
+    assert!(icelake.needs().free_running);
+}
+
+#[test]
+fn effects_carry_the_needs_and_ask_to_plan_again() {
+    let mut pmu = pmu(Model::Skylake);
+    let effects = pmu.write_msr(0x186, 0xC4 | EN | USR).unwrap();
+    assert!(effects.replan);
+    assert_eq!(effects.needs, pmu.needs());
+    assert_eq!(effects.forward, None);
+    assert!(effects.needs.stepping());
+    let effects = pmu.write_msr(0x38F, 0).unwrap();
+    assert!(effects.replan && !effects.needs.stepping());
+    // A new value moves the horizon; storage that nothing reads does not.
+    assert!(pmu.write_msr(0x4C1, 7).unwrap().replan);
+    assert!(!pmu.write_msr(0x1A6, 7).unwrap().replan);
+    assert!(!pmu.write_msr(0x680, 7).unwrap().replan);
+}

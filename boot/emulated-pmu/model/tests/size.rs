@@ -1,0 +1,14 @@
+//! How much memory the state takes, as a hypervisor core has to place it.
+
+use pmu_model::uarch::{Core, Llc};
+use pmu_model::{Delta, Pmu};
+
+#[test]
+fn state_fits_a_small_core() {
+    // Exact figures, so that growth is noticed; all for one logical processor.
+    assert_eq!(size_of::<Pmu>(), 1696, "registers");
+    assert_eq!(size_of::<Core>(), 37544, "predictor, first-level cache, TLBs");
+    assert_eq!(size_of::<Llc>(), 262_144, "last-level cache, placed by the caller");
+    assert_eq!(size_of::<Delta>(), 176, "a report");
+    const { assert!(size_of::<Pmu>() + size_of::<Core>() < 256 * 1024) };
+}
