@@ -2,12 +2,13 @@
 //!
 //! `qemu -kernel direct.bin -initrd kernel,ramdisk`, GRUB (`multiboot`, `module`, `module`) and iPXE start
 //! it in 32-bit protected mode ([`entry`]) with the kernel's ELF file as the first module and the ramdisk
-//! as the second. It enters long mode, and hands both to the same code that the `bootloader` crate uses,
+//! as the second. A third one, with `pmu=MODEL` on the command line, is the emulated PMU's hypervisor. It enters long mode, and hands both to the same code that the `bootloader` crate uses,
 //! so that the kernel sees the same `BootInfo`.
 #![no_std]
 #![no_main]
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod emulated;
 mod entry;
 mod failure;
 mod memory;
@@ -19,6 +20,7 @@ use bootloader_boot_config::BootConfig;
 use bootloader_x86_64_common::legacy_memory_region::LegacyFrameAllocator;
 use bootloader_x86_64_common::{Kernel, SystemInfo, load_and_switch_to_kernel};
 use x86_64::PhysAddr;
+use x86_64::structures::paging::PhysFrame;
 
 /// Called by [`entry`] in long mode, the first 4 GiB mapped one to one.
 extern "sysv64" fn main(magic: u32, information: u32) -> ! {
@@ -29,12 +31,23 @@ extern "sysv64" fn main(magic: u32, information: u32) -> ! {
         unsafe { multiboot::information::Multiboot::from_ptr(u64::from(information), &mut access) };
     let information = information.expect("the multiboot information cannot be read");
     let modules = modules::find(&information);
-    let regions = memory::regions(&information);
-    let mut frames = LegacyFrameAllocator::new_starting_at(modules.first_free_frame(), regions);
+    let rsdp = rsdp::find();
+    let mut memory = memory::Memory::read(&information);
+    let mut first_free = modules.end();
+    if let Some(file) = modules.hypervisor {
+        let options = information.command_line().unwrap_or("");
+        let kept = emulated::launch(file.bytes(), options, rsdp, first_free, &memory);
+        if let Some(range) = kept {
+            first_free = range.end();
+            memory.reserve(range);
+        }
+    }
+    let first_free = PhysFrame::containing_address(PhysAddr::new(first_free));
+    let mut frames = LegacyFrameAllocator::new_starting_at(first_free, memory.leak());
     let page_tables = memory::page_tables(&mut frames);
     let system = SystemInfo {
         framebuffer: screen::find(&information),
-        rsdp_addr: rsdp::find().map(PhysAddr::new),
+        rsdp_addr: rsdp.map(PhysAddr::new),
         ramdisk_addr: modules.ramdisk.map(|module| module.start),
         ramdisk_len: modules.ramdisk.map_or(0, |module| module.len()),
     };

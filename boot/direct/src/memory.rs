@@ -21,6 +21,16 @@ pub struct Region {
 
 impl Region {
     const NONE: Self = Self { start: 0, length: 0, kind: MemoryRegionKind::Bootloader };
+
+    /// Memory that the kernel must not touch.
+    pub fn reserved(start: u64, length: u64) -> Self {
+        Self { start, length, kind: MemoryRegionKind::UnknownBios(RESERVED) }
+    }
+
+    /// The byte behind the last.
+    pub fn end(&self) -> u64 {
+        self.start + self.length
+    }
 }
 
 impl LegacyMemoryRegion for Region {
@@ -47,22 +57,62 @@ const MAX_REGIONS: usize = 128;
 const RESERVED: u32 = 2;
 
 /// The memory map.
-pub fn regions(information: &Multiboot) -> Copied<Iter<'static, Region>> {
-    static REGIONS: Mutex<[Region; MAX_REGIONS]> = Mutex::new([Region::NONE; MAX_REGIONS]);
-    let found = information.memory_regions().expect("the multiboot loader gives no memory map");
-    // Never unlocked again: the list is the frame allocator's for as long as the loader runs.
-    let list = MutexGuard::leak(REGIONS.lock());
-    let mut count = 0;
-    for region in found.filter(|region| region.length() > 0).take(MAX_REGIONS) {
-        let kind = match region.memory_type() {
-            MemoryType::Available => MemoryRegionKind::Usable,
-            _ => MemoryRegionKind::UnknownBios(RESERVED),
-        };
-        list[count] = Region { start: region.base_address(), length: region.length(), kind };
-        count += 1;
+pub struct Memory {
+    regions: [Region; MAX_REGIONS],
+    count: usize,
+}
+
+impl Memory {
+    /// Reads the multiboot loader's map.
+    pub fn read(information: &Multiboot) -> Self {
+        let mut memory = Self { regions: [Region::NONE; MAX_REGIONS], count: 0 };
+        let found = information.memory_regions().expect("the multiboot loader gives no memory map");
+        for region in found {
+            let kind = match region.memory_type() {
+                MemoryType::Available => MemoryRegionKind::Usable,
+                _ => MemoryRegionKind::UnknownBios(RESERVED),
+            };
+            memory.add(Region { start: region.base_address(), length: region.length(), kind });
+        }
+        memory
     }
-    let regions: &'static [Region] = &list[..count];
-    regions.iter().copied()
+
+    fn add(&mut self, region: Region) {
+        if region.length > 0 && self.count < MAX_REGIONS {
+            self.regions[self.count] = region;
+            self.count += 1;
+        }
+    }
+
+    /// Whether all of a range is usable memory.
+    pub fn is_free(&self, start: u64, bytes: u64) -> bool {
+        self.regions[..self.count].iter().any(|region| {
+            region.kind == MemoryRegionKind::Usable
+                && region.start <= start
+                && start + bytes <= region.end()
+        })
+    }
+
+    /// Takes a range out of the usable memory.
+    pub fn reserve(&mut self, range: Region) {
+        let inside = |r: &Region| r.start <= range.start && range.end() <= r.end();
+        let Some(index) = self.regions[..self.count].iter().position(inside) else { return };
+        let whole = self.regions[index];
+        self.regions[index].length = range.start - whole.start;
+        self.add(range);
+        self.add(Region { start: range.end(), length: whole.end() - range.end(), ..whole });
+    }
+
+    /// The map, for as long as the loader runs.
+    pub fn leak(self) -> Copied<Iter<'static, Region>> {
+        static REGIONS: Mutex<[Region; MAX_REGIONS]> = Mutex::new([Region::NONE; MAX_REGIONS]);
+        // Never unlocked again: the list is the frame allocator's.
+        let list = MutexGuard::leak(REGIONS.lock());
+        *list = self.regions;
+        list[..self.count].sort_unstable_by_key(|region| region.start);
+        let list: &'static [Region] = list;
+        list[..self.count].iter().copied()
+    }
 }
 
 /// The tables in use, and empty ones for the kernel.

@@ -3,8 +3,6 @@
 use crate::entry;
 use core::slice;
 use multiboot::information::{MemoryManagement, Multiboot, PAddr};
-use x86_64::PhysAddr;
-use x86_64::structures::paging::PhysFrame;
 
 /// Reaches the information structure: physical addresses are virtual ones here.
 pub struct Access;
@@ -49,21 +47,25 @@ pub struct Modules {
     pub kernel: Module,
     /// The job, if a second file came along.
     pub ramdisk: Option<Module>,
+    /// The emulated PMU's hypervisor, if a third one did.
+    pub hypervisor: Option<Module>,
 }
 
 /// Reads the list of modules.
 pub fn find(information: &Multiboot) -> Modules {
     let modules = information.modules().into_iter().flatten();
-    let mut files = modules.map(|m| Module { start: m.start, end: m.end }).filter(|m| m.len() > 0);
-    let kernel = files.next().expect("no module: the first one has to be the kernel");
-    Modules { kernel, ramdisk: files.next() }
+    let mut files = modules.map(|m| Module { start: m.start, end: m.end });
+    // An empty file counts as none, but keeps its place.
+    let mut next = || files.next().filter(|module| module.len() > 0);
+    let kernel = next().expect("no module: the first one has to be the kernel");
+    Modules { kernel, ramdisk: next(), hypervisor: next() }
 }
 
 impl Modules {
-    /// The first frame behind the loader and all files.
-    pub fn first_free_frame(&self) -> PhysFrame {
-        let ramdisk = self.ramdisk.map_or(0, |module| module.end);
-        let end = entry::end().max(self.kernel.end).max(ramdisk);
-        PhysFrame::containing_address(PhysAddr::new(end.next_multiple_of(4096)))
+    /// The first address behind the loader and all files.
+    pub fn end(&self) -> u64 {
+        let files = [Some(self.kernel), self.ramdisk, self.hypervisor];
+        let end = files.into_iter().flatten().map(|module| module.end).max().unwrap_or(0);
+        entry::end().max(end).next_multiple_of(4096)
     }
 }

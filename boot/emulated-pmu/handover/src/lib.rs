@@ -1,0 +1,36 @@
+//! What a loader and the hypervisor agree on.
+//!
+//! The hypervisor is one position-independent ELF file. A loader, be it `boot/direct` or the UEFI
+//! application, finds memory that nobody else will use ([`image::bytes_needed`]), puts the file there
+//! ([`image::load`]), and calls its entry point ([`Entry`]) with a [`Launch`]. The call returns: with a
+//! [`Refusal`], and nothing has changed, or with success, and the caller runs as a guest from then on.
+#![cfg_attr(not(test), no_std)]
+#![warn(missing_docs)]
+
+pub mod image;
+mod refusal;
+
+pub use refusal::Refusal;
+
+/// Type of the hypervisor's entry point: 0 for success, else the number of a [`Refusal`].
+pub type Entry = extern "sysv64" fn(launch: *const Launch) -> u64;
+
+/// What the loader tells the hypervisor.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Launch {
+    /// [`LAUNCH_VERSION`].
+    pub version: u64,
+    /// Command line, UTF-8: see the hypervisor's `options`.
+    pub options: *const u8,
+    /// Its length in bytes.
+    pub options_len: u64,
+    /// Physical address of ACPI's root pointer, or 0.
+    pub rsdp: u64,
+}
+
+/// Version of [`Launch`].
+pub const LAUNCH_VERSION: u64 = 1;
+
+/// I/O port of QEMU's debug console, where the hypervisor speaks; its documented default.
+pub const DEBUG_PORT: u16 = 0xe9;

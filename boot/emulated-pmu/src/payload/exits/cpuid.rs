@@ -1,0 +1,52 @@
+//! CPUID.
+
+use crate::payload::guest::Guest;
+use crate::payload::port::cpuid;
+use crate::payload::run::count_one;
+use pmu_model::CpuidResult;
+
+/// Where our own leaves begin: hypervisor interfaces lie 0x100 apart from 0x4000_0000 on, the first of which is QEMU's.
+const OWN: u32 = 0x4000_0100;
+/// `barecountPMU`, in EBX, ECX, EDX.
+const SIGNATURE: [u32; 3] = [0x6572_6162, 0x6e75_6f63, 0x554d_5074];
+/// CR4 bits that show in CPUID, and where: leaf 1 ECX bit 27 (OSXSAVE), leaf 7 ECX bit 4 (OSPKE).
+const CR4_OSXSAVE: u64 = 1 << 18;
+const CR4_PKE: u64 = 1 << 22;
+
+pub(super) fn handle(guest: &mut Guest) {
+    count_one(guest);
+    let (leaf, subleaf) = (guest.vmcb.rax as u32, guest.registers.rcx as u32);
+    let answer = match leaf {
+        OWN => {
+            CpuidResult { eax: OWN + 1, ebx: SIGNATURE[0], ecx: SIGNATURE[1], edx: SIGNATURE[2] }
+        }
+        // The model's number and the clock's shift.
+        0x4000_0101 => CpuidResult {
+            eax: guest.pmu.model() as u32,
+            ebx: u32::from(guest.calibration.shift),
+            ecx: 0,
+            edx: 0,
+        },
+        _ => overlaid(guest, leaf, subleaf),
+    };
+    guest.vmcb.rax = u64::from(answer.eax);
+    guest.registers.rbx = u64::from(answer.ebx);
+    guest.registers.rcx = u64::from(answer.ecx);
+    guest.registers.rdx = u64::from(answer.edx);
+    guest.skip(2);
+}
+
+/// The processor's own answer, with what the model changes. Two bits mirror CR4, which here is the hypervisor's.
+fn overlaid(guest: &Guest, leaf: u32, subleaf: u32) -> CpuidResult {
+    let mut own: CpuidResult = cpuid(leaf, subleaf).into();
+    let mirror = |register: &mut u32, bit: u32, cr4: u64| {
+        *register &= !(1 << bit);
+        *register |= u32::from(guest.vmcb.cr4 & cr4 != 0) << bit;
+    };
+    match (leaf, subleaf) {
+        (1, _) => mirror(&mut own.ecx, 27, CR4_OSXSAVE),
+        (7, 0) => mirror(&mut own.ecx, 4, CR4_PKE),
+        _ => {}
+    }
+    guest.pmu.cpuid(leaf, subleaf, own)
+}

@@ -1,0 +1,89 @@
+//! The alarm clock: a timer of the HPET that sends a non-maskable interrupt as a message. IA-PC HPET specification
+//! 1.0a, 2.3.
+
+use handover::Refusal;
+
+/// Where PC chipsets, QEMU's included, put it.
+const BASE: u64 = 0xfed0_0000;
+const CAPABILITIES: u64 = BASE;
+const CONFIGURATION: u64 = BASE + 0x10;
+const COUNTER: u64 = BASE + 0xf0;
+/// The last of QEMU's three timers: the first two may replace the PC's old timers.
+const TIMER: u64 = 2;
+const TIMER_CONFIGURATION: u64 = BASE + 0x100 + 0x20 * TIMER;
+const TIMER_COMPARATOR: u64 = TIMER_CONFIGURATION + 8;
+const TIMER_MESSAGE: u64 = TIMER_CONFIGURATION + 16;
+
+const ENABLE: u64 = 1;
+const TIMER_ENABLE: u64 = 1 << 2;
+const TIMER_MESSAGES: u64 = 1 << 14;
+const TIMER_CAN_MESSAGE: u64 = 1 << 15;
+const TIMER_64_BIT: u64 = 1 << 5;
+/// Message address of the local APIC with id 0, physical destination (SDM vol. 3, 10.11.1).
+const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
+/// Delivery mode NMI, edge.
+const MESSAGE_DATA: u64 = 0x400;
+const FEMTOSECONDS_PER_NANOSECOND: u64 = 1_000_000;
+
+fn read(register: u64) -> u64 {
+    // SAFETY: the HPET's registers, identity mapped; `find` made sure that they are there.
+    unsafe { (register as *const u64).read_volatile() }
+}
+
+fn write(register: u64, value: u64) {
+    // SAFETY: as above; the timer is ours.
+    unsafe { (register as *mut u64).write_volatile(value) };
+}
+
+/// The timer.
+pub struct Alarm {
+    /// Nanoseconds of a tick.
+    tick_ns: u64,
+    armed: Option<u64>,
+}
+
+impl Alarm {
+    /// Finds the HPET and sets its timer up, disarmed.
+    pub fn find() -> Result<Self, Refusal> {
+        let capabilities = read(CAPABILITIES);
+        let period_fs = capabilities >> 32;
+        let timers = (capabilities >> 8 & 0x1f) + 1;
+        // Reads of nothing give all ones or zeros; the specification allows 10^5 to 10^8 femtoseconds.
+        if !(100_000..=100_000_000).contains(&period_fs) || timers <= TIMER {
+            return Err(Refusal::NoHpet);
+        }
+        if read(TIMER_CONFIGURATION) & TIMER_CAN_MESSAGE == 0 {
+            return Err(Refusal::NoHpetMsi);
+        }
+        let mut alarm = Self { tick_ns: period_fs / FEMTOSECONDS_PER_NANOSECOND, armed: None };
+        alarm.disarm();
+        write(TIMER_MESSAGE, MESSAGE_ADDRESS << 32 | MESSAGE_DATA);
+        write(CONFIGURATION, read(CONFIGURATION) | ENABLE);
+        Ok(alarm)
+    }
+
+    /// Rings in `nanoseconds`, rounded down to the timer's tick.
+    pub fn arm(&mut self, nanoseconds: u64) {
+        let at = read(COUNTER) + nanoseconds / self.tick_ns;
+        write(TIMER_CONFIGURATION, TIMER_MESSAGES | TIMER_64_BIT);
+        write(TIMER_COMPARATOR, at);
+        write(TIMER_CONFIGURATION, TIMER_MESSAGES | TIMER_64_BIT | TIMER_ENABLE);
+        self.armed = Some(at);
+    }
+
+    /// Rings no more.
+    pub fn disarm(&mut self) {
+        write(TIMER_CONFIGURATION, TIMER_MESSAGES | TIMER_64_BIT);
+        self.armed = None;
+    }
+
+    /// Whether the alarm is set.
+    pub fn is_armed(&self) -> bool {
+        self.armed.is_some()
+    }
+
+    /// Whether a non-maskable interrupt that just came is this alarm's.
+    pub fn has_rung(&self) -> bool {
+        self.armed.is_some_and(|at| read(COUNTER) >= at)
+    }
+}

@@ -1,0 +1,155 @@
+//! Instructions from the TSC.
+//!
+//! Under QEMU's `-icount shift=N` the TSC advances by 2^N for each instruction that the translator starts. So the
+//! guest's instructions are the TSC's advance over its stay, less the hypervisor's own between the two readings,
+//! which is measured here with guests of known length. What the translator counts otherwise than silicon does is
+//! measured too, so that another QEMU version shows itself at the launch and not in a count:
+//!
+//! - An instruction that raises an exception which the translator foresees (an undefined opcode) is counted as if it
+//!   had been executed. So is an intercepted INT n. Ones that fault while running are not.
+//! - A repeated string instruction is counted once for each iteration, and once more at its end.
+
+use super::switch::{Registers, enter};
+use super::vmcb::{Intercepts, Segment, Vmcb, exit};
+use core::arch::{asm, global_asm};
+use handover::Refusal;
+
+/// What to subtract.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Calibration {
+    /// The shift.
+    pub shift: u8,
+    /// The hypervisor's instructions in each stay, the intercepted one not among them.
+    pub overhead: u64,
+}
+
+/// Instructions that lie between the two measured lengths.
+const DIFFERENCE: u64 = 256;
+/// QEMU's bound for the shift.
+const MAX_SHIFT: u32 = 10;
+
+/// Measures the shift: two pieces of code that differ in so many NOPs, several times over.
+pub fn shift() -> Result<u8, Refusal> {
+    let first = difference();
+    let shift = (first / DIFFERENCE).trailing_zeros();
+    let same = (0..16).all(|_| difference() == first);
+    if !same || first == 0 || shift > MAX_SHIFT || first != DIFFERENCE << shift {
+        return Err(Refusal::NoIcount);
+    }
+    Ok(shift as u8)
+}
+
+fn difference() -> u64 {
+    let (short, long): (u32, u32);
+    // SAFETY: reads the TSC and does nothing.
+    unsafe {
+        asm!(
+            "rdtsc", "mov {a:e}, eax", "rdtsc", "sub eax, {a:e}", "mov {short:e}, eax",
+            "rdtsc", "mov {a:e}, eax", ".rept {nops}", "nop", ".endr", "rdtsc", "sub eax, {a:e}",
+            a = out(reg) _, short = out(reg) short, out("eax") long, out("edx") _, nops = const DIFFERENCE,
+            options(nomem, nostack),
+        );
+    }
+    u64::from(long.wrapping_sub(short))
+}
+
+// The guests: code that ends in an exit.
+global_asm!(
+    ".pushsection .text.calibration, \"ax\", @progbits",
+    "calibration_call: vmmcall",
+    "calibration_nops: .rept 100",
+    "nop",
+    ".endr",
+    "vmmcall",
+    "calibration_cpuid: cpuid",
+    "calibration_hlt: hlt",
+    "calibration_undefined: ud2",
+    "calibration_interrupt: int 0x80",
+    "calibration_fault: mov rax, [rdi]",
+    "calibration_string: rep lodsb",
+    "vmmcall",
+    ".popsection",
+);
+
+unsafe extern "C" {
+    static calibration_call: u8;
+    static calibration_nops: u8;
+    static calibration_cpuid: u8;
+    static calibration_hlt: u8;
+    static calibration_undefined: u8;
+    static calibration_interrupt: u8;
+    static calibration_fault: u8;
+    static calibration_string: u8;
+}
+
+/// Iterations of the string instruction.
+const ITERATIONS: u64 = 7;
+/// An address that is not canonical.
+const NOWHERE: u64 = 1 << 63;
+
+/// Measures the overhead, and makes sure that every kind of exit counts as this module says.
+///
+/// # Safety
+/// SVM on, GIF 0, the hypervisor's tables loaded with `cr3`; `vmcb` not in use.
+pub unsafe fn calibrate(vmcb: &mut Vmcb, shift: u8, cr3: u64) -> Result<Calibration, Refusal> {
+    let mut instructions = |code: *const u8, expected: u64| -> Result<u64, Refusal> {
+        set_up(vmcb, code as u64, cr3);
+        let mut registers =
+            Registers { rcx: ITERATIONS, rsi: code as u64, rdi: NOWHERE, ..Default::default() };
+        // SAFETY: the block describes a guest that executes the code above with our own tables.
+        let ticks = unsafe { enter(&raw mut registers, vmcb) };
+        if vmcb.exit_code != expected || !ticks.is_multiple_of(1 << shift) {
+            return Err(Refusal::Calibration);
+        }
+        Ok(ticks >> shift)
+    };
+    // The first entry warms nothing up under icount, but costs nothing either.
+    let overhead = instructions(&raw const calibration_call, exit::VMMCALL)?;
+    let expected = [
+        (&raw const calibration_call, exit::VMMCALL, 0),
+        (&raw const calibration_nops, exit::VMMCALL, 100),
+        (&raw const calibration_cpuid, exit::CPUID, 0),
+        (&raw const calibration_hlt, exit::HLT, 0),
+        (&raw const calibration_undefined, exit::EXCEPTION + 6, 1),
+        (&raw const calibration_interrupt, exit::INT_N, 1),
+        (&raw const calibration_fault, exit::EXCEPTION + 13, 0),
+        (&raw const calibration_string, exit::VMMCALL, ITERATIONS + 1),
+    ];
+    for (code, exit_code, beyond) in expected {
+        let counted = instructions(code, exit_code)?;
+        if counted != overhead + beyond {
+            super::debug::line(format_args!(
+                "exit {exit_code:#x} after {} instructions instead of {beyond}",
+                counted.wrapping_sub(overhead) as i64
+            ));
+            return Err(Refusal::Calibration);
+        }
+    }
+    Ok(Calibration { shift, overhead })
+}
+
+/// A guest like ourselves that starts at `rip`, with every exit on.
+fn set_up(vmcb: &mut Vmcb, rip: u64, cr3: u64) {
+    let (cr0, cr4, efer): (u64, u64, u64);
+    // SAFETY: reads registers.
+    unsafe {
+        asm!("mov {}, cr0", "mov {}, cr4", out(reg) cr0, out(reg) cr4, options(nomem, nostack));
+        efer = super::port::read_msr(super::svm::EFER);
+    }
+    vmcb.set_intercepts(
+        Intercepts::VMRUN
+            | Intercepts::VMMCALL
+            | Intercepts::CPUID
+            | Intercepts::HLT
+            | Intercepts::INT_N,
+    );
+    vmcb.exceptions = u32::MAX;
+    vmcb.asid = 1;
+    (vmcb.cr0, vmcb.cr3, vmcb.cr4, vmcb.efer) = (cr0, cr3, cr4, efer);
+    (vmcb.rip, vmcb.rsp, vmcb.rflags, vmcb.rax) = (rip, 0, 2, 0);
+    (vmcb.dr6, vmcb.dr7) = (0xffff_0ff0, 0x400);
+    vmcb.cs = Segment { selector: 8, attributes: 0xa9b, limit: u32::MAX, base: 0 };
+    vmcb.ss = Segment { selector: 16, attributes: 0xc93, limit: u32::MAX, base: 0 };
+    (vmcb.ds, vmcb.es) = (vmcb.ss, vmcb.ss);
+    (vmcb.event, vmcb.int_state, vmcb.cpl) = (0, 0, 0);
+}

@@ -1,0 +1,85 @@
+//! The guest's own local APIC, as far as a performance monitoring interrupt needs it: what LVTPC asks for, its mask
+//! bit, and the way in for a fixed vector.
+
+use super::port::{read_msr, write_msr};
+
+/// IA32_APIC_BASE.
+const APIC_BASE: u32 = 0x1b;
+const ENABLE: u64 = 1 << 11;
+const X2APIC: u64 = 1 << 10;
+const PAGE: u64 = 0x000f_ffff_ffff_f000;
+/// xAPIC offsets; the x2APIC's MSR is 0x800 plus a sixteenth.
+const LVTPC: u64 = 0x340;
+const COMMAND: u64 = 0x300;
+const SPURIOUS: u64 = 0xf0;
+/// LVTPC bit 16.
+const MASK: u32 = 1 << 16;
+/// SVR bit 8.
+const SOFTWARE_ENABLE: u32 = 1 << 8;
+/// Interrupt command: destination shorthand "self", fixed, edge.
+const TO_SELF: u32 = 0b01 << 18;
+
+/// What LVTPC says is to be done.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Delivery {
+    /// Nothing: masked, switched off, or a mode that does not fit.
+    None,
+    /// A fixed vector.
+    Fixed(u8),
+    /// A non-maskable interrupt.
+    Nmi,
+}
+
+fn base() -> u64 {
+    // SAFETY: every x86-64 processor has the register.
+    unsafe { read_msr(APIC_BASE) }
+}
+
+fn read(base: u64, register: u64) -> u32 {
+    // SAFETY: the APIC is on, in the mode that the base says; none of the registers changes by being read.
+    unsafe {
+        if base & X2APIC != 0 {
+            read_msr(0x800 + (register as u32 >> 4)) as u32
+        } else {
+            ((base & PAGE | register) as *const u32).read_volatile()
+        }
+    }
+}
+
+fn write(base: u64, register: u64, value: u32) {
+    // SAFETY: as above; the values are ones that the guest could have written.
+    unsafe {
+        if base & X2APIC != 0 {
+            write_msr(0x800 + (register as u32 >> 4), u64::from(value));
+        } else {
+            ((base & PAGE | register) as *mut u32).write_volatile(value);
+        }
+    }
+}
+
+/// Whether there is a local APIC to work with.
+pub fn is_usable() -> bool {
+    base() & ENABLE != 0
+}
+
+/// Takes the PMI to the APIC: what LVTPC says, and with `mask_on_delivery` its mask bit set, as Intel's does.
+pub fn deliver(mask_on_delivery: bool) -> Delivery {
+    let base = base();
+    if base & ENABLE == 0 || read(base, SPURIOUS) & SOFTWARE_ENABLE == 0 {
+        return Delivery::None;
+    }
+    let lvt = read(base, LVTPC);
+    let delivery = match (lvt & MASK, lvt >> 8 & 7) {
+        (0, 0) => Delivery::Fixed(lvt as u8),
+        (0, 4) => Delivery::Nmi,
+        _ => return Delivery::None,
+    };
+    if mask_on_delivery {
+        write(base, LVTPC, lvt | MASK);
+    }
+    if let Delivery::Fixed(vector) = delivery {
+        // The vector has to become pending in the APIC itself, so that priority and EOI work as ever.
+        write(base, COMMAND, TO_SELF | u32::from(vector));
+    }
+    delivery
+}

@@ -1,0 +1,194 @@
+//! Making a guest of the caller.
+
+use super::guest::Guest;
+use super::hpet::Alarm;
+use super::icount;
+use super::port::{cpuid, read_msr};
+use super::run::{self, Mode};
+use super::switch::Registers;
+use super::vmcb::{Segment, Vmcb};
+use super::{debug, lapic, svm, tables};
+use core::arch::asm;
+use core::mem::MaybeUninit;
+use core::slice;
+use emulated_pmu::options::{self, Options};
+use handover::{LAUNCH_VERSION, Launch, Refusal};
+use pmu_model::{Host, Pmu, Ratio, Timing};
+
+static mut VMCB: MaybeUninit<Vmcb> = MaybeUninit::zeroed();
+static mut GUEST: MaybeUninit<Guest> = MaybeUninit::uninit();
+static mut CR3: u64 = 0;
+
+/// Checks the machine and prepares the guest, which starts at `rip` with `rsp`. Returns 0 or a refusal's number.
+pub extern "sysv64" fn prepare(launch: *const Launch, rip: u64, rsp: u64) -> u64 {
+    // SAFETY: the loader passes a valid structure.
+    let launch = unsafe { &*launch };
+    if launch.version != LAUNCH_VERSION {
+        return Refusal::Version as u64;
+    }
+    // SAFETY: as above.
+    let line = unsafe { slice::from_raw_parts(launch.options, launch.options_len as usize) };
+    match checked(line) {
+        Ok((options, shift, alarm)) => {
+            // SAFETY: called once, before any guest runs.
+            unsafe { build(options, shift, alarm, rip, rsp) };
+            0
+        }
+        Err(refusal) => refusal as u64,
+    }
+}
+
+fn checked(line: &[u8]) -> Result<(Options, u8, Alarm), Refusal> {
+    let line = core::str::from_utf8(line).map_err(|_| Refusal::Options)?;
+    let options = options::parse(line)?.ok_or(Refusal::Options)?;
+    svm::check()?;
+    let shift = icount::shift()?;
+    if options.shift.is_some_and(|said| said != shift) {
+        return Err(Refusal::WrongShift);
+    }
+    if !lapic::is_usable() {
+        return Err(Refusal::NoApic);
+    }
+    let alarm = Alarm::find()?;
+    // SAFETY: the calibration changes only what it restores, apart from EFER.SVME and the save area.
+    unsafe { svm::enable()? };
+    Ok((options, shift, alarm))
+}
+
+/// # Safety
+/// Called once, SVM on.
+unsafe fn build(options: Options, shift: u8, alarm: Alarm, rip: u64, rsp: u64) {
+    let pmu = Pmu::new(options.model, host(), timing(shift));
+    // SAFETY: the statics are touched here and by `go` alone, one after the other.
+    unsafe {
+        CR3 = tables::build();
+        #[allow(static_mut_refs, reason = "the block must stay at its physical address")]
+        let vmcb = VMCB.assume_init_mut();
+        let (msr_permissions, io_permissions) = svm::permissions(&pmu);
+        vmcb.msr_permissions = msr_permissions;
+        vmcb.io_permissions = io_permissions;
+        capture(vmcb, rip, rsp);
+        let masks_lvtpc = options.model.spec().intel().is_some();
+        let calibration = icount::Calibration { shift, overhead: 0 };
+        #[allow(static_mut_refs, reason = "as above")]
+        GUEST.write(Guest {
+            vmcb,
+            registers: Registers::default(),
+            pmu,
+            alarm,
+            calibration,
+            mode: Mode::Free,
+            nmi_pending: false,
+            nmi_blocked: false,
+            masks_lvtpc,
+        });
+    }
+}
+
+/// What the model has to know of the machine.
+fn host() -> Host {
+    let highest_basic = cpuid(0, 0).eax;
+    let leaf_7 = if highest_basic >= 7 { cpuid(7, 0).eax } else { 0 };
+    // SAFETY: QEMU has both registers on every x86-64 processor; they are read only.
+    let (misc_enable, hwcr) = unsafe { (read_msr(0x1a0), read_msr(0xc001_0015)) };
+    Host {
+        highest_basic,
+        highest_extended: cpuid(0x8000_0000, 0).eax,
+        highest_subleaf_7: leaf_7,
+        misc_enable,
+        hwcr,
+    }
+}
+
+/// One cycle an instruction, and a reference clock at the TSC's rate.
+fn timing(shift: u8) -> Timing {
+    Timing { reference_clock: Ratio::new(1 << shift, 1), ..Timing::FLAT }
+}
+
+/// On the hypervisor's stack: calibrates, and runs the guest for good.
+pub extern "sysv64" fn go() -> ! {
+    // SAFETY: `prepare` filled the statics; nobody else uses them.
+    let guest = unsafe {
+        #[allow(static_mut_refs, reason = "the guest stays in place")]
+        GUEST.assume_init_mut()
+    };
+    // SAFETY: built by `prepare`; this is our stack; interrupts are off.
+    unsafe {
+        tables::load(CR3);
+        asm!("clgi", options(nostack));
+    }
+    calibrate(guest);
+    debug::line(format_args!(
+        "{:?}; 2^{} ticks an instruction, {} of our own a stay",
+        guest.pmu.model(),
+        guest.calibration.shift,
+        guest.calibration.overhead
+    ));
+    run::run(guest)
+}
+
+/// A failed calibration comes too late for a refusal: the guest then runs with a PMU that says nothing of itself.
+fn calibrate(guest: &mut Guest) {
+    static mut BLOCK: MaybeUninit<Vmcb> = MaybeUninit::zeroed();
+    // SAFETY: a block of its own, used here only; SVM is on, GIF 0.
+    let result = unsafe {
+        #[allow(static_mut_refs, reason = "the block must stay at its physical address")]
+        let block = BLOCK.assume_init_mut();
+        block.msr_permissions = guest.vmcb.msr_permissions;
+        block.io_permissions = guest.vmcb.io_permissions;
+        icount::calibrate(block, guest.calibration.shift, CR3)
+    };
+    match result {
+        Ok(calibration) => guest.calibration = calibration,
+        Err(refusal) => panic!("{refusal}"),
+    }
+}
+
+/// Puts the processor's state into the block: that of the loader, which becomes the guest's.
+///
+/// # Safety
+/// Ring 0, 64-bit mode.
+unsafe fn capture(vmcb: &mut Vmcb, rip: u64, rsp: u64) {
+    let (cr0, cr3, cr4, dr6, dr7): (u64, u64, u64, u64, u64);
+    let (mut gdtr, mut idtr) = ([0u8; 10], [0u8; 10]);
+    let (cs, ss, ds, es): (u16, u16, u16, u16);
+    // SAFETY: reads registers and stores two descriptor-table registers.
+    unsafe {
+        asm!("mov {}, cr0", "mov {}, cr3", "mov {}, cr4", out(reg) cr0, out(reg) cr3, out(reg) cr4);
+        asm!("mov {}, dr6", "mov {}, dr7", out(reg) dr6, out(reg) dr7);
+        asm!("sgdt [{}]", "sidt [{}]", in(reg) gdtr.as_mut_ptr(), in(reg) idtr.as_mut_ptr());
+        asm!(
+            "mov {:x}, cs", "mov {:x}, ss", "mov {:x}, ds", "mov {:x}, es",
+            out(reg) cs, out(reg) ss, out(reg) ds, out(reg) es,
+        );
+    }
+    let table = |bytes: [u8; 10]| Segment {
+        limit: u32::from(u16::from_le_bytes([bytes[0], bytes[1]])),
+        base: u64::from_le_bytes(bytes[2..].try_into().expect("8 bytes")),
+        ..Segment::default()
+    };
+    (vmcb.gdtr, vmcb.idtr) = (table(gdtr), table(idtr));
+    let base = vmcb.gdtr.base;
+    vmcb.cs = segment(cs, base, 0xa9b);
+    vmcb.ss = segment(ss, base, 0xc93);
+    vmcb.ds = segment(ds, base, 0xc93);
+    vmcb.es = segment(es, base, 0xc93);
+    (vmcb.cr0, vmcb.cr3, vmcb.cr4, vmcb.dr6, vmcb.dr7) = (cr0, cr3, cr4, dr6, dr7);
+    // SAFETY: both registers exist.
+    unsafe {
+        vmcb.efer = read_msr(svm::EFER);
+        vmcb.pat = read_msr(0x277);
+    }
+    (vmcb.rip, vmcb.rsp, vmcb.rflags, vmcb.asid) = (rip, rsp, 2, 1);
+}
+
+/// A segment register with what its descriptor says; a null selector gets `attributes`.
+fn segment(selector: u16, gdt: u64, attributes: u16) -> Segment {
+    if selector & !7 == 0 {
+        return Segment { selector, attributes, limit: u32::MAX, base: 0 };
+    }
+    // SAFETY: the loader's descriptor table, in which the selector lies.
+    let descriptor = unsafe { ((gdt + u64::from(selector & !7)) as *const u64).read_unaligned() };
+    let attributes = (descriptor >> 40 & 0xff | (descriptor >> 52 & 0xf) << 8) as u16;
+    Segment { selector, attributes, limit: u32::MAX, base: 0 }
+}

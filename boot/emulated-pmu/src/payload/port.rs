@@ -1,0 +1,37 @@
+//! Ports and model-specific registers.
+
+use core::arch::asm;
+
+/// # Safety
+/// The port must be one whose device the caller owns, or nobody's.
+pub unsafe fn write_byte(port: u16, value: u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack, preserves_flags))
+    };
+}
+
+/// # Safety
+/// The register must exist, and reading it have no unwanted effect.
+pub unsafe fn read_msr(msr: u32) -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!("rdmsr", in("ecx") msr, out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags));
+    }
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// # Safety
+/// The register must exist and take the value, and its effect be wanted.
+pub unsafe fn write_msr(msr: u32, value: u64) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!("wrmsr", in("ecx") msr, in("eax") value as u32, in("edx") (value >> 32) as u32, options(nostack, preserves_flags));
+    }
+}
+
+/// CPUID.
+pub fn cpuid(leaf: u32, subleaf: u32) -> core::arch::x86_64::CpuidResult {
+    core::arch::x86_64::__cpuid_count(leaf, subleaf)
+}

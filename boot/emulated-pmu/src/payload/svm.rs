@@ -1,0 +1,103 @@
+//! Switching SVM on, and the map of model-specific registers that the guest cannot reach by itself.
+
+use super::port::{cpuid, read_msr, write_msr};
+use handover::Refusal;
+use pmu_model::Pmu;
+
+/// EFER.
+pub const EFER: u32 = 0xc000_0080;
+/// EFER.SVME.
+pub const SVME: u64 = 1 << 12;
+/// VM_CR: bit 4 SVMDIS.
+pub const VM_CR: u32 = 0xc001_0114;
+/// VM_HSAVE_PA.
+pub const VM_HSAVE_PA: u32 = 0xc001_0117;
+
+#[repr(C, align(4096))]
+struct HostSave([u8; 4096]);
+static mut HOST_SAVE: HostSave = HostSave([0; 4096]);
+
+/// Two bits a register, read then write: APM vol. 2, 15.11. Three ranges of 0x2000 registers.
+#[repr(C, align(4096))]
+pub struct MsrPermissions([u8; 0x2000]);
+static mut MSR_PERMISSIONS: MsrPermissions = MsrPermissions([0; 0x2000]);
+/// The I/O permission map is never asked, but has to be there.
+#[repr(C, align(4096))]
+struct IoPermissions([u8; 0x3000]);
+static IO_PERMISSIONS: IoPermissions = IoPermissions([0; 0x3000]);
+
+/// Says whether this processor has what is needed.
+pub fn check() -> Result<(), Refusal> {
+    const SVM: u32 = 1 << 2;
+    const NESTED_PAGING: u32 = 1 << 0;
+    const GIANT_PAGES: u32 = 1 << 26;
+    const SVMDIS: u64 = 1 << 4;
+    if cpuid(0x8000_0000, 0).eax < 0x8000_000a || cpuid(0x8000_0001, 0).ecx & SVM == 0 {
+        return Err(Refusal::NoSvm);
+    }
+    if cpuid(0x8000_000a, 0).edx & NESTED_PAGING == 0
+        || cpuid(0x8000_0001, 0).edx & GIANT_PAGES == 0
+    {
+        return Err(Refusal::NoNestedPaging);
+    }
+    // SAFETY: processors with SVM have the register.
+    if unsafe { read_msr(VM_CR) } & SVMDIS != 0 {
+        return Err(Refusal::SvmDisabled);
+    }
+    Ok(())
+}
+
+/// Switches SVM on.
+///
+/// # Safety
+/// After [`check`], ring 0, one processor.
+pub unsafe fn enable() -> Result<(), Refusal> {
+    // SAFETY: the registers exist with SVM; the page is ours.
+    unsafe {
+        write_msr(EFER, read_msr(EFER) | SVME);
+        if read_msr(EFER) & SVME == 0 {
+            return Err(Refusal::SvmDisabled);
+        }
+        write_msr(VM_HSAVE_PA, (&raw const HOST_SAVE) as u64);
+    }
+    Ok(())
+}
+
+/// Switches it off again, if the launch fails afterwards.
+///
+/// # Safety
+/// No guest may run.
+pub unsafe fn disable() {
+    // SAFETY: the caller's promise.
+    unsafe { write_msr(EFER, read_msr(EFER) & !SVME) };
+}
+
+/// Further registers that are intercepted: SVM's own.
+const SVM_REGISTERS: [u32; 3] = [EFER, VM_CR, VM_HSAVE_PA];
+
+/// Fills the map for the registers of `pmu`. Returns its address and that of the I/O map.
+///
+/// # Safety
+/// No guest may run with the map.
+pub unsafe fn permissions(pmu: &Pmu) -> (u64, u64) {
+    // SAFETY: the caller's promise.
+    let map = unsafe { &mut (*(&raw mut MSR_PERMISSIONS)).0 };
+    let own = SVM_REGISTERS.into_iter();
+    let ranges = pmu.msr_ranges().flat_map(|(first, last)| first..=last);
+    for msr in own.chain(ranges) {
+        set(map, msr);
+    }
+    (map.as_ptr() as u64, (&raw const IO_PERMISSIONS) as u64)
+}
+
+fn set(map: &mut [u8; 0x2000], msr: u32) {
+    let (range, base) = match msr {
+        0..=0x1fff => (0, 0),
+        0xc000_0000..=0xc000_1fff => (1, 0xc000_0000),
+        0xc001_0000..=0xc001_1fff => (2, 0xc001_0000),
+        // Registers outside the three ranges always exit.
+        _ => return,
+    };
+    let index = range * 0x2000 + (msr - base) as usize;
+    map[index / 4] |= 0b11 << (2 * (index % 4));
+}

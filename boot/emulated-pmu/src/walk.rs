@@ -1,0 +1,100 @@
+//! Reading the guest's page tables: Intel SDM vol. 3, 4.5.
+
+/// The registers that decide how addresses are translated.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Paging {
+    /// CR0.
+    pub cr0: u64,
+    /// CR3.
+    pub cr3: u64,
+    /// CR4.
+    pub cr4: u64,
+    /// EFER.
+    pub efer: u64,
+}
+
+const CR0_PG: u64 = 1 << 31;
+const CR4_LA57: u64 = 1 << 12;
+const EFER_LMA: u64 = 1 << 10;
+const PRESENT: u64 = 1;
+const LARGE: u64 = 1 << 7;
+/// Bits of an entry that hold an address; processors have at most 52 address bits.
+const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
+
+impl Paging {
+    /// The physical address behind `linear`, or `None` if nothing is mapped there. `read` reads 8 bytes of
+    /// physical memory at an aligned address. Without paging the two are the same; 32-bit paging is not
+    /// read.
+    pub fn translate(&self, linear: u64, mut read: impl FnMut(u64) -> u64) -> Option<u64> {
+        if self.cr0 & CR0_PG == 0 {
+            return Some(linear);
+        }
+        if self.efer & EFER_LMA == 0 {
+            return None;
+        }
+        let levels = if self.cr4 & CR4_LA57 != 0 { 5 } else { 4 };
+        let mut table = self.cr3 & ADDRESS;
+        for level in (1..=levels).rev() {
+            let shift = 12 + 9 * (level - 1);
+            let entry = read(table + 8 * (linear >> shift & 0x1ff));
+            if entry & PRESENT == 0 {
+                return None;
+            }
+            // A page of 1 GiB or 2 MiB; at the lowest level the bit is the PAT's.
+            let is_page = level == 1 || (level <= 3 && entry & LARGE != 0);
+            if is_page {
+                let offset = (1 << shift) - 1;
+                return Some(entry & ADDRESS & !offset | linear & offset);
+            }
+            table = entry & ADDRESS;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    const LONG: Paging = Paging { cr0: CR0_PG, cr3: 0x1000, cr4: 0, efer: EFER_LMA };
+
+    fn memory() -> HashMap<u64, u64> {
+        HashMap::from([
+            // Entry 256 of level 4, 0 of level 3, then a table, a 2 MiB page and a hole.
+            (0x1000 + 8 * 256, 0x2000 | 3),
+            (0x2000, 0x3000 | 3),
+            (0x2000 + 8, 0x4000_0000 | 0x83),
+            (0x3000, 0x4000 | 3),
+            (0x3000 + 8, 0x0060_0000 | 0x83),
+            // NX and PAT set: neither is part of the address.
+            (0x4000 + 8 * 5, 1 << 63 | 0x0012_3000 | 0x83),
+            // For five levels.
+            (0x5000 + 8 * 0x1ff, 0x1000 | 3),
+        ])
+    }
+
+    fn translate(paging: &Paging, linear: u64) -> Option<u64> {
+        let memory = memory();
+        paging.translate(linear, |at| memory.get(&at).copied().unwrap_or(0))
+    }
+
+    #[test]
+    fn pages_of_each_size_are_found() {
+        let base = 0xffff_8000_0000_0000;
+        assert_eq!(translate(&LONG, base + 0x5678), Some(0x0012_3678));
+        assert_eq!(translate(&LONG, base + 0x20_1234), Some(0x60_1234));
+        assert_eq!(translate(&LONG, base + 0x4000_0042), Some(0x4000_0042));
+        assert_eq!(translate(&LONG, base + 0x6000), None);
+        assert_eq!(translate(&LONG, 0), None);
+    }
+
+    #[test]
+    fn five_levels_and_no_paging() {
+        let five = Paging { cr3: 0x5000, cr4: CR4_LA57, ..LONG };
+        assert_eq!(translate(&five, 0xffff_8000_0000_5678), Some(0x0012_3678));
+        assert_eq!(translate(&Paging::default(), 0x1234), Some(0x1234));
+        let legacy = Paging { efer: 0, ..LONG };
+        assert_eq!(translate(&legacy, 0x1234), None);
+    }
+}
