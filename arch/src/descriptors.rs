@@ -12,6 +12,11 @@ pub const KERNEL_CODE: SegmentSelector = SegmentSelector(1 << 3);
 /// Data segment of ring 0.
 pub const KERNEL_DATA: SegmentSelector = SegmentSelector(2 << 3);
 
+/// Data segment of ring 3. It comes before the code segment because SYSRET wants it so (SDM vol. 3, 5.8.8).
+pub const USER_DATA: SegmentSelector = SegmentSelector(3 << 3 | 3);
+/// Code segment of ring 3.
+pub const USER_CODE: SegmentSelector = SegmentSelector(4 << 3 | 3);
+
 // Entries of the interrupt stack table, as an IDT gate names them: 1 to 7 (SDM vol. 3, 6.14.5).
 /// Stack for #DF.
 pub const IST_DOUBLE_FAULT: u16 = 1;
@@ -59,6 +64,8 @@ impl Tables {
         self.tss.interrupt_stack_table = table;
         self.gdt.append(Descriptor::kernel_code_segment());
         self.gdt.append(Descriptor::kernel_data_segment());
+        self.gdt.append(Descriptor::user_data_segment());
+        self.gdt.append(Descriptor::user_code_segment());
         let tss = self.gdt.append(Descriptor::tss_segment(&self.tss));
         self.gdt.load();
         // SAFETY: the selectors name the entries appended above, in that order.

@@ -6,7 +6,8 @@
 //! - [`memory`]: frames, address space with W^X and guard pages, the layout of both halves.
 //! - [`apic`], [`time`], [`uart`], [`acpi`], [`power`]: the devices that barecount uses.
 //! - [`pmu`]: the performance monitoring unit.
-//! - [`call`]: running foreign machine code so that a fault in it comes back as a value.
+//! - [`call`]: running foreign machine code so that a fault in it comes back as a value. [`ring3`]: running code in
+//!   ring 3.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]
@@ -24,5 +25,6 @@ pub mod memory;
 pub mod msr;
 pub mod pmu;
 pub mod power;
+pub mod ring3;
 pub mod time;
 pub mod uart;

@@ -111,6 +111,7 @@ impl Apic {
         const TO_SELF: u32 = 0b01 << 18;
         /// Some microseconds on hardware, and no more than a blink under emulation.
         const WAIT_LOOPS: u32 = 100_000;
+        interrupts::set_handler(SELF_TEST_VECTOR, Some(interrupts::on_self_test));
         let before = interrupts::self_test_count();
         self.registers.write_icr(TO_SELF | u32::from(SELF_TEST_VECTOR));
         x86_64::instructions::interrupts::enable();
@@ -123,8 +124,8 @@ impl Apic {
     }
 }
 
-/// Tells the local APIC that the interrupt was handled. For handlers.
-pub(crate) fn end_of_interrupt() {
+/// Tells the local APIC that the interrupt was handled. For handlers of fixed vectors; an NMI gets none.
+pub fn end_of_interrupt() {
     let mode = match MODE.load(Ordering::Relaxed) {
         1 => Mode::XApic,
         2 => Mode::X2Apic,

@@ -5,6 +5,7 @@ use crate::descriptors::{
     IST_DEBUG, IST_DEVICE, IST_DOUBLE_FAULT, IST_FAULT, IST_MACHINE_CHECK, IST_NMI,
 };
 use crate::interrupts::exception;
+use crate::ring3;
 use x86_64::VirtAddr;
 use x86_64::structures::idt::InterruptDescriptorTable;
 
@@ -32,6 +33,8 @@ pub unsafe fn load(table: &'static mut InterruptDescriptorTable) {
     for (gate, vector) in gates.iter_mut().zip(0..=255u8) {
         *gate = Gate::new(VirtAddr::new(stubs::address(vector)), stack(vector));
     }
+    // Ring 3 may call this one.
+    gates[usize::from(ring3::LEAVE_VECTOR)].options |= 3 << 13;
     table.load();
 }
 

@@ -1,9 +1,8 @@
 //! Interrupts and exceptions.
 //!
 //! Every vector has a stub (`stubs`) that puts the register file into a [`TrapFrame`] and calls
-//! `dispatch`. There, in this order: an instruction that is allowed to fault ([`mod@fixup`]) continues at
-//! its recovery address; a fault inside called foreign code ([`crate::call`]) ends that call; a device's
-//! vector runs its handler; everything else is a failure of the firmware and goes to the crash handler.
+//! `dispatch`. There, in this order: a vector that somebody took ([`set_handler`]) runs its handler; an instruction that is allowed to fault ([`mod@fixup`]) continues at
+//! its recovery address; a fault inside called foreign code ([`crate::call`]) ends that call; everything else is a failure of the firmware and goes to the crash handler.
 
 pub mod exception;
 pub mod fixup;
@@ -50,10 +49,30 @@ pub fn spurious_count() -> u64 {
     SPURIOUS_COUNT.load(Ordering::Relaxed)
 }
 
+/// Handler of one vector. It may change the frame, and with it the registers at the return; it ends the interrupt
+/// at the APIC itself. It runs on an interrupt stack with interrupts off, and must not allocate or wait for locks
+/// that the interrupted code may hold.
+pub type Handler = fn(&mut TrapFrame);
+
+static HANDLERS: [AtomicPtr<()>; 256] = [const { AtomicPtr::new(core::ptr::null_mut()) }; 256];
+
+/// Gives `vector` to `handler`, or back to the default with `None`.
+pub fn set_handler(vector: u8, handler: Option<Handler>) {
+    let pointer = handler.map_or(core::ptr::null_mut(), |handler| handler as *mut ());
+    HANDLERS[usize::from(vector)].store(pointer, Ordering::Release);
+}
+
 /// Called by every stub with the register file of the interrupted code.
 extern "sysv64" fn dispatch(frame: &mut TrapFrame) {
+    let handler = HANDLERS[frame.vector as usize & 0xff].load(Ordering::Acquire);
+    if !handler.is_null() {
+        // SAFETY: the only values ever stored, besides null, are `Handler`s from `set_handler`.
+        let handler: Handler = unsafe { core::mem::transmute(handler) };
+        return handler(frame);
+    }
     if frame.vector >= u64::from(FIRST_DEVICE_VECTOR) {
-        device(frame.vector as u8);
+        // Nobody's, or spurious. A spurious interrupt sets no in-service bit and gets no EOI (SDM vol. 3, 10.9).
+        SPURIOUS_COUNT.fetch_add(1, Ordering::Relaxed);
         return;
     }
     if fixup::recover(frame) || call::recover(frame) {
@@ -68,15 +87,8 @@ extern "sysv64" fn dispatch(frame: &mut TrapFrame) {
     handler(frame)
 }
 
-fn device(vector: u8) {
-    match vector {
-        SELF_TEST_VECTOR => {
-            SELF_TEST_COUNT.fetch_add(1, Ordering::Relaxed);
-            crate::apic::end_of_interrupt();
-        }
-        // A spurious interrupt sets no in-service bit, so it gets no EOI (SDM vol. 3, 10.9).
-        _ => {
-            SPURIOUS_COUNT.fetch_add(1, Ordering::Relaxed);
-        }
-    }
+/// The self-test's vector: counts and ends.
+pub(crate) fn on_self_test(_: &mut TrapFrame) {
+    SELF_TEST_COUNT.fetch_add(1, Ordering::Relaxed);
+    crate::apic::end_of_interrupt();
 }

@@ -20,6 +20,8 @@ pub const DATA: PageTableFlags =
     PageTableFlags::PRESENT.union(PageTableFlags::WRITABLE).union(PageTableFlags::NO_EXECUTE);
 /// Rights of code.
 pub const CODE: PageTableFlags = PageTableFlags::PRESENT;
+/// To be added to [`DATA`] or [`CODE`]: ring 3 may use the page as well.
+pub const USER: PageTableFlags = PageTableFlags::USER_ACCESSIBLE;
 /// Rights and memory type of a screen: PAT entry 1, which [`crate::cpu::features`] makes write-combining.
 pub const SCREEN: PageTableFlags = DATA.union(PageTableFlags::WRITE_THROUGH);
 

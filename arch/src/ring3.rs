@@ -1,0 +1,63 @@
+//! A stay in ring 3.
+//!
+//! [`enter`] runs code in ring 3 until it executes `int` [`LEAVE_VECTOR`], or something else ends the stay through
+//! [`leave`]. Code and stack have to be mapped for ring 3 ([`crate::memory::space::USER`]).
+
+use crate::descriptors::{KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA};
+use crate::interrupts::{self, TrapFrame};
+use core::arch::naked_asm;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Vector by which code of ring 3 comes back.
+pub const LEAVE_VECTOR: u8 = 0x80;
+
+/// Stack pointer to come back with. One processor uses it.
+static RETURN_STACK: AtomicU64 = AtomicU64::new(0);
+
+/// Runs the code at `rip` in ring 3 with `rsp` as its stack pointer, interrupts as in `rflags`, and the other
+/// registers undefined. Returns when it leaves; RAX is what it had there.
+///
+/// # Safety
+/// The interrupt table must be loaded; `rip` and `rsp` mapped for ring 3; whatever the code writes to must be memory
+/// that nothing else relies on. One processor at a time.
+pub unsafe fn enter(rip: u64, rsp: u64, rflags: u64) -> u64 {
+    interrupts::set_handler(LEAVE_VECTOR, Some(leave));
+    // SAFETY: the caller's promise.
+    unsafe { switch(rip, rsp, rflags, u64::from(USER_CODE.0), u64::from(USER_DATA.0)) }
+}
+
+/// Ends the stay: the interrupted code of ring 3 is given up, and [`enter`] returns.
+pub fn leave(frame: &mut TrapFrame) {
+    frame.rip = come_back as *const () as u64;
+    frame.cs = u64::from(KERNEL_CODE.0);
+    frame.ss = u64::from(KERNEL_DATA.0);
+    frame.rsp = RETURN_STACK.load(Ordering::Relaxed);
+    frame.rflags = 2;
+}
+
+#[unsafe(naked)]
+unsafe extern "sysv64" fn switch(rip: u64, rsp: u64, rflags: u64, cs: u64, ss: u64) -> u64 {
+    naked_asm!(
+        "push rbx",
+        "push rbp",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "mov [rip + {stack}], rsp",
+        // What IRETQ takes: SS, RSP, RFLAGS, CS, RIP.
+        "push r8",
+        "push rsi",
+        "push rdx",
+        "push rcx",
+        "push rdi",
+        "iretq",
+        stack = sym RETURN_STACK,
+    )
+}
+
+/// Where [`leave`] goes on, on the stack that `switch` left.
+#[unsafe(naked)]
+extern "sysv64" fn come_back() {
+    naked_asm!("pop r15", "pop r14", "pop r13", "pop r12", "pop rbp", "pop rbx", "ret",)
+}
