@@ -8,4 +8,6 @@
 extern crate alloc;
 
 pub mod options;
+pub mod rep;
+pub mod step;
 pub mod walk;

@@ -7,11 +7,11 @@ use handover::Refusal;
 const BASE: u64 = 0xfed0_0000;
 const CAPABILITIES: u64 = BASE;
 const CONFIGURATION: u64 = BASE + 0x10;
-const COUNTER: u64 = BASE + 0xf0;
+pub const COUNTER: u64 = BASE + 0xf0;
 /// The last of QEMU's three timers: the first two may replace the PC's old timers.
 const TIMER: u64 = 2;
 const TIMER_CONFIGURATION: u64 = BASE + 0x100 + 0x20 * TIMER;
-const TIMER_COMPARATOR: u64 = TIMER_CONFIGURATION + 8;
+pub const TIMER_COMPARATOR: u64 = TIMER_CONFIGURATION + 8;
 const TIMER_MESSAGE: u64 = TIMER_CONFIGURATION + 16;
 
 const ENABLE: u64 = 1;
@@ -35,15 +35,18 @@ fn write(register: u64, value: u64) {
     unsafe { (register as *mut u64).write_volatile(value) };
 }
 
+/// Ticks after which nobody waits any more: hours.
+const NEVER: u64 = 1 << 42;
+
 /// The timer.
 pub struct Alarm {
     /// Nanoseconds of a tick.
     tick_ns: u64,
-    armed: Option<u64>,
+    armed: bool,
 }
 
 impl Alarm {
-    /// Finds the HPET and sets its timer up, disarmed.
+    /// Finds the HPET and sets its timer up, not ringing.
     pub fn find() -> Result<Self, Refusal> {
         let capabilities = read(CAPABILITIES);
         let period_fs = capabilities >> 32;
@@ -55,35 +58,44 @@ impl Alarm {
         if read(TIMER_CONFIGURATION) & TIMER_CAN_MESSAGE == 0 {
             return Err(Refusal::NoHpetMsi);
         }
-        let mut alarm = Self { tick_ns: period_fs / FEMTOSECONDS_PER_NANOSECOND, armed: None };
-        alarm.disarm();
-        write(TIMER_MESSAGE, MESSAGE_ADDRESS << 32 | MESSAGE_DATA);
+        let mut alarm = Self { tick_ns: period_fs / FEMTOSECONDS_PER_NANOSECOND, armed: false };
         write(CONFIGURATION, read(CONFIGURATION) | ENABLE);
+        alarm.silence();
+        write(TIMER_MESSAGE, MESSAGE_ADDRESS << 32 | MESSAGE_DATA);
+        write(TIMER_CONFIGURATION, TIMER_MESSAGES | TIMER_64_BIT | TIMER_ENABLE);
         Ok(alarm)
     }
 
-    /// Rings in `nanoseconds`, rounded down to the timer's tick.
-    pub fn arm(&mut self, nanoseconds: u64) {
-        let at = read(COUNTER) + nanoseconds / self.tick_ns;
-        write(TIMER_CONFIGURATION, TIMER_MESSAGES | TIMER_64_BIT);
-        write(TIMER_COMPARATOR, at);
-        write(TIMER_CONFIGURATION, TIMER_MESSAGES | TIMER_64_BIT | TIMER_ENABLE);
-        self.armed = Some(at);
+    /// Ticks that pass in `nanoseconds`, rounded down, for [`super::switch::enter`], which then sets the clock. `None` if
+    /// that is no whole tick, or longer than anybody waits.
+    pub fn ticks(&mut self, nanoseconds: u64) -> Option<u64> {
+        let ticks = (nanoseconds / self.tick_ns).min(NEVER);
+        self.armed |= ticks > 0;
+        (ticks > 0).then_some(ticks)
+    }
+
+    /// Nanoseconds of a tick.
+    pub fn tick_ns(&self) -> u64 {
+        self.tick_ns
     }
 
     /// Rings no more.
-    pub fn disarm(&mut self) {
-        write(TIMER_CONFIGURATION, TIMER_MESSAGES | TIMER_64_BIT);
-        self.armed = None;
+    pub fn silence(&mut self) {
+        write(TIMER_COMPARATOR, read(COUNTER) + NEVER);
+        self.armed = false;
     }
 
-    /// Whether the alarm is set.
+    /// Whether the clock is set.
     pub fn is_armed(&self) -> bool {
-        self.armed.is_some()
+        self.armed
     }
 
-    /// Whether a non-maskable interrupt that just came is this alarm's.
-    pub fn has_rung(&self) -> bool {
-        self.armed.is_some_and(|at| read(COUNTER) >= at)
+    /// Whether a non-maskable interrupt that just came is this alarm's; then it is over.
+    pub fn take_ring(&mut self) -> bool {
+        let rung = self.armed && read(COUNTER) >= read(TIMER_COMPARATOR);
+        if rung {
+            self.silence();
+        }
+        rung
     }
 }

@@ -1,20 +1,29 @@
 //! The hypervisor's parts: getting in ([`entry`], [`launch`]), what the processor wants ([`vmcb`], [`svm`],
-//! [`tables`]), the machine's clock and timers ([`icount`], [`hpet`], [`lapic`]), the guest ([`guest`]), and the
-//! loop that runs it ([`run`], [`exits`]).
+//! [`tables`], [`switch`]), the machine's clock and timers ([`icount`], [`hpet`], [`lapic`]), the guest ([`guest`],
+//! [`memory`], [`breakpoint`]), and the loop that runs it: which way to run ([`run`]), each way ([`free`], [`bulk`],
+//! [`step`]), what made it leave ([`exits`]), what is delivered to it ([`events`]).
 
+mod breakpoint;
+mod bulk;
 pub mod debug;
 pub mod entry;
+mod events;
 mod exits;
+mod free;
 mod guest;
 mod heap;
 mod hpet;
 mod icount;
 mod lapic;
 mod launch;
+mod memory;
 mod panic;
 mod port;
+mod retire;
 mod run;
+mod step;
 mod svm;
 mod switch;
+mod system_call;
 mod tables;
 mod vmcb;

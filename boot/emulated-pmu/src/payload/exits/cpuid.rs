@@ -2,8 +2,8 @@
 
 use crate::payload::guest::Guest;
 use crate::payload::port::cpuid;
-use crate::payload::run::count_one;
-use pmu_model::CpuidResult;
+use crate::payload::retire;
+use pmu_model::{CpuidResult, Occurrence};
 
 /// Where our own leaves begin: hypervisor interfaces lie 0x100 apart from 0x4000_0000 on, the first of which is QEMU's.
 const OWN: u32 = 0x4000_0100;
@@ -14,7 +14,7 @@ const CR4_OSXSAVE: u64 = 1 << 18;
 const CR4_PKE: u64 = 1 << 22;
 
 pub(super) fn handle(guest: &mut Guest) {
-    count_one(guest);
+    retire::plain(guest, Some(Occurrence::Cpuid));
     let (leaf, subleaf) = (guest.vmcb.rax as u32, guest.registers.rcx as u32);
     let answer = match leaf {
         OWN => {

@@ -1,0 +1,96 @@
+//! The guest while instructions are counted, at full speed: the clock tells how many there were. The alarm clock stops
+//! it shortly before an overflow.
+
+use super::free::{ALWAYS, end_of_nmi};
+use super::guest::Guest;
+use super::vmcb::{Intercepts, exit};
+use super::{debug, events, exits};
+use emulated_pmu::step;
+use pmu_model::{Delta, Occurrence, Ring};
+
+const INVALID_OPCODE: u64 = exit::EXCEPTION + 6;
+const NO_DEVICE: u64 = exit::EXCEPTION + 7;
+const GENERAL_PROTECTION: u64 = exit::EXCEPTION + 13;
+
+/// Exceptions that the translator may have counted as instructions.
+const MISCOUNTED: u32 = 1 << 6 | 1 << 7 | 1 << 13;
+
+/// Runs the guest until the alarm, or whatever comes first. `left`: instructions until the next overflow.
+pub fn stay(guest: &mut Guest, left: Option<u64>) {
+    events::choose(guest);
+    let ring = guest.next_ring();
+    intercept(guest, ring);
+    let ticks = left.and_then(|left| alarm(guest, left)).unwrap_or_else(|| {
+        if guest.alarm.is_armed() {
+            guest.alarm.silence();
+        }
+        0
+    });
+    let counted = guest.enter(ticks);
+    let retired = counted.saturating_sub(foreseen(guest));
+    account(guest, ring, retired);
+    exits::handle(guest);
+}
+
+fn intercept(guest: &mut Guest, ring: Ring) {
+    let split = guest.needs.ring_split;
+    let mut intercepts = ALWAYS | Intercepts::HLT | end_of_nmi(guest);
+    let mut exceptions = MISCOUNTED;
+    if split || guest.needs.occurrences.has(Occurrence::Interrupt) {
+        intercepts |= Intercepts::INTR;
+    }
+    match ring {
+        // Whatever leaves the ring.
+        Ring::User if split => {
+            intercepts |= Intercepts::INT_N;
+            exceptions = u32::MAX;
+        }
+        Ring::Kernel if split => intercepts |= Intercepts::IRET,
+        Ring::User | Ring::Kernel => {}
+    }
+    guest.vmcb.set_intercepts(intercepts);
+    guest.vmcb.exceptions = exceptions;
+    guest.withhold_system_calls(split);
+}
+
+/// Ticks of the alarm clock that end before `left` instructions have been executed.
+fn alarm(guest: &mut Guest, left: u64) -> Option<u64> {
+    let calibration = &guest.calibration;
+    let instructions = left.checked_add(calibration.before_entry)?;
+    let nanoseconds = instructions.checked_mul(1 << calibration.shift)?;
+    // One tick less, because the counter may be about to move.
+    let nanoseconds = nanoseconds.checked_sub(guest.alarm.tick_ns())?;
+    guest.alarm.ticks(nanoseconds)
+}
+
+/// 1 if the instruction that made the guest leave was counted by the translator and is not to be: it has not retired, or
+/// is counted when its emulation has succeeded.
+fn foreseen(guest: &Guest) -> u64 {
+    let counted = match guest.vmcb.exit_code {
+        INVALID_OPCODE | NO_DEVICE | exit::INT_N => true,
+        GENERAL_PROTECTION => !guest.is_in_delivery() && is_foreseen(guest),
+        _ => false,
+    };
+    u64::from(counted)
+}
+
+/// Whether the translator knew that the instruction would raise #GP: a privileged one outside ring 0.
+fn is_foreseen(guest: &Guest) -> bool {
+    guest.ring() == Ring::User
+        && guest.instruction().is_some_and(|instruction| step::is_privileged(&instruction))
+}
+
+/// Tells the PMU how many instructions retired.
+pub fn account(guest: &mut Guest, ring: Ring, retired: u64) {
+    if retired == 0 {
+        return;
+    }
+    let outcome = guest.pmu.advance(&Delta::bulk(ring, retired));
+    if outcome.late_instructions > 0 {
+        debug::line(format_args!(
+            "an overflow was noticed {} instructions late",
+            outcome.late_instructions
+        ));
+    }
+    events::deliver_pmi(guest, outcome);
+}
