@@ -30,13 +30,15 @@ pub fn set(guest: &mut Guest, addresses: &[u64]) -> Saved {
     saved
 }
 
-/// Gives the guest its debug registers back. Returns which of the addresses was hit, if one was.
-pub fn restore(guest: &mut Guest, saved: Saved) -> Option<usize> {
-    let hit = (guest.vmcb.dr6 & 0xf).trailing_zeros() as usize;
+/// Gives the guest its debug registers back. Returns whether one of the addresses was hit.
+pub fn restore(guest: &mut Guest, saved: Saved) -> bool {
+    const HITS: u64 = 0xf;
+    let happened = guest.vmcb.dr6;
     write(saved.addresses);
-    guest.vmcb.dr6 = saved.dr6;
+    // A single step is the guest's own.
+    guest.vmcb.dr6 = saved.dr6 | happened & SINGLE_STEP;
     guest.vmcb.dr7 = saved.dr7;
-    (hit < 4).then_some(hit)
+    happened & HITS != 0
 }
 
 fn read() -> [u64; 4] {

@@ -1,14 +1,16 @@
 //! The guest while instructions are counted, at full speed: the clock tells how many there were. The alarm clock stops
 //! it shortly before an overflow.
 
+use super::code::Running;
 use super::free::{ALWAYS, end_of_nmi};
 use super::guest::Guest;
 use super::vmcb::{Intercepts, exit};
-use super::{debug, events, exits};
-use emulated_pmu::step;
+use super::{breakpoint, debug, events, exits, nested, step};
+use emulated_pmu::step::{Kind, is_privileged, kind};
 use pmu_model::{Delta, Occurrence, Ring};
 
 const INVALID_OPCODE: u64 = exit::EXCEPTION + 6;
+const DEBUG: u64 = exit::EXCEPTION + 1;
 const NO_DEVICE: u64 = exit::EXCEPTION + 7;
 const GENERAL_PROTECTION: u64 = exit::EXCEPTION + 13;
 
@@ -20,16 +22,38 @@ pub fn stay(guest: &mut Guest, left: Option<u64>) {
     events::choose(guest);
     let ring = guest.next_ring();
     intercept(guest, ring);
-    let ticks = left.and_then(|left| alarm(guest, left)).unwrap_or_else(|| {
-        if guest.alarm.is_armed() {
-            guest.alarm.silence();
-        }
-        0
-    });
+    let breakpoints = nested::watch(guest);
+    run(guest, ring, left, breakpoints);
+}
+
+/// The same, within one page; or one step, if that cannot be.
+pub fn stay_here(guest: &mut Guest, left: Option<u64>) {
+    let Some(breakpoints) = nested::stay_here(guest) else { return step::step(guest) };
+    let ring = guest.ring();
+    intercept(guest, ring);
+    // Nothing may go on elsewhere in this page unseen.
+    guest.vmcb.add_intercepts(Intercepts::INTR | Intercepts::INT_N);
+    guest.vmcb.exceptions = u32::MAX;
+    run(guest, ring, left, Some(breakpoints));
+}
+
+fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, breakpoints: Option<breakpoint::Saved>) {
+    let ticks = left.and_then(|left| alarm(guest, left)).unwrap_or(0);
     let counted = guest.enter(ticks);
+    events::stop_alarm(guest);
     let retired = counted.saturating_sub(foreseen(guest));
     account(guest, ring, retired);
-    exits::handle(guest);
+    let hit = breakpoints.is_some_and(|saved| breakpoint::restore(guest, saved));
+    let running = Running::Bulk { may_watch: guest.vmcb.dr7 & 0xff == 0 };
+    match guest.vmcb.exit_code {
+        DEBUG if hit => step::instruction(guest),
+        exit::NESTED_PAGE_FAULT => {
+            if nested::fault(guest, running) {
+                step::step(guest);
+            }
+        }
+        _ => exits::handle(guest),
+    }
 }
 
 fn intercept(guest: &mut Guest, ring: Ring) {
@@ -67,7 +91,11 @@ fn alarm(guest: &mut Guest, left: u64) -> Option<u64> {
 /// is counted when its emulation has succeeded.
 fn foreseen(guest: &Guest) -> u64 {
     let counted = match guest.vmcb.exit_code {
-        INVALID_OPCODE | NO_DEVICE | exit::INT_N => true,
+        NO_DEVICE | exit::INT_N => true,
+        // SYSCALL and SYSRET find out while they run.
+        INVALID_OPCODE => !guest.instruction().is_some_and(|instruction| {
+            matches!(kind(&instruction), Kind::SystemCall | Kind::SystemReturn(_))
+        }),
         GENERAL_PROTECTION => !guest.is_in_delivery() && is_foreseen(guest),
         _ => false,
     };
@@ -77,7 +105,7 @@ fn foreseen(guest: &Guest) -> u64 {
 /// Whether the translator knew that the instruction would raise #GP: a privileged one outside ring 0.
 fn is_foreseen(guest: &Guest) -> bool {
     guest.ring() == Ring::User
-        && guest.instruction().is_some_and(|instruction| step::is_privileged(&instruction))
+        && guest.instruction().is_some_and(|instruction| is_privileged(&instruction))
 }
 
 /// Tells the PMU how many instructions retired.

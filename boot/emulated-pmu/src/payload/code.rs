@@ -6,10 +6,15 @@
 //!
 //! - A page that is executed for the first time is searched. If no byte sequence in it could be such an instruction, it
 //!   may be executed, and no longer written to; a write takes the permission back.
-//! - A page with candidates may be executed one at a time, with a breakpoint on each candidate. A page with more than
-//!   four is stepped through.
+//! - A page with candidates may be executed one at a time, with a breakpoint on each candidate.
+//! - In a page with more than four the code is followed ([`emulated_pmu::region`]), and this page alone may be executed,
+//!   by tables of its own. If that takes more than four breakpoints as well, it is stepped through.
+//! - While nothing runs at full speed, pages with candidates, and pages that write to themselves, are open for
+//!   everything; they are closed again before the next stay that counts by the clock.
 //!
-//! At a breakpoint the instruction is run by itself to its end, and what the translator counted too many is taken off.
+//! At a breakpoint the instruction is stepped over, and so counts once.
+//!
+//! Not noticed is a page that is executed under two linear addresses of one address space.
 
 use emulated_pmu::rep;
 
@@ -29,7 +34,12 @@ const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 #[repr(C, align(4096))]
 struct Table([u64; ENTRIES]);
 
+/// Tables that let one page be executed.
+static mut ALONE: [Table; 4] = [Table([0; ENTRIES]); 4];
 static mut POOL: [Table; TABLES] = [Table([0; ENTRIES]); TABLES];
+
+/// Most pages that are open for everything at a time.
+const OPEN_PAGES: usize = 8;
 
 /// Most candidates that breakpoints can watch.
 pub const MAX_CANDIDATES: usize = 4;
@@ -42,6 +52,15 @@ pub struct Watched {
     pub candidates: [u64; MAX_CANDIDATES],
     /// How many there are.
     pub count: usize,
+}
+
+/// How the guest ran when it met a closed page.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Running {
+    /// Counted by the clock. Breakpoints are free for our use, or the guest has some of its own.
+    Bulk { may_watch: bool },
+    /// Stepped, or not counted.
+    Otherwise,
 }
 
 /// What is to be done about an attempt to execute a page.
@@ -57,8 +76,16 @@ pub enum Verdict {
 pub struct CodeMap {
     used: usize,
     watched: Option<Watched>,
-    /// Set while instructions are counted.
+    /// Pages open for everything, for a while; 0 is none.
+    open: [u64; OPEN_PAGES],
+    /// Linear page, its number, that has too many candidates.
+    crowded: Option<u64>,
+    /// The page that [`ALONE`] lets be executed.
+    alone: Option<u64>,
+    /// Set while instructions are counted, and for a while afterwards.
     active: bool,
+    /// It cannot do its work on this machine.
+    given_up: bool,
 }
 
 fn table(index: usize) -> &'static mut Table {
@@ -78,7 +105,15 @@ fn at(address: u64) -> &'static mut Table {
 impl CodeMap {
     /// A map that is not in use.
     pub const fn new() -> Self {
-        Self { used: 0, watched: None, active: false }
+        Self {
+            used: 0,
+            watched: None,
+            open: [0; OPEN_PAGES],
+            crowded: None,
+            alone: None,
+            active: false,
+            given_up: false,
+        }
     }
 
     /// The physical address of the top table.
@@ -86,9 +121,49 @@ impl CodeMap {
         address(0)
     }
 
+    /// Whether it is in use: then the guest has to run with it.
+    pub fn is_active(&self) -> bool {
+        self.active
+    }
+
+    /// Whether the code at `linear` lies in a page with too many candidates.
+    pub fn is_crowded(&self, linear: u64) -> bool {
+        self.active && self.crowded == Some(linear / PAGE)
+    }
+
+    /// Tables that let the page of `physical` be executed, and no other. `None` out of their reach.
+    pub fn alone(&mut self, physical: u64) -> Option<u64> {
+        if !self.covers(physical) {
+            return None;
+        }
+        let page = physical & !(PAGE - 1);
+        // SAFETY: one processor, and this is the only use.
+        let tables = unsafe { &mut *(&raw mut ALONE) };
+        let root = core::ptr::from_ref(&tables[0]) as u64;
+        if self.alone != Some(page) {
+            let mut span = GIANT_PAGE;
+            let mut start = 0;
+            tables[0].0[0] = core::ptr::from_ref(&tables[1]) as u64 | OPEN;
+            for level in 1..=3 {
+                let below =
+                    tables.get(level + 1).map(|below| core::ptr::from_ref(below) as u64 | OPEN);
+                let large = if span == PAGE { 0 } else { LARGE };
+                for (index, entry) in tables[level].0.iter_mut().enumerate() {
+                    *entry = (start + index as u64 * span) | OPEN | large | NO_EXECUTE;
+                }
+                let index = ((page - start) / span) as usize;
+                tables[level].0[index] = below.unwrap_or(page | OPEN & !WRITABLE);
+                start += index as u64 * span;
+                span /= ENTRIES as u64;
+            }
+            self.alone = Some(page);
+        }
+        Some(root)
+    }
+
     /// Begins, with nothing executable, if it has not begun.
     pub fn begin(&mut self) {
-        if !self.active {
+        if !self.active && !self.given_up {
             self.clear();
             self.active = true;
         }
@@ -98,10 +173,19 @@ impl CodeMap {
     pub fn end(&mut self) {
         self.active = false;
         self.watched = None;
+        self.crowded = None;
+    }
+
+    /// Ends for good.
+    pub fn give_up(&mut self) {
+        self.end();
+        self.given_up = true;
     }
 
     fn clear(&mut self) {
         self.watched = None;
+        self.crowded = None;
+        self.open = [0; OPEN_PAGES];
         *table(0) = Table([0; ENTRIES]);
         *table(1) = Table([0; ENTRIES]);
         table(0).0[0] = address(1) | OPEN;
@@ -144,39 +228,79 @@ impl CodeMap {
         self.entry(physical)
     }
 
+    /// Whether `physical` is within reach of the tables.
+    pub fn covers(&self, physical: u64) -> bool {
+        physical < ENTRIES as u64 * GIANT_PAGE
+    }
+
     /// The guest tried to execute the page of `physical`, at `linear`.
-    pub fn on_execute(&mut self, physical: u64, linear: u64) -> Verdict {
+    pub fn on_execute(&mut self, physical: u64, linear: u64, running: Running) -> Verdict {
         let page = physical & !(PAGE - 1);
         // SAFETY: a page of the guest's memory, identity mapped, which the guest does not change meanwhile.
         let bytes = unsafe { &*(page as *const [u8; PAGE as usize]) };
         let mut found = [0; MAX_CANDIDATES];
         let mut count = 0;
         for offset in rep::candidates(bytes) {
-            if count == MAX_CANDIDATES {
-                return Verdict::Step;
+            if let Some(slot) = found.get_mut(count) {
+                *slot = (linear & !(PAGE - 1)) + offset as u64;
             }
-            found[count] = (linear & !(PAGE - 1)) + offset as u64;
             count += 1;
         }
-        if count > 0 {
-            self.unwatch();
-        }
-        let Some(entry) = self.entry_or_restart(page) else { return Verdict::Step };
-        *entry = page | OPEN & !WRITABLE;
-        if count > 0 {
-            self.watched = Some(Watched { physical: page, candidates: found, count });
+        match running {
+            _ if count == 0 => self.set(page, page | OPEN & !WRITABLE),
+            Running::Bulk { may_watch: true } if count <= MAX_CANDIDATES => {
+                self.unwatch();
+                self.set(page, page | OPEN & !WRITABLE);
+                self.watched = Some(Watched { physical: page, candidates: found, count });
+            }
+            Running::Bulk { .. } => {
+                self.crowded = Some(linear / PAGE);
+                self.open_fully(page);
+                return Verdict::Step;
+            }
+            Running::Otherwise => self.open_fully(page),
         }
         Verdict::Run
     }
 
-    /// The guest tried to write to the page of `physical`, which it has executed.
-    pub fn on_write(&mut self, physical: u64) {
+    /// The guest tried to write to the page of `physical`, which it has executed. `executing`: the instruction that
+    /// writes lies in it.
+    pub fn on_write(&mut self, physical: u64, executing: bool) -> Verdict {
         let page = physical & !(PAGE - 1);
         if self.watched.is_some_and(|watched| watched.physical == page) {
             self.watched = None;
         }
+        if executing {
+            self.open_fully(page);
+            return Verdict::Step;
+        }
+        self.set(page, page | OPEN | NO_EXECUTE);
+        Verdict::Run
+    }
+
+    fn set(&mut self, page: u64, value: u64) {
         if let Some(entry) = self.entry_or_restart(page) {
-            *entry = page | OPEN | NO_EXECUTE;
+            *entry = value;
+        }
+    }
+
+    /// Opens a page until [`CodeMap::close`]; the one that has been open longest is closed for it.
+    fn open_fully(&mut self, page: u64) {
+        self.set(page, page | OPEN);
+        self.open.rotate_right(1);
+        let oldest = core::mem::replace(&mut self.open[0], page);
+        if oldest != 0 && oldest != page {
+            self.set(oldest, oldest | OPEN | NO_EXECUTE);
+        }
+    }
+
+    /// Closes what is open, before a stay that counts by the clock.
+    pub fn close(&mut self) {
+        self.crowded = None;
+        for page in core::mem::replace(&mut self.open, [0; OPEN_PAGES]) {
+            if page != 0 {
+                self.set(page, page | OPEN | NO_EXECUTE);
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::guest::{Guest, IF};
 use super::lapic::{self, Delivery};
+use super::nested;
 use super::tables;
 use super::vmcb::Event;
 use pmu_model::{Delta, Occurrence, Outcome, Ring};
@@ -43,6 +44,8 @@ pub fn invalid_opcode(guest: &mut Guest) {
 /// Hands an exception that was intercepted on to the guest.
 pub fn reflect(guest: &mut Guest, vector: u8) {
     let interrupted = take_delivery(guest);
+    // The frame of a fault says that no breakpoint is to stop the instruction when it is tried again; ours has to.
+    guest.without_resume = interrupted.is_none() && nested::is_candidate(guest);
     let has_error = matches!(vector, 8 | 10..=14 | 17 | 21);
     let error = has_error.then_some(guest.vmcb.exit_info_1 as u32);
     if vector == PAGE_FAULT {
@@ -95,12 +98,19 @@ pub fn take_what_came(guest: &mut Guest) {
             deliver_pmi(guest, outcome);
         }
     }
-    if tables::take_nmis() && !guest.alarm.take_ring() {
-        guest.nmi_pending = true;
+    guest.nmi_pending |= tables::take_nmis();
+}
+
+/// The stay is over for which the alarm clock was set.
+pub fn stop_alarm(guest: &mut Guest) {
+    if guest.alarm.is_armed() && guest.alarm.stop() {
+        // It has rung, at the exit or since: that interrupt is not the guest's.
+        tables::open(false);
+        tables::take_nmis();
     }
 }
 
-/// An NMI has made the guest leave: our alarm, or one for the guest.
+/// An NMI has made the guest leave.
 pub fn take_nmi(guest: &mut Guest) {
     tables::open(false);
     take_what_came(guest);

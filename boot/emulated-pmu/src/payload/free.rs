@@ -2,7 +2,7 @@
 
 use super::guest::Guest;
 use super::vmcb::Intercepts;
-use super::{events, exits};
+use super::{events, exits, nested};
 
 /// Intercepted at all times: what makes the PMU, and what a guest that is told there is no SVM must not use.
 pub const ALWAYS: Intercepts = Intercepts::CPUID
@@ -20,13 +20,11 @@ pub const ALWAYS: Intercepts = Intercepts::CPUID
 
 /// Runs the guest until something of the above happens.
 pub fn stay(guest: &mut Guest) {
-    if guest.alarm.is_armed() {
-        guest.alarm.silence();
-    }
     events::choose(guest);
     guest.vmcb.set_intercepts(ALWAYS | end_of_nmi(guest));
     guest.vmcb.exceptions = 0;
     guest.withhold_system_calls(false);
+    nested::idle(guest);
     guest.enter(0);
     exits::handle(guest);
 }

@@ -1,5 +1,6 @@
 //! The guest: its registers, its PMU, and what is pending for it.
 
+use super::code::CodeMap;
 use super::hpet::Alarm;
 use super::icount::Calibration;
 use super::port::{read_msr, write_debug_7};
@@ -55,6 +56,12 @@ pub struct Guest {
     pub nmi_pending: bool,
     /// The guest is handling an NMI: no other until its IRET.
     pub nmi_blocked: bool,
+    /// What may be executed at full speed.
+    pub code: CodeMap,
+    /// Stays since something was last counted by the clock.
+    pub idle_stays: u32,
+    /// RF is not to be set in the frame of the event that is to be delivered.
+    pub without_resume: bool,
     /// Event selects that have been named as unknown, the last few.
     pub said: [u64; 16],
     /// Intel's local APIC masks LVTPC when it delivers a PMI.

@@ -90,12 +90,10 @@ impl Alarm {
         self.armed
     }
 
-    /// Whether a non-maskable interrupt that just came is this alarm's; then it is over.
-    pub fn take_ring(&mut self) -> bool {
-        let rung = self.armed && read(COUNTER) >= read(TIMER_COMPARATOR);
-        if rung {
-            self.silence();
-        }
-        rung
+    /// Rings no more. Returns whether it has rung, and so whether an interrupt of its own is on its way or has come.
+    pub fn stop(&mut self) -> bool {
+        let due = read(TIMER_COMPARATOR);
+        self.silence();
+        read(COUNTER) >= due
     }
 }

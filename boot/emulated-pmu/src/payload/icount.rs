@@ -159,7 +159,7 @@ pub unsafe fn calibrate(
         let ticks = alarm.ticks(ALARM_INSTRUCTIONS << shift).ok_or(Refusal::Calibration)?;
         let counted = instructions(&raw const calibration_sled, exit::NMI, ticks)? - overhead;
         super::tables::open(false);
-        if !super::tables::take_nmis() || !alarm.take_ring() || counted >= ALARM_INSTRUCTIONS {
+        if !super::tables::take_nmis() || !alarm.stop() || counted >= ALARM_INSTRUCTIONS {
             return Err(Refusal::Calibration);
         }
         before_entry = before_entry.min(ALARM_INSTRUCTIONS - counted);

@@ -1,5 +1,6 @@
 //! Making a guest of the caller.
 
+use super::code::CodeMap;
 use super::guest::{Guest, SCE};
 use super::hpet::Alarm;
 use super::icount;
@@ -90,6 +91,9 @@ unsafe fn build(options: Options, shift: u8, alarm: Alarm, rip: u64, rsp: u64) {
             event: None,
             interrupted: None,
             software_interrupt_bytes: 0,
+            code: CodeMap::new(),
+            idle_stays: 0,
+            without_resume: false,
             said: [0; 16],
             nmi_pending: false,
             nmi_blocked: false,

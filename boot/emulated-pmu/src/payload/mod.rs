@@ -1,10 +1,12 @@
 //! The hypervisor's parts: getting in ([`entry`], [`launch`]), what the processor wants ([`vmcb`], [`svm`],
 //! [`tables`], [`switch`]), the machine's clock and timers ([`icount`], [`hpet`], [`lapic`]), the guest ([`guest`],
 //! [`memory`], [`breakpoint`]), and the loop that runs it: which way to run ([`run`]), each way ([`free`], [`bulk`],
-//! [`step`]), what made it leave ([`exits`]), what is delivered to it ([`events`]).
+//! [`step`]), what made it leave ([`exits`]), what is delivered to it ([`events`]), and what it
+//! executes while it is counted at full speed ([`code`], [`nested`]).
 
 mod breakpoint;
 mod bulk;
+mod code;
 pub mod debug;
 pub mod entry;
 mod events;
@@ -17,6 +19,7 @@ mod icount;
 mod lapic;
 mod launch;
 mod memory;
+mod nested;
 mod panic;
 mod port;
 mod retire;

@@ -14,6 +14,8 @@ enum Way {
     Free,
     /// Instructions are counted, at full speed. With the number until the next overflow, if there will be one.
     Bulk(Option<u64>),
+    /// The same, in a page whose string instructions cannot all be watched.
+    Here(Option<u64>),
     /// One instruction.
     Step,
 }
@@ -25,6 +27,7 @@ pub fn run(guest: &mut Guest) -> ! {
         match way(guest) {
             Way::Free => free::stay(guest),
             Way::Bulk(left) => bulk::stay(guest, left),
+            Way::Here(left) => bulk::stay_here(guest, left),
             Way::Step => step::step(guest),
         }
     }
@@ -34,7 +37,7 @@ fn way(guest: &Guest) -> Way {
     let needs = &guest.needs;
     // An NMI must not come before the next instruction, and has to come right behind it.
     let waits = guest.nmi_pending && !guest.nmi_blocked && guest.in_shadow();
-    if waits || needs.stepping() || needs.branch_trap {
+    if guest.without_resume || waits || needs.stepping() || needs.branch_trap {
         return Way::Step;
     }
     if needs.bulk | needs.stepped == 0 && !needs.free_running {
@@ -47,6 +50,7 @@ fn way(guest: &Guest) -> Way {
     };
     match guest.pmu.until_overflow(rings) {
         Some(left) if left <= NEAR => Way::Step,
+        left if guest.code.is_crowded(guest.linear_rip()) => Way::Here(left),
         left => Way::Bulk(left),
     }
 }

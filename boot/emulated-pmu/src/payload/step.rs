@@ -4,7 +4,7 @@
 use super::free::ALWAYS;
 use super::guest::{Guest, RF, TF};
 use super::vmcb::{Event, Intercepts, exit};
-use super::{breakpoint, bulk, events, exits, retire, system_call};
+use super::{breakpoint, bulk, events, exits, nested, retire, system_call};
 use emulated_pmu::step::{self, Kind};
 use iced_x86::Instruction;
 
@@ -25,15 +25,22 @@ fn deliver(guest: &mut Guest) {
     let vector = guest.event.map_or(0, Event::vector);
     // INT n is an instruction, whose branch has been recorded.
     let is_own = !matches!(guest.event, Some(Event::SoftwareInterrupt { .. }));
+    let has_error = matches!(guest.event, Some(Event::Exception { error: Some(_), .. }));
     let Some(handler) = events::handler(guest, vector) else { return bulk::stay(guest, None) };
     let saved = breakpoint::set(guest, &[handler]);
     everything(guest);
     guest.enter(0);
     let hit = breakpoint::restore(guest, saved);
-    if is_own && !guest.is_in_delivery() {
+    let delivered = !guest.is_in_delivery();
+    if is_own && delivered {
         retire::delivery(guest, from, handler);
     }
-    if !(guest.vmcb.exit_code == DEBUG && hit.is_some()) {
+    if core::mem::take(&mut guest.without_resume) && delivered {
+        // The frame: RIP, CS, RFLAGS; with an error code in front of it.
+        let flags = guest.vmcb.rsp + 8 * (2 + u64::from(has_error));
+        guest.change_word(flags, |flags| flags & !RF);
+    }
+    if !(guest.vmcb.exit_code == DEBUG && hit) {
         exits::handle(guest);
     }
 }
@@ -73,9 +80,7 @@ fn everything(guest: &mut Guest) {
     guest.vmcb.set_intercepts(intercepts);
     guest.vmcb.exceptions = u32::MAX;
     guest.withhold_system_calls(false);
-    if guest.alarm.is_armed() {
-        guest.alarm.silence();
-    }
+    nested::idle(guest);
 }
 
 /// Whether nothing comes in front of the next instruction. What comes is handled.
@@ -88,7 +93,7 @@ fn settled(guest: &mut Guest) -> bool {
     guest.enter(0);
     guest.vmcb.rflags |= resume;
     let hit = breakpoint::restore(guest, saved);
-    let settled = guest.vmcb.exit_code == DEBUG && hit.is_some();
+    let settled = guest.vmcb.exit_code == DEBUG && hit;
     if !settled {
         exits::handle(guest);
     }
@@ -105,11 +110,14 @@ fn to_next(guest: &mut Guest, instruction: &Instruction) {
     guest.vmcb.rflags &= !RF;
     guest.enter(0);
     let hit = breakpoint::restore(guest, saved);
-    if guest.linear_rip() == instruction.next_ip() {
+    if guest.linear_rip() != instruction.next_ip() {
+        // Interrupted: it goes on later, and then has to be seen again.
+        guest.vmcb.rflags &= !RF;
+    } else {
         let accesses = before.accesses(guest, instruction);
         retire::instruction(guest, ring, Some(instruction), &accesses);
     }
-    if !(guest.vmcb.exit_code == DEBUG && hit.is_some()) {
+    if !(guest.vmcb.exit_code == DEBUG && hit) {
         exits::handle(guest);
     }
 }

@@ -94,8 +94,10 @@ impl Event {
 
 /// Exit codes that occur here.
 pub mod exit {
+    pub const WRITE_CR3: u64 = 0x13;
     pub const READ_DR0: u64 = 0x20;
-    pub const WRITE_DR0: u64 = 0x30;
+    pub const WRITE_DR7: u64 = 0x37;
+    pub const LAST_DR: u64 = 0x3f;
     pub const EXCEPTION: u64 = 0x40;
     pub const INTR: u64 = 0x60;
     pub const NMI: u64 = 0x61;
@@ -197,6 +199,12 @@ const _: () = {
 };
 
 impl Vmcb {
+    pub fn add_intercepts(&mut self, intercepts: Intercepts) {
+        let bits = intercepts.bits();
+        self.intercepts[0] |= bits as u32;
+        self.intercepts[1] |= (bits >> 32) as u32;
+    }
+
     pub fn set_intercepts(&mut self, intercepts: Intercepts) {
         let bits = intercepts.bits();
         self.intercepts = [bits as u32, (bits >> 32) as u32];

@@ -9,10 +9,6 @@ const BYTES: u64 = 1;
 pub fn handle(guest: &mut Guest) {
     retire::plain(guest, None);
     guest.skip(BYTES);
-    // What comes now is for the guest; a ring of the alarm would be too early.
-    if guest.alarm.is_armed() {
-        guest.alarm.silence();
-    }
     let interruptible = guest.vmcb.rflags & IF != 0;
     while guest.event.is_none() && !(guest.nmi_pending && !guest.nmi_blocked) {
         tables::wait(interruptible);

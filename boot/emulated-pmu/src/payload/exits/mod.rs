@@ -1,13 +1,15 @@
 //! What made the guest leave, one file a kind.
 
 mod cpuid;
+mod debug_registers;
 mod exceptions;
 mod halt;
 mod msr;
 
+use super::code::Running;
 use super::guest::Guest;
 use super::vmcb::exit;
-use super::{events, retire, step};
+use super::{events, nested, retire, step};
 
 pub use exceptions::software_interrupt;
 
@@ -27,6 +29,15 @@ pub fn handle(guest: &mut Guest) {
         exit::INT_N => exceptions::software_interrupt(guest),
         code @ exit::EXCEPTION..=LAST_EXCEPTION => {
             exceptions::handle(guest, (code - exit::EXCEPTION) as u8);
+        }
+        exit::NESTED_PAGE_FAULT => {
+            nested::fault(guest, Running::Otherwise);
+        }
+        exit::WRITE_DR7 => debug_registers::write_control(guest),
+        // Whatever the guest does to these, the watched page is then another one, or the breakpoints its own.
+        exit::WRITE_CR3 | exit::READ_DR0..=exit::LAST_DR => {
+            guest.code.unwatch();
+            step::step(guest);
         }
         exit::VMRUN..=exit::SKINIT => events::invalid_opcode(guest),
         exit::SHUTDOWN => shutdown(guest),
