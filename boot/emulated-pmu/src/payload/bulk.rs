@@ -7,7 +7,7 @@ use super::guest::Guest;
 use super::vmcb::{Intercepts, exit};
 use super::{breakpoint, debug, events, exits, nested, step};
 use emulated_pmu::step::{Kind, is_privileged, kind};
-use pmu_model::{Delta, Occurrence, Ring};
+use pmu_model::{Occurrence, Ring};
 
 const INVALID_OPCODE: u64 = exit::EXCEPTION + 6;
 const DEBUG: u64 = exit::EXCEPTION + 1;
@@ -38,8 +38,8 @@ pub fn stay_here(guest: &mut Guest, left: Option<u64>) {
 }
 
 fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, breakpoints: Option<breakpoint::Saved>) {
-    let ticks = left.and_then(|left| alarm(guest, left)).unwrap_or(0);
-    let counted = guest.enter(ticks);
+    let alarm_ns = left.and_then(|left| alarm(guest, left)).unwrap_or(0);
+    let counted = guest.enter(alarm_ns);
     events::stop_alarm(guest);
     let retired = counted.saturating_sub(foreseen(guest));
     account(guest, ring, retired);
@@ -77,14 +77,11 @@ fn intercept(guest: &mut Guest, ring: Ring) {
     guest.withhold_system_calls(split);
 }
 
-/// Ticks of the alarm clock that end before `left` instructions have been executed.
+/// Nanoseconds for the alarm clock, so that it rings when `left` instructions have been executed, or up to a tick earlier.
 fn alarm(guest: &mut Guest, left: u64) -> Option<u64> {
     let calibration = &guest.calibration;
-    let instructions = left.checked_add(calibration.before_entry)?;
-    let nanoseconds = instructions.checked_mul(1 << calibration.shift)?;
-    // One tick less, because the counter may be about to move.
-    let nanoseconds = nanoseconds.checked_sub(guest.alarm.tick_ns())?;
-    guest.alarm.ticks(nanoseconds)
+    let nanoseconds = left.checked_mul(1 << calibration.shift)?;
+    guest.alarm.nanoseconds(nanoseconds.checked_add(calibration.before_entry)?)
 }
 
 /// 1 if the instruction that made the guest leave was counted by the translator and is not to be: it has not retired, or
@@ -113,7 +110,7 @@ pub fn account(guest: &mut Guest, ring: Ring, retired: u64) {
     if retired == 0 {
         return;
     }
-    let outcome = guest.pmu.advance(&Delta::bulk(ring, retired));
+    let outcome = guest.counting.retire(ring, retired);
     if outcome.late_instructions > 0 {
         debug::line(format_args!(
             "an overflow was noticed {} instructions late",

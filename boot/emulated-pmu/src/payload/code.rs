@@ -47,7 +47,8 @@ pub const MAX_CANDIDATES: usize = 4;
 /// The page whose candidates are being watched.
 #[derive(Clone, Copy, Debug)]
 pub struct Watched {
-    physical: u64,
+    /// Its physical address.
+    pub physical: u64,
     /// Linear addresses of the candidates.
     pub candidates: [u64; MAX_CANDIDATES],
     /// How many there are.
@@ -61,6 +62,53 @@ pub enum Running {
     Bulk { may_watch: bool },
     /// Stepped, or not counted.
     Otherwise,
+}
+
+/// What was found in a page that has not been written to since.
+#[derive(Clone, Copy)]
+struct Findings {
+    /// Its address; 0 if nothing is known.
+    page: u64,
+    /// Candidates in it, at most one more than can be watched.
+    count: u8,
+    offsets: [u16; MAX_CANDIDATES],
+}
+
+/// By page number, the last one that was searched.
+static mut KNOWN: [Findings; KNOWN_PAGES] = [NOTHING; KNOWN_PAGES];
+const KNOWN_PAGES: usize = 8192;
+const NOTHING: Findings = Findings { page: 0, count: 0, offsets: [0; MAX_CANDIDATES] };
+
+fn known(page: u64) -> &'static mut Findings {
+    // SAFETY: one processor, and each reference is used for one access.
+    unsafe { &mut (*(&raw mut KNOWN))[(page / PAGE) as usize % KNOWN_PAGES] }
+}
+
+/// Forgets what was found in a page that will be written to.
+fn forget(page: u64) {
+    if known(page).page == page {
+        *known(page) = NOTHING;
+    }
+}
+
+/// What is in the page at `page`, which from now on is not writable.
+fn searched(page: u64) -> Findings {
+    if known(page).page != page {
+        // SAFETY: a page of the guest's memory, identity mapped, which the guest does not change meanwhile.
+        let bytes = unsafe { &*(page as *const [u8; PAGE as usize]) };
+        let mut findings = Findings { page, ..NOTHING };
+        for offset in rep::candidates(bytes) {
+            if let Some(slot) = findings.offsets.get_mut(usize::from(findings.count)) {
+                *slot = offset as u16;
+            }
+            findings.count += 1;
+            if usize::from(findings.count) > MAX_CANDIDATES {
+                break;
+            }
+        }
+        *known(page) = findings;
+    }
+    *known(page)
 }
 
 /// What is to be done about an attempt to execute a page.
@@ -186,6 +234,8 @@ impl CodeMap {
         self.watched = None;
         self.crowded = None;
         self.open = [0; OPEN_PAGES];
+        // SAFETY: as in `known`.
+        unsafe { KNOWN = [NOTHING; KNOWN_PAGES] };
         *table(0) = Table([0; ENTRIES]);
         *table(1) = Table([0; ENTRIES]);
         table(0).0[0] = address(1) | OPEN;
@@ -236,16 +286,9 @@ impl CodeMap {
     /// The guest tried to execute the page of `physical`, at `linear`.
     pub fn on_execute(&mut self, physical: u64, linear: u64, running: Running) -> Verdict {
         let page = physical & !(PAGE - 1);
-        // SAFETY: a page of the guest's memory, identity mapped, which the guest does not change meanwhile.
-        let bytes = unsafe { &*(page as *const [u8; PAGE as usize]) };
-        let mut found = [0; MAX_CANDIDATES];
-        let mut count = 0;
-        for offset in rep::candidates(bytes) {
-            if let Some(slot) = found.get_mut(count) {
-                *slot = (linear & !(PAGE - 1)) + offset as u64;
-            }
-            count += 1;
-        }
+        let Findings { count, offsets, .. } = searched(page);
+        let count = usize::from(count);
+        let found = offsets.map(|offset| (linear & !(PAGE - 1)) + u64::from(offset));
         match running {
             _ if count == 0 => self.set(page, page | OPEN & !WRITABLE),
             Running::Bulk { may_watch: true } if count <= MAX_CANDIDATES => {
@@ -278,7 +321,11 @@ impl CodeMap {
         Verdict::Run
     }
 
+    /// Sets the entry of a page. What was found in it holds only as long as it cannot be written to.
     fn set(&mut self, page: u64, value: u64) {
+        if value & WRITABLE != 0 {
+            forget(page);
+        }
         if let Some(entry) = self.entry_or_restart(page) {
             *entry = value;
         }
@@ -304,12 +351,10 @@ impl CodeMap {
         }
     }
 
-    /// Another address space: the watched page may be executed at another linear address there.
+    /// The watched page may be executed at another linear address from now on. It stays as it is known.
     pub fn unwatch(&mut self) {
-        if let Some(watched) = self.watched.take()
-            && let Some(entry) = self.entry(watched.physical)
-        {
-            *entry = watched.physical | OPEN | NO_EXECUTE;
+        if let Some(watched) = self.watched.take() {
+            self.set(watched.physical, watched.physical | OPEN & !WRITABLE | NO_EXECUTE);
         }
     }
 

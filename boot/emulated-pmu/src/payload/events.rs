@@ -52,7 +52,7 @@ pub fn reflect(guest: &mut Guest, vector: u8) {
         guest.vmcb.cr2 = guest.vmcb.exit_info_2;
     }
     if vector == DEBUG {
-        guest.pmu.debug_exception();
+        guest.counting.pmu().debug_exception();
     }
     guest.event = Some(Event::Exception { vector, error });
     match interrupted {
@@ -94,7 +94,7 @@ pub fn take_what_came(guest: &mut Guest) {
         guest.event = Some(Event::Interrupt { vector });
         if guest.needs.occurrences.has(Occurrence::Interrupt) {
             let delta = Delta::bulk(guest.ring(), 0).with(Occurrence::Interrupt, 1);
-            let outcome = guest.pmu.advance(&delta);
+            let outcome = guest.counting.pmu().advance(&delta);
             deliver_pmi(guest, outcome);
         }
     }
@@ -119,7 +119,7 @@ pub fn take_nmi(guest: &mut Guest) {
 /// Delivers the PMI that the model asks for, through the guest's local APIC.
 pub fn deliver_pmi(guest: &mut Guest, outcome: Outcome) {
     if outcome.overflowed != 0 {
-        guest.needs = guest.pmu.needs();
+        guest.needs = guest.counting.peek().needs();
     }
     if outcome.pmi && lapic::deliver(guest.masks_lvtpc) == Delivery::Nmi {
         guest.nmi_pending = true;

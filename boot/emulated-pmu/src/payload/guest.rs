@@ -1,6 +1,7 @@
 //! The guest: its registers, its PMU, and what is pending for it.
 
 use super::code::CodeMap;
+use super::counting::Counting;
 use super::hpet::Alarm;
 use super::icount::Calibration;
 use super::port::{read_msr, write_debug_7};
@@ -12,7 +13,7 @@ use emulated_pmu::walk::Paging;
 use iced_x86::{Instruction, InstructionInfoFactory, Register};
 use pmu_model::model::Vendor;
 use pmu_model::uarch::{Core, Llc};
-use pmu_model::{Needs, Pmu, Ring};
+use pmu_model::{Needs, Ring};
 
 /// RFLAGS.TF.
 pub const TF: u64 = 1 << 8;
@@ -33,7 +34,7 @@ const GS_BASE: u32 = 0xc000_0101;
 pub struct Guest {
     pub vmcb: &'static mut Vmcb,
     pub registers: Registers,
-    pub pmu: Pmu,
+    pub counting: Counting,
     /// What the PMU's registers, as they stand, ask for.
     pub needs: Needs,
     /// Predictor, caches and translations, while instructions are stepped.
@@ -80,7 +81,7 @@ impl Guest {
     }
 
     /// Runs the guest until its next exit; returns the instructions that the TSC counted.
-    pub fn enter(&mut self, alarm_ticks: u64) -> u64 {
+    pub fn enter(&mut self, alarm_ns: u64) -> u64 {
         self.vmcb.event = self.event.take().map_or(0, Event::encode);
         // QEMU sets its breakpoints when software writes to DR7, not when VMRUN loads it.
         let breakpoints = self.vmcb.dr7 & DR7_ENABLES != 0;
@@ -89,7 +90,7 @@ impl Guest {
         }
         // SAFETY: SVM on, GIF 0, the block prepared by the caller.
         let ticks =
-            unsafe { switch::enter(&raw mut self.registers, &raw mut *self.vmcb, alarm_ticks) };
+            unsafe { switch::enter(&raw mut self.registers, &raw mut *self.vmcb, alarm_ns) };
         if breakpoints {
             write_debug_7(0);
         }
@@ -126,6 +127,13 @@ impl Guest {
     /// Whether the exit came in the middle of a delivery, which is then still to be done.
     pub fn is_in_delivery(&self) -> bool {
         self.vmcb.exit_int_info >> 31 & 1 != 0
+    }
+
+    /// Whether its next instruction needs no special care.
+    pub fn is_plain(&self) -> bool {
+        let mut bytes = [0; step::MAX_BYTES];
+        let count = self.read(self.linear_rip(), &mut bytes);
+        step::is_plain(&bytes[..count])
     }
 
     /// Its next instruction, by linear address, if it can be read and is one.

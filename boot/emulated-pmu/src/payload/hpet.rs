@@ -1,6 +1,8 @@
 //! The alarm clock: a timer of the HPET that sends a non-maskable interrupt as a message. IA-PC HPET specification
 //! 1.0a, 2.3.
 
+use core::arch::asm;
+use core::sync::atomic::{AtomicU64, Ordering};
 use handover::Refusal;
 
 /// Where PC chipsets, QEMU's included, put it.
@@ -38,11 +40,28 @@ fn write(register: u64, value: u64) {
 /// Ticks after which nobody waits any more: hours.
 const NEVER: u64 = 1 << 42;
 
+/// Nanoseconds of a tick.
+pub static TICK: AtomicU64 = AtomicU64::new(1);
+/// The TSC, in nanoseconds, when the counter would have been 0. Both follow QEMU's virtual clock; it is read from
+/// samples, and what the reading itself takes is left to the calibration.
+pub static ORIGIN: AtomicU64 = AtomicU64::new(0);
+/// Samples: their distance in instructions has no divisor in common with the tick at shift 0, so each phase occurs.
+const SAMPLES: usize = 64;
+
 /// The timer.
 pub struct Alarm {
-    /// Nanoseconds of a tick.
-    tick_ns: u64,
     armed: bool,
+}
+
+/// The TSC, and the counter an instruction or two later.
+fn sample() -> (u64, u64) {
+    let (low, high, counter): (u64, u64, u64);
+    // SAFETY: reads the TSC and the HPET.
+    unsafe {
+        asm!("rdtsc", "mov {counter}, [{address}]", address = in(reg) COUNTER, counter = out(reg) counter,
+            out("rax") low, out("rdx") high, options(nostack));
+    }
+    (high << 32 | low, counter)
 }
 
 impl Alarm {
@@ -58,25 +77,24 @@ impl Alarm {
         if read(TIMER_CONFIGURATION) & TIMER_CAN_MESSAGE == 0 {
             return Err(Refusal::NoHpetMsi);
         }
-        let mut alarm = Self { tick_ns: period_fs / FEMTOSECONDS_PER_NANOSECOND, armed: false };
+        let mut alarm = Self { armed: false };
         write(CONFIGURATION, read(CONFIGURATION) | ENABLE);
         alarm.silence();
         write(TIMER_MESSAGE, MESSAGE_ADDRESS << 32 | MESSAGE_DATA);
         write(TIMER_CONFIGURATION, TIMER_MESSAGES | TIMER_64_BIT | TIMER_ENABLE);
+        let tick = period_fs / FEMTOSECONDS_PER_NANOSECOND;
+        TICK.store(tick, Ordering::Relaxed);
+        let origin =
+            (0..SAMPLES).map(|_| sample()).map(|(tsc, counter)| tsc.wrapping_sub(counter * tick));
+        ORIGIN.store(origin.min().unwrap_or(0), Ordering::Relaxed);
         Ok(alarm)
     }
 
-    /// Ticks that pass in `nanoseconds`, rounded down, for [`super::switch::enter`], which then sets the clock. `None` if
-    /// that is no whole tick, or longer than anybody waits.
-    pub fn ticks(&mut self, nanoseconds: u64) -> Option<u64> {
-        let ticks = (nanoseconds / self.tick_ns).min(NEVER);
-        self.armed |= ticks > 0;
-        (ticks > 0).then_some(ticks)
-    }
-
-    /// Nanoseconds of a tick.
-    pub fn tick_ns(&self) -> u64 {
-        self.tick_ns
+    /// What [`super::switch::enter`] needs to set the clock, which then is armed. `None` if there is not a tick to wait.
+    pub fn nanoseconds(&mut self, nanoseconds: u64) -> Option<u64> {
+        let worth_it = nanoseconds > 2 * TICK.load(Ordering::Relaxed);
+        self.armed |= worth_it;
+        worth_it.then(|| nanoseconds.min(NEVER))
     }
 
     /// Rings no more.

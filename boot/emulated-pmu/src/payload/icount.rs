@@ -22,8 +22,7 @@ pub struct Calibration {
     pub shift: u8,
     /// The hypervisor's instructions in each stay, the intercepted one not among them.
     pub overhead: u64,
-    /// Instructions from the reading of the alarm clock's counter to the guest's first, and at most a tick more, because
-    /// the counter may be about to move.
+    /// Nanoseconds from the reading of the clock, for the alarm, to the guest's first instruction.
     pub before_entry: u64,
 }
 
@@ -100,6 +99,8 @@ unsafe extern "C" {
 
 /// How long the alarm is set in the calibration, in instructions.
 const ALARM_INSTRUCTIONS: u64 = 1000;
+/// Lengths to try, a nanosecond apart: more than QEMU's HPET takes for a tick.
+const ALARM_PHASES: u64 = 20;
 /// Iterations of the string instruction.
 const ITERATIONS: u64 = 7;
 /// An address that is not canonical.
@@ -153,16 +154,18 @@ pub unsafe fn calibrate(
             return Err(Refusal::Calibration);
         }
     }
-    // A guest of many NOPs that the alarm ends: what is missing passed before the entry, give or take a tick.
-    let mut before_entry = ALARM_INSTRUCTIONS;
-    for _ in 0..8 {
-        let ticks = alarm.ticks(ALARM_INSTRUCTIONS << shift).ok_or(Refusal::Calibration)?;
-        let counted = instructions(&raw const calibration_sled, exit::NMI, ticks)? - overhead;
+    // A guest of many NOPs that the alarm ends: what is missing passed before the entry, but for the rest of a tick,
+    // which in one of the phases is nothing.
+    let mut before_entry = u64::MAX;
+    for phase in 0..ALARM_PHASES {
+        let wanted = (ALARM_INSTRUCTIONS << shift) + phase;
+        let wanted = alarm.nanoseconds(wanted).ok_or(Refusal::Calibration)?;
+        let counted = instructions(&raw const calibration_sled, exit::NMI, wanted)? - overhead;
         super::tables::open(false);
         if !super::tables::take_nmis() || !alarm.stop() || counted >= ALARM_INSTRUCTIONS {
             return Err(Refusal::Calibration);
         }
-        before_entry = before_entry.min(ALARM_INSTRUCTIONS - counted);
+        before_entry = before_entry.min(wanted.saturating_sub(counted << shift));
     }
     Ok(Calibration { shift, overhead, before_entry })
 }

@@ -1,6 +1,7 @@
 //! Making a guest of the caller.
 
 use super::code::CodeMap;
+use super::counting::Counting;
 use super::guest::{Guest, SCE};
 use super::hpet::Alarm;
 use super::icount;
@@ -79,7 +80,7 @@ unsafe fn build(options: Options, shift: u8, alarm: Alarm, rip: u64, rsp: u64) {
         GUEST.write(Guest {
             vmcb,
             registers: Registers::default(),
-            pmu,
+            counting: Counting::new(pmu),
             needs: Needs::default(),
             core: Core::new(Prefetch::None),
             llc: &mut *(&raw mut LLC),
@@ -136,8 +137,8 @@ pub extern "sysv64" fn go() -> ! {
     }
     calibrate(guest);
     debug::line(format_args!(
-        "{:?}; 2^{} ticks an instruction, {} of our own a stay, {} from the clock to the guest",
-        guest.pmu.model(),
+        "{:?}; 2^{} ticks an instruction, {} of our own a stay, {} ns from the clock to the guest",
+        guest.counting.model(),
         guest.calibration.shift,
         guest.calibration.overhead,
         guest.calibration.before_entry
@@ -160,7 +161,8 @@ fn calibrate(guest: &mut Guest) {
         Ok(calibration) => guest.calibration = calibration,
         Err(refusal) => {
             debug::line(format_args!("no emulated PMU: {refusal}"));
-            guest.pmu = Pmu::new(Model::None, host(), timing(guest.calibration.shift));
+            let none = Pmu::new(Model::None, host(), timing(guest.calibration.shift));
+            guest.counting = Counting::new(none);
         }
     }
 }

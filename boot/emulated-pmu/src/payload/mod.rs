@@ -1,5 +1,5 @@
 //! The hypervisor's parts: getting in ([`entry`], [`launch`]), what the processor wants ([`vmcb`], [`svm`],
-//! [`tables`], [`switch`]), the machine's clock and timers ([`icount`], [`hpet`], [`lapic`]), the guest ([`guest`],
+//! [`tables`], [`switch`]), the machine's clock and timers ([`icount`], [`hpet`], [`lapic`]), the guest ([`guest`], [`counting`],
 //! [`memory`], [`breakpoint`]), and the loop that runs it: which way to run ([`run`]), each way ([`free`], [`bulk`],
 //! [`step`]), what made it leave ([`exits`]), what is delivered to it ([`events`]), and what it
 //! executes while it is counted at full speed ([`code`], [`nested`]).
@@ -7,6 +7,7 @@
 mod breakpoint;
 mod bulk;
 mod code;
+mod counting;
 pub mod debug;
 pub mod entry;
 mod events;

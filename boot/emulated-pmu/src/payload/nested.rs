@@ -103,6 +103,16 @@ pub fn fault(guest: &mut Guest, running: Running) -> bool {
     verdict == Verdict::Step
 }
 
+/// Another address space: the watched page may be executed at another linear address there.
+pub fn recheck(guest: &mut Guest) {
+    if let Some(watched) = guest.code.watched()
+        && guest.physical(watched.candidates[0]).map(|at| at & !(PAGE - 1))
+            != Some(watched.physical)
+    {
+        guest.code.unwatch();
+    }
+}
+
 /// Whether the guest stands at an instruction with a breakpoint of ours: its frames must not say "resume without".
 pub fn is_candidate(guest: &Guest) -> bool {
     let rip = guest.linear_rip();

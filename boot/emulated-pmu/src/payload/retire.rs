@@ -129,18 +129,19 @@ fn finish(
 ) -> bool {
     let taken = branch.is_some_and(|branch| branch.taken);
     if !guest.needs.stepping() {
-        report(guest, &Delta::step(ring));
+        let outcome = guest.counting.retire(ring, 1);
+        events::deliver_pmi(guest, outcome);
         return taken;
     }
     let next = instruction.map_or(0, Instruction::next_ip);
     let list = &accesses.list[..accesses.count];
-    let timing = *guest.pmu.timing();
+    let timing = guest.counting.timing();
     let retired = Retired { ring, branch, next, accesses: list };
     let (mut delta, branch) = guest.core.retire(&retired, guest.llc, &timing);
     if let Some(instruction) = instruction {
         maintain(guest, instruction, &mut delta);
     }
-    if branch.is_some_and(|branch| guest.pmu.record_branch(&branch)) {
+    if branch.is_some_and(|branch| guest.counting.pmu().record_branch(&branch)) {
         delta.add(Occurrence::LbrInsert, 1);
     }
     report(guest, &delta);
@@ -153,7 +154,11 @@ fn finish(
 /// An instruction that was emulated, and is neither branch nor access.
 pub fn plain(guest: &mut Guest, occurrence: Option<Occurrence>) {
     let ring = guest.ring();
-    let timing = *guest.pmu.timing();
+    if !guest.needs.stepping() && !guest.needs.occurrences.has_occurrences() {
+        let outcome = guest.counting.retire(ring, 1);
+        return events::deliver_pmi(guest, outcome);
+    }
+    let timing = guest.counting.timing();
     let retired = Retired { ring, branch: None, next: 0, accesses: &[] };
     let (mut delta, _) = guest.core.retire(&retired, guest.llc, &timing);
     if let Some(occurrence) = occurrence {
@@ -163,13 +168,13 @@ pub fn plain(guest: &mut Guest, occurrence: Option<Occurrence>) {
 }
 
 fn report(guest: &mut Guest, delta: &Delta) {
-    let outcome = guest.pmu.advance(delta);
+    let outcome = guest.counting.pmu().advance(delta);
     events::deliver_pmi(guest, outcome);
 }
 
 /// A string instruction touches each cache line that it runs over once.
 fn elements(guest: &mut Guest, ring: Ring, run: Run) {
-    let timing = *guest.pmu.timing();
+    let timing = guest.counting.timing();
     let end = run.linear.saturating_add(run.bytes);
     let mut at = run.linear;
     while at < end {
@@ -205,7 +210,7 @@ pub fn software_interrupt(guest: &mut Guest, ring: Ring, instruction: &Instructi
 
 /// The handler of an event is about to run.
 pub fn delivery(guest: &mut Guest, from: u64, to: u64) {
-    guest.pmu.record_event_delivery();
+    guest.counting.pmu().record_event_delivery();
     let branch = Branch {
         from,
         to,
@@ -215,7 +220,7 @@ pub fn delivery(guest: &mut Guest, from: u64, to: u64) {
         ring: Ring::Kernel,
         cycles: 0,
     };
-    if guest.pmu.record_branch(&branch) {
+    if guest.counting.pmu().record_branch(&branch) {
         report(guest, &Delta::bulk(Ring::Kernel, 0).with(Occurrence::LbrInsert, 1));
     }
 }

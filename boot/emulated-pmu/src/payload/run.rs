@@ -2,11 +2,10 @@
 
 use super::guest::Guest;
 use super::{bulk, free, step};
-use pmu_model::{Ring, RingMask};
 
 /// Closer to an overflow than this many instructions the guest is stepped. The alarm clock has to be further away, or
 /// it would ring before the guest executes anything: its tick is 10 instructions at shift 0.
-const NEAR: u64 = 32;
+const NEAR: u64 = 16;
 
 /// How the guest runs until its next exit.
 enum Way {
@@ -23,7 +22,6 @@ enum Way {
 /// Runs the guest for good.
 pub fn run(guest: &mut Guest) -> ! {
     loop {
-        guest.needs = guest.pmu.needs();
         match way(guest) {
             Way::Free => free::stay(guest),
             Way::Bulk(left) => bulk::stay(guest, left),
@@ -33,7 +31,7 @@ pub fn run(guest: &mut Guest) -> ! {
     }
 }
 
-fn way(guest: &Guest) -> Way {
+fn way(guest: &mut Guest) -> Way {
     let needs = &guest.needs;
     // An NMI must not come before the next instruction, and has to come right behind it.
     let waits = guest.nmi_pending && !guest.nmi_blocked && guest.in_shadow();
@@ -43,12 +41,8 @@ fn way(guest: &Guest) -> Way {
     if needs.bulk | needs.stepped == 0 && !needs.free_running {
         return Way::Free;
     }
-    let rings = match guest.next_ring() {
-        _ if !needs.ring_split => RingMask::BOTH,
-        Ring::User => RingMask::USER,
-        Ring::Kernel => RingMask::KERNEL,
-    };
-    match guest.pmu.until_overflow(rings) {
+    let ring = guest.next_ring();
+    match guest.counting.until_overflow(ring, needs.ring_split) {
         Some(left) if left <= NEAR => Way::Step,
         left if guest.code.is_crowded(guest.linear_rip()) => Way::Here(left),
         left => Way::Bulk(left),

@@ -47,6 +47,9 @@ fn deliver(guest: &mut Guest) {
 
 /// Executes one instruction. It may find an interrupt in front of it; then that comes first.
 pub fn instruction(guest: &mut Guest) {
+    if !guest.needs.stepping() && guest.is_plain() {
+        return trap(guest, None);
+    }
     let Some(instruction) = guest.instruction() else { return trap(guest, None) };
     let overflow = guest.vmcb.rflags & 1 << 11 != 0;
     match step::kind(&instruction) {

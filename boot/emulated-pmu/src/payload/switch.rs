@@ -26,8 +26,8 @@ pub struct Registers {
 /// Runs the guest until its next exit. Returns how far the TSC advanced from just before VMRUN to just behind it:
 /// the guest's instructions, and a fixed number of our own that [`super::icount`] measures.
 ///
-/// With `alarm_ticks` other than 0 the alarm clock is set to ring so many of its ticks after its counter is read, a
-/// fixed number of instructions before VMRUN, which is measured as well.
+/// With `alarm_ns` other than 0 the alarm clock is set to ring not later than so many nanoseconds of the TSC after it is
+/// read, a fixed number of instructions before VMRUN, which is measured as well.
 ///
 /// # Safety
 /// SVM on, GIF 0, the hypervisor's tables loaded; `vmcb` a valid block at its physical address.
@@ -35,7 +35,7 @@ pub struct Registers {
 pub unsafe extern "sysv64" fn enter(
     registers: *mut Registers,
     vmcb: *mut Vmcb,
-    alarm_ticks: u64,
+    alarm_ns: u64,
 ) -> u64 {
     naked_asm!(
         "push rbx",
@@ -48,9 +48,14 @@ pub unsafe extern "sysv64" fn enter(
         "push rsi",
         "test rdx, rdx",
         "jz 2f",
-        "mov rcx, {counter}",
-        "mov rax, [rcx]",
-        "add rax, rdx",
+        "mov rcx, rdx",
+        "rdtsc",
+        "shl rdx, 32",
+        "or rax, rdx",
+        "add rax, rcx",
+        "sub rax, [rip + {origin}]",
+        "xor edx, edx",
+        "div qword ptr [rip + {tick}]",
         "mov rcx, {comparator}",
         "mov [rcx], rax",
         "2:",
@@ -105,7 +110,8 @@ pub unsafe extern "sysv64" fn enter(
         "pop rbp",
         "pop rbx",
         "ret",
-        counter = const super::hpet::COUNTER,
+        origin = sym super::hpet::ORIGIN,
+        tick = sym super::hpet::TICK,
         comparator = const super::hpet::TIMER_COMPARATOR,
     )
 }

@@ -37,6 +37,23 @@ pub enum Kind {
     Shadow,
 }
 
+/// Whether the instruction that begins so is surely [`Kind::Plain`]: told from its first bytes, without decoding it.
+/// False means that it has to be decoded.
+#[must_use]
+pub fn is_plain(bytes: &[u8]) -> bool {
+    let is_prefix = |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3);
+    let mut rest = bytes.iter().skip_while(|byte| is_prefix(byte));
+    match rest.next() {
+        // PUSHF, POPF; INT3, INT n, INTO, IRET; INT1; STI; MOV to and POP of a segment register; string operations.
+        Some(0x9c | 0x9d | 0xcc..=0xcf | 0xf1 | 0xfb | 0x8e | 0x17) => false,
+        Some(0x6c..=0x6f | 0xa4..=0xa7 | 0xaa..=0xaf) => false,
+        // SYSCALL, SYSRET, and whatever else has two bytes and is rare.
+        Some(0x0f) => rest.next().is_some_and(|second| matches!(second, 0x10..=0x9f | 0xa2..=0xff)),
+        Some(_) => true,
+        None => false,
+    }
+}
+
 /// Decodes the instruction at `rip`, whose first bytes are `bytes`. `None` if they are no instruction, or its end is
 /// not among them.
 #[must_use]

@@ -36,6 +36,15 @@ fn special_instructions_are_told_apart() {
     assert_eq!(operation.destination, Some(AccessKind::Store));
 }
 
+proptest! {
+    #[test]
+    fn what_looks_plain_is_plain(bytes in prop::collection::vec(any::<u8>(), 15), bits in prop::sample::select(&[16u32, 32, 64][..])) {
+        if is_plain(&bytes) && let Some(instruction) = decode(&bytes, RIP, bits) {
+            prop_assert_eq!(kind(&instruction), Kind::Plain, "{:x?}", bytes);
+        }
+    }
+}
+
 #[test]
 fn the_translator_counts_iterations_and_the_look_at_the_count() {
     let Kind::Repeated(moves) = kind(&at(&[0xf3, 0xa4])) else { panic!() };

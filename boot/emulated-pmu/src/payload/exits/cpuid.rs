@@ -22,7 +22,7 @@ pub(super) fn handle(guest: &mut Guest) {
         }
         // The model's number and the clock's shift.
         0x4000_0101 => CpuidResult {
-            eax: guest.pmu.model() as u32,
+            eax: guest.counting.model() as u32,
             ebx: u32::from(guest.calibration.shift),
             ecx: 0,
             edx: 0,
@@ -37,7 +37,7 @@ pub(super) fn handle(guest: &mut Guest) {
 }
 
 /// The processor's own answer, with what the model changes. Two bits mirror CR4, which here is the hypervisor's.
-fn overlaid(guest: &Guest, leaf: u32, subleaf: u32) -> CpuidResult {
+fn overlaid(guest: &mut Guest, leaf: u32, subleaf: u32) -> CpuidResult {
     let mut own: CpuidResult = cpuid(leaf, subleaf).into();
     let mirror = |register: &mut u32, bit: u32, cr4: u64| {
         *register &= !(1 << bit);
@@ -48,5 +48,5 @@ fn overlaid(guest: &Guest, leaf: u32, subleaf: u32) -> CpuidResult {
         (7, 0) => mirror(&mut own.ecx, 4, CR4_PKE),
         _ => {}
     }
-    guest.pmu.cpuid(leaf, subleaf, own)
+    guest.counting.peek().cpuid(leaf, subleaf, own)
 }

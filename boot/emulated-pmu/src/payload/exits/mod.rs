@@ -34,8 +34,12 @@ pub fn handle(guest: &mut Guest) {
             nested::fault(guest, Running::Otherwise);
         }
         exit::WRITE_DR7 => debug_registers::write_control(guest),
-        // Whatever the guest does to these, the watched page is then another one, or the breakpoints its own.
-        exit::WRITE_CR3 | exit::READ_DR0..=exit::LAST_DR => {
+        // The watched page may be elsewhere in another address space; or the breakpoints are the guest's own.
+        exit::WRITE_CR3 => {
+            step::step(guest);
+            nested::recheck(guest);
+        }
+        exit::READ_DR0..=exit::LAST_DR => {
             guest.code.unwatch();
             step::step(guest);
         }
@@ -53,7 +57,7 @@ fn rdpmc(guest: &mut Guest) {
     const BYTES: u64 = 2;
     let pce = guest.vmcb.cr4 & CR4_PCE != 0;
     // Read before it is counted: it reads what the instructions in front of it have left.
-    match guest.pmu.rdpmc_at(guest.registers.rcx as u32, guest.vmcb.cpl, pce) {
+    match guest.counting.peek().rdpmc_at(guest.registers.rcx as u32, guest.vmcb.cpl, pce) {
         Ok(value) => {
             retire::plain(guest, None);
             guest.set_edx_eax(value);

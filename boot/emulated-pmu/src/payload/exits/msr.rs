@@ -16,7 +16,7 @@ pub(super) fn read(guest: &mut Guest) {
     let value = match number {
         EFER => Some(guest.vmcb.efer & !(SVME | SCE) | u64::from(guest.sce)),
         VM_CR | VM_HSAVE_PA => None,
-        _ => guest.pmu.read_msr(number).ok(),
+        _ => guest.counting.pmu().read_msr(number).ok(),
     };
     match value {
         Some(value) => {
@@ -43,7 +43,7 @@ pub(super) fn write(guest: &mut Guest) {
 }
 
 /// Whether the write does not fault: one that does is not counted, and nothing must change before that is known.
-fn is_allowed(guest: &Guest, number: u32, value: u64) -> bool {
+fn is_allowed(guest: &mut Guest, number: u32, value: u64) -> bool {
     if guest.ring() == Ring::User {
         return false;
     }
@@ -51,7 +51,7 @@ fn is_allowed(guest: &Guest, number: u32, value: u64) -> bool {
         EFER => value & !EFER_BITS == 0,
         VM_CR | VM_HSAVE_PA => false,
         _ => !matches!(
-            guest.pmu.clone().write_msr(number, value),
+            guest.counting.peek().clone().write_msr(number, value),
             Err(MsrError::GeneralProtection(_))
         ),
     }
@@ -64,7 +64,8 @@ fn write_efer(guest: &mut Guest, value: u64) {
 }
 
 fn write_pmu(guest: &mut Guest, number: u32, value: u64) {
-    let Ok(effects) = guest.pmu.write_msr(number, value) else { return };
+    let Ok(effects) = guest.counting.pmu().write_msr(number, value) else { return };
+    guest.needs = effects.needs;
     if let Some(forward) = effects.forward {
         forward_to_processor(number, forward);
     }
@@ -75,7 +76,7 @@ fn write_pmu(guest: &mut Guest, number: u32, value: u64) {
 
 /// Says what counts nothing, once for each event select.
 fn name_unknown_events(guest: &mut Guest) {
-    for unknown in guest.pmu.unknown_events() {
+    for unknown in guest.counting.peek().unknown_events() {
         let said = guest.said.iter().any(|said| *said == unknown.selector.0);
         if said || unknown.selector.0 & ENABLE == 0 {
             continue;
