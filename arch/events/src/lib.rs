@@ -20,8 +20,10 @@ extern crate alloc;
 
 pub mod architectural;
 pub mod cpu;
+pub mod encode;
 pub mod event;
 pub mod generic;
+pub mod hybrid;
 pub mod msr;
 pub mod nanobench;
 pub mod parse;
@@ -31,6 +33,10 @@ pub mod request;
 pub mod tables;
 
 mod checksum;
+mod errata;
 
 #[cfg(feature = "pack")]
 pub mod pack;
+
+#[cfg(all(test, feature = "pack"))]
+mod test_support;

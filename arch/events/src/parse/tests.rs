@@ -78,7 +78,7 @@ fn terms_between_slashes() {
 fn p2_raw_forms() {
     assert_eq!(one("r01c0").base, Base::Raw(0x1c0));
     assert_eq!(one("R5301c0:u").base, Base::Raw(0x53_01c0));
-    assert_eq!(one("r100000111c4").base, Base::Raw(0x1000_0011_1c4));
+    assert_eq!(one("r100000111c4").base, Base::Raw(0x0100_0001_11c4));
     assert_eq!(one("0x4300c0").base, Base::Word(0x43_00c0));
     assert_eq!(one("0xc0|U|K|EN").base, Base::Word(0x43_00c0));
     assert_eq!(one("fixed2:k").base, Base::Fixed(2));
