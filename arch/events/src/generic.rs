@@ -128,6 +128,12 @@ impl Generic {
         architectural::ALL.get(usize::from(index)).copied()
     }
 
+    /// The generic name of the architectural event with this bit in CPUID.0AH:EBX.
+    #[must_use]
+    pub fn of_architectural(index: u8) -> Option<Self> {
+        Self::from_number(index.checked_add(TABLE_NAMES as u8)?)
+    }
+
     /// Whether it asks for the fixed counter.
     #[must_use]
     pub fn is_fixed(self) -> bool {

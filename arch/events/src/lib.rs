@@ -20,6 +20,7 @@ extern crate alloc;
 
 pub mod architectural;
 pub mod cpu;
+pub mod decode;
 pub mod encode;
 pub mod event;
 pub mod generic;

@@ -1,5 +1,7 @@
 //! Addresses and codes that events refer to. Intel SDM volume 4; AMD APM volume 2, 13.2, and the PPRs.
 
+use crate::event::Way;
+
 /// `MSR_OFFCORE_RSP_0`.
 pub const OFFCORE_RSP_0: u32 = 0x1a6;
 /// `MSR_OFFCORE_RSP_1`.
@@ -53,4 +55,22 @@ pub fn name(address: u32) -> &'static str {
         0x3e0..=0x3e3 => "OFFCORE_RSP (0x3e0 to 0x3e3)",
         _ => "extra MSR",
     }
+}
+
+/// Whether it is one of the MSRs that offcore response events look at.
+pub(crate) fn is_offcore(address: u32) -> bool {
+    matches!(address, OFFCORE_RSP_0 | OFFCORE_RSP_1 | 0x3e0..=0x3e3)
+}
+
+/// The MSR that a code has looked at on all Intel processors that have both.
+pub(crate) fn usual(code: &Way) -> Option<u32> {
+    Some(match (code.event, code.umask) {
+        (0xb7 | 0x2a, 0x01) => OFFCORE_RSP_0,
+        (0xbb | 0x2b, 0x01) | (0xb7, 0x02) => OFFCORE_RSP_1,
+        (0xcd, 0x01) | (0x0b, 0x10) | (0xd0, 0x05) => LOAD_LATENCY,
+        (0xc6, 0x01..=0x03) => FRONTEND,
+        (0x27, 0x01) => SNOOP_RSP_0,
+        (0x27, 0x02) => SNOOP_RSP_1,
+        _ => return None,
+    })
 }

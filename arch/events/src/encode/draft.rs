@@ -78,9 +78,9 @@ impl Draft {
         let code = self.ways[0];
         let codes = |event: &Event<'_>| {
             let same = |way: &Way| (way.event, way.umask) == (code.event, code.umask);
-            event.fixed.is_none() && event.ways().iter().any(same)
+            event.ways().iter().any(same)
         };
-        let known: Vec<Event<'_>> = core.events().filter(codes).collect();
+        let known: Vec<Event<'_>> = core.with_code(code.event).filter(codes).collect();
         let like = |event: &&Event<'_>| {
             (u64::from(event.cmask), event.invert, event.edge)
                 == (self.cmask, self.invert, self.edge)
@@ -95,8 +95,7 @@ impl Draft {
                 Some(0) => all().fold(0, |a, b| a | b),
                 Some(common) => common,
                 None => core
-                    .events()
-                    .filter(|e| e.fixed.is_none() && e.ways().iter().any(|w| w.event == code.event))
+                    .with_code(code.event)
                     .map(|event| u64::from(event.counters))
                     .reduce(|a, b| a | b)
                     .unwrap_or(u64::MAX),

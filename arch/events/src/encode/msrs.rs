@@ -2,6 +2,7 @@
 
 use super::Refusal;
 use super::draft::Draft;
+use crate::cpu::Vendor;
 use crate::event::Way;
 use crate::msr::{
     self, FRONTEND, LOAD_LATENCY, MIN_LOAD_LATENCY, OFFCORE_RSP_0, OFFCORE_RSP_1, SNOOP_RSP_0,
@@ -10,7 +11,6 @@ use crate::msr::{
 use crate::processor::Processor;
 use crate::request::Attributes;
 use crate::tables::Core;
-use alloc::vec;
 use alloc::vec::Vec;
 
 /// A value that the request gives, and where it may go.
@@ -21,10 +21,6 @@ struct Wanted {
     takes: fn(u32) -> bool,
     /// Whether another code that looks at another MSR would do.
     other_code: bool,
-}
-
-fn is_offcore(address: u32) -> bool {
-    matches!(address, OFFCORE_RSP_0 | OFFCORE_RSP_1 | 0x3e0..=0x3e3)
 }
 
 fn wanted(attributes: &Attributes) -> Result<Option<Wanted>, Refusal> {
@@ -41,7 +37,7 @@ fn wanted(attributes: &Attributes) -> Result<Option<Wanted>, Refusal> {
     });
     let mut given = [
         a.offcore_rsp
-            .map(|v| want("offcore_rsp", v, is_offcore, true)),
+            .map(|v| want("offcore_rsp", v, msr::is_offcore, true)),
         offcore_at,
         a.snoop_rsp.map(|v| {
             want(
@@ -82,7 +78,7 @@ pub(super) fn settle(
         && (!draft.from_table || draft.ways.len() > 1 || wanted.is_some())
     {
         let own = draft.ways[0];
-        let known = known_ways(own, core);
+        let known = known_ways(&draft.ways, processor, core);
         if let Some(first) = known.first().and_then(|way| way.msr) {
             if wanted.is_none() {
                 return Err(Refusal::NoMsrValue {
@@ -139,39 +135,36 @@ fn keep_possible(ways: &mut Vec<Way>, value: u64, processor: &Processor) -> Resu
     }
 }
 
-/// All ways to count what this code counts, if it looks at an MSR: out of the table, or the codes that
-/// have meant the same since they came up.
-fn known_ways(code: Way, core: Option<&Core<'_>>) -> Vec<Way> {
-    let same = |way: &Way| (way.event, way.umask) == (code.event, code.umask);
+/// All ways to count what these codes count, if they look at an MSR: out of the table, or the codes
+/// that have meant the same since they came up.
+fn known_ways(codes: &[Way], processor: &Processor, core: Option<&Core<'_>>) -> Vec<Way> {
+    let own = codes[0];
+    let same = |way: &Way| (way.event, way.umask) == (own.event, own.umask);
     let in_table = core.and_then(|core| {
-        core.events()
-            .filter(|event| event.fixed.is_none())
-            .find(|event| {
-                event
-                    .ways()
-                    .iter()
-                    .any(|way| same(way) && way.msr.is_some())
-            })
+        core.with_code(own.event).find(|event| {
+            event
+                .ways()
+                .iter()
+                .any(|way| same(way) && way.msr.is_some())
+        })
     });
     if let Some(event) = in_table {
         return event.ways().to_vec();
     }
-    if core.is_some() {
-        return Vec::new();
-    }
-    let msr = match (code.event, code.umask) {
-        (0xb7 | 0x2a, 0x01) => OFFCORE_RSP_0,
-        (0xbb | 0x2b, 0x01) | (0xb7, 0x02) => OFFCORE_RSP_1,
-        (0xcd, 0x01) | (0x0b, 0x10) | (0xd0, 0x05) => LOAD_LATENCY,
-        (0xc6, 0x01..=0x03) => FRONTEND,
-        (0x27, 0x01) => SNOOP_RSP_0,
-        (0x27, 0x02) => SNOOP_RSP_1,
-        _ => return Vec::new(),
-    };
-    vec![Way {
-        msr: Some(msr),
-        ..code
-    }]
+    codes
+        .iter()
+        .filter_map(|way| {
+            let msr = msr::usual(way).filter(|_| processor.vendor == Vendor::Intel);
+            // A table that does not name the MSR may still mean it where it leaves the value to the
+            // user: offcore responses.
+            let open = |msr: &u32| msr::is_offcore(*msr) && processor.extra_msr(*msr).is_some();
+            let msr = msr.filter(|msr| core.is_none() || open(msr));
+            msr.map(|msr| Way {
+                msr: Some(msr),
+                ..*way
+            })
+        })
+        .collect()
 }
 
 fn term(address: u32) -> &'static str {
@@ -179,7 +172,7 @@ fn term(address: u32) -> &'static str {
         msr::LOAD_LATENCY => "ldlat",
         msr::FRONTEND => "frontend",
         msr::SNOOP_RSP_0 | msr::SNOOP_RSP_1 => "snoop_rsp",
-        address if is_offcore(address) => "offcore_rsp",
+        address if msr::is_offcore(address) => "offcore_rsp",
         _ => "config1",
     }
 }

@@ -163,15 +163,19 @@ impl Sources {
 }
 
 impl SourceTable {
-    /// Extra MSRs that its events use; those of unknown bits may hold anything.
+    /// Extra MSRs that its events use, or that `msr_bits.csv` gives it: an event that leaves the MSR's
+    /// value to the user does not name the MSR. Those of unknown bits may hold anything.
     fn all_msrs(&self) -> Vec<ExtraMsr> {
-        let used: BTreeSet<u32> = self
+        let used = self
             .rows
             .iter()
             .flat_map(|row| &row.ways)
-            .filter_map(|way| way.msr)
+            .filter_map(|way| way.msr);
+        let addresses: BTreeSet<u32> = used
+            .chain(self.msrs.iter().map(|msr| msr.address))
             .collect();
-        used.into_iter()
+        addresses
+            .into_iter()
             .map(|address| ExtraMsr {
                 address,
                 valid_bits: self

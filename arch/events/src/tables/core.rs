@@ -159,6 +159,35 @@ impl<'a> Core<'a> {
         self.range(0..self.len())
     }
 
+    /// All events that can be programmed with this event code, whatever their unit mask. Only those are
+    /// unpacked; a fixed counter's event has no code.
+    pub fn with_code(&self, code: u16) -> impl Iterator<Item = Event<'a>> + use<'a> {
+        self.with_code_if(code, |_| true)
+    }
+
+    /// The same, without those whose value for the extra MSR (0: none) `keep` does not want.
+    pub(crate) fn with_code_if<K: Fn(u64) -> bool>(
+        &self,
+        code: u16,
+        keep: K,
+    ) -> impl Iterator<Item = Event<'a>> + use<'a, K> {
+        let core = *self;
+        (0..self.len())
+            .filter(move |index| core.may_have_code(*index, code, &keep))
+            .filter_map(move |index| core.event(index))
+            .filter(move |event| {
+                event.fixed.is_none() && event.ways().iter().any(|way| way.event == code)
+            })
+    }
+
+    /// A quick look at a row: `false` means that none of its ways has this code.
+    fn may_have_code(&self, index: usize, code: u16, keep: impl Fn(u64) -> bool) -> bool {
+        let at = usize::from(u16_at(self.row(index), 2)) * ENCODING_BYTES;
+        let several_ways = u8_at(self.tables.encodings, at + 7) > 1;
+        (several_ways || u16_at(self.tables.encodings, at) == code)
+            && keep(u64_at(self.tables.encodings, at + 16))
+    }
+
     fn range(&self, rows: Range<usize>) -> EventIter<'a> {
         EventIter { core: *self, rows }
     }
