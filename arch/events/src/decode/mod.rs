@@ -57,10 +57,13 @@ pub fn general<'t>(
 ) -> Result<Vec<Candidate<'t>>, ReservedBits> {
     let select = EventSelect::from_bits(vendor, value)?;
     let mut candidates = Vec::new();
-    let events: Vec<Event<'t>> = core
-        .into_iter()
-        .flat_map(|core| core.with_code(select.event))
-        .collect();
+    // Offcore events by the thousand differ in nothing but the MSR's value. Thresholds are kept: any
+    // of them names the event.
+    let any_value = msrs.is_empty() || msrs.iter().any(|msr| msr.address == LOAD_LATENCY);
+    let keep = |value| any_value || value == 0 || msrs.iter().any(|msr| msr.value == value);
+    let events: Vec<Event<'t>> = core.map_or_else(Vec::new, |core| {
+        core.with_code_if(select.event, keep).collect()
+    });
     if core.is_some() {
         candidates.extend(
             events
