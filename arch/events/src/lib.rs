@@ -19,6 +19,7 @@
 extern crate alloc;
 
 pub mod architectural;
+pub mod assign;
 pub mod cpu;
 pub mod decode;
 pub mod encode;
