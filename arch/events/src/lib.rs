@@ -20,6 +20,7 @@ extern crate alloc;
 
 pub mod architectural;
 pub mod assign;
+pub mod attributes;
 pub mod cpu;
 pub mod decode;
 pub mod encode;
@@ -29,9 +30,11 @@ pub mod hybrid;
 pub mod msr;
 pub mod nanobench;
 pub mod parse;
+pub mod passes;
 pub mod processor;
 pub mod register;
 pub mod request;
+pub mod set;
 pub mod tables;
 
 mod checksum;

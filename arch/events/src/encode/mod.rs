@@ -163,6 +163,11 @@ fn encode_placed(
     })
 }
 
+/// Why this processor does not have a field that is set here, if it does not.
+pub(crate) fn absent_field(select: &EventSelect, processor: &Processor) -> Option<Refusal> {
+    fields::check(select, processor).err()
+}
+
 /// `cpu/event=…,umask=…/`. Numbers that no register could take are refused here, others later.
 fn code(event: u64, umask: u64, vendor: Vendor) -> Result<Draft, Refusal> {
     let fits = |field, value: u64, most| {

@@ -142,3 +142,6 @@ fn inconsistent(section: &'static str, index: usize, what: &'static str) -> Tabl
         what,
     }
 }
+
+#[cfg(all(test, feature = "pack"))]
+mod tests;
