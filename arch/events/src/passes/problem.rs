@@ -32,6 +32,31 @@ impl Problem {
         members.chain(&self.correlates).copied().collect()
     }
 
+    /// For each demand that needs one value in an MSR: the MSRs that will do, as bits, and the value.
+    pub fn msr_values(&self) -> Vec<Option<(u64, u64)>> {
+        let mut addresses: Vec<u32> = Vec::new();
+        let mut bit = |address: u32| {
+            let at = addresses
+                .iter()
+                .position(|known| *known == address)
+                .unwrap_or_else(|| {
+                    addresses.push(address);
+                    addresses.len() - 1
+                });
+            1_u64.checked_shl(at as u32).unwrap_or(0)
+        };
+        let one_value = |demand: &Demand| {
+            let value = demand.ways.first()?.msr?.value;
+            let mut msrs = 0;
+            for way in &demand.ways {
+                let msr = way.msr.filter(|msr| msr.value == value)?;
+                msrs |= bit(msr.address);
+            }
+            Some((msrs, value))
+        };
+        self.demands.iter().map(one_value).collect()
+    }
+
     /// Items by how hard they are to place, the hardest first; equal ones stand together.
     pub fn hardest_first(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.items.len()).collect();
