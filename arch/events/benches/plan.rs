@@ -1,7 +1,7 @@
 //! What events cost on the host: opening the tables, finding a name, encoding and planning a long list.
 //! Ends with a panic if planning 1,000 requests takes 10 ms or more.
 
-use criterion::{Criterion, criterion_group};
+use criterion::Criterion;
 use events::encode::{Encoded, encode};
 use events::pack::Sources;
 use events::parse::parse_event;
@@ -59,7 +59,7 @@ fn benchmarks(c: &mut Criterion) {
     let block = block();
     println!("event tables: {} bytes", block.len());
     c.bench_function("open the tables", |b| {
-        b.iter(|| Tables::open(black_box(&block)).unwrap())
+        b.iter(|| Tables::open(black_box(&block)));
     });
     let tables = Tables::open(&block).unwrap();
     let core = tables.named("cascadelakex").expect("the largest table");
@@ -94,10 +94,10 @@ fn benchmarks(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, benchmarks);
-
 fn main() {
-    benches();
+    let mut criterion = Criterion::default().configure_from_args();
+    benchmarks(&mut criterion);
+    criterion.final_summary();
     let block = block();
     let core = Tables::open(&block).unwrap().named("cascadelakex").unwrap();
     let set = singles(&requests(&core));

@@ -2,7 +2,8 @@
 //!
 //! One entry a line: `EventNum.UMask[.CMSK=n][.AnyT][.EDG][.INV][.TakenAlone][.CTR=n][.MSR_3F6H=n]`
 //! `[.MSR_PF=n][.MSR_RSP0=n][.MSR_RSP1=n] Name`. Event and unit mask are hexadecimal, the other numbers
-//! decimal or with `0x`. Lines that are empty or start with `#` are skipped.
+//! decimal or with `0x`. Lines that are empty or start with `#` are skipped. User and kernel mode are no
+//! part of the file: nanoBench has them as options, and the requests leave them open.
 
 use crate::parse::number::number;
 use crate::parse::{ParseError, ParseErrorKind as Kind};

@@ -226,3 +226,37 @@ fn reading_back_a_pebs_request_needs_no_pebs() {
     );
     assert_eq!(encoded.precise, 1);
 }
+
+#[test]
+fn m1_the_registers_of_a_whole_pass_read_back_as_its_requests() {
+    let core = core("skylakex");
+    let processor = Processor::described_by(&core);
+    let names = [
+        "CPU_CLK_UNHALTED.THREAD",
+        "UOPS_ISSUED.ANY:c=4:u",
+        "OFFCORE_RESPONSE.DEMAND_RFO.ANY_RESPONSE",
+        "INST_RETIRED.ANY:k",
+    ];
+    let requests: Vec<Encoded> = names
+        .iter()
+        .map(|name| on(&processor, Some(&core), name).unwrap())
+        .collect();
+    let assignment = crate::assign::assign(&requests).unwrap();
+    let all: Vec<&Encoded> = requests.iter().collect();
+    let written = crate::assign::registers(&assignment, &all, Vendor::Intel);
+    let mut read = Vec::new();
+    for (_, value) in &written.selects {
+        let candidates = general(*value, &written.msrs, Vendor::Intel, Some(&core)).unwrap();
+        read.push(candidates[0].text.clone());
+    }
+    for index in 0..3 {
+        let control = FixedControl::from_nibble((written.fixed_control >> (4 * index)) as u8 & 0xf);
+        if control.user || control.kernel {
+            read.push(fixed(index, control, Some(&core))[0].text.clone());
+        }
+    }
+    let mut expected = names.map(ToString::to_string).to_vec();
+    expected.sort();
+    read.sort();
+    assert_eq!(read, expected);
+}

@@ -28,6 +28,9 @@ use crate::msr::ExtraMsr;
 use sheet::{Sheet, line_number};
 use std::collections::HashSet;
 
+/// The licence of Intel's tables, which has to go with every copy of them, packed ones too.
+pub const PERFMON_LICENSE: &str = include_str!("../../data/LICENSE.perfmon");
+
 /// One table before it is packed.
 #[derive(Clone, Debug, Default)]
 pub struct SourceTable {

@@ -76,7 +76,7 @@ struct Entry {
 
 impl Sources {
     /// Merges events over the table with this name, which is made if it is not there (then
-    /// [`Sources::processors`] must be told who uses it). An event whose name means the same as one of
+    /// `processors` must be told who uses it). An event whose name means the same as one of
     /// the table's, spelling forgiven, replaces it.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! Counting more than fits at once: the fewest passes, with groups kept whole and correlates in each.
 //!
-//! [`plan`] tries in turn what is exact and quick ([`spread`]), what is quick ([`greedy`]) and what is exact
-//! ([`exact`]), and says with the plan how many passes there must be at least: [`Plan::is_optimal`] if
-//! that is how many there are.
+//! [`plan`] tries in turn what is exact and quick (`spread`), what is quick (`greedy`) and what is exact
+//! (`exact`), and says with the plan how many passes there must be at least: [`Plan::is_optimal`] if that
+//! is how many there are.
 
 mod bound;
 mod colour;
