@@ -1,5 +1,5 @@
-//! What events cost on the host: opening the tables, finding a name, encoding and planning a long list.
-//! Ends with a panic if planning 1,000 requests takes 10 ms or more.
+//! What events cost on the host: opening the tables, finding a name, encoding and planning a long
+//! list. Ends with a panic if planning 1,000 requests takes 10 ms or more.
 
 use criterion::Criterion;
 use events::encode::{Encoded, encode};
@@ -21,7 +21,7 @@ fn block() -> Vec<u8> {
         .expect("the project's own data packs")
 }
 
-/// Every other event of the largest table: plain, offcore, front-end and load-latency ones, about 40
+/// Every other event of the largest table: plain, offcore, front-end and load-latency ones, some
 /// of which must be counted alone.
 fn requests(core: &Core<'_>) -> Vec<Encoded> {
     let processor = Processor::described_by(core);

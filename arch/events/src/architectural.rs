@@ -1,8 +1,8 @@
 //! Events that hold on every processor of a vendor, without any table.
 //!
 //! Intel: the eight of CPUID.0AH:EBX, available where bit i is clear (SDM 3B, "Pre-defined
-//! Architectural Performance Events"). AMD promises none, but the four of Linux' `amd_perfmon_event_map`
-//! have had the same numbers from family 0Fh on.
+//! Architectural Performance Events"). AMD promises none, but the four of Linux'
+//! `amd_perfmon_event_map` have had the same numbers from family 0Fh on.
 
 use crate::cpu::Vendor;
 use crate::event::Way;
@@ -21,8 +21,8 @@ pub struct Architectural {
     pub umask: u16,
     /// Fixed counter that counts it as well.
     pub fixed: Option<u8>,
-    /// Whether the general-purpose form counts the very same. Reference cycles do not: event 3CH/01H
-    /// ticks at another rate than fixed counter 2 on many parts.
+    /// Whether the general-purpose form counts the very same. Reference cycles do not: event
+    /// 3CH/01H ticks at another rate than fixed counter 2 on many parts.
     pub same_on_both: bool,
     /// AMD's code for the same, if there is one.
     pub amd: Option<u16>,

@@ -140,8 +140,8 @@ impl Generic {
         self.name().ends_with("-fixed")
     }
 
-    /// What it means on this processor. An event of the table comes first; where the table has none,
-    /// or there is no table, an architectural event that the processor announces.
+    /// What it means on this processor. An event of the table comes first; where the table has
+    /// none, or there is no table, an architectural event that the processor announces.
     #[must_use]
     pub fn meaning<'t>(self, processor: &Processor, core: Option<&Core<'t>>) -> Meaning<'t> {
         if let Some(event) = core.and_then(|core| core.generic(self)) {

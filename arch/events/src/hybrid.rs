@@ -9,8 +9,8 @@ use thiserror::Error;
 /// Requests of one list that mean different cores.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "{first} is meant for {first_cores} and {second} for {second_cores}: the events of different cores \
-     cannot be counted by one; make two lists"
+    "{first} is meant for {first_cores} and {second} for {second_cores}: the events of different \
+     cores cannot be counted by one; make two lists"
 )]
 #[allow(missing_docs, reason = "the fields are named in the message")]
 pub struct MixedCores {

@@ -1,4 +1,5 @@
-//! Addresses and codes that events refer to. Intel SDM volume 4; AMD APM volume 2, 13.2, and the PPRs.
+//! Addresses and codes that events refer to. Intel SDM volume 4; AMD APM volume 2, 13.2, and the
+//! PPRs.
 
 use crate::event::Way;
 

@@ -1,9 +1,10 @@
 //! nanoBench's counter configuration files, as an import.
 //!
 //! One entry a line: `EventNum.UMask[.CMSK=n][.AnyT][.EDG][.INV][.TakenAlone][.CTR=n][.MSR_3F6H=n]`
-//! `[.MSR_PF=n][.MSR_RSP0=n][.MSR_RSP1=n] Name`. Event and unit mask are hexadecimal, the other numbers
-//! decimal or with `0x`. Lines that are empty or start with `#` are skipped. User and kernel mode are no
-//! part of the file: nanoBench has them as options, and the requests leave them open.
+//! `[.MSR_PF=n][.MSR_RSP0=n][.MSR_RSP1=n] Name`. Event and unit mask are hexadecimal, the other
+//! numbers decimal or with `0x`. Lines that are empty or start with `#` are skipped. User and
+//! kernel mode are no part of the file: nanoBench has them as options, and the requests leave them
+//! open.
 
 use crate::parse::number::number;
 use crate::parse::{ParseError, ParseErrorKind as Kind};
@@ -111,8 +112,8 @@ fn apply(attributes: &mut Attributes, setting: &str) -> Result<(), Kind> {
         "MSR_RSP0" => offcore(0),
         "MSR_RSP1" => offcore(1),
         _ => Err(Kind::NanoBench(
-            "unknown setting; known are CMSK=, AnyT, EDG, INV, TakenAlone, CTR=, MSR_3F6H=, MSR_PF=, \
-             MSR_RSP0=, MSR_RSP1=",
+            "unknown setting; known are CMSK=, AnyT, EDG, INV, TakenAlone, CTR=, MSR_3F6H=, \
+             MSR_PF=, MSR_RSP0=, MSR_RSP1=",
         )),
     }
 }
@@ -125,7 +126,8 @@ mod tests {
     #[test]
     fn n3_config_files_are_read() {
         let text = "# comment\n\n3C.00 CORE_CYCLES\r\n  C4.20.CMSK=1.INV.EDGE Taken jumps\n\
-                    CD.01.MSR_3F6H=0x80.CTR=3.TakenAlone LAT\nB7.01.MSR_RSP0=0x10001 OCR\n0C1.00 ExRetCops\nC0.00";
+                    CD.01.MSR_3F6H=0x80.CTR=3.TakenAlone LAT\n\
+                    B7.01.MSR_RSP0=0x10001 OCR\n0C1.00 ExRetCops\nC0.00";
         let requests = import(text).unwrap();
         let codes: Vec<_> = requests.iter().map(|r| r.base.clone()).collect();
         let code = |event, umask| Base::Code { event, umask };

@@ -40,7 +40,8 @@ pub struct Processor {
     pub fixed_width: u8,
     /// Bit i: architectural event i is available. See [`available_events`].
     pub architectural_events: u32,
-    /// Counting for both hyper-threads: versions 3 and 4, and later unless CPUID.0AH:EDX\[15\] says no.
+    /// Counting for both hyper-threads: versions 3 and 4, and later unless CPUID.0AH:EDX\[15\] says
+    /// no.
     pub any_thread: bool,
     /// UMASK2, CPUID.23H.0:EBX\[0\].
     pub umask2: bool,
@@ -50,8 +51,8 @@ pub struct Processor {
     pub rdpmc_user_disable: bool,
     /// HLE or RTM, CPUID.07H:EBX\[4\] or \[11\].
     pub tsx: bool,
-    /// General-purpose counters that microcode or firmware has taken: counter 3 on Skylake parts with
-    /// TSX unless TSX_FORCE_ABORT\[0\] is set.
+    /// General-purpose counters that microcode or firmware has taken: counter 3 on Skylake parts
+    /// with TSX unless TSX_FORCE_ABORT\[0\] is set.
     pub taken_counters: u64,
     /// The core's other hyper-thread is running.
     pub sibling_active: bool,
@@ -65,8 +66,8 @@ pub struct Processor {
     pub perfmon_v2: bool,
 }
 
-/// Which architectural events are available, from CPUID.0AH: EBX has a bit set for each that is *not*,
-/// and EAX\[31:24\] says how many of its bits mean anything.
+/// Which architectural events are available, from CPUID.0AH: EBX has a bit set for each that is
+/// *not*, and EAX\[31:24\] says how many of its bits mean anything.
 #[must_use]
 pub fn available_events(ebx: u32, length: u8) -> u32 {
     !ebx & low_bits(length) as u32
@@ -83,8 +84,8 @@ pub(crate) fn low_bits(count: u8) -> u64 {
 }
 
 impl Processor {
-    /// An Intel PMU of this version, with so many counters of 48 bits, all architectural events that
-    /// came with it, and nothing optional.
+    /// An Intel PMU of this version, with so many counters of 48 bits, all architectural events
+    /// that came with it, and nothing optional.
     #[must_use]
     pub fn intel(version: u8, gp_counters: u8, fixed_counters: u8) -> Self {
         Self {
@@ -124,8 +125,9 @@ impl Processor {
     }
 
     /// The processor that a table describes, for listing and planning without the machine at hand:
-    /// hyper-threading off, every feature there that an event of the table uses. What the table does
-    /// not tell is left out: transactional memory, and which counters take PEBS (all are assumed to).
+    /// hyper-threading off, every feature there that an event of the table uses. What the table
+    /// does not tell is left out: transactional memory, and which counters take PEBS (all are
+    /// assumed to).
     #[must_use]
     pub fn described_by(core: &Core<'_>) -> Self {
         let mut gp = 0_u64;

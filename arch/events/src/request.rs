@@ -10,7 +10,8 @@ pub struct Request {
     pub text: String,
     /// Where that text starts, in bytes from the beginning of the list.
     pub at: usize,
-    /// Which cores it is meant for: the name of a PMU (`cpu`, `cpu_core`, `cpu_atom`) or of a table.
+    /// Which cores it is meant for: the name of a PMU (`cpu`, `cpu_core`, `cpu_atom`) or of a
+    /// table.
     pub pmu: Option<Pmu>,
     /// What to count.
     pub base: Base,
@@ -30,8 +31,8 @@ pub struct Pmu {
 /// What to count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Base {
-    /// A name, in pieces that colons separated. The last pieces may be modifiers or unit masks: only
-    /// the processor's table can tell.
+    /// A name, in pieces that colons separated. The last pieces may be modifiers or unit masks:
+    /// only the processor's table can tell.
     Name(Vec<Piece>),
     /// `cpu/event=…,umask=…/`, or a line of nanoBench.
     Code {
@@ -65,8 +66,8 @@ pub struct Piece {
 
 /// How to count. `None`: as the event says, or both modes for user and kernel.
 ///
-/// Numbers are kept as they were written; whether they fit is the encoder's question, which can name
-/// the processor.
+/// Numbers are kept as they were written; whether they fit is the encoder's question, which can
+/// name the processor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
     /// At CPL above 0.

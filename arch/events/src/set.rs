@@ -24,7 +24,8 @@ impl EventSet {
     /// goes on, also the rest of a group.
     ///
     /// # Errors
-    /// [`MixedCores`] if the list names different cores: then nothing of it can be meant for this one.
+    /// [`MixedCores`] if the list names different cores: then nothing of it can be meant for this
+    /// one.
     pub fn from_list(
         items: &[Item],
         processor: &Processor,

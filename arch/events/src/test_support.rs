@@ -1,7 +1,8 @@
 //! What the tests of several modules share: the real tables, packed once.
 
+use crate::cpu::Vendor;
 use crate::encode::{EncodeError, Encoded, encode};
-use crate::pack::Sources;
+use crate::pack::{ProcessorRange, Sources};
 use crate::parse::parse_event;
 use crate::processor::{Pebs, Processor};
 use crate::tables::{Core, Tables};
@@ -56,4 +57,27 @@ pub(crate) fn on(
 /// Encodes one text on [`skylakex`].
 pub(crate) fn skx(text: &str) -> Result<Encoded, EncodeError> {
     on(&skylakex(), Some(&core("skylakex")), text)
+}
+
+/// A block with two small tables that hold events of every kind.
+pub(crate) fn small_block() -> Vec<u8> {
+    let json = r#"[{"EventName": "A.X", "EventCode": "1", "Counter": "0,1", "Errata": "E1"},
+        {"EventName": "A.Y", "EventCode": "0xB7,0xBB", "UMask": "1", "Counter": "0,1,2,3",
+         "MSRIndex": "0x1a6,0x1a7", "MSRValue": "7"},
+        {"EventName": "B", "EventCode": "0", "Counter": "Fixed counter 1", "PEBS": "1"}]"#;
+    let mut sources = Sources::default();
+    for table in ["one", "two"] {
+        sources.merge_perfmon(table, json).unwrap();
+        sources.processors.push(ProcessorRange {
+            vendor: Vendor::Intel,
+            family: 6,
+            models: 0x90..=0x9f,
+            steppings: 0..=0xff,
+            core_type: Some(0x20),
+            native_model: None,
+            role: "Atom".to_string(),
+            table: table.to_string(),
+        });
+    }
+    sources.pack().unwrap()
 }

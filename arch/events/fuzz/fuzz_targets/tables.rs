@@ -1,5 +1,5 @@
-//! Any bytes as an event table: as they are, behind a right header, or as changes to a small good table
-//! whose checksum is made right again.
+//! Any bytes as an event table: as they are, behind a right header, or as changes to a small good
+//! table whose checksum is made right again.
 #![no_main]
 
 use events::cpu::{CpuKey, Vendor};

@@ -132,8 +132,8 @@ enum Search {
     GaveUp,
 }
 
-/// Tries all sets of fewer than `size`, the smaller ones first. Equal demands are interchangeable, so
-/// sets that differ in nothing but which of them they hold are tried once.
+/// Tries all sets of fewer than `size`, the smaller ones first. Equal demands are interchangeable,
+/// so sets that differ in nothing but which of them they hold are tried once.
 fn smaller(demands: &[&Demand], size: usize, fits: impl Fn(&[usize]) -> bool) -> Search {
     let kinds = kinds(demands);
     let mut budget = CONFLICT_BUDGET;

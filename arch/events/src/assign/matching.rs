@@ -24,8 +24,8 @@ impl Matching {
         }
     }
 
-    /// Places request `index`, moving others if need be. `masks` says for each request which units it
-    /// can have. `false`: there is no way, and nothing has changed.
+    /// Places request `index`, moving others if need be. `masks` says for each request which units
+    /// it can have. `false`: there is no way, and nothing has changed.
     pub fn add(&mut self, masks: &[u64], index: usize) -> bool {
         let mut seen = 0;
         self.augment(masks, index, &mut seen)
@@ -100,7 +100,8 @@ mod tests {
 
     #[test]
     fn c2_matching_is_found_whenever_there_is_one_four_on_four_in_all_cases() {
-        // All 15^4 non-empty sets for four requests on four counters, and all 7^5 for five on three.
+        // All 15^4 non-empty sets for four requests on four counters, and all 7^5 for five on
+        // three.
         for (requests, counters) in [(4, 4), (5, 3)] {
             let sets = (1_u64 << counters) - 1;
             for case in 0..sets.pow(requests) {

@@ -1,9 +1,9 @@
 //! Which request is counted by which counter.
 //!
 //! [`assign`] is exact: it finds a place for all requests at the same time whenever there is one.
-//! Counters are matched by augmenting paths; the few MSR values, AMD's counter pairs and requests that
-//! must be alone are searched around that. What does not fit is refused with the smallest set of
-//! requests that conflict; [`crate::passes`] spreads it over several passes instead.
+//! Counters are matched by augmenting paths; the few MSR values, AMD's counter pairs and requests
+//! that must be alone are searched around that. What does not fit is refused with the smallest set
+//! of requests that conflict; [`crate::passes`] spreads it over several passes instead.
 
 mod conflict;
 pub(crate) mod demand;
@@ -73,13 +73,10 @@ pub fn assign(requests: &[Encoded]) -> Result<Assignment, Conflict> {
     let demands: Vec<Demand> = requests.iter().map(Demand::new).collect();
     let all: Vec<&Demand> = demands.iter().collect();
     let requests: Vec<&Encoded> = requests.iter().collect();
-    match solve(&all) {
-        Some(solution) => Ok(to_assignment(&requests, &solution)),
-        None => Err(conflict::find(&all, |index| requests[index].text.clone())),
-    }
+    assign_demands(&requests, &all)
 }
 
-/// The same for demands that are there already; `numbers` are the requests' in the caller's list.
+/// The same for requests whose demands are there already.
 pub(crate) fn assign_demands(
     requests: &[&Encoded],
     demands: &[&Demand],

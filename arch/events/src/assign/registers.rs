@@ -15,8 +15,8 @@ pub struct Registers {
     pub fixed_control: u64,
     /// Extra MSRs.
     pub msrs: Vec<MsrValue>,
-    /// The counters in the layout of IA32_PERF_GLOBAL_CTRL: general-purpose ones from bit 0, fixed ones
-    /// from bit 32.
+    /// The counters in the layout of IA32_PERF_GLOBAL_CTRL: general-purpose ones from bit 0, fixed
+    /// ones from bit 32.
     pub global_control: u64,
     /// The precise ones among them, in the layout of IA32_PEBS_ENABLE.
     pub pebs_enable: u64,

@@ -66,11 +66,12 @@ fn c2_assignment_is_perfect_for_all_sets_of_up_to_five_of_every_kind() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3_000))]
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
 
     #[test]
     fn c2_assignment_is_found_whenever_brute_force_finds_one(
-        demands in (3_u32..=8).prop_flat_map(|counters| prop::collection::vec(any_demand(counters), 1..=8))
+        demands in (3_u32..=8)
+            .prop_flat_map(|counters| prop::collection::vec(any_demand(counters), 1..=8))
     ) {
         compare(&demands.iter().collect::<Vec<_>>());
     }
@@ -210,7 +211,8 @@ mod with_tables {
         let text = conflict.to_string();
         assert_eq!(
             text,
-            "r01c0:u, r01c0:k cannot be counted at the same time: all of them need one of 1: counter 1"
+            "r01c0:u, r01c0:k cannot be counted at the same time: \
+             all of them need one of 1: counter 1"
         );
         assert!(conflict.smallest);
         let requests = all(&["uops_issued.any", "mem_trans_retired.load_latency_gt_8:p"]);

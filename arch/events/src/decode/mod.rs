@@ -1,6 +1,7 @@
 //! From registers back to names: all events that the registers may stand for, the best one first.
 //!
-//! Every candidate's text is in the syntax of [`crate::parse`] and encodes to the same registers again.
+//! Every candidate's text is in the syntax of [`crate::parse`] and encodes to the same registers
+//! again.
 
 mod masks;
 mod text;
@@ -44,8 +45,8 @@ pub struct Candidate<'t> {
     pub text: String,
 }
 
-/// Reads a general-purpose counter's event select register. `msrs`: what the extra MSRs hold, as far as
-/// it is known.
+/// Reads a general-purpose counter's event select register. `msrs`: what the extra MSRs hold, as
+/// far as it is known.
 ///
 /// # Errors
 /// [`ReservedBits`] if no event select register of this vendor can hold the value.
@@ -57,8 +58,8 @@ pub fn general<'t>(
 ) -> Result<Vec<Candidate<'t>>, ReservedBits> {
     let select = EventSelect::from_bits(vendor, value)?;
     let mut candidates = Vec::new();
-    // Offcore events by the thousand differ in nothing but the MSR's value. Thresholds are kept: any
-    // of them names the event.
+    // Offcore events by the thousand differ in nothing but the MSR's value. Thresholds are kept:
+    // any of them names the event.
     let any_value = msrs.is_empty() || msrs.iter().any(|msr| msr.address == LOAD_LATENCY);
     let keep = |value| any_value || value == 0 || msrs.iter().any(|msr| msr.value == value);
     let events: Vec<Event<'t>> = core.map_or_else(Vec::new, |core| {

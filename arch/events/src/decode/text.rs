@@ -80,7 +80,8 @@ pub(super) fn fixed(name: &str, any_thread: bool, control: FixedControl) -> Stri
     with_settings(name, &base, &select)
 }
 
-/// The code itself, as perf writes it. `events`: those of the table with the same code. If the table knows that it looks at an MSR, that one's value too.
+/// The code itself, as perf writes it. `events`: those of the table with the same code. If the
+/// table knows that it looks at an MSR, that one's value too.
 pub(super) fn raw(
     select: &EventSelect,
     msrs: &[MsrValue],

@@ -1,5 +1,5 @@
-//! The counters on which a request can be counted: general-purpose ones, and the fixed one that counts
-//! the same.
+//! The counters on which a request can be counted: general-purpose ones, and the fixed one that
+//! counts the same.
 
 use super::draft::Draft;
 use super::{Choice, Counters, Refusal, fields};
@@ -41,7 +41,8 @@ pub(super) fn choices(
     for way in general_ways(draft, processor, core) {
         match general(draft, &way, attributes, modes, processor, pebs) {
             Ok(choice) => choices.push(choice),
-            // What keeps the event itself from being counted says more than the fixed counter's trouble.
+            // What keeps the event itself from being counted says more than the fixed counter's
+            // trouble.
             Err(why) => refusal = Some(why),
         }
     }

@@ -72,8 +72,9 @@ impl Draft {
 
     /// Takes over, for a bare code, what the table says about events with the same code: the same
     /// silicon counts it, so it has the same restrictions. Where events of one code differ in their
-    /// counter mask and in their counters, the event with this draft's counter mask is meant. Where no
-    /// event has the code, other unit masks of the same event say which counters there are at most.
+    /// counter mask and in their counters, the event with this draft's counter mask is meant. Where
+    /// no event has the code, other unit masks of the same event say which counters there are at
+    /// most.
     pub fn learn(&mut self, core: &Core<'_>) {
         let code = self.ways[0];
         let codes = |event: &Event<'_>| {

@@ -41,8 +41,8 @@ pub enum Refusal {
     },
     /// A name cannot be looked up without a table.
     #[error(
-        "no event table is there for this processor, so the name {0:?} means nothing; raw, fixed and \
-         architectural events can be counted"
+        "no event table is there for this processor, so the name {0:?} means nothing; raw, fixed \
+         and architectural events can be counted"
     )]
     NoTable(String),
     /// Unit masks of different events.
@@ -116,7 +116,10 @@ pub enum Refusal {
     #[error("this processor has no {} ({msr:#x})", msr::name(*.msr))]
     NoMsr { msr: u32 },
     /// Bits that raise #GP.
-    #[error("{} ({msr:#x}) would be {value:#x}; bits {bad:#x} of it must not be set", msr::name(*.msr))]
+    #[error(
+        "{} ({msr:#x}) would be {value:#x}; bits {bad:#x} of it must not be set",
+        msr::name(*.msr)
+    )]
     MsrBits { msr: u32, value: u64, bad: u64 },
     /// A threshold below the facility's own.
     #[error(

@@ -1,8 +1,8 @@
 //! From a request to the registers that count it on one processor.
 //!
-//! A request becomes [`Encoded`]: one or more [`Choice`]s, each a set of counters with the value of the
-//! event select register or the control of a fixed counter, and the extra MSR that the event looks at.
-//! Which choice and which counter is taken is the business of [`crate::assign`].
+//! A request becomes [`Encoded`]: one or more [`Choice`]s, each a set of counters with the value of
+//! the event select register or the control of a fixed counter, and the extra MSR that the event
+//! looks at. Which choice and which counter is taken is the business of [`crate::assign`].
 
 mod choices;
 mod draft;
@@ -46,7 +46,8 @@ pub struct Encoded {
     pub at: usize,
     /// The ways to count it, the preferred one first; at least one.
     pub choices: Vec<Choice>,
-    /// 0: not precise; 1 to 3: the level asked for. Then PEBS has to be switched on for the counter.
+    /// 0: not precise; 1 to 3: the level asked for. Then PEBS has to be switched on for the
+    /// counter.
     pub precise: u8,
     /// No other general-purpose counter may count meanwhile.
     pub taken_alone: bool,
@@ -86,7 +87,8 @@ pub enum Counters {
     },
 }
 
-/// What the odd counter of a pair is programmed with on AMD, when the even one counts large increments.
+/// What the odd counter of a pair is programmed with on AMD, when the even one counts large
+/// increments.
 #[must_use]
 pub fn merge_select() -> EventSelect {
     EventSelect {
@@ -96,8 +98,8 @@ pub fn merge_select() -> EventSelect {
     }
 }
 
-/// Finds out how a request can be counted on this processor. `core` is the processor's table, if there
-/// is one.
+/// Finds out how a request can be counted on this processor. `core` is the processor's table, if
+/// there is one.
 ///
 /// # Errors
 /// [`EncodeError`] with the reason. It concerns this request alone.

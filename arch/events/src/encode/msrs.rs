@@ -72,8 +72,8 @@ pub(super) fn settle(
     core: Option<&Core<'_>>,
 ) -> Result<(), Refusal> {
     let wanted = wanted(attributes)?;
-    // An event of the table without an MSR looks at none, unless it is one that stands for all offcore
-    // responses and leaves the value to the user: that has several codes.
+    // An event of the table without an MSR looks at none, unless it is one that stands for all
+    // offcore responses and leaves the value to the user: that has several codes.
     if draft.ways.iter().all(|way| way.msr.is_none())
         && (!draft.from_table || draft.ways.len() > 1 || wanted.is_some())
     {

@@ -13,8 +13,8 @@ use crate::tables::{Core, fold};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// Names that Intel gives the architectural events in nearly all tables, for processors without one:
-/// the name, its bit in CPUID.0AH:EBX, and whether it is the fixed counter's.
+/// Names that Intel gives the architectural events in nearly all tables, for processors without
+/// one: the name, its bit in CPUID.0AH:EBX, and whether it is the fixed counter's.
 const INTEL_NAMES: [(&str, usize, bool); 11] = [
     ("CPU_CLK_UNHALTED.THREAD", 0, true),
     ("CPU_CLK_UNHALTED.CORE", 0, true),
@@ -35,9 +35,9 @@ const SUGGESTIONS: usize = 3;
 /// A refusal, and the byte of the list where it starts.
 pub(super) type Refused = (usize, Refusal);
 
-/// Finds what the pieces of a name mean. The last pieces are modifiers as far as the rest still is a
-/// name; of several readings the one with the most modifiers wins, so that `inst_retired.any:p` is
-/// the precise event and not `INST_RETIRED.ANY_P`. Modifiers go to `attributes`.
+/// Finds what the pieces of a name mean. The last pieces are modifiers as far as the rest still is
+/// a name; of several readings the one with the most modifiers wins, so that `inst_retired.any:p`
+/// is the precise event and not `INST_RETIRED.ANY_P`. Modifiers go to `attributes`.
 pub(super) fn name(
     pieces: &[Piece],
     attributes: &mut Attributes,

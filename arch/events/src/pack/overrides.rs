@@ -54,8 +54,8 @@ pub(super) fn read(file: &str, text: &str) -> Result<Vec<Override>, PackError> {
         .collect()
 }
 
-/// Applies all of them. Each must find, in each of its tables, at least one event, and at every event
-/// the value that it was written for: new source data does not slip under an old correction.
+/// Applies all of them. Each must find, in each of its tables, at least one event, and at every
+/// event the value that it was written for: new source data does not slip under an old correction.
 pub(super) fn apply(
     overrides: &[Override],
     file: &str,

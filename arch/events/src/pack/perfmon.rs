@@ -1,7 +1,8 @@
 //! A user's own events, in the form of Intel's perfmon files, merged over a table.
 //!
-//! Taken: a file with `Header` and `Events`, or a bare array. Numbers may be strings, as perfmon has
-//! them, or numbers. What is not about programming the counter (descriptions, sampling periods) is skipped.
+//! Taken: a file with `Header` and `Events`, or a bare array. Numbers may be strings, as perfmon
+//! has them, or numbers. What is not about programming the counter (descriptions, sampling periods)
+//! is skipped.
 
 use super::sheet::parse;
 use super::{PackError, Row, SourceTable, Sources, row, table_name};
@@ -80,8 +81,8 @@ impl Sources {
     /// the table's, spelling forgiven, replaces it.
     ///
     /// # Errors
-    /// [`PackError::Json`] if it is no perfmon file, [`PackError::JsonField`] with the event and the
-    /// field if a value is not understood. Then nothing is changed.
+    /// [`PackError::Json`] if it is no perfmon file, [`PackError::JsonField`] with the event and
+    /// the field if a value is not understood. Then nothing is changed.
     pub fn merge_perfmon(&mut self, table: &str, json: &str) -> Result<Merged, PackError> {
         let entries = match serde_json::from_str(json)? {
             File::WithHeader { events } | File::Bare(events) => events,

@@ -68,8 +68,8 @@ impl Sources {
     /// Makes the block.
     ///
     /// # Errors
-    /// [`PackError::TooMany`] if there is more than the layout can number, [`PackError::NoTable`] and
-    /// [`PackError::NoEvent`] if something refers to what is not there.
+    /// [`PackError::TooMany`] if there is more than the layout can number, [`PackError::NoTable`]
+    /// and [`PackError::NoEvent`] if something refers to what is not there.
     pub fn pack(&self) -> Result<Vec<u8>, PackError> {
         let names: BTreeSet<&str> = self
             .tables
@@ -163,8 +163,8 @@ impl Sources {
 }
 
 impl SourceTable {
-    /// Extra MSRs that its events use, or that `msr_bits.csv` gives it: an event that leaves the MSR's
-    /// value to the user does not name the MSR. Those of unknown bits may hold anything.
+    /// Extra MSRs that its events use, or that `msr_bits.csv` gives it: an event that leaves the
+    /// MSR's value to the user does not name the MSR. Those of unknown bits may hold anything.
     fn all_msrs(&self) -> Vec<ExtraMsr> {
         let used = self
             .rows

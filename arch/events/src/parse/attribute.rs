@@ -1,4 +1,5 @@
-//! Modifiers: perf's letters, libpfm4's keys and both spelled out, behind a colon or between slashes.
+//! Modifiers: perf's letters, libpfm4's keys and both spelled out, behind a colon or between
+//! slashes.
 
 use super::ParseErrorKind as Kind;
 use super::number::number;
@@ -105,7 +106,8 @@ fn set(attributes: &mut Attributes, key: &str, value: Option<&str>) -> Result<()
 /// Reads one modifier or term (`u`, `ukpp`, `c=3`, `any`, `in_tx_cp=1`) into `attributes`.
 ///
 /// # Errors
-/// [`Kind::UnknownModifier`] if the key is not known, others if its value is wrong or it was set before.
+/// [`Kind::UnknownModifier`] if the key is not known, others if its value is wrong or it was set
+/// before.
 pub(crate) fn apply(attributes: &mut Attributes, text: &str) -> Result<(), Kind> {
     let (key, value) = match text.split_once('=') {
         Some((key, value)) => (key.trim(), Some(value.trim())),

@@ -120,7 +120,8 @@ fn item(part: &Part<'_>) -> Result<Item, ParseError> {
             requests: vec![request],
         });
     };
-    // `split` has made sure that the brace is closed, and a brace between slashes is no letter of a term.
+    // `split` has made sure that the brace is closed, and a brace between slashes is no letter of a
+    // term.
     let (members, behind) = match closing(inside) {
         Some(end) => (
             &inside[..end],

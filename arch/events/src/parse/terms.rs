@@ -6,8 +6,8 @@ use crate::request::{Attributes, Base, Piece};
 use alloc::string::ToString;
 use alloc::vec;
 
-const KNOWN: &str = "event, umask, config, an event's name, cmask, inv, edge, any, eq, pc, in_tx, in_tx_cp, \
-     offcore_rsp, snoop_rsp, ldlat, frontend, config1, precise, counter, alone, name";
+const KNOWN: &str = "event, umask, config, an event's name, cmask, inv, edge, any, eq, pc, in_tx, \
+     in_tx_cp, offcore_rsp, snoop_rsp, ldlat, frontend, config1, precise, counter, alone, name";
 
 pub(super) fn terms(inside: &Part<'_>) -> Result<(Base, Attributes), ParseError> {
     let mut attributes = Attributes::default();

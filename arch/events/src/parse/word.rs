@@ -1,5 +1,5 @@
-//! Function words, as OpenBSD's pctr(4) has them: the value of the event select register, written as
-//! a number or put together from the flags of `machine/pctr.h` with `|` and `<<`.
+//! Function words, as OpenBSD's pctr(4) has them: the value of the event select register, written
+//! as a number or put together from the flags of `machine/pctr.h` with `|` and `<<`.
 
 use super::ParseErrorKind as Kind;
 use super::number::number;

@@ -17,8 +17,8 @@ pub(super) fn lower_bound(problem: &Problem) -> usize {
 }
 
 /// Every request that must be alone takes a pass's general-purpose counters; the rest flows to what
-/// remains, and needs so many passes as the MSRs have to change their values. Groups may be torn apart
-/// here, and the two counters of a pair need not be neighbours: both only lower the bound.
+/// remains, and needs so many passes as the MSRs have to change their values. Groups may be torn
+/// apart here, and the two counters of a pair need not be neighbours: both only lower the bound.
 fn relaxed(problem: &Problem) -> usize {
     let members = || {
         problem

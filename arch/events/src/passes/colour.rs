@@ -1,8 +1,8 @@
 //! Edge colouring of a bipartite multigraph with as many colours as its largest degree (König).
 //!
-//! A unit is one side, a thing that can be in one place a pass (an MSR, a correlate) the other, a request
-//! an edge between them, and a pass a colour: edges that meet have different colours. So a load of at
-//! most k on every unit and every MSR can always be spread over k passes.
+//! A unit is one side, a thing that can be in one place a pass (an MSR, a correlate) the other, a
+//! request an edge between them, and a pass a colour: edges that meet have different colours. So a
+//! load of at most k on every unit and every MSR can always be spread over k passes.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -92,8 +92,8 @@ impl Table<'_> {
         }
     }
 
-    /// Frees `first` at a node by exchanging two colours along the path that starts there with `first`.
-    /// `second` is free at the node, so the path does not come back.
+    /// Frees `first` at a node by exchanging two colours along the path that starts there with
+    /// `first`. `second` is free at the node, so the path does not come back.
     fn swap_path(&mut self, node: usize, first: usize, second: usize) {
         let mut path = Vec::new();
         let (mut at, mut colour) = (node, first);
@@ -133,14 +133,11 @@ mod tests {
         fn n2_colours_suffice_whenever_no_node_has_more_edges(
             ends in prop::collection::vec((prop::option::of(0_usize..4), 0_usize..6), 0..60)
         ) {
-            let edges: Vec<Edge> = ends.into_iter().map(|(left, right)| Edge { left, right }).collect();
-            let degree = |node: Option<usize>, right| {
-                edges.iter().filter(|e| if right { Some(e.right) == node } else { e.left == node }).count()
-            };
-            let most = (0..6)
-                .map(|node| degree(Some(node), true).max(if node < 4 { degree(Some(node), false) } else { 0 }))
-                .max()
-                .unwrap_or(0);
+            let edges: Vec<Edge> =
+                ends.into_iter().map(|(left, right)| Edge { left, right }).collect();
+            let right = |node| edges.iter().filter(|edge| edge.right == node).count();
+            let left = |node| edges.iter().filter(|edge| edge.left == Some(node)).count();
+            let most = (0..6).map(right).chain((0..4).map(left)).max().unwrap_or(0);
             let colours = colour(&edges, 4, 6, most).unwrap();
             for (i, a) in edges.iter().enumerate() {
                 prop_assert!(colours[i] < most);

@@ -1,11 +1,11 @@
-//! Exact search for fewer passes: every way to put items into so many passes, the hardest items first,
-//! until one works, all have failed, or the budget is used up.
+//! Exact search for fewer passes: every way to put items into so many passes, the hardest items
+//! first, until one works, all have failed, or the budget is used up.
 
 use super::problem::Problem;
 use alloc::vec::Vec;
 
-/// Longer lists are not searched: each item is a step deeper into the stack, and the budget would not
-/// suffice in any case.
+/// Longer lists are not searched: each item is a step deeper into the stack, and the budget would
+/// not suffice in any case.
 const MOST_ITEMS: usize = 128;
 
 /// What the search found.
@@ -18,8 +18,8 @@ pub(super) enum Outcome {
     Unknown,
 }
 
-/// Looks for a plan with at most `count` passes. `budget` counts the sets of requests tried, over all
-/// calls.
+/// Looks for a plan with at most `count` passes. `budget` counts the sets of requests tried, over
+/// all calls.
 pub(super) fn search(problem: &Problem, count: usize, budget: &mut u32) -> Outcome {
     if problem.items.len() > MOST_ITEMS {
         return Outcome::Unknown;

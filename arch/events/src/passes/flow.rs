@@ -1,7 +1,7 @@
 //! How many passes the counters alone allow: requests flow to units, each unit takes one a pass.
 //!
-//! Requests with the same units are interchangeable here, so the flow is kept by class: a handful of
-//! classes and a few dozen units, however many requests there are.
+//! Requests with the same units are interchangeable here, so the flow is kept by class: a handful
+//! of classes and a few dozen units, however many requests there are.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -80,7 +80,8 @@ impl Flow {
         false
     }
 
-    /// Moves one request along each step back from `unit`, and puts the new one where the first left.
+    /// Moves one request along each step back from `unit`, and puts the new one where the first
+    /// left.
     fn shift(
         &mut self,
         class: usize,

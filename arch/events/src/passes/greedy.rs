@@ -95,7 +95,8 @@ impl Filling {
         })
     }
 
-    /// Hall's condition for the units of each new demand: those that can go nowhere else are too many.
+    /// Hall's condition for the units of each new demand: those that can go nowhere else are too
+    /// many.
     fn is_hopeless(&self, problem: &Problem, item: usize) -> bool {
         problem.items[item].iter().any(|number| {
             let demand = &problem.demands[*number];

@@ -1,8 +1,9 @@
-//! Counting more than fits at once: the fewest passes, with groups kept whole and correlates in each.
+//! Counting more than fits at once: the fewest passes, with groups kept whole and correlates in
+//! each.
 //!
-//! [`plan`] tries in turn what is exact and quick (`spread`), what is quick (`greedy`) and what is exact
-//! (`exact`), and says with the plan how many passes there must be at least: [`Plan::is_optimal`] if that
-//! is how many there are.
+//! [`plan`] tries in turn what is exact and quick (`spread`), what is quick (`greedy`) and what is
+//! exact (`exact`), and says with the plan how many passes there must be at least:
+//! [`Plan::is_optimal`] if that is how many there are.
 
 mod bound;
 mod colour;
@@ -89,8 +90,8 @@ pub struct CorrelatesConflict(pub Conflict);
 /// Spreads a set over passes.
 ///
 /// # Errors
-/// [`CorrelatesConflict`] if the correlates by themselves cannot be counted at the same time. Items that
-/// do not fit are no error: they are in [`Plan::refused`], and the rest is planned.
+/// [`CorrelatesConflict`] if the correlates by themselves cannot be counted at the same time. Items
+/// that do not fit are no error: they are in [`Plan::refused`], and the rest is planned.
 pub fn plan(set: &EventSet, effort: Effort) -> Result<Plan, CorrelatesConflict> {
     let problem = Problem {
         demands: set.requests.iter().map(Demand::new).collect(),

@@ -32,7 +32,8 @@ impl Problem {
         members.chain(&self.correlates).copied().collect()
     }
 
-    /// For each demand that needs one value in an MSR: the MSRs that will do, as bits, and the value.
+    /// For each demand that needs one value in an MSR: the MSRs that will do, as bits, and the
+    /// value.
     pub fn msr_values(&self) -> Vec<Option<(u64, u64)>> {
         let mut addresses: Vec<u32> = Vec::new();
         let mut bit = |address: u32| {

@@ -1,7 +1,8 @@
 //! The fewest passes for single requests, exactly: flow for the counts, colouring for the passes.
 //!
-//! Works for lists without groups and without AMD's pairs, where each MSR value is wanted once; that is
-//! nearly every long list. Everything else is left to [`super::greedy`] and [`super::exact`].
+//! Works for lists without groups and without AMD's pairs, where each MSR value is wanted once;
+//! that is nearly every long list. Everything else is left to [`super::greedy`] and
+//! [`super::exact`].
 
 use super::colour::{Edge, colour};
 use super::flow::{BESIDE_ALONE, Growing, Units};
@@ -60,7 +61,8 @@ pub(super) fn spread(problem: &Problem) -> Option<Vec<Vec<usize>>> {
     let count = growing.passes as usize;
     let flow = growing.into_flow();
 
-    // Each request takes one of the places that its class has got; correlates take one for each pass.
+    // Each request takes one of the places that its class has got; correlates take one for each
+    // pass.
     let most = everywhere
         .iter()
         .chain(&classes)
@@ -116,8 +118,8 @@ pub(super) fn spread(problem: &Problem) -> Option<Vec<Vec<usize>>> {
     Some(passes)
 }
 
-/// Whether a request is of the kind that this way of planning understands: if it needs an MSR, then one
-/// value on the same counters, whichever MSR it is.
+/// Whether a request is of the kind that this way of planning understands: if it needs an MSR, then
+/// one value on the same counters, whichever MSR it is.
 fn fits_here(demand: &Demand) -> bool {
     let first = demand.ways[0];
     let same_value = |msr: crate::msr::MsrValue| Some(msr.value) == first.msr.map(|msr| msr.value);

@@ -94,7 +94,7 @@ fn any_problem(counters: u32, groups: bool) -> impl Strategy<Value = Problem> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_500))]
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
 
     #[test]
     fn n2_passes_equal_the_optimum_for_single_requests(problem in any_problem(4, false)) {

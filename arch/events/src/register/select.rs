@@ -1,9 +1,9 @@
 //! `IA32_PERFEVTSELx` and AMD's `PERF_CTL`: one typed form for both.
 //!
-//! Intel SDM 3B, "Architectural Performance Monitoring", versions 1, 3 (AnyThread) and 6 (UMASK2, EQ);
-//! AMD APM 2, 13.2.1.
-//! The vendors agree on bits 31:0. Above, AMD has the event's high bits at 35:32, where Intel has
-//! transactional memory and PEBS controls, and guest and host at 41:40, where Intel has UMASK2.
+//! Intel SDM 3B, "Architectural Performance Monitoring", versions 1, 3 (AnyThread) and 6 (UMASK2,
+//! EQ); AMD APM 2, 13.2.1. The vendors agree on bits 31:0. Above, AMD has the event's high bits at
+//! 35:32, where Intel has transactional memory and PEBS controls, and guest and host at 41:40,
+//! where Intel has UMASK2.
 
 use crate::cpu::Vendor;
 use thiserror::Error;
@@ -66,7 +66,8 @@ pub struct ReservedBits {
 }
 
 const INTEL_BITS: u64 = 0x0000_ff3f_ffff_ffff;
-/// Bits 19 and 21 are reserved: KVM's SVM code drops them together with 63:42 and 39:36.
+/// Reserved on AMD: 19, 21, 39:36 and 63:42. 19 and 21 are also in the mask of bits that KVM's SVM
+/// code drops.
 const AMD_BITS: u64 = 0x0000_030f_ffd7_ffff;
 
 impl EventSelect {

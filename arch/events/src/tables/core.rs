@@ -159,8 +159,8 @@ impl<'a> Core<'a> {
         self.range(0..self.len())
     }
 
-    /// All events that can be programmed with this event code, whatever their unit mask. Only those are
-    /// unpacked; a fixed counter's event has no code.
+    /// All events that can be programmed with this event code, whatever their unit mask. Only those
+    /// are unpacked; a fixed counter's event has no code.
     pub fn with_code(&self, code: u16) -> impl Iterator<Item = Event<'a>> + use<'a> {
         self.with_code_if(code, |_| true)
     }
@@ -192,7 +192,8 @@ impl<'a> Core<'a> {
         EventIter { core: *self, rows }
     }
 
-    /// The first row that `order` does not place before what is looked for, and the comparisons made.
+    /// The first row that `order` does not place before what is looked for, and the comparisons
+    /// made.
     fn lower_bound(&self, order: impl Fn(&str) -> Ordering) -> (usize, u32) {
         let (mut low, mut high, mut comparisons) = (0, self.len(), 0);
         while low < high {
@@ -207,17 +208,17 @@ impl<'a> Core<'a> {
         (low, comparisons)
     }
 
-    /// The event with this name. Case and the separators `.`, `_`, `:` and `-` do not matter, unless
-    /// two names of the table differ in nothing else: then the one that is spelled like `name` comes
-    /// before the others, and a name in use before a deprecated one.
+    /// The event with this name. Case and the separators `.`, `_`, `:` and `-` do not matter,
+    /// unless two names of the table differ in nothing else: then the one that is spelled like
+    /// `name` comes before the others, and a name in use before a deprecated one.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<Event<'a>> {
         self.find_counted(name).event
     }
 
-    /// As [`Self::find`], and tells the cost: a binary search, so at most
-    /// log2(events) + 1 comparisons, and one or two more for the names that remain. That is 14 in the
-    /// largest table, which has 2,344 events.
+    /// As [`Self::find`], and tells the cost: a binary search, so at most log2(events) + 1
+    /// comparisons, and one or two more for the names that remain. That is 14 in the largest table,
+    /// which has 2,344 events.
     #[must_use]
     pub fn find_counted(&self, name: &str) -> Found<'a> {
         let (first, mut comparisons) = self.lower_bound(|row| fold::compare(row, name));

@@ -42,6 +42,9 @@ pub enum NoCore {
     #[error("there is no event table for {0}; raw and architectural events can be counted")]
     Unknown(CpuKey),
     /// A hybrid part, and the key does not say which of its cores is meant.
-    #[error("{cpu} is hybrid: CPUID leaf 0x1A must tell which of its cores is meant ({})", .cores.join(", "))]
+    #[error(
+        "{cpu} is hybrid: CPUID leaf 0x1A must tell which of its cores is meant ({})",
+        .cores.join(", ")
+    )]
     CoreType { cpu: CpuKey, cores: Vec<String> },
 }

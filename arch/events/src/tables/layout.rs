@@ -1,4 +1,5 @@
-//! The binary table: what stands where. The packer writes it and the reader reads it by these numbers.
+//! The binary table: what stands where. The packer writes it and the reader reads it by these
+//! numbers.
 //!
 //! All numbers are little endian; nothing is aligned. A header, then the sections in this order:
 //!
@@ -15,7 +16,7 @@
 //! | MSRs | [`MSR_BYTES`]: address `u32`, valid bits `u64` |
 //!
 //! Rows of different tables share their name and their encoding: 19,830 rows have 6,580 names and
-//! 7,200 encodings. That is what makes it small; nothing is compressed, so nothing needs unpacking.
+//! 7,193 encodings. That is what makes it small; nothing is compressed, so nothing needs unpacking.
 
 /// First bytes of a table file.
 pub const MAGIC: [u8; 8] = *b"BCEVENT\n";

@@ -59,8 +59,9 @@ impl<'a> Tables<'a> {
             })
     }
 
-    /// The table for one logical CPU. On a hybrid part the key must hold what CPUID leaf 0x1A says on
-    /// that CPU. A native model that no table names falls back to the core type, if that is enough.
+    /// The table for one logical CPU. On a hybrid part the key must hold what CPUID leaf 0x1A says
+    /// on that CPU. A native model that no table names falls back to the core type, if that is
+    /// enough.
     ///
     /// # Errors
     /// [`NoCore`]: the processor is unknown, or hybrid and not told apart.

@@ -1,9 +1,9 @@
 //! The event tables of all processors, read in place out of one block of bytes.
 //!
-//! [`Tables::open`] checks the block once: magic, version, length, checksum, and that every index in
-//! it points somewhere. After that nothing is copied or unpacked; names are `&str` into the block.
-//! [`layout`] says what stands where. A damaged block is refused with a [`TableError`]; raw events,
-//! fixed counters and architectural events work without any table.
+//! [`Tables::open`] checks the block once: magic, version, length, checksum, and that every index
+//! in it points somewhere. After that nothing is copied or unpacked; names are `&str` into the
+//! block. [`layout`] says what stands where. A damaged block is refused with a [`TableError`]; raw
+//! events, fixed counters and architectural events work without any table.
 
 mod check;
 mod core;

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 /// Longer names are not compared: no event's name comes near it.
 const MOST_BYTES: usize = 128;
 
-/// Up to `most` of `names`, the likeliest first. Names that begin with what was typed, or contain it,
-/// come before names that are a few letters away.
+/// Up to `most` of `names`, the likeliest first. Names that begin with what was typed, or contain
+/// it, come before names that are a few letters away.
 pub(crate) fn nearest<'n>(
     names: impl Iterator<Item = &'n str>,
     typed: &str,
@@ -47,8 +47,8 @@ pub(crate) fn nearest<'n>(
     best.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Letters to insert, delete, replace or swap with their neighbour to make `b` out of `a`, or `None`
-/// if that is more than `limit` (optimal string alignment).
+/// Letters to insert, delete, replace or swap with their neighbour to make `b` out of `a`, or
+/// `None` if that is more than `limit` (optimal string alignment).
 fn distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > limit || b.len() > MOST_BYTES {
         return None;

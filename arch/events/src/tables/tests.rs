@@ -2,7 +2,7 @@ use super::layout::{COUNTS_AT, CRC_AT, HEADER_BYTES, LENGTH_AT, VERSION_AT};
 use super::*;
 use crate::generic::{Generic, meanings};
 use crate::processor::Processor;
-use crate::test_support::{block, tables};
+use crate::test_support::{block, small_block, tables};
 use proptest::prelude::*;
 
 /// Puts the right checksum on a changed block: what is wrong then must be found otherwise.
@@ -144,16 +144,29 @@ fn m2_generic_events_are_listed_for_every_table_blanks_included() {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
-
-    #[test]
-    fn any_flipped_bit_is_noticed(at in any::<prop::sample::Index>(), bit in 0_u8..8) {
-        let mut block = block().to_vec();
-        let at = at.index(block.len());
-        block[at] ^= 1 << bit;
-        prop_assert!(Tables::open(&block).is_err(), "byte {} bit {}", at, bit);
+#[test]
+fn every_flipped_bit_of_a_block_is_noticed() {
+    let mut block = small_block();
+    for at in 0..block.len() {
+        for bit in 0..8 {
+            block[at] ^= 1 << bit;
+            assert!(Tables::open(&block).is_err(), "byte {at} bit {bit}");
+            block[at] ^= 1 << bit;
+        }
     }
+    walk(&Tables::open(&block).unwrap());
+}
+
+#[test]
+fn every_truncation_of_a_block_is_noticed() {
+    let block = small_block();
+    for length in 0..block.len() {
+        assert!(Tables::open(&block[..length]).is_err(), "{length}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
 
     #[test]
     fn a_right_checksum_over_changed_bytes_does_not_panic(
@@ -161,7 +174,7 @@ proptest! {
         near_the_front in any::<bool>(),
         cut in prop::option::weighted(0.2, any::<prop::sample::Index>())
     ) {
-        let mut block = block().to_vec();
+        let mut block = small_block();
         let range = if near_the_front { HEADER_BYTES } else { block.len() };
         for (at, value) in changes {
             block[at.index(range)] = value;
@@ -169,7 +182,7 @@ proptest! {
         if let Some(cut) = cut {
             block.truncate(cut.index(block.len()));
         }
-        let head = block.len().min(8);
+        let head = block.len().min(VERSION_AT);
         block[..head].copy_from_slice(&layout::MAGIC[..head]);
         seal(&mut block);
         if let Ok(tables) = Tables::open(&block) {
@@ -180,9 +193,9 @@ proptest! {
     #[test]
     fn arbitrary_bytes_do_not_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..600)) {
         prop_assert!(Tables::open(&bytes).is_err());
-        let head = bytes.len().min(8);
+        let head = bytes.len().min(VERSION_AT);
         bytes[..head].copy_from_slice(&layout::MAGIC[..head]);
-        if bytes.len() > 9 {
+        if bytes.len() > VERSION_AT + 1 {
             bytes[VERSION_AT..VERSION_AT + 2].copy_from_slice(&layout::VERSION.to_le_bytes());
         }
         seal(&mut bytes);
