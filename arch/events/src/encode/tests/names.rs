@@ -109,3 +109,17 @@ fn m2_generic_events_go_by_name_and_number() {
     .unwrap();
     assert_eq!(general(&encoded, Vendor::Intel).0, 0x43_4f2e);
 }
+
+#[test]
+fn a_groups_mode_holds_for_members_without_one() {
+    let list =
+        crate::parse::parse_list("{r20c4,uops_issued.any:k,r02c4:c=1,instructions}:u").unwrap();
+    let table = core("skylakex");
+    let values: Vec<u64> = list[0]
+        .requests
+        .iter()
+        .map(|request| encode(request, &skylakex(), Some(&table)).unwrap())
+        .map(|encoded| general(&encoded, Vendor::Intel).0)
+        .collect();
+    assert_eq!(values, [0x4120c4, 0x42010e, 0x0141_02c4, 0x4100c0]);
+}
