@@ -16,9 +16,7 @@ const REQUESTS: usize = 1_000;
 const LIMIT: Duration = Duration::from_millis(10);
 
 fn block() -> Vec<u8> {
-    Sources::embedded()
-        .and_then(|sources| sources.pack())
-        .expect("the project's own data packs")
+    Sources::embedded().and_then(|sources| sources.pack()).expect("the project's own data packs")
 }
 
 /// Every other event of the largest table: plain, offcore, front-end and load-latency ones, some
@@ -43,16 +41,8 @@ fn singles(requests: &[Encoded]) -> EventSet {
 
 /// The same in groups of two, which the quick exact way does not understand.
 fn pairs(requests: &[Encoded]) -> EventSet {
-    let items = (0..requests.len())
-        .collect::<Vec<_>>()
-        .chunks(2)
-        .map(<[usize]>::to_vec)
-        .collect();
-    EventSet {
-        requests: requests.to_vec(),
-        items,
-        correlates: Vec::new(),
-    }
+    let items = (0..requests.len()).collect::<Vec<_>>().chunks(2).map(<[usize]>::to_vec).collect();
+    EventSet { requests: requests.to_vec(), items, correlates: Vec::new() }
 }
 
 fn benchmarks(c: &mut Criterion) {
@@ -77,10 +67,7 @@ fn benchmarks(c: &mut Criterion) {
         });
     });
     let requests = requests(&core);
-    for (name, set) in [
-        ("requests", singles(&requests)),
-        ("requests in pairs", pairs(&requests)),
-    ] {
+    for (name, set) in [("requests", singles(&requests)), ("requests in pairs", pairs(&requests))] {
         let planned = plan(&set, Effort::default()).unwrap();
         println!(
             "{REQUESTS} {name}: {} passes, at least {}, {} refused",

@@ -30,15 +30,7 @@ pub struct Architectural {
 
 impl Architectural {
     const fn new(index: u8, name: &'static str, event: u16, umask: u16) -> Self {
-        Self {
-            index,
-            name,
-            event,
-            umask,
-            fixed: None,
-            same_on_both: false,
-            amd: None,
-        }
+        Self { index, name, event, umask, fixed: None, same_on_both: false, amd: None }
     }
 
     const fn on_fixed(mut self, fixed: u8, same_on_both: bool) -> Self {
@@ -68,22 +60,14 @@ impl Architectural {
             (Vendor::Amd, Some(event)) => (event, 0),
             _ => (self.event, self.umask),
         };
-        Way {
-            event,
-            umask,
-            msr: None,
-        }
+        Way { event, umask, msr: None }
     }
 }
 
 /// All, by their bit in CPUID.0AH:EBX.
 pub const ALL: [Architectural; 8] = [
-    Architectural::new(0, "core cycles", 0x3c, 0x00)
-        .on_fixed(1, true)
-        .on_amd(0x76),
-    Architectural::new(1, "instructions retired", 0xc0, 0x00)
-        .on_fixed(0, true)
-        .on_amd(0xc0),
+    Architectural::new(0, "core cycles", 0x3c, 0x00).on_fixed(1, true).on_amd(0x76),
+    Architectural::new(1, "instructions retired", 0xc0, 0x00).on_fixed(0, true).on_amd(0xc0),
     Architectural::new(2, "reference cycles", 0x3c, 0x01).on_fixed(2, false),
     Architectural::new(3, "LLC references", 0x2e, 0x4f),
     Architectural::new(4, "LLC misses", 0x2e, 0x41),

@@ -27,27 +27,15 @@ enum Kind {
 }
 
 const fn always(word: &'static str, meaning: &'static str) -> Attribute {
-    Attribute {
-        word,
-        meaning,
-        kind: Kind::Always,
-    }
+    Attribute { word, meaning, kind: Kind::Always }
 }
 
 const fn field(word: &'static str, meaning: &'static str, bits: u64) -> Attribute {
-    Attribute {
-        word,
-        meaning,
-        kind: Kind::Field(bits),
-    }
+    Attribute { word, meaning, kind: Kind::Field(bits) }
 }
 
 const fn precise(word: &'static str, meaning: &'static str, level: u8) -> Attribute {
-    Attribute {
-        word,
-        meaning,
-        kind: Kind::Precise(level),
-    }
+    Attribute { word, meaning, kind: Kind::Precise(level) }
 }
 
 const fn with_msr(
@@ -55,11 +43,7 @@ const fn with_msr(
     meaning: &'static str,
     addresses: &'static [u32],
 ) -> Attribute {
-    Attribute {
-        word,
-        meaning,
-        kind: Kind::Msr(addresses),
-    }
+    Attribute { word, meaning, kind: Kind::Msr(addresses) }
 }
 
 /// All attributes.
@@ -68,10 +52,7 @@ pub const ALL: [Attribute; 20] = [
     always("k", "count at CPL 0"),
     always("e", "count rising edges"),
     always("i", "fewer than the counter mask instead of at least"),
-    always(
-        "c=N",
-        "count cycles with at least N occurrences, N up to 255",
-    ),
+    always("c=N", "count cycles with at least N occurrences, N up to 255"),
     always("umask=N", "another unit mask than the event's own"),
     always("counter=N", "on this general-purpose counter only"),
     always("alone", "with no other general-purpose counter"),
@@ -79,36 +60,17 @@ pub const ALL: [Attribute; 20] = [
     field("eq", "exactly as many as the counter mask", 1 << 36),
     field("pc", "pin control", 1 << 19),
     field("intx", "only inside transactions", 1 << 32),
-    field(
-        "intxcp",
-        "without what aborted transactions counted",
-        1 << 33,
-    ),
+    field("intxcp", "without what aborted transactions counted", 1 << 33),
     precise("p", "precise, with constant skid", 1),
     precise("pp", "precise, without skid", 2),
     precise("ppp", "precise, with precise distribution", 3),
     with_msr(
         "offcore_rsp=N",
         "which offcore responses",
-        &[
-            msr::OFFCORE_RSP_0,
-            msr::OFFCORE_RSP_1,
-            0x3e0,
-            0x3e1,
-            0x3e2,
-            0x3e3,
-        ],
+        &[msr::OFFCORE_RSP_0, msr::OFFCORE_RSP_1, 0x3e0, 0x3e1, 0x3e2, 0x3e3],
     ),
-    with_msr(
-        "snoop_rsp=N",
-        "which snoop responses",
-        &[msr::SNOOP_RSP_0, msr::SNOOP_RSP_1],
-    ),
-    with_msr(
-        "ldlat=N",
-        "loads that take at least N cycles",
-        &[msr::LOAD_LATENCY],
-    ),
+    with_msr("snoop_rsp=N", "which snoop responses", &[msr::SNOOP_RSP_0, msr::SNOOP_RSP_1]),
+    with_msr("ldlat=N", "loads that take at least N cycles", &[msr::LOAD_LATENCY]),
     with_msr("frontend=N", "which front-end conditions", &[msr::FRONTEND]),
 ];
 
@@ -141,9 +103,7 @@ impl Attribute {
                 Some(_) => Ok(()),
             },
             Kind::Msr(addresses) => there(
-                addresses
-                    .iter()
-                    .any(|address| processor.extra_msr(*address).is_some()),
+                addresses.iter().any(|address| processor.extra_msr(*address).is_some()),
                 "the processor has no such MSR, or none is known for it",
             ),
         }
@@ -158,37 +118,18 @@ mod tests {
     #[test]
     fn c9_the_attributes_of_a_processor_can_be_walked() {
         let offered = |processor: &Processor| -> Vec<&str> {
-            ALL.iter()
-                .filter(|a| a.on(processor).is_ok())
-                .map(|a| a.word)
-                .collect()
+            ALL.iter().filter(|a| a.on(processor).is_ok()).map(|a| a.word).collect()
         };
         let bare = Processor::intel(5, 8, 4);
         assert_eq!(
             offered(&bare),
-            [
-                "u",
-                "k",
-                "e",
-                "i",
-                "c=N",
-                "umask=N",
-                "counter=N",
-                "alone",
-                "pc"
-            ]
+            ["u", "k", "e", "i", "c=N", "umask=N", "counter=N", "alone", "pc"]
         );
         let amd = Processor::amd(true, true);
-        assert_eq!(
-            offered(&amd),
-            ["u", "k", "e", "i", "c=N", "umask=N", "counter=N", "alone"]
-        );
+        assert_eq!(offered(&amd), ["u", "k", "e", "i", "c=N", "umask=N", "counter=N", "alone"]);
         let any = ALL.iter().find(|a| a.word == "any").unwrap();
         assert!(any.on(&amd).unwrap_err().contains("one hyper-thread"));
-        let extra = |address| msr::ExtraMsr {
-            address,
-            valid_bits: !0,
-        };
+        let extra = |address| msr::ExtraMsr { address, valid_bits: !0 };
         let full = Processor {
             tsx: true,
             any_thread: true,

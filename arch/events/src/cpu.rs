@@ -58,14 +58,7 @@ impl CpuKey {
     /// A processor that is not hybrid.
     #[must_use]
     pub fn new(vendor: Vendor, family: u16, model: u8, stepping: u8) -> Self {
-        Self {
-            vendor,
-            family,
-            model,
-            stepping,
-            core_type: None,
-            native_model: None,
-        }
+        Self { vendor, family, model, stepping, core_type: None, native_model: None }
     }
 
     /// The same with CPUID.1AH:EAX, as read on the CPU in question. Early hybrid parts read 0
@@ -81,17 +74,8 @@ impl CpuKey {
 
 impl fmt::Display for CpuKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            vendor,
-            family,
-            model,
-            stepping,
-            ..
-        } = self;
-        write!(
-            f,
-            "{vendor} family {family:#x} model {model:#x} stepping {stepping}"
-        )?;
+        let Self { vendor, family, model, stepping, .. } = self;
+        write!(f, "{vendor} family {family:#x} model {model:#x} stepping {stepping}")?;
         if let Some(core_type) = self.core_type {
             write!(f, " core type {core_type:#x}")?;
         }

@@ -5,14 +5,8 @@ use crate::tables::Core;
 
 /// Tables of the parts where events D0H to D3H (`MEM_*`) can corrupt the counter of the same number
 /// of the other hyper-thread: BJ122 (Sandy Bridge), BV98 (Ivy Bridge), HSD29 (Haswell).
-const SIBLING: [&str; 6] = [
-    "sandybridge",
-    "jaketown",
-    "ivybridge",
-    "ivytown",
-    "haswell",
-    "haswellx",
-];
+const SIBLING: [&str; 6] =
+    ["sandybridge", "jaketown", "ivybridge", "ivytown", "haswell", "haswellx"];
 
 /// Whether the event may corrupt the other hyper-thread's counter.
 pub(crate) fn corrupts_sibling(core: Option<&Core<'_>>, event: u16) -> bool {

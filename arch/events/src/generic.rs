@@ -63,10 +63,7 @@ pub const NAMES: [&str; 46] = [
 pub const TABLE_NAMES: usize = 38;
 
 /// perf's other names for the same.
-const ALIASES: [(&str, &str); 2] = [
-    ("cpu-cycles", "cycles"),
-    ("branch-instructions", "branches"),
-];
+const ALIASES: [(&str, &str); 2] = [("cpu-cycles", "cycles"), ("branch-instructions", "branches")];
 
 /// One generic event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -190,12 +187,7 @@ mod tests {
             assert_eq!(Generic::from_number(generic.number()), Some(generic));
         }
         assert_eq!(Generic::from_name("CPU_CYCLES").unwrap().number(), 0);
-        assert_eq!(
-            Generic::from_name("l1_dcache_load_misses")
-                .unwrap()
-                .number(),
-            14
-        );
+        assert_eq!(Generic::from_name("l1_dcache_load_misses").unwrap().number(), 14);
         assert_eq!(Generic::from_number(46), None);
         assert_eq!(Generic::from_name("no-such-event"), None);
     }
@@ -207,13 +199,7 @@ mod tests {
         assert!(matches!(known("instructions"), Meaning::Architectural(a) if a.index == 1));
         assert!(matches!(known("arch-llc-misses"), Meaning::Architectural(a) if a.index == 4));
         assert_eq!(known("dTLB-load-misses"), Meaning::None);
-        let none = Processor {
-            architectural_events: 0,
-            ..intel
-        };
-        assert_eq!(
-            Generic::from_name("branches").unwrap().meaning(&none, None),
-            Meaning::None
-        );
+        let none = Processor { architectural_events: 0, ..intel };
+        assert_eq!(Generic::from_name("branches").unwrap().meaning(&none, None), Meaning::None);
     }
 }

@@ -69,8 +69,7 @@ pub(crate) fn fits(pmu: &str, core: Option<&Core<'_>>) -> bool {
             return fold::same(pmu, core.name()) || core.processors().any(|p| role(p.role));
         }
     };
-    core.processors()
-        .any(|processor| processor.core_type == Some(core_type))
+    core.processors().any(|processor| processor.core_type == Some(core_type))
 }
 
 #[cfg(test)]
@@ -81,20 +80,11 @@ mod tests {
     #[test]
     fn i11_lists_that_mix_cores_are_refused() {
         let check = |text| check_list(&parse_list(text).unwrap());
-        assert_eq!(
-            check("cycles,cpu_core/event=0xc0/,cpu/event=1/,cpu-core/event=2/"),
-            Ok(())
-        );
+        assert_eq!(check("cycles,cpu_core/event=0xc0/,cpu/event=1/,cpu-core/event=2/"), Ok(()));
         let error = check("cpu_core/event=0xc0/,{cycles,gracemont::inst_retired.any}").unwrap_err();
         assert_eq!(error.at, 29);
         let text = error.to_string();
-        assert!(
-            text.contains("cpu_core/event=0xc0/ is meant for cpu_core"),
-            "{text}"
-        );
-        assert!(
-            text.contains("gracemont::inst_retired.any for gracemont"),
-            "{text}"
-        );
+        assert!(text.contains("cpu_core/event=0xc0/ is meant for cpu_core"), "{text}");
+        assert!(text.contains("gracemont::inst_retired.any for gracemont"), "{text}");
     }
 }

@@ -43,11 +43,7 @@ fn entry(line: &str, at: usize) -> Result<Request, ParseError> {
         return fail(at, Kind::NanoBench("an entry starts with EventNum.UMask"));
     };
     let (Some(event), Some(umask)) = (hex(event), hex(umask)) else {
-        let wrong = if hex(event).is_none() {
-            event_at
-        } else {
-            umask_at
-        };
+        let wrong = if hex(event).is_none() { event_at } else { umask_at };
         return fail(
             *wrong,
             Kind::NanoBench("event and unit mask are hexadecimal numbers without 0x"),
@@ -87,10 +83,8 @@ fn apply(attributes: &mut Attributes, setting: &str) -> Result<(), Kind> {
     };
     let parsed = || {
         let value = value.ok_or_else(|| Kind::MissingValue(key.to_string()))?;
-        number(value).ok_or_else(|| Kind::Number {
-            name: key.to_string(),
-            value: value.to_string(),
-        })
+        number(value)
+            .ok_or_else(|| Kind::Number { name: key.to_string(), value: value.to_string() })
     };
     let numeric = |slot: &mut Option<u64>| match slot.replace(parsed()?) {
         None => Ok(()),
@@ -148,16 +142,10 @@ mod tests {
             (Some("CORE_CYCLES"), Some("Taken jumps"), None)
         );
         let jumps = &requests[1].attributes;
-        assert_eq!(
-            (jumps.cmask, jumps.invert, jumps.edge),
-            (Some(1), Some(true), Some(true))
-        );
+        assert_eq!((jumps.cmask, jumps.invert, jumps.edge), (Some(1), Some(true), Some(true)));
         let latency = &requests[2].attributes;
         assert_eq!(latency.load_latency, Some(0x80));
-        assert_eq!(
-            (latency.counter, latency.taken_alone),
-            (Some(3), Some(true))
-        );
+        assert_eq!((latency.counter, latency.taken_alone), (Some(3), Some(true)));
         assert_eq!(requests[3].attributes.offcore_rsp_at, Some((0, 0x10001)));
         assert_eq!(&text[requests[4].at..requests[4].at + 6], "0C1.00");
     }
@@ -173,11 +161,7 @@ mod tests {
             ("C4.20.CMSK=y x", 6, "no number"),
             ("C4.20.INV.INV x", 10, "twice"),
             ("C4.20.MSR_RSP0=1.MSR_RSP1=2 x", 17, "twice"),
-            (
-                "msr_0xE01=0x20000000.msr_700=0x408F34 msr_706 LLC",
-                0,
-                "hexadecimal",
-            ),
+            ("msr_0xE01=0x20000000.msr_700=0x408F34 msr_706 LLC", 0, "hexadecimal"),
         ] {
             let error = import(text).expect_err(text);
             assert_eq!(error.at, at, "{text}: {error}");

@@ -76,11 +76,7 @@ pub fn available_events(ebx: u32, length: u8) -> u32 {
 /// The lowest `count` bits set.
 #[must_use]
 pub(crate) fn low_bits(count: u8) -> u64 {
-    if count >= 64 {
-        u64::MAX
-    } else {
-        (1 << count) - 1
-    }
+    if count >= 64 { u64::MAX } else { (1 << count) - 1 }
 }
 
 impl Processor {
@@ -135,9 +131,8 @@ impl Processor {
         let (mut any, mut wide, mut precise, mut precise_fixed) = (false, false, false, 0_u32);
         for event in core.events() {
             gp |= u64::from(event.counters);
-            let fixed_bit = event
-                .fixed
-                .map_or(0, |index| 1_u32.checked_shl(index.into()).unwrap_or(0));
+            let fixed_bit =
+                event.fixed.map_or(0, |index| 1_u32.checked_shl(index.into()).unwrap_or(0));
             fixed |= fixed_bit;
             any |= event.any_thread;
             wide |= event.ways().iter().any(|way| way.umask > 0xff);
@@ -147,10 +142,7 @@ impl Processor {
             }
         }
         if core.vendor() == Vendor::Amd {
-            return Self {
-                gp_counters: gp,
-                ..Self::amd(true, false)
-            };
+            return Self { gp_counters: gp, ..Self::amd(true, false) };
         }
         let version = match (wide, any) {
             (true, _) => 6,

@@ -11,11 +11,7 @@ use std::sync::OnceLock;
 /// The block with all tables.
 pub(crate) fn block() -> &'static [u8] {
     static BLOCK: OnceLock<Vec<u8>> = OnceLock::new();
-    BLOCK.get_or_init(|| {
-        Sources::embedded()
-            .and_then(|sources| sources.pack())
-            .unwrap()
-    })
+    BLOCK.get_or_init(|| Sources::embedded().and_then(|sources| sources.pack()).unwrap())
 }
 
 /// All tables.

@@ -32,9 +32,7 @@ fn try_all(
             if alone > 1 && all > 1 || alone == 1 && !first.alone && general {
                 continue;
             }
-            let held = way
-                .msr
-                .and_then(|msr| msrs.iter().find(|held| held.address == msr.address));
+            let held = way.msr.and_then(|msr| msrs.iter().find(|held| held.address == msr.address));
             if held.is_some_and(|held| Some(*held) != way.msr) {
                 continue;
             }
@@ -56,37 +54,22 @@ pub(crate) fn check(demands: &[&Demand], solution: &Solution) {
     assert_eq!(demands.len(), solution.units.len());
     let mut taken = 0_u64;
     for (demand, unit) in demands.iter().zip(&solution.units) {
-        let bits = if demand.merge {
-            0b11 << unit
-        } else {
-            1 << unit
-        };
+        let bits = if demand.merge { 0b11 << unit } else { 1 << unit };
         assert_eq!(taken & bits, 0, "{demands:?} {solution:?}");
         taken |= bits;
         let held =
             |way: &&super::demand::Way| way.msr.is_none_or(|msr| solution.msrs.contains(&msr));
         let ways = demand.ways.iter().filter(held);
-        assert!(
-            ways.clone().any(|way| way.units >> unit & 1 == 1),
-            "{demands:?} {solution:?}"
-        );
+        assert!(ways.clone().any(|way| way.units >> unit & 1 == 1), "{demands:?} {solution:?}");
     }
     for (index, msr) in solution.msrs.iter().enumerate() {
-        let again = solution.msrs[..index]
-            .iter()
-            .any(|other| other.address == msr.address);
+        let again = solution.msrs[..index].iter().any(|other| other.address == msr.address);
         assert!(!again, "{solution:?}");
     }
     if demands.iter().any(|demand| demand.alone) {
-        let mut general = demands
-            .iter()
-            .zip(&solution.units)
-            .filter(|(_, unit)| **unit < 48);
+        let mut general = demands.iter().zip(&solution.units).filter(|(_, unit)| **unit < 48);
         let first = general.next();
-        assert!(
-            first.is_none_or(|(demand, _)| demand.alone),
-            "{demands:?} {solution:?}"
-        );
+        assert!(first.is_none_or(|(demand, _)| demand.alone), "{demands:?} {solution:?}");
         assert!(general.next().is_none(), "{demands:?} {solution:?}");
     }
 }
@@ -111,10 +94,9 @@ pub(crate) fn any_demand(counters: u32) -> impl Strategy<Value = Demand> {
                 0 if fixed > 1 => vec![way(1 << (46 + fixed), None), way(units, None)],
                 0 => vec![way(units, None)],
                 // One MSR, the other, or either.
-                3 => vec![
-                    way(units, Some(at(1))),
-                    way(units.rotate_left(1) & all | 1, Some(at(2))),
-                ],
+                3 => {
+                    vec![way(units, Some(at(1))), way(units.rotate_left(1) & all | 1, Some(at(2)))]
+                }
                 msr => vec![way(units, Some(at(msr.into())))],
             };
             let alone = alone == 0 && ways.len() == 1;

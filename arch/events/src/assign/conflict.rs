@@ -59,20 +59,12 @@ impl fmt::Display for Reason {
         match self {
             Self::Counters { counters } => {
                 let names: Vec<String> = counters.iter().map(|c| format!("{c}")).collect();
-                write!(
-                    f,
-                    "all of them need one of {}: {}",
-                    names.len(),
-                    names.join(", ")
-                )
+                write!(f, "all of them need one of {}: {}", names.len(), names.join(", "))
             }
             Self::Msrs { addresses, values } => {
                 let names: Vec<String> = addresses.iter().map(|a| format!("{a:#x}")).collect();
                 let (names, msrs) = (names.join(", "), addresses.len());
-                write!(
-                    f,
-                    "{values} different values for {msrs} extra MSR ({names})"
-                )
+                write!(f, "{values} different values for {msrs} extra MSR ({names})")
             }
             Self::Alone => f.write_str("one of them must be alone on the general-purpose counters"),
             Self::Pairs => {
@@ -147,10 +139,7 @@ fn smaller(demands: &[&Demand], size: usize, fits: impl Fn(&[usize]) -> bool) ->
                 return Search::GaveUp;
             }
             budget -= 1;
-            let members = kinds
-                .iter()
-                .zip(&counts)
-                .flat_map(|(kind, count)| &kind[..*count]);
+            let members = kinds.iter().zip(&counts).flat_map(|(kind, count)| &kind[..*count]);
             let mut set: Vec<usize> = members.copied().collect();
             if !fits(&set) {
                 set.sort_unstable();
@@ -213,21 +202,14 @@ fn reason(set: &[&Demand]) -> Reason {
         solve(&changed.iter().collect::<Vec<_>>()).is_some()
     };
     let without_msrs = |demand: &mut Demand| {
-        demand.ways = [Way {
-            units: demand.units,
-            msr: None,
-        }]
-        .into();
+        demand.ways = [Way { units: demand.units, msr: None }].into();
     };
     if would_fit(|demand| demand.alone = false) {
         return Reason::Alone;
     }
     if would_fit(without_msrs) {
-        let mut msrs: Vec<_> = set
-            .iter()
-            .flat_map(|demand| &demand.ways)
-            .filter_map(|way| way.msr)
-            .collect();
+        let mut msrs: Vec<_> =
+            set.iter().flat_map(|demand| &demand.ways).filter_map(|way| way.msr).collect();
         let mut values: Vec<u64> = msrs.iter().map(|msr| msr.value).collect();
         values.sort_unstable();
         values.dedup();
@@ -245,9 +227,7 @@ fn reason(set: &[&Demand]) -> Reason {
     let plain = set.iter().all(|demand| demand.is_plain());
     if plain || set.len() > units.count_ones() as usize {
         let bits = (0..64_u8).filter(|unit| units >> unit & 1 == 1);
-        return Reason::Counters {
-            counters: bits.map(counter).collect(),
-        };
+        return Reason::Counters { counters: bits.map(counter).collect() };
     }
     Reason::Several
 }

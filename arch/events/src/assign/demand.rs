@@ -34,10 +34,9 @@ pub(crate) struct Demand {
 impl Demand {
     pub fn new(request: &Encoded) -> Self {
         let way = |choice: &Choice| match choice.counters {
-            Counters::General { counters, .. } => Way {
-                units: counters & !FIXED_UNITS,
-                msr: choice.msr,
-            },
+            Counters::General { counters, .. } => {
+                Way { units: counters & !FIXED_UNITS, msr: choice.msr }
+            }
             Counters::Fixed { index, .. } => Way {
                 units: 1_u64.checked_shl(FIXED_AT + u32::from(index)).unwrap_or(0),
                 msr: choice.msr,
@@ -53,12 +52,7 @@ impl Demand {
     }
 
     pub fn of(ways: Vec<Way>, merge: bool, alone: bool) -> Self {
-        Self {
-            units: ways.iter().fold(0, |units, way| units | way.units),
-            ways,
-            merge,
-            alone,
-        }
+        Self { units: ways.iter().fold(0, |units, way| units | way.units), ways, merge, alone }
     }
 
     /// Whether a choice of units is all that it needs.

@@ -18,10 +18,7 @@ pub(crate) struct Matching {
 impl Matching {
     /// No request; `blocked` units stay empty.
     pub fn new(blocked: u64) -> Self {
-        Self {
-            owners: [FREE; 64],
-            taken: blocked,
-        }
+        Self { owners: [FREE; 64], taken: blocked }
     }
 
     /// Places request `index`, moving others if need be. `masks` says for each request which units
@@ -35,11 +32,7 @@ impl Matching {
         let free = masks[index] & !self.taken & !*seen;
         if free != 0 {
             // Fixed counters first: others may need the general-purpose ones.
-            let best = if free & FIXED_UNITS != 0 {
-                free & FIXED_UNITS
-            } else {
-                free
-            };
+            let best = if free & FIXED_UNITS != 0 { free & FIXED_UNITS } else { free };
             let unit = best.trailing_zeros();
             self.owners[unit as usize] = index as u8;
             self.taken |= 1 << unit;
@@ -78,9 +71,7 @@ pub(crate) fn place_all(masks: &[u64], blocked: u64) -> Option<Vec<u8>> {
         return None;
     }
     let mut matching = Matching::new(blocked);
-    (0..masks.len())
-        .all(|index| matching.add(masks, index))
-        .then(|| matching.units(masks.len()))
+    (0..masks.len()).all(|index| matching.add(masks, index)).then(|| matching.units(masks.len()))
 }
 
 #[cfg(test)]
@@ -105,9 +96,8 @@ mod tests {
         for (requests, counters) in [(4, 4), (5, 3)] {
             let sets = (1_u64 << counters) - 1;
             for case in 0..sets.pow(requests) {
-                let masks: Vec<u64> = (0..requests)
-                    .map(|i| case / sets.pow(i) % sets + 1)
-                    .collect();
+                let masks: Vec<u64> =
+                    (0..requests).map(|i| case / sets.pow(i) % sets + 1).collect();
                 let found = place_all(&masks, 0);
                 assert_eq!(found.is_some(), brute_force(&masks, 0), "{masks:?}");
                 for (mask, unit) in masks.iter().zip(found.unwrap_or_default()) {

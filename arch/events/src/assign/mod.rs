@@ -83,9 +83,7 @@ pub(crate) fn assign_demands(
 ) -> Result<Assignment, Conflict> {
     match solve(demands) {
         Some(solution) => Ok(to_assignment(requests, &solution)),
-        None => Err(conflict::find(demands, |index| {
-            requests[index].text.clone()
-        })),
+        None => Err(conflict::find(demands, |index| requests[index].text.clone())),
     }
 }
 
@@ -105,22 +103,13 @@ fn to_assignment(requests: &[&Encoded], solution: &Solution) -> Assignment {
                     _ => false,
                 }
             };
-            Place {
-                counter,
-                choice: request.choices.iter().position(fits).unwrap_or(0),
-            }
+            Place { counter, choice: request.choices.iter().position(fits).unwrap_or(0) }
         })
         .collect();
     let used = |msr: &&MsrValue| {
-        requests
-            .iter()
-            .flat_map(|request| &request.choices)
-            .any(|c| c.msr == Some(**msr))
+        requests.iter().flat_map(|request| &request.choices).any(|c| c.msr == Some(**msr))
     };
-    Assignment {
-        places,
-        msrs: solution.msrs.iter().filter(used).copied().collect(),
-    }
+    Assignment { places, msrs: solution.msrs.iter().filter(used).copied().collect() }
 }
 
 #[cfg(test)]

@@ -25,10 +25,7 @@ pub struct Registers {
 /// The registers of an assignment of these requests.
 #[must_use]
 pub fn registers(assignment: &Assignment, requests: &[&Encoded], vendor: Vendor) -> Registers {
-    let mut out = Registers {
-        msrs: assignment.msrs.clone(),
-        ..Registers::default()
-    };
+    let mut out = Registers { msrs: assignment.msrs.clone(), ..Registers::default() };
     for (place, request) in assignment.places.iter().zip(requests) {
         let Some(choice) = request.choices.get(place.choice) else {
             continue;
@@ -37,8 +34,7 @@ pub fn registers(assignment: &Assignment, requests: &[&Encoded], vendor: Vendor)
             (Counter::General(index), Counters::General { select, merge, .. }) => {
                 out.selects.push((index, select.to_bits(vendor)));
                 if merge {
-                    out.selects
-                        .push((index + 1, merge_select().to_bits(vendor)));
+                    out.selects.push((index + 1, merge_select().to_bits(vendor)));
                     out.global_control |= 2 << index;
                 }
                 1 << index

@@ -20,11 +20,8 @@ pub(crate) fn solve(demands: &[&Demand]) -> Option<Solution> {
         return None;
     }
     let limits = limits(demands)?;
-    let masks: Vec<u64> = demands
-        .iter()
-        .zip(&limits)
-        .map(|(demand, limit)| demand.units & limit)
-        .collect();
+    let masks: Vec<u64> =
+        demands.iter().zip(&limits).map(|(demand, limit)| demand.units & limit).collect();
     // Necessary in any case, and sufficient where units are all that is asked for.
     let units = place_all(&masks, 0)?;
     let simple =
@@ -33,26 +30,17 @@ pub(crate) fn solve(demands: &[&Demand]) -> Option<Solution> {
         let msrs = Vec::new();
         return Some(Solution { units, msrs });
     }
-    let mut search = Search {
-        demands,
-        limits: &limits,
-        msrs: Vec::new(),
-    };
+    let mut search = Search { demands, limits: &limits, msrs: Vec::new() };
     search.run()
 }
 
 /// Units that each demand may have, seeing that one of them may have to be alone.
 fn limits(demands: &[&Demand]) -> Option<Vec<u64>> {
-    let mut alone = demands
-        .iter()
-        .enumerate()
-        .filter(|(_, demand)| demand.alone);
+    let mut alone = demands.iter().enumerate().filter(|(_, demand)| demand.alone);
     match (alone.next(), alone.next()) {
         (Some(_), Some(_)) => None,
         (Some((only, _)), None) => Some(
-            (0..demands.len())
-                .map(|index| if index == only { !0 } else { FIXED_UNITS })
-                .collect(),
+            (0..demands.len()).map(|index| if index == only { !0 } else { FIXED_UNITS }).collect(),
         ),
         (None, _) => Some(demands.iter().map(|_| !0).collect()),
     }
@@ -67,19 +55,14 @@ struct Search<'d> {
 
 impl Search<'_> {
     fn decided(&self, address: u32) -> Option<Option<u64>> {
-        self.msrs
-            .iter()
-            .find(|(msr, _)| *msr == address)
-            .map(|(_, value)| *value)
+        self.msrs.iter().find(|(msr, _)| *msr == address).map(|(_, value)| *value)
     }
 
     /// Whether a way is open as things are, may yet become open (`None`), or is closed.
     fn open(&self, msr: Option<MsrValue>) -> Option<bool> {
         match msr {
             None => Some(true),
-            Some(msr) => self
-                .decided(msr.address)
-                .map(|value| value == Some(msr.value)),
+            Some(msr) => self.decided(msr.address).map(|value| value == Some(msr.value)),
         }
     }
 
@@ -105,10 +88,7 @@ impl Search<'_> {
             let decided = self.msrs.iter();
             let msrs = decided
                 .filter_map(|(address, value)| {
-                    value.map(|value| MsrValue {
-                        address: *address,
-                        value,
-                    })
+                    value.map(|value| MsrValue { address: *address, value })
                 })
                 .collect();
             return Some(Solution { units, msrs });
@@ -135,17 +115,11 @@ impl Search<'_> {
     /// All have an open way, but not enough units: another MSR value may open more.
     fn branch_on_msr(&mut self) -> Option<Solution> {
         let undecided = |msr: &MsrValue| self.decided(msr.address).is_none();
-        let wanted = || {
-            self.demands
-                .iter()
-                .flat_map(|demand| &demand.ways)
-                .filter_map(|way| way.msr)
-        };
+        let wanted =
+            || self.demands.iter().flat_map(|demand| &demand.ways).filter_map(|way| way.msr);
         let address = wanted().filter(undecided).map(|msr| msr.address).min()?;
-        let mut values: Vec<Option<u64>> = wanted()
-            .filter(|msr| msr.address == address)
-            .map(|msr| Some(msr.value))
-            .collect();
+        let mut values: Vec<Option<u64>> =
+            wanted().filter(|msr| msr.address == address).map(|msr| Some(msr.value)).collect();
         values.sort_unstable();
         values.dedup();
         values.push(None);

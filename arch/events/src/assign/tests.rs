@@ -13,12 +13,7 @@ fn way(units: u64, msr: Option<(u32, u64)>) -> Way {
 fn kinds() -> Vec<Demand> {
     let fixed = 1 << FIXED_AT;
     let of = |ways: &[Way]| Demand::of(ways.to_vec(), false, false);
-    let rsp = |value| {
-        of(&[
-            way(0xf, Some((0x1a6, value))),
-            way(0xf, Some((0x1a7, value))),
-        ])
-    };
+    let rsp = |value| of(&[way(0xf, Some((0x1a6, value))), way(0xf, Some((0x1a7, value)))]);
     vec![
         of(&[way(0xf, None)]),
         of(&[way(0x3, None)]),
@@ -121,36 +116,20 @@ mod with_tables {
     use crate::test_support::{core, on, skx};
 
     fn all(texts: &[&str]) -> Vec<Encoded> {
-        texts
-            .iter()
-            .map(|text| skx(text).unwrap_or_else(|error| panic!("{error}")))
-            .collect()
+        texts.iter().map(|text| skx(text).unwrap_or_else(|error| panic!("{error}"))).collect()
     }
 
     fn counters(assignment: &Assignment) -> Vec<Counter> {
-        assignment
-            .places
-            .iter()
-            .map(|place| place.counter)
-            .collect()
+        assignment.places.iter().map(|place| place.counter).collect()
     }
 
     #[test]
     fn c2_fixed_and_general_counters_stand_in_for_each_other() {
         use Counter::{Fixed, General};
-        let requests = all(&[
-            "instructions:u",
-            "instructions:k",
-            "cycles",
-            "cycles:u",
-            "r20c4",
-            "r02c4",
-        ]);
+        let requests =
+            all(&["instructions:u", "instructions:k", "cycles", "cycles:u", "r20c4", "r02c4"]);
         let assignment = assign(&requests).unwrap();
-        let fixed = counters(&assignment)
-            .iter()
-            .filter(|c| matches!(c, Fixed(_)))
-            .count();
+        let fixed = counters(&assignment).iter().filter(|c| matches!(c, Fixed(_))).count();
         assert_eq!(fixed, 2, "{assignment:?}");
         let one = assign(&all(&["instructions"])).unwrap();
         assert_eq!(counters(&one), [Fixed(0)]);
@@ -161,30 +140,15 @@ mod with_tables {
     #[test]
     fn c2_offcore_requests_share_a_value_or_take_both_msrs() {
         let value = |msr: &MsrValue| (msr.address, msr.value);
-        let requests = all(&[
-            "offcore_response:offcore_rsp=1:u",
-            "offcore_response:offcore_rsp=1:k",
-        ]);
+        let requests =
+            all(&["offcore_response:offcore_rsp=1:u", "offcore_response:offcore_rsp=1:k"]);
         let assignment = assign(&requests).unwrap();
-        assert_eq!(
-            assignment.msrs.iter().map(value).collect::<Vec<_>>(),
-            [(0x1a6, 1)]
-        );
-        let requests = all(&[
-            "offcore_response:offcore_rsp=1",
-            "offcore_response:offcore_rsp=2",
-        ]);
+        assert_eq!(assignment.msrs.iter().map(value).collect::<Vec<_>>(), [(0x1a6, 1)]);
+        let requests = all(&["offcore_response:offcore_rsp=1", "offcore_response:offcore_rsp=2"]);
         let assignment = assign(&requests).unwrap();
-        assert_eq!(
-            assignment.msrs.iter().map(value).collect::<Vec<_>>(),
-            [(0x1a6, 1), (0x1a7, 2)]
-        );
-        let selects = registers(
-            &assignment,
-            &requests.iter().collect::<Vec<_>>(),
-            Vendor::Intel,
-        )
-        .selects;
+        assert_eq!(assignment.msrs.iter().map(value).collect::<Vec<_>>(), [(0x1a6, 1), (0x1a7, 2)]);
+        let selects =
+            registers(&assignment, &requests.iter().collect::<Vec<_>>(), Vendor::Intel).selects;
         assert_eq!(selects, [(0, 0x4301b7), (1, 0x4301bb)]);
         let requests = all(&[
             "instructions",
@@ -193,15 +157,9 @@ mod with_tables {
             "r01b7:offcore_rsp=3",
         ]);
         let conflict = assign(&requests).unwrap_err();
-        assert_eq!(
-            conflict.requests.iter().map(|r| r.0).collect::<Vec<_>>(),
-            [1, 2, 3]
-        );
+        assert_eq!(conflict.requests.iter().map(|r| r.0).collect::<Vec<_>>(), [1, 2, 3]);
         let text = conflict.to_string();
-        assert!(
-            text.contains("3 different values for 2 extra MSR (0x1a6, 0x1a7)"),
-            "{text}"
-        );
+        assert!(text.contains("3 different values for 2 extra MSR (0x1a6, 0x1a7)"), "{text}");
     }
 
     #[test]
@@ -220,12 +178,8 @@ mod with_tables {
         assert!(text.contains("must be alone"), "{text}");
         // Fixed counters may go on beside it.
         assert!(
-            assign(&all(&[
-                "cycles",
-                "instructions",
-                "mem_trans_retired.load_latency_gt_8:p"
-            ]))
-            .is_ok()
+            assign(&all(&["cycles", "instructions", "mem_trans_retired.load_latency_gt_8:p"]))
+                .is_ok()
         );
     }
 
@@ -234,42 +188,24 @@ mod with_tables {
         let zen = core("zen2");
         let amd = Processor::amd(true, false);
         let encode = |texts: &[&str]| -> Vec<Encoded> {
-            texts
-                .iter()
-                .map(|text| on(&amd, Some(&zen), text).unwrap())
-                .collect()
+            texts.iter().map(|text| on(&amd, Some(&zen), text).unwrap()).collect()
         };
         let flops = "fp_ret_sse_avx_ops.all";
         let requests = encode(&["ex_ret_instr", flops, "ls_not_halted_cyc", flops]);
         let assignment = assign(&requests).unwrap();
-        let registers = registers(
-            &assignment,
-            &requests.iter().collect::<Vec<_>>(),
-            Vendor::Amd,
-        );
+        let registers = registers(&assignment, &requests.iter().collect::<Vec<_>>(), Vendor::Amd);
         assert_eq!(registers.selects.len(), 6);
         assert_eq!(registers.global_control, 0x3f);
         assert_eq!(
-            registers
-                .selects
-                .iter()
-                .filter(|(_, value)| *value == 0xf_0040_00ff)
-                .count(),
+            registers.selects.iter().filter(|(_, value)| *value == 0xf_0040_00ff).count(),
             2
         );
         let conflict = assign(&encode(&[flops, "ex_ret_instr", flops, flops])).unwrap_err();
-        assert!(
-            conflict
-                .to_string()
-                .contains("takes an even counter and the next"),
-            "{conflict}"
-        );
+        assert!(conflict.to_string().contains("takes an even counter and the next"), "{conflict}");
         assert_eq!(conflict.requests.len(), 4);
         let conflict = assign(&encode(&[flops, flops, flops, flops])).unwrap_err();
         assert!(
-            conflict
-                .to_string()
-                .contains("need one of 3: counter 0, counter 2, counter 4"),
+            conflict.to_string().contains("need one of 3: counter 0, counter 2, counter 4"),
             "{conflict}"
         );
     }
@@ -278,11 +214,7 @@ mod with_tables {
     fn registers_of_an_assignment() {
         let requests = all(&["instructions:u", "cycles", "br_inst_retired.near_taken:p"]);
         let assignment = assign(&requests).unwrap();
-        let registers = registers(
-            &assignment,
-            &requests.iter().collect::<Vec<_>>(),
-            Vendor::Intel,
-        );
+        let registers = registers(&assignment, &requests.iter().collect::<Vec<_>>(), Vendor::Intel);
         assert_eq!(registers.fixed_control, 0x32);
         assert_eq!(registers.selects, [(0, 0x4320c4)]);
         assert_eq!(registers.global_control, 0x3_0000_0001);

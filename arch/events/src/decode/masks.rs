@@ -31,10 +31,7 @@ pub(super) fn candidates<'t>(events: &[Event<'t>], select: &EventSelect) -> Vec<
             None => groups.push((base, [*event].into())),
         }
     }
-    groups
-        .into_iter()
-        .filter_map(|(_, events)| join(events, wanted, select))
-        .collect()
+    groups.into_iter().filter_map(|(_, events)| join(events, wanted, select)).collect()
 }
 
 fn join<'t>(
@@ -43,10 +40,7 @@ fn join<'t>(
     select: &EventSelect,
 ) -> Option<Candidate<'t>> {
     events.sort_by_key(|event| {
-        (
-            event.deprecated,
-            core::cmp::Reverse(event.ways()[0].umask.count_ones()),
-        )
+        (event.deprecated, core::cmp::Reverse(event.ways()[0].umask.count_ones()))
     });
     let mut covered = 0;
     let mut name = String::new();
@@ -70,11 +64,7 @@ fn join<'t>(
     if covered != wanted || used < 2 {
         return None;
     }
-    let base = EventSelect {
-        user: false,
-        kernel: false,
-        ..*select
-    };
+    let base = EventSelect { user: false, kernel: false, ..*select };
     Some(Candidate {
         event: None,
         closeness: Closeness::UnitMasks,

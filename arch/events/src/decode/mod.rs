@@ -62,15 +62,10 @@ pub fn general<'t>(
     // any of them names the event.
     let any_value = msrs.is_empty() || msrs.iter().any(|msr| msr.address == LOAD_LATENCY);
     let keep = |value| any_value || value == 0 || msrs.iter().any(|msr| msr.value == value);
-    let events: Vec<Event<'t>> = core.map_or_else(Vec::new, |core| {
-        core.with_code_if(select.event, keep).collect()
-    });
+    let events: Vec<Event<'t>> =
+        core.map_or_else(Vec::new, |core| core.with_code_if(select.event, keep).collect());
     if core.is_some() {
-        candidates.extend(
-            events
-                .iter()
-                .filter_map(|event| candidate(event, &select, msrs)),
-        );
+        candidates.extend(events.iter().filter_map(|event| candidate(event, &select, msrs)));
         // One threshold is as good as another to start from.
         let mut thresholds = 0;
         candidates.retain(|candidate| {
@@ -103,11 +98,7 @@ pub fn fixed<'t>(index: u8, control: FixedControl, core: Option<&Core<'t>>) -> V
             let exact = event.any_thread == control.any_thread;
             Candidate {
                 event: Some(event),
-                closeness: if exact {
-                    Closeness::Exact
-                } else {
-                    Closeness::Modified
-                },
+                closeness: if exact { Closeness::Exact } else { Closeness::Modified },
                 text: text::fixed(event.name, event.any_thread, control),
             }
         })
@@ -142,9 +133,7 @@ fn candidate<'t>(
     msrs: &[MsrValue],
 ) -> Option<Candidate<'t>> {
     let way = event.ways().iter().find(|way| has_code(way, select))?;
-    let held = way
-        .msr
-        .and_then(|address| msrs.iter().find(|msr| msr.address == address));
+    let held = way.msr.and_then(|address| msrs.iter().find(|msr| msr.address == address));
     let other = held.filter(|msr| msr.value != event.msr_value);
     let same = (event.cmask, event.invert, event.edge, event.any_thread)
         == (select.cmask, select.invert, select.edge, select.any_thread)
@@ -159,11 +148,7 @@ fn candidate<'t>(
         _ if same => Closeness::Exact,
         _ => Closeness::Modified,
     };
-    Some(Candidate {
-        event: Some(*event),
-        closeness,
-        text: text::event(event, select, other),
-    })
+    Some(Candidate { event: Some(*event), closeness, text: text::event(event, select, other) })
 }
 
 /// An architectural event without a table, by its generic name.

@@ -6,10 +6,7 @@ use crate::test_support::{core, on, tables};
 fn texts(value: u64, msrs: &[MsrValue], name: &str) -> Vec<String> {
     let core = core(name);
     let candidates = general(value, msrs, core.vendor(), Some(&core)).unwrap();
-    candidates
-        .into_iter()
-        .map(|candidate| candidate.text)
-        .collect()
+    candidates.into_iter().map(|candidate| candidate.text).collect()
 }
 
 /// What a choice leaves in the registers, counters aside.
@@ -24,13 +21,7 @@ fn read<'t>(choice: &Choice, core: &Core<'t>) -> Vec<Candidate<'t>> {
     match choice.counters {
         Counters::General { select, .. } => {
             let msrs: Vec<MsrValue> = choice.msr.into_iter().collect();
-            general(
-                select.to_bits(core.vendor()),
-                &msrs,
-                core.vendor(),
-                Some(core),
-            )
-            .unwrap()
+            general(select.to_bits(core.vendor()), &msrs, core.vendor(), Some(core)).unwrap()
         }
         Counters::Fixed { index, control } => fixed(index, control, Some(core)),
     }
@@ -53,10 +44,7 @@ fn round_trip<'t>(
                 .unwrap_or_else(|e| panic!("{} {text} -> {e}", core.name()));
             let vendor = core.vendor();
             assert!(
-                again
-                    .choices
-                    .iter()
-                    .any(|c| registers(c, vendor) == registers(choice, vendor)),
+                again.choices.iter().any(|c| registers(c, vendor) == registers(choice, vendor)),
                 "{} {text} -> {} : {choice:?} {:?}",
                 core.name(),
                 candidate.text,
@@ -98,14 +86,7 @@ fn m1_every_row_of_every_table_encodes_decodes_and_encodes_again() {
 
 #[test]
 fn m1_all_candidates_lead_back_to_the_registers() {
-    for name in [
-        "skylakex",
-        "nehalemep",
-        "lioncove_lnl",
-        "skymont_lnl",
-        "zen5",
-        "bonnell",
-    ] {
+    for name in ["skylakex", "nehalemep", "lioncove_lnl", "skymont_lnl", "zen5", "bonnell"] {
         let core = core(name);
         let processor = Processor::described_by(&core);
         for event in core.events().step_by(7) {
@@ -120,18 +101,9 @@ fn m1_all_candidates_lead_back_to_the_registers() {
 #[test]
 fn registers_read_as_the_best_name() {
     assert_eq!(texts(0x4300c0, &[], "skylakex")[0], "INST_RETIRED.ANY_P");
-    assert_eq!(
-        texts(0x5101c4, &[], "skylakex")[0],
-        "BR_INST_RETIRED.COND:u"
-    );
-    assert_eq!(
-        texts(0x0241_010e, &[], "skylakex")[0],
-        "UOPS_ISSUED.ANY:c=2:u"
-    );
-    assert_eq!(
-        texts(0x100_0051_11c4, &[], "lioncove_lnl")[0],
-        "BR_INST_RETIRED.COND:u"
-    );
+    assert_eq!(texts(0x5101c4, &[], "skylakex")[0], "BR_INST_RETIRED.COND:u");
+    assert_eq!(texts(0x0241_010e, &[], "skylakex")[0], "UOPS_ISSUED.ANY:c=2:u");
+    assert_eq!(texts(0x100_0051_11c4, &[], "lioncove_lnl")[0], "BR_INST_RETIRED.COND:u");
     assert_eq!(texts(0x4300d1, &[], "zen3")[0], "ex_ret_cond");
     // Deprecated names come after those in use.
     let core = core("cascadelakex");
@@ -149,10 +121,7 @@ fn registers_read_as_the_best_name() {
 fn p6_joined_unit_masks_are_found_again() {
     let texts = texts(0x41_c724, &[], "skylakex");
     assert!(texts[0].starts_with("L2_RQSTS."), "{texts:?}");
-    assert!(
-        texts[0].ends_with(":u") && texts[0].matches(':').count() >= 2,
-        "{texts:?}"
-    );
+    assert!(texts[0].ends_with(":u") && texts[0].matches(':').count() >= 2, "{texts:?}");
     assert_eq!(texts.last().unwrap(), "rc724:u");
 }
 
@@ -160,43 +129,19 @@ fn p6_joined_unit_masks_are_found_again() {
 fn m5_msr_values_decide_the_name() {
     let msr = |address, value| MsrValue { address, value };
     let with = |msrs: &[MsrValue]| texts(0x4301cd, msrs, "skylakex").remove(0);
-    assert_eq!(
-        with(&[msr(0x3f6, 8)]),
-        "MEM_TRANS_RETIRED.LOAD_LATENCY_GT_8"
-    );
-    assert_eq!(
-        with(&[msr(0x3f6, 9), msr(0x1a6, 1)]).split(':').nth(1),
-        Some("ldlat=0x9")
-    );
-    let raw = texts(0x4301bb, &[msr(0x1a7, 0x123)], "skylakex")
-        .pop()
-        .unwrap();
+    assert_eq!(with(&[msr(0x3f6, 8)]), "MEM_TRANS_RETIRED.LOAD_LATENCY_GT_8");
+    assert_eq!(with(&[msr(0x3f6, 9), msr(0x1a6, 1)]).split(':').nth(1), Some("ldlat=0x9"));
+    let raw = texts(0x4301bb, &[msr(0x1a7, 0x123)], "skylakex").pop().unwrap();
     assert_eq!(raw, "r1bb:offcore_rsp_1=0x123");
 }
 
 #[test]
 fn fixed_counters_and_raw_codes_without_a_table() {
-    let both = FixedControl {
-        user: true,
-        kernel: true,
-        ..FixedControl::default()
-    };
-    assert_eq!(
-        fixed(1, both, Some(&core("skylakex")))[0].text,
-        "CPU_CLK_UNHALTED.THREAD"
-    );
-    let any = FixedControl {
-        any_thread: true,
-        ..both
-    };
-    assert_eq!(
-        fixed(1, any, Some(&core("skylakex")))[0].text,
-        "CPU_CLK_UNHALTED.THREAD_ANY"
-    );
-    let user = FixedControl {
-        user: true,
-        ..FixedControl::default()
-    };
+    let both = FixedControl { user: true, kernel: true, ..FixedControl::default() };
+    assert_eq!(fixed(1, both, Some(&core("skylakex")))[0].text, "CPU_CLK_UNHALTED.THREAD");
+    let any = FixedControl { any_thread: true, ..both };
+    assert_eq!(fixed(1, any, Some(&core("skylakex")))[0].text, "CPU_CLK_UNHALTED.THREAD_ANY");
+    let user = FixedControl { user: true, ..FixedControl::default() };
     assert_eq!(fixed(2, user, None)[0].text, "fixed2:u");
     let read = |value, vendor| general(value, &[], vendor, None).unwrap().remove(0).text;
     assert_eq!(read(0x4300c0, Vendor::Intel), "arch-instructions");
@@ -218,12 +163,8 @@ fn reading_back_a_pebs_request_needs_no_pebs() {
         }),
         ..Processor::described_by(&core)
     };
-    let (encoded, _) = round_trip(
-        "mem_trans_retired.load_latency_gt_8:p",
-        &processor,
-        &core,
-        false,
-    );
+    let (encoded, _) =
+        round_trip("mem_trans_retired.load_latency_gt_8:p", &processor, &core, false);
     assert_eq!(encoded.precise, 1);
 }
 
@@ -237,10 +178,8 @@ fn m1_the_registers_of_a_whole_pass_read_back_as_its_requests() {
         "OFFCORE_RESPONSE.DEMAND_RFO.ANY_RESPONSE",
         "INST_RETIRED.ANY:k",
     ];
-    let requests: Vec<Encoded> = names
-        .iter()
-        .map(|name| on(&processor, Some(&core), name).unwrap())
-        .collect();
+    let requests: Vec<Encoded> =
+        names.iter().map(|name| on(&processor, Some(&core), name).unwrap()).collect();
     let assignment = crate::assign::assign(&requests).unwrap();
     let all: Vec<&Encoded> = requests.iter().collect();
     let written = crate::assign::registers(&assignment, &all, Vendor::Intel);

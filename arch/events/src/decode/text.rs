@@ -67,10 +67,7 @@ fn term(address: u32) -> &'static str {
 
 /// A fixed counter's event.
 pub(super) fn fixed(name: &str, any_thread: bool, control: FixedControl) -> String {
-    let base = EventSelect {
-        any_thread,
-        ..EventSelect::default()
-    };
+    let base = EventSelect { any_thread, ..EventSelect::default() };
     let select = EventSelect {
         any_thread: control.any_thread,
         user: control.user,
@@ -102,11 +99,7 @@ pub(super) fn raw(
         ..EventSelect::default()
     };
     let mut name = format!("r{:x}", bare.to_bits(vendor));
-    let code = Way {
-        event: select.event,
-        umask: select.wide_umask(),
-        msr: None,
-    };
+    let code = Way { event: select.event, umask: select.wide_umask(), msr: None };
     let usual = msr::usual(&code)
         .filter(|msr| vendor == Vendor::Intel && (events.is_none() || msr::is_offcore(*msr)));
     let looks_at = |address: u32| {

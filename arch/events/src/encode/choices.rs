@@ -66,39 +66,24 @@ fn pebs(
     if level == 0 {
         return Ok(None);
     }
-    let absent = |why| Refusal::Absent {
-        what: "precise counting",
-        why,
-    };
+    let absent = |why| Refusal::Absent { what: "precise counting", why };
     if processor.vendor == Vendor::Amd {
-        return Err(absent(
-            "AMD has instruction-based sampling instead, with events of its own",
-        ));
+        return Err(absent("AMD has instruction-based sampling instead, with events of its own"));
     }
-    let Some(Pebs {
-        gp_counters,
-        fixed_counters,
-        format,
-        distribution_gp,
-        distribution_fixed,
-    }) = processor.pebs
+    let Some(Pebs { gp_counters, fixed_counters, format, distribution_gp, distribution_fixed }) =
+        processor.pebs
     else {
         return Err(absent("the processor has no PEBS"));
     };
     // No skid needs the address of the instruction itself, which records have from format 2 on.
     if level >= 2 && format < 2 {
-        return Err(absent(
-            "without skid (pp) needs PEBS records of format 2 or newer",
-        ));
+        return Err(absent("without skid (pp) needs PEBS records of format 2 or newer"));
     }
     if draft.precise_known && draft.precise == Precise::No {
         return Err(Refusal::NotPrecise(""));
     }
     Ok(Some(if level == 3 {
-        (
-            gp_counters & distribution_gp,
-            fixed_counters & distribution_fixed,
-        )
+        (gp_counters & distribution_gp, fixed_counters & distribution_fixed)
     } else {
         (gp_counters, fixed_counters)
     }))
@@ -132,13 +117,9 @@ fn twin(draft: &Draft, processor: &Processor, core: Option<&Core<'_>>) -> Option
     }
     // Where it is no architectural event, Intel's names tell: X_P is the programmable form of X.
     let name = draft.from_table.then_some(&draft.name)?;
-    let fixed_name = name
-        .strip_suffix("_P")
-        .or_else(|| name.strip_suffix("_p"))?;
+    let fixed_name = name.strip_suffix("_P").or_else(|| name.strip_suffix("_p"))?;
     let other = core?.find(fixed_name)?;
-    fold::same(other.name, fixed_name)
-        .then_some(other.fixed)
-        .flatten()
+    fold::same(other.name, fixed_name).then_some(other.fixed).flatten()
 }
 
 fn fixed(
@@ -159,13 +140,7 @@ fn fixed(
         let what = "number or unit mask to choose";
         return Err(Refusal::FixedHasNo { index, what });
     }
-    if processor
-        .fixed_counters
-        .checked_shr(index.into())
-        .unwrap_or(0)
-        & 1
-        == 0
-    {
+    if processor.fixed_counters.checked_shr(index.into()).unwrap_or(0) & 1 == 0 {
         return Err(Refusal::NoFixed(index));
     }
     if let Some(event) = architectural::by_fixed(index).filter(|event| denied(event, processor)) {
@@ -181,49 +156,29 @@ fn fixed(
     {
         return Err(Refusal::NotPrecise(" on a fixed counter of this processor"));
     }
-    let control = FixedControl {
-        kernel,
-        user,
-        any_thread: draft.any_thread,
-        interrupt: false,
-    };
-    Ok(Some(Choice {
-        counters: Counters::Fixed { index, control },
-        msr: None,
-    }))
+    let control = FixedControl { kernel, user, any_thread: draft.any_thread, interrupt: false };
+    Ok(Some(Choice { counters: Counters::Fixed { index, control }, msr: None }))
 }
 
 pub(super) fn not_available(event: &Architectural) -> Refusal {
-    Refusal::NotAvailable {
-        bit: event.index,
-        event: event.name,
-    }
+    Refusal::NotAvailable { bit: event.index, event: event.name }
 }
 
 /// The codes for general-purpose counters: the draft's own, or for a fixed counter's event the code
 /// of the same event.
 fn general_ways(draft: &Draft, processor: &Processor, core: Option<&Core<'_>>) -> Vec<(Way, u64)> {
     let Some(index) = draft.fixed else {
-        return draft
-            .ways
-            .iter()
-            .map(|way| (*way, draft.counters))
-            .collect();
+        return draft.ways.iter().map(|way| (*way, draft.counters)).collect();
     };
     if draft.only_fixed || processor.vendor != Vendor::Intel {
         return Vec::new();
     }
     let in_table = core.filter(|_| draft.from_table).and_then(|core| {
         let name = format!("{}_P", draft.name);
-        core.find(&name)
-            .filter(|event| event.fixed.is_none() && event.ways().len() == 1)
+        core.find(&name).filter(|event| event.fixed.is_none() && event.ways().len() == 1)
     });
     if let Some(event) = in_table {
-        return event
-            .ways()
-            .iter()
-            .map(|way| (*way, event.counters.into()))
-            .collect();
+        return event.ways().iter().map(|way| (*way, event.counters.into())).collect();
     }
     // PREC_DIST is on fixed counter 0 too, but is not what event C0H/00H counts.
     let other_event = draft.from_table && draft.name.to_ascii_uppercase().contains("PREC_DIST");
@@ -258,12 +213,8 @@ fn general(
         allowed &= gp;
     }
     if let Some(counter) = attributes.counter {
-        let bit = u32::try_from(counter)
-            .ok()
-            .and_then(|counter| 1_u64.checked_shl(counter));
-        let bit = bit
-            .filter(|bit| usable & bit != 0)
-            .ok_or(Refusal::NoCounter(counter))?;
+        let bit = u32::try_from(counter).ok().and_then(|counter| 1_u64.checked_shl(counter));
+        let bit = bit.filter(|bit| usable & bit != 0).ok_or(Refusal::NoCounter(counter))?;
         allowed &= bit;
     }
     // The odd neighbour takes what the even counter cannot: both must be there.
@@ -277,18 +228,8 @@ fn general(
             there: counter_names(usable, false),
         });
     }
-    let msr = way
-        .msr
-        .zip(draft.msr_value)
-        .map(|(address, value)| MsrValue { address, value });
-    Ok(Choice {
-        counters: Counters::General {
-            counters: allowed,
-            select,
-            merge,
-        },
-        msr,
-    })
+    let msr = way.msr.zip(draft.msr_value).map(|(address, value)| MsrValue { address, value });
+    Ok(Choice { counters: Counters::General { counters: allowed, select, merge }, msr })
 }
 
 /// Counters with an even number.

@@ -44,11 +44,7 @@ impl Draft {
     pub fn code(name: String, event: u16, umask: u16) -> Self {
         Self {
             name,
-            ways: vec![Way {
-                event,
-                umask,
-                msr: None,
-            }],
+            ways: vec![Way { event, umask, msr: None }],
             cmask: 0,
             invert: false,
             edge: false,
@@ -86,10 +82,7 @@ impl Draft {
             (u64::from(event.cmask), event.invert, event.edge)
                 == (self.cmask, self.invert, self.edge)
         };
-        let exact = known
-            .iter()
-            .filter(like)
-            .map(|event| u64::from(event.counters));
+        let exact = known.iter().filter(like).map(|event| u64::from(event.counters));
         let common = exact.reduce(|a, b| a & b).unwrap_or_else(|| {
             let all = || known.iter().map(|event| u64::from(event.counters));
             match all().reduce(|a, b| a & b) {
@@ -105,10 +98,7 @@ impl Draft {
         self.counters &= common;
         self.precise_known = !known.is_empty();
         self.taken_alone |= !known.is_empty() && known.iter().all(|event| event.taken_alone);
-        let precise = known
-            .iter()
-            .map(|event| event.precise.min(Precise::Capable))
-            .max();
+        let precise = known.iter().map(|event| event.precise.min(Precise::Capable)).max();
         self.precise = precise.unwrap_or(Precise::No);
     }
 
@@ -180,10 +170,7 @@ impl Draft {
             (self.edge, "edge detection"),
             (self.equal, "comparison for equality"),
             (self.pin_control, "pin control"),
-            (
-                self.in_tx || self.in_tx_checkpointed,
-                "transaction qualifier",
-            ),
+            (self.in_tx || self.in_tx_checkpointed, "transaction qualifier"),
             (self.msr_value.is_some(), "extra MSR"),
         ]
         .into_iter()

@@ -27,18 +27,10 @@ pub struct EncodeError {
 pub enum Refusal {
     /// No event has this name.
     #[error("there is no event {name:?} on {place}{}", offer(.nearest))]
-    UnknownEvent {
-        name: String,
-        place: String,
-        nearest: Vec<String>,
-    },
+    UnknownEvent { name: String, place: String, nearest: Vec<String> },
     /// The event is known, but not this unit mask or modifier.
     #[error("{event} has no unit mask {mask:?}, and it is no modifier{}", offer(.nearest))]
-    UnknownUnitMask {
-        event: String,
-        mask: String,
-        nearest: Vec<String>,
-    },
+    UnknownUnitMask { event: String, mask: String, nearest: Vec<String> },
     /// A name cannot be looked up without a table.
     #[error(
         "no event table is there for this processor, so the name {0:?} means nothing; raw, fixed \
@@ -49,11 +41,7 @@ pub enum Refusal {
     #[error(
         "{first} and {second} cannot be joined: they differ in more than the unit mask ({differs})"
     )]
-    NotJoinable {
-        first: String,
-        second: String,
-        differs: &'static str,
-    },
+    NotJoinable { first: String, second: String, differs: &'static str },
     /// A generic event that the processor does not have.
     #[error("the generic event {0} has no counterpart on this processor")]
     NoCounterpart(String),
@@ -68,21 +56,13 @@ pub enum Refusal {
     NoMode,
     /// A number too large for its field.
     #[error("{field} is {value:#x}; on {vendor} processors it goes up to {most:#x}")]
-    Range {
-        field: &'static str,
-        value: u64,
-        most: u64,
-        vendor: Vendor,
-    },
+    Range { field: &'static str, value: u64, most: u64, vendor: Vendor },
     /// A raw value with reserved bits.
     #[error(transparent)]
     Reserved(#[from] ReservedBits),
     /// A qualifier that the processor does not have.
     #[error("{what} cannot be had: {why}")]
-    Absent {
-        what: &'static str,
-        why: &'static str,
-    },
+    Absent { what: &'static str, why: &'static str },
     /// A qualifier that a fixed counter does not have.
     #[error("fixed counter {index} counts one event as it is: it has no {what}")]
     FixedHasNo { index: u8, what: &'static str },
@@ -122,10 +102,7 @@ pub enum Refusal {
     )]
     MsrBits { msr: u32, value: u64, bad: u64 },
     /// A threshold below the facility's own.
-    #[error(
-        "ldlat is {cycles} cycles; the smallest threshold is {}",
-        msr::MIN_LOAD_LATENCY
-    )]
+    #[error("ldlat is {cycles} cycles; the smallest threshold is {}", msr::MIN_LOAD_LATENCY)]
     LoadLatency { cycles: u64 },
 }
 

@@ -27,9 +27,7 @@ pub(super) fn apply(draft: &mut Draft, attributes: &Attributes) -> Result<(), Re
     draft.equal = attributes.equal.unwrap_or(draft.equal);
     draft.pin_control = attributes.pin_control.unwrap_or(draft.pin_control);
     draft.in_tx = attributes.in_tx.unwrap_or(draft.in_tx);
-    draft.in_tx_checkpointed = attributes
-        .in_tx_checkpointed
-        .unwrap_or(draft.in_tx_checkpointed);
+    draft.in_tx_checkpointed = attributes.in_tx_checkpointed.unwrap_or(draft.in_tx_checkpointed);
     draft.taken_alone = attributes.taken_alone.unwrap_or(draft.taken_alone);
     Ok(())
 }
@@ -57,12 +55,7 @@ pub(super) fn select(
 ) -> Result<EventSelect, Refusal> {
     let range = |field, value: u64, most: u64| {
         if value > most {
-            return Err(Refusal::Range {
-                field,
-                value,
-                most,
-                vendor,
-            });
+            return Err(Refusal::Range { field, value, most, vendor });
         }
         Ok(())
     };
@@ -114,36 +107,16 @@ pub(super) fn check(select: &EventSelect, processor: &Processor) -> Result<(), R
             "a unit mask above 0xff",
             "the processor has no UMASK2",
         ),
-        (
-            select.equal,
-            processor.equal,
-            "eq",
-            "the processor compares with >= and < only",
-        ),
-        (
-            select.in_tx,
-            processor.tsx,
-            "intx",
-            "the processor has no transactional memory",
-        ),
+        (select.equal, processor.equal, "eq", "the processor compares with >= and < only"),
+        (select.in_tx, processor.tsx, "intx", "the processor has no transactional memory"),
         (
             select.in_tx_checkpointed,
             processor.tsx,
             "intxcp",
             "the processor has no transactional memory",
         ),
-        (
-            select.pin_control,
-            intel,
-            "pc",
-            "AMD processors have no pin control",
-        ),
-        (
-            select.adaptive_record,
-            adaptive,
-            "bit 34",
-            "the processor has no adaptive PEBS records",
-        ),
+        (select.pin_control, intel, "pc", "AMD processors have no pin control"),
+        (select.adaptive_record, adaptive, "bit 34", "the processor has no adaptive PEBS records"),
         (
             select.log_in_branches,
             intel && processor.version >= 6,

@@ -56,23 +56,11 @@ pub(super) fn join(pieces: &[Piece], core: &Core<'_>) -> Result<Option<Draft>, R
 /// What the two events differ in, other than name and unit mask.
 fn difference(a: &Event<'_>, b: &Event<'_>) -> Option<&'static str> {
     [
-        (
-            a.fixed.is_some() || b.fixed.is_some(),
-            "one is on a fixed counter",
-        ),
-        (
-            a.ways().len() > 1 || b.ways().len() > 1,
-            "one has several codes",
-        ),
+        (a.fixed.is_some() || b.fixed.is_some(), "one is on a fixed counter"),
+        (a.ways().len() > 1 || b.ways().len() > 1, "one has several codes"),
         (a.ways()[0].event != b.ways()[0].event, "the event"),
-        (
-            a.ways()[0].msr != b.ways()[0].msr || a.msr_value != b.msr_value,
-            "the extra MSR",
-        ),
-        (
-            a.cmask != b.cmask || a.invert != b.invert,
-            "the counter mask",
-        ),
+        (a.ways()[0].msr != b.ways()[0].msr || a.msr_value != b.msr_value, "the extra MSR"),
+        (a.cmask != b.cmask || a.invert != b.invert, "the counter mask"),
         (a.edge != b.edge, "edge detection"),
         (a.any_thread != b.any_thread, "the hyper-threads counted"),
     ]
@@ -82,21 +70,14 @@ fn difference(a: &Event<'_>, b: &Event<'_>) -> Option<&'static str> {
 
 /// Adds another unit mask; what restricts either restricts both.
 fn add(draft: &mut Draft, event: &Event<'_>) {
-    let mask = event
-        .name
-        .split_once('.')
-        .map_or(event.name, |(_, mask)| mask);
+    let mask = event.name.split_once('.').map_or(event.name, |(_, mask)| mask);
     draft.name = format!("{}:{mask}", draft.name);
     draft.ways[0].umask |= event.ways()[0].umask;
     draft.counters &= u64::from(event.counters);
     draft.precise = draft.precise.min(event.precise);
     draft.taken_alone |= event.taken_alone;
     draft.deprecated |= event.deprecated;
-    for erratum in event
-        .errata
-        .split('|')
-        .filter(|erratum| !erratum.is_empty())
-    {
+    for erratum in event.errata.split('|').filter(|erratum| !erratum.is_empty()) {
         if !draft.errata.split('|').any(|known| known == erratum) {
             if !draft.errata.is_empty() {
                 draft.errata.push('|');

@@ -91,11 +91,7 @@ pub enum Counters {
 /// increments.
 #[must_use]
 pub fn merge_select() -> EventSelect {
-    EventSelect {
-        event: crate::msr::AMD_MERGE_EVENT,
-        enable: true,
-        ..EventSelect::default()
-    }
+    EventSelect { event: crate::msr::AMD_MERGE_EVENT, enable: true, ..EventSelect::default() }
 }
 
 /// Finds out how a request can be counted on this processor. `core` is the processor's table, if
@@ -149,9 +145,7 @@ fn encode_placed(
     let choices = choices::choices(&draft, &attributes, processor, core).map_err(placed)?;
     let precise = attributes.precise.unwrap_or(0);
     remarks(&draft, precise, processor, core, &mut notes);
-    let general = choices
-        .iter()
-        .any(|c| matches!(c.counters, Counters::General { .. }));
+    let general = choices.iter().any(|c| matches!(c.counters, Counters::General { .. }));
     Ok(Encoded {
         name: draft.name,
         label: attributes.label,
@@ -173,21 +167,13 @@ pub(crate) fn absent_field(select: &EventSelect, processor: &Processor) -> Optio
 /// `cpu/event=…,umask=…/`. Numbers that no register could take are refused here, others later.
 fn code(event: u64, umask: u64, vendor: Vendor) -> Result<Draft, Refusal> {
     let fits = |field, value: u64, most| {
-        u16::try_from(value).map_err(|_| Refusal::Range {
-            field,
-            value,
-            most,
-            vendor,
-        })
+        u16::try_from(value).map_err(|_| Refusal::Range { field, value, most, vendor })
     };
     let (most_event, most_umask) = match vendor {
         Vendor::Intel => (0xff, 0xffff),
         Vendor::Amd => (0xfff, 0xff),
     };
-    let (event, umask) = (
-        fits("event", event, most_event)?,
-        fits("umask", umask, most_umask)?,
-    );
+    let (event, umask) = (fits("event", event, most_event)?, fits("umask", umask, most_umask)?);
     let name = format!("event={event:#x},umask={umask:#x}");
     Ok(Draft::code(name, event, umask))
 }
@@ -196,16 +182,8 @@ fn code(event: u64, umask: u64, vendor: Vendor) -> Result<Draft, Refusal> {
 fn raw(value: u64, vendor: Vendor, notes: &mut Vec<Note>) -> Result<Draft, Refusal> {
     let mut select = EventSelect::from_bits(vendor, value)?;
     (select.user, select.kernel, select.interrupt, select.enable) = (false, false, false, false);
-    (
-        select.pin_control,
-        select.adaptive_record,
-        select.log_in_branches,
-    ) = (false, false, false);
-    (
-        select.rdpmc_user_disable,
-        select.guest_only,
-        select.host_only,
-    ) = (false, false, false);
+    (select.pin_control, select.adaptive_record, select.log_in_branches) = (false, false, false);
+    (select.rdpmc_user_disable, select.guest_only, select.host_only) = (false, false, false);
     let kept = select.to_bits(vendor);
     if kept != value {
         notes.push(Note::IgnoredBits(value & !kept));
@@ -235,22 +213,14 @@ fn word(request: &Request, value: u64, processor: &Processor) -> Result<Encoded,
     if let Some(event) = event {
         return Err(choices::not_available(event));
     }
-    let notes = if select.enable {
-        Vec::new()
-    } else {
-        vec![Note::NotEnabled]
-    };
+    let notes = if select.enable { Vec::new() } else { vec![Note::NotEnabled] };
     Ok(Encoded {
         name: format!("{value:#x}"),
         label: None,
         text: request.text.clone(),
         at: request.at,
         choices: vec![Choice {
-            counters: Counters::General {
-                counters,
-                select,
-                merge: false,
-            },
+            counters: Counters::General { counters, select, merge: false },
             msr: None,
         }],
         precise: 0,
@@ -270,23 +240,14 @@ fn remarks(
     let way = draft.ways.first().copied().unwrap_or(Way::default());
     for (so, note) in [
         (draft.deprecated, Note::Deprecated),
-        (
-            draft.precise == Precise::Only && precise == 0,
-            Note::OnlyPrecise,
-        ),
-        (
-            (draft.invert || draft.edge) && draft.cmask == 0,
-            Note::NoCounterMask,
-        ),
+        (draft.precise == Precise::Only && precise == 0, Note::OnlyPrecise),
+        ((draft.invert || draft.edge) && draft.cmask == 0, Note::NoCounterMask),
         (precise > 0 && !draft.precise_known, Note::PrecisionUnknown),
         (
             processor.sibling_active && errata::corrupts_sibling(core, way.event),
             Note::CorruptsSibling,
         ),
-        (
-            errata::needs_auxiliary(core, way.event, way.umask),
-            Note::NeedsAuxiliary,
-        ),
+        (errata::needs_auxiliary(core, way.event, way.umask), Note::NeedsAuxiliary),
     ] {
         if so {
             notes.push(note);

@@ -24,33 +24,19 @@ struct Wanted {
 }
 
 fn wanted(attributes: &Attributes) -> Result<Option<Wanted>, Refusal> {
-    let want = |term, value, takes, other_code| Wanted {
-        term,
-        value,
-        takes,
-        other_code,
-    };
+    let want = |term, value, takes, other_code| Wanted { term, value, takes, other_code };
     let a = attributes;
     let offcore_at = a.offcore_rsp_at.map(|(which, value)| match which {
         0 => want("offcore_rsp_0", value, |msr| msr == OFFCORE_RSP_0, false),
         _ => want("offcore_rsp_1", value, |msr| msr == OFFCORE_RSP_1, false),
     });
     let mut given = [
-        a.offcore_rsp
-            .map(|v| want("offcore_rsp", v, msr::is_offcore, true)),
+        a.offcore_rsp.map(|v| want("offcore_rsp", v, msr::is_offcore, true)),
         offcore_at,
-        a.snoop_rsp.map(|v| {
-            want(
-                "snoop_rsp",
-                v,
-                |msr| matches!(msr, SNOOP_RSP_0 | SNOOP_RSP_1),
-                true,
-            )
-        }),
-        a.load_latency
-            .map(|v| want("ldlat", v, |msr| msr == LOAD_LATENCY, true)),
-        a.frontend
-            .map(|v| want("frontend", v, |msr| msr == FRONTEND, true)),
+        a.snoop_rsp
+            .map(|v| want("snoop_rsp", v, |msr| matches!(msr, SNOOP_RSP_0 | SNOOP_RSP_1), true)),
+        a.load_latency.map(|v| want("ldlat", v, |msr| msr == LOAD_LATENCY, true)),
+        a.frontend.map(|v| want("frontend", v, |msr| msr == FRONTEND, true)),
         a.config1.map(|v| want("config1", v, |_| true, true)),
     ]
     .into_iter()
@@ -81,24 +67,17 @@ pub(super) fn settle(
         let known = known_ways(&draft.ways, processor, core);
         if let Some(first) = known.first().and_then(|way| way.msr) {
             if wanted.is_none() {
-                return Err(Refusal::NoMsrValue {
-                    msr: first,
-                    term: term(first),
-                });
+                return Err(Refusal::NoMsrValue { msr: first, term: term(first) });
             }
             draft.ways = known;
         }
         if wanted.as_ref().is_some_and(|wanted| !wanted.other_code) {
-            draft
-                .ways
-                .retain(|way| (way.event, way.umask) == (own.event, own.umask));
+            draft.ways.retain(|way| (way.event, way.umask) == (own.event, own.umask));
         }
     }
     if let Some(wanted) = wanted {
         if wanted.term == "ldlat" && wanted.value < MIN_LOAD_LATENCY {
-            return Err(Refusal::LoadLatency {
-                cycles: wanted.value,
-            });
+            return Err(Refusal::LoadLatency { cycles: wanted.value });
         }
         draft.ways.retain(|way| way.msr.is_some_and(wanted.takes));
         if draft.ways.is_empty() {
@@ -119,11 +98,9 @@ fn keep_possible(ways: &mut Vec<Way>, value: u64, processor: &Processor) -> Resu
         let Some(address) = way.msr else { return true };
         let problem = match processor.extra_msr(address) {
             None => Refusal::NoMsr { msr: address },
-            Some(msr) if value & !msr.valid_bits != 0 => Refusal::MsrBits {
-                msr: address,
-                value,
-                bad: value & !msr.valid_bits,
-            },
+            Some(msr) if value & !msr.valid_bits != 0 => {
+                Refusal::MsrBits { msr: address, value, bad: value & !msr.valid_bits }
+            }
             Some(_) => return true,
         };
         refusal.get_or_insert(problem);
@@ -141,12 +118,8 @@ fn known_ways(codes: &[Way], processor: &Processor, core: Option<&Core<'_>>) -> 
     let own = codes[0];
     let same = |way: &Way| (way.event, way.umask) == (own.event, own.umask);
     let in_table = core.and_then(|core| {
-        core.with_code(own.event).find(|event| {
-            event
-                .ways()
-                .iter()
-                .any(|way| same(way) && way.msr.is_some())
-        })
+        core.with_code(own.event)
+            .find(|event| event.ways().iter().any(|way| same(way) && way.msr.is_some()))
     });
     if let Some(event) = in_table {
         return event.ways().to_vec();
@@ -159,10 +132,7 @@ fn known_ways(codes: &[Way], processor: &Processor, core: Option<&Core<'_>>) -> 
             // user: offcore responses.
             let open = |msr: &u32| msr::is_offcore(*msr) && processor.extra_msr(*msr).is_some();
             let msr = msr.filter(|msr| core.is_none() || open(msr));
-            msr.map(|msr| Way {
-                msr: Some(msr),
-                ..*way
-            })
+            msr.map(|msr| Way { msr: Some(msr), ..*way })
         })
         .collect()
 }

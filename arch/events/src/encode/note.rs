@@ -29,10 +29,7 @@ impl fmt::Display for Note {
             Self::Deprecated => f.write_str("the name is deprecated"),
             Self::OnlyPrecise => f.write_str("the event means little without :p"),
             Self::IgnoredBits(bits) => {
-                write!(
-                    f,
-                    "bits {bits:#x} of the raw code are left out, as perf does"
-                )
+                write!(f, "bits {bits:#x} of the raw code are left out, as perf does")
             }
             Self::NoCounterMask => {
                 f.write_str("invert and edge mean nothing without a counter mask")

@@ -44,12 +44,8 @@ pub(super) fn name(
     processor: &Processor,
     core: Option<&Core<'_>>,
 ) -> Result<Draft, Refused> {
-    let modifiers = pieces
-        .iter()
-        .skip(1)
-        .rev()
-        .take_while(|piece| is_modifier(&piece.text))
-        .count();
+    let modifiers =
+        pieces.iter().skip(1).rev().take_while(|piece| is_modifier(&piece.text)).count();
     // The table's own names come first: `uops_issued:any` is UOPS_ISSUED.ANY, not the generic event
     // `uops-issued` with a modifier.
     for of_table in [true, false] {
@@ -103,12 +99,9 @@ fn of_any_processor(
         let (name, fixed) = (generic.name(), generic.is_fixed());
         return match generic.meaning(processor, core) {
             Meaning::Event(event) => Ok(Some(Draft::event(&event))),
-            Meaning::Architectural(event) => Ok(Some(Draft::architectural(
-                &event,
-                name,
-                fixed,
-                processor.vendor,
-            ))),
+            Meaning::Architectural(event) => {
+                Ok(Some(Draft::architectural(&event, name, fixed, processor.vendor)))
+            }
             Meaning::None => Err((only.at, Refusal::NoCounterpart(name.to_string()))),
         };
     }
@@ -121,35 +114,23 @@ fn of_any_processor(
 /// A generic event by name, or by number as `generic7`.
 fn generic(text: &str) -> Option<Generic> {
     let number = fold::strip_prefix(text, "generic").and_then(|rest| rest.parse().ok());
-    number
-        .and_then(Generic::from_number)
-        .or_else(|| Generic::from_name(text))
+    number.and_then(Generic::from_number).or_else(|| Generic::from_name(text))
 }
 
 fn well_known(name: &str, processor: &Processor) -> Option<Draft> {
     if processor.vendor != Vendor::Intel {
         return None;
     }
-    let (name, bit, fixed) = INTEL_NAMES
-        .iter()
-        .find(|(known, _, _)| fold::same(known, name))
-        .copied()?;
-    Some(Draft::architectural(
-        &architectural::ALL[bit],
-        name,
-        fixed,
-        Vendor::Intel,
-    ))
+    let (name, bit, fixed) =
+        INTEL_NAMES.iter().find(|(known, _, _)| fold::same(known, name)).copied()?;
+    Some(Draft::architectural(&architectural::ALL[bit], name, fixed, Vendor::Intel))
 }
 
 /// Says which of the pieces is wrong, and what may have been meant.
 fn unknown(pieces: &[Piece], processor: &Processor, core: Option<&Core<'_>>) -> Refused {
     let at = pieces.first().map_or(0, |piece| piece.at);
     let Some(core) = core else {
-        let name = pieces
-            .first()
-            .map(|piece| piece.text.clone())
-            .unwrap_or_default();
+        let name = pieces.first().map(|piece| piece.text.clone()).unwrap_or_default();
         return match (well_known(&name, processor), pieces.get(1)) {
             (Some(draft), Some(piece)) => (piece.at, no_mask(draft.name, piece, Vec::new())),
             _ => (at, Refusal::NoTable(name)),
@@ -160,10 +141,7 @@ fn unknown(pieces: &[Piece], processor: &Processor, core: Option<&Core<'_>>) -> 
     for end in (1..pieces.len()).rev() {
         let beginning = joined(&pieces[..end]);
         let known = matches!(in_table(&pieces[..end], core), Ok(Some(_)))
-            || matches!(
-                of_any_processor(&pieces[..end], processor, Some(core)),
-                Ok(Some(_))
-            );
+            || matches!(of_any_processor(&pieces[..end], processor, Some(core)), Ok(Some(_)));
         let mut unit_masks: Vec<&str> = core
             .with_prefix(&beginning)
             .filter_map(|event| fold::strip_prefix(event.name, &beginning))
@@ -187,9 +165,5 @@ fn unknown(pieces: &[Piece], processor: &Processor, core: Option<&Core<'_>>) -> 
 }
 
 fn no_mask(event: String, piece: &Piece, nearest: Vec<String>) -> Refusal {
-    Refusal::UnknownUnitMask {
-        event,
-        mask: piece.text.clone(),
-        nearest,
-    }
+    Refusal::UnknownUnitMask { event, mask: piece.text.clone(), nearest }
 }

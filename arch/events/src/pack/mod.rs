@@ -74,10 +74,7 @@ impl Sources {
             sheets.push(Sheet::read(file, text, &row::COLUMNS)?);
         }
         overrides::apply(&overrides, embedded::OVERRIDES.0, &mut sheets)?;
-        let mut sources = Self {
-            overrides,
-            ..Self::default()
-        };
+        let mut sources = Self { overrides, ..Self::default() };
         for sheet in &sheets {
             sources.tables.push(table(sheet)?);
         }
@@ -90,9 +87,7 @@ impl Sources {
     /// The table with this name or file name.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<&SourceTable> {
-        self.tables
-            .iter()
-            .find(|table| table.name == table_name(name))
+        self.tables.iter().find(|table| table.name == table_name(name))
     }
 
     fn table_mut(
@@ -102,14 +97,9 @@ impl Sources {
         name: &str,
     ) -> Result<&mut SourceTable, PackError> {
         let wanted = table_name(name);
-        self.tables
-            .iter_mut()
-            .find(|table| table.name == wanted)
-            .ok_or_else(|| PackError::NoTable {
-                file: file.to_string(),
-                line,
-                table: name.to_string(),
-            })
+        self.tables.iter_mut().find(|table| table.name == wanted).ok_or_else(|| {
+            PackError::NoTable { file: file.to_string(), line, table: name.to_string() }
+        })
     }
 
     fn read_generics(&mut self, file: &str, text: &str) -> Result<(), PackError> {
@@ -129,9 +119,7 @@ impl Sources {
                         name: event.to_string(),
                     });
                 }
-                table
-                    .generics
-                    .push((!event.is_empty()).then(|| event.to_string()));
+                table.generics.push((!event.is_empty()).then(|| event.to_string()));
             }
         }
         Ok(())
@@ -143,19 +131,14 @@ impl Sources {
         for line in 0..sheet.lines.len() {
             let address = sheet.number(line, "msr", u32::MAX.into())? as u32;
             let valid_bits = sheet.number(line, "bits", u64::MAX)?;
-            let msr = ExtraMsr {
-                address,
-                valid_bits,
-            };
+            let msr = ExtraMsr { address, valid_bits };
             let tables = sheet.field(line, "tables");
             if tables == "*" {
                 let using = self.tables.iter_mut().filter(|table| table.uses(address));
                 using.for_each(|table| table.msrs.push(msr));
             } else {
                 for table in tables.split('|') {
-                    self.table_mut(file, line_number(line), table)?
-                        .msrs
-                        .push(msr);
+                    self.table_mut(file, line_number(line), table)?.msrs.push(msr);
                 }
             }
         }
@@ -165,10 +148,7 @@ impl Sources {
 
 impl SourceTable {
     fn uses(&self, msr: u32) -> bool {
-        self.rows
-            .iter()
-            .flat_map(|row| &row.ways)
-            .any(|way| way.msr == Some(msr))
+        self.rows.iter().flat_map(|row| &row.ways).any(|way| way.msr == Some(msr))
     }
 }
 
@@ -179,20 +159,13 @@ fn table_name(file: &str) -> &str {
 }
 
 fn table(sheet: &Sheet) -> Result<SourceTable, PackError> {
-    let vendor = if sheet.file.starts_with("amd/") {
-        Vendor::Amd
-    } else {
-        Vendor::Intel
-    };
+    let vendor = if sheet.file.starts_with("amd/") { Vendor::Amd } else { Vendor::Intel };
     let mut seen = HashSet::new();
     let mut rows = Vec::new();
     for line in 0..sheet.lines.len() {
         let row = row::read(sheet, line)?;
         if !seen.insert(row.name.clone()) {
-            return Err(PackError::Twice {
-                file: sheet.file.clone(),
-                name: row.name,
-            });
+            return Err(PackError::Twice { file: sheet.file.clone(), name: row.name });
         }
         rows.push(row);
     }

@@ -39,11 +39,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<Vec<Override>, PackError> {
             }
             let field = |column| sheet.field(line, column).to_string();
             Ok(Override {
-                tables: sheet
-                    .field(line, "tables")
-                    .split('|')
-                    .map(ToString::to_string)
-                    .collect(),
+                tables: sheet.field(line, "tables").split('|').map(ToString::to_string).collect(),
                 name: field("name"),
                 field: field("field"),
                 from: field("from"),
@@ -77,12 +73,7 @@ pub(super) fn apply(
                 .collect();
             if events.is_empty() {
                 let (table, name) = (table.clone(), correction.name.clone());
-                return Err(PackError::NoEvent {
-                    file,
-                    line,
-                    table,
-                    name,
-                });
+                return Err(PackError::NoEvent { file, line, table, name });
             }
             for row in events {
                 let found = sheet.field(row, &correction.field);
@@ -115,21 +106,13 @@ mod tests {
         let overrides = read("o.csv", &text)?;
         let mut sheets = vec![Sheet::read("t.csv", TABLE, &["name", "cmask"])?];
         apply(&overrides, "o.csv", &mut sheets)?;
-        Ok((0..3)
-            .map(|row| sheets[0].field(row, "cmask").to_string())
-            .collect())
+        Ok((0..3).map(|row| sheets[0].field(row, "cmask").to_string()).collect())
     }
 
     #[test]
     fn a_correction_changes_what_it_names_and_nothing_else() {
-        assert_eq!(
-            correct("t.csv,A.X,cmask,0,1,because").unwrap(),
-            ["1", "0", "0"]
-        );
-        assert_eq!(
-            correct("t.csv,A.*,cmask,0,1,because").unwrap(),
-            ["1", "1", "0"]
-        );
+        assert_eq!(correct("t.csv,A.X,cmask,0,1,because").unwrap(), ["1", "0", "0"]);
+        assert_eq!(correct("t.csv,A.*,cmask,0,1,because").unwrap(), ["1", "1", "0"]);
     }
 
     #[test]

@@ -98,19 +98,15 @@ impl Sources {
             }
         }
         let name = table_name(table);
-        let at = self
-            .tables
-            .iter()
-            .position(|table| table.name == name)
-            .unwrap_or_else(|| {
-                self.tables.push(SourceTable {
-                    name: name.to_string(),
-                    vendor: Some(Vendor::Intel),
-                    source: "user".to_string(),
-                    ..SourceTable::default()
-                });
-                self.tables.len() - 1
+        let at = self.tables.iter().position(|table| table.name == name).unwrap_or_else(|| {
+            self.tables.push(SourceTable {
+                name: name.to_string(),
+                vendor: Some(Vendor::Intel),
+                source: "user".to_string(),
+                ..SourceTable::default()
             });
+            self.tables.len() - 1
+        });
         for row in rows {
             self.tables[at].put(row, &mut merged);
         }
@@ -182,11 +178,7 @@ impl Entry {
                 .map(|part| parse(part.trim()).filter(|number| *number <= most))
                 .collect::<Option<Vec<u64>>>()
                 .ok_or_else(|| {
-                    wrong(
-                        field,
-                        value,
-                        "this is no list of numbers, or one is too large",
-                    )
+                    wrong(field, value, "this is no list of numbers, or one is too large")
                 })
         };
         let number = |field, value, most| match list(field, value, most)?[..] {
@@ -216,11 +208,7 @@ impl Entry {
             &msrs,
         )
         .ok_or_else(|| {
-            wrong(
-                "MSRIndex",
-                &self.msr_index,
-                "it does not go with EventCode and UMask",
-            )
+            wrong("MSRIndex", &self.msr_index, "it does not go with EventCode and UMask")
         })?;
         let (counters, fixed) = self.counters(index)?;
         if let Some(fixed) = fixed {
@@ -250,11 +238,7 @@ impl Entry {
             deprecated: flag("Deprecated", &self.deprecated)?,
             errata: match text(&self.errata).as_str() {
                 "" | "0" | "null" => String::new(),
-                errata => errata
-                    .split(',')
-                    .map(str::trim)
-                    .collect::<Vec<_>>()
-                    .join("|"),
+                errata => errata.split(',').map(str::trim).collect::<Vec<_>>().join("|"),
             },
         })
     }
@@ -279,9 +263,7 @@ impl Entry {
             match parse(part.trim()) {
                 Some(counter) if counter < 32 => mask |= 1 << counter,
                 _ => {
-                    return Err(wrong(
-                        "these are no counters: numbers from 0 to 31 and commas",
-                    ));
+                    return Err(wrong("these are no counters: numbers from 0 to 31 and commas"));
                 }
             }
         }

@@ -58,11 +58,7 @@ pub(super) fn read(sheet: &Sheet, line: usize) -> Result<Row, PackError> {
     let umasks = sheet.list(line, "umask", 0xffff)?;
     let msrs = sheet.list(line, "msr", u64::from(u32::MAX - 1))?;
     let ways = ways(&events, &umasks, &msrs).ok_or_else(|| {
-        sheet.wrong(
-            line,
-            "event",
-            "events, unit masks and MSRs do not go together",
-        )
+        sheet.wrong(line, "event", "events, unit masks and MSRs do not go together")
     })?;
     Ok(Row {
         name: name.to_string(),

@@ -13,19 +13,11 @@ pub(super) struct Sheet {
 impl Sheet {
     /// Reads a file and makes sure that it has these columns.
     pub(super) fn read(file: &str, text: &str, columns: &[&str]) -> Result<Self, PackError> {
-        let failed = |error| PackError::Csv {
-            file: file.to_string(),
-            error,
-        };
-        let mut reader = csv::ReaderBuilder::new()
-            .quoting(false)
-            .from_reader(text.as_bytes());
+        let failed = |error| PackError::Csv { file: file.to_string(), error };
+        let mut reader = csv::ReaderBuilder::new().quoting(false).from_reader(text.as_bytes());
         let headers = reader.headers().map_err(failed)?.clone();
-        let found: HashMap<String, usize> = headers
-            .iter()
-            .enumerate()
-            .map(|(i, name)| (name.to_string(), i))
-            .collect();
+        let found: HashMap<String, usize> =
+            headers.iter().enumerate().map(|(i, name)| (name.to_string(), i)).collect();
         if let Some(missing) = columns.iter().find(|column| !found.contains_key(**column)) {
             return Err(PackError::NoColumn {
                 file: file.to_string(),
@@ -34,19 +26,9 @@ impl Sheet {
         }
         let mut lines = Vec::new();
         for record in reader.records() {
-            lines.push(
-                record
-                    .map_err(failed)?
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect(),
-            );
+            lines.push(record.map_err(failed)?.iter().map(ToString::to_string).collect());
         }
-        Ok(Self {
-            file: file.to_string(),
-            columns: found,
-            lines,
-        })
+        Ok(Self { file: file.to_string(), columns: found, lines })
     }
 
     /// The names of the columns, in no order.
@@ -56,9 +38,7 @@ impl Sheet {
 
     /// A field of a line, counted from 0. Empty if the column is not there.
     pub(super) fn field(&self, line: usize, column: &str) -> &str {
-        self.columns
-            .get(column)
-            .map_or("", |&at| &self.lines[line][at])
+        self.columns.get(column).map_or("", |&at| &self.lines[line][at])
     }
 
     /// Replaces a field.
@@ -112,11 +92,7 @@ impl Sheet {
             .map(|part| parse(part).filter(|value| *value <= most))
             .collect::<Option<_>>()
             .ok_or_else(|| {
-                self.wrong(
-                    line,
-                    column,
-                    "this is no list of numbers, or one is too large",
-                )
+                self.wrong(line, column, "this is no list of numbers, or one is too large")
             })
     }
 

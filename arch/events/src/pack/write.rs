@@ -20,10 +20,7 @@ struct Pool<T> {
 
 impl<T: Clone + Eq + std::hash::Hash> Pool<T> {
     fn new() -> Self {
-        Self {
-            entries: Vec::new(),
-            numbers: HashMap::new(),
-        }
+        Self { entries: Vec::new(), numbers: HashMap::new() }
     }
 
     fn number(&mut self, entry: T) -> usize {
@@ -37,20 +34,12 @@ impl<T: Clone + Eq + std::hash::Hash> Pool<T> {
 fn small(what: &'static str, count: usize) -> Result<u16, PackError> {
     match u16::try_from(count) {
         Ok(number) if number != NONE_16 => Ok(number),
-        _ => Err(PackError::TooMany {
-            what,
-            count,
-            most: usize::from(NONE_16) - 1,
-        }),
+        _ => Err(PackError::TooMany { what, count, most: usize::from(NONE_16) - 1 }),
     }
 }
 
 fn large(what: &'static str, count: usize) -> Result<u32, PackError> {
-    u32::try_from(count).map_err(|_| PackError::TooMany {
-        what,
-        count,
-        most: u32::MAX as usize,
-    })
+    u32::try_from(count).map_err(|_| PackError::TooMany { what, count, most: u32::MAX as usize })
 }
 
 #[derive(Default)]
@@ -71,19 +60,12 @@ impl Sources {
     /// [`PackError::TooMany`] if there is more than the layout can number, [`PackError::NoTable`]
     /// and [`PackError::NoEvent`] if something refers to what is not there.
     pub fn pack(&self) -> Result<Vec<u8>, PackError> {
-        let names: BTreeSet<&str> = self
-            .tables
-            .iter()
-            .flat_map(|table| &table.rows)
-            .map(|row| row.name.as_str())
-            .collect();
+        let names: BTreeSet<&str> =
+            self.tables.iter().flat_map(|table| &table.rows).map(|row| row.name.as_str()).collect();
         let mut names: Vec<&str> = names.into_iter().collect();
         names.sort_by(|a, b| fold::compare(a, b).then_with(|| a.cmp(b)));
-        let numbers: HashMap<&str, usize> = names
-            .iter()
-            .enumerate()
-            .map(|(number, name)| (*name, number))
-            .collect();
+        let numbers: HashMap<&str, usize> =
+            names.iter().enumerate().map(|(number, name)| (*name, number)).collect();
         let mut texts = Pool::new();
         let mut encodings = Pool::new();
         let mut ways = Pool::new();
@@ -96,24 +78,16 @@ impl Sources {
             for row in &rows {
                 let first_way = ways.number(row.ways.clone());
                 let encoding = encodings.number(encoding(row, first_way, &mut texts)?);
-                push16(
-                    &mut sections.rows,
-                    small("names", numbers[row.name.as_str()])?,
-                );
+                push16(&mut sections.rows, small("names", numbers[row.name.as_str()])?);
                 push16(&mut sections.rows, small("encodings", encoding)?);
             }
             let msrs = table.all_msrs();
             for msr in &msrs {
                 push32(&mut sections.msrs, msr.address);
-                sections
-                    .msrs
-                    .extend_from_slice(&msr.valid_bits.to_le_bytes());
+                sections.msrs.extend_from_slice(&msr.valid_bits.to_le_bytes());
             }
             for text in [&table.name, &table.source, &table.version] {
-                push16(
-                    &mut sections.tables,
-                    small("texts", texts.number(text.clone()))?,
-                );
+                push16(&mut sections.tables, small("texts", texts.number(text.clone()))?);
             }
             push16(&mut sections.tables, vendor_code(table.vendor).into());
             push32(&mut sections.tables, large("rows", first_row)?);
@@ -138,19 +112,13 @@ impl Sources {
 
     fn processors(&self, out: &mut Vec<u8>, texts: &mut Pool<String>) -> Result<(), PackError> {
         for (index, range) in self.processors.iter().enumerate() {
-            let table = self
-                .tables
-                .iter()
-                .position(|table| table.name == range.table);
+            let table = self.tables.iter().position(|table| table.name == range.table);
             let table = table.ok_or_else(|| PackError::NoTable {
                 file: "processors".to_string(),
                 line: index as u64 + 1,
                 table: range.table.clone(),
             })?;
-            out.extend_from_slice(&[
-                vendor_code(Some(range.vendor)),
-                range.core_type.unwrap_or(0),
-            ]);
+            out.extend_from_slice(&[vendor_code(Some(range.vendor)), range.core_type.unwrap_or(0)]);
             push16(out, range.family);
             out.extend_from_slice(&[*range.models.start(), *range.models.end()]);
             out.extend_from_slice(&[*range.steppings.start(), *range.steppings.end()]);
@@ -166,14 +134,9 @@ impl SourceTable {
     /// Extra MSRs that its events use, or that `msr_bits.csv` gives it: an event that leaves the
     /// MSR's value to the user does not name the MSR. Those of unknown bits may hold anything.
     fn all_msrs(&self) -> Vec<ExtraMsr> {
-        let used = self
-            .rows
-            .iter()
-            .flat_map(|row| &row.ways)
-            .filter_map(|way| way.msr);
-        let addresses: BTreeSet<u32> = used
-            .chain(self.msrs.iter().map(|msr| msr.address))
-            .collect();
+        let used = self.rows.iter().flat_map(|row| &row.ways).filter_map(|way| way.msr);
+        let addresses: BTreeSet<u32> =
+            used.chain(self.msrs.iter().map(|msr| msr.address)).collect();
         addresses
             .into_iter()
             .map(|address| ExtraMsr {
@@ -240,11 +203,7 @@ fn write_ways(out: &mut Vec<u8>, lists: &[Vec<Way>]) -> Result<Vec<usize>, PackE
         let mut entries: Vec<_> = list
             .iter()
             .map(|way| {
-                let code = if single {
-                    (NONE_16, NONE_16)
-                } else {
-                    (way.event, way.umask)
-                };
+                let code = if single { (NONE_16, NONE_16) } else { (way.event, way.umask) };
                 (code.0, code.1, way.msr.unwrap_or(NONE_32))
             })
             .collect();
@@ -299,10 +258,7 @@ fn join(names: &[&str], texts: &[&str], sections: &Sections) -> Result<Vec<u8>, 
     out.extend_from_slice(&MAGIC);
     push16(&mut out, VERSION);
     out.resize(l::COUNTS_AT, 0);
-    counts
-        .to_array()
-        .into_iter()
-        .for_each(|count| push32(&mut out, count));
+    counts.to_array().into_iter().for_each(|count| push32(&mut out, count));
     debug_assert_eq!(out.len(), HEADER_BYTES);
     for strings in [names, texts] {
         let mut offset = 0;
@@ -311,9 +267,7 @@ fn join(names: &[&str], texts: &[&str], sections: &Sections) -> Result<Vec<u8>, 
             offset += string.len();
             push32(&mut out, large("bytes", offset)?);
         }
-        strings
-            .iter()
-            .for_each(|string| out.extend_from_slice(string.as_bytes()));
+        strings.iter().for_each(|string| out.extend_from_slice(string.as_bytes()));
     }
     for section in [
         &sections.encodings,

@@ -75,15 +75,9 @@ fn set(attributes: &mut Attributes, key: &str, value: Option<&str>) -> Result<()
     }
     let given = || value.ok_or_else(|| Kind::MissingValue(key.to_string()));
     let numeric = |text: &str| {
-        number(text).ok_or_else(|| Kind::Number {
-            name: key.to_string(),
-            value: text.to_string(),
-        })
+        number(text).ok_or_else(|| Kind::Number { name: key.to_string(), value: text.to_string() })
     };
-    let out_of = |value| Kind::Switch {
-        name: key.to_string(),
-        value,
-    };
+    let out_of = |value| Kind::Switch { name: key.to_string(), value };
     match field(attributes, key) {
         None => Err(Kind::UnknownModifier(key.to_string())),
         Some(Field::Switch(slot)) => match value.map_or(Ok(1), numeric)? {
@@ -93,10 +87,7 @@ fn set(attributes: &mut Attributes, key: &str, value: Option<&str>) -> Result<()
         Some(Field::Number(slot)) => once(slot, numeric(given()?)?, key),
         Some(Field::Level(slot)) => match numeric(given()?)? {
             level @ 0..=3 => once(slot, level as u8, key),
-            value => Err(Kind::Number {
-                name: key.to_string(),
-                value: value.to_string(),
-            }),
+            value => Err(Kind::Number { name: key.to_string(), value: value.to_string() }),
         },
         Some(Field::Offcore(which, slot)) => once(slot, (which, numeric(given()?)?), key),
         Some(Field::Label(slot)) => once(slot, given()?.to_string(), key),

@@ -9,11 +9,7 @@ pub(super) fn event(part: &Part<'_>) -> Result<Request, ParseError> {
     if part.text.is_empty() || part.text.starts_with(':') {
         return Err(fail(part.at, Kind::MissingEvent));
     }
-    let mut request = Request {
-        text: part.text.to_string(),
-        at: part.at,
-        ..Request::default()
-    };
+    let mut request = Request { text: part.text.to_string(), at: part.at, ..Request::default() };
     if let Some((pmu, behind)) = part.split_once('/') {
         check_name(&pmu)?;
         request.pmu = Some(named(&pmu));
@@ -45,10 +41,7 @@ pub(super) fn event(part: &Part<'_>) -> Result<Request, ParseError> {
 }
 
 fn named(part: &Part<'_>) -> Pmu {
-    Pmu {
-        name: part.text.to_string(),
-        at: part.at,
-    }
+    Pmu { name: part.text.to_string(), at: part.at }
 }
 
 /// A name, `rNNN` or `fixedN`, with what follows it behind colons.
@@ -75,10 +68,7 @@ fn base(part: &Part<'_>, attributes: &mut Attributes) -> Result<Base, ParseError
             None => (here, None),
         };
         check_name(&piece)?;
-        pieces.push(Piece {
-            text: piece.text.to_string(),
-            at: piece.at,
-        });
+        pieces.push(Piece { text: piece.text.to_string(), at: piece.at });
         rest = behind;
     }
     Ok(Base::Name(pieces))
@@ -104,11 +94,7 @@ fn raw(text: &str) -> Option<Result<Base, Kind>> {
         return None;
     }
     let value = u64::from_str_radix(digits, 16);
-    Some(
-        value
-            .map(Base::Raw)
-            .map_err(|_| Kind::RawTooLong(text.to_string())),
-    )
+    Some(value.map(Base::Raw).map_err(|_| Kind::RawTooLong(text.to_string())))
 }
 
 /// `fixed0`, `fixed1` and so on.

@@ -62,10 +62,7 @@ struct Part<'t> {
 impl<'t> Part<'t> {
     fn new(text: &'t str, at: usize) -> Self {
         let trimmed = text.trim_start();
-        Self {
-            at: at + text.len() - trimmed.len(),
-            text: trimmed.trim_end(),
-        }
+        Self { at: at + text.len() - trimmed.len(), text: trimmed.trim_end() }
     }
 
     /// What stands before and behind the first `separator`.
@@ -116,17 +113,12 @@ fn item(part: &Part<'_>) -> Result<Item, ParseError> {
         return Err(fail(part.at, ParseErrorKind::MissingEvent));
     }
     let Some(inside) = part.text.strip_prefix('{') else {
-        return event::event(part).map(|request| Item {
-            requests: vec![request],
-        });
+        return event::event(part).map(|request| Item { requests: vec![request] });
     };
     // `split` has made sure that the brace is closed, and a brace between slashes is no letter of a
     // term.
     let (members, behind) = match closing(inside) {
-        Some(end) => (
-            &inside[..end],
-            Part::new(&inside[end + 1..], part.at + end + 2),
-        ),
+        Some(end) => (&inside[..end], Part::new(&inside[end + 1..], part.at + end + 2)),
         None => return Err(fail(part.at, ParseErrorKind::OpenGroup)),
     };
     let mut outer = Attributes::default();
@@ -164,10 +156,7 @@ fn modifiers_into(attributes: &mut Attributes, part: &Part<'_>) -> Result<(), Pa
             None => (here, None),
         };
         if modifier.text.is_empty() {
-            return Err(fail(
-                modifier.at,
-                ParseErrorKind::UnknownModifier("".to_string()),
-            ));
+            return Err(fail(modifier.at, ParseErrorKind::UnknownModifier("".to_string())));
         }
         attribute::apply(attributes, modifier.text).map_err(|kind| fail(modifier.at, kind))?;
         rest = behind;

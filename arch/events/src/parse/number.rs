@@ -22,17 +22,7 @@ mod tests {
         assert_eq!(number("12"), Some(12));
         assert_eq!(number("0x12"), Some(18));
         assert_eq!(number("0XfF"), Some(255));
-        for text in [
-            "",
-            "0x",
-            "+1",
-            "-1",
-            "0x+1",
-            "12h",
-            "1_000",
-            "18446744073709551616",
-            "é0",
-        ] {
+        for text in ["", "0x", "+1", "-1", "0x+1", "12h", "1_000", "18446744073709551616", "é0"] {
             assert_eq!(number(text), None, "{text}");
         }
     }

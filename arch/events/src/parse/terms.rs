@@ -52,10 +52,9 @@ pub(super) fn terms(inside: &Part<'_>) -> Result<(Base, Attributes), ParseError>
     }
     let base = match (event, config, name) {
         (None, None, Some(piece)) => Base::Name(vec![piece]),
-        (Some(event), None, None) => Base::Code {
-            event,
-            umask: attributes.umask.take().unwrap_or(0),
-        },
+        (Some(event), None, None) => {
+            Base::Code { event, umask: attributes.umask.take().unwrap_or(0) }
+        }
         (None, Some(config), None) => Base::Raw(config),
         (None, None, None) => return Err(fail(inside.at, Kind::MissingEvent)),
         _ => return Err(fail(inside.at, Kind::TwoEvents)),
@@ -76,8 +75,5 @@ fn value(term: &Part<'_>) -> Result<u64, ParseError> {
 /// An event's name; modifiers and unit masks have terms of their own here.
 fn piece(term: &Part<'_>) -> Result<Piece, ParseError> {
     super::event::check_name(term)?;
-    Ok(Piece {
-        text: term.text.to_string(),
-        at: term.at,
-    })
+    Ok(Piece { text: term.text.to_string(), at: term.at })
 }

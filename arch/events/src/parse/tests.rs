@@ -7,31 +7,19 @@ fn one(text: &str) -> Request {
 }
 
 fn pieces(base: &Base) -> Vec<&str> {
-    let Base::Name(pieces) = base else {
-        panic!("{base:?}")
-    };
-    pieces
-        .iter()
-        .map(|Piece { text, .. }| text.as_str())
-        .collect()
+    let Base::Name(pieces) = base else { panic!("{base:?}") };
+    pieces.iter().map(|Piece { text, .. }| text.as_str()).collect()
 }
 
 #[test]
 fn names_keep_their_pieces_and_their_places() {
     let request = one("  l2_rqsts:demand_data_rd_hit:rfo_hit:u");
-    assert_eq!(
-        pieces(&request.base),
-        ["l2_rqsts", "demand_data_rd_hit", "rfo_hit", "u"]
-    );
-    let Base::Name(pieces) = &request.base else {
-        unreachable!()
-    };
+    assert_eq!(pieces(&request.base), ["l2_rqsts", "demand_data_rd_hit", "rfo_hit", "u"]);
+    let Base::Name(pieces) = &request.base else { unreachable!() };
     assert_eq!((request.at, pieces[2].at), (2, 30));
     // perfmon's older offcore names have colons and equal signs in them.
     let long = one("OFFCORE_RESPONSE:request=ALL_RFO:response=L3_HIT_M.SNOOP_NONE");
-    let Base::Name(pieces) = &long.base else {
-        unreachable!()
-    };
+    let Base::Name(pieces) = &long.base else { unreachable!() };
     assert_eq!(pieces.len(), 3);
 }
 
@@ -40,35 +28,17 @@ fn terms_between_slashes() {
     let request = one(
         "cpu/event=0xc4,umask=0x20,cmask=1,inv,edge,any,offcore_rsp=0x10,ldlat=3,frontend=0x11/pp",
     );
-    assert_eq!(
-        request.base,
-        Base::Code {
-            event: 0xc4,
-            umask: 0x20
-        }
-    );
+    assert_eq!(request.base, Base::Code { event: 0xc4, umask: 0x20 });
     let a = &request.attributes;
     assert_eq!(
         (a.cmask, a.invert, a.edge, a.any_thread),
         (Some(1), Some(true), Some(true), Some(true))
     );
-    assert_eq!(
-        (a.offcore_rsp, a.load_latency, a.frontend),
-        (Some(0x10), Some(3), Some(0x11))
-    );
+    assert_eq!((a.offcore_rsp, a.load_latency, a.frontend), (Some(0x10), Some(3), Some(0x11)));
     assert_eq!(a.precise, Some(2));
     assert_eq!(request.pmu.unwrap().name, "cpu");
-    assert_eq!(
-        one("cpu/event=0xc0/").base,
-        Base::Code {
-            event: 0xc0,
-            umask: 0
-        }
-    );
-    assert_eq!(
-        one("cpu_core/config=0x1c2,name=x/:u").base,
-        Base::Raw(0x1c2)
-    );
+    assert_eq!(one("cpu/event=0xc0/").base, Base::Code { event: 0xc0, umask: 0 });
+    assert_eq!(one("cpu_core/config=0x1c2,name=x/:u").base, Base::Raw(0x1c2));
     let named = one("cpu/inst_retired.any,cmask=2/k");
     assert_eq!(pieces(&named.base), ["inst_retired.any"]);
     assert_eq!(named.attributes.kernel, Some(true));
@@ -83,10 +53,7 @@ fn p2_raw_forms() {
     assert_eq!(one("0xc0|U|K|EN").base, Base::Word(0x43_00c0));
     assert_eq!(one("fixed2:k").base, Base::Fixed(2));
     // No raw form: a name that happens to start with r.
-    assert_eq!(
-        pieces(&one("resource_stalls.any").base),
-        ["resource_stalls.any"]
-    );
+    assert_eq!(pieces(&one("resource_stalls.any").base), ["resource_stalls.any"]);
     assert_eq!(pieces(&one("fixed").base.clone()), ["fixed"]);
 }
 

@@ -26,20 +26,14 @@ fn lookup<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
         Some(prefix) if prefix.eq_ignore_ascii_case("PCTR_") => &name[5..],
         _ => name,
     };
-    table
-        .iter()
-        .find(|(known, _)| known.eq_ignore_ascii_case(bare))
-        .map(|(_, value)| *value)
+    table.iter().find(|(known, _)| known.eq_ignore_ascii_case(bare)).map(|(_, value)| *value)
 }
 
 /// One operand of `|`: a number, a flag, or either shifted left.
 fn operand(text: &str) -> Result<u64, Kind> {
     let unknown = |text: &str| Kind::UnknownFlag(text.to_string());
-    let plain = |text: &str| {
-        number(text)
-            .or_else(|| lookup(&FLAGS, text))
-            .ok_or_else(|| unknown(text))
-    };
+    let plain =
+        |text: &str| number(text).or_else(|| lookup(&FLAGS, text)).ok_or_else(|| unknown(text));
     let Some((value, shift)) = text.split_once("<<") else {
         return plain(text);
     };
@@ -93,20 +87,11 @@ mod tests {
 
     #[test]
     fn wrong_parts_are_named_with_their_place() {
-        assert_eq!(
-            word("0xc0| X").unwrap_err(),
-            (6, Kind::UnknownFlag("X".into()))
-        );
+        assert_eq!(word("0xc0| X").unwrap_err(), (6, Kind::UnknownFlag("X".into())));
         assert_eq!(word("0xc0|").unwrap_err().0, 5);
         let (at, kind) = word("1|256<<CM_SHIFT").unwrap_err();
         assert_eq!(at, 2);
-        assert_eq!(
-            kind,
-            Kind::WordOverflow {
-                value: 256,
-                shift: 24
-            }
-        );
+        assert_eq!(kind, Kind::WordOverflow { value: 256, shift: 24 });
         assert!(word("1<<99999999999").is_err());
     }
 }

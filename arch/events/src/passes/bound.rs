@@ -20,19 +20,10 @@ pub(super) fn lower_bound(problem: &Problem) -> usize {
 /// remains, and needs so many passes as the MSRs have to change their values. Groups may be torn
 /// apart here, and the two counters of a pair need not be neighbours: both only lower the bound.
 fn relaxed(problem: &Problem) -> usize {
-    let members = || {
-        problem
-            .items
-            .iter()
-            .flatten()
-            .map(|number| &problem.demands[*number])
-    };
+    let members = || problem.items.iter().flatten().map(|number| &problem.demands[*number]);
     let alone = members().filter(|demand| demand.alone).count() as u32;
     let values = values_per_msr(members().filter(|demand| !demand.alone));
-    let every = problem
-        .demands
-        .iter()
-        .fold(0, |units, demand| units | wide(demand, true));
+    let every = problem.demands.iter().fold(0, |units, demand| units | wide(demand, true));
     // A fixed counter also counts in passes that one request has for itself.
     let beside = |units: Units| {
         let fixed = (units as u64 & FIXED_UNITS) >> crate::assign::demand::FIXED_AT;
@@ -54,11 +45,7 @@ fn relaxed(problem: &Problem) -> usize {
 
 fn wide(demand: &Demand, with_pairs: bool) -> Units {
     let units = Units::from(demand.units);
-    if demand.merge && with_pairs {
-        units | units << 1
-    } else {
-        units
-    }
+    if demand.merge && with_pairs { units | units << 1 } else { units }
 }
 
 /// How many passes the MSRs need: for each set of MSRs, the number of values that nothing else can
@@ -66,12 +53,8 @@ fn wide(demand: &Demand, with_pairs: bool) -> Units {
 fn values_per_msr<'d>(demands: impl Iterator<Item = &'d Demand>) -> u32 {
     let mut wanted: Vec<(Vec<u32>, u64)> = Vec::new();
     for demand in demands {
-        let mut addresses: Vec<u32> = demand
-            .ways
-            .iter()
-            .filter_map(|way| way.msr)
-            .map(|msr| msr.address)
-            .collect();
+        let mut addresses: Vec<u32> =
+            demand.ways.iter().filter_map(|way| way.msr).map(|msr| msr.address).collect();
         addresses.sort_unstable();
         addresses.dedup();
         let value = demand.ways[0].msr.map_or(0, |msr| msr.value);
@@ -85,9 +68,7 @@ fn values_per_msr<'d>(demands: impl Iterator<Item = &'d Demand>) -> u32 {
     let mut sets: Vec<&Vec<u32>> = wanted.iter().map(|(set, _)| set).collect();
     sets.dedup();
     let passes = sets.iter().map(|set| {
-        let inside = wanted
-            .iter()
-            .filter(|(other, _)| other.iter().all(|msr| set.contains(msr)));
+        let inside = wanted.iter().filter(|(other, _)| other.iter().all(|msr| set.contains(msr)));
         let mut values: Vec<u64> = inside.map(|(_, value)| *value).collect();
         values.sort_unstable();
         values.dedup();
@@ -104,11 +85,7 @@ fn exclusive(problem: &Problem) -> usize {
         let members = &problem.items[item];
         members.len() == 1 && problem.demands[members[0]].is_plain()
     };
-    for item in hard
-        .into_iter()
-        .filter(|item| !simple(*item))
-        .take(MOST_PAIRED)
-    {
+    for item in hard.into_iter().filter(|item| !simple(*item)).take(MOST_PAIRED) {
         if chosen.iter().all(|other| !problem.fits(&[*other, item])) {
             chosen.push(item);
         }

@@ -33,11 +33,7 @@ pub(super) fn colour(
     // Edges that meet on both sides first: the others take what their unit has left.
     let free_ends = |edge: &Edge| edge.left.is_none();
     for pass in [false, true] {
-        for (index, edge) in edges
-            .iter()
-            .enumerate()
-            .filter(|(_, edge)| free_ends(edge) == pass)
-        {
+        for (index, edge) in edges.iter().enumerate().filter(|(_, edge)| free_ends(edge) == pass) {
             let right = table.free(lefts + edge.right)?;
             let colour = match edge.left {
                 None => right,
@@ -79,10 +75,7 @@ impl Table<'_> {
     }
 
     fn ends(&self, edge: usize) -> [Option<usize>; 2] {
-        [
-            self.edges[edge].left,
-            Some(self.lefts + self.edges[edge].right),
-        ]
+        [self.edges[edge].left, Some(self.lefts + self.edges[edge].right)]
     }
 
     fn set(&mut self, edge: usize, colour: usize) {
@@ -103,11 +96,7 @@ impl Table<'_> {
                 break;
             }
             path.push(edge as usize);
-            let other = self
-                .ends(edge as usize)
-                .into_iter()
-                .flatten()
-                .find(|end| *end != at);
+            let other = self.ends(edge as usize).into_iter().flatten().find(|end| *end != at);
             let Some(other) = other else { break };
             at = other;
             colour = first + second - colour;

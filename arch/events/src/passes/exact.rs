@@ -25,13 +25,7 @@ pub(super) fn search(problem: &Problem, count: usize, budget: &mut u32) -> Outco
         return Outcome::Unknown;
     }
     let order = problem.hardest_first();
-    let mut search = Search {
-        problem,
-        count,
-        budget,
-        passes: Vec::new(),
-        chosen: Vec::new(),
-    };
+    let mut search = Search { problem, count, budget, passes: Vec::new(), chosen: Vec::new() };
     match search.place(&order) {
         Some(true) => Outcome::Found(search.passes),
         Some(false) => Outcome::Impossible,
@@ -82,10 +76,7 @@ impl Search<'_> {
     }
 
     fn is_like_before(&self, item: usize) -> bool {
-        let before = self
-            .chosen
-            .last()
-            .and_then(|pass| self.passes[*pass].last());
+        let before = self.chosen.last().and_then(|pass| self.passes[*pass].last());
         before.is_some_and(|before| self.problem.same(*before, item))
     }
 }

@@ -25,12 +25,7 @@ pub(super) struct Flow {
 
 impl Flow {
     pub fn new() -> Self {
-        Self {
-            capacity: [0; UNITS],
-            load: [0; UNITS],
-            classes: Vec::new(),
-            placed: Vec::new(),
-        }
+        Self { capacity: [0; UNITS], load: [0; UNITS], classes: Vec::new(), placed: Vec::new() }
     }
 
     /// Gives each of these units room for so many.
@@ -134,12 +129,7 @@ impl Growing {
         let mut flow = Flow::new();
         flow.set_capacity(beside, alone);
         flow.set_capacity(ordinary, at_least);
-        Self {
-            flow,
-            ordinary,
-            passes: at_least,
-            everywhere: vec![],
-        }
+        Self { flow, ordinary, passes: at_least, everywhere: vec![] }
     }
 
     /// Adds a request that is counted in every ordinary pass.

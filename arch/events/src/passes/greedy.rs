@@ -11,9 +11,7 @@ pub(super) fn first_fit(problem: &Problem) -> Vec<Vec<usize>> {
     let msrs = problem.msr_values();
     let empty = Filling::new(problem, &msrs);
     for item in problem.hardest_first() {
-        let found = passes
-            .iter_mut()
-            .any(|pass| pass.try_add(problem, &msrs, item));
+        let found = passes.iter_mut().any(|pass| pass.try_add(problem, &msrs, item));
         if !found {
             let mut pass = empty.clone();
             pass.add(problem, &msrs, item);
@@ -36,12 +34,7 @@ struct Filling {
 
 impl Filling {
     fn new(problem: &Problem, msrs: &[Option<(u64, u64)>]) -> Self {
-        let mut pass = Self {
-            items: vec![],
-            units: vec![],
-            alone: false,
-            msrs: vec![],
-        };
+        let mut pass = Self { items: vec![], units: vec![], alone: false, msrs: vec![] };
         pass.add_demands(problem, msrs, &problem.correlates);
         pass
     }
@@ -54,8 +47,7 @@ impl Filling {
                 self.units.push(demand.units << 1);
             }
             self.alone |= demand.alone;
-            self.msrs
-                .extend(msrs[*number].filter(|msr| !self.msrs.contains(msr)));
+            self.msrs.extend(msrs[*number].filter(|msr| !self.msrs.contains(msr)));
         }
     }
 
@@ -79,17 +71,12 @@ impl Filling {
 
     /// Whether MSRs that an item needs are taken by as many other values as there are MSRs.
     fn lacks_msrs(&self, problem: &Problem, msrs: &[Option<(u64, u64)>], item: usize) -> bool {
-        let needed = problem.items[item]
-            .iter()
-            .filter_map(|number| msrs[*number]);
+        let needed = problem.items[item].iter().filter_map(|number| msrs[*number]);
         needed.into_iter().any(|(wanted, value)| {
             let competes = |(held, other): &(u64, u64)| held & !wanted == 0 && *other != value;
             let others = self.msrs.iter().enumerate().filter(|(at, msr)| {
                 let before = &self.msrs[..*at];
-                competes(msr)
-                    && !before
-                        .iter()
-                        .any(|other| competes(other) && other.1 == msr.1)
+                competes(msr) && !before.iter().any(|other| competes(other) && other.1 == msr.1)
             });
             others.count() >= wanted.count_ones() as usize
         })
@@ -104,11 +91,7 @@ impl Filling {
             if self.alone {
                 units &= FIXED_UNITS;
             }
-            let inside = self
-                .units
-                .iter()
-                .filter(|other| **other & !units == 0)
-                .count();
+            let inside = self.units.iter().filter(|other| **other & !units == 0).count();
             self.alone && demand.alone || inside >= units.count_ones() as usize
         })
     }

@@ -57,9 +57,7 @@ impl Plan {
     /// The pass in which a request of the set is counted; for a correlate the first one.
     #[must_use]
     pub fn pass_of(&self, request: usize) -> Option<usize> {
-        self.passes
-            .iter()
-            .position(|pass| pass.requests.contains(&request))
+        self.passes.iter().position(|pass| pass.requests.contains(&request))
     }
 }
 
@@ -109,10 +107,7 @@ pub fn plan(set: &EventSet, effort: Effort) -> Result<Plan, CorrelatesConflict> 
         }
     }
     let problem = Problem {
-        items: possible
-            .iter()
-            .map(|item| problem.items[*item].clone())
-            .collect(),
+        items: possible.iter().map(|item| problem.items[*item].clone()).collect(),
         ..problem
     };
     let (passes, lower_bound) = fewest(&problem, effort);
@@ -122,17 +117,10 @@ pub fn plan(set: &EventSet, effort: Effort) -> Result<Plan, CorrelatesConflict> 
             let requests = problem.numbers(items);
             // Every pass has been found to fit.
             let assignment = assign_numbers(set, &problem, &requests).unwrap_or_default();
-            Pass {
-                requests,
-                assignment,
-            }
+            Pass { requests, assignment }
         })
         .collect();
-    Ok(Plan {
-        passes,
-        lower_bound,
-        refused,
-    })
+    Ok(Plan { passes, lower_bound, refused })
 }
 
 fn assign_numbers(
@@ -140,20 +128,11 @@ fn assign_numbers(
     problem: &Problem,
     numbers: &[usize],
 ) -> Result<Assignment, Conflict> {
-    let requests: Vec<&Encoded> = numbers
-        .iter()
-        .map(|number| &set.requests[*number])
-        .collect();
-    let demands: Vec<&Demand> = numbers
-        .iter()
-        .map(|number| &problem.demands[*number])
-        .collect();
+    let requests: Vec<&Encoded> = numbers.iter().map(|number| &set.requests[*number]).collect();
+    let demands: Vec<&Demand> = numbers.iter().map(|number| &problem.demands[*number]).collect();
     assign_demands(&requests, &demands).map_err(|mut conflict| {
         // The conflict counts within the pass; the set has its own numbers.
-        conflict
-            .requests
-            .iter_mut()
-            .for_each(|(number, _)| *number = numbers[*number]);
+        conflict.requests.iter_mut().for_each(|(number, _)| *number = numbers[*number]);
         conflict
     })
 }
@@ -162,15 +141,9 @@ fn assign_numbers(
 fn fewest(problem: &Problem, effort: Effort) -> (Vec<Vec<usize>>, usize) {
     let mut lower_bound = bound::lower_bound(problem);
     let mut best = spread::spread(problem);
-    if best
-        .as_ref()
-        .is_none_or(|passes| passes.len() > lower_bound)
-    {
+    if best.as_ref().is_none_or(|passes| passes.len() > lower_bound) {
         let greedy = greedy::first_fit(problem);
-        if best
-            .as_ref()
-            .is_none_or(|passes| greedy.len() < passes.len())
-        {
+        if best.as_ref().is_none_or(|passes| greedy.len() < passes.len()) {
             best = Some(greedy);
         }
     }

@@ -20,10 +20,7 @@ impl Problem {
 
     /// All demands of a pass with these items, the correlates last.
     pub fn pass(&self, items: &[usize]) -> Vec<&Demand> {
-        self.numbers(items)
-            .iter()
-            .map(|number| &self.demands[*number])
-            .collect()
+        self.numbers(items).iter().map(|number| &self.demands[*number]).collect()
     }
 
     /// The numbers of these demands.
@@ -37,13 +34,10 @@ impl Problem {
     pub fn msr_values(&self) -> Vec<Option<(u64, u64)>> {
         let mut addresses: Vec<u32> = Vec::new();
         let mut bit = |address: u32| {
-            let at = addresses
-                .iter()
-                .position(|known| *known == address)
-                .unwrap_or_else(|| {
-                    addresses.push(address);
-                    addresses.len() - 1
-                });
+            let at = addresses.iter().position(|known| *known == address).unwrap_or_else(|| {
+                addresses.push(address);
+                addresses.len() - 1
+            });
             1_u64.checked_shl(at as u32).unwrap_or(0)
         };
         let one_value = |demand: &Demand| {
@@ -62,20 +56,12 @@ impl Problem {
     pub fn hardest_first(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.items.len()).collect();
         order.sort_by_cached_key(|item| {
-            let members = || {
-                self.items[*item]
-                    .iter()
-                    .map(|number| &self.demands[*number])
-            };
+            let members = || self.items[*item].iter().map(|number| &self.demands[*number]);
             let alone = members().any(|demand| demand.alone);
             let merges = members().filter(|demand| demand.merge).count();
-            let msrs = members()
-                .filter(|demand| demand.ways[0].msr.is_some())
-                .count();
+            let msrs = members().filter(|demand| demand.ways[0].msr.is_some()).count();
             let units: u32 = members().map(|demand| demand.units.count_ones()).sum();
-            let signature = members()
-                .map(|demand| (demand.units, demand.ways[0].msr))
-                .min();
+            let signature = members().map(|demand| (demand.units, demand.ways[0].msr)).min();
             let size = self.items[*item].len() + merges;
             (core::cmp::Reverse((alone, size, msrs)), units, signature)
         });
@@ -85,9 +71,6 @@ impl Problem {
     /// Whether two items ask for the very same.
     pub fn same(&self, a: usize, b: usize) -> bool {
         let (a, b) = (&self.items[a], &self.items[b]);
-        a.len() == b.len()
-            && a.iter()
-                .zip(b)
-                .all(|(a, b)| self.demands[*a] == self.demands[*b])
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.demands[*a] == self.demands[*b])
     }
 }

@@ -23,51 +23,31 @@ pub(super) fn spread(problem: &Problem) -> Option<Vec<Vec<usize>>> {
     let (alone, others): (Vec<usize>, Vec<usize>) =
         (0..problem.items.len()).partition(|item| demand(*item).alone);
     let msrs = Msrs::share_out(others.iter().map(|item| (*item, demand(*item))));
-    let correlates: Vec<&Demand> = problem
-        .correlates
-        .iter()
-        .map(|number| &problem.demands[*number])
-        .collect();
+    let correlates: Vec<&Demand> =
+        problem.correlates.iter().map(|number| &problem.demands[*number]).collect();
     // Fixed counters that the correlates leave free in passes where one request is alone.
     let mut free_beside = FIXED_UNITS;
     if !alone.is_empty() {
-        let fixed: Vec<u64> = correlates
-            .iter()
-            .map(|demand| demand.units & FIXED_UNITS)
-            .collect();
-        free_beside &= place_all(&fixed, 0)?
-            .iter()
-            .fold(!0, |free, unit| free & !(1 << unit));
+        let fixed: Vec<u64> = correlates.iter().map(|demand| demand.units & FIXED_UNITS).collect();
+        free_beside &= place_all(&fixed, 0)?.iter().fold(!0, |free, unit| free & !(1 << unit));
     }
     let units = |demand: &Demand| {
         let beside = (demand.units & free_beside) >> FIXED_AT;
         Units::from(demand.units) | Units::from(beside) << BESIDE_ALONE
     };
-    let every = others
-        .iter()
-        .map(|item| demand(*item))
-        .chain(correlates.iter().copied());
+    let every = others.iter().map(|item| demand(*item)).chain(correlates.iter().copied());
     let all = every.fold(0, |all, demand| all | units(demand));
     let ordinary = all & Units::from(u64::MAX);
     let mut growing = Growing::new(ordinary, all & !ordinary, alone.len() as u32, msrs.most());
-    let everywhere: Vec<usize> = correlates
-        .iter()
-        .map(|demand| growing.add_everywhere(Units::from(demand.units)))
-        .collect();
-    let classes: Vec<usize> = others
-        .iter()
-        .map(|item| growing.add(units(demand(*item))))
-        .collect();
+    let everywhere: Vec<usize> =
+        correlates.iter().map(|demand| growing.add_everywhere(Units::from(demand.units))).collect();
+    let classes: Vec<usize> = others.iter().map(|item| growing.add(units(demand(*item)))).collect();
     let count = growing.passes as usize;
     let flow = growing.into_flow();
 
     // Each request takes one of the places that its class has got; correlates take one for each
     // pass.
-    let most = everywhere
-        .iter()
-        .chain(&classes)
-        .max()
-        .map_or(0, |class| class + 1);
+    let most = everywhere.iter().chain(&classes).max().map_or(0, |class| class + 1);
     let mut places: Vec<Vec<usize>> = vec![Vec::new(); most];
     for class in everywhere.iter().chain(&classes) {
         if places[*class].is_empty() {
@@ -80,14 +60,9 @@ pub(super) fn spread(problem: &Problem) -> Option<Vec<Vec<usize>>> {
     for (number, class) in everywhere.iter().enumerate() {
         // Correlates do not count beside requests that are alone here, those places are others'.
         for _ in 0..count {
-            let at = places[*class]
-                .iter()
-                .position(|unit| *unit < BESIDE_ALONE as usize)?;
+            let at = places[*class].iter().position(|unit| *unit < BESIDE_ALONE as usize)?;
             let right = places[*class].swap_remove(at);
-            edges.push(Edge {
-                left: Some(msrs.addresses.len() + number),
-                right,
-            });
+            edges.push(Edge { left: Some(msrs.addresses.len() + number), right });
             owners.push(None);
         }
     }
@@ -101,10 +76,7 @@ pub(super) fn spread(problem: &Problem) -> Option<Vec<Vec<usize>>> {
                 beside[fixed] += 1;
             }
             None => {
-                edges.push(Edge {
-                    left: msrs.of(*item),
-                    right: unit,
-                });
+                edges.push(Edge { left: msrs.of(*item), right: unit });
                 owners.push(Some(*item));
             }
         }
@@ -124,10 +96,7 @@ fn fits_here(demand: &Demand) -> bool {
     let first = demand.ways[0];
     let same_value = |msr: crate::msr::MsrValue| Some(msr.value) == first.msr.map(|msr| msr.value);
     let no_msr = demand.ways.iter().all(|way| way.msr.is_none());
-    let one_value = demand
-        .ways
-        .iter()
-        .all(|way| way.msr.is_some_and(same_value));
+    let one_value = demand.ways.iter().all(|way| way.msr.is_some_and(same_value));
     let same_units = demand.ways.iter().all(|way| way.units == first.units);
     !demand.merge && (no_msr || one_value && same_units)
 }
@@ -142,21 +111,12 @@ struct Msrs {
 impl Msrs {
     /// Requests that have no choice first; the others go where least is to be done.
     fn share_out<'d>(demands: impl Iterator<Item = (usize, &'d Demand)>) -> Self {
-        let mut wanting: Vec<(usize, &Demand)> = demands
-            .filter(|(_, demand)| demand.ways[0].msr.is_some())
-            .collect();
+        let mut wanting: Vec<(usize, &Demand)> =
+            demands.filter(|(_, demand)| demand.ways[0].msr.is_some()).collect();
         wanting.sort_by_key(|(_, demand)| demand.ways.len());
-        let mut msrs = Self {
-            addresses: Vec::new(),
-            loads: Vec::new(),
-            chosen: Vec::new(),
-        };
+        let mut msrs = Self { addresses: Vec::new(), loads: Vec::new(), chosen: Vec::new() };
         for (item, demand) in wanting {
-            let addresses = demand
-                .ways
-                .iter()
-                .filter_map(|way| way.msr)
-                .map(|msr| msr.address);
+            let addresses = demand.ways.iter().filter_map(|way| way.msr).map(|msr| msr.address);
             let numbers: Vec<usize> = addresses.map(|address| msrs.number(address)).collect();
             if let Some(least) = numbers.into_iter().min_by_key(|number| msrs.loads[*number]) {
                 msrs.loads[least] += 1;
@@ -168,14 +128,11 @@ impl Msrs {
     }
 
     fn number(&mut self, address: u32) -> usize {
-        self.addresses
-            .iter()
-            .position(|known| *known == address)
-            .unwrap_or_else(|| {
-                self.addresses.push(address);
-                self.loads.push(0);
-                self.addresses.len() - 1
-            })
+        self.addresses.iter().position(|known| *known == address).unwrap_or_else(|| {
+            self.addresses.push(address);
+            self.loads.push(0);
+            self.addresses.len() - 1
+        })
     }
 
     fn most(&self) -> u32 {
@@ -183,10 +140,7 @@ impl Msrs {
     }
 
     fn of(&self, item: usize) -> Option<usize> {
-        let at = self
-            .chosen
-            .binary_search_by_key(&item, |(item, _)| *item)
-            .ok()?;
+        let at = self.chosen.binary_search_by_key(&item, |(item, _)| *item).ok()?;
         Some(self.chosen[at].1)
     }
 }

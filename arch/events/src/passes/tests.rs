@@ -8,14 +8,8 @@ const THOROUGH: Effort = Effort { sets: 2_000_000 };
 /// The optimum by trying every set of items, or `None` if an item fits into no pass.
 fn optimum(problem: &Problem) -> Option<usize> {
     let count = problem.items.len();
-    let items = |set: usize| {
-        (0..count)
-            .filter(move |i| set >> i & 1 == 1)
-            .collect::<Vec<_>>()
-    };
-    let possible: Vec<bool> = (0..1 << count)
-        .map(|set| fits(&problem.pass(&items(set))))
-        .collect();
+    let items = |set: usize| (0..count).filter(move |i| set >> i & 1 == 1).collect::<Vec<_>>();
+    let possible: Vec<bool> = (0..1 << count).map(|set| fits(&problem.pass(&items(set)))).collect();
     if (0..count).any(|item| !possible[1 << item]) {
         return None;
     }
@@ -85,11 +79,7 @@ fn any_problem(counters: u32, groups: bool) -> impl Strategy<Value = Problem> {
                 .collect();
             let correlates = correlate.iter().map(|_| demands.len()).collect();
             demands.extend(correlate);
-            Problem {
-                demands,
-                items,
-                correlates,
-            }
+            Problem { demands, items, correlates }
         })
 }
 
@@ -172,10 +162,7 @@ mod with_tables {
     }
 
     fn names(set: &EventSet, pass: &Pass) -> Vec<String> {
-        pass.requests
-            .iter()
-            .map(|request| set.requests[*request].text.clone())
-            .collect()
+        pass.requests.iter().map(|request| set.requests[*request].text.clone()).collect()
     }
 
     #[test]
@@ -202,18 +189,14 @@ mod with_tables {
         assert_eq!(refused.item, 2);
         let numbers: Vec<usize> = refused.conflict.requests.iter().map(|r| r.0).collect();
         assert_eq!(numbers, [6, 8]);
-        assert!(
-            refused.to_string().starts_with("r01c0:u, r01c0:k cannot"),
-            "{refused}"
-        );
+        assert!(refused.to_string().starts_with("r01c0:u, r01c0:k cannot"), "{refused}");
     }
 
     #[test]
     fn m4_correlates_are_in_every_pass() {
         let mut set = set("r20c4,r02c4,r08c4,r40c4,r04c4,r10c4,uops_issued.any");
         let correlate = parse_event("cycles:c=1").unwrap();
-        set.add_correlate(&correlate, &skylakex(), Some(&core("skylakex")))
-            .unwrap();
+        set.add_correlate(&correlate, &skylakex(), Some(&core("skylakex"))).unwrap();
         let planned = plan(&set, Effort::default()).unwrap();
         // Three of four counters are left beside it.
         assert_eq!((planned.passes.len(), planned.is_optimal()), (3, true));
@@ -223,14 +206,10 @@ mod with_tables {
         // Correlates that exclude each other leave nothing to plan.
         for text in ["r01c0:u", "r01c0:k"] {
             let request = parse_event(text).unwrap();
-            set.add_correlate(&request, &skylakex(), Some(&core("skylakex")))
-                .unwrap();
+            set.add_correlate(&request, &skylakex(), Some(&core("skylakex"))).unwrap();
         }
         let error = plan(&set, Effort::default()).unwrap_err().to_string();
-        assert!(
-            error.contains("in every pass, but r01c0:u, r01c0:k cannot"),
-            "{error}"
-        );
+        assert!(error.contains("in every pass, but r01c0:u, r01c0:k cannot"), "{error}");
     }
 
     #[test]

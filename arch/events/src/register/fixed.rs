@@ -38,9 +38,7 @@ impl FixedControl {
     /// The field at its place in the register.
     #[must_use]
     pub fn to_bits(self, index: u8) -> u64 {
-        u64::from(self.to_nibble())
-            .checked_shl(4 * u32::from(index))
-            .unwrap_or(0)
+        u64::from(self.to_nibble()).checked_shl(4 * u32::from(index)).unwrap_or(0)
     }
 }
 

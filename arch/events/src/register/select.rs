@@ -116,11 +116,7 @@ impl EventSelect {
             Vendor::Amd => AMD_BITS,
         };
         if value & !known != 0 {
-            return Err(ReservedBits {
-                value,
-                bits: value & !known,
-                vendor,
-            });
+            return Err(ReservedBits { value, bits: value & !known, vendor });
         }
         let bit = |at: u32| value >> at & 1 == 1;
         let byte = |at: u32| (value >> at) as u8;
@@ -180,11 +176,7 @@ mod tests {
         };
         assert_eq!(inst_retired.to_bits(Vendor::Intel), 0x4300c0);
         // The merge event of AMD's large increments, as the kernel writes it, with EN.
-        let merge = EventSelect {
-            event: 0xfff,
-            enable: true,
-            ..EventSelect::default()
-        };
+        let merge = EventSelect { event: 0xfff, enable: true, ..EventSelect::default() };
         assert_eq!(merge.to_bits(Vendor::Amd), 0xf_0040_00ff);
         // Conditional branches on Lion Cove: UMASK2 bit 0 is bit 40.
         let lion_cove = EventSelect::from_bits(Vendor::Intel, 0x100_0051_11c4).unwrap();

@@ -48,16 +48,11 @@ fn table_records(tables: &Tables<'_>) -> Result<(), TableError> {
     if tables.generic_names != generic::TABLE_NAMES {
         return Err(inconsistent("generics", 0, "the number of names differs"));
     }
-    let (rows, msrs) = (
-        tables.rows.len() / ROW_BYTES,
-        tables.msrs.len() / super::layout::MSR_BYTES,
-    );
+    let (rows, msrs) =
+        (tables.rows.len() / ROW_BYTES, tables.msrs.len() / super::layout::MSR_BYTES);
     for (index, record) in tables.tables.chunks_exact(TABLE_BYTES).enumerate() {
         let wrong = |what| Err(inconsistent("tables", index, what));
-        if (0..6)
-            .step_by(2)
-            .any(|at| usize::from(u16_at(record, at)) >= tables.texts.len())
-        {
+        if (0..6).step_by(2).any(|at| usize::from(u16_at(record, at)) >= tables.texts.len()) {
             return wrong("a text does not exist");
         }
         if u16_at(record, 6) > 1 {
@@ -71,10 +66,7 @@ fn table_records(tables: &Tables<'_>) -> Result<(), TableError> {
             return wrong("its MSRs do not exist");
         }
         for generic in 0..tables.generic_names {
-            let cell = u16_at(
-                tables.generics,
-                2 * (index * tables.generic_names + generic),
-            );
+            let cell = u16_at(tables.generics, 2 * (index * tables.generic_names + generic));
             if cell != NONE_16 && usize::from(cell) >= count {
                 return wrong("a generic name refers to a row that does not exist");
             }
@@ -87,11 +79,7 @@ fn rows(tables: &Tables<'_>) -> Result<(), TableError> {
     let (names, encodings) = (tables.names.len(), tables.encodings.len() / ENCODING_BYTES);
     for (index, row) in tables.rows.chunks_exact(ROW_BYTES).enumerate() {
         if usize::from(u16_at(row, 0)) >= names || usize::from(u16_at(row, 2)) >= encodings {
-            return Err(inconsistent(
-                "rows",
-                index,
-                "its name or encoding does not exist",
-            ));
+            return Err(inconsistent("rows", index, "its name or encoding does not exist"));
         }
     }
     for record in tables.tables.chunks_exact(TABLE_BYTES) {
@@ -110,18 +98,10 @@ fn processors(tables: &Tables<'_>) -> Result<(), TableError> {
     let count = tables.tables.len() / TABLE_BYTES;
     for (index, entry) in tables.processors.chunks_exact(PROCESSOR_BYTES).enumerate() {
         if usize::from(u16_at(entry, 12)) >= count {
-            return Err(inconsistent(
-                "processors",
-                index,
-                "its table does not exist",
-            ));
+            return Err(inconsistent("processors", index, "its table does not exist"));
         }
         if usize::from(u16_at(entry, 14)) >= tables.texts.len() || u8_at(entry, 0) > 1 {
-            return Err(inconsistent(
-                "processors",
-                index,
-                "its vendor or role is unknown",
-            ));
+            return Err(inconsistent("processors", index, "its vendor or role is unknown"));
         }
     }
     Ok(())

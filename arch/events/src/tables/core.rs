@@ -40,9 +40,7 @@ impl<'a> Core<'a> {
     }
 
     fn text(&self, at: usize) -> &'a str {
-        self.tables
-            .texts
-            .get(usize::from(u16_at(self.record(), at)))
+        self.tables.texts.get(usize::from(u16_at(self.record(), at)))
     }
 
     /// Its name, such as `skylakex`.
@@ -94,9 +92,7 @@ impl<'a> Core<'a> {
 
     /// The name of one row.
     pub(crate) fn name_at(&self, index: usize) -> &'a str {
-        self.tables
-            .names
-            .get(usize::from(u16_at(self.row(index), 0)))
+        self.tables.names.get(usize::from(u16_at(self.row(index), 0)))
     }
 
     /// The event with this number, in the order of the table (by folded name).
@@ -110,11 +106,7 @@ impl<'a> Core<'a> {
 
     fn decode(&self, name: &'a str, encoding: usize) -> Event<'a> {
         let at = encoding * ENCODING_BYTES;
-        let entry = self
-            .tables
-            .encodings
-            .get(at..at + ENCODING_BYTES)
-            .unwrap_or(&[]);
+        let entry = self.tables.encodings.get(at..at + ENCODING_BYTES).unwrap_or(&[]);
         let (event, umask, flags) = (u16_at(entry, 0), u16_at(entry, 2), u8_at(entry, 5));
         let way_count = u8_at(entry, 7).clamp(1, MAX_WAYS as u8);
         let mut way_slots = [Way::default(); MAX_WAYS];
@@ -230,19 +222,12 @@ impl<'a> Core<'a> {
                 break;
             }
             let deprecated = self.event(index).is_some_and(|event| event.deprecated);
-            let rank = if row.eq_ignore_ascii_case(name) {
-                0
-            } else {
-                1 + u8::from(deprecated)
-            };
+            let rank = if row.eq_ignore_ascii_case(name) { 0 } else { 1 + u8::from(deprecated) };
             if best.is_none_or(|(lowest, _)| rank < lowest) {
                 best = Some((rank, index));
             }
         }
-        Found {
-            event: best.and_then(|(_, index)| self.event(index)),
-            comparisons,
-        }
+        Found { event: best.and_then(|(_, index)| self.event(index)), comparisons }
     }
 
     /// All events whose name starts with `prefix`, spelling forgiven: the unit masks of an event.

@@ -27,11 +27,7 @@ pub enum TableError {
     Checksum { announced: u32, found: u32 },
     /// The checksum is right, but a section does not hold together: a defect of the packer.
     #[error("the event table contradicts itself: {section} {index}: {what}")]
-    Inconsistent {
-        section: &'static str,
-        index: usize,
-        what: &'static str,
-    },
+    Inconsistent { section: &'static str, index: usize, what: &'static str },
 }
 
 /// Why there is no table for a processor. Raw and architectural events work without one.

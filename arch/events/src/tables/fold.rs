@@ -9,9 +9,7 @@ fn is_separator(byte: u8) -> bool {
 
 /// The bytes that matter, in lower case.
 pub fn folded(text: &str) -> impl Iterator<Item = u8> + Clone {
-    text.bytes()
-        .filter(|&b| !is_separator(b))
-        .map(|b| b.to_ascii_lowercase())
+    text.bytes().filter(|&b| !is_separator(b)).map(|b| b.to_ascii_lowercase())
 }
 
 /// The order of the tables: by folded spelling.
@@ -63,10 +61,7 @@ mod tests {
     fn spelling_is_forgiving() {
         assert!(same("INST_RETIRED.ANY_P", "inst-retired:any.p"));
         assert!(!same("INST_RETIRED.ANY_P", "inst_retired.any"));
-        assert_eq!(
-            strip_prefix("L2_RQSTS.RFO_HIT", "l2-rqsts"),
-            Some(".RFO_HIT")
-        );
+        assert_eq!(strip_prefix("L2_RQSTS.RFO_HIT", "l2-rqsts"), Some(".RFO_HIT"));
         assert_eq!(strip_prefix("L2_RQSTS", "l2_rqsts."), Some(""));
         assert_eq!(strip_prefix("L2_RQSTS", "l2_rqsts.x"), None);
         assert_eq!(strip_prefix("L2", "l3"), None);
@@ -78,10 +73,6 @@ mod tests {
         names.sort_by(|a, b| compare(a, b));
         let places: Vec<Ordering> = names.iter().map(|n| compare_prefix(n, "ab")).collect();
         assert!(places.is_sorted(), "{names:?} {places:?}");
-        assert_eq!(
-            places.iter().filter(|p| **p == Ordering::Equal).count(),
-            3,
-            "{names:?}"
-        );
+        assert_eq!(places.iter().filter(|p| **p == Ordering::Equal).count(), 3, "{names:?}");
     }
 }

@@ -30,33 +30,26 @@ pub struct ProcessorEntry<'a> {
 }
 
 pub(super) fn vendor(code: u16) -> Vendor {
-    if code == 0 {
-        Vendor::Intel
-    } else {
-        Vendor::Amd
-    }
+    if code == 0 { Vendor::Intel } else { Vendor::Amd }
 }
 
 impl<'a> Tables<'a> {
     /// All processors that have a table.
     pub fn processors(&self) -> impl Iterator<Item = ProcessorEntry<'a>> + use<'a> {
         let tables = *self;
-        tables
-            .processors
-            .chunks_exact(PROCESSOR_BYTES)
-            .map(move |entry| {
-                let (core_type, native) = (u8_at(entry, 1), u32_at(entry, 8));
-                ProcessorEntry {
-                    vendor: vendor(u8_at(entry, 0).into()),
-                    family: u16_at(entry, 2),
-                    models: u8_at(entry, 4)..=u8_at(entry, 5),
-                    steppings: u8_at(entry, 6)..=u8_at(entry, 7),
-                    core_type: (core_type != 0).then_some(core_type),
-                    native_model: (native != NONE_32).then_some(native),
-                    role: tables.texts.get(usize::from(u16_at(entry, 14))),
-                    table: usize::from(u16_at(entry, 12)),
-                }
-            })
+        tables.processors.chunks_exact(PROCESSOR_BYTES).map(move |entry| {
+            let (core_type, native) = (u8_at(entry, 1), u32_at(entry, 8));
+            ProcessorEntry {
+                vendor: vendor(u8_at(entry, 0).into()),
+                family: u16_at(entry, 2),
+                models: u8_at(entry, 4)..=u8_at(entry, 5),
+                steppings: u8_at(entry, 6)..=u8_at(entry, 7),
+                core_type: (core_type != 0).then_some(core_type),
+                native_model: (native != NONE_32).then_some(native),
+                role: tables.texts.get(usize::from(u16_at(entry, 14))),
+                table: usize::from(u16_at(entry, 12)),
+            }
+        })
     }
 
     /// The table for one logical CPU. On a hybrid part the key must hold what CPUID leaf 0x1A says

@@ -62,10 +62,7 @@ impl<'a> Tables<'a> {
         }
         let announced = u32_at(bytes, LENGTH_AT) as usize;
         if announced > bytes.len() || announced < HEADER_BYTES {
-            return Err(TableError::Truncated {
-                announced,
-                present: bytes.len(),
-            });
+            return Err(TableError::Truncated { announced, present: bytes.len() });
         }
         let bytes = &bytes[..announced];
         let announced = u32_at(bytes, CRC_AT);
@@ -136,11 +133,7 @@ impl<'a> Tables<'a> {
 }
 
 fn inconsistent(section: &'static str, index: usize, what: &'static str) -> TableError {
-    TableError::Inconsistent {
-        section,
-        index,
-        what,
-    }
+    TableError::Inconsistent { section, index, what }
 }
 
 #[cfg(all(test, feature = "pack"))]

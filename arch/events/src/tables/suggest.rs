@@ -105,24 +105,13 @@ mod tests {
 
     #[test]
     fn beginnings_come_before_near_misses() {
-        let names = [
-            "INST_RETIRED.ANY_P",
-            "INST_RETIRED.ANY",
-            "INST_DECODED.ALL",
-            "CYCLES",
-        ];
+        let names = ["INST_RETIRED.ANY_P", "INST_RETIRED.ANY", "INST_DECODED.ALL", "CYCLES"];
         assert_eq!(
             nearest(names.into_iter(), "inst_retired", 3),
             ["INST_RETIRED.ANY", "INST_RETIRED.ANY_P"]
         );
-        assert_eq!(
-            nearest(names.into_iter(), "inst_rteired.any", 1),
-            ["INST_RETIRED.ANY"]
-        );
-        assert_eq!(
-            nearest(names.into_iter(), "retired", 1),
-            ["INST_RETIRED.ANY"]
-        );
+        assert_eq!(nearest(names.into_iter(), "inst_rteired.any", 1), ["INST_RETIRED.ANY"]);
+        assert_eq!(nearest(names.into_iter(), "retired", 1), ["INST_RETIRED.ANY"]);
         assert!(nearest(names.into_iter(), "", 3).is_empty());
         assert!(nearest(names.into_iter(), "zzzzzz", 3).is_empty());
     }

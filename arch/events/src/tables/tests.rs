@@ -19,24 +19,14 @@ fn seal(block: &mut [u8]) {
 fn walk(tables: &Tables<'_>) {
     for core in tables.cores() {
         let processor = Processor::described_by(&core);
-        let _ = (
-            core.name(),
-            core.source(),
-            core.version(),
-            core.extra_msrs(),
-        );
+        let _ = (core.name(), core.source(), core.version(), core.extra_msrs());
         let _ = meanings(&processor, Some(&core)).count();
         for event in core.events().step_by(17) {
             let _ = (core.find(event.name), event.ways(), event.errata);
         }
         let _ = core.processors().count();
     }
-    let _ = tables.core(&crate::cpu::CpuKey::new(
-        crate::cpu::Vendor::Intel,
-        6,
-        0x97,
-        0,
-    ));
+    let _ = tables.core(&crate::cpu::CpuKey::new(crate::cpu::Vendor::Intel, 6, 0x97, 0));
 }
 
 #[test]
@@ -69,12 +59,7 @@ fn a_name_is_found_with_few_comparisons() {
         for event in core.events() {
             let found = core.find_counted(event.name);
             assert_eq!(found.event.map(|e| e.name), Some(event.name));
-            assert!(
-                found.comparisons <= bound + 1,
-                "{} {}",
-                core.name(),
-                found.comparisons
-            );
+            assert!(found.comparisons <= bound + 1, "{} {}", core.name(), found.comparisons);
             most = most.max(found.comparisons);
         }
         assert!(core.find_counted("no.such.event").comparisons <= bound);
@@ -97,10 +82,7 @@ fn names_that_differ_in_separators_only_are_told_apart() {
 #[test]
 fn p4_the_unit_masks_of_an_event_can_be_listed() {
     let core = tables().named("skylakex").unwrap();
-    let names: Vec<&str> = core
-        .with_prefix("l2_rqsts.")
-        .map(|event| event.name)
-        .collect();
+    let names: Vec<&str> = core.with_prefix("l2_rqsts.").map(|event| event.name).collect();
     assert!(
         names.len() > 15 && names.iter().all(|name| name.starts_with("L2_RQSTS.")),
         "{names:?}"
@@ -123,23 +105,13 @@ fn m2_generic_events_are_listed_for_every_table_blanks_included() {
         }
         let count = |name: &str| {
             let wanted = Generic::from_name(name).unwrap();
-            let meaning = listed
-                .iter()
-                .find(|(generic, _)| *generic == wanted)
-                .unwrap()
-                .1;
+            let meaning = listed.iter().find(|(generic, _)| *generic == wanted).unwrap().1;
             meaning != crate::generic::Meaning::None
         };
-        assert!(
-            count("cycles") && count("instructions") && count("branches"),
-            "{}",
-            core.name()
-        );
+        assert!(count("cycles") && count("instructions") && count("branches"), "{}", core.name());
         let intel = core.vendor() == crate::cpu::Vendor::Intel;
         assert_eq!(count("arch-llc-misses"), intel, "{}", core.name());
-        let no_such = listed
-            .iter()
-            .any(|(_, meaning)| *meaning == crate::generic::Meaning::None);
+        let no_such = listed.iter().any(|(_, meaning)| *meaning == crate::generic::Meaning::None);
         assert!(no_such, "{}", core.name());
     }
 }

@@ -11,29 +11,21 @@ fn general(encoded: &Encoded, vendor: Vendor) -> (u64, u64) {
         .choices
         .iter()
         .find_map(|choice| match choice.counters {
-            Counters::General {
-                counters, select, ..
-            } => Some((select.to_bits(vendor), counters)),
+            Counters::General { counters, select, .. } => Some((select.to_bits(vendor), counters)),
             Counters::Fixed { .. } => None,
         })
         .unwrap_or_else(|| panic!("{encoded:?}"))
 }
 
 fn intel(text: &str) -> (u64, u64) {
-    general(
-        &skx(text).unwrap_or_else(|error| panic!("{error}")),
-        Vendor::Intel,
-    )
+    general(&skx(text).unwrap_or_else(|error| panic!("{error}")), Vendor::Intel)
 }
 
 fn fixed(encoded: &Encoded) -> Option<(u8, u8)> {
-    encoded
-        .choices
-        .iter()
-        .find_map(|choice| match choice.counters {
-            Counters::Fixed { index, control } => Some((index, control.to_nibble())),
-            Counters::General { .. } => None,
-        })
+    encoded.choices.iter().find_map(|choice| match choice.counters {
+        Counters::Fixed { index, control } => Some((index, control.to_nibble())),
+        Counters::General { .. } => None,
+    })
 }
 
 fn refusal(result: Result<Encoded, EncodeError>) -> String {

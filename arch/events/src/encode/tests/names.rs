@@ -38,10 +38,7 @@ fn c8_modifiers_become_their_fields() {
 #[test]
 fn p6_unit_masks_are_joined_by_name() {
     let encoded = skx("l2_rqsts:demand_data_rd_hit:rfo_hit:u").unwrap();
-    assert_eq!(
-        general(&encoded, Vendor::Intel).0,
-        0x41_0024 | 0xc1 << 8 | 0xc2 << 8
-    );
+    assert_eq!(general(&encoded, Vendor::Intel).0, 0x41_0024 | 0xc1 << 8 | 0xc2 << 8);
     assert_eq!(encoded.name, "L2_RQSTS.DEMAND_DATA_RD_HIT:RFO_HIT");
     let dotted =
         skx("fp_arith_inst_retired.scalar_double:scalar_single:128b_packed_double").unwrap();
@@ -49,12 +46,8 @@ fn p6_unit_masks_are_joined_by_name() {
     // MESI on Nehalem: the states of the first-level cache.
     let nehalem = core("nehalemep");
     let processor = Processor::described_by(&nehalem);
-    let mesi = on(
-        &processor,
-        Some(&nehalem),
-        "l1d_cache_ld:m_state:e_state:s_state:i_state",
-    )
-    .unwrap();
+    let mesi =
+        on(&processor, Some(&nehalem), "l1d_cache_ld:m_state:e_state:s_state:i_state").unwrap();
     let all = on(&processor, Some(&nehalem), "l1d_cache_ld.mesi").unwrap();
     assert_eq!(general(&mesi, Vendor::Intel), general(&all, Vendor::Intel));
     let different = refusal(skx("cycle_activity:cycles_l2_miss:stalls_total"));
@@ -66,21 +59,13 @@ fn modifiers_are_read_before_longer_names() {
     // INST_RETIRED.ANY_P folds to the same letters as inst_retired.any:p.
     let precise = refusal(skx("inst_retired.any:p"));
     assert!(precise.contains("precisely"), "{precise}");
-    assert_eq!(
-        skx("inst_retired.any_p").unwrap().name,
-        "INST_RETIRED.ANY_P"
-    );
+    assert_eq!(skx("inst_retired.any_p").unwrap().name, "INST_RETIRED.ANY_P");
     // "any" is AnyThread where the rest is an event, and a unit mask where it is not.
     assert_eq!(intel("uops_issued:any").0, 0x43_010e);
     assert_eq!(intel("uops_issued:any:any").0, 0x63_010e);
     let old = core("cascadelakex");
     let name = "OFFCORE_RESPONSE:request=ALL_RFO:response=L3_HIT_M.SNOOP_NONE";
-    let encoded = on(
-        &Processor::described_by(&old),
-        Some(&old),
-        &format!("{name}:u"),
-    )
-    .unwrap();
+    let encoded = on(&Processor::described_by(&old), Some(&old), &format!("{name}:u")).unwrap();
     assert_eq!(encoded.name, name);
     assert!(encoded.notes.contains(&Note::Deprecated));
     assert_eq!(general(&encoded, Vendor::Intel).0 >> 16 & 3, 1);
@@ -101,12 +86,8 @@ fn m2_generic_events_go_by_name_and_number() {
     assert_eq!((encoded.choices.len(), fixed(&encoded)), (2, Some((0, 3))));
     // An empty cell, but an architectural event: LLC references on Ice Lake.
     let icelake = core("icelake");
-    let encoded = on(
-        &Processor::described_by(&icelake),
-        Some(&icelake),
-        "arch-llc-references",
-    )
-    .unwrap();
+    let encoded =
+        on(&Processor::described_by(&icelake), Some(&icelake), "arch-llc-references").unwrap();
     assert_eq!(general(&encoded, Vendor::Intel).0, 0x43_4f2e);
 }
 
