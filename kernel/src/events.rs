@@ -3,7 +3,7 @@
 
 use alloc::format;
 use alloc::string::ToString;
-use arch::cpu::Identity;
+use arch::cpu::{Cpuid, Identity, has_leaf};
 use events::cpu::{CpuKey, Vendor};
 use events::tables::{Core, Tables, layout};
 use protocol::ramdisk::{SectionKind, section};
@@ -19,10 +19,9 @@ pub struct Names<'a> {
     pub error: Option<ErrorRecord>,
 }
 
-/// Opens the tables of `ramdisk` and finds the one of this processor. `leaf_1a` is EAX of CPUID leaf 0x1A, or 0
-/// without that leaf. `None` if no tables came along, or the ramdisk is unusable as a whole.
+/// Opens the tables of `ramdisk` and finds the one of this processor. `None` if no tables came along, or the ramdisk is unusable as a whole.
 #[must_use]
-pub fn open<'a>(ramdisk: &'a [u8], identity: &Identity, leaf_1a: u32) -> Option<Names<'a>> {
+pub fn open<'a>(ramdisk: &'a [u8], identity: &Identity, cpuid: &impl Cpuid) -> Option<Names<'a>> {
     let opened = match section(ramdisk, SectionKind::EventTables) {
         Ok(None) => return None,
         // A job that cannot be used is reported as that.
@@ -31,9 +30,14 @@ pub fn open<'a>(ramdisk: &'a [u8], identity: &Identity, leaf_1a: u32) -> Option<
         Ok(Some(block)) => Tables::open(block).map_err(|error| error.to_string()),
     };
     Some(match opened {
-        Ok(tables) => known(&tables, identity, leaf_1a),
+        Ok(tables) => known(&tables, identity, leaf_1a(cpuid)),
         Err(reason) => refused(reason.as_str()),
     })
+}
+
+/// EAX of CPUID leaf 0x1A, which tells a hybrid's cores apart; 0 without that leaf.
+fn leaf_1a(cpuid: &impl Cpuid) -> u32 {
+    if has_leaf(cpuid, 0x1a) { cpuid.cpuid2(0x1a, 0).eax } else { 0 }
 }
 
 fn known<'a>(tables: &Tables<'a>, identity: &Identity, leaf_1a: u32) -> Names<'a> {

@@ -44,10 +44,18 @@ fn skylake() -> Identity {
     cpu("GenuineIntel", Maker::Intel, [6, 0x5e, 3])
 }
 
+/// A processor of which only leaf 0x1A is asked.
+fn leaf(leaf_1a: u32) -> impl Cpuid {
+    move |number, _| {
+        let eax = if number == 0x1a { leaf_1a } else { 0x20 };
+        raw_cpuid::CpuIdResult { eax, ebx: 0, ecx: 0, edx: 0 }
+    }
+}
+
 #[test]
 fn i11_the_table_is_that_of_the_processor_and_of_its_core() {
     let ramdisk = ramdisk(block());
-    let names = open(&ramdisk, &skylake(), 0).unwrap();
+    let names = open(&ramdisk, &skylake(), &leaf(0)).unwrap();
     assert_eq!(names.record.table.as_deref(), Some("skylake"));
     assert!(names.record.source.unwrap().starts_with("perfmon:SKL/"));
     let core = names.core.unwrap();
@@ -56,10 +64,10 @@ fn i11_the_table_is_that_of_the_processor_and_of_its_core() {
     // Arrow Lake: the kind of core decides.
     let hybrid = cpu("GenuineIntel", Maker::Intel, [6, 0xc6, 2]);
     for (leaf_1a, table) in [(0x4000_0003, "lioncove_arl"), (0x2000_0003, "skymont_arl")] {
-        let names = open(&ramdisk, &hybrid, leaf_1a).unwrap();
+        let names = open(&ramdisk, &hybrid, &leaf(leaf_1a)).unwrap();
         assert_eq!(names.record.table.as_deref(), Some(table));
     }
-    let unknown = open(&ramdisk, &hybrid, 0).unwrap();
+    let unknown = open(&ramdisk, &hybrid, &leaf(0)).unwrap();
     assert!(unknown.core.is_none() && unknown.record.absent.unwrap().contains("is hybrid"));
 }
 
@@ -70,7 +78,7 @@ fn a_processor_without_a_table_is_no_error() {
         (cpu("GenuineIntel", Maker::Intel, [6, 0x0e, 0]), "Intel family 0x6 model 0xe"),
         (cpu("CentaurHauls", Maker::Other, [6, 0x0f, 0]), "CentaurHauls family 0x6 model 0xf"),
     ] {
-        let names = open(&ramdisk, &identity, 0).unwrap();
+        let names = open(&ramdisk, &identity, &leaf(0)).unwrap();
         assert!(names.core.is_none() && names.error.is_none());
         assert_eq!((names.record.version, names.record.events), (Some(1), 0));
         assert!(names.record.absent.as_ref().unwrap().contains(part), "{:?}", names.record);
@@ -91,7 +99,7 @@ fn a_damaged_table_is_refused_and_raw_events_still_work() {
         (ramdisk(&newer), "layout version 9"),
         (whole[..whole.len() - 1].to_vec(), "section 0 of the ramdisk is truncated"),
     ] {
-        let names = open(&ramdisk, &skylake(), 0).unwrap();
+        let names = open(&ramdisk, &skylake(), &leaf(0)).unwrap();
         let error = names.error.expect(part);
         assert_eq!(error.code, ErrorCode::EventTables);
         assert!(error.text.contains(part) && error.text.contains("raw events"), "{}", error.text);
@@ -114,6 +122,6 @@ fn without_tables_or_without_a_job_there_is_nothing_to_say() {
     let mut no_job = whole.clone();
     no_job[12] ^= 1;
     for ramdisk in [&none[..], &no_job, &[]] {
-        assert!(open(ramdisk, &skylake(), 0).is_none());
+        assert!(open(ramdisk, &skylake(), &leaf(0)).is_none());
     }
 }

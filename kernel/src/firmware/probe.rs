@@ -8,7 +8,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::acpi::Platform;
 use arch::apic::{self, Apic, Mode};
-use arch::cpu::{Identity, features, has_leaf, identity, native};
+use arch::cpu::{Identity, features, identity, native};
 use arch::pmu;
 use arch::time::Clock;
 use kernel::events::{self, Names};
@@ -51,8 +51,7 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
             (Mode::XApic, 0)
         }
     };
-    let leaf_1a = if has_leaf(&cpuid, 0x1a) { cpuid.cpuid2(0x1a, 0).eax } else { 0 };
-    let names = handed.ramdisk.and_then(|ramdisk| events::open(ramdisk, &identity, leaf_1a));
+    let names = handed.ramdisk.and_then(|ramdisk| events::open(ramdisk, &identity, &cpuid));
     let facts = Facts {
         identity: &identity,
         // SAFETY: interrupt table loaded, ring 0.

@@ -4,7 +4,9 @@ use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
 use super::{Context, notes, number};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Color, LineStyle, Table, TableStyle};
-use protocol::record::{Machine, Metric, Outcome, Record, SnippetResult, TscSource, Verdict};
+use protocol::record::{
+    EventTables, Machine, Metric, Outcome, Record, SnippetResult, TscSource, Verdict,
+};
 use std::fmt::Write;
 
 /// Lines only where they separate things: below the heads, and at the end.
@@ -68,6 +70,9 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
             let _ = write!(line, "; no PMU: {reason}");
         }
         (None, None) => {}
+    }
+    if let Some(EventTables { table: Some(table), events, .. }) = &machine.event_tables {
+        let _ = write!(line, "; {events} events by name (table {table})");
     }
     let _ = writeln!(out, "{}", paint(FAINT, &line));
 }
