@@ -103,7 +103,7 @@ fn bad_requests_end_with_code_2_and_say_what_may_have_been_meant() {
         (&["--cpu", "6.0x5d"], &["family 0x6 model 0x5d", "skylake (model 0x5e)"]),
         (&["--cpu", "6.0x97"], &["goldencove (Core", "gracemont (Atom"]),
         (&["--cpu", "6.999"], &["its model is \"999\""]),
-        (&["--cpu", "skylake", "l2_rqsts.mis"], &["near it are L2_RQSTS.MISS"]),
+        (&["--cpu", "skylake", "l2_rqst.mis"], &["near it are L2_RQSTS.MISS"]),
         (&["--cpu", "skylake", "nothing*"], &["no event of skylake fits \"nothing*\""]),
         (&["--cpu", "skylake", "--decode", "zz"], &["\"zz\" is no number"]),
         (&["--cpu", "zen4", "--decode", "0x200000"], &["reserved in an AMD"]),
