@@ -71,9 +71,16 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
         }
         (None, None) => {}
     }
-    if let Some(EventTables { table: Some(table), events, .. }) = &machine.event_tables {
-        let _ = write!(line, "; {events} events by name (table {table})");
-    }
+    let _ = writeln!(out, "{}", paint(FAINT, &line));
+    let events = machine.event_tables.as_ref().filter(|_| machine.pmu.is_some());
+    let line = match events {
+        Some(EventTables { table: Some(table), source, events, .. }) => {
+            let source = source.as_deref().unwrap_or("unknown source");
+            format!("{events} events by name: table {table} ({source})")
+        }
+        Some(EventTables { absent: Some(reason), .. }) => format!("no events by name: {reason}"),
+        _ => return,
+    };
     let _ = writeln!(out, "{}", paint(FAINT, &line));
 }
 
