@@ -6,7 +6,8 @@ use arch::cpu::{self, Identity};
 use arch::pmu::{Architecture, Enumeration, Missing};
 use arch::time::{Clock, Source};
 use protocol::record::{
-    Apic, ApicMode, CoreType, Hex, Machine, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
+    Apic, ApicMode, CoreType, EventTables, Hex, Machine, Pmu, PmuArchitecture, Topology, Tsc,
+    TscSource,
 };
 
 /// What the firmware found out about the machine.
@@ -17,6 +18,8 @@ pub struct Facts<'a> {
     pub microcode: Option<u64>,
     /// The PMU, or why there is none.
     pub pmu: Result<Enumeration, Missing>,
+    /// The event tables, if some came with the job.
+    pub event_tables: Option<EventTables>,
     /// The TSC.
     pub clock: Clock,
     /// Mode of the local APIC.
@@ -49,6 +52,7 @@ pub fn record(facts: &Facts) -> Machine {
         core_type: identity.core_type.map(core_type),
         pmu: facts.pmu.ok().map(pmu),
         pmu_absent: facts.pmu.err().map(|missing| missing.to_string()),
+        event_tables: facts.event_tables.clone(),
         tsc: Tsc {
             hz: facts.clock.hz,
             source: source(facts.clock.source),

@@ -11,6 +11,7 @@ use arch::apic::{self, Apic, Mode};
 use arch::cpu::{Identity, features, identity, native};
 use arch::pmu;
 use arch::time::Clock;
+use kernel::events::{self, Names};
 use kernel::machine::{self, Facts};
 use kernel::report::Report;
 use protocol::record::{self, ErrorCode, ErrorRecord, Record};
@@ -50,12 +51,14 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
             (Mode::XApic, 0)
         }
     };
+    let names = handed.ramdisk.and_then(|ramdisk| events::open(ramdisk, &identity, &cpuid));
     let facts = Facts {
         identity: &identity,
         // SAFETY: interrupt table loaded, ring 0.
         microcode: unsafe { identity::microcode(identity.vendor) },
         // SAFETY: as above.
         pmu: unsafe { pmu::find(&identity) },
+        event_tables: names.as_ref().map(|names| names.record.clone()),
         clock,
         apic_mode,
         apic_timer_hz,
@@ -65,6 +68,9 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
     let record = machine::record(&facts);
     let lines = describe(&record);
     report.send(&Record::Machine(record));
+    if let Some(Names { error: Some(error), .. }) = &names {
+        report.send(&Record::Error(error.clone()));
+    }
     let display = Display::open(handed).map(spin::Mutex::new);
     Machine { clock, platform, extended, display, lines }
 }

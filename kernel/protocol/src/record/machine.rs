@@ -1,6 +1,6 @@
 //! The identity of the machine, as far as a number's meaning depends on it.
 
-use super::Hex;
+use super::{EventTables, Hex};
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,9 @@ pub struct Machine {
     /// Why there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pmu_absent: Option<String>,
+    /// The event tables, if some came with the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_tables: Option<EventTables>,
     /// The time stamp counter.
     pub tsc: Tsc,
     /// The local APIC.
