@@ -11,6 +11,9 @@ use uefi::proto::device_path::DevicePath;
 use uefi::proto::loaded_image::LoadedImage;
 use uefi::{CString16, Handle};
 
+/// The least watchdog code that is not the firmware's own.
+const LOADER_CODE: u64 = 0x1_0000;
+
 /// Why it does not start.
 #[derive(Debug, Error)]
 pub enum NextError {
@@ -45,6 +48,10 @@ pub fn start(entry: &Entry) -> Result<(), NextError> {
         // SAFETY: `options` lives until the program comes back.
         unsafe { loaded.set_load_options(options.as_ptr().cast(), options.num_bytes() as u32) };
     }
+    // Firmware resets the machine when a boot loader takes more than five minutes (UEFI specification 3.1.2). Under
+    // icount a kernel that unpacks itself can take longer by the machine's clock. Without that watchdog it lives as
+    // well.
+    let _ = boot::set_watchdog_timer(0, LOADER_CODE, None);
     Ok(boot::start_image(image)?)
 }
 
