@@ -5,6 +5,7 @@ use crate::cli::Image;
 use crate::job::{self, Purpose};
 use crate::setup::{self, Need, Toolchain};
 use crate::{Failure, Result};
+use pmu_model::Model;
 use std::fs;
 
 /// Runs the command.
@@ -28,11 +29,21 @@ pub fn run(arguments: &Image) -> Result<u8> {
     result?;
     let bytes = fs::metadata(&arguments.out).map_err(Failure::file("read", &arguments.out))?.len();
     anstream::eprintln!(
-        "{}: {bytes} bytes, {} items; boots on BIOS and UEFI machines",
+        "{}: {bytes} bytes, {} items; boots on BIOS and UEFI machines{}",
         arguments.out.display(),
-        packed.job.items.len()
+        packed.job.items.len(),
+        arguments.pmu.map_or(String::new(), in_front)
     );
     Ok(0)
+}
+
+/// What an emulated PMU takes, in words.
+fn in_front(model: Model) -> String {
+    format!(
+        ", on UEFI with an emulated PMU ({}) where QEMU runs with -cpu max,-x2apic -icount \
+         shift=N,sleep=off -global hpet.msi=on",
+        model.spec().name
+    )
 }
 
 fn write(arguments: &Image, ramdisk: &[u8]) -> Result<()> {
@@ -40,11 +51,14 @@ fn write(arguments: &Image, ramdisk: &[u8]) -> Result<()> {
     setup::ensure(&Need::BUILD, &toolchain)?;
     let tree = Tree::new(toolchain);
     tree.build_images()?;
+    if arguments.pmu.is_some() {
+        tree.build_uefi_pmu()?;
+    }
     let folder = tempfile::tempdir();
     let folder = folder.map_err(Failure::file("create", &std::env::temp_dir()))?;
     let (job, image) = (folder.path().join("ramdisk"), folder.path().join("image"));
     fs::write(&job, ramdisk).map_err(Failure::file("write", &job))?;
-    build::image(&tree, &tree.kernel(), Some(&job), &image)?;
+    build::image_with_pmu(&tree, &tree.kernel(), Some(&job), arguments.pmu, &image)?;
     // By content: the target may be a device, which keeps its own permissions.
     let bytes = fs::read(&image).map_err(Failure::file("read", &image))?;
     fs::write(&arguments.out, bytes).map_err(Failure::file("write", &arguments.out))

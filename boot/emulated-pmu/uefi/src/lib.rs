@@ -45,7 +45,12 @@ pub struct Entry {
 impl Default for Entry {
     /// What is done without a file: nothing but starting the next boot loader.
     fn default() -> Self {
-        Self { pmu: None, hypervisor: HYPERVISOR.to_string(), next: NEXT.to_string(), options: None }
+        Self {
+            pmu: None,
+            hypervisor: HYPERVISOR.to_string(),
+            next: NEXT.to_string(),
+            options: None,
+        }
     }
 }
 

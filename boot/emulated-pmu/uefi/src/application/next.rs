@@ -5,9 +5,9 @@ use boot_entry::Entry;
 use thiserror::Error;
 use uefi::boot::{self, LoadImageSource};
 use uefi::proto::BootPolicy;
+use uefi::proto::device_path::DevicePath;
 use uefi::proto::device_path::build::media::FilePath;
 use uefi::proto::device_path::build::{BuildError, DevicePathBuilder};
-use uefi::proto::device_path::DevicePath;
 use uefi::proto::loaded_image::LoadedImage;
 use uefi::{CString16, Handle};
 
