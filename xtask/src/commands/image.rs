@@ -3,10 +3,12 @@
 use crate::build::{self, Tree};
 use crate::cli::Image;
 use crate::job::{self, Purpose};
-use crate::setup::{self, Need, Toolchain};
+use crate::machine::devices::{Boot, Pmu};
+use crate::setup::{self, Need, Toolchain, firmware};
 use crate::{Failure, Result};
 use pmu_model::Model;
 use std::fs;
+use std::path::Path;
 
 /// Runs the command.
 ///
@@ -44,6 +46,30 @@ fn in_front(model: Model) -> String {
          shift=N,sleep=off -global hpet.msi=on",
         model.spec().name
     )
+}
+
+/// Puts an image of `kernel` and `ramdisk` with an emulated PMU into a run's `folder`, to be booted under UEFI
+/// firmware. [`Tree::build_uefi_pmu`] and [`Tree::build_images`] build what it takes.
+///
+/// # Errors
+/// A file that cannot be written; no firmware.
+pub fn stage(
+    tree: &Tree,
+    kernel: &Path,
+    ramdisk: Option<&[u8]>,
+    model: Model,
+    folder: &Path,
+) -> Result<(Boot, Pmu)> {
+    let (job, image) = (folder.join("ramdisk"), folder.join("disk.img"));
+    if let Some(bytes) = ramdisk {
+        fs::write(&job, bytes).map_err(Failure::file("write", &job))?;
+    }
+    let ramdisk = ramdisk.map(|_| job.as_path());
+    build::image_with_pmu(tree, kernel, ramdisk, Some(model), &image)?;
+    let ovmf = firmware::find().ok_or_else(|| Failure::Usage("no UEFI firmware".to_string()))?;
+    let ovmf = ovmf.for_run(folder).map_err(Failure::file("write", folder))?;
+    // Its options lie in the image.
+    Ok((Boot::Uefi { image, ovmf }, Pmu::Emulated { options: String::new() }))
 }
 
 fn write(arguments: &Image, ramdisk: &[u8]) -> Result<()> {

@@ -1,0 +1,91 @@
+//! The UEFI application that starts the emulated PMU before the boot loader of an image.
+
+use handover::Refusal;
+use pmu_model::Model;
+use qemu_tests::{Guest, Ran, is_model, tree};
+use std::path::Path;
+use xtask::cli::{Boot, Icount, models};
+use xtask::commands::image;
+use xtask::machine::devices::{Boot as Files, PMU_LOG, Pmu};
+use xtask::machine::{Ending, pmu_log};
+
+const JOB: &str = "[[snippet]]\nname = \"imul\"\nasm = \"imul rax, rax\"\n";
+
+/// What QEMU gives a machine with an emulated PMU, but for icount, which `Guest` sets by itself.
+fn devices() -> Vec<String> {
+    ["-global", "hpet.msi=on", "-debugcon", &format!("file:{PMU_LOG}")].map(String::from).to_vec()
+}
+
+/// A machine that boots our image with `model`'s PMU under UEFI.
+fn guest(model: Model, folder: &Path) -> Guest {
+    tree().build_uefi_pmu().unwrap_or_else(|error| panic!("{error}"));
+    let guest = Guest::new(Boot::Uefi, JOB);
+    let staged = image::stage(tree(), &tree().kernel(), guest.ramdisk.as_deref(), model, folder);
+    let (files, pmu) = staged.unwrap_or_else(|failure| panic!("{failure}"));
+    assert_ne!(pmu, Pmu::None);
+    Guest { boot_from: Some(files), extra: devices(), ..guest }
+}
+
+/// The application's own lines on the console, which under UEFI is the serial line as well.
+fn said(ran: &Ran) -> Vec<&str> {
+    let lines = ran.report.foreign.iter().map(|line| line.text.trim());
+    lines.filter(|line| line.starts_with("barecount: ")).collect()
+}
+
+#[test]
+fn x3_each_model_under_uefi_with_the_images_own_loader() {
+    for model in models() {
+        let folder = tempfile::tempdir().unwrap();
+        let ran = guest(model, folder.path()).run_in(folder.path());
+        ran.ends_with(0);
+        assert_eq!(ran.ending, Ending::Exited(Some(33)));
+        let name = model.spec().name;
+        assert_eq!(said(&ran), [format!("barecount: emulated PMU: pmu={name}")]);
+        is_model(ran.report.machine().unwrap(), model);
+        // The guest's clock is the machine's: 2^6 ticks an instruction, as without a hypervisor.
+        assert_eq!(ran.medians(), [("imul", 64.0)]);
+        assert_eq!(pmu_log::read(folder.path(), model), [""; 0]);
+    }
+}
+
+/// The application says why there is no PMU, and the image boots without one.
+fn refused(change: impl FnOnce(Guest) -> Guest, refusal: Refusal) {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = change(guest(Model::Skylake, folder.path())).run_in(folder.path());
+    ran.ends_with(0);
+    assert_eq!(said(&ran), [format!("barecount: no emulated PMU: {refusal}")]);
+    let machine = ran.report.machine().unwrap();
+    assert!(machine.pmu.is_none() && machine.pmu_absent.is_some(), "{machine:?}");
+    assert_eq!(ran.results().len(), 1);
+}
+
+#[test]
+fn without_icount_the_image_boots_without_a_pmu() {
+    refused(|guest| Guest { icount: Icount::Off, ..guest }, Refusal::NoIcount);
+}
+
+#[test]
+fn without_svm_the_image_boots_without_a_pmu() {
+    let cpu = Some("max,-svm".to_string());
+    refused(|guest| Guest { cpu, ..guest }, Refusal::NoSvm);
+}
+
+#[test]
+fn without_messages_of_the_hpet_the_image_boots_without_a_pmu() {
+    let extra = ["-global", "hpet.msi=off"].map(String::from).to_vec();
+    refused(|guest| Guest { extra, ..guest }, Refusal::NoHpetMsi);
+}
+
+/// A BIOS does not see the application.
+#[test]
+fn x3_the_same_image_under_a_bios_is_as_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    let guest = guest(Model::Skylake, folder.path());
+    let Some(Files::Uefi { image, .. }) = guest.boot_from else { panic!("an image") };
+    let guest = Guest { boot_from: Some(Files::Bios { image }), boot: Boot::Bios, ..guest };
+    let ran = guest.run_in(folder.path());
+    ran.ends_with(0);
+    assert!(ran.report.machine().unwrap().pmu.is_none());
+    assert_eq!(ran.medians(), [("imul", 1.0)]);
+    assert_eq!(said(&ran), [""; 0]);
+}
