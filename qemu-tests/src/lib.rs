@@ -6,6 +6,7 @@ pub mod monitor;
 mod program;
 mod pty;
 mod run;
+pub mod stock_linux;
 
 pub use identity::is_model;
 pub use program::{Called, xtask};
