@@ -3,6 +3,7 @@
 use handover::Refusal;
 use pmu_model::Model;
 use qemu_tests::{Guest, Ran, is_model, tree};
+use std::fs;
 use std::path::Path;
 use xtask::cli::{Boot, Icount, models};
 use xtask::commands::image;
@@ -74,6 +75,69 @@ fn without_svm_the_image_boots_without_a_pmu() {
 fn without_messages_of_the_hpet_the_image_boots_without_a_pmu() {
     let extra = ["-global", "hpet.msi=off"].map(String::from).to_vec();
     refused(|guest| Guest { extra, ..guest }, Refusal::NoHpetMsi);
+}
+
+#[test]
+fn with_a_second_processor_the_image_boots_without_a_pmu() {
+    let folder = tempfile::tempdir().unwrap();
+    let guest = guest(Model::Skylake, folder.path());
+    let extra = [&guest.extra[..], &["-smp".to_string(), "2".to_string()]].concat();
+    let ran = Guest { extra, ..guest }.run_in(folder.path());
+    ran.ends_with(0);
+    let [line] = said(&ran)[..] else { panic!("{:?}", said(&ran)) };
+    assert!(line.starts_with("barecount: no emulated PMU: the machine has 2 processors"), "{line}");
+    assert!(ran.report.machine().unwrap().pmu.is_none());
+}
+
+/// The image with `from` replaced by `to`, which is as long; it is there once.
+fn damage(guest: &Guest, from: &[u8], to: &[u8]) {
+    let Some(Files::Uefi { image, .. }) = &guest.boot_from else { panic!("an image") };
+    let mut bytes = fs::read(image).unwrap();
+    let places = bytes.windows(from.len()).enumerate().filter(|(_, window)| *window == from);
+    let places: Vec<usize> = places.map(|(at, _)| at).collect();
+    let [place] = places[..] else { panic!("{} times", places.len()) };
+    bytes[place..place + to.len()].copy_from_slice(to);
+    fs::write(image, bytes).unwrap();
+}
+
+/// A sector of the hypervisor's file, as it lies on the disk.
+fn first_sector(file: &Path) -> Vec<u8> {
+    let mut bytes = fs::read(file).unwrap();
+    bytes.truncate(512);
+    bytes
+}
+
+#[test]
+fn damaged_files_are_named_and_the_image_boots_without_a_pmu() {
+    let entry = b"pmu skylake\n".to_vec();
+    let hypervisor = first_sector(&tree().emulated_pmu());
+    let no_elf_file = [b"\x7fELK", &hypervisor[4..]].concat();
+    let refusal = |refusal: Refusal| refusal.to_string();
+    for (from, to, reason) in [
+        (
+            &entry,
+            b"pmx skylake\n".to_vec(),
+            r"\EFI\barecount\pmu.conf: line 1: `pmx` is".to_string(),
+        ),
+        (
+            &entry,
+            b"pmu \xffkylake\n".to_vec(),
+            r"\EFI\barecount\pmu.conf: invalid utf-8".to_string(),
+        ),
+        (&entry, b"pmu skylark\n".to_vec(), refusal(Refusal::Options)),
+        (&entry, b"pmu shift=z\n".to_vec(), refusal(Refusal::Options)),
+        (&hypervisor, no_elf_file, refusal(Refusal::Image)),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let guest = guest(Model::Skylake, folder.path());
+        damage(&guest, from, &to);
+        let ran = guest.run_in(folder.path());
+        ran.ends_with(0);
+        let [line] = said(&ran)[..] else { panic!("{:?}", said(&ran)) };
+        let start = format!("barecount: no emulated PMU: {reason}");
+        assert!(line.starts_with(&start), "{line} instead of {start}");
+        assert!(ran.report.machine().unwrap().pmu.is_none());
+    }
 }
 
 /// A BIOS does not see the application.

@@ -7,6 +7,7 @@ use handover::{Entry, LAUNCH_VERSION, Launch, Refusal, image};
 use thiserror::Error;
 use uefi::boot::{self, AllocateType, MemoryType, PAGE_SIZE};
 use uefi::mem::memory_map::MemoryAttribute;
+use uefi::proto::pi::mp::MpServices;
 use uefi::proto::security::MemoryProtection;
 use uefi::system;
 use uefi::table::cfg::ConfigTableEntry;
@@ -24,6 +25,9 @@ pub enum StartError {
     /// Its file cannot be read.
     #[error("{0}")]
     File(#[from] FileError),
+    /// An operating system would start the others outside of the hypervisor, with another processor's identity.
+    #[error("the machine has {0} processors, of which the hypervisor can hold one (QEMU: -smp 1)")]
+    Processors(usize),
     /// It, or what loads it, refuses.
     #[error("{0}")]
     Refused(#[from] Refusal),
@@ -31,6 +35,10 @@ pub enum StartError {
 
 /// Loads the file into memory that no operating system will use, and starts it with `options`.
 pub fn start(path: &str, options: &str) -> Result<(), StartError> {
+    let processors = processors();
+    if processors > 1 {
+        return Err(StartError::Processors(processors));
+    }
     let file = files::read(path)?;
     let bytes = image::bytes_needed(&file)?;
     if bytes > MAX_BYTES {
@@ -100,6 +108,13 @@ fn make_executable(address: u64, pages: usize) {
     let forbidden = MemoryAttribute::EXECUTE_PROTECT | MemoryAttribute::READ_ONLY;
     // If it refuses, there is nothing else to be tried.
     let _ = protection.clear_memory_attributes(range, forbidden);
+}
+
+/// How many processors an operating system could start. Firmware without the protocol is not asked further.
+fn processors() -> usize {
+    let Ok(handle) = boot::get_handle_for_protocol::<MpServices>() else { return 1 };
+    let Ok(services) = boot::open_protocol_exclusive::<MpServices>(handle) else { return 1 };
+    services.get_number_of_processors().map_or(1, |count| count.enabled)
 }
 
 /// ACPI's root pointer.
