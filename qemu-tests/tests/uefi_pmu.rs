@@ -2,7 +2,7 @@
 
 use handover::Refusal;
 use pmu_model::Model;
-use qemu_tests::{Guest, Ran, is_model, tree};
+use qemu_tests::{Guest, Ran, is_model, tree, xtask};
 use std::fs;
 use std::path::Path;
 use xtask::cli::{Boot, Icount, models};
@@ -87,6 +87,37 @@ fn with_a_second_processor_the_image_boots_without_a_pmu() {
     let [line] = said(&ran)[..] else { panic!("{:?}", said(&ran)) };
     assert!(line.starts_with("barecount: no emulated PMU: the machine has 2 processors"), "{line}");
     assert!(ran.report.machine().unwrap().pmu.is_none());
+}
+
+/// Their times of day differ, with the hypervisor or without: QEMU's disk answers by the host's clock.
+#[test]
+fn two_runs_under_uefi_measure_the_same() {
+    let run = || {
+        let folder = tempfile::tempdir().unwrap();
+        guest(Model::IceLake, folder.path()).run_in(folder.path())
+    };
+    let (first, second) = (run(), run());
+    assert!(first.ends_with(0).report.machine().unwrap().pmu.is_some());
+    let [first, second] = [first.results(), second.results()];
+    assert_eq!(first[0].metrics, second[0].metrics);
+}
+
+#[test]
+fn image_takes_a_model_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let image = |pmu: &str| {
+        xtask(folder.path(), &["image", "--asm", "nop", "--pmu", pmu, "--out", "stick.img"])
+    };
+    for word in ["z80", "auto", "host", "none"] {
+        image(word).fails_with(2, &[&format!("invalid value '{word}'"), "skylake"]);
+        assert!(!folder.path().join("stick.img").exists());
+    }
+    let made = image("zen4");
+    assert_eq!(made.code, 0, "{made:#?}");
+    assert!(made.err.contains("on UEFI with an emulated PMU (zen4)"), "{made:#?}");
+    let bytes = fs::read(folder.path().join("stick.img")).unwrap();
+    let entry = b"pmu zen4\n";
+    assert!(bytes.windows(entry.len()).any(|window| window == entry));
 }
 
 /// The image with `from` replaced by `to`, which is as long; it is there once.

@@ -12,9 +12,8 @@ const PARTS: [&str; 5] = ["Performance Events", "PMU", "... ", "perf", "NMI watc
 
 /// Shows them.
 pub fn show() {
-    static mut BUFFER: [u8; BYTES] = [0; BYTES];
-    // SAFETY: this program has one thread, and only this function names the buffer.
-    let buffer = unsafe { &mut *(&raw mut BUFFER) };
+    // Far below the 8 MiB that the kernel gives a program's stack.
+    let mut buffer = [0u8; BYTES];
     // SAFETY: the kernel writes at most as many bytes as the buffer has.
     let read = unsafe { syscall!(Sysno::syslog, READ_ALL, buffer.as_mut_ptr(), BYTES) };
     let Ok(text) = core::str::from_utf8(&buffer[..read.unwrap_or(0)]) else { return };
