@@ -14,9 +14,9 @@ use uefi::table::cfg::ConfigTableEntry;
 
 /// More than any hypervisor here needs: a damaged file must not ask for all memory.
 const MAX_BYTES: u64 = 64 << 20;
-/// The hypervisor's page tables and its devices' addresses assume nothing, but the real-mode start of other processors
-/// and 32-bit tables do: everything of ours stays below 4 GiB.
+/// Below 4 GiB, as with the direct loader, which maps no more.
 const LAST_ADDRESS: u64 = u32::MAX as u64;
+/// Pages from one multiple of the alignment to the next.
 const ALIGN_PAGES: usize = image::ALIGN as usize / PAGE_SIZE;
 
 /// Why there is no hypervisor.
