@@ -1,4 +1,4 @@
-//! `boot --kernel FILE [--ramdisk FILE] --out FILE`: see the library. The host tool calls it; it is a
+//! `boot --kernel FILE [--ramdisk FILE] [--pmu MODEL ...] --out FILE`: see the library. The host tool calls it; it is a
 //! program of its own because building it needs a toolchain that the host tool first makes sure of.
 
 use clap::Parser;
@@ -13,6 +13,15 @@ struct Arguments {
     /// The packed job.
     #[arg(long)]
     ramdisk: Option<PathBuf>,
+    /// Model of an emulated PMU for UEFI machines.
+    #[arg(long, requires_all = ["pmu_application", "pmu_hypervisor"])]
+    pmu: Option<String>,
+    /// The UEFI application that starts its hypervisor.
+    #[arg(long, requires = "pmu")]
+    pmu_application: Option<PathBuf>,
+    /// Its hypervisor's ELF file.
+    #[arg(long, requires = "pmu")]
+    pmu_hypervisor: Option<PathBuf>,
     /// Where to write the image.
     #[arg(long)]
     out: PathBuf,
@@ -20,5 +29,11 @@ struct Arguments {
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    boot::image(&arguments.kernel, arguments.ramdisk.as_deref(), &arguments.out)
+    let pmu = match (arguments.pmu, arguments.pmu_application, arguments.pmu_hypervisor) {
+        (Some(model), Some(application), Some(hypervisor)) => {
+            Some(boot::EmulatedPmu { model, application, hypervisor })
+        }
+        _ => None,
+    };
+    boot::image(&arguments.kernel, arguments.ramdisk.as_deref(), pmu.as_ref(), &arguments.out)
 }

@@ -1,11 +1,14 @@
 //! What the tests in `tests/` share: the built project, a run in QEMU, a call of the host tool.
 #![warn(missing_docs)]
 
+mod identity;
 pub mod monitor;
 mod program;
 mod pty;
 mod run;
+pub mod stock_linux;
 
+pub use identity::is_model;
 pub use program::{Called, xtask};
 pub use pty::pseudo_terminal;
 pub use run::{Guest, Ran, direct};

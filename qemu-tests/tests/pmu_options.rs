@@ -2,9 +2,8 @@
 
 use handover::Refusal;
 use pmu_model::Model;
-use pmu_model::model::{Identity, Spec, Vendor};
-use protocol::record::{Machine, PmuArchitecture};
-use qemu_tests::{Called, Guest, Ran, xtask};
+use protocol::record::Machine;
+use qemu_tests::{Called, Guest, Ran, is_model, xtask};
 use serde_json::Value;
 use xtask::cli::{Boot, Icount, models};
 use xtask::machine::Given;
@@ -39,47 +38,8 @@ fn each_model_is_what_it_claims_to_be() {
         assert_eq!(json["notes"], serde_json::json!([]), "{model:?}");
         assert_eq!(json["foreign"], serde_json::json!([]), "{model:?}");
         let machine: Machine = serde_json::from_value(json["records"][1].clone()).unwrap();
-        is_identity(&machine, spec.identity.as_ref().unwrap());
-        has_counters(&machine, spec);
+        is_model(&machine, model);
     }
-}
-
-/// Family, model and stepping as CPUID's leaf 1 puts them together: SDM vol. 2, CPUID; AMD APM vol. 3, appendix E.
-fn is_identity(machine: &Machine, identity: &Identity) {
-    let (vendor, signature) = (identity.vendor, identity.signature);
-    let field = |from: u32, bits: u32| signature >> from & ((1 << bits) - 1);
-    let (base, extended) = (field(8, 4), field(20, 8));
-    let family = if base == 0xf { base + extended } else { base };
-    let upper = if base == 0xf || base == 6 { field(16, 4) } else { 0 };
-    let vendor = match vendor {
-        Vendor::Intel => "GenuineIntel",
-        Vendor::Amd => "AuthenticAMD",
-    };
-    assert_eq!(machine.vendor, vendor);
-    assert_eq!(machine.brand, identity.brand.trim());
-    let seen = (machine.family, machine.model, machine.stepping);
-    assert_eq!(seen, (family, upper << 4 | field(4, 4), field(0, 4)), "{}", identity.brand);
-}
-
-fn has_counters(machine: &Machine, spec: &Spec) {
-    let pmu = machine.pmu.as_ref().unwrap_or_else(|| panic!("{}: {machine:?}", spec.name));
-    let (architecture, version) = match (spec.intel(), spec.amd()) {
-        (Some(intel), _) => (PmuArchitecture::Intel, u32::from(intel.version)),
-        (_, Some(amd)) => (PmuArchitecture::Amd, u32::from(amd.extended) + u32::from(amd.v2)),
-        _ => panic!("a model without a PMU"),
-    };
-    assert_eq!((pmu.architecture, pmu.version), (architecture, version), "{}", spec.name);
-    let fixed_bits = spec.intel().map_or(0, |intel| u32::from(intel.fixed_width));
-    let widths = (pmu.counter_bits, pmu.fixed_counter_bits);
-    assert_eq!(widths, (u32::from(spec.width_bits()), fixed_bits), "{}", spec.name);
-    let mut possible = vec![(spec.counters().count_ones(), spec.fixed().count_ones())];
-    if let Some(intel) = spec.intel().filter(|intel| intel.leaf_23.is_some()) {
-        // Leaf 0x23 says more than leaf 0xA does, and a firmware that reads only the latter is right about that.
-        let [eax, _, ecx, edx] = intel.leaf_a;
-        possible.push((eax >> 8 & 0xff, (ecx | ((1 << (edx & 0x1f)) - 1)).count_ones()));
-    }
-    let seen = (pmu.counters, pmu.fixed_counters);
-    assert!(possible.contains(&seen), "{}: {seen:?}, not {possible:?}", spec.name);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::job::Overrides;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use pmu_model::Model;
 use std::path::PathBuf;
 
 /// Measures code on the bare machine.
@@ -131,6 +132,10 @@ pub struct Image {
     /// What to change in the job.
     #[command(flatten)]
     pub overrides: Overrides,
+    /// An emulated PMU for UEFI machines that have SVM and count instructions, as QEMU's TCG does; on all others the
+    /// image boots without.
+    #[arg(long, value_name = "MODEL", value_parser = Pmu::model_parser())]
+    pub pmu: Option<Model>,
     /// The image to write.
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,

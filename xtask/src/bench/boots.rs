@@ -3,6 +3,7 @@
 use super::Figure;
 use crate::build::Tree;
 use crate::cli::{Boot, Icount};
+use crate::commands::image;
 use crate::commands::run::{stage_files, stage_pmu};
 use crate::job::{self, Packed, Purpose};
 use crate::machine::accel::DEFAULT_MODEL;
@@ -35,8 +36,16 @@ pub(super) fn boot(
 ) -> Result<(Finished, Duration)> {
     let folder = scratch()?;
     let icount = Icount::Auto.shift(boot);
-    let mut boot = stage_files(tree, kernel, ramdisk, boot, folder.path())?;
-    let pmu = stage_pmu(tree, pmu, icount, &mut boot, folder.path())?;
+    let (boot, pmu) = match (boot, pmu) {
+        (Boot::Uefi, Given::Emulated(model)) => {
+            image::stage(tree, kernel, ramdisk, model, folder.path())?
+        }
+        _ => {
+            let mut boot = stage_files(tree, kernel, ramdisk, boot, folder.path())?;
+            let pmu = stage_pmu(tree, pmu, icount, &mut boot, folder.path())?;
+            (boot, pmu)
+        }
+    };
     let machine = Virtual {
         boot,
         kvm: false,
@@ -76,7 +85,8 @@ impl Times {
     }
 }
 
-/// Boots our job and the hello kernel in turn, `count` times each; directly, also our job with the emulated PMU.
+/// Boots our job and the hello kernel in turn, `count` times each; where it can be had, also our job with the emulated
+/// PMU.
 pub(super) fn measure(tree: &Tree, hello: &Path, way: Boot, count: u32) -> Result<Vec<Figure>> {
     let name = format!("{way:?}").to_lowercase();
     let job = one_snippet()?;
@@ -87,7 +97,7 @@ pub(super) fn measure(tree: &Tree, hello: &Path, way: Boot, count: u32) -> Resul
         let run = |pmu| boot(tree, &tree.kernel(), Some(&job.bytes), way, pmu);
         let (finished, elapsed) = run(Given::None)?;
         ours.take(&finished, elapsed)?;
-        if way == Boot::Direct {
+        if way != Boot::Bios {
             let (finished, elapsed) = run(Given::Emulated(DEFAULT_MODEL))?;
             emulated.take(&finished, elapsed)?;
             has_pmu(finished)?;
@@ -99,7 +109,7 @@ pub(super) fn measure(tree: &Tree, hello: &Path, way: Boot, count: u32) -> Resul
     figures.push(Figure::time(format!("{name}: exec to first record"), ours.first));
     figures.push(Figure::time(format!("{name}: exec to end record"), ours.end));
     figures.push(Figure::time(format!("{name}: exec to exit"), ours.exit));
-    if way == Boot::Direct {
+    if way != Boot::Bios {
         let name = format!("{name}, emulated PMU");
         let ratio = median(&mut emulated.exit.clone()) / exit;
         figures.push(Figure::time(format!("{name}: exec to first record"), emulated.first));

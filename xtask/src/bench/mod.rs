@@ -20,6 +20,7 @@ use crate::cli::Boot;
 /// Something does not build or boot.
 pub fn measure(tree: &Tree, boots: u32) -> Result<Vec<Figure>> {
     let hello = tree.build_guest("hello")?;
+    tree.build_uefi_pmu()?;
     let mut figures = sizes(tree)?;
     for boot in [Boot::Direct, Boot::Bios, Boot::Uefi] {
         figures.extend(boots::measure(tree, &hello, boot, boots)?);

@@ -2,6 +2,7 @@
 
 use super::{BuildError, Tree};
 use crate::process::said;
+use pmu_model::Model;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -55,10 +56,29 @@ pub fn image(
     ramdisk: Option<&Path>,
     out: &Path,
 ) -> Result<(), BuildError> {
+    image_with_pmu(tree, kernel, ramdisk, None, out)
+}
+
+/// Writes such an image, whose UEFI part gives the guest an emulated PMU. [`Tree::build_uefi_pmu`] builds that.
+///
+/// # Errors
+/// The image maker's message.
+pub fn image_with_pmu(
+    tree: &Tree,
+    kernel: &Path,
+    ramdisk: Option<&Path>,
+    pmu: Option<Model>,
+    out: &Path,
+) -> Result<(), BuildError> {
     let mut command = Command::new(tree.image_maker());
     command.arg("--kernel").arg(kernel).arg("--out").arg(out);
     if let Some(ramdisk) = ramdisk {
         command.arg("--ramdisk").arg(ramdisk);
+    }
+    if let Some(model) = pmu {
+        command.arg("--pmu").arg(model.spec().name);
+        command.arg("--pmu-application").arg(tree.pmu_application());
+        command.arg("--pmu-hypervisor").arg(tree.emulated_pmu());
     }
     run(command).map_err(|reason| BuildError::Derive { path: out.to_path_buf(), reason })
 }

@@ -8,8 +8,12 @@ use std::time::Duration;
 
 /// Target of everything that runs on the bare machine.
 const TARGET: &str = "x86_64-unknown-none";
+/// Target of what UEFI firmware starts.
+const UEFI_TARGET: &str = "x86_64-unknown-uefi";
 /// Below the target folder.
 pub(super) const FOLDER: &str = "x86_64-unknown-none/firmware";
+/// Below the target folder, for UEFI.
+pub(super) const UEFI_FOLDER: &str = "x86_64-unknown-uefi/firmware";
 
 /// Builds the kernel.
 pub(super) fn build_kernel(tree: &Tree) -> Result<(), BuildError> {
@@ -29,14 +33,25 @@ pub(super) fn build_emulated_pmu(tree: &Tree) -> Result<(), BuildError> {
     run(bare_metal(tree, &packages), "the emulated PMU", "building the emulated PMU")
 }
 
+/// Builds the UEFI application that starts it.
+pub(super) fn build_uefi_application(tree: &Tree) -> Result<(), BuildError> {
+    let packages = ["-p", "emulated-pmu-uefi", "--features", "application"];
+    let message = "building the emulated PMU's UEFI application";
+    run(without_std(tree, UEFI_TARGET, &packages), "the UEFI application", message)
+}
+
 /// Builds a guest of `qemu-tests/guests`.
 pub(super) fn build_guest(tree: &Tree, name: &str) -> Result<(), BuildError> {
     run(bare_metal(tree, &["-p", name]), "a test guest", &format!("building the guest {name}"))
 }
 
 fn bare_metal(tree: &Tree, packages: &[&str]) -> Command {
+    without_std(tree, TARGET, packages)
+}
+
+fn without_std(tree: &Tree, target: &str, packages: &[&str]) -> Command {
     let mut command = cargo_build(tree);
-    command.args(["--profile", "firmware", "--target", TARGET]).args(packages);
+    command.args(["--profile", "firmware", "--target", target]).args(packages);
     command.arg("-Zbuild-std=core,alloc,compiler_builtins");
     command.arg("-Zbuild-std-features=compiler-builtins-mem");
     command

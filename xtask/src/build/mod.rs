@@ -4,7 +4,7 @@
 mod derive;
 mod firmware;
 
-pub use derive::image;
+pub use derive::{image, image_with_pmu};
 
 use crate::setup::Toolchain;
 use std::path::{Path, PathBuf};
@@ -102,6 +102,12 @@ impl Tree {
         self.derived().join("emulated-pmu")
     }
 
+    /// The UEFI application that starts it.
+    #[must_use]
+    pub fn pmu_application(&self) -> PathBuf {
+        self.target().join(firmware::UEFI_FOLDER).join("emulated-pmu-uefi.efi")
+    }
+
     /// The program that makes images.
     #[must_use]
     pub fn image_maker(&self) -> PathBuf {
@@ -111,6 +117,16 @@ impl Tree {
     /// Where that is built.
     fn image_maker_target(&self) -> PathBuf {
         self.target().join("boot")
+    }
+
+    /// Builds the emulated PMU and the UEFI application that starts it, if they are stale.
+    ///
+    /// # Errors
+    /// As for [`Tree::build_direct`].
+    pub fn build_uefi_pmu(&self) -> Result<(), BuildError> {
+        firmware::build_emulated_pmu(self)?;
+        firmware::build_uefi_application(self)?;
+        derive::strip_to(self, &self.built("emulated-pmu"), &self.emulated_pmu())
     }
 
     /// Builds kernel, direct loader and emulated PMU, if they are stale.

@@ -36,14 +36,24 @@ impl Pmu {
             ("none", "no PMU"),
         ];
         let words = words.map(|(name, help)| PossibleValue::new(name).help(help));
-        let models = models().map(|model| {
-            let spec = model.spec();
-            let brand = spec.identity.as_ref().map_or("", |identity| identity.brand);
-            PossibleValue::new(spec.name).help(format!("emulated: {brand}"))
-        });
-        let values: Vec<PossibleValue> = words.into_iter().chain(models).collect();
+        let values: Vec<PossibleValue> = words.into_iter().chain(model_values()).collect();
         PossibleValuesParser::new(values).try_map(|name| name.parse::<Self>())
     }
+
+    /// The parser for an emulated PMU and nothing else.
+    pub fn model_parser() -> impl TypedValueParser<Value = Model> {
+        let values: Vec<PossibleValue> = model_values().collect();
+        PossibleValuesParser::new(values)
+            .try_map(|name| Model::by_name(&name).ok_or("no PMU that can be emulated"))
+    }
+}
+
+fn model_values() -> impl Iterator<Item = PossibleValue> {
+    models().map(|model| {
+        let spec = model.spec();
+        let brand = spec.identity.as_ref().map_or("", |identity| identity.brand);
+        PossibleValue::new(spec.name).help(format!("emulated: {brand}"))
+    })
 }
 
 impl fmt::Display for Pmu {

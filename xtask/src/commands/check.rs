@@ -16,45 +16,56 @@ use std::time::Duration;
 struct Check {
     name: &'static str,
     arguments: &'static [&'static str],
-    bare_metal: bool,
+    /// Target of what is built without the standard library; else the host's.
+    target: Option<&'static str>,
     environment: &'static [(&'static str, &'static str)],
     /// Component whose absence is no failure.
     component: Option<&'static str>,
 }
 
-const CHECKS: [Check; 7] = [
+const BARE_METAL: &str = "x86_64-unknown-none";
+const UEFI: &str = "x86_64-unknown-uefi";
+
+const CHECKS: [Check; 8] = [
     Check {
         name: "format",
         arguments: &["fmt", "--all", "--check"],
-        bare_metal: false,
+        target: None,
         environment: &[],
         component: Some("rustfmt"),
     },
     Check {
         name: "lints, host",
         arguments: &["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"],
-        bare_metal: false,
+        target: None,
         environment: &[],
         component: Some("clippy"),
     },
     Check {
         name: "lints, kernel",
         arguments: &["clippy", "--quiet", "-p", "kernel", "--features", "firmware"],
-        bare_metal: true,
+        target: Some(BARE_METAL),
         environment: &[],
         component: Some("clippy"),
     },
     Check {
         name: "lints, loader and guests",
-        arguments: &["clippy", "--quiet", "-p", "direct", "-p", "hello"],
-        bare_metal: true,
+        arguments: &["clippy", "--quiet", "-p", "direct", "-p", "hello", "-p", "linux-init"],
+        target: Some(BARE_METAL),
         environment: &[],
         component: Some("clippy"),
     },
     Check {
         name: "lints, emulated PMU",
         arguments: &["clippy", "--quiet", "-p", "emulated-pmu", "--features", "payload"],
-        bare_metal: true,
+        target: Some(BARE_METAL),
+        environment: &[],
+        component: Some("clippy"),
+    },
+    Check {
+        name: "lints, UEFI application",
+        arguments: &["clippy", "--quiet", "-p", "emulated-pmu-uefi", "--features", "application"],
+        target: Some(UEFI),
         environment: &[],
         component: Some("clippy"),
     },
@@ -71,26 +82,27 @@ const CHECKS: [Check; 7] = [
             "-D",
             "warnings",
         ],
-        bare_metal: false,
+        target: None,
         environment: &[("RUSTC_BOOTSTRAP", "1")],
         component: Some("clippy"),
     },
     Check {
         name: "documentation",
         arguments: &["doc", "--quiet", "--no-deps"],
-        bare_metal: false,
+        target: None,
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
         component: None,
     },
 ];
 
-/// What a build for the bare machine takes, with warnings as errors.
-const BARE_METAL: [&str; 5] = [
+/// What a build without the standard library takes, with warnings as errors.
+const WITHOUT_STD: [&str; 6] = [
     "--profile=firmware",
-    "--target=x86_64-unknown-none",
     "-Zbuild-std=core,alloc,compiler_builtins",
     "-Zbuild-std-features=compiler-builtins-mem",
     "--",
+    "-D",
+    "warnings",
 ];
 
 /// Runs the command.
@@ -148,8 +160,8 @@ fn one(check: &Check, tree: &Tree) -> std::result::Result<bool, String> {
     }
     let mut command = Command::new(cargo());
     command.current_dir(tree.root()).args(check.arguments).envs(check.environment.iter().copied());
-    if check.bare_metal {
-        command.args(BARE_METAL).args(["-D", "warnings"]).env("RUSTC_BOOTSTRAP", "1");
+    if let Some(target) = check.target {
+        command.args(["--target", target]).args(WITHOUT_STD).env("RUSTC_BOOTSTRAP", "1");
     }
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().map_err(|error| error.to_string())?;

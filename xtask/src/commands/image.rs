@@ -3,9 +3,12 @@
 use crate::build::{self, Tree};
 use crate::cli::Image;
 use crate::job::{self, Purpose};
-use crate::setup::{self, Need, Toolchain};
+use crate::machine::devices::{Boot, Pmu};
+use crate::setup::{self, Need, Toolchain, firmware};
 use crate::{Failure, Result};
+use pmu_model::Model;
 use std::fs;
+use std::path::Path;
 
 /// Runs the command.
 ///
@@ -28,11 +31,45 @@ pub fn run(arguments: &Image) -> Result<u8> {
     result?;
     let bytes = fs::metadata(&arguments.out).map_err(Failure::file("read", &arguments.out))?.len();
     anstream::eprintln!(
-        "{}: {bytes} bytes, {} items; boots on BIOS and UEFI machines",
+        "{}: {bytes} bytes, {} items; boots on BIOS and UEFI machines{}",
         arguments.out.display(),
-        packed.job.items.len()
+        packed.job.items.len(),
+        arguments.pmu.map_or(String::new(), in_front)
     );
     Ok(0)
+}
+
+/// What an emulated PMU takes, in words.
+fn in_front(model: Model) -> String {
+    format!(
+        ", on UEFI with an emulated PMU ({}) where QEMU runs with -cpu max,-x2apic -icount \
+         shift=N,sleep=off -global hpet.msi=on",
+        model.spec().name
+    )
+}
+
+/// Puts an image of `kernel` and `ramdisk` with an emulated PMU into a run's `folder`, to be booted under UEFI
+/// firmware. [`Tree::build_uefi_pmu`] and [`Tree::build_images`] build what it takes.
+///
+/// # Errors
+/// A file that cannot be written; no firmware.
+pub fn stage(
+    tree: &Tree,
+    kernel: &Path,
+    ramdisk: Option<&[u8]>,
+    model: Model,
+    folder: &Path,
+) -> Result<(Boot, Pmu)> {
+    let (job, image) = (folder.join("ramdisk"), folder.join("disk.img"));
+    if let Some(bytes) = ramdisk {
+        fs::write(&job, bytes).map_err(Failure::file("write", &job))?;
+    }
+    let ramdisk = ramdisk.map(|_| job.as_path());
+    build::image_with_pmu(tree, kernel, ramdisk, Some(model), &image)?;
+    let ovmf = firmware::find().ok_or_else(|| Failure::Usage("no UEFI firmware".to_string()))?;
+    let ovmf = ovmf.for_run(folder).map_err(Failure::file("write", folder))?;
+    // Its options lie in the image.
+    Ok((Boot::Uefi { image, ovmf }, Pmu::Emulated { options: String::new() }))
 }
 
 fn write(arguments: &Image, ramdisk: &[u8]) -> Result<()> {
@@ -40,11 +77,14 @@ fn write(arguments: &Image, ramdisk: &[u8]) -> Result<()> {
     setup::ensure(&Need::BUILD, &toolchain)?;
     let tree = Tree::new(toolchain);
     tree.build_images()?;
+    if arguments.pmu.is_some() {
+        tree.build_uefi_pmu()?;
+    }
     let folder = tempfile::tempdir();
     let folder = folder.map_err(Failure::file("create", &std::env::temp_dir()))?;
     let (job, image) = (folder.path().join("ramdisk"), folder.path().join("image"));
     fs::write(&job, ramdisk).map_err(Failure::file("write", &job))?;
-    build::image(&tree, &tree.kernel(), Some(&job), &image)?;
+    build::image_with_pmu(&tree, &tree.kernel(), Some(&job), arguments.pmu, &image)?;
     // By content: the target may be a device, which keeps its own permissions.
     let bytes = fs::read(&image).map_err(Failure::file("read", &image))?;
     fs::write(&arguments.out, bytes).map_err(Failure::file("write", &arguments.out))

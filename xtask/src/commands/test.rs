@@ -9,8 +9,17 @@ use std::path::Path;
 use std::process::Command;
 
 /// Crates whose tests run on the host alone.
-const HOST: [&str; 8] =
-    ["protocol", "arch", "events", "pmu-model", "handover", "emulated-pmu", "kernel", "xtask"];
+const HOST: [&str; 9] = [
+    "protocol",
+    "arch",
+    "events",
+    "pmu-model",
+    "handover",
+    "emulated-pmu",
+    "emulated-pmu-uefi",
+    "kernel",
+    "xtask",
+];
 /// The crate whose tests start QEMU.
 const QEMU: &str = "qemu-tests";
 
@@ -27,6 +36,7 @@ pub fn run(arguments: &Test) -> Result<u8> {
     } else {
         crates.push(QEMU);
         let tree = prepare(&[Boot::Direct, Boot::Bios, Boot::Uefi])?;
+        tree.build_uefi_pmu()?;
         // One test needs it, and says that it was skipped where it is not to be had.
         if let Err(error) = setup::ensure(&[Need::Grub], tree.toolchain()) {
             anstream::eprintln!("going on without: {error}");

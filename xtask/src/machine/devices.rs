@@ -44,7 +44,7 @@ pub enum Pmu {
     /// What the emulated one takes beside icount: see `boot/emulated-pmu`. Its hypervisor is the last of the direct
     /// boot's modules.
     Emulated {
-        /// The loader's command line, which names the model.
+        /// The direct loader's command line, which names the model. An image has its orders within it.
         options: String,
     },
 }
@@ -94,7 +94,9 @@ pub fn arguments(machine: &Virtual) -> Vec<OsString> {
     if let Pmu::Emulated { options } = &machine.pmu {
         // Its alarm clock, its voice, and its orders.
         list.add(&["-global", "hpet.msi=on", "-debugcon", &format!("file:{PMU_LOG}")]);
-        list.add(&["-append", options]);
+        if matches!(machine.boot, Boot::Direct { .. }) {
+            list.add(&["-append", options]);
+        }
     }
     list.add(&["-device", &format!("isa-debug-exit,iobase={EXIT_PORT:#x}")]);
     if machine.serial {
@@ -231,6 +233,11 @@ mod tests {
             assert!(emulated.contains(part), "{emulated}");
         }
         assert!(!line(|_| ()).contains("hpet"));
+        let image = line(|machine| {
+            machine.boot = Boot::Iso { image: "x".into() };
+            machine.pmu = Pmu::Emulated { options: String::new() };
+        });
+        assert!(image.contains("-global hpet.msi=on") && !image.contains("-append"), "{image}");
     }
 
     #[test]

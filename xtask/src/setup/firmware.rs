@@ -1,7 +1,8 @@
 //! UEFI firmware for QEMU.
 
 use super::Status;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// A firmware's two flash files.
 #[derive(Clone, Debug)]
@@ -10,6 +11,18 @@ pub struct Ovmf {
     pub code: PathBuf,
     /// The variables; each run takes a copy.
     pub variables: PathBuf,
+}
+
+impl Ovmf {
+    /// With variables of a run's own, in its `folder`.
+    ///
+    /// # Errors
+    /// The copy's.
+    pub fn for_run(self, folder: &Path) -> io::Result<Self> {
+        let variables = folder.join("variables.fd");
+        fs::copy(&self.variables, &variables)?;
+        Ok(Self { variables, ..self })
+    }
 }
 
 /// Where distributions put them. The 2 MiB build comes first: it boots in half the time of the 4 MiB one.

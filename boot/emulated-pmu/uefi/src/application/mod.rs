@@ -1,0 +1,5 @@
+//! The application's parts, in the order in which they have their turn.
+
+pub mod files;
+pub mod hypervisor;
+pub mod next;

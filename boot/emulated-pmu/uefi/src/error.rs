@@ -1,0 +1,43 @@
+//! What can be wrong with the file.
+
+use alloc::string::String;
+use thiserror::Error;
+
+/// What is wrong with the file.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub enum EntryError {
+    /// A key that means nothing here.
+    #[error("line {line}: `{key}` is none of pmu, hypervisor, efi, linux, initrd, options")]
+    UnknownKey {
+        /// Counted from 1.
+        line: usize,
+        /// The line's first word.
+        key: String,
+    },
+    /// A key alone.
+    #[error("line {line}: `{key}` has no value")]
+    NoValue {
+        /// Counted from 1.
+        line: usize,
+        /// The key.
+        key: String,
+    },
+    /// A key that was there before, or its other name.
+    #[error("line {line}: `{key}` is said a second time")]
+    Twice {
+        /// Counted from 1.
+        line: usize,
+        /// The key.
+        key: String,
+    },
+    /// A name that is no file's.
+    #[error("line {line}: `{key}` names `{value}`, which is not a file's path from the root")]
+    Path {
+        /// Counted from 1.
+        line: usize,
+        /// The key.
+        key: String,
+        /// The name.
+        value: String,
+    },
+}
