@@ -9,7 +9,7 @@ use super::port::{cpuid, read_msr};
 use super::run;
 use super::switch::Registers;
 use super::vmcb::{Segment, Vmcb};
-use super::{debug, lapic, svm, tables};
+use super::{acpi, debug, lapic, svm, tables};
 use core::arch::asm;
 use core::mem::MaybeUninit;
 use core::slice;
@@ -35,6 +35,7 @@ pub extern "sysv64" fn prepare(launch: *const Launch, rip: u64, rsp: u64) -> u64
     let line = unsafe { slice::from_raw_parts(launch.options, launch.options_len as usize) };
     match checked(line) {
         Ok((options, shift, alarm)) => {
+            acpi::hide_hpet(launch.rsdp);
             // SAFETY: called once, before any guest runs.
             unsafe { build(options, shift, alarm, rip, rsp) };
             0

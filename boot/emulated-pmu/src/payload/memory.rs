@@ -46,5 +46,5 @@ impl Guest {
 pub fn read_physical(address: u64) -> u64 {
     // SAFETY: all memory is mapped one to one; addresses come from the guest's page tables, and reading memory that
     // does not exist gives ones.
-    unsafe { (address as *const u64).read_volatile() }
+    unsafe { (address as *const u64).read_unaligned() }
 }

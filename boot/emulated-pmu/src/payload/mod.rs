@@ -4,6 +4,7 @@
 //! [`step`]), what made it leave ([`exits`]), what is delivered to it ([`events`]), and what it
 //! executes while it is counted at full speed ([`code`], [`nested`]).
 
+mod acpi;
 mod breakpoint;
 mod bulk;
 mod code;

@@ -11,6 +11,18 @@ pub unsafe fn write_byte(port: u16, value: u8) {
     };
 }
 
+/// Resets the machine, if it can be.
+pub fn reset() {
+    /// The keyboard controller's command register, and its command to pulse the reset line.
+    const KEYBOARD: (u16, u8) = (0x64, 0xfe);
+    /// The PC chipset's reset register: a full reset.
+    const RESET: (u16, u8) = (0xcf9, 0x0e);
+    for (port, value) in [KEYBOARD, RESET] {
+        // SAFETY: the machine is to end.
+        unsafe { write_byte(port, value) };
+    }
+}
+
 /// # Safety
 /// The register must exist, and reading it have no unwanted effect.
 pub unsafe fn read_msr(msr: u32) -> u64 {

@@ -63,15 +63,6 @@ pub unsafe fn enable() -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Switches it off again, if the launch fails afterwards.
-///
-/// # Safety
-/// No guest may run.
-pub unsafe fn disable() {
-    // SAFETY: the caller's promise.
-    unsafe { write_msr(EFER, read_msr(EFER) & !SVME) };
-}
-
 /// Further registers that are intercepted: SVM's own.
 const SVM_REGISTERS: [u32; 3] = [EFER, VM_CR, VM_HSAVE_PA];
 

@@ -102,21 +102,16 @@ pub mod exit {
     pub const INTR: u64 = 0x60;
     pub const NMI: u64 = 0x61;
     pub const RDPMC: u64 = 0x6f;
-    pub const PUSHF: u64 = 0x70;
-    pub const POPF: u64 = 0x71;
     pub const CPUID: u64 = 0x72;
     pub const IRET: u64 = 0x74;
     pub const INT_N: u64 = 0x75;
     pub const HLT: u64 = 0x78;
-    pub const INVLPG: u64 = 0x79;
     pub const MSR: u64 = 0x7c;
     pub const SHUTDOWN: u64 = 0x7f;
     pub const VMRUN: u64 = 0x80;
     pub const VMMCALL: u64 = 0x81;
     pub const SKINIT: u64 = 0x86;
-    pub const WBINVD: u64 = 0x89;
     pub const NESTED_PAGE_FAULT: u64 = 0x400;
-    pub const INVALID: u64 = u64::MAX;
 }
 
 /// The block. Fields that are not used keep their place as padding.

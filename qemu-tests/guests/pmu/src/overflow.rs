@@ -155,6 +155,8 @@ pub fn run(unit: &Unit) {
     line!("case masked_on_delivery {masked} {}", u64::from(unit.intel));
     GO_ON.store(0, Relaxed);
     held_back(unit);
+    frozen(unit);
+    elsewhere(unit);
 }
 
 /// 100 NOPs with interrupts off, then on: the PMI waits, and comes once.
@@ -173,7 +175,23 @@ extern "C" fn with_interrupts_off() {
     )
 }
 
-/// HLT: the timer does not count, so the overflow comes behind it.
+/// HLT: the PMI of the instruction itself wakes it.
+#[unsafe(naked)]
+extern "C" fn halted() {
+    naked_asm!("nop", "nop", "nop", "sti", "hlt", "cli", "ret")
+}
+
+/// An NMI to itself, whose handler counts on.
+#[unsafe(naked)]
+extern "C" fn nmi_to_self() {
+    naked_asm!(
+        "movabs rax, {command}", "mov dword ptr [rax], {to_self}",
+        ".rept 4", "nop", ".endr", "ret",
+        command = const apic(0x300), to_self = const 0x40000 | NMI,
+    )
+}
+
+/// STI covers the next instruction, MOV SS as well: an overflow within waits.
 #[unsafe(naked)]
 extern "C" fn in_shadow() {
     naked_asm!(
@@ -205,6 +223,49 @@ fn held_back(unit: &Unit) {
             line!("case shadow.{name}.{period}.where {} {expected}", SEEN_RCX.load(Relaxed));
         }
     }
+}
+
+/// Freezing: nothing of the handler is counted.
+fn frozen(unit: &Unit) {
+    const DEBUGCTL: u32 = 0x1d9;
+    const FREEZE: u64 = 1 << 12;
+    if !unit.intel || unit.version < 2 {
+        return;
+    }
+    let (switch, on) = unit.switch(bits());
+    arm(unit, 50, u32::from(PMI));
+    write(DEBUGCTL, FREEZE);
+    call(switch, on, with_interrupts_off as *const () as u64);
+    line!("case frozen.count {} 0", unit.read());
+    let status = read(0x38e);
+    // Version 4 says so in bit 59, earlier ones by an empty global control.
+    line!("case frozen.status {} {}", status >> 59 & 1, u64::from(unit.version >= 4));
+    write(DEBUGCTL, 0);
+    write(0x390, status);
+    line!("case frozen.pmis {} 1", SEEN_COUNT.load(Relaxed));
+}
+
+/// Masked, in HLT, and while an NMI is being handled.
+fn elsewhere(unit: &Unit) {
+    let (switch, on) = unit.switch(bits());
+    arm(unit, 20, 1 << 16 | u32::from(PMI));
+    call(switch, on, with_interrupts_off as *const () as u64);
+    line!("case masked.count {} 0", SEEN_COUNT.load(Relaxed));
+    // CALL, three NOPs, STI, HLT.
+    for (name, lvtpc) in [("fixed", u32::from(PMI)), ("nmi", NMI)] {
+        arm(unit, 6, lvtpc);
+        call(switch, on, halted as *const () as u64);
+        line!("case halted.{name}.count {} 1", SEEN_COUNT.load(Relaxed));
+    }
+    // CALL, two, then the handler: an overflow within it waits for its IRET.
+    for period in 4..12 {
+        arm(unit, period, NMI);
+        call(switch, on, nmi_to_self as *const () as u64);
+        line!("case nmi_in_nmi.{period} {} 2", SEEN_COUNT.load(Relaxed));
+    }
+    arm(unit, 1_000_000, NMI);
+    call(switch, on, nmi_to_self as *const () as u64);
+    line!("case nmi_alone {} 1", SEEN_COUNT.load(Relaxed));
 }
 
 /// How many instructions `turns` of `long_loop` execute behind CALL, up to CLI.

@@ -78,7 +78,7 @@ const fn event(
 }
 
 /// Skylake's names and codes.
-const INTEL: [Event; 13] = [
+const HASWELL_TO_SKYLAKE: [Event; 13] = [
     // Calls, returns and jumps, the handler's IRET and the final RET.
     event("br_inst_retired.all_branches", 0x00c4, 1, branches, 10 * 4 + 1 + 1 + 1),
     event("br_inst_retired.conditional", 0x01c4, 0, branches, 20),
@@ -96,6 +96,15 @@ const INTEL: [Event; 13] = [
     event("br_misp_retired.all_branches", 0x00c5, 0, plain_calls, 0),
 ];
 
+/// Codes that Ice Lake changed.
+const ICE_LAKE: [Event; 5] = [
+    event("br_inst_retired.all_branches", 0x00c4, 1, branches, 10 * 4 + 1 + 1 + 1),
+    event("br_inst_retired.cond", 0x11c4, 0, branches, 20),
+    event("br_inst_retired.near_return", 0x08c4, 0, branches, 11),
+    event("mem_inst_retired.all_loads", 0x81d0, 0, accesses, 4 + 2),
+    event("longest_lat_cache.miss", 0x412e, 0, flushed, 10),
+];
+
 /// Zen 2's.
 const AMD: [Event; 6] = [
     event("ex_ret_brn", 0x00c2, 1, branches, 10 * 4 + 1 + 1 + 1),
@@ -107,7 +116,11 @@ const AMD: [Event; 6] = [
 ];
 
 pub fn run(unit: &Unit) {
-    let events = if unit.intel { &INTEL[..] } else { &AMD[..] };
+    let events = match (unit.intel, unit.version) {
+        (true, 5..) => &ICE_LAKE[..],
+        (true, _) => &HASWELL_TO_SKYLAKE[..],
+        (false, _) => &AMD[..],
+    };
     for event in events {
         // Once before, so that everything has been seen.
         count(unit, event);
@@ -116,6 +129,10 @@ pub fn run(unit: &Unit) {
     }
     if unit.intel && unit.version < 5 {
         records();
+    }
+    let leaf_7 = core::arch::x86_64::__cpuid_count(7, 0);
+    if unit.intel && leaf_7.edx >> 19 & 1 != 0 {
+        architectural_records();
     }
 }
 
@@ -137,19 +154,30 @@ fn records() {
     let top = read(TOP) as u32;
     let address = |value: u64| (value as i64) << 16 >> 16;
     let start = plain_calls as *const () as i64;
-    // From the newest backwards: RET to us, three times RET and CALL, and the CALL from us.
-    let expected = [7, 8, 3, 8, 1, -1];
-    for (age, from) in expected.into_iter().enumerate() {
+    // From the newest backwards: RET to us, then each call's RET and CALL.
+    for (age, from) in [10, 11, 5, 11, 0].into_iter().enumerate() {
         let seen = address(read(FROM + (top.wrapping_sub(age as u32) & 31))) - start;
-        if from >= 0 {
-            line!("record {age} from {seen}");
-        }
+        line!("case lbr.{age}.from {seen} {from}");
     }
-    let newest = address(read(FROM + top)) - start;
-    line!("case lbr.newest_from {newest} 10");
     let before = address(read(TO + (top.wrapping_sub(1) & 31))) - start;
-    line!("case lbr.before_to {before} 10");
+    line!("case lbr.1.to {before} 10");
     write(DEBUGCTL, 0);
+}
+
+/// The same by architectural registers, the newest first.
+fn architectural_records() {
+    const CONTROL: u32 = 0x14ce;
+    const FROM: u32 = 0x1500;
+    const TO: u32 = 0x1600;
+    // Everything in ring 0 and 3, every kind of branch, enabled.
+    call(CONTROL, 0x7f_0007, plain_calls as *const () as u64);
+    let start = plain_calls as *const () as u64;
+    let relative = |msr: u32| read(msr).wrapping_sub(start);
+    line!("case arch_lbr.newest_from {} 10", relative(FROM));
+    for (age, from, to) in [(1, 11, 10), (2, 5, 11), (3, 11, 5), (4, 0, 11)] {
+        line!("case arch_lbr.{age}.from {} {from}", relative(FROM + age));
+        line!("case arch_lbr.{age}.to {} {to}", relative(TO + age));
+    }
 }
 
 /// Two calls of five bytes, then RET at 10.

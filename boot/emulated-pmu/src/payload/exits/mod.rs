@@ -70,7 +70,6 @@ fn rdpmc(guest: &mut Guest) {
 /// A triple fault: the machine resets, as it would have without us.
 fn shutdown(guest: &mut Guest) -> ! {
     super::debug::line(format_args!("the guest shut down at {:#x}", guest.vmcb.rip));
-    // SAFETY: the keyboard controller's command to pulse the reset line.
-    unsafe { super::port::write_byte(0x64, 0xfe) };
+    super::port::reset();
     panic!("the machine did not reset")
 }
