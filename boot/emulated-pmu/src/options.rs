@@ -10,6 +10,9 @@ pub struct Options {
     pub model: Model,
     /// `shift=N`: QEMU's icount shift, to be checked against the machine.
     pub shift: Option<u8>,
+    /// `strings=decoded`: in code, only what decoding finds is taken for a repeated string instruction. Without it every
+    /// byte sequence is that could be one: certain, and too slow for a large operating system.
+    pub decoded: bool,
 }
 
 /// Reads the options. Without a `pmu=` there is nothing to start.
@@ -31,7 +34,12 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
         None => None,
         Some(text) => Some(text.parse().map_err(|_| Refusal::Options)?),
     };
-    Ok(Some(Options { model, shift }))
+    let decoded = match value("strings") {
+        None | Some("all") => false,
+        Some("decoded") => true,
+        Some(_) => return Err(Refusal::Options),
+    };
+    Ok(Some(Options { model, shift, decoded }))
 }
 
 #[cfg(test)]
@@ -48,6 +56,9 @@ mod tests {
         assert_eq!(parse("quiet"), Ok(None));
         assert_eq!(parse("pmu=z80"), Err(Refusal::Options));
         assert_eq!(parse("pmu=zen4 shift=x"), Err(Refusal::Options));
+        assert!(parse("pmu=zen4 strings=decoded").unwrap().unwrap().decoded);
+        assert!(!parse("pmu=zen4 strings=all").unwrap().unwrap().decoded);
+        assert_eq!(parse("pmu=zen4 strings=some"), Err(Refusal::Options));
     }
 
     proptest! {

@@ -40,6 +40,12 @@ impl RingMask {
         Self { user, kernel }
     }
 
+    /// What is in either.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self::new(self.user || other.user, self.kernel || other.kernel)
+    }
+
     /// Whether `ring` is in.
     #[must_use]
     pub const fn contains(self, ring: Ring) -> bool {

@@ -1,7 +1,6 @@
 //! The guest while instructions are counted, at full speed: the clock tells how many there were. The alarm clock stops
 //! it shortly before an overflow.
 
-use super::code::Running;
 use super::free::{ALWAYS, end_of_nmi};
 use super::guest::Guest;
 use super::vmcb::{Intercepts, exit};
@@ -22,7 +21,13 @@ pub fn stay(guest: &mut Guest, left: Option<u64>) {
     events::choose(guest);
     let ring = guest.next_ring();
     intercept(guest, ring);
-    let breakpoints = nested::watch(guest);
+    // Where nothing counts, nothing need be watched.
+    let breakpoints = if guest.needs.free_running || guest.needs.rings.contains(ring) {
+        nested::watch(guest)
+    } else {
+        nested::idle(guest);
+        None
+    };
     run(guest, ring, left, breakpoints);
 }
 
@@ -44,11 +49,10 @@ fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, breakpoints: Option<bre
     let retired = counted.saturating_sub(foreseen(guest));
     account(guest, ring, retired);
     let hit = breakpoints.is_some_and(|saved| breakpoint::restore(guest, saved));
-    let running = Running::Bulk { may_watch: guest.vmcb.dr7 & 0xff == 0 };
     match guest.vmcb.exit_code {
         DEBUG if hit => step::instruction(guest),
         exit::NESTED_PAGE_FAULT => {
-            if nested::fault(guest, running) {
+            if nested::fault(guest) {
                 step::step(guest);
             }
         }

@@ -93,7 +93,7 @@ unsafe fn build(options: Options, shift: u8, alarm: Alarm, rip: u64, rsp: u64) {
             event: None,
             interrupted: None,
             software_interrupt_bytes: 0,
-            code: CodeMap::new(),
+            code: CodeMap::new(options.decoded),
             idle_stays: 0,
             without_resume: false,
             said: [0; 16],

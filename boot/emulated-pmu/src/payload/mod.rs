@@ -2,7 +2,7 @@
 //! [`tables`], [`switch`]), the machine's clock and timers ([`icount`], [`hpet`], [`lapic`]), the guest ([`guest`], [`counting`],
 //! [`memory`], [`breakpoint`]), and the loop that runs it: which way to run ([`run`]), each way ([`free`], [`bulk`],
 //! [`step`]), what made it leave ([`exits`]), what is delivered to it ([`events`]), and what it
-//! executes while it is counted at full speed ([`code`], [`nested`]).
+//! executes while it is counted at full speed ([`code`], [`nested`], [`maps`]).
 
 mod acpi;
 mod breakpoint;
@@ -20,6 +20,7 @@ mod hpet;
 mod icount;
 mod lapic;
 mod launch;
+mod maps;
 mod memory;
 mod nested;
 mod panic;

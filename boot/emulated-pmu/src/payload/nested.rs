@@ -1,13 +1,13 @@
 //! Nested paging, as far as [`super::code`] needs it: switching it on and off, and its faults.
 
-use super::code::{Running, Verdict};
+use super::code::Verdict;
 use super::guest::Guest;
+use super::maps::{Maps, PAGE, Tree};
 use super::port::read_msr;
 use super::{breakpoint, debug, events};
 use emulated_pmu::region;
 
 const PAT: u32 = 0x277;
-const PAGE: u64 = 4096;
 /// Exit information of a nested page fault: AMD APM vol. 2, 15.25.6.
 const PRESENT: u64 = 1 << 0;
 const WRITE: u64 = 1 << 1;
@@ -22,18 +22,20 @@ const WRITE_DR7: u32 = 1 << (WRITES + 7);
 const ALL_DEBUG: u32 = u32::MAX;
 const DR7_ENABLES: u64 = 0xff;
 
-/// For a stay that counts by the clock: closes what is open, and sets the breakpoints of the watched page.
+/// For a stay that counts by the clock: sets the breakpoints of the watched pages.
 pub fn watch(guest: &mut Guest) -> Option<breakpoint::Saved> {
     guest.code.begin();
-    guest.code.close();
     guest.idle_stays = 0;
-    enable(guest);
-    let watched = guest.code.watched()?;
+    enable(guest, Tree::Searched);
+    let watched = *guest.code.watched();
+    if watched.addresses().is_empty() {
+        return None;
+    }
     guest.vmcb.cr_intercepts |= WRITE_CR3;
     guest.vmcb.dr_intercepts = ALL_DEBUG;
     // Faults too: they must not leave RF behind for a candidate.
     guest.vmcb.exceptions = u32::MAX;
-    Some(breakpoint::set(guest, &watched.candidates[..watched.count]))
+    Some(breakpoint::set(guest, watched.addresses()))
 }
 
 /// For a stay in a page with too many candidates: no other page may be executed, and the breakpoints are where code
@@ -47,8 +49,10 @@ pub fn stay_here(guest: &mut Guest) -> Option<breakpoint::Saved> {
     // SAFETY: a page of the guest's memory, identity mapped, which the guest does not change meanwhile.
     let bytes = unsafe { &*(physical as *const [u8; PAGE as usize]) };
     let stops = region::stops(bytes, rip & !(PAGE - 1), rip, guest.code_bits())?;
-    enable(guest);
-    guest.vmcb.nested_cr3 = guest.code.alone(physical)?;
+    if !guest.code.allow_alone(physical) {
+        return None;
+    }
+    enable(guest, Tree::Single);
     guest.idle_stays = 0;
     guest.vmcb.cr_intercepts |= WRITE_CR3;
     guest.vmcb.dr_intercepts = ALL_DEBUG;
@@ -61,25 +65,25 @@ pub fn idle(guest: &mut Guest) {
     if guest.idle_stays == IDLE_STAYS {
         guest.code.end();
     }
-    enable(guest);
+    enable(guest, Tree::Everything);
 }
 
-fn enable(guest: &mut Guest) {
+fn enable(guest: &mut Guest, tree: Tree) {
     let vmcb = &mut guest.vmcb;
     vmcb.cr_intercepts = 0;
     vmcb.dr_intercepts = WRITE_DR7;
     vmcb.nested_control = u64::from(guest.code.is_active());
-    vmcb.nested_cr3 = guest.code.root();
+    vmcb.nested_cr3 = guest.code.root(tree);
     // SAFETY: every x86-64 processor has the register; the guest's value is live in it.
     vmcb.pat = unsafe { read_msr(PAT) };
 }
 
 /// A nested page fault. True if the next instruction has to be stepped.
-pub fn fault(guest: &mut Guest, running: Running) -> bool {
+pub fn fault(guest: &mut Guest) -> bool {
     let (error, physical) = (guest.vmcb.exit_info_1, guest.vmcb.exit_info_2);
     // What was being delivered still is.
     guest.event = events::take_delivery(guest);
-    if error & PRESENT == 0 || !guest.code.covers(physical) {
+    if error & PRESENT == 0 || !Maps::covers(physical) {
         debug::line(format_args!(
             "{physical:#x} is out of reach: repeated string instructions are counted by iteration"
         ));
@@ -91,7 +95,12 @@ pub fn fault(guest: &mut Guest, running: Running) -> bool {
     let verdict = if error & FETCH != 0 {
         // An instruction may begin in one page and end in the next.
         let linear = if here { rip } else { (rip & !(PAGE - 1)) + PAGE };
-        guest.code.on_execute(physical, linear, running)
+        guest.code.on_execute(
+            physical,
+            linear,
+            guest.code_bits(),
+            guest.vmcb.dr7 & DR7_ENABLES == 0,
+        )
     } else if error & WRITE != 0 {
         let next = guest.physical((rip & !(PAGE - 1)) + PAGE);
         let straddles =
@@ -103,18 +112,17 @@ pub fn fault(guest: &mut Guest, running: Running) -> bool {
     verdict == Verdict::Step
 }
 
-/// Another address space: the watched page may be executed at another linear address there.
+/// Another address space: a watched page may be executed at another linear address there.
 pub fn recheck(guest: &mut Guest) {
-    if let Some(watched) = guest.code.watched()
-        && guest.physical(watched.candidates[0]).map(|at| at & !(PAGE - 1))
-            != Some(watched.physical)
-    {
-        guest.code.unwatch();
+    let watched = *guest.code.watched();
+    for (page, linear) in watched.pages() {
+        if guest.physical(linear).map(|at| at & !(PAGE - 1)) != Some(page) {
+            guest.code.unwatch(page);
+        }
     }
 }
 
 /// Whether the guest stands at an instruction with a breakpoint of ours: its frames must not say "resume without".
 pub fn is_candidate(guest: &Guest) -> bool {
-    let rip = guest.linear_rip();
-    guest.code.watched().is_some_and(|watched| watched.candidates[..watched.count].contains(&rip))
+    guest.code.watched().addresses().contains(&guest.linear_rip())
 }

@@ -21,6 +21,8 @@ pub struct Needs {
     /// A counter runs in one ring only, or tells rings apart: every stay in a ring has to be
     /// reported as a delta of its own. Otherwise any ring will do.
     pub ring_split: bool,
+    /// The rings in which anything runs that is reported in bulk or stepped.
+    pub rings: RingMask,
     /// Branch records are being written: report taken branches with [`Pmu::record_branch`].
     pub branch_records: bool,
     /// DEBUGCTL.BTF is set: TF traps on branches, which the caller has to arrange.
@@ -110,6 +112,7 @@ impl Pmu {
             if rings.is_empty() || selection == Selection::NOTHING {
                 continue;
             }
+            needs.rings = needs.rings.or(rings);
             needs.ring_split |= rings != RingMask::BOTH
                 || selection.has_bulk(Bulk::UserCycles)
                 || selection.has_bulk(Bulk::KernelCycles);

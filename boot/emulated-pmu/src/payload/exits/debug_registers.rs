@@ -8,7 +8,7 @@ const ONE: u64 = 1 << 10;
 
 /// MOV to DR7.
 pub(super) fn write_control(guest: &mut Guest) {
-    guest.code.unwatch();
+    guest.code.unwatch_all();
     let Some(instruction) = guest.instruction() else { return };
     let value = guest.register(instruction.op1_register());
     if value >> 32 != 0 {

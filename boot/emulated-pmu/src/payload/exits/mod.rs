@@ -6,7 +6,6 @@ mod exceptions;
 mod halt;
 mod msr;
 
-use super::code::Running;
 use super::guest::Guest;
 use super::vmcb::exit;
 use super::{events, nested, retire, step};
@@ -31,7 +30,7 @@ pub fn handle(guest: &mut Guest) {
             exceptions::handle(guest, (code - exit::EXCEPTION) as u8);
         }
         exit::NESTED_PAGE_FAULT => {
-            nested::fault(guest, Running::Otherwise);
+            nested::fault(guest);
         }
         exit::WRITE_DR7 => debug_registers::write_control(guest),
         // The watched page may be elsewhere in another address space; or the breakpoints are the guest's own.
@@ -40,7 +39,7 @@ pub fn handle(guest: &mut Guest) {
             nested::recheck(guest);
         }
         exit::READ_DR0..=exit::LAST_DR => {
-            guest.code.unwatch();
+            guest.code.unwatch_all();
             step::step(guest);
         }
         exit::VMRUN..=exit::SKINIT => events::invalid_opcode(guest),
