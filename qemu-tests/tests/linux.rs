@@ -16,6 +16,7 @@ const SHIFT: u8 = 4;
 /// What the kernel needs to be told: where to speak, and not to wait after a panic.
 const OPTIONS: &str = "console=ttyS0 panic=-1";
 
+/// Its kernel has more repeated string instructions than can be watched: `strings=user`.
 /// Fills the `folder` of a partition that boots `kernel` by the application, with `pmu` in front.
 fn partition(folder: &Path, kernel: &Path, pmu: &str, options: &str) -> std::io::Result<()> {
     let init = tree().build_guest("linux-init").unwrap_or_else(|error| panic!("{error}"));
@@ -25,8 +26,9 @@ fn partition(folder: &Path, kernel: &Path, pmu: &str, options: &str) -> std::io:
     fs::copy(tree().emulated_pmu(), folder.join("EFI/barecount/pmu.elf"))?;
     fs::copy(kernel, folder.join("vmlinuz"))?;
     stock_linux::initial_file_system(&init, &folder.join("initramfs"))?;
-    let entry =
-        format!("pmu {pmu}\nlinux /vmlinuz\ninitrd /initramfs\noptions {OPTIONS} {options}\n");
+    let entry = format!(
+        "pmu {pmu} strings=user\nlinux /vmlinuz\ninitrd /initramfs\noptions {OPTIONS} {options}\n"
+    );
     fs::write(folder.join("EFI/barecount/pmu.conf"), entry)
 }
 

@@ -10,9 +10,20 @@ pub struct Options {
     pub model: Model,
     /// `shift=N`: QEMU's icount shift, to be checked against the machine.
     pub shift: Option<u8>,
-    /// `strings=decoded`: in code, only what decoding finds is taken for a repeated string instruction. Without it every
-    /// byte sequence is that could be one: certain, and too slow for a large operating system.
-    pub decoded: bool,
+    /// `strings=all|decoded|user`: which repeated string instructions are made to count once.
+    pub strings: Strings,
+}
+
+/// Which repeated string instructions are looked for in the guest's code. The others count once for each iteration.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Strings {
+    /// Whatever bytes could be one: certain.
+    #[default]
+    All,
+    /// What decoding finds, where the code of compilers is taken for granted: certain enough, and faster.
+    Decoded,
+    /// The same, in ring 3 alone: for operating systems, whose kernels have more of them than can be watched.
+    User,
 }
 
 /// Reads the options. Without a `pmu=` there is nothing to start.
@@ -34,12 +45,13 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
         None => None,
         Some(text) => Some(text.parse().map_err(|_| Refusal::Options)?),
     };
-    let decoded = match value("strings") {
-        None | Some("all") => false,
-        Some("decoded") => true,
+    let strings = match value("strings") {
+        None | Some("all") => Strings::All,
+        Some("decoded") => Strings::Decoded,
+        Some("user") => Strings::User,
         Some(_) => return Err(Refusal::Options),
     };
-    Ok(Some(Options { model, shift, decoded }))
+    Ok(Some(Options { model, shift, strings }))
 }
 
 #[cfg(test)]
@@ -56,8 +68,10 @@ mod tests {
         assert_eq!(parse("quiet"), Ok(None));
         assert_eq!(parse("pmu=z80"), Err(Refusal::Options));
         assert_eq!(parse("pmu=zen4 shift=x"), Err(Refusal::Options));
-        assert!(parse("pmu=zen4 strings=decoded").unwrap().unwrap().decoded);
-        assert!(!parse("pmu=zen4 strings=all").unwrap().unwrap().decoded);
+        let strings = |text| parse(text).unwrap().unwrap().strings;
+        assert_eq!(strings("pmu=zen4 strings=decoded"), Strings::Decoded);
+        assert_eq!(strings("pmu=zen4 strings=user"), Strings::User);
+        assert_eq!(strings("pmu=zen4 strings=all"), strings("pmu=zen4"));
         assert_eq!(parse("pmu=zen4 strings=some"), Err(Refusal::Options));
     }
 

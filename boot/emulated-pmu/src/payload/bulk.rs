@@ -21,8 +21,7 @@ pub fn stay(guest: &mut Guest, left: Option<u64>) {
     events::choose(guest);
     let ring = guest.next_ring();
     intercept(guest, ring);
-    // Where nothing counts, nothing need be watched.
-    let breakpoints = if guest.needs.free_running || guest.needs.rings.contains(ring) {
+    let breakpoints = if guest.is_watched(ring) {
         nested::watch(guest)
     } else {
         nested::idle(guest);
@@ -61,7 +60,7 @@ fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, breakpoints: Option<bre
 }
 
 fn intercept(guest: &mut Guest, ring: Ring) {
-    let split = guest.needs.ring_split;
+    let split = guest.tells_rings_apart();
     let mut intercepts = ALWAYS | Intercepts::HLT | end_of_nmi(guest);
     let mut exceptions = MISCOUNTED;
     if split || guest.needs.occurrences.has(Occurrence::Interrupt) {

@@ -45,6 +45,8 @@ pub struct Guest {
     pub calibration: Calibration,
     /// The guest's EFER.SCE; the processor's is taken away while rings are told apart.
     pub sce: bool,
+    /// Repeated string instructions are watched in ring 3 alone.
+    pub strings_in_user_alone: bool,
     /// Whose processor the guest believes to have.
     pub vendor: Option<Vendor>,
     /// An exception or interrupt to be delivered at the next entry.
@@ -78,6 +80,17 @@ impl Guest {
     /// The ring in which its next instruction is executed: that of the handlers if something is to be delivered.
     pub fn next_ring(&self) -> Ring {
         if self.event.is_some() { Ring::Kernel } else { self.ring() }
+    }
+
+    /// Whether each change of ring has to be seen while instructions are counted.
+    pub fn tells_rings_apart(&self) -> bool {
+        self.needs.ring_split || self.strings_in_user_alone
+    }
+
+    /// Whether what runs in `ring` has to be watched for instructions that the clock counts wrongly.
+    pub fn is_watched(&self, ring: Ring) -> bool {
+        let counts = self.needs.free_running || self.needs.rings.contains(ring);
+        counts && !(self.strings_in_user_alone && ring == Ring::Kernel)
     }
 
     /// Runs the guest until its next exit; returns the instructions that the TSC counted.

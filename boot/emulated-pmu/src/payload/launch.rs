@@ -13,7 +13,7 @@ use super::{acpi, debug, lapic, svm, tables};
 use core::arch::asm;
 use core::mem::MaybeUninit;
 use core::slice;
-use emulated_pmu::options::{self, Options};
+use emulated_pmu::options::{self, Options, Strings};
 use handover::{LAUNCH_VERSION, Launch, Refusal};
 use iced_x86::InstructionInfoFactory;
 use pmu_model::uarch::{Core, Llc, Prefetch};
@@ -89,11 +89,12 @@ unsafe fn build(options: Options, shift: u8, alarm: Alarm, rip: u64, rsp: u64) {
             alarm,
             calibration,
             sce,
+            strings_in_user_alone: options.strings == Strings::User,
             vendor: options.model.spec().identity.as_ref().map(|identity| identity.vendor),
             event: None,
             interrupted: None,
             software_interrupt_bytes: 0,
-            code: CodeMap::new(options.decoded),
+            code: CodeMap::new(options.strings != Strings::All),
             idle_stays: 0,
             without_resume: false,
             said: [0; 16],

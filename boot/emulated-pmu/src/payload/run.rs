@@ -42,7 +42,7 @@ fn way(guest: &mut Guest) -> Way {
         return Way::Free;
     }
     let ring = guest.next_ring();
-    match guest.counting.until_overflow(ring, needs.ring_split) {
+    match guest.counting.until_overflow(ring, guest.tells_rings_apart()) {
         Some(left) if left <= NEAR => Way::Step,
         left if guest.code.is_crowded(guest.linear_rip()) => Way::Here(left),
         left => Way::Bulk(left),
