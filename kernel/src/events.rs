@@ -53,7 +53,8 @@ fn known<'a>(tables: &Tables<'a>, identity: &Identity, leaf_1a: u32) -> Names<'a
         Ok(core) => EventTables {
             version,
             table: Some(core.name().to_string()),
-            source: Some(format!("{} {}", core.source(), core.version())),
+            // A user's own table has no version.
+            source: Some(format!("{} {}", core.source(), core.version()).trim_end().to_string()),
             events: core.len() as u32,
             absent: None,
         },
