@@ -19,7 +19,8 @@ pub struct Names<'a> {
     pub error: Option<ErrorRecord>,
 }
 
-/// Opens the tables of `ramdisk` and finds the one of this processor. `None` if no tables came along, or the ramdisk is unusable as a whole.
+/// Opens the tables of `ramdisk` and finds the one of this processor. `None` if no tables came along, or the ramdisk
+/// is unusable as a whole.
 #[must_use]
 pub fn open<'a>(ramdisk: &'a [u8], identity: &Identity, cpuid: &impl Cpuid) -> Option<Names<'a>> {
     let opened = match section(ramdisk, SectionKind::EventTables) {
