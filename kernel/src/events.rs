@@ -19,7 +19,8 @@ pub struct Names<'a> {
     pub error: Option<ErrorRecord>,
 }
 
-/// Opens the tables of `ramdisk` and finds the one of this processor. `None` if no tables came along, or the ramdisk is unusable as a whole.
+/// Opens the tables of `ramdisk` and finds the one of this processor. `None` if no tables came along, or the ramdisk
+/// is unusable as a whole.
 #[must_use]
 pub fn open<'a>(ramdisk: &'a [u8], identity: &Identity, cpuid: &impl Cpuid) -> Option<Names<'a>> {
     let opened = match section(ramdisk, SectionKind::EventTables) {
@@ -53,7 +54,8 @@ fn known<'a>(tables: &Tables<'a>, identity: &Identity, leaf_1a: u32) -> Names<'a
         Ok(core) => EventTables {
             version,
             table: Some(core.name().to_string()),
-            source: Some(format!("{} {}", core.source(), core.version())),
+            // A user's own table has no version.
+            source: Some(format!("{} {}", core.source(), core.version()).trim_end().to_string()),
             events: core.len() as u32,
             absent: None,
         },

@@ -131,7 +131,15 @@ fn table<T>(
         table.add_row(cells(Some(row)));
     }
     let about = core.map_or(String::new(), |core| {
-        format!("{} ({}, {} {})\n", core.name(), core.vendor(), core.source(), core.version())
+        // A user's own table has no version.
+        let source = format!("{} {}", core.source(), core.version());
+        format!(
+            "{} ({}, {})
+",
+            core.name(),
+            core.vendor(),
+            source.trim_end()
+        )
     });
     let lines: Vec<String> =
         table.to_string().lines().map(|line| line.trim_end().to_string()).collect();
