@@ -16,8 +16,8 @@ const SHIFT: u8 = 4;
 /// What the kernel needs to be told: where to speak, and not to wait after a panic.
 const OPTIONS: &str = "console=ttyS0 panic=-1";
 
-/// Its kernel has more repeated string instructions than can be watched: `strings=user`.
-/// Fills the `folder` of a partition that boots `kernel` by the application, with `pmu` in front.
+/// Fills the `folder` of a partition that boots `kernel` by the application, with `pmu` in front. Linux has more
+/// repeated string instructions than can be watched, hence `strings=user`.
 fn partition(folder: &Path, kernel: &Path, pmu: &str, options: &str) -> std::io::Result<()> {
     let init = tree().build_guest("linux-init").unwrap_or_else(|error| panic!("{error}"));
     fs::create_dir_all(folder.join("EFI/BOOT"))?;

@@ -72,8 +72,9 @@ const KNOWN_PAGES: usize = 8192;
 const NOTHING: Findings = Findings { page: 0, count: 0, offsets: [0; MAX_CANDIDATES] };
 
 fn known(page: u64) -> &'static mut Findings {
+    let all = &raw mut KNOWN;
     // SAFETY: one processor, and each reference is used for one access.
-    unsafe { &mut (*(&raw mut KNOWN))[(page / PAGE) as usize % KNOWN_PAGES] }
+    unsafe { &mut (*all)[(page / PAGE) as usize % KNOWN_PAGES] }
 }
 
 /// Forgets what was found in a page that will be written to.

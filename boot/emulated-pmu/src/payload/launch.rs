@@ -75,6 +75,7 @@ unsafe fn build(options: Options, shift: u8, alarm: Alarm, rip: u64, rsp: u64) {
         vmcb.io_permissions = io_permissions;
         capture(vmcb, rip, rsp);
         let masks_lvtpc = options.model.spec().intel().is_some();
+        let llc = &raw mut LLC;
         let calibration = icount::Calibration { shift, ..Default::default() };
         let sce = vmcb.efer & SCE != 0;
         #[allow(static_mut_refs, reason = "as above")]
@@ -84,7 +85,7 @@ unsafe fn build(options: Options, shift: u8, alarm: Alarm, rip: u64, rsp: u64) {
             counting: Counting::new(pmu),
             needs: Needs::default(),
             core: Core::new(Prefetch::None),
-            llc: &mut *(&raw mut LLC),
+            llc: &mut *llc,
             factory: InstructionInfoFactory::new().into(),
             alarm,
             calibration,

@@ -45,8 +45,9 @@ type Triple = [Table; TREES.len()];
 static mut POOL: [Triple; TABLES] = [[Table([0; ENTRIES]); TREES.len()]; TABLES];
 
 fn table(index: usize, tree: Tree) -> &'static mut Table {
+    let pool = &raw mut POOL;
     // SAFETY: one processor, and no two references at a time: each is used for one access.
-    unsafe { &mut (*(&raw mut POOL))[index][tree as usize] }
+    unsafe { &mut (*pool)[index][tree as usize] }
 }
 
 fn address(index: usize, tree: Tree) -> u64 {

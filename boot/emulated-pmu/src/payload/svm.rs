@@ -71,8 +71,9 @@ const SVM_REGISTERS: [u32; 3] = [EFER, VM_CR, VM_HSAVE_PA];
 /// # Safety
 /// No guest may run with the map.
 pub unsafe fn permissions(pmu: &Pmu) -> (u64, u64) {
+    let map = &raw mut MSR_PERMISSIONS;
     // SAFETY: the caller's promise.
-    let map = unsafe { &mut (*(&raw mut MSR_PERMISSIONS)).0 };
+    let map = unsafe { &mut (*map).0 };
     let own = SVM_REGISTERS.into_iter();
     let ranges = pmu.msr_ranges().flat_map(|(first, last)| first..=last);
     for msr in own.chain(ranges) {

@@ -10,7 +10,8 @@ pub fn handle(guest: &mut Guest) {
     retire::plain(guest, None);
     guest.skip(BYTES);
     let interruptible = guest.vmcb.rflags & IF != 0;
-    while guest.event.is_none() && !(guest.nmi_pending && !guest.nmi_blocked) {
+    let nmi_comes = |guest: &Guest| guest.nmi_pending && !guest.nmi_blocked;
+    while guest.event.is_none() && !nmi_comes(guest) {
         tables::wait(interruptible);
         events::take_what_came(guest);
     }

@@ -77,7 +77,7 @@ fn write_pmu(guest: &mut Guest, number: u32, value: u64) {
 /// Says what counts nothing, once for each event select.
 fn name_unknown_events(guest: &mut Guest) {
     for unknown in guest.counting.peek().unknown_events() {
-        let said = guest.said.iter().any(|said| *said == unknown.selector.0);
+        let said = guest.said.contains(&unknown.selector.0);
         if said || unknown.selector.0 & ENABLE == 0 {
             continue;
         }
