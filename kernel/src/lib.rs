@@ -10,6 +10,7 @@
 
 extern crate alloc;
 
+pub mod conformance;
 pub mod machine;
 pub mod report;
 pub mod run;

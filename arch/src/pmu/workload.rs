@@ -47,6 +47,8 @@ pub enum Piece {
     Unpredictable,
     /// n loads, each of another line that was flushed from the caches before.
     ColdLoads,
+    /// 512 NOPs of one byte each: an address tells how many of them have retired. Takes no turns.
+    Straight,
     /// A WRMSR, then n times `dec; jnz`: for writes to a counter that runs.
     Rewrite,
 }
@@ -106,6 +108,11 @@ global_asm!(
     "jnz 2b",
     "ret",
     ".balign 64",
+    ".global barecount_piece_straight",
+    "barecount_piece_straight:",
+    ".fill 512, 1, 0x90",
+    "ret",
+    ".balign 64",
     ".global barecount_piece_rewrite",
     "barecount_piece_rewrite:",
     "mov ecx, [rsi]",
@@ -128,6 +135,7 @@ unsafe extern "sysv64" {
     static barecount_piece_calls_leaf: u8;
     static barecount_piece_unpredictable: u8;
     static barecount_piece_cold_loads: u8;
+    static barecount_piece_straight: u8;
     static barecount_piece_rewrite: u8;
 }
 
@@ -145,6 +153,9 @@ pub struct CallsSites {
     /// The called function, which is its return.
     pub leaf: u64,
 }
+
+/// NOPs of [`Piece::Straight`].
+pub const STRAIGHT_INSTRUCTIONS: u64 = 512;
 
 /// Bytes of `call rel32`.
 const CALL_BYTES: u64 = 5;
@@ -174,6 +185,7 @@ impl Piece {
             Self::Calls => &raw const barecount_piece_calls,
             Self::Unpredictable => &raw const barecount_piece_unpredictable,
             Self::ColdLoads => &raw const barecount_piece_cold_loads,
+            Self::Straight => &raw const barecount_piece_straight,
             Self::Rewrite => &raw const barecount_piece_rewrite,
         };
         symbol as u64
@@ -190,6 +202,7 @@ impl Piece {
             Self::Calls => counts(4 * n + 1, 3 * n + 1, 3 * n, n),
             Self::Unpredictable => counts(6 * n + 4, 2 * n + 1, n, 2 * n),
             Self::ColdLoads => counts(6 * n + 1, n + 1, n, n),
+            Self::Straight => counts(STRAIGHT_INSTRUCTIONS + 1, 1, 1, 0),
             Self::Rewrite => counts(2 * n + 5, n + 1, n, n),
         }
     }

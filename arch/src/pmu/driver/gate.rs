@@ -54,6 +54,14 @@ impl Gate {
         &self.off[..self.count]
     }
 
+    /// The same with one more write, `on` when it opens and `off` when it closes. A gate has room for
+    /// [`MAX_WRITES`]; what does not fit is left out.
+    #[must_use]
+    pub fn with(mut self, msr: Msr, on: u64, off: u64) -> Self {
+        self.push(msr, on, off);
+        self
+    }
+
     fn push(&mut self, msr: Msr, on: u64, off: u64) {
         if self.count < MAX_WRITES {
             self.on[self.count] = Write::new(msr, on);

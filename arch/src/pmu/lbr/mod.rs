@@ -57,21 +57,41 @@ pub fn start(
     }
     stop(registers, has)?;
     clear(registers, has)?;
+    if matches!(has.lbr, LbrKind::Legacy { filter: true, .. }) {
+        write(registers, numbers::LBR_SELECT, filter.bits())?;
+    }
+    if matches!(has.lbr, LbrKind::AmdV2 { .. }) {
+        write(registers, numbers::AMD_LBR_SELECT, filter.bits())?;
+    }
+    let (msr, on, _) = switch(registers, has, filter)?;
+    write(registers, msr, on)
+}
+
+/// The one register that switches recording, and its values for on and off: for a [`super::Gate`]. What `start` sets up
+/// beside it has to be in place.
+///
+/// # Errors
+/// There are no records, or a register cannot be read.
+pub fn switch(
+    registers: &mut dyn Registers,
+    has: &Capabilities,
+    filter: LbrSelect,
+) -> Result<(Msr, u64, u64), PmuError> {
     match has.lbr {
+        LbrKind::None => Err(PmuError::Unsupported("branch records")),
         LbrKind::Architectural { .. } => {
             let control = ArchLbrControl::from(filter) | ArchLbrControl::ENABLE;
-            write(registers, numbers::ARCH_LBR_CTL, control.bits())
+            Ok((numbers::ARCH_LBR_CTL, control.bits(), 0))
         }
         LbrKind::AmdV2 { .. } => {
-            write(registers, numbers::AMD_LBR_SELECT, filter.bits())?;
-            let control = read(registers, numbers::AMD_DEBUG_EXTN)?;
-            write(registers, numbers::AMD_DEBUG_EXTN, control | AMD_ENABLE)
+            let off = read(registers, numbers::AMD_DEBUG_EXTN)? & !AMD_ENABLE;
+            Ok((numbers::AMD_DEBUG_EXTN, off | AMD_ENABLE, off))
         }
-        LbrKind::Legacy { filter: true, .. } => {
-            write(registers, numbers::LBR_SELECT, filter.bits())?;
-            set_debugctl(registers, true)
+        LbrKind::Legacy { .. } | LbrKind::Single => {
+            let control = DebugCtl::from_bits_retain(read(registers, numbers::DEBUGCTL)?);
+            let (on, off) = (control | DebugCtl::LBR, control - DebugCtl::LBR);
+            Ok((numbers::DEBUGCTL, on.bits(), off.bits()))
         }
-        _ => set_debugctl(registers, true),
     }
 }
 
@@ -80,21 +100,8 @@ pub fn start(
 /// # Errors
 /// There are no records, or a register refuses.
 pub fn stop(registers: &mut dyn Registers, has: &Capabilities) -> Result<(), PmuError> {
-    match has.lbr {
-        LbrKind::None => Err(PmuError::Unsupported("branch records")),
-        LbrKind::Architectural { .. } => write(registers, numbers::ARCH_LBR_CTL, 0),
-        LbrKind::AmdV2 { .. } => {
-            let control = read(registers, numbers::AMD_DEBUG_EXTN)?;
-            write(registers, numbers::AMD_DEBUG_EXTN, control & !AMD_ENABLE)
-        }
-        LbrKind::Legacy { .. } | LbrKind::Single => set_debugctl(registers, false),
-    }
-}
-
-fn set_debugctl(registers: &mut dyn Registers, on: bool) -> Result<(), PmuError> {
-    let mut control = DebugCtl::from_bits_retain(read(registers, numbers::DEBUGCTL)?);
-    control.set(DebugCtl::LBR, on);
-    write(registers, numbers::DEBUGCTL, control.bits())
+    let (msr, _, off) = switch(registers, has, LbrSelect::empty())?;
+    write(registers, msr, off)
 }
 
 fn clear(registers: &mut dyn Registers, has: &Capabilities) -> Result<(), PmuError> {

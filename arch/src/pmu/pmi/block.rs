@@ -44,7 +44,7 @@ pub struct ControlBlock {
     pub(super) status: u32,
     /// Register that clears it.
     pub(super) clear: u32,
-    /// Bits of the status that are ours.
+    /// Bits of the status that are counters of ours; never the frozen ones.
     pub(super) mask: u64,
     /// Lets the counters go on: a register, 0 if nothing has to be done, and its value.
     pub(super) resume: Write,
@@ -108,7 +108,7 @@ impl ControlBlock {
             block.status = global.status.0;
             block.clear = global.clear.0;
         }
-        block.mask = driver.programmed() | frozen_bits(has);
+        block.mask = driver.programmed();
         block.top = (u64::MAX >> (64 - has.general_bits.clamp(1, 64)) >> 1) + 1;
         for counter in has.counters().filter(|counter| driver.programmed() & counter.bit() != 0) {
             block.slots[counter.index()].look_at = driver.layout().counter(counter).0;
@@ -176,12 +176,6 @@ impl ControlBlock {
     #[must_use]
     pub fn overflows(&self, counter: Counter) -> u64 {
         self.slots[counter.index()].overflows
-    }
-
-    /// How often a PMI found the counters frozen.
-    #[must_use]
-    pub fn freezes(&self) -> u64 {
-        self.slots[GlobalStatus::COUNTERS_FROZEN.bits().trailing_zeros() as usize].overflows
     }
 }
 

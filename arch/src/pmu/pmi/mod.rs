@@ -4,7 +4,7 @@
 //! nothing. All that it needs was worked out before and lies in a [`ControlBlock`]. In order:
 //!
 //! 1. read the status; nothing there: a spurious interrupt, counted;
-//! 2. acknowledge it, but for the frozen bits, which would start the counters;
+//! 2. acknowledge the counters' bits, but not the frozen ones, which would start the counters;
 //! 3. count each overflow and give its counter the preset back;
 //! 4. write a sample, if there is a log;
 //! 5. let frozen counters go on;

@@ -3,7 +3,6 @@
 use super::ControlBlock;
 use super::block::Sample;
 use crate::pmu::driver::Write;
-use crate::pmu::registers::GlobalStatus;
 
 /// The instructions of the handler. Registers are known to exist, so nothing can fail.
 pub trait Raw {
@@ -22,8 +21,6 @@ pub trait Raw {
 /// Most rounds of one interrupt: counters with a period shorter than the handler would keep it for ever.
 const MAX_ROUNDS: u32 = 100;
 
-const FROZEN: u64 = GlobalStatus::LBR_FROZEN.union(GlobalStatus::COUNTERS_FROZEN).bits();
-
 /// Handles one PMI that came at `rip`.
 #[inline]
 pub fn service(block: &mut ControlBlock, raw: &mut impl Raw, rip: u64) {
@@ -37,7 +34,7 @@ pub fn service(block: &mut ControlBlock, raw: &mut impl Raw, rip: u64) {
     let mut rounds = 0;
     while found != 0 && rounds < MAX_ROUNDS {
         if block.clear != 0 {
-            raw.wrmsr(block.clear, found & !FROZEN);
+            raw.wrmsr(block.clear, found);
         }
         reload(block, raw, found);
         sample(block, raw, rip, found);
