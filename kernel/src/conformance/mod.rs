@@ -86,6 +86,17 @@ pub fn run(
         reason: None,
         lacks: Vec::new(),
     };
+    for pattern in unknown(job) {
+        suite.failed += 1;
+        report(&record::Check {
+            item,
+            name: pattern.to_string(),
+            verdict: CheckVerdict::Fail,
+            expected: "a check of that name".to_string(),
+            seen: "none".to_string(),
+            source: "the job".to_string(),
+        });
+    }
     let has = match subject.pmu {
         Ok(has) => has,
         Err(missing) => {
@@ -122,6 +133,14 @@ pub fn run(
         });
     }
     suite
+}
+
+/// What the job asks for and nothing answers to.
+fn unknown<'a>(job: &'a Conformance) -> impl Iterator<Item = &'a str> {
+    job.checks.iter().map(AsRef::as_ref).filter(|pattern: &&str| {
+        let alone = Conformance { name: "".into(), checks: Vec::from([(*pattern).into()]) };
+        !checks().any(|check| alone.wants(check.name))
+    })
 }
 
 /// What the PMU does not offer, in words.

@@ -4,7 +4,7 @@ use super::assemble::Syntax;
 use super::errors::JobError;
 use super::file::{JobFile, Options, SnippetFile, name_of};
 use clap::Args;
-use protocol::job::{Difference, OnEnd};
+use protocol::job::{Difference, Event, OnEnd};
 use protocol::limits;
 
 /// What the command line changes in a job.
@@ -38,6 +38,10 @@ pub struct Overrides {
     /// List the value of every run.
     #[arg(long)]
     pub values: bool,
+    /// Count this as well, in every snippet: instructions, cycles, reference-cycles, or a raw event and unit mask like
+    /// 0xc4.0x00. Can be given several times.
+    #[arg(long = "event", value_name = "EVENT")]
+    pub events: Vec<Event>,
 }
 
 fn difference(text: &str) -> Result<Difference, String> {
@@ -66,6 +70,7 @@ impl Overrides {
             baud: limits::MAX_BAUD,
             on_end: OnEnd::default(),
             self_test: None,
+            checks: None,
             snippets: vec![snippet],
         }
     }
@@ -89,6 +94,7 @@ impl Overrides {
             options.runs = self.runs.unwrap_or(options.runs);
             options.difference = self.difference.unwrap_or(options.difference);
             options.values |= self.values;
+            options.events.extend(&self.events);
         }
         Ok(())
     }

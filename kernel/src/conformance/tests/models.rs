@@ -40,6 +40,15 @@ fn names_are_unique_and_have_a_family() {
 }
 
 #[test]
+fn a_name_that_no_check_has_is_a_failure() {
+    for model in [Model::Skylake, Model::None] {
+        let checks = ["overflow.exact", "overflow"].map(Cow::Borrowed).to_vec();
+        let (made, suite) = suite(model, None, &Conformance { checks, ..all() });
+        assert_eq!((suite.failed, made[0].name.as_str()), (1, "overflow"), "{model:?}");
+    }
+}
+
+#[test]
 fn a_filter_runs_what_it_names() {
     let checks = ["overflow.*", "pmi.count"].map(Cow::Borrowed).to_vec();
     let (made, suite) = suite(Model::Skylake, None, &Conformance { checks, ..all() });
