@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xtask::cli::{self, Icount};
 use xtask::collect::Report;
-use xtask::commands::run::stage_files;
+use xtask::commands::run::{stage_files, stage_pmu};
 use xtask::job::{self, Purpose, file};
-use xtask::machine::devices::{Boot, Virtual, arguments};
-use xtask::machine::{self, Ending};
+use xtask::machine::devices::{Boot, Pmu, Virtual, arguments};
+use xtask::machine::{self, Ending, Given, pmu_log};
 
 /// A machine to boot: start from [`Guest::new`] and change what the test is about.
 pub struct Guest {
@@ -23,6 +23,10 @@ pub struct Guest {
     pub ramdisk: Option<Vec<u8>>,
     /// KVM instead of TCG.
     pub kvm: bool,
+    /// The PMU.
+    pub pmu: Given,
+    /// In place of the loader's command line that names the emulated PMU's model.
+    pub pmu_options: Option<String>,
     /// TCG's icount.
     pub icount: Icount,
     /// QEMU's -cpu.
@@ -49,6 +53,8 @@ pub struct Ran {
     pub ending: Ending,
     /// What the host tool would say about that.
     pub complaint: Option<String>,
+    /// What the emulated PMU said.
+    pub pmu_said: Vec<String>,
 }
 
 impl Guest {
@@ -72,6 +78,8 @@ impl Guest {
             kernel: None,
             ramdisk,
             kvm: false,
+            pmu: Given::None,
+            pmu_options: None,
             icount: Icount::Auto,
             cpu: None,
             memory: 256,
@@ -99,14 +107,21 @@ impl Guest {
     #[must_use]
     pub fn run_in(self, folder: &Path) -> Ran {
         let kernel = self.kernel.clone().unwrap_or_else(|| tree().kernel());
-        let staged = self.boot_from.clone().unwrap_or_else(|| {
+        let mut staged = self.boot_from.clone().unwrap_or_else(|| {
             let ramdisk = self.ramdisk.as_deref();
             stage_files(tree(), &kernel, ramdisk, self.boot, folder).expect("files can be staged")
         });
+        let icount = self.icount.shift(self.boot);
+        let mut pmu = stage_pmu(tree(), self.pmu, icount, &mut staged, folder)
+            .unwrap_or_else(|failure| panic!("{failure}"));
+        if let (Pmu::Emulated { options }, Some(other)) = (&mut pmu, self.pmu_options) {
+            *options = other;
+        }
         let machine = Virtual {
             boot: staged,
             kvm: self.kvm,
-            icount: self.icount.shift(self.boot),
+            pmu,
+            icount,
             memory: self.memory,
             cpu: self.cpu,
             serial: self.serial,
@@ -115,7 +130,12 @@ impl Guest {
         };
         let line = arguments(&machine);
         let finished = machine::run(&line, folder, self.timeout, |_| ()).expect("QEMU starts");
+        let pmu_said = match self.pmu {
+            Given::Emulated(model) => pmu_log::read(folder, model),
+            Given::None | Given::Host => Vec::new(),
+        };
         Ran {
+            pmu_said,
             complaint: finished.complaint(),
             raw: finished.collector.raw().to_vec(),
             ending: finished.ending,

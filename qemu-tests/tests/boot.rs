@@ -5,10 +5,10 @@ use qemu_tests::monitor::Monitor;
 use qemu_tests::{Guest, Ran, skip, tree};
 use std::process::Command;
 use std::time::Duration;
-use xtask::cli::{Accel, Boot, Icount};
+use xtask::cli::{Boot, Icount};
 use xtask::commands::test::has;
 use xtask::machine::devices::Boot as Files;
-use xtask::machine::{Ending, Host, accel};
+use xtask::machine::{Ending, Host};
 use xtask::setup::Need;
 
 const JOB: &str = r#"
@@ -102,7 +102,7 @@ fn x3_grub_starts_the_direct_loader_from_a_cd() {
 
 #[test]
 fn x3_kvm() {
-    if let Err(reason) = accel::choose(Accel::Kvm, &Host::read()) {
+    if let Err(reason) = Host::read().kvm {
         skip!("{reason}");
     }
     // Some hosts' KVM emulates ring 0 and does not know SSE, so here only general registers.

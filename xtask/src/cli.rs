@@ -60,6 +60,7 @@ pub enum Command {
 Examples:
   cargo xtask run --asm 'add rax, rbx' --init 'mov rbx, 7'
   cargo xtask run --asm 'mov r14, [r14]' --init 'mov [r14], r14'      L1 load-to-use latency
+  cargo xtask run --pmu zen4                                          an emulated PMU
   cargo xtask run job.toml --boot uefi --format json --out report.json")]
 pub struct Run {
     /// The job file; without it and without --asm, a tour of measurements.
@@ -84,6 +85,9 @@ pub struct Machine {
     /// What executes the guest. auto: KVM if it offers a PMU to guests, else TCG.
     #[arg(long, value_enum, default_value_t)]
     pub accel: Accel,
+    /// The guest's PMU.
+    #[arg(long, value_name = "MODEL", default_value_t, value_parser = Pmu::parser())]
+    pub pmu: Pmu,
     /// How to boot. direct: a multiboot loader, no firmware, no disk; bios, uefi: the image for a stick.
     #[arg(long, value_enum, default_value_t)]
     pub boot: Boot,
@@ -232,5 +236,7 @@ impl Color {
     }
 }
 
+mod pmu;
 mod values;
+pub use pmu::{Pmu, models};
 pub use values::{Icount, Timeout};

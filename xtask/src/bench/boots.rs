@@ -3,10 +3,11 @@
 use super::Figure;
 use crate::build::Tree;
 use crate::cli::{Boot, Icount};
-use crate::commands::run::stage_files;
-use crate::job::{self, Overrides, Packed, Purpose};
+use crate::commands::run::{stage_files, stage_pmu};
+use crate::job::{self, Packed, Purpose};
+use crate::machine::accel::DEFAULT_MODEL;
 use crate::machine::devices::{Virtual, arguments};
-use crate::machine::{self, Ending, Finished, MachineError};
+use crate::machine::{self, Ending, Finished, Given, MachineError};
 use crate::progress::Work;
 use crate::{Failure, Result};
 use std::path::Path;
@@ -15,10 +16,9 @@ use std::time::{Duration, Instant};
 /// Longer than any boot here.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A job of one short snippet.
+/// A job of one short snippet: the first of those that run when none is named.
 pub(super) fn one_snippet() -> Result<Packed> {
-    let overrides = Overrides { asm: Some("add rax, rbx".to_string()), ..Overrides::default() };
-    Ok(job::load(None, &overrides, Purpose::Qemu)?)
+    Ok(job::first_of_tour(Purpose::Qemu)?)
 }
 
 pub(super) fn scratch() -> Result<tempfile::TempDir> {
@@ -31,12 +31,17 @@ pub(super) fn boot(
     kernel: &Path,
     ramdisk: Option<&[u8]>,
     boot: Boot,
+    pmu: Given,
 ) -> Result<(Finished, Duration)> {
     let folder = scratch()?;
+    let icount = Icount::Auto.shift(boot);
+    let mut boot = stage_files(tree, kernel, ramdisk, boot, folder.path())?;
+    let pmu = stage_pmu(tree, pmu, icount, &mut boot, folder.path())?;
     let machine = Virtual {
-        boot: stage_files(tree, kernel, ramdisk, boot, folder.path())?,
+        boot,
         kvm: false,
-        icount: Icount::Auto.shift(boot),
+        pmu,
+        icount,
         memory: 256,
         cpu: None,
         serial: true,
@@ -53,29 +58,76 @@ pub(super) fn boot(
     Ok((finished, elapsed))
 }
 
-/// Boots our job and the hello kernel in turn, `count` times each.
+/// Wall times of several boots in seconds.
+#[derive(Default)]
+struct Times {
+    first: Vec<f64>,
+    end: Vec<f64>,
+    exit: Vec<f64>,
+}
+
+impl Times {
+    fn take(&mut self, finished: &Finished, elapsed: Duration) -> Result<()> {
+        let missing = || MachineError::Unfinished("a boot gave no report".to_string());
+        self.first.push(finished.to_first_record.ok_or_else(missing)?.as_secs_f64());
+        self.end.push(finished.to_end_record.ok_or_else(missing)?.as_secs_f64());
+        self.exit.push(elapsed.as_secs_f64());
+        Ok(())
+    }
+}
+
+/// Boots our job and the hello kernel in turn, `count` times each; directly, also our job with the emulated PMU.
 pub(super) fn measure(tree: &Tree, hello: &Path, way: Boot, count: u32) -> Result<Vec<Figure>> {
     let name = format!("{way:?}").to_lowercase();
     let job = one_snippet()?;
     let mut work = Work::of(u64::from(count), format!("booting {name}"));
-    let (mut first, mut end, mut whole, mut bare) = (vec![], vec![], vec![], vec![]);
+    let (mut ours, mut emulated, mut bare) = (Times::default(), Times::default(), vec![]);
     for round in 0..count {
         work.tick(u64::from(round));
-        let (finished, elapsed) = boot(tree, &tree.kernel(), Some(&job.bytes), way)?;
-        let missing = || MachineError::Unfinished(format!("the {name} boot gave no report"));
-        first.push(finished.to_first_record.ok_or_else(missing)?.as_secs_f64());
-        end.push(finished.to_end_record.ok_or_else(missing)?.as_secs_f64());
-        whole.push(elapsed.as_secs_f64());
-        bare.push(boot(tree, hello, None, way)?.1.as_secs_f64());
+        let run = |pmu| boot(tree, &tree.kernel(), Some(&job.bytes), way, pmu);
+        let (finished, elapsed) = run(Given::None)?;
+        ours.take(&finished, elapsed)?;
+        if way == Boot::Direct {
+            let (finished, elapsed) = run(Given::Emulated(DEFAULT_MODEL))?;
+            emulated.take(&finished, elapsed)?;
+            has_pmu(finished)?;
+        }
+        bare.push(boot(tree, hello, None, way, Given::None)?.1.as_secs_f64());
     }
-    let ratio = median(&mut whole.clone()) / median(&mut bare.clone());
-    Ok(vec![
-        Figure::time(format!("{name}: exec to first record"), first),
-        Figure::time(format!("{name}: exec to end record"), end),
-        Figure::time(format!("{name}: exec to exit"), whole),
-        Figure::time(format!("{name}: exec to exit, hello kernel"), bare),
-        Figure::count(format!("{name}: exec to exit, ours to hello"), ratio, "ratio"),
-    ])
+    let mut figures = Vec::new();
+    let [exit, hello] = [&ours.exit, &bare].map(|values| median(&mut values.clone()));
+    figures.push(Figure::time(format!("{name}: exec to first record"), ours.first));
+    figures.push(Figure::time(format!("{name}: exec to end record"), ours.end));
+    figures.push(Figure::time(format!("{name}: exec to exit"), ours.exit));
+    if way == Boot::Direct {
+        let name = format!("{name}, emulated PMU");
+        let ratio = median(&mut emulated.exit.clone()) / exit;
+        figures.push(Figure::time(format!("{name}: exec to first record"), emulated.first));
+        figures.push(Figure::time(format!("{name}: exec to end record"), emulated.end));
+        figures.push(Figure::time(format!("{name}: exec to exit"), emulated.exit));
+        figures.push(Figure::count(
+            format!("{name}: exec to exit, with to without"),
+            ratio,
+            "ratio",
+        ));
+    }
+    figures.push(Figure::time(format!("{name}: exec to exit, hello kernel"), bare));
+    figures.push(Figure::count(
+        format!("{name}: exec to exit, ours to hello"),
+        exit / hello,
+        "ratio",
+    ));
+    Ok(figures)
+}
+
+/// Makes sure that a boot with the emulated PMU was one.
+fn has_pmu(finished: Finished) -> Result<()> {
+    let report = finished.collector.finish();
+    if report.machine().is_some_and(|machine| machine.pmu.is_some()) {
+        return Ok(());
+    }
+    let text = "a boot with the emulated PMU came up without it; see `cargo xtask run`";
+    Err(MachineError::Unfinished(text.to_string()).into())
 }
 
 /// Median of times.

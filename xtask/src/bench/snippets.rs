@@ -5,7 +5,7 @@ use crate::Result;
 use crate::build::Tree;
 use crate::cli::Boot;
 use crate::job::{self, Purpose, file};
-use crate::machine::MachineError;
+use crate::machine::{Given, MachineError};
 use protocol::line;
 use protocol::record::Record;
 use std::fmt::Write;
@@ -16,7 +16,8 @@ const COUNT: usize = 1000;
 /// Runs a job of many small snippets, directly booted under icount.
 pub(super) fn measure(tree: &Tree) -> Result<Vec<Figure>> {
     let packed = job::pack(&file::parse(&job_text(COUNT), "bench")?, Purpose::Qemu)?;
-    let (finished, _) = boots::boot(tree, &tree.kernel(), Some(&packed.bytes), Boot::Direct)?;
+    let (finished, _) =
+        boots::boot(tree, &tree.kernel(), Some(&packed.bytes), Boot::Direct, Given::None)?;
     let seconds = match (finished.to_first_record, finished.to_end_record) {
         (Some(first), Some(end)) => (end - first).as_secs_f64(),
         _ => return Err(MachineError::Unfinished("the bench job gave no report".into()).into()),

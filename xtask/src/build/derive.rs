@@ -18,8 +18,7 @@ pub(super) fn strip_to(tree: &Tree, from: &Path, to: &Path) -> Result<(), BuildE
 
 /// The direct loader as the flat file that its multiboot header describes.
 pub(super) fn flatten(tree: &Tree) -> Result<(), BuildError> {
-    let from = tree.kernel_with_symbols().with_file_name("direct");
-    objcopy(tree, &["-O", "binary"], &from, &tree.direct())
+    objcopy(tree, &["-O", "binary"], &tree.built("direct"), &tree.direct())
 }
 
 fn objcopy(tree: &Tree, options: &[&str], from: &Path, to: &Path) -> Result<(), BuildError> {

@@ -23,6 +23,12 @@ pub(super) fn build_direct(tree: &Tree) -> Result<(), BuildError> {
     run(bare_metal(tree, &["-p", "direct"]), "the direct loader", "building the direct loader")
 }
 
+/// Builds the emulated PMU's hypervisor.
+pub(super) fn build_emulated_pmu(tree: &Tree) -> Result<(), BuildError> {
+    let packages = ["-p", "emulated-pmu", "--features", "payload"];
+    run(bare_metal(tree, &packages), "the emulated PMU", "building the emulated PMU")
+}
+
 /// Builds a guest of `qemu-tests/guests`.
 pub(super) fn build_guest(tree: &Tree, name: &str) -> Result<(), BuildError> {
     run(bare_metal(tree, &["-p", name]), "a test guest", &format!("building the guest {name}"))

@@ -1,4 +1,4 @@
-//! Building what is booted: kernel, direct loader, images. Cargo decides what is stale; files that are
+//! Building what is booted: kernel, direct loader, emulated PMU, images. Cargo decides what is stale; files that are
 //! derived from its output are made anew only when that is newer.
 
 mod derive;
@@ -73,10 +73,15 @@ impl Tree {
         self.target().join("barecount")
     }
 
+    /// A program for the bare machine as cargo left it, with its symbols.
+    fn built(&self, name: &str) -> PathBuf {
+        self.target().join(firmware::FOLDER).join(name)
+    }
+
     /// The kernel with its symbols.
     #[must_use]
     pub fn kernel_with_symbols(&self) -> PathBuf {
-        self.target().join(firmware::FOLDER).join("kernel")
+        self.built("kernel")
     }
 
     /// The kernel as it is booted.
@@ -91,6 +96,12 @@ impl Tree {
         self.derived().join("direct.bin")
     }
 
+    /// The emulated PMU's hypervisor, for the direct loader.
+    #[must_use]
+    pub fn emulated_pmu(&self) -> PathBuf {
+        self.derived().join("emulated-pmu")
+    }
+
     /// The program that makes images.
     #[must_use]
     pub fn image_maker(&self) -> PathBuf {
@@ -102,14 +113,16 @@ impl Tree {
         self.target().join("boot")
     }
 
-    /// Builds kernel and direct loader, if they are stale.
+    /// Builds kernel, direct loader and emulated PMU, if they are stale.
     ///
     /// # Errors
     /// Says what does not build, with the compiler's messages.
     pub fn build_direct(&self) -> Result<(), BuildError> {
         firmware::build_kernel(self)?;
         firmware::build_direct(self)?;
+        firmware::build_emulated_pmu(self)?;
         derive::strip(self)?;
+        derive::strip_to(self, &self.built("emulated-pmu"), &self.emulated_pmu())?;
         derive::flatten(self)
     }
 
@@ -119,9 +132,8 @@ impl Tree {
     /// As for [`Tree::build_direct`].
     pub fn build_guest(&self, name: &str) -> Result<PathBuf, BuildError> {
         firmware::build_guest(self, name)?;
-        let (from, to) =
-            (self.kernel_with_symbols().with_file_name(name), self.derived().join(name));
-        derive::strip_to(self, &from, &to)?;
+        let to = self.derived().join(name);
+        derive::strip_to(self, &self.built(name), &to)?;
         Ok(to)
     }
 

@@ -22,7 +22,7 @@ struct Check {
     component: Option<&'static str>,
 }
 
-const CHECKS: [Check; 6] = [
+const CHECKS: [Check; 7] = [
     Check {
         name: "format",
         arguments: &["fmt", "--all", "--check"],
@@ -47,6 +47,13 @@ const CHECKS: [Check; 6] = [
     Check {
         name: "lints, loader and guests",
         arguments: &["clippy", "--quiet", "-p", "direct", "-p", "hello"],
+        bare_metal: true,
+        environment: &[],
+        component: Some("clippy"),
+    },
+    Check {
+        name: "lints, emulated PMU",
+        arguments: &["clippy", "--quiet", "-p", "emulated-pmu", "--features", "payload"],
         bare_metal: true,
         environment: &[],
         component: Some("clippy"),

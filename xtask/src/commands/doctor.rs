@@ -1,7 +1,7 @@
 //! `doctor`: what is needed, what is there, and how the rest would be got.
 
 use crate::Result;
-use crate::cli::Accel;
+use crate::cli::Machine;
 use crate::machine::{Host, accel};
 use crate::render::style::{ERROR, FAINT, GOOD, paint};
 use crate::setup::{Need, Status, Toolchain};
@@ -33,8 +33,8 @@ pub fn run() -> Result<u8> {
     };
     anstream::println!("{:<9}KVM: {}", "", yes_no(&host.kvm));
     anstream::println!("{:<9}PMU for guests of KVM: {}", "", yes_no(&host.vpmu));
-    if let Ok(choice) = accel::choose(Accel::Auto, &host) {
-        anstream::println!("{:<9}`run` would use {}", "", choice.reason);
+    if let Ok(choice) = accel::choose(&Machine::default(), &host) {
+        anstream::println!("{:<9}`run` would use {}", "", choice.line());
     }
     Ok(if missing { 77 } else { 0 })
 }

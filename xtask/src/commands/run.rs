@@ -1,17 +1,21 @@
 //! `run`: boot a job in QEMU and show what it measured.
 
+mod staging;
+pub use staging::{stage, stage_files, stage_pmu};
+
 use super::{check_output, deliver};
-use crate::build::{self, Tree};
+use crate::build::Tree;
 use crate::cli::{self, Machine, Run};
 use crate::collect::Collector;
 use crate::job::{self, Packed, Purpose};
 use crate::machine::devices::{Virtual, arguments};
-use crate::machine::{self, Boot, Finished, Host, MachineError, accel};
+use crate::machine::{self, Choice, Finished, Given, Host, accel, pmu_log};
 use crate::progress::Work;
 use crate::render::Context;
-use crate::setup::{self, Need, Toolchain, firmware};
+use crate::setup::{self, Need, Toolchain};
 use crate::symbols::{Symbols, image_base};
 use crate::{Failure, Result};
+use staging::write;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,14 +27,16 @@ use std::path::{Path, PathBuf};
 pub fn run(arguments: &Run) -> Result<u8> {
     check_output(&arguments.output)?;
     let packed = job::load(arguments.job.as_deref(), &arguments.overrides, Purpose::Qemu)?;
-    let choice = accel::choose(arguments.machine.accel, &Host::read());
-    let choice = choice.map_err(MachineError::NoAccelerator)?;
+    let choice = accel::choose(&arguments.machine, &Host::read())?;
     let tree = prepare(&[arguments.machine.boot])?;
-    anstream::eprintln!("running under {}", choice.reason);
+    anstream::eprintln!("{}", choice.line());
     let scratch = Scratch::new(arguments.keep.as_deref())?;
-    let finished = boot(&tree, &packed, &arguments.machine, choice.kvm, scratch.path())?;
+    let finished = boot(&tree, &packed, &arguments.machine, &choice, scratch.path())?;
     scratch.write("serial.log", finished.collector.raw())?;
-    let context = context(&arguments.machine, &choice, &packed, &finished);
+    let mut context = context(&arguments.machine, &choice, &packed, &finished);
+    if let Given::Emulated(model) = choice.pmu {
+        context.pmu_said = pmu_log::read(scratch.path(), model);
+    }
     report(finished, context, &tree, &arguments.output)
 }
 
@@ -63,13 +69,17 @@ pub fn boot(
     tree: &Tree,
     packed: &Packed,
     machine: &Machine,
-    kvm: bool,
+    choice: &Choice,
     folder: &Path,
 ) -> Result<Finished> {
+    let icount = machine.icount.shift(machine.boot);
+    let mut boot = stage(tree, &packed.bytes, machine.boot, folder)?;
+    let pmu = stage_pmu(tree, choice.pmu, icount, &mut boot, folder)?;
     let virtual_machine = Virtual {
-        boot: stage(tree, &packed.bytes, machine.boot, folder)?,
-        kvm,
-        icount: machine.icount.shift(machine.boot),
+        boot,
+        kvm: choice.kvm,
+        pmu,
+        icount,
         memory: machine.memory,
         cpu: machine.cpu.clone(),
         serial: true,
@@ -83,59 +93,6 @@ pub fn boot(
     Ok(machine::run(&line, folder, machine.timeout.duration(), tick)?)
 }
 
-/// Puts what is booted into `folder`: the kernel and a job.
-///
-/// # Errors
-/// A file that cannot be written.
-pub fn stage(tree: &Tree, ramdisk: &[u8], boot: cli::Boot, folder: &Path) -> Result<Boot> {
-    stage_files(tree, &tree.kernel(), Some(ramdisk), boot, folder)
-}
-
-/// Puts any kernel into `folder`, with or without a ramdisk.
-///
-/// # Errors
-/// A file that cannot be written.
-pub fn stage_files(
-    tree: &Tree,
-    kernel: &Path,
-    ramdisk: Option<&[u8]>,
-    boot: cli::Boot,
-    folder: &Path,
-) -> Result<Boot> {
-    let job = folder.join("ramdisk");
-    if let Some(bytes) = ramdisk {
-        write(&job, bytes)?;
-    }
-    if boot == cli::Boot::Direct {
-        let loader = folder.join("direct.bin");
-        copy(&tree.direct(), &loader)?;
-        copy(kernel, &folder.join("kernel"))?;
-        let mut modules = vec!["kernel".to_string()];
-        modules.extend(ramdisk.map(|_| "ramdisk".to_string()));
-        return Ok(Boot::Direct { loader, modules });
-    }
-    let image = folder.join("disk.img");
-    build::image(tree, kernel, ramdisk.map(|_| job.as_path()), &image)?;
-    if boot == cli::Boot::Bios {
-        return Ok(Boot::Bios { image });
-    }
-    let mut ovmf = firmware::find().ok_or_else(|| {
-        Failure::Usage("the UEFI firmware vanished while it was being used".to_string())
-    })?;
-    let variables = folder.join("variables.fd");
-    copy(&ovmf.variables, &variables)?;
-    ovmf.variables = variables;
-    Ok(Boot::Uefi { image, ovmf })
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    fs::write(path, bytes).map_err(Failure::file("write", path))
-}
-
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::copy(from, to).map(|_| ()).map_err(Failure::file("write", to))
-}
-
 fn command_line(arguments: &[OsString]) -> String {
     let quoted = arguments.iter().map(|argument| {
         let text = argument.to_string_lossy();
@@ -144,22 +101,19 @@ fn command_line(arguments: &[OsString]) -> String {
     format!("{} {}\n", setup::QEMU, quoted.collect::<Vec<_>>().join(" "))
 }
 
-fn context(
-    machine: &Machine,
-    choice: &machine::Choice,
-    packed: &Packed,
-    finished: &Finished,
-) -> Context {
+fn context(machine: &Machine, choice: &Choice, packed: &Packed, finished: &Finished) -> Context {
     let shift = machine.icount.shift(machine.boot).filter(|_| !choice.kvm);
     Context {
         source: "qemu".to_string(),
         accelerator: Some(if choice.kvm { "kvm" } else { "tcg" }.to_string()),
+        pmu: Some(choice.what()),
         reason: Some(choice.reason.clone()),
         boot: Some(format!("{:?}", machine.boot).to_lowercase()),
         ticks_per_instruction: shift.map(|shift| 1 << shift),
         backtrace: Vec::new(),
         items: packed.job.items.iter().map(|item| item.name().to_string()).collect(),
         complaint: finished.complaint(),
+        pmu_said: Vec::new(),
     }
 }
 

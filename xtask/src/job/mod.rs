@@ -62,6 +62,16 @@ pub fn load(
     pack(&file, purpose)
 }
 
+/// The tour's first item alone, for timing a whole run.
+///
+/// # Errors
+/// As for [`load`]; the tour itself has none.
+pub fn first_of_tour(purpose: Purpose) -> Result<Packed, JobError> {
+    let mut file = file::parse(TOUR, "the built-in tour")?;
+    file.snippets.truncate(1);
+    pack(&file, purpose)
+}
+
 /// Assembles and packs a job file.
 ///
 /// # Errors

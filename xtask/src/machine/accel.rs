@@ -1,106 +1,140 @@
-//! Which accelerator to use, and why.
+//! Which accelerator and which PMU, and why. They are chosen together: the host's PMU comes with KVM, the emulated
+//! one with TCG.
 
-use crate::cli::Accel;
-use std::fs::OpenOptions;
+use super::{Host, MachineError};
+use crate::cli::{Accel, Boot, Icount, Machine, Pmu};
+use pmu_model::Model;
 
-/// What this host offers; read once.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Host {
-    /// `/dev/kvm` can be opened, or the reason why not.
-    pub kvm: Result<(), String>,
-    /// KVM gives guests a PMU, or the reason why not.
-    pub vpmu: Result<(), String>,
-}
+/// The model that `auto` takes.
+pub const DEFAULT_MODEL: Model = Model::Skylake;
 
-/// The decision, and the line that explains it.
+/// The decision, and why.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Choice {
     /// The host's processor; else QEMU's translator.
     pub kvm: bool,
+    /// The guest's PMU.
+    pub pmu: Given,
     /// Why.
     pub reason: String,
 }
 
-impl Host {
-    /// Looks at this host.
-    #[must_use]
-    pub fn read() -> Self {
-        let kvm = OpenOptions::new().read(true).write(true).open("/dev/kvm");
-        let module = std::fs::read_to_string("/sys/module/kvm/parameters/enable_pmu");
-        let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        Self {
-            kvm: kvm.map(|_| ()).map_err(|error| format!("/dev/kvm cannot be opened: {error}")),
-            vpmu: vpmu(module.ok().as_deref(), &flags),
-        }
-    }
+/// The PMU that the guest gets.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Given {
+    /// None.
+    None,
+    /// The host's.
+    Host,
+    /// An emulated one.
+    Emulated(Model),
 }
 
-/// KVM hands a PMU on if its module was not told otherwise and the host has one that the kernel's flags
-/// show: `arch_perfmon` on Intel; AMD's counters since K7 have no flag, those since family 15h have.
-fn vpmu(enable_pmu: Option<&str>, cpuinfo: &str) -> Result<(), String> {
-    match enable_pmu.map(str::trim) {
-        Some("Y" | "1") => {}
-        Some(_) => return Err("the kvm module has enable_pmu=N".to_string()),
-        // Older kernels have no such parameter and always offer it.
-        None => {}
+impl Choice {
+    /// The PMU in words: `emulated skylake`.
+    #[must_use]
+    pub fn what(&self) -> String {
+        let accelerator = if self.kvm { "KVM" } else { "TCG" };
+        match self.pmu {
+            Given::Emulated(model) => format!("emulated {}", model.spec().name),
+            Given::Host => "the host's".to_string(),
+            Given::None => format!("none, under {accelerator}"),
+        }
     }
-    let flags = cpuinfo.lines().find_map(|line| line.strip_prefix("flags")).unwrap_or_default();
-    let has = |flag: &str| flags.split_whitespace().any(|word| word == flag);
-    if has("arch_perfmon") || has("perfctr_core") || has("perfmon_v2") {
-        return Ok(());
+
+    /// The line that tells it.
+    #[must_use]
+    pub fn line(&self) -> String {
+        format!("pmu: {} ({})", self.what(), self.reason)
     }
-    Err("this host has no PMU of its own (no arch_perfmon, perfctr_core or perfmon_v2)".to_string())
 }
 
 /// Decides.
 ///
 /// # Errors
-/// KVM was asked for and is not to be had.
-pub fn choose(asked: Accel, host: &Host) -> Result<Choice, String> {
-    let choice = |kvm, reason: &str| Ok(Choice { kvm, reason: reason.to_string() });
-    match (asked, &host.kvm, &host.vpmu) {
-        (Accel::Kvm, Err(reason), _) => Err(reason.clone()),
-        (Accel::Kvm, Ok(()), Ok(())) => choice(true, "KVM, as asked"),
-        (Accel::Kvm, Ok(()), Err(reason)) => {
-            choice(true, &format!("KVM, as asked, without a PMU: {reason}"))
-        }
-        (Accel::Tcg, ..) => choice(false, "TCG, as asked"),
-        (Accel::Auto, Ok(()), Ok(())) => choice(true, "KVM with the host's PMU"),
-        (Accel::Auto, Ok(()), Err(reason)) => {
-            choice(false, &format!("TCG, because under KVM there would be no PMU either: {reason}"))
-        }
-        (Accel::Auto, Err(reason), _) => choice(false, &format!("TCG, because {reason}")),
+/// What was asked for contradicts itself, or this host does not have it.
+pub fn choose(asked: &Machine, host: &Host) -> Result<Choice, MachineError> {
+    if let (Accel::Kvm, Err(reason)) = (asked.accel, &host.kvm) {
+        return Err(MachineError::NoAccelerator(reason.clone()));
     }
+    match asked.pmu {
+        Pmu::Auto => Ok(automatic(asked, host)),
+        Pmu::Host => hosts(asked, host),
+        Pmu::None => Ok(without(asked, host)),
+        Pmu::Model(model) => emulated(asked, model),
+    }
+}
+
+/// Whether KVM gives guests a PMU, or why not.
+fn offered(host: &Host) -> Result<(), String> {
+    host.kvm.clone()?;
+    let withheld = |reason: &String| format!("the host's KVM offers guests no PMU: {reason}");
+    host.vpmu.as_ref().map_err(withheld).copied()
+}
+
+/// Why the emulated PMU cannot be had on this machine.
+fn obstacle(asked: &Machine) -> Option<&'static str> {
+    if asked.accel == Accel::Kvm {
+        return Some(
+            "the emulated PMU takes TCG, whose -icount it counts by, and --accel kvm is not that",
+        );
+    }
+    if asked.boot != Boot::Direct {
+        return Some("the emulated PMU takes --boot direct, whose loader starts it");
+    }
+    (asked.icount == Icount::Off)
+        .then_some("the emulated PMU counts by TCG's -icount, which --icount off leaves out")
+}
+
+fn automatic(asked: &Machine, host: &Host) -> Choice {
+    let offered = offered(host);
+    let why = match (asked.accel, offered) {
+        (Accel::Auto | Accel::Kvm, Ok(())) => {
+            let reason = "KVM offers guests one".to_string();
+            return Choice { kvm: true, pmu: Given::Host, reason };
+        }
+        (Accel::Kvm, Err(reason)) => return Choice { kvm: true, pmu: Given::None, reason },
+        (Accel::Auto, Err(reason)) => reason,
+        (Accel::Tcg, _) => "TCG, as asked, has none of its own".to_string(),
+    };
+    let obstacle = obstacle(asked).or_else(|| {
+        // A model would put another identity in the place of the one that was asked for.
+        asked.cpu.is_some().then_some("--cpu names a processor; --pmu MODEL would replace it")
+    });
+    match obstacle {
+        None => Choice { kvm: false, pmu: Given::Emulated(DEFAULT_MODEL), reason: why },
+        Some(obstacle) => {
+            Choice { kvm: false, pmu: Given::None, reason: format!("{why}; {obstacle}") }
+        }
+    }
+}
+
+fn hosts(asked: &Machine, host: &Host) -> Result<Choice, MachineError> {
+    if asked.accel == Accel::Tcg {
+        let text = "--pmu host contradicts --accel tcg: only KVM hands the host's PMU on";
+        return Err(MachineError::Contradiction(text.to_string()));
+    }
+    let missing = |reason| MachineError::NoAccelerator(format!("--pmu host: {reason}"));
+    offered(host).map_err(missing)?;
+    Ok(Choice { kvm: true, pmu: Given::Host, reason: "as asked".to_string() })
+}
+
+/// Without a PMU KVM is still taken where `auto` would take it.
+fn without(asked: &Machine, host: &Host) -> Choice {
+    let kvm = match asked.accel {
+        Accel::Auto => offered(host).is_ok(),
+        accel => accel == Accel::Kvm,
+    };
+    Choice { kvm, pmu: Given::None, reason: "as asked".to_string() }
+}
+
+fn emulated(asked: &Machine, model: Model) -> Result<Choice, MachineError> {
+    if let Some(reason) = obstacle(asked) {
+        let text = format!("--pmu {} is not possible here: {reason}", asked.pmu);
+        return Err(MachineError::Contradiction(text));
+    }
+    Ok(Choice { kvm: false, pmu: Given::Emulated(model), reason: "as asked".to_string() })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const INTEL: &str = "processor\t: 0\nflags\t\t: fpu vme arch_perfmon pebs\n";
-    const CLOUD: &str = "processor\t: 0\nflags\t\t: fpu vme hypervisor\n";
-
-    #[test]
-    fn a_vpmu_takes_the_module_and_the_host() {
-        assert_eq!(vpmu(Some("Y\n"), INTEL), Ok(()));
-        assert_eq!(vpmu(None, INTEL), Ok(()));
-        assert_eq!(vpmu(Some("Y\n"), "flags : perfctr_core"), Ok(()));
-        assert!(vpmu(Some("N\n"), INTEL).unwrap_err().contains("enable_pmu=N"));
-        assert!(vpmu(Some("Y\n"), CLOUD).unwrap_err().contains("no PMU"));
-        assert!(vpmu(Some("Y\n"), "flags : not_arch_perfmon").is_err());
-    }
-
-    #[test]
-    fn auto_takes_kvm_only_with_a_pmu() {
-        let no = |text: &str| Err(text.to_string());
-        let host = |kvm, vpmu| Host { kvm, vpmu };
-        assert!(choose(Accel::Auto, &host(Ok(()), Ok(()))).unwrap().kvm);
-        let without = host(Ok(()), no("no PMU"));
-        assert!(!choose(Accel::Auto, &without).unwrap().kvm);
-        assert!(choose(Accel::Kvm, &without).unwrap().kvm);
-        assert!(choose(Accel::Kvm, &without).unwrap().reason.contains("no PMU"));
-        let bare = host(no("no device"), no("x"));
-        assert!(!choose(Accel::Auto, &bare).unwrap().kvm);
-        assert_eq!(choose(Accel::Kvm, &bare), Err("no device".to_string()));
-    }
-}
+mod tests;

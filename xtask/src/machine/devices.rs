@@ -33,6 +33,25 @@ pub enum Boot {
     },
 }
 
+/// What QEMU does for the guest's PMU.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Pmu {
+    /// Nothing.
+    #[default]
+    None,
+    /// Lets KVM hand the host's on.
+    Host,
+    /// What the emulated one takes beside icount: see `boot/emulated-pmu`. Its hypervisor is the last of the direct
+    /// boot's modules.
+    Emulated {
+        /// The loader's command line, which names the model.
+        options: String,
+    },
+}
+
+/// In the run's folder: what the emulated PMU's hypervisor says on QEMU's debug console.
+pub const PMU_LOG: &str = "pmu.log";
+
 /// The machine as a whole.
 #[derive(Clone, Debug)]
 pub struct Virtual {
@@ -40,6 +59,8 @@ pub struct Virtual {
     pub boot: Boot,
     /// KVM instead of TCG.
     pub kvm: bool,
+    /// The guest's PMU.
+    pub pmu: Pmu,
     /// Under TCG: ticks per instruction as a power of two.
     pub icount: Option<u8>,
     /// MiB.
@@ -70,6 +91,11 @@ pub fn arguments(machine: &Virtual) -> Vec<OsString> {
         // The guest's clock counts instructions; sleep=off skips the time that it spends halted.
         list.add(&["-icount", &format!("shift={shift},sleep=off"), "-rtc", "clock=vm"]);
     }
+    if let Pmu::Emulated { options } = &machine.pmu {
+        // Its alarm clock, its voice, and its orders.
+        list.add(&["-global", "hpet.msi=on", "-debugcon", &format!("file:{PMU_LOG}")]);
+        list.add(&["-append", options]);
+    }
     list.add(&["-device", &format!("isa-debug-exit,iobase={EXIT_PORT:#x}")]);
     if machine.serial {
         list.add(&["-chardev", "stdio,id=serial,signal=off", "-serial", "chardev:serial"]);
@@ -83,15 +109,19 @@ pub fn arguments(machine: &Virtual) -> Vec<OsString> {
     list.0
 }
 
-/// Everything that the accelerator can do. Under icount without x2APIC: QEMU 10.0 aborts ("Bad icount
-/// read") when RDMSR or WRMSR reaches a timer of the APIC in the middle of a translated block.
+/// Everything that the accelerator can do, or the model that was asked for. Under icount without x2APIC: QEMU 10.0
+/// aborts ("Bad icount read") when RDMSR or WRMSR reaches a timer of the APIC in the middle of a translated block.
 fn cpu(machine: &Virtual) -> String {
-    match &machine.cpu {
-        Some(model) => model.clone(),
-        None if machine.kvm => "host,migratable=off".to_string(),
-        None if machine.icount.is_some() => "max,-x2apic".to_string(),
-        None => "max".to_string(),
+    let mut model = machine.cpu.clone().unwrap_or_else(|| {
+        if machine.kvm { "host,migratable=off".to_string() } else { "max".to_string() }
+    });
+    if machine.kvm && !model.contains("pmu=") {
+        model += if machine.pmu == Pmu::Host { ",pmu=on" } else { ",pmu=off" };
     }
+    if !machine.kvm && machine.icount.is_some() && !model.contains("x2apic") {
+        model += ",-x2apic";
+    }
+    model
 }
 
 fn boot(list: &mut List, boot: &Boot) {
@@ -148,6 +178,7 @@ mod tests {
                 modules: vec!["kernel".into(), "job".into()],
             },
             kvm: false,
+            pmu: Pmu::None,
             icount: Some(3),
             memory: 256,
             cpu: None,
@@ -170,7 +201,36 @@ mod tests {
         let free = line(|machine| machine.icount = None);
         assert!(!free.contains("-icount") && free.contains("-cpu max "), "{free}");
         let kvm = line(|machine| machine.kvm = true);
-        assert!(!kvm.contains("-icount") && kvm.contains("-cpu host,migratable=off"), "{kvm}");
+        assert!(
+            !kvm.contains("-icount") && kvm.contains("-cpu host,migratable=off,pmu=off"),
+            "{kvm}"
+        );
+        let named = |icount, cpu: &str| {
+            line(|machine| (machine.icount, machine.cpu) = (icount, Some(cpu.to_string())))
+        };
+        assert!(named(Some(0), "qemu64,-svm").contains("-cpu qemu64,-svm,-x2apic "));
+        assert!(named(Some(0), "max,x2apic=off").contains("-cpu max,x2apic=off "));
+        assert!(named(None, "qemu64").contains("-cpu qemu64 "));
+    }
+
+    #[test]
+    fn a_pmu_is_the_hosts_or_has_its_alarm_and_its_orders() {
+        let host = line(|machine| (machine.kvm, machine.pmu) = (true, Pmu::Host));
+        assert!(
+            host.contains("-cpu host,migratable=off,pmu=on") && !host.contains("hpet"),
+            "{host}"
+        );
+        let options = "pmu=zen4 shift=3".to_string();
+        let emulated = line(|machine| machine.pmu = Pmu::Emulated { options });
+        for part in [
+            "-global hpet.msi=on",
+            "-debugcon file:pmu.log",
+            "-append pmu=zen4 shift=3",
+            "shift=3,sleep",
+        ] {
+            assert!(emulated.contains(part), "{emulated}");
+        }
+        assert!(!line(|_| ()).contains("hpet"));
     }
 
     #[test]

@@ -1,12 +1,15 @@
-//! The virtual machine: which accelerator ([`accel`]), which devices ([`devices`]), and running it
-//! ([`qemu`]).
+//! The virtual machine: what the host offers ([`host`]), which accelerator and PMU ([`accel`]), which devices
+//! ([`devices`]), running it ([`qemu`]), and what the emulated PMU said meanwhile ([`pmu_log`]).
 
 pub mod accel;
 pub mod devices;
+pub mod host;
+pub mod pmu_log;
 pub mod qemu;
 
-pub use accel::{Choice, Host};
+pub use accel::{Choice, Given};
 pub use devices::Boot;
+pub use host::Host;
 pub use qemu::{Ending, Finished, run};
 
 use std::time::Duration;
@@ -15,9 +18,12 @@ use thiserror::Error;
 /// The machine did not come to its end record, or could not be started.
 #[derive(Debug, Error)]
 pub enum MachineError {
-    /// The accelerator that was asked for is not to be had.
+    /// The accelerator or PMU that was asked for is not to be had.
     #[error("{0}")]
     NoAccelerator(String),
+    /// What was asked for contradicts itself.
+    #[error("{0}")]
+    Contradiction(String),
     /// QEMU cannot be started.
     #[error("QEMU cannot be started: {0}")]
     NoStart(std::io::Error),
@@ -35,13 +41,13 @@ pub enum MachineError {
 }
 
 impl MachineError {
-    /// 77 if nothing could run, 3 if something did and did not finish; a device that cannot be opened is
-    /// bad usage.
+    /// 77 if nothing could run, 3 if something did and did not finish; a contradiction and a device that
+    /// cannot be opened are bad usage.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::NoAccelerator(_) => 77,
-            Self::NoDevice { .. } => 2,
+            Self::Contradiction(_) | Self::NoDevice { .. } => 2,
             Self::NoStart(_) | Self::Unfinished(_) => 3,
         }
     }

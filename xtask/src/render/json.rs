@@ -1,6 +1,6 @@
 //! The whole report as one JSON document.
 
-use super::Context;
+use super::{Context, notes};
 use crate::collect::{Foreign, Numbered, Report};
 use serde::Serialize;
 
@@ -10,7 +10,8 @@ struct Document<'a> {
     exit_code: u8,
     records: &'a [Numbered],
     problems: Vec<String>,
-    foreign: &'a [Foreign],
+    notes: Vec<String>,
+    foreign: Vec<&'a Foreign>,
 }
 
 /// Renders it.
@@ -21,7 +22,8 @@ pub fn render(report: &Report, context: &Context) -> String {
         exit_code: if context.complaint.is_some() { 3 } else { report.exit_code() },
         records: &report.records,
         problems: report.problems.iter().map(ToString::to_string).collect(),
-        foreign: &report.foreign,
+        notes: notes::said(report, context),
+        foreign: notes::foreign(report).collect(),
     };
     let mut text = serde_json::to_string_pretty(&document).expect("reports serialise");
     text.push('\n');

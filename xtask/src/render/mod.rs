@@ -20,7 +20,10 @@ pub struct Context {
     /// `kvm` or `tcg`; absent for a real machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accelerator: Option<String>,
-    /// Why that one.
+    /// The guest's PMU, as the host tool chose it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pmu: Option<String>,
+    /// Why these two.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How it was booted.
@@ -29,6 +32,9 @@ pub struct Context {
     /// TSC ticks per instruction, if QEMU's icount makes them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ticks_per_instruction: Option<u64>,
+    /// What the emulated PMU said.
+    #[serde(skip)]
+    pub pmu_said: Vec<String>,
     /// Backtrace of a crash, resolved.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub backtrace: Vec<String>,

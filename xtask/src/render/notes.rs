@@ -2,7 +2,7 @@
 
 use super::style::{ERROR, FAINT, WARNING, paint};
 use super::{Context, number};
-use crate::collect::Report;
+use crate::collect::{Foreign, Report};
 use protocol::record::{Crash, Record, Registers, SnippetResult, Verdict};
 use std::fmt::Write;
 
@@ -37,7 +37,10 @@ pub(super) fn write(out: &mut String, report: &Report, context: &Context) {
     if let Some(complaint) = &context.complaint {
         line(out, &paint(ERROR, "machine"), complaint);
     }
-    foreign(out, report);
+    for said in said(report, context) {
+        line(out, &paint(WARNING, "note"), &said);
+    }
+    write_foreign(out, report);
 }
 
 fn line(out: &mut String, label: &str, text: &str) {
@@ -98,15 +101,40 @@ fn where_it_stopped(out: &mut String, report: &Report, context: &Context) {
     }
 }
 
-fn foreign(out: &mut String, report: &Report) {
-    if report.foreign.is_empty() {
+/// In front of what barecount's own loader says on the serial line before there are records.
+const LOADER: &str = "barecount: ";
+
+/// What the loader and the emulated PMU said, each thing once.
+pub(super) fn said(report: &Report, context: &Context) -> Vec<String> {
+    let loader = report.foreign.iter().filter_map(|foreign| foreign.text.strip_prefix(LOADER));
+    let pmu = context.pmu_said.iter().map(|text| format!("the emulated PMU says: {}", clean(text)));
+    let mut all: Vec<String> = Vec::new();
+    for text in loader.map(clean).chain(pmu) {
+        if !all.contains(&text) {
+            all.push(text);
+        }
+    }
+    all
+}
+
+/// Text on the serial line that is not barecount's.
+pub(super) fn foreign(report: &Report) -> impl Iterator<Item = &Foreign> {
+    report.foreign.iter().filter(|foreign| !foreign.text.starts_with(LOADER))
+}
+
+fn clean(text: &str) -> String {
+    let text: String = text.chars().filter(|c| !c.is_control()).collect();
+    text.trim().to_string()
+}
+
+fn write_foreign(out: &mut String, report: &Report) {
+    let count = foreign(report).count();
+    if count == 0 {
         return;
     }
-    let count = report.foreign.len();
     line(out, &paint(WARNING, "note"), &format!("{count} lines of other text on the serial line:"));
-    for foreign in report.foreign.iter().take(MAX_FOREIGN) {
-        let clean: String = foreign.text.chars().filter(|c| !c.is_control()).collect();
-        let _ = writeln!(out, "  {}: {}", foreign.line, clean.trim());
+    for foreign in foreign(report).take(MAX_FOREIGN) {
+        let _ = writeln!(out, "  {}: {}", foreign.line, clean(&foreign.text));
     }
     if count > MAX_FOREIGN {
         let _ = writeln!(out, "  and {} more", count - MAX_FOREIGN);

@@ -1,0 +1,98 @@
+//! Putting what is booted into the run's folder.
+
+use crate::build::{self, Tree};
+use crate::cli;
+use crate::machine::{Boot, Given, devices};
+use crate::setup::firmware;
+use crate::{Failure, Result};
+use std::fs;
+use std::path::Path;
+
+/// The emulated PMU's hypervisor in the run's folder.
+const HYPERVISOR: &str = "emulated-pmu";
+
+/// Puts what is booted into `folder`: the kernel and a job.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn stage(tree: &Tree, ramdisk: &[u8], boot: cli::Boot, folder: &Path) -> Result<Boot> {
+    stage_files(tree, &tree.kernel(), Some(ramdisk), boot, folder)
+}
+
+/// Puts any kernel into `folder`, with or without a ramdisk.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn stage_files(
+    tree: &Tree,
+    kernel: &Path,
+    ramdisk: Option<&[u8]>,
+    boot: cli::Boot,
+    folder: &Path,
+) -> Result<Boot> {
+    let job = folder.join("ramdisk");
+    if let Some(bytes) = ramdisk {
+        write(&job, bytes)?;
+    }
+    if boot == cli::Boot::Direct {
+        let loader = folder.join("direct.bin");
+        copy(&tree.direct(), &loader)?;
+        copy(kernel, &folder.join("kernel"))?;
+        let mut modules = vec!["kernel".to_string()];
+        modules.extend(ramdisk.map(|_| "ramdisk".to_string()));
+        return Ok(Boot::Direct { loader, modules });
+    }
+    let image = folder.join("disk.img");
+    build::image(tree, kernel, ramdisk.map(|_| job.as_path()), &image)?;
+    if boot == cli::Boot::Bios {
+        return Ok(Boot::Bios { image });
+    }
+    let mut ovmf = firmware::find().ok_or_else(|| {
+        Failure::Usage("the UEFI firmware vanished while it was being used".to_string())
+    })?;
+    let variables = folder.join("variables.fd");
+    copy(&ovmf.variables, &variables)?;
+    ovmf.variables = variables;
+    Ok(Boot::Uefi { image, ovmf })
+}
+
+/// Adds what the chosen PMU takes to a staged `boot`. `shift` is QEMU's icount shift, which the hypervisor then checks.
+///
+/// # Errors
+/// A file that cannot be written; an emulated PMU without the loader that starts it.
+pub fn stage_pmu(
+    tree: &Tree,
+    pmu: Given,
+    shift: Option<u8>,
+    boot: &mut Boot,
+    folder: &Path,
+) -> Result<devices::Pmu> {
+    let model = match pmu {
+        Given::None => return Ok(devices::Pmu::None),
+        Given::Host => return Ok(devices::Pmu::Host),
+        Given::Emulated(model) => model,
+    };
+    let Boot::Direct { modules, .. } = boot else {
+        return Err(Failure::Usage("an emulated PMU takes the direct loader".to_string()));
+    };
+    copy(&tree.emulated_pmu(), &folder.join(HYPERVISOR))?;
+    if modules.len() == 1 {
+        // It is the third module; an empty file keeps the ramdisk's place.
+        write(&folder.join("ramdisk"), &[])?;
+        modules.push("ramdisk".to_string());
+    }
+    modules.push(HYPERVISOR.to_string());
+    let mut options = format!("pmu={}", model.spec().name);
+    if let Some(shift) = shift {
+        options += &format!(" shift={shift}");
+    }
+    Ok(devices::Pmu::Emulated { options })
+}
+
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    fs::write(path, bytes).map_err(Failure::file("write", path))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to).map(|_| ()).map_err(Failure::file("write", to))
+}
