@@ -6,7 +6,8 @@ use arch::cpu::{self, Identity};
 use arch::pmu::{Architecture, Capabilities, Emulated, Missing, Ownership};
 use arch::time::{Clock, Source};
 use protocol::record::{
-    Apic, ApicMode, CoreType, EmulatedPmu, Hex, Machine, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
+    Apic, ApicMode, CoreType, EmulatedPmu, EventTables, Hex, Machine, Pmu, PmuArchitecture, Topology,
+    Tsc, TscSource,
 };
 
 /// What the firmware found out about the machine.
@@ -21,6 +22,8 @@ pub struct Facts<'a> {
     pub ownership: &'a Ownership,
     /// What the emulated PMU says of itself, if it is one.
     pub emulated: Option<Emulated>,
+    /// The event tables, if some came with the job.
+    pub event_tables: Option<EventTables>,
     /// The TSC.
     pub clock: Clock,
     /// Mode of the local APIC.
@@ -56,6 +59,7 @@ pub fn record(facts: &Facts) -> Machine {
         emulated_pmu: facts
             .emulated
             .map(|seen| EmulatedPmu { model: seen.model, tsc_shift: seen.tsc_shift }),
+        event_tables: facts.event_tables.clone(),
         tsc: Tsc {
             hz: facts.clock.hz,
             source: source(facts.clock.source),

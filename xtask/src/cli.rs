@@ -44,6 +44,8 @@ pub enum Command {
     Image(Image),
     /// Read a report from a serial line, a saved log, or standard input.
     Collect(Collect),
+    /// List what can be counted, by name, on any processor.
+    Events(Events),
     /// Run the project's tests: checks of the source, host tests, tests in QEMU.
     Test(Test),
     /// Measure barecount itself: boot time, sizes, overheads.
@@ -236,7 +238,9 @@ impl Color {
     }
 }
 
+mod events;
 mod pmu;
 mod values;
+pub use events::{Events, ListFormat};
 pub use pmu::{Pmu, models};
 pub use values::{Icount, Timeout};

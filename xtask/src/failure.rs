@@ -1,6 +1,7 @@
 //! Why a command ended without a result, and the exit code that says so.
 
 use crate::build::BuildError;
+use crate::events::EventsError;
 use crate::job::JobError;
 use crate::machine::MachineError;
 use crate::setup::SetupError;
@@ -16,6 +17,9 @@ pub enum Failure {
     /// The job file, a snippet or an override is wrong.
     #[error(transparent)]
     Job(#[from] JobError),
+    /// A processor, event or file of events is not understood.
+    #[error(transparent)]
+    Events(#[from] EventsError),
     /// An argument is wrong in a way that the command line's grammar cannot tell.
     #[error("{0}")]
     Usage(String),
@@ -54,7 +58,7 @@ impl Failure {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Job(_) | Self::Usage(_) | Self::File { .. } => 2,
+            Self::Job(_) | Self::Events(_) | Self::Usage(_) | Self::File { .. } => 2,
             Self::Machine(error) => error.exit_code(),
             Self::Setup(_) | Self::Build(_) => 77,
             Self::Tool(_) => 1,

@@ -3,6 +3,7 @@
 //! - [`cli`]: what can be typed; [`commands`]: one file per command.
 //! - [`setup`]: what a machine needs and how it is got; [`build`]: kernel, loaders, images.
 //! - [`job`]: from a TOML file to a packed job, assembling on the way.
+//! - [`mod@events`]: event tables, for listing and for the ramdisk.
 //! - [`machine`]: which QEMU to start and how; [`collect`]: reading a report from it or from elsewhere.
 //! - [`render`]: the report as table, JSON, TAP or CSV; [`mod@bench`]: the project's own figures.
 //!
@@ -14,6 +15,7 @@ pub mod build;
 pub mod cli;
 pub mod collect;
 pub mod commands;
+pub mod events;
 pub mod failure;
 pub mod job;
 pub mod machine;

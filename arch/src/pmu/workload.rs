@@ -43,7 +43,7 @@ pub enum Piece {
     NotTaken,
     /// n times a call of a function that returns at once.
     Calls,
-    /// n times a conditional jump whose direction a predictor cannot know. Both ways lead to the same place.
+    /// n times a conditional jump whose direction a predictor cannot know. Both ways have two instructions.
     Unpredictable,
     /// n loads, each of another line that was flushed from the caches before.
     ColdLoads,
@@ -94,7 +94,11 @@ global_asm!(
     "add rax, rdx",
     "bt rax, 60",
     "jc 3f",
-    "3: dec rdi",
+    "nop",
+    "jmp 4f",
+    "3: nop",
+    "nop",
+    "4: dec rdi",
     "jnz 2b",
     "ret",
     ".balign 64",
@@ -191,7 +195,8 @@ impl Piece {
         symbol as u64
     }
 
-    /// What `n` turns are. `taken` of [`Piece::Unpredictable`] leaves out the unpredictable ones.
+    /// What `n` turns are. For [`Piece::Unpredictable`] the instructions alone are certain: a turn's jump is taken, or
+    /// falls through to another that is; `branches` and `taken` are the least.
     #[must_use]
     pub const fn counts(self, n: u64) -> Counts {
         // The loop's jump is taken n - 1 times, and each piece ends in a RET.
@@ -200,7 +205,7 @@ impl Piece {
             Self::Loop => counts(2 * n + 1, n + 1, n, n),
             Self::NotTaken => counts(4 * n + 1, 2 * n + 1, n, 2 * n),
             Self::Calls => counts(4 * n + 1, 3 * n + 1, 3 * n, n),
-            Self::Unpredictable => counts(6 * n + 4, 2 * n + 1, n, 2 * n),
+            Self::Unpredictable => counts(8 * n + 4, 2 * n + 1, 2 * n, 2 * n),
             Self::ColdLoads => counts(6 * n + 1, n + 1, n, n),
             Self::Straight => counts(STRAIGHT_INSTRUCTIONS + 1, 1, 1, 0),
             Self::Rewrite => counts(2 * n + 5, n + 1, n, n),

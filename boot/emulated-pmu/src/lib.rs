@@ -8,4 +8,7 @@
 extern crate alloc;
 
 pub mod options;
+pub mod region;
+pub mod rep;
+pub mod step;
 pub mod walk;

@@ -65,12 +65,19 @@ fn no_more_counters(context: &mut Context) -> Outcome {
         let there = context.registers().rdmsr(msr).is_ok();
         all.that(!there, format_args!("MSR {:#x} can be read", msr.0));
     };
-    if has.is_intel() {
-        // PERFEVTSEL8 and above would be 0x18E..0x193, which are nobody else's.
-        absent(context, Msr(numbers::PERFEVTSEL + next));
-        absent(context, Msr(numbers::FIXED_CTR + next_fixed));
-    } else if has.version > 0 && next < 6 + 2 {
+    // Only numbers that are set aside for counters: eight or, with version 6, 32 on Intel, six on AMD.
+    let set_aside = match (has.is_intel(), has.version) {
+        (true, 6..) => 32,
+        (true, _) => 8,
+        (false, 0) => 0,
+        (false, _) => 6,
+    };
+    if next < set_aside {
         absent(context, layout.select(next as u8));
+        absent(context, layout.counter(Counter::General(next as u8)));
+    }
+    if has.is_intel() {
+        absent(context, layout.counter(Counter::Fixed(next_fixed as u8)));
     } else if has.version == 0 {
         absent(context, Msr(numbers::AMD_PERF_CTL));
     }

@@ -11,6 +11,7 @@ use arch::apic::{self, Apic, Mode, Register};
 use arch::cpu::{Identity, features, identity, native};
 use arch::pmu::{self, Capabilities, Emulated, Missing, Ownership};
 use arch::time::Clock;
+use kernel::events::{self, Names};
 use kernel::machine::{self, Facts};
 use kernel::report::Report;
 use protocol::record::{self, ErrorCode, ErrorRecord, Record};
@@ -80,6 +81,7 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
     let ownership =
         pmu.as_ref().map_or_else(|_| Ownership::default(), |has| Ownership::claim(&mut registers, has));
     let emulated = Emulated::detect(&registers).filter(|_| pmu.is_ok());
+    let names = handed.ramdisk.and_then(|ramdisk| events::open(ramdisk, &identity, &cpuid));
     let facts = Facts {
         identity: &identity,
         // SAFETY: interrupt table loaded, ring 0.
@@ -87,6 +89,7 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
         pmu: pmu.as_ref().map_err(|missing| *missing),
         ownership: &ownership,
         emulated,
+        event_tables: names.as_ref().map(|names| names.record.clone()),
         clock,
         apic_mode,
         apic_timer_hz,
@@ -96,6 +99,9 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
     let record = machine::record(&facts);
     let lines = describe(&record);
     report.send(&Record::Machine(record));
+    if let Some(Names { error: Some(error), .. }) = &names {
+        report.send(&Record::Error(error.clone()));
+    }
     let display = Display::open(handed).map(spin::Mutex::new);
     let hypervisor = identity.hypervisor.is_some();
     Machine {

@@ -4,6 +4,7 @@ pub mod bench;
 pub mod check;
 pub mod collect;
 pub mod doctor;
+pub mod events;
 pub mod image;
 pub mod run;
 pub mod test;
@@ -23,6 +24,7 @@ pub fn run(arguments: &Arguments) -> Result<u8> {
         Command::Run(arguments) => run::run(arguments),
         Command::Image(arguments) => image::run(arguments),
         Command::Collect(arguments) => collect::run(arguments),
+        Command::Events(arguments) => events::run(arguments),
         Command::Test(arguments) => test::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Check => check::run(),

@@ -7,6 +7,7 @@ use super::{check_output, deliver};
 use crate::build::Tree;
 use crate::cli::{self, Machine, Run};
 use crate::collect::Collector;
+use crate::events::{CpuName, cpu};
 use crate::job::{self, Packed, Purpose};
 use crate::machine::devices::{Virtual, arguments};
 use crate::machine::{self, Choice, Finished, Given, Host, accel, pmu_log};
@@ -26,8 +27,11 @@ use std::path::{Path, PathBuf};
 /// Why there is no report.
 pub fn run(arguments: &Run) -> Result<u8> {
     check_output(&arguments.output)?;
-    let packed = job::load(arguments.job.as_deref(), &arguments.overrides, Purpose::Qemu)?;
     let choice = accel::choose(&arguments.machine, &Host::read())?;
+    let (path, overrides) = (arguments.job.as_deref(), &arguments.overrides);
+    let asks = !overrides.event_files.is_empty();
+    let cpu = asks.then(|| cpu_of(&choice, &arguments.machine)).flatten();
+    let packed = job::load_for(path, overrides, Purpose::Qemu, cpu.as_ref())?;
     let tree = prepare(&[arguments.machine.boot])?;
     anstream::eprintln!("{}", choice.line());
     let scratch = Scratch::new(arguments.keep.as_deref())?;
@@ -38,6 +42,16 @@ pub fn run(arguments: &Run) -> Result<u8> {
         context.pmu_said = pmu_log::read(scratch.path(), model);
     }
     report(finished, context, &tree, &arguments.output)
+}
+
+/// The processor that the guest sees, if the tables may know it.
+fn cpu_of(choice: &Choice, machine: &Machine) -> Option<CpuName> {
+    let key = match choice.pmu {
+        Given::Emulated(model) => cpu::key_of(model),
+        _ if choice.kvm && machine.cpu.is_none() => cpu::key_of_host().ok(),
+        _ => None,
+    };
+    key.as_ref().map(CpuName::of)
 }
 
 /// Gets and builds everything that booting in these ways takes.

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::Command;
 
 /// Crates whose tests run on the host alone.
-const HOST: [&str; 7] =
-    ["protocol", "arch", "pmu-model", "handover", "emulated-pmu", "kernel", "xtask"];
+const HOST: [&str; 8] =
+    ["protocol", "arch", "events", "pmu-model", "handover", "emulated-pmu", "kernel", "xtask"];
 /// The crate whose tests start QEMU.
 const QEMU: &str = "qemu-tests";
 

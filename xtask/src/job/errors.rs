@@ -1,5 +1,6 @@
 //! What can be wrong with a job.
 
+use crate::events::EventsError;
 use protocol::limits::LimitError;
 use protocol::ramdisk::RamdiskError;
 use std::fmt;
@@ -65,6 +66,9 @@ pub enum JobError {
     /// An option that changes a snippet of the command line, without one.
     #[error("{0} changes the snippet of --asm; give that too")]
     NeedsAsm(&'static str),
+    /// A file of events cannot be used.
+    #[error(transparent)]
+    Events(#[from] EventsError),
     /// The job passes every check but cannot be packed.
     #[error("{file}: {error}")]
     Pack {

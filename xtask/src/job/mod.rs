@@ -13,9 +13,12 @@ mod place;
 pub use errors::JobError;
 pub use overrides::Overrides;
 
+use crate::events::{Block, CpuName, user};
+use ::events::pack::PERFMON_LICENSE;
 use assemble::{Part, Source};
 use protocol::job::{Conformance, Item, Job, OnEnd, Snippet};
 use protocol::limits;
+use protocol::ramdisk::{self, SectionKind};
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -52,6 +55,19 @@ pub fn load(
     overrides: &Overrides,
     purpose: Purpose,
 ) -> Result<Packed, JobError> {
+    load_for(path, overrides, purpose, None)
+}
+
+/// The same for a known processor, whose events the user's files are taken to describe.
+///
+/// # Errors
+/// As for [`load`].
+pub fn load_for(
+    path: Option<&Path>,
+    overrides: &Overrides,
+    purpose: Purpose,
+    cpu: Option<&CpuName>,
+) -> Result<Packed, JobError> {
     let mut file = match (path, &overrides.asm) {
         (Some(path), None) => file::read(path)?,
         (None, None) => file::parse(TOUR, "the built-in tour")?,
@@ -59,7 +75,11 @@ pub fn load(
         (Some(_), Some(_)) => return Err(JobError::FileAndAsm),
     };
     overrides.apply(&mut file)?;
-    pack(&file, purpose)
+    let (tables, lines) = user::merged(&overrides.event_files, cpu)?;
+    for line in lines {
+        anstream::eprintln!("{line}");
+    }
+    pack_with(&file, purpose, &tables)
 }
 
 /// The tour's first item alone, for timing a whole run.
@@ -72,11 +92,15 @@ pub fn first_of_tour(purpose: Purpose) -> Result<Packed, JobError> {
     pack(&file, purpose)
 }
 
-/// Assembles and packs a job file.
+/// Assembles and packs a job file, with the project's event tables.
 ///
 /// # Errors
 /// As for [`load`].
 pub fn pack(file: &file::JobFile, purpose: Purpose) -> Result<Packed, JobError> {
+    pack_with(file, purpose, &Block::embedded())
+}
+
+fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<Packed, JobError> {
     let sources: Vec<Source> = file.snippets.iter().flat_map(sources).collect();
     let codes =
         assemble::assemble(&sources).map_err(|errors| place::explain(errors, &sources, file))?;
@@ -103,7 +127,9 @@ pub fn pack(file: &file::JobFile, purpose: Purpose) -> Result<Packed, JobError> 
     }
     limits::check_job(&job)
         .map_err(|error| JobError::Limit { file: file.source.clone(), error })?;
-    let bytes = protocol::ramdisk::pack(&job)
+    let licence = PERFMON_LICENSE.as_bytes();
+    let sections = [(SectionKind::Licence, licence), (SectionKind::EventTables, tables.bytes())];
+    let bytes = ramdisk::pack_with(&job, &sections)
         .map_err(|error| JobError::Pack { file: file.source.clone(), error })?;
     Ok(Packed { job, bytes })
 }

@@ -3,6 +3,7 @@
 use super::assemble::Syntax;
 use super::errors::JobError;
 use super::file::{JobFile, Options, SnippetFile, name_of};
+use crate::events::EventFile;
 use clap::Args;
 use protocol::job::{Difference, Event, OnEnd};
 use protocol::limits;
@@ -35,6 +36,10 @@ pub struct Overrides {
     /// How overhead is cancelled, for every snippet: `double` runs N and 2N copies, `empty` 0 and N.
     #[arg(long, value_parser = difference, value_name = "double|empty")]
     pub difference: Option<Difference>,
+    /// Events in perfmon's JSON form, merged over the tables that go along with the job. For the processor that it
+    /// runs on, or another one.
+    #[arg(long = "event-file", value_name = "[CPU=]FILE")]
+    pub event_files: Vec<EventFile>,
     /// List the value of every run.
     #[arg(long)]
     pub values: bool,

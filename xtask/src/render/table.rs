@@ -4,7 +4,9 @@ use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
 use super::{Context, checks, notes, number};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Color, LineStyle, Table, TableStyle};
-use protocol::record::{Machine, Metric, Outcome, Record, SnippetResult, TscSource, Verdict};
+use protocol::record::{
+    EventTables, Machine, Metric, Outcome, Record, SnippetResult, TscSource, Verdict,
+};
 use std::fmt::Write;
 
 /// Lines only where they separate things: below the heads, and at the end.
@@ -79,6 +81,16 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
             }
         }
     }
+    let events = machine.event_tables.as_ref().filter(|_| machine.pmu.is_some());
+    let line = match events {
+        Some(EventTables { table: Some(table), source, events, .. }) => {
+            let source = source.as_deref().unwrap_or("unknown source");
+            format!("{events} events by name: table {table} ({source})")
+        }
+        Some(EventTables { absent: Some(reason), .. }) => format!("no events by name: {reason}"),
+        _ => return,
+    };
+    let _ = writeln!(out, "{}", paint(FAINT, &line));
 }
 
 fn results(report: &Report, context: &Context) -> Table {

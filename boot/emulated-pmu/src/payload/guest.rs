@@ -1,26 +1,70 @@
 //! The guest: its registers, its PMU, and what is pending for it.
 
+use super::code::CodeMap;
+use super::counting::Counting;
 use super::hpet::Alarm;
 use super::icount::Calibration;
-use super::switch::Registers;
-use super::vmcb::Vmcb;
-use crate::payload::run::Mode;
+use super::port::{read_msr, write_debug_7};
+use super::switch::{self, Registers};
+use super::vmcb::{Event, Vmcb};
+use core::cell::RefCell;
+use emulated_pmu::step;
 use emulated_pmu::walk::Paging;
-use pmu_model::{Pmu, Ring};
+use iced_x86::{Instruction, InstructionInfoFactory, Register};
+use pmu_model::model::Vendor;
+use pmu_model::uarch::{Core, Llc};
+use pmu_model::{Needs, Ring};
+
+/// RFLAGS.TF.
+pub const TF: u64 = 1 << 8;
+/// RFLAGS.IF.
+pub const IF: u64 = 1 << 9;
+/// RFLAGS.RF.
+pub const RF: u64 = 1 << 16;
+/// EFER.SCE.
+pub const SCE: u64 = 1;
+/// EFER.LMA.
+const LMA: u64 = 1 << 10;
+/// DR7: the enables, local and global, of all four breakpoints.
+const DR7_ENABLES: u64 = 0xff;
+const FS_BASE: u32 = 0xc000_0100;
+const GS_BASE: u32 = 0xc000_0101;
 
 /// The one guest.
 pub struct Guest {
     pub vmcb: &'static mut Vmcb,
     pub registers: Registers,
-    pub pmu: Pmu,
+    pub counting: Counting,
+    /// What the PMU's registers, as they stand, ask for.
+    pub needs: Needs,
+    /// Predictor, caches and translations, while instructions are stepped.
+    pub core: Core,
+    pub llc: &'static mut Llc,
+    pub factory: RefCell<InstructionInfoFactory>,
     pub alarm: Alarm,
     pub calibration: Calibration,
-    /// How the guest is being run.
-    pub mode: Mode,
-    /// An NMI waits to be injected.
+    /// The guest's EFER.SCE; the processor's is taken away while rings are told apart.
+    pub sce: bool,
+    /// Whose processor the guest believes to have.
+    pub vendor: Option<Vendor>,
+    /// An exception or interrupt to be delivered at the next entry.
+    pub event: Option<Event>,
+    /// A device interrupt whose delivery an exception interrupted: it is delivered when the guest can take it.
+    pub interrupted: Option<u8>,
+    /// Bytes of the INT n that is to be delivered.
+    pub software_interrupt_bytes: u64,
+    /// An NMI waits to be delivered.
     pub nmi_pending: bool,
     /// The guest is handling an NMI: no other until its IRET.
     pub nmi_blocked: bool,
+    /// What may be executed at full speed.
+    pub code: CodeMap,
+    /// Stays since something was last counted by the clock.
+    pub idle_stays: u32,
+    /// RF is not to be set in the frame of the event that is to be delivered.
+    pub without_resume: bool,
+    /// Event selects that have been named as unknown, the last few.
+    pub said: [u64; 16],
     /// Intel's local APIC masks LVTPC when it delivers a PMI.
     pub masks_lvtpc: bool,
 }
@@ -29,6 +73,75 @@ impl Guest {
     /// The ring in which the guest is.
     pub fn ring(&self) -> Ring {
         Ring::of_cpl(self.vmcb.cpl)
+    }
+
+    /// The ring in which its next instruction is executed: that of the handlers if something is to be delivered.
+    pub fn next_ring(&self) -> Ring {
+        if self.event.is_some() { Ring::Kernel } else { self.ring() }
+    }
+
+    /// Runs the guest until its next exit; returns the instructions that the TSC counted.
+    pub fn enter(&mut self, alarm_ns: u64) -> u64 {
+        self.vmcb.event = self.event.take().map_or(0, Event::encode);
+        // QEMU sets its breakpoints when software writes to DR7, not when VMRUN loads it.
+        let breakpoints = self.vmcb.dr7 & DR7_ENABLES != 0;
+        if breakpoints {
+            write_debug_7(self.vmcb.dr7);
+        }
+        // SAFETY: SVM on, GIF 0, the block prepared by the caller.
+        let ticks =
+            unsafe { switch::enter(&raw mut self.registers, &raw mut *self.vmcb, alarm_ns) };
+        if breakpoints {
+            write_debug_7(0);
+        }
+        self.calibration.instructions(ticks)
+    }
+
+    /// Takes EFER.SCE away, so that SYSCALL and SYSRET raise #UD, or gives the guest its own back.
+    pub fn withhold_system_calls(&mut self, withhold: bool) {
+        self.vmcb.efer &= !SCE;
+        self.vmcb.efer |= u64::from(self.sce && !withhold) * SCE;
+    }
+
+    /// Whether it is in long mode, 64-bit or compatibility.
+    pub fn is_long_mode(&self) -> bool {
+        self.vmcb.efer & LMA != 0
+    }
+
+    /// The linear address of its next instruction.
+    pub fn linear_rip(&self) -> u64 {
+        match self.code_bits() {
+            64 => self.vmcb.rip,
+            _ => self.vmcb.cs.base.wrapping_add(self.vmcb.rip) & 0xffff_ffff,
+        }
+    }
+
+    /// The linear address of the top of its stack.
+    pub fn linear_stack(&self) -> u64 {
+        match self.code_bits() {
+            64 => self.vmcb.rsp,
+            _ => self.vmcb.ss.base.wrapping_add(self.vmcb.rsp) & 0xffff_ffff,
+        }
+    }
+
+    /// Whether the exit came in the middle of a delivery, which is then still to be done.
+    pub fn is_in_delivery(&self) -> bool {
+        self.vmcb.exit_int_info >> 31 & 1 != 0
+    }
+
+    /// Whether its next instruction needs no special care.
+    pub fn is_plain(&self) -> bool {
+        let mut bytes = [0; step::MAX_BYTES];
+        let count = self.read(self.linear_rip(), &mut bytes);
+        step::is_plain(&bytes[..count])
+    }
+
+    /// Its next instruction, by linear address, if it can be read and is one.
+    pub fn instruction(&self) -> Option<Instruction> {
+        let mut bytes = [0; step::MAX_BYTES];
+        let rip = self.linear_rip();
+        let count = self.read(rip, &mut bytes);
+        step::decode(&bytes[..count], rip, self.code_bits())
     }
 
     /// The registers that translate its addresses.
@@ -40,10 +153,14 @@ impl Guest {
     /// Goes over an instruction that was emulated.
     pub fn skip(&mut self, bytes: u64) {
         self.vmcb.rip += bytes;
-        // It ends an interrupt shadow, as any instruction does.
+        // It ends an interrupt shadow, as any instruction does, and RF.
         self.vmcb.int_state &= !1;
-        // And RF.
-        self.vmcb.rflags &= !(1 << 16);
+        self.vmcb.rflags &= !RF;
+    }
+
+    /// Whether interrupts and traps are held back until the next instruction is done.
+    pub fn in_shadow(&self) -> bool {
+        self.vmcb.int_state & 1 != 0
     }
 
     /// EDX:EAX as RDMSR, RDPMC and the like leave it.
@@ -56,11 +173,50 @@ impl Guest {
     pub fn edx_eax(&self) -> u64 {
         self.registers.rdx << 32 | self.vmcb.rax & 0xffff_ffff
     }
-}
 
-/// Reads 8 bytes of physical memory.
-pub fn read_physical(address: u64) -> u64 {
-    // SAFETY: all memory is mapped one to one; addresses come from the guest's page tables, and reading memory that
-    // does not exist gives ones.
-    unsafe { (address as *const u64).read_volatile() }
+    /// Bits of an address in the code that runs.
+    pub fn code_bits(&self) -> u32 {
+        const LONG: u16 = 1 << 9;
+        const DEFAULT_32: u16 = 1 << 10;
+        match self.vmcb.cs.attributes {
+            attributes if attributes & LONG != 0 => 64,
+            attributes if attributes & DEFAULT_32 != 0 => 32,
+            _ => 16,
+        }
+    }
+
+    /// A register by the decoder's name, cut to its width; of a segment register, the base.
+    pub fn register(&self, name: Register) -> u64 {
+        let r = &self.registers;
+        let whole = match name.full_register() {
+            Register::RAX => self.vmcb.rax,
+            Register::RCX => r.rcx,
+            Register::RDX => r.rdx,
+            Register::RBX => r.rbx,
+            Register::RSP => self.vmcb.rsp,
+            Register::RBP => r.rbp,
+            Register::RSI => r.rsi,
+            Register::RDI => r.rdi,
+            Register::R8 => r.r8,
+            Register::R9 => r.r9,
+            Register::R10 => r.r10,
+            Register::R11 => r.r11,
+            Register::R12 => r.r12,
+            Register::R13 => r.r13,
+            Register::R14 => r.r14,
+            Register::R15 => r.r15,
+            // SAFETY: both registers exist in 64-bit mode; the guest's values are live in them.
+            Register::FS => return unsafe { read_msr(FS_BASE) },
+            // SAFETY: as above.
+            Register::GS => return unsafe { read_msr(GS_BASE) },
+            // Vector registers, as indexes of gathers: their first element stands for nothing here.
+            _ => return 0,
+        };
+        match name.size() {
+            8 => whole,
+            4 => whole & 0xffff_ffff,
+            2 => whole & 0xffff,
+            _ => whole & 0xff,
+        }
+    }
 }

@@ -1,9 +1,9 @@
-//! A small heap for the instruction decoder's tables of used registers.
+//! A heap for the instruction decoder, which unpacks its tables at its first use: some 500 KiB.
 
 use talc::TalcLock;
 use talc::source::Claim;
 
-const BYTES: usize = 64 << 10;
+const BYTES: usize = 1 << 20;
 
 #[global_allocator]
 static HEAP: TalcLock<spin::Mutex<()>, Claim> = TalcLock::new({

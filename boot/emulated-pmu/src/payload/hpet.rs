@@ -1,17 +1,19 @@
 //! The alarm clock: a timer of the HPET that sends a non-maskable interrupt as a message. IA-PC HPET specification
 //! 1.0a, 2.3.
 
+use core::arch::asm;
+use core::sync::atomic::{AtomicU64, Ordering};
 use handover::Refusal;
 
 /// Where PC chipsets, QEMU's included, put it.
 const BASE: u64 = 0xfed0_0000;
 const CAPABILITIES: u64 = BASE;
 const CONFIGURATION: u64 = BASE + 0x10;
-const COUNTER: u64 = BASE + 0xf0;
+pub const COUNTER: u64 = BASE + 0xf0;
 /// The last of QEMU's three timers: the first two may replace the PC's old timers.
 const TIMER: u64 = 2;
 const TIMER_CONFIGURATION: u64 = BASE + 0x100 + 0x20 * TIMER;
-const TIMER_COMPARATOR: u64 = TIMER_CONFIGURATION + 8;
+pub const TIMER_COMPARATOR: u64 = TIMER_CONFIGURATION + 8;
 const TIMER_MESSAGE: u64 = TIMER_CONFIGURATION + 16;
 
 const ENABLE: u64 = 1;
@@ -35,15 +37,35 @@ fn write(register: u64, value: u64) {
     unsafe { (register as *mut u64).write_volatile(value) };
 }
 
+/// Ticks after which nobody waits any more: hours.
+const NEVER: u64 = 1 << 42;
+
+/// Nanoseconds of a tick.
+pub static TICK: AtomicU64 = AtomicU64::new(1);
+/// The TSC, in nanoseconds, when the counter would have been 0. Both follow QEMU's virtual clock; it is read from
+/// samples, and what the reading itself takes is left to the calibration.
+pub static ORIGIN: AtomicU64 = AtomicU64::new(0);
+/// Samples: their distance in instructions has no divisor in common with the tick at shift 0, so each phase occurs.
+const SAMPLES: usize = 64;
+
 /// The timer.
 pub struct Alarm {
-    /// Nanoseconds of a tick.
-    tick_ns: u64,
-    armed: Option<u64>,
+    armed: bool,
+}
+
+/// The TSC, and the counter an instruction or two later.
+fn sample() -> (u64, u64) {
+    let (low, high, counter): (u64, u64, u64);
+    // SAFETY: reads the TSC and the HPET.
+    unsafe {
+        asm!("rdtsc", "mov {counter}, [{address}]", address = in(reg) COUNTER, counter = out(reg) counter,
+            out("rax") low, out("rdx") high, options(nostack));
+    }
+    (high << 32 | low, counter)
 }
 
 impl Alarm {
-    /// Finds the HPET and sets its timer up, disarmed.
+    /// Finds the HPET and sets its timer up, not ringing.
     pub fn find() -> Result<Self, Refusal> {
         let capabilities = read(CAPABILITIES);
         let period_fs = capabilities >> 32;
@@ -55,35 +77,41 @@ impl Alarm {
         if read(TIMER_CONFIGURATION) & TIMER_CAN_MESSAGE == 0 {
             return Err(Refusal::NoHpetMsi);
         }
-        let mut alarm = Self { tick_ns: period_fs / FEMTOSECONDS_PER_NANOSECOND, armed: None };
-        alarm.disarm();
-        write(TIMER_MESSAGE, MESSAGE_ADDRESS << 32 | MESSAGE_DATA);
+        let mut alarm = Self { armed: false };
         write(CONFIGURATION, read(CONFIGURATION) | ENABLE);
+        alarm.silence();
+        write(TIMER_MESSAGE, MESSAGE_ADDRESS << 32 | MESSAGE_DATA);
+        write(TIMER_CONFIGURATION, TIMER_MESSAGES | TIMER_64_BIT | TIMER_ENABLE);
+        let tick = period_fs / FEMTOSECONDS_PER_NANOSECOND;
+        TICK.store(tick, Ordering::Relaxed);
+        let origin =
+            (0..SAMPLES).map(|_| sample()).map(|(tsc, counter)| tsc.wrapping_sub(counter * tick));
+        ORIGIN.store(origin.min().unwrap_or(0), Ordering::Relaxed);
         Ok(alarm)
     }
 
-    /// Rings in `nanoseconds`, rounded down to the timer's tick.
-    pub fn arm(&mut self, nanoseconds: u64) {
-        let at = read(COUNTER) + nanoseconds / self.tick_ns;
-        write(TIMER_CONFIGURATION, TIMER_MESSAGES | TIMER_64_BIT);
-        write(TIMER_COMPARATOR, at);
-        write(TIMER_CONFIGURATION, TIMER_MESSAGES | TIMER_64_BIT | TIMER_ENABLE);
-        self.armed = Some(at);
+    /// What [`super::switch::enter`] needs to set the clock, which then is armed. `None` if there is not a tick to wait.
+    pub fn nanoseconds(&mut self, nanoseconds: u64) -> Option<u64> {
+        let worth_it = nanoseconds > 2 * TICK.load(Ordering::Relaxed);
+        self.armed |= worth_it;
+        worth_it.then(|| nanoseconds.min(NEVER))
     }
 
     /// Rings no more.
-    pub fn disarm(&mut self) {
-        write(TIMER_CONFIGURATION, TIMER_MESSAGES | TIMER_64_BIT);
-        self.armed = None;
+    pub fn silence(&mut self) {
+        write(TIMER_COMPARATOR, read(COUNTER) + NEVER);
+        self.armed = false;
     }
 
-    /// Whether the alarm is set.
+    /// Whether the clock is set.
     pub fn is_armed(&self) -> bool {
-        self.armed.is_some()
+        self.armed
     }
 
-    /// Whether a non-maskable interrupt that just came is this alarm's.
-    pub fn has_rung(&self) -> bool {
-        self.armed.is_some_and(|at| read(COUNTER) >= at)
+    /// Rings no more. Returns whether it has rung, and so whether an interrupt of its own is on its way or has come.
+    pub fn stop(&mut self) -> bool {
+        let due = read(TIMER_COMPARATOR);
+        self.silence();
+        read(COUNTER) >= due
     }
 }

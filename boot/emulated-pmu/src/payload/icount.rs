@@ -9,6 +9,7 @@
 //!   had been executed. So is an intercepted INT n. Ones that fault while running are not.
 //! - A repeated string instruction is counted once for each iteration, and once more at its end.
 
+use super::hpet::Alarm;
 use super::switch::{Registers, enter};
 use super::vmcb::{Intercepts, Segment, Vmcb, exit};
 use core::arch::{asm, global_asm};
@@ -21,6 +22,15 @@ pub struct Calibration {
     pub shift: u8,
     /// The hypervisor's instructions in each stay, the intercepted one not among them.
     pub overhead: u64,
+    /// Nanoseconds from the reading of the clock, for the alarm, to the guest's first instruction.
+    pub before_entry: u64,
+}
+
+impl Calibration {
+    /// The guest's instructions in a stay of `ticks`.
+    pub fn instructions(&self, ticks: u64) -> u64 {
+        (ticks >> self.shift).saturating_sub(self.overhead)
+    }
 }
 
 /// Instructions that lie between the two measured lengths.
@@ -68,6 +78,10 @@ global_asm!(
     "calibration_fault: mov rax, [rdi]",
     "calibration_string: rep lodsb",
     "vmmcall",
+    "calibration_sled: .rept 1100",
+    "nop",
+    ".endr",
+    "vmmcall",
     ".popsection",
 );
 
@@ -80,8 +94,13 @@ unsafe extern "C" {
     static calibration_interrupt: u8;
     static calibration_fault: u8;
     static calibration_string: u8;
+    static calibration_sled: u8;
 }
 
+/// How long the alarm is set in the calibration, in instructions.
+const ALARM_INSTRUCTIONS: u64 = 1000;
+/// Lengths to try, a nanosecond apart: more than QEMU's HPET takes for a tick.
+const ALARM_PHASES: u64 = 20;
 /// Iterations of the string instruction.
 const ITERATIONS: u64 = 7;
 /// An address that is not canonical.
@@ -91,20 +110,30 @@ const NOWHERE: u64 = 1 << 63;
 ///
 /// # Safety
 /// SVM on, GIF 0, the hypervisor's tables loaded with `cr3`; `vmcb` not in use.
-pub unsafe fn calibrate(vmcb: &mut Vmcb, shift: u8, cr3: u64) -> Result<Calibration, Refusal> {
-    let mut instructions = |code: *const u8, expected: u64| -> Result<u64, Refusal> {
-        set_up(vmcb, code as u64, cr3);
-        let mut registers =
-            Registers { rcx: ITERATIONS, rsi: code as u64, rdi: NOWHERE, ..Default::default() };
-        // SAFETY: the block describes a guest that executes the code above with our own tables.
-        let ticks = unsafe { enter(&raw mut registers, vmcb) };
-        if vmcb.exit_code != expected || !ticks.is_multiple_of(1 << shift) {
-            return Err(Refusal::Calibration);
-        }
-        Ok(ticks >> shift)
-    };
+pub unsafe fn calibrate(
+    vmcb: &mut Vmcb,
+    alarm: &mut Alarm,
+    shift: u8,
+    cr3: u64,
+) -> Result<Calibration, Refusal> {
+    let mut instructions =
+        |code: *const u8, expected: u64, alarm_ticks: u64| -> Result<u64, Refusal> {
+            set_up(vmcb, code as u64, cr3);
+            let mut registers =
+                Registers { rcx: ITERATIONS, rsi: code as u64, rdi: NOWHERE, ..Default::default() };
+            // SAFETY: the block describes a guest that executes the code above with our own tables.
+            let ticks = unsafe { enter(&raw mut registers, vmcb, alarm_ticks) };
+            if vmcb.exit_code != expected || !ticks.is_multiple_of(1 << shift) {
+                super::debug::line(format_args!(
+                    "exit {:#x} instead of {expected:#x} after {ticks} ticks",
+                    vmcb.exit_code
+                ));
+                return Err(Refusal::Calibration);
+            }
+            Ok(ticks >> shift)
+        };
     // The first entry warms nothing up under icount, but costs nothing either.
-    let overhead = instructions(&raw const calibration_call, exit::VMMCALL)?;
+    let overhead = instructions(&raw const calibration_call, exit::VMMCALL, 0)?;
     let expected = [
         (&raw const calibration_call, exit::VMMCALL, 0),
         (&raw const calibration_nops, exit::VMMCALL, 100),
@@ -116,7 +145,7 @@ pub unsafe fn calibrate(vmcb: &mut Vmcb, shift: u8, cr3: u64) -> Result<Calibrat
         (&raw const calibration_string, exit::VMMCALL, ITERATIONS + 1),
     ];
     for (code, exit_code, beyond) in expected {
-        let counted = instructions(code, exit_code)?;
+        let counted = instructions(code, exit_code, 0)?;
         if counted != overhead + beyond {
             super::debug::line(format_args!(
                 "exit {exit_code:#x} after {} instructions instead of {beyond}",
@@ -125,7 +154,20 @@ pub unsafe fn calibrate(vmcb: &mut Vmcb, shift: u8, cr3: u64) -> Result<Calibrat
             return Err(Refusal::Calibration);
         }
     }
-    Ok(Calibration { shift, overhead })
+    // A guest of many NOPs that the alarm ends: what is missing passed before the entry, but for the rest of a tick,
+    // which in one of the phases is nothing.
+    let mut before_entry = u64::MAX;
+    for phase in 0..ALARM_PHASES {
+        let wanted = (ALARM_INSTRUCTIONS << shift) + phase;
+        let wanted = alarm.nanoseconds(wanted).ok_or(Refusal::Calibration)?;
+        let counted = instructions(&raw const calibration_sled, exit::NMI, wanted)? - overhead;
+        super::tables::open(false);
+        if !super::tables::take_nmis() || !alarm.stop() || counted >= ALARM_INSTRUCTIONS {
+            return Err(Refusal::Calibration);
+        }
+        before_entry = before_entry.min(wanted.saturating_sub(counted << shift));
+    }
+    Ok(Calibration { shift, overhead, before_entry })
 }
 
 /// A guest like ourselves that starts at `rip`, with every exit on.
@@ -138,6 +180,7 @@ fn set_up(vmcb: &mut Vmcb, rip: u64, cr3: u64) {
     }
     vmcb.set_intercepts(
         Intercepts::VMRUN
+            | Intercepts::NMI
             | Intercepts::VMMCALL
             | Intercepts::CPUID
             | Intercepts::HLT

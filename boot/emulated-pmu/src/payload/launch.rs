@@ -1,10 +1,12 @@
 //! Making a guest of the caller.
 
-use super::guest::Guest;
+use super::code::CodeMap;
+use super::counting::Counting;
+use super::guest::{Guest, SCE};
 use super::hpet::Alarm;
 use super::icount;
 use super::port::{cpuid, read_msr};
-use super::run::{self, Mode};
+use super::run;
 use super::switch::Registers;
 use super::vmcb::{Segment, Vmcb};
 use super::{debug, lapic, svm, tables};
@@ -13,10 +15,13 @@ use core::mem::MaybeUninit;
 use core::slice;
 use emulated_pmu::options::{self, Options};
 use handover::{LAUNCH_VERSION, Launch, Refusal};
-use pmu_model::{Host, Pmu, Ratio, Timing};
+use iced_x86::InstructionInfoFactory;
+use pmu_model::uarch::{Core, Llc, Prefetch};
+use pmu_model::{Host, Model, Needs, Pmu, Ratio, Timing};
 
 static mut VMCB: MaybeUninit<Vmcb> = MaybeUninit::zeroed();
 static mut GUEST: MaybeUninit<Guest> = MaybeUninit::uninit();
+static mut LLC: Llc = Llc::new();
 static mut CR3: u64 = 0;
 
 /// Checks the machine and prepares the guest, which starts at `rip` with `rsp`. Returns 0 or a refusal's number.
@@ -69,15 +74,28 @@ unsafe fn build(options: Options, shift: u8, alarm: Alarm, rip: u64, rsp: u64) {
         vmcb.io_permissions = io_permissions;
         capture(vmcb, rip, rsp);
         let masks_lvtpc = options.model.spec().intel().is_some();
-        let calibration = icount::Calibration { shift, overhead: 0 };
+        let calibration = icount::Calibration { shift, ..Default::default() };
+        let sce = vmcb.efer & SCE != 0;
         #[allow(static_mut_refs, reason = "as above")]
         GUEST.write(Guest {
             vmcb,
             registers: Registers::default(),
-            pmu,
+            counting: Counting::new(pmu),
+            needs: Needs::default(),
+            core: Core::new(Prefetch::None),
+            llc: &mut *(&raw mut LLC),
+            factory: InstructionInfoFactory::new().into(),
             alarm,
             calibration,
-            mode: Mode::Free,
+            sce,
+            vendor: options.model.spec().identity.as_ref().map(|identity| identity.vendor),
+            event: None,
+            interrupted: None,
+            software_interrupt_bytes: 0,
+            code: CodeMap::new(),
+            idle_stays: 0,
+            without_resume: false,
+            said: [0; 16],
             nmi_pending: false,
             nmi_blocked: false,
             masks_lvtpc,
@@ -119,10 +137,11 @@ pub extern "sysv64" fn go() -> ! {
     }
     calibrate(guest);
     debug::line(format_args!(
-        "{:?}; 2^{} ticks an instruction, {} of our own a stay",
-        guest.pmu.model(),
+        "{:?}; 2^{} ticks an instruction, {} of our own a stay, {} ns from the clock to the guest",
+        guest.counting.model(),
         guest.calibration.shift,
-        guest.calibration.overhead
+        guest.calibration.overhead,
+        guest.calibration.before_entry
     ));
     run::run(guest)
 }
@@ -136,11 +155,15 @@ fn calibrate(guest: &mut Guest) {
         let block = BLOCK.assume_init_mut();
         block.msr_permissions = guest.vmcb.msr_permissions;
         block.io_permissions = guest.vmcb.io_permissions;
-        icount::calibrate(block, guest.calibration.shift, CR3)
+        icount::calibrate(block, &mut guest.alarm, guest.calibration.shift, CR3)
     };
     match result {
         Ok(calibration) => guest.calibration = calibration,
-        Err(refusal) => panic!("{refusal}"),
+        Err(refusal) => {
+            debug::line(format_args!("no emulated PMU: {refusal}"));
+            let none = Pmu::new(Model::None, host(), timing(guest.calibration.shift));
+            guest.counting = Counting::new(none);
+        }
     }
 }
 

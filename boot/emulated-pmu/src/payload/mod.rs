@@ -1,20 +1,33 @@
 //! The hypervisor's parts: getting in ([`entry`], [`launch`]), what the processor wants ([`vmcb`], [`svm`],
-//! [`tables`]), the machine's clock and timers ([`icount`], [`hpet`], [`lapic`]), the guest ([`guest`]), and the
-//! loop that runs it ([`run`], [`exits`]).
+//! [`tables`], [`switch`]), the machine's clock and timers ([`icount`], [`hpet`], [`lapic`]), the guest ([`guest`], [`counting`],
+//! [`memory`], [`breakpoint`]), and the loop that runs it: which way to run ([`run`]), each way ([`free`], [`bulk`],
+//! [`step`]), what made it leave ([`exits`]), what is delivered to it ([`events`]), and what it
+//! executes while it is counted at full speed ([`code`], [`nested`]).
 
+mod breakpoint;
+mod bulk;
+mod code;
+mod counting;
 pub mod debug;
 pub mod entry;
+mod events;
 mod exits;
+mod free;
 mod guest;
 mod heap;
 mod hpet;
 mod icount;
 mod lapic;
 mod launch;
+mod memory;
+mod nested;
 mod panic;
 mod port;
+mod retire;
 mod run;
+mod step;
 mod svm;
 mod switch;
+mod system_call;
 mod tables;
 mod vmcb;

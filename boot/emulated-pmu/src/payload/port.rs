@@ -31,6 +31,15 @@ pub unsafe fn write_msr(msr: u32, value: u64) {
     }
 }
 
+/// Writes DR7.
+pub fn write_debug_7(value: u64) {
+    // SAFETY: breakpoints are at addresses of the guest; while the hypervisor runs none of its own code is there, as
+    // they are set just before VMRUN and taken back just behind it.
+    unsafe {
+        asm!("mov dr7, {}", in(reg) value | 1 << 10, options(nomem, nostack, preserves_flags))
+    };
+}
+
 /// CPUID.
 pub fn cpuid(leaf: u32, subleaf: u32) -> core::arch::x86_64::CpuidResult {
     core::arch::x86_64::__cpuid_count(leaf, subleaf)

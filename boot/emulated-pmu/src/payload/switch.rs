@@ -26,10 +26,17 @@ pub struct Registers {
 /// Runs the guest until its next exit. Returns how far the TSC advanced from just before VMRUN to just behind it:
 /// the guest's instructions, and a fixed number of our own that [`super::icount`] measures.
 ///
+/// With `alarm_ns` other than 0 the alarm clock is set to ring not later than so many nanoseconds of the TSC after it is
+/// read, a fixed number of instructions before VMRUN, which is measured as well.
+///
 /// # Safety
 /// SVM on, GIF 0, the hypervisor's tables loaded; `vmcb` a valid block at its physical address.
 #[unsafe(naked)]
-pub unsafe extern "sysv64" fn enter(registers: *mut Registers, vmcb: *mut Vmcb) -> u64 {
+pub unsafe extern "sysv64" fn enter(
+    registers: *mut Registers,
+    vmcb: *mut Vmcb,
+    alarm_ns: u64,
+) -> u64 {
     naked_asm!(
         "push rbx",
         "push rbp",
@@ -39,6 +46,19 @@ pub unsafe extern "sysv64" fn enter(registers: *mut Registers, vmcb: *mut Vmcb) 
         "push r15",
         "push rdi",
         "push rsi",
+        "test rdx, rdx",
+        "jz 2f",
+        "mov rcx, rdx",
+        "rdtsc",
+        "shl rdx, 32",
+        "or rax, rdx",
+        "add rax, rcx",
+        "sub rax, [rip + {origin}]",
+        "xor edx, edx",
+        "div qword ptr [rip + {tick}]",
+        "mov rcx, {comparator}",
+        "mov [rcx], rax",
+        "2:",
         "rdtsc",
         "shl rdx, 32",
         "or rax, rdx",
@@ -90,5 +110,8 @@ pub unsafe extern "sysv64" fn enter(registers: *mut Registers, vmcb: *mut Vmcb) 
         "pop rbp",
         "pop rbx",
         "ret",
+        origin = sym super::hpet::ORIGIN,
+        tick = sym super::hpet::TICK,
+        comparator = const super::hpet::TIMER_COMPARATOR,
     )
 }

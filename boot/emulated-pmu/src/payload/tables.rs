@@ -1,7 +1,7 @@
 //! The hypervisor's own page tables, descriptors and stack. They map all memory one to one, so that the guest's
 //! physical addresses are pointers here.
 
-use core::arch::{asm, naked_asm};
+use core::arch::{asm, global_asm, naked_asm};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of the stack on which the loop runs.
@@ -22,6 +22,11 @@ static mut GDT: [u64; 3] = [0, 0x0020_9a00_0000_0000, 0x0000_9200_0000_0000];
 
 /// Non-maskable interrupts that arrived while the hypervisor had its door open for them.
 static NMIS: AtomicU64 = AtomicU64::new(0);
+/// The last device interrupt that arrived so, or [`NONE`].
+static VECTOR: AtomicU64 = AtomicU64::new(NONE);
+const NONE: u64 = u64::MAX;
+/// Vectors below belong to exceptions.
+const FIRST_DEVICE: usize = 32;
 
 const TABLE: u64 = 0b11;
 /// Present, writable, a page of 1 GiB.
@@ -46,10 +51,13 @@ pub unsafe fn build() -> u64 {
         for gib in 0..512 {
             LEVEL_3.0[gib] = (gib as u64) << 30 | GIANT;
         }
-        // Vectors 2 (NMI) and all others, which stop the hypervisor.
-        for vector in 0..32 {
-            let handler =
-                if vector == 2 { on_nmi as *const () } else { on_exception as *const () } as u64;
+        // NMI, the exceptions, which stop the hypervisor, and the devices.
+        for vector in 0..256 {
+            let handler = match vector {
+                2 => on_nmi as *const () as u64,
+                0..FIRST_DEVICE => on_exception as *const () as u64,
+                _ => (&raw const device_stubs) as u64 + 16 * (vector - FIRST_DEVICE) as u64,
+            };
             IDT.0[2 * vector] = handler & 0xffff
                 | u64::from(CODE) << 16
                 | 0x8e00 << 32
@@ -92,12 +100,72 @@ pub unsafe fn load(cr3: u64) {
     }
 }
 
-/// Lets a pending NMI in. Returns whether there was one.
-pub fn take_nmi() -> bool {
-    let before = NMIS.load(Ordering::Relaxed);
-    // SAFETY: the IDT has a handler for it; IF is 0, so nothing else comes in.
-    unsafe { asm!("stgi", "nop", "clgi", options(nostack)) };
-    NMIS.load(Ordering::Relaxed) != before
+/// Lets a pending NMI in, and with `interrupts` a device interrupt, as the guest would have, so that the interrupt
+/// controller regards it as being served.
+pub fn open(interrupts: bool) {
+    // SAFETY: the IDT has a handler for every vector. That of a device leaves with interrupts off, so there is one at
+    // most.
+    unsafe {
+        if interrupts {
+            asm!("stgi", "sti", "nop", "nop", "cli", "clgi", options(nostack));
+        } else {
+            asm!("stgi", "nop", "clgi", options(nostack));
+        }
+    }
+}
+
+/// Waits for an NMI, or with `interrupts` also for a device interrupt.
+pub fn wait(interrupts: bool) {
+    // SAFETY: as above. GIF is set before HLT, and nothing can come between STI and HLT.
+    unsafe {
+        if interrupts {
+            asm!("stgi", "sti", "hlt", "cli", "clgi", options(nostack));
+        } else {
+            asm!("stgi", "hlt", "clgi", options(nostack));
+        }
+    }
+}
+
+/// The vector of the device interrupt that came in since the last time, if one did.
+pub fn take_vector() -> Option<u8> {
+    u8::try_from(VECTOR.swap(NONE, Ordering::Relaxed)).ok()
+}
+
+/// Whether an NMI came in since the last time.
+pub fn take_nmis() -> bool {
+    NMIS.swap(0, Ordering::Relaxed) != 0
+}
+
+// One entry point for each vector of a device: notes the vector and returns with interrupts off.
+global_asm!(
+    ".pushsection .text.device_stubs, \"ax\", @progbits",
+    ".balign 16",
+    "device_stubs:",
+    ".set vector, {first}",
+    ".rept 256 - {first}",
+    ".balign 16",
+    "push vector",
+    "jmp {common}",
+    ".set vector, vector + 1",
+    ".endr",
+    ".popsection",
+    first = const FIRST_DEVICE,
+    common = sym on_device,
+);
+
+unsafe extern "C" {
+    static device_stubs: u8;
+}
+
+#[unsafe(naked)]
+extern "C" fn on_device() {
+    naked_asm!(
+        "pop qword ptr [rip + {vector}]",
+        // IF in the frame's RFLAGS.
+        "and qword ptr [rsp + 16], ~0x200",
+        "iretq",
+        vector = sym VECTOR,
+    )
 }
 
 #[unsafe(naked)]

@@ -43,16 +43,45 @@ pub struct Segment {
 /// EVENTINJ: the type in bits 10:8.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Event {
+    Interrupt { vector: u8 },
     Nmi,
     Exception { vector: u8, error: Option<u32> },
     SoftwareInterrupt { vector: u8 },
 }
 
 impl Event {
+    /// The vector that it is delivered through.
+    pub fn vector(self) -> u8 {
+        match self {
+            Self::Nmi => 2,
+            Self::Interrupt { vector }
+            | Self::Exception { vector, .. }
+            | Self::SoftwareInterrupt { vector } => vector,
+        }
+    }
+
+    /// What EXITINTINFO says.
+    pub fn decode(info: u64) -> Option<Self> {
+        const VALID: u64 = 1 << 31;
+        const HAS_ERROR: u64 = 1 << 11;
+        let vector = info as u8;
+        match (info & VALID != 0, info >> 8 & 7) {
+            (false, _) => None,
+            (_, 0) => Some(Self::Interrupt { vector }),
+            (_, 2) => Some(Self::Nmi),
+            (_, 4) => Some(Self::SoftwareInterrupt { vector }),
+            _ => Some(Self::Exception {
+                vector,
+                error: (info & HAS_ERROR != 0).then_some((info >> 32) as u32),
+            }),
+        }
+    }
+
     pub fn encode(self) -> u64 {
         const VALID: u64 = 1 << 31;
         const HAS_ERROR: u64 = 1 << 11;
         match self {
+            Self::Interrupt { vector } => VALID | u64::from(vector),
             Self::Nmi => VALID | 2 << 8 | 2,
             Self::Exception { vector, error: None } => VALID | 3 << 8 | u64::from(vector),
             Self::Exception { vector, error: Some(code) } => {
@@ -65,8 +94,10 @@ impl Event {
 
 /// Exit codes that occur here.
 pub mod exit {
+    pub const WRITE_CR3: u64 = 0x13;
     pub const READ_DR0: u64 = 0x20;
-    pub const WRITE_DR0: u64 = 0x30;
+    pub const WRITE_DR7: u64 = 0x37;
+    pub const LAST_DR: u64 = 0x3f;
     pub const EXCEPTION: u64 = 0x40;
     pub const INTR: u64 = 0x60;
     pub const NMI: u64 = 0x61;
@@ -168,6 +199,12 @@ const _: () = {
 };
 
 impl Vmcb {
+    pub fn add_intercepts(&mut self, intercepts: Intercepts) {
+        let bits = intercepts.bits();
+        self.intercepts[0] |= bits as u32;
+        self.intercepts[1] |= (bits >> 32) as u32;
+    }
+
     pub fn set_intercepts(&mut self, intercepts: Intercepts) {
         let bits = intercepts.bits();
         self.intercepts = [bits as u32, (bits >> 32) as u32];

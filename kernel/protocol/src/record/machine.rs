@@ -1,6 +1,6 @@
 //! The identity of the machine, as far as a number's meaning depends on it.
 
-use super::Hex;
+use super::{EventTables, Hex};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,9 @@ pub struct Machine {
     /// Set if the PMU is barecount's emulated one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulated_pmu: Option<EmulatedPmu>,
+    /// The event tables, if some came with the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_tables: Option<EventTables>,
     /// The time stamp counter.
     pub tsc: Tsc,
     /// The local APIC.

@@ -1,12 +1,14 @@
 //! The report: a list of records, the first [`Start`], the last [`End`].
 
 mod check;
+mod events;
 mod fault;
 mod hex;
 mod machine;
 mod result;
 
 pub use check::{Check, CheckVerdict, Suite};
+pub use events::EventTables;
 pub use fault::{Crash, CrashKind, Fault, Registers};
 pub use hex::Hex;
 pub use machine::{
@@ -104,6 +106,8 @@ pub enum ErrorCode {
     Unsupported,
     /// A device of the machine does not work as it should; measuring goes on without it.
     Device,
+    /// The event tables cannot be used; raw events can.
+    EventTables,
 }
 
 /// Closes the report.

@@ -2,8 +2,8 @@
 
 use crate::payload::guest::Guest;
 use crate::payload::port::cpuid;
-use crate::payload::run::count_one;
-use pmu_model::CpuidResult;
+use crate::payload::retire;
+use pmu_model::{CpuidResult, Occurrence};
 
 /// Where our own leaves begin: hypervisor interfaces lie 0x100 apart from 0x4000_0000 on, the first of which is QEMU's.
 const OWN: u32 = 0x4000_0100;
@@ -14,7 +14,7 @@ const CR4_OSXSAVE: u64 = 1 << 18;
 const CR4_PKE: u64 = 1 << 22;
 
 pub(super) fn handle(guest: &mut Guest) {
-    count_one(guest);
+    retire::plain(guest, Some(Occurrence::Cpuid));
     let (leaf, subleaf) = (guest.vmcb.rax as u32, guest.registers.rcx as u32);
     let answer = match leaf {
         OWN => {
@@ -22,7 +22,7 @@ pub(super) fn handle(guest: &mut Guest) {
         }
         // The model's number and the clock's shift.
         0x4000_0101 => CpuidResult {
-            eax: guest.pmu.model() as u32,
+            eax: guest.counting.model() as u32,
             ebx: u32::from(guest.calibration.shift),
             ecx: 0,
             edx: 0,
@@ -37,7 +37,7 @@ pub(super) fn handle(guest: &mut Guest) {
 }
 
 /// The processor's own answer, with what the model changes. Two bits mirror CR4, which here is the hypervisor's.
-fn overlaid(guest: &Guest, leaf: u32, subleaf: u32) -> CpuidResult {
+fn overlaid(guest: &mut Guest, leaf: u32, subleaf: u32) -> CpuidResult {
     let mut own: CpuidResult = cpuid(leaf, subleaf).into();
     let mirror = |register: &mut u32, bit: u32, cr4: u64| {
         *register &= !(1 << bit);
@@ -48,5 +48,5 @@ fn overlaid(guest: &Guest, leaf: u32, subleaf: u32) -> CpuidResult {
         (7, 0) => mirror(&mut own.ecx, 4, CR4_PKE),
         _ => {}
     }
-    guest.pmu.cpuid(leaf, subleaf, own)
+    guest.counting.peek().cpuid(leaf, subleaf, own)
 }

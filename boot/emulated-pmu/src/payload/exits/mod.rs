@@ -1,12 +1,19 @@
 //! What made the guest leave, one file a kind.
 
 mod cpuid;
-mod interrupts;
+mod debug_registers;
+mod exceptions;
+mod halt;
 mod msr;
 
+use super::code::Running;
 use super::guest::Guest;
-use super::run::{count_one, general_protection, invalid_opcode};
 use super::vmcb::exit;
+use super::{events, nested, retire, step};
+
+pub use exceptions::software_interrupt;
+
+const LAST_EXCEPTION: u64 = exit::EXCEPTION + 31;
 
 /// Handles the exit that just happened.
 pub fn handle(guest: &mut Guest) {
@@ -15,12 +22,28 @@ pub fn handle(guest: &mut Guest) {
         exit::MSR if guest.vmcb.exit_info_1 == 0 => msr::read(guest),
         exit::MSR => msr::write(guest),
         exit::RDPMC => rdpmc(guest),
-        exit::HLT => interrupts::halt(guest),
-        exit::NMI => interrupts::nmi(guest),
-        exit::INTR => {}
-        exit::IRET => interrupts::end_of_nmi(guest),
-        code if code == exit::EXCEPTION + 6 => invalid_opcode(guest),
-        exit::VMRUN..=exit::SKINIT => invalid_opcode(guest),
+        exit::HLT => halt::handle(guest),
+        exit::NMI => events::take_nmi(guest),
+        exit::INTR => events::take_interrupt(guest),
+        exit::IRET => step::instruction(guest),
+        exit::INT_N => exceptions::software_interrupt(guest),
+        code @ exit::EXCEPTION..=LAST_EXCEPTION => {
+            exceptions::handle(guest, (code - exit::EXCEPTION) as u8);
+        }
+        exit::NESTED_PAGE_FAULT => {
+            nested::fault(guest, Running::Otherwise);
+        }
+        exit::WRITE_DR7 => debug_registers::write_control(guest),
+        // The watched page may be elsewhere in another address space; or the breakpoints are the guest's own.
+        exit::WRITE_CR3 => {
+            step::step(guest);
+            nested::recheck(guest);
+        }
+        exit::READ_DR0..=exit::LAST_DR => {
+            guest.code.unwatch();
+            step::step(guest);
+        }
+        exit::VMRUN..=exit::SKINIT => events::invalid_opcode(guest),
         exit::SHUTDOWN => shutdown(guest),
         code => panic!(
             "exit {code:#x} ({:#x}, {:#x}) at {:#x}",
@@ -31,14 +54,16 @@ pub fn handle(guest: &mut Guest) {
 
 fn rdpmc(guest: &mut Guest) {
     const CR4_PCE: u64 = 1 << 8;
-    count_one(guest);
+    const BYTES: u64 = 2;
     let pce = guest.vmcb.cr4 & CR4_PCE != 0;
-    match guest.pmu.rdpmc_at(guest.registers.rcx as u32, guest.vmcb.cpl, pce) {
+    // Read before it is counted: it reads what the instructions in front of it have left.
+    match guest.counting.peek().rdpmc_at(guest.registers.rcx as u32, guest.vmcb.cpl, pce) {
         Ok(value) => {
+            retire::plain(guest, None);
             guest.set_edx_eax(value);
-            guest.skip(2);
+            guest.skip(BYTES);
         }
-        Err(_) => general_protection(guest),
+        Err(_) => events::general_protection(guest, 0),
     }
 }
 

@@ -1,71 +1,94 @@
 //! RDMSR and WRMSR of the registers that the permission map names.
 
-use crate::payload::guest::Guest;
-use crate::payload::port;
-use crate::payload::run::{count_one, general_protection};
+use crate::payload::guest::{Guest, SCE};
 use crate::payload::svm::{EFER, SVME, VM_CR, VM_HSAVE_PA};
-use pmu_model::{MsrError, msr};
+use crate::payload::{events, port, retire};
+use pmu_model::{MsrError, Ring, msr};
 
 /// Reserved bits of EFER that QEMU's processors do not have: everything but SCE, LME, LMA, NXE, FFXSR and, hidden, SVME.
 const EFER_BITS: u64 = 1 | 1 << 8 | 1 << 10 | 1 << 11 | 1 << 14;
 
+/// PERFEVTSEL.EN.
+const ENABLE: u64 = 1 << 22;
+
 pub(super) fn read(guest: &mut Guest) {
-    count_one(guest);
     let number = guest.registers.rcx as u32;
     let value = match number {
-        EFER => Some(guest.vmcb.efer & !SVME),
+        EFER => Some(guest.vmcb.efer & !(SVME | SCE) | u64::from(guest.sce)),
         VM_CR | VM_HSAVE_PA => None,
-        _ => guest.pmu.read_msr(number).ok(),
+        _ => guest.counting.pmu().read_msr(number).ok(),
     };
     match value {
         Some(value) => {
+            retire::plain(guest, None);
             guest.set_edx_eax(value);
             guest.skip(2);
         }
-        None => general_protection(guest),
+        None => events::general_protection(guest, 0),
     }
 }
 
 pub(super) fn write(guest: &mut Guest) {
-    // Counted with the registers as they were: the write that switches off is counted, the one that switches on is not.
-    count_one(guest);
     let (number, value) = (guest.registers.rcx as u32, guest.edx_eax());
-    let done = match number {
+    if !is_allowed(guest, number, value) {
+        return events::general_protection(guest, 0);
+    }
+    // Counted with the registers as they were: the write that switches off is counted, the one that switches on is not.
+    retire::plain(guest, None);
+    match number {
         EFER => write_efer(guest, value),
-        VM_CR | VM_HSAVE_PA => false,
         _ => write_pmu(guest, number, value),
-    };
-    if done { guest.skip(2) } else { general_protection(guest) }
+    }
+    guest.skip(2);
 }
 
-fn write_efer(guest: &mut Guest, value: u64) -> bool {
-    const LMA: u64 = 1 << 10;
-    if value & !EFER_BITS != 0 {
+/// Whether the write does not fault: one that does is not counted, and nothing must change before that is known.
+fn is_allowed(guest: &mut Guest, number: u32, value: u64) -> bool {
+    if guest.ring() == Ring::User {
         return false;
     }
-    guest.vmcb.efer = value & !LMA | guest.vmcb.efer & LMA | SVME;
-    true
+    match number {
+        EFER => value & !EFER_BITS == 0,
+        VM_CR | VM_HSAVE_PA => false,
+        _ => !matches!(
+            guest.counting.peek().clone().write_msr(number, value),
+            Err(MsrError::GeneralProtection(_))
+        ),
+    }
 }
 
-fn write_pmu(guest: &mut Guest, number: u32, value: u64) -> bool {
-    match guest.pmu.write_msr(number, value) {
-        Ok(effects) => {
-            if let Some(forward) = effects.forward {
-                forward_to_processor(number, forward);
-            }
-            for unknown in effects.replan.then(|| guest.pmu.unknown_events()).into_iter().flatten()
-            {
-                crate::payload::debug::line(format_args!(
-                    "counter {} counts nothing: event select {:#x} is {}",
-                    unknown.counter,
-                    unknown.selector.0,
-                    if unknown.wrong_counter { "not for this counter" } else { "unknown" }
-                ));
-            }
-            true
+fn write_efer(guest: &mut Guest, value: u64) {
+    const LMA: u64 = 1 << 10;
+    guest.sce = value & SCE != 0;
+    guest.vmcb.efer = value & !LMA | guest.vmcb.efer & LMA | SVME;
+}
+
+fn write_pmu(guest: &mut Guest, number: u32, value: u64) {
+    let Ok(effects) = guest.counting.pmu().write_msr(number, value) else { return };
+    guest.needs = effects.needs;
+    if let Some(forward) = effects.forward {
+        forward_to_processor(number, forward);
+    }
+    if effects.replan {
+        name_unknown_events(guest);
+    }
+}
+
+/// Says what counts nothing, once for each event select.
+fn name_unknown_events(guest: &mut Guest) {
+    for unknown in guest.counting.peek().unknown_events() {
+        let said = guest.said.iter().any(|said| *said == unknown.selector.0);
+        if said || unknown.selector.0 & ENABLE == 0 {
+            continue;
         }
-        Err(MsrError::NotMine { .. }) => true,
-        Err(MsrError::GeneralProtection(_)) => false,
+        guest.said.rotate_right(1);
+        guest.said[0] = unknown.selector.0;
+        crate::payload::debug::line(format_args!(
+            "counter {} counts nothing: event select {:#x} is {}",
+            unknown.counter,
+            unknown.selector.0,
+            if unknown.wrong_counter { "not for this counter" } else { "unknown" }
+        ));
     }
 }
 

@@ -1,0 +1,257 @@
+//! The counters on which a request can be counted: general-purpose ones, and the fixed one that
+//! counts the same.
+
+use super::draft::Draft;
+use super::{Choice, Counters, Refusal, fields};
+use crate::architectural::{self, Architectural};
+use crate::cpu::Vendor;
+use crate::errata;
+use crate::event::{Precise, Way};
+use crate::msr::{AMD_LARGE_INCREMENT_EVENT, MsrValue};
+use crate::processor::{Pebs, Processor};
+use crate::register::FixedControl;
+use crate::request::Attributes;
+use crate::tables::{Core, fold};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// All ways to count the draft, the fixed counter first.
+pub(super) fn choices(
+    draft: &Draft,
+    attributes: &Attributes,
+    processor: &Processor,
+    core: Option<&Core<'_>>,
+) -> Result<Vec<Choice>, Refusal> {
+    let modes = fields::modes(attributes)?;
+    let pebs = pebs(draft, attributes, processor)?;
+    if let (true, Some(index), Some(what)) = (draft.only_fixed, draft.fixed, draft.beyond_fixed()) {
+        return Err(Refusal::FixedHasNo { index, what });
+    }
+    if let (Some(index), Some(_)) = (draft.fixed, attributes.umask) {
+        let what = "unit mask";
+        return Err(Refusal::FixedHasNo { index, what });
+    }
+    let mut choices = Vec::new();
+    let mut refusal = None;
+    match fixed(draft, attributes, modes, processor, core, pebs) {
+        Ok(choice) => choices.extend(choice),
+        Err(why) => refusal = Some(why),
+    }
+    for way in general_ways(draft, processor, core) {
+        match general(draft, &way, attributes, modes, processor, pebs) {
+            Ok(choice) => choices.push(choice),
+            // What keeps the event itself from being counted says more than the fixed counter's
+            // trouble.
+            Err(why) => refusal = Some(why),
+        }
+    }
+    let general = |choice: &Choice| matches!(choice.counters, Counters::General { .. });
+    if draft.taken_alone && choices.iter().any(general) {
+        choices.retain(general);
+    }
+    if choices.is_empty() {
+        return Err(refusal.unwrap_or(Refusal::NoFixed(draft.fixed.unwrap_or(0))));
+    }
+    Ok(choices)
+}
+
+/// What PEBS needs for the level asked for.
+fn pebs(
+    draft: &Draft,
+    attributes: &Attributes,
+    processor: &Processor,
+) -> Result<Option<(u64, u32)>, Refusal> {
+    let level = attributes.precise.unwrap_or(0);
+    if level == 0 {
+        return Ok(None);
+    }
+    let absent = |why| Refusal::Absent { what: "precise counting", why };
+    if processor.vendor == Vendor::Amd {
+        return Err(absent("AMD has instruction-based sampling instead, with events of its own"));
+    }
+    let Some(Pebs { gp_counters, fixed_counters, format, distribution_gp, distribution_fixed }) =
+        processor.pebs
+    else {
+        return Err(absent("the processor has no PEBS"));
+    };
+    // No skid needs the address of the instruction itself, which records have from format 2 on.
+    if level >= 2 && format < 2 {
+        return Err(absent("without skid (pp) needs PEBS records of format 2 or newer"));
+    }
+    if draft.precise_known && draft.precise == Precise::No {
+        return Err(Refusal::NotPrecise(""));
+    }
+    Ok(Some(if level == 3 {
+        (gp_counters & distribution_gp, fixed_counters & distribution_fixed)
+    } else {
+        (gp_counters, fixed_counters)
+    }))
+}
+
+/// The architectural event that a draft is, by its code.
+fn architectural(draft: &Draft, processor: &Processor) -> Option<&'static Architectural> {
+    let intel = processor.vendor == Vendor::Intel && draft.ways.len() == 1;
+    let way = draft.ways.first().filter(|_| intel)?;
+    match draft.fixed {
+        Some(fixed) => architectural::by_fixed(fixed),
+        None => architectural::by_code(way.event, way.umask),
+    }
+}
+
+/// Whether CPUID denies the event. Bit 7 is younger than the list: where it is beyond the list's
+/// length, the fixed counter says whether there are slots.
+pub(super) fn denied(event: &Architectural, processor: &Processor) -> bool {
+    event.index < 7 && !event.is_available(processor)
+}
+
+/// The fixed counter that counts the same, if there is one.
+fn twin(draft: &Draft, processor: &Processor, core: Option<&Core<'_>>) -> Option<u8> {
+    if draft.fixed.is_some() {
+        return draft.fixed;
+    }
+    if let Some(event) = architectural(draft, processor)
+        && event.same_on_both
+    {
+        return event.fixed;
+    }
+    // Where it is no architectural event, Intel's names tell: X_P is the programmable form of X.
+    let name = draft.from_table.then_some(&draft.name)?;
+    let fixed_name = name.strip_suffix("_P").or_else(|| name.strip_suffix("_p"))?;
+    let other = core?.find(fixed_name)?;
+    fold::same(other.name, fixed_name).then_some(other.fixed).flatten()
+}
+
+fn fixed(
+    draft: &Draft,
+    attributes: &Attributes,
+    (user, kernel): (bool, bool),
+    processor: &Processor,
+    core: Option<&Core<'_>>,
+    pebs: Option<(u64, u32)>,
+) -> Result<Option<Choice>, Refusal> {
+    let Some(index) = twin(draft, processor, core) else {
+        return Ok(None);
+    };
+    if let Some(what) = draft.beyond_fixed() {
+        return Err(Refusal::FixedHasNo { index, what });
+    }
+    if attributes.counter.is_some() || attributes.umask.is_some() {
+        let what = "number or unit mask to choose";
+        return Err(Refusal::FixedHasNo { index, what });
+    }
+    if processor.fixed_counters.checked_shr(index.into()).unwrap_or(0) & 1 == 0 {
+        return Err(Refusal::NoFixed(index));
+    }
+    if let Some(event) = architectural::by_fixed(index).filter(|event| denied(event, processor)) {
+        return Err(not_available(event));
+    }
+    if draft.any_thread && !processor.any_thread {
+        let why = "CPUID.0AH:EDX[15] says that AnyThread is gone, or the PMU is older";
+        let what = "any (counting both hyper-threads)";
+        return Err(Refusal::Absent { what, why });
+    }
+    if let Some((_, fixed)) = pebs
+        && fixed >> index & 1 == 0
+    {
+        return Err(Refusal::NotPrecise(" on a fixed counter of this processor"));
+    }
+    let control = FixedControl { kernel, user, any_thread: draft.any_thread, interrupt: false };
+    Ok(Some(Choice { counters: Counters::Fixed { index, control }, msr: None }))
+}
+
+pub(super) fn not_available(event: &Architectural) -> Refusal {
+    Refusal::NotAvailable { bit: event.index, event: event.name }
+}
+
+/// The codes for general-purpose counters: the draft's own, or for a fixed counter's event the code
+/// of the same event.
+fn general_ways(draft: &Draft, processor: &Processor, core: Option<&Core<'_>>) -> Vec<(Way, u64)> {
+    let Some(index) = draft.fixed else {
+        return draft.ways.iter().map(|way| (*way, draft.counters)).collect();
+    };
+    if draft.only_fixed || processor.vendor != Vendor::Intel {
+        return Vec::new();
+    }
+    let in_table = core.filter(|_| draft.from_table).and_then(|core| {
+        let name = format!("{}_P", draft.name);
+        core.find(&name).filter(|event| event.fixed.is_none() && event.ways().len() == 1)
+    });
+    if let Some(event) = in_table {
+        return event.ways().iter().map(|way| (*way, event.counters.into())).collect();
+    }
+    // PREC_DIST is on fixed counter 0 too, but is not what event C0H/00H counts.
+    let other_event = draft.from_table && draft.name.to_ascii_uppercase().contains("PREC_DIST");
+    architectural::by_fixed(index)
+        .filter(|event| event.same_on_both && !other_event)
+        .map(|event| (event.way(Vendor::Intel), u64::MAX))
+        .into_iter()
+        .collect()
+}
+
+fn general(
+    draft: &Draft,
+    (way, counters): &(Way, u64),
+    attributes: &Attributes,
+    modes: (bool, bool),
+    processor: &Processor,
+    pebs: Option<(u64, u32)>,
+) -> Result<Choice, Refusal> {
+    let intel = processor.vendor == Vendor::Intel;
+    let event = architectural::by_code(way.event, way.umask).filter(|_| intel);
+    if let Some(event) = event.filter(|event| denied(event, processor)) {
+        return Err(not_available(event));
+    }
+    let select = fields::select(draft, way, modes, processor.vendor)?;
+    fields::check(&select, processor)?;
+    let usable = processor.usable_counters();
+    let mut allowed = counters & usable;
+    if draft.in_tx_checkpointed {
+        allowed &= errata::CHECKPOINTED_COUNTERS;
+    }
+    if let Some((gp, _)) = pebs {
+        allowed &= gp;
+    }
+    if let Some(counter) = attributes.counter {
+        let bit = u32::try_from(counter).ok().and_then(|counter| 1_u64.checked_shl(counter));
+        let bit = bit.filter(|bit| usable & bit != 0).ok_or(Refusal::NoCounter(counter))?;
+        allowed &= bit;
+    }
+    // The odd neighbour takes what the even counter cannot: both must be there.
+    let merge = !intel && way.event == AMD_LARGE_INCREMENT_EVENT;
+    if merge {
+        allowed &= usable >> 1 & EVEN;
+    }
+    if allowed == 0 {
+        return Err(Refusal::NoCounterLeft {
+            wanted: counter_names(*counters, merge),
+            there: counter_names(usable, false),
+        });
+    }
+    let msr = way.msr.zip(draft.msr_value).map(|(address, value)| MsrValue { address, value });
+    Ok(Choice { counters: Counters::General { counters: allowed, select, merge }, msr })
+}
+
+/// Counters with an even number.
+const EVEN: u64 = 0x5555_5555_5555_5555;
+
+fn counter_names(mask: u64, pair: bool) -> String {
+    let mut text = String::new();
+    if mask == u64::MAX {
+        text.push_str("any counter");
+    } else {
+        for counter in (0..64).filter(|counter| mask >> counter & 1 == 1) {
+            if !text.is_empty() {
+                text.push_str(", ");
+            }
+            text.push_str(&format!("{counter}"));
+        }
+        if text.is_empty() {
+            text.push_str("none");
+        }
+    }
+    if pair {
+        text.push_str(" (even, with its odd neighbour)");
+    }
+    text
+}

@@ -1,0 +1,103 @@
+use super::*;
+
+#[test]
+fn fixed_events_have_both_choices_the_fixed_one_first() {
+    for text in [
+        "inst_retired.any:u",
+        "inst_retired.any_p:u",
+        "instructions:u",
+        "r00c0:u",
+        "cpu/event=0xc0/u",
+    ] {
+        let encoded = skx(text).unwrap();
+        assert_eq!(fixed(&encoded), Some((0, 2)), "{text}");
+        assert!(matches!(encoded.choices[0].counters, Counters::Fixed { .. }), "{text}");
+        assert_eq!(general(&encoded, Vendor::Intel), (0x41_00c0, 0xf), "{text}");
+    }
+    assert_eq!(fixed(&skx("cycles:any").unwrap()), Some((1, 7)));
+    // Reference cycles tick at another rate on general-purpose counters: no exchange.
+    assert_eq!(skx("cpu_clk_unhalted.ref_tsc").unwrap().choices.len(), 1);
+    // What fixed counters do not have leaves the general-purpose ones.
+    assert_eq!(fixed(&skx("instructions:c=1").unwrap()), None);
+    // A number asks for that counter, a function word for that register.
+    assert_eq!(skx("fixed1:k").unwrap().choices.len(), 1);
+    assert_eq!(fixed(&skx("0x4300c0").unwrap()), None);
+    // Newer tables tell of further pairs by name: TOPDOWN_RETIRING.ALL and .ALL_P.
+    let skymont = core("skymont_lnl");
+    let processor = Processor::described_by(&skymont);
+    let retiring = on(&processor, Some(&skymont), "topdown_retiring.all_p").unwrap();
+    assert_eq!(fixed(&retiring).map(|f| f.0), Some(6));
+    let retiring = on(&processor, Some(&skymont), "topdown_retiring.all").unwrap();
+    assert_eq!(retiring.choices.len(), 2);
+}
+
+#[test]
+fn m5_msr_qualified_events_bring_their_msr() {
+    let msrs = |text: &str| {
+        let encoded = skx(text).unwrap_or_else(|error| panic!("{error}"));
+        let msr = |choice: &Choice| choice.msr.map(|m| (m.address, m.value));
+        encoded.choices.iter().map(msr).collect::<Vec<_>>()
+    };
+    assert_eq!(msrs("mem_trans_retired.load_latency_gt_8:p"), [Some((0x3f6, 8))]);
+    assert_eq!(msrs("cpu/event=0xcd,umask=1,ldlat=30/pp"), [Some((0x3f6, 30))]);
+    assert_eq!(msrs("mem_trans_retired.load_latency_gt_8:ldlat=50:p"), [Some((0x3f6, 50))]);
+    assert_eq!(msrs("cpu/event=0xc6,umask=1,frontend=0x11/p"), [Some((0x3f7, 0x11))]);
+    let both = [Some((0x1a6, 0x10001)), Some((0x1a7, 0x10001))];
+    assert_eq!(msrs("offcore_response:offcore_rsp=0x10001"), both);
+    assert_eq!(msrs("cpu/event=0xb7,umask=1,offcore_rsp=0x10001/"), both);
+    assert_eq!(msrs("cpu/event=0xbb,umask=1,config1=0x10001/"), both);
+    assert_eq!(msrs("r01bb:offcore_rsp_1=0x10001"), [Some((0x1a7, 0x10001))]);
+    for (text, part) in [
+        ("cpu/event=0xb7,umask=1/", "say what to put there with offcore_rsp="),
+        ("offcore_response", "say what to put there with offcore_rsp="),
+        ("r01cd", "with ldlat="),
+        ("r01bb:offcore_rsp_0=1", "offcore_rsp_0 is given, but the event does not look at"),
+        ("instructions:ldlat=3", "ldlat is given, but the event does not look at"),
+        ("cpu/event=0xcd,umask=1,ldlat=2/", "the smallest threshold is 3"),
+        ("cpu/event=0xcd,umask=1,ldlat=65536/", "bits 0x10000 of it must not be set"),
+        ("offcore_response:offcore_rsp=0x7000", "bits 0x7000 of it must not be set"),
+        ("offcore_response:offcore_rsp=1:ldlat=3", "more than one value"),
+    ] {
+        let error = refusal(skx(text));
+        assert!(error.contains(part), "{text}: {error}");
+    }
+    let none = Processor { extra_msrs: Vec::new(), ..skylakex() };
+    let error = refusal(on(&none, Some(&core("skylakex")), "mem_trans_retired.load_latency_gt_8"));
+    assert!(error.contains("has no PEBS_LD_LAT"), "{error}");
+}
+
+#[test]
+fn amd_large_increments_need_an_even_counter_and_its_neighbour() {
+    let zen = core("zen2");
+    let merged = |processor: &Processor, text: &str| match on(processor, Some(&zen), text)
+        .unwrap()
+        .choices[..]
+    {
+        [Choice { counters: Counters::General { counters, merge, .. }, .. }] => (counters, merge),
+        ref other => panic!("{other:?}"),
+    };
+    assert_eq!(merged(&Processor::amd(true, false), "fp_ret_sse_avx_ops.all"), (0x15, true));
+    assert_eq!(merged(&Processor::amd(false, false), "fp_ret_sse_avx_ops.all"), (0x5, true));
+    assert_eq!(merged(&Processor::amd(true, false), "rff03"), (0x15, true));
+    assert_eq!(merged(&Processor::amd(true, false), "ex_ret_instr"), (0x3f, false));
+    assert_eq!(merge_select().to_bits(Vendor::Amd), 0xf_0040_00ff);
+    // Twelve bits of event.
+    let stalls = on(&Processor::amd(true, false), Some(&zen), "r100000187").unwrap();
+    assert_eq!(general(&stalls, Vendor::Amd).0, 0x1_0043_0187);
+}
+
+#[test]
+fn raw_codes_have_the_restrictions_of_the_events_with_their_code() {
+    // PREC_DIST is on counter 1 only, and so is its code.
+    assert_eq!(intel("r01c0").1, 0x2);
+    let haswell = core("haswell");
+    let processor = Processor::described_by(&haswell);
+    let counters =
+        |text: &str| general(&on(&processor, Some(&haswell), text).unwrap(), Vendor::Intel).1;
+    // CYCLE_ACTIVITY 0xa3/0x08 with counter mask 8 is on counter 2; it has no other form.
+    assert_eq!(counters("r80008a3"), 0x4);
+    assert_eq!(counters("r08a3"), 0x4);
+    // An unknown unit mask of MEM_UOPS_RETIRED: the others' counters.
+    assert_eq!(counters("r05d0"), 0xf);
+    assert_eq!(counters("r00ee"), 0xff);
+}

@@ -1,0 +1,98 @@
+use super::*;
+
+#[test]
+fn m1_what_cannot_be_had_is_refused_with_its_reason() {
+    let later = Processor { any_thread: false, pebs: None, tsx: false, ..skylakex() };
+    let mut masked = skylakex();
+    masked.architectural_events &= !0b10_0000;
+    let table = core("skylakex");
+    let zen = core("zen4");
+    let amd = Processor::amd(true, true);
+    for (result, part) in [
+        (skx("fixed0:e"), "fixed counter 0 counts one event as it is: it has no edge"),
+        (skx("fixed0:c=1"), "it has no counter mask"),
+        (skx("fixed7"), "no fixed counter 7"),
+        (on(&later, Some(&table), "r20c4:any"), "EDX[15] says that AnyThread is gone"),
+        (skx("r20c4:c=256"), "cmask is 0x100; on Intel processors it goes up to 0xff"),
+        (on(&later, Some(&table), "br_inst_retired.near_taken:p"), "the processor has no PEBS"),
+        (on(&later, Some(&table), "r20c4:intx"), "no transactional memory"),
+        (skx("uops_issued.any:p"), "cannot be counted precisely"),
+        (
+            skx("br_inst_retired.near_taken:ppp:counter=3"),
+            "no counter of this processor can count it",
+        ),
+        (
+            on(&masked, Some(&table), "br_inst_retired.all_branches"),
+            "EBX[5] says that branches retired",
+        ),
+        (on(&masked, Some(&table), "r00c4"), "EBX[5] says that branches retired"),
+        (on(&masked, Some(&table), "0x4300c4"), "EBX[5] says that branches retired"),
+        (skx("r20c4:u=0:k=0"), "neither in user mode nor in kernel mode"),
+        (skx("r20c4:counter=4"), "no general-purpose counter 4"),
+        (skx("cpu/event=0x1c4/"), "event is 0x1c4; on Intel processors it goes up to 0xff"),
+        (skx("cpu/event=0xc4,umask=0x100/"), "the processor has no UMASK2"),
+        (skx("r20c4:eq"), "compares with >= and < only"),
+        (skx("r8000000000000000"), "reserved in an Intel event select register"),
+        (skx("0x00c0"), "neither in user mode nor in kernel mode"),
+        (skx("load-latency-of-something"), "there is no event"),
+        (skx("smi"), "the generic event smi has no counterpart"),
+        (on(&amd, Some(&zen), "ex_ret_instr:p"), "instruction-based sampling"),
+        (on(&amd, Some(&zen), "ex_ret_instr:any"), "AMD processors count one hyper-thread"),
+        (
+            on(&amd, Some(&zen), "cpu/event=0x1000/"),
+            "event is 0x1000; on AMD processors it goes up to 0xfff",
+        ),
+        (on(&amd, Some(&zen), "0x2100c0"), "reserved in an AMD event select register"),
+        (on(&amd, Some(&zen), "fixed0"), "no fixed counter 0"),
+        (on(&skylakex(), None, "uops_issued.any"), "no event table is there"),
+    ] {
+        let error = refusal(result);
+        assert!(error.contains(part), "{error}\n  lacks: {part}");
+    }
+}
+
+#[test]
+fn c7_a_miss_names_what_may_have_been_meant_and_where_it_is() {
+    let error = skx("inst_retierd.any").unwrap_err();
+    assert!(error.to_string().contains("near it are INST_RETIRED.ANY"), "{error}");
+    let list = crate::parse::parse_list("cycles,l2_rqsts:demand_data_rd_hti:u").unwrap();
+    let error = encode(&list[1].requests[0], &skylakex(), Some(&core("skylakex"))).unwrap_err();
+    assert_eq!(error.at, 16);
+    assert!(error.to_string().contains("DEMAND_DATA_RD_HIT"), "{error}");
+    let error = skx("instructions:zz").unwrap_err();
+    assert_eq!(error.at, 13);
+    assert!(error.to_string().contains("no unit mask \"zz\", and it is no modifier"), "{error}");
+    let error = skx("instructions:u:u").unwrap_err();
+    assert!(error.to_string().contains("u is given twice"), "{error}");
+}
+
+#[test]
+fn i11_requests_for_other_cores_are_refused() {
+    let golden = core("goldencove");
+    let processor = Processor::described_by(&golden);
+    for good in
+        ["goldencove::instructions", "cpu_core/event=0xc0/", "cpu/event=0xc0/", "core::cycles"]
+    {
+        on(&processor, Some(&golden), good).unwrap_or_else(|error| panic!("{error}"));
+    }
+    for bad in ["gracemont::instructions", "cpu_atom/event=0xc0/", "skylakex::cycles"] {
+        let error = refusal(on(&processor, Some(&golden), bad));
+        assert!(error.contains("but this core has the events of goldencove"), "{error}");
+    }
+}
+
+#[test]
+fn x2_errata_and_remarks_come_along() {
+    assert_eq!(skx("inst_retired.any_p").unwrap().errata, "SKL091|SKL044");
+    assert!(skx("mem_trans_retired.load_latency_gt_8").unwrap().notes.contains(&Note::OnlyPrecise));
+    assert!(skx("r20c4:e").unwrap().notes.contains(&Note::NoCounterMask));
+    assert_eq!(skx("r5320c4").unwrap().notes, [Note::IgnoredBits(0x53_0000)]);
+    assert_eq!(skx("0x0320c4").unwrap().notes, [Note::NotEnabled]);
+    let haswell = core("haswell");
+    let with_sibling = Processor { sibling_active: true, ..Processor::described_by(&haswell) };
+    let loads = on(&with_sibling, Some(&haswell), "mem_uops_retired.all_loads").unwrap();
+    assert!(loads.notes.contains(&Note::CorruptsSibling));
+    let taken = Processor { taken_counters: 8, ..skylakex() };
+    let encoded = on(&taken, Some(&core("skylakex")), "uops_issued.any").unwrap();
+    assert_eq!(general(&encoded, Vendor::Intel).1, 0x7);
+}

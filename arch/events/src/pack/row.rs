@@ -1,0 +1,106 @@
+//! One event out of a CSV file, owned.
+
+use super::PackError;
+use super::sheet::Sheet;
+use crate::event::{MAX_WAYS, Precise, Way};
+
+/// An event as the packer keeps it. See [`crate::event::Event`] for the fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields are those of Event")]
+pub struct Row {
+    pub name: String,
+    pub ways: Vec<Way>,
+    pub cmask: u8,
+    pub invert: bool,
+    pub edge: bool,
+    pub any_thread: bool,
+    pub counters: u32,
+    pub fixed: Option<u8>,
+    pub msr_value: u64,
+    pub precise: Precise,
+    pub data_address: bool,
+    pub taken_alone: bool,
+    pub deprecated: bool,
+    pub errata: String,
+}
+
+/// The columns of a table.
+pub(super) const COLUMNS: [&str; 16] = [
+    "name",
+    "event",
+    "umask",
+    "cmask",
+    "inv",
+    "edge",
+    "any",
+    "counters",
+    "fixed",
+    "msr",
+    "msr_value",
+    "precise",
+    "data_la",
+    "taken_alone",
+    "errata",
+    "deprecated",
+];
+
+/// Reads one line of a table.
+pub(super) fn read(sheet: &Sheet, line: usize) -> Result<Row, PackError> {
+    let name = sheet.field(line, "name");
+    if name.is_empty() || !name.is_ascii() {
+        return Err(sheet.wrong(
+            line,
+            "name",
+            "a name has at least one character, all of them ASCII",
+        ));
+    }
+    let events = sheet.list(line, "event", 0xfff)?;
+    let umasks = sheet.list(line, "umask", 0xffff)?;
+    let msrs = sheet.list(line, "msr", u64::from(u32::MAX - 1))?;
+    let ways = ways(&events, &umasks, &msrs).ok_or_else(|| {
+        sheet.wrong(line, "event", "events, unit masks and MSRs do not go together")
+    })?;
+    Ok(Row {
+        name: name.to_string(),
+        ways,
+        cmask: sheet.number(line, "cmask", 0xff)? as u8,
+        invert: sheet.flag(line, "inv")?,
+        edge: sheet.flag(line, "edge")?,
+        any_thread: sheet.flag(line, "any")?,
+        counters: sheet.number(line, "counters", u32::MAX.into())? as u32,
+        fixed: sheet.optional(line, "fixed", 15)?.map(|fixed| fixed as u8),
+        msr_value: sheet.optional(line, "msr_value", u64::MAX)?.unwrap_or(0),
+        precise: match sheet.number(line, "precise", 2)? {
+            0 => Precise::No,
+            1 => Precise::Capable,
+            _ => Precise::Only,
+        },
+        data_address: sheet.flag(line, "data_la")?,
+        taken_alone: sheet.flag(line, "taken_alone")?,
+        deprecated: sheet.flag(line, "deprecated")?,
+        errata: sheet.field(line, "errata").to_string(),
+    })
+}
+
+/// Pairs the n-th event and the n-th unit mask with the n-th MSR. A list of one goes with all.
+pub(super) fn ways(events: &[u64], umasks: &[u64], msrs: &[u64]) -> Option<Vec<Way>> {
+    let count = events.len().max(umasks.len());
+    let fits = |length: usize| length == count || length == 1;
+    if !fits(events.len()) || !fits(umasks.len()) || count > MAX_WAYS {
+        return None;
+    }
+    // Each code looks at one MSR.
+    if !msrs.is_empty() && msrs.len() != count {
+        return None;
+    }
+    let at = |list: &[u64], index: usize| *list.get(index).or(list.first()).unwrap_or(&0);
+    Some(
+        (0..count)
+            .map(|index| Way {
+                event: at(events, index) as u16,
+                umask: at(umasks, index) as u16,
+                msr: msrs.get(index).map(|msr| *msr as u32),
+            })
+            .collect(),
+    )
+}

@@ -1,0 +1,202 @@
+//! What a processor's PMU can do, as plain data. Whoever drives the PMU fills it in from CPUID and
+//! IA32_PERF_CAPABILITIES; this crate reads no register.
+
+use crate::cpu::Vendor;
+use crate::event::Precise;
+use crate::msr::ExtraMsr;
+use crate::tables::Core;
+use alloc::vec::Vec;
+
+/// Precise event-based sampling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pebs {
+    /// General-purpose counters that can do it.
+    pub gp_counters: u64,
+    /// Fixed counters that can do it: none without PEBS baseline (format 4).
+    pub fixed_counters: u32,
+    /// Record format, IA32_PERF_CAPABILITIES\[11:8\]. From 2 on the record holds the exact address.
+    pub format: u8,
+    /// General-purpose counters with precise distribution: the least skid.
+    pub distribution_gp: u64,
+    /// Fixed counters with precise distribution.
+    pub distribution_fixed: u32,
+}
+
+/// One logical CPU's PMU. Hyper-threading shows in [`Self::gp_counters`]: CPUID counts what this
+/// thread may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Processor {
+    /// Vendor.
+    pub vendor: Vendor,
+    /// Architectural version, CPUID.0AH:EAX\[7:0\]. AMD: 0.
+    pub version: u8,
+    /// Bit mask of general-purpose counters. Version 6 may leave gaps.
+    pub gp_counters: u64,
+    /// Their width in bits.
+    pub gp_width: u8,
+    /// Bit mask of fixed counters.
+    pub fixed_counters: u32,
+    /// Their width in bits.
+    pub fixed_width: u8,
+    /// Bit i: architectural event i is available. See [`available_events`].
+    pub architectural_events: u32,
+    /// Counting for both hyper-threads: versions 3 and 4, and later unless CPUID.0AH:EDX\[15\] says
+    /// no.
+    pub any_thread: bool,
+    /// UMASK2, CPUID.23H.0:EBX\[0\].
+    pub umask2: bool,
+    /// Comparison for equality with the counter mask, CPUID.23H.0:EBX\[1\].
+    pub equal: bool,
+    /// RDPMC_USR_DISABLE.
+    pub rdpmc_user_disable: bool,
+    /// HLE or RTM, CPUID.07H:EBX\[4\] or \[11\].
+    pub tsx: bool,
+    /// General-purpose counters that microcode or firmware has taken: counter 3 on Skylake parts
+    /// with TSX unless TSX_FORCE_ABORT\[0\] is set.
+    pub taken_counters: u64,
+    /// The core's other hyper-thread is running.
+    pub sibling_active: bool,
+    /// PEBS.
+    pub pebs: Option<Pebs>,
+    /// Offcore, load-latency and front-end MSRs that exist.
+    pub extra_msrs: Vec<ExtraMsr>,
+    /// AMD: six counters at C001_0200H instead of four, CPUID.8000_0001H:ECX\[23\].
+    pub perfctr_ext_core: bool,
+    /// AMD: global control registers, CPUID.8000_0022H:EAX\[0\].
+    pub perfmon_v2: bool,
+}
+
+/// Which architectural events are available, from CPUID.0AH: EBX has a bit set for each that is
+/// *not*, and EAX\[31:24\] says how many of its bits mean anything.
+#[must_use]
+pub fn available_events(ebx: u32, length: u8) -> u32 {
+    !ebx & low_bits(length) as u32
+}
+
+/// The lowest `count` bits set.
+#[must_use]
+pub(crate) fn low_bits(count: u8) -> u64 {
+    if count >= 64 { u64::MAX } else { (1 << count) - 1 }
+}
+
+impl Processor {
+    /// An Intel PMU of this version, with so many counters of 48 bits, all architectural events
+    /// that came with it, and nothing optional.
+    #[must_use]
+    pub fn intel(version: u8, gp_counters: u8, fixed_counters: u8) -> Self {
+        Self {
+            vendor: Vendor::Intel,
+            version,
+            gp_counters: low_bits(gp_counters.min(64)),
+            gp_width: 48,
+            fixed_counters: low_bits(fixed_counters.min(16)) as u32,
+            fixed_width: 48,
+            architectural_events: if fixed_counters > 3 { 0xff } else { 0x7f },
+            any_thread: matches!(version, 3 | 4),
+            umask2: version >= 6,
+            equal: version >= 6,
+            rdpmc_user_disable: false,
+            tsx: false,
+            taken_counters: 0,
+            sibling_active: false,
+            pebs: None,
+            extra_msrs: Vec::new(),
+            perfctr_ext_core: false,
+            perfmon_v2: false,
+        }
+    }
+
+    /// An AMD PMU: six counters of 48 bits with PerfCtrExtCore, four without.
+    #[must_use]
+    pub fn amd(perfctr_ext_core: bool, perfmon_v2: bool) -> Self {
+        Self {
+            vendor: Vendor::Amd,
+            fixed_width: 0,
+            architectural_events: 0,
+            any_thread: false,
+            perfctr_ext_core,
+            perfmon_v2,
+            ..Self::intel(0, if perfctr_ext_core { 6 } else { 4 }, 0)
+        }
+    }
+
+    /// The processor that a table describes, for listing and planning without the machine at hand:
+    /// hyper-threading off, every feature there that an event of the table uses. What the table
+    /// does not tell is left out: transactional memory, and which counters take PEBS (all are
+    /// assumed to).
+    #[must_use]
+    pub fn described_by(core: &Core<'_>) -> Self {
+        let mut gp = 0_u64;
+        let mut fixed = 0_u32;
+        let (mut any, mut wide, mut precise, mut precise_fixed) = (false, false, false, 0_u32);
+        for event in core.events() {
+            gp |= u64::from(event.counters);
+            let fixed_bit =
+                event.fixed.map_or(0, |index| 1_u32.checked_shl(index.into()).unwrap_or(0));
+            fixed |= fixed_bit;
+            any |= event.any_thread;
+            wide |= event.ways().iter().any(|way| way.umask > 0xff);
+            if event.precise != Precise::No {
+                precise = true;
+                precise_fixed |= fixed_bit;
+            }
+        }
+        if core.vendor() == Vendor::Amd {
+            return Self { gp_counters: gp, ..Self::amd(true, false) };
+        }
+        let version = match (wide, any) {
+            (true, _) => 6,
+            (false, true) => 4,
+            (false, false) if fixed & 8 != 0 => 5,
+            (false, false) => 3,
+        };
+        // PEBS on fixed counters came with the baseline record format.
+        let baseline = precise_fixed != 0;
+        Self {
+            gp_counters: gp,
+            fixed_counters: fixed,
+            architectural_events: if fixed & 8 != 0 { 0xff } else { 0x7f },
+            any_thread: any,
+            pebs: precise.then_some(Pebs {
+                gp_counters: gp,
+                fixed_counters: precise_fixed,
+                format: if baseline { 4 } else { 3 },
+                distribution_gp: if baseline { 1 } else { 2 },
+                distribution_fixed: precise_fixed & 1,
+            }),
+            extra_msrs: core.extra_msrs(),
+            ..Self::intel(version, 0, 0)
+        }
+    }
+
+    /// General-purpose counters that may be assigned.
+    #[must_use]
+    pub fn usable_counters(&self) -> u64 {
+        self.gp_counters & !self.taken_counters
+    }
+
+    /// The extra MSR with this address, if the processor has it.
+    #[must_use]
+    pub fn extra_msr(&self, address: u32) -> Option<&ExtraMsr> {
+        self.extra_msrs.iter().find(|msr| msr.address == address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_of_leaf_0a_beyond_the_length_say_nothing() {
+        // Seven events, the last of them missing.
+        assert_eq!(available_events(0x40, 7), 0x3f);
+        assert_eq!(available_events(0, 0), 0);
+        assert_eq!(available_events(0, 255), u32::MAX);
+    }
+
+    #[test]
+    fn amd_has_six_counters_only_with_the_extension() {
+        assert_eq!(Processor::amd(true, true).usable_counters(), 0x3f);
+        assert_eq!(Processor::amd(false, false).usable_counters(), 0xf);
+    }
+}

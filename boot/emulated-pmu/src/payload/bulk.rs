@@ -1,0 +1,121 @@
+//! The guest while instructions are counted, at full speed: the clock tells how many there were. The alarm clock stops
+//! it shortly before an overflow.
+
+use super::code::Running;
+use super::free::{ALWAYS, end_of_nmi};
+use super::guest::Guest;
+use super::vmcb::{Intercepts, exit};
+use super::{breakpoint, debug, events, exits, nested, step};
+use emulated_pmu::step::{Kind, is_privileged, kind};
+use pmu_model::{Occurrence, Ring};
+
+const INVALID_OPCODE: u64 = exit::EXCEPTION + 6;
+const DEBUG: u64 = exit::EXCEPTION + 1;
+const NO_DEVICE: u64 = exit::EXCEPTION + 7;
+const GENERAL_PROTECTION: u64 = exit::EXCEPTION + 13;
+
+/// Exceptions that the translator may have counted as instructions.
+const MISCOUNTED: u32 = 1 << 6 | 1 << 7 | 1 << 13;
+
+/// Runs the guest until the alarm, or whatever comes first. `left`: instructions until the next overflow.
+pub fn stay(guest: &mut Guest, left: Option<u64>) {
+    events::choose(guest);
+    let ring = guest.next_ring();
+    intercept(guest, ring);
+    let breakpoints = nested::watch(guest);
+    run(guest, ring, left, breakpoints);
+}
+
+/// The same, within one page; or one step, if that cannot be.
+pub fn stay_here(guest: &mut Guest, left: Option<u64>) {
+    let Some(breakpoints) = nested::stay_here(guest) else { return step::step(guest) };
+    let ring = guest.ring();
+    intercept(guest, ring);
+    // Nothing may go on elsewhere in this page unseen.
+    guest.vmcb.add_intercepts(Intercepts::INTR | Intercepts::INT_N);
+    guest.vmcb.exceptions = u32::MAX;
+    run(guest, ring, left, Some(breakpoints));
+}
+
+fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, breakpoints: Option<breakpoint::Saved>) {
+    let alarm_ns = left.and_then(|left| alarm(guest, left)).unwrap_or(0);
+    let counted = guest.enter(alarm_ns);
+    events::stop_alarm(guest);
+    let retired = counted.saturating_sub(foreseen(guest));
+    account(guest, ring, retired);
+    let hit = breakpoints.is_some_and(|saved| breakpoint::restore(guest, saved));
+    let running = Running::Bulk { may_watch: guest.vmcb.dr7 & 0xff == 0 };
+    match guest.vmcb.exit_code {
+        DEBUG if hit => step::instruction(guest),
+        exit::NESTED_PAGE_FAULT => {
+            if nested::fault(guest, running) {
+                step::step(guest);
+            }
+        }
+        _ => exits::handle(guest),
+    }
+}
+
+fn intercept(guest: &mut Guest, ring: Ring) {
+    let split = guest.needs.ring_split;
+    let mut intercepts = ALWAYS | Intercepts::HLT | end_of_nmi(guest);
+    let mut exceptions = MISCOUNTED;
+    if split || guest.needs.occurrences.has(Occurrence::Interrupt) {
+        intercepts |= Intercepts::INTR;
+    }
+    match ring {
+        // Whatever leaves the ring.
+        Ring::User if split => {
+            intercepts |= Intercepts::INT_N;
+            exceptions = u32::MAX;
+        }
+        Ring::Kernel if split => intercepts |= Intercepts::IRET,
+        Ring::User | Ring::Kernel => {}
+    }
+    guest.vmcb.set_intercepts(intercepts);
+    guest.vmcb.exceptions = exceptions;
+    guest.withhold_system_calls(split);
+}
+
+/// Nanoseconds for the alarm clock, so that it rings when `left` instructions have been executed, or up to a tick earlier.
+fn alarm(guest: &mut Guest, left: u64) -> Option<u64> {
+    let calibration = &guest.calibration;
+    let nanoseconds = left.checked_mul(1 << calibration.shift)?;
+    guest.alarm.nanoseconds(nanoseconds.checked_add(calibration.before_entry)?)
+}
+
+/// 1 if the instruction that made the guest leave was counted by the translator and is not to be: it has not retired, or
+/// is counted when its emulation has succeeded.
+fn foreseen(guest: &Guest) -> u64 {
+    let counted = match guest.vmcb.exit_code {
+        NO_DEVICE | exit::INT_N => true,
+        // SYSCALL and SYSRET find out while they run.
+        INVALID_OPCODE => !guest.instruction().is_some_and(|instruction| {
+            matches!(kind(&instruction), Kind::SystemCall | Kind::SystemReturn(_))
+        }),
+        GENERAL_PROTECTION => !guest.is_in_delivery() && is_foreseen(guest),
+        _ => false,
+    };
+    u64::from(counted)
+}
+
+/// Whether the translator knew that the instruction would raise #GP: a privileged one outside ring 0.
+fn is_foreseen(guest: &Guest) -> bool {
+    guest.ring() == Ring::User
+        && guest.instruction().is_some_and(|instruction| is_privileged(&instruction))
+}
+
+/// Tells the PMU how many instructions retired.
+pub fn account(guest: &mut Guest, ring: Ring, retired: u64) {
+    if retired == 0 {
+        return;
+    }
+    let outcome = guest.counting.retire(ring, retired);
+    if outcome.late_instructions > 0 {
+        debug::line(format_args!(
+            "an overflow was noticed {} instructions late",
+            outcome.late_instructions
+        ));
+    }
+    events::deliver_pmi(guest, outcome);
+}

@@ -1,0 +1,91 @@
+//! The guest's PMU, told as late as possible: while nothing but instructions is counted, and none of them is the one at
+//! which a counter overflows, adding them up is enough.
+
+use pmu_model::{Delta, Model, Outcome, Pmu, Ring, RingMask, Timing};
+
+/// The PMU, and what it has not been told yet.
+pub struct Counting {
+    pmu: Pmu,
+    /// Instructions that have retired and are not reported, and in which ring.
+    unreported: u64,
+    ring: Ring,
+    /// Instructions until the next overflow from now on, if that is known: in `ring`, or in any.
+    left: Option<Left>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    /// `None`: nothing will overflow.
+    instructions: Option<u64>,
+    split: bool,
+}
+
+impl Counting {
+    pub fn new(pmu: Pmu) -> Self {
+        Self { pmu, unreported: 0, ring: Ring::Kernel, left: None }
+    }
+
+    /// The PMU, up to date.
+    pub fn pmu(&mut self) -> &mut Pmu {
+        self.settle();
+        self.left = None;
+        &mut self.pmu
+    }
+
+    /// The PMU, up to date, to look at.
+    pub fn peek(&mut self) -> &Pmu {
+        self.settle();
+        &self.pmu
+    }
+
+    /// What does not depend on what was counted.
+    pub fn model(&self) -> Model {
+        self.pmu.model()
+    }
+
+    /// As above.
+    pub fn timing(&self) -> Timing {
+        *self.pmu.timing()
+    }
+
+    /// Instructions until the next overflow, if all of them run in `ring`; with `split` false, in whichever.
+    pub fn until_overflow(&mut self, ring: Ring, split: bool) -> Option<u64> {
+        if let Some(left) = self.left
+            && left.split == split
+            && (self.ring == ring || !split)
+        {
+            return left.instructions;
+        }
+        self.settle();
+        let rings = match ring {
+            _ if !split => RingMask::BOTH,
+            Ring::User => RingMask::USER,
+            Ring::Kernel => RingMask::KERNEL,
+        };
+        let instructions = self.pmu.until_overflow(rings);
+        self.ring = ring;
+        self.left = Some(Left { instructions, split });
+        instructions
+    }
+
+    /// `count` instructions retired in `ring`.
+    pub fn retire(&mut self, ring: Ring, count: u64) -> Outcome {
+        if let Some(left) = &mut self.left
+            && (self.ring == ring || !left.split)
+            && left.instructions.is_none_or(|instructions| count < instructions)
+        {
+            self.unreported += count;
+            left.instructions = left.instructions.map(|instructions| instructions - count);
+            return Outcome::default();
+        }
+        self.pmu().advance(&Delta::bulk(ring, count))
+    }
+
+    fn settle(&mut self) {
+        if self.unreported > 0 {
+            let delta = Delta::bulk(self.ring, core::mem::take(&mut self.unreported));
+            let outcome = self.pmu.advance(&delta);
+            debug_assert_eq!(outcome.overflowed, 0, "no overflow among them");
+        }
+    }
+}

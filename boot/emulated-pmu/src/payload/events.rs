@@ -1,0 +1,159 @@
+//! What is delivered to the guest: exceptions, NMIs, device interrupts, and the model's PMI.
+
+use super::guest::{Guest, IF};
+use super::lapic::{self, Delivery};
+use super::nested;
+use super::tables;
+use super::vmcb::Event;
+use pmu_model::{Delta, Occurrence, Outcome, Ring};
+
+const DEBUG: u8 = 1;
+const INVALID_OPCODE: u8 = 6;
+const DOUBLE_FAULT: u8 = 8;
+const GENERAL_PROTECTION: u8 = 13;
+const PAGE_FAULT: u8 = 14;
+
+/// Chooses what to deliver at the next entry. True if something is.
+pub fn choose(guest: &mut Guest) -> bool {
+    let nmi = guest.nmi_pending && !guest.nmi_blocked && !guest.in_shadow();
+    if guest.event.is_none() && nmi {
+        guest.event = Some(Event::Nmi);
+        guest.nmi_pending = false;
+        guest.nmi_blocked = true;
+    }
+    if guest.event.is_none()
+        && guest.vmcb.rflags & IF != 0
+        && !guest.in_shadow()
+        && let Some(vector) = guest.interrupted.take()
+    {
+        guest.event = Some(Event::Interrupt { vector });
+    }
+    guest.event.is_some()
+}
+
+/// Raises #GP in the guest.
+pub fn general_protection(guest: &mut Guest, error: u32) {
+    guest.event = Some(Event::Exception { vector: GENERAL_PROTECTION, error: Some(error) });
+}
+
+/// Raises #UD in the guest.
+pub fn invalid_opcode(guest: &mut Guest) {
+    guest.event = Some(Event::Exception { vector: INVALID_OPCODE, error: None });
+}
+
+/// Hands an exception that was intercepted on to the guest.
+pub fn reflect(guest: &mut Guest, vector: u8) {
+    let interrupted = take_delivery(guest);
+    // The frame of a fault says that no breakpoint is to stop the instruction when it is tried again; ours has to.
+    guest.without_resume = interrupted.is_none() && nested::is_candidate(guest);
+    let has_error = matches!(vector, 8 | 10..=14 | 17 | 21);
+    let error = has_error.then_some(guest.vmcb.exit_info_1 as u32);
+    if vector == PAGE_FAULT {
+        guest.vmcb.cr2 = guest.vmcb.exit_info_2;
+    }
+    if vector == DEBUG {
+        guest.counting.pmu().debug_exception();
+    }
+    guest.event = Some(Event::Exception { vector, error });
+    match interrupted {
+        // AMD APM vol. 2, table 8-5: which exceptions during the delivery of another one make a double fault.
+        Some(Event::Exception { vector: first, .. }) => {
+            let contributory = |vector| matches!(vector, 0 | 10..=13);
+            let page_fault = first == PAGE_FAULT && (contributory(vector) || vector == PAGE_FAULT);
+            if page_fault || contributory(first) && contributory(vector) {
+                guest.event = Some(Event::Exception { vector: DOUBLE_FAULT, error: Some(0) });
+            }
+        }
+        // It stays pending, and comes behind the exception.
+        Some(Event::Nmi) => {
+            guest.nmi_pending = true;
+            guest.nmi_blocked = false;
+        }
+        Some(Event::Interrupt { vector }) => guest.interrupted = Some(vector),
+        Some(Event::SoftwareInterrupt { .. }) => guest.vmcb.rip -= guest.software_interrupt_bytes,
+        None => {}
+    }
+}
+
+/// What was being delivered when the guest left, if something was.
+pub fn take_delivery(guest: &mut Guest) -> Option<Event> {
+    let event = Event::decode(guest.vmcb.exit_int_info);
+    guest.vmcb.exit_int_info = 0;
+    event
+}
+
+/// A device interrupt has made the guest leave: takes it from the controller, to be delivered at the next entry.
+pub fn take_interrupt(guest: &mut Guest) {
+    tables::open(true);
+    take_what_came(guest);
+}
+
+/// Takes over what came in while the hypervisor had its door open.
+pub fn take_what_came(guest: &mut Guest) {
+    if let Some(vector) = tables::take_vector() {
+        guest.event = Some(Event::Interrupt { vector });
+        if guest.needs.occurrences.has(Occurrence::Interrupt) {
+            let delta = Delta::bulk(guest.ring(), 0).with(Occurrence::Interrupt, 1);
+            let outcome = guest.counting.pmu().advance(&delta);
+            deliver_pmi(guest, outcome);
+        }
+    }
+    guest.nmi_pending |= tables::take_nmis();
+}
+
+/// The stay is over for which the alarm clock was set.
+pub fn stop_alarm(guest: &mut Guest) {
+    if guest.alarm.is_armed() && guest.alarm.stop() {
+        // It has rung, at the exit or since: that interrupt is not the guest's.
+        tables::open(false);
+        tables::take_nmis();
+    }
+}
+
+/// An NMI has made the guest leave.
+pub fn take_nmi(guest: &mut Guest) {
+    tables::open(false);
+    take_what_came(guest);
+}
+
+/// Delivers the PMI that the model asks for, through the guest's local APIC.
+pub fn deliver_pmi(guest: &mut Guest, outcome: Outcome) {
+    if outcome.overflowed != 0 {
+        guest.needs = guest.counting.peek().needs();
+    }
+    if outcome.pmi && lapic::deliver(guest.masks_lvtpc) == Delivery::Nmi {
+        guest.nmi_pending = true;
+    }
+}
+
+/// A gate of the guest's interrupt table.
+#[derive(Clone, Copy, Debug)]
+pub struct Gate {
+    pub handler: u64,
+    pub dpl: u8,
+}
+
+/// The gate of `vector`, if it can be read.
+pub fn gate(guest: &Guest, vector: u8) -> Option<Gate> {
+    let offset = 16 * u64::from(vector);
+    if !guest.is_long_mode() || offset + 15 > u64::from(guest.vmcb.idtr.limit) {
+        return None;
+    }
+    let at = guest.vmcb.idtr.base + offset;
+    let (low, high) = (guest.read_word(at)?, guest.read_word(at + 8)?);
+    let handler = low & 0xffff | low >> 32 & 0xffff_0000 | high << 32;
+    Some(Gate { handler, dpl: (low >> 45 & 3) as u8 })
+}
+
+/// Where `vector` is handled, if that can be told.
+pub fn handler(guest: &Guest, vector: u8) -> Option<u64> {
+    gate(guest, vector).map(|gate| gate.handler)
+}
+
+/// The ring of a gate's user, compared with its DPL: software must not use the gates of devices.
+pub fn may_use(guest: &Guest, vector: u8) -> bool {
+    gate(guest, vector).is_none_or(|gate| match guest.ring() {
+        Ring::Kernel => true,
+        Ring::User => guest.vmcb.cpl <= gate.dpl,
+    })
+}

@@ -1,0 +1,50 @@
+//! The guest's memory, by its own linear addresses.
+
+use super::guest::Guest;
+
+const PAGE: u64 = 4096;
+
+impl Guest {
+    /// The physical address behind a linear one, by the guest's page tables.
+    pub fn physical(&self, linear: u64) -> Option<u64> {
+        self.paging().translate(linear, read_physical)
+    }
+
+    /// Reads as many bytes as are mapped; returns how many.
+    pub fn read(&self, linear: u64, bytes: &mut [u8]) -> usize {
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = linear.wrapping_add(done as u64);
+            let Some(physical) = self.physical(at) else { break };
+            let count = (bytes.len() - done).min((PAGE - at % PAGE) as usize);
+            let from = physical as *const u8;
+            // SAFETY: memory of the guest, identity mapped, which does not change while the guest is not running.
+            unsafe { from.copy_to_nonoverlapping(bytes[done..].as_mut_ptr(), count) };
+            done += count;
+        }
+        done
+    }
+
+    /// Reads a word of 8 bytes, if all of it is mapped.
+    pub fn read_word(&self, linear: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        (self.read(linear, &mut bytes) == bytes.len()).then(|| u64::from_le_bytes(bytes))
+    }
+
+    /// Changes a word of the guest's memory, if it is mapped within one page.
+    pub fn change_word(&self, linear: u64, change: impl FnOnce(u64) -> u64) {
+        let Some(physical) = self.physical(linear).filter(|_| linear % PAGE <= PAGE - 8) else {
+            return;
+        };
+        let word = physical as *mut u64;
+        // SAFETY: memory of the guest, which it has just written to itself; identity mapped.
+        unsafe { word.write_unaligned(change(word.read_unaligned())) };
+    }
+}
+
+/// Reads 8 bytes of physical memory.
+pub fn read_physical(address: u64) -> u64 {
+    // SAFETY: all memory is mapped one to one; addresses come from the guest's page tables, and reading memory that
+    // does not exist gives ones.
+    unsafe { (address as *const u64).read_volatile() }
+}

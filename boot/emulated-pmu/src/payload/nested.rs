@@ -1,0 +1,120 @@
+//! Nested paging, as far as [`super::code`] needs it: switching it on and off, and its faults.
+
+use super::code::{Running, Verdict};
+use super::guest::Guest;
+use super::port::read_msr;
+use super::{breakpoint, debug, events};
+use emulated_pmu::region;
+
+const PAT: u32 = 0x277;
+const PAGE: u64 = 4096;
+/// Exit information of a nested page fault: AMD APM vol. 2, 15.25.6.
+const PRESENT: u64 = 1 << 0;
+const WRITE: u64 = 1 << 1;
+const FETCH: u64 = 1 << 4;
+/// After so many stays in which nothing was counted by the clock, code is no longer watched.
+const IDLE_STAYS: u32 = 256;
+
+/// Intercepts of control and debug registers: writes in the upper half, by number.
+const WRITES: u32 = 16;
+const WRITE_CR3: u32 = 1 << (WRITES + 3);
+const WRITE_DR7: u32 = 1 << (WRITES + 7);
+const ALL_DEBUG: u32 = u32::MAX;
+const DR7_ENABLES: u64 = 0xff;
+
+/// For a stay that counts by the clock: closes what is open, and sets the breakpoints of the watched page.
+pub fn watch(guest: &mut Guest) -> Option<breakpoint::Saved> {
+    guest.code.begin();
+    guest.code.close();
+    guest.idle_stays = 0;
+    enable(guest);
+    let watched = guest.code.watched()?;
+    guest.vmcb.cr_intercepts |= WRITE_CR3;
+    guest.vmcb.dr_intercepts = ALL_DEBUG;
+    // Faults too: they must not leave RF behind for a candidate.
+    guest.vmcb.exceptions = u32::MAX;
+    Some(breakpoint::set(guest, &watched.candidates[..watched.count]))
+}
+
+/// For a stay in a page with too many candidates: no other page may be executed, and the breakpoints are where code
+/// leaves it unforeseen. `None` if they are too many.
+pub fn stay_here(guest: &mut Guest) -> Option<breakpoint::Saved> {
+    let rip = guest.linear_rip();
+    if guest.event.is_some() || guest.nmi_pending || guest.vmcb.dr7 & DR7_ENABLES != 0 {
+        return None;
+    }
+    let physical = guest.physical(rip)? & !(PAGE - 1);
+    // SAFETY: a page of the guest's memory, identity mapped, which the guest does not change meanwhile.
+    let bytes = unsafe { &*(physical as *const [u8; PAGE as usize]) };
+    let stops = region::stops(bytes, rip & !(PAGE - 1), rip, guest.code_bits())?;
+    enable(guest);
+    guest.vmcb.nested_cr3 = guest.code.alone(physical)?;
+    guest.idle_stays = 0;
+    guest.vmcb.cr_intercepts |= WRITE_CR3;
+    guest.vmcb.dr_intercepts = ALL_DEBUG;
+    Some(breakpoint::set(guest, stops.addresses()))
+}
+
+/// For any other stay. Code stays watched for a while, because counting may go on soon.
+pub fn idle(guest: &mut Guest) {
+    guest.idle_stays = guest.idle_stays.saturating_add(1);
+    if guest.idle_stays == IDLE_STAYS {
+        guest.code.end();
+    }
+    enable(guest);
+}
+
+fn enable(guest: &mut Guest) {
+    let vmcb = &mut guest.vmcb;
+    vmcb.cr_intercepts = 0;
+    vmcb.dr_intercepts = WRITE_DR7;
+    vmcb.nested_control = u64::from(guest.code.is_active());
+    vmcb.nested_cr3 = guest.code.root();
+    // SAFETY: every x86-64 processor has the register; the guest's value is live in it.
+    vmcb.pat = unsafe { read_msr(PAT) };
+}
+
+/// A nested page fault. True if the next instruction has to be stepped.
+pub fn fault(guest: &mut Guest, running: Running) -> bool {
+    let (error, physical) = (guest.vmcb.exit_info_1, guest.vmcb.exit_info_2);
+    // What was being delivered still is.
+    guest.event = events::take_delivery(guest);
+    if error & PRESENT == 0 || !guest.code.covers(physical) {
+        debug::line(format_args!(
+            "{physical:#x} is out of reach: repeated string instructions are counted by iteration"
+        ));
+        guest.code.give_up();
+        return false;
+    }
+    let rip = guest.linear_rip();
+    let here = guest.physical(rip).is_some_and(|at| at / PAGE == physical / PAGE);
+    let verdict = if error & FETCH != 0 {
+        // An instruction may begin in one page and end in the next.
+        let linear = if here { rip } else { (rip & !(PAGE - 1)) + PAGE };
+        guest.code.on_execute(physical, linear, running)
+    } else if error & WRITE != 0 {
+        let next = guest.physical((rip & !(PAGE - 1)) + PAGE);
+        let straddles =
+            rip % PAGE > PAGE - 15 && next.is_some_and(|next| next / PAGE == physical / PAGE);
+        guest.code.on_write(physical, here || straddles)
+    } else {
+        Verdict::Run
+    };
+    verdict == Verdict::Step
+}
+
+/// Another address space: the watched page may be executed at another linear address there.
+pub fn recheck(guest: &mut Guest) {
+    if let Some(watched) = guest.code.watched()
+        && guest.physical(watched.candidates[0]).map(|at| at & !(PAGE - 1))
+            != Some(watched.physical)
+    {
+        guest.code.unwatch();
+    }
+}
+
+/// Whether the guest stands at an instruction with a breakpoint of ours: its frames must not say "resume without".
+pub fn is_candidate(guest: &Guest) -> bool {
+    let rip = guest.linear_rip();
+    guest.code.watched().is_some_and(|watched| watched.candidates[..watched.count].contains(&rip))
+}

@@ -1,0 +1,44 @@
+//! The data that an instruction touches.
+
+use iced_x86::{Instruction, InstructionInfoFactory, OpAccess, Register};
+use pmu_model::uarch::AccessKind;
+
+/// One access, by linear address.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Touch {
+    /// First byte.
+    pub linear: u64,
+    /// Bytes.
+    pub bytes: u32,
+    /// Load, store or both.
+    pub kind: AccessKind,
+    /// With LOCK semantics.
+    pub locked: bool,
+}
+
+/// Calls `each` for every access of `instruction`, in the decoder's order. `register` gives the registers as they are
+/// before the instruction; for a segment register, its base. Repeated string instructions are not for this function.
+pub fn accesses(
+    factory: &mut InstructionInfoFactory,
+    instruction: &Instruction,
+    mut register: impl FnMut(Register) -> u64,
+    mut each: impl FnMut(Touch),
+) {
+    let locked = instruction.has_lock_prefix()
+        || (instruction.mnemonic() == iced_x86::Mnemonic::Xchg
+            && instruction.memory_size().size() > 0);
+    for memory in factory.info(instruction).used_memory() {
+        let kind = match memory.access() {
+            OpAccess::Read | OpAccess::CondRead => AccessKind::Load,
+            OpAccess::Write | OpAccess::CondWrite => AccessKind::Store,
+            OpAccess::ReadWrite | OpAccess::ReadCondWrite => AccessKind::LoadStore,
+            OpAccess::None | OpAccess::NoMemAccess => continue,
+        };
+        // The element index matters to gathers alone, whose first element stands for all.
+        let Some(linear) = memory.virtual_address(0, |name, _, _| Some(register(name))) else {
+            continue;
+        };
+        let bytes = memory.memory_size().size().max(1) as u32;
+        each(Touch { linear, bytes, kind, locked });
+    }
+}

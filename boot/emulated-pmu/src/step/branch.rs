@@ -1,0 +1,48 @@
+//! Branches as the model tells them apart.
+
+use iced_x86::{FlowControl, Instruction, Mnemonic};
+use pmu_model::{Branch, BranchKind, Ring};
+
+/// The branch that `instruction` made when it went on at `rip` in `ring`, if it is a branch.
+#[must_use]
+pub fn branch(instruction: &Instruction, rip: u64, ring: Ring) -> Option<Branch> {
+    let kind = kind(instruction)?;
+    let conditional = kind == BranchKind::Conditional;
+    let taken = !conditional || rip != instruction.next_ip();
+    // Where a jump that fell through would have gone. One to the next instruction is taken either way.
+    let to = if taken { rip } else { instruction.near_branch_target() };
+    Some(Branch { from: instruction.ip(), to, kind, taken, mispredicted: false, ring, cycles: 0 })
+}
+
+fn kind(instruction: &Instruction) -> Option<BranchKind> {
+    if matches!(
+        instruction.mnemonic(),
+        Mnemonic::Syscall
+            | Mnemonic::Sysret
+            | Mnemonic::Sysretq
+            | Mnemonic::Sysenter
+            | Mnemonic::Sysexit
+            | Mnemonic::Sysexitq
+            | Mnemonic::Iret
+            | Mnemonic::Iretd
+            | Mnemonic::Iretq
+    ) {
+        return Some(BranchKind::Far);
+    }
+    let far = instruction.is_jmp_far()
+        || instruction.is_jmp_far_indirect()
+        || instruction.is_call_far()
+        || instruction.is_call_far_indirect()
+        || instruction.mnemonic() == Mnemonic::Retf;
+    match instruction.flow_control() {
+        _ if far => Some(BranchKind::Far),
+        FlowControl::ConditionalBranch => Some(BranchKind::Conditional),
+        FlowControl::UnconditionalBranch => Some(BranchKind::RelativeJump),
+        FlowControl::IndirectBranch => Some(BranchKind::IndirectJump),
+        FlowControl::Call => Some(BranchKind::RelativeCall),
+        FlowControl::IndirectCall => Some(BranchKind::IndirectCall),
+        FlowControl::Return => Some(BranchKind::Return),
+        FlowControl::Interrupt => Some(BranchKind::Far),
+        FlowControl::Next | FlowControl::Exception | FlowControl::XbeginXabortXend => None,
+    }
+}

@@ -1,0 +1,146 @@
+use super::*;
+use iced_x86::InstructionInfoFactory;
+use pmu_model::uarch::AccessKind;
+use pmu_model::{BranchKind, Ring};
+use proptest::prelude::*;
+
+const RIP: u64 = 0x1000;
+
+fn at(bytes: &[u8]) -> Instruction {
+    decode(bytes, RIP, 64).unwrap()
+}
+
+#[test]
+fn special_instructions_are_told_apart() {
+    for (bytes, expected) in [
+        (&[0x90][..], Kind::Plain),
+        (&[0x9c], Kind::PushFlags),
+        (&[0x9d], Kind::PopFlags),
+        (&[0x48, 0xcf], Kind::InterruptReturn),
+        (&[0xcd, 0x80], Kind::SoftwareInterrupt(0x80)),
+        (&[0xcc], Kind::SoftwareInterrupt(3)),
+        (&[0x0f, 0x05], Kind::SystemCall),
+        (&[0x48, 0x0f, 0x07], Kind::SystemReturn(true)),
+        (&[0xfb], Kind::Shadow),
+        (&[0x8e, 0xd0], Kind::Shadow),
+        (&[0x8e, 0xd8], Kind::Plain),
+        // PAUSE has the prefix too, and so have scalar SSE instructions.
+        (&[0xf3, 0x90], Kind::Plain),
+        (&[0xf3, 0x0f, 0x58, 0xc1], Kind::Plain),
+        (&[0xa4], Kind::Plain),
+    ] {
+        assert_eq!(kind(&at(bytes)), expected, "{bytes:x?}");
+    }
+    let Kind::Repeated(operation) = kind(&at(&[0xf3, 0x48, 0xa5])) else { panic!() };
+    assert_eq!((operation.element_bytes, operation.source), (8, true));
+    assert_eq!(operation.destination, Some(AccessKind::Store));
+}
+
+proptest! {
+    #[test]
+    fn what_looks_plain_is_plain(bytes in prop::collection::vec(any::<u8>(), 15), bits in prop::sample::select(&[16u32, 32, 64][..])) {
+        if is_plain(&bytes) && let Some(instruction) = decode(&bytes, RIP, bits) {
+            prop_assert_eq!(kind(&instruction), Kind::Plain, "{:x?}", bytes);
+        }
+    }
+}
+
+#[test]
+fn the_translator_counts_iterations_and_the_look_at_the_count() {
+    let Kind::Repeated(moves) = kind(&at(&[0xf3, 0xa4])) else { panic!() };
+    assert_eq!([moves.translator_counts(7, 7), moves.translator_counts(0, 0)], [8, 1]);
+    let Kind::Repeated(scan) = kind(&at(&[0xf2, 0xae])) else { panic!() };
+    assert_eq!(scan.repeat, Repeat::Comparison);
+    assert_eq!([scan.translator_counts(9, 3), scan.translator_counts(9, 9)], [3, 10]);
+}
+
+fn branch_at(bytes: &[u8], rip: u64) -> Option<pmu_model::Branch> {
+    branch(&at(bytes), rip, Ring::User)
+}
+
+#[test]
+fn branches_have_kind_target_and_direction() {
+    let kind_of = |bytes: &[u8]| branch_at(bytes, 0x2000).map(|branch| branch.kind);
+    for (bytes, expected) in [
+        (&[0x75, 0x10][..], BranchKind::Conditional),
+        (&[0xe2, 0x10], BranchKind::Conditional),
+        (&[0xe3, 0x10], BranchKind::Conditional),
+        (&[0xeb, 0x10], BranchKind::RelativeJump),
+        (&[0xe8, 0, 0, 0, 0], BranchKind::RelativeCall),
+        (&[0xff, 0xd0], BranchKind::IndirectCall),
+        (&[0xff, 0xe0], BranchKind::IndirectJump),
+        (&[0xc3], BranchKind::Return),
+        (&[0xc2, 8, 0], BranchKind::Return),
+        (&[0xcb], BranchKind::Far),
+        (&[0x48, 0xcf], BranchKind::Far),
+        (&[0xcd, 0x80], BranchKind::Far),
+        (&[0x0f, 0x05], BranchKind::Far),
+        (&[0x0f, 0x07], BranchKind::Far),
+    ] {
+        assert_eq!(kind_of(bytes), Some(expected), "{bytes:x?}");
+    }
+    assert_eq!(kind_of(&[0x90]), None);
+    assert_eq!(kind_of(&[0x0f, 0x0b]), None);
+    let taken = branch_at(&[0x75, 0x10], 0x1012).unwrap();
+    assert_eq!((taken.taken, taken.to, taken.from), (true, 0x1012, RIP));
+    let fell_through = branch_at(&[0x75, 0x10], 0x1002).unwrap();
+    assert_eq!((fell_through.taken, fell_through.to), (false, 0x1012));
+}
+
+fn touched(bytes: &[u8]) -> Vec<(u64, u32, AccessKind, bool)> {
+    let mut found = vec![];
+    let register = |name| match name {
+        Register::RSP => 0x8000,
+        Register::RAX => 0x100,
+        Register::RCX => 0x10,
+        Register::FS => 0x7000_0000,
+        _ => 0,
+    };
+    accesses(&mut InstructionInfoFactory::new(), &at(bytes), register, |touch| {
+        found.push((touch.linear, touch.bytes, touch.kind, touch.locked));
+    });
+    found
+}
+
+#[test]
+fn accesses_have_address_size_and_direction() {
+    use AccessKind::{Load, LoadStore, Store};
+    // mov rbx, [rax + rcx*4 + 8]; mov [rax], ecx; add [rax], cl; lock inc; push rax; pop rax
+    assert_eq!(touched(&[0x48, 0x8b, 0x5c, 0x88, 0x08]), [(0x148, 8, Load, false)]);
+    assert_eq!(touched(&[0x89, 0x08]), [(0x100, 4, Store, false)]);
+    assert_eq!(touched(&[0x00, 0x08]), [(0x100, 1, LoadStore, false)]);
+    assert_eq!(touched(&[0xf0, 0x48, 0xff, 0x00]), [(0x100, 8, LoadStore, true)]);
+    assert_eq!(touched(&[0x50]), [(0x7ff8, 8, Store, false)]);
+    assert_eq!(touched(&[0x58]), [(0x8000, 8, Load, false)]);
+    // mov rax, fs:[0]; lea; nop with an operand; call: pushes; ret: pops.
+    assert_eq!(
+        touched(&[0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0]),
+        [(0x7000_0000, 8, Load, false)]
+    );
+    assert_eq!(touched(&[0x48, 0x8d, 0x00]), []);
+    assert_eq!(touched(&[0x0f, 0x1f, 0x00]), []);
+    assert_eq!(touched(&[0xe8, 0, 0, 0, 0]), [(0x7ff8, 8, Store, false)]);
+    assert_eq!(touched(&[0xc3]), [(0x8000, 8, Load, false)]);
+}
+
+#[test]
+fn maintenance_is_recognised() {
+    assert_eq!(
+        maintenance(&at(&[0x0f, 0xae, 0x38])),
+        Some(Maintenance::FlushLine { evicts: true })
+    );
+    assert_eq!(maintenance(&at(&[0x0f, 0x01, 0x38])), Some(Maintenance::FlushPage));
+    assert_eq!(maintenance(&at(&[0x0f, 0x09])), Some(Maintenance::FlushCaches));
+    assert_eq!(maintenance(&at(&[0x0f, 0x22, 0xd8])), Some(Maintenance::FlushTranslations));
+    assert_eq!(maintenance(&at(&[0x0f, 0xae, 0xe8])), None);
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..16), rip: u64) {
+        if let Some(instruction) = decode(&bytes, rip, 64) {
+            let _ = (kind(&instruction), maintenance(&instruction), branch(&instruction, rip, Ring::User));
+            accesses(&mut InstructionInfoFactory::new(), &instruction, |_| rip, |_| ());
+        }
+    }
+}

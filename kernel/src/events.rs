@@ -1,0 +1,92 @@
+//! The event tables of the ramdisk: names for this processor, or the reason why there are none. Without them raw,
+//! fixed and architectural events can be counted all the same.
+
+use alloc::format;
+use alloc::string::ToString;
+use arch::cpu::{Cpuid, Identity, has_leaf};
+use events::cpu::{CpuKey, Vendor};
+use events::tables::{Core, Tables, layout};
+use protocol::ramdisk::{SectionKind, section};
+use protocol::record::{ErrorCode, ErrorRecord, EventTables};
+
+/// What came of the tables.
+pub struct Names<'a> {
+    /// This processor's table; borrows the ramdisk.
+    pub core: Option<Core<'a>>,
+    /// For the machine record.
+    pub record: EventTables,
+    /// If the tables are refused: the reason.
+    pub error: Option<ErrorRecord>,
+}
+
+/// Opens the tables of `ramdisk` and finds the one of this processor. `None` if no tables came along, or the ramdisk is unusable as a whole.
+#[must_use]
+pub fn open<'a>(ramdisk: &'a [u8], identity: &Identity, cpuid: &impl Cpuid) -> Option<Names<'a>> {
+    let opened = match section(ramdisk, SectionKind::EventTables) {
+        Ok(None) => return None,
+        // A job that cannot be used is reported as that.
+        Err(_) if protocol::ramdisk::unpack(ramdisk).is_err() => return None,
+        Err(error) => Err(error.to_string()),
+        Ok(Some(block)) => Tables::open(block).map_err(|error| error.to_string()),
+    };
+    Some(match opened {
+        Ok(tables) => known(&tables, identity, leaf_1a(cpuid)),
+        Err(reason) => refused(reason.as_str()),
+    })
+}
+
+/// EAX of CPUID leaf 0x1A, which tells a hybrid's cores apart; 0 without that leaf.
+fn leaf_1a(cpuid: &impl Cpuid) -> u32 {
+    if has_leaf(cpuid, 0x1a) { cpuid.cpuid2(0x1a, 0).eax } else { 0 }
+}
+
+fn known<'a>(tables: &Tables<'a>, identity: &Identity, leaf_1a: u32) -> Names<'a> {
+    let core = match key(identity, leaf_1a) {
+        Some(key) => tables.core(&key).map_err(|error| error.to_string()),
+        None => Err(format!(
+            "there is no event table for {} family {:#x} model {:#x}",
+            identity.vendor_text, identity.family, identity.model
+        )),
+    };
+    let version = Some(layout::VERSION);
+    let record = match &core {
+        Ok(core) => EventTables {
+            version,
+            table: Some(core.name().to_string()),
+            source: Some(format!("{} {}", core.source(), core.version())),
+            events: core.len() as u32,
+            absent: None,
+        },
+        Err(reason) => {
+            EventTables { version, absent: Some(reason.clone()), ..EventTables::default() }
+        }
+    };
+    Names { core: core.ok(), record, error: None }
+}
+
+fn refused(reason: &str) -> Names<'static> {
+    let text = format!("no events by name, raw events can be counted all the same: {reason}");
+    Names {
+        core: None,
+        record: EventTables { absent: Some(reason.to_string()), ..EventTables::default() },
+        error: Some(ErrorRecord {
+            code: ErrorCode::EventTables,
+            item: None,
+            name: None,
+            text,
+            fault: None,
+        }),
+    }
+}
+
+/// What the tables are looked up by; `None` for a maker whose PMUs they do not describe.
+fn key(identity: &Identity, leaf_1a: u32) -> Option<CpuKey> {
+    let vendor = Vendor::from_cpuid(&identity.vendor_text)?;
+    let family = u16::try_from(identity.family).ok()?;
+    let model = u8::try_from(identity.model).ok()?;
+    let stepping = u8::try_from(identity.stepping).ok()?;
+    Some(CpuKey::new(vendor, family, model, stepping).with_leaf_1a(leaf_1a))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+//! Code whose instructions were counted by hand, and what a PMU says to it.
+//!
+//! Each case prints a line `case NAME SEEN EXPECTED`; the test in `qemu-tests` compares. The ramdisk's first word says
+//! which group of cases is wanted: groups that take long are run by themselves.
+#![no_std]
+#![no_main]
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod code;
+mod counts;
+mod handlers;
+mod machine;
+mod overflow;
+mod pmu;
+mod rings;
+mod serial;
+mod stepped;
+mod strings;
+
+use bootloader_api::config::Mapping;
+use bootloader_api::{BootInfo, BootloaderConfig, entry_point};
+use machine::exit;
+use pmu::Unit;
+
+static CONFIG: BootloaderConfig = {
+    let mut config = BootloaderConfig::new_default();
+    config.mappings.physical_memory = Some(Mapping::FixedAddress(machine::PHYSICAL));
+    config.kernel_stack_size = 64 << 10;
+    config
+};
+
+entry_point!(main, config = &CONFIG);
+
+fn main(info: &'static mut BootInfo) -> ! {
+    let group = info.ramdisk_addr.into_option().map_or("", |at| {
+        let length = info.ramdisk_len as usize;
+        // SAFETY: the boot loader put the ramdisk there.
+        let bytes = unsafe { core::slice::from_raw_parts(at as *const u8, length) };
+        core::str::from_utf8(bytes).unwrap_or("").trim()
+    });
+    // SAFETY: called once, on the boot loader's stack and page tables.
+    unsafe { machine::set_up() };
+    let unit = Unit::find();
+    line!("pmu {unit:?}");
+    match group {
+        "counts" => counts::run(&unit),
+        "long" => counts::long(&unit),
+        "strings" => strings::run(&unit),
+        "rings" => rings::run(&unit),
+        "overflow" => overflow::run(&unit),
+        "many" => overflow::many(&unit),
+        "stepped" => stepped::run(&unit),
+        other => line!("no group {other}"),
+    }
+    line!("end");
+    exit(0x10)
+}
+
+/// A result and what it should be.
+pub fn case(name: &str, seen: u64, expected: u64) {
+    line!("case {name} {seen} {expected}");
+}
+
+#[panic_handler]
+fn panic(info: &core::panic::PanicInfo) -> ! {
+    line!("panic {info}");
+    exit(0x11)
+}

@@ -1,0 +1,126 @@
+//! What can be wrong with a request about events.
+
+use events::encode::EncodeError;
+use events::pack::PackError;
+use events::parse::ParseError;
+use events::register::ReservedBits;
+use events::tables::NoCore;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// What is wrong.
+#[derive(Debug, Error)]
+pub enum EventsError {
+    /// No table and no model has this name.
+    #[error("there is no event table {name:?}{}; `events --cpus` lists them all", meant(.nearest))]
+    UnknownName {
+        /// As typed.
+        name: String,
+        /// What it may have meant.
+        nearest: Vec<String>,
+    },
+    /// No table is for this family and model.
+    #[error("there is no event table for {asked}{}; `events --cpus` lists them all", near(.nearest))]
+    UnknownNumber {
+        /// As typed.
+        asked: String,
+        /// Models of that family nearby.
+        nearest: Vec<String>,
+    },
+    /// Several tables are for this family and model.
+    #[error("{asked} is not enough; name one of its tables: {}", .tables.join(", "))]
+    Ambiguous {
+        /// As typed.
+        asked: String,
+        /// The tables, and what tells them apart.
+        tables: Vec<String>,
+    },
+    /// The processor is known, but has no table.
+    #[error("{0}")]
+    NoCore(#[from] NoCore),
+    /// This machine's own processor cannot be identified.
+    #[error(
+        "name a processor with --cpu: this machine's is of a maker whose PMUs are not described ({0})"
+    )]
+    ForeignHost(String),
+    /// A user's file does not say for which processor it is, and nothing else does.
+    #[error(
+        "--event-file {}: say for which processor its events are: --event-file CPU={}",
+        .0.display(),
+        .0.display()
+    )]
+    NeedsCpu(PathBuf),
+    /// A user's file cannot be read.
+    #[error("cannot read the events in {}: {error}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        error: std::io::Error,
+    },
+    /// A user's file is no JSON; the reason names line and column.
+    #[error("{}: {error}", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// What and where.
+        error: serde_json::Error,
+    },
+    /// A user's file is JSON of another form.
+    #[error("{}: {reason}", path.display())]
+    Form {
+        /// The file.
+        path: PathBuf,
+        /// What is missing, and in which event.
+        reason: String,
+    },
+    /// A value in a user's file.
+    #[error("{}: {error}", path.display())]
+    Pack {
+        /// The file.
+        path: PathBuf,
+        /// Event, field and reason.
+        error: PackError,
+    },
+    /// The merged tables do not pack.
+    #[error("the event tables cannot be put together: {0}")]
+    Merge(PackError),
+    /// A text that is neither part of a name nor an event.
+    #[error("no event's name contains {pattern:?}, and as an event it is not understood: {error}")]
+    Syntax {
+        /// As typed.
+        pattern: String,
+        /// The reason.
+        error: ParseError,
+    },
+    /// An event that the processor cannot count.
+    #[error("{0}")]
+    Refused(#[from] EncodeError),
+    /// A value that no event select register holds.
+    #[error("--decode: {0}")]
+    Reserved(#[from] ReservedBits),
+    /// Nothing fits.
+    #[error("no event of {cpu} fits {pattern:?}")]
+    Nothing {
+        /// The table.
+        cpu: String,
+        /// As typed.
+        pattern: String,
+    },
+}
+
+fn meant(nearest: &[String]) -> String {
+    if nearest.is_empty() {
+        String::new()
+    } else {
+        format!("; did you mean {}?", nearest.join(", "))
+    }
+}
+
+fn near(nearest: &[String]) -> String {
+    if nearest.is_empty() {
+        String::new()
+    } else {
+        format!("; the nearest are {}", nearest.join(", "))
+    }
+}
