@@ -37,14 +37,8 @@ const NOTHING: u64 = u64::MAX;
 ///
 /// # Safety
 /// As for [`enter`]; ring 0 must raise none of the three meanwhile.
-pub unsafe fn try_enter(
-    rip: u64,
-    rsp: u64,
-    rflags: u64,
-    argument: u64,
-) -> Result<u64, Exception> {
-    let vectors =
-        [exception::INVALID_OPCODE, exception::GENERAL_PROTECTION, exception::PAGE_FAULT];
+pub unsafe fn try_enter(rip: u64, rsp: u64, rflags: u64, argument: u64) -> Result<u64, Exception> {
+    let vectors = [exception::INVALID_OPCODE, exception::GENERAL_PROTECTION, exception::PAGE_FAULT];
     GAVE_UP.store(NOTHING, Ordering::Relaxed);
     for vector in vectors {
         interrupts::set_handler(vector.0, Some(give_up));

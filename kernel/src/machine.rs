@@ -6,8 +6,8 @@ use arch::cpu::{self, Identity};
 use arch::pmu::{Architecture, Capabilities, Emulated, Missing, Ownership};
 use arch::time::{Clock, Source};
 use protocol::record::{
-    Apic, ApicMode, CoreType, EmulatedPmu, EventTables, Hex, Machine, Pmu, PmuArchitecture, Topology,
-    Tsc, TscSource,
+    Apic, ApicMode, CoreType, EmulatedPmu, EventTables, Hex, Machine, Pmu, PmuArchitecture,
+    Topology, Tsc, TscSource,
 };
 
 /// What the firmware found out about the machine.

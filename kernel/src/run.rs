@@ -81,7 +81,8 @@ fn one(index: u32, snippet: &Snippet, machine: &mut impl Machine, status: &mut S
     match measured {
         Ok(metrics) => {
             let emulated = machine.is_emulated() && !snippet.events.is_empty();
-            let result = SnippetResult { emulated, ..result(index, snippet, metrics, [start, stop]) };
+            let result =
+                SnippetResult { emulated, ..result(index, snippet, metrics, [start, stop]) };
             match result.verdict {
                 Verdict::Pass => status.passed += 1,
                 Verdict::None => status.measured += 1,
@@ -115,12 +116,7 @@ fn judge(suite: &Suite, status: &mut Status) {
     }
 }
 
-fn result(
-    index: u32,
-    snippet: &Snippet,
-    metrics: Vec<Metric>,
-    tsc: [u64; 2],
-) -> SnippetResult {
+fn result(index: u32, snippet: &Snippet, metrics: Vec<Metric>, tsc: [u64; 2]) -> SnippetResult {
     let median = metrics.first().map_or(0.0, |metric| metric.value.median);
     let verdict = match &snippet.expect {
         None => Verdict::None,

@@ -70,7 +70,8 @@ fn order(context: &mut Context) -> Outcome {
         return Ok(Finding::skip("branch records"));
     }
     let seen = records(context, LbrSelect::empty(), Piece::Calls)?;
-    let mut all = All::of("the last branches of the listing, newest first, as many as there are entries");
+    let mut all =
+        All::of("the last branches of the listing, newest first, as many as there are entries");
     all.equal("entries", usize::from(context.has().lbr.entries()), seen.len());
     for (age, (record, [from, to])) in seen.iter().zip(newest_first()).enumerate() {
         all.same(format_args!("from, {age} back"), from, record.from);

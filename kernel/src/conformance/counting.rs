@@ -67,11 +67,7 @@ pub(super) const FIXED_CHECKS: &[Check] = &[
         source: "the code's listing; SDM vol. 3, table 20-2",
         run: fixed_instructions,
     },
-    Check {
-        name: "fixed.each_counts",
-        source: "SDM vol. 3, table 20-2",
-        run: fixed_each_counts,
-    },
+    Check { name: "fixed.each_counts", source: "SDM vol. 3, table 20-2", run: fixed_each_counts },
     Check {
         name: "fixed.control_fields",
         source: "SDM vol. 3, 20.2.2: IA32_FIXED_CTR_CTRL has four bits for each counter",
@@ -133,7 +129,9 @@ fn all_at_once(context: &mut Context) -> Outcome {
 }
 
 fn linear(context: &mut Context) -> Outcome {
-    let mut all = All::of("2 and 10 times the turns: 2 and 10 times the instructions, without the window's own");
+    let mut all = All::of(
+        "2 and 10 times the turns: 2 and 10 times the instructions, without the window's own",
+    );
     let empty = context.count_one(INSTRUCTIONS, Work::kernel(Piece::Loop, 1))?;
     let one = context.count_one(INSTRUCTIONS, Work::kernel(Piece::Loop, 1 + TURNS))? - empty;
     for times in [2, 10] {
@@ -173,7 +171,8 @@ fn enable_bit(context: &mut Context) -> Outcome {
     if context.driver.layout().global.is_none() {
         return Ok(Finding::skip("a global control: without one, the enable bit is the gate"));
     }
-    let mut all = All::of("a counter whose EN is clear stands still, whatever the global control says");
+    let mut all =
+        All::of("a counter whose EN is clear stands still, whatever the global control says");
     for counter in context.has().generals() {
         context.fresh()?;
         context.program(counter, &INSTRUCTIONS)?;
@@ -190,7 +189,8 @@ fn global_enable(context: &mut Context) -> Outcome {
     let Some(global) = context.driver.layout().global else {
         return Ok(Finding::skip("a global control"));
     };
-    let mut all = All::of("a counter whose global enable is clear stands still while the others count");
+    let mut all =
+        All::of("a counter whose global enable is clear stands still while the others count");
     for counter in context.has().counters() {
         context.fresh()?;
         for other in context.has().counters() {

@@ -130,8 +130,11 @@ fn nothing_lost(
     let exact = context.emulated.is_some();
     let (lost, extra) = if exact { (0, 0) } else { (block.pmis * 250, block.pmis) };
     let least = fewest(context);
-    let expected =
-        alloc::format!("{} to {} instructions, {least} or more interrupts", IN_RING_3 - lost, IN_RING_3 + 2 + extra);
+    let expected = alloc::format!(
+        "{} to {} instructions, {least} or more interrupts",
+        IN_RING_3 - lost,
+        IN_RING_3 + 2 + extra
+    );
     let good = (IN_RING_3 - lost..=IN_RING_3 + 2 + extra).contains(&seen) && block.pmis >= least;
     let seen = alloc::format!("{seen} instructions, {} interrupts", block.pmis);
     Ok(Finding::when(good, expected, seen))

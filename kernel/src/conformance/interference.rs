@@ -27,11 +27,7 @@ pub(super) const CHECKS: &[Check] = &[
         source: "an interrupt adds at most one (Weaver)",
         run: hardware_interrupts,
     },
-    Check {
-        name: "interference.nmis",
-        source: "an NMI adds at most one (Weaver)",
-        run: nmis,
-    },
+    Check { name: "interference.nmis", source: "an NMI adds at most one (Weaver)", run: nmis },
 ];
 
 /// Turns of the shorter run.

@@ -71,10 +71,7 @@ pub(super) fn once(
 }
 
 /// A block in which no counter comes again soon.
-pub(super) fn far(
-    block: &mut ControlBlock,
-    driver: &arch::pmu::Driver,
-) -> Result<(), PmuError> {
+pub(super) fn far(block: &mut ControlBlock, driver: &arch::pmu::Driver) -> Result<(), PmuError> {
     let has = driver.capabilities();
     for counter in has.counters().filter(|counter| driver.programmed() & counter.bit() != 0) {
         block.reload(driver, counter, driver.preset(counter, FAR)?)?;
@@ -82,11 +79,7 @@ pub(super) fn far(
     Ok(())
 }
 
-fn each(
-    context: &mut Context,
-    counters: impl Iterator<Item = Counter>,
-    mut all: All,
-) -> Outcome {
+fn each(context: &mut Context, counters: impl Iterator<Item = Counter>, mut all: All) -> Outcome {
     for counter in counters {
         context.fresh()?;
         once(context, counter, INSTRUCTIONS.with_interrupt(), 50)?;
@@ -96,7 +89,10 @@ fn each(
         let seen = (block.pmis, block.overflows(counter), block.spurious);
         all.that(
             seen == (1, 1, 0),
-            format_args!("{counter}: {} interrupts, {} overflows, {} spurious", seen.0, seen.1, seen.2),
+            format_args!(
+                "{counter}: {} interrupts, {} overflows, {} spurious",
+                seen.0, seen.1, seen.2
+            ),
         );
     }
     Ok(all.finish())

@@ -41,11 +41,7 @@ fn work() -> Work {
 }
 
 /// Each counter alone overflows; exactly its bit shows.
-fn each(
-    context: &mut Context,
-    counters: impl Iterator<Item = Counter>,
-    mut all: All,
-) -> Outcome {
+fn each(context: &mut Context, counters: impl Iterator<Item = Counter>, mut all: All) -> Outcome {
     for counter in counters {
         context.fresh()?;
         context.program(counter, &INSTRUCTIONS)?;
@@ -70,7 +66,11 @@ fn fixed_status_bit(context: &mut Context) -> Outcome {
 /// Counters of instructions: the first, the last, and the fixed one.
 fn of_instructions(context: &Context) -> alloc::vec::Vec<Counter> {
     let last = context.has().generals().last();
-    [Some(context.first()), last].into_iter().flatten().chain(context.has().fixeds().take(1)).collect()
+    [Some(context.first()), last]
+        .into_iter()
+        .flatten()
+        .chain(context.has().fixeds().take(1))
+        .collect()
 }
 
 fn exact(context: &mut Context) -> Outcome {
@@ -103,7 +103,8 @@ fn goes_on(context: &mut Context) -> Outcome {
 }
 
 fn width(context: &mut Context) -> Outcome {
-    let mut all = All::of("no overflow while the counter fills its lower bits, one when it is full");
+    let mut all =
+        All::of("no overflow while the counter fills its lower bits, one when it is full");
     for counter in of_instructions(context) {
         // All ones below the top bit, where that can be written.
         let half = context.has().mask(counter) >> 1;

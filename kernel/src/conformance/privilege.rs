@@ -35,11 +35,15 @@ fn user(context: &mut Context) -> Outcome {
     // The INT at the end counts for one ring or the other, and the IRET at the beginning may count once more
     // (Weaver: deterministic counters).
     const EDGES: u64 = 2;
-    let mut all = All::of("a loop in ring 3: its instructions, 2 more at most, and exactly its own when doubled");
+    let mut all = All::of(
+        "a loop in ring 3: its instructions, 2 more at most, and exactly its own when doubled",
+    );
     for counter in counters(context) {
         let event = INSTRUCTIONS.in_rings(Rings::USER);
         let mut run = |turns| {
-            context.count(&[(counter, event)], Work::user(UserPiece::Loop, turns)).map(|seen| seen[0])
+            context
+                .count(&[(counter, event)], Work::user(UserPiece::Loop, turns))
+                .map(|seen| seen[0])
         };
         let (once, twice) = (run(TURNS)?, run(2 * TURNS)?);
         let least = UserPiece::Loop.instructions(TURNS);
@@ -59,7 +63,9 @@ fn kernel(context: &mut Context) -> Outcome {
         let seen = context.count(&[(counter, event)], Work::kernel(Piece::Loop, TURNS))?[0];
         all.equal(counter, context.stated(Piece::Loop, TURNS).instructions, seen);
         let mut run = |turns| {
-            context.count(&[(counter, event)], Work::user(UserPiece::Loop, turns)).map(|seen| seen[0])
+            context
+                .count(&[(counter, event)], Work::user(UserPiece::Loop, turns))
+                .map(|seen| seen[0])
         };
         let (once, twice) = (run(TURNS)?, run(2 * TURNS)?);
         all.equal(format_args!("{counter}, a loop in ring 3 doubled"), once, twice);

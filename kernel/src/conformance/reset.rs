@@ -10,11 +10,7 @@ pub(super) const CHECKS: &[Check] = &[
         source: "SDM vol. 3, table 10-1: every general-purpose counter enabled, fixed ones not; APM vol. 2, 13.2.1",
         run: global_control,
     },
-    Check {
-        name: "reset.selects",
-        source: "SDM vol. 3, table 10-1: 0",
-        run: selects,
-    },
+    Check { name: "reset.selects", source: "SDM vol. 3, table 10-1: 0", run: selects },
 ];
 
 /// Firmware and hypervisors may have changed registers before us. On the emulated PMU nobody has.

@@ -78,8 +78,9 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
     // SAFETY: interrupt table loaded, ring 0; nobody else uses the PMU.
     let mut registers = unsafe { pmu::Machine::new() };
     let pmu = pmu::find(&mut registers);
-    let ownership =
-        pmu.as_ref().map_or_else(|_| Ownership::default(), |has| Ownership::claim(&mut registers, has));
+    let ownership = pmu
+        .as_ref()
+        .map_or_else(|_| Ownership::default(), |has| Ownership::claim(&mut registers, has));
     let emulated = Emulated::detect(&registers).filter(|_| pmu.is_ok());
     let names = handed.ramdisk.and_then(|ramdisk| events::open(ramdisk, &identity, &cpuid));
     let facts = Facts {

@@ -90,7 +90,9 @@ impl Counting {
 
     /// Reads the counters. A snippet that ended early left them running.
     fn collect(&mut self) {
-        let Some(driver) = self.driver.as_ref().filter(|_| !self.counters.is_empty()) else { return };
+        let Some(driver) = self.driver.as_ref().filter(|_| !self.counters.is_empty()) else {
+            return;
+        };
         let _ = driver.stop(&mut self.registers);
         for (count, &counter) in self.counts.iter_mut().zip(&self.counters) {
             *count = driver.read(&mut self.registers, counter).unwrap_or(0);

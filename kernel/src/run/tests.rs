@@ -158,7 +158,10 @@ fn k2_a_suite_decides_the_outcome() {
         let mut report = Report::new(Buffer::default());
         assert_eq!(run(&job, &mut machine, &mut report).outcome, expected);
         let text = &report.sink_mut().0;
-        assert!(text.contains("\"type\":\"check\"") && text.contains("\"type\":\"suite\""), "{text}");
+        assert!(
+            text.contains("\"type\":\"check\"") && text.contains("\"type\":\"suite\""),
+            "{text}"
+        );
     }
 }
 

@@ -60,8 +60,8 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Vec<Metric
     };
     let small = runs(runner, snippet, small).map_err(Unmeasured::Fault)?;
     let large = runs(runner, snippet, large).map_err(Unmeasured::Fault)?;
-    let names = core::iter::once("tsc".to_string())
-        .chain(snippet.events.iter().map(ToString::to_string));
+    let names =
+        core::iter::once("tsc".to_string()).chain(snippet.events.iter().map(ToString::to_string));
     let metrics = names.zip(small.iter().zip(&large)).map(|(event, (small, large))| {
         let series = [small, large].map(|values| statistics::series(values, snippet.values));
         Metric {
@@ -81,9 +81,8 @@ fn runs(
     copies: u64,
 ) -> Result<Vec<Vec<u64>>, Box<Fault>> {
     runner.load(snippet, copies);
-    let mut values: Vec<Vec<u64>> = core::iter::repeat_with(Vec::new)
-        .take(1 + snippet.events.len())
-        .collect();
+    let mut values: Vec<Vec<u64>> =
+        core::iter::repeat_with(Vec::new).take(1 + snippet.events.len()).collect();
     for run in 0..snippet.warmup + snippet.runs {
         let ticks = runner.run().map_err(|trap| Box::new(runner.explain(&trap, snippet)))?;
         if run >= snippet.warmup {

@@ -75,7 +75,11 @@ fn summary(out: &mut String, suite: &Suite) {
         let _ = writeln!(out, "  skipped: {reason}");
     }
     if !suite.lacks.is_empty() {
-        let _ = writeln!(out, "{}", paint(FAINT, &format!("  not offered: {}", suite.lacks.join(", "))));
+        let _ = writeln!(
+            out,
+            "{}",
+            paint(FAINT, &format!("  not offered: {}", suite.lacks.join(", ")))
+        );
     }
 }
 

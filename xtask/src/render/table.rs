@@ -140,7 +140,10 @@ fn row(result: &SnippetResult, metric: &Metric) -> Vec<Cell> {
     // Further events stand below the time stamp counter, which has the snippet's name.
     let (item, name) = match metric.event.as_str() {
         "tsc" => (result.item.to_string(), result.name.clone()),
-        event => (String::new(), format!("  {event}{}", if result.emulated { " (emulated)" } else { "" })),
+        event => (
+            String::new(),
+            format!("  {event}{}", if result.emulated { " (emulated)" } else { "" }),
+        ),
     };
     vec![
         Cell::new(item),

@@ -93,8 +93,7 @@ fn extended(registers: &dyn Registers, seen: &mut Capabilities) {
 /// P-cores are known by the slots counter.
 fn metrics(registers: &mut dyn Registers, seen: &Capabilities) -> bool {
     let announced = seen.perf.contains(PerfCapabilities::PERF_METRICS);
-    let hybrid =
-        has_leaf(&leaves(registers), 7) && registers.cpuid(7, 0).edx & HYBRID != 0;
+    let hybrid = has_leaf(&leaves(registers), 7) && registers.cpuid(7, 0).edx & HYBRID != 0;
     (announced || hybrid)
         && seen.fixed & SLOTS != 0
         && registers.rdmsr(numbers::PERF_METRICS).is_ok()

@@ -59,7 +59,9 @@ impl Driver {
         let value = period.wrapping_neg() & mask;
         // Without a status register, the top bit tells whether the counter overflowed.
         if self.layout.global.is_none() && value <= mask / 2 {
-            return refuse("without a status register a period has to fit one bit less than the counter");
+            return refuse(
+                "without a status register a period has to fit one bit less than the counter",
+            );
         }
         self.settable(counter, value)?;
         Ok(value)

@@ -178,10 +178,6 @@ pub(super) fn read(registers: &mut dyn Registers, msr: Msr) -> Result<u64, PmuEr
 }
 
 /// Writes a register that should take the value.
-pub(super) fn write(
-    registers: &mut dyn Registers,
-    msr: Msr,
-    value: u64,
-) -> Result<(), PmuError> {
+pub(super) fn write(registers: &mut dyn Registers, msr: Msr, value: u64) -> Result<(), PmuError> {
     registers.wrmsr(msr, value).map_err(|_| PmuError::Write { msr, value })
 }

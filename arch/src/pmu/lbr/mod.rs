@@ -129,10 +129,7 @@ fn clear(registers: &mut dyn Registers, has: &Capabilities) -> Result<(), PmuErr
 ///
 /// # Errors
 /// There are none, or a register cannot be read.
-pub fn records(
-    registers: &mut dyn Registers,
-    has: &Capabilities,
-) -> Result<Vec<Branch>, PmuError> {
+pub fn records(registers: &mut dyn Registers, has: &Capabilities) -> Result<Vec<Branch>, PmuError> {
     let entries = has.lbr.entries();
     let newest = match has.lbr {
         LbrKind::None => return Err(PmuError::Unsupported("branch records")),

@@ -30,12 +30,8 @@ fn c6_capabilities_of_every_model() {
 
 #[test]
 fn branch_records_of_every_model() {
-    let legacy = |entries, format, old_place, filter| LbrKind::Legacy {
-        entries,
-        format,
-        old_place,
-        filter,
-    };
+    let legacy =
+        |entries, format, old_place, filter| LbrKind::Legacy { entries, format, old_place, filter };
     for (model, _, driver) in machines() {
         let expected = match model {
             Model::Core2 => legacy(4, 2, true, false),

@@ -1,6 +1,6 @@
 use super::*;
-use proptest::prelude::*;
 use pmu_model::{Delta, Ring};
+use proptest::prelude::*;
 
 #[test]
 fn every_counter_counts_between_start_and_stop_and_only_then() {
