@@ -147,8 +147,9 @@ impl Bench for Processor<'_> {
     }
 
     fn log(&mut self) -> &'static mut [Sample] {
+        let log = &raw mut LOG;
         // SAFETY: one check at a time uses the log, and the handler only while that check lets it.
-        let log = unsafe { &mut *&raw mut LOG };
+        let log = unsafe { &mut *log };
         log.fill(Sample::default());
         log
     }

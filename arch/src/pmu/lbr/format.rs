@@ -101,7 +101,7 @@ mod tests {
     fn amd_records_say_whether_they_are_valid() {
         let kind = LbrKind::AmdV2 { entries: 16 };
         assert_eq!(branch(kind, 0x1000, 0x2000, None), None);
-        let seen = branch(kind, KERNEL & (1 << 58) - 1, AMD_VALID | 0x2000, None).unwrap();
+        let seen = branch(kind, KERNEL & ((1 << 58) - 1), AMD_VALID | 0x2000, None).unwrap();
         assert_eq!((seen.from, seen.to, seen.mispredicted), (KERNEL, 0x2000, Some(false)));
     }
 
