@@ -215,21 +215,30 @@ pub(crate) mod tests {
             name in ".{0,40}", body in prop::collection::vec(any::<u8>(), 0..200),
             init in prop::collection::vec(any::<u8>(), 0..50), unroll: u32, loop_count: u64, warmup: u32,
             runs: u32, values: bool, memory: bool, empty: bool, expect in prop::option::of(any::<(f64, f64)>()),
+            raw in prop::collection::vec(any::<(u16, u16)>(), 0..40),
         ) -> Item<'static> {
             Item::Snippet(Snippet {
                 init: Cow::Owned(init), unroll, loop_count, warmup, runs, values,
                 loop_counter: if memory { LoopCounter::Memory } else { LoopCounter::R15 },
                 difference: if empty { Difference::Empty } else { Difference::Double },
                 expect: expect.map(|(min, max)| Expect { min, max }),
+                events: raw.into_iter().map(|(event, umask)| Event::Raw { event, umask }).collect(),
                 ..snippet(&name, &body)
             })
         }
     }
 
     prop_compose! {
+        fn any_suite()(name in ".{0,40}", checks in prop::collection::vec(".{0,20}", 0..5)) -> Item<'static> {
+            let checks = checks.into_iter().map(Cow::Owned).collect();
+            Item::Conformance(Conformance { name: Cow::Owned(name), checks })
+        }
+    }
+
+    prop_compose! {
         pub fn any_job()(
             name: String, baud: u32, exit_port: Option<u16>,
-            items in prop::collection::vec(any_snippet(), 0..8),
+            items in prop::collection::vec(prop_oneof![any_snippet(), any_suite()], 0..8),
         ) -> Job<'static> {
             Job { name: Cow::Owned(name), baud, on_end: OnEnd::Reboot, exit_port, self_test: None, items }
         }

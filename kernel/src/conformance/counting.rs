@@ -16,7 +16,8 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "counting.branches",
-        source: "the code's listing; SDM vol. 3, 20.2.1.2: branch instruction retired",
+        source: "the code's listing; SDM vol. 3, 20.2.1.2: branch instruction retired; an AMD guest's VMRUNs count \
+                 (kvm-unit-tests)",
         run: branches,
     },
     Check {
@@ -110,10 +111,19 @@ fn branches(context: &mut Context) -> Outcome {
         for piece in PIECES {
             let seen = context.count(&[(counter, event)], Work::kernel(piece, TURNS))?[0];
             let stated = context.stated(piece, TURNS).branches;
-            all.equal(format_args!("{counter}, {piece:?}"), stated, seen);
+            let good = (stated..=stated + vmruns(context)).contains(&seen);
+            all.that(good, format_args!("{counter}, {piece:?}: {seen}, not {stated}"));
         }
     }
     Ok(all.finish().explained_by(context.branches_erratum()))
+}
+
+/// Branches that a hypervisor adds: on AMD each return to the guest, a VMRUN, counts as one (kvm-unit-tests,
+/// `x86/pmu.c`). A window has a few, for its own accesses to the PMU.
+fn vmruns(context: &Context) -> u64 {
+    const A_WINDOW: u64 = 8;
+    let virtual_amd = context.hypervisor && context.emulated.is_none() && !context.has().is_intel();
+    if virtual_amd { A_WINDOW } else { 0 }
 }
 
 fn all_at_once(context: &mut Context) -> Outcome {
