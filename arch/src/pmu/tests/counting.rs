@@ -151,7 +151,9 @@ proptest! {
     }
 
     #[test]
-    fn no_selection_makes_the_driver_panic(event: u16, umask: u16, cmask: u8, flags: u8, n in 0u8..40, which in 0usize..10) {
+    fn no_selection_makes_the_driver_panic(
+        event: u16, umask: u16, cmask: u8, flags: u8, n in 0u8..40, which in 0usize..10,
+    ) {
         let (_, mut pmu, mut driver) = machines().nth(which).unwrap();
         let selection = Selection {
             edge: flags & 1 != 0, invert: flags & 2 != 0, equal: flags & 4 != 0, cmask,
