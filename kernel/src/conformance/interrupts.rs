@@ -247,8 +247,6 @@ fn cost(context: &mut Context, most: u64, with_log: bool) -> Outcome {
     }
     let each = more / block.pmis;
     let exact = more % block.pmis == 0;
-    // The status register takes the common case; without one the counters have to be looked at.
-    let most = if context.driver.layout().global.is_some() { most } else { 400 };
     let expected = alloc::format!("at most {most} instructions an interrupt");
     let about = if exact { "" } else { "about " };
     let seen = alloc::format!("{about}{each} instructions, {} interrupts", block.pmis);

@@ -54,6 +54,8 @@ pub struct ControlBlock {
     pub(super) apic: u64,
     /// LVTPC without its mask bit.
     pub(super) lvt: u32,
+    /// LVTPC stays unmasked at delivery: AMD's.
+    pub(super) stays_unmasked: bool,
     /// The interrupt is an NMI, and gets no EOI.
     pub(super) nmi: u32,
     /// PMIs that found an overflow.
@@ -70,6 +72,8 @@ pub struct ControlBlock {
     pub(super) end: u64,
     /// Top bit of the counters, for processors without a status register.
     pub(super) top: u64,
+    /// Its number in the upper half of RDMSR's result.
+    pub(super) top_in_edx: u32,
     pub(super) slots: [Slot; SLOTS],
 }
 
@@ -87,6 +91,7 @@ impl ControlBlock {
         stop: NO_WRITE,
         apic: 0,
         lvt: 0,
+        stays_unmasked: false,
         nmi: 0,
         pmis: 0,
         spurious: 0,
@@ -95,6 +100,7 @@ impl ControlBlock {
         cursor: 0,
         end: 0,
         top: 0,
+        top_in_edx: 0,
         slots: [NO_SLOT; SLOTS],
     };
 
@@ -108,8 +114,11 @@ impl ControlBlock {
             block.status = global.status.0;
             block.clear = global.clear.0;
         }
-        block.mask = driver.programmed();
+        // Without a status register only counters that are reloaded tell by their top bit that they overflowed.
+        block.mask = if block.status == 0 { 0 } else { driver.programmed() };
         block.top = (u64::MAX >> (64 - has.general_bits.clamp(1, 64)) >> 1) + 1;
+        block.stays_unmasked = !has.is_intel();
+        block.top_in_edx = has.general_bits.clamp(33, 64) - 33;
         for counter in has.counters().filter(|counter| driver.programmed() & counter.bit() != 0) {
             block.slots[counter.index()].look_at = driver.layout().counter(counter).0;
         }
@@ -132,6 +141,7 @@ impl ControlBlock {
         let slot = &mut self.slots[counter.index()];
         slot.reload = driver.layout().counter(counter).0;
         slot.preset = preset;
+        self.mask |= counter.bit();
         Ok(())
     }
 
@@ -208,6 +218,7 @@ pub(super) mod offset {
     pub const DROPPED: usize = offset_of!(ControlBlock, dropped);
     pub const CURSOR: usize = offset_of!(ControlBlock, cursor);
     pub const END: usize = offset_of!(ControlBlock, end);
+    pub const TOP_IN_EDX: usize = offset_of!(ControlBlock, top_in_edx);
     pub const RELOAD: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, reload);
     pub const PRESET: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, preset);
     pub const OVERFLOWS: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, overflows);

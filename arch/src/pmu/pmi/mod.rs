@@ -13,10 +13,11 @@
 //! 7. look at the status once more, and begin again at 2 if something came; such are counted as back-to-back;
 //! 8. end the interrupt, unless it is an NMI.
 //!
-//! With a status register all this is `entry`'s assembly. Without one (AMD before PerfMonV2, Intel's version 1) the
-//! counters' top bits have to be looked at, and [`service`] does it. [`service`] knows both ways; host tests run it
-//! on a model.
+//! With a status register all this is assembly. Without one the counters' top bits have to be looked at: on
+//! AMD before PerfMonV2 in assembly as well, on Intel's version 1 by [`service`]. [`service`] knows every way; host
+//! tests run it on a model.
 
+mod assembly;
 mod block;
 mod entry;
 mod service;
