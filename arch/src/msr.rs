@@ -20,16 +20,10 @@ pub const IA32_APIC_BASE: Msr = Msr(0x1b);
 /// IA32_BIOS_SIGN_ID: revision of the microcode, in the upper half on Intel after CPUID leaf 1 with the
 /// register zeroed before; AMD's PATCH_LEVEL (same number) holds it in the lower half.
 pub const IA32_BIOS_SIGN_ID: Msr = Msr(0x8b);
-/// IA32_PMC0: first general-purpose counter of architectural performance monitoring.
-pub const IA32_PMC0: Msr = Msr(0xc1);
-/// IA32_PERFEVTSEL0: its event select.
-pub const IA32_PERFEVTSEL0: Msr = Msr(0x186);
+/// IA32_MISC_ENABLE: bits 7, 11 and 12 say what of the PMU is there.
+pub const IA32_MISC_ENABLE: Msr = Msr(0x1a0);
 /// IA32_PAT: page attribute table.
 pub const IA32_PAT: Msr = Msr(0x277);
-/// AMD: PERF_LEGACY_CTL0, event select of the first legacy counter.
-pub const AMD_PERF_LEGACY_CTL0: Msr = Msr(0xc001_0000);
-/// AMD: PERF_LEGACY_CTR0, the first legacy counter.
-pub const AMD_PERF_LEGACY_CTR0: Msr = Msr(0xc001_0004);
 /// AMD: DE_CFG, decoder configuration; bit 1 makes LFENCE dispatch-serialising.
 pub const AMD_DE_CFG: Msr = Msr(0xc001_1029);
 

@@ -4,7 +4,7 @@
 //! [`leave`]. Code and stack have to be mapped for ring 3 ([`crate::memory::space::USER`]).
 
 use crate::descriptors::{KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA};
-use crate::interrupts::{self, TrapFrame};
+use crate::interrupts::{self, Exception, TrapFrame, exception};
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,16 +14,49 @@ pub const LEAVE_VECTOR: u8 = 0x80;
 /// Stack pointer to come back with. One processor uses it.
 static RETURN_STACK: AtomicU64 = AtomicU64::new(0);
 
-/// Runs the code at `rip` in ring 3 with `rsp` as its stack pointer, interrupts as in `rflags`, and the other
-/// registers undefined. Returns when it leaves; RAX is what it had there.
+/// Runs the code at `rip` in ring 3 with `rsp` as its stack pointer, interrupts as in `rflags`, `argument` in R9, and
+/// the other registers undefined. Returns when it leaves; RAX is what it had there.
 ///
 /// # Safety
 /// The interrupt table must be loaded; `rip` and `rsp` mapped for ring 3; whatever the code writes to must be memory
 /// that nothing else relies on. One processor at a time.
-pub unsafe fn enter(rip: u64, rsp: u64, rflags: u64) -> u64 {
+pub unsafe fn enter(rip: u64, rsp: u64, rflags: u64, argument: u64) -> u64 {
     interrupts::set_handler(LEAVE_VECTOR, Some(leave));
     // SAFETY: the caller's promise.
-    unsafe { switch(rip, rsp, rflags, u64::from(USER_CODE.0), u64::from(USER_DATA.0)) }
+    unsafe { switch(rip, rsp, rflags, u64::from(USER_CODE.0), u64::from(USER_DATA.0), argument) }
+}
+
+/// Exception that ended the stay, and whether there was one.
+static GAVE_UP: AtomicU64 = AtomicU64::new(NOTHING);
+const NOTHING: u64 = u64::MAX;
+
+/// As [`enter`], for code that may raise #UD, #GP or #PF.
+///
+/// # Errors
+/// The exception that ended the stay.
+///
+/// # Safety
+/// As for [`enter`]; ring 0 must raise none of the three meanwhile.
+pub unsafe fn try_enter(rip: u64, rsp: u64, rflags: u64, argument: u64) -> Result<u64, Exception> {
+    let vectors = [exception::INVALID_OPCODE, exception::GENERAL_PROTECTION, exception::PAGE_FAULT];
+    GAVE_UP.store(NOTHING, Ordering::Relaxed);
+    for vector in vectors {
+        interrupts::set_handler(vector.0, Some(give_up));
+    }
+    // SAFETY: the caller's promise.
+    let value = unsafe { enter(rip, rsp, rflags, argument) };
+    for vector in vectors {
+        interrupts::set_handler(vector.0, None);
+    }
+    match GAVE_UP.load(Ordering::Relaxed) {
+        NOTHING => Ok(value),
+        vector => Err(Exception(vector as u8)),
+    }
+}
+
+fn give_up(frame: &mut TrapFrame) {
+    GAVE_UP.store(frame.vector, Ordering::Relaxed);
+    leave(frame);
 }
 
 /// Ends the stay: the interrupted code of ring 3 is given up, and [`enter`] returns.
@@ -36,7 +69,14 @@ pub fn leave(frame: &mut TrapFrame) {
 }
 
 #[unsafe(naked)]
-unsafe extern "sysv64" fn switch(rip: u64, rsp: u64, rflags: u64, cs: u64, ss: u64) -> u64 {
+unsafe extern "sysv64" fn switch(
+    rip: u64,
+    rsp: u64,
+    rflags: u64,
+    cs: u64,
+    ss: u64,
+    argument: u64,
+) -> u64 {
     naked_asm!(
         "push rbx",
         "push rbp",

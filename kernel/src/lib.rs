@@ -11,6 +11,7 @@
 
 extern crate alloc;
 
+pub mod conformance;
 pub mod events;
 pub mod machine;
 pub mod report;

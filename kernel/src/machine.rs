@@ -3,11 +3,11 @@
 use alloc::string::ToString;
 use arch::apic::Mode;
 use arch::cpu::{self, Identity};
-use arch::pmu::{Architecture, Enumeration, Missing};
+use arch::pmu::{Architecture, Capabilities, Emulated, Missing, Ownership};
 use arch::time::{Clock, Source};
 use protocol::record::{
-    Apic, ApicMode, CoreType, EventTables, Hex, Machine, Pmu, PmuArchitecture, Topology, Tsc,
-    TscSource,
+    Apic, ApicMode, CoreType, EmulatedPmu, EventTables, Hex, Machine, Pmu, PmuArchitecture,
+    Topology, Tsc, TscSource,
 };
 
 /// What the firmware found out about the machine.
@@ -17,7 +17,11 @@ pub struct Facts<'a> {
     /// Revision of the microcode.
     pub microcode: Option<u64>,
     /// The PMU, or why there is none.
-    pub pmu: Result<Enumeration, Missing>,
+    pub pmu: Result<&'a Capabilities, Missing>,
+    /// How the PMU was found.
+    pub ownership: &'a Ownership,
+    /// What the emulated PMU says of itself, if it is one.
+    pub emulated: Option<Emulated>,
     /// The event tables, if some came with the job.
     pub event_tables: Option<EventTables>,
     /// The TSC.
@@ -50,8 +54,11 @@ pub fn record(facts: &Facts) -> Machine {
             threads_per_package: identity.topology.threads_per_package,
         },
         core_type: identity.core_type.map(core_type),
-        pmu: facts.pmu.ok().map(pmu),
+        pmu: facts.pmu.ok().map(|has| pmu(has, facts.ownership)),
         pmu_absent: facts.pmu.err().map(|missing| missing.to_string()),
+        emulated_pmu: facts
+            .emulated
+            .map(|seen| EmulatedPmu { model: seen.model, tsc_shift: seen.tsc_shift }),
         event_tables: facts.event_tables.clone(),
         tsc: Tsc {
             hz: facts.clock.hz,
@@ -87,16 +94,19 @@ fn source(source: Source) -> TscSource {
     }
 }
 
-fn pmu(seen: Enumeration) -> Pmu {
+fn pmu(has: &Capabilities, ownership: &Ownership) -> Pmu {
     Pmu {
-        architecture: match seen.architecture {
+        architecture: match has.architecture {
             Architecture::Intel => PmuArchitecture::Intel,
             Architecture::Amd => PmuArchitecture::Amd,
         },
-        version: seen.version,
-        counters: seen.counters,
-        counter_bits: seen.counter_bits,
-        fixed_counters: seen.fixed_counters,
-        fixed_counter_bits: seen.fixed_counter_bits,
+        version: has.version,
+        counters: has.general.count_ones(),
+        counter_bits: has.general_bits,
+        fixed_counters: has.fixed.count_ones(),
+        fixed_counter_bits: has.fixed_bits,
+        features: has.features().into_iter().map(ToString::to_string).collect(),
+        errata: has.errata.iter().map(|row| alloc::format!("{}: {}", row.id, row.text)).collect(),
+        conflicts: ownership.conflicts.iter().map(ToString::to_string).collect(),
     }
 }

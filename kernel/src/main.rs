@@ -69,5 +69,6 @@ fn main(ready: boot::Ready) -> ! {
         }
         Err(error) => target::no_job(error.as_ref(), &machine, &mut report),
     };
+    machine.release();
     finish::finish(end, &mut report, &machine.platform)
 }

@@ -3,13 +3,14 @@
 use crate::report::{Report, Sink, outcome};
 use crate::screen::Status;
 use crate::snippet::fault;
-use crate::snippet::measure::{Runner, executions, measure};
+use crate::snippet::measure::{Runner, Unmeasured, executions, measure};
 use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use protocol::job::{Item, Job, Snippet};
+use protocol::job::{Conformance, Item, Job, Snippet};
 use protocol::record::{
-    End, ErrorCode, ErrorRecord, Fault, Metric, Progress, Record, SnippetResult, Verdict,
+    Check, End, ErrorCode, ErrorRecord, Fault, Metric, Progress, Record, SnippetResult, Suite,
+    Verdict,
 };
 
 /// What the loop needs of the machine besides running code.
@@ -20,6 +21,15 @@ pub trait Machine: Runner {
     fn progress_ticks(&self) -> u64;
     /// Prepares for the next item: memory areas zero.
     fn next_item(&mut self, index: u32);
+    /// Runs the conformance suite as item `index`, and hands each of its records to `report`.
+    fn conformance(
+        &mut self,
+        suite: &Conformance,
+        index: u32,
+        report: &mut dyn FnMut(&Check),
+    ) -> Suite;
+    /// Whether the PMU is an emulated one.
+    fn is_emulated(&self) -> bool;
     /// Shows how far the run is.
     fn show(&mut self, status: &Status);
 }
@@ -33,8 +43,15 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
     machine.show(&status);
     for (index, item) in (0..).zip(&job.items) {
         machine.next_item(index);
-        let Item::Snippet(snippet) = item;
-        let record = one(index, snippet, machine, &mut status);
+        let record = match item {
+            Item::Snippet(snippet) => one(index, snippet, machine, &mut status),
+            Item::Conformance(suite) => {
+                let mut each = |check: &Check| report.send(&Record::Check(check.clone()));
+                let suite = machine.conformance(suite, index, &mut each);
+                judge(&suite, &mut status);
+                Record::Suite(suite)
+            }
+        };
         report.send(&record);
         status.done = index + 1;
         let now = machine.now();
@@ -62,8 +79,10 @@ fn one(index: u32, snippet: &Snippet, machine: &mut impl Machine, status: &mut S
     let measured = measure(machine, snippet);
     let stop = machine.now();
     match measured {
-        Ok(metric) => {
-            let result = result(index, snippet, metric, [start, stop]);
+        Ok(metrics) => {
+            let emulated = machine.is_emulated() && !snippet.events.is_empty();
+            let result =
+                SnippetResult { emulated, ..result(index, snippet, metrics, [start, stop]) };
             match result.verdict {
                 Verdict::Pass => status.passed += 1,
                 Verdict::None => status.measured += 1,
@@ -74,19 +93,34 @@ fn one(index: u32, snippet: &Snippet, machine: &mut impl Machine, status: &mut S
             }
             Record::Result(result)
         }
-        Err(fault) => {
+        Err(unmeasured) => {
             status.failed += 1;
-            let record = fault_record(index, snippet, fault);
+            let record = match unmeasured {
+                Unmeasured::Fault(fault) => fault_record(index, snippet, fault),
+                Unmeasured::Event(text) => event_record(index, snippet, text),
+            };
             status.last_error = Some(alloc::format!("{}: {}", snippet.name, record.text));
             Record::Error(record)
         }
     }
 }
 
-fn result(index: u32, snippet: &Snippet, metric: Metric, tsc: [u64; 2]) -> SnippetResult {
+/// A suite without a failure passes, if it made any check; if not, it leaves no trace in the counts, and a run of
+/// nothing else is skipped.
+fn judge(suite: &Suite, status: &mut Status) {
+    if suite.failed > 0 {
+        status.failed += 1;
+        status.last_error = Some(alloc::format!("{}: {} checks failed", suite.name, suite.failed));
+    } else if suite.passed + suite.known_errata > 0 {
+        status.passed += 1;
+    }
+}
+
+fn result(index: u32, snippet: &Snippet, metrics: Vec<Metric>, tsc: [u64; 2]) -> SnippetResult {
+    let median = metrics.first().map_or(0.0, |metric| metric.value.median);
     let verdict = match &snippet.expect {
         None => Verdict::None,
-        Some(expect) if expect.holds(metric.value.median) => Verdict::Pass,
+        Some(expect) if expect.holds(median) => Verdict::Pass,
         Some(_) => Verdict::Fail,
     };
     SnippetResult {
@@ -95,7 +129,8 @@ fn result(index: u32, snippet: &Snippet, metric: Metric, tsc: [u64; 2]) -> Snipp
         verdict,
         per: executions(snippet),
         runs: snippet.runs,
-        metrics: Vec::from([metric]),
+        metrics,
+        emulated: false,
         tsc,
     }
 }
@@ -105,6 +140,16 @@ fn miss(snippet: &Snippet, metrics: &[Metric]) -> alloc::string::String {
     match &snippet.expect {
         Some(e) => alloc::format!("{}: {median}, not {} to {}", snippet.name, e.min, e.max),
         None => snippet.name.to_string(),
+    }
+}
+
+fn event_record(index: u32, snippet: &Snippet, text: alloc::string::String) -> ErrorRecord {
+    ErrorRecord {
+        code: ErrorCode::Unsupported,
+        item: Some(index),
+        name: Some(snippet.name.to_string()),
+        text,
+        fault: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! A report as it comes in.
 
-use protocol::record::{Crash, End, ErrorRecord, Machine, Record, SnippetResult};
+use protocol::record::{Check, Crash, End, ErrorRecord, Machine, Record, SnippetResult, Suite};
 use protocol::stream::{Event, Problem, Reader};
 use serde::Serialize;
 
@@ -148,6 +148,22 @@ impl Report {
         })
     }
 
+    /// The suite records, in order.
+    pub fn suites(&self) -> impl Iterator<Item = &Suite> {
+        self.records.iter().filter_map(|numbered| match &numbered.record {
+            Record::Suite(suite) => Some(suite),
+            _ => None,
+        })
+    }
+
+    /// The checks of the conformance suite, in order.
+    pub fn checks(&self) -> impl Iterator<Item = &Check> {
+        self.records.iter().filter_map(|numbered| match &numbered.record {
+            Record::Check(check) => Some(check),
+            _ => None,
+        })
+    }
+
     /// The error records, in order.
     pub fn errors(&self) -> impl Iterator<Item = &ErrorRecord> {
         self.records.iter().filter_map(|numbered| match &numbered.record {
@@ -160,11 +176,11 @@ impl Report {
         self.records.iter().rev().find_map(|numbered| pick(&numbered.record))
     }
 
-    /// Items that have a result or an error.
+    /// Items that have a result, a suite or an error.
     #[must_use]
     pub fn items(&self) -> u64 {
         let failed = self.errors().filter(|error| error.item.is_some()).count();
-        (self.results().count() + failed) as u64
+        (self.results().count() + self.suites().count() + failed) as u64
     }
 
     /// Exit code: 3 if the report is not whole, else the run's own.

@@ -39,6 +39,8 @@ pub enum ApicError {
 /// The local APIC of this processor, enabled, with every local interrupt masked.
 pub struct Apic {
     registers: registers::Registers,
+    /// LVTPC as it was found.
+    performance_lvt: u32,
 }
 
 impl Apic {
@@ -68,7 +70,7 @@ impl Apic {
             registers::Registers::new(if x2apic { Mode::X2Apic } else { Mode::XApic }, base)
         };
         MODE.store(registers.mode() as u8, Ordering::Relaxed);
-        let mut apic = Self { registers };
+        let mut apic = Self { registers, performance_lvt: registers.read(Register::LvtPmc) };
         apic.mask_all();
         apic.registers.write(Register::SpuriousVector, SVR_ENABLE | u32::from(SPURIOUS_VECTOR));
         apic.self_test()?;
@@ -86,6 +88,12 @@ impl Apic {
     pub fn id(&self) -> u32 {
         let id = self.registers.read(Register::Id);
         if self.mode() == Mode::X2Apic { id } else { id >> 24 }
+    }
+
+    /// What stood in LVTPC before everything was masked, to be put back at the end.
+    #[must_use]
+    pub fn found_performance_lvt(&self) -> u32 {
+        self.performance_lvt
     }
 
     fn mask_all(&mut self) {
@@ -124,18 +132,39 @@ impl Apic {
     }
 }
 
-/// Tells the local APIC that the interrupt was handled. For handlers of fixed vectors; an NMI gets none.
-pub fn end_of_interrupt() {
+/// The registers in the mode that [`Apic::enable`] chose; `None` before.
+fn registers() -> Option<registers::Registers> {
     let mode = match MODE.load(Ordering::Relaxed) {
         1 => Mode::XApic,
         2 => Mode::X2Apic,
-        _ => return,
+        _ => return None,
     };
     // SAFETY: the mode is the one that `Apic::enable` set.
-    unsafe {
-        let base = msr::read(msr::IA32_APIC_BASE);
-        registers::Registers::new(mode, base).write(Register::EndOfInterrupt, 0);
+    Some(unsafe { registers::Registers::new(mode, msr::read(msr::IA32_APIC_BASE)) })
+}
+
+/// Tells the local APIC that the interrupt was handled. For handlers of fixed vectors; an NMI gets none.
+pub fn end_of_interrupt() {
+    write(Register::EndOfInterrupt, 0);
+}
+
+/// Reads a register of this processor's APIC; 0 if it is not in use.
+#[must_use]
+pub fn read(register: Register) -> u32 {
+    registers().map_or(0, |registers| registers.read(register))
+}
+
+/// Writes a register of this processor's APIC, if it is in use.
+pub fn write(register: Register, value: u32) {
+    if let Some(mut registers) = registers() {
+        registers.write(register, value);
     }
+}
+
+/// Address of the APIC's page; `None` in x2APIC mode.
+#[must_use]
+pub fn page() -> Option<u64> {
+    registers().and_then(|registers| registers.page())
 }
 
 /// Masks all lines of both 8259 (Intel 8259A data sheet, OCW1).

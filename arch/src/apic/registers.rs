@@ -63,6 +63,10 @@ impl Registers {
         self.mode
     }
 
+    pub(super) fn page(&self) -> Option<u64> {
+        (self.mode == Mode::XApic).then_some(self.page)
+    }
+
     pub(super) fn read(&self, register: Register) -> u32 {
         // SAFETY: `new`'s caller promised the mode; the registers of the enum exist in both, CMCI only
         // where the version register says so, which `mask_all` checks.

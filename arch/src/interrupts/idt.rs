@@ -5,6 +5,7 @@ use crate::descriptors::{
     IST_DEBUG, IST_DEVICE, IST_DOUBLE_FAULT, IST_FAULT, IST_MACHINE_CHECK, IST_NMI,
 };
 use crate::interrupts::exception;
+use crate::pmu::workload::USER_VECTOR;
 use crate::ring3;
 use x86_64::VirtAddr;
 use x86_64::structures::idt::InterruptDescriptorTable;
@@ -33,9 +34,36 @@ pub unsafe fn load(table: &'static mut InterruptDescriptorTable) {
     for (gate, vector) in gates.iter_mut().zip(0..=255u8) {
         *gate = Gate::new(VirtAddr::new(stubs::address(vector)), stack(vector));
     }
-    // Ring 3 may call this one.
-    gates[usize::from(ring3::LEAVE_VECTOR)].options |= 3 << 13;
+    // Ring 3 may call these.
+    for vector in [ring3::LEAVE_VECTOR, USER_VECTOR] {
+        gates[usize::from(vector)].options |= 3 << 13;
+    }
     table.load();
+}
+
+/// Lets `vector` enter at `handler`, past the stubs. For handlers that cannot afford them.
+///
+/// # Safety
+/// The table of [`load`] must be in use. `handler` must be an interrupt handler: it saves what it changes and ends in
+/// IRETQ; the vector's exception must have no error code.
+pub unsafe fn set_entry(vector: u8, handler: u64) {
+    let table = x86_64::instructions::tables::sidt();
+    // SAFETY: `load` made the table out of 256 gates. One processor, and the vector is masked or the new gate as
+    // good as the old one.
+    unsafe {
+        let gate = table.base.as_mut_ptr::<Gate>().add(usize::from(vector));
+        let options = (*gate).options;
+        *gate = Gate { options, ..Gate::new(VirtAddr::new(handler), 0) };
+    }
+}
+
+/// Gives `vector` back to its stub.
+///
+/// # Safety
+/// The table of [`load`] must be in use.
+pub unsafe fn reset_entry(vector: u8) {
+    // SAFETY: the stubs are what `load` filled the table with.
+    unsafe { set_entry(vector, stubs::address(vector)) };
 }
 
 /// A 64-bit interrupt gate: SDM vol. 3, figure 6-8.

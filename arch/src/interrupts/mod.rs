@@ -13,7 +13,7 @@ mod stubs;
 pub use exception::Exception;
 pub(crate) use fixup::fixup;
 pub use frame::TrapFrame;
-pub use idt::load;
+pub use idt::{load, reset_entry, set_entry};
 
 use crate::call;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};

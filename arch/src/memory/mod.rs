@@ -7,6 +7,7 @@ pub mod handover;
 pub mod image;
 pub mod layout;
 pub mod space;
+pub mod user;
 
 pub use frames::{Frames, OutOfMemory, Region};
 pub use handover::Handover;

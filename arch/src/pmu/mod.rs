@@ -1,8 +1,36 @@
-//! The performance monitoring unit: which one CPUID announces ([`enumerate()`]), and whether its registers
-//! really hold a value (`probe`).
+//! The performance monitoring unit.
+//!
+//! - [`find`]: is there one, and what can it do ([`Capabilities`], with [`errata`]).
+//! - [`Ownership`]: taking it over and giving it back.
+//! - [`Driver`]: programming, reading, starting and stopping counters, on every model behind one face.
+//! - [`lbr`]: branch records. [`pmi`]: the interrupt at overflow. [`rdpmc`]: reading above ring 0.
+//! - [`window`] and [`workload`]: code with known counts between two writes of the [`Gate`].
+//!
+//! Everything reaches the registers through [`Registers`]: the processor, or a model of it in host tests.
 
-mod enumerate;
+mod access;
+mod capabilities;
+pub mod driver;
+mod emulated;
+pub mod errata;
+pub mod lbr;
+#[cfg(feature = "model")]
+pub mod model;
+pub mod numbers;
+mod ownership;
+pub mod pmi;
 mod probe;
+pub mod rdpmc;
+pub mod registers;
+pub mod window;
+pub mod workload;
 
-pub use enumerate::{Architecture, Enumeration, enumerate};
+pub use access::{Machine, Registers, leaves};
+pub use capabilities::{Architecture, Capabilities, Counter, FreezeKind, LbrKind};
+pub use driver::{Driver, Freeze, Gate, PmuError, Rings, Selection};
+pub use emulated::Emulated;
+pub use ownership::{Conflict, Ownership};
 pub use probe::{Missing, find};
+
+#[cfg(test)]
+mod tests;

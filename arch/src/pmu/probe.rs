@@ -3,9 +3,10 @@
 //! QEMU's TCG and KVM without a vPMU answer reads of the first counters with 0 and swallow writes, so
 //! neither CPUID nor the absence of a fault is proof. A counter has to hold a written pattern.
 
-use super::{Enumeration, enumerate};
-use crate::cpu::{Identity, Vendor, native};
-use crate::msr::{self, Absent, Msr};
+use super::access::Registers;
+use super::capabilities::{Capabilities, Counter};
+use super::driver::Layout;
+use crate::msr::{Absent, Msr};
 use thiserror::Error;
 
 /// Why there is no PMU.
@@ -36,18 +37,14 @@ pub enum Missing {
 ///
 /// # Errors
 /// Says why there is none.
-///
-/// # Safety
-/// Ring 0, interrupt table loaded.
-pub unsafe fn find(identity: &Identity) -> Result<Enumeration, Missing> {
-    let seen =
-        enumerate(&native(), identity.vendor, identity.family).ok_or(Missing::NotAnnounced)?;
-    let (select, counter) = match identity.vendor {
-        Vendor::Amd => (msr::AMD_PERF_LEGACY_CTL0, msr::AMD_PERF_LEGACY_CTR0),
-        _ => (msr::IA32_PERFEVTSEL0, msr::IA32_PMC0),
-    };
-    // SAFETY: guarded accesses to registers of the PMU, which the firmware owns.
-    unsafe { hold(select, counter) }?;
+pub fn find(registers: &mut dyn Registers) -> Result<Capabilities, Missing> {
+    let seen = Capabilities::read(registers).ok_or(Missing::NotAnnounced)?;
+    let first = seen.general.trailing_zeros() as u8;
+    if !seen.has(Counter::General(first)) {
+        return Err(Missing::NotAnnounced);
+    }
+    let layout = Layout::of(&seen);
+    hold(registers, layout.select(first), layout.counter(Counter::General(first)))?;
     Ok(seen)
 }
 
@@ -55,26 +52,22 @@ pub unsafe fn find(identity: &Identity) -> Result<Enumeration, Missing> {
 /// with each bit flipped.
 const PATTERNS: [u64; 2] = [0x2a5a_5a5a, 0x15a5_a5a5];
 
-/// # Safety
-/// Both registers must be the PMU's; ring 0, interrupt table loaded.
-unsafe fn hold(select: Msr, counter: Msr) -> Result<(), Missing> {
+fn hold(registers: &mut dyn Registers, select: Msr, counter: Msr) -> Result<(), Missing> {
     let faults = |msr: Msr| move |Absent| Missing::Faults(msr.0);
-    // SAFETY: the caller's promise. The counter is stopped while it holds the patterns.
-    unsafe {
-        let selected = msr::try_read(select).map_err(faults(select))?;
-        msr::try_write(select, 0).map_err(faults(select))?;
-        let counted = msr::try_read(counter).map_err(faults(counter))?;
-        let mut result = Ok(());
-        for written in PATTERNS {
-            msr::try_write(counter, written).map_err(faults(counter))?;
-            let found = msr::try_read(counter).map_err(faults(counter))?;
-            if found != written {
-                result = Err(Missing::DoesNotHold { msr: counter.0, written, found });
-                break;
-            }
+    // The counter is stopped while it holds the patterns.
+    let selected = registers.rdmsr(select).map_err(faults(select))?;
+    registers.wrmsr(select, 0).map_err(faults(select))?;
+    let counted = registers.rdmsr(counter).map_err(faults(counter))?;
+    let mut result = Ok(());
+    for written in PATTERNS {
+        registers.wrmsr(counter, written).map_err(faults(counter))?;
+        let found = registers.rdmsr(counter).map_err(faults(counter))?;
+        if found != written {
+            result = Err(Missing::DoesNotHold { msr: counter.0, written, found });
+            break;
         }
-        let _ = msr::try_write(counter, counted);
-        let _ = msr::try_write(select, selected);
-        result
     }
+    let _ = registers.wrmsr(counter, counted);
+    let _ = registers.wrmsr(select, selected);
+    result
 }

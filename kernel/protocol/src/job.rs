@@ -6,6 +6,8 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
+pub use crate::event::Event;
+
 /// Everything that one boot does.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Job<'a> {
@@ -62,6 +64,8 @@ pub enum SelfTest {
 pub enum Item<'a> {
     /// Measure a piece of machine code.
     Snippet(#[serde(borrow)] Snippet<'a>),
+    /// Check the PMU.
+    Conformance(#[serde(borrow)] Conformance<'a>),
 }
 
 impl Item<'_> {
@@ -70,7 +74,31 @@ impl Item<'_> {
     pub fn name(&self) -> &str {
         match self {
             Item::Snippet(snippet) => &snippet.name,
+            Item::Conformance(conformance) => &conformance.name,
         }
+    }
+}
+
+/// A run of the conformance suite.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Conformance<'a> {
+    /// Name in the report.
+    #[serde(borrow)]
+    pub name: Cow<'a, str>,
+    /// Which checks: names, or their beginnings followed by `*`. Empty: all.
+    #[serde(borrow)]
+    pub checks: Vec<Cow<'a, str>>,
+}
+
+impl Conformance<'_> {
+    /// Whether the check of that name is asked for.
+    #[must_use]
+    pub fn wants(&self, name: &str) -> bool {
+        let matches = |pattern: &Cow<str>| match pattern.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning),
+            None => *pattern == name,
+        };
+        self.checks.is_empty() || self.checks.iter().any(matches)
     }
 }
 
@@ -105,6 +133,8 @@ pub struct Snippet<'a> {
     pub values: bool,
     /// Bounds for the median, in TSC ticks per execution of the body.
     pub expect: Option<Expect>,
+    /// What to count besides the TSC, as far as counters go.
+    pub events: Vec<Event>,
 }
 
 /// Where the loop around the copies keeps its count.
@@ -165,7 +195,19 @@ pub(crate) mod tests {
             difference: Difference::Double,
             values: false,
             expect: None,
+            events: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_filter_takes_names_and_beginnings() {
+        let suite = |checks: &[&'static str]| Conformance {
+            name: Cow::Borrowed("x"),
+            checks: checks.iter().map(|&check| Cow::Borrowed(check)).collect(),
+        };
+        assert!(suite(&[]).wants("overflow.exact"));
+        assert!(suite(&["pmi.count", "overflow.*"]).wants("overflow.exact"));
+        assert!(!suite(&["overflow"]).wants("overflow.exact"));
     }
 
     prop_compose! {
@@ -173,21 +215,30 @@ pub(crate) mod tests {
             name in ".{0,40}", body in prop::collection::vec(any::<u8>(), 0..200),
             init in prop::collection::vec(any::<u8>(), 0..50), unroll: u32, loop_count: u64, warmup: u32,
             runs: u32, values: bool, memory: bool, empty: bool, expect in prop::option::of(any::<(f64, f64)>()),
+            raw in prop::collection::vec(any::<(u16, u16)>(), 0..40),
         ) -> Item<'static> {
             Item::Snippet(Snippet {
                 init: Cow::Owned(init), unroll, loop_count, warmup, runs, values,
                 loop_counter: if memory { LoopCounter::Memory } else { LoopCounter::R15 },
                 difference: if empty { Difference::Empty } else { Difference::Double },
                 expect: expect.map(|(min, max)| Expect { min, max }),
+                events: raw.into_iter().map(|(event, umask)| Event::Raw { event, umask }).collect(),
                 ..snippet(&name, &body)
             })
         }
     }
 
     prop_compose! {
+        fn any_suite()(name in ".{0,40}", checks in prop::collection::vec(".{0,20}", 0..5)) -> Item<'static> {
+            let checks = checks.into_iter().map(Cow::Owned).collect();
+            Item::Conformance(Conformance { name: Cow::Owned(name), checks })
+        }
+    }
+
+    prop_compose! {
         pub fn any_job()(
             name: String, baud: u32, exit_port: Option<u16>,
-            items in prop::collection::vec(any_snippet(), 0..8),
+            items in prop::collection::vec(prop_oneof![any_snippet(), any_suite()], 0..8),
         ) -> Job<'static> {
             Job { name: Cow::Owned(name), baud, on_end: OnEnd::Reboot, exit_port, self_test: None, items }
         }

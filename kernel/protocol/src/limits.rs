@@ -1,7 +1,7 @@
 //! Bounds of a job. The host checks them for a good error with line and column; the target checks
 //! them again, because a ramdisk can come from anywhere.
 
-use crate::job::{Difference, Item, Job, Snippet};
+use crate::job::{Conformance, Difference, Item, Job, Snippet};
 use thiserror::Error;
 
 /// Longest name of a job or an item, in bytes.
@@ -19,6 +19,10 @@ pub const HARNESS_BYTES: u64 = 4096;
 pub const MAX_UNROLL: u32 = 1_000_000;
 /// Iterations of the loop around the copies.
 pub const MAX_LOOP: u64 = 1_000_000_000_000;
+/// Names of checks in one item.
+pub const MAX_CHECKS: usize = 1000;
+/// Events of one snippet: all of them are counted at once, and no processor has more counters.
+pub const MAX_EVENTS: usize = 36;
 /// Runs before measuring.
 pub const MAX_WARMUP: u32 = 1_000_000;
 /// Measured runs.
@@ -110,7 +114,14 @@ pub fn check_baud(baud: u32) -> Result<(), LimitError> {
 pub fn check_item(item: &Item) -> Result<(), LimitError> {
     match item {
         Item::Snippet(snippet) => check_snippet(snippet),
+        Item::Conformance(conformance) => check_conformance(conformance),
     }
+}
+
+fn check_conformance(conformance: &Conformance) -> Result<(), LimitError> {
+    name(&conformance.name)?;
+    range("the number of checks", conformance.checks.len() as u64, 0, MAX_CHECKS as u64)?;
+    conformance.checks.iter().try_for_each(|check| name(check))
 }
 
 fn check_snippet(snippet: &Snippet) -> Result<(), LimitError> {
@@ -124,6 +135,7 @@ fn check_snippet(snippet: &Snippet) -> Result<(), LimitError> {
     if snippet.values {
         range("runs (with values listed)", u64::from(snippet.runs), 1, u64::from(MAX_LISTED_RUNS))?;
     }
+    range("the number of events", snippet.events.len() as u64, 0, MAX_EVENTS as u64)?;
     if let Some(expect) = &snippet.expect {
         for (field, value) in [("min", expect.min), ("max", expect.max)] {
             if !value.is_finite() {

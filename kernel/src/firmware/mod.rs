@@ -1,5 +1,6 @@
 //! The parts of the bootable program.
 
+pub mod bench;
 pub mod boot;
 pub mod crash;
 pub mod display;

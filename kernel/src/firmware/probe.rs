@@ -7,9 +7,9 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::acpi::Platform;
-use arch::apic::{self, Apic, Mode};
+use arch::apic::{self, Apic, Mode, Register};
 use arch::cpu::{Identity, features, identity, native};
-use arch::pmu;
+use arch::pmu::{self, Capabilities, Emulated, Missing, Ownership};
 use arch::time::Clock;
 use kernel::events::{self, Names};
 use kernel::machine::{self, Facts};
@@ -28,6 +28,29 @@ pub struct Machine {
     pub display: Option<spin::Mutex<Display>>,
     /// Lines about the machine, for the screen.
     pub lines: Vec<String>,
+    /// The PMU, or why there is none.
+    pub pmu: Result<Capabilities, Missing>,
+    /// How the PMU was found.
+    pub ownership: Ownership,
+    /// What the emulated PMU says of itself, if it is one.
+    pub emulated: Option<Emulated>,
+    /// There is a hypervisor.
+    pub hypervisor: bool,
+    /// LVTPC as it was found.
+    performance_lvt: Option<u32>,
+}
+
+impl Machine {
+    /// Gives the PMU back as it was found.
+    pub fn release(&self) {
+        // SAFETY: ring 0, interrupt table loaded; nothing counts any more. A PMI that the firmware of the machine
+        // had armed is its own to handle.
+        let mut registers = unsafe { pmu::Machine::new() };
+        self.ownership.restore(&mut registers);
+        if let Some(lvt) = self.performance_lvt {
+            apic::write(Register::LvtPmc, lvt);
+        }
+    }
 }
 
 /// Switches the machine's features on, finds out what it is, and reports it.
@@ -44,6 +67,7 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
     let clock = clock.unwrap_or_else(|| panic!("no timer to measure the TSC against"));
     // SAFETY: ring 0, interrupt table loaded, physical memory mapped, interrupts off.
     let apic = unsafe { Apic::enable() };
+    let performance_lvt = apic.as_ref().ok().map(Apic::found_performance_lvt);
     let (apic_mode, apic_timer_hz) = match apic {
         Ok(mut apic) => (apic.mode(), apic::timer_hz(&mut apic, &clock)),
         Err(error) => {
@@ -51,13 +75,21 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
             (Mode::XApic, 0)
         }
     };
+    // SAFETY: interrupt table loaded, ring 0; nobody else uses the PMU.
+    let mut registers = unsafe { pmu::Machine::new() };
+    let pmu = pmu::find(&mut registers);
+    let ownership = pmu
+        .as_ref()
+        .map_or_else(|_| Ownership::default(), |has| Ownership::claim(&mut registers, has));
+    let emulated = Emulated::detect(&registers).filter(|_| pmu.is_ok());
     let names = handed.ramdisk.and_then(|ramdisk| events::open(ramdisk, &identity, &cpuid));
     let facts = Facts {
         identity: &identity,
         // SAFETY: interrupt table loaded, ring 0.
         microcode: unsafe { identity::microcode(identity.vendor) },
-        // SAFETY: as above.
-        pmu: unsafe { pmu::find(&identity) },
+        pmu: pmu.as_ref().map_err(|missing| *missing),
+        ownership: &ownership,
+        emulated,
         event_tables: names.as_ref().map(|names| names.record.clone()),
         clock,
         apic_mode,
@@ -72,7 +104,19 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
         report.send(&Record::Error(error.clone()));
     }
     let display = Display::open(handed).map(spin::Mutex::new);
-    Machine { clock, platform, extended, display, lines }
+    let hypervisor = identity.hypervisor.is_some();
+    Machine {
+        clock,
+        platform,
+        extended,
+        display,
+        lines,
+        pmu,
+        ownership,
+        emulated,
+        hypervisor,
+        performance_lvt,
+    }
 }
 
 fn device_error(text: &str) -> Record {

@@ -1,23 +1,29 @@
 //! The real machine as the runner of snippets.
 
+use super::bench::Processor;
 use super::boot::Handed;
 use super::crash;
 use super::output::Line;
 use super::probe::Machine;
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use arch::call::{Function, Trap};
 use arch::cpu::{self, extended};
 use arch::memory::arena::{self, Arena};
+use arch::memory::user::UserPages;
 use arch::memory::{Frames, Space};
+use arch::pmu::{self, Counter, Driver, Gate, Missing, workload};
 use arch::time::tsc;
+use kernel::conformance::{self, Subject};
 use kernel::report::Report;
 use kernel::run;
 use kernel::screen::{Header, Status};
-use kernel::snippet::{Emitted, Place, Runner, emit, fault};
-use protocol::job::{Job, Snippet};
+use kernel::snippet::{Emitted, Place, Runner, emit, events, fault};
+use protocol::job::{Conformance, Job, Snippet};
 use protocol::ramdisk::RamdiskError;
+use protocol::record::{Check, Suite};
 use protocol::record::{End, ErrorCode, ErrorRecord, Fault, Outcome, Record};
 
 /// Where snippets run: see `arch::memory::arena`.
@@ -40,6 +46,58 @@ struct Target<'a> {
     emitted: Option<Emitted>,
     /// The loaded snippet may leave something in the extended state.
     resets_extended: bool,
+    counting: Counting,
+    user: UserPages,
+}
+
+/// The counters of the current snippet.
+struct Counting {
+    registers: pmu::Machine,
+    driver: Option<Driver>,
+    counters: Vec<Counter>,
+    counts: Vec<u64>,
+    gate: Gate,
+}
+
+impl Counting {
+    fn prepare(&mut self, snippet: &Snippet, missing: Option<Missing>) -> Result<(), String> {
+        (self.counters, self.counts, self.gate) = (Vec::new(), Vec::new(), Gate::EMPTY);
+        let Some(first) = snippet.events.first() else { return Ok(()) };
+        let Some(driver) = &mut self.driver else {
+            let reason = missing.map_or(String::new(), |missing| format!(": {missing}"));
+            return Err(format!("event {first} cannot be counted: there is no PMU{reason}"));
+        };
+        let assigned = events::assign(&snippet.events, driver.capabilities());
+        let assigned = assigned.map_err(|error| error.to_string())?;
+        driver.reset(&mut self.registers).map_err(|error| error.to_string())?;
+        for (counter, selection) in &assigned {
+            let done = driver.program(&mut self.registers, *counter, selection);
+            done.map_err(|error| error.to_string())?;
+        }
+        self.gate = driver.gate();
+        self.counters = assigned.iter().map(|&(counter, _)| counter).collect();
+        self.counts = alloc::vec![0; assigned.len()];
+        Ok(())
+    }
+
+    /// Everything to 0. The registers took their values in `prepare`, so they take these.
+    fn clear(&mut self) {
+        let Some(driver) = &self.driver else { return };
+        for &counter in &self.counters {
+            let _ = driver.write(&mut self.registers, counter, 0);
+        }
+    }
+
+    /// Reads the counters. A snippet that ended early left them running.
+    fn collect(&mut self) {
+        let Some(driver) = self.driver.as_ref().filter(|_| !self.counters.is_empty()) else {
+            return;
+        };
+        let _ = driver.stop(&mut self.registers);
+        for (count, &counter) in self.counts.iter_mut().zip(&self.counters) {
+            *count = driver.read(&mut self.registers, counter).unwrap_or(0);
+        }
+    }
 }
 
 /// Runs the job.
@@ -52,7 +110,18 @@ pub fn run(
 ) -> End {
     header(machine, &job.name);
     let arena = map_arena(&mut space, &mut handed.frames);
-    let mut target = Target { machine, space, arena, emitted: None, resets_extended: false };
+    let user = UserPages::map(&mut space, &mut handed.frames, workload::user_code())
+        .unwrap_or_else(|error| panic!("no memory for ring 3: {error}"));
+    let counting = Counting {
+        // SAFETY: ring 0, interrupt table loaded; the firmware owns the PMU, and arms no interrupt here.
+        registers: unsafe { pmu::Machine::new() },
+        driver: machine.pmu.clone().ok().map(Driver::new),
+        counters: Vec::new(),
+        counts: Vec::new(),
+        gate: Gate::EMPTY,
+    };
+    let (emitted, resets_extended) = (None, false);
+    let mut target = Target { machine, space, arena, emitted, resets_extended, counting, user };
     run::run(job, &mut target, report)
 }
 
@@ -83,8 +152,17 @@ pub fn no_job(error: Option<&RamdiskError>, machine: &Machine, report: &mut Repo
 }
 
 impl Runner for Target<'_> {
+    fn prepare(&mut self, snippet: &Snippet) -> Result<(), String> {
+        self.counting.prepare(snippet, self.machine.pmu.as_ref().err().copied())
+    }
+
+    fn counts(&self) -> &[u64] {
+        &self.counting.counts
+    }
+
     fn load(&mut self, snippet: &Snippet, copies: u64) {
-        let emitted = emit::emit(self.arena.code_mut(), &PLACE, snippet, copies);
+        let gate = &self.counting.gate;
+        let emitted = emit::emit(self.arena.code_mut(), &PLACE, snippet, copies, gate);
         self.emitted = Some(emitted);
         self.resets_extended = snippet.extended_state;
         // The code was written through another address than it runs at: a serialising instruction has to
@@ -102,7 +180,10 @@ impl Runner for Target<'_> {
             if self.resets_extended {
                 extended::reset(self.machine.extended);
             }
-            function.run()?;
+            self.counting.clear();
+            let ended = function.run();
+            self.counting.collect();
+            ended?;
             let data = &*(PLACE.data as *const emit::Data);
             Ok(data.stop.wrapping_sub(data.start))
         }
@@ -125,6 +206,26 @@ impl run::Machine for Target<'_> {
     fn next_item(&mut self, index: u32) {
         crash::at_item(index);
         self.arena.reset(&mut self.space);
+    }
+
+    fn conformance(
+        &mut self,
+        suite: &Conformance,
+        index: u32,
+        report: &mut dyn FnMut(&Check),
+    ) -> Suite {
+        let subject = Subject {
+            pmu: self.machine.pmu.as_ref().map_err(|missing| *missing),
+            found: &self.machine.ownership,
+            hypervisor: self.machine.hypervisor,
+        };
+        // SAFETY: the firmware owns the PMU, the handler of its interrupt is the bench's, and the APIC is on.
+        let mut bench = unsafe { Processor::new(&self.user) };
+        conformance::run(suite, index, &subject, &mut bench, report)
+    }
+
+    fn is_emulated(&self) -> bool {
+        self.machine.emulated.is_some()
     }
 
     fn show(&mut self, status: &Status) {

@@ -2,9 +2,9 @@ use super::*;
 use crate::report::Buffer;
 use crate::snippet::measure::tests::{Made, nop};
 use arch::call::Trap;
-use protocol::job::{Expect, OnEnd};
-use protocol::record::Outcome;
-use protocol::stream::{Event, Reader};
+use protocol::job::{Event, Expect, OnEnd};
+use protocol::record::{CheckVerdict, Outcome};
+use protocol::stream::{self, Reader};
 use std::borrow::Cow;
 use std::cell::Cell;
 
@@ -15,15 +15,32 @@ struct Clocked {
     step: u64,
     shown: Vec<Status>,
     items: Vec<u32>,
+    /// What the suite comes to.
+    passed: u32,
+    failed: u32,
 }
 
 impl Clocked {
     fn new(step: u64) -> Self {
-        Self { made: Made::new(2, 100), clock: Cell::new(0), step, shown: vec![], items: vec![] }
+        Self {
+            made: Made::new(2, 100),
+            clock: Cell::new(0),
+            step,
+            shown: vec![],
+            items: vec![],
+            passed: 0,
+            failed: 0,
+        }
     }
 }
 
 impl Runner for Clocked {
+    fn prepare(&mut self, snippet: &Snippet) -> Result<(), String> {
+        self.made.prepare(snippet)
+    }
+    fn counts(&self) -> &[u64] {
+        self.made.counts()
+    }
     fn load(&mut self, snippet: &Snippet, copies: u64) {
         self.made.load(snippet, copies);
     }
@@ -44,6 +61,37 @@ impl Machine for Clocked {
     }
     fn next_item(&mut self, index: u32) {
         self.items.push(index);
+    }
+    fn conformance(
+        &mut self,
+        suite: &Conformance,
+        item: u32,
+        report: &mut dyn FnMut(&Check),
+    ) -> Suite {
+        let verdict = if self.failed > 0 { CheckVerdict::Fail } else { CheckVerdict::Pass };
+        let text = String::new;
+        report(&Check {
+            item,
+            name: "family.subject".into(),
+            verdict,
+            expected: text(),
+            seen: text(),
+            source: text(),
+        });
+        Suite {
+            item,
+            name: suite.name.to_string(),
+            passed: self.passed,
+            failed: self.failed,
+            skipped: 3,
+            known_errata: 0,
+            emulated: true,
+            reason: None,
+            lacks: vec![],
+        }
+    }
+    fn is_emulated(&self) -> bool {
+        true
     }
     fn show(&mut self, status: &Status) {
         self.shown.push(status.clone());
@@ -66,7 +114,7 @@ fn records(machine: &mut Clocked, items: Vec<Snippet<'static>>) -> (Vec<Record>,
     let end = run(&job(items), machine, &mut report);
     let events = Reader::new().feed(report.sink_mut().0.as_bytes());
     let record = |event| match event {
-        Event::Record { record, .. } => *record,
+        stream::Event::Record { record, .. } => *record,
         other => panic!("{other:?}"),
     };
     (events.into_iter().map(record).collect(), end)
@@ -96,6 +144,48 @@ fn expectations_decide_the_verdict_and_the_outcome() {
     let last = machine.shown.last().unwrap();
     assert_eq!(last.outcome, Some(Outcome::Fail));
     assert_eq!(last.last_error.as_deref(), Some("wrong: 2, not 0 to 1.9"));
+}
+
+#[test]
+fn k2_a_suite_decides_the_outcome() {
+    for (passed, failed, expected) in
+        [(5, 0, Outcome::Pass), (5, 1, Outcome::Fail), (0, 0, Outcome::Skip)]
+    {
+        let mut machine = Clocked::new(1);
+        (machine.passed, machine.failed) = (passed, failed);
+        let suite = Conformance { name: Cow::Borrowed("suite"), checks: vec![] };
+        let job = Job { items: vec![Item::Conformance(suite)], ..job(vec![]) };
+        let mut report = Report::new(Buffer::default());
+        assert_eq!(run(&job, &mut machine, &mut report).outcome, expected);
+        let text = &report.sink_mut().0;
+        assert!(
+            text.contains("\"type\":\"check\"") && text.contains("\"type\":\"suite\""),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn x2_counts_of_an_emulated_pmu_say_so_and_ticks_do_not() {
+    let counted = Snippet { events: vec![Event::Instructions], ..nop("counted") };
+    let (records, _) = records(&mut Clocked::new(1), vec![counted, nop("timed")]);
+    let emulated: Vec<bool> = records
+        .iter()
+        .map(|record| match record {
+            Record::Result(result) => result.emulated,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(emulated, [true, false]);
+}
+
+#[test]
+fn c7_an_event_that_cannot_be_counted_is_an_error_record() {
+    let two = Snippet { events: vec![Event::Instructions, Event::Cycles], ..nop("two") };
+    let (records, end) = records(&mut Clocked::new(1), vec![two, nop("good")]);
+    let Record::Error(error) = &records[0] else { panic!("{records:?}") };
+    assert_eq!((error.code, error.text.as_str()), (ErrorCode::Unsupported, "one counter"));
+    assert_eq!((end.failed, end.measured), (1, 1));
 }
 
 #[test]
@@ -134,6 +224,8 @@ proptest::proptest! {
     fn every_item_is_answered(faults in proptest::collection::vec(proptest::bool::ANY, 0..30)) {
         struct Some(Clocked, Vec<bool>);
         impl Runner for Some {
+            fn prepare(&mut self, snippet: &Snippet) -> Result<(), String> { self.0.prepare(snippet) }
+            fn counts(&self) -> &[u64] { self.0.counts() }
             fn load(&mut self, snippet: &Snippet, copies: u64) { self.0.load(snippet, copies); }
             fn run(&mut self) -> Result<u64, Box<Trap>> {
                 let index = *self.0.items.last().unwrap() as usize;
@@ -146,6 +238,10 @@ proptest::proptest! {
             fn now(&self) -> u64 { self.0.now() }
             fn progress_ticks(&self) -> u64 { u64::MAX }
             fn next_item(&mut self, index: u32) { self.0.next_item(index); }
+            fn conformance(&mut self, suite: &Conformance, item: u32, report: &mut dyn FnMut(&Check)) -> Suite {
+                self.0.conformance(suite, item, report)
+            }
+            fn is_emulated(&self) -> bool { false }
             fn show(&mut self, status: &Status) { self.0.show(status); }
         }
         let items: Vec<_> = (0..faults.len()).map(|i| nop(&format!("item {i}"))).collect();
@@ -154,7 +250,7 @@ proptest::proptest! {
         let end = run(&job(items), &mut machine, &mut report);
         let events = Reader::new().feed(report.sink_mut().0.as_bytes());
         let answered: Vec<(u32, bool)> = events.iter().map(|event| match event {
-            Event::Record { record, .. } => match &**record {
+            stream::Event::Record { record, .. } => match &**record {
                 Record::Result(result) => (result.item, false),
                 Record::Error(error) => (error.item.unwrap(), true),
                 other => panic!("{other:?}"),

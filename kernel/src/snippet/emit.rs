@@ -7,8 +7,10 @@
 //!         init
 //!         fill up with NOPs, so that the body starts at a multiple of 64 bytes
 //!         start = TSC, between two LFENCE, all registers and flags preserved
+//!         open the gate of the counters, if events are counted, likewise
 //! body:   the snippet, `copies` times
 //!         if there is a loop: count down, back to body
+//!         close the gate
 //!         stop = TSC, between two LFENCE
 //! exit:   restore stack pointer and registers from memory; return
 //! ```
@@ -17,6 +19,8 @@
 //! snippet may use every register. The exit needs none either, which is what makes a fault survivable
 //! (see `arch::call`).
 
+use arch::pmu::Gate;
+use arch::pmu::driver::Write;
 use core::mem::offset_of;
 use core::ops::Range;
 use protocol::job::{LoopCounter, Snippet};
@@ -28,6 +32,7 @@ pub struct Data {
     stack: u64,
     rax: u64,
     rdx: u64,
+    rcx: u64,
     count: u64,
     /// TSC before the body.
     pub start: u64,
@@ -65,6 +70,7 @@ pub struct Emitted {
 const ALIGN: u64 = 64;
 
 const RAX: u8 = 0;
+const RCX: u8 = 1;
 const RDX: u8 = 2;
 const RSP: u8 = 4;
 const RBP: u8 = 5;
@@ -73,11 +79,18 @@ const RDI: u8 = 7;
 const R14: u8 = 14;
 const R15: u8 = 15;
 
-/// Emits the function for `copies` copies of the snippet's body into `memory`.
+/// Emits the function for `copies` copies of the snippet's body into `memory`. Counters count while the body runs:
+/// `gate` opens before it and closes behind it.
 ///
 /// # Panics
 /// If the memory is too small: `protocol::limits` makes sure that checked snippets fit.
-pub fn emit(memory: &mut [u8], place: &Place, snippet: &Snippet, copies: u64) -> Emitted {
+pub fn emit(
+    memory: &mut [u8],
+    place: &Place,
+    snippet: &Snippet,
+    copies: u64,
+    gate: &Gate,
+) -> Emitted {
     let mut code = Code { memory, at: 0, place };
     // push rbx; push rbp; push r12; push r13; push r14; push r15; pushfq
     code.put(&[0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57, 0x9c]);
@@ -101,12 +114,14 @@ pub fn emit(memory: &mut [u8], place: &Place, snippet: &Snippet, copies: u64) ->
     if snippet.loop_count > 0 && snippet.loop_counter == LoopCounter::R15 {
         code.load_constant(R15, snippet.loop_count);
     }
-    code.align(ALIGN, TIMER_START_BYTES);
+    code.align(ALIGN, TIMER_START_BYTES + gate_open_bytes(gate));
     code.start_timer();
+    code.open(gate);
     let body = code.repeat(&snippet.body, copies);
     if snippet.loop_count > 0 {
         code.loop_back(snippet.loop_counter, body.start);
     }
+    code.writes(gate.off());
     code.stop_timer();
     let exit = code.address();
     code.load(RSP, offset_of!(Data, stack));
@@ -118,6 +133,15 @@ pub fn emit(memory: &mut [u8], place: &Place, snippet: &Snippet, copies: u64) ->
 
 /// Bytes that `start_timer` emits; checked there.
 const TIMER_START_BYTES: u64 = 48;
+
+/// Bytes that `open` emits; checked there. Each write takes three times mov r32, imm32 and a WRMSR; around them three
+/// registers are stored and loaded, and an LFENCE follows.
+fn gate_open_bytes(gate: &Gate) -> u64 {
+    match gate.on().len() as u64 {
+        0 => 0,
+        writes => 17 * writes + 6 * 7 + 3,
+    }
+}
 
 struct Code<'a> {
     memory: &'a mut [u8],
@@ -214,6 +238,39 @@ impl Code<'_> {
         // Behind the reloads, so that neither they nor RDTSC are still in flight when the body starts.
         self.put(&[0x0f, 0xae, 0xe8]);
         debug_assert_eq!((self.at - before) as u64, TIMER_START_BYTES);
+    }
+
+    /// WRMSRs. They overwrite RAX, RCX and RDX, and leave the flags alone.
+    fn writes(&mut self, writes: &[Write]) {
+        for write in writes {
+            let (low, high) = (write.value as u32, (write.value >> 32) as u32);
+            for (register, value) in [(RCX, write.msr), (RAX, low), (RDX, high)] {
+                self.put(&[0xb8 | register]);
+                self.put(&value.to_le_bytes());
+            }
+            self.put(&[0x0f, 0x30]);
+        }
+    }
+
+    fn open(&mut self, gate: &Gate) {
+        let before = self.at;
+        if gate.on().is_empty() {
+            return;
+        }
+        let kept = [
+            (RAX, offset_of!(Data, rax)),
+            (RCX, offset_of!(Data, rcx)),
+            (RDX, offset_of!(Data, rdx)),
+        ];
+        for (register, offset) in kept {
+            self.store(register, offset);
+        }
+        self.writes(gate.on());
+        for (register, offset) in kept {
+            self.load(register, offset);
+        }
+        self.put(&[0x0f, 0xae, 0xe8]);
+        debug_assert_eq!((self.at - before) as u64, gate_open_bytes(gate));
     }
 
     fn stop_timer(&mut self) {

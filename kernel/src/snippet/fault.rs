@@ -113,6 +113,7 @@ mod tests {
             difference: Difference::Double,
             values: false,
             expect: None,
+            events: vec![],
         };
         let emitted = Emitted {
             function: 1000..2000,

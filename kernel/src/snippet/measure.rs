@@ -2,7 +2,7 @@
 
 use crate::statistics;
 use alloc::boxed::Box;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::call::Trap;
 use protocol::job::{Difference, Snippet};
@@ -10,6 +10,12 @@ use protocol::record::{Fault, Metric};
 
 /// A machine that can run emitted code. The firmware's is the real one; tests bring a made-up one.
 pub trait Runner {
+    /// Finds counters for the snippet's events.
+    ///
+    /// # Errors
+    /// Says which event cannot be counted, and why.
+    fn prepare(&mut self, snippet: &Snippet) -> Result<(), String>;
+
     /// Emits `copies` copies of the snippet and makes them ready to run.
     fn load(&mut self, snippet: &Snippet, copies: u64);
 
@@ -18,6 +24,9 @@ pub trait Runner {
     /// # Errors
     /// The exception that ended it.
     fn run(&mut self) -> Result<u64, Box<Trap>>;
+
+    /// What the last run counted of each event.
+    fn counts(&self) -> &[u64];
 
     /// Explains a trap of the loaded snippet.
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault;
@@ -29,35 +38,58 @@ pub fn executions(snippet: &Snippet) -> u64 {
     u64::from(snippet.unroll) * snippet.loop_count.max(1)
 }
 
-/// Measures `snippet` by the time stamp counter.
+/// Why a snippet was not measured.
+#[derive(Debug)]
+pub enum Unmeasured {
+    /// It raised an exception.
+    Fault(Box<Fault>),
+    /// An event of it cannot be counted.
+    Event(String),
+}
+
+/// Measures `snippet` by the time stamp counter, and by a counter for each of its events.
 ///
 /// # Errors
-/// The exception that the snippet raised.
-pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Metric, Box<Fault>> {
+/// The exception that the snippet raised, or an event that cannot be counted.
+pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Vec<Metric>, Unmeasured> {
+    runner.prepare(snippet).map_err(Unmeasured::Event)?;
     let unroll = u64::from(snippet.unroll);
     let [small, large] = match snippet.difference {
         Difference::Double => [unroll, 2 * unroll],
         Difference::Empty => [0, unroll],
     };
-    let small = runs(runner, snippet, small)?;
-    let large = runs(runner, snippet, large)?;
-    let series = [&small, &large].map(|values| statistics::series(values, snippet.values));
-    Ok(Metric {
-        event: "tsc".to_string(),
-        value: statistics::difference(&small, &large, executions(snippet)),
-        deterministic: series.iter().all(|s| s.distinct == 1),
-        series,
-    })
+    let small = runs(runner, snippet, small).map_err(Unmeasured::Fault)?;
+    let large = runs(runner, snippet, large).map_err(Unmeasured::Fault)?;
+    let names =
+        core::iter::once("tsc".to_string()).chain(snippet.events.iter().map(ToString::to_string));
+    let metrics = names.zip(small.iter().zip(&large)).map(|(event, (small, large))| {
+        let series = [small, large].map(|values| statistics::series(values, snippet.values));
+        Metric {
+            event,
+            value: statistics::difference(small, large, executions(snippet)),
+            deterministic: series.iter().all(|s| s.distinct == 1),
+            series,
+        }
+    });
+    Ok(metrics.collect())
 }
 
-/// All runs of one code size, the warm-up left out.
-fn runs(runner: &mut impl Runner, snippet: &Snippet, copies: u64) -> Result<Vec<u64>, Box<Fault>> {
+/// All runs of one code size, the warm-up left out: the TSC's values, then those of each event.
+fn runs(
+    runner: &mut impl Runner,
+    snippet: &Snippet,
+    copies: u64,
+) -> Result<Vec<Vec<u64>>, Box<Fault>> {
     runner.load(snippet, copies);
-    let mut values = Vec::with_capacity(snippet.runs as usize);
+    let mut values: Vec<Vec<u64>> =
+        core::iter::repeat_with(Vec::new).take(1 + snippet.events.len()).collect();
     for run in 0..snippet.warmup + snippet.runs {
         let ticks = runner.run().map_err(|trap| Box::new(runner.explain(&trap, snippet)))?;
         if run >= snippet.warmup {
-            values.push(ticks);
+            values[0].push(ticks);
+            for (values, &count) in values[1..].iter_mut().zip(runner.counts()) {
+                values.push(count);
+            }
         }
     }
     Ok(values)
@@ -66,7 +98,7 @@ fn runs(runner: &mut impl Runner, snippet: &Snippet, copies: u64) -> Result<Vec<
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use protocol::job::LoopCounter;
+    use protocol::job::{Event, LoopCounter};
     use std::borrow::Cow;
 
     /// A machine on which a copy costs `cost` ticks, the rest `overhead`, and every first run of a load
@@ -77,16 +109,29 @@ pub(crate) mod tests {
         pub fault_at: Option<u64>,
         pub runs: u64,
         copies: u64,
+        counted: u64,
         cold: bool,
     }
 
     impl Made {
         pub fn new(cost: u64, overhead: u64) -> Self {
-            Self { cost, overhead, fault_at: None, runs: 0, copies: 0, cold: true }
+            Self { cost, overhead, fault_at: None, runs: 0, copies: 0, counted: 0, cold: true }
         }
     }
 
     impl Runner for Made {
+        fn prepare(&mut self, snippet: &Snippet) -> Result<(), String> {
+            match snippet.events.len() {
+                0 | 1 => Ok(()),
+                _ => Err("one counter".to_string()),
+            }
+        }
+
+        fn counts(&self) -> &[u64] {
+            // One event a copy, and 7 of the window.
+            core::slice::from_ref(&self.counted)
+        }
+
         fn load(&mut self, snippet: &Snippet, copies: u64) {
             (self.copies, self.cold) = (copies * snippet.loop_count.max(1), true);
         }
@@ -97,6 +142,7 @@ pub(crate) mod tests {
                 let frame = arch::interrupts::TrapFrame { vector: 6, ..Default::default() };
                 return Err(Box::new(Trap { frame, cr2: 0 }));
             }
+            self.counted = self.copies + 7;
             let cold = core::mem::take(&mut self.cold);
             Ok(self.overhead + self.cost * self.copies + if cold { 1000 } else { 0 })
         }
@@ -129,6 +175,7 @@ pub(crate) mod tests {
             difference: Difference::Double,
             values: false,
             expect: None,
+            events: vec![],
         }
     }
 
@@ -138,7 +185,7 @@ pub(crate) mod tests {
             [(Difference::Double, 0), (Difference::Empty, 0), (Difference::Double, 10)]
         {
             let snippet = Snippet { difference, loop_count, ..nop("x") };
-            let metric = measure(&mut Made::new(3, 12_345), &snippet).unwrap();
+            let metric = measure(&mut Made::new(3, 12_345), &snippet).unwrap().remove(0);
             assert_eq!(metric.value.median, 3.0, "{difference:?} {loop_count}");
             assert_eq!((metric.value.min, metric.value.max), (3.0, 3.0));
             assert!(metric.deterministic);
@@ -148,7 +195,7 @@ pub(crate) mod tests {
     #[test]
     fn without_warm_up_the_cold_run_shows() {
         let snippet = Snippet { warmup: 0, ..nop("x") };
-        let metric = measure(&mut Made::new(3, 0), &snippet).unwrap();
+        let metric = measure(&mut Made::new(3, 0), &snippet).unwrap().remove(0);
         assert!(!metric.deterministic);
         assert_eq!(metric.series[0].distinct, 2);
     }
@@ -163,16 +210,36 @@ pub(crate) mod tests {
     #[test]
     fn values_are_listed_when_asked_for() {
         let snippet = Snippet { values: true, ..nop("x") };
-        let metric = measure(&mut Made::new(2, 10), &snippet).unwrap();
+        let metric = measure(&mut Made::new(2, 10), &snippet).unwrap().remove(0);
         assert_eq!(metric.series[0].values, Some(vec![110; 8]));
         assert_eq!(metric.series[1].values, Some(vec![210; 8]));
+    }
+
+    #[test]
+    fn n1_an_event_is_counted_beside_the_tsc() {
+        let snippet = Snippet { events: vec![Event::Instructions], ..nop("x") };
+        let metrics = measure(&mut Made::new(3, 100), &snippet).unwrap();
+        let seen: Vec<_> =
+            metrics.iter().map(|metric| (metric.event.as_str(), metric.value.median)).collect();
+        assert_eq!(seen, [("tsc", 3.0), ("instructions", 1.0)]);
+        assert_eq!(metrics[1].series[0].min, 57);
+    }
+
+    #[test]
+    fn c7_an_event_without_a_counter_is_refused_before_anything_runs() {
+        let snippet = Snippet { events: vec![Event::Instructions, Event::Cycles], ..nop("x") };
+        let mut machine = Made::new(1, 1);
+        let error = measure(&mut machine, &snippet).unwrap_err();
+        assert!(matches!(error, Unmeasured::Event(text) if text == "one counter"));
+        assert_eq!(machine.runs, 0);
     }
 
     #[test]
     fn a_fault_ends_the_measurement() {
         let mut machine = Made::new(1, 1);
         machine.fault_at = Some(5);
-        assert_eq!(measure(&mut machine, &nop("x")).unwrap_err().mnemonic, "#UD");
+        let error = measure(&mut machine, &nop("x")).unwrap_err();
+        assert!(matches!(error, Unmeasured::Fault(fault) if fault.mnemonic == "#UD"));
         assert_eq!(machine.runs, 5);
     }
 }

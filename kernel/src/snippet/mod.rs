@@ -1,9 +1,10 @@
 //! Measuring a piece of machine code.
 //!
 //! [`emit`] puts the snippet, between code that reads the clock, into executable memory; [`mod@measure`] runs
-//! two sizes of it and subtracts; [`fault`] explains an exception that the snippet raised.
+//! two sizes of it and subtracts; [`events`] finds counters for what else is to be counted; [`fault`] explains an exception that the snippet raised.
 
 pub mod emit;
+pub mod events;
 pub mod fault;
 pub mod measure;
 

@@ -3,7 +3,8 @@
 use super::assemble::Syntax;
 use super::errors::{JobError, Place};
 use protocol::PROTOCOL_VERSION;
-use protocol::job::{Difference, Expect, OnEnd, SelfTest};
+use protocol::event::NoEvent;
+use protocol::job::{Difference, Event, Expect, OnEnd, SelfTest};
 use protocol::limits::{self, LimitError};
 use serde::Deserialize;
 use std::ops::Range;
@@ -25,6 +26,8 @@ pub struct Options {
     pub difference: Difference,
     /// Whether every run's value is listed.
     pub values: bool,
+    /// What is counted beside the TSC.
+    pub events: Vec<Event>,
 }
 
 /// A snippet, all decided.
@@ -76,8 +79,34 @@ pub struct JobFile {
     pub on_end: OnEnd,
     /// For barecount's own tests.
     pub self_test: Option<SelfTest>,
+    /// Names of checks, if the conformance suite runs; it comes before the snippets. Empty: all.
+    pub checks: Option<Vec<String>>,
     /// The snippets.
     pub snippets: Vec<SnippetFile>,
+}
+
+/// What a job is for.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    /// Measuring snippets.
+    #[default]
+    Snippets,
+    /// Checking the PMU.
+    Conformance,
+}
+
+/// An event as a job writes it.
+#[derive(Clone, Deserialize)]
+#[serde(try_from = "String")]
+struct EventText(Event);
+
+impl TryFrom<String> for EventText {
+    type Error = NoEvent;
+
+    fn try_from(text: String) -> Result<Self, NoEvent> {
+        text.parse().map(Self)
+    }
 }
 
 #[derive(Deserialize)]
@@ -89,6 +118,9 @@ struct RawJob {
     #[serde(default)]
     on_end: OnEnd,
     self_test: Option<SelfTest>,
+    #[serde(default)]
+    kind: Kind,
+    checks: Option<Spanned<Vec<String>>>,
     #[serde(default)]
     defaults: RawOptions,
     #[serde(default)]
@@ -106,6 +138,7 @@ struct RawOptions {
     runs: Option<u32>,
     difference: Option<Difference>,
     values: Option<bool>,
+    events: Option<Vec<EventText>>,
 }
 
 #[derive(Deserialize)]
@@ -122,6 +155,7 @@ struct RawSnippet {
     runs: Option<u32>,
     difference: Option<Difference>,
     values: Option<bool>,
+    events: Option<Vec<EventText>>,
 }
 
 /// `expect = 3`, or `expect = { min = 2.9, max = 3.1 }`.
@@ -148,6 +182,7 @@ impl Default for Options {
             runs: 10,
             difference: Difference::Double,
             values: false,
+            events: Vec::new(),
         }
     }
 }
@@ -175,6 +210,12 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         let (line, column) = position(text, spanned.span().start);
         return Err(wrong(format!("line {line}, column {column}: {error}")));
     }
+    if let (Kind::Snippets, Some(checks)) = (raw.kind, &raw.checks) {
+        let (line, column) = position(text, checks.span().start);
+        let reason = "checks needs kind = \"conformance\"";
+        return Err(wrong(format!("line {line}, column {column}: {reason}")));
+    }
+    let checks = raw.checks.map(Spanned::into_inner).unwrap_or_default();
     let stem = Path::new(source).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let snippets = raw.snippet.into_iter().map(|snippet| decide(snippet, &raw.defaults, text));
     Ok(JobFile {
@@ -183,6 +224,7 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         baud,
         on_end: raw.on_end,
         self_test: raw.self_test,
+        checks: (raw.kind == Kind::Conformance).then_some(checks),
         snippets: snippets.collect(),
     })
 }
@@ -216,6 +258,10 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &str) -> Sn
             runs: raw.runs.or(defaults.runs).unwrap_or(base.runs),
             difference: raw.difference.or(defaults.difference).unwrap_or(base.difference),
             values: raw.values.or(defaults.values).unwrap_or(base.values),
+            events: raw
+                .events
+                .or_else(|| defaults.events.clone())
+                .map_or(base.events, |events| events.iter().map(|event| event.0).collect()),
         },
         expect: raw.expect.map(|expect| match expect {
             RawExpect::Exactly(value) => Expect { min: value, max: value },

@@ -16,7 +16,7 @@ pub use overrides::Overrides;
 use crate::events::{Block, CpuName, user};
 use ::events::pack::PERFMON_LICENSE;
 use assemble::{Part, Source};
-use protocol::job::{Item, Job, OnEnd, Snippet};
+use protocol::job::{Conformance, Item, Job, OnEnd, Snippet};
 use protocol::limits;
 use protocol::ramdisk::{self, SectionKind};
 use std::borrow::Cow;
@@ -109,15 +109,20 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
         .iter()
         .zip(codes.chunks_exact(2))
         .map(|(snippet, code)| Item::Snippet(item(snippet, &code[0], &code[1])));
+    let suite = file.checks.as_ref().map(|checks| {
+        let checks = checks.iter().cloned().map(Cow::Owned).collect();
+        Item::Conformance(Conformance { name: Cow::Owned(file.name.clone()), checks })
+    });
     let job = Job {
         name: Cow::Owned(file.name.clone()),
         baud: file.baud,
         on_end: if purpose == Purpose::Qemu { OnEnd::Halt } else { file.on_end },
         exit_port: (purpose == Purpose::Qemu).then_some(EXIT_PORT),
         self_test: file.self_test,
-        items: items.collect(),
+        items: suite.into_iter().chain(items).collect(),
     };
-    for (snippet, item) in file.snippets.iter().zip(&job.items) {
+    let first_snippet = usize::from(file.checks.is_some());
+    for (snippet, item) in file.snippets.iter().zip(&job.items[first_snippet..]) {
         limits::check_item(item).map_err(|error| snippet.at(&file.source, &error))?;
     }
     limits::check_job(&job)
@@ -149,5 +154,6 @@ fn item(snippet: &file::SnippetFile, init: &[u8], body: &[u8]) -> Snippet<'stati
         difference: snippet.options.difference,
         values: snippet.options.values,
         expect: snippet.expect,
+        events: snippet.options.events.clone(),
     }
 }

@@ -5,7 +5,7 @@ use super::errors::JobError;
 use super::file::{JobFile, Options, SnippetFile, name_of};
 use crate::events::EventFile;
 use clap::Args;
-use protocol::job::{Difference, OnEnd};
+use protocol::job::{Difference, Event, OnEnd};
 use protocol::limits;
 
 /// What the command line changes in a job.
@@ -43,6 +43,10 @@ pub struct Overrides {
     /// List the value of every run.
     #[arg(long)]
     pub values: bool,
+    /// Count this as well, in every snippet: instructions, cycles, reference-cycles, or a raw event and unit mask like
+    /// 0xc4.0x00. Can be given several times.
+    #[arg(long = "event", value_name = "EVENT")]
+    pub events: Vec<Event>,
 }
 
 fn difference(text: &str) -> Result<Difference, String> {
@@ -71,6 +75,7 @@ impl Overrides {
             baud: limits::MAX_BAUD,
             on_end: OnEnd::default(),
             self_test: None,
+            checks: None,
             snippets: vec![snippet],
         }
     }
@@ -94,6 +99,7 @@ impl Overrides {
             options.runs = self.runs.unwrap_or(options.runs);
             options.difference = self.difference.unwrap_or(options.difference);
             options.values |= self.values;
+            options.events.extend(&self.events);
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! A report for eyes and for other programs.
 
+mod checks;
 pub mod csv;
 pub mod json;
 pub mod notes;

@@ -1,7 +1,7 @@
 //! The report as a table.
 
 use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
-use super::{Context, notes, number};
+use super::{Context, checks, notes, number};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Color, LineStyle, Table, TableStyle};
 use protocol::record::{
@@ -26,6 +26,7 @@ pub fn render(report: &Report, context: &Context) -> String {
         // Writing to a String does not fail, here and below.
         let _ = writeln!(out, "{table}");
     }
+    out.push_str(&checks::table(report));
     notes::write(&mut out, report, context);
     summary(&mut out, report);
     out
@@ -60,9 +61,10 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
     }
     match (&machine.pmu, &machine.pmu_absent) {
         (Some(pmu), _) => {
+            let emulated = if machine.emulated_pmu.is_some() { "emulated " } else { "" };
             let _ = write!(
                 line,
-                "; PMU version {}: {} counters of {} bits, {} fixed",
+                "; {emulated}PMU version {}: {} counters of {} bits, {} fixed",
                 pmu.version, pmu.counters, pmu.counter_bits, pmu.fixed_counters
             );
         }
@@ -72,6 +74,13 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
         (None, None) => {}
     }
     let _ = writeln!(out, "{}", paint(FAINT, &line));
+    if let Some(pmu) = &machine.pmu {
+        for (what, list) in [("erratum", &pmu.errata), ("PMU", &pmu.conflicts)] {
+            for text in list {
+                let _ = writeln!(out, "{}", paint(FAINT, &format!("{what}: {text}")));
+            }
+        }
+    }
     let events = machine.event_tables.as_ref().filter(|_| machine.pmu.is_some());
     let line = match events {
         Some(EventTables { table: Some(table), source, events, .. }) => {
@@ -128,9 +137,17 @@ fn row(result: &SnippetResult, metric: &Metric) -> Vec<Cell> {
         Verdict::Fail => Cell::new("FAIL").fg(Color::Red),
         Verdict::None => Cell::new(""),
     };
+    // Further events stand below the time stamp counter, which has the snippet's name.
+    let (item, name) = match metric.event.as_str() {
+        "tsc" => (result.item.to_string(), result.name.clone()),
+        event => (
+            String::new(),
+            format!("  {event}{}", if result.emulated { " (emulated)" } else { "" }),
+        ),
+    };
     vec![
-        Cell::new(result.item),
-        Cell::new(&result.name),
+        Cell::new(item),
+        Cell::new(name),
         Cell::new(number(value.median)),
         Cell::new(number(value.min)),
         Cell::new(number(value.mean)),

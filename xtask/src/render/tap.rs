@@ -30,6 +30,17 @@ pub fn render(report: &Report, context: &Context) -> String {
                     );
                 }
             }
+            Record::Check(check) => {
+                points += 1;
+                super::checks::point(&mut out, points, check);
+            }
+            Record::Suite(suite) => {
+                if let Some(reason) = &suite.reason {
+                    points += 1;
+                    let (name, reason) = (escape(&suite.name), one_line(reason));
+                    let _ = writeln!(out, "ok {points} - {name} # SKIP {reason}");
+                }
+            }
             Record::Error(error) => {
                 points += 1;
                 let name = error.name.as_deref().unwrap_or("the job");
@@ -56,10 +67,10 @@ pub fn render(report: &Report, context: &Context) -> String {
 }
 
 /// `#` begins a directive, and a backslash escapes it.
-fn escape(name: &str) -> String {
+pub(super) fn escape(name: &str) -> String {
     one_line(name).replace('\\', "\\\\").replace('#', "\\#")
 }
 
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

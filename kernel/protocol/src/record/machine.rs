@@ -2,6 +2,7 @@
 
 use super::{EventTables, Hex};
 use alloc::string::String;
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// What the firmware runs on.
@@ -35,6 +36,9 @@ pub struct Machine {
     /// Why there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pmu_absent: Option<String>,
+    /// Set if the PMU is barecount's emulated one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulated_pmu: Option<EmulatedPmu>,
     /// The event tables, if some came with the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_tables: Option<EventTables>,
@@ -101,6 +105,22 @@ pub struct Pmu {
     pub fixed_counters: u32,
     /// Their width in bits.
     pub fixed_counter_bits: u32,
+    /// What it offers besides.
+    pub features: Vec<String>,
+    /// What is known to be wrong with it.
+    pub errata: Vec<String>,
+    /// Signs that somebody else holds it: the firmware, or a hypervisor.
+    pub conflicts: Vec<String>,
+}
+
+/// What the emulated PMU says of itself (CPUID leaf 0x40000101).
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EmulatedPmu {
+    /// Number of the processor model that it presents.
+    pub model: u32,
+    /// The TSC advances by 2 to the power of this with each instruction.
+    pub tsc_shift: u32,
 }
 
 /// The time stamp counter.

@@ -1,16 +1,18 @@
 //! The report: a list of records, the first [`Start`], the last [`End`].
 
+mod check;
 mod events;
 mod fault;
 mod hex;
 mod machine;
 mod result;
 
+pub use check::{Check, CheckVerdict, Suite};
 pub use events::EventTables;
 pub use fault::{Crash, CrashKind, Fault, Registers};
 pub use hex::Hex;
 pub use machine::{
-    Apic, ApicMode, CoreType, Machine, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
+    Apic, ApicMode, CoreType, EmulatedPmu, Machine, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
 };
 pub use result::{Aggregates, Metric, Series, SnippetResult, Verdict};
 
@@ -31,6 +33,10 @@ pub enum Record {
     Progress(Progress),
     /// What a snippet cost.
     Result(SnippetResult),
+    /// What a check of the PMU found.
+    Check(Check),
+    /// What all checks of an item came to.
+    Suite(Suite),
     /// Something that did not work; the run goes on.
     Error(ErrorRecord),
     /// The firmware itself failed; nothing follows but the end record.

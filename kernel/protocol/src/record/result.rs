@@ -20,6 +20,9 @@ pub struct SnippetResult {
     pub runs: u32,
     /// The figures, one entry per event.
     pub metrics: Vec<Metric>,
+    /// Whether the counts come from barecount's emulated PMU.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub emulated: bool,
     /// TSC when the item began and when it was done, before this record was written.
     pub tsc: [u64; 2],
 }
@@ -41,7 +44,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Metric {
-    /// Name of the event; `tsc` is the time stamp counter.
+    /// Name of the event; `tsc` is the time stamp counter, everything else was asked for by the job.
     pub event: String,
     /// Events per execution of the body: each aggregate of the larger code size minus that of the
     /// smaller, divided by `per` of the result.

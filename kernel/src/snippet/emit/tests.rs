@@ -1,6 +1,7 @@
 //! The emitted code runs on the host as it does on the target: it is an ordinary function.
 
 use super::*;
+use arch::msr::Msr;
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 use proptest::prelude::*;
 use protocol::job::Difference;
@@ -41,7 +42,7 @@ impl Host {
         // SAFETY: the code part of the mapping, which nobody else uses.
         let memory =
             unsafe { core::slice::from_raw_parts_mut(self.place.code as *mut u8, CODE_BYTES) };
-        emit(memory, &self.place, snippet, copies)
+        emit(memory, &self.place, snippet, copies, &Gate::EMPTY)
     }
 
     fn run(&mut self, emitted: &Emitted) -> Data {
@@ -86,6 +87,7 @@ fn snippet(
         difference: Difference::Double,
         values: false,
         expect: None,
+        events: vec![],
     }
 }
 
@@ -165,6 +167,32 @@ fn the_listing_is_what_the_module_says() {
     assert!(text.contains("mov mov lfence rdtsc mov mov mov mov lfence nop nop nop nop nop nop dec jne lfence rdtsc"), "{text}");
     assert_eq!(emitted.body.start % ALIGN, 0);
     assert!(text.ends_with("cld popfq pop pop pop pop pop pop ret"));
+}
+
+#[test]
+fn a_gate_opens_before_the_body_and_closes_behind_it() {
+    let mut memory = vec![0; 1 << 16];
+    let place = Place { code: 0x20_0000, data: 0x10_0000, pointers: [0; 5] };
+    let gate = Gate::EMPTY.with(Msr(0x38f), 0x7_0000_000f, 0).with(Msr(0x186), 1, 2);
+    let body = [0x48, 0xff, 0xc0];
+    let emitted = emit(&mut memory, &place, &snippet(&[], &body, 0, LoopCounter::R15), 2, &gate);
+    assert_eq!(emitted.body.start % ALIGN, 0);
+    let bytes = (emitted.function.end - emitted.function.start) as usize;
+    let mut decoder = Decoder::with_ip(64, &memory[..bytes], place.code, DecoderOptions::NONE);
+    let (mut formatter, mut lines) = (IntelFormatter::new(), vec![]);
+    for instruction in &mut decoder {
+        let mut text = String::new();
+        formatter.format(&instruction, &mut text);
+        lines.push(text);
+    }
+    let at = lines.iter().position(|line| line == "inc rax").unwrap();
+    let opening = ["mov ecx,38Fh", "mov eax,0Fh", "mov edx,7", "wrmsr", "mov ecx,186h"];
+    let opens = lines[..at].windows(5).position(|five| five == opening).unwrap();
+    let closing = ["inc rax", "mov ecx,38Fh", "mov eax,0", "mov edx,0", "wrmsr"];
+    assert_eq!(lines[at + 1..at + 6], closing);
+    // The TSC is read before the gate opens and after it has closed.
+    let reads: Vec<_> = (0..lines.len()).filter(|&n| lines[n] == "rdtsc").collect();
+    assert!(reads[0] < opens && reads[1] > at + 9, "{lines:#?}");
 }
 
 proptest! {

@@ -45,6 +45,29 @@ fn a_file_without_name_is_named_after_itself() {
     assert_eq!(parse("", "some/where/probe.toml").unwrap().name, "probe");
 }
 
+#[test]
+fn k1_a_job_can_be_for_the_conformance_suite() {
+    let job = parse("kind = \"conformance\"", "x.toml").unwrap();
+    assert_eq!(job.checks, Some(vec![]));
+    let job = parse("kind = \"conformance\"\nchecks = [\"pmi.*\"]", "x.toml").unwrap();
+    assert_eq!(job.checks, Some(vec!["pmi.*".to_string()]));
+    assert_eq!(parse(GOOD, "x.toml").unwrap().checks, None);
+    let error = message("name = \"x\"\nchecks = [\"pmi.*\"]");
+    assert!(error.contains("line 2, column 10: checks needs kind = \"conformance\""), "{error}");
+}
+
+#[test]
+fn p2_events_are_names_or_raw_numbers() {
+    let text = "[defaults]\nevents = [\"cycles\"]\n[[snippet]]\nasm = \"\"\n[[snippet]]\nasm = \"\"\n\
+                events = [\"instructions\", \"0xc4.0x20\"]";
+    let job = parse(text, "x.toml").unwrap();
+    let raw = Event::Raw { event: 0xc4, umask: 0x20 };
+    assert_eq!(job.snippets[0].options.events, [Event::Cycles]);
+    assert_eq!(job.snippets[1].options.events, [Event::Instructions, raw]);
+    let error = message("[[snippet]]\nasm = \"\"\nevents = [\"cycle\"]");
+    assert!(error.contains("`cycle` is no event") && error.contains("line 3"), "{error}");
+}
+
 fn message(text: &str) -> String {
     parse(text, "job.toml").unwrap_err().to_string()
 }

@@ -1,0 +1,118 @@
+//! Intel: leaves 0xA and 0x23, IA32_PERF_CAPABILITIES.
+
+use super::{Architecture, Capabilities, FreezeKind, LbrKind};
+use crate::cpu::has_leaf;
+use crate::pmu::access::{Registers, leaves};
+use crate::pmu::numbers;
+use crate::pmu::registers::PerfCapabilities;
+use alloc::vec::Vec;
+
+/// Leaf 1 ECX: PDCM.
+const PDCM: u32 = 1 << 15;
+/// Leaf 1 EDX: the DS area.
+const DS: u32 = 1 << 21;
+/// Leaf 7.1 EAX: leaf 0x23 is there.
+const PERFMON_EXTENSION: u32 = 1 << 8;
+/// Leaf 7 EDX: the package has cores of several types.
+const HYBRID: u32 = 1 << 15;
+/// Leaf 0xA EDX: the AnyThread bits are deprecated.
+const ANY_THREAD_DEPRECATED: u32 = 1 << 15;
+/// MISC_ENABLE: no PEBS.
+const PEBS_UNAVAILABLE: u64 = 1 << 12;
+/// Bit 3 of the fixed counters: slots.
+const SLOTS: u32 = 1 << 3;
+
+pub(super) fn read(registers: &mut dyn Registers) -> Option<Capabilities> {
+    if !has_leaf(&leaves(registers), 0xa) {
+        return None;
+    }
+    let leaf = registers.cpuid(0xa, 0);
+    let version = leaf.eax & 0xff;
+    if version == 0 {
+        return None;
+    }
+    let mut seen = Capabilities::nothing(Architecture::Intel, version);
+    seen.general = bitmap(leaf.eax >> 8 & 0xff);
+    seen.general_bits = leaf.eax >> 16 & 0xff;
+    // A bit of EBX that is set takes the event away; bits beyond the vector say nothing (SDM vol. 3, 20.2.1).
+    seen.events = !leaf.ebx & bitmap(leaf.eax >> 24);
+    // EDX means something from version 2 on, ECX from version 5 on (20.2.2, 20.2.5).
+    if version >= 2 {
+        seen.fixed = bitmap(leaf.edx & 0x1f);
+        seen.fixed_bits = leaf.edx >> 5 & 0xff;
+    }
+    if version >= 5 {
+        seen.fixed |= leaf.ecx & 0xffff;
+    }
+    seen.any_thread = version >= 3 && leaf.edx & ANY_THREAD_DEPRECATED == 0;
+    extended(registers, &mut seen);
+    let leaf_1 = registers.cpuid(1, 0);
+    seen.pdcm = leaf_1.ecx & PDCM != 0;
+    if seen.pdcm {
+        let value = registers.rdmsr(numbers::PERF_CAPABILITIES).unwrap_or(0);
+        seen.perf = PerfCapabilities::from_bits_retain(value);
+    }
+    // SDM vol. 3, 18.4.7 and 20.2.4: the freeze bits need PDCM and a version above 1.
+    seen.freeze = match (seen.pdcm, version) {
+        (false, _) | (_, ..=1) => FreezeKind::None,
+        (_, 2 | 3) => FreezeKind::Legacy,
+        _ => FreezeKind::Streamlined,
+    };
+    seen.metrics = metrics(registers, &seen);
+    seen.pebs = leaf_1.edx & DS != 0 && pebs(registers);
+    seen.extra = extra(registers);
+    seen.lbr = LbrKind::None;
+    Some(seen)
+}
+
+/// Leaf 0x23 wins over 0xA: on a hybrid package 0xA says only what the core types share.
+fn extended(registers: &dyn Registers, seen: &mut Capabilities) {
+    let cpuid = leaves(registers);
+    let offered = has_leaf(&cpuid, 7)
+        && registers.cpuid(7, 0).eax >= 1
+        && registers.cpuid(7, 1).eax & PERFMON_EXTENSION != 0
+        && has_leaf(&cpuid, 0x23);
+    if !offered {
+        return;
+    }
+    let main = registers.cpuid(0x23, 0);
+    seen.umask2 = main.ebx & 1 != 0;
+    seen.equal = main.ebx & 2 != 0;
+    if main.eax & 1 << 1 != 0 {
+        let counters = registers.cpuid(0x23, 1);
+        seen.general = counters.eax;
+        seen.fixed = counters.ebx & 0xffff;
+    }
+    if main.eax & 1 << 3 != 0 {
+        // Unlike leaf 0xA: a set bit is an event that is there.
+        seen.events = registers.cpuid(0x23, 3).eax;
+    }
+}
+
+/// PERF_METRICS is announced by PERF_CAPABILITIES\[15\], which on Alder Lake is 0 for both kinds of core; there its
+/// P-cores are known by the slots counter.
+fn metrics(registers: &mut dyn Registers, seen: &Capabilities) -> bool {
+    let announced = seen.perf.contains(PerfCapabilities::PERF_METRICS);
+    let hybrid = has_leaf(&leaves(registers), 7) && registers.cpuid(7, 0).edx & HYBRID != 0;
+    (announced || hybrid)
+        && seen.fixed & SLOTS != 0
+        && registers.rdmsr(numbers::PERF_METRICS).is_ok()
+}
+
+fn pebs(registers: &mut dyn Registers) -> bool {
+    let misc = registers.rdmsr(crate::msr::IA32_MISC_ENABLE).unwrap_or(PEBS_UNAVAILABLE);
+    misc & PEBS_UNAVAILABLE == 0
+}
+
+/// The registers beside the counters have no announcement: whoever answers is there.
+fn extra(registers: &mut dyn Registers) -> Vec<crate::msr::Msr> {
+    [numbers::OFFCORE_RSP_0, numbers::OFFCORE_RSP_1, numbers::LOAD_LATENCY, numbers::FRONTEND]
+        .into_iter()
+        .filter(|&msr| registers.rdmsr(msr).is_ok())
+        .collect()
+}
+
+/// The low `count` bits.
+fn bitmap(count: u32) -> u32 {
+    1u32.checked_shl(count).map_or(u32::MAX, |bit| bit - 1)
+}

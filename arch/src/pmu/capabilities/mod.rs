@@ -1,0 +1,248 @@
+//! What this processor's PMU can do: one snapshot, read once and asked everywhere else.
+
+mod amd;
+mod branches;
+mod intel;
+
+pub use branches::LbrKind;
+
+use super::access::{Registers, leaves};
+use super::errata::{self, Erratum};
+use super::registers::PerfCapabilities;
+use crate::cpu::{CoreType, Identity, Vendor};
+use crate::msr::Msr;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// Whose programming model.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Architecture {
+    /// Architectural performance monitoring: leaf 0xA.
+    Intel,
+    /// AMD: legacy counters, extended ones, or PerfMonV2.
+    Amd,
+}
+
+/// How a PMI can stop the counters by itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FreezeKind {
+    /// Not at all: the handler has to.
+    None,
+    /// By clearing the global control (Intel versions 2 and 3; SDM vol. 3, 18.4.7).
+    Legacy,
+    /// By status bits, which software clears (Intel version 4 and later, and AMD's PerfMonV2).
+    Streamlined,
+}
+
+/// A counter of the PMU.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Counter {
+    /// General-purpose counter.
+    General(u8),
+    /// Fixed-function counter.
+    Fixed(u8),
+}
+
+impl Counter {
+    /// Its bit in the global registers.
+    #[must_use]
+    pub const fn bit(self) -> u64 {
+        1 << self.index()
+    }
+
+    /// The number of that bit.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        match self {
+            Self::General(n) => n as usize,
+            Self::Fixed(n) => 32 + n as usize,
+        }
+    }
+}
+
+impl fmt::Display for Counter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::General(n) => write!(f, "counter {n}"),
+            Self::Fixed(n) => write!(f, "fixed counter {n}"),
+        }
+    }
+}
+
+/// The snapshot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Capabilities {
+    /// Whose programming model.
+    pub architecture: Architecture,
+    /// Intel: leaf 0xA EAX 7:0. AMD: 0 legacy, 1 extended, 2 PerfMonV2.
+    pub version: u32,
+    /// General-purpose counters, as a bitmap.
+    pub general: u32,
+    /// Their width in bits.
+    pub general_bits: u32,
+    /// Fixed-function counters, as a bitmap.
+    pub fixed: u32,
+    /// Their width in bits.
+    pub fixed_bits: u32,
+    /// Intel's architectural events that are available, by their bit in leaf 0xA EBX and 0x23.3 EAX.
+    pub events: u32,
+    /// IA32_PERF_CAPABILITIES; empty where there is none.
+    pub perf: PerfCapabilities,
+    /// Whether IA32_PERF_CAPABILITIES exists: leaf 1 ECX\[15\].
+    pub pdcm: bool,
+    /// The AnyThread bits work.
+    pub any_thread: bool,
+    /// Unit masks have 16 bits (leaf 0x23).
+    pub umask2: bool,
+    /// Event selects have the EQ bit (leaf 0x23).
+    pub equal: bool,
+    /// How a PMI stops the counters.
+    pub freeze: FreezeKind,
+    /// The branch records.
+    pub lbr: LbrKind,
+    /// MSR_PERF_METRICS exists.
+    pub metrics: bool,
+    /// Registers beside the counters that events read: offcore response, load latency, front end.
+    pub extra: Vec<Msr>,
+    /// AMD's instructions-retired counter exists (leaf 0x80000008 EBX\[1\]).
+    pub irperf: bool,
+    /// AMD's instruction-based sampling: leaf 0x8000001B EAX. Reported, not used.
+    pub ibs: Option<u32>,
+    /// Intel's PEBS is there: leaf 1 EDX\[21\] and not switched off. Reported, not used.
+    pub pebs: bool,
+    /// Kind of core, on processors that have leaf 0x1A: counters and events differ by it.
+    pub core_type: Option<CoreType>,
+    /// What is known to be wrong.
+    pub errata: Vec<&'static Erratum>,
+}
+
+impl Capabilities {
+    /// Reads the snapshot, CPUID first and then what only a look at a register can tell. `None` if no PMU is
+    /// announced. Whether the announced one counts is another question: see [`super::find`].
+    pub fn read(registers: &mut dyn Registers) -> Option<Self> {
+        let identity = Identity::read(&leaves(registers));
+        let mut seen = match identity.vendor {
+            Vendor::Amd => amd::read(registers, identity.family),
+            _ => intel::read(registers),
+        }?;
+        seen.core_type = identity.core_type;
+        seen.lbr = branches::read(registers, &seen);
+        seen.errata = errata::of(&identity);
+        Some(seen)
+    }
+
+    /// A PMU that can do nothing, to be filled in.
+    fn nothing(architecture: Architecture, version: u32) -> Self {
+        Self {
+            architecture,
+            version,
+            general: 0,
+            general_bits: 0,
+            fixed: 0,
+            fixed_bits: 0,
+            events: 0,
+            perf: PerfCapabilities::empty(),
+            pdcm: false,
+            any_thread: false,
+            umask2: false,
+            equal: false,
+            freeze: FreezeKind::None,
+            lbr: LbrKind::None,
+            metrics: false,
+            extra: Vec::new(),
+            irperf: false,
+            ibs: None,
+            pebs: false,
+            core_type: None,
+            errata: Vec::new(),
+        }
+    }
+
+    /// Whether there are a global control and a global status.
+    #[must_use]
+    pub fn has_global(&self) -> bool {
+        self.version >= 2
+    }
+
+    /// Intel's full-width writes.
+    #[must_use]
+    pub fn full_width(&self) -> bool {
+        self.perf.contains(PerfCapabilities::FULL_WIDTH_WRITES)
+    }
+
+    /// Whether this is Intel's.
+    #[must_use]
+    pub fn is_intel(&self) -> bool {
+        self.architecture == Architecture::Intel
+    }
+
+    /// Whether the counter is there.
+    #[must_use]
+    pub fn has(&self, counter: Counter) -> bool {
+        match counter {
+            Counter::General(n) => n < 32 && self.general & 1 << n != 0,
+            Counter::Fixed(n) => n < 16 && self.fixed & 1 << n != 0,
+        }
+    }
+
+    /// The general-purpose counters, in order.
+    pub fn generals(&self) -> impl Iterator<Item = Counter> + use<> {
+        let bitmap = self.general;
+        (0..32).filter(move |n| bitmap & 1 << n != 0).map(Counter::General)
+    }
+
+    /// The fixed-function counters, in order.
+    pub fn fixeds(&self) -> impl Iterator<Item = Counter> + use<> {
+        let bitmap = self.fixed;
+        (0..16).filter(move |n| bitmap & 1 << n != 0).map(Counter::Fixed)
+    }
+
+    /// All counters.
+    pub fn counters(&self) -> impl Iterator<Item = Counter> + use<> {
+        self.generals().chain(self.fixeds())
+    }
+
+    /// Width of a counter in bits.
+    #[must_use]
+    pub fn bits(&self, counter: Counter) -> u32 {
+        match counter {
+            Counter::General(_) => self.general_bits,
+            Counter::Fixed(_) => self.fixed_bits,
+        }
+    }
+
+    /// The greatest value of a counter.
+    #[must_use]
+    pub fn mask(&self, counter: Counter) -> u64 {
+        u64::MAX >> (64 - self.bits(counter).clamp(1, 64))
+    }
+
+    /// Bits of the global registers that belong to counters.
+    #[must_use]
+    pub fn counter_bits(&self) -> u64 {
+        u64::from(self.fixed) << 32 | u64::from(self.general)
+    }
+
+    /// What is offered beside counters, in words, for the report.
+    #[must_use]
+    pub fn features(&self) -> Vec<&'static str> {
+        let list = [
+            (self.has_global(), "global control"),
+            (self.full_width(), "full-width writes"),
+            (self.any_thread, "AnyThread"),
+            (self.umask2, "UMASK2"),
+            (self.equal, "EQ"),
+            (self.freeze == FreezeKind::Legacy, "freeze on PMI (legacy)"),
+            (self.freeze == FreezeKind::Streamlined, "freeze on PMI (streamlined)"),
+            (self.perf.contains(PerfCapabilities::FREEZE_WHILE_SMM), "freeze while in SMM"),
+            (self.metrics, "PERF_METRICS"),
+            (matches!(self.lbr, LbrKind::Legacy { .. }), "legacy LBR"),
+            (matches!(self.lbr, LbrKind::Architectural { .. }), "architectural LBR"),
+            (matches!(self.lbr, LbrKind::AmdV2 { .. }), "LBRv2"),
+            (self.irperf, "instructions-retired counter"),
+            (self.pebs, "PEBS (not used)"),
+            (self.ibs.is_some(), "IBS (not used)"),
+        ];
+        list.iter().filter(|(on, _)| *on).map(|&(_, name)| name).collect()
+    }
+}

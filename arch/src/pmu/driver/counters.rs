@@ -1,0 +1,107 @@
+//! Reading and writing counters.
+
+use super::{Driver, Layout, PmuError, RDPMC_METRICS, read, write};
+use crate::pmu::access::Registers;
+use crate::pmu::capabilities::Counter;
+use crate::pmu::numbers;
+use crate::pmu::registers::PerfMetrics;
+
+impl Driver {
+    /// The counter's value, by RDMSR.
+    ///
+    /// # Errors
+    /// It does not exist.
+    pub fn read(&self, registers: &mut dyn Registers, counter: Counter) -> Result<u64, PmuError> {
+        self.exists(counter)?;
+        Ok(read(registers, self.layout.counter(counter))? & self.capabilities.mask(counter))
+    }
+
+    /// The counter's value, by RDPMC.
+    ///
+    /// # Errors
+    /// It does not exist, or RDPMC raised an exception.
+    pub fn rdpmc(&self, registers: &mut dyn Registers, counter: Counter) -> Result<u64, PmuError> {
+        self.exists(counter)?;
+        let index = Layout::rdpmc_index(counter);
+        registers.rdpmc(index).map_err(|_| PmuError::Rdpmc(index))
+    }
+
+    /// Sets the counter.
+    ///
+    /// # Errors
+    /// It does not exist, the value has more bits than the counter, or the processor can write 32 bits only and their
+    /// sign's extension is not the value.
+    pub fn write(
+        &self,
+        registers: &mut dyn Registers,
+        counter: Counter,
+        value: u64,
+    ) -> Result<(), PmuError> {
+        self.exists(counter)?;
+        self.settable(counter, value)?;
+        write(registers, self.layout.counter(counter), value)
+    }
+
+    /// The value from which a counter overflows after `period` events.
+    ///
+    /// # Errors
+    /// The period is 0, or the counter cannot be set to that value.
+    pub fn preset(&self, counter: Counter, period: u64) -> Result<u64, PmuError> {
+        self.exists(counter)?;
+        let mask = self.capabilities.mask(counter);
+        let refuse = |reason| Err(PmuError::Value { counter, value: period, reason });
+        if period == 0 {
+            return refuse("a period of 0 events never ends");
+        }
+        if period > mask {
+            return refuse("the period does not fit the counter");
+        }
+        let value = period.wrapping_neg() & mask;
+        // Without a status register, the top bit tells whether the counter overflowed.
+        if self.layout.global.is_none() && value <= mask / 2 {
+            return refuse(
+                "without a status register a period has to fit one bit less than the counter",
+            );
+        }
+        self.settable(counter, value)?;
+        Ok(value)
+    }
+
+    fn settable(&self, counter: Counter, value: u64) -> Result<(), PmuError> {
+        let mask = self.capabilities.mask(counter);
+        if value & !mask != 0 {
+            return Err(PmuError::Value { counter, value, reason: "it has bits above its width" });
+        }
+        let extended = i64::from(value as u32 as i32) as u64 & mask;
+        if self.layout.extends_sign(counter) && extended != value {
+            let reason = "only 32 bits can be written, and their sign is extended";
+            return Err(PmuError::Value { counter, value, reason });
+        }
+        Ok(())
+    }
+
+    /// PERF_METRICS, by RDPMC.
+    ///
+    /// # Errors
+    /// There is no such register.
+    pub fn metrics(&self, registers: &mut dyn Registers) -> Result<PerfMetrics, PmuError> {
+        if !self.capabilities.metrics {
+            return Err(PmuError::Unsupported("PERF_METRICS"));
+        }
+        let value = registers.rdpmc(RDPMC_METRICS).map_err(|_| PmuError::Rdpmc(RDPMC_METRICS))?;
+        Ok(PerfMetrics(value))
+    }
+
+    /// Starts slots and PERF_METRICS anew, in the order that they need: slots first (Linux,
+    /// `arch/x86/events/intel/core.c`).
+    ///
+    /// # Errors
+    /// There is no such register.
+    pub fn clear_metrics(&self, registers: &mut dyn Registers) -> Result<(), PmuError> {
+        if !self.capabilities.metrics {
+            return Err(PmuError::Unsupported("PERF_METRICS"));
+        }
+        self.write(registers, Counter::Fixed(3), 0)?;
+        write(registers, numbers::PERF_METRICS, 0)
+    }
+}

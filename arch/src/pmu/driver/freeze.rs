@@ -1,0 +1,54 @@
+//! Stopping at a PMI.
+
+use super::{Driver, PmuError, read, write};
+use crate::pmu::FreezeKind;
+use crate::pmu::access::Registers;
+use crate::pmu::capabilities::LbrKind;
+use crate::pmu::numbers::DEBUGCTL;
+use crate::pmu::registers::{DebugCtl, PerfCapabilities};
+use bitflags::bitflags;
+
+bitflags! {
+    /// What stops by itself.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub struct Freeze: u8 {
+        /// The counters, at a PMI.
+        const COUNTERS = 1;
+        /// The branch records, at a PMI.
+        const LBR = 2;
+        /// The counters, in system management mode.
+        const SMM = 4;
+    }
+}
+
+impl Driver {
+    /// Chooses what freezes. What is not offered is refused; the handler can then stop the counters itself (see
+    /// [`crate::pmu::pmi::ControlBlock::stop_in_handler`]).
+    ///
+    /// # Errors
+    /// The processor does not offer it, or the register refuses.
+    pub fn set_freeze(
+        &self,
+        registers: &mut dyn Registers,
+        freeze: Freeze,
+    ) -> Result<(), PmuError> {
+        let has = &self.capabilities;
+        if freeze.contains(Freeze::COUNTERS) && has.freeze == FreezeKind::None {
+            return Err(PmuError::Unsupported("freezing of counters on a PMI"));
+        }
+        let records = !matches!(has.lbr, LbrKind::None | LbrKind::Single);
+        if freeze.contains(Freeze::LBR) && (has.freeze == FreezeKind::None || !records) {
+            return Err(PmuError::Unsupported("freezing of branch records on a PMI"));
+        }
+        if freeze.contains(Freeze::SMM) && !has.perf.contains(PerfCapabilities::FREEZE_WHILE_SMM) {
+            return Err(PmuError::Unsupported("freezing in system management mode"));
+        }
+        let mut control = DebugCtl::from_bits_retain(read(registers, DEBUGCTL)?);
+        control.set(DebugCtl::FREEZE_PERFMON_ON_PMI, freeze.contains(Freeze::COUNTERS));
+        control.set(DebugCtl::FREEZE_LBRS_ON_PMI, freeze.contains(Freeze::LBR));
+        if has.perf.contains(PerfCapabilities::FREEZE_WHILE_SMM) {
+            control.set(DebugCtl::FREEZE_WHILE_SMM, freeze.contains(Freeze::SMM));
+        }
+        write(registers, DEBUGCTL, control.bits())
+    }
+}

@@ -1,0 +1,108 @@
+//! Starting and stopping everything that is programmed.
+
+use super::{Driver, ENABLE, PmuError, write};
+use crate::msr::Msr;
+use crate::pmu::access::Registers;
+
+/// One WRMSR.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[repr(C)]
+pub struct Write {
+    /// The register.
+    pub msr: u32,
+    reserved: u32,
+    /// The value.
+    pub value: u64,
+}
+
+impl Write {
+    /// A write of `value` to `msr`.
+    #[must_use]
+    pub const fn new(msr: Msr, value: u64) -> Self {
+        Self { msr: msr.0, reserved: 0, value }
+    }
+}
+
+/// Most writes of a gate: one for each of AMD's six counters, or of an Intel processor of version 1.
+pub const MAX_WRITES: usize = 8;
+
+/// The writes that start counting, and those that stop it.
+///
+/// With a global control it is one each, and all counters see the same window. Without, it is one for each counter,
+/// in the same order both times: so the windows are of the same length in instructions.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Gate {
+    on: [Write; MAX_WRITES],
+    off: [Write; MAX_WRITES],
+    count: usize,
+}
+
+impl Gate {
+    /// A gate that opens nothing.
+    pub const EMPTY: Self =
+        Self { on: [EMPTY_WRITE; MAX_WRITES], off: [EMPTY_WRITE; MAX_WRITES], count: 0 };
+
+    /// Writes that start.
+    #[must_use]
+    pub fn on(&self) -> &[Write] {
+        &self.on[..self.count]
+    }
+
+    /// Writes that stop.
+    #[must_use]
+    pub fn off(&self) -> &[Write] {
+        &self.off[..self.count]
+    }
+
+    /// The same with one more write, `on` when it opens and `off` when it closes. A gate has room for
+    /// [`MAX_WRITES`]; what does not fit is left out.
+    #[must_use]
+    pub fn with(mut self, msr: Msr, on: u64, off: u64) -> Self {
+        self.push(msr, on, off);
+        self
+    }
+
+    fn push(&mut self, msr: Msr, on: u64, off: u64) {
+        if self.count < MAX_WRITES {
+            self.on[self.count] = Write::new(msr, on);
+            self.off[self.count] = Write::new(msr, off);
+            self.count += 1;
+        }
+    }
+}
+
+const EMPTY_WRITE: Write = Write::new(Msr(0), 0);
+
+impl Driver {
+    /// The gate of what is programmed now.
+    #[must_use]
+    pub fn gate(&self) -> Gate {
+        let mut gate = Gate::EMPTY;
+        if let Some(global) = self.layout.global {
+            gate.push(global.control, self.enabled, 0);
+            return gate;
+        }
+        for (n, &select) in (0..).zip(&self.selects) {
+            if select != 0 {
+                gate.push(self.layout.select(n), select, select & !ENABLE);
+            }
+        }
+        gate
+    }
+
+    /// Starts every programmed counter, as near to each other as the processor permits.
+    ///
+    /// # Errors
+    /// A register refuses.
+    pub fn start(&self, registers: &mut dyn Registers) -> Result<(), PmuError> {
+        self.gate().on().iter().try_for_each(|one| write(registers, Msr(one.msr), one.value))
+    }
+
+    /// Stops every programmed counter.
+    ///
+    /// # Errors
+    /// A register refuses.
+    pub fn stop(&self, registers: &mut dyn Registers) -> Result<(), PmuError> {
+        self.gate().off().iter().try_for_each(|one| write(registers, Msr(one.msr), one.value))
+    }
+}

@@ -1,0 +1,183 @@
+//! One driver for every programming model.
+//!
+//! The differences lie in [`Layout`] (where the registers are) and in three questions that [`Capabilities`]
+//! answers: is there a global control, does a write extend the sign, how does a PMI freeze. A counter is programmed
+//! with its own enable on and counts while the [`Gate`] is open: one WRMSR to the global control where there is one,
+//! else one to each event select.
+
+mod counters;
+mod error;
+mod freeze;
+mod gate;
+mod layout;
+mod selection;
+mod status;
+
+pub use error::PmuError;
+pub use freeze::Freeze;
+pub use gate::{Gate, MAX_WRITES, Write};
+pub use layout::{Global, Layout};
+pub use selection::{Rings, Selection};
+
+use super::access::Registers;
+use super::capabilities::{Capabilities, Counter};
+use super::registers::FixedControl;
+use crate::msr::Msr;
+
+/// RDPMC's ECX for fixed counter 0 (SDM vol. 2, RDPMC).
+pub const RDPMC_FIXED: u32 = 0x4000_0000;
+/// RDPMC's ECX for MSR_PERF_METRICS.
+pub const RDPMC_METRICS: u32 = 0x2000_0000;
+/// GLOBAL_CTRL\[48\]: PERF_METRICS counts.
+const METRICS_ENABLE: u64 = 1 << 48;
+
+/// The driver: what is programmed, on which PMU.
+#[derive(Clone, Debug)]
+pub struct Driver {
+    capabilities: Capabilities,
+    layout: Layout,
+    /// Event selects, enables on; 0 for a counter that is free.
+    selects: [u64; 32],
+    fixed: FixedControl,
+    /// What the global control is while counting.
+    enabled: u64,
+}
+
+impl Driver {
+    /// A driver with every counter free.
+    #[must_use]
+    pub fn new(capabilities: Capabilities) -> Self {
+        let layout = Layout::of(&capabilities);
+        Self { capabilities, layout, selects: [0; 32], fixed: FixedControl(0), enabled: 0 }
+    }
+
+    /// What the PMU can do.
+    #[must_use]
+    pub fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    /// Where its registers are.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The counters that are programmed, as bits of the global registers.
+    #[must_use]
+    pub fn programmed(&self) -> u64 {
+        self.enabled & self.capabilities.counter_bits()
+    }
+
+    /// Gives `counter` an event. It counts from the next [`Driver::start`] on; its value stays as it is.
+    ///
+    /// # Errors
+    /// The counter does not exist, lacks an attribute, or a register refuses the value.
+    pub fn program(
+        &mut self,
+        registers: &mut dyn Registers,
+        counter: Counter,
+        selection: &Selection,
+    ) -> Result<(), PmuError> {
+        self.exists(counter)?;
+        if let Some((msr, value)) = selection.extra {
+            if !self.capabilities.extra.contains(&msr) {
+                return Err(PmuError::Unsupported("such extra register for an event"));
+            }
+            write(registers, msr, value)?;
+        }
+        match counter {
+            Counter::General(n) => {
+                let select = selection.encode(counter, &self.capabilities)?;
+                // Without a global control the enable is the gate, and stays off until the start.
+                let now = if self.layout.global.is_some() { select } else { select & !ENABLE };
+                write(registers, self.layout.select(n), now)?;
+                self.selects[usize::from(n)] = select;
+            }
+            Counter::Fixed(i) => {
+                let field = selection.field(counter, &self.capabilities)?;
+                let control = self.fixed.with(i, field);
+                write(registers, super::numbers::FIXED_CTR_CTRL, control.0)?;
+                self.fixed = control;
+            }
+        }
+        self.enabled |= counter.bit();
+        Ok(())
+    }
+
+    /// Frees `counter`: it does not count any more.
+    ///
+    /// # Errors
+    /// The counter does not exist, or a register refuses.
+    pub fn release(
+        &mut self,
+        registers: &mut dyn Registers,
+        counter: Counter,
+    ) -> Result<(), PmuError> {
+        self.exists(counter)?;
+        match counter {
+            Counter::General(n) => {
+                write(registers, self.layout.select(n), 0)?;
+                self.selects[usize::from(n)] = 0;
+            }
+            Counter::Fixed(i) => {
+                let control = self.fixed.with(i, super::registers::FixedField::empty());
+                write(registers, super::numbers::FIXED_CTR_CTRL, control.0)?;
+                self.fixed = control;
+            }
+        }
+        self.enabled &= !counter.bit();
+        Ok(())
+    }
+
+    /// Stops everything and frees every counter, the status and the freeze included. The counters keep their values.
+    ///
+    /// # Errors
+    /// A register refuses.
+    pub fn reset(&mut self, registers: &mut dyn Registers) -> Result<(), PmuError> {
+        self.stop(registers)?;
+        self.enabled &= !METRICS_ENABLE;
+        for counter in self.capabilities.generals() {
+            self.release(registers, counter)?;
+        }
+        if self.capabilities.fixed != 0 {
+            write(registers, super::numbers::FIXED_CTR_CTRL, 0)?;
+        }
+        self.fixed = FixedControl(0);
+        self.enabled = 0;
+        if self.capabilities.freeze != super::FreezeKind::None {
+            self.set_freeze(registers, Freeze::empty())?;
+        }
+        let status = self.status(registers)?;
+        self.acknowledge(registers, status)
+    }
+
+    /// Lets MSR_PERF_METRICS count along with fixed counter 3, which has to be programmed as well.
+    ///
+    /// # Errors
+    /// There is no such register.
+    pub fn enable_metrics(&mut self) -> Result<(), PmuError> {
+        if !self.capabilities.metrics {
+            return Err(PmuError::Unsupported("PERF_METRICS"));
+        }
+        self.enabled |= METRICS_ENABLE;
+        Ok(())
+    }
+
+    fn exists(&self, counter: Counter) -> Result<(), PmuError> {
+        if self.capabilities.has(counter) { Ok(()) } else { Err(PmuError::NoCounter(counter)) }
+    }
+}
+
+/// Bit 22 of an event select, on both vendors.
+const ENABLE: u64 = 1 << 22;
+
+/// Reads a register that should be there.
+pub(super) fn read(registers: &mut dyn Registers, msr: Msr) -> Result<u64, PmuError> {
+    registers.rdmsr(msr).map_err(|_| PmuError::Read(msr))
+}
+
+/// Writes a register that should take the value.
+pub(super) fn write(registers: &mut dyn Registers, msr: Msr, value: u64) -> Result<(), PmuError> {
+    registers.wrmsr(msr, value).map_err(|_| PmuError::Write { msr, value })
+}

@@ -1,0 +1,30 @@
+//! Whether the PMU is barecount's own emulated one. Results say so; nothing else depends on it.
+
+use super::access::Registers;
+
+/// Facts that the emulated PMU gives of itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Emulated {
+    /// Number of the model that it presents.
+    pub model: u32,
+    /// The clock makes 2^this ticks of the TSC per instruction.
+    pub tsc_shift: u32,
+}
+
+/// Hypervisors answer from leaf 0x40000000 on, 0x100 apart; the first is the machine's own.
+const LEAF: u32 = 0x4000_0100;
+/// `barecountPMU` in EBX, ECX and EDX.
+const SIGNATURE: [&[u8; 4]; 3] = [b"bare", b"coun", b"tPMU"];
+
+impl Emulated {
+    /// Asks CPUID.
+    pub fn detect(registers: &dyn Registers) -> Option<Self> {
+        let leaf = registers.cpuid(LEAF, 0);
+        let signature = SIGNATURE.map(|part| u32::from_le_bytes(*part));
+        if [leaf.ebx, leaf.ecx, leaf.edx] != signature || leaf.eax <= LEAF {
+            return None;
+        }
+        let facts = registers.cpuid(LEAF + 1, 0);
+        Some(Self { model: facts.eax, tsc_shift: facts.ebx })
+    }
+}

@@ -1,0 +1,154 @@
+//! What is known to be wrong with some processors' counting, in one table. The report lists the rows that apply;
+//! the conformance suite takes a miss that a row explains as a known erratum.
+
+use crate::cpu::{Identity, Vendor};
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
+
+/// What an erratum does to counts.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Effect {
+    /// Retired instructions come out too high at interrupts, exceptions and far transfers.
+    Instructions,
+    /// The same for retired branches.
+    Branches,
+    /// The architectural event of mispredicted branches counts something else.
+    Mispredictions,
+    /// Both instructions and branches come out too high.
+    InstructionsAndBranches,
+    /// General-purpose counter 3 is taken by microcode.
+    CounterThree,
+    /// The instructions-retired counter is not exact.
+    InstructionsRetiredCounter,
+    /// A counter that is switched on may miss its first events unless the selects are written twice.
+    Enabling,
+    /// Periods below a limit, or not a multiple of it, do not work.
+    Period,
+}
+
+/// A row.
+#[derive(Debug, PartialEq)]
+pub struct Erratum {
+    /// The maker's id where it has one, else the source.
+    pub id: &'static str,
+    /// What happens, in words.
+    pub text: &'static str,
+    /// What it spoils.
+    pub effect: Effect,
+    vendor: Vendor,
+    family: u32,
+    models: &'static [RangeInclusive<u32>],
+}
+
+const fn intel(
+    id: &'static str,
+    text: &'static str,
+    effect: Effect,
+    models: &'static [RangeInclusive<u32>],
+) -> Erratum {
+    Erratum { id, text, effect, vendor: Vendor::Intel, family: 6, models }
+}
+
+/// Sources: the over-counting Atoms are those that kvm-unit-tests knows (`lib/x86/pmu.h`); the others are the
+/// workarounds of Linux, `arch/x86/events/intel/core.c` and `arch/x86/kernel/cpu/amd.c`.
+static TABLE: &[Erratum] = &[
+    intel(
+        "SRF7",
+        "instructions and branches are over-counted at far transfers and VM exits",
+        Effect::InstructionsAndBranches,
+        &[0xaf..=0xaf],
+    ),
+    intel(
+        "Clearwater Forest over-count",
+        "instructions are over-counted at far transfers and VM exits",
+        Effect::Instructions,
+        &[0xdd..=0xdd],
+    ),
+    intel(
+        "Atom server over-count",
+        "instructions and branches are over-counted at far transfers and VM exits",
+        Effect::InstructionsAndBranches,
+        // Avoton, Denverton, Jacobsville.
+        &[0x4d..=0x4d, 0x5f..=0x5f, 0x86..=0x86],
+    ),
+    intel(
+        "AAJ80",
+        "mispredicted branches (C5/00) are counted wrongly",
+        Effect::Mispredictions,
+        &[0x1a..=0x1a, 0x1e..=0x1f, 0x2e..=0x2e],
+    ),
+    intel(
+        "AAK100",
+        "counters need their selects rewritten when they are switched on; periods below 32 do not work",
+        Effect::Enabling,
+        &[0x1a..=0x1a, 0x1e..=0x1f, 0x2e..=0x2e],
+    ),
+    intel(
+        "HSW11, BDM11",
+        "precise periods below 128 do not work",
+        Effect::Period,
+        &[0x3c..=0x3d, 0x3f..=0x3f, 0x45..=0x47, 0x4f..=0x4f, 0x56..=0x56],
+    ),
+    intel(
+        "TSX force abort",
+        "counter 3 belongs to microcode unless MSR 0x10F bit 0 is set",
+        Effect::CounterThree,
+        &[0x4e..=0x4e, 0x55..=0x55, 0x5e..=0x5e, 0x8e..=0x8e, 0x9e..=0x9e],
+    ),
+    Erratum {
+        id: "1054",
+        text: "the instructions-retired counter is not exact",
+        effect: Effect::InstructionsRetiredCounter,
+        vendor: Vendor::Amd,
+        family: 0x17,
+        models: &[0x00..=0x2f],
+    },
+];
+
+/// The rows that apply to a processor.
+pub fn of(identity: &Identity) -> Vec<&'static Erratum> {
+    let applies = |row: &&Erratum| {
+        row.vendor == identity.vendor
+            && row.family == identity.family
+            && row.models.iter().any(|models| models.contains(&identity.model))
+    };
+    TABLE.iter().filter(applies).collect()
+}
+
+impl Erratum {
+    /// Whether it can explain a wrong count of instructions.
+    #[must_use]
+    pub fn spoils_instructions(&self) -> bool {
+        matches!(self.effect, Effect::Instructions | Effect::InstructionsAndBranches)
+    }
+
+    /// Whether it can explain a wrong count of branches.
+    #[must_use]
+    pub fn spoils_branches(&self) -> bool {
+        matches!(self.effect, Effect::Branches | Effect::InstructionsAndBranches)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::tests::{INTEL, table};
+
+    #[test]
+    fn a_row_applies_to_its_models_alone() {
+        let ids = |signature: u32| {
+            let cpuid = move |leaf: u32, sub: u32| {
+                let mut seen = table(&[(0, 0, [4, INTEL[0], INTEL[1], INTEL[2]])])(leaf, sub);
+                if leaf == 1 {
+                    seen.eax = signature;
+                }
+                seen
+            };
+            of(&Identity::read(&cpuid)).iter().map(|row| row.id).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(0x000a_06f3), ["SRF7"]);
+        assert_eq!(ids(0x0005_06e3), ["TSX force abort"]);
+        assert_eq!(ids(0x0001_06a5), ["AAJ80", "AAK100"]);
+        assert_eq!(ids(0x0008_06f8), Vec::<&str>::new());
+    }
+}

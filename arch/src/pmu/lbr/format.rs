@@ -1,0 +1,112 @@
+//! What the bits of a record mean.
+
+use super::Branch;
+use crate::pmu::capabilities::LbrKind;
+
+/// FROM and INFO: mispredicted; AMD's FROM likewise.
+const MISPREDICTED: u64 = 1 << 63;
+/// AMD's TO: the record holds a branch that retired.
+const AMD_VALID: u64 = 1 << 63;
+/// AMD: addresses have 58 bits.
+const AMD_ADDRESS_BITS: u32 = 58;
+
+/// PERF_CAPABILITIES\[5:0\] 3: a flag in FROM\[63\].
+const FLAGS: u8 = 3;
+/// 4: flags in FROM\[63:61\].
+const FLAGS_TSX: u8 = 4;
+/// 5: INFO registers.
+const INFO: u8 = 5;
+/// 6: cycles in TO\[63:48\], the flag in FROM\[63\].
+const TIME: u8 = 6;
+/// 7: INFO registers, the flag there.
+const INFO_2: u8 = 7;
+
+/// Whether a legacy format has INFO registers.
+pub(super) const fn has_info(format: u8) -> bool {
+    matches!(format, INFO | INFO_2)
+}
+
+/// The low `bits` bits with the sign of the highest of them.
+const fn extend(value: u64, bits: u32) -> u64 {
+    let shift = 64 - bits;
+    ((value << shift) as i64 >> shift) as u64
+}
+
+/// The branch in an entry, if there is one.
+pub(super) fn branch(kind: LbrKind, from: u64, to: u64, info: Option<u64>) -> Option<Branch> {
+    let flag = |value: u64| Some(value & MISPREDICTED != 0);
+    if let LbrKind::AmdV2 { .. } = kind {
+        return (to & AMD_VALID != 0).then(|| Branch {
+            from: extend(from, AMD_ADDRESS_BITS),
+            to: extend(to, AMD_ADDRESS_BITS),
+            mispredicted: flag(from),
+            cycles: None,
+        });
+    }
+    if from == 0 && to == 0 {
+        return None;
+    }
+    let plain = Branch { from, to, mispredicted: None, cycles: None };
+    let info_mispredict = info.and_then(flag);
+    let cycles = info.map(|info| info as u16);
+    Some(match kind {
+        LbrKind::Legacy { format: FLAGS, .. } => {
+            Branch { from: extend(from, 63), mispredicted: flag(from), ..plain }
+        }
+        LbrKind::Legacy { format: FLAGS_TSX, .. } => {
+            Branch { from: extend(from, 61), mispredicted: flag(from), ..plain }
+        }
+        LbrKind::Legacy { format: TIME, .. } => Branch {
+            from: extend(from, 63),
+            to: extend(to, 48),
+            mispredicted: flag(from),
+            cycles: Some((to >> 48) as u16),
+        },
+        LbrKind::Architectural { mispredict: false, .. } => Branch { cycles, ..plain },
+        LbrKind::Legacy { .. } | LbrKind::Architectural { .. } => {
+            Branch { mispredicted: info_mispredict, cycles, ..plain }
+        }
+        LbrKind::None | LbrKind::AmdV2 { .. } | LbrKind::Single => plain,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KERNEL: u64 = 0xffff_ffff_8000_1000;
+
+    fn legacy(format: u8) -> LbrKind {
+        LbrKind::Legacy { entries: 16, format, old_place: false, filter: true }
+    }
+
+    #[test]
+    fn flags_are_not_part_of_the_address() {
+        for format in [FLAGS, FLAGS_TSX] {
+            // Not mispredicted: the flag differs from the address's sign.
+            let seen = branch(legacy(format), KERNEL & !MISPREDICTED, KERNEL, None).unwrap();
+            assert_eq!((seen.from, seen.mispredicted), (KERNEL, Some(false)));
+            let seen = branch(legacy(format), 0x1000 | MISPREDICTED, 0x2000, None).unwrap();
+            assert_eq!((seen.from, seen.mispredicted), (0x1000, Some(true)));
+        }
+    }
+
+    #[test]
+    fn the_time_format_keeps_cycles_in_to() {
+        let seen = branch(legacy(TIME), 0x1000, 7 << 48 | KERNEL & 0xffff_ffff_ffff, None).unwrap();
+        assert_eq!((seen.to, seen.cycles), (KERNEL, Some(7)));
+    }
+
+    #[test]
+    fn amd_records_say_whether_they_are_valid() {
+        let kind = LbrKind::AmdV2 { entries: 16 };
+        assert_eq!(branch(kind, 0x1000, 0x2000, None), None);
+        let seen = branch(kind, KERNEL & ((1 << 58) - 1), AMD_VALID | 0x2000, None).unwrap();
+        assert_eq!((seen.from, seen.to, seen.mispredicted), (KERNEL, 0x2000, Some(false)));
+    }
+
+    #[test]
+    fn an_empty_entry_is_no_branch() {
+        assert_eq!(branch(legacy(INFO), 0, 0, Some(0)), None);
+    }
+}

@@ -1,0 +1,33 @@
+//! The register-level model as the machine: for host tests, of this crate and of others.
+
+use super::access::Registers;
+use crate::msr::{Absent, Msr};
+use pmu_model::{CpuidResult, Pmu};
+use raw_cpuid::CpuIdResult;
+
+impl Registers for Pmu {
+    fn cpuid(&self, leaf: u32, subleaf: u32) -> CpuIdResult {
+        // A host that fills nothing in but the highest leaves and sub-leaf.
+        let eax = match (leaf, subleaf) {
+            (0, _) => pmu_model::Host::EXAMPLE.highest_basic,
+            (7, 0) => 1,
+            (0x8000_0000, _) => pmu_model::Host::EXAMPLE.highest_extended,
+            _ => 0,
+        };
+        let host = CpuidResult { eax, ebx: 0, ecx: 0, edx: 0 };
+        let CpuidResult { eax, ebx, ecx, edx } = Self::cpuid(self, leaf, subleaf, host);
+        CpuIdResult { eax, ebx, ecx, edx }
+    }
+
+    fn rdmsr(&mut self, msr: Msr) -> Result<u64, Absent> {
+        self.read_msr(msr.0).map_err(|_| Absent)
+    }
+
+    fn wrmsr(&mut self, msr: Msr, value: u64) -> Result<(), Absent> {
+        self.write_msr(msr.0, value).map(|_| ()).map_err(|_| Absent)
+    }
+
+    fn rdpmc(&mut self, index: u32) -> Result<u64, Absent> {
+        Self::rdpmc(self, index).map_err(|_| Absent)
+    }
+}

@@ -1,0 +1,269 @@
+//! The handlers themselves: interrupted code to interrupted code, without a call.
+
+use super::block::offset;
+use super::entry::BLOCK;
+use crate::apic::Register;
+use core::arch::naked_asm;
+
+/// As [`entry`], but stops the counters first.
+#[unsafe(naked)]
+pub(super) extern "C" fn stopping_entry() {
+    naked_asm!(
+        "push rax",
+        "push rcx",
+        "push rdx",
+        "push rsi",
+        "push rdi",
+        "lea rdi, [rip + {block}]",
+        "mov ecx, [rdi + {stop}]",
+        "mov eax, [rdi + {stop} + 8]",
+        "mov edx, [rdi + {stop} + 12]",
+        "wrmsr",
+        "jmp {entry} + {skip}",
+        block = sym BLOCK,
+        entry = sym entry,
+        stop = const offset::STOP,
+        skip = const ENTRY_BYTES,
+    )
+}
+
+/// Bytes of the first six instructions of [`entry`]: five pushes of one byte, and a LEA of seven.
+const ENTRY_BYTES: usize = 12;
+
+/// With a status register. The steps are those of the module; the numbers in the margin count the instructions of an
+/// overflow of one counter that is reloaded, fixed vector, xAPIC.
+#[unsafe(naked)]
+pub(super) extern "C" fn entry() {
+    naked_asm!(
+        "push rax",
+        "push rcx",
+        "push rdx",
+        "push rsi",
+        "push rdi",
+        "lea rdi, [rip + {block}]", // 6
+        "mov ecx, [rdi + {status}]",
+        "rdmsr",
+        "shl rdx, 32",
+        "or rax, rdx",
+        "and rax, [rdi + {mask}]",
+        "jz 8f", // 12
+        "inc qword ptr [rdi + {pmis}]",
+        "2: mov rsi, rax",
+        "mov rdx, rax",
+        "shr rdx, 32",
+        "mov ecx, [rdi + {clear}]",
+        "wrmsr", // 18
+        "cmp qword ptr [rdi + {end}], 0",
+        "jne 9f", // 20
+        // Each overflow, from the lowest bit up.
+        "3: bsf rdx, rsi",
+        "lea rax, [rsi - 1]",
+        "and rsi, rax",
+        "shl edx, 5",
+        "add rdx, rdi",
+        "inc qword ptr [rdx + {overflows}]",
+        "mov ecx, [rdx + {reload}]",
+        "test ecx, ecx",
+        "jz 4f", // 29
+        "mov eax, [rdx + {preset}]",
+        "mov edx, [rdx + {preset} + 4]",
+        "wrmsr",
+        "4: test rsi, rsi",
+        "jnz 3b", // 34
+        "mov ecx, [rdi + {resume}]",
+        "test ecx, ecx",
+        "jnz 20f", // 37
+        "5: mov rsi, [rdi + {apic}]",
+        "test rsi, rsi",
+        "jz 21f",
+        "mov eax, [rdi + {lvt}]",
+        "mov [rsi + {lvtpc}], eax", // 42
+        "6: mov ecx, [rdi + {status}]",
+        "rdmsr",
+        "shl rdx, 32",
+        "or rax, rdx",
+        "and rax, [rdi + {mask}]",
+        "jnz 22f", // 48
+        "25: cmp dword ptr [rdi + {nmi}], 0",
+        "jne 7f",
+        "test rsi, rsi",
+        "jz 23f",
+        "mov dword ptr [rsi + {eoi}], 0", // 53
+        "7: pop rdi",
+        "pop rsi",
+        "pop rdx",
+        "pop rcx",
+        "pop rax",
+        "iretq", // 59
+        "8: inc qword ptr [rdi + {spurious}]",
+        "mov ecx, [rdi + {resume}]",
+        "test ecx, ecx",
+        "jz 5b",
+        // Go on counting.
+        "20: mov eax, [rdi + {resume} + 8]",
+        "mov edx, [rdi + {resume} + 12]",
+        "wrmsr",
+        "jmp 5b",
+        // A sample, if there is room.
+        "9: mov rcx, [rdi + {cursor}]",
+        "cmp rcx, [rdi + {end}]",
+        "jae 24f",
+        "mov rax, [rsp + 40]",
+        "mov [rcx], rax",
+        "mov [rcx + 8], rsi",
+        "rdtsc",
+        "mov [rcx + 16], eax",
+        "mov [rcx + 20], edx",
+        "add qword ptr [rdi + {cursor}], 24",
+        "jmp 3b",
+        "24: inc qword ptr [rdi + {dropped}]",
+        "jmp 3b",
+        // Unmask in x2APIC mode.
+        "21: mov ecx, {x2apic} + ({lvtpc} >> 4)",
+        "mov eax, [rdi + {lvt}]",
+        "xor edx, edx",
+        "wrmsr",
+        "jmp 6b",
+        // Another overflow meanwhile. Every 128th time the interrupt ends all the same, so that a period shorter than
+        // this path does not keep the processor here for ever.
+        "22: inc qword ptr [rdi + {back_to_back}]",
+        "test byte ptr [rdi + {back_to_back}], 127",
+        "jnz 2b",
+        "jmp 25b",
+        // End of interrupt in x2APIC mode.
+        "23: mov ecx, {x2apic} + ({eoi} >> 4)",
+        "xor eax, eax",
+        "xor edx, edx",
+        "wrmsr",
+        "jmp 7b",
+        block = sym BLOCK,
+        status = const offset::STATUS,
+        clear = const offset::CLEAR,
+        mask = const offset::MASK,
+        resume = const offset::RESUME,
+        apic = const offset::APIC,
+        lvt = const offset::LVT,
+        nmi = const offset::NMI,
+        pmis = const offset::PMIS,
+        spurious = const offset::SPURIOUS,
+        back_to_back = const offset::BACK_TO_BACK,
+        dropped = const offset::DROPPED,
+        cursor = const offset::CURSOR,
+        end = const offset::END,
+        reload = const offset::RELOAD,
+        preset = const offset::PRESET,
+        overflows = const offset::OVERFLOWS,
+        lvtpc = const Register::LvtPmc as u32,
+        eoi = const Register::EndOfInterrupt as u32,
+        x2apic = const 0x800,
+    )
+}
+
+/// Without a status register, on AMD: looks at the top bit of each counter that is reloaded. A preset has it set, an
+/// overflow clears it.
+#[unsafe(naked)]
+pub(super) extern "C" fn searching_entry() {
+    naked_asm!(
+        "push rax",
+        "push rcx",
+        "push rdx",
+        "push rsi",
+        "push rdi",
+        "push r8",
+        "push r9",
+        "lea rdi, [rip + {block}]",
+        "xor r9d, r9d",
+        "mov rsi, [rdi + {mask}]",
+        "test rsi, rsi",
+        "jz 8f", // 12
+        "2: bsf r8, rsi",
+        "lea rax, [rsi - 1]",
+        "and rsi, rax",
+        "shl r8d, 5",
+        "add r8, rdi",
+        "mov ecx, [r8 + {reload}]",
+        "rdmsr",
+        "mov eax, [rdi + {top}]",
+        "bt edx, eax",
+        "jc 3f", // 22
+        "mov eax, [r8 + {preset}]",
+        "mov edx, [r8 + {preset} + 4]",
+        "wrmsr",
+        "inc qword ptr [r8 + {overflows}]",
+        // The slot's number is the counter's bit.
+        "sub r8, rdi",
+        "shr r8d, 5",
+        "bts r9, r8",
+        "3: test rsi, rsi",
+        "jnz 2b", // 31
+        "test r9, r9",
+        "jz 8f",
+        "inc qword ptr [rdi + {pmis}]",
+        "cmp qword ptr [rdi + {end}], 0",
+        "jne 9f", // 36
+        "5: cmp dword ptr [rdi + {nmi}], 0",
+        "jne 7f",
+        "mov rsi, [rdi + {apic}]",
+        "test rsi, rsi",
+        "jz 6f",
+        "mov dword ptr [rsi + {eoi}], 0", // 42
+        "7: pop r9",
+        "pop r8",
+        "pop rdi",
+        "pop rsi",
+        "pop rdx",
+        "pop rcx",
+        "pop rax",
+        "iretq", // 50
+        "6: mov ecx, {x2apic} + ({eoi} >> 4)",
+        "xor eax, eax",
+        "xor edx, edx",
+        "wrmsr",
+        "jmp 7b",
+        "8: inc qword ptr [rdi + {spurious}]",
+        "jmp 5b",
+        // A sample, if there is room.
+        "9: mov rcx, [rdi + {cursor}]",
+        "cmp rcx, [rdi + {end}]",
+        "jae 24f",
+        "mov rax, [rsp + 56]",
+        "mov [rcx], rax",
+        "mov [rcx + 8], r9",
+        "rdtsc",
+        "mov [rcx + 16], eax",
+        "mov [rcx + 20], edx",
+        "add qword ptr [rdi + {cursor}], 24",
+        "jmp 5b",
+        "24: inc qword ptr [rdi + {dropped}]",
+        "jmp 5b",
+        block = sym BLOCK,
+        mask = const offset::MASK,
+        top = const offset::TOP_IN_EDX,
+        apic = const offset::APIC,
+        nmi = const offset::NMI,
+        pmis = const offset::PMIS,
+        spurious = const offset::SPURIOUS,
+        dropped = const offset::DROPPED,
+        cursor = const offset::CURSOR,
+        end = const offset::END,
+        reload = const offset::RELOAD,
+        preset = const offset::PRESET,
+        overflows = const offset::OVERFLOWS,
+        eoi = const Register::EndOfInterrupt as u32,
+        x2apic = const 0x800,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stopping_entry_joins_behind_the_first_six_instructions() {
+        // SAFETY: the entry's code, which is longer than that.
+        let code = unsafe { core::slice::from_raw_parts(entry as *const u8, ENTRY_BYTES + 2) };
+        assert_eq!(code[..5], [0x50, 0x51, 0x52, 0x56, 0x57]);
+        // lea rdi, [rip + disp32]; mov ecx, [rdi + ...]
+        assert_eq!((&code[5..8], code[ENTRY_BYTES]), (&[0x48, 0x8d, 0x3d][..], 0x8b));
+    }
+}

@@ -1,0 +1,125 @@
+//! The way in and out on this processor.
+
+use super::assembly;
+use super::{ControlBlock, Raw, service};
+use crate::apic::{self, Register};
+use crate::interrupts::{self, TrapFrame, exception};
+use crate::msr::{self, Msr};
+use crate::time::tsc;
+
+/// Vector of the PMI, if it comes as a fixed interrupt.
+pub const VECTOR: u8 = 0xe0;
+/// LVT delivery mode NMI: bits 10:8 (SDM vol. 3, 10.5.1).
+const MODE_NMI: u32 = 0b100 << 8;
+/// LVT mask bit.
+const MASK: u32 = 1 << 16;
+
+/// How the interrupt comes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Delivery {
+    /// As vector [`VECTOR`], when interrupts are on.
+    Fixed,
+    /// As NMI, always.
+    Nmi,
+}
+
+/// The boot processor's block. Other processors will need one each, found through GS.
+pub(super) static mut BLOCK: ControlBlock = ControlBlock::EMPTY;
+
+/// The block that the handler uses. To be changed only while LVTPC is masked; counts may be read at any time.
+#[must_use]
+pub fn block() -> *mut ControlBlock {
+    &raw mut BLOCK
+}
+
+/// Takes `new` as the block and lets PMIs come.
+///
+/// # Safety
+/// Ring 0, interrupt table loaded, APIC on. The block has to fit what is programmed; a log that it names has to live
+/// until [`uninstall`].
+pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
+    let vector = match delivery {
+        Delivery::Fixed => VECTOR,
+        Delivery::Nmi => exception::NMI.0,
+    };
+    new.lvt = match delivery {
+        Delivery::Fixed => u32::from(VECTOR),
+        Delivery::Nmi => MODE_NMI,
+    };
+    new.nmi = u32::from(delivery == Delivery::Nmi);
+    new.apic = apic::page().unwrap_or(0);
+    let (status, stops, lvt) = (new.status, new.stop.msr != 0, new.lvt);
+    // AMD's APIC leaves LVTPC open at delivery: an overflow during the handler is an interrupt of its own.
+    let unmasked = new.stays_unmasked;
+    // SAFETY: LVTPC is masked by `uninstall` or since boot, so no handler runs; the entries leave the interrupted
+    // code as it was.
+    unsafe {
+        uninstall();
+        block().write(new);
+        let entry = match (status, stops) {
+            (0, _) if unmasked => assembly::searching_entry as *const (),
+            (0, _) => {
+                interrupts::set_handler(vector, Some(on_pmi));
+                core::ptr::null()
+            }
+            (_, true) => assembly::stopping_entry as *const (),
+            (_, false) => assembly::entry as *const (),
+        };
+        if !entry.is_null() {
+            interrupts::set_entry(vector, entry as u64);
+        }
+    }
+    apic::write(Register::LvtPmc, lvt);
+}
+
+/// Masks LVTPC and gives both vectors back.
+///
+/// # Safety
+/// Ring 0, interrupt table loaded.
+pub unsafe fn uninstall() {
+    apic::write(Register::LvtPmc, MASK);
+    for vector in [VECTOR, exception::NMI.0] {
+        interrupts::set_handler(vector, None);
+        // SAFETY: the vector's own stub.
+        unsafe { interrupts::reset_entry(vector) };
+    }
+}
+
+/// Without a status register, and with an LVTPC that masks itself: through the common stub.
+fn on_pmi(frame: &mut TrapFrame) {
+    // SAFETY: this handler and whoever holds LVTPC masked never run at the same time.
+    let block = unsafe { &mut *block() };
+    let lvt = block.lvt;
+    service(block, &mut Processor { lvt }, frame.rip);
+}
+
+struct Processor {
+    lvt: u32,
+}
+
+impl Raw for Processor {
+    #[inline]
+    fn rdmsr(&mut self, msr: u32) -> u64 {
+        // SAFETY: the block names registers that the driver has used before.
+        unsafe { msr::read(Msr(msr)) }
+    }
+
+    #[inline]
+    fn wrmsr(&mut self, msr: u32, value: u64) {
+        // SAFETY: as above, with values that the driver made.
+        unsafe { msr::write(Msr(msr), value) };
+    }
+
+    fn unmask(&mut self) {
+        apic::write(Register::LvtPmc, self.lvt);
+    }
+
+    fn end(&mut self) {
+        apic::end_of_interrupt();
+    }
+
+    #[inline]
+    fn tsc(&mut self) -> u64 {
+        tsc::now()
+    }
+}

@@ -1,0 +1,195 @@
+use super::pmi::{ControlBlock, Raw, Sample, service};
+use super::*;
+use pmu_model::{Delta, Ring};
+use proptest::prelude::*;
+
+/// The processor around the model: a local APIC's LVTPC, and what the handler did to it.
+struct Processor {
+    pmu: Pmu,
+    masks_lvt: bool,
+    masked: bool,
+    pending: bool,
+    ends: u64,
+    order: Vec<&'static str>,
+    clear: u32,
+    status: u32,
+}
+
+impl Raw for Processor {
+    fn rdmsr(&mut self, msr: u32) -> u64 {
+        if msr == self.status {
+            self.order.push("status");
+        }
+        self.pmu.read_msr(msr).expect("a register of the PMU")
+    }
+    fn wrmsr(&mut self, msr: u32, value: u64) {
+        self.order.push(if msr == self.clear { "acknowledge" } else { "reload" });
+        self.pmu.write_msr(msr, value).expect("a register of the PMU");
+    }
+    fn unmask(&mut self) {
+        self.order.push("unmask");
+        self.masked = false;
+    }
+    fn end(&mut self) {
+        self.order.push("end");
+        self.ends += 1;
+    }
+    fn tsc(&mut self) -> u64 {
+        42
+    }
+}
+
+impl Processor {
+    fn new(pmu: Pmu, driver: &Driver) -> Self {
+        let global = driver.layout().global;
+        Self {
+            pmu,
+            masks_lvt: driver.capabilities().is_intel(),
+            masked: false,
+            pending: false,
+            ends: 0,
+            order: Vec::new(),
+            clear: global.map_or(0, |global| global.clear.0),
+            status: global.map_or(0, |global| global.status.0),
+        }
+    }
+
+    /// Runs so many instructions of ring 0, taking PMIs where they are raised.
+    fn run(&mut self, block: &mut ControlBlock, instructions: u64) {
+        for at in 0..instructions {
+            let outcome = self.pmu.advance(&Delta::step(Ring::Kernel));
+            // A PMI that finds LVTPC masked is lost.
+            self.pending |= outcome.pmi && !self.masked;
+            if self.pending {
+                self.pending = false;
+                self.masked |= self.masks_lvt;
+                service(block, self, at);
+            }
+        }
+    }
+}
+
+const PERIOD: u64 = 37;
+
+/// One counter with an interrupt every [`PERIOD`] instructions, one without that shows what is lost.
+fn armed(pmu: &mut Pmu, driver: &mut Driver, freeze: Freeze) -> ControlBlock {
+    let counter = Counter::General(0);
+    driver.reset(pmu).unwrap();
+    driver.program(pmu, counter, &INSTRUCTIONS.with_interrupt()).unwrap();
+    driver.program(pmu, Counter::General(1), &INSTRUCTIONS).unwrap();
+    driver.write(pmu, Counter::General(1), 0).unwrap();
+    let preset = driver.preset(counter, PERIOD).unwrap();
+    driver.write(pmu, counter, preset).unwrap();
+    let mut block = ControlBlock::of(driver);
+    block.reload(driver, counter, preset).unwrap();
+    if !freeze.is_empty() {
+        driver.set_freeze(pmu, freeze).unwrap();
+        block.resume_in_handler(driver);
+    }
+    driver.start(pmu).unwrap();
+    block
+}
+
+#[test]
+fn i3_m12_every_period_is_one_interrupt_and_counting_goes_on() {
+    for (model, mut pmu, mut driver) in machines() {
+        let mut block = armed(&mut pmu, &mut driver, Freeze::empty());
+        let mut processor = Processor::new(pmu, &driver);
+        processor.run(&mut block, 100 * PERIOD + 5);
+        assert_eq!(block.overflows(Counter::General(0)), 100, "{model:?}");
+        assert_eq!((block.pmis, block.spurious, block.back_to_back), (100, 0, 0), "{model:?}");
+        assert_eq!(processor.ends, 100);
+        let seen = driver.read(&mut processor.pmu, Counter::General(1));
+        assert_eq!(seen, Ok(100 * PERIOD + 5), "{model:?}");
+    }
+}
+
+#[test]
+fn the_order_is_status_acknowledge_reload_unmask_end() {
+    for (model, mut pmu, mut driver) in machines() {
+        let mut block = armed(&mut pmu, &mut driver, Freeze::empty());
+        let mut processor = Processor::new(pmu, &driver);
+        processor.run(&mut block, PERIOD);
+        let expected: &[&str] = match driver.capabilities().has_global() {
+            true => &["status", "acknowledge", "reload", "unmask", "status", "end"],
+            false => &["reload", "unmask", "end"],
+        };
+        assert_eq!(processor.order, expected, "{model:?}");
+    }
+}
+
+#[test]
+fn c5_t7_frozen_counters_are_let_go_on_by_the_handler() {
+    for (model, mut pmu, mut driver) in machines() {
+        if driver.capabilities().freeze == FreezeKind::None {
+            let refused = driver.set_freeze(&mut pmu, Freeze::COUNTERS);
+            assert!(matches!(refused, Err(PmuError::Unsupported(_))), "{model:?}");
+            continue;
+        }
+        let mut block = armed(&mut pmu, &mut driver, Freeze::COUNTERS);
+        let mut processor = Processor::new(pmu, &driver);
+        processor.run(&mut block, 10 * PERIOD + 5);
+        assert_eq!(block.pmis, 10, "{model:?}");
+        let seen = driver.read(&mut processor.pmu, Counter::General(1));
+        assert_eq!(seen, Ok(10 * PERIOD + 5), "{model:?}");
+    }
+}
+
+#[test]
+fn t7_without_a_freeze_the_handler_stops_the_counters_itself() {
+    for (model, mut pmu, mut driver) in machines() {
+        let mut block = armed(&mut pmu, &mut driver, Freeze::empty());
+        let stops = block.stop_in_handler(&driver);
+        assert_eq!(stops.is_ok(), driver.capabilities().has_global(), "{model:?}");
+        let mut processor = Processor::new(pmu, &driver);
+        processor.run(&mut block, 3 * PERIOD);
+        assert_eq!(block.pmis, 3, "{model:?}");
+    }
+}
+
+#[test]
+fn an_interrupt_without_an_overflow_is_spurious_and_leaves_lvtpc_open() {
+    for (model, mut pmu, mut driver) in machines() {
+        let mut block = armed(&mut pmu, &mut driver, Freeze::empty());
+        let mut processor = Processor::new(pmu, &driver);
+        processor.masked = true;
+        service(&mut block, &mut processor, 0);
+        assert_eq!((block.spurious, block.pmis, processor.masked), (1, 0, false), "{model:?}");
+        assert_eq!(processor.ends, 1);
+    }
+}
+
+#[test]
+fn m11_a_full_log_counts_what_it_drops() {
+    let (_, mut pmu, mut driver) = machines().nth(3).unwrap();
+    let mut block = armed(&mut pmu, &mut driver, Freeze::empty());
+    let mut log = [Sample::default(); 4];
+    block.log_to(&mut log);
+    Processor::new(pmu, &driver).run(&mut block, 6 * PERIOD);
+    assert_eq!((block.logged(log.as_ptr()), block.dropped, block.pmis), (4, 2, 6));
+    let expected = |n: u64| Sample { rip: n * PERIOD - 1, status: 1, tsc: 42 };
+    assert_eq!(log, [1, 2, 3, 4].map(expected));
+}
+
+proptest! {
+    /// Whatever the two periods: no overflow of either counter is lost, together or apart.
+    #[test]
+    fn m12_two_counters_lose_nothing(first in 5u64..60, second in 5u64..60, which in 0usize..10) {
+        let (model, mut pmu, mut driver) = machines().nth(which).unwrap();
+        driver.reset(&mut pmu).unwrap();
+        let periods = [(Counter::General(0), first), (Counter::General(1), second)];
+        for (counter, _) in periods {
+            driver.program(&mut pmu, counter, &INSTRUCTIONS.with_interrupt()).unwrap();
+        }
+        let mut block = ControlBlock::of(&driver);
+        for (counter, period) in periods {
+            let preset = driver.preset(counter, period).unwrap();
+            driver.write(&mut pmu, counter, preset).unwrap();
+            block.reload(&driver, counter, preset).unwrap();
+        }
+        driver.start(&mut pmu).unwrap();
+        Processor::new(pmu, &driver).run(&mut block, 600);
+        let seen = periods.map(|(counter, _)| block.overflows(counter));
+        prop_assert_eq!(seen, [600 / first, 600 / second], "{:?}", model);
+    }
+}

@@ -1,0 +1,347 @@
+//! Pieces of code whose architectural counts are known, because they were counted by hand.
+//!
+//! Each piece of ring 0 is a function that takes a number of turns; its RET is part of its counts. The pieces of
+//! ring 3 are copied to a page that ring 3 may execute, and leave it with `int 0x80`.
+
+use core::arch::global_asm;
+use core::ops::Range;
+
+/// What happens architecturally.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Counts {
+    /// Instructions retired.
+    pub instructions: u64,
+    /// Branches retired, taken or not.
+    pub branches: u64,
+    /// Branches taken.
+    pub taken: u64,
+    /// Conditional branches, taken or not.
+    pub conditional: u64,
+}
+
+impl Counts {
+    /// Both together.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            instructions: self.instructions + other.instructions,
+            branches: self.branches + other.branches,
+            taken: self.taken + other.taken,
+            conditional: self.conditional + other.conditional,
+        }
+    }
+}
+
+/// A piece of ring 0. `n` is at least 1.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Piece {
+    /// `ret`.
+    Empty,
+    /// n times `dec; jnz`.
+    Loop,
+    /// n times a conditional jump that is never taken, in a loop.
+    NotTaken,
+    /// n times a call of a function that returns at once.
+    Calls,
+    /// n times a conditional jump whose direction a predictor cannot know. Both ways have two instructions.
+    Unpredictable,
+    /// n loads, each of another line that was flushed from the caches before.
+    ColdLoads,
+    /// 512 NOPs of one byte each: an address tells how many of them have retired. Takes no turns.
+    Straight,
+    /// A WRMSR, then n times `dec; jnz`: for writes to a counter that runs.
+    Rewrite,
+}
+
+global_asm!(
+    ".pushsection .text.barecount_pieces, \"ax\", @progbits",
+    ".balign 64",
+    ".global barecount_piece_empty",
+    "barecount_piece_empty: ret",
+    ".balign 64",
+    ".global barecount_piece_loop",
+    "barecount_piece_loop:",
+    "2: dec rdi",
+    "jnz 2b",
+    "ret",
+    ".balign 64",
+    ".global barecount_piece_not_taken",
+    "barecount_piece_not_taken:",
+    "2: test rdi, rdi",
+    "jz 3f",
+    "dec rdi",
+    "jnz 2b",
+    "3: ret",
+    ".balign 64",
+    ".global barecount_piece_calls",
+    ".global barecount_piece_calls_jump",
+    ".global barecount_piece_calls_return",
+    ".global barecount_piece_calls_leaf",
+    "barecount_piece_calls:",
+    "2: call barecount_piece_calls_leaf",
+    "dec rdi",
+    "barecount_piece_calls_jump: jnz 2b",
+    "barecount_piece_calls_return: ret",
+    "barecount_piece_calls_leaf: ret",
+    ".balign 64",
+    ".global barecount_piece_unpredictable",
+    // A linear congruential generator (Knuth's MMIX constants); bit 60 of it has a period of 2^61.
+    "barecount_piece_unpredictable:",
+    "mov rcx, 6364136223846793005",
+    "mov rdx, 1442695040888963407",
+    "mov rax, rdi",
+    "2: imul rax, rcx",
+    "add rax, rdx",
+    "bt rax, 60",
+    "jc 3f",
+    "nop",
+    "jmp 4f",
+    "3: nop",
+    "nop",
+    "4: dec rdi",
+    "jnz 2b",
+    "ret",
+    ".balign 64",
+    ".global barecount_piece_cold_loads",
+    "barecount_piece_cold_loads:",
+    "2: clflush [rsi]",
+    "mfence",
+    "mov rax, [rsi]",
+    "add rsi, 64",
+    "dec rdi",
+    "jnz 2b",
+    "ret",
+    ".balign 64",
+    ".global barecount_piece_straight",
+    "barecount_piece_straight:",
+    ".fill 512, 1, 0x90",
+    "ret",
+    ".balign 64",
+    ".global barecount_piece_rewrite",
+    "barecount_piece_rewrite:",
+    "mov ecx, [rsi]",
+    "mov eax, [rsi + 8]",
+    "mov edx, [rsi + 12]",
+    "wrmsr",
+    "2: dec rdi",
+    "jnz 2b",
+    "ret",
+    ".popsection",
+);
+
+unsafe extern "sysv64" {
+    static barecount_piece_empty: u8;
+    static barecount_piece_loop: u8;
+    static barecount_piece_not_taken: u8;
+    static barecount_piece_calls: u8;
+    static barecount_piece_calls_jump: u8;
+    static barecount_piece_calls_return: u8;
+    static barecount_piece_calls_leaf: u8;
+    static barecount_piece_unpredictable: u8;
+    static barecount_piece_cold_loads: u8;
+    static barecount_piece_straight: u8;
+    static barecount_piece_rewrite: u8;
+}
+
+/// Addresses of [`Piece::Calls`], as branch records show them.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct CallsSites {
+    /// The call, and the piece's first instruction.
+    pub call: u64,
+    /// Behind the call.
+    pub after: u64,
+    /// The loop's jump.
+    pub jump: u64,
+    /// The piece's own return.
+    pub piece_return: u64,
+    /// The called function, which is its return.
+    pub leaf: u64,
+}
+
+/// NOPs of [`Piece::Straight`].
+pub const STRAIGHT_INSTRUCTIONS: u64 = 512;
+
+/// Bytes of `call rel32`.
+const CALL_BYTES: u64 = 5;
+
+/// See [`CallsSites`].
+#[must_use]
+pub fn calls_sites() -> CallsSites {
+    let call = (&raw const barecount_piece_calls) as u64;
+    CallsSites {
+        call,
+        after: call + CALL_BYTES,
+        jump: (&raw const barecount_piece_calls_jump) as u64,
+        piece_return: (&raw const barecount_piece_calls_return) as u64,
+        leaf: (&raw const barecount_piece_calls_leaf) as u64,
+    }
+}
+
+impl Piece {
+    /// Address of the function. RDI is the number of turns, RSI what the piece needs besides: the memory of
+    /// [`Piece::ColdLoads`], the [`super::driver::Write`] of [`Piece::Rewrite`].
+    #[must_use]
+    pub fn address(self) -> u64 {
+        let symbol = match self {
+            Self::Empty => &raw const barecount_piece_empty,
+            Self::Loop => &raw const barecount_piece_loop,
+            Self::NotTaken => &raw const barecount_piece_not_taken,
+            Self::Calls => &raw const barecount_piece_calls,
+            Self::Unpredictable => &raw const barecount_piece_unpredictable,
+            Self::ColdLoads => &raw const barecount_piece_cold_loads,
+            Self::Straight => &raw const barecount_piece_straight,
+            Self::Rewrite => &raw const barecount_piece_rewrite,
+        };
+        symbol as u64
+    }
+
+    /// What `n` turns are. For [`Piece::Unpredictable`] the instructions alone are certain: a turn's jump is taken, or
+    /// falls through to another that is; `branches` and `taken` are the least.
+    #[must_use]
+    pub const fn counts(self, n: u64) -> Counts {
+        // The loop's jump is taken n - 1 times, and each piece ends in a RET.
+        match self {
+            Self::Empty => counts(1, 1, 1, 0),
+            Self::Loop => counts(2 * n + 1, n + 1, n, n),
+            Self::NotTaken => counts(4 * n + 1, 2 * n + 1, n, 2 * n),
+            Self::Calls => counts(4 * n + 1, 3 * n + 1, 3 * n, n),
+            Self::Unpredictable => counts(8 * n + 4, 2 * n + 1, 2 * n, 2 * n),
+            Self::ColdLoads => counts(6 * n + 1, n + 1, n, n),
+            Self::Straight => counts(STRAIGHT_INSTRUCTIONS + 1, 1, 1, 0),
+            Self::Rewrite => counts(2 * n + 5, n + 1, n, n),
+        }
+    }
+
+    /// Instructions of [`Piece::Rewrite`] behind its WRMSR.
+    #[must_use]
+    pub const fn after_rewrite(n: u64) -> u64 {
+        2 * n + 1
+    }
+}
+
+const fn counts(instructions: u64, branches: u64, taken: u64, conditional: u64) -> Counts {
+    Counts { instructions, branches, taken, conditional }
+}
+
+/// A piece of ring 3: position-independent code that finds its argument in R9.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum UserPiece {
+    /// n times `dec; jnz`.
+    Loop,
+    /// n times `int 0x81; dec; jnz`.
+    Interrupts,
+    /// n times a load from an address that is not mapped, which the handler skips, and `dec; jnz`.
+    Faults,
+    /// RDPMC with ECX = n; the result in RAX.
+    Rdpmc,
+}
+
+/// Vector of the software interrupt of [`UserPiece::Interrupts`].
+pub const USER_VECTOR: u8 = 0x81;
+
+global_asm!(
+    ".pushsection .text.barecount_user, \"ax\", @progbits",
+    ".global barecount_user_start",
+    ".global barecount_user_loop",
+    ".global barecount_user_interrupts",
+    ".global barecount_user_faults",
+    ".global barecount_user_fault",
+    ".global barecount_user_fault_end",
+    ".global barecount_user_rdpmc",
+    ".global barecount_user_end",
+    ".balign 64",
+    "barecount_user_start:",
+    "barecount_user_loop:",
+    "2: dec r9",
+    "jnz 2b",
+    "int 0x80",
+    ".balign 64",
+    "barecount_user_interrupts:",
+    "2: int 0x81",
+    "dec r9",
+    "jnz 2b",
+    "int 0x80",
+    ".balign 64",
+    "barecount_user_faults:",
+    "xor r8d, r8d",
+    "2:",
+    "barecount_user_fault: mov rax, [r8 + 0x6000]",
+    "barecount_user_fault_end: dec r9",
+    "jnz 2b",
+    "int 0x80",
+    ".balign 64",
+    "barecount_user_rdpmc:",
+    "mov ecx, r9d",
+    "rdpmc",
+    "shl rdx, 32",
+    "or rax, rdx",
+    "int 0x80",
+    "barecount_user_end:",
+    ".popsection",
+);
+
+unsafe extern "sysv64" {
+    static barecount_user_start: u8;
+    static barecount_user_loop: u8;
+    static barecount_user_interrupts: u8;
+    static barecount_user_faults: u8;
+    static barecount_user_fault: u8;
+    static barecount_user_fault_end: u8;
+    static barecount_user_rdpmc: u8;
+    static barecount_user_end: u8;
+}
+
+/// The code of all pieces of ring 3, to be copied to where ring 3 may execute it.
+#[must_use]
+pub fn user_code() -> &'static [u8] {
+    let range = user_range();
+    // SAFETY: the two symbols enclose the section's content, which is readable.
+    unsafe {
+        core::slice::from_raw_parts(range.start as *const u8, (range.end - range.start) as usize)
+    }
+}
+
+fn user_range() -> Range<u64> {
+    (&raw const barecount_user_start) as u64..(&raw const barecount_user_end) as u64
+}
+
+/// Bytes of the load that faults: what its handler adds to RIP.
+#[must_use]
+pub fn fault_bytes() -> u64 {
+    (&raw const barecount_user_fault_end) as u64 - (&raw const barecount_user_fault) as u64
+}
+
+impl UserPiece {
+    /// Offset of the piece in [`user_code`].
+    #[must_use]
+    pub fn offset(self) -> u64 {
+        let symbol = match self {
+            Self::Loop => &raw const barecount_user_loop,
+            Self::Interrupts => &raw const barecount_user_interrupts,
+            Self::Faults => &raw const barecount_user_faults,
+            Self::Rdpmc => &raw const barecount_user_rdpmc,
+        };
+        symbol as u64 - user_range().start
+    }
+
+    /// Instructions that retire in ring 3 in `n` turns, without the `int`s: whether one counts for the ring that it
+    /// leaves or the one that it enters is the processor's choice.
+    #[must_use]
+    pub const fn instructions(self, n: u64) -> u64 {
+        match self {
+            Self::Loop | Self::Interrupts => 2 * n,
+            // The load that faults does not retire.
+            Self::Faults => 2 * n + 1,
+            Self::Rdpmc => 4,
+        }
+    }
+
+    /// `int`s executed in `n` turns.
+    #[must_use]
+    pub const fn interrupts(self, n: u64) -> u64 {
+        match self {
+            Self::Interrupts => n + 1,
+            Self::Loop | Self::Faults | Self::Rdpmc => 1,
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What the checks need of the machine.
+
+use arch::pmu::driver::Write;
+use arch::pmu::pmi::{ControlBlock, Delivery, Sample};
+use arch::pmu::workload::{Piece, UserPiece};
+use arch::pmu::{Gate, Registers};
+
+/// Code to run inside a window.
+#[derive(Clone, Copy, Debug)]
+pub enum Work {
+    /// A piece of ring 0.
+    Kernel {
+        /// Which.
+        piece: Piece,
+        /// How many turns, at least 1.
+        turns: u64,
+    },
+    /// [`Piece::Rewrite`].
+    Rewrite {
+        /// Turns of the loop behind the write.
+        turns: u64,
+        /// The write.
+        write: Write,
+    },
+    /// A piece of ring 3. Ring 0 brings it there and back, by a constant number of instructions.
+    User {
+        /// Which.
+        piece: UserPiece,
+        /// How many turns, at least 1.
+        turns: u64,
+    },
+}
+
+impl Work {
+    /// A piece of ring 0.
+    #[must_use]
+    pub const fn kernel(piece: Piece, turns: u64) -> Self {
+        Self::Kernel { piece, turns }
+    }
+
+    /// A piece of ring 3.
+    #[must_use]
+    pub const fn user(piece: UserPiece, turns: u64) -> Self {
+        Self::User { piece, turns }
+    }
+}
+
+/// A machine with a PMU.
+pub trait Bench: Registers {
+    /// Runs `work` once while `gate` is open, as `arch::pmu::window` describes. Interrupts are on if a fixed vector was
+    /// chosen for the PMI. Returns ticks of the TSC.
+    fn run(&mut self, gate: &Gate, work: Work) -> u64;
+
+    /// Lets PMIs come to the handler, which works with `block`.
+    fn deliver(&mut self, block: ControlBlock, delivery: Delivery);
+
+    /// Masks LVTPC and returns the block as the handler left it.
+    fn withdraw(&mut self) -> ControlBlock;
+
+    /// The log that a block may name: zeroed, with room for at least 64 samples.
+    fn log(&mut self) -> &'static mut [Sample];
+
+    /// RDPMC in ring 3 with CR4.PCE set or clear. `None`: it raised an exception.
+    fn rdpmc_in_ring_3(&mut self, index: u32, allowed: bool) -> Option<u64>;
+
+    /// Whether the handler's own instructions are counted. They are on any processor; a model runs no handler.
+    fn counts_handlers(&self) -> bool;
+}

@@ -1,0 +1,166 @@
+//! What every check has at hand.
+
+use super::bench::{Bench, Work};
+use alloc::vec::Vec;
+use arch::pmu::errata::Erratum;
+use arch::pmu::pmi::{ControlBlock, Delivery};
+use arch::pmu::window;
+use arch::pmu::workload::{Counts, Piece};
+use arch::pmu::{
+    Capabilities, Counter, Driver, Emulated, Gate, Ownership, PmuError, Registers, Selection,
+};
+
+/// The PMU under test.
+pub struct Context<'a> {
+    /// The machine.
+    pub bench: &'a mut dyn Bench,
+    /// The driver, whose counters are free when a check begins.
+    pub driver: Driver,
+    /// How the PMU was found.
+    pub found: &'a Ownership,
+    /// The PMU is an emulated one: no instruction is lost to anything, and expectations are exact.
+    pub emulated: Option<Emulated>,
+    /// There is a hypervisor.
+    pub hypervisor: bool,
+}
+
+/// Retired instructions.
+pub const INSTRUCTIONS: Selection = Selection::of(0xc0, 0);
+
+impl Context<'_> {
+    /// What the PMU can do.
+    pub fn has(&self) -> &Capabilities {
+        self.driver.capabilities()
+    }
+
+    /// Its registers.
+    pub fn registers(&mut self) -> &mut dyn Registers {
+        self.bench
+    }
+
+    /// Frees and zeroes every counter.
+    pub fn fresh(&mut self) -> Result<(), PmuError> {
+        self.driver.reset(self.bench)?;
+        for counter in self.has().counters() {
+            self.driver.write(self.bench, counter, 0)?;
+        }
+        Ok(())
+    }
+
+    /// Gives a counter an event.
+    pub fn program(&mut self, counter: Counter, event: &Selection) -> Result<(), PmuError> {
+        self.driver.program(self.bench, counter, event)
+    }
+
+    /// Sets a counter.
+    pub fn set(&mut self, counter: Counter, value: u64) -> Result<(), PmuError> {
+        self.driver.write(self.bench, counter, value)
+    }
+
+    /// Sets a counter so that it overflows after `period` events.
+    pub fn arm(&mut self, counter: Counter, period: u64) -> Result<u64, PmuError> {
+        let preset = self.driver.preset(counter, period)?;
+        self.set(counter, preset)?;
+        Ok(preset)
+    }
+
+    /// Reads a counter.
+    pub fn get(&mut self, counter: Counter) -> Result<u64, PmuError> {
+        self.driver.read(self.bench, counter)
+    }
+
+    /// Runs `work` while everything that is programmed counts. Returns ticks of the TSC.
+    pub fn run(&mut self, work: Work) -> u64 {
+        let gate = self.driver.gate();
+        self.bench.run(&gate, work)
+    }
+
+    /// What `counters`, each with its event and from 0, count of `work`.
+    pub fn count(
+        &mut self,
+        counters: &[(Counter, Selection)],
+        work: Work,
+    ) -> Result<Vec<u64>, PmuError> {
+        self.fresh()?;
+        for (counter, event) in counters {
+            self.program(*counter, event)?;
+        }
+        self.run(work);
+        let mut seen = Vec::with_capacity(counters.len());
+        for &(counter, _) in counters {
+            seen.push(self.get(counter)?);
+        }
+        Ok(seen)
+    }
+
+    /// What the first counter counts of `work`.
+    pub fn count_one(&mut self, event: Selection, work: Work) -> Result<u64, PmuError> {
+        let first = self.first();
+        Ok(self.count(&[(first, event)], work)?[0])
+    }
+
+    /// The first general-purpose counter.
+    pub fn first(&self) -> Counter {
+        self.has().generals().next().unwrap_or(Counter::General(0))
+    }
+
+    /// The second one; every PMU has two.
+    pub fn second(&self) -> Counter {
+        self.has().generals().nth(1).unwrap_or(Counter::General(1))
+    }
+
+    /// What a counter sees of a piece with the gate of what is programmed now.
+    pub fn stated(&self, piece: Piece, turns: u64) -> Counts {
+        self.stated_with(&self.driver.gate(), piece, turns)
+    }
+
+    /// The same with another gate.
+    pub fn stated_with(&self, gate: &Gate, piece: Piece, turns: u64) -> Counts {
+        window::overhead(gate.on().len() as u64).and(piece.counts(turns))
+    }
+
+    /// Lets PMIs come. The block is that of what is programmed, changed by `change`.
+    pub fn deliver(
+        &mut self,
+        delivery: Delivery,
+        change: impl FnOnce(&mut ControlBlock, &Driver) -> Result<(), PmuError>,
+    ) -> Result<(), PmuError> {
+        let mut block = ControlBlock::of(&self.driver);
+        change(&mut block, &self.driver)?;
+        self.bench.deliver(block, delivery);
+        Ok(())
+    }
+
+    /// Core cycles, in this processor's code.
+    pub fn cycles(&self) -> Selection {
+        if self.has().is_intel() { Selection::of(0x3c, 0) } else { Selection::of(0x76, 0) }
+    }
+
+    /// Retired branches, if there is such an event.
+    pub fn branches(&self) -> Option<Selection> {
+        self.architectural(5, Selection::of(0xc4, 0), Selection::of(0xc2, 0))
+    }
+
+    /// Mispredicted branches, likewise.
+    pub fn mispredictions(&self) -> Option<Selection> {
+        self.architectural(6, Selection::of(0xc5, 0), Selection::of(0xc3, 0))
+    }
+
+    /// An architectural event by its bit, on AMD another one that every processor has.
+    pub fn architectural(&self, bit: u32, intel: Selection, amd: Selection) -> Option<Selection> {
+        match self.has().is_intel() {
+            true => (self.has().events & 1 << bit != 0).then_some(intel),
+            false => Some(amd),
+        }
+    }
+
+    /// An erratum that explains wrong counts of instructions.
+    pub fn instructions_erratum(&self) -> Option<&'static Erratum> {
+        self.has().errata.iter().copied().find(|row| row.spoils_instructions())
+    }
+
+    /// An erratum that explains wrong counts of branches.
+    pub fn branches_erratum(&self) -> Option<&'static Erratum> {
+        self.has().errata.iter().copied().find(|row| row.spoils_branches())
+    }
+}

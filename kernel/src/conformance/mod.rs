@@ -1,0 +1,163 @@
+//! The conformance suite: does this PMU do what the manuals promise?
+//!
+//! Each family of checks is a file. A check has a stable name, and says what it expects, from where it knows, and what
+//! it saw. The checks are written against a [`Bench`]: registers, pieces of code with known counts, and the
+//! performance monitoring interrupt. The firmware's bench is the processor; host tests bring the register-level model.
+
+mod bench;
+mod check;
+mod context;
+
+mod branches;
+mod counting;
+mod enumeration;
+mod events;
+mod freeze;
+mod interference;
+mod interrupts;
+mod modifiers;
+mod overflow;
+mod privilege;
+mod rdpmc;
+mod registers;
+mod reset;
+mod status;
+
+pub use bench::{Bench, Work};
+pub use check::{Check, Finding};
+pub use context::Context;
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use arch::pmu::{Capabilities, Driver, Emulated, Missing, Ownership};
+use protocol::job::Conformance;
+use protocol::record::{self, CheckVerdict, Suite};
+
+/// All families, in the order in which they run: what later ones rely on comes first.
+const FAMILIES: [&[Check]; 15] = [
+    enumeration::CHECKS,
+    reset::CHECKS,
+    registers::CHECKS,
+    status::CHECKS,
+    counting::CHECKS,
+    counting::FIXED_CHECKS,
+    events::CHECKS,
+    modifiers::CHECKS,
+    privilege::CHECKS,
+    overflow::CHECKS,
+    interrupts::CHECKS,
+    freeze::CHECKS,
+    rdpmc::CHECKS,
+    branches::CHECKS,
+    interference::CHECKS,
+];
+
+/// Every check.
+pub fn checks() -> impl Iterator<Item = &'static Check> {
+    FAMILIES.iter().copied().flatten()
+}
+
+/// The PMU as the suite is given it.
+pub struct Subject<'a> {
+    /// What it can do, or why there is none.
+    pub pmu: Result<&'a Capabilities, Missing>,
+    /// How it was found.
+    pub found: &'a Ownership,
+    /// Whether there is a hypervisor.
+    pub hypervisor: bool,
+}
+
+/// Runs the checks that `job` asks for as item `item`, and hands each record to `report`. Leaves the PMU stopped.
+pub fn run(
+    job: &Conformance,
+    item: u32,
+    subject: &Subject,
+    bench: &mut dyn Bench,
+    mut report: impl FnMut(&record::Check),
+) -> Suite {
+    let mut suite = Suite {
+        item,
+        name: job.name.to_string(),
+        passed: 0,
+        failed: 0,
+        skipped: 0,
+        known_errata: 0,
+        emulated: false,
+        reason: None,
+        lacks: Vec::new(),
+    };
+    for pattern in unknown(job) {
+        suite.failed += 1;
+        report(&record::Check {
+            item,
+            name: pattern.to_string(),
+            verdict: CheckVerdict::Fail,
+            expected: "a check of that name".to_string(),
+            seen: "none".to_string(),
+            source: "the job".to_string(),
+        });
+    }
+    let has = match subject.pmu {
+        Ok(has) => has,
+        Err(missing) => {
+            suite.reason = Some(missing.to_string());
+            suite.skipped = checks().filter(|check| job.wants(check.name)).count() as u32;
+            return suite;
+        }
+    };
+    let mut context = Context {
+        driver: Driver::new(has.clone()),
+        emulated: Emulated::detect(bench),
+        hypervisor: subject.hypervisor,
+        found: subject.found,
+        bench,
+    };
+    suite.emulated = context.emulated.is_some();
+    suite.lacks = lacks(has);
+    for check in checks().filter(|check| job.wants(check.name)) {
+        let finding = check.make(&mut context);
+        let count = match finding.verdict {
+            CheckVerdict::Pass => &mut suite.passed,
+            CheckVerdict::Fail => &mut suite.failed,
+            CheckVerdict::Skip => &mut suite.skipped,
+            CheckVerdict::KnownErratum => &mut suite.known_errata,
+        };
+        *count += 1;
+        report(&record::Check {
+            item,
+            name: check.name.to_string(),
+            verdict: finding.verdict,
+            expected: finding.expected,
+            seen: finding.seen,
+            source: check.source.to_string(),
+        });
+    }
+    suite
+}
+
+/// What the job asks for and nothing answers to.
+fn unknown<'a>(job: &'a Conformance) -> impl Iterator<Item = &'a str> {
+    job.checks.iter().map(AsRef::as_ref).filter(|pattern: &&str| {
+        let alone = Conformance { name: "".into(), checks: Vec::from([(*pattern).into()]) };
+        !checks().any(|check| alone.wants(check.name))
+    })
+}
+
+/// What the PMU does not offer, in words.
+fn lacks(has: &Capabilities) -> Vec<String> {
+    use arch::pmu::{FreezeKind, LbrKind};
+    let list = [
+        (has.has_global(), "global control and status"),
+        (has.fixed != 0, "fixed counters"),
+        (has.full_width() || !has.is_intel(), "full-width writes"),
+        (has.freeze != FreezeKind::None, "freeze on PMI"),
+        (!matches!(has.lbr, LbrKind::None | LbrKind::Single), "a stack of branch records"),
+        (has.metrics, "PERF_METRICS"),
+        (has.umask2, "UMASK2"),
+        (has.pebs || has.ibs.is_some(), "precise sampling"),
+    ];
+    list.iter().filter(|(offered, _)| !offered).map(|(_, name)| name.to_string()).collect()
+}
+
+#[cfg(test)]
+mod tests;

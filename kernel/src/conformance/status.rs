@@ -1,0 +1,103 @@
+//! The global status register.
+
+use super::bench::Work;
+use super::check::{All, Check, Finding, Outcome};
+use super::context::{Context, INSTRUCTIONS};
+use arch::pmu::driver::Global;
+use arch::pmu::workload::Piece;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        name: "status.read_only",
+        source: "SDM vol. 4: IA32_PERF_GLOBAL_STATUS; APM vol. 2, 13.2.1",
+        run: read_only,
+    },
+    Check {
+        name: "status.set",
+        source: "SDM vol. 3, 20.2.4.1: IA32_PERF_GLOBAL_STATUS_SET; APM vol. 2, 13.2.1",
+        run: set,
+    },
+    Check {
+        name: "status.cleared_bit_by_bit",
+        source: "SDM vol. 3, 20.2.4.2: a 1 clears its bit and no other",
+        run: cleared_bit_by_bit,
+    },
+    Check {
+        name: "status.stays_when_read",
+        source: "SDM vol. 3, 20.2.2: cleared by IA32_PERF_GLOBAL_OVF_CTRL alone",
+        run: stays_when_read,
+    },
+];
+
+fn global(context: &Context) -> Result<Global, Finding> {
+    context.driver.layout().global.ok_or_else(|| Finding::skip("a global status"))
+}
+
+/// Makes all general-purpose counters overflow.
+fn overflow_all(context: &mut Context) -> Result<u64, arch::pmu::PmuError> {
+    let mut bits = 0;
+    for counter in context.has().generals() {
+        context.program(counter, &INSTRUCTIONS)?;
+        context.arm(counter, 1)?;
+        bits |= counter.bit();
+    }
+    context.run(Work::kernel(Piece::Empty, 1));
+    Ok(bits)
+}
+
+fn read_only(context: &mut Context) -> Outcome {
+    let global = match global(context) {
+        Ok(global) => global,
+        Err(skip) => return Ok(skip),
+    };
+    let mut all = All::of("a write raises #GP and changes nothing");
+    all.faults(context.registers(), global.status, 1);
+    Ok(all.finish())
+}
+
+fn set(context: &mut Context) -> Outcome {
+    let Some((global, set)) =
+        context.driver.layout().global.and_then(|global| Some((global, global.set?)))
+    else {
+        return Ok(Finding::skip("a register that sets the status"));
+    };
+    let mut all = All::of("each bit that is written 1 is set, the others stay");
+    let mut bits = 0;
+    for counter in context.has().counters() {
+        let done = context.registers().wrmsr(set, counter.bit()).is_ok();
+        bits |= counter.bit();
+        let seen = context.registers().rdmsr(global.status).unwrap_or(0);
+        all.that(done && seen == bits, format_args!("{counter}: {seen:#x}, not {bits:#x}"));
+    }
+    Ok(all.finish())
+}
+
+fn cleared_bit_by_bit(context: &mut Context) -> Outcome {
+    let global = match global(context) {
+        Ok(global) => global,
+        Err(skip) => return Ok(skip),
+    };
+    let mut bits = overflow_all(context)?;
+    let mut all = All::of("each bit that is written 1 is cleared, the others stay");
+    all.same("after overflows", bits, context.registers().rdmsr(global.status).unwrap_or(0));
+    for counter in context.has().generals() {
+        let done = context.registers().wrmsr(global.clear, counter.bit()).is_ok();
+        bits &= !counter.bit();
+        let seen = context.registers().rdmsr(global.status).unwrap_or(0);
+        all.that(done && seen == bits, format_args!("{counter}: {seen:#x}, not {bits:#x}"));
+    }
+    Ok(all.finish())
+}
+
+fn stays_when_read(context: &mut Context) -> Outcome {
+    let global = match global(context) {
+        Ok(global) => global,
+        Err(skip) => return Ok(skip),
+    };
+    let bits = overflow_all(context)?;
+    let mut all = All::of("the second read is as the first");
+    for which in ["first read", "second read"] {
+        all.same(which, bits, context.registers().rdmsr(global.status).unwrap_or(0));
+    }
+    Ok(all.finish())
+}

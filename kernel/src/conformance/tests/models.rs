@@ -1,0 +1,58 @@
+use super::*;
+use std::collections::BTreeSet;
+
+#[test]
+fn k1_every_model_passes_or_skips_every_check() {
+    for model in Model::ALL.into_iter().filter(|&model| model != Model::None) {
+        let (made, suite) = suite(model, None, &all());
+        for check in made.iter().filter(|check| check.verdict == CheckVerdict::Fail) {
+            eprintln!("{model:?} {}: expected {}, saw {}", check.name, check.expected, check.seen);
+        }
+        println!(
+            "{model:?}: {} passed, {} skipped: {:?}",
+            suite.passed,
+            suite.skipped,
+            named(&made, CheckVerdict::Skip)
+        );
+        assert_eq!(suite.failed, 0, "{model:?}");
+        assert!(suite.passed >= 30 && suite.emulated, "{model:?}: {suite:?}");
+        assert_eq!(made.len(), checks().count());
+    }
+}
+
+#[test]
+fn without_a_pmu_everything_is_skipped_with_the_reason() {
+    let (made, suite) = suite(Model::None, None, &all());
+    assert!(made.is_empty());
+    assert_eq!((suite.passed, suite.failed, suite.known_errata), (0, 0, 0));
+    assert_eq!(suite.skipped as usize, checks().count());
+    assert_eq!(suite.reason.as_deref(), Some("CPUID announces no performance counters"));
+}
+
+#[test]
+fn names_are_unique_and_have_a_family() {
+    let names: BTreeSet<&str> = checks().map(|check| check.name).collect();
+    assert_eq!(names.len(), checks().count());
+    for check in checks() {
+        assert_eq!(check.name.split('.').count(), 2, "{}", check.name);
+        assert!(!check.source.is_empty());
+    }
+}
+
+#[test]
+fn a_name_that_no_check_has_is_a_failure() {
+    for model in [Model::Skylake, Model::None] {
+        let checks = ["overflow.exact", "overflow"].map(Cow::Borrowed).to_vec();
+        let (made, suite) = suite(model, None, &Conformance { checks, ..all() });
+        assert_eq!((suite.failed, made[0].name.as_str()), (1, "overflow"), "{model:?}");
+    }
+}
+
+#[test]
+fn a_filter_runs_what_it_names() {
+    let checks = ["overflow.*", "pmi.count"].map(Cow::Borrowed).to_vec();
+    let (made, suite) = suite(Model::Skylake, None, &Conformance { checks, ..all() });
+    let names: Vec<&str> = made.iter().map(|check| check.name.as_str()).collect();
+    assert!(names.iter().all(|name| name.starts_with("overflow.") || *name == "pmi.count"));
+    assert_eq!((names.len(), suite.passed), (6, 6), "{names:?}");
+}

@@ -1,0 +1,171 @@
+//! The processor as the conformance suite's bench.
+
+use arch::interrupts::{self, TrapFrame, exception};
+use arch::memory::arena;
+use arch::memory::user::UserPages;
+use arch::msr::{Absent, Msr};
+use arch::pmu::driver::Write;
+use arch::pmu::pmi::{self, ControlBlock, Delivery, Sample};
+use arch::pmu::workload::{self, Piece, USER_VECTOR, UserPiece};
+use arch::pmu::{Gate, Machine, Registers, rdpmc, window};
+use arch::ring3;
+use kernel::conformance::{Bench, Work};
+use raw_cpuid::CpuIdResult;
+
+/// RFLAGS in ring 3: the bit that is always 1, and IF.
+const FLAGS: u64 = 1 << 1;
+const INTERRUPTS: u64 = 1 << 9;
+
+static mut LOG: [Sample; 64] = [Sample { rip: 0, status: 0, tsc: 0 }; 64];
+
+/// The bench.
+pub struct Processor<'a> {
+    registers: Machine,
+    user: &'a UserPages,
+    delivery: Option<Delivery>,
+}
+
+/// What [`stay`] needs to know.
+#[repr(C)]
+struct Stay {
+    rip: u64,
+    rsp: u64,
+    rflags: u64,
+}
+
+impl<'a> Processor<'a> {
+    /// The bench, with pages for ring 3 that hold [`workload::user_code`].
+    ///
+    /// # Safety
+    /// As for [`Machine::new`]; the APIC has to be on.
+    pub unsafe fn new(user: &'a UserPages) -> Self {
+        // SAFETY: the caller's promise.
+        Self { registers: unsafe { Machine::new() }, user, delivery: None }
+    }
+
+    fn flags(&self) -> u64 {
+        if self.delivery == Some(Delivery::Fixed) { FLAGS | INTERRUPTS } else { FLAGS }
+    }
+
+    fn stay(&self, piece: UserPiece) -> Stay {
+        let rip = self.user.code() + piece.offset();
+        Stay { rip, rsp: self.user.stack(), rflags: self.flags() }
+    }
+
+    /// Runs a window with interrupts on if the PMI is to come as one.
+    fn window(&self, gate: &Gate, code: u64, arguments: [u64; 2]) -> u64 {
+        let fixed = self.delivery == Some(Delivery::Fixed);
+        if fixed {
+            x86_64::instructions::interrupts::enable();
+        }
+        // SAFETY: the gate's writes are the driver's, the code is a piece or `stay`, with its arguments.
+        let ticks = unsafe { window::run(gate, code, arguments) };
+        if fixed {
+            // A stay in ring 3 comes back with interrupts off: let in what waits.
+            x86_64::instructions::interrupts::enable();
+            x86_64::instructions::nop();
+            x86_64::instructions::nop();
+            x86_64::instructions::interrupts::disable();
+        }
+        ticks
+    }
+}
+
+/// A stay in ring 3, as code inside a window.
+extern "sysv64" fn stay(turns: u64, stay: *const Stay) {
+    // SAFETY: `Bench::run` passes a valid one, whose pages are mapped for ring 3.
+    unsafe {
+        let stay = &*stay;
+        ring3::enter(stay.rip, stay.rsp, stay.rflags, turns);
+    }
+}
+
+/// The software interrupt of ring 3: nothing to do, and no EOI.
+fn on_software_interrupt(_: &mut TrapFrame) {}
+
+/// The load of [`UserPiece::Faults`]: goes on behind it.
+fn on_page_fault(frame: &mut TrapFrame) {
+    frame.rip += workload::fault_bytes();
+}
+
+impl Registers for Processor<'_> {
+    fn cpuid(&self, leaf: u32, subleaf: u32) -> CpuIdResult {
+        self.registers.cpuid(leaf, subleaf)
+    }
+
+    fn rdmsr(&mut self, msr: Msr) -> Result<u64, Absent> {
+        self.registers.rdmsr(msr)
+    }
+
+    fn wrmsr(&mut self, msr: Msr, value: u64) -> Result<(), Absent> {
+        self.registers.wrmsr(msr, value)
+    }
+
+    fn rdpmc(&mut self, index: u32) -> Result<u64, Absent> {
+        self.registers.rdpmc(index)
+    }
+}
+
+impl Bench for Processor<'_> {
+    fn run(&mut self, gate: &Gate, work: Work) -> u64 {
+        match work {
+            Work::Kernel { piece, turns } => {
+                self.window(gate, piece.address(), [turns, arena::area(0)])
+            }
+            Work::Rewrite { turns, write } => {
+                let write: *const Write = &raw const write;
+                self.window(gate, Piece::Rewrite.address(), [turns, write as u64])
+            }
+            Work::User { piece, turns } => {
+                let place = self.stay(piece);
+                let place: *const Stay = &raw const place;
+                interrupts::set_handler(USER_VECTOR, Some(on_software_interrupt));
+                if piece == UserPiece::Faults {
+                    interrupts::set_handler(exception::PAGE_FAULT.0, Some(on_page_fault));
+                }
+                let ticks = self.window(gate, stay as *const () as u64, [turns, place as u64]);
+                interrupts::set_handler(USER_VECTOR, None);
+                interrupts::set_handler(exception::PAGE_FAULT.0, None);
+                ticks
+            }
+        }
+    }
+
+    fn deliver(&mut self, block: ControlBlock, delivery: Delivery) {
+        self.delivery = Some(delivery);
+        // SAFETY: the block is that of the driver's counters, its log is static.
+        unsafe { pmi::install(block, delivery) };
+    }
+
+    fn withdraw(&mut self) -> ControlBlock {
+        self.delivery = None;
+        // SAFETY: LVTPC is masked then, so the handler does not use the block any more.
+        unsafe {
+            pmi::uninstall();
+            (*pmi::block()).clone()
+        }
+    }
+
+    fn log(&mut self) -> &'static mut [Sample] {
+        let log = &raw mut LOG;
+        // SAFETY: one check at a time uses the log, and the handler only while that check lets it.
+        let log = unsafe { &mut *log };
+        log.fill(Sample::default());
+        log
+    }
+
+    fn rdpmc_in_ring_3(&mut self, index: u32, allowed: bool) -> Option<u64> {
+        let stay = self.stay(UserPiece::Rdpmc);
+        // SAFETY: the pages are mapped for ring 3 and hold the piece; ring 0 raises no exception meanwhile.
+        unsafe {
+            let before = rdpmc::allow_above_ring_0(allowed);
+            let value = ring3::try_enter(stay.rip, stay.rsp, stay.rflags, u64::from(index));
+            rdpmc::allow_above_ring_0(before);
+            value.ok()
+        }
+    }
+
+    fn counts_handlers(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,188 @@
+//! The conformance suite, and events of snippets, on the emulated PMU of every model and on machines without one.
+
+use pmu_model::Model;
+use protocol::record::{CheckVerdict, Suite};
+use qemu_tests::{Guest, Ran, skip, xtask};
+use serde_json::Value;
+use std::time::Duration;
+use xtask::cli::{Boot, models};
+use xtask::machine::{Given, Host};
+
+const SUITE: &str = "kind = \"conformance\"";
+
+fn run(model: Model, job: &str) -> Ran {
+    let timeout = Duration::from_secs(180);
+    Guest { pmu: Given::Emulated(model), timeout, ..Guest::new(Boot::Direct, job) }.run()
+}
+
+fn suite(ran: &Ran) -> &Suite {
+    let suites: Vec<&Suite> = ran.report.suites().collect();
+    let [suite] = suites[..] else { panic!("{suites:?}") };
+    suite
+}
+
+/// What a check saw.
+#[track_caller]
+fn seen<'a>(ran: &'a Ran, name: &str) -> &'a str {
+    let check = ran.report.checks().find(|check| check.name == name);
+    check.map_or_else(|| panic!("no check {name}"), |check| check.seen.as_str())
+}
+
+/// The number of checks that a model passes may grow; below these it lost some.
+const LEAST: [(Model, u32); 10] = [
+    (Model::Core2, 72),
+    (Model::Nehalem, 74),
+    (Model::Haswell, 78),
+    (Model::Skylake, 80),
+    (Model::IceLake, 82),
+    (Model::SapphireRapids, 82),
+    (Model::ArrowLake, 83),
+    (Model::K10, 46),
+    (Model::Zen2, 47),
+    (Model::Zen4, 64),
+];
+
+#[test]
+fn k1_the_suite_passes_on_every_model() {
+    assert_eq!(models().count(), LEAST.len());
+    for (model, least) in LEAST {
+        let ran = run(model, SUITE);
+        let failed: Vec<_> =
+            ran.report.checks().filter(|check| check.verdict == CheckVerdict::Fail).collect();
+        assert!(failed.is_empty(), "{model:?}: {failed:#?}");
+        ran.ends_with(0);
+        let suite = suite(&ran);
+        assert!(suite.passed >= least && suite.emulated, "{model:?}: {suite:?}");
+        let made = suite.passed + suite.skipped + suite.known_errata;
+        assert_eq!(made as usize, ran.report.checks().count(), "{model:?}");
+    }
+}
+
+/// The figures that barecount promises: a counting overflow within 60 instructions, one with a sample within 100, no
+/// instruction between overflow and interrupt, and an empty measurement of exactly nothing.
+#[test]
+fn m12_the_interrupts_path_and_the_empty_measurement_in_instructions() {
+    let job = "kind = \"conformance\"\nchecks = [\"pmi.*\", \"counting.nothing\"]";
+    for (model, _) in LEAST {
+        let ran = run(model, job);
+        ran.ends_with(0);
+        let instructions = |name| {
+            let words = seen(&ran, name).split(' ').next().unwrap();
+            words.parse::<u64>().unwrap_or_else(|_| panic!("{name}: {}", seen(&ran, name)))
+        };
+        assert!((20..=60).contains(&instructions("pmi.path")), "{model:?}");
+        let with_sample = instructions("pmi.path_with_sample");
+        assert!((instructions("pmi.path")..=100).contains(&with_sample), "{model:?}");
+        assert_eq!(instructions("pmi.latency"), 0, "{model:?}");
+        let empty = seen(&ran, "counting.nothing");
+        assert_eq!(empty, "9 instructions, 0 when cancelled", "{model:?}");
+    }
+}
+
+#[test]
+fn k2_without_a_pmu_the_suite_is_skipped_with_77_and_the_reason() {
+    let ran = Guest { pmu: Given::None, ..Guest::new(Boot::Direct, SUITE) }.run();
+    ran.ends_with(77);
+    let suite = suite(&ran);
+    assert_eq!((suite.passed, suite.failed, suite.emulated), (0, 0, false));
+    assert_eq!(suite.reason.as_deref(), Some("CPUID announces no performance counters"));
+}
+
+#[test]
+fn k2_under_kvm_without_a_vpmu_the_suite_is_skipped() {
+    let host = Host::read();
+    if let Err(reason) = &host.kvm {
+        skip!("no KVM: {reason}");
+    }
+    if host.vpmu.is_ok() {
+        skip!("this host's KVM has a PMU for its guests");
+    }
+    let ran = Guest { kvm: true, ..Guest::new(Boot::Direct, SUITE) }.run();
+    ran.ends_with(77);
+    assert_eq!((suite(&ran).passed, suite(&ran).failed), (0, 0));
+    assert!(suite(&ran).reason.is_some());
+}
+
+#[test]
+fn k2_a_user_sees_table_points_and_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = folder.path().join("suite.toml");
+    std::fs::write(
+        &job,
+        "kind = \"conformance\"\nchecks = [\"overflow.*\", \"registers.aliases\"]",
+    )
+    .unwrap();
+    let call = |format: &str| {
+        let line = ["run", "suite.toml", "--pmu", "skylake", "--format", format];
+        let called = xtask(folder.path(), &line);
+        assert_eq!(called.code, 0, "{called:#?}");
+        called.out
+    };
+    let table = call("table");
+    assert!(table.contains("5 checks passed, 0 failed, 1 skipped; the PMU is emulated"), "{table}");
+    let tap = call("tap");
+    assert!(tap.contains("ok 1 - registers.aliases # SKIP") && tap.contains("1..6\n"), "{tap}");
+    assert!(tap.contains("ok 2 - overflow.status_bit\n"), "{tap}");
+    let json: Value = serde_json::from_str(&call("json")).unwrap();
+    let records = json["records"].as_array().unwrap();
+    let checks: Vec<&Value> = records.iter().filter(|record| record["type"] == "check").collect();
+    assert_eq!(checks.len(), 6);
+    assert!(checks.iter().all(|check| check["source"].as_str().is_some_and(|s| !s.is_empty())));
+}
+
+#[test]
+fn k2_a_check_that_does_not_exist_fails_the_run() {
+    let ran = run(Model::Skylake, "kind = \"conformance\"\nchecks = [\"overflow.exakt\"]");
+    ran.ends_with(1);
+    assert_eq!(seen(&ran, "overflow.exakt"), "none");
+}
+
+/// The counts of a snippet are those of its code, on a fixed and on general-purpose counters.
+#[test]
+fn n1_n2_events_of_a_snippet_are_exact_and_say_that_they_are_emulated() {
+    let job = "[[snippet]]\nname = \"two\"\nasm = \"add rax, rbx\\nadd rcx, rbx\"\n\
+               events = [\"instructions\", \"cycles\", \"0xc0.0x00\"]\n\
+               [[snippet]]\nname = \"again\"\nasm = \"nop\"\ndifference = \"empty\"\n\
+               events = [\"instructions\"]\n\
+               [[snippet]]\nname = \"timed\"\nasm = \"nop\"\n";
+    for model in [Model::Core2, Model::Skylake, Model::K10, Model::Zen4] {
+        let ran = run(model, job);
+        ran.ends_with(0);
+        let results = ran.results();
+        let medians: Vec<(&str, f64)> = results[0]
+            .metrics
+            .iter()
+            .map(|metric| (metric.event.as_str(), metric.value.median))
+            .collect();
+        let counted = [("instructions", 2.0), ("cycles", 2.0), ("0xc0.0x00", 2.0)];
+        assert_eq!(medians[1..], counted, "{model:?}");
+        assert!(results[0].metrics[1..].iter().all(|metric| metric.deterministic), "{model:?}");
+        let emulated: Vec<bool> = results.iter().map(|result| result.emulated).collect();
+        assert_eq!(emulated, [true, true, false], "{model:?}");
+    }
+}
+
+#[test]
+fn c7_events_without_a_counter_are_errors_and_the_next_snippet_runs() {
+    let job = "[[snippet]]\nname = \"bad\"\nasm = \"nop\"\nevents = [\"reference-cycles\"]\n\
+               [[snippet]]\nname = \"good\"\nasm = \"nop\"\nevents = [\"cycles\"]\n";
+    let ran = run(Model::Zen2, job);
+    ran.ends_with(1);
+    assert!(ran.errors()[0].text.contains("reference-cycles cannot be counted"));
+    assert_eq!(ran.results()[0].name, "good");
+    let ran = Guest { pmu: Given::None, ..Guest::new(Boot::Direct, job) }.run();
+    ran.ends_with(1);
+    assert!(ran.errors()[1].text.contains("there is no PMU"), "{:?}", ran.errors());
+}
+
+/// A snippet that faults with its counters running leaves nothing behind for the next one.
+#[test]
+fn x1_m15_a_fault_stops_the_counters() {
+    let job = "[[snippet]]\nname = \"ud2\"\nasm = \"ud2\"\nevents = [\"instructions\"]\n\
+               [[snippet]]\nname = \"nop\"\nasm = \"nop\"\nevents = [\"instructions\"]\n";
+    for model in [Model::Skylake, Model::K10] {
+        let ran = run(model, job);
+        ran.ends_with(1);
+        assert_eq!(ran.results()[0].metrics[1].value.median, 1.0, "{model:?}");
+    }
+}
