@@ -4,6 +4,7 @@
 //! says hello, booted by the same loader in turn with ours. Everything else is counted.
 
 mod boots;
+mod pmu;
 mod report;
 mod snippets;
 
@@ -26,6 +27,7 @@ pub fn measure(tree: &Tree, boots: u32) -> Result<Vec<Figure>> {
         figures.extend(boots::measure(tree, &hello, boot, boots)?);
     }
     figures.extend(snippets::measure(tree)?);
+    figures.extend(pmu::measure(tree)?);
     Ok(figures)
 }
 

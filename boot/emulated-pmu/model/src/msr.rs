@@ -106,8 +106,9 @@ pub const AMD_LBR: u32 = 0xC001_0300;
 pub const RANGES: &[(u32, u32)] = &[
     (LBR_CORE_FROM, LBR_CORE_FROM + 7),
     (LBR_CORE_TO, LBR_CORE_TO + 7),
-    (PMC, PMC + 9),
-    (PERFEVTSEL, PERFEVTSEL + 9),
+    // The numbers behind the last counter belong to nothing else on any part here.
+    (PMC, PMC + 11),
+    (PERFEVTSEL, PERFEVTSEL + 15),
     (MISC_ENABLE, MISC_ENABLE),
     (OFFCORE_RSP_0, OFFCORE_RSP_1),
     (LBR_SELECT, LBR_TOS),
@@ -121,7 +122,7 @@ pub const RANGES: &[(u32, u32)] = &[
     // PEBS_ENABLE and PEBS_DATA_CFG; the architectural PEBS base and index; the filters.
     (0x3F1, 0x3F2),
     (0x3F4, FRONTEND),
-    (A_PMC, A_PMC + 9),
+    (A_PMC, A_PMC + 15),
     // DS_AREA.
     (0x600, 0x600),
     (LBR_NHM_FROM, LBR_NHM_FROM + 31),
@@ -141,7 +142,7 @@ pub const RANGES: &[(u32, u32)] = &[
     (AMD_GLOBAL_STATUS, AMD_GLOBAL_STATUS_SET),
     (AMD_LEGACY_CTL, AMD_LEGACY_CTR + 3),
     (AMD_HWCR, AMD_HWCR),
-    (AMD_PERF_CTL, AMD_PERF_CTL + 11),
+    (AMD_PERF_CTL, AMD_PERF_CTL + 15),
     // L2I or L3, and northbridge or data fabric counters.
     (0xC001_0230, 0xC001_023B),
     (0xC001_0240, 0xC001_0247),

@@ -1,0 +1,108 @@
+//! What counting costs: under the emulated PMU in host time, and the interrupt's path in instructions.
+
+use super::Figure;
+use super::boots::{boot, median};
+use crate::Result;
+use crate::build::Tree;
+use crate::cli::Boot;
+use crate::job::{self, Purpose, file};
+use crate::machine::accel::DEFAULT_MODEL;
+use crate::machine::{Finished, Given, MachineError};
+use protocol::record::Record;
+
+/// Instructions of the loop that is timed: two an iteration.
+const PLAIN: u64 = 100_000_000;
+const STEPPED: u64 = 100_000;
+/// Copies of the loop that a measurement executes without warm-up and with one run: one, and then two.
+const COPIES: u64 = 3;
+/// Boots of each kind.
+const ROUNDS: usize = 3;
+
+/// A job of one loop of so many instructions that counts `events`.
+fn job(instructions: u64, events: &str) -> String {
+    let iterations = instructions / 2;
+    format!(
+        "name = \"bench\"\n[[snippet]]\nname = \"loop\"\nasm = \"mov ecx, {iterations}; 2: dec ecx; jnz 2b\"\n\
+         unroll = 1\nruns = 1\nwarmup = 0\nevents = [{events}]\n"
+    )
+}
+
+fn run(tree: &Tree, text: &str) -> Result<Finished> {
+    let packed = job::pack(&file::parse(text, "bench")?, Purpose::Qemu)?;
+    let given = Given::Emulated(DEFAULT_MODEL);
+    Ok(boot(tree, &tree.kernel(), Some(&packed.bytes), Boot::Direct, given)?.0)
+}
+
+/// Seconds from the first record to the end, which is the loop and little else.
+fn seconds(tree: &Tree, text: &str) -> Result<f64> {
+    let finished = run(tree, text)?;
+    let times = finished.to_first_record.zip(finished.to_end_record);
+    let results = finished.collector.finish().results().count();
+    match times {
+        Some((first, end)) if results == 1 => Ok((end - first).as_secs_f64()),
+        _ => Err(MachineError::Unfinished("the bench job gave no result".into()).into()),
+    }
+}
+
+/// Measures all of it.
+pub(super) fn measure(tree: &Tree) -> Result<Vec<Figure>> {
+    let (mut nothing, mut free, mut counted, mut stepped) = (vec![], vec![], vec![], vec![]);
+    for _ in 0..ROUNDS {
+        nothing.push(seconds(tree, &job(2, ""))?);
+        free.push(seconds(tree, &job(PLAIN, ""))?);
+        counted.push(seconds(tree, &job(PLAIN, "\"instructions\""))?);
+        stepped.push(seconds(tree, &job(STEPPED, "\"0xc4.0x00\""))?);
+    }
+    let [nothing, free, counted, stepped] =
+        [nothing, free, counted, stepped].map(|mut values| median(&mut values));
+    let mut figures = vec![
+        Figure::count(
+            "emulated PMU: 3 * 10^8 plain instructions, counted to uncounted",
+            (counted - nothing) / (free - nothing),
+            "ratio",
+        ),
+        Figure::count(
+            "emulated PMU: instructions stepped a second (host time)",
+            (COPIES * STEPPED) as f64 / (stepped - nothing),
+            "1/s",
+        ),
+    ];
+    figures.extend(paths(tree)?);
+    Ok(figures)
+}
+
+/// The interrupt's path, as the conformance suite counts it.
+fn paths(tree: &Tree) -> Result<Vec<Figure>> {
+    let text = "name = \"bench\"\nkind = \"conformance\"\nchecks = [\"pmi.path\", \"pmi.path_with_sample\"]\n";
+    let report = run(tree, text)?.collector.finish();
+    let path = |check: &str, name: &str| {
+        let seen = report.records.iter().find_map(|numbered| match &numbered.record {
+            Record::Check(record) if record.name == check => Some(record.seen.clone()),
+            _ => None,
+        });
+        // "59 instructions, 6 interrupts"
+        let count = seen.as_deref().and_then(|seen| seen.split(' ').next()?.parse().ok());
+        let count = count.ok_or_else(|| {
+            MachineError::Unfinished(format!("the suite's check {check} gave no figure: {seen:?}"))
+        })?;
+        Ok::<_, crate::Failure>(Figure::count(name, count, "instructions"))
+    };
+    Ok(vec![
+        path("pmi.path", "interrupted to resumed instruction, an overflow counted")?,
+        path("pmi.path_with_sample", "interrupted to resumed instruction, a sample written")?,
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_jobs_are_ones_that_the_host_tool_takes() {
+        for events in ["", "\"instructions\"", "\"0xc4.0x00\""] {
+            let file = file::parse(&job(10, events), "bench").unwrap();
+            assert_eq!(file.snippets.len(), 1);
+            assert!(job::pack(&file, Purpose::Qemu).is_ok(), "{events}");
+        }
+    }
+}
