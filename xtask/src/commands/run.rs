@@ -3,7 +3,7 @@
 mod staging;
 pub use staging::{stage, stage_files, stage_pmu};
 
-use super::{check_output, deliver};
+use super::{check_output, deliver, image};
 use crate::build::Tree;
 use crate::cli::{self, Machine, Run};
 use crate::collect::Collector;
@@ -33,6 +33,9 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let cpu = asks.then(|| cpu_of(&choice, &arguments.machine)).flatten();
     let packed = job::load_for(path, overrides, Purpose::Qemu, cpu.as_ref())?;
     let tree = prepare(&[arguments.machine.boot])?;
+    if let (cli::Boot::Uefi, Given::Emulated(_)) = (arguments.machine.boot, choice.pmu) {
+        tree.build_uefi_pmu()?;
+    }
     anstream::eprintln!("{}", choice.line());
     let scratch = Scratch::new(arguments.keep.as_deref())?;
     let finished = boot(&tree, &packed, &arguments.machine, &choice, scratch.path())?;
@@ -87,8 +90,16 @@ pub fn boot(
     folder: &Path,
 ) -> Result<Finished> {
     let icount = machine.icount.shift(machine.boot);
-    let mut boot = stage(tree, &packed.bytes, machine.boot, folder)?;
-    let pmu = stage_pmu(tree, choice.pmu, icount, &mut boot, folder)?;
+    let (boot, pmu) = match (machine.boot, choice.pmu) {
+        (cli::Boot::Uefi, Given::Emulated(model)) => {
+            image::stage(tree, &tree.kernel(), Some(&packed.bytes), model, folder)?
+        }
+        _ => {
+            let mut boot = stage(tree, &packed.bytes, machine.boot, folder)?;
+            let pmu = stage_pmu(tree, choice.pmu, icount, &mut boot, folder)?;
+            (boot, pmu)
+        }
+    };
     let virtual_machine = Virtual {
         boot,
         kvm: choice.kvm,

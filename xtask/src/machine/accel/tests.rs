@@ -26,7 +26,7 @@ fn machine(words: &str) -> Machine {
 fn every_choice_and_its_line() {
     let [full, without, bare] = hosts_of_all_kinds();
     let withheld = "the host's KVM offers guests no PMU: enable_pmu=N";
-    let direct = "the emulated PMU takes --boot direct";
+    let direct = "--boot direct and uefi can";
     for (words, host, expected) in [
         ("", &full, vec!["the host's (KVM offers guests one)"]),
         ("--accel kvm", &full, vec!["the host's (KVM offers"]),
@@ -38,7 +38,8 @@ fn every_choice_and_its_line() {
         ("", &without, vec!["emulated skylake (", withheld]),
         ("--accel kvm", &without, vec!["none, under KVM (", withheld]),
         ("--pmu none", &without, vec!["none, under TCG (as asked)"]),
-        ("--boot uefi", &without, vec!["none, under TCG (", withheld, direct]),
+        ("--boot uefi", &without, vec!["emulated skylake (", withheld]),
+        ("--boot bios", &without, vec!["none, under TCG (", withheld, direct]),
         ("--boot bios --accel tcg", &full, vec!["none, under TCG (TCG, as asked", direct]),
         ("--icount off", &without, vec!["none, under TCG (", "--icount off"]),
         ("--cpu qemu64", &without, vec!["none, under TCG (", "--cpu names a processor"]),
@@ -58,7 +59,6 @@ fn every_contradiction_is_an_error() {
     for (words, host, code, part) in [
         ("--pmu skylake --accel kvm", &full, 2, "--pmu skylake is not possible here"),
         ("--pmu skylake --boot bios", &full, 2, "--boot direct"),
-        ("--pmu zen2 --boot uefi", &full, 2, "--boot direct"),
         ("--pmu zen2 --icount off", &full, 2, "--icount off"),
         ("--pmu host --accel tcg", &full, 2, "only KVM hands"),
         (
