@@ -1,6 +1,7 @@
 //! The parts of the emulated PMU that need no machine: what the loader's command line asks for
-//! ([`options`]), how the guest's page tables are read ([`walk`]), and what an instruction does
-//! ([`step`]). The hypervisor around them is `main.rs`; the PMU itself is the crate `pmu-model`.
+//! ([`options`]), how the guest's page tables are read ([`walk`]), what an instruction does ([`step`]), and where the
+//! repeated string instructions are that QEMU's clock counts wrongly ([`rep`], [`region`]). The hypervisor around them is
+//! `main.rs`; the PMU itself is the crate `pmu-model`.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]

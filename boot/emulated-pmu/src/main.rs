@@ -1,7 +1,7 @@
 //! The hypervisor.
 //!
-//! A loader calls [`payload::entry::launch`]; the call comes back with the caller running as a guest. From then on
-//! the processor is here only between an exit of the guest and its next entry, in [`payload::run`].
+//! A loader calls the entry point in [`payload::entry`]; the call comes back with the caller running as a guest. From then on
+//! the processor is here only between an exit of the guest and its next entry, in `payload::run`.
 //!
 //! The guest owns the whole machine: memory, devices and interrupts are its own, without nested paging as long
 //! as no instructions are counted. What is intercepted is what makes the PMU.

@@ -61,7 +61,7 @@ fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, breakpoints: Option<bre
 
 fn intercept(guest: &mut Guest, ring: Ring) {
     let split = guest.tells_rings_apart();
-    let mut intercepts = ALWAYS | Intercepts::HLT | end_of_nmi(guest);
+    let mut intercepts = ALWAYS | Intercepts::HLT | Intercepts::MWAIT | end_of_nmi(guest);
     let mut exceptions = MISCOUNTED;
     if split || guest.needs.occurrences.has(Occurrence::Interrupt) {
         intercepts |= Intercepts::INTR;

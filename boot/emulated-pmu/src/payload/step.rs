@@ -79,7 +79,8 @@ fn emulate(guest: &mut Guest, instruction: &Instruction) {
 }
 
 fn everything(guest: &mut Guest) {
-    let intercepts = ALWAYS | Intercepts::HLT | Intercepts::INTR | Intercepts::INT_N;
+    let intercepts =
+        ALWAYS | Intercepts::HLT | Intercepts::MWAIT | Intercepts::INTR | Intercepts::INT_N;
     guest.vmcb.set_intercepts(intercepts);
     guest.vmcb.exceptions = u32::MAX;
     guest.withhold_system_calls(false);

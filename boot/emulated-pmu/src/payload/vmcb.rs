@@ -26,6 +26,7 @@ bitflags! {
         const CLGI = 1 << 37;
         const SKINIT = 1 << 38;
         const WBINVD = 1 << 41;
+        const MWAIT = 1 << 43;
     }
 }
 
@@ -111,6 +112,7 @@ pub mod exit {
     pub const VMRUN: u64 = 0x80;
     pub const VMMCALL: u64 = 0x81;
     pub const SKINIT: u64 = 0x86;
+    pub const MWAIT: u64 = 0x8b;
     pub const NESTED_PAGE_FAULT: u64 = 0x400;
 }
 

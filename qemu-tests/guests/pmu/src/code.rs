@@ -88,6 +88,19 @@ code!(
     "2: mov dword ptr [rsi], {to_self}", "dec ecx", "jnz 2b", "cli", "ret",
     command = const apic(0x300), to_self = const 0x40000 | DEVICE as u32,
 );
+// The local APIC's timer, 100,000 nanoseconds from now, wakes it. MONITOR and MWAIT as bytes: the assembler's names for
+// their operands differ.
+code!(
+    halted, 6 + DEVICE_INSTRUCTIONS,
+    "movabs rsi, {count}", "mov dword ptr [rsi], 100000", "sti", "hlt", "cli", "ret",
+    count = const apic(0x380),
+);
+code!(
+    monitored, 10 + DEVICE_INSTRUCTIONS,
+    "movabs rsi, {count}", "mov dword ptr [rsi], 100000", "lea rax, [rsp]", "xor ecx, ecx", "xor edx, edx",
+    ".byte 0x0f, 0x01, 0xc8", "sti", ".byte 0x0f, 0x01, 0xc9", "cli", "ret",
+    count = const apic(0x380),
+);
 code!(
     cpuid,
     4 + 10 * 4,

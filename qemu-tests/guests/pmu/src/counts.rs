@@ -2,6 +2,8 @@
 
 use crate::case;
 use crate::code::*;
+use crate::handlers::DEVICE;
+use crate::machine::apic_write;
 use crate::pmu::{INSTRUCTIONS, KERNEL, USER, Unit, read, write};
 use core::arch::naked_asm;
 
@@ -30,6 +32,13 @@ pub fn run(unit: &Unit) {
         flags,
         shadow
     );
+    // Bus clock by 1.
+    apic_write(0x3e0, 0b1011);
+    apic_write(0x320, u32::from(DEVICE));
+    cases!(unit, halted);
+    if core::arch::x86_64::__cpuid(1).ecx & 1 << 3 != 0 {
+        cases!(unit, monitored);
+    }
     cases!(unit, loop_1_000, loop_10_000, loop_100_000, loop_1_000_000);
     // Kernel alone counts the same here, user alone nothing.
     case("kernel_alone", unit.over(INSTRUCTIONS | KERNEL, straight::run), straight::COUNT);
