@@ -415,8 +415,11 @@ fn m2_generic_names_count_the_same_on_every_model() {
         let seen = counted(model, BRANCHES, &["instructions", "branches", "generic5"]);
         let seen: Vec<f64> = seen.into_iter().map(|(_, count)| count).collect();
         assert_eq!(seen, [20.0, 12.0, 20.0], "{model:?}");
-        let seen = counted(model, LOST_RETURN, &["branch-misses"]);
-        assert_eq!(seen[0].1, 1.0, "{model:?}");
+        // Nehalem's CPUID takes the architectural event away (leaf 0xA EBX[6]).
+        if model != Model::Nehalem {
+            let seen = counted(model, LOST_RETURN, &["branch-misses"]);
+            assert_eq!(seen[0].1, 1.0, "{model:?}");
+        }
         let seen =
             counted(model, PLAIN, &["cycles", "CPU_CYCLES:k", "cpu/cycles,name=mine/", "cycles:u"]);
         let expected = [("cycles", 3.0), ("CPU_CYCLES:k", 3.0), ("mine", 3.0), ("cycles:u", 0.0)];
@@ -493,9 +496,10 @@ fn p2_every_form_of_a_raw_event_counts_the_same() {
     let seen = counted(Model::Skylake, BRANCHES, &events);
     let seen: Vec<f64> = seen.iter().map(|one| one.1).collect();
     assert_eq!(seen, [10.0, 10.0, 10.0, 10.0, 10.0, 10.0, 0.0, 0.0, 10.0, 0.0]);
-    // Cycles without an instruction's end: a load from memory stalls, its instruction does not.
-    let seen = counted(Model::Skylake, FLUSHED, &["uops_retired.retire_slots:c=1:i", "0xc0.0"]);
-    assert!(seen[0].1 > 0.0 && seen[1].1 == 2.0, "{seen:?}");
+    // The model retires one operation a cycle: never less than one, always less than two.
+    let slots = ["uops_retired.retire_slots:c=1:i", "uops_retired.retire_slots:c=2:i"];
+    let seen = counted(Model::Skylake, BRANCHES, &slots);
+    assert_eq!([seen[0].1, seen[1].1], [0.0, 20.0]);
 }
 
 #[test]
@@ -591,6 +595,6 @@ fn c2_assignment_on_the_target_costs_a_stated_number_of_instructions() {
     let (one, four, many) = (of(&all[..1]), of(&all[2..6]), of(&all));
     println!("instructions for 1 event: {one}, for 4: {four}, for {}: {many}", all.len());
     assert!(one < 100_000, "{one}");
-    assert!(four < 400_000, "{four}");
-    assert!(many < 5_000_000, "{many}");
+    assert!(four < 300_000, "{four}");
+    assert!(many < 1_500_000, "{many}");
 }
