@@ -1,6 +1,10 @@
 //! The event tables of the ramdisk: names for this processor, or the reason why there are none. Without them raw,
 //! fixed and architectural events can be counted all the same.
 
+mod processor;
+
+pub use processor::Known;
+
 use alloc::format;
 use alloc::string::ToString;
 use arch::cpu::{Cpuid, Identity, has_leaf};

@@ -3,10 +3,9 @@
 use crate::report::{Report, Sink, outcome};
 use crate::screen::Status;
 use crate::snippet::fault;
-use crate::snippet::measure::{Runner, Unmeasured, executions, measure};
+use crate::snippet::measure::{Measured, Runner, Unmeasured, executions, measure};
 use alloc::boxed::Box;
 use alloc::string::ToString;
-use alloc::vec::Vec;
 use protocol::job::{Conformance, Item, Job, Snippet};
 use protocol::record::{
     Check, End, ErrorCode, ErrorRecord, Fault, Metric, Progress, Record, SnippetResult, Suite,
@@ -79,10 +78,11 @@ fn one(index: u32, snippet: &Snippet, machine: &mut impl Machine, status: &mut S
     let measured = measure(machine, snippet);
     let stop = machine.now();
     match measured {
-        Ok(metrics) => {
-            let emulated = machine.is_emulated() && !snippet.events.is_empty();
+        Ok(measured) => {
+            // The first one is the TSC.
+            let emulated = machine.is_emulated() && measured.metrics.len() > 1;
             let result =
-                SnippetResult { emulated, ..result(index, snippet, metrics, [start, stop]) };
+                SnippetResult { emulated, ..result(index, snippet, measured, [start, stop]) };
             match result.verdict {
                 Verdict::Pass => status.passed += 1,
                 Verdict::None => status.measured += 1,
@@ -97,7 +97,6 @@ fn one(index: u32, snippet: &Snippet, machine: &mut impl Machine, status: &mut S
             status.failed += 1;
             let record = match unmeasured {
                 Unmeasured::Fault(fault) => fault_record(index, snippet, fault),
-                Unmeasured::Event(text) => event_record(index, snippet, text),
             };
             status.last_error = Some(alloc::format!("{}: {}", snippet.name, record.text));
             Record::Error(record)
@@ -116,7 +115,8 @@ fn judge(suite: &Suite, status: &mut Status) {
     }
 }
 
-fn result(index: u32, snippet: &Snippet, metrics: Vec<Metric>, tsc: [u64; 2]) -> SnippetResult {
+fn result(index: u32, snippet: &Snippet, measured: Measured, tsc: [u64; 2]) -> SnippetResult {
+    let Measured { metrics, uncounted, planning } = measured;
     let median = metrics.first().map_or(0.0, |metric| metric.value.median);
     let verdict = match &snippet.expect {
         None => Verdict::None,
@@ -130,6 +130,8 @@ fn result(index: u32, snippet: &Snippet, metrics: Vec<Metric>, tsc: [u64; 2]) ->
         per: executions(snippet),
         runs: snippet.runs,
         metrics,
+        uncounted,
+        planning,
         emulated: false,
         tsc,
     }
@@ -140,16 +142,6 @@ fn miss(snippet: &Snippet, metrics: &[Metric]) -> alloc::string::String {
     match &snippet.expect {
         Some(e) => alloc::format!("{}: {median}, not {} to {}", snippet.name, e.min, e.max),
         None => snippet.name.to_string(),
-    }
-}
-
-fn event_record(index: u32, snippet: &Snippet, text: alloc::string::String) -> ErrorRecord {
-    ErrorRecord {
-        code: ErrorCode::Unsupported,
-        item: Some(index),
-        name: Some(snippet.name.to_string()),
-        text,
-        fault: None,
     }
 }
 

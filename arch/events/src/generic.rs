@@ -4,6 +4,7 @@
 //! table. Numbers 38 to 45 are Intel's architectural events, in the order of CPUID.0AH:EBX.
 
 use crate::architectural::{self, Architectural};
+use crate::cpu::Vendor;
 use crate::event::Event;
 use crate::processor::Processor;
 use crate::tables::{Core, fold};
@@ -62,8 +63,12 @@ pub const NAMES: [&str; 46] = [
 /// How many names have a column in the tables.
 pub const TABLE_NAMES: usize = 38;
 
-/// perf's other names for the same.
-const ALIASES: [(&str, &str); 2] = [("cpu-cycles", "cycles"), ("branch-instructions", "branches")];
+/// Other names for the same: perf's two, and barecount's own from before it had tables.
+const ALIASES: [(&str, &str); 3] = [
+    ("cpu-cycles", "cycles"),
+    ("branch-instructions", "branches"),
+    ("reference-cycles", "ref-cycles-fixed"),
+];
 
 /// One generic event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -144,7 +149,9 @@ impl Generic {
         if let Some(event) = core.and_then(|core| core.generic(self)) {
             return Meaning::Event(event);
         }
-        match self.architectural() {
+        // AMD has no fixed counters, so a name that asks for one means nothing there.
+        let wanted = processor.vendor == Vendor::Intel || !self.is_fixed();
+        match self.architectural().filter(|_| wanted) {
             Some(event) if event.is_available(processor) => Meaning::Architectural(event),
             _ => Meaning::None,
         }
@@ -201,5 +208,16 @@ mod tests {
         assert_eq!(known("dTLB-load-misses"), Meaning::None);
         let none = Processor { architectural_events: 0, ..intel };
         assert_eq!(Generic::from_name("branches").unwrap().meaning(&none, None), Meaning::None);
+    }
+
+    #[test]
+    fn m2_what_asks_for_a_fixed_counter_means_nothing_on_amd() {
+        let amd = Processor::amd(true, true);
+        let meaning = |name| Generic::from_name(name).unwrap().meaning(&amd, None);
+        for generic in Generic::all().filter(|generic| generic.is_fixed()) {
+            assert_eq!(generic.meaning(&amd, None), Meaning::None, "{generic}");
+        }
+        assert!(matches!(meaning("cycles"), Meaning::Architectural(a) if a.amd == Some(0x76)));
+        assert!(matches!(meaning("instructions"), Meaning::Architectural(_)));
     }
 }

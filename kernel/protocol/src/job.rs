@@ -6,8 +6,6 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-pub use crate::event::Event;
-
 /// Everything that one boot does.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Job<'a> {
@@ -133,8 +131,9 @@ pub struct Snippet<'a> {
     pub values: bool,
     /// Bounds for the median, in TSC ticks per execution of the body.
     pub expect: Option<Expect>,
-    /// What to count besides the TSC, as far as counters go.
-    pub events: Vec<Event>,
+    /// What to count besides the TSC: events, or groups in braces, in the syntax of the crate `events`.
+    #[serde(borrow)]
+    pub events: Vec<Cow<'a, str>>,
 }
 
 /// Where the loop around the copies keeps its count.
@@ -215,14 +214,14 @@ pub(crate) mod tests {
             name in ".{0,40}", body in prop::collection::vec(any::<u8>(), 0..200),
             init in prop::collection::vec(any::<u8>(), 0..50), unroll: u32, loop_count: u64, warmup: u32,
             runs: u32, values: bool, memory: bool, empty: bool, expect in prop::option::of(any::<(f64, f64)>()),
-            raw in prop::collection::vec(any::<(u16, u16)>(), 0..40),
+            events in prop::collection::vec(".{0,20}", 0..40),
         ) -> Item<'static> {
             Item::Snippet(Snippet {
                 init: Cow::Owned(init), unroll, loop_count, warmup, runs, values,
                 loop_counter: if memory { LoopCounter::Memory } else { LoopCounter::R15 },
                 difference: if empty { Difference::Empty } else { Difference::Double },
                 expect: expect.map(|(min, max)| Expect { min, max }),
-                events: raw.into_iter().map(|(event, umask)| Event::Raw { event, umask }).collect(),
+                events: events.into_iter().map(Cow::Owned).collect(),
                 ..snippet(&name, &body)
             })
         }

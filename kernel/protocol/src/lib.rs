@@ -15,7 +15,6 @@
 extern crate alloc;
 
 pub mod checksum;
-pub mod event;
 pub mod job;
 pub mod limits;
 pub mod line;

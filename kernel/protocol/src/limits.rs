@@ -21,8 +21,11 @@ pub const MAX_UNROLL: u32 = 1_000_000;
 pub const MAX_LOOP: u64 = 1_000_000_000_000;
 /// Names of checks in one item.
 pub const MAX_CHECKS: usize = 1000;
-/// Events of one snippet: all of them are counted at once, and no processor has more counters.
-pub const MAX_EVENTS: usize = 36;
+/// Events of one snippet, each comma in their texts taken for one more: what does not fit into the counters at once
+/// takes further passes, so this bounds the time and the length of the result's line.
+pub const MAX_EVENTS: usize = 500;
+/// Longest text of an event or a group of events, in bytes.
+pub const MAX_EVENT_BYTES: usize = 1000;
 /// Runs before measuring.
 pub const MAX_WARMUP: u32 = 1_000_000;
 /// Measured runs.
@@ -135,7 +138,13 @@ fn check_snippet(snippet: &Snippet) -> Result<(), LimitError> {
     if snippet.values {
         range("runs (with values listed)", u64::from(snippet.runs), 1, u64::from(MAX_LISTED_RUNS))?;
     }
-    range("the number of events", snippet.events.len() as u64, 0, MAX_EVENTS as u64)?;
+    let events = |text: &str| 1 + text.matches(',').count() as u64;
+    let events = snippet.events.iter().map(|text| events(text)).sum();
+    range("the number of events", events, 0, MAX_EVENTS as u64)?;
+    snippet
+        .events
+        .iter()
+        .try_for_each(|text| length("the text of an event", text.len(), MAX_EVENT_BYTES))?;
     if let Some(expect) = &snippet.expect {
         for (field, value) in [("min", expect.min), ("max", expect.max)] {
             if !value.is_finite() {
@@ -166,6 +175,7 @@ fn code_area(snippet: &Snippet) -> Result<(), LimitError> {
 mod tests {
     use super::*;
     use crate::job::tests::{any_job, snippet};
+    use alloc::string::ToString;
 
     #[test]
     fn the_largest_snippet_that_fits_is_taken_and_one_more_copy_is_not() {
@@ -198,6 +208,22 @@ mod tests {
             let error = check(change).unwrap_err();
             assert!(matches!(error, LimitError::Range { field: f, .. } if f == field), "{error}");
         }
+    }
+
+    #[test]
+    fn n2_events_are_bounded_in_number_and_length() {
+        let check = |events: &[&str]| {
+            let mut item = snippet("s", &[0x90]);
+            item.events = events.iter().map(|text| text.to_string().into()).collect();
+            check_item(&Item::Snippet(item))
+        };
+        let many = ["cycles"; MAX_EVENTS + 1];
+        assert_eq!(check(&many[1..]), Ok(()));
+        assert!(matches!(check(&many), Err(LimitError::Range { value: 501, .. })));
+        let group = alloc::format!("{{a{}}}", ",a".repeat(400));
+        assert_eq!(check(&[&group, "b"]), Ok(()));
+        assert!(matches!(check(&[&group, &group]), Err(LimitError::Range { value: 802, .. })));
+        assert!(matches!(check(&[&"a".repeat(1001)]), Err(LimitError::TooLong { .. })));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use arch::apic::{self, Apic, Mode, Register};
 use arch::cpu::{Identity, features, identity, native};
 use arch::pmu::{self, Capabilities, Emulated, Missing, Ownership};
 use arch::time::Clock;
-use kernel::events::{self, Names};
+use kernel::events::{self, Known, Names};
 use kernel::machine::{self, Facts};
 use kernel::report::Report;
 use protocol::record::{self, ErrorCode, ErrorRecord, Record};
@@ -30,6 +30,8 @@ pub struct Machine {
     pub lines: Vec<String>,
     /// The PMU, or why there is none.
     pub pmu: Result<Capabilities, Missing>,
+    /// What events are resolved with, if there is a PMU.
+    pub known: Option<Known<'static>>,
     /// How the PMU was found.
     pub ownership: Ownership,
     /// What the emulated PMU says of itself, if it is one.
@@ -103,6 +105,8 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
     if let Some(Names { error: Some(error), .. }) = &names {
         report.send(&Record::Error(error.clone()));
     }
+    let core = names.and_then(|names| names.core);
+    let known = pmu.as_ref().ok().map(|has| Known::new(has, core, &mut registers));
     let display = Display::open(handed).map(spin::Mutex::new);
     let hypervisor = identity.hypervisor.is_some();
     Machine {
@@ -112,6 +116,7 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
         display,
         lines,
         pmu,
+        known,
         ownership,
         emulated,
         hypervisor,

@@ -7,6 +7,7 @@ use super::output::Line;
 use super::probe::Machine;
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::call::{Function, Trap};
@@ -14,12 +15,13 @@ use arch::cpu::{self, extended};
 use arch::memory::arena::{self, Arena};
 use arch::memory::user::UserPages;
 use arch::memory::{Frames, Space};
-use arch::pmu::{self, Counter, Driver, Gate, Missing, workload};
+use arch::pmu::{self, Counter, Driver, Gate, workload};
 use arch::time::tsc;
 use kernel::conformance::{self, Subject};
 use kernel::report::Report;
 use kernel::run;
 use kernel::screen::{Header, Status};
+use kernel::snippet::events::{Counted, Plan};
 use kernel::snippet::{Emitted, Place, Runner, emit, events, fault};
 use protocol::job::{Conformance, Job, Snippet};
 use protocol::ramdisk::RamdiskError;
@@ -57,26 +59,44 @@ struct Counting {
     counters: Vec<Counter>,
     counts: Vec<u64>,
     gate: Gate,
+    /// The last plan and what it is for: most items of a job ask for the same events.
+    plan: (Vec<String>, Rc<Plan>),
 }
 
 impl Counting {
-    fn prepare(&mut self, snippet: &Snippet, missing: Option<Missing>) -> Result<(), String> {
-        (self.counters, self.counts, self.gate) = (Vec::new(), Vec::new(), Gate::EMPTY);
-        let Some(first) = snippet.events.first() else { return Ok(()) };
-        let Some(driver) = &mut self.driver else {
-            let reason = missing.map_or(String::new(), |missing| format!(": {missing}"));
-            return Err(format!("event {first} cannot be counted: there is no PMU{reason}"));
+    fn prepare(&mut self, snippet: &Snippet, machine: &Machine) -> Rc<Plan> {
+        let texts = &snippet.events;
+        if !texts.is_empty() && self.plan.0 == *texts {
+            return self.plan.1.clone();
+        }
+        let begin = tsc::now();
+        let plan = match (&machine.known, &machine.pmu) {
+            (Some(known), _) => events::plan(texts, known),
+            (_, Err(missing)) => Plan::without_pmu(texts, &format!("there is no PMU: {missing}")),
+            (_, Ok(_)) => Plan::without_pmu(texts, "the PMU's events are not known"),
         };
-        let assigned = events::assign(&snippet.events, driver.capabilities());
-        let assigned = assigned.map_err(|error| error.to_string())?;
-        driver.reset(&mut self.registers).map_err(|error| error.to_string())?;
-        for (counter, selection) in &assigned {
-            let done = driver.program(&mut self.registers, *counter, selection);
-            done.map_err(|error| error.to_string())?;
+        let ticks = if texts.is_empty() { 0 } else { tsc::now().wrapping_sub(begin) };
+        let texts = texts.iter().map(ToString::to_string).collect();
+        // The ticks are those of the item that the plan was made for.
+        self.plan = (texts, Rc::new(plan.clone()));
+        Rc::new(Plan { ticks, ..plan })
+    }
+
+    fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
+        (self.counters, self.counts, self.gate) = (Vec::new(), Vec::new(), Gate::EMPTY);
+        let Some(driver) = self.driver.as_mut().filter(|_| !pass.is_empty()) else {
+            return Ok(());
+        };
+        driver.reset(&mut self.registers).map_err(|error| (0, error.to_string()))?;
+        for (index, one) in pass.iter().enumerate() {
+            for (counter, selection) in one.programs() {
+                let done = driver.program(&mut self.registers, counter, &selection);
+                done.map_err(|error| (index, error.to_string()))?;
+            }
         }
         self.gate = driver.gate();
-        self.counters = assigned.iter().map(|&(counter, _)| counter).collect();
-        self.counts = alloc::vec![0; assigned.len()];
+        self.counters = pass.iter().map(|one| one.counter).collect();
+        self.counts = alloc::vec![0; pass.len()];
         Ok(())
     }
 
@@ -119,6 +139,7 @@ pub fn run(
         counters: Vec::new(),
         counts: Vec::new(),
         gate: Gate::EMPTY,
+        plan: Default::default(),
     };
     let (emitted, resets_extended) = (None, false);
     let mut target = Target { machine, space, arena, emitted, resets_extended, counting, user };
@@ -152,8 +173,12 @@ pub fn no_job(error: Option<&RamdiskError>, machine: &Machine, report: &mut Repo
 }
 
 impl Runner for Target<'_> {
-    fn prepare(&mut self, snippet: &Snippet) -> Result<(), String> {
-        self.counting.prepare(snippet, self.machine.pmu.as_ref().err().copied())
+    fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> {
+        self.counting.prepare(snippet, self.machine)
+    }
+
+    fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
+        self.counting.program(pass)
     }
 
     fn counts(&self) -> &[u64] {

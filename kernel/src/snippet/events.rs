@@ -1,88 +1,197 @@
-//! Counters for the events of a snippet. All of them are counted at once.
+//! Counters for the events of a snippet: from their texts to passes, in each of which every event has a counter.
 
+mod select;
+
+use crate::events::Known;
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use arch::pmu::{Capabilities, Counter, Selection};
-use protocol::event::Event;
-use thiserror::Error;
+use arch::pmu::{Counter, Rings, Selection};
+use events::assign::{self, Place};
+use events::encode::{Encoded, encode};
+use events::hybrid::check_list;
+use events::msr::AMD_MERGE_EVENT;
+use events::parse::parse_list;
+use events::passes::{self, Effort};
+use events::request::Request;
+use events::set::EventSet;
+use protocol::record::{Counting, Uncounted};
+use select::selection;
 
-/// Why an event cannot be counted.
-#[derive(Clone, Copy, Debug, Error, Eq, PartialEq)]
-pub enum EventError {
-    /// The processor has nothing that counts it.
-    #[error("event {0} cannot be counted: this processor has no counter for it")]
-    NoSuchEvent(Event),
-    /// More events than counters.
-    #[error("event {0} cannot be counted along with the others: all {1} counters are taken")]
-    NoCounterLeft(Event, u32),
+/// How long a plan with fewer passes is looked for: 2,000 sets of events, each a few microseconds.
+const EFFORT: Effort = Effort { sets: 2_000 };
+
+/// An event with its counter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counted {
+    /// Its number among all events of the snippet, for the order of the results.
+    pub number: usize,
+    /// What the result is called: the label that the job gives it, or its text.
+    pub event: String,
+    /// The counter.
+    pub counter: Counter,
+    /// What the counter is programmed with.
+    pub selection: Selection,
+    /// AMD's large increments: the next counter, which takes the merge event.
+    pub merges: bool,
+    /// For the report.
+    pub counting: Counting,
 }
 
-/// A counter for each event, in order. Fixed counters are used where they count the event, general-purpose ones for the
-/// rest.
-///
-/// # Errors
-/// The first event that finds no counter.
-pub fn assign(
-    events: &[Event],
-    has: &Capabilities,
-) -> Result<Vec<(Counter, Selection)>, EventError> {
-    let mut free = has.generals();
-    let mut taken = Vec::with_capacity(events.len());
-    for &event in events {
-        let (fixed, selection) = match (event, has.is_intel()) {
-            (Event::Instructions, _) => (Some(0), Some(Selection::of(0xc0, 0))),
-            (Event::Cycles, true) => (Some(1), Some(Selection::of(0x3c, 0))),
-            // AMD: cycles not in halt.
-            (Event::Cycles, false) => (None, Some(Selection::of(0x76, 0))),
-            // The general-purpose form of it ticks at another rate.
-            (Event::ReferenceCycles, _) => (Some(2), None),
-            (Event::Raw { event, umask }, _) => (None, Some(Selection::of(event, umask))),
+impl Counted {
+    /// What to program into which counter.
+    pub fn programs(&self) -> impl Iterator<Item = (Counter, Selection)> + use<> {
+        let merge = match self.counter {
+            Counter::General(n) if self.merges => {
+                let selection = Selection::of(AMD_MERGE_EVENT, 0).in_rings(Rings::empty());
+                Some((Counter::General(n + 1), selection))
+            }
+            _ => None,
         };
-        let fixed = fixed.map(Counter::Fixed).filter(|&counter| {
-            has.has(counter) && !taken.iter().any(|&(other, _)| other == counter)
-        });
-        let general = || {
-            selection.ok_or(EventError::NoSuchEvent(event))?;
-            free.next().ok_or(EventError::NoCounterLeft(event, has.general.count_ones()))
-        };
-        let counter = fixed.map_or_else(general, Ok)?;
-        taken.push((counter, selection.unwrap_or(Selection::of(0, 0))));
+        // The merge event comes first, so that the pair never counts without it.
+        merge.into_iter().chain([(self.counter, self.selection)])
     }
-    Ok(taken)
+}
+
+/// What is counted when.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Events that are counted at the same time, pass by pass.
+    pub passes: Vec<Vec<Counted>>,
+    /// Events that cannot be counted.
+    pub uncounted: Vec<Uncounted>,
+    /// Ticks that making the plan took; set by whoever has a clock.
+    pub ticks: u64,
+}
+
+impl Plan {
+    /// The plan where there is no PMU: every event is refused with `reason`.
+    #[must_use]
+    pub fn without_pmu(texts: &[Cow<str>], reason: &str) -> Self {
+        let uncounted = texts.iter().map(|text| uncounted(text, reason)).collect();
+        Self { uncounted, ..Self::default() }
+    }
+}
+
+fn uncounted(event: &str, reason: impl ToString) -> Uncounted {
+    Uncounted { event: event.to_string(), reason: reason.to_string() }
+}
+
+/// Finds counters for events and groups, in the fewest passes. What cannot be counted is left out with its reason, and
+/// the rest goes on.
+#[must_use]
+pub fn plan(texts: &[Cow<str>], known: &Known) -> Plan {
+    let mut refused = Vec::new();
+    let mut items = Vec::new();
+    for text in texts {
+        match parse_list(text) {
+            Ok(list) => items.extend(list),
+            Err(error) => refused.push(uncounted(text, error)),
+        }
+    }
+    if let Err(mixed) = check_list(&items) {
+        let all = items.iter().flat_map(|item| &item.requests);
+        refused.extend(all.map(|request| uncounted(&request.text, &mixed)));
+        return Plan { uncounted: refused, ..Plan::default() };
+    }
+    let mut set = EventSet::default();
+    for item in &items {
+        let mut members = Vec::new();
+        for request in &item.requests {
+            match countable(request, known) {
+                Ok(encoded) => {
+                    members.push(set.requests.len());
+                    set.requests.push(encoded);
+                }
+                Err(reason) => refused.push(uncounted(&request.text, reason)),
+            }
+        }
+        if !members.is_empty() {
+            set.items.push(members);
+        }
+    }
+    let planned = match passes::plan(&set, EFFORT) {
+        Ok(planned) => planned,
+        // Only events that every pass has to count can conflict as a whole, and there are none.
+        Err(error) => {
+            refused.extend(set.requests.iter().map(|request| uncounted(&request.text, &error)));
+            return Plan { uncounted: refused, ..Plan::default() };
+        }
+    };
+    for item in &planned.refused {
+        let members = set.items[item.item].iter().map(|&number| &set.requests[number]);
+        refused.extend(members.map(|request| uncounted(&request.text, item)));
+    }
+    let mut all = Vec::with_capacity(planned.passes.len());
+    for (index, pass) in (0..).zip(&planned.passes) {
+        let mut counted = Vec::with_capacity(pass.requests.len());
+        for (&number, place) in pass.requests.iter().zip(&pass.assignment.places) {
+            match at(number, &set.requests[number], place, index, known) {
+                Ok(one) => counted.push(one),
+                Err(reason) => refused.push(uncounted(&set.requests[number].text, reason)),
+            }
+        }
+        all.push(counted);
+    }
+    Plan { passes: all, uncounted: refused, ticks: 0 }
+}
+
+/// The ways to count a request that the driver can program.
+fn countable(request: &Request, known: &Known) -> Result<Encoded, String> {
+    let encoded = encode(request, &known.processor, known.core.as_ref());
+    let mut encoded = encoded.map_err(|error| error.reason.to_string())?;
+    if encoded.precise > 0 {
+        return Err("precise counting needs PEBS, which barecount does not use".to_string());
+    }
+    let mut refusal = None;
+    encoded.choices.retain(|choice| match selection(choice) {
+        Ok(_) => true,
+        Err(reason) => {
+            refusal = Some(reason);
+            false
+        }
+    });
+    match refusal {
+        Some(reason) if encoded.choices.is_empty() => Err(reason.to_string()),
+        _ => Ok(encoded),
+    }
+}
+
+fn at(
+    number: usize,
+    request: &Encoded,
+    place: &Place,
+    pass: u32,
+    known: &Known,
+) -> Result<Counted, String> {
+    let choice = request.choices.get(place.choice).ok_or("it was assigned to no counter")?;
+    let (selection, merges) = selection(choice)?;
+    let counter = match place.counter {
+        assign::Counter::General(n) => Counter::General(n),
+        assign::Counter::Fixed(n) => Counter::Fixed(n),
+    };
+    let errata = request.errata.split('|').filter(|id| !id.is_empty());
+    let errata = errata.map(|id| format!("erratum {id}"));
+    let table = known.core.as_ref().filter(|core| core.find(&request.name).is_some());
+    let notes = request.notes.iter().map(ToString::to_string);
+    Ok(Counted {
+        number,
+        event: request.label.clone().unwrap_or_else(|| request.text.clone()),
+        counter,
+        selection,
+        merges,
+        counting: Counting {
+            name: match table {
+                Some(core) => format!("{}::{}", core.name(), request.name),
+                None => request.name.clone(),
+            },
+            counter: counter.to_string(),
+            pass,
+            remarks: errata.chain(notes).collect(),
+        },
+    })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use arch::pmu::find;
-    use pmu_model::{Host, Model, Pmu, Timing};
-
-    fn has(model: Model) -> Capabilities {
-        find(&mut Pmu::new(model, Host::EXAMPLE, Timing::FLAT)).unwrap()
-    }
-
-    const RAW: Event = Event::Raw { event: 0xc4, umask: 0 };
-
-    #[test]
-    fn c2_fixed_counters_are_used_where_they_fit() {
-        let events = [Event::Cycles, RAW, Event::Instructions, Event::ReferenceCycles];
-        let counters = |model| {
-            let assigned = assign(&events, &has(model));
-            assigned.map(|list| list.iter().map(|&(counter, _)| counter).collect::<Vec<_>>())
-        };
-        use Counter::{Fixed, General};
-        assert_eq!(counters(Model::Skylake), Ok(vec![Fixed(1), General(0), Fixed(0), Fixed(2)]));
-        assert_eq!(counters(Model::Zen2), Err(EventError::NoSuchEvent(Event::ReferenceCycles)));
-        let amd = assign(&events[..3], &has(Model::Zen2)).unwrap();
-        assert_eq!(amd.iter().map(|row| row.0).collect::<Vec<_>>(), [0, 1, 2].map(General));
-        assert_eq!(amd[0].1, Selection::of(0x76, 0));
-    }
-
-    #[test]
-    fn n2_the_same_event_twice_takes_two_counters_and_too_many_are_refused() {
-        let twice = assign(&[Event::Instructions; 2], &has(Model::Core2)).unwrap();
-        assert_eq!([twice[0].0, twice[1].0], [Counter::Fixed(0), Counter::General(0)]);
-        let error = assign(&[RAW; 3], &has(Model::Core2)).unwrap_err();
-        assert_eq!(error, EventError::NoCounterLeft(RAW, 2));
-        assert!(error.to_string().contains("0xc4.0x00"), "{error}");
-    }
-}
+mod tests;

@@ -1,20 +1,25 @@
 //! Running a snippet often enough to say what it costs.
 
+use super::events::{Counted, Plan};
 use crate::statistics;
 use alloc::boxed::Box;
+use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::call::Trap;
 use protocol::job::{Difference, Snippet};
-use protocol::record::{Fault, Metric};
+use protocol::record::{Fault, Metric, Uncounted};
 
 /// A machine that can run emitted code. The firmware's is the real one; tests bring a made-up one.
 pub trait Runner {
     /// Finds counters for the snippet's events.
+    fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan>;
+
+    /// Gives the events of a pass their counters, and frees all others.
     ///
     /// # Errors
-    /// Says which event cannot be counted, and why.
-    fn prepare(&mut self, snippet: &Snippet) -> Result<(), String>;
+    /// Which of them cannot be programmed, and why.
+    fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)>;
 
     /// Emits `copies` copies of the snippet and makes them ready to run.
     fn load(&mut self, snippet: &Snippet, copies: u64);
@@ -25,7 +30,7 @@ pub trait Runner {
     /// The exception that ended it.
     fn run(&mut self) -> Result<u64, Box<Trap>>;
 
-    /// What the last run counted of each event.
+    /// What the last run counted of each event of the pass.
     fn counts(&self) -> &[u64];
 
     /// Explains a trap of the loaded snippet.
@@ -43,32 +48,84 @@ pub fn executions(snippet: &Snippet) -> u64 {
 pub enum Unmeasured {
     /// It raised an exception.
     Fault(Box<Fault>),
-    /// An event of it cannot be counted.
-    Event(String),
 }
 
-/// Measures `snippet` by the time stamp counter, and by a counter for each of its events.
+/// What measuring a snippet gave.
+#[derive(Debug)]
+pub struct Measured {
+    /// The time stamp counter, then each event that was counted, in the job's order.
+    pub metrics: Vec<Metric>,
+    /// Events that were not counted.
+    pub uncounted: Vec<Uncounted>,
+    /// Ticks that finding counters took.
+    pub planning: u64,
+}
+
+/// Measures `snippet` by the time stamp counter, and by a counter for each of its events, in as many passes as these
+/// take. The TSC's figures are those of the first pass.
 ///
 /// # Errors
-/// The exception that the snippet raised, or an event that cannot be counted.
-pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Vec<Metric>, Unmeasured> {
-    runner.prepare(snippet).map_err(Unmeasured::Event)?;
+/// The exception that the snippet raised.
+pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, Unmeasured> {
+    let plan = runner.prepare(snippet);
+    let mut uncounted = plan.uncounted.clone();
+    let mut numbered = Vec::new();
+    let nothing = [Vec::new()];
+    let passes = if plan.passes.is_empty() { &nothing[..] } else { &plan.passes };
+    for (index, pass) in passes.iter().enumerate() {
+        let counted = programmed(runner, pass, &mut uncounted);
+        if index > 0 && counted.is_empty() {
+            continue;
+        }
+        let metrics = one_pass(runner, snippet, &counted).map_err(Unmeasured::Fault)?;
+        let order = core::iter::once(0).chain(counted.iter().map(|one| 1 + one.number));
+        numbered.extend(order.zip(metrics).skip(usize::from(index > 0)));
+    }
+    numbered.sort_by_key(|&(number, _)| number);
+    let metrics = numbered.into_iter().map(|(_, metric)| metric).collect();
+    Ok(Measured { metrics, uncounted, planning: plan.ticks })
+}
+
+/// Programs what can be programmed of a pass, and returns that.
+fn programmed(
+    runner: &mut impl Runner,
+    pass: &[Counted],
+    uncounted: &mut Vec<Uncounted>,
+) -> Vec<Counted> {
+    let mut counted = pass.to_vec();
+    while let Err((index, reason)) = runner.program(&counted) {
+        // Without any event left nothing is programmed; then the trouble is not an event's.
+        if index >= counted.len() {
+            break;
+        }
+        uncounted.push(Uncounted { event: counted.remove(index).event, reason });
+    }
+    counted
+}
+
+/// The TSC's metric, then those of the events.
+fn one_pass(
+    runner: &mut impl Runner,
+    snippet: &Snippet,
+    counted: &[Counted],
+) -> Result<Vec<Metric>, Box<Fault>> {
     let unroll = u64::from(snippet.unroll);
     let [small, large] = match snippet.difference {
         Difference::Double => [unroll, 2 * unroll],
         Difference::Empty => [0, unroll],
     };
-    let small = runs(runner, snippet, small).map_err(Unmeasured::Fault)?;
-    let large = runs(runner, snippet, large).map_err(Unmeasured::Fault)?;
-    let names =
-        core::iter::once("tsc".to_string()).chain(snippet.events.iter().map(ToString::to_string));
-    let metrics = names.zip(small.iter().zip(&large)).map(|(event, (small, large))| {
+    let small = runs(runner, snippet, small, counted.len())?;
+    let large = runs(runner, snippet, large, counted.len())?;
+    let names = core::iter::once(("tsc".to_string(), None))
+        .chain(counted.iter().map(|one| (one.event.clone(), Some(one.counting.clone()))));
+    let metrics = names.zip(small.iter().zip(&large)).map(|((event, counting), (small, large))| {
         let series = [small, large].map(|values| statistics::series(values, snippet.values));
         Metric {
             event,
             value: statistics::difference(small, large, executions(snippet)),
             deterministic: series.iter().all(|s| s.distinct == 1),
             series,
+            counting,
         }
     });
     Ok(metrics.collect())
@@ -79,10 +136,10 @@ fn runs(
     runner: &mut impl Runner,
     snippet: &Snippet,
     copies: u64,
+    events: usize,
 ) -> Result<Vec<Vec<u64>>, Box<Fault>> {
     runner.load(snippet, copies);
-    let mut values: Vec<Vec<u64>> =
-        core::iter::repeat_with(Vec::new).take(1 + snippet.events.len()).collect();
+    let mut values: Vec<Vec<u64>> = core::iter::repeat_with(Vec::new).take(1 + events).collect();
     for run in 0..snippet.warmup + snippet.runs {
         let ticks = runner.run().map_err(|trap| Box::new(runner.explain(&trap, snippet)))?;
         if run >= snippet.warmup {
@@ -98,7 +155,9 @@ fn runs(
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use protocol::job::{Event, LoopCounter};
+    use arch::pmu::{Counter, Selection};
+    use protocol::job::LoopCounter;
+    use protocol::record::Counting;
     use std::borrow::Cow;
 
     /// A machine on which a copy costs `cost` ticks, the rest `overhead`, and every first run of a load
@@ -120,10 +179,37 @@ pub(crate) mod tests {
     }
 
     impl Runner for Made {
-        fn prepare(&mut self, snippet: &Snippet) -> Result<(), String> {
-            match snippet.events.len() {
-                0 | 1 => Ok(()),
-                _ => Err("one counter".to_string()),
+        /// Has one counter, and knows every event but `unknown` and `stuck`, which shows at programming only.
+        fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> {
+            let mut plan = Plan { ticks: 7, ..Plan::default() };
+            for (number, text) in snippet.events.iter().enumerate() {
+                if text == "unknown" {
+                    let reason = "there is no such event".to_string();
+                    plan.uncounted.push(Uncounted { event: text.to_string(), reason });
+                    continue;
+                }
+                let pass = plan.passes.len() as u32;
+                plan.passes.push(vec![Counted {
+                    number,
+                    event: text.to_string(),
+                    counter: Counter::General(0),
+                    selection: Selection::of(0xc0, 0),
+                    merges: false,
+                    counting: Counting {
+                        name: text.to_uppercase(),
+                        counter: "counter 0".to_string(),
+                        pass,
+                        remarks: vec![],
+                    },
+                }]);
+            }
+            Rc::new(plan)
+        }
+
+        fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
+            match pass.iter().position(|one| one.event == "stuck") {
+                Some(index) => Err((index, "the register refuses".to_string())),
+                None => Ok(()),
             }
         }
 
@@ -185,7 +271,7 @@ pub(crate) mod tests {
             [(Difference::Double, 0), (Difference::Empty, 0), (Difference::Double, 10)]
         {
             let snippet = Snippet { difference, loop_count, ..nop("x") };
-            let metric = measure(&mut Made::new(3, 12_345), &snippet).unwrap().remove(0);
+            let metric = measure(&mut Made::new(3, 12_345), &snippet).unwrap().metrics.remove(0);
             assert_eq!(metric.value.median, 3.0, "{difference:?} {loop_count}");
             assert_eq!((metric.value.min, metric.value.max), (3.0, 3.0));
             assert!(metric.deterministic);
@@ -195,7 +281,7 @@ pub(crate) mod tests {
     #[test]
     fn without_warm_up_the_cold_run_shows() {
         let snippet = Snippet { warmup: 0, ..nop("x") };
-        let metric = measure(&mut Made::new(3, 0), &snippet).unwrap().remove(0);
+        let metric = measure(&mut Made::new(3, 0), &snippet).unwrap().metrics.remove(0);
         assert!(!metric.deterministic);
         assert_eq!(metric.series[0].distinct, 2);
     }
@@ -210,28 +296,50 @@ pub(crate) mod tests {
     #[test]
     fn values_are_listed_when_asked_for() {
         let snippet = Snippet { values: true, ..nop("x") };
-        let metric = measure(&mut Made::new(2, 10), &snippet).unwrap().remove(0);
+        let metric = measure(&mut Made::new(2, 10), &snippet).unwrap().metrics.remove(0);
         assert_eq!(metric.series[0].values, Some(vec![110; 8]));
         assert_eq!(metric.series[1].values, Some(vec![210; 8]));
     }
 
-    #[test]
-    fn n1_an_event_is_counted_beside_the_tsc() {
-        let snippet = Snippet { events: vec![Event::Instructions], ..nop("x") };
-        let metrics = measure(&mut Made::new(3, 100), &snippet).unwrap();
-        let seen: Vec<_> =
-            metrics.iter().map(|metric| (metric.event.as_str(), metric.value.median)).collect();
-        assert_eq!(seen, [("tsc", 3.0), ("instructions", 1.0)]);
-        assert_eq!(metrics[1].series[0].min, 57);
+    fn counting(events: &[&'static str]) -> Snippet<'static> {
+        Snippet { events: events.iter().map(|&text| Cow::Borrowed(text)).collect(), ..nop("x") }
     }
 
     #[test]
-    fn c7_an_event_without_a_counter_is_refused_before_anything_runs() {
-        let snippet = Snippet { events: vec![Event::Instructions, Event::Cycles], ..nop("x") };
-        let mut machine = Made::new(1, 1);
-        let error = measure(&mut machine, &snippet).unwrap_err();
-        assert!(matches!(error, Unmeasured::Event(text) if text == "one counter"));
-        assert_eq!(machine.runs, 0);
+    fn n1_an_event_is_counted_beside_the_tsc() {
+        let metrics = measure(&mut Made::new(3, 100), &counting(&["loads"])).unwrap().metrics;
+        let seen: Vec<_> =
+            metrics.iter().map(|metric| (metric.event.as_str(), metric.value.median)).collect();
+        assert_eq!(seen, [("tsc", 3.0), ("loads", 1.0)]);
+        assert_eq!(metrics[1].series[0].min, 57);
+        assert_eq!(metrics[1].counting.as_ref().unwrap().name, "LOADS");
+        assert!(metrics[0].counting.is_none());
+    }
+
+    #[test]
+    fn n2_each_pass_runs_and_the_ticks_are_those_of_the_first() {
+        let mut machine = Made::new(3, 100);
+        let measured = measure(&mut machine, &counting(&["a", "b"])).unwrap();
+        let seen: Vec<_> = measured.metrics.iter().map(|metric| metric.event.as_str()).collect();
+        assert_eq!(seen, ["tsc", "a", "b"]);
+        let passes = measured.metrics[1..].iter().map(|m| m.counting.as_ref().unwrap().pass);
+        assert_eq!(passes.collect::<Vec<_>>(), [0, 1]);
+        assert_eq!((machine.runs, measured.planning), (2 * 2 * (1 + 8), 7));
+    }
+
+    #[test]
+    fn c7_what_cannot_be_counted_has_its_reason_and_the_rest_goes_on() {
+        let mut machine = Made::new(3, 100);
+        let snippet = counting(&["stuck", "unknown", "loads", "stuck"]);
+        let measured = measure(&mut machine, &snippet).unwrap();
+        let seen: Vec<_> = measured.metrics.iter().map(|metric| metric.event.as_str()).collect();
+        assert_eq!(seen, ["tsc", "loads"]);
+        let left: Vec<_> =
+            measured.uncounted.iter().map(|u| (u.event.as_str(), u.reason.as_str())).collect();
+        let refuses = ("stuck", "the register refuses");
+        assert_eq!(left, [("unknown", "there is no such event"), refuses, refuses]);
+        // The last pass has nothing left to count and does not run.
+        assert_eq!(machine.runs, 2 * 2 * (1 + 8));
     }
 
     #[test]
@@ -239,7 +347,7 @@ pub(crate) mod tests {
         let mut machine = Made::new(1, 1);
         machine.fault_at = Some(5);
         let error = measure(&mut machine, &nop("x")).unwrap_err();
-        assert!(matches!(error, Unmeasured::Fault(fault) if fault.mnemonic == "#UD"));
+        assert!(matches!(&error, Unmeasured::Fault(fault) if fault.mnemonic == "#UD"));
         assert_eq!(machine.runs, 5);
     }
 }

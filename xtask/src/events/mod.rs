@@ -1,12 +1,14 @@
-//! The event tables on the host: which processor is meant ([`cpu`]), a user's own events ([`user`]), and what the
-//! `events` command shows ([`list`], [`encodings`]).
+//! The event tables on the host: which processor is meant ([`cpu`]), a user's own events ([`user`]), a look at a job's
+//! events before it goes out ([`check`]), and what the `events` command shows ([`list`], [`encodings`]).
 
+pub mod check;
 pub mod cpu;
 pub mod encodings;
 mod error;
 pub mod list;
 pub mod user;
 
+pub use check::EventText;
 pub use cpu::CpuName;
 pub use error::EventsError;
 pub use user::EventFile;

@@ -2,9 +2,9 @@
 
 use super::assemble::Syntax;
 use super::errors::{JobError, Place};
+use crate::events::EventText;
 use protocol::PROTOCOL_VERSION;
-use protocol::event::NoEvent;
-use protocol::job::{Difference, Event, Expect, OnEnd, SelfTest};
+use protocol::job::{Difference, Expect, OnEnd, SelfTest};
 use protocol::limits::{self, LimitError};
 use serde::Deserialize;
 use std::ops::Range;
@@ -27,7 +27,7 @@ pub struct Options {
     /// Whether every run's value is listed.
     pub values: bool,
     /// What is counted beside the TSC.
-    pub events: Vec<Event>,
+    pub events: Vec<EventText>,
 }
 
 /// A snippet, all decided.
@@ -94,19 +94,6 @@ enum Kind {
     Snippets,
     /// Checking the PMU.
     Conformance,
-}
-
-/// An event as a job writes it.
-#[derive(Clone, Deserialize)]
-#[serde(try_from = "String")]
-struct EventText(Event);
-
-impl TryFrom<String> for EventText {
-    type Error = NoEvent;
-
-    fn try_from(text: String) -> Result<Self, NoEvent> {
-        text.parse().map(Self)
-    }
 }
 
 #[derive(Deserialize)]
@@ -258,10 +245,7 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &str) -> Sn
             runs: raw.runs.or(defaults.runs).unwrap_or(base.runs),
             difference: raw.difference.or(defaults.difference).unwrap_or(base.difference),
             values: raw.values.or(defaults.values).unwrap_or(base.values),
-            events: raw
-                .events
-                .or_else(|| defaults.events.clone())
-                .map_or(base.events, |events| events.iter().map(|event| event.0).collect()),
+            events: raw.events.or_else(|| defaults.events.clone()).unwrap_or(base.events),
         },
         expect: raw.expect.map(|expect| match expect {
             RawExpect::Exactly(value) => Expect { min: value, max: value },

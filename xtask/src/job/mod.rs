@@ -13,7 +13,7 @@ mod place;
 pub use errors::JobError;
 pub use overrides::Overrides;
 
-use crate::events::{Block, CpuName, user};
+use crate::events::{Block, CpuName, check, user};
 use ::events::pack::PERFMON_LICENSE;
 use assemble::{Part, Source};
 use protocol::job::{Conformance, Item, Job, OnEnd, Snippet};
@@ -76,7 +76,9 @@ pub fn load_for(
     };
     overrides.apply(&mut file)?;
     let (tables, lines) = user::merged(&overrides.event_files, cpu)?;
-    for line in lines {
+    let events = file.snippets.iter().flat_map(|snippet| &snippet.options.events);
+    let unknown = check::unknown(&tables, events);
+    for line in lines.into_iter().chain(unknown.iter().map(|line| format!("warning: {line}"))) {
         anstream::eprintln!("{line}");
     }
     pack_with(&file, purpose, &tables)
@@ -154,6 +156,6 @@ fn item(snippet: &file::SnippetFile, init: &[u8], body: &[u8]) -> Snippet<'stati
         difference: snippet.options.difference,
         values: snippet.options.values,
         expect: snippet.expect,
-        events: snippet.options.events.clone(),
+        events: snippet.options.events.iter().map(|text| Cow::Owned(text.to_string())).collect(),
     }
 }

@@ -3,9 +3,9 @@
 use super::assemble::Syntax;
 use super::errors::JobError;
 use super::file::{JobFile, Options, SnippetFile, name_of};
-use crate::events::EventFile;
+use crate::events::{EventFile, EventText};
 use clap::Args;
-use protocol::job::{Difference, Event, OnEnd};
+use protocol::job::{Difference, OnEnd};
 use protocol::limits;
 
 /// What the command line changes in a job.
@@ -43,10 +43,11 @@ pub struct Overrides {
     /// List the value of every run.
     #[arg(long)]
     pub values: bool,
-    /// Count this as well, in every snippet: instructions, cycles, reference-cycles, or a raw event and unit mask like
-    /// 0xc4.0x00. Can be given several times.
+    /// Count this as well, in every snippet: an event by name, with modifiers, like inst_retired.any:u; a generic one
+    /// like cycles or branch-misses (`cargo xtask events --generic`); event and unit mask like 0xc4.0x20; or several in
+    /// braces, to be counted at the same time. Can be given several times.
     #[arg(long = "event", value_name = "EVENT")]
-    pub events: Vec<Event>,
+    pub events: Vec<EventText>,
 }
 
 fn difference(text: &str) -> Result<Difference, String> {
@@ -99,7 +100,7 @@ impl Overrides {
             options.runs = self.runs.unwrap_or(options.runs);
             options.difference = self.difference.unwrap_or(options.difference);
             options.values |= self.values;
-            options.events.extend(&self.events);
+            options.events.extend(self.events.iter().cloned());
         }
         Ok(())
     }

@@ -20,7 +20,8 @@ const HEADER: [&str; 13] = [
     "verdict",
 ];
 
-/// Renders it. An item that ended in an error has a row with the verdict `error` and no figures.
+/// Renders it. An item that ended in an error has a row with the verdict `error` and no figures, an
+/// event that was not counted one with the verdict `uncounted`.
 #[must_use]
 pub fn render(report: &Report) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
@@ -52,6 +53,14 @@ pub fn render(report: &Report) -> String {
                         metric.series[1].distinct.to_string(),
                         verdict.to_string(),
                     ]);
+                }
+                for uncounted in &result.uncounted {
+                    let mut fields = vec![String::new(); HEADER.len()];
+                    fields[0] = result.item.to_string();
+                    fields[1].clone_from(&result.name);
+                    fields[2].clone_from(&uncounted.event);
+                    fields[HEADER.len() - 1] = "uncounted".to_string();
+                    row(fields);
                 }
             }
             Record::Error(error) if error.item.is_some() => {

@@ -28,6 +28,7 @@ pub(super) fn write(out: &mut String, report: &Report, context: &Context) {
             _ => {}
         }
     }
+    events(out, report);
     for problem in &report.problems {
         line(out, &paint(ERROR, "report"), &problem.to_string());
     }
@@ -41,6 +42,33 @@ pub(super) fn write(out: &mut String, report: &Report, context: &Context) {
         line(out, &paint(WARNING, "note"), &said);
     }
     write_foreign(out, report);
+}
+
+/// What was not counted, and what is doubtful about what was: each once, with the first item that it is about.
+fn events(out: &mut String, report: &Report) {
+    type Said = (&'static str, String, String, usize);
+    let mut said: Vec<Said> = Vec::new();
+    let mut say = |label, text: String, result: &SnippetResult| match said
+        .iter_mut()
+        .find(|(l, t, ..)| *l == label && *t == text)
+    {
+        Some((.., more)) => *more += 1,
+        None => said.push((label, text, format!("item {} ({})", result.item, result.name), 0)),
+    };
+    for result in report.results() {
+        for uncounted in &result.uncounted {
+            say("not counted", format!("{}: {}", uncounted.event, uncounted.reason), result);
+        }
+        for metric in &result.metrics {
+            for remark in metric.counting.iter().flat_map(|counting| &counting.remarks) {
+                say("doubtful", format!("{}: {remark}", metric.event), result);
+            }
+        }
+    }
+    for (label, text, item, more) in said {
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        line(out, &paint(WARNING, label), &format!("{text}; in {item}{more}"));
+    }
 }
 
 fn line(out: &mut String, label: &str, text: &str) {

@@ -143,10 +143,12 @@ fn row(result: &SnippetResult, metric: &Metric) -> Vec<Cell> {
     // Further events stand below the time stamp counter, which has the snippet's name.
     let (item, name) = match metric.event.as_str() {
         "tsc" => (result.item.to_string(), result.name.clone()),
-        event => (
-            String::new(),
-            format!("  {event}{}", if result.emulated { " (emulated)" } else { "" }),
-        ),
+        event => {
+            let pass = metric.counting.as_ref().map_or(0, |counting| counting.pass);
+            let pass = if pass > 0 { format!(" (pass {})", pass + 1) } else { String::new() };
+            let emulated = if result.emulated { " (emulated)" } else { "" };
+            (String::new(), format!("  {event}{pass}{emulated}"))
+        }
     };
     vec![
         Cell::new(item),

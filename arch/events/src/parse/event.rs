@@ -1,5 +1,6 @@
 //! One event of a list: which of the forms it has.
 
+use super::number::number;
 use super::{ParseError, ParseErrorKind as Kind, Part, fail, modifiers_into, terms, word};
 use crate::request::{Attributes, Base, Piece, Pmu, Request};
 use alloc::string::ToString;
@@ -24,6 +25,10 @@ pub(super) fn event(part: &Part<'_>) -> Result<Request, ParseError> {
         }
         return Ok(request);
     }
+    if let Some(code) = code(part, &mut request.attributes) {
+        request.base = code?;
+        return Ok(request);
+    }
     if part.text.starts_with(|c: char| c.is_ascii_digit()) {
         let value = word::word(part.text).map_err(|(at, kind)| fail(part.at + at, kind))?;
         request.base = Base::Word(value);
@@ -38,6 +43,29 @@ pub(super) fn event(part: &Part<'_>) -> Result<Request, ParseError> {
     }
     request.base = base(&name, &mut request.attributes)?;
     Ok(request)
+}
+
+/// Event and unit mask as two numbers, `0xc4.0x20`, with modifiers behind colons.
+fn code(part: &Part<'_>, attributes: &mut Attributes) -> Option<Result<Base, ParseError>> {
+    let (first, behind) = match part.split_once(':') {
+        Some((first, behind)) => (first, Some(behind)),
+        None => (*part, None),
+    };
+    let (event, umask) = first.split_once('.')?;
+    if !event.text.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let read = |name: &str, part: &Part<'_>| {
+        number(part.text).ok_or_else(|| {
+            let (name, value) = (name.to_string(), part.text.to_string());
+            fail(part.at, Kind::Number { name, value })
+        })
+    };
+    Some((|| {
+        let base = Base::Code { event: read("event", &event)?, umask: read("umask", &umask)? };
+        behind.map_or(Ok(()), |behind| modifiers_into(attributes, &behind))?;
+        Ok(base)
+    })())
 }
 
 fn named(part: &Part<'_>) -> Pmu {

@@ -6,6 +6,7 @@
 //! event    := [ table "::" ] name { ":" ( unit mask | modifier ) }
 //!           | pmu "/" term { "," term } "/" [ ":" ] [ modifiers ]
 //!           | "r" hex { ":" modifier } | "fixed" number { ":" modifier }
+//!           | number "." number { ":" modifier }      (event and unit mask: 0xc4.0x20)
 //!           | word                      (starts with a digit; flags joined by "|")
 //! modifier := "u" | "k" | "p" .. "ppp" | "e" | "i" | several of them | key [ "=" number ]
 //! ```

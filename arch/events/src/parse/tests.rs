@@ -47,6 +47,14 @@ fn terms_between_slashes() {
 #[test]
 fn p2_raw_forms() {
     assert_eq!(one("r01c0").base, Base::Raw(0x1c0));
+    assert_eq!(one("0xc4.0x20").base, Base::Code { event: 0xc4, umask: 0x20 });
+    let dotted = one("196.0x111:u:c=2");
+    assert_eq!(dotted.base, Base::Code { event: 196, umask: 0x111 });
+    assert_eq!((dotted.attributes.user, dotted.attributes.cmask), (Some(true), Some(2)));
+    for (text, at) in [("0xc4.", 5), ("0xc4.x", 5), ("0xzz.0x1", 0), ("0x1.2.3", 4)] {
+        let error = parse_event(text).unwrap_err();
+        assert!(error.at == at && error.to_string().contains("is no number"), "{text}: {error}");
+    }
     assert_eq!(one("R5301c0:u").base, Base::Raw(0x53_01c0));
     assert_eq!(one("r100000111c4").base, Base::Raw(0x0100_0001_11c4));
     assert_eq!(one("0x4300c0").base, Base::Word(0x43_00c0));

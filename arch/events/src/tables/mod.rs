@@ -17,7 +17,7 @@ mod suggest;
 pub use self::core::{Core, EventIter, Found};
 pub use self::error::{NoCore, TableError};
 pub use self::lookup::ProcessorEntry;
-pub(crate) use self::suggest::nearest;
+pub use self::suggest::nearest;
 
 use self::layout::{
     COUNTS_AT, CRC_AT, Counts, ENCODING_BYTES, HEADER_BYTES, LENGTH_AT, MAGIC, MSR_BYTES,

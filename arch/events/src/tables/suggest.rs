@@ -8,11 +8,8 @@ const MOST_BYTES: usize = 128;
 
 /// Up to `most` of `names`, the likeliest first. Names that begin with what was typed, or contain
 /// it, come before names that are a few letters away.
-pub(crate) fn nearest<'n>(
-    names: impl Iterator<Item = &'n str>,
-    typed: &str,
-    most: usize,
-) -> Vec<&'n str> {
+#[must_use]
+pub fn nearest<'n>(names: impl Iterator<Item = &'n str>, typed: &str, most: usize) -> Vec<&'n str> {
     let typed: Vec<u8> = folded(typed).take(MOST_BYTES + 1).collect();
     if typed.is_empty() || typed.len() > MOST_BYTES {
         return Vec::new();

@@ -14,7 +14,7 @@ pub use hex::Hex;
 pub use machine::{
     Apic, ApicMode, CoreType, EmulatedPmu, Machine, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
 };
-pub use result::{Aggregates, Metric, Series, SnippetResult, Verdict};
+pub use result::{Aggregates, Counting, Metric, Series, SnippetResult, Uncounted, Verdict};
 
 use crate::job::OnEnd;
 use alloc::string::String;

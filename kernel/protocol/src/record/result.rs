@@ -20,11 +20,32 @@ pub struct SnippetResult {
     pub runs: u32,
     /// The figures, one entry per event.
     pub metrics: Vec<Metric>,
+    /// Events that were asked for and not counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncounted: Vec<Uncounted>,
+    /// Ticks of the TSC that finding counters for the events took; 0 without events, or if an earlier item asked for
+    /// the same ones.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub planning: u64,
     /// Whether the counts come from barecount's emulated PMU.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub emulated: bool,
     /// TSC when the item began and when it was done, before this record was written.
     pub tsc: [u64; 2],
+}
+
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+/// An event that was not counted.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Uncounted {
+    /// The event in the job's words.
+    pub event: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// Whether a measurement met its expectation.
@@ -54,6 +75,24 @@ pub struct Metric {
     pub deterministic: bool,
     /// The undivided series of the smaller and of the larger code size.
     pub series: [Series; 2],
+    /// What was counted, and where; absent for the TSC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counting: Option<Counting>,
+}
+
+/// How an event was counted.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Counting {
+    /// The event's name in the processor's table; for a raw event, its code.
+    pub name: String,
+    /// `counter n` or `fixed counter n`.
+    pub counter: String,
+    /// Pass in which it was counted, from 0. Events of one pass were counted at the same time, the TSC in pass 0.
+    pub pass: u32,
+    /// Errata of the event, and what else puts the count in doubt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
 }
 
 /// Aggregates over the runs.

@@ -1,0 +1,162 @@
+//! A look at a job's events before it goes out: the target resolves them, but a name that no table has is worth a word
+//! here, where it can be corrected without a boot.
+
+use super::Block;
+use events::generic::{Generic, NAMES};
+use events::parse::{ParseError, parse_list};
+use events::request::{Base, Piece};
+use events::tables::nearest;
+use serde::Deserialize;
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// How many names are offered in place of one that is not known.
+const OFFERED: usize = 3;
+
+/// Events as a job or the command line writes them: one, several, or groups. The text is understood; which events a
+/// processor has is its own business.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(try_from = "String")]
+pub struct EventText(String);
+
+/// A text that asks for no events.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[error(
+    "`{text}` is no event: {error}; events are names with modifiers (inst_retired.any:u), event and unit mask \
+     (0xc4.0x20), perf's forms (r20c4, cpu/event=0xc4,umask=0x20/), or several of these in braces"
+)]
+pub struct NoEvent {
+    text: String,
+    error: ParseError,
+}
+
+impl FromStr for EventText {
+    type Err = NoEvent;
+
+    fn from_str(text: &str) -> Result<Self, NoEvent> {
+        match parse_list(text) {
+            Ok(_) => Ok(Self(text.to_string())),
+            Err(error) => Err(NoEvent { text: text.to_string(), error }),
+        }
+    }
+}
+
+impl TryFrom<String> for EventText {
+    type Error = NoEvent;
+
+    fn try_from(text: String) -> Result<Self, NoEvent> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for EventText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A line for each name that no table of `block` has, with what may have been meant. The block is what the target gets,
+/// a user's own events included, so the target knows none of these either.
+#[must_use]
+pub fn unknown<'t>(block: &Block, texts: impl Iterator<Item = &'t EventText>) -> Vec<String> {
+    let mut seen: Vec<&EventText> = Vec::new();
+    let mut lines = Vec::new();
+    for text in texts {
+        if seen.contains(&text) {
+            continue;
+        }
+        seen.push(text);
+        let items = parse_list(&text.0).unwrap_or_default();
+        for request in items.iter().flat_map(|item| &item.requests) {
+            if let Base::Name(pieces) = &request.base
+                && !is_known(block, pieces)
+            {
+                lines.push(line(block, &request.text, &pieces[0].text));
+            }
+        }
+    }
+    lines
+}
+
+/// Whether some table has an event whose name is a beginning of `pieces`, or events of which the first piece is the
+/// beginning: what follows are then unit masks or modifiers, which the target judges.
+fn is_known(block: &Block, pieces: &[Piece]) -> bool {
+    let first = pieces[0].text.as_str();
+    let number = first.strip_prefix("generic").and_then(|number| number.parse().ok());
+    if Generic::from_name(first).is_some() || number.and_then(Generic::from_number).is_some() {
+        return true;
+    }
+    let beginnings: Vec<String> = (1..=pieces.len())
+        .map(|end| pieces[..end].iter().map(|piece| piece.text.as_str()).collect::<Vec<_>>())
+        .map(|pieces| pieces.join(":"))
+        .collect();
+    block.tables().cores().any(|core| {
+        beginnings.iter().any(|name| core.find(name).is_some())
+            || pieces.len() > 1 && core.with_prefix(first).next().is_some()
+    })
+}
+
+fn line(block: &Block, event: &str, name: &str) -> String {
+    let tables = block.tables();
+    let of_tables =
+        tables.cores().flat_map(|core| core.events().map(|event| event.name).collect::<Vec<_>>());
+    // Many tables have the same name: offer each once.
+    let mut all: Vec<&str> = NAMES.into_iter().chain(of_tables).collect();
+    all.sort_unstable();
+    all.dedup();
+    let near = nearest(all.into_iter(), name, OFFERED);
+    let offer = match &near[..] {
+        [] => String::new(),
+        near => format!("; near it are {}", near.join(", ")),
+    };
+    format!("event {event}: no event table has this name{offer}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warned(text: &str) -> Vec<String> {
+        unknown(&Block::embedded(), [text.parse().unwrap()].iter())
+    }
+
+    #[test]
+    fn p4_names_of_some_table_are_let_through() {
+        for text in [
+            "inst_retired.any_p",
+            "cycles:u",
+            "CPU-CYCLES",
+            "generic7",
+            "l2_rqsts.miss:c=1",
+            "l2_rqsts:demand_data_rd_hit:rfo_hit:u",
+            "{ex_ret_instr,ls_dispatch.ld_dispatch}:k",
+            "0xc4.0x20",
+            "r20c4",
+            "cpu/event=0xc4,umask=0x20/",
+            "fixed0",
+            "zen4::ex_ret_instr",
+        ] {
+            assert_eq!(warned(text), Vec::<String>::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn c7_a_name_of_no_table_is_told_once_with_what_is_near_it() {
+        let lines = warned("{cycle,inst_retired.any_pp:u,ex_ret_brn}");
+        let [first, second] = &lines[..] else { panic!("{lines:?}") };
+        assert!(first.contains("event cycle: ") && first.contains("cycles"), "{first}");
+        assert!(second.contains("INST_RETIRED.ANY_P"), "{second}");
+        let twice = ["l2_rqst.mis".parse().unwrap(), "l2_rqst.mis".parse().unwrap()];
+        let lines = unknown(&Block::embedded(), twice.iter());
+        assert!(lines.len() == 1 && lines[0].contains("L2_RQSTS.MISS"), "{lines:?}");
+    }
+
+    #[test]
+    fn c7_a_text_that_asks_for_no_event_is_refused() {
+        for text in ["", "cycles,", "{a", "0xzz.0x1", "a b"] {
+            let error = text.parse::<EventText>().unwrap_err().to_string();
+            assert!(error.contains(&format!("`{text}` is no event: byte ")), "{error}");
+        }
+    }
+}
