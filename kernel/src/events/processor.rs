@@ -66,7 +66,8 @@ impl<'a> Known<'a> {
 
 /// Counters that microcode uses.
 fn taken(registers: &mut dyn Registers) -> u64 {
-    let offered = has_leaf(&leaves(registers), 7) && registers.cpuid(7, 0).edx & TSX_FORCE_ABORT != 0;
+    let offered =
+        has_leaf(&leaves(registers), 7) && registers.cpuid(7, 0).edx & TSX_FORCE_ABORT != 0;
     match registers.rdmsr(MSR_TSX_FORCE_ABORT) {
         Ok(value) if offered && value & 1 == 0 => 1 << 3,
         _ => 0,
