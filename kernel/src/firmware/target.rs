@@ -71,6 +71,9 @@ impl Counting {
         }
         let begin = tsc::now();
         let plan = match (&machine.known, &machine.pmu) {
+            (Some(known), _) if machine.emulated.is_some() => {
+                events::plan(texts, known).with_time_apart()
+            }
             (Some(known), _) => events::plan(texts, known),
             (_, Err(missing)) => Plan::without_pmu(texts, &format!("there is no PMU: {missing}")),
             (_, Ok(_)) => Plan::without_pmu(texts, "the PMU's events are not known"),

@@ -328,6 +328,30 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn x2_the_time_can_have_a_pass_of_its_own() {
+        struct Apart(Made);
+        #[rustfmt::skip]
+        impl Runner for Apart {
+            fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> {
+                Rc::new(Plan::clone(&self.0.prepare(snippet)).with_time_apart())
+            }
+            /// Counting takes time.
+            fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
+                self.0.cost = if pass.is_empty() { 3 } else { 4000 };
+                self.0.program(pass)
+            }
+            fn counts(&self) -> &[u64] { self.0.counts() }
+            fn load(&mut self, snippet: &Snippet, copies: u64) { self.0.load(snippet, copies) }
+            fn run(&mut self) -> Result<u64, Box<Trap>> { self.0.run() }
+            fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault { self.0.explain(trap, snippet) }
+        }
+        let metrics = measure(&mut Apart(Made::new(0, 100)), &counting(&["a"])).unwrap().metrics;
+        assert_eq!(metrics.iter().map(|m| m.value.median).collect::<Vec<_>>(), [3.0, 1.0]);
+        let time_only = measure(&mut Apart(Made::new(0, 100)), &nop("x")).unwrap().metrics;
+        assert_eq!((time_only.len(), time_only[0].value.median), (1, 3.0));
+    }
+
+    #[test]
     fn c7_what_cannot_be_counted_has_its_reason_and_the_rest_goes_on() {
         let mut machine = Made::new(3, 100);
         let snippet = counting(&["stuck", "unknown", "loads", "stuck"]);

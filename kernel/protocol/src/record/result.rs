@@ -88,7 +88,8 @@ pub struct Counting {
     pub name: String,
     /// `counter n` or `fixed counter n`.
     pub counter: String,
-    /// Pass in which it was counted, from 0. Events of one pass were counted at the same time, the TSC in pass 0.
+    /// Pass in which it was counted, from 0. Events of one pass were counted at the same time, the TSC in pass 0; but
+    /// with an emulated PMU in runs of its own.
     pub pass: u32,
     /// Errata of the event, and what else puts the count in doubt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
