@@ -96,11 +96,8 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
 fn results(report: &Report, context: &Context) -> Table {
     let mut table = Table::new();
     table.load_style(STYLE);
-    // While it counts, the emulated PMU's own work may lie between the two readings of the clock.
-    let emulated = report.machine().is_some_and(|machine| machine.emulated_pmu.is_some());
-    let events = report.results().any(|result| result.metrics.len() > 1);
     let unit = match context.ticks_per_instruction {
-        Some(1) if !(emulated && events) => "TSC ticks = instructions",
+        Some(1) => "TSC ticks = instructions",
         _ => "TSC ticks",
     };
     table.set_header(["", "snippet", unit, "min", "mean", "max", "runs", "values", ""]);
