@@ -1,8 +1,10 @@
 use super::*;
+use crate::exact::{Tally, Unstepped};
 use crate::report::Buffer;
 use crate::snippet::measure::tests::{Made, nop};
 use arch::call::Trap;
-use protocol::job::{Event, Expect, OnEnd};
+use protocol::exact::Filter;
+use protocol::job::{Difference, Event, Expect, OnEnd};
 use protocol::record::{CheckVerdict, Outcome};
 use protocol::stream::{self, Reader};
 use std::borrow::Cow;
@@ -18,6 +20,8 @@ struct Clocked {
     /// What the suite comes to.
     passed: u32,
     failed: u32,
+    /// Branches of a copy, as stepping counts them.
+    branches: u64,
 }
 
 impl Clocked {
@@ -30,6 +34,7 @@ impl Clocked {
             items: vec![],
             passed: 0,
             failed: 0,
+            branches: 1,
         }
     }
 }
@@ -49,6 +54,19 @@ impl Runner for Clocked {
     }
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault {
         self.made.explain(trap, snippet)
+    }
+}
+
+/// Every copy executes two instructions, of which one is a branch; the code around them none.
+impl Stepper for Clocked {
+    fn step(&mut self, snippet: &Snippet, copies: u64, _: &Filter) -> Result<Tally, Unstepped> {
+        let mut tally = Tally::default();
+        let executions = copies * snippet.loop_count.max(1);
+        (tally.counts[0], tally.counts[1]) = (2 * executions, self.branches * executions);
+        Ok(tally)
+    }
+    fn branches(&self) -> Event {
+        Event::Raw { event: 0xc4, umask: 0 }
     }
 }
 
@@ -165,6 +183,34 @@ fn k2_a_suite_decides_the_outcome() {
     }
 }
 
+/// The made-up PMU takes two events if it is asked for two, and counts each once a copy.
+#[test]
+fn x2_a_pmu_that_disagrees_with_the_exact_counts_fails_the_run() {
+    let exact = |verify| {
+        let snippet = Snippet { difference: Difference::Empty, ..nop("stepped") };
+        vec![Item::Exact(Exact { snippet, filter: Filter::default(), verify })]
+    };
+    let run = |verify| {
+        let mut report = Report::new(Buffer::default());
+        let mut machine = Clocked::new(1);
+        machine.made.counters = 2;
+        let end = run(&Job { items: exact(verify), ..job(vec![]) }, &mut machine, &mut report);
+        let events = Reader::new().feed(report.sink_mut().0.as_bytes());
+        let stream::Event::Record { record, .. } = &events[0] else { panic!("{events:?}") };
+        let Record::Exact(result) = &**record else { panic!("{record:?}") };
+        (end, result.clone())
+    };
+    let (end, result) = run(false);
+    assert_eq!((end.outcome, end.measured), (Outcome::Pass, 1));
+    assert_eq!((result.counts[0].value, result.counts[0].totals), (2.0, [0, 100]));
+    assert_eq!((result.comparisons.len(), result.emulated), (0, false));
+    let (end, result) = run(true);
+    assert_eq!((end.outcome, end.failed), (Outcome::Fail, 1));
+    let seen: Vec<_> = result.comparisons.iter().map(|c| (c.exact, c.pmu_min, c.agrees)).collect();
+    assert_eq!(seen, [(2.0, 1.0, false), (1.0, 1.0, true)]);
+    assert!(result.emulated);
+}
+
 #[test]
 fn x2_counts_of_an_emulated_pmu_say_so_and_ticks_do_not() {
     let counted = Snippet { events: vec![Event::Instructions], ..nop("counted") };
@@ -233,6 +279,12 @@ proptest::proptest! {
                 self.0.run()
             }
             fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault { self.0.explain(trap, snippet) }
+        }
+        impl Stepper for Some {
+            fn step(&mut self, snippet: &Snippet, copies: u64, filter: &Filter) -> Result<Tally, Unstepped> {
+                self.0.step(snippet, copies, filter)
+            }
+            fn branches(&self) -> Event { self.0.branches() }
         }
         impl Machine for Some {
             fn now(&self) -> u64 { self.0.now() }

@@ -108,28 +108,39 @@ pub(crate) mod tests {
         pub overhead: u64,
         pub fault_at: Option<u64>,
         pub runs: u64,
+        /// Events that it counts at once.
+        pub counters: usize,
         copies: u64,
-        counted: u64,
+        counted: [u64; 2],
         cold: bool,
     }
 
     impl Made {
         pub fn new(cost: u64, overhead: u64) -> Self {
-            Self { cost, overhead, fault_at: None, runs: 0, copies: 0, counted: 0, cold: true }
+            Self {
+                cost,
+                overhead,
+                fault_at: None,
+                runs: 0,
+                counters: 1,
+                copies: 0,
+                counted: [0; 2],
+                cold: true,
+            }
         }
     }
 
     impl Runner for Made {
         fn prepare(&mut self, snippet: &Snippet) -> Result<(), String> {
             match snippet.events.len() {
-                0 | 1 => Ok(()),
+                events if events <= self.counters => Ok(()),
                 _ => Err("one counter".to_string()),
             }
         }
 
         fn counts(&self) -> &[u64] {
             // One event a copy, and 7 of the window.
-            core::slice::from_ref(&self.counted)
+            &self.counted
         }
 
         fn load(&mut self, snippet: &Snippet, copies: u64) {
@@ -142,7 +153,7 @@ pub(crate) mod tests {
                 let frame = arch::interrupts::TrapFrame { vector: 6, ..Default::default() };
                 return Err(Box::new(Trap { frame, cr2: 0 }));
             }
-            self.counted = self.copies + 7;
+            self.counted = [self.copies + 7; 2];
             let cold = core::mem::take(&mut self.cold);
             Ok(self.overhead + self.cost * self.copies + if cold { 1000 } else { 0 })
         }

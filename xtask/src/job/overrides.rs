@@ -2,6 +2,7 @@
 
 use super::assemble::Syntax;
 use super::errors::JobError;
+use super::exact::ExactOverrides;
 use super::file::{JobFile, Options, SnippetFile, name_of};
 use crate::events::EventFile;
 use clap::Args;
@@ -47,6 +48,9 @@ pub struct Overrides {
     /// 0xc4.0x00. Can be given several times.
     #[arg(long = "event", value_name = "EVENT")]
     pub events: Vec<Event>,
+    /// Stepping.
+    #[command(flatten)]
+    pub exact: ExactOverrides,
 }
 
 fn difference(text: &str) -> Result<Difference, String> {
@@ -67,6 +71,7 @@ impl Overrides {
             syntax: self.syntax.unwrap_or_default(),
             options: Options::default(),
             expect: None,
+            exact: None,
             spans: None,
         };
         JobFile {
@@ -100,6 +105,7 @@ impl Overrides {
             options.difference = self.difference.unwrap_or(options.difference);
             options.values |= self.values;
             options.events.extend(&self.events);
+            self.exact.apply(&mut snippet.exact)?;
         }
         Ok(())
     }
