@@ -74,6 +74,9 @@ pub enum LimitError {
         "exact.instructions is counted from a register; it must be counted from the start of the body"
     )]
     InstructionBase,
+    /// Bounds for ticks that are not counted.
+    #[error("expect bounds TSC ticks, which exact mode does not count; give one of the two")]
+    ExactExpectation,
     /// The PMU cannot filter as exact mode does.
     #[error("exact.verify compares with the PMU, which has no such filter; give one of the two")]
     VerifyFiltered,
@@ -141,6 +144,9 @@ fn check_exact(exact: &Exact) -> Result<(), LimitError> {
     opcodes.iter().try_for_each(|opcode| name(opcode))?;
     if exact.filter.instructions.is_some_and(|range| range.base.is_some()) {
         return Err(LimitError::InstructionBase);
+    }
+    if exact.snippet.expect.is_some() {
+        return Err(LimitError::ExactExpectation);
     }
     if exact.verify && !exact.filter.is_empty() {
         return Err(LimitError::VerifyFiltered);
@@ -241,6 +247,10 @@ mod tests {
         assert_eq!(filter("", true), Ok(()));
         assert_eq!(filter("rsp:0..4", false), Err(LimitError::InstructionBase));
         assert_eq!(filter("0..4", true), Err(LimitError::VerifyFiltered));
+        let expect = Some(crate::job::Expect { min: 1.0, max: 2.0 });
+        let snippet = Snippet { expect, ..snippet("s", &[0x90]) };
+        let exact = Exact { snippet, filter: Filter::default(), verify: false };
+        assert_eq!(check_item(&Item::Exact(exact)), Err(LimitError::ExactExpectation));
     }
 
     #[test]

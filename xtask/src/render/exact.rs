@@ -89,6 +89,10 @@ pub fn text(row: &ListedInstruction) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::Format;
+    use crate::collect::Numbered;
+    use crate::render::{Context, render};
+    use protocol::record::{ExactCount, Record};
 
     #[test]
     fn instructions_are_written_with_their_place_as_address() {
@@ -98,6 +102,59 @@ mod tests {
         assert_eq!(text(&row("zz")), "?");
         assert_eq!(text(&row("\u{e9}")), "?");
         assert_eq!(text(&row("")), "(bad)");
+    }
+
+    /// A report of one item, whose PMU counted `pmu` branches.
+    fn report(pmu: f64) -> Report {
+        let count = |event: &str, value| ExactCount { event: event.into(), value, totals: [2, 4] };
+        let exact = ExactResult {
+            item: 7,
+            name: "two".into(),
+            per: 2,
+            filtered: true,
+            counts: vec![count("branches", 1.0), count("loads", 0.0)],
+            opcodes: vec![count("jmp", 1.0)],
+            listing: vec![ListedInstruction { offset: 0, bytes: "ebfe".into(), value: 1.0 }],
+            listed: 3,
+            comparisons: vec![Comparison {
+                event: "branches".into(),
+                exact: 1.0,
+                pmu_min: pmu,
+                pmu_max: pmu,
+                agrees: pmu == 1.0,
+            }],
+            emulated: true,
+            tsc: [0; 2],
+        };
+        let records = vec![Numbered { seq: 0, record: Record::Exact(exact) }];
+        Report { records, ..Report::default() }
+    }
+
+    fn rendered(pmu: f64, format: Format) -> String {
+        render(&report(pmu), &Context::default(), format)
+    }
+
+    #[test]
+    fn counts_and_listing_are_in_every_form() {
+        let table = rendered(1.0, Format::Table);
+        let parts = ["1 branches", "1 jmp", "jmp 0x0", "2 more", "the filter", "equal"];
+        for part in parts {
+            assert!(table.contains(part), "{part}: {table}");
+        }
+        assert!(!table.contains("loads"), "{table}");
+        let row = "7,two,exact branches,1,1,1,1,1,2,true,1,1,pass";
+        assert!(rendered(1.0, Format::Csv).contains(row));
+        let json: serde_json::Value = serde_json::from_str(&rendered(1.0, Format::Json)).unwrap();
+        assert_eq!(json["records"][0]["counts"][0]["totals"], serde_json::json!([2, 4]));
+        assert!(rendered(1.0, Format::Tap).contains("ok 1 - two\n  ---\n  exact: branches\n"));
+    }
+
+    #[test]
+    fn x2_a_pmu_that_disagrees_fails_in_every_form() {
+        assert!(rendered(2.0, Format::Table).contains("branches: exact 1, emulated PMU 2"));
+        assert!(rendered(2.0, Format::Csv).contains("true,1,1,fail"));
+        assert!(rendered(2.0, Format::Tap).contains("not ok 1 - two"));
+        assert_eq!(report(2.0).items(), 1);
     }
 
     #[test]
