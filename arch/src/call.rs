@@ -46,10 +46,17 @@ impl Function {
     /// addresses must be mapped executable. Whatever the code writes to must be memory that nothing
     /// else relies on. Interrupts must be off, and no other processor may be inside this function.
     pub unsafe fn run(&self) -> Result<(), Box<Trap>> {
+        self.guarded(|entry| {
+            // SAFETY: the caller promises that this is such a function.
+            let function: extern "sysv64" fn() = unsafe { core::mem::transmute(entry) };
+            function();
+        })
+    }
+
+    /// Calls the function by `call`, which gets its entry, with the exit ready for exceptions.
+    pub(crate) fn guarded(&self, call: impl FnOnce(u64)) -> Result<(), Box<Trap>> {
         EXIT.store(self.exit, Ordering::Relaxed);
-        // SAFETY: the caller promises that this is such a function.
-        let function: extern "sysv64" fn() = unsafe { core::mem::transmute(self.entry) };
-        function();
+        call(self.entry);
         EXIT.store(0, Ordering::Relaxed);
         if TRAPPED.swap(false, Ordering::Relaxed) {
             return Err(Box::new(TRAP.lock().take().expect("a trapped call leaves its frame")));
@@ -66,10 +73,15 @@ pub(crate) fn recover(frame: &mut TrapFrame) -> bool {
     }
     *TRAP.lock() = Some(Trap { frame: *frame, cr2: Cr2::read_raw() });
     TRAPPED.store(true, Ordering::Relaxed);
-    frame.rip = exit;
+    leave(frame);
+    true
+}
+
+/// Sends the frame of the running call to its exit.
+pub(crate) fn leave(frame: &mut TrapFrame) {
+    frame.rip = EXIT.load(Ordering::Relaxed);
     frame.cs = u64::from(crate::descriptors::KERNEL_CODE.0);
     frame.ss = u64::from(crate::descriptors::KERNEL_DATA.0);
     // Only the reserved bit that is always 1: no single stepping, no alignment check, interrupts off.
     frame.rflags = 2;
-    true
 }

@@ -6,8 +6,8 @@
 //! - [`memory`]: frames, address space with W^X and guard pages, the layout of both halves.
 //! - [`apic`], [`time`], [`uart`], [`acpi`], [`power`]: the devices that barecount uses.
 //! - [`pmu`]: the performance monitoring unit.
-//! - [`call`]: running foreign machine code so that a fault in it comes back as a value. [`ring3`]: running code in
-//!   ring 3.
+//! - [`call`]: running foreign machine code so that a fault in it comes back as a value. [`step`]: the same one
+//!   instruction at a time. [`ring3`]: running code in ring 3.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]
@@ -26,5 +26,6 @@ pub mod msr;
 pub mod pmu;
 pub mod power;
 pub mod ring3;
+pub mod step;
 pub mod time;
 pub mod uart;

@@ -2,6 +2,7 @@
 //! records. The bootable program around it is `main.rs`.
 //!
 //! - [`snippet`]: measuring machine code. [`statistics`]: what many runs come to.
+//! - [`exact`]: counting by stepping instead of by counters.
 //! - [`events`]: the event tables that come with a job.
 //! - [`run`]: the loop over a job's items. [`report`]: records on their way out.
 //! - [`screen`]: the same in short for somebody who stands in front of the machine.
@@ -13,6 +14,7 @@ extern crate alloc;
 
 pub mod conformance;
 pub mod events;
+pub mod exact;
 pub mod machine;
 pub mod report;
 pub mod run;

@@ -1,19 +1,21 @@
 //! The loop over a job's items.
 
+use crate::exact::{self, Stepper};
 use crate::report::{Report, Sink, outcome};
 use crate::screen::Status;
 use crate::snippet::fault;
 use crate::snippet::measure::{Measured, Runner, Unmeasured, executions, measure};
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::string::ToString;
-use protocol::job::{Conformance, Item, Job, Snippet};
+use protocol::job::{Conformance, Exact, Item, Job, Snippet};
 use protocol::record::{
-    Check, End, ErrorCode, ErrorRecord, Fault, Metric, Progress, Record, SnippetResult, Suite,
-    Verdict,
+    Check, End, ErrorCode, ErrorRecord, ExactResult, Fault, Metric, Progress, Record,
+    SnippetResult, Suite, Verdict,
 };
 
 /// What the loop needs of the machine besides running code.
-pub trait Machine: Runner {
+pub trait Machine: Runner + Stepper {
     /// The TSC now.
     fn now(&self) -> u64;
     /// Ticks between two progress records.
@@ -44,6 +46,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
         machine.next_item(index);
         let record = match item {
             Item::Snippet(snippet) => one(index, snippet, machine, &mut status),
+            Item::Exact(exact) => stepped(index, exact, machine, &mut status),
             Item::Conformance(suite) => {
                 let mut each = |check: &Check| report.send(&Record::Check(check.clone()));
                 let suite = machine.conformance(suite, index, &mut each);
@@ -93,14 +96,42 @@ fn one(index: u32, snippet: &Snippet, machine: &mut impl Machine, status: &mut S
             }
             Record::Result(result)
         }
-        Err(unmeasured) => {
-            status.failed += 1;
-            let record = match unmeasured {
-                Unmeasured::Fault(fault) => fault_record(index, snippet, fault),
-            };
-            status.last_error = Some(alloc::format!("{}: {}", snippet.name, record.text));
-            Record::Error(record)
+        Err(unmeasured) => failed(index, snippet, unmeasured, status),
+    }
+}
+
+fn failed(index: u32, snippet: &Snippet, unmeasured: Unmeasured, status: &mut Status) -> Record {
+    status.failed += 1;
+    let record = match unmeasured {
+        Unmeasured::Fault(fault) => fault_record(index, snippet, fault),
+        Unmeasured::Refused(text) => refused_record(index, snippet, text),
+    };
+    status.last_error = Some(alloc::format!("{}: {}", snippet.name, record.text));
+    Record::Error(record)
+}
+
+/// Exact mode. Where it verifies the PMU, agreement is what is expected.
+fn stepped(index: u32, item: &Exact, machine: &mut impl Machine, status: &mut Status) -> Record {
+    let start = machine.now();
+    let measured = exact::measure(machine, index, item);
+    let tsc = [start, machine.now()];
+    match measured {
+        Ok(result) => {
+            let differs = result.comparisons.iter().find(|comparison| !comparison.agrees);
+            if let Some(comparison) = differs {
+                status.failed += 1;
+                let (name, event) = (&result.name, &comparison.event);
+                let text = alloc::format!("{name}: PMU and exact counts of {event} disagree");
+                status.last_error = Some(text);
+            } else if item.verify {
+                status.passed += 1;
+            } else {
+                status.measured += 1;
+            }
+            let emulated = item.verify && machine.is_emulated();
+            Record::Exact(ExactResult { emulated, tsc, ..result })
         }
+        Err(unmeasured) => failed(index, &item.snippet, unmeasured, status),
     }
 }
 
@@ -142,6 +173,16 @@ fn miss(snippet: &Snippet, metrics: &[Metric]) -> alloc::string::String {
     match &snippet.expect {
         Some(e) => alloc::format!("{}: {median}, not {} to {}", snippet.name, e.min, e.max),
         None => snippet.name.to_string(),
+    }
+}
+
+fn refused_record(index: u32, snippet: &Snippet, text: String) -> ErrorRecord {
+    ErrorRecord {
+        code: ErrorCode::Unsupported,
+        item: Some(index),
+        name: Some(snippet.name.to_string()),
+        text,
+        fault: None,
     }
 }
 

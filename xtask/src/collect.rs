@@ -1,6 +1,8 @@
 //! A report as it comes in.
 
-use protocol::record::{Check, Crash, End, ErrorRecord, Machine, Record, SnippetResult, Suite};
+use protocol::record::{
+    Check, Crash, End, ErrorRecord, ExactResult, Machine, Record, SnippetResult, Suite,
+};
 use protocol::stream::{Event, Problem, Reader};
 use serde::Serialize;
 
@@ -148,6 +150,14 @@ impl Report {
         })
     }
 
+    /// What was stepped through, in order.
+    pub fn exact(&self) -> impl Iterator<Item = &ExactResult> {
+        self.records.iter().filter_map(|numbered| match &numbered.record {
+            Record::Exact(exact) => Some(exact),
+            _ => None,
+        })
+    }
+
     /// The suite records, in order.
     pub fn suites(&self) -> impl Iterator<Item = &Suite> {
         self.records.iter().filter_map(|numbered| match &numbered.record {
@@ -176,11 +186,11 @@ impl Report {
         self.records.iter().rev().find_map(|numbered| pick(&numbered.record))
     }
 
-    /// Items that have a result, a suite or an error.
+    /// Items that have a result, exact counts, a suite or an error.
     #[must_use]
     pub fn items(&self) -> u64 {
         let failed = self.errors().filter(|error| error.item.is_some()).count();
-        (self.results().count() + self.suites().count() + failed) as u64
+        (self.results().count() + self.exact().count() + self.suites().count() + failed) as u64
     }
 
     /// Exit code: 3 if the report is not whole, else the run's own.

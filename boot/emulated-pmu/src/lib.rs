@@ -11,5 +11,6 @@ extern crate alloc;
 pub mod options;
 pub mod region;
 pub mod rep;
-pub mod step;
 pub mod walk;
+
+pub use ::step;

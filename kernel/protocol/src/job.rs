@@ -6,6 +6,8 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
+pub use crate::exact::Exact;
+
 /// Everything that one boot does.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Job<'a> {
@@ -64,6 +66,8 @@ pub enum Item<'a> {
     Snippet(#[serde(borrow)] Snippet<'a>),
     /// Check the PMU.
     Conformance(#[serde(borrow)] Conformance<'a>),
+    /// Step through a piece of machine code.
+    Exact(#[serde(borrow)] Exact<'a>),
 }
 
 impl Item<'_> {
@@ -73,6 +77,7 @@ impl Item<'_> {
         match self {
             Item::Snippet(snippet) => &snippet.name,
             Item::Conformance(conformance) => &conformance.name,
+            Item::Exact(exact) => &exact.snippet.name,
         }
     }
 }
@@ -177,6 +182,8 @@ impl Expect {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::exact::Filter;
+    use crate::exact::tests::any_range;
     use alloc::string::String;
     use proptest::prelude::*;
 
@@ -235,9 +242,20 @@ pub(crate) mod tests {
     }
 
     prop_compose! {
+        fn any_exact()(
+            item in any_snippet(), opcodes in prop::collection::vec(".{0,10}", 0..4), verify: bool,
+            instructions in prop::option::of(any_range()), data in prop::option::of(any_range()),
+        ) -> Item<'static> {
+            let Item::Snippet(snippet) = item else { unreachable!("any_snippet makes snippets") };
+            let opcodes = opcodes.into_iter().map(Cow::Owned).collect();
+            Item::Exact(Exact { snippet, filter: Filter { opcodes, instructions, data }, verify })
+        }
+    }
+
+    prop_compose! {
         pub fn any_job()(
             name: String, baud: u32, exit_port: Option<u16>,
-            items in prop::collection::vec(prop_oneof![any_snippet(), any_suite()], 0..8),
+            items in prop::collection::vec(prop_oneof![any_snippet(), any_suite(), any_exact()], 0..8),
         ) -> Job<'static> {
             Job { name: Cow::Owned(name), baud, on_end: OnEnd::Reboot, exit_port, self_test: None, items }
         }

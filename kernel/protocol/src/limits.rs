@@ -1,6 +1,7 @@
 //! Bounds of a job. The host checks them for a good error with line and column; the target checks
 //! them again, because a ramdisk can come from anywhere.
 
+use crate::exact::Exact;
 use crate::job::{Conformance, Difference, Item, Job, Snippet};
 use thiserror::Error;
 
@@ -26,6 +27,12 @@ pub const MAX_CHECKS: usize = 1000;
 pub const MAX_EVENTS: usize = 500;
 /// Longest text of an event or a group of events, in bytes.
 pub const MAX_EVENT_BYTES: usize = 1000;
+/// Opcodes of a filter.
+pub const MAX_OPCODES: usize = 100;
+/// Instructions that exact mode steps over in one run, those of the measuring code among them: some 7 s under TCG.
+pub const MAX_STEPS: u64 = 1_000_000;
+/// Rows of a listing of instructions: some 50 bytes each on the serial line.
+pub const MAX_LISTED_INSTRUCTIONS: usize = 1_000;
 /// Runs before measuring.
 pub const MAX_WARMUP: u32 = 1_000_000;
 /// Measured runs.
@@ -65,6 +72,17 @@ pub enum LimitError {
     /// An expectation that is not a number.
     #[error("expect.{0} is not a finite number")]
     NotFinite(&'static str),
+    /// A range of instructions that hangs on a register.
+    #[error(
+        "exact.instructions is counted from a register; it must be counted from the start of the body"
+    )]
+    InstructionBase,
+    /// Bounds for ticks that are not counted.
+    #[error("expect bounds TSC ticks, which exact mode does not count; give one of the two")]
+    ExactExpectation,
+    /// The PMU cannot filter as exact mode does.
+    #[error("exact.verify compares with the PMU, which has no such filter; give one of the two")]
+    VerifyFiltered,
     /// An empty name.
     #[error("the name is empty")]
     EmptyName,
@@ -118,7 +136,25 @@ pub fn check_item(item: &Item) -> Result<(), LimitError> {
     match item {
         Item::Snippet(snippet) => check_snippet(snippet),
         Item::Conformance(conformance) => check_conformance(conformance),
+        Item::Exact(exact) => check_exact(exact),
     }
+}
+
+fn check_exact(exact: &Exact) -> Result<(), LimitError> {
+    check_snippet(&exact.snippet)?;
+    let opcodes = &exact.filter.opcodes;
+    range("the number of opcodes", opcodes.len() as u64, 0, MAX_OPCODES as u64)?;
+    opcodes.iter().try_for_each(|opcode| name(opcode))?;
+    if exact.filter.instructions.is_some_and(|range| range.base.is_some()) {
+        return Err(LimitError::InstructionBase);
+    }
+    if exact.snippet.expect.is_some() {
+        return Err(LimitError::ExactExpectation);
+    }
+    if exact.verify && !exact.filter.is_empty() {
+        return Err(LimitError::VerifyFiltered);
+    }
+    Ok(())
 }
 
 fn check_conformance(conformance: &Conformance) -> Result<(), LimitError> {
@@ -174,6 +210,7 @@ fn code_area(snippet: &Snippet) -> Result<(), LimitError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exact::Filter;
     use crate::job::tests::{any_job, snippet};
     use alloc::string::ToString;
 
@@ -224,6 +261,22 @@ mod tests {
         assert_eq!(check(&[&group, "b"]), Ok(()));
         assert!(matches!(check(&[&group, &group]), Err(LimitError::Range { value: 802, .. })));
         assert!(matches!(check(&[&"a".repeat(1001)]), Err(LimitError::TooLong { .. })));
+    }
+
+    #[test]
+    fn t8_a_filter_that_cannot_be_applied_is_refused() {
+        let filter = |instructions: &str, verify| {
+            let filter = Filter { instructions: instructions.parse().ok(), ..Filter::default() };
+            check_item(&Item::Exact(Exact { snippet: snippet("s", &[0x90]), filter, verify }))
+        };
+        assert_eq!(filter("0..4", false), Ok(()));
+        assert_eq!(filter("", true), Ok(()));
+        assert_eq!(filter("rsp:0..4", false), Err(LimitError::InstructionBase));
+        assert_eq!(filter("0..4", true), Err(LimitError::VerifyFiltered));
+        let expect = Some(crate::job::Expect { min: 1.0, max: 2.0 });
+        let snippet = Snippet { expect, ..snippet("s", &[0x90]) };
+        let exact = Exact { snippet, filter: Filter::default(), verify: false };
+        assert_eq!(check_item(&Item::Exact(exact)), Err(LimitError::ExactExpectation));
     }
 
     #[test]

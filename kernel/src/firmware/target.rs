@@ -15,18 +15,23 @@ use arch::cpu::{self, extended};
 use arch::memory::arena::{self, Arena};
 use arch::memory::user::UserPages;
 use arch::memory::{Frames, Space};
-use arch::pmu::{self, Counter, Driver, Gate, workload};
+use arch::pmu::{self, Capabilities, Counter, Driver, Gate, workload};
+use arch::step;
 use arch::time::tsc;
+use iced_x86::Register;
 use kernel::conformance::{self, Subject};
+use kernel::exact::{Processor as Segments, Qualifier, Stepper, Tally, Tracker, Unstepped};
 use kernel::report::Report;
 use kernel::run;
 use kernel::screen::{Header, Status};
 use kernel::snippet::events::{Counted, Plan};
 use kernel::snippet::{Emitted, Place, Runner, emit, events, fault};
-use protocol::job::{Conformance, Job, Snippet};
+use protocol::exact::Filter;
+use protocol::job::{Conformance, Event, Job, Snippet};
 use protocol::ramdisk::RamdiskError;
 use protocol::record::{Check, Suite};
 use protocol::record::{End, ErrorCode, ErrorRecord, Fault, Outcome, Record};
+use x86_64::registers::model_specific::{FsBase, GsBase};
 
 /// Where snippets run: see `arch::memory::arena`.
 const PLACE: Place = Place {
@@ -219,6 +224,67 @@ impl Runner for Target<'_> {
 
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault {
         fault::explain(trap, self.emitted.as_ref().expect("it ran"), snippet)
+    }
+}
+
+/// The processor as exact mode sees it.
+struct Stepped;
+
+impl Segments for Stepped {
+    fn base(&self, segment: Register) -> u64 {
+        match segment {
+            Register::FS => FsBase::read().as_u64(),
+            _ => GsBase::read().as_u64(),
+        }
+    }
+
+    fn clear_pushed_trap_flag(&mut self, stack: u64) {
+        // SAFETY: the instruction before this trap has pushed at least two bytes there.
+        unsafe {
+            let flags = (stack as *mut u16).read_unaligned();
+            (stack as *mut u16).write_unaligned(flags & !(step::TRAP_FLAG as u16));
+        }
+    }
+}
+
+impl Stepper for Target<'_> {
+    fn step(
+        &mut self,
+        snippet: &Snippet,
+        copies: u64,
+        filter: &Filter,
+    ) -> Result<Tally, Unstepped> {
+        let qualifier = Qualifier::new(filter, PLACE.pointers).map_err(Unstepped::Refused)?;
+        // Counters are not involved.
+        self.counting.gate = Gate::EMPTY;
+        self.load(snippet, copies);
+        let emitted = self.emitted.as_ref().expect("just loaded");
+        let bytes = (emitted.function.end - emitted.function.start) as usize;
+        // SAFETY: the emitted code, which nothing writes to while it runs.
+        let code =
+            unsafe { core::slice::from_raw_parts(emitted.function.start as *const u8, bytes) };
+        let mut tracker = Tracker::new(emitted, code, &qualifier);
+        let function = Function { entry: emitted.function.start, exit: emitted.exit };
+        // SAFETY: as in `run`. The tracker allocates in the exception's handler: what it interrupts is the emitted
+        // code alone, which does not.
+        let ended = unsafe {
+            if self.resets_extended {
+                extended::reset(self.machine.extended);
+            }
+            step::run(&function, &mut |frame| tracker.trap(frame, &mut Stepped))
+        };
+        let (tally, refusal) = (tracker.tally, tracker.refusal);
+        if let Err(trap) = ended {
+            return Err(Unstepped::Fault(Box::new(self.explain(&trap, snippet))));
+        }
+        refusal.map_or(Ok(tally), |refusal| Err(Unstepped::Refused(refusal)))
+    }
+
+    fn branches(&self) -> &'static str {
+        // Intel: BR_INST_RETIRED.ALL_BRANCHES, architectural (SDM vol. 3, table 20-1). AMD: retired branch
+        // instructions, PMCx0C2.
+        let is_intel = self.machine.pmu.as_ref().is_ok_and(Capabilities::is_intel);
+        if is_intel { "r00c4" } else { "r00c2" }
     }
 }
 

@@ -1,9 +1,11 @@
 use super::*;
+use crate::exact::{Tally, Unstepped};
 use crate::report::Buffer;
 use crate::snippet::events::{Counted, Plan};
 use crate::snippet::measure::tests::{Made, nop};
 use arch::call::Trap;
-use protocol::job::{Expect, OnEnd};
+use protocol::exact::Filter;
+use protocol::job::{Difference, Expect, OnEnd};
 use protocol::record::{CheckVerdict, Outcome};
 use protocol::stream::{self, Reader};
 use std::borrow::Cow;
@@ -20,6 +22,8 @@ struct Clocked {
     /// What the suite comes to.
     passed: u32,
     failed: u32,
+    /// Branches of a copy, as stepping counts them.
+    branches: u64,
 }
 
 impl Clocked {
@@ -32,6 +36,7 @@ impl Clocked {
             items: vec![],
             passed: 0,
             failed: 0,
+            branches: 1,
         }
     }
 }
@@ -54,6 +59,19 @@ impl Runner for Clocked {
     }
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault {
         self.made.explain(trap, snippet)
+    }
+}
+
+/// Every copy executes two instructions, of which one is a branch; the code around them none.
+impl Stepper for Clocked {
+    fn step(&mut self, snippet: &Snippet, copies: u64, _: &Filter) -> Result<Tally, Unstepped> {
+        let mut tally = Tally::default();
+        let executions = copies * snippet.loop_count.max(1);
+        (tally.counts[0], tally.counts[1]) = (2 * executions, self.branches * executions);
+        Ok(tally)
+    }
+    fn branches(&self) -> &'static str {
+        "r00c4"
     }
 }
 
@@ -170,6 +188,33 @@ fn k2_a_suite_decides_the_outcome() {
     }
 }
 
+/// The made-up PMU counts each event once a copy.
+#[test]
+fn x2_a_pmu_that_disagrees_with_the_exact_counts_fails_the_run() {
+    let exact = |verify| {
+        let snippet = Snippet { difference: Difference::Empty, ..nop("stepped") };
+        vec![Item::Exact(Exact { snippet, filter: Filter::default(), verify })]
+    };
+    let run = |verify| {
+        let mut report = Report::new(Buffer::default());
+        let mut machine = Clocked::new(1);
+        let end = run(&Job { items: exact(verify), ..job(vec![]) }, &mut machine, &mut report);
+        let events = Reader::new().feed(report.sink_mut().0.as_bytes());
+        let stream::Event::Record { record, .. } = &events[0] else { panic!("{events:?}") };
+        let Record::Exact(result) = &**record else { panic!("{record:?}") };
+        (end, result.clone())
+    };
+    let (end, result) = run(false);
+    assert_eq!((end.outcome, end.measured), (Outcome::Pass, 1));
+    assert_eq!((result.counts[0].value, result.counts[0].totals), (2.0, [0, 100]));
+    assert_eq!((result.comparisons.len(), result.emulated), (0, false));
+    let (end, result) = run(true);
+    assert_eq!((end.outcome, end.failed), (Outcome::Fail, 1));
+    let seen: Vec<_> = result.comparisons.iter().map(|c| (c.exact, c.pmu_min, c.agrees)).collect();
+    assert_eq!(seen, [(2.0, 1.0, false), (1.0, 1.0, true)]);
+    assert!(result.emulated);
+}
+
 #[test]
 fn x2_counts_of_an_emulated_pmu_say_so_and_ticks_do_not() {
     let counted = Snippet { events: vec!["loads".into()], ..nop("counted") };
@@ -240,6 +285,12 @@ proptest::proptest! {
                 self.0.run()
             }
             fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault { self.0.explain(trap, snippet) }
+        }
+        impl Stepper for Some {
+            fn step(&mut self, snippet: &Snippet, copies: u64, filter: &Filter) -> Result<Tally, Unstepped> {
+                self.0.step(snippet, copies, filter)
+            }
+            fn branches(&self) -> &'static str { self.0.branches() }
         }
         impl Machine for Some {
             fn now(&self) -> u64 { self.0.now() }

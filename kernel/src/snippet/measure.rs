@@ -48,6 +48,8 @@ pub fn executions(snippet: &Snippet) -> u64 {
 pub enum Unmeasured {
     /// It raised an exception.
     Fault(Box<Fault>),
+    /// It cannot be run so, for this reason.
+    Refused(String),
 }
 
 /// What measuring a snippet gave.
@@ -168,13 +170,13 @@ pub(crate) mod tests {
         pub fault_at: Option<u64>,
         pub runs: u64,
         copies: u64,
-        counted: u64,
+        counted: [u64; 2],
         cold: bool,
     }
 
     impl Made {
         pub fn new(cost: u64, overhead: u64) -> Self {
-            Self { cost, overhead, fault_at: None, runs: 0, copies: 0, counted: 0, cold: true }
+            Self { cost, overhead, fault_at: None, runs: 0, copies: 0, counted: [0; 2], cold: true }
         }
     }
 
@@ -215,7 +217,7 @@ pub(crate) mod tests {
 
         fn counts(&self) -> &[u64] {
             // One event a copy, and 7 of the window.
-            core::slice::from_ref(&self.counted)
+            &self.counted
         }
 
         fn load(&mut self, snippet: &Snippet, copies: u64) {
@@ -228,7 +230,7 @@ pub(crate) mod tests {
                 let frame = arch::interrupts::TrapFrame { vector: 6, ..Default::default() };
                 return Err(Box::new(Trap { frame, cr2: 0 }));
             }
-            self.counted = self.copies + 7;
+            self.counted = [self.copies + 7; 2];
             let cold = core::mem::take(&mut self.cold);
             Ok(self.overhead + self.cost * self.copies + if cold { 1000 } else { 0 })
         }

@@ -66,6 +66,9 @@ pub enum JobError {
     /// An option that changes a snippet of the command line, without one.
     #[error("{0} changes the snippet of --asm; give that too")]
     NeedsAsm(&'static str),
+    /// A filter on the command line, for snippets that are not stepped through.
+    #[error("{0} filters what exact mode counts; give --exact too")]
+    NeedsExact(&'static str),
     /// A file of events cannot be used.
     #[error(transparent)]
     Events(#[from] EventsError),

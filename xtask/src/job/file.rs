@@ -2,6 +2,7 @@
 
 use super::assemble::Syntax;
 use super::errors::{JobError, Place};
+use super::exact::{ExactOptions, RawExact};
 use crate::events::EventText;
 use protocol::PROTOCOL_VERSION;
 use protocol::job::{Difference, Expect, OnEnd, SelfTest};
@@ -45,6 +46,8 @@ pub struct SnippetFile {
     pub options: Options,
     /// Bounds for the median.
     pub expect: Option<Expect>,
+    /// How it is stepped through, if it is.
+    pub exact: Option<ExactOptions>,
     /// Places in the file: of the snippet, of `asm` and of `init`.
     pub(super) spans: Option<Spans>,
 }
@@ -126,6 +129,7 @@ struct RawOptions {
     difference: Option<Difference>,
     values: Option<bool>,
     events: Option<Vec<EventText>>,
+    exact: Option<RawExact>,
 }
 
 #[derive(Deserialize)]
@@ -143,6 +147,7 @@ struct RawSnippet {
     difference: Option<Difference>,
     values: Option<bool>,
     events: Option<Vec<EventText>>,
+    exact: Option<RawExact>,
 }
 
 /// `expect = 3`, or `expect = { min = 2.9, max = 3.1 }`.
@@ -251,6 +256,7 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &str) -> Sn
             RawExpect::Exactly(value) => Expect { min: value, max: value },
             RawExpect::Between(Bounds { min, max }) => Expect { min, max },
         }),
+        exact: raw.exact.as_ref().or(defaults.exact.as_ref()).and_then(RawExact::decide),
         spans: Some(Spans { whole, asm, init }),
         asm: body,
     }

@@ -6,6 +6,7 @@
 mod analyse;
 pub mod assemble;
 mod errors;
+pub mod exact;
 pub mod file;
 mod overrides;
 mod place;
@@ -16,7 +17,8 @@ pub use overrides::Overrides;
 use crate::events::{Block, CpuName, check, user};
 use ::events::pack::PERFMON_LICENSE;
 use assemble::{Part, Source};
-use protocol::job::{Conformance, Item, Job, OnEnd, Snippet};
+use exact::ExactOptions;
+use protocol::job::{Conformance, Exact, Item, Job, OnEnd, Snippet};
 use protocol::limits;
 use protocol::ramdisk::{self, SectionKind};
 use std::borrow::Cow;
@@ -110,7 +112,7 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
         .snippets
         .iter()
         .zip(codes.chunks_exact(2))
-        .map(|(snippet, code)| Item::Snippet(item(snippet, &code[0], &code[1])));
+        .map(|(snippet, code)| item(snippet, &code[0], &code[1]));
     let suite = file.checks.as_ref().map(|checks| {
         let checks = checks.iter().cloned().map(Cow::Owned).collect();
         Item::Conformance(Conformance { name: Cow::Owned(file.name.clone()), checks })
@@ -142,7 +144,15 @@ fn sources(snippet: &file::SnippetFile) -> [Source<'_>; 2] {
     [of(Part::Init, snippet.init.as_str()), of(Part::Body, snippet.asm.as_str())]
 }
 
-fn item(snippet: &file::SnippetFile, init: &[u8], body: &[u8]) -> Snippet<'static> {
+fn item(file: &file::SnippetFile, init: &[u8], body: &[u8]) -> Item<'static> {
+    let snippet = snippet(file, init, body);
+    match file.exact.clone() {
+        None => Item::Snippet(snippet),
+        Some(ExactOptions { filter, verify }) => Item::Exact(Exact { snippet, filter, verify }),
+    }
+}
+
+fn snippet(snippet: &file::SnippetFile, init: &[u8], body: &[u8]) -> Snippet<'static> {
     Snippet {
         name: Cow::Owned(snippet.name.clone()),
         init: Cow::Owned(init.to_vec()),

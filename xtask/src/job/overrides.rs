@@ -2,6 +2,7 @@
 
 use super::assemble::Syntax;
 use super::errors::JobError;
+use super::exact::ExactOverrides;
 use super::file::{JobFile, Options, SnippetFile, name_of};
 use crate::events::{EventFile, EventText};
 use clap::Args;
@@ -48,6 +49,9 @@ pub struct Overrides {
     /// braces, to be counted at the same time. Can be given several times.
     #[arg(long = "event", value_name = "EVENT")]
     pub events: Vec<EventText>,
+    /// Stepping.
+    #[command(flatten)]
+    pub exact: ExactOverrides,
 }
 
 fn difference(text: &str) -> Result<Difference, String> {
@@ -68,6 +72,7 @@ impl Overrides {
             syntax: self.syntax.unwrap_or_default(),
             options: Options::default(),
             expect: None,
+            exact: None,
             spans: None,
         };
         JobFile {
@@ -101,6 +106,7 @@ impl Overrides {
             options.difference = self.difference.unwrap_or(options.difference);
             options.values |= self.values;
             options.events.extend(self.events.iter().cloned());
+            self.exact.apply(&mut snippet.exact)?;
         }
         Ok(())
     }

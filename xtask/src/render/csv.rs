@@ -63,6 +63,24 @@ pub fn render(report: &Report) -> String {
                     row(fields);
                 }
             }
+            Record::Exact(exact) => {
+                let agrees = exact.comparisons.iter().all(|comparison| comparison.agrees);
+                let verdict = match (exact.comparisons.is_empty(), agrees) {
+                    (true, _) => "",
+                    (false, true) => "pass",
+                    (false, false) => "fail",
+                };
+                for count in &exact.counts {
+                    let value = count.value.to_string();
+                    let mut fields = vec![exact.item.to_string(), exact.name.clone()];
+                    fields.push(format!("exact {}", count.event));
+                    fields.extend(std::iter::repeat_n(value, 4));
+                    // One run, whose counts are exact.
+                    fields.extend(["1".into(), exact.per.to_string(), "true".into()]);
+                    fields.extend(["1".into(), "1".into(), verdict.into()]);
+                    row(fields);
+                }
+            }
             Record::Error(error) if error.item.is_some() => {
                 let mut fields = vec![String::new(); HEADER.len()];
                 fields[0] = error.item.unwrap_or_default().to_string();

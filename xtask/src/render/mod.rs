@@ -2,6 +2,7 @@
 
 mod checks;
 pub mod csv;
+pub mod exact;
 pub mod json;
 pub mod notes;
 pub mod style;

@@ -30,6 +30,16 @@ pub fn render(report: &Report, context: &Context) -> String {
                     );
                 }
             }
+            Record::Exact(exact) => {
+                points += 1;
+                let agrees = exact.comparisons.iter().all(|comparison| comparison.agrees);
+                let verdict = if agrees { "ok" } else { "not ok" };
+                let _ = writeln!(out, "{verdict} {points} - {}", escape(&exact.name));
+                for count in &exact.counts {
+                    let (event, value) = (&count.event, number(count.value));
+                    let _ = writeln!(out, "  ---\n  exact: {event}\n  value: {value}\n  ...");
+                }
+            }
             Record::Check(check) => {
                 points += 1;
                 super::checks::point(&mut out, points, check);

@@ -2,6 +2,7 @@
 
 mod check;
 mod events;
+mod exact;
 mod fault;
 mod hex;
 mod machine;
@@ -9,6 +10,7 @@ mod result;
 
 pub use check::{Check, CheckVerdict, Suite};
 pub use events::EventTables;
+pub use exact::{Comparison, ExactCount, ExactResult, ListedInstruction};
 pub use fault::{Crash, CrashKind, Fault, Registers};
 pub use hex::Hex;
 pub use machine::{
@@ -33,6 +35,8 @@ pub enum Record {
     Progress(Progress),
     /// What a snippet cost.
     Result(SnippetResult),
+    /// What stepping through a snippet came to.
+    Exact(ExactResult),
     /// What a check of the PMU found.
     Check(Check),
     /// What all checks of an item came to.

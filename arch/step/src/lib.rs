@@ -1,5 +1,9 @@
 //! What an instruction does, as far as somebody who steps over it has to know: whether it needs special treatment
-//! ([`Kind`]), which branch it is ([`branch`]) and which data it touches ([`accesses`]).
+//! ([`Kind`]), which branch it is ([`branch()`]) and which data it touches ([`accesses()`]).
+//!
+//! The emulated PMU steps a whole guest by it, exact mode a snippet.
+#![cfg_attr(not(test), no_std)]
+#![warn(missing_docs)]
 
 mod accesses;
 mod branch;

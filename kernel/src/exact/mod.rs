@@ -1,0 +1,56 @@
+//! Exact mode: counting what a snippet executes by stepping through it.
+//!
+//! No counter is involved, so the counts are right on every machine and under every hypervisor, and they can be
+//! qualified in ways that no x86 counter offers ([`filter`]). [`tracker`] follows the steps, [`tally`] adds up, and
+//! `report` makes the record, with a comparison with the PMU if asked for. As in every measurement, two sizes of the code are run
+//! and subtracted.
+
+pub mod filter;
+mod refusal;
+mod report;
+pub mod tally;
+pub mod tracker;
+
+pub use filter::Qualifier;
+pub use refusal::Refusal;
+pub use report::measure;
+pub use tally::Tally;
+pub use tracker::{Processor, Tracker};
+
+use alloc::format;
+use alloc::string::String;
+use iced_x86::Mnemonic;
+use protocol::exact::Filter;
+use protocol::job::Snippet;
+use protocol::record::Fault;
+
+/// A machine that can step through emitted code.
+pub trait Stepper {
+    /// Emits `copies` copies of the snippet and steps through them once, in a clean state.
+    ///
+    /// # Errors
+    /// Why there are no counts.
+    fn step(&mut self, snippet: &Snippet, copies: u64, filter: &Filter)
+    -> Result<Tally, Unstepped>;
+
+    /// The event that counts all branches, in the syntax of the crate `events`.
+    fn branches(&self) -> &'static str;
+}
+
+/// Why a snippet was not stepped to its end.
+#[derive(Debug)]
+pub enum Unstepped {
+    /// It raised an exception.
+    Fault(alloc::boxed::Box<Fault>),
+    /// Exact mode cannot.
+    Refused(Refusal),
+}
+
+/// A mnemonic as assemblers write it.
+#[must_use]
+pub fn name(mnemonic: Mnemonic) -> String {
+    format!("{mnemonic:?}").to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! From tallies to the record.
+
+use super::tally::EVENTS;
+use super::{Stepper, Tally, Unstepped};
+use crate::snippet::measure::{Runner, Unmeasured, executions, measure as count};
+use alloc::borrow::Cow;
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use protocol::exact::Exact;
+use protocol::job::{Difference, Snippet};
+use protocol::limits::MAX_LISTED_INSTRUCTIONS;
+use protocol::record::{Comparison, ExactCount, ExactResult, ListedInstruction, Metric};
+
+/// Steps through both code sizes; with [`Exact::verify`], also counts with the PMU. The record's times are left 0.
+///
+/// # Errors
+/// The exception that the snippet raised, an event that cannot be counted, or what cannot be stepped over.
+pub fn measure(
+    machine: &mut (impl Runner + Stepper),
+    item: u32,
+    exact: &Exact,
+) -> Result<ExactResult, Unmeasured> {
+    let snippet = &exact.snippet;
+    let counted = if exact.verify { counted(machine, snippet)? } else { Vec::new() };
+    let unroll = u64::from(snippet.unroll);
+    let sizes = match snippet.difference {
+        Difference::Double => [unroll, 2 * unroll],
+        Difference::Empty => [0, unroll],
+    };
+    let mut step = |copies| machine.step(snippet, copies, &exact.filter).map_err(unmeasured);
+    let tallies = [step(sizes[0])?, step(sizes[1])?];
+    let mut result = result(item, exact, &tallies);
+    result.comparisons = compare(&result.counts, &counted);
+    Ok(result)
+}
+
+fn unmeasured(unstepped: Unstepped) -> Unmeasured {
+    match unstepped {
+        Unstepped::Fault(fault) => Unmeasured::Fault(fault),
+        Unstepped::Refused(refusal) => Unmeasured::Refused(refusal.to_string()),
+    }
+}
+
+/// Instructions and branches by the PMU, by the names of [`EVENTS`].
+fn counted(
+    machine: &mut (impl Runner + Stepper),
+    snippet: &Snippet,
+) -> Result<Vec<(&'static str, Metric)>, Unmeasured> {
+    let events = ["instructions", machine.branches()].map(Cow::Borrowed).to_vec();
+    let measured = count(machine, &Snippet { events, ..snippet.clone() })?;
+    if let Some(uncounted) = measured.uncounted.first() {
+        let text = format!("{} cannot be counted: {}", uncounted.event, uncounted.reason);
+        return Err(Unmeasured::Refused(text));
+    }
+    // The first is the TSC's.
+    Ok(["instructions", "branches"].into_iter().zip(measured.metrics.into_iter().skip(1)).collect())
+}
+
+fn compare(exact: &[ExactCount], counted: &[(&'static str, Metric)]) -> Vec<Comparison> {
+    let compare = |(name, metric): &(&'static str, Metric)| {
+        let exact = exact.iter().find(|count| count.event == *name)?.value;
+        let (pmu_min, pmu_max) = (metric.value.min, metric.value.max);
+        let agrees = pmu_min == exact && pmu_max == exact;
+        Some(Comparison { event: (*name).to_string(), exact, pmu_min, pmu_max, agrees })
+    };
+    counted.iter().filter_map(compare).collect()
+}
+
+/// The larger total minus the smaller, for each execution that the two differ in.
+fn per_execution([small, large]: [u64; 2], per: u64) -> f64 {
+    (large as f64 - small as f64) / per as f64
+}
+
+fn result(item: u32, exact: &Exact, tallies: &[Tally; 2]) -> ExactResult {
+    let per = executions(&exact.snippet);
+    let entry = |event: String, totals: [u64; 2]| {
+        let value = per_execution(totals, per);
+        ExactCount { event, value, totals }
+    };
+    let counts = EVENTS.iter().enumerate().map(|(index, event)| {
+        entry((*event).to_string(), tallies.each_ref().map(|tally| tally.counts[index]))
+    });
+    let names: BTreeSet<_> = tallies.iter().flat_map(|tally| tally.opcodes.keys()).collect();
+    let opcodes = names.into_iter().map(|mnemonic| {
+        let totals = tallies.each_ref().map(|tally| tally.opcodes.get(mnemonic).copied());
+        entry(super::name(*mnemonic), totals.map(Option::unwrap_or_default))
+    });
+    let mut opcodes: Vec<ExactCount> = opcodes.collect();
+    opcodes.sort_by(|a, b| a.event.cmp(&b.event));
+    let (listing, listed) = listing(&exact.snippet, tallies, per);
+    ExactResult {
+        item,
+        name: exact.snippet.name.to_string(),
+        per,
+        filtered: !exact.filter.is_empty(),
+        counts: counts.collect(),
+        opcodes,
+        listing,
+        listed,
+        comparisons: Vec::new(),
+        emulated: false,
+        tsc: [0; 2],
+    }
+}
+
+fn listing(snippet: &Snippet, tallies: &[Tally; 2], per: u64) -> (Vec<ListedInstruction>, u32) {
+    let places: BTreeSet<_> = tallies
+        .iter()
+        .flat_map(|tally| tally.places.iter().map(|(&offset, &(length, _))| (offset, length)))
+        .collect();
+    let row = |&(offset, length): &(u64, u8)| {
+        let from = offset as usize;
+        // Body after body: the last instruction of a copy may reach into the next one.
+        let bytes = snippet.body.iter().cycle().skip(from).take(usize::from(length));
+        let totals = tallies
+            .each_ref()
+            .map(|tally| tally.places.get(&offset).map_or(0, |&(_, executions)| executions));
+        ListedInstruction {
+            offset: offset as u32,
+            bytes: bytes.map(|byte| format!("{byte:02x}")).collect(),
+            value: per_execution(totals, per),
+        }
+    };
+    (places.iter().take(MAX_LISTED_INSTRUCTIONS).map(row).collect(), places.len() as u32)
+}

@@ -1,0 +1,308 @@
+//! From trap to trap: which instruction was executed between them, and what it did.
+//!
+//! A trap shows the registers behind one instruction and before the next. So each trap counts the instruction that was
+//! seen at the last one, now that it is known where it went, and looks at the next, as long as the registers still hold
+//! its addresses. An instruction that faults makes no trap and is not counted.
+
+use super::tally::Accesses;
+use super::{Qualifier, Refusal, Tally};
+use crate::snippet::Emitted;
+use arch::interrupts::TrapFrame;
+use arch::step::{Next, TRAP_FLAG};
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, Register};
+use protocol::limits::MAX_STEPS;
+use step::{Kind, StringOperation, Touch};
+
+/// What the tracker needs of the machine besides the registers.
+pub trait Processor {
+    /// Base address of FS or GS.
+    fn base(&self, segment: Register) -> u64;
+    /// Clears bit 8, where TF is, of the flags that have just been pushed to `stack`.
+    fn clear_pushed_trap_flag(&mut self, stack: u64);
+}
+
+/// Follows one run of an emitted snippet.
+pub struct Tracker<'a> {
+    emitted: &'a Emitted,
+    /// The bytes of [`Emitted::function`].
+    code: &'a [u8],
+    qualifier: &'a Qualifier<'a>,
+    /// The counts so far.
+    pub tally: Tally,
+    /// Why it stopped, if it did.
+    pub refusal: Option<Refusal>,
+    /// The body has begun.
+    inside: bool,
+    pending: Pending,
+    factory: InstructionInfoFactory,
+    steps: u64,
+}
+
+/// What the processor is executing.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one, and a box would be allocated at each step"
+)]
+enum Pending {
+    /// Nothing of ours.
+    Nothing,
+    /// Bytes at this address that do not belong to the function, or are no instruction: it faults, most likely.
+    Unknown(u64),
+    Known(Seen),
+}
+
+/// An instruction before it is executed.
+struct Seen {
+    instruction: Instruction,
+    kind: Kind,
+    accesses: Accesses,
+    frame: TrapFrame,
+    /// The next one, if the trap may come behind that.
+    shadowed: Option<(Instruction, Accesses)>,
+}
+
+impl<'a> Tracker<'a> {
+    /// Before the first trap. `code` are the bytes of the emitted function.
+    #[must_use]
+    pub fn new(emitted: &'a Emitted, code: &'a [u8], qualifier: &'a Qualifier<'a>) -> Self {
+        Self {
+            emitted,
+            code,
+            qualifier,
+            tally: Tally::default(),
+            refusal: None,
+            inside: false,
+            pending: Pending::Nothing,
+            factory: InstructionInfoFactory::new(),
+            steps: 0,
+        }
+    }
+
+    /// Looks at the registers between two instructions.
+    pub fn trap(&mut self, frame: &mut TrapFrame, processor: &mut impl Processor) -> Next {
+        let next = self.follow(frame, processor);
+        next.unwrap_or_else(|refusal| {
+            self.refusal = Some(refusal);
+            self.pending = Pending::Nothing;
+            Next::Leave
+        })
+    }
+
+    fn follow(
+        &mut self,
+        frame: &mut TrapFrame,
+        processor: &mut impl Processor,
+    ) -> Result<Next, Refusal> {
+        self.steps += 1;
+        match core::mem::replace(&mut self.pending, Pending::Nothing) {
+            Pending::Nothing => {}
+            Pending::Unknown(at) => return Err(Refusal::Outside(at)),
+            Pending::Known(mut seen) => {
+                self.finish(&mut seen, frame, processor)?;
+                if matches!(seen.kind, Kind::Repeated(_)) && frame.rip == seen.instruction.ip() {
+                    // Stopped between two iterations.
+                    self.pending = Pending::Known(seen);
+                    return self.limit();
+                }
+            }
+        }
+        let rip = frame.rip;
+        if (self.emitted.exit..self.emitted.function.end).contains(&rip) {
+            return Ok(Next::Free);
+        }
+        self.inside |= rip == self.emitted.body.start;
+        let Some(instruction) = self.decode(rip) else {
+            self.pending = Pending::Unknown(rip);
+            return self.limit();
+        };
+        let kind = step::kind(&instruction);
+        self.refuse(&instruction, kind)?;
+        let accesses = self.accesses(&instruction, kind, frame, processor);
+        let shadowed = match kind {
+            Kind::Shadow => {
+                let Some(next) = self.decode(instruction.next_ip()) else {
+                    return Err(self.unsteppable(&instruction));
+                };
+                let next_kind = step::kind(&next);
+                if next_kind != Kind::Plain {
+                    return Err(self.unsteppable(&next));
+                }
+                Some((next, self.accesses(&next, next_kind, frame, processor)))
+            }
+            _ => None,
+        };
+        let frame = *frame;
+        self.pending = Pending::Known(Seen { instruction, kind, accesses, frame, shadowed });
+        self.limit()
+    }
+
+    fn limit(&self) -> Result<Next, Refusal> {
+        if self.steps < MAX_STEPS { Ok(Next::Step) } else { Err(Refusal::TooLong(MAX_STEPS)) }
+    }
+
+    fn decode(&self, rip: u64) -> Option<Instruction> {
+        let function = &self.emitted.function;
+        let at = function.contains(&rip).then(|| (rip - function.start) as usize)?;
+        step::decode(self.code.get(at..)?, rip, 64)
+    }
+
+    /// Instructions behind which no trap comes, or only after code that is not the snippet's.
+    fn refuse(&self, instruction: &Instruction, kind: Kind) -> Result<(), Refusal> {
+        let leaves = match kind {
+            // The exceptions' vectors end the run as faults.
+            Kind::SoftwareInterrupt(vector) => vector >= arch::interrupts::FIRST_DEVICE_VECTOR,
+            Kind::SystemCall | Kind::SystemReturn(_) => true,
+            _ => matches!(
+                instruction.mnemonic(),
+                Mnemonic::Hlt
+                    | Mnemonic::Mwait
+                    | Mnemonic::Mwaitx
+                    | Mnemonic::Sysenter
+                    | Mnemonic::Sysexit
+                    | Mnemonic::Sysexitq
+                    | Mnemonic::Xbegin
+                    | Mnemonic::Vmlaunch
+                    | Mnemonic::Vmresume
+                    | Mnemonic::Vmrun
+            ),
+        };
+        if leaves { Err(self.unsteppable(instruction)) } else { Ok(()) }
+    }
+
+    fn unsteppable(&self, instruction: &Instruction) -> Refusal {
+        let opcode = super::name(instruction.mnemonic());
+        Refusal::Unsteppable { opcode, offset: self.offset(instruction.ip()).unwrap_or(0) }
+    }
+
+    /// Whether the instruction at `rip` is the snippet's: not that of the code around it.
+    fn counts(&self, rip: u64) -> bool {
+        self.inside && !(self.emitted.body.end..self.emitted.function.end).contains(&rip)
+    }
+
+    fn offset(&self, rip: u64) -> Option<u64> {
+        let body = &self.emitted.body;
+        body.contains(&rip).then(|| (rip - body.start) % self.emitted.copy_bytes)
+    }
+
+    fn accesses(
+        &mut self,
+        instruction: &Instruction,
+        kind: Kind,
+        frame: &TrapFrame,
+        processor: &impl Processor,
+    ) -> Accesses {
+        let mut accesses = Accesses::default();
+        if self.counts(instruction.ip()) && !matches!(kind, Kind::Repeated(_)) {
+            let register = |name| value(frame, name, processor);
+            step::accesses(&mut self.factory, instruction, register, |touch| {
+                accesses.add(self.qualifier, &touch);
+            });
+        }
+        accesses
+    }
+
+    /// The pending instruction was executed, or one iteration of it.
+    fn finish(
+        &mut self,
+        seen: &mut Seen,
+        frame: &TrapFrame,
+        processor: &mut impl Processor,
+    ) -> Result<(), Refusal> {
+        let (from, next, to) = (seen.instruction.ip(), seen.instruction.next_ip(), frame.rip);
+        match seen.kind {
+            Kind::Repeated(operation) => {
+                if self.counts(from) {
+                    self.iterations(seen, operation, frame, processor);
+                }
+                seen.frame = *frame;
+                if to == from {
+                    return Ok(());
+                }
+            }
+            Kind::PushFlags => processor.clear_pushed_trap_flag(frame.rsp),
+            Kind::PopFlags | Kind::InterruptReturn if frame.rflags & TRAP_FLAG != 0 => {
+                return Err(Refusal::TrapFlag);
+            }
+            _ => {}
+        }
+        if let Some((shadowed, accesses)) = seen.shadowed.take().filter(|_| to != next) {
+            self.retire(&seen.instruction, next, &seen.accesses)?;
+            return self.retire(&shadowed, to, &accesses);
+        }
+        self.retire(&seen.instruction, to, &seen.accesses)
+    }
+
+    fn retire(
+        &mut self,
+        instruction: &Instruction,
+        to: u64,
+        accesses: &Accesses,
+    ) -> Result<(), Refusal> {
+        let from = instruction.ip();
+        let is_branch = step::branch(instruction, to, pmu_model::Ring::Kernel).is_some();
+        if !is_branch && to != instruction.next_ip() {
+            return Err(Refusal::Lost { from, to });
+        }
+        if self.counts(from) {
+            let offset = self.offset(from);
+            self.tally.retire(self.qualifier, instruction, offset, to, accesses);
+        }
+        Ok(())
+    }
+
+    /// Adds the accesses of the iterations that a repeated string instruction made since the last trap.
+    fn iterations(
+        &self,
+        seen: &mut Seen,
+        operation: StringOperation,
+        after: &TrapFrame,
+        processor: &impl Processor,
+    ) {
+        let mask = StringOperation::count_mask(&seen.instruction);
+        let before = &seen.frame;
+        let segment = value(before, seen.instruction.memory_segment(), processor);
+        let bytes = u64::from(operation.element_bytes);
+        // RFLAGS.DF.
+        let stride = if before.rflags & 1 << 10 == 0 { bytes } else { bytes.wrapping_neg() };
+        for index in 0..before.rcx.wrapping_sub(after.rcx) & mask {
+            let at = |pointer: u64| pointer.wrapping_add(stride.wrapping_mul(index)) & mask;
+            let mut touch = |linear, kind| {
+                let touch = Touch { linear, bytes: bytes as u32, kind, locked: false };
+                seen.accesses.add(self.qualifier, &touch);
+            };
+            if operation.source {
+                let linear = at(before.rsi).wrapping_add(segment);
+                touch(linear, pmu_model::uarch::AccessKind::Load);
+            }
+            if let Some(kind) = operation.destination {
+                touch(at(before.rdi), kind);
+            }
+        }
+    }
+}
+
+/// Value of a register of an address; of a segment register, its base.
+fn value(frame: &TrapFrame, name: Register, processor: &impl Processor) -> u64 {
+    let full = match name.full_register() {
+        Register::RAX => frame.rax,
+        Register::RBX => frame.rbx,
+        Register::RCX => frame.rcx,
+        Register::RDX => frame.rdx,
+        Register::RSI => frame.rsi,
+        Register::RDI => frame.rdi,
+        Register::RBP => frame.rbp,
+        Register::RSP => frame.rsp,
+        Register::R8 => frame.r8,
+        Register::R9 => frame.r9,
+        Register::R10 => frame.r10,
+        Register::R11 => frame.r11,
+        Register::R12 => frame.r12,
+        Register::R13 => frame.r13,
+        Register::R14 => frame.r14,
+        Register::R15 => frame.r15,
+        segment @ (Register::FS | Register::GS) => return processor.base(segment),
+        // The other segments begin at 0 in 64-bit mode. Vector registers: the index of a gather.
+        _ => return 0,
+    };
+    if name.size() == 4 { full & 0xffff_ffff } else { full }
+}

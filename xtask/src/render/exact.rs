@@ -1,0 +1,173 @@
+//! What was stepped through: counts and a listing.
+
+use super::number;
+use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
+use super::table::STYLE;
+use crate::collect::Report;
+use comfy_table::{Cell, CellAlignment, Table};
+use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
+use protocol::record::{Comparison, ExactResult, ListedInstruction};
+use std::fmt::Write;
+
+/// One section for each item.
+pub(super) fn sections(report: &Report) -> String {
+    report.exact().map(section).collect()
+}
+
+fn section(exact: &ExactResult) -> String {
+    let mut out = String::new();
+    let filtered = if exact.filtered { ", as far as the filter lets them count" } else { "" };
+    // Writing to a String does not fail, here and below.
+    let _ = writeln!(out, "{} {}", exact.item, paint(STRONG, &exact.name));
+    let text = format!("exact counts per execution, {} stepped through{filtered}", exact.per);
+    let _ = writeln!(out, "{}", paint(FAINT, &text));
+    for list in [&exact.counts, &exact.opcodes] {
+        let parts = list.iter().filter(|count| count.value != 0.0);
+        let parts = parts.map(|count| format!("{} {}", number(count.value), count.event));
+        let parts: Vec<String> = parts.collect();
+        let _ =
+            writeln!(out, "  {}", if parts.is_empty() { "none".into() } else { parts.join(", ") });
+    }
+    let _ = writeln!(out, "{}", listing(exact));
+    if exact.listed as usize > exact.listing.len() {
+        let more = exact.listed as usize - exact.listing.len();
+        let _ = writeln!(out, "  and {more} more instructions");
+    }
+    for comparison in &exact.comparisons {
+        let _ = writeln!(out, "  {}", compared(comparison, exact.emulated));
+    }
+    out
+}
+
+fn compared(comparison: &Comparison, emulated: bool) -> String {
+    let Comparison { event, exact, pmu_min, pmu_max, agrees } = comparison;
+    let pmu = if emulated { "emulated PMU" } else { "PMU" };
+    if *agrees {
+        return format!("{}: {pmu} and exact counts of {event}", paint(GOOD, "equal"));
+    }
+    let [exact, min, max] = [exact, pmu_min, pmu_max].map(|value| number(*value));
+    let counted = if min == max { min } else { format!("{min} to {max}") };
+    format!("{}: {event}: exact {exact}, {pmu} {counted}", paint(ERROR, "DISAGREE"))
+}
+
+fn listing(exact: &ExactResult) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE);
+    table.set_header(["byte", "code", "instruction", "executed"]);
+    for index in [0, 3] {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for row in &exact.listing {
+        let cells = [format!("{:#x}", row.offset), row.bytes.clone(), text(row), number(row.value)];
+        table.add_row(cells.map(Cell::new));
+    }
+    table
+}
+
+/// The instruction as text. Its code comes from a serial line, so it may be anything.
+#[must_use]
+pub fn text(row: &ListedInstruction) -> String {
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let bytes: Option<Vec<u8>> = row.bytes.as_bytes().chunks(2).map(byte).collect();
+    let Some(bytes) = bytes else { return "?".to_string() };
+    let mut decoder = Decoder::with_ip(64, &bytes, u64::from(row.offset), DecoderOptions::NONE);
+    let mut formatter = IntelFormatter::new();
+    let options = formatter.options_mut();
+    options.set_space_after_operand_separator(true);
+    options.set_hex_prefix("0x");
+    options.set_hex_suffix("");
+    options.set_small_hex_numbers_in_decimal(false);
+    options.set_branch_leading_zeros(false);
+    options.set_show_branch_size(false);
+    let mut text = String::new();
+    formatter.format(&decoder.decode(), &mut text);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Format;
+    use crate::collect::Numbered;
+    use crate::render::{Context, render};
+    use protocol::record::{ExactCount, Record};
+
+    #[test]
+    fn instructions_are_written_with_their_place_as_address() {
+        let row = |bytes: &str| ListedInstruction { offset: 16, bytes: bytes.into(), value: 1.0 };
+        assert_eq!(text(&row("480fafc0")), "imul rax, rax");
+        assert_eq!(text(&row("75ee")), "jne 0x0");
+        assert_eq!(text(&row("zz")), "?");
+        assert_eq!(text(&row("\u{e9}")), "?");
+        assert_eq!(text(&row("")), "(bad)");
+    }
+
+    /// A report of one item, whose PMU counted `pmu` branches.
+    fn report(pmu: f64) -> Report {
+        let count = |event: &str, value| ExactCount { event: event.into(), value, totals: [2, 4] };
+        let exact = ExactResult {
+            item: 7,
+            name: "two".into(),
+            per: 2,
+            filtered: true,
+            counts: vec![count("branches", 1.0), count("loads", 0.0)],
+            opcodes: vec![count("jmp", 1.0)],
+            listing: vec![ListedInstruction { offset: 0, bytes: "ebfe".into(), value: 1.0 }],
+            listed: 3,
+            comparisons: vec![Comparison {
+                event: "branches".into(),
+                exact: 1.0,
+                pmu_min: pmu,
+                pmu_max: pmu,
+                agrees: pmu == 1.0,
+            }],
+            emulated: true,
+            tsc: [0; 2],
+        };
+        let records = vec![Numbered { seq: 0, record: Record::Exact(exact) }];
+        Report { records, ..Report::default() }
+    }
+
+    fn rendered(pmu: f64, format: Format) -> String {
+        render(&report(pmu), &Context::default(), format)
+    }
+
+    #[test]
+    fn counts_and_listing_are_in_every_form() {
+        let table = rendered(1.0, Format::Table);
+        let parts = ["1 branches", "1 jmp", "jmp 0x0", "2 more", "the filter", "equal"];
+        for part in parts {
+            assert!(table.contains(part), "{part}: {table}");
+        }
+        assert!(!table.contains("loads"), "{table}");
+        let row = "7,two,exact branches,1,1,1,1,1,2,true,1,1,pass";
+        assert!(rendered(1.0, Format::Csv).contains(row));
+        let json: serde_json::Value = serde_json::from_str(&rendered(1.0, Format::Json)).unwrap();
+        assert_eq!(json["records"][0]["counts"][0]["totals"], serde_json::json!([2, 4]));
+        assert!(rendered(1.0, Format::Tap).contains("ok 1 - two\n  ---\n  exact: branches\n"));
+    }
+
+    #[test]
+    fn x2_a_pmu_that_disagrees_fails_in_every_form() {
+        assert!(rendered(2.0, Format::Table).contains("branches: exact 1, emulated PMU 2"));
+        assert!(rendered(2.0, Format::Csv).contains("true,1,1,fail"));
+        assert!(rendered(2.0, Format::Tap).contains("not ok 1 - two"));
+        assert_eq!(report(2.0).items(), 1);
+    }
+
+    #[test]
+    fn t8_a_disagreement_is_shown_with_both_counts() {
+        let comparison = |agrees, pmu_max| Comparison {
+            event: "branches".into(),
+            exact: 2.0,
+            pmu_min: 2.0,
+            pmu_max,
+            agrees,
+        };
+        let text = compared(&comparison(false, 3.0), false);
+        assert!(text.contains("branches: exact 2, PMU 2 to 3"), "{text}");
+        assert!(compared(&comparison(true, 2.0), true).contains("emulated PMU and exact"));
+    }
+}
