@@ -19,6 +19,9 @@ impl Processor for Made {
     fn base(&self, _: Register) -> u64 {
         0x70_0000
     }
+    fn cpuid(&self, leaf: u32, subleaf: u32) -> [u32; 4] {
+        [leaf + 1, 2, subleaf + 3, 4]
+    }
     fn clear_pushed_trap_flag(&mut self, stack: u64) {
         self.0.push(stack);
     }
@@ -268,6 +271,19 @@ fn what_cannot_be_stepped_over_is_refused_by_name() {
     let traps: [Stop; 2] = [(0, nothing), (0x2, nothing)];
     let refusal = track(&[0x90; 4], 1, &Filter::default(), &traps).1;
     assert_eq!(refusal, Some(Refusal::Lost { from: CODE + 1, to: CODE + 3 }));
+}
+
+/// Hypervisors that forget the trap behind CPUID do not matter.
+#[test]
+fn cpuid_is_executed_by_the_tracker() {
+    fn checked(frame: &mut TrapFrame) {
+        assert_eq!([frame.rax, frame.rbx, frame.rcx, frame.rdx], [2, 2, 9, 4]);
+    }
+    // cpuid; cpuid; push rax; nop
+    let body = [0x0f, 0xa2, 0x0f, 0xa2, 0x50, 0x90];
+    let (tally, refusal, _) = track(&body, 1, &Filter::default(), &[(0, nothing), (5, checked)]);
+    assert_eq!(refusal, None);
+    assert_eq!(counts(&tally), [("instructions", 4), ("stores", 1), ("bytes_stored", 8)]);
 }
 
 #[test]

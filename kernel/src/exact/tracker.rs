@@ -17,6 +17,8 @@ use step::{Kind, StringOperation, Touch};
 pub trait Processor {
     /// Base address of FS or GS.
     fn base(&self, segment: Register) -> u64;
+    /// EAX, EBX, ECX and EDX of CPUID.
+    fn cpuid(&self, leaf: u32, subleaf: u32) -> [u32; 4];
     /// Clears bit 8, where TF is, of the flags that have just been pushed to `stack`.
     fn clear_pushed_trap_flag(&mut self, stack: u64);
 }
@@ -106,17 +108,39 @@ impl<'a> Tracker<'a> {
                 }
             }
         }
+        loop {
+            if let Some(next) = self.begin(frame, processor)? {
+                return Ok(next);
+            }
+        }
+    }
+
+    /// Looks at the next instruction. `None`: it has been executed here, and there is another one.
+    fn begin(
+        &mut self,
+        frame: &mut TrapFrame,
+        processor: &mut impl Processor,
+    ) -> Result<Option<Next>, Refusal> {
         let rip = frame.rip;
         if (self.emitted.exit..self.emitted.function.end).contains(&rip) {
-            return Ok(Next::Free);
+            return Ok(Some(Next::Free));
         }
         self.inside |= rip == self.emitted.body.start;
         let Some(instruction) = self.decode(rip) else {
             self.pending = Pending::Unknown(rip);
-            return self.limit();
+            return self.limit().map(Some);
         };
         let kind = step::kind(&instruction);
         self.refuse(&instruction, kind)?;
+        if instruction.mnemonic() == Mnemonic::Cpuid {
+            // Every hypervisor executes it in the guest's place, and not all of them make the trap behind it.
+            let values = processor.cpuid(frame.rax as u32, frame.rcx as u32).map(u64::from);
+            [frame.rax, frame.rbx, frame.rcx, frame.rdx] = values;
+            frame.rip = instruction.next_ip();
+            self.steps += 1;
+            self.retire(&instruction, frame.rip, &Accesses::default())?;
+            return self.limit().map(|_| None);
+        }
         let accesses = self.accesses(&instruction, kind, frame, processor);
         let shadowed = match kind {
             Kind::Shadow => {
@@ -133,7 +157,7 @@ impl<'a> Tracker<'a> {
         };
         let frame = *frame;
         self.pending = Pending::Known(Seen { instruction, kind, accesses, frame, shadowed });
-        self.limit()
+        self.limit().map(Some)
     }
 
     fn limit(&self) -> Result<Next, Refusal> {

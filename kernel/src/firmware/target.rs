@@ -31,6 +31,7 @@ use protocol::job::{Conformance, Event, Job, Snippet};
 use protocol::ramdisk::RamdiskError;
 use protocol::record::{Check, Suite};
 use protocol::record::{End, ErrorCode, ErrorRecord, Fault, Outcome, Record};
+use raw_cpuid::{CpuIdReader, CpuIdResult};
 use x86_64::registers::model_specific::{FsBase, GsBase};
 
 /// Where snippets run: see `arch::memory::arena`.
@@ -236,6 +237,11 @@ impl Segments for Stepped {
             Register::FS => FsBase::read().as_u64(),
             _ => GsBase::read().as_u64(),
         }
+    }
+
+    fn cpuid(&self, leaf: u32, subleaf: u32) -> [u32; 4] {
+        let CpuIdResult { eax, ebx, ecx, edx } = cpu::native().cpuid2(leaf, subleaf);
+        [eax, ebx, ecx, edx]
     }
 
     fn clear_pushed_trap_flag(&mut self, stack: u64) {

@@ -29,6 +29,8 @@ pub const SNIPPETS: &[(&str, f64, f64)] = &[
     ("mov ecx, 0; rep stosb", 2.0, 0.0),
     ("mov ecx, 5; rep lodsq; mov ecx, 3; repe cmpsb", 4.0, 0.0),
     ("std; mov ecx, 7; rep movsw; cld", 4.0, 0.0),
+    ("cpuid", 1.0, 0.0),
+    ("cpuid; nop; cpuid; cpuid; nop", 5.0, 0.0),
     ("nop dword ptr [rax]", 1.0, 0.0),
     ("rdtsc", 1.0, 0.0),
     ("pushfq; popfq", 2.0, 0.0),
