@@ -1,7 +1,6 @@
 //! What the host and the firmware say to each other.
 //!
 //! - [`job`]: the work that the host packs beside the kernel, and [`limits`], which both sides check.
-//! - [`mod@event`]: what a counter is asked to count.
 //! - [`ramdisk`]: the job's binary form, with magic, version and checksum.
 //! - [`record`]: the report, and [`mod@line`], its form on the serial line: one JSON object per line,
 //!   with sequence number and checksum.
