@@ -1,5 +1,6 @@
 //! The guest: its registers, its PMU, and what is pending for it.
 
+use super::breakpoint::SINGLE_STEP;
 use super::code::CodeMap;
 use super::counting::Counting;
 use super::hpet::Alarm;
@@ -21,6 +22,8 @@ pub const TF: u64 = 1 << 8;
 pub const IF: u64 = 1 << 9;
 /// RFLAGS.RF.
 pub const RF: u64 = 1 << 16;
+/// Vector of the debug exception.
+const DEBUG: u8 = 1;
 /// EFER.SCE.
 pub const SCE: u64 = 1;
 /// EFER.LMA.
@@ -169,6 +172,12 @@ impl Guest {
         // It ends an interrupt shadow, as any instruction does, and RF.
         self.vmcb.int_state &= !1;
         self.vmcb.rflags &= !RF;
+        // The guest steps itself: as the processor would, unless something else comes now.
+        if self.vmcb.rflags & TF != 0 && self.event.is_none() {
+            self.vmcb.dr6 |= SINGLE_STEP;
+            self.counting.pmu().debug_exception();
+            self.event = Some(Event::Exception { vector: DEBUG, error: None });
+        }
     }
 
     /// Whether interrupts and traps are held back until the next instruction is done.

@@ -33,8 +33,8 @@ pub fn software_interrupt(guest: &mut Guest) {
     }
     let ring = guest.ring();
     let bytes = instruction.len() as u64;
-    guest.skip(bytes);
     guest.software_interrupt_bytes = bytes;
     guest.event = Some(Event::SoftwareInterrupt { vector });
+    guest.skip(bytes);
     retire::software_interrupt(guest, ring, &instruction, vector);
 }
