@@ -27,7 +27,7 @@ use kernel::screen::{Header, Status};
 use kernel::snippet::events::{Counted, Plan};
 use kernel::snippet::{Emitted, Place, Runner, emit, events, fault};
 use protocol::exact::Filter;
-use protocol::job::{Conformance, Event, Job, Snippet};
+use protocol::job::{Conformance, Job, Snippet};
 use protocol::ramdisk::RamdiskError;
 use protocol::record::{Check, Suite};
 use protocol::record::{End, ErrorCode, ErrorRecord, Fault, Outcome, Record};
