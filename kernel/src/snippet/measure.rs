@@ -19,6 +19,9 @@ pub trait Runner {
     /// Emits `copies` copies of the snippet and makes them ready to run.
     fn load(&mut self, snippet: &Snippet, copies: u64);
 
+    /// Emits the snippet's one-time init alone and makes it ready to run.
+    fn load_once(&mut self, snippet: &Snippet);
+
     /// Runs what was loaded once, in a clean state, and returns the TSC ticks between its two readings.
     ///
     /// # Errors
@@ -30,6 +33,15 @@ pub trait Runner {
 
     /// Explains a trap of the loaded snippet.
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault;
+}
+
+/// What is loaded.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Phase {
+    /// The one-time init.
+    Once,
+    /// Init and body.
+    Measured,
 }
 
 /// Executions of the body that the two code sizes differ in.
@@ -58,8 +70,15 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Vec<Metric
         Difference::Double => [unroll, 2 * unroll],
         Difference::Empty => [0, unroll],
     };
-    let small = runs(runner, snippet, small).map_err(Unmeasured::Fault)?;
-    let large = runs(runner, snippet, large).map_err(Unmeasured::Fault)?;
+    let setup = &snippet.setup;
+    if !setup.one_time_init.is_empty() {
+        runner.load_once(snippet);
+        let ended = runner.run();
+        ended.map_err(|trap| Unmeasured::Fault(Box::new(runner.explain(&trap, snippet))))?;
+    }
+    let first = setup.initial_warmup + snippet.warmup;
+    let small = runs(runner, snippet, small, first).map_err(Unmeasured::Fault)?;
+    let large = runs(runner, snippet, large, snippet.warmup).map_err(Unmeasured::Fault)?;
     let names =
         core::iter::once("tsc".to_string()).chain(snippet.events.iter().map(ToString::to_string));
     let metrics = names.zip(small.iter().zip(&large)).map(|(event, (small, large))| {
@@ -74,18 +93,19 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Vec<Metric
     Ok(metrics.collect())
 }
 
-/// All runs of one code size, the warm-up left out: the TSC's values, then those of each event.
+/// All runs of one code size, the `warmup` first ones left out: the TSC's values, then those of each event.
 fn runs(
     runner: &mut impl Runner,
     snippet: &Snippet,
     copies: u64,
+    warmup: u32,
 ) -> Result<Vec<Vec<u64>>, Box<Fault>> {
     runner.load(snippet, copies);
     let mut values: Vec<Vec<u64>> =
         core::iter::repeat_with(Vec::new).take(1 + snippet.events.len()).collect();
-    for run in 0..snippet.warmup + snippet.runs {
+    for run in 0..warmup + snippet.runs {
         let ticks = runner.run().map_err(|trap| Box::new(runner.explain(&trap, snippet)))?;
-        if run >= snippet.warmup {
+        if run >= warmup {
             values[0].push(ticks);
             for (values, &count) in values[1..].iter_mut().zip(runner.counts()) {
                 values.push(count);
@@ -98,7 +118,7 @@ fn runs(
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use protocol::job::{Event, LoopCounter};
+    use protocol::job::{Event, LoopCounter, Setup};
     use std::borrow::Cow;
 
     /// A machine on which a copy costs `cost` ticks, the rest `overhead`, and every first run of a load
@@ -108,6 +128,8 @@ pub(crate) mod tests {
         pub overhead: u64,
         pub fault_at: Option<u64>,
         pub runs: u64,
+        /// Runs made when the one-time init was loaded.
+        pub once_at: Option<u64>,
         copies: u64,
         counted: u64,
         cold: bool,
@@ -115,7 +137,16 @@ pub(crate) mod tests {
 
     impl Made {
         pub fn new(cost: u64, overhead: u64) -> Self {
-            Self { cost, overhead, fault_at: None, runs: 0, copies: 0, counted: 0, cold: true }
+            Self {
+                cost,
+                overhead,
+                fault_at: None,
+                runs: 0,
+                once_at: None,
+                copies: 0,
+                counted: 0,
+                cold: true,
+            }
         }
     }
 
@@ -134,6 +165,10 @@ pub(crate) mod tests {
 
         fn load(&mut self, snippet: &Snippet, copies: u64) {
             (self.copies, self.cold) = (copies * snippet.loop_count.max(1), true);
+        }
+
+        fn load_once(&mut self, _: &Snippet) {
+            assert_eq!(self.once_at.replace(self.runs), None, "once means once");
         }
 
         fn run(&mut self) -> Result<u64, Box<Trap>> {
@@ -176,6 +211,7 @@ pub(crate) mod tests {
             values: false,
             expect: None,
             events: vec![],
+            setup: Setup::default(),
         }
     }
 
@@ -205,6 +241,21 @@ pub(crate) mod tests {
         let mut machine = Made::new(1, 1);
         measure(&mut machine, &nop("x")).unwrap();
         assert_eq!(machine.runs, 2 * (1 + 8));
+    }
+
+    #[test]
+    fn n1_one_time_init_runs_once_first_and_initial_warm_up_before_the_smaller_size() {
+        let setup =
+            Setup { one_time_init: Cow::Borrowed(&[0x90]), initial_warmup: 20, ..Setup::default() };
+        let mut machine = Made::new(1, 1);
+        let metrics = measure(&mut machine, &Snippet { setup, ..nop("x") }).unwrap();
+        assert_eq!((machine.once_at, machine.runs), (Some(0), 1 + 20 + 2 * (1 + 8)));
+        assert!(metrics[0].deterministic);
+        let fails = Setup { one_time_init: Cow::Borrowed(&[0x90]), ..Setup::default() };
+        let mut machine = Made::new(1, 1);
+        machine.fault_at = Some(1);
+        measure(&mut machine, &Snippet { setup: fails, ..nop("x") }).unwrap_err();
+        assert_eq!(machine.runs, 1);
     }
 
     #[test]
