@@ -19,7 +19,7 @@ use assemble::{Part, Source};
 use iced_x86::Register;
 use protocol::job::{Conformance, Item, Job, LoopCounter, OnEnd, Setup, Snippet};
 use protocol::limits;
-use protocol::ramdisk::{self, SectionKind};
+use protocol::ramdisk::{self, RamdiskError, SectionKind};
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -36,6 +36,26 @@ pub struct Packed {
     pub job: Job<'static>,
     /// Its binary form.
     pub bytes: Vec<u8>,
+    /// The event tables that go along.
+    tables: Vec<u8>,
+}
+
+impl Packed {
+    /// The same job without its first `done` items.
+    ///
+    /// # Errors
+    /// It cannot be packed.
+    pub fn rest(&self, done: usize) -> Result<Self, RamdiskError> {
+        let mut job = self.job.clone();
+        job.items.drain(..done.min(job.items.len()));
+        let bytes = bytes(&job, &self.tables)?;
+        Ok(Self { job, bytes, tables: self.tables.clone() })
+    }
+}
+
+fn bytes(job: &Job, tables: &[u8]) -> Result<Vec<u8>, RamdiskError> {
+    let licence = PERFMON_LICENSE.as_bytes();
+    ramdisk::pack_with(job, &[(SectionKind::Licence, licence), (SectionKind::EventTables, tables)])
 }
 
 /// For whom a job is packed.
@@ -129,11 +149,9 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
     }
     limits::check_job(&job)
         .map_err(|error| JobError::Limit { file: file.source.clone(), error })?;
-    let licence = PERFMON_LICENSE.as_bytes();
-    let sections = [(SectionKind::Licence, licence), (SectionKind::EventTables, tables.bytes())];
-    let bytes = ramdisk::pack_with(&job, &sections)
+    let bytes = bytes(&job, tables.bytes())
         .map_err(|error| JobError::Pack { file: file.source.clone(), error })?;
-    Ok(Packed { job, bytes })
+    Ok(Packed { job, bytes, tables: tables.bytes().to_vec() })
 }
 
 /// Texts of a snippet.
