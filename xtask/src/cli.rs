@@ -98,6 +98,13 @@ pub struct Machine {
     /// Give up after so many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = Timeout(60.0))]
     pub timeout: Timeout,
+    /// Take a machine that writes no record for so many seconds as hung in its item; the items behind it run in
+    /// another boot. Without it, a hang lasts until --timeout.
+    #[arg(long, value_name = "SECONDS")]
+    pub item_timeout: Option<Timeout>,
+    /// How often to boot again, at most, when an item took the machine down.
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    pub reboots: u32,
     /// Under TCG: 2^SHIFT ticks of the TSC per instruction, so that runs repeat exactly; `auto`: 0, but 6
     /// for UEFI, which boots too slowly else; `off`: the TSC follows the host's clock.
     #[arg(long, value_name = "SHIFT", default_value_t)]

@@ -67,6 +67,12 @@ impl Collector {
         self.report.records.len()
     }
 
+    /// Whether the firmware has come up: items run only after its machine record.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.report.machine().is_some()
+    }
+
     /// Items of the job that are done.
     #[must_use]
     pub fn items(&self) -> u64 {

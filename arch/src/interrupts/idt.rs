@@ -115,7 +115,7 @@ mod tests {
             // SAFETY: the stubs are 256 times 16 bytes of readable code.
             let code = unsafe { core::slice::from_raw_parts(at, 16) };
             let code =
-                if exception::Exception(vector).has_error_code() { code } else { &code[2..] };
+                if exception::Exception(vector).has_error_code() { &code[8..] } else { &code[2..] };
             // push imm8 for vectors up to 127, push imm32 above.
             let pushed = match code[0] {
                 0x6a => u32::from(code[1]),

@@ -15,6 +15,12 @@ global_asm!(
     ".balign 16",
     ".if !(vector == 8 || (vector >= 10 && vector <= 14) || vector == 17 || vector == 21 || vector == 29 || vector == 30)",
     "push 0",
+    ".else",
+    // INT n of such a vector pushes none, and so leaves an odd number of words below the aligned top.
+    "test spl, 8",
+    "jz 2f",
+    "push 0",
+    "2:",
     ".endif",
     "push vector",
     "jmp {common}",

@@ -139,7 +139,35 @@ pub struct Snippet<'a> {
     /// What to count besides the TSC: events, or groups in braces, in the syntax of the crate `events`.
     #[serde(borrow)]
     pub events: Vec<Cow<'a, str>>,
+    /// What else stands around the body.
+    #[serde(borrow)]
+    pub setup: Setup<'a>,
 }
+
+/// What stands around the body of a snippet besides its init code. The default is nothing of it.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Setup<'a> {
+    /// Runs once, before everything else. Registers start anew afterwards; memory stays as it leaves it.
+    #[serde(borrow)]
+    pub one_time_init: Cow<'a, [u8]>,
+    /// Runs in each run immediately before the body, while the counters count. Both code sizes have it, so it
+    /// cancels.
+    #[serde(borrow)]
+    pub late_init: Cow<'a, [u8]>,
+    /// Runs before the first warm-up, of the smaller code size.
+    pub initial_warmup: u32,
+    /// Bytes from a multiple of 64 to the start of the body.
+    pub alignment_offset: u8,
+    /// Nothing touches memory from the end of the init code to the end of the body but they themselves. The TSC is
+    /// kept in R12 and R13, which late init and body leave alone; R9 to R13 do not bring a value from the init code.
+    pub no_memory: bool,
+    /// The front end is drained before the body: LFENCE, then [`DRAIN_NOPS`] one-byte NOPs.
+    pub drain_frontend: bool,
+}
+
+/// NOPs that drain the front end: more than any decoded-instruction queue holds (144 in Golden Cove, two threads'
+/// shares together; Intel optimization manual, 2.3.1), and four lines of 64 bytes, so that they keep the alignment.
+pub const DRAIN_NOPS: usize = 256;
 
 /// Where the loop around the copies keeps its count.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -202,6 +230,7 @@ pub(crate) mod tests {
             values: false,
             expect: None,
             events: Vec::new(),
+            setup: Setup::default(),
         }
     }
 
@@ -217,11 +246,21 @@ pub(crate) mod tests {
     }
 
     prop_compose! {
+        fn any_setup()(
+            once in prop::collection::vec(any::<u8>(), 0..50), late in prop::collection::vec(any::<u8>(), 0..50),
+            initial_warmup: u32, alignment_offset: u8, no_memory: bool, drain_frontend: bool,
+        ) -> Setup<'static> {
+            let (one_time_init, late_init) = (Cow::Owned(once), Cow::Owned(late));
+            Setup { one_time_init, late_init, initial_warmup, alignment_offset, no_memory, drain_frontend }
+        }
+    }
+
+    prop_compose! {
         fn any_snippet()(
             name in ".{0,40}", body in prop::collection::vec(any::<u8>(), 0..200),
             init in prop::collection::vec(any::<u8>(), 0..50), unroll: u32, loop_count: u64, warmup: u32,
             runs: u32, values: bool, memory: bool, empty: bool, expect in prop::option::of(any::<(f64, f64)>()),
-            events in prop::collection::vec(".{0,20}", 0..40),
+            events in prop::collection::vec(".{0,20}", 0..40), setup in any_setup(),
         ) -> Item<'static> {
             Item::Snippet(Snippet {
                 init: Cow::Owned(init), unroll, loop_count, warmup, runs, values,
@@ -229,6 +268,7 @@ pub(crate) mod tests {
                 difference: if empty { Difference::Empty } else { Difference::Double },
                 expect: expect.map(|(min, max)| Expect { min, max }),
                 events: events.into_iter().map(Cow::Owned).collect(),
+                setup,
                 ..snippet(&name, &body)
             })
         }

@@ -35,6 +35,8 @@ pub const MAX_STEPS: u64 = 1_000_000;
 pub const MAX_LISTED_INSTRUCTIONS: usize = 1_000;
 /// Runs before measuring.
 pub const MAX_WARMUP: u32 = 1_000_000;
+/// Bytes that a body may start behind a multiple of 64.
+pub const MAX_ALIGNMENT_OFFSET: u8 = 63;
 /// Measured runs.
 pub const MAX_RUNS: u32 = 100_000;
 /// Most runs whose single values go into the report: two series of 20 digits each make a line of
@@ -167,6 +169,12 @@ fn check_snippet(snippet: &Snippet) -> Result<(), LimitError> {
     name(&snippet.name)?;
     length("the body's machine code", snippet.body.len(), MAX_CODE_BYTES)?;
     length("the init code", snippet.init.len(), MAX_CODE_BYTES)?;
+    let setup = &snippet.setup;
+    length("the one-time init code", setup.one_time_init.len(), MAX_CODE_BYTES)?;
+    length("the late init code", setup.late_init.len(), MAX_CODE_BYTES)?;
+    range("initial-warmup", u64::from(setup.initial_warmup), 0, u64::from(MAX_WARMUP))?;
+    let (offset, max) = (u64::from(setup.alignment_offset), u64::from(MAX_ALIGNMENT_OFFSET));
+    range("alignment-offset", offset, 0, max)?;
     range("unroll", u64::from(snippet.unroll), 1, u64::from(MAX_UNROLL))?;
     range("loop", snippet.loop_count, 0, MAX_LOOP)?;
     range("warmup", u64::from(snippet.warmup), 0, u64::from(MAX_WARMUP))?;
@@ -200,7 +208,8 @@ fn code_area(snippet: &Snippet) -> Result<(), LimitError> {
         Difference::Empty => u64::from(snippet.unroll),
     };
     let body = snippet.body.len() as u64;
-    let total = copies * body + snippet.init.len() as u64 + HARNESS_BYTES;
+    let inits = snippet.init.len() + snippet.setup.late_init.len();
+    let total = copies * body + inits as u64 + HARNESS_BYTES;
     if total <= CODE_AREA_BYTES {
         return Ok(());
     }
@@ -239,6 +248,8 @@ mod tests {
             (|s| s.unroll = MAX_UNROLL + 1, "unroll"),
             (|s| s.loop_count = MAX_LOOP + 1, "loop"),
             (|s| s.warmup = MAX_WARMUP + 1, "warmup"),
+            (|s| s.setup.initial_warmup = MAX_WARMUP + 1, "initial-warmup"),
+            (|s| s.setup.alignment_offset = 64, "alignment-offset"),
             (|s| s.runs = 0, "runs"),
             (|s| s.runs = MAX_RUNS + 1, "runs"),
         ] {

@@ -37,6 +37,7 @@ fn emitted(body: &[u8], copies: u64) -> (Emitted, Vec<u8>) {
         function: CODE..end + 2,
         exit: end + 1,
         init: CODE..CODE,
+        late_init: CODE..CODE,
         body: CODE + 1..end,
         copy_bytes: body.len() as u64,
     };

@@ -5,6 +5,7 @@ use super::boot::Handed;
 use super::crash;
 use super::output::Line;
 use super::probe::Machine;
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::rc::Rc;
@@ -25,9 +26,9 @@ use kernel::report::Report;
 use kernel::run;
 use kernel::screen::{Header, Status};
 use kernel::snippet::events::{Counted, Plan};
-use kernel::snippet::{Emitted, Place, Runner, emit, events, fault};
+use kernel::snippet::{Emitted, Phase, Place, Runner, emit, events, fault};
 use protocol::exact::Filter;
-use protocol::job::{Conformance, Job, Snippet};
+use protocol::job::{Conformance, Job, LoopCounter, Setup, Snippet};
 use protocol::ramdisk::RamdiskError;
 use protocol::record::{Check, Suite};
 use protocol::record::{End, ErrorCode, ErrorRecord, Fault, Outcome, Record};
@@ -52,6 +53,7 @@ struct Target<'a> {
     space: Space,
     arena: Arena,
     emitted: Option<Emitted>,
+    phase: Phase,
     /// The loaded snippet may leave something in the extended state.
     resets_extended: bool,
     counting: Counting,
@@ -150,8 +152,16 @@ pub fn run(
         gate: Gate::EMPTY,
         plan: Default::default(),
     };
-    let (emitted, resets_extended) = (None, false);
-    let mut target = Target { machine, space, arena, emitted, resets_extended, counting, user };
+    let mut target = Target {
+        machine,
+        space,
+        arena,
+        emitted: None,
+        phase: Phase::Measured,
+        resets_extended: false,
+        counting,
+        user,
+    };
     run::run(job, &mut target, report)
 }
 
@@ -181,6 +191,18 @@ pub fn no_job(error: Option<&RamdiskError>, machine: &Machine, report: &mut Repo
     End::without_items(Outcome::BadJob)
 }
 
+impl Target<'_> {
+    fn emit(&mut self, phase: Phase, snippet: &Snippet, copies: u64, gate: &Gate) {
+        let emitted = emit::emit(self.arena.code_mut(), &PLACE, snippet, copies, gate);
+        self.emitted = Some(emitted);
+        self.phase = phase;
+        self.resets_extended = snippet.extended_state;
+        // The code was written through another address than it runs at: a serialising instruction has to
+        // stand between (SDM vol. 3, 8.1.3).
+        cpu::serialise();
+    }
+}
+
 impl Runner for Target<'_> {
     fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> {
         self.counting.prepare(snippet, self.machine)
@@ -195,13 +217,20 @@ impl Runner for Target<'_> {
     }
 
     fn load(&mut self, snippet: &Snippet, copies: u64) {
-        let gate = &self.counting.gate;
-        let emitted = emit::emit(self.arena.code_mut(), &PLACE, snippet, copies, gate);
-        self.emitted = Some(emitted);
-        self.resets_extended = snippet.extended_state;
-        // The code was written through another address than it runs at: a serialising instruction has to
-        // stand between (SDM vol. 3, 8.1.3).
-        cpu::serialise();
+        let gate = self.counting.gate;
+        self.emit(Phase::Measured, snippet, copies, &gate);
+    }
+
+    fn load_once(&mut self, snippet: &Snippet) {
+        let alone = Snippet {
+            init: snippet.setup.one_time_init.clone(),
+            body: Cow::Borrowed(&[]),
+            loop_count: 0,
+            loop_counter: LoopCounter::R15,
+            setup: Setup::default(),
+            ..snippet.clone()
+        };
+        self.emit(Phase::Once, &alone, 0, &Gate::EMPTY);
     }
 
     fn run(&mut self) -> Result<u64, Box<Trap>> {
@@ -224,7 +253,7 @@ impl Runner for Target<'_> {
     }
 
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault {
-        fault::explain(trap, self.emitted.as_ref().expect("it ran"), snippet)
+        fault::explain(trap, self.emitted.as_ref().expect("it ran"), self.phase, snippet)
     }
 }
 

@@ -57,6 +57,10 @@ impl Runner for Clocked {
     fn run(&mut self) -> Result<u64, Box<Trap>> {
         self.made.run()
     }
+    fn load_once(&mut self, snippet: &Snippet) {
+        self.made.load_once(snippet);
+    }
+
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault {
         self.made.explain(trap, snippet)
     }
@@ -279,6 +283,7 @@ proptest::proptest! {
             fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> { self.0.program(pass) }
             fn counts(&self) -> &[u64] { self.0.counts() }
             fn load(&mut self, snippet: &Snippet, copies: u64) { self.0.load(snippet, copies); }
+            fn load_once(&mut self, snippet: &Snippet) { self.0.load_once(snippet); }
             fn run(&mut self) -> Result<u64, Box<Trap>> {
                 let index = *self.0.items.last().unwrap() as usize;
                 self.0.made.fault_at = self.1[index].then_some(self.0.made.runs + 1);

@@ -5,9 +5,10 @@
 //! ```text
 //! entry:  save the ABI's registers and the stack pointer; give every register its start value
 //!         init
-//!         fill up with NOPs, so that the body starts at a multiple of 64 bytes
+//!         fill up with NOPs, so that the body starts at a multiple of 64 bytes, or as far behind one as asked
 //!         start = TSC, between two LFENCE, all registers and flags preserved
 //!         open the gate of the counters, if events are counted, likewise
+//!         late init; if asked for, drain the front end
 //! body:   the snippet, `copies` times
 //!         if there is a loop: count down, back to body
 //!         close the gate
@@ -16,14 +17,16 @@
 //! ```
 //!
 //! Everything that the function keeps in memory lies in [`Data`], addressed relative to RIP, so that the
-//! snippet may use every register. The exit needs none either, which is what makes a fault survivable
+//! snippet may use every register. In no-memory mode nothing is kept there between init and the end of the body: the
+//! TSC's start stays in R12 and R13, and R9 to R11 hold RAX, RDX and RCX meanwhile. There the snippet may not use
+//! every register. The exit needs none either, which is what makes a fault survivable
 //! (see `arch::call`).
 
 use arch::pmu::Gate;
 use arch::pmu::driver::Write;
 use core::mem::offset_of;
 use core::ops::Range;
-use protocol::job::{LoopCounter, Snippet};
+use protocol::job::{DRAIN_NOPS, LoopCounter, Snippet};
 
 /// What the emitted code keeps in memory.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,6 +63,8 @@ pub struct Emitted {
     pub exit: u64,
     /// The init code.
     pub init: Range<u64>,
+    /// The late init code.
+    pub late_init: Range<u64>,
     /// All copies of the body.
     pub body: Range<u64>,
     /// Bytes of one copy.
@@ -76,6 +81,7 @@ const RSP: u8 = 4;
 const RBP: u8 = 5;
 const RSI: u8 = 6;
 const RDI: u8 = 7;
+const R12: u8 = 12;
 const R14: u8 = 14;
 const R15: u8 = 15;
 
@@ -114,22 +120,49 @@ pub fn emit(
     if snippet.loop_count > 0 && snippet.loop_counter == LoopCounter::R15 {
         code.load_constant(R15, snippet.loop_count);
     }
-    code.align(ALIGN, TIMER_START_BYTES + gate_open_bytes(gate));
-    code.start_timer();
-    code.open(gate);
+    let setup = &snippet.setup;
+    let drain = if setup.drain_frontend { LFENCE.len() + DRAIN_NOPS } else { 0 };
+    let opening = match setup.no_memory {
+        true => REGISTER_START_BYTES + WRITE_BYTES * gate.on().len() as u64,
+        false => TIMER_START_BYTES + gate_open_bytes(gate),
+    };
+    let ahead = opening + (setup.late_init.len() + drain) as u64;
+    code.align(ALIGN, u64::from(setup.alignment_offset), ahead);
+    let window = code.address();
+    if setup.no_memory {
+        code.start_in_registers(gate);
+    } else {
+        code.start_timer();
+        code.open(gate);
+    }
+    let late_init = code.put(&setup.late_init);
+    if setup.drain_frontend {
+        code.put(&LFENCE);
+        code.put(&[0x90; DRAIN_NOPS]);
+    }
+    debug_assert_eq!(code.address() - window, ahead);
     let body = code.repeat(&snippet.body, copies);
     if snippet.loop_count > 0 {
         code.loop_back(snippet.loop_counter, body.start);
     }
     code.writes(gate.off());
     code.stop_timer();
+    if setup.no_memory {
+        code.store_start();
+    }
     let exit = code.address();
     code.load(RSP, offset_of!(Data, stack));
     // cld; popfq; pop r15; pop r14; pop r13; pop r12; pop rbp; pop rbx; ret
     code.put(&[0xfc, 0x9d, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b, 0xc3]);
     let function = place.code..code.address();
-    Emitted { function, exit, init, body, copy_bytes: snippet.body.len() as u64 }
+    Emitted { function, exit, init, late_init, body, copy_bytes: snippet.body.len() as u64 }
 }
+
+const LFENCE: [u8; 3] = [0x0f, 0xae, 0xe8];
+/// Bytes of one WRMSR with its operands.
+const WRITE_BYTES: u64 = 17;
+/// Bytes that `start_in_registers` emits besides its writes.
+const REGISTER_START_BYTES: u64 = 32;
 
 /// Bytes that `start_timer` emits; checked there.
 const TIMER_START_BYTES: u64 = 48;
@@ -139,7 +172,7 @@ const TIMER_START_BYTES: u64 = 48;
 fn gate_open_bytes(gate: &Gate) -> u64 {
     match gate.on().len() as u64 {
         0 => 0,
-        writes => 17 * writes + 6 * 7 + 3,
+        writes => WRITE_BYTES * writes + 6 * 7 + 3,
     }
 }
 
@@ -177,9 +210,9 @@ impl Code<'_> {
         start..self.address()
     }
 
-    /// Fills with NOPs (0x90) until what follows after `ahead` more bytes is aligned.
-    fn align(&mut self, align: u64, ahead: u64) {
-        while !(self.address() + ahead).is_multiple_of(align) {
+    /// Fills with NOPs (0x90) until what follows after `ahead` more bytes is `offset` behind a multiple of `align`.
+    fn align(&mut self, align: u64, offset: u64, ahead: u64) {
+        while (self.address() + ahead) % align != offset {
             self.put(&[0x90]);
         }
     }
@@ -271,6 +304,25 @@ impl Code<'_> {
         }
         self.put(&[0x0f, 0xae, 0xe8]);
         debug_assert_eq!((self.at - before) as u64, gate_open_bytes(gate));
+    }
+
+    /// Timer and gate without memory. MOV leaves the flags alone.
+    fn start_in_registers(&mut self, gate: &Gate) {
+        // mov r9, rax; mov r10, rdx; mov r11, rcx
+        self.put(&[0x49, 0x89, 0xc1, 0x49, 0x89, 0xd2, 0x49, 0x89, 0xcb]);
+        // lfence; rdtsc; mov r12d, eax; mov r13d, edx
+        self.put(&[0x0f, 0xae, 0xe8, 0x0f, 0x31, 0x41, 0x89, 0xc4, 0x41, 0x89, 0xd5]);
+        self.writes(gate.on());
+        // mov rax, r9; mov rdx, r10; mov rcx, r11
+        self.put(&[0x4c, 0x89, 0xc8, 0x4c, 0x89, 0xd2, 0x4c, 0x89, 0xd9]);
+        self.put(&LFENCE);
+    }
+
+    /// The start that R12 and R13 kept, to memory.
+    fn store_start(&mut self) {
+        // shl r13, 32; or r12, r13
+        self.put(&[0x49, 0xc1, 0xe5, 0x20, 0x4d, 0x09, 0xec]);
+        self.store(R12, offset_of!(Data, start));
     }
 
     fn stop_timer(&mut self) {

@@ -1,6 +1,6 @@
 //! Explaining an exception in terms of the snippet: which part, which copy, which instruction.
 
-use super::Emitted;
+use super::{Emitted, Phase};
 use alloc::format;
 use alloc::string::{String, ToString};
 use arch::call::Trap;
@@ -14,7 +14,7 @@ const MAX_INSTRUCTION_BYTES: usize = 15;
 
 /// Puts the trap into the report's form.
 #[must_use]
-pub fn explain(trap: &Trap, emitted: &Emitted, snippet: &Snippet) -> Fault {
+pub fn explain(trap: &Trap, emitted: &Emitted, phase: Phase, snippet: &Snippet) -> Fault {
     let rip = trap.frame.rip;
     let mut fault = Fault {
         vector: trap.frame.vector as u8,
@@ -28,9 +28,17 @@ pub fn explain(trap: &Trap, emitted: &Emitted, snippet: &Snippet) -> Fault {
     };
     let inside = |range: &Range<u64>| range.contains(&rip);
     let code = if inside(&emitted.init) {
-        fault.part = "init".to_string();
         fault.offset = Some(rip - emitted.init.start);
-        &snippet.init
+        let (part, code) = match phase {
+            Phase::Once => ("one-time-init", &snippet.setup.one_time_init),
+            Phase::Measured => ("init", &snippet.init),
+        };
+        fault.part = part.to_string();
+        code
+    } else if inside(&emitted.late_init) {
+        fault.part = "late-init".to_string();
+        fault.offset = Some(rip - emitted.late_init.start);
+        &snippet.setup.late_init
     } else if inside(&emitted.body) {
         let at = rip - emitted.body.start;
         fault.part = "body".to_string();
@@ -91,7 +99,7 @@ pub fn registers(f: &TrapFrame, cr2: u64) -> Registers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::job::{Difference, LoopCounter};
+    use protocol::job::{Difference, LoopCounter, Setup};
     use std::borrow::Cow;
 
     fn trap(rip: u64) -> Trap {
@@ -100,6 +108,10 @@ mod tests {
     }
 
     fn explained(rip: u64) -> Fault {
+        explained_in(Phase::Measured, rip)
+    }
+
+    fn explained_in(phase: Phase, rip: u64) -> Fault {
         let snippet = Snippet {
             name: Cow::Borrowed("x"),
             init: Cow::Borrowed(&[1, 2]),
@@ -114,15 +126,21 @@ mod tests {
             values: false,
             expect: None,
             events: vec![],
+            setup: Setup {
+                one_time_init: Cow::Borrowed(&[3, 4]),
+                late_init: Cow::Borrowed(&[5, 6]),
+                ..Setup::default()
+            },
         };
         let emitted = Emitted {
             function: 1000..2000,
             exit: 1900,
             init: 1100..1102,
+            late_init: 1150..1152,
             body: 1200..1212,
             copy_bytes: 4,
         };
-        explain(&trap(rip), &emitted, &snippet)
+        explain(&trap(rip), &emitted, phase, &snippet)
     }
 
     #[test]
@@ -140,6 +158,10 @@ mod tests {
     fn a_fault_in_init_and_one_elsewhere() {
         let fault = explained(1101);
         assert_eq!((fault.part.as_str(), fault.offset, fault.copy), ("init", Some(1), None));
+        let fault = explained(1150);
+        assert_eq!((fault.part.as_str(), fault.bytes.as_deref()), ("late-init", Some("0506")));
+        let fault = explained_in(Phase::Once, 1101);
+        assert_eq!((fault.part.as_str(), fault.bytes.as_deref()), ("one-time-init", Some("04")));
         let fault = explained(0xdead);
         assert_eq!(
             (fault.part.as_str(), fault.offset, fault.bytes.clone()),

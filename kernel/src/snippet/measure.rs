@@ -24,6 +24,9 @@ pub trait Runner {
     /// Emits `copies` copies of the snippet and makes them ready to run.
     fn load(&mut self, snippet: &Snippet, copies: u64);
 
+    /// Emits the snippet's one-time init alone and makes it ready to run.
+    fn load_once(&mut self, snippet: &Snippet);
+
     /// Runs what was loaded once, in a clean state, and returns the TSC ticks between its two readings.
     ///
     /// # Errors
@@ -35,6 +38,15 @@ pub trait Runner {
 
     /// Explains a trap of the loaded snippet.
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault;
+}
+
+/// What is loaded.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Phase {
+    /// The one-time init.
+    Once,
+    /// Init and body.
+    Measured,
 }
 
 /// Executions of the body that the two code sizes differ in.
@@ -73,13 +85,19 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
     let mut uncounted = plan.uncounted.clone();
     let mut numbered = Vec::new();
     let nothing = [Vec::new()];
+    if !snippet.setup.one_time_init.is_empty() {
+        runner.load_once(snippet);
+        let ended = runner.run();
+        ended.map_err(|trap| Unmeasured::Fault(Box::new(runner.explain(&trap, snippet))))?;
+    }
     let passes = if plan.passes.is_empty() { &nothing[..] } else { &plan.passes };
     for (index, pass) in passes.iter().enumerate() {
         let counted = programmed(runner, pass, &mut uncounted);
         if index > 0 && counted.is_empty() {
             continue;
         }
-        let metrics = one_pass(runner, snippet, &counted).map_err(Unmeasured::Fault)?;
+        let warmup = if index == 0 { snippet.setup.initial_warmup } else { 0 };
+        let metrics = one_pass(runner, snippet, &counted, warmup).map_err(Unmeasured::Fault)?;
         let order = core::iter::once(0).chain(counted.iter().map(|one| 1 + one.number));
         numbered.extend(order.zip(metrics).skip(usize::from(index > 0)));
     }
@@ -105,19 +123,21 @@ fn programmed(
     counted
 }
 
-/// The TSC's metric, then those of the events.
+/// The TSC's metric, then those of the events. `warmup`: runs before the first warm-up.
 fn one_pass(
     runner: &mut impl Runner,
     snippet: &Snippet,
     counted: &[Counted],
+    warmup: u32,
 ) -> Result<Vec<Metric>, Box<Fault>> {
     let unroll = u64::from(snippet.unroll);
     let [small, large] = match snippet.difference {
         Difference::Double => [unroll, 2 * unroll],
         Difference::Empty => [0, unroll],
     };
-    let small = runs(runner, snippet, small, counted.len())?;
-    let large = runs(runner, snippet, large, counted.len())?;
+    let first = warmup + snippet.warmup;
+    let small = runs(runner, snippet, small, first, counted.len())?;
+    let large = runs(runner, snippet, large, snippet.warmup, counted.len())?;
     let names = core::iter::once(("tsc".to_string(), None))
         .chain(counted.iter().map(|one| (one.event.clone(), Some(one.counting.clone()))));
     let metrics = names.zip(small.iter().zip(&large)).map(|((event, counting), (small, large))| {
@@ -133,18 +153,19 @@ fn one_pass(
     Ok(metrics.collect())
 }
 
-/// All runs of one code size, the warm-up left out: the TSC's values, then those of each event.
+/// All runs of one code size, the `warmup` first ones left out: the TSC's values, then those of each event.
 fn runs(
     runner: &mut impl Runner,
     snippet: &Snippet,
     copies: u64,
+    warmup: u32,
     events: usize,
 ) -> Result<Vec<Vec<u64>>, Box<Fault>> {
     runner.load(snippet, copies);
     let mut values: Vec<Vec<u64>> = core::iter::repeat_with(Vec::new).take(1 + events).collect();
-    for run in 0..snippet.warmup + snippet.runs {
+    for run in 0..warmup + snippet.runs {
         let ticks = runner.run().map_err(|trap| Box::new(runner.explain(&trap, snippet)))?;
-        if run >= snippet.warmup {
+        if run >= warmup {
             values[0].push(ticks);
             for (values, &count) in values[1..].iter_mut().zip(runner.counts()) {
                 values.push(count);
@@ -158,7 +179,7 @@ fn runs(
 pub(crate) mod tests {
     use super::*;
     use arch::pmu::{Counter, Selection};
-    use protocol::job::LoopCounter;
+    use protocol::job::{LoopCounter, Setup};
     use protocol::record::Counting;
     use std::borrow::Cow;
 
@@ -169,6 +190,8 @@ pub(crate) mod tests {
         pub overhead: u64,
         pub fault_at: Option<u64>,
         pub runs: u64,
+        /// Runs made when the one-time init was loaded.
+        pub once_at: Option<u64>,
         copies: u64,
         counted: [u64; 2],
         cold: bool,
@@ -176,7 +199,16 @@ pub(crate) mod tests {
 
     impl Made {
         pub fn new(cost: u64, overhead: u64) -> Self {
-            Self { cost, overhead, fault_at: None, runs: 0, copies: 0, counted: [0; 2], cold: true }
+            Self {
+                cost,
+                overhead,
+                fault_at: None,
+                runs: 0,
+                once_at: None,
+                copies: 0,
+                counted: [0; 2],
+                cold: true,
+            }
         }
     }
 
@@ -224,6 +256,10 @@ pub(crate) mod tests {
             (self.copies, self.cold) = (copies * snippet.loop_count.max(1), true);
         }
 
+        fn load_once(&mut self, _: &Snippet) {
+            assert_eq!(self.once_at.replace(self.runs), None, "once means once");
+        }
+
         fn run(&mut self) -> Result<u64, Box<Trap>> {
             self.runs += 1;
             if self.fault_at == Some(self.runs) {
@@ -264,6 +300,7 @@ pub(crate) mod tests {
             values: false,
             expect: None,
             events: vec![],
+            setup: Setup::default(),
         }
     }
 
@@ -293,6 +330,21 @@ pub(crate) mod tests {
         let mut machine = Made::new(1, 1);
         measure(&mut machine, &nop("x")).unwrap();
         assert_eq!(machine.runs, 2 * (1 + 8));
+    }
+
+    #[test]
+    fn n1_one_time_init_runs_once_first_and_initial_warm_up_before_the_smaller_size() {
+        let setup =
+            Setup { one_time_init: Cow::Borrowed(&[0x90]), initial_warmup: 20, ..Setup::default() };
+        let mut machine = Made::new(1, 1);
+        let metrics = measure(&mut machine, &Snippet { setup, ..nop("x") }).unwrap().metrics;
+        assert_eq!((machine.once_at, machine.runs), (Some(0), 1 + 20 + 2 * (1 + 8)));
+        assert!(metrics[0].deterministic);
+        let fails = Setup { one_time_init: Cow::Borrowed(&[0x90]), ..Setup::default() };
+        let mut machine = Made::new(1, 1);
+        machine.fault_at = Some(1);
+        measure(&mut machine, &Snippet { setup: fails, ..nop("x") }).unwrap_err();
+        assert_eq!(machine.runs, 1);
     }
 
     #[test]
@@ -344,6 +396,7 @@ pub(crate) mod tests {
             }
             fn counts(&self) -> &[u64] { self.0.counts() }
             fn load(&mut self, snippet: &Snippet, copies: u64) { self.0.load(snippet, copies) }
+            fn load_once(&mut self, snippet: &Snippet) { self.0.load_once(snippet) }
             fn run(&mut self) -> Result<u64, Box<Trap>> { self.0.run() }
             fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault { self.0.explain(trap, snippet) }
         }

@@ -9,4 +9,4 @@ pub mod fault;
 pub mod measure;
 
 pub use emit::{Emitted, Place};
-pub use measure::{Runner, measure};
+pub use measure::{Phase, Runner, measure};

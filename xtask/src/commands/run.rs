@@ -1,16 +1,17 @@
 //! `run`: boot a job in QEMU and show what it measured.
 
+mod boots;
 mod staging;
 pub use staging::{stage, stage_files, stage_pmu};
 
 use super::{check_output, deliver, image};
 use crate::build::Tree;
 use crate::cli::{self, Machine, Run};
-use crate::collect::Collector;
+use crate::collect::{Collector, Report};
 use crate::events::{CpuName, cpu};
 use crate::job::{self, Packed, Purpose};
 use crate::machine::devices::{Virtual, arguments};
-use crate::machine::{self, Choice, Finished, Given, Host, accel, pmu_log};
+use crate::machine::{self, Choice, Finished, Given, Host, Limits, accel, pmu_log};
 use crate::progress::Work;
 use crate::render::Context;
 use crate::setup::{self, Need, Toolchain};
@@ -38,13 +39,14 @@ pub fn run(arguments: &Run) -> Result<u8> {
     }
     anstream::eprintln!("{}", choice.line());
     let scratch = Scratch::new(arguments.keep.as_deref())?;
-    let finished = boot(&tree, &packed, &arguments.machine, &choice, scratch.path())?;
-    scratch.write("serial.log", finished.collector.raw())?;
-    let mut context = context(&arguments.machine, &choice, &packed, &finished);
+    let boot = |packed: &Packed| boot(&tree, packed, &arguments.machine, &choice, scratch.path());
+    let whole = boots::run(&packed, arguments.machine.reboots, boot)?;
+    scratch.write("serial.log", &whole.raw)?;
+    let mut context = context(&arguments.machine, &choice, &packed, whole.complaint);
     if let Given::Emulated(model) = choice.pmu {
         context.pmu_said = pmu_log::read(scratch.path(), model);
     }
-    report(finished, context, &tree, &arguments.output)
+    report(whole.report, context, &tree, &arguments.output)
 }
 
 /// The processor that the guest sees, if the tables may know it.
@@ -115,7 +117,11 @@ pub fn boot(
     write(&folder.join("command.txt"), command_line(&line).as_bytes())?;
     let mut work = Work::of(packed.job.items.len() as u64, "running");
     let tick = |collector: &Collector| work.tick(collector.items());
-    Ok(machine::run(&line, folder, machine.timeout.duration(), tick)?)
+    let limits = Limits {
+        timeout: machine.timeout.duration(),
+        silence: machine.item_timeout.map(cli::Timeout::duration),
+    };
+    Ok(machine::run(&line, folder, limits, tick)?)
 }
 
 fn command_line(arguments: &[OsString]) -> String {
@@ -126,7 +132,12 @@ fn command_line(arguments: &[OsString]) -> String {
     format!("{} {}\n", setup::QEMU, quoted.collect::<Vec<_>>().join(" "))
 }
 
-fn context(machine: &Machine, choice: &Choice, packed: &Packed, finished: &Finished) -> Context {
+fn context(
+    machine: &Machine,
+    choice: &Choice,
+    packed: &Packed,
+    complaint: Option<String>,
+) -> Context {
     let shift = machine.icount.shift(machine.boot).filter(|_| !choice.kvm);
     Context {
         source: "qemu".to_string(),
@@ -137,19 +148,13 @@ fn context(machine: &Machine, choice: &Choice, packed: &Packed, finished: &Finis
         ticks_per_instruction: shift.map(|shift| 1 << shift),
         backtrace: Vec::new(),
         items: packed.job.items.iter().map(|item| item.name().to_string()).collect(),
-        complaint: finished.complaint(),
+        complaint,
         pmu_said: Vec::new(),
     }
 }
 
 /// Resolves a crash's backtrace, renders the report and tells the exit code.
-fn report(
-    finished: Finished,
-    mut context: Context,
-    tree: &Tree,
-    output: &cli::Output,
-) -> Result<u8> {
-    let report = finished.collector.finish();
+fn report(report: Report, mut context: Context, tree: &Tree, output: &cli::Output) -> Result<u8> {
     resolve(&report, &mut context, &tree.kernel_with_symbols());
     deliver(&report, &context, output)
 }

@@ -9,12 +9,40 @@ use protocol::job::LoopCounter;
 /// Where the loop around the copies can keep its count: in R15 if the snippet leaves that alone. Code that
 /// does not decode may do anything.
 #[must_use]
-pub fn loop_counter(init: &[u8], body: &[u8]) -> LoopCounter {
-    if leaves_r15(init) && leaves_r15(body) { LoopCounter::R15 } else { LoopCounter::Memory }
+pub fn loop_counter(code: &[u8]) -> LoopCounter {
+    if leaves(code, Register::R15) { LoopCounter::R15 } else { LoopCounter::Memory }
 }
 
-fn leaves_r15(code: &[u8]) -> bool {
-    all(code, |_, register| register.full_register() != Register::R15)
+fn leaves(code: &[u8], other: Register) -> bool {
+    all(code, |_, register| register.full_register() != other)
+}
+
+/// Whether the code leaves alone what no-memory mode keeps in registers. `counter`: the loop's.
+///
+/// # Errors
+/// Names the code and the register.
+pub fn no_memory(
+    init: &[u8],
+    late: &[u8],
+    body: &[u8],
+    counter: Option<Register>,
+) -> Result<(), String> {
+    use Register::{R9, R10, R11, R12, R13};
+    let parts: [(_, _, &[_]); 3] = [
+        ("init code", init, &[R9, R10, R11, R12, R13]),
+        ("late init code", late, &[R12, R13]),
+        ("body", body, &[R12, R13]),
+    ];
+    for (part, code, kept) in parts {
+        if let Some(taken) = kept.iter().chain(&counter).find(|&&register| !leaves(code, register))
+        {
+            let name = format!("{taken:?}").to_uppercase();
+            return Err(format!(
+                "no-memory is set, but the {part} uses {name}, which then holds a value of the measuring code"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Whether the code may touch registers beyond the general ones. Code that does not decode may.
@@ -95,20 +123,31 @@ mod tests {
     }
 
     #[test]
+    fn n1_no_memory_mode_refuses_code_that_uses_its_registers() {
+        let (add_r12d_eax, mov_r9_rax) = ([0x41, 0x01, 0xc4], [0x49, 0x89, 0xc1]);
+        let add_r15_rbx = [0x49, 0x01, 0xdf];
+        assert_eq!(no_memory(&[0x90], &mov_r9_rax, &add_r15_rbx, None), Ok(()));
+        for (error, named) in [
+            (no_memory(&mov_r9_rax, &[], &[], None), "init code uses R9"),
+            (no_memory(&[], &add_r12d_eax, &[], None), "late init code uses R12"),
+            (no_memory(&[], &[], &add_r12d_eax, None), "body uses R12"),
+            (no_memory(&[], &[], &add_r15_rbx, Some(Register::R15)), "body uses R15"),
+        ] {
+            let text = error.unwrap_err();
+            assert!(text.contains(named), "{text}");
+        }
+    }
+
+    #[test]
     fn a_snippet_that_touches_r15_moves_the_count_to_memory() {
         let add_rax_rbx = [0x48, 0x01, 0xd8];
         let add_r15_rbx = [0x49, 0x01, 0xdf];
         let mov_r15b_al = [0x41, 0x88, 0xc7];
         let load_from_r15 = [0x49, 0x8b, 0x07];
-        assert_eq!(loop_counter(&[], &add_rax_rbx), LoopCounter::R15);
+        assert_eq!(loop_counter(&add_rax_rbx), LoopCounter::R15);
         for code in [&add_r15_rbx, &mov_r15b_al, &load_from_r15] {
-            assert_eq!(loop_counter(&[], code), LoopCounter::Memory);
-            assert_eq!(loop_counter(code, &add_rax_rbx), LoopCounter::Memory);
+            assert_eq!(loop_counter(code), LoopCounter::Memory);
         }
-        assert_eq!(
-            loop_counter(&[], &[0x06]),
-            LoopCounter::Memory,
-            "no instruction in 64-bit mode"
-        );
+        assert_eq!(loop_counter(&[0x06]), LoopCounter::Memory, "no instruction in 64-bit mode");
     }
 }

@@ -25,8 +25,12 @@ pub enum Syntax {
 /// Which part of a snippet a text is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Part {
+    /// The code that runs once.
+    OneTimeInit,
     /// The init code.
     Init,
+    /// The code directly before the body.
+    LateInit,
     /// The measured code.
     Body,
 }

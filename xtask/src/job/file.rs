@@ -29,6 +29,21 @@ pub struct Options {
     pub values: bool,
     /// What is counted beside the TSC.
     pub events: Vec<EventText>,
+    /// What stands around the body.
+    pub around: Around,
+}
+
+/// What the measuring code does around the body.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Around {
+    /// Runs before the first warm-up.
+    pub initial_warmup: u32,
+    /// Bytes from a multiple of 64 to the body.
+    pub alignment_offset: u8,
+    /// Whether what is measured is kept in registers meanwhile.
+    pub no_memory: bool,
+    /// Whether the front end is drained before the body.
+    pub drain_frontend: bool,
 }
 
 /// A snippet, all decided.
@@ -40,7 +55,11 @@ pub struct SnippetFile {
     pub asm: String,
     /// Code that runs before each run.
     pub init: String,
-    /// Syntax of both.
+    /// Code that runs once, before everything else.
+    pub one_time_init: String,
+    /// Code that runs directly before the body.
+    pub late_init: String,
+    /// Syntax of all of them.
     pub syntax: Syntax,
     /// How it runs.
     pub options: Options,
@@ -48,7 +67,7 @@ pub struct SnippetFile {
     pub expect: Option<Expect>,
     /// How it is stepped through, if it is.
     pub exact: Option<ExactOptions>,
-    /// Places in the file: of the snippet, of `asm` and of `init`.
+    /// Places in the file: of the snippet and of its texts.
     pub(super) spans: Option<Spans>,
 }
 
@@ -57,7 +76,9 @@ pub struct SnippetFile {
 pub(super) struct Spans {
     pub whole: Lines,
     pub asm: Lines,
+    pub one_time_init: Lines,
     pub init: Lines,
+    pub late_init: Lines,
 }
 
 /// Where a value starts, and where its own first line lies if it is a text of several lines.
@@ -130,6 +151,10 @@ struct RawOptions {
     values: Option<bool>,
     events: Option<Vec<EventText>>,
     exact: Option<RawExact>,
+    initial_warmup: Option<u32>,
+    alignment_offset: Option<u8>,
+    no_memory: Option<bool>,
+    drain_frontend: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -137,7 +162,9 @@ struct RawOptions {
 struct RawSnippet {
     name: Option<String>,
     asm: Spanned<String>,
+    one_time_init: Option<Spanned<String>>,
     init: Option<Spanned<String>>,
+    late_init: Option<Spanned<String>>,
     expect: Option<RawExpect>,
     syntax: Option<Syntax>,
     unroll: Option<u32>,
@@ -148,6 +175,10 @@ struct RawSnippet {
     values: Option<bool>,
     events: Option<Vec<EventText>>,
     exact: Option<RawExact>,
+    initial_warmup: Option<u32>,
+    alignment_offset: Option<u8>,
+    no_memory: Option<bool>,
+    drain_frontend: Option<bool>,
 }
 
 /// `expect = 3`, or `expect = { min = 2.9, max = 3.1 }`.
@@ -175,6 +206,7 @@ impl Default for Options {
             difference: Difference::Double,
             values: false,
             events: Vec::new(),
+            around: Around::default(),
         }
     }
 }
@@ -237,11 +269,18 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &str) -> Sn
     let raw = spanned.into_inner();
     let base = Options::default();
     let asm = lines(text, &raw.asm.span());
-    let init = raw.init.as_ref().map_or(Lines::default(), |init| lines(text, &init.span()));
+    let place = |code: &Option<Spanned<String>>| {
+        code.as_ref().map_or(Lines::default(), |code| lines(text, &code.span()))
+    };
+    let [one_time_init, init, late_init] =
+        [&raw.one_time_init, &raw.init, &raw.late_init].map(place);
+    let code = |code: Option<Spanned<String>>| code.map(Spanned::into_inner).unwrap_or_default();
     let body = raw.asm.into_inner();
     SnippetFile {
         name: raw.name.unwrap_or_else(|| name_of(&body)),
-        init: raw.init.map(Spanned::into_inner).unwrap_or_default(),
+        init: code(raw.init),
+        one_time_init: code(raw.one_time_init),
+        late_init: code(raw.late_init),
         syntax: raw.syntax.or(defaults.syntax).unwrap_or_default(),
         options: Options {
             unroll: raw.unroll.or(defaults.unroll).unwrap_or(base.unroll),
@@ -251,13 +290,22 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &str) -> Sn
             difference: raw.difference.or(defaults.difference).unwrap_or(base.difference),
             values: raw.values.or(defaults.values).unwrap_or(base.values),
             events: raw.events.or_else(|| defaults.events.clone()).unwrap_or(base.events),
+            around: Around {
+                initial_warmup: raw.initial_warmup.or(defaults.initial_warmup).unwrap_or_default(),
+                alignment_offset: raw
+                    .alignment_offset
+                    .or(defaults.alignment_offset)
+                    .unwrap_or_default(),
+                no_memory: raw.no_memory.or(defaults.no_memory).unwrap_or_default(),
+                drain_frontend: raw.drain_frontend.or(defaults.drain_frontend).unwrap_or_default(),
+            },
         },
         expect: raw.expect.map(|expect| match expect {
             RawExpect::Exactly(value) => Expect { min: value, max: value },
             RawExpect::Between(Bounds { min, max }) => Expect { min, max },
         }),
         exact: raw.exact.as_ref().or(defaults.exact.as_ref()).and_then(RawExact::decide),
-        spans: Some(Spans { whole, asm, init }),
+        spans: Some(Spans { whole, asm, one_time_init, init, late_init }),
         asm: body,
     }
 }
@@ -299,11 +347,12 @@ impl SnippetFile {
 
     /// The error that the snippet breaks a bound.
     pub(super) fn at(&self, source: &str, error: &LimitError) -> JobError {
-        JobError::Snippet {
-            place: self.place(source),
-            snippet: self.name.clone(),
-            message: error.to_string(),
-        }
+        self.refused(source, error.to_string())
+    }
+
+    /// The error that `message` says.
+    pub(super) fn refused(&self, source: &str, message: String) -> JobError {
+        JobError::Snippet { place: self.place(source), snippet: self.name.clone(), message }
     }
 }
 

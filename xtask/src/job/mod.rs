@@ -18,9 +18,10 @@ use crate::events::{Block, CpuName, check, user};
 use ::events::pack::PERFMON_LICENSE;
 use assemble::{Part, Source};
 use exact::ExactOptions;
-use protocol::job::{Conformance, Exact, Item, Job, OnEnd, Snippet};
+use iced_x86::Register;
+use protocol::job::{Conformance, Exact, Item, Job, LoopCounter, OnEnd, Setup, Snippet};
 use protocol::limits;
-use protocol::ramdisk::{self, SectionKind};
+use protocol::ramdisk::{self, RamdiskError, SectionKind};
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -37,6 +38,26 @@ pub struct Packed {
     pub job: Job<'static>,
     /// Its binary form.
     pub bytes: Vec<u8>,
+    /// The event tables that go along.
+    tables: Vec<u8>,
+}
+
+impl Packed {
+    /// The same job without its first `done` items.
+    ///
+    /// # Errors
+    /// It cannot be packed.
+    pub fn rest(&self, done: usize) -> Result<Self, RamdiskError> {
+        let mut job = self.job.clone();
+        job.items.drain(..done.min(job.items.len()));
+        let bytes = bytes(&job, &self.tables)?;
+        Ok(Self { job, bytes, tables: self.tables.clone() })
+    }
+}
+
+fn bytes(job: &Job, tables: &[u8]) -> Result<Vec<u8>, RamdiskError> {
+    let licence = PERFMON_LICENSE.as_bytes();
+    ramdisk::pack_with(job, &[(SectionKind::Licence, licence), (SectionKind::EventTables, tables)])
 }
 
 /// For whom a job is packed.
@@ -111,8 +132,9 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
     let items = file
         .snippets
         .iter()
-        .zip(codes.chunks_exact(2))
-        .map(|(snippet, code)| item(snippet, &code[0], &code[1]));
+        .zip(codes.as_chunks::<SOURCES>().0)
+        .map(|(snippet, codes)| item(snippet, codes, &file.source));
+    let items = items.collect::<Result<Vec<_>, _>>()?;
     let suite = file.checks.as_ref().map(|checks| {
         let checks = checks.iter().cloned().map(Cow::Owned).collect();
         Item::Conformance(Conformance { name: Cow::Owned(file.name.clone()), checks })
@@ -131,41 +153,75 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
     }
     limits::check_job(&job)
         .map_err(|error| JobError::Limit { file: file.source.clone(), error })?;
-    let licence = PERFMON_LICENSE.as_bytes();
-    let sections = [(SectionKind::Licence, licence), (SectionKind::EventTables, tables.bytes())];
-    let bytes = ramdisk::pack_with(&job, &sections)
+    let bytes = bytes(&job, tables.bytes())
         .map_err(|error| JobError::Pack { file: file.source.clone(), error })?;
-    Ok(Packed { job, bytes })
+    Ok(Packed { job, bytes, tables: tables.bytes().to_vec() })
 }
 
-/// The two texts of a snippet, in the order in which [`pack`] expects their code.
-fn sources(snippet: &file::SnippetFile) -> [Source<'_>; 2] {
+/// Texts of a snippet.
+const SOURCES: usize = 4;
+
+/// The texts of a snippet, in the order in which [`item`] expects their code.
+fn sources(snippet: &file::SnippetFile) -> [Source<'_>; SOURCES] {
     let of = |part, text| Source { part, text, syntax: snippet.syntax };
-    [of(Part::Init, snippet.init.as_str()), of(Part::Body, snippet.asm.as_str())]
+    [
+        of(Part::OneTimeInit, snippet.one_time_init.as_str()),
+        of(Part::Init, snippet.init.as_str()),
+        of(Part::LateInit, snippet.late_init.as_str()),
+        of(Part::Body, snippet.asm.as_str()),
+    ]
 }
 
-fn item(file: &file::SnippetFile, init: &[u8], body: &[u8]) -> Item<'static> {
-    let snippet = snippet(file, init, body);
-    match file.exact.clone() {
+fn item(
+    file: &file::SnippetFile,
+    codes: &[Vec<u8>; SOURCES],
+    source: &str,
+) -> Result<Item<'static>, JobError> {
+    let snippet = snippet(file, codes, source)?;
+    Ok(match file.exact.clone() {
         None => Item::Snippet(snippet),
         Some(ExactOptions { filter, verify }) => Item::Exact(Exact { snippet, filter, verify }),
-    }
+    })
 }
 
-fn snippet(snippet: &file::SnippetFile, init: &[u8], body: &[u8]) -> Snippet<'static> {
-    Snippet {
+fn snippet(
+    snippet: &file::SnippetFile,
+    [once, init, late, body]: &[Vec<u8>; SOURCES],
+    source: &str,
+) -> Result<Snippet<'static>, JobError> {
+    let around = &snippet.options.around;
+    let counter = [init, late, body].map(|code| analyse::loop_counter(code));
+    let loop_counter = match counter.contains(&LoopCounter::Memory) {
+        true => LoopCounter::Memory,
+        false => LoopCounter::R15,
+    };
+    if around.no_memory {
+        let looping = (snippet.options.loop_count > 0).then_some(Register::R15);
+        analyse::no_memory(init, late, body, looping)
+            .map_err(|message| snippet.refused(source, message))?;
+    }
+    let setup = Setup {
+        one_time_init: Cow::Owned(once.clone()),
+        late_init: Cow::Owned(late.clone()),
+        initial_warmup: around.initial_warmup,
+        alignment_offset: around.alignment_offset,
+        no_memory: around.no_memory,
+        drain_frontend: around.drain_frontend,
+    };
+    Ok(Snippet {
         name: Cow::Owned(snippet.name.clone()),
-        init: Cow::Owned(init.to_vec()),
-        body: Cow::Owned(body.to_vec()),
+        init: Cow::Owned(init.clone()),
+        body: Cow::Owned(body.clone()),
         unroll: snippet.options.unroll,
         loop_count: snippet.options.loop_count,
-        loop_counter: analyse::loop_counter(init, body),
-        extended_state: analyse::uses_extended_state(init) || analyse::uses_extended_state(body),
+        loop_counter,
+        extended_state: [once, init, late, body].iter().any(|c| analyse::uses_extended_state(c)),
         warmup: snippet.options.warmup,
         runs: snippet.options.runs,
         difference: snippet.options.difference,
         values: snippet.options.values,
         expect: snippet.expect,
         events: snippet.options.events.iter().map(|text| Cow::Owned(text.to_string())).collect(),
-    }
+        setup,
+    })
 }

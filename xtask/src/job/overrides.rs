@@ -19,6 +19,12 @@ pub struct Overrides {
     /// With --asm: code that runs before each run, unmeasured.
     #[arg(long, value_name = "CODE")]
     pub init: Option<String>,
+    /// With --asm: code that runs once, before everything else.
+    #[arg(long, value_name = "CODE")]
+    pub one_time_init: Option<String>,
+    /// With --asm: code that runs directly before the body, while the counters count.
+    #[arg(long, value_name = "CODE")]
+    pub late_init: Option<String>,
     /// With --asm: syntax of the code.
     #[arg(long, value_enum)]
     pub syntax: Option<Syntax>,
@@ -31,6 +37,18 @@ pub struct Overrides {
     /// Runs before measuring, for every snippet.
     #[arg(long, value_name = "N")]
     pub warmup: Option<u32>,
+    /// Runs before the first warm-up, for every snippet.
+    #[arg(long, value_name = "N")]
+    pub initial_warmup: Option<u32>,
+    /// Start every body so many bytes behind a multiple of 64.
+    #[arg(long, value_name = "BYTES")]
+    pub alignment_offset: Option<u8>,
+    /// Keep what is measured in registers (R9 to R13) while a body runs.
+    #[arg(long)]
+    pub no_memory: bool,
+    /// Drain the front end before every body.
+    #[arg(long)]
+    pub drain_frontend: bool,
     /// Measured runs, for every snippet.
     #[arg(long, value_name = "N")]
     pub runs: Option<u32>,
@@ -69,6 +87,8 @@ impl Overrides {
             name: name_of(asm),
             asm: asm.to_string(),
             init: self.init.clone().unwrap_or_default(),
+            one_time_init: self.one_time_init.clone().unwrap_or_default(),
+            late_init: self.late_init.clone().unwrap_or_default(),
             syntax: self.syntax.unwrap_or_default(),
             options: Options::default(),
             expect: None,
@@ -89,9 +109,12 @@ impl Overrides {
     /// Changes every snippet of `file`.
     pub(super) fn apply(&self, file: &mut JobFile) -> Result<(), JobError> {
         if self.asm.is_none() {
-            for (given, name) in
-                [(self.init.is_some(), "--init"), (self.syntax.is_some(), "--syntax")]
-            {
+            for (given, name) in [
+                (self.init.is_some(), "--init"),
+                (self.one_time_init.is_some(), "--one-time-init"),
+                (self.late_init.is_some(), "--late-init"),
+                (self.syntax.is_some(), "--syntax"),
+            ] {
                 if given {
                     return Err(JobError::NeedsAsm(name));
                 }
@@ -107,6 +130,11 @@ impl Overrides {
             options.values |= self.values;
             options.events.extend(self.events.iter().cloned());
             self.exact.apply(&mut snippet.exact)?;
+            let around = &mut options.around;
+            around.initial_warmup = self.initial_warmup.unwrap_or(around.initial_warmup);
+            around.alignment_offset = self.alignment_offset.unwrap_or(around.alignment_offset);
+            around.no_memory |= self.no_memory;
+            around.drain_frontend |= self.drain_frontend;
         }
         Ok(())
     }

@@ -17,12 +17,13 @@ pub(super) fn explain(failed: Failed, sources: &[Source], file: &JobFile) -> Job
 
 fn one(message: Message, sources: &[Source], file: &JobFile) -> AssemblyError {
     let source = &sources[message.source];
-    // Two sources a snippet: see `super::sources`.
-    let snippet = &file.snippets[message.source / 2];
+    let snippet = &file.snippets[message.source / super::SOURCES];
     let position = snippet.spans.as_ref().map(|spans| {
         let lines = match source.part {
             Part::Body => &spans.asm,
+            Part::OneTimeInit => &spans.one_time_init,
             Part::Init => &spans.init,
+            Part::LateInit => &spans.late_init,
         };
         match lines.first_line {
             Some(first) if message.line > 0 => (first + message.line - 1, message.column),
@@ -34,7 +35,9 @@ fn one(message: Message, sources: &[Source], file: &JobFile) -> AssemblyError {
         snippet: snippet.name.clone(),
         part: match source.part {
             Part::Body => "body",
+            Part::OneTimeInit => "one-time init code",
             Part::Init => "init code",
+            Part::LateInit => "late init code",
         },
         line: message.line,
         text: source.text.lines().nth(message.line.wrapping_sub(1)).unwrap_or_default().to_string(),

@@ -17,6 +17,8 @@ pub enum Ending {
     Exited(Option<i32>),
     /// We ended it after the end record: the job named no exit device.
     Stopped,
+    /// We ended it because it had said nothing for so long.
+    Silent(Duration),
     /// We ended it because the time was up.
     TimedOut(Duration),
 }
@@ -40,6 +42,21 @@ const GRACE: Duration = Duration::from_secs(3);
 /// How often signs of life are given.
 const TICK: Duration = Duration::from_millis(100);
 
+/// How long a machine may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// In all.
+    pub timeout: Duration,
+    /// From one record to the next.
+    pub silence: Option<Duration>,
+}
+
+impl From<Duration> for Limits {
+    fn from(timeout: Duration) -> Self {
+        Self { timeout, silence: None }
+    }
+}
+
 /// Runs QEMU with `arguments` in `folder` until it ends, its report ends, or `timeout` is over. `tick` is
 /// called with the collector now and then.
 ///
@@ -48,7 +65,7 @@ const TICK: Duration = Duration::from_millis(100);
 pub fn run(
     arguments: &[OsString],
     folder: &Path,
-    timeout: Duration,
+    limits: impl Into<Limits>,
     mut tick: impl FnMut(&Collector),
 ) -> Result<Finished, MachineError> {
     let mut command = tied(crate::setup::QEMU);
@@ -64,8 +81,9 @@ pub fn run(
         let _ = errors.read_to_end(&mut text);
         String::from_utf8_lossy(&text).trim().to_string()
     });
-    let mut run = Run { collector: Collector::new(), start, first: None, end: None };
-    let ending = run.watch(&mut child, &serial, timeout, &mut tick);
+    let collector = Collector::new();
+    let mut run = Run { collector, start, heard: start, first: None, end: None };
+    let ending = run.watch(&mut child, &serial, limits.into(), &mut tick);
     Ok(Finished {
         collector: run.collector,
         ending,
@@ -92,6 +110,7 @@ fn reader(mut stream: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
 struct Run {
     collector: Collector,
     start: Instant,
+    heard: Instant,
     first: Option<Duration>,
     end: Option<Duration>,
 }
@@ -101,10 +120,10 @@ impl Run {
         &mut self,
         child: &mut Child,
         serial: &Receiver<Vec<u8>>,
-        timeout: Duration,
+        limits: Limits,
         tick: &mut impl FnMut(&Collector),
     ) -> Ending {
-        let mut open = true;
+        let (mut open, timeout) = (true, limits.timeout);
         loop {
             // A machine without serial line closes the stream only with its end.
             if open {
@@ -125,6 +144,12 @@ impl Run {
                 stop(child);
                 return Ending::Stopped;
             }
+            if let Some(silence) = limits.silence
+                && self.heard.elapsed() > silence
+            {
+                stop(child);
+                return Ending::Silent(silence);
+            }
             if elapsed > timeout {
                 stop(child);
                 while let Ok(bytes) = serial.recv_timeout(TICK) {
@@ -137,6 +162,7 @@ impl Run {
 
     fn take(&mut self, bytes: &[u8]) {
         self.collector.feed(bytes);
+        self.heard = Instant::now();
         let now = self.start.elapsed();
         if self.collector.records() > 0 {
             self.first.get_or_insert(now);
@@ -171,6 +197,10 @@ impl Finished {
             Ending::TimedOut(timeout) => {
                 Some(format!("the machine was stopped after {}{said}", seconds(*timeout)))
             }
+            Ending::Silent(silence) => Some(format!(
+                "the machine was stopped after {} of silence{said}",
+                seconds(*silence)
+            )),
             Ending::Exited(status) if !self.collector.ended() => {
                 let status = status.map_or("a signal".to_string(), |s| format!("status {s}"));
                 Some(format!("the machine ended with {status} before its end record{said}"))

@@ -106,6 +106,8 @@ pub enum ErrorCode {
     BadJob,
     /// A snippet raised an exception.
     SnippetFault,
+    /// A snippet took the whole machine down; the host tool noticed, and ran the rest in another boot.
+    SnippetLost,
     /// An item cannot be run on this machine.
     Unsupported,
     /// A device of the machine does not work as it should; measuring goes on without it.

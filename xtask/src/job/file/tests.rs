@@ -70,6 +70,41 @@ fn p2_events_are_names_or_raw_numbers() {
     assert!(error.contains("`{a,b` is no event: byte 0") && error.contains("line 3"), "{error}");
 }
 
+#[test]
+fn n1_engine_options_have_defaults_and_overrides() {
+    let text = "[defaults]\ninitial-warmup = 9\nalignment-offset = 3\nno-memory = true\n\
+                [[snippet]]\nasm = \"nop\"\n[[snippet]]\nasm = \"nop\"\nalignment-offset = 4\n\
+                no-memory = false\ndrain-frontend = true\none-time-init = \"cld\"\nlate-init = \"stc\"";
+    let mut job = parse(text, "x.toml").unwrap();
+    let around =
+        Around { initial_warmup: 9, alignment_offset: 3, no_memory: true, drain_frontend: false };
+    assert_eq!(job.snippets[0].options.around, around);
+    let other = Around { alignment_offset: 4, no_memory: false, drain_frontend: true, ..around };
+    assert_eq!(job.snippets[1].options.around, other);
+    assert_eq!(
+        (job.snippets[1].one_time_init.as_str(), job.snippets[1].late_init.as_str()),
+        ("cld", "stc")
+    );
+    let overrides = crate::job::Overrides {
+        initial_warmup: Some(1),
+        alignment_offset: Some(7),
+        no_memory: true,
+        drain_frontend: true,
+        ..Default::default()
+    };
+    overrides.apply(&mut job).unwrap();
+    let all =
+        Around { initial_warmup: 1, alignment_offset: 7, no_memory: true, drain_frontend: true };
+    assert!(job.snippets.iter().all(|snippet| snippet.options.around == all));
+    let packed = crate::job::pack(&job, crate::job::Purpose::Qemu).unwrap();
+    let protocol::job::Item::Snippet(snippet) = &packed.job.items[1] else { panic!() };
+    assert_eq!(
+        (&*snippet.setup.one_time_init, &*snippet.setup.late_init),
+        (&[0xfc][..], &[0xf9][..])
+    );
+    assert_eq!((snippet.setup.initial_warmup, snippet.setup.alignment_offset), (1, 7));
+}
+
 fn message(text: &str) -> String {
     parse(text, "job.toml").unwrap_err().to_string()
 }
