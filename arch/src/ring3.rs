@@ -23,7 +23,12 @@ static RETURN_STACK: AtomicU64 = AtomicU64::new(0);
 pub unsafe fn enter(rip: u64, rsp: u64, rflags: u64, argument: u64) -> u64 {
     interrupts::set_handler(LEAVE_VECTOR, Some(leave));
     // SAFETY: the caller's promise.
-    unsafe { switch(rip, rsp, rflags, u64::from(USER_CODE.0), u64::from(USER_DATA.0), argument) }
+    let value = unsafe {
+        switch(rip, rsp, rflags, u64::from(USER_CODE.0), u64::from(USER_DATA.0), argument)
+    };
+    // Outside a stay there is no stack to come back to.
+    interrupts::set_handler(LEAVE_VECTOR, None);
+    value
 }
 
 /// Exception that ended the stay, and whether there was one.

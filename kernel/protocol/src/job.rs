@@ -165,8 +165,8 @@ pub struct Setup<'a> {
     pub drain_frontend: bool,
 }
 
-/// NOPs that drain the front end: more than any decoded-instruction queue holds (144 in Golden Cove, two threads'
-/// shares together; Intel optimization manual, 2.3.1), and four lines of 64 bytes, so that they keep the alignment.
+/// NOPs that drain the front end: more than its queues are thought to hold (not measured), and four lines of 64 bytes, so
+/// that they keep the alignment.
 pub const DRAIN_NOPS: usize = 256;
 
 /// Where the loop around the copies keeps its count.

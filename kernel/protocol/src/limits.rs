@@ -29,7 +29,7 @@ pub const MAX_EVENTS: usize = 500;
 pub const MAX_EVENT_BYTES: usize = 1000;
 /// Opcodes of a filter.
 pub const MAX_OPCODES: usize = 100;
-/// Instructions that exact mode steps over in one run, those of the measuring code among them: some 7 s under TCG.
+/// Instructions that exact mode steps over in one run, those of the measuring code among them.
 pub const MAX_STEPS: u64 = 1_000_000;
 /// Rows of a listing of instructions: some 50 bytes each on the serial line.
 pub const MAX_LISTED_INSTRUCTIONS: usize = 1_000;
