@@ -11,7 +11,7 @@ mod string;
 
 pub use accesses::{Touch, accesses};
 pub use branch::branch;
-pub use string::{Repeat, StringOperation};
+pub use string::StringOperation;
 
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 

@@ -45,15 +45,6 @@ proptest! {
     }
 }
 
-#[test]
-fn the_translator_counts_iterations_and_the_look_at_the_count() {
-    let Kind::Repeated(moves) = kind(&at(&[0xf3, 0xa4])) else { panic!() };
-    assert_eq!([moves.translator_counts(7, 7), moves.translator_counts(0, 0)], [8, 1]);
-    let Kind::Repeated(scan) = kind(&at(&[0xf2, 0xae])) else { panic!() };
-    assert_eq!(scan.repeat, Repeat::Comparison);
-    assert_eq!([scan.translator_counts(9, 3), scan.translator_counts(9, 9)], [3, 10]);
-}
-
 fn branch_at(bytes: &[u8], rip: u64) -> Option<pmu_model::Branch> {
     branch(&at(bytes), rip, Ring::User)
 }

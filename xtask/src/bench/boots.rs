@@ -3,8 +3,7 @@
 use super::Figure;
 use crate::build::Tree;
 use crate::cli::{Boot, Icount};
-use crate::commands::image;
-use crate::commands::run::{stage_files, stage_pmu};
+use crate::commands::run::stage_with_pmu;
 use crate::job::{self, Packed, Purpose};
 use crate::machine::accel::DEFAULT_MODEL;
 use crate::machine::devices::{Virtual, arguments};
@@ -36,16 +35,7 @@ pub(super) fn boot(
 ) -> Result<(Finished, Duration)> {
     let folder = scratch()?;
     let icount = Icount::Auto.shift(boot);
-    let (boot, pmu) = match (boot, pmu) {
-        (Boot::Uefi, Given::Emulated(model)) => {
-            image::stage(tree, kernel, ramdisk, model, folder.path())?
-        }
-        _ => {
-            let mut boot = stage_files(tree, kernel, ramdisk, boot, folder.path())?;
-            let pmu = stage_pmu(tree, pmu, icount, &mut boot, folder.path())?;
-            (boot, pmu)
-        }
-    };
+    let (boot, pmu) = stage_with_pmu(tree, kernel, ramdisk, boot, (pmu, icount), folder.path())?;
     let machine = Virtual {
         boot,
         kvm: false,

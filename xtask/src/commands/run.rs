@@ -2,9 +2,9 @@
 
 mod boots;
 mod staging;
-pub use staging::{stage, stage_files, stage_pmu};
+pub use staging::{stage, stage_files, stage_pmu, stage_with_pmu};
 
-use super::{check_output, deliver, image};
+use super::{check_output, deliver};
 use crate::build::Tree;
 use crate::cli::{self, Machine, Run};
 use crate::collect::{Collector, Report};
@@ -92,16 +92,9 @@ pub fn boot(
     folder: &Path,
 ) -> Result<Finished> {
     let icount = machine.icount.shift(machine.boot);
-    let (boot, pmu) = match (machine.boot, choice.pmu) {
-        (cli::Boot::Uefi, Given::Emulated(model)) => {
-            image::stage(tree, &tree.kernel(), Some(&packed.bytes), model, folder)?
-        }
-        _ => {
-            let mut boot = stage(tree, &packed.bytes, machine.boot, folder)?;
-            let pmu = stage_pmu(tree, choice.pmu, icount, &mut boot, folder)?;
-            (boot, pmu)
-        }
-    };
+    let given = (choice.pmu, icount);
+    let (kernel, job) = (tree.kernel(), Some(&packed.bytes[..]));
+    let (boot, pmu) = stage_with_pmu(tree, &kernel, job, machine.boot, given, folder)?;
     let virtual_machine = Virtual {
         boot,
         kvm: choice.kvm,

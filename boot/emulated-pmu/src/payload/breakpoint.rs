@@ -6,7 +6,7 @@ use core::arch::asm;
 /// DR7: local enable of each breakpoint; all conditions and lengths zero: on execution.
 const ENABLES: [u64; 4] = [1, 4, 0x10, 0x40];
 /// DR7's bit that is always 1.
-const DR7_ONE: u64 = 0x400;
+pub const DR7_ONE: u64 = 0x400;
 /// DR6 bit 14: single step.
 pub const SINGLE_STEP: u64 = 1 << 14;
 /// DR6 as it is when nothing happened.

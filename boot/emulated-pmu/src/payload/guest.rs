@@ -29,7 +29,7 @@ pub const SCE: u64 = 1;
 /// EFER.LMA.
 const LMA: u64 = 1 << 10;
 /// DR7: the enables, local and global, of all four breakpoints.
-const DR7_ENABLES: u64 = 0xff;
+pub const DR7_ENABLES: u64 = 0xff;
 const FS_BASE: u32 = 0xc000_0100;
 const GS_BASE: u32 = 0xc000_0101;
 

@@ -9,6 +9,7 @@
 //!   had been executed. So is an intercepted INT n. Ones that fault while running are not.
 //! - A repeated string instruction is counted once for each iteration, and once more at its end.
 
+use super::breakpoint::{DR6_IDLE, DR7_ONE};
 use super::hpet::Alarm;
 use super::switch::{Registers, enter};
 use super::vmcb::{Intercepts, Segment, Vmcb, exit};
@@ -117,12 +118,12 @@ pub unsafe fn calibrate(
     cr3: u64,
 ) -> Result<Calibration, Refusal> {
     let mut instructions =
-        |code: *const u8, expected: u64, alarm_ticks: u64| -> Result<u64, Refusal> {
+        |code: *const u8, expected: u64, alarm_ns: u64| -> Result<u64, Refusal> {
             set_up(vmcb, code as u64, cr3);
             let mut registers =
                 Registers { rcx: ITERATIONS, rsi: code as u64, rdi: NOWHERE, ..Default::default() };
             // SAFETY: the block describes a guest that executes the code above with our own tables.
-            let ticks = unsafe { enter(&raw mut registers, vmcb, alarm_ticks) };
+            let ticks = unsafe { enter(&raw mut registers, vmcb, alarm_ns) };
             if vmcb.exit_code != expected || !ticks.is_multiple_of(1 << shift) {
                 super::debug::line(format_args!(
                     "exit {:#x} instead of {expected:#x} after {ticks} ticks",
@@ -190,7 +191,7 @@ fn set_up(vmcb: &mut Vmcb, rip: u64, cr3: u64) {
     vmcb.asid = 1;
     (vmcb.cr0, vmcb.cr3, vmcb.cr4, vmcb.efer) = (cr0, cr3, cr4, efer);
     (vmcb.rip, vmcb.rsp, vmcb.rflags, vmcb.rax) = (rip, 0, 2, 0);
-    (vmcb.dr6, vmcb.dr7) = (0xffff_0ff0, 0x400);
+    (vmcb.dr6, vmcb.dr7) = (DR6_IDLE, DR7_ONE);
     vmcb.cs = Segment { selector: 8, attributes: 0xa9b, limit: u32::MAX, base: 0 };
     vmcb.ss = Segment { selector: 16, attributes: 0xc93, limit: u32::MAX, base: 0 };
     (vmcb.ds, vmcb.es) = (vmcb.ss, vmcb.ss);

@@ -1,8 +1,7 @@
 //! The guest's memory, by its own linear addresses.
 
 use super::guest::Guest;
-
-const PAGE: u64 = 4096;
+use super::maps::PAGE;
 
 impl Guest {
     /// The physical address behind a linear one, by the guest's page tables.

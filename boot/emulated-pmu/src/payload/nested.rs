@@ -1,7 +1,7 @@
 //! Nested paging, as far as [`super::code`] needs it: switching it on and off, and its faults.
 
 use super::code::Verdict;
-use super::guest::Guest;
+use super::guest::{DR7_ENABLES, Guest};
 use super::maps::{Maps, PAGE, Tree};
 use super::port::read_msr;
 use super::{breakpoint, debug, events};
@@ -20,7 +20,6 @@ const WRITES: u32 = 16;
 const WRITE_CR3: u32 = 1 << (WRITES + 3);
 const WRITE_DR7: u32 = 1 << (WRITES + 7);
 const ALL_DEBUG: u32 = u32::MAX;
-const DR7_ENABLES: u64 = 0xff;
 
 /// For a stay that counts by the clock: sets the breakpoints of the watched pages.
 pub fn watch(guest: &mut Guest) -> Option<breakpoint::Saved> {

@@ -2,6 +2,7 @@
 
 use super::events;
 use super::guest::Guest;
+use super::maps::PAGE;
 use emulated_pmu::step::{self, Kind, Maintenance, StringOperation, Touch};
 use iced_x86::{Instruction, Register};
 use pmu_model::uarch::{Access, AccessKind, LINE_BYTES, Retired};
@@ -99,7 +100,6 @@ impl Before {
 }
 
 fn access(guest: &Guest, touch: &Touch, physical: u64) -> Access {
-    const PAGE: u64 = 4096;
     let &Touch { linear, bytes, kind, locked } = touch;
     let next = (linear & !(PAGE - 1)).wrapping_add(PAGE);
     let crosses = linear % PAGE + u64::from(bytes) > PAGE;
@@ -193,25 +193,9 @@ fn elements(guest: &mut Guest, ring: Ring, run: Run) {
     }
 }
 
-/// INT n: a far branch to the handler of its vector.
-pub fn software_interrupt(guest: &mut Guest, ring: Ring, instruction: &Instruction, vector: u8) {
-    let to = events::handler(guest, vector).unwrap_or(0);
-    let branch = Branch {
-        from: instruction.ip(),
-        to,
-        kind: BranchKind::Far,
-        taken: true,
-        mispredicted: false,
-        ring: Ring::Kernel,
-        cycles: 0,
-    };
-    finish(guest, ring, Some(branch), Some(instruction), &Accesses::NONE);
-}
-
-/// The handler of an event is about to run.
-pub fn delivery(guest: &mut Guest, from: u64, to: u64) {
-    guest.counting.pmu().record_event_delivery();
-    let branch = Branch {
+/// A branch to a handler.
+fn to_handler(from: u64, to: u64) -> Branch {
+    Branch {
         from,
         to,
         kind: BranchKind::Far,
@@ -219,7 +203,20 @@ pub fn delivery(guest: &mut Guest, from: u64, to: u64) {
         mispredicted: false,
         ring: Ring::Kernel,
         cycles: 0,
-    };
+    }
+}
+
+/// INT n: a far branch to the handler of its vector.
+pub fn software_interrupt(guest: &mut Guest, ring: Ring, instruction: &Instruction, vector: u8) {
+    let to = events::handler(guest, vector).unwrap_or(0);
+    let branch = to_handler(instruction.ip(), to);
+    finish(guest, ring, Some(branch), Some(instruction), &Accesses::NONE);
+}
+
+/// The handler of an event is about to run.
+pub fn delivery(guest: &mut Guest, from: u64, to: u64) {
+    guest.counting.pmu().record_event_delivery();
+    let branch = to_handler(from, to);
     if guest.counting.pmu().record_branch(&branch) {
         report(guest, &Delta::bulk(Ring::Kernel, 0).with(Occurrence::LbrInsert, 1));
     }

@@ -2,6 +2,7 @@
 
 use crate::handlers;
 use core::ptr::{read_volatile, write_volatile};
+use x86_64::VirtAddr;
 use x86_64::instructions::port::Port;
 use x86_64::instructions::tables::load_tss;
 use x86_64::registers::control::Cr3;
@@ -10,7 +11,6 @@ use x86_64::registers::segmentation::{CS, DS, ES, SS, Segment};
 use x86_64::structures::gdt::{Descriptor, GlobalDescriptorTable};
 use x86_64::structures::idt::InterruptDescriptorTable;
 use x86_64::structures::tss::TaskStateSegment;
-use x86_64::{PrivilegeLevel, VirtAddr};
 
 /// Where the boot loader maps physical memory.
 pub const PHYSICAL: u64 = 0xffff_a000_0000_0000;
@@ -60,7 +60,6 @@ pub unsafe fn set_up() {
         Port::<u8>::new(0xa1).write(0xff);
         apic_write(0xf0, 0x1ff);
     }
-    let _ = PrivilegeLevel::Ring3;
 }
 
 fn top(stack: *const Stack) -> VirtAddr {

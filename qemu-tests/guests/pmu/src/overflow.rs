@@ -268,7 +268,7 @@ fn elsewhere(unit: &Unit) {
     line!("case nmi_alone {} 1", SEEN_COUNT.load(Relaxed));
 }
 
-/// How many instructions `turns` of `long_loop` execute behind CALL, up to CLI.
+/// 100,000,002 instructions up to CLI.
 #[unsafe(naked)]
 extern "C" fn long_loop() {
     naked_asm!("mov ecx, 50000000", "sti", "2: dec ecx", "jnz 2b", "cli", "ret")

@@ -65,7 +65,7 @@ impl Unit {
     }
 
     /// Counts `select` over a call of `code`, without the call itself.
-    pub fn over(&self, select: u64, code: extern "C" fn()) -> u64 {
+    pub fn over(&self, select: u64, code: unsafe extern "C" fn()) -> u64 {
         self.program(select, 0);
         let (switch, on) = self.switch(select);
         call(switch, on, code as *const () as u64);

@@ -2,6 +2,7 @@
 
 use crate::build::{self, Tree};
 use crate::cli;
+use crate::commands::image;
 use crate::machine::{Boot, Given, devices};
 use crate::setup::firmware;
 use crate::{Failure, Result};
@@ -54,6 +55,26 @@ pub fn stage_files(
     copy(&ovmf.variables, &variables)?;
     ovmf.variables = variables;
     Ok(Boot::Uefi { image, ovmf })
+}
+
+/// Puts any kernel into `folder` together with the chosen PMU: under UEFI firmware in the image, else beside the loader.
+///
+/// # Errors
+/// A file that cannot be written; no firmware.
+pub fn stage_with_pmu(
+    tree: &Tree,
+    kernel: &Path,
+    ramdisk: Option<&[u8]>,
+    boot: cli::Boot,
+    (pmu, shift): (Given, Option<u8>),
+    folder: &Path,
+) -> Result<(Boot, devices::Pmu)> {
+    if let (cli::Boot::Uefi, Given::Emulated(model)) = (boot, pmu) {
+        return image::stage(tree, kernel, ramdisk, model, folder);
+    }
+    let mut staged = stage_files(tree, kernel, ramdisk, boot, folder)?;
+    let pmu = stage_pmu(tree, pmu, shift, &mut staged, folder)?;
+    Ok((staged, pmu))
 }
 
 /// Adds what the chosen PMU takes to a staged `boot`. `shift` is QEMU's icount shift, which the hypervisor then checks.

@@ -1,10 +1,8 @@
 //! DR7: the guest's breakpoints are set by the hypervisor at each entry, so its own write must not set them as well.
 
+use crate::payload::breakpoint::DR7_ONE;
 use crate::payload::guest::Guest;
 use crate::payload::{events, retire};
-
-/// DR7 bit 10 is always 1.
-const ONE: u64 = 1 << 10;
 
 /// MOV to DR7.
 pub(super) fn write_control(guest: &mut Guest) {
@@ -16,6 +14,6 @@ pub(super) fn write_control(guest: &mut Guest) {
         return events::general_protection(guest, 0);
     }
     retire::plain(guest, None);
-    guest.vmcb.dr7 = value | ONE;
+    guest.vmcb.dr7 = value | DR7_ONE;
     guest.skip(instruction.len() as u64);
 }
