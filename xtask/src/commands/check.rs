@@ -1,6 +1,7 @@
-//! `check`: what can be said of the source without running it: format, lints, documentation, licences.
+//! `check`: what can be said of the source without running it: format, lints, documentation, licences, and the README's table of rows.
 
 mod licences;
+mod rows;
 
 use crate::build::Tree;
 use crate::process::said;
@@ -140,6 +141,9 @@ pub fn all(tree: &Tree) -> Result<()> {
     }
     if !tell("licences", licences::check(tree.root()).map(|()| true)) {
         failed.push("licences");
+    }
+    if !tell("table of rows", rows::check(tree.root()).map(|()| true)) {
+        failed.push("table of rows");
     }
     if failed.is_empty() {
         return Ok(());

@@ -9,9 +9,10 @@ use std::path::Path;
 use std::process::Command;
 
 /// Crates whose tests run on the host alone.
-const HOST: [&str; 9] = [
+const HOST: [&str; 10] = [
     "protocol",
     "arch",
+    "step",
     "events",
     "pmu-model",
     "handover",
@@ -76,4 +77,41 @@ fn command(crates: &[&str], filter: Option<&str>, root: &Path) -> Command {
 #[must_use]
 pub fn has(need: Need) -> bool {
     Toolchain::find().is_ok_and(|toolchain| matches!(need.status(&toolchain), Status::Present(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HOST, QEMU};
+    use std::path::Path;
+
+    /// Whether a Rust file below `folder`, other crates' folders left out, has a test.
+    fn has_tests(folder: &Path) -> bool {
+        let entries = std::fs::read_dir(folder).expect("a folder of ours");
+        entries.map(|entry| entry.expect("readable").path()).any(|path| {
+            if path.is_dir() {
+                return !path.join("Cargo.toml").exists() && has_tests(&path);
+            }
+            path.extension().is_some_and(|extension| extension == "rs")
+                && std::fs::read_to_string(&path).expect("text").contains("#[test]")
+        })
+    }
+
+    #[test]
+    fn every_member_with_tests_is_run() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+        let manifest = |folder: &Path| -> toml::Table {
+            let text = std::fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+            text.parse().expect("TOML")
+        };
+        let workspace = manifest(root);
+        let members = workspace["workspace"]["members"].as_array().expect("a list");
+        assert!(members.len() > HOST.len());
+        for member in members {
+            let folder = root.join(member.as_str().expect("a folder"));
+            let manifest = manifest(&folder);
+            let name = manifest["package"]["name"].as_str().expect("a name");
+            let run = HOST.contains(&name) || name == QEMU;
+            assert!(run || !has_tests(&folder), "{name} has tests that nobody runs");
+        }
+    }
 }

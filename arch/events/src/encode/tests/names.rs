@@ -36,7 +36,7 @@ fn c8_modifiers_become_their_fields() {
 }
 
 #[test]
-fn p6_unit_masks_are_joined_by_name() {
+fn p6_t4_unit_masks_are_joined_by_name() {
     let encoded = skx("l2_rqsts:demand_data_rd_hit:rfo_hit:u").unwrap();
     assert_eq!(general(&encoded, Vendor::Intel).0, 0x41_0024 | 0xc1 << 8 | 0xc2 << 8);
     assert_eq!(encoded.name, "L2_RQSTS.DEMAND_DATA_RD_HIT:RFO_HIT");
