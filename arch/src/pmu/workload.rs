@@ -234,6 +234,8 @@ pub enum UserPiece {
     Faults,
     /// RDPMC with ECX = n; the result in RAX.
     Rdpmc,
+    /// RDTSC; the result in RAX.
+    Rdtsc,
 }
 
 /// Vector of the software interrupt of [`UserPiece::Interrupts`].
@@ -248,6 +250,7 @@ global_asm!(
     ".global barecount_user_fault",
     ".global barecount_user_fault_end",
     ".global barecount_user_rdpmc",
+    ".global barecount_user_rdtsc",
     ".global barecount_user_end",
     ".balign 64",
     "barecount_user_start:",
@@ -276,6 +279,12 @@ global_asm!(
     "shl rdx, 32",
     "or rax, rdx",
     "int 0x80",
+    ".balign 64",
+    "barecount_user_rdtsc:",
+    "rdtsc",
+    "shl rdx, 32",
+    "or rax, rdx",
+    "int 0x80",
     "barecount_user_end:",
     ".popsection",
 );
@@ -288,6 +297,7 @@ unsafe extern "sysv64" {
     static barecount_user_fault: u8;
     static barecount_user_fault_end: u8;
     static barecount_user_rdpmc: u8;
+    static barecount_user_rdtsc: u8;
     static barecount_user_end: u8;
 }
 
@@ -320,6 +330,7 @@ impl UserPiece {
             Self::Interrupts => &raw const barecount_user_interrupts,
             Self::Faults => &raw const barecount_user_faults,
             Self::Rdpmc => &raw const barecount_user_rdpmc,
+            Self::Rdtsc => &raw const barecount_user_rdtsc,
         };
         symbol as u64 - user_range().start
     }
@@ -333,6 +344,7 @@ impl UserPiece {
             // The load that faults does not retire.
             Self::Faults => 2 * n + 1,
             Self::Rdpmc => 4,
+            Self::Rdtsc => 3,
         }
     }
 
@@ -341,7 +353,7 @@ impl UserPiece {
     pub const fn interrupts(self, n: u64) -> u64 {
         match self {
             Self::Interrupts => n + 1,
-            Self::Loop | Self::Faults | Self::Rdpmc => 1,
+            Self::Loop | Self::Faults | Self::Rdpmc | Self::Rdtsc => 1,
         }
     }
 }

@@ -63,6 +63,12 @@ pub trait Bench: Registers {
     /// RDPMC in ring 3 with CR4.PCE set or clear. `None`: it raised an exception.
     fn rdpmc_in_ring_3(&mut self, index: u32, allowed: bool) -> Option<u64>;
 
+    /// The TSC, read in ring 0.
+    fn tsc(&mut self) -> u64;
+
+    /// RDTSC in ring 3 with CR4.TSD clear or set. `None`: it raised an exception.
+    fn rdtsc_in_ring_3(&mut self, allowed: bool) -> Option<u64>;
+
     /// Whether the handler's own instructions are counted. They are on any processor; a model runs no handler.
     fn counts_handlers(&self) -> bool;
 }

@@ -1,4 +1,4 @@
-//! RDPMC.
+//! RDPMC, and RDTSC in ring 3.
 
 use super::bench::Work;
 use super::check::{All, Check, Finding, Outcome};
@@ -31,6 +31,16 @@ pub(super) const CHECKS: &[Check] = &[
         name: "rdpmc.ring_3_forbidden",
         source: "SDM vol. 3, 2.5: CR4.PCE clear",
         run: ring_3_forbidden,
+    },
+    Check {
+        name: "rdpmc.tsc_ring_3_allowed",
+        source: "SDM vol. 3, 2.5: CR4.TSD clear",
+        run: tsc_ring_3_allowed,
+    },
+    Check {
+        name: "rdpmc.tsc_ring_3_forbidden",
+        source: "SDM vol. 3, 2.5: CR4.TSD set",
+        run: tsc_ring_3_forbidden,
     },
 ];
 
@@ -97,6 +107,27 @@ fn ring_3_allowed(context: &mut Context) -> Outcome {
 fn ring_3_forbidden(context: &mut Context) -> Outcome {
     let index = Layout::rdpmc_index(context.first());
     Ok(match context.bench.rdpmc_in_ring_3(index, false) {
+        None => Finding::pass("#GP in ring 3", "an exception"),
+        Some(value) => Finding::fail("#GP in ring 3", format_args!("{value:#x}")),
+    })
+}
+
+fn tsc_ring_3_allowed(context: &mut Context) -> Outcome {
+    let expected = "a time between those of ring 0 before and after";
+    let before = context.bench.tsc();
+    let seen = context.bench.rdtsc_in_ring_3(true);
+    let after = context.bench.tsc();
+    Ok(match seen {
+        None => Finding::fail(expected, "an exception"),
+        Some(seen) if (before..=after).contains(&seen) => Finding::pass(expected, "such a time"),
+        Some(seen) => {
+            Finding::fail(expected, format_args!("{seen:#x}, not {before:#x} to {after:#x}"))
+        }
+    })
+}
+
+fn tsc_ring_3_forbidden(context: &mut Context) -> Outcome {
+    Ok(match context.bench.rdtsc_in_ring_3(false) {
         None => Finding::pass("#GP in ring 3", "an exception"),
         Some(value) => Finding::fail("#GP in ring 3", format_args!("{value:#x}")),
     })

@@ -9,6 +9,7 @@ use arch::pmu::pmi::{self, ControlBlock, Delivery, Sample};
 use arch::pmu::workload::{self, Piece, USER_VECTOR, UserPiece};
 use arch::pmu::{Gate, Machine, Registers, rdpmc, window};
 use arch::ring3;
+use arch::time::tsc;
 use kernel::conformance::{Bench, Work};
 use raw_cpuid::CpuIdResult;
 
@@ -161,6 +162,21 @@ impl Bench for Processor<'_> {
             let before = rdpmc::allow_above_ring_0(allowed);
             let value = ring3::try_enter(stay.rip, stay.rsp, stay.rflags, u64::from(index));
             rdpmc::allow_above_ring_0(before);
+            value.ok()
+        }
+    }
+
+    fn tsc(&mut self) -> u64 {
+        tsc::now()
+    }
+
+    fn rdtsc_in_ring_3(&mut self, allowed: bool) -> Option<u64> {
+        let stay = self.stay(UserPiece::Rdtsc);
+        // SAFETY: as for RDPMC.
+        unsafe {
+            let before = rdpmc::allow_tsc_above_ring_0(allowed);
+            let value = ring3::try_enter(stay.rip, stay.rsp, stay.rflags, 0);
+            rdpmc::allow_tsc_above_ring_0(before);
             value.ok()
         }
     }

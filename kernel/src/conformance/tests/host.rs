@@ -196,7 +196,7 @@ impl Host {
                     self.plain(Ring::Kernel, PASSAGE);
                     self.far(Ring::Kernel);
                 }
-                UserPiece::Loop | UserPiece::Rdpmc => {}
+                UserPiece::Loop | UserPiece::Rdpmc | UserPiece::Rdtsc => {}
             }
             self.plain(Ring::User, 1);
             self.branch(&Branch {
@@ -314,6 +314,14 @@ impl Bench for Host {
 
     fn rdpmc_in_ring_3(&mut self, index: u32, allowed: bool) -> Option<u64> {
         self.pmu.rdpmc_at(index, 3, allowed).ok()
+    }
+
+    fn tsc(&mut self) -> u64 {
+        self.tsc
+    }
+
+    fn rdtsc_in_ring_3(&mut self, allowed: bool) -> Option<u64> {
+        allowed.then_some(self.tsc)
     }
 
     fn counts_handlers(&self) -> bool {
