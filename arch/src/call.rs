@@ -5,17 +5,13 @@
 //! relative to RIP. When the code faults, the handler notes the frame and continues at the exit, and
 //! the call comes back with [`Trap`]. So nothing that foreign code does to the registers matters.
 
-use crate::descriptors::KERNEL_DATA;
 use crate::interrupts::TrapFrame;
+use crate::state::{Core, no_breakpoints};
+use crate::watchdog;
 use alloc::boxed::Box;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use spin::Mutex;
-use x86_64::instructions::segmentation::{DS, ES, FS, GS, SS, Segment};
-use x86_64::registers::control::{Cr0, Cr2, Cr3, Cr4};
-use x86_64::registers::debug::Dr7;
-use x86_64::registers::debug::Dr7Value;
-use x86_64::structures::DescriptorTablePointer;
-use x86_64::structures::gdt::SegmentSelector;
+use x86_64::registers::control::Cr2;
 
 /// Address of the exit of the running call; 0 when none runs. One processor runs calls.
 static EXIT: AtomicU64 = AtomicU64::new(0);
@@ -30,6 +26,18 @@ pub struct Trap {
     pub frame: TrapFrame,
     /// CR2: the faulting address, if the exception is #PF.
     pub cr2: u64,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// Why a call ended early.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Cause {
+    /// The frame's exception.
+    #[default]
+    Exception,
+    /// [`crate::watchdog`]: its time was up.
+    TimeLimit,
 }
 
 /// Executable code with its two ends.
@@ -61,12 +69,15 @@ impl Function {
 
     /// Calls the function by `call`, which gets its entry, with the exit ready for exceptions.
     pub(crate) fn guarded(&self, call: impl FnOnce(u64)) -> Result<(), Box<Trap>> {
+        let state = Core::save();
         EXIT.store(self.exit, Ordering::Relaxed);
-        let state = State::save();
+        watchdog::enter();
         call(self.entry);
+        watchdog::leave();
+        // The exit is a way back only as long as nothing has been pushed over the return address.
+        EXIT.store(0, Ordering::Relaxed);
         // SAFETY: the values that were in force when the call began.
         unsafe { state.restore() };
-        EXIT.store(0, Ordering::Relaxed);
         if TRAPPED.swap(false, Ordering::Relaxed) {
             return Err(Box::new(TRAP.lock().take().expect("a trapped call leaves its frame")));
         }
@@ -74,82 +85,19 @@ impl Function {
     }
 }
 
-/// What foreign code of ring 0 can change so that the next call would find another machine.
-struct State {
-    cr0: u64,
-    cr3: (x86_64::structures::paging::PhysFrame, u16),
-    cr4: u64,
-    gdt: DescriptorTablePointer,
-    idt: DescriptorTablePointer,
-}
-
-impl State {
-    fn save() -> Self {
-        use x86_64::instructions::tables::{sgdt, sidt};
-        let (cr0, cr3, cr4) = (Cr0::read_raw(), Cr3::read_raw(), Cr4::read_raw());
-        Self { cr0, cr3, cr4, gdt: sgdt(), idt: sidt() }
-    }
-
-    /// Writes only what differs, since each of these writes costs a VM exit or a TLB flush.
-    ///
-    /// # Safety
-    /// The state must be one that this code can go on in.
-    unsafe fn restore(&self) {
-        use x86_64::instructions::tables::{lgdt, lidt, sgdt, sidt};
-        // SAFETY: the caller's promise.
-        unsafe {
-            if Cr3::read_raw() != self.cr3 {
-                Cr3::write_raw(self.cr3.0, self.cr3.1);
-            }
-            if Cr0::read_raw() != self.cr0 {
-                Cr0::write_raw(self.cr0);
-            }
-            if Cr4::read_raw() != self.cr4 {
-                Cr4::write_raw(self.cr4);
-            }
-            if parts(&sgdt()) != parts(&self.gdt) {
-                lgdt(&self.gdt);
-            }
-            if parts(&sidt()) != parts(&self.idt) {
-                lidt(&self.idt);
-            }
-            for (now, wanted, set) in [
-                (DS::get_reg(), KERNEL_DATA, DS::set_reg as unsafe fn(SegmentSelector)),
-                (ES::get_reg(), KERNEL_DATA, ES::set_reg),
-                (SS::get_reg(), KERNEL_DATA, SS::set_reg),
-                (FS::get_reg(), SegmentSelector::NULL, FS::set_reg),
-                (GS::get_reg(), SegmentSelector::NULL, GS::set_reg),
-            ] {
-                if now != wanted {
-                    set(wanted);
-                }
-            }
-        }
-        no_breakpoints();
-    }
-}
-
-/// Limit and base; the structure itself is packed and cannot be compared.
-fn parts(pointer: &DescriptorTablePointer) -> (u16, u64) {
-    (pointer.limit, { pointer.base }.as_u64())
-}
-
-/// Switches off breakpoints, which could lie in the firmware itself.
-fn no_breakpoints() {
-    let off = Dr7Value::from_bits_truncate(0);
-    if Dr7::read().bits() & 0xff != 0 {
-        Dr7::write(off);
-    }
-}
-
 /// Ends the running call, if there is one: called for an exception that nothing else explains.
 pub(crate) fn recover(frame: &mut TrapFrame) -> bool {
+    end(frame, Cause::Exception)
+}
+
+/// Ends the running call, if there is one, for whatever reason.
+pub(crate) fn end(frame: &mut TrapFrame, cause: Cause) -> bool {
     let exit = EXIT.load(Ordering::Relaxed);
     if exit == 0 || TRAPPED.load(Ordering::Relaxed) {
         return false;
     }
     no_breakpoints();
-    *TRAP.lock() = Some(Trap { frame: *frame, cr2: Cr2::read_raw() });
+    *TRAP.lock() = Some(Trap { frame: *frame, cr2: Cr2::read_raw(), cause });
     TRAPPED.store(true, Ordering::Relaxed);
     leave(frame);
     true

@@ -80,3 +80,19 @@ impl Tables {
         }
     }
 }
+
+/// Loads the task register anew.
+///
+/// # Safety
+/// The GDT of [`Tables::load`] must be in use, and `selector` be the one that it loaded.
+pub(crate) unsafe fn reload_task(selector: SegmentSelector) {
+    /// In the upper half of the descriptor's first eight bytes: the type's busy bit, which LTR wants clear.
+    const BUSY: u64 = 1 << 41;
+    let table = x86_64::instructions::tables::sgdt();
+    // SAFETY: the caller's promise; the table is writable.
+    unsafe {
+        let entry = table.base.as_mut_ptr::<u64>().add(usize::from(selector.index()));
+        entry.write_volatile(entry.read_volatile() & !BUSY);
+        load_tss(selector);
+    }
+}

@@ -7,7 +7,8 @@
 //! - [`apic`], [`time`], [`uart`], [`acpi`], [`power`]: the devices that barecount uses.
 //! - [`pmu`]: the performance monitoring unit.
 //! - [`call`]: running foreign machine code so that a fault in it comes back as a value. [`step`]: the same one
-//!   instruction at a time. [`ring3`]: running code in ring 3.
+//!   instruction at a time. [`ring3`]: running code in ring 3. [`watchdog`]: a limit to its time. [`state`]: what it
+//!   may leave behind.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]
@@ -26,6 +27,8 @@ pub mod msr;
 pub mod pmu;
 pub mod power;
 pub mod ring3;
+pub mod state;
 pub mod step;
 pub mod time;
 pub mod uart;
+pub mod watchdog;

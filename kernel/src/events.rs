@@ -81,6 +81,7 @@ fn refused(reason: &str) -> Names<'static> {
             name: None,
             text,
             fault: None,
+            restored: alloc::vec::Vec::new(),
         }),
     }
 }

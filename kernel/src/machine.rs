@@ -20,6 +20,8 @@ pub struct Facts<'a> {
     pub pmu: Result<&'a Capabilities, Missing>,
     /// How the PMU was found.
     pub ownership: &'a Ownership,
+    /// What ends a snippet that does not end by itself, or why there is nothing.
+    pub watchdog: Result<&'static str, &'static str>,
     /// What the emulated PMU says of itself, if it is one.
     pub emulated: Option<Emulated>,
     /// The event tables, if some came with the job.
@@ -56,6 +58,8 @@ pub fn record(facts: &Facts) -> Machine {
         core_type: identity.core_type.map(core_type),
         pmu: facts.pmu.ok().map(|has| pmu(has, facts.ownership)),
         pmu_absent: facts.pmu.err().map(|missing| missing.to_string()),
+        watchdog: facts.watchdog.ok().map(ToString::to_string),
+        watchdog_absent: facts.watchdog.err().map(ToString::to_string),
         emulated_pmu: facts
             .emulated
             .map(|seen| EmulatedPmu { model: seen.model, tsc_shift: seen.tsc_shift }),

@@ -8,6 +8,7 @@ use crate::snippet::measure::{Measured, Runner, Unmeasured, executions, measure}
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::string::ToString;
+use alloc::vec::Vec;
 use protocol::job::{Conformance, Exact, Item, Job, Snippet};
 use protocol::record::{
     Check, End, ErrorCode, ErrorRecord, ExactResult, Fault, Metric, Progress, Record,
@@ -22,6 +23,9 @@ pub trait Machine: Runner + Stepper {
     fn progress_ticks(&self) -> u64;
     /// Prepares for the next item: memory areas zero.
     fn next_item(&mut self, index: u32);
+    /// Behind an item: takes back what it asked of the machine, and puts back what it changed besides. Returns the
+    /// names of the latter.
+    fn settle(&mut self) -> Vec<String>;
     /// Runs the conformance suite as item `index`, and hands each of its records to `report`.
     fn conformance(
         &mut self,
@@ -44,7 +48,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
     machine.show(&status);
     for (index, item) in (0..).zip(&job.items) {
         machine.next_item(index);
-        let record = match item {
+        let mut record = match item {
             Item::Snippet(snippet) => one(index, snippet, machine, &mut status),
             Item::Exact(exact) => stepped(index, exact, machine, &mut status),
             Item::Conformance(suite) => {
@@ -54,6 +58,12 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
                 Record::Suite(suite)
             }
         };
+        let restored = machine.settle();
+        match &mut record {
+            Record::Result(result) => result.restored = restored,
+            Record::Error(error) => error.restored = restored,
+            _ => {}
+        }
         report.send(&record);
         status.done = index + 1;
         let now = machine.now();
@@ -147,7 +157,7 @@ fn judge(suite: &Suite, status: &mut Status) {
 }
 
 fn result(index: u32, snippet: &Snippet, measured: Measured, tsc: [u64; 2]) -> SnippetResult {
-    let Measured { metrics, uncounted, planning } = measured;
+    let Measured { metrics, uncounted, planning, controls, unwatched, smis } = measured;
     let median = metrics.first().map_or(0.0, |metric| metric.value.median);
     let verdict = match &snippet.expect {
         None => Verdict::None,
@@ -163,6 +173,10 @@ fn result(index: u32, snippet: &Snippet, measured: Measured, tsc: [u64; 2]) -> S
         metrics,
         uncounted,
         planning,
+        controls,
+        restored: Vec::new(),
+        unwatched,
+        smis,
         emulated: false,
         tsc,
     }
@@ -183,16 +197,25 @@ fn refused_record(index: u32, snippet: &Snippet, text: String) -> ErrorRecord {
         name: Some(snippet.name.to_string()),
         text,
         fault: None,
+        restored: Vec::new(),
     }
 }
 
 fn fault_record(index: u32, snippet: &Snippet, fault: Box<Fault>) -> ErrorRecord {
+    let (code, text) = match fault.mnemonic.as_str() {
+        fault::TIME_LIMIT => {
+            let limit = snippet.setup.control.time_limit_ms;
+            (ErrorCode::TimeLimit, fault::time_limit(&fault, limit))
+        }
+        _ => (ErrorCode::SnippetFault, fault::sentence(&fault)),
+    };
     ErrorRecord {
-        code: ErrorCode::SnippetFault,
+        code,
         item: Some(index),
         name: Some(snippet.name.to_string()),
-        text: fault::sentence(&fault),
+        text,
         fault: Some(*fault),
+        restored: Vec::new(),
     }
 }
 

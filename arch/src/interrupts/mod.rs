@@ -75,6 +75,11 @@ extern "sysv64" fn dispatch(frame: &mut TrapFrame) {
         SPURIOUS_COUNT.fetch_add(1, Ordering::Relaxed);
         return;
     }
+    unexpected(frame);
+}
+
+/// An exception that no handler was set for, or whose handler does not know it.
+pub(crate) fn unexpected(frame: &mut TrapFrame) {
     if fixup::recover(frame) || call::recover(frame) {
         return;
     }

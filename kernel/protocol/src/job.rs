@@ -6,6 +6,7 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
+pub use crate::control::Control;
 pub use crate::exact::Exact;
 
 /// Everything that one boot does.
@@ -163,6 +164,9 @@ pub struct Setup<'a> {
     pub no_memory: bool,
     /// The front end is drained before the body: LFENCE, then [`DRAIN_NOPS`] one-byte NOPs.
     pub drain_frontend: bool,
+    /// What is asked of the machine.
+    #[serde(borrow)]
+    pub control: Control<'a>,
 }
 
 /// NOPs that drain the front end: more than its queues are thought to hold (not measured), and four lines of 64 bytes, so
@@ -210,6 +214,7 @@ impl Expect {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::control::{Caches, Interrupts, MemoryType, PageSize, ReadMsr, Ring};
     use crate::exact::Filter;
     use crate::exact::tests::any_range;
     use alloc::string::String;
@@ -246,12 +251,31 @@ pub(crate) mod tests {
     }
 
     prop_compose! {
+        fn any_control()(
+            time_limit_ms: u32, apic: bool, prefetchers_off: bool, turbo_off: bool, frequency_mhz: u32, cold: bool,
+            flush_tlb: bool, giant: bool, combining: bool, user: bool, smi_repeats: u32,
+            msrs in prop::collection::vec((".{0,10}", any::<u32>()), 0..12),
+        ) -> Control<'static> {
+            let msrs = msrs.into_iter().map(|(name, number)| ReadMsr { name: Cow::Owned(name), number });
+            Control {
+                time_limit_ms, prefetchers_off, turbo_off, frequency_mhz, flush_tlb, smi_repeats,
+                interrupts: if apic { Interrupts::Apic } else { Interrupts::Cli },
+                caches: if cold { Caches::ColdByWbinvd } else { Caches::Warm },
+                page_size: if giant { PageSize::Giant } else { PageSize::Small },
+                memory_type: if combining { MemoryType::WriteCombining } else { MemoryType::WriteBack },
+                ring: if user { Ring::User } else { Ring::Kernel },
+                msrs: msrs.collect(),
+            }
+        }
+    }
+
+    prop_compose! {
         fn any_setup()(
             once in prop::collection::vec(any::<u8>(), 0..50), late in prop::collection::vec(any::<u8>(), 0..50),
-            initial_warmup: u32, alignment_offset: u8, no_memory: bool, drain_frontend: bool,
+            initial_warmup: u32, alignment_offset: u8, no_memory: bool, drain_frontend: bool, control in any_control(),
         ) -> Setup<'static> {
             let (one_time_init, late_init) = (Cow::Owned(once), Cow::Owned(late));
-            Setup { one_time_init, late_init, initial_warmup, alignment_offset, no_memory, drain_frontend }
+            Setup { one_time_init, late_init, initial_warmup, alignment_offset, no_memory, drain_frontend, control }
         }
     }
 

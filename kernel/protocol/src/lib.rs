@@ -1,6 +1,7 @@
 //! What the host and the firmware say to each other.
 //!
 //! - [`job`]: the work that the host packs beside the kernel, and [`limits`], which both sides check.
+//! - [`control`]: what a snippet asks of the machine. [`marker`]: where counting pauses within it.
 //! - [`exact`]: what is counted by stepping.
 //! - [`ramdisk`]: the job's binary form, with magic, version and checksum.
 //! - [`record`]: the report, and [`mod@line`], its form on the serial line: one JSON object per line,
@@ -16,10 +17,12 @@
 extern crate alloc;
 
 pub mod checksum;
+pub mod control;
 pub mod exact;
 pub mod job;
 pub mod limits;
 pub mod line;
+pub mod marker;
 pub mod ramdisk;
 pub mod record;
 pub mod stream;

@@ -1,8 +1,10 @@
 //! Bounds of a job. The host checks them for a good error with line and column; the target checks
 //! them again, because a ramdisk can come from anywhere.
 
+use crate::control::Ring;
 use crate::exact::Exact;
-use crate::job::{Conformance, Difference, Item, Job, Snippet};
+use crate::job::{Conformance, Difference, Item, Job, LoopCounter, Snippet};
+use crate::marker::{STUB_BYTES, markers};
 use thiserror::Error;
 
 /// Longest name of a job or an item, in bytes.
@@ -37,6 +39,14 @@ pub const MAX_LISTED_INSTRUCTIONS: usize = 1_000;
 pub const MAX_WARMUP: u32 = 1_000_000;
 /// Bytes that a body may start behind a multiple of 64.
 pub const MAX_ALIGNMENT_OFFSET: u8 = 63;
+/// Longest time limit of a run, in milliseconds: an hour.
+pub const MAX_TIME_LIMIT_MS: u32 = 3_600_000;
+/// Highest core clock that can be asked for, in MHz: the ratio of IA32_PERF_CTL has 8 bits, of 100 MHz each.
+pub const MAX_FREQUENCY_MHZ: u32 = 25_500;
+/// Repetitions of a run after system management interrupts.
+pub const MAX_SMI_REPEATS: u32 = 1_000;
+/// Model-specific registers that are read around a run.
+pub const MAX_MSRS: usize = 8;
 /// Measured runs.
 pub const MAX_RUNS: u32 = 100_000;
 /// Most runs whose single values go into the report: two series of 20 digits each make a line of
@@ -85,6 +95,9 @@ pub enum LimitError {
     /// The PMU cannot filter as exact mode does.
     #[error("exact.verify compares with the PMU, which has no such filter; give one of the two")]
     VerifyFiltered,
+    /// A way of measuring that ring 3 does not allow.
+    #[error("ring = 3: {0}")]
+    UserRing(&'static str),
     /// An empty name.
     #[error("the name is empty")]
     EmptyName,
@@ -150,6 +163,9 @@ fn check_exact(exact: &Exact) -> Result<(), LimitError> {
     if exact.filter.instructions.is_some_and(|range| range.base.is_some()) {
         return Err(LimitError::InstructionBase);
     }
+    if exact.snippet.setup.control.ring == Ring::User {
+        return Err(LimitError::UserRing("exact mode steps through code of ring 0 only"));
+    }
     if exact.snippet.expect.is_some() {
         return Err(LimitError::ExactExpectation);
     }
@@ -182,6 +198,7 @@ fn check_snippet(snippet: &Snippet) -> Result<(), LimitError> {
     if snippet.values {
         range("runs (with values listed)", u64::from(snippet.runs), 1, u64::from(MAX_LISTED_RUNS))?;
     }
+    check_control(snippet)?;
     let events = |text: &str| 1 + text.matches(',').count() as u64;
     let events = snippet.events.iter().map(|text| events(text)).sum();
     range("the number of events", events, 0, MAX_EVENTS as u64)?;
@@ -202,12 +219,41 @@ fn check_snippet(snippet: &Snippet) -> Result<(), LimitError> {
     code_area(snippet)
 }
 
+fn check_control(snippet: &Snippet) -> Result<(), LimitError> {
+    let control = &snippet.setup.control;
+    for (field, value, max) in [
+        ("time-limit", control.time_limit_ms, MAX_TIME_LIMIT_MS),
+        ("frequency", control.frequency_mhz, MAX_FREQUENCY_MHZ),
+        ("smi-repeats", control.smi_repeats, MAX_SMI_REPEATS),
+        ("the number of msrs", control.msrs.len() as u32, MAX_MSRS as u32),
+    ] {
+        range(field, u64::from(value), 0, u64::from(max))?;
+    }
+    control.msrs.iter().try_for_each(|msr| name(&msr.name))?;
+    if control.ring == Ring::Kernel {
+        return Ok(());
+    }
+    if snippet.setup.no_memory {
+        return Err(LimitError::UserRing("no-memory mode has nowhere to keep the way back"));
+    }
+    if snippet.loop_count > 0 && snippet.loop_counter == LoopCounter::Memory {
+        return Err(LimitError::UserRing(
+            "the loop's count has to be in R15, which the snippet uses",
+        ));
+    }
+    if !markers(&snippet.body).is_empty() {
+        return Err(LimitError::UserRing("counting cannot be paused: WRMSR needs ring 0"));
+    }
+    Ok(())
+}
+
 fn code_area(snippet: &Snippet) -> Result<(), LimitError> {
     let copies = match snippet.difference {
         Difference::Double => 2 * u64::from(snippet.unroll),
         Difference::Empty => u64::from(snippet.unroll),
     };
-    let body = snippet.body.len() as u64;
+    let stubs = markers(&snippet.body).len() as u64 * STUB_BYTES;
+    let body = snippet.body.len() as u64 + stubs;
     let inits = snippet.init.len() + snippet.setup.late_init.len();
     let total = copies * body + inits as u64 + HARNESS_BYTES;
     if total <= CODE_AREA_BYTES {
@@ -255,6 +301,24 @@ mod tests {
         ] {
             let error = check(change).unwrap_err();
             assert!(matches!(error, LimitError::Range { field: f, .. } if f == field), "{error}");
+        }
+    }
+
+    #[test]
+    fn n5_ring_3_refuses_what_it_cannot_have() {
+        let check = |change: fn(&mut Snippet)| {
+            let mut item = snippet("s", &[0x90]);
+            item.setup.control.ring = Ring::User;
+            change(&mut item);
+            check_item(&Item::Snippet(item))
+        };
+        assert_eq!(check(|_| ()), Ok(()));
+        for change in [
+            (|s| s.setup.no_memory = true) as fn(&mut Snippet),
+            |s| (s.loop_count, s.loop_counter) = (1, LoopCounter::Memory),
+            |s| s.body = crate::marker::PAUSE.to_vec().into(),
+        ] {
+            assert!(matches!(check(change), Err(LimitError::UserRing(_))));
         }
     }
 

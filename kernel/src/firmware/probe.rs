@@ -9,8 +9,9 @@ use alloc::vec::Vec;
 use arch::acpi::Platform;
 use arch::apic::{self, Apic, Mode, Register};
 use arch::cpu::{Identity, features, identity, native};
-use arch::pmu::{self, Capabilities, Emulated, Missing, Ownership};
+use arch::pmu::{self, Capabilities, Driver, Emulated, Missing, Ownership};
 use arch::time::Clock;
+use arch::watchdog::Watchdog;
 use kernel::events::{self, Known, Names};
 use kernel::machine::{self, Facts};
 use kernel::report::Report;
@@ -38,6 +39,8 @@ pub struct Machine {
     pub emulated: Option<Emulated>,
     /// There is a hypervisor.
     pub hypervisor: bool,
+    /// Counters end snippets that do not end themselves.
+    pub watchdog: bool,
     /// LVTPC as it was found.
     performance_lvt: Option<u32>,
 }
@@ -84,6 +87,7 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
         .as_ref()
         .map_or_else(|_| Ownership::default(), |has| Ownership::claim(&mut registers, has));
     let emulated = Emulated::detect(&registers).filter(|_| pmu.is_ok());
+    let watchdog = watchdog(&pmu, &mut registers);
     let names = handed.ramdisk.and_then(|ramdisk| events::open(ramdisk, &identity, &cpuid));
     let facts = Facts {
         identity: &identity,
@@ -91,6 +95,7 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
         microcode: unsafe { identity::microcode(identity.vendor) },
         pmu: pmu.as_ref().map_err(|missing| *missing),
         ownership: &ownership,
+        watchdog,
         emulated,
         event_tables: names.as_ref().map(|names| names.record.clone()),
         clock,
@@ -120,8 +125,24 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
         ownership,
         emulated,
         hypervisor,
+        watchdog: watchdog.is_ok(),
         performance_lvt,
     }
+}
+
+/// Lets a counter overflow, to see whether its NMI comes.
+fn watchdog(
+    pmu: &Result<Capabilities, Missing>,
+    registers: &mut pmu::Machine,
+) -> Result<&'static str, &'static str> {
+    let mut driver = Driver::new(pmu.as_ref().map_err(|_| "there is no PMU")?.clone());
+    driver.reset(registers).map_err(|_| "the PMU's registers refuse to be reset")?;
+    let dog = Watchdog::program(&mut driver, registers, 1 << 20);
+    let dog = dog.ok_or("no counter can be set to overflow")?;
+    // SAFETY: just programmed; ring 0, interrupt table loaded. Without an APIC nothing comes.
+    let works = unsafe { dog.works() };
+    let _ = driver.reset(registers);
+    if works { Ok("counter NMI") } else { Err("the NMI of a counter's overflow did not come") }
 }
 
 fn device_error(text: &str) -> Record {
@@ -131,6 +152,7 @@ fn device_error(text: &str) -> Record {
         name: None,
         text: text.into(),
         fault: None,
+        restored: Vec::new(),
     })
 }
 

@@ -17,8 +17,10 @@ use arch::memory::arena::{self, Arena};
 use arch::memory::user::UserPages;
 use arch::memory::{Frames, Space};
 use arch::pmu::{self, Capabilities, Counter, Driver, Gate, workload};
+use arch::state::{self, Baseline};
 use arch::step;
 use arch::time::tsc;
+use arch::watchdog::Watchdog;
 use iced_x86::Register;
 use kernel::conformance::{self, Subject};
 use kernel::exact::{Processor as Segments, Qualifier, Stepper, Tally, Tracker, Unstepped};
@@ -30,7 +32,7 @@ use kernel::snippet::{Emitted, Phase, Place, Runner, emit, events, fault};
 use protocol::exact::Filter;
 use protocol::job::{Conformance, Job, LoopCounter, Setup, Snippet};
 use protocol::ramdisk::RamdiskError;
-use protocol::record::{Check, Suite};
+use protocol::record::{Applied, Check, Suite};
 use protocol::record::{End, ErrorCode, ErrorRecord, Fault, Outcome, Record};
 use raw_cpuid::{CpuIdReader, CpuIdResult};
 use x86_64::registers::model_specific::{FsBase, GsBase};
@@ -58,6 +60,12 @@ struct Target<'a> {
     resets_extended: bool,
     counting: Counting,
     user: UserPages,
+    /// The registers as the job found them.
+    baseline: Baseline,
+    /// Longest time of a run of the loaded snippet, in ticks of the TSC.
+    limit: u64,
+    /// Runs since the snippet was loaded.
+    runs: u64,
 }
 
 /// The counters of the current snippet.
@@ -67,6 +75,8 @@ struct Counting {
     counters: Vec<Counter>,
     counts: Vec<u64>,
     gate: Gate,
+    /// The counter that ends runs, if one is free.
+    watchdog: Option<Watchdog>,
     /// The last plan and what it is for: most items of a job ask for the same events.
     plan: (Vec<String>, Rc<Plan>),
 }
@@ -93,9 +103,12 @@ impl Counting {
         Rc::new(Plan { ticks, ..plan })
     }
 
-    fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
+    /// `limit`: ticks after which the watchdog ends a run; `None`: there is none.
+    fn program(&mut self, pass: &[Counted], limit: Option<u64>) -> Result<(), (usize, String)> {
         (self.counters, self.counts, self.gate) = (Vec::new(), Vec::new(), Gate::EMPTY);
-        let Some(driver) = self.driver.as_mut().filter(|_| !pass.is_empty()) else {
+        self.watchdog = None;
+        let idle = pass.is_empty() && limit.is_none();
+        let Some(driver) = self.driver.as_mut().filter(|_| !idle) else {
             return Ok(());
         };
         driver.reset(&mut self.registers).map_err(|error| (0, error.to_string()))?;
@@ -105,7 +118,9 @@ impl Counting {
                 done.map_err(|error| (index, error.to_string()))?;
             }
         }
-        self.gate = driver.gate();
+        let dog = limit.map(|limit| Watchdog::program(driver, &mut self.registers, limit));
+        self.watchdog = dog.flatten();
+        self.gate = if pass.is_empty() { Gate::EMPTY } else { driver.gate() };
         self.counters = pass.iter().map(|one| one.counter).collect();
         self.counts = alloc::vec![0; pass.len()];
         Ok(())
@@ -150,6 +165,7 @@ pub fn run(
         counters: Vec::new(),
         counts: Vec::new(),
         gate: Gate::EMPTY,
+        watchdog: None,
         plan: Default::default(),
     };
     let mut target = Target {
@@ -161,6 +177,10 @@ pub fn run(
         resets_extended: false,
         counting,
         user,
+        // SAFETY: ring 0, interrupt table loaded.
+        baseline: unsafe { Baseline::take() },
+        limit: 0,
+        runs: 0,
     };
     run::run(job, &mut target, report)
 }
@@ -187,7 +207,14 @@ pub fn no_job(error: Option<&RamdiskError>, machine: &Machine, report: &mut Repo
         let (outcome, last_error) = (Some(Outcome::BadJob), Some(text.clone()));
         display.lock().status(&Status { outcome, last_error, ..Status::default() });
     }
-    report.send(&Record::Error(ErrorRecord { code, item: None, name: None, text, fault: None }));
+    report.send(&Record::Error(ErrorRecord {
+        code,
+        item: None,
+        name: None,
+        text,
+        fault: None,
+        restored: Vec::new(),
+    }));
     End::without_items(Outcome::BadJob)
 }
 
@@ -196,6 +223,7 @@ impl Target<'_> {
         let emitted = emit::emit(self.arena.code_mut(), &PLACE, snippet, copies, gate);
         self.emitted = Some(emitted);
         self.phase = phase;
+        self.runs = 0;
         self.resets_extended = snippet.extended_state;
         // The code was written through another address than it runs at: a serialising instruction has to
         // stand between (SDM vol. 3, 8.1.3).
@@ -203,13 +231,48 @@ impl Target<'_> {
     }
 }
 
+impl Target<'_> {
+    /// The emulated PMU takes time for what it counts. Where time is what is measured, only the first run of a code size
+    /// is watched, and does not count.
+    fn times_alone(&self) -> bool {
+        self.machine.emulated.is_some() && self.counting.counters.is_empty()
+    }
+
+    fn is_watched_now(&self) -> bool {
+        self.runs == 0 || !self.times_alone()
+    }
+}
+
 impl Runner for Target<'_> {
+    fn control(&mut self, snippet: &Snippet) -> Result<Vec<Applied>, String> {
+        let control = &snippet.setup.control;
+        self.limit = self.machine.clock.hz / 1000 * u64::from(control.time_limit_ms);
+        Ok(Vec::new())
+    }
+
+    fn msrs(&self) -> &[u64] {
+        &[]
+    }
+
+    fn is_unwatched(&self) -> bool {
+        self.machine.watchdog && self.limit > 0 && self.counting.watchdog.is_none()
+    }
+
+    fn trial_runs(&self) -> u32 {
+        u32::from(self.counting.watchdog.is_some() && self.times_alone())
+    }
+
+    fn take_smis(&mut self) -> u32 {
+        0
+    }
+
     fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> {
         self.counting.prepare(snippet, self.machine)
     }
 
     fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
-        self.counting.program(pass)
+        let limit = (self.machine.watchdog && self.limit > 0).then_some(self.limit);
+        self.counting.program(pass, limit)
     }
 
     fn counts(&self) -> &[u64] {
@@ -244,7 +307,12 @@ impl Runner for Target<'_> {
                 extended::reset(self.machine.extended);
             }
             self.counting.clear();
-            let ended = function.run();
+            let dog = self.counting.watchdog.filter(|_| self.is_watched_now());
+            self.runs += 1;
+            let ended = match dog {
+                Some(dog) => dog.watch(|| function.run()),
+                None => function.run(),
+            };
             self.counting.collect();
             ended?;
             let data = &*(PLACE.data as *const emit::Data);
@@ -335,6 +403,12 @@ impl run::Machine for Target<'_> {
     fn next_item(&mut self, index: u32) {
         crash::at_item(index);
         self.arena.reset(&mut self.space);
+    }
+
+    fn settle(&mut self) -> Vec<String> {
+        // SAFETY: ring 0, interrupt table loaded, the processor of the job.
+        unsafe { self.baseline.restore() };
+        state::take_restored().into_iter().map(ToString::to_string).collect()
     }
 
     fn conformance(

@@ -6,7 +6,7 @@ use crate::snippet::measure::tests::{Made, nop};
 use arch::call::Trap;
 use protocol::exact::Filter;
 use protocol::job::{Difference, Expect, OnEnd};
-use protocol::record::{CheckVerdict, Outcome};
+use protocol::record::{Applied, CheckVerdict, Outcome};
 use protocol::stream::{self, Reader};
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -60,6 +60,21 @@ impl Runner for Clocked {
     fn load_once(&mut self, snippet: &Snippet) {
         self.made.load_once(snippet);
     }
+    fn control(&mut self, snippet: &Snippet) -> Result<Vec<Applied>, String> {
+        self.made.control(snippet)
+    }
+    fn msrs(&self) -> &[u64] {
+        self.made.msrs()
+    }
+    fn is_unwatched(&self) -> bool {
+        self.made.is_unwatched()
+    }
+    fn trial_runs(&self) -> u32 {
+        self.made.trial_runs()
+    }
+    fn take_smis(&mut self) -> u32 {
+        self.made.take_smis()
+    }
 
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault {
         self.made.explain(trap, snippet)
@@ -88,6 +103,9 @@ impl Machine for Clocked {
     }
     fn next_item(&mut self, index: u32) {
         self.items.push(index);
+    }
+    fn settle(&mut self) -> Vec<String> {
+        vec!["CR8".into()]
     }
     fn conformance(
         &mut self,
@@ -281,6 +299,11 @@ proptest::proptest! {
         impl Runner for Some {
             fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> { self.0.prepare(snippet) }
             fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> { self.0.program(pass) }
+            fn control(&mut self, s: &Snippet) -> Result<Vec<Applied>, String> { self.0.control(s) }
+            fn msrs(&self) -> &[u64] { &[] }
+            fn is_unwatched(&self) -> bool { false }
+            fn trial_runs(&self) -> u32 { 0 }
+            fn take_smis(&mut self) -> u32 { 0 }
             fn counts(&self) -> &[u64] { self.0.counts() }
             fn load(&mut self, snippet: &Snippet, copies: u64) { self.0.load(snippet, copies); }
             fn load_once(&mut self, snippet: &Snippet) { self.0.load_once(snippet); }
@@ -301,6 +324,7 @@ proptest::proptest! {
             fn now(&self) -> u64 { self.0.now() }
             fn progress_ticks(&self) -> u64 { u64::MAX }
             fn next_item(&mut self, index: u32) { self.0.next_item(index); }
+            fn settle(&mut self) -> Vec<String> { vec![] }
             fn conformance(&mut self, suite: &Conformance, item: u32, report: &mut dyn FnMut(&Check)) -> Suite {
                 self.0.conformance(suite, item, report)
             }

@@ -55,7 +55,7 @@ pub struct Place {
 }
 
 /// What was emitted, as addresses.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Emitted {
     /// The whole function.
     pub function: Range<u64>,

@@ -3,7 +3,7 @@
 use super::{Emitted, Phase};
 use alloc::format;
 use alloc::string::{String, ToString};
-use arch::call::Trap;
+use arch::call::{Cause, Trap};
 use arch::interrupts::TrapFrame;
 use core::ops::Range;
 use protocol::job::Snippet;
@@ -12,13 +12,19 @@ use protocol::record::{Fault, Hex, Registers};
 /// Longest x86 instruction (SDM vol. 2, 2.3.11).
 const MAX_INSTRUCTION_BYTES: usize = 15;
 
+/// In place of a mnemonic, for a run that took too long.
+pub const TIME_LIMIT: &str = "time limit";
+
 /// Puts the trap into the report's form.
 #[must_use]
 pub fn explain(trap: &Trap, emitted: &Emitted, phase: Phase, snippet: &Snippet) -> Fault {
     let rip = trap.frame.rip;
     let mut fault = Fault {
         vector: trap.frame.vector as u8,
-        mnemonic: trap.frame.exception().mnemonic().to_string(),
+        mnemonic: match trap.cause {
+            Cause::Exception => trap.frame.exception().mnemonic().to_string(),
+            Cause::TimeLimit => TIME_LIMIT.to_string(),
+        },
         error_code: trap.frame.error().map(Hex),
         part: "outside".to_string(),
         offset: None,
@@ -54,14 +60,24 @@ pub fn explain(trap: &Trap, emitted: &Emitted, phase: Phase, snippet: &Snippet) 
     fault
 }
 
-/// One sentence for people.
+/// One sentence for people about a run that took longer than `limit_ms` milliseconds.
 #[must_use]
-pub fn sentence(fault: &Fault) -> String {
-    let place = match (fault.offset, fault.copy) {
+pub fn time_limit(fault: &Fault, limit_ms: u32) -> String {
+    format!("the snippet ran into its time limit of {limit_ms} ms {}", place(fault))
+}
+
+fn place(fault: &Fault) -> String {
+    match (fault.offset, fault.copy) {
         (Some(offset), Some(copy)) => format!("at byte {offset} of the body, copy {copy}"),
         (Some(offset), None) => format!("at byte {offset} of the {}", fault.part),
         _ => format!("outside the snippet, at {}", fault.registers.rip),
-    };
+    }
+}
+
+/// One sentence for people.
+#[must_use]
+pub fn sentence(fault: &Fault) -> String {
+    let place = place(fault);
     let detail = match fault.vector {
         14 => format!(", address {}", fault.registers.cr2),
         _ => String::new(),
@@ -104,15 +120,11 @@ mod tests {
 
     fn trap(rip: u64) -> Trap {
         let frame = TrapFrame { rip, vector: 14, error_code: 2, ..TrapFrame::default() };
-        Trap { frame, cr2: 0x123 }
+        Trap { frame, cr2: 0x123, cause: Cause::Exception }
     }
 
-    fn explained(rip: u64) -> Fault {
-        explained_in(Phase::Measured, rip)
-    }
-
-    fn explained_in(phase: Phase, rip: u64) -> Fault {
-        let snippet = Snippet {
+    fn snippet() -> Snippet<'static> {
+        Snippet {
             name: Cow::Borrowed("x"),
             init: Cow::Borrowed(&[1, 2]),
             body: Cow::Borrowed(&[0x10, 0x11, 0x12, 0x13]),
@@ -131,7 +143,15 @@ mod tests {
                 late_init: Cow::Borrowed(&[5, 6]),
                 ..Setup::default()
             },
-        };
+        }
+    }
+
+    fn explained(rip: u64) -> Fault {
+        explained_in(Phase::Measured, rip)
+    }
+
+    fn explained_in(phase: Phase, rip: u64) -> Fault {
+        let snippet = snippet();
         let emitted = Emitted {
             function: 1000..2000,
             exit: 1900,
@@ -152,6 +172,22 @@ mod tests {
             sentence(&fault),
             "the snippet raised #PF at byte 2 of the body, copy 1, address 0x123, error code 0x2"
         );
+    }
+
+    #[test]
+    fn x1_a_time_limit_is_told_from_an_nmi() {
+        let explained = |cause| {
+            let frame = TrapFrame { rip: 0xdead, vector: 2, ..TrapFrame::default() };
+            let emitted = Emitted::default();
+            let (init, body) = (Cow::Borrowed(&[][..]), Cow::Borrowed(&[][..]));
+            let snippet = Snippet { init, body, ..snippet() };
+            explain(&Trap { frame, cr2: 0, cause }, &emitted, Phase::Measured, &snippet)
+        };
+        assert_eq!(explained(Cause::Exception).mnemonic, "NMI");
+        let fault = explained(Cause::TimeLimit);
+        assert_eq!(fault.mnemonic, TIME_LIMIT);
+        let text = "the snippet ran into its time limit of 50 ms outside the snippet, at 0xdead";
+        assert_eq!(time_limit(&fault, 50), text);
     }
 
     #[test]

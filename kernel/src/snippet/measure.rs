@@ -8,10 +8,16 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::call::Trap;
 use protocol::job::{Difference, Snippet};
-use protocol::record::{Fault, Metric, Uncounted};
+use protocol::record::{Applied, Fault, Metric, Uncounted};
 
 /// A machine that can run emitted code. The firmware's is the real one; tests bring a made-up one.
 pub trait Runner {
+    /// Brings the machine into the state that the snippet asks for, until the item is settled.
+    ///
+    /// # Errors
+    /// Why it cannot be run at all. An option that is merely not available is no error.
+    fn control(&mut self, snippet: &Snippet) -> Result<Vec<Applied>, String>;
+
     /// Finds counters for the snippet's events.
     fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan>;
 
@@ -35,6 +41,18 @@ pub trait Runner {
 
     /// What the last run counted of each event of the pass.
     fn counts(&self) -> &[u64];
+
+    /// How far the model-specific registers that the snippet asks for moved in the last run.
+    fn msrs(&self) -> &[u64];
+
+    /// Whether nothing ends the loaded snippet if it does not end itself, although something could.
+    fn is_unwatched(&self) -> bool;
+
+    /// Least number of runs that a code size needs before those that count: watching may take time.
+    fn trial_runs(&self) -> u32;
+
+    /// System management interrupts during runs that count, since the last call.
+    fn take_smis(&mut self) -> u32;
 
     /// Explains a trap of the loaded snippet.
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault;
@@ -73,6 +91,12 @@ pub struct Measured {
     pub uncounted: Vec<Uncounted>,
     /// Ticks that finding counters took.
     pub planning: u64,
+    /// Options of the machine.
+    pub controls: Vec<Applied>,
+    /// Passes that nothing would have ended, although something could.
+    pub unwatched: u32,
+    /// System management interrupts.
+    pub smis: u32,
 }
 
 /// Measures `snippet` by the time stamp counter, and by a counter for each of its events, in as many passes as these
@@ -81,11 +105,16 @@ pub struct Measured {
 /// # Errors
 /// The exception that the snippet raised.
 pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, Unmeasured> {
+    let controls = runner.control(snippet).map_err(Unmeasured::Refused)?;
+    runner.take_smis();
     let plan = runner.prepare(snippet);
+    let mut unwatched = 0;
     let mut uncounted = plan.uncounted.clone();
     let mut numbered = Vec::new();
     let nothing = [Vec::new()];
     if !snippet.setup.one_time_init.is_empty() {
+        // Nothing is counted, but the watchdog has its counter.
+        let _ = runner.program(&[]);
         runner.load_once(snippet);
         let ended = runner.run();
         ended.map_err(|trap| Unmeasured::Fault(Box::new(runner.explain(&trap, snippet))))?;
@@ -97,13 +126,19 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
             continue;
         }
         let warmup = if index == 0 { snippet.setup.initial_warmup } else { 0 };
+        unwatched += u32::from(runner.is_unwatched());
         let metrics = one_pass(runner, snippet, &counted, warmup).map_err(Unmeasured::Fault)?;
-        let order = core::iter::once(0).chain(counted.iter().map(|one| 1 + one.number));
+        // The registers come last, in the first pass alone; a group of events has several numbers.
+        let registers = if index == 0 { snippet.setup.control.msrs.len() } else { 0 };
+        let order = core::iter::once(0)
+            .chain(counted.iter().map(|one| 1 + one.number))
+            .chain(core::iter::repeat_n(usize::MAX, registers));
         numbered.extend(order.zip(metrics).skip(usize::from(index > 0)));
     }
     numbered.sort_by_key(|&(number, _)| number);
     let metrics = numbered.into_iter().map(|(_, metric)| metric).collect();
-    Ok(Measured { metrics, uncounted, planning: plan.ticks })
+    let smis = runner.take_smis();
+    Ok(Measured { metrics, uncounted, planning: plan.ticks, controls, unwatched, smis })
 }
 
 /// Programs what can be programmed of a pass, and returns that.
@@ -139,7 +174,8 @@ fn one_pass(
     let small = runs(runner, snippet, small, first, counted.len())?;
     let large = runs(runner, snippet, large, snippet.warmup, counted.len())?;
     let names = core::iter::once(("tsc".to_string(), None))
-        .chain(counted.iter().map(|one| (one.event.clone(), Some(one.counting.clone()))));
+        .chain(counted.iter().map(|one| (one.event.clone(), Some(one.counting.clone()))))
+        .chain(snippet.setup.control.msrs.iter().map(|msr| (msr.name.to_string(), None)));
     let metrics = names.zip(small.iter().zip(&large)).map(|((event, counting), (small, large))| {
         let series = [small, large].map(|values| statistics::series(values, snippet.values));
         Metric {
@@ -162,12 +198,16 @@ fn runs(
     events: usize,
 ) -> Result<Vec<Vec<u64>>, Box<Fault>> {
     runner.load(snippet, copies);
-    let mut values: Vec<Vec<u64>> = core::iter::repeat_with(Vec::new).take(1 + events).collect();
+    let warmup = warmup.max(runner.trial_runs());
+    let registers = snippet.setup.control.msrs.len();
+    let mut values: Vec<Vec<u64>> =
+        core::iter::repeat_with(Vec::new).take(1 + events + registers).collect();
     for run in 0..warmup + snippet.runs {
         let ticks = runner.run().map_err(|trap| Box::new(runner.explain(&trap, snippet)))?;
         if run >= warmup {
             values[0].push(ticks);
-            for (values, &count) in values[1..].iter_mut().zip(runner.counts()) {
+            let others = runner.counts().iter().take(events).chain(runner.msrs());
+            for (values, &count) in values[1..].iter_mut().zip(others) {
                 values.push(count);
             }
         }
@@ -179,6 +219,7 @@ fn runs(
 pub(crate) mod tests {
     use super::*;
     use arch::pmu::{Counter, Selection};
+    use protocol::control::ReadMsr;
     use protocol::job::{LoopCounter, Setup};
     use protocol::record::Counting;
     use std::borrow::Cow;
@@ -192,8 +233,11 @@ pub(crate) mod tests {
         pub runs: u64,
         /// Runs made when the one-time init was loaded.
         pub once_at: Option<u64>,
+        /// What `take_smis` is to say.
+        pub smis: u32,
         copies: u64,
         counted: [u64; 2],
+        moved: [u64; 2],
         cold: bool,
     }
 
@@ -205,14 +249,39 @@ pub(crate) mod tests {
                 fault_at: None,
                 runs: 0,
                 once_at: None,
+                smis: 0,
                 copies: 0,
                 counted: [0; 2],
+                moved: [0; 2],
                 cold: true,
             }
         }
     }
 
     impl Runner for Made {
+        fn control(&mut self, snippet: &Snippet) -> Result<Vec<Applied>, String> {
+            match snippet.setup.control.msrs.iter().find(|msr| msr.number == 0xdead) {
+                Some(msr) => Err(alloc::format!("there is no register {}", msr.name)),
+                None => Ok(vec![]),
+            }
+        }
+
+        fn msrs(&self) -> &[u64] {
+            &self.moved
+        }
+
+        fn is_unwatched(&self) -> bool {
+            self.copies > 0
+        }
+
+        fn trial_runs(&self) -> u32 {
+            0
+        }
+
+        fn take_smis(&mut self) -> u32 {
+            core::mem::take(&mut self.smis)
+        }
+
         /// Has one counter, and knows every event but `unknown` and `stuck`, which shows at programming only.
         fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> {
             let mut plan = Plan { ticks: 7, ..Plan::default() };
@@ -264,9 +333,10 @@ pub(crate) mod tests {
             self.runs += 1;
             if self.fault_at == Some(self.runs) {
                 let frame = arch::interrupts::TrapFrame { vector: 6, ..Default::default() };
-                return Err(Box::new(Trap { frame, cr2: 0 }));
+                return Err(Box::new(Trap { frame, cr2: 0, cause: Default::default() }));
             }
             self.counted = [self.copies + 7; 2];
+            self.moved = [2 * self.copies, 9];
             let cold = core::mem::take(&mut self.cold);
             Ok(self.overhead + self.cost * self.copies + if cold { 1000 } else { 0 })
         }
@@ -395,6 +465,11 @@ pub(crate) mod tests {
                 self.0.program(pass)
             }
             fn counts(&self) -> &[u64] { self.0.counts() }
+            fn control(&mut self, s: &Snippet) -> Result<Vec<Applied>, String> { self.0.control(s) }
+            fn msrs(&self) -> &[u64] { self.0.msrs() }
+            fn is_unwatched(&self) -> bool { false }
+            fn trial_runs(&self) -> u32 { 0 }
+            fn take_smis(&mut self) -> u32 { 0 }
             fn load(&mut self, snippet: &Snippet, copies: u64) { self.0.load(snippet, copies) }
             fn load_once(&mut self, snippet: &Snippet) { self.0.load_once(snippet) }
             fn run(&mut self) -> Result<u64, Box<Trap>> { self.0.run() }
@@ -419,6 +494,20 @@ pub(crate) mod tests {
         assert_eq!(left, [("unknown", "there is no such event"), refuses, refuses]);
         // The last pass has nothing left to count and does not run.
         assert_eq!(machine.runs, 2 * 2 * (1 + 8));
+    }
+
+    #[test]
+    fn i10_registers_are_metrics_of_the_first_pass_behind_all_events() {
+        let mut snippet = counting(&["a", "b"]);
+        let msr = |name: &'static str, number| ReadMsr { name: Cow::Borrowed(name), number };
+        snippet.setup.control.msrs = vec![msr("aperf", 0xe8), msr("0x34", 0x34)];
+        let metrics = measure(&mut Made::new(3, 100), &snippet).unwrap().metrics;
+        let seen: Vec<_> = metrics.iter().map(|m| (m.event.as_str(), m.value.median)).collect();
+        let expected = [("tsc", 3.0), ("a", 1.0), ("b", 1.0), ("aperf", 2.0), ("0x34", 0.0)];
+        assert_eq!(seen, expected);
+        snippet.setup.control.msrs.push(msr("none", 0xdead));
+        let error = measure(&mut Made::new(3, 100), &snippet).unwrap_err();
+        assert!(matches!(error, Unmeasured::Refused(text) if text.contains("none")));
     }
 
     #[test]

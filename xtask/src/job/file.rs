@@ -3,6 +3,7 @@
 use super::assemble::Syntax;
 use super::errors::{JobError, Place};
 use super::exact::{ExactOptions, RawExact};
+use super::machine::MachineOptions;
 use crate::events::EventText;
 use protocol::PROTOCOL_VERSION;
 use protocol::job::{Difference, Expect, OnEnd, SelfTest};
@@ -31,6 +32,8 @@ pub struct Options {
     pub events: Vec<EventText>,
     /// What stands around the body.
     pub around: Around,
+    /// What is asked of the machine.
+    pub machine: MachineOptions,
 }
 
 /// What the measuring code does around the body.
@@ -155,6 +158,7 @@ struct RawOptions {
     alignment_offset: Option<u8>,
     no_memory: Option<bool>,
     drain_frontend: Option<bool>,
+    machine: Option<MachineOptions>,
 }
 
 #[derive(Deserialize)]
@@ -179,6 +183,7 @@ struct RawSnippet {
     alignment_offset: Option<u8>,
     no_memory: Option<bool>,
     drain_frontend: Option<bool>,
+    machine: Option<MachineOptions>,
 }
 
 /// `expect = 3`, or `expect = { min = 2.9, max = 3.1 }`.
@@ -207,6 +212,7 @@ impl Default for Options {
             values: false,
             events: Vec::new(),
             around: Around::default(),
+            machine: MachineOptions::default(),
         }
     }
 }
@@ -298,6 +304,10 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &str) -> Sn
                     .unwrap_or_default(),
                 no_memory: raw.no_memory.or(defaults.no_memory).unwrap_or_default(),
                 drain_frontend: raw.drain_frontend.or(defaults.drain_frontend).unwrap_or_default(),
+            },
+            machine: {
+                let base = defaults.machine.clone().unwrap_or_default();
+                raw.machine.map_or(base.clone(), |machine| machine.over(&base))
             },
         },
         expect: raw.expect.map(|expect| match expect {

@@ -8,6 +8,7 @@ pub mod assemble;
 mod errors;
 pub mod exact;
 pub mod file;
+pub mod machine;
 mod overrides;
 mod place;
 
@@ -200,6 +201,8 @@ fn snippet(
         analyse::no_memory(init, late, body, looping)
             .map_err(|message| snippet.refused(source, message))?;
     }
+    let control =
+        snippet.options.machine.decide().map_err(|message| snippet.refused(source, message))?;
     let setup = Setup {
         one_time_init: Cow::Owned(once.clone()),
         late_init: Cow::Owned(late.clone()),
@@ -207,6 +210,7 @@ fn snippet(
         alignment_offset: around.alignment_offset,
         no_memory: around.no_memory,
         drain_frontend: around.drain_frontend,
+        control,
     };
     Ok(Snippet {
         name: Cow::Owned(snippet.name.clone()),

@@ -4,6 +4,7 @@ use super::assemble::Syntax;
 use super::errors::JobError;
 use super::exact::ExactOverrides;
 use super::file::{JobFile, Options, SnippetFile, name_of};
+use super::machine::MachineOptions;
 use crate::events::{EventFile, EventText};
 use clap::Args;
 use protocol::job::{Difference, OnEnd};
@@ -67,6 +68,10 @@ pub struct Overrides {
     /// braces, to be counted at the same time. Can be given several times.
     #[arg(long = "event", value_name = "EVENT")]
     pub events: Vec<EventText>,
+    /// Ask this of the machine, for every snippet: `ring=3`, `caches=cold`, `page-size=2m` and the like, as in a job's
+    /// `machine`. Can be given several times.
+    #[arg(long = "machine", value_name = "KEY=VALUE")]
+    pub machine: Vec<MachineOptions>,
     /// Stepping.
     #[command(flatten)]
     pub exact: ExactOverrides,
@@ -130,6 +135,9 @@ impl Overrides {
             options.values |= self.values;
             options.events.extend(self.events.iter().cloned());
             self.exact.apply(&mut snippet.exact)?;
+            for machine in &self.machine {
+                options.machine = machine.over(&options.machine);
+            }
             let around = &mut options.around;
             around.initial_warmup = self.initial_warmup.unwrap_or(around.initial_warmup);
             around.alignment_offset = self.alignment_offset.unwrap_or(around.alignment_offset);

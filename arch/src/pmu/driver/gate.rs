@@ -3,6 +3,7 @@
 use super::{Driver, ENABLE, PmuError, write};
 use crate::msr::Msr;
 use crate::pmu::access::Registers;
+use crate::pmu::capabilities::Counter;
 
 /// One WRMSR.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -79,15 +80,32 @@ impl Driver {
     pub fn gate(&self) -> Gate {
         let mut gate = Gate::EMPTY;
         if let Some(global) = self.layout.global {
-            gate.push(global.control, self.enabled, 0);
+            gate.push(global.control, self.enabled, self.free_running);
             return gate;
         }
         for (n, &select) in (0..).zip(&self.selects) {
-            if select != 0 {
+            if select != 0 && self.free_running & 1 << n == 0 {
                 gate.push(self.layout.select(n), select, select & !ENABLE);
             }
         }
         gate
+    }
+
+    /// Takes `counter`, which is programmed, out of the gate: it runs from the first of these writes to the second,
+    /// whether the gate is open or closed meanwhile.
+    ///
+    /// # Errors
+    /// The counter is not programmed.
+    pub fn free_run(&mut self, counter: Counter) -> Result<[Write; 2], PmuError> {
+        if self.programmed() & counter.bit() == 0 {
+            return Err(PmuError::NoCounter(counter));
+        }
+        self.free_running |= counter.bit();
+        if let Some(global) = self.layout.global {
+            return Ok([self.free_running, 0].map(|value| Write::new(global.control, value)));
+        }
+        let (msr, select) = (self.layout.select(counter.index() as u8), self.selects[counter.index()]);
+        Ok([select, select & !ENABLE].map(|value| Write::new(msr, value)))
     }
 
     /// Starts every programmed counter, as near to each other as the processor permits.
@@ -98,7 +116,7 @@ impl Driver {
         self.gate().on().iter().try_for_each(|one| write(registers, Msr(one.msr), one.value))
     }
 
-    /// Stops every programmed counter.
+    /// Stops every programmed counter, but for free-running ones.
     ///
     /// # Errors
     /// A register refuses.

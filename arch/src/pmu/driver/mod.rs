@@ -41,6 +41,8 @@ pub struct Driver {
     fixed: FixedControl,
     /// What the global control is while counting.
     enabled: u64,
+    /// Counters that the gate leaves alone, as bits of the global registers.
+    free_running: u64,
 }
 
 impl Driver {
@@ -48,7 +50,7 @@ impl Driver {
     #[must_use]
     pub fn new(capabilities: Capabilities) -> Self {
         let layout = Layout::of(&capabilities);
-        Self { capabilities, layout, selects: [0; 32], fixed: FixedControl(0), enabled: 0 }
+        Self { capabilities, layout, selects: [0; 32], fixed: FixedControl(0), enabled: 0, free_running: 0 }
     }
 
     /// What the PMU can do.
@@ -127,6 +129,7 @@ impl Driver {
             }
         }
         self.enabled &= !counter.bit();
+        self.free_running &= !counter.bit();
         Ok(())
     }
 
@@ -135,6 +138,7 @@ impl Driver {
     /// # Errors
     /// A register refuses.
     pub fn reset(&mut self, registers: &mut dyn Registers) -> Result<(), PmuError> {
+        self.free_running = 0;
         self.stop(registers)?;
         self.enabled &= !METRICS_ENABLE;
         for counter in self.capabilities.generals() {

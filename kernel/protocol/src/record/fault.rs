@@ -37,7 +37,7 @@ pub struct Registers {
 pub struct Fault {
     /// Vector, 0 to 31.
     pub vector: u8,
-    /// Mnemonic from the manuals: `#UD`, `#PF`, ...
+    /// Mnemonic from the manuals: `#UD`, `#PF`, ...; `time limit` if the watchdog ended it.
     pub mnemonic: String,
     /// Error code, for the exceptions that push one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -36,6 +36,12 @@ pub struct Machine {
     /// Why there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pmu_absent: Option<String>,
+    /// What ends a snippet that does not end by itself: `counter NMI`, of an unhalted-cycles counter that overflows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watchdog: Option<String>,
+    /// Why there is none; the host then ends the run of such an item.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watchdog_absent: Option<String>,
     /// Set if the PMU is barecount's emulated one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulated_pmu: Option<EmulatedPmu>,

@@ -16,10 +16,13 @@ pub use hex::Hex;
 pub use machine::{
     Apic, ApicMode, CoreType, EmulatedPmu, Machine, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
 };
-pub use result::{Aggregates, Counting, Metric, Series, SnippetResult, Uncounted, Verdict};
+pub use result::{
+    Aggregates, Applied, Counting, Metric, Series, SnippetResult, Uncounted, Verdict,
+};
 
 use crate::job::OnEnd;
 use alloc::string::String;
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// One line of the report.
@@ -93,6 +96,9 @@ pub struct ErrorRecord {
     /// The exception, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
+    /// State that the snippet had changed and that was put back behind it, in the manuals' names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restored: Vec<String>,
 }
 
 /// Kinds of errors.
@@ -106,6 +112,8 @@ pub enum ErrorCode {
     BadJob,
     /// A snippet raised an exception.
     SnippetFault,
+    /// A snippet did not end within its time limit.
+    TimeLimit,
     /// A snippet took the whole machine down; the host tool noticed, and ran the rest in another boot.
     SnippetLost,
     /// An item cannot be run on this machine.

@@ -27,6 +27,18 @@ pub struct SnippetResult {
     /// the same ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub planning: u64,
+    /// Options of the machine that the job asked for, and what became of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub controls: Vec<Applied>,
+    /// State that the snippet had changed and that was put back behind it, in the manuals' names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restored: Vec<String>,
+    /// Passes without a watchdog, though the machine has one: the events took every counter.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unwatched: u32,
+    /// System management interrupts that came during runs which count; absent: none, or the processor does not tell.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub smis: u32,
     /// Whether the counts come from barecount's emulated PMU.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub emulated: bool,
@@ -34,8 +46,20 @@ pub struct SnippetResult {
     pub tsc: [u64; 2],
 }
 
-fn is_zero(value: &u64) -> bool {
-    *value == 0
+/// An option of the machine.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Applied {
+    /// The option and its value, as a job writes them.
+    pub option: String,
+    /// Whether it was in force while the snippet ran.
+    pub applied: bool,
+    /// By which means, or why not.
+    pub note: String,
+}
+
+fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// An event that was not counted.

@@ -66,6 +66,7 @@ pub fn run(
             text: format!("{cause} in `{name}`"),
             name: Some(name),
             fault: None,
+            restored: Vec::new(),
         }));
         done = reported + 1;
         if done == total {

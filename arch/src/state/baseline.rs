@@ -1,0 +1,144 @@
+//! What is compared after each item.
+
+use super::{NAMES, note};
+use crate::apic::{self, Register};
+use crate::msr::{self, Msr};
+use core::arch::asm;
+
+// Positions in `NAMES`.
+const DR0: usize = 15;
+const DR6: usize = 19;
+const FIRST_LVT: usize = 20;
+const SVR: usize = 24;
+const APIC_TIMER: usize = 25;
+const FIRST_MSR: usize = 26;
+
+/// Registers that snippets of ring 0 can write and later ones could feel; in the order of their names. Intel SDM vol. 4,
+/// table 2-2; AMD APM vol. 2, appendix A. What a processor does not have is left out.
+const MSRS: [u32; NAMES.len() - FIRST_MSR] = [
+    0x3b, // first, as the clock of everything else
+    0x1b,
+    0x1a0,
+    0x174,
+    0x175,
+    0x176,
+    0x1d9,
+    0x277,
+    0x2ff,
+    0xc000_0080,
+    0xc000_0081,
+    0xc000_0082,
+    0xc000_0083,
+    0xc000_0084,
+    0xc000_0100,
+    0xc000_0101,
+    0xc000_0102,
+    0xc000_0103,
+];
+
+/// LVTPC is not among them: it belongs to whoever counts.
+const LVTS: [Register; 4] =
+    [Register::LvtTimer, Register::LvtLint0, Register::LvtLint1, Register::LvtError];
+
+/// DR6 when nothing happened (SDM vol. 3, figure 17-1).
+const DR6_IDLE: u64 = 0xffff_0ff0;
+
+/// The registers as a job finds them.
+#[derive(Clone, Debug)]
+pub struct Baseline {
+    msrs: [Option<u64>; MSRS.len()],
+    lvts: [u32; LVTS.len()],
+    spurious: u32,
+}
+
+impl Baseline {
+    /// Reads them.
+    ///
+    /// # Safety
+    /// Ring 0, interrupt table loaded.
+    #[must_use]
+    pub unsafe fn take() -> Self {
+        Self {
+            // SAFETY: the caller's promise; reading these has no effect.
+            msrs: MSRS.map(|number| unsafe { msr::try_read(Msr(number)) }.ok()),
+            lvts: LVTS.map(apic::read),
+            spurious: apic::read(Register::SpuriousVector),
+        }
+    }
+
+    /// Puts back what differs.
+    ///
+    /// # Safety
+    /// As for [`Baseline::take`], on the same processor.
+    pub unsafe fn restore(&self) {
+        let wanted = MSRS.iter().zip(&self.msrs).enumerate();
+        for (index, (&number, value)) in wanted {
+            let Some(value) = *value else { continue };
+            // SAFETY: the register exists and had that value.
+            unsafe {
+                if msr::try_read(Msr(number)) != Ok(value) {
+                    let _ = msr::try_write(Msr(number), value);
+                    note(FIRST_MSR + index);
+                }
+            }
+        }
+        for (index, (&entry, &value)) in LVTS.iter().zip(&self.lvts).enumerate() {
+            put(entry, value, FIRST_LVT + index);
+        }
+        put(Register::SpuriousVector, self.spurious, SVR);
+        if apic::read(Register::TimerInitialCount) != 0 {
+            apic::write(Register::TimerInitialCount, 0);
+            note(APIC_TIMER);
+        }
+        debug_addresses();
+    }
+}
+
+fn put(register: Register, value: u32, name: usize) {
+    if apic::read(register) != value {
+        apic::write(register, value);
+        note(name);
+    }
+}
+
+/// DR0 to DR3 to 0, DR6 to idle. [`super::Core`] has switched breakpoints off already.
+fn debug_addresses() {
+    macro_rules! put {
+        ($register:literal, $wanted:expr, $name:expr) => {{
+            let now: u64;
+            // SAFETY: without enabled breakpoints these have no effect.
+            unsafe {
+                asm!(concat!("mov {}, ", $register), out(reg) now, options(nomem, nostack, preserves_flags));
+                if now != $wanted {
+                    asm!(concat!("mov ", $register, ", {}"), in(reg) $wanted, options(nomem, nostack, preserves_flags));
+                    note($name);
+                }
+            }
+        }};
+    }
+    put!("dr0", 0u64, DR0);
+    put!("dr1", 0u64, DR0 + 1);
+    put!("dr2", 0u64, DR0 + 2);
+    put!("dr3", 0u64, DR0 + 3);
+    put!("dr6", DR6_IDLE, DR6);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn x1_names_stand_where_the_positions_say() {
+        let named = |index: usize| NAMES[index];
+        assert_eq!([named(DR0), named(DR6), named(FIRST_LVT)], ["DR0", "DR6", "LVT timer"]);
+        assert_eq!([named(SVR), named(APIC_TIMER)], ["SVR", "APIC timer"]);
+        let msr = |number| MSRS.iter().position(|&one| one == number).unwrap() + FIRST_MSR;
+        assert_eq!(named(msr(0x277)), "IA32_PAT");
+        assert_eq!(named(msr(0xc000_0080)), "IA32_EFER");
+        assert_eq!(named(msr(0xc000_0103)), "IA32_TSC_AUX");
+        note(DR0);
+        note(msr(0x2ff));
+        assert_eq!(super::super::take_restored(), ["DR0", "IA32_MTRR_DEF_TYPE"]);
+        assert_eq!(super::super::take_restored(), [""; 0]);
+    }
+}

@@ -1,0 +1,43 @@
+//! What foreign code of ring 0 can change so that the next call would find another machine.
+//!
+//! [`Core`] is compared behind each call: what the firmware itself cannot go on without. [`Baseline`] is compared after
+//! each item of a job: the rest. Only what differs is written, since each of these writes costs a VM exit or a TLB
+//! flush; and what was written is remembered for [`take_restored`].
+//!
+//! Not looked at: memory, which the arena's own reset is for; the contents of the descriptor tables; devices other than
+//! the local APIC; pending interrupts.
+
+mod baseline;
+mod core_state;
+
+pub use baseline::Baseline;
+pub(crate) use core_state::{Core, no_breakpoints};
+
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Names of what was put back, in the manuals' terms. The position is the bit in [`RESTORED`].
+const NAMES: [&str; 44] = [
+    "CR0", "CR3", "CR4", "CR8", "XCR0", "GDTR", "IDTR", "LDTR", "TR", "DS", "ES", "SS", "FS", "GS",
+    "DR7", "DR0", "DR1", "DR2", "DR3", "DR6", "LVT timer", "LVT LINT0", "LVT LINT1", "LVT error",
+    "SVR", "APIC timer", // 26 so far, then those of `baseline::MSRS`.
+    "IA32_TSC_ADJUST", "IA32_APIC_BASE", "IA32_MISC_ENABLE", "IA32_SYSENTER_CS",
+    "IA32_SYSENTER_ESP", "IA32_SYSENTER_EIP", "IA32_DEBUGCTL", "IA32_PAT", "IA32_MTRR_DEF_TYPE",
+    "IA32_EFER", "IA32_STAR", "IA32_LSTAR", "IA32_CSTAR", "IA32_FMASK", "IA32_FS_BASE",
+    "IA32_GS_BASE", "IA32_KERNEL_GS_BASE", "IA32_TSC_AUX",
+];
+
+/// Bits of [`NAMES`].
+static RESTORED: AtomicU64 = AtomicU64::new(0);
+
+/// Notes that something was put back.
+fn note(index: usize) {
+    RESTORED.fetch_or(1 << index, Ordering::Relaxed);
+}
+
+/// Names of what was put back since the last call.
+#[must_use]
+pub fn take_restored() -> Vec<&'static str> {
+    let bits = RESTORED.swap(0, Ordering::Relaxed);
+    NAMES.iter().enumerate().filter(|&(index, _)| bits & 1 << index != 0).map(|(_, &n)| n).collect()
+}

@@ -1,0 +1,262 @@
+//! Ending foreign code that does not end by itself.
+//!
+//! A counter that no event needs counts cycles all the time that the code runs, the gate open or closed, and raises an
+//! NMI when it overflows. Neither CLI nor a destroyed stack pointer keeps that out. The handler ends the running
+//! [`crate::call`] at its exit, as an exception would.
+//!
+//! What it cannot end: code that halts with interrupts off, as no counter counts cycles then, and code that destroys the
+//! interrupt table. The local APIC's timer is no help: its LVT entry has no delivery mode (SDM vol. 3, figure 10-8), so
+//! it cannot send an NMI.
+
+use crate::apic::{self, Register};
+use crate::call;
+use crate::interrupts::{self, TrapFrame, exception};
+use crate::msr::{self, Msr};
+use crate::pmu::driver::Write;
+use crate::pmu::{Capabilities, Counter, Driver, PmuError, Registers, Selection};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+/// LVT delivery mode NMI: bits 10:8 (SDM vol. 3, 10.5.1).
+const MODE_NMI: u32 = 0b100 << 8;
+const LVT_MASK: u32 = 1 << 16;
+
+/// A counter that watches.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Watchdog {
+    counter: Counter,
+    register: Msr,
+    /// Where each stretch starts from.
+    preset: u64,
+    /// Where the test of itself starts from.
+    near: u64,
+    /// Stretches of the limit: a counter may be too narrow for all of it.
+    stretches: u64,
+    /// Global status and the register that clears it; `None`: the top bit tells.
+    status: Option<[Msr; 2]>,
+    /// The counter's bit in the status, or its top bit.
+    mask: u64,
+    on: Write,
+    off: Write,
+}
+
+/// What the handler works with: one processor runs foreign code.
+struct Armed {
+    /// Foreign code runs, and its time may run out.
+    armed: AtomicBool,
+    register: AtomicU32,
+    preset: AtomicU64,
+    left: AtomicU64,
+    status: AtomicU32,
+    clear: AtomicU32,
+    mask: AtomicU64,
+    off_register: AtomicU32,
+    off_value: AtomicU64,
+    /// Overflows that were handled.
+    seen: AtomicU64,
+}
+
+static ARMED: Armed = Armed {
+    armed: AtomicBool::new(false),
+    register: AtomicU32::new(0),
+    preset: AtomicU64::new(0),
+    left: AtomicU64::new(0),
+    status: AtomicU32::new(0),
+    clear: AtomicU32::new(0),
+    mask: AtomicU64::new(0),
+    off_register: AtomicU32::new(0),
+    off_value: AtomicU64::new(0),
+    seen: AtomicU64::new(0),
+};
+
+/// Unhalted cycles on a general-purpose counter: UnHalted Core Cycles, architectural (SDM vol. 3, table 20-1); CPU
+/// Clocks not Halted, PMCx076 (AMD PPR).
+fn cycles(has: &Capabilities) -> Selection {
+    let selection = if has.is_intel() { Selection::of(0x3c, 0) } else { Selection::of(0x76, 0) };
+    selection.with_interrupt()
+}
+
+/// Cycles until the overflow of a test.
+const NEAR: u64 = 1_000;
+
+/// Counters in the order in which events need them least: Intel's fixed counters of core and of reference cycles, then
+/// the last general-purpose ones.
+fn candidates(has: &Capabilities) -> impl Iterator<Item = Counter> {
+    let fixed = [1, 2].map(Counter::Fixed).into_iter().filter(|&counter| has.has(counter));
+    let mut generals: alloc::vec::Vec<Counter> = has.generals().collect();
+    generals.reverse();
+    fixed.chain(generals).collect::<alloc::vec::Vec<_>>().into_iter()
+}
+
+impl Watchdog {
+    /// Takes a free counter, which then is no part of the driver's gate. `None`: every counter is programmed, or none
+    /// can be set as far back. `cycles`: the limit.
+    pub fn program(
+        driver: &mut Driver,
+        registers: &mut dyn Registers,
+        limit_cycles: u64,
+    ) -> Option<Self> {
+        let has = driver.capabilities().clone();
+        let free = candidates(&has).filter(|counter| driver.programmed() & counter.bit() == 0);
+        for counter in free.collect::<alloc::vec::Vec<_>>() {
+            match Self::on(driver, registers, counter, limit_cycles) {
+                Ok(dog) => return Some(dog),
+                // What was tried must not count beside the events.
+                Err(_) => drop(driver.release(registers, counter)),
+            }
+        }
+        None
+    }
+
+    fn on(
+        driver: &mut Driver,
+        registers: &mut dyn Registers,
+        counter: Counter,
+        limit_cycles: u64,
+    ) -> Result<Self, PmuError> {
+        let has = driver.capabilities().clone();
+        let selection = match counter {
+            Counter::Fixed(_) => Selection::of(0, 0).with_interrupt(),
+            Counter::General(_) => cycles(&has),
+        };
+        driver.program(registers, counter, &selection)?;
+        let layout = *driver.layout();
+        let longest = match layout.global {
+            _ if layout.extends_sign(counter) => 1 << 31,
+            None => has.mask(counter) / 2,
+            Some(_) => has.mask(counter),
+        };
+        let stretches = limit_cycles.max(1).div_ceil(longest);
+        let preset = driver.preset(counter, (limit_cycles / stretches).max(1))?;
+        let near = driver.preset(counter, NEAR)?;
+        let status = layout.global.map(|global| [global.status, global.clear]);
+        let mask = if status.is_some() { counter.bit() } else { (has.mask(counter) >> 1) + 1 };
+        let [on, off] = driver.free_run(counter)?;
+        let register = layout.counter(counter);
+        Ok(Self { counter, register, preset, near, stretches, status, mask, on, off })
+    }
+
+    /// The counter.
+    #[must_use]
+    pub fn counter(&self) -> Counter {
+        self.counter
+    }
+
+    /// Runs `code`, which may take as long as the limit; then what runs is the foreign code of a call, and its end is
+    /// the exit with [`call::Cause::TimeLimit`].
+    ///
+    /// # Safety
+    /// The counter must still be programmed as by [`Watchdog::program`], the interrupt table loaded, the APIC on.
+    pub unsafe fn watch<R>(&self, code: impl FnOnce() -> R) -> R {
+        // SAFETY: the registers took such values when the counter was programmed.
+        unsafe { self.start() };
+        let result = code();
+        // SAFETY: as above.
+        unsafe { self.stop() };
+        result
+    }
+
+    unsafe fn start(&self) {
+        let relaxed = Ordering::Relaxed;
+        ARMED.register.store(self.register.0, relaxed);
+        ARMED.preset.store(self.preset, relaxed);
+        ARMED.left.store(self.stretches - 1, relaxed);
+        let [status, clear] = self.status.unwrap_or([Msr(0); 2]);
+        ARMED.status.store(status.0, relaxed);
+        ARMED.clear.store(clear.0, relaxed);
+        ARMED.mask.store(self.mask, relaxed);
+        ARMED.off_register.store(self.off.msr, relaxed);
+        ARMED.off_value.store(self.off.value, relaxed);
+        interrupts::set_handler(exception::NMI.0, Some(on_nmi));
+        apic::write(Register::LvtPmc, MODE_NMI);
+        // SAFETY: the caller's promise.
+        unsafe {
+            msr::write(self.register, self.preset);
+            msr::write(Msr(self.on.msr), self.on.value);
+        }
+    }
+
+    unsafe fn stop(&self) {
+        // SAFETY: the caller's promise. A snippet may have written the registers, but not removed them.
+        unsafe {
+            let _ = msr::try_write(Msr(self.off.msr), self.off.value);
+            if let Some([_, clear]) = self.status {
+                let _ = msr::try_write(clear, self.mask);
+            }
+        }
+        apic::write(Register::LvtPmc, LVT_MASK);
+        interrupts::set_handler(exception::NMI.0, None);
+    }
+
+    /// Whether NMIs of this counter arrive at all: lets it overflow.
+    ///
+    /// # Safety
+    /// As for [`Watchdog::watch`].
+    #[must_use]
+    pub unsafe fn works(&self) -> bool {
+        /// How long the overflow is waited for: far more cycles, even for a hypervisor.
+        const ROUNDS: u32 = 100_000;
+        let before = ARMED.seen.load(Ordering::Relaxed);
+        // SAFETY: the caller's promise; nothing foreign runs, so the handler only counts.
+        unsafe {
+            Self { preset: self.near, stretches: 1, ..*self }.watch(|| {
+                (0..ROUNDS).any(|_| {
+                    core::hint::spin_loop();
+                    ARMED.seen.load(Ordering::Relaxed) != before
+                })
+            })
+        }
+    }
+}
+
+/// From now on the time of foreign code is limited, if a watchdog runs. To be called directly before the code, and
+/// [`leave`] directly behind it: in between, the call's exit is a place to go on at.
+#[inline(always)]
+pub(crate) fn enter() {
+    ARMED.armed.store(true, Ordering::Relaxed);
+}
+
+/// See [`enter`].
+#[inline(always)]
+pub(crate) fn leave() {
+    ARMED.armed.store(false, Ordering::Relaxed);
+}
+
+fn on_nmi(frame: &mut TrapFrame) {
+    let relaxed = Ordering::Relaxed;
+    let (status, mask) = (Msr(ARMED.status.load(relaxed)), ARMED.mask.load(relaxed));
+    let counter = Msr(ARMED.register.load(relaxed));
+    // SAFETY: the registers that `start` used.
+    let overflowed = unsafe {
+        match status.0 {
+            0 => msr::read(counter) & mask == 0,
+            _ => msr::read(status) & mask != 0,
+        }
+    };
+    if !overflowed {
+        // INT 2, or somebody else's.
+        interrupts::unexpected(frame);
+        return;
+    }
+    ARMED.seen.fetch_add(1, relaxed);
+    let left = ARMED.left.load(relaxed);
+    // SAFETY: as above, with values that they took.
+    unsafe {
+        if left > 0 {
+            ARMED.left.store(left - 1, relaxed);
+            msr::write(counter, ARMED.preset.load(relaxed));
+        } else {
+            msr::write(Msr(ARMED.off_register.load(relaxed)), ARMED.off_value.load(relaxed));
+        }
+        if status.0 != 0 {
+            msr::write(Msr(ARMED.clear.load(relaxed)), mask);
+        }
+    }
+    // Intel's APIC has masked the entry at delivery (SDM vol. 3, 10.5.4).
+    apic::write(Register::LvtPmc, MODE_NMI);
+    if left == 0 && ARMED.armed.load(relaxed) {
+        call::end(frame, call::Cause::TimeLimit);
+    }
+}
+
+#[cfg(all(test, feature = "model"))]
+mod tests;
