@@ -49,8 +49,8 @@ pub struct VirtualCounter {
 }
 
 impl VirtualCounter {
-    /// Sets the counter, which stands still, so that it counts on from `total`. The handler's count of its overflows
-    /// is taken as it is now.
+    /// Sets the counter, which stands still, so that it counts on from `total`, with `into` events of the period
+    /// behind it. The handler's count of its overflows is taken as it is now.
     ///
     /// # Errors
     /// The counter does not exist or cannot be set so, or a register refuses.
@@ -60,13 +60,14 @@ impl VirtualCounter {
         counter: Counter,
         mode: Mode,
         total: u64,
+        into: u64,
     ) -> Result<Self, PmuError> {
         let (preset, wrap) = match mode {
             Mode::Free => (0, driver.capabilities().mask(counter).wrapping_add(1)),
             Mode::Every(period) => (driver.preset(counter, period)?, period),
         };
-        driver.write(platform, counter, preset)?;
-        let start = Position { wraps: platform.overflows(counter), events: 0 };
+        driver.write(platform, counter, preset + into)?;
+        let start = Position { wraps: platform.overflows(counter), events: into };
         Ok(Self { counter, mode, wrap, preset, start, total })
     }
 
@@ -89,6 +90,12 @@ impl VirtualCounter {
             Mode::Free => None,
             Mode::Every(_) => Some(self.preset),
         }
+    }
+
+    /// Wraps since the counter was armed and events since the last one, as of the last fold.
+    #[must_use]
+    pub const fn folded(&self) -> (u64, u64) {
+        (self.start.wraps, self.start.events)
     }
 
     /// The count now. It may run meanwhile.

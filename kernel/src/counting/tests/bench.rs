@@ -1,7 +1,7 @@
 //! The register-level model as the platform: instructions retire between any two accesses to its registers, and the
 //! interrupt comes wherever it may.
 
-use super::super::Platform;
+use super::super::{Platform, Session};
 use arch::msr::{Absent, Msr};
 use arch::pmu::pmi::{ControlBlock, Raw, service};
 use arch::pmu::{Counter, Driver, Registers, find};
@@ -68,6 +68,26 @@ impl Bench {
             let part = instructions.min(until.max(1));
             self.advance(&Delta::bulk(ring, part));
             instructions -= part;
+        }
+    }
+
+    /// The same with a session's part of the interrupt, where the handler has found something.
+    pub fn run_for(&mut self, session: &mut Session, ring: Ring, mut instructions: u64) {
+        while instructions > 0 {
+            let until = self.pmu.until_overflow(RingMask::BOTH).unwrap_or(u64::MAX);
+            let part = instructions.min(until.max(1));
+            self.run(ring, part);
+            instructions -= part;
+            self.session_interrupt(session);
+        }
+    }
+
+    /// The session's part of an interrupt, if there was one.
+    pub fn session_interrupt(&mut self, session: &mut Session) {
+        if std::mem::take(&mut self.found) != 0 {
+            let was = std::mem::replace(&mut self.in_handler, true);
+            session.interrupt(self).unwrap();
+            self.in_handler = was;
         }
     }
 

@@ -12,8 +12,8 @@ fn started(
     driver.program(bench, FIRST, &INSTRUCTIONS.with_interrupt())?;
     driver.program(bench, SECOND, &INSTRUCTIONS.with_interrupt())?;
     let mut block = ControlBlock::of(driver);
-    let first = VirtualCounter::arm(driver, bench, FIRST, mode, 0)?;
-    let second = VirtualCounter::arm(driver, bench, SECOND, Mode::Free, 0)?;
+    let first = VirtualCounter::arm(driver, bench, FIRST, mode, 0, 0)?;
+    let second = VirtualCounter::arm(driver, bench, SECOND, Mode::Free, 0, 0)?;
     if let Some(preset) = first.reload() {
         block.reload(driver, FIRST, preset)?;
         if driver.capabilities().freeze != FreezeKind::None {
@@ -85,7 +85,9 @@ fn p7_i1_32_usable_bits_wrapped_1000_times_under_read_pressure() {
 fn c5_a_period_that_the_counter_cannot_take_is_refused() {
     let (_, mut bench, driver) = Bench::all().next().unwrap();
     let refused = |bench: &mut Bench, period| {
-        VirtualCounter::arm(&driver, bench, FIRST, Mode::Every(period), 0).unwrap_err().to_string()
+        VirtualCounter::arm(&driver, bench, FIRST, Mode::Every(period), 0, 0)
+            .unwrap_err()
+            .to_string()
     };
     assert!(refused(&mut bench, 0).contains("a period of 0"));
     assert!(refused(&mut bench, 1 << 41).contains("0x20000000000"));
