@@ -193,14 +193,22 @@ impl Session {
         self.start(platform)
     }
 
+    /// Stops, and leaves the counters to others until the next start.
+    ///
+    /// # Errors
+    /// A register refuses.
+    pub fn suspend(&mut self, platform: &mut dyn Platform) -> Result<(), SetError> {
+        self.stop(platform)?;
+        self.unload(platform)?;
+        Ok(platform.withdraw())
+    }
+
     /// Stops for good.
     ///
     /// # Errors
     /// A register refuses.
     pub fn terminate(&mut self, platform: &mut dyn Platform) -> Result<(), SetError> {
-        self.stop(platform)?;
-        self.unload(platform)?;
-        platform.withdraw();
+        self.suspend(platform)?;
         self.end(platform.tsc());
         Ok(())
     }

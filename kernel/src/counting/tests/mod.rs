@@ -1,7 +1,9 @@
 //! The library against the register-level model of every processor.
 
 mod bench;
+mod owners;
 mod sets;
+mod tasks;
 mod turns;
 mod virtual_counters;
 
