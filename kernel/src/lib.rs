@@ -3,6 +3,7 @@
 //!
 //! - [`snippet`]: measuring machine code. [`statistics`]: what many runs come to.
 //! - [`exact`]: counting by stepping instead of by counters.
+//! - [`counting`]: counting over longer work, by sets of events.
 //! - [`events`]: the event tables that come with a job.
 //! - [`run`]: the loop over a job's items. [`report`]: records on their way out.
 //! - [`screen`]: the same in short for somebody who stands in front of the machine.
@@ -13,6 +14,7 @@
 extern crate alloc;
 
 pub mod conformance;
+pub mod counting;
 pub mod events;
 pub mod exact;
 pub mod machine;

@@ -20,7 +20,7 @@ use protocol::record::{Counting, Uncounted};
 use select::selection;
 
 /// How long a plan with fewer passes is looked for: 2,000 sets of events, each a few microseconds.
-const EFFORT: Effort = Effort { sets: 2_000 };
+pub(crate) const EFFORT: Effort = Effort { sets: 2_000 };
 
 /// An event with its counter.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,7 +150,11 @@ pub fn plan(texts: &[Cow<str>], known: &Known) -> Plan {
 /// The ways to count a request that the driver can program.
 fn countable(request: &Request, known: &Known) -> Result<Encoded, String> {
     let encoded = encode(request, &known.processor, known.core.as_ref());
-    let mut encoded = encoded.map_err(|error| error.reason.to_string())?;
+    programmable(encoded.map_err(|error| error.reason.to_string())?)
+}
+
+/// The same of a request that is encoded already.
+pub(crate) fn programmable(mut encoded: Encoded) -> Result<Encoded, String> {
     if encoded.precise > 0 {
         return Err("precise counting needs PEBS, which barecount does not use".to_string());
     }
@@ -168,7 +172,8 @@ fn countable(request: &Request, known: &Known) -> Result<Encoded, String> {
     }
 }
 
-fn at(
+/// What to program for a request at its place.
+pub(crate) fn at(
     number: usize,
     request: &Encoded,
     place: &Place,

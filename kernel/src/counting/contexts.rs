@@ -1,0 +1,295 @@
+//! Counts that follow tasks.
+//!
+//! The scheduler tells of what happens, interrupts off, and each set's counts between two switches go to the task that
+//! ran. Hardware counters are given from one set to another at a switch only if the two tasks are counted by different
+//! sets; else they run on, and a switch costs one read of each.
+
+use super::owner::{Claim, Force, Owner, OwnerError, Right, Scope};
+use super::{CountingError, Counts, Platform, Session, SetError};
+use alloc::vec::Vec;
+use thiserror::Error;
+
+/// Why a binding's counts cannot be had.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum ContextError {
+    /// Somebody else holds the counters, or holds them now.
+    #[error(transparent)]
+    Owner(#[from] OwnerError),
+    /// The counting itself.
+    #[error(transparent)]
+    Counting(#[from] CountingError),
+}
+
+impl From<SetError> for ContextError {
+    fn from(error: SetError) -> Self {
+        Self::Counting(error.into())
+    }
+}
+
+/// A set that counts for somebody.
+#[derive(Clone, Debug)]
+struct Binding {
+    session: Session,
+    claim: Claim,
+    /// Whether each task is counted; for the system, all are.
+    counted: Vec<bool>,
+    /// What each task came to, its children that have exited included.
+    tasks: Vec<Counts>,
+    /// What ran in no task.
+    kernel: Counts,
+    /// Up to here everything has gone to somebody.
+    last: Counts,
+    scratch: Counts,
+}
+
+/// The contexts of all tasks on one processor.
+#[derive(Clone, Debug)]
+pub struct Contexts {
+    owner: Owner,
+    tasks: u16,
+    parents: Vec<Option<u16>>,
+    bindings: Vec<Binding>,
+    current: Option<u16>,
+    /// The binding that has the counters.
+    loaded: Option<usize>,
+    switches: u64,
+}
+
+impl Contexts {
+    /// Contexts for so many tasks.
+    #[must_use]
+    pub fn new(owner: Owner, tasks: u16) -> Self {
+        Self {
+            owner,
+            tasks,
+            parents: alloc::vec![None; usize::from(tasks)],
+            bindings: Vec::new(),
+            current: None,
+            loaded: None,
+            switches: 0,
+        }
+    }
+
+    /// Switches between tasks, and between tasks and the kernel, that were told.
+    #[must_use]
+    pub const fn switches(&self) -> u64 {
+        self.switches
+    }
+
+    /// Lets `session`, which is bound and stands still, count for `scope` from here on. A child of a task that is
+    /// counted is counted as well, if it is created later.
+    ///
+    /// # Errors
+    /// Somebody is in the way, or a register refuses.
+    pub fn bind(
+        &mut self,
+        mut session: Session,
+        scope: Scope,
+        right: Right,
+        force: Force,
+        platform: &mut dyn Platform,
+    ) -> Result<Claim, ContextError> {
+        let claim = self.owner.acquire(scope, self.current, right, force)?;
+        session.suspend(platform)?;
+        let counts = Counts::new(session.set());
+        let mut start = counts.clone();
+        session.sample(platform, &mut start)?;
+        let counted = (0..self.tasks).map(|task| match scope {
+            Scope::System => true,
+            Scope::Task(one) => one == task,
+        });
+        self.bindings.push(Binding {
+            claim,
+            counted: counted.collect(),
+            tasks: alloc::vec![counts.clone(); usize::from(self.tasks)],
+            kernel: counts,
+            scratch: start.clone(),
+            last: start,
+            session,
+        });
+        self.settle(self.current, platform)?;
+        Ok(claim)
+    }
+
+    /// Gives the counters of a claim back, and hands its session over.
+    ///
+    /// # Errors
+    /// It was evicted, or a register refuses.
+    pub fn unbind(
+        &mut self,
+        claim: &Claim,
+        platform: &mut dyn Platform,
+    ) -> Result<(), ContextError> {
+        self.owner.check(claim)?;
+        self.flush(platform)?;
+        self.owner.release(claim)?;
+        Ok(self.settle(self.current, platform)?)
+    }
+
+    /// A task has begun. Its counts are zero; if its parent is counted, so is the task.
+    pub fn created(&mut self, task: u16, parent: Option<u16>) {
+        let Some(known) = self.parents.get_mut(usize::from(task)) else { return };
+        *known = parent;
+        for binding in &mut self.bindings {
+            let inherits = parent.is_some_and(|parent| binding.counts(Some(parent)));
+            let index = usize::from(task);
+            if binding.claim.scope() != Scope::System {
+                binding.counted[index] |= inherits;
+            }
+            binding.tasks[index].zero();
+        }
+    }
+
+    /// `from` ran until now, `to` runs from here on; `None` is the kernel.
+    ///
+    /// # Errors
+    /// A register refuses.
+    pub fn switched(
+        &mut self,
+        from: Option<u16>,
+        to: Option<u16>,
+        platform: &mut dyn Platform,
+    ) -> Result<(), CountingError> {
+        self.current = from;
+        self.flush(platform)?;
+        self.switches += 1;
+        self.settle(to, platform)
+    }
+
+    /// A task has ended: its counts are added to its parent's.
+    ///
+    /// # Errors
+    /// A register refuses.
+    pub fn exited(
+        &mut self,
+        task: u16,
+        parent: Option<u16>,
+        platform: &mut dyn Platform,
+    ) -> Result<(), CountingError> {
+        if self.current == Some(task) {
+            self.flush(platform)?;
+        }
+        for binding in &mut self.bindings {
+            let Some(parent) = parent.filter(|&parent| binding.counts(Some(parent))) else {
+                continue;
+            };
+            if let Ok([child, parent]) =
+                binding.tasks.get_disjoint_mut([usize::from(task), usize::from(parent)])
+            {
+                parent.add(child)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The timer has ticked: the next of the requests that take turns.
+    ///
+    /// # Errors
+    /// A register refuses.
+    pub fn tick(&mut self, platform: &mut dyn Platform) -> Result<(), CountingError> {
+        match self.loaded {
+            Some(index) => Ok(self.bindings[index].session.slice(platform)?),
+            None => Ok(()),
+        }
+    }
+
+    /// The PMU's interrupt, after the handler.
+    ///
+    /// # Errors
+    /// A register refuses.
+    pub fn interrupt(&mut self, platform: &mut dyn Platform) -> Result<(), CountingError> {
+        match self.loaded {
+            Some(index) => Ok(self.bindings[index].session.interrupt(platform)?),
+            None => Ok(()),
+        }
+    }
+
+    /// What a task came to under a claim, its exited children included.
+    ///
+    /// # Errors
+    /// The claim was evicted: the reader is told, and gets no counts that somebody else's events are in.
+    pub fn task(
+        &mut self,
+        claim: &Claim,
+        task: u16,
+        platform: &mut dyn Platform,
+    ) -> Result<&Counts, ContextError> {
+        self.flush(platform)?;
+        let count = self.tasks;
+        let binding = self.held(claim)?;
+        Ok(binding.tasks.get(usize::from(task)).ok_or(OwnerError::NoTask { task, count })?)
+    }
+
+    /// What the kernel itself came to under a claim on the system.
+    ///
+    /// # Errors
+    /// The claim was evicted.
+    pub fn kernel(
+        &mut self,
+        claim: &Claim,
+        platform: &mut dyn Platform,
+    ) -> Result<&Counts, ContextError> {
+        self.flush(platform)?;
+        Ok(&self.held(claim)?.kernel)
+    }
+
+    /// The session of a claim: what it counted in all.
+    ///
+    /// # Errors
+    /// The claim was evicted.
+    pub fn session(&mut self, claim: &Claim) -> Result<&mut Session, ContextError> {
+        Ok(&mut self.held(claim)?.session)
+    }
+
+    fn held(&mut self, claim: &Claim) -> Result<&mut Binding, OwnerError> {
+        self.owner.check(claim)?;
+        let found = self.bindings.iter_mut().find(|binding| binding.claim == *claim);
+        found.ok_or(OwnerError::Released)
+    }
+
+    /// What was counted since the last time goes to whom it is due.
+    fn flush(&mut self, platform: &mut dyn Platform) -> Result<(), CountingError> {
+        let Some(index) = self.loaded else { return Ok(()) };
+        let Binding { session, tasks, kernel, last, scratch, .. } = &mut self.bindings[index];
+        session.sample(platform, scratch)?;
+        let ran = self.current.and_then(|task| tasks.get_mut(usize::from(task)));
+        ran.unwrap_or(kernel).add_between(last, scratch);
+        Ok(last.copy(scratch)?)
+    }
+
+    /// Gives the counters to whoever counts `to`. Bindings that were evicted have them no more.
+    fn settle(
+        &mut self,
+        to: Option<u16>,
+        platform: &mut dyn Platform,
+    ) -> Result<(), CountingError> {
+        self.current = to;
+        let owner = &self.owner;
+        let next = self
+            .bindings
+            .iter()
+            .position(|binding| binding.counts(to) && owner.check(&binding.claim).is_ok());
+        if next != self.loaded {
+            if let Some(index) = self.loaded.take() {
+                self.bindings[index].session.suspend(platform)?;
+            }
+            if let Some(index) = next {
+                let session = &mut self.bindings[index].session;
+                if !session.has_ended() {
+                    session.start(platform)?;
+                    self.loaded = Some(index);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Binding {
+    fn counts(&self, task: Option<u16>) -> bool {
+        match task {
+            None => self.claim.scope() == Scope::System,
+            Some(task) => self.counted.get(usize::from(task)).copied().unwrap_or(false),
+        }
+    }
+}

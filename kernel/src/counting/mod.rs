@@ -1,0 +1,29 @@
+//! Counting over longer work than a snippet: by several parties, with more events than counters.
+//!
+//! - [`VirtualCounter`]: 64 bits over a hardware counter of any width, by interrupt and by read.
+//! - [`Request`], [`Set`]: what is to be counted, put together first; [`Session`]: a set bound to the counters, which
+//!   its groups share in turns. [`Counts`]: what came of it.
+//! - [`owner`]: who may count, the system or tasks. [`contexts`]: counts that follow tasks.
+//! - [`Platform`]: what all of this needs of the machine beside the PMU's registers.
+#![warn(missing_docs)]
+
+pub mod contexts;
+mod counts;
+mod error;
+pub mod owner;
+mod platform;
+mod request;
+pub mod session;
+mod set;
+mod virtual_counter;
+
+pub use counts::{Count, Counts, Mismatch};
+pub use error::{CountingError, SetError};
+pub use platform::Platform;
+pub use request::{AtOverflow, Notify, Request, Run};
+pub use session::Session;
+pub use set::{Group, Set, Sharing};
+pub use virtual_counter::{Mode, VirtualCounter};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! Giving a group its counters, and taking them away.
+
+use super::{Active, Session};
+use crate::counting::error::SetError;
+use crate::counting::{Mode, Platform, VirtualCounter};
+use crate::snippet::events::Counted;
+use arch::pmu::pmi::ControlBlock;
+use arch::pmu::{Freeze, FreezeKind, PmuError, Selection};
+
+impl Session {
+    /// Programs a group. Nothing runs.
+    pub(super) fn load(
+        &mut self,
+        group: usize,
+        platform: &mut dyn Platform,
+    ) -> Result<(), SetError> {
+        self.unload(platform)?;
+        self.group = group;
+        let Self { set, driver, .. } = self;
+        let members = set.groups()[group].iter().filter(|(request, _)| self.started[*request]);
+        let has_global = driver.layout().global.is_some();
+        let mut reloads = [None; 64];
+        for (request, counted) in members.clone() {
+            let every = set.requests()[*request].every;
+            let refused = |error| SetError::Counter {
+                index: *request,
+                text: set.requests()[*request].text.clone(),
+                error,
+            };
+            // Without a status register the handler finds no overflow but those of periods.
+            let interrupt = every.is_some() || has_global;
+            for (counter, selection) in counted.programs() {
+                let interrupt = interrupt && counter == counted.counter;
+                let selection = Selection { interrupt, ..selection };
+                driver.program(platform, counter, &selection).map_err(refused)?;
+            }
+            if let Some(period) = every {
+                reloads[counted.counter.index()] =
+                    Some(driver.preset(counted.counter, period).map_err(refused)?);
+            }
+        }
+        let mut block = ControlBlock::of(driver);
+        for (_, counted) in members.clone() {
+            if let Some(preset) = reloads[counted.counter.index()] {
+                block.reload(driver, counted.counter, preset)?;
+            }
+        }
+        if set.requests().iter().any(|request| request.every.is_some()) {
+            if driver.capabilities().freeze != FreezeKind::None {
+                driver.set_freeze(platform, Freeze::COUNTERS)?;
+            } else if has_global {
+                block.stop_in_handler(driver)?;
+            }
+        }
+        platform.deliver(block);
+        for (request, counted) in members {
+            let mode = set.requests()[*request].every.map_or(Mode::Free, Mode::Every);
+            let into = if mode == Mode::Free { 0 } else { self.into[*request] };
+            let (total, counter) = (self.totals[*request].raw, counted.counter);
+            let count = VirtualCounter::arm(driver, platform, counter, mode, total, into)?;
+            self.active.push(Active { request: *request, count, told: count.folded().0 });
+        }
+        Ok(())
+    }
+
+    /// Frees the counters. Their counts have been folded.
+    pub(super) fn unload(&mut self, platform: &mut dyn Platform) -> Result<(), PmuError> {
+        self.active.clear();
+        let driver = &mut self.driver;
+        for group in self.set.groups() {
+            for counter in group.iter().flat_map(|(_, one)| Counted::programs(one)).map(|(c, _)| c)
+            {
+                if driver.programmed() & counter.bit() != 0 {
+                    driver.release(platform, counter)?;
+                }
+            }
+        }
+        // What is pending has been folded.
+        let status = driver.status(platform)?;
+        driver.acknowledge(platform, status)
+    }
+
+    /// Lets the counters run, from a stop or from a freeze.
+    pub(super) fn resume(&mut self, platform: &mut dyn Platform) -> Result<(), PmuError> {
+        if self.driver.capabilities().freeze == FreezeKind::Streamlined {
+            let frozen = self.driver.status(platform)? & frozen();
+            if !frozen.is_empty() {
+                self.driver.acknowledge(platform, frozen)?;
+            }
+        }
+        self.driver.start(platform)
+    }
+}
+
+const fn frozen() -> arch::pmu::registers::GlobalStatus {
+    use arch::pmu::registers::GlobalStatus;
+    GlobalStatus::LBR_FROZEN.union(GlobalStatus::COUNTERS_FROZEN)
+}

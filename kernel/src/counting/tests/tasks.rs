@@ -1,0 +1,197 @@
+use super::*;
+use crate::counting::contexts::{ContextError, Contexts};
+use crate::counting::owner::{Force, Owner, OwnerError, Right, Scope};
+use arch::pmu::Rings;
+
+/// A processor whose scheduler runs what it is told to.
+struct Scheduler {
+    bench: Bench,
+    contexts: Contexts,
+    running: Option<u16>,
+    /// Instructions of each task and of the kernel.
+    truth: [u64; 5],
+}
+
+const TASKS: u16 = 4;
+
+impl Scheduler {
+    fn new(bench: Bench) -> Self {
+        let contexts = Contexts::new(Owner::new(Ok(()), TASKS), TASKS);
+        Self { bench, contexts, running: None, truth: [0; 5] }
+    }
+
+    fn bind(
+        &mut self,
+        set: Set,
+        driver: &Driver,
+        scope: Scope,
+        force: Force,
+    ) -> Result<crate::counting::owner::Claim, ContextError> {
+        let session = Session::bind(set, Run::default(), driver.clone(), &mut self.bench).unwrap();
+        self.contexts.bind(session, scope, Right::Any, force, &mut self.bench)
+    }
+
+    fn switch(&mut self, to: Option<u16>) {
+        self.contexts.switched(self.running, to, &mut self.bench).unwrap();
+        self.running = to;
+    }
+
+    /// Whoever runs executes so many instructions: tasks in ring 3, the kernel in ring 0.
+    fn run(&mut self, instructions: u64) {
+        let ring = if self.running.is_some() { Ring::User } else { Ring::Kernel };
+        self.truth[self.running.map_or(4, usize::from)] += instructions;
+        self.bench.run(ring, instructions);
+        if std::mem::take(&mut self.bench.found) != 0 {
+            self.contexts.interrupt(&mut self.bench).unwrap();
+        }
+    }
+
+    fn task(&mut self, claim: &crate::counting::owner::Claim, task: u16) -> Vec<u64> {
+        let counts = self.contexts.task(claim, task, &mut self.bench).unwrap();
+        counts.counts().iter().map(|count| count.raw).collect()
+    }
+}
+
+#[test]
+fn i8_t9_each_task_has_its_own_count_and_the_machine_the_sum() {
+    for (model, bench, driver, known) in machines() {
+        let mut machine = Scheduler::new(bench);
+        let set = together(vec![instructions(), instructions().in_rings(Rings::USER)], &known);
+        let claim = machine.bind(set, &driver, Scope::System, Force::Ask).unwrap();
+        for turn in 1..200u64 {
+            machine.switch([None, Some(0), Some(1), Some(2)][(turn * 7 % 4) as usize]);
+            machine.run(turn * 31 % 97);
+        }
+        for task in 0..TASKS {
+            let truth = machine.truth[usize::from(task)];
+            assert_eq!(machine.task(&claim, task), [truth; 2], "{model:?}");
+        }
+        let kernel = machine.contexts.kernel(&claim, &mut machine.bench).unwrap();
+        assert_eq!((kernel.counts()[0].raw, kernel.counts()[1].raw), (machine.truth[4], 0));
+        let mut all = Counts::new(machine.contexts.session(&claim).unwrap().set());
+        let session = machine.contexts.session(&claim).unwrap();
+        session.sample(&mut machine.bench, &mut all).unwrap();
+        assert_eq!(all.counts()[0].raw, machine.truth.iter().sum::<u64>(), "{model:?}");
+        assert_eq!(machine.contexts.switches(), 199);
+    }
+}
+
+#[test]
+fn c3_m14_a_set_bound_to_a_task_counts_nothing_else() {
+    for (model, bench, driver, known) in machines() {
+        let mut machine = Scheduler::new(bench);
+        let first = together(vec![instructions()], &known);
+        let second = together(vec![instructions().in_rings(Rings::USER), instructions()], &known);
+        let first = machine.bind(first, &driver, Scope::Task(0), Force::Ask).unwrap();
+        let second = machine.bind(second, &driver, Scope::Task(1), Force::Ask).unwrap();
+        for (task, instructions) in [
+            (None, 5),
+            (Some(0), 100),
+            (Some(1), 7),
+            (Some(2), 1000),
+            (Some(0), 20),
+            (None, 3),
+            (Some(1), 1),
+        ] {
+            machine.switch(task);
+            machine.run(instructions);
+        }
+        assert_eq!(machine.task(&first, 0), [120], "{model:?}");
+        assert_eq!(machine.task(&second, 1), [8, 8], "{model:?}");
+        assert_eq!((machine.task(&first, 1), machine.task(&second, 2)), (vec![0], vec![0, 0]));
+        // Time counts only while the task runs.
+        let counts = machine.contexts.task(&first, 0, &mut machine.bench).unwrap();
+        assert_eq!((counts.counts()[0].enabled, counts.counts()[0].share()), (120, 1_000_000));
+    }
+}
+
+#[test]
+fn i8_a_child_starts_at_zero_and_is_added_to_its_parent_when_it_exits() {
+    for (model, bench, driver, known) in machines() {
+        let mut machine = Scheduler::new(bench);
+        let set = together(vec![instructions()], &known);
+        let claim = machine.bind(set, &driver, Scope::Task(0), Force::Ask).unwrap();
+        machine.switch(Some(0));
+        machine.run(50);
+        machine.contexts.created(1, Some(0));
+        machine.contexts.created(2, None);
+        machine.switch(Some(1));
+        machine.run(7);
+        machine.contexts.created(3, Some(1));
+        machine.switch(Some(3));
+        machine.run(1);
+        machine.switch(Some(2));
+        machine.run(1000);
+        assert_eq!(
+            [0, 1, 2, 3].map(|task| machine.task(&claim, task)[0]),
+            [50, 7, 0, 1],
+            "{model:?}"
+        );
+        machine.contexts.exited(3, Some(1), &mut machine.bench).unwrap();
+        machine.switch(Some(1));
+        machine.run(2);
+        machine.contexts.exited(1, Some(0), &mut machine.bench).unwrap();
+        machine.contexts.exited(2, None, &mut machine.bench).unwrap();
+        assert_eq!(machine.task(&claim, 0), [60], "{model:?}");
+    }
+}
+
+#[test]
+fn i6_c10_binding_the_system_by_force_evicts_the_tasks_sets() {
+    for (model, bench, driver, known) in machines() {
+        let mut machine = Scheduler::new(bench);
+        let set = || together(vec![instructions()], &known);
+        let task = machine.bind(set(), &driver, Scope::Task(0), Force::Ask).unwrap();
+        machine.switch(Some(0));
+        machine.run(10);
+        let busy = machine.bind(set(), &driver, Scope::System, Force::Ask);
+        assert_eq!(busy.unwrap_err(), ContextError::Owner(OwnerError::TasksCount(1)));
+        let system = machine.bind(set(), &driver, Scope::System, Force::Evict).unwrap();
+        machine.run(5);
+        machine.switch(Some(1));
+        machine.run(3);
+        let stale = machine.contexts.task(&task, 0, &mut machine.bench).unwrap_err();
+        assert_eq!(stale, ContextError::Owner(OwnerError::Stale { acquired: 0, evicted: 1 }));
+        assert_eq!([0, 1].map(|task| machine.task(&system, task)[0]), [5, 3], "{model:?}");
+        machine.contexts.unbind(&system, &mut machine.bench).unwrap();
+        machine.bind(set(), &driver, Scope::Task(1), Force::Ask).unwrap();
+    }
+}
+
+proptest! {
+    /// Any order of switches, ticks and work, with more requests than counters: nothing is lost between the tasks.
+    #[test]
+    fn i8_i1_t9_tasks_and_turns_together(
+        which in 0usize..10,
+        steps in prop::collection::vec((prop::option::of(0u16..TASKS), 0u64..200, any::<bool>()), 1..80),
+    ) {
+        let (model, bench, driver, known) = machines().nth(which).unwrap();
+        let mut machine = Scheduler::new(bench);
+        let counters = driver.capabilities().general.count_ones() as usize;
+        let requests = (0..2 * counters).map(|_| Request::new("0xc0.0x00:c=1")).collect();
+        let set = Set::build(requests, Sharing::InTurns, &known).unwrap();
+        let claim = machine.bind(set, &driver, Scope::System, Force::Ask).unwrap();
+        for (to, instructions, tick) in steps {
+            machine.switch(to);
+            machine.run(instructions);
+            if tick {
+                machine.contexts.tick(&mut machine.bench).unwrap();
+            }
+        }
+        let mut sums = vec![0; 2 * counters];
+        for task in 0..=TASKS {
+            let counts = match task {
+                TASKS => machine.contexts.kernel(&claim, &mut machine.bench).unwrap(),
+                _ => machine.contexts.task(&claim, task, &mut machine.bench).unwrap(),
+            };
+            for (sum, count) in sums.iter_mut().zip(counts.counts()) {
+                prop_assert_eq!(count.enabled, machine.truth[usize::from(task)], "{:?} {}", model, task);
+                prop_assert_eq!(count.raw, count.counted);
+                *sum += count.raw;
+            }
+        }
+        let session = machine.contexts.session(&claim).unwrap();
+        let all = raw(session, &mut machine.bench);
+        prop_assert_eq!(sums, all, "{:?}", model);
+    }
+}

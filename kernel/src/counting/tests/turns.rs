@@ -1,0 +1,205 @@
+use super::*;
+
+fn in_turns(requests: Vec<Request>, known: &Known) -> Set {
+    Set::build(requests, Sharing::InTurns, known).unwrap()
+}
+
+/// Requests for the same event that need a counter each, so many that they take `groups` turns.
+fn too_many(driver: &Driver, groups: usize) -> Vec<Request> {
+    let counters = driver.capabilities().general.count_ones() as usize;
+    // `alone` would do too; a counter mask of 0 keeps it a plain event of the general-purpose counters.
+    (0..counters * groups).map(|_| Request::new("0xc0.0x00:c=1")).collect()
+}
+
+#[test]
+fn i1_more_events_than_counters_share_the_time() {
+    for (model, mut bench, driver, known) in machines() {
+        let set = in_turns(too_many(&driver, 3), &known);
+        let requests = set.requests().len();
+        assert_eq!(set.groups().len(), 3, "{model:?}");
+        let mut session = Session::bind(set, Run::default(), driver, &mut bench).unwrap();
+        session.start(&mut bench).unwrap();
+        for slice in 0..30 {
+            bench.run_for(&mut session, Ring::User, 1000 + slice % 3 * 100);
+            session.slice(&mut bench).unwrap();
+        }
+        session.stop(&mut bench).unwrap();
+        let mut counts = Counts::new(session.set());
+        session.sample(&mut bench, &mut counts).unwrap();
+        let mut turns = std::collections::BTreeSet::new();
+        for count in counts.counts() {
+            assert_eq!(count.enabled, 33_000, "{model:?}");
+            assert_eq!(count.raw, count.counted, "an instruction is a tick here");
+            assert_eq!(count.scaled(), Some(33_000), "{model:?}");
+            assert_eq!(count.share(), (count.counted * 1_000_000 / 33_000) as u32);
+            turns.insert(count.counted);
+        }
+        assert_eq!(turns.into_iter().collect::<Vec<_>>(), [10_000, 11_000, 12_000], "{model:?}");
+        let all: u64 = counts.counts().iter().map(|count| count.counted).sum();
+        assert_eq!(all, 33_000 * (requests as u64 / 3));
+    }
+}
+
+#[test]
+fn i1_a_count_that_never_had_a_counter_has_no_scaled_value() {
+    let never = Count { raw: 0, counted: 0, enabled: 5 };
+    assert_eq!((never.scaled(), never.share()), (None, 0));
+    let half = Count { raw: u64::MAX / 2, counted: 1 << 40, enabled: 1 << 41 };
+    assert_eq!((half.scaled(), half.share()), (Some(u64::MAX - 1), 500_000));
+    assert_eq!(Count { raw: 3, counted: 1, enabled: u64::MAX }.scaled(), Some(u64::MAX));
+}
+
+#[test]
+fn m4_a_correlate_is_counted_in_every_pass() {
+    for (model, mut bench, driver, known) in machines() {
+        let mut requests = too_many(&driver, 2);
+        requests.truncate(requests.len() - 1);
+        requests.push(Request::new("0xc0.0x00").in_every_pass());
+        let last = requests.len() - 1;
+        let set = in_turns(requests, &known);
+        assert!(set.groups().iter().all(|group| group.iter().any(|(n, _)| *n == last)));
+        let mut session = Session::bind(set, Run::default(), driver, &mut bench).unwrap();
+        session.start(&mut bench).unwrap();
+        for _ in 0..10 {
+            bench.run_for(&mut session, Ring::User, 777);
+            session.slice(&mut bench).unwrap();
+        }
+        let mut counts = Counts::new(session.set());
+        session.sample(&mut bench, &mut counts).unwrap();
+        let expected = Count { raw: 7770, counted: 7770, enabled: 7770 };
+        assert_eq!(counts.counts()[last], expected, "{model:?}");
+        assert!(counts.counts()[0].counted < 7770, "{model:?}");
+    }
+}
+
+#[test]
+fn m6_the_next_requests_at_each_overflow_for_so_many_passes() {
+    for (model, mut bench, driver, known) in machines() {
+        let requests = too_many(&driver, 2).into_iter().map(|one| one.every(100)).collect();
+        let set = in_turns(requests, &known);
+        let run =
+            Run { at_overflow: AtOverflow::Next, passes: 3, notify: Notify::PASS | Notify::END };
+        let mut session = Session::bind(set, run, driver, &mut bench).unwrap();
+        session.start(&mut bench).unwrap();
+        bench.run_for(&mut session, Ring::User, 10_000);
+        assert!(session.has_ended() && !session.is_running(), "{model:?}");
+        use Occasion::{End, Pass};
+        assert_eq!(taken(&mut session), [Pass(1), Pass(2), Pass(3), End], "{model:?}");
+        assert!(raw(&mut session, &mut bench).iter().all(|&count| count == 300), "{model:?}");
+        assert!(matches!(session.start(&mut bench), Err(SetError::Ended)));
+    }
+}
+
+#[test]
+fn m6_i4_the_same_requests_with_a_notification_every_n() {
+    for (model, mut bench, driver, known) in machines() {
+        let set = together(vec![instructions().every(100), instructions()], &known);
+        let run = Run { notify: Notify::OVERFLOW, ..Run::default() };
+        let mut session = Session::bind(set, run, driver, &mut bench).unwrap();
+        session.start(&mut bench).unwrap();
+        bench.run_for(&mut session, Ring::User, 555);
+        let expected: Vec<Occasion> =
+            (1..=5).map(|number| Occasion::Overflow { request: 0, number }).collect();
+        assert_eq!(taken(&mut session), expected, "{model:?}");
+        assert_eq!(raw(&mut session, &mut bench), [555, 555], "{model:?}");
+        // What there is no room for is counted.
+        bench.run_for(&mut session, Ring::User, 30_000);
+        let mut kept = 0;
+        let dropped = session.take_notifications(|_| kept += 1);
+        assert_eq!((kept, dropped), (256, 300 - 256), "{model:?}");
+    }
+}
+
+#[test]
+fn m6_nothing_counts_after_an_overflow_until_somebody_says_so() {
+    for (model, mut bench, driver, known) in machines() {
+        let set = together(vec![instructions().every(100), instructions()], &known);
+        let run = Run { at_overflow: AtOverflow::Stop, ..Run::default() };
+        let mut session = Session::bind(set, run, driver, &mut bench).unwrap();
+        session.start(&mut bench).unwrap();
+        bench.run_for(&mut session, Ring::User, 1000);
+        assert_eq!(raw(&mut session, &mut bench), [100, 100], "{model:?}");
+        session.start(&mut bench).unwrap();
+        bench.run_for(&mut session, Ring::User, 1000);
+        assert_eq!(raw(&mut session, &mut bench), [200, 200], "{model:?}");
+    }
+    let (_, mut bench, driver, known) = machines().next().unwrap();
+    let run = Run { at_overflow: AtOverflow::Next, ..Run::default() };
+    let refused = Session::bind(together(vec![instructions()], &known), run, driver, &mut bench);
+    assert_eq!(refused.err(), Some(SetError::NoOverflow(AtOverflow::Next)));
+}
+
+#[test]
+fn m3_others_start_after_the_first_has_seen_n() {
+    for (model, mut bench, driver, known) in machines() {
+        let requests = vec![instructions().every(1000).starting(&[1]), instructions()];
+        let mut session =
+            Session::bind(together(requests, &known), Run::default(), driver, &mut bench).unwrap();
+        session.start(&mut bench).unwrap();
+        bench.run_for(&mut session, Ring::User, 999);
+        assert_eq!(raw(&mut session, &mut bench), [999, 0], "{model:?}");
+        bench.run_for(&mut session, Ring::User, 3001);
+        assert_eq!(raw(&mut session, &mut bench), [4000, 3000], "{model:?}");
+        let mut counts = Counts::new(session.set());
+        session.sample(&mut bench, &mut counts).unwrap();
+        let times = counts.counts().iter().map(|count| count.counted).collect::<Vec<_>>();
+        assert_eq!(times, [4000, 3000], "{model:?}");
+        session.restart(&mut bench).unwrap();
+        bench.run_for(&mut session, Ring::User, 1010);
+        assert_eq!(raw(&mut session, &mut bench), [1010, 10], "{model:?}");
+    }
+}
+
+#[test]
+fn t7_nothing_of_the_handler_is_counted() {
+    for (model, mut bench, driver, known) in machines() {
+        if driver.capabilities().freeze == FreezeKind::None {
+            // These count on in the handler, and a processor without a global control cannot stop them at once.
+            assert!(!driver.capabilities().has_global(), "{model:?}");
+            continue;
+        }
+        let set = together(vec![instructions().every(100), instructions()], &known);
+        let run = Run { notify: Notify::OVERFLOW, ..Run::default() };
+        let mut session = Session::bind(set, run, driver, &mut bench).unwrap();
+        bench.handler_instructions = 17;
+        session.start(&mut bench).unwrap();
+        bench.run_for(&mut session, Ring::User, 1050);
+        assert!(bench.handled > 300, "{model:?}");
+        assert_eq!(raw(&mut session, &mut bench), [1050, 1050], "{model:?}");
+        assert_eq!(taken(&mut session).len(), 10, "{model:?}");
+    }
+}
+
+proptest! {
+    /// Turns by time while requests overflow: each count is what ran in its turns, and each overflow comes after a
+    /// whole period of them.
+    #[test]
+    fn i1_i4_periods_go_on_where_their_turn_ended(
+        which in 0usize..10, period in 20u64..300,
+        slices in prop::collection::vec(1u64..500, 2..30),
+    ) {
+        let (model, mut bench, driver, known) = machines().nth(which).unwrap();
+        let mut requests = too_many(&driver, 2);
+        requests[0] = requests[0].clone().every(period);
+        let run = Run { notify: Notify::OVERFLOW, ..Run::default() };
+        let mut session = Session::bind(in_turns(requests, &known), run, driver, &mut bench).unwrap();
+        session.start(&mut bench).unwrap();
+        for slice in slices {
+            bench.run_for(&mut session, Ring::User, slice);
+            // A slice ends in another interrupt's handler.
+            bench.set_interrupts(false);
+            session.slice(&mut bench).unwrap();
+            bench.set_interrupts(true);
+            bench.session_interrupt(&mut session);
+        }
+        session.stop(&mut bench).unwrap();
+        let mut counts = Counts::new(session.set());
+        session.sample(&mut bench, &mut counts).unwrap();
+        for count in counts.counts() {
+            prop_assert_eq!(count.raw, count.counted, "{:?}", model);
+        }
+        let mut overflows = 0;
+        let dropped = session.take_notifications(|_| overflows += 1);
+        prop_assert_eq!(overflows + dropped, counts.counts()[0].raw / period, "{:?}", model);
+    }
+}
