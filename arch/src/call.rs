@@ -8,16 +8,25 @@
 use crate::interrupts::TrapFrame;
 use crate::state::{Core, no_breakpoints};
 use crate::watchdog;
+use crate::smp::{self, Processor};
 use alloc::boxed::Box;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use spin::Mutex;
 use x86_64::registers::control::Cr2;
 
-/// Address of the exit of the running call; 0 when none runs. One processor runs calls.
-static EXIT: AtomicU64 = AtomicU64::new(0);
-/// Whether the running call trapped.
-static TRAPPED: AtomicBool = AtomicBool::new(false);
-static TRAP: Mutex<Option<Trap>> = Mutex::new(None);
+/// The call that runs on a processor.
+pub(crate) struct Running {
+    /// Address of its exit; 0 when none runs.
+    exit: AtomicU64,
+    /// Whether it trapped.
+    trapped: AtomicBool,
+    trap: Mutex<Option<Trap>>,
+}
+
+impl Running {
+    pub(crate) const NONE: Self =
+        Self { exit: AtomicU64::new(0), trapped: AtomicBool::new(false), trap: Mutex::new(None) };
+}
 
 /// How a call ended early.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +67,7 @@ impl Function {
     /// # Safety
     /// `entry` must be a function of the C ABI without arguments, laid out as the module says; both
     /// addresses must be mapped executable. Whatever the code writes to must be memory that nothing
-    /// else relies on. Interrupts must be off, and no other processor may be inside this function.
+    /// else relies on. Interrupts must be off.
     pub unsafe fn run(&self) -> Result<(), Box<Trap>> {
         self.guarded(|entry| {
             // SAFETY: the caller promises that this is such a function.
@@ -69,17 +78,20 @@ impl Function {
 
     /// Calls the function by `call`, which gets its entry, with the exit ready for exceptions.
     pub(crate) fn guarded(&self, call: impl FnOnce(u64)) -> Result<(), Box<Trap>> {
+        let running = &smp::this().call;
         let state = Core::save();
-        EXIT.store(self.exit, Ordering::Relaxed);
+        running.exit.store(self.exit, Ordering::Relaxed);
         watchdog::enter();
         call(self.entry);
         watchdog::leave();
         // The exit is a way back only as long as nothing has been pushed over the return address.
-        EXIT.store(0, Ordering::Relaxed);
+        running.exit.store(0, Ordering::Relaxed);
         // SAFETY: the values that were in force when the call began.
         unsafe { state.restore() };
-        if TRAPPED.swap(false, Ordering::Relaxed) {
-            return Err(Box::new(TRAP.lock().take().expect("a trapped call leaves its frame")));
+        if running.trapped.swap(false, Ordering::Relaxed) {
+            return Err(Box::new(
+                running.trap.lock().take().expect("a trapped call leaves its frame"),
+            ));
         }
         Ok(())
     }
@@ -92,20 +104,21 @@ pub(crate) fn recover(frame: &mut TrapFrame) -> bool {
 
 /// Ends the running call, if there is one, for whatever reason.
 pub(crate) fn end(frame: &mut TrapFrame, cause: Cause) -> bool {
-    let exit = EXIT.load(Ordering::Relaxed);
-    if exit == 0 || TRAPPED.load(Ordering::Relaxed) {
+    let running = &Processor::of_frame(frame).call;
+    let exit = running.exit.load(Ordering::Relaxed);
+    if exit == 0 || running.trapped.load(Ordering::Relaxed) {
         return false;
     }
     no_breakpoints();
-    *TRAP.lock() = Some(Trap { frame: *frame, cr2: Cr2::read_raw(), cause });
-    TRAPPED.store(true, Ordering::Relaxed);
+    *running.trap.lock() = Some(Trap { frame: *frame, cr2: Cr2::read_raw(), cause });
+    running.trapped.store(true, Ordering::Relaxed);
     leave(frame);
     true
 }
 
 /// Sends the frame of the running call to its exit.
 pub(crate) fn leave(frame: &mut TrapFrame) {
-    frame.rip = EXIT.load(Ordering::Relaxed);
+    frame.rip = Processor::of_frame(frame).call.exit.load(Ordering::Relaxed);
     frame.cs = u64::from(crate::descriptors::KERNEL_CODE.0);
     frame.ss = u64::from(crate::descriptors::KERNEL_DATA.0);
     // Only the reserved bit that is always 1: no single stepping, no alignment check, interrupts off.

@@ -1,5 +1,6 @@
-//! Segments and the task state segment.
+//! Segments and the task state segment. Each processor has its own.
 
+use crate::smp::Processor;
 use x86_64::VirtAddr;
 use x86_64::instructions::segmentation::{CS, DS, ES, FS, GS, SS, Segment};
 use x86_64::instructions::tables::load_tss;
@@ -16,6 +17,10 @@ pub const KERNEL_DATA: SegmentSelector = SegmentSelector(2 << 3);
 pub const USER_DATA: SegmentSelector = SegmentSelector(3 << 3 | 3);
 /// Code segment of ring 3.
 pub const USER_CODE: SegmentSelector = SegmentSelector(4 << 3 | 3);
+
+/// A segment that is never loaded: its limit is the processor's number. Behind the task state segment, which takes two
+/// entries.
+pub const PROCESSOR_NUMBER: SegmentSelector = SegmentSelector(7 << 3 | 3);
 
 // Entries of the interrupt stack table, as an IDT gate names them: 1 to 7 (SDM vol. 3, 6.14.5).
 /// Stack for #DF.
@@ -52,12 +57,22 @@ impl Tables {
         Self { gdt: GlobalDescriptorTable::new(), tss: TaskStateSegment::new() }
     }
 
-    /// Fills the tables and loads them on this processor. `stacks` are the ends (highest addresses) of
-    /// the interrupt stacks, `IST_DOUBLE_FAULT` first.
+    /// Fills the tables and loads them on this processor, which is `processor`. `stacks` are the ends (highest addresses)
+    /// of the interrupt stacks, `IST_DOUBLE_FAULT` first, multiples of 16. The top word of each says whose it is.
     ///
     /// # Safety
     /// Each stack must be mapped, writable and used for nothing else.
-    pub unsafe fn load(&'static mut self, stacks: [VirtAddr; IST_STACKS]) {
+    pub unsafe fn load(
+        &'static mut self,
+        stacks: [VirtAddr; IST_STACKS],
+        processor: &'static Processor,
+    ) {
+        let stacks = stacks.map(|end| {
+            let top = end - TOP_BYTES;
+            // SAFETY: the stack is writable, and this its end.
+            unsafe { top.as_mut_ptr::<&'static Processor>().write(processor) };
+            top
+        });
         // The TSS is a packed structure: its fields are assigned, never borrowed.
         let mut table = self.tss.interrupt_stack_table;
         table[..IST_STACKS].copy_from_slice(&stacks);
@@ -67,6 +82,7 @@ impl Tables {
         self.gdt.append(Descriptor::user_data_segment());
         self.gdt.append(Descriptor::user_code_segment());
         let tss = self.gdt.append(Descriptor::tss_segment(&self.tss));
+        self.gdt.append(number_segment(processor.index() as u16));
         self.gdt.load();
         // SAFETY: the selectors name the entries appended above, in that order.
         unsafe {
@@ -94,5 +110,27 @@ pub(crate) unsafe fn reload_task(selector: SegmentSelector) {
         let entry = table.base.as_mut_ptr::<u64>().add(usize::from(selector.index()));
         entry.write_volatile(entry.read_volatile() & !BUSY);
         load_tss(selector);
+    }
+}
+
+/// Bytes kept at the end of an interrupt stack: a pointer, and what keeps the stack aligned.
+const TOP_BYTES: u64 = 16;
+
+/// A data segment of ring 3 with the given limit, read only: SDM vol. 3, 3.4.5.
+const fn number_segment(limit: u16) -> Descriptor {
+    /// Present, DPL 3, code or data, accessed.
+    const ACCESS: u64 = 0xf1;
+    Descriptor::UserSegment(ACCESS << 40 | limit as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m13_the_processors_number_is_a_limit_in_bytes() {
+        let Descriptor::UserSegment(bits) = number_segment(0x1ff) else { panic!("one entry") };
+        assert_eq!((bits & 0xffff, bits >> 48), (0x1ff, 0));
+        assert_eq!(bits >> 40 & 0xff, 0xf1);
     }
 }

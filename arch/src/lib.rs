@@ -5,7 +5,7 @@
 //! - [`descriptors`] and [`interrupts`]: GDT, TSS, IDT, exceptions as values.
 //! - [`memory`]: frames, address space with W^X and guard pages, the layout of both halves.
 //! - [`apic`], [`time`], [`uart`], [`acpi`], [`power`]: the devices that barecount uses.
-//! - [`pmu`]: the performance monitoring unit.
+//! - [`pmu`]: the performance monitoring unit. [`smp`]: the other processors.
 //! - [`call`]: running foreign machine code so that a fault in it comes back as a value. [`step`]: the same one
 //!   instruction at a time. [`ring3`]: running code in ring 3. [`watchdog`]: a limit to its time. [`state`]: what it
 //!   may leave behind.
@@ -27,6 +27,7 @@ pub mod msr;
 pub mod pmu;
 pub mod power;
 pub mod ring3;
+pub mod smp;
 pub mod state;
 pub mod step;
 pub mod time;

@@ -5,34 +5,43 @@
 
 use crate::descriptors::{KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA};
 use crate::interrupts::{self, Exception, TrapFrame, exception};
+use crate::smp::{self, Processor};
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Vector by which code of ring 3 comes back.
 pub const LEAVE_VECTOR: u8 = 0x80;
 
-/// Stack pointer to come back with. One processor uses it.
-static RETURN_STACK: AtomicU64 = AtomicU64::new(0);
+/// A processor's stay in ring 3.
+pub(crate) struct Stay {
+    /// Stack pointer to come back with; 0 outside a stay.
+    stack: AtomicU64,
+    /// Exception that ended the stay.
+    gave_up: AtomicU64,
+}
+
+impl Stay {
+    pub(crate) const NONE: Self =
+        Self { stack: AtomicU64::new(0), gave_up: AtomicU64::new(NOTHING) };
+}
 
 /// Runs the code at `rip` in ring 3 with `rsp` as its stack pointer, interrupts as in `rflags`, `argument` in R9, and
 /// the other registers undefined. Returns when it leaves; RAX is what it had there.
 ///
 /// # Safety
 /// The interrupt table must be loaded; `rip` and `rsp` mapped for ring 3; whatever the code writes to must be memory
-/// that nothing else relies on. One processor at a time.
+/// that nothing else relies on.
 pub unsafe fn enter(rip: u64, rsp: u64, rflags: u64, argument: u64) -> u64 {
     interrupts::set_handler(LEAVE_VECTOR, Some(leave));
+    let stay = &smp::this().ring3;
     // SAFETY: the caller's promise.
-    let value = unsafe {
-        switch(rip, rsp, rflags, u64::from(USER_CODE.0), u64::from(USER_DATA.0), argument)
-    };
+    let value = unsafe { switch(rip, rsp, rflags, stay.stack.as_ptr(), 0, argument) };
     // Outside a stay there is no stack to come back to.
-    interrupts::set_handler(LEAVE_VECTOR, None);
+    stay.stack.store(0, Ordering::Relaxed);
     value
 }
 
-/// Exception that ended the stay, and whether there was one.
-static GAVE_UP: AtomicU64 = AtomicU64::new(NOTHING);
+/// No exception ended the stay.
 const NOTHING: u64 = u64::MAX;
 
 /// As [`enter`], for code that may raise #UD, #GP or #PF.
@@ -41,10 +50,11 @@ const NOTHING: u64 = u64::MAX;
 /// The exception that ended the stay.
 ///
 /// # Safety
-/// As for [`enter`]; ring 0 must raise none of the three meanwhile.
+/// As for [`enter`]; ring 0 must raise none of the three meanwhile, and one processor at a time may be in here.
 pub unsafe fn try_enter(rip: u64, rsp: u64, rflags: u64, argument: u64) -> Result<u64, Exception> {
     let vectors = [exception::INVALID_OPCODE, exception::GENERAL_PROTECTION, exception::PAGE_FAULT];
-    GAVE_UP.store(NOTHING, Ordering::Relaxed);
+    let gave_up = &smp::this().ring3.gave_up;
+    gave_up.store(NOTHING, Ordering::Relaxed);
     for vector in vectors {
         interrupts::set_handler(vector.0, Some(give_up));
     }
@@ -53,23 +63,30 @@ pub unsafe fn try_enter(rip: u64, rsp: u64, rflags: u64, argument: u64) -> Resul
     for vector in vectors {
         interrupts::set_handler(vector.0, None);
     }
-    match GAVE_UP.load(Ordering::Relaxed) {
+    match gave_up.load(Ordering::Relaxed) {
         NOTHING => Ok(value),
         vector => Err(Exception(vector as u8)),
     }
 }
 
 fn give_up(frame: &mut TrapFrame) {
-    GAVE_UP.store(frame.vector, Ordering::Relaxed);
+    Processor::of_frame(frame).ring3.gave_up.store(frame.vector, Ordering::Relaxed);
     leave(frame);
 }
 
-/// Ends the stay: the interrupted code of ring 3 is given up, and [`enter`] returns.
+/// Ends the stay: the interrupted code of ring 3 is given up, and [`enter`] returns. Outside a stay it is an interrupt of
+/// nobody's, and counted as such.
 pub fn leave(frame: &mut TrapFrame) {
+    let processor = Processor::of_frame(frame);
+    let stack = processor.ring3.stack.load(Ordering::Relaxed);
+    if stack == 0 {
+        processor.spurious.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
     frame.rip = come_back as *const () as u64;
     frame.cs = u64::from(KERNEL_CODE.0);
     frame.ss = u64::from(KERNEL_DATA.0);
-    frame.rsp = RETURN_STACK.load(Ordering::Relaxed);
+    frame.rsp = stack;
     frame.rflags = 2;
 }
 
@@ -78,8 +95,8 @@ unsafe extern "sysv64" fn switch(
     rip: u64,
     rsp: u64,
     rflags: u64,
-    cs: u64,
-    ss: u64,
+    return_stack: *mut u64,
+    _: u64,
     argument: u64,
 ) -> u64 {
     naked_asm!(
@@ -89,15 +106,16 @@ unsafe extern "sysv64" fn switch(
         "push r13",
         "push r14",
         "push r15",
-        "mov [rip + {stack}], rsp",
+        "mov [rcx], rsp",
         // What IRETQ takes: SS, RSP, RFLAGS, CS, RIP.
-        "push r8",
+        "push {ss}",
         "push rsi",
         "push rdx",
-        "push rcx",
+        "push {cs}",
         "push rdi",
         "iretq",
-        stack = sym RETURN_STACK,
+        ss = const USER_DATA.0,
+        cs = const USER_CODE.0,
     )
 }
 

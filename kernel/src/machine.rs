@@ -1,13 +1,14 @@
 //! The identity of the machine in the report's form.
 
 use alloc::string::ToString;
+use alloc::vec::Vec;
 use arch::apic::Mode;
 use arch::cpu::{self, Identity};
 use arch::pmu::{Architecture, Capabilities, Emulated, Missing, Ownership};
 use arch::time::{Clock, Source};
 use protocol::record::{
-    Apic, ApicMode, CoreType, EmulatedPmu, EventTables, Hex, Machine, Pmu, PmuArchitecture,
-    Topology, Tsc, TscSource,
+    Apic, ApicMode, CoreType, EmulatedPmu, EventTables, Hex, ListedProcessor, Machine, Pmu,
+    PmuArchitecture, Topology, Tsc, TscSource,
 };
 
 /// What the firmware found out about the machine.
@@ -32,6 +33,8 @@ pub struct Facts<'a> {
     pub apic_mode: Mode,
     /// Rate of its timer in Hz.
     pub apic_timer_hz: u64,
+    /// All processors, the boot processor first.
+    pub processors: Vec<ListedProcessor>,
     /// Usable memory in bytes.
     pub memory_bytes: u64,
     /// Width and height of the screen in pixels.
@@ -76,6 +79,7 @@ pub fn record(facts: &Facts) -> Machine {
             },
             timer_hz: facts.apic_timer_hz,
         },
+        processors: facts.processors.clone(),
         memory_bytes: facts.memory_bytes,
         screen: facts.screen,
     }

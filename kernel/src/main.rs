@@ -61,7 +61,7 @@ fn main(ready: boot::Ready) -> ! {
     finish::agree(terms);
     let mut report = output::open(job.as_ref().map_or(output::DEFAULT_BAUD, |job| job.baud));
     output::start(&mut report, handed.entered);
-    let machine = probe::machine(&handed, &mut report);
+    let machine = probe::machine(&mut handed, &mut space, &mut report);
     let end = match job {
         Ok(job) => {
             crash::self_test(job.self_test);

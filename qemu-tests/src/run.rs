@@ -8,7 +8,7 @@ use xtask::cli::{self, Icount};
 use xtask::collect::Report;
 use xtask::commands::run::{stage_files, stage_pmu};
 use xtask::job::{self, Purpose, file};
-use xtask::machine::devices::{Boot, Pmu, Virtual, arguments};
+use xtask::machine::devices::{Boot, Cpus, Pmu, Virtual, arguments};
 use xtask::machine::{self, Ending, Given, pmu_log};
 
 /// A machine to boot: start from [`Guest::new`] and change what the test is about.
@@ -31,6 +31,8 @@ pub struct Guest {
     pub icount: Icount,
     /// QEMU's -cpu.
     pub cpu: Option<String>,
+    /// Processors.
+    pub cpus: Cpus,
     /// MiB.
     pub memory: u32,
     /// Attach a UART.
@@ -82,6 +84,7 @@ impl Guest {
             pmu_options: None,
             icount: Icount::Auto,
             cpu: None,
+            cpus: Cpus::One,
             memory: 256,
             serial: true,
             screen: false,
@@ -122,6 +125,7 @@ impl Guest {
             kvm: self.kvm,
             pmu,
             icount,
+            cpus: self.cpus,
             memory: self.memory,
             cpu: self.cpu,
             serial: self.serial,

@@ -1,5 +1,5 @@
-//! The ACPI tables, through the `acpi` crate: the power management timer, the reset register, and the way
-//! to switch the machine off.
+//! The ACPI tables, through the `acpi` crate: the power management timer, the reset register, the processors, and the
+//! way to switch the machine off.
 //!
 //! That crate needs a library feature which stable Rust keeps back; the firmware is built with it, host tests
 //! are not, so only what is pure is there for both.
@@ -10,6 +10,7 @@ mod access;
 mod platform;
 #[cfg(target_os = "none")]
 mod power_off;
+pub mod processors;
 pub mod sleep_type;
 
 #[cfg(target_os = "none")]

@@ -2,13 +2,17 @@
 
 use super::access::Access;
 use super::power_off;
+use super::processors::{self, Listed};
 use crate::time::PmTimer;
 use acpi::AcpiTables;
 use acpi::address::AddressSpace;
 use acpi::sdt::fadt::Fadt;
+use acpi::sdt::madt::{Madt, MadtEntry};
+use alloc::vec::Vec;
+use core::pin::Pin;
 
 /// What the firmware needs of the tables, read once.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Platform {
     /// Physical address of the root pointer.
     rsdp: Option<u64>,
@@ -16,6 +20,8 @@ pub struct Platform {
     pub pm_timer: Option<PmTimer>,
     /// I/O port and value that reset the machine.
     pub reset: Option<(u16, u8)>,
+    /// The processors that the MADT lists, in its order; empty without one.
+    pub processors: Vec<Listed>,
 }
 
 impl Platform {
@@ -31,6 +37,9 @@ impl Platform {
         let Ok(tables) = (unsafe { AcpiTables::from_rsdp(Access, rsdp as usize) }) else {
             return nothing;
         };
+        let madt = tables.find_table::<Madt>();
+        let listed = madt.map_or(Vec::new(), |madt| listed(madt.get()));
+        let nothing = Self { processors: listed, ..nothing };
         let Some(fadt) = tables.find_table::<Fadt>() else {
             return nothing;
         };
@@ -49,6 +58,23 @@ impl Platform {
         // SAFETY: passed on.
         unsafe { power_off::power_off(rsdp) }
     }
+}
+
+fn listed(madt: Pin<&Madt>) -> Vec<Listed> {
+    let mut list = Vec::new();
+    for entry in madt.entries() {
+        let one = match entry {
+            MadtEntry::LocalApic(one) => {
+                processors::listed(u32::from(one.apic_id), one.flags, false)
+            }
+            MadtEntry::LocalX2Apic(one) => processors::listed(one.x2apic_id, one.flags, true),
+            _ => None,
+        };
+        if let Some(one) = one {
+            processors::add(&mut list, one);
+        }
+    }
+    list
 }
 
 fn pm_timer(fadt: &Fadt) -> Option<PmTimer> {

@@ -1,8 +1,10 @@
 //! The local APIC, in whichever mode the machine offers: x2APIC where it can, xAPIC else.
 
+mod command;
 mod registers;
 mod timer;
 
+pub use command::{OutOfReach, send, send_init, send_startup};
 pub use registers::{Mode, Register};
 pub use timer::timer_hz;
 
@@ -86,8 +88,7 @@ impl Apic {
     /// This processor's APIC id.
     #[must_use]
     pub fn id(&self) -> u32 {
-        let id = self.registers.read(Register::Id);
-        if self.mode() == Mode::X2Apic { id } else { id >> 24 }
+        id_of(&self.registers)
     }
 
     /// What stood in LVTPC before everything was masked, to be put back at the end.
@@ -121,7 +122,7 @@ impl Apic {
         const WAIT_LOOPS: u32 = 100_000;
         interrupts::set_handler(SELF_TEST_VECTOR, Some(interrupts::on_self_test));
         let before = interrupts::self_test_count();
-        self.registers.write_icr(TO_SELF | u32::from(SELF_TEST_VECTOR));
+        self.registers.write_icr(0, TO_SELF | u32::from(SELF_TEST_VECTOR));
         x86_64::instructions::interrupts::enable();
         let arrived = (0..WAIT_LOOPS).any(|_| {
             core::hint::spin_loop();
@@ -159,6 +160,17 @@ pub fn write(register: Register, value: u32) {
     if let Some(mut registers) = registers() {
         registers.write(register, value);
     }
+}
+
+/// This processor's APIC id; 0 if the APIC is not in use.
+#[must_use]
+pub fn id() -> u32 {
+    registers().map_or(0, |registers| id_of(&registers))
+}
+
+fn id_of(registers: &registers::Registers) -> u32 {
+    let id = registers.read(Register::Id);
+    if registers.mode() == Mode::X2Apic { id } else { id >> 24 }
 }
 
 /// Address of the APIC's page; `None` in x2APIC mode.

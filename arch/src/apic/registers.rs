@@ -2,6 +2,7 @@
 
 use crate::memory::layout;
 use crate::msr::{self, Msr};
+use core::arch::asm;
 
 /// How registers are reached.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -42,6 +43,10 @@ impl Register {
 
 /// Upper half of the interrupt command in xAPIC mode.
 const INTERRUPT_COMMAND_HIGH: u32 = 0x310;
+/// Interrupt command, bit 12: the last one is not accepted yet (xAPIC only).
+const DELIVERY_PENDING: u32 = 1 << 12;
+/// It takes microseconds; a command that never goes out must not keep us.
+const DELIVERY_LOOPS: u32 = 100_000;
 /// Bits of IA32_APIC_BASE that hold the page's address; processors have at most 52 address bits.
 const BASE_MASK: u64 = 0x000f_ffff_ffff_f000;
 
@@ -88,13 +93,27 @@ impl Registers {
         }
     }
 
-    /// Writes the interrupt command register with destination 0, which shorthands ignore.
-    pub(super) fn write_icr(&mut self, low: u32) {
-        if self.mode == Mode::XApic {
-            let high = (self.page + u64::from(INTERRUPT_COMMAND_HIGH)) as *mut u32;
-            // SAFETY: the page is the APIC's.
-            unsafe { high.write_volatile(0) };
+    /// Writes the interrupt command register, when the last command is on its way. Shorthands ignore the destination.
+    pub(super) fn write_icr(&mut self, destination: u32, low: u32) {
+        if self.mode == Mode::X2Apic {
+            // SAFETY: the mode has the register, which is one of 64 bits (SDM vol. 3, 10.12.9).
+            unsafe {
+                // Unlike the xAPIC's, this write does not wait for stores before it (SDM vol. 3, 10.12.3).
+                asm!("mfence", "lfence", options(nostack, preserves_flags));
+                let value = u64::from(destination) << 32 | u64::from(low);
+                msr::write(Register::InterruptCommand.msr(), value);
+            }
+            return;
         }
+        for _ in 0..DELIVERY_LOOPS {
+            if self.read(Register::InterruptCommand) & DELIVERY_PENDING == 0 {
+                break;
+            }
+            core::hint::spin_loop();
+        }
+        let high = (self.page + u64::from(INTERRUPT_COMMAND_HIGH)) as *mut u32;
+        // SAFETY: the page is the APIC's.
+        unsafe { high.write_volatile(destination << 24) };
         self.write(Register::InterruptCommand, low);
     }
 }

@@ -16,12 +16,15 @@ pub use frame::TrapFrame;
 pub use idt::{load, reset_entry, set_entry};
 
 use crate::call;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use crate::smp::{self, Processor};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// First vector that devices may use; the ones below are exceptions (SDM vol. 3, 6.2).
 pub const FIRST_DEVICE_VECTOR: u8 = 32;
 /// Vector of the local APIC's spurious interrupt: the low four bits are 1 on all processors.
 pub const SPURIOUS_VECTOR: u8 = 0xff;
+/// Vector by which one processor tells another that there is work for it.
+pub const CALL_VECTOR: u8 = 0xf1;
 /// Vector that the local APIC's self-test sends to itself.
 pub const SELF_TEST_VECTOR: u8 = 0xf0;
 
@@ -29,24 +32,20 @@ pub const SELF_TEST_VECTOR: u8 = 0xf0;
 pub type CrashHandler = fn(&TrapFrame) -> !;
 
 static CRASH_HANDLER: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
-/// How often the self-test vector was taken.
-static SELF_TEST_COUNT: AtomicU64 = AtomicU64::new(0);
-/// Device interrupts on vectors that nobody uses, and spurious ones.
-static SPURIOUS_COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// Sets what is called for an exception that nobody expected.
 pub fn set_crash_handler(handler: CrashHandler) {
     CRASH_HANDLER.store(handler as *mut (), Ordering::Release);
 }
 
-/// How often [`SELF_TEST_VECTOR`] was taken since boot.
+/// How often this processor took [`SELF_TEST_VECTOR`] since boot.
 pub fn self_test_count() -> u64 {
-    SELF_TEST_COUNT.load(Ordering::Relaxed)
+    smp::this().self_tests.load(Ordering::Relaxed)
 }
 
-/// Interrupts since boot that belong to no device in use.
+/// Interrupts of this processor since boot that belong to no device in use.
 pub fn spurious_count() -> u64 {
-    SPURIOUS_COUNT.load(Ordering::Relaxed)
+    smp::this().spurious.load(Ordering::Relaxed)
 }
 
 /// Handler of one vector. It may change the frame, and with it the registers at the return; it ends the interrupt
@@ -72,7 +71,7 @@ extern "sysv64" fn dispatch(frame: &mut TrapFrame) {
     }
     if frame.vector >= u64::from(FIRST_DEVICE_VECTOR) {
         // Nobody's, or spurious. A spurious interrupt sets no in-service bit and gets no EOI (SDM vol. 3, 10.9).
-        SPURIOUS_COUNT.fetch_add(1, Ordering::Relaxed);
+        Processor::of_frame(frame).spurious.fetch_add(1, Ordering::Relaxed);
         return;
     }
     unexpected(frame);
@@ -93,7 +92,7 @@ pub(crate) fn unexpected(frame: &mut TrapFrame) {
 }
 
 /// The self-test's vector: counts and ends.
-pub(crate) fn on_self_test(_: &mut TrapFrame) {
-    SELF_TEST_COUNT.fetch_add(1, Ordering::Relaxed);
+pub(crate) fn on_self_test(frame: &mut TrapFrame) {
+    Processor::of_frame(frame).self_tests.fetch_add(1, Ordering::Relaxed);
     crate::apic::end_of_interrupt();
 }

@@ -1,6 +1,7 @@
 //! What the boot loader handed over, in a form that outlives its page tables.
 
 use arch::memory::{Frames, Handover, Region, Space, layout, space};
+use arch::smp::LOW_BYTES;
 use arch::time::tsc;
 use bootloader_api::BootInfo;
 use bootloader_api::info::{FrameBufferInfo, MemoryRegion, MemoryRegionKind};
@@ -12,6 +13,8 @@ pub struct Handed {
     pub entered: u64,
     /// Free memory.
     pub frames: Frames,
+    /// Free memory below 1 MiB, where other processors begin: [`LOW_BYTES`] of it.
+    pub low: Option<u64>,
     /// Physical addresses below this may be memory or devices.
     pub physical_bytes: u64,
     /// The job.
@@ -47,6 +50,19 @@ fn is_worth_mapping(region: &MemoryRegion) -> bool {
     region.end <= FOUR_GIB || is_memory || holds_tables
 }
 
+/// The last free pages below 1 MiB. Page 0 is left alone: its number is what a startup interrupt without one has.
+fn low(regions: &[MemoryRegion]) -> Option<u64> {
+    const PAGE: u64 = 4096;
+    const END: u64 = 1 << 20;
+    let usable = regions.iter().filter(|region| region.kind == MemoryRegionKind::Usable);
+    let last = usable.filter_map(|region| {
+        let start = region.start.max(PAGE).next_multiple_of(PAGE);
+        let at = (region.end.min(END) & !(PAGE - 1)).checked_sub(LOW_BYTES)?;
+        (at >= start).then_some(at)
+    });
+    last.max()
+}
+
 impl Handed {
     /// Reads the boot information. Virtual addresses become ones in the new address space's map of physical
     /// memory.
@@ -70,6 +86,7 @@ impl Handed {
         Self {
             entered,
             frames,
+            low: low(regions),
             physical_bytes: highest.unwrap_or(0).max(FOUR_GIB),
             ramdisk,
             rsdp: info.rsdp_addr.into_option(),

@@ -94,7 +94,7 @@ fn count_failure(text: Arguments) {
         power::stop();
     }
     if earlier == 1 || !heap::is_usable() {
-        // SAFETY: whoever held the report is dead: one processor, interrupts off, and this never returns.
+        // SAFETY: whoever held the report is dead or waits for this processor: interrupts are off, and this never returns.
         let mut report = unsafe { output::seize() };
         report.raw(format_args!("\r\nbarecount failed: {text}\r\n"));
         report.sink_mut().drain();
@@ -123,7 +123,9 @@ fn trace(rip: Option<u64>, rbp: u64) -> Vec<Hex> {
     let mut found: Vec<Hex> = rip.into_iter().map(Hex).collect();
     // SAFETY: `walk` asks only for addresses that it checked to lie in a stack, and all of them are mapped.
     let read = |address: u64| unsafe { (address as *const u64).read() };
-    backtrace::walk(rbp, &stacks::all(), &image::range(), read, |address| found.push(Hex(address)));
+    backtrace::walk(rbp, &stacks::around(rbp), &image::range(), read, |address| {
+        found.push(Hex(address))
+    });
     found
 }
 

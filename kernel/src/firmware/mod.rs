@@ -8,5 +8,6 @@ pub mod finish;
 pub mod heap;
 pub mod output;
 pub mod probe;
+pub mod processors;
 pub mod stacks;
 pub mod target;

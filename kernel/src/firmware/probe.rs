@@ -3,12 +3,14 @@
 use super::boot::Handed;
 use super::display::Display;
 use super::output::Line;
+use super::processors;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::acpi::Platform;
 use arch::apic::{self, Apic, Mode, Register};
 use arch::cpu::{Identity, features, identity, native};
+use arch::memory::Space;
 use arch::pmu::{self, Capabilities, Driver, Emulated, Missing, Ownership};
 use arch::time::Clock;
 use arch::watchdog::Watchdog;
@@ -59,7 +61,7 @@ impl Machine {
 }
 
 /// Switches the machine's features on, finds out what it is, and reports it.
-pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
+pub fn machine(handed: &mut Handed, space: &mut Space, report: &mut Report<Line>) -> Machine {
     let cpuid = native();
     let identity = Identity::read(&cpuid);
     // SAFETY: ring 0 on the boot processor, interrupt table loaded, nothing measured yet, no page mapped
@@ -80,6 +82,7 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
             (Mode::XApic, 0)
         }
     };
+    let processors = processors::start(&platform, &identity, &clock, handed, space);
     // SAFETY: interrupt table loaded, ring 0; nobody else uses the PMU.
     let mut registers = unsafe { pmu::Machine::new() };
     let pmu = pmu::find(&mut registers);
@@ -101,6 +104,7 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
         clock,
         apic_mode,
         apic_timer_hz,
+        processors,
         memory_bytes: handed.frames.total_bytes(),
         screen: handed.screen.map(|(_, info)| [info.width as u32, info.height as u32]),
     };

@@ -1,12 +1,15 @@
-//! The firmware's stacks, each above a page that is not mapped.
+//! The firmware's stacks, each above a page that is not mapped. Each processor has a set of its own; the boot
+//! processor's is the first.
 
 use super::boot::Ready;
 use arch::descriptors::{IST_STACKS, Tables};
 use arch::interrupts;
 use arch::memory::space::{DATA, MapError};
 use arch::memory::{Frames, Space, layout};
+use arch::smp;
 use core::arch::asm;
 use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
 use spin::Mutex;
 use x86_64::VirtAddr;
 use x86_64::structures::idt::InterruptDescriptorTable;
@@ -15,8 +18,10 @@ use x86_64::structures::idt::InterruptDescriptorTable;
 pub const STACK_BYTES: u64 = 64 << 10;
 /// From one stack to the next; what lies between is not mapped.
 const STRIDE: u64 = 1 << 20;
-/// The main stack and the interrupt stacks.
+/// Stacks of a set: the main stack and the interrupt stacks.
 const COUNT: usize = 1 + IST_STACKS;
+/// Sets that are mapped.
+static SETS: AtomicU64 = AtomicU64::new(1);
 
 static mut TABLES: Tables = Tables::new();
 static mut IDT: InterruptDescriptorTable = InterruptDescriptorTable::new();
@@ -25,21 +30,28 @@ static CARGO: Mutex<Option<Cargo>> = Mutex::new(None);
 
 type Cargo = (Ready, fn(Ready) -> !);
 
-/// Addresses of stack `index`; 0 is the main one.
+/// Addresses of stack `index`; the first of each set is the main one.
 fn range(index: u64) -> Range<u64> {
     let end = layout::STACKS + (index + 1) * STRIDE;
     end - STACK_BYTES..end
 }
 
-/// All stacks, for checking addresses against.
-pub fn all() -> [Range<u64>; COUNT] {
-    core::array::from_fn(|index| range(index as u64))
+/// The stacks of a set.
+fn set(number: u64) -> [Range<u64>; COUNT] {
+    core::array::from_fn(|index| range(number * COUNT as u64 + index as u64))
+}
+
+/// The stacks of the set that `address` lies in, for checking addresses against; else those of the boot processor.
+pub fn around(address: u64) -> [Range<u64>; COUNT] {
+    let number = address.wrapping_sub(layout::STACKS) / (COUNT as u64 * STRIDE);
+    set(if number < SETS.load(Ordering::Relaxed) { number } else { 0 })
 }
 
 /// Whether `address` lies in the unmapped space below a stack.
 pub fn is_guard(address: u64) -> bool {
-    let region = layout::STACKS..layout::STACKS + COUNT as u64 * STRIDE;
-    region.contains(&address) && !all().iter().any(|stack| stack.contains(&address))
+    let bytes = SETS.load(Ordering::Relaxed) * COUNT as u64 * STRIDE;
+    let region = layout::STACKS..layout::STACKS + bytes;
+    region.contains(&address) && !around(address).iter().any(|stack| stack.contains(&address))
 }
 
 /// Proof that the stacks are mapped.
@@ -47,11 +59,22 @@ pub struct Stacks(());
 
 /// Maps the stacks into `space`, whose tables come out of `pool`.
 pub fn map(space: &mut Space, pool: &mut Frames, frames: &mut Frames) -> Result<Stacks, MapError> {
-    for stack in all() {
+    for stack in set(0) {
         let memory = frames.allocate(STACK_BYTES, 4096)?;
         space.map_range(pool, VirtAddr::new(stack.start), memory, STACK_BYTES, DATA)?;
     }
     Ok(Stacks(()))
+}
+
+/// Maps a set of stacks for one more processor into the space in use.
+pub fn map_set(space: &mut Space, frames: &mut Frames) -> Result<smp::Stacks, MapError> {
+    let stacks = set(SETS.load(Ordering::Relaxed));
+    for stack in &stacks {
+        space.map_fresh(frames, VirtAddr::new(stack.start), STACK_BYTES, DATA)?;
+    }
+    SETS.fetch_add(1, Ordering::Relaxed);
+    let interrupts = core::array::from_fn(|index| VirtAddr::new(stacks[1 + index].end));
+    Ok(smp::Stacks { main: stacks[0].end, interrupts })
 }
 
 /// Loads the new address space, descriptor tables and interrupt table, and goes on in `main` on the new
@@ -78,10 +101,10 @@ pub fn enter(_: Stacks, ready: Ready, main: fn(Ready) -> !) -> ! {
 
 extern "sysv64" fn on_new_stack() -> ! {
     let ends = core::array::from_fn(|index| VirtAddr::new(range(1 + index as u64).end));
-    // SAFETY: runs once, on the only processor, so the statics are borrowed once; the stacks are mapped.
+    // SAFETY: runs once, before any other processor, so the statics are borrowed once; the stacks are mapped.
     unsafe {
         #[allow(static_mut_refs, reason = "the tables must stay in place for the processor")]
-        TABLES.load(ends);
+        TABLES.load(ends, smp::boot());
         #[allow(static_mut_refs, reason = "as above")]
         interrupts::load(&mut IDT);
     }

@@ -6,7 +6,7 @@ use crate::cli::{Boot, Icount};
 use crate::commands::run::stage_with_pmu;
 use crate::job::{self, Packed, Purpose};
 use crate::machine::accel::DEFAULT_MODEL;
-use crate::machine::devices::{Virtual, arguments};
+use crate::machine::devices::{Cpus, Virtual, arguments};
 use crate::machine::{self, Ending, Finished, Given, MachineError};
 use crate::progress::Work;
 use crate::{Failure, Result};
@@ -41,6 +41,7 @@ pub(super) fn boot(
         kvm: false,
         pmu,
         icount,
+        cpus: Cpus::One,
         memory: 256,
         cpu: None,
         serial: true,

@@ -10,7 +10,7 @@ use crate::cli::{self, Machine, Run};
 use crate::collect::{Collector, Report};
 use crate::events::{CpuName, cpu};
 use crate::job::{self, Packed, Purpose};
-use crate::machine::devices::{Virtual, arguments};
+use crate::machine::devices::{Cpus, Virtual, arguments};
 use crate::machine::{self, Choice, Finished, Given, Host, Limits, accel, pmu_log};
 use crate::progress::Work;
 use crate::render::Context;
@@ -100,6 +100,7 @@ pub fn boot(
         kvm: choice.kvm,
         pmu,
         icount,
+        cpus: Cpus::Many(machine.cpus),
         memory: machine.memory,
         cpu: machine.cpu.clone(),
         serial: true,

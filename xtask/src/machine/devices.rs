@@ -63,6 +63,8 @@ pub struct Virtual {
     pub pmu: Pmu,
     /// Under TCG: ticks per instruction as a power of two.
     pub icount: Option<u8>,
+    /// Processors.
+    pub cpus: Cpus,
     /// MiB.
     pub memory: u32,
     /// In place of the model that fits.
@@ -73,6 +75,28 @@ pub struct Virtual {
     pub screen: bool,
     /// Further arguments, for tests.
     pub extra: Vec<String>,
+}
+
+/// How many processors.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Cpus {
+    /// One.
+    #[default]
+    One,
+    /// So many, in one socket.
+    Many(u32),
+    /// As QEMU's -smp says it.
+    As(String),
+}
+
+impl Cpus {
+    fn argument(&self) -> Option<String> {
+        match self {
+            Self::One | Self::Many(0 | 1) => None,
+            Self::Many(count) => Some(count.to_string()),
+            Self::As(text) => Some(text.clone()),
+        }
+    }
 }
 
 /// I/O port of the exit device.
@@ -87,6 +111,9 @@ pub fn arguments(machine: &Virtual) -> Vec<OsString> {
     list.add(&["-machine", if machine.kvm { "pc,accel=kvm" } else { "pc,accel=tcg" }]);
     list.add(&["-cpu", &cpu(machine)]);
     list.add(&["-m", &machine.memory.to_string()]);
+    if let Some(smp) = machine.cpus.argument() {
+        list.add(&["-smp", &smp]);
+    }
     if let (false, Some(shift)) = (machine.kvm, machine.icount) {
         // The guest's clock counts instructions; sleep=off skips the time that it spends halted.
         list.add(&["-icount", &format!("shift={shift},sleep=off"), "-rtc", "clock=vm"]);
@@ -182,6 +209,7 @@ mod tests {
             kvm: false,
             pmu: Pmu::None,
             icount: Some(3),
+            cpus: Cpus::One,
             memory: 256,
             cpu: None,
             serial: true,
@@ -213,6 +241,15 @@ mod tests {
         assert!(named(Some(0), "qemu64,-svm").contains("-cpu qemu64,-svm,-x2apic "));
         assert!(named(Some(0), "max,x2apic=off").contains("-cpu max,x2apic=off "));
         assert!(named(None, "qemu64").contains("-cpu qemu64 "));
+    }
+
+    #[test]
+    fn i7_processors_are_named_only_when_there_are_several() {
+        assert!(!line(|_| ()).contains("-smp"));
+        assert!(!line(|machine| machine.cpus = Cpus::Many(1)).contains("-smp"));
+        assert!(line(|machine| machine.cpus = Cpus::Many(4)).contains("-smp 4"));
+        let named = Cpus::As("4,sockets=2".to_string());
+        assert!(line(|machine| machine.cpus = named).contains("-smp 4,sockets=2"));
     }
 
     #[test]

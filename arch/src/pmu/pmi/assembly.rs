@@ -1,7 +1,6 @@
 //! The handlers themselves: interrupted code to interrupted code, without a call.
 
 use super::block::offset;
-use super::entry::BLOCK;
 use crate::apic::Register;
 use core::arch::naked_asm;
 
@@ -14,21 +13,25 @@ pub(super) extern "C" fn stopping_entry() {
         "push rdx",
         "push rsi",
         "push rdi",
-        "lea rdi, [rip + {block}]",
+        "mov rdi, [rsp + {top}]",
         "mov ecx, [rdi + {stop}]",
         "mov eax, [rdi + {stop} + 8]",
         "mov edx, [rdi + {stop} + 12]",
         "wrmsr",
         "jmp {entry} + {skip}",
-        block = sym BLOCK,
+        top = const TOP,
         entry = sym entry,
         stop = const offset::STOP,
         skip = const ENTRY_BYTES,
     )
 }
 
-/// Bytes of the first six instructions of [`entry`]: five pushes of one byte, and a LEA of seven.
-const ENTRY_BYTES: usize = 12;
+/// Where the pointer to the processor's block is, from the stack pointer behind five pushes: the processor has pushed five
+/// words below it ([`crate::smp::Processor`]).
+const TOP: usize = 80;
+
+/// Bytes of the first six instructions of [`entry`]: five pushes of one byte, and a MOV of five.
+const ENTRY_BYTES: usize = 10;
 
 /// With a status register. The steps are those of the module; the numbers in the margin count the instructions of an
 /// overflow of one counter that is reloaded, fixed vector, xAPIC.
@@ -40,7 +43,7 @@ pub(super) extern "C" fn entry() {
         "push rdx",
         "push rsi",
         "push rdi",
-        "lea rdi, [rip + {block}]", // 6
+        "mov rdi, [rsp + {top}]", // 6
         "mov ecx, [rdi + {status}]",
         "rdmsr",
         "shl rdx, 32",
@@ -136,7 +139,7 @@ pub(super) extern "C" fn entry() {
         "xor edx, edx",
         "wrmsr",
         "jmp 7b",
-        block = sym BLOCK,
+        top = const TOP,
         status = const offset::STATUS,
         clear = const offset::CLEAR,
         mask = const offset::MASK,
@@ -171,7 +174,7 @@ pub(super) extern "C" fn searching_entry() {
         "push rdi",
         "push r8",
         "push r9",
-        "lea rdi, [rip + {block}]",
+        "mov rdi, [rsp + {above}]",
         "xor r9d, r9d",
         "mov rsi, [rdi + {mask}]",
         "test rsi, rsi",
@@ -236,7 +239,7 @@ pub(super) extern "C" fn searching_entry() {
         "jmp 5b",
         "24: inc qword ptr [rdi + {dropped}]",
         "jmp 5b",
-        block = sym BLOCK,
+        above = const TOP + 16,
         mask = const offset::MASK,
         top = const offset::TOP_IN_EDX,
         apic = const offset::APIC,
@@ -263,7 +266,7 @@ mod tests {
         // SAFETY: the entry's code, which is longer than that.
         let code = unsafe { core::slice::from_raw_parts(entry as *const u8, ENTRY_BYTES + 2) };
         assert_eq!(code[..5], [0x50, 0x51, 0x52, 0x56, 0x57]);
-        // lea rdi, [rip + disp32]; mov ecx, [rdi + ...]
-        assert_eq!((&code[5..8], code[ENTRY_BYTES]), (&[0x48, 0x8d, 0x3d][..], 0x8b));
+        // mov rdi, [rsp + disp8]; mov ecx, [rdi + ...]
+        assert_eq!((&code[5..10], code[ENTRY_BYTES]), (&[0x48, 0x8b, 0x7c, 0x24, 80][..], 0x8b));
     }
 }

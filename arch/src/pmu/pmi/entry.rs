@@ -5,7 +5,9 @@ use super::{ControlBlock, Raw, service};
 use crate::apic::{self, Register};
 use crate::interrupts::{self, TrapFrame, exception};
 use crate::msr::{self, Msr};
+use crate::smp::{self, MAX_PROCESSORS};
 use crate::time::tsc;
+use spin::Mutex;
 
 /// Vector of the PMI, if it comes as a fixed interrupt.
 pub const VECTOR: u8 = 0xe0;
@@ -23,20 +25,23 @@ pub enum Delivery {
     Nmi,
 }
 
-/// The boot processor's block. Other processors will need one each, found through GS.
-pub(super) static mut BLOCK: ControlBlock = ControlBlock::EMPTY;
+/// Processors whose PMI is installed: they share the interrupt table, so the first one makes the entry and the last one
+/// takes it away. Not asked by the handlers.
+static INSTALLED: Mutex<[bool; MAX_PROCESSORS]> = Mutex::new([false; MAX_PROCESSORS]);
 
-/// The block that the handler uses. To be changed only while LVTPC is masked; counts may be read at any time.
+/// The block that this processor's handler uses. To be changed only while its LVTPC is masked; counts may be read at
+/// any time.
 #[must_use]
 pub fn block() -> *mut ControlBlock {
-    &raw mut BLOCK
+    smp::this().block()
 }
 
-/// Takes `new` as the block and lets PMIs come.
+/// Takes `new` as this processor's block and lets its PMIs come.
 ///
 /// # Safety
-/// Ring 0, interrupt table loaded, APIC on. The block has to fit what is programmed; a log that it names has to live
-/// until [`uninstall`].
+/// Ring 0, interrupt table loaded, APIC on, interrupts off. The block has to fit what is programmed; a log that it names
+/// has to live until [`uninstall`]. Where other processors have PMIs as well, all have to be of one kind: the same
+/// delivery, and a status register and a stop for all or for none.
 pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
     let vector = match delivery {
         Delivery::Fixed => VECTOR,
@@ -55,7 +60,10 @@ pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
     // code as it was.
     unsafe {
         uninstall();
-        block().write(new);
+        let this = smp::this();
+        this.block().write(new);
+        let mut installed = INSTALLED.lock();
+        installed[this.index()] = true;
         let entry = match (status, stops) {
             (0, _) if unmasked => assembly::searching_entry as *const (),
             (0, _) => {
@@ -72,12 +80,17 @@ pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
     apic::write(Register::LvtPmc, lvt);
 }
 
-/// Masks LVTPC and gives both vectors back.
+/// Masks this processor's LVTPC. The last one to do so gives both vectors back.
 ///
 /// # Safety
-/// Ring 0, interrupt table loaded.
+/// Ring 0, interrupt table loaded, interrupts off.
 pub unsafe fn uninstall() {
     apic::write(Register::LvtPmc, MASK);
+    let mut installed = INSTALLED.lock();
+    installed[smp::this().index()] = false;
+    if installed.contains(&true) {
+        return;
+    }
     for vector in [VECTOR, exception::NMI.0] {
         interrupts::set_handler(vector, None);
         // SAFETY: the vector's own stub.
@@ -88,7 +101,7 @@ pub unsafe fn uninstall() {
 /// Without a status register, and with an LVTPC that masks itself: through the common stub.
 fn on_pmi(frame: &mut TrapFrame) {
     // SAFETY: this handler and whoever holds LVTPC masked never run at the same time.
-    let block = unsafe { &mut *block() };
+    let block = unsafe { &mut *smp::Processor::of_frame(frame).block() };
     let lvt = block.lvt;
     service(block, &mut Processor { lvt }, frame.rip);
 }

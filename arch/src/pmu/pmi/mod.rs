@@ -1,7 +1,7 @@
 //! The performance monitoring interrupt.
 //!
 //! The path from the interrupted instruction to the resumed one takes no lock, allocates nothing and formats
-//! nothing. All that it needs was worked out before and lies in a [`ControlBlock`]. In order:
+//! nothing. All that it needs was worked out before and lies in the processor's own [`ControlBlock`]. In order:
 //!
 //! 1. read the status; nothing there: a spurious interrupt, counted;
 //! 2. acknowledge the counters' bits, but not the frozen ones, which would start the counters;

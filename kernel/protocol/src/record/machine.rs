@@ -1,6 +1,6 @@
 //! The identity of the machine, as far as a number's meaning depends on it.
 
-use super::{EventTables, Hex};
+use super::{EventTables, Hex, ListedProcessor};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,10 @@ pub struct Machine {
     pub tsc: Tsc,
     /// The local APIC.
     pub apic: Apic,
+    /// All processors that the machine's tables list, the boot processor first; then those that were started, in the
+    /// order of their numbers.
+    #[serde(default)]
+    pub processors: Vec<ListedProcessor>,
     /// Usable memory in bytes.
     pub memory_bytes: u64,
     /// Width and height of the screen in pixels, if there is one.

@@ -6,6 +6,7 @@ mod exact;
 mod fault;
 mod hex;
 mod machine;
+mod processors;
 mod result;
 
 pub use check::{Check, CheckVerdict, Suite};
@@ -16,6 +17,7 @@ pub use hex::Hex;
 pub use machine::{
     Apic, ApicMode, CoreType, EmulatedPmu, Machine, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
 };
+pub use processors::{ListedProcessor, ProcessorState};
 pub use result::{
     Aggregates, Applied, Counting, Metric, Series, SnippetResult, Uncounted, Verdict,
 };

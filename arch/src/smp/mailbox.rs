@@ -1,0 +1,151 @@
+//! Work for other processors.
+
+use super::{Processor, count, in_use, processor, this};
+use crate::apic;
+use crate::interrupts::{CALL_VECTOR, TrapFrame};
+use alloc::vec::Vec;
+use core::hint::spin_loop;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use spin::Mutex;
+use thiserror::Error;
+
+/// Where a processor finds its next piece of work.
+pub(crate) struct Mailbox(AtomicPtr<Call<'static>>);
+
+impl Mailbox {
+    pub(crate) const EMPTY: Self = Self(AtomicPtr::new(null_mut()));
+}
+
+/// A piece of work, on the stack of the processor that waits for it.
+struct Call<'a> {
+    work: Mutex<Option<&'a mut (dyn FnMut() + Send)>>,
+    done: AtomicBool,
+}
+
+/// Why nothing was run.
+#[derive(Clone, Copy, Debug, Error, Eq, PartialEq)]
+pub enum CallError {
+    /// No such processor is in use.
+    #[error("there is no processor {0} in use; {1} are")]
+    NoProcessor(usize, usize),
+    /// The boot processor gives work and takes none.
+    #[error(
+        "processor {0} cannot be given work by processor {1}: only the boot processor gives it"
+    )]
+    NotTheBoot(usize, usize),
+}
+
+/// Runs `work` on processor `index` and waits for it. On this one, it is a call. Interrupts are off there.
+///
+/// # Errors
+/// There is no such processor, or this is not the boot processor.
+pub fn run_on<R: Send>(index: usize, work: impl FnOnce() -> R + Send) -> Result<R, CallError> {
+    let target = processor(index).ok_or(CallError::NoProcessor(index, count()))?;
+    if target.index() == this().index() {
+        return Ok(work());
+    }
+    if this().index() != 0 {
+        return Err(CallError::NotTheBoot(index, this().index()));
+    }
+    let (mut work, mut result) = (Some(work), None);
+    let mut once = || result = work.take().map(|work| work());
+    let call = Call { work: Mutex::new(Some(&mut once)), done: AtomicBool::new(false) };
+    post(target, &call);
+    wait(&call);
+    drop(call);
+    Ok(result.expect("the work was done"))
+}
+
+/// Runs `work` on every processor at the same time, this one included, and waits for all. It gets the processor's
+/// place among those in use ([`super::in_use`]), by which the results are ordered too. Only the boot processor may call
+/// this.
+///
+/// # Errors
+/// This is not the boot processor.
+pub fn on_all<R: Send>(work: impl Fn(usize) -> R + Sync) -> Result<Vec<R>, CallError> {
+    if this().index() != 0 {
+        return Err(CallError::NotTheBoot(0, this().index()));
+    }
+    let mut results: Vec<Option<R>> = (0..count()).map(|_| None).collect();
+    let (own, others) = results.split_first_mut().expect("there is always one");
+    let work = &work;
+    let mut pieces: Vec<_> =
+        others.iter_mut().zip(1..).map(|(slot, place)| move || *slot = Some(work(place))).collect();
+    let calls: Vec<Call> = pieces
+        .iter_mut()
+        .map(|piece| Call { work: Mutex::new(Some(piece)), done: AtomicBool::new(false) })
+        .collect();
+    for (call, target) in calls.iter().zip(in_use().skip(1)) {
+        post(target, call);
+    }
+    *own = Some(work(0));
+    calls.iter().for_each(wait);
+    drop(calls);
+    drop(pieces);
+    Ok(results.into_iter().map(|result| result.expect("the work was done")).collect())
+}
+
+/// Hands the call over. The caller has to [`wait`] for it before the call goes.
+fn post(target: &Processor, call: &Call) {
+    let call = core::ptr::from_ref(call).cast_mut().cast::<Call<'static>>();
+    target.mailbox.0.store(call, Ordering::Release);
+    apic::send(target.apic_id(), CALL_VECTOR);
+}
+
+fn wait(call: &Call) {
+    while !call.done.load(Ordering::Acquire) {
+        spin_loop();
+    }
+}
+
+/// Does what is in this processor's mailbox, if there is something.
+#[cfg_attr(not(target_os = "none"), allow(dead_code, reason = "host tests have one processor"))]
+pub(super) fn serve(processor: &Processor) -> bool {
+    let call = processor.mailbox.0.swap(null_mut(), Ordering::Acquire);
+    if call.is_null() {
+        return false;
+    }
+    // SAFETY: `post` stored a call whose owner waits until it is done.
+    let call = unsafe { &*call };
+    if let Some(work) = call.work.lock().take() {
+        work();
+    }
+    call.done.store(true, Ordering::Release);
+    true
+}
+
+/// The interrupt only wakes.
+#[cfg_attr(not(target_os = "none"), allow(dead_code, reason = "as above"))]
+pub(super) fn on_call(_: &mut TrapFrame) {
+    apic::end_of_interrupt();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn i7_work_for_this_processor_is_a_call_and_for_none_an_error() {
+        assert_eq!(run_on(0, || 7), Ok(7));
+        let error = run_on(5, || ()).unwrap_err();
+        assert_eq!(error, CallError::NoProcessor(5, 1));
+        assert!(error.to_string().contains("no processor 5"));
+        assert_eq!(on_all(|place| place * 2 + 7), Ok(vec![7]));
+    }
+
+    #[test]
+    fn i7_what_lies_in_a_mailbox_is_done_once() {
+        let target = Processor::new(1);
+        let mut done = 0;
+        let mut work = || done += 1;
+        let call = Call { work: Mutex::new(Some(&mut work)), done: AtomicBool::new(false) };
+        assert!(!serve(&target));
+        let pointer = core::ptr::from_ref(&call).cast_mut().cast::<Call<'static>>();
+        target.mailbox.0.store(pointer, Ordering::Release);
+        assert!(serve(&target) && call.done.load(Ordering::Relaxed));
+        assert!(!serve(&target));
+        drop(call);
+        assert_eq!(done, 1);
+    }
+}

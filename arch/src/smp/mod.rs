@@ -1,0 +1,28 @@
+//! The other processors.
+//!
+//! - [`bring_up`]: INIT-SIPI-SIPI, and what becomes of each processor. [`start`]: the whole of it, from the MADT's
+//!   list to processors that wait for work.
+//! - [`processor()`], [`this`], [`count`]: each one's own data ([`Processor`]).
+//! - [`run_on`], [`on_all`]: work for a processor, or for all at once. [`Instant`]: something read on all of them at one
+//!   instant, with the skew that it really had. [`offsets`]: how far their time stamp counters are apart.
+//!
+//! Between two pieces of work a processor is halted with interrupts on, so that it takes nothing from the others: no
+//! bus, no shared core, and under an emulator no instructions.
+
+mod bring_up;
+mod instant;
+mod mailbox;
+mod offsets;
+mod processor;
+#[cfg(target_os = "none")]
+mod start;
+#[cfg(target_os = "none")]
+mod trampoline;
+
+pub use bring_up::{Signals, Silent, bring_up};
+pub use instant::{Instant, at_instant, skew};
+pub use mailbox::{CallError, on_all, run_on};
+pub use offsets::{Offset, Round, best, offsets};
+pub use processor::{MAX_PROCESSORS, Processor, boot, count, in_use, processor, this};
+#[cfg(target_os = "none")]
+pub use start::{LOW_BYTES, Outcome, Stacks, start};

@@ -1,0 +1,250 @@
+//! From the MADT's list to processors that wait for work.
+
+use super::bring_up::{PATIENCE_MS, Signals, Silent, bring_up};
+use super::processor::{add, note};
+use super::{MAX_PROCESSORS, Processor, boot, mailbox, trampoline};
+use crate::apic::{self, Apic};
+use crate::cpu::{Identity, Topology, features, native};
+use crate::descriptors::{IST_STACKS, Tables};
+use crate::interrupts::{self, CALL_VECTOR};
+use crate::msr;
+use crate::power;
+use crate::time::{Clock, tsc};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use x86_64::VirtAddr;
+use x86_64::instructions::tables::{lidt, sidt};
+use x86_64::registers::control::{Cr0, Cr4, Cr4Flags};
+use x86_64::registers::model_specific::Efer;
+use x86_64::registers::xcontrol::XCr0;
+use x86_64::structures::DescriptorTablePointer;
+
+/// Free memory that is needed below 1 MiB.
+pub const LOW_BYTES: u64 = trampoline::PAGES * 4096;
+
+/// The stacks of one processor: their ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Stacks {
+    /// The one that it runs on.
+    pub main: u64,
+    /// For interrupts, as [`Tables::load`] wants them.
+    pub interrupts: [VirtAddr; IST_STACKS],
+}
+
+/// What became of a processor: its number, or why it has none.
+pub type Outcome = Result<usize, Silent>;
+
+/// States of a processor that was called.
+const CALLED: u32 = 0;
+const SETTING_UP: u32 = 1;
+const READY: u32 = 2;
+const BROKEN: u32 = 3;
+const GIVEN_UP: u32 = 4;
+
+/// One that was called.
+struct Called {
+    apic_id: u32,
+    processor: &'static Processor,
+    tables: UnsafeCell<Tables>,
+    state: AtomicU32,
+}
+
+/// Everything that an arriving processor needs. Lives for good, because one may come late.
+struct Plan {
+    called: Vec<Called>,
+    stacks: Vec<Stacks>,
+    idt: DescriptorTablePointer,
+    cr0: u64,
+    cr4: u64,
+    efer: u64,
+    xcr0: u64,
+    pat: u64,
+}
+
+static PLAN: AtomicPtr<Plan> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Starts the processors with the given local APIC ids and leaves them waiting for work. Returns what became of each, in
+/// the same order, which is that of their numbers too.
+///
+/// `low` is the address of [`LOW_BYTES`] below 1 MiB, in whole pages; `stacks` maps those of one more processor.
+///
+/// # Safety
+/// Called once, on the boot processor, in ring 0 with interrupts off, tables, interrupt table and local APIC in
+/// use. `low` must be free memory that nobody else gets; each call of `stacks` must give stacks that are mapped,
+/// writable, and used for nothing else.
+pub unsafe fn start(
+    apic_ids: &[u32],
+    low: Option<u64>,
+    clock: &Clock,
+    mut stacks: impl FnMut() -> Option<Stacks>,
+) -> Vec<Outcome> {
+    let Some(low) = low else { return apic_ids.iter().map(|_| Err(Silent::NoLowMemory)).collect() };
+    let mut refused = Vec::new();
+    let (mut called, mut all_stacks, mut ids) = (Vec::new(), Vec::new(), Vec::new());
+    for &apic_id in apic_ids {
+        let index = called.len() + 1;
+        let refusal = if index == MAX_PROCESSORS { Some(Silent::TooMany) } else { None };
+        let given = stacks().filter(|_| refusal.is_none());
+        let Some(given) = given else {
+            refused.push(Some(refusal.unwrap_or(Silent::NoMemory)));
+            continue;
+        };
+        refused.push(None);
+        ids.push(apic_id);
+        all_stacks.push(given);
+        called.push(Called {
+            apic_id,
+            // The number is settled when it is known who came.
+            processor: boot(),
+            tables: UnsafeCell::new(Tables::new()),
+            state: AtomicU32::new(CALLED),
+        });
+    }
+    for (one, index) in called.iter_mut().zip(1..) {
+        let own = Box::leak(Box::new(Processor::new(index)));
+        own.note_apic_id(one.apic_id);
+        note(own);
+        one.processor = own;
+    }
+    let plan: &'static Plan = Box::leak(Box::new(Plan::new(called, all_stacks)));
+    PLAN.store(core::ptr::from_ref(plan).cast_mut(), Ordering::Release);
+    let ends: Vec<u64> = plan.stacks.iter().map(|stacks| stacks.main).collect();
+    interrupts::set_handler(CALL_VECTOR, Some(mailbox::on_call));
+    // SAFETY: the caller's promise.
+    unsafe { trampoline::place(low, Vec::leak(ends)) };
+    let mut wire = Wire { plan, clock, vector: (low >> 12) as u8 };
+    let mut answers = bring_up(&mut wire, &ids, init_us()).into_iter().zip(&plan.called);
+    refused
+        .into_iter()
+        .map(|refusal| match refusal {
+            Some(reason) => Err(reason),
+            None => {
+                let (answer, called) = answers.next().expect("one for each that was called");
+                settle(answer, called)
+            }
+        })
+        .collect()
+}
+
+/// Takes the processor into use, or shuts the door on it.
+fn settle(answer: Result<(), Silent>, called: &'static Called) -> Outcome {
+    let closed =
+        called.state.compare_exchange(CALLED, GIVEN_UP, Ordering::AcqRel, Ordering::Acquire);
+    answer?;
+    match closed {
+        Err(READY) => {
+            add(called.processor);
+            Ok(called.processor.index())
+        }
+        Err(BROKEN) => Err(Silent::Apic),
+        _ => Err(Silent::NoAnswer(PATIENCE_MS)),
+    }
+}
+
+/// From INIT to the startup interrupt: 10 ms in the manuals, which only processors before the first 64-bit ones needed,
+/// and perhaps the Pentium 4 (family 15 of Intel); Linux waits for those alone (arch/x86/kernel/smpboot.c).
+fn init_us() -> u64 {
+    let identity = Identity::read(&native());
+    if identity.vendor == crate::cpu::Vendor::Intel && identity.family == 15 { 10_000 } else { 10 }
+}
+
+impl Plan {
+    /// With this processor's registers as the model.
+    fn new(called: Vec<Called>, stacks: Vec<Stacks>) -> Self {
+        let cr4 = Cr4::read_raw();
+        let has_xcr0 = cr4 & Cr4Flags::OSXSAVE.bits() != 0;
+        Self {
+            called,
+            stacks,
+            idt: sidt(),
+            cr0: Cr0::read_raw(),
+            cr4,
+            efer: Efer::read_raw(),
+            xcr0: if has_xcr0 { XCr0::read_raw() } else { 0 },
+            // SAFETY: every x86-64 processor has the register.
+            pat: unsafe { msr::read(msr::IA32_PAT) },
+        }
+    }
+}
+
+/// The machine.
+struct Wire<'a> {
+    plan: &'static Plan,
+    clock: &'a Clock,
+    /// Number of the page where the processors begin.
+    vector: u8,
+}
+
+impl Signals for Wire<'_> {
+    fn init(&mut self, apic_id: u32) -> Result<(), Silent> {
+        apic::send_init(apic_id).map_err(|_| Silent::OutOfReach(apic_id))
+    }
+
+    fn startup(&mut self, apic_id: u32) {
+        apic::send_startup(apic_id, self.vector);
+    }
+
+    fn has_come(&mut self, apic_id: u32) -> bool {
+        let mut called = self.plan.called.iter().filter(|called| called.apic_id == apic_id);
+        called.all(|called| matches!(called.state.load(Ordering::Acquire), READY | BROKEN))
+    }
+
+    fn wait(&mut self, us: u64, until: &mut dyn FnMut(&mut Self) -> bool) {
+        let (begin, ticks) = (tsc::now(), self.clock.ticks_of_us(us));
+        while tsc::now().wrapping_sub(begin) < ticks && !until(self) {
+            core::hint::spin_loop();
+        }
+    }
+}
+
+/// Where a processor goes on, on the stack of its ticket. Nobody has told it which one it is.
+pub(super) extern "sysv64" fn arrive(ticket: u32) -> ! {
+    // SAFETY: stored, and leaked, before anybody was called.
+    let plan = unsafe { &*PLAN.load(Ordering::Acquire) };
+    let apic_id = Topology::read(&native()).apic_id;
+    let called = plan.called.iter().find(|called| called.apic_id == apic_id);
+    let Some(called) = called.filter(|called| {
+        let (from, to) = (CALLED, SETTING_UP);
+        called.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }) else {
+        power::stop();
+    };
+    let stacks = plan.stacks[ticket as usize].interrupts;
+    // SAFETY: the tables are this processor's alone from the exchange above on, and stay for good; so do the stacks. The
+    // interrupt table is the boot processor's, whose registers all values are taken from.
+    let apic = unsafe {
+        (*called.tables.get()).load(stacks, called.processor);
+        lidt(&plan.idt);
+        features::enable(&Identity::read(&native()));
+        Cr0::write_raw(plan.cr0);
+        Cr4::write_raw(plan.cr4);
+        Efer::write_raw(plan.efer);
+        if plan.xcr0 != 0 {
+            XCr0::write_raw(plan.xcr0);
+        }
+        msr::write(msr::IA32_PAT, plan.pat);
+        Apic::enable()
+    };
+    if apic.is_err() {
+        called.state.store(BROKEN, Ordering::Release);
+        power::stop();
+    }
+    called.state.store(READY, Ordering::Release);
+    park(called.processor)
+}
+
+/// Halts until there is work.
+fn park(processor: &'static Processor) -> ! {
+    loop {
+        x86_64::instructions::interrupts::disable();
+        if !mailbox::serve(processor) {
+            // STI holds interrupts back until HLT: no wake-up gets lost in between.
+            x86_64::instructions::interrupts::enable_and_hlt();
+        }
+    }
+}
+
+// SAFETY: the tables are touched by the one processor that wins the exchange of the state.
+unsafe impl Sync for Called {}
