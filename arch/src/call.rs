@@ -66,6 +66,7 @@ impl Function {
         call(self.entry);
         // SAFETY: the values that were in force when the call began.
         unsafe { state.restore() };
+        no_breakpoints();
         EXIT.store(0, Ordering::Relaxed);
         if TRAPPED.swap(false, Ordering::Relaxed) {
             return Err(Box::new(TRAP.lock().take().expect("a trapped call leaves its frame")));
@@ -75,7 +76,7 @@ impl Function {
 }
 
 /// What foreign code of ring 0 can change so that the next call would find another machine.
-struct State {
+pub(crate) struct State {
     cr0: u64,
     cr3: (x86_64::structures::paging::PhysFrame, u16),
     cr4: u64,
@@ -84,7 +85,7 @@ struct State {
 }
 
 impl State {
-    fn save() -> Self {
+    pub(crate) fn save() -> Self {
         use x86_64::instructions::tables::{sgdt, sidt};
         let (cr0, cr3, cr4) = (Cr0::read_raw(), Cr3::read_raw(), Cr4::read_raw());
         Self { cr0, cr3, cr4, gdt: sgdt(), idt: sidt() }
@@ -94,7 +95,7 @@ impl State {
     ///
     /// # Safety
     /// The state must be one that this code can go on in.
-    unsafe fn restore(&self) {
+    pub(crate) unsafe fn restore(&self) {
         use x86_64::instructions::tables::{lgdt, lidt, sgdt, sidt};
         // SAFETY: the caller's promise.
         unsafe {
@@ -125,7 +126,6 @@ impl State {
                 }
             }
         }
-        no_breakpoints();
     }
 }
 

@@ -8,6 +8,7 @@
 //! - [`pmu`]: the performance monitoring unit.
 //! - [`call`]: running foreign machine code so that a fault in it comes back as a value. [`step`]: the same one
 //!   instruction at a time. [`ring3`]: running code in ring 3.
+//! - [`task`]: several pieces of code that share the processor.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]
@@ -27,5 +28,6 @@ pub mod pmu;
 pub mod power;
 pub mod ring3;
 pub mod step;
+pub mod task;
 pub mod time;
 pub mod uart;

@@ -4,7 +4,7 @@ mod registers;
 mod timer;
 
 pub use registers::{Mode, Register};
-pub use timer::timer_hz;
+pub use timer::{Timer, timer_hz};
 
 use crate::cpu::native;
 use crate::interrupts::{self, SELF_TEST_VECTOR, SPURIOUS_VECTOR};

@@ -10,3 +10,4 @@ pub mod output;
 pub mod probe;
 pub mod stacks;
 pub mod target;
+pub mod tasks;

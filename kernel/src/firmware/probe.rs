@@ -38,6 +38,8 @@ pub struct Machine {
     pub emulated: Option<Emulated>,
     /// There is a hypervisor.
     pub hypervisor: bool,
+    /// Rate of the local APIC's timer in Hz; 0 if there is none.
+    pub timer_hz: u64,
     /// LVTPC as it was found.
     performance_lvt: Option<u32>,
 }
@@ -120,6 +122,7 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
         ownership,
         emulated,
         hypervisor,
+        timer_hz: apic_timer_hz,
         performance_lvt,
     }
 }

@@ -5,6 +5,7 @@ use super::boot::Handed;
 use super::crash;
 use super::output::Line;
 use super::probe::Machine;
+use super::tasks::{self, Slots};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::format;
@@ -27,8 +28,9 @@ use kernel::run;
 use kernel::screen::{Header, Status};
 use kernel::snippet::events::{Counted, Plan};
 use kernel::snippet::{Emitted, Phase, Place, Runner, emit, events, fault};
+use kernel::tasks::Summary;
 use protocol::exact::Filter;
-use protocol::job::{Conformance, Job, LoopCounter, Setup, Snippet};
+use protocol::job::{Conformance, Job, LoopCounter, Setup, Snippet, Tasks};
 use protocol::ramdisk::RamdiskError;
 use protocol::record::{Check, Suite};
 use protocol::record::{End, ErrorCode, ErrorRecord, Fault, Outcome, Record};
@@ -58,6 +60,8 @@ struct Target<'a> {
     resets_extended: bool,
     counting: Counting,
     user: UserPages,
+    frames: Frames,
+    slots: Slots,
 }
 
 /// The counters of the current snippet.
@@ -161,6 +165,8 @@ pub fn run(
         resets_extended: false,
         counting,
         user,
+        frames: handed.frames,
+        slots: Slots::default(),
     };
     run::run(job, &mut target, report)
 }
@@ -351,6 +357,10 @@ impl run::Machine for Target<'_> {
         // SAFETY: the firmware owns the PMU, the handler of its interrupt is the bench's, and the APIC is on.
         let mut bench = unsafe { Processor::new(&self.user) };
         conformance::run(suite, index, &subject, &mut bench, report)
+    }
+
+    fn tasks(&mut self, item: &Tasks) -> Result<Summary, String> {
+        tasks::run(item, self.machine, &self.space, &mut self.frames, &mut self.slots)
     }
 
     fn is_emulated(&self) -> bool {

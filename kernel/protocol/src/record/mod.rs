@@ -7,6 +7,7 @@ mod fault;
 mod hex;
 mod machine;
 mod result;
+mod tasks;
 
 pub use check::{Check, CheckVerdict, Suite};
 pub use events::EventTables;
@@ -17,6 +18,7 @@ pub use machine::{
     Apic, ApicMode, CoreType, EmulatedPmu, Machine, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
 };
 pub use result::{Aggregates, Counting, Metric, Series, SnippetResult, Uncounted, Verdict};
+pub use tasks::{TaskEnd, TaskResult, TasksResult, Ticks, VectorCount};
 
 use crate::job::OnEnd;
 use alloc::string::String;
@@ -37,6 +39,8 @@ pub enum Record {
     Result(SnippetResult),
     /// What stepping through a snippet came to.
     Exact(ExactResult),
+    /// How a workload's tasks ran.
+    Tasks(TasksResult),
     /// What a check of the PMU found.
     Check(Check),
     /// What all checks of an item came to.
