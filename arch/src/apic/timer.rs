@@ -40,8 +40,8 @@ const DEADLINE: u32 = 0b10 << 17;
 /// What makes the interrupts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
-    /// The countdown, at this rate in Hz.
-    Countdown(u64),
+    /// The countdown.
+    Countdown(Scale),
     /// The TSC.
     Deadline,
 }
@@ -50,7 +50,6 @@ enum Kind {
 #[derive(Debug)]
 pub struct Timer {
     kind: Kind,
-    tsc_hz: u64,
     vector: u8,
     /// TSC-deadline mode has no periods of its own: the next deadline and what to add to it.
     period: Option<(u64, u64)>,
@@ -66,11 +65,12 @@ impl Timer {
     pub unsafe fn new(clock: &Clock, hz: u64, vector: u8) -> Option<Self> {
         // Leaf 1 ECX bit 24: TSC-deadline.
         let deadline = native().cpuid1(1).ecx & 1 << 24 != 0 && clock.invariant;
-        let kind = if deadline { Kind::Deadline } else { Kind::Countdown(hz) };
-        if kind == Kind::Countdown(0) {
+        if hz == 0 && !deadline {
             return None;
         }
-        let mut timer = Self { kind, tsc_hz: clock.hz, vector, period: None };
+        let countdown = || Kind::Countdown(Scale::new(hz, clock.hz));
+        let kind = if deadline { Kind::Deadline } else { countdown() };
+        let mut timer = Self { kind, vector, period: None };
         timer.stop();
         Some(timer)
     }
@@ -80,7 +80,7 @@ impl Timer {
         self.period = None;
         match self.kind {
             Kind::Deadline => self.deadline(tsc::now().wrapping_add(ticks)),
-            Kind::Countdown(hz) => self.countdown(0, ticks, hz),
+            Kind::Countdown(scale) => self.countdown(0, ticks, scale),
         }
     }
 
@@ -92,7 +92,7 @@ impl Timer {
                 self.period = Some((first, ticks));
                 self.deadline(first);
             }
-            Kind::Countdown(hz) => self.countdown(PERIODIC, ticks, hz),
+            Kind::Countdown(scale) => self.countdown(PERIODIC, ticks, scale),
         }
     }
 
@@ -122,8 +122,8 @@ impl Timer {
         }
     }
 
-    fn countdown(&self, mode: u32, ticks: u64, hz: u64) {
-        let (divide, count) = setting(ticks, hz, self.tsc_hz);
+    fn countdown(&self, mode: u32, ticks: u64, scale: Scale) {
+        let (divide, count) = scale.setting(ticks);
         write(Register::LvtTimer, mode | u32::from(self.vector));
         write(Register::TimerDivide, divide);
         write(Register::TimerInitialCount, count);
@@ -139,14 +139,25 @@ fn following(last: u64, ticks: u64, now: u64) -> u64 {
 /// Codes of the divide configuration from 1 to 128 (SDM vol. 3, figure 10-10).
 const DIVIDES: [u32; 8] = [DIVIDE_BY_1, 0b0000, 0b0001, 0b0010, 0b0011, 0b1000, 0b1001, 0b1010];
 
-/// Divide configuration and initial count for `ticks` of the TSC. The count is at least 1, as 0 stops the timer, and
-/// the greatest if the time is longer than the timer can count.
-fn setting(ticks: u64, hz: u64, tsc_hz: u64) -> (u32, u32) {
-    let count = u128::from(ticks) * u128::from(hz) / u128::from(tsc_hz.max(1));
-    let fits = |shift: usize| u32::try_from(count >> shift).ok();
-    let found = (0..DIVIDES.len()).find_map(|shift| Some((DIVIDES[shift], fits(shift)?)));
-    let (divide, count) = found.unwrap_or((DIVIDES[7], u32::MAX));
-    (divide, count.max(1))
+/// Counts of the timer per TSC tick, times 2^32: each tick of the timer would be too often for a division of 128 bits.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Scale(u64);
+
+impl Scale {
+    fn new(hz: u64, tsc_hz: u64) -> Self {
+        let scaled = (u128::from(hz) << 32) / u128::from(tsc_hz.max(1));
+        Self(u64::try_from(scaled).unwrap_or(u64::MAX))
+    }
+
+    /// Divide configuration and initial count for `ticks` of the TSC. The count is at least 1, as 0 stops the timer,
+    /// and the greatest if the time is longer than the timer can count.
+    fn setting(self, ticks: u64) -> (u32, u32) {
+        let count = u128::from(ticks) * u128::from(self.0) >> 32;
+        let fits = |shift: usize| u32::try_from(count >> shift).ok();
+        let found = (0..DIVIDES.len()).find_map(|shift| Some((DIVIDES[shift], fits(shift)?)));
+        let (divide, count) = found.unwrap_or((DIVIDES[7], u32::MAX));
+        (divide, count.max(1))
+    }
 }
 
 #[cfg(test)]
@@ -155,13 +166,16 @@ mod tests {
 
     #[test]
     fn a_time_becomes_the_finest_count_that_fits() {
-        let (tsc, timer) = (2_000_000_000, 1_000_000_000);
-        assert_eq!(setting(2_000, timer, tsc), (DIVIDE_BY_1, 1_000));
-        assert_eq!(setting(1, timer, tsc), (DIVIDE_BY_1, 1));
+        let setting = |ticks| Scale::new(1_000_000_000, 2_000_000_000).setting(ticks);
+        assert_eq!(setting(2_000), (DIVIDE_BY_1, 1_000));
+        assert_eq!(setting(1), (DIVIDE_BY_1, 1));
         // Ten seconds are 10^10 counts: a quarter of them fits.
-        assert_eq!(setting(20_000_000_000, timer, tsc), (0b0001, 2_500_000_000));
-        assert_eq!(setting(2 * (1 << 32), timer, tsc), (0b0000, 1 << 31));
-        assert_eq!(setting(u64::MAX, timer, tsc), (0b1010, u32::MAX));
+        assert_eq!(setting(20_000_000_000), (0b0001, 2_500_000_000));
+        assert_eq!(setting(2 * (1 << 32)), (0b0000, 1 << 31));
+        assert_eq!(setting(u64::MAX), (0b1010, u32::MAX));
+        // Rates without a simple ratio: 1 in 2^32 is lost at most, and what that rounds.
+        let uneven = Scale::new(24_000_000, 3_192_000_001).setting(3_192_000_001);
+        assert!(uneven.1.abs_diff(24_000_000) <= 1, "{uneven:?}");
     }
 
     #[test]
