@@ -152,7 +152,7 @@ impl Scale {
     /// Divide configuration and initial count for `ticks` of the TSC. The count is at least 1, as 0 stops the timer,
     /// and the greatest if the time is longer than the timer can count.
     fn setting(self, ticks: u64) -> (u32, u32) {
-        let count = u128::from(ticks) * u128::from(self.0) >> 32;
+        let count = (u128::from(ticks) * u128::from(self.0)) >> 32;
         let fits = |shift: usize| u32::try_from(count >> shift).ok();
         let found = (0..DIVIDES.len()).find_map(|shift| Some((DIVIDES[shift], fits(shift)?)));
         let (divide, count) = found.unwrap_or((DIVIDES[7], u32::MAX));

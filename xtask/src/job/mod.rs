@@ -17,7 +17,7 @@ pub use overrides::Overrides;
 
 use crate::events::{Block, CpuName, check, user};
 use ::events::pack::PERFMON_LICENSE;
-use assemble::{Part, Source};
+use assemble::{Labels, Part, Source};
 use exact::ExactOptions;
 use iced_x86::Register;
 use protocol::job::{Conformance, Exact, Item, Job, LoopCounter, OnEnd, Setup, Snippet};
@@ -42,7 +42,7 @@ pub struct Packed {
     /// The event tables that go along.
     tables: Vec<u8>,
     /// For each item the labels of its tasks ([`workload::Assembled::symbols`]); empty for an item without tasks.
-    pub symbols: Vec<Vec<Vec<(String, u64)>>>,
+    pub symbols: Vec<Vec<Labels>>,
 }
 
 impl Packed {

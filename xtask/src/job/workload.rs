@@ -1,7 +1,7 @@
 //! Workloads in a job: tasks with their code, and the timer that switches between them.
 
 use super::analyse::{loop_counter, uses_extended_state};
-use super::assemble::{self, Code, Failed, Message, Part, Source, Syntax};
+use super::assemble::{self, Code, Failed, Labels, Message, Part, Source, Syntax};
 use super::errors::{JobError, Place, TaskError};
 use super::file::{Lines, lines};
 use protocol::job::LoopCounter;
@@ -105,8 +105,8 @@ pub struct WorkloadFile {
 pub struct Assembled {
     /// The workload.
     pub workload: Workload<'static>,
-    /// For each task its labels, with their distances in bytes from where it begins (`entry` in its record), in order.
-    pub symbols: Vec<Vec<(String, u64)>>,
+    /// The labels of each task, counted from where it begins: `entry` in its record.
+    pub symbols: Vec<Labels>,
 }
 
 /// A workload that is run for its own sake.
@@ -139,7 +139,7 @@ impl RunFile {
     ///
     /// # Errors
     /// Everything that is wrong with the tasks, each named.
-    pub fn item(&self) -> Result<(Tasks<'static>, Vec<Vec<(String, u64)>>), JobError> {
+    pub fn item(&self) -> Result<(Tasks<'static>, Vec<Labels>), JobError> {
         let assembled = self.workload.assemble().map_err(|error| match error {
             JobError::Workload(error) => self.at(&error),
             other => other,
@@ -263,9 +263,8 @@ impl WorkloadFile {
         let tasks = tasks.map(|((task, parent), [init, body])| task.task(parent, init, body));
         let workload =
             Workload { tasks: tasks.collect(), tick_ns: self.tick_ns, jitter: self.jitter };
-        workload::check(&workload).map_err(|error| {
-            self.task_error(&error).unwrap_or_else(|| JobError::Workload(error))
-        })?;
+        workload::check(&workload)
+            .map_err(|error| self.task_error(&error).unwrap_or(JobError::Workload(error)))?;
         Ok(Assembled { workload, symbols: codes.iter().map(symbols).collect() })
     }
 
@@ -306,7 +305,7 @@ fn sources(task: &TaskFile) -> [Source<'_>; 2] {
 }
 
 /// Labels of a task. The body follows its init code.
-fn symbols([init, body]: &[Code; 2]) -> Vec<(String, u64)> {
+fn symbols([init, body]: &[Code; 2]) -> Labels {
     let ahead = init.bytes.len() as u64;
     let behind = body.labels.iter().map(|(name, offset)| (name.clone(), ahead + offset));
     let mut all: Vec<_> = init.labels.iter().cloned().chain(behind).collect();

@@ -1,7 +1,7 @@
 //! Taking the code out of the object file.
 
 use super::rustc::{end_label, start_label};
-use super::{Code, Failed, Message, Source};
+use super::{Code, Failed, Labels, Message, Source};
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionIndex};
 use std::collections::HashMap;
 
@@ -31,13 +31,9 @@ pub(super) fn codes(bytes: &[u8], sources: &[Source]) -> Result<Vec<Code>, Faile
 }
 
 /// The text's own labels between its two ends, by their places.
-fn inside(
-    labels: &HashMap<String, (SectionIndex, u64)>,
-    start: Label,
-    end: Label,
-) -> Vec<(String, u64)> {
+fn inside(labels: &HashMap<String, (SectionIndex, u64)>, start: Label, end: Label) -> Labels {
     let (Some((section, start)), Some((_, end))) = (start, end) else { return Vec::new() };
-    let mut found: Vec<(String, u64)> = labels
+    let mut found: Labels = labels
         .iter()
         .filter(|(name, place)| {
             let ours = name.starts_with("barecount_") || name.is_empty();
