@@ -4,6 +4,7 @@
 //! - [`snippet`]: measuring machine code. [`statistics`]: what many runs come to.
 //! - [`exact`]: counting by stepping instead of by counters.
 //! - [`counting`]: counting over longer work, by sets of events.
+//! - [`tasks`]: running tasks that are switched between.
 //! - [`events`]: the event tables that come with a job.
 //! - [`run`]: the loop over a job's items. [`report`]: records on their way out.
 //! - [`screen`]: the same in short for somebody who stands in front of the machine.
@@ -23,3 +24,4 @@ pub mod run;
 pub mod screen;
 pub mod snippet;
 pub mod statistics;
+pub mod tasks;

@@ -5,14 +5,15 @@ use crate::report::{Report, Sink, outcome};
 use crate::screen::Status;
 use crate::snippet::fault;
 use crate::snippet::measure::{Measured, Runner, Unmeasured, executions, measure};
+use crate::tasks;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use protocol::job::{Conformance, Exact, Item, Job, Snippet};
+use protocol::job::{Conformance, Exact, Item, Job, Snippet, Tasks};
 use protocol::record::{
     Check, End, ErrorCode, ErrorRecord, ExactResult, Fault, Metric, Progress, Record,
-    SnippetResult, Suite, Verdict,
+    SnippetResult, Suite, TaskEnd, TasksResult, Verdict,
 };
 
 /// What the loop needs of the machine besides running code.
@@ -33,6 +34,11 @@ pub trait Machine: Runner + Stepper {
         index: u32,
         report: &mut dyn FnMut(&Check),
     ) -> Suite;
+    /// Runs a workload to its end.
+    ///
+    /// # Errors
+    /// Why it cannot be run, in a sentence.
+    fn tasks(&mut self, item: &Tasks) -> Result<tasks::Summary, String>;
     /// Whether the PMU is an emulated one.
     fn is_emulated(&self) -> bool;
     /// Shows how far the run is.
@@ -51,6 +57,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
         let mut record = match item {
             Item::Snippet(snippet) => one(index, snippet, machine, &mut status),
             Item::Exact(exact) => stepped(index, exact, machine, &mut status),
+            Item::Tasks(tasks) => workload(index, tasks, machine, &mut status),
             Item::Conformance(suite) => {
                 let mut each = |check: &Check| report.send(&Record::Check(check.clone()));
                 let suite = machine.conformance(suite, index, &mut each);
@@ -114,7 +121,7 @@ fn failed(index: u32, snippet: &Snippet, unmeasured: Unmeasured, status: &mut St
     status.failed += 1;
     let record = match unmeasured {
         Unmeasured::Fault(fault) => fault_record(index, snippet, fault),
-        Unmeasured::Refused(text) => refused_record(index, snippet, text),
+        Unmeasured::Refused(text) => refused_record(index, &snippet.name, text),
     };
     status.last_error = Some(alloc::format!("{}: {}", snippet.name, record.text));
     Record::Error(record)
@@ -143,6 +150,39 @@ fn stepped(index: u32, item: &Exact, machine: &mut impl Machine, status: &mut St
         }
         Err(unmeasured) => failed(index, &item.snippet, unmeasured, status),
     }
+}
+
+/// A workload. Each task is expected to exit.
+fn workload(index: u32, item: &Tasks, machine: &mut impl Machine, status: &mut Status) -> Record {
+    let start = machine.now();
+    let ran = machine.tasks(item);
+    let tsc = [start, machine.now()];
+    let summary = match ran {
+        Ok(summary) => summary,
+        Err(reason) => {
+            status.failed += 1;
+            status.last_error = Some(alloc::format!("{}: {reason}", item.name));
+            return Record::Error(refused_record(index, &item.name, reason));
+        }
+    };
+    if let Some(task) = summary.tasks.iter().find(|task| task.end != TaskEnd::Exit) {
+        status.failed += 1;
+        let how = if task.end == TaskEnd::Fault { "raised an exception" } else { "took too long" };
+        status.last_error = Some(alloc::format!("{}: task {} {how}", item.name, task.name));
+    } else {
+        status.measured += 1;
+    }
+    let counted = summary.tasks.iter().any(|task| task.user_instructions.is_some());
+    Record::Tasks(TasksResult {
+        item: index,
+        name: item.name.to_string(),
+        tasks: summary.tasks,
+        switches: summary.switches,
+        ticks: summary.ticks,
+        interrupts: summary.interrupts,
+        emulated: counted && machine.is_emulated(),
+        tsc,
+    })
 }
 
 /// A suite without a failure passes, if it made any check; if not, it leaves no trace in the counts, and a run of
@@ -190,11 +230,11 @@ fn miss(snippet: &Snippet, metrics: &[Metric]) -> alloc::string::String {
     }
 }
 
-fn refused_record(index: u32, snippet: &Snippet, text: String) -> ErrorRecord {
+fn refused_record(index: u32, name: &str, text: String) -> ErrorRecord {
     ErrorRecord {
         code: ErrorCode::Unsupported,
         item: Some(index),
-        name: Some(snippet.name.to_string()),
+        name: Some(name.to_string()),
         text,
         fault: None,
         restored: Vec::new(),

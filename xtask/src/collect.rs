@@ -1,7 +1,7 @@
 //! A report as it comes in.
 
 use protocol::record::{
-    Check, Crash, End, ErrorRecord, ExactResult, Machine, Record, SnippetResult, Suite,
+    Check, Crash, End, ErrorRecord, ExactResult, Machine, Record, SnippetResult, Suite, TasksResult,
 };
 use protocol::stream::{Event, Problem, Reader};
 use serde::Serialize;
@@ -164,6 +164,14 @@ impl Report {
         })
     }
 
+    /// The workloads that were run, in order.
+    pub fn tasks(&self) -> impl Iterator<Item = &TasksResult> {
+        self.records.iter().filter_map(|numbered| match &numbered.record {
+            Record::Tasks(tasks) => Some(tasks),
+            _ => None,
+        })
+    }
+
     /// The suite records, in order.
     pub fn suites(&self) -> impl Iterator<Item = &Suite> {
         self.records.iter().filter_map(|numbered| match &numbered.record {
@@ -192,11 +200,12 @@ impl Report {
         self.records.iter().rev().find_map(|numbered| pick(&numbered.record))
     }
 
-    /// Items that have a result, exact counts, a suite or an error.
+    /// Items that have a result, exact counts, a run of tasks, a suite or an error.
     #[must_use]
     pub fn items(&self) -> u64 {
         let failed = self.errors().filter(|error| error.item.is_some()).count();
-        (self.results().count() + self.exact().count() + self.suites().count() + failed) as u64
+        let measured = self.results().count() + self.exact().count() + self.tasks().count();
+        (measured + self.suites().count() + failed) as u64
     }
 
     /// Exit code: 3 if the report is not whole, else the run's own.

@@ -6,7 +6,7 @@ mod timer;
 
 pub use command::{OutOfReach, send, send_init, send_startup};
 pub use registers::{Mode, Register};
-pub use timer::timer_hz;
+pub use timer::{Timer, timer_hz};
 
 use crate::cpu::native;
 use crate::interrupts::{self, SELF_TEST_VECTOR, SPURIOUS_VECTOR};

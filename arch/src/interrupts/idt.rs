@@ -7,6 +7,7 @@ use crate::descriptors::{
 use crate::interrupts::exception;
 use crate::pmu::workload::USER_VECTOR;
 use crate::ring3;
+use crate::task;
 use x86_64::VirtAddr;
 use x86_64::structures::idt::InterruptDescriptorTable;
 
@@ -35,7 +36,7 @@ pub unsafe fn load(table: &'static mut InterruptDescriptorTable) {
         *gate = Gate::new(VirtAddr::new(stubs::address(vector)), stack(vector));
     }
     // Ring 3 may call these.
-    for vector in [ring3::LEAVE_VECTOR, USER_VECTOR] {
+    for vector in [ring3::LEAVE_VECTOR, USER_VECTOR, task::EXIT_VECTOR, task::YIELD_VECTOR] {
         gates[usize::from(vector)].options |= 3 << 13;
     }
     table.load();

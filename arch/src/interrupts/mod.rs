@@ -2,7 +2,7 @@
 //!
 //! Every vector has a stub (`stubs`) that puts the register file into a [`TrapFrame`] and calls
 //! `dispatch`. There, in this order: a vector that somebody took ([`set_handler`]) runs its handler; an instruction that is allowed to fault ([`mod@fixup`]) continues at
-//! its recovery address; a fault inside called foreign code ([`crate::call`]) ends that call; everything else is a failure of the firmware and goes to the crash handler.
+//! its recovery address; a fault inside called foreign code ([`crate::call`]) ends that call, one inside a task ([`crate::task`]) that task; everything else is a failure of the firmware and goes to the crash handler.
 
 pub mod exception;
 pub mod fixup;
@@ -15,9 +15,9 @@ pub(crate) use fixup::fixup;
 pub use frame::TrapFrame;
 pub use idt::{load, reset_entry, set_entry};
 
-use crate::call;
 use crate::smp::{self, Processor};
-use core::sync::atomic::{AtomicPtr, Ordering};
+use crate::{call, task};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// First vector that devices may use; the ones below are exceptions (SDM vol. 3, 6.2).
 pub const FIRST_DEVICE_VECTOR: u8 = 32;
@@ -61,9 +61,19 @@ pub fn set_handler(vector: u8, handler: Option<Handler>) {
     HANDLERS[usize::from(vector)].store(pointer, Ordering::Release);
 }
 
+/// How often each vector was taken through its stub.
+static TAKEN: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
+
+/// How often `vector` was taken since boot. A vector with an entry of its own ([`set_entry`]) is not counted.
+pub fn taken(vector: u8) -> u64 {
+    TAKEN[usize::from(vector)].load(Ordering::Relaxed)
+}
+
 /// Called by every stub with the register file of the interrupted code.
 extern "sysv64" fn dispatch(frame: &mut TrapFrame) {
-    let handler = HANDLERS[frame.vector as usize & 0xff].load(Ordering::Acquire);
+    let vector = frame.vector as usize & 0xff;
+    TAKEN[vector].fetch_add(1, Ordering::Relaxed);
+    let handler = HANDLERS[vector].load(Ordering::Acquire);
     if !handler.is_null() {
         // SAFETY: the only values ever stored, besides null, are `Handler`s from `set_handler`.
         let handler: Handler = unsafe { core::mem::transmute(handler) };
@@ -79,7 +89,7 @@ extern "sysv64" fn dispatch(frame: &mut TrapFrame) {
 
 /// An exception that no handler was set for, or whose handler does not know it.
 pub(crate) fn unexpected(frame: &mut TrapFrame) {
-    if fixup::recover(frame) || call::recover(frame) {
+    if fixup::recover(frame) || call::recover(frame) || task::recover(frame) {
         return;
     }
     let handler = CRASH_HANDLER.load(Ordering::Acquire);

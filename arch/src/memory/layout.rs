@@ -6,6 +6,7 @@
 //! | `0x0000_1000_0000_0000` | snippet arena: measuring data, code, memory areas ([`super::arena`]) | RW, RX, RW |
 //! | `0x0000_2000_0000_0000` | code for ring 3, a page ([`super::user`]) | RX |
 //! | `0x0000_2000_0010_0000` | stack of ring 3, a page | RW |
+//! | `0x0000_3000_0000_0000` | tasks, each in an address space that has no other's ([`crate::task::memory`]) | RX, RW |
 //! | `0xffff_8000_0000_0000` | all physical memory, the heap within | RW |
 //! | `0xffff_9000_0000_0000` to `0xffff_b800_0000_0000` | what the boot loader maps, and the pool for the new page tables | not mapped later |
 //! | `0xffff_c000_0000_0000` | screen | RW, write-combining |
@@ -20,6 +21,8 @@ pub const ARENA: u64 = 0x0000_1000_0000_0000;
 pub const USER_CODE: u64 = 0x0000_2000_0000_0000;
 /// Stack of ring 3.
 pub const USER_STACK: u64 = 0x0000_2000_0010_0000;
+/// Tasks, 2 MiB apart.
+pub const TASKS: u64 = 0x0000_3000_0000_0000;
 /// Physical memory, at this offset.
 pub const PHYSICAL: u64 = 0xffff_8000_0000_0000;
 /// Stack that the boot loader provides.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::control::Control;
 pub use crate::exact::Exact;
+pub use crate::workload::Tasks;
 
 /// Everything that one boot does.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -69,6 +70,8 @@ pub enum Item<'a> {
     Conformance(#[serde(borrow)] Conformance<'a>),
     /// Step through a piece of machine code.
     Exact(#[serde(borrow)] Exact<'a>),
+    /// Run tasks.
+    Tasks(#[serde(borrow)] Tasks<'a>),
 }
 
 impl Item<'_> {
@@ -79,6 +82,7 @@ impl Item<'_> {
             Item::Snippet(snippet) => &snippet.name,
             Item::Conformance(conformance) => &conformance.name,
             Item::Exact(exact) => &exact.snippet.name,
+            Item::Tasks(tasks) => &tasks.name,
         }
     }
 }
@@ -217,6 +221,7 @@ pub(crate) mod tests {
     use crate::control::{Caches, Interrupts, MemoryType, PageSize, ReadMsr, Ring};
     use crate::exact::Filter;
     use crate::exact::tests::any_range;
+    use crate::workload::tests::any_tasks;
     use alloc::string::String;
     use proptest::prelude::*;
 
@@ -319,7 +324,7 @@ pub(crate) mod tests {
     prop_compose! {
         pub fn any_job()(
             name: String, baud: u32, exit_port: Option<u16>,
-            items in prop::collection::vec(prop_oneof![any_snippet(), any_suite(), any_exact()], 0..8),
+            items in prop::collection::vec(prop_oneof![any_snippet(), any_suite(), any_exact(), any_tasks().prop_map(Item::Tasks)], 0..8),
         ) -> Job<'static> {
             Job { name: Cow::Owned(name), baud, on_end: OnEnd::Reboot, exit_port, self_test: None, items }
         }

@@ -5,6 +5,9 @@ use crate::control::Ring;
 use crate::exact::Exact;
 use crate::job::{Conformance, Difference, Item, Job, LoopCounter, Snippet};
 use crate::marker::{STUB_BYTES, markers};
+use crate::workload;
+use alloc::boxed::Box;
+use alloc::string::String;
 use thiserror::Error;
 
 /// Longest name of a job or an item, in bytes.
@@ -98,26 +101,37 @@ pub enum LimitError {
     /// A way of measuring that ring 3 does not allow.
     #[error("ring = 3: {0}")]
     UserRing(&'static str),
+    /// A value of a task is out of its bounds.
+    #[error("task {index} (`{name}`): {error}")]
+    Task { index: usize, name: String, error: Box<LimitError> },
+    /// A task's parent does not stand before it.
+    #[error(
+        "its parent is task {parent}; a parent must stand before its children, so below {index}"
+    )]
+    Parent { parent: u16, index: usize },
+    /// A generator without use.
+    #[error("jitter is given, but tick-ns is 0: there are no ticks to spread")]
+    JitterWithoutTicks,
     /// An empty name.
     #[error("the name is empty")]
     EmptyName,
 }
 
-fn range(field: &'static str, value: u64, min: u64, max: u64) -> Result<(), LimitError> {
+pub(crate) fn range(field: &'static str, value: u64, min: u64, max: u64) -> Result<(), LimitError> {
     if (min..=max).contains(&value) {
         return Ok(());
     }
     Err(LimitError::Range { field, value, min, max })
 }
 
-fn length(field: &'static str, bytes: usize, max: usize) -> Result<(), LimitError> {
+pub(crate) fn length(field: &'static str, bytes: usize, max: usize) -> Result<(), LimitError> {
     if bytes <= max {
         return Ok(());
     }
     Err(LimitError::TooLong { field, bytes: bytes as u64, max: max as u64 })
 }
 
-fn name(text: &str) -> Result<(), LimitError> {
+pub(crate) fn name(text: &str) -> Result<(), LimitError> {
     if text.is_empty() {
         return Err(LimitError::EmptyName);
     }
@@ -152,6 +166,7 @@ pub fn check_item(item: &Item) -> Result<(), LimitError> {
         Item::Snippet(snippet) => check_snippet(snippet),
         Item::Conformance(conformance) => check_conformance(conformance),
         Item::Exact(exact) => check_exact(exact),
+        Item::Tasks(tasks) => workload::check_tasks(tasks),
     }
 }
 

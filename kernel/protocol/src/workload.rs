@@ -1,9 +1,23 @@
 //! Work that goes on over time, for counting and sampling: tasks that a scheduler switches between.
 
 use crate::job::LoopCounter;
+use crate::limits::{LimitError, MAX_LOOP, length, name, range};
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::string::ToString;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
+
+/// Tasks of a workload.
+pub const MAX_TASKS: usize = 64;
+/// Machine code of a task, init and body together, in bytes.
+pub const MAX_TASK_CODE_BYTES: usize = 192 << 10;
+/// Shortest time between ticks, in nanoseconds: a switch takes a good part of it.
+pub const MIN_TICK_NS: u64 = 1_000;
+/// Longest time between ticks, in nanoseconds.
+pub const MAX_TICK_NS: u64 = 10_000_000_000;
+/// Longest time that a task may take, in microseconds: an hour.
+pub const MAX_LIMIT_US: u64 = 3_600_000_000;
 
 /// Tasks, and how they share the processors.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -45,6 +59,19 @@ pub struct Task<'a> {
     pub cpu: Option<u16>,
 }
 
+/// A workload that is run for its own sake: do its tasks come through preemption whole?
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Tasks<'a> {
+    /// Name in the report.
+    #[serde(borrow)]
+    pub name: Cow<'a, str>,
+    /// The tasks.
+    #[serde(borrow)]
+    pub workload: Workload<'a>,
+    /// Time that each task may take, in microseconds; a task that takes longer is ended.
+    pub limit_us: u64,
+}
+
 /// The privilege level of code.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -56,4 +83,120 @@ pub enum Ring {
     /// Ring 3.
     #[serde(rename = "3")]
     User,
+}
+
+/// Checks an item that runs a workload.
+///
+/// # Errors
+/// The first value outside its bounds.
+pub(crate) fn check_tasks(tasks: &Tasks) -> Result<(), LimitError> {
+    name(&tasks.name)?;
+    range("limit-us", tasks.limit_us, 1, MAX_LIMIT_US)?;
+    check(&tasks.workload)
+}
+
+/// Checks a workload.
+///
+/// # Errors
+/// The first value outside its bounds, with the task that it belongs to.
+pub fn check(workload: &Workload) -> Result<(), LimitError> {
+    range("the number of tasks", workload.tasks.len() as u64, 1, MAX_TASKS as u64)?;
+    if workload.tick_ns != 0 {
+        range("tick-ns", workload.tick_ns, MIN_TICK_NS, MAX_TICK_NS)?;
+    } else if workload.jitter.is_some() {
+        return Err(LimitError::JitterWithoutTicks);
+    }
+    for (index, task) in workload.tasks.iter().enumerate() {
+        check_task(index, task).map_err(|error| LimitError::Task {
+            index,
+            name: task.name.to_string(),
+            error: Box::new(error),
+        })?;
+    }
+    Ok(())
+}
+
+fn check_task(index: usize, task: &Task) -> Result<(), LimitError> {
+    name(&task.name)?;
+    length("the code of init and body", task.init.len() + task.body.len(), MAX_TASK_CODE_BYTES)?;
+    range("turns", task.turns, 0, MAX_LOOP)?;
+    match task.parent {
+        Some(parent) if usize::from(parent) >= index => Err(LimitError::Parent { parent, index }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A task of one NOP.
+    pub fn task(name: &str, parent: Option<u16>) -> Task<'static> {
+        Task {
+            name: Cow::Owned(name.into()),
+            init: Cow::Borrowed(&[]),
+            body: Cow::Borrowed(&[0x90]),
+            turns: 10,
+            loop_counter: LoopCounter::R15,
+            extended_state: false,
+            ring: Ring::Kernel,
+            parent,
+            cpu: None,
+        }
+    }
+
+    #[test]
+    fn t9_bounds_of_a_workload_name_the_task() {
+        let workload = |tasks| Workload { tasks, tick_ns: 1_000, jitter: Some(1) };
+        let good = workload(alloc::vec![task("a", None), task("b", Some(0))]);
+        assert_eq!(check(&good), Ok(()));
+        for (bad, part) in [
+            (workload(alloc::vec![]), "the number of tasks is 0"),
+            (workload(alloc::vec![task("a", None); 65]), "the number of tasks is 65"),
+            (workload(alloc::vec![task("a", Some(0))]), "task 0 (`a`): its parent is task 0"),
+            (workload(alloc::vec![task("", None)]), "task 0 (``): the name is empty"),
+            (Workload { tick_ns: 999, ..good.clone() }, "tick-ns is 999"),
+            (Workload { tick_ns: MAX_TICK_NS + 1, ..good.clone() }, "tick-ns is 10000000001"),
+            (Workload { tick_ns: 0, ..good.clone() }, "no ticks"),
+            (
+                workload(alloc::vec![Task { turns: MAX_LOOP + 1, ..task("a", None) }]),
+                "task 0 (`a`): turns is",
+            ),
+            (
+                workload(alloc::vec![Task {
+                    body: Cow::Owned(alloc::vec![0x90; MAX_TASK_CODE_BYTES + 1]),
+                    ..task("a", None)
+                }]),
+                "task 0 (`a`): the code of init and body is 196609 bytes long",
+            ),
+        ] {
+            let error = check(&bad).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    prop_compose! {
+        fn any_task()(
+            name in ".{0,20}", init in prop::collection::vec(any::<u8>(), 0..50),
+            body in prop::collection::vec(any::<u8>(), 0..100), turns: u64, memory: bool,
+            extended_state: bool, user: bool, parent: Option<u16>, cpu: Option<u16>,
+        ) -> Task<'static> {
+            Task {
+                init: Cow::Owned(init), body: Cow::Owned(body), turns, extended_state, cpu,
+                loop_counter: if memory { LoopCounter::Memory } else { LoopCounter::R15 },
+                ring: if user { Ring::User } else { Ring::Kernel },
+                ..task(&name, parent)
+            }
+        }
+    }
+
+    prop_compose! {
+        pub fn any_tasks()(
+            name in ".{0,40}", tasks in prop::collection::vec(any_task(), 0..5), tick_ns: u64,
+            jitter: Option<u64>, limit_us: u64,
+        ) -> Tasks<'static> {
+            Tasks { name: Cow::Owned(name), workload: Workload { tasks, tick_ns, jitter }, limit_us }
+        }
+    }
 }

@@ -11,3 +11,4 @@ pub mod probe;
 pub mod processors;
 pub mod stacks;
 pub mod target;
+pub mod tasks;

@@ -5,6 +5,7 @@ use super::boot::Handed;
 use super::crash;
 use super::output::Line;
 use super::probe::Machine;
+use super::tasks::{self, Slots};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::format;
@@ -29,8 +30,9 @@ use kernel::run;
 use kernel::screen::{Header, Status};
 use kernel::snippet::events::{Counted, Plan};
 use kernel::snippet::{Emitted, Phase, Place, Runner, emit, events, fault};
+use kernel::tasks::Summary;
 use protocol::exact::Filter;
-use protocol::job::{Conformance, Job, LoopCounter, Setup, Snippet};
+use protocol::job::{Conformance, Job, LoopCounter, Setup, Snippet, Tasks};
 use protocol::ramdisk::RamdiskError;
 use protocol::record::{Applied, Check, Suite};
 use protocol::record::{End, ErrorCode, ErrorRecord, Fault, Outcome, Record};
@@ -66,6 +68,8 @@ struct Target<'a> {
     limit: u64,
     /// Runs since the snippet was loaded.
     runs: u64,
+    frames: Frames,
+    slots: Slots,
 }
 
 /// The counters of the current snippet.
@@ -181,6 +185,8 @@ pub fn run(
         baseline: unsafe { Baseline::take() },
         limit: 0,
         runs: 0,
+        frames: handed.frames,
+        slots: Slots::default(),
     };
     run::run(job, &mut target, report)
 }
@@ -425,6 +431,10 @@ impl run::Machine for Target<'_> {
         // SAFETY: the firmware owns the PMU, the handler of its interrupt is the bench's, and the APIC is on.
         let mut bench = unsafe { Processor::new(&self.user) };
         conformance::run(suite, index, &subject, &mut bench, report)
+    }
+
+    fn tasks(&mut self, item: &Tasks) -> Result<Summary, String> {
+        tasks::run(item, self.machine, &self.space, &mut self.frames, &mut self.slots)
     }
 
     fn is_emulated(&self) -> bool {

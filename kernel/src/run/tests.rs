@@ -6,7 +6,7 @@ use crate::snippet::measure::tests::{Made, nop};
 use arch::call::Trap;
 use protocol::exact::Filter;
 use protocol::job::{Difference, Expect, OnEnd};
-use protocol::record::{Applied, CheckVerdict, Outcome};
+use protocol::record::{Applied, CheckVerdict, Hex, Outcome, TaskEnd, TaskResult, Ticks};
 use protocol::stream::{self, Reader};
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -134,6 +134,28 @@ impl Machine for Clocked {
             reason: None,
             lacks: vec![],
         }
+    }
+    fn tasks(&mut self, item: &Tasks) -> Result<tasks::Summary, String> {
+        let task = |name: &str, end| TaskResult {
+            name: name.into(),
+            entry: Hex(0),
+            end,
+            turns: 1,
+            switches: 1,
+            time: 1,
+            value: Hex(0),
+            memory_crc32: Hex(0),
+            fault: None,
+            user_instructions: Some(1),
+            child_user_instructions: None,
+        };
+        let tasks = match self.failed {
+            0 => vec![task("a", TaskEnd::Exit)],
+            1 => vec![task("a", TaskEnd::Exit), task("b", TaskEnd::Fault)],
+            2 => vec![task("c", TaskEnd::Limit)],
+            _ => return Err(format!("{} cannot be run", item.name)),
+        };
+        Ok(tasks::Summary { tasks, switches: 2, ticks: Ticks::default(), interrupts: vec![] })
     }
     fn is_emulated(&self) -> bool {
         true
@@ -328,6 +350,7 @@ proptest::proptest! {
             fn conformance(&mut self, suite: &Conformance, item: u32, report: &mut dyn FnMut(&Check)) -> Suite {
                 self.0.conformance(suite, item, report)
             }
+            fn tasks(&mut self, item: &Tasks) -> Result<tasks::Summary, String> { self.0.tasks(item) }
             fn is_emulated(&self) -> bool { false }
             fn show(&mut self, status: &Status) { self.0.show(status); }
         }
@@ -347,5 +370,35 @@ proptest::proptest! {
         let expected: Vec<(u32, bool)> = (0..).zip(faults.iter().copied()).collect();
         proptest::prop_assert_eq!(answered, expected);
         proptest::prop_assert_eq!(end.failed as usize, faults.iter().filter(|&&f| f).count());
+    }
+}
+
+#[test]
+fn t9_a_workload_fails_with_a_task_that_does_not_exit() {
+    for (failed, counts, error) in [
+        (0, [1, 0], None),
+        (1, [0, 1], Some("work: task b raised an exception")),
+        (2, [0, 1], Some("work: task c took too long")),
+        (3, [0, 1], Some("work: work cannot be run")),
+    ] {
+        let mut machine = Clocked { failed, ..Clocked::new(1) };
+        let item = Tasks {
+            name: Cow::Borrowed("work"),
+            workload: protocol::workload::Workload::default(),
+            limit_us: 1,
+        };
+        let job = Job { items: vec![Item::Tasks(item)], ..job(vec![]) };
+        let mut report = Report::new(Buffer::default());
+        let end = run(&job, &mut machine, &mut report);
+        assert_eq!([end.measured, end.failed], counts);
+        assert_eq!(machine.shown.last().unwrap().last_error.as_deref(), error);
+        let mut reader = Reader::new();
+        let events = reader.feed(report.sink_mut().0.as_bytes());
+        let stream::Event::Record { record, .. } = &events[0] else { panic!("{events:?}") };
+        match (&**record, failed) {
+            (Record::Error(error), 3) => assert_eq!(error.code, ErrorCode::Unsupported),
+            (Record::Tasks(result), _) => assert!(result.emulated && result.tsc[1] > result.tsc[0]),
+            (other, _) => panic!("{other:?}"),
+        }
     }
 }

@@ -72,7 +72,7 @@ pub struct Emitted {
 }
 
 /// The body's alignment: a cache line, and the fetch window of all x86 decoders.
-const ALIGN: u64 = 64;
+pub(crate) const ALIGN: u64 = 64;
 
 const RAX: u8 = 0;
 const RCX: u8 = 1;
@@ -97,7 +97,7 @@ pub fn emit(
     copies: u64,
     gate: &Gate,
 ) -> Emitted {
-    let mut code = Code { memory, at: 0, place };
+    let mut code = Code::new(memory, place);
     // push rbx; push rbp; push r12; push r13; push r14; push r15; pushfq
     code.put(&[0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57, 0x9c]);
     code.store(RSP, offset_of!(Data, stack));
@@ -176,19 +176,28 @@ fn gate_open_bytes(gate: &Gate) -> u64 {
     }
 }
 
-struct Code<'a> {
+/// Where the loop's count lies in [`Data`].
+pub const COUNT_AT: usize = offset_of!(Data, count);
+
+/// Machine code under construction.
+pub(crate) struct Code<'a> {
     memory: &'a mut [u8],
     at: usize,
     place: &'a Place,
 }
 
-impl Code<'_> {
+impl<'a> Code<'a> {
+    /// No code yet.
+    pub(crate) fn new(memory: &'a mut [u8], place: &'a Place) -> Self {
+        Self { memory, at: 0, place }
+    }
+
     fn address(&self) -> u64 {
         self.place.code + self.at as u64
     }
 
     /// Appends bytes; returns their addresses.
-    fn put(&mut self, bytes: &[u8]) -> Range<u64> {
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> Range<u64> {
         let start = self.address();
         self.memory[self.at..self.at + bytes.len()].copy_from_slice(bytes);
         self.at += bytes.len();
@@ -211,7 +220,7 @@ impl Code<'_> {
     }
 
     /// Fills with NOPs (0x90) until what follows after `ahead` more bytes is `offset` behind a multiple of `align`.
-    fn align(&mut self, align: u64, offset: u64, ahead: u64) {
+    pub(crate) fn align(&mut self, align: u64, offset: u64, ahead: u64) {
         while (self.address() + ahead) % align != offset {
             self.put(&[0x90]);
         }
@@ -330,14 +339,15 @@ impl Code<'_> {
         self.put(&[0x0f, 0xae, 0xe8]);
     }
 
-    fn loop_back(&mut self, counter: LoopCounter, target: u64) {
+    /// Counts down, and goes back to `target` while something is left.
+    pub(crate) fn loop_back(&mut self, counter: LoopCounter, target: u64) {
         match counter {
             // dec r15
             LoopCounter::R15 => {
                 self.put(&[0x49, 0xff, 0xcf]);
             }
             // dec qword ptr [rip + count]
-            LoopCounter::Memory => self.with_data(0xff, 1, offset_of!(Data, count)),
+            LoopCounter::Memory => self.with_data(0xff, 1, COUNT_AT),
         }
         // jnz rel32
         let displacement = self.displacement(target, 6);

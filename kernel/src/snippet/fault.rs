@@ -55,9 +55,14 @@ pub fn explain(trap: &Trap, emitted: &Emitted, phase: Phase, snippet: &Snippet) 
         return fault;
     };
     let from = fault.offset.map_or(0, |offset| offset as usize);
-    let to = code.len().min(from + MAX_INSTRUCTION_BYTES);
-    fault.bytes = Some(code[from..to].iter().map(|byte| format!("{byte:02x}")).collect());
+    fault.bytes = Some(instruction(code, from));
     fault
+}
+
+/// The instruction at `from` and what follows, at most [`MAX_INSTRUCTION_BYTES`], in hexadecimal digits.
+pub(crate) fn instruction(code: &[u8], from: usize) -> String {
+    let to = code.len().min(from + MAX_INSTRUCTION_BYTES);
+    code[from..to].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// One sentence for people about a run that took longer than `limit_ms` milliseconds.

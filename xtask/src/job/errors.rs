@@ -36,6 +36,22 @@ pub enum JobError {
         /// What is wrong.
         message: String,
     },
+    /// What is wrong with tasks, all of it.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Tasks(Vec<TaskError>),
+    /// A value of a workload is out of its bounds.
+    #[error("{place}: run `{run}`: {message}")]
+    Run {
+        /// File and line.
+        place: Place,
+        /// The run's name.
+        run: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// The same, of a workload whose place is not known here.
+    #[error("the workload: {0}")]
+    Workload(LimitError),
     /// A value of the job as a whole is out of its bounds.
     #[error("{file}: {error}")]
     Limit {
@@ -97,6 +113,23 @@ impl fmt::Display for Place {
             Some((line, column)) => write!(f, "{}:{line}:{column}", self.file),
             None => f.write_str(&self.file),
         }
+    }
+}
+
+/// What is wrong with one task.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TaskError {
+    /// File, line and column.
+    pub place: Place,
+    /// The task's name.
+    pub task: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for TaskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: task `{}`: {}", self.place, self.task, self.message)
     }
 }
 

@@ -4,6 +4,7 @@ use super::assemble::Syntax;
 use super::errors::{JobError, Place};
 use super::exact::{ExactOptions, RawExact};
 use super::machine::MachineOptions;
+use super::workload::{RawRun, RunFile};
 use crate::events::EventText;
 use protocol::PROTOCOL_VERSION;
 use protocol::job::{Difference, Expect, OnEnd, SelfTest};
@@ -110,6 +111,8 @@ pub struct JobFile {
     pub checks: Option<Vec<String>>,
     /// The snippets.
     pub snippets: Vec<SnippetFile>,
+    /// Workloads; they come behind the snippets.
+    pub runs: Vec<RunFile>,
 }
 
 /// What a job is for.
@@ -139,6 +142,8 @@ struct RawJob {
     defaults: RawOptions,
     #[serde(default)]
     snippet: Vec<Spanned<RawSnippet>>,
+    #[serde(default)]
+    run: Vec<Spanned<RawRun>>,
 }
 
 /// Options as written: in `[defaults]`, or within a snippet.
@@ -256,6 +261,10 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         self_test: raw.self_test,
         checks: (raw.kind == Kind::Conformance).then_some(checks),
         snippets: snippets.collect(),
+        runs: (1..)
+            .zip(raw.run)
+            .map(|(number, run)| RunFile::decide(run, number, text, source))
+            .collect(),
     })
 }
 
@@ -337,7 +346,7 @@ fn position(text: &str, at: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, column)
 }
 
-fn lines(text: &str, span: &Range<usize>) -> Lines {
+pub(super) fn lines(text: &str, span: &Range<usize>) -> Lines {
     let (line, column) = position(text, span.start);
     let value = text.get(span.clone()).unwrap_or_default();
     let multiline = value.starts_with("\"\"\"") || value.starts_with("'''");

@@ -11,13 +11,14 @@ pub mod file;
 pub mod machine;
 mod overrides;
 mod place;
+pub mod workload;
 
 pub use errors::JobError;
 pub use overrides::Overrides;
 
 use crate::events::{Block, CpuName, check, user};
 use ::events::pack::PERFMON_LICENSE;
-use assemble::{Part, Source};
+use assemble::{Labels, Part, Source};
 use exact::ExactOptions;
 use iced_x86::Register;
 use protocol::job::{Conformance, Exact, Item, Job, LoopCounter, OnEnd, Setup, Snippet};
@@ -41,6 +42,8 @@ pub struct Packed {
     pub bytes: Vec<u8>,
     /// The event tables that go along.
     tables: Vec<u8>,
+    /// For each item the labels of its tasks ([`workload::Assembled::symbols`]); empty for an item without tasks.
+    pub symbols: Vec<Vec<Labels>>,
 }
 
 impl Packed {
@@ -50,9 +53,11 @@ impl Packed {
     /// It cannot be packed.
     pub fn rest(&self, done: usize) -> Result<Self, RamdiskError> {
         let mut job = self.job.clone();
-        job.items.drain(..done.min(job.items.len()));
+        let done = done.min(job.items.len());
+        job.items.drain(..done);
         let bytes = bytes(&job, &self.tables)?;
-        Ok(Self { job, bytes, tables: self.tables.clone() })
+        let symbols = self.symbols[done..].to_vec();
+        Ok(Self { job, bytes, tables: self.tables.clone(), symbols })
     }
 }
 
@@ -136,6 +141,13 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
         .zip(codes.as_chunks::<SOURCES>().0)
         .map(|(snippet, codes)| item(snippet, codes, &file.source));
     let items = items.collect::<Result<Vec<_>, _>>()?;
+    let runs = file.runs.iter().map(|run| Ok((run.item()?, run)));
+    let runs = runs.collect::<Result<Vec<_>, JobError>>()?;
+    for ((tasks, _), run) in &runs {
+        limits::check_item(&Item::Tasks(tasks.clone())).map_err(|error| run.at(&error))?;
+    }
+    let (runs, symbols): (Vec<_>, Vec<_>) =
+        runs.into_iter().map(|((tasks, symbols), _)| (Item::Tasks(tasks), symbols)).unzip();
     let suite = file.checks.as_ref().map(|checks| {
         let checks = checks.iter().cloned().map(Cow::Owned).collect();
         Item::Conformance(Conformance { name: Cow::Owned(file.name.clone()), checks })
@@ -146,7 +158,7 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
         on_end: if purpose == Purpose::Qemu { OnEnd::Halt } else { file.on_end },
         exit_port: (purpose == Purpose::Qemu).then_some(EXIT_PORT),
         self_test: file.self_test,
-        items: suite.into_iter().chain(items).collect(),
+        items: suite.into_iter().chain(items).chain(runs).collect(),
     };
     let first_snippet = usize::from(file.checks.is_some());
     for (snippet, item) in file.snippets.iter().zip(&job.items[first_snippet..]) {
@@ -156,7 +168,10 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
         .map_err(|error| JobError::Limit { file: file.source.clone(), error })?;
     let bytes = bytes(&job, tables.bytes())
         .map_err(|error| JobError::Pack { file: file.source.clone(), error })?;
-    Ok(Packed { job, bytes, tables: tables.bytes().to_vec() })
+    // Runs stand behind all other items.
+    let mut all = vec![Vec::new(); job.items.len() - symbols.len()];
+    all.extend(symbols);
+    Ok(Packed { job, bytes, tables: tables.bytes().to_vec(), symbols: all })
 }
 
 /// Texts of a snippet.

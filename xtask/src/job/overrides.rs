@@ -108,6 +108,7 @@ impl Overrides {
             self_test: None,
             checks: None,
             snippets: vec![snippet],
+            runs: Vec::new(),
         }
     }
 

@@ -81,6 +81,16 @@ pub fn render(report: &Report) -> String {
                     row(fields);
                 }
             }
+            Record::Tasks(tasks) => {
+                for (event, value, passed) in super::tasks::figures(tasks) {
+                    let mut fields = vec![tasks.item.to_string(), tasks.name.clone(), event];
+                    fields.extend(std::iter::repeat_n(value.to_string(), 4));
+                    fields.extend(["1".into(), "1".into()]);
+                    fields.resize(HEADER.len() - 1, String::new());
+                    fields.push(if passed { String::new() } else { "fail".into() });
+                    row(fields);
+                }
+            }
             Record::Error(error) if error.item.is_some() => {
                 let mut fields = vec![String::new(); HEADER.len()];
                 fields[0] = error.item.unwrap_or_default().to_string();

@@ -8,6 +8,7 @@ pub mod notes;
 pub mod style;
 pub mod table;
 pub mod tap;
+mod tasks;
 
 use crate::cli::Format;
 use crate::collect::Report;

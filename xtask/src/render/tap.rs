@@ -40,6 +40,10 @@ pub fn render(report: &Report, context: &Context) -> String {
                     let _ = writeln!(out, "  ---\n  exact: {event}\n  value: {value}\n  ...");
                 }
             }
+            Record::Tasks(tasks) => {
+                points += 1;
+                super::tasks::point(&mut out, points, tasks);
+            }
             Record::Check(check) => {
                 points += 1;
                 super::checks::point(&mut out, points, check);

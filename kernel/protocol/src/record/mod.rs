@@ -8,6 +8,7 @@ mod hex;
 mod machine;
 mod processors;
 mod result;
+mod tasks;
 
 pub use check::{Check, CheckVerdict, Suite};
 pub use events::EventTables;
@@ -21,6 +22,7 @@ pub use processors::{ListedProcessor, ProcessorState};
 pub use result::{
     Aggregates, Applied, Counting, Metric, Series, SnippetResult, Uncounted, Verdict,
 };
+pub use tasks::{TaskEnd, TaskResult, TasksResult, Ticks, VectorCount};
 
 use crate::job::OnEnd;
 use alloc::string::String;
@@ -42,6 +44,8 @@ pub enum Record {
     Result(SnippetResult),
     /// What stepping through a snippet came to.
     Exact(ExactResult),
+    /// How a workload's tasks ran.
+    Tasks(TasksResult),
     /// What a check of the PMU found.
     Check(Check),
     /// What all checks of an item came to.

@@ -9,7 +9,7 @@ use crate::collect::Report;
 use crate::job::{JobError, Packed};
 use crate::machine::{Ending, Finished};
 use protocol::job::OnEnd;
-use protocol::record::{End, ErrorCode, ErrorRecord, Outcome, Record, Verdict};
+use protocol::record::{End, ErrorCode, ErrorRecord, Outcome, Record, TaskEnd, Verdict};
 use protocol::stream::Problem;
 
 /// What all boots came to.
@@ -104,6 +104,7 @@ impl Whole {
         for mut one in report.records {
             let item = match &mut one.record {
                 Record::Result(result) => Some(&mut result.item),
+                Record::Tasks(tasks) => Some(&mut tasks.item),
                 Record::Check(check) => Some(&mut check.item),
                 Record::Suite(suite) => Some(&mut suite.item),
                 Record::Error(error) => error.item.as_mut(),
@@ -136,6 +137,10 @@ impl Whole {
                 Verdict::None => measured += 1,
                 Verdict::Fail => failed += 1,
             }
+        }
+        for tasks in self.report.tasks() {
+            let whole = tasks.tasks.iter().all(|task| task.end == TaskEnd::Exit);
+            *(if whole { &mut measured } else { &mut failed }) += 1;
         }
         for suite in self.report.suites() {
             if suite.failed > 0 {

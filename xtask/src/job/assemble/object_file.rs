@@ -1,12 +1,12 @@
 //! Taking the code out of the object file.
 
 use super::rustc::{end_label, start_label};
-use super::{Failed, Message, Source};
+use super::{Code, Failed, Labels, Message, Source};
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionIndex};
 use std::collections::HashMap;
 
 /// The code of each text.
-pub(super) fn codes(bytes: &[u8], sources: &[Source]) -> Result<Vec<Vec<u8>>, Failed> {
+pub(super) fn codes(bytes: &[u8], sources: &[Source]) -> Result<Vec<Code>, Failed> {
     let tool = |error: object::Error| Failed::Tool(format!("the object file is broken: {error}"));
     let file = object::File::parse(bytes).map_err(tool)?;
     let mut labels = HashMap::new();
@@ -20,7 +20,7 @@ pub(super) fn codes(bytes: &[u8], sources: &[Source]) -> Result<Vec<Vec<u8>>, Fa
         let start = labels.get(&start_label(index)).copied();
         let end = labels.get(&end_label(index)).copied();
         match code(&file, start, end).map_err(tool)? {
-            Ok(code) => codes.push(code),
+            Ok(bytes) => codes.push(Code { bytes, labels: inside(&labels, start, end) }),
             Err(Wrong { text, name }) => {
                 let (line, column) = find_word(source.text, &name).unwrap_or((0, 1));
                 messages.push(Message { source: index, line, column, text });
@@ -28,6 +28,21 @@ pub(super) fn codes(bytes: &[u8], sources: &[Source]) -> Result<Vec<Vec<u8>>, Fa
         }
     }
     if messages.is_empty() { Ok(codes) } else { Err(Failed::Messages(messages)) }
+}
+
+/// The text's own labels between its two ends, by their places.
+fn inside(labels: &HashMap<String, (SectionIndex, u64)>, start: Label, end: Label) -> Labels {
+    let (Some((section, start)), Some((_, end))) = (start, end) else { return Vec::new() };
+    let mut found: Labels = labels
+        .iter()
+        .filter(|(name, place)| {
+            let ours = name.starts_with("barecount_") || name.is_empty();
+            !ours && place.0 == section && (start..=end).contains(&place.1)
+        })
+        .map(|(name, place)| (name.clone(), place.1 - start))
+        .collect();
+    found.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
+    found
 }
 
 type Label = Option<(SectionIndex, u64)>;

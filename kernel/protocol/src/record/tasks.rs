@@ -1,0 +1,98 @@
+//! How a workload's tasks ran.
+
+use super::{Fault, Hex};
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// A run of a workload.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TasksResult {
+    /// Index of the item in the job.
+    pub item: u32,
+    /// Name of the item.
+    pub name: String,
+    /// The tasks, in the job's order.
+    pub tasks: Vec<TaskResult>,
+    /// Changes from a task or the kernel to another of them, the first and the last included.
+    pub switches: u64,
+    /// The timer's ticks.
+    pub ticks: Ticks,
+    /// Interrupts and exceptions that were taken meanwhile, by vector. Performance monitoring interrupts are not
+    /// among them.
+    pub interrupts: Vec<VectorCount>,
+    /// Whether counts come from barecount's emulated PMU.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub emulated: bool,
+    /// TSC when the item began and when it was done, before this record was written.
+    pub tsc: [u64; 2],
+}
+
+/// How one task ran.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TaskResult {
+    /// Its name.
+    pub name: String,
+    /// Address of its first instruction: subtract it from an address to get the distance that labels have.
+    pub entry: Hex,
+    /// How it ended.
+    pub end: TaskEnd,
+    /// Turns of the body that it completed.
+    pub turns: u64,
+    /// How often the processor was given to it.
+    pub switches: u64,
+    /// Time that it had the processor, in TSC ticks, from switch to switch.
+    pub time: u64,
+    /// The eight bytes that R14 pointed to at its start, as it left them.
+    pub value: Hex,
+    /// CRC-32 of its memory areas without the stack, as it left them.
+    pub memory_crc32: Hex,
+    /// The exception that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
+    /// Instructions of it that retired in ring 3; absent if no counter can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_instructions: Option<u64>,
+    /// The same of its children and theirs, added as each exited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_user_instructions: Option<u64>,
+}
+
+/// How a task ended.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TaskEnd {
+    /// It exited.
+    Exit,
+    /// It raised an exception.
+    Fault,
+    /// It took longer than it may.
+    Limit,
+}
+
+/// The timer's ticks. Intervals are TSC ticks from one timer interrupt to the next.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Ticks {
+    /// How many there were.
+    pub count: u64,
+    /// Shortest interval; 0 with less than two ticks.
+    pub min: u64,
+    /// Median interval, of at most 4,096 that lie evenly over the run.
+    pub median: u64,
+    /// Longest interval.
+    pub max: u64,
+}
+
+/// How often a vector was taken.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct VectorCount {
+    /// The vector.
+    pub vector: u8,
+    /// How often.
+    pub count: u64,
+}

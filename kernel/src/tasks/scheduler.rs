@@ -1,0 +1,182 @@
+//! Whose turn it is: round robin, one queue.
+//!
+//! A task without parent is there from the beginning; one with a parent comes into being when its parent is given the
+//! processor for the first time. New tasks and those whose time is up go to the end of the queue. A task that ended
+//! waits for its children before it is gone. Nothing here allocates after [`Scheduler::new`].
+
+use super::ticks::{Intervals, Ticker};
+use super::{Cause, Decision, Observer, Timer};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use protocol::record::{TaskEnd, Ticks};
+use protocol::workload::Workload;
+
+/// What became of a task so far.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Account {
+    /// TSC ticks that it had the processor.
+    pub time: u64,
+    /// How often it was given the processor.
+    pub switches: u64,
+    /// How it ended; `None`: it did not.
+    pub end: Option<TaskEnd>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    parent: Option<u16>,
+    /// Children that are not gone.
+    children: u16,
+    account: Account,
+}
+
+/// The scheduler of one processor.
+#[derive(Debug)]
+pub struct Scheduler {
+    tasks: Vec<Entry>,
+    ready: VecDeque<u16>,
+    current: Option<u16>,
+    /// TSC when the current one was given the processor.
+    since: u64,
+    switches: u64,
+    /// TSC ticks that a task may take.
+    limit: u64,
+    ticker: Ticker,
+    intervals: Intervals,
+}
+
+impl Scheduler {
+    /// A scheduler of tasks that are all still to come.
+    #[must_use]
+    pub fn new(workload: &Workload, limit_us: u64, tsc_hz: u64) -> Self {
+        let entry = |parent| Entry { parent, children: 0, account: Account::default() };
+        let mut tasks: Vec<Entry> = workload.tasks.iter().map(|task| entry(task.parent)).collect();
+        for task in &workload.tasks {
+            if let Some(parent) = task.parent.and_then(|parent| tasks.get_mut(usize::from(parent)))
+            {
+                parent.children += 1;
+            }
+        }
+        Self {
+            ready: VecDeque::with_capacity(tasks.len()),
+            tasks,
+            current: None,
+            since: 0,
+            switches: 0,
+            limit: (u128::from(limit_us) * u128::from(tsc_hz) / 1_000_000) as u64,
+            ticker: Ticker::new(workload, tsc_hz),
+            intervals: Intervals::new(),
+        }
+    }
+
+    /// What became of task `index`.
+    ///
+    /// # Panics
+    /// If there is no such task.
+    #[must_use]
+    pub fn account(&self, index: usize) -> Account {
+        self.tasks[index].account
+    }
+
+    /// Changes from a task or the kernel to another of them.
+    #[must_use]
+    pub fn switches(&self) -> u64 {
+        self.switches
+    }
+
+    /// The timer's ticks.
+    #[must_use]
+    pub fn ticks(&self) -> Ticks {
+        self.intervals.ticks()
+    }
+
+    /// Says who goes on. `now`: the TSC.
+    pub fn decide(&mut self, cause: Cause, now: u64, observer: &mut impl Observer) -> Decision {
+        let ran = now.wrapping_sub(self.since);
+        self.since = now;
+        let from = self.current;
+        if let Some(task) = from {
+            self.tasks[usize::from(task)].account.time += ran;
+        }
+        if cause == Cause::Tick && self.ticker.ticks() {
+            self.intervals.add(now);
+            observer.tick();
+        }
+        match (cause, from) {
+            (Cause::Start, _) => self.create(None, observer),
+            (Cause::Tick | Cause::Yield, Some(task)) if self.left(task) == 0 => {
+                self.end(task, TaskEnd::Limit, observer);
+            }
+            // Without ticks the timer only watches the limit.
+            (Cause::Tick, Some(task)) if !self.ticker.ticks() => self.ready.push_front(task),
+            (Cause::Tick | Cause::Yield, Some(task)) => self.ready.push_back(task),
+            (Cause::Exit, Some(task)) => self.end(task, TaskEnd::Exit, observer),
+            (Cause::Fault, Some(task)) => self.end(task, TaskEnd::Fault, observer),
+            (_, None) => {}
+        }
+        let next = self.ready.pop_front();
+        self.current = next;
+        if next != from {
+            self.switch(from, next, observer);
+        }
+        Decision { next, timer: self.timer(cause, next) }
+    }
+
+    /// Brings the children of `parent` into being; of `None`, the tasks without parent.
+    fn create(&mut self, parent: Option<u16>, observer: &mut impl Observer) {
+        for (index, task) in (0..).zip(&self.tasks) {
+            if task.parent == parent {
+                observer.created(index, parent);
+                self.ready.push_back(index);
+            }
+        }
+    }
+
+    /// Ends a task: it has no more turn, and is gone when its children are.
+    fn end(&mut self, task: u16, how: TaskEnd, observer: &mut impl Observer) {
+        self.tasks[usize::from(task)].account.end = Some(how);
+        observer.switched(Some(task), None);
+        let mut next = Some(task);
+        while let Some(task) = next {
+            let Entry { parent, children, account } = self.tasks[usize::from(task)];
+            if children > 0 || account.end.is_none() {
+                break;
+            }
+            observer.exited(task, parent);
+            if let Some(parent) = parent {
+                self.tasks[usize::from(parent)].children -= 1;
+            }
+            next = parent;
+        }
+    }
+
+    fn switch(&mut self, from: Option<u16>, to: Option<u16>, observer: &mut impl Observer) {
+        self.switches += 1;
+        if let Some(task) = to {
+            let account = &mut self.tasks[usize::from(task)].account;
+            account.switches += 1;
+            if account.switches == 1 {
+                self.create(Some(task), observer);
+            }
+        }
+        // The end of a task was a switch to the kernel already.
+        let ended = |&task: &u16| self.tasks[usize::from(task)].account.end.is_some();
+        let from = from.filter(|task| !ended(task));
+        if from != to {
+            observer.switched(from, to);
+        }
+    }
+
+    /// TSC ticks that a task may still take.
+    fn left(&self, task: u16) -> u64 {
+        self.limit.saturating_sub(self.tasks[usize::from(task)].account.time)
+    }
+
+    fn timer(&mut self, cause: Cause, next: Option<u16>) -> Timer {
+        match next {
+            None => Timer::Stop,
+            Some(task) if !self.ticker.ticks() => Timer::Once(self.left(task).max(1)),
+            Some(_) => self.ticker.timer(cause),
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! The scheduler on a made-up processor, whose tasks take what time the test says.
+
+use super::*;
+use proptest::prelude::*;
+use protocol::job::LoopCounter;
+use protocol::record::TaskEnd;
+use protocol::workload::Ring;
+use std::collections::HashMap;
+
+/// TSC ticks that a turn takes; the processor's clock.
+const TURN: u64 = 100;
+const HZ: u64 = 1_000_000_000;
+
+/// What a made-up task does besides its turns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Habits {
+    /// Yields after every so many turns; 0: never.
+    yields: u64,
+    /// Raises an exception in place of this turn.
+    fault: Option<u64>,
+    /// Never ends.
+    endless: bool,
+}
+
+/// A made-up processor.
+struct Made {
+    habits: Vec<Habits>,
+    turns: Vec<u64>,
+    done: Vec<u64>,
+    now: u64,
+    /// TSC of the next tick, and the period if it has one.
+    tick: Option<(u64, Option<u64>)>,
+    taken: u64,
+}
+
+impl Made {
+    fn new(habits: &[Habits]) -> Self {
+        let (habits, done) = (habits.to_vec(), vec![0; habits.len()]);
+        Self { habits, done, turns: vec![], now: 1_000, tick: None, taken: 7 }
+    }
+
+    /// Runs `task` until something happens.
+    fn until_event(&mut self, task: usize) -> Cause {
+        let habits = self.habits[task];
+        loop {
+            if let Some((at, period)) = self.tick
+                && at <= self.now
+            {
+                self.tick = period.map(|period| (at + period, Some(period)));
+                self.taken += 1;
+                return Cause::Tick;
+            }
+            if habits.fault == Some(self.done[task]) {
+                return Cause::Fault;
+            }
+            if self.done[task] == self.turns[task] && !habits.endless {
+                return Cause::Exit;
+            }
+            self.now += TURN;
+            self.done[task] += 1;
+            if habits.yields > 0 && self.done[task].is_multiple_of(habits.yields) {
+                return Cause::Yield;
+            }
+        }
+    }
+}
+
+impl Machine for Made {
+    fn tsc_hz(&self) -> u64 {
+        HZ
+    }
+
+    fn load(&mut self, tasks: &[Task]) -> Result<Vec<Emitted>, String> {
+        self.turns = tasks.iter().map(|task| task.turns).collect();
+        Ok(tasks.iter().map(|_| Emitted { init: 0..10, body: 64..70, exit: 80 }).collect())
+    }
+
+    fn run(&mut self, decide: Decide) {
+        let mut cause = Cause::Start;
+        loop {
+            let Decision { next, timer } = decide(cause, self.now);
+            match timer {
+                Timer::Leave => {}
+                Timer::Once(ticks) => self.tick = Some((self.now + ticks, None)),
+                Timer::Every(ticks) => self.tick = Some((self.now + ticks, Some(ticks))),
+                Timer::Stop => self.tick = None,
+            }
+            let Some(task) = next else { return };
+            cause = self.until_event(usize::from(task));
+        }
+    }
+
+    fn left(&mut self, task: usize) -> Left {
+        let r15 = self.turns[task].saturating_sub(self.done[task]);
+        let frame = TrapFrame { vector: 6, rip: 66, r15, ..TrapFrame::default() };
+        Left { frame, value: task as u64, ..Left::default() }
+    }
+
+    fn taken(&self, vector: u8) -> u64 {
+        if vector == 0xd0 { self.taken } else { 0 }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Seen {
+    Created(u16, Option<u16>),
+    Switched(Option<u16>, Option<u16>),
+    Exited(u16, Option<u16>),
+    Tick,
+}
+
+#[derive(Default)]
+struct Watcher(Vec<Seen>);
+
+impl Observer for Watcher {
+    fn created(&mut self, task: u16, parent: Option<u16>) {
+        self.0.push(Seen::Created(task, parent));
+    }
+    fn switched(&mut self, from: Option<u16>, to: Option<u16>) {
+        self.0.push(Seen::Switched(from, to));
+    }
+    fn exited(&mut self, task: u16, parent: Option<u16>) {
+        self.0.push(Seen::Exited(task, parent));
+    }
+    fn tick(&mut self) {
+        self.0.push(Seen::Tick);
+    }
+}
+
+fn task(turns: u64, parent: Option<u16>) -> Task<'static> {
+    Task {
+        name: "x".into(),
+        init: vec![0x90; 10].into(),
+        body: vec![1, 2, 3, 4, 5, 6].into(),
+        turns,
+        loop_counter: LoopCounter::R15,
+        extended_state: false,
+        ring: Ring::Kernel,
+        parent,
+        cpu: None,
+    }
+}
+
+fn workload(tasks: &[(u64, Option<u16>)], tick_ns: u64, jitter: Option<u64>) -> Workload<'static> {
+    let tasks = tasks.iter().map(|&(turns, parent)| task(turns, parent)).collect();
+    Workload { tasks, tick_ns, jitter }
+}
+
+fn watched(workload: &Workload, limit_us: u64, habits: &[Habits]) -> (Summary, Vec<Seen>) {
+    let mut watcher = Watcher::default();
+    let summary = run(workload, limit_us, &mut Made::new(habits), &mut watcher).unwrap();
+    (summary, watcher.0)
+}
+
+#[test]
+fn t9_two_tasks_take_turns_at_each_tick() {
+    use Seen::{Created, Exited, Switched, Tick};
+    let (summary, seen) =
+        watched(&workload(&[(3, None), (1, None)], 200, None), 1_000, &[Habits::default(); 2]);
+    let expected = [
+        Created(0, None),
+        Created(1, None),
+        Switched(None, Some(0)),
+        Tick,
+        Switched(Some(0), Some(1)),
+        Switched(Some(1), None),
+        Exited(1, None),
+        Switched(None, Some(0)),
+        // Both tasks together took 400 by now.
+        Tick,
+        Switched(Some(0), None),
+        Exited(0, None),
+    ];
+    assert_eq!(seen, expected);
+    assert_eq!((summary.switches, summary.ticks.count, summary.ticks.median), (4, 2, 200));
+    assert_eq!(summary.interrupts, [VectorCount { vector: 0xd0, count: 2 }]);
+    assert_eq!(summary.tasks.iter().map(|task| task.turns).collect::<Vec<_>>(), [3, 1]);
+    assert_eq!(summary.tasks.iter().map(|task| task.time).collect::<Vec<_>>(), [300, 100]);
+}
+
+#[test]
+fn i8_a_child_starts_with_its_parent_and_a_parent_exits_after_its_children() {
+    use Seen::{Created, Exited};
+    let tree = [(1, None), (5, Some(0)), (9, Some(1)), (1, Some(0))];
+    let (_, seen) = watched(&workload(&tree, 0, None), 1_000, &[Habits::default(); 4]);
+    let order: Vec<_> =
+        seen.into_iter().filter(|seen| matches!(seen, Created(..) | Exited(..))).collect();
+    let expected = [
+        Created(0, None),
+        Created(1, Some(0)),
+        Created(3, Some(0)),
+        Created(2, Some(1)),
+        Exited(3, Some(0)),
+        Exited(2, Some(1)),
+        Exited(1, Some(0)),
+        Exited(0, None),
+    ];
+    assert_eq!(order, expected);
+}
+
+#[test]
+fn m15_a_fault_ends_its_task_alone_and_says_where() {
+    let habits = [Habits { fault: Some(2), ..Habits::default() }, Habits::default()];
+    let (summary, seen) = watched(&workload(&[(9, None), (9, None)], 300, Some(1)), 1_000, &habits);
+    let [bad, good] = &summary.tasks[..] else { panic!("{summary:?}") };
+    assert_eq!((bad.end, bad.turns, good.end, good.turns), (TaskEnd::Fault, 2, TaskEnd::Exit, 9));
+    let fault = bad.fault.as_ref().unwrap();
+    assert_eq!((fault.part.as_str(), fault.offset, fault.vector), ("body", Some(2), 6));
+    assert_eq!(fault.bytes.as_deref(), Some("03040506"));
+    assert_eq!(good.fault, None);
+    assert!(seen.contains(&Seen::Exited(0, None)), "its counters have to be released");
+}
+
+#[test]
+fn an_endless_task_is_ended_at_its_limit_with_and_without_ticks() {
+    let habits = [Habits { endless: true, ..Habits::default() }, Habits::default()];
+    for tick_ns in [0, 1_000] {
+        let (summary, _) = watched(&workload(&[(0, None), (50, None)], tick_ns, None), 20, &habits);
+        let [bad, good] = &summary.tasks[..] else { panic!("{summary:?}") };
+        assert_eq!((bad.end, good.end, good.turns), (TaskEnd::Limit, TaskEnd::Exit, 50));
+        // 20 us are 20,000 ticks of this clock; at most a tick of the timer more.
+        assert!((20_000..=20_000 + tick_ns + TURN).contains(&bad.time), "{}", bad.time);
+        assert_eq!(summary.ticks.count > 0, tick_ns > 0);
+    }
+    let yields = [Habits { endless: true, yields: 1, ..Habits::default() }; 2];
+    let (summary, _) = watched(&workload(&[(0, None); 2], 0, None), 20, &yields);
+    assert!(summary.tasks.iter().all(|task| task.end == TaskEnd::Limit));
+}
+
+#[test]
+fn a_task_for_another_processor_is_refused_by_name() {
+    let mut workload = workload(&[(1, None)], 0, None);
+    workload.tasks[0].cpu = Some(3);
+    let error = run(&workload, 1, &mut Made::new(&[Habits::default()]), &mut ()).unwrap_err();
+    assert_eq!(error, "task `x` is to run on processor 3; tasks run on processor 0 only");
+}
+
+prop_compose! {
+    /// A forest of tasks with their habits, and ticks.
+    fn any_run()(
+        raw in prop::collection::vec((0..60_u64, prop::option::of(any::<prop::sample::Index>()), 0..5_u64, prop::option::weighted(0.2, 0..60_u64)), 1..12),
+        tick in prop_oneof![Just(0), 1..3_000_u64], jitter in prop::option::of(any::<u64>()),
+    ) -> (Workload<'static>, Vec<Habits>) {
+        let (mut tasks, mut habits) = (vec![], vec![]);
+        for (index, (turns, parent, yields, fault)) in raw.into_iter().enumerate() {
+            let parent = parent.filter(|_| index > 0).map(|parent| parent.index(index) as u16);
+            tasks.push((turns, parent));
+            habits.push(Habits { yields, fault, endless: false });
+        }
+        (workload(&tasks, tick, jitter.filter(|_| tick > 0)), habits)
+    }
+}
+
+proptest! {
+    #[test]
+    fn t9_all_turns_are_run_and_each_task_is_seen_from_its_beginning_to_its_end((workload, habits) in any_run()) {
+        let (summary, seen) = watched(&workload, 1_000_000, &habits);
+        for ((result, task), habits) in summary.tasks.iter().zip(&workload.tasks).zip(&habits) {
+            let faults = habits.fault.filter(|&at| at <= task.turns);
+            prop_assert_eq!(result.end, if faults.is_some() { TaskEnd::Fault } else { TaskEnd::Exit });
+            prop_assert_eq!(result.turns, faults.unwrap_or(task.turns));
+            prop_assert_eq!(result.time, result.turns * TURN);
+        }
+        // One story without a gap: who is switched from is who was switched to.
+        let (mut running, mut alive) = (None, HashMap::new());
+        for (at, one) in seen.iter().enumerate() {
+            match *one {
+                Seen::Created(task, parent) => {
+                    prop_assert_eq!(alive.insert(task, 0_u32), None);
+                    prop_assert_eq!(workload.tasks[usize::from(task)].parent, parent);
+                }
+                Seen::Switched(from, to) => {
+                    prop_assert_eq!(from, running);
+                    prop_assert!(from != to && to.is_none_or(|task| alive.contains_key(&task)));
+                    running = to;
+                }
+                Seen::Exited(task, parent) => {
+                    prop_assert!(alive.remove(&task).is_some() && running.is_none(), "{at}");
+                    prop_assert!(parent.is_none_or(|parent| alive.contains_key(&parent)));
+                    let mut children = workload.tasks.iter().zip(0..).filter(|(one, _)| one.parent == Some(task));
+                    prop_assert!(children.all(|(_, child)| !alive.contains_key(&child)));
+                }
+                Seen::Tick => {}
+            }
+        }
+        prop_assert!(running.is_none() && alive.is_empty());
+        prop_assert_eq!(summary.ticks.count, seen.iter().filter(|&&one| one == Seen::Tick).count() as u64);
+        prop_assert_eq!(summary.switches, 1 + summary.tasks.iter().map(|task| task.switches).sum::<u64>());
+    }
+
+    /// Between two turns of a task each of the others has one at most.
+    #[test]
+    fn t9_no_task_starves((workload, habits) in any_run()) {
+        let (_, seen) = watched(&workload, 1_000_000, &habits);
+        let mut since: HashMap<u16, Vec<u16>> = HashMap::new();
+        for one in &seen {
+            if let Seen::Created(task, _) = one {
+                since.insert(*task, vec![]);
+            }
+            let Seen::Switched(_, Some(to)) = one else { continue };
+            since.insert(*to, vec![]);
+            for (task, others) in &mut since {
+                if task != to {
+                    // A task that ended is not waiting, so its list is never looked at again.
+                    let ended = seen.iter().rposition(|one| matches!(one, Seen::Switched(_, Some(at)) if at == task));
+                    let here = seen.iter().position(|other| core::ptr::eq(other, one));
+                    if ended > here {
+                        prop_assert!(!others.contains(to), "{} twice while {} waits", to, task);
+                        others.push(*to);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! When the timer comes, and how far apart it really came.
+
+use super::{Cause, Timer};
+use alloc::vec::Vec;
+use protocol::record::Ticks;
+use protocol::workload::Workload;
+
+/// The generator of the jitter: xorshift of 64 bits with Marsaglia's shifts 13, 7 and 17. Its state is never 0.
+#[derive(Clone, Copy, Debug)]
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64) -> Self {
+        // Neighbouring seeds shall differ in many bits: the golden ratio's, as in Fibonacci hashing.
+        let spread = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self(if spread == 0 { 0x9e37_79b9_7f4a_7c15 } else { spread })
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}
+
+/// Says when the next tick is to come.
+#[derive(Debug)]
+pub struct Ticker {
+    /// TSC ticks from one to the next; 0: none comes.
+    interval: u64,
+    random: Option<Random>,
+}
+
+impl Ticker {
+    /// The ticks that `workload` asks for.
+    #[must_use]
+    pub fn new(workload: &Workload, tsc_hz: u64) -> Self {
+        let tsc = u128::from(workload.tick_ns) * u128::from(tsc_hz) / 1_000_000_000;
+        let interval = if workload.tick_ns == 0 { 0 } else { (tsc as u64).max(2) };
+        Self { interval, random: workload.jitter.map(Random::new) }
+    }
+
+    /// Whether there are ticks.
+    #[must_use]
+    pub fn ticks(&self) -> bool {
+        self.interval > 0
+    }
+
+    /// What the timer is to do after `cause`.
+    pub fn timer(&mut self, cause: Cause) -> Timer {
+        match (cause, &mut self.random) {
+            (Cause::Start, None) => Timer::Every(self.interval),
+            (Cause::Start | Cause::Tick, Some(random)) => {
+                Timer::Once(self.interval / 2 + random.next() % (self.interval + 1))
+            }
+            _ => Timer::Leave,
+        }
+    }
+}
+
+/// Intervals that are kept.
+const KEPT: usize = 4_096;
+
+/// Times between ticks, without allocating as they come: of more than fit, every second is forgotten, and from then on
+/// only every second, fourth, ... is kept.
+#[derive(Debug)]
+pub struct Intervals {
+    count: u64,
+    last: u64,
+    min: u64,
+    max: u64,
+    kept: Vec<u64>,
+    /// One of so many is kept.
+    every: u64,
+}
+
+impl Default for Intervals {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Intervals {
+    /// None yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { count: 0, last: 0, min: u64::MAX, max: 0, kept: Vec::with_capacity(KEPT), every: 1 }
+    }
+
+    /// Takes a tick at TSC `now`.
+    pub fn add(&mut self, now: u64) {
+        self.count += 1;
+        let interval = now.wrapping_sub(self.last);
+        self.last = now;
+        if self.count == 1 {
+            return;
+        }
+        self.min = self.min.min(interval);
+        self.max = self.max.max(interval);
+        let number = self.count - 2;
+        if !number.is_multiple_of(self.every) {
+            return;
+        }
+        if self.kept.len() == KEPT {
+            let mut index = 0;
+            self.kept.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            self.every *= 2;
+            // 4,096 is even, so this one is one that is kept still.
+        }
+        self.kept.push(interval);
+    }
+
+    /// What they came to.
+    #[must_use]
+    pub fn ticks(&self) -> Ticks {
+        let mut kept = self.kept.clone();
+        kept.sort_unstable();
+        let Some(&median) = kept.get(kept.len() / 2) else {
+            return Ticks { count: self.count, ..Ticks::default() };
+        };
+        Ticks { count: self.count, min: self.min, median, max: self.max }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::workload::Workload;
+
+    fn ticker(tick_ns: u64, jitter: Option<u64>) -> Ticker {
+        Ticker::new(&Workload { tasks: vec![], tick_ns, jitter }, 2_000_000_000)
+    }
+
+    #[test]
+    fn without_jitter_ticks_are_periodic_and_with_it_they_fill_the_range() {
+        assert_eq!(ticker(1_000, None).timer(Cause::Start), Timer::Every(2_000));
+        assert_eq!(ticker(1_000, None).timer(Cause::Tick), Timer::Leave);
+        assert!(!ticker(0, None).ticks());
+        for seed in [0, 1, 2, u64::MAX] {
+            let mut ticker = ticker(1_000, Some(seed));
+            let mut draws: Vec<u64> = (0..2_000)
+                .map(|_| match ticker.timer(Cause::Tick) {
+                    Timer::Once(draw) => draw,
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            assert_eq!(ticker.timer(Cause::Yield), Timer::Leave);
+            draws.sort_unstable();
+            assert!(draws[0] >= 1_000 && draws[1_999] <= 3_000);
+            // Quartiles of an even distribution, within a tenth of the range.
+            for (index, wanted) in [(500, 1_500), (1_000, 2_000), (1_500, 2_500)] {
+                assert!(draws[index].abs_diff(wanted) < 200, "{seed}: {}", draws[index]);
+            }
+        }
+    }
+
+    #[test]
+    fn intervals_keep_their_median_over_any_number_of_ticks() {
+        assert_eq!(Intervals::new().ticks(), Ticks::default());
+        let mut intervals = Intervals::new();
+        let (mut now, total) = (77, 100_000_u64);
+        intervals.add(now);
+        for index in 0..total {
+            // 1,000 to 1,099 in a scrambled order, and one that stands out.
+            now += if index == 5 { 9 } else { 1_000 + index * 37 % 100 };
+            intervals.add(now);
+        }
+        let ticks = intervals.ticks();
+        assert_eq!((ticks.count, ticks.min, ticks.max), (total + 1, 9, 1_099));
+        assert!(ticks.median.abs_diff(1_050) <= 5, "{}", ticks.median);
+        assert!(intervals.kept.len() <= KEPT && intervals.kept.capacity() == KEPT);
+    }
+}

@@ -1,0 +1,317 @@
+//! Workloads in a job: tasks with their code, and the timer that switches between them.
+
+use super::analyse::{loop_counter, uses_extended_state};
+use super::assemble::{self, Code, Failed, Labels, Message, Part, Source, Syntax};
+use super::errors::{JobError, Place, TaskError};
+use super::file::{Lines, lines};
+use protocol::job::LoopCounter;
+use protocol::limits::LimitError;
+use protocol::workload::{self, Ring, Task, Tasks, Workload};
+use serde::Deserialize;
+use std::borrow::Cow;
+use toml::Spanned;
+
+/// Time between two ticks if a job says nothing: 1 ms, as most systems have it.
+pub const DEFAULT_TICK_NS: u64 = 1_000_000;
+/// Time that a task may take if a job says nothing: 10 s.
+pub const DEFAULT_LIMIT_US: u64 = 10_000_000;
+
+/// A task as written: `[[run.task]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct RawTask {
+    name: Spanned<String>,
+    asm: Spanned<String>,
+    init: Option<Spanned<String>>,
+    syntax: Option<Syntax>,
+    #[serde(default)]
+    turns: u64,
+    #[serde(default)]
+    ring: RawRing,
+    parent: Option<Spanned<String>>,
+    cpu: Option<u16>,
+    extended: Option<bool>,
+}
+
+/// `ring = 0` or `ring = 3`.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(try_from = "u64")]
+struct RawRing(Ring);
+
+impl TryFrom<u64> for RawRing {
+    type Error = String;
+
+    fn try_from(ring: u64) -> Result<Self, String> {
+        match ring {
+            0 => Ok(Self(Ring::Kernel)),
+            3 => Ok(Self(Ring::User)),
+            _ => Err(format!("ring is {ring}; tasks run in ring 0 or in ring 3")),
+        }
+    }
+}
+
+/// A workload that is run for its own sake, as written: `[[run]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct RawRun {
+    name: Option<String>,
+    tick_ns: Option<u64>,
+    jitter: Option<u64>,
+    limit_us: Option<u64>,
+    #[serde(default)]
+    task: Vec<Spanned<RawTask>>,
+}
+
+/// A task, all decided but its machine code.
+#[derive(Clone, Debug)]
+pub struct TaskFile {
+    /// Its name.
+    pub name: String,
+    /// The body.
+    pub asm: String,
+    /// The code before it.
+    pub init: String,
+    /// Syntax of both.
+    pub syntax: Syntax,
+    /// Turns of the body.
+    pub turns: u64,
+    /// Where it runs.
+    pub ring: Ring,
+    /// Name of the task that starts it.
+    pub parent: Option<String>,
+    /// The processor that it runs on.
+    pub cpu: Option<u16>,
+    /// Whether it has extended state; `None`: its code tells.
+    pub extended: Option<bool>,
+    /// Where it stands.
+    place: Place,
+    /// Where its texts stand: init and body.
+    texts: [Lines; 2],
+}
+
+/// A workload, all decided but its machine code.
+#[derive(Clone, Debug)]
+pub struct WorkloadFile {
+    /// The tasks, parents before their children.
+    pub tasks: Vec<TaskFile>,
+    /// Nanoseconds between two ticks; 0: none.
+    pub tick_ns: u64,
+    /// Seed of the jitter.
+    pub jitter: Option<u64>,
+}
+
+/// A workload with its machine code.
+#[derive(Clone, Debug)]
+pub struct Assembled {
+    /// The workload.
+    pub workload: Workload<'static>,
+    /// The labels of each task, counted from where it begins: `entry` in its record.
+    pub symbols: Vec<Labels>,
+}
+
+/// A workload that is run for its own sake.
+#[derive(Clone, Debug)]
+pub struct RunFile {
+    /// Its name.
+    pub name: String,
+    /// The tasks and the timer.
+    pub workload: WorkloadFile,
+    /// Microseconds that each task may take.
+    pub limit_us: u64,
+    /// Where it stands.
+    place: Place,
+}
+
+impl RunFile {
+    /// Decides what `raw` leaves open. `number`: its place among all runs of the job, from 1.
+    pub(super) fn decide(raw: Spanned<RawRun>, number: usize, text: &str, source: &str) -> Self {
+        let place = place(text, source, &raw.span());
+        let RawRun { name, tick_ns, jitter, limit_us, task } = raw.into_inner();
+        Self {
+            name: name.unwrap_or_else(|| format!("run {number}")),
+            workload: WorkloadFile::decide(task, tick_ns, jitter, text, source),
+            limit_us: limit_us.unwrap_or(DEFAULT_LIMIT_US),
+            place,
+        }
+    }
+
+    /// The item, with the labels of its tasks.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the tasks, each named.
+    pub fn item(&self) -> Result<(Tasks<'static>, Vec<Labels>), JobError> {
+        let assembled = self.workload.assemble().map_err(|error| match error {
+            JobError::Workload(error) => self.at(&error),
+            other => other,
+        })?;
+        let Assembled { workload, symbols } = assembled;
+        let name = Cow::Owned(self.name.clone());
+        Ok((Tasks { name, workload, limit_us: self.limit_us }, symbols))
+    }
+
+    /// The error that this run breaks a bound.
+    pub(super) fn at(&self, error: &LimitError) -> JobError {
+        let (place, name) = (self.place.clone(), self.name.clone());
+        self.workload.task_error(error).unwrap_or_else(|| JobError::Run {
+            place,
+            run: name,
+            message: error.to_string(),
+        })
+    }
+}
+
+fn place(text: &str, source: &str, span: &std::ops::Range<usize>) -> Place {
+    let Lines { line, column, .. } = lines(text, span);
+    Place { file: source.to_string(), position: Some((line, column)) }
+}
+
+impl TaskFile {
+    fn decide(raw: Spanned<RawTask>, text: &str, source: &str) -> Self {
+        let place = place(text, source, &raw.span());
+        let raw = raw.into_inner();
+        let init = raw.init.as_ref().map_or(Lines::default(), |init| lines(text, &init.span()));
+        let texts = [init, lines(text, &raw.asm.span())];
+        Self {
+            name: raw.name.into_inner(),
+            asm: raw.asm.into_inner(),
+            init: raw.init.map(Spanned::into_inner).unwrap_or_default(),
+            syntax: raw.syntax.unwrap_or_default(),
+            turns: raw.turns,
+            ring: raw.ring.0,
+            parent: raw.parent.map(Spanned::into_inner),
+            cpu: raw.cpu,
+            extended: raw.extended,
+            place,
+            texts,
+        }
+    }
+
+    fn error(&self, message: String) -> TaskError {
+        TaskError { place: self.place.clone(), task: self.name.clone(), message }
+    }
+
+    /// The assembler's complaint about one of the two texts.
+    fn complaint(&self, message: &Message, part: Part) -> TaskError {
+        let (lines, text, what) = match part {
+            Part::Init => (&self.texts[0], &self.init, "init code"),
+            _ => (&self.texts[1], &self.asm, "body"),
+        };
+        let mut error = self.error(message.text.clone());
+        if message.line > 0 {
+            let line = text.lines().nth(message.line - 1).unwrap_or_default().trim();
+            error.message += &format!("\n  in line {} of its {what}: {line}", message.line);
+        }
+        error.place.position = Some(match lines.first_line {
+            Some(first) if message.line > 0 => (first + message.line - 1, message.column),
+            _ => (lines.line, lines.column),
+        });
+        error
+    }
+
+    fn task(&self, parent: Option<u16>, init: &Code, body: &Code) -> Task<'static> {
+        let codes = [&init.bytes[..], &body.bytes];
+        let in_memory = codes.iter().any(|code| loop_counter(code) == LoopCounter::Memory);
+        let uses = || codes.iter().any(|code| uses_extended_state(code));
+        Task {
+            name: Cow::Owned(self.name.clone()),
+            init: Cow::Owned(init.bytes.clone()),
+            body: Cow::Owned(body.bytes.clone()),
+            turns: self.turns,
+            loop_counter: if in_memory { LoopCounter::Memory } else { LoopCounter::R15 },
+            extended_state: self.extended.unwrap_or_else(uses),
+            ring: self.ring,
+            parent,
+            cpu: self.cpu,
+        }
+    }
+}
+
+impl WorkloadFile {
+    /// Decides what is left open.
+    pub(super) fn decide(
+        tasks: Vec<Spanned<RawTask>>,
+        tick_ns: Option<u64>,
+        jitter: Option<u64>,
+        text: &str,
+        source: &str,
+    ) -> Self {
+        let tasks = tasks.into_iter().map(|task| TaskFile::decide(task, text, source)).collect();
+        Self { tasks, tick_ns: tick_ns.unwrap_or(DEFAULT_TICK_NS), jitter }
+    }
+
+    /// Assembles the tasks, and finds their parents.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them, each named.
+    pub fn assemble(&self) -> Result<Assembled, JobError> {
+        let parents = self.parents()?;
+        let sources: Vec<Source> = self.tasks.iter().flat_map(sources).collect();
+        let codes = assemble::assemble_with_labels(&sources).map_err(|failed| match failed {
+            Failed::Tool(reason) => JobError::Assembler(reason),
+            Failed::Messages(messages) => JobError::Tasks(
+                messages
+                    .iter()
+                    .map(|message| {
+                        let task = &self.tasks[message.source / 2];
+                        task.complaint(message, sources[message.source].part)
+                    })
+                    .collect(),
+            ),
+        })?;
+        let (codes, _) = codes.as_chunks::<2>();
+        let tasks = self.tasks.iter().zip(parents).zip(codes);
+        let tasks = tasks.map(|((task, parent), [init, body])| task.task(parent, init, body));
+        let workload =
+            Workload { tasks: tasks.collect(), tick_ns: self.tick_ns, jitter: self.jitter };
+        workload::check(&workload)
+            .map_err(|error| self.task_error(&error).unwrap_or(JobError::Workload(error)))?;
+        Ok(Assembled { workload, symbols: codes.iter().map(symbols).collect() })
+    }
+
+    /// The index of each task's parent.
+    fn parents(&self) -> Result<Vec<Option<u16>>, JobError> {
+        let (mut parents, mut errors) = (Vec::new(), Vec::new());
+        for (index, task) in self.tasks.iter().enumerate() {
+            let before = &self.tasks[..index];
+            if before.iter().any(|other| other.name == task.name) {
+                errors.push(task.error("another task before it has the same name".to_string()));
+            }
+            let find = |name: &String| before.iter().position(|other| other.name == *name);
+            let found = task.parent.as_ref().map(|name| (name, find(name)));
+            parents.push(found.and_then(|(_, index)| u16::try_from(index?).ok()));
+            if let Some((name, None)) = found {
+                let reason = if self.tasks.iter().any(|other| other.name == *name) {
+                    "does not stand before it"
+                } else {
+                    "does not exist"
+                };
+                errors.push(task.error(format!("its parent `{name}` {reason}")));
+            }
+        }
+        if errors.is_empty() { Ok(parents) } else { Err(JobError::Tasks(errors)) }
+    }
+
+    /// The error with its place, if it is a task's.
+    fn task_error(&self, error: &LimitError) -> Option<JobError> {
+        let LimitError::Task { index, error, .. } = error else { return None };
+        Some(JobError::Tasks(vec![self.tasks.get(*index)?.error(error.to_string())]))
+    }
+}
+
+/// The texts of a task.
+fn sources(task: &TaskFile) -> [Source<'_>; 2] {
+    let of = |part, text| Source { part, text, syntax: task.syntax };
+    [of(Part::Init, task.init.as_str()), of(Part::Body, task.asm.as_str())]
+}
+
+/// Labels of a task. The body follows its init code.
+fn symbols([init, body]: &[Code; 2]) -> Labels {
+    let ahead = init.bytes.len() as u64;
+    let behind = body.labels.iter().map(|(name, offset)| (name.clone(), ahead + offset));
+    let mut all: Vec<_> = init.labels.iter().cloned().chain(behind).collect();
+    all.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
+    all
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! Workloads that were run.
+
+use super::style::{FAINT, STRONG, paint};
+use super::table::STYLE;
+use super::tap::{escape, one_line};
+use crate::collect::Report;
+use comfy_table::{Cell, CellAlignment, Color, Table};
+use protocol::record::{Fault, TaskEnd, TaskResult, TasksResult};
+use std::fmt::Write;
+
+/// One section for each item.
+pub(super) fn sections(report: &Report) -> String {
+    report.tasks().map(section).collect()
+}
+
+fn section(ran: &TasksResult) -> String {
+    let mut out = String::new();
+    let ticks = &ran.ticks;
+    // Writing to a String does not fail, here and below.
+    let _ = writeln!(out, "{} {}", ran.item, paint(STRONG, &ran.name));
+    let mut line = format!("{} switches, {} ticks", ran.switches, ticks.count);
+    if ticks.max > 0 {
+        let _ = write!(
+            line,
+            ", {} to {} TSC ticks apart (median {})",
+            ticks.min, ticks.max, ticks.median
+        );
+    }
+    let _ = writeln!(out, "{}", paint(FAINT, &line));
+    let _ = writeln!(out, "{}", table(ran));
+    for task in &ran.tasks {
+        if let Some(fault) = &task.fault {
+            let _ = writeln!(out, "  {}: {}", task.name, sentence(fault));
+        }
+    }
+    out
+}
+
+fn table(ran: &TasksResult) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE);
+    let counted = if ran.emulated { "ring 3 (emulated)" } else { "ring 3" };
+    let header = ["task", "turns", "switches", "TSC ticks", counted, "children", "value", ""];
+    table.set_header(header);
+    for index in 1..7 {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for task in &ran.tasks {
+        let count = |count: Option<u64>| count.map_or(String::new(), |count| count.to_string());
+        let cells = [
+            task.name.clone(),
+            task.turns.to_string(),
+            task.switches.to_string(),
+            task.time.to_string(),
+            count(task.user_instructions),
+            count(task.child_user_instructions),
+            task.value.to_string(),
+        ];
+        let mut cells: Vec<Cell> = cells.map(Cell::new).into();
+        cells.push(match task.end {
+            TaskEnd::Exit => Cell::new(""),
+            TaskEnd::Fault => Cell::new("FAULT").fg(Color::Red),
+            TaskEnd::Limit => Cell::new("LIMIT").fg(Color::Red),
+        });
+        table.add_row(cells);
+    }
+    table
+}
+
+fn sentence(fault: &Fault) -> String {
+    let place = match fault.offset {
+        Some(offset) => format!("at byte {offset} of its {}", fault.part),
+        None => format!("outside its code, at {}", fault.registers.rip),
+    };
+    let address = match fault.vector {
+        14 => format!(", address {}", fault.registers.cr2),
+        _ => String::new(),
+    };
+    format!("{} {place}{address}", fault.mnemonic)
+}
+
+/// A test point: it passes if every task exited.
+pub(super) fn point(out: &mut String, number: u32, ran: &TasksResult) {
+    let whole = ran.tasks.iter().all(|task| task.end == TaskEnd::Exit);
+    let verdict = if whole { "ok" } else { "not ok" };
+    let _ = writeln!(out, "{verdict} {number} - {}", escape(&ran.name));
+    for task in &ran.tasks {
+        let end = match (&task.fault, task.end) {
+            (Some(fault), _) => one_line(&sentence(fault)),
+            (None, TaskEnd::Limit) => "took too long".to_string(),
+            (None, _) => "exited".to_string(),
+        };
+        let name = serde_json::to_string(&task.name).expect("text serialises");
+        let turns = task.turns;
+        let _ = writeln!(out, "  ---\n  task: {name}\n  end: \"{end}\"\n  turns: {turns}\n  ...");
+    }
+}
+
+/// Figures of each task: what, how many, and whether the task exited.
+pub(super) fn figures(ran: &TasksResult) -> impl Iterator<Item = (String, u64, bool)> + '_ {
+    ran.tasks.iter().flat_map(|task: &TaskResult| {
+        let figures = [
+            ("turns", Some(task.turns)),
+            ("switches", Some(task.switches)),
+            ("tsc", Some(task.time)),
+            ("user instructions", task.user_instructions),
+        ];
+        figures.into_iter().filter_map(move |(what, count)| {
+            Some((format!("{} {what}", task.name), count?, task.end == TaskEnd::Exit))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::Format;
+    use crate::collect::{Numbered, Report};
+    use crate::render::{Context, render};
+    use protocol::record::{
+        Fault, Hex, Record, Registers, TaskEnd, TaskResult, TasksResult, Ticks,
+    };
+
+    fn rendered(format: Format) -> String {
+        let fault = Fault {
+            vector: 14,
+            mnemonic: "#PF".into(),
+            error_code: Some(Hex(7)),
+            part: "body".into(),
+            offset: Some(3),
+            copy: None,
+            bytes: None,
+            registers: Registers { cr2: Hex(0x1234), ..Registers::default() },
+        };
+        let task = |name: &str, end| TaskResult {
+            name: name.into(),
+            entry: Hex(0),
+            end,
+            turns: 41,
+            switches: 5,
+            time: 678,
+            value: Hex(0xabc),
+            memory_crc32: Hex(0),
+            fault: (end == TaskEnd::Fault).then(|| fault.clone()),
+            user_instructions: Some(910),
+            child_user_instructions: Some(0),
+        };
+        let ran = TasksResult {
+            item: 0,
+            name: "two".into(),
+            tasks: vec![
+                task("a", TaskEnd::Fault),
+                task("b", TaskEnd::Exit),
+                task("c", TaskEnd::Limit),
+            ],
+            switches: 11,
+            ticks: Ticks { count: 9, min: 50, median: 100, max: 150 },
+            interrupts: vec![],
+            emulated: true,
+            tsc: [0; 2],
+        };
+        let records = vec![Numbered { seq: 0, record: Record::Tasks(ran) }];
+        let report = Report { records, ..Report::default() };
+        assert_eq!(report.items(), 1);
+        render(&report, &Context::default(), format)
+    }
+
+    #[test]
+    fn t9_a_run_of_tasks_is_in_every_form() {
+        let table = rendered(Format::Table);
+        for part in [
+            "11 switches, 9 ticks, 50 to 150 TSC ticks apart (median 100)",
+            "a: #PF at byte 3 of its body, address 0x1234",
+            "LIMIT",
+            "0xabc",
+            "ring 3 (emulated)",
+        ] {
+            assert!(table.contains(part), "{part}: {table}");
+        }
+        let csv = rendered(Format::Csv);
+        assert!(csv.contains("0,two,a turns,41,41,41,41,1,1,,,,fail\n"), "{csv}");
+        assert!(csv.contains("0,two,b user instructions,910,910,910,910,1,1,,,,\n"), "{csv}");
+        let tap = rendered(Format::Tap);
+        assert!(
+            tap.contains("not ok 1 - two\n  ---\n  task: \"a\"\n  end: \"#PF at byte 3"),
+            "{tap}"
+        );
+        let json: serde_json::Value = serde_json::from_str(&rendered(Format::Json)).unwrap();
+        assert_eq!(json["records"][0]["tasks"][2]["end"], "limit");
+    }
+}
