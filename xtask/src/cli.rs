@@ -63,6 +63,7 @@ pub enum Command {
 Examples:
   cargo xtask run --asm 'add rax, rbx' --init 'mov rbx, 7'
   cargo xtask run --asm 'mov r14, [r14]' --init 'mov [r14], r14'      L1 load-to-use latency
+  cargo xtask run --latency 'imul r64, r64' --throughput 'imul r64, r64'
   cargo xtask run --pmu zen4                                          an emulated PMU
   cargo xtask run --asm 'push rax; pop rbx' --exact                   what is executed, counted by stepping
   cargo xtask run job.toml --boot uefi --format json --out report.json")]

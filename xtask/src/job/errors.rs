@@ -63,6 +63,9 @@ pub enum JobError {
     /// Texts that the assembler refuses, all of them.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Assembly(Vec<AssemblyError>),
+    /// Instruction forms that cannot be measured, one to a line.
+    #[error("{0}")]
+    Forms(String),
     /// The assembler itself cannot be run.
     #[error("cannot assemble: {0}")]
     Assembler(String),
@@ -77,7 +80,7 @@ pub enum JobError {
         known: u16,
     },
     /// A job file and a snippet on the command line.
-    #[error("give either a job file or --asm, not both")]
+    #[error("give one of a job file, --asm, or --latency and --throughput")]
     FileAndAsm,
     /// An option that changes a snippet of the command line, without one.
     #[error("{0} changes the snippet of --asm; give that too")]

@@ -3,6 +3,7 @@
 use super::assemble::Syntax;
 use super::errors::{JobError, Place};
 use super::exact::{ExactOptions, RawExact};
+use super::form::{Form, Wanted};
 use super::machine::MachineOptions;
 use super::workload::{RawRun, RunFile};
 use crate::events::EventText;
@@ -71,6 +72,8 @@ pub struct SnippetFile {
     pub expect: Option<Expect>,
     /// How it is stepped through, if it is.
     pub exact: Option<ExactOptions>,
+    /// Instruction forms that it stands for; it has no code of its own then.
+    pub wanted: Option<Wanted>,
     /// Places in the file: of the snippet and of its texts.
     pub(super) spans: Option<Spans>,
 }
@@ -144,6 +147,7 @@ struct RawJob {
     snippet: Vec<Spanned<RawSnippet>>,
     #[serde(default)]
     run: Vec<Spanned<RawRun>>,
+    characterise: Vec<Spanned<RawForms>>,
 }
 
 /// Options as written: in `[defaults]`, or within a snippet.
@@ -166,11 +170,13 @@ struct RawOptions {
     machine: Option<MachineOptions>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct RawSnippet {
     name: Option<String>,
-    asm: Spanned<String>,
+    asm: Option<Spanned<String>>,
+    latency: Option<Form>,
+    throughput: Option<Form>,
     one_time_init: Option<Spanned<String>>,
     init: Option<Spanned<String>>,
     late_init: Option<Spanned<String>>,
@@ -189,6 +195,18 @@ struct RawSnippet {
     no_memory: Option<bool>,
     drain_frontend: Option<bool>,
     machine: Option<MachineOptions>,
+}
+
+/// Instruction forms, each with latency and throughput.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RawForms {
+    forms: Vec<Form>,
+    unroll: Option<u32>,
+    warmup: Option<u32>,
+    runs: Option<u32>,
+    events: Option<Vec<EventText>>,
+    values: Option<bool>,
 }
 
 /// `expect = 3`, or `expect = { min = 2.9, max = 3.1 }`.
@@ -252,7 +270,16 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
     }
     let checks = raw.checks.map(Spanned::into_inner).unwrap_or_default();
     let stem = Path::new(source).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let snippets = raw.snippet.into_iter().map(|snippet| decide(snippet, &raw.defaults, text));
+    let place = |(line, column), reason| wrong(format!("line {line}, column {column}: {reason}"));
+    let mut snippets = Vec::new();
+    for snippet in raw.snippet {
+        let at = position(text, snippet.span().start);
+        check_code(snippet.get_ref()).map_err(|reason| place(at, reason))?;
+        snippets.push(decide(snippet, &raw.defaults, text));
+    }
+    for forms in raw.characterise {
+        snippets.push(characterise(forms, &raw.defaults, text));
+    }
     Ok(JobFile {
         source: source.to_string(),
         name: raw.name.or(stem).unwrap_or_default(),
@@ -260,11 +287,11 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         on_end: raw.on_end,
         self_test: raw.self_test,
         checks: (raw.kind == Kind::Conformance).then_some(checks),
-        snippets: snippets.collect(),
         runs: (1..)
             .zip(raw.run)
             .map(|(number, run)| RunFile::decide(run, number, text, source))
             .collect(),
+        snippets,
     })
 }
 
@@ -279,18 +306,56 @@ fn check_version(raw: &RawJob, source: &str) -> Result<(), JobError> {
     Err(JobError::Newer { file: source.to_string(), found, known })
 }
 
+/// A snippet has code, or forms whose code and name are made.
+fn check_code(raw: &RawSnippet) -> Result<(), &'static str> {
+    let forms = raw.latency.is_some() || raw.throughput.is_some();
+    let own = [&raw.one_time_init, &raw.init, &raw.late_init].iter().any(|code| code.is_some());
+    match (raw.asm.is_some(), forms) {
+        (true, true) => Err("a snippet has either asm, or latency and throughput"),
+        (false, false) => Err("missing field `asm` (or latency, or throughput)"),
+        (false, true) if own || raw.syntax.is_some() => {
+            Err("latency and throughput make their own code, init code too")
+        }
+        (false, true) if raw.name.is_some() => {
+            Err("what latency and throughput measure is named after the form")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Options of forms are those of a snippet that has none of its own but these.
+fn characterise(spanned: Spanned<RawForms>, defaults: &RawOptions, text: &str) -> SnippetFile {
+    let span = spanned.span();
+    let raw = spanned.into_inner();
+    let wanted = Wanted { latency: raw.forms.clone(), throughput: raw.forms, lenient: true };
+    let options = RawSnippet {
+        unroll: raw.unroll,
+        warmup: raw.warmup,
+        runs: raw.runs,
+        events: raw.events,
+        values: raw.values,
+        ..RawSnippet::default()
+    };
+    SnippetFile { wanted: Some(wanted), ..decide(Spanned::new(span, options), defaults, text) }
+}
+
 fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &str) -> SnippetFile {
     let whole = lines(text, &spanned.span());
     let raw = spanned.into_inner();
     let base = Options::default();
-    let asm = lines(text, &raw.asm.span());
     let place = |code: &Option<Spanned<String>>| {
         code.as_ref().map_or(Lines::default(), |code| lines(text, &code.span()))
     };
-    let [one_time_init, init, late_init] =
-        [&raw.one_time_init, &raw.init, &raw.late_init].map(place);
+    let [asm, one_time_init, init, late_init] =
+        [&raw.asm, &raw.one_time_init, &raw.init, &raw.late_init].map(place);
     let code = |code: Option<Spanned<String>>| code.map(Spanned::into_inner).unwrap_or_default();
-    let body = raw.asm.into_inner();
+    let body = code(raw.asm);
+    let (latency, throughput) = (Vec::from_iter(raw.latency), Vec::from_iter(raw.throughput));
+    let wanted = (!latency.is_empty() || !throughput.is_empty()).then_some(Wanted {
+        latency,
+        throughput,
+        lenient: false,
+    });
     SnippetFile {
         name: raw.name.unwrap_or_else(|| name_of(&body)),
         init: code(raw.init),
@@ -324,6 +389,7 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &str) -> Sn
             RawExpect::Between(Bounds { min, max }) => Expect { min, max },
         }),
         exact: raw.exact.as_ref().or(defaults.exact.as_ref()).and_then(RawExact::decide),
+        wanted,
         spans: Some(Spans { whole, asm, one_time_init, init, late_init }),
         asm: body,
     }

@@ -1,13 +1,14 @@
 //! From a job file to a packed job.
 //!
 //! [`mod@file`] reads the TOML, with line and column in every error; [`Overrides`] are what the command line
-//! changes; [`assemble`] turns text into machine code; `analyse` finds a register for the loop.
+//! changes; [`form`] makes snippets of instruction forms; [`assemble`] turns text into machine code; `analyse` finds a register for the loop.
 
 mod analyse;
 pub mod assemble;
 mod errors;
 pub mod exact;
 pub mod file;
+pub mod form;
 pub mod machine;
 mod overrides;
 mod place;
@@ -97,11 +98,12 @@ pub fn load_for(
     purpose: Purpose,
     cpu: Option<&CpuName>,
 ) -> Result<Packed, JobError> {
-    let mut file = match (path, &overrides.asm) {
-        (Some(path), None) => file::read(path)?,
-        (None, None) => file::parse(TOUR, "the built-in tour")?,
-        (None, Some(asm)) => overrides.one_liner(asm),
-        (Some(_), Some(_)) => return Err(JobError::FileAndAsm),
+    let mut file = match (path, &overrides.asm, overrides.forms()) {
+        (Some(path), None, None) => file::read(path)?,
+        (None, None, None) => file::parse(TOUR, "the built-in tour")?,
+        (None, Some(asm), None) => overrides.one_liner(asm),
+        (None, None, Some(wanted)) => overrides.of_forms(wanted),
+        _ => return Err(JobError::FileAndAsm),
     };
     overrides.apply(&mut file)?;
     let (tables, lines) = user::merged(&overrides.event_files, cpu)?;
@@ -132,6 +134,7 @@ pub fn pack(file: &file::JobFile, purpose: Purpose) -> Result<Packed, JobError> 
 }
 
 fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<Packed, JobError> {
+    let file = &*form::expand(file)?;
     let sources: Vec<Source> = file.snippets.iter().flat_map(sources).collect();
     let codes =
         assemble::assemble(&sources).map_err(|errors| place::explain(errors, &sources, file))?;

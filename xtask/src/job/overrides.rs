@@ -4,6 +4,7 @@ use super::assemble::Syntax;
 use super::errors::JobError;
 use super::exact::ExactOverrides;
 use super::file::{JobFile, Options, SnippetFile, name_of};
+use super::form::{Form, Wanted};
 use super::machine::MachineOptions;
 use crate::events::{EventFile, EventText};
 use clap::Args;
@@ -17,6 +18,14 @@ pub struct Overrides {
     /// Measure this code. Instructions are separated by `;` or line ends.
     #[arg(long, value_name = "CODE")]
     pub asm: Option<String>,
+    /// Measure the latency of this instruction form, like `imul r64, r64`, in chains: one for each pair of a source and a
+    /// destination. Can be given several times.
+    #[arg(long, value_name = "FORM")]
+    pub latency: Vec<Form>,
+    /// Measure the throughput of this instruction form, in copies that do not wait for each other. Can be given several
+    /// times.
+    #[arg(long, value_name = "FORM")]
+    pub throughput: Vec<Form>,
     /// With --asm: code that runs before each run, unmeasured.
     #[arg(long, value_name = "CODE")]
     pub init: Option<String>,
@@ -98,11 +107,30 @@ impl Overrides {
             options: Options::default(),
             expect: None,
             exact: None,
+            wanted: None,
             spans: None,
         };
+        Self::job("--asm", "one snippet", snippet)
+    }
+
+    /// The forms of `--latency` and `--throughput`, if there are any.
+    pub(super) fn forms(&self) -> Option<Wanted> {
+        let (latency, throughput) = (self.latency.clone(), self.throughput.clone());
+        let none = latency.is_empty() && throughput.is_empty();
+        (!none).then_some(Wanted { latency, throughput, lenient: false })
+    }
+
+    /// The job that they stand for.
+    pub(super) fn of_forms(&self, wanted: Wanted) -> JobFile {
+        let source = if wanted.latency.is_empty() { "--throughput" } else { "--latency" };
+        let snippet = SnippetFile { wanted: Some(wanted), ..self.one_liner("").snippets.remove(0) };
+        Self::job(source, "instruction forms", snippet)
+    }
+
+    fn job(source: &str, name: &str, snippet: SnippetFile) -> JobFile {
         JobFile {
-            source: "--asm".to_string(),
-            name: "one snippet".to_string(),
+            source: source.to_string(),
+            name: name.to_string(),
             baud: limits::MAX_BAUD,
             on_end: OnEnd::default(),
             self_test: None,

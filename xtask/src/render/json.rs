@@ -1,5 +1,6 @@
 //! The whole report as one JSON document.
 
+use super::forms::{self, FormRow};
 use super::{Context, notes};
 use crate::collect::{Foreign, Numbered, Report};
 use serde::Serialize;
@@ -9,6 +10,8 @@ struct Document<'a> {
     run: &'a Context,
     exit_code: u8,
     records: &'a [Numbered],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    forms: Vec<FormRow>,
     problems: Vec<String>,
     notes: Vec<String>,
     foreign: Vec<&'a Foreign>,
@@ -21,6 +24,7 @@ pub fn render(report: &Report, context: &Context) -> String {
         run: context,
         exit_code: if context.complaint.is_some() { 3 } else { report.exit_code() },
         records: &report.records,
+        forms: forms::rows(report),
         problems: report.problems.iter().map(ToString::to_string).collect(),
         notes: notes::said(report, context),
         foreign: notes::foreign(report).collect(),

@@ -3,6 +3,7 @@
 mod checks;
 pub mod csv;
 pub mod exact;
+pub mod forms;
 pub mod json;
 pub mod notes;
 pub mod style;
@@ -51,6 +52,7 @@ pub struct Context {
 /// The report in `format`. Styled text; whoever prints it strips the styles where they do not belong.
 #[must_use]
 pub fn render(report: &Report, context: &Context, format: Format) -> String {
+    let report = &forms::per_instruction(report);
     match format {
         Format::Table => table::render(report, context),
         Format::Json => json::render(report, context),

@@ -1,7 +1,7 @@
 //! The report as a table.
 
 use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
-use super::{Context, checks, exact, notes, number, tasks};
+use super::{Context, checks, exact, forms, notes, number, tasks};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Color, LineStyle, Table, TableStyle};
 use protocol::record::{
@@ -26,6 +26,7 @@ pub fn render(report: &Report, context: &Context) -> String {
         // Writing to a String does not fail, here and below.
         let _ = writeln!(out, "{table}");
     }
+    out.push_str(&forms::table(report, unit(context)));
     out.push_str(&exact::sections(report));
     out.push_str(&tasks::sections(report));
     out.push_str(&checks::table(report));
@@ -95,14 +96,17 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
     let _ = writeln!(out, "{}", paint(FAINT, &line));
 }
 
+fn unit(context: &Context) -> &'static str {
+    match context.ticks_per_instruction {
+        Some(1) => "TSC ticks = instructions",
+        _ => "TSC ticks",
+    }
+}
+
 fn results(report: &Report, context: &Context) -> Table {
     let mut table = Table::new();
     table.load_style(STYLE);
-    let unit = match context.ticks_per_instruction {
-        Some(1) => "TSC ticks = instructions",
-        _ => "TSC ticks",
-    };
-    table.set_header(["", "snippet", unit, "min", "mean", "max", "runs", "values", ""]);
+    table.set_header(["", "snippet", unit(context), "min", "mean", "max", "runs", "values", ""]);
     for index in [0, 2, 3, 4, 5, 6] {
         if let Some(column) = table.column_mut(index) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -110,7 +114,8 @@ fn results(report: &Report, context: &Context) -> Table {
     }
     for numbered in &report.records {
         match &numbered.record {
-            Record::Result(result) => {
+            // Forms have a table of their own.
+            Record::Result(result) if !forms::is_form(result) => {
                 for metric in &result.metrics {
                     table.add_row(row(result, metric));
                 }

@@ -1,0 +1,73 @@
+//! Throughput: instructions of a form that do not wait for each other.
+
+use super::chain::Made;
+use super::effects::Effects;
+use super::registers::{Free, Kind, Reg};
+use super::{Case, Form, FormError, case, effects, start};
+
+/// Instructions in a body, if there are registers for them: more than the product of latency and rate of all but a few
+/// instructions. Vector instructions have both high.
+const MOST: usize = 8;
+const MOST_VECTOR: usize = 12;
+
+/// Bytes between the memory operands of two instructions: a cache line.
+const STRIDE: usize = 64;
+
+/// Code with as many independent instructions as there are registers to write to.
+pub fn throughput(form: &Form, effects: &Effects) -> Result<Made, FormError> {
+    let mut free = Free::without(&effects.taken());
+    let registers = |index: usize| form.register(index).map(|(kind, _)| kind);
+    let written = |index: &usize| effects.operands[*index].write;
+    let indices = 0..form.operands.len();
+    // What is only read is shared: nothing writes to it, so nobody waits for it.
+    let mut shared = vec![None; form.operands.len()];
+    for index in indices.clone().filter(|index| !written(index)) {
+        if let Some(kind) = registers(index) {
+            let none = || effects::refused(form, "it has more operands than there are registers");
+            shared[index] = Some(free.take(kind).ok_or_else(none)?);
+        }
+    }
+    let own: Vec<(usize, Kind)> =
+        indices.filter(written).filter_map(|index| Some((index, registers(index)?))).collect();
+    let mut most =
+        if own.iter().any(|(_, kind)| *kind == Kind::Vector) { MOST_VECTOR } else { MOST };
+    for (_, kind) in &own {
+        let needed = own.iter().filter(|(_, other)| other == kind).count();
+        most = most.min(free.left(*kind) / needed);
+    }
+    if most == 0 {
+        return Err(effects::refused(form, "no register is left for its result"));
+    }
+    let (breaks, breaking) = breaks(form, effects);
+    let (mut lines, mut used) = (Vec::new(), Vec::new());
+    for copy in 0..most {
+        let mut registers = shared.clone();
+        for &(index, kind) in &own {
+            registers[index] = free.take(kind);
+        }
+        let operands = registers.iter().enumerate();
+        used.extend(operands.filter_map(|(index, reg)| {
+            let (_, bits) = form.register(index)?;
+            (*reg).map(|reg: Reg| (reg, bits))
+        }));
+        lines.extend(breaks.iter().cloned());
+        lines.push(form.with(&registers, &format!("r14 + {}", STRIDE * copy)));
+    }
+    used.sort_by_key(|(reg, _)| reg.number);
+    used.dedup();
+    let memory = if form.memory().is_some() { most } else { 0 };
+    let init = start::init(form, effects, &used, memory);
+    let kind = case::Kind::Throughput { copies: most as u32 };
+    let case = Case { form: form.to_string(), kind, breaking };
+    Ok(Made { case, init, body: lines.join("\n") })
+}
+
+/// Implicit registers and flags that go from one instruction to the next get new values in between. Pointers do not: the
+/// instruction needs them.
+fn breaks(form: &Form, effects: &Effects) -> (Vec<String>, Vec<String>) {
+    let changed =
+        effects.implicit.iter().filter(|(reg, access)| access.both() && !reg.is_pointer());
+    let registers = changed.map(|(reg, _)| (start::load_implicit(form, *reg), reg.to_string()));
+    let flags = effects.flags.both().then(|| ("test r14, r14".to_string(), "flags".to_string()));
+    registers.chain(flags).unzip()
+}

@@ -1,0 +1,115 @@
+//! What one item made of a form measures, as its name says it. The name is all that goes to the machine and comes back,
+//! so a report can be read without its job.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// One measurement of a form.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Case {
+    /// The form.
+    pub form: String,
+    /// What is measured.
+    pub kind: Kind,
+    /// What the code makes independent by writing it anew: operands by number, registers, `flags`.
+    pub breaking: Vec<String>,
+}
+
+/// What is measured.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Kind {
+    /// From a source to a destination: operands by number, `address`, `memory`, `flags` or a register.
+    Latency {
+        /// What is waited for.
+        from: String,
+        /// What is ready then.
+        to: String,
+        /// Forms that lead from there back, each once in the chain.
+        back: Vec<String>,
+    },
+    /// So many instructions that do not wait for each other.
+    Throughput {
+        /// Instructions of the form in the body.
+        copies: u32,
+    },
+}
+
+const LATENCY: &str = "latency: ";
+const THROUGHPUT: &str = "throughput: ";
+const BACK: &str = "back: ";
+const BREAKING: &str = "breaking ";
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let form = &self.form;
+        match &self.kind {
+            Kind::Latency { from, to, back } => {
+                write!(f, "{LATENCY}{form} ({from} -> {to}")?;
+                if !back.is_empty() {
+                    write!(f, "; {BACK}{}", back.join(" + "))?;
+                }
+            }
+            Kind::Throughput { copies } => write!(f, "{THROUGHPUT}{form} ({copies} apart")?,
+        }
+        if !self.breaking.is_empty() {
+            write!(f, "; {BREAKING}{}", self.breaking.join(", "))?;
+        }
+        f.write_str(")")
+    }
+}
+
+impl FromStr for Case {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Self, ()> {
+        let (rest, is_latency) = match name.strip_prefix(LATENCY) {
+            Some(rest) => (rest, true),
+            None => (name.strip_prefix(THROUGHPUT).ok_or(())?, false),
+        };
+        let (form, rest) =
+            rest.strip_suffix(')').and_then(|rest| rest.split_once(" (")).ok_or(())?;
+        let mut parts = rest.split("; ");
+        let head = parts.next().ok_or(())?;
+        let (mut back, mut breaking) = (Vec::new(), Vec::new());
+        for part in parts {
+            if let Some(forms) = part.strip_prefix(BACK).filter(|_| is_latency) {
+                back = forms.split(" + ").map(String::from).collect();
+            } else {
+                let things = part.strip_prefix(BREAKING).ok_or(())?;
+                breaking = things.split(", ").map(String::from).collect();
+            }
+        }
+        let kind = if is_latency {
+            let (from, to) = head.split_once(" -> ").ok_or(())?;
+            Kind::Latency { from: from.to_string(), to: to.to_string(), back }
+        } else {
+            let copies = head.strip_suffix(" apart").and_then(|copies| copies.parse().ok());
+            Kind::Throughput { copies: copies.filter(|&copies| copies > 0).ok_or(())? }
+        };
+        let case = Self { form: form.to_string(), kind, breaking };
+        // Whatever is written otherwise is a name that somebody else gave.
+        if case.to_string() == name { Ok(case) } else { Err(()) }
+    }
+}
+
+impl Case {
+    /// Instructions of the form in one execution of the body.
+    #[must_use]
+    pub fn copies(&self) -> u32 {
+        match self.kind {
+            Kind::Latency { .. } => 1,
+            Kind::Throughput { copies } => copies,
+        }
+    }
+}
+
+impl Case {
+    /// Whether it is a chain of the form alone, and so shows what the form adds to another chain that it leads back in.
+    /// A load waits for a store's data there, which its latency from the address does not tell.
+    #[must_use]
+    pub fn tells_way_back(&self) -> bool {
+        let Kind::Latency { from, to, back } = &self.kind else { return false };
+        let loads = from == "address" && !self.form.starts_with("lea ");
+        back.is_empty() && !loads && from != "memory" && to != "memory"
+    }
+}

@@ -1,0 +1,246 @@
+//! Latency: chains in which each instruction of a form waits for the one before, one chain for each pair of a source and
+//! a destination.
+//!
+//! Which results depend on which sources iced-x86 does not say; each is taken to depend on each, which holds for all but
+//! a few instructions (XCHG is one).
+
+use super::effects::{Access, Effects};
+use super::registers::{Free, Reg};
+use super::way::{self, End, Way};
+use super::{Case, Form, case, start};
+
+/// Why PUSH and the like have no latency here.
+pub const HIDDEN: &str = "it accesses memory that no operand names";
+
+/// A source or a destination.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Place {
+    Operand(usize),
+    Address,
+    Memory,
+    Implicit(Reg),
+    Flags,
+}
+
+/// Code of one measurement.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Made {
+    /// What it measures.
+    pub case: Case,
+    /// Its init code.
+    pub init: String,
+    /// Its body.
+    pub body: String,
+}
+
+/// A pair that no chain was found for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Missing {
+    /// From where to where.
+    pub pair: String,
+    /// Why.
+    pub reason: String,
+}
+
+struct Chains<'a> {
+    form: &'a Form,
+    effects: &'a Effects,
+}
+
+/// Chains for all pairs.
+pub fn latencies(form: &Form, effects: &Effects) -> Vec<Result<Made, Missing>> {
+    let chains = Chains { form, effects };
+    let (sources, destinations) = chains.places();
+    let pairs = destinations.iter().flat_map(|&to| sources.iter().map(move |&from| (from, to)));
+    // Flags that are read and written make a chain of their own, beside which no other into them shows.
+    let own = |from, to| effects.flags.both() && to == Place::Flags && from != Place::Flags;
+    pairs
+        .filter(|&(from, to)| !own(from, to))
+        .map(|(from, to)| {
+            chains.pair(from, to).map_err(|reason| {
+                let pair = format!("{} -> {}", chains.name(from), chains.name(to));
+                Missing { pair, reason }
+            })
+        })
+        .collect()
+}
+
+impl Chains<'_> {
+    fn access(&self, place: Place) -> Access {
+        let effects = self.effects;
+        match place {
+            Place::Operand(index) => effects.operands[index],
+            Place::Address => Access { read: true, write: false },
+            Place::Memory => {
+                self.form.memory().map_or_else(Access::default, |(i, _)| effects.operands[i])
+            }
+            Place::Implicit(reg) => {
+                let found = effects.implicit.iter().find(|(other, _)| *other == reg);
+                found.map_or_else(Access::default, |(_, access)| *access)
+            }
+            Place::Flags => effects.flags,
+        }
+    }
+
+    /// Everything that an instruction of the form may read or write.
+    fn all(&self) -> Vec<Place> {
+        let operands = 0..self.form.operands.len();
+        let registers = operands.filter(|&i| self.form.register(i).is_some()).map(Place::Operand);
+        let memory = self.form.memory().map(|_| [Place::Address, Place::Memory]);
+        let implicit = self.effects.implicit.iter().map(|(reg, _)| *reg);
+        let implicit = implicit.filter(|reg| !reg.is_pointer()).map(Place::Implicit);
+        let all = registers.chain(memory.into_iter().flatten()).chain(implicit);
+        all.chain([Place::Flags]).collect()
+    }
+
+    /// Sources and destinations. Flags are a destination only if there is no other: almost all instructions write them.
+    fn places(&self) -> (Vec<Place>, Vec<Place>) {
+        let all = self.all();
+        let of = |wanted: fn(Access) -> bool| -> Vec<Place> {
+            all.iter().copied().filter(|&place| wanted(self.access(place))).collect()
+        };
+        let (sources, mut destinations) = (of(|a| a.read), of(|a| a.write));
+        let carries = self.effects.flags.both();
+        if destinations.len() > 1 && !carries {
+            destinations.retain(|place| *place != Place::Flags);
+        }
+        (sources, destinations)
+    }
+
+    fn name(&self, place: Place) -> String {
+        match place {
+            Place::Operand(index) => (index + 1).to_string(),
+            Place::Address => "address".to_string(),
+            Place::Memory => "memory".to_string(),
+            Place::Implicit(reg) => reg.to_string(),
+            Place::Flags => "flags".to_string(),
+        }
+    }
+
+    fn pair(&self, from: Place, to: Place) -> Result<Made, String> {
+        let (form, effects) = (self.form, self.effects);
+        if effects.hidden_memory {
+            return Err(HIDDEN.to_string());
+        }
+        let mut free = Free::without(&effects.taken());
+        let none = || "no register is left".to_string();
+        let mut registers = Vec::new();
+        for index in 0..form.operands.len() {
+            registers.push(match form.register(index) {
+                Some((kind, _)) => Some(free.take(kind).ok_or_else(none)?),
+                None => None,
+            });
+        }
+        let renamed = self.renamed(from, to);
+        if let Some((source, destination)) = renamed {
+            registers[source] = registers[destination];
+        }
+        let chases = self.chases(from, to);
+        let address = match (from, chases) {
+            (Place::Address, Some(destination)) => registers[destination].ok_or_else(none)?,
+            (Place::Address, None) => {
+                free.take(super::registers::Kind::General).ok_or_else(none)?
+            }
+            _ => Reg::general(14),
+        };
+        let direct = from == to || renamed.is_some() || chases.is_some();
+        let end = |place| self.end(place, &registers, address);
+        let way = match direct {
+            true => Way::default(),
+            false => way::back(form, end(to)?, end(from)?, &mut free)?,
+        };
+        let (breaks, breaking) = self.breaks(from, &registers, &way);
+        let instruction = form.with(&registers, &address.name(64));
+        let lines = std::iter::once(instruction).chain(way.lines).chain(breaks);
+        let body = lines.collect::<Vec<_>>().join("\n");
+        let mut init = self.init(&registers);
+        if from == Place::Address {
+            init += &format!("lea {}, [r14]\n", address.name(64));
+            if chases.is_some() && form.mnemonic == "mov" {
+                init += "mov [r14], r14\n";
+            }
+        }
+        let (from, to) = (self.name(from), self.name(to));
+        let kind = case::Kind::Latency { from, to, back: way.forms };
+        Ok(Made { case: Case { form: form.to_string(), kind, breaking }, init, body })
+    }
+
+    fn init(&self, registers: &[Option<Reg>]) -> String {
+        let used = registers.iter().enumerate().filter_map(|(index, reg)| {
+            let (_, bits) = self.form.register(index)?;
+            Some(((*reg)?, bits))
+        });
+        let used: Vec<_> = used.collect();
+        let lines = usize::from(self.form.memory().is_some());
+        start::init(self.form, self.effects, &used, lines)
+    }
+
+    /// A source operand that can have the register of the destination: both are operands of one kind, and nothing else
+    /// reads the destination's old value. One register makes no such instruction independent of its sources.
+    fn renamed(&self, from: Place, to: Place) -> Option<(usize, usize)> {
+        let (Place::Operand(source), Place::Operand(destination)) = (from, to) else { return None };
+        let kinds = [source, destination].map(|index| self.form.register(index).map(|r| r.0));
+        let fresh = !self.access(to).read && !self.access(from).write;
+        (source != destination && kinds[0] == kinds[1] && fresh).then_some((source, destination))
+    }
+
+    /// A load that can bring its own address, or LEA.
+    fn chases(&self, from: Place, to: Place) -> Option<usize> {
+        let Place::Operand(destination) = to else { return None };
+        let register = self.form.register(destination)?;
+        let whole = register == (super::registers::Kind::General, 64);
+        let takes = matches!(&*self.form.mnemonic, "mov" | "lea");
+        (from == Place::Address && whole && takes).then_some(destination)
+    }
+
+    fn end(&self, place: Place, registers: &[Option<Reg>], address: Reg) -> Result<End, String> {
+        Ok(match place {
+            Place::Operand(index) => {
+                let reg = registers[index].ok_or("it is no register")?;
+                let bits = self.form.register(index).map_or(64, |register| register.1);
+                End::Register(reg, bits, true)
+            }
+            Place::Implicit(reg) => {
+                let bits = if reg.kind == super::registers::Kind::Vector { 128 } else { 64 };
+                End::Register(reg, bits, false)
+            }
+            Place::Address => End::Address(address),
+            Place::Memory => {
+                let bits = self.form.memory().and_then(|(_, bits)| bits);
+                End::Memory(bits.ok_or("the size of its memory operand is not known")?)
+            }
+            Place::Flags => End::Flags,
+        })
+    }
+
+    /// What else an instruction of the form hands to the next one is written anew, so that only one chain is left.
+    fn breaks(
+        &self,
+        from: Place,
+        registers: &[Option<Reg>],
+        way: &Way,
+    ) -> (Vec<String>, Vec<String>) {
+        let others = self.all().into_iter().filter(|&place| place != from);
+        let (mut lines, mut names) = (Vec::new(), Vec::new());
+        for place in others {
+            let access = self.access(place);
+            let line = match place {
+                Place::Operand(index) if access.both() => {
+                    let bits = self.form.register(index).map_or(64, |register| register.1);
+                    registers[index].map(|reg| start::load(self.form, reg, bits))
+                }
+                Place::Implicit(reg) if access.both() => Some(start::load_implicit(self.form, reg)),
+                // R14 is ready from the start.
+                Place::Flags if access.read && (access.write || way.writes_flags) => {
+                    Some("test r14, r14".to_string())
+                }
+                _ => None,
+            };
+            if let Some(line) = line {
+                lines.push(line);
+                names.push(self.name(place));
+            }
+        }
+        (lines, names)
+    }
+}

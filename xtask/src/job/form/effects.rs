@@ -1,0 +1,122 @@
+//! What an instruction reads and writes, found by assembling one and looking at it.
+
+use super::registers::{Free, Reg};
+use super::{Form, FormError};
+use iced_x86::{
+    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, Register,
+};
+
+/// What happens to a thing.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Access {
+    /// Its value matters.
+    pub read: bool,
+    /// It gets a new one.
+    pub write: bool,
+}
+
+impl Access {
+    /// A conditional write keeps the old value at times, and so needs it.
+    fn add(&mut self, access: OpAccess) {
+        use OpAccess::{CondRead, CondWrite, Read, ReadCondWrite, ReadWrite, Write};
+        self.read |= matches!(access, Read | CondRead | ReadWrite | ReadCondWrite | CondWrite);
+        self.write |= matches!(access, Write | CondWrite | ReadWrite | ReadCondWrite);
+    }
+
+    /// Whether it is needed and changed.
+    pub fn both(self) -> bool {
+        self.read && self.write
+    }
+}
+
+/// What an instruction of a form reads and writes.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Effects {
+    /// Each operand: the register, or the memory's content.
+    pub operands: Vec<Access>,
+    /// Registers that are no operands of the form, or fixed ones.
+    pub implicit: Vec<(Reg, Access)>,
+    /// The arithmetic flags.
+    pub flags: Access,
+    /// It accesses memory besides its operand, or memory that none of its operands names.
+    pub hidden_memory: bool,
+}
+
+/// Registers of an instruction that is only looked at: no operand shares one.
+pub fn probe(form: &Form) -> Result<(Vec<Option<Reg>>, String), FormError> {
+    // An implicit register could be any of the old ones.
+    let mut free = Free::without(&[0, 1, 2].map(Reg::general));
+    let registers = (0..form.operands.len()).map(|index| {
+        let Some((kind, _)) = form.register(index) else { return Ok(None) };
+        let reason = "it has more operands than there are registers";
+        free.take(kind).map(Some).ok_or_else(|| refused(form, reason))
+    });
+    let registers = registers.collect::<Result<Vec<_>, _>>()?;
+    let text = form.with(&registers, "r14");
+    Ok((registers, text))
+}
+
+pub fn refused(form: &Form, reason: &str) -> FormError {
+    FormError::Refused { form: form.to_string(), reason: reason.to_string() }
+}
+
+impl Effects {
+    /// Looks at the code of [`probe`]'s text.
+    ///
+    /// # Errors
+    /// It is an instruction that cannot be measured by itself.
+    pub fn of(form: &Form, registers: &[Option<Reg>], code: &[u8]) -> Result<Self, FormError> {
+        let all: Vec<Instruction> =
+            Decoder::with_ip(64, code, 0, DecoderOptions::NONE).into_iter().collect();
+        let [instruction] = all[..] else {
+            return Err(refused(form, &format!("it assembles to {} instructions", all.len())));
+        };
+        if instruction.flow_control() != FlowControl::Next {
+            return Err(refused(form, "it leaves the straight line"));
+        }
+        if instruction.is_privileged() {
+            return Err(refused(form, "it is privileged, and works on the machine's state"));
+        }
+        let mut effects =
+            Self { operands: vec![Access::default(); form.operands.len()], ..Self::default() };
+        let mut factory = InstructionInfoFactory::new();
+        let info = factory.info(&instruction);
+        for used in info.used_registers() {
+            let (register, access) = (used.register(), used.access());
+            if register.is_st() {
+                return Err(refused(form, "it works on the x87 stack"));
+            }
+            let Some(reg) = Reg::of(register).filter(|&reg| reg != Reg::general(14)) else {
+                continue;
+            };
+            match registers.iter().position(|&other| other == Some(reg)) {
+                Some(index) => effects.operands[index].add(access),
+                None => effects.implicit(reg).add(access),
+            }
+        }
+        let memory = form.memory().map(|(index, _)| index);
+        for used in info.used_memory() {
+            match memory.filter(|_| used.base() == Register::R14) {
+                Some(index) => effects.operands[index].add(used.access()),
+                None => effects.hidden_memory = true,
+            }
+        }
+        effects.flags.read = instruction.rflags_read() != 0;
+        effects.flags.write = instruction.rflags_modified() != 0;
+        Ok(effects)
+    }
+
+    fn implicit(&mut self, reg: Reg) -> &mut Access {
+        let index = self.implicit.iter().position(|(other, _)| *other == reg);
+        let index = index.unwrap_or_else(|| {
+            self.implicit.push((reg, Access::default()));
+            self.implicit.len() - 1
+        });
+        &mut self.implicit[index].1
+    }
+
+    /// Registers that operands must not get.
+    pub fn taken(&self) -> Vec<Reg> {
+        self.implicit.iter().map(|(reg, _)| *reg).collect()
+    }
+}

@@ -1,0 +1,188 @@
+//! From forms in a job to the snippets that measure them.
+
+use super::chain::{self, Made};
+use super::effects::{self, Effects};
+use super::{Form, FormError, Wanted, apart, case};
+use crate::job::assemble::{Failed, Message, Part, Source, Syntax, assemble};
+use crate::job::errors::JobError;
+use crate::job::file::{JobFile, SnippetFile};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+/// Puts snippets in the place of forms.
+///
+/// # Errors
+/// A form that the assembler refuses, or that cannot be measured by itself.
+pub fn expand(file: &JobFile) -> Result<Cow<'_, JobFile>, JobError> {
+    let wanted = file.snippets.iter().filter_map(|snippet| snippet.wanted.as_ref());
+    let forms = wanted.flat_map(|wanted| wanted.latency.iter().chain(&wanted.throughput));
+    let forms: Vec<&Form> = forms.collect();
+    if forms.is_empty() {
+        return Ok(Cow::Borrowed(file));
+    }
+    let mut known = Known::default();
+    known.learn(forms.into_iter().cloned()).map_err(|error| failed(file, error))?;
+    let mut snippets: Vec<SnippetFile> = Vec::new();
+    for snippet in &file.snippets {
+        match &snippet.wanted {
+            None => snippets.push(snippet.clone()),
+            Some(wanted) => {
+                let made = known.made(wanted).map_err(|error| failed(file, error.into()))?;
+                snippets.extend(made.into_iter().map(|made| put(snippet, made)));
+            }
+        }
+    }
+    add_ways_back(&mut snippets, &mut known).map_err(|error| failed(file, error))?;
+    Ok(Cow::Owned(JobFile { snippets, ..file.clone() }))
+}
+
+/// Effects of forms.
+#[derive(Default)]
+struct Known(HashMap<Form, Effects>);
+
+/// Why there is none: the assembler cannot be run, or a form is wrong.
+enum Trouble {
+    Tool(String),
+    Forms(Vec<FormError>),
+}
+
+impl From<FormError> for Trouble {
+    fn from(error: FormError) -> Self {
+        Self::Forms(vec![error])
+    }
+}
+
+/// The error with the place of the item that has the form.
+fn failed(file: &JobFile, trouble: Trouble) -> JobError {
+    let errors = match trouble {
+        Trouble::Tool(reason) => return JobError::Assembler(reason),
+        Trouble::Forms(errors) => errors,
+    };
+    let place = |error: &FormError| {
+        let has = |snippet: &&SnippetFile| {
+            let wanted = snippet.wanted.iter().flat_map(|w| w.latency.iter().chain(&w.throughput));
+            wanted.into_iter().any(|form| error.form() == Some(&*form.to_string()))
+        };
+        file.snippets.iter().find(has).map(|snippet| snippet.place(&file.source))
+    };
+    let text = errors.iter().map(|error| match place(error) {
+        Some(place) => format!("{place}: {error}"),
+        None => format!("{}: {error}", file.source),
+    });
+    JobError::Forms(text.collect::<Vec<_>>().join("\n"))
+}
+
+impl FormError {
+    /// The form that it is about.
+    fn form(&self) -> Option<&str> {
+        match self {
+            Self::Empty => None,
+            Self::Part { form, .. } | Self::Assembler { form, .. } | Self::Refused { form, .. } => {
+                Some(form)
+            }
+        }
+    }
+}
+
+impl Known {
+    /// Assembles one instruction of each form, all at once.
+    fn learn(&mut self, forms: impl Iterator<Item = Form>) -> Result<(), Trouble> {
+        let mut seen = HashSet::new();
+        let new = forms.filter(|form| !self.0.contains_key(form) && seen.insert(form.clone()));
+        let new: Vec<Form> = new.collect();
+        let probes = new.iter().map(effects::probe).collect::<Result<Vec<_>, _>>()?;
+        let sources =
+            probes.iter().map(|(_, text)| Source { part: Part::Body, text, syntax: Syntax::Intel });
+        let codes = assemble(&sources.collect::<Vec<_>>()).map_err(|failed| match failed {
+            Failed::Tool(reason) => Trouble::Tool(reason),
+            Failed::Messages(messages) => {
+                let error = |Message { source, text, .. }: Message| FormError::Assembler {
+                    form: new[source].to_string(),
+                    tried: probes[source].1.clone(),
+                    message: text,
+                };
+                Trouble::Forms(messages.into_iter().map(error).collect())
+            }
+        })?;
+        for ((form, (registers, _)), code) in new.into_iter().zip(&probes).zip(codes) {
+            let effects = Effects::of(&form, registers, &code)?;
+            self.0.insert(form, effects);
+        }
+        Ok(())
+    }
+
+    /// All measurements that an item asks for.
+    fn made(&self, wanted: &Wanted) -> Result<Vec<Made>, FormError> {
+        let mut all = Vec::new();
+        for form in &wanted.latency {
+            let (made, missing): (Vec<_>, Vec<_>) =
+                chain::latencies(form, &self.0[form]).into_iter().partition(Result::is_ok);
+            if made.is_empty() && !wanted.lenient {
+                let reason = match missing.into_iter().find_map(Result::err) {
+                    Some(missing) => format!("from {}: {}", missing.pair, missing.reason),
+                    None if self.0[form].hidden_memory => chain::HIDDEN.to_string(),
+                    None => "it has no result that waits for a source".to_string(),
+                };
+                return Err(effects::refused(form, &reason));
+            }
+            for missing in missing.into_iter().filter_map(Result::err) {
+                let (pair, reason) = (missing.pair, missing.reason);
+                anstream::eprintln!("note: no latency of {form} from {pair}: {reason}");
+            }
+            all.extend(made.into_iter().filter_map(Result::ok));
+        }
+        for form in &wanted.throughput {
+            all.push(apart::throughput(form, &self.0[form])?);
+        }
+        // A form's latency and throughput side by side.
+        let position = |made: &Made| {
+            let has = |form: &Form| form.to_string() == made.case.form;
+            let place = |forms: &[Form]| forms.iter().position(has).unwrap_or(usize::MAX);
+            place(&wanted.latency).min(place(&wanted.throughput))
+        };
+        all.sort_by_key(position);
+        Ok(all)
+    }
+}
+
+/// A snippet with the options of the item that asked for it.
+fn put(item: &SnippetFile, made: Made) -> SnippetFile {
+    SnippetFile {
+        name: made.case.to_string(),
+        asm: made.body,
+        init: made.init,
+        wanted: None,
+        spans: None,
+        ..item.clone()
+    }
+}
+
+/// The instructions that lead back in the chains are measured too, each once, where they make a chain by themselves.
+fn add_ways_back(snippets: &mut Vec<SnippetFile>, known: &mut Known) -> Result<(), Trouble> {
+    let cases = |snippets: &[SnippetFile]| -> Vec<case::Case> {
+        snippets.iter().filter_map(|snippet| snippet.name.parse().ok()).collect()
+    };
+    let mut needed: Vec<(String, usize)> = Vec::new();
+    for (index, snippet) in snippets.iter().enumerate() {
+        let Ok(case) = snippet.name.parse::<case::Case>() else { continue };
+        let case::Kind::Latency { back, .. } = case.kind else { continue };
+        for form in back {
+            if !needed.iter().any(|(other, _)| *other == form) {
+                needed.push((form, index));
+            }
+        }
+    }
+    let there = cases(snippets);
+    needed
+        .retain(|(form, _)| !there.iter().any(|case| case.form == *form && case.tells_way_back()));
+    let forms = needed.iter().map(|(text, _)| text.parse()).collect::<Result<Vec<Form>, _>>()?;
+    known.learn(forms.iter().cloned())?;
+    for (form, (_, index)) in forms.iter().zip(&needed) {
+        let all = chain::latencies(form, &known.0[form]).into_iter().filter_map(Result::ok);
+        if let Some(made) = all.into_iter().find(|made| made.case.tells_way_back()) {
+            let added = put(&snippets[*index], made);
+            snippets.push(SnippetFile { expect: None, ..added });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! Instruction forms: `imul r64, r64` instead of a snippet.
+//!
+//! [`mod@text`] reads a form; [`effects`] asks the assembler and iced-x86 what it reads and writes; [`chain`] makes the
+//! snippets of its latency, [`apart`] the one of its throughput, and [`case`] the names that tell a reader of the report
+//! what was measured. [`expand`] puts them into the job.
+
+mod apart;
+pub mod case;
+mod chain;
+mod effects;
+mod expand;
+mod registers;
+mod start;
+mod text;
+mod way;
+
+pub use case::Case;
+pub use expand::expand;
+pub use text::Form;
+
+use thiserror::Error;
+
+/// Why a form cannot be measured.
+#[derive(Clone, Debug, Error, Eq, PartialEq)]
+pub enum FormError {
+    /// There is no mnemonic.
+    #[error("a form is empty; it is an instruction with operand classes, as in `imul r64, r64`")]
+    Empty,
+    /// Something that is part of no form.
+    #[error("the form `{form}` has `{part}`, which is {reason}")]
+    Part {
+        /// The form.
+        form: String,
+        /// The part of it.
+        part: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The assembler refuses it.
+    #[error("the assembler refuses the form `{form}`, tried as `{tried}`: {message}")]
+    Assembler {
+        /// The form.
+        form: String,
+        /// The instruction that it was given.
+        tried: String,
+        /// Its message.
+        message: String,
+    },
+    /// It is an instruction, but not one that can be put into chains or copies.
+    #[error("the form `{form}` cannot be measured by itself: {reason}; write a snippet with `asm`")]
+    Refused {
+        /// The form.
+        form: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Latency and throughput of which forms an item of a job asks for.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Latencies of these.
+    pub latency: Vec<Form>,
+    /// Throughputs of these.
+    pub throughput: Vec<Form>,
+    /// Forms without a latency (nothing to wait for) are left out instead of refused.
+    pub lenient: bool,
+}
+
+#[cfg(test)]
+mod tests;

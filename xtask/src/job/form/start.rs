@@ -1,0 +1,54 @@
+//! What stands in registers and memory before the body.
+
+use super::Form;
+use super::effects::Effects;
+use super::registers::{Kind, Reg};
+use std::fmt::Write;
+
+/// Where a line of ones stays that nothing writes to, from R14 on.
+pub const ONES: &str = "r14 + 4096";
+
+/// Loads ones into a register, whatever it held.
+pub fn load(form: &Form, reg: Reg, bits: u16) -> String {
+    let name = reg.name(bits);
+    match reg.kind {
+        Kind::General => format!("mov {}, {}", reg.name(32), value(form, false)),
+        Kind::Vector if form.is_vex() => format!("vmovups {name}, [{ONES}]"),
+        Kind::Vector => format!("movups {name}, [{ONES}]"),
+        Kind::Mmx => format!("movq {name}, qword ptr [{ONES}]"),
+        Kind::Mask => format!("kmovw {name}, word ptr [{ONES}]"),
+    }
+}
+
+/// What a general register holds. A division of 0 by 1 gives 0, remainder 0, again and again.
+pub fn value(form: &Form, implicit: bool) -> u64 {
+    u64::from(!(implicit && form.divides()))
+}
+
+/// Loads what an implicit register holds.
+pub fn load_implicit(form: &Form, reg: Reg) -> String {
+    match reg.kind {
+        Kind::General => format!("mov {}, {}", reg.name(32), value(form, true)),
+        _ => load(form, reg, 128),
+    }
+}
+
+/// Init code: ones in the memory at R14, `lines` of 64 bytes, and in all registers that the form uses.
+pub fn init(form: &Form, effects: &Effects, used: &[(Reg, u16)], lines: usize) -> String {
+    let mut code = format!("mov rax, {:#x}\n", form.one());
+    // Writing to a String does not fail, here and below.
+    let _ = writeln!(code, "lea rcx, [{ONES}]\nmov edx, 8\n2: mov [rcx], rax\nadd rcx, 8");
+    let _ = writeln!(code, "dec edx\njnz 2b");
+    if lines > 0 {
+        let qwords = 8 * lines;
+        let _ = writeln!(code, "mov rcx, r14\nmov edx, {qwords}\n2: mov [rcx], rax\nadd rcx, 8");
+        let _ = writeln!(code, "dec edx\njnz 2b");
+    }
+    for &(reg, bits) in used {
+        let _ = writeln!(code, "{}", load(form, reg, bits));
+    }
+    for (reg, _) in effects.implicit.iter().filter(|(reg, _)| !reg.is_pointer()) {
+        let _ = writeln!(code, "{}", load_implicit(form, *reg));
+    }
+    code
+}

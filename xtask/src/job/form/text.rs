@@ -1,0 +1,224 @@
+//! A form as it is written, and as instructions with registers.
+
+use super::FormError;
+use super::registers::{Kind, Reg};
+use serde::Deserialize;
+use std::fmt;
+use std::str::FromStr;
+
+/// An instruction with operand classes in place of operands.
+#[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq)]
+#[serde(try_from = "String")]
+pub struct Form {
+    /// Mnemonic, with prefixes.
+    pub mnemonic: String,
+    /// Operands, destination first.
+    pub operands: Vec<Operand>,
+}
+
+/// One operand of a form.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub enum Operand {
+    /// Any register of a kind, `bits` wide.
+    Register {
+        /// Its kind.
+        kind: Kind,
+        /// Its width.
+        bits: u16,
+    },
+    /// Memory of so many bits; `m` leaves the size away.
+    Memory(Option<u16>),
+    /// A constant of so many bits.
+    Immediate(u16),
+    /// This very register or number.
+    Fixed(String),
+}
+
+/// The classes and what they are.
+static CLASSES: [(&str, Operand); 21] = {
+    use Operand::{Immediate, Memory, Register};
+    const fn register(kind: Kind, bits: u16) -> Operand {
+        Register { kind, bits }
+    }
+    [
+        ("r8", register(Kind::General, 8)),
+        ("r16", register(Kind::General, 16)),
+        ("r32", register(Kind::General, 32)),
+        ("r64", register(Kind::General, 64)),
+        ("xmm", register(Kind::Vector, 128)),
+        ("ymm", register(Kind::Vector, 256)),
+        ("zmm", register(Kind::Vector, 512)),
+        ("mm", register(Kind::Mmx, 64)),
+        ("k", register(Kind::Mask, 64)),
+        ("m", Memory(None)),
+        ("m8", Memory(Some(8))),
+        ("m16", Memory(Some(16))),
+        ("m32", Memory(Some(32))),
+        ("m64", Memory(Some(64))),
+        ("m128", Memory(Some(128))),
+        ("m256", Memory(Some(256))),
+        ("m512", Memory(Some(512))),
+        ("imm8", Immediate(8)),
+        ("imm16", Immediate(16)),
+        ("imm32", Immediate(32)),
+        ("imm64", Immediate(64)),
+    ]
+};
+
+/// Registers that a form may name itself: the ones that encodings are bound to.
+const NAMED: [&str; 13] =
+    ["al", "ax", "eax", "rax", "cl", "cx", "ecx", "rcx", "dx", "edx", "rdx", "ah", "xmm0"];
+
+impl FromStr for Form {
+    type Err = FormError;
+
+    fn from_str(text: &str) -> Result<Self, FormError> {
+        let lower = text.trim().to_lowercase();
+        let (head, rest) = split(&lower);
+        if head.is_empty() {
+            return Err(FormError::Empty);
+        }
+        let part = |part: &str, reason| {
+            let (form, part) = (text.trim().to_string(), part.to_string());
+            FormError::Part { form, part, reason }
+        };
+        let strange = |c: char| !(c.is_ascii_alphanumeric() || c == ' ');
+        if let Some(c) = head.chars().find(|&c| strange(c)) {
+            return Err(part(&c.to_string(), "no part of a mnemonic"));
+        }
+        if head.split(' ').any(|word| word.starts_with("rep")) {
+            return Err(part(head, "a repeated instruction: its cost depends on RCX"));
+        }
+        let operands = rest.split(',').map(str::trim).filter(|_| !rest.is_empty());
+        let operands = operands.map(|word| {
+            let class = CLASSES.iter().find(|(name, _)| *name == word);
+            let number = word.trim_start_matches("0x");
+            let is_number = number.len() < 17
+                && !number.is_empty()
+                && number.chars().all(|c| c.is_ascii_hexdigit())
+                && word.starts_with(|c: char| c.is_ascii_digit());
+            match class {
+                Some((_, class)) => Ok(class.clone()),
+                None if NAMED.contains(&word) || is_number => Ok(Operand::Fixed(word.to_string())),
+                None => Err(part(
+                    word,
+                    "no operand class: r8 to r64, xmm, ymm, zmm, mm, k, m, m8 to m512, imm8 to imm64, a number, or a \
+                     register that the instruction insists on (al, ax, eax, rax, cl, dx, xmm0)",
+                )),
+            }
+        });
+        Ok(Self { mnemonic: head.to_string(), operands: operands.collect::<Result<_, _>>()? })
+    }
+}
+
+impl TryFrom<String> for Form {
+    type Error = FormError;
+
+    fn try_from(text: String) -> Result<Self, FormError> {
+        text.parse()
+    }
+}
+
+/// Mnemonic and operands: prefixes belong to the mnemonic.
+fn split(text: &str) -> (&str, &str) {
+    let mut end = 0;
+    for word in text.split_inclusive(char::is_whitespace) {
+        end += word.len();
+        if !matches!(word.trim(), "lock" | "rep" | "repe" | "repz" | "repne" | "repnz") {
+            break;
+        }
+    }
+    let (head, rest) = text.split_at(end);
+    (head.trim(), rest.trim())
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.mnemonic)?;
+        for (index, operand) in self.operands.iter().enumerate() {
+            f.write_str(if index == 0 { " " } else { ", " })?;
+            match operand {
+                Operand::Fixed(text) => f.write_str(text)?,
+                class => {
+                    let known = CLASSES.iter().find(|(_, other)| other == class);
+                    f.write_str(known.map_or("?", |(name, _)| name))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The word that gives a memory operand its size.
+pub fn sized(bits: Option<u16>, address: &str) -> String {
+    let word = match bits {
+        Some(8) => "byte ptr ",
+        Some(16) => "word ptr ",
+        Some(32) => "dword ptr ",
+        Some(64) => "qword ptr ",
+        Some(128) => "xmmword ptr ",
+        Some(256) => "ymmword ptr ",
+        Some(512) => "zmmword ptr ",
+        _ => "",
+    };
+    format!("{word}[{address}]")
+}
+
+impl Form {
+    /// The instruction with these registers, one entry for each operand, and this address.
+    pub fn with(&self, registers: &[Option<Reg>], address: &str) -> String {
+        let operands = self.operands.iter().zip(registers).map(|(operand, reg)| match operand {
+            Operand::Register { bits, .. } => reg.map_or_else(String::new, |reg| reg.name(*bits)),
+            Operand::Memory(bits) => sized(*bits, address),
+            // Not 1, which has encodings of its own in shifts; wide ones so that no shorter encoding takes them.
+            Operand::Immediate(8) => "3".to_string(),
+            Operand::Immediate(16) => "0x1234".to_string(),
+            Operand::Immediate(32) => "0x12345678".to_string(),
+            Operand::Immediate(_) => "0x123456789abcdef0".to_string(),
+            Operand::Fixed(text) => text.clone(),
+        });
+        format!("{} {}", self.mnemonic, operands.collect::<Vec<_>>().join(", ")).trim().to_string()
+    }
+
+    /// The memory operand's number and size, if there is one.
+    pub fn memory(&self) -> Option<(usize, Option<u16>)> {
+        self.operands.iter().enumerate().find_map(|(index, operand)| match operand {
+            Operand::Memory(bits) => Some((index, *bits)),
+            _ => None,
+        })
+    }
+
+    /// Kind and width of a register operand.
+    pub fn register(&self, index: usize) -> Option<(Kind, u16)> {
+        match self.operands.get(index)? {
+            Operand::Register { kind, bits } => Some((*kind, *bits)),
+            _ => None,
+        }
+    }
+
+    /// Whether it is encoded with VEX or EVEX, after whose instructions old SSE ones may be slow.
+    pub fn is_vex(&self) -> bool {
+        self.mnemonic.starts_with('v') && !matches!(&*self.mnemonic, "verr" | "verw")
+    }
+
+    /// Whether it divides integers, which faults for most operands.
+    pub fn divides(&self) -> bool {
+        matches!(&*self.mnemonic, "div" | "idiv")
+    }
+
+    /// A 64-bit value that its operands can have: 1 as the numbers that it works on.
+    pub fn one(&self) -> u64 {
+        let name = self.mnemonic.trim_start_matches('v');
+        let has = |ends: [&str; 2], within: [&str; 2]| {
+            let converts = name.starts_with("cvt") && within.iter().any(|part| name.contains(part));
+            !name.starts_with('p') && (converts || ends.iter().any(|end| name.ends_with(end)))
+        };
+        if has(["pd", "sd"], ["pd2", "sd2"]) {
+            1.0_f64.to_bits()
+        } else if has(["ps", "ss"], ["ps2", "ss2"]) {
+            0x3f80_0000_3f80_0000
+        } else {
+            1
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Instruction forms: latencies and throughput of each, worked out from the items that measured them.
+//!
+//! An item's name says what it measured (see [`Case`]), so this works for any report, without its job.
+
+use super::number;
+use super::table::STYLE;
+use crate::collect::Report;
+use crate::job::form::case::{Case, Kind};
+use comfy_table::{Cell, CellAlignment, Table};
+use protocol::record::{Metric, Record, SnippetResult};
+use serde::Serialize;
+
+/// All that was measured of one form.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FormRow {
+    /// The form.
+    pub form: String,
+    /// What the figures count: `tsc`, or `cycles` where all items of forms counted these.
+    pub unit: &'static str,
+    /// One entry for each pair of a source and a destination.
+    pub latency: Vec<Latency>,
+    /// Units an instruction, if none waits for another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<Throughput>,
+}
+
+/// From a source to a destination.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Latency {
+    /// The source: an operand by number, `address`, `memory`, `flags`, or a register.
+    pub from: String,
+    /// The destination.
+    pub to: String,
+    /// The latency: what was measured without the way back.
+    pub value: f64,
+    /// The latency may be less: a way back has parts that cannot be measured by themselves, taken as 1 each.
+    pub at_most: bool,
+    /// Of the whole chain.
+    pub measured: f64,
+    /// Forms that lead back from the destination to the source, each once in the chain.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub back: Vec<String>,
+    /// What else the chain writes anew each time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub breaking: Vec<String>,
+    /// Different values of the chain, of one code size, over the runs.
+    pub distinct: u32,
+}
+
+/// Instructions that do not wait for each other.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Throughput {
+    /// Units an instruction.
+    pub value: f64,
+    /// Instructions in the body.
+    pub copies: u32,
+    /// What is written anew before each: that takes part in the throughput.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub breaking: Vec<String>,
+    /// As for a latency.
+    pub distinct: u32,
+    /// Events an instruction.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<(String, f64)>,
+}
+
+/// The report with figures for one instruction where a body holds several of a form: what is divided by the executions of
+/// a body is divided by the instructions.
+#[must_use]
+pub fn per_instruction(report: &Report) -> Report {
+    let mut report = report.clone();
+    for numbered in &mut report.records {
+        let Record::Result(result) = &mut numbered.record else { continue };
+        let Ok(case) = result.name.parse::<Case>() else { continue };
+        let copies = f64::from(case.copies());
+        result.per *= u64::from(case.copies());
+        for metric in &mut result.metrics {
+            let value = &mut metric.value;
+            for figure in [&mut value.min, &mut value.median, &mut value.mean, &mut value.max] {
+                *figure /= copies;
+            }
+        }
+    }
+    report
+}
+
+/// Whether the item measured a form.
+#[must_use]
+pub fn is_form(result: &SnippetResult) -> bool {
+    result.name.parse::<Case>().is_ok()
+}
+
+/// All forms of a report that [`per_instruction`] made, in the order in which they come.
+#[must_use]
+pub fn rows(report: &Report) -> Vec<FormRow> {
+    let cases: Vec<(Case, &SnippetResult)> =
+        report.results().filter_map(|result| Some((result.name.parse().ok()?, result))).collect();
+    let cycles = cases.iter().all(|(_, result)| metric(result, "cycles").is_some());
+    let unit = if cycles { "cycles" } else { "tsc" };
+    let figure = |result| metric(result, unit).map_or((0.0, 0), figure);
+    // A way back that is a chain by itself is known, all others take at least one.
+    let known = |form: &String| {
+        let direct = cases.iter().find(|(case, _)| case.form == *form && case.tells_way_back());
+        direct.map(|(_, result)| figure(result).0)
+    };
+    let mut rows: Vec<FormRow> = Vec::new();
+    for (case, result) in &cases {
+        let (measured, distinct) = figure(result);
+        let index = rows.iter().position(|row| row.form == case.form).unwrap_or_else(|| {
+            let (form, latency) = (case.form.clone(), Vec::new());
+            rows.push(FormRow { form, unit, latency, throughput: None });
+            rows.len() - 1
+        });
+        let breaking = case.breaking.clone();
+        match &case.kind {
+            Kind::Latency { from, to, back } => {
+                let ways: Vec<Option<f64>> = back.iter().map(known).collect();
+                let way: f64 = ways.iter().map(|way| way.unwrap_or(1.0)).sum();
+                rows[index].latency.push(Latency {
+                    from: from.clone(),
+                    to: to.clone(),
+                    value: measured - way,
+                    at_most: ways.contains(&None),
+                    measured,
+                    back: back.clone(),
+                    breaking,
+                    distinct,
+                });
+            }
+            Kind::Throughput { copies } => {
+                let events = result.metrics.iter().filter(|m| m.event != "tsc" && m.event != unit);
+                let events = events.map(|m| (m.event.clone(), m.value.median)).collect();
+                let (copies, value) = (*copies, measured);
+                rows[index].throughput =
+                    Some(Throughput { value, copies, breaking, distinct, events });
+            }
+        }
+    }
+    rows
+}
+
+fn metric<'a>(result: &'a SnippetResult, event: &str) -> Option<&'a Metric> {
+    result.metrics.iter().find(|metric| metric.event == event)
+}
+
+fn figure(metric: &Metric) -> (f64, u32) {
+    let distinct = metric.series.iter().map(|series| series.distinct).max().unwrap_or(0);
+    (metric.value.median, distinct)
+}
+
+/// One row for each form, with a line for each of its measurements; nothing without forms.
+pub(super) fn table(report: &Report, ticks: &str) -> String {
+    let rows = rows(report);
+    let Some(first) = rows.first() else { return String::new() };
+    let emulated = report.results().any(|result| result.emulated && is_form(result));
+    let unit = match (first.unit, emulated) {
+        ("cycles", true) => "cycles (emulated: one an instruction, of the way back too)",
+        ("cycles", false) => "cycles",
+        _ => ticks,
+    };
+    let mut events: Vec<&String> = Vec::new();
+    for (event, _) in rows.iter().filter_map(|row| row.throughput.as_ref()).flat_map(|t| &t.events)
+    {
+        if !events.contains(&event) {
+            events.push(event);
+        }
+    }
+    let mut table = Table::new();
+    table.load_style(STYLE);
+    let head = ["form", "latency", "throughput", "measured as", "chain", "values"];
+    table.set_header(head.map(String::from).into_iter().chain(events.iter().map(|e| (*e).clone())));
+    for index in [1, 2, 4].into_iter().chain(6..6 + events.len()) {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for row in &rows {
+        table.add_row(cells(row, &events));
+    }
+    format!("instruction forms, each instruction in {unit}\n{table}\n")
+}
+
+fn cells(row: &FormRow, events: &[&String]) -> Vec<Cell> {
+    let mut lines: Vec<[String; 5]> = Vec::new();
+    for latency in &row.latency {
+        let bound = if latency.at_most { "≤ " } else { "" };
+        let mut how = format!("{} → {}", latency.from, latency.to);
+        if !latency.back.is_empty() {
+            how += &format!(", back by {}", latency.back.join(" + "));
+        }
+        how += &broken(&latency.breaking);
+        let value = format!("{bound}{}", number(latency.value));
+        let chain = number(latency.measured);
+        lines.push([value, String::new(), how, chain, values(latency.distinct)]);
+    }
+    if let Some(throughput) = &row.throughput {
+        let how = format!("{} apart{}", throughput.copies, broken(&throughput.breaking));
+        let value = number(throughput.value);
+        let spread = values(throughput.distinct);
+        lines.push([String::new(), value, how, String::new(), spread]);
+    }
+    let column = |index: usize| {
+        let cells = lines.iter().map(|line| line[index].as_str());
+        Cell::new(cells.collect::<Vec<_>>().join("\n"))
+    };
+    let counted = |event: &&String| {
+        let counts = row.throughput.iter().flat_map(|throughput| &throughput.events);
+        let count = counts.into_iter().find(|(name, _)| name == *event);
+        let text = count.map(|(_, count)| number(*count)).unwrap_or_default();
+        // It belongs to the line of the throughput, the last one.
+        Cell::new("\n".repeat(lines.len().saturating_sub(1)) + &text)
+    };
+    let form = std::iter::once(Cell::new(&row.form));
+    form.chain((0..5).map(column)).chain(events.iter().map(counted)).collect()
+}
+
+fn broken(things: &[String]) -> String {
+    if things.is_empty() { String::new() } else { format!(", new {} each time", things.join(", ")) }
+}
+
+fn values(distinct: u32) -> String {
+    if distinct == 1 { "all equal".to_string() } else { format!("{distinct} distinct") }
+}
+
+#[cfg(test)]
+mod tests;

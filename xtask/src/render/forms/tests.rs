@@ -1,0 +1,92 @@
+use super::*;
+use crate::collect::Numbered;
+use protocol::record::{Aggregates, Series, Verdict};
+
+/// A report of items with these names, and medians of the TSC and of `cycles`.
+fn report(items: &[(&str, f64, Option<f64>)]) -> Report {
+    let records = (0..).zip(items).map(|(item, (name, ticks, cycles))| {
+        let figures = [("tsc", Some(*ticks)), ("cycles", *cycles), ("uops", cycles.map(|_| 24.0))];
+        let metrics = figures.into_iter().filter_map(|(event, value)| {
+            let value = value?;
+            let value = Aggregates { min: value, median: value, mean: value, max: value };
+            let series = [1, 2].map(|distinct| Series { distinct, ..Series::default() });
+            let event = event.to_string();
+            Some(Metric { event, value, deterministic: false, series, counting: None })
+        });
+        let result = SnippetResult {
+            item,
+            name: (*name).to_string(),
+            verdict: Verdict::None,
+            per: 100,
+            runs: 10,
+            metrics: metrics.collect(),
+            uncounted: Vec::new(),
+            planning: 0,
+            emulated: false,
+            tsc: [0; 2],
+        };
+        Numbered { seq: item, record: Record::Result(result) }
+    });
+    per_instruction(&Report { records: records.collect(), ..Report::default() })
+}
+
+#[test]
+fn n3_ways_back_are_taken_off_and_bodies_divided_by_their_instructions() {
+    let report = report(&[
+        ("latency: imul r64, r64 (1 -> 1)", 3.0, None),
+        ("latency: imul r64, r64 (2 -> 1; back: movsxd r64, r32; breaking 1)", 4.5, None),
+        ("throughput: imul r64, r64 (8 apart)", 8.5, None),
+        ("latency: movq xmm, r64 (2 -> 1; back: movq r64, xmm)", 6.0, None),
+        ("latency: movsxd r64, r32 (2 -> 1)", 1.25, None),
+        ("latency: mov r64, m64 (address -> 1)", 4.0, None),
+        ("latency: mov m64, r64 (2 -> memory; back: mov r64, m64)", 5.0, None),
+        ("nop", 8.0, None),
+    ]);
+    let rows = rows(&report);
+    let forms: Vec<_> = rows.iter().map(|row| row.form.as_str()).collect();
+    assert_eq!(
+        forms,
+        ["imul r64, r64", "movq xmm, r64", "movsxd r64, r32", "mov r64, m64", "mov m64, r64"]
+    );
+    let latency = |row: usize, index: usize| {
+        let latency = &rows[row].latency[index];
+        (latency.measured, latency.value, latency.at_most)
+    };
+    assert_eq!(latency(0, 0), (3.0, 3.0, false));
+    assert_eq!(latency(0, 1), (4.5, 3.25, false));
+    assert_eq!(latency(1, 0), (6.0, 5.0, true));
+    // What a load takes from its address on says nothing of the time from a store.
+    assert_eq!(latency(4, 0), (5.0, 4.0, true));
+    let throughput = rows[0].throughput.as_ref().unwrap();
+    assert_eq!((throughput.value, throughput.copies), (8.5 / 8.0, 8));
+    let results: Vec<_> = report.results().map(|r| (r.per, r.metrics[0].value.max)).collect();
+    assert_eq!((results[2], results[7]), ((800, 8.5 / 8.0), (100, 8.0)));
+    let text = table(&report, "TSC ticks");
+    for part in [
+        "each instruction in TSC ticks",
+        "≤ 5",
+        "1.062",
+        "8 apart",
+        "back by movsxd r64, r32, new 1",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("nop"), "{text}");
+}
+
+#[test]
+fn n3_core_cycles_go_before_ticks_where_all_items_have_them() {
+    let name = "throughput: inc r64 (8 apart)";
+    let row = |items: &[(&str, f64, Option<f64>)]| rows(&report(items)).remove(0);
+    let one = row(&[(name, 8.0, Some(16.0))]);
+    let throughput = one.throughput.unwrap();
+    assert_eq!((one.unit, throughput.value), ("cycles", 2.0));
+    assert_eq!(throughput.events, [("uops".to_string(), 3.0)]);
+    let one = row(&[(name, 8.0, Some(16.0)), ("throughput: nop (8 apart)", 8.0, None)]);
+    assert_eq!((one.unit, one.throughput.unwrap().value), ("tsc", 1.0));
+}
+
+#[test]
+fn a_report_without_forms_has_no_table_of_them() {
+    assert_eq!(table(&report(&[("nop", 1.0, None)]), "TSC ticks"), "");
+}
