@@ -77,7 +77,7 @@ impl Session {
         for active in &mut self.active {
             let request = &self.set.requests()[active.request];
             let wraps = active.count.folded().0;
-            if request.every.is_none() || active.told == wraps {
+            if request.every.is_none() || active.told >= wraps {
                 continue;
             }
             overflowed = true;
