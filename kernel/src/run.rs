@@ -8,9 +8,9 @@ use crate::snippet::measure::{Measured, Runner, Unmeasured, executions, measure}
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::string::ToString;
-use protocol::job::{Conformance, Exact, Item, Job, Snippet};
+use protocol::job::{Conformance, Count, Exact, Item, Job, Snippet};
 use protocol::record::{
-    Check, End, ErrorCode, ErrorRecord, ExactResult, Fault, Metric, Progress, Record,
+    Check, CountResult, End, ErrorCode, ErrorRecord, ExactResult, Fault, Metric, Progress, Record,
     SnippetResult, Suite, Verdict,
 };
 
@@ -29,10 +29,24 @@ pub trait Machine: Runner + Stepper {
         index: u32,
         report: &mut dyn FnMut(&Check),
     ) -> Suite;
+    /// Counts while the tasks of `item` run. Item, name and times are filled in by the caller.
+    ///
+    /// # Errors
+    /// The tasks cannot run, one of them faulted, or the PMU refuses.
+    fn count(&mut self, item: &Count) -> Result<CountResult, Uncounted>;
     /// Whether the PMU is an emulated one.
     fn is_emulated(&self) -> bool;
     /// Shows how far the run is.
     fn show(&mut self, status: &Status);
+}
+
+/// Why a workload has no counts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Uncounted {
+    /// A task ended in a fault.
+    Fault(Box<Fault>),
+    /// It cannot be counted.
+    Refused(String),
 }
 
 /// Runs every item of `job`, in order, and writes their records. Returns the end record, without its
@@ -47,6 +61,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
         let record = match item {
             Item::Snippet(snippet) => one(index, snippet, machine, &mut status),
             Item::Exact(exact) => stepped(index, exact, machine, &mut status),
+            Item::Count(count) => counted(index, count, machine, &mut status),
             Item::Conformance(suite) => {
                 let mut each = |check: &Check| report.send(&Record::Check(check.clone()));
                 let suite = machine.conformance(suite, index, &mut each);
@@ -133,6 +148,29 @@ fn stepped(index: u32, item: &Exact, machine: &mut impl Machine, status: &mut St
         }
         Err(unmeasured) => failed(index, &item.snippet, unmeasured, status),
     }
+}
+
+/// Counting over tasks: nothing is expected, so what is counted is measured.
+fn counted(index: u32, item: &Count, machine: &mut impl Machine, status: &mut Status) -> Record {
+    let start = machine.now();
+    let result = machine.count(item);
+    let tsc = [start, machine.now()];
+    let emulated = machine.is_emulated();
+    let (code, text, fault) = match result {
+        Ok(result) => {
+            status.measured += 1;
+            let name = item.name.to_string();
+            return Record::Count(CountResult { item: index, name, emulated, tsc, ..result });
+        }
+        Err(Uncounted::Fault(fault)) => {
+            (ErrorCode::SnippetFault, fault::sentence(&fault), Some(*fault))
+        }
+        Err(Uncounted::Refused(text)) => (ErrorCode::Unsupported, text, None),
+    };
+    status.failed += 1;
+    status.last_error = Some(alloc::format!("{}: {text}", item.name));
+    let name = Some(item.name.to_string());
+    Record::Error(ErrorRecord { code, item: Some(index), name, text, fault })
 }
 
 /// A suite without a failure passes, if it made any check; if not, it leaves no trace in the counts, and a run of

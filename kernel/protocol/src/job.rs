@@ -6,6 +6,7 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
+pub use crate::count::Count;
 pub use crate::exact::Exact;
 
 /// Everything that one boot does.
@@ -68,6 +69,8 @@ pub enum Item<'a> {
     Conformance(#[serde(borrow)] Conformance<'a>),
     /// Step through a piece of machine code.
     Exact(#[serde(borrow)] Exact<'a>),
+    /// Count events while tasks run.
+    Count(#[serde(borrow)] Count<'a>),
 }
 
 impl Item<'_> {
@@ -78,6 +81,7 @@ impl Item<'_> {
             Item::Snippet(snippet) => &snippet.name,
             Item::Conformance(conformance) => &conformance.name,
             Item::Exact(exact) => &exact.snippet.name,
+            Item::Count(count) => &count.name,
         }
     }
 }
@@ -210,8 +214,10 @@ impl Expect {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::count::{AtOverflow, CountRequest};
     use crate::exact::Filter;
     use crate::exact::tests::any_range;
+    use crate::workload::{Ring, Task, Workload};
     use alloc::string::String;
     use proptest::prelude::*;
 
@@ -293,9 +299,38 @@ pub(crate) mod tests {
     }
 
     prop_compose! {
+        fn any_task()(
+            name in ".{0,20}", init in prop::collection::vec(any::<u8>(), 0..9), body in prop::collection::vec(any::<u8>(), 0..9),
+            turns: u64, extended_state: bool, user: bool, parent in prop::option::of(0u16..9), cpu: Option<u16>,
+        ) -> Task<'static> {
+            Task {
+                name: Cow::Owned(name), init: Cow::Owned(init), body: Cow::Owned(body), turns,
+                loop_counter: LoopCounter::R15, extended_state, parent, cpu,
+                ring: if user { Ring::User } else { Ring::Kernel },
+            }
+        }
+    }
+
+    prop_compose! {
+        fn any_count()(
+            name in ".{0,40}", events in prop::collection::vec(".{0,20}", 0..9), every: Option<u64>, preset: u64,
+            starts in prop::collection::vec(0u16..9, 0..3), tasks in prop::collection::vec(any_task(), 0..5),
+            together: bool, passes: u64, interval_ns: u64, tick_ns: u64, jitter: Option<u64>,
+        ) -> Item<'static> {
+            let request = |event| CountRequest {
+                event: Cow::Owned(event), preset, every, starts: starts.clone(), correlate: together,
+            };
+            Item::Count(Count {
+                name: Cow::Owned(name), requests: events.into_iter().map(request).collect(), together,
+                at_overflow: AtOverflow::Next, passes, interval_ns, workload: Workload { tasks, tick_ns, jitter },
+            })
+        }
+    }
+
+    prop_compose! {
         pub fn any_job()(
             name: String, baud: u32, exit_port: Option<u16>,
-            items in prop::collection::vec(prop_oneof![any_snippet(), any_suite(), any_exact()], 0..8),
+            items in prop::collection::vec(prop_oneof![any_snippet(), any_suite(), any_exact(), any_count()], 0..8),
         ) -> Job<'static> {
             Job { name: Cow::Owned(name), baud, on_end: OnEnd::Reboot, exit_port, self_test: None, items }
         }

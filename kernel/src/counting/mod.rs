@@ -5,6 +5,7 @@
 //!   its groups share in turns. [`Counts`]: what came of it.
 //! - [`owner`]: who may count, the system or tasks. [`contexts`]: counts that follow tasks.
 //! - [`address`]: counting between two addresses. [`snapshot`]: counts and the machine's own figures in one read.
+//! - [`job`]: the job kind `count`.
 //! - [`Platform`]: what all of this needs of the machine beside the PMU's registers.
 #![warn(missing_docs)]
 
@@ -12,6 +13,7 @@ pub mod address;
 pub mod contexts;
 mod counts;
 mod error;
+pub mod job;
 pub mod owner;
 mod platform;
 mod request;

@@ -1,6 +1,7 @@
 //! The report: a list of records, the first [`Start`], the last [`End`].
 
 mod check;
+mod count;
 mod events;
 mod exact;
 mod fault;
@@ -9,6 +10,7 @@ mod machine;
 mod result;
 
 pub use check::{Check, CheckVerdict, Suite};
+pub use count::{CountInterval, CountResult, CountValue, CountedEvent};
 pub use events::EventTables;
 pub use exact::{Comparison, ExactCount, ExactResult, ListedInstruction};
 pub use fault::{Crash, CrashKind, Fault, Registers};
@@ -37,6 +39,8 @@ pub enum Record {
     Result(SnippetResult),
     /// What stepping through a snippet came to.
     Exact(ExactResult),
+    /// What was counted while tasks ran.
+    Count(CountResult),
     /// What a check of the PMU found.
     Check(Check),
     /// What all checks of an item came to.

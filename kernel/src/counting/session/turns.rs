@@ -88,6 +88,7 @@ impl Session {
                     self.notifications.push(occasion, tsc);
                 }
             }
+            self.overflows[active.request] += wraps - active.told;
             active.told = wraps;
             for &other in &request.starts {
                 released |= !core::mem::replace(&mut self.started[other], true);

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod bench;
+mod jobs;
 mod owners;
 mod sets;
 mod snapshots;
