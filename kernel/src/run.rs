@@ -10,9 +10,9 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use protocol::job::{Conformance, Exact, Item, Job, Snippet, Tasks};
+use protocol::job::{Conformance, Count, Exact, Item, Job, Snippet, Tasks};
 use protocol::record::{
-    Check, End, ErrorCode, ErrorRecord, ExactResult, Fault, Metric, Progress, Record,
+    Check, CountResult, End, ErrorCode, ErrorRecord, ExactResult, Fault, Metric, Progress, Record,
     SnippetResult, Suite, TaskEnd, TasksResult, Verdict,
 };
 
@@ -39,10 +39,24 @@ pub trait Machine: Runner + Stepper {
     /// # Errors
     /// Why it cannot be run, in a sentence.
     fn tasks(&mut self, item: &Tasks) -> Result<tasks::Summary, String>;
+    /// Counts while the tasks of `item` run. Item, name and times are filled in by the caller.
+    ///
+    /// # Errors
+    /// The tasks cannot run, one of them faulted, or the PMU refuses.
+    fn count(&mut self, item: &Count) -> Result<CountResult, Uncounted>;
     /// Whether the PMU is an emulated one.
     fn is_emulated(&self) -> bool;
     /// Shows how far the run is.
     fn show(&mut self, status: &Status);
+}
+
+/// Why a workload has no counts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Uncounted {
+    /// A task ended in a fault.
+    Fault(Box<Fault>),
+    /// It cannot be counted.
+    Refused(String),
 }
 
 /// Runs every item of `job`, in order, and writes their records. Returns the end record, without its
@@ -58,6 +72,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
             Item::Snippet(snippet) => one(index, snippet, machine, &mut status),
             Item::Exact(exact) => stepped(index, exact, machine, &mut status),
             Item::Tasks(tasks) => workload(index, tasks, machine, &mut status),
+            Item::Count(count) => counted(index, count, machine, &mut status),
             Item::Conformance(suite) => {
                 let mut each = |check: &Check| report.send(&Record::Check(check.clone()));
                 let suite = machine.conformance(suite, index, &mut each);
@@ -183,6 +198,29 @@ fn workload(index: u32, item: &Tasks, machine: &mut impl Machine, status: &mut S
         emulated: counted && machine.is_emulated(),
         tsc,
     })
+}
+
+/// Counting over tasks: nothing is expected, so what is counted is measured.
+fn counted(index: u32, item: &Count, machine: &mut impl Machine, status: &mut Status) -> Record {
+    let start = machine.now();
+    let result = machine.count(item);
+    let tsc = [start, machine.now()];
+    let emulated = machine.is_emulated();
+    let (code, text, fault) = match result {
+        Ok(result) => {
+            status.measured += 1;
+            let name = item.name.to_string();
+            return Record::Count(CountResult { item: index, name, emulated, tsc, ..result });
+        }
+        Err(Uncounted::Fault(fault)) => {
+            (ErrorCode::SnippetFault, fault::sentence(&fault), Some(*fault))
+        }
+        Err(Uncounted::Refused(text)) => (ErrorCode::Unsupported, text, None),
+    };
+    status.failed += 1;
+    status.last_error = Some(alloc::format!("{}: {text}", item.name));
+    let name = Some(item.name.to_string());
+    Record::Error(ErrorRecord { code, item: Some(index), name, text, fault, restored: Vec::new() })
 }
 
 /// A suite without a failure passes, if it made any check; if not, it leaves no trace in the counts, and a run of

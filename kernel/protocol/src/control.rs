@@ -25,14 +25,9 @@ pub struct Control<'a> {
     pub page_size: PageSize,
     /// Memory type of the memory areas.
     pub memory_type: MemoryType,
-    /// Ring of init code and body.
-    pub ring: Ring,
-    /// How often a run is repeated in which a system management interrupt came.
-    pub smi_repeats: u32,
-    /// Model-specific registers that are read before and after each run.
-    #[serde(borrow)]
-    pub msrs: Vec<ReadMsr<'a>>,
-}
+
+/// Ring of init code and body. In ring 3 nothing is in reach but the snippet's own code and memory areas.
+pub use crate::workload::Ring;
 
 /// Milliseconds that no benign run needs.
 pub const DEFAULT_TIME_LIMIT_MS: u32 = 10_000;

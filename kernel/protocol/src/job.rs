@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 pub use crate::control::Control;
+pub use crate::count::Count;
 pub use crate::exact::Exact;
 pub use crate::workload::Tasks;
 
@@ -72,6 +73,8 @@ pub enum Item<'a> {
     Exact(#[serde(borrow)] Exact<'a>),
     /// Run tasks.
     Tasks(#[serde(borrow)] Tasks<'a>),
+    /// Count events while tasks run.
+    Count(#[serde(borrow)] Count<'a>),
 }
 
 impl Item<'_> {
@@ -83,6 +86,7 @@ impl Item<'_> {
             Item::Conformance(conformance) => &conformance.name,
             Item::Exact(exact) => &exact.snippet.name,
             Item::Tasks(tasks) => &tasks.name,
+            Item::Count(count) => &count.name,
         }
     }
 }
@@ -219,9 +223,11 @@ impl Expect {
 pub(crate) mod tests {
     use super::*;
     use crate::control::{Caches, Interrupts, MemoryType, PageSize, ReadMsr, Ring};
+    use crate::count::{AtOverflow, CountRequest};
     use crate::exact::Filter;
     use crate::exact::tests::any_range;
     use crate::workload::tests::any_tasks;
+    use crate::workload::{Task, Workload};
     use alloc::string::String;
     use proptest::prelude::*;
 
@@ -322,9 +328,38 @@ pub(crate) mod tests {
     }
 
     prop_compose! {
+        fn any_task()(
+            name in ".{0,20}", init in prop::collection::vec(any::<u8>(), 0..9), body in prop::collection::vec(any::<u8>(), 0..9),
+            turns: u64, extended_state: bool, user: bool, parent in prop::option::of(0u16..9), cpu: Option<u16>,
+        ) -> Task<'static> {
+            Task {
+                name: Cow::Owned(name), init: Cow::Owned(init), body: Cow::Owned(body), turns,
+                loop_counter: LoopCounter::R15, extended_state, parent, cpu,
+                ring: if user { Ring::User } else { Ring::Kernel },
+            }
+        }
+    }
+
+    prop_compose! {
+        fn any_count()(
+            name in ".{0,40}", events in prop::collection::vec(".{0,20}", 0..9), every: Option<u64>, preset: u64,
+            starts in prop::collection::vec(0u16..9, 0..3), tasks in prop::collection::vec(any_task(), 0..5),
+            together: bool, passes: u64, interval_ns: u64, tick_ns: u64, jitter: Option<u64>,
+        ) -> Item<'static> {
+            let request = |event| CountRequest {
+                event: Cow::Owned(event), preset, every, starts: starts.clone(), correlate: together,
+            };
+            Item::Count(Count {
+                name: Cow::Owned(name), requests: events.into_iter().map(request).collect(), together,
+                at_overflow: AtOverflow::Next, passes, interval_ns, workload: Workload { tasks, tick_ns, jitter },
+            })
+        }
+    }
+
+    prop_compose! {
         pub fn any_job()(
             name: String, baud: u32, exit_port: Option<u16>,
-            items in prop::collection::vec(prop_oneof![any_snippet(), any_suite(), any_exact(), any_tasks().prop_map(Item::Tasks)], 0..8),
+            items in prop::collection::vec(prop_oneof![any_snippet(), any_suite(), any_exact(), any_count(), any_tasks().prop_map(Item::Tasks)], 0..8),
         ) -> Job<'static> {
             Job { name: Cow::Owned(name), baud, on_end: OnEnd::Reboot, exit_port, self_test: None, items }
         }

@@ -2,7 +2,7 @@
 //!
 //! - [`job`]: the work that the host packs beside the kernel, and [`limits`], which both sides check.
 //! - [`control`]: what a snippet asks of the machine. [`marker`]: where counting pauses within it.
-//! - [`exact`]: what is counted by stepping.
+//! - [`mod@count`]: what is counted over tasks. [`exact`]: what is counted by stepping.
 //! - [`ramdisk`]: the job's binary form, with magic, version and checksum.
 //! - [`record`]: the report, and [`mod@line`], its form on the serial line: one JSON object per line,
 //!   with sequence number and checksum.
@@ -18,6 +18,7 @@ extern crate alloc;
 
 pub mod checksum;
 pub mod control;
+pub mod count;
 pub mod exact;
 pub mod job;
 pub mod limits;

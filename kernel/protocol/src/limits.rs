@@ -2,6 +2,7 @@
 //! them again, because a ramdisk can come from anywhere.
 
 use crate::control::Ring;
+use crate::count::Count;
 use crate::exact::Exact;
 use crate::job::{Conformance, Difference, Item, Job, LoopCounter, Snippet};
 use crate::marker::{STUB_BYTES, markers};
@@ -32,6 +33,14 @@ pub const MAX_CHECKS: usize = 1000;
 pub const MAX_EVENTS: usize = 500;
 /// Longest text of an event or a group of events, in bytes.
 pub const MAX_EVENT_BYTES: usize = 1000;
+/// Tasks of one item.
+pub const MAX_TASKS: usize = 64;
+/// Shortest time between two timer ticks, in nanoseconds: a tick takes some microseconds itself.
+pub const MIN_TICK_NS: u64 = 10_000;
+/// Longest time between two timer ticks: a second.
+pub const MAX_TICK_NS: u64 = 1_000_000_000;
+/// Rows of the series of an item.
+pub const MAX_INTERVALS: usize = 1_000;
 /// Opcodes of a filter.
 pub const MAX_OPCODES: usize = 100;
 /// Instructions that exact mode steps over in one run, those of the measuring code among them.
@@ -112,6 +121,9 @@ pub enum LimitError {
     /// A generator without use.
     #[error("jitter is given, but tick-ns is 0: there are no ticks to spread")]
     JitterWithoutTicks,
+    /// A series without a clock.
+    #[error("interval-ns is given, but tick-ns is 0: rows of the series end at ticks")]
+    IntervalWithoutTick,
     /// An empty name.
     #[error("the name is empty")]
     EmptyName,
@@ -167,7 +179,26 @@ pub fn check_item(item: &Item) -> Result<(), LimitError> {
         Item::Conformance(conformance) => check_conformance(conformance),
         Item::Exact(exact) => check_exact(exact),
         Item::Tasks(tasks) => workload::check_tasks(tasks),
+        Item::Count(count) => check_count(count),
     }
+}
+
+fn check_count(count: &Count) -> Result<(), LimitError> {
+    name(&count.name)?;
+    range("the number of events", count.requests.len() as u64, 1, MAX_EVENTS as u64)?;
+    for request in &count.requests {
+        length("the text of an event", request.event.len(), MAX_EVENT_BYTES)?;
+        if let Some(every) = request.every {
+            range("every", every, 1, u64::MAX)?;
+        }
+        for &other in &request.starts {
+            range("starts", u64::from(other), 0, count.requests.len() as u64 - 1)?;
+        }
+    }
+    if count.interval_ns > 0 && count.workload.tick_ns == 0 {
+        return Err(LimitError::IntervalWithoutTick);
+    }
+    workload::check(&count.workload)
 }
 
 fn check_exact(exact: &Exact) -> Result<(), LimitError> {
@@ -367,6 +398,48 @@ mod tests {
         let snippet = Snippet { expect, ..snippet("s", &[0x90]) };
         let exact = Exact { snippet, filter: Filter::default(), verify: false };
         assert_eq!(check_item(&Item::Exact(exact)), Err(LimitError::ExactExpectation));
+    }
+
+    #[test]
+    fn i8_tasks_that_cannot_run_are_refused() {
+        use crate::count::CountRequest;
+        use crate::workload::Task;
+        let task = |parent| Task {
+            name: "t".into(),
+            init: [][..].into(),
+            body: [0x90][..].into(),
+            turns: 1,
+            loop_counter: crate::job::LoopCounter::R15,
+            extended_state: false,
+            ring: crate::workload::Ring::Kernel,
+            parent,
+            cpu: None,
+        };
+        let count = |tasks, request: CountRequest<'static>, tick_ns| {
+            check_item(&Item::Count(Count {
+                name: "c".into(),
+                requests: alloc::vec![request],
+                together: false,
+                at_overflow: Default::default(),
+                passes: 0,
+                interval_ns: 0,
+                workload: crate::workload::Workload { tasks, tick_ns, jitter: None },
+            }))
+        };
+        let request = CountRequest { event: "cycles".into(), ..CountRequest::default() };
+        let two = |parent| alloc::vec![task(None), task(Some(parent))];
+        assert_eq!(count(two(0), request.clone(), 0), Ok(()));
+        let error = count(two(1), request.clone(), 0).unwrap_err();
+        assert!(error.to_string().starts_with("task 1 (`t`): its parent is task 1"), "{error}");
+        for (tasks, request, tick_ns, field) in [
+            (alloc::vec![], request.clone(), 0, "the number of tasks"),
+            (two(0), request.clone(), 1, "tick-ns"),
+            (two(0), CountRequest { every: Some(0), ..request.clone() }, 0, "every"),
+            (two(0), CountRequest { starts: alloc::vec![1], ..request }, 0, "starts"),
+        ] {
+            let error = count(tasks, request, tick_ns).unwrap_err();
+            assert!(matches!(error, LimitError::Range { field: f, .. } if f == field), "{error}");
+        }
     }
 
     #[test]

@@ -4,17 +4,22 @@
 //! - [`Request`], [`Set`]: what is to be counted, put together first; [`Session`]: a set bound to the counters, which
 //!   its groups share in turns. [`Counts`]: what came of it.
 //! - [`owner`]: who may count, the system or tasks. [`contexts`]: counts that follow tasks.
+//! - [`address`]: counting between two addresses. [`snapshot`]: counts and the machine's own figures in one read.
+//! - [`job`]: the job kind `count`.
 //! - [`Platform`]: what all of this needs of the machine beside the PMU's registers.
 #![warn(missing_docs)]
 
+pub mod address;
 pub mod contexts;
 mod counts;
 mod error;
+pub mod job;
 pub mod owner;
 mod platform;
 mod request;
 pub mod session;
 mod set;
+pub mod snapshot;
 mod virtual_counter;
 
 pub use counts::{Count, Counts, Mismatch};

@@ -135,10 +135,18 @@ impl VirtualCounter {
             let before = platform.overflows(self.counter);
             let value = driver.read(platform, self.counter)?;
             let wrapped = self.wrapped(driver, platform, value)?;
-            if platform.overflows(self.counter) == before {
-                let events = value.wrapping_sub(if wrapped { 0 } else { self.preset });
-                return Ok(Position { wraps: before.wrapping_add(u64::from(wrapped)), events });
+            if platform.overflows(self.counter) != before {
+                continue;
             }
+            let events = value.wrapping_sub(if wrapped { 0 } else { self.preset });
+            let wraps = before.wrapping_add(u64::from(wrapped));
+            // A counter that is not frozen may have gone further than a whole period before its interrupt comes.
+            return Ok(match self.mode {
+                Mode::Free => Position { wraps, events },
+                Mode::Every(period) => {
+                    Position { wraps: wraps.wrapping_add(events / period), events: events % period }
+                }
+            });
         }
     }
 

@@ -157,6 +157,12 @@ impl Machine for Clocked {
         };
         Ok(tasks::Summary { tasks, switches: 2, ticks: Ticks::default(), interrupts: vec![] })
     }
+    fn count(&mut self, item: &Count) -> Result<CountResult, Uncounted> {
+        match item.workload.tasks.len() {
+            1 => Ok(CountResult { ticks: 7, ..CountResult::default() }),
+            _ => Err(Uncounted::Refused("one task at a time".into())),
+        }
+    }
     fn is_emulated(&self) -> bool {
         true
     }
@@ -351,6 +357,7 @@ proptest::proptest! {
                 self.0.conformance(suite, item, report)
             }
             fn tasks(&mut self, item: &Tasks) -> Result<tasks::Summary, String> { self.0.tasks(item) }
+            fn count(&mut self, item: &Count) -> Result<CountResult, Uncounted> { self.0.count(item) }
             fn is_emulated(&self) -> bool { false }
             fn show(&mut self, status: &Status) { self.0.show(status); }
         }
@@ -401,4 +408,39 @@ fn t9_a_workload_fails_with_a_task_that_does_not_exit() {
             (other, _) => panic!("{other:?}"),
         }
     }
+}
+
+fn a_count_item_is_measured_or_has_its_reason() {
+    let task = protocol::workload::Task {
+        name: "t".into(),
+        init: [][..].into(),
+        body: [0x90][..].into(),
+        turns: 1,
+        loop_counter: protocol::job::LoopCounter::R15,
+        extended_state: false,
+        ring: protocol::workload::Ring::Kernel,
+        parent: None,
+        cpu: None,
+    };
+    let item = |tasks: usize| Count {
+        name: "c".into(),
+        requests: vec![protocol::count::CountRequest::default()],
+        together: false,
+        at_overflow: protocol::count::AtOverflow::Same,
+        passes: 0,
+        interval_ns: 0,
+        workload: protocol::workload::Workload {
+            tasks: vec![task.clone(); tasks],
+            tick_ns: 0,
+            jitter: None,
+        },
+    };
+    let mut machine = Clocked::new(1);
+    let mut status = Status::default();
+    let Record::Count(result) = counted(3, &item(1), &mut machine, &mut status) else { panic!() };
+    assert_eq!((result.item, result.name.as_str(), result.ticks), (3, "c", 7));
+    assert_eq!((status.measured, status.failed), (1, 0));
+    let Record::Error(error) = counted(4, &item(2), &mut machine, &mut status) else { panic!() };
+    assert_eq!((error.item, error.text.as_str()), (Some(4), "one task at a time"));
+    assert_eq!((status.measured, status.failed), (1, 1));
 }

@@ -1,6 +1,7 @@
 //! The report: a list of records, the first [`Start`], the last [`End`].
 
 mod check;
+mod count;
 mod events;
 mod exact;
 mod fault;
@@ -11,6 +12,7 @@ mod result;
 mod tasks;
 
 pub use check::{Check, CheckVerdict, Suite};
+pub use count::{CountInterval, CountResult, CountValue, CountedEvent};
 pub use events::EventTables;
 pub use exact::{Comparison, ExactCount, ExactResult, ListedInstruction};
 pub use fault::{Crash, CrashKind, Fault, Registers};
@@ -46,6 +48,8 @@ pub enum Record {
     Exact(ExactResult),
     /// How a workload's tasks ran.
     Tasks(TasksResult),
+    /// What was counted while tasks ran.
+    Count(CountResult),
     /// What a check of the PMU found.
     Check(Check),
     /// What all checks of an item came to.

@@ -46,6 +46,8 @@ pub struct Session {
     active: Vec<Active>,
     group: usize,
     passes: u64,
+    /// Overflows of each request that were acted on.
+    overflows: Vec<u64>,
     running: bool,
     ended: bool,
     /// TSC up to which time is accounted for.
@@ -84,6 +86,7 @@ impl Session {
             active: Vec::with_capacity(requests),
             group: 0,
             passes: 0,
+            overflows: vec![0; requests],
             running: false,
             ended: false,
             since: 0,
@@ -107,6 +110,7 @@ impl Session {
             *total = Count { raw: request.preset, ..Count::default() };
         }
         self.into.fill(0);
+        self.overflows.fill(0);
         self.started.fill(true);
         for request in self.set.requests() {
             for &other in &request.starts {
@@ -138,6 +142,18 @@ impl Session {
     #[must_use]
     pub const fn has_ended(&self) -> bool {
         self.ended
+    }
+
+    /// Passes through all groups that are over.
+    #[must_use]
+    pub const fn passes(&self) -> u64 {
+        self.passes
+    }
+
+    /// Overflows of each request since the last start from the presets.
+    #[must_use]
+    pub fn overflows(&self) -> &[u64] {
+        &self.overflows
     }
 
     /// How often it was changed while bound.

@@ -77,7 +77,7 @@ impl Session {
         for active in &mut self.active {
             let request = &self.set.requests()[active.request];
             let wraps = active.count.folded().0;
-            if request.every.is_none() || active.told == wraps {
+            if request.every.is_none() || active.told >= wraps {
                 continue;
             }
             overflowed = true;
@@ -88,6 +88,7 @@ impl Session {
                     self.notifications.push(occasion, tsc);
                 }
             }
+            self.overflows[active.request] += wraps - active.told;
             active.told = wraps;
             for &other in &request.starts {
                 released |= !core::mem::replace(&mut self.started[other], true);

@@ -1,8 +1,11 @@
 //! The library against the register-level model of every processor.
 
+mod addresses;
 mod bench;
+mod jobs;
 mod owners;
 mod sets;
+mod snapshots;
 mod tasks;
 mod turns;
 mod virtual_counters;

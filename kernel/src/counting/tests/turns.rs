@@ -185,9 +185,10 @@ proptest! {
         let mut session = Session::bind(in_turns(requests, &known), run, driver, &mut bench).unwrap();
         session.start(&mut bench).unwrap();
         for slice in slices {
-            bench.run_for(&mut session, Ring::User, slice);
-            // A slice ends in another interrupt's handler.
+            bench.run_for(&mut session, Ring::User, slice / 2);
+            // A slice ends in another interrupt's handler, and an overflow may be pending.
             bench.set_interrupts(false);
+            bench.run(Ring::User, slice - slice / 2);
             session.slice(&mut bench).unwrap();
             bench.set_interrupts(true);
             bench.session_interrupt(&mut session);
@@ -195,8 +196,9 @@ proptest! {
         session.stop(&mut bench).unwrap();
         let mut counts = Counts::new(session.set());
         session.sample(&mut bench, &mut counts).unwrap();
+        // What is frozen while its interrupt is pending counts less than there are instructions.
         for count in counts.counts() {
-            prop_assert_eq!(count.raw, count.counted, "{:?}", model);
+            prop_assert!(count.raw <= count.counted, "{:?}", model);
         }
         let mut overflows = 0;
         let dropped = session.take_notifications(|_| overflows += 1);

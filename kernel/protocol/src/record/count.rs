@@ -1,0 +1,100 @@
+//! What was counted while tasks ran.
+
+use super::Uncounted;
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// Counts of one item.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CountResult {
+    /// Index of the item in the job.
+    pub item: u32,
+    /// Name of the item.
+    pub name: String,
+    /// Names of the tasks, in the order of [`CountedEvent::tasks`].
+    pub tasks: Vec<String>,
+    /// What was counted.
+    pub events: Vec<CountedEvent>,
+    /// Events that could not be counted, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncounted: Vec<Uncounted>,
+    /// The series, if the job asked for one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intervals: Vec<CountInterval>,
+    /// Groups of events that took turns; 1: all were counted all the time.
+    pub groups: u32,
+    /// Passes through all groups that were completed.
+    pub passes: u64,
+    /// Timer ticks.
+    pub ticks: u64,
+    /// Context switches, those to the kernel and from it included.
+    pub switches: u64,
+    /// Rows of the series that there was no room for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dropped: u64,
+    /// Whether the counts are of barecount's emulated PMU.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub emulated: bool,
+    /// TSC when the item began and when it was done, before this record was written.
+    pub tsc: [u64; 2],
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+/// One event's counts.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CountedEvent {
+    /// The label that the job gives it, or its text.
+    pub event: String,
+    /// Its name in the processor's table; for a raw event, its code.
+    pub name: String,
+    /// The counter; for an event of every pass, the one of the first.
+    pub counter: String,
+    /// The group that it is counted in, from 0.
+    pub group: u32,
+    /// Everything on all processors.
+    pub sum: CountValue,
+    /// Each processor's.
+    pub cpus: Vec<CountValue>,
+    /// What ran in no task: the scheduler, interrupts between tasks.
+    pub kernel: CountValue,
+    /// Each task's, its children that have exited included.
+    pub tasks: Vec<CountValue>,
+    /// Overflows that were acted on, of events that have a number of events after which they overflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overflows: Option<u64>,
+    /// Errata of the event, and what else puts the count in doubt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
+}
+
+/// A count, and how much of the time it stands for.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CountValue {
+    /// Events while it had a counter.
+    pub raw: u64,
+    /// The count scaled to the whole time; absent if it never had a counter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scaled: Option<u64>,
+    /// TSC ticks during which it had a counter.
+    pub counted: u64,
+    /// TSC ticks during which it could have had one: the share of the time is the quotient of the two.
+    pub enabled: u64,
+}
+
+/// A row of the series.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CountInterval {
+    /// TSC ticks since counting began, at the row's end.
+    pub tsc: u64,
+    /// Each event's raw count since the row before.
+    pub raw: Vec<u64>,
+}

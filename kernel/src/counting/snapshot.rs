@@ -1,0 +1,109 @@
+//! Counts and the machine's own figures in one consistent read.
+
+use super::{CountingError, Counts};
+use arch::msr::Msr;
+use arch::pmu::Registers;
+use thiserror::Error;
+
+/// Exceptions by vector.
+pub const EXCEPTIONS: usize = 32;
+/// Reads that are begun before giving up.
+pub const MAX_TRIES: u32 = 1000;
+/// IA32_MPERF (SDM vol. 3, 14.2): the TSC's rate while not halted; the same number on AMD (APM vol. 2, 17.2).
+const MPERF: Msr = Msr(0xe7);
+/// IA32_APERF: cycles while not halted.
+const APERF: Msr = Msr(0xe8);
+/// MSR_SMI_COUNT, Nehalem and later (SDM vol. 4, table 2-15).
+const SMI_COUNT: Msr = Msr(0x34);
+
+/// Where the figures come from.
+pub trait Sources {
+    /// Changes with every interrupt, exception and context switch on this processor.
+    fn sequence(&mut self) -> u64;
+    /// The TSC.
+    fn tsc(&mut self) -> u64;
+    /// The registers that count on their own.
+    fn clocks(&mut self) -> Clocks;
+    /// What the kernel has counted.
+    fn events(&mut self) -> Events;
+    /// The session's counts.
+    ///
+    /// # Errors
+    /// The buffer is another set's, or a register cannot be read.
+    fn counts(&mut self, counts: &mut Counts) -> Result<(), CountingError>;
+}
+
+/// Registers that count without being told to; `None` where the processor has none.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Clocks {
+    /// Cycles while not halted.
+    pub aperf: Option<u64>,
+    /// The same at the TSC's rate.
+    pub mperf: Option<u64>,
+    /// System management interrupts since reset.
+    pub smi_count: Option<u64>,
+}
+
+impl Clocks {
+    /// Reads what is there. A register that is not there faults, and is taken as that.
+    pub fn read(registers: &mut dyn Registers) -> Self {
+        let mut read = |msr| registers.rdmsr(msr).ok();
+        Self { aperf: read(APERF), mperf: read(MPERF), smi_count: read(SMI_COUNT) }
+    }
+}
+
+/// What the kernel has counted since boot.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Events {
+    /// Interrupts of devices and of the local APIC.
+    pub interrupts: u64,
+    /// Exceptions, by vector.
+    pub exceptions: [u64; EXCEPTIONS],
+    /// Context switches.
+    pub context_switches: u64,
+}
+
+/// All of it at one moment.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Snapshot {
+    /// The TSC before the first and after the last figure was read.
+    pub tsc: [u64; 2],
+    /// The registers.
+    pub clocks: Clocks,
+    /// The kernel's figures.
+    pub events: Events,
+    /// Reads that were begun again because something came in between.
+    pub retries: u32,
+}
+
+/// Why there is no snapshot.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum SnapshotError {
+    /// Something came in between each time.
+    #[error("no consistent read in {MAX_TRIES} tries: interrupts come faster than one takes")]
+    Unsettled,
+    /// The counts.
+    #[error(transparent)]
+    Counting(#[from] CountingError),
+}
+
+/// Reads everything, and begins again if an interrupt, an exception, a context switch or a system management interrupt
+/// came in between.
+///
+/// # Errors
+/// One came each time, or the counts cannot be read.
+pub fn take(sources: &mut dyn Sources, counts: &mut Counts) -> Result<Snapshot, SnapshotError> {
+    for retries in 0..MAX_TRIES {
+        let sequence = sources.sequence();
+        let smi_count = sources.clocks().smi_count;
+        let begin = sources.tsc();
+        let events = sources.events();
+        sources.counts(counts)?;
+        let clocks = sources.clocks();
+        let end = sources.tsc();
+        if sources.sequence() == sequence && sources.clocks().smi_count == smi_count {
+            return Ok(Snapshot { tsc: [begin, end], clocks, events, retries });
+        }
+    }
+    Err(SnapshotError::Unsettled)
+}

@@ -1,0 +1,48 @@
+use super::*;
+use crate::counting::address::{Act, AddressError, AddressGate};
+use arch::pmu::Rings;
+
+#[test]
+fn m14_m3_counting_between_two_addresses() {
+    for (model, mut bench, driver, known) in machines() {
+        let set = together(vec![instructions().in_rings(Rings::USER), instructions()], &known);
+        let mut session = Session::bind(set, Run::default(), driver, &mut bench).unwrap();
+        // Instructions of one byte each at 0x1000 to 0x1063, in ring 3, ten times.
+        let gate = AddressGate::new(&[(0x1010, Act::Start), (0x1030, Act::Stop)]).unwrap();
+        let (before, after) = (40, 25);
+        for _ in 0..10 {
+            for address in 0x1000..0x1064u64 {
+                let hit = gate.addresses().iter().position(|&at| at == address);
+                if let Some(register) = hit {
+                    // The handler in ring 0, to its write and from its write.
+                    bench.run(Ring::Kernel, before);
+                    assert!(gate.trapped(1 << register, &mut session, &mut bench).unwrap());
+                    bench.run(Ring::Kernel, after);
+                }
+                bench.run(Ring::User, 1);
+            }
+        }
+        assert_eq!(
+            raw(&mut session, &mut bench),
+            [10 * 0x20, 10 * (0x20 + before + after)],
+            "{model:?}"
+        );
+    }
+}
+
+#[test]
+fn m14_debug_registers_as_the_manual_has_them() {
+    let gate = AddressGate::new(&[(0x1000, Act::Start), (0x2000, Act::Stop), (0x3000, Act::Stop)]);
+    let gate = gate.unwrap();
+    // L0, L1, L2, R/W and LEN of an instruction.
+    assert_eq!((gate.dr7(), gate.addresses()), (0x415, [0x1000, 0x2000, 0x3000, 0]));
+    assert_eq!(gate.act(0xffff_0ff0), None);
+    assert_eq!(gate.act(0xffff_0ff1), Some(Act::Start));
+    assert_eq!(gate.act(0xffff_0ff4), Some(Act::Stop));
+    // Bit 3 is of a register that is not enabled.
+    assert_eq!(gate.act(0xffff_0ff8), None);
+    assert_eq!(AddressGate::new(&[(0, Act::Start); 5]), Err(AddressError::TooMany(5)));
+    let wrong = 0x8000_0000_0000;
+    assert_eq!(AddressGate::new(&[(wrong, Act::Stop)]), Err(AddressError::NotCanonical(wrong)));
+    assert!(AddressGate::new(&[(0xffff_8000_0000_0000, Act::Stop)]).is_ok());
+}

@@ -1,0 +1,171 @@
+use super::*;
+use crate::counting::job::{CountRun, plan};
+use protocol::count::{self, CountRequest};
+use protocol::job::LoopCounter;
+use protocol::record::CountResult;
+use protocol::workload::{self, Task, Workload};
+
+fn task(name: &'static str, parent: Option<u16>) -> Task<'static> {
+    Task {
+        name: name.into(),
+        init: [][..].into(),
+        body: [0x90][..].into(),
+        turns: 1,
+        loop_counter: LoopCounter::R15,
+        extended_state: false,
+        ring: workload::Ring::User,
+        parent,
+        cpu: None,
+    }
+}
+
+fn item(requests: Vec<CountRequest<'static>>, interval_ns: u64) -> count::Count<'static> {
+    count::Count {
+        name: "job".into(),
+        requests,
+        together: false,
+        at_overflow: count::AtOverflow::Same,
+        passes: 0,
+        interval_ns,
+        workload: Workload {
+            tasks: vec![task("a", None), task("b", None), task("child", Some(0))],
+            tick_ns: 1_000_000,
+            jitter: None,
+        },
+    }
+}
+
+fn event(text: &str) -> CountRequest<'static> {
+    CountRequest { event: text.to_string().into(), ..CountRequest::default() }
+}
+
+/// Three tasks of known length under preemption at uneven ticks; the kernel takes some instructions at each.
+fn run(item: &count::Count, bench: &mut Bench, driver: &Driver, known: &Known) -> CountResult {
+    let planned = plan(item, known);
+    let mut run = CountRun::begin(item, planned.set.unwrap(), driver.clone(), bench).unwrap();
+    let mut left = [30_000u64, 20_000, 7_000];
+    run.created(0, None);
+    run.created(1, None);
+    run.created(2, Some(0));
+    let mut turn = 0u64;
+    while left.iter().any(|&left| left > 0) {
+        let task = (turn % 3) as usize;
+        turn += 1;
+        if left[task] == 0 {
+            continue;
+        }
+        run.switched(None, Some(task as u16), bench).unwrap();
+        let mut slice = left[task].min(300 + turn * 37 % 200);
+        left[task] -= slice;
+        while slice > 0 {
+            let until = bench.pmu.until_overflow(pmu_model::RingMask::BOTH).unwrap_or(u64::MAX);
+            let part = slice.min(until.max(1));
+            bench.run(Ring::User, part);
+            slice -= part;
+            if std::mem::take(&mut bench.found) != 0 {
+                run.interrupt(bench).unwrap();
+            }
+        }
+        run.switched(Some(task as u16), None, bench).unwrap();
+        bench.run(Ring::Kernel, 11);
+        if left[task] == 0 {
+            run.exited(task as u16, (task == 2).then_some(0), bench).unwrap();
+        }
+        run.tick(bench).unwrap();
+    }
+    run.finish(item, bench).unwrap()
+}
+
+#[test]
+fn i8_t9_tasks_of_known_length_are_exact_and_add_up_to_the_machine() {
+    for (model, mut bench, driver, known) in machines() {
+        let job = item(vec![event("r00c0:u"), event("r00c0")], 0);
+        let result = run(&job, &mut bench, &driver, &known);
+        // The child's are in its parent's as well.
+        let tasks =
+            |event: usize| result.events[event].tasks.iter().map(|v| v.raw).collect::<Vec<_>>();
+        assert_eq!(tasks(0), [37_000, 20_000, 7_000], "{model:?}");
+        assert_eq!(tasks(1), tasks(0), "{model:?}");
+        assert_eq!(result.events[0].kernel.raw, 0);
+        assert_eq!(result.events[1].kernel.raw, 11 * result.ticks, "{model:?}");
+        assert_eq!(result.events[1].sum.raw, 57_000 + 11 * result.ticks, "{model:?}");
+        assert_eq!((result.groups, result.switches), (1, 2 * result.ticks));
+        assert_eq!(result.tasks, ["a", "b", "child"]);
+    }
+}
+
+/// 40 events on the counters that there are: what the scaled counts may be off by is what the time slices are uneven
+/// by. Each alone is exact: that is the other run.
+#[test]
+fn i1_forty_events_are_within_a_bound_of_each_alone() {
+    for (model, mut bench, driver, known) in machines() {
+        let forty = vec![event("0xc0.0x00:c=1:u"); 40];
+        let result = run(&item(forty, 0), &mut bench, &driver, &known);
+        let counters = driver.capabilities().general.count_ones();
+        assert_eq!(result.groups, 40_u32.div_ceil(counters), "{model:?}");
+        let alone = run(&item(vec![event("0xc0.0x00:c=1:u")], 0), &mut bench, &driver, &known);
+        let exact = alone.events[0].sum.raw;
+        assert_eq!(exact, 57_000);
+        for one in &result.events {
+            let scaled = one.sum.scaled.unwrap();
+            // The kernel's 11 instructions at each tick, which are not counted, spread as evenly as the slices.
+            assert!(scaled.abs_diff(exact) * 100 < exact, "{model:?}: {scaled} of {exact}");
+            assert!(one.sum.counted * u64::from(result.groups) < one.sum.enabled * 2);
+        }
+        let raw: u64 = result.events.iter().map(|one| one.sum.raw).sum();
+        assert!(raw < exact * 41, "{model:?}");
+    }
+}
+
+#[test]
+fn the_series_adds_up_to_the_sum_and_rows_beyond_its_end_are_counted() {
+    for (model, mut bench, driver, known) in machines() {
+        // A row every three ticks.
+        let job = item(vec![event("r00c0"), event("r00c0:u")], 2_500_000);
+        let result = run(&job, &mut bench, &driver, &known);
+        assert_eq!(result.intervals.len() as u64, result.ticks.div_ceil(3), "{model:?}");
+        for (number, one) in result.events.iter().enumerate() {
+            let all: u64 = result.intervals.iter().map(|row| row.raw[number]).sum();
+            assert_eq!(all, one.sum.raw, "{model:?}");
+        }
+        assert!(result.intervals.windows(2).all(|pair| pair[0].tsc < pair[1].tsc));
+        assert_eq!(result.dropped, 0);
+    }
+}
+
+#[test]
+fn m3_m6_triggers_and_overflows_of_a_job() {
+    for (model, mut bench, driver, known) in machines() {
+        let first = CountRequest { every: Some(10_000), starts: vec![1], ..event("r00c0:u") };
+        let result = run(&item(vec![first, event("r00c0:u")], 0), &mut bench, &driver, &known);
+        let sums = [0, 1].map(|n| result.events[n].sum.raw);
+        assert_eq!(sums, [57_000, 47_000], "{model:?}");
+        assert_eq!((result.events[0].overflows, result.events[1].overflows), (Some(5), None));
+    }
+}
+
+#[test]
+fn c7_m1_what_cannot_be_counted_is_left_out_with_its_reason() {
+    for (model, _, driver, known) in machines() {
+        let first = CountRequest { every: Some(5), starts: vec![1, 2], ..event("r00c0") };
+        let job = item(vec![first, event("no_such"), event("r003c"), event("fixed9")], 0);
+        let planned = plan(&job, &known);
+        let left: Vec<&str> = planned.uncounted.iter().map(|one| one.event.as_str()).collect();
+        assert_eq!(left, ["no_such", "fixed9"], "{model:?}");
+        let set = planned.set.unwrap();
+        assert_eq!(set.requests()[0].starts, [1]);
+        // All at once, but too many.
+        let many = driver.capabilities().general.count_ones() as usize + 1;
+        let job = count::Count {
+            together: true,
+            ..item(
+                vec![event("0xc4.0x00"); many + driver.capabilities().fixed.count_ones() as usize],
+                0,
+            )
+        };
+        let planned = plan(&job, &known);
+        assert_eq!((planned.set, planned.uncounted.len()), (None, job.requests.len()), "{model:?}");
+        let nothing = plan(&item(vec![event("no_such")], 0), &known);
+        assert_eq!((nothing.set, nothing.uncounted.len()), (None, 1));
+    }
+}
