@@ -28,15 +28,15 @@ use kernel::screen::{Header, Status};
 use kernel::snippet::events::{Counted, Plan};
 use kernel::snippet::{Emitted, Phase, Place, Runner, emit, events, fault};
 use protocol::exact::Filter;
-use protocol::job::{Conformance, Job, LoopCounter, Setup, Snippet};
+use protocol::job::{Conformance, Count, Job, LoopCounter, Setup, Snippet};
 use protocol::ramdisk::RamdiskError;
-use protocol::record::{Check, Suite};
+use protocol::record::{Check, CountResult, Suite};
 use protocol::record::{End, ErrorCode, ErrorRecord, Fault, Outcome, Record};
 use raw_cpuid::{CpuIdReader, CpuIdResult};
 use x86_64::registers::model_specific::{FsBase, GsBase};
 
 /// Where snippets run: see `arch::memory::arena`.
-const PLACE: Place = Place {
+pub(super) const PLACE: Place = Place {
     code: arena::CODE_AT,
     data: arena::DATA_AT,
     pointers: [
@@ -351,6 +351,10 @@ impl run::Machine for Target<'_> {
         // SAFETY: the firmware owns the PMU, the handler of its interrupt is the bench's, and the APIC is on.
         let mut bench = unsafe { Processor::new(&self.user) };
         conformance::run(suite, index, &subject, &mut bench, report)
+    }
+
+    fn count(&mut self, item: &Count) -> Result<CountResult, run::Uncounted> {
+        super::counting::count(item, self.machine, &mut self.arena)
     }
 
     fn is_emulated(&self) -> bool {

@@ -36,6 +36,16 @@ pub enum JobError {
         /// What is wrong.
         message: String,
     },
+    /// A count that cannot be made.
+    #[error("{place}: count `{count}`: {message}")]
+    Count {
+        /// File and line.
+        place: Place,
+        /// The item's name.
+        count: String,
+        /// What is wrong.
+        message: String,
+    },
     /// A value of the job as a whole is out of its bounds.
     #[error("{file}: {error}")]
     Limit {

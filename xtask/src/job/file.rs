@@ -1,6 +1,7 @@
 //! The job file.
 
 use super::assemble::Syntax;
+use super::count::{CountFile, RawCount};
 use super::errors::{JobError, Place};
 use super::exact::{ExactOptions, RawExact};
 use crate::events::EventText;
@@ -107,6 +108,8 @@ pub struct JobFile {
     pub checks: Option<Vec<String>>,
     /// The snippets.
     pub snippets: Vec<SnippetFile>,
+    /// What is counted over tasks; it comes behind the snippets.
+    pub counts: Vec<CountFile>,
 }
 
 /// What a job is for.
@@ -136,6 +139,8 @@ struct RawJob {
     defaults: RawOptions,
     #[serde(default)]
     snippet: Vec<Spanned<RawSnippet>>,
+    #[serde(default)]
+    count: Vec<Spanned<RawCount>>,
 }
 
 /// Options as written: in `[defaults]`, or within a snippet.
@@ -242,6 +247,8 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
     let checks = raw.checks.map(Spanned::into_inner).unwrap_or_default();
     let stem = Path::new(source).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let snippets = raw.snippet.into_iter().map(|snippet| decide(snippet, &raw.defaults, text));
+    let counts = raw.count.into_iter().enumerate();
+    let counts = counts.map(|(index, count)| CountFile::decide(count, index + 1, text, source));
     Ok(JobFile {
         source: source.to_string(),
         name: raw.name.or(stem).unwrap_or_default(),
@@ -250,6 +257,7 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         self_test: raw.self_test,
         checks: (raw.kind == Kind::Conformance).then_some(checks),
         snippets: snippets.collect(),
+        counts: counts.collect(),
     })
 }
 
@@ -327,7 +335,7 @@ fn position(text: &str, at: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, column)
 }
 
-fn lines(text: &str, span: &Range<usize>) -> Lines {
+pub(super) fn lines(text: &str, span: &Range<usize>) -> Lines {
     let (line, column) = position(text, span.start);
     let value = text.get(span.clone()).unwrap_or_default();
     let multiline = value.starts_with("\"\"\"") || value.starts_with("'''");
