@@ -1,7 +1,7 @@
 //! A report as it comes in.
 
 use protocol::record::{
-    Check, Crash, End, ErrorRecord, ExactResult, Machine, Record, SnippetResult, Suite, TasksResult,
+    Check, CountResult, Crash, End, ErrorRecord, ExactResult, Machine, Record, SnippetResult, Suite, TasksResult,
 };
 use protocol::stream::{Event, Problem, Reader};
 use serde::Serialize;
@@ -172,6 +172,14 @@ impl Report {
         })
     }
 
+    /// What was counted over tasks, in order.
+    pub fn counts(&self) -> impl Iterator<Item = &CountResult> {
+        self.records.iter().filter_map(|numbered| match &numbered.record {
+            Record::Count(count) => Some(count),
+            _ => None,
+        })
+    }
+
     /// The suite records, in order.
     pub fn suites(&self) -> impl Iterator<Item = &Suite> {
         self.records.iter().filter_map(|numbered| match &numbered.record {
@@ -200,12 +208,12 @@ impl Report {
         self.records.iter().rev().find_map(|numbered| pick(&numbered.record))
     }
 
-    /// Items that have a result, exact counts, a run of tasks, a suite or an error.
+    /// Items that have a result, exact counts, counts over tasks, a run of tasks, a suite or an error.
     #[must_use]
     pub fn items(&self) -> u64 {
         let failed = self.errors().filter(|error| error.item.is_some()).count();
         let measured = self.results().count() + self.exact().count() + self.tasks().count();
-        (measured + self.suites().count() + failed) as u64
+        (measured + self.counts().count() + self.suites().count() + failed) as u64
     }
 
     /// Exit code: 3 if the report is not whole, else the run's own.

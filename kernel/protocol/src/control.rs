@@ -1,5 +1,7 @@
 //! What a snippet asks of the machine around it.
 
+/// Ring of init code and body. In ring 3 nothing is in reach but the snippet's own code and memory areas.
+pub use crate::workload::Ring;
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -25,9 +27,14 @@ pub struct Control<'a> {
     pub page_size: PageSize,
     /// Memory type of the memory areas.
     pub memory_type: MemoryType,
-
-/// Ring of init code and body. In ring 3 nothing is in reach but the snippet's own code and memory areas.
-pub use crate::workload::Ring;
+    /// Ring of init code and body.
+    pub ring: Ring,
+    /// How often a run is repeated in which a system management interrupt came.
+    pub smi_repeats: u32,
+    /// Model-specific registers that are read before and after each run.
+    #[serde(borrow)]
+    pub msrs: Vec<ReadMsr<'a>>,
+}
 
 /// Milliseconds that no benign run needs.
 pub const DEFAULT_TIME_LIMIT_MS: u32 = 10_000;
@@ -120,12 +127,3 @@ pub enum MemoryType {
     WriteCombining,
 }
 
-/// Ring of init code and body.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-pub enum Ring {
-    /// Ring 0, with the whole machine in reach.
-    #[default]
-    Kernel,
-    /// Ring 3, with nothing in reach but the snippet's own code and memory areas.
-    User,
-}

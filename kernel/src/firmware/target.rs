@@ -32,15 +32,15 @@ use kernel::snippet::events::{Counted, Plan};
 use kernel::snippet::{Emitted, Phase, Place, Runner, emit, events, fault};
 use kernel::tasks::Summary;
 use protocol::exact::Filter;
-use protocol::job::{Conformance, Job, LoopCounter, Setup, Snippet, Tasks};
+use protocol::job::{Conformance, Count, Job, LoopCounter, Setup, Snippet, Tasks};
 use protocol::ramdisk::RamdiskError;
-use protocol::record::{Applied, Check, Suite};
+use protocol::record::{Applied, Check, CountResult, Suite};
 use protocol::record::{End, ErrorCode, ErrorRecord, Fault, Outcome, Record};
 use raw_cpuid::{CpuIdReader, CpuIdResult};
 use x86_64::registers::model_specific::{FsBase, GsBase};
 
 /// Where snippets run: see `arch::memory::arena`.
-const PLACE: Place = Place {
+pub(super) const PLACE: Place = Place {
     code: arena::CODE_AT,
     data: arena::DATA_AT,
     pointers: [
@@ -435,6 +435,10 @@ impl run::Machine for Target<'_> {
 
     fn tasks(&mut self, item: &Tasks) -> Result<Summary, String> {
         tasks::run(item, self.machine, &self.space, &mut self.frames, &mut self.slots)
+    }
+
+    fn count(&mut self, item: &Count) -> Result<CountResult, run::Uncounted> {
+        super::counting::count(item, self.machine, &mut self.arena)
     }
 
     fn is_emulated(&self) -> bool {

@@ -52,6 +52,16 @@ pub enum JobError {
     /// The same, of a workload whose place is not known here.
     #[error("the workload: {0}")]
     Workload(LimitError),
+    /// A count that cannot be made.
+    #[error("{place}: count `{count}`: {message}")]
+    Count {
+        /// File and line.
+        place: Place,
+        /// The item's name.
+        count: String,
+        /// What is wrong.
+        message: String,
+    },
     /// A value of the job as a whole is out of its bounds.
     #[error("{file}: {error}")]
     Limit {

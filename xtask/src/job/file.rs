@@ -1,6 +1,7 @@
 //! The job file.
 
 use super::assemble::Syntax;
+use super::count::{CountFile, RawCount};
 use super::errors::{JobError, Place};
 use super::exact::{ExactOptions, RawExact};
 use super::form::{Form, Wanted};
@@ -116,6 +117,8 @@ pub struct JobFile {
     pub snippets: Vec<SnippetFile>,
     /// Workloads; they come behind the snippets.
     pub runs: Vec<RunFile>,
+    /// What is counted over tasks; it comes behind the snippets.
+    pub counts: Vec<CountFile>,
 }
 
 /// What a job is for.
@@ -148,6 +151,7 @@ struct RawJob {
     #[serde(default)]
     run: Vec<Spanned<RawRun>>,
     characterise: Vec<Spanned<RawForms>>,
+    count: Vec<Spanned<RawCount>>,
 }
 
 /// Options as written: in `[defaults]`, or within a snippet.
@@ -280,6 +284,7 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
     for forms in raw.characterise {
         snippets.push(characterise(forms, &raw.defaults, text));
     }
+    let counts = (1..).zip(raw.count);
     Ok(JobFile {
         source: source.to_string(),
         name: raw.name.or(stem).unwrap_or_default(),
@@ -290,6 +295,9 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         runs: (1..)
             .zip(raw.run)
             .map(|(number, run)| RunFile::decide(run, number, text, source))
+            .collect(),
+        counts: counts
+            .map(|(number, count)| CountFile::decide(count, number, text, source))
             .collect(),
         snippets,
     })

@@ -5,6 +5,7 @@
 
 mod analyse;
 pub mod assemble;
+pub mod count;
 mod errors;
 pub mod exact;
 pub mod file;
@@ -20,6 +21,7 @@ pub use overrides::Overrides;
 use crate::events::{Block, CpuName, check, user};
 use ::events::pack::PERFMON_LICENSE;
 use assemble::{Labels, Part, Source};
+use count::CountFile;
 use exact::ExactOptions;
 use iced_x86::Register;
 use protocol::job::{Conformance, Exact, Item, Job, LoopCounter, OnEnd, Setup, Snippet};
@@ -107,7 +109,8 @@ pub fn load_for(
     };
     overrides.apply(&mut file)?;
     let (tables, lines) = user::merged(&overrides.event_files, cpu)?;
-    let events = file.snippets.iter().flat_map(|snippet| &snippet.options.events);
+    let counted = file.counts.iter().flat_map(CountFile::events);
+    let events = file.snippets.iter().flat_map(|snippet| &snippet.options.events).chain(counted);
     let unknown = check::unknown(&tables, events);
     for line in lines.into_iter().chain(unknown.iter().map(|line| format!("warning: {line}"))) {
         anstream::eprintln!("{line}");
@@ -151,6 +154,12 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
     }
     let (runs, symbols): (Vec<_>, Vec<_>) =
         runs.into_iter().map(|((tasks, symbols), _)| (Item::Tasks(tasks), symbols)).unzip();
+    let counts = file.counts.iter().map(|count| {
+        let item = Item::Count(count.item()?);
+        limits::check_item(&item).map_err(|error| count.refused(error.to_string()))?;
+        Ok(item)
+    });
+    let counts = counts.collect::<Result<Vec<_>, JobError>>()?;
     let suite = file.checks.as_ref().map(|checks| {
         let checks = checks.iter().cloned().map(Cow::Owned).collect();
         Item::Conformance(Conformance { name: Cow::Owned(file.name.clone()), checks })
@@ -161,7 +170,7 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
         on_end: if purpose == Purpose::Qemu { OnEnd::Halt } else { file.on_end },
         exit_port: (purpose == Purpose::Qemu).then_some(EXIT_PORT),
         self_test: file.self_test,
-        items: suite.into_iter().chain(items).chain(runs).collect(),
+        items: suite.into_iter().chain(items).chain(runs).chain(counts).collect(),
     };
     let first_snippet = usize::from(file.checks.is_some());
     for (snippet, item) in file.snippets.iter().zip(&job.items[first_snippet..]) {

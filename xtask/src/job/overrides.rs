@@ -134,6 +134,7 @@ impl Overrides {
             baud: limits::MAX_BAUD,
             on_end: OnEnd::default(),
             self_test: None,
+            counts: Vec::new(),
             checks: None,
             snippets: vec![snippet],
             runs: Vec::new(),

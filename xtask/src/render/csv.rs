@@ -91,6 +91,26 @@ pub fn render(report: &Report) -> String {
                     row(fields);
                 }
             }
+            Record::Count(count) => {
+                for (event, value) in super::count::rows(count) {
+                    let figure = value.scaled.map_or(String::new(), |scaled| scaled.to_string());
+                    let mut fields = vec![count.item.to_string(), count.name.clone(), event];
+                    fields.extend(std::iter::repeat_n(figure, 4));
+                    // One run, exact if it was counted all the time.
+                    let whole = (value.counted == value.enabled).to_string();
+                    fields.extend(["1".into(), "1".into(), whole]);
+                    fields.extend(["1".into(), "1".into(), String::new()]);
+                    row(fields);
+                }
+                for uncounted in &count.uncounted {
+                    let mut fields = vec![String::new(); HEADER.len()];
+                    fields[0] = count.item.to_string();
+                    fields[1].clone_from(&count.name);
+                    fields[2].clone_from(&uncounted.event);
+                    fields[HEADER.len() - 1] = "uncounted".to_string();
+                    row(fields);
+                }
+            }
             Record::Error(error) if error.item.is_some() => {
                 let mut fields = vec![String::new(); HEADER.len()];
                 fields[0] = error.item.unwrap_or_default().to_string();

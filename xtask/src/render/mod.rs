@@ -1,6 +1,7 @@
 //! A report for eyes and for other programs.
 
 mod checks;
+mod count;
 pub mod csv;
 pub mod exact;
 pub mod forms;

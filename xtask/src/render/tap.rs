@@ -44,6 +44,15 @@ pub fn render(report: &Report, context: &Context) -> String {
                 points += 1;
                 super::tasks::point(&mut out, points, tasks);
             }
+            Record::Count(count) => {
+                points += 1;
+                let _ = writeln!(out, "ok {points} - {}", escape(&count.name));
+                for event in &count.events {
+                    let value = event.sum.scaled.unwrap_or(event.sum.raw);
+                    let event = &event.event;
+                    let _ = writeln!(out, "  ---\n  count: {event}\n  value: {value}\n  ...");
+                }
+            }
             Record::Check(check) => {
                 points += 1;
                 super::checks::point(&mut out, points, check);

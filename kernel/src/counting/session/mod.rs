@@ -216,7 +216,8 @@ impl Session {
     pub fn suspend(&mut self, platform: &mut dyn Platform) -> Result<(), SetError> {
         self.stop(platform)?;
         self.unload(platform)?;
-        Ok(platform.withdraw())
+        platform.withdraw();
+        Ok(())
     }
 
     /// Stops for good.

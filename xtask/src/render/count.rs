@@ -1,0 +1,214 @@
+//! What was counted over tasks: a table of events by task, and the series.
+
+use super::style::{FAINT, STRONG, paint};
+use super::table::STYLE;
+use crate::collect::Report;
+use comfy_table::{Cell, CellAlignment, Table};
+use protocol::record::{CountResult, CountValue};
+use std::fmt::Write;
+
+/// One section for each item.
+pub(super) fn sections(report: &Report) -> String {
+    report.counts().map(section).collect()
+}
+
+fn section(count: &CountResult) -> String {
+    let mut out = String::new();
+    let emulated = if count.emulated { " (emulated PMU)" } else { "" };
+    // Writing to a String does not fail, here and below.
+    let _ = writeln!(out, "{} {}{emulated}", count.item, paint(STRONG, &count.name));
+    let mut text = format!("{}, {}", plural(count.ticks, "tick"), plural(count.switches, "switch"));
+    if count.groups > 1 {
+        let _ = write!(text, ", {} groups of events in turns", count.groups);
+    }
+    if count.passes > 0 {
+        let _ = write!(text, ", {}", plural(count.passes, "pass"));
+    }
+    let _ = writeln!(out, "{}", paint(FAINT, &text));
+    if !count.events.is_empty() {
+        let _ = writeln!(out, "{}", events(count));
+    }
+    if !count.intervals.is_empty() {
+        let _ = writeln!(out, "{}", series(count));
+    }
+    if count.dropped > 0 {
+        let _ = writeln!(out, "  and {} that there was no room for", plural(count.dropped, "row"));
+    }
+    for one in &count.uncounted {
+        let _ = writeln!(out, "  not counted: {}: {}", one.event, one.reason);
+    }
+    for event in &count.events {
+        for remark in &event.remarks {
+            let _ = writeln!(out, "  {}: {remark}", event.event);
+        }
+    }
+    out
+}
+
+fn plural(number: u64, what: &str) -> String {
+    match (number, what) {
+        (1, _) => format!("1 {what}"),
+        (_, "switch" | "pass") => format!("{number} {what}es"),
+        _ => format!("{number} {what}s"),
+    }
+}
+
+fn events(count: &CountResult) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE);
+    let cpus = count.events.iter().map(|event| event.cpus.len()).max().unwrap_or(0);
+    let overflows = count.events.iter().any(|event| event.overflows.is_some());
+    let mut head: Vec<String> = ["event", "counter", "sum"].map(String::from).to_vec();
+    // One processor's counts are the sum.
+    let cpus = if cpus > 1 { cpus } else { 0 };
+    head.extend((0..cpus).map(|cpu| format!("cpu {cpu}")));
+    head.extend(count.tasks.iter().cloned());
+    head.extend(["kernel", "share"].map(String::from));
+    head.extend(overflows.then(|| "overflows".to_string()));
+    right_but(&mut table, &head, 2);
+    for event in &count.events {
+        let group = match count.groups {
+            0 | 1 => String::new(),
+            _ => format!(" (group {})", event.group + 1),
+        };
+        let mut row = vec![format!("{}{group}", event.event), event.counter.clone()];
+        row.push(value(&event.sum));
+        row.extend((0..cpus).map(|cpu| event.cpus.get(cpu).map_or(String::new(), value)));
+        row.extend((0..count.tasks.len()).map(|t| event.tasks.get(t).map_or(String::new(), value)));
+        row.extend([value(&event.kernel), share(&event.sum)]);
+        let overflowed = event.overflows.map(|number| number.to_string()).unwrap_or_default();
+        row.extend(overflows.then_some(overflowed));
+        table.add_row(row.into_iter().map(Cell::new));
+    }
+    table
+}
+
+fn right_but(table: &mut Table, head: &[String], left: usize) {
+    table.set_header(head);
+    for index in left..head.len() {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
+/// A count as it is; one that stands for more than its own time scaled, behind a `~`.
+pub(super) fn value(value: &CountValue) -> String {
+    match value.scaled {
+        _ if value.enabled == 0 => "-".to_string(),
+        None => "?".to_string(),
+        Some(scaled) if value.counted == value.enabled => scaled.to_string(),
+        Some(scaled) => format!("~{scaled}"),
+    }
+}
+
+/// The share of the time during which it was counted.
+fn share(value: &CountValue) -> String {
+    match value.enabled {
+        0 => String::new(),
+        enabled => format!("{:.1} %", 100.0 * value.counted as f64 / enabled as f64),
+    }
+}
+
+fn series(count: &CountResult) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE);
+    let mut head = vec!["TSC ticks".to_string()];
+    head.extend(count.events.iter().map(|event| event.event.clone()));
+    right_but(&mut table, &head, 0);
+    for row in &count.intervals {
+        let cells = std::iter::once(row.tsc).chain(row.raw.iter().copied());
+        table.add_row(cells.map(Cell::new));
+    }
+    table
+}
+
+/// Rows of a CSV: who and how much, the sum first.
+pub(super) fn rows(count: &CountResult) -> Vec<(String, CountValue)> {
+    let mut rows = Vec::new();
+    for event in &count.events {
+        let name = |whose: &str| format!("count {}{whose}", event.event);
+        rows.push((name(""), event.sum));
+        rows.push((name(", kernel"), event.kernel));
+        for (task, value) in count.tasks.iter().zip(&event.tasks) {
+            rows.push((name(&format!(", task {task}")), *value));
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::Format;
+    use crate::collect::{Numbered, Report};
+    use crate::render::{Context, render};
+    use protocol::record::{
+        CountInterval, CountResult, CountValue, CountedEvent, Record, Uncounted,
+    };
+
+    fn report() -> Report {
+        let whole = |raw| CountValue { raw, scaled: Some(raw), counted: 100, enabled: 100 };
+        let half = |raw| CountValue { raw, scaled: Some(2 * raw), counted: 50, enabled: 100 };
+        let event = |event: &str, value: &dyn Fn(u64) -> CountValue| CountedEvent {
+            event: event.into(),
+            counter: "counter 1".into(),
+            sum: value(30),
+            cpus: vec![value(30)],
+            kernel: value(3),
+            tasks: vec![value(20), value(7)],
+            ..CountedEvent::default()
+        };
+        let count = CountResult {
+            item: 4,
+            name: "two".into(),
+            tasks: vec!["a".into(), "b".into()],
+            events: vec![
+                CountedEvent { overflows: Some(9), ..event("cycles", &whole) },
+                event("loads", &half),
+            ],
+            uncounted: vec![Uncounted { event: "x".into(), reason: "unknown".into() }],
+            intervals: vec![CountInterval { tsc: 1234, raw: vec![11, 12] }],
+            groups: 2,
+            passes: 1,
+            ticks: 8,
+            switches: 16,
+            emulated: true,
+            ..CountResult::default()
+        };
+        let records = vec![Numbered { seq: 0, record: Record::Count(count) }];
+        Report { records, ..Report::default() }
+    }
+
+    #[test]
+    fn i1_counts_by_task_scaled_counts_and_the_series_are_in_every_form() {
+        let rendered = |format| render(&report(), &Context::default(), format);
+        let table = rendered(Format::Table);
+        for part in [
+            "4 ",
+            "two",
+            "(emulated PMU)",
+            "8 ticks, 16 switches, 2 groups of events in turns, 1 pass",
+            "overflows",
+            "1234",
+            "not counted: x: unknown",
+            "100.0 %",
+            "50.0 %",
+            "~60",
+            "~40",
+        ] {
+            assert!(table.contains(part), "{part}: {table}");
+        }
+        let csv = rendered(Format::Csv);
+        assert!(csv.contains("4,two,count cycles,30,30,30,30,1,1,true,1,1,\n"), "{csv}");
+        assert!(
+            csv.contains("4,two,\"count loads, task b\",14,14,14,14,1,1,false,1,1,\n"),
+            "{csv}"
+        );
+        assert!(csv.contains("4,two,x,,,,,,,,,,uncounted\n"), "{csv}");
+        let tap = rendered(Format::Tap);
+        assert!(tap.contains("ok 1 - two\n  ---\n  count: cycles\n  value: 30\n"), "{tap}");
+        let json: serde_json::Value = serde_json::from_str(&rendered(Format::Json)).unwrap();
+        assert_eq!(json["records"][0]["events"][1]["sum"]["scaled"], 60);
+        assert_eq!(report().items(), 1);
+    }
+}
