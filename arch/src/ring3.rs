@@ -11,6 +11,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 /// Vector by which code of ring 3 comes back.
 pub const LEAVE_VECTOR: u8 = 0x80;
 
+/// Vectors by which a measured snippet of ring 3 ends its init code and its body. Whoever emits it says where they lead
+/// ([`crate::interrupts::set_entry`]).
+pub const SNIPPET_VECTORS: [u8; 2] = [0x83, 0x84];
+
 /// Stack pointer to come back with. One processor uses it.
 static RETURN_STACK: AtomicU64 = AtomicU64::new(0);
 

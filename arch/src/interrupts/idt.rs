@@ -35,7 +35,8 @@ pub unsafe fn load(table: &'static mut InterruptDescriptorTable) {
         *gate = Gate::new(VirtAddr::new(stubs::address(vector)), stack(vector));
     }
     // Ring 3 may call these.
-    for vector in [ring3::LEAVE_VECTOR, USER_VECTOR] {
+    let [init, body] = ring3::SNIPPET_VECTORS;
+    for vector in [ring3::LEAVE_VECTOR, USER_VECTOR, init, body] {
         gates[usize::from(vector)].options |= 3 << 13;
     }
     table.load();

@@ -8,7 +8,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::acpi::Platform;
 use arch::apic::{self, Apic, Mode, Register};
-use arch::cpu::{Identity, features, identity, native};
+use arch::cpu::{Identity, Vendor, features, identity, native};
 use arch::pmu::{self, Capabilities, Driver, Emulated, Missing, Ownership};
 use arch::time::Clock;
 use arch::watchdog::Watchdog;
@@ -39,6 +39,8 @@ pub struct Machine {
     pub emulated: Option<Emulated>,
     /// There is a hypervisor.
     pub hypervisor: bool,
+    /// The maker.
+    pub vendor: Vendor,
     /// Counters end snippets that do not end themselves.
     pub watchdog: bool,
     /// LVTPC as it was found.
@@ -125,6 +127,7 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
         ownership,
         emulated,
         hypervisor,
+        vendor: identity.vendor,
         watchdog: watchdog.is_ok(),
         performance_lvt,
     }
