@@ -8,7 +8,7 @@
 //! - [`pmu`]: the performance monitoring unit. [`smp`]: the other processors.
 //! - [`call`]: running foreign machine code so that a fault in it comes back as a value. [`step`]: the same one
 //!   instruction at a time. [`ring3`]: running code in ring 3. [`watchdog`]: a limit to its time. [`state`]: what it
-//!   may leave behind.
+//!   may leave behind. [`switches`]: prefetchers, turbo, the clock.
 //! - [`task`]: several pieces of code that share the processor.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -31,6 +31,7 @@ pub mod ring3;
 pub mod smp;
 pub mod state;
 pub mod step;
+pub mod switches;
 pub mod task;
 pub mod time;
 pub mod uart;

@@ -141,6 +141,12 @@ impl Watchdog {
         self.counter
     }
 
+    /// The writes that start and stop it, and its limit in cycles.
+    #[cfg(test)]
+    pub(crate) fn parts(&self, mask: u64) -> ([Write; 2], u64) {
+        ([self.on, self.off], self.stretches * (self.preset.wrapping_neg() & mask))
+    }
+
     /// Runs `code`, which may take as long as the limit; then what runs is the foreign code of a call, and its end is
     /// the exit with [`call::Cause::TimeLimit`].
     ///
@@ -257,6 +263,3 @@ fn on_nmi(frame: &mut TrapFrame) {
         call::end(frame, call::Cause::TimeLimit);
     }
 }
-
-#[cfg(all(test, feature = "model"))]
-mod tests;

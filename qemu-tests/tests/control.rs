@@ -1,7 +1,7 @@
 //! Control of the machine, and snippets that do not end.
 
 use pmu_model::Model;
-use protocol::record::{ErrorCode, SnippetResult};
+use protocol::record::{Applied, ErrorCode, SnippetResult};
 use qemu_tests::{Guest, Ran};
 use xtask::cli::Boot;
 use xtask::machine::Given;
@@ -163,4 +163,264 @@ fn x1_what_a_snippet_changes_is_put_back_and_named_and_the_next_one_does_not_see
 /// Boots `toml` without a PMU.
 fn on_plain(toml: &str) -> Ran {
     qemu_tests::direct(toml)
+}
+
+/// The only option that was asked for.
+fn applied<'a>(ran: &'a Ran, name: &str) -> &'a Applied {
+    match &result(ran, name).controls[..] {
+        [one] => one,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+#[test]
+fn n5_ring_3_runs_the_snippet_and_nothing_of_the_way_is_counted() {
+    for model in MODELS {
+        let ran = on(
+            model,
+            r#"
+            [defaults]
+            unroll = 10
+            runs = 3
+            events = ["instructions:u", "instructions:k"]
+            machine = { ring = 3, time-limit = 20 }
+            [[snippet]]
+            name = "three"
+            asm = "nop; push rax; pop rax"
+            [[snippet]]
+            name = "looped"
+            loop = 4
+            asm = "nop; nop"
+            [[snippet]]
+            name = "state of init arrives"
+            unroll = 1
+            one-time-init = "mov [r14], r14"
+            init = "mov ecx, 5; push rcx; cmp [r14], r14; jne 3f; stc; 3:"
+            asm = "jnc 3f; cmp qword ptr [rsp], 5; jne 3f; mov eax, cs; cmp eax, 0x23; jne 3f; stc; jmp 4f; 3: ud2; 4:"
+            [[snippet]]
+            name = "endless"
+            asm = "2: jmp 2b"
+            [[snippet]]
+            name = "ring 0 again"
+            machine = { ring = 0 }
+            asm = "mov eax, cs; cmp eax, 0x8; je 2f; ud2; 2:"
+            "#,
+        );
+        ran.ends_with(1);
+        let [three, looped] = ["three", "looped"].map(|name| result(&ran, name));
+        assert_eq!(
+            (exactly(three, "instructions:u"), exactly(three, "instructions:k")),
+            (3.0, 0.0)
+        );
+        assert_eq!(exactly(three, "tsc"), 3.0, "{model:?}");
+        // DEC and JNZ once for the ten copies, in both sizes: they cancel.
+        assert_eq!(
+            (exactly(looped, "instructions:u"), exactly(looped, "instructions:k")),
+            (2.0, 0.0)
+        );
+        for name in ["state of init arrives", "ring 0 again"] {
+            assert_eq!(result(&ran, name).restored, [""; 0], "{name}");
+        }
+        assert!(three.controls[0].note.contains("cancel"), "{:?}", three.controls);
+        let errors: Vec<_> = ran.errors().iter().map(|error| error.code).collect();
+        assert_eq!(errors, [ErrorCode::TimeLimit]);
+    }
+}
+
+/// What a snippet of ring 3 cannot do, and how it ends.
+const OUT_OF_REACH: [(&str, &str); 12] = [
+    ("cli", "#GP"),
+    ("hlt", "#GP"),
+    ("mov rax, cr0", "#GP"),
+    ("mov ecx, 0x10; wrmsr", "#GP"),
+    ("mov dx, 0x60; in al, dx", "#GP"),
+    ("lgdt [r14]", "#GP"),
+    ("int 14", "#GP"),
+    // The measuring code's data, physical memory, the firmware, its own code.
+    ("movabs rax, 0x100000000000; mov [rax], rax", "#PF"),
+    ("movabs rax, 0xffff800000100000; mov rax, [rax]", "#PF"),
+    ("mov rax, 0xffffffff80000000; mov rax, [rax]", "#PF"),
+    ("lea rax, [rip]; mov byte ptr [rax], 0", "#PF"),
+    ("syscall", "#UD"),
+];
+
+#[test]
+fn x1_ring_3_confines_the_snippet_to_its_own_pages() {
+    let mut toml =
+        "[defaults]\nunroll = 1\nruns = 1\nwarmup = 0\nmachine = { ring = 3 }\n".to_string();
+    for (code, _) in OUT_OF_REACH {
+        toml += &format!("[[snippet]]\nasm = \"{code}\"\n[[snippet]]\nasm = \"nop\"\n");
+    }
+    let ran = on_plain(&toml);
+    ran.ends_with(1);
+    assert_eq!(ran.results().len(), OUT_OF_REACH.len());
+    let seen: Vec<_> =
+        ran.errors().iter().map(|error| error.fault.as_ref().unwrap().mnemonic.as_str()).collect();
+    assert_eq!(seen, OUT_OF_REACH.map(|(_, mnemonic)| mnemonic));
+    assert!(ran.errors().iter().all(|error| error.restored.is_empty()), "{:?}", ran.errors());
+}
+
+/// Walks the page tables to the entry of R14's page in the page directory, and compares its bits 3, 4 and 7 (PWT, PCD,
+/// large page).
+fn looks_at_its_page(levels: u32, bits: u32) -> String {
+    let mut code = "mov rbx, cr3; mov rdx, 0xffff800000000000".to_string();
+    for level in 0..levels {
+        let shift = 39 - 9 * level;
+        code += "; mov rcx, 0xffffffffff000; and rbx, rcx; mov rax, r14";
+        code +=
+            &format!("; shr rax, {shift}; and eax, 511; add rbx, rdx; mov rbx, [rbx + 8 * rax]");
+    }
+    code + &format!(
+        "; and ebx, 0x98; cmp ebx, {bits:#x}; je 2f; ud2; 2: mov [r14], rax; mov rax, [r14 - 524288]"
+    )
+}
+
+#[test]
+fn n5_pages_and_memory_types_are_those_that_were_asked_for() {
+    let item = |options: &str, levels, bits| {
+        let code = looks_at_its_page(levels, bits);
+        format!("[[snippet]]\nname = '{options}'\nmachine = {{ {options} }}\nasm = \"{code}\"\n")
+    };
+    let toml: String = "[defaults]\nunroll = 1\nruns = 2\n".to_string()
+        + &item("page-size = \"4k\"", 4, 0)
+        + &item("memory-type = \"wt\"", 4, 0x10)
+        + &item("memory-type = \"wc\"", 4, 0x08)
+        + &item("memory-type = \"uc\"", 4, 0x18)
+        + &item("page-size = \"2m\"", 3, 0x80)
+        + &item("page-size = \"2m\", memory-type = \"uc\"", 3, 0x98)
+        + &item("page-size = \"1g\"", 2, 0x80);
+    let guest = Guest { memory: 3072, cpu: Some("max".into()), ..Guest::new(Boot::Direct, &toml) };
+    let ran = guest.run();
+    ran.ends_with(0);
+    for one in ran.results() {
+        assert!(one.controls.iter().all(|applied| applied.applied), "{one:?}");
+    }
+    // As there is no GiB in one piece here, the page is a small one, and the record says why.
+    let small = item("page-size = \"1g\"", 4, 0);
+    let ran = on_plain(&small);
+    ran.ends_with(0);
+    let one = applied(&ran, "page-size = \"1g\"");
+    assert!(!one.applied && one.note.contains("out of memory"), "{one:?}");
+}
+
+#[test]
+fn n5_each_option_is_reported_as_applied_or_with_the_reason_why_not() {
+    let ran = on(
+        Model::Skylake,
+        r#"
+        [defaults]
+        unroll = 10
+        runs = 3
+        events = ["instructions"]
+        [[snippet]]
+        name = "prefetchers"
+        machine = { prefetchers = "off" }
+        asm = "nop"
+        [[snippet]]
+        name = "frequency"
+        machine = { frequency = 2000 }
+        asm = "nop"
+        [[snippet]]
+        name = "turbo"
+        machine = { turbo = "off" }
+        asm = "nop"
+        [[snippet]]
+        name = "wbinvd"
+        machine = { caches = "cold" }
+        asm = "nop"
+        [[snippet]]
+        name = "clflush"
+        machine = { caches = "cold", cold-by = "clflush" }
+        asm = "nop"
+        [[snippet]]
+        name = "tlb"
+        machine = { tlb = "flushed" }
+        asm = "nop"
+        [[snippet]]
+        name = "apic"
+        machine = { interrupts = "apic" }
+        init = "mov rax, cr8; cmp eax, 15; je 2f; ud2; 2:"
+        asm = "nop"
+        [[snippet]]
+        name = "plain"
+        init = "mov rax, cr8; test eax, eax; jz 2f; ud2; 2:"
+        asm = "nop"
+        "#,
+    );
+    ran.ends_with(0);
+    for (name, option, is_applied, note) in [
+        // QEMU's translator swallows what is written to these.
+        ("prefetchers", "prefetchers=off", false, "MSR 0x1a4"),
+        ("frequency", "frequency=2000", false, ""),
+        ("wbinvd", "caches=cold", true, "WBINVD"),
+        ("clflush", "caches=cold", true, "CLFLUSH"),
+        ("tlb", "tlb=flushed", true, "CR4.PGE"),
+        ("apic", "interrupts=apic", true, "CR8"),
+    ] {
+        let one = applied(&ran, name);
+        assert_eq!((one.option.as_str(), one.applied), (option, is_applied), "{one:?}");
+        assert!(one.note.contains(note), "{one:?}");
+    }
+    let turbo = applied(&ran, "turbo");
+    assert!(!turbo.note.is_empty() && turbo.applied == turbo.note.contains("APERF"), "{turbo:?}");
+    assert_eq!(result(&ran, "plain").controls, []);
+    for one in ran.results() {
+        assert_eq!(exactly(one, "instructions"), 1.0, "{}", one.name);
+        assert_eq!(one.restored, [""; 0], "{}", one.name);
+    }
+}
+
+#[test]
+fn i10_registers_are_read_before_and_after_a_run_and_a_missing_one_is_named() {
+    // IA32_KERNEL_GS_BASE, which each execution of the body raises by 1.
+    let toml = |msr: &str| {
+        format!(
+            "[[snippet]]\nname = \"a\"\nunroll = 10\nruns = 3\nmachine = {{ msrs = [\"0xc0000102\", \"{msr}\"] }}\n\
+             asm = \"mov ecx, 0xc0000102; rdmsr; inc eax; wrmsr\"\n\
+             [[snippet]]\nname = \"b\"\nunroll = 10\nasm = \"nop\"\n"
+        )
+    };
+    let ran = on_plain(&toml("smi-count"));
+    ran.ends_with(0);
+    let a = result(&ran, "a");
+    assert_eq!((a.metrics.len(), exactly(a, "tsc")), (3, 4.0));
+    assert_eq!((exactly(a, "0xc0000102"), exactly(a, "smi-count")), (1.0, 0.0));
+    assert_eq!((a.metrics[1].series[0].min, a.metrics[1].series[1].min), (10, 20));
+    assert_eq!(a.restored, ["IA32_KERNEL_GS_BASE"]);
+    let ran = on(Model::Core2, &toml("0x4c1"));
+    ran.ends_with(1);
+    let errors = ran.errors();
+    let [error] = errors[..] else { panic!("{errors:?}") };
+    assert_eq!(error.code, ErrorCode::Unsupported);
+    assert!(error.text.contains("0x4c1"), "{}", error.text);
+    assert_eq!(result(&ran, "b").metrics.len(), 1);
+}
+
+#[test]
+fn n1_counting_pauses_between_markers() {
+    let item = |name: &str, asm: &str| format!("[[snippet]]\nname = \"{name}\"\nasm = \"{asm}\"\n");
+    let nops = "nop; ".repeat(50);
+    let toml = "[defaults]\nunroll = 10\nruns = 3\nevents = [\"instructions\"]\n".to_string()
+        + &item("empty pause", "nop; .barecount pause; .barecount resume; nop")
+        + &item("long pause", &format!("nop; .barecount pause; {nops}.barecount resume; nop"))
+        + &item("more outside", "nop; nop; nop; .barecount pause; .barecount resume; nop")
+        + &item(
+            "registers and flags",
+            "mov eax, 1; mov edx, 2; mov ecx, 3; stc; .barecount pause; jnc 3f; \
+                 .barecount resume; jnc 3f; cmp eax, 1; jne 3f; cmp edx, 2; jne 3f; cmp ecx, 3; je 2f; 3: ud2; 2:",
+        );
+    for model in MODELS {
+        let ran = on(model, &toml);
+        ran.ends_with(0);
+        let count = |name: &str| exactly(result(&ran, name), "instructions");
+        // The jumps, the moves around the gate's writes, the closing write and the fence: the same for each pause.
+        let pause = count("empty pause") - 2.0;
+        assert!((10.0..30.0).contains(&pause), "{model:?}: {pause}");
+        assert_eq!(count("long pause"), 2.0 + pause);
+        assert_eq!(count("more outside"), 4.0 + pause);
+    }
+    let refused = format!("{}machine = {{ ring = 3 }}", item("x", ".barecount pause"));
+    let file = xtask::job::file::parse(&refused, "test.toml").unwrap();
+    let error = xtask::job::pack(&file, xtask::job::Purpose::Qemu).unwrap_err();
+    assert!(error.to_string().contains("WRMSR needs ring 0"), "{error}");
 }

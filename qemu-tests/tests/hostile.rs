@@ -43,7 +43,7 @@ const KNOWN: [(&str, &str); 24] = [
 ];
 
 /// Instructions of the random sequences: each alone is harmless, or faults, or changes the machine.
-const PIECES: [&str; 24] = [
+const PIECES: [&str; 30] = [
     "add rax, rbx",
     "push rax",
     "pop rsp",
@@ -68,6 +68,12 @@ const PIECES: [&str; 24] = [
     "lock add [rdi], rax",
     "cpuid",
     "rep stosb",
+    "mov eax, 9; mov cr8, rax",
+    "mov rax, dr7; bts rax, 13; mov dr7, rax",
+    "mov ecx, 0xc0000080; rdmsr; btc eax, 0; wrmsr",
+    "mov ecx, 0x277; rdmsr; xor eax, 6; wrmsr",
+    "mov ecx, 0xc0000100; mov eax, 1; xor edx, edx; wrmsr",
+    "xor ecx, ecx; mov eax, 1; xor edx, edx; xsetbv",
 ];
 
 struct Random(u64);

@@ -16,7 +16,8 @@ pub fn has_giant_pages(cpuid: &impl Cpuid) -> bool {
 
 /// Switches on SSE and, where the processor has them, the states that XSAVE manages (AVX, AVX-512, AMX
 /// and whatever else it names), global pages, and write protection in ring 0. Makes PAT entry 1
-/// write-combining. Makes LFENCE serialising on AMD.
+/// write-combining and entry 2 write-through. Makes LFENCE serialising on AMD. Ring 0 may use the pages of ring 3, which
+/// the boot loader's firmware may have switched off: a snippet of ring 3 lies between code of ring 0.
 ///
 /// Returns the state components that are on, as in XCR0.
 ///
@@ -31,9 +32,13 @@ pub unsafe fn enable(identity: &Identity) -> u64 {
             cr0.insert(Cr0Flags::WRITE_PROTECT);
         });
         Cr4::update(|cr4| {
+            cr4.remove(
+                Cr4Flags::SUPERVISOR_MODE_EXECUTION_PROTECTION
+                    | Cr4Flags::SUPERVISOR_MODE_ACCESS_PREVENTION,
+            );
             cr4.insert(Cr4Flags::OSFXSR | Cr4Flags::OSXMMEXCPT_ENABLE | Cr4Flags::PAGE_GLOBAL);
         });
-        write_combining_pat();
+        memory_types();
         if identity.vendor == Vendor::Amd {
             serialise_lfence();
         }
@@ -58,17 +63,18 @@ unsafe fn enable_xsave() -> u64 {
     supported
 }
 
-/// Entry 1 of the reset value is write-through, which nothing uses; type 1 is write-combining (SDM vol. 3,
-/// 11.12.2).
+/// Entries 1 and 2 of the reset value are write-through, which nothing uses, and a second kind of uncacheable; types 1 and
+/// 4 are write-combining and write-through (SDM vol. 3, 11.12.2). So the first four entries, which need no PAT bit in
+/// the page tables, have all that is offered.
 ///
 /// # Safety
-/// No page that is mapped write-through may be in use.
-unsafe fn write_combining_pat() {
-    const ENTRY_1: u64 = 0xff << 8;
+/// No page that is mapped by these entries may be in use.
+unsafe fn memory_types() {
+    const ENTRIES: u64 = 0xffff << 8;
     // SAFETY: every x86-64 processor has the register, and the value stays well-formed.
     unsafe {
         let pat = msr::read(msr::IA32_PAT);
-        msr::write(msr::IA32_PAT, pat & !ENTRY_1 | 1 << 8);
+        msr::write(msr::IA32_PAT, pat & !ENTRIES | 1 << 8 | 4 << 16);
     }
 }
 

@@ -71,6 +71,11 @@ impl Arena {
         }
     }
 
+    /// Lets ring 3 execute the code area, or not any more.
+    pub fn set_user_code(&mut self, space: &mut Space, user: bool) {
+        space.set_user(VirtAddr::new(CODE_AT), CODE_BYTES, user);
+    }
+
     /// Zeroes what was written to in the memory areas since the last call. Costs a look at each page's
     /// dirty bit, and a write of only those pages that changed.
     pub fn reset(&mut self, space: &mut Space) {

@@ -4,6 +4,7 @@
 //! | from | what | rights |
 //! | --- | --- | --- |
 //! | `0x0000_1000_0000_0000` | snippet arena: measuring data, code, memory areas ([`super::arena`]) | RW, RX, RW |
+//! | `0x0000_1010_0000_0000` | memory areas in other pages ([`super::areas`]) | RW |
 //! | `0x0000_2000_0000_0000` | code for ring 3, a page ([`super::user`]) | RX |
 //! | `0x0000_2000_0010_0000` | stack of ring 3, a page | RW |
 //! | `0x0000_3000_0000_0000` | tasks, each in an address space that has no other's ([`crate::task::memory`]) | RX, RW |

@@ -1,7 +1,9 @@
 //! Memory: which frames are free ([`frames`]), where things lie ([`layout`]), and the address space that
 //! the firmware builds for itself ([`space`]).
 
+pub mod areas;
 pub mod arena;
+pub mod cache;
 pub mod frames;
 pub mod handover;
 pub mod image;

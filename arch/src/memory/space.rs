@@ -246,6 +246,29 @@ impl Space {
         }
     }
 
+    /// Lets ring 3 use a range that is mapped in 2 MiB pages, or not any more.
+    pub fn set_user(&mut self, from: VirtAddr, bytes: u64, user: bool) {
+        let mut at = from;
+        while at < from + bytes {
+            let mut table = self.root;
+            // The upper levels have to allow it as well, and may go on doing so.
+            for index in [at.p4_index(), at.p3_index()] {
+                // SAFETY: a table of this space, reachable only through `self`, which is borrowed mutably.
+                let entry = unsafe { &mut (&mut *self.window.frame_to_pointer(table))[index] };
+                let Ok(next) = entry.frame() else { return };
+                entry.set_flags(entry.flags() | USER);
+                table = next;
+            }
+            // SAFETY: as above.
+            let page = unsafe { &mut (&mut *self.window.frame_to_pointer(table))[at.p2_index()] };
+            let mut flags = page.flags();
+            flags.set(USER, user);
+            page.set_flags(flags);
+            x86_64::instructions::tlb::flush(at);
+            at += Size2MiB::SIZE;
+        }
+    }
+
     /// The lowest-level table of `address`, if it is mapped in 4 KiB pages.
     fn leaf_table(&mut self, address: VirtAddr) -> Option<&mut PageTable> {
         let mut level = self.root;

@@ -107,6 +107,9 @@ pub enum LimitError {
     /// The PMU cannot filter as exact mode does.
     #[error("exact.verify compares with the PMU, which has no such filter; give one of the two")]
     VerifyFiltered,
+    /// What no-memory mode has no room for.
+    #[error("no-memory is set, and {0} would have to be kept in memory")]
+    NoMemory(&'static str),
     /// A way of measuring that ring 3 does not allow.
     #[error("ring = 3: {0}")]
     UserRing(&'static str),
@@ -276,6 +279,13 @@ fn check_control(snippet: &Snippet) -> Result<(), LimitError> {
         range(field, u64::from(value), 0, u64::from(max))?;
     }
     control.msrs.iter().try_for_each(|msr| name(&msr.name))?;
+    let pauses = !markers(&snippet.body).is_empty();
+    if snippet.setup.no_memory && !control.msrs.is_empty() {
+        return Err(LimitError::NoMemory("what the msrs were before"));
+    }
+    if snippet.setup.no_memory && pauses {
+        return Err(LimitError::NoMemory("registers at a pause of counting"));
+    }
     if control.ring == Ring::Kernel {
         return Ok(());
     }
@@ -287,7 +297,7 @@ fn check_control(snippet: &Snippet) -> Result<(), LimitError> {
             "the loop's count has to be in R15, which the snippet uses",
         ));
     }
-    if !markers(&snippet.body).is_empty() {
+    if pauses {
         return Err(LimitError::UserRing("counting cannot be paused: WRMSR needs ring 0"));
     }
     Ok(())

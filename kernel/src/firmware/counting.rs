@@ -4,7 +4,7 @@
 //! requests their turns and end the rows of the series.
 
 use super::probe::Machine;
-use super::target::PLACE;
+use super::control::PLACE;
 use alloc::format;
 use alloc::string::{String, ToString};
 use arch::apic::{self, Register};

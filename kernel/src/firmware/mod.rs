@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod boot;
+pub mod control;
 pub mod counting;
 pub mod crash;
 pub mod display;

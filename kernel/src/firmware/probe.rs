@@ -9,7 +9,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::acpi::Platform;
 use arch::apic::{self, Apic, Mode, Register};
-use arch::cpu::{Identity, features, identity, native};
+use arch::cpu::{Identity, Vendor, features, identity, native};
 use arch::memory::Space;
 use arch::pmu::{self, Capabilities, Driver, Emulated, Missing, Ownership};
 use arch::time::Clock;
@@ -43,6 +43,8 @@ pub struct Machine {
     pub emulated: Option<Emulated>,
     /// There is a hypervisor.
     pub hypervisor: bool,
+    /// The maker.
+    pub vendor: Vendor,
     /// Counters end snippets that do not end themselves.
     pub watchdog: bool,
     /// Rate of the local APIC's timer in Hz; 0 if there is none.
@@ -134,6 +136,7 @@ pub fn machine(handed: &mut Handed, space: &mut Space, report: &mut Report<Line>
         ownership,
         emulated,
         hypervisor,
+        vendor: identity.vendor,
         watchdog: watchdog.is_ok(),
         timer_hz: apic_timer_hz,
         performance_lvt,

@@ -2,6 +2,7 @@
 
 use super::bench::Processor;
 use super::boot::Handed;
+use super::control::{Controls, PLACE};
 use super::crash;
 use super::output::Line;
 use super::probe::Machine;
@@ -14,10 +15,12 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::call::{Function, Trap};
 use arch::cpu::{self, extended};
-use arch::memory::arena::{self, Arena};
+use arch::interrupts;
+use arch::memory::arena::Arena;
 use arch::memory::user::UserPages;
 use arch::memory::{Frames, Space};
 use arch::pmu::{self, Capabilities, Counter, Driver, Gate, workload};
+use arch::ring3::SNIPPET_VECTORS;
 use arch::state::{self, Baseline};
 use arch::step;
 use arch::time::tsc;
@@ -29,28 +32,16 @@ use kernel::report::Report;
 use kernel::run;
 use kernel::screen::{Header, Status};
 use kernel::snippet::events::{Counted, Plan};
-use kernel::snippet::{Emitted, Phase, Place, Runner, emit, events, fault};
+use kernel::snippet::{Emitted, Phase, Runner, emit, events, fault};
 use kernel::tasks::Summary;
 use protocol::exact::Filter;
-use protocol::job::{Conformance, Count, Job, LoopCounter, Setup, Snippet, Tasks};
+use protocol::job::{Conformance, Control, Count, Job, LoopCounter, Setup, Snippet, Tasks};
+use protocol::limits::MAX_MSRS;
 use protocol::ramdisk::RamdiskError;
 use protocol::record::{Applied, Check, CountResult, Suite};
 use protocol::record::{End, ErrorCode, ErrorRecord, Fault, Outcome, Record};
 use raw_cpuid::{CpuIdReader, CpuIdResult};
 use x86_64::registers::model_specific::{FsBase, GsBase};
-
-/// Where snippets run: see `arch::memory::arena`.
-pub(super) const PLACE: Place = Place {
-    code: arena::CODE_AT,
-    data: arena::DATA_AT,
-    pointers: [
-        arena::area_middle(0),
-        arena::area_middle(1),
-        arena::area_middle(2),
-        arena::area_middle(3),
-        arena::area_middle(4),
-    ],
-};
 
 struct Target<'a> {
     machine: &'a Machine,
@@ -68,8 +59,12 @@ struct Target<'a> {
     limit: u64,
     /// Runs since the snippet was loaded.
     runs: u64,
-    frames: Frames,
     slots: Slots,
+    controls: Controls,
+    /// System management interrupts in runs that count.
+    smis: u32,
+    /// How far the registers moved that are read around a run.
+    moved: [u64; MAX_MSRS],
 }
 
 /// The counters of the current snippet.
@@ -185,8 +180,11 @@ pub fn run(
         baseline: unsafe { Baseline::take() },
         limit: 0,
         runs: 0,
-        frames: handed.frames,
         slots: Slots::default(),
+        // SAFETY: as for the counters.
+        controls: unsafe { Controls::new(machine, handed.frames) },
+        smis: 0,
+        moved: [0; MAX_MSRS],
     };
     run::run(job, &mut target, report)
 }
@@ -226,7 +224,15 @@ pub fn no_job(error: Option<&RamdiskError>, machine: &Machine, report: &mut Repo
 
 impl Target<'_> {
     fn emit(&mut self, phase: Phase, snippet: &Snippet, copies: u64, gate: &Gate) {
-        let emitted = emit::emit(self.arena.code_mut(), &PLACE, snippet, copies, gate);
+        let emitted =
+            emit::emit(self.arena.code_mut(), &self.controls.place, snippet, copies, gate);
+        for (index, vector) in (0..).zip(SNIPPET_VECTORS) {
+            // SAFETY: the emitted code ends the interrupt by going back to ring 3 or to its caller.
+            match emitted.landings {
+                Some(landings) => unsafe { interrupts::set_entry(vector, landings[index]) },
+                None => unsafe { interrupts::reset_entry(vector) },
+            }
+        }
         self.emitted = Some(emitted);
         self.phase = phase;
         self.runs = 0;
@@ -247,17 +253,58 @@ impl Target<'_> {
     fn is_watched_now(&self) -> bool {
         self.runs == 0 || !self.times_alone()
     }
+
+    fn once(&mut self) -> Result<u64, Box<Trap>> {
+        let emitted = self.emitted.as_ref().expect("loaded before");
+        let function = Function { entry: emitted.function.start, exit: emitted.exit };
+        // SAFETY: the firmware keeps nothing in the extended state; the function was emitted with its exit,
+        // its code is mapped executable, interrupts are off, and this is the only processor. What the
+        // snippet itself writes to is its author's business: ring 0 is what it was asked to run in.
+        unsafe {
+            if self.resets_extended {
+                extended::reset(self.machine.extended);
+            }
+            self.controls.before_run(emitted.function.clone());
+            self.counting.clear();
+            let dog = self.counting.watchdog.filter(|_| self.is_watched_now());
+            self.runs += 1;
+            // Reading stops the events' counters, but not the watchdog's, which is stopped last.
+            let mut run = || {
+                let ended = function.run();
+                self.counting.collect();
+                ended
+            };
+            let ended = match dog {
+                Some(dog) => dog.watch(run),
+                None => run(),
+            };
+            ended?;
+            let data = &*(PLACE.data as *const emit::Data);
+            for (moved, [before, behind]) in self.moved.iter_mut().zip(data.msrs) {
+                *moved = behind.wrapping_sub(before);
+            }
+            Ok(data.stop.wrapping_sub(data.start))
+        }
+    }
 }
 
 impl Runner for Target<'_> {
     fn control(&mut self, snippet: &Snippet) -> Result<Vec<Applied>, String> {
         let control = &snippet.setup.control;
         self.limit = self.machine.clock.hz / 1000 * u64::from(control.time_limit_ms);
-        Ok(Vec::new())
+        let applied = self.controls.apply(control, &mut self.space)?;
+        if self.controls.user {
+            self.arena.set_user_code(&mut self.space, true);
+        }
+        Ok(applied)
+    }
+
+    fn conclude(&mut self, controls: &mut [Applied]) {
+        self.controls.conclude(controls);
     }
 
     fn msrs(&self) -> &[u64] {
-        &[]
+        &self.moved[..self.controls.msrs()]
     }
 
     fn is_unwatched(&self) -> bool {
@@ -269,7 +316,7 @@ impl Runner for Target<'_> {
     }
 
     fn take_smis(&mut self) -> u32 {
-        0
+        core::mem::take(&mut self.smis)
     }
 
     fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> {
@@ -296,34 +343,28 @@ impl Runner for Target<'_> {
             body: Cow::Borrowed(&[]),
             loop_count: 0,
             loop_counter: LoopCounter::R15,
-            setup: Setup::default(),
+            setup: Setup {
+                control: Control { msrs: Vec::new(), ..snippet.setup.control.clone() },
+                ..Setup::default()
+            },
             ..snippet.clone()
         };
         self.emit(Phase::Once, &alone, 0, &Gate::EMPTY);
     }
 
     fn run(&mut self) -> Result<u64, Box<Trap>> {
-        let emitted = self.emitted.as_ref().expect("loaded before");
-        let function = Function { entry: emitted.function.start, exit: emitted.exit };
-        // SAFETY: the firmware keeps nothing in the extended state; the function was emitted with its exit,
-        // its code is mapped executable, interrupts are off, and this is the only processor. What the
-        // snippet itself writes to is its author's business: ring 0 is what it was asked to run in.
-        unsafe {
-            if self.resets_extended {
-                extended::reset(self.machine.extended);
+        for _ in 0..self.controls.smi_repeats() {
+            let before = self.controls.smi_count();
+            let ticks = self.once()?;
+            if self.controls.smi_count() == before {
+                return Ok(ticks);
             }
-            self.counting.clear();
-            let dog = self.counting.watchdog.filter(|_| self.is_watched_now());
-            self.runs += 1;
-            let ended = match dog {
-                Some(dog) => dog.watch(|| function.run()),
-                None => function.run(),
-            };
-            self.counting.collect();
-            ended?;
-            let data = &*(PLACE.data as *const emit::Data);
-            Ok(data.stop.wrapping_sub(data.start))
         }
+        let before = self.controls.smi_count();
+        let ticks = self.once();
+        let came = self.controls.smi_count().wrapping_sub(before);
+        self.smis = self.smis.saturating_add(came.try_into().unwrap_or(u32::MAX));
+        ticks
     }
 
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault {
@@ -366,7 +407,8 @@ impl Stepper for Target<'_> {
         let qualifier = Qualifier::new(filter, PLACE.pointers).map_err(Unstepped::Refused)?;
         // Counters are not involved.
         self.counting.gate = Gate::EMPTY;
-        self.load(snippet, copies);
+        let setup = Setup { control: Control::default(), ..snippet.setup.clone() };
+        self.load(&Snippet { setup, ..snippet.clone() }, copies);
         let emitted = self.emitted.as_ref().expect("just loaded");
         let bytes = (emitted.function.end - emitted.function.start) as usize;
         // SAFETY: the emitted code, which nothing writes to while it runs.
@@ -412,6 +454,10 @@ impl run::Machine for Target<'_> {
     }
 
     fn settle(&mut self) -> Vec<String> {
+        if self.controls.user {
+            self.arena.set_user_code(&mut self.space, false);
+        }
+        self.controls.restore();
         // SAFETY: ring 0, interrupt table loaded, the processor of the job.
         unsafe { self.baseline.restore() };
         state::take_restored().into_iter().map(ToString::to_string).collect()
@@ -434,7 +480,7 @@ impl run::Machine for Target<'_> {
     }
 
     fn tasks(&mut self, item: &Tasks) -> Result<Summary, String> {
-        tasks::run(item, self.machine, &self.space, &mut self.frames, &mut self.slots)
+        tasks::run(item, self.machine, &self.space, &mut self.controls.frames, &mut self.slots)
     }
 
     fn count(&mut self, item: &Count) -> Result<CountResult, run::Uncounted> {

@@ -21,12 +21,19 @@
 //! TSC's start stays in R12 and R13, and R9 to R11 hold RAX, RDX and RCX meanwhile. There the snippet may not use
 //! every register. The exit needs none either, which is what makes a fault survivable
 //! (see `arch::call`).
+//!
+//! What differs for ring 3 is in [`user`]; the gate's code at markers in the body is in [`pauses`].
 
 use arch::pmu::Gate;
 use arch::pmu::driver::Write;
 use core::mem::offset_of;
 use core::ops::Range;
+use protocol::control::{ReadMsr, Ring};
 use protocol::job::{DRAIN_NOPS, LoopCounter, Snippet};
+use protocol::limits::MAX_MSRS;
+
+mod pauses;
+mod user;
 
 /// What the emitted code keeps in memory.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,6 +48,10 @@ pub struct Data {
     pub start: u64,
     /// TSC behind it.
     pub stop: u64,
+    /// Of each model-specific register that is read: before and behind.
+    pub msrs: [[u64; 2]; MAX_MSRS],
+    /// What IRETQ takes on the way to ring 3: RIP, CS, RFLAGS, RSP, SS.
+    user: [u64; 5],
 }
 
 /// Where code and data lie when the code runs, and what the registers point to at its start.
@@ -69,6 +80,8 @@ pub struct Emitted {
     pub body: Range<u64>,
     /// Bytes of one copy.
     pub copy_bytes: u64,
+    /// For ring 3: where `user::VECTORS` have to lead.
+    pub landings: Option<[u64; 2]>,
 }
 
 /// The body's alignment: a cache line, and the fetch window of all x86 decoders.
@@ -98,6 +111,7 @@ pub fn emit(
     gate: &Gate,
 ) -> Emitted {
     let mut code = Code::new(memory, place);
+    let is_user = snippet.setup.control.ring == Ring::User;
     // push rbx; push rbp; push r12; push r13; push r14; push r15; pushfq
     code.put(&[0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57, 0x9c]);
     code.store(RSP, offset_of!(Data, stack));
@@ -105,6 +119,7 @@ pub fn emit(
         code.load_constant(RAX, snippet.loop_count);
         code.store(RAX, offset_of!(Data, count));
     }
+    let to_init = is_user.then(|| code.prepare_user());
     for register in 0..16 {
         let value = match register {
             RSP => place.pointers[0],
@@ -116,17 +131,24 @@ pub fn emit(
         };
         code.load_constant(register, value);
     }
+    if let Some(entry) = to_init {
+        code.enter_user(entry);
+    }
     let init = code.put(&snippet.init);
+    let landed = to_init.map(|_| code.land(0));
+    let to_body = to_init.map(|_| code.keep_user());
     if snippet.loop_count > 0 && snippet.loop_counter == LoopCounter::R15 {
         code.load_constant(R15, snippet.loop_count);
     }
     let setup = &snippet.setup;
+    code.read_msrs(&setup.control.msrs, 0);
     let drain = if setup.drain_frontend { LFENCE.len() + DRAIN_NOPS } else { 0 };
     let opening = match setup.no_memory {
         true => REGISTER_START_BYTES + WRITE_BYTES * gate.on().len() as u64,
         false => TIMER_START_BYTES + gate_open_bytes(gate),
     };
-    let ahead = opening + (setup.late_init.len() + drain) as u64;
+    let crossing = if is_user { user::ENTER_BYTES } else { 0 };
+    let ahead = opening + crossing + (setup.late_init.len() + drain) as u64;
     code.align(ALIGN, u64::from(setup.alignment_offset), ahead);
     let window = code.address();
     if setup.no_memory {
@@ -134,6 +156,9 @@ pub fn emit(
     } else {
         code.start_timer();
         code.open(gate);
+    }
+    if let Some(entry) = to_body {
+        code.enter_user(entry);
     }
     let late_init = code.put(&setup.late_init);
     if setup.drain_frontend {
@@ -145,17 +170,24 @@ pub fn emit(
     if snippet.loop_count > 0 {
         code.loop_back(snippet.loop_counter, body.start);
     }
+    let landings = landed.map(|init| [init, code.land(1)]);
     code.writes(gate.off());
     code.stop_timer();
+    code.read_msrs(&setup.control.msrs, 1);
     if setup.no_memory {
         code.store_start();
     }
     let exit = code.address();
     code.load(RSP, offset_of!(Data, stack));
+    if is_user {
+        code.kernel_segments();
+    }
     // cld; popfq; pop r15; pop r14; pop r13; pop r12; pop rbp; pop rbx; ret
     code.put(&[0xfc, 0x9d, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b, 0xc3]);
+    code.pauses(&snippet.body, &body, gate);
     let function = place.code..code.address();
-    Emitted { function, exit, init, late_init, body, copy_bytes: snippet.body.len() as u64 }
+    let copy_bytes = snippet.body.len() as u64;
+    Emitted { function, exit, init, late_init, body, copy_bytes, landings }
 }
 
 const LFENCE: [u8; 3] = [0x0f, 0xae, 0xe8];
@@ -313,6 +345,33 @@ impl<'a> Code<'a> {
         }
         self.put(&[0x0f, 0xae, 0xe8]);
         debug_assert_eq!((self.at - before) as u64, gate_open_bytes(gate));
+    }
+
+    /// Reads model-specific registers into column `column` of [`Data::msrs`].
+    fn read_msrs(&mut self, msrs: &[ReadMsr], column: usize) {
+        if msrs.is_empty() {
+            return;
+        }
+        let kept = [
+            (RAX, offset_of!(Data, rax)),
+            (RCX, offset_of!(Data, rcx)),
+            (RDX, offset_of!(Data, rdx)),
+        ];
+        for (register, offset) in kept {
+            self.store(register, offset);
+        }
+        for (index, msr) in msrs.iter().take(MAX_MSRS).enumerate() {
+            let offset = offset_of!(Data, msrs) + 16 * index + 8 * column;
+            // mov ecx, imm32; rdmsr
+            self.put(&[0xb8 | RCX]);
+            self.put(&msr.number.to_le_bytes());
+            self.put(&[0x0f, 0x32]);
+            self.store_half(RAX, offset);
+            self.store_half(RDX, offset + 4);
+        }
+        for (register, offset) in kept {
+            self.load(register, offset);
+        }
     }
 
     /// Timer and gate without memory. MOV leaves the flags alone.

@@ -164,6 +164,7 @@ mod tests {
             late_init: 1150..1152,
             body: 1200..1212,
             copy_bytes: 4,
+            landings: None,
         };
         explain(&trap(rip), &emitted, phase, &snippet)
     }

@@ -42,6 +42,9 @@ pub trait Runner {
     /// What the last run counted of each event of the pass.
     fn counts(&self) -> &[u64];
 
+    /// Completes what `control` said, behind the last run.
+    fn conclude(&mut self, controls: &mut [Applied]);
+
     /// How far the model-specific registers that the snippet asks for moved in the last run.
     fn msrs(&self) -> &[u64];
 
@@ -105,7 +108,7 @@ pub struct Measured {
 /// # Errors
 /// The exception that the snippet raised.
 pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, Unmeasured> {
-    let controls = runner.control(snippet).map_err(Unmeasured::Refused)?;
+    let mut controls = runner.control(snippet).map_err(Unmeasured::Refused)?;
     runner.take_smis();
     let plan = runner.prepare(snippet);
     let mut unwatched = 0;
@@ -137,6 +140,7 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
     }
     numbered.sort_by_key(|&(number, _)| number);
     let metrics = numbered.into_iter().map(|(_, metric)| metric).collect();
+    runner.conclude(&mut controls);
     let smis = runner.take_smis();
     Ok(Measured { metrics, uncounted, planning: plan.ticks, controls, unwatched, smis })
 }
@@ -265,6 +269,8 @@ pub(crate) mod tests {
                 None => Ok(vec![]),
             }
         }
+
+        fn conclude(&mut self, _: &mut [Applied]) {}
 
         fn msrs(&self) -> &[u64] {
             &self.moved
@@ -466,6 +472,7 @@ pub(crate) mod tests {
             }
             fn counts(&self) -> &[u64] { self.0.counts() }
             fn control(&mut self, s: &Snippet) -> Result<Vec<Applied>, String> { self.0.control(s) }
+            fn conclude(&mut self, _: &mut [Applied]) {}
             fn msrs(&self) -> &[u64] { self.0.msrs() }
             fn is_unwatched(&self) -> bool { false }
             fn trial_runs(&self) -> u32 { 0 }

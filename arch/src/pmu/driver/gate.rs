@@ -104,7 +104,8 @@ impl Driver {
         if let Some(global) = self.layout.global {
             return Ok([self.free_running, 0].map(|value| Write::new(global.control, value)));
         }
-        let (msr, select) = (self.layout.select(counter.index() as u8), self.selects[counter.index()]);
+        let (msr, select) =
+            (self.layout.select(counter.index() as u8), self.selects[counter.index()]);
         Ok([select, select & !ENABLE].map(|value| Write::new(msr, value)))
     }
 

@@ -50,7 +50,14 @@ impl Driver {
     #[must_use]
     pub fn new(capabilities: Capabilities) -> Self {
         let layout = Layout::of(&capabilities);
-        Self { capabilities, layout, selects: [0; 32], fixed: FixedControl(0), enabled: 0, free_running: 0 }
+        Self {
+            capabilities,
+            layout,
+            selects: [0; 32],
+            fixed: FixedControl(0),
+            enabled: 0,
+            free_running: 0,
+        }
     }
 
     /// What the PMU can do.

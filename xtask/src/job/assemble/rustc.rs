@@ -1,7 +1,8 @@
 //! The call of the compiler.
 
-use super::{Failed, Message, Source, Syntax};
+use super::{Failed, Message, Part, Source, Syntax};
 use crate::setup::toolchain::rustc;
+use protocol::marker::{PAUSE, RESUME};
 use serde::Deserialize;
 use std::fmt::Write;
 use std::fs;
@@ -30,12 +31,27 @@ fn text(sources: &[Source]) -> (String, Vec<usize>) {
         let _ = writeln!(text, "{syntax}\n{}:", start_label(index));
         line += 3;
         lines.push(line);
-        let body = source.text.trim_end_matches('\n');
+        let body = with_markers(source);
+        let body = body.trim_end_matches('\n');
         let _ = writeln!(text, "{body}\n{}:", end_label(index));
         line += body.matches('\n').count() + 2;
     }
     text.push_str(".intel_syntax noprefix\n");
     (text, lines)
+}
+
+/// The text with `.barecount pause` and `.barecount resume` as the bytes that stand for them. Only a body has them; elsewhere
+/// the assembler refuses the directive by name.
+fn with_markers(source: &Source) -> String {
+    let bytes = |marker: &[u8]| {
+        let bytes: Vec<_> = marker.iter().map(|byte| format!("{byte:#x}")).collect();
+        format!(".byte {}", bytes.join(", "))
+    };
+    if source.part != Part::Body {
+        return source.text.to_string();
+    }
+    let paused = source.text.replace(".barecount pause", &bytes(&PAUSE));
+    paused.replace(".barecount resume", &bytes(&RESUME))
 }
 
 /// Assembles all sources into one object file.
