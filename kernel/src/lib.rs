@@ -3,6 +3,7 @@
 //!
 //! - [`snippet`]: measuring machine code. [`statistics`]: what many runs come to.
 //! - [`exact`]: counting by stepping instead of by counters.
+//! - [`processors`]: the same on several processors at once.
 //! - [`events`]: the event tables that come with a job.
 //! - [`run`]: the loop over a job's items. [`report`]: records on their way out.
 //! - [`screen`]: the same in short for somebody who stands in front of the machine.
@@ -16,6 +17,7 @@ pub mod conformance;
 pub mod events;
 pub mod exact;
 pub mod machine;
+pub mod processors;
 pub mod report;
 pub mod run;
 pub mod screen;

@@ -59,9 +59,11 @@ pub fn record(facts: &Facts) -> Machine {
         core_type: identity.core_type.map(core_type),
         pmu: facts.pmu.ok().map(|has| pmu(has, facts.ownership)),
         pmu_absent: facts.pmu.err().map(|missing| missing.to_string()),
-        emulated_pmu: facts
-            .emulated
-            .map(|seen| EmulatedPmu { model: seen.model, tsc_shift: seen.tsc_shift }),
+        emulated_pmu: facts.emulated.map(|seen| EmulatedPmu {
+            model: seen.model,
+            tsc_shift: seen.tsc_shift,
+            processors: seen.processors,
+        }),
         event_tables: facts.event_tables.clone(),
         tsc: Tsc {
             hz: facts.clock.hz,

@@ -1,7 +1,8 @@
 //! A report as it comes in.
 
 use protocol::record::{
-    Check, Crash, End, ErrorRecord, ExactResult, Machine, Record, SnippetResult, Suite,
+    Check, Crash, End, ErrorRecord, ExactResult, Machine, ProcessorsResult, Record, SnippetResult,
+    Suite,
 };
 use protocol::stream::{Event, Problem, Reader};
 use serde::Serialize;
@@ -164,6 +165,14 @@ impl Report {
         })
     }
 
+    /// What ran on several processors, in order.
+    pub fn processors(&self) -> impl Iterator<Item = &ProcessorsResult> {
+        self.records.iter().filter_map(|numbered| match &numbered.record {
+            Record::Processors(processors) => Some(processors),
+            _ => None,
+        })
+    }
+
     /// The suite records, in order.
     pub fn suites(&self) -> impl Iterator<Item = &Suite> {
         self.records.iter().filter_map(|numbered| match &numbered.record {
@@ -192,11 +201,12 @@ impl Report {
         self.records.iter().rev().find_map(|numbered| pick(&numbered.record))
     }
 
-    /// Items that have a result, exact counts, a suite or an error.
+    /// Items that have a result, exact counts, figures of several processors, a suite or an error.
     #[must_use]
     pub fn items(&self) -> u64 {
         let failed = self.errors().filter(|error| error.item.is_some()).count();
-        (self.results().count() + self.exact().count() + self.suites().count() + failed) as u64
+        let done = self.results().count() + self.exact().count() + self.processors().count();
+        (done + self.suites().count() + failed) as u64
     }
 
     /// Exit code: 3 if the report is not whole, else the run's own.

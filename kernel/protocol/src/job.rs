@@ -68,6 +68,8 @@ pub enum Item<'a> {
     Conformance(#[serde(borrow)] Conformance<'a>),
     /// Step through a piece of machine code.
     Exact(#[serde(borrow)] Exact<'a>),
+    /// Measure a piece of machine code on several processors at once.
+    Processors(#[serde(borrow)] Processors<'a>),
 }
 
 impl Item<'_> {
@@ -78,8 +80,19 @@ impl Item<'_> {
             Item::Snippet(snippet) => &snippet.name,
             Item::Conformance(conformance) => &conformance.name,
             Item::Exact(exact) => &exact.snippet.name,
+            Item::Processors(processors) => &processors.snippet.name,
         }
     }
+}
+
+/// Machine code that runs on every processor at the same time, or on one of them.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Processors<'a> {
+    /// The code, and how it is measured.
+    #[serde(borrow)]
+    pub snippet: Snippet<'a>,
+    /// The processor that it runs on, by its number; `None`: all.
+    pub cpu: Option<u16>,
 }
 
 /// A run of the conformance suite.
@@ -293,9 +306,18 @@ pub(crate) mod tests {
     }
 
     prop_compose! {
+        fn any_processors()(item in any_snippet(), cpu: Option<u16>) -> Item<'static> {
+            let Item::Snippet(snippet) = item else { unreachable!("any_snippet makes snippets") };
+            Item::Processors(Processors { snippet, cpu })
+        }
+    }
+
+    prop_compose! {
         pub fn any_job()(
             name: String, baud: u32, exit_port: Option<u16>,
-            items in prop::collection::vec(prop_oneof![any_snippet(), any_suite(), any_exact()], 0..8),
+            items in prop::collection::vec(
+                prop_oneof![any_snippet(), any_suite(), any_exact(), any_processors()], 0..8,
+            ),
         ) -> Job<'static> {
             Job { name: Cow::Owned(name), baud, on_end: OnEnd::Reboot, exit_port, self_test: None, items }
         }

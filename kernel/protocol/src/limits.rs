@@ -2,7 +2,7 @@
 //! them again, because a ramdisk can come from anywhere.
 
 use crate::exact::Exact;
-use crate::job::{Conformance, Difference, Item, Job, Snippet};
+use crate::job::{Conformance, Difference, Item, Job, Processors, Snippet};
 use thiserror::Error;
 
 /// Longest name of a job or an item, in bytes.
@@ -42,6 +42,8 @@ pub const MAX_RUNS: u32 = 100_000;
 /// Most runs whose single values go into the report: two series of 20 digits each make a line of
 /// 40 kB, 4 s at 115,200 baud.
 pub const MAX_LISTED_RUNS: u32 = 1_000;
+/// Greatest number of a processor.
+pub const MAX_CPU: u16 = 255;
 /// Rates that a 16550 with its standard 1.8432 MHz clock can make: 115,200 divided by a whole number.
 pub const MAX_BAUD: u32 = 115_200;
 /// Slowest rate accepted.
@@ -82,6 +84,9 @@ pub enum LimitError {
     /// Bounds for ticks that are not counted.
     #[error("expect bounds TSC ticks, which exact mode does not count; give one of the two")]
     ExactExpectation,
+    /// Bounds for one figure where there are several.
+    #[error("expect bounds one figure; [[processors]] gives one for each processor")]
+    ProcessorsExpectation,
     /// The PMU cannot filter as exact mode does.
     #[error("exact.verify compares with the PMU, which has no such filter; give one of the two")]
     VerifyFiltered,
@@ -139,7 +144,17 @@ pub fn check_item(item: &Item) -> Result<(), LimitError> {
         Item::Snippet(snippet) => check_snippet(snippet),
         Item::Conformance(conformance) => check_conformance(conformance),
         Item::Exact(exact) => check_exact(exact),
+        Item::Processors(processors) => check_processors(processors),
     }
+}
+
+fn check_processors(processors: &Processors) -> Result<(), LimitError> {
+    check_snippet(&processors.snippet)?;
+    range("cpu", processors.cpu.unwrap_or(0).into(), 0, MAX_CPU.into())?;
+    if processors.snippet.expect.is_some() {
+        return Err(LimitError::ProcessorsExpectation);
+    }
+    Ok(())
 }
 
 fn check_exact(exact: &Exact) -> Result<(), LimitError> {

@@ -2,7 +2,9 @@
 
 pub mod bench;
 pub mod boot;
+pub mod counters;
 pub mod crash;
+pub mod crew;
 pub mod display;
 pub mod finish;
 pub mod heap;

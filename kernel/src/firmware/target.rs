@@ -1,7 +1,9 @@
 //! The real machine as the runner of snippets.
 
 use super::bench::Processor;
+use super::crew::{Crew, Team};
 use super::boot::Handed;
+use super::counters::Counters;
 use super::crash;
 use super::output::Line;
 use super::probe::Machine;
@@ -16,27 +18,29 @@ use arch::cpu::{self, extended};
 use arch::memory::arena::{self, Arena};
 use arch::memory::user::UserPages;
 use arch::memory::{Frames, Space};
-use arch::pmu::{self, Capabilities, Counter, Driver, Gate, workload};
+use arch::pmu::{Capabilities, Gate, workload};
 use arch::step;
 use arch::time::tsc;
 use iced_x86::Register;
 use kernel::conformance::{self, Subject};
 use kernel::exact::{Processor as Segments, Qualifier, Stepper, Tally, Tracker, Unstepped};
+use kernel::processors;
 use kernel::report::Report;
 use kernel::run;
 use kernel::screen::{Header, Status};
 use kernel::snippet::events::{Counted, Plan};
+use kernel::snippet::measure::Unmeasured;
 use kernel::snippet::{Emitted, Phase, Place, Runner, emit, events, fault};
 use protocol::exact::Filter;
-use protocol::job::{Conformance, Job, LoopCounter, Setup, Snippet};
+use protocol::job::{Conformance, Job, LoopCounter, Processors, Setup, Snippet};
 use protocol::ramdisk::RamdiskError;
-use protocol::record::{Check, Suite};
+use protocol::record::{Check, ProcessorsResult, Suite};
 use protocol::record::{End, ErrorCode, ErrorRecord, Fault, Outcome, Record};
 use raw_cpuid::{CpuIdReader, CpuIdResult};
 use x86_64::registers::model_specific::{FsBase, GsBase};
 
 /// Where snippets run: see `arch::memory::arena`.
-const PLACE: Place = Place {
+pub const PLACE: Place = Place {
     code: arena::CODE_AT,
     data: arena::DATA_AT,
     pointers: [
@@ -58,21 +62,21 @@ struct Target<'a> {
     resets_extended: bool,
     counting: Counting,
     user: UserPages,
+    frames: Frames,
+    /// The other processors, from their first item on.
+    team: Option<Team>,
 }
 
 /// The counters of the current snippet.
-struct Counting {
-    registers: pmu::Machine,
-    driver: Option<Driver>,
-    counters: Vec<Counter>,
-    counts: Vec<u64>,
-    gate: Gate,
+pub struct Counting {
+    own: Counters,
     /// The last plan and what it is for: most items of a job ask for the same events.
     plan: (Vec<String>, Rc<Plan>),
 }
 
 impl Counting {
-    fn prepare(&mut self, snippet: &Snippet, machine: &Machine) -> Rc<Plan> {
+    /// A plan for the snippet's events, the last one if they are the same.
+    pub fn prepare(&mut self, snippet: &Snippet, machine: &Machine) -> Rc<Plan> {
         let texts = &snippet.events;
         if !texts.is_empty() && self.plan.0 == *texts {
             return self.plan.1.clone();
@@ -92,43 +96,6 @@ impl Counting {
         self.plan = (texts, Rc::new(plan.clone()));
         Rc::new(Plan { ticks, ..plan })
     }
-
-    fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
-        (self.counters, self.counts, self.gate) = (Vec::new(), Vec::new(), Gate::EMPTY);
-        let Some(driver) = self.driver.as_mut().filter(|_| !pass.is_empty()) else {
-            return Ok(());
-        };
-        driver.reset(&mut self.registers).map_err(|error| (0, error.to_string()))?;
-        for (index, one) in pass.iter().enumerate() {
-            for (counter, selection) in one.programs() {
-                let done = driver.program(&mut self.registers, counter, &selection);
-                done.map_err(|error| (index, error.to_string()))?;
-            }
-        }
-        self.gate = driver.gate();
-        self.counters = pass.iter().map(|one| one.counter).collect();
-        self.counts = alloc::vec![0; pass.len()];
-        Ok(())
-    }
-
-    /// Everything to 0. The registers took their values in `prepare`, so they take these.
-    fn clear(&mut self) {
-        let Some(driver) = &self.driver else { return };
-        for &counter in &self.counters {
-            let _ = driver.write(&mut self.registers, counter, 0);
-        }
-    }
-
-    /// Reads the counters. A snippet that ended early left them running.
-    fn collect(&mut self) {
-        let Some(driver) = self.driver.as_ref().filter(|_| !self.counters.is_empty()) else {
-            return;
-        };
-        let _ = driver.stop(&mut self.registers);
-        for (count, &counter) in self.counts.iter_mut().zip(&self.counters) {
-            *count = driver.read(&mut self.registers, counter).unwrap_or(0);
-        }
-    }
 }
 
 /// Runs the job.
@@ -145,11 +112,7 @@ pub fn run(
         .unwrap_or_else(|error| panic!("no memory for ring 3: {error}"));
     let counting = Counting {
         // SAFETY: ring 0, interrupt table loaded; the firmware owns the PMU, and arms no interrupt here.
-        registers: unsafe { pmu::Machine::new() },
-        driver: machine.pmu.clone().ok().map(Driver::new),
-        counters: Vec::new(),
-        counts: Vec::new(),
-        gate: Gate::EMPTY,
+        own: unsafe { Counters::new(machine.pmu.clone().ok()) },
         plan: Default::default(),
     };
     let mut target = Target {
@@ -161,8 +124,26 @@ pub fn run(
         resets_extended: false,
         counting,
         user,
+        frames: handed.frames,
+        team: None,
     };
-    run::run(job, &mut target, report)
+    let end = run::run(job, &mut target, report);
+    if let Some(team) = &target.team {
+        team.release();
+    }
+    end
+}
+
+/// The snippet's one-time init and nothing else.
+pub fn once_alone<'a>(snippet: &'a Snippet) -> Snippet<'a> {
+    Snippet {
+        init: snippet.setup.one_time_init.clone(),
+        body: Cow::Borrowed(&[]),
+        loop_count: 0,
+        loop_counter: LoopCounter::R15,
+        setup: Setup::default(),
+        ..snippet.clone()
+    }
 }
 
 fn map_arena(space: &mut Space, frames: &mut Frames) -> Arena {
@@ -209,28 +190,20 @@ impl Runner for Target<'_> {
     }
 
     fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
-        self.counting.program(pass)
+        self.counting.own.program(pass)
     }
 
     fn counts(&self) -> &[u64] {
-        &self.counting.counts
+        self.counting.own.counts()
     }
 
     fn load(&mut self, snippet: &Snippet, copies: u64) {
-        let gate = self.counting.gate;
+        let gate = self.counting.own.gate;
         self.emit(Phase::Measured, snippet, copies, &gate);
     }
 
     fn load_once(&mut self, snippet: &Snippet) {
-        let alone = Snippet {
-            init: snippet.setup.one_time_init.clone(),
-            body: Cow::Borrowed(&[]),
-            loop_count: 0,
-            loop_counter: LoopCounter::R15,
-            setup: Setup::default(),
-            ..snippet.clone()
-        };
-        self.emit(Phase::Once, &alone, 0, &Gate::EMPTY);
+        self.emit(Phase::Once, &once_alone(snippet), 0, &Gate::EMPTY);
     }
 
     fn run(&mut self) -> Result<u64, Box<Trap>> {
@@ -243,9 +216,9 @@ impl Runner for Target<'_> {
             if self.resets_extended {
                 extended::reset(self.machine.extended);
             }
-            self.counting.clear();
+            self.counting.own.clear();
             let ended = function.run();
-            self.counting.collect();
+            self.counting.own.collect();
             ended?;
             let data = &*(PLACE.data as *const emit::Data);
             Ok(data.stop.wrapping_sub(data.start))
@@ -291,7 +264,7 @@ impl Stepper for Target<'_> {
     ) -> Result<Tally, Unstepped> {
         let qualifier = Qualifier::new(filter, PLACE.pointers).map_err(Unstepped::Refused)?;
         // Counters are not involved.
-        self.counting.gate = Gate::EMPTY;
+        self.counting.own.gate = Gate::EMPTY;
         self.load(snippet, copies);
         let emitted = self.emitted.as_ref().expect("just loaded");
         let bytes = (emitted.function.end - emitted.function.start) as usize;
@@ -351,6 +324,25 @@ impl run::Machine for Target<'_> {
         // SAFETY: the firmware owns the PMU, the handler of its interrupt is the bench's, and the APIC is on.
         let mut bench = unsafe { Processor::new(&self.user) };
         conformance::run(suite, index, &subject, &mut bench, report)
+    }
+
+    fn processors(
+        &mut self,
+        item: &Processors,
+        index: u32,
+    ) -> Result<ProcessorsResult, processors::Failure> {
+        let refuse = |text: String| {
+            let why = Unmeasured::Refused(text);
+            processors::Failure { processor: None, why }
+        };
+        if self.team.is_none() {
+            let team = Team::form(self.machine, &mut self.arena, &mut self.space, &mut self.frames);
+            self.team = Some(team.map_err(|error| refuse(error.to_string()))?);
+        }
+        let team = self.team.as_mut().expect("just formed");
+        let mut crew = Crew::new(team, &mut self.arena, &mut self.counting, self.machine, item.cpu)
+            .map_err(refuse)?;
+        processors::measure_all(&mut crew, index, item)
     }
 
     fn is_emulated(&self) -> bool {

@@ -12,11 +12,10 @@ use protocol::record::{Fault, Hex, Registers};
 /// Longest x86 instruction (SDM vol. 2, 2.3.11).
 const MAX_INSTRUCTION_BYTES: usize = 15;
 
-/// Puts the trap into the report's form.
+/// The trap in the report's form, without its place in the snippet.
 #[must_use]
-pub fn explain(trap: &Trap, emitted: &Emitted, phase: Phase, snippet: &Snippet) -> Fault {
-    let rip = trap.frame.rip;
-    let mut fault = Fault {
+pub fn unknown(trap: &Trap) -> Fault {
+    Fault {
         vector: trap.frame.vector as u8,
         mnemonic: trap.frame.exception().mnemonic().to_string(),
         error_code: trap.frame.error().map(Hex),
@@ -25,7 +24,14 @@ pub fn explain(trap: &Trap, emitted: &Emitted, phase: Phase, snippet: &Snippet) 
         copy: None,
         bytes: None,
         registers: registers(&trap.frame, trap.cr2),
-    };
+    }
+}
+
+/// Puts the trap into the report's form.
+#[must_use]
+pub fn explain(trap: &Trap, emitted: &Emitted, phase: Phase, snippet: &Snippet) -> Fault {
+    let rip = trap.frame.rip;
+    let mut fault = unknown(trap);
     let inside = |range: &Range<u64>| range.contains(&rip);
     let code = if inside(&emitted.init) {
         fault.offset = Some(rip - emitted.init.start);

@@ -67,8 +67,17 @@ pub struct SnippetFile {
     pub expect: Option<Expect>,
     /// How it is stepped through, if it is.
     pub exact: Option<ExactOptions>,
+    /// Where it runs, if it stands in `[[processors]]`.
+    pub processors: Option<OnProcessors>,
     /// Places in the file: of the snippet and of its texts.
     pub(super) spans: Option<Spans>,
+}
+
+/// Where a snippet of `[[processors]]` runs.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct OnProcessors {
+    /// On the processor with this number; `None`: on all.
+    pub cpu: Option<u16>,
 }
 
 /// Places in a file's text.
@@ -105,7 +114,7 @@ pub struct JobFile {
     pub self_test: Option<SelfTest>,
     /// Names of checks, if the conformance suite runs; it comes before the snippets. Empty: all.
     pub checks: Option<Vec<String>>,
-    /// The snippets.
+    /// The snippets; those of `[[processors]]` behind the others.
     pub snippets: Vec<SnippetFile>,
 }
 
@@ -136,6 +145,8 @@ struct RawJob {
     defaults: RawOptions,
     #[serde(default)]
     snippet: Vec<Spanned<RawSnippet>>,
+    #[serde(default)]
+    processors: Vec<Spanned<RawSnippet>>,
 }
 
 /// Options as written: in `[defaults]`, or within a snippet.
@@ -161,6 +172,8 @@ struct RawOptions {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct RawSnippet {
     name: Option<String>,
+    /// In `[[processors]]` alone.
+    cpu: Option<Spanned<u16>>,
     asm: Spanned<String>,
     one_time_init: Option<Spanned<String>>,
     init: Option<Spanned<String>>,
@@ -241,7 +254,17 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
     }
     let checks = raw.checks.map(Spanned::into_inner).unwrap_or_default();
     let stem = Path::new(source).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    if let Some(cpu) = raw.snippet.iter().find_map(|one| one.get_ref().cpu.as_ref()) {
+        let (line, column) = position(text, cpu.span().start);
+        let reason = "cpu needs [[processors]] in place of [[snippet]]";
+        return Err(wrong(format!("line {line}, column {column}: {reason}")));
+    }
     let snippets = raw.snippet.into_iter().map(|snippet| decide(snippet, &raw.defaults, text));
+    let processors = raw.processors.into_iter().map(|one| {
+        let cpu = one.get_ref().cpu.as_ref().map(|cpu| *cpu.get_ref());
+        let processors = Some(OnProcessors { cpu });
+        SnippetFile { processors, ..decide(one, &raw.defaults, text) }
+    });
     Ok(JobFile {
         source: source.to_string(),
         name: raw.name.or(stem).unwrap_or_default(),
@@ -249,7 +272,7 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         on_end: raw.on_end,
         self_test: raw.self_test,
         checks: (raw.kind == Kind::Conformance).then_some(checks),
-        snippets: snippets.collect(),
+        snippets: snippets.chain(processors).collect(),
     })
 }
 
@@ -304,6 +327,7 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &str) -> Sn
             RawExpect::Exactly(value) => Expect { min: value, max: value },
             RawExpect::Between(Bounds { min, max }) => Expect { min, max },
         }),
+        processors: None,
         exact: raw.exact.as_ref().or(defaults.exact.as_ref()).and_then(RawExact::decide),
         spans: Some(Spans { whole, asm, one_time_init, init, late_init }),
         asm: body,

@@ -5,6 +5,7 @@ pub mod csv;
 pub mod exact;
 pub mod json;
 pub mod notes;
+mod processors;
 pub mod style;
 pub mod table;
 pub mod tap;

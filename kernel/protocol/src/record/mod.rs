@@ -17,7 +17,9 @@ pub use hex::Hex;
 pub use machine::{
     Apic, ApicMode, CoreType, EmulatedPmu, Machine, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
 };
-pub use processors::{ListedProcessor, ProcessorState};
+pub use processors::{
+    ListedProcessor, ProcessorResult, ProcessorState, ProcessorsResult, Skew, Snapshot, Sum,
+};
 pub use result::{Aggregates, Counting, Metric, Series, SnippetResult, Uncounted, Verdict};
 
 use crate::job::OnEnd;
@@ -39,6 +41,8 @@ pub enum Record {
     Result(SnippetResult),
     /// What stepping through a snippet came to.
     Exact(ExactResult),
+    /// What a snippet cost on several processors.
+    Processors(ProcessorsResult),
     /// What a check of the PMU found.
     Check(Check),
     /// What all checks of an item came to.
