@@ -11,8 +11,8 @@ use alloc::string::String;
 use alloc::string::ToString;
 use protocol::job::{Conformance, Exact, Item, Job, Processors, Snippet};
 use protocol::record::{
-    Check, End, ErrorCode, ErrorRecord, ExactResult, Fault, Metric, ProcessorsResult, Progress, Record,
-    SnippetResult, Suite, Verdict,
+    Check, End, ErrorCode, ErrorRecord, ExactResult, Fault, Metric, ProcessorsResult, Progress,
+    Record, SnippetResult, Suite, Verdict,
 };
 
 /// What the loop needs of the machine besides running code.

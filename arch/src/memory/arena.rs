@@ -13,8 +13,8 @@
 
 use super::space::{CODE, DATA, MapError};
 use super::{Frames, Space, layout};
-use x86_64::{PhysAddr, VirtAddr};
 use x86_64::structures::paging::{PageSize, Size2MiB, Size4KiB};
+use x86_64::{PhysAddr, VirtAddr};
 
 /// Bytes of the code area; `protocol::limits::CODE_AREA_BYTES` has the same value.
 pub const CODE_BYTES: u64 = 16 << 20;
@@ -104,7 +104,12 @@ impl Arena {
         let mut twin = space.fork(frames, VirtAddr::new(layout::ARENA))?;
         twin.map_fresh(frames, VirtAddr::new(DATA_AT), Size4KiB::SIZE, DATA)?;
         for offset in (0..CODE_BYTES).step_by(Size2MiB::SIZE as usize) {
-            twin.map_page::<Size2MiB>(frames, VirtAddr::new(CODE_AT + offset), code + offset, CODE)?;
+            twin.map_page::<Size2MiB>(
+                frames,
+                VirtAddr::new(CODE_AT + offset),
+                code + offset,
+                CODE,
+            )?;
         }
         for index in 0..AREAS {
             twin.map_fresh(frames, VirtAddr::new(area(index)), AREA_BYTES, DATA)?;

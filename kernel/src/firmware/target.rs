@@ -1,10 +1,10 @@
 //! The real machine as the runner of snippets.
 
 use super::bench::Processor;
-use super::crew::{Crew, Team};
 use super::boot::Handed;
 use super::counters::Counters;
 use super::crash;
+use super::crew::{Crew, Team};
 use super::output::Line;
 use super::probe::Machine;
 use alloc::borrow::Cow;

@@ -27,7 +27,8 @@ pub struct Disagreement {
 /// # Errors
 /// The first difference.
 pub fn check(members: &[Member]) -> Result<(), Disagreement> {
-    let mut with = members.iter().filter_map(|member| Some((member.number, member.pmu.as_ref().ok()?)));
+    let mut with =
+        members.iter().filter_map(|member| Some((member.number, member.pmu.as_ref().ok()?)));
     let Some((one, first)) = with.next() else { return Ok(()) };
     for (other, pmu) in with {
         if let Some(what) = difference(first, pmu) {

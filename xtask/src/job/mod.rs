@@ -20,7 +20,9 @@ use assemble::{Part, Source};
 use exact::ExactOptions;
 use file::OnProcessors;
 use iced_x86::Register;
-use protocol::job::{Conformance, Exact, Item, Job, LoopCounter, OnEnd, Processors, Setup, Snippet};
+use protocol::job::{
+    Conformance, Exact, Item, Job, LoopCounter, OnEnd, Processors, Setup, Snippet,
+};
 use protocol::limits;
 use protocol::ramdisk::{self, RamdiskError, SectionKind};
 use std::borrow::Cow;

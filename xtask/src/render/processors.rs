@@ -44,7 +44,8 @@ fn section(result: &ProcessorsResult) -> String {
     let shot = &result.snapshot;
     let _ = writeln!(out, "snapshot of all processors: skew {} ticks", shot.skew);
     for one in &result.processors {
-        let text = format!("  processor {}: TSC {} from its deadline", one.processor, late(result, one));
+        let text =
+            format!("  processor {}: TSC {} from its deadline", one.processor, late(result, one));
         let counts = shot.events.iter().zip(&one.snapshot);
         let counts: Vec<String> = counts.map(|(event, count)| format!("{count} {event}")).collect();
         let _ = writeln!(out, "{}", [vec![text], counts].concat().join(", "));
