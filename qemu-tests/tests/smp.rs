@@ -163,8 +163,8 @@ cpu = 5
     assert!(ran.errors()[0].text.contains("no processor 5"), "{:?}", ran.errors());
 }
 
-/// An exception on another processor, one that changes its tables first, and a stack that is gone: the item fails, names
-/// the processor, and the next one finds that processor as it was.
+/// An exception on another processor, also one without stack, segments and a valid GS: the item fails, names the processor,
+/// and the next one finds that processor as it was.
 #[test]
 fn i7_m13_a_fault_on_another_processor_is_its_own() {
     let job = r#"
@@ -173,9 +173,9 @@ name = "undefined"
 asm = "ud2"
 cpu = 3
 [[processors]]
-name = "tables"
-init = "push 0; push 0; lgdt [rsp]; xor esp, esp; mov ds, esp"
-asm = "hlt; ud2"
+name = "lost"
+init = "xor esp, esp; mov ds, esp; mov gs, esp; mov ecx, 0xc0000101; mov edx, 0x1234; wrmsr"
+asm = "ud2"
 cpu = 2
 [[processors]]
 name = "after"
@@ -200,7 +200,7 @@ fn i7_m13_the_emulated_pmu_counts_on_the_first_processor_and_says_so() {
     at_work(&ran, 2.0);
     assert_eq!(ran.report.machine().unwrap().emulated_pmu.unwrap().processors, 1);
     let result = together(&ran);
-    assert!(result.emulated);
+    assert!(result.emulated && result.in_turn);
     assert_eq!((result.sums[0].value, result.sums[0].processors), (2.0, 1));
     assert_eq!(result.processors[0].pmu_absent, None);
     for one in &result.processors[1..] {
@@ -208,4 +208,45 @@ fn i7_m13_the_emulated_pmu_counts_on_the_first_processor_and_says_so() {
         assert!(reason.contains("the emulated PMU is on the first processor only"), "{reason}");
         assert_eq!(one.metrics.len(), 1);
     }
+}
+
+/// Work that is longer than QEMU lets one processor run: the clock that the emulated PMU counts by goes on with the others.
+/// In turn, the count is exact all the same.
+#[test]
+fn i7_long_work_in_turn_is_exact_on_the_emulated_pmu() {
+    let job = r#"
+[[processors]]
+name = "long"
+asm = "add rax, rbx"
+events = ["instructions"]
+unroll = 1000
+loop = 50000
+runs = 2
+warmup = 1
+"#;
+    let pmu = Given::Emulated(pmu_model::Model::Zen4);
+    let ran = Guest { pmu, cpus: Cpus::Many(2), ..Guest::new(Boot::Direct, job) }.run();
+    ran.ends_with(0);
+    let result = together(&ran);
+    assert_eq!(result.sums[0].value, 1.0);
+    let ticks: Vec<f64> = result.processors.iter().map(|one| one.metrics[0].value.median).collect();
+    // A loop's two instructions for each thousand.
+    assert!(ticks.iter().all(|ticks| (1.0..1.01).contains(ticks)), "{ticks:?}");
+}
+
+/// Interrupts on all processors at once, with one host thread for each: every one on its own stacks.
+#[test]
+fn m13_every_processor_takes_its_own_interrupts() {
+    let job = r#"
+[[processors]]
+name = "interrupts"
+init = "mov rbx, 0x1122334455667788"
+asm = "int 0xe0; int 0x90; cmp rbx, [rip + 2f]; jne 3f; jmp 4f; 2: .quad 0x1122334455667788; 3: ud2; 4:"
+unroll = 20
+loop = 100
+"#;
+    let guest = Guest { cpus: Cpus::Many(4), ..Guest::new(Boot::Direct, job) };
+    let ran = Guest { icount: Icount::Off, ..guest }.run();
+    ran.ends_with(0);
+    assert_eq!(together(&ran).processors.len(), 4);
 }

@@ -254,16 +254,24 @@ impl processors::Crew for Crew<'_> {
         };
         let functions: Vec<Function> = (0..self.team.members.len()).map(function).collect();
         let (team, chosen, offsets) = (self.team, &self.chosen, &self.offsets);
-        let done = smp::at_instant(offsets, LEAD_TICKS, |place| {
-            chosen.contains(&place).then(|| {
-                let counters = &mut team.hands[place].lock().counters;
-                let (start, ended) = run_here(counters, functions[place], extended);
-                let start = start.wrapping_add_signed(-offsets[place].ticks);
-                Ran { start, ended, counts: counters.counts().to_vec() }
-            })
-        })
-        .expect(BOOT);
+        let run = |place: usize| {
+            let counters = &mut team.hands[place].lock().counters;
+            let (start, ended) = run_here(counters, functions[place], extended);
+            let start = start.wrapping_add_signed(-offsets[place].ticks);
+            Ran { start, ended, counts: counters.counts().to_vec() }
+        };
+        if self.in_turn() {
+            let number = |place: usize| team.members[place].number as usize;
+            let one = |&place: &usize| smp::run_on(number(place), || run(place)).expect(BOOT);
+            return chosen.iter().map(one).collect();
+        }
+        let takes_part = |place: usize| chosen.contains(&place).then(|| run(place));
+        let done = smp::at_instant(offsets, LEAD_TICKS, takes_part).expect(BOOT);
         self.of_chosen(done.values)
+    }
+
+    fn in_turn(&self) -> bool {
+        self.machine.emulated.is_some() && self.team.members.len() > 1
     }
 
     fn snapshot(&mut self) -> Shot {

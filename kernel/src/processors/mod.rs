@@ -75,6 +75,8 @@ pub trait Crew {
     fn load_once(&mut self, snippet: &Snippet);
     /// Runs what was loaded on every member, begun at one instant.
     fn run(&mut self) -> Vec<Ran>;
+    /// Whether [`Crew::run`] runs them one after the other instead, because one's counters would count the others as well.
+    fn in_turn(&self) -> bool;
     /// Lets what is programmed count on every member from 0, and reads all at one instant.
     fn snapshot(&mut self) -> Shot;
     /// Explains a trap of the loaded snippet.
@@ -126,6 +128,7 @@ pub fn measure_all(
         runs: snippet.runs,
         sums: sums(&figures),
         uncounted: first.uncounted,
+        in_turn: crew.in_turn(),
         start_skew: summary(&skews),
         snapshot: Snapshot { deadline: shot.deadline, skew: skew(&shot.tsc), events },
         emulated: false,
@@ -136,7 +139,7 @@ pub fn measure_all(
 
 /// The first pass that counts something, counting on all members.
 fn snapshot(crew: &mut impl Crew, plan: &Plan) -> (Shot, Vec<String>) {
-    let pass = plan.passes.iter().find(|pass| !pass.is_empty());
+    let pass = plan.passes.iter().find(|pass| !pass.is_empty() && !crew.in_turn());
     let mut pass = pass.cloned().unwrap_or_default();
     while let Err((index, _)) = crew.program(&pass) {
         // The result names what cannot be programmed.

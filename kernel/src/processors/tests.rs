@@ -12,6 +12,7 @@ struct Made4 {
     made: Vec<Made>,
     runs: u64,
     fault: Option<(usize, u64)>,
+    in_turn: bool,
 }
 
 fn capabilities(model: Model) -> Capabilities {
@@ -26,7 +27,7 @@ fn crew(costs: &[u64], pmus: &[Option<Model>]) -> Made4 {
     let pmu = |model: Option<Model>| model.map(capabilities).ok_or("no PMU here".to_string());
     let members = (0..).zip(pmus).map(|(number, &model)| member(number, pmu(model))).collect();
     let made = costs.iter().map(|&cost| Made::new(cost, 50)).collect();
-    Made4 { members, made, runs: 0, fault: None }
+    Made4 { members, made, runs: 0, fault: None, in_turn: false }
 }
 
 impl Crew for Made4 {
@@ -63,6 +64,9 @@ impl Crew for Made4 {
             Ran { start: begin + 3 * place, ended, counts }
         })
         .collect()
+    }
+    fn in_turn(&self) -> bool {
+        self.in_turn
     }
     fn snapshot(&mut self) -> Shot {
         let tsc = (0..self.members.len() as u64).map(|place| 105 + 10 * place).collect();
@@ -108,6 +112,14 @@ fn m10_the_snapshot_has_each_processors_time_and_the_skew() {
     let times: Vec<u64> = result.processors.iter().map(|one| one.snapshot_tsc).collect();
     assert_eq!(times, [105, 115, 125]);
     assert!(result.processors.iter().all(|one| one.snapshot == [9]));
+}
+
+#[test]
+fn m10_where_one_counts_for_all_the_snapshot_counts_nothing() {
+    let mut crew = Made4 { in_turn: true, ..crew(&[1, 1, 1], &SAME) };
+    let result = measure_all(&mut crew, 0, &item(&["one"])).unwrap();
+    assert!(result.in_turn && result.snapshot.events.is_empty());
+    assert_eq!((result.snapshot.skew, result.sums[0].value), (20, 3.0));
 }
 
 #[test]

@@ -35,10 +35,14 @@ fn section(result: &ProcessorsResult) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{} {}", result.item, paint(STRONG, &result.name));
     let skew = &result.start_skew;
-    let text = format!(
-        "per execution, {} on each processor; begun within {} ticks of each other ({} to {})",
-        result.per, skew.median, skew.min, skew.max
-    );
+    let together = match result.in_turn {
+        true => "one after the other, as the emulated PMU's clock counts all of them".to_string(),
+        false => format!(
+            "begun within {} ticks of each other ({} to {})",
+            skew.median, skew.min, skew.max
+        ),
+    };
+    let text = format!("per execution, {} on each processor; {together}", result.per);
     let _ = writeln!(out, "{}", paint(FAINT, &text));
     let _ = writeln!(out, "{}", table(result));
     let shot = &result.snapshot;
@@ -144,6 +148,7 @@ mod tests {
             ],
             sums: vec![Sum { event: "loads".into(), value: 2.5, processors: 1 }],
             uncounted: vec![],
+            in_turn: false,
             start_skew: Skew { min: 1, median: 2, max: 9 },
             snapshot: Snapshot { deadline: 990, skew: 1, events: vec!["loads".into()] },
             emulated: false,

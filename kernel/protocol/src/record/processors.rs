@@ -52,6 +52,10 @@ pub struct ProcessorsResult {
     /// Events that were asked for and not counted on the first of the processors, nor anywhere else.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncounted: Vec<Uncounted>,
+    /// Whether the processors ran one after the other. So they do with the emulated PMU: its clock counts the instructions
+    /// of all of them together.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub in_turn: bool,
     /// From the first to the last processor's beginning of the same run, in ticks of the boot processor's TSC.
     pub start_skew: Skew,
     /// All counters of all processors, read at one instant while they counted.
@@ -118,6 +122,7 @@ pub struct Snapshot {
     pub deadline: u64,
     /// The latest processor's time less the earliest's, as they noted them.
     pub skew: u64,
-    /// The events that were counting, in the order of each processor's values.
+    /// The events that were counting, in the order of each processor's values. None if the processors run in turn: the
+    /// counts would be those of all together.
     pub events: Vec<String>,
 }
