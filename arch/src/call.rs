@@ -24,8 +24,10 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) const NONE: Self =
-        Self { exit: AtomicU64::new(0), trapped: AtomicBool::new(false), trap: Mutex::new(None) };
+    /// None runs.
+    pub(crate) const fn none() -> Self {
+        Self { exit: AtomicU64::new(0), trapped: AtomicBool::new(false), trap: Mutex::new(None) }
+    }
 }
 
 /// How a call ended early.

@@ -25,8 +25,10 @@ pub(crate) struct Stay {
 }
 
 impl Stay {
-    pub(crate) const NONE: Self =
-        Self { stack: AtomicU64::new(0), gave_up: AtomicU64::new(NOTHING) };
+    /// Outside of one.
+    pub(crate) const fn none() -> Self {
+        Self { stack: AtomicU64::new(0), gave_up: AtomicU64::new(NOTHING) }
+    }
 }
 
 /// Runs the code at `rip` in ring 3 with `rsp` as its stack pointer, interrupts as in `rflags`, `argument` in R9, and

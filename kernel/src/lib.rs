@@ -5,6 +5,7 @@
 //! - [`exact`]: counting by stepping instead of by counters.
 //! - [`counting`]: counting over longer work, by sets of events.
 //! - [`tasks`]: running tasks that are switched between.
+//! - [`processors`]: the same on several processors at once.
 //! - [`events`]: the event tables that come with a job.
 //! - [`run`]: the loop over a job's items. [`report`]: records on their way out.
 //! - [`screen`]: the same in short for somebody who stands in front of the machine.
@@ -19,6 +20,7 @@ pub mod counting;
 pub mod events;
 pub mod exact;
 pub mod machine;
+pub mod processors;
 pub mod report;
 pub mod run;
 pub mod screen;

@@ -63,9 +63,11 @@ pub fn record(facts: &Facts) -> Machine {
         pmu_absent: facts.pmu.err().map(|missing| missing.to_string()),
         watchdog: facts.watchdog.ok().map(ToString::to_string),
         watchdog_absent: facts.watchdog.err().map(ToString::to_string),
-        emulated_pmu: facts
-            .emulated
-            .map(|seen| EmulatedPmu { model: seen.model, tsc_shift: seen.tsc_shift }),
+        emulated_pmu: facts.emulated.map(|seen| EmulatedPmu {
+            model: seen.model,
+            tsc_shift: seen.tsc_shift,
+            processors: seen.processors,
+        }),
         event_tables: facts.event_tables.clone(),
         tsc: Tsc {
             hz: facts.clock.hz,

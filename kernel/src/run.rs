@@ -1,6 +1,7 @@
 //! The loop over a job's items.
 
 use crate::exact::{self, Stepper};
+use crate::processors;
 use crate::report::{Report, Sink, outcome};
 use crate::screen::Status;
 use crate::snippet::fault;
@@ -10,10 +11,10 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use protocol::job::{Conformance, Count, Exact, Item, Job, Snippet, Tasks};
+use protocol::job::{Conformance, Count, Exact, Item, Job, Processors, Snippet, Tasks};
 use protocol::record::{
-    Check, CountResult, End, ErrorCode, ErrorRecord, ExactResult, Fault, Metric, Progress, Record,
-    SnippetResult, Suite, TaskEnd, TasksResult, Verdict,
+    Check, CountResult, End, ErrorCode, ErrorRecord, ExactResult, Fault, Metric, ProcessorsResult,
+    Progress, Record, SnippetResult, Suite, TaskEnd, TasksResult, Verdict,
 };
 
 /// What the loop needs of the machine besides running code.
@@ -44,6 +45,15 @@ pub trait Machine: Runner + Stepper {
     /// # Errors
     /// The tasks cannot run, one of them faulted, or the PMU refuses.
     fn count(&mut self, item: &Count) -> Result<CountResult, Uncounted>;
+    /// Measures a snippet on several processors, as item `index`.
+    ///
+    /// # Errors
+    /// Why that cannot be done.
+    fn processors(
+        &mut self,
+        item: &Processors,
+        index: u32,
+    ) -> Result<ProcessorsResult, processors::Failure>;
     /// Whether the PMU is an emulated one.
     fn is_emulated(&self) -> bool;
     /// Shows how far the run is.
@@ -73,6 +83,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
             Item::Exact(exact) => stepped(index, exact, machine, &mut status),
             Item::Tasks(tasks) => workload(index, tasks, machine, &mut status),
             Item::Count(count) => counted(index, count, machine, &mut status),
+            Item::Processors(item) => on_processors(index, item, machine, &mut status),
             Item::Conformance(suite) => {
                 let mut each = |check: &Check| report.send(&Record::Check(check.clone()));
                 let suite = machine.conformance(suite, index, &mut each);
@@ -140,6 +151,32 @@ fn failed(index: u32, snippet: &Snippet, unmeasured: Unmeasured, status: &mut St
     };
     status.last_error = Some(alloc::format!("{}: {}", snippet.name, record.text));
     Record::Error(record)
+}
+
+fn on_processors(
+    index: u32,
+    item: &Processors,
+    machine: &mut impl Machine,
+    status: &mut Status,
+) -> Record {
+    let start = machine.now();
+    let measured = machine.processors(item, index);
+    let tsc = [start, machine.now()];
+    match measured {
+        Ok(result) => {
+            status.measured += 1;
+            let emulated = machine.is_emulated() && !result.sums.is_empty();
+            Record::Processors(ProcessorsResult { emulated, tsc, ..result })
+        }
+        Err(failure) => {
+            let mut record = failed(index, &item.snippet, failure.why, status);
+            if let (Some(number), Record::Error(error)) = (failure.processor, &mut record) {
+                error.text = alloc::format!("on processor {number}: {}", error.text);
+                status.last_error = Some(alloc::format!("{}: {}", item.snippet.name, error.text));
+            }
+            record
+        }
+    }
 }
 
 /// Exact mode. Where it verifies the PMU, agreement is what is expected.

@@ -1,7 +1,8 @@
 //! A report as it comes in.
 
 use protocol::record::{
-    Check, CountResult, Crash, End, ErrorRecord, ExactResult, Machine, Record, SnippetResult, Suite, TasksResult,
+    Check, CountResult, Crash, End, ErrorRecord, ExactResult, Machine, ProcessorsResult, Record, SnippetResult,
+    Suite, TasksResult,
 };
 use protocol::stream::{Event, Problem, Reader};
 use serde::Serialize;
@@ -180,6 +181,14 @@ impl Report {
         })
     }
 
+    /// What ran on several processors, in order.
+    pub fn processors(&self) -> impl Iterator<Item = &ProcessorsResult> {
+        self.records.iter().filter_map(|numbered| match &numbered.record {
+            Record::Processors(processors) => Some(processors),
+            _ => None,
+        })
+    }
+
     /// The suite records, in order.
     pub fn suites(&self) -> impl Iterator<Item = &Suite> {
         self.records.iter().filter_map(|numbered| match &numbered.record {
@@ -208,12 +217,13 @@ impl Report {
         self.records.iter().rev().find_map(|numbered| pick(&numbered.record))
     }
 
-    /// Items that have a result, exact counts, counts over tasks, a run of tasks, a suite or an error.
+    /// Items that have a result of any kind, a suite or an error.
     #[must_use]
     pub fn items(&self) -> u64 {
         let failed = self.errors().filter(|error| error.item.is_some()).count();
-        let measured = self.results().count() + self.exact().count() + self.tasks().count();
-        (measured + self.counts().count() + self.suites().count() + failed) as u64
+        let stepped = self.exact().count() + self.suites().count();
+        let over_time = self.tasks().count() + self.counts().count() + self.processors().count();
+        (self.results().count() + stepped + over_time + failed) as u64
     }
 
     /// Exit code: 3 if the report is not whole, else the run's own.

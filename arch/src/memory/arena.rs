@@ -7,11 +7,14 @@
 //! | 32 MiB + n x 4 MiB | 1 MiB | memory area n, in 4 KiB pages: RSP, RBP, RDI, RSI, R14 point to the middle of areas 0 to 4 | RW |
 //!
 //! Between the pieces nothing is mapped.
+//!
+//! Each processor has an arena of its own at the same addresses, in an address space of its own ([`Arena::twin`]); the
+//! code is one and the same for all, or one for those with a PMU and one for those without.
 
 use super::space::{CODE, DATA, MapError};
 use super::{Frames, Space, layout};
-use x86_64::VirtAddr;
 use x86_64::structures::paging::{PageSize, Size2MiB, Size4KiB};
+use x86_64::{PhysAddr, VirtAddr};
 
 /// Bytes of the code area; `protocol::limits::CODE_AREA_BYTES` has the same value.
 pub const CODE_BYTES: u64 = 16 << 20;
@@ -25,6 +28,8 @@ pub const DATA_AT: u64 = layout::ARENA;
 pub const CODE_AT: u64 = layout::ARENA + (2 << 20);
 const AREAS_AT: u64 = layout::ARENA + (32 << 20);
 const AREA_STRIDE: u64 = 4 << 20;
+/// Where the second code area is written.
+const SECOND_WRITE_VIEW: u64 = layout::CODE_WRITE_VIEW + (1 << 30);
 
 /// First byte of memory area `index`.
 #[must_use]
@@ -38,9 +43,19 @@ pub const fn area_middle(index: u64) -> u64 {
     area(index) + AREA_BYTES / 2
 }
 
-/// The arena, mapped. There is one.
+/// Which code a processor runs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Code {
+    /// That of the boot processor.
+    Shared,
+    /// The other one.
+    Second,
+}
+
+/// The boot processor's arena, mapped. There is one.
 pub struct Arena {
-    _private: (),
+    code: PhysAddr,
+    second: Option<PhysAddr>,
 }
 
 impl Arena {
@@ -59,7 +74,56 @@ impl Arena {
         for index in 0..AREAS {
             space.map_fresh(frames, VirtAddr::new(area(index)), AREA_BYTES, DATA)?;
         }
-        Ok(Self { _private: () })
+        Ok(Self { code, second: None })
+    }
+
+    /// Makes an address space for another processor: that of the boot processor, which is `space`, with an arena of its
+    /// own at the same addresses. What `space` maps later into parts that are empty now is missing there.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn twin(
+        &mut self,
+        space: &mut Space,
+        frames: &mut Frames,
+        code: Code,
+    ) -> Result<Space, MapError> {
+        let code = match (code, self.second) {
+            (Code::Shared, _) => self.code,
+            (Code::Second, Some(second)) => second,
+            (Code::Second, None) => {
+                let second = frames.allocate(CODE_BYTES, Size2MiB::SIZE)?;
+                for offset in (0..CODE_BYTES).step_by(Size2MiB::SIZE as usize) {
+                    let write = VirtAddr::new(SECOND_WRITE_VIEW + offset);
+                    space.map_page::<Size2MiB>(frames, write, second + offset, DATA)?;
+                }
+                self.second = Some(second);
+                second
+            }
+        };
+        let mut twin = space.fork(frames, VirtAddr::new(layout::ARENA))?;
+        twin.map_fresh(frames, VirtAddr::new(DATA_AT), Size4KiB::SIZE, DATA)?;
+        for offset in (0..CODE_BYTES).step_by(Size2MiB::SIZE as usize) {
+            twin.map_page::<Size2MiB>(
+                frames,
+                VirtAddr::new(CODE_AT + offset),
+                code + offset,
+                CODE,
+            )?;
+        }
+        for index in 0..AREAS {
+            twin.map_fresh(frames, VirtAddr::new(area(index)), AREA_BYTES, DATA)?;
+        }
+        Ok(twin)
+    }
+
+    /// The second code area, writable, once a twin asked for it.
+    pub fn second_code_mut(&mut self) -> Option<&mut [u8]> {
+        self.second?;
+        // SAFETY: as for `code_mut`, with the place that `twin` mapped.
+        Some(unsafe {
+            core::slice::from_raw_parts_mut(SECOND_WRITE_VIEW as *mut u8, CODE_BYTES as usize)
+        })
     }
 
     /// The code area, writable.
@@ -79,13 +143,22 @@ impl Arena {
     /// Zeroes what was written to in the memory areas since the last call. Costs a look at each page's
     /// dirty bit, and a write of only those pages that changed.
     pub fn reset(&mut self, space: &mut Space) {
-        for index in 0..AREAS {
-            space.take_dirty(VirtAddr::new(area(index)), AREA_BYTES, |page| {
-                // SAFETY: a mapped page of the arena, which `self` owns.
-                unsafe {
-                    core::ptr::write_bytes(page.as_mut_ptr::<u8>(), 0, Size4KiB::SIZE as usize);
-                }
-            });
-        }
+        // SAFETY: `self` is the arena of the boot processor's space, and borrowed exclusively.
+        unsafe { reset(space) };
+    }
+}
+
+/// The same for the arena of the address space in use on this processor, which is `space`.
+///
+/// # Safety
+/// Nothing may hold a reference into the memory areas.
+pub unsafe fn reset(space: &mut Space) {
+    for index in 0..AREAS {
+        space.take_dirty(VirtAddr::new(area(index)), AREA_BYTES, |page| {
+            // SAFETY: a mapped page of the arena, which the caller gave.
+            unsafe {
+                core::ptr::write_bytes(page.as_mut_ptr::<u8>(), 0, Size4KiB::SIZE as usize);
+            }
+        });
     }
 }

@@ -121,6 +121,24 @@ impl Space {
         unsafe { Self::open(self.root, Window::PHYSICAL, self.giant_pages) }
     }
 
+    /// Another address space with the same content, apart from what shares the level 4 entry of `without`: there it is
+    /// empty. The tables below level 4 are common to both.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn fork(&self, frames: &mut Frames, without: VirtAddr) -> Result<Self, MapError> {
+        let root = frame(frames)?;
+        // SAFETY: a fresh frame, reachable through the map of physical memory as `self`'s tables are; it becomes a table
+        // of its own.
+        unsafe {
+            let (from, to) = (self.window.frame_to_pointer(self.root), Window::PHYSICAL);
+            let to = to.frame_to_pointer(root);
+            core::ptr::copy_nonoverlapping(from, to, 1);
+            (&mut *to)[without.p4_index()].set_unused();
+            Ok(Self::open(root, Window::PHYSICAL, self.giant_pages))
+        }
+    }
+
     fn map_physical(&mut self, frames: &mut Frames, bytes: u64) -> Result<(), MapError> {
         let flags = DATA | PageTableFlags::GLOBAL;
         let (mut at, step) = (0, if self.giant_pages { Size1GiB::SIZE } else { Size2MiB::SIZE });

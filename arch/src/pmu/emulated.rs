@@ -9,6 +9,8 @@ pub struct Emulated {
     pub model: u32,
     /// The clock makes 2^this ticks of the TSC per instruction.
     pub tsc_shift: u32,
+    /// Processors that have it: the first ones.
+    pub processors: u32,
 }
 
 /// Hypervisors answer from leaf 0x40000000 on, 0x100 apart; the first is the machine's own.
@@ -25,6 +27,7 @@ impl Emulated {
             return None;
         }
         let facts = registers.cpuid(LEAF + 1, 0);
-        Some(Self { model: facts.eax, tsc_shift: facts.ebx })
+        // Those that do not say had no way to hold more than one.
+        Some(Self { model: facts.eax, tsc_shift: facts.ebx, processors: facts.ecx.max(1) })
     }
 }

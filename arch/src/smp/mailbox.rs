@@ -14,7 +14,10 @@ use thiserror::Error;
 pub(crate) struct Mailbox(AtomicPtr<Call<'static>>);
 
 impl Mailbox {
-    pub(crate) const EMPTY: Self = Self(AtomicPtr::new(null_mut()));
+    /// Nothing in it.
+    pub(crate) const fn empty() -> Self {
+        Self(AtomicPtr::new(null_mut()))
+    }
 }
 
 /// A piece of work, on the stack of the processor that waits for it.
@@ -50,10 +53,11 @@ pub fn run_on<R: Send>(index: usize, work: impl FnOnce() -> R + Send) -> Result<
     }
     let (mut work, mut result) = (Some(work), None);
     let mut once = || result = work.take().map(|work| work());
-    let call = Call { work: Mutex::new(Some(&mut once)), done: AtomicBool::new(false) };
-    post(target, &call);
-    wait(&call);
-    drop(call);
+    {
+        let call = Call { work: Mutex::new(Some(&mut once)), done: AtomicBool::new(false) };
+        post(target, &call);
+        wait(&call);
+    }
     Ok(result.expect("the work was done"))
 }
 
@@ -145,7 +149,6 @@ mod tests {
         target.mailbox.0.store(pointer, Ordering::Release);
         assert!(serve(&target) && call.done.load(Ordering::Relaxed));
         assert!(!serve(&target));
-        drop(call);
         assert_eq!(done, 1);
     }
 }

@@ -48,9 +48,9 @@ impl Processor {
             index,
             in_use: AtomicBool::new(false),
             apic_id: AtomicU32::new(0),
-            call: call::Running::NONE,
-            ring3: ring3::Stay::NONE,
-            mailbox: Mailbox::EMPTY,
+            call: call::Running::none(),
+            ring3: ring3::Stay::none(),
+            mailbox: Mailbox::empty(),
             self_tests: AtomicU64::new(0),
             spurious: AtomicU64::new(0),
         }

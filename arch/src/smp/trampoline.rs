@@ -121,8 +121,8 @@ pub unsafe fn place(low: u64, ends: &'static [u64]) {
             512,
         );
         core::ptr::write_bytes(tables[1], 0, 1024);
-        tables[0].write(low + 2 * PAGE | TABLE);
-        tables[1].write(low + 3 * PAGE | TABLE);
+        tables[0].write((low + 2 * PAGE) | TABLE);
+        tables[1].write((low + 3 * PAGE) | TABLE);
         tables[2].write(LARGE);
         let bytes = offset(&raw const barecount_trampoline_end);
         core::ptr::copy_nonoverlapping(start, page(0), bytes);

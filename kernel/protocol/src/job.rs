@@ -75,6 +75,8 @@ pub enum Item<'a> {
     Tasks(#[serde(borrow)] Tasks<'a>),
     /// Count events while tasks run.
     Count(#[serde(borrow)] Count<'a>),
+    /// Measure a piece of machine code on several processors at once.
+    Processors(#[serde(borrow)] Processors<'a>),
 }
 
 impl Item<'_> {
@@ -87,8 +89,19 @@ impl Item<'_> {
             Item::Exact(exact) => &exact.snippet.name,
             Item::Tasks(tasks) => &tasks.name,
             Item::Count(count) => &count.name,
+            Item::Processors(processors) => &processors.snippet.name,
         }
     }
+}
+
+/// Machine code that runs on every processor at the same time, or on one of them.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Processors<'a> {
+    /// The code, and how it is measured.
+    #[serde(borrow)]
+    pub snippet: Snippet<'a>,
+    /// The processor that it runs on, by its number; `None`: all.
+    pub cpu: Option<u16>,
 }
 
 /// A run of the conformance suite.
@@ -357,9 +370,22 @@ pub(crate) mod tests {
     }
 
     prop_compose! {
+        fn any_processors()(item in any_snippet(), cpu: Option<u16>) -> Item<'static> {
+            let Item::Snippet(snippet) = item else { unreachable!("any_snippet makes snippets") };
+            Item::Processors(Processors { snippet, cpu })
+        }
+    }
+
+    prop_compose! {
         pub fn any_job()(
             name: String, baud: u32, exit_port: Option<u16>,
-            items in prop::collection::vec(prop_oneof![any_snippet(), any_suite(), any_exact(), any_count(), any_tasks().prop_map(Item::Tasks)], 0..8),
+            items in prop::collection::vec(
+                prop_oneof![
+                    any_snippet(), any_suite(), any_exact(), any_count(), any_processors(),
+                    any_tasks().prop_map(Item::Tasks),
+                ],
+                0..8,
+            ),
         ) -> Job<'static> {
             Job { name: Cow::Owned(name), baud, on_end: OnEnd::Reboot, exit_port, self_test: None, items }
         }

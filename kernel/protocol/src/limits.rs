@@ -1,10 +1,10 @@
 //! Bounds of a job. The host checks them for a good error with line and column; the target checks
 //! them again, because a ramdisk can come from anywhere.
 
-use crate::control::Ring;
+use crate::control::{Control, Ring};
 use crate::count::Count;
 use crate::exact::Exact;
-use crate::job::{Conformance, Difference, Item, Job, LoopCounter, Snippet};
+use crate::job::{Conformance, Difference, Item, Job, LoopCounter, Processors, Snippet};
 use crate::marker::{STUB_BYTES, markers};
 use crate::workload;
 use alloc::boxed::Box;
@@ -64,6 +64,8 @@ pub const MAX_RUNS: u32 = 100_000;
 /// Most runs whose single values go into the report: two series of 20 digits each make a line of
 /// 40 kB, 4 s at 115,200 baud.
 pub const MAX_LISTED_RUNS: u32 = 1_000;
+/// Greatest number of a processor.
+pub const MAX_CPU: u16 = 255;
 /// Rates that a 16550 with its standard 1.8432 MHz clock can make: 115,200 divided by a whole number.
 pub const MAX_BAUD: u32 = 115_200;
 /// Slowest rate accepted.
@@ -104,12 +106,18 @@ pub enum LimitError {
     /// Bounds for ticks that are not counted.
     #[error("expect bounds TSC ticks, which exact mode does not count; give one of the two")]
     ExactExpectation,
+    /// Bounds for one figure where there are several.
+    #[error("expect bounds one figure; [[processors]] gives one for each processor")]
+    ProcessorsExpectation,
     /// The PMU cannot filter as exact mode does.
     #[error("exact.verify compares with the PMU, which has no such filter; give one of the two")]
     VerifyFiltered,
     /// What no-memory mode has no room for.
     #[error("no-memory is set, and {0} would have to be kept in memory")]
     NoMemory(&'static str),
+    /// Machine options are the boot processor's.
+    #[error("machine options are for [[snippet]]; several processors are taken as they are")]
+    ProcessorsMachine,
     /// A way of measuring that ring 3 does not allow.
     #[error("ring = 3: {0}")]
     UserRing(&'static str),
@@ -183,6 +191,7 @@ pub fn check_item(item: &Item) -> Result<(), LimitError> {
         Item::Exact(exact) => check_exact(exact),
         Item::Tasks(tasks) => workload::check_tasks(tasks),
         Item::Count(count) => check_count(count),
+        Item::Processors(processors) => check_processors(processors),
     }
 }
 
@@ -202,6 +211,20 @@ fn check_count(count: &Count) -> Result<(), LimitError> {
         return Err(LimitError::IntervalWithoutTick);
     }
     workload::check(&count.workload)
+}
+
+fn check_processors(processors: &Processors) -> Result<(), LimitError> {
+    check_snippet(&processors.snippet)?;
+    range("cpu", processors.cpu.unwrap_or(0).into(), 0, MAX_CPU.into())?;
+    if processors.snippet.expect.is_some() {
+        return Err(LimitError::ProcessorsExpectation);
+    }
+    let asked = &processors.snippet.setup.control;
+    let time_limit_ms = asked.time_limit_ms;
+    if *asked != (Control { time_limit_ms, ..Control::default() }) {
+        return Err(LimitError::ProcessorsMachine);
+    }
+    Ok(())
 }
 
 fn check_exact(exact: &Exact) -> Result<(), LimitError> {

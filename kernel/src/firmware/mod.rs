@@ -3,8 +3,10 @@
 pub mod bench;
 pub mod boot;
 pub mod control;
+pub mod counters;
 pub mod counting;
 pub mod crash;
+pub mod crew;
 pub mod display;
 pub mod finish;
 pub mod heap;

@@ -3,7 +3,9 @@
 use super::bench::Processor;
 use super::boot::Handed;
 use super::control::{Controls, PLACE};
+use super::counters::Counters;
 use super::crash;
+use super::crew::{Crew, Team};
 use super::output::Line;
 use super::probe::Machine;
 use super::tasks::{self, Slots};
@@ -19,26 +21,29 @@ use arch::interrupts;
 use arch::memory::arena::Arena;
 use arch::memory::user::UserPages;
 use arch::memory::{Frames, Space};
-use arch::pmu::{self, Capabilities, Counter, Driver, Gate, workload};
+use arch::pmu::{Capabilities, Gate, workload};
 use arch::ring3::SNIPPET_VECTORS;
 use arch::state::{self, Baseline};
 use arch::step;
 use arch::time::tsc;
-use arch::watchdog::Watchdog;
 use iced_x86::Register;
 use kernel::conformance::{self, Subject};
 use kernel::exact::{Processor as Segments, Qualifier, Stepper, Tally, Tracker, Unstepped};
+use kernel::processors;
 use kernel::report::Report;
 use kernel::run;
 use kernel::screen::{Header, Status};
 use kernel::snippet::events::{Counted, Plan};
+use kernel::snippet::measure::Unmeasured;
 use kernel::snippet::{Emitted, Phase, Runner, emit, events, fault};
 use kernel::tasks::Summary;
 use protocol::exact::Filter;
-use protocol::job::{Conformance, Control, Count, Job, LoopCounter, Setup, Snippet, Tasks};
+use protocol::job::{
+    Conformance, Control, Count, Job, LoopCounter, Processors, Setup, Snippet, Tasks,
+};
 use protocol::limits::MAX_MSRS;
 use protocol::ramdisk::RamdiskError;
-use protocol::record::{Applied, Check, CountResult, Suite};
+use protocol::record::{Applied, Check, CountResult, ProcessorsResult, Suite};
 use protocol::record::{End, ErrorCode, ErrorRecord, Fault, Outcome, Record};
 use raw_cpuid::{CpuIdReader, CpuIdResult};
 use x86_64::registers::model_specific::{FsBase, GsBase};
@@ -65,23 +70,20 @@ struct Target<'a> {
     smis: u32,
     /// How far the registers moved that are read around a run.
     moved: [u64; MAX_MSRS],
+    /// The other processors, from their first item on.
+    team: Option<Team>,
 }
 
 /// The counters of the current snippet.
-struct Counting {
-    registers: pmu::Machine,
-    driver: Option<Driver>,
-    counters: Vec<Counter>,
-    counts: Vec<u64>,
-    gate: Gate,
-    /// The counter that ends runs, if one is free.
-    watchdog: Option<Watchdog>,
+pub struct Counting {
+    own: Counters,
     /// The last plan and what it is for: most items of a job ask for the same events.
     plan: (Vec<String>, Rc<Plan>),
 }
 
 impl Counting {
-    fn prepare(&mut self, snippet: &Snippet, machine: &Machine) -> Rc<Plan> {
+    /// A plan for the snippet's events, the last one if they are the same.
+    pub fn prepare(&mut self, snippet: &Snippet, machine: &Machine) -> Rc<Plan> {
         let texts = &snippet.events;
         if !texts.is_empty() && self.plan.0 == *texts {
             return self.plan.1.clone();
@@ -101,48 +103,6 @@ impl Counting {
         self.plan = (texts, Rc::new(plan.clone()));
         Rc::new(Plan { ticks, ..plan })
     }
-
-    /// `limit`: ticks after which the watchdog ends a run; `None`: there is none.
-    fn program(&mut self, pass: &[Counted], limit: Option<u64>) -> Result<(), (usize, String)> {
-        (self.counters, self.counts, self.gate) = (Vec::new(), Vec::new(), Gate::EMPTY);
-        self.watchdog = None;
-        let idle = pass.is_empty() && limit.is_none();
-        let Some(driver) = self.driver.as_mut().filter(|_| !idle) else {
-            return Ok(());
-        };
-        driver.reset(&mut self.registers).map_err(|error| (0, error.to_string()))?;
-        for (index, one) in pass.iter().enumerate() {
-            for (counter, selection) in one.programs() {
-                let done = driver.program(&mut self.registers, counter, &selection);
-                done.map_err(|error| (index, error.to_string()))?;
-            }
-        }
-        let dog = limit.map(|limit| Watchdog::program(driver, &mut self.registers, limit));
-        self.watchdog = dog.flatten();
-        self.gate = if pass.is_empty() { Gate::EMPTY } else { driver.gate() };
-        self.counters = pass.iter().map(|one| one.counter).collect();
-        self.counts = alloc::vec![0; pass.len()];
-        Ok(())
-    }
-
-    /// Everything to 0. The registers took their values in `prepare`, so they take these.
-    fn clear(&mut self) {
-        let Some(driver) = &self.driver else { return };
-        for &counter in &self.counters {
-            let _ = driver.write(&mut self.registers, counter, 0);
-        }
-    }
-
-    /// Reads the counters. A snippet that ended early left them running.
-    fn collect(&mut self) {
-        let Some(driver) = self.driver.as_ref().filter(|_| !self.counters.is_empty()) else {
-            return;
-        };
-        let _ = driver.stop(&mut self.registers);
-        for (count, &counter) in self.counts.iter_mut().zip(&self.counters) {
-            *count = driver.read(&mut self.registers, counter).unwrap_or(0);
-        }
-    }
 }
 
 /// Runs the job.
@@ -159,12 +119,7 @@ pub fn run(
         .unwrap_or_else(|error| panic!("no memory for ring 3: {error}"));
     let counting = Counting {
         // SAFETY: ring 0, interrupt table loaded; the firmware owns the PMU, and arms no interrupt here.
-        registers: unsafe { pmu::Machine::new() },
-        driver: machine.pmu.clone().ok().map(Driver::new),
-        counters: Vec::new(),
-        counts: Vec::new(),
-        gate: Gate::EMPTY,
-        watchdog: None,
+        own: unsafe { Counters::new(machine.pmu.clone().ok()) },
         plan: Default::default(),
     };
     let mut target = Target {
@@ -185,8 +140,28 @@ pub fn run(
         controls: unsafe { Controls::new(machine, handed.frames) },
         smis: 0,
         moved: [0; MAX_MSRS],
+        team: None,
     };
-    run::run(job, &mut target, report)
+    let end = run::run(job, &mut target, report);
+    if let Some(team) = &target.team {
+        team.release();
+    }
+    end
+}
+
+/// The snippet's one-time init and nothing else.
+pub fn once_alone<'a>(snippet: &'a Snippet) -> Snippet<'a> {
+    Snippet {
+        init: snippet.setup.one_time_init.clone(),
+        body: Cow::Borrowed(&[]),
+        loop_count: 0,
+        loop_counter: LoopCounter::R15,
+        setup: Setup {
+            control: Control { msrs: Vec::new(), ..snippet.setup.control.clone() },
+            ..Setup::default()
+        },
+        ..snippet.clone()
+    }
 }
 
 fn map_arena(space: &mut Space, frames: &mut Frames) -> Arena {
@@ -247,7 +222,7 @@ impl Target<'_> {
     /// The emulated PMU takes time for what it counts. Where time is what is measured, only the first run of a code size
     /// is watched, and does not count.
     fn times_alone(&self) -> bool {
-        self.machine.emulated.is_some() && self.counting.counters.is_empty()
+        self.machine.emulated.is_some() && self.counting.own.counters.is_empty()
     }
 
     fn is_watched_now(&self) -> bool {
@@ -265,13 +240,13 @@ impl Target<'_> {
                 extended::reset(self.machine.extended);
             }
             self.controls.before_run(emitted.function.clone());
-            self.counting.clear();
-            let dog = self.counting.watchdog.filter(|_| self.is_watched_now());
+            self.counting.own.clear();
+            let dog = self.counting.own.watchdog.filter(|_| self.is_watched_now());
             self.runs += 1;
             // Reading stops the events' counters, but not the watchdog's, which is stopped last.
             let mut run = || {
                 let ended = function.run();
-                self.counting.collect();
+                self.counting.own.collect();
                 ended
             };
             let ended = match dog {
@@ -308,11 +283,11 @@ impl Runner for Target<'_> {
     }
 
     fn is_unwatched(&self) -> bool {
-        self.machine.watchdog && self.limit > 0 && self.counting.watchdog.is_none()
+        self.machine.watchdog && self.limit > 0 && self.counting.own.watchdog.is_none()
     }
 
     fn trial_runs(&self) -> u32 {
-        u32::from(self.counting.watchdog.is_some() && self.times_alone())
+        u32::from(self.counting.own.watchdog.is_some() && self.times_alone())
     }
 
     fn take_smis(&mut self) -> u32 {
@@ -325,31 +300,20 @@ impl Runner for Target<'_> {
 
     fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
         let limit = (self.machine.watchdog && self.limit > 0).then_some(self.limit);
-        self.counting.program(pass, limit)
+        self.counting.own.program(pass, limit)
     }
 
     fn counts(&self) -> &[u64] {
-        &self.counting.counts
+        self.counting.own.counts()
     }
 
     fn load(&mut self, snippet: &Snippet, copies: u64) {
-        let gate = self.counting.gate;
+        let gate = self.counting.own.gate;
         self.emit(Phase::Measured, snippet, copies, &gate);
     }
 
     fn load_once(&mut self, snippet: &Snippet) {
-        let alone = Snippet {
-            init: snippet.setup.one_time_init.clone(),
-            body: Cow::Borrowed(&[]),
-            loop_count: 0,
-            loop_counter: LoopCounter::R15,
-            setup: Setup {
-                control: Control { msrs: Vec::new(), ..snippet.setup.control.clone() },
-                ..Setup::default()
-            },
-            ..snippet.clone()
-        };
-        self.emit(Phase::Once, &alone, 0, &Gate::EMPTY);
+        self.emit(Phase::Once, &once_alone(snippet), 0, &Gate::EMPTY);
     }
 
     fn run(&mut self) -> Result<u64, Box<Trap>> {
@@ -406,7 +370,7 @@ impl Stepper for Target<'_> {
     ) -> Result<Tally, Unstepped> {
         let qualifier = Qualifier::new(filter, PLACE.pointers).map_err(Unstepped::Refused)?;
         // Counters are not involved.
-        self.counting.gate = Gate::EMPTY;
+        self.counting.own.gate = Gate::EMPTY;
         let setup = Setup { control: Control::default(), ..snippet.setup.clone() };
         self.load(&Snippet { setup, ..snippet.clone() }, copies);
         let emitted = self.emitted.as_ref().expect("just loaded");
@@ -485,6 +449,25 @@ impl run::Machine for Target<'_> {
 
     fn count(&mut self, item: &Count) -> Result<CountResult, run::Uncounted> {
         super::counting::count(item, self.machine, &mut self.arena)
+    }
+
+    fn processors(
+        &mut self,
+        item: &Processors,
+        index: u32,
+    ) -> Result<ProcessorsResult, processors::Failure> {
+        let refuse = |text: String| {
+            let why = Unmeasured::Refused(text);
+            processors::Failure { processor: None, why }
+        };
+        if self.team.is_none() {
+            let team = Team::form(self.machine, &mut self.arena, &mut self.space, &mut self.controls.frames);
+            self.team = Some(team.map_err(|error| refuse(error.to_string()))?);
+        }
+        let team = self.team.as_mut().expect("just formed");
+        let mut crew = Crew::new(team, &mut self.arena, &mut self.counting, self.machine, item.cpu)
+            .map_err(refuse)?;
+        processors::measure_all(&mut crew, index, item)
     }
 
     fn is_emulated(&self) -> bool {

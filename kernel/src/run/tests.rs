@@ -164,6 +164,14 @@ impl Machine for Clocked {
             _ => Err(Uncounted::Refused("one task at a time".into())),
         }
     }
+    fn processors(
+        &mut self,
+        item: &Processors,
+        _: u32,
+    ) -> Result<ProcessorsResult, processors::Failure> {
+        let why = Unmeasured::Refused("one processor only".into());
+        Err(processors::Failure { processor: item.cpu.map(u32::from), why })
+    }
     fn is_emulated(&self) -> bool {
         true
     }
@@ -303,6 +311,16 @@ fn x1_a_fault_is_an_error_record_and_the_next_item_runs() {
 }
 
 #[test]
+fn i7_an_item_for_processors_that_fails_names_the_processor() {
+    let item = Item::Processors(Processors { snippet: nop("p"), cpu: Some(3) });
+    let job = Job { items: vec![item], ..job(vec![]) };
+    let mut report = Report::new(Buffer::default());
+    let end = run(&job, &mut Clocked::new(1), &mut report);
+    assert_eq!(end.outcome, Outcome::Fail);
+    assert!(report.sink_mut().0.contains("on processor 3: one processor only"));
+}
+
+#[test]
 fn progress_comes_when_the_time_has_passed_and_not_sooner() {
     let slow = records(&mut Clocked::new(500), vec![nop("a"), nop("b")]).0;
     let kinds = |records: &[Record]| {
@@ -360,6 +378,13 @@ proptest::proptest! {
             }
             fn tasks(&mut self, item: &Tasks) -> Result<tasks::Summary, String> { self.0.tasks(item) }
             fn count(&mut self, item: &Count) -> Result<CountResult, Uncounted> { self.0.count(item) }
+            fn processors(
+                &mut self,
+                item: &Processors,
+                index: u32,
+            ) -> Result<ProcessorsResult, processors::Failure> {
+                self.0.processors(item, index)
+            }
             fn is_emulated(&self) -> bool { false }
             fn show(&mut self, status: &Status) { self.0.show(status); }
         }
@@ -412,6 +437,7 @@ fn t9_a_workload_fails_with_a_task_that_does_not_exit() {
     }
 }
 
+#[test]
 fn a_count_item_is_measured_or_has_its_reason() {
     let task = protocol::workload::Task {
         name: "t".into(),

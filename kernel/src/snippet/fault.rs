@@ -15,11 +15,10 @@ const MAX_INSTRUCTION_BYTES: usize = 15;
 /// In place of a mnemonic, for a run that took too long.
 pub const TIME_LIMIT: &str = "time limit";
 
-/// Puts the trap into the report's form.
+/// The trap in the report's form, without its place in the snippet.
 #[must_use]
-pub fn explain(trap: &Trap, emitted: &Emitted, phase: Phase, snippet: &Snippet) -> Fault {
-    let rip = trap.frame.rip;
-    let mut fault = Fault {
+pub fn unknown(trap: &Trap) -> Fault {
+    Fault {
         vector: trap.frame.vector as u8,
         mnemonic: match trap.cause {
             Cause::Exception => trap.frame.exception().mnemonic().to_string(),
@@ -31,7 +30,14 @@ pub fn explain(trap: &Trap, emitted: &Emitted, phase: Phase, snippet: &Snippet) 
         copy: None,
         bytes: None,
         registers: registers(&trap.frame, trap.cr2),
-    };
+    }
+}
+
+/// Puts the trap into the report's form.
+#[must_use]
+pub fn explain(trap: &Trap, emitted: &Emitted, phase: Phase, snippet: &Snippet) -> Fault {
+    let rip = trap.frame.rip;
+    let mut fault = unknown(trap);
     let inside = |range: &Range<u64>| range.contains(&rip);
     let code = if inside(&emitted.init) {
         fault.offset = Some(rip - emitted.init.start);

@@ -10,13 +10,17 @@ use arch::call::Trap;
 use protocol::job::{Difference, Snippet};
 use protocol::record::{Applied, Fault, Metric, Uncounted};
 
-/// A machine that can run emitted code. The firmware's is the real one; tests bring a made-up one.
+/// A machine that can run emitted code. The firmware's is the real one; tests bring a made-up one. What has a default is
+/// for machines that control nothing around the snippet.
 pub trait Runner {
     /// Brings the machine into the state that the snippet asks for, until the item is settled.
     ///
     /// # Errors
     /// Why it cannot be run at all. An option that is merely not available is no error.
-    fn control(&mut self, snippet: &Snippet) -> Result<Vec<Applied>, String>;
+    fn control(&mut self, snippet: &Snippet) -> Result<Vec<Applied>, String> {
+        let _ = snippet;
+        Ok(Vec::new())
+    }
 
     /// Finds counters for the snippet's events.
     fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan>;
@@ -43,19 +47,29 @@ pub trait Runner {
     fn counts(&self) -> &[u64];
 
     /// Completes what `control` said, behind the last run.
-    fn conclude(&mut self, controls: &mut [Applied]);
+    fn conclude(&mut self, controls: &mut [Applied]) {
+        let _ = controls;
+    }
 
     /// How far the model-specific registers that the snippet asks for moved in the last run.
-    fn msrs(&self) -> &[u64];
+    fn msrs(&self) -> &[u64] {
+        &[]
+    }
 
     /// Whether nothing ends the loaded snippet if it does not end itself, although something could.
-    fn is_unwatched(&self) -> bool;
+    fn is_unwatched(&self) -> bool {
+        false
+    }
 
     /// Least number of runs that a code size needs before those that count: watching may take time.
-    fn trial_runs(&self) -> u32;
+    fn trial_runs(&self) -> u32 {
+        0
+    }
 
     /// System management interrupts during runs that count, since the last call.
-    fn take_smis(&mut self) -> u32;
+    fn take_smis(&mut self) -> u32 {
+        0
+    }
 
     /// Explains a trap of the loaded snippet.
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault;

@@ -75,8 +75,17 @@ pub struct SnippetFile {
     pub exact: Option<ExactOptions>,
     /// Instruction forms that it stands for; it has no code of its own then.
     pub wanted: Option<Wanted>,
+    /// Where it runs, if it stands in `[[processors]]`.
+    pub processors: Option<OnProcessors>,
     /// Places in the file: of the snippet and of its texts.
     pub(super) spans: Option<Spans>,
+}
+
+/// Where a snippet of `[[processors]]` runs.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct OnProcessors {
+    /// On the processor with this number; `None`: on all.
+    pub cpu: Option<u16>,
 }
 
 /// Places in a file's text.
@@ -113,7 +122,7 @@ pub struct JobFile {
     pub self_test: Option<SelfTest>,
     /// Names of checks, if the conformance suite runs; it comes before the snippets. Empty: all.
     pub checks: Option<Vec<String>>,
-    /// The snippets.
+    /// The snippets; those of `[[processors]]` behind the others.
     pub snippets: Vec<SnippetFile>,
     /// Workloads; they come behind the snippets.
     pub runs: Vec<RunFile>,
@@ -152,6 +161,7 @@ struct RawJob {
     run: Vec<Spanned<RawRun>>,
     characterise: Vec<Spanned<RawForms>>,
     count: Vec<Spanned<RawCount>>,
+    processors: Vec<Spanned<RawSnippet>>,
 }
 
 /// Options as written: in `[defaults]`, or within a snippet.
@@ -181,6 +191,8 @@ struct RawSnippet {
     asm: Option<Spanned<String>>,
     latency: Option<Form>,
     throughput: Option<Form>,
+    /// In `[[processors]]` alone.
+    cpu: Option<Spanned<u16>>,
     one_time_init: Option<Spanned<String>>,
     init: Option<Spanned<String>>,
     late_init: Option<Spanned<String>>,
@@ -274,6 +286,11 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
     }
     let checks = raw.checks.map(Spanned::into_inner).unwrap_or_default();
     let stem = Path::new(source).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    if let Some(cpu) = raw.snippet.iter().find_map(|one| one.get_ref().cpu.as_ref()) {
+        let (line, column) = position(text, cpu.span().start);
+        let reason = "cpu needs [[processors]] in place of [[snippet]]";
+        return Err(wrong(format!("line {line}, column {column}: {reason}")));
+    }
     let place = |(line, column), reason| wrong(format!("line {line}, column {column}: {reason}"));
     let mut snippets = Vec::new();
     for snippet in raw.snippet {
@@ -283,6 +300,13 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
     }
     for forms in raw.characterise {
         snippets.push(characterise(forms, &raw.defaults, text));
+    }
+    for one in raw.processors {
+        let at = position(text, one.span().start);
+        check_code(one.get_ref()).map_err(|reason| place(at, reason))?;
+        let cpu = one.get_ref().cpu.as_ref().map(|cpu| *cpu.get_ref());
+        let processors = Some(OnProcessors { cpu });
+        snippets.push(SnippetFile { processors, ..decide(one, &raw.defaults, text) });
     }
     let counts = (1..).zip(raw.count);
     Ok(JobFile {
@@ -396,6 +420,7 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &str) -> Sn
             RawExpect::Exactly(value) => Expect { min: value, max: value },
             RawExpect::Between(Bounds { min, max }) => Expect { min, max },
         }),
+        processors: None,
         exact: raw.exact.as_ref().or(defaults.exact.as_ref()).and_then(RawExact::decide),
         wanted,
         spans: Some(Spans { whole, asm, one_time_init, init, late_init }),

@@ -23,8 +23,11 @@ use ::events::pack::PERFMON_LICENSE;
 use assemble::{Labels, Part, Source};
 use count::CountFile;
 use exact::ExactOptions;
+use file::OnProcessors;
 use iced_x86::Register;
-use protocol::job::{Conformance, Exact, Item, Job, LoopCounter, OnEnd, Setup, Snippet};
+use protocol::job::{
+    Conformance, Exact, Item, Job, LoopCounter, OnEnd, Processors, Setup, Snippet,
+};
 use protocol::limits;
 use protocol::ramdisk::{self, RamdiskError, SectionKind};
 use std::borrow::Cow;
@@ -206,9 +209,16 @@ fn item(
     source: &str,
 ) -> Result<Item<'static>, JobError> {
     let snippet = snippet(file, codes, source)?;
-    Ok(match file.exact.clone() {
-        None => Item::Snippet(snippet),
-        Some(ExactOptions { filter, verify }) => Item::Exact(Exact { snippet, filter, verify }),
+    Ok(match (file.exact.clone(), file.processors) {
+        (None, None) => Item::Snippet(snippet),
+        (None, Some(OnProcessors { cpu })) => Item::Processors(Processors { snippet, cpu }),
+        (Some(ExactOptions { filter, verify }), None) => {
+            Item::Exact(Exact { snippet, filter, verify })
+        }
+        (Some(_), Some(_)) => {
+            let text = "exact mode steps on one processor, [[processors]] runs on several";
+            return Err(file.refused(source, text.to_string()));
+        }
     })
 }
 

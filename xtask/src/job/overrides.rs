@@ -106,6 +106,7 @@ impl Overrides {
             syntax: self.syntax.unwrap_or_default(),
             options: Options::default(),
             expect: None,
+            processors: None,
             exact: None,
             wanted: None,
             spans: None,

@@ -63,6 +63,28 @@ pub fn render(report: &Report) -> String {
                     row(fields);
                 }
             }
+            Record::Processors(result) => {
+                for one in &result.processors {
+                    for metric in &one.metrics {
+                        let value = &metric.value;
+                        row(vec![
+                            result.item.to_string(),
+                            result.name.clone(),
+                            format!("{} on cpu {}", metric.event, one.processor),
+                            value.median.to_string(),
+                            value.min.to_string(),
+                            value.mean.to_string(),
+                            value.max.to_string(),
+                            result.runs.to_string(),
+                            result.per.to_string(),
+                            metric.deterministic.to_string(),
+                            metric.series[0].distinct.to_string(),
+                            metric.series[1].distinct.to_string(),
+                            String::new(),
+                        ]);
+                    }
+                }
+            }
             Record::Exact(exact) => {
                 let agrees = exact.comparisons.iter().all(|comparison| comparison.agrees);
                 let verdict = match (exact.comparisons.is_empty(), agrees) {

@@ -7,6 +7,7 @@ pub mod exact;
 pub mod forms;
 pub mod json;
 pub mod notes;
+mod processors;
 pub mod style;
 pub mod table;
 pub mod tap;

@@ -1,7 +1,7 @@
 //! The report as a table.
 
 use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
-use super::{Context, checks, count, exact, forms, notes, number, tasks};
+use super::{Context, checks, count, exact, forms, notes, number, processors, tasks};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Color, LineStyle, Table, TableStyle};
 use protocol::record::{
@@ -30,6 +30,7 @@ pub fn render(report: &Report, context: &Context) -> String {
     out.push_str(&exact::sections(report));
     out.push_str(&tasks::sections(report));
     out.push_str(&count::sections(report));
+    out.push_str(&processors::sections(report));
     out.push_str(&checks::table(report));
     notes::write(&mut out, report, context);
     summary(&mut out, report);
@@ -78,6 +79,9 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
         (None, None) => {}
     }
     let _ = writeln!(out, "{}", paint(FAINT, &line));
+    if let Some(line) = processors::heading(machine) {
+        let _ = writeln!(out, "{}", paint(FAINT, &line));
+    }
     if let Some(pmu) = &machine.pmu {
         for (what, list) in [("erratum", &pmu.errata), ("PMU", &pmu.conflicts)] {
             for text in list {

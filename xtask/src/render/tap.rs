@@ -30,6 +30,14 @@ pub fn render(report: &Report, context: &Context) -> String {
                     );
                 }
             }
+            Record::Processors(result) => {
+                points += 1;
+                let _ = writeln!(out, "ok {points} - {}", escape(&result.name));
+                for sum in &result.sums {
+                    let value = number(sum.value);
+                    let _ = writeln!(out, "  ---\n  event: {}\n  sum: {value}\n  ...", sum.event);
+                }
+            }
             Record::Exact(exact) => {
                 points += 1;
                 let agrees = exact.comparisons.iter().all(|comparison| comparison.agrees);

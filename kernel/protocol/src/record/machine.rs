@@ -131,6 +131,13 @@ pub struct EmulatedPmu {
     pub model: u32,
     /// The TSC advances by 2 to the power of this with each instruction.
     pub tsc_shift: u32,
+    /// Processors that have it: the first ones.
+    #[serde(default = "one")]
+    pub processors: u32,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// The time stamp counter.

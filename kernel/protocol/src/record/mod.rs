@@ -20,7 +20,9 @@ pub use hex::Hex;
 pub use machine::{
     Apic, ApicMode, CoreType, EmulatedPmu, Machine, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
 };
-pub use processors::{ListedProcessor, ProcessorState};
+pub use processors::{
+    ListedProcessor, ProcessorResult, ProcessorState, ProcessorsResult, Skew, Snapshot, Sum,
+};
 pub use result::{
     Aggregates, Applied, Counting, Metric, Series, SnippetResult, Uncounted, Verdict,
 };
@@ -50,6 +52,8 @@ pub enum Record {
     Tasks(TasksResult),
     /// What was counted while tasks ran.
     Count(CountResult),
+    /// What a snippet cost on several processors.
+    Processors(ProcessorsResult),
     /// What a check of the PMU found.
     Check(Check),
     /// What all checks of an item came to.

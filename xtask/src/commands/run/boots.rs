@@ -104,7 +104,10 @@ impl Whole {
         for mut one in report.records {
             let item = match &mut one.record {
                 Record::Result(result) => Some(&mut result.item),
+                Record::Exact(exact) => Some(&mut exact.item),
+                Record::Processors(processors) => Some(&mut processors.item),
                 Record::Tasks(tasks) => Some(&mut tasks.item),
+                Record::Count(count) => Some(&mut count.item),
                 Record::Check(check) => Some(&mut check.item),
                 Record::Suite(suite) => Some(&mut suite.item),
                 Record::Error(error) => error.item.as_mut(),

@@ -20,11 +20,12 @@ pub(super) fn handle(guest: &mut Guest) {
         OWN => {
             CpuidResult { eax: OWN + 1, ebx: SIGNATURE[0], ecx: SIGNATURE[1], edx: SIGNATURE[2] }
         }
-        // The model's number and the clock's shift.
+        // The model's number, the clock's shift, and how many processors it is on: the one that it was started on. An
+        // INIT takes a processor out of a guest, and QEMU's clock counts the instructions of all of them together.
         0x4000_0101 => CpuidResult {
             eax: guest.counting.model() as u32,
             ebx: u32::from(guest.calibration.shift),
-            ecx: 0,
+            ecx: 1,
             edx: 0,
         },
         _ => overlaid(guest, leaf, subleaf),

@@ -1,0 +1,191 @@
+//! One snippet on several processors at the same time: each one's counts, their sum, and how far "the same time" was
+//! from being that.
+//!
+//! A [`Crew`] is the processors; the first of them leads: the ordinary measurement ([`measure`](mod@crate::snippet::measure)) runs on
+//! it, and each of its runs is one of all processors. What the others did meanwhile is noted, and the same measurement
+//! is then made once more for each of them out of the notes ([`replay`]). So their figures mean the same.
+
+pub mod agreement;
+pub mod replay;
+#[cfg(test)]
+mod tests;
+
+use crate::snippet::events::{Counted, Plan};
+use crate::snippet::measure::{Unmeasured, executions, measure};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use arch::call::Trap;
+use arch::pmu::Capabilities;
+use arch::smp::{Offset, skew};
+use protocol::job::{Processors, Snippet};
+use protocol::record::{Fault, Metric, ProcessorResult, ProcessorsResult, Skew, Snapshot, Sum};
+use replay::{Lead, Replay};
+
+/// A processor that takes part.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Its number.
+    pub number: u32,
+    /// Its local APIC's id.
+    pub apic_id: u32,
+    /// Its PMU, or why it has none.
+    pub pmu: Result<Capabilities, String>,
+    /// Its TSC against the boot processor's.
+    pub offset: Offset,
+}
+
+/// What a processor did in one run.
+#[derive(Debug)]
+pub struct Ran {
+    /// TSC at the beginning of what is measured, in the boot processor's time.
+    pub start: u64,
+    /// Ticks that it took, or the exception that ended it.
+    pub ended: Result<u64, Box<Trap>>,
+    /// Counts of the pass's events; none on a processor without PMU.
+    pub counts: Vec<u64>,
+}
+
+/// What was read at one instant.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Shot {
+    /// The instant that was named.
+    pub deadline: u64,
+    /// By member: its time, in the boot processor's.
+    pub tsc: Vec<u64>,
+    /// By member: the counters of the programmed pass.
+    pub counts: Vec<Vec<u64>>,
+}
+
+/// The processors that a snippet runs on. All lists are in the order of the members.
+pub trait Crew {
+    /// The members, the leading one first.
+    fn members(&self) -> &[Member];
+    /// Finds counters for the snippet's events.
+    fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan>;
+    /// Programs a pass on every member that has a PMU.
+    ///
+    /// # Errors
+    /// Which event cannot be programmed on one of them, and why.
+    fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)>;
+    /// As for [`Runner`](crate::snippet::Runner).
+    fn load(&mut self, snippet: &Snippet, copies: u64);
+    /// As for [`Runner`](crate::snippet::Runner).
+    fn load_once(&mut self, snippet: &Snippet);
+    /// Runs what was loaded on every member, begun at one instant.
+    fn run(&mut self) -> Vec<Ran>;
+    /// Whether [`Crew::run`] runs them one after the other instead, because one's counters would count the others as well.
+    fn in_turn(&self) -> bool;
+    /// Lets what is programmed count on every member from 0, and reads all at one instant.
+    fn snapshot(&mut self) -> Shot;
+    /// Explains a trap of the loaded snippet.
+    fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault;
+}
+
+/// Why there is no result, and on which processor.
+#[derive(Debug)]
+pub struct Failure {
+    /// The processor, if it is one's alone.
+    pub processor: Option<u32>,
+    /// Why.
+    pub why: Unmeasured,
+}
+
+/// Measures the item's snippet on all members.
+///
+/// # Errors
+/// The members' PMUs differ, or the snippet raised an exception on one of them.
+pub fn measure_all(
+    crew: &mut impl Crew,
+    index: u32,
+    item: &Processors,
+) -> Result<ProcessorsResult, Failure> {
+    let members = crew.members().to_vec();
+    if let Err(difference) = agreement::check(&members) {
+        let why = Unmeasured::Refused(difference.to_string());
+        return Err(Failure { processor: None, why });
+    }
+    let snippet = &item.snippet;
+    let plan = crew.prepare(snippet);
+    let mut lead = Lead::new(crew, plan.clone());
+    let led = measure(&mut lead, snippet);
+    let (notes, mut skews, trapped) = (lead.notes, lead.skews, lead.trapped);
+    let first = led.map_err(|why| Failure { processor: trapped, why })?;
+    let mut figures = Vec::from([first.metrics]);
+    for (member, notes) in members[1..].iter().zip(notes) {
+        let mut replay = Replay::new(plan.clone(), notes, member.pmu.as_ref().err().cloned());
+        let again = measure(&mut replay, snippet)
+            .map_err(|why| Failure { processor: Some(member.number), why })?;
+        figures.push(again.metrics);
+    }
+    let (shot, events) = snapshot(crew, &plan);
+    skews.sort_unstable();
+    Ok(ProcessorsResult {
+        item: index,
+        name: snippet.name.to_string(),
+        per: executions(snippet),
+        runs: snippet.runs,
+        sums: sums(&figures),
+        uncounted: first.uncounted,
+        in_turn: crew.in_turn(),
+        start_skew: summary(&skews),
+        snapshot: Snapshot { deadline: shot.deadline, skew: skew(&shot.tsc), events },
+        emulated: false,
+        tsc: [0; 2],
+        processors: results(&members, figures, &shot),
+    })
+}
+
+/// The first pass that counts something, counting on all members.
+fn snapshot(crew: &mut impl Crew, plan: &Plan) -> (Shot, Vec<String>) {
+    let pass = plan.passes.iter().find(|pass| !pass.is_empty() && !crew.in_turn());
+    let mut pass = pass.cloned().unwrap_or_default();
+    while let Err((index, _)) = crew.program(&pass) {
+        // The result names what cannot be programmed.
+        if index >= pass.len() {
+            break;
+        }
+        pass.remove(index);
+    }
+    (crew.snapshot(), pass.into_iter().map(|one| one.event).collect())
+}
+
+fn results(members: &[Member], figures: Vec<Vec<Metric>>, shot: &Shot) -> Vec<ProcessorResult> {
+    let each = members.iter().zip(figures).enumerate();
+    each.map(|(place, (member, metrics))| ProcessorResult {
+        processor: member.number,
+        apic_id: member.apic_id,
+        tsc_offset: member.offset.ticks,
+        tsc_offset_error: member.offset.error,
+        pmu_absent: member.pmu.as_ref().err().cloned(),
+        metrics,
+        snapshot_tsc: shot.tsc.get(place).copied().unwrap_or_default(),
+        snapshot: shot.counts.get(place).cloned().unwrap_or_default(),
+    })
+    .collect()
+}
+
+/// Sums in the order in which the events first appear; time is no event to be summed.
+fn sums(figures: &[Vec<Metric>]) -> Vec<Sum> {
+    let mut sums: Vec<Sum> = Vec::new();
+    for metric in figures.iter().flatten().filter(|metric| metric.counting.is_some()) {
+        let value = metric.value.median;
+        match sums.iter_mut().find(|sum| sum.event == metric.event) {
+            Some(sum) => {
+                sum.value += value;
+                sum.processors += 1;
+            }
+            None => sums.push(Sum { event: metric.event.clone(), value, processors: 1 }),
+        }
+    }
+    sums
+}
+
+fn summary(sorted: &[u64]) -> Skew {
+    match sorted {
+        [] => Skew::default(),
+        [min, .., max] => Skew { min: *min, median: sorted[sorted.len() / 2], max: *max },
+        [one] => Skew { min: *one, median: *one, max: *one },
+    }
+}

@@ -1,0 +1,161 @@
+//! The leading processor's measurement, which takes notes for the others, and a measurement out of such notes.
+
+use super::{Crew, Ran};
+use crate::snippet::events::{Counted, Plan};
+use crate::snippet::measure::Runner;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::rc::Rc;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use arch::call::Trap;
+use arch::smp::skew;
+use protocol::job::Snippet;
+use protocol::record::Fault;
+
+/// What happened at one call of the measurement.
+#[derive(Clone, Debug)]
+pub enum Note {
+    /// A pass was programmed, or not.
+    Programmed(Result<(), (usize, String)>),
+    /// A run: ticks and counts.
+    Ran(u64, Vec<u64>),
+}
+
+/// Runs all members, and is the first of them to the measurement.
+pub struct Lead<'a, C> {
+    crew: &'a mut C,
+    plan: Rc<Plan>,
+    counts: Vec<u64>,
+    /// Notes for each of the others.
+    pub notes: Vec<VecDeque<Note>>,
+    /// From the first to the last beginning of each run.
+    pub skews: Vec<u64>,
+    /// The processor on which the snippet raised an exception.
+    pub trapped: Option<u32>,
+}
+
+impl<'a, C: Crew> Lead<'a, C> {
+    /// Nothing noted yet.
+    pub fn new(crew: &'a mut C, plan: Rc<Plan>) -> Self {
+        let notes = crew.members()[1..].iter().map(|_| VecDeque::new()).collect();
+        Self { crew, plan, counts: Vec::new(), notes, skews: Vec::new(), trapped: None }
+    }
+
+    fn note(&mut self, note: &Note) {
+        self.notes.iter_mut().for_each(|notes| notes.push_back(note.clone()));
+    }
+}
+
+impl<C: Crew> Runner for Lead<'_, C> {
+    fn prepare(&mut self, _: &Snippet) -> Rc<Plan> {
+        self.plan.clone()
+    }
+
+    fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
+        // A leader without PMU counts nothing, and so does nobody: the plan is made for its PMU.
+        let missing = self.crew.members()[0].pmu.as_ref().err().filter(|_| !pass.is_empty());
+        let done = match missing {
+            Some(reason) => Err((0, reason.clone())),
+            None => self.crew.program(pass),
+        };
+        self.note(&Note::Programmed(done.clone()));
+        done
+    }
+
+    fn load(&mut self, snippet: &Snippet, copies: u64) {
+        self.crew.load(snippet, copies);
+    }
+
+    fn load_once(&mut self, snippet: &Snippet) {
+        self.crew.load_once(snippet);
+    }
+
+    fn run(&mut self) -> Result<u64, Box<Trap>> {
+        let all = self.crew.run();
+        let starts: Vec<u64> = all.iter().map(|ran| ran.start).collect();
+        let mut first = None;
+        for (place, Ran { ended, counts, .. }) in all.into_iter().enumerate() {
+            let ticks = ended.inspect_err(|_| {
+                self.trapped = Some(self.crew.members()[place].number);
+            })?;
+            match place {
+                0 => first = Some((ticks, counts)),
+                other => self.notes[other - 1].push_back(Note::Ran(ticks, counts)),
+            }
+        }
+        self.skews.push(skew(&starts));
+        let (ticks, counts) = first.unwrap_or_default();
+        self.counts = counts;
+        Ok(ticks)
+    }
+
+    fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault {
+        self.crew.explain(trap, snippet)
+    }
+}
+
+/// A measurement out of notes. The measurement asks in the same order as it did when they were taken.
+pub struct Replay {
+    plan: Rc<Plan>,
+    notes: VecDeque<Note>,
+    counts: Vec<u64>,
+    absent: Option<String>,
+}
+
+impl Replay {
+    /// `absent`: why this processor has no PMU; only its time is then measured.
+    #[must_use]
+    pub fn new(plan: Rc<Plan>, notes: VecDeque<Note>, absent: Option<String>) -> Self {
+        Self { plan, notes, counts: Vec::new(), absent }
+    }
+}
+
+impl Runner for Replay {
+    fn prepare(&mut self, _: &Snippet) -> Rc<Plan> {
+        self.plan.clone()
+    }
+
+    fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
+        if let Some(reason) = self.absent.as_ref().filter(|_| !pass.is_empty()) {
+            return Err((0, reason.clone()));
+        }
+        while let Some(note) = self.notes.pop_front() {
+            match note {
+                Note::Programmed(done) if self.absent.is_none() => return done,
+                Note::Programmed(Ok(())) => return Ok(()),
+                // The leader's refusals of single events, which this processor did not get so far as to meet.
+                Note::Programmed(Err(_)) => {}
+                Note::Ran(..) => break,
+            }
+        }
+        Err((pass.len(), "the notes ended".to_string()))
+    }
+
+    fn load(&mut self, _: &Snippet, _: u64) {}
+
+    fn load_once(&mut self, _: &Snippet) {}
+
+    fn run(&mut self) -> Result<u64, Box<Trap>> {
+        let (ticks, counts) = match self.notes.pop_front() {
+            Some(Note::Ran(ticks, counts)) => (ticks, counts),
+            // `measure` asks for nothing that was not noted.
+            _ => (0, alloc::vec![0; self.plan.passes.iter().map(Vec::len).max().unwrap_or(0)]),
+        };
+        self.counts = counts;
+        Ok(ticks)
+    }
+
+    fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    fn explain(&self, trap: &Trap, _: &Snippet) -> Fault {
+        // No run of this runner traps; an exception ends the leader's measurement.
+        crate::snippet::fault::unknown(trap)
+    }
+}

@@ -1,0 +1,200 @@
+use super::*;
+use crate::snippet::measure::tests::{Made, nop};
+use arch::pmu;
+use pmu_model::{Host, Model, Pmu, Timing};
+use proptest::prelude::*;
+use protocol::job::Setup;
+use std::borrow::Cow;
+
+/// Members whose copies cost so many ticks each; each starts 3 ticks after the one before it.
+struct Made4 {
+    members: Vec<Member>,
+    made: Vec<Made>,
+    runs: u64,
+    fault: Option<(usize, u64)>,
+    in_turn: bool,
+}
+
+fn capabilities(model: Model) -> Capabilities {
+    pmu::find(&mut Pmu::new(model, Host::EXAMPLE, Timing::FLAT)).expect("a PMU")
+}
+
+fn member(number: u32, pmu: Result<Capabilities, String>) -> Member {
+    Member { number, apic_id: 2 * number, pmu, offset: Offset { ticks: -4, error: 2 } }
+}
+
+fn crew(costs: &[u64], pmus: &[Option<Model>]) -> Made4 {
+    let pmu = |model: Option<Model>| model.map(capabilities).ok_or("no PMU here".to_string());
+    let members = (0..).zip(pmus).map(|(number, &model)| member(number, pmu(model))).collect();
+    let made = costs.iter().map(|&cost| Made::new(cost, 50)).collect();
+    Made4 { members, made, runs: 0, fault: None, in_turn: false }
+}
+
+impl Crew for Made4 {
+    fn members(&self) -> &[Member] {
+        &self.members
+    }
+    fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> {
+        use crate::snippet::Runner;
+        self.made[0].prepare(snippet)
+    }
+    fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
+        use crate::snippet::Runner;
+        self.made[0].program(pass)
+    }
+    fn load(&mut self, snippet: &Snippet, copies: u64) {
+        use crate::snippet::Runner;
+        self.made.iter_mut().for_each(|made| made.load(snippet, copies));
+    }
+    fn load_once(&mut self, snippet: &Snippet) {
+        use crate::snippet::Runner;
+        self.made.iter_mut().for_each(|made| made.load_once(snippet));
+    }
+    fn run(&mut self) -> Vec<Ran> {
+        use crate::snippet::Runner;
+        self.runs += 1;
+        if let Some((place, at)) = self.fault {
+            self.made[place].fault_at = Some(at);
+        }
+        let begin = 1000 * self.runs;
+        let each = (0..).zip(&mut self.made).zip(&self.members);
+        each.map(|((place, made), member)| {
+            let ended = made.run();
+            let counts = if member.pmu.is_ok() { made.counts()[..1].to_vec() } else { vec![] };
+            Ran { start: begin + 3 * place, ended, counts }
+        })
+        .collect()
+    }
+    fn in_turn(&self) -> bool {
+        self.in_turn
+    }
+    fn snapshot(&mut self) -> Shot {
+        let tsc = (0..self.members.len() as u64).map(|place| 105 + 10 * place).collect();
+        Shot { deadline: 100, tsc, counts: vec![vec![9]; self.members.len()] }
+    }
+    fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault {
+        use crate::snippet::Runner;
+        self.made[0].explain(trap, snippet)
+    }
+}
+
+fn item(events: &[&'static str]) -> Processors<'static> {
+    let events = events.iter().map(|&event| Cow::Borrowed(event)).collect();
+    Processors { snippet: Snippet { events, ..nop("x") }, cpu: None }
+}
+
+const SAME: [Option<Model>; 3] = [Some(Model::Skylake); 3];
+
+#[test]
+fn i7_each_processor_has_its_own_figures_and_counts_are_summed() {
+    let mut crew = crew(&[3, 5, 9], &SAME);
+    let result = measure_all(&mut crew, 4, &item(&["one", "two", "unknown"])).unwrap();
+    assert_eq!((result.item, result.processors.len()), (4, 3));
+    for (one, cost) in result.processors.iter().zip([3.0, 5.0, 9.0]) {
+        let medians: Vec<f64> = one.metrics.iter().map(|metric| metric.value.median).collect();
+        assert_eq!(medians, [cost, 1.0, 1.0]);
+        assert_eq!((one.tsc_offset, one.tsc_offset_error), (-4, 2));
+        assert!(one.metrics.iter().all(|metric| metric.deterministic));
+    }
+    let sums: Vec<_> =
+        result.sums.iter().map(|sum| (&*sum.event, sum.value, sum.processors)).collect();
+    assert_eq!(sums, [("one", 3.0, 3), ("two", 3.0, 3)]);
+    assert_eq!(result.uncounted.len(), 1);
+    assert_eq!(result.start_skew, Skew { min: 6, median: 6, max: 6 });
+    assert_eq!(result.processors.iter().map(|one| one.apic_id).collect::<Vec<_>>(), [0, 2, 4]);
+}
+
+#[test]
+fn m10_the_snapshot_has_each_processors_time_and_the_skew() {
+    let result = measure_all(&mut crew(&[1, 1, 1], &SAME), 0, &item(&["one"])).unwrap();
+    assert_eq!((result.snapshot.deadline, result.snapshot.skew), (100, 20));
+    assert_eq!(result.snapshot.events, ["one"]);
+    let times: Vec<u64> = result.processors.iter().map(|one| one.snapshot_tsc).collect();
+    assert_eq!(times, [105, 115, 125]);
+    assert!(result.processors.iter().all(|one| one.snapshot == [9]));
+}
+
+#[test]
+fn m10_where_one_counts_for_all_the_snapshot_counts_nothing() {
+    let mut crew = Made4 { in_turn: true, ..crew(&[1, 1, 1], &SAME) };
+    let result = measure_all(&mut crew, 0, &item(&["one"])).unwrap();
+    assert!(result.in_turn && result.snapshot.events.is_empty());
+    assert_eq!((result.snapshot.skew, result.sums[0].value), (20, 3.0));
+}
+
+#[test]
+fn i7_a_processor_without_pmu_is_timed_and_says_why_it_counts_nothing() {
+    let pmus = [Some(Model::Skylake), None, Some(Model::Skylake)];
+    let events = ["one", "two", "stuck"];
+    let result = measure_all(&mut crew(&[3, 5, 9], &pmus), 0, &item(&events)).unwrap();
+    let lengths: Vec<usize> = result.processors.iter().map(|one| one.metrics.len()).collect();
+    assert_eq!(lengths, [3, 1, 3]);
+    let second = &result.processors[1];
+    assert_eq!(second.metrics[0].value.median, 5.0);
+    assert_eq!(second.pmu_absent.as_deref(), Some("no PMU here"));
+    assert_eq!((result.sums[0].value, result.sums[0].processors), (2.0, 2));
+    assert_eq!(result.uncounted[0].event, "stuck");
+}
+
+#[test]
+fn i7_without_any_pmu_there_is_time_and_a_reason() {
+    let result = measure_all(&mut crew(&[3, 5], &[None, None]), 0, &item(&["one"])).unwrap();
+    assert_eq!(result.processors[1].metrics[0].value.median, 5.0);
+    assert_eq!(result.sums, []);
+    assert_eq!(result.uncounted[0].reason, "no PMU here");
+}
+
+#[test]
+fn i11_cores_of_two_kinds_are_refused_and_the_difference_is_named() {
+    let pmus = [Some(Model::Skylake), None, Some(Model::Core2)];
+    let failure = measure_all(&mut crew(&[1, 1, 1], &pmus), 0, &item(&["one"])).unwrap_err();
+    let Unmeasured::Refused(text) = failure.why else { panic!("refused") };
+    assert!(text.contains("processor 0 and processor 2 differ in their version"), "{text}");
+    let mut hybrid = capabilities(Model::Skylake);
+    hybrid.core_type = Some(arch::cpu::CoreType::Atom);
+    let members = [member(0, Ok(capabilities(Model::Skylake))), member(1, Ok(hybrid))];
+    let error = agreement::check(&members).unwrap_err();
+    assert_eq!((error.one, error.other, error.what), (0, 1, "the kind of their cores"));
+}
+
+#[test]
+fn i7_an_exception_on_one_processor_names_it() {
+    let mut crew = crew(&[1, 1, 1], &SAME);
+    crew.fault = Some((2, 5));
+    let failure = measure_all(&mut crew, 0, &item(&[])).unwrap_err();
+    assert_eq!(failure.processor, Some(2));
+    assert!(matches!(failure.why, Unmeasured::Fault(_)));
+}
+
+proptest! {
+    /// Whatever the snippet asks for, every processor's figure is that of its own cost.
+    #[test]
+    fn i7_notes_and_replay_stay_in_step(
+        costs in prop::collection::vec(1u64..1000, 1..6), events in 0usize..4, stuck in 0usize..5,
+        once: bool, initial_warmup in 0u32..3, warmup in 0u32..3, runs in 1u32..6, absent in 0usize..8,
+    ) {
+        let names = ["one", "two", "three", "stuck"];
+        let mut events: Vec<&'static str> = names[..events].to_vec();
+        if stuck < events.len() {
+            events[stuck] = "stuck";
+        }
+        let mut pmus = vec![Some(Model::Zen2); costs.len()];
+        if absent < pmus.len() {
+            pmus[absent] = None;
+        }
+        let mut item = item(&events);
+        // Warm-up swallows the cold run; without one it would be in the figures.
+        item.snippet.warmup = warmup + 1;
+        item.snippet.runs = runs;
+        let one_time_init = if once { Cow::Borrowed(&[0x90][..]) } else { Cow::Borrowed(&[][..]) };
+        item.snippet.setup = Setup { one_time_init, initial_warmup, ..Setup::default() };
+        let result = measure_all(&mut crew(&costs, &pmus), 0, &item).unwrap();
+        for (place, (one, &cost)) in result.processors.iter().zip(&costs).enumerate() {
+            prop_assert_eq!(one.metrics[0].value.median, cost as f64);
+            let counted = events.iter().filter(|&&event| event != "stuck").count();
+            let counts = if place == absent || absent == 0 { 0 } else { counted };
+            prop_assert_eq!(one.metrics.len(), 1 + counts);
+            prop_assert!(one.metrics[1..].iter().all(|metric| metric.value.median == 1.0));
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What ran on several processors at once.
+
+use super::number;
+use super::style::{FAINT, STRONG, paint};
+use super::table::STYLE;
+use crate::collect::Report;
+use comfy_table::{Cell, CellAlignment, Table};
+use protocol::record::{Machine, ProcessorResult, ProcessorState, ProcessorsResult};
+use std::fmt::Write;
+
+/// The line about the machine's processors, if there are several.
+pub(super) fn heading(machine: &Machine) -> Option<String> {
+    let all = &machine.processors;
+    if all.len() < 2 {
+        return None;
+    }
+    let is_used = |state| matches!(state, ProcessorState::Boot | ProcessorState::Started);
+    let used = all.iter().filter(|one| is_used(one.state)).count();
+    let mut line = format!("{used} processors in use");
+    for one in all {
+        if let Some(reason) = &one.reason {
+            // Writing to a String does not fail.
+            let _ = write!(line, "; APIC id {}: {reason}", one.apic_id);
+        }
+    }
+    Some(line)
+}
+
+/// One section for each item.
+pub(super) fn sections(report: &Report) -> String {
+    report.processors().map(section).collect()
+}
+
+fn section(result: &ProcessorsResult) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{} {}", result.item, paint(STRONG, &result.name));
+    let skew = &result.start_skew;
+    let together = match result.in_turn {
+        true => "one after the other, as the emulated PMU's clock counts all of them".to_string(),
+        false => format!(
+            "begun within {} ticks of each other ({} to {})",
+            skew.median, skew.min, skew.max
+        ),
+    };
+    let text = format!("per execution, {} on each processor; {together}", result.per);
+    let _ = writeln!(out, "{}", paint(FAINT, &text));
+    let _ = writeln!(out, "{}", table(result));
+    let shot = &result.snapshot;
+    let _ = writeln!(out, "snapshot of all processors: skew {} ticks", shot.skew);
+    for one in &result.processors {
+        let text =
+            format!("  processor {}: TSC {} from its deadline", one.processor, late(result, one));
+        let counts = shot.events.iter().zip(&one.snapshot);
+        let counts: Vec<String> = counts.map(|(event, count)| format!("{count} {event}")).collect();
+        let _ = writeln!(out, "{}", [vec![text], counts].concat().join(", "));
+    }
+    for uncounted in &result.uncounted {
+        let _ = writeln!(out, "not counted: {}: {}", uncounted.event, uncounted.reason);
+    }
+    for one in &result.processors {
+        if let Some(reason) = one.pmu_absent.as_ref().filter(|_| !result.sums.is_empty()) {
+            let _ = writeln!(out, "processor {} counts nothing: {reason}", one.processor);
+        }
+    }
+    out
+}
+
+/// Ticks from the snapshot's instant to the processor's reading.
+fn late(result: &ProcessorsResult, one: &ProcessorResult) -> String {
+    let ticks = one.snapshot_tsc.wrapping_sub(result.snapshot.deadline) as i64;
+    format!("{ticks:+}")
+}
+
+/// A row for each event, a column for each processor, and the sum.
+fn table(result: &ProcessorsResult) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE);
+    let columns = result.processors.iter().map(|one| format!("cpu {}", one.processor));
+    let head: Vec<String> =
+        [String::new()].into_iter().chain(columns).chain(["sum".to_string()]).collect();
+    let width = head.len();
+    table.set_header(head);
+    for index in 1..width {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let longest = result.processors.iter().max_by_key(|one| one.metrics.len());
+    let events = longest.iter().flat_map(|one| &one.metrics).map(|metric| metric.event.as_str());
+    for event in events {
+        let name = match event {
+            "tsc" => "TSC ticks".to_string(),
+            _ if result.emulated => format!("{event} (emulated)"),
+            _ => event.to_string(),
+        };
+        let value = |one: &ProcessorResult| {
+            let found = one.metrics.iter().find(|metric| metric.event == event);
+            found.map_or("-".to_string(), |metric| number(metric.value.median))
+        };
+        let sum = result.sums.iter().find(|sum| sum.event == event);
+        let sum = sum.map_or(String::new(), |sum| number(sum.value));
+        let cells = [name].into_iter().chain(result.processors.iter().map(value)).chain([sum]);
+        table.add_row(cells.map(Cell::new));
+    }
+    let offsets = result.processors.iter().map(|one| match one.processor {
+        0 => "0".to_string(),
+        _ => format!("{:+} ±{}", one.tsc_offset, one.tsc_offset_error),
+    });
+    let cells = ["TSC offset".to_string()].into_iter().chain(offsets).chain([String::new()]);
+    table.add_row(cells.map(Cell::new));
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::record::{Metric, Skew, Snapshot, Sum};
+
+    fn metric(event: &str, median: f64) -> Metric {
+        let value = protocol::record::Aggregates { median, ..Default::default() };
+        let series = Default::default();
+        Metric { event: event.into(), value, deterministic: true, series, counting: None }
+    }
+
+    fn processor(number: u32, metrics: Vec<Metric>) -> ProcessorResult {
+        ProcessorResult {
+            processor: number,
+            apic_id: 2 * number,
+            tsc_offset: -5,
+            tsc_offset_error: 3,
+            pmu_absent: (number == 1).then(|| "no counters here".to_string()),
+            metrics,
+            snapshot_tsc: 1000 + u64::from(number),
+            snapshot: if number == 0 { vec![77] } else { vec![] },
+        }
+    }
+
+    #[test]
+    fn i7_each_processor_has_a_column_and_what_is_missing_a_reason() {
+        let result = ProcessorsResult {
+            item: 2,
+            name: "adds".into(),
+            per: 100,
+            runs: 10,
+            processors: vec![
+                processor(0, vec![metric("tsc", 4.0), metric("loads", 2.5)]),
+                processor(1, vec![metric("tsc", 6.0)]),
+            ],
+            sums: vec![Sum { event: "loads".into(), value: 2.5, processors: 1 }],
+            uncounted: vec![],
+            in_turn: false,
+            start_skew: Skew { min: 1, median: 2, max: 9 },
+            snapshot: Snapshot { deadline: 990, skew: 1, events: vec!["loads".into()] },
+            emulated: false,
+            tsc: [0; 2],
+        };
+        let text = section(&result);
+        for part in [
+            "cpu 0",
+            "cpu 1",
+            "within 2 ticks of each other (1 to 9)",
+            "skew 1 ticks",
+            "TSC +10 from its deadline, 77 loads",
+            "processor 1 counts nothing: no counters here",
+            "-5 ±3",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let row = text.lines().find(|line| line.starts_with(" loads")).unwrap();
+        assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["loads", "2.5", "-", "2.5"]);
+    }
+}
