@@ -22,6 +22,10 @@ fn report(items: &[(&str, f64, Option<f64>)]) -> Report {
             metrics: metrics.collect(),
             uncounted: Vec::new(),
             planning: 0,
+            controls: Vec::new(),
+            restored: Vec::new(),
+            unwatched: 0,
+            smis: 0,
             emulated: false,
             tsc: [0; 2],
         };
