@@ -8,6 +8,7 @@ pub mod display;
 pub mod finish;
 pub mod heap;
 pub mod output;
+pub mod passes;
 pub mod probe;
 pub mod stacks;
 pub mod target;

@@ -5,6 +5,7 @@ use super::boot::Handed;
 use super::control::{Controls, PLACE};
 use super::crash;
 use super::output::Line;
+use super::passes::Counting;
 use super::probe::Machine;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -18,12 +19,11 @@ use arch::interrupts;
 use arch::memory::arena::Arena;
 use arch::memory::user::UserPages;
 use arch::memory::{Frames, Space};
-use arch::pmu::{self, Capabilities, Counter, Driver, Gate, workload};
+use arch::pmu::{self, Capabilities, Driver, Gate, workload};
 use arch::ring3::SNIPPET_VECTORS;
 use arch::state::{self, Baseline};
 use arch::step;
 use arch::time::tsc;
-use arch::watchdog::Watchdog;
 use iced_x86::Register;
 use kernel::conformance::{self, Subject};
 use kernel::exact::{Processor as Segments, Qualifier, Stepper, Tally, Tracker, Unstepped};
@@ -31,7 +31,8 @@ use kernel::report::Report;
 use kernel::run;
 use kernel::screen::{Header, Status};
 use kernel::snippet::events::{Counted, Plan};
-use kernel::snippet::{Emitted, Phase, Runner, emit, events, fault};
+use kernel::snippet::undisturbed::undisturbed;
+use kernel::snippet::{Emitted, Phase, Runner, emit, fault};
 use protocol::exact::Filter;
 use protocol::job::{Conformance, Control, Job, LoopCounter, Setup, Snippet};
 use protocol::limits::MAX_MSRS;
@@ -62,84 +63,6 @@ struct Target<'a> {
     smis: u32,
     /// How far the registers moved that are read around a run.
     moved: [u64; MAX_MSRS],
-}
-
-/// The counters of the current snippet.
-struct Counting {
-    registers: pmu::Machine,
-    driver: Option<Driver>,
-    counters: Vec<Counter>,
-    counts: Vec<u64>,
-    gate: Gate,
-    /// The counter that ends runs, if one is free.
-    watchdog: Option<Watchdog>,
-    /// The last plan and what it is for: most items of a job ask for the same events.
-    plan: (Vec<String>, Rc<Plan>),
-}
-
-impl Counting {
-    fn prepare(&mut self, snippet: &Snippet, machine: &Machine) -> Rc<Plan> {
-        let texts = &snippet.events;
-        if !texts.is_empty() && self.plan.0 == *texts {
-            return self.plan.1.clone();
-        }
-        let begin = tsc::now();
-        let plan = match (&machine.known, &machine.pmu) {
-            (Some(known), _) if machine.emulated.is_some() => {
-                events::plan(texts, known).with_time_apart()
-            }
-            (Some(known), _) => events::plan(texts, known),
-            (_, Err(missing)) => Plan::without_pmu(texts, &format!("there is no PMU: {missing}")),
-            (_, Ok(_)) => Plan::without_pmu(texts, "the PMU's events are not known"),
-        };
-        let ticks = if texts.is_empty() { 0 } else { tsc::now().wrapping_sub(begin) };
-        let texts = texts.iter().map(ToString::to_string).collect();
-        // The ticks are those of the item that the plan was made for.
-        self.plan = (texts, Rc::new(plan.clone()));
-        Rc::new(Plan { ticks, ..plan })
-    }
-
-    /// `limit`: ticks after which the watchdog ends a run; `None`: there is none.
-    fn program(&mut self, pass: &[Counted], limit: Option<u64>) -> Result<(), (usize, String)> {
-        (self.counters, self.counts, self.gate) = (Vec::new(), Vec::new(), Gate::EMPTY);
-        self.watchdog = None;
-        let idle = pass.is_empty() && limit.is_none();
-        let Some(driver) = self.driver.as_mut().filter(|_| !idle) else {
-            return Ok(());
-        };
-        driver.reset(&mut self.registers).map_err(|error| (0, error.to_string()))?;
-        for (index, one) in pass.iter().enumerate() {
-            for (counter, selection) in one.programs() {
-                let done = driver.program(&mut self.registers, counter, &selection);
-                done.map_err(|error| (index, error.to_string()))?;
-            }
-        }
-        let dog = limit.map(|limit| Watchdog::program(driver, &mut self.registers, limit));
-        self.watchdog = dog.flatten();
-        self.gate = if pass.is_empty() { Gate::EMPTY } else { driver.gate() };
-        self.counters = pass.iter().map(|one| one.counter).collect();
-        self.counts = alloc::vec![0; pass.len()];
-        Ok(())
-    }
-
-    /// Everything to 0. The registers took their values in `prepare`, so they take these.
-    fn clear(&mut self) {
-        let Some(driver) = &self.driver else { return };
-        for &counter in &self.counters {
-            let _ = driver.write(&mut self.registers, counter, 0);
-        }
-    }
-
-    /// Reads the counters. A snippet that ended early left them running.
-    fn collect(&mut self) {
-        let Some(driver) = self.driver.as_ref().filter(|_| !self.counters.is_empty()) else {
-            return;
-        };
-        let _ = driver.stop(&mut self.registers);
-        for (count, &counter) in self.counts.iter_mut().zip(&self.counters) {
-            *count = driver.read(&mut self.registers, counter).unwrap_or(0);
-        }
-    }
 }
 
 /// Runs the job.
@@ -349,18 +272,10 @@ impl Runner for Target<'_> {
     }
 
     fn run(&mut self) -> Result<u64, Box<Trap>> {
-        for _ in 0..self.controls.smi_repeats() {
-            let before = self.controls.smi_count();
-            let ticks = self.once()?;
-            if self.controls.smi_count() == before {
-                return Ok(ticks);
-            }
-        }
-        let before = self.controls.smi_count();
-        let ticks = self.once();
-        let came = self.controls.smi_count().wrapping_sub(before);
-        self.smis = self.smis.saturating_add(came.try_into().unwrap_or(u32::MAX));
-        ticks
+        let repeats = self.controls.smi_repeats();
+        let settled = undisturbed(self, repeats, |target| target.controls.smi_count(), Self::once)?;
+        self.smis = self.smis.saturating_add(settled.came.try_into().unwrap_or(u32::MAX));
+        Ok(settled.result)
     }
 
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault {
