@@ -145,12 +145,10 @@ impl Target<'_> {
     fn emit(&mut self, phase: Phase, snippet: &Snippet, copies: u64, gate: &Gate) {
         let emitted =
             emit::emit(self.arena.code_mut(), &self.controls.place, snippet, copies, gate);
-        for (index, vector) in (0..).zip(SNIPPET_VECTORS) {
-            // SAFETY: the emitted code ends the interrupt by going back to ring 3 or to its caller.
-            match emitted.landings {
-                Some(landings) => unsafe { interrupts::set_entry(vector, landings[index]) },
-                None => unsafe { interrupts::reset_entry(vector) },
-            }
+        for (vector, landing) in SNIPPET_VECTORS.into_iter().zip(emitted.landings.iter().flatten())
+        {
+            // SAFETY: what is emitted there ends the interrupt by going back to ring 3 or to its caller.
+            unsafe { interrupts::set_entry(vector, *landing) };
         }
         self.emitted = Some(emitted);
         self.phase = phase;
@@ -367,6 +365,10 @@ impl run::Machine for Target<'_> {
     fn settle(&mut self) -> Vec<String> {
         if self.controls.user {
             self.arena.set_user_code(&mut self.space, false);
+            // SAFETY: the interrupt table is loaded.
+            SNIPPET_VECTORS
+                .into_iter()
+                .for_each(|vector| unsafe { interrupts::reset_entry(vector) });
         }
         self.controls.restore();
         // SAFETY: ring 0, interrupt table loaded, the processor of the job.
