@@ -424,3 +424,31 @@ fn n1_counting_pauses_between_markers() {
     let error = xtask::job::pack(&file, xtask::job::Purpose::Qemu).unwrap_err();
     assert!(error.to_string().contains("WRMSR needs ring 0"), "{error}");
 }
+
+/// Each run finds the registers in their initial configuration, and the larger ones are on.
+#[test]
+fn n5_avx_state_is_on_and_new_in_each_run() {
+    let toml = r#"
+        [defaults]
+        unroll = 1
+        runs = 3
+        [[snippet]]
+        name = "avx"
+        asm = "vptest ymm0, ymm0; jz 2f; ud2; 2: vpcmpeqd ymm0, ymm0, ymm0"
+        difference = "empty"
+        [[snippet]]
+        name = "avx in ring 3"
+        machine = { ring = 3 }
+        asm = "vptest ymm7, ymm7; jz 2f; ud2; 2: vpcmpeqd ymm7, ymm7, ymm7"
+        difference = "empty"
+        [[snippet]]
+        name = "control word"
+        asm = "fnstcw [r14]; cmp word ptr [r14], 0x37f; je 2f; ud2; 2: mov dword ptr [r14], 0x1f00; fldcw [r14]; \
+               stmxcsr [r14]; cmp dword ptr [r14], 0x1f80; je 2f; ud2; 2: mov dword ptr [r14], 0x9fc0; ldmxcsr [r14]"
+        difference = "empty"
+    "#;
+    let toml = toml.replace("\\\n", "");
+    let ran = Guest { cpu: Some("max".into()), ..Guest::new(Boot::Direct, &toml) }.run();
+    ran.ends_with(0);
+    assert_eq!(ran.results().len(), 3);
+}

@@ -168,7 +168,7 @@ pub(crate) fn no_breakpoints() -> bool {
         // Bit 10 reads as 1 (SDM vol. 3, figure 17-1).
         // SAFETY: switches everything off.
         unsafe {
-            asm!("mov dr7, {}", in(reg) 1u64 << 10, options(nomem, nostack, preserves_flags))
+            asm!("mov dr7, {}", in(reg) 1u64 << 10, options(nomem, nostack, preserves_flags));
         };
     }
     value & ACTIVE != 0 || detected != 0

@@ -3,7 +3,8 @@
 use super::counters::Counters;
 use super::probe::Machine;
 use super::control::PLACE;
-use super::target::{Counting, once_alone};
+use super::passes::Counting;
+use super::target::once_alone;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::rc::Rc;

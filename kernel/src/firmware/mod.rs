@@ -11,6 +11,7 @@ pub mod display;
 pub mod finish;
 pub mod heap;
 pub mod output;
+pub mod passes;
 pub mod probe;
 pub mod processors;
 pub mod stacks;

@@ -7,6 +7,7 @@ use super::counters::Counters;
 use super::crash;
 use super::crew::{Crew, Team};
 use super::output::Line;
+use super::passes::Counting;
 use super::probe::Machine;
 use super::tasks::{self, Slots};
 use alloc::borrow::Cow;
@@ -35,7 +36,8 @@ use kernel::run;
 use kernel::screen::{Header, Status};
 use kernel::snippet::events::{Counted, Plan};
 use kernel::snippet::measure::Unmeasured;
-use kernel::snippet::{Emitted, Phase, Runner, emit, events, fault};
+use kernel::snippet::undisturbed::undisturbed;
+use kernel::snippet::{Emitted, Phase, Runner, emit, fault};
 use kernel::tasks::Summary;
 use protocol::exact::Filter;
 use protocol::job::{
@@ -72,37 +74,6 @@ struct Target<'a> {
     moved: [u64; MAX_MSRS],
     /// The other processors, from their first item on.
     team: Option<Team>,
-}
-
-/// The counters of the current snippet.
-pub struct Counting {
-    own: Counters,
-    /// The last plan and what it is for: most items of a job ask for the same events.
-    plan: (Vec<String>, Rc<Plan>),
-}
-
-impl Counting {
-    /// A plan for the snippet's events, the last one if they are the same.
-    pub fn prepare(&mut self, snippet: &Snippet, machine: &Machine) -> Rc<Plan> {
-        let texts = &snippet.events;
-        if !texts.is_empty() && self.plan.0 == *texts {
-            return self.plan.1.clone();
-        }
-        let begin = tsc::now();
-        let plan = match (&machine.known, &machine.pmu) {
-            (Some(known), _) if machine.emulated.is_some() => {
-                events::plan(texts, known).with_time_apart()
-            }
-            (Some(known), _) => events::plan(texts, known),
-            (_, Err(missing)) => Plan::without_pmu(texts, &format!("there is no PMU: {missing}")),
-            (_, Ok(_)) => Plan::without_pmu(texts, "the PMU's events are not known"),
-        };
-        let ticks = if texts.is_empty() { 0 } else { tsc::now().wrapping_sub(begin) };
-        let texts = texts.iter().map(ToString::to_string).collect();
-        // The ticks are those of the item that the plan was made for.
-        self.plan = (texts, Rc::new(plan.clone()));
-        Rc::new(Plan { ticks, ..plan })
-    }
 }
 
 /// Runs the job.
@@ -201,12 +172,10 @@ impl Target<'_> {
     fn emit(&mut self, phase: Phase, snippet: &Snippet, copies: u64, gate: &Gate) {
         let emitted =
             emit::emit(self.arena.code_mut(), &self.controls.place, snippet, copies, gate);
-        for (index, vector) in (0..).zip(SNIPPET_VECTORS) {
-            // SAFETY: the emitted code ends the interrupt by going back to ring 3 or to its caller.
-            match emitted.landings {
-                Some(landings) => unsafe { interrupts::set_entry(vector, landings[index]) },
-                None => unsafe { interrupts::reset_entry(vector) },
-            }
+        for (vector, landing) in SNIPPET_VECTORS.into_iter().zip(emitted.landings.iter().flatten())
+        {
+            // SAFETY: what is emitted there ends the interrupt by going back to ring 3 or to its caller.
+            unsafe { interrupts::set_entry(vector, *landing) };
         }
         self.emitted = Some(emitted);
         self.phase = phase;
@@ -317,18 +286,10 @@ impl Runner for Target<'_> {
     }
 
     fn run(&mut self) -> Result<u64, Box<Trap>> {
-        for _ in 0..self.controls.smi_repeats() {
-            let before = self.controls.smi_count();
-            let ticks = self.once()?;
-            if self.controls.smi_count() == before {
-                return Ok(ticks);
-            }
-        }
-        let before = self.controls.smi_count();
-        let ticks = self.once();
-        let came = self.controls.smi_count().wrapping_sub(before);
-        self.smis = self.smis.saturating_add(came.try_into().unwrap_or(u32::MAX));
-        ticks
+        let repeats = self.controls.smi_repeats();
+        let settled = undisturbed(self, repeats, |target| target.controls.smi_count(), Self::once)?;
+        self.smis = self.smis.saturating_add(settled.came.try_into().unwrap_or(u32::MAX));
+        Ok(settled.result)
     }
 
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault {
@@ -420,6 +381,10 @@ impl run::Machine for Target<'_> {
     fn settle(&mut self) -> Vec<String> {
         if self.controls.user {
             self.arena.set_user_code(&mut self.space, false);
+            // SAFETY: the interrupt table is loaded.
+            SNIPPET_VECTORS
+                .into_iter()
+                .for_each(|vector| unsafe { interrupts::reset_entry(vector) });
         }
         self.controls.restore();
         // SAFETY: ring 0, interrupt table loaded, the processor of the job.

@@ -28,10 +28,11 @@ use arch::pmu::Gate;
 use arch::pmu::driver::Write;
 use core::mem::offset_of;
 use core::ops::Range;
-use protocol::control::{ReadMsr, Ring};
+use protocol::control::Ring;
 use protocol::job::{DRAIN_NOPS, LoopCounter, Snippet};
 use protocol::limits::MAX_MSRS;
 
+mod msrs;
 mod pauses;
 mod user;
 
@@ -345,33 +346,6 @@ impl<'a> Code<'a> {
         }
         self.put(&[0x0f, 0xae, 0xe8]);
         debug_assert_eq!((self.at - before) as u64, gate_open_bytes(gate));
-    }
-
-    /// Reads model-specific registers into column `column` of [`Data::msrs`].
-    fn read_msrs(&mut self, msrs: &[ReadMsr], column: usize) {
-        if msrs.is_empty() {
-            return;
-        }
-        let kept = [
-            (RAX, offset_of!(Data, rax)),
-            (RCX, offset_of!(Data, rcx)),
-            (RDX, offset_of!(Data, rdx)),
-        ];
-        for (register, offset) in kept {
-            self.store(register, offset);
-        }
-        for (index, msr) in msrs.iter().take(MAX_MSRS).enumerate() {
-            let offset = offset_of!(Data, msrs) + 16 * index + 8 * column;
-            // mov ecx, imm32; rdmsr
-            self.put(&[0xb8 | RCX]);
-            self.put(&msr.number.to_le_bytes());
-            self.put(&[0x0f, 0x32]);
-            self.store_half(RAX, offset);
-            self.store_half(RDX, offset + 4);
-        }
-        for (register, offset) in kept {
-            self.load(register, offset);
-        }
     }
 
     /// Timer and gate without memory. MOV leaves the flags alone.

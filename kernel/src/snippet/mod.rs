@@ -1,12 +1,14 @@
 //! Measuring a piece of machine code.
 //!
 //! [`emit`] puts the snippet, between code that reads the clock, into executable memory; [`mod@measure`] runs
-//! two sizes of it and subtracts; [`events`] finds counters for what else is to be counted; [`fault`] explains an exception that the snippet raised.
+//! two sizes of it and subtracts; [`events`] finds counters for what else is to be counted; [`fault`] explains an exception that the snippet raised;
+//! [`mod@undisturbed`] repeats a run that an interrupt came into which cannot be masked.
 
 pub mod emit;
 pub mod events;
 pub mod fault;
 pub mod measure;
+pub mod undisturbed;
 
 pub use emit::{Emitted, Place};
 pub use measure::{Phase, Runner, measure};

@@ -22,6 +22,7 @@ pub(super) fn write(out: &mut String, report: &Report, context: &Context) {
                 if let Some(fault) = &error.fault {
                     registers(out, &fault.registers);
                 }
+                put_back(out, &place, &error.restored);
             }
             Record::Result(result) if result.verdict == Verdict::Fail => missed(out, result),
             Record::Crash(crash) => write_crash(out, crash, context),
@@ -29,6 +30,7 @@ pub(super) fn write(out: &mut String, report: &Report, context: &Context) {
         }
     }
     events(out, report);
+    machine(out, report);
     for problem in &report.problems {
         line(out, &paint(ERROR, "report"), &problem.to_string());
     }
@@ -68,6 +70,36 @@ fn events(out: &mut String, report: &Report) {
     for (label, text, item, more) in said {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         line(out, &paint(WARNING, label), &format!("{text}; in {item}{more}"));
+    }
+}
+
+/// What became of the options of the machine, and what else is to be known about the machine while an item ran.
+fn machine(out: &mut String, report: &Report) {
+    for result in report.results() {
+        let place = format!("item {} ({}): ", result.item, result.name);
+        for one in &result.controls {
+            let label = if one.applied { "applied" } else { "not available" };
+            let label = paint(if one.applied { FAINT } else { WARNING }, label);
+            line(out, &label, &format!("{place}{}: {}", one.option, one.note));
+        }
+        if result.unwatched > 0 {
+            let text =
+                "its events take every counter, so nothing ends it if it does not end itself";
+            line(out, &paint(WARNING, "note"), &format!("{place}{text}"));
+        }
+        if result.smis > 0 {
+            let text =
+                format!("{} system management interrupts came while it was measured", result.smis);
+            line(out, &paint(WARNING, "doubtful"), &format!("{place}{text}"));
+        }
+        put_back(out, &place, &result.restored);
+    }
+}
+
+fn put_back(out: &mut String, place: &str, restored: &[String]) {
+    if !restored.is_empty() {
+        let text = format!("{place}it changed {}, which was put back", restored.join(", "));
+        line(out, &paint(FAINT, "restored"), &text);
     }
 }
 

@@ -4,7 +4,9 @@ use super::*;
 use arch::msr::Msr;
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 use proptest::prelude::*;
+use protocol::control::Ring;
 use protocol::job::{Difference, Setup};
+use protocol::marker::{PAUSE, RESUME};
 use std::borrow::Cow;
 
 const CODE_BYTES: usize = 1 << 20;
@@ -248,6 +250,68 @@ fn n1_late_init_and_the_drain_stand_directly_before_the_body() {
     let (rest, nops) = before.split_at(before.len() - DRAIN_NOPS);
     assert!(nops.iter().all(|&name| name == Nop));
     assert_eq!(rest[rest.len() - 3..], [Lfence, Stc, Lfence]);
+}
+
+#[test]
+fn n5_for_ring_3_gate_and_timer_lie_between_the_two_stays() {
+    use iced_x86::Mnemonic::{Int, Iretq, Rdtsc, Stc, Wrmsr};
+    let mut snippet = snippet(&[0xf9], &[0x48, 0xff, 0xc0], 0, LoopCounter::R15);
+    snippet.setup.control.ring = Ring::User;
+    let mut memory = vec![0; 1 << 16];
+    let place = Place { code: 0x20_0000, data: 0x10_0000, pointers: [0; 5] };
+    let gate = Gate::EMPTY.with(Msr(0x38f), 15, 0);
+    let emitted = emit(&mut memory, &place, &snippet, 2, &gate);
+    assert_eq!(emitted.body.start % ALIGN, 0);
+    let bytes = (emitted.exit - emitted.function.start) as usize;
+    let code: Vec<_> = Decoder::with_ip(64, &memory[..bytes], place.code, DecoderOptions::NONE)
+        .into_iter()
+        .collect();
+    let marked = code.iter().filter(|one| {
+        matches!(one.mnemonic(), Iretq | Int | Rdtsc | Wrmsr | Stc)
+            || one.ip() == emitted.body.start
+    });
+    let order: Vec<_> = marked.map(iced_x86::Instruction::mnemonic).collect();
+    let inc = iced_x86::Mnemonic::Inc;
+    assert_eq!(order, [Iretq, Stc, Int, Rdtsc, Wrmsr, Iretq, inc, Int, Wrmsr, Rdtsc]);
+    // Each stay is left to the instruction behind its INT, and the second one begins where its frame says.
+    let landings =
+        code.iter().filter(|one| one.mnemonic() == Int).map(iced_x86::Instruction::next_ip);
+    assert_eq!(landings.collect::<Vec<_>>(), emitted.landings.unwrap());
+    let constants = code.iter().filter(|one| one.op1_kind() == iced_x86::OpKind::Immediate64);
+    let constants: Vec<u64> = constants.map(iced_x86::Instruction::immediate64).collect();
+    for address in [emitted.init.start, emitted.body.start] {
+        assert!(constants.contains(&address), "{address:#x}");
+    }
+}
+
+#[test]
+fn n1_a_marker_jumps_to_the_gate_and_back_and_without_a_gate_stays_a_nop() {
+    let body = [&[0x90][..], &PAUSE, &[0xf9], &RESUME].concat();
+    let mut snippet = snippet(&[], &body, 0, LoopCounter::R15);
+    snippet.setup.alignment_offset = 3;
+    for gate in [Gate::EMPTY, Gate::EMPTY.with(Msr(0x38f), 15, 1)] {
+        let mut memory = vec![0; 1 << 16];
+        let place = Place { code: 0x20_0000, data: 0x10_0000, pointers: [0; 5] };
+        let emitted = emit(&mut memory, &place, &snippet, 3, &gate);
+        let decode = |from: u64, to: u64| {
+            let bytes = &memory[(from - place.code) as usize..(to - place.code) as usize];
+            Decoder::with_ip(64, bytes, from, DecoderOptions::NONE).into_iter().collect::<Vec<_>>()
+        };
+        let code = decode(emitted.body.start, emitted.body.end);
+        let jumps: Vec<_> = code.iter().filter(|one| one.is_jmp_short_or_near()).collect();
+        if gate.on().is_empty() {
+            assert_eq!((jumps.len(), code.len()), (0, 3 * 4));
+            continue;
+        }
+        assert_eq!(jumps.len(), 6);
+        for jump in jumps {
+            let target = jump.near_branch_target();
+            assert!((emitted.exit..emitted.function.end).contains(&target));
+            let stub = decode(target, emitted.function.end);
+            let back = stub.iter().find(|one| one.is_jmp_short_or_near()).unwrap();
+            assert_eq!(back.near_branch_target(), jump.ip() + 8);
+        }
+    }
 }
 
 proptest! {

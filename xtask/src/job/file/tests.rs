@@ -160,3 +160,16 @@ proptest! {
         let _ = parse(&GOOD[..at], "j");
     }
 }
+
+#[test]
+fn n5_options_of_the_machine_come_from_the_defaults_key_by_key() {
+    let text = "[defaults]\nmachine = { ring = 3, tlb = \"flushed\" }\n\
+                [[snippet]]\nasm = \"nop\"\n[[snippet]]\nasm = \"nop\"\nmachine = { ring = 0 }";
+    let job = parse(text, "x.toml").unwrap();
+    let decided = |index: usize| job.snippets[index].options.machine.decide().unwrap();
+    use protocol::control::Ring;
+    assert_eq!((decided(0).ring, decided(0).flush_tlb), (Ring::User, true));
+    assert_eq!((decided(1).ring, decided(1).flush_tlb), (Ring::Kernel, true));
+    let error = message("[[snippet]]\nasm = \"nop\"\nmachine = { ring = 3, colour = 1 }");
+    assert!(error.contains("line 3") && error.contains("colour"), "{error}");
+}

@@ -1,0 +1,43 @@
+//! Which of a snippet's events are counted in which pass.
+
+use super::counters::Counters;
+use super::probe::Machine;
+use alloc::format;
+use alloc::rc::Rc;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use arch::time::tsc;
+use kernel::snippet::events::{self, Plan};
+use protocol::job::Snippet;
+
+/// What measures the current snippet.
+pub struct Counting {
+    /// The boot processor's counters.
+    pub own: Counters,
+    /// The last plan and what it is for: most items of a job ask for the same events.
+    pub plan: (Vec<String>, Rc<Plan>),
+}
+
+impl Counting {
+    /// A plan for the snippet's events, the last one if they are the same.
+    pub fn prepare(&mut self, snippet: &Snippet, machine: &Machine) -> Rc<Plan> {
+        let texts = &snippet.events;
+        if !texts.is_empty() && self.plan.0 == *texts {
+            return self.plan.1.clone();
+        }
+        let begin = tsc::now();
+        let plan = match (&machine.known, &machine.pmu) {
+            (Some(known), _) if machine.emulated.is_some() => {
+                events::plan(texts, known).with_time_apart()
+            }
+            (Some(known), _) => events::plan(texts, known),
+            (_, Err(missing)) => Plan::without_pmu(texts, &format!("there is no PMU: {missing}")),
+            (_, Ok(_)) => Plan::without_pmu(texts, "the PMU's events are not known"),
+        };
+        let ticks = if texts.is_empty() { 0 } else { tsc::now().wrapping_sub(begin) };
+        let texts = texts.iter().map(ToString::to_string).collect();
+        // The ticks are those of the item that the plan was made for.
+        self.plan = (texts, Rc::new(plan.clone()));
+        Rc::new(Plan { ticks, ..plan })
+    }
+}

@@ -1,0 +1,304 @@
+use super::*;
+use arch::pmu::{Counter, Selection};
+use protocol::control::ReadMsr;
+use protocol::job::{LoopCounter, Setup};
+use protocol::record::Counting;
+use std::borrow::Cow;
+
+/// A machine on which a copy costs `cost` ticks, the rest `overhead`, and every first run of a load
+/// 1,000 more.
+pub struct Made {
+    pub cost: u64,
+    pub overhead: u64,
+    pub fault_at: Option<u64>,
+    pub runs: u64,
+    /// Runs made when the one-time init was loaded.
+    pub once_at: Option<u64>,
+    /// What `take_smis` is to say.
+    pub smis: u32,
+    copies: u64,
+    counted: [u64; 2],
+    moved: [u64; 2],
+    cold: bool,
+}
+
+impl Made {
+    pub fn new(cost: u64, overhead: u64) -> Self {
+        Self {
+            cost,
+            overhead,
+            fault_at: None,
+            runs: 0,
+            once_at: None,
+            smis: 0,
+            copies: 0,
+            counted: [0; 2],
+            moved: [0; 2],
+            cold: true,
+        }
+    }
+}
+
+impl Runner for Made {
+    fn control(&mut self, snippet: &Snippet) -> Result<Vec<Applied>, String> {
+        match snippet.setup.control.msrs.iter().find(|msr| msr.number == 0xdead) {
+            Some(msr) => Err(alloc::format!("there is no register {}", msr.name)),
+            None => Ok(vec![]),
+        }
+    }
+
+    fn conclude(&mut self, _: &mut [Applied]) {}
+
+    fn msrs(&self) -> &[u64] {
+        &self.moved
+    }
+
+    fn is_unwatched(&self) -> bool {
+        self.copies > 0
+    }
+
+    fn trial_runs(&self) -> u32 {
+        0
+    }
+
+    fn take_smis(&mut self) -> u32 {
+        core::mem::take(&mut self.smis)
+    }
+
+    /// Has one counter, and knows every event but `unknown` and `stuck`, which shows at programming only.
+    fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> {
+        let mut plan = Plan { ticks: 7, ..Plan::default() };
+        for (number, text) in snippet.events.iter().enumerate() {
+            if text == "unknown" {
+                let reason = "there is no such event".to_string();
+                plan.uncounted.push(Uncounted { event: text.to_string(), reason });
+                continue;
+            }
+            let pass = plan.passes.len() as u32;
+            plan.passes.push(vec![Counted {
+                number,
+                event: text.to_string(),
+                counter: Counter::General(0),
+                selection: Selection::of(0xc0, 0),
+                merges: false,
+                counting: Counting {
+                    name: text.to_uppercase(),
+                    counter: "counter 0".to_string(),
+                    pass,
+                    remarks: vec![],
+                },
+            }]);
+        }
+        Rc::new(plan)
+    }
+
+    fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
+        match pass.iter().position(|one| one.event == "stuck") {
+            Some(index) => Err((index, "the register refuses".to_string())),
+            None => Ok(()),
+        }
+    }
+
+    fn counts(&self) -> &[u64] {
+        // One event a copy, and 7 of the window.
+        &self.counted
+    }
+
+    fn load(&mut self, snippet: &Snippet, copies: u64) {
+        (self.copies, self.cold) = (copies * snippet.loop_count.max(1), true);
+    }
+
+    fn load_once(&mut self, _: &Snippet) {
+        assert_eq!(self.once_at.replace(self.runs), None, "once means once");
+    }
+
+    fn run(&mut self) -> Result<u64, Box<Trap>> {
+        self.runs += 1;
+        if self.fault_at == Some(self.runs) {
+            let frame = arch::interrupts::TrapFrame { vector: 6, ..Default::default() };
+            return Err(Box::new(Trap { frame, cr2: 0, cause: Default::default() }));
+        }
+        self.counted = [self.copies + 7; 2];
+        self.moved = [2 * self.copies, 9];
+        let cold = core::mem::take(&mut self.cold);
+        Ok(self.overhead + self.cost * self.copies + if cold { 1000 } else { 0 })
+    }
+
+    fn explain(&self, trap: &Trap, _: &Snippet) -> Fault {
+        Fault {
+            vector: trap.frame.vector as u8,
+            mnemonic: "#UD".into(),
+            error_code: None,
+            part: "body".into(),
+            offset: None,
+            copy: None,
+            bytes: None,
+            registers: Default::default(),
+        }
+    }
+}
+
+pub fn nop(name: &str) -> Snippet<'static> {
+    Snippet {
+        name: Cow::Owned(name.into()),
+        init: Cow::Borrowed(&[]),
+        body: Cow::Borrowed(&[0x90]),
+        unroll: 50,
+        loop_count: 0,
+        loop_counter: LoopCounter::R15,
+        extended_state: false,
+        warmup: 1,
+        runs: 8,
+        difference: Difference::Double,
+        values: false,
+        expect: None,
+        events: vec![],
+        setup: Setup::default(),
+    }
+}
+
+#[test]
+fn n1_the_overhead_cancels_and_the_cold_run_is_left_out() {
+    for (difference, loop_count) in
+        [(Difference::Double, 0), (Difference::Empty, 0), (Difference::Double, 10)]
+    {
+        let snippet = Snippet { difference, loop_count, ..nop("x") };
+        let metric = measure(&mut Made::new(3, 12_345), &snippet).unwrap().metrics.remove(0);
+        assert_eq!(metric.value.median, 3.0, "{difference:?} {loop_count}");
+        assert_eq!((metric.value.min, metric.value.max), (3.0, 3.0));
+        assert!(metric.deterministic);
+    }
+}
+
+#[test]
+fn without_warm_up_the_cold_run_shows() {
+    let snippet = Snippet { warmup: 0, ..nop("x") };
+    let metric = measure(&mut Made::new(3, 0), &snippet).unwrap().metrics.remove(0);
+    assert!(!metric.deterministic);
+    assert_eq!(metric.series[0].distinct, 2);
+}
+
+#[test]
+fn both_code_sizes_are_run_as_often_as_asked() {
+    let mut machine = Made::new(1, 1);
+    measure(&mut machine, &nop("x")).unwrap();
+    assert_eq!(machine.runs, 2 * (1 + 8));
+}
+
+#[test]
+fn n1_one_time_init_runs_once_first_and_initial_warm_up_before_the_smaller_size() {
+    let setup =
+        Setup { one_time_init: Cow::Borrowed(&[0x90]), initial_warmup: 20, ..Setup::default() };
+    let mut machine = Made::new(1, 1);
+    let metrics = measure(&mut machine, &Snippet { setup, ..nop("x") }).unwrap().metrics;
+    assert_eq!((machine.once_at, machine.runs), (Some(0), 1 + 20 + 2 * (1 + 8)));
+    assert!(metrics[0].deterministic);
+    let fails = Setup { one_time_init: Cow::Borrowed(&[0x90]), ..Setup::default() };
+    let mut machine = Made::new(1, 1);
+    machine.fault_at = Some(1);
+    measure(&mut machine, &Snippet { setup: fails, ..nop("x") }).unwrap_err();
+    assert_eq!(machine.runs, 1);
+}
+
+#[test]
+fn values_are_listed_when_asked_for() {
+    let snippet = Snippet { values: true, ..nop("x") };
+    let metric = measure(&mut Made::new(2, 10), &snippet).unwrap().metrics.remove(0);
+    assert_eq!(metric.series[0].values, Some(vec![110; 8]));
+    assert_eq!(metric.series[1].values, Some(vec![210; 8]));
+}
+
+fn counting(events: &[&'static str]) -> Snippet<'static> {
+    Snippet { events: events.iter().map(|&text| Cow::Borrowed(text)).collect(), ..nop("x") }
+}
+
+#[test]
+fn n1_an_event_is_counted_beside_the_tsc() {
+    let metrics = measure(&mut Made::new(3, 100), &counting(&["loads"])).unwrap().metrics;
+    let seen: Vec<_> =
+        metrics.iter().map(|metric| (metric.event.as_str(), metric.value.median)).collect();
+    assert_eq!(seen, [("tsc", 3.0), ("loads", 1.0)]);
+    assert_eq!(metrics[1].series[0].min, 57);
+    assert_eq!(metrics[1].counting.as_ref().unwrap().name, "LOADS");
+    assert!(metrics[0].counting.is_none());
+}
+
+#[test]
+fn n2_each_pass_runs_and_the_ticks_are_those_of_the_first() {
+    let mut machine = Made::new(3, 100);
+    let measured = measure(&mut machine, &counting(&["a", "b"])).unwrap();
+    let seen: Vec<_> = measured.metrics.iter().map(|metric| metric.event.as_str()).collect();
+    assert_eq!(seen, ["tsc", "a", "b"]);
+    let passes = measured.metrics[1..].iter().map(|m| m.counting.as_ref().unwrap().pass);
+    assert_eq!(passes.collect::<Vec<_>>(), [0, 1]);
+    assert_eq!((machine.runs, measured.planning), (2 * 2 * (1 + 8), 7));
+}
+
+#[test]
+fn x2_the_time_can_have_a_pass_of_its_own() {
+    struct Apart(Made);
+    #[rustfmt::skip]
+    impl Runner for Apart {
+        fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> {
+            Rc::new(Plan::clone(&self.0.prepare(snippet)).with_time_apart())
+        }
+        /// Counting takes time.
+        fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
+            self.0.cost = if pass.is_empty() { 3 } else { 4000 };
+            self.0.program(pass)
+        }
+        fn counts(&self) -> &[u64] { self.0.counts() }
+        fn control(&mut self, s: &Snippet) -> Result<Vec<Applied>, String> { self.0.control(s) }
+        fn conclude(&mut self, _: &mut [Applied]) {}
+        fn msrs(&self) -> &[u64] { self.0.msrs() }
+        fn is_unwatched(&self) -> bool { false }
+        fn trial_runs(&self) -> u32 { 0 }
+        fn take_smis(&mut self) -> u32 { 0 }
+        fn load(&mut self, snippet: &Snippet, copies: u64) { self.0.load(snippet, copies) }
+        fn load_once(&mut self, snippet: &Snippet) { self.0.load_once(snippet) }
+        fn run(&mut self) -> Result<u64, Box<Trap>> { self.0.run() }
+        fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault { self.0.explain(trap, snippet) }
+    }
+    let metrics = measure(&mut Apart(Made::new(0, 100)), &counting(&["a"])).unwrap().metrics;
+    assert_eq!(metrics.iter().map(|m| m.value.median).collect::<Vec<_>>(), [3.0, 1.0]);
+    let time_only = measure(&mut Apart(Made::new(0, 100)), &nop("x")).unwrap().metrics;
+    assert_eq!((time_only.len(), time_only[0].value.median), (1, 3.0));
+}
+
+#[test]
+fn c7_what_cannot_be_counted_has_its_reason_and_the_rest_goes_on() {
+    let mut machine = Made::new(3, 100);
+    let snippet = counting(&["stuck", "unknown", "loads", "stuck"]);
+    let measured = measure(&mut machine, &snippet).unwrap();
+    let seen: Vec<_> = measured.metrics.iter().map(|metric| metric.event.as_str()).collect();
+    assert_eq!(seen, ["tsc", "loads"]);
+    let left: Vec<_> =
+        measured.uncounted.iter().map(|u| (u.event.as_str(), u.reason.as_str())).collect();
+    let refuses = ("stuck", "the register refuses");
+    assert_eq!(left, [("unknown", "there is no such event"), refuses, refuses]);
+    // The last pass has nothing left to count and does not run.
+    assert_eq!(machine.runs, 2 * 2 * (1 + 8));
+}
+
+#[test]
+fn i10_registers_are_metrics_of_the_first_pass_behind_all_events() {
+    let mut snippet = counting(&["a", "b"]);
+    let msr = |name: &'static str, number| ReadMsr { name: Cow::Borrowed(name), number };
+    snippet.setup.control.msrs = vec![msr("aperf", 0xe8), msr("0x34", 0x34)];
+    let metrics = measure(&mut Made::new(3, 100), &snippet).unwrap().metrics;
+    let seen: Vec<_> = metrics.iter().map(|m| (m.event.as_str(), m.value.median)).collect();
+    let expected = [("tsc", 3.0), ("a", 1.0), ("b", 1.0), ("aperf", 2.0), ("0x34", 0.0)];
+    assert_eq!(seen, expected);
+    snippet.setup.control.msrs.push(msr("none", 0xdead));
+    let error = measure(&mut Made::new(3, 100), &snippet).unwrap_err();
+    assert!(matches!(error, Unmeasured::Refused(text) if text.contains("none")));
+}
+
+#[test]
+fn a_fault_ends_the_measurement() {
+    let mut machine = Made::new(1, 1);
+    machine.fault_at = Some(5);
+    let error = measure(&mut machine, &nop("x")).unwrap_err();
+    assert!(matches!(&error, Unmeasured::Fault(fault) if fault.mnemonic == "#UD"));
+    assert_eq!(machine.runs, 5);
+}

@@ -1,0 +1,61 @@
+//! Repeating a run that something came into which nothing can keep out: a system management interrupt.
+
+/// What came of a run and its repetitions.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Settled<T> {
+    /// The result of the last one, which counts.
+    pub result: T,
+    /// What came into that one all the same.
+    pub came: u64,
+}
+
+/// Makes a run by `run`, and again while `count` moves meanwhile, at most `repeats` times more. `count` is asked through
+/// the machine, as the run is made with it.
+///
+/// # Errors
+/// That of the run.
+pub fn undisturbed<M, T, E>(
+    machine: &mut M,
+    repeats: u32,
+    count: impl Fn(&M) -> u64,
+    mut run: impl FnMut(&mut M) -> Result<T, E>,
+) -> Result<Settled<T>, E> {
+    let mut left = repeats;
+    loop {
+        let before = count(machine);
+        let result = run(machine)?;
+        let came = count(machine).wrapping_sub(before);
+        if came == 0 || left == 0 {
+            return Ok(Settled { result, came });
+        }
+        left -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs so far, and interrupts so far.
+    struct Made(u32, u64);
+
+    /// Interrupts come into the first `disturbed` runs, two into each.
+    fn settled(repeats: u32, disturbed: u32) -> Settled<u32> {
+        let run = |made: &mut Made| {
+            made.0 += 1;
+            made.1 += if made.0 <= disturbed { 2 } else { 0 };
+            Ok::<_, ()>(made.0)
+        };
+        undisturbed(&mut Made(0, 7), repeats, |made| made.1, run).unwrap()
+    }
+
+    #[test]
+    fn x2_a_run_is_repeated_until_nothing_comes_or_as_often_as_allowed() {
+        assert_eq!(settled(3, 0), Settled { result: 1, came: 0 });
+        assert_eq!(settled(3, 2), Settled { result: 3, came: 0 });
+        assert_eq!(settled(3, 9), Settled { result: 4, came: 2 });
+        assert_eq!(settled(0, 9), Settled { result: 1, came: 2 });
+        let failing = |made: &mut Made| Err::<(), _>(made.0);
+        assert_eq!(undisturbed(&mut Made(5, 0), 3, |made| made.1, failing), Err(5));
+    }
+}
