@@ -139,6 +139,19 @@ impl Space {
         }
     }
 
+    /// Maps the first `count` GiB one to one, writable and executable: for a call of foreign code that wants it so, in a
+    /// space of its own. Takes 1 GiB pages.
+    ///
+    /// # Errors
+    /// Out of memory, or something is mapped there already.
+    pub fn map_first_gib(&mut self, frames: &mut Frames, count: u64) -> Result<(), MapError> {
+        for at in (0..count).map(|index| index << 30) {
+            let flags = PageTableFlags::PRESENT | PageTableFlags::WRITABLE;
+            self.map_page::<Size1GiB>(frames, VirtAddr::new(at), PhysAddr::new(at), flags)?;
+        }
+        Ok(())
+    }
+
     fn map_physical(&mut self, frames: &mut Frames, bytes: u64) -> Result<(), MapError> {
         let flags = DATA | PageTableFlags::GLOBAL;
         let (mut at, step) = (0, if self.giant_pages { Size1GiB::SIZE } else { Size2MiB::SIZE });

@@ -28,7 +28,7 @@ pub mod workload;
 pub use access::{Machine, Registers, leaves};
 pub use capabilities::{Architecture, Capabilities, Counter, FreezeKind, LbrKind};
 pub use driver::{Driver, Freeze, Gate, PmuError, Rings, Selection};
-pub use emulated::Emulated;
+pub use emulated::{Emulated, WayIn};
 pub use ownership::{Conflict, Ownership};
 pub use probe::{Missing, find};
 

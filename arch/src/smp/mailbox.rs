@@ -97,9 +97,33 @@ fn post(target: &Processor, call: &Call) {
     apic::send(target.apic_id(), CALL_VECTOR);
 }
 
+/// Whether the boot processor halts while it waits.
+static HALTS: AtomicBool = AtomicBool::new(false);
+
+/// From now on, the boot processor halts while it waits for others instead of looking again and again. That takes
+/// longer, and is for a machine whose clock counts the instructions of all processors.
+pub fn halt_while_waiting() {
+    HALTS.store(true, Ordering::Relaxed);
+}
+
 fn wait(call: &Call) {
     while !call.done.load(Ordering::Acquire) {
-        spin_loop();
+        if HALTS.load(Ordering::Relaxed) {
+            halt_unless(&call.done);
+        } else {
+            spin_loop();
+        }
+    }
+}
+
+/// Halts until the next interrupt, if `done` is not set yet. Interrupts are off before and after.
+fn halt_unless(done: &AtomicBool) {
+    use x86_64::instructions::interrupts::{disable, enable_and_hlt};
+    disable();
+    if !done.load(Ordering::Acquire) {
+        // The processor that is done sends an interrupt, which STI holds back until HLT.
+        enable_and_hlt();
+        disable();
     }
 }
 
@@ -116,6 +140,9 @@ pub(super) fn serve(processor: &Processor) -> bool {
         work();
     }
     call.done.store(true, Ordering::Release);
+    if HALTS.load(Ordering::Relaxed) {
+        apic::send(super::boot().apic_id(), CALL_VECTOR);
+    }
     true
 }
 

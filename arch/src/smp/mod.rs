@@ -21,7 +21,7 @@ mod trampoline;
 
 pub use bring_up::{Signals, Silent, bring_up};
 pub use instant::{Instant, at_instant, skew};
-pub use mailbox::{CallError, on_all, run_on};
+pub use mailbox::{CallError, halt_while_waiting, on_all, run_on};
 pub use offsets::{Offset, Round, best, offsets};
 pub use processor::{MAX_PROCESSORS, Processor, boot, count, in_use, processor, this};
 #[cfg(target_os = "none")]

@@ -4,8 +4,9 @@
 //!
 //! - from an interrupt: the word at the top of every interrupt stack points to it, and the processor switches to that
 //!   stack whatever the interrupted code did ([`Processor::of_frame`]);
-//! - from ordinary code: the limit of a segment in the processor's own descriptor table is its number, which LSL reads
-//!   without loading the segment (SDM vol. 2, LSL), as Linux does for `getcpu` ([`this`]).
+//! - from ordinary code: the limit of a segment in the processor's own descriptor table is its number ([`this`]). SGDT
+//!   tells where the table is. (LSL would read the limit at once, but KVM's emulator, which some hosts run ring 0 with,
+//!   does not know it.)
 
 use super::mailbox::Mailbox;
 use crate::call;
@@ -146,18 +147,15 @@ pub fn this() -> &'static Processor {
 #[cfg(target_os = "none")]
 fn number() -> usize {
     use crate::descriptors::PROCESSOR_NUMBER;
-    let number: u32;
-    // SAFETY: reads a descriptor; where there is none, as before the tables are loaded, the register keeps its 0.
-    unsafe {
-        core::arch::asm!(
-            "xor {number:e}, {number:e}",
-            "lsl {number:e}, {selector:e}",
-            number = out(reg) number,
-            selector = in(reg) u32::from(PROCESSOR_NUMBER.0),
-            options(nostack, readonly),
-        );
+    let table = x86_64::instructions::tables::sgdt();
+    let index = usize::from(PROCESSOR_NUMBER.index());
+    if usize::from(table.limit) < 8 * index + 7 {
+        // The boot loader's.
+        return 0;
     }
-    number as usize
+    // SAFETY: the table is mapped while it is in use, and has that entry.
+    let descriptor = unsafe { table.base.as_ptr::<u64>().add(index).read_volatile() };
+    descriptor as u16 as usize
 }
 
 /// Host tests have one processor.

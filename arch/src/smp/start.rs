@@ -16,9 +16,8 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use x86_64::VirtAddr;
 use x86_64::instructions::tables::{lidt, sidt};
-use x86_64::registers::control::{Cr0, Cr4, Cr4Flags};
+use x86_64::registers::control::{Cr0, Cr4};
 use x86_64::registers::model_specific::Efer;
-use x86_64::registers::xcontrol::XCr0;
 use x86_64::structures::DescriptorTablePointer;
 
 /// Free memory that is needed below 1 MiB.
@@ -59,7 +58,6 @@ struct Plan {
     cr0: u64,
     cr4: u64,
     efer: u64,
-    xcr0: u64,
     pat: u64,
 }
 
@@ -153,16 +151,13 @@ fn init_us() -> u64 {
 impl Plan {
     /// With this processor's registers as the model.
     fn new(called: Vec<Called>, stacks: Vec<Stacks>) -> Self {
-        let cr4 = Cr4::read_raw();
-        let has_xcr0 = cr4 & Cr4Flags::OSXSAVE.bits() != 0;
         Self {
             called,
             stacks,
             idt: sidt(),
             cr0: Cr0::read_raw(),
-            cr4,
+            cr4: Cr4::read_raw(),
             efer: Efer::read_raw(),
-            xcr0: if has_xcr0 { XCr0::read_raw() } else { 0 },
             // SAFETY: every x86-64 processor has the register.
             pat: unsafe { msr::read(msr::IA32_PAT) },
         }
@@ -217,13 +212,11 @@ pub(super) extern "sysv64" fn arrive(ticket: u32) -> ! {
     let apic = unsafe {
         (*called.tables.get()).load(stacks, called.processor);
         lidt(&plan.idt);
+        // XCR0 as well: everything that CPUID names, as on the boot processor.
         features::enable(&Identity::read(&native()));
         Cr0::write_raw(plan.cr0);
         Cr4::write_raw(plan.cr4);
         Efer::write_raw(plan.efer);
-        if plan.xcr0 != 0 {
-            XCr0::write_raw(plan.xcr0);
-        }
         msr::write(msr::IA32_PAT, plan.pat);
         Apic::enable()
     };

@@ -3,8 +3,9 @@
 
 use crate::memory::{Memory, Region};
 use core::fmt::Write;
+use core::ptr::null;
 use core::slice;
-use handover::{Entry, LAUNCH_VERSION, Launch, Refusal, image};
+use handover::{Entry, LAUNCH_VERSION, Launch, MAX_PROCESSORS, Other, Refusal, image};
 use uart_16550::{BaudRate, Config, Uart16550Tty};
 
 /// More than any hypervisor here needs: a damaged file must not ask for all memory.
@@ -36,26 +37,94 @@ fn try_launch(
     from: u64,
     memory: &Memory,
 ) -> Result<Region, Refusal> {
-    let bytes = image::bytes_needed(file)?;
+    let each = image::bytes_needed(file)?.next_multiple_of(image::ALIGN);
+    let cpus = cpus(options);
+    let papers = each * cpus as u64;
+    let bytes = papers + PAPERS_BYTES;
     let start = from.next_multiple_of(image::ALIGN);
-    if bytes > MAX_BYTES || !memory.is_free(start, bytes) {
+    if each > MAX_BYTES || options.len() > MAX_OPTIONS || !memory.is_free(start, bytes) {
         return Err(Refusal::NoMemory);
     }
     // SAFETY: free memory behind everything that was loaded, mapped one to one.
     let place = unsafe { slice::from_raw_parts_mut(start as *mut u8, bytes as usize) };
-    let entry = image::load(file, place, start)?;
-    let launch = Launch {
-        version: LAUNCH_VERSION,
-        options: options.as_ptr(),
-        options_len: options.len() as u64,
-        rsdp: rsdp.unwrap_or(0),
+    let (images, papers) = place.split_at_mut(papers as usize);
+    // The copies for other processors are started when this loader is long gone, so what they read is kept with them.
+    let papers = papers.as_mut_ptr().cast::<Papers>();
+    // SAFETY: a page's multiple of the memory above, large enough, used for nothing else.
+    let papers = unsafe {
+        papers.write(Papers::EMPTY);
+        &mut *papers
     };
+    papers.options[..options.len()].copy_from_slice(options.as_bytes());
+    let (line, others) = (papers.options.as_ptr(), papers.others.as_ptr());
+    let launch = |processor: usize| Launch {
+        version: LAUNCH_VERSION,
+        options: line,
+        options_len: options.len() as u64,
+        // The tables are changed once.
+        rsdp: if processor == 0 { rsdp.unwrap_or(0) } else { 0 },
+        processor: processor as u64,
+        others,
+        others_len: if processor == 0 { cpus as u64 - 1 } else { 0 },
+    };
+    let mut first = 0;
+    for (processor, image) in images.chunks_exact_mut(each as usize).enumerate() {
+        let entry = image::load(file, image, start + each * processor as u64)?;
+        papers.launches[processor] = launch(processor);
+        match processor.checked_sub(1) {
+            None => first = entry,
+            Some(index) => {
+                let launch = (&raw const papers.launches[processor]) as u64;
+                papers.others[index] = Other { entry, launch };
+            }
+        }
+    }
     // SAFETY: `load` put the program there; this is its entry point.
-    let entry: Entry = unsafe { core::mem::transmute(entry) };
-    match Refusal::from_code(entry(&raw const launch)) {
-        None => Ok(Region::reserved(start, bytes.next_multiple_of(4096))),
+    let entry: Entry = unsafe { core::mem::transmute(first) };
+    match Refusal::from_code(entry(&raw const papers.launches[0])) {
+        None => Ok(Region::reserved(start, bytes)),
         Some(refusal) => Err(refusal),
     }
+}
+
+/// What the copies of the hypervisor are started with.
+#[repr(C)]
+struct Papers {
+    launches: [Launch; MAX_PROCESSORS],
+    others: [Other; MAX_PROCESSORS],
+    options: [u8; MAX_OPTIONS],
+}
+
+impl Papers {
+    const EMPTY: Self = {
+        let launch = Launch {
+            version: 0,
+            options: null(),
+            options_len: 0,
+            rsdp: 0,
+            processor: 0,
+            others: null(),
+            others_len: 0,
+        };
+        Self {
+            launches: [launch; MAX_PROCESSORS],
+            others: [Other { entry: 0, launch: 0 }; MAX_PROCESSORS],
+            options: [0; MAX_OPTIONS],
+        }
+    };
+}
+
+/// Longest command line.
+const MAX_OPTIONS: usize = 4096;
+/// Memory for [`Papers`].
+const PAPERS_BYTES: u64 = 16 << 10;
+const _: () = assert!(size_of::<Papers>() as u64 <= PAPERS_BYTES);
+
+/// The number in the word `cpus=N`. The hypervisor refuses what makes no sense.
+fn cpus(options: &str) -> usize {
+    let words = options.split_ascii_whitespace().rev();
+    let count = words.filter_map(|word| word.strip_prefix("cpus=")).next();
+    count.and_then(|count| count.parse().ok()).unwrap_or(1).clamp(1, MAX_PROCESSORS)
 }
 
 fn say(refusal: Refusal) {

@@ -1,6 +1,6 @@
 //! The command line: words `key=value`, separated by white space. Unknown words are left to others.
 
-use handover::Refusal;
+use handover::{MAX_PROCESSORS, Refusal};
 use pmu_model::Model;
 
 /// What the command line asks for.
@@ -12,6 +12,8 @@ pub struct Options {
     pub shift: Option<u8>,
     /// `strings=all|decoded|user`: which repeated string instructions are made to count once.
     pub strings: Strings,
+    /// `cpus=N`: how many processors it is to be on; the loader loads a copy for each.
+    pub cpus: usize,
 }
 
 /// Which repeated string instructions are looked for in the guest's code. The others count once for each iteration.
@@ -51,7 +53,12 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
         Some("user") => Strings::User,
         Some(_) => return Err(Refusal::Options),
     };
-    Ok(Some(Options { model, shift, strings }))
+    let cpus = match value("cpus").map(str::parse) {
+        None => 1,
+        Some(Ok(count @ 1..=MAX_PROCESSORS)) => count,
+        Some(_) => return Err(Refusal::Options),
+    };
+    Ok(Some(Options { model, shift, strings, cpus }))
 }
 
 #[cfg(test)]
@@ -73,6 +80,11 @@ mod tests {
         assert_eq!(strings("pmu=zen4 strings=user"), Strings::User);
         assert_eq!(strings("pmu=zen4 strings=all"), strings("pmu=zen4"));
         assert_eq!(parse("pmu=zen4 strings=some"), Err(Refusal::Options));
+        assert_eq!(parse("pmu=zen4 cpus=4").unwrap().unwrap().cpus, 4);
+        assert_eq!(parse("pmu=zen4").unwrap().unwrap().cpus, 1);
+        for wrong in ["cpus=0", "cpus=31", "cpus=x"] {
+            assert_eq!(parse(&format!("pmu=zen4 {wrong}")), Err(Refusal::Options), "{wrong}");
+        }
     }
 
     proptest! {

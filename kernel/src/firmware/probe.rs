@@ -88,14 +88,17 @@ pub fn machine(handed: &mut Handed, space: &mut Space, report: &mut Report<Line>
             (Mode::XApic, 0)
         }
     };
-    let processors = processors::start(&platform, &identity, &clock, handed, space);
     // SAFETY: interrupt table loaded, ring 0; nobody else uses the PMU.
     let mut registers = unsafe { pmu::Machine::new() };
+    let mut processors = processors::start(&platform, &identity, &clock, handed, space);
     let pmu = pmu::find(&mut registers);
     let ownership = pmu
         .as_ref()
         .map_or_else(|_| Ownership::default(), |has| Ownership::claim(&mut registers, has));
-    let emulated = Emulated::detect(&registers).filter(|_| pmu.is_ok());
+    let mut emulated = Emulated::detect(&registers).filter(|_| pmu.is_ok());
+    if let Some(emulated) = &mut emulated {
+        processors::bring_under(emulated, &registers, handed, space, &mut processors);
+    }
     let watchdog = watchdog(&pmu, &mut registers);
     let names = handed.ramdisk.and_then(|ramdisk| events::open(ramdisk, &identity, &cpuid));
     let facts = Facts {

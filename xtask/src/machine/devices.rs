@@ -89,7 +89,22 @@ pub enum Cpus {
     As(String),
 }
 
+/// Timers that QEMU's HPET can have.
+const MAX_HPET_TIMERS: u32 = 32;
+
 impl Cpus {
+    /// How many there are at the start: -smp begins with that, or has it as `cpus=`.
+    fn count(&self) -> u32 {
+        match self {
+            Self::One => 1,
+            Self::Many(count) => (*count).max(1),
+            Self::As(text) => {
+                let first = text.split(',').next().unwrap_or_default();
+                first.strip_prefix("cpus=").unwrap_or(first).parse().unwrap_or(1)
+            }
+        }
+    }
+
     fn argument(&self) -> Option<String> {
         match self {
             Self::One | Self::Many(0 | 1) => None,
@@ -121,8 +136,15 @@ pub fn arguments(machine: &Virtual) -> Vec<OsString> {
     if let Pmu::Emulated { options } = &machine.pmu {
         // Its alarm clock, its voice, and its orders.
         list.add(&["-global", "hpet.msi=on", "-debugcon", &format!("file:{PMU_LOG}")]);
+        let cpus = machine.cpus.count();
+        if cpus > 1 {
+            // One alarm clock for each processor, behind the two that may replace the PC's old timers.
+            list.add(&["-global", &format!("hpet.timers={}", (cpus + 2).min(MAX_HPET_TIMERS))]);
+        }
         if matches!(machine.boot, Boot::Direct { .. }) {
-            list.add(&["-append", options]);
+            let cpus = cpus.min(MAX_HPET_TIMERS - 2);
+            let more = if cpus > 1 { format!(" cpus={cpus}") } else { String::new() };
+            list.add(&["-append", &format!("{options}{more}")]);
         }
     }
     list.add(&["-device", &format!("isa-debug-exit,iobase={EXIT_PORT:#x}")]);

@@ -27,10 +27,35 @@ pub struct Launch {
     pub options_len: u64,
     /// Physical address of ACPI's root pointer, or 0.
     pub rsdp: u64,
+    /// Number of the processor that makes the call; the first one's is 0.
+    pub processor: u64,
+    /// For the first processor's: those for the others.
+    pub others: *const Other,
+    /// How many.
+    pub others_len: u64,
 }
 
+/// A copy of the hypervisor that waits for another processor. Each processor has one of its own: they share nothing but
+/// the machine. The kernel, which starts the processors, finds the copies by CPUID ([`CPUID_OTHERS`]) and calls their entry
+/// point on each, with all memory below 4 GiB mapped one to one.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Other {
+    /// Its entry point, an [`Entry`].
+    pub entry: u64,
+    /// The address of its [`Launch`].
+    pub launch: u64,
+}
+
+/// Most processors: as many as there are timers for.
+pub const MAX_PROCESSORS: usize = 30;
+
+/// CPUID leaf of the first processor's hypervisor with processor n in sub-leaf n: [`Other::entry`] in EBX:EAX,
+/// [`Other::launch`] in EDX:ECX.
+pub const CPUID_OTHERS: u32 = 0x4000_0102;
+
 /// Version of [`Launch`].
-pub const LAUNCH_VERSION: u64 = 1;
+pub const LAUNCH_VERSION: u64 = 2;
 
 /// I/O port of QEMU's debug console, where the hypervisor speaks; its documented default.
 pub const DEBUG_PORT: u16 = 0xe9;

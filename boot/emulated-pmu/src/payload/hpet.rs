@@ -1,6 +1,7 @@
 //! The alarm clock: a timer of the HPET that sends a non-maskable interrupt as a message. IA-PC HPET specification
 //! 1.0a, 2.3.
 
+use super::port::cpuid;
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 use handover::Refusal;
@@ -10,19 +11,22 @@ const BASE: u64 = 0xfed0_0000;
 const CAPABILITIES: u64 = BASE;
 const CONFIGURATION: u64 = BASE + 0x10;
 pub const COUNTER: u64 = BASE + 0xf0;
-/// The last of QEMU's three timers: the first two may replace the PC's old timers.
-const TIMER: u64 = 2;
-const TIMER_CONFIGURATION: u64 = BASE + 0x100 + 0x20 * TIMER;
-pub const TIMER_COMPARATOR: u64 = TIMER_CONFIGURATION + 8;
-const TIMER_MESSAGE: u64 = TIMER_CONFIGURATION + 16;
+/// The first processor's timer: the last of the three that QEMU has without being asked, since the first two may replace
+/// the PC's old timers. The other processors have those behind it.
+const FIRST_TIMER: u64 = 2;
+/// From one timer's registers to the next one's.
+const TIMER_BYTES: u64 = 0x20;
+/// Address of this processor's comparator; the configuration stands before it, the message behind.
+pub static COMPARATOR: AtomicU64 = AtomicU64::new(BASE + 0x108 + TIMER_BYTES * FIRST_TIMER);
 
 const ENABLE: u64 = 1;
 const TIMER_ENABLE: u64 = 1 << 2;
 const TIMER_MESSAGES: u64 = 1 << 14;
 const TIMER_CAN_MESSAGE: u64 = 1 << 15;
 const TIMER_64_BIT: u64 = 1 << 5;
-/// Message address of the local APIC with id 0, physical destination (SDM vol. 3, 10.11.1).
+/// Message address of the local APIC with id 0, physical destination; the id stands in bits 19:12 (SDM vol. 3, 10.11.1).
 const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
+const MESSAGE_ID_SHIFT: u32 = 12;
 /// Delivery mode NMI, edge.
 const MESSAGE_DATA: u64 = 0x400;
 const FEMTOSECONDS_PER_NANOSECOND: u64 = 1_000_000;
@@ -30,6 +34,10 @@ const FEMTOSECONDS_PER_NANOSECOND: u64 = 1_000_000;
 fn read(register: u64) -> u64 {
     // SAFETY: the HPET's registers, identity mapped; `find` made sure that they are there.
     unsafe { (register as *const u64).read_volatile() }
+}
+
+fn comparator() -> u64 {
+    COMPARATOR.load(Ordering::Relaxed)
 }
 
 fn write(register: u64, value: u64) {
@@ -65,23 +73,27 @@ fn sample() -> (u64, u64) {
 }
 
 impl Alarm {
-    /// Finds the HPET and sets its timer up, not ringing.
-    pub fn find() -> Result<Self, Refusal> {
+    /// Finds the HPET and sets the timer of processor number `processor` up, not ringing. It is the one that runs this.
+    pub fn find(processor: u64) -> Result<Self, Refusal> {
+        let timer = FIRST_TIMER + processor;
         let capabilities = read(CAPABILITIES);
         let period_fs = capabilities >> 32;
         let timers = (capabilities >> 8 & 0x1f) + 1;
         // Reads of nothing give all ones or zeros; the specification allows 10^5 to 10^8 femtoseconds.
-        if !(100_000..=100_000_000).contains(&period_fs) || timers <= TIMER {
+        if !(100_000..=100_000_000).contains(&period_fs) || timers <= timer {
             return Err(Refusal::NoHpet);
         }
-        if read(TIMER_CONFIGURATION) & TIMER_CAN_MESSAGE == 0 {
+        COMPARATOR.fetch_add(TIMER_BYTES * processor, Ordering::Relaxed);
+        let (configuration, message) = (comparator() - 8, comparator() + 8);
+        if read(configuration) & TIMER_CAN_MESSAGE == 0 {
             return Err(Refusal::NoHpetMsi);
         }
         let mut alarm = Self { armed: false };
         write(CONFIGURATION, read(CONFIGURATION) | ENABLE);
         alarm.silence();
-        write(TIMER_MESSAGE, MESSAGE_ADDRESS << 32 | MESSAGE_DATA);
-        write(TIMER_CONFIGURATION, TIMER_MESSAGES | TIMER_64_BIT | TIMER_ENABLE);
+        let address = MESSAGE_ADDRESS | u64::from(cpuid(1, 0).ebx >> 24) << MESSAGE_ID_SHIFT;
+        write(message, address << 32 | MESSAGE_DATA);
+        write(configuration, TIMER_MESSAGES | TIMER_64_BIT | TIMER_ENABLE);
         let tick = period_fs / FEMTOSECONDS_PER_NANOSECOND;
         TICK.store(tick, Ordering::Relaxed);
         let origin =
@@ -99,7 +111,7 @@ impl Alarm {
 
     /// Rings no more.
     pub fn silence(&mut self) {
-        write(TIMER_COMPARATOR, read(COUNTER) + NEVER);
+        write(comparator(), read(COUNTER) + NEVER);
         self.armed = false;
     }
 
@@ -110,7 +122,7 @@ impl Alarm {
 
     /// Rings no more. Returns whether it has rung, and so whether an interrupt of its own is on its way or has come.
     pub fn stop(&mut self) -> bool {
-        let due = read(TIMER_COMPARATOR);
+        let due = read(comparator());
         self.silence();
         read(COUNTER) >= due
     }

@@ -14,7 +14,7 @@ use core::arch::asm;
 use core::mem::MaybeUninit;
 use core::slice;
 use emulated_pmu::options::{self, Options, Strings};
-use handover::{LAUNCH_VERSION, Launch, Refusal};
+use handover::{LAUNCH_VERSION, Launch, MAX_PROCESSORS, Other, Refusal};
 use iced_x86::InstructionInfoFactory;
 use pmu_model::uarch::{Core, Llc, Prefetch};
 use pmu_model::{Host, Model, Needs, Pmu, Ratio, Timing};
@@ -23,6 +23,19 @@ static mut VMCB: MaybeUninit<Vmcb> = MaybeUninit::zeroed();
 static mut GUEST: MaybeUninit<Guest> = MaybeUninit::uninit();
 static mut LLC: Llc = Llc::new();
 static mut CR3: u64 = 0;
+/// What waits for the other processors.
+static OTHERS: spin::Once<([Other; MAX_PROCESSORS], usize)> = spin::Once::new();
+
+/// What waits for processor number `processor`, which is not the first.
+pub fn other(processor: u32) -> Option<Other> {
+    let (list, count) = OTHERS.get()?;
+    list[..*count].get((processor as usize).checked_sub(1)?).copied()
+}
+
+/// How many wait.
+pub fn others() -> usize {
+    OTHERS.get().map_or(0, |(_, count)| *count)
+}
 
 /// Checks the machine and prepares the guest, which starts at `rip` with `rsp`. Returns 0 or a refusal's number.
 pub extern "sysv64" fn prepare(launch: *const Launch, rip: u64, rsp: u64) -> u64 {
@@ -33,7 +46,14 @@ pub extern "sysv64" fn prepare(launch: *const Launch, rip: u64, rsp: u64) -> u64
     }
     // SAFETY: as above.
     let line = unsafe { slice::from_raw_parts(launch.options, launch.options_len as usize) };
-    match checked(line) {
+    let count = (launch.others_len as usize).min(MAX_PROCESSORS);
+    if count > 0 {
+        let mut list = [Other { entry: 0, launch: 0 }; MAX_PROCESSORS];
+        // SAFETY: as above.
+        list[..count].copy_from_slice(unsafe { slice::from_raw_parts(launch.others, count) });
+        OTHERS.call_once(|| (list, count));
+    }
+    match checked(line, launch.processor) {
         Ok((options, shift, alarm)) => {
             acpi::hide_hpet(launch.rsdp);
             // SAFETY: called once, before any guest runs.
@@ -44,7 +64,7 @@ pub extern "sysv64" fn prepare(launch: *const Launch, rip: u64, rsp: u64) -> u64
     }
 }
 
-fn checked(line: &[u8]) -> Result<(Options, u8, Alarm), Refusal> {
+fn checked(line: &[u8], processor: u64) -> Result<(Options, u8, Alarm), Refusal> {
     let line = core::str::from_utf8(line).map_err(|_| Refusal::Options)?;
     let options = options::parse(line)?.ok_or(Refusal::Options)?;
     svm::check()?;
@@ -55,7 +75,7 @@ fn checked(line: &[u8]) -> Result<(Options, u8, Alarm), Refusal> {
     if !lapic::is_usable() {
         return Err(Refusal::NoApic);
     }
-    let alarm = Alarm::find()?;
+    let alarm = Alarm::find(processor)?;
     // SAFETY: the calibration changes only what it restores, apart from EFER.SVME and the save area.
     unsafe { svm::enable()? };
     Ok((options, shift, alarm))

@@ -56,7 +56,7 @@ pub unsafe extern "sysv64" fn enter(
         "sub rax, [rip + {origin}]",
         "xor edx, edx",
         "div qword ptr [rip + {tick}]",
-        "mov rcx, {comparator}",
+        "mov rcx, [rip + {comparator}]",
         "mov [rcx], rax",
         "2:",
         "rdtsc",
@@ -112,6 +112,6 @@ pub unsafe extern "sysv64" fn enter(
         "ret",
         origin = sym super::hpet::ORIGIN,
         tick = sym super::hpet::TICK,
-        comparator = const super::hpet::TIMER_COMPARATOR,
+        comparator = sym super::hpet::COMPARATOR,
     )
 }

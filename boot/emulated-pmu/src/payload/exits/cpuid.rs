@@ -2,7 +2,8 @@
 
 use crate::payload::guest::Guest;
 use crate::payload::port::cpuid;
-use crate::payload::retire;
+use crate::payload::{launch, retire};
+use handover::CPUID_OTHERS;
 use pmu_model::{CpuidResult, Occurrence};
 
 /// Where our own leaves begin: hypervisor interfaces lie 0x100 apart from 0x4000_0000 on, the first of which is QEMU's.
@@ -17,17 +18,25 @@ pub(super) fn handle(guest: &mut Guest) {
     retire::plain(guest, Some(Occurrence::Cpuid));
     let (leaf, subleaf) = (guest.vmcb.rax as u32, guest.registers.rcx as u32);
     let answer = match leaf {
-        OWN => {
-            CpuidResult { eax: OWN + 1, ebx: SIGNATURE[0], ecx: SIGNATURE[1], edx: SIGNATURE[2] }
-        }
-        // The model's number, the clock's shift, and how many processors it is on: the one that it was started on. An
-        // INIT takes a processor out of a guest, and QEMU's clock counts the instructions of all of them together.
+        OWN => CpuidResult {
+            eax: CPUID_OTHERS,
+            ebx: SIGNATURE[0],
+            ecx: SIGNATURE[1],
+            edx: SIGNATURE[2],
+        },
+        // The model's number, the clock's shift, and how many processors it can be on: an INIT takes a processor out of a
+        // guest, so it is for the kernel to bring the others in again.
         0x4000_0101 => CpuidResult {
             eax: guest.counting.model() as u32,
             ebx: u32::from(guest.calibration.shift),
-            ecx: 1,
+            ecx: 1 + launch::others() as u32,
             edx: 0,
         },
+        CPUID_OTHERS => launch::other(subleaf).map_or(CpuidResult::default(), |other| {
+            let halves = |value: u64| (value as u32, (value >> 32) as u32);
+            let ((eax, ebx), (ecx, edx)) = (halves(other.entry), halves(other.launch));
+            CpuidResult { eax, ebx, ecx, edx }
+        }),
         _ => overlaid(guest, leaf, subleaf),
     };
     guest.vmcb.rax = u64::from(answer.eax);

@@ -71,6 +71,9 @@ fn load_and_call(
         options: options.as_ptr(),
         options_len: options.len() as u64,
         rsdp: rsdp().unwrap_or(0),
+        processor: 0,
+        others: core::ptr::null(),
+        others_len: 0,
     };
     // SAFETY: `load` put the program there; this is its entry point.
     let entry: Entry = unsafe { core::mem::transmute(entry) };
