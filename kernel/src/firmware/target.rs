@@ -2,9 +2,9 @@
 
 use super::bench::Processor;
 use super::boot::Handed;
-use super::crash;
 use super::output::Line;
 use super::probe::Machine;
+use super::{crash, heap};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::format;
@@ -162,7 +162,9 @@ pub fn run(
         counting,
         user,
     };
-    run::run(job, &mut target, report)
+    let before = heap::mark();
+    let end = run::run(job, &mut target, report);
+    End { heap: Some(heap::used_since(before)), ..end }
 }
 
 fn map_arena(space: &mut Space, frames: &mut Frames) -> Arena {
