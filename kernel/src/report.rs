@@ -103,6 +103,7 @@ mod tests {
             failed: 0,
             measured: 0,
             on_end: OnEnd::Halt,
+            heap: None,
         });
         let mut reader = Reader::new();
         let events = reader.feed(report.sink_mut().0.as_bytes());

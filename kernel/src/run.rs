@@ -116,6 +116,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
         failed: status.failed,
         measured: status.measured,
         on_end: job.on_end,
+        heap: None,
     }
 }
 

@@ -261,14 +261,33 @@ fn x1_a_fault_is_named_and_the_next_snippet_runs() {
     assert_eq!(errors[0].fault.as_ref().unwrap().bytes.as_deref(), Some("0f0b"));
 }
 
+/// Counted, not timed: instructions a snippet, and the heap.
 #[test]
-fn a_thousand_snippets_in_one_job() {
-    let ran = direct(&xtask::bench::job_text(1000));
-    ran.ends_with(0);
-    assert_eq!(ran.results().len(), 1000);
-    for (index, result) in (0..).zip(ran.results()) {
-        assert_eq!((result.item, result.metrics[0].value.median), (index, 1.0));
+fn ten_thousand_snippets_in_one_job_take_the_time_and_the_memory_of_a_thousand_each() {
+    let many = |count: usize| {
+        let ran = direct(&xtask::bench::job_text(count));
+        let results = ran.ends_with(0).results();
+        assert_eq!(results.len(), count);
+        for (index, result) in (0..).zip(&results) {
+            assert_eq!((result.item, result.metrics[0].value.median), (index, 1.0));
+        }
+        let instructions = results[count - 1].tsc[1] - results[0].tsc[0];
+        let heap = ran.report.end().unwrap().heap.unwrap();
+        (instructions as f64 / count as f64, heap)
+    };
+    let ((few, small), (many, large)) = (many(1000), many(10_000));
+    println!("{few} instructions a snippet, {many} with ten times as many");
+    println!("{} bytes of heap beyond the job", small.most - small.before);
+    // Numbers with more digits take a few instructions more.
+    assert!((many / few - 1.0).abs() < 0.02, "{few} {many}");
+    for heap in [small, large] {
+        assert_eq!(heap.after, heap.before, "{heap:?}");
+        assert!(heap.most > heap.before, "{heap:?}");
     }
+    // The job itself is there before: what the items take beyond it does not depend on their number.
+    let most = [small, large].map(|heap| heap.most - heap.before);
+    assert!(most[1].abs_diff(most[0]) <= 64, "{most:?}");
+    assert!(large.before > small.before, "the count is not that of a constant");
 }
 
 #[test]

@@ -4,12 +4,12 @@ use super::bench::Processor;
 use super::boot::Handed;
 use super::control::{Controls, PLACE};
 use super::counters::Counters;
-use super::crash;
 use super::crew::{Crew, Team};
 use super::output::Line;
 use super::passes::Counting;
 use super::probe::Machine;
 use super::tasks::{self, Slots};
+use super::{crash, heap};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::format;
@@ -113,7 +113,9 @@ pub fn run(
         moved: [0; MAX_MSRS],
         team: None,
     };
+    let before = heap::mark();
     let end = run::run(job, &mut target, report);
+    let end = End { heap: Some(heap::used_since(before)), ..end };
     if let Some(team) = &target.team {
         team.release();
     }

@@ -1,51 +1,120 @@
 //! What measuring a snippet costs, beyond the snippet.
 
 use super::{Figure, boots};
-use crate::Result;
 use crate::build::Tree;
 use crate::cli::Boot;
+use crate::collect::Report;
 use crate::job::{self, Purpose, file};
 use crate::machine::{Given, MachineError};
+use crate::{Failure, Result};
 use protocol::line;
 use protocol::record::Record;
 use std::fmt::Write;
 
-/// Snippets in the job.
-const COUNT: usize = 1000;
+/// Snippets in each of the jobs.
+const COUNTS: [usize; 3] = [1000, 5000, 10_000];
+/// Instructions of the NOPs in an item: 15 runs of 100 copies and 15 of 200.
+const BODY: f64 = 15.0 * 300.0;
+/// Those runs.
+const RUNS: f64 = 30.0;
 
-/// Runs a job of many small snippets, directly booted under icount.
+/// A job of many small snippets, run.
+struct Many {
+    count: usize,
+    /// Wall time from the first record to the end.
+    seconds: f64,
+    report: Report,
+}
+
+/// Runs jobs of many small snippets, directly booted under icount.
 pub(super) fn measure(tree: &Tree) -> Result<Vec<Figure>> {
-    let packed = job::pack(&file::parse(&job_text(COUNT), "bench")?, Purpose::Qemu)?;
+    let jobs = COUNTS.iter().map(|&count| run(tree, count)).collect::<Result<Vec<_>>>()?;
+    let mut figures = Vec::new();
+    for job in &jobs {
+        let count = job.count;
+        let name = format!("{count} snippets in one job");
+        let rate = count as f64 / job.seconds;
+        figures.push(Figure::count(format!("{name}: snippets a second (host time)"), rate, "1/s"));
+        let instructions = job.instructions()? / count as f64;
+        figures.push(Figure::count(format!("{name}: each"), instructions, "instructions"));
+        let growth = job.heap()?;
+        figures.push(Figure::count(format!("{name}: heap, most at a time"), growth, "bytes"));
+    }
+    let ([least, .., most], [few, .., many]) = (&COUNTS, &jobs[..]) else {
+        unreachable!("there are several jobs")
+    };
+    let ratio = (many.instructions()? / *most as f64) / (few.instructions()? / *least as f64);
+    figures.push(Figure::count(
+        format!("instructions a snippet, {most} snippets to {least}"),
+        ratio,
+        "ratio",
+    ));
+    figures.extend(few.each()?);
+    Ok(figures)
+}
+
+fn unfinished(text: impl Into<String>) -> Failure {
+    MachineError::Unfinished(text.into()).into()
+}
+
+fn run(tree: &Tree, count: usize) -> Result<Many> {
+    let packed = job::pack(&file::parse(&job_text(count), "bench")?, Purpose::Qemu)?;
     let (finished, _) =
         boots::boot(tree, &tree.kernel(), Some(&packed.bytes), Boot::Direct, Given::None)?;
     let seconds = match (finished.to_first_record, finished.to_end_record) {
         (Some(first), Some(end)) => (end - first).as_secs_f64(),
-        _ => return Err(MachineError::Unfinished("the bench job gave no report".into()).into()),
+        _ => return Err(unfinished("the bench job gave no report")),
     };
     let report = finished.collector.finish();
-    let results: Vec<_> = report.results().collect();
-    if results.len() != COUNT {
-        let text = format!("{} of {COUNT} snippets were measured", results.len());
-        return Err(MachineError::Unfinished(text).into());
+    let measured = report.results().count();
+    if measured != count {
+        return Err(unfinished(format!("{measured} of {count} snippets were measured")));
     }
-    let bytes: usize = report.records.iter().filter_map(wire_bytes).sum();
-    let between: Vec<f64> =
-        results.windows(2).map(|pair| pair[1].tsc[0].wrapping_sub(pair[0].tsc[1]) as f64).collect();
-    let within: Vec<f64> = results.iter().map(|r| r.tsc[1].wrapping_sub(r.tsc[0]) as f64).collect();
-    Ok(vec![
-        Figure::count(
-            "snippets a second (host time, 1000 in one job)",
-            COUNT as f64 / seconds,
-            "1/s",
-        ),
-        Figure::count("bytes on the wire per result", bytes as f64 / COUNT as f64, "bytes"),
-        Figure::spread("firmware instructions between two snippets", between, "instructions"),
-        Figure::spread(
-            "instructions to measure a nop (30 runs of 300 or 600)",
-            within,
-            "instructions",
-        ),
-    ])
+    Ok(Many { count, seconds, report })
+}
+
+impl Many {
+    /// From the first item's begin to the last one's end, in ticks, which are instructions.
+    fn instructions(&self) -> Result<f64> {
+        let results = || self.report.results();
+        let ends = results().next().zip(results().last());
+        let (first, last) = ends.ok_or_else(|| unfinished("no snippet was measured"))?;
+        Ok(last.tsc[1].wrapping_sub(first.tsc[0]) as f64)
+    }
+
+    /// Bytes of heap that the items took beyond the job, at most.
+    fn heap(&self) -> Result<f64> {
+        let heap = self.report.end().and_then(|end| end.heap);
+        let heap = heap.ok_or_else(|| unfinished("the report does not tell the heap's use"))?;
+        Ok((heap.most - heap.before) as f64)
+    }
+
+    /// What one snippet costs.
+    fn each(&self) -> Result<Vec<Figure>> {
+        let results: Vec<_> = self.report.results().collect();
+        let bytes: usize = self.report.records.iter().filter_map(wire_bytes).sum();
+        let ticks = |from: u64, to: u64| to.wrapping_sub(from) as f64;
+        let between = results.windows(2).map(|pair| ticks(pair[0].tsc[1], pair[1].tsc[0]));
+        let within =
+            results.iter().map(|result| (ticks(result.tsc[0], result.tsc[1]) - BODY) / RUNS);
+        // What the two readings of the TSC enclose besides the copies.
+        let window = results[0].metrics[0].series[0].min as f64 - 100.0;
+        let unit = "instructions";
+        Ok(vec![
+            Figure::count(
+                "bytes on the wire per result",
+                bytes as f64 / results.len() as f64,
+                "bytes",
+            ),
+            Figure::spread("firmware instructions between two snippets", between.collect(), unit),
+            Figure::spread(
+                "firmware instructions a run, besides the snippet",
+                within.collect(),
+                unit,
+            ),
+            Figure::count("of these within the measured window, where they cancel", window, unit),
+        ])
+    }
 }
 
 /// A job of `count` snippets of the tour's default form.

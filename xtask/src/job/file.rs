@@ -1,5 +1,8 @@
 //! The job file.
 
+mod forms;
+mod lines;
+
 use super::assemble::Syntax;
 use super::count::{CountFile, RawCount};
 use super::errors::{JobError, Place};
@@ -8,11 +11,14 @@ use super::form::{Form, Wanted};
 use super::machine::MachineOptions;
 use super::workload::{RawRun, RunFile};
 use crate::events::EventText;
+use forms::{RawForms, characterise, check_code};
+pub(super) use lines::{Lines, Spans};
+pub(super) use lines::lines;
+use lines::position;
 use protocol::PROTOCOL_VERSION;
 use protocol::job::{Difference, Expect, OnEnd, SelfTest};
 use protocol::limits::{self, LimitError};
 use serde::Deserialize;
-use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
 
@@ -86,25 +92,6 @@ pub struct SnippetFile {
 pub struct OnProcessors {
     /// On the processor with this number; `None`: on all.
     pub cpu: Option<u16>,
-}
-
-/// Places in a file's text.
-#[derive(Clone, Debug)]
-pub(super) struct Spans {
-    pub whole: Lines,
-    pub asm: Lines,
-    pub one_time_init: Lines,
-    pub init: Lines,
-    pub late_init: Lines,
-}
-
-/// Where a value starts, and where its own first line lies if it is a text of several lines.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Lines {
-    pub line: usize,
-    pub column: usize,
-    /// If the text's lines are lines of the file too: the line of the file that its first one is.
-    pub first_line: Option<usize>,
 }
 
 /// A whole job, all decided.
@@ -211,18 +198,6 @@ struct RawSnippet {
     no_memory: Option<bool>,
     drain_frontend: Option<bool>,
     machine: Option<MachineOptions>,
-}
-
-/// Instruction forms, each with latency and throughput.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct RawForms {
-    forms: Vec<Form>,
-    unroll: Option<u32>,
-    warmup: Option<u32>,
-    runs: Option<u32>,
-    events: Option<Vec<EventText>>,
-    values: Option<bool>,
 }
 
 /// `expect = 3`, or `expect = { min = 2.9, max = 3.1 }`.
@@ -338,39 +313,6 @@ fn check_version(raw: &RawJob, source: &str) -> Result<(), JobError> {
     Err(JobError::Newer { file: source.to_string(), found, known })
 }
 
-/// A snippet has code, or forms whose code and name are made.
-fn check_code(raw: &RawSnippet) -> Result<(), &'static str> {
-    let forms = raw.latency.is_some() || raw.throughput.is_some();
-    let own = [&raw.one_time_init, &raw.init, &raw.late_init].iter().any(|code| code.is_some());
-    match (raw.asm.is_some(), forms) {
-        (true, true) => Err("a snippet has either asm, or latency and throughput"),
-        (false, false) => Err("missing field `asm` (or latency, or throughput)"),
-        (false, true) if own || raw.syntax.is_some() => {
-            Err("latency and throughput make their own code, init code too")
-        }
-        (false, true) if raw.name.is_some() => {
-            Err("what latency and throughput measure is named after the form")
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Options of forms are those of a snippet that has none of its own but these.
-fn characterise(spanned: Spanned<RawForms>, defaults: &RawOptions, text: &str) -> SnippetFile {
-    let span = spanned.span();
-    let raw = spanned.into_inner();
-    let wanted = Wanted { latency: raw.forms.clone(), throughput: raw.forms, lenient: true };
-    let options = RawSnippet {
-        unroll: raw.unroll,
-        warmup: raw.warmup,
-        runs: raw.runs,
-        events: raw.events,
-        values: raw.values,
-        ..RawSnippet::default()
-    };
-    SnippetFile { wanted: Some(wanted), ..decide(Spanned::new(span, options), defaults, text) }
-}
-
 fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &str) -> SnippetFile {
     let whole = lines(text, &spanned.span());
     let raw = spanned.into_inner();
@@ -436,23 +378,6 @@ pub(super) fn name_of(asm: &str) -> String {
         return "empty".to_string();
     }
     line.chars().take(MAX_CHARS).collect()
-}
-
-/// Line and column of a byte, counted from 1.
-fn position(text: &str, at: usize) -> (usize, usize) {
-    let before = &text[..at.min(text.len())];
-    let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
-    (before.matches('\n').count() + 1, column)
-}
-
-pub(super) fn lines(text: &str, span: &Range<usize>) -> Lines {
-    let (line, column) = position(text, span.start);
-    let value = text.get(span.clone()).unwrap_or_default();
-    let multiline = value.starts_with("\"\"\"") || value.starts_with("'''");
-    // The line end behind the opening quotes belongs to neither.
-    let skipped = multiline && matches!(value.as_bytes().get(3), Some(b'\n' | b'\r'));
-    let first_line = multiline.then_some(line + usize::from(skipped));
-    Lines { line, column, first_line }
 }
 
 impl SnippetFile {

@@ -134,6 +134,7 @@ mod tests {
             failed: 0,
             measured: 0,
             on_end: OnEnd::Halt,
+            heap: None,
         });
         let all = records.into_iter().chain([end]).zip(0..);
         let records = all.map(|(record, seq)| Numbered { seq, record }).collect();

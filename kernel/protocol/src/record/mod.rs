@@ -154,13 +154,36 @@ pub struct End {
     pub measured: u32,
     /// What the machine does next.
     pub on_end: OnEnd,
+    /// How much of its heap the firmware used for the items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heap: Option<HeapUse>,
+}
+
+/// Bytes of the firmware's heap in use.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HeapUse {
+    /// Before the first item: the job is there.
+    pub before: u64,
+    /// After the last one.
+    pub after: u64,
+    /// Most at any time between.
+    pub most: u64,
 }
 
 impl End {
     /// The end of a run that did no item; the report fills in the count.
     #[must_use]
     pub fn without_items(outcome: Outcome) -> Self {
-        Self { records: 0, outcome, passed: 0, failed: 0, measured: 0, on_end: OnEnd::default() }
+        Self {
+            records: 0,
+            outcome,
+            passed: 0,
+            failed: 0,
+            measured: 0,
+            on_end: OnEnd::default(),
+            heap: None,
+        }
     }
 }
 

@@ -28,6 +28,7 @@ fn nth(seq: u32, records: u32) -> Record {
         failed: 0,
         measured: 0,
         on_end: OnEnd::Halt,
+        heap: None,
     })
 }
 

@@ -156,6 +156,7 @@ impl Whole {
         let outcome = if crashed { Outcome::Crash } else { Outcome::Fail };
         let records = self.report.records.len() as u32 + 1;
         let on_end = OnEnd::default();
-        self.push(Record::End(End { records, outcome, passed, failed, measured, on_end }));
+        let end = End { records, outcome, passed, failed, measured, on_end, heap: None };
+        self.push(Record::End(end));
     }
 }

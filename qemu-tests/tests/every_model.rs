@@ -1,0 +1,165 @@
+//! Every emulated model: counts against exact ones, an empty snippet, runs and boots that repeat each other.
+
+#[path = "exact/generate.rs"]
+mod generate;
+#[path = "exact/hand_written.rs"]
+mod hand_written;
+#[allow(dead_code, reason = "only the names of the events are needed")]
+#[path = "named_events/models.rs"]
+mod models;
+
+use events::generic::Generic;
+use pmu_model::Model;
+use protocol::record::{Metric, SnippetResult};
+use qemu_tests::{Guest, Ran};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use xtask::cli::Boot;
+use xtask::machine::Given;
+
+/// The generic names, which mean the same on each model.
+const EVENTS: [&str; 2] = ["instructions", "branch-instructions"];
+
+fn on(model: Model, toml: &str) -> Ran {
+    let ran = Guest { pmu: Given::Emulated(model), ..Guest::new(Boot::Direct, toml) }.run();
+    ran.ends_with(0);
+    ran
+}
+
+fn snippets() -> Vec<String> {
+    let written = hand_written::SNIPPETS.iter().map(|row| row.0.to_string());
+    let all: Vec<String> = (0..170).map(generate::snippet).chain(written).collect();
+    assert!(all.len() >= 200, "{}", all.len());
+    all
+}
+
+fn medians(result: &SnippetResult) -> Vec<(&str, f64)> {
+    let pair = |metric: &'static str, all: &[Metric]| {
+        all.iter().find(|one| one.event == metric).map(|one| (metric, one.value.median))
+    };
+    EVENTS.iter().filter_map(|event| pair(event, &result.metrics)).collect()
+}
+
+/// Each snippet is stepped through, and counted; the two meet only here.
+fn counts_are_exact(model: Model) {
+    let snippets = snippets();
+    let mut toml = String::from("[defaults]\nunroll = 2\nruns = 2\nwarmup = 1\n");
+    for asm in &snippets {
+        // Writing to a String does not fail.
+        let _ = write!(toml, "[[snippet]]\nexact = true\nasm = \"{asm}\"\n");
+        let _ = write!(toml, "[[snippet]]\nevents = {EVENTS:?}\nasm = \"{asm}\"\n");
+    }
+    let ran = on(model, &toml);
+    let exact: Vec<_> = ran.report.exact().collect();
+    let results = ran.results();
+    assert_eq!((exact.len(), results.len()), (snippets.len(), snippets.len()));
+    for ((exact, result), asm) in exact.iter().zip(&results).zip(&snippets) {
+        let of = |event: &str| exact.counts.iter().find(|c| c.event == event).unwrap().value;
+        let expected = [(EVENTS[0], of("instructions")), (EVENTS[1], of("branches"))];
+        assert_eq!(medians(result), expected, "{model:?}: {asm}");
+        assert!(result.metrics.iter().all(|metric| metric.deterministic), "{model:?}: {asm}");
+    }
+    for (result, row) in results[170..].iter().zip(hand_written::SNIPPETS) {
+        assert_eq!(medians(result), [(EVENTS[0], row.1), (EVENTS[1], row.2)], "{}", row.0);
+    }
+}
+
+/// A hundred runs of each snippet, each run's value listed, in two boots. A run with counters takes the emulated machine
+/// longer than most snippets: of the generated ones, every fourth.
+fn runs_and_boots_repeat(model: Model) {
+    let snippets: Vec<String> = snippets();
+    let kept = snippets.iter().enumerate().filter(|(index, _)| *index >= 170 || index % 4 == 0);
+    let mut toml = String::from("[defaults]\nunroll = 1\nruns = 100\nwarmup = 0\nvalues = true\n");
+    for (index, asm) in kept.clone() {
+        // Branches are counted by stepping, which takes its time: those of some of the shorter snippets.
+        let steps = index >= 170 && index % 5 == 0;
+        let events = if steps { &EVENTS[..] } else { &EVENTS[..1] };
+        let _ = write!(toml, "[[snippet]]\nevents = {events:?}\nasm = \"{asm}\"\n");
+    }
+    let (first, second) = (on(model, &toml), on(model, &toml));
+    assert_eq!(first.results().len(), kept.count());
+    for result in first.results() {
+        let name = &result.name;
+        assert!(result.uncounted.is_empty() && result.metrics.len() > 1, "{model:?}: {name}");
+        // The hypervisor executes CPUID, and not always in the same time.
+        let times = usize::from(name.contains("cpuid"));
+        for metric in &result.metrics[times..] {
+            for series in &metric.series {
+                let values = series.values.as_ref().unwrap();
+                let distinct: BTreeSet<_> = values.iter().collect();
+                let seen = (values.len(), distinct.len(), series.distinct);
+                assert_eq!(seen, (100, 1, 1), "{model:?}: {name}: {}", metric.event);
+            }
+        }
+    }
+    // No field may differ: even the times are counted in instructions.
+    assert!(first.raw == second.raw, "{model:?}: the records of two boots differ");
+}
+
+/// Every generic event, and the named ones that the model is known to count.
+fn empty_is_zero(model: Model) {
+    let named = models::MODELS.iter().filter(|(other, _)| *other == model);
+    let named = named.flat_map(|(_, groups)| groups.iter().flat_map(|group| group.2));
+    let events: Vec<&str> =
+        named.map(|(event, _)| *event).chain(Generic::all().map(Generic::name)).collect();
+    let defaults = format!("[defaults]\nunroll = 3\nruns = 2\nwarmup = 1\nevents = {events:?}\n");
+    let ran =
+        on(model, &format!("{defaults}[[snippet]]\nasm = \"\"\n[[snippet]]\nasm = \"nop\"\n"));
+    let [empty, nop] = ran.results()[..] else { panic!("two results") };
+    let nonzero = |result: &SnippetResult| -> Vec<(String, f64)> {
+        let all = result.metrics.iter().map(|one| (one.event.clone(), one.value.median));
+        all.filter(|(_, value)| *value != 0.0).collect()
+    };
+    assert_eq!(nonzero(empty), []);
+    for metric in &empty.metrics {
+        assert_eq!((metric.value.min, metric.value.max), (0.0, 0.0), "{model:?}: {metric:?}");
+    }
+    // The events do count: a NOP is an instruction and takes time.
+    let counted = nonzero(nop);
+    assert!(counted.len() >= 3, "{model:?}: {counted:?}");
+    assert_eq!(empty.metrics.len() + empty.uncounted.len(), 1 + events.len());
+    assert!(empty.metrics.len() > 5, "{model:?}: {:?}", empty.uncounted);
+}
+
+macro_rules! on_each {
+    ($($name:ident: $model:ident),* $(,)?) => {
+        /// No model is left out.
+        #[test]
+        fn all_models_are_here() {
+            let here = [Model::None, $(Model::$model),*];
+            assert_eq!(here, Model::ALL);
+        }
+
+        $(mod $name {
+            use super::*;
+
+            #[test]
+            fn x2_counts_of_two_hundred_snippets_are_exact() {
+                counts_are_exact(Model::$model);
+            }
+
+            #[test]
+            fn x2_a_hundred_runs_and_two_boots_give_the_same() {
+                runs_and_boots_repeat(Model::$model);
+            }
+
+            #[test]
+            fn x2_an_empty_snippet_is_zero_in_every_event() {
+                empty_is_zero(Model::$model);
+            }
+        })*
+    };
+}
+
+on_each! {
+    core2: Core2,
+    nehalem: Nehalem,
+    haswell: Haswell,
+    skylake: Skylake,
+    ice_lake: IceLake,
+    sapphire_rapids: SapphireRapids,
+    arrow_lake: ArrowLake,
+    k10: K10,
+    zen2: Zen2,
+    zen4: Zen4,
+}

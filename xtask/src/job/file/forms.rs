@@ -1,0 +1,56 @@
+//! Instruction forms in a job file.
+
+use super::{RawOptions, RawSnippet, SnippetFile, decide};
+use crate::events::EventText;
+use crate::job::form::{Form, Wanted};
+use serde::Deserialize;
+use toml::Spanned;
+
+/// Instruction forms, each with latency and throughput.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct RawForms {
+    forms: Vec<Form>,
+    unroll: Option<u32>,
+    warmup: Option<u32>,
+    runs: Option<u32>,
+    events: Option<Vec<EventText>>,
+    values: Option<bool>,
+}
+
+/// A snippet has code, or forms whose code and name are made.
+pub(super) fn check_code(raw: &RawSnippet) -> Result<(), &'static str> {
+    let forms = raw.latency.is_some() || raw.throughput.is_some();
+    let own = [&raw.one_time_init, &raw.init, &raw.late_init].iter().any(|code| code.is_some());
+    match (raw.asm.is_some(), forms) {
+        (true, true) => Err("a snippet has either asm, or latency and throughput"),
+        (false, false) => Err("missing field `asm` (or latency, or throughput)"),
+        (false, true) if own || raw.syntax.is_some() => {
+            Err("latency and throughput make their own code, init code too")
+        }
+        (false, true) if raw.name.is_some() => {
+            Err("what latency and throughput measure is named after the form")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Options of forms are those of a snippet that has none of its own but these.
+pub(super) fn characterise(
+    spanned: Spanned<RawForms>,
+    defaults: &RawOptions,
+    text: &str,
+) -> SnippetFile {
+    let span = spanned.span();
+    let raw = spanned.into_inner();
+    let wanted = Wanted { latency: raw.forms.clone(), throughput: raw.forms, lenient: true };
+    let options = RawSnippet {
+        unroll: raw.unroll,
+        warmup: raw.warmup,
+        runs: raw.runs,
+        events: raw.events,
+        values: raw.values,
+        ..RawSnippet::default()
+    };
+    SnippetFile { wanted: Some(wanted), ..decide(Spanned::new(span, options), defaults, text) }
+}
