@@ -99,6 +99,14 @@ fn m15_a_bad_task_is_ended_with_a_record_and_the_others_go_on() {
     let bad = [
         // The others' memory, the kernel's, its own code: whatever ring 3 is not to touch.
         ("other", "mov rax, 0x3000000cf000\nmov rbx, [rax]", "#PF", Some(0x3000_000c_f000), "body"),
+        ("suite", "mov rax, 0x200000000000\nmov rbx, [rax]", "#PF", Some(0x2000_0000_0000), "body"),
+        (
+            "snippets",
+            "mov rax, 0x100000200000\nmov rbx, [rax]",
+            "#PF",
+            Some(0x1000_0020_0000),
+            "body",
+        ),
         ("stack", "mov rax, 0x3000000a4000\nmov [rax], rbx", "#PF", Some(0x3000_000a_4000), "body"),
         ("jump", "mov rax, 0x300000000000\njmp rax", "#PF", Some(0x3000_0000_0000), "outside"),
         (
@@ -123,11 +131,13 @@ fn m15_a_bad_task_is_ended_with_a_record_and_the_others_go_on() {
     for (name, asm, ..) in bad {
         tasks.push(task(name, asm, "ring = 3"));
     }
-    // In ring 0 a task can do more before it ends.
+    // In ring 0 a task can do more before it ends: CR0.TS (bit 3) makes the next use of a vector raise #NM.
     let zero =
-        "mov eax, 0x18\nmov ds, eax\nmov rax, cr4\nxor rax, 0x80\nmov cr4, rax\nxor esp, esp\nud2";
+        "cli\nmov eax, 0x18\nmov ds, eax\nmov rax, cr0\nor eax, 8\nmov cr0, rax\nxor esp, esp\nud2";
     tasks.push(task("zero", zero, "init = \"mov [r14], rdi\""));
     tasks.push(task("third turn", "inc rax\ncmp rax, 3\nje 2f\njmp 3f\n2: ud2\n3:", "turns = 9"));
+    let vector = "paddq xmm0, xmm1\nmovq [r14], xmm0";
+    tasks.push(task("vector", vector, "turns = 9000\ninit = \"mov eax, 1; movq xmm1, rax\""));
     tasks.push(task("last", HASH, "turns = 9000"));
     let good = task("alone", HASH, "turns = 5");
     let job = run("tick-ns = 2000\njitter = 1", &tasks) + &run("tick-ns = 2000", &[good]);
@@ -151,6 +161,8 @@ fn m15_a_bad_task_is_ended_with_a_record_and_the_others_go_on() {
         let user = fault.error_code.is_none_or(|code| mnemonic != "#PF" || code.0 & 4 != 0);
         assert!(user, "{name}: {fault:?}");
     }
+    let vector = named(runs[0], "vector");
+    assert_eq!((vector.end, vector.value.0), (TaskEnd::Exit, 9_000));
     let zero = named(runs[0], "zero").fault.as_ref().unwrap();
     assert_eq!((zero.mnemonic.as_str(), zero.registers.rsp.0), ("#UD", 0));
     assert_eq!(zero.bytes.as_deref(), Some("0f0b"));

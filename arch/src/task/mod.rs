@@ -139,13 +139,18 @@ fn enter(frame: &mut TrapFrame, cause: Cause) {
     // SAFETY: as in `recover`; interrupts are off, so this is the only reference.
     let running = unsafe { &mut *RUNNING.load(Ordering::Relaxed) };
     running.inside = true;
-    if matches!(cause, Cause::Exit | Cause::Fault { .. }) {
+    let ended = matches!(cause, Cause::Exit | Cause::Fault { .. });
+    if ended {
         // SAFETY: the kernel ran with these values before; its own parts are mapped in every address space.
         unsafe { running.state.restore() };
     }
     let from = running.current;
     let to = (running.decide)(Event { cause, task: from, frame });
     if to != from {
+        if to.is_none() && !ended {
+            // SAFETY: as above.
+            unsafe { running.state.restore() };
+        }
         place(running.contexts, &mut running.kernel, from).save(frame);
         // SAFETY: `run`'s caller promises that contexts are sound; the kernel's was saved above, at the start.
         unsafe { place(running.contexts, &mut running.kernel, to).load(frame) };
