@@ -4,10 +4,10 @@
 mod hostile;
 
 use pmu_model::Model;
-use protocol::record::{TaskEnd, TaskResult, TasksResult};
+use protocol::record::{ApicMode, TaskEnd, TaskResult, TasksResult};
 use qemu_tests::{Guest, Ran, direct};
 use std::fmt::Write;
-use xtask::cli::Boot;
+use xtask::cli::{Boot, Icount};
 use xtask::machine::Given;
 
 fn task(name: &str, asm: &str, rest: &str) -> String {
@@ -92,6 +92,25 @@ fn t9_each_task_computes_what_it_does_alone_under_random_ticks() {
         assert!(ticks.median > base && ticks.max > ticks.min + base / 2, "{ticks:?}");
     }
     assert_ne!(runs[2].ticks, runs[3].ticks, "another seed, other ticks");
+}
+
+/// Without icount the timer follows the host's clock, and the APIC is in x2APIC mode.
+#[test]
+fn t9_tasks_take_turns_in_both_apic_modes_and_under_every_way_to_boot() {
+    let tasks = [task("a", HASH, "turns = 2000000"), task("b", HASH, "turns = 3000000\nring = 3")];
+    let job = run("tick-ns = 200000\njitter = 1", &tasks);
+    for (boot, icount, mode) in [
+        (Boot::Direct, Icount::Off, ApicMode::X2Apic),
+        (Boot::Bios, Icount::Auto, ApicMode::XApic),
+        (Boot::Uefi, Icount::Auto, ApicMode::XApic),
+    ] {
+        let ran = Guest { icount, ..Guest::new(boot, &job) }.run();
+        let runs = whole(&ran);
+        let values: Vec<u64> = runs[0].tasks.iter().map(|task| task.value.0).collect();
+        assert_eq!(values, [hash(2_000_000), hash(3_000_000)], "{boot:?}");
+        assert!(runs[0].switches > 4, "{boot:?}: {:?}", runs[0]);
+        assert_eq!(ran.report.machine().unwrap().apic.mode, mode, "{boot:?}");
+    }
 }
 
 #[test]

@@ -21,23 +21,16 @@ use protocol::workload::{Ring, Task, Tasks};
 #[derive(Default)]
 pub struct Slots(Vec<Memory>);
 
-/// Runs a workload.
+/// Runs a workload, and counts each task's instructions in ring 3 if there is a PMU.
 ///
 /// # Errors
 /// Why it cannot be run, in a sentence.
-pub fn run(
-    item: &Tasks,
-    machine: &probe::Machine,
-    space: &Space,
-    frames: &mut Frames,
-    slots: &mut Slots,
-) -> Result<Summary, String> {
-    let mut processor =
-        Processor { machine, space, frames, slots, contexts: Vec::new(), cr2: Vec::new() };
-    let Some(mut counter) = UserInstructions::open(machine, item.workload.tasks.len()) else {
-        return tasks::run(&item.workload, item.limit_us, &mut processor, &mut ());
+pub fn run(item: &Tasks, processor: &mut Processor) -> Result<Summary, String> {
+    let (workload, limit_us) = (&item.workload, item.limit_us);
+    let Some(mut counter) = UserInstructions::open(processor.machine, workload.tasks.len()) else {
+        return tasks::run(workload, limit_us, processor, &mut ());
     };
-    let ran = tasks::run(&item.workload, item.limit_us, &mut processor, &mut counter);
+    let ran = tasks::run(workload, limit_us, processor, &mut counter);
     counter.close();
     let mut summary = ran?;
     for (task, counts) in summary.tasks.iter_mut().zip(&counter.counts) {
@@ -48,7 +41,7 @@ pub fn run(
 }
 
 /// The processor with the tasks that it is to run.
-struct Processor<'a> {
+pub struct Processor<'a> {
     machine: &'a probe::Machine,
     space: &'a Space,
     frames: &'a mut Frames,
@@ -56,6 +49,18 @@ struct Processor<'a> {
     contexts: Vec<Context>,
     /// CR2 at the exception of each task.
     cr2: Vec<u64>,
+}
+
+impl<'a> Processor<'a> {
+    /// The processor without tasks, in the address space in use.
+    pub fn new(
+        machine: &'a probe::Machine,
+        space: &'a Space,
+        frames: &'a mut Frames,
+        slots: &'a mut Slots,
+    ) -> Self {
+        Self { machine, space, frames, slots, contexts: Vec::new(), cr2: Vec::new() }
+    }
 }
 
 impl Processor<'_> {
@@ -105,6 +110,7 @@ impl tasks::Machine for Processor<'_> {
             return Err("tasks need the local APIC's timer, which does not count here".to_string());
         }
         self.cr2 = vec![0; tasks.len()];
+        self.contexts.clear();
         tasks.iter().map(|task| self.prepare(task)).collect()
     }
 
