@@ -273,6 +273,8 @@ fn i8_m14_counts_of_each_task_are_exact_under_random_ticks_and_go_to_its_parent(
             let expected = [(t0, t1 + t2 + 2), (t1, t2), (t2, 0), (0, 0), (2, 0)];
             let seen: Vec<_> = one.tasks.iter().map(counts).collect();
             assert_eq!(seen, expected.map(|(own, of)| (Some(own), Some(of))), "{text}");
+            // A counter that nobody switched comes to the same.
+            assert_eq!(one.user_instructions, Some(t0 + t1 + t2 + 2), "{text}");
             assert!(one.emulated && (one.ticks.count == 0 || one.ticks.count > 20), "{text}");
         }
     }

@@ -31,8 +31,9 @@ pub fn run(item: &Tasks, processor: &mut Processor) -> Result<Summary, String> {
         return tasks::run(workload, limit_us, processor, &mut ());
     };
     let ran = tasks::run(workload, limit_us, processor, &mut counter);
-    counter.close();
+    let total = counter.close();
     let mut summary = ran?;
+    summary.user_instructions = Some(total);
     for (task, counts) in summary.tasks.iter_mut().zip(&counter.counts) {
         task.user_instructions = Some(counts.own);
         task.child_user_instructions = Some(counts.children);
@@ -174,11 +175,12 @@ struct Counts {
 }
 
 /// A counter of instructions in ring 3 that each task has for itself: read and zeroed at each switch. What a child has
-/// is added to its parent when it exits.
+/// is added to its parent when it exits. A second counter counts the same through, whoever runs.
 struct UserInstructions {
     registers: pmu::Machine,
     driver: Driver,
     counter: Counter,
+    through: Counter,
     counts: Vec<Counts>,
 }
 
@@ -188,21 +190,27 @@ impl UserInstructions {
         let has = machine.pmu.as_ref().ok()?;
         // INST_RETIRED.ANY_P, architectural (SDM vol. 3, table 20-1); AMD: retired instructions, PMCx0C0.
         let selection = Selection::of(0xc0, 0).in_rings(Rings::USER);
-        let counter = has.generals().next()?;
+        let mut counters = has.generals();
+        let (counter, through) = (counters.next()?, counters.next()?);
         // SAFETY: ring 0, interrupt table loaded; the firmware owns the PMU, and no interrupt is armed.
         let mut registers = unsafe { pmu::Machine::new() };
         let mut driver = Driver::new(has.clone());
         driver.reset(&mut registers).ok()?;
-        driver.program(&mut registers, counter, &selection).ok()?;
-        driver.write(&mut registers, counter, 0).ok()?;
+        for counter in [counter, through] {
+            driver.program(&mut registers, counter, &selection).ok()?;
+            driver.write(&mut registers, counter, 0).ok()?;
+        }
         driver.start(&mut registers).ok()?;
-        Some(Self { registers, driver, counter, counts: vec![Counts::default(); tasks] })
+        let counts = vec![Counts::default(); tasks];
+        Some(Self { registers, driver, counter, through, counts })
     }
 
-    /// Stops counting and frees the counter.
-    fn close(&mut self) {
+    /// Stops counting and frees the counters. Returns what was counted through.
+    fn close(&mut self) -> u64 {
+        let total = self.driver.read(&mut self.registers, self.through).unwrap_or(0);
         // The registers took these writes before.
         let _ = self.driver.reset(&mut self.registers);
+        total
     }
 }
 

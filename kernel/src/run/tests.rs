@@ -137,7 +137,13 @@ impl Machine for Clocked {
             2 => vec![task("c", TaskEnd::Limit)],
             _ => return Err(format!("{} cannot be run", item.name)),
         };
-        Ok(tasks::Summary { tasks, switches: 2, ticks: Ticks::default(), interrupts: vec![] })
+        Ok(tasks::Summary {
+            tasks,
+            switches: 2,
+            ticks: Ticks::default(),
+            interrupts: vec![],
+            user_instructions: Some(1),
+        })
     }
     fn is_emulated(&self) -> bool {
         true
