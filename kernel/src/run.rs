@@ -225,7 +225,6 @@ fn workload(index: u32, item: &Tasks, machine: &mut impl Machine, status: &mut S
     } else {
         status.measured += 1;
     }
-    let counted = summary.tasks.iter().any(|task| task.user_instructions.is_some());
     Record::Tasks(TasksResult {
         item: index,
         name: item.name.to_string(),
@@ -233,7 +232,8 @@ fn workload(index: u32, item: &Tasks, machine: &mut impl Machine, status: &mut S
         switches: summary.switches,
         ticks: summary.ticks,
         interrupts: summary.interrupts,
-        emulated: counted && machine.is_emulated(),
+        user_instructions: summary.user_instructions,
+        emulated: summary.user_instructions.is_some() && machine.is_emulated(),
         tsc,
     })
 }

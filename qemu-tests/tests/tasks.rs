@@ -4,10 +4,10 @@
 mod hostile;
 
 use pmu_model::Model;
-use protocol::record::{TaskEnd, TaskResult, TasksResult};
+use protocol::record::{ApicMode, TaskEnd, TaskResult, TasksResult};
 use qemu_tests::{Guest, Ran, direct};
 use std::fmt::Write;
-use xtask::cli::Boot;
+use xtask::cli::{Boot, Icount};
 use xtask::machine::Given;
 
 fn task(name: &str, asm: &str, rest: &str) -> String {
@@ -94,11 +94,38 @@ fn t9_each_task_computes_what_it_does_alone_under_random_ticks() {
     assert_ne!(runs[2].ticks, runs[3].ticks, "another seed, other ticks");
 }
 
+/// Without icount the timer follows the host's clock, and the APIC is in x2APIC mode.
+#[test]
+fn t9_tasks_take_turns_in_both_apic_modes_and_under_every_way_to_boot() {
+    let tasks = [task("a", HASH, "turns = 2000000"), task("b", HASH, "turns = 3000000\nring = 3")];
+    let job = run("tick-ns = 200000\njitter = 1", &tasks);
+    for (boot, icount, mode) in [
+        (Boot::Direct, Icount::Off, ApicMode::X2Apic),
+        (Boot::Bios, Icount::Auto, ApicMode::XApic),
+        (Boot::Uefi, Icount::Auto, ApicMode::XApic),
+    ] {
+        let ran = Guest { icount, ..Guest::new(boot, &job) }.run();
+        let runs = whole(&ran);
+        let values: Vec<u64> = runs[0].tasks.iter().map(|task| task.value.0).collect();
+        assert_eq!(values, [hash(2_000_000), hash(3_000_000)], "{boot:?}");
+        assert!(runs[0].switches > 4, "{boot:?}: {:?}", runs[0]);
+        assert_eq!(ran.report.machine().unwrap().apic.mode, mode, "{boot:?}");
+    }
+}
+
 #[test]
 fn m15_a_bad_task_is_ended_with_a_record_and_the_others_go_on() {
     let bad = [
         // The others' memory, the kernel's, its own code: whatever ring 3 is not to touch.
         ("other", "mov rax, 0x3000000cf000\nmov rbx, [rax]", "#PF", Some(0x3000_000c_f000), "body"),
+        ("suite", "mov rax, 0x200000000000\nmov rbx, [rax]", "#PF", Some(0x2000_0000_0000), "body"),
+        (
+            "snippets",
+            "mov rax, 0x100000200000\nmov rbx, [rax]",
+            "#PF",
+            Some(0x1000_0020_0000),
+            "body",
+        ),
         ("stack", "mov rax, 0x3000000a4000\nmov [rax], rbx", "#PF", Some(0x3000_000a_4000), "body"),
         ("jump", "mov rax, 0x300000000000\njmp rax", "#PF", Some(0x3000_0000_0000), "outside"),
         (
@@ -123,11 +150,13 @@ fn m15_a_bad_task_is_ended_with_a_record_and_the_others_go_on() {
     for (name, asm, ..) in bad {
         tasks.push(task(name, asm, "ring = 3"));
     }
-    // In ring 0 a task can do more before it ends.
+    // In ring 0 a task can do more before it ends: CR0.TS (bit 3) makes the next use of a vector raise #NM.
     let zero =
-        "mov eax, 0x18\nmov ds, eax\nmov rax, cr4\nxor rax, 0x80\nmov cr4, rax\nxor esp, esp\nud2";
+        "cli\nmov eax, 0x18\nmov ds, eax\nmov rax, cr0\nor eax, 8\nmov cr0, rax\nxor esp, esp\nud2";
     tasks.push(task("zero", zero, "init = \"mov [r14], rdi\""));
     tasks.push(task("third turn", "inc rax\ncmp rax, 3\nje 2f\njmp 3f\n2: ud2\n3:", "turns = 9"));
+    let vector = "paddq xmm0, xmm1\nmovq [r14], xmm0";
+    tasks.push(task("vector", vector, "turns = 9000\ninit = \"mov eax, 1; movq xmm1, rax\""));
     tasks.push(task("last", HASH, "turns = 9000"));
     let good = task("alone", HASH, "turns = 5");
     let job = run("tick-ns = 2000\njitter = 1", &tasks) + &run("tick-ns = 2000", &[good]);
@@ -151,6 +180,8 @@ fn m15_a_bad_task_is_ended_with_a_record_and_the_others_go_on() {
         let user = fault.error_code.is_none_or(|code| mnemonic != "#PF" || code.0 & 4 != 0);
         assert!(user, "{name}: {fault:?}");
     }
+    let vector = named(runs[0], "vector");
+    assert_eq!((vector.end, vector.value.0), (TaskEnd::Exit, 9_000));
     let zero = named(runs[0], "zero").fault.as_ref().unwrap();
     assert_eq!((zero.mnemonic.as_str(), zero.registers.rsp.0), ("#UD", 0));
     assert_eq!(zero.bytes.as_deref(), Some("0f0b"));
@@ -242,6 +273,8 @@ fn i8_m14_counts_of_each_task_are_exact_under_random_ticks_and_go_to_its_parent(
             let expected = [(t0, t1 + t2 + 2), (t1, t2), (t2, 0), (0, 0), (2, 0)];
             let seen: Vec<_> = one.tasks.iter().map(counts).collect();
             assert_eq!(seen, expected.map(|(own, of)| (Some(own), Some(of))), "{text}");
+            // A counter that nobody switched comes to the same.
+            assert_eq!(one.user_instructions, Some(t0 + t1 + t2 + 2), "{text}");
             assert!(one.emulated && (one.ticks.count == 0 || one.ticks.count > 20), "{text}");
         }
     }

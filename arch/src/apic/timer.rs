@@ -63,8 +63,8 @@ impl Timer {
     /// Ring 0, APIC on, interrupt table loaded with a handler of the vector; nobody else may use the timer.
     #[must_use]
     pub unsafe fn new(clock: &Clock, hz: u64, vector: u8) -> Option<Self> {
-        // Leaf 1 ECX bit 24: TSC-deadline.
-        let deadline = native().cpuid1(1).ecx & 1 << 24 != 0 && clock.invariant;
+        // SAFETY: the caller's promise.
+        let deadline = clock.invariant && unsafe { has_deadline() };
         if hz == 0 && !deadline {
             return None;
         }
@@ -127,6 +127,28 @@ impl Timer {
         write(Register::LvtTimer, mode | u32::from(self.vector));
         write(Register::TimerDivide, divide);
         write(Register::TimerInitialCount, count);
+    }
+}
+
+/// Whether TSC-deadline mode is announced (leaf 1 ECX bit 24) and its register holds a deadline: emulators announce
+/// more than they have.
+///
+/// # Safety
+/// As for [`Timer::new`].
+unsafe fn has_deadline() -> bool {
+    if native().cpuid1(1).ecx & 1 << 24 == 0 {
+        return false;
+    }
+    // Outside this mode the register reads 0 and ignores writes (SDM vol. 3, 10.5.4.1).
+    write(Register::LvtTimer, DEADLINE | LVT_MASK);
+    let far = tsc::now() | 1 << 62;
+    // SAFETY: the timer's interrupt is masked, and the deadline is taken back.
+    unsafe {
+        asm!("mfence", options(nostack, preserves_flags));
+        let held =
+            msr::try_write(TSC_DEADLINE, far).is_ok() && msr::try_read(TSC_DEADLINE) == Ok(far);
+        let _ = msr::try_write(TSC_DEADLINE, 0);
+        held
     }
 }
 

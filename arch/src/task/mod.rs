@@ -7,7 +7,8 @@
 //! tick comes, is not decided here.
 //!
 //! One processor runs tasks. What a task of ring 0 can do to it: anything. CR0, CR4, the descriptor tables and the
-//! data segments are put right when a task ends; one that switches interrupts off keeps the processor.
+//! data segments are put right when a task ends; debug registers stay as they are, because whoever watches a task may
+//! use them. One that switches interrupts off keeps the processor.
 
 mod context;
 pub mod memory;
@@ -139,13 +140,18 @@ fn enter(frame: &mut TrapFrame, cause: Cause) {
     // SAFETY: as in `recover`; interrupts are off, so this is the only reference.
     let running = unsafe { &mut *RUNNING.load(Ordering::Relaxed) };
     running.inside = true;
-    if matches!(cause, Cause::Exit | Cause::Fault { .. }) {
+    let ended = matches!(cause, Cause::Exit | Cause::Fault { .. });
+    if ended {
         // SAFETY: the kernel ran with these values before; its own parts are mapped in every address space.
         unsafe { running.state.restore() };
     }
     let from = running.current;
     let to = (running.decide)(Event { cause, task: from, frame });
     if to != from {
+        if to.is_none() && !ended {
+            // SAFETY: as above.
+            unsafe { running.state.restore() };
+        }
         place(running.contexts, &mut running.kernel, from).save(frame);
         // SAFETY: `run`'s caller promises that contexts are sound; the kernel's was saved above, at the start.
         unsafe { place(running.contexts, &mut running.kernel, to).load(frame) };

@@ -411,7 +411,8 @@ impl run::Machine for Target<'_> {
     }
 
     fn tasks(&mut self, item: &Tasks) -> Result<Summary, String> {
-        tasks::run(item, self.machine, &self.space, &mut self.controls.frames, &mut self.slots)
+        let (frames, slots) = (&mut self.controls.frames, &mut self.slots);
+        tasks::run(item, &mut tasks::Processor::new(self.machine, &self.space, frames, slots))
     }
 
     fn count(&mut self, item: &Count) -> Result<CountResult, run::Uncounted> {

@@ -21,25 +21,19 @@ use protocol::workload::{Ring, Task, Tasks};
 #[derive(Default)]
 pub struct Slots(Vec<Memory>);
 
-/// Runs a workload.
+/// Runs a workload, and counts each task's instructions in ring 3 if there is a PMU.
 ///
 /// # Errors
 /// Why it cannot be run, in a sentence.
-pub fn run(
-    item: &Tasks,
-    machine: &probe::Machine,
-    space: &Space,
-    frames: &mut Frames,
-    slots: &mut Slots,
-) -> Result<Summary, String> {
-    let mut processor =
-        Processor { machine, space, frames, slots, contexts: Vec::new(), cr2: Vec::new() };
-    let Some(mut counter) = UserInstructions::open(machine, item.workload.tasks.len()) else {
-        return tasks::run(&item.workload, item.limit_us, &mut processor, &mut ());
+pub fn run(item: &Tasks, processor: &mut Processor) -> Result<Summary, String> {
+    let (workload, limit_us) = (&item.workload, item.limit_us);
+    let Some(mut counter) = UserInstructions::open(processor.machine, workload.tasks.len()) else {
+        return tasks::run(workload, limit_us, processor, &mut ());
     };
-    let ran = tasks::run(&item.workload, item.limit_us, &mut processor, &mut counter);
-    counter.close();
+    let ran = tasks::run(workload, limit_us, processor, &mut counter);
+    let total = counter.close();
     let mut summary = ran?;
+    summary.user_instructions = Some(total);
     for (task, counts) in summary.tasks.iter_mut().zip(&counter.counts) {
         task.user_instructions = Some(counts.own);
         task.child_user_instructions = Some(counts.children);
@@ -48,7 +42,7 @@ pub fn run(
 }
 
 /// The processor with the tasks that it is to run.
-struct Processor<'a> {
+pub struct Processor<'a> {
     machine: &'a probe::Machine,
     space: &'a Space,
     frames: &'a mut Frames,
@@ -56,6 +50,18 @@ struct Processor<'a> {
     contexts: Vec<Context>,
     /// CR2 at the exception of each task.
     cr2: Vec<u64>,
+}
+
+impl<'a> Processor<'a> {
+    /// The processor without tasks, in the address space in use.
+    pub fn new(
+        machine: &'a probe::Machine,
+        space: &'a Space,
+        frames: &'a mut Frames,
+        slots: &'a mut Slots,
+    ) -> Self {
+        Self { machine, space, frames, slots, contexts: Vec::new(), cr2: Vec::new() }
+    }
 }
 
 impl Processor<'_> {
@@ -105,6 +111,7 @@ impl tasks::Machine for Processor<'_> {
             return Err("tasks need the local APIC's timer, which does not count here".to_string());
         }
         self.cr2 = vec![0; tasks.len()];
+        self.contexts.clear();
         tasks.iter().map(|task| self.prepare(task)).collect()
     }
 
@@ -168,11 +175,12 @@ struct Counts {
 }
 
 /// A counter of instructions in ring 3 that each task has for itself: read and zeroed at each switch. What a child has
-/// is added to its parent when it exits.
+/// is added to its parent when it exits. A second counter counts the same through, whoever runs.
 struct UserInstructions {
     registers: pmu::Machine,
     driver: Driver,
     counter: Counter,
+    through: Counter,
     counts: Vec<Counts>,
 }
 
@@ -182,21 +190,27 @@ impl UserInstructions {
         let has = machine.pmu.as_ref().ok()?;
         // INST_RETIRED.ANY_P, architectural (SDM vol. 3, table 20-1); AMD: retired instructions, PMCx0C0.
         let selection = Selection::of(0xc0, 0).in_rings(Rings::USER);
-        let counter = has.generals().next()?;
+        let mut counters = has.generals();
+        let (counter, through) = (counters.next()?, counters.next()?);
         // SAFETY: ring 0, interrupt table loaded; the firmware owns the PMU, and no interrupt is armed.
         let mut registers = unsafe { pmu::Machine::new() };
         let mut driver = Driver::new(has.clone());
         driver.reset(&mut registers).ok()?;
-        driver.program(&mut registers, counter, &selection).ok()?;
-        driver.write(&mut registers, counter, 0).ok()?;
+        for counter in [counter, through] {
+            driver.program(&mut registers, counter, &selection).ok()?;
+            driver.write(&mut registers, counter, 0).ok()?;
+        }
         driver.start(&mut registers).ok()?;
-        Some(Self { registers, driver, counter, counts: vec![Counts::default(); tasks] })
+        let counts = vec![Counts::default(); tasks];
+        Some(Self { registers, driver, counter, through, counts })
     }
 
-    /// Stops counting and frees the counter.
-    fn close(&mut self) {
+    /// Stops counting and frees the counters. Returns what was counted through.
+    fn close(&mut self) -> u64 {
+        let total = self.driver.read(&mut self.registers, self.through).unwrap_or(0);
         // The registers took these writes before.
         let _ = self.driver.reset(&mut self.registers);
+        total
     }
 }
 

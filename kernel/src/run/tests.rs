@@ -156,7 +156,13 @@ impl Machine for Clocked {
             2 => vec![task("c", TaskEnd::Limit)],
             _ => return Err(format!("{} cannot be run", item.name)),
         };
-        Ok(tasks::Summary { tasks, switches: 2, ticks: Ticks::default(), interrupts: vec![] })
+        Ok(tasks::Summary {
+            tasks,
+            switches: 2,
+            ticks: Ticks::default(),
+            interrupts: vec![],
+            user_instructions: Some(1),
+        })
     }
     fn count(&mut self, item: &Count) -> Result<CountResult, Uncounted> {
         match item.workload.tasks.len() {

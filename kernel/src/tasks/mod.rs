@@ -133,9 +133,12 @@ pub struct Summary {
     pub ticks: Ticks,
     /// Interrupts and exceptions by vector.
     pub interrupts: Vec<VectorCount>,
+    /// Instructions that retired in ring 3 meanwhile, whoever ran. For whoever counts them: `run` does not.
+    pub user_instructions: Option<u64>,
 }
 
-/// Runs `workload` to its end. A task that has the processor for longer than `limit_us` microseconds in all is ended.
+/// Runs `workload` to its end. Ticks that come faster than the processor switches leave the tasks no time: they end at
+/// their limit. A task that has the processor for longer than `limit_us` microseconds in all is ended.
 ///
 /// # Errors
 /// Why it cannot be run, in a sentence.
@@ -170,5 +173,6 @@ pub fn run(
         switches: scheduler.switches(),
         ticks: scheduler.ticks(),
         interrupts,
+        user_instructions: None,
     })
 }

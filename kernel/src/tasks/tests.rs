@@ -288,28 +288,34 @@ proptest! {
         prop_assert_eq!(summary.switches, 1 + summary.tasks.iter().map(|task| task.switches).sum::<u64>());
     }
 
-    /// Between two turns of a task each of the others has one at most.
+    /// Each tick lets the next one in the queue go on: a task waits for as many ticks as there are tasks at most.
     #[test]
     fn t9_no_task_starves((workload, habits) in any_run()) {
         let (_, seen) = watched(&workload, 1_000_000, &habits);
-        let mut since: HashMap<u16, Vec<u16>> = HashMap::new();
-        for one in &seen {
-            if let Seen::Created(task, _) = one {
-                since.insert(*task, vec![]);
-            }
-            let Seen::Switched(_, Some(to)) = one else { continue };
-            since.insert(*to, vec![]);
-            for (task, others) in &mut since {
-                if task != to {
-                    // A task that ended is not waiting, so its list is never looked at again.
-                    let ended = seen.iter().rposition(|one| matches!(one, Seen::Switched(_, Some(at)) if at == task));
-                    let here = seen.iter().position(|other| core::ptr::eq(other, one));
-                    if ended > here {
-                        prop_assert!(!others.contains(to), "{} twice while {} waits", to, task);
-                        others.push(*to);
+        let mut waiting: HashMap<u16, usize> = HashMap::new();
+        for (at, one) in seen.iter().enumerate() {
+            match *one {
+                Seen::Created(task, _) => {
+                    waiting.insert(task, 0);
+                }
+                Seen::Tick => {
+                    for (task, ticks) in &mut waiting {
+                        *ticks += 1;
+                        prop_assert!(*ticks <= workload.tasks.len(), "task {task} waits for {ticks} ticks");
                     }
                 }
+                Seen::Switched(from, to) => {
+                    // A switch to the kernel is the end of a task.
+                    if let (Some(from), Some(_)) = (from, to) {
+                        prop_assert_eq!(waiting.insert(from, 0), None);
+                    }
+                    if let Some(to) = to {
+                        prop_assert!(waiting.remove(&to).is_some(), "{at}");
+                    }
+                }
+                Seen::Exited(..) => {}
             }
         }
+        prop_assert!(waiting.is_empty());
     }
 }

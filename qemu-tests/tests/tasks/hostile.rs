@@ -58,12 +58,11 @@ fn turn(seed: u64, ring0: bool) -> String {
     for (number, register) in (0..).zip(GENERAL) {
         say(format!("cmp {register}, [r14 + {}]; jne 9f", PATTERNS + 8 * number));
     }
-    say("pushf_less: mov rsp, r14; pushfq; pop rax; test eax, 0x400; jz 9f; cld".into());
+    say("mov rsp, r14; pushfq; pop rax; test eax, 0x400; jz 9f; cld".into());
     for number in 0..16 {
         let at = VECTORS + 32 * number;
-        // The one that was looked at last is free.
+        // The one that was looked at last is free; at the beginning none is.
         let free = (number + 15) % 16;
-        let free = if number == 0 { 15 } else { free };
         if number == 0 {
             say(format!("vmovdqu [r14 + {SCRATCH}], ymm15"));
         }
@@ -82,7 +81,7 @@ fn turn(seed: u64, ring0: bool) -> String {
         say(format!("mov ecx, 0xc0000100; rdmsr; cmp eax, {:#x}; jne 9f", 0x1000 + seed));
     }
     say("inc qword ptr [r14]; jmp 8f\n9: ud2\n8:".into());
-    code.replace("pushf_less: ", "")
+    code
 }
 
 const TURNS: u64 = 3_000;

@@ -26,6 +26,9 @@ fn section(ran: &TasksResult) -> String {
             ticks.min, ticks.max, ticks.median
         );
     }
+    if let Some(count) = ran.user_instructions {
+        let _ = write!(line, "; {count} instructions in ring 3");
+    }
     let _ = writeln!(out, "{}", paint(FAINT, &line));
     let _ = writeln!(out, "{}", table(ran));
     for task in &ran.tasks {
@@ -157,6 +160,7 @@ mod tests {
             switches: 11,
             ticks: Ticks { count: 9, min: 50, median: 100, max: 150 },
             interrupts: vec![],
+            user_instructions: Some(2730),
             emulated: true,
             tsc: [0; 2],
         };
@@ -170,7 +174,7 @@ mod tests {
     fn t9_a_run_of_tasks_is_in_every_form() {
         let table = rendered(Format::Table);
         for part in [
-            "11 switches, 9 ticks, 50 to 150 TSC ticks apart (median 100)",
+            "11 switches, 9 ticks, 50 to 150 TSC ticks apart (median 100); 2730 instructions in ring 3",
             "a: #PF at byte 3 of its body, address 0x1234",
             "LIMIT",
             "0xabc",

@@ -22,6 +22,9 @@ pub struct TasksResult {
     /// Interrupts and exceptions that were taken meanwhile, by vector. Performance monitoring interrupts are not
     /// among them.
     pub interrupts: Vec<VectorCount>,
+    /// Instructions that retired in ring 3 meanwhile, by a counter of its own; absent if no counter can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_instructions: Option<u64>,
     /// Whether counts come from barecount's emulated PMU.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub emulated: bool,
