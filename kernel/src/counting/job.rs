@@ -219,8 +219,8 @@ impl CountRun {
     ) -> Result<CountResult, ContextError> {
         // Nothing more for the kernel, so that the parts add up to the whole.
         self.contexts.session(&self.claim)?.stop(platform).map_err(CountingError::from)?;
-        // The last row may be a short one.
-        if self.row_ticks != 0 && !self.ticks.is_multiple_of(self.row_ticks) {
+        // The last row may be a short one, of what came after the last tick.
+        if self.row_ticks != 0 {
             self.row(platform)?;
         }
         let mut tasks = Vec::new();
