@@ -31,6 +31,8 @@ impl From<SetError> for ContextError {
 struct Binding {
     session: Session,
     claim: Claim,
+    /// Whether the claim holds, as of the last change of owners: a switch does not ask them all.
+    valid: bool,
     /// Whether each task is counted; for the system, all are.
     counted: Vec<bool>,
     /// What each task came to, its children that have exited included.
@@ -100,6 +102,7 @@ impl Contexts {
         });
         self.bindings.push(Binding {
             claim,
+            valid: true,
             counted: counted.collect(),
             tasks: alloc::vec![counts.clone(); usize::from(self.tasks)],
             kernel: counts,
@@ -107,11 +110,12 @@ impl Contexts {
             last: start,
             session,
         });
+        self.owners_changed();
         self.settle(self.current, platform)?;
         Ok(claim)
     }
 
-    /// Gives the counters of a claim back, and hands its session over.
+    /// Gives the counters of a claim back.
     ///
     /// # Errors
     /// It was evicted, or a register refuses.
@@ -123,6 +127,7 @@ impl Contexts {
         self.owner.check(claim)?;
         self.flush(platform)?;
         self.owner.release(claim)?;
+        self.owners_changed();
         Ok(self.settle(self.current, platform)?)
     }
 
@@ -241,6 +246,12 @@ impl Contexts {
         Ok(&mut self.held(claim)?.session)
     }
 
+    fn owners_changed(&mut self) {
+        for binding in &mut self.bindings {
+            binding.valid = self.owner.check(&binding.claim).is_ok();
+        }
+    }
+
     fn held(&mut self, claim: &Claim) -> Result<&mut Binding, OwnerError> {
         self.owner.check(claim)?;
         let found = self.bindings.iter_mut().find(|binding| binding.claim == *claim);
@@ -264,11 +275,7 @@ impl Contexts {
         platform: &mut dyn Platform,
     ) -> Result<(), CountingError> {
         self.current = to;
-        let owner = &self.owner;
-        let next = self
-            .bindings
-            .iter()
-            .position(|binding| binding.counts(to) && owner.check(&binding.claim).is_ok());
+        let next = self.bindings.iter().position(|binding| binding.valid && binding.counts(to));
         if next != self.loaded {
             if let Some(index) = self.loaded.take() {
                 self.bindings[index].session.suspend(platform)?;

@@ -111,9 +111,10 @@ impl CountRun {
         };
         let run = Run { at_overflow, passes: item.passes, notify: Notify::empty() };
         let tasks = u16::try_from(item.workload.tasks.len()).unwrap_or(u16::MAX);
-        let counts = Counts::new(&set);
+        let (mut last, now) = (Counts::new(&set), Counts::new(&set));
         let requests = set.requests().len();
-        let session = Session::bind(set, run, driver, platform)?;
+        let mut session = Session::bind(set, run, driver, platform)?;
+        session.sample(platform, &mut last)?;
         let mut contexts = Contexts::new(Owner::new(Ok(()), tasks), tasks);
         let row_ticks = match item.workload.tick_ns {
             0 => 0,
@@ -126,7 +127,7 @@ impl CountRun {
         // A tick comes in an interrupt, so the rows are there beforehand.
         let rows = alloc::vec![(0, alloc::vec![0; requests]); rows];
         let claim = contexts.bind(session, Scope::System, Right::Any, Force::Ask, platform)?;
-        let mut run = Self {
+        Ok(Self {
             contexts,
             claim,
             begin: platform.tsc(),
@@ -135,11 +136,9 @@ impl CountRun {
             rows,
             full: 0,
             dropped: 0,
-            last: counts.clone(),
-            now: counts,
-        };
-        run.contexts.session(&run.claim)?.sample(platform, &mut run.last)?;
-        Ok(run)
+            last,
+            now,
+        })
     }
 
     /// A task has begun.
@@ -218,8 +217,10 @@ impl CountRun {
         item: &count::Count,
         platform: &mut dyn Platform,
     ) -> Result<CountResult, ContextError> {
-        // The last row may be a short one.
-        if self.row_ticks != 0 && !self.ticks.is_multiple_of(self.row_ticks) {
+        // Nothing more for the kernel, so that the parts add up to the whole.
+        self.contexts.session(&self.claim)?.stop(platform).map_err(CountingError::from)?;
+        // The last row may be a short one, of what came after the last tick.
+        if self.row_ticks != 0 {
             self.row(platform)?;
         }
         let mut tasks = Vec::new();

@@ -80,15 +80,18 @@ impl Session {
         driver.acknowledge(platform, status)
     }
 
-    /// Lets the counters run, from a stop or from a freeze.
+    /// Lets the counters run, from a stop or from a freeze. The write that does is the last thing here, so that as
+    /// little as possible of what called it is counted.
     pub(super) fn resume(&mut self, platform: &mut dyn Platform) -> Result<(), PmuError> {
-        if self.driver.capabilities().freeze == FreezeKind::Streamlined {
-            let frozen = self.driver.status(platform)? & frozen();
-            if !frozen.is_empty() {
-                self.driver.acknowledge(platform, frozen)?;
-            }
+        if self.driver.capabilities().freeze != FreezeKind::Streamlined {
+            return self.driver.start(platform);
         }
-        self.driver.start(platform)
+        let frozen = self.driver.status(platform)? & frozen();
+        self.driver.start(platform)?;
+        match frozen.is_empty() {
+            true => Ok(()),
+            false => self.driver.acknowledge(platform, frozen),
+        }
     }
 }
 

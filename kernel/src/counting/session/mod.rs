@@ -292,7 +292,12 @@ impl Session {
         let ticks = now.wrapping_sub(self.since);
         self.since = now;
         if self.running {
-            self.totals.iter_mut().for_each(|total| total.enabled += ticks);
+            // What waits for another's overflow is not to be scaled to the time before.
+            for (total, _) in
+                self.totals.iter_mut().zip(&self.started).filter(|(_, started)| **started)
+            {
+                total.enabled += ticks;
+            }
             for active in &self.active {
                 self.totals[active.request].counted += ticks;
             }

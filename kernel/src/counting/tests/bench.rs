@@ -27,6 +27,8 @@ pub struct Bench {
     /// Instructions of ring 0 and of ring 3 so far; those of the handler are in `handled`.
     pub instructions: [u64; 2],
     pub handled: u64,
+    /// RDMSR and WRMSR so far, outside the handler.
+    pub accesses: [u64; 2],
     /// What the handler found since somebody last asked.
     pub found: u64,
 }
@@ -46,6 +48,7 @@ impl Bench {
             handler_instructions: 0,
             instructions: [0; 2],
             handled: 0,
+            accesses: [0; 2],
             found: 0,
         }
     }
@@ -148,11 +151,13 @@ impl Registers for Bench {
     }
 
     fn rdmsr(&mut self, msr: Msr) -> Result<u64, Absent> {
+        self.accesses[0] += 1;
         self.elapse();
         Registers::rdmsr(&mut self.pmu, msr)
     }
 
     fn wrmsr(&mut self, msr: Msr, value: u64) -> Result<(), Absent> {
+        self.accesses[1] += 1;
         self.elapse();
         Registers::wrmsr(&mut self.pmu, msr, value)
     }

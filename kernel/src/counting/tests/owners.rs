@@ -1,14 +1,10 @@
 use super::*;
-use crate::counting::owner::{Force, Owner, OwnerError, Right, Scope};
+use crate::counting::owner::{Claim, Force, Owner, OwnerError, Right, Scope};
 use arch::pmu::Missing;
 
 const ASK: Force = Force::Ask;
 
-fn acquired(
-    owner: &mut Owner,
-    scope: Scope,
-    force: Force,
-) -> Result<crate::counting::owner::Claim, OwnerError> {
+fn acquired(owner: &mut Owner, scope: Scope, force: Force) -> Result<Claim, OwnerError> {
     owner.acquire(scope, None, Right::Any, force)
 }
 
@@ -100,7 +96,7 @@ proptest! {
                 held.push(claim);
             }
             let inside: Vec<Scope> =
-                held.iter().filter(|claim| owner.check(claim).is_ok()).map(|claim| claim.scope()).collect();
+                held.iter().filter(|claim| owner.check(claim).is_ok()).map(Claim::scope).collect();
             prop_assert!(!inside.contains(&Scope::System) || inside.len() == 1);
             for task in 0..4 {
                 prop_assert!(inside.iter().filter(|&&scope| scope == Scope::Task(task)).count() <= 1);

@@ -1,6 +1,6 @@
 use super::*;
 use crate::counting::contexts::{ContextError, Contexts};
-use crate::counting::owner::{Force, Owner, OwnerError, Right, Scope};
+use crate::counting::owner::{Claim, Force, Owner, OwnerError, Right, Scope};
 use arch::pmu::Rings;
 
 /// A processor whose scheduler runs what it is told to.
@@ -26,7 +26,7 @@ impl Scheduler {
         driver: &Driver,
         scope: Scope,
         force: Force,
-    ) -> Result<crate::counting::owner::Claim, ContextError> {
+    ) -> Result<Claim, ContextError> {
         let session = Session::bind(set, Run::default(), driver.clone(), &mut self.bench).unwrap();
         self.contexts.bind(session, scope, Right::Any, force, &mut self.bench)
     }
@@ -46,7 +46,7 @@ impl Scheduler {
         }
     }
 
-    fn task(&mut self, claim: &crate::counting::owner::Claim, task: u16) -> Vec<u64> {
+    fn task(&mut self, claim: &Claim, task: u16) -> Vec<u64> {
         let counts = self.contexts.task(claim, task, &mut self.bench).unwrap();
         counts.counts().iter().map(|count| count.raw).collect()
     }

@@ -142,8 +142,9 @@ fn m3_others_start_after_the_first_has_seen_n() {
         assert_eq!(raw(&mut session, &mut bench), [4000, 3000], "{model:?}");
         let mut counts = Counts::new(session.set());
         session.sample(&mut bench, &mut counts).unwrap();
-        let times = counts.counts().iter().map(|count| count.counted).collect::<Vec<_>>();
-        assert_eq!(times, [4000, 3000], "{model:?}");
+        let times = |of: fn(&Count) -> u64| counts.counts().iter().map(of).collect::<Vec<_>>();
+        assert_eq!(times(|count| count.counted), [4000, 3000], "{model:?}");
+        assert_eq!(times(|count| count.enabled), [4000, 3000], "{model:?}");
         session.restart(&mut bench).unwrap();
         bench.run_for(&mut session, Ring::User, 1010);
         assert_eq!(raw(&mut session, &mut bench), [1010, 10], "{model:?}");
@@ -167,6 +168,29 @@ fn t7_nothing_of_the_handler_is_counted() {
         assert!(bench.handled > 300, "{model:?}");
         assert_eq!(raw(&mut session, &mut bench), [1050, 1050], "{model:?}");
         assert_eq!(taken(&mut session).len(), 10, "{model:?}");
+    }
+}
+
+/// RDMSR and WRMSR of a read, of a switch between tasks of one set, and of a turn from one full group of
+/// general-purpose counters to the next, where nothing overflows meanwhile.
+#[test]
+fn m12_i1_what_a_read_and_a_turn_cost_in_accesses_to_registers() {
+    for (model, reads, turn) in [
+        // A read looks at the counter, and at the status if the value is in the lower half.
+        (Model::Skylake, [16, 0], [18, 27]),
+        (Model::Zen4, [12, 0], [14, 21]),
+        (Model::K10, [4, 0], [4, 20]),
+    ] {
+        let (_, mut bench, driver, known) = machines().find(|one| one.0 == model).unwrap();
+        let set = in_turns(too_many(&driver, 2), &known);
+        let mut session = Session::bind(set, Run::default(), driver, &mut bench).unwrap();
+        session.start(&mut bench).unwrap();
+        let mut counts = Counts::new(session.set());
+        bench.accesses = [0; 2];
+        session.sample(&mut bench, &mut counts).unwrap();
+        assert_eq!(std::mem::take(&mut bench.accesses), reads, "{model:?}: a read");
+        session.slice(&mut bench).unwrap();
+        assert_eq!(bench.accesses, turn, "{model:?}: a turn");
     }
 }
 
