@@ -4,6 +4,7 @@
 //! - [`snippet`]: measuring machine code. [`statistics`]: what many runs come to.
 //! - [`exact`]: counting by stepping instead of by counters.
 //! - [`events`]: the event tables that come with a job.
+//! - [`sampling`]: where a workload is when events happen.
 //! - [`run`]: the loop over a job's items. [`report`]: records on their way out.
 //! - [`screen`]: the same in short for somebody who stands in front of the machine.
 #![cfg_attr(not(test), no_std)]
@@ -18,6 +19,7 @@ pub mod exact;
 pub mod machine;
 pub mod report;
 pub mod run;
+pub mod sampling;
 pub mod screen;
 pub mod snippet;
 pub mod statistics;

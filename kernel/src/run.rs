@@ -2,20 +2,21 @@
 
 use crate::exact::{self, Stepper};
 use crate::report::{Report, Sink, outcome};
+use crate::sampling::{self, Sampler};
 use crate::screen::Status;
 use crate::snippet::fault;
 use crate::snippet::measure::{Measured, Runner, Unmeasured, executions, measure};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::string::ToString;
-use protocol::job::{Conformance, Exact, Item, Job, Snippet};
+use protocol::job::{Conformance, Exact, Item, Job, Sampling, Snippet};
 use protocol::record::{
-    Check, End, ErrorCode, ErrorRecord, ExactResult, Fault, Metric, Progress, Record,
-    SnippetResult, Suite, Verdict,
+    Check, End, ErrorCode, ErrorRecord, ExactResult, Fault, Metric, Progress, Record, SampleResult,
+    Samples, SnippetResult, Suite, Verdict,
 };
 
 /// What the loop needs of the machine besides running code.
-pub trait Machine: Runner + Stepper {
+pub trait Machine: Runner + Sampler + Stepper {
     /// The TSC now.
     fn now(&self) -> u64;
     /// Ticks between two progress records.
@@ -47,6 +48,10 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
         let record = match item {
             Item::Snippet(snippet) => one(index, snippet, machine, &mut status),
             Item::Exact(exact) => stepped(index, exact, machine, &mut status),
+            Item::Sample(sampling) => {
+                let mut each = |samples: Samples| report.send(&Record::Samples(samples));
+                sampled(index, sampling, machine, &mut status, &mut each)
+            }
             Item::Conformance(suite) => {
                 let mut each = |check: &Check| report.send(&Record::Check(check.clone()));
                 let suite = machine.conformance(suite, index, &mut each);
@@ -133,6 +138,41 @@ fn stepped(index: u32, item: &Exact, machine: &mut impl Machine, status: &mut St
         }
         Err(unmeasured) => failed(index, &item.snippet, unmeasured, status),
     }
+}
+
+fn sampled(
+    index: u32,
+    item: &Sampling,
+    machine: &mut impl Machine,
+    status: &mut Status,
+    report: &mut dyn FnMut(Samples),
+) -> Record {
+    let start = machine.now();
+    let measured = sampling::measure(machine, index, item, report);
+    let tsc = [start, machine.now()];
+    let text = match measured {
+        Ok(result) => {
+            status.measured += 1;
+            return Record::Sample(SampleResult { tsc, ..result });
+        }
+        Err(Unmeasured::Refused(text)) => ErrorRecord {
+            code: ErrorCode::Unsupported,
+            item: Some(index),
+            name: Some(item.name.to_string()),
+            text,
+            fault: None,
+        },
+        Err(Unmeasured::Fault(fault)) => ErrorRecord {
+            code: ErrorCode::SnippetFault,
+            item: Some(index),
+            name: Some(item.name.to_string()),
+            text: fault::sentence(&fault),
+            fault: Some(*fault),
+        },
+    };
+    status.failed += 1;
+    status.last_error = Some(alloc::format!("{}: {}", item.name, text.text));
+    Record::Error(text)
 }
 
 /// A suite without a failure passes, if it made any check; if not, it leaves no trace in the counts, and a run of

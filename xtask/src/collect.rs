@@ -1,7 +1,8 @@
 //! A report as it comes in.
 
 use protocol::record::{
-    Check, Crash, End, ErrorRecord, ExactResult, Machine, Record, SnippetResult, Suite,
+    Check, Crash, End, ErrorRecord, ExactResult, Machine, Record, SampleResult, Samples,
+    SnippetResult, Suite,
 };
 use protocol::stream::{Event, Problem, Reader};
 use serde::Serialize;
@@ -164,6 +165,22 @@ impl Report {
         })
     }
 
+    /// What was sampled, in order.
+    pub fn sampled(&self) -> impl Iterator<Item = &SampleResult> {
+        self.records.iter().filter_map(|numbered| match &numbered.record {
+            Record::Sample(sampled) => Some(sampled),
+            _ => None,
+        })
+    }
+
+    /// The single samples of an item, in order.
+    pub fn samples(&self, item: u32) -> impl Iterator<Item = &Samples> {
+        self.records.iter().filter_map(move |numbered| match &numbered.record {
+            Record::Samples(samples) if samples.item == item => Some(samples),
+            _ => None,
+        })
+    }
+
     /// The suite records, in order.
     pub fn suites(&self) -> impl Iterator<Item = &Suite> {
         self.records.iter().filter_map(|numbered| match &numbered.record {
@@ -192,11 +209,13 @@ impl Report {
         self.records.iter().rev().find_map(|numbered| pick(&numbered.record))
     }
 
-    /// Items that have a result, exact counts, a suite or an error.
+    /// Items that have a result, exact counts, samples, a suite or an error.
     #[must_use]
     pub fn items(&self) -> u64 {
         let failed = self.errors().filter(|error| error.item.is_some()).count();
-        (self.results().count() + self.exact().count() + self.suites().count() + failed) as u64
+        let sampled = self.sampled().count();
+        (self.results().count() + self.exact().count() + self.suites().count() + sampled + failed)
+            as u64
     }
 
     /// Exit code: 3 if the report is not whole, else the run's own.

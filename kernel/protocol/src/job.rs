@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 pub use crate::exact::Exact;
+pub use crate::sampling::Sampling;
 
 /// Everything that one boot does.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -68,6 +69,8 @@ pub enum Item<'a> {
     Conformance(#[serde(borrow)] Conformance<'a>),
     /// Step through a piece of machine code.
     Exact(#[serde(borrow)] Exact<'a>),
+    /// Sample a workload.
+    Sample(#[serde(borrow)] Sampling<'a>),
 }
 
 impl Item<'_> {
@@ -78,6 +81,7 @@ impl Item<'_> {
             Item::Snippet(snippet) => &snippet.name,
             Item::Conformance(conformance) => &conformance.name,
             Item::Exact(exact) => &exact.snippet.name,
+            Item::Sample(sampling) => &sampling.name,
         }
     }
 }
@@ -212,6 +216,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::exact::Filter;
     use crate::exact::tests::any_range;
+    use crate::sampling::tests::any_sampling;
     use alloc::string::String;
     use proptest::prelude::*;
 
@@ -295,7 +300,7 @@ pub(crate) mod tests {
     prop_compose! {
         pub fn any_job()(
             name: String, baud: u32, exit_port: Option<u16>,
-            items in prop::collection::vec(prop_oneof![any_snippet(), any_suite(), any_exact()], 0..8),
+            items in prop::collection::vec(prop_oneof![any_snippet(), any_suite(), any_exact(), any_sampling().prop_map(Item::Sample)], 0..8),
         ) -> Job<'static> {
             Job { name: Cow::Owned(name), baud, on_end: OnEnd::Reboot, exit_port, self_test: None, items }
         }

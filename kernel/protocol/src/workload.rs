@@ -57,3 +57,31 @@ pub enum Ring {
     #[serde(rename = "3")]
     User,
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    prop_compose! {
+        fn any_task()(
+            name in ".{0,20}", init in prop::collection::vec(any::<u8>(), 0..20),
+            body in prop::collection::vec(any::<u8>(), 0..40), turns: u64, memory: bool, extended_state: bool,
+            user: bool, parent: Option<u16>, cpu: Option<u16>,
+        ) -> Task<'static> {
+            Task {
+                name: Cow::Owned(name), init: Cow::Owned(init), body: Cow::Owned(body), turns, extended_state,
+                loop_counter: if memory { LoopCounter::Memory } else { LoopCounter::R15 },
+                ring: if user { Ring::User } else { Ring::Kernel }, parent, cpu,
+            }
+        }
+    }
+
+    prop_compose! {
+        pub fn any_workload()(
+            tasks in prop::collection::vec(any_task(), 0..4), tick_ns: u64, jitter: Option<u64>,
+        ) -> Workload<'static> {
+            Workload { tasks, tick_ns, jitter }
+        }
+    }
+}

@@ -8,5 +8,6 @@ pub mod finish;
 pub mod heap;
 pub mod output;
 pub mod probe;
+mod sampling;
 pub mod stacks;
 pub mod target;

@@ -20,6 +20,8 @@ use protocol::record::{self, ErrorCode, ErrorRecord, Record};
 pub struct Machine {
     /// Rate of the TSC.
     pub clock: Clock,
+    /// Rate of the local APIC's timer in Hz; 0: it does not count.
+    pub apic_timer_hz: u64,
     /// ACPI's facts.
     pub platform: Platform,
     /// Components of the extended state that are switched on.
@@ -111,6 +113,7 @@ pub fn machine(handed: &Handed, report: &mut Report<Line>) -> Machine {
     let hypervisor = identity.hypervisor.is_some();
     Machine {
         clock,
+        apic_timer_hz,
         platform,
         extended,
         display,

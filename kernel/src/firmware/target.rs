@@ -36,7 +36,7 @@ use raw_cpuid::{CpuIdReader, CpuIdResult};
 use x86_64::registers::model_specific::{FsBase, GsBase};
 
 /// Where snippets run: see `arch::memory::arena`.
-const PLACE: Place = Place {
+pub(super) const PLACE: Place = Place {
     code: arena::CODE_AT,
     data: arena::DATA_AT,
     pointers: [
@@ -48,22 +48,22 @@ const PLACE: Place = Place {
     ],
 };
 
-struct Target<'a> {
-    machine: &'a Machine,
+pub(super) struct Target<'a> {
+    pub(super) machine: &'a Machine,
     space: Space,
     arena: Arena,
-    emitted: Option<Emitted>,
-    phase: Phase,
+    pub(super) emitted: Option<Emitted>,
+    pub(super) phase: Phase,
     /// The loaded snippet may leave something in the extended state.
-    resets_extended: bool,
-    counting: Counting,
+    pub(super) resets_extended: bool,
+    pub(super) counting: Counting,
     user: UserPages,
 }
 
 /// The counters of the current snippet.
-struct Counting {
-    registers: pmu::Machine,
-    driver: Option<Driver>,
+pub(super) struct Counting {
+    pub(super) registers: pmu::Machine,
+    pub(super) driver: Option<Driver>,
     counters: Vec<Counter>,
     counts: Vec<u64>,
     gate: Gate,
@@ -192,7 +192,7 @@ pub fn no_job(error: Option<&RamdiskError>, machine: &Machine, report: &mut Repo
 }
 
 impl Target<'_> {
-    fn emit(&mut self, phase: Phase, snippet: &Snippet, copies: u64, gate: &Gate) {
+    pub(super) fn emit(&mut self, phase: Phase, snippet: &Snippet, copies: u64, gate: &Gate) {
         let emitted = emit::emit(self.arena.code_mut(), &PLACE, snippet, copies, gate);
         self.emitted = Some(emitted);
         self.phase = phase;

@@ -76,6 +76,15 @@ pub enum Failed {
     Tool(String),
 }
 
+/// What a text became.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Code {
+    /// Its machine code.
+    pub bytes: Vec<u8>,
+    /// Its labels that have names, with their places in the code, in order.
+    pub labels: Vec<(u64, String)>,
+}
+
 /// Longest text that is given to the assembler; its code could not be packed anyway.
 pub const MAX_TEXT_BYTES: usize = 8 << 20;
 
@@ -84,13 +93,21 @@ pub const MAX_TEXT_BYTES: usize = 8 << 20;
 /// # Errors
 /// All complaints about all texts.
 pub fn assemble(sources: &[Source]) -> Result<Vec<Vec<u8>>, Failed> {
+    Ok(assemble_labelled(sources)?.into_iter().map(|code| code.bytes).collect())
+}
+
+/// The same with the texts' labels.
+///
+/// # Errors
+/// As for [`assemble`].
+pub fn assemble_labelled(sources: &[Source]) -> Result<Vec<Code>, Failed> {
     let long = sources.iter().enumerate().filter(|(_, source)| source.text.len() > MAX_TEXT_BYTES);
     let long: Vec<Message> = long.map(|(index, source)| too_long(index, source)).collect();
     if !long.is_empty() {
         return Err(Failed::Messages(long));
     }
     if sources.iter().all(|source| source.text.trim().is_empty()) {
-        return Ok(vec![Vec::new(); sources.len()]);
+        return Ok(vec![Code::default(); sources.len()]);
     }
     match rustc::assemble(sources) {
         Ok(object) => object_file::codes(&object, sources),
@@ -108,7 +125,7 @@ fn too_long(source: usize, text: &Source) -> Message {
 }
 
 /// Each text alone. Slow, but a text cannot hide behind another.
-fn one_by_one(sources: &[Source]) -> Result<Vec<Vec<u8>>, Failed> {
+fn one_by_one(sources: &[Source]) -> Result<Vec<Code>, Failed> {
     let (mut codes, mut messages) = (Vec::new(), Vec::new());
     let mut work = crate::progress::Work::of(sources.len() as u64, "assembling one by one");
     for (index, source) in sources.iter().enumerate() {

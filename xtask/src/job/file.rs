@@ -3,6 +3,7 @@
 use super::assemble::Syntax;
 use super::errors::{JobError, Place};
 use super::exact::{ExactOptions, RawExact};
+use super::sample::{self, RawSample, SampleFile};
 use crate::events::EventText;
 use protocol::PROTOCOL_VERSION;
 use protocol::job::{Difference, Expect, OnEnd, SelfTest};
@@ -107,6 +108,8 @@ pub struct JobFile {
     pub checks: Option<Vec<String>>,
     /// The snippets.
     pub snippets: Vec<SnippetFile>,
+    /// What is sampled; it comes behind the snippets.
+    pub samples: Vec<SampleFile>,
 }
 
 /// What a job is for.
@@ -136,6 +139,8 @@ struct RawJob {
     defaults: RawOptions,
     #[serde(default)]
     snippet: Vec<Spanned<RawSnippet>>,
+    #[serde(default)]
+    sample: Vec<Spanned<RawSample>>,
 }
 
 /// Options as written: in `[defaults]`, or within a snippet.
@@ -250,6 +255,11 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         self_test: raw.self_test,
         checks: (raw.kind == Kind::Conformance).then_some(checks),
         snippets: snippets.collect(),
+        samples: raw
+            .sample
+            .into_iter()
+            .map(|sample| sample::decide(sample, text, source))
+            .collect::<Result<_, _>>()?,
     })
 }
 
@@ -321,13 +331,13 @@ pub(super) fn name_of(asm: &str) -> String {
 }
 
 /// Line and column of a byte, counted from 1.
-fn position(text: &str, at: usize) -> (usize, usize) {
+pub(super) fn position(text: &str, at: usize) -> (usize, usize) {
     let before = &text[..at.min(text.len())];
     let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
     (before.matches('\n').count() + 1, column)
 }
 
-fn lines(text: &str, span: &Range<usize>) -> Lines {
+pub(super) fn lines(text: &str, span: &Range<usize>) -> Lines {
     let (line, column) = position(text, span.start);
     let value = text.get(span.clone()).unwrap_or_default();
     let multiline = value.starts_with("\"\"\"") || value.starts_with("'''");

@@ -10,6 +10,7 @@ pub mod exact;
 pub mod file;
 mod overrides;
 mod place;
+pub mod sample;
 
 pub use errors::JobError;
 pub use overrides::Overrides;
@@ -22,6 +23,7 @@ use iced_x86::Register;
 use protocol::job::{Conformance, Exact, Item, Job, LoopCounter, OnEnd, Setup, Snippet};
 use protocol::limits;
 use protocol::ramdisk::{self, RamdiskError, SectionKind};
+use sample::TaskCode;
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -40,6 +42,8 @@ pub struct Packed {
     pub bytes: Vec<u8>,
     /// The event tables that go along.
     tables: Vec<u8>,
+    /// Labels and bodies of sampled tasks, by the item's index.
+    pub sampled: Vec<(u32, Vec<TaskCode>)>,
 }
 
 impl Packed {
@@ -51,7 +55,8 @@ impl Packed {
         let mut job = self.job.clone();
         job.items.drain(..done.min(job.items.len()));
         let bytes = bytes(&job, &self.tables)?;
-        Ok(Self { job, bytes, tables: self.tables.clone() })
+        let sampled = self.sampled.clone();
+        Ok(Self { job, bytes, tables: self.tables.clone(), sampled })
     }
 }
 
@@ -100,6 +105,7 @@ pub fn load_for(
     overrides.apply(&mut file)?;
     let (tables, lines) = user::merged(&overrides.event_files, cpu)?;
     let events = file.snippets.iter().flat_map(|snippet| &snippet.options.events);
+    let events = events.chain(file.samples.iter().flat_map(|sample| &sample.texts));
     let unknown = check::unknown(&tables, events);
     for line in lines.into_iter().chain(unknown.iter().map(|line| format!("warning: {line}"))) {
         anstream::eprintln!("{line}");
@@ -135,6 +141,7 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
         .zip(codes.as_chunks::<SOURCES>().0)
         .map(|(snippet, codes)| item(snippet, codes, &file.source));
     let items = items.collect::<Result<Vec<_>, _>>()?;
+    let (samples, codes): (Vec<_>, Vec<_>) = sample::pack(file)?.into_iter().unzip();
     let suite = file.checks.as_ref().map(|checks| {
         let checks = checks.iter().cloned().map(Cow::Owned).collect();
         Item::Conformance(Conformance { name: Cow::Owned(file.name.clone()), checks })
@@ -145,17 +152,22 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
         on_end: if purpose == Purpose::Qemu { OnEnd::Halt } else { file.on_end },
         exit_port: (purpose == Purpose::Qemu).then_some(EXIT_PORT),
         self_test: file.self_test,
-        items: suite.into_iter().chain(items).collect(),
+        items: suite.into_iter().chain(items).chain(samples).collect(),
     };
     let first_snippet = usize::from(file.checks.is_some());
     for (snippet, item) in file.snippets.iter().zip(&job.items[first_snippet..]) {
         limits::check_item(item).map_err(|error| snippet.at(&file.source, &error))?;
     }
+    let first_sample = first_snippet + file.snippets.len();
+    for (sample, item) in file.samples.iter().zip(&job.items[first_sample..]) {
+        limits::check_item(item).map_err(|error| sample.code.at(&file.source, &error))?;
+    }
+    let sampled = (first_sample as u32..).zip(codes.into_iter().map(|code| vec![code])).collect();
     limits::check_job(&job)
         .map_err(|error| JobError::Limit { file: file.source.clone(), error })?;
     let bytes = bytes(&job, tables.bytes())
         .map_err(|error| JobError::Pack { file: file.source.clone(), error })?;
-    Ok(Packed { job, bytes, tables: tables.bytes().to_vec() })
+    Ok(Packed { job, bytes, tables: tables.bytes().to_vec(), sampled })
 }
 
 /// Texts of a snippet.

@@ -103,6 +103,7 @@ impl Overrides {
             self_test: None,
             checks: None,
             snippets: vec![snippet],
+            samples: Vec::new(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The way in and out on this processor.
 
 use super::assembly;
-use super::{ControlBlock, Raw, service};
+use super::{ControlBlock, Interrupted, Raw, TIMER_VECTOR, service, stop_timer};
 use crate::apic::{self, Register};
 use crate::interrupts::{self, TrapFrame, exception};
 use crate::msr::{self, Msr};
@@ -49,6 +49,7 @@ pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
     new.nmi = u32::from(delivery == Delivery::Nmi);
     new.apic = apic::page().unwrap_or(0);
     let (status, stops, lvt) = (new.status, new.stop.msr != 0, new.lvt);
+    let in_rust = new.needs_service();
     // AMD's APIC leaves LVTPC open at delivery: an overflow during the handler is an interrupt of its own.
     let unmasked = new.stays_unmasked;
     // SAFETY: LVTPC is masked by `uninstall` or since boot, so no handler runs; the entries leave the interrupted
@@ -57,6 +58,10 @@ pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
         uninstall();
         block().write(new);
         let entry = match (status, stops) {
+            _ if in_rust => {
+                interrupts::set_handler(vector, Some(on_pmi));
+                core::ptr::null()
+            }
             (0, _) if unmasked => assembly::searching_entry as *const (),
             (0, _) => {
                 interrupts::set_handler(vector, Some(on_pmi));
@@ -72,12 +77,14 @@ pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
     apic::write(Register::LvtPmc, lvt);
 }
 
-/// Masks LVTPC and gives both vectors back.
+/// Masks LVTPC, stops the timer that samples, and gives both vectors back.
 ///
 /// # Safety
 /// Ring 0, interrupt table loaded.
 pub unsafe fn uninstall() {
     apic::write(Register::LvtPmc, MASK);
+    stop_timer();
+    interrupts::set_handler(TIMER_VECTOR, None);
     for vector in [VECTOR, exception::NMI.0] {
         interrupts::set_handler(vector, None);
         // SAFETY: the vector's own stub.
@@ -85,15 +92,30 @@ pub unsafe fn uninstall() {
     }
 }
 
-/// Without a status register, and with an LVTPC that masks itself: through the common stub.
+/// What the assembly does not do: through the common stub.
 fn on_pmi(frame: &mut TrapFrame) {
     // SAFETY: this handler and whoever holds LVTPC masked never run at the same time.
     let block = unsafe { &mut *block() };
-    let lvt = block.lvt;
-    service(block, &mut Processor { lvt }, frame.rip);
+    let mut raw = processor(block);
+    service(block, &mut raw, &interrupted(frame));
 }
 
-struct Processor {
+/// The processor, for the handlers.
+pub(super) fn processor(block: &ControlBlock) -> Processor {
+    Processor { lvt: block.lvt }
+}
+
+/// What was interrupted.
+pub(super) fn interrupted(frame: &TrapFrame) -> Interrupted {
+    let f = frame;
+    let registers = [
+        f.rax, f.rcx, f.rdx, f.rbx, f.rsp, f.rbp, f.rsi, f.rdi, f.r8, f.r9, f.r10, f.r11, f.r12,
+        f.r13, f.r14, f.r15,
+    ];
+    Interrupted { rip: f.rip, cs: f.cs, registers }
+}
+
+pub(super) struct Processor {
     lvt: u32,
 }
 

@@ -5,6 +5,7 @@ mod counting;
 mod interrupt;
 mod owner;
 mod records;
+mod sampling;
 
 use super::*;
 use pmu_model::{Host, Model, Pmu, Timing};

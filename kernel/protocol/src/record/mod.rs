@@ -7,6 +7,7 @@ mod fault;
 mod hex;
 mod machine;
 mod result;
+mod sampling;
 
 pub use check::{Check, CheckVerdict, Suite};
 pub use events::EventTables;
@@ -17,6 +18,9 @@ pub use machine::{
     Apic, ApicMode, CoreType, EmulatedPmu, Machine, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
 };
 pub use result::{Aggregates, Counting, Metric, Series, SnippetResult, Uncounted, Verdict};
+pub use sampling::{
+    AddressCount, CodePlace, SampleResult, SampledCount, Samples, SamplingCapability, TimerResult,
+};
 
 use crate::job::OnEnd;
 use alloc::string::String;
@@ -37,6 +41,10 @@ pub enum Record {
     Result(SnippetResult),
     /// What stepping through a snippet came to.
     Exact(ExactResult),
+    /// Single samples of a workload.
+    Samples(Samples),
+    /// What sampling a workload came to.
+    Sample(SampleResult),
     /// What a check of the PMU found.
     Check(Check),
     /// What all checks of an item came to.

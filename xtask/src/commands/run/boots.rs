@@ -103,6 +103,9 @@ impl Whole {
         for mut one in report.records {
             let item = match &mut one.record {
                 Record::Result(result) => Some(&mut result.item),
+                Record::Exact(exact) => Some(&mut exact.item),
+                Record::Samples(samples) => Some(&mut samples.item),
+                Record::Sample(sampled) => Some(&mut sampled.item),
                 Record::Check(check) => Some(&mut check.item),
                 Record::Suite(suite) => Some(&mut suite.item),
                 Record::Error(error) => error.item.as_mut(),
@@ -136,6 +139,7 @@ impl Whole {
                 Verdict::Fail => failed += 1,
             }
         }
+        measured += self.report.sampled().count() as u32;
         for suite in self.report.suites() {
             if suite.failed > 0 {
                 failed += 1;

@@ -1,12 +1,12 @@
 //! Taking the code out of the object file.
 
-use super::rustc::{end_label, start_label};
-use super::{Failed, Message, Source};
+use super::rustc::{LABEL_PREFIX, end_label, start_label};
+use super::{Code, Failed, Message, Source};
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionIndex};
 use std::collections::HashMap;
 
 /// The code of each text.
-pub(super) fn codes(bytes: &[u8], sources: &[Source]) -> Result<Vec<Vec<u8>>, Failed> {
+pub(super) fn codes(bytes: &[u8], sources: &[Source]) -> Result<Vec<Code>, Failed> {
     let tool = |error: object::Error| Failed::Tool(format!("the object file is broken: {error}"));
     let file = object::File::parse(bytes).map_err(tool)?;
     let mut labels = HashMap::new();
@@ -20,7 +20,10 @@ pub(super) fn codes(bytes: &[u8], sources: &[Source]) -> Result<Vec<Vec<u8>>, Fa
         let start = labels.get(&start_label(index)).copied();
         let end = labels.get(&end_label(index)).copied();
         match code(&file, start, end).map_err(tool)? {
-            Ok(code) => codes.push(code),
+            Ok(bytes) => {
+                let labels = named(&labels, start, end);
+                codes.push(Code { bytes, labels });
+            }
             Err(Wrong { text, name }) => {
                 let (line, column) = find_word(source.text, &name).unwrap_or((0, 1));
                 messages.push(Message { source: index, line, column, text });
@@ -28,6 +31,22 @@ pub(super) fn codes(bytes: &[u8], sources: &[Source]) -> Result<Vec<Vec<u8>>, Fa
         }
     }
     if messages.is_empty() { Ok(codes) } else { Err(Failed::Messages(messages)) }
+}
+
+/// The text's own labels, by their places.
+fn named(
+    all: &HashMap<String, (SectionIndex, u64)>,
+    start: Label,
+    end: Label,
+) -> Vec<(u64, String)> {
+    let (Some((section, start)), Some((_, end))) = (start, end) else { return Vec::new() };
+    let inside = all.iter().filter(|(name, (of, at))| {
+        let ours = name.starts_with(LABEL_PREFIX) || name.is_empty();
+        *of == section && (start..end).contains(at) && !ours
+    });
+    let mut labels: Vec<_> = inside.map(|(name, (_, at))| (at - start, name.clone())).collect();
+    labels.sort();
+    labels
 }
 
 type Label = Option<(SectionIndex, u64)>;
