@@ -1,7 +1,7 @@
 //! The report as a table.
 
 use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
-use super::{Context, checks, exact, notes, number};
+use super::{Context, checks, exact, notes, number, samples};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Color, LineStyle, Table, TableStyle};
 use protocol::record::{
@@ -27,6 +27,7 @@ pub fn render(report: &Report, context: &Context) -> String {
         let _ = writeln!(out, "{table}");
     }
     out.push_str(&exact::sections(report));
+    out.push_str(&samples::sections(report, context));
     out.push_str(&checks::table(report));
     notes::write(&mut out, report, context);
     summary(&mut out, report);

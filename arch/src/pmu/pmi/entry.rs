@@ -1,7 +1,9 @@
 //! The way in and out on this processor.
 
 use super::assembly;
-use super::{ControlBlock, Interrupted, Raw, TIMER_VECTOR, service, stop_timer};
+use super::handling::Around;
+use super::serviced;
+use super::{ControlBlock, Interrupted, Raw, TIMER_VECTOR, stop_timer};
 use crate::apic::{self, Register};
 use crate::interrupts::{self, TrapFrame, exception};
 use crate::msr::{self, Msr};
@@ -56,48 +58,32 @@ pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
     // code as it was.
     unsafe {
         uninstall();
+        serviced::OVERFLOW = Around::of_overflow(&new);
+        serviced::TICK = Around::of_tick(&new);
         block().write(new);
         let entry = match (status, stops) {
-            _ if in_rust => {
-                interrupts::set_handler(vector, Some(on_pmi));
-                core::ptr::null()
-            }
+            _ if in_rust => serviced::on_overflow as *const (),
             (0, _) if unmasked => assembly::searching_entry as *const (),
-            (0, _) => {
-                interrupts::set_handler(vector, Some(on_pmi));
-                core::ptr::null()
-            }
+            (0, _) => serviced::on_overflow as *const (),
             (_, true) => assembly::stopping_entry as *const (),
             (_, false) => assembly::entry as *const (),
         };
-        if !entry.is_null() {
-            interrupts::set_entry(vector, entry as u64);
-        }
+        interrupts::set_entry(vector, entry as u64);
     }
     apic::write(Register::LvtPmc, lvt);
 }
 
-/// Masks LVTPC, stops the timer that samples, and gives both vectors back.
+/// Masks LVTPC, stops the timer that samples, and gives the vectors back.
 ///
 /// # Safety
 /// Ring 0, interrupt table loaded.
 pub unsafe fn uninstall() {
     apic::write(Register::LvtPmc, MASK);
     stop_timer();
-    interrupts::set_handler(TIMER_VECTOR, None);
-    for vector in [VECTOR, exception::NMI.0] {
-        interrupts::set_handler(vector, None);
+    for vector in [VECTOR, exception::NMI.0, TIMER_VECTOR] {
         // SAFETY: the vector's own stub.
         unsafe { interrupts::reset_entry(vector) };
     }
-}
-
-/// What the assembly does not do: through the common stub.
-fn on_pmi(frame: &mut TrapFrame) {
-    // SAFETY: this handler and whoever holds LVTPC masked never run at the same time.
-    let block = unsafe { &mut *block() };
-    let mut raw = processor(block);
-    service(block, &mut raw, &interrupted(frame));
 }
 
 /// The processor, for the handlers.

@@ -25,6 +25,7 @@ mod entry;
 mod handling;
 mod histogram;
 mod service;
+mod serviced;
 mod throttle;
 mod timer;
 

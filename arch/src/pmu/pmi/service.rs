@@ -2,7 +2,7 @@
 
 use super::ControlBlock;
 use super::block::Sample;
-use super::handling::Handling;
+use super::handling::Around;
 use super::timer::{TIMER_BIT, TIMER_SLOT};
 use crate::pmu::driver::Write;
 
@@ -37,10 +37,20 @@ pub struct Interrupted {
 /// Most rounds of one interrupt: counters with a period shorter than the handler would keep it for ever.
 const MAX_ROUNDS: u32 = 100;
 
-/// Handles one PMI.
+/// Handles one PMI: stops the counters, if that is asked for, and lets them go on at the end.
 #[inline]
 pub fn service(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
-    stop(block, raw);
+    let around = Around::of_overflow(block);
+    put_all(raw, around.before());
+    handle(block, raw, from);
+    if !block.stopped {
+        put_all(raw, around.after());
+    }
+}
+
+/// The part of [`service`] between the writes that stop the counters and those that let them go on.
+#[inline]
+pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     let mut found = overflows(block, raw);
     if found == 0 {
         block.spurious += 1;
@@ -63,59 +73,41 @@ pub fn service(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted)
     if block.nmi == 0 {
         raw.end();
     }
-    resume(block, raw);
+    if block.stopped {
+        put_all(raw, block.gate.off());
+    }
 }
 
 /// Handles one tick of the timer that samples. Where the handler of overflows is kept out of the counts, this one is as
 /// well, by stopping all counters.
 #[inline]
 pub fn tick(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
-    let stops = block.handling() != Handling::Counted;
-    if stops {
-        stop_all(block, raw);
+    let around = Around::of_tick(block);
+    put_all(raw, around.before());
+    handle_tick(block, raw, from);
+    if !block.stopped {
+        put_all(raw, around.after());
     }
+}
+
+/// The part of [`tick`] between the writes.
+#[inline]
+pub(super) fn handle_tick(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     block.slots[TIMER_SLOT].overflows += 1;
     let now = raw.tsc();
     block.times.add(now);
     note(block, raw, from, TIMER_BIT);
     raw.end();
     if block.stopped {
-        stop_all(block, raw);
-    } else if stops {
-        for &write in block.gate.on() {
-            put(raw, write);
+        put_all(raw, block.gate.off());
+    }
+}
+
+fn put_all(raw: &mut impl Raw, writes: &[Write]) {
+    for &write in writes {
+        if write.msr != 0 {
+            raw.wrmsr(write.msr, write.value);
         }
-    }
-}
-
-fn stop(block: &ControlBlock, raw: &mut impl Raw) {
-    put(raw, block.stop);
-    for &write in block.gate.off().iter().take(block.stops as usize) {
-        put(raw, write);
-    }
-}
-
-/// Lets the counters go on, or not, if the log is full.
-fn resume(block: &ControlBlock, raw: &mut impl Raw) {
-    if block.stopped {
-        return stop_all(block, raw);
-    }
-    put(raw, block.resume);
-    for &write in block.gate.on().iter().take(block.stops as usize) {
-        put(raw, write);
-    }
-}
-
-fn stop_all(block: &ControlBlock, raw: &mut impl Raw) {
-    for &write in block.gate.off() {
-        put(raw, write);
-    }
-}
-
-#[inline]
-fn put(raw: &mut impl Raw, write: Write) {
-    if write.msr != 0 {
-        raw.wrmsr(write.msr, write.value);
     }
 }
 

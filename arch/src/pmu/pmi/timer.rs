@@ -1,9 +1,8 @@
 //! Sampling at intervals of time: the local APIC's timer as one more source of samples.
 
-use super::entry::{interrupted, processor};
-use super::service;
+use super::serviced;
 use crate::apic::{self, Register};
-use crate::interrupts::{self, TrapFrame};
+use crate::interrupts;
 
 /// Vector of the timer that samples.
 pub const TIMER_VECTOR: u8 = 0xe1;
@@ -90,7 +89,8 @@ impl Interval {
 /// # Safety
 /// Ring 0, interrupt table loaded, APIC on, its timer used by nobody else; a block installed until [`stop_timer`].
 pub unsafe fn start_timer(interval: Interval) {
-    interrupts::set_handler(TIMER_VECTOR, Some(on_tick));
+    // SAFETY: the table is loaded, the timer still masked; the entry leaves the interrupted code as it was.
+    unsafe { interrupts::set_entry(TIMER_VECTOR, serviced::on_tick as *const () as u64) };
     apic::write(Register::TimerDivide, interval.configuration());
     apic::write(Register::LvtTimer, PERIODIC | u32::from(TIMER_VECTOR));
     apic::write(Register::TimerInitialCount, interval.count);
@@ -100,14 +100,6 @@ pub unsafe fn start_timer(interval: Interval) {
 pub fn stop_timer() {
     apic::write(Register::LvtTimer, MASKED);
     apic::write(Register::TimerInitialCount, 0);
-}
-
-fn on_tick(frame: &mut TrapFrame) {
-    // SAFETY: an NMI that takes a sample can come in between. It ends before this goes on, and both only add to what is
-    // there; `Delivery::Nmi` and the timer are refused together.
-    let block = unsafe { &mut *super::block() };
-    let from = interrupted(frame);
-    service::tick(block, &mut processor(block), &from);
 }
 
 #[cfg(test)]
