@@ -64,7 +64,8 @@ impl Sampler for Target<'_> {
         let emitted = self.emitted.as_ref().expect("loaded before");
         let function = Function { entry: emitted.function.start, exit: emitted.exit };
         // SAFETY: as for a snippet: the function was emitted with its exit, and is mapped executable. Interrupts, if
-        // they are on, are the sampling handlers' alone, which have stacks of their own and take no lock.
+        // they are on, are the sampling handlers' alone, which have stacks of their own and take no lock. Nobody else
+        // uses the timer.
         let ended = unsafe {
             if self.resets_extended {
                 extended::reset(self.machine.extended);
@@ -72,7 +73,13 @@ impl Sampler for Target<'_> {
             if vectors {
                 interrupts::enable();
             }
+            // As near to the task as can be: the rest is not what is sampled.
+            if let Some(interval) = self.timer {
+                pmi::start_timer(interval);
+            }
             let ended = function.run();
+            interrupts::disable();
+            pmi::stop_timer();
             if let Some(driver) = &self.counting.driver {
                 // A task that faulted left the counters running.
                 let _ = driver.stop(&mut self.counting.registers);
@@ -97,16 +104,13 @@ impl Sampler for Target<'_> {
 
     fn deliver(&mut self, block: ControlBlock, delivery: Delivery, timer: Option<Interval>) {
         // SAFETY: ring 0, interrupt table loaded, APIC on; the block is that of the driver's counters, and the session
-        // that it names memory of lives until `withdraw`. Nobody else uses the timer.
-        unsafe {
-            pmi::install(block, delivery);
-            if let Some(interval) = timer {
-                pmi::start_timer(interval);
-            }
-        }
+        // that it names memory of lives until `withdraw`.
+        unsafe { pmi::install(block, delivery) };
+        self.timer = timer;
     }
 
     fn withdraw(&mut self) -> ControlBlock {
+        self.timer = None;
         // SAFETY: LVTPC and the timer are masked then, so no handler uses the block any more.
         unsafe {
             pmi::uninstall();

@@ -16,6 +16,7 @@ use arch::cpu::{self, extended};
 use arch::memory::arena::{self, Arena};
 use arch::memory::user::UserPages;
 use arch::memory::{Frames, Space};
+use arch::pmu::pmi::Interval;
 use arch::pmu::{self, Capabilities, Counter, Driver, Gate, workload};
 use arch::step;
 use arch::time::tsc;
@@ -58,6 +59,8 @@ pub(super) struct Target<'a> {
     pub(super) resets_extended: bool,
     pub(super) counting: Counting,
     user: UserPages,
+    /// Interval of the timer that samples.
+    pub(super) timer: Option<Interval>,
 }
 
 /// The counters of the current snippet.
@@ -161,6 +164,7 @@ pub fn run(
         resets_extended: false,
         counting,
         user,
+        timer: None,
     };
     run::run(job, &mut target, report)
 }

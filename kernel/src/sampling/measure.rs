@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::PmuError;
-use arch::pmu::pmi::{self, ControlBlock, Interval};
+use arch::pmu::pmi::{self, ControlBlock, Interval, Times};
 use protocol::record::{
     AddressCount, CodePlace, Hex, SampleResult, Samples, SamplingCapability, TimerResult,
 };
@@ -34,7 +34,11 @@ pub fn measure(
     let (session, block, gate) = {
         let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
         let armed = Session::arm(pmu.registers, pmu.driver, item, events, tsc_hz);
-        let (session, block) = armed.map_err(refused)?;
+        let (session, mut block) = armed.map_err(refused)?;
+        if let Some(interval) = interval {
+            let ticks = u128::from(interval.ns) * u128::from(tsc_hz) / 1_000_000_000;
+            block.times = Times::watching(ticks as u64);
+        }
         (session, block, pmu.driver.gate())
     };
     let place = machine.load_task(task, &gate);
@@ -157,7 +161,8 @@ fn timer(item: &Sampling, interval: Interval, block: &ControlBlock, tsc_hz: u64)
         (Some(&least), Some(&most)) => Some([least, seen[seen.len() / 2], most]),
         _ => None,
     };
-    TimerResult { asked_ns: item.interval_ns, set_ns: interval.ns, measured_ns }
+    let doubled = block.times.doubled;
+    TimerResult { asked_ns: item.interval_ns, set_ns: interval.ns, doubled, measured_ns }
 }
 
 /// Index of the event that a bit of the status stands for.

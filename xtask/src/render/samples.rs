@@ -70,6 +70,9 @@ fn warnings(result: &SampleResult) -> Vec<String> {
         let times = result.throttled;
         said.push(format!("samples came faster than allowed: periods doubled {times} times"));
     }
+    if let Some(times) = result.timer.as_ref().map(|timer| timer.doubled).filter(|&n| n > 0) {
+        said.push(format!("ticks came late: the timer's interval doubled {times} times"));
+    }
     if result.elsewhere > 0 {
         let count = result.elsewhere;
         said.push(format!("{count} overflows at addresses that found no place in the histogram"));

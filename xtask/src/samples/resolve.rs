@@ -72,7 +72,9 @@ impl Resolver {
                 let instruction = instruction(code, at);
                 return Place { symbol, offset: Some(offset), line: None, instruction };
             }
-            for (range, what) in [(&code.init, " (init)"), (&code.function, " (measuring code)")] {
+            for (range, what) in
+                [(&code.init, " (init)"), (&code.function, " (loop, measuring code)")]
+            {
                 if inside(range, address) {
                     let at = address - range[0].0;
                     let instruction = instruction(&sent, at);
@@ -101,10 +103,20 @@ impl Kernel {
         Some(Place {
             symbol: frame.function?,
             offset: None,
-            line: frame.location,
+            line: frame.location.map(|line| short(&line)),
             instruction: instruction(code.unwrap_or_default(), address),
         })
     }
+}
+
+/// A line without the folders that are the same for every file: the project's, and those of Rust's own sources.
+fn short(line: &str) -> String {
+    const RUST: &str = "/rustlib/src/rust/";
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(""));
+    if let Ok(inside) = Path::new(line).strip_prefix(root) {
+        return inside.display().to_string();
+    }
+    line.find(RUST).map_or(line, |at| &line[at + RUST.len()..]).to_string()
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {

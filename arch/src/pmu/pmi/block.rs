@@ -305,7 +305,7 @@ impl ControlBlock {
         (self.pmis, self.spurious, self.back_to_back, self.dropped) = (0, 0, 0, 0);
         (self.cursor, self.stopped) = (self.start, false);
         self.throttle.clear();
-        self.times = Times::EMPTY;
+        self.times.clear();
         if let Some(histogram) = &mut self.histogram {
             histogram.clear();
         }

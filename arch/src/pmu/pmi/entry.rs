@@ -76,10 +76,17 @@ pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
 /// Masks LVTPC, stops the timer that samples, and gives the vectors back.
 ///
 /// # Safety
-/// Ring 0, interrupt table loaded.
+/// Ring 0, interrupt table loaded, interrupts off. If the timer sampled, they are on for a moment.
 pub unsafe fn uninstall() {
     apic::write(Register::LvtPmc, MASK);
-    stop_timer();
+    if stop_timer() {
+        // A tick that waits has to be taken while its handler is there: nobody else would end it, and then its vector
+        // would keep all of its priority class out.
+        x86_64::instructions::interrupts::enable();
+        x86_64::instructions::nop();
+        x86_64::instructions::nop();
+        x86_64::instructions::interrupts::disable();
+    }
     for vector in [VECTOR, exception::NMI.0, TIMER_VECTOR] {
         // SAFETY: the vector's own stub.
         unsafe { interrupts::reset_entry(vector) };
@@ -124,6 +131,11 @@ impl Raw for Processor {
 
     fn end(&mut self) {
         apic::end_of_interrupt();
+    }
+
+    fn slow_timer(&mut self) {
+        let count = apic::read(Register::TimerInitialCount);
+        apic::write(Register::TimerInitialCount, count.saturating_mul(2));
     }
 
     #[inline]

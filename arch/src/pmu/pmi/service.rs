@@ -18,6 +18,8 @@ pub trait Raw {
     fn end(&mut self);
     /// RDTSC.
     fn tsc(&mut self) -> u64;
+    /// Doubles the interval of the timer that samples.
+    fn slow_timer(&mut self) {}
 }
 
 /// General registers that a sample may have.
@@ -95,7 +97,9 @@ pub fn tick(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
 pub(super) fn handle_tick(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     block.slots[TIMER_SLOT].overflows += 1;
     let now = raw.tsc();
-    block.times.add(now);
+    if block.times.add(now) {
+        raw.slow_timer();
+    }
     note(block, raw, from, TIMER_BIT);
     raw.end();
     if block.stopped {

@@ -19,22 +19,54 @@ const MASKED: u32 = 1 << 16;
 /// Ticks whose times are kept.
 const KEPT: usize = 256;
 
-/// When the first ticks came.
+/// Ticks in a row that come late before the interval is doubled.
+const LATE: u32 = 4;
+
+/// When the first ticks came, and whether they come late: then the handler takes as long as the interval, and the
+/// machine would do nothing else.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
     tsc: [u64; KEPT],
     len: usize,
+    /// The interval in ticks of the TSC; 0: not watched.
+    interval: u64,
+    last: u64,
+    late: u32,
+    /// How often the interval was doubled.
+    pub doubled: u32,
 }
 
 impl Times {
-    /// None yet.
-    pub const EMPTY: Self = Self { tsc: [0; KEPT], len: 0 };
+    /// None yet, and no interval to watch.
+    pub const EMPTY: Self =
+        Self { tsc: [0; KEPT], len: 0, interval: 0, last: 0, late: 0, doubled: 0 };
 
-    pub(super) fn add(&mut self, now: u64) {
+    /// Watches an interval of so many ticks of the TSC.
+    #[must_use]
+    pub const fn watching(interval: u64) -> Self {
+        Self { interval, ..Self::EMPTY }
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::watching(self.interval);
+    }
+
+    /// A tick at `now`. Says whether the interval is to be doubled.
+    pub(super) fn add(&mut self, now: u64) -> bool {
         if let Some(free) = self.tsc.get_mut(self.len) {
             *free = now;
             self.len += 1;
         }
+        let interval = self.interval << self.doubled;
+        let late = self.last != 0 && now.wrapping_sub(self.last) > interval + interval / 4;
+        self.last = now;
+        self.late = if late && self.interval != 0 { self.late + 1 } else { 0 };
+        if self.late < LATE || self.doubled >= 16 {
+            return false;
+        }
+        (self.late, self.last) = (0, 0);
+        self.doubled += 1;
+        true
     }
 
     /// TSC at the first ticks.
@@ -96,10 +128,14 @@ pub unsafe fn start_timer(interval: Interval) {
     apic::write(Register::TimerInitialCount, interval.count);
 }
 
-/// Stops it.
-pub fn stop_timer() {
-    apic::write(Register::LvtTimer, MASKED);
-    apic::write(Register::TimerInitialCount, 0);
+/// Stops it. Says whether it is the one that samples, of which a last tick may be waiting.
+pub fn stop_timer() -> bool {
+    let samples = apic::read(Register::LvtTimer) & 0xff == u32::from(TIMER_VECTOR);
+    if samples {
+        apic::write(Register::LvtTimer, MASKED | u32::from(TIMER_VECTOR));
+        apic::write(Register::TimerInitialCount, 0);
+    }
+    samples
 }
 
 #[cfg(test)]
@@ -118,6 +154,22 @@ mod tests {
         let long = Interval::nearest(100_000_000_000, 1_000_000_000).unwrap();
         assert_eq!((long.divider, long.ns), (5, 100_000_000_000));
         assert_eq!(Interval::nearest(u64::MAX, 1_000_000_000), None);
+    }
+
+    #[test]
+    fn m8_ticks_that_come_late_again_and_again_double_the_interval() {
+        let mut times = Times::watching(100);
+        // On time, and once late.
+        let steady = [1000, 1100, 1200, 1400, 1500].map(|now| times.add(now));
+        assert_eq!((steady, times.doubled), ([false; 5], 0));
+        let late: Vec<_> = (1..=5).map(|n| times.add(1500 + 130 * n)).collect();
+        assert_eq!((late, times.doubled), (vec![false, false, false, true, false], 1));
+        // 130 is not late any more.
+        assert!((6..40).all(|n| !times.add(1500 + 130 * n)));
+        assert!((0..40).all(|n| !{
+            let mut none = Times::EMPTY;
+            none.add(n * n)
+        }));
     }
 
     #[test]

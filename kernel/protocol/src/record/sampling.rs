@@ -165,6 +165,9 @@ pub struct TimerResult {
     pub asked_ns: u64,
     /// What the timer was set to.
     pub set_ns: u64,
+    /// How often that was doubled, because ticks came late: the machine would have done nothing but handle them.
+    #[serde(default)]
+    pub doubled: u32,
     /// Least, median and greatest interval between ticks, by the TSC, in nanoseconds; of the first 256 ticks. Absent
     /// if there were fewer than two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
