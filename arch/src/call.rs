@@ -6,9 +6,9 @@
 //! the call comes back with [`Trap`]. So nothing that foreign code does to the registers matters.
 
 use crate::interrupts::TrapFrame;
+use crate::smp::{self, Processor};
 use crate::state::{Core, no_breakpoints};
 use crate::watchdog;
-use crate::smp::{self, Processor};
 use alloc::boxed::Box;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use spin::Mutex;

@@ -7,6 +7,7 @@
 //! - [`tasks`]: running tasks that are switched between.
 //! - [`processors`]: the same on several processors at once.
 //! - [`events`]: the event tables that come with a job.
+//! - [`sampling`]: where a workload is when events happen.
 //! - [`run`]: the loop over a job's items. [`report`]: records on their way out.
 //! - [`screen`]: the same in short for somebody who stands in front of the machine.
 #![cfg_attr(not(test), no_std)]
@@ -23,6 +24,7 @@ pub mod machine;
 pub mod processors;
 pub mod report;
 pub mod run;
+pub mod sampling;
 pub mod screen;
 pub mod snippet;
 pub mod statistics;

@@ -3,6 +3,7 @@
 use crate::exact::{self, Stepper};
 use crate::processors;
 use crate::report::{Report, Sink, outcome};
+use crate::sampling::{self, Sampler};
 use crate::screen::Status;
 use crate::snippet::fault;
 use crate::snippet::measure::{Measured, Runner, Unmeasured, executions, measure};
@@ -11,14 +12,14 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use protocol::job::{Conformance, Count, Exact, Item, Job, Processors, Snippet, Tasks};
+use protocol::job::{Conformance, Count, Exact, Item, Job, Processors, Sampling, Snippet, Tasks};
 use protocol::record::{
     Check, CountResult, End, ErrorCode, ErrorRecord, ExactResult, Fault, Metric, ProcessorsResult,
-    Progress, Record, SnippetResult, Suite, TaskEnd, TasksResult, Verdict,
+    Progress, Record, SampleResult, Samples, SnippetResult, Suite, TaskEnd, TasksResult, Verdict,
 };
 
 /// What the loop needs of the machine besides running code.
-pub trait Machine: Runner + Stepper {
+pub trait Machine: Runner + Sampler + Stepper {
     /// The TSC now.
     fn now(&self) -> u64;
     /// Ticks between two progress records.
@@ -84,6 +85,10 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
             Item::Tasks(tasks) => workload(index, tasks, machine, &mut status),
             Item::Count(count) => counted(index, count, machine, &mut status),
             Item::Processors(item) => on_processors(index, item, machine, &mut status),
+            Item::Sample(sampling) => {
+                let mut each = |samples: Samples| report.send(&Record::Samples(samples));
+                sampled(index, sampling, machine, &mut status, &mut each)
+            }
             Item::Conformance(suite) => {
                 let mut each = |check: &Check| report.send(&Record::Check(check.clone()));
                 let suite = machine.conformance(suite, index, &mut each);
@@ -259,6 +264,43 @@ fn counted(index: u32, item: &Count, machine: &mut impl Machine, status: &mut St
     status.last_error = Some(alloc::format!("{}: {text}", item.name));
     let name = Some(item.name.to_string());
     Record::Error(ErrorRecord { code, item: Some(index), name, text, fault, restored: Vec::new() })
+}
+
+fn sampled(
+    index: u32,
+    item: &Sampling,
+    machine: &mut impl Machine,
+    status: &mut Status,
+    report: &mut dyn FnMut(Samples),
+) -> Record {
+    let start = machine.now();
+    let measured = sampling::measure(machine, index, item, report);
+    let tsc = [start, machine.now()];
+    let text = match measured {
+        Ok(result) => {
+            status.measured += 1;
+            return Record::Sample(SampleResult { tsc, ..result });
+        }
+        Err(Unmeasured::Refused(text)) => ErrorRecord {
+            code: ErrorCode::Unsupported,
+            item: Some(index),
+            name: Some(item.name.to_string()),
+            text,
+            fault: None,
+            restored: Vec::new(),
+        },
+        Err(Unmeasured::Fault(fault)) => ErrorRecord {
+            code: ErrorCode::SnippetFault,
+            item: Some(index),
+            name: Some(item.name.to_string()),
+            text: fault::sentence(&fault),
+            fault: Some(*fault),
+            restored: Vec::new(),
+        },
+    };
+    status.failed += 1;
+    status.last_error = Some(alloc::format!("{}: {}", item.name, text.text));
+    Record::Error(text)
 }
 
 /// A suite without a failure passes, if it made any check; if not, it leaves no trace in the counts, and a run of

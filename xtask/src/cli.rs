@@ -130,6 +130,12 @@ pub struct Output {
     /// Write it to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Write what was sampled to this file as folded stacks, for flame graphs.
+    #[arg(long, value_name = "FILE")]
+    pub samples_folded: Option<PathBuf>,
+    /// Write what was sampled to this file in pprof's form, for `pprof` and viewers that read it.
+    #[arg(long, value_name = "FILE")]
+    pub samples_pprof: Option<PathBuf>,
 }
 
 /// Arguments of `image`.

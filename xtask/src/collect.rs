@@ -1,8 +1,8 @@
 //! A report as it comes in.
 
 use protocol::record::{
-    Check, CountResult, Crash, End, ErrorRecord, ExactResult, Machine, ProcessorsResult, Record, SnippetResult,
-    Suite, TasksResult,
+    Check, CountResult, Crash, End, ErrorRecord, ExactResult, Machine, ProcessorsResult, Record,
+    SampleResult, Samples, SnippetResult, Suite, TasksResult,
 };
 use protocol::stream::{Event, Problem, Reader};
 use serde::Serialize;
@@ -173,6 +173,14 @@ impl Report {
         })
     }
 
+    /// What was sampled, in order.
+    pub fn sampled(&self) -> impl Iterator<Item = &SampleResult> {
+        self.records.iter().filter_map(|numbered| match &numbered.record {
+            Record::Sample(sampled) => Some(sampled),
+            _ => None,
+        })
+    }
+
     /// What was counted over tasks, in order.
     pub fn counts(&self) -> impl Iterator<Item = &CountResult> {
         self.records.iter().filter_map(|numbered| match &numbered.record {
@@ -185,6 +193,14 @@ impl Report {
     pub fn processors(&self) -> impl Iterator<Item = &ProcessorsResult> {
         self.records.iter().filter_map(|numbered| match &numbered.record {
             Record::Processors(processors) => Some(processors),
+            _ => None,
+        })
+    }
+
+    /// The single samples of an item, in order.
+    pub fn samples(&self, item: u32) -> impl Iterator<Item = &Samples> {
+        self.records.iter().filter_map(move |numbered| match &numbered.record {
+            Record::Samples(samples) if samples.item == item => Some(samples),
             _ => None,
         })
     }
@@ -223,7 +239,7 @@ impl Report {
         let failed = self.errors().filter(|error| error.item.is_some()).count();
         let stepped = self.exact().count() + self.suites().count();
         let over_time = self.tasks().count() + self.counts().count() + self.processors().count();
-        (self.results().count() + stepped + over_time + failed) as u64
+        (self.results().count() + self.sampled().count() + stepped + over_time + failed) as u64
     }
 
     /// Exit code: 3 if the report is not whole, else the run's own.

@@ -22,6 +22,7 @@ pub mod machine;
 pub mod process;
 pub mod progress;
 pub mod render;
+pub mod samples;
 pub mod setup;
 pub mod symbols;
 

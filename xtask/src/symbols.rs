@@ -56,6 +56,19 @@ impl Symbols {
         frames
     }
 
+    /// The innermost function at an address of the file, with its line.
+    #[must_use]
+    pub fn at(&self, address: u64) -> Option<Frame> {
+        let mut frames = Vec::new();
+        self.inlined(address, address, &mut frames);
+        let frame = frames.into_iter().next().filter(|frame| frame.function.is_some());
+        // Code without debug information, such as assembly, still has a symbol.
+        frame.or_else(|| {
+            let name = self.loader.as_ref()?.find_symbol(address)?.to_string();
+            Some(Frame { address, function: Some(name), location: None })
+        })
+    }
+
     fn inlined(&self, probe: u64, address: u64, frames: &mut Vec<Frame>) -> Option<()> {
         let mut iterator = self.loader.as_ref()?.find_frames(probe).ok()?;
         while let Ok(Some(frame)) = iterator.next() {

@@ -16,8 +16,8 @@ pub mod memory;
 pub use context::{Context, Extended};
 
 use crate::apic;
-use crate::state::Core as State;
 use crate::interrupts::{self, TrapFrame, exception};
+use crate::state::Core as State;
 use core::arch::asm;
 use core::sync::atomic::{AtomicPtr, Ordering};
 use x86_64::registers::control::Cr2;

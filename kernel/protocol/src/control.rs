@@ -126,4 +126,3 @@ pub enum MemoryType {
     #[serde(rename = "wc")]
     WriteCombining,
 }
-

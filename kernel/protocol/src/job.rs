@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::control::Control;
 pub use crate::count::Count;
 pub use crate::exact::Exact;
+pub use crate::sampling::Sampling;
 pub use crate::workload::Tasks;
 
 /// Everything that one boot does.
@@ -77,6 +78,8 @@ pub enum Item<'a> {
     Count(#[serde(borrow)] Count<'a>),
     /// Measure a piece of machine code on several processors at once.
     Processors(#[serde(borrow)] Processors<'a>),
+    /// Sample a workload.
+    Sample(#[serde(borrow)] Sampling<'a>),
 }
 
 impl Item<'_> {
@@ -90,6 +93,7 @@ impl Item<'_> {
             Item::Tasks(tasks) => &tasks.name,
             Item::Count(count) => &count.name,
             Item::Processors(processors) => &processors.snippet.name,
+            Item::Sample(sampling) => &sampling.name,
         }
     }
 }
@@ -239,6 +243,7 @@ pub(crate) mod tests {
     use crate::count::{AtOverflow, CountRequest};
     use crate::exact::Filter;
     use crate::exact::tests::any_range;
+    use crate::sampling::tests::any_sampling;
     use crate::workload::tests::any_tasks;
     use crate::workload::{Task, Workload};
     use alloc::string::String;
@@ -382,7 +387,7 @@ pub(crate) mod tests {
             items in prop::collection::vec(
                 prop_oneof![
                     any_snippet(), any_suite(), any_exact(), any_count(), any_processors(),
-                    any_tasks().prop_map(Item::Tasks),
+                    any_tasks().prop_map(Item::Tasks), any_sampling().prop_map(Item::Sample),
                 ],
                 0..8,
             ),

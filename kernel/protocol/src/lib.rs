@@ -6,7 +6,7 @@
 //! - [`ramdisk`]: the job's binary form, with magic, version and checksum.
 //! - [`record`]: the report, and [`mod@line`], its form on the serial line: one JSON object per line,
 //!   with sequence number and checksum.
-//! - [`workload`]: tasks, for counting and sampling.
+//! - [`workload`]: tasks, for counting and sampling. [`sampling`]: where they are when events happen.
 //! - [`stream`]: the reader of a report, which notices every line that was lost, doubled, reordered
 //!   or damaged. `SCHEMA.md` beside this crate describes the lines for other readers.
 //!
@@ -26,6 +26,7 @@ pub mod line;
 pub mod marker;
 pub mod ramdisk;
 pub mod record;
+pub mod sampling;
 pub mod stream;
 pub mod workload;
 

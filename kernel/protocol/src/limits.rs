@@ -6,6 +6,7 @@ use crate::count::Count;
 use crate::exact::Exact;
 use crate::job::{Conformance, Difference, Item, Job, LoopCounter, Processors, Snippet};
 use crate::marker::{STUB_BYTES, markers};
+use crate::sampling::{Delivery, Keep, OnFull, Rate, Sampling};
 use crate::workload;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -66,6 +67,18 @@ pub const MAX_RUNS: u32 = 100_000;
 pub const MAX_LISTED_RUNS: u32 = 1_000;
 /// Greatest number of a processor.
 pub const MAX_CPU: u16 = 255;
+/// Events that are sampled by at once.
+pub const MAX_SAMPLED_EVENTS: usize = 32;
+/// Addresses of a histogram: some 150 bytes each on the serial line, all on one.
+pub const MAX_ADDRESSES: u32 = 4096;
+/// Entries of a log of samples: 32 bytes each on the target.
+pub const MAX_SAMPLES: u32 = 1 << 19;
+/// Entries of a log that also keeps registers: 160 bytes each.
+pub const MAX_SAMPLES_WITH_REGISTERS: u32 = 1 << 16;
+/// Shortest interval of a timer that samples, in nanoseconds: its handler takes about a microsecond.
+pub const MIN_INTERVAL_NS: u64 = 5_000;
+/// Longest one: a minute.
+pub const MAX_INTERVAL_NS: u64 = 60_000_000_000;
 /// Rates that a 16550 with its standard 1.8432 MHz clock can make: 115,200 divided by a whole number.
 pub const MAX_BAUD: u32 = 115_200;
 /// Slowest rate accepted.
@@ -135,6 +148,17 @@ pub enum LimitError {
     /// A series without a clock.
     #[error("interval-ns is given, but tick-ns is 0: rows of the series end at ticks")]
     IntervalWithoutTick,
+    /// Neither an event nor a timer.
+    #[error("there is nothing to sample by: give events, or interval-ns")]
+    NothingToSampleBy,
+    /// Options of single samples without these.
+    #[error("registers and on-full = \"stop\" need keep = \"samples\": a histogram has neither")]
+    NeedsSamples,
+    /// A tick could be interrupted in the middle of its sample.
+    #[error(
+        "interval-ns needs delivery = \"fixed\": an NMI could come while a tick is being sampled"
+    )]
+    TimerWithNmi,
     /// An empty name.
     #[error("the name is empty")]
     EmptyName,
@@ -192,6 +216,7 @@ pub fn check_item(item: &Item) -> Result<(), LimitError> {
         Item::Tasks(tasks) => workload::check_tasks(tasks),
         Item::Count(count) => check_count(count),
         Item::Processors(processors) => check_processors(processors),
+        Item::Sample(sampling) => check_sampling(sampling),
     }
 }
 
@@ -243,6 +268,44 @@ fn check_exact(exact: &Exact) -> Result<(), LimitError> {
     }
     if exact.verify && !exact.filter.is_empty() {
         return Err(LimitError::VerifyFiltered);
+    }
+    Ok(())
+}
+
+fn check_sampling(sampling: &Sampling) -> Result<(), LimitError> {
+    name(&sampling.name)?;
+    let events = &sampling.events;
+    range("the number of events", events.len() as u64, 0, MAX_SAMPLED_EVENTS as u64)?;
+    for event in events {
+        length("the text of an event", event.event.len(), MAX_EVENT_BYTES)?;
+        match event.rate {
+            Rate::Period(period) => range("period", period, 1, u64::MAX)?,
+            Rate::PerSecond(rate) => range("frequency", rate.into(), 1, u32::MAX.into())?,
+        }
+    }
+    if sampling.interval_ns != 0 {
+        range("interval-ns", sampling.interval_ns, MIN_INTERVAL_NS, MAX_INTERVAL_NS)?;
+    } else if events.is_empty() {
+        return Err(LimitError::NothingToSampleBy);
+    }
+    let samples = sampling.keep == Keep::Samples;
+    let most = match (samples, sampling.registers) {
+        (false, _) => MAX_ADDRESSES,
+        (true, 0) => MAX_SAMPLES,
+        (true, _) => MAX_SAMPLES_WITH_REGISTERS,
+    };
+    range("capacity", sampling.capacity.into(), 1, most.into())?;
+    if !samples && (sampling.registers != 0 || sampling.on_full != OnFull::Drop) {
+        return Err(LimitError::NeedsSamples);
+    }
+    if sampling.interval_ns != 0 && sampling.delivery == Delivery::Nmi {
+        return Err(LimitError::TimerWithNmi);
+    }
+    for task in &sampling.workload.tasks {
+        name(&task.name)?;
+        length("the body's machine code", task.body.len(), MAX_CODE_BYTES)?;
+        length("the init code", task.init.len(), MAX_CODE_BYTES)?;
+        range("turns", task.turns, 0, MAX_LOOP)?;
     }
     Ok(())
 }

@@ -199,4 +199,12 @@ pub(crate) mod tests {
             Tasks { name: Cow::Owned(name), workload: Workload { tasks, tick_ns, jitter }, limit_us }
         }
     }
+
+    prop_compose! {
+        pub fn any_workload()(
+            tasks in prop::collection::vec(any_task(), 0..4), tick_ns: u64, jitter: Option<u64>,
+        ) -> Workload<'static> {
+            Workload { tasks, tick_ns, jitter }
+        }
+    }
 }

@@ -10,7 +10,8 @@ use kernel::snippet::events::Counted;
 pub struct Counters {
     /// The PMU's registers.
     pub registers: pmu::Machine,
-    driver: Option<Driver>,
+    /// What programs them; `None`: there is no PMU.
+    pub driver: Option<Driver>,
     /// The counters in use.
     pub counters: Vec<Counter>,
     counts: Vec<u64>,
@@ -47,11 +48,7 @@ impl Counters {
     ///
     /// # Errors
     /// Which event cannot be programmed, and why.
-    pub fn program(
-        &mut self,
-        pass: &[Counted],
-        limit: Option<u64>,
-    ) -> Result<(), (usize, String)> {
+    pub fn program(&mut self, pass: &[Counted], limit: Option<u64>) -> Result<(), (usize, String)> {
         (self.counters, self.counts, self.gate) = (Vec::new(), Vec::new(), Gate::EMPTY);
         self.watchdog = None;
         let idle = pass.is_empty() && limit.is_none();

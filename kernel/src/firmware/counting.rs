@@ -3,8 +3,8 @@
 //! Tasks run one after the other, each a call of its machine code in ring 0 with interrupts on: the timer's ticks give
 //! requests their turns and end the rows of the series.
 
-use super::probe::Machine;
 use super::control::PLACE;
+use super::probe::Machine;
 use alloc::format;
 use alloc::string::{String, ToString};
 use arch::apic::{self, Register};
@@ -13,7 +13,7 @@ use arch::cpu::{self, extended};
 use arch::interrupts::{self, TrapFrame};
 use arch::memory::arena::Arena;
 use arch::msr::{self, Absent, Msr};
-use arch::pmu::pmi::{self, ControlBlock, Delivery, Raw, VECTOR};
+use arch::pmu::pmi::{self, ControlBlock, Delivery, Interrupted, Raw, VECTOR};
 use arch::pmu::{self, Counter, Driver, Gate, Registers};
 use arch::time::tsc;
 use core::ptr;
@@ -129,7 +129,8 @@ impl Raw for Handler {
 fn on_pmi(frame: &mut TrapFrame) {
     // SAFETY: interrupts are off; what this one came into neither uses the block nor the run.
     unsafe {
-        pmi::service(&mut *pmi::block(), &mut Handler, frame.rip);
+        let from = Interrupted { rip: frame.rip, cs: frame.cs, ..Interrupted::default() };
+        pmi::service(&mut *pmi::block(), &mut Handler, &from);
         if let Some(running) = RUNNING.as_mut() {
             let done = running.run.interrupt(&mut running.processor);
             running.note(done);

@@ -1,9 +1,9 @@
 //! The machine's processors as a crew that runs one snippet together.
 
-use super::counters::Counters;
-use super::probe::Machine;
 use super::control::PLACE;
+use super::counters::Counters;
 use super::passes::Counting;
+use super::probe::Machine;
 use super::target::once_alone;
 use alloc::boxed::Box;
 use alloc::format;

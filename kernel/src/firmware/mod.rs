@@ -14,6 +14,7 @@ pub mod output;
 pub mod passes;
 pub mod probe;
 pub mod processors;
+mod sampling;
 pub mod stacks;
 pub mod target;
 pub mod tasks;

@@ -22,6 +22,7 @@ use arch::interrupts;
 use arch::memory::arena::Arena;
 use arch::memory::user::UserPages;
 use arch::memory::{Frames, Space};
+use arch::pmu::pmi::Interval;
 use arch::pmu::{Capabilities, Gate, workload};
 use arch::ring3::SNIPPET_VECTORS;
 use arch::state::{self, Baseline};
@@ -50,15 +51,15 @@ use protocol::record::{End, ErrorCode, ErrorRecord, Fault, Outcome, Record};
 use raw_cpuid::{CpuIdReader, CpuIdResult};
 use x86_64::registers::model_specific::{FsBase, GsBase};
 
-struct Target<'a> {
-    machine: &'a Machine,
+pub(super) struct Target<'a> {
+    pub(super) machine: &'a Machine,
     space: Space,
     arena: Arena,
-    emitted: Option<Emitted>,
-    phase: Phase,
+    pub(super) emitted: Option<Emitted>,
+    pub(super) phase: Phase,
     /// The loaded snippet may leave something in the extended state.
-    resets_extended: bool,
-    counting: Counting,
+    pub(super) resets_extended: bool,
+    pub(super) counting: Counting,
     user: UserPages,
     /// The registers as the job found them.
     baseline: Baseline,
@@ -74,6 +75,8 @@ struct Target<'a> {
     moved: [u64; MAX_MSRS],
     /// The other processors, from their first item on.
     team: Option<Team>,
+    /// Interval of the timer that samples.
+    pub(super) timer: Option<Interval>,
 }
 
 /// Runs the job.
@@ -112,6 +115,7 @@ pub fn run(
         smis: 0,
         moved: [0; MAX_MSRS],
         team: None,
+        timer: None,
     };
     let before = heap::mark();
     let end = run::run(job, &mut target, report);
@@ -171,7 +175,7 @@ pub fn no_job(error: Option<&RamdiskError>, machine: &Machine, report: &mut Repo
 }
 
 impl Target<'_> {
-    fn emit(&mut self, phase: Phase, snippet: &Snippet, copies: u64, gate: &Gate) {
+    pub(super) fn emit(&mut self, phase: Phase, snippet: &Snippet, copies: u64, gate: &Gate) {
         let emitted =
             emit::emit(self.arena.code_mut(), &self.controls.place, snippet, copies, gate);
         for (vector, landing) in SNIPPET_VECTORS.into_iter().zip(emitted.landings.iter().flatten())
@@ -429,7 +433,12 @@ impl run::Machine for Target<'_> {
             processors::Failure { processor: None, why }
         };
         if self.team.is_none() {
-            let team = Team::form(self.machine, &mut self.arena, &mut self.space, &mut self.controls.frames);
+            let team = Team::form(
+                self.machine,
+                &mut self.arena,
+                &mut self.space,
+                &mut self.controls.frames,
+            );
             self.team = Some(team.map_err(|error| refuse(error.to_string()))?);
         }
         let team = self.team.as_mut().expect("just formed");

@@ -4,10 +4,15 @@ use crate::report::Buffer;
 use crate::snippet::events::{Counted, Plan};
 use crate::snippet::measure::tests::{Made, nop};
 use arch::call::Trap;
+use arch::pmu::Gate;
+use arch::pmu::pmi::{ControlBlock, Delivery, Interval};
 use protocol::exact::Filter;
 use protocol::job::{Difference, Expect, OnEnd};
-use protocol::record::{Applied, CheckVerdict, Hex, Outcome, TaskEnd, TaskResult, Ticks};
+use protocol::record::{
+    Applied, CheckVerdict, CodePlace, Hex, Outcome, TaskEnd, TaskResult, Ticks,
+};
 use protocol::stream::{self, Reader};
+use protocol::workload::Task;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -81,6 +86,38 @@ impl Runner for Clocked {
         self.made.explain(trap, snippet)
     }
 }
+
+/// Implements [`Sampler`] for a machine without a PMU.
+macro_rules! without_pmu {
+    ($machine:ty) => {
+        impl Sampler for $machine {
+            fn pmu(&mut self) -> Result<sampling::Pmu<'_>, String> {
+                Err("there is no PMU".into())
+            }
+            fn load_task(&mut self, _: &Task, _: &Gate) -> CodePlace {
+                unreachable!("nothing is armed")
+            }
+            fn run_task(&mut self, _: &Task, _: bool) -> Result<u64, Unmeasured> {
+                unreachable!("nothing is loaded")
+            }
+            fn deliver(&mut self, _: ControlBlock, _: Delivery, _: Option<Interval>) {}
+            fn withdraw(&mut self) -> ControlBlock {
+                ControlBlock::EMPTY
+            }
+            fn clocks(&self) -> [u64; 2] {
+                [1; 2]
+            }
+            fn code(&self, _: u64) -> Vec<u8> {
+                Vec::new()
+            }
+            fn has_emulated_pmu(&self) -> bool {
+                false
+            }
+        }
+    };
+}
+
+without_pmu!(Clocked);
 
 /// Every copy executes two instructions, of which one is a branch; the code around them none.
 impl Stepper for Clocked {
@@ -374,6 +411,7 @@ proptest::proptest! {
             }
             fn branches(&self) -> &'static str { self.0.branches() }
         }
+        without_pmu!(Some);
         impl Machine for Some {
             fn now(&self) -> u64 { self.0.now() }
             fn progress_ticks(&self) -> u64 { u64::MAX }

@@ -25,10 +25,12 @@ pub fn run(arguments: &Collect) -> Result<u8> {
     let report = collector.finish();
     let mut context =
         Context { source: arguments.serial.display().to_string(), complaint, ..Context::default() };
-    if report.crash().is_some() {
+    if report.crash().is_some() || report.sampled().next().is_some() {
         // Symbols help only if the stick was made from this very build; a missing kernel is no error.
         if let Ok(toolchain) = Toolchain::find() {
-            resolve(&report, &mut context, &Tree::new(toolchain).kernel_with_symbols());
+            let kernel = Tree::new(toolchain).kernel_with_symbols();
+            resolve(&report, &mut context, &kernel);
+            context.kernel = Some(kernel);
         }
     }
     deliver(&report, &context, &arguments.output)

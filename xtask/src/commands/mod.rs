@@ -12,6 +12,7 @@ pub mod test;
 use crate::cli::{Arguments, Command, Output};
 use crate::collect::Report;
 use crate::render::{Context, render};
+use crate::samples::{Profile, folded, pprof};
 use crate::{Failure, Result};
 use std::fs;
 
@@ -34,16 +35,27 @@ pub fn run(arguments: &Arguments) -> Result<u8> {
 
 /// Makes sure that the report can be written, before anything is booted for it.
 fn check_output(output: &Output) -> Result<()> {
-    let Some(path) = &output.out else {
-        return Ok(());
-    };
-    let file = fs::OpenOptions::new().create(true).append(true).open(path);
-    file.map(|_| ()).map_err(Failure::file("write", path))
+    let paths = [&output.out, &output.samples_folded, &output.samples_pprof];
+    for path in paths.into_iter().flatten() {
+        let file = fs::OpenOptions::new().create(true).append(true).open(path);
+        file.map_err(Failure::file("write", path))?;
+    }
+    Ok(())
 }
 
 /// Writes the report where the arguments want it; returns the exit code.
 fn deliver(report: &Report, context: &Context, output: &Output) -> Result<u8> {
     let text = render(report, context, output.format);
+    if output.samples_folded.is_some() || output.samples_pprof.is_some() {
+        let profiles = Profile::of(report, &context.resolver(report));
+        if let Some(path) = &output.samples_folded {
+            fs::write(path, folded::write(&profiles)).map_err(Failure::file("write", path))?;
+        }
+        if let Some(path) = &output.samples_pprof {
+            let written = pprof::write(&profiles).and_then(|bytes| fs::write(path, bytes));
+            written.map_err(Failure::file("write", path))?;
+        }
+    }
     match &output.out {
         Some(path) => {
             let plain = anstream::adapter::strip_str(&text).to_string();

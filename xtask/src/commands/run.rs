@@ -141,6 +141,8 @@ fn context(
         boot: Some(format!("{:?}", machine.boot).to_lowercase()),
         ticks_per_instruction: shift.map(|shift| 1 << shift),
         backtrace: Vec::new(),
+        sampled: packed.sampled.clone(),
+        kernel: None,
         items: packed.job.items.iter().map(|item| item.name().to_string()).collect(),
         complaint,
         pmu_said: Vec::new(),
@@ -150,6 +152,7 @@ fn context(
 /// Resolves a crash's backtrace, renders the report and tells the exit code.
 fn report(report: Report, mut context: Context, tree: &Tree, output: &cli::Output) -> Result<u8> {
     resolve(&report, &mut context, &tree.kernel_with_symbols());
+    context.kernel = Some(tree.kernel_with_symbols());
     deliver(&report, &context, output)
 }
 

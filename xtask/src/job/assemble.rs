@@ -76,20 +76,20 @@ pub enum Failed {
     Tool(String),
 }
 
+/// What a text became.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Code {
+    /// Its machine code.
+    pub bytes: Vec<u8>,
+    /// Its labels that have names, with their places in the code, in order.
+    pub labels: Labels,
+}
+
 /// Longest text that is given to the assembler; its code could not be packed anyway.
 pub const MAX_TEXT_BYTES: usize = 8 << 20;
 
 /// Names of places in code, with their distances in bytes from its start, in order.
 pub type Labels = Vec<(String, u64)>;
-
-/// Machine code with its labels.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Code {
-    /// The code.
-    pub bytes: Vec<u8>,
-    /// Its labels. Local ones, as `2:`, have no name.
-    pub labels: Labels,
-}
 
 /// Assembles all texts; the result has one entry for each.
 ///

@@ -9,12 +9,11 @@ use super::errors::{JobError, Place};
 use super::exact::{ExactOptions, RawExact};
 use super::form::{Form, Wanted};
 use super::machine::MachineOptions;
+use super::sample::{self, RawSample, SampleFile};
 use super::workload::{RawRun, RunFile};
 use crate::events::EventText;
 use forms::{RawForms, characterise, check_code};
-pub(super) use lines::{Lines, Spans};
-pub(super) use lines::lines;
-use lines::position;
+pub(super) use lines::{Lines, Spans, lines, position};
 use protocol::PROTOCOL_VERSION;
 use protocol::job::{Difference, Expect, OnEnd, SelfTest};
 use protocol::limits::{self, LimitError};
@@ -115,6 +114,8 @@ pub struct JobFile {
     pub runs: Vec<RunFile>,
     /// What is counted over tasks; it comes behind the snippets.
     pub counts: Vec<CountFile>,
+    /// What is sampled; it comes behind the snippets.
+    pub samples: Vec<SampleFile>,
 }
 
 /// What a job is for.
@@ -149,6 +150,7 @@ struct RawJob {
     characterise: Vec<Spanned<RawForms>>,
     count: Vec<Spanned<RawCount>>,
     processors: Vec<Spanned<RawSnippet>>,
+    sample: Vec<Spanned<RawSample>>,
 }
 
 /// Options as written: in `[defaults]`, or within a snippet.
@@ -299,6 +301,11 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
             .map(|(number, count)| CountFile::decide(count, number, text, source))
             .collect(),
         snippets,
+        samples: raw
+            .sample
+            .into_iter()
+            .map(|sample| sample::decide(sample, text, source))
+            .collect::<Result<_, _>>()?,
     })
 }
 

@@ -13,6 +13,7 @@ pub mod form;
 pub mod machine;
 mod overrides;
 mod place;
+pub mod sample;
 pub mod workload;
 
 pub use errors::JobError;
@@ -30,6 +31,7 @@ use protocol::job::{
 };
 use protocol::limits;
 use protocol::ramdisk::{self, RamdiskError, SectionKind};
+use sample::TaskCode;
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -50,6 +52,8 @@ pub struct Packed {
     tables: Vec<u8>,
     /// For each item the labels of its tasks ([`workload::Assembled::symbols`]); empty for an item without tasks.
     pub symbols: Vec<Vec<Labels>>,
+    /// Labels and bodies of sampled tasks, by the item's index.
+    pub sampled: Vec<(u32, Vec<TaskCode>)>,
 }
 
 impl Packed {
@@ -62,8 +66,8 @@ impl Packed {
         let done = done.min(job.items.len());
         job.items.drain(..done);
         let bytes = bytes(&job, &self.tables)?;
-        let symbols = self.symbols[done..].to_vec();
-        Ok(Self { job, bytes, tables: self.tables.clone(), symbols })
+        let (symbols, sampled) = (self.symbols[done..].to_vec(), self.sampled.clone());
+        Ok(Self { job, bytes, tables: self.tables.clone(), symbols, sampled })
     }
 }
 
@@ -114,6 +118,7 @@ pub fn load_for(
     let (tables, lines) = user::merged(&overrides.event_files, cpu)?;
     let counted = file.counts.iter().flat_map(CountFile::events);
     let events = file.snippets.iter().flat_map(|snippet| &snippet.options.events).chain(counted);
+    let events = events.chain(file.samples.iter().flat_map(|sample| &sample.texts));
     let unknown = check::unknown(&tables, events);
     for line in lines.into_iter().chain(unknown.iter().map(|line| format!("warning: {line}"))) {
         anstream::eprintln!("{line}");
@@ -163,6 +168,7 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
         Ok(item)
     });
     let counts = counts.collect::<Result<Vec<_>, JobError>>()?;
+    let (samples, codes): (Vec<_>, Vec<_>) = sample::pack(file)?.into_iter().unzip();
     let suite = file.checks.as_ref().map(|checks| {
         let checks = checks.iter().cloned().map(Cow::Owned).collect();
         Item::Conformance(Conformance { name: Cow::Owned(file.name.clone()), checks })
@@ -173,20 +179,28 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
         on_end: if purpose == Purpose::Qemu { OnEnd::Halt } else { file.on_end },
         exit_port: (purpose == Purpose::Qemu).then_some(EXIT_PORT),
         self_test: file.self_test,
-        items: suite.into_iter().chain(items).chain(runs).chain(counts).collect(),
+        items: suite.into_iter().chain(items).chain(runs).chain(counts).chain(samples).collect(),
     };
     let first_snippet = usize::from(file.checks.is_some());
     for (snippet, item) in file.snippets.iter().zip(&job.items[first_snippet..]) {
         limits::check_item(item).map_err(|error| snippet.at(&file.source, &error))?;
     }
+    let first_sample = first_snippet + file.snippets.len();
+    for (sample, item) in file.samples.iter().zip(&job.items[first_sample..]) {
+        limits::check_item(item).map_err(|error| sample.code.at(&file.source, &error))?;
+    }
+    let sampled = (first_sample as u32..).zip(codes.into_iter().map(|code| vec![code])).collect();
     limits::check_job(&job)
         .map_err(|error| JobError::Limit { file: file.source.clone(), error })?;
     let bytes = bytes(&job, tables.bytes())
         .map_err(|error| JobError::Pack { file: file.source.clone(), error })?;
-    // Runs stand behind all other items.
-    let mut all = vec![Vec::new(); job.items.len() - symbols.len()];
-    all.extend(symbols);
-    Ok(Packed { job, bytes, tables: tables.bytes().to_vec(), symbols: all })
+    let mut all = vec![Vec::new(); job.items.len()];
+    let is_run = |item: &&Item| matches!(item, Item::Tasks(_));
+    let first_run = job.items.iter().take_while(|item| !is_run(item)).count();
+    for (place, labels) in all[first_run..].iter_mut().zip(symbols) {
+        *place = labels;
+    }
+    Ok(Packed { job, bytes, tables: tables.bytes().to_vec(), symbols: all, sampled })
 }
 
 /// Texts of a snippet.

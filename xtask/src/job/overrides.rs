@@ -139,6 +139,7 @@ impl Overrides {
             checks: None,
             snippets: vec![snippet],
             runs: Vec::new(),
+            samples: Vec::new(),
         }
     }
 

@@ -133,6 +133,17 @@ pub fn render(report: &Report) -> String {
                     row(fields);
                 }
             }
+            Record::Sample(sampled) => {
+                for one in &sampled.events {
+                    let mut fields = vec![sampled.item.to_string(), sampled.name.clone()];
+                    fields.push(format!("sampled {}", one.event));
+                    // One run, whose overflows are counted; the report itself has the rest.
+                    fields.extend(std::iter::repeat_n(one.overflows.to_string(), 4));
+                    fields.extend(["1".into(), "1".into()]);
+                    fields.resize(HEADER.len(), String::new());
+                    row(fields);
+                }
+            }
             Record::Error(error) if error.item.is_some() => {
                 let mut fields = vec![String::new(); HEADER.len()];
                 fields[0] = error.item.unwrap_or_default().to_string();

@@ -8,6 +8,7 @@ pub mod forms;
 pub mod json;
 pub mod notes;
 mod processors;
+mod samples;
 pub mod style;
 pub mod table;
 pub mod tap;
@@ -15,7 +16,11 @@ mod tasks;
 
 use crate::cli::Format;
 use crate::collect::Report;
+use crate::job::sample::TaskCode;
+use crate::samples::Resolver;
+use crate::symbols::image_base;
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// How the run came about, as far as the firmware cannot know it.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -43,12 +48,27 @@ pub struct Context {
     /// Backtrace of a crash, resolved.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub backtrace: Vec<String>,
+    /// Labels and bodies of sampled tasks, if the job is known here, by the item's index.
+    #[serde(skip)]
+    pub sampled: Vec<(u32, Vec<TaskCode>)>,
+    /// The firmware's file with symbols, if it is here.
+    #[serde(skip)]
+    pub kernel: Option<PathBuf>,
     /// Names of the job's items, if the job is known here.
     #[serde(skip)]
     pub items: Vec<String>,
     /// Why the machine did not finish, beyond what the report shows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub complaint: Option<String>,
+}
+
+impl Context {
+    /// What resolves the addresses of `report`.
+    #[must_use]
+    pub fn resolver(&self, report: &Report) -> Resolver {
+        let kernel = self.kernel.as_deref().map(|path| (path, image_base(report)));
+        Resolver::new(&self.sampled, kernel)
+    }
 }
 
 /// The report in `format`. Styled text; whoever prints it strips the styles where they do not belong.

@@ -1,7 +1,7 @@
 //! The report as a table.
 
 use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
-use super::{Context, checks, count, exact, forms, notes, number, processors, tasks};
+use super::{Context, checks, count, exact, forms, notes, number, processors, samples, tasks};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Color, LineStyle, Table, TableStyle};
 use protocol::record::{
@@ -31,6 +31,7 @@ pub fn render(report: &Report, context: &Context) -> String {
     out.push_str(&tasks::sections(report));
     out.push_str(&count::sections(report));
     out.push_str(&processors::sections(report));
+    out.push_str(&samples::sections(report, context));
     out.push_str(&checks::table(report));
     notes::write(&mut out, report, context);
     summary(&mut out, report);

@@ -61,6 +61,17 @@ pub fn render(report: &Report, context: &Context) -> String {
                     let _ = writeln!(out, "  ---\n  count: {event}\n  value: {value}\n  ...");
                 }
             }
+            Record::Sample(sampled) => {
+                points += 1;
+                let _ = writeln!(out, "ok {points} - {}", escape(&sampled.name));
+                for one in &sampled.events {
+                    let (event, overflows, dropped) = (&one.event, one.overflows, one.dropped);
+                    let _ = writeln!(
+                        out,
+                        "  ---\n  sampled: {event}\n  overflows: {overflows}\n  dropped: {dropped}\n  ..."
+                    );
+                }
+            }
             Record::Check(check) => {
                 points += 1;
                 super::checks::point(&mut out, points, check);

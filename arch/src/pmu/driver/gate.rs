@@ -32,6 +32,7 @@ pub const MAX_WRITES: usize = 8;
 /// With a global control it is one each, and all counters see the same window. Without, it is one for each counter,
 /// in the same order both times: so the windows are of the same length in instructions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(C)]
 pub struct Gate {
     on: [Write; MAX_WRITES],
     off: [Write; MAX_WRITES],
@@ -42,6 +43,11 @@ impl Gate {
     /// A gate that opens nothing.
     pub const EMPTY: Self =
         Self { on: [EMPTY_WRITE; MAX_WRITES], off: [EMPTY_WRITE; MAX_WRITES], count: 0 };
+
+    /// Offset of the writes that start, for assembly.
+    pub(in crate::pmu) const ON: usize = core::mem::offset_of!(Self, on);
+    /// The same of those that stop.
+    pub(in crate::pmu) const OFF: usize = core::mem::offset_of!(Self, off);
 
     /// Writes that start.
     #[must_use]

@@ -4,6 +4,18 @@ use super::block::offset;
 use crate::apic::Register;
 use core::arch::naked_asm;
 
+/// Instructions of an interrupt's end that a counter sees which was frozen or stopped until then: five POPs and IRETQ.
+pub(super) const TAIL: u64 = 6;
+/// What a counter sees of an interrupt that stops it by software: [`TAIL`], and ten instructions up to the WRMSR that
+/// stops it, which the preset overwrites in a counter that has overflowed.
+pub(super) const STOPPED: u64 = TAIL + 10;
+
+/// The same for [`searching_entry`], which stops `count` counters one by one: seven instructions for each before the own
+/// one at the beginning, and for each behind it at the end. So what a counter sees does not depend on its place.
+pub(super) const fn stopped_one_by_one(count: u64) -> u64 {
+    16 + 7 * (count - 1) + 11
+}
+
 /// As [`entry`], but stops the counters first.
 #[unsafe(naked)]
 pub(super) extern "C" fn stopping_entry() {
@@ -62,7 +74,7 @@ pub(super) extern "C" fn entry() {
         "3: bsf rdx, rsi",
         "lea rax, [rsi - 1]",
         "and rsi, rax",
-        "shl edx, 5",
+        "shl edx, 6",
         "add rdx, rdi",
         "inc qword ptr [rdx + {overflows}]",
         "mov ecx, [rdx + {reload}]",
@@ -73,39 +85,36 @@ pub(super) extern "C" fn entry() {
         "wrmsr",
         "4: test rsi, rsi",
         "jnz 3b", // 34
-        "mov ecx, [rdi + {resume}]",
-        "test ecx, ecx",
-        "jnz 20f", // 37
         "5: mov rsi, [rdi + {apic}]",
         "test rsi, rsi",
         "jz 21f",
         "mov eax, [rdi + {lvt}]",
-        "mov [rsi + {lvtpc}], eax", // 42
+        "mov [rsi + {lvtpc}], eax", // 39
         "6: mov ecx, [rdi + {status}]",
         "rdmsr",
         "shl rdx, 32",
         "or rax, rdx",
         "and rax, [rdi + {mask}]",
-        "jnz 22f", // 48
+        "jnz 22f", // 45
         "25: cmp dword ptr [rdi + {nmi}], 0",
         "jne 7f",
         "test rsi, rsi",
         "jz 23f",
-        "mov dword ptr [rsi + {eoi}], 0", // 53
-        "7: pop rdi",
+        "mov dword ptr [rsi + {eoi}], 0", // 50
+        // Go on counting. What follows is all of the handler that counters see which were frozen.
+        "7: mov ecx, [rdi + {resume}]",
+        "test ecx, ecx",
+        "jz 26f", // 53
+        "mov eax, [rdi + {resume} + 8]",
+        "mov edx, [rdi + {resume} + 12]",
+        "wrmsr",
+        "26: pop rdi",
         "pop rsi",
         "pop rdx",
         "pop rcx",
         "pop rax",
         "iretq", // 59
         "8: inc qword ptr [rdi + {spurious}]",
-        "mov ecx, [rdi + {resume}]",
-        "test ecx, ecx",
-        "jz 5b",
-        // Go on counting.
-        "20: mov eax, [rdi + {resume} + 8]",
-        "mov edx, [rdi + {resume} + 12]",
-        "wrmsr",
         "jmp 5b",
         // A sample, if there is room.
         "9: mov rcx, [rdi + {cursor}]",
@@ -117,9 +126,21 @@ pub(super) extern "C" fn entry() {
         "rdtsc",
         "mov [rcx + 16], eax",
         "mov [rcx + 20], edx",
-        "add qword ptr [rdi + {cursor}], 24",
+        "mov eax, [rsp + 48]",
+        "mov edx, [rdi + {task}]",
+        "mov [rcx + 24], edx",
+        "mov [rcx + 28], eax",
+        "add qword ptr [rdi + {cursor}], 32",
         "jmp 3b",
         "24: inc qword ptr [rdi + {dropped}]",
+        "mov rax, rsi",
+        "27: bsf rdx, rax",
+        "lea rcx, [rax - 1]",
+        "and rax, rcx",
+        "shl edx, 6",
+        "inc qword ptr [rdi + rdx + {unsampled}]",
+        "test rax, rax",
+        "jnz 27b",
         "jmp 3b",
         // Unmask in x2APIC mode.
         "21: mov ecx, {x2apic} + ({lvtpc} >> 4)",
@@ -151,6 +172,8 @@ pub(super) extern "C" fn entry() {
         spurious = const offset::SPURIOUS,
         back_to_back = const offset::BACK_TO_BACK,
         dropped = const offset::DROPPED,
+        unsampled = const offset::UNSAMPLED,
+        task = const offset::TASK,
         cursor = const offset::CURSOR,
         end = const offset::END,
         reload = const offset::RELOAD,
@@ -175,49 +198,73 @@ pub(super) extern "C" fn searching_entry() {
         "push r8",
         "push r9",
         "mov rdi, [rsp + {above}]",
-        "xor r9d, r9d",
+        "mov r8d, [rdi + {stops}]",
+        "test r8d, r8d",
+        "jz 31f", // 11
+        // Stop each counter.
+        "lea rsi, [rdi + {off}]",
+        "30: mov ecx, [rsi]",
+        "mov eax, [rsi + 8]",
+        "mov edx, [rsi + 12]",
+        "wrmsr",
+        "add rsi, 16",
+        "dec r8d",
+        "jnz 30b",
+        "31: xor r9d, r9d",
         "mov rsi, [rdi + {mask}]",
         "test rsi, rsi",
-        "jz 8f", // 12
+        "jz 8f", // 15
         "2: bsf r8, rsi",
         "lea rax, [rsi - 1]",
         "and rsi, rax",
-        "shl r8d, 5",
+        "shl r8d, 6",
         "add r8, rdi",
         "mov ecx, [r8 + {reload}]",
         "rdmsr",
         "mov eax, [rdi + {top}]",
         "bt edx, eax",
-        "jc 3f", // 22
+        "jc 3f", // 25
         "mov eax, [r8 + {preset}]",
         "mov edx, [r8 + {preset} + 4]",
         "wrmsr",
         "inc qword ptr [r8 + {overflows}]",
         // The slot's number is the counter's bit.
         "sub r8, rdi",
-        "shr r8d, 5",
+        "shr r8d, 6",
         "bts r9, r8",
         "3: test rsi, rsi",
-        "jnz 2b", // 31
+        "jnz 2b", // 34
         "test r9, r9",
         "jz 8f",
         "inc qword ptr [rdi + {pmis}]",
         "cmp qword ptr [rdi + {end}], 0",
-        "jne 9f", // 36
+        "jne 9f", // 39
         "5: cmp dword ptr [rdi + {nmi}], 0",
         "jne 7f",
         "mov rsi, [rdi + {apic}]",
         "test rsi, rsi",
         "jz 6f",
-        "mov dword ptr [rsi + {eoi}], 0", // 42
-        "7: pop r9",
+        "mov dword ptr [rsi + {eoi}], 0", // 45
+        "7: mov r8d, [rdi + {stops}]",
+        "test r8d, r8d",
+        "jz 33f", // 48
+        // Let each counter go on.
+        "lea rsi, [rdi + {on}]",
+        "32: mov ecx, [rsi]",
+        "mov eax, [rsi + 8]",
+        "mov edx, [rsi + 12]",
+        "wrmsr",
+        "add rsi, 16",
+        "dec r8d",
+        "jnz 32b",
+        "33: pop r9",
         "pop r8",
         "pop rdi",
         "pop rsi",
         "pop rdx",
         "pop rcx",
         "pop rax",
-        "iretq", // 50
+        "iretq", // 56
         "6: mov ecx, {x2apic} + ({eoi} >> 4)",
         "xor eax, eax",
         "xor edx, edx",
@@ -235,11 +282,25 @@ pub(super) extern "C" fn searching_entry() {
         "rdtsc",
         "mov [rcx + 16], eax",
         "mov [rcx + 20], edx",
-        "add qword ptr [rdi + {cursor}], 24",
+        "mov eax, [rsp + 64]",
+        "mov edx, [rdi + {task}]",
+        "mov [rcx + 24], edx",
+        "mov [rcx + 28], eax",
+        "add qword ptr [rdi + {cursor}], 32",
         "jmp 5b",
         "24: inc qword ptr [rdi + {dropped}]",
+        "27: bsf rdx, r9",
+        "lea rcx, [r9 - 1]",
+        "and r9, rcx",
+        "shl edx, 6",
+        "inc qword ptr [rdi + rdx + {unsampled}]",
+        "test r9, r9",
+        "jnz 27b",
         "jmp 5b",
         above = const TOP + 16,
+        stops = const offset::STOPS,
+        off = const offset::OFF,
+        on = const offset::ON,
         mask = const offset::MASK,
         top = const offset::TOP_IN_EDX,
         apic = const offset::APIC,
@@ -247,6 +308,8 @@ pub(super) extern "C" fn searching_entry() {
         pmis = const offset::PMIS,
         spurious = const offset::SPURIOUS,
         dropped = const offset::DROPPED,
+        unsampled = const offset::UNSAMPLED,
+        task = const offset::TASK,
         cursor = const offset::CURSOR,
         end = const offset::END,
         reload = const offset::RELOAD,

@@ -1,9 +1,12 @@
 //! What the handler needs, worked out beforehand.
 
-use crate::pmu::FreezeKind;
-use crate::pmu::capabilities::{Capabilities, Counter};
-use crate::pmu::driver::{Driver, PmuError, Write};
-use crate::pmu::registers::GlobalStatus;
+use super::handling::Handling;
+use super::histogram::{Bucket, Histogram};
+use super::service::REGISTERS;
+use super::throttle::Throttle;
+use super::timer::Times;
+use crate::pmu::capabilities::Counter;
+use crate::pmu::driver::{Driver, Gate, PmuError, Write};
 
 /// One counter.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -11,14 +14,32 @@ use crate::pmu::registers::GlobalStatus;
 pub struct Slot {
     /// The counter's MSR, to be set to `preset` at each overflow; 0: it just goes on.
     pub reload: u32,
-    reserved: u32,
+    /// MSR to look at for an overflow, where there is no status register; 0: the counter is not in use.
+    pub look_at: u32,
     /// Where it starts from.
     pub preset: u64,
     /// How often it overflowed.
     pub overflows: u64,
-    /// MSR to look at for an overflow, where there is no status register; 0: the counter is not in use.
-    pub look_at: u32,
-    reserved_2: u32,
+    /// Of these, how many found the log full.
+    pub dropped: u64,
+    /// Periods that went by without an overflow of their own, because throttling had made the period longer.
+    pub throttled: u64,
+    /// How often the preset's period was doubled.
+    pub level: u32,
+    /// The same of the period that the counter runs now: a preset takes effect at the next overflow.
+    pub(super) running: u32,
+    /// Bits of the counter's value.
+    pub(super) width: u64,
+    /// Bits that a preset has to have set, so that the counter can be set to it.
+    pub(super) ones: u64,
+}
+
+impl Slot {
+    /// How often the period that the counter runs now was doubled.
+    #[must_use]
+    pub const fn running(&self) -> u32 {
+        self.running
+    }
 }
 
 /// What one PMI leaves in the log.
@@ -31,7 +52,23 @@ pub struct Sample {
     pub status: u64,
     /// The TSC.
     pub tsc: u64,
+    /// What [`ControlBlock::task`] was.
+    pub task: u32,
+    /// The interrupted code's CS; its lowest two bits are the ring.
+    pub cs: u32,
 }
+
+impl Sample {
+    /// Ring of the interrupted code.
+    #[must_use]
+    pub const fn ring(&self) -> u8 {
+        (self.cs & 3) as u8
+    }
+}
+
+/// A function that is called in the interrupt, with the interrupted instruction's address and the counters that had
+/// overflowed, as bits of the global status. It may take no lock and not allocate: it interrupts whoever does.
+pub type Notify = fn(rip: u64, status: u64);
 
 /// Bits of the global registers.
 const SLOTS: usize = 64;
@@ -50,6 +87,12 @@ pub struct ControlBlock {
     pub(super) resume: Write,
     /// Stops the counters at the beginning: likewise.
     pub(super) stop: Write,
+    /// For processors without a global control: writes that stop the counters, and that let them go on.
+    pub(super) gate: Gate,
+    /// How many of these the handler makes; 0: it does not stop the counters.
+    pub(super) stops: u32,
+    /// Who is interrupted, for the samples; set by whoever switches between tasks.
+    pub task: u32,
     /// Address of the APIC's page; 0: x2APIC.
     pub(super) apic: u64,
     /// LVTPC without its mask bit.
@@ -66,6 +109,22 @@ pub struct ControlBlock {
     pub back_to_back: u64,
     /// Samples that did not fit the log.
     pub dropped: u64,
+    /// Counting stopped because the log was full.
+    pub stopped: bool,
+    /// A full log stops counting.
+    pub(super) stops_when_full: bool,
+    /// Registers of each sample of the log; null: they are not kept.
+    pub(super) registers: *mut [u64; REGISTERS],
+    /// The log's beginning.
+    pub(super) start: u64,
+    /// Addresses, counted.
+    pub(super) histogram: Option<Histogram>,
+    /// The limit of the rate.
+    pub throttle: Throttle,
+    /// Called at each interrupt.
+    pub(super) notify: Option<Notify>,
+    /// Ticks of the timer, if it samples.
+    pub times: Times,
     /// Where the next sample goes; equal to `end`: the log is full.
     pub(super) cursor: u64,
     /// Behind the log; 0: there is none.
@@ -78,8 +137,18 @@ pub struct ControlBlock {
 }
 
 const NO_WRITE: Write = Write::new(crate::msr::Msr(0), 0);
-const NO_SLOT: Slot =
-    Slot { reload: 0, reserved: 0, preset: 0, overflows: 0, look_at: 0, reserved_2: 0 };
+const NO_SLOT: Slot = Slot {
+    reload: 0,
+    look_at: 0,
+    preset: 0,
+    overflows: 0,
+    dropped: 0,
+    throttled: 0,
+    level: 0,
+    running: 0,
+    width: 0,
+    ones: 0,
+};
 
 impl ControlBlock {
     /// A block that finds every interrupt spurious.
@@ -89,6 +158,9 @@ impl ControlBlock {
         mask: 0,
         resume: NO_WRITE,
         stop: NO_WRITE,
+        gate: Gate::EMPTY,
+        stops: 0,
+        task: 0,
         apic: 0,
         lvt: 0,
         stays_unmasked: false,
@@ -97,6 +169,14 @@ impl ControlBlock {
         spurious: 0,
         back_to_back: 0,
         dropped: 0,
+        stopped: false,
+        stops_when_full: false,
+        registers: core::ptr::null_mut(),
+        start: 0,
+        histogram: None,
+        throttle: Throttle::NONE,
+        notify: None,
+        times: Times::EMPTY,
         cursor: 0,
         end: 0,
         top: 0,
@@ -119,8 +199,17 @@ impl ControlBlock {
         block.top = (u64::MAX >> (64 - has.general_bits.clamp(1, 64)) >> 1) + 1;
         block.stays_unmasked = !has.is_intel();
         block.top_in_edx = has.general_bits.clamp(33, 64) - 33;
+        block.gate = driver.gate();
         for counter in has.counters().filter(|counter| driver.programmed() & counter.bit() != 0) {
-            block.slots[counter.index()].look_at = driver.layout().counter(counter).0;
+            let slot = &mut block.slots[counter.index()];
+            slot.look_at = driver.layout().counter(counter).0;
+            slot.width = has.mask(counter);
+            let top = (slot.width >> 1) + 1;
+            // A write that extends a sign takes values whose upper bits, from 31 on, are all equal.
+            slot.ones = match driver.layout().extends_sign(counter) {
+                true => slot.width & !0x7fff_ffff,
+                false => top,
+            };
         }
         block
     }
@@ -145,35 +234,87 @@ impl ControlBlock {
         Ok(())
     }
 
-    /// To go with a freeze: the handler lets the counters go on before it ends. A streamlined freeze ends when its
-    /// bits are cleared, a legacy one when the enables are set again.
-    pub fn resume_in_handler(&mut self, driver: &Driver) {
-        let Some(global) = driver.layout().global else { return };
-        self.resume = match driver.capabilities().freeze {
-            FreezeKind::Streamlined => Write::new(global.clear, frozen_bits(driver.capabilities())),
-            FreezeKind::None | FreezeKind::Legacy => driver.gate().on()[0],
-        };
-    }
-
-    /// For processors that cannot freeze: the handler stops the counters as the first thing it does, and lets them
-    /// go on as one of the last. Needs a global control.
-    ///
-    /// # Errors
-    /// There is none.
-    pub fn stop_in_handler(&mut self, driver: &Driver) -> Result<(), PmuError> {
-        if driver.layout().global.is_none() {
-            return Err(PmuError::Unsupported("global control to stop counters with"));
-        }
-        self.stop = driver.gate().off()[0];
-        self.resume = driver.gate().on()[0];
-        Ok(())
-    }
-
     /// Writes samples to `log` until it is full, and counts what does not fit. The log has to outlive the block's use.
     pub fn log_to(&mut self, log: &mut [Sample]) {
         let range = log.as_mut_ptr_range();
-        self.cursor = range.start as u64;
+        self.start = range.start as u64;
+        self.cursor = self.start;
         self.end = range.end as u64;
+    }
+
+    /// Keeps the registers of each sample as well, in the order of their encoding: RAX, RCX, RDX, RBX, RSP, RBP, RSI,
+    /// RDI, R8 to R15. Needs a log that is not longer. As for the log, it has to outlive the block's use.
+    pub fn registers_to(&mut self, registers: &mut [[u64; REGISTERS]]) {
+        let samples = (self.end - self.start) as usize / size_of::<Sample>();
+        if registers.len() >= samples {
+            self.registers = registers.as_mut_ptr();
+        }
+    }
+
+    /// A full log stops the counters, instead of dropping what comes after.
+    pub fn stop_when_full(&mut self) {
+        self.stops_when_full = true;
+    }
+
+    /// Counts addresses in `buckets`. They have to outlive the block's use.
+    pub fn count_addresses(&mut self, buckets: &mut [Bucket]) {
+        self.histogram = Histogram::new(buckets);
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn histogram(&self) -> Option<&Histogram> {
+        self.histogram.as_ref()
+    }
+
+    /// Calls `notify` at each interrupt.
+    pub fn notify(&mut self, notify: Notify) {
+        self.notify = Some(notify);
+    }
+
+    /// Whether samples have registers.
+    pub(in crate::pmu) fn needs_registers(&self) -> bool {
+        !self.registers.is_null()
+    }
+
+    /// Whether the assembly is not enough.
+    pub(super) fn needs_service(&self) -> bool {
+        self.stops_when_full
+            || self.needs_registers()
+            || self.histogram.is_some()
+            || self.throttle.limits()
+            || self.notify.is_some()
+    }
+
+    /// What counters see of the handler.
+    #[must_use]
+    pub fn handling(&self) -> Handling {
+        Handling::of(self)
+    }
+
+    /// Begins anew with the same counters, presets and log: everything counted is 0, the log empty, the period what it
+    /// was at first. The counters themselves are the driver's to set.
+    pub fn clear(&mut self) {
+        for slot in &mut self.slots {
+            // The presets' doublings are undone: each was a shift within the counter's width.
+            let period = slot.preset.wrapping_neg() & slot.width;
+            slot.preset = (period >> slot.level).wrapping_neg() & slot.width;
+            (slot.overflows, slot.dropped, slot.throttled) = (0, 0, 0);
+            (slot.level, slot.running) = (0, 0);
+        }
+        (self.pmis, self.spurious, self.back_to_back, self.dropped) = (0, 0, 0, 0);
+        (self.cursor, self.stopped) = (self.start, false);
+        self.throttle.clear();
+        self.times.clear();
+        if let Some(histogram) = &mut self.histogram {
+            histogram.clear();
+        }
+    }
+
+    /// One counter's slot, or the timer's.
+    #[must_use]
+    pub fn slot(&self, index: usize) -> &Slot {
+        &self.slots[index & (SLOTS - 1)]
     }
 
     /// Samples written to a log that began at `start`.
@@ -189,19 +330,9 @@ impl ControlBlock {
     }
 }
 
-/// The frozen bits, where the status has them.
-fn frozen_bits(has: &Capabilities) -> u64 {
-    match has.freeze {
-        FreezeKind::Streamlined => {
-            (GlobalStatus::LBR_FROZEN | GlobalStatus::COUNTERS_FROZEN).bits()
-        }
-        FreezeKind::None | FreezeKind::Legacy => 0,
-    }
-}
-
 /// Offsets for the assembly.
 pub(super) mod offset {
-    use super::{ControlBlock, Slot};
+    use super::{ControlBlock, Gate, Sample, Slot};
     use core::mem::offset_of;
 
     pub const STATUS: usize = offset_of!(ControlBlock, status);
@@ -218,10 +349,17 @@ pub(super) mod offset {
     pub const DROPPED: usize = offset_of!(ControlBlock, dropped);
     pub const CURSOR: usize = offset_of!(ControlBlock, cursor);
     pub const END: usize = offset_of!(ControlBlock, end);
+    pub const TASK: usize = offset_of!(ControlBlock, task);
+    pub const STOPS: usize = offset_of!(ControlBlock, stops);
+    pub const ON: usize = offset_of!(ControlBlock, gate) + Gate::ON;
+    pub const OFF: usize = offset_of!(ControlBlock, gate) + Gate::OFF;
+    pub const UNSAMPLED: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, dropped);
     pub const TOP_IN_EDX: usize = offset_of!(ControlBlock, top_in_edx);
     pub const RELOAD: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, reload);
     pub const PRESET: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, preset);
     pub const OVERFLOWS: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, overflows);
-    /// A slot is 2^5 bytes, which the assembly shifts by.
-    const _: () = assert!(size_of::<Slot>() == 32);
+    /// A slot is 2^6 bytes, which the assembly shifts by.
+    const _: () = assert!(size_of::<Slot>() == 64);
+    /// The assembly writes samples.
+    const _: () = assert!(size_of::<Sample>() == 32 && offset_of!(Sample, task) == 24);
 }

@@ -1,7 +1,9 @@
 //! The way in and out on this processor.
 
 use super::assembly;
-use super::{ControlBlock, Raw, service};
+use super::handling::Around;
+use super::serviced;
+use super::{ControlBlock, Interrupted, Raw, TIMER_VECTOR, stop_timer};
 use crate::apic::{self, Register};
 use crate::interrupts::{self, TrapFrame, exception};
 use crate::msr::{self, Msr};
@@ -54,6 +56,7 @@ pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
     new.nmi = u32::from(delivery == Delivery::Nmi);
     new.apic = apic::page().unwrap_or(0);
     let (status, stops, lvt) = (new.status, new.stop.msr != 0, new.lvt);
+    let in_rust = new.needs_service();
     // AMD's APIC leaves LVTPC open at delivery: an overflow during the handler is an interrupt of its own.
     let unmasked = new.stays_unmasked;
     // SAFETY: LVTPC is masked by `uninstall` or since boot, so no handler runs; the entries leave the interrupted
@@ -61,52 +64,65 @@ pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
     unsafe {
         uninstall();
         let this = smp::this();
+        serviced::OVERFLOW = Around::of_overflow(&new);
+        serviced::TICK = Around::of_tick(&new);
         this.block().write(new);
         let mut installed = INSTALLED.lock();
         installed[this.index()] = true;
         let entry = match (status, stops) {
+            _ if in_rust => serviced::on_overflow as *const (),
             (0, _) if unmasked => assembly::searching_entry as *const (),
-            (0, _) => {
-                interrupts::set_handler(vector, Some(on_pmi));
-                core::ptr::null()
-            }
+            (0, _) => serviced::on_overflow as *const (),
             (_, true) => assembly::stopping_entry as *const (),
             (_, false) => assembly::entry as *const (),
         };
-        if !entry.is_null() {
-            interrupts::set_entry(vector, entry as u64);
-        }
+        interrupts::set_entry(vector, entry as u64);
     }
     apic::write(Register::LvtPmc, lvt);
 }
 
-/// Masks this processor's LVTPC. The last one to do so gives both vectors back.
+/// Masks this processor's LVTPC and stops the timer that samples. The last one to do so gives the vectors back.
 ///
 /// # Safety
-/// Ring 0, interrupt table loaded, interrupts off.
+/// Ring 0, interrupt table loaded, interrupts off. If the timer sampled, they are on for a moment.
 pub unsafe fn uninstall() {
     apic::write(Register::LvtPmc, MASK);
+    if stop_timer() {
+        // A tick that waits has to be taken while its handler is there: nobody else would end it, and then its vector
+        // would keep all of its priority class out.
+        x86_64::instructions::interrupts::enable();
+        x86_64::instructions::nop();
+        x86_64::instructions::nop();
+        x86_64::instructions::interrupts::disable();
+    }
     let mut installed = INSTALLED.lock();
     installed[smp::this().index()] = false;
     if installed.contains(&true) {
         return;
     }
-    for vector in [VECTOR, exception::NMI.0] {
+    for vector in [VECTOR, exception::NMI.0, TIMER_VECTOR] {
         interrupts::set_handler(vector, None);
         // SAFETY: the vector's own stub.
         unsafe { interrupts::reset_entry(vector) };
     }
 }
 
-/// Without a status register, and with an LVTPC that masks itself: through the common stub.
-fn on_pmi(frame: &mut TrapFrame) {
-    // SAFETY: this handler and whoever holds LVTPC masked never run at the same time.
-    let block = unsafe { &mut *smp::Processor::of_frame(frame).block() };
-    let lvt = block.lvt;
-    service(block, &mut Processor { lvt }, frame.rip);
+/// The processor, for the handlers.
+pub(super) fn processor(block: &ControlBlock) -> Processor {
+    Processor { lvt: block.lvt }
 }
 
-struct Processor {
+/// What was interrupted.
+pub(super) fn interrupted(frame: &TrapFrame) -> Interrupted {
+    let f = frame;
+    let registers = [
+        f.rax, f.rcx, f.rdx, f.rbx, f.rsp, f.rbp, f.rsi, f.rdi, f.r8, f.r9, f.r10, f.r11, f.r12,
+        f.r13, f.r14, f.r15,
+    ];
+    Interrupted { rip: f.rip, cs: f.cs, registers }
+}
+
+pub(super) struct Processor {
     lvt: u32,
 }
 
@@ -129,6 +145,11 @@ impl Raw for Processor {
 
     fn end(&mut self) {
         apic::end_of_interrupt();
+    }
+
+    fn slow_timer(&mut self) {
+        let count = apic::read(Register::TimerInitialCount);
+        apic::write(Register::TimerInitialCount, count.saturating_mul(2));
     }
 
     #[inline]

@@ -7,21 +7,32 @@
 //! 2. acknowledge the counters' bits, but not the frozen ones, which would start the counters;
 //! 3. count each overflow and give its counter the preset back;
 //! 4. write a sample, if there is a log;
-//! 5. let frozen counters go on;
-//! 6. unmask LVTPC, which Intel's APIC masks at delivery and AMD's does not (SDM vol. 3, 20.2.8 and 10.5.4). A PMI
+//! 5. unmask LVTPC, which Intel's APIC masks at delivery and AMD's does not (SDM vol. 3, 20.2.8 and 10.5.4). A PMI
 //!    that is raised while it is masked is lost, so
-//! 7. look at the status once more, and begin again at 2 if something came; such are counted as back-to-back;
-//! 8. end the interrupt, unless it is an NMI.
+//! 6. look at the status once more, and begin again at 2 if something came; such are counted as back-to-back;
+//! 7. end the interrupt, unless it is an NMI;
+//! 8. let frozen or stopped counters go on: the last thing before the return, so that they see nothing of the rest
+//!    but [`Handling::seen`].
 //!
 //! With a status register all this is assembly. Without one the counters' top bits have to be looked at: on
-//! AMD before PerfMonV2 in assembly as well, on Intel's version 1 by [`service`]. [`service`] knows every way; host
-//! tests run it on a model.
+//! AMD before PerfMonV2 in assembly as well, on Intel's version 1 by [`service`]. [`service`] knows every way, and alone
+//! what takes longer: a [`Histogram`], throttling, registers in the log, a callback, stopping when the log is full.
+//! Host tests run it on a model.
 
 mod assembly;
 mod block;
 mod entry;
+mod handling;
+mod histogram;
 mod service;
+mod serviced;
+mod throttle;
+mod timer;
 
-pub use block::{ControlBlock, Sample, Slot};
+pub use block::{ControlBlock, Notify, Sample, Slot};
 pub use entry::{Delivery, VECTOR, block, install, uninstall};
-pub use service::{Raw, service};
+pub use handling::Handling;
+pub use histogram::{Bucket, Histogram};
+pub use service::{Interrupted, REGISTERS, Raw, service, tick};
+pub use throttle::Throttle;
+pub use timer::{Interval, TIMER_BIT, TIMER_SLOT, TIMER_VECTOR, Times, start_timer, stop_timer};

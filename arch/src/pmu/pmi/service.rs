@@ -1,7 +1,9 @@
-//! The handler in Rust: for processors without a status register, and the reference for the assembly.
+//! The handler in Rust: for what the assembly does not do, and its reference.
 
 use super::ControlBlock;
 use super::block::Sample;
+use super::handling::Around;
+use super::timer::{TIMER_BIT, TIMER_SLOT};
 use crate::pmu::driver::Write;
 
 /// The instructions of the handler. Registers are known to exist, so nothing can fail.
@@ -16,18 +18,45 @@ pub trait Raw {
     fn end(&mut self);
     /// RDTSC.
     fn tsc(&mut self) -> u64;
+    /// Doubles the interval of the timer that samples.
+    fn slow_timer(&mut self) {}
+}
+
+/// General registers that a sample may have.
+pub const REGISTERS: usize = 16;
+
+/// The interrupted code.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Interrupted {
+    /// Its next instruction.
+    pub rip: u64,
+    /// Its CS.
+    pub cs: u64,
+    /// Its general registers, in the order of their encoding.
+    pub registers: [u64; REGISTERS],
 }
 
 /// Most rounds of one interrupt: counters with a period shorter than the handler would keep it for ever.
 const MAX_ROUNDS: u32 = 100;
 
-/// Handles one PMI that came at `rip`.
+/// Handles one PMI: stops the counters, if that is asked for, and lets them go on at the end.
 #[inline]
-pub fn service(block: &mut ControlBlock, raw: &mut impl Raw, rip: u64) {
-    put(raw, block.stop);
+pub fn service(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
+    let around = Around::of_overflow(block);
+    put_all(raw, around.before());
+    handle(block, raw, from);
+    if !block.stopped {
+        put_all(raw, around.after());
+    }
+}
+
+/// The part of [`service`] between the writes that stop the counters and those that let them go on.
+#[inline]
+pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     let mut found = overflows(block, raw);
     if found == 0 {
         block.spurious += 1;
+        raw.unmask();
     } else {
         block.pmis += 1;
     }
@@ -37,26 +66,52 @@ pub fn service(block: &mut ControlBlock, raw: &mut impl Raw, rip: u64) {
             raw.wrmsr(block.clear, found);
         }
         reload(block, raw, found);
-        sample(block, raw, rip, found);
-        put(raw, block.resume);
+        note(block, raw, from, found);
         raw.unmask();
         rounds += 1;
         found = overflows(block, raw);
         block.back_to_back += u64::from(found != 0);
     }
-    if rounds == 0 {
-        put(raw, block.resume);
-        raw.unmask();
-    }
     if block.nmi == 0 {
         raw.end();
     }
+    if block.stopped {
+        put_all(raw, block.gate.off());
+    }
 }
 
+/// Handles one tick of the timer that samples. Where the handler of overflows is kept out of the counts, this one is as
+/// well, by stopping all counters.
 #[inline]
-fn put(raw: &mut impl Raw, write: Write) {
-    if write.msr != 0 {
-        raw.wrmsr(write.msr, write.value);
+pub fn tick(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
+    let around = Around::of_tick(block);
+    put_all(raw, around.before());
+    handle_tick(block, raw, from);
+    if !block.stopped {
+        put_all(raw, around.after());
+    }
+}
+
+/// The part of [`tick`] between the writes.
+#[inline]
+pub(super) fn handle_tick(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
+    block.slots[TIMER_SLOT].overflows += 1;
+    let now = raw.tsc();
+    if block.times.add(now) {
+        raw.slow_timer();
+    }
+    note(block, raw, from, TIMER_BIT);
+    raw.end();
+    if block.stopped {
+        put_all(raw, block.gate.off());
+    }
+}
+
+fn put_all(raw: &mut impl Raw, writes: &[Write]) {
+    for &write in writes {
+        if write.msr != 0 {
+            raw.wrmsr(write.msr, write.value);
+        }
     }
 }
 
@@ -86,23 +141,65 @@ fn reload(block: &mut ControlBlock, raw: &mut impl Raw, mut found: u64) {
         found &= found - 1;
         let slot = &mut block.slots[index & 63];
         slot.overflows += 1;
+        // The overflow stands for as many periods as it was long.
+        slot.throttled += (1 << slot.running) - 1;
+        slot.running = slot.level;
         if slot.reload != 0 {
             raw.wrmsr(slot.reload, slot.preset);
         }
     }
 }
 
+/// Everything that is told of the overflows of `status`.
 #[inline]
-fn sample(block: &mut ControlBlock, raw: &mut impl Raw, rip: u64, status: u64) {
-    if block.end == 0 {
-        return;
+fn note(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted, status: u64) {
+    let task = block.task;
+    if let Some(histogram) = &mut block.histogram {
+        let mut left = status;
+        while left != 0 {
+            histogram.count(from.rip, task, from.cs as u8 & 3, left.trailing_zeros() as u8);
+            left &= left - 1;
+        }
     }
+    if block.end != 0 {
+        log(block, raw, from, status);
+    }
+    if block.throttle.limits() && block.throttle.exceeds(raw.tsc()) {
+        let mut doubled = false;
+        for slot in &mut block.slots {
+            doubled |= slot.double();
+        }
+        block.throttle.raised += u32::from(doubled);
+    }
+    if let Some(notify) = block.notify {
+        notify(from.rip, status);
+    }
+}
+
+#[inline]
+fn log(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted, status: u64) {
     if block.cursor >= block.end {
         block.dropped += 1;
+        let mut left = status;
+        while left != 0 {
+            block.slots[left.trailing_zeros() as usize].dropped += 1;
+            left &= left - 1;
+        }
         return;
     }
-    let one = Sample { rip, status, tsc: raw.tsc() };
-    // SAFETY: `log_to` took the log as a slice of samples, and the cursor lies within it.
-    unsafe { (block.cursor as *mut Sample).write(one) };
+    let one =
+        Sample { rip: from.rip, status, tsc: raw.tsc(), task: block.task, cs: from.cs as u32 };
+    // SAFETY: `log_to` took the log as a slice of samples, and the cursor lies within it; `registers_to` made sure that
+    // there are registers for each sample.
+    unsafe {
+        (block.cursor as *mut Sample).write(one);
+        if !block.registers.is_null() {
+            let index = (block.cursor - block.start) as usize / size_of::<Sample>();
+            block.registers.add(index).write(from.registers);
+        }
+    }
     block.cursor += size_of::<Sample>() as u64;
+    if block.stops_when_full && block.cursor >= block.end {
+        block.stopped = true;
+    }
 }

@@ -5,6 +5,7 @@ mod counting;
 mod interrupt;
 mod owner;
 mod records;
+mod sampling;
 mod watchdog;
 
 use super::*;

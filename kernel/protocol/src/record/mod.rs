@@ -9,6 +9,7 @@ mod hex;
 mod machine;
 mod processors;
 mod result;
+mod sampling;
 mod tasks;
 
 pub use check::{Check, CheckVerdict, Suite};
@@ -25,6 +26,9 @@ pub use processors::{
 };
 pub use result::{
     Aggregates, Applied, Counting, Metric, Series, SnippetResult, Uncounted, Verdict,
+};
+pub use sampling::{
+    AddressCount, CodePlace, SampleResult, SampledCount, Samples, SamplingCapability, TimerResult,
 };
 pub use tasks::{TaskEnd, TaskResult, TasksResult, Ticks, VectorCount};
 
@@ -54,6 +58,10 @@ pub enum Record {
     Count(CountResult),
     /// What a snippet cost on several processors.
     Processors(ProcessorsResult),
+    /// Single samples of a workload.
+    Samples(Samples),
+    /// What sampling a workload came to.
+    Sample(SampleResult),
     /// What a check of the PMU found.
     Check(Check),
     /// What all checks of an item came to.

@@ -3,7 +3,7 @@
 use super::super::bench::{Bench, Work};
 use arch::msr::{Absent, Msr};
 use arch::pmu::driver::Write;
-use arch::pmu::pmi::{ControlBlock, Delivery, Raw, Sample, service};
+use arch::pmu::pmi::{ControlBlock, Delivery, Interrupted, Raw, Sample, service};
 use arch::pmu::workload::{Piece, STRAIGHT_INSTRUCTIONS, UserPiece, calls_sites};
 use arch::pmu::{Gate, Registers, window};
 use pmu_model::{Branch, BranchKind, Delta, Model, Occurrence, Pmu, Ring, RingMask, Timing};
@@ -46,8 +46,8 @@ impl Host {
         }
         self.masked = self.masks;
         let mut block = std::mem::replace(&mut self.block, ControlBlock::EMPTY);
-        let rip = self.rip;
-        service(&mut block, self, rip);
+        let from = Interrupted { rip: self.rip, ..Interrupted::default() };
+        service(&mut block, self, &from);
         self.block = block;
     }
 

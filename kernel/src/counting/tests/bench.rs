@@ -3,7 +3,7 @@
 
 use super::super::{Platform, Session};
 use arch::msr::{Absent, Msr};
-use arch::pmu::pmi::{ControlBlock, Raw, service};
+use arch::pmu::pmi::{ControlBlock, Interrupted, Raw, service};
 use arch::pmu::{Counter, Driver, Registers, find};
 use pmu_model::{Delta, Host, Model, Pmu, Ring, RingMask, Timing};
 use raw_cpuid::CpuIdResult;
@@ -116,7 +116,7 @@ impl Bench {
         self.in_handler = true;
         let mut block = std::mem::replace(&mut self.block, ControlBlock::EMPTY);
         let before = overflows(&block);
-        service(&mut block, self, 0);
+        service(&mut block, self, &Interrupted::default());
         let after = overflows(&block);
         let grown = (0..64).filter(|&n| after[n] != before[n]);
         self.found |= grown.fold(0, |bits, n| bits | 1 << n);

@@ -108,6 +108,8 @@ impl Whole {
                 Record::Processors(processors) => Some(&mut processors.item),
                 Record::Tasks(tasks) => Some(&mut tasks.item),
                 Record::Count(count) => Some(&mut count.item),
+                Record::Samples(samples) => Some(&mut samples.item),
+                Record::Sample(sampled) => Some(&mut sampled.item),
                 Record::Check(check) => Some(&mut check.item),
                 Record::Suite(suite) => Some(&mut suite.item),
                 Record::Error(error) => error.item.as_mut(),
@@ -145,6 +147,8 @@ impl Whole {
             let whole = tasks.tasks.iter().all(|task| task.end == TaskEnd::Exit);
             *(if whole { &mut measured } else { &mut failed }) += 1;
         }
+        measured += (self.report.counts().count() + self.report.sampled().count()) as u32;
+        measured += self.report.processors().count() as u32;
         for suite in self.report.suites() {
             if suite.failed > 0 {
                 failed += 1;

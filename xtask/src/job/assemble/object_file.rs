@@ -1,6 +1,6 @@
 //! Taking the code out of the object file.
 
-use super::rustc::{end_label, start_label};
+use super::rustc::{LABEL_PREFIX, end_label, start_label};
 use super::{Code, Failed, Labels, Message, Source};
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionIndex};
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ fn inside(labels: &HashMap<String, (SectionIndex, u64)>, start: Label, end: Labe
     let mut found: Labels = labels
         .iter()
         .filter(|(name, place)| {
-            let ours = name.starts_with("barecount_") || name.is_empty();
+            let ours = name.starts_with(LABEL_PREFIX) || name.is_empty();
             !ours && place.0 == section && (start..=end).contains(&place.1)
         })
         .map(|(name, place)| (name.clone(), place.1 - start))

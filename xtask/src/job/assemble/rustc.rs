@@ -8,6 +8,9 @@ use std::fmt::Write;
 use std::fs;
 use std::process::Command;
 
+/// How the labels around the texts begin.
+pub(super) const LABEL_PREFIX: &str = "barecount_";
+
 /// Label before text `index`.
 pub(super) fn start_label(index: usize) -> String {
     format!("barecount_start_{index}")

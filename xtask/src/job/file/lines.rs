@@ -22,7 +22,7 @@ pub(in crate::job) struct Lines {
 }
 
 /// Line and column of a byte, counted from 1.
-pub(super) fn position(text: &str, at: usize) -> (usize, usize) {
+pub(in crate::job) fn position(text: &str, at: usize) -> (usize, usize) {
     let before = &text[..at.min(text.len())];
     let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
     (before.matches('\n').count() + 1, column)

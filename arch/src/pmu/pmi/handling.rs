@@ -1,0 +1,170 @@
+//! Keeping the handler's own work out of the counts.
+
+use super::ControlBlock;
+use super::assembly::{STOPPED, TAIL, stopped_one_by_one};
+use super::serviced::{SERVICED_TAIL, serviced};
+use crate::pmu::FreezeKind;
+use crate::pmu::capabilities::Capabilities;
+use crate::pmu::driver::{Driver, MAX_WRITES, PmuError, Write};
+use crate::pmu::registers::GlobalStatus;
+use core::fmt;
+use core::mem::offset_of;
+
+/// What counters do while an overflow is handled.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Handling {
+    /// They go on: those that count ring 0 count the handler.
+    Counted,
+    /// The processor freezes them.
+    Frozen {
+        /// Instructions of the handler's end that they see, if they count ring 0.
+        seen: u64,
+    },
+    /// The handler stops them.
+    Stopped {
+        /// Instructions of the handler that they see, likewise. One that has overflowed and got its preset back sees
+        /// those of the handler's end alone.
+        seen: u64,
+    },
+}
+
+impl Handling {
+    pub(super) fn of(block: &ControlBlock) -> Self {
+        let in_rust = block.needs_service() || (block.status == 0 && !block.stays_unmasked);
+        let writes = block.gate.on().len() as u64;
+        match (block.stop.msr != 0, block.stops > 0, block.resume.msr != 0) {
+            (true, ..) => Self::Stopped { seen: if in_rust { serviced(1) } else { STOPPED } },
+            (_, true, _) => Self::Stopped {
+                seen: if in_rust { serviced(writes) } else { stopped_one_by_one(writes) },
+            },
+            (_, _, true) => Self::Frozen { seen: if in_rust { SERVICED_TAIL } else { TAIL } },
+            _ => Self::Counted,
+        }
+    }
+
+    /// Instructions of the handler that a counter of ring 0 sees at each interrupt; `None`: all of them.
+    #[must_use]
+    pub const fn seen(self) -> Option<u64> {
+        match self {
+            Self::Counted => None,
+            Self::Frozen { seen } | Self::Stopped { seen } => Some(seen),
+        }
+    }
+}
+
+impl fmt::Display for Handling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Counted => f.write_str("counters go on, ring 0 counts the handler"),
+            Self::Frozen { seen } => {
+                write!(f, "frozen by the processor, {seen} instructions of ring 0 counted each")
+            }
+            Self::Stopped { seen } => {
+                write!(f, "stopped by the handler, {seen} instructions of ring 0 counted each")
+            }
+        }
+    }
+}
+
+/// The writes around the work of a handler.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct Around {
+    before: [Write; MAX_WRITES],
+    after: [Write; MAX_WRITES],
+    /// How many of each.
+    pub(super) stops: u32,
+    pub(super) resumes: u32,
+}
+
+impl Around {
+    /// None.
+    pub(super) const NOTHING: Self = Self {
+        before: [Write::new(crate::msr::Msr(0), 0); MAX_WRITES],
+        after: [Write::new(crate::msr::Msr(0), 0); MAX_WRITES],
+        stops: 0,
+        resumes: 0,
+    };
+
+    fn new(before: &[Write], after: &[Write]) -> Self {
+        let mut around =
+            Self { stops: before.len() as u32, resumes: after.len() as u32, ..Self::NOTHING };
+        around.before[..before.len()].copy_from_slice(before);
+        around.after[..after.len()].copy_from_slice(after);
+        around
+    }
+
+    /// Those of the handler of overflows.
+    pub(super) fn of_overflow(block: &ControlBlock) -> Self {
+        match block.handling() {
+            Handling::Counted => Self::NOTHING,
+            Handling::Frozen { .. } => Self::new(&[], &[block.resume]),
+            Handling::Stopped { .. } if block.stops == 0 => {
+                Self::new(&[block.stop], &[block.resume])
+            }
+            Handling::Stopped { .. } => Self::new(block.gate.off(), block.gate.on()),
+        }
+    }
+
+    /// Those of the timer's handler: nothing freezes by itself there.
+    pub(super) fn of_tick(block: &ControlBlock) -> Self {
+        match block.handling() {
+            Handling::Counted => Self::NOTHING,
+            _ => Self::new(block.gate.off(), block.gate.on()),
+        }
+    }
+
+    pub(super) fn before(&self) -> &[Write] {
+        &self.before[..self.stops as usize]
+    }
+
+    pub(super) fn after(&self) -> &[Write] {
+        &self.after[..self.resumes as usize]
+    }
+
+    pub(super) const BEFORE: usize = offset_of!(Self, before);
+    pub(super) const AFTER: usize = offset_of!(Self, after);
+    pub(super) const STOPS: usize = offset_of!(Self, stops);
+    pub(super) const RESUMES: usize = offset_of!(Self, resumes);
+}
+
+impl ControlBlock {
+    /// To go with a freeze: the handler lets the counters go on before it ends. A streamlined freeze ends when its
+    /// bits are cleared, a legacy one when the enables are set again.
+    pub fn resume_in_handler(&mut self, driver: &Driver) {
+        let Some(global) = driver.layout().global else { return };
+        self.resume = match driver.capabilities().freeze {
+            FreezeKind::Streamlined => Write::new(global.clear, frozen_bits(driver.capabilities())),
+            FreezeKind::None | FreezeKind::Legacy => driver.gate().on()[0],
+        };
+    }
+
+    /// For processors that cannot freeze: the handler stops the counters as the first thing it does, and lets them
+    /// go on as the last. Without a global control it does so one by one.
+    ///
+    /// # Errors
+    /// Nothing is programmed.
+    pub fn stop_in_handler(&mut self, driver: &Driver) -> Result<(), PmuError> {
+        let gate = driver.gate();
+        let (&[on, ..], &[off, ..]) = (gate.on(), gate.off()) else {
+            return Err(PmuError::Unsupported("counter that is programmed and could be stopped"));
+        };
+        if driver.layout().global.is_none() {
+            self.gate = gate;
+            self.stops = gate.on().len() as u32;
+            return Ok(());
+        }
+        (self.stop, self.resume) = (off, on);
+        Ok(())
+    }
+}
+
+/// The frozen bits, where the status has them.
+fn frozen_bits(has: &Capabilities) -> u64 {
+    match has.freeze {
+        FreezeKind::Streamlined => {
+            (GlobalStatus::LBR_FROZEN | GlobalStatus::COUNTERS_FROZEN).bits()
+        }
+        FreezeKind::None | FreezeKind::Legacy => 0,
+    }
+}

@@ -1,0 +1,96 @@
+//! The ways into the handlers in Rust that let counters go on as the last thing before the return.
+
+use super::entry::{interrupted, processor};
+use super::handling::Around;
+use super::service::{handle, handle_tick};
+use crate::interrupts::TrapFrame;
+use core::arch::naked_asm;
+
+/// Instructions of an interrupt's end that a counter sees which was frozen until then: `add`, `dec` and `jnz` behind the
+/// write, 15 POPs, `add` and IRETQ.
+pub(super) const SERVICED_TAIL: u64 = 3 + 17;
+
+/// What a counter sees of an interrupt that stops `count` counters one by one: 27 instructions up to its own write if that
+/// is the first, [`SERVICED_TAIL`] behind it if it is the last, and 7 for each other write before or behind.
+pub(super) const fn serviced(count: u64) -> u64 {
+    27 + SERVICED_TAIL + 7 * (count - 1)
+}
+
+/// The writes around a PMI's handler, and around a tick's. One processor samples; where several count, their writes are the same.
+pub(super) static mut OVERFLOW: Around = Around::NOTHING;
+pub(super) static mut TICK: Around = Around::NOTHING;
+
+/// Puts the interrupted code's registers into a [`TrapFrame`] as the common stub does, with the writes around the call.
+macro_rules! entry {
+    ($name:ident, $around:ident, $work:ident) => {
+        #[unsafe(naked)]
+        pub(super) extern "C" fn $name() {
+            naked_asm!(
+                "push 0", "push 0",
+                "push rax", "push rbx", "push rcx", "push rdx", "push rsi", "push rdi", "push rbp",
+                "push r8", "push r9", "push r10", "push r11", "push r12", "push r13", "push r14", "push r15",
+                "cld",
+                "lea rbx, [rip + {around}]",
+                "mov ebp, [rbx + {stops}]",
+                "test ebp, ebp",
+                "jz 3f",
+                "lea rsi, [rbx + {before}]",
+                "2: mov ecx, [rsi]",
+                "mov eax, [rsi + 8]",
+                "mov edx, [rsi + 12]",
+                "wrmsr",
+                "add rsi, 16",
+                "dec ebp",
+                "jnz 2b",
+                "3: mov rdi, rsp",
+                "call {work}",
+                "mov ebp, [rbx + {resumes}]",
+                "test ebp, ebp",
+                "jz 5f",
+                "lea rsi, [rbx + {after}]",
+                "4: mov ecx, [rsi]",
+                "mov eax, [rsi + 8]",
+                "mov edx, [rsi + 12]",
+                "wrmsr",
+                "add rsi, 16",
+                "dec ebp",
+                "jnz 4b",
+                "5: pop r15", "pop r14", "pop r13", "pop r12", "pop r11", "pop r10", "pop r9", "pop r8",
+                "pop rbp", "pop rdi", "pop rsi", "pop rdx", "pop rcx", "pop rbx", "pop rax",
+                "add rsp, 16",
+                "iretq",
+                around = sym $around,
+                work = sym $work,
+                stops = const Around::STOPS,
+                before = const Around::BEFORE,
+                resumes = const Around::RESUMES,
+                after = const Around::AFTER,
+            )
+        }
+    };
+}
+
+entry!(on_overflow, OVERFLOW, overflow);
+entry!(on_tick, TICK, ticked);
+
+extern "sysv64" fn overflow(frame: &TrapFrame) {
+    // SAFETY: this handler and whoever holds LVTPC masked never run at the same time.
+    unsafe {
+        let block = &mut *super::block();
+        handle(block, &mut processor(block), &interrupted(frame));
+        if block.stopped {
+            (OVERFLOW.resumes, TICK.resumes) = (0, 0);
+        }
+    }
+}
+
+extern "sysv64" fn ticked(frame: &TrapFrame) {
+    // SAFETY: as above. Both handlers run with interrupts off, and NMIs are not chosen together with the timer.
+    unsafe {
+        let block = &mut *super::block();
+        handle_tick(block, &mut processor(block), &interrupted(frame));
+        if block.stopped {
+            (OVERFLOW.resumes, TICK.resumes) = (0, 0);
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! What sampling a workload came to.
+
+use super::{Hex, Uncounted};
+use crate::sampling::{Delivery, OnFull};
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// What was sampled of one item. Single samples stand in [`Samples`] records before this one.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SampleResult {
+    /// Index of the item in the job.
+    pub item: u32,
+    /// Name of the item.
+    pub name: String,
+    /// The events, in the job's order; the timer, if there is one, is the last.
+    pub events: Vec<SampledCount>,
+    /// Names of the tasks.
+    pub tasks: Vec<String>,
+    /// Where the tasks' code lies, in the same order.
+    pub code: Vec<CodePlace>,
+    /// How often each address came, most often first; empty if single samples were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<AddressCount>,
+    /// Overflows whose address found no place in the histogram.
+    #[serde(default)]
+    pub elsewhere: u64,
+    /// Samples in the log.
+    #[serde(default)]
+    pub logged: u64,
+    /// Interrupts whose sample did not fit the log.
+    #[serde(default)]
+    pub dropped: u64,
+    /// What a full log does.
+    pub on_full: OnFull,
+    /// Whether it stopped the counters before the workload's end.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub stopped: bool,
+    /// How the interrupt came.
+    pub delivery: Delivery,
+    /// What counters did while an overflow was handled.
+    pub handling: String,
+    /// Instructions of the handler that a counter of ring 0 sees at each interrupt, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handler_instructions: Option<u64>,
+    /// Interrupts that found an overflow.
+    pub interrupts: u64,
+    /// Interrupts that found none.
+    pub spurious: u64,
+    /// Rounds of overflows that came while an interrupt was being handled.
+    pub back_to_back: u64,
+    /// Times that the rate was too high and all periods were doubled.
+    #[serde(default)]
+    pub throttled: u32,
+    /// The timer's intervals, if a timer sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timer: Option<TimerResult>,
+    /// What this PMU can tell about an overflow.
+    pub capability: SamplingCapability,
+    /// Whether the PMU is barecount's emulated one.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub emulated: bool,
+    /// Events that were not sampled by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncounted: Vec<Uncounted>,
+    /// TSC ticks that the workload took, sampled.
+    pub ticks: u64,
+    /// TSC when the item began and when it was done, before this record was written.
+    pub tsc: [u64; 2],
+}
+
+/// One event that was sampled by. `samples` + `dropped` = `overflows`.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SampledCount {
+    /// The event as the job has it, or `timer`.
+    pub event: String,
+    /// The counter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counter: Option<String>,
+    /// Events between two overflows; for the timer, nanoseconds.
+    pub period: u64,
+    /// Overflows.
+    pub overflows: u64,
+    /// Of these, how many are in the histogram or the log.
+    pub samples: u64,
+    /// Of these, how many found no place there.
+    pub dropped: u64,
+    /// Periods that passed without an overflow, because throttling had made the period longer.
+    #[serde(default)]
+    pub throttled: u64,
+    /// The period at the end, if throttling made it longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_period: Option<u64>,
+    /// Events since the last overflow. `(overflows + throttled) * period + rest` is what the counter saw.
+    #[serde(default)]
+    pub rest: u64,
+    /// The same event at the same time on a counter that raised no interrupts, if one was free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<u64>,
+    /// Doubts about the count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
+}
+
+/// Where a task's code lay when it was sampled.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CodePlace {
+    /// First address of the body and the first behind it.
+    pub body: [Hex; 2],
+    /// The same of the code that runs once.
+    pub init: [Hex; 2],
+    /// The same of everything, the measuring code around the body included.
+    pub function: [Hex; 2],
+}
+
+/// How often overflows of one event met one address.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AddressCount {
+    /// The interrupted instruction: the next one to execute.
+    pub address: Hex,
+    /// Index of the event.
+    pub event: u32,
+    /// Index of the task.
+    pub task: u32,
+    /// Its ring.
+    pub ring: u8,
+    /// How often.
+    pub count: u64,
+    /// Machine code at the address, hexadecimal, 15 bytes at most.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub bytes: String,
+}
+
+/// Single samples of one item, in the order in which they came.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Samples {
+    /// Index of the item in the job.
+    pub item: u32,
+    /// Number of the first sample of this record.
+    pub first: u64,
+    /// Addresses: each minus the one before it, as signed numbers; the first of a record as it is.
+    pub addresses: Vec<i64>,
+    /// TSC: likewise.
+    pub tsc: Vec<i64>,
+    /// The events that had overflowed, as bits of their indices.
+    pub events: Vec<u32>,
+    /// Task and ring, as 4 times the task's index plus the ring; empty if all are 0.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<u32>,
+    /// The registers that the job asked for, those of each sample in a row.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub registers: Vec<Hex>,
+}
+
+/// What the timer really did.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TimerResult {
+    /// The interval that the job asked for, in nanoseconds.
+    pub asked_ns: u64,
+    /// What the timer was set to.
+    pub set_ns: u64,
+    /// How often that was doubled, because ticks came late: the machine would have done nothing but handle them.
+    #[serde(default)]
+    pub doubled: u32,
+    /// Least, median and greatest interval between ticks, by the TSC, in nanoseconds; of the first 256 ticks. Absent
+    /// if there were fewer than two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_ns: Option<[u64; 3]>,
+}
+
+/// What a PMU can tell about an overflow.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SamplingCapability {
+    /// An overflow raises an interrupt.
+    pub overflow_interrupt: bool,
+    /// How the overflowing counter is known.
+    pub culprit: String,
+    /// How counters are kept from counting the handler.
+    pub freeze: String,
+    /// How far the address may be behind the event.
+    pub skid: String,
+    /// The data address of a sample, or why there is none.
+    pub data_address: String,
+}
+
+impl Samples {
+    /// Appends one sample; `tsc` and address are kept as differences.
+    pub fn push(&mut self, last: &mut [u64; 2], address: u64, tsc: u64, events: u32, task: u32) {
+        self.addresses.push(address.wrapping_sub(last[0]) as i64);
+        self.tsc.push(tsc.wrapping_sub(last[1]) as i64);
+        *last = [address, tsc];
+        self.events.push(events);
+        self.tasks.push(task);
+    }
+
+    /// The samples again: address, TSC, events, task and ring. As many as all lists have.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64, u32, u32)> + '_ {
+        let whole = self.addresses.iter().zip(&self.tsc).zip(&self.events).enumerate();
+        whole.scan([0u64; 2], |last, (index, ((address, tsc), &events))| {
+            let address = last[0].wrapping_add_signed(*address);
+            let tsc = last[1].wrapping_add_signed(*tsc);
+            *last = [address, tsc];
+            Some((address, tsc, events, self.tasks.get(index).copied().unwrap_or(0)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn m11_samples_come_back_as_they_went(all: Vec<(u64, u64, u32, u32)>) {
+            let (mut chunk, mut last) = (Samples::default(), [0; 2]);
+            for &(address, tsc, events, task) in &all {
+                chunk.push(&mut last, address, tsc, events, task);
+            }
+            let text = serde_json::to_string(&chunk).unwrap();
+            let again: Samples = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(again.iter().collect::<Vec<_>>(), all);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Sampling: where a workload is when a counter has counted so many events, or a time has passed.
+
+use crate::workload::Workload;
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// A workload to sample, and how.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Sampling<'a> {
+    /// Name in the report.
+    #[serde(borrow)]
+    pub name: Cow<'a, str>,
+    /// What is sampled by: all at once, each with its own period.
+    #[serde(borrow)]
+    pub events: Vec<SampledEvent<'a>>,
+    /// Time between two samples that a timer takes, in nanoseconds; 0: no timer.
+    pub interval_ns: u64,
+    /// The work.
+    #[serde(borrow)]
+    pub workload: Workload<'a>,
+    /// What goes into the report.
+    pub keep: Keep,
+    /// Samples that the log holds; with [`Keep::Histogram`], different addresses that the histogram holds.
+    pub capacity: u32,
+    /// What happens when the log is full.
+    pub on_full: OnFull,
+    /// How the interrupt comes.
+    pub delivery: Delivery,
+    /// Whether the handler's work is kept out of the counts.
+    pub freeze: Freeze,
+    /// General registers that go with each sample, as bits in the order of their encoding: RAX, RCX, RDX, RBX, RSP,
+    /// RBP, RSI, RDI, R8 to R15. Only with [`Keep::Samples`].
+    pub registers: u16,
+    /// Most samples a millisecond: what comes faster gets a longer period. 0: no limit.
+    pub limit_per_ms: u32,
+}
+
+/// An event that is sampled by.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct SampledEvent<'a> {
+    /// In the syntax of the crate `events`.
+    #[serde(borrow)]
+    pub event: Cow<'a, str>,
+    /// How often.
+    pub rate: Rate,
+}
+
+/// How often an event is sampled.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum Rate {
+    /// Each time after so many events.
+    Period(u64),
+    /// With the period that makes about so many samples a second, by a run of the workload that only counts.
+    PerSecond(u32),
+}
+
+/// What is kept of the samples.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Keep {
+    /// How often each address came.
+    #[default]
+    Histogram,
+    /// Each sample by itself.
+    Samples,
+}
+
+/// What happens when the log is full.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum OnFull {
+    /// Later samples are dropped, and counted.
+    #[default]
+    Drop,
+    /// The counters stop.
+    Stop,
+}
+
+/// How the overflow's interrupt comes.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Delivery {
+    /// As a vector, while interrupts are on.
+    #[default]
+    Fixed,
+    /// As NMI, always.
+    Nmi,
+}
+
+/// Whether the handler's work is kept out of the counts.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Freeze {
+    /// By the processor where it can, else by the handler.
+    #[default]
+    Auto,
+    /// By the handler, which stops the counters.
+    Software,
+    /// It is counted in ring 0, as on a system that does not care.
+    Off,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::workload::tests::any_workload;
+    use proptest::prelude::*;
+
+    prop_compose! {
+        fn any_event()(event in ".{0,20}", period: bool, n: u32) -> SampledEvent<'static> {
+            let rate = if period { Rate::Period(n.into()) } else { Rate::PerSecond(n) };
+            SampledEvent { event: Cow::Owned(event), rate }
+        }
+    }
+
+    prop_compose! {
+        pub fn any_sampling()(
+            name in ".{0,40}", events in prop::collection::vec(any_event(), 0..5), interval_ns: u64,
+            workload in any_workload(), samples: bool, capacity: u32, stop: bool, nmi: bool,
+            registers: u16, limit_per_ms: u32,
+        ) -> Sampling<'static> {
+            Sampling {
+                name: Cow::Owned(name), events, interval_ns, workload, capacity, registers, limit_per_ms,
+                keep: if samples { Keep::Samples } else { Keep::Histogram },
+                on_full: if stop { OnFull::Stop } else { OnFull::Drop },
+                delivery: if nmi { Delivery::Nmi } else { Delivery::Fixed },
+                freeze: Freeze::Software,
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The real machine as one that is sampled.
+
+use super::control::PLACE;
+use super::target::Target;
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use arch::call::Function;
+use arch::cpu::extended;
+use arch::pmu::Gate;
+use arch::pmu::pmi::{self, ControlBlock, Delivery, Interval};
+use core::ops::Range;
+use kernel::sampling::{Pmu, Sampler};
+use kernel::snippet::measure::Unmeasured;
+use kernel::snippet::{Phase, emit};
+use protocol::job::{Difference, Setup, Snippet};
+use protocol::record::{CodePlace, Hex};
+use protocol::workload::Task;
+use x86_64::instructions::{interrupts, nop};
+
+/// The longest instruction.
+const INSTRUCTION_BYTES: u64 = 15;
+
+/// The task as the snippet that does the same: its body in a loop, between code that opens and closes the gate.
+fn snippet<'a>(task: &'a Task) -> Snippet<'a> {
+    Snippet {
+        name: Cow::Borrowed(&task.name),
+        init: Cow::Borrowed(&task.init),
+        body: Cow::Borrowed(&task.body),
+        unroll: 1,
+        loop_count: task.turns,
+        loop_counter: task.loop_counter,
+        extended_state: task.extended_state,
+        warmup: 0,
+        runs: 1,
+        difference: Difference::Empty,
+        values: false,
+        expect: None,
+        events: Vec::new(),
+        setup: Setup::default(),
+    }
+}
+
+impl Sampler for Target<'_> {
+    fn pmu(&mut self) -> Result<Pmu<'_>, String> {
+        let known = match (&self.machine.known, &self.machine.pmu) {
+            (Some(known), _) => known,
+            (None, Err(missing)) => return Err(alloc::format!("there is no PMU: {missing}")),
+            (None, Ok(_)) => return Err("the PMU's events are not known".to_string()),
+        };
+        let driver = self.counting.own.driver.as_mut().ok_or("there is no PMU")?;
+        Ok(Pmu { registers: &mut self.counting.own.registers, driver, known })
+    }
+
+    fn load_task(&mut self, task: &Task, gate: &Gate) -> CodePlace {
+        self.emit(Phase::Measured, &snippet(task), 1, gate);
+        let emitted = self.emitted.as_ref().expect("just emitted");
+        let hex = |range: &Range<u64>| [Hex(range.start), Hex(range.end)];
+        let (body, init) = (hex(&emitted.body), hex(&emitted.init));
+        CodePlace { body, init, function: hex(&emitted.function) }
+    }
+
+    fn run_task(&mut self, task: &Task, vectors: bool) -> Result<u64, Unmeasured> {
+        let emitted = self.emitted.as_ref().expect("loaded before");
+        let function = Function { entry: emitted.function.start, exit: emitted.exit };
+        // SAFETY: as for a snippet: the function was emitted with its exit, and is mapped executable. Interrupts, if
+        // they are on, are the sampling handlers' alone, which have stacks of their own and take no lock. Nobody else
+        // uses the timer.
+        let ended = unsafe {
+            if self.resets_extended {
+                extended::reset(self.machine.extended);
+            }
+            if vectors {
+                interrupts::enable();
+            }
+            // As near to the task as can be: the rest is not what is sampled.
+            if let Some(interval) = self.timer {
+                pmi::start_timer(interval);
+            }
+            let ended = function.run();
+            interrupts::disable();
+            pmi::stop_timer();
+            if let Some(driver) = &self.counting.own.driver {
+                // A task that faulted left the counters running.
+                let _ = driver.stop(&mut self.counting.own.registers);
+            }
+            if vectors {
+                // The exit of a fault switches interrupts off. What waits comes in now.
+                interrupts::enable();
+                nop();
+                nop();
+                interrupts::disable();
+            }
+            ended
+        };
+        if let Err(trap) = ended {
+            let fault = kernel::snippet::fault::explain(&trap, emitted, self.phase, &snippet(task));
+            return Err(Unmeasured::Fault(Box::new(fault)));
+        }
+        // SAFETY: the emitted code has written it.
+        let data = unsafe { &*(PLACE.data as *const emit::Data) };
+        Ok(data.stop.wrapping_sub(data.start))
+    }
+
+    fn deliver(&mut self, block: ControlBlock, delivery: Delivery, timer: Option<Interval>) {
+        // SAFETY: ring 0, interrupt table loaded, APIC on; the block is that of the driver's counters, and the session
+        // that it names memory of lives until `withdraw`.
+        unsafe { pmi::install(block, delivery) };
+        self.timer = timer;
+    }
+
+    fn withdraw(&mut self) -> ControlBlock {
+        self.timer = None;
+        // SAFETY: LVTPC and the timer are masked then, so no handler uses the block any more.
+        unsafe {
+            pmi::uninstall();
+            (*pmi::block()).clone()
+        }
+    }
+
+    fn clocks(&self) -> [u64; 2] {
+        [self.machine.clock.hz, self.machine.apic_timer_hz]
+    }
+
+    fn code(&self, address: u64) -> Vec<u8> {
+        let Some(emitted) = &self.emitted else { return Vec::new() };
+        if !emitted.function.contains(&address) {
+            return Vec::new();
+        }
+        let bytes = INSTRUCTION_BYTES.min(emitted.function.end - address) as usize;
+        // SAFETY: the emitted code, which nothing writes to now.
+        unsafe { core::slice::from_raw_parts(address as *const u8, bytes) }.to_vec()
+    }
+
+    fn has_emulated_pmu(&self) -> bool {
+        self.machine.emulated.is_some()
+    }
+}

@@ -1,0 +1,130 @@
+//! Every overflow accounted for.
+
+use super::{Armed, Session};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+use arch::pmu::pmi::{ControlBlock, Interval, TIMER_SLOT};
+use arch::pmu::{Driver, PmuError, Registers};
+use protocol::record::SampledCount;
+
+/// What became of the overflows of each event; the timer's come last, if `timer` is given.
+///
+/// # Errors
+/// A counter cannot be read.
+pub fn account(
+    registers: &mut dyn Registers,
+    driver: &Driver,
+    session: &Session,
+    block: &ControlBlock,
+    timer: Option<Interval>,
+) -> Result<Vec<SampledCount>, PmuError> {
+    let slots = session.events.iter().map(|one| one.counter.index());
+    let slots: Vec<usize> = slots.chain(timer.map(|_| TIMER_SLOT)).collect();
+    let samples = samples(session, block, &slots);
+    let mut counts = Vec::with_capacity(slots.len());
+    for (one, (&index, &samples)) in session.events.iter().zip(slots.iter().zip(&samples)) {
+        counts.push(event(registers, driver, one, block, index, samples)?);
+    }
+    if let Some(interval) = timer {
+        counts.push(count(block, TIMER_SLOT, "timer".to_string(), interval.ns, samples.last()));
+    }
+    Ok(counts)
+}
+
+/// How many samples of each of these slots were kept.
+fn samples(session: &Session, block: &ControlBlock, slots: &[usize]) -> Vec<u64> {
+    let mut kept = vec![0; slots.len()];
+    let place = |bit: usize| slots.iter().position(|&slot| slot == bit);
+    if let Some(histogram) = block.histogram() {
+        for bucket in histogram.used() {
+            if let Some(place) = place(bucket.bit.into()) {
+                kept[place] += bucket.count;
+            }
+        }
+    }
+    for sample in session.samples(block) {
+        for (kept, &slot) in kept.iter_mut().zip(slots) {
+            *kept += sample.status >> slot & 1;
+        }
+    }
+    kept
+}
+
+fn count(
+    block: &ControlBlock,
+    index: usize,
+    event: String,
+    period: u64,
+    samples: Option<&u64>,
+) -> SampledCount {
+    let (slot, samples) = (block.slot(index), samples.copied().unwrap_or(0));
+    let dropped = match block.histogram() {
+        // The table has one count of what found no place, for all events.
+        Some(_) => slot.overflows.saturating_sub(samples),
+        None => slot.dropped,
+    };
+    SampledCount {
+        event,
+        counter: None,
+        period,
+        overflows: slot.overflows,
+        samples,
+        dropped,
+        throttled: slot.throttled,
+        last_period: (slot.level > 0).then(|| period << slot.level),
+        rest: 0,
+        witness: None,
+        remarks: Vec::new(),
+    }
+}
+
+fn event(
+    registers: &mut dyn Registers,
+    driver: &Driver,
+    one: &Armed,
+    block: &ControlBlock,
+    index: usize,
+    samples: u64,
+) -> Result<SampledCount, PmuError> {
+    let value = driver.read(registers, one.counter)?;
+    // The period that runs now began as long before the counter's end as it is long.
+    let began = (one.period << block.slot(index).running()).wrapping_neg();
+    let rest = value.wrapping_sub(began) & driver.capabilities().mask(one.counter);
+    let witness = match one.witness {
+        Some((witness, _)) => Some(driver.read(registers, witness)?),
+        None => None,
+    };
+    let counted = count(block, index, one.event.clone(), one.period, Some(&samples));
+    Ok(SampledCount {
+        counter: Some(one.counter.to_string()),
+        rest,
+        witness,
+        remarks: one.remarks.clone(),
+        ..counted
+    })
+}
+
+/// Whether every overflow is a sample or was dropped.
+///
+/// # Errors
+/// Which are not, in words.
+pub fn check(counts: &[SampledCount], block: &ControlBlock) -> Result<(), String> {
+    for one in counts {
+        if one.samples + one.dropped != one.overflows {
+            return Err(format!(
+                "{}: {} overflows, but {} samples and {} dropped",
+                one.event, one.overflows, one.samples, one.dropped
+            ));
+        }
+    }
+    let elsewhere = block.histogram().map(|histogram| histogram.elsewhere);
+    let dropped: u64 = counts.iter().map(|one| one.dropped).sum();
+    match elsewhere {
+        Some(elsewhere) if elsewhere != dropped => Err(format!(
+            "{dropped} overflows are not in the histogram, which found no place for {elsewhere}"
+        )),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,42 @@
+//! What a PMU can tell about an overflow.
+
+use alloc::string::ToString;
+use arch::pmu::{Capabilities, FreezeKind};
+use protocol::record::SamplingCapability;
+
+/// Why there is no data address, where the processor could give one.
+const NOT_USED: &str = "which is not used";
+
+/// The report of what `has` can tell.
+#[must_use]
+pub fn capability(has: &Capabilities, emulated: bool) -> SamplingCapability {
+    let culprit = match has.has_global() {
+        true => "each counter has its bit in the status register",
+        false => "by each counter's top bit, which its preset sets and its overflow clears",
+    };
+    let freeze = match has.freeze {
+        FreezeKind::Streamlined => "by the processor (streamlined freeze on PMI)",
+        FreezeKind::Legacy => "by the processor (legacy freeze on PMI)",
+        FreezeKind::None if has.has_global() => "by the handler, at once",
+        FreezeKind::None => "by the handler, one counter after the other",
+    };
+    let skid = match (emulated, has.is_intel()) {
+        (true, _) => "none: the emulated PMU interrupts where the overflow is",
+        (false, true) => "up to tens of instructions, not precise: PEBS is not used",
+        (false, false) => "up to tens of instructions, not precise: IBS is not used",
+    };
+    let data_address = match (has.is_intel(), has.pebs, has.ibs.is_some()) {
+        (true, true, _) => alloc::format!("not available: it takes PEBS, {NOT_USED}"),
+        (true, false, _) => "not available: this PMU has no PEBS".to_string(),
+        (false, _, true) => alloc::format!("not available: it takes IBS, {NOT_USED}"),
+        (false, _, false) => "not available: this processor has no IBS".to_string(),
+    };
+    SamplingCapability {
+        // Every counter that the driver knows has its INT bit.
+        overflow_interrupt: true,
+        culprit: culprit.to_string(),
+        freeze: freeze.to_string(),
+        skid: skid.to_string(),
+        data_address,
+    }
+}

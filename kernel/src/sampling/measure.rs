@@ -1,0 +1,228 @@
+//! A `sample` item of a job.
+
+use super::{Sampler, Session, account, capability, plan};
+use crate::snippet::measure::Unmeasured;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use arch::pmu::PmuError;
+use arch::pmu::pmi::{self, ControlBlock, Interval, Times};
+use protocol::record::{
+    AddressCount, CodePlace, Hex, SampleResult, Samples, SamplingCapability, TimerResult,
+};
+use protocol::sampling::{Delivery, Keep, Sampling};
+use protocol::workload::{Ring, Task};
+
+/// Samples of one record, without registers.
+const CHUNK: usize = 1000;
+
+/// Samples the item's workload. Single samples are handed to `report`, at most 1,000 at a time.
+///
+/// # Errors
+/// The workload raised an exception, or cannot be sampled so.
+pub fn measure(
+    machine: &mut impl Sampler,
+    index: u32,
+    item: &Sampling,
+    report: &mut dyn FnMut(Samples),
+) -> Result<SampleResult, Unmeasured> {
+    let task = only_task(item).map_err(Unmeasured::Refused)?;
+    let [tsc_hz, timer_hz] = machine.clocks();
+    let interval = interval(item, timer_hz).map_err(Unmeasured::Refused)?;
+    let (events, uncounted) = plan(machine, item, task)?;
+    let refused = |error: PmuError| Unmeasured::Refused(error.to_string());
+    let (session, block, gate) = {
+        let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
+        let armed = Session::arm(pmu.registers, pmu.driver, item, events, tsc_hz);
+        let (session, mut block) = armed.map_err(refused)?;
+        if let Some(interval) = interval {
+            let ticks = u128::from(interval.ns) * u128::from(tsc_hz) / 1_000_000_000;
+            block.times = Times::watching(ticks as u64);
+        }
+        (session, block, pmu.driver.gate())
+    };
+    let place = machine.load_task(task, &gate);
+    let delivery = match item.delivery {
+        Delivery::Fixed => pmi::Delivery::Fixed,
+        Delivery::Nmi => pmi::Delivery::Nmi,
+    };
+    machine.deliver(block, delivery, interval);
+    let vectors = delivery == pmi::Delivery::Fixed || interval.is_some();
+    let ran = machine.run_task(task, vectors);
+    let block = machine.withdraw();
+    let emulated = machine.has_emulated_pmu();
+    let (counts, capability) = {
+        let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
+        pmu.driver.stop(pmu.registers).map_err(refused)?;
+        let counts = account::account(pmu.registers, pmu.driver, &session, &block, interval);
+        let counts = counts.map_err(refused)?;
+        let capability = capability(pmu.driver.capabilities(), emulated);
+        // The PMU is the next item's.
+        pmu.driver.reset(pmu.registers).map_err(refused)?;
+        (counts, capability)
+    };
+    let ticks = ran?;
+    account::check(&counts, &block).map_err(Unmeasured::Refused)?;
+    if item.keep == Keep::Samples {
+        chunks(index, item, &session, &block, report);
+    }
+    let addresses = histogram(machine, &session, &block);
+    let result = Gathered { item, task, block: &block, place, capability };
+    Ok(SampleResult {
+        item: index,
+        events: counts,
+        addresses,
+        logged: session.samples(&block).len() as u64,
+        timer: interval.map(|interval| timer(item, interval, &block, tsc_hz)),
+        emulated: emulated && !session.events.is_empty(),
+        uncounted,
+        ticks,
+        ..result.record()
+    })
+}
+
+/// The parts of a result that are only copied.
+struct Gathered<'a> {
+    item: &'a Sampling<'a>,
+    task: &'a Task<'a>,
+    block: &'a ControlBlock,
+    place: CodePlace,
+    capability: SamplingCapability,
+}
+
+impl Gathered<'_> {
+    fn record(self) -> SampleResult {
+        let Self { item, task, block, place, capability } = self;
+        SampleResult {
+            item: 0,
+            name: item.name.to_string(),
+            events: Vec::new(),
+            tasks: Vec::from([task.name.to_string()]),
+            code: Vec::from([place]),
+            addresses: Vec::new(),
+            elsewhere: block.histogram().map_or(0, |histogram| histogram.elsewhere),
+            logged: 0,
+            dropped: block.dropped,
+            on_full: item.on_full,
+            stopped: block.stopped,
+            delivery: item.delivery,
+            handling: block.handling().to_string(),
+            handler_instructions: block.handling().seen(),
+            interrupts: block.pmis,
+            spurious: block.spurious,
+            back_to_back: block.back_to_back,
+            throttled: block.throttle.raised,
+            timer: None,
+            capability,
+            emulated: false,
+            uncounted: Vec::new(),
+            ticks: 0,
+            tsc: [0; 2],
+        }
+    }
+}
+
+/// The one task that can be sampled without a scheduler.
+fn only_task<'a>(item: &'a Sampling) -> Result<&'a Task<'a>, String> {
+    let tasks = &item.workload.tasks;
+    let [task] = &tasks[..] else {
+        return Err(format!(
+            "the workload has {} tasks; sampling runs one task, without a scheduler",
+            tasks.len()
+        ));
+    };
+    let reason = match task {
+        Task { ring: Ring::User, .. } => "is of ring 3, but sampling runs tasks of ring 0",
+        Task { cpu: Some(1..), .. } => "is of another processor, but sampling runs on the first",
+        Task { parent: Some(_), .. } => "has a parent, but sampling runs it alone",
+        _ if item.workload.tick_ns != 0 => {
+            "is to be preempted by ticks, but sampling runs it without a scheduler"
+        }
+        _ => return Ok(task),
+    };
+    Err(format!("the task `{}` {reason}", task.name))
+}
+
+fn interval(item: &Sampling, timer_hz: u64) -> Result<Option<Interval>, String> {
+    match item.interval_ns {
+        0 => Ok(None),
+        ns => Interval::nearest(ns, timer_hz).map(Some).ok_or_else(|| {
+            format!("the local APIC's timer, which counts at {timer_hz} Hz, makes no interval of {ns} ns")
+        }),
+    }
+}
+
+fn timer(item: &Sampling, interval: Interval, block: &ControlBlock, tsc_hz: u64) -> TimerResult {
+    let times = block.times.seen();
+    let ns = |ticks: u64| (u128::from(ticks) * 1_000_000_000 / u128::from(tsc_hz.max(1))) as u64;
+    let mut seen: Vec<u64> = times.windows(2).map(|pair| ns(pair[1] - pair[0])).collect();
+    seen.sort_unstable();
+    let measured_ns = match (seen.first(), seen.last()) {
+        (Some(&least), Some(&most)) => Some([least, seen[seen.len() / 2], most]),
+        _ => None,
+    };
+    let doubled = block.times.doubled;
+    TimerResult { asked_ns: item.interval_ns, set_ns: interval.ns, doubled, measured_ns }
+}
+
+/// Index of the event that a bit of the status stands for.
+fn events_of(session: &Session, status: u64) -> u32 {
+    let counters = session.events.iter().map(|one| one.counter.index());
+    let slots = counters.chain([pmi::TIMER_SLOT]).enumerate();
+    slots.fold(0, |bits, (index, slot)| bits | ((status >> slot & 1) as u32) << index)
+}
+
+/// The histogram, most often first.
+fn histogram(machine: &impl Sampler, session: &Session, block: &ControlBlock) -> Vec<AddressCount> {
+    let Some(histogram) = block.histogram() else { return Vec::new() };
+    let mut rows: Vec<AddressCount> = histogram
+        .used()
+        .map(|bucket| AddressCount {
+            address: Hex(bucket.address),
+            event: events_of(session, 1 << bucket.bit).trailing_zeros(),
+            task: bucket.task,
+            ring: bucket.ring,
+            count: bucket.count,
+            bytes: hex(&machine.code(bucket.address)),
+        })
+        .collect();
+    rows.sort_by_key(|row| (core::cmp::Reverse(row.count), row.event, row.address.0));
+    rows
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Single samples, in records that stay well below the longest line.
+fn chunks(
+    index: u32,
+    item: &Sampling,
+    session: &Session,
+    block: &ControlBlock,
+    report: &mut dyn FnMut(Samples),
+) {
+    let wanted: Vec<usize> = (0..16).filter(|n| item.registers >> n & 1 != 0).collect();
+    let size = CHUNK / (1 + wanted.len());
+    let mut first = 0;
+    for part in session.samples(block).chunks(size) {
+        let mut chunk = Samples { item: index, first: first as u64, ..Samples::default() };
+        let mut last = [0; 2];
+        for sample in part {
+            let task = 4 * sample.task + u32::from(sample.ring());
+            let events = events_of(session, sample.status);
+            chunk.push(&mut last, sample.rip, sample.tsc, events, task);
+        }
+        if chunk.tasks.iter().all(|&task| task == 0) {
+            chunk.tasks.clear();
+        }
+        if let Some(sets) = session.registers().get(first..first + part.len()) {
+            let each = |set: &[u64; pmi::REGISTERS]| -> Vec<Hex> {
+                wanted.iter().map(|&n| Hex(set[n])).collect()
+            };
+            chunk.registers = sets.iter().flat_map(each).collect();
+        }
+        first += part.len();
+        report(chunk);
+    }
+}

@@ -1,0 +1,72 @@
+//! Sampling a workload: where it is each time a counter has counted so many events, or a time has passed.
+//!
+//! [`plan`] finds a counter for each event, all at once, and a period for each rate. [`Session`] programs them and makes
+//! the control block that the interrupt's handler works with (`arch::pmu::pmi`); it starts again with one call.
+//! [`measure()`] runs the workload of a job and turns what the handler left into records, [`mod@account`] makes sure that
+//! every overflow is in them. [`capability`] says what the PMU can tell at all.
+
+pub mod account;
+mod capability;
+mod measure;
+mod plan;
+mod session;
+
+pub use capability::capability;
+pub use measure::measure;
+pub use plan::{Armed, plan};
+pub use session::Session;
+
+use crate::events::Known;
+use crate::snippet::measure::Unmeasured;
+use alloc::string::String;
+use alloc::vec::Vec;
+use arch::pmu::pmi::{ControlBlock, Delivery, Interval};
+use arch::pmu::{Driver, Gate, Registers};
+use protocol::record::CodePlace;
+use protocol::workload::Task;
+
+/// The PMU of a machine, in its parts.
+pub struct Pmu<'a> {
+    /// Its registers.
+    pub registers: &'a mut dyn Registers,
+    /// Its driver.
+    pub driver: &'a mut Driver,
+    /// What names are resolved with.
+    pub known: &'a Known<'static>,
+}
+
+/// A machine that can be sampled. The firmware's is the real one; tests bring the register-level model.
+pub trait Sampler {
+    /// The PMU.
+    ///
+    /// # Errors
+    /// There is none, for this reason.
+    fn pmu(&mut self) -> Result<Pmu<'_>, String>;
+
+    /// Makes a task of ring 0 ready to run, whose body runs while `gate` is open.
+    fn load_task(&mut self, task: &Task, gate: &Gate) -> CodePlace;
+
+    /// Runs it once, with interrupts on if they are to come as vectors, and returns the TSC ticks that it took.
+    ///
+    /// # Errors
+    /// The exception that ended it.
+    fn run_task(&mut self, task: &Task, interrupts: bool) -> Result<u64, Unmeasured>;
+
+    /// Lets PMIs come, and ticks of the timer that samples.
+    fn deliver(&mut self, block: ControlBlock, delivery: Delivery, timer: Option<Interval>);
+
+    /// Lets none come any more, and returns the block as the handler left it.
+    fn withdraw(&mut self) -> ControlBlock;
+
+    /// Rates of the TSC and of the local APIC's timer, in Hz.
+    fn clocks(&self) -> [u64; 2];
+
+    /// The loaded task's machine code at an address, 15 bytes at most; empty if it lies elsewhere.
+    fn code(&self, address: u64) -> Vec<u8>;
+
+    /// Whether the PMU is barecount's emulated one.
+    fn has_emulated_pmu(&self) -> bool;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+//! From events and rates to counters and periods.
+
+use super::{Pmu, Sampler};
+use crate::snippet::events;
+use crate::snippet::measure::Unmeasured;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use arch::pmu::{Capabilities, Counter, PmuError, Selection};
+use protocol::record::Uncounted;
+use protocol::sampling::{Rate, Sampling};
+use protocol::workload::Task;
+
+/// An event with its counter and period.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Armed {
+    /// As the job has it.
+    pub event: String,
+    /// The counter that samples.
+    pub counter: Counter,
+    /// What it is programmed with, the interrupt included.
+    pub selection: Selection,
+    /// Events between two overflows.
+    pub period: u64,
+    /// A counter that counts the same without interrupts, and what it is programmed with.
+    pub witness: Option<(Counter, Selection)>,
+    /// Doubts about the count.
+    pub remarks: Vec<String>,
+}
+
+/// Finds a counter for each event of `item`, all at the same time, and what they are sampled by. Events that cannot be
+/// sampled by are left out with their reasons.
+///
+/// # Errors
+/// The events do not fit the counters together; there is nothing left to sample by; the counting run failed.
+pub fn plan(
+    machine: &mut impl Sampler,
+    item: &Sampling,
+    task: &Task,
+) -> Result<(Vec<Armed>, Vec<Uncounted>), Unmeasured> {
+    if item.events.is_empty() {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let texts: Vec<_> = item.events.iter().map(|event| event.event.clone()).collect();
+    let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
+    let planned = events::plan(&texts, pmu.known);
+    let has = pmu.driver.capabilities().clone();
+    if planned.passes.len() > 1 {
+        let late = planned.passes[1..].iter().flatten().map(|one| format!("`{}`", one.event));
+        return Err(Unmeasured::Refused(format!(
+            "sampling takes a counter for each event at the same time; beside the others there is none for {}",
+            late.collect::<Vec<_>>().join(", ")
+        )));
+    }
+    let mut left_out = planned.uncounted;
+    let (mut armed, mut rates) = (Vec::new(), Vec::new());
+    for one in planned.passes.into_iter().flatten() {
+        // A group in braces is one text with several events, which then have its rate.
+        let rate = rate(item, one.number, &one.event);
+        if one.merges {
+            let reason = "it takes a pair of counters, whose overflow is not sampled".to_string();
+            left_out.push(Uncounted { event: one.event, reason });
+            continue;
+        }
+        armed.push(Armed {
+            event: one.event,
+            counter: one.counter,
+            selection: one.selection.with_interrupt(),
+            period: 0,
+            witness: None,
+            remarks: one.counting.remarks,
+        });
+        rates.push(rate);
+    }
+    if rates.iter().any(|rate| matches!(rate, Rate::PerSecond(_))) {
+        count(machine, task, &mut armed, &rates, &mut left_out)?;
+    } else {
+        for (one, rate) in armed.iter_mut().zip(&rates) {
+            if let Rate::Period(period) = rate {
+                one.period = *period;
+            }
+        }
+    }
+    let mut pmu = machine.pmu().map_err(Unmeasured::Refused)?;
+    armed.retain(|one| match presettable(&mut pmu, one) {
+        Ok(()) => true,
+        Err(error) => {
+            left_out.push(Uncounted { event: one.event.clone(), reason: error.to_string() });
+            false
+        }
+    });
+    if armed.is_empty() && item.interval_ns == 0 {
+        let reasons = left_out.iter().map(|one| format!("{}: {}", one.event, one.reason));
+        return Err(Unmeasured::Refused(reasons.collect::<Vec<_>>().join("; ")));
+    }
+    witnesses(&mut armed, &has);
+    Ok((armed, left_out))
+}
+
+/// The rate of the event with this number among all, or of the last one.
+fn rate(item: &Sampling, number: usize, event: &str) -> Rate {
+    let by_text = item.events.iter().find(|one| one.event == event);
+    by_text.or(item.events.get(number)).or(item.events.last()).map_or(Rate::Period(1), |e| e.rate)
+}
+
+fn presettable(pmu: &mut Pmu, one: &Armed) -> Result<(), PmuError> {
+    pmu.driver.preset(one.counter, one.period).map(|_| ())
+}
+
+/// Runs the task once and counts, so that periods can be chosen that make the rates.
+fn count(
+    machine: &mut impl Sampler,
+    task: &Task,
+    armed: &mut Vec<Armed>,
+    rates: &[Rate],
+    left_out: &mut Vec<Uncounted>,
+) -> Result<(), Unmeasured> {
+    let refused = |error: PmuError| Unmeasured::Refused(error.to_string());
+    let gate = {
+        let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
+        pmu.driver.reset(pmu.registers).map_err(refused)?;
+        for one in armed.iter() {
+            let selection = Selection { interrupt: false, ..one.selection };
+            pmu.driver.program(pmu.registers, one.counter, &selection).map_err(refused)?;
+            pmu.driver.write(pmu.registers, one.counter, 0).map_err(refused)?;
+        }
+        pmu.driver.gate()
+    };
+    machine.load_task(task, &gate);
+    let ticks = machine.run_task(task, false)?;
+    let [hz, _] = machine.clocks();
+    let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
+    pmu.driver.stop(pmu.registers).map_err(refused)?;
+    let mut chosen = Vec::with_capacity(armed.len());
+    for (mut one, rate) in armed.drain(..).zip(rates) {
+        one.period = match *rate {
+            Rate::Period(period) => period,
+            Rate::PerSecond(per_second) => {
+                let counted = pmu.driver.read(pmu.registers, one.counter).map_err(refused)?;
+                if counted == 0 {
+                    let reason = "it did not occur in the run that looks for a period".to_string();
+                    left_out.push(Uncounted { event: one.event, reason });
+                    continue;
+                }
+                period_for(counted, ticks, hz, per_second)
+            }
+        };
+        chosen.push(one);
+    }
+    *armed = chosen;
+    Ok(())
+}
+
+/// The period that makes `per_second` samples of an event that came `counted` times in `ticks` of a TSC of `hz`.
+fn period_for(counted: u64, ticks: u64, hz: u64, per_second: u32) -> u64 {
+    let events_a_second = u128::from(counted) * u128::from(hz) / u128::from(ticks.max(1));
+    let period = events_a_second / u128::from(per_second.max(1));
+    u64::try_from(period).unwrap_or(u64::MAX).max(1)
+}
+
+/// Gives events that can be counted on any counter a second, free one.
+fn witnesses(armed: &mut [Armed], has: &Capabilities) {
+    let mut free: Vec<Counter> =
+        has.generals().filter(|&counter| armed.iter().all(|one| one.counter != counter)).collect();
+    for one in armed {
+        let plain = Selection { interrupt: false, ..one.selection };
+        let selection = match (one.counter, has.is_intel()) {
+            // Fixed counters 0 and 1 count what the architectural events 0xC0 and 0x3C do (SDM vol. 3, table 20-2).
+            (Counter::Fixed(0), true) => Selection { event: 0xc0, umask: 0, ..plain },
+            (Counter::Fixed(1), true) => Selection { event: 0x3c, umask: 0, ..plain },
+            // Architectural: instructions, cycles, branches. AMD's PMCx0C0, 0C2, 076 are as free.
+            (Counter::General(_), true) if matches!(plain.event, 0xc0 | 0x3c | 0xc4) => plain,
+            (Counter::General(_), false) if matches!(plain.event, 0xc0 | 0xc2 | 0x76) => plain,
+            _ => continue,
+        };
+        if selection.extra.is_none() && !free.is_empty() {
+            one.witness = Some((free.remove(0), selection));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m8_a_rate_becomes_the_period_that_makes_it() {
+        // 10^9 events a second, 1,000 samples a second.
+        assert_eq!(period_for(5_000, 10_000, 2_000_000_000, 1_000), 1_000_000);
+        assert_eq!(period_for(1, u64::MAX, 1, u32::MAX), 1);
+        assert_eq!(period_for(u64::MAX, 1, u64::MAX, 1), u64::MAX);
+    }
+}

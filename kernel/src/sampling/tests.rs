@@ -1,0 +1,365 @@
+//! On the register-level model of every processor: it is told what each instruction of a task does.
+
+use super::*;
+use arch::pmu::driver::Write;
+use arch::pmu::find;
+use arch::pmu::pmi::{Interrupted, Raw, service, tick};
+use pmu_model::{Delta, Model, Pmu as Registers_, Ring, Timing};
+use protocol::job::LoopCounter;
+use protocol::record::{Hex, SampleResult, Samples};
+use protocol::sampling::{self, Keep, OnFull, Rate, SampledEvent, Sampling};
+use protocol::workload::{Ring as TaskRing, Workload};
+use std::borrow::Cow;
+
+/// Where code lies.
+const AT: u64 = 0x1000;
+
+/// A machine whose tasks are one-byte instructions, `body.len()` of them each turn.
+struct Host {
+    pmu: Registers_,
+    driver: Driver,
+    known: Known<'static>,
+    block: Option<ControlBlock>,
+    gate: Gate,
+    masks: bool,
+    masked: bool,
+    tsc: u64,
+    /// Ticks between two of the timer.
+    timer: Option<u64>,
+    next_tick: u64,
+    /// Instructions of the handler, which advance the TSC but are not counted.
+    handler: u64,
+}
+
+impl Host {
+    fn new(model: Model) -> Self {
+        let mut pmu = Registers_::new(model, pmu_model::Host::EXAMPLE, Timing::DEFAULT);
+        let has = find(&mut pmu).expect("a PMU");
+        let known = Known::new(&has, None, &mut pmu);
+        Self {
+            pmu,
+            driver: Driver::new(has),
+            known,
+            block: None,
+            gate: Gate::EMPTY,
+            masks: model.spec().intel().is_some(),
+            masked: true,
+            tsc: 0,
+            timer: None,
+            next_tick: 0,
+            handler: 100,
+        }
+    }
+
+    fn write(&mut self, writes: &[Write]) {
+        for write in writes {
+            self.pmu.write_msr(write.msr, write.value).expect("a register of the PMU");
+        }
+    }
+
+    fn interrupt(&mut self, rip: u64, timer: bool) {
+        let Some(mut block) = self.block.take() else { return };
+        self.tsc += self.handler;
+        let mut from = Interrupted { rip, ..Interrupted::default() };
+        from.registers[3] = rip;
+        if timer {
+            tick(&mut block, self, &from);
+        } else {
+            self.masked = self.masks;
+            service(&mut block, self, &from);
+        }
+        self.block = Some(block);
+    }
+}
+
+impl Raw for Host {
+    fn rdmsr(&mut self, msr: u32) -> u64 {
+        self.pmu.read_msr(msr).expect("a register of the PMU")
+    }
+    fn wrmsr(&mut self, msr: u32, value: u64) {
+        self.pmu.write_msr(msr, value).expect("a register of the PMU");
+    }
+    fn unmask(&mut self) {
+        self.masked = false;
+    }
+    fn end(&mut self) {}
+    fn tsc(&mut self) -> u64 {
+        self.tsc
+    }
+}
+
+impl Sampler for Host {
+    fn pmu(&mut self) -> Result<Pmu<'_>, String> {
+        Ok(Pmu { registers: &mut self.pmu, driver: &mut self.driver, known: &self.known })
+    }
+
+    fn load_task(&mut self, task: &Task, gate: &Gate) -> CodePlace {
+        self.gate = *gate;
+        let [body, init, function] =
+            [task.body.len() as u64, 0, 100].map(|len| [Hex(AT), Hex(AT + len)]);
+        CodePlace { body, init, function }
+    }
+
+    fn run_task(&mut self, task: &Task, _: bool) -> Result<u64, Unmeasured> {
+        let start = self.tsc;
+        let gate = self.gate;
+        self.write(gate.on());
+        self.next_tick = self.tsc + self.timer.unwrap_or(u64::MAX / 2);
+        let len = task.body.len() as u64;
+        for at in 0..task.turns * len {
+            let outcome = self.pmu.advance(&Delta::step(Ring::Kernel));
+            self.tsc += 1;
+            // The next instruction is where the interrupt comes.
+            let rip = AT + (at + 1) % len;
+            if self.timer.is_some() && self.tsc >= self.next_tick {
+                self.next_tick += self.timer.unwrap_or(u64::MAX / 2);
+                self.interrupt(rip, true);
+            }
+            if outcome.pmi && !self.masked {
+                self.interrupt(rip, false);
+            }
+        }
+        self.write(gate.off());
+        Ok(self.tsc - start)
+    }
+
+    fn deliver(&mut self, block: ControlBlock, _: Delivery, timer: Option<Interval>) {
+        self.block = Some(block);
+        self.masked = false;
+        // The timer counts as fast as the TSC.
+        self.timer = timer.map(|interval| u64::from(interval.count) << interval.divider);
+    }
+
+    fn withdraw(&mut self) -> ControlBlock {
+        self.timer = None;
+        self.masked = true;
+        self.block.take().expect("delivered before")
+    }
+
+    fn clocks(&self) -> [u64; 2] {
+        [1_000_000_000; 2]
+    }
+
+    fn code(&self, address: u64) -> Vec<u8> {
+        vec![0x90; usize::from(address < AT + 10)]
+    }
+
+    fn has_emulated_pmu(&self) -> bool {
+        true
+    }
+}
+
+fn event(text: &'static str, period: u64) -> SampledEvent<'static> {
+    SampledEvent { event: Cow::Borrowed(text), rate: Rate::Period(period) }
+}
+
+/// `turns` of ten instructions.
+fn item(events: &[SampledEvent<'static>], turns: u64) -> Sampling<'static> {
+    let task = Task {
+        name: Cow::Borrowed("ten"),
+        init: Cow::Borrowed(&[]),
+        body: Cow::Borrowed(&[0x90; 10]),
+        turns,
+        loop_counter: LoopCounter::R15,
+        extended_state: false,
+        ring: TaskRing::Kernel,
+        parent: None,
+        cpu: None,
+    };
+    Sampling {
+        name: Cow::Borrowed("s"),
+        events: events.to_vec(),
+        interval_ns: 0,
+        workload: Workload { tasks: vec![task], tick_ns: 0, jitter: None },
+        keep: Keep::Histogram,
+        capacity: 64,
+        on_full: OnFull::Drop,
+        delivery: sampling::Delivery::Fixed,
+        freeze: sampling::Freeze::Auto,
+        registers: 0,
+        limit_per_ms: 0,
+    }
+}
+
+/// Every model with a PMU.
+fn hosts() -> impl Iterator<Item = (Model, Host)> {
+    let models = Model::ALL.into_iter().filter(|&model| model != Model::None);
+    models.map(|model| (model, Host::new(model)))
+}
+
+fn run(host: &mut Host, item: &Sampling) -> (SampleResult, Vec<Samples>) {
+    let mut chunks = Vec::new();
+    let result = measure(host, 3, item, &mut |chunk| chunks.push(chunk));
+    (result.unwrap_or_else(|error| panic!("{error:?}")), chunks)
+}
+
+fn refused(item: &Sampling) -> String {
+    match measure(&mut Host::new(Model::Skylake), 0, item, &mut |_| ()) {
+        Err(Unmeasured::Refused(text)) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+const RETIRED: &str = "r00c0";
+
+#[test]
+fn i4_i5_every_overflow_is_in_the_histogram_on_each_model() {
+    for (model, mut host) in hosts() {
+        // 30,000 instructions; 7 and 10 have no common factor, so each address comes equally often.
+        let (result, chunks) = run(&mut host, &item(&[event(RETIRED, 70 + 7)], 3000));
+        let one = &result.events[0];
+        assert_eq!((one.overflows, one.samples, one.dropped), (389, 389, 0), "{model:?}");
+        // 389 * 77 = 29,953.
+        assert_eq!((one.rest, one.witness), (47, Some(30_000)), "{model:?}");
+        assert_eq!((result.addresses.len(), chunks.len()), (10, 0), "{model:?}");
+        for row in &result.addresses {
+            assert!((38..=39).contains(&row.count) && row.bytes == "90", "{model:?}: {row:?}");
+        }
+        assert_eq!((result.elsewhere, result.interrupts), (0, 389), "{model:?}");
+    }
+}
+
+#[test]
+fn i4_several_events_have_each_their_own_period() {
+    for (model, mut host) in hosts() {
+        let cycles = if host.driver.capabilities().is_intel() { "r003c" } else { "r0076" };
+        let (result, _) = run(&mut host, &item(&[event(RETIRED, 100), event(cycles, 333)], 1000));
+        let [retired, cycles] = &result.events[..] else { panic!("{:?}", result.events) };
+        assert_eq!((retired.overflows, retired.rest), (100, 0), "{model:?}");
+        let counted = cycles.overflows * 333 + cycles.rest;
+        assert_eq!(cycles.witness.unwrap_or(counted), counted, "{model:?}: {cycles:?}");
+        assert!(cycles.overflows >= 30, "{model:?}: {cycles:?}");
+        let rows = result.addresses.iter().filter(|row| row.event == 1).map(|row| row.count);
+        assert_eq!(rows.sum::<u64>(), cycles.overflows, "{model:?}");
+    }
+}
+
+#[test]
+fn m11_single_samples_come_in_chunks_and_what_finds_no_place_is_counted() {
+    for (model, mut host) in hosts() {
+        let mut item = item(&[event(RETIRED, 11)], 5000);
+        (item.keep, item.capacity, item.registers) = (Keep::Samples, 2500, 1 << 3);
+        let (result, chunks) = run(&mut host, &item);
+        // 50,000 / 11.
+        let one = &result.events[0];
+        assert_eq!((one.overflows, one.samples, one.dropped), (4545, 2500, 2045), "{model:?}");
+        assert_eq!(
+            chunks.iter().map(|chunk| chunk.first).collect::<Vec<_>>(),
+            [0, 500, 1000, 1500, 2000]
+        );
+        let all: Vec<_> = chunks.iter().flat_map(Samples::iter).collect();
+        for (n, &(address, _, events, task)) in (1..).zip(&all) {
+            assert_eq!((address, events, task), (AT + n * 11 % 10, 1, 0), "{model:?}");
+        }
+        let registers: Vec<_> = chunks.iter().flat_map(|chunk| &chunk.registers).collect();
+        assert!(registers.iter().zip(&all).all(|(register, sample)| register.0 == sample.0));
+        assert_eq!((all.len(), registers.len(), result.dropped), (2500, 2500, 2045));
+        item.on_full = OnFull::Stop;
+        let (result, _) = run(&mut host, &item);
+        let one = &result.events[0];
+        assert!(result.stopped, "{model:?}");
+        assert_eq!((one.overflows, one.samples, one.dropped, one.rest), (2500, 2500, 0, 0));
+        assert_eq!(one.witness, Some(27_500), "{model:?}");
+    }
+}
+
+#[test]
+fn m8_a_timer_samples_beside_an_event_and_its_intervals_are_told() {
+    for (model, mut host) in hosts() {
+        let item = Sampling { interval_ns: 5_000, ..item(&[event(RETIRED, 1000)], 10_000) };
+        let (result, _) = run(&mut host, &item);
+        let [retired, timer] = &result.events[..] else { panic!("{:?}", result.events) };
+        assert_eq!((retired.overflows, retired.samples, retired.rest), (100, 100, 0), "{model:?}");
+        // 100,000 instructions and 100 for each of the interrupts.
+        assert!(timer.overflows >= 22 && timer.samples == timer.overflows, "{model:?}: {timer:?}");
+        let measured = result.timer.unwrap();
+        let told = (measured.asked_ns, measured.set_ns, measured.doubled);
+        assert_eq!(told, (5_000, 5_000, 0), "{model:?}");
+        let [least, median, most] = measured.measured_ns.unwrap();
+        assert!(least <= median && median == 5_000 && most <= 5_200, "{model:?}: {measured:?}");
+    }
+}
+
+#[test]
+fn m8_a_rate_that_is_too_high_makes_the_period_longer_and_says_so() {
+    for (model, mut host) in hosts() {
+        // A millisecond is a million instructions here.
+        let item = Sampling { limit_per_ms: 50, ..item(&[event(RETIRED, 100)], 20_000) };
+        let (result, _) = run(&mut host, &item);
+        let one = &result.events[0];
+        assert!(result.throttled >= 3, "{model:?}: {result:?}");
+        assert_eq!(one.last_period, Some(100 << result.throttled), "{model:?}");
+        assert!(one.throttled > 0 && one.samples == one.overflows, "{model:?}: {one:?}");
+        assert_eq!((one.overflows + one.throttled) * 100 + one.rest, 200_000, "{model:?}");
+        assert_eq!(one.witness, Some(200_000), "{model:?}");
+    }
+}
+
+#[test]
+fn m8_a_frequency_becomes_a_period_by_a_counting_run() {
+    for (model, mut host) in hosts() {
+        let rate = SampledEvent { rate: Rate::PerSecond(1_000_000), ..event(RETIRED, 1) };
+        let (result, _) = run(&mut host, &item(&[rate], 1000));
+        // One instruction a nanosecond.
+        assert_eq!((result.events[0].period, result.events[0].overflows), (1000, 10), "{model:?}");
+    }
+}
+
+#[test]
+fn c5_a_session_starts_again_with_one_call() {
+    let mut host = Host::new(Model::Skylake);
+    let item = item(&[event(RETIRED, 100)], 100);
+    let task = &item.workload.tasks[0];
+    let (events, _) = plan(&mut host, &item, task).unwrap();
+    let armed = Session::arm(&mut host.pmu, &mut host.driver, &item, events, 1);
+    let (mut session, block) = armed.unwrap();
+    host.load_task(task, &host.driver.gate());
+    host.deliver(block, Delivery::Fixed, None);
+    for _ in 0..3 {
+        host.run_task(task, true).unwrap();
+        let mut block = host.withdraw();
+        let overflows = block.slot(session.events[0].counter.index()).overflows;
+        assert_eq!((overflows, block.pmis), (10, 10));
+        session.restart(&mut host.pmu, &host.driver, &mut block).unwrap();
+        host.deliver(block, Delivery::Fixed, None);
+    }
+}
+
+#[test]
+fn c6_each_model_says_what_it_can_tell() {
+    let said = |model| capability(Host::new(model).driver.capabilities(), false);
+    assert!(said(Model::Zen2).culprit.contains("top bit"));
+    assert!(said(Model::Zen2).freeze.contains("one counter after the other"));
+    assert!(said(Model::Zen4).culprit.contains("status register"));
+    assert!(said(Model::Skylake).freeze.contains("streamlined"));
+    assert!(said(Model::Core2).freeze.contains("legacy"));
+    assert!(said(Model::Skylake).skid.contains("PEBS") && said(Model::Zen4).skid.contains("IBS"));
+    assert!(said(Model::Skylake).data_address.starts_with("not available"));
+    let emulated = capability(Host::new(Model::Zen4).driver.capabilities(), true);
+    assert!(emulated.skid.starts_with("none"));
+}
+
+#[test]
+fn c7_what_cannot_be_sampled_is_refused_by_name() {
+    let one = || item(&[event(RETIRED, 100)], 10);
+    let with_task = |change: fn(&mut Task)| {
+        let mut item = one();
+        change(&mut item.workload.tasks[0]);
+        refused(&item)
+    };
+    assert!(with_task(|task| task.ring = TaskRing::User).contains("`ten` is of ring 3"));
+    assert!(with_task(|task| task.parent = Some(0)).contains("parent"));
+    assert!(with_task(|task| task.cpu = Some(2)).contains("another processor"));
+    let mut two = one();
+    two.workload.tasks.push(two.workload.tasks[0].clone());
+    assert!(refused(&two).contains("2 tasks"));
+    let mut ticks = one();
+    ticks.workload.tick_ns = 5;
+    assert!(refused(&ticks).contains("preempted"));
+    assert!(refused(&item(&[event("no-such-event", 5)], 1)).contains("no-such-event"));
+    assert!(refused(&item(&[event("r00c0:p", 5)], 1)).contains("PEBS"));
+    assert!(refused(&item(&[event(RETIRED, 1 << 60)], 1)).contains("does not fit"));
+    let names: Vec<&'static str> = (0..13).map(|n| &*format!("r{n:02x}d1").leak()).collect();
+    let many: Vec<_> = names.into_iter().map(|name| event(name, 100)).collect();
+    assert!(refused(&item(&many, 1)).contains("at the same time"));
+}

@@ -1,0 +1,159 @@
+//! What was sampled: what became of the overflows, and where they were.
+
+use super::Context;
+use super::style::{FAINT, STRONG, WARNING, paint};
+use super::table::STYLE;
+use crate::collect::Report;
+use crate::samples::Profile;
+use comfy_table::{Cell, CellAlignment, Table};
+use protocol::record::{SampleResult, SampledCount, TimerResult};
+use protocol::sampling::{Delivery, OnFull};
+use std::fmt::Write;
+
+/// Addresses of one event that are shown.
+const MAX_ROWS: usize = 20;
+
+/// One section for each item.
+pub(super) fn sections(report: &Report, context: &Context) -> String {
+    let resolver = context.resolver(report);
+    Profile::of(report, &resolver).iter().map(section).collect()
+}
+
+fn section(profile: &Profile) -> String {
+    let result = profile.result;
+    let mut out = String::new();
+    // Writing to a String does not fail, here and below.
+    let _ = writeln!(out, "{} {}", result.item, paint(STRONG, &result.name));
+    let mut say = |text: &str| {
+        let _ = writeln!(out, "{}", paint(FAINT, text));
+    };
+    let emulated = if result.emulated { ", emulated PMU" } else { "" };
+    let delivery = match result.delivery {
+        Delivery::Fixed => "a vector",
+        Delivery::Nmi => "NMI",
+    };
+    say(&format!("sampled by {delivery}{emulated}; counters: {}", result.handling));
+    let capability = &result.capability;
+    say(&format!("skid: {}; data address: {}", capability.skid, capability.data_address));
+    if let Some(timer) = &result.timer {
+        say(&intervals(timer));
+    }
+    let _ = writeln!(out, "{}", events(result));
+    for warning in warnings(result) {
+        let _ = writeln!(out, "{}: {warning}", paint(WARNING, "note"));
+    }
+    for (event, count) in result.events.iter().enumerate() {
+        if profile.total(event) > 0 {
+            let _ = writeln!(out, "{}", by_symbol(profile, event, count));
+            let _ = writeln!(out, "{}", by_address(profile, event));
+            let rows = profile.rows.iter().filter(|row| row.event == event).count();
+            if rows > MAX_ROWS {
+                let _ = writeln!(out, "  and {} more addresses", rows - MAX_ROWS);
+            }
+        }
+    }
+    out
+}
+
+fn intervals(timer: &TimerResult) -> String {
+    let mut text = format!("timer: {} ns asked, {} ns set", timer.asked_ns, timer.set_ns);
+    if let Some([least, median, most]) = timer.measured_ns {
+        let _ = write!(text, ", {least} to {most} ns measured (median {median})");
+    }
+    text
+}
+
+/// What is doubtful or was left out.
+fn warnings(result: &SampleResult) -> Vec<String> {
+    let mut said = Vec::new();
+    if result.throttled > 0 {
+        let times = result.throttled;
+        said.push(format!("samples came faster than allowed: periods doubled {times} times"));
+    }
+    if let Some(times) = result.timer.as_ref().map(|timer| timer.doubled).filter(|&n| n > 0) {
+        said.push(format!("ticks came late: the timer's interval doubled {times} times"));
+    }
+    if result.elsewhere > 0 {
+        let count = result.elsewhere;
+        said.push(format!("{count} overflows at addresses that found no place in the histogram"));
+    }
+    if result.dropped > 0 {
+        said.push(format!("the log was full: {} samples dropped", result.dropped));
+    }
+    if result.stopped && result.on_full == OnFull::Stop {
+        said.push("the log was full and stopped the counters before the end".to_string());
+    }
+    for one in &result.uncounted {
+        said.push(format!("not sampled by {}: {}", one.event, one.reason));
+    }
+    for one in &result.events {
+        said.extend(one.remarks.iter().map(|remark| format!("{}: {remark}", one.event)));
+    }
+    said
+}
+
+fn table(header: &[&str], right: &[usize]) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE);
+    table.set_header(header);
+    for &index in right {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+fn events(result: &SampleResult) -> Table {
+    let header =
+        ["event", "period", "overflows", "sampled", "dropped", "throttled", "rest", "counted"];
+    let mut table = table(&header, &[1, 2, 3, 4, 5, 6, 7]);
+    for one in &result.events {
+        let period = match one.last_period {
+            Some(last) => format!("{} to {last}", one.period),
+            None => one.period.to_string(),
+        };
+        let witness = one.witness.map(|count| count.to_string()).unwrap_or_default();
+        let numbers = [one.overflows, one.samples, one.dropped, one.throttled, one.rest];
+        let mut cells = vec![Cell::new(&one.event), Cell::new(period)];
+        cells.extend(numbers.map(Cell::new));
+        cells.push(Cell::new(witness));
+        table.add_row(cells);
+    }
+    table
+}
+
+/// A part of `total` in percent.
+fn share(count: u64, total: u64) -> String {
+    format!("{:.1} %", 100.0 * count as f64 / total.max(1) as f64)
+}
+
+fn by_symbol(profile: &Profile, event: usize, count: &SampledCount) -> Table {
+    let mut table = table(&[&count.event, "samples", "share"], &[1, 2]);
+    let total = profile.total(event);
+    for (symbol, count) in profile.symbols(event).into_iter().take(MAX_ROWS) {
+        let cells = [symbol, count.to_string(), share(count, total)];
+        table.add_row(cells.map(Cell::new));
+    }
+    table
+}
+
+fn by_address(profile: &Profile, event: usize) -> Table {
+    let header = ["address", "in", "instruction", "samples", "share", ""];
+    let mut table = table(&header, &[0, 3, 4]);
+    let total = profile.total(event);
+    for row in profile.rows.iter().filter(|row| row.event == event).take(MAX_ROWS) {
+        let place = &row.place;
+        let offset = place.offset.map(|offset| format!("+{offset:#x}")).unwrap_or_default();
+        let cells = [
+            format!("{:#x}", row.address),
+            format!("{}{offset}", place.symbol),
+            place.instruction.clone(),
+            row.count.to_string(),
+            share(row.count, total),
+            place.line.clone().unwrap_or_default(),
+        ];
+        table.add_row(cells.map(Cell::new));
+    }
+    table
+}

@@ -1,0 +1,106 @@
+//! What sampling found, resolved: addresses as symbols, lines and instructions.
+//!
+//! [`Profile::of`] brings a histogram and single samples to the same rows; [`folded`] and [`pprof`] write them for
+//! viewers that exist.
+
+pub mod folded;
+pub mod pprof;
+mod resolve;
+
+pub use resolve::{Place, Resolver};
+
+use crate::collect::Report;
+use protocol::record::{Hex, SampleResult};
+use std::collections::BTreeMap;
+
+/// Samples of one event at one address, in one task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Index of the event among those of the item.
+    pub event: usize,
+    /// The task's name.
+    pub task: String,
+    /// Its ring.
+    pub ring: u8,
+    /// The address.
+    pub address: u64,
+    /// What lies there.
+    pub place: Place,
+    /// How many samples.
+    pub count: u64,
+}
+
+/// All samples of one item.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile<'a> {
+    /// The item's result.
+    pub result: &'a SampleResult,
+    /// The samples, of each event the most frequent address first.
+    pub rows: Vec<Row>,
+}
+
+/// What samples are told apart by: event, task, ring, address.
+type Key = (usize, u32, u8, u64);
+
+impl<'a> Profile<'a> {
+    /// The profile of each sampled item of `report`.
+    #[must_use]
+    pub fn of(report: &'a Report, resolver: &Resolver) -> Vec<Self> {
+        report.sampled().map(|result| Self::one(report, result, resolver)).collect()
+    }
+
+    fn one(report: &'a Report, result: &'a SampleResult, resolver: &Resolver) -> Self {
+        let mut counts: BTreeMap<Key, (u64, String)> = BTreeMap::new();
+        for row in &result.addresses {
+            let key = (row.event as usize, row.task, row.ring, row.address.0);
+            let seen = counts.entry(key).or_default();
+            seen.0 += row.count;
+            seen.1.clone_from(&row.bytes);
+        }
+        for (address, _, events, task) in report.samples(result.item).flat_map(|one| one.iter()) {
+            for event in (0..result.events.len().min(32)).filter(|event| events >> event & 1 != 0) {
+                counts.entry((event, task >> 2, (task & 3) as u8, address)).or_default().0 += 1;
+            }
+        }
+        let rows = counts.into_iter().map(|((event, task, ring, address), (count, bytes))| {
+            let name = result.tasks.get(task as usize);
+            Row {
+                event,
+                task: name.cloned().unwrap_or_else(|| format!("task {task}")),
+                ring,
+                address,
+                place: resolver.place(result, task, address, &bytes),
+                count,
+            }
+        });
+        let mut rows: Vec<Row> = rows.collect();
+        rows.sort_by_key(|row| (row.event, std::cmp::Reverse(row.count), row.address));
+        Self { result, rows }
+    }
+
+    /// All samples of an event.
+    #[must_use]
+    pub fn total(&self, event: usize) -> u64 {
+        self.rows.iter().filter(|row| row.event == event).map(|row| row.count).sum()
+    }
+
+    /// Samples of an event by symbol, the most frequent first.
+    #[must_use]
+    pub fn symbols(&self, event: usize) -> Vec<(String, u64)> {
+        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+        for row in self.rows.iter().filter(|row| row.event == event) {
+            *sums.entry(row.place.symbol.clone()).or_default() += row.count;
+        }
+        let mut sums: Vec<_> = sums.into_iter().collect();
+        sums.sort_by_key(|(symbol, count)| (std::cmp::Reverse(*count), symbol.clone()));
+        sums
+    }
+}
+
+/// Whether an address lies between the two.
+fn inside(range: &[Hex; 2], address: u64) -> bool {
+    (range[0].0..range[1].0).contains(&address)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! An address as symbol, line and instruction.
+
+use super::inside;
+use crate::job::sample::TaskCode;
+use crate::symbols::Symbols;
+use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
+use object::{Object, ObjectSection};
+use protocol::record::SampleResult;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// What lies at an address.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Place {
+    /// The function, or the label of the task's code.
+    pub symbol: String,
+    /// Bytes from there to the address, if the symbol's start is known.
+    pub offset: Option<u64>,
+    /// File and line, for the firmware's own code.
+    pub line: Option<String>,
+    /// The instruction; empty if its bytes are not known.
+    pub instruction: String,
+}
+
+/// Knows the tasks' code, and the firmware's.
+#[derive(Default)]
+pub struct Resolver {
+    /// By the item's index.
+    tasks: HashMap<u32, Vec<TaskCode>>,
+    kernel: Option<Kernel>,
+}
+
+struct Kernel {
+    symbols: Symbols,
+    /// The file.
+    bytes: Vec<u8>,
+    /// Where it was loaded.
+    base: u64,
+}
+
+impl Resolver {
+    /// A resolver of the tasks that a job was packed with, and of the firmware whose file, with symbols, is `kernel`
+    /// and was loaded at `base`. Without either their addresses stay numbers.
+    #[must_use]
+    pub fn new(sampled: &[(u32, Vec<TaskCode>)], kernel: Option<(&Path, u64)>) -> Self {
+        let kernel = kernel.and_then(|(path, base)| {
+            let bytes = std::fs::read(path).ok()?;
+            Some(Kernel { symbols: Symbols::of(path), bytes, base })
+        });
+        Self { tasks: sampled.iter().cloned().collect(), kernel }
+    }
+
+    /// What lies at `address`. `bytes`: machine code there, hexadecimal, if the target sent some.
+    #[must_use]
+    pub fn place(&self, result: &SampleResult, task: u32, address: u64, bytes: &str) -> Place {
+        let sent = unhex(bytes).unwrap_or_default();
+        let name = |what: &str| match result.tasks.get(task as usize) {
+            Some(task) => format!("{task}{what}"),
+            None => format!("task {task}{what}"),
+        };
+        for (index, code) in result.code.iter().enumerate() {
+            if inside(&code.body, address) {
+                let at = address - code.body[0].0;
+                let known = self.tasks.get(&result.item).and_then(|tasks| tasks.get(index));
+                let label = known.and_then(|known| known.labels.iter().rfind(|(to, _)| *to <= at));
+                let body = known.and_then(|known| known.body.get(at as usize..));
+                let (symbol, offset) = match label {
+                    Some((start, label)) => (name(&format!(":{label}")), at - start),
+                    None => (name(""), at),
+                };
+                let code = if sent.is_empty() { body.unwrap_or_default() } else { &sent };
+                let instruction = instruction(code, at);
+                return Place { symbol, offset: Some(offset), line: None, instruction };
+            }
+            for (range, what) in
+                [(&code.init, " (init)"), (&code.function, " (loop, measuring code)")]
+            {
+                if inside(range, address) {
+                    let at = address - range[0].0;
+                    let instruction = instruction(&sent, at);
+                    let offset = Some(at);
+                    return Place { symbol: name(what), offset, line: None, instruction };
+                }
+            }
+        }
+        self.kernel.as_ref().and_then(|kernel| kernel.place(address)).unwrap_or_else(|| Place {
+            symbol: format!("{address:#x}"),
+            instruction: instruction(&sent, address),
+            ..Place::default()
+        })
+    }
+}
+
+impl Kernel {
+    fn place(&self, address: u64) -> Option<Place> {
+        let at = address.checked_sub(self.base)?;
+        let frame = self.symbols.at(at)?;
+        let file = object::File::parse(&*self.bytes).ok()?;
+        let code = file.sections().find_map(|section| {
+            let from = at.checked_sub(section.address())?;
+            section.data().ok()?.get(usize::try_from(from).ok()?..)
+        });
+        Some(Place {
+            symbol: frame.function?,
+            offset: None,
+            line: frame.location.map(|line| short(&line)),
+            instruction: instruction(code.unwrap_or_default(), address),
+        })
+    }
+}
+
+/// A line without the folders that are the same for every file: the project's, and those of Rust's own sources.
+fn short(line: &str) -> String {
+    const RUST: &str = "/rustlib/src/rust/";
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(""));
+    if let Ok(inside) = Path::new(line).strip_prefix(root) {
+        return inside.display().to_string();
+    }
+    line.find(RUST).map_or(line, |at| &line[at + RUST.len()..]).to_string()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    text.as_bytes().chunks(2).map(byte).collect()
+}
+
+/// The first instruction of `code`, which lies at `address`.
+fn instruction(code: &[u8], address: u64) -> String {
+    let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
+    if code.is_empty() {
+        return String::new();
+    }
+    let mut formatter = IntelFormatter::new();
+    let options = formatter.options_mut();
+    options.set_space_after_operand_separator(true);
+    options.set_hex_prefix("0x");
+    options.set_hex_suffix("");
+    options.set_branch_leading_zeros(false);
+    options.set_show_branch_size(false);
+    let mut text = String::new();
+    formatter.format(&decoder.decode(), &mut text);
+    text
+}

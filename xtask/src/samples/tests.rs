@@ -1,0 +1,272 @@
+use super::pprof::proto;
+use super::*;
+use crate::cli::Format;
+use crate::collect::Numbered;
+use crate::job::sample::TaskCode;
+use crate::render::{Context, render};
+use flate2::read::GzDecoder;
+use prost::Message;
+use protocol::record::{
+    AddressCount, CodePlace, Record, SampledCount, Samples, SamplingCapability,
+};
+use protocol::sampling::{Delivery, OnFull};
+use std::io::Read;
+
+fn count(event: &str, period: u64, samples: u64) -> SampledCount {
+    SampledCount {
+        event: event.into(),
+        counter: Some("counter 1".into()),
+        period,
+        overflows: samples + 2,
+        samples,
+        dropped: 2,
+        throttled: 0,
+        last_period: None,
+        rest: 5,
+        witness: Some(1000),
+        remarks: vec!["erratum X1".into()],
+    }
+}
+
+/// `nop; inner: imul rax, rax; nop` at 0x1000, in a function from 0xf00 to 0x1100.
+const BODY: [u8; 6] = [0x90, 0x48, 0x0f, 0xaf, 0xc0, 0x90];
+
+fn result() -> SampleResult {
+    let range = |start, end| [Hex(start), Hex(end)];
+    let row = |address, event, count, bytes: &str| AddressCount {
+        address: Hex(address),
+        event,
+        task: 0,
+        ring: 0,
+        count,
+        bytes: bytes.into(),
+    };
+    SampleResult {
+        item: 4,
+        name: "s;t".into(),
+        events: vec![count("cycles", 100, 9), count("timer", 5000, 3)],
+        tasks: vec!["work".into()],
+        code: vec![CodePlace {
+            body: range(0x1000, 0x1006),
+            init: range(0xff0, 0xff0),
+            function: range(0xf00, 0x1100),
+        }],
+        addresses: vec![
+            row(0x1001, 0, 6, "480fafc090"),
+            row(0x1000, 0, 2, "90"),
+            row(0x1010, 0, 1, ""),
+            row(0x1005, 1, 3, "90"),
+        ],
+        elsewhere: 4,
+        logged: 0,
+        dropped: 0,
+        on_full: OnFull::Drop,
+        stopped: false,
+        delivery: Delivery::Nmi,
+        handling: "frozen by the processor".into(),
+        handler_instructions: Some(6),
+        interrupts: 11,
+        spurious: 1,
+        back_to_back: 2,
+        throttled: 3,
+        timer: None,
+        capability: SamplingCapability {
+            skid: "none at all".into(),
+            data_address: "not available: test".into(),
+            ..SamplingCapability::default()
+        },
+        emulated: true,
+        uncounted: vec![],
+        ticks: 7,
+        tsc: [0; 2],
+    }
+}
+
+fn report(records: Vec<Record>) -> Report {
+    let records = (0..).zip(records).map(|(seq, record)| Numbered { seq, record });
+    Report { records: records.collect(), ..Report::default() }
+}
+
+fn resolver() -> Resolver {
+    let code = TaskCode { body: BODY.to_vec(), labels: vec![(1, "inner".into())] };
+    Resolver::new(&[(4, vec![code])], None)
+}
+
+#[test]
+fn i5_addresses_become_labels_instructions_and_shares() {
+    let report = report(vec![Record::Sample(result())]);
+    let profiles = Profile::of(&report, &resolver());
+    let [profile] = &profiles[..] else { panic!("{profiles:?}") };
+    let seen: Vec<_> = profile
+        .rows
+        .iter()
+        .map(|row| (row.place.symbol.as_str(), row.place.offset, row.place.instruction.as_str()))
+        .collect();
+    let expected = [
+        ("work:inner", Some(0), "imul rax, rax"),
+        ("work", Some(0), "nop"),
+        ("work (loop, measuring code)", Some(0x110), ""),
+        ("work:inner", Some(4), "nop"),
+    ];
+    assert_eq!(seen, expected);
+    assert_eq!(profile.total(0), 9);
+    assert_eq!(profile.symbols(0)[0], ("work:inner".to_string(), 6));
+    // Without the job its labels are not known, but the instructions are.
+    let bare = Profile::of(&report, &Resolver::default());
+    assert_eq!(
+        (bare[0].rows[0].place.symbol.as_str(), bare[0].rows[0].place.offset),
+        ("work", Some(1))
+    );
+    assert_eq!(bare[0].rows[0].place.instruction, "imul rax, rax");
+}
+
+#[test]
+fn m11_single_samples_make_the_same_rows_as_a_histogram() {
+    let mut chunks = Vec::new();
+    let all = [(0x1001, 6, 1), (0x1000, 2, 1), (0x1010, 1, 1), (0x1005, 3, 2)];
+    let mut last = [0; 2];
+    let mut chunk = Samples { item: 4, ..Samples::default() };
+    for (n, (address, times, events)) in all.into_iter().enumerate() {
+        for _ in 0..times {
+            chunk.push(&mut last, address, 7, events, 0);
+        }
+        if n == 1 {
+            chunks.push(Record::Samples(std::mem::take(&mut chunk)));
+            (chunk.item, last) = (4, [0; 2]);
+        }
+    }
+    chunks.push(Record::Samples(chunk));
+    let whole = report(vec![Record::Sample(result())]);
+    chunks.push(Record::Sample(SampleResult { addresses: vec![], ..result() }));
+    let single = report(chunks);
+    let (whole, single) = (Profile::of(&whole, &resolver()), Profile::of(&single, &resolver()));
+    assert_eq!(whole[0].rows, single[0].rows);
+}
+
+#[test]
+fn i5_folded_stacks_have_a_line_for_each_address() {
+    let report = report(vec![Record::Sample(result())]);
+    let text = folded::write(&Profile::of(&report, &resolver()));
+    let first = "s,t;cycles;work;work:inner;0x1001 imul rax, rax 6";
+    assert_eq!(text.lines().next(), Some(first));
+    assert_eq!(text.lines().count(), 4);
+    for line in text.lines() {
+        let (stack, count) = line.rsplit_once(' ').unwrap();
+        assert!(count.parse::<u64>().is_ok() && stack.split(';').count() == 5, "{line}");
+    }
+}
+
+#[test]
+fn i5_a_pprof_file_reads_back_with_every_sample() {
+    let report = report(vec![Record::Sample(result())]);
+    let bytes = pprof::write(&Profile::of(&report, &resolver())).unwrap();
+    let mut plain = Vec::new();
+    GzDecoder::new(&bytes[..]).read_to_end(&mut plain).unwrap();
+    let profile = proto::Profile::decode(&plain[..]).unwrap();
+    let text = |index: i64| profile.string_table[index as usize].as_str();
+    assert_eq!(text(0), "", "the format wants the empty text first");
+    let kinds: Vec<_> =
+        profile.sample_type.iter().map(|kind| (text(kind.r#type), text(kind.unit))).collect();
+    assert_eq!(kinds, [("samples", "count"), ("cycles", "count"), ("timer", "nanoseconds")]);
+    let stack = |sample: &proto::Sample| -> Vec<&str> {
+        let location = |id: &u64| profile.location.iter().find(|one| one.id == *id).unwrap();
+        let function = |id| profile.function.iter().find(|one| one.id == id).unwrap();
+        let ids = sample.location_id.iter().map(|id| location(id).line[0].function_id);
+        ids.map(|id| text(function(id).name)).collect()
+    };
+    let seen: Vec<_> = profile.sample.iter().map(|one| (stack(one), &one.value[..])).collect();
+    assert_eq!(seen[0], (vec!["work:inner", "work (ring 0)"], &[6, 600, 0][..]));
+    assert_eq!(seen[3], (vec!["work:inner", "work (ring 0)"], &[3, 0, 15_000][..]));
+    let sums: i64 = profile.sample.iter().map(|sample| sample.value[0]).sum();
+    assert_eq!(sums, 12);
+}
+
+/// The bytes themselves: a reader that knows nothing of our types finds the fields where `profile.proto` has them.
+#[test]
+fn i5_the_pprof_fields_have_the_formats_numbers() {
+    let location = proto::Location {
+        id: 1,
+        mapping_id: 0,
+        address: 2,
+        line: vec![proto::Line { function_id: 3, line: 4 }],
+    };
+    assert_eq!(location.encode_to_vec(), [0x08, 1, 0x18, 2, 0x22, 4, 0x08, 3, 0x10, 4]);
+    let sample = proto::Sample {
+        location_id: vec![1, 2],
+        value: vec![3],
+        label: vec![proto::Label { key: 1, str: 2, num: 0 }],
+    };
+    assert_eq!(sample.encode_to_vec(), [0x0a, 2, 1, 2, 0x12, 1, 3, 0x1a, 4, 0x08, 1, 0x10, 2]);
+    let function = proto::Function { id: 1, name: 2, system_name: 3, filename: 4 };
+    assert_eq!(function.encode_to_vec(), [0x08, 1, 0x10, 2, 0x18, 3, 0x20, 4]);
+    let profile = proto::Profile {
+        sample_type: vec![proto::ValueType { r#type: 1, unit: 2 }],
+        string_table: vec!["".into(), "a".into()],
+        default_sample_type: 1,
+        ..proto::Profile::default()
+    };
+    assert_eq!(
+        profile.encode_to_vec(),
+        [0x0a, 4, 0x08, 1, 0x10, 2, 0x32, 0, 0x32, 1, b'a', 0x70, 1]
+    );
+}
+
+#[test]
+fn m8_m9_the_table_says_what_was_sampled_what_was_not_and_how_exact_it_is() {
+    let report = report(vec![Record::Sample(result())]);
+    let context = Context {
+        sampled: vec![(
+            4,
+            vec![TaskCode { body: BODY.to_vec(), labels: vec![(1, "inner".into())] }],
+        )],
+        ..Context::default()
+    };
+    let table = render(&report, &context, Format::Table);
+    for part in [
+        "s;t",
+        "cycles",
+        "100",
+        "work:inner",
+        "imul rax, rax",
+        "66.7 %",
+        "none at all",
+        "not available: test",
+        "periods doubled 3 times",
+        "4 overflows",
+        "erratum X1",
+        "frozen",
+        "emulated",
+        "NMI",
+    ] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    assert!(render(&report, &context, Format::Csv).contains("4,s;t,sampled cycles,11,"));
+    assert!(render(&report, &context, Format::Tap).contains("ok 1 - s;t"));
+    assert_eq!(report.items(), 1);
+}
+
+#[test]
+fn i5_addresses_of_the_firmware_become_functions_and_lines() {
+    // This very program is an ELF file with symbols and lines.
+    let file = std::env::current_exe().unwrap();
+    let bytes = std::fs::read(&file).unwrap();
+    let parsed = object::File::parse(&*bytes).unwrap();
+    use object::{Object, ObjectSymbol};
+    let symbol = parsed.symbols().find(|symbol| {
+        symbol.name().is_ok_and(|name| name.contains("render") && name.contains("number"))
+            && symbol.is_definition()
+            && symbol.size() > 4
+    });
+    let symbol = symbol.expect("xtask::render::number");
+    let base = 0x4000_0000;
+    let resolver = Resolver::new(&[], Some((&file, base)));
+    let place = resolver.place(&result(), 0, base + symbol.address(), "");
+    assert!(place.symbol.contains("number"), "{place:?}");
+    assert!(
+        place.line.as_deref().is_some_and(|line| line.starts_with("xtask/src/render/mod.rs:")),
+        "{place:?}"
+    );
+    assert!(!place.instruction.is_empty() && place.instruction != "(bad)", "{place:?}");
+    let nowhere = resolver.place(&result(), 0, 0x10, "");
+    assert_eq!((nowhere.symbol.as_str(), nowhere.line), ("0x10", None));
+}
