@@ -216,7 +216,11 @@ ring = 3
             ("\"instructions:u\"", "\"\"", &["is no event"]),
             ("every = 1000", "every = 0", &["every is 0"]),
             ("every = 1000", "often = 1000", &["unknown field `often`"]),
-            ("parent = \"first\"", "parent = \"third\"", &["second", "parent is `third`"]),
+            (
+                "parent = \"first\"",
+                "parent = \"third\"",
+                &["second", "parent `third` does not exist"],
+            ),
             ("inc rax", "inc nonsense", &["job.toml:11", "first"]),
             ("ring = 3", "ring = 1", &["ring is 1"]),
             ("passes = 3", "tick-ns = 0", &["tick-ns is 0"]),

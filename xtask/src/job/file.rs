@@ -147,9 +147,13 @@ struct RawJob {
     snippet: Vec<Spanned<RawSnippet>>,
     #[serde(default)]
     run: Vec<Spanned<RawRun>>,
+    #[serde(default)]
     characterise: Vec<Spanned<RawForms>>,
+    #[serde(default)]
     count: Vec<Spanned<RawCount>>,
+    #[serde(default)]
     processors: Vec<Spanned<RawSnippet>>,
+    #[serde(default)]
     sample: Vec<Spanned<RawSample>>,
 }
 
