@@ -4,8 +4,8 @@
 //! NMI when it overflows. Neither CLI nor a destroyed stack pointer keeps that out. The handler ends the running
 //! [`crate::call`] at its exit, as an exception would.
 //!
-//! What it cannot end: code that halts with interrupts off, as no counter counts cycles then, and code that destroys the
-//! interrupt table. The local APIC's timer is no help: its LVT entry has no delivery mode (SDM vol. 3, figure 10-8), so
+//! What it cannot end: code that halts with interrupts off, as no counter counts cycles then; code that destroys the
+//! interrupt table, stops the counter or masks its entry in the local APIC. The APIC's timer is no help: its LVT entry has no delivery mode (SDM vol. 3, figure 10-8), so
 //! it cannot send an NMI.
 
 use crate::apic::{self, Register};
@@ -89,7 +89,7 @@ fn candidates(has: &Capabilities) -> impl Iterator<Item = Counter> {
 
 impl Watchdog {
     /// Takes a free counter, which then is no part of the driver's gate. `None`: every counter is programmed, or none
-    /// can be set as far back. `cycles`: the limit.
+    /// can be set as far back. `limit_cycles`: unhalted core or reference cycles of one run.
     pub fn program(
         driver: &mut Driver,
         registers: &mut dyn Registers,

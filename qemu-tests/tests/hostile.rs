@@ -182,5 +182,12 @@ fn x1_in_ring_3_five_hundred_hostile_snippets_need_no_reboot_at_all() {
     assert_eq!(lost(&items), 0);
     let faults = items.iter().filter(|item| item["code"] == "snippet_fault").count();
     assert!(faults > HOSTILE * 9 / 10, "{faults} faults");
-    assert!(items.iter().all(|item| item["restored"].is_null()));
+    // What ring 3 can change by itself: a single step leaves its mark, and FS and GS take the data segment of ring 3.
+    let allowed = ["DR6", "FS", "GS", "IA32_FS_BASE", "IA32_GS_BASE"];
+    for item in &items {
+        let restored = item["restored"].as_array().into_iter().flatten();
+        for name in restored.filter_map(Value::as_str) {
+            assert!(allowed.contains(&name), "{item:#}");
+        }
+    }
 }

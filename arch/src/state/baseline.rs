@@ -2,10 +2,14 @@
 
 use super::{NAMES, note};
 use crate::apic::{self, Register};
+use crate::cpu::native;
 use crate::msr::{self, Msr};
 use core::arch::asm;
+use raw_cpuid::CpuIdReader as _;
+use x86_64::registers::xcontrol::{XCr0, XCr0Flags};
 
 // Positions in `NAMES`.
+const XCR0: usize = 4;
 const DR0: usize = 15;
 const DR6: usize = 19;
 const FIRST_LVT: usize = 20;
@@ -46,19 +50,25 @@ const DR6_IDLE: u64 = 0xffff_0ff0;
 /// The registers as a job finds them.
 #[derive(Clone, Debug)]
 pub struct Baseline {
+    /// The components that are on; 0: there is no XSAVE.
+    xcr0: u64,
+    /// Bytes that they take.
+    xsave_bytes: u32,
     msrs: [Option<u64>; MSRS.len()],
     lvts: [u32; LVTS.len()],
     spurious: u32,
 }
 
 impl Baseline {
-    /// Reads them.
+    /// Reads them. `components`: what [`crate::cpu::features::enable`] returned.
     ///
     /// # Safety
     /// Ring 0, interrupt table loaded.
     #[must_use]
-    pub unsafe fn take() -> Self {
+    pub unsafe fn take(components: u64) -> Self {
         Self {
+            xcr0: components,
+            xsave_bytes: xsave_bytes(components),
             // SAFETY: the caller's promise; reading these has no effect.
             msrs: MSRS.map(|number| unsafe { msr::try_read(Msr(number)) }.ok()),
             lvts: LVTS.map(apic::read),
@@ -71,6 +81,15 @@ impl Baseline {
     /// # Safety
     /// As for [`Baseline::take`], on the same processor.
     pub unsafe fn restore(&self) {
+        // XGETBV would say whether XCR0 differs, but not every hypervisor emulates it. So it is written in any case, and
+        // mentioned if the components took another size.
+        if self.xcr0 != 0 {
+            if xsave_bytes(self.xcr0) != self.xsave_bytes {
+                note(XCR0);
+            }
+            // SAFETY: the value that the processor took at the start; `Core` has restored CR4.
+            unsafe { XCr0::write_raw(self.xcr0 | XCr0Flags::X87.bits()) };
+        }
         let wanted = MSRS.iter().zip(&self.msrs).enumerate();
         for (index, (&number, value)) in wanted {
             let Some(value) = *value else { continue };
@@ -92,6 +111,11 @@ impl Baseline {
         }
         debug_addresses();
     }
+}
+
+/// Bytes of the components that are on now: CPUID leaf 0xD, EBX.
+fn xsave_bytes(components: u64) -> u32 {
+    if components == 0 { 0 } else { native().cpuid2(0xd, 0).ebx }
 }
 
 fn put(register: Register, value: u32, name: usize) {

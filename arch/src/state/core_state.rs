@@ -5,8 +5,7 @@ use crate::descriptors::{self, KERNEL_DATA};
 use crate::interrupts::fixup;
 use core::arch::asm;
 use x86_64::instructions::segmentation::{DS, ES, FS, GS, SS, Segment};
-use x86_64::registers::control::{Cr0, Cr3, Cr4, Cr4Flags};
-use x86_64::registers::xcontrol::XCr0;
+use x86_64::registers::control::{Cr0, Cr3, Cr4};
 use x86_64::structures::DescriptorTablePointer;
 use x86_64::structures::gdt::SegmentSelector;
 
@@ -15,7 +14,6 @@ const CR0: usize = 0;
 const CR3: usize = 1;
 const CR4: usize = 2;
 const CR8: usize = 3;
-const XCR0: usize = 4;
 const GDTR: usize = 5;
 const IDTR: usize = 6;
 const LDTR: usize = 7;
@@ -29,8 +27,6 @@ pub(crate) struct Core {
     cr3: (x86_64::structures::paging::PhysFrame, u16),
     cr4: u64,
     cr8: u64,
-    /// `None` without XSAVE.
-    xcr0: Option<u64>,
     gdt: DescriptorTablePointer,
     idt: DescriptorTablePointer,
     ldt: u16,
@@ -41,18 +37,7 @@ impl Core {
     pub(crate) fn save() -> Self {
         use x86_64::instructions::tables::{sgdt, sidt};
         let (cr0, cr3, cr4) = (Cr0::read_raw(), Cr3::read_raw(), Cr4::read_raw());
-        let xsave = cr4 & Cr4Flags::OSXSAVE.bits() != 0;
-        Self {
-            cr0,
-            cr3,
-            cr4,
-            cr8: read_cr8(),
-            xcr0: xsave.then(XCr0::read_raw),
-            gdt: sgdt(),
-            idt: sidt(),
-            ldt: sldt(),
-            task: str(),
-        }
+        Self { cr0, cr3, cr4, cr8: read_cr8(), gdt: sgdt(), idt: sidt(), ldt: sldt(), task: str() }
     }
 
     /// Puts back what differs.
@@ -81,10 +66,6 @@ impl Core {
             if read_cr8() != self.cr8 {
                 asm!("mov cr8, {}", in(reg) self.cr8, options(nostack, preserves_flags));
                 note(CR8);
-            }
-            if let Some(xcr0) = self.xcr0.filter(|&xcr0| XCr0::read_raw() != xcr0) {
-                XCr0::write_raw(xcr0);
-                note(XCR0);
             }
             if parts(&sgdt()) != parts(&self.gdt) {
                 lgdt(&self.gdt);

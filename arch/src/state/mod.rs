@@ -1,6 +1,6 @@
 //! What foreign code of ring 0 can change so that the next call would find another machine.
 //!
-//! [`Core`] is compared behind each call: what the firmware itself cannot go on without. [`Baseline`] is compared after
+//! `Core` is compared behind each call: what the firmware itself cannot go on without. [`Baseline`] is compared after
 //! each item of a job: the rest. Only what differs is written, since each of these writes costs a VM exit or a TLB
 //! flush; and what was written is remembered for [`take_restored`].
 //!

@@ -219,7 +219,8 @@ impl Controls {
             }
         }
         if control.interrupts == Interrupts::Apic {
-            let note = "CR8 is 15, the local entries are masked".to_string();
+            let note =
+                "CR8 is 15, the local entries are masked but for the watchdog's NMI".to_string();
             let result = match apic::read(apic::Register::Version) {
                 0 => Err("the local APIC is not in use".to_string()),
                 _ => Ok(note),

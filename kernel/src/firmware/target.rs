@@ -106,7 +106,7 @@ pub fn run(
         counting,
         user,
         // SAFETY: ring 0, interrupt table loaded.
-        baseline: unsafe { Baseline::take() },
+        baseline: unsafe { Baseline::take(machine.extended) },
         limit: 0,
         runs: 0,
         slots: Slots::default(),

@@ -22,7 +22,7 @@
 //! every register. The exit needs none either, which is what makes a fault survivable
 //! (see `arch::call`).
 //!
-//! What differs for ring 3 is in [`user`]; the gate's code at markers in the body is in [`pauses`].
+//! What differs for ring 3 is in `user`; the gate's code at markers in the body is in `pauses`.
 
 use arch::pmu::Gate;
 use arch::pmu::driver::Write;

@@ -200,3 +200,33 @@ fn write_foreign(out: &mut String, report: &Report) {
         let _ = writeln!(out, "  and {} more", count - MAX_FOREIGN);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collect::Numbered;
+
+    #[test]
+    fn x2_what_became_of_the_machine_is_told_by_item() {
+        let result = r#"{"type":"result","item":4,"name":"a","verdict":"none","per":1,"runs":1,"metrics":[],
+            "controls":[{"option":"ring=3","applied":true,"note":"so"},
+                        {"option":"turbo=off","applied":false,"note":"there is no MSR 0x1a0"}],
+            "restored":["CR8","IA32_PAT"],"unwatched":1,"smis":2,"tsc":[0,1]}"#;
+        let record: Record = serde_json::from_str(result).unwrap();
+        let records = vec![Numbered { seq: 0, record }];
+        let report = Report { records, ..Report::default() };
+        let mut out = String::new();
+        machine(&mut out, &report);
+        for part in [
+            "item 4 (a): ring=3: so",
+            "not available",
+            "item 4 (a): turbo=off: there is no MSR 0x1a0",
+            "nothing ends it",
+            "2 system management interrupts",
+            "item 4 (a): it changed CR8, IA32_PAT, which was put back",
+        ] {
+            assert!(out.contains(part), "{part}: {out}");
+        }
+        assert_eq!(out.lines().count(), 5);
+    }
+}

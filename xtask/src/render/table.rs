@@ -5,7 +5,7 @@ use super::{Context, checks, count, exact, forms, notes, number, processors, sam
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Color, LineStyle, Table, TableStyle};
 use protocol::record::{
-    EventTables, Machine, Metric, Outcome, Record, SnippetResult, TscSource, Verdict,
+    ErrorCode, EventTables, Machine, Metric, Outcome, Record, SnippetResult, TscSource, Verdict,
 };
 use std::fmt::Write;
 
@@ -131,7 +131,11 @@ fn results(report: &Report, context: &Context) -> Table {
                 let item = error.item.unwrap_or_default().to_string();
                 let mut cells = vec![Cell::new(item), Cell::new(name)];
                 cells.extend([""; 6].map(Cell::new));
-                cells.push(Cell::new("FAULT").fg(Color::Red));
+                let what = match error.code {
+                    ErrorCode::TimeLimit => "TIME LIMIT",
+                    _ => "FAULT",
+                };
+                cells.push(Cell::new(what).fg(Color::Red));
                 table.add_row(cells);
             }
             _ => {}
