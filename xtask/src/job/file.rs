@@ -9,8 +9,8 @@ use super::exact::{ExactOptions, RawExact};
 use super::form::{Form, Wanted};
 use crate::events::EventText;
 use forms::{RawForms, characterise, check_code};
+use lines::Text;
 pub(super) use lines::{Lines, Spans};
-use lines::{lines, position};
 use protocol::PROTOCOL_VERSION;
 use protocol::job::{Difference, Expect, OnEnd, SelfTest};
 use protocol::limits::{self, LimitError};
@@ -222,13 +222,14 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
     let wrong = |message: String| JobError::Toml { file: source.to_string(), message };
     let raw: RawJob = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
     check_version(&raw, source)?;
+    let places = Text::new(text);
     let baud = raw.baud.as_ref().map_or(limits::MAX_BAUD, |baud| *baud.get_ref());
     if let (Err(error), Some(spanned)) = (limits::check_baud(baud), &raw.baud) {
-        let (line, column) = position(text, spanned.span().start);
+        let (line, column) = places.position(spanned.span().start);
         return Err(wrong(format!("line {line}, column {column}: {error}")));
     }
     if let (Kind::Snippets, Some(checks)) = (raw.kind, &raw.checks) {
-        let (line, column) = position(text, checks.span().start);
+        let (line, column) = places.position(checks.span().start);
         let reason = "checks needs kind = \"conformance\"";
         return Err(wrong(format!("line {line}, column {column}: {reason}")));
     }
@@ -237,12 +238,12 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
     let place = |(line, column), reason| wrong(format!("line {line}, column {column}: {reason}"));
     let mut snippets = Vec::new();
     for snippet in raw.snippet {
-        let at = position(text, snippet.span().start);
+        let at = places.position(snippet.span().start);
         check_code(snippet.get_ref()).map_err(|reason| place(at, reason))?;
-        snippets.push(decide(snippet, &raw.defaults, text));
+        snippets.push(decide(snippet, &raw.defaults, &places));
     }
     for forms in raw.characterise {
-        snippets.push(characterise(forms, &raw.defaults, text));
+        snippets.push(characterise(forms, &raw.defaults, &places));
     }
     Ok(JobFile {
         source: source.to_string(),
@@ -266,12 +267,12 @@ fn check_version(raw: &RawJob, source: &str) -> Result<(), JobError> {
     Err(JobError::Newer { file: source.to_string(), found, known })
 }
 
-fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &str) -> SnippetFile {
-    let whole = lines(text, &spanned.span());
+fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &Text) -> SnippetFile {
+    let whole = text.lines(&spanned.span());
     let raw = spanned.into_inner();
     let base = Options::default();
     let place = |code: &Option<Spanned<String>>| {
-        code.as_ref().map_or(Lines::default(), |code| lines(text, &code.span()))
+        code.as_ref().map_or(Lines::default(), |code| text.lines(&code.span()))
     };
     let [asm, one_time_init, init, late_init] =
         [&raw.asm, &raw.one_time_init, &raw.init, &raw.late_init].map(place);
