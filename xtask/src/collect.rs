@@ -35,6 +35,9 @@ pub struct Collector {
     reader: Reader,
     raw: Vec<u8>,
     report: Report,
+    /// Items done, and the records that were looked at for that: a long job asks after every few bytes.
+    items: u64,
+    counted: usize,
 }
 
 /// A report, read.
@@ -60,6 +63,14 @@ impl Collector {
         self.raw.extend_from_slice(bytes);
         let events = self.reader.feed(bytes);
         self.report.take(events);
+        let records = &self.report.records;
+        if self.counted > records.len() {
+            // The machine started anew.
+            (self.items, self.counted) = (0, 0);
+        }
+        self.items +=
+            records[self.counted..].iter().filter(|one| ends_item(&one.record)).count() as u64;
+        self.counted = records.len();
     }
 
     /// Records so far.
@@ -77,7 +88,7 @@ impl Collector {
     /// Items of the job that are done.
     #[must_use]
     pub fn items(&self) -> u64 {
-        self.report.items()
+        self.items
     }
 
     /// Whether the end record has come.
@@ -98,6 +109,16 @@ impl Collector {
         let events = self.reader.finish();
         self.report.take(events);
         self.report
+    }
+}
+
+/// Whether the record is the last one of an item: a result, exact counts, a suite or an error.
+fn ends_item(record: &Record) -> bool {
+    match record {
+        Record::Result(_) | Record::Exact(_) | Record::Suite(_) | Record::Tasks(_) => true,
+        Record::Count(_) | Record::Processors(_) | Record::Sample(_) => true,
+        Record::Error(error) => error.item.is_some(),
+        _ => false,
     }
 }
 
@@ -236,10 +257,7 @@ impl Report {
     /// Items that have a result of any kind, a suite or an error.
     #[must_use]
     pub fn items(&self) -> u64 {
-        let failed = self.errors().filter(|error| error.item.is_some()).count();
-        let stepped = self.exact().count() + self.suites().count();
-        let over_time = self.tasks().count() + self.counts().count() + self.processors().count();
-        (self.results().count() + self.sampled().count() + stepped + over_time + failed) as u64
+        self.records.iter().filter(|one| ends_item(&one.record)).count() as u64
     }
 
     /// Exit code: 3 if the report is not whole, else the run's own.
@@ -249,5 +267,38 @@ impl Report {
             Some(end) if self.problems.is_empty() => end.outcome.exit_code(),
             _ => 3,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::line;
+    use protocol::record::{ErrorCode, Hex, Progress, Start};
+
+    fn start() -> Record {
+        let (program, version) = ("barecount".to_string(), "0".to_string());
+        Record::Start(Start { program, version, protocol: 1, image_base: Hex(0), tsc: [0; 2] })
+    }
+
+    fn error(item: Option<u32>) -> Record {
+        let text = "x".to_string();
+        Record::Error(ErrorRecord { code: ErrorCode::Device, item, name: None, text, fault: None })
+    }
+
+    /// Piece by piece, and over a restart.
+    #[test]
+    fn items_are_counted_as_they_come() {
+        let progress = Record::Progress(Progress { done: 1, total: 2 });
+        let boot = [start(), error(Some(0)), progress, error(None), error(Some(1))];
+        let (mut collector, mut seen) = (Collector::new(), Vec::new());
+        for records in [&boot[..], &boot[..2]] {
+            for (seq, record) in (0..).zip(records) {
+                collector.feed(format!("{}\r\n", line::encode(seq, record)).as_bytes());
+                assert_eq!(collector.items(), collector.report.items());
+                seen.push(collector.items());
+            }
+        }
+        assert_eq!(seen, [0, 1, 1, 1, 2, 0, 1]);
     }
 }

@@ -109,8 +109,27 @@ pub fn assemble_with_labels(sources: &[Source]) -> Result<Vec<Code>, Failed> {
     if !long.is_empty() {
         return Err(Failed::Messages(long));
     }
-    if sources.iter().all(|source| source.text.trim().is_empty()) {
-        return Ok(vec![Code::default(); sources.len()]);
+    // Most snippets have one of four texts: the others would be sections without content, tens of thousands in a long job.
+    let with_text = |index: &usize| !sources[*index].text.trim().is_empty();
+    let kept: Vec<usize> = (0..sources.len()).filter(with_text).collect();
+    let texts: Vec<Source> = kept.iter().map(|&index| sources[index]).collect();
+    let codes = assemble_texts(&texts).map_err(|failed| match failed {
+        Failed::Messages(messages) => {
+            let own = |message: Message| Message { source: kept[message.source], ..message };
+            Failed::Messages(messages.into_iter().map(own).collect())
+        }
+        Failed::Tool(reason) => Failed::Tool(reason),
+    })?;
+    let mut all = vec![Code::default(); sources.len()];
+    for (index, code) in kept.into_iter().zip(codes) {
+        all[index] = code;
+    }
+    Ok(all)
+}
+
+fn assemble_texts(sources: &[Source]) -> Result<Vec<Code>, Failed> {
+    if sources.is_empty() {
+        return Ok(Vec::new());
     }
     match rustc::assemble(sources) {
         Ok(object) => object_file::codes(&object, sources),

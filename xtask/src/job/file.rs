@@ -13,6 +13,7 @@ use super::sample::{self, RawSample, SampleFile};
 use super::workload::{RawRun, RunFile};
 use crate::events::EventText;
 use forms::{RawForms, characterise, check_code};
+use lines::Text;
 pub(super) use lines::{Lines, Spans, lines, position};
 use protocol::PROTOCOL_VERSION;
 use protocol::job::{Difference, Expect, OnEnd, SelfTest};
@@ -255,39 +256,40 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
     let wrong = |message: String| JobError::Toml { file: source.to_string(), message };
     let raw: RawJob = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
     check_version(&raw, source)?;
+    let places = Text::new(text);
     let baud = raw.baud.as_ref().map_or(limits::MAX_BAUD, |baud| *baud.get_ref());
     if let (Err(error), Some(spanned)) = (limits::check_baud(baud), &raw.baud) {
-        let (line, column) = position(text, spanned.span().start);
+        let (line, column) = places.position(spanned.span().start);
         return Err(wrong(format!("line {line}, column {column}: {error}")));
     }
     if let (Kind::Snippets, Some(checks)) = (raw.kind, &raw.checks) {
-        let (line, column) = position(text, checks.span().start);
+        let (line, column) = places.position(checks.span().start);
         let reason = "checks needs kind = \"conformance\"";
         return Err(wrong(format!("line {line}, column {column}: {reason}")));
     }
     let checks = raw.checks.map(Spanned::into_inner).unwrap_or_default();
     let stem = Path::new(source).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     if let Some(cpu) = raw.snippet.iter().find_map(|one| one.get_ref().cpu.as_ref()) {
-        let (line, column) = position(text, cpu.span().start);
+        let (line, column) = places.position(cpu.span().start);
         let reason = "cpu needs [[processors]] in place of [[snippet]]";
         return Err(wrong(format!("line {line}, column {column}: {reason}")));
     }
     let place = |(line, column), reason| wrong(format!("line {line}, column {column}: {reason}"));
     let mut snippets = Vec::new();
     for snippet in raw.snippet {
-        let at = position(text, snippet.span().start);
+        let at = places.position(snippet.span().start);
         check_code(snippet.get_ref()).map_err(|reason| place(at, reason))?;
-        snippets.push(decide(snippet, &raw.defaults, text));
+        snippets.push(decide(snippet, &raw.defaults, &places));
     }
     for forms in raw.characterise {
-        snippets.push(characterise(forms, &raw.defaults, text));
+        snippets.push(characterise(forms, &raw.defaults, &places));
     }
     for one in raw.processors {
-        let at = position(text, one.span().start);
+        let at = places.position(one.span().start);
         check_code(one.get_ref()).map_err(|reason| place(at, reason))?;
         let cpu = one.get_ref().cpu.as_ref().map(|cpu| *cpu.get_ref());
         let processors = Some(OnProcessors { cpu });
-        snippets.push(SnippetFile { processors, ..decide(one, &raw.defaults, text) });
+        snippets.push(SnippetFile { processors, ..decide(one, &raw.defaults, &places) });
     }
     let counts = (1..).zip(raw.count);
     Ok(JobFile {
@@ -324,12 +326,12 @@ fn check_version(raw: &RawJob, source: &str) -> Result<(), JobError> {
     Err(JobError::Newer { file: source.to_string(), found, known })
 }
 
-fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &str) -> SnippetFile {
-    let whole = lines(text, &spanned.span());
+fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &Text) -> SnippetFile {
+    let whole = text.lines(&spanned.span());
     let raw = spanned.into_inner();
     let base = Options::default();
     let place = |code: &Option<Spanned<String>>| {
-        code.as_ref().map_or(Lines::default(), |code| lines(text, &code.span()))
+        code.as_ref().map_or(Lines::default(), |code| text.lines(&code.span()))
     };
     let [asm, one_time_init, init, late_init] =
         [&raw.asm, &raw.one_time_init, &raw.init, &raw.late_init].map(place);

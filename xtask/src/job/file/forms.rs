@@ -1,5 +1,6 @@
 //! Instruction forms in a job file.
 
+use super::lines::Text;
 use super::{RawOptions, RawSnippet, SnippetFile, decide};
 use crate::events::EventText;
 use crate::job::form::{Form, Wanted};
@@ -39,7 +40,7 @@ pub(super) fn check_code(raw: &RawSnippet) -> Result<(), &'static str> {
 pub(super) fn characterise(
     spanned: Spanned<RawForms>,
     defaults: &RawOptions,
-    text: &str,
+    text: &Text,
 ) -> SnippetFile {
     let span = spanned.span();
     let raw = spanned.into_inner();

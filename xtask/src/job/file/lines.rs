@@ -21,19 +21,44 @@ pub(in crate::job) struct Lines {
     pub first_line: Option<usize>,
 }
 
-/// Line and column of a byte, counted from 1.
-pub(in crate::job) fn position(text: &str, at: usize) -> (usize, usize) {
-    let before = &text[..at.min(text.len())];
-    let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
-    (before.matches('\n').count() + 1, column)
+/// A file's text, and where its lines start: a long job asks for tens of thousands of places.
+pub(super) struct Text<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
 }
 
+impl<'a> Text<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let ends = text.match_indices('\n').map(|(at, _)| at + 1);
+        Self { text, starts: std::iter::once(0).chain(ends).collect() }
+    }
+
+    /// Line and column of a byte, counted from 1.
+    pub(super) fn position(&self, at: usize) -> (usize, usize) {
+        let at = at.min(self.text.len());
+        let line = self.starts.partition_point(|&start| start <= at);
+        let column = self.text[self.starts[line - 1]..at].chars().count() + 1;
+        (line, column)
+    }
+
+    /// Where a value starts, and its own lines.
+    pub(super) fn lines(&self, span: &Range<usize>) -> Lines {
+        let (line, column) = self.position(span.start);
+        let value = self.text.get(span.clone()).unwrap_or_default();
+        let multiline = value.starts_with("\"\"\"") || value.starts_with("'''");
+        // The line end behind the opening quotes belongs to neither.
+        let skipped = multiline && matches!(value.as_bytes().get(3), Some(b'\n' | b'\r'));
+        let first_line = multiline.then_some(line + usize::from(skipped));
+        Lines { line, column, first_line }
+    }
+}
+
+/// Line and column of one byte, counted from 1.
+pub(in crate::job) fn position(text: &str, at: usize) -> (usize, usize) {
+    Text::new(text).position(at)
+}
+
+/// Where one value starts, and its own lines.
 pub(in crate::job) fn lines(text: &str, span: &Range<usize>) -> Lines {
-    let (line, column) = position(text, span.start);
-    let value = text.get(span.clone()).unwrap_or_default();
-    let multiline = value.starts_with("\"\"\"") || value.starts_with("'''");
-    // The line end behind the opening quotes belongs to neither.
-    let skipped = multiline && matches!(value.as_bytes().get(3), Some(b'\n' | b'\r'));
-    let first_line = multiline.then_some(line + usize::from(skipped));
-    Lines { line, column, first_line }
+    Text::new(text).lines(span)
 }

@@ -1,7 +1,7 @@
 //! Instruction forms: `imul r64, r64` instead of a snippet.
 //!
-//! [`mod@text`] reads a form; [`effects`] asks the assembler and iced-x86 what it reads and writes; [`chain`] makes the
-//! snippets of its latency, [`apart`] the one of its throughput, and [`case`] the names that tell a reader of the report
+//! `text` reads a form; `effects` asks the assembler and iced-x86 what it reads and writes; `chain` makes the
+//! snippets of its latency, `apart` the one of its throughput, and [`case`] the names that tell a reader of the report
 //! what was measured. [`expand`] puts them into the job.
 
 mod apart;
