@@ -44,6 +44,10 @@ pub const MAX_RUNS: u32 = 100_000;
 pub const MAX_LISTED_RUNS: u32 = 1_000;
 /// Greatest number of a processor.
 pub const MAX_CPU: u16 = 255;
+/// Instructions from one interrupt to the next: several times the handler's own sixty, so that work goes on between.
+pub const MIN_INTERRUPT_EVERY: u64 = 500;
+/// The loop that is interrupted is not much longer.
+pub const MAX_INTERRUPT_EVERY: u64 = 1_000_000;
 /// Rates that a 16550 with its standard 1.8432 MHz clock can make: 115,200 divided by a whole number.
 pub const MAX_BAUD: u32 = 115_200;
 /// Slowest rate accepted.
@@ -151,6 +155,8 @@ pub fn check_item(item: &Item) -> Result<(), LimitError> {
 fn check_processors(processors: &Processors) -> Result<(), LimitError> {
     check_snippet(&processors.snippet)?;
     range("cpu", processors.cpu.unwrap_or(0).into(), 0, MAX_CPU.into())?;
+    let (least, most) = (MIN_INTERRUPT_EVERY, MAX_INTERRUPT_EVERY);
+    range("interrupt-every", processors.interrupt_every.unwrap_or(least), least, most)?;
     if processors.snippet.expect.is_some() {
         return Err(LimitError::ProcessorsExpectation);
     }

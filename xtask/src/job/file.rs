@@ -78,6 +78,8 @@ pub struct SnippetFile {
 pub struct OnProcessors {
     /// On the processor with this number; `None`: on all.
     pub cpu: Option<u16>,
+    /// Instructions from one interrupt to the next, in a loop of its own.
+    pub interrupt_every: Option<u64>,
 }
 
 /// Places in a file's text.
@@ -174,6 +176,8 @@ struct RawSnippet {
     name: Option<String>,
     /// In `[[processors]]` alone.
     cpu: Option<Spanned<u16>>,
+    /// Likewise.
+    interrupt_every: Option<Spanned<u64>>,
     asm: Spanned<String>,
     one_time_init: Option<Spanned<String>>,
     init: Option<Spanned<String>>,
@@ -259,10 +263,16 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         let reason = "cpu needs [[processors]] in place of [[snippet]]";
         return Err(wrong(format!("line {line}, column {column}: {reason}")));
     }
+    if let Some(every) = raw.snippet.iter().find_map(|one| one.get_ref().interrupt_every.as_ref()) {
+        let (line, column) = position(text, every.span().start);
+        let reason = "interrupt-every needs [[processors]] in place of [[snippet]]";
+        return Err(wrong(format!("line {line}, column {column}: {reason}")));
+    }
     let snippets = raw.snippet.into_iter().map(|snippet| decide(snippet, &raw.defaults, text));
     let processors = raw.processors.into_iter().map(|one| {
         let cpu = one.get_ref().cpu.as_ref().map(|cpu| *cpu.get_ref());
-        let processors = Some(OnProcessors { cpu });
+        let every = one.get_ref().interrupt_every.as_ref().map(|every| *every.get_ref());
+        let processors = Some(OnProcessors { cpu, interrupt_every: every });
         SnippetFile { processors, ..decide(one, &raw.defaults, text) }
     });
     Ok(JobFile {
