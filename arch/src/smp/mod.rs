@@ -1,6 +1,6 @@
 //! The other processors.
 //!
-//! - [`bring_up`]: INIT-SIPI-SIPI, and what becomes of each processor. [`start`]: the whole of it, from the MADT's
+//! - [`bring_up`]: INIT-SIPI-SIPI, and what becomes of each processor. `start` (on the bare machine): the whole of it, from the MADT's
 //!   list to processors that wait for work.
 //! - [`processor()`], [`this`], [`count`]: each one's own data ([`Processor`]).
 //! - [`run_on`], [`on_all`]: work for a processor, or for all at once. [`Instant`]: something read on all of them at one

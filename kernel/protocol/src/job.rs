@@ -106,6 +106,8 @@ pub struct Processors<'a> {
     pub snippet: Snippet<'a>,
     /// The processor that it runs on, by its number; `None`: all.
     pub cpu: Option<u16>,
+    /// Afterwards, a loop of barecount's own on each of them with an interrupt at every so many instructions.
+    pub interrupt_every: Option<u64>,
 }
 
 /// A run of the conformance suite.
@@ -375,9 +377,9 @@ pub(crate) mod tests {
     }
 
     prop_compose! {
-        fn any_processors()(item in any_snippet(), cpu: Option<u16>) -> Item<'static> {
+        fn any_processors()(item in any_snippet(), cpu: Option<u16>, interrupt_every: Option<u64>) -> Item<'static> {
             let Item::Snippet(snippet) = item else { unreachable!("any_snippet makes snippets") };
-            Item::Processors(Processors { snippet, cpu })
+            Item::Processors(Processors { snippet, cpu, interrupt_every })
         }
     }
 

@@ -79,6 +79,10 @@ pub const MAX_SAMPLES_WITH_REGISTERS: u32 = 1 << 16;
 pub const MIN_INTERVAL_NS: u64 = 5_000;
 /// Longest one: a minute.
 pub const MAX_INTERVAL_NS: u64 = 60_000_000_000;
+/// Instructions from one interrupt to the next: several times the handler's own sixty, so that work goes on between.
+pub const MIN_INTERRUPT_EVERY: u64 = 500;
+/// The loop that is interrupted is not much longer.
+pub const MAX_INTERRUPT_EVERY: u64 = 1_000_000;
 /// Rates that a 16550 with its standard 1.8432 MHz clock can make: 115,200 divided by a whole number.
 pub const MAX_BAUD: u32 = 115_200;
 /// Slowest rate accepted.
@@ -241,6 +245,8 @@ fn check_count(count: &Count) -> Result<(), LimitError> {
 fn check_processors(processors: &Processors) -> Result<(), LimitError> {
     check_snippet(&processors.snippet)?;
     range("cpu", processors.cpu.unwrap_or(0).into(), 0, MAX_CPU.into())?;
+    let (least, most) = (MIN_INTERRUPT_EVERY, MAX_INTERRUPT_EVERY);
+    range("interrupt-every", processors.interrupt_every.unwrap_or(least), least, most)?;
     if processors.snippet.expect.is_some() {
         return Err(LimitError::ProcessorsExpectation);
     }

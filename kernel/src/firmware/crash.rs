@@ -124,7 +124,7 @@ fn trace(rip: Option<u64>, rbp: u64) -> Vec<Hex> {
     // SAFETY: `walk` asks only for addresses that it checked to lie in a stack, and all of them are mapped.
     let read = |address: u64| unsafe { (address as *const u64).read() };
     backtrace::walk(rbp, &stacks::around(rbp), &image::range(), read, |address| {
-        found.push(Hex(address))
+        found.push(Hex(address));
     });
     found
 }

@@ -15,14 +15,19 @@ use arch::cpu::{self, extended};
 use arch::memory::arena::{self, Arena, Code};
 use arch::memory::space::MapError;
 use arch::memory::{Frames, Space};
-use arch::pmu::{self, Capabilities, Gate, Ownership};
+use arch::pmu::pmi::{self, ControlBlock, Delivery};
+use arch::pmu::workload::Piece;
+use arch::pmu::{
+    self, Capabilities, Counter, Driver, Gate, Ownership, PmuError, Selection, window,
+};
 use arch::smp::{self, Offset};
 use kernel::processors::{self, Member, Ran, Shot};
 use kernel::snippet::events::{Counted, Plan};
 use kernel::snippet::{Emitted, Phase, emit, fault};
 use protocol::job::Snippet;
-use protocol::record::Fault;
+use protocol::record::{Fault, Interrupts};
 use spin::Mutex;
+use x86_64::instructions::interrupts;
 use x86_64::registers::control::Cr3;
 use x86_64::structures::paging::PhysFrame;
 
@@ -87,7 +92,7 @@ impl Team {
             let covered = machine.emulated.map_or(u32::MAX, |emulated| emulated.processors);
             let pmu = pmu.map_err(|missing| match number < covered {
                 true => format!("there is no PMU: {missing}"),
-                false => format!("the emulated PMU is on the first processor only ({missing})"),
+                false => format!("the emulated PMU does not reach this processor ({missing})"),
             });
             members.push(Member { number, apic_id: processor.apic_id(), pmu, offset });
             hands.push(Mutex::new(hand));
@@ -216,6 +221,44 @@ fn run_here(
     }
 }
 
+/// Turns of the loop on the first processor.
+const TURNS: u64 = 10_000;
+/// Instructions retired, on both vendors.
+const INSTRUCTIONS: Selection = Selection::of(0xc0, 0);
+
+/// A loop on this processor with an interrupt at every `period` instructions.
+fn interrupted(has: &Capabilities, period: u64, turns: u64) -> Result<Interrupts, PmuError> {
+    // SAFETY: ring 0, interrupt table loaded; the counters are ours, and their interrupt is handled from `install` on.
+    let mut registers = unsafe { pmu::Machine::new() };
+    let mut driver = Driver::new(has.clone());
+    driver.reset(&mut registers)?;
+    let counter = has.generals().next().unwrap_or(Counter::General(0));
+    driver.program(&mut registers, counter, &INSTRUCTIONS.with_interrupt())?;
+    let preset = driver.preset(counter, period)?;
+    driver.write(&mut registers, counter, preset)?;
+    let mut block = ControlBlock::of(&driver);
+    block.reload(&driver, counter, preset)?;
+    // SAFETY: the block is that of the driver's counter and has no log; the gate's writes are the driver's, and the code
+    // is a piece with its arguments.
+    let block = unsafe {
+        pmi::install(block, Delivery::Fixed);
+        interrupts::enable();
+        window::run(&driver.gate(), Piece::Loop.address(), [turns, 0]);
+        // One that was raised at the end is still on its way.
+        x86_64::instructions::nop();
+        x86_64::instructions::nop();
+        interrupts::disable();
+        pmi::uninstall();
+        (*pmi::block()).clone()
+    };
+    let rest = driver.read(&mut registers, counter)?.wrapping_sub(preset) & has.mask(counter);
+    driver.reset(&mut registers)?;
+    let overflows = block.overflows(counter);
+    let instructions = overflows * period + rest;
+    let (taken, spurious) = (block.pmis, block.spurious);
+    Ok(Interrupts { turns, taken, spurious, overflows, instructions })
+}
+
 impl processors::Crew for Crew<'_> {
     fn members(&self) -> &[Member] {
         &self.members
@@ -270,6 +313,28 @@ impl processors::Crew for Crew<'_> {
         let takes_part = |place: usize| chosen.contains(&place).then(|| run(place));
         let done = smp::at_instant(offsets, LEAD_TICKS, takes_part).expect(BOOT);
         self.of_chosen(done.values)
+    }
+
+    fn interrupts(&mut self, period: u64) -> Result<Vec<Option<Interrupts>>, (u32, String)> {
+        let (members, chosen) = (&self.team.members, &self.chosen);
+        let one = |place: usize| {
+            let member = &members[place];
+            let pmu = member.pmu.as_ref().ok().filter(|_| chosen.contains(&place));
+            // Each has work of another length, so that no two blocks come to the same.
+            let turns = TURNS * (u64::from(member.number) + 1);
+            let done = pmu.map(|has| interrupted(has, period, turns)).transpose();
+            done.map_err(|error| (member.number, error.to_string()))
+        };
+        let all: Vec<_> = match self.in_turn() {
+            true => {
+                let number = |place: usize| members[place].number as usize;
+                let run = |place| smp::run_on(number(place), || one(place)).expect(BOOT);
+                (0..members.len()).map(run).collect()
+            }
+            false => smp::on_all(one).expect(BOOT),
+        };
+        let all = all.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(chosen.iter().map(|&place| all[place]).collect())
     }
 
     fn in_turn(&self) -> bool {

@@ -13,6 +13,7 @@ mod tests;
 use crate::snippet::events::{Counted, Plan};
 use crate::snippet::measure::{Unmeasured, executions, measure};
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -20,7 +21,9 @@ use arch::call::Trap;
 use arch::pmu::Capabilities;
 use arch::smp::{Offset, skew};
 use protocol::job::{Processors, Snippet};
-use protocol::record::{Fault, Metric, ProcessorResult, ProcessorsResult, Skew, Snapshot, Sum};
+use protocol::record::{
+    Fault, Interrupts, Metric, ProcessorResult, ProcessorsResult, Skew, Snapshot, Sum,
+};
 use replay::{Lead, Replay};
 
 /// A processor that takes part.
@@ -79,6 +82,11 @@ pub trait Crew {
     fn in_turn(&self) -> bool;
     /// Lets what is programmed count on every member from 0, and reads all at one instant.
     fn snapshot(&mut self) -> Shot;
+    /// Runs a loop on each member that has a PMU, with an interrupt at every `period` instructions.
+    ///
+    /// # Errors
+    /// Which processor cannot do that, and why.
+    fn interrupts(&mut self, period: u64) -> Result<Vec<Option<Interrupts>>, (u32, String)>;
     /// Explains a trap of the loaded snippet.
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault;
 }
@@ -120,6 +128,11 @@ pub fn measure_all(
         figures.push(again.metrics);
     }
     let (shot, events) = snapshot(crew, &plan);
+    let interrupts = item.interrupt_every.map(|period| crew.interrupts(period)).transpose();
+    let interrupts = interrupts.map_err(|(number, reason)| {
+        let why = Unmeasured::Refused(format!("interrupts at overflow: {reason}"));
+        Failure { processor: Some(number), why }
+    })?;
     skews.sort_unstable();
     Ok(ProcessorsResult {
         item: index,
@@ -133,7 +146,7 @@ pub fn measure_all(
         snapshot: Snapshot { deadline: shot.deadline, skew: skew(&shot.tsc), events },
         emulated: false,
         tsc: [0; 2],
-        processors: results(&members, figures, &shot),
+        processors: results(&members, figures, &shot, &interrupts.unwrap_or_default()),
     })
 }
 
@@ -151,7 +164,12 @@ fn snapshot(crew: &mut impl Crew, plan: &Plan) -> (Shot, Vec<String>) {
     (crew.snapshot(), pass.into_iter().map(|one| one.event).collect())
 }
 
-fn results(members: &[Member], figures: Vec<Vec<Metric>>, shot: &Shot) -> Vec<ProcessorResult> {
+fn results(
+    members: &[Member],
+    figures: Vec<Vec<Metric>>,
+    shot: &Shot,
+    interrupts: &[Option<Interrupts>],
+) -> Vec<ProcessorResult> {
     let each = members.iter().zip(figures).enumerate();
     each.map(|(place, (member, metrics))| ProcessorResult {
         processor: member.number,
@@ -162,6 +180,7 @@ fn results(members: &[Member], figures: Vec<Vec<Metric>>, shot: &Shot) -> Vec<Pr
         metrics,
         snapshot_tsc: shot.tsc.get(place).copied().unwrap_or_default(),
         snapshot: shot.counts.get(place).cloned().unwrap_or_default(),
+        interrupts: interrupts.get(place).copied().flatten(),
     })
     .collect()
 }

@@ -65,6 +65,13 @@ impl Crew for Made4 {
         })
         .collect()
     }
+    fn interrupts(&mut self, period: u64) -> Result<Vec<Option<Interrupts>>, (u32, String)> {
+        let one = |member: &Member| {
+            let taken = u64::from(member.number) + period;
+            member.pmu.is_ok().then_some(Interrupts { taken, ..Interrupts::default() })
+        };
+        Ok(self.members.iter().map(one).collect())
+    }
     fn in_turn(&self) -> bool {
         self.in_turn
     }
@@ -80,7 +87,7 @@ impl Crew for Made4 {
 
 fn item(events: &[&'static str]) -> Processors<'static> {
     let events = events.iter().map(|&event| Cow::Borrowed(event)).collect();
-    Processors { snippet: Snippet { events, ..nop("x") }, cpu: None }
+    Processors { snippet: Snippet { events, ..nop("x") }, cpu: None, interrupt_every: None }
 }
 
 const SAME: [Option<Model>; 3] = [Some(Model::Skylake); 3];
@@ -112,6 +119,17 @@ fn m10_the_snapshot_has_each_processors_time_and_the_skew() {
     let times: Vec<u64> = result.processors.iter().map(|one| one.snapshot_tsc).collect();
     assert_eq!(times, [105, 115, 125]);
     assert!(result.processors.iter().all(|one| one.snapshot == [9]));
+}
+
+#[test]
+fn m13_each_processor_has_its_own_interrupts_if_they_are_asked_for() {
+    let pmus = [Some(Model::Skylake), None, Some(Model::Skylake)];
+    let asked = Processors { interrupt_every: Some(1000), ..item(&[]) };
+    let result = measure_all(&mut crew(&[1, 1, 1], &pmus), 0, &asked).unwrap();
+    let taken = result.processors.iter().map(|one| one.interrupts.map(|one| one.taken));
+    assert_eq!(taken.collect::<Vec<_>>(), [Some(1000), None, Some(1002)]);
+    let result = measure_all(&mut crew(&[1, 1, 1], &pmus), 0, &item(&[])).unwrap();
+    assert!(result.processors.iter().all(|one| one.interrupts.is_none()));
 }
 
 #[test]

@@ -355,7 +355,8 @@ fn x1_a_fault_is_an_error_record_and_the_next_item_runs() {
 
 #[test]
 fn i7_an_item_for_processors_that_fails_names_the_processor() {
-    let item = Item::Processors(Processors { snippet: nop("p"), cpu: Some(3) });
+    let item =
+        Item::Processors(Processors { snippet: nop("p"), cpu: Some(3), interrupt_every: None });
     let job = Job { items: vec![item], ..job(vec![]) };
     let mut report = Report::new(Buffer::default());
     let end = run(&job, &mut Clocked::new(1), &mut report);

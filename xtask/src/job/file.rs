@@ -92,6 +92,8 @@ pub struct SnippetFile {
 pub struct OnProcessors {
     /// On the processor with this number; `None`: on all.
     pub cpu: Option<u16>,
+    /// Instructions from one interrupt to the next, in a loop of its own.
+    pub interrupt_every: Option<u64>,
 }
 
 /// A whole job, all decided.
@@ -187,6 +189,8 @@ struct RawSnippet {
     throughput: Option<Form>,
     /// In `[[processors]]` alone.
     cpu: Option<Spanned<u16>>,
+    /// Likewise.
+    interrupt_every: Option<Spanned<u64>>,
     one_time_init: Option<Spanned<String>>,
     init: Option<Spanned<String>>,
     late_init: Option<Spanned<String>>,
@@ -274,6 +278,11 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         let reason = "cpu needs [[processors]] in place of [[snippet]]";
         return Err(wrong(format!("line {line}, column {column}: {reason}")));
     }
+    if let Some(every) = raw.snippet.iter().find_map(|one| one.get_ref().interrupt_every.as_ref()) {
+        let (line, column) = places.position(every.span().start);
+        let reason = "interrupt-every needs [[processors]] in place of [[snippet]]";
+        return Err(wrong(format!("line {line}, column {column}: {reason}")));
+    }
     let place = |(line, column), reason| wrong(format!("line {line}, column {column}: {reason}"));
     let mut snippets = Vec::new();
     for snippet in raw.snippet {
@@ -288,7 +297,8 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         let at = places.position(one.span().start);
         check_code(one.get_ref()).map_err(|reason| place(at, reason))?;
         let cpu = one.get_ref().cpu.as_ref().map(|cpu| *cpu.get_ref());
-        let processors = Some(OnProcessors { cpu });
+        let interrupt_every = one.get_ref().interrupt_every.as_ref().map(|every| *every.get_ref());
+        let processors = Some(OnProcessors { cpu, interrupt_every });
         snippets.push(SnippetFile { processors, ..decide(one, &raw.defaults, &places) });
     }
     let counts = (1..).zip(raw.count);

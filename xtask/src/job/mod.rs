@@ -225,7 +225,9 @@ fn item(
     let snippet = snippet(file, codes, source)?;
     Ok(match (file.exact.clone(), file.processors) {
         (None, None) => Item::Snippet(snippet),
-        (None, Some(OnProcessors { cpu })) => Item::Processors(Processors { snippet, cpu }),
+        (None, Some(OnProcessors { cpu, interrupt_every })) => {
+            Item::Processors(Processors { snippet, cpu, interrupt_every })
+        }
         (Some(ExactOptions { filter, verify }), None) => {
             Item::Exact(Exact { snippet, filter, verify })
         }

@@ -54,6 +54,15 @@ fn section(result: &ProcessorsResult) -> String {
         let counts: Vec<String> = counts.map(|(event, count)| format!("{count} {event}")).collect();
         let _ = writeln!(out, "{}", [vec![text], counts].concat().join(", "));
     }
+    for one in &result.processors {
+        if let Some(seen) = &one.interrupts {
+            let _ = writeln!(
+                out,
+                "  processor {}: {} interrupts for {} overflows in {} instructions, {} spurious",
+                one.processor, seen.taken, seen.overflows, seen.instructions, seen.spurious
+            );
+        }
+    }
     for uncounted in &result.uncounted {
         let _ = writeln!(out, "not counted: {}: {}", uncounted.event, uncounted.reason);
     }
@@ -132,6 +141,7 @@ mod tests {
             metrics,
             snapshot_tsc: 1000 + u64::from(number),
             snapshot: if number == 0 { vec![77] } else { vec![] },
+            interrupts: None,
         }
     }
 

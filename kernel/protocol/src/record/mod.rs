@@ -22,7 +22,8 @@ pub use machine::{
     Apic, ApicMode, CoreType, EmulatedPmu, Machine, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
 };
 pub use processors::{
-    ListedProcessor, ProcessorResult, ProcessorState, ProcessorsResult, Skew, Snapshot, Sum,
+    Interrupts, ListedProcessor, ProcessorResult, ProcessorState, ProcessorsResult, Skew, Snapshot,
+    Sum,
 };
 pub use result::{
     Aggregates, Applied, Counting, Metric, Series, SnippetResult, Uncounted, Verdict,

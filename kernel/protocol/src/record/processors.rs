@@ -88,6 +88,26 @@ pub struct ProcessorResult {
     pub snapshot_tsc: u64,
     /// The values of the snapshot's events on it; none where it counts nothing.
     pub snapshot: Vec<u64>,
+    /// What came of interrupts at overflow, if the job asked for them and it has a PMU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupts: Option<Interrupts>,
+}
+
+/// A loop that was interrupted at every so many instructions.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Interrupts {
+    /// Turns of the loop, of two instructions each.
+    pub turns: u64,
+    /// Interrupts that found an overflow.
+    pub taken: u64,
+    /// Interrupts that found none.
+    pub spurious: u64,
+    /// Overflows that the handler counted.
+    pub overflows: u64,
+    /// Instructions that were counted: overflows times the period, and the rest. Those of each handler are among them from
+    /// where it gives the counter its start value back.
+    pub instructions: u64,
 }
 
 /// An event on all processors together.
