@@ -14,8 +14,9 @@ use spin::Mutex;
 use x86_64::VirtAddr;
 use x86_64::structures::idt::InterruptDescriptorTable;
 
-/// Bytes of the main stack, and of each interrupt stack: formatting a crash record is the deepest use.
-pub const STACK_BYTES: u64 = 64 << 10;
+/// Bytes of the main stack, and of each interrupt stack. The conformance suite keeps several control blocks of the PMI on
+/// the main one, some 5 KiB each; formatting a crash record comes next.
+pub const STACK_BYTES: u64 = 128 << 10;
 /// From one stack to the next; what lies between is not mapped.
 const STRIDE: u64 = 1 << 20;
 /// Stacks of a set: the main stack and the interrupt stacks.

@@ -34,10 +34,10 @@ pub fn measure(
     let (session, block, gate) = {
         let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
         let armed = Session::arm(pmu.registers, pmu.driver, item, events, tsc_hz);
-        let (session, mut block) = armed.map_err(refused)?;
+        let (mut session, mut block) = armed.map_err(refused)?;
         if let Some(interval) = interval {
             let ticks = u128::from(interval.ns) * u128::from(tsc_hz) / 1_000_000_000;
-            block.times = Times::watching(ticks as u64);
+            block.times = Times::watching(ticks as u64, session.times());
         }
         (session, block, pmu.driver.gate())
     };

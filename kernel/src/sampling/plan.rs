@@ -6,10 +6,14 @@ use crate::snippet::measure::Unmeasured;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use arch::pmu::{Capabilities, Counter, PmuError, Selection};
+use arch::pmu::{Capabilities, Counter, PmuError, Rings, Selection};
 use protocol::record::Uncounted;
 use protocol::sampling::{Rate, Sampling};
 use protocol::workload::Task;
+
+/// Shortest period of an event that counts ring 0. The handler's end, which such a counter sees, has up to 55 instructions;
+/// with a period that fits into it the machine would do nothing but handle overflows.
+pub const MIN_PERIOD: u64 = 64;
 
 /// An event with its counter and period.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,10 +86,10 @@ pub fn plan(
         }
     }
     let mut pmu = machine.pmu().map_err(Unmeasured::Refused)?;
-    armed.retain(|one| match presettable(&mut pmu, one) {
+    armed.retain(|one| match possible(&mut pmu, one) {
         Ok(()) => true,
-        Err(error) => {
-            left_out.push(Uncounted { event: one.event.clone(), reason: error.to_string() });
+        Err(reason) => {
+            left_out.push(Uncounted { event: one.event.clone(), reason });
             false
         }
     });
@@ -103,8 +107,15 @@ fn rate(item: &Sampling, number: usize, event: &str) -> Rate {
     by_text.or(item.events.get(number)).or(item.events.last()).map_or(Rate::Period(1), |e| e.rate)
 }
 
-fn presettable(pmu: &mut Pmu, one: &Armed) -> Result<(), PmuError> {
-    pmu.driver.preset(one.counter, one.period).map(|_| ())
+/// Whether the counter can be set back by the period, and anything is left to run in it.
+fn possible(pmu: &mut Pmu, one: &Armed) -> Result<(), String> {
+    if one.period < MIN_PERIOD && one.selection.rings.contains(Rings::KERNEL) {
+        return Err(format!(
+            "a period of {} is too short: the handler's own end would fill it; in ring 0 at least {MIN_PERIOD} are needed",
+            one.period
+        ));
+    }
+    pmu.driver.preset(one.counter, one.period).map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// Runs the task once and counts, so that periods can be chosen that make the rates.
@@ -142,7 +153,13 @@ fn count(
                     left_out.push(Uncounted { event: one.event, reason });
                     continue;
                 }
-                period_for(counted, ticks, hz, per_second)
+                let period = period_for(counted, ticks, hz, per_second);
+                if period < MIN_PERIOD {
+                    one.remarks.push(format!(
+                        "{per_second} samples a second would take a period of {period}; {MIN_PERIOD} is the shortest"
+                    ));
+                }
+                period.max(MIN_PERIOD)
             }
         };
         chosen.push(one);

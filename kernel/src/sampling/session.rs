@@ -15,7 +15,11 @@ pub struct Session {
     log: Vec<Sample>,
     registers: Vec<[u64; REGISTERS]>,
     buckets: Vec<Bucket>,
+    times: Vec<u64>,
 }
+
+/// Ticks of the timer whose times are kept.
+const KEPT_TIMES: usize = 256;
 
 impl Session {
     /// Programs the counters of `events`, each at its preset, stopped; and makes the block for the handler.
@@ -55,8 +59,13 @@ impl Session {
             block.throttle = Throttle::new((tsc_hz / 1000).max(1), item.limit_per_ms.into());
         }
         let capacity = item.capacity as usize;
-        let mut session =
-            Self { events, log: Vec::new(), registers: Vec::new(), buckets: Vec::new() };
+        let mut session = Self {
+            events,
+            log: Vec::new(),
+            registers: Vec::new(),
+            buckets: Vec::new(),
+            times: vec![0; KEPT_TIMES],
+        };
         match item.keep {
             Keep::Histogram => {
                 session.buckets = vec![Bucket::default(); capacity.next_power_of_two()];
@@ -100,6 +109,11 @@ impl Session {
         }
         block.clear();
         Ok(())
+    }
+
+    /// Room for the times of the timer's first ticks.
+    pub(super) fn times(&mut self) -> &mut [u64] {
+        &mut self.times
     }
 
     /// The samples that `block` says are in the log.

@@ -1,5 +1,6 @@
 //! On the register-level model of every processor: it is told what each instruction of a task does.
 
+use super::plan::MIN_PERIOD;
 use super::*;
 use arch::pmu::driver::Write;
 use arch::pmu::find;
@@ -237,10 +238,10 @@ fn i4_several_events_have_each_their_own_period() {
 #[test]
 fn m11_single_samples_come_in_chunks_and_what_finds_no_place_is_counted() {
     for (model, mut host) in hosts() {
-        let mut item = item(&[event(RETIRED, 11)], 5000);
+        let mut item = item(&[event(RETIRED, 77)], 35_000);
         (item.keep, item.capacity, item.registers) = (Keep::Samples, 2500, 1 << 3);
         let (result, chunks) = run(&mut host, &item);
-        // 50,000 / 11.
+        // 350,000 / 77.
         let one = &result.events[0];
         assert_eq!((one.overflows, one.samples, one.dropped), (4545, 2500, 2045), "{model:?}");
         assert_eq!(
@@ -249,7 +250,7 @@ fn m11_single_samples_come_in_chunks_and_what_finds_no_place_is_counted() {
         );
         let all: Vec<_> = chunks.iter().flat_map(Samples::iter).collect();
         for (n, &(address, _, events, task)) in (1..).zip(&all) {
-            assert_eq!((address, events, task), (AT + n * 11 % 10, 1, 0), "{model:?}");
+            assert_eq!((address, events, task), (AT + n * 77 % 10, 1, 0), "{model:?}");
         }
         let registers: Vec<_> = chunks.iter().flat_map(|chunk| &chunk.registers).collect();
         assert!(registers.iter().zip(&all).all(|(register, sample)| register.0 == sample.0));
@@ -259,7 +260,7 @@ fn m11_single_samples_come_in_chunks_and_what_finds_no_place_is_counted() {
         let one = &result.events[0];
         assert!(result.stopped, "{model:?}");
         assert_eq!((one.overflows, one.samples, one.dropped, one.rest), (2500, 2500, 0, 0));
-        assert_eq!(one.witness, Some(27_500), "{model:?}");
+        assert_eq!(one.witness, Some(192_500), "{model:?}");
     }
 }
 
@@ -302,6 +303,10 @@ fn m8_a_frequency_becomes_a_period_by_a_counting_run() {
         let (result, _) = run(&mut host, &item(&[rate], 1000));
         // One instruction a nanosecond.
         assert_eq!((result.events[0].period, result.events[0].overflows), (1000, 10), "{model:?}");
+        let rate = SampledEvent { rate: Rate::PerSecond(u32::MAX), ..event(RETIRED, 1) };
+        let (result, _) = run(&mut host, &item(&[rate], 1000));
+        assert_eq!(result.events[0].period, MIN_PERIOD, "{model:?}");
+        assert!(result.events[0].remarks[0].contains("shortest"), "{model:?}: {result:?}");
     }
 }
 
@@ -359,6 +364,7 @@ fn c7_what_cannot_be_sampled_is_refused_by_name() {
     assert!(refused(&item(&[event("no-such-event", 5)], 1)).contains("no-such-event"));
     assert!(refused(&item(&[event("r00c0:p", 5)], 1)).contains("PEBS"));
     assert!(refused(&item(&[event(RETIRED, 1 << 60)], 1)).contains("does not fit"));
+    assert!(refused(&item(&[event(RETIRED, 63)], 1)).contains("at least 64"));
     let names: Vec<&'static str> = (0..13).map(|n| &*format!("r{n:02x}d1").leak()).collect();
     let many: Vec<_> = names.into_iter().map(|name| event(name, 100)).collect();
     assert!(refused(&item(&many, 1)).contains("at the same time"));

@@ -70,7 +70,28 @@ pub(super) fn measure(tree: &Tree) -> Result<Vec<Figure>> {
         ),
     ];
     figures.extend(paths(tree)?);
+    figures.push(overflows(tree)?);
     Ok(figures)
+}
+
+/// How many overflows a second the machine takes at the shortest period that there is, each into the histogram.
+fn overflows(tree: &Tree) -> Result<Figure> {
+    let text = "name = \"bench\"\n[[sample]]\nasm = \"nop; nop; nop\"\nturns = 100000\n\
+                events = [\"r00c0\"]\nperiod = 64\n";
+    let finished = run(tree, text)?;
+    let times = finished.to_first_record.zip(finished.to_end_record);
+    let report = finished.collector.finish();
+    let overflows = report.sampled().flat_map(|one| &one.events).map(|event| event.overflows);
+    let overflows: u64 = overflows.sum();
+    let Some((first, end)) = times.filter(|_| overflows > 0) else {
+        return Err(MachineError::Unfinished("the bench job sampled nothing".into()).into());
+    };
+    let rate = overflows as f64 / (end - first).as_secs_f64();
+    Ok(Figure::count(
+        "emulated PMU: overflows sampled a second, period 64 (host time)",
+        rate,
+        "1/s",
+    ))
 }
 
 /// The interrupt's path, as the conformance suite counts it.

@@ -10,7 +10,7 @@ mod resolve;
 pub use resolve::{Place, Resolver};
 
 use crate::collect::Report;
-use protocol::record::{Hex, SampleResult};
+use protocol::record::{Hex, SampleResult, Samples};
 use std::collections::BTreeMap;
 
 /// Samples of one event at one address, in one task.
@@ -57,7 +57,7 @@ impl<'a> Profile<'a> {
             seen.0 += row.count;
             seen.1.clone_from(&row.bytes);
         }
-        for (address, _, events, task) in report.samples(result.item).flat_map(|one| one.iter()) {
+        for (address, _, events, task) in report.samples(result.item).flat_map(Samples::iter) {
             for event in (0..result.events.len().min(32)).filter(|event| events >> event & 1 != 0) {
                 counts.entry((event, task >> 2, (task & 3) as u8, address)).or_default().0 += 1;
             }

@@ -6,9 +6,7 @@ use crate::job::sample::TaskCode;
 use crate::render::{Context, render};
 use flate2::read::GzDecoder;
 use prost::Message;
-use protocol::record::{
-    AddressCount, CodePlace, Record, SampledCount, Samples, SamplingCapability,
-};
+use protocol::record::{AddressCount, CodePlace, Record, SampledCount, SamplingCapability};
 use protocol::sampling::{Delivery, OnFull};
 use std::io::Read;
 

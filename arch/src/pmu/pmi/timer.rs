@@ -16,9 +16,6 @@ const PERIODIC: u32 = 0b01 << 17;
 /// LVT mask bit.
 const MASKED: u32 = 1 << 16;
 
-/// Ticks whose times are kept.
-const KEPT: usize = 256;
-
 /// Ticks in a row that come late before the interval is doubled.
 const LATE: u32 = 4;
 
@@ -26,7 +23,9 @@ const LATE: u32 = 4;
 /// machine would do nothing else.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    tsc: [u64; KEPT],
+    /// Where the first ticks' times go, how many fit, and how many are there.
+    tsc: *mut u64,
+    room: usize,
     len: usize,
     /// The interval in ticks of the TSC; 0: not watched.
     interval: u64,
@@ -38,23 +37,33 @@ pub struct Times {
 
 impl Times {
     /// None yet, and no interval to watch.
-    pub const EMPTY: Self =
-        Self { tsc: [0; KEPT], len: 0, interval: 0, last: 0, late: 0, doubled: 0 };
+    pub const EMPTY: Self = Self {
+        tsc: core::ptr::null_mut(),
+        room: 0,
+        len: 0,
+        interval: 0,
+        last: 0,
+        late: 0,
+        doubled: 0,
+    };
 
-    /// Watches an interval of so many ticks of the TSC.
+    /// Watches an interval of so many ticks of the TSC, and keeps the times of the first ticks in `kept`, which has to
+    /// outlive the block's use.
     #[must_use]
-    pub const fn watching(interval: u64) -> Self {
-        Self { interval, ..Self::EMPTY }
+    pub fn watching(interval: u64, kept: &mut [u64]) -> Self {
+        Self { tsc: kept.as_mut_ptr(), room: kept.len(), interval, ..Self::EMPTY }
     }
 
     pub(super) fn clear(&mut self) {
-        *self = Self::watching(self.interval);
+        let Self { tsc, room, interval, .. } = *self;
+        *self = Self { tsc, room, interval, ..Self::EMPTY };
     }
 
     /// A tick at `now`. Says whether the interval is to be doubled.
     pub(super) fn add(&mut self, now: u64) -> bool {
-        if let Some(free) = self.tsc.get_mut(self.len) {
-            *free = now;
+        if self.len < self.room {
+            // SAFETY: within the slice that `watching` took.
+            unsafe { self.tsc.add(self.len).write(now) };
             self.len += 1;
         }
         let interval = self.interval << self.doubled;
@@ -72,7 +81,11 @@ impl Times {
     /// TSC at the first ticks.
     #[must_use]
     pub fn seen(&self) -> &[u64] {
-        &self.tsc[..self.len]
+        if self.len == 0 {
+            return &[];
+        }
+        // SAFETY: so many were written to the slice that `watching` took.
+        unsafe { core::slice::from_raw_parts(self.tsc, self.len) }
     }
 }
 
@@ -158,12 +171,14 @@ mod tests {
 
     #[test]
     fn m8_ticks_that_come_late_again_and_again_double_the_interval() {
-        let mut times = Times::watching(100);
+        let mut kept = [0; 3];
+        let mut times = Times::watching(100, &mut kept);
         // On time, and once late.
         let steady = [1000, 1100, 1200, 1400, 1500].map(|now| times.add(now));
         assert_eq!((steady, times.doubled), ([false; 5], 0));
         let late: Vec<_> = (1..=5).map(|n| times.add(1500 + 130 * n)).collect();
         assert_eq!((late, times.doubled), (vec![false, false, false, true, false], 1));
+        assert_eq!(times.seen(), [1000, 1100, 1200]);
         // 130 is not late any more.
         assert!((6..40).all(|n| !times.add(1500 + 130 * n)));
         assert!((0..40).all(|n| !{

@@ -3,7 +3,7 @@
 use super::interrupt::{PERIOD, Processor, armed};
 use super::pmi::{
     Bucket, ControlBlock, Handling, Interrupted, REGISTERS, Sample, TIMER_BIT, TIMER_SLOT,
-    Throttle, tick,
+    Throttle, Times, tick,
 };
 use super::*;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -135,8 +135,9 @@ fn m8_t7_a_tick_is_a_sample_and_keeps_the_counters_still() {
     for (model, mut pmu, mut driver) in machines() {
         let mut block = armed(&mut pmu, &mut driver, Freeze::empty());
         block.stop_in_handler(&driver).unwrap();
-        let mut log = [Sample::default(); 2];
+        let (mut log, mut times) = ([Sample::default(); 2], [0; 2]);
         block.log_to(&mut log);
+        block.times = Times::watching(1000, &mut times);
         let mut processor = Processor::new(pmu, &driver);
         processor.run(&mut block, 5);
         processor.order.clear();
@@ -146,7 +147,7 @@ fn m8_t7_a_tick_is_a_sample_and_keeps_the_counters_still() {
         let seen = driver.read(&mut processor.pmu, Counter::General(1)).unwrap();
         assert_eq!((block.slot(TIMER_SLOT).overflows, seen), (1, 10), "{model:?}");
         assert_eq!((log[0].rip, log[0].status, log[0].ring()), (99, TIMER_BIT, 3));
-        assert_eq!(block.times.seen(), [42]);
+        assert_eq!((block.times.seen(), block.times.doubled), (&[42][..], 0));
         let writes = 2 * driver.gate().on().len();
         assert_eq!((processor.order.len(), processor.ends), (writes + 1, 1), "{model:?}");
         assert!(matches!(block.handling(), Handling::Stopped { .. }));
