@@ -45,12 +45,12 @@ impl Session {
                 block.reload(driver, counted.counter, preset)?;
             }
         }
-        if set.requests().iter().any(|request| request.every.is_some()) {
-            if driver.capabilities().freeze != FreezeKind::None {
-                driver.set_freeze(platform, Freeze::COUNTERS)?;
-            } else if has_global {
-                block.stop_in_handler(driver)?;
-            }
+        let overflows = set.requests().iter().any(|request| request.every.is_some());
+        if driver.capabilities().freeze != FreezeKind::None {
+            let freeze = if overflows { Freeze::COUNTERS } else { Freeze::empty() };
+            driver.set_freeze(platform, freeze)?;
+        } else if overflows && has_global {
+            block.stop_in_handler(driver)?;
         }
         platform.deliver(block);
         for (request, counted) in members {

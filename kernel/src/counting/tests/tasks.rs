@@ -1,6 +1,6 @@
 use super::*;
 use crate::counting::contexts::{ContextError, Contexts};
-use crate::counting::owner::{Claim, Force, Owner, OwnerError, Right, Scope};
+use crate::counting::owner::{Ask, Claim, Force, Owner, OwnerError, Right, Scope};
 use arch::pmu::Rings;
 
 /// A processor whose scheduler runs what it is told to.
@@ -27,8 +27,8 @@ impl Scheduler {
         scope: Scope,
         force: Force,
     ) -> Result<Claim, ContextError> {
-        let session = Session::bind(set, Run::default(), driver.clone(), &mut self.bench).unwrap();
-        self.contexts.bind(session, scope, Right::Any, force, &mut self.bench)
+        let ask = Ask { scope, right: Right::Any, force };
+        self.contexts.bind(set, Run::default(), driver.clone(), ask, &mut self.bench)
     }
 
     fn switch(&mut self, to: Option<u16>) {
@@ -155,6 +155,27 @@ fn i6_c10_binding_the_system_by_force_evicts_the_tasks_sets() {
         assert_eq!([0, 1].map(|task| machine.task(&system, task)[0]), [5, 3], "{model:?}");
         machine.contexts.unbind(&system, &mut machine.bench).unwrap();
         machine.bind(set(), &driver, Scope::Task(1), Force::Ask).unwrap();
+    }
+}
+
+#[test]
+fn i6_whoever_asks_in_vain_disturbs_nobody() {
+    for (model, bench, driver, known) in machines() {
+        let mut machine = Scheduler::new(bench);
+        let set = |request| together(vec![request], &known);
+        let first = machine.bind(set(instructions()), &driver, Scope::Task(0), Force::Ask).unwrap();
+        machine.switch(Some(0));
+        machine.run(10);
+        machine.bind(set(instructions()), &driver, Scope::System, Force::Ask).unwrap_err();
+        machine.run(5);
+        // Nobody is in the way, but no counter can do it.
+        let refused =
+            machine.bind(set(instructions().every(1 << 60)), &driver, Scope::Task(1), Force::Ask);
+        assert!(refused.unwrap_err().to_string().contains("request 0 (r00c0)"));
+        machine.run(3);
+        machine.bind(set(instructions()), &driver, Scope::Task(1), Force::Ask).unwrap();
+        machine.run(1);
+        assert_eq!(machine.task(&first, 0), [19], "{model:?}");
     }
 }
 
