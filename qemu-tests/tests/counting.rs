@@ -127,6 +127,8 @@ fn m3_m6_one_event_starts_another_and_counting_ends_after_so_many_passes() {
         // Both stand still while the interrupt is handled; on a processor that cannot freeze, its instructions come
         // on top of the first.
         let missing = first - second;
+        let CountValue { counted, enabled, .. } = trigger.events[1].sum;
+        assert_eq!(counted, enabled, "{model:?}: it is not scaled to the time before its start");
         assert!((100_000..110_000).contains(&missing), "{model:?}: {missing}");
         assert_eq!((passes.passes, passes.events[0].overflows), (4, Some(4)), "{model:?}");
         let counted = raw(passes, 0).0;

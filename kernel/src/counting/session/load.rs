@@ -16,6 +16,7 @@ impl Session {
     ) -> Result<(), SetError> {
         self.unload(platform)?;
         self.group = group;
+        self.timed.copy_from_slice(&self.started);
         let Self { set, driver, .. } = self;
         let members = set.groups()[group].iter().filter(|(request, _)| self.started[*request]);
         let has_global = driver.layout().global.is_some();
