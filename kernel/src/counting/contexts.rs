@@ -4,7 +4,7 @@
 //! ran. Hardware counters are given from one set to another at a switch only if the two tasks are counted by different
 //! sets; else they run on, and a switch costs one read of each.
 
-use super::owner::{Ask, Claim, Owner, OwnerError, Scope};
+use super::owner::{Ask, Claim, Force, Owner, OwnerError, Right, Scope};
 use super::{CountingError, Counts, Platform, Run, Session, Set, SetError};
 use alloc::vec::Vec;
 use arch::pmu::Driver;
@@ -50,7 +50,6 @@ struct Binding {
 pub struct Contexts {
     owner: Owner,
     tasks: u16,
-    parents: Vec<Option<u16>>,
     bindings: Vec<Binding>,
     current: Option<u16>,
     /// The binding that has the counters.
@@ -62,15 +61,7 @@ impl Contexts {
     /// Contexts for so many tasks.
     #[must_use]
     pub fn new(owner: Owner, tasks: u16) -> Self {
-        Self {
-            owner,
-            tasks,
-            parents: alloc::vec![None; usize::from(tasks)],
-            bindings: Vec::new(),
-            current: None,
-            loaded: None,
-            switches: 0,
-        }
+        Self { owner, tasks, bindings: Vec::new(), current: None, loaded: None, switches: 0 }
     }
 
     /// Switches between tasks, and between tasks and the kernel, that were told.
@@ -93,6 +84,22 @@ impl Contexts {
         platform: &mut dyn Platform,
     ) -> Result<Claim, ContextError> {
         let Ask { scope, right, force } = ask;
+        // A task that is counted as another's child has no claim of its own.
+        if let Scope::Task(task) = scope {
+            let heir = |binding: &&mut Binding| {
+                let held = binding.claim.scope();
+                binding.valid
+                    && held != scope
+                    && held != Scope::System
+                    && binding.counts(Some(task))
+            };
+            if let Some(binding) = self.bindings.iter_mut().find(heir) {
+                match (force, right) {
+                    (Force::Evict, Right::Any) => binding.counted[usize::from(task)] = false,
+                    _ => return Err(OwnerError::TaskCounted(task).into()),
+                }
+            }
+        }
         let claim = self.owner.acquire(scope, self.current, right, force)?;
         // The registers are free while the set is tried on them.
         self.flush(platform)?;
@@ -163,10 +170,13 @@ impl Contexts {
 
     /// A task has begun. Its counts are zero; if its parent is counted, so is the task.
     pub fn created(&mut self, task: u16, parent: Option<u16>) {
-        let Some(known) = self.parents.get_mut(usize::from(task)) else { return };
-        *known = parent;
+        if task >= self.tasks {
+            return;
+        }
+        // A set of its own comes before the parent's.
+        let own = self.bindings.iter().any(|binding| binding.valid && binding.counts(Some(task)));
         for binding in &mut self.bindings {
-            let inherits = parent.is_some_and(|parent| binding.counts(Some(parent)));
+            let inherits = !own && parent.is_some_and(|parent| binding.counts(Some(parent)));
             let index = usize::from(task);
             if binding.claim.scope() != Scope::System {
                 binding.counted[index] |= inherits;

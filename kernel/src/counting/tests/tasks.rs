@@ -159,6 +159,29 @@ fn i6_c10_binding_the_system_by_force_evicts_the_tasks_sets() {
 }
 
 #[test]
+fn i8_i6_a_child_has_one_set_its_parents_or_its_own() {
+    let (_, bench, driver, known) = machines().nth(3).unwrap();
+    let mut machine = Scheduler::new(bench);
+    let set = || together(vec![instructions()], &known);
+    let parent = machine.bind(set(), &driver, Scope::Task(0), Force::Ask).unwrap();
+    let own = machine.bind(set(), &driver, Scope::Task(2), Force::Ask).unwrap();
+    machine.contexts.created(1, Some(0));
+    machine.contexts.created(2, Some(0));
+    let refused = machine.bind(set(), &driver, Scope::Task(1), Force::Ask).unwrap_err();
+    assert_eq!(refused, ContextError::Owner(OwnerError::TaskCounted(1)));
+    for task in 0..3 {
+        machine.switch(Some(task));
+        machine.run(100 + u64::from(task));
+    }
+    assert_eq!([0, 1, 2].map(|task| machine.task(&parent, task)[0]), [100, 101, 0]);
+    assert_eq!(machine.task(&own, 2), [102]);
+    let taken = machine.bind(set(), &driver, Scope::Task(1), Force::Evict).unwrap();
+    machine.switch(Some(1));
+    machine.run(7);
+    assert_eq!((machine.task(&parent, 1), machine.task(&taken, 1)), (vec![101], vec![7]));
+}
+
+#[test]
 fn i6_whoever_asks_in_vain_disturbs_nobody() {
     for (model, bench, driver, known) in machines() {
         let mut machine = Scheduler::new(bench);
