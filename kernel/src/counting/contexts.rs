@@ -4,9 +4,10 @@
 //! ran. Hardware counters are given from one set to another at a switch only if the two tasks are counted by different
 //! sets; else they run on, and a switch costs one read of each.
 
-use super::owner::{Claim, Force, Owner, OwnerError, Right, Scope};
-use super::{CountingError, Counts, Platform, Session, SetError};
+use super::owner::{Ask, Claim, Force, Owner, OwnerError, Right, Scope};
+use super::{CountingError, Counts, Platform, Run, Session, Set, SetError};
 use alloc::vec::Vec;
+use arch::pmu::Driver;
 use thiserror::Error;
 
 /// Why a binding's counts cannot be had.
@@ -49,7 +50,6 @@ struct Binding {
 pub struct Contexts {
     owner: Owner,
     tasks: u16,
-    parents: Vec<Option<u16>>,
     bindings: Vec<Binding>,
     current: Option<u16>,
     /// The binding that has the counters.
@@ -61,15 +61,7 @@ impl Contexts {
     /// Contexts for so many tasks.
     #[must_use]
     pub fn new(owner: Owner, tasks: u16) -> Self {
-        Self {
-            owner,
-            tasks,
-            parents: alloc::vec![None; usize::from(tasks)],
-            bindings: Vec::new(),
-            current: None,
-            loaded: None,
-            switches: 0,
-        }
+        Self { owner, tasks, bindings: Vec::new(), current: None, loaded: None, switches: 0 }
     }
 
     /// Switches between tasks, and between tasks and the kernel, that were told.
@@ -78,29 +70,77 @@ impl Contexts {
         self.switches
     }
 
-    /// Lets `session`, which is bound and stands still, count for `scope` from here on. A child of a task that is
+    /// Lets `set` count from here on, with the counters of `driver`, for whom `ask` says. A child of a task that is
     /// counted is counted as well, if it is created later.
     ///
     /// # Errors
-    /// Somebody is in the way, or a register refuses.
+    /// Somebody is in the way, and counts on; or the PMU refuses the set. Whoever was evicted for it stays so.
     pub fn bind(
         &mut self,
-        mut session: Session,
-        scope: Scope,
-        right: Right,
-        force: Force,
+        set: Set,
+        run: Run,
+        driver: Driver,
+        ask: Ask,
         platform: &mut dyn Platform,
     ) -> Result<Claim, ContextError> {
+        let Ask { scope, right, force } = ask;
+        // A task that is counted as another's child has no claim of its own.
+        if let Scope::Task(task) = scope {
+            let heir = |binding: &&mut Binding| {
+                let held = binding.claim.scope();
+                binding.valid
+                    && held != scope
+                    && held != Scope::System
+                    && binding.counts(Some(task))
+            };
+            if let Some(binding) = self.bindings.iter_mut().find(heir) {
+                match (force, right) {
+                    (Force::Evict, Right::Any) => binding.counted[usize::from(task)] = false,
+                    _ => return Err(OwnerError::TaskCounted(task).into()),
+                }
+            }
+        }
         let claim = self.owner.acquire(scope, self.current, right, force)?;
+        // The registers are free while the set is tried on them.
+        self.flush(platform)?;
+        if let Some(index) = self.loaded.take() {
+            self.bindings[index].session.suspend(platform)?;
+        }
+        let bound = self.try_on(set, run, driver, claim, platform);
+        let done = match bound {
+            Ok(binding) => {
+                self.bindings.push(binding);
+                Ok(claim)
+            }
+            Err(error) => {
+                self.owner.release(&claim)?;
+                Err(error)
+            }
+        };
+        self.owners_changed();
+        self.settle(self.current, platform)?;
+        done
+    }
+
+    /// A session that stands still and holds no counter.
+    fn try_on(
+        &self,
+        set: Set,
+        run: Run,
+        driver: Driver,
+        claim: Claim,
+        platform: &mut dyn Platform,
+    ) -> Result<Binding, ContextError> {
+        let mut session = Session::bind(set, run, driver, platform)?;
         session.suspend(platform)?;
         let counts = Counts::new(session.set());
         let mut start = counts.clone();
         session.sample(platform, &mut start)?;
-        let counted = (0..self.tasks).map(|task| match scope {
+        let counted = (0..self.tasks).map(|task| match claim.scope() {
             Scope::System => true,
             Scope::Task(one) => one == task,
         });
-        self.bindings.push(Binding {
+        Ok(Binding {
             claim,
             valid: true,
             counted: counted.collect(),
@@ -109,10 +149,7 @@ impl Contexts {
             scratch: start.clone(),
             last: start,
             session,
-        });
-        self.owners_changed();
-        self.settle(self.current, platform)?;
-        Ok(claim)
+        })
     }
 
     /// Gives the counters of a claim back.
@@ -133,10 +170,13 @@ impl Contexts {
 
     /// A task has begun. Its counts are zero; if its parent is counted, so is the task.
     pub fn created(&mut self, task: u16, parent: Option<u16>) {
-        let Some(known) = self.parents.get_mut(usize::from(task)) else { return };
-        *known = parent;
+        if task >= self.tasks {
+            return;
+        }
+        // A set of its own comes before the parent's.
+        let own = self.bindings.iter().any(|binding| binding.valid && binding.counts(Some(task)));
         for binding in &mut self.bindings {
-            let inherits = parent.is_some_and(|parent| binding.counts(Some(parent)));
+            let inherits = !own && parent.is_some_and(|parent| binding.counts(Some(parent)));
             let index = usize::from(task);
             if binding.claim.scope() != Scope::System {
                 binding.counted[index] |= inherits;

@@ -4,9 +4,9 @@
 //! so that the tasks and the kernel add up to the machine.
 
 use super::contexts::{ContextError, Contexts};
-use super::owner::{Claim, Force, Owner, Right, Scope};
+use super::owner::{Ask, Claim, Force, Owner, Right, Scope};
 use super::request::{AtOverflow, Notify, Request, Run};
-use super::{Count, CountingError, Counts, Platform, Session, Set, SetError, Sharing};
+use super::{Count, CountingError, Counts, Platform, Set, SetError, Sharing};
 use crate::events::Known;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -113,8 +113,9 @@ impl CountRun {
         let tasks = u16::try_from(item.workload.tasks.len()).unwrap_or(u16::MAX);
         let (mut last, now) = (Counts::new(&set), Counts::new(&set));
         let requests = set.requests().len();
-        let mut session = Session::bind(set, run, driver, platform)?;
-        session.sample(platform, &mut last)?;
+        for (count, request) in last.counts_mut().iter_mut().zip(set.requests()) {
+            count.raw = request.preset;
+        }
         let mut contexts = Contexts::new(Owner::new(Ok(()), tasks), tasks);
         let row_ticks = match item.workload.tick_ns {
             0 => 0,
@@ -126,7 +127,8 @@ impl CountRun {
         };
         // A tick comes in an interrupt, so the rows are there beforehand.
         let rows = alloc::vec![(0, alloc::vec![0; requests]); rows];
-        let claim = contexts.bind(session, Scope::System, Right::Any, Force::Ask, platform)?;
+        let ask = Ask { scope: Scope::System, right: Right::Any, force: Force::Ask };
+        let claim = contexts.bind(set, run, driver, ask, platform)?;
         Ok(Self {
             contexts,
             claim,

@@ -30,6 +30,17 @@ pub enum Force {
     Evict,
 }
 
+/// What somebody asks for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Ask {
+    /// For whom the counters are to be.
+    pub scope: Scope,
+    /// What the asking party may do.
+    pub right: Right,
+    /// Whether others are to make room.
+    pub force: Force,
+}
+
 /// The right to count, until it is given back or evicted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Claim {

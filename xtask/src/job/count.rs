@@ -205,6 +205,14 @@ ring = 3
     }
 
     #[test]
+    fn the_example_can_be_packed() {
+        let file = parse(include_str!("../../jobs/count.toml"), "count.toml").unwrap();
+        let packed = pack(&file, Purpose::Qemu).unwrap();
+        let names: Vec<&str> = packed.job.items.iter().map(Item::name).collect();
+        assert_eq!(names, ["by task", "in turns", "trigger"]);
+    }
+
+    #[test]
     fn what_is_wrong_is_said_with_its_place() {
         for (from, to, parts) in [
             (

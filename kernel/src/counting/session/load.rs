@@ -16,6 +16,7 @@ impl Session {
     ) -> Result<(), SetError> {
         self.unload(platform)?;
         self.group = group;
+        self.timed.copy_from_slice(&self.started);
         let Self { set, driver, .. } = self;
         let members = set.groups()[group].iter().filter(|(request, _)| self.started[*request]);
         let has_global = driver.layout().global.is_some();
@@ -45,12 +46,12 @@ impl Session {
                 block.reload(driver, counted.counter, preset)?;
             }
         }
-        if set.requests().iter().any(|request| request.every.is_some()) {
-            if driver.capabilities().freeze != FreezeKind::None {
-                driver.set_freeze(platform, Freeze::COUNTERS)?;
-            } else if has_global {
-                block.stop_in_handler(driver)?;
-            }
+        let overflows = set.requests().iter().any(|request| request.every.is_some());
+        if driver.capabilities().freeze != FreezeKind::None {
+            let freeze = if overflows { Freeze::COUNTERS } else { Freeze::empty() };
+            driver.set_freeze(platform, freeze)?;
+        } else if overflows && has_global {
+            block.stop_in_handler(driver)?;
         }
         platform.deliver(block);
         for (request, counted) in members {

@@ -43,6 +43,8 @@ pub struct Session {
     into: Vec<u64>,
     /// Whether a request counts, or waits for another's overflow.
     started: Vec<bool>,
+    /// The same as of the last load: from then on a request could have a counter.
+    timed: Vec<bool>,
     active: Vec<Active>,
     group: usize,
     passes: u64,
@@ -83,6 +85,7 @@ impl Session {
             totals: vec![Count::default(); requests],
             into: vec![0; requests],
             started: vec![true; requests],
+            timed: vec![true; requests],
             active: Vec::with_capacity(requests),
             group: 0,
             passes: 0,
@@ -293,10 +296,8 @@ impl Session {
         self.since = now;
         if self.running {
             // What waits for another's overflow is not to be scaled to the time before.
-            for (total, _) in
-                self.totals.iter_mut().zip(&self.started).filter(|(_, started)| **started)
-            {
-                total.enabled += ticks;
+            for (total, timed) in self.totals.iter_mut().zip(&self.timed) {
+                total.enabled += if *timed { ticks } else { 0 };
             }
             for active in &self.active {
                 self.totals[active.request].counted += ticks;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::counting::contexts::{ContextError, Contexts};
-use crate::counting::owner::{Claim, Force, Owner, OwnerError, Right, Scope};
+use crate::counting::owner::{Ask, Claim, Force, Owner, OwnerError, Right, Scope};
 use arch::pmu::Rings;
 
 /// A processor whose scheduler runs what it is told to.
@@ -27,8 +27,8 @@ impl Scheduler {
         scope: Scope,
         force: Force,
     ) -> Result<Claim, ContextError> {
-        let session = Session::bind(set, Run::default(), driver.clone(), &mut self.bench).unwrap();
-        self.contexts.bind(session, scope, Right::Any, force, &mut self.bench)
+        let ask = Ask { scope, right: Right::Any, force };
+        self.contexts.bind(set, Run::default(), driver.clone(), ask, &mut self.bench)
     }
 
     fn switch(&mut self, to: Option<u16>) {
@@ -155,6 +155,50 @@ fn i6_c10_binding_the_system_by_force_evicts_the_tasks_sets() {
         assert_eq!([0, 1].map(|task| machine.task(&system, task)[0]), [5, 3], "{model:?}");
         machine.contexts.unbind(&system, &mut machine.bench).unwrap();
         machine.bind(set(), &driver, Scope::Task(1), Force::Ask).unwrap();
+    }
+}
+
+#[test]
+fn i8_i6_a_child_has_one_set_its_parents_or_its_own() {
+    let (_, bench, driver, known) = machines().nth(3).unwrap();
+    let mut machine = Scheduler::new(bench);
+    let set = || together(vec![instructions()], &known);
+    let parent = machine.bind(set(), &driver, Scope::Task(0), Force::Ask).unwrap();
+    let own = machine.bind(set(), &driver, Scope::Task(2), Force::Ask).unwrap();
+    machine.contexts.created(1, Some(0));
+    machine.contexts.created(2, Some(0));
+    let refused = machine.bind(set(), &driver, Scope::Task(1), Force::Ask).unwrap_err();
+    assert_eq!(refused, ContextError::Owner(OwnerError::TaskCounted(1)));
+    for task in 0..3 {
+        machine.switch(Some(task));
+        machine.run(100 + u64::from(task));
+    }
+    assert_eq!([0, 1, 2].map(|task| machine.task(&parent, task)[0]), [100, 101, 0]);
+    assert_eq!(machine.task(&own, 2), [102]);
+    let taken = machine.bind(set(), &driver, Scope::Task(1), Force::Evict).unwrap();
+    machine.switch(Some(1));
+    machine.run(7);
+    assert_eq!((machine.task(&parent, 1), machine.task(&taken, 1)), (vec![101], vec![7]));
+}
+
+#[test]
+fn i6_whoever_asks_in_vain_disturbs_nobody() {
+    for (model, bench, driver, known) in machines() {
+        let mut machine = Scheduler::new(bench);
+        let set = |request| together(vec![request], &known);
+        let first = machine.bind(set(instructions()), &driver, Scope::Task(0), Force::Ask).unwrap();
+        machine.switch(Some(0));
+        machine.run(10);
+        machine.bind(set(instructions()), &driver, Scope::System, Force::Ask).unwrap_err();
+        machine.run(5);
+        // Nobody is in the way, but no counter can do it.
+        let refused =
+            machine.bind(set(instructions().every(1 << 60)), &driver, Scope::Task(1), Force::Ask);
+        assert!(refused.unwrap_err().to_string().contains("request 0 (r00c0)"));
+        machine.run(3);
+        machine.bind(set(instructions()), &driver, Scope::Task(1), Force::Ask).unwrap();
+        machine.run(1);
+        assert_eq!(machine.task(&first, 0), [19], "{model:?}");
     }
 }
 

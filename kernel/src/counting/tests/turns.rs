@@ -177,8 +177,8 @@ fn t7_nothing_of_the_handler_is_counted() {
 fn m12_i1_what_a_read_and_a_turn_cost_in_accesses_to_registers() {
     for (model, reads, turn) in [
         // A read looks at the counter, and at the status if the value is in the lower half.
-        (Model::Skylake, [16, 0], [18, 27]),
-        (Model::Zen4, [12, 0], [14, 21]),
+        (Model::Skylake, [16, 0], [19, 28]),
+        (Model::Zen4, [12, 0], [15, 22]),
         (Model::K10, [4, 0], [4, 20]),
     ] {
         let (_, mut bench, driver, known) = machines().find(|one| one.0 == model).unwrap();
