@@ -283,7 +283,14 @@ mod tests {
 
     fn error(item: Option<u32>) -> Record {
         let text = "x".to_string();
-        Record::Error(ErrorRecord { code: ErrorCode::Device, item, name: None, text, fault: None })
+        Record::Error(ErrorRecord {
+            code: ErrorCode::Device,
+            item,
+            name: None,
+            text,
+            fault: None,
+            restored: Vec::new(),
+        })
     }
 
     /// Piece by piece, and over a restart.
