@@ -88,6 +88,8 @@ fn x1_an_item_whose_events_take_every_counter_says_that_nothing_watches_it() {
     let ran = on(
         Model::Zen2,
         r#"
+        [defaults]
+        machine = { time-limit = 5000 }
         [[snippet]]
         name = "all six"
         asm = "nop"
@@ -387,6 +389,10 @@ fn i10_registers_are_read_before_and_after_a_run_and_a_missing_one_is_named() {
     assert_eq!((exactly(a, "0xc0000102"), exactly(a, "smi-count")), (1.0, 0.0));
     assert_eq!((a.metrics[1].series[0].min, a.metrics[1].series[1].min), (10, 20));
     assert_eq!(a.restored, ["IA32_KERNEL_GS_BASE"]);
+    // A register that may not exist at all says so, the other does not.
+    let notes: Vec<&str> = a.controls.iter().map(|one| one.option.as_str()).collect();
+    assert_eq!(notes, ["msrs=smi-count"]);
+    assert!(a.controls[0].note.contains("read 0 before and behind every run"));
     let ran = on(Model::Core2, &toml("0x4c1"));
     ran.ends_with(1);
     let errors = ran.errors();

@@ -40,6 +40,7 @@ use kernel::snippet::measure::Unmeasured;
 use kernel::snippet::undisturbed::undisturbed;
 use kernel::snippet::{Emitted, Phase, Runner, emit, fault};
 use kernel::tasks::Summary;
+use protocol::control::DEFAULT_TIME_LIMIT_MS;
 use protocol::exact::Filter;
 use protocol::job::{
     Conformance, Control, Count, Job, LoopCounter, Processors, Setup, Snippet, Tasks,
@@ -65,6 +66,8 @@ pub(super) struct Target<'a> {
     baseline: Baseline,
     /// Longest time of a run of the loaded snippet, in ticks of the TSC.
     limit: u64,
+    /// It is not the default.
+    has_own_limit: bool,
     /// Runs since the snippet was loaded.
     runs: u64,
     slots: Slots,
@@ -73,6 +76,10 @@ pub(super) struct Target<'a> {
     smis: u32,
     /// How far the registers moved that are read around a run.
     moved: [u64; MAX_MSRS],
+    /// Bits that were ever set in them.
+    seen: [u64; MAX_MSRS],
+    /// What the job calls them.
+    msr_names: Vec<String>,
     /// The other processors, from their first item on.
     team: Option<Team>,
     /// Interval of the timer that samples.
@@ -108,12 +115,15 @@ pub fn run(
         // SAFETY: ring 0, interrupt table loaded.
         baseline: unsafe { Baseline::take(machine.extended) },
         limit: 0,
+        has_own_limit: false,
         runs: 0,
         slots: Slots::default(),
         // SAFETY: as for the counters.
         controls: unsafe { Controls::new(machine, handed.frames) },
         smis: 0,
         moved: [0; MAX_MSRS],
+        seen: [0; MAX_MSRS],
+        msr_names: Vec::new(),
         team: None,
         timer: None,
     };
@@ -194,14 +204,21 @@ impl Target<'_> {
 }
 
 impl Target<'_> {
-    /// The emulated PMU takes time for what it counts. Where time is what is measured, only the first run of a code size
-    /// is watched, and does not count.
+    /// The emulated PMU takes time for what it counts. Where time is what is measured, the first run of a code size does
+    /// not count: it is watched.
     fn times_alone(&self) -> bool {
         self.machine.emulated.is_some() && self.counting.own.counters.is_empty()
     }
 
     fn is_watched_now(&self) -> bool {
         self.runs == 0 || !self.times_alone()
+    }
+
+    /// Whether runs that count `events` events are to be watched. Watching costs an emulated PMU some 10 ms of host time a
+    /// run, so there a job has to ask for it with a limit of its own; else the first runs, which only take the time, are.
+    fn wants_watch(&self, events: usize) -> bool {
+        let asked = events == 0 || self.has_own_limit || self.machine.emulated.is_none();
+        self.machine.watchdog && self.limit > 0 && asked
     }
 
     fn once(&mut self) -> Result<u64, Box<Trap>> {
@@ -230,8 +247,10 @@ impl Target<'_> {
             };
             ended?;
             let data = &*(PLACE.data as *const emit::Data);
-            for (moved, [before, behind]) in self.moved.iter_mut().zip(data.msrs) {
+            let both = self.moved.iter_mut().zip(&mut self.seen);
+            for ((moved, seen), [before, behind]) in both.zip(data.msrs) {
                 *moved = behind.wrapping_sub(before);
+                *seen |= before | behind;
             }
             Ok(data.stop.wrapping_sub(data.start))
         }
@@ -242,6 +261,9 @@ impl Runner for Target<'_> {
     fn control(&mut self, snippet: &Snippet) -> Result<Vec<Applied>, String> {
         let control = &snippet.setup.control;
         self.limit = self.machine.clock.hz / 1000 * u64::from(control.time_limit_ms);
+        self.has_own_limit = control.time_limit_ms != DEFAULT_TIME_LIMIT_MS;
+        self.msr_names = control.msrs.iter().map(|register| register.name.to_string()).collect();
+        self.seen = [0; MAX_MSRS];
         let applied = self.controls.apply(control, &mut self.space)?;
         if self.controls.user {
             self.arena.set_user_code(&mut self.space, true);
@@ -249,8 +271,15 @@ impl Runner for Target<'_> {
         Ok(applied)
     }
 
-    fn conclude(&mut self, controls: &mut [Applied]) {
+    fn conclude(&mut self, controls: &mut Vec<Applied>) {
         self.controls.conclude(controls);
+        let silent = self.msr_names.iter().zip(self.seen).filter(|(_, seen)| *seen == 0);
+        controls.extend(silent.map(|(name, _)| Applied {
+            option: format!("msrs={name}"),
+            applied: true,
+            note: "it read 0 before and behind every run; QEMU's translator shows a register that it lacks so"
+                .to_string(),
+        }));
     }
 
     fn msrs(&self) -> &[u64] {
@@ -258,7 +287,8 @@ impl Runner for Target<'_> {
     }
 
     fn is_unwatched(&self) -> bool {
-        self.machine.watchdog && self.limit > 0 && self.counting.own.watchdog.is_none()
+        let own = &self.counting.own;
+        self.wants_watch(own.counters.len()) && own.watchdog.is_none()
     }
 
     fn trial_runs(&self) -> u32 {
@@ -274,7 +304,7 @@ impl Runner for Target<'_> {
     }
 
     fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
-        let limit = (self.machine.watchdog && self.limit > 0).then_some(self.limit);
+        let limit = self.wants_watch(pass.len()).then_some(self.limit);
         self.counting.own.program(pass, limit)
     }
 

@@ -68,7 +68,7 @@ impl Runner for Clocked {
     fn control(&mut self, snippet: &Snippet) -> Result<Vec<Applied>, String> {
         self.made.control(snippet)
     }
-    fn conclude(&mut self, _: &mut [Applied]) {}
+    fn conclude(&mut self, _: &mut Vec<Applied>) {}
     fn msrs(&self) -> &[u64] {
         self.made.msrs()
     }
@@ -391,7 +391,7 @@ proptest::proptest! {
             fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> { self.0.prepare(snippet) }
             fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> { self.0.program(pass) }
             fn control(&mut self, s: &Snippet) -> Result<Vec<Applied>, String> { self.0.control(s) }
-            fn conclude(&mut self, _: &mut [Applied]) {}
+            fn conclude(&mut self, _: &mut Vec<Applied>) {}
             fn msrs(&self) -> &[u64] { &[] }
             fn is_unwatched(&self) -> bool { false }
             fn trial_runs(&self) -> u32 { 0 }

@@ -47,7 +47,7 @@ pub trait Runner {
     fn counts(&self) -> &[u64];
 
     /// Completes what `control` said, behind the last run.
-    fn conclude(&mut self, controls: &mut [Applied]) {
+    fn conclude(&mut self, controls: &mut Vec<Applied>) {
         let _ = controls;
     }
 
