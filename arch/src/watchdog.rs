@@ -5,8 +5,8 @@
 //! [`crate::call`] at its exit, as an exception would.
 //!
 //! What it cannot end: code that halts with interrupts off, as no counter counts cycles then; code that destroys the
-//! interrupt table, stops the counter or masks its entry in the local APIC. The APIC's timer is no help: its LVT entry has no delivery mode (SDM vol. 3, figure 10-8), so
-//! it cannot send an NMI.
+//! interrupt table, stops the counter or masks its entry in the local APIC. The APIC's timer is no help: its LVT entry has
+//! no delivery mode (SDM vol. 3, figure 10-8), so it cannot send an NMI.
 
 use crate::apic::{self, Register};
 use crate::call;
