@@ -64,7 +64,7 @@ fn p7_a_repeated_string_instruction_counts_once() {
 }
 
 #[test]
-fn i2_each_ring_is_counted_by_itself_across_system_calls_exceptions_and_interrupts() {
+fn i2_t5_each_ring_is_counted_by_itself_across_system_calls_exceptions_and_interrupts() {
     on_every_model("rings", 18);
 }
 

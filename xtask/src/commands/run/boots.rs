@@ -143,6 +143,13 @@ impl Whole {
                 Verdict::Fail => failed += 1,
             }
         }
+        for exact in self.report.exact() {
+            match &exact.comparisons[..] {
+                [] => measured += 1,
+                some if some.iter().all(|one| one.agrees) => passed += 1,
+                _ => failed += 1,
+            }
+        }
         for tasks in self.report.tasks() {
             let whole = tasks.tasks.iter().all(|task| task.end == TaskEnd::Exit);
             *(if whole { &mut measured } else { &mut failed }) += 1;
@@ -162,5 +169,53 @@ impl Whole {
         let on_end = OnEnd::default();
         let end = End { records, outcome, passed, failed, measured, on_end, heap: None };
         self.push(Record::End(end));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collect::Numbered;
+
+    fn record(json: &str) -> Record {
+        serde_json::from_str(json).expect("a record")
+    }
+
+    fn exact(item: u32, agrees: Option<bool>) -> Record {
+        let compared = agrees.map_or(String::new(), |agrees| {
+            format!(
+                r#","comparisons":[{{"event":"instructions","exact":1.0,"pmu_min":1.0,"pmu_median":1.0,
+                   "pmu_max":1.0,"agrees":{agrees}}}]"#
+            )
+        });
+        record(&format!(
+            r#"{{"type":"exact","item":{item},"name":"e","per":1,"counts":[],"opcodes":[],"listing":[],"listed":0,
+               "tsc":[0,1]{compared}}}"#
+        ))
+    }
+
+    fn report(records: Vec<Record>) -> Report {
+        let numbered = (0..).zip(records).map(|(seq, record)| Numbered { seq, record });
+        Report { records: numbered.collect(), ..Report::default() }
+    }
+
+    #[test]
+    fn x1_items_of_later_boots_are_counted_on_and_all_are_summed() {
+        let mut whole = Whole { report: Report::default(), complaint: None, raw: Vec::new() };
+        let progress = || record(r#"{"type":"progress","done":1,"total":5}"#);
+        whole.take(report(vec![progress(), exact(0, None)]), 0);
+        let lost = r#"{"type":"error","code":"snippet_lost","item":1,"text":"gone"}"#;
+        whole.push(record(lost));
+        let later = vec![progress(), exact(0, Some(true)), exact(1, Some(false)), exact(2, None)];
+        whole.take(report(later), 2);
+        whole.sum();
+        let items: Vec<u32> = whole.report.exact().map(|exact| exact.item).collect();
+        assert_eq!(items, [0, 2, 3, 4]);
+        let sequence: Vec<u32> = whole.report.records.iter().map(|one| one.seq).collect();
+        assert_eq!(sequence, (0..7).collect::<Vec<_>>(), "the later boot's progress is left out");
+        let end = whole.report.end().expect("an end");
+        assert_eq!((end.passed, end.failed, end.measured, end.records), (1, 2, 2, 7));
+        assert_eq!(end.outcome, Outcome::Fail);
+        assert_eq!(whole.report.items(), 5);
     }
 }
