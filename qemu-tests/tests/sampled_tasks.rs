@@ -82,10 +82,11 @@ fn i8_m15_m8_faults_limits_timers_and_rates_work_under_the_scheduler() {
         let user = "events = [\"r00c0:u\"]\nperiod = 97";
         let toml = [
             item(&format!("{user}\ntick-ns = 300000\nlimit-us = 50000")) + bad,
-            item("interval-ns = 100000\ntick-ns = 0"),
+            item("interval-ns = 10000\ntick-ns = 0"),
             item("events = [\"r00c0:u\"]\nfrequency = 5000\ntick-ns = 300000"),
             // Ring 0 as well: what the scheduler's way in and out adds is sampled where a task goes on.
-            item("events = [\"r00c0\"]\nperiod = 499\ntick-ns = 300000"),
+            // Stepping through it takes the emulated PMU long: with shorter ticks nothing else would be done.
+            item("events = [\"r00c0\"]\nperiod = 499\ntick-ns = 5000000"),
         ]
         .concat();
         let ran = on(model, &toml);
@@ -106,7 +107,7 @@ fn i8_m15_m8_faults_limits_timers_and_rates_work_under_the_scheduler() {
         let endless = faults.addresses.iter().find(|row| row.task == 4).expect("samples of it");
         assert_eq!(endless.address, faults.code[4].body[0], "{model:?}: {endless:?}");
         let ticks = &timer.events[0];
-        assert!(ticks.overflows >= 5 && ticks.samples == ticks.overflows, "{model:?}: {ticks:?}");
+        assert!(ticks.overflows >= 3 && ticks.samples == ticks.overflows, "{model:?}: {ticks:?}");
         assert_eq!((ends(timer), timer.schedule.as_ref().unwrap().ticks.count), (vec![Exit; 3], 0));
         let one = &rate.events[0];
         assert!(one.period >= 64 && one.overflows > 0, "{model:?}: {one:?}");

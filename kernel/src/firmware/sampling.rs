@@ -118,8 +118,8 @@ impl Sampler for Target<'_> {
         let place = |emitted: &tasks::Emitted| CodePlace {
             body: hex(emitted.body.clone()),
             init: hex(emitted.init.clone()),
-            // The software interrupt at the end has two bytes.
-            function: hex(emitted.init.start..emitted.exit + 2),
+            // The software interrupt at the end has two bytes; what overflows on its way in is sampled behind it.
+            function: hex(emitted.init.start..emitted.exit + 3),
         };
         let places = processor.emitted().iter().map(place).collect();
         Ok(Scheduled { summary: ran?, places, ticks })
