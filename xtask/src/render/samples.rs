@@ -108,7 +108,7 @@ fn table(header: &[&str], right: &[usize]) -> Table {
 }
 
 fn tasks(schedule: &Schedule) -> Table {
-    let mut table = table(&["task", "end", "turns", "switches", "ticks"], &[2, 3, 4]);
+    let mut table = table(&["task", "end", "turns", "switches", "TSC ticks"], &[2, 3, 4]);
     for one in &schedule.tasks {
         let end = match (one.end, &one.fault) {
             (TaskEnd::Exit, _) => "exit".to_string(),
