@@ -15,7 +15,8 @@ use alloc::vec::Vec;
 use protocol::job::{Conformance, Count, Exact, Item, Job, Processors, Sampling, Snippet, Tasks};
 use protocol::record::{
     Check, CountResult, End, ErrorCode, ErrorRecord, ExactResult, Fault, Metric, ProcessorsResult,
-    Progress, Record, SampleResult, Samples, SnippetResult, Suite, TaskEnd, TasksResult, Verdict,
+    Progress, Record, SampleResult, Samples, SnippetResult, Suite, TaskEnd, TaskResult,
+    TasksResult, Verdict,
 };
 
 /// What the loop needs of the machine besides running code.
@@ -223,13 +224,7 @@ fn workload(index: u32, item: &Tasks, machine: &mut impl Machine, status: &mut S
             return Record::Error(refused_record(index, &item.name, reason));
         }
     };
-    if let Some(task) = summary.tasks.iter().find(|task| task.end != TaskEnd::Exit) {
-        status.failed += 1;
-        let how = if task.end == TaskEnd::Fault { "raised an exception" } else { "took too long" };
-        status.last_error = Some(alloc::format!("{}: task {} {how}", item.name, task.name));
-    } else {
-        status.measured += 1;
-    }
+    ended(&item.name, &summary.tasks, status);
     Record::Tasks(TasksResult {
         item: index,
         name: item.name.to_string(),
@@ -241,6 +236,17 @@ fn workload(index: u32, item: &Tasks, machine: &mut impl Machine, status: &mut S
         emulated: summary.user_instructions.is_some() && machine.is_emulated(),
         tsc,
     })
+}
+
+/// A workload is measured if each of its tasks came to its end.
+fn ended(item: &str, tasks: &[TaskResult], status: &mut Status) {
+    let Some(task) = tasks.iter().find(|task| task.end != TaskEnd::Exit) else {
+        status.measured += 1;
+        return;
+    };
+    status.failed += 1;
+    let how = if task.end == TaskEnd::Fault { "raised an exception" } else { "took too long" };
+    status.last_error = Some(alloc::format!("{item}: task {} {how}", task.name));
 }
 
 /// Counting over tasks: nothing is expected, so what is counted is measured.
@@ -278,7 +284,8 @@ fn sampled(
     let tsc = [start, machine.now()];
     let text = match measured {
         Ok(result) => {
-            status.measured += 1;
+            let tasks = result.schedule.as_ref().map_or(&[][..], |schedule| &schedule.tasks);
+            ended(&item.name, tasks, status);
             return Record::Sample(SampleResult { tsc, ..result });
         }
         Err(Unmeasured::Refused(text)) => ErrorRecord {

@@ -37,8 +37,8 @@ const LEAST: [(Model, u32); 10] = [
     (Model::IceLake, 84),
     (Model::SapphireRapids, 84),
     (Model::ArrowLake, 85),
-    (Model::K10, 48),
-    (Model::Zen2, 49),
+    (Model::K10, 49),
+    (Model::Zen2, 50),
     (Model::Zen4, 66),
 ];
 

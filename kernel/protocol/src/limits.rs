@@ -163,6 +163,11 @@ pub enum LimitError {
         "interval-ns needs delivery = \"fixed\": an NMI could come while a tick is being sampled"
     )]
     TimerWithNmi,
+    /// Two users of one timer.
+    #[error(
+        "interval-ns needs tick-ns = 0: the local APIC has one timer, which cannot both sample and switch between tasks"
+    )]
+    TimerWithTicks,
     /// An empty name.
     #[error("the name is empty")]
     EmptyName,
@@ -307,13 +312,19 @@ fn check_sampling(sampling: &Sampling) -> Result<(), LimitError> {
     if sampling.interval_ns != 0 && sampling.delivery == Delivery::Nmi {
         return Err(LimitError::TimerWithNmi);
     }
-    for task in &sampling.workload.tasks {
-        name(&task.name)?;
-        length("the body's machine code", task.body.len(), MAX_CODE_BYTES)?;
-        length("the init code", task.init.len(), MAX_CODE_BYTES)?;
-        range("turns", task.turns, 0, MAX_LOOP)?;
+    if sampling.interval_ns != 0 && sampling.workload.tick_ns != 0 {
+        return Err(LimitError::TimerWithTicks);
     }
-    Ok(())
+    range("limit-us", sampling.limit_us, 1, workload::MAX_LIMIT_US)?;
+    match &sampling.workload.tasks[..] {
+        [task] if !sampling.is_scheduled() => {
+            name(&task.name)?;
+            length("the body's machine code", task.body.len(), MAX_CODE_BYTES)?;
+            length("the init code", task.init.len(), MAX_CODE_BYTES)?;
+            range("turns", task.turns, 0, MAX_LOOP)
+        }
+        _ => workload::check(&sampling.workload),
+    }
 }
 
 fn check_conformance(conformance: &Conformance) -> Result<(), LimitError> {

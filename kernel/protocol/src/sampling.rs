@@ -1,6 +1,6 @@
 //! Sampling: where a workload is when a counter has counted so many events, or a time has passed.
 
-use crate::workload::Workload;
+use crate::workload::{Ring, Workload};
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,9 @@ pub struct Sampling<'a> {
     /// The work.
     #[serde(borrow)]
     pub workload: Workload<'a>,
+    /// Time that each task may take, in microseconds, where a scheduler runs them and its timer does not sample; a task
+    /// that takes longer is ended.
+    pub limit_us: u64,
     /// What goes into the report.
     pub keep: Keep,
     /// Samples that the log holds; with [`Keep::Histogram`], different addresses that the histogram holds.
@@ -34,6 +37,22 @@ pub struct Sampling<'a> {
     pub registers: u16,
     /// Most samples a millisecond: what comes faster gets a longer period. 0: no limit.
     pub limit_per_ms: u32,
+}
+
+impl Sampling<'_> {
+    /// Whether the tasks need a scheduler: all but a single one of ring 0 that nothing preempts.
+    #[must_use]
+    pub fn is_scheduled(&self) -> bool {
+        match &self.workload.tasks[..] {
+            [task] => {
+                self.workload.tick_ns != 0
+                    || task.ring == Ring::User
+                    || task.parent.is_some()
+                    || task.cpu.is_some_and(|cpu| cpu != 0)
+            }
+            _ => true,
+        }
+    }
 }
 
 /// An event that is sampled by.
@@ -120,10 +139,10 @@ pub(crate) mod tests {
         pub fn any_sampling()(
             name in ".{0,40}", events in prop::collection::vec(any_event(), 0..5), interval_ns: u64,
             workload in any_workload(), samples: bool, capacity: u32, stop: bool, nmi: bool,
-            registers: u16, limit_per_ms: u32,
+            registers: u16, limit_per_ms: u32, limit_us: u64,
         ) -> Sampling<'static> {
             Sampling {
-                name: Cow::Owned(name), events, interval_ns, workload, capacity, registers, limit_per_ms,
+                name: Cow::Owned(name), events, interval_ns, workload, capacity, registers, limit_per_ms, limit_us,
                 keep: if samples { Keep::Samples } else { Keep::Histogram },
                 on_full: if stop { OnFull::Stop } else { OnFull::Drop },
                 delivery: if nmi { Delivery::Nmi } else { Delivery::Fixed },

@@ -2,6 +2,7 @@
 
 use super::control::PLACE;
 use super::target::Target;
+use super::tasks::Processor;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -10,12 +11,15 @@ use arch::call::Function;
 use arch::cpu::extended;
 use arch::pmu::Gate;
 use arch::pmu::pmi::{self, ControlBlock, Delivery, Interval};
+use arch::time::tsc;
 use core::ops::Range;
-use kernel::sampling::{Pmu, Sampler};
+use kernel::sampling::{Pmu, Sampler, Scheduled};
 use kernel::snippet::measure::Unmeasured;
 use kernel::snippet::{Phase, emit};
+use kernel::tasks;
 use protocol::job::{Difference, Setup, Snippet};
 use protocol::record::{CodePlace, Hex};
+use protocol::sampling::Sampling;
 use protocol::workload::Task;
 use x86_64::instructions::{interrupts, nop};
 
@@ -103,6 +107,24 @@ impl Sampler for Target<'_> {
         Ok(data.stop.wrapping_sub(data.start))
     }
 
+    fn run_tasks(&mut self, item: &Sampling) -> Result<Scheduled, String> {
+        let (frames, slots) = (&mut self.controls.frames, &mut self.slots);
+        let processor = Processor::new(self.machine, &self.space, frames, slots);
+        let mut processor = processor.sampled(self.timer);
+        let start = tsc::now();
+        let ran = tasks::run(&item.workload, item.limit_us, &mut processor, &mut ());
+        let ticks = tsc::now() - start;
+        let hex = |range: Range<u64>| [Hex(range.start), Hex(range.end)];
+        let place = |emitted: &tasks::Emitted| CodePlace {
+            body: hex(emitted.body.clone()),
+            init: hex(emitted.init.clone()),
+            // The software interrupt at the end has two bytes; what overflows on its way in is sampled behind it.
+            function: hex(emitted.init.start..emitted.exit + 3),
+        };
+        let places = processor.emitted().iter().map(place).collect();
+        Ok(Scheduled { summary: ran?, places, ticks })
+    }
+
     fn deliver(&mut self, block: ControlBlock, delivery: Delivery, timer: Option<Interval>) {
         // SAFETY: ring 0, interrupt table loaded, APIC on; the block is that of the driver's counters, and the session
         // that it names memory of lives until `withdraw`.
@@ -123,11 +145,11 @@ impl Sampler for Target<'_> {
         [self.machine.clock.hz, self.machine.apic_timer_hz]
     }
 
-    fn code(&self, address: u64) -> Vec<u8> {
-        let Some(emitted) = &self.emitted else { return Vec::new() };
-        if !emitted.function.contains(&address) {
-            return Vec::new();
-        }
+    fn code(&mut self, address: u64) -> Vec<u8> {
+        let inside = self.emitted.as_ref().filter(|emitted| emitted.function.contains(&address));
+        let Some(emitted) = inside else {
+            return self.slots.code(address, INSTRUCTION_BYTES as usize);
+        };
         let bytes = INSTRUCTION_BYTES.min(emitted.function.end - address) as usize;
         // SAFETY: the emitted code, which nothing writes to now.
         unsafe { core::slice::from_raw_parts(address as *const u8, bytes) }.to_vec()

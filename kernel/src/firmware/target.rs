@@ -54,7 +54,7 @@ use x86_64::registers::model_specific::{FsBase, GsBase};
 
 pub(super) struct Target<'a> {
     pub(super) machine: &'a Machine,
-    space: Space,
+    pub(super) space: Space,
     arena: Arena,
     pub(super) emitted: Option<Emitted>,
     pub(super) phase: Phase,
@@ -70,8 +70,8 @@ pub(super) struct Target<'a> {
     has_own_limit: bool,
     /// Runs since the snippet was loaded.
     runs: u64,
-    slots: Slots,
-    controls: Controls,
+    pub(super) slots: Slots,
+    pub(super) controls: Controls,
     /// System management interrupts in runs that count.
     smis: u32,
     /// How far the registers moved that are read around a run.

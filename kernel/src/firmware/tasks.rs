@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use arch::apic;
 use arch::memory::{Frames, Space};
 use arch::pmu::driver::{Rings, Selection};
+use arch::pmu::pmi::{self, Interval};
 use arch::pmu::{self, Counter, Driver};
 use arch::task::memory::{self, Memory};
 use arch::task::{self, Context, Extended, TICK_VECTOR};
@@ -20,6 +21,20 @@ use protocol::workload::{Ring, Task, Tasks};
 /// Memory of tasks, kept from one workload for the next.
 #[derive(Default)]
 pub struct Slots(Vec<Memory>);
+
+impl Slots {
+    /// Machine code of a task at `address`, `most` bytes at most; empty if no task's code lies there.
+    pub fn code(&mut self, address: u64, most: usize) -> Vec<u8> {
+        for (index, memory) in self.0.iter_mut().enumerate() {
+            let at = address.wrapping_sub(memory::code(index));
+            if at < memory::CODE_BYTES {
+                let code = &memory.code_mut()[at as usize..];
+                return code[..code.len().min(most)].to_vec();
+            }
+        }
+        Vec::new()
+    }
+}
 
 /// Runs a workload, and counts each task's instructions in ring 3 if there is a PMU.
 ///
@@ -48,8 +63,17 @@ pub struct Processor<'a> {
     frames: &'a mut Frames,
     slots: &'a mut Slots,
     contexts: Vec<Context>,
+    /// Where the code of each task lies.
+    emitted: Vec<Emitted>,
     /// CR2 at the exception of each task.
     cr2: Vec<u64>,
+    sampled: Option<Sampled>,
+}
+
+/// Tasks are sampled: `arch::pmu::pmi`'s counters run while a task does, with this timer beside them.
+#[derive(Clone, Copy)]
+struct Sampled {
+    timer: Option<Interval>,
 }
 
 impl<'a> Processor<'a> {
@@ -60,7 +84,21 @@ impl<'a> Processor<'a> {
         frames: &'a mut Frames,
         slots: &'a mut Slots,
     ) -> Self {
-        Self { machine, space, frames, slots, contexts: Vec::new(), cr2: Vec::new() }
+        let (contexts, emitted, cr2) = (Vec::new(), Vec::new(), Vec::new());
+        Self { machine, space, frames, slots, contexts, emitted, cr2, sampled: None }
+    }
+
+    /// The same for tasks that are sampled with the block that `pmi::install` has taken. If `timer` samples, the
+    /// scheduler has none: there are no ticks, and nothing ends a task that takes too long.
+    #[must_use]
+    pub fn sampled(self, timer: Option<Interval>) -> Self {
+        Self { sampled: Some(Sampled { timer }), ..self }
+    }
+
+    /// Where the code of each loaded task lies.
+    #[must_use]
+    pub fn emitted(&self) -> &[Emitted] {
+        &self.emitted
     }
 }
 
@@ -94,6 +132,7 @@ impl Processor<'_> {
         let frame = tasks::emit::registers(&place, task, &emitted);
         let extended = task.extended_state.then(|| Extended::new(self.machine.extended));
         self.contexts.push(Context::new(&frame, user, root.as_u64(), extended));
+        self.emitted.push(emitted.clone());
         Ok(emitted)
     }
 }
@@ -112,13 +151,20 @@ impl tasks::Machine for Processor<'_> {
         }
         self.cr2 = vec![0; tasks.len()];
         self.contexts.clear();
+        self.emitted.clear();
         tasks.iter().map(|task| self.prepare(task)).collect()
     }
 
     fn run(&mut self, decide: Decide) {
         let Some(mut timer) = self.timer() else { return };
-        let cr2 = &mut self.cr2;
+        let (cr2, sampled) = (&mut self.cr2, self.sampled);
+        let sampling_timer = sampled.and_then(|sampled| sampled.timer);
         let mut on_event = |event: task::Event| {
+            if sampled.is_some() {
+                // SAFETY: in an interrupt of ring 0's, all of which come with interrupts off; `sampled`'s caller has
+                // installed the block.
+                unsafe { pmi::let_out(event.frame) };
+            }
             let now = tsc::now();
             let cause = match event.cause {
                 task::Cause::Start => Cause::Start,
@@ -137,13 +183,27 @@ impl tasks::Machine for Processor<'_> {
             };
             let decision = decide(cause, now);
             match decision.timer {
+                _ if sampling_timer.is_some() => {
+                    if decision.next.is_none() {
+                        pmi::stop_timer();
+                    }
+                }
                 Timer::Leave => {}
                 Timer::Once(ticks) => timer.once(ticks),
                 Timer::Every(ticks) => timer.every(ticks),
                 Timer::Stop => timer.stop(),
             }
+            if let (Some(task), true) = (decision.next, sampled.is_some()) {
+                // SAFETY: as above.
+                unsafe { pmi::let_in(task.into()) };
+            }
             decision.next.map(usize::from)
         };
+        if let Some(interval) = sampling_timer {
+            // SAFETY: ring 0, interrupts off, the APIC on. The scheduler has just stopped its own use of the timer, and
+            // does not take it up again.
+            unsafe { pmi::start_timer(interval) };
+        }
         // SAFETY: ring 0, interrupts off, interrupt table loaded; one workload runs at a time. `load` made each context
         // with its own code, stack and address space, which has the kernel's upper half. When the last task is gone
         // the scheduler stops the timer. What a task of ring 0 does beyond its memory is its author's business.

@@ -107,7 +107,10 @@ macro_rules! without_pmu {
             fn clocks(&self) -> [u64; 2] {
                 [1; 2]
             }
-            fn code(&self, _: u64) -> Vec<u8> {
+            fn run_tasks(&mut self, _: &Sampling) -> Result<sampling::Scheduled, String> {
+                unreachable!("there is no PMU")
+            }
+            fn code(&mut self, _: u64) -> Vec<u8> {
                 Vec::new()
             }
             fn has_emulated_pmu(&self) -> bool {

@@ -1,17 +1,17 @@
 //! A `sample` item of a job.
 
-use super::{Sampler, Session, account, capability, plan};
+use super::{Sampler, Scheduled, Session, account, capability, plan};
 use crate::snippet::measure::Unmeasured;
+use crate::tasks::Summary;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::PmuError;
 use arch::pmu::pmi::{self, ControlBlock, Interval, Times};
 use protocol::record::{
-    AddressCount, CodePlace, Hex, SampleResult, Samples, SamplingCapability, TimerResult,
+    AddressCount, CodePlace, Hex, SampleResult, Samples, SamplingCapability, Schedule, TimerResult,
 };
 use protocol::sampling::{Delivery, Keep, Sampling};
-use protocol::workload::{Ring, Task};
 
 /// Samples of one record, without registers.
 const CHUNK: usize = 1000;
@@ -26,10 +26,9 @@ pub fn measure(
     item: &Sampling,
     report: &mut dyn FnMut(Samples),
 ) -> Result<SampleResult, Unmeasured> {
-    let task = only_task(item).map_err(Unmeasured::Refused)?;
     let [tsc_hz, timer_hz] = machine.clocks();
     let interval = interval(item, timer_hz).map_err(Unmeasured::Refused)?;
-    let (events, uncounted) = plan(machine, item, task)?;
+    let (events, uncounted) = plan(machine, item)?;
     let refused = |error: PmuError| Unmeasured::Refused(error.to_string());
     let (session, block, gate) = {
         let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
@@ -41,15 +40,25 @@ pub fn measure(
         }
         (session, block, pmu.driver.gate())
     };
-    let place = machine.load_task(task, &gate);
     let delivery = match item.delivery {
         Delivery::Fixed => pmi::Delivery::Fixed,
         Delivery::Nmi => pmi::Delivery::Nmi,
     };
-    machine.deliver(block, delivery, interval);
-    let vectors = delivery == pmi::Delivery::Fixed || interval.is_some();
-    let ran = machine.run_task(task, vectors);
-    let block = machine.withdraw();
+    let (ran, block) = match (item.is_scheduled(), &item.workload.tasks[..]) {
+        (false, [task]) => {
+            let place = machine.load_task(task, &gate);
+            machine.deliver(block, delivery, interval);
+            let vectors = delivery == pmi::Delivery::Fixed || interval.is_some();
+            let ran = machine.run_task(task, vectors);
+            let ran = ran.map(|ticks| Ran { places: Vec::from([place]), schedule: None, ticks });
+            (ran, machine.withdraw())
+        }
+        _ => {
+            machine.deliver(block, delivery, interval);
+            let ran = machine.run_tasks(item).map(Ran::from).map_err(Unmeasured::Refused);
+            (ran, machine.withdraw())
+        }
+    };
     let emulated = machine.has_emulated_pmu();
     let (counts, capability) = {
         let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
@@ -61,13 +70,13 @@ pub fn measure(
         pmu.driver.reset(pmu.registers).map_err(refused)?;
         (counts, capability)
     };
-    let ticks = ran?;
+    let ran = ran?;
     account::check(&counts, &block).map_err(Unmeasured::Refused)?;
     if item.keep == Keep::Samples {
         chunks(index, item, &session, &block, report);
     }
     let addresses = histogram(machine, &session, &block);
-    let result = Gathered { item, task, block: &block, place, capability };
+    let result = Gathered { item, block: &block, ran, capability };
     Ok(SampleResult {
         item: index,
         events: counts,
@@ -76,7 +85,6 @@ pub fn measure(
         timer: interval.map(|interval| timer(item, interval, &block, tsc_hz)),
         emulated: emulated && !session.events.is_empty(),
         uncounted,
-        ticks,
         ..result.record()
     })
 }
@@ -84,21 +92,22 @@ pub fn measure(
 /// The parts of a result that are only copied.
 struct Gathered<'a> {
     item: &'a Sampling<'a>,
-    task: &'a Task<'a>,
     block: &'a ControlBlock,
-    place: CodePlace,
+    ran: Ran,
     capability: SamplingCapability,
 }
 
 impl Gathered<'_> {
     fn record(self) -> SampleResult {
-        let Self { item, task, block, place, capability } = self;
+        let Self { item, block, ran, capability } = self;
+        let tasks = item.workload.tasks.iter().map(|task| task.name.to_string());
         SampleResult {
             item: 0,
             name: item.name.to_string(),
             events: Vec::new(),
-            tasks: Vec::from([task.name.to_string()]),
-            code: Vec::from([place]),
+            tasks: tasks.collect(),
+            code: ran.places,
+            schedule: ran.schedule,
             addresses: Vec::new(),
             elsewhere: block.histogram().map_or(0, |histogram| histogram.elsewhere),
             logged: 0,
@@ -116,31 +125,24 @@ impl Gathered<'_> {
             capability,
             emulated: false,
             uncounted: Vec::new(),
-            ticks: 0,
+            ticks: ran.ticks,
             tsc: [0; 2],
         }
     }
 }
 
-/// The one task that can be sampled without a scheduler.
-fn only_task<'a>(item: &'a Sampling) -> Result<&'a Task<'a>, String> {
-    let tasks = &item.workload.tasks;
-    let [task] = &tasks[..] else {
-        return Err(format!(
-            "the workload has {} tasks; sampling runs one task, without a scheduler",
-            tasks.len()
-        ));
-    };
-    let reason = match task {
-        Task { ring: Ring::User, .. } => "is of ring 3, but sampling runs tasks of ring 0",
-        Task { cpu: Some(1..), .. } => "is of another processor, but sampling runs on the first",
-        Task { parent: Some(_), .. } => "has a parent, but sampling runs it alone",
-        _ if item.workload.tick_ns != 0 => {
-            "is to be preempted by ticks, but sampling runs it without a scheduler"
-        }
-        _ => return Ok(task),
-    };
-    Err(format!("the task `{}` {reason}", task.name))
+/// How the workload ran.
+struct Ran {
+    places: Vec<CodePlace>,
+    schedule: Option<Schedule>,
+    ticks: u64,
+}
+
+impl From<Scheduled> for Ran {
+    fn from(Scheduled { summary, places, ticks }: Scheduled) -> Self {
+        let Summary { tasks, switches, ticks: timer, .. } = summary;
+        Self { places, schedule: Some(Schedule { tasks, switches, ticks: timer }), ticks }
+    }
 }
 
 fn interval(item: &Sampling, timer_hz: u64) -> Result<Option<Interval>, String> {
@@ -173,7 +175,11 @@ fn events_of(session: &Session, status: u64) -> u32 {
 }
 
 /// The histogram, most often first.
-fn histogram(machine: &impl Sampler, session: &Session, block: &ControlBlock) -> Vec<AddressCount> {
+fn histogram(
+    machine: &mut impl Sampler,
+    session: &Session,
+    block: &ControlBlock,
+) -> Vec<AddressCount> {
     let Some(histogram) = block.histogram() else { return Vec::new() };
     let mut rows: Vec<AddressCount> = histogram
         .used()

@@ -3,7 +3,8 @@
 //! [`plan`] finds a counter for each event, all at once, and a period for each rate. [`Session`] programs them and makes
 //! the control block that the interrupt's handler works with (`arch::pmu::pmi`); it starts again with one call.
 //! [`measure()`] runs the workload of a job and turns what the handler left into records, [`mod@account`] makes sure that
-//! every overflow is in them. [`capability`] says what the PMU can tell at all.
+//! every overflow is in them. A single task of ring 0 is called; several, or one of ring 3, run under the scheduler
+//! (`crate::tasks`), and the counters stand while it works. [`capability`] says what the PMU can tell at all.
 
 pub mod account;
 mod capability;
@@ -18,11 +19,13 @@ pub use session::Session;
 
 use crate::events::Known;
 use crate::snippet::measure::Unmeasured;
+use crate::tasks::Summary;
 use alloc::string::String;
 use alloc::vec::Vec;
 use arch::pmu::pmi::{ControlBlock, Delivery, Interval};
 use arch::pmu::{Driver, Gate, Registers};
 use protocol::record::CodePlace;
+use protocol::sampling::Sampling;
 use protocol::workload::Task;
 
 /// The PMU of a machine, in its parts.
@@ -33,6 +36,17 @@ pub struct Pmu<'a> {
     pub driver: &'a mut Driver,
     /// What names are resolved with.
     pub known: &'a Known<'static>,
+}
+
+/// How tasks ran under the scheduler.
+#[derive(Clone, Debug)]
+pub struct Scheduled {
+    /// Each task's end, and the switches.
+    pub summary: Summary,
+    /// Where their code lay.
+    pub places: Vec<CodePlace>,
+    /// TSC ticks that all took, with the scheduler.
+    pub ticks: u64,
 }
 
 /// A machine that can be sampled. The firmware's is the real one; tests bring the register-level model.
@@ -52,6 +66,13 @@ pub trait Sampler {
     /// The exception that ended it.
     fn run_task(&mut self, task: &Task, interrupts: bool) -> Result<u64, Unmeasured>;
 
+    /// Runs the item's tasks under the scheduler. The gate of the block that was delivered is open while a task runs,
+    /// and the block knows which.
+    ///
+    /// # Errors
+    /// Why they cannot be run, in a sentence.
+    fn run_tasks(&mut self, item: &Sampling) -> Result<Scheduled, String>;
+
     /// Lets PMIs come, and ticks of the timer that samples.
     fn deliver(&mut self, block: ControlBlock, delivery: Delivery, timer: Option<Interval>);
 
@@ -61,8 +82,8 @@ pub trait Sampler {
     /// Rates of the TSC and of the local APIC's timer, in Hz.
     fn clocks(&self) -> [u64; 2];
 
-    /// The loaded task's machine code at an address, 15 bytes at most; empty if it lies elsewhere.
-    fn code(&self, address: u64) -> Vec<u8>;
+    /// The machine code of what was run last at an address, 15 bytes at most; empty if it lies elsewhere.
+    fn code(&mut self, address: u64) -> Vec<u8>;
 
     /// Whether the PMU is barecount's emulated one.
     fn has_emulated_pmu(&self) -> bool;

@@ -6,10 +6,10 @@ use crate::snippet::measure::Unmeasured;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::pmu::pmi::{ControlBlock, Delivery};
 use arch::pmu::{Capabilities, Counter, PmuError, Rings, Selection};
 use protocol::record::Uncounted;
 use protocol::sampling::{Rate, Sampling};
-use protocol::workload::Task;
 
 /// Shortest period of an event that counts ring 0. The handler's end, which such a counter sees, has up to 55 instructions;
 /// with a period that fits into it the machine would do nothing but handle overflows.
@@ -40,7 +40,6 @@ pub struct Armed {
 pub fn plan(
     machine: &mut impl Sampler,
     item: &Sampling,
-    task: &Task,
 ) -> Result<(Vec<Armed>, Vec<Uncounted>), Unmeasured> {
     if item.events.is_empty() {
         return Ok((Vec::new(), Vec::new()));
@@ -77,7 +76,7 @@ pub fn plan(
         rates.push(rate);
     }
     if rates.iter().any(|rate| matches!(rate, Rate::PerSecond(_))) {
-        count(machine, task, &mut armed, &rates, &mut left_out)?;
+        count(machine, item, &mut armed, &rates, &mut left_out)?;
     } else {
         for (one, rate) in armed.iter_mut().zip(&rates) {
             if let Rate::Period(period) = rate {
@@ -118,16 +117,16 @@ fn possible(pmu: &mut Pmu, one: &Armed) -> Result<(), String> {
     pmu.driver.preset(one.counter, one.period).map(|_| ()).map_err(|error| error.to_string())
 }
 
-/// Runs the task once and counts, so that periods can be chosen that make the rates.
+/// Runs the tasks once and counts, so that periods can be chosen that make the rates.
 fn count(
     machine: &mut impl Sampler,
-    task: &Task,
+    item: &Sampling,
     armed: &mut Vec<Armed>,
     rates: &[Rate],
     left_out: &mut Vec<Uncounted>,
 ) -> Result<(), Unmeasured> {
     let refused = |error: PmuError| Unmeasured::Refused(error.to_string());
-    let gate = {
+    let (block, gate) = {
         let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
         pmu.driver.reset(pmu.registers).map_err(refused)?;
         for one in armed.iter() {
@@ -135,10 +134,21 @@ fn count(
             pmu.driver.program(pmu.registers, one.counter, &selection).map_err(refused)?;
             pmu.driver.write(pmu.registers, one.counter, 0).map_err(refused)?;
         }
-        pmu.driver.gate()
+        (ControlBlock::of(pmu.driver), pmu.driver.gate())
     };
-    machine.load_task(task, &gate);
-    let ticks = machine.run_task(task, false)?;
+    let ticks = match (item.is_scheduled(), &item.workload.tasks[..]) {
+        (false, [task]) => {
+            machine.load_task(task, &gate);
+            machine.run_task(task, false)?
+        }
+        _ => {
+            // No counter interrupts; the scheduler opens the block's gate.
+            machine.deliver(block, Delivery::Fixed, None);
+            let ran = machine.run_tasks(item);
+            machine.withdraw();
+            ran.map_err(Unmeasured::Refused)?.ticks
+        }
+    };
     let [hz, _] = machine.clocks();
     let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
     pmu.driver.stop(pmu.registers).map_err(refused)?;

@@ -1,13 +1,15 @@
 //! On the register-level model of every processor: it is told what each instruction of a task does.
 
+mod tasks;
+
 use super::plan::MIN_PERIOD;
 use super::*;
 use arch::pmu::driver::Write;
 use arch::pmu::find;
-use arch::pmu::pmi::{Interrupted, Raw, service, tick};
+use arch::pmu::pmi::{Interrupted, Raw, pause, resume, service, tick};
 use pmu_model::{Delta, Model, Pmu as Registers_, Ring, Timing};
 use protocol::job::LoopCounter;
-use protocol::record::{Hex, SampleResult, Samples};
+use protocol::record::{Hex, SampleResult, Samples, Ticks};
 use protocol::sampling::{self, Keep, OnFull, Rate, SampledEvent, Sampling};
 use protocol::workload::{Ring as TaskRing, Workload};
 use std::borrow::Cow;
@@ -124,6 +126,62 @@ impl Sampler for Host {
         Ok(self.tsc - start)
     }
 
+    /// Round robin, seven instructions at a time. The PMI of a slice's last instruction waits for the scheduler's end.
+    fn run_tasks(&mut self, item: &Sampling) -> Result<Scheduled, String> {
+        let start = self.tsc;
+        let tasks = &item.workload.tasks;
+        let at = |task: usize| AT + 0x100 * task as u64;
+        let mut done = vec![0; tasks.len()];
+        let work: Vec<u64> = tasks.iter().map(|task| task.turns * task.body.len() as u64).collect();
+        while done != work {
+            for (index, task) in tasks.iter().enumerate() {
+                let slice = 7.min(work[index] - done[index]);
+                if slice == 0 {
+                    continue;
+                }
+                let mut block = self.block.take().expect("delivered before");
+                block.task = index as u32;
+                resume(&block, self);
+                self.block = Some(block);
+                for left in (0..slice).rev() {
+                    let ring = match task.ring {
+                        TaskRing::User => Ring::User,
+                        TaskRing::Kernel => Ring::Kernel,
+                    };
+                    let outcome = self.pmu.advance(&Delta::step(ring));
+                    self.tsc += 1;
+                    done[index] += 1;
+                    let rip = at(index) + done[index] % task.body.len() as u64;
+                    if outcome.pmi && !self.masked && left > 0 {
+                        self.interrupt(rip, false);
+                    }
+                    if left == 0 {
+                        let mut block = self.block.take().expect("delivered before");
+                        pause(&mut block, self, &Interrupted { rip, ..Interrupted::default() });
+                        self.block = Some(block);
+                    }
+                }
+                // The scheduler's own work is not counted.
+                for _ in 0..20 {
+                    let outcome = self.pmu.advance(&Delta::step(Ring::Kernel));
+                    assert!(!outcome.pmi, "{outcome:?}");
+                }
+            }
+        }
+        let places = (0..tasks.len()).map(|index| {
+            let range = [Hex(at(index)), Hex(at(index + 1))];
+            CodePlace { body: range, init: range, function: range }
+        });
+        let summary = Summary {
+            tasks: vec![],
+            switches: 0,
+            ticks: Ticks::default(),
+            interrupts: vec![],
+            user_instructions: None,
+        };
+        Ok(Scheduled { summary, places: places.collect(), ticks: self.tsc - start })
+    }
+
     fn deliver(&mut self, block: ControlBlock, _: Delivery, timer: Option<Interval>) {
         self.block = Some(block);
         self.masked = false;
@@ -141,7 +199,7 @@ impl Sampler for Host {
         [1_000_000_000; 2]
     }
 
-    fn code(&self, address: u64) -> Vec<u8> {
+    fn code(&mut self, address: u64) -> Vec<u8> {
         vec![0x90; usize::from(address < AT + 10)]
     }
 
@@ -179,6 +237,7 @@ fn item(events: &[SampledEvent<'static>], turns: u64) -> Sampling<'static> {
         freeze: sampling::Freeze::Auto,
         registers: 0,
         limit_per_ms: 0,
+        limit_us: 1,
     }
 }
 
@@ -315,7 +374,7 @@ fn c5_a_session_starts_again_with_one_call() {
     let mut host = Host::new(Model::Skylake);
     let item = item(&[event(RETIRED, 100)], 100);
     let task = &item.workload.tasks[0];
-    let (events, _) = plan(&mut host, &item, task).unwrap();
+    let (events, _) = plan(&mut host, &item).unwrap();
     let armed = Session::arm(&mut host.pmu, &mut host.driver, &item, events, 1);
     let (mut session, block) = armed.unwrap();
     host.load_task(task, &host.driver.gate());
@@ -346,21 +405,6 @@ fn c6_each_model_says_what_it_can_tell() {
 
 #[test]
 fn c7_what_cannot_be_sampled_is_refused_by_name() {
-    let one = || item(&[event(RETIRED, 100)], 10);
-    let with_task = |change: fn(&mut Task)| {
-        let mut item = one();
-        change(&mut item.workload.tasks[0]);
-        refused(&item)
-    };
-    assert!(with_task(|task| task.ring = TaskRing::User).contains("`ten` is of ring 3"));
-    assert!(with_task(|task| task.parent = Some(0)).contains("parent"));
-    assert!(with_task(|task| task.cpu = Some(2)).contains("another processor"));
-    let mut two = one();
-    two.workload.tasks.push(two.workload.tasks[0].clone());
-    assert!(refused(&two).contains("2 tasks"));
-    let mut ticks = one();
-    ticks.workload.tick_ns = 5;
-    assert!(refused(&ticks).contains("preempted"));
     assert!(refused(&item(&[event("no-such-event", 5)], 1)).contains("no-such-event"));
     assert!(refused(&item(&[event("r00c0:p", 5)], 1)).contains("PEBS"));
     assert!(refused(&item(&[event(RETIRED, 1 << 60)], 1)).contains("does not fit"));

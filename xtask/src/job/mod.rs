@@ -52,7 +52,7 @@ pub struct Packed {
     tables: Vec<u8>,
     /// For each item the labels of its tasks ([`workload::Assembled::symbols`]); empty for an item without tasks.
     pub symbols: Vec<Vec<Labels>>,
-    /// Labels and bodies of sampled tasks, by the item's index.
+    /// Labels and bodies of each sampled task, by the item's index.
     pub sampled: Vec<(u32, Vec<TaskCode>)>,
 }
 
@@ -185,11 +185,11 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
     for (snippet, item) in file.snippets.iter().zip(&job.items[first_snippet..]) {
         limits::check_item(item).map_err(|error| snippet.at(&file.source, &error))?;
     }
-    let first_sample = first_snippet + file.snippets.len();
+    let first_sample = job.items.len() - file.samples.len();
     for (sample, item) in file.samples.iter().zip(&job.items[first_sample..]) {
         limits::check_item(item).map_err(|error| sample.code.at(&file.source, &error))?;
     }
-    let sampled = (first_sample as u32..).zip(codes.into_iter().map(|code| vec![code])).collect();
+    let sampled = (first_sample as u32..).zip(codes).collect();
     limits::check_job(&job)
         .map_err(|error| JobError::Limit { file: file.source.clone(), error })?;
     let bytes = bytes(&job, tables.bytes())

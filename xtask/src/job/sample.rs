@@ -1,8 +1,9 @@
 //! `[[sample]]`: code that is sampled while it runs.
 
-use super::assemble::{Source, Syntax, assemble_with_labels};
+use super::assemble::{Code, Source, Syntax, assemble_with_labels};
 use super::errors::JobError;
 use super::file::{JobFile, Lines, Options, SnippetFile, Spans, lines, name_of, position};
+use super::workload::{Assembled, DEFAULT_LIMIT_US, RawTask, WorkloadFile};
 use super::{SOURCES, analyse, place, sources};
 use crate::events::EventText;
 use protocol::job::{Item, LoopCounter};
@@ -21,7 +22,7 @@ pub const REGISTERS: [&str; 16] = [
     "r14", "r15",
 ];
 
-/// A sampled task, all decided.
+/// Sampled code, all decided.
 #[derive(Clone, Debug)]
 pub struct SampleFile {
     /// Its name, code and place in the file.
@@ -30,6 +31,8 @@ pub struct SampleFile {
     pub(super) texts: Vec<EventText>,
     /// Turns of the code.
     turns: u64,
+    /// Its tasks; `None`: the code is the only one.
+    tasks: Option<WorkloadFile>,
     /// Everything else; its workload is empty.
     sampling: Sampling<'static>,
 }
@@ -47,7 +50,7 @@ pub struct TaskCode {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct RawSample {
     name: Option<String>,
-    asm: Spanned<String>,
+    asm: Option<Spanned<String>>,
     init: Option<Spanned<String>>,
     syntax: Option<Syntax>,
     turns: Option<u64>,
@@ -68,6 +71,11 @@ pub(super) struct RawSample {
     #[serde(default)]
     registers: Vec<String>,
     limit_per_ms: Option<u32>,
+    tick_ns: Option<u64>,
+    jitter: Option<u64>,
+    limit_us: Option<u64>,
+    #[serde(default)]
+    task: Vec<Spanned<RawTask>>,
 }
 
 /// `"cycles"`, or with a rate of its own.
@@ -102,7 +110,7 @@ pub(super) fn decide(
         let message = format!("line {line}, column {column}: {message}");
         JobError::Toml { file: source.to_string(), message }
     };
-    let raw = spanned.into_inner();
+    let mut raw = spanned.into_inner();
     let rate = |event: &str, period: Option<u64>, frequency: Option<u32>| match (period, frequency)
     {
         (Some(_), Some(_)) => {
@@ -114,7 +122,7 @@ pub(super) fn decide(
     };
     let common = rate("the sample", raw.period, raw.frequency)?;
     let (mut events, mut texts) = (Vec::new(), Vec::new());
-    for event in raw.events {
+    for event in std::mem::take(&mut raw.events) {
         let (event, own) = match event {
             RawEvent::Plain(event) => (event, None),
             RawEvent::Own(OwnRate { event, period, frequency }) => {
@@ -136,20 +144,24 @@ pub(super) fn decide(
         };
         registers |= 1 << number;
     }
-    let asm = lines(text, &raw.asm.span());
+    let tasks = written_tasks(&mut raw, text, source).map_err(wrong)?;
+    let asm = raw.asm.as_ref().map_or(whole, |asm| lines(text, &asm.span()));
     let init_lines = raw.init.as_ref().map_or(Lines::default(), |init| lines(text, &init.span()));
     let init = raw.init.map(Spanned::into_inner).unwrap_or_default();
-    let body = raw.asm.into_inner();
-    let name = raw.name.unwrap_or_else(|| name_of(&body));
+    let body = raw.asm.map(Spanned::into_inner).unwrap_or_default();
+    let unnamed = || tasks.as_ref().map_or_else(|| name_of(&body), name_of_tasks);
+    let name = raw.name.unwrap_or_else(unnamed);
     let none = Lines::default();
     Ok(SampleFile {
         texts,
         turns: raw.turns.unwrap_or(1),
+        tasks,
         sampling: Sampling {
             name: Cow::Owned(name.clone()),
             events,
             interval_ns: raw.interval_ns.unwrap_or(0),
             workload: Workload::default(),
+            limit_us: raw.limit_us.unwrap_or(DEFAULT_LIMIT_US),
             keep: raw.keep,
             capacity: raw.capacity.unwrap_or(CAPACITY),
             on_full: raw.on_full,
@@ -181,103 +193,124 @@ pub(super) fn decide(
     })
 }
 
-/// Assembles the samples of a job: each as an item, with what the host keeps of its code.
+/// The tasks of a sample that has such, and not code of its own.
+fn written_tasks(
+    raw: &mut RawSample,
+    text: &str,
+    source: &str,
+) -> Result<Option<WorkloadFile>, String> {
+    let of_code = [
+        ("init", raw.init.is_some()),
+        ("syntax", raw.syntax.is_some()),
+        ("turns", raw.turns.is_some()),
+    ];
+    let of_tasks = [
+        ("tick-ns", raw.tick_ns.is_some()),
+        ("jitter", raw.jitter.is_some()),
+        ("limit-us", raw.limit_us.is_some()),
+    ];
+    let given = |options: [(&'static str, bool); 3]| {
+        options.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+    };
+    match (&raw.asm, raw.task.is_empty()) {
+        (Some(_), false) => Err("give asm or [[sample.task]] tables, not both".to_string()),
+        (None, true) => Err("there is no code: give asm, or [[sample.task]] tables".to_string()),
+        (Some(_), true) => match given(of_tasks) {
+            Some(name) => Err(format!("{name} is for [[sample.task]] tables; asm runs alone")),
+            None => Ok(None),
+        },
+        (None, false) => match given(of_code) {
+            Some(name) => {
+                Err(format!("{name} stands in each [[sample.task]] table, not beside them"))
+            }
+            None => {
+                let tasks = std::mem::take(&mut raw.task);
+                Ok(Some(WorkloadFile::decide(tasks, raw.tick_ns, raw.jitter, text, source)))
+            }
+        },
+    }
+}
+
+fn name_of_tasks(workload: &WorkloadFile) -> String {
+    let names: Vec<&str> = workload.tasks.iter().map(|task| &*task.name).collect();
+    name_of(&names.join(", "))
+}
+
+/// Assembles the samples of a job: each as an item, with what the host keeps of its tasks' code.
 ///
 /// # Errors
-/// What the assembler refuses; a task too large for the code area.
-pub(super) fn pack(file: &JobFile) -> Result<Vec<(Item<'static>, TaskCode)>, JobError> {
-    let codes: Vec<SnippetFile> = file.samples.iter().map(|sample| sample.code.clone()).collect();
-    let all: Vec<Source> = codes.iter().flat_map(sources).collect();
+/// What the assembler refuses; a task too large for the code area; what is wrong with tasks, each named.
+pub(super) fn pack(file: &JobFile) -> Result<Vec<(Item<'static>, Vec<TaskCode>)>, JobError> {
+    let alone = file.samples.iter().filter(|sample| sample.tasks.is_none());
+    let snippets: Vec<SnippetFile> = alone.map(|sample| sample.code.clone()).collect();
+    let all: Vec<Source> = snippets.iter().flat_map(sources).collect();
     let assembled = assemble_with_labels(&all).map_err(|failed| {
-        let samples = JobFile { snippets: codes.clone(), ..file.clone() };
+        let samples = JobFile { snippets: snippets.clone(), ..file.clone() };
         place::explain(failed, &all, &samples)
     })?;
-    let parts = assembled.as_chunks::<SOURCES>().0;
-    let mut items = Vec::with_capacity(parts.len());
-    for (sample, [_, init, _, body]) in file.samples.iter().zip(parts) {
+    let mut parts = assembled.as_chunks::<SOURCES>().0.iter();
+    let mut items = Vec::with_capacity(file.samples.len());
+    for sample in &file.samples {
+        let (workload, codes) = match &sample.tasks {
+            Some(tasks) => of_tasks(tasks)?,
+            None => {
+                let part = parts.next().expect("each sample with code of its own was assembled");
+                let (task, code) = sample.task(part, &file.source)?;
+                (Workload { tasks: vec![task], tick_ns: 0, jitter: None }, vec![code])
+            }
+        };
+        items.push((Item::Sample(Sampling { workload, ..sample.sampling.clone() }), codes));
+    }
+    Ok(items)
+}
+
+/// Tasks for the scheduler.
+fn of_tasks(tasks: &WorkloadFile) -> Result<(Workload<'static>, Vec<TaskCode>), JobError> {
+    let Assembled { workload, symbols } = tasks.assemble()?;
+    let codes = workload.tasks.iter().zip(symbols).map(|(task, labels)| {
+        // The body follows the init code, from whose begin labels count.
+        let ahead = task.init.len() as u64;
+        let labels =
+            labels.into_iter().filter_map(|(name, at)| Some((at.checked_sub(ahead)?, name)));
+        TaskCode { body: task.body.to_vec(), labels: labels.collect() }
+    });
+    let codes = codes.collect();
+    Ok((workload, codes))
+}
+
+impl SampleFile {
+    /// Its code as a task that runs alone.
+    fn task(
+        &self,
+        [_, init, _, body]: &[Code; SOURCES],
+        source: &str,
+    ) -> Result<(Task<'static>, TaskCode), JobError> {
         let bytes = (init.bytes.len() + body.bytes.len()) as u64 + limits::HARNESS_BYTES;
         if bytes > limits::CODE_AREA_BYTES {
             let max = limits::CODE_AREA_BYTES;
             let message = format!("its code takes {bytes} bytes; at most {max} fit");
-            return Err(sample.code.refused(&file.source, message));
+            return Err(self.code.refused(source, message));
         }
         let memory = [init, body].map(|code| analyse::loop_counter(&code.bytes));
         let loop_counter = match memory.contains(&LoopCounter::Memory) {
             true => LoopCounter::Memory,
             false => LoopCounter::R15,
         };
-        let extended = [init, body].iter().any(|code| analyse::uses_extended_state(&code.bytes));
         let task = Task {
-            name: sample.sampling.name.clone(),
+            name: self.sampling.name.clone(),
             init: Cow::Owned(init.bytes.clone()),
             body: Cow::Owned(body.bytes.clone()),
-            turns: sample.turns,
+            turns: self.turns,
             loop_counter,
-            extended_state: extended,
+            extended_state: [init, body].iter().any(|c| analyse::uses_extended_state(&c.bytes)),
             ring: Ring::Kernel,
             parent: None,
             cpu: None,
         };
-        let workload = Workload { tasks: vec![task], tick_ns: 0, jitter: None };
-        let sampling = Sampling { workload, ..sample.sampling.clone() };
         let labels = body.labels.iter().map(|(name, at)| (*at, name.clone())).collect();
-        let code = TaskCode { body: body.bytes.clone(), labels };
-        items.push((Item::Sample(sampling), code));
+        Ok((task, TaskCode { body: body.bytes.clone(), labels }))
     }
-    Ok(items)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::file::parse;
-    use super::super::{Purpose, pack as pack_job};
-    use super::*;
-
-    fn sampling(rest: &str) -> Result<(Sampling<'static>, TaskCode), String> {
-        let text = format!("[[sample]]\nasm = 'nop; here: nop; 2: nop; .Lx: nop'\n{rest}");
-        let file = parse(&text, "x.toml").map_err(|error| error.to_string())?;
-        let packed = pack_job(&file, Purpose::Qemu).map_err(|error| error.to_string())?;
-        let [Item::Sample(sampling)] = &packed.job.items[..] else { panic!("{packed:?}") };
-        Ok((sampling.clone(), packed.sampled[0].1[0].clone()))
-    }
-
-    #[test]
-    fn i4_events_have_their_own_rate_or_the_common_one() {
-        let (seen, code) = sampling(
-            "events = ['cycles', { event = 'instructions', frequency = 50 }, { event = 'r00c4', period = 7 }]\n\
-             period = 1000\nturns = 5\nregisters = ['rax', 'r15']\nkeep = 'samples'\non-full = 'stop'",
-        )
-        .unwrap();
-        let rates: Vec<_> = seen.events.iter().map(|event| (&*event.event, event.rate)).collect();
-        let expected = [
-            ("cycles", Rate::Period(1000)),
-            ("instructions", Rate::PerSecond(50)),
-            ("r00c4", Rate::Period(7)),
-        ];
-        assert_eq!(rates, expected);
-        assert_eq!((seen.registers, seen.on_full, seen.capacity), (0x8001, OnFull::Stop, 4096));
-        let task = &seen.workload.tasks[0];
-        assert_eq!((task.turns, &*task.body), (5, &[0x90; 4][..]));
-        assert_eq!(code, TaskCode { body: vec![0x90; 4], labels: vec![(1, "here".into())] });
-    }
-
-    #[test]
-    fn c7_what_is_wrong_is_named_with_its_place() {
-        for (rest, part) in [
-            ("events = ['cycles']", "`cycles` has neither"),
-            ("events = ['cycles']\nperiod = 1\nfrequency = 1", "not both"),
-            ("events = [{ event = 'cycles', times = 1 }]", "an event, or {"),
-            ("", "nothing to sample by"),
-            ("events = ['cycles']\nperiod = 0", "period is 0"),
-            ("interval-ns = 10", "interval-ns is 10"),
-            ("interval-ns = 10000\ndelivery = 'nmi'", "delivery"),
-            ("interval-ns = 10000\nregisters = ['eax']", "`eax` is no general register"),
-            ("interval-ns = 10000\nregisters = ['rax']", "keep = \"samples\""),
-            ("interval-ns = 10000\ncapacity = 1000000", "capacity is 1000000"),
-            ("interval-ns = 10000\ninit = 'bad code'", "init code"),
-        ] {
-            let error = sampling(rest).unwrap_err();
-            assert!(error.contains(part), "{rest}: {error}");
-        }
-    }
-}
+mod tests;

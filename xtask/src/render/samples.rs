@@ -6,7 +6,7 @@ use super::table::STYLE;
 use crate::collect::Report;
 use crate::samples::Profile;
 use comfy_table::{Cell, CellAlignment, Table};
-use protocol::record::{SampleResult, SampledCount, TimerResult};
+use protocol::record::{SampleResult, SampledCount, Schedule, TaskEnd, TimerResult};
 use protocol::sampling::{Delivery, OnFull};
 use std::fmt::Write;
 
@@ -37,6 +37,9 @@ fn section(profile: &Profile) -> String {
     say(&format!("skid: {}; data address: {}", capability.skid, capability.data_address));
     if let Some(timer) = &result.timer {
         say(&intervals(timer));
+    }
+    if let Some(schedule) = &result.schedule {
+        let _ = writeln!(out, "{}", tasks(schedule));
     }
     let _ = writeln!(out, "{}", events(result));
     for warning in warnings(result) {
@@ -104,6 +107,21 @@ fn table(header: &[&str], right: &[usize]) -> Table {
     table
 }
 
+fn tasks(schedule: &Schedule) -> Table {
+    let mut table = table(&["task", "end", "turns", "switches", "TSC ticks"], &[2, 3, 4]);
+    for one in &schedule.tasks {
+        let end = match (one.end, &one.fault) {
+            (TaskEnd::Exit, _) => "exit".to_string(),
+            (TaskEnd::Limit, _) => "ended at its limit".to_string(),
+            (TaskEnd::Fault, Some(fault)) => super::tasks::sentence(fault),
+            (TaskEnd::Fault, None) => "an exception".to_string(),
+        };
+        let numbers = [one.turns, one.switches, one.time].map(Cell::new);
+        table.add_row([Cell::new(&one.name), Cell::new(end)].into_iter().chain(numbers));
+    }
+    table
+}
+
 fn events(result: &SampleResult) -> Table {
     let header =
         ["event", "period", "overflows", "sampled", "dropped", "throttled", "rest", "counted"];
@@ -129,10 +147,21 @@ fn share(count: u64, total: u64) -> String {
 }
 
 fn by_symbol(profile: &Profile, event: usize, count: &SampledCount) -> Table {
-    let mut table = table(&[&count.event, "samples", "share"], &[1, 2]);
     let total = profile.total(event);
-    for (symbol, count) in profile.symbols(event).into_iter().take(MAX_ROWS) {
-        let cells = [symbol, count.to_string(), share(count, total)];
+    let symbols = profile.symbols(event).into_iter().take(MAX_ROWS);
+    if profile.result.schedule.is_none() {
+        // One task, in ring 0.
+        let mut table = table(&[&count.event, "samples", "share"], &[1, 2]);
+        for one in symbols {
+            let cells = [one.symbol, one.count.to_string(), share(one.count, total)];
+            table.add_row(cells.map(Cell::new));
+        }
+        return table;
+    }
+    let mut table = table(&[&count.event, "task", "ring", "samples", "share"], &[2, 3, 4]);
+    for one in symbols {
+        let (ring, samples) = (one.ring.to_string(), one.count.to_string());
+        let cells = [one.symbol, one.task, ring, samples, share(one.count, total)];
         table.add_row(cells.map(Cell::new));
     }
     table

@@ -72,7 +72,7 @@ fn table(ran: &TasksResult) -> Table {
     table
 }
 
-fn sentence(fault: &Fault) -> String {
+pub(super) fn sentence(fault: &Fault) -> String {
     let place = match fault.offset {
         Some(offset) => format!("at byte {offset} of its {}", fault.part),
         None => format!("outside its code, at {}", fault.registers.rip),

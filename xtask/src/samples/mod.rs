@@ -84,17 +84,36 @@ impl<'a> Profile<'a> {
         self.rows.iter().filter(|row| row.event == event).map(|row| row.count).sum()
     }
 
-    /// Samples of an event by symbol, the most frequent first.
+    /// Samples of an event by task and symbol, the most frequent first.
     #[must_use]
-    pub fn symbols(&self, event: usize) -> Vec<(String, u64)> {
-        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    pub fn symbols(&self, event: usize) -> Vec<SymbolCount> {
+        let mut sums: BTreeMap<(&str, u8, &str), u64> = BTreeMap::new();
         for row in self.rows.iter().filter(|row| row.event == event) {
-            *sums.entry(row.place.symbol.clone()).or_default() += row.count;
+            *sums.entry((&row.task, row.ring, &row.place.symbol)).or_default() += row.count;
         }
-        let mut sums: Vec<_> = sums.into_iter().collect();
-        sums.sort_by_key(|(symbol, count)| (std::cmp::Reverse(*count), symbol.clone()));
+        let count = |((task, ring, symbol), count): ((&str, u8, &str), u64)| SymbolCount {
+            task: task.to_string(),
+            ring,
+            symbol: symbol.to_string(),
+            count,
+        };
+        let mut sums: Vec<_> = sums.into_iter().map(count).collect();
+        sums.sort_by_key(|sum| std::cmp::Reverse(sum.count));
         sums
     }
+}
+
+/// Samples of one event in one function, or behind one label, of one task.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SymbolCount {
+    /// The task's name.
+    pub task: String,
+    /// The ring.
+    pub ring: u8,
+    /// The symbol.
+    pub symbol: String,
+    /// How many samples.
+    pub count: u64,
 }
 
 /// Whether an address lies between the two.

@@ -58,7 +58,9 @@ impl Resolver {
             Some(task) => format!("{task}{what}"),
             None => format!("task {task}{what}"),
         };
-        for (index, code) in result.code.iter().enumerate() {
+        // Each task has its code at an address of its own.
+        let index = task as usize;
+        if let Some(code) = result.code.get(index) {
             if inside(&code.body, address) {
                 let at = address - code.body[0].0;
                 let known = self.tasks.get(&result.item).and_then(|tasks| tasks.get(index));

@@ -2,6 +2,7 @@
 
 use super::assembly;
 use super::handling::Around;
+use super::service::{pause, resume};
 use super::serviced;
 use super::{ControlBlock, Interrupted, Raw, TIMER_VECTOR, stop_timer};
 use crate::apic::{self, Register};
@@ -104,6 +105,29 @@ pub unsafe fn uninstall() {
         interrupts::set_handler(vector, None);
         // SAFETY: the vector's own stub.
         unsafe { interrupts::reset_entry(vector) };
+    }
+}
+
+/// A task is about to go on, whose number samples get: starts the counters of the block that is installed.
+///
+/// # Safety
+/// Ring 0, interrupts off, a block installed by [`install`].
+pub unsafe fn let_in(task: u32) {
+    // SAFETY: interrupts are off, so only an NMI's handler could use the block: it comes from a counter, and they stand.
+    let block = unsafe { &mut *block() };
+    block.task = task;
+    resume(block, &mut processor(block));
+}
+
+/// The task was interrupted at `frame`: stops the counters, and handles what had overflowed.
+///
+/// # Safety
+/// As for [`let_in`].
+pub unsafe fn let_out(frame: &TrapFrame) {
+    // SAFETY: as above, from the first write on; an NMI before it finds the block whole, which nothing here has read.
+    unsafe {
+        let block = block();
+        pause(&mut *block, &mut processor(&*block), &interrupted(frame));
     }
 }
 

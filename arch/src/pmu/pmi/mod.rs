@@ -30,9 +30,9 @@ mod throttle;
 mod timer;
 
 pub use block::{ControlBlock, Notify, Sample, Slot};
-pub use entry::{Delivery, VECTOR, block, install, uninstall};
+pub use entry::{Delivery, VECTOR, block, install, let_in, let_out, uninstall};
 pub use handling::Handling;
 pub use histogram::{Bucket, Histogram};
-pub use service::{Interrupted, REGISTERS, Raw, service, tick};
+pub use service::{Interrupted, REGISTERS, Raw, pause, resume, service, tick};
 pub use throttle::Throttle;
 pub use timer::{Interval, TIMER_BIT, TIMER_SLOT, TIMER_VECTOR, Times, start_timer, stop_timer};

@@ -80,6 +80,30 @@ pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interr
     }
 }
 
+/// Stops the counters because other code than what is sampled goes on, at `from`. What had overflowed by then is handled
+/// at once: its interrupt, which waits while interrupts are off, would only come in what goes on next. It is a spurious
+/// one then.
+#[inline]
+pub fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
+    put_all(raw, block.gate.off());
+    if overflows(block, raw) == 0 {
+        return;
+    }
+    handle(block, raw, from);
+    // A streamlined freeze ends here; a legacy one when the counters are started again.
+    if block.resume.msr != 0 && block.resume.msr == block.clear {
+        put_all(raw, &[block.resume]);
+    }
+}
+
+/// Lets the counters go on that [`pause`] stopped, unless a full log has stopped them for good.
+#[inline]
+pub fn resume(block: &ControlBlock, raw: &mut impl Raw) {
+    if !block.stopped {
+        put_all(raw, block.gate.on());
+    }
+}
+
 /// Handles one tick of the timer that samples. Where the handler of overflows is kept out of the counts, this one is as
 /// well, by stopping all counters.
 #[inline]

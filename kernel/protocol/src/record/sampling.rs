@@ -1,6 +1,6 @@
 //! What sampling a workload came to.
 
-use super::{Hex, Uncounted};
+use super::{Hex, TaskResult, Ticks, Uncounted};
 use crate::sampling::{Delivery, OnFull};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -20,6 +20,9 @@ pub struct SampleResult {
     pub tasks: Vec<String>,
     /// Where the tasks' code lies, in the same order.
     pub code: Vec<CodePlace>,
+    /// How the scheduler ran the tasks; absent if there was none: one task of ring 0 ran alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
     /// How often each address came, most often first; empty if single samples were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<AddressCount>,
@@ -155,6 +158,18 @@ pub struct Samples {
     /// The registers that the job asked for, those of each sample in a row.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub registers: Vec<Hex>,
+}
+
+/// How a scheduler ran sampled tasks.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Schedule {
+    /// The tasks, in the job's order.
+    pub tasks: Vec<TaskResult>,
+    /// Changes from a task or the kernel to another of them.
+    pub switches: u64,
+    /// The scheduler's ticks.
+    pub ticks: Ticks,
 }
 
 /// What the timer really did.

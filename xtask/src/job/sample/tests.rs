@@ -1,0 +1,99 @@
+use super::super::file::parse;
+use super::super::{Purpose, pack as pack_job};
+use super::*;
+
+fn sampling(rest: &str) -> Result<(Sampling<'static>, TaskCode), String> {
+    let text = format!("[[sample]]\nasm = 'nop; here: nop; 2: nop; .Lx: nop'\n{rest}");
+    let file = parse(&text, "x.toml").map_err(|error| error.to_string())?;
+    let packed = pack_job(&file, Purpose::Qemu).map_err(|error| error.to_string())?;
+    let [Item::Sample(sampling)] = &packed.job.items[..] else { panic!("{packed:?}") };
+    Ok((sampling.clone(), packed.sampled[0].1[0].clone()))
+}
+
+#[test]
+fn i4_events_have_their_own_rate_or_the_common_one() {
+    let (seen, code) = sampling(
+        "events = ['cycles', { event = 'instructions', frequency = 50 }, { event = 'r00c4', period = 7 }]\n\
+         period = 1000\nturns = 5\nregisters = ['rax', 'r15']\nkeep = 'samples'\non-full = 'stop'",
+    )
+    .unwrap();
+    let rates: Vec<_> = seen.events.iter().map(|event| (&*event.event, event.rate)).collect();
+    let expected = [
+        ("cycles", Rate::Period(1000)),
+        ("instructions", Rate::PerSecond(50)),
+        ("r00c4", Rate::Period(7)),
+    ];
+    assert_eq!(rates, expected);
+    assert_eq!((seen.registers, seen.on_full, seen.capacity), (0x8001, OnFull::Stop, 4096));
+    let task = &seen.workload.tasks[0];
+    assert_eq!((task.turns, &*task.body), (5, &[0x90; 4][..]));
+    assert_eq!(code, TaskCode { body: vec![0x90; 4], labels: vec![(1, "here".into())] });
+}
+
+#[test]
+fn c7_what_is_wrong_is_named_with_its_place() {
+    for (rest, part) in [
+        ("events = ['cycles']", "`cycles` has neither"),
+        ("events = ['cycles']\nperiod = 1\nfrequency = 1", "not both"),
+        ("events = [{ event = 'cycles', times = 1 }]", "an event, or {"),
+        ("", "nothing to sample by"),
+        ("events = ['cycles']\nperiod = 0", "period is 0"),
+        ("interval-ns = 10", "interval-ns is 10"),
+        ("interval-ns = 10000\ndelivery = 'nmi'", "delivery"),
+        ("interval-ns = 10000\nregisters = ['eax']", "`eax` is no general register"),
+        ("interval-ns = 10000\nregisters = ['rax']", "keep = \"samples\""),
+        ("interval-ns = 10000\ncapacity = 1000000", "capacity is 1000000"),
+        ("interval-ns = 10000\ninit = 'bad code'", "init code"),
+        ("interval-ns = 10000\ntick-ns = 5000", "tick-ns is for [[sample.task]]"),
+        ("interval-ns = 10000\n[[sample.task]]\nname = 'a'\nasm = 'nop'", "not both"),
+    ] {
+        let error = sampling(rest).unwrap_err();
+        assert!(error.contains(part), "{rest}: {error}");
+    }
+}
+
+const TASKS: &str = "[[sample]]\nevents = ['instructions:u']\nperiod = 100\n\
+    [[sample.task]]\nname = 'a'\nasm = 'nop; here: nop'\ninit = 'first: nop; nop'\n\
+    [[sample.task]]\nname = 'b'\nasm = 'inc rax; there: inc rax'\nring = 3\nparent = 'a'\nturns = 7\n";
+
+fn tasks(text: &str) -> Result<(Sampling<'static>, Vec<TaskCode>, u32), String> {
+    let file = parse(text, "x.toml").map_err(|error| error.to_string())?;
+    let packed = pack_job(&file, Purpose::Qemu).map_err(|error| error.to_string())?;
+    let Some(Item::Sample(sampling)) = packed.job.items.last() else { panic!("{packed:?}") };
+    let (item, codes) = packed.sampled[0].clone();
+    Ok((sampling.clone(), codes, item))
+}
+
+#[test]
+fn i8_tasks_are_written_as_for_a_run_and_keep_their_own_labels() {
+    // Items of other kinds come before it.
+    let before = "[[run]]\n[[run.task]]\nname = 'r'\nasm = 'nop'\n";
+    let (sampling, codes, item) = tasks(&format!("{before}{TASKS}")).unwrap();
+    assert_eq!((&*sampling.name, item), ("a, b", 1));
+    assert_eq!((sampling.limit_us, sampling.workload.tick_ns), (DEFAULT_LIMIT_US, 1_000_000));
+    let [a, b] = &sampling.workload.tasks[..] else { panic!() };
+    assert_eq!((a.ring, b.ring, b.parent, b.turns), (Ring::Kernel, Ring::User, Some(0), 7));
+    assert_eq!(codes[0], TaskCode { body: vec![0x90; 2], labels: vec![(1, "here".into())] });
+    assert_eq!(codes[1].labels, [(3, "there".to_string())]);
+}
+
+#[test]
+fn c7_what_is_wrong_with_tasks_is_named_with_its_place() {
+    for (from, to, part) in [
+        ("period = 100", "period = 100\ninterval-ns = 10000", "interval-ns needs tick-ns = 0"),
+        ("period = 100", "period = 100\nlimit-us = 0", "limit-us is 0"),
+        ("period = 100", "period = 100\nturns = 5", "turns stands in each"),
+        ("ring = 3", "ring = 2", "ring is 2"),
+        ("parent = 'a'", "parent = 'c'", "parent `c` does not exist"),
+        ("inc rax;", "inc nonsense;", "x.toml:10"),
+    ] {
+        let text = TASKS.replace(from, to);
+        assert_ne!(text, TASKS, "{from}");
+        let error = tasks(&text).unwrap_err();
+        assert!(error.contains(part), "{to}: {error}");
+    }
+    let bare = "[[sample]]\nevents = ['cycles']\nperiod = 100";
+    assert!(tasks(bare).unwrap_err().contains("there is no code"));
+    let both = TASKS.replace("period = 100", "period = 100\ninterval-ns = 10000\ntick-ns = 0");
+    assert_eq!(tasks(&both).unwrap().0.interval_ns, 10_000);
+}
