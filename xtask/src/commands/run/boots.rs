@@ -143,11 +143,12 @@ impl Whole {
                 Verdict::Fail => failed += 1,
             }
         }
-        for tasks in self.report.tasks() {
-            let whole = tasks.tasks.iter().all(|task| task.end == TaskEnd::Exit);
+        let ran = self.report.tasks().map(|one| &one.tasks);
+        for tasks in ran.chain(self.report.counts().map(|one| &one.tasks)) {
+            let whole = tasks.iter().all(|task| task.end == TaskEnd::Exit);
             *(if whole { &mut measured } else { &mut failed }) += 1;
         }
-        measured += (self.report.counts().count() + self.report.sampled().count()) as u32;
+        measured += self.report.sampled().count() as u32;
         measured += self.report.processors().count() as u32;
         for suite in self.report.suites() {
             if suite.failed > 0 {
