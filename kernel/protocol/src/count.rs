@@ -25,23 +25,9 @@ pub struct Count<'a> {
     pub interval_ns: u64,
     /// Time that each task may take, in microseconds; a task that takes longer is ended.
     pub limit_us: u64,
-    /// Counts only from one instruction of a task to another. `None`: all the time.
-    pub gate: Option<AddressGate>,
     /// What runs.
     #[serde(borrow)]
     pub workload: Workload<'a>,
-}
-
-/// Two instructions of a task, as distances in bytes from its first one. Counting begins before the one is executed and
-/// ends before the other, each time that the task gets there; in between everything counts, other tasks too.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-pub struct AddressGate {
-    /// The task, by its number.
-    pub task: u16,
-    /// Where counting begins.
-    pub start: u64,
-    /// Where it ends.
-    pub stop: u64,
 }
 
 /// One event.

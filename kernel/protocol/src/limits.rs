@@ -2,7 +2,7 @@
 //! them again, because a ramdisk can come from anywhere.
 
 use crate::control::{Control, Ring};
-use crate::count::{AddressGate, Count};
+use crate::count::Count;
 use crate::exact::Exact;
 use crate::job::{Conformance, Difference, Item, Job, LoopCounter, Processors, Snippet};
 use crate::marker::{STUB_BYTES, markers};
@@ -104,11 +104,6 @@ pub enum LimitError {
          lower unroll, or use loop"
     )]
     CodeArea { copies: u64, body: u64, total: u64, max: u64 },
-    /// A gate that nothing passes.
-    #[error(
-        "gate.start and gate.stop are both {0}; counting has to begin and end at different instructions"
-    )]
-    EmptyGate(u64),
     /// A rate that the UART cannot make.
     #[error(
         "baud is {0}; it must divide 115200 without remainder (115200, 57600, 38400, 9600, ...)"
@@ -245,19 +240,7 @@ fn check_count(count: &Count) -> Result<(), LimitError> {
         return Err(LimitError::IntervalWithoutTick);
     }
     range("limit-us", count.limit_us, 1, workload::MAX_LIMIT_US)?;
-    workload::check(&count.workload)?;
-    let Some(AddressGate { task, start, stop }) = count.gate else { return Ok(()) };
-    let tasks = &count.workload.tasks;
-    range("gate.task", u64::from(task), 0, tasks.len() as u64 - 1)?;
-    let task = &tasks[usize::from(task)];
-    // Behind the body the loop goes on, or the task ends.
-    let bytes = (task.init.len() + task.body.len()) as u64;
-    range("gate.start", start, 0, bytes)?;
-    range("gate.stop", stop, 0, bytes)?;
-    if start == stop {
-        return Err(LimitError::EmptyGate(start));
-    }
-    Ok(())
+    workload::check(&count.workload)
 }
 
 fn check_processors(processors: &Processors) -> Result<(), LimitError> {
@@ -544,7 +527,6 @@ mod tests {
                 passes: 0,
                 interval_ns: 0,
                 limit_us: 1,
-                gate: None,
                 workload: crate::workload::Workload { tasks, tick_ns, jitter: None },
             }))
         };

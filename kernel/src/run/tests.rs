@@ -503,7 +503,6 @@ fn a_count_item_is_measured_or_has_its_reason() {
         passes: 0,
         interval_ns: 0,
         limit_us: 1,
-        gate: None,
         workload: protocol::workload::Workload {
             tasks: vec![task.clone(); tasks],
             tick_ns: 0,

@@ -2,10 +2,10 @@
 
 use super::errors::{JobError, Place};
 use super::file::lines;
-use super::workload::{Assembled, DEFAULT_LIMIT_US, RawTask, WorkloadFile};
+use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile};
 use crate::events::EventText;
 use ::events::parse::parse_event;
-use protocol::count::{AddressGate, AtOverflow, Count, CountRequest};
+use protocol::count::{AtOverflow, Count, CountRequest};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -30,26 +30,8 @@ pub(super) struct RawCount {
     tick_ns: Option<u64>,
     jitter: Option<u64>,
     limit_us: Option<u64>,
-    gate: Option<RawGate>,
     #[serde(default)]
     task: Vec<Spanned<RawTask>>,
-}
-
-/// Where counting begins and ends, as written.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawGate {
-    task: Option<String>,
-    start: Instruction,
-    stop: Instruction,
-}
-
-/// An instruction of a task: its label, or its distance from the first one.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged, expecting = "expected a label or a distance in bytes")]
-enum Instruction {
-    Label(String),
-    Offset(u64),
 }
 
 /// An event with what follows from its overflows, as written: its text alone, or a table.
@@ -104,7 +86,6 @@ pub struct CountFile {
     passes: u64,
     interval_ns: u64,
     limit_us: u64,
-    gate: Option<RawGate>,
     workload: WorkloadFile,
     place: Place,
 }
@@ -123,7 +104,6 @@ impl CountFile {
             passes: raw.passes,
             interval_ns: raw.interval_ns,
             limit_us: raw.limit_us.unwrap_or(DEFAULT_LIMIT_US),
-            gate: raw.gate,
             workload: WorkloadFile::decide(raw.task, raw.tick_ns, raw.jitter, text, source),
             place,
         }
@@ -141,7 +121,6 @@ impl CountFile {
     pub fn item(&self) -> Result<Count<'static>, JobError> {
         let requests = self.events.iter().map(|event| self.request(event));
         let assembled = self.workload.assemble()?;
-        let gate = self.gate.as_ref().map(|gate| self.gate(gate, &assembled)).transpose()?;
         Ok(Count {
             name: Cow::Owned(self.name.clone()),
             requests: requests.collect::<Result<_, _>>()?,
@@ -150,39 +129,8 @@ impl CountFile {
             passes: self.passes,
             interval_ns: self.interval_ns,
             limit_us: self.limit_us,
-            gate,
             workload: assembled.workload,
         })
-    }
-
-    /// The gate, in the task that it names or else the only one that it can be in.
-    fn gate(&self, gate: &RawGate, assembled: &Assembled) -> Result<AddressGate, JobError> {
-        let find = |task: usize, at: &Instruction| match at {
-            Instruction::Offset(offset) => Some(*offset),
-            Instruction::Label(label) => {
-                let mut labels = assembled.symbols[task].iter();
-                labels.find(|(name, _)| name == label).map(|(_, offset)| *offset)
-            }
-        };
-        let named = |task: &&usize| {
-            let name = &self.workload.tasks[**task].name;
-            gate.task.as_ref().is_none_or(|wanted| wanted == name)
-        };
-        let all: Vec<usize> = (0..self.workload.tasks.len()).collect();
-        let within = all
-            .iter()
-            .filter(named)
-            .filter_map(|&task| Some((task, find(task, &gate.start)?, find(task, &gate.stop)?)));
-        match within.collect::<Vec<_>>()[..] {
-            [(task, start, stop)] => Ok(AddressGate { task: task as u16, start, stop }),
-            [] => Err(self.refused(match &gate.task {
-                Some(task) => format!("there is no task `{task}` with the labels of the gate"),
-                None => "no task has both labels of the gate".to_string(),
-            })),
-            _ => Err(self.refused(
-                "several tasks have both places of the gate; add task = \"...\" to it".to_string(),
-            )),
-        }
     }
 
     fn request(&self, event: &EventTable) -> Result<CountRequest<'static>, JobError> {

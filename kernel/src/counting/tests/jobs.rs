@@ -28,7 +28,6 @@ fn item(requests: Vec<CountRequest<'static>>, interval_ns: u64) -> count::Count<
         passes: 0,
         interval_ns,
         limit_us: 1,
-        gate: None,
         workload: Workload {
             tasks: vec![task("a", None), task("b", None), task("child", Some(0))],
             tick_ns: 1_000_000,
