@@ -45,8 +45,8 @@ pub trait Machine: Runner + Sampler + Stepper {
     /// Counts while the tasks of `item` run. Item, name and times are filled in by the caller.
     ///
     /// # Errors
-    /// The tasks cannot run, one of them faulted, or the PMU refuses.
-    fn count(&mut self, item: &Count) -> Result<CountResult, Uncounted>;
+    /// Why the tasks cannot run or the PMU refuses, in a sentence.
+    fn count(&mut self, item: &Count) -> Result<CountResult, String>;
     /// Measures a snippet on several processors, as item `index`.
     ///
     /// # Errors
@@ -60,15 +60,6 @@ pub trait Machine: Runner + Sampler + Stepper {
     fn is_emulated(&self) -> bool;
     /// Shows how far the run is.
     fn show(&mut self, status: &Status);
-}
-
-/// Why a workload has no counts.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Uncounted {
-    /// A task ended in a fault.
-    Fault(Box<Fault>),
-    /// It cannot be counted.
-    Refused(String),
 }
 
 /// Runs every item of `job`, in order, and writes their records. Returns the end record, without its
@@ -224,7 +215,7 @@ fn workload(index: u32, item: &Tasks, machine: &mut impl Machine, status: &mut S
             return Record::Error(refused_record(index, &item.name, reason));
         }
     };
-    ended(&item.name, &summary.tasks, status);
+    judge_tasks(&item.name, &summary.tasks, status);
     Record::Tasks(TasksResult {
         item: index,
         name: item.name.to_string(),
@@ -238,38 +229,35 @@ fn workload(index: u32, item: &Tasks, machine: &mut impl Machine, status: &mut S
     })
 }
 
-/// A workload is measured if each of its tasks came to its end.
-fn ended(item: &str, tasks: &[TaskResult], status: &mut Status) {
-    let Some(task) = tasks.iter().find(|task| task.end != TaskEnd::Exit) else {
+/// Each task is expected to exit.
+fn judge_tasks(name: &str, tasks: &[TaskResult], status: &mut Status) {
+    if let Some(task) = tasks.iter().find(|task| task.end != TaskEnd::Exit) {
+        status.failed += 1;
+        let how = if task.end == TaskEnd::Fault { "raised an exception" } else { "took too long" };
+        status.last_error = Some(alloc::format!("{name}: task {} {how}", task.name));
+    } else {
         status.measured += 1;
-        return;
-    };
-    status.failed += 1;
-    let how = if task.end == TaskEnd::Fault { "raised an exception" } else { "took too long" };
-    status.last_error = Some(alloc::format!("{item}: task {} {how}", task.name));
+    }
 }
 
-/// Counting over tasks: nothing is expected, so what is counted is measured.
+/// Counting over tasks. Of the counts nothing is expected.
 fn counted(index: u32, item: &Count, machine: &mut impl Machine, status: &mut Status) -> Record {
     let start = machine.now();
     let result = machine.count(item);
     let tsc = [start, machine.now()];
     let emulated = machine.is_emulated();
-    let (code, text, fault) = match result {
+    match result {
         Ok(result) => {
-            status.measured += 1;
+            judge_tasks(&item.name, &result.tasks, status);
             let name = item.name.to_string();
-            return Record::Count(CountResult { item: index, name, emulated, tsc, ..result });
+            Record::Count(CountResult { item: index, name, emulated, tsc, ..result })
         }
-        Err(Uncounted::Fault(fault)) => {
-            (ErrorCode::SnippetFault, fault::sentence(&fault), Some(*fault))
+        Err(reason) => {
+            status.failed += 1;
+            status.last_error = Some(alloc::format!("{}: {reason}", item.name));
+            Record::Error(refused_record(index, &item.name, reason))
         }
-        Err(Uncounted::Refused(text)) => (ErrorCode::Unsupported, text, None),
-    };
-    status.failed += 1;
-    status.last_error = Some(alloc::format!("{}: {text}", item.name));
-    let name = Some(item.name.to_string());
-    Record::Error(ErrorRecord { code, item: Some(index), name, text, fault, restored: Vec::new() })
+    }
 }
 
 fn sampled(
@@ -285,7 +273,7 @@ fn sampled(
     let text = match measured {
         Ok(result) => {
             let tasks = result.schedule.as_ref().map_or(&[][..], |schedule| &schedule.tasks);
-            ended(&item.name, tasks, status);
+            judge_tasks(&item.name, tasks, status);
             return Record::Sample(SampleResult { tsc, ..result });
         }
         Err(Unmeasured::Refused(text)) => ErrorRecord {

@@ -1,7 +1,7 @@
 //! The job kind `count` on the emulated models. Every turn of a task's loop is its body, a DEC and a JNZ.
 
 use pmu_model::Model;
-use protocol::record::{CountResult, CountValue, ErrorCode};
+use protocol::record::{CountResult, CountValue, TaskEnd};
 use qemu_tests::{Guest, Ran, direct};
 use xtask::cli::Boot;
 use xtask::machine::Given;
@@ -25,70 +25,169 @@ fn raw(count: &CountResult, event: usize) -> (u64, u64, Vec<u64>) {
     (one.sum.raw, one.kernel.raw, one.tasks.iter().map(|task| task.raw).collect())
 }
 
-/// What surrounds a task's turns costs each task the same, so the difference of two tasks is exact.
+/// Turns of a task in ring 3, NOPs of a turn and of its init.
+const KNOWN: [(u64, u64, u64); 3] = [(20_001, 3, 2), (7_000, 11, 0), (1, 30, 7)];
+
+fn known(index: usize, rest: &str) -> String {
+    let (turns, body, init) = KNOWN[index];
+    let nops = |count: u64| "nop; ".repeat(count as usize);
+    let code = format!("asm = \"{}\"\ninit = \"{}\"", nops(body), nops(init));
+    format!("[[count.task]]\nname = \"t{index}\"\n{code}\nturns = {turns}\nring = 3\n{rest}\n")
+}
+
+/// With the loop's two and the INT at the end, which counts in the ring that it leaves on the emulated models.
+fn instructions(index: usize) -> u64 {
+    let (turns, body, init) = KNOWN[index];
+    init + turns * (body + 2) + 1
+}
+
+/// Nothing is lost and nothing counts twice, whenever the ticks come: each task's count in ring 3 is the computed one,
+/// a child's is in its parent's as well, and the parts add up to the machine in both events.
 #[test]
-fn c1_i8_t9_each_task_has_its_own_count_and_all_add_up_to_the_machine() {
+fn i8_t9_c3_m14_tasks_of_known_length_are_exact_under_random_ticks_and_add_up_to_the_machine() {
+    let mut job = String::new();
+    for ticks in ["tick-ns = 0", "tick-ns = 40000\njitter = 1", "tick-ns = 60000\njitter = 77"] {
+        let noise =
+            "[[count.task]]\nname = \"noise\"\nasm = \"imul rax, rcx; int 0x83\"\nturns = 30\n";
+        let bad =
+            "[[count.task]]\nname = \"bad\"\nasm = \"nop; nop; ud2\"\nring = 3\nparent = \"t0\"\n";
+        job += &format!("[[count]]\nevents = [\"r00c0:u\", \"r00c0\"]\n{ticks}\n");
+        job += &[
+            &known(0, ""),
+            &known(1, "parent = \"t0\""),
+            &known(2, "parent = \"t1\""),
+            noise,
+            bad,
+        ]
+        .concat();
+    }
     for model in MODELS {
-        let ran = on(
-            model,
-            r#"
-            [[count]]
-            events = ["r00c0", "r00c0:u"]
-            tick-ns = 0
-            [[count.task]]
-            name = "short"
-            asm = "nop"
-            turns = 1000
-            [[count.task]]
-            name = "long"
-            asm = "nop"
-            turns = 501000
-            [[count.task]]
-            name = "child"
-            parent = "long"
-            asm = "nop; nop"
-            turns = 1000
-            "#,
-        );
-        let [count] = counted(&ran)[..] else { panic!("{model:?}: {:?}", ran.errors()) };
-        let (sum, kernel, tasks) = raw(count, 0);
-        let [short, long, child] = tasks[..] else { panic!("{tasks:?}") };
-        // The child has a NOP more in each turn; its count is in its parent's as well.
-        assert_eq!(child - short, 1000, "{model:?}: {tasks:?}");
-        assert_eq!(long - child - short, 500_000 * 3, "{model:?}: {tasks:?}");
-        assert_eq!(sum, kernel + short + long, "{model:?}");
-        assert!(short > 3000 && short < 6000, "{model:?}: {short}");
-        assert_eq!(raw(count, 1), (0, 0, vec![0; 3]), "{model:?}");
-        assert_eq!((count.ticks, count.switches, count.groups), (0, 6, 1), "{model:?}");
-        assert!(count.emulated && count.uncounted.is_empty());
+        let ran = Guest { pmu: Given::Emulated(model), ..Guest::new(Boot::Direct, &job) }.run();
+        ran.ends_with(1);
+        let [t0, t1, t2] = [0, 1, 2].map(instructions);
+        let counts = counted(&ran);
+        assert_eq!(counts.len(), 3, "{model:?}: {:?}", ran.errors());
+        for count in counts {
+            // Two NOPs of the bad one; UD2 does not retire.
+            let expected = vec![t0 + t1 + t2 + 2, t1 + t2, t2, 0, 2];
+            assert_eq!(raw(count, 0), (t0 + t1 + t2 + 2, 0, expected), "{model:?}: {count:?}");
+            let (sum, kernel, all) = raw(count, 1);
+            // The noise is in ring 0, and children are in their parents.
+            assert_eq!(sum, kernel + all[0] + all[3], "{model:?}: {count:?}");
+            assert!(kernel > 0 && all[3] > 120 && all[0] > t0 + t1 + t2 + 2, "{model:?}");
+            let ends: Vec<TaskEnd> = count.tasks.iter().map(|task| task.end).collect();
+            assert_eq!(ends[..4], [TaskEnd::Exit; 4], "{model:?}");
+            let fault = count.tasks[4].fault.as_ref().expect("UD2");
+            assert_eq!((ends[4], fault.mnemonic.as_str()), (TaskEnd::Fault, "#UD"), "{model:?}");
+            assert!(count.ticks == 0 || count.ticks > 3, "{model:?}: {}", count.ticks);
+            assert_eq!(count.tasks[3].turns, 30);
+            assert!(count.emulated && count.uncounted.is_empty() && count.groups == 1);
+        }
     }
 }
 
-/// More events than counters, in turns at each tick, against the same event alone; and the series.
+/// What the machine itself counted beside: ticks and overflows as interrupts, the tasks' ends, their fault, the switches.
 #[test]
-fn i1_more_events_than_counters_are_scaled_within_a_bound_of_the_one_alone() {
+fn i10_p1_a_snapshot_has_interrupts_exceptions_switches_and_clocks_of_the_same_time() {
+    let job = format!(
+        "[[count]]\nevents = [{{ event = \"r00c0:u\", every = 20000 }}]\ntick-ns = 100000\n{}{}\
+         [[count.task]]\nname = \"bad\"\nasm = \"ud2\"\nring = 3\n",
+        known(0, ""),
+        known(1, "")
+    );
     for model in MODELS {
-        let many = vec!["r00c0"; 24];
-        let tasks = "[[count.task]]\nname = \"t\"\nasm = \"nop\"\nturns = 40000000\n";
-        let toml = format!(
-            "[[count]]\nevents = {many:?}\ntick-ns = 4000000\n{tasks}
-             [[count]]\nevents = [\"r00c0\"]\ntick-ns = 4000000\ninterval-ns = 20000000\n{tasks}"
+        let ran = Guest { pmu: Given::Emulated(model), ..Guest::new(Boot::Direct, &job) }.run();
+        ran.ends_with(1);
+        let [count] = counted(&ran)[..] else { panic!("{model:?}: {:?}", ran.errors()) };
+        let seen = count.snapshot.as_ref().expect("a snapshot");
+        let taken = |vector| {
+            let found = seen.interrupts.iter().find(|taken| taken.vector == vector);
+            found.map_or(0, |taken| taken.count)
+        };
+        // #UD; the kernel's start; an end of each good task.
+        assert_eq!([taken(6), taken(0x84), taken(0x82)], [1, 1, 2], "{model:?}: {seen:?}");
+        // A tick that was raised before the last task ended may be outside.
+        assert!(taken(0xd0).abs_diff(count.ticks) <= 1 && count.ticks > 0, "{model:?}: {count:?}");
+        let overflows = count.events[0].overflows.unwrap();
+        assert_eq!(overflows, (instructions(0) + instructions(1)) / 20_000, "{model:?}");
+        let pmis: u64 = seen
+            .interrupts
+            .iter()
+            .filter(|taken| taken.vector > 0xd0)
+            .map(|taken| taken.count)
+            .sum();
+        assert!(pmis >= overflows, "{model:?}: {pmis} of {overflows}: {seen:?}");
+        assert_eq!((seen.switches, seen.retries), (count.switches, 0), "{model:?}: {count:?}");
+        let (before, after) = (count.tsc, seen.tsc);
+        assert!(
+            after > instructions(0) + instructions(1) && after < before[1] - before[0],
+            "{seen:?}"
         );
-        let ran = on(model, &toml);
+        // Neither QEMU's translator nor the emulated PMU has them.
+        assert_eq!((seen.aperf, seen.mperf), (None, None), "{model:?}");
+    }
+}
+
+/// A task that does not end is ended, with its counts; the other is whole.
+#[test]
+fn m15_a_task_that_takes_too_long_ends_at_its_limit_with_its_counts() {
+    let ran = Guest {
+        pmu: Given::Emulated(Model::Skylake),
+        ..Guest::new(
+            Boot::Direct,
+            &format!(
+                "[[count]]\nevents = [\"r00c0:u\"]\ntick-ns = 0\nlimit-us = 3000\n{}\
+                 [[count.task]]\nname = \"endless\"\nasm = \"2: jmp 2b\"\nring = 3\n",
+                known(1, "")
+            ),
+        )
+    }
+    .run();
+    ran.ends_with(1);
+    let [count] = counted(&ran)[..] else { panic!("{:?}", ran.errors()) };
+    let ends: Vec<TaskEnd> = count.tasks.iter().map(|task| task.end).collect();
+    assert_eq!(ends, [TaskEnd::Exit, TaskEnd::Limit], "{count:?}");
+    let (sum, kernel, tasks) = raw(count, 0);
+    assert_eq!((kernel, tasks[0], sum), (0, instructions(1), tasks[0] + tasks[1]));
+    assert!(tasks[1] > 1000, "{tasks:?}");
+}
+
+/// Forty events on the counters that there are, in turns at each tick, against one of them alone; and the series.
+///
+/// Each event is counted in some of the time slices, and the task runs at one instruction a tick of the TSC but for the
+/// exits to the emulated PMU, in which time passes and nothing is counted: hence a bound of 10 percent; 3.8 is
+/// the most that was seen.
+#[test]
+fn i1_forty_events_in_turns_are_scaled_within_a_bound_of_each_alone() {
+    let tasks = "[[count.task]]\nname = \"t\"\nasm = \"nop\"\nring = 3\nturns = 20000000\n";
+    let many = vec!["r00c0:u"; 40];
+    let job = format!(
+        "[[count]]\nevents = {many:?}\ntick-ns = 2000000\n{tasks}
+         [[count]]\nevents = [\"r00c0:u\"]\ntick-ns = 2000000\ninterval-ns = 10000000\n{tasks}"
+    );
+    for model in MODELS {
+        let ran = on(model, &job);
         let [shared, alone] = counted(&ran)[..] else { panic!("{model:?}: {:?}", ran.errors()) };
         let exact = alone.events[0].tasks[0].raw;
-        assert!(exact > 120_000_000 && alone.events[0].tasks[0].scaled == Some(exact), "{model:?}");
-        assert!(shared.groups > 1 && shared.ticks > 20, "{model:?}: {shared:?}");
+        assert_eq!(
+            (exact, alone.events[0].tasks[0].scaled),
+            (60_000_001, Some(exact)),
+            "{model:?}"
+        );
+        assert!(shared.groups > 4 && shared.ticks > 25, "{model:?}: {} ticks", shared.ticks);
+        let mut worst = 0;
         for one in &shared.events {
             let CountValue { scaled, counted, enabled, .. } = one.tasks[0];
-            let scaled = scaled.unwrap();
-            assert!(counted < enabled, "{model:?}");
-            // An event has some four turns, and time passes in exits to the emulated PMU as well, not in the same
-            // proportion in each of them: within 10 %; 5.6 % is the most that was seen.
-            assert!(scaled.abs_diff(exact) * 10 < exact, "{model:?}: {scaled} of {exact}");
+            assert!(counted * 3 < enabled, "{model:?}");
+            worst = worst.max(scaled.unwrap().abs_diff(exact));
         }
+        eprintln!(
+            "{model:?}: {worst} of {exact}, {} groups, {} ticks",
+            shared.groups, shared.ticks
+        );
+        assert!(worst * 10 < exact, "{model:?}: {worst} of {exact}");
         let series: u64 = alone.intervals.iter().map(|row| row.raw[0]).sum();
-        assert_eq!(series, alone.events[0].sum.raw, "{model:?}");
+        assert_eq!(series, exact, "{model:?}");
         assert!(alone.intervals.len() as u64 >= alone.ticks / 5, "{model:?}");
     }
 }
@@ -101,11 +200,12 @@ fn m3_m6_one_event_starts_another_and_counting_ends_after_so_many_passes() {
             r#"
             [[count]]
             name = "trigger"
-            events = [{ event = "r00c0", every = 100000, starts = ["r00c0:k"] }, "r00c0:k"]
+            events = [{ event = "r00c0:u", every = 100000, starts = ["0xc0.0x00:u"] }, "0xc0.0x00:u"]
             tick-ns = 0
             [[count.task]]
             name = "t"
             asm = "nop"
+            ring = 3
             turns = 300000
             [[count]]
             name = "passes"
@@ -123,12 +223,11 @@ fn m3_m6_one_event_starts_another_and_counting_ends_after_so_many_passes() {
         let (first, second) = (raw(trigger, 0).0, raw(trigger, 1).0);
         assert!(first > 900_000, "{model:?}");
         assert_eq!(trigger.events[0].overflows, Some(first / 100_000), "{model:?}");
-        // Both stand still while the interrupt is handled; on a processor that cannot freeze, its instructions come
-        // on top of the first.
+        // Nothing of the handler is in ring 3.
         let missing = first - second;
         let CountValue { counted, enabled, .. } = trigger.events[1].sum;
         assert_eq!(counted, enabled, "{model:?}: it is not scaled to the time before its start");
-        assert!((100_000..110_000).contains(&missing), "{model:?}: {missing}");
+        assert!((100_000..100_010).contains(&missing), "{model:?}: {missing}");
         assert_eq!((passes.passes, passes.events[0].overflows), (4, Some(4)), "{model:?}");
         let counted = raw(passes, 0).0;
         assert!((200_000..201_000).contains(&counted), "{model:?}: {counted}");
@@ -172,8 +271,8 @@ fn p5_without_a_pmu_every_event_has_its_reason_and_a_bad_task_is_named() {
     }
     .run();
     ran.ends_with(1);
-    let error = ran.errors()[0];
-    assert_eq!((error.code, error.item), (ErrorCode::SnippetFault, Some(0)));
-    assert_eq!(error.fault.as_ref().unwrap().mnemonic, "#UD");
-    assert_eq!(counted(&ran)[0].name, "after it");
+    let [fault, after] = counted(&ran)[..] else { panic!("{:?}", ran.errors()) };
+    assert_eq!(fault.tasks[0].fault.as_ref().unwrap().mnemonic, "#UD");
+    assert_eq!((after.name.as_str(), after.tasks[0].end), ("after it", TaskEnd::Exit));
+    assert!(after.events[0].sum.raw > 0);
 }

@@ -59,7 +59,10 @@ fn bad_usage_ends_with_code_2() {
     let nowhere = nowhere.to_str().unwrap();
     for (arguments, part) in [
         (&["run", "missing.toml"][..], "cannot read the job missing.toml"),
-        (&["run", &path, "--asm", "nop"], "give one of a job file, --asm, or --latency and --throughput"),
+        (
+            &["run", &path, "--asm", "nop"],
+            "give one of a job file, --asm, or --latency and --throughput",
+        ),
         (&["run", "--init", "nop"], "--init changes the snippet of --asm"),
         (&["run", "--asm", "nop", "--out", nowhere], "cannot write"),
         (&["run", "--asm", "nop", "--out", "/proc/version"], "cannot write /proc/version"),

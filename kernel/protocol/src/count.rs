@@ -23,6 +23,8 @@ pub struct Count<'a> {
     pub passes: u64,
     /// Time between two rows of the series of counts, in nanoseconds, rounded up to ticks; 0: no series.
     pub interval_ns: u64,
+    /// Time that each task may take, in microseconds; a task that takes longer is ended.
+    pub limit_us: u64,
     /// What runs.
     #[serde(borrow)]
     pub workload: Workload<'a>,

@@ -364,14 +364,14 @@ pub(crate) mod tests {
         fn any_count()(
             name in ".{0,40}", events in prop::collection::vec(".{0,20}", 0..9), every: Option<u64>, preset: u64,
             starts in prop::collection::vec(0u16..9, 0..3), tasks in prop::collection::vec(any_task(), 0..5),
-            together: bool, passes: u64, interval_ns: u64, tick_ns: u64, jitter: Option<u64>,
+            together: bool, passes: u64, interval_ns: u64, limit_us: u64, tick_ns: u64, jitter: Option<u64>,
         ) -> Item<'static> {
             let request = |event| CountRequest {
                 event: Cow::Owned(event), preset, every, starts: starts.clone(), correlate: together,
             };
             Item::Count(Count {
                 name: Cow::Owned(name), requests: events.into_iter().map(request).collect(), together,
-                at_overflow: AtOverflow::Next, passes, interval_ns, workload: Workload { tasks, tick_ns, jitter },
+                at_overflow: AtOverflow::Next, passes, interval_ns, limit_us,  workload: Workload { tasks, tick_ns, jitter },
             })
         }
     }

@@ -244,6 +244,7 @@ fn check_count(count: &Count) -> Result<(), LimitError> {
     if count.interval_ns > 0 && count.workload.tick_ns == 0 {
         return Err(LimitError::IntervalWithoutTick);
     }
+    range("limit-us", count.limit_us, 1, workload::MAX_LIMIT_US)?;
     workload::check(&count.workload)
 }
 
@@ -536,6 +537,7 @@ mod tests {
                 at_overflow: Default::default(),
                 passes: 0,
                 interval_ns: 0,
+                limit_us: 1,
                 workload: crate::workload::Workload { tasks, tick_ns, jitter: None },
             }))
         };

@@ -19,6 +19,9 @@ pub enum ContextError {
     /// The counting itself.
     #[error(transparent)]
     Counting(#[from] CountingError),
+    /// Something came into each try of a snapshot.
+    #[error("there is no consistent snapshot: system management interrupts come too fast")]
+    Unsettled,
 }
 
 impl From<SetError> for ContextError {

@@ -6,6 +6,8 @@
 use super::contexts::{ContextError, Contexts};
 use super::owner::{Ask, Claim, Force, Owner, Right, Scope};
 use super::request::{AtOverflow, Notify, Request, Run};
+use super::session::Session;
+use super::snapshot::{Clocks, Events, Snapshot, SnapshotError, Sources, take};
 use super::{Count, CountingError, Counts, Platform, Set, SetError, Sharing};
 use crate::events::Known;
 use alloc::string::{String, ToString};
@@ -13,7 +15,9 @@ use alloc::vec::Vec;
 use arch::pmu::Driver;
 use protocol::count::{self, CountRequest};
 use protocol::limits::MAX_INTERVALS;
-use protocol::record::{CountInterval, CountResult, CountValue, CountedEvent, Uncounted};
+use protocol::record::{
+    CountInterval, CountResult, CountSnapshot, CountValue, CountedEvent, Uncounted, VectorCount,
+};
 
 /// Most figures of a series: some 10 bytes each on the serial line.
 const MAX_FIGURES: usize = 5_000;
@@ -74,6 +78,60 @@ fn request(request: &CountRequest, left: &[usize]) -> Request {
     }
 }
 
+/// The machine's own figures beside a session's counts.
+struct Beside<'a> {
+    session: &'a mut Session,
+    platform: &'a mut dyn Platform,
+    switches: u64,
+    /// Which registers there are.
+    clocks: Clocks,
+}
+
+impl Sources for Beside<'_> {
+    fn sequence(&mut self) -> u64 {
+        let all = (0..=255).map(|vector| self.platform.taken(vector));
+        all.fold(self.switches, u64::wrapping_add)
+    }
+
+    fn tsc(&mut self) -> u64 {
+        self.platform.tsc()
+    }
+
+    fn clocks(&mut self) -> Clocks {
+        self.clocks.again(self.platform)
+    }
+
+    fn events(&mut self) -> Events {
+        let taken = core::array::from_fn(|vector| self.platform.taken(vector as u8));
+        Events { taken, context_switches: self.switches }
+    }
+
+    fn counts(&mut self, counts: &mut Counts) -> Result<(), CountingError> {
+        self.session.sample(self.platform, counts)
+    }
+}
+
+/// What lies between two snapshots.
+fn between(first: &Snapshot, last: &Snapshot) -> CountSnapshot {
+    let since = |read: fn(&Clocks) -> Option<u64>| {
+        Some(read(&last.clocks)?.wrapping_sub(read(&first.clocks)?))
+    };
+    let both = first.events.taken.iter().zip(&last.events.taken);
+    let taken = (0..=255)
+        .zip(both)
+        .map(|(vector, (first, last))| VectorCount { vector, count: last.wrapping_sub(*first) });
+    CountSnapshot {
+        tsc: last.tsc[0].wrapping_sub(first.tsc[1]),
+        width: last.tsc[1].wrapping_sub(last.tsc[0]),
+        aperf: since(|clocks| clocks.aperf),
+        mperf: since(|clocks| clocks.mperf),
+        smis: since(|clocks| clocks.smi_count),
+        interrupts: taken.filter(|taken| taken.count > 0).collect(),
+        switches: last.events.context_switches.wrapping_sub(first.events.context_switches),
+        retries: first.retries + last.retries,
+    }
+}
+
 /// A job that is being counted.
 #[derive(Clone, Debug)]
 pub struct CountRun {
@@ -91,10 +149,15 @@ pub struct CountRun {
     dropped: u64,
     last: Counts,
     now: Counts,
+    clocks: Clocks,
+    /// At the start.
+    first: Option<Snapshot>,
+    /// From there to the end.
+    snapshot: Option<CountSnapshot>,
 }
 
 impl CountRun {
-    /// Counts the set of `item` from here on, for the kernel until the first switch.
+    /// Programs the set of `item`. Nothing counts yet.
     ///
     /// # Errors
     /// The PMU refuses a request.
@@ -129,10 +192,12 @@ impl CountRun {
         let rows = alloc::vec![(0, alloc::vec![0; requests]); rows];
         let ask = Ask { scope: Scope::System, right: Right::Any, force: Force::Ask };
         let claim = contexts.bind(set, run, driver, ask, platform)?;
+        // A binding counts at once; the kernel keeps what little that is.
+        contexts.session(&claim)?.stop(platform).map_err(CountingError::from)?;
         Ok(Self {
             contexts,
             claim,
-            begin: platform.tsc(),
+            begin: 0,
             ticks: 0,
             row_ticks,
             rows,
@@ -140,6 +205,46 @@ impl CountRun {
             dropped: 0,
             last,
             now,
+            clocks: Clocks::read(platform),
+            first: None,
+            snapshot: None,
+        })
+    }
+
+    /// Counts from here on, for the kernel until the first switch.
+    ///
+    /// # Errors
+    /// A register refuses.
+    pub fn start(&mut self, platform: &mut dyn Platform) -> Result<(), ContextError> {
+        let first = self.snapshot(platform)?;
+        self.first = Some(first);
+        self.begin = platform.tsc();
+        Ok(self.contexts.session(&self.claim)?.start(platform).map_err(CountingError::from)?)
+    }
+
+    /// Counts no more. The rest is for the one that ran last.
+    ///
+    /// # Errors
+    /// A register refuses.
+    pub fn stop(&mut self, platform: &mut dyn Platform) -> Result<(), ContextError> {
+        self.contexts.session(&self.claim)?.stop(platform).map_err(CountingError::from)?;
+        if let (Some(first), None) = (self.first, &self.snapshot) {
+            let last = self.snapshot(platform)?;
+            self.snapshot = Some(between(&first, &last));
+        }
+        Ok(())
+    }
+
+    /// The counts, into `now`, and the machine's figures of the same moment.
+    fn snapshot(&mut self, platform: &mut dyn Platform) -> Result<Snapshot, ContextError> {
+        let switches = self.contexts.switches();
+        let session = self.contexts.session(&self.claim)?;
+        let clocks = self.clocks;
+        let taken = take(&mut Beside { session, platform, switches, clocks }, &mut self.now);
+        taken.map_err(|error| match error {
+            SnapshotError::Counting(error) => error.into(),
+            // Interrupts are off here.
+            SnapshotError::Unsettled => ContextError::Unsettled,
         })
     }
 
@@ -209,8 +314,8 @@ impl CountRun {
         Ok(self.last.copy(&self.now).map_err(CountingError::from)?)
     }
 
-    /// Ends it, and gives the counters back. Item, name, times and what could not be counted are the caller's to fill
-    /// in.
+    /// Ends it, and gives the counters back. Item, name, times, how the tasks ran and what could not be counted are the
+    /// caller's to fill in.
     ///
     /// # Errors
     /// A register refuses.
@@ -220,7 +325,7 @@ impl CountRun {
         platform: &mut dyn Platform,
     ) -> Result<CountResult, ContextError> {
         // Nothing more for the kernel, so that the parts add up to the whole.
-        self.contexts.session(&self.claim)?.stop(platform).map_err(CountingError::from)?;
+        self.stop(platform)?;
         // The last row may be a short one, of what came after the last tick.
         if self.row_ticks != 0 {
             self.row(platform)?;
@@ -259,7 +364,6 @@ impl CountRun {
         self.contexts.unbind(&self.claim, platform)?;
         let rows = self.rows.into_iter().take(self.full);
         Ok(CountResult {
-            tasks: item.workload.tasks.iter().map(|task| task.name.to_string()).collect(),
             events,
             intervals: rows.map(|(tsc, raw)| CountInterval { tsc, raw }).collect(),
             groups,
@@ -267,6 +371,7 @@ impl CountRun {
             ticks: self.ticks,
             switches,
             dropped: self.dropped,
+            snapshot: self.snapshot,
             ..CountResult::default()
         })
     }

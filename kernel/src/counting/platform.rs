@@ -17,4 +17,7 @@ pub trait Platform: Registers {
 
     /// The interrupt does not come any more.
     fn withdraw(&mut self);
+
+    /// How often an interrupt or exception of this vector was taken since boot.
+    fn taken(&mut self, vector: u8) -> u64;
 }

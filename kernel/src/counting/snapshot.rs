@@ -5,8 +5,8 @@ use arch::msr::Msr;
 use arch::pmu::Registers;
 use thiserror::Error;
 
-/// Exceptions by vector.
-pub const EXCEPTIONS: usize = 32;
+/// Interrupts and exceptions there can be.
+pub const VECTORS: usize = 256;
 /// Reads that are begun before giving up.
 pub const MAX_TRIES: u32 = 1000;
 /// IA32_MPERF (SDM vol. 3, 14.2): the TSC's rate while not halted; the same number on AMD (APM vol. 2, 17.2).
@@ -45,20 +45,35 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// Reads what is there. A register that is not there faults, and is taken as that.
+    /// Reads what is there: APERF and MPERF if CPUID leaf 6, ECX bit 0, says so (SDM vol. 3, 14.2), as some hypervisors
+    /// answer for any register. One that faults is taken as not there.
     pub fn read(registers: &mut dyn Registers) -> Self {
-        let mut read = |msr| registers.rdmsr(msr).ok();
-        Self { aperf: read(APERF), mperf: read(MPERF), smi_count: read(SMI_COUNT) }
+        let has_clocks = registers.cpuid(0, 0).eax >= 6 && registers.cpuid(6, 0).ecx & 1 != 0;
+        let mut read = |there: bool, msr| registers.rdmsr(msr).ok().filter(|_| there);
+        Self {
+            aperf: read(has_clocks, APERF),
+            mperf: read(has_clocks, MPERF),
+            smi_count: read(true, SMI_COUNT),
+        }
+    }
+
+    /// Reads those that were there before, so that none faults: a fault is an exception that would be counted.
+    #[must_use]
+    pub fn again(&self, registers: &mut dyn Registers) -> Self {
+        let mut read = |was: Option<u64>, msr| was.and_then(|_| registers.rdmsr(msr).ok());
+        Self {
+            aperf: read(self.aperf, APERF),
+            mperf: read(self.mperf, MPERF),
+            smi_count: read(self.smi_count, SMI_COUNT),
+        }
     }
 }
 
 /// What the kernel has counted since boot.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Events {
-    /// Interrupts of devices and of the local APIC.
-    pub interrupts: u64,
-    /// Exceptions, by vector.
-    pub exceptions: [u64; EXCEPTIONS],
+    /// Exceptions (vectors 0 to 31) and interrupts, by vector.
+    pub taken: [u64; VECTORS],
     /// Context switches.
     pub context_switches: u64,
 }

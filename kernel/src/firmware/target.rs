@@ -449,8 +449,10 @@ impl run::Machine for Target<'_> {
         tasks::run(item, &mut tasks::Processor::new(self.machine, &self.space, frames, slots))
     }
 
-    fn count(&mut self, item: &Count) -> Result<CountResult, run::Uncounted> {
-        super::counting::count(item, self.machine, &mut self.arena)
+    fn count(&mut self, item: &Count) -> Result<CountResult, String> {
+        let (frames, slots) = (&mut self.controls.frames, &mut self.slots);
+        let mut processor = tasks::Processor::new(self.machine, &self.space, frames, slots);
+        super::counting::count(item, self.machine, &mut processor)
     }
 
     fn processors(

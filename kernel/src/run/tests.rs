@@ -204,10 +204,10 @@ impl Machine for Clocked {
             user_instructions: Some(1),
         })
     }
-    fn count(&mut self, item: &Count) -> Result<CountResult, Uncounted> {
+    fn count(&mut self, item: &Count) -> Result<CountResult, String> {
         match item.workload.tasks.len() {
             1 => Ok(CountResult { ticks: 7, ..CountResult::default() }),
-            _ => Err(Uncounted::Refused("one task at a time".into())),
+            _ => Err("one task at a time".into()),
         }
     }
     fn processors(
@@ -425,7 +425,7 @@ proptest::proptest! {
                 self.0.conformance(suite, item, report)
             }
             fn tasks(&mut self, item: &Tasks) -> Result<tasks::Summary, String> { self.0.tasks(item) }
-            fn count(&mut self, item: &Count) -> Result<CountResult, Uncounted> { self.0.count(item) }
+            fn count(&mut self, item: &Count) -> Result<CountResult, String> { self.0.count(item) }
             fn processors(
                 &mut self,
                 item: &Processors,
@@ -505,6 +505,7 @@ fn a_count_item_is_measured_or_has_its_reason() {
         at_overflow: protocol::count::AtOverflow::Same,
         passes: 0,
         interval_ns: 0,
+        limit_us: 1,
         workload: protocol::workload::Workload {
             tasks: vec![task.clone(); tasks],
             tick_ns: 0,

@@ -27,6 +27,12 @@ use protocol::workload::{Task, Workload};
 /// A task that ends is switched away from first, to the kernel; then it exits, and its parent with it if that had only
 /// waited for it; then the kernel switches to the next task.
 pub trait Observer {
+    /// The tasks are in memory, each where it says, and are about to run. May allocate.
+    fn loaded(&mut self, tasks: &[Emitted]) {
+        let _ = tasks;
+    }
+    /// All tasks are gone, and the kernel goes on. May allocate.
+    fn ended(&mut self) {}
     /// A task came into being: at the beginning, or when its parent is about to run for the first time.
     fn created(&mut self, task: u16, parent: Option<u16>) {
         let _ = (task, parent);
@@ -159,7 +165,9 @@ pub fn run(
     let emitted = machine.load(&workload.tasks)?;
     let mut scheduler = Scheduler::new(workload, limit_us, machine.tsc_hz());
     let before: Vec<u64> = (0..=255).map(|vector| machine.taken(vector)).collect();
+    observer.loaded(&emitted);
     machine.run(&mut |cause, now| scheduler.decide(cause, now, observer));
+    observer.ended();
     let taken = (0..=255).zip(before).map(|(vector, before)| VectorCount {
         vector,
         count: machine.taken(vector).wrapping_sub(before),

@@ -2,7 +2,7 @@
 
 use super::errors::{JobError, Place};
 use super::file::lines;
-use super::workload::{RawTask, WorkloadFile};
+use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile};
 use crate::events::EventText;
 use ::events::parse::parse_event;
 use protocol::count::{AtOverflow, Count, CountRequest};
@@ -29,6 +29,7 @@ pub(super) struct RawCount {
     interval_ns: u64,
     tick_ns: Option<u64>,
     jitter: Option<u64>,
+    limit_us: Option<u64>,
     #[serde(default)]
     task: Vec<Spanned<RawTask>>,
 }
@@ -84,6 +85,7 @@ pub struct CountFile {
     at_overflow: AtOverflow,
     passes: u64,
     interval_ns: u64,
+    limit_us: u64,
     workload: WorkloadFile,
     place: Place,
 }
@@ -101,6 +103,7 @@ impl CountFile {
             at_overflow: raw.at_overflow,
             passes: raw.passes,
             interval_ns: raw.interval_ns,
+            limit_us: raw.limit_us.unwrap_or(DEFAULT_LIMIT_US),
             workload: WorkloadFile::decide(raw.task, raw.tick_ns, raw.jitter, text, source),
             place,
         }
@@ -117,6 +120,7 @@ impl CountFile {
     /// An event that is several, one that starts another that is not there, or what is wrong with the tasks.
     pub fn item(&self) -> Result<Count<'static>, JobError> {
         let requests = self.events.iter().map(|event| self.request(event));
+        let assembled = self.workload.assemble()?;
         Ok(Count {
             name: Cow::Owned(self.name.clone()),
             requests: requests.collect::<Result<_, _>>()?,
@@ -124,7 +128,8 @@ impl CountFile {
             at_overflow: self.at_overflow,
             passes: self.passes,
             interval_ns: self.interval_ns,
-            workload: self.workload.assemble()?.workload,
+            limit_us: self.limit_us,
+            workload: assembled.workload,
         })
     }
 

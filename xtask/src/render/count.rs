@@ -4,7 +4,7 @@ use super::style::{FAINT, STRONG, paint};
 use super::table::STYLE;
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Table};
-use protocol::record::{CountResult, CountValue};
+use protocol::record::{CountResult, CountValue, TaskEnd};
 use std::fmt::Write;
 
 /// One section for each item.
@@ -28,6 +28,10 @@ fn section(count: &CountResult) -> String {
     if !count.events.is_empty() {
         let _ = writeln!(out, "{}", events(count));
     }
+    for task in count.tasks.iter().filter(|task| task.end == TaskEnd::Limit) {
+        let _ = writeln!(out, "  {}: took too long", task.name);
+    }
+    out += &super::tasks::faults(&count.tasks);
     if !count.intervals.is_empty() {
         let _ = writeln!(out, "{}", series(count));
     }
@@ -62,7 +66,7 @@ fn events(count: &CountResult) -> Table {
     // One processor's counts are the sum.
     let cpus = if cpus > 1 { cpus } else { 0 };
     head.extend((0..cpus).map(|cpu| format!("cpu {cpu}")));
-    head.extend(count.tasks.iter().cloned());
+    head.extend(count.tasks.iter().map(|task| task.name.clone()));
     head.extend(["kernel", "share"].map(String::from));
     head.extend(overflows.then(|| "overflows".to_string()));
     right_but(&mut table, &head, 2);
@@ -131,7 +135,7 @@ pub(super) fn rows(count: &CountResult) -> Vec<(String, CountValue)> {
         rows.push((name(""), event.sum));
         rows.push((name(", kernel"), event.kernel));
         for (task, value) in count.tasks.iter().zip(&event.tasks) {
-            rows.push((name(&format!(", task {task}")), *value));
+            rows.push((name(&format!(", task {}", task.name)), *value));
         }
     }
     rows
@@ -143,10 +147,27 @@ mod tests {
     use crate::collect::{Numbered, Report};
     use crate::render::{Context, render};
     use protocol::record::{
-        CountInterval, CountResult, CountValue, CountedEvent, Record, Uncounted,
+        CountInterval, CountResult, CountValue, CountedEvent, Hex, Record, TaskEnd, TaskResult,
+        Uncounted,
     };
 
-    fn report() -> Report {
+    fn task(name: &str, end: TaskEnd) -> TaskResult {
+        TaskResult {
+            name: name.into(),
+            entry: Hex(0),
+            end,
+            turns: 1,
+            switches: 4,
+            time: 99,
+            value: Hex(0),
+            memory_crc32: Hex(0),
+            fault: None,
+            user_instructions: None,
+            child_user_instructions: None,
+        }
+    }
+
+    fn report(end: TaskEnd) -> Report {
         let whole = |raw| CountValue { raw, scaled: Some(raw), counted: 100, enabled: 100 };
         let half = |raw| CountValue { raw, scaled: Some(2 * raw), counted: 50, enabled: 100 };
         let event = |event: &str, value: &dyn Fn(u64) -> CountValue| CountedEvent {
@@ -161,7 +182,7 @@ mod tests {
         let count = CountResult {
             item: 4,
             name: "two".into(),
-            tasks: vec!["a".into(), "b".into()],
+            tasks: vec![task("a", TaskEnd::Exit), task("b", end)],
             events: vec![
                 CountedEvent { overflows: Some(9), ..event("cycles", &whole) },
                 event("loads", &half),
@@ -181,7 +202,7 @@ mod tests {
 
     #[test]
     fn i1_counts_by_task_scaled_counts_and_the_series_are_in_every_form() {
-        let rendered = |format| render(&report(), &Context::default(), format);
+        let rendered = |format| render(&report(TaskEnd::Exit), &Context::default(), format);
         let table = rendered(Format::Table);
         for part in [
             "4 ",
@@ -206,9 +227,19 @@ mod tests {
         );
         assert!(csv.contains("4,two,x,,,,,,,,,,uncounted\n"), "{csv}");
         let tap = rendered(Format::Tap);
-        assert!(tap.contains("ok 1 - two\n  ---\n  count: cycles\n  value: 30\n"), "{tap}");
+        assert!(tap.contains("  ...\n  ---\n  count: cycles\n  value: 30\n"), "{tap}");
         let json: serde_json::Value = serde_json::from_str(&rendered(Format::Json)).unwrap();
         assert_eq!(json["records"][0]["events"][1]["sum"]["scaled"], 60);
-        assert_eq!(report().items(), 1);
+        assert_eq!(report(TaskEnd::Exit).items(), 1);
+    }
+
+    #[test]
+    fn m15_a_task_that_did_not_exit_is_named_and_fails_the_item() {
+        let rendered = |format| render(&report(TaskEnd::Limit), &Context::default(), format);
+        assert!(rendered(Format::Table).contains("  b: took too long\n"));
+        assert!(
+            rendered(Format::Csv).contains("4,two,count cycles,30,30,30,30,1,1,true,1,1,fail\n")
+        );
+        assert!(rendered(Format::Tap).contains("not ok 1 - two\n"));
     }
 }

@@ -114,6 +114,7 @@ pub fn render(report: &Report) -> String {
                 }
             }
             Record::Count(count) => {
+                let verdict = if super::tasks::whole(&count.tasks) { "" } else { "fail" };
                 for (event, value) in super::count::rows(count) {
                     let figure = value.scaled.map_or(String::new(), |scaled| scaled.to_string());
                     let mut fields = vec![count.item.to_string(), count.name.clone(), event];
@@ -121,7 +122,7 @@ pub fn render(report: &Report) -> String {
                     // One run, exact if it was counted all the time.
                     let whole = (value.counted == value.enabled).to_string();
                     fields.extend(["1".into(), "1".into(), whole]);
-                    fields.extend(["1".into(), "1".into(), String::new()]);
+                    fields.extend(["1".into(), "1".into(), verdict.into()]);
                     row(fields);
                 }
                 for uncounted in &count.uncounted {

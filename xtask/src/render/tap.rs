@@ -50,11 +50,11 @@ pub fn render(report: &Report, context: &Context) -> String {
             }
             Record::Tasks(tasks) => {
                 points += 1;
-                super::tasks::point(&mut out, points, tasks);
+                super::tasks::point(&mut out, points, &tasks.name, &tasks.tasks);
             }
             Record::Count(count) => {
                 points += 1;
-                let _ = writeln!(out, "ok {points} - {}", escape(&count.name));
+                super::tasks::point(&mut out, points, &count.name, &count.tasks);
                 for event in &count.events {
                     let value = event.sum.scaled.unwrap_or(event.sum.raw);
                     let event = &event.event;

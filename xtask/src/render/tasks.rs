@@ -31,12 +31,17 @@ fn section(ran: &TasksResult) -> String {
     }
     let _ = writeln!(out, "{}", paint(FAINT, &line));
     let _ = writeln!(out, "{}", table(ran));
-    for task in &ran.tasks {
-        if let Some(fault) = &task.fault {
-            let _ = writeln!(out, "  {}: {}", task.name, sentence(fault));
-        }
-    }
+    out += &faults(&ran.tasks);
     out
+}
+
+/// What ended tasks that raised an exception, a line each.
+pub(super) fn faults(tasks: &[TaskResult]) -> String {
+    let line = |task: &TaskResult| {
+        let fault = task.fault.as_ref()?;
+        Some(format!("  {}: {}\n", task.name, sentence(fault)))
+    };
+    tasks.iter().filter_map(line).collect()
 }
 
 fn table(ran: &TasksResult) -> Table {
@@ -84,12 +89,16 @@ pub(super) fn sentence(fault: &Fault) -> String {
     format!("{} {place}{address}", fault.mnemonic)
 }
 
+/// Whether every task exited.
+pub(super) fn whole(tasks: &[TaskResult]) -> bool {
+    tasks.iter().all(|task| task.end == TaskEnd::Exit)
+}
+
 /// A test point: it passes if every task exited.
-pub(super) fn point(out: &mut String, number: u32, ran: &TasksResult) {
-    let whole = ran.tasks.iter().all(|task| task.end == TaskEnd::Exit);
-    let verdict = if whole { "ok" } else { "not ok" };
-    let _ = writeln!(out, "{verdict} {number} - {}", escape(&ran.name));
-    for task in &ran.tasks {
+pub(super) fn point(out: &mut String, number: u32, name: &str, tasks: &[TaskResult]) {
+    let verdict = if whole(tasks) { "ok" } else { "not ok" };
+    let _ = writeln!(out, "{verdict} {number} - {}", escape(name));
+    for task in tasks {
         let end = match (&task.fault, task.end) {
             (Some(fault), _) => one_line(&sentence(fault)),
             (None, TaskEnd::Limit) => "took too long".to_string(),

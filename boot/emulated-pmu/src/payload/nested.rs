@@ -94,12 +94,15 @@ pub fn fault(guest: &mut Guest) -> bool {
     let verdict = if error & FETCH != 0 {
         // An instruction may begin in one page and end in the next.
         let linear = if here { rip } else { (rip & !(PAGE - 1)) + PAGE };
-        guest.code.on_execute(
+        let verdict = guest.code.on_execute(
             physical,
             linear,
             guest.code_bits(),
             guest.vmcb.dr7 & DR7_ENABLES == 0,
-        )
+        );
+        // If both pages have candidates, too many together, watching the one forbids the other, and such an instruction
+        // would never have both: it is stepped.
+        if here { verdict } else { Verdict::Step }
     } else if error & WRITE != 0 {
         let next = guest.physical((rip & !(PAGE - 1)) + PAGE);
         let straddles =

@@ -1,6 +1,6 @@
 //! What was counted while tasks ran.
 
-use super::Uncounted;
+use super::{TaskResult, Uncounted, VectorCount};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -13,8 +13,8 @@ pub struct CountResult {
     pub item: u32,
     /// Name of the item.
     pub name: String,
-    /// Names of the tasks, in the order of [`CountedEvent::tasks`].
-    pub tasks: Vec<String>,
+    /// How the tasks ran, in the order of [`CountedEvent::tasks`].
+    pub tasks: Vec<TaskResult>,
     /// What was counted.
     pub events: Vec<CountedEvent>,
     /// Events that could not be counted, and why.
@@ -31,6 +31,9 @@ pub struct CountResult {
     pub ticks: u64,
     /// Context switches, those to the kernel and from it included.
     pub switches: u64,
+    /// The machine's own figures; absent if nothing could be counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<CountSnapshot>,
     /// Rows of the series that there was no room for.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped: u64,
@@ -44,6 +47,32 @@ pub struct CountResult {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 fn is_zero(value: &u64) -> bool {
     *value == 0
+}
+
+/// What the machine itself counts, from the start of counting to its end. Each end is one consistent read together with
+/// the counters: it is repeated if an interrupt, an exception, a switch or a system management interrupt comes in between.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CountSnapshot {
+    /// TSC ticks from the end of the first read to the beginning of the last.
+    pub tsc: u64,
+    /// TSC ticks that the last read took.
+    pub width: u64,
+    /// IA32_APERF: cycles while not halted; absent without the register.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aperf: Option<u64>,
+    /// IA32_MPERF: the same at the TSC's rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mperf: Option<u64>,
+    /// System management interrupts, by MSR_SMI_COUNT.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smis: Option<u64>,
+    /// Exceptions (vectors 0 to 31) and interrupts that were taken.
+    pub interrupts: Vec<VectorCount>,
+    /// Context switches.
+    pub switches: u64,
+    /// Reads that were begun again.
+    pub retries: u32,
 }
 
 /// One event's counts.

@@ -187,6 +187,10 @@ impl Raw for Bench {
 }
 
 impl Platform for Bench {
+    fn taken(&mut self, _: u8) -> u64 {
+        0
+    }
+
     /// A tick is an instruction.
     fn tsc(&mut self) -> u64 {
         self.instructions[0] + self.instructions[1] + self.handled

@@ -27,6 +27,7 @@ fn item(requests: Vec<CountRequest<'static>>, interval_ns: u64) -> count::Count<
         at_overflow: count::AtOverflow::Same,
         passes: 0,
         interval_ns,
+        limit_us: 1,
         workload: Workload {
             tasks: vec![task("a", None), task("b", None), task("child", Some(0))],
             tick_ns: 1_000_000,
@@ -43,6 +44,7 @@ fn event(text: &str) -> CountRequest<'static> {
 fn run(item: &count::Count, bench: &mut Bench, driver: &Driver, known: &Known) -> CountResult {
     let planned = plan(item, known);
     let mut run = CountRun::begin(item, planned.set.unwrap(), driver.clone(), bench).unwrap();
+    run.start(bench).unwrap();
     let mut left = [30_000u64, 20_000, 7_000];
     run.created(0, None);
     run.created(1, None);
@@ -90,7 +92,6 @@ fn i8_t9_tasks_of_known_length_are_exact_and_add_up_to_the_machine() {
         assert_eq!(result.events[1].kernel.raw, 11 * result.ticks, "{model:?}");
         assert_eq!(result.events[1].sum.raw, 57_000 + 11 * result.ticks, "{model:?}");
         assert_eq!((result.groups, result.switches), (1, 2 * result.ticks));
-        assert_eq!(result.tasks, ["a", "b", "child"]);
     }
 }
 

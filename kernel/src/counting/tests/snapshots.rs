@@ -1,5 +1,5 @@
 use super::*;
-use crate::counting::snapshot::{Clocks, EXCEPTIONS, Events, SnapshotError, Sources, take};
+use crate::counting::snapshot::{Clocks, Events, SnapshotError, Sources, VECTORS, take};
 
 /// A machine on which something may come before each single figure. Every figure is the number of things that came.
 struct Machine {
@@ -38,8 +38,9 @@ impl Sources for Machine {
     }
     fn events(&mut self) -> Events {
         self.step();
-        let exceptions = [self.seen_by_kernel; EXCEPTIONS];
-        Events { interrupts: self.came, exceptions, context_switches: self.came }
+        let mut taken = [self.seen_by_kernel; VECTORS];
+        taken[200] = self.came;
+        Events { taken, context_switches: self.came }
     }
     fn counts(&mut self, counts: &mut Counts) -> Result<(), CountingError> {
         self.step();
@@ -66,12 +67,12 @@ proptest! {
         let seen = take(&mut machine, &mut counts).unwrap();
         let moment = seen.tsc[0];
         prop_assert_eq!(seen.tsc[1], moment);
-        prop_assert_eq!(seen.events.interrupts, moment);
+        prop_assert_eq!(seen.events.taken[200], moment);
         prop_assert_eq!(seen.events.context_switches, moment);
         prop_assert_eq!(seen.clocks.aperf, Some(moment));
         prop_assert_eq!(counts.counts()[0].raw, moment);
         let smi = seen.clocks.smi_count.unwrap();
-        prop_assert_eq!(seen.events.exceptions[14] + smi, moment);
+        prop_assert_eq!(seen.events.taken[14] + smi, moment);
     }
 }
 

@@ -150,11 +150,14 @@ impl Whole {
                 _ => failed += 1,
             }
         }
-        for tasks in self.report.tasks() {
-            let whole = tasks.tasks.iter().all(|task| task.end == TaskEnd::Exit);
+        let ran = self.report.tasks().map(|one| &one.tasks);
+        let ran = ran.chain(self.report.counts().map(|one| &one.tasks));
+        let sampled = self.report.sampled().filter_map(|one| one.schedule.as_ref());
+        for tasks in ran.chain(sampled.map(|schedule| &schedule.tasks)) {
+            let whole = tasks.iter().all(|task| task.end == TaskEnd::Exit);
             *(if whole { &mut measured } else { &mut failed }) += 1;
         }
-        measured += (self.report.counts().count() + self.report.sampled().count()) as u32;
+        measured += self.report.sampled().filter(|one| one.schedule.is_none()).count() as u32;
         measured += self.report.processors().count() as u32;
         for suite in self.report.suites() {
             if suite.failed > 0 {
