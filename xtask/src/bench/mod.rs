@@ -7,6 +7,7 @@ mod boots;
 mod pmu;
 mod report;
 mod snippets;
+mod switches;
 
 pub use report::{Figure, render};
 pub use snippets::job_text;
@@ -28,6 +29,7 @@ pub fn measure(tree: &Tree, boots: u32) -> Result<Vec<Figure>> {
     }
     figures.extend(snippets::measure(tree)?);
     figures.extend(pmu::measure(tree)?);
+    figures.extend(switches::measure(tree)?);
     Ok(figures)
 }
 

@@ -5,6 +5,7 @@ use super::table::STYLE;
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Table};
 use protocol::record::{CountResult, CountValue, TaskEnd};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// One section for each item.
@@ -41,8 +42,10 @@ fn section(count: &CountResult) -> String {
     for one in &count.uncounted {
         let _ = writeln!(out, "  not counted: {}: {}", one.event, one.reason);
     }
+    // Several requests may be for one event; what is known of it is said once.
+    let mut said = BTreeSet::new();
     for event in &count.events {
-        for remark in &event.remarks {
+        for remark in event.remarks.iter().filter(|&remark| said.insert((&event.event, remark))) {
             let _ = writeln!(out, "  {}: {remark}", event.event);
         }
     }
@@ -231,6 +234,17 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&rendered(Format::Json)).unwrap();
         assert_eq!(json["records"][0]["events"][1]["sum"]["scaled"], 60);
         assert_eq!(report(TaskEnd::Exit).items(), 1);
+    }
+
+    #[test]
+    fn what_is_known_of_an_event_is_said_once() {
+        let mut report = report(TaskEnd::Exit);
+        let Record::Count(count) = &mut report.records[0].record else { panic!() };
+        count.events.push(count.events[0].clone());
+        count.events.iter_mut().for_each(|event| event.remarks = vec!["erratum X1".into()]);
+        let table = render(&report, &Context::default(), Format::Table);
+        assert_eq!(table.matches("cycles: erratum X1").count(), 1, "{table}");
+        assert_eq!(table.matches("loads: erratum X1").count(), 1, "{table}");
     }
 
     #[test]
