@@ -1,15 +1,17 @@
-//! The real machine as the runner of snippets.
+//! The real machine as the runner of snippets. [`items`] has the other kinds of items, [`stepper`] exact mode.
 
-use super::bench::Processor;
+mod items;
+mod stepper;
+
 use super::boot::Handed;
 use super::control::{Controls, PLACE};
 use super::counters::Counters;
-use super::crew::{Crew, Team};
+use super::crew::Team;
+use super::heap;
 use super::output::Line;
 use super::passes::Counting;
 use super::probe::Machine;
-use super::tasks::{self, Slots};
-use super::{crash, heap};
+use super::tasks::Slots;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::format;
@@ -23,34 +25,20 @@ use arch::memory::arena::Arena;
 use arch::memory::user::UserPages;
 use arch::memory::{Frames, Space};
 use arch::pmu::pmi::Interval;
-use arch::pmu::{Capabilities, Gate, workload};
+use arch::pmu::{Gate, workload};
 use arch::ring3::SNIPPET_VECTORS;
-use arch::state::{self, Baseline};
-use arch::step;
-use arch::time::tsc;
-use iced_x86::Register;
-use kernel::conformance::{self, Subject};
-use kernel::exact::{Processor as Segments, Qualifier, Stepper, Tally, Tracker, Unstepped};
-use kernel::processors;
+use arch::state::Baseline;
 use kernel::report::Report;
 use kernel::run;
 use kernel::screen::{Header, Status};
 use kernel::snippet::events::{Counted, Plan};
-use kernel::snippet::measure::Unmeasured;
 use kernel::snippet::undisturbed::undisturbed;
 use kernel::snippet::{Emitted, Phase, Runner, emit, fault};
-use kernel::tasks::Summary;
 use protocol::control::DEFAULT_TIME_LIMIT_MS;
-use protocol::exact::Filter;
-use protocol::job::{
-    Conformance, Control, Count, Job, LoopCounter, Processors, Setup, Snippet, Tasks,
-};
+use protocol::job::{Control, Job, LoopCounter, Setup, Snippet};
 use protocol::limits::MAX_MSRS;
 use protocol::ramdisk::RamdiskError;
-use protocol::record::{Applied, Check, CountResult, ProcessorsResult, Suite};
-use protocol::record::{End, ErrorCode, ErrorRecord, Fault, Outcome, Record};
-use raw_cpuid::{CpuIdReader, CpuIdResult};
-use x86_64::registers::model_specific::{FsBase, GsBase};
+use protocol::record::{Applied, End, ErrorCode, ErrorRecord, Fault, Outcome, Record};
 
 pub(super) struct Target<'a> {
     pub(super) machine: &'a Machine,
@@ -330,162 +318,5 @@ impl Runner for Target<'_> {
 
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault {
         fault::explain(trap, self.emitted.as_ref().expect("it ran"), self.phase, snippet)
-    }
-}
-
-/// The processor as exact mode sees it.
-struct Stepped;
-
-impl Segments for Stepped {
-    fn base(&self, segment: Register) -> u64 {
-        match segment {
-            Register::FS => FsBase::read().as_u64(),
-            _ => GsBase::read().as_u64(),
-        }
-    }
-
-    fn cpuid(&self, leaf: u32, subleaf: u32) -> [u32; 4] {
-        let CpuIdResult { eax, ebx, ecx, edx } = cpu::native().cpuid2(leaf, subleaf);
-        [eax, ebx, ecx, edx]
-    }
-
-    fn clear_pushed_trap_flag(&mut self, stack: u64) {
-        // SAFETY: the instruction before this trap has pushed at least two bytes there.
-        unsafe {
-            let flags = (stack as *mut u16).read_unaligned();
-            (stack as *mut u16).write_unaligned(flags & !(step::TRAP_FLAG as u16));
-        }
-    }
-}
-
-impl Stepper for Target<'_> {
-    fn step(
-        &mut self,
-        snippet: &Snippet,
-        copies: u64,
-        filter: &Filter,
-    ) -> Result<Tally, Unstepped> {
-        let qualifier = Qualifier::new(filter, PLACE.pointers).map_err(Unstepped::Refused)?;
-        // Counters are not involved.
-        self.counting.own.gate = Gate::EMPTY;
-        let setup = Setup { control: Control::default(), ..snippet.setup.clone() };
-        self.load(&Snippet { setup, ..snippet.clone() }, copies);
-        let emitted = self.emitted.as_ref().expect("just loaded");
-        let bytes = (emitted.function.end - emitted.function.start) as usize;
-        // SAFETY: the emitted code, which nothing writes to while it runs.
-        let code =
-            unsafe { core::slice::from_raw_parts(emitted.function.start as *const u8, bytes) };
-        let mut tracker = Tracker::new(emitted, code, &qualifier);
-        let function = Function { entry: emitted.function.start, exit: emitted.exit };
-        // SAFETY: as in `run`. The tracker allocates in the exception's handler: what it interrupts is the emitted
-        // code alone, which does not.
-        let ended = unsafe {
-            if self.resets_extended {
-                extended::reset(self.machine.extended);
-            }
-            step::run(&function, &mut |frame| tracker.trap(frame, &mut Stepped))
-        };
-        let (tally, refusal) = (tracker.tally, tracker.refusal);
-        if let Err(trap) = ended {
-            return Err(Unstepped::Fault(Box::new(self.explain(&trap, snippet))));
-        }
-        refusal.map_or(Ok(tally), |refusal| Err(Unstepped::Refused(refusal)))
-    }
-
-    fn branches(&self) -> &'static str {
-        // Intel: BR_INST_RETIRED.ALL_BRANCHES, architectural (SDM vol. 3, table 20-1). AMD: retired branch
-        // instructions, PMCx0C2.
-        let is_intel = self.machine.pmu.as_ref().is_ok_and(Capabilities::is_intel);
-        if is_intel { "r00c4" } else { "r00c2" }
-    }
-}
-
-impl run::Machine for Target<'_> {
-    fn now(&self) -> u64 {
-        tsc::now()
-    }
-
-    fn progress_ticks(&self) -> u64 {
-        self.machine.clock.hz
-    }
-
-    fn next_item(&mut self, index: u32) {
-        crash::at_item(index);
-        self.arena.reset(&mut self.space);
-    }
-
-    fn settle(&mut self) -> Vec<String> {
-        if self.controls.user {
-            self.arena.set_user_code(&mut self.space, false);
-            // SAFETY: the interrupt table is loaded.
-            SNIPPET_VECTORS
-                .into_iter()
-                .for_each(|vector| unsafe { interrupts::reset_entry(vector) });
-        }
-        self.controls.restore();
-        // SAFETY: ring 0, interrupt table loaded, the processor of the job.
-        unsafe { self.baseline.restore() };
-        state::take_restored().into_iter().map(ToString::to_string).collect()
-    }
-
-    fn conformance(
-        &mut self,
-        suite: &Conformance,
-        index: u32,
-        report: &mut dyn FnMut(&Check),
-    ) -> Suite {
-        let subject = Subject {
-            pmu: self.machine.pmu.as_ref().map_err(|missing| *missing),
-            found: &self.machine.ownership,
-            hypervisor: self.machine.hypervisor,
-        };
-        // SAFETY: the firmware owns the PMU, the handler of its interrupt is the bench's, and the APIC is on.
-        let mut bench = unsafe { Processor::new(&self.user) };
-        conformance::run(suite, index, &subject, &mut bench, report)
-    }
-
-    fn tasks(&mut self, item: &Tasks) -> Result<Summary, String> {
-        let (frames, slots) = (&mut self.controls.frames, &mut self.slots);
-        tasks::run(item, &mut tasks::Processor::new(self.machine, &self.space, frames, slots))
-    }
-
-    fn count(&mut self, item: &Count) -> Result<CountResult, String> {
-        let (frames, slots) = (&mut self.controls.frames, &mut self.slots);
-        let mut processor = tasks::Processor::new(self.machine, &self.space, frames, slots);
-        super::counting::count(item, self.machine, &mut processor)
-    }
-
-    fn processors(
-        &mut self,
-        item: &Processors,
-        index: u32,
-    ) -> Result<ProcessorsResult, processors::Failure> {
-        let refuse = |text: String| {
-            let why = Unmeasured::Refused(text);
-            processors::Failure { processor: None, why }
-        };
-        if self.team.is_none() {
-            let team = Team::form(
-                self.machine,
-                &mut self.arena,
-                &mut self.space,
-                &mut self.controls.frames,
-            );
-            self.team = Some(team.map_err(|error| refuse(error.to_string()))?);
-        }
-        let team = self.team.as_mut().expect("just formed");
-        let mut crew = Crew::new(team, &mut self.arena, &mut self.counting, self.machine, item.cpu)
-            .map_err(refuse)?;
-        processors::measure_all(&mut crew, index, item)
-    }
-
-    fn is_emulated(&self) -> bool {
-        self.machine.emulated.is_some()
-    }
-
-    fn show(&mut self, status: &Status) {
-        if let Some(display) = &self.machine.display {
-            display.lock().status(status);
-        }
     }
 }

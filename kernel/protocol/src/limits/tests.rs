@@ -1,0 +1,154 @@
+//! Each bound, and that nothing makes the check panic.
+
+use super::*;
+use crate::exact::Filter;
+use crate::job::tests::{any_job, snippet};
+use alloc::string::ToString;
+
+#[test]
+fn the_largest_snippet_that_fits_is_taken_and_one_more_copy_is_not() {
+    let body = 1000;
+    let fits = (CODE_AREA_BYTES - HARNESS_BYTES) / (2 * body);
+    let mut item = snippet("s", &alloc::vec![0x90; body as usize]);
+    item.unroll = fits as u32;
+    assert_eq!(check_item(&Item::Snippet(item.clone())), Ok(()));
+    item.unroll += 1;
+    let error = check_item(&Item::Snippet(item)).unwrap_err();
+    assert!(matches!(error, LimitError::CodeArea { .. }), "{error}");
+}
+
+#[test]
+fn each_number_has_both_bounds() {
+    let check = |change: fn(&mut Snippet)| {
+        let mut item = snippet("s", &[0x90]);
+        change(&mut item);
+        check_item(&Item::Snippet(item))
+    };
+    assert_eq!(check(|_| ()), Ok(()));
+    for (change, field) in [
+        ((|s| s.unroll = 0) as fn(&mut Snippet), "unroll"),
+        (|s| s.unroll = MAX_UNROLL + 1, "unroll"),
+        (|s| s.loop_count = MAX_LOOP + 1, "loop"),
+        (|s| s.warmup = MAX_WARMUP + 1, "warmup"),
+        (|s| s.setup.initial_warmup = MAX_WARMUP + 1, "initial-warmup"),
+        (|s| s.setup.alignment_offset = 64, "alignment-offset"),
+        (|s| s.runs = 0, "runs"),
+        (|s| s.runs = MAX_RUNS + 1, "runs"),
+    ] {
+        let error = check(change).unwrap_err();
+        assert!(matches!(error, LimitError::Range { field: f, .. } if f == field), "{error}");
+    }
+}
+
+#[test]
+fn n5_ring_3_refuses_what_it_cannot_have() {
+    let check = |change: fn(&mut Snippet)| {
+        let mut item = snippet("s", &[0x90]);
+        item.setup.control.ring = Ring::User;
+        change(&mut item);
+        check_item(&Item::Snippet(item))
+    };
+    assert_eq!(check(|_| ()), Ok(()));
+    for change in [
+        (|s| s.setup.no_memory = true) as fn(&mut Snippet),
+        |s| (s.loop_count, s.loop_counter) = (1, LoopCounter::Memory),
+        |s| s.body = crate::marker::PAUSE.to_vec().into(),
+    ] {
+        assert!(matches!(check(change), Err(LimitError::UserRing(_))));
+    }
+}
+
+#[test]
+fn n2_events_are_bounded_in_number_and_length() {
+    let check = |events: &[&str]| {
+        let mut item = snippet("s", &[0x90]);
+        item.events = events.iter().map(|text| text.to_string().into()).collect();
+        check_item(&Item::Snippet(item))
+    };
+    let many = ["cycles"; MAX_EVENTS + 1];
+    assert_eq!(check(&many[1..]), Ok(()));
+    assert!(matches!(check(&many), Err(LimitError::Range { value: 501, .. })));
+    let group = alloc::format!("{{a{}}}", ",a".repeat(400));
+    assert_eq!(check(&[&group, "b"]), Ok(()));
+    assert!(matches!(check(&[&group, &group]), Err(LimitError::Range { value: 802, .. })));
+    assert!(matches!(check(&[&"a".repeat(1001)]), Err(LimitError::TooLong { .. })));
+}
+
+#[test]
+fn t8_a_filter_that_cannot_be_applied_is_refused() {
+    let filter = |instructions: &str, verify| {
+        let filter = Filter { instructions: instructions.parse().ok(), ..Filter::default() };
+        check_item(&Item::Exact(Exact { snippet: snippet("s", &[0x90]), filter, verify }))
+    };
+    assert_eq!(filter("0..4", false), Ok(()));
+    assert_eq!(filter("", true), Ok(()));
+    assert_eq!(filter("rsp:0..4", false), Err(LimitError::InstructionBase));
+    assert_eq!(filter("0..4", true), Err(LimitError::VerifyFiltered));
+    let expect = Some(crate::job::Expect { min: 1.0, max: 2.0 });
+    let snippet = Snippet { expect, ..snippet("s", &[0x90]) };
+    let exact = Exact { snippet, filter: Filter::default(), verify: false };
+    assert_eq!(check_item(&Item::Exact(exact)), Err(LimitError::ExactExpectation));
+}
+
+#[test]
+fn i8_tasks_that_cannot_run_are_refused() {
+    use crate::count::CountRequest;
+    use crate::workload::Task;
+    let task = |parent| Task {
+        name: "t".into(),
+        init: [][..].into(),
+        body: [0x90][..].into(),
+        turns: 1,
+        loop_counter: crate::job::LoopCounter::R15,
+        extended_state: false,
+        ring: crate::workload::Ring::Kernel,
+        parent,
+        cpu: None,
+    };
+    let count = |tasks, request: CountRequest<'static>, tick_ns| {
+        check_item(&Item::Count(Count {
+            name: "c".into(),
+            requests: alloc::vec![request],
+            together: false,
+            at_overflow: Default::default(),
+            passes: 0,
+            interval_ns: 0,
+            limit_us: 1,
+            workload: crate::workload::Workload { tasks, tick_ns, jitter: None },
+        }))
+    };
+    let request = CountRequest { event: "cycles".into(), ..CountRequest::default() };
+    let two = |parent| alloc::vec![task(None), task(Some(parent))];
+    assert_eq!(count(two(0), request.clone(), 0), Ok(()));
+    let error = count(two(1), request.clone(), 0).unwrap_err();
+    assert!(error.to_string().starts_with("task 1 (`t`): its parent is task 1"), "{error}");
+    for (tasks, request, tick_ns, field) in [
+        (alloc::vec![], request.clone(), 0, "the number of tasks"),
+        (two(0), request.clone(), 1, "tick-ns"),
+        (two(0), CountRequest { every: Some(0), ..request.clone() }, 0, "every"),
+        (two(0), CountRequest { starts: alloc::vec![1], ..request }, 0, "starts"),
+    ] {
+        let error = count(tasks, request, tick_ns).unwrap_err();
+        assert!(matches!(error, LimitError::Range { field: f, .. } if f == field), "{error}");
+    }
+}
+
+#[test]
+fn bauds_are_the_ones_a_16550_can_make() {
+    for good in [300, 9600, 38400, 57600, 115_200] {
+        assert_eq!(check_baud(good), Ok(()));
+    }
+    for bad in [0, 299, 100_000, 115_201, 921_600] {
+        assert!(check_baud(bad).is_err(), "{bad}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_job_makes_the_check_panic(job in any_job()) {
+        let _ = check_job(&job);
+        for item in &job.items {
+            let _ = check_item(item);
+        }
+    }
+}
