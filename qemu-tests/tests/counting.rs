@@ -87,10 +87,12 @@ fn i8_t9_c3_m14_tasks_of_known_length_are_exact_under_random_ticks_and_add_up_to
 }
 
 /// What the machine itself counted beside: ticks and overflows as interrupts, the tasks' ends, their fault, the switches.
+/// With ticks of 100 us core2 did not get on with one layout of the kernel, and did with another: time also passes in exits
+/// to the emulated PMU.
 #[test]
 fn i10_p1_a_snapshot_has_interrupts_exceptions_switches_and_clocks_of_the_same_time() {
     let job = format!(
-        "[[count]]\nevents = [{{ event = \"r00c0:u\", every = 20000 }}]\ntick-ns = 100000\n{}{}\
+        "[[count]]\nevents = [{{ event = \"r00c0:u\", every = 20000 }}]\ntick-ns = 250000\n{}{}\
          [[count.task]]\nname = \"bad\"\nasm = \"ud2\"\nring = 3\n",
         known(0, ""),
         known(1, "")
