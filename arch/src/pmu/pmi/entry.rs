@@ -2,7 +2,7 @@
 
 use super::assembly;
 use super::handling::Around;
-use super::service::{pause, resume};
+use super::service::{pause, resume, service};
 use super::serviced;
 use super::{ControlBlock, Interrupted, Raw, TIMER_VECTOR, stop_timer};
 use crate::apic::{self, Register};
@@ -106,6 +106,18 @@ pub unsafe fn uninstall() {
         // SAFETY: the vector's own stub.
         unsafe { interrupts::reset_entry(vector) };
     }
+}
+
+/// Services this processor's block for a PMI that came into `frame`: for a handler that has more to do behind it, and so
+/// takes the vector from the one that [`install`] sets.
+///
+/// # Safety
+/// In the handler of a PMI, with a block installed by [`install`].
+pub unsafe fn service_installed(frame: &TrapFrame) {
+    // SAFETY: this handler and whoever holds LVTPC masked never run at the same time.
+    let block = unsafe { &mut *block() };
+    let mut processor = processor(block);
+    service(block, &mut processor, &interrupted(frame));
 }
 
 /// A task is about to go on, whose number samples get: starts the counters of the block that is installed.
