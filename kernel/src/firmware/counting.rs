@@ -3,10 +3,9 @@
 use super::probe::Machine;
 use super::tasks;
 use alloc::string::{String, ToString};
-use arch::apic::{self, Register};
 use arch::interrupts::{self, TrapFrame};
-use arch::msr::{self, Absent, Msr};
-use arch::pmu::pmi::{self, ControlBlock, Delivery, Interrupted, Raw, VECTOR};
+use arch::msr::{Absent, Msr};
+use arch::pmu::pmi::{self, ControlBlock, Delivery, VECTOR};
 use arch::pmu::{self, Counter, Driver, Registers};
 use arch::time::tsc;
 use core::ptr;
@@ -82,38 +81,10 @@ impl Platform for Processor {
     }
 }
 
-/// The registers in the interrupt's handler.
-struct Handler;
-
-impl Raw for Handler {
-    fn rdmsr(&mut self, msr: u32) -> u64 {
-        // SAFETY: the block names registers that the driver has used before.
-        unsafe { msr::read(Msr(msr)) }
-    }
-
-    fn wrmsr(&mut self, msr: u32, value: u64) {
-        // SAFETY: as above, with values that the driver made.
-        unsafe { msr::write(Msr(msr), value) };
-    }
-
-    fn unmask(&mut self) {
-        apic::write(Register::LvtPmc, u32::from(VECTOR));
-    }
-
-    fn end(&mut self) {
-        apic::end_of_interrupt();
-    }
-
-    fn tsc(&mut self) -> u64 {
-        tsc::now()
-    }
-}
-
 fn on_pmi(frame: &mut TrapFrame) {
     // SAFETY: interrupts are off; what this one came into neither uses the block nor the run.
     unsafe {
-        let from = Interrupted { rip: frame.rip, cs: frame.cs, ..Interrupted::default() };
-        pmi::service(&mut *pmi::block(), &mut Handler, &from);
+        pmi::service_installed(frame);
         if let Some(running) = RUNNING.as_mut() {
             let done = running.run.interrupt(&mut running.processor);
             running.note(done);

@@ -47,8 +47,6 @@ pub struct Machine {
     pub vendor: Vendor,
     /// Counters end snippets that do not end themselves.
     pub watchdog: bool,
-    /// Rate of the local APIC's timer in Hz; 0 if there is none.
-    pub timer_hz: u64,
     /// LVTPC as it was found.
     performance_lvt: Option<u32>,
 }
@@ -141,7 +139,6 @@ pub fn machine(handed: &mut Handed, space: &mut Space, report: &mut Report<Line>
         hypervisor,
         vendor: identity.vendor,
         watchdog: watchdog.is_ok(),
-        timer_hz: apic_timer_hz,
         performance_lvt,
     }
 }

@@ -106,7 +106,7 @@ impl Processor<'_> {
     fn timer(&self) -> Option<apic::Timer> {
         // SAFETY: ring 0, interrupt table loaded. A rate that is not 0 shows that the APIC is on; nobody else uses its
         // timer, and `arch::task` handles the vector while tasks run.
-        unsafe { apic::Timer::new(&self.machine.clock, self.machine.timer_hz, TICK_VECTOR) }
+        unsafe { apic::Timer::new(&self.machine.clock, self.machine.apic_timer_hz, TICK_VECTOR) }
     }
 
     /// Makes one task ready, as the next one.
