@@ -327,11 +327,8 @@ impl<'a> Code<'a> {
         }
     }
 
-    fn open(&mut self, gate: &Gate) {
-        let before = self.at;
-        if gate.on().is_empty() {
-            return;
-        }
+    /// What `emit` emits may change RAX, RCX and RDX: they are kept in memory meanwhile.
+    fn kept(&mut self, emit: impl FnOnce(&mut Self)) {
         let kept = [
             (RAX, offset_of!(Data, rax)),
             (RCX, offset_of!(Data, rcx)),
@@ -340,10 +337,18 @@ impl<'a> Code<'a> {
         for (register, offset) in kept {
             self.store(register, offset);
         }
-        self.writes(gate.on());
+        emit(self);
         for (register, offset) in kept {
             self.load(register, offset);
         }
+    }
+
+    fn open(&mut self, gate: &Gate) {
+        let before = self.at;
+        if gate.on().is_empty() {
+            return;
+        }
+        self.kept(|code| code.writes(gate.on()));
         self.put(&[0x0f, 0xae, 0xe8]);
         debug_assert_eq!((self.at - before) as u64, gate_open_bytes(gate));
     }

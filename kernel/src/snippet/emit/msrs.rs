@@ -11,25 +11,16 @@ impl Code<'_> {
         if msrs.is_empty() {
             return;
         }
-        let kept = [
-            (RAX, offset_of!(Data, rax)),
-            (RCX, offset_of!(Data, rcx)),
-            (RDX, offset_of!(Data, rdx)),
-        ];
-        for (register, offset) in kept {
-            self.store(register, offset);
-        }
-        for (index, msr) in msrs.iter().take(MAX_MSRS).enumerate() {
-            let offset = offset_of!(Data, msrs) + 16 * index + 8 * column;
-            // mov ecx, imm32; rdmsr
-            self.put(&[0xb8 | RCX]);
-            self.put(&msr.number.to_le_bytes());
-            self.put(&[0x0f, 0x32]);
-            self.store_half(RAX, offset);
-            self.store_half(RDX, offset + 4);
-        }
-        for (register, offset) in kept {
-            self.load(register, offset);
-        }
+        self.kept(|code| {
+            for (index, msr) in msrs.iter().take(MAX_MSRS).enumerate() {
+                let offset = offset_of!(Data, msrs) + 16 * index + 8 * column;
+                // mov ecx, imm32; rdmsr
+                code.put(&[0xb8 | RCX]);
+                code.put(&msr.number.to_le_bytes());
+                code.put(&[0x0f, 0x32]);
+                code.store_half(RAX, offset);
+                code.store_half(RDX, offset + 4);
+            }
+        });
     }
 }

@@ -2,9 +2,7 @@
 //! bytes of the body keep their places, and its own jumps their distances.
 
 use super::{Code, gate_open_bytes};
-use crate::snippet::emit::{Data, RAX, RCX, RDX};
 use arch::pmu::Gate;
-use core::mem::offset_of;
 use core::ops::Range;
 use protocol::marker::{MARKER_BYTES, Marker, STUB_BYTES, markers};
 
@@ -46,18 +44,7 @@ impl Code<'_> {
     /// Closes the gate with all registers and flags preserved.
     fn close_kept(&mut self, gate: &Gate) {
         let before = self.at;
-        let kept = [
-            (RAX, offset_of!(Data, rax)),
-            (RCX, offset_of!(Data, rcx)),
-            (RDX, offset_of!(Data, rdx)),
-        ];
-        for (register, offset) in kept {
-            self.store(register, offset);
-        }
-        self.writes(gate.off());
-        for (register, offset) in kept {
-            self.load(register, offset);
-        }
+        self.kept(|code| code.writes(gate.off()));
         debug_assert!((self.at - before) as u64 <= gate_open_bytes(gate));
     }
 }
