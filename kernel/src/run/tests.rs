@@ -1,3 +1,5 @@
+mod workloads;
+
 use super::*;
 use crate::exact::{Tally, Unstepped};
 use crate::report::Buffer;
@@ -453,71 +455,4 @@ proptest::proptest! {
         proptest::prop_assert_eq!(answered, expected);
         proptest::prop_assert_eq!(end.failed as usize, faults.iter().filter(|&&f| f).count());
     }
-}
-
-#[test]
-fn t9_a_workload_fails_with_a_task_that_does_not_exit() {
-    for (failed, counts, error) in [
-        (0, [1, 0], None),
-        (1, [0, 1], Some("work: task b raised an exception")),
-        (2, [0, 1], Some("work: task c took too long")),
-        (3, [0, 1], Some("work: work cannot be run")),
-    ] {
-        let mut machine = Clocked { failed, ..Clocked::new(1) };
-        let item = Tasks {
-            name: Cow::Borrowed("work"),
-            workload: protocol::workload::Workload::default(),
-            limit_us: 1,
-        };
-        let job = Job { items: vec![Item::Tasks(item)], ..job(vec![]) };
-        let mut report = Report::new(Buffer::default());
-        let end = run(&job, &mut machine, &mut report);
-        assert_eq!([end.measured, end.failed], counts);
-        assert_eq!(machine.shown.last().unwrap().last_error.as_deref(), error);
-        let mut reader = Reader::new();
-        let events = reader.feed(report.sink_mut().0.as_bytes());
-        let stream::Event::Record { record, .. } = &events[0] else { panic!("{events:?}") };
-        match (&**record, failed) {
-            (Record::Error(error), 3) => assert_eq!(error.code, ErrorCode::Unsupported),
-            (Record::Tasks(result), _) => assert!(result.emulated && result.tsc[1] > result.tsc[0]),
-            (other, _) => panic!("{other:?}"),
-        }
-    }
-}
-
-#[test]
-fn a_count_item_is_measured_or_has_its_reason() {
-    let task = protocol::workload::Task {
-        name: "t".into(),
-        init: [][..].into(),
-        body: [0x90][..].into(),
-        turns: 1,
-        loop_counter: protocol::job::LoopCounter::R15,
-        extended_state: false,
-        ring: protocol::workload::Ring::Kernel,
-        parent: None,
-        cpu: None,
-    };
-    let item = |tasks: usize| Count {
-        name: "c".into(),
-        requests: vec![protocol::count::CountRequest::default()],
-        together: false,
-        at_overflow: protocol::count::AtOverflow::Same,
-        passes: 0,
-        interval_ns: 0,
-        limit_us: 1,
-        workload: protocol::workload::Workload {
-            tasks: vec![task.clone(); tasks],
-            tick_ns: 0,
-            jitter: None,
-        },
-    };
-    let mut machine = Clocked::new(1);
-    let mut status = Status::default();
-    let Record::Count(result) = counted(3, &item(1), &mut machine, &mut status) else { panic!() };
-    assert_eq!((result.item, result.name.as_str(), result.ticks), (3, "c", 7));
-    assert_eq!((status.measured, status.failed), (1, 0));
-    let Record::Error(error) = counted(4, &item(2), &mut machine, &mut status) else { panic!() };
-    assert_eq!((error.item, error.text.as_str()), (Some(4), "one task at a time"));
-    assert_eq!((status.measured, status.failed), (1, 1));
 }
