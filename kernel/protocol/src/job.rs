@@ -246,8 +246,7 @@ pub(crate) mod tests {
     use crate::exact::Filter;
     use crate::exact::tests::any_range;
     use crate::sampling::tests::any_sampling;
-    use crate::workload::tests::any_tasks;
-    use crate::workload::{Task, Workload};
+    use crate::workload::tests::{any_tasks, any_workload};
     use alloc::string::String;
     use proptest::prelude::*;
 
@@ -348,30 +347,17 @@ pub(crate) mod tests {
     }
 
     prop_compose! {
-        fn any_task()(
-            name in ".{0,20}", init in prop::collection::vec(any::<u8>(), 0..9), body in prop::collection::vec(any::<u8>(), 0..9),
-            turns: u64, extended_state: bool, user: bool, parent in prop::option::of(0u16..9), cpu: Option<u16>,
-        ) -> Task<'static> {
-            Task {
-                name: Cow::Owned(name), init: Cow::Owned(init), body: Cow::Owned(body), turns,
-                loop_counter: LoopCounter::R15, extended_state, parent, cpu,
-                ring: if user { Ring::User } else { Ring::Kernel },
-            }
-        }
-    }
-
-    prop_compose! {
         fn any_count()(
             name in ".{0,40}", events in prop::collection::vec(".{0,20}", 0..9), every: Option<u64>, preset: u64,
-            starts in prop::collection::vec(0u16..9, 0..3), tasks in prop::collection::vec(any_task(), 0..5),
-            together: bool, passes: u64, interval_ns: u64, limit_us: u64, tick_ns: u64, jitter: Option<u64>,
+            starts in prop::collection::vec(0u16..9, 0..3), workload in any_workload(),
+            together: bool, passes: u64, interval_ns: u64, limit_us: u64,
         ) -> Item<'static> {
             let request = |event| CountRequest {
                 event: Cow::Owned(event), preset, every, starts: starts.clone(), correlate: together,
             };
             Item::Count(Count {
                 name: Cow::Owned(name), requests: events.into_iter().map(request).collect(), together,
-                at_overflow: AtOverflow::Next, passes, interval_ns, limit_us,  workload: Workload { tasks, tick_ns, jitter },
+                at_overflow: AtOverflow::Next, passes, interval_ns, limit_us, workload,
             })
         }
     }

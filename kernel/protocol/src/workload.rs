@@ -193,10 +193,9 @@ pub(crate) mod tests {
 
     prop_compose! {
         pub fn any_tasks()(
-            name in ".{0,40}", tasks in prop::collection::vec(any_task(), 0..5), tick_ns: u64,
-            jitter: Option<u64>, limit_us: u64,
+            name in ".{0,40}", workload in any_workload(), limit_us: u64,
         ) -> Tasks<'static> {
-            Tasks { name: Cow::Owned(name), workload: Workload { tasks, tick_ns, jitter }, limit_us }
+            Tasks { name: Cow::Owned(name), workload, limit_us }
         }
     }
 

@@ -21,7 +21,7 @@ pub use overrides::Overrides;
 
 use crate::events::{Block, CpuName, check, user};
 use ::events::pack::PERFMON_LICENSE;
-use assemble::{Labels, Part, Source};
+use assemble::{Part, Source};
 use count::CountFile;
 use exact::ExactOptions;
 use file::OnProcessors;
@@ -50,8 +50,6 @@ pub struct Packed {
     pub bytes: Vec<u8>,
     /// The event tables that go along.
     tables: Vec<u8>,
-    /// For each item the labels of its tasks ([`workload::Assembled::symbols`]); empty for an item without tasks.
-    pub symbols: Vec<Vec<Labels>>,
     /// Labels and bodies of each sampled task, by the item's index.
     pub sampled: Vec<(u32, Vec<TaskCode>)>,
 }
@@ -66,8 +64,7 @@ impl Packed {
         let done = done.min(job.items.len());
         job.items.drain(..done);
         let bytes = bytes(&job, &self.tables)?;
-        let (symbols, sampled) = (self.symbols[done..].to_vec(), self.sampled.clone());
-        Ok(Self { job, bytes, tables: self.tables.clone(), symbols, sampled })
+        Ok(Self { job, bytes, tables: self.tables.clone(), sampled: self.sampled.clone() })
     }
 }
 
@@ -155,13 +152,12 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
         .zip(codes.as_chunks::<SOURCES>().0)
         .map(|(snippet, codes)| item(snippet, codes, &file.source));
     let items = items.collect::<Result<Vec<_>, _>>()?;
-    let runs = file.runs.iter().map(|run| Ok((run.item()?, run)));
+    let runs = file.runs.iter().map(|run| {
+        let item = Item::Tasks(run.item()?);
+        limits::check_item(&item).map_err(|error| run.at(&error))?;
+        Ok(item)
+    });
     let runs = runs.collect::<Result<Vec<_>, JobError>>()?;
-    for ((tasks, _), run) in &runs {
-        limits::check_item(&Item::Tasks(tasks.clone())).map_err(|error| run.at(&error))?;
-    }
-    let (runs, symbols): (Vec<_>, Vec<_>) =
-        runs.into_iter().map(|((tasks, symbols), _)| (Item::Tasks(tasks), symbols)).unzip();
     let counts = file.counts.iter().map(|count| {
         let item = Item::Count(count.item()?);
         limits::check_item(&item).map_err(|error| count.refused(error.to_string()))?;
@@ -194,13 +190,7 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
         .map_err(|error| JobError::Limit { file: file.source.clone(), error })?;
     let bytes = bytes(&job, tables.bytes())
         .map_err(|error| JobError::Pack { file: file.source.clone(), error })?;
-    let mut all = vec![Vec::new(); job.items.len()];
-    let is_run = |item: &&Item| matches!(item, Item::Tasks(_));
-    let first_run = job.items.iter().take_while(|item| !is_run(item)).count();
-    for (place, labels) in all[first_run..].iter_mut().zip(symbols) {
-        *place = labels;
-    }
-    Ok(Packed { job, bytes, tables: tables.bytes().to_vec(), symbols: all, sampled })
+    Ok(Packed { job, bytes, tables: tables.bytes().to_vec(), sampled })
 }
 
 /// Texts of a snippet.

@@ -135,18 +135,17 @@ impl RunFile {
         }
     }
 
-    /// The item, with the labels of its tasks.
+    /// The item.
     ///
     /// # Errors
     /// Everything that is wrong with the tasks, each named.
-    pub fn item(&self) -> Result<(Tasks<'static>, Vec<Labels>), JobError> {
+    pub fn item(&self) -> Result<Tasks<'static>, JobError> {
         let assembled = self.workload.assemble().map_err(|error| match error {
             JobError::Workload(error) => self.at(&error),
             other => other,
         })?;
-        let Assembled { workload, symbols } = assembled;
         let name = Cow::Owned(self.name.clone());
-        Ok((Tasks { name, workload, limit_us: self.limit_us }, symbols))
+        Ok(Tasks { name, workload: assembled.workload, limit_us: self.limit_us })
     }
 
     /// The error that this run breaks a bound.
