@@ -1,7 +1,7 @@
 //! One row per figure.
 
 use crate::collect::Report;
-use protocol::record::{Record, Verdict};
+use protocol::record::{Metric, Record, Verdict};
 
 /// Columns.
 const HEADER: [&str; 13] = [
@@ -37,52 +37,24 @@ pub fn render(report: &Report) -> String {
                     Verdict::None => "",
                 };
                 for metric in &result.metrics {
-                    let value = &metric.value;
-                    row(vec![
-                        result.item.to_string(),
-                        result.name.clone(),
-                        metric.event.clone(),
-                        value.median.to_string(),
-                        value.min.to_string(),
-                        value.mean.to_string(),
-                        value.max.to_string(),
-                        result.runs.to_string(),
-                        result.per.to_string(),
-                        metric.deterministic.to_string(),
-                        metric.series[0].distinct.to_string(),
-                        metric.series[1].distinct.to_string(),
-                        verdict.to_string(),
-                    ]);
+                    let event = metric.event.clone();
+                    let measured = (result.runs, result.per, verdict);
+                    row(figures(result.item, &result.name, event, metric, measured));
                 }
-                for uncounted in &result.uncounted {
-                    let mut fields = vec![String::new(); HEADER.len()];
-                    fields[0] = result.item.to_string();
-                    fields[1].clone_from(&result.name);
-                    fields[2].clone_from(&uncounted.event);
-                    fields[HEADER.len() - 1] = "uncounted".to_string();
-                    row(fields);
+                for one in &result.uncounted {
+                    row(without_figures(result.item, &result.name, &one.event, "uncounted"));
                 }
             }
             Record::Processors(result) => {
                 for one in &result.processors {
                     for metric in &one.metrics {
-                        let value = &metric.value;
-                        row(vec![
-                            result.item.to_string(),
-                            result.name.clone(),
-                            format!("{} on cpu {}", metric.event, one.processor),
-                            value.median.to_string(),
-                            value.min.to_string(),
-                            value.mean.to_string(),
-                            value.max.to_string(),
-                            result.runs.to_string(),
-                            result.per.to_string(),
-                            metric.deterministic.to_string(),
-                            metric.series[0].distinct.to_string(),
-                            metric.series[1].distinct.to_string(),
-                            String::new(),
-                        ]);
+                        let event = format!("{} on cpu {}", metric.event, one.processor);
+                        let measured = (result.runs, result.per, "");
+                        row(figures(result.item, &result.name, event, metric, measured));
                     }
+                }
+                for one in &result.uncounted {
+                    row(without_figures(result.item, &result.name, &one.event, "uncounted"));
                 }
             }
             Record::Exact(exact) => {
@@ -125,13 +97,8 @@ pub fn render(report: &Report) -> String {
                     fields.extend(["1".into(), "1".into(), verdict.into()]);
                     row(fields);
                 }
-                for uncounted in &count.uncounted {
-                    let mut fields = vec![String::new(); HEADER.len()];
-                    fields[0] = count.item.to_string();
-                    fields[1].clone_from(&count.name);
-                    fields[2].clone_from(&uncounted.event);
-                    fields[HEADER.len() - 1] = "uncounted".to_string();
-                    row(fields);
+                for one in &count.uncounted {
+                    row(without_figures(count.item, &count.name, &one.event, "uncounted"));
                 }
             }
             Record::Sample(sampled) => {
@@ -144,17 +111,53 @@ pub fn render(report: &Report) -> String {
                     fields.resize(HEADER.len(), String::new());
                     row(fields);
                 }
+                for one in &sampled.uncounted {
+                    row(without_figures(sampled.item, &sampled.name, &one.event, "uncounted"));
+                }
             }
             Record::Error(error) if error.item.is_some() => {
-                let mut fields = vec![String::new(); HEADER.len()];
-                fields[0] = error.item.unwrap_or_default().to_string();
-                fields[1] = error.name.clone().unwrap_or_default();
-                fields[HEADER.len() - 1] = "error".to_string();
-                row(fields);
+                let (item, name) = (error.item.unwrap_or_default(), error.name.as_deref());
+                row(without_figures(item, name.unwrap_or_default(), "", "error"));
             }
             _ => {}
         }
     }
     let bytes = writer.into_inner().expect("memory takes everything");
     String::from_utf8(bytes).expect("the fields are UTF-8")
+}
+
+/// The row of a figure; `measured`: runs, executions a run, verdict.
+fn figures(
+    item: u32,
+    name: &str,
+    event: String,
+    metric: &Metric,
+    (runs, per, verdict): (u32, u64, &str),
+) -> Vec<String> {
+    let (value, [small, large]) = (&metric.value, &metric.series);
+    vec![
+        item.to_string(),
+        name.to_string(),
+        event,
+        value.median.to_string(),
+        value.min.to_string(),
+        value.mean.to_string(),
+        value.max.to_string(),
+        runs.to_string(),
+        per.to_string(),
+        metric.deterministic.to_string(),
+        small.distinct.to_string(),
+        large.distinct.to_string(),
+        verdict.to_string(),
+    ]
+}
+
+/// The row of what has none.
+fn without_figures(item: u32, name: &str, event: &str, verdict: &str) -> Vec<String> {
+    let mut fields = vec![String::new(); HEADER.len()];
+    fields[0] = item.to_string();
+    fields[1] = name.to_string();
+    fields[2] = event.to_string();
+    fields[HEADER.len() - 1] = verdict.to_string();
+    fields
 }

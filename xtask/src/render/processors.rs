@@ -123,7 +123,9 @@ fn table(result: &ProcessorsResult) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::record::{Metric, Skew, Snapshot, Sum};
+    use crate::collect::Numbered;
+    use crate::render::csv;
+    use protocol::record::{Metric, Record, Skew, Snapshot, Sum, Uncounted};
 
     fn metric(event: &str, median: f64) -> Metric {
         let value = protocol::record::Aggregates { median, ..Default::default() };
@@ -157,7 +159,7 @@ mod tests {
                 processor(1, vec![metric("tsc", 6.0)]),
             ],
             sums: vec![Sum { event: "loads".into(), value: 2.5, processors: 1 }],
-            uncounted: vec![],
+            uncounted: vec![Uncounted { event: "stores".into(), reason: "unknown".into() }],
             in_turn: false,
             start_skew: Skew { min: 1, median: 2, max: 9 },
             snapshot: Snapshot { deadline: 990, skew: 1, events: vec!["loads".into()] },
@@ -178,5 +180,9 @@ mod tests {
         }
         let row = text.lines().find(|line| line.starts_with(" loads")).unwrap();
         assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["loads", "2.5", "-", "2.5"]);
+        let records = vec![Numbered { seq: 0, record: Record::Processors(result) }];
+        let csv = csv::render(&Report { records, ..Report::default() });
+        assert!(csv.contains("2,adds,loads on cpu 0,2.5,"), "{csv}");
+        assert!(csv.contains("2,adds,stores,,,,,,,,,,uncounted\n"), "{csv}");
     }
 }
