@@ -121,6 +121,7 @@ impl Gathered<'_> {
             spurious: block.spurious,
             back_to_back: block.back_to_back,
             throttled: block.throttle.raised,
+            eased: block.throttle.eased,
             timer: None,
             capability,
             emulated: false,

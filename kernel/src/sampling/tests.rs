@@ -32,6 +32,8 @@ struct Host {
     next_tick: u64,
     /// Instructions of the handler, which advance the TSC but are not counted.
     handler: u64,
+    /// Of the TSC and of the timer.
+    clock_hz: u64,
 }
 
 impl Host {
@@ -51,6 +53,7 @@ impl Host {
             timer: None,
             next_tick: 0,
             handler: 100,
+            clock_hz: 1_000_000_000,
         }
     }
 
@@ -196,7 +199,7 @@ impl Sampler for Host {
     }
 
     fn clocks(&self) -> [u64; 2] {
-        [1_000_000_000; 2]
+        [self.clock_hz; 2]
     }
 
     fn code(&mut self, address: u64) -> Vec<u8> {

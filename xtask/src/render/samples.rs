@@ -71,7 +71,13 @@ fn warnings(result: &SampleResult) -> Vec<String> {
     let mut said = Vec::new();
     if result.throttled > 0 {
         let times = result.throttled;
-        said.push(format!("samples came faster than allowed: periods doubled {times} times"));
+        let eased = match result.eased {
+            0 => String::new(),
+            eased => format!(", and halved {eased} times when they came slowly again"),
+        };
+        said.push(format!(
+            "samples came faster than allowed: periods doubled {times} times{eased}"
+        ));
     }
     if let Some(times) = result.timer.as_ref().map(|timer| timer.doubled).filter(|&n| n > 0) {
         said.push(format!("ticks came late: the timer's interval doubled {times} times"));

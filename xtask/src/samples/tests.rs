@@ -71,6 +71,7 @@ fn result() -> SampleResult {
         spurious: 1,
         back_to_back: 2,
         throttled: 3,
+        eased: 2,
         timer: None,
         capability: SamplingCapability {
             skid: "none at all".into(),
@@ -298,7 +299,7 @@ fn m8_m9_the_table_says_what_was_sampled_what_was_not_and_how_exact_it_is() {
         "66.7 %",
         "none at all",
         "not available: test",
-        "periods doubled 3 times",
+        "periods doubled 3 times, and halved 2 times when they came slowly again",
         "4 overflows",
         "erratum X1",
         "frozen",

@@ -1,8 +1,9 @@
 //! The handler in Rust: for what the assembly does not do, and its reference.
 
 use super::ControlBlock;
-use super::block::Sample;
+use super::block::{Sample, Slot};
 use super::handling::Around;
+use super::throttle::Pace;
 use super::timer::{TIMER_BIT, TIMER_SLOT};
 use crate::pmu::driver::Write;
 
@@ -188,16 +189,32 @@ fn note(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted, status
     if block.end != 0 {
         log(block, raw, from, status);
     }
-    if block.throttle.limits() && block.throttle.exceeds(raw.tsc()) {
-        let mut doubled = false;
-        for slot in &mut block.slots {
-            doubled |= slot.double();
-        }
-        block.throttle.raised += u32::from(doubled);
+    if block.throttle.limits() {
+        let pace = block.throttle.judge(raw.tsc());
+        pace_slots(block, pace);
     }
     if let Some(notify) = block.notify {
         notify(from.rip, status);
     }
+}
+
+/// Longer or shorter periods of all counters.
+#[inline]
+fn pace_slots(block: &mut ControlBlock, pace: Pace) {
+    let change = match pace {
+        Pace::Right => return,
+        Pace::Fast => Slot::double,
+        Pace::Slow => Slot::halve,
+    };
+    let mut changed = false;
+    for slot in &mut block.slots {
+        changed |= change(slot);
+    }
+    let times = match pace {
+        Pace::Slow => &mut block.throttle.eased,
+        _ => &mut block.throttle.raised,
+    };
+    *times += u32::from(changed);
 }
 
 #[inline]

@@ -56,6 +56,9 @@ pub struct SampleResult {
     /// Times that the rate was too high and all periods were doubled.
     #[serde(default)]
     pub throttled: u32,
+    /// Times that it was far below the limit afterwards and all longer periods were halved.
+    #[serde(default)]
+    pub eased: u32,
     /// The timer's intervals, if a timer sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timer: Option<TimerResult>,

@@ -54,3 +54,29 @@ fn i8_a_frequency_is_found_by_a_counting_run_of_all_tasks() {
         assert_eq!((result.events[0].period, result.events[0].overflows), (1000, 24), "{model:?}");
     }
 }
+
+#[test]
+fn m8_the_period_is_short_again_when_the_rush_is_over() {
+    for model in [Model::Core2, Model::Skylake, Model::Zen4] {
+        let mut host = Host::new(model);
+        // A window is 10,000 ticks, which are as many instructions.
+        host.clock_hz = 10_000_000;
+        // Half of the time is spent in ring 3 at first, where the event counts, and a tenth of it afterwards.
+        let ring_3 = event("r00c0:u", 100);
+        let mut item = Sampling { limit_per_ms: 8, ..item(&[ring_3], 0) };
+        let task = item.workload.tasks[0].clone();
+        let with = |ring, turns| Task { ring, turns, ..task.clone() };
+        item.workload.tasks = (0..8)
+            .map(|_| with(TaskRing::User, 500))
+            .chain([with(TaskRing::User, 2_500)])
+            .chain((0..9).map(|_| with(TaskRing::Kernel, 2_500)))
+            .collect();
+        let (result, _) = run(&mut host, &item);
+        let one = &result.events[0];
+        assert!(result.throttled >= 2 && result.eased >= 1, "{model:?}: {result:?}");
+        let left = result.throttled - result.eased;
+        assert_eq!(one.last_period, (left > 0).then(|| 100 << left), "{model:?}");
+        assert_eq!((one.overflows + one.throttled) * 100 + one.rest, 65_000, "{model:?}");
+        assert_eq!(one.witness, Some(65_000), "{model:?}");
+    }
+}
