@@ -102,6 +102,11 @@ fn branches_accesses_misses_and_branch_records_are_exact() {
 }
 
 #[test]
+fn an_interrupt_that_is_handed_on_comes_once() {
+    on_every_model("once", 2);
+}
+
+#[test]
 fn two_runs_give_the_same_bytes() {
     let run = || guest(Model::Skylake, "overflow").run().raw;
     assert_eq!(run(), run());

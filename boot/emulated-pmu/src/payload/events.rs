@@ -24,7 +24,7 @@ pub fn choose(guest: &mut Guest) -> bool {
     if guest.event.is_none()
         && guest.vmcb.rflags & IF != 0
         && !guest.in_shadow()
-        && let Some(vector) = guest.interrupted.take()
+        && let Some(vector) = guest.waiting.take()
     {
         guest.event = Some(Event::Interrupt { vector });
     }
@@ -69,7 +69,7 @@ pub fn reflect(guest: &mut Guest, vector: u8) {
             guest.nmi_pending = true;
             guest.nmi_blocked = false;
         }
-        Some(Event::Interrupt { vector }) => guest.interrupted = Some(vector),
+        Some(Event::Interrupt { vector }) => guest.waiting.insert(vector),
         Some(Event::SoftwareInterrupt { .. }) => guest.vmcb.rip -= guest.software_interrupt_bytes,
         None => {}
     }

@@ -10,6 +10,7 @@ use super::switch::{self, Registers};
 use super::vmcb::{Event, Vmcb};
 use core::cell::RefCell;
 use emulated_pmu::step;
+use emulated_pmu::vectors::Vectors;
 use emulated_pmu::walk::Paging;
 use iced_x86::{Instruction, InstructionInfoFactory, Register};
 use pmu_model::model::Vendor;
@@ -54,8 +55,8 @@ pub struct Guest {
     pub vendor: Option<Vendor>,
     /// An exception or interrupt to be delivered at the next entry.
     pub event: Option<Event>,
-    /// A device interrupt whose delivery an exception interrupted: it is delivered when the guest can take it.
-    pub interrupted: Option<u8>,
+    /// Device interrupts whose delivery something else came before: they are delivered when the guest can take them.
+    pub waiting: Vectors,
     /// Bytes of the INT n that is to be delivered.
     pub software_interrupt_bytes: u64,
     /// An NMI waits to be delivered.
@@ -98,7 +99,7 @@ impl Guest {
 
     /// Runs the guest until its next exit; returns the instructions that the TSC counted.
     pub fn enter(&mut self, alarm_ns: u64) -> u64 {
-        self.vmcb.event = self.event.take().map_or(0, Event::encode);
+        self.vmcb.set_event(self.event.take());
         // QEMU sets its breakpoints when software writes to DR7, not when VMRUN loads it.
         let breakpoints = self.vmcb.dr7 & DR7_ENABLES != 0;
         if breakpoints {
@@ -109,6 +110,9 @@ impl Guest {
             unsafe { switch::enter(&raw mut self.registers, &raw mut *self.vmcb, alarm_ns) };
         if breakpoints {
             write_debug_7(0);
+        }
+        if let Some(vector) = self.vmcb.undelivered() {
+            self.waiting.insert(vector);
         }
         self.calibration.instructions(ticks)
     }
@@ -142,7 +146,7 @@ impl Guest {
 
     /// Whether the exit came in the middle of a delivery, which is then still to be done.
     pub fn is_in_delivery(&self) -> bool {
-        self.vmcb.exit_int_info >> 31 & 1 != 0
+        self.vmcb.exit_int_info >> 31 & 1 != 0 || self.vmcb.undelivered().is_some()
     }
 
     /// Whether its next instruction needs no special care.

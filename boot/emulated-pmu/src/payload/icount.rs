@@ -195,5 +195,6 @@ fn set_up(vmcb: &mut Vmcb, rip: u64, cr3: u64) {
     vmcb.cs = Segment { selector: 8, attributes: 0xa9b, limit: u32::MAX, base: 0 };
     vmcb.ss = Segment { selector: 16, attributes: 0xc93, limit: u32::MAX, base: 0 };
     (vmcb.ds, vmcb.es) = (vmcb.ss, vmcb.ss);
-    (vmcb.event, vmcb.int_state, vmcb.cpl) = (0, 0, 0);
+    vmcb.set_event(None);
+    (vmcb.int_state, vmcb.cpl) = (0, 0);
 }

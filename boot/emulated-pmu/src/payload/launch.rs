@@ -113,7 +113,7 @@ unsafe fn build(options: Options, shift: u8, alarm: Alarm, rip: u64, rsp: u64) {
             strings_in_user_alone: options.strings == Strings::User,
             vendor: options.model.spec().identity.as_ref().map(|identity| identity.vendor),
             event: None,
-            interrupted: None,
+            waiting: Default::default(),
             software_interrupt_bytes: 0,
             code: CodeMap::new(options.strings != Strings::All),
             idle_stays: 0,

@@ -50,6 +50,16 @@ pub enum Event {
     SoftwareInterrupt { vector: u8 },
 }
 
+/// Above are interrupts of devices.
+const LAST_EXCEPTION: u8 = 31;
+
+/// Interrupt control: a virtual interrupt waits.
+const VIRTUAL_IRQ: u64 = 1 << 8;
+/// Interrupt control: it comes whatever the task priority is.
+const IGNORE_PRIORITY: u64 = 1 << 20;
+/// Interrupt control: where the vector begins.
+const VIRTUAL_VECTOR: u32 = 32;
+
 impl Event {
     /// The vector that it is delivered through.
     pub fn vector(self) -> u8 {
@@ -70,6 +80,8 @@ impl Event {
             (false, _) => None,
             (_, 0) => Some(Self::Interrupt { vector }),
             (_, 2) => Some(Self::Nmi),
+            // QEMU calls an interrupt that it delivered itself an exception.
+            (_, 3) if vector > LAST_EXCEPTION => Some(Self::Interrupt { vector }),
             (_, 4) => Some(Self::SoftwareInterrupt { vector }),
             _ => Some(Self::Exception {
                 vector,
@@ -130,7 +142,7 @@ pub struct Vmcb {
     pub asid: u32,
     /// 1: flush everything at entry.
     pub tlb_control: u32,
-    pub int_control: u64,
+    int_control: u64,
     /// Bit 0: interrupt shadow.
     pub int_state: u64,
     pub exit_code: u64,
@@ -140,7 +152,7 @@ pub struct Vmcb {
     /// Bit 0: nested paging.
     pub nested_control: u64,
     _098: [u8; 0x10],
-    pub event: u64,
+    event: u64,
     pub nested_cr3: u64,
     _0b8: [u8; 0x348],
     pub es: Segment,
@@ -196,6 +208,24 @@ const _: () = {
 };
 
 impl Vmcb {
+    /// What is to be delivered at the entry. Interrupts of devices are virtual ones: QEMU forgets an injected one only at
+    /// the next exit, and delivers it once more if its clock makes it look up before that.
+    pub fn set_event(&mut self, event: Option<Event>) {
+        (self.event, self.int_control) = match event {
+            Some(Event::Interrupt { vector }) => {
+                (0, VIRTUAL_IRQ | IGNORE_PRIORITY | u64::from(vector) << VIRTUAL_VECTOR)
+            }
+            other => (other.map_or(0, Event::encode), 0),
+        };
+    }
+
+    /// After an exit: the interrupt that was to be delivered and was not, because something else came first.
+    pub fn undelivered(&self) -> Option<u8> {
+        let begun = Event::decode(self.exit_int_info).is_some();
+        let waits = self.int_control & VIRTUAL_IRQ != 0 && !begun;
+        waits.then_some((self.int_control >> VIRTUAL_VECTOR) as u8)
+    }
+
     pub fn add_intercepts(&mut self, intercepts: Intercepts) {
         let bits = intercepts.bits();
         self.intercepts[0] |= bits as u32;

@@ -13,6 +13,8 @@ pub const BACK: u8 = 0x81;
 pub const DEVICE: u8 = 0x90;
 /// The PMI.
 pub const PMI: u8 = 0x91;
+/// A device interrupt that takes long.
+pub const SLOW: u8 = 0x92;
 /// Ends a stay in ring 3.
 pub const LEAVE: u8 = 0x82;
 
@@ -122,5 +124,6 @@ pub fn install(idt: &mut InterruptDescriptorTable) {
     set(idt, LEAVE, leave);
     set(idt, DEVICE, device);
     set(idt, PMI, crate::overflow::on_pmi);
+    set(idt, SLOW, crate::once::on_slow);
     set(idt, 2, crate::overflow::on_nmi);
 }

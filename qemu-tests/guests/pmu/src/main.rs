@@ -10,6 +10,7 @@ mod code;
 mod counts;
 mod handlers;
 mod machine;
+mod once;
 mod overflow;
 mod pmu;
 mod rings;
@@ -49,6 +50,7 @@ fn main(info: &'static mut BootInfo) -> ! {
         "rings" => rings::run(&unit),
         "overflow" => overflow::run(&unit),
         "many" => overflow::many(&unit),
+        "once" => once::run(&unit),
         "stepped" => stepped::run(&unit),
         other => line!("no group {other}"),
     }

@@ -10,7 +10,8 @@ pub fn handle(guest: &mut Guest, bytes: u64) {
     guest.skip(bytes);
     let interruptible = guest.vmcb.rflags & IF != 0;
     let nmi_comes = |guest: &Guest| guest.nmi_pending && !guest.nmi_blocked;
-    while guest.event.is_none() && !nmi_comes(guest) {
+    let waits = |guest: &Guest| interruptible && !guest.waiting.is_empty();
+    while guest.event.is_none() && !nmi_comes(guest) && !waits(guest) {
         tables::wait(interruptible);
         events::take_what_came(guest);
     }
