@@ -47,6 +47,10 @@ pub(super) fn median(runs: &[Run], place: usize) -> f64 {
     spread(&values)[1]
 }
 
+/// Instructions of a snippet by which those of the handler in front of its writes are made up for, where it comes in
+/// the middle of the writes behind the snippet.
+const LEAST: u64 = 3;
+
 /// Totals of undisturbed runs: the witness's and the clock's.
 fn totals<M: Historian>(bench: &mut Bench<M>, clock: &str) -> Result<[f64; 2], Unmeasured> {
     let runs = bench.runs(NEVER)?;
@@ -73,6 +77,12 @@ pub(super) fn find<M: Historian>(bench: &mut Bench<M>, history: &History) -> Res
     let mut begin = Begin { instructions, own, front: 0, exact: true, whole };
     if whole < 1.0 {
         return refuse(format!("the clock `{clock}` counts nothing while the snippet runs"));
+    }
+    if bench.stop() == Stop::Handler && own < LEAST {
+        return refuse(format!(
+            "this processor does not freeze its counters, and its interrupt's handler cannot tell {own} instructions from \
+             the switch behind them: it takes {LEAST}; unroll makes copies"
+        ));
     }
     stops(bench, full)?;
     if !history.end_to_end {

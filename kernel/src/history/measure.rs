@@ -13,6 +13,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::until::{Stop, Until};
 use protocol::history::History;
+use protocol::job::Snippet;
 use protocol::record::{HistoryPass, HistoryResult, HistorySeries, StoppedBy};
 
 /// Measures the history of item `item`. The record's times are left 0.
@@ -31,6 +32,7 @@ pub fn measure(
         (plan::plan(history, pmu.known).map_err(Unmeasured::Refused)?, Until::ways(pmu.driver))
     };
     run_once(machine, snippet)?;
+    watched(machine, snippet)?;
     let mut result = HistoryResult {
         item,
         name: snippet.name.to_string(),
@@ -50,8 +52,6 @@ pub fn measure(
         tsc: [0; 2],
     };
     for (index, pass) in planned.passes.iter().enumerate() {
-        let warmup = if index == 0 { snippet.setup.initial_warmup } else { 0 };
-        watched(machine, history, pass, warmup)?;
         let shows_witness = planned.shows_witness && index == 0;
         by_one_way(machine, history, pass, ways, shows_witness, &mut result)?;
     }
@@ -62,20 +62,12 @@ pub fn measure(
     Ok(result)
 }
 
-/// Ordinary runs, so that a snippet without an end is ended before there is a clock.
-fn watched(
-    machine: &mut impl Historian,
-    history: &History,
-    pass: &[Counted],
-    warmup: u32,
-) -> Result<(), Unmeasured> {
-    let snippet = &history.snippet;
-    machine.program(pass).map_err(|(index, reason)| {
-        let event = pass.get(index).map_or("", |one| &one.event);
-        Unmeasured::Refused(format!("{event}: {reason}"))
-    })?;
+/// Ordinary runs, in which a snippet without an end is ended: a watchdog beside the clock would be stopped with it. Nothing
+/// is counted, as an emulated PMU would take long for it.
+fn watched(machine: &mut impl Historian, snippet: &Snippet) -> Result<(), Unmeasured> {
+    let _ = machine.program(&[]);
     machine.load(snippet, u64::from(snippet.unroll));
-    for _ in 0..warmup.saturating_add(1) {
+    for _ in 0..snippet.setup.initial_warmup.saturating_add(1) {
         if let Err(trap) = machine.run() {
             return Err(Unmeasured::Fault(Box::new(machine.explain(&trap, snippet))));
         }
@@ -135,6 +127,11 @@ fn rows<M: Historian>(
     let mut skid = [u64::MAX, 0];
     let mut base = alloc::vec![0.0; pass.len()];
     let mut all: Vec<Vec<[f64; 3]>> = Vec::new();
+    let last = if history.end_to_end { begin.instructions + begin.own } else { begin.own } as f64;
+    let mut end = None;
+    if begin.front == 0 && !history.end_to_end {
+        base[bench.witness] = begin.instructions as f64;
+    }
     for row in 0..=history.rows() {
         let events = begin.front + row * u64::from(history.step);
         if events == 0 {
@@ -156,17 +153,20 @@ fn rows<M: Historian>(
         let seen: Vec<[f64; 3]> = (0..pass.len()).map(of).collect();
         if row == 0 {
             base = seen.iter().map(|spread| spread[1]).collect();
-        } else {
-            all.push(seen);
+            // Known, also where the clock has stepped over it.
+            base[bench.witness] = (begin.instructions + bench.handling) as f64;
+            continue;
+        }
+        let ends = seen[bench.witness][1] - base[bench.witness] >= last;
+        if ends && end.is_none() {
+            end = Some(row * u64::from(history.step));
+        }
+        all.push(seen);
+        if ends && bench.stop() == Stop::Handler {
+            // Behind the snippet the counters are being switched off, and a handler finds some of them so.
+            break;
         }
     }
-    if !history.end_to_end {
-        // Known, also where the clock has stepped over it.
-        base[bench.witness] = (begin.instructions + bench.handling) as f64;
-    }
-    let last = if history.end_to_end { begin.instructions + begin.own } else { begin.own } as f64;
-    let reached = |row: &Vec<[f64; 3]>| row[bench.witness][1] - base[bench.witness] >= last;
-    let end = all.iter().position(reached).map(|row| (row as u64 + 1) * u64::from(history.step));
     let skid = if all.is_empty() { [0; 2] } else { skid };
     result.passes.push(HistoryPass { front: begin.front, end, whole: begin.whole, skid });
     let shown = |one: &Counted| match one.number {

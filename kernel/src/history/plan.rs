@@ -4,7 +4,7 @@ use crate::events::Known;
 use crate::snippet::events::{Counted, Plan, plan_beside};
 use alloc::borrow::Cow;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use events::parse::parse_list;
 use events::request::Request;
