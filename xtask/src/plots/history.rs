@@ -14,17 +14,17 @@ pub fn history(history: &HistoryResult) -> Plot {
         let sums = one.median.iter().enumerate().map(|(row, &value)| (place(row + 1), value));
         curve(one, std::iter::once((0.0, 0.0)).chain(sums).collect())
     });
-    let a_row = match history.step {
-        1 => "in the one".to_string(),
-        step => format!("in {step}"),
+    let row = match history.step {
+        1 => "events in it".to_string(),
+        step => format!("events in {step} {}", history.clock),
     };
     let from = if history.end_to_end { "the switch" } else { "the snippet's beginning" };
     Plot {
         title: format!("{} ({} runs a row{emulated})", history.name, history.runs),
         x: format!("{} from {from} on", history.clock),
         panels: vec![
-            Panel { y: a_row, curves: each.collect() },
-            Panel { y: "up to it".to_string(), curves: sums.collect() },
+            Panel { y: row, curves: each.collect() },
+            Panel { y: "events so far".to_string(), curves: sums.collect() },
         ],
         mark: history.passes.first().and_then(|pass| pass.end).map(|end| end as f64),
     }
