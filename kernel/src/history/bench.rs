@@ -129,11 +129,12 @@ impl<'a, M: Historian> Bench<'a, M> {
 
 impl<M: Historian> Drop for Bench<'_, M> {
     fn drop(&mut self) {
-        self.machine.disarm();
-        // The counters' interrupt and the freeze are not for what comes after.
+        // The counters' interrupt and the freeze are not for what comes after, and nothing overflows when the interrupt is
+        // given back.
         if let Ok(pmu) = self.machine.pmu() {
             let _ = pmu.driver.reset(pmu.registers);
         }
+        self.machine.disarm();
     }
 }
 
