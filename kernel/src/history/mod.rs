@@ -10,8 +10,8 @@
 //! but those of the switch behind it. The same difference with the body tells where the snippet ends. This takes the
 //! WRMSR that starts the counters as not counted, and the one that stops them as counted; not checked on silicon.
 //!
-//! [`plan`](mod@plan) finds counters, [`bench`](mod@bench) makes single runs, [`begin`](mod@begin) finds where the snippet
-//! begins, [`measure()`] puts the rows together.
+//! `plan` finds counters, `bench` makes single runs, `begin` finds where the snippet begins, [`measure()`] puts the rows
+//! together.
 
 mod begin;
 mod bench;
