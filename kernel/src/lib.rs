@@ -3,6 +3,7 @@
 //!
 //! - [`snippet`]: measuring machine code. [`statistics`]: what many runs come to.
 //! - [`exact`]: counting by stepping instead of by counters.
+//! - [`history`]: counting cycle by cycle.
 //! - [`counting`]: counting over longer work, by sets of events.
 //! - [`tasks`]: running tasks that are switched between.
 //! - [`processors`]: the same on several processors at once.
@@ -20,6 +21,7 @@ pub mod conformance;
 pub mod counting;
 pub mod events;
 pub mod exact;
+pub mod history;
 pub mod machine;
 pub mod processors;
 pub mod report;

@@ -1,6 +1,7 @@
 //! The loop over a job's items.
 
 use crate::exact::{self, Stepper};
+use crate::history::{self, Historian};
 use crate::processors;
 use crate::report::{Report, Sink, outcome};
 use crate::sampling::{self, Sampler};
@@ -12,15 +13,17 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use protocol::job::{Conformance, Count, Exact, Item, Job, Processors, Sampling, Snippet, Tasks};
+use protocol::job::{
+    Conformance, Count, Exact, History, Item, Job, Processors, Sampling, Snippet, Tasks,
+};
 use protocol::record::{
-    Check, CountResult, End, ErrorCode, ErrorRecord, ExactResult, Fault, Metric, ProcessorsResult,
-    Progress, Record, SampleResult, Samples, SnippetResult, Suite, TaskEnd, TaskResult,
-    TasksResult, Verdict,
+    Check, CountResult, End, ErrorCode, ErrorRecord, ExactResult, Fault, HistoryResult, Metric,
+    ProcessorsResult, Progress, Record, SampleResult, Samples, SnippetResult, Suite, TaskEnd,
+    TaskResult, TasksResult, Verdict,
 };
 
 /// What the loop needs of the machine besides running code.
-pub trait Machine: Runner + Sampler + Stepper {
+pub trait Machine: Historian + Runner + Sampler + Stepper {
     /// The TSC now.
     fn now(&self) -> u64;
     /// Ticks between two progress records.
@@ -74,6 +77,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
         let mut record = match item {
             Item::Snippet(snippet) => one(index, snippet, machine, &mut status),
             Item::Exact(exact) => stepped(index, exact, machine, &mut status),
+            Item::History(history) => by_cycle(index, history, machine, &mut status),
             Item::Tasks(tasks) => workload(index, tasks, machine, &mut status),
             Item::Count(count) => counted(index, count, machine, &mut status),
             Item::Processors(item) => on_processors(index, item, machine, &mut status),
@@ -91,6 +95,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
         let restored = machine.settle();
         match &mut record {
             Record::Result(result) => result.restored = restored,
+            Record::History(history) => history.restored = restored,
             Record::Error(error) => error.restored = restored,
             _ => {}
         }
@@ -197,6 +202,21 @@ fn stepped(index: u32, item: &Exact, machine: &mut impl Machine, status: &mut St
             }
             let emulated = item.verify && machine.is_emulated();
             Record::Exact(ExactResult { emulated, tsc, ..result })
+        }
+        Err(unmeasured) => failed(index, &item.snippet, unmeasured, status),
+    }
+}
+
+/// A history. Nothing is expected of it.
+fn by_cycle(index: u32, item: &History, machine: &mut impl Machine, status: &mut Status) -> Record {
+    let start = machine.now();
+    let measured = history::measure(machine, index, item);
+    let tsc = [start, machine.now()];
+    match measured {
+        Ok(result) => {
+            status.measured += 1;
+            let emulated = machine.is_emulated();
+            Record::History(HistoryResult { emulated, tsc, ..result })
         }
         Err(unmeasured) => failed(index, &item.snippet, unmeasured, status),
     }

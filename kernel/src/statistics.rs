@@ -48,6 +48,16 @@ pub fn series(values: &[u64], list: bool) -> Series {
     }
 }
 
+/// Least, median and greatest of the values.
+///
+/// # Panics
+/// If `values` is empty.
+#[must_use]
+pub fn spread(values: &[u64]) -> [f64; 3] {
+    let sorted = Sorted::new(values);
+    [sorted.0[0] as f64, sorted.median(), sorted.0[sorted.0.len() - 1] as f64]
+}
+
 /// Cost of one execution of the body: each aggregate of the `large` series minus that of the `small` one,
 /// divided by the `per` executions that the two differ in.
 ///

@@ -136,6 +136,9 @@ pub struct Output {
     /// Write what was sampled to this file in pprof's form, for `pprof` and viewers that read it.
     #[arg(long, value_name = "FILE")]
     pub samples_pprof: Option<PathBuf>,
+    /// Write a plot of each history to this folder, as SVG.
+    #[arg(long, value_name = "DIR")]
+    pub plots: Option<PathBuf>,
 }
 
 /// Arguments of `image`.

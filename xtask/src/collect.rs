@@ -1,8 +1,8 @@
 //! A report as it comes in.
 
 use protocol::record::{
-    Check, CountResult, Crash, End, ErrorRecord, ExactResult, Machine, ProcessorsResult, Record,
-    SampleResult, Samples, SnippetResult, Suite, TasksResult,
+    Check, CountResult, Crash, End, ErrorRecord, ExactResult, HistoryResult, Machine,
+    ProcessorsResult, Record, SampleResult, Samples, SnippetResult, Suite, TasksResult,
 };
 use protocol::stream::{Event, Problem, Reader};
 use serde::Serialize;
@@ -116,7 +116,7 @@ impl Collector {
 fn ends_item(record: &Record) -> bool {
     match record {
         Record::Result(_) | Record::Exact(_) | Record::Suite(_) | Record::Tasks(_) => true,
-        Record::Count(_) | Record::Processors(_) | Record::Sample(_) => true,
+        Record::Count(_) | Record::Processors(_) | Record::Sample(_) | Record::History(_) => true,
         Record::Error(error) => error.item.is_some(),
         _ => false,
     }
@@ -182,6 +182,14 @@ impl Report {
     pub fn exact(&self) -> impl Iterator<Item = &ExactResult> {
         self.records.iter().filter_map(|numbered| match &numbered.record {
             Record::Exact(exact) => Some(exact),
+            _ => None,
+        })
+    }
+
+    /// What was looked at cycle by cycle, in order.
+    pub fn histories(&self) -> impl Iterator<Item = &HistoryResult> {
+        self.records.iter().filter_map(|numbered| match &numbered.record {
+            Record::History(history) => Some(history),
             _ => None,
         })
     }

@@ -19,6 +19,7 @@ pub mod events;
 pub mod failure;
 pub mod job;
 pub mod machine;
+pub mod plots;
 pub mod process;
 pub mod progress;
 pub mod render;

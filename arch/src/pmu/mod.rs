@@ -3,7 +3,8 @@
 //! - [`find`]: is there one, and what can it do ([`Capabilities`], with [`errata`]).
 //! - [`Ownership`]: taking it over and giving it back.
 //! - [`Driver`]: programming, reading, starting and stopping counters, on every model behind one face.
-//! - [`lbr`]: branch records. [`pmi`]: the interrupt at overflow. [`rdpmc`]: reading above ring 0.
+//! - [`lbr`]: branch records. [`pmi`]: the interrupt at overflow. [`rdpmc`]: reading above ring 0. [`mod@until`]: all
+//!   counters stop at an overflow.
 //! - [`window`] and [`workload`]: code with known counts between two writes of the [`Gate`].
 //!
 //! Everything reaches the registers through [`Registers`]: the processor, or a model of it in host tests.
@@ -22,6 +23,7 @@ pub mod pmi;
 mod probe;
 pub mod rdpmc;
 pub mod registers;
+pub mod until;
 pub mod window;
 pub mod workload;
 

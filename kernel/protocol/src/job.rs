@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::control::Control;
 pub use crate::count::Count;
 pub use crate::exact::Exact;
+pub use crate::history::History;
 pub use crate::sampling::Sampling;
 pub use crate::workload::Tasks;
 
@@ -80,6 +81,8 @@ pub enum Item<'a> {
     Processors(#[serde(borrow)] Processors<'a>),
     /// Sample a workload.
     Sample(#[serde(borrow)] Sampling<'a>),
+    /// Look at a piece of machine code cycle by cycle.
+    History(#[serde(borrow)] History<'a>),
 }
 
 impl Item<'_> {
@@ -94,6 +97,7 @@ impl Item<'_> {
             Item::Count(count) => &count.name,
             Item::Processors(processors) => &processors.snippet.name,
             Item::Sample(sampling) => &sampling.name,
+            Item::History(history) => &history.snippet.name,
         }
     }
 }
@@ -370,11 +374,20 @@ pub(crate) mod tests {
     }
 
     prop_compose! {
+        fn any_history()(
+            item in any_snippet(), clock in ".{0,20}", cycles: u32, step: u32, end_to_end: bool,
+        ) -> Item<'static> {
+            let Item::Snippet(snippet) = item else { unreachable!("any_snippet makes snippets") };
+            Item::History(History { snippet, clock: Cow::Owned(clock), cycles, step, end_to_end })
+        }
+    }
+
+    prop_compose! {
         pub fn any_job()(
             name: String, baud: u32, exit_port: Option<u16>,
             items in prop::collection::vec(
                 prop_oneof![
-                    any_snippet(), any_suite(), any_exact(), any_count(), any_processors(),
+                    any_snippet(), any_suite(), any_exact(), any_count(), any_processors(), any_history(),
                     any_tasks().prop_map(Item::Tasks), any_sampling().prop_map(Item::Sample),
                 ],
                 0..8,

@@ -2,7 +2,8 @@
 //!
 //! - [`job`]: the work that the host packs beside the kernel, and [`limits`], which both sides check.
 //! - [`control`]: what a snippet asks of the machine. [`marker`]: where counting pauses within it.
-//! - [`mod@count`]: what is counted over tasks. [`exact`]: what is counted by stepping.
+//! - [`mod@count`]: what is counted over tasks. [`exact`]: what is counted by stepping. [`history`]: what is counted cycle by
+//!   cycle.
 //! - [`ramdisk`]: the job's binary form, with magic, version and checksum.
 //! - [`record`]: the report, and [`mod@line`], its form on the serial line: one JSON object per line,
 //!   with sequence number and checksum.
@@ -20,6 +21,7 @@ pub mod checksum;
 pub mod control;
 pub mod count;
 pub mod exact;
+pub mod history;
 pub mod job;
 pub mod limits;
 pub mod line;

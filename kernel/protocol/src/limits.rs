@@ -4,6 +4,7 @@
 use crate::control::{Control, Ring};
 use crate::count::Count;
 use crate::exact::Exact;
+use crate::history;
 use crate::job::{Conformance, Difference, Item, Job, LoopCounter, Processors, Snippet};
 use crate::marker::{STUB_BYTES, markers};
 use crate::sampling::{Delivery, Keep, OnFull, Rate, Sampling};
@@ -168,6 +169,9 @@ pub enum LimitError {
         "interval-ns needs tick-ns = 0: the local APIC has one timer, which cannot both sample and switch between tasks"
     )]
     TimerWithTicks,
+    /// What a history cannot have.
+    #[error("history: {0}")]
+    History(&'static str),
     /// An empty name.
     #[error("the name is empty")]
     EmptyName,
@@ -226,6 +230,10 @@ pub fn check_item(item: &Item) -> Result<(), LimitError> {
         Item::Count(count) => check_count(count),
         Item::Processors(processors) => check_processors(processors),
         Item::Sample(sampling) => check_sampling(sampling),
+        Item::History(history) => {
+            check_snippet(&history.snippet)?;
+            history::check(history)
+        }
     }
 }
 

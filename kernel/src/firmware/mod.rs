@@ -10,6 +10,7 @@ pub mod crew;
 pub mod display;
 pub mod finish;
 pub mod heap;
+mod history;
 pub mod output;
 pub mod passes;
 pub mod probe;

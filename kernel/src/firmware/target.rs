@@ -209,17 +209,25 @@ impl Target<'_> {
         self.machine.watchdog && self.limit > 0 && asked
     }
 
-    fn once(&mut self) -> Result<u64, Box<Trap>> {
+    /// Brings the machine into the state in which what was loaded begins, and returns it.
+    pub(super) fn made_ready(&self) -> Function {
         let emitted = self.emitted.as_ref().expect("loaded before");
-        let function = Function { entry: emitted.function.start, exit: emitted.exit };
-        // SAFETY: the firmware keeps nothing in the extended state; the function was emitted with its exit,
-        // its code is mapped executable, interrupts are off, and this is the only processor. What the
-        // snippet itself writes to is its author's business: ring 0 is what it was asked to run in.
+        // SAFETY: the firmware keeps nothing in the extended state; the code is mapped.
         unsafe {
             if self.resets_extended {
                 extended::reset(self.machine.extended);
             }
             self.controls.before_run(emitted.function.clone());
+        }
+        Function { entry: emitted.function.start, exit: emitted.exit }
+    }
+
+    fn once(&mut self) -> Result<u64, Box<Trap>> {
+        let function = self.made_ready();
+        // SAFETY: the function was emitted with its exit, its code is mapped executable, interrupts are off, and
+        // this is the only processor. What the snippet itself writes to is its author's business: ring 0 is what it
+        // was asked to run in.
+        unsafe {
             self.counting.own.clear();
             let dog = self.counting.own.watchdog.filter(|_| self.is_watched_now());
             self.runs += 1;

@@ -8,6 +8,7 @@ use crate::snippet::measure::tests::{Made, nop};
 use arch::call::Trap;
 use arch::pmu::Gate;
 use arch::pmu::pmi::{ControlBlock, Delivery, Interval};
+use arch::pmu::until::Until;
 use protocol::exact::Filter;
 use protocol::job::{Difference, Expect, OnEnd};
 use protocol::record::{
@@ -92,6 +93,21 @@ impl Runner for Clocked {
 /// Implements [`Sampler`] for a machine without a PMU.
 macro_rules! without_pmu {
     ($machine:ty) => {
+        impl Historian for $machine {
+            fn load_within(&mut self, _: &Snippet, _: u64, _: &Gate) {
+                unreachable!("there is no PMU")
+            }
+            fn arm(&mut self, _: &Until) {
+                unreachable!("there is no PMU")
+            }
+            fn run_armed(&mut self) -> Result<(), Box<Trap>> {
+                unreachable!("nothing is armed")
+            }
+            fn interrupts(&self) -> u64 {
+                0
+            }
+            fn disarm(&mut self) {}
+        }
         impl Sampler for $machine {
             fn pmu(&mut self) -> Result<sampling::Pmu<'_>, String> {
                 Err("there is no PMU".into())

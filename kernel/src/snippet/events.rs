@@ -92,6 +92,29 @@ fn uncounted(event: &str, reason: impl ToString) -> Uncounted {
 /// the rest goes on.
 #[must_use]
 pub fn plan(texts: &[Cow<str>], known: &Known) -> Plan {
+    fill(EventSet::default(), texts, known)
+}
+
+/// The same with requests that are counted in every pass, also if there are no others. Their numbers are the first.
+///
+/// # Errors
+/// One of them cannot be counted at all.
+pub fn plan_beside(
+    beside: &[Request],
+    texts: &[Cow<str>],
+    known: &Known,
+) -> Result<Plan, Uncounted> {
+    let mut set = EventSet::default();
+    for request in beside {
+        let encoded = countable(request, known);
+        set.correlates.push(set.requests.len());
+        set.requests.push(encoded.map_err(|reason| uncounted(&request.text, reason))?);
+    }
+    Ok(fill(set, texts, known))
+}
+
+/// Adds the texts to a set that has nothing but requests for every pass, and plans it.
+fn fill(mut set: EventSet, texts: &[Cow<str>], known: &Known) -> Plan {
     let mut refused = Vec::new();
     let mut items = Vec::new();
     for text in texts {
@@ -105,7 +128,6 @@ pub fn plan(texts: &[Cow<str>], known: &Known) -> Plan {
         refused.extend(all.map(|request| uncounted(&request.text, &mixed)));
         return Plan { uncounted: refused, ..Plan::default() };
     }
-    let mut set = EventSet::default();
     for item in &items {
         let mut members = Vec::new();
         for request in &item.requests {
@@ -121,9 +143,13 @@ pub fn plan(texts: &[Cow<str>], known: &Known) -> Plan {
             set.items.push(members);
         }
     }
+    if set.items.is_empty() && !set.correlates.is_empty() {
+        // A pass of their own, as one group.
+        set.items.push(core::mem::take(&mut set.correlates));
+    }
     let planned = match passes::plan(&set, EFFORT) {
         Ok(planned) => planned,
-        // Only events that every pass has to count can conflict as a whole, and there are none.
+        // Events that every pass has to count conflict with each other.
         Err(error) => {
             refused.extend(set.requests.iter().map(|request| uncounted(&request.text, &error)));
             return Plan { uncounted: refused, ..Plan::default() };

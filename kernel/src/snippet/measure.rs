@@ -129,13 +129,7 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
     let mut uncounted = plan.uncounted.clone();
     let mut numbered = Vec::new();
     let nothing = [Vec::new()];
-    if !snippet.setup.one_time_init.is_empty() {
-        // Nothing is counted, but the watchdog has its counter.
-        let _ = runner.program(&[]);
-        runner.load_once(snippet);
-        let ended = runner.run();
-        ended.map_err(|trap| Unmeasured::Fault(Box::new(runner.explain(&trap, snippet))))?;
-    }
+    run_once(runner, snippet)?;
     let passes = if plan.passes.is_empty() { &nothing[..] } else { &plan.passes };
     for (index, pass) in passes.iter().enumerate() {
         let counted = programmed(runner, pass, &mut uncounted);
@@ -157,6 +151,21 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
     runner.conclude(&mut controls);
     let smis = runner.take_smis();
     Ok(Measured { metrics, uncounted, planning: plan.ticks, controls, unwatched, smis })
+}
+
+/// Runs the one-time init, if there is one.
+///
+/// # Errors
+/// The exception that it raised.
+pub(crate) fn run_once(runner: &mut impl Runner, snippet: &Snippet) -> Result<(), Unmeasured> {
+    if snippet.setup.one_time_init.is_empty() {
+        return Ok(());
+    }
+    // Nothing is counted, but the watchdog has its counter.
+    let _ = runner.program(&[]);
+    runner.load_once(snippet);
+    let ended = runner.run();
+    ended.map(|_| ()).map_err(|trap| Unmeasured::Fault(Box::new(runner.explain(&trap, snippet))))
 }
 
 /// Programs what can be programmed of a pass, and returns that.

@@ -11,6 +11,7 @@ pub mod test;
 
 use crate::cli::{Arguments, Command, Output};
 use crate::collect::Report;
+use crate::plots;
 use crate::render::{Context, render};
 use crate::samples::{Profile, folded, pprof};
 use crate::{Failure, Result};
@@ -40,6 +41,9 @@ fn check_output(output: &Output) -> Result<()> {
         let file = fs::OpenOptions::new().create(true).append(true).open(path);
         file.map_err(Failure::file("write", path))?;
     }
+    if let Some(folder) = &output.plots {
+        fs::create_dir_all(folder).map_err(Failure::file("create", folder))?;
+    }
     Ok(())
 }
 
@@ -54,6 +58,14 @@ fn deliver(report: &Report, context: &Context, output: &Output) -> Result<u8> {
         if let Some(path) = &output.samples_pprof {
             let written = pprof::write(&profiles).and_then(|bytes| fs::write(path, bytes));
             written.map_err(Failure::file("write", path))?;
+        }
+    }
+    if let Some(folder) = &output.plots {
+        for history in report.histories() {
+            let path = folder.join(format!("history-{}.svg", history.item));
+            let written = plots::history(history).svg().map_err(std::io::Error::other);
+            let written = written.and_then(|text| fs::write(&path, text));
+            written.map_err(Failure::file("write", &path))?;
         }
     }
     match &output.out {

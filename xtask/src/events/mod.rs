@@ -8,7 +8,7 @@ mod error;
 pub mod list;
 pub mod user;
 
-pub use check::EventText;
+pub use check::{EventText, NoEvent};
 pub use cpu::CpuName;
 pub use error::EventsError;
 pub use user::EventFile;

@@ -98,6 +98,9 @@ pub enum JobError {
     /// A filter on the command line, for snippets that are not stepped through.
     #[error("{0} filters what exact mode counts; give --exact too")]
     NeedsExact(&'static str),
+    /// An option of histories on the command line, for snippets that have none.
+    #[error("{0} changes a history; give --history too")]
+    NeedsHistory(&'static str),
     /// A file of events cannot be used.
     #[error(transparent)]
     Events(#[from] EventsError),

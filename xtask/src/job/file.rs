@@ -8,6 +8,7 @@ use super::count::{CountFile, RawCount};
 use super::errors::{JobError, Place};
 use super::exact::{ExactOptions, RawExact};
 use super::form::{Form, Wanted};
+use super::history::{HistoryOptions, RawHistory};
 use super::machine::MachineOptions;
 use super::sample::{self, RawSample, SampleFile};
 use super::workload::{RawRun, RunFile};
@@ -27,6 +28,8 @@ use toml::Spanned;
 pub struct Options {
     /// Copies of the body.
     pub unroll: u32,
+    /// Whether the job says how many; else it is the default.
+    pub unroll_given: bool,
     /// Iterations of the loop around them; 0: none.
     pub loop_count: u64,
     /// Runs before measuring.
@@ -79,6 +82,8 @@ pub struct SnippetFile {
     pub expect: Option<Expect>,
     /// How it is stepped through, if it is.
     pub exact: Option<ExactOptions>,
+    /// How it is looked at cycle by cycle, if it is.
+    pub history: Option<HistoryOptions>,
     /// Instruction forms that it stands for; it has no code of its own then.
     pub wanted: Option<Wanted>,
     /// Where it runs, if it stands in `[[processors]]`.
@@ -173,6 +178,7 @@ struct RawOptions {
     values: Option<bool>,
     events: Option<Vec<EventText>>,
     exact: Option<RawExact>,
+    history: Option<RawHistory>,
     initial_warmup: Option<u32>,
     alignment_offset: Option<u8>,
     no_memory: Option<bool>,
@@ -204,6 +210,7 @@ struct RawSnippet {
     values: Option<bool>,
     events: Option<Vec<EventText>>,
     exact: Option<RawExact>,
+    history: Option<RawHistory>,
     initial_warmup: Option<u32>,
     alignment_offset: Option<u8>,
     no_memory: Option<bool>,
@@ -230,6 +237,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             unroll: 100,
+            unroll_given: false,
             loop_count: 0,
             warmup: 5,
             runs: 10,
@@ -353,6 +361,10 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &Text) -> S
         throughput,
         lenient: false,
     });
+    let history = raw.history.as_ref().or(defaults.history.as_ref());
+    let history = history.and_then(RawHistory::decide);
+    // A history is of one copy, as cycle by cycle there is nothing to divide.
+    let copies = if history.is_some() { 1 } else { base.unroll };
     SnippetFile {
         name: raw.name.unwrap_or_else(|| name_of(&body)),
         init: code(raw.init),
@@ -360,7 +372,8 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &Text) -> S
         late_init: code(raw.late_init),
         syntax: raw.syntax.or(defaults.syntax).unwrap_or_default(),
         options: Options {
-            unroll: raw.unroll.or(defaults.unroll).unwrap_or(base.unroll),
+            unroll: raw.unroll.or(defaults.unroll).unwrap_or(copies),
+            unroll_given: raw.unroll.or(defaults.unroll).is_some(),
             loop_count: raw.r#loop.or(defaults.r#loop).unwrap_or(base.loop_count),
             warmup: raw.warmup.or(defaults.warmup).unwrap_or(base.warmup),
             runs: raw.runs.or(defaults.runs).unwrap_or(base.runs),
@@ -386,6 +399,7 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &Text) -> S
             RawExpect::Between(Bounds { min, max }) => Expect { min, max },
         }),
         processors: None,
+        history,
         exact: raw.exact.as_ref().or(defaults.exact.as_ref()).and_then(RawExact::decide),
         wanted,
         spans: Some(Spans { whole, asm, one_time_init, init, late_init }),

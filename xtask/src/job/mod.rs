@@ -10,6 +10,7 @@ mod errors;
 pub mod exact;
 pub mod file;
 pub mod form;
+pub mod history;
 pub mod machine;
 mod overrides;
 mod place;
@@ -25,9 +26,10 @@ use assemble::{Part, Source};
 use count::CountFile;
 use exact::ExactOptions;
 use file::OnProcessors;
+use history::HistoryOptions;
 use iced_x86::Register;
 use protocol::job::{
-    Conformance, Exact, Item, Job, LoopCounter, OnEnd, Processors, Setup, Snippet,
+    Conformance, Exact, History, Item, Job, LoopCounter, OnEnd, Processors, Setup, Snippet,
 };
 use protocol::limits;
 use protocol::ramdisk::{self, RamdiskError, SectionKind};
@@ -115,6 +117,8 @@ pub fn load_for(
     let (tables, lines) = user::merged(&overrides.event_files, cpu)?;
     let counted = file.counts.iter().flat_map(CountFile::events);
     let events = file.snippets.iter().flat_map(|snippet| &snippet.options.events).chain(counted);
+    let clocks = file.snippets.iter().filter_map(|snippet| snippet.history.as_ref());
+    let events = events.chain(clocks.map(|history| &history.clock));
     let events = events.chain(file.samples.iter().flat_map(|sample| &sample.texts));
     let unknown = check::unknown(&tables, events);
     for line in lines.into_iter().chain(unknown.iter().map(|line| format!("warning: {line}"))) {
@@ -142,6 +146,11 @@ pub fn pack(file: &file::JobFile, purpose: Purpose) -> Result<Packed, JobError> 
 }
 
 fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<Packed, JobError> {
+    let forms = file.snippets.iter().find(|one| one.wanted.is_some() && one.history.is_some());
+    if let Some(snippet) = forms {
+        let text = "a history is of one piece of code, and instruction forms stand for several";
+        return Err(snippet.refused(&file.source, text.to_string()));
+    }
     let file = &*form::expand(file)?;
     let sources: Vec<Source> = file.snippets.iter().flat_map(sources).collect();
     let codes =
@@ -213,6 +222,18 @@ fn item(
     source: &str,
 ) -> Result<Item<'static>, JobError> {
     let snippet = snippet(file, codes, source)?;
+    if let Some(HistoryOptions { cycles, step, clock, end_to_end }) = &file.history {
+        let other = match (&file.exact, file.processors) {
+            (Some(_), _) => "exact mode steps, and history mode counts; give one of the two",
+            (_, Some(_)) => "history mode is for one processor, [[processors]] runs on several",
+            (None, None) => {
+                let (clock, end_to_end) = (Cow::Owned(clock.to_string()), *end_to_end);
+                let (cycles, step) = (*cycles, *step);
+                return Ok(Item::History(History { snippet, clock, cycles, step, end_to_end }));
+            }
+        };
+        return Err(file.refused(source, other.to_string()));
+    }
     Ok(match (file.exact.clone(), file.processors) {
         (None, None) => Item::Snippet(snippet),
         (None, Some(OnProcessors { cpu, interrupt_every })) => {

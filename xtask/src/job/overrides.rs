@@ -5,6 +5,7 @@ use super::errors::JobError;
 use super::exact::ExactOverrides;
 use super::file::{JobFile, Options, SnippetFile, name_of};
 use super::form::{Form, Wanted};
+use super::history::HistoryOverrides;
 use super::machine::MachineOptions;
 use crate::events::{EventFile, EventText};
 use clap::Args;
@@ -84,6 +85,9 @@ pub struct Overrides {
     /// Stepping.
     #[command(flatten)]
     pub exact: ExactOverrides,
+    /// Cycle by cycle.
+    #[command(flatten)]
+    pub history: HistoryOverrides,
 }
 
 fn difference(text: &str) -> Result<Difference, String> {
@@ -108,6 +112,7 @@ impl Overrides {
             expect: None,
             processors: None,
             exact: None,
+            history: None,
             wanted: None,
             spans: None,
         };
@@ -158,6 +163,7 @@ impl Overrides {
             }
         }
         for snippet in &mut file.snippets {
+            self.history.apply(snippet)?;
             let options = &mut snippet.options;
             options.unroll = self.unroll.unwrap_or(options.unroll);
             options.loop_count = self.loop_count.unwrap_or(options.loop_count);

@@ -180,6 +180,7 @@ pub(super) fn decide(
             options: Options::default(),
             expect: None,
             exact: None,
+            history: None,
             processors: None,
             wanted: None,
             spans: Some(Spans {

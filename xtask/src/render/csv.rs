@@ -75,6 +75,21 @@ pub fn render(report: &Report) -> String {
                     row(fields);
                 }
             }
+            Record::History(history) => {
+                for (event, [median, min, max], agree) in super::history::figures(history) {
+                    let mut fields = vec![history.item.to_string(), history.name.clone(), event];
+                    fields.extend([median.to_string(), min.to_string()]);
+                    // A mean of medians would be of little use.
+                    fields.extend([String::new(), max.to_string()]);
+                    fields.extend([history.runs.to_string(), history.per.to_string()]);
+                    fields.push(agree.to_string());
+                    fields.resize(HEADER.len(), String::new());
+                    row(fields);
+                }
+                for one in &history.uncounted {
+                    row(without_figures(history.item, &history.name, &one.event, "uncounted"));
+                }
+            }
             Record::Tasks(tasks) => {
                 for (event, value, passed) in super::tasks::figures(tasks) {
                     let mut fields = vec![tasks.item.to_string(), tasks.name.clone(), event];

@@ -5,6 +5,7 @@ mod count;
 pub mod csv;
 pub mod exact;
 pub mod forms;
+pub(crate) mod history;
 pub mod json;
 pub mod notes;
 mod processors;

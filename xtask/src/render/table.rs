@@ -1,7 +1,9 @@
 //! The report as a table.
 
 use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
-use super::{Context, checks, count, exact, forms, notes, number, processors, samples, tasks};
+use super::{
+    Context, checks, count, exact, forms, history, notes, number, processors, samples, tasks,
+};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Color, LineStyle, Table, TableStyle};
 use protocol::record::{
@@ -28,6 +30,7 @@ pub fn render(report: &Report, context: &Context) -> String {
     }
     out.push_str(&forms::table(report, unit(context)));
     out.push_str(&exact::sections(report));
+    out.push_str(&history::sections(report));
     out.push_str(&tasks::sections(report));
     out.push_str(&count::sections(report));
     out.push_str(&processors::sections(report));

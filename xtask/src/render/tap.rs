@@ -48,6 +48,10 @@ pub fn render(report: &Report, context: &Context) -> String {
                     let _ = writeln!(out, "  ---\n  exact: {event}\n  value: {value}\n  ...");
                 }
             }
+            Record::History(history) => {
+                points += 1;
+                super::history::point(&mut out, points, history);
+            }
             Record::Tasks(tasks) => {
                 points += 1;
                 super::tasks::point(&mut out, points, &tasks.name, &tasks.tasks);

@@ -69,6 +69,18 @@ impl Gate {
         self
     }
 
+    /// The same with the write to `msr`, if there is one, behind all others on both sides.
+    #[must_use]
+    pub(in crate::pmu) fn with_last(mut self, msr: Msr) -> Self {
+        for side in [&mut self.on, &mut self.off] {
+            let writes = &mut side[..self.count];
+            if let Some(at) = writes.iter().position(|one| one.msr == msr.0) {
+                writes[at..].rotate_left(1);
+            }
+        }
+        self
+    }
+
     fn push(&mut self, msr: Msr, on: u64, off: u64) {
         if self.count < MAX_WRITES {
             self.on[self.count] = Write::new(msr, on);

@@ -6,6 +6,7 @@ mod interrupt;
 mod owner;
 mod records;
 mod sampling;
+mod until;
 mod watchdog;
 
 use super::*;

@@ -6,6 +6,7 @@ mod events;
 mod exact;
 mod fault;
 mod hex;
+mod history;
 mod machine;
 mod processors;
 mod result;
@@ -18,6 +19,7 @@ pub use events::EventTables;
 pub use exact::{Comparison, ExactCount, ExactResult, ListedInstruction};
 pub use fault::{Crash, CrashKind, Fault, Registers};
 pub use hex::Hex;
+pub use history::{HistoryPass, HistoryResult, HistorySeries, StoppedBy};
 pub use machine::{
     Apic, ApicMode, CoreType, EmulatedPmu, Machine, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
 };
@@ -64,6 +66,8 @@ pub enum Record {
     Samples(Samples),
     /// What sampling a workload came to.
     Sample(SampleResult),
+    /// In which cycles of a snippet events happened.
+    History(HistoryResult),
     /// What a check of the PMU found.
     Check(Check),
     /// What all checks of an item came to.

@@ -105,6 +105,7 @@ impl Whole {
             let item = match &mut one.record {
                 Record::Result(result) => Some(&mut result.item),
                 Record::Exact(exact) => Some(&mut exact.item),
+                Record::History(history) => Some(&mut history.item),
                 Record::Processors(processors) => Some(&mut processors.item),
                 Record::Tasks(tasks) => Some(&mut tasks.item),
                 Record::Count(count) => Some(&mut count.item),
@@ -159,6 +160,7 @@ impl Whole {
         }
         measured += self.report.sampled().filter(|one| one.schedule.is_none()).count() as u32;
         measured += self.report.processors().count() as u32;
+        measured += self.report.histories().count() as u32;
         for suite in self.report.suites() {
             if suite.failed > 0 {
                 failed += 1;

@@ -1,0 +1,42 @@
+//! The real machine as one whose counters are stopped by one of them.
+
+use super::target::Target;
+use alloc::boxed::Box;
+use arch::call::Trap;
+use arch::pmu::Gate;
+use arch::pmu::until::{self, Until};
+use kernel::history::Historian;
+use kernel::snippet::Phase;
+use protocol::job::Snippet;
+
+impl Historian for Target<'_> {
+    fn load_within(&mut self, snippet: &Snippet, copies: u64, gate: &Gate) {
+        self.emit(Phase::Measured, snippet, copies, gate);
+    }
+
+    fn arm(&mut self, until: &Until) {
+        // SAFETY: ring 0, interrupt table loaded; neither a watchdog nor a sampler runs beside a history.
+        unsafe { until::install(until) };
+    }
+
+    fn run_armed(&mut self) -> Result<(), Box<Trap>> {
+        let function = self.made_ready();
+        until::allow();
+        // SAFETY: emitted with its exit, its code mapped executable, interrupts off; ring 0 is what was asked for.
+        unsafe { function.run() }
+    }
+
+    fn interrupts(&self) -> u64 {
+        until::taken()
+    }
+
+    fn disarm(&mut self) {
+        // SAFETY: the gate is closed behind every run, and `run_armed` returns behind it or behind a fault, after which
+        // the counters are stopped.
+        unsafe { until::uninstall() };
+    }
+
+    fn smis(&self) -> (u64, u32) {
+        (self.controls.smi_count(), self.controls.smi_repeats())
+    }
+}

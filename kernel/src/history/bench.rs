@@ -1,0 +1,155 @@
+//! Single runs that end at a number of the clock's events.
+
+use super::Historian;
+use super::plan::{CLOCK_NUMBER, WITNESS_NUMBER, place};
+use crate::snippet::events::Counted;
+use crate::snippet::measure::Unmeasured;
+use crate::snippet::undisturbed::undisturbed;
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use arch::pmu::until::{Stop, Until};
+use arch::pmu::{Driver, PmuError, Registers};
+use protocol::job::Snippet;
+
+/// The clock does not get so far: what runs undisturbed takes fewer events. Every counter can be set back by this.
+pub(super) const NEVER: u64 = 1 << 30;
+
+/// What was counted in one run.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    /// By event of the pass; the clock's from where it was set.
+    pub counts: Vec<u64>,
+    /// The clock stopped the counters; else the code ended before.
+    pub stopped: bool,
+}
+
+/// A pass, programmed.
+pub(super) struct Bench<'a, M: Historian> {
+    pub machine: &'a mut M,
+    snippet: &'a Snippet<'a>,
+    pass: &'a [Counted],
+    until: Until,
+    /// Places in the pass.
+    pub clock: usize,
+    pub witness: usize,
+    /// Instructions that the witness counts behind the body, and of the clock's handler.
+    pub closing: u64,
+    pub handling: u64,
+}
+
+fn refused(error: impl ToString) -> Unmeasured {
+    Unmeasured::Refused(error.to_string())
+}
+
+impl<'a, M: Historian> Bench<'a, M> {
+    /// Programs the pass.
+    ///
+    /// # Errors
+    /// Which event the PMU refuses, and why.
+    pub(super) fn new(
+        machine: &'a mut M,
+        snippet: &'a Snippet<'a>,
+        pass: &'a [Counted],
+        stop: Stop,
+    ) -> Result<Self, Unmeasured> {
+        // Nothing that an ordinary run left: neither watchdog nor counters.
+        machine.program(&[]).map_err(|(_, reason)| Unmeasured::Refused(reason))?;
+        let find = |number| place(pass, number).expect("it is in every pass");
+        let (clock, witness) = (find(CLOCK_NUMBER), find(WITNESS_NUMBER));
+        let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
+        let (registers, driver) = (pmu.registers, pmu.driver);
+        driver.reset(registers).map_err(refused)?;
+        for (index, one) in pass.iter().enumerate() {
+            program(driver, registers, one, index == clock)
+                .map_err(|error| Unmeasured::Refused(error_of(one, &error)))?;
+        }
+        let until = Until::new(driver, registers, pass[clock].counter, stop).map_err(refused)?;
+        let own = pass[witness].counter;
+        let (closing, handling) = (until.closing(driver, own), until.handling(driver, own));
+        machine.arm(&until);
+        Ok(Self { machine, snippet, pass, until, clock, witness, closing, handling })
+    }
+
+    /// Loads so many copies of a snippet and warms them up.
+    pub(super) fn load(&mut self, snippet: &Snippet, copies: u64) -> Result<(), Unmeasured> {
+        self.machine.load_within(snippet, copies, self.until.gate());
+        (0..self.snippet.warmup).try_for_each(|_| self.once(NEVER).map(|_| ()))
+    }
+
+    /// What stops the counters.
+    pub(super) fn stop(&self) -> Stop {
+        self.until.stop()
+    }
+
+    /// One run that is not stopped by a system management interrupt, as far as these may be repeated.
+    pub(super) fn once(&mut self, events: u64) -> Result<Run, Unmeasured> {
+        let (_, repeats) = self.machine.smis();
+        let settled = undisturbed(
+            self,
+            repeats,
+            |bench| bench.machine.smis().0,
+            |bench| bench.single(events),
+        )?;
+        Ok(settled.result)
+    }
+
+    fn single(&mut self, events: u64) -> Result<Run, Unmeasured> {
+        let (until, pass, clock) = (&mut self.until, self.pass, self.clock);
+        let pmu = self.machine.pmu().map_err(Unmeasured::Refused)?;
+        for one in pass {
+            pmu.driver.write(pmu.registers, one.counter, 0).map_err(refused)?;
+        }
+        until.set(pmu.driver, pmu.registers, events).map_err(refused)?;
+        let before = self.machine.interrupts();
+        let ended = self.machine.run_armed();
+        let came = self.machine.interrupts() != before;
+        let pmu = self.machine.pmu().map_err(Unmeasured::Refused)?;
+        // A snippet that ended early left them counting.
+        until.gate().off().iter().for_each(|one| {
+            let _ = pmu.registers.wrmsr(arch::msr::Msr(one.msr), one.value);
+        });
+        let read = |one: &Counted| pmu.driver.read(pmu.registers, one.counter);
+        let counts: Result<Vec<u64>, PmuError> = pass.iter().map(read).collect();
+        if let Err(trap) = ended {
+            let fault = self.machine.explain(&trap, self.snippet);
+            return Err(Unmeasured::Fault(Box::new(fault)));
+        }
+        let mut counts = counts.map_err(refused)?;
+        counts[clock] = until.counted(counts[clock]);
+        let overflowed = counts[clock] >= events;
+        Ok(Run { counts, stopped: overflowed && (came || until.stop() == Stop::Freeze) })
+    }
+
+    /// As many runs as the job asks for.
+    pub(super) fn runs(&mut self, events: u64) -> Result<Vec<Run>, Unmeasured> {
+        (0..self.snippet.runs).map(|_| self.once(events)).collect()
+    }
+}
+
+impl<M: Historian> Drop for Bench<'_, M> {
+    fn drop(&mut self) {
+        // The counters' interrupt and the freeze are not for what comes after, and nothing overflows when the interrupt is
+        // given back.
+        if let Ok(pmu) = self.machine.pmu() {
+            let _ = pmu.driver.reset(pmu.registers);
+        }
+        self.machine.disarm();
+    }
+}
+
+fn program(
+    driver: &mut Driver,
+    registers: &mut dyn Registers,
+    one: &Counted,
+    is_clock: bool,
+) -> Result<(), PmuError> {
+    one.programs().try_for_each(|(counter, selection)| {
+        let selection = if is_clock { selection.with_interrupt() } else { selection };
+        driver.program(registers, counter, &selection)
+    })
+}
+
+fn error_of(one: &Counted, error: &PmuError) -> String {
+    alloc::format!("{}: {error}", one.event)
+}

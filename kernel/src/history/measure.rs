@@ -1,0 +1,206 @@
+//! The rows of a history.
+
+use super::Historian;
+use super::begin::{self, Begin, Lost};
+use super::bench::{Bench, Run};
+use super::plan::{self, CLOCK_NUMBER, WITNESS_NUMBER};
+use crate::snippet::events::Counted;
+use crate::snippet::measure::{Unmeasured, executions, run_once};
+use crate::statistics::spread;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use arch::pmu::until::{Stop, Until};
+use protocol::history::History;
+use protocol::job::Snippet;
+use protocol::record::{HistoryPass, HistoryResult, HistorySeries, StoppedBy};
+
+/// Measures the history of item `item`. The record's times are left 0.
+///
+/// # Errors
+/// The exception that the snippet raised, or why there is no history of it.
+pub fn measure(
+    machine: &mut impl Historian,
+    item: u32,
+    history: &History,
+) -> Result<HistoryResult, Unmeasured> {
+    let snippet = &history.snippet;
+    let mut controls = machine.control(snippet).map_err(Unmeasured::Refused)?;
+    let (planned, ways) = {
+        let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
+        (plan::plan(history, pmu.known).map_err(Unmeasured::Refused)?, Until::ways(pmu.driver))
+    };
+    run_once(machine, snippet)?;
+    watched(machine, snippet)?;
+    let mut result = HistoryResult {
+        item,
+        name: snippet.name.to_string(),
+        clock: history.clock.to_string(),
+        step: history.step,
+        runs: snippet.runs,
+        per: executions(snippet),
+        end_to_end: history.end_to_end,
+        stopped_by: StoppedBy::Freeze,
+        passes: Vec::new(),
+        series: Vec::new(),
+        uncounted: planned.uncounted,
+        controls: Vec::new(),
+        restored: Vec::new(),
+        remarks: Vec::new(),
+        emulated: false,
+        tsc: [0; 2],
+    };
+    for (index, pass) in planned.passes.iter().enumerate() {
+        let shows_witness = planned.shows_witness && index == 0;
+        by_one_way(machine, history, pass, ways, shows_witness, &mut result)?;
+    }
+    machine.conclude(&mut controls);
+    result.controls = controls;
+    result.remarks.sort();
+    result.remarks.dedup();
+    Ok(result)
+}
+
+/// Ordinary runs, in which a snippet without an end is ended: a watchdog beside the clock would be stopped with it. Nothing
+/// is counted, as an emulated PMU would take long for it.
+fn watched(machine: &mut impl Historian, snippet: &Snippet) -> Result<(), Unmeasured> {
+    let _ = machine.program(&[]);
+    machine.load(snippet, u64::from(snippet.unroll));
+    for _ in 0..snippet.setup.initial_warmup.saturating_add(1) {
+        if let Err(trap) = machine.run() {
+            return Err(Unmeasured::Fault(Box::new(machine.explain(&trap, snippet))));
+        }
+    }
+    Ok(())
+}
+
+/// The first way to stop the counters that works.
+fn by_one_way(
+    machine: &mut impl Historian,
+    history: &History,
+    pass: &[Counted],
+    ways: &[Stop],
+    shows_witness: bool,
+    result: &mut HistoryResult,
+) -> Result<(), Unmeasured> {
+    let mut why_not: Option<String> = None;
+    for &stop in ways {
+        let mut bench = Bench::new(machine, &history.snippet, pass, stop)?;
+        let begin = match begin::find(&mut bench, history) {
+            Ok(begin) => begin,
+            Err(Lost::RunsOn(reason)) => {
+                why_not = Some(match why_not {
+                    Some(first) => format!("{first}; {reason}"),
+                    None => reason,
+                });
+                continue;
+            }
+            Err(Lost::Unmeasured(unmeasured)) => return Err(unmeasured),
+        };
+        result.remarks.extend(why_not);
+        result.stopped_by = match stop {
+            Stop::Freeze => StoppedBy::Freeze,
+            Stop::Handler => StoppedBy::Handler,
+        };
+        if !begin.exact {
+            result.remarks.push(format!(
+                "the clock `{}` does not count at the snippet's very beginning: what the code in front did since the \
+                 event before is in the first row",
+                history.clock
+            ));
+        }
+        return rows(&mut bench, history, pass, &begin, shows_witness, result);
+    }
+    Err(Unmeasured::Refused(why_not.unwrap_or_else(|| "nothing stops the counters".to_string())))
+}
+
+/// All rows of a pass.
+fn rows<M: Historian>(
+    bench: &mut Bench<M>,
+    history: &History,
+    pass: &[Counted],
+    begin: &Begin,
+    shows_witness: bool,
+    result: &mut HistoryResult,
+) -> Result<(), Unmeasured> {
+    let mut skid = [u64::MAX, 0];
+    let mut base = alloc::vec![0.0; pass.len()];
+    let mut all: Vec<Vec<[f64; 3]>> = Vec::new();
+    let last = if history.end_to_end { begin.instructions + begin.own } else { begin.own } as f64;
+    let mut end = None;
+    if begin.front == 0 && !history.end_to_end {
+        base[bench.witness] = begin.instructions as f64;
+    }
+    for row in 0..=history.rows() {
+        let events = begin.front + row * u64::from(history.step);
+        if events == 0 {
+            continue;
+        }
+        let runs = bench.runs(events)?;
+        let runs: Vec<Run> = runs.into_iter().filter(|run| run.stopped).collect();
+        if runs.len() * 2 < history.snippet.runs as usize {
+            // The code ends before the clock gets so far.
+            break;
+        }
+        for late in runs.iter().map(|run| run.counts[bench.clock] - events) {
+            skid = [skid[0].min(late), skid[1].max(late)];
+        }
+        let of = |place: usize| {
+            let values: Vec<u64> = runs.iter().map(|run| run.counts[place]).collect();
+            spread(&values)
+        };
+        let seen: Vec<[f64; 3]> = (0..pass.len()).map(of).collect();
+        if row == 0 {
+            base = seen.iter().map(|spread| spread[1]).collect();
+            // Known, also where the clock has stepped over it.
+            base[bench.witness] = (begin.instructions + bench.handling) as f64;
+            continue;
+        }
+        let ends = seen[bench.witness][1] - base[bench.witness] >= last;
+        if ends && end.is_none() {
+            end = Some(row * u64::from(history.step));
+        }
+        all.push(seen);
+        if ends && bench.stop() == Stop::Handler {
+            // Behind the snippet the counters are being switched off, and a handler finds some of them so.
+            break;
+        }
+    }
+    let skid = if all.is_empty() { [0; 2] } else { skid };
+    result.passes.push(HistoryPass { front: begin.front, end, whole: begin.whole, skid });
+    let shown = |one: &Counted| match one.number {
+        CLOCK_NUMBER => false,
+        WITNESS_NUMBER => shows_witness,
+        _ => true,
+    };
+    let mut numbered: Vec<(usize, usize)> = pass
+        .iter()
+        .enumerate()
+        .filter(|(_, one)| shown(one))
+        .map(|(at, one)| (one.number, at))
+        .collect();
+    numbered.sort_unstable();
+    for (_, place) in numbered {
+        result.series.push(series(&pass[place], base[place], all.iter().map(|row| row[place])));
+    }
+    Ok(())
+}
+
+/// One event's rows, from its counts since the switch.
+fn series(one: &Counted, base: f64, rows: impl Iterator<Item = [f64; 3]> + Clone) -> HistorySeries {
+    let of = |which: usize| rows.clone().map(move |row| row[which] - base).collect::<Vec<f64>>();
+    let median = of(1);
+    let before = core::iter::once(&0.0).chain(&median);
+    let each = median.iter().zip(before).map(|(now, before)| now - before).collect();
+    let (min, max) = (of(0), of(2));
+    HistorySeries {
+        event: one.event.clone(),
+        counting: one.counting.clone(),
+        front: base,
+        median,
+        min,
+        max,
+        each,
+    }
+}

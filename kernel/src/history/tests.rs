@@ -1,0 +1,260 @@
+//! History mode against the register-level model of every processor: it is told what each instruction does, so the cycle
+//! of each event is known.
+
+mod host;
+
+use super::*;
+use crate::snippet::measure::Unmeasured;
+use host::{BRANCH, FAULT, Host, LOAD, NOP};
+use pmu_model::{Model, Mutation};
+use protocol::history::History;
+use protocol::job::{Difference, LoopCounter, Setup};
+use protocol::record::{HistoryResult, HistorySeries, StoppedBy};
+use std::borrow::Cow;
+
+fn models() -> impl Iterator<Item = Model> {
+    Model::ALL.into_iter().filter(|&model| model != Model::None)
+}
+
+fn history(body: &[u8], events: &[&'static str], cycles: u32) -> History<'static> {
+    let snippet = Snippet {
+        name: Cow::Borrowed("made up"),
+        init: Cow::Borrowed(&[]),
+        body: Cow::Owned(body.to_vec()),
+        unroll: 1,
+        loop_count: 0,
+        loop_counter: LoopCounter::R15,
+        extended_state: false,
+        warmup: 1,
+        runs: 3,
+        difference: Difference::Double,
+        values: false,
+        expect: None,
+        events: events.iter().map(|&text| Cow::Borrowed(text)).collect(),
+        setup: Setup::default(),
+    };
+    History { snippet, clock: Cow::Borrowed("cycles"), cycles, step: 1, end_to_end: false }
+}
+
+fn measured(model: Model, history: &History) -> HistoryResult {
+    measure(&mut Host::new(model), 7, history)
+        .unwrap_or_else(|error| panic!("{model:?}: {error:?}"))
+}
+
+fn refusal(host: &mut Host, history: &History) -> String {
+    match measure(host, 0, history) {
+        Err(Unmeasured::Refused(text)) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The event that counts branches by its code.
+fn branches(model: Model) -> &'static str {
+    if model.spec().intel().is_some() { "r00c4" } else { "r00c2" }
+}
+
+const BODY: [u8; 8] = [NOP, BRANCH, NOP, NOP, BRANCH, LOAD, BRANCH, NOP];
+const JUMPS: [f64; 8] = [0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0];
+
+fn all_equal(one: &HistorySeries) -> bool {
+    one.min == one.median && one.max == one.median
+}
+
+#[test]
+fn m16_each_event_is_in_the_cycle_in_which_its_instruction_retires_on_every_model() {
+    let mut ways = Vec::new();
+    for model in models() {
+        let result = measured(model, &history(&BODY, &["instructions", branches(model)], 8));
+        let [instructions, jumps] = &result.series[..] else { panic!("{result:?}") };
+        assert_eq!(instructions.each, [1.0; 8], "{model:?}");
+        assert_eq!(instructions.median, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
+        assert_eq!(jumps.each, JUMPS, "{model:?}");
+        assert_eq!(jumps.median, [0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0]);
+        assert!(all_equal(instructions) && all_equal(jumps));
+        // Three loads of registers and an LFENCE, after the clock's own switch.
+        assert_eq!((result.passes[0].front, result.passes[0].end), (4, Some(8)), "{model:?}");
+        let host = Host::new(model);
+        let freezes = host.freezes();
+        assert_eq!(result.stopped_by == StoppedBy::Freeze, freezes, "{model:?}");
+        let skid = result.passes[0].skid;
+        assert_eq!(skid[0], skid[1]);
+        assert_eq!(skid == [0; 2], freezes, "{model:?}: {skid:?}");
+        assert_eq!((result.item, result.per, result.remarks.len()), (7, 1, 0));
+        ways.push(freezes);
+    }
+    assert!(ways.contains(&true) && ways.contains(&false));
+}
+
+#[test]
+fn m16_steps_copies_and_a_loop_are_in_the_rows() {
+    for model in models() {
+        let mut history = history(&[NOP, BRANCH], &[branches(model)], 12);
+        (history.step, history.snippet.unroll) = (3, 4);
+        let result = measured(model, &history);
+        // Branches in cycles 2, 4, 6 and 8; the code ends after 8, the switch behind it in 12.
+        let rows = if Host::new(model).freezes() { 4 } else { 3 };
+        assert_eq!(result.series[0].each, [1.0, 2.0, 1.0, 0.0][..rows], "{model:?}");
+        assert_eq!((result.passes[0].end, result.per), (Some(9), 4));
+        history.snippet.unroll = 1;
+        history.snippet.loop_count = 4;
+        history.step = 1;
+        // Each turn is NOP, branch, DEC, JNZ.
+        let result = measured(model, &history);
+        let turn = [0.0, 1.0, 0.0, 1.0];
+        assert_eq!(result.series[0].each, [turn; 3].concat(), "{model:?}");
+        assert_eq!((result.passes[0].end, result.per), (None, 4));
+    }
+}
+
+#[test]
+fn m16_rows_end_where_the_counters_are_switched_off() {
+    for model in models() {
+        let result = measured(model, &history(&BODY, &[], 500));
+        let rows = result.series[0].median.len();
+        if Host::new(model).freezes() {
+            // Behind the eight instructions come the four of the one write that switches all off.
+            assert_eq!((result.passes[0].whole, rows), (16.0, 12), "{model:?}");
+        } else {
+            assert_eq!(rows, 8, "{model:?}");
+        }
+        assert_eq!(result.passes[0].end, Some(8));
+    }
+}
+
+#[test]
+fn m16_more_events_than_counters_take_passes_that_agree() {
+    for model in models() {
+        let event = branches(model);
+        let events = [[event, "r00c0"]; 8].concat();
+        let result = measured(model, &history(&BODY, &events, 8));
+        assert!(result.passes.len() > 1, "{model:?}");
+        assert!(result.passes.iter().all(|pass| *pass == result.passes[0]));
+        assert_eq!((result.series.len(), result.uncounted.len()), (16, 0));
+        for one in &result.series {
+            let expected = if one.event == event { JUMPS } else { [1.0; 8] };
+            assert_eq!(one.each, expected, "{model:?} {one:?}");
+        }
+    }
+}
+
+#[test]
+fn m16_any_event_that_overflows_can_be_the_clock() {
+    for model in models() {
+        let mut by_instructions = history(&BODY, &[branches(model)], 8);
+        by_instructions.clock = Cow::Borrowed("instructions");
+        assert_eq!(measured(model, &by_instructions).series[0].each, JUMPS, "{model:?}");
+        // A branch of the code in front lets the handler's own share be told apart.
+        let mut by_branches = history(&BODY, &["instructions"], 3);
+        by_branches.clock = Cow::Borrowed(branches(model));
+        by_branches.snippet.setup.late_init = Cow::Borrowed(&[BRANCH]);
+        let result = measured(model, &by_branches);
+        assert_eq!(result.series[0].each, [2.0, 3.0, 2.0], "{model:?}");
+        assert_eq!(result.passes[0].front, 1);
+    }
+}
+
+#[test]
+fn m16_a_clock_that_does_not_tick_at_the_beginning_says_so() {
+    for model in models() {
+        let mut item = history(&BODY, &["instructions"], 3);
+        item.clock = Cow::Borrowed(branches(model));
+        if !Host::new(model).freezes() {
+            let text = refusal(&mut Host::new(model), &item);
+            assert!(text.contains("cannot be told apart"), "{text}");
+            continue;
+        }
+        let result = measured(model, &item);
+        // Branches are the instructions 2, 5 and 7.
+        assert_eq!(result.series[0].median, [2.0, 5.0, 7.0], "{model:?}");
+        assert_eq!((result.passes[0].front, result.remarks.len()), (0, 1));
+        assert!(result.remarks[0].contains("very beginning"), "{:?}", result.remarks);
+    }
+}
+
+#[test]
+fn m16_end_to_end_shows_the_code_in_front() {
+    let mut item = history(&BODY, &["r00c4"], 12);
+    item.end_to_end = true;
+    let result = measured(Model::Skylake, &item);
+    assert_eq!(result.series[0].each, [&[0.0; 4][..], &JUMPS[..]].concat());
+    assert_eq!((result.passes[0].front, result.passes[0].end), (0, Some(12)));
+    assert!(result.end_to_end);
+}
+
+#[test]
+fn m16_a_freeze_that_does_not_freeze_gives_way_to_the_handler() {
+    let mut host = Host::new(Model::Skylake);
+    host.pmu.set_mutation(Some(Mutation::FreezeIgnored));
+    let result = measure(&mut host, 0, &history(&BODY, &["r00c4"], 8)).unwrap();
+    assert_eq!((result.stopped_by, &result.series[0].each[..]), (StoppedBy::Handler, &JUMPS[..]));
+    assert!(result.remarks[0].contains("announces"), "{:?}", result.remarks);
+    // And where no interrupt comes, there is no history.
+    host.deaf = true;
+    let text = refusal(&mut host, &history(&BODY, &[], 8));
+    assert!(text.contains("announces") && text.contains("handler"), "{text}");
+}
+
+/// As short as can be, on each of its ways.
+#[test]
+fn m16_a_snippet_of_one_instruction_needs_a_freeze_and_three_do_not() {
+    for model in models() {
+        let freezes = Host::new(model).freezes();
+        let one = history(&[BRANCH], &[branches(model)], 1);
+        if freezes {
+            assert_eq!(measured(model, &one).series[0].each, [1.0], "{model:?}");
+        } else {
+            let text = refusal(&mut Host::new(model), &one);
+            assert!(text.contains("cannot tell 1 instructions"), "{text}");
+        }
+        let three = history(&[NOP, BRANCH, NOP], &[branches(model)], 3);
+        let result = measured(model, &three);
+        assert_eq!(result.series[0].each, [0.0, 1.0, 0.0], "{model:?}");
+        assert_eq!((result.passes[0].front, result.passes[0].end), (4, Some(3)));
+    }
+}
+
+#[test]
+fn m16_what_has_no_history_is_told_why() {
+    let host = || Host::new(Model::Skylake);
+    for (clock, part) in [
+        ("cycles,instructions", "has to be one event"),
+        ("nonsense", "`nonsense` cannot be counted"),
+        ("r00c4", "counts nothing while the snippet runs"),
+    ] {
+        let mut item = history(&[NOP; 8], &[], 8);
+        item.clock = Cow::Borrowed(clock);
+        let text = refusal(&mut host(), &item);
+        assert!(text.contains(part), "{clock}: {text}");
+    }
+    let mut in_front = history(&[NOP; 8], &[], 8);
+    in_front.clock = Cow::Borrowed("r00c4");
+    in_front.snippet.setup.late_init = Cow::Borrowed(&[BRANCH]);
+    let text = refusal(&mut host(), &in_front);
+    assert!(text.contains("1 events in front of the snippet and none within"), "{text}");
+    let mut absent = host();
+    absent.absent = true;
+    assert!(refusal(&mut absent, &in_front).contains("there is no PMU"));
+}
+
+#[test]
+fn m16_an_event_that_cannot_be_counted_is_named_and_the_rest_goes_on() {
+    let result = measured(Model::Skylake, &history(&BODY, &["nonsense", "r00c4"], 8));
+    assert_eq!((result.series.len(), &result.series[0].each[..]), (1, &JUMPS[..]));
+    assert_eq!(result.uncounted[0].event, "nonsense");
+    let alone = measured(Model::Skylake, &history(&BODY, &["nonsense"], 8));
+    assert_eq!((alone.series.len(), alone.uncounted.len()), (0, 1));
+}
+
+#[test]
+fn m16_a_fault_ends_the_history_and_leaves_no_freeze_behind() {
+    let mut host = Host::new(Model::Skylake);
+    let error = measure(&mut host, 0, &history(&[NOP, FAULT], &[], 8)).unwrap_err();
+    assert!(matches!(error, Unmeasured::Fault(_)));
+    host.fault_at = Some(9);
+    let error = measure(&mut host, 0, &history(&[NOP; 20], &[], 8)).unwrap_err();
+    assert!(matches!(error, Unmeasured::Fault(_)));
+    assert!(!host.armed);
+    // IA32_DEBUGCTL without FREEZE_PERFMON_ON_PMI, and nothing counts.
+    assert_eq!(host.pmu.read_msr(0x1d9), Ok(0));
+    assert_eq!(host.pmu.read_msr(0x38f), Ok(0));
+}

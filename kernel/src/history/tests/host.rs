@@ -1,0 +1,220 @@
+//! A made-up machine around the model: it runs snippets whose every byte is an instruction.
+
+use super::super::Historian;
+use crate::events::Known;
+use crate::sampling::{Pmu, Sampler, Scheduled};
+use crate::snippet::events::{Counted, Plan};
+use crate::snippet::measure::{Runner, Unmeasured};
+use arch::call::Trap;
+use arch::interrupts::TrapFrame;
+use arch::pmu::driver::Write;
+use arch::pmu::pmi::{ControlBlock, Delivery, Interval};
+use arch::pmu::until::{Stop, Until};
+use arch::pmu::{Driver, FreezeKind, Gate, find};
+use pmu_model::{Branch, BranchKind, Delta, Model, Occurrence, Ring, Timing};
+use protocol::job::Snippet;
+use protocol::record::{CodePlace, Fault};
+use protocol::sampling::Sampling;
+use protocol::workload::Task;
+use std::rc::Rc;
+
+pub const NOP: u8 = 0;
+pub const BRANCH: u8 = 1;
+pub const LOAD: u8 = 2;
+pub const FAULT: u8 = 3;
+
+pub struct Host {
+    pub pmu: pmu_model::Pmu,
+    driver: Driver,
+    known: Known<'static>,
+    gate: Gate,
+    until: Option<Until>,
+    /// Front, then body with its loop.
+    code: Vec<u8>,
+    taken: u64,
+    runs: u64,
+    /// No interrupt comes.
+    pub deaf: bool,
+    /// There is no PMU.
+    pub absent: bool,
+    /// Something has taken the interrupt.
+    pub armed: bool,
+    /// The run that raises an exception in the middle.
+    pub fault_at: Option<u64>,
+}
+
+impl Host {
+    pub fn new(model: Model) -> Self {
+        let mut pmu = pmu_model::Pmu::new(model, pmu_model::Host::EXAMPLE, Timing::FLAT);
+        let has = find(&mut pmu).expect("a PMU");
+        let known = Known::new(&has, None, &mut pmu);
+        let (gate, until) = (Gate::EMPTY, None);
+        let (driver, code) = (Driver::new(has), Vec::new());
+        Self {
+            pmu,
+            driver,
+            known,
+            gate,
+            until,
+            code,
+            taken: 0,
+            runs: 0,
+            deaf: false,
+            absent: false,
+            armed: false,
+            fault_at: None,
+        }
+    }
+
+    pub fn freezes(&self) -> bool {
+        self.driver.capabilities().freeze != FreezeKind::None
+    }
+
+    /// One instruction, and the interrupt that it may lead to.
+    fn step(&mut self, delta: &Delta) {
+        let pmi = self.pmu.advance(delta).pmi;
+        let Some(until) = self.until.filter(|_| pmi && !self.deaf) else { return };
+        self.taken += 1;
+        if until.stop() == Stop::Handler {
+            self.pmu.advance(&Delta::bulk(Ring::Kernel, 3));
+            self.writes(until.gate().off());
+        }
+    }
+
+    /// Three MOVs and the WRMSR, which is counted by what it stops and not by what it starts.
+    fn writes(&mut self, writes: &[Write]) {
+        for write in writes {
+            for _ in 0..4 {
+                self.step(&Delta::step(Ring::Kernel));
+            }
+            self.pmu.write_msr(write.msr, write.value).expect("a register of the PMU");
+        }
+    }
+
+    /// Whether it was executed.
+    fn execute(&mut self, code: u8, at: usize) -> bool {
+        let mut delta = Delta::step(Ring::Kernel);
+        let (from, ring) = (at as u64, Ring::Kernel);
+        let (kind, taken, mispredicted) = (BranchKind::RelativeJump, true, false);
+        match code {
+            BRANCH => {
+                let to = from + 1;
+                let branch = Branch { from, to, kind, taken, mispredicted, ring, cycles: 1 };
+                delta.add_branch(&branch);
+            }
+            LOAD => delta.add(Occurrence::Load, 1),
+            FAULT => return false,
+            _ => {}
+        }
+        self.step(&delta);
+        true
+    }
+}
+
+fn trap() -> Box<Trap> {
+    let frame = TrapFrame { vector: 6, ..Default::default() };
+    Box::new(Trap { frame, cr2: 0, cause: Default::default() })
+}
+
+impl Historian for Host {
+    fn load_within(&mut self, snippet: &Snippet, copies: u64, gate: &Gate) {
+        self.gate = *gate;
+        // Behind the switch: three registers back from memory, and an LFENCE.
+        self.code = vec![LOAD, LOAD, LOAD, NOP];
+        self.code.extend_from_slice(&snippet.setup.late_init);
+        let mut body = snippet.body.repeat(copies as usize);
+        if snippet.loop_count > 0 {
+            body.extend([NOP, BRANCH]);
+        }
+        self.code.extend(body.repeat(snippet.loop_count.max(1) as usize));
+    }
+
+    fn arm(&mut self, until: &Until) {
+        (self.until, self.armed) = (Some(*until), true);
+    }
+
+    fn run_armed(&mut self) -> Result<(), Box<Trap>> {
+        self.runs += 1;
+        let gate = self.gate;
+        self.writes(gate.on());
+        let code = self.code.clone();
+        for (at, &one) in code.iter().enumerate() {
+            let late = self.fault_at == Some(self.runs) && at == code.len() - 1;
+            if late || !self.execute(one, at) {
+                return Err(trap());
+            }
+        }
+        self.writes(gate.off());
+        Ok(())
+    }
+
+    fn interrupts(&self) -> u64 {
+        self.taken
+    }
+
+    fn disarm(&mut self) {
+        (self.until, self.armed) = (None, false);
+    }
+}
+
+impl Runner for Host {
+    fn prepare(&mut self, _: &Snippet) -> Rc<Plan> {
+        unreachable!("a history has a plan of its own")
+    }
+    fn program(&mut self, _: &[Counted]) -> Result<(), (usize, String)> {
+        Ok(())
+    }
+    fn load(&mut self, snippet: &Snippet, copies: u64) {
+        self.load_within(snippet, copies, &Gate::EMPTY);
+    }
+    fn load_once(&mut self, _: &Snippet) {}
+    fn run(&mut self) -> Result<u64, Box<Trap>> {
+        self.run_armed().map(|()| 0)
+    }
+    fn counts(&self) -> &[u64] {
+        &[]
+    }
+    fn explain(&self, trap: &Trap, _: &Snippet) -> Fault {
+        Fault {
+            vector: trap.frame.vector as u8,
+            mnemonic: "#UD".into(),
+            error_code: None,
+            part: "body".into(),
+            offset: None,
+            copy: None,
+            bytes: None,
+            registers: Default::default(),
+        }
+    }
+}
+
+impl Sampler for Host {
+    fn pmu(&mut self) -> Result<Pmu<'_>, String> {
+        if self.absent {
+            return Err("there is no PMU: none".to_string());
+        }
+        Ok(Pmu { registers: &mut self.pmu, driver: &mut self.driver, known: &self.known })
+    }
+    fn load_task(&mut self, _: &Task, _: &Gate) -> CodePlace {
+        unreachable!("nothing is sampled")
+    }
+    fn run_task(&mut self, _: &Task, _: bool) -> Result<u64, Unmeasured> {
+        unreachable!("nothing is sampled")
+    }
+    fn run_tasks(&mut self, _: &Sampling) -> Result<Scheduled, String> {
+        unreachable!("nothing is sampled")
+    }
+    fn deliver(&mut self, _: ControlBlock, _: Delivery, _: Option<Interval>) {}
+    fn withdraw(&mut self) -> ControlBlock {
+        ControlBlock::EMPTY
+    }
+    fn clocks(&self) -> [u64; 2] {
+        [1; 2]
+    }
+    fn code(&mut self, _: u64) -> Vec<u8> {
+        Vec::new()
+    }
+    fn has_emulated_pmu(&self) -> bool {
+        true
+    }
+}

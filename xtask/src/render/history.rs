@@ -1,0 +1,245 @@
+//! What was looked at cycle by cycle.
+
+use super::style::{FAINT, STRONG, WARNING, paint};
+use super::table::STYLE;
+use super::{number, tap};
+use crate::collect::Report;
+use comfy_table::{Cell, CellAlignment, Table};
+use protocol::record::{HistoryPass, HistoryResult, HistorySeries, StoppedBy};
+use std::fmt::Write;
+
+/// Rows in one line of a plot.
+const PLOT_WIDTH: usize = 80;
+/// From nothing to the greatest value of a plot.
+const BARS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// One section for each item.
+pub(super) fn sections(report: &Report) -> String {
+    report.histories().map(section).collect()
+}
+
+fn section(history: &HistoryResult) -> String {
+    let mut out = String::new();
+    // Writing to a String does not fail, here and below.
+    let _ = writeln!(out, "{} {}", history.item, paint(STRONG, &history.name));
+    let _ = writeln!(out, "{}", paint(FAINT, &heading(history)));
+    let width = history.series.iter().map(|one| label(history, one).chars().count()).max();
+    for one in &history.series {
+        plot(&mut out, history, one, width.unwrap_or(0));
+    }
+    if history.series.iter().any(|one| !one.each.is_empty()) {
+        let _ = writeln!(out, "{}", rows(history));
+    }
+    notes(&mut out, history);
+    out
+}
+
+/// What was run, from where the rows count, and what stopped the counters.
+fn heading(history: &HistoryResult) -> String {
+    let clock = &history.clock;
+    let runs = match history.runs {
+        1 => "1 run".to_string(),
+        runs => format!("{runs} runs"),
+    };
+    let mut text = format!("in which {clock} events happen: {runs} for each row");
+    if history.step > 1 {
+        let _ = write!(text, ", {} {clock} a row", history.step);
+    }
+    let range = |values: &mut dyn Iterator<Item = u64>| {
+        let all: Vec<u64> = values.collect();
+        let (least, most) = (all.iter().min().copied(), all.iter().max().copied());
+        match (least.unwrap_or(0), most.unwrap_or(0)) {
+            (least, most) if least == most => least.to_string(),
+            (least, most) => format!("{least} to {most}"),
+        }
+    };
+    let passes = || history.passes.iter();
+    match history.end_to_end {
+        true => text.push_str("; from the switch that starts the counters on"),
+        false => {
+            let front = range(&mut passes().map(|pass| pass.front));
+            let _ = write!(text, "; {front} {clock} of the code in front are subtracted");
+        }
+    }
+    let ends: Vec<u64> = passes().filter_map(|pass| pass.end).collect();
+    match ends[..] {
+        [] => text.push_str("; the rows end before the snippet"),
+        _ => {
+            let _ = write!(text, "; the snippet ends at {}", range(&mut ends.into_iter()));
+        }
+    }
+    let skid = range(&mut passes().flat_map(|pass| pass.skid));
+    match history.stopped_by {
+        StoppedBy::Freeze if skid == "0" => text.push_str("; frozen by the processor"),
+        StoppedBy::Freeze => {
+            let _ = write!(text, "; frozen by the processor {skid} {clock} late");
+        }
+        StoppedBy::Handler => {
+            let _ = write!(text, "; stopped by the interrupt's handler {skid} {clock} late");
+        }
+    }
+    text
+}
+
+fn label(history: &HistoryResult, one: &HistorySeries) -> String {
+    let emulated = if history.emulated { " (emulated)" } else { "" };
+    format!("{}{emulated}", one.event)
+}
+
+/// One character a row, its height what happened in it; `|` where the snippet ends.
+fn plot(out: &mut String, history: &HistoryResult, one: &HistorySeries, width: usize) {
+    let most = one.each.iter().copied().fold(0.0, f64::max);
+    let pass = history.passes.get(one.counting.pass as usize);
+    let end = pass.and_then(|pass| pass.end).map(|end| (end / u64::from(history.step)) as usize);
+    for (line, values) in one.each.chunks(PLOT_WIDTH).enumerate() {
+        let first = line * PLOT_WIDTH;
+        let mut bars = String::new();
+        for (row, &value) in (first..).zip(values) {
+            bars.push(bar(value, most));
+            if end == Some(row + 1) {
+                bars.push('|');
+            }
+        }
+        let name = if line == 0 { label(history, one) } else { String::new() };
+        let at = (first as u64 + 1) * u64::from(history.step);
+        let _ = writeln!(out, "  {name:width$} {at:>6} {bars}");
+    }
+}
+
+fn bar(value: f64, most: f64) -> char {
+    if value < 0.0 {
+        return '-';
+    }
+    let steps = (BARS.len() - 1) as f64;
+    // Whatever happened at all is seen.
+    BARS[if value == 0.0 { 0 } else { (value / most * steps).ceil().clamp(1.0, steps) as usize }]
+}
+
+/// A row for each stretch in which every cycle was like the one before.
+fn rows(history: &HistoryResult) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE);
+    let mut head = vec![history.clock.clone()];
+    for one in &history.series {
+        head.extend([label(history, one), "sum".to_string()]);
+    }
+    let columns = head.len();
+    table.set_header(head);
+    for index in 0..columns {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let count = history.series.iter().map(|one| one.each.len()).max().unwrap_or(0);
+    let alike = |a: usize, b: usize| {
+        history.series.iter().all(|one| {
+            one.each.get(a) == one.each.get(b) && is_certain(one, a) && is_certain(one, b)
+        })
+    };
+    let mut first = 0;
+    while first < count {
+        let mut last = first;
+        while last + 1 < count && alike(first, last + 1) {
+            last += 1;
+        }
+        table.add_row(cells(history, first, last));
+        first = last + 1;
+    }
+    table
+}
+
+/// Whether all runs of a row agreed.
+fn is_certain(one: &HistorySeries, row: usize) -> bool {
+    one.min.get(row) == one.max.get(row)
+}
+
+fn cells(history: &HistoryResult, first: usize, last: usize) -> Vec<Cell> {
+    let step = u64::from(history.step);
+    let begin = |row: usize| row as u64 * step + 1;
+    let end = |row: usize| (row as u64 + 1) * step;
+    let place = match (begin(first), end(last)) {
+        (from, to) if from == to => from.to_string(),
+        (from, to) => format!("{from}-{to}"),
+    };
+    let mut cells = vec![Cell::new(place)];
+    for one in &history.series {
+        let each = one.each.get(first).map_or(String::new(), |value| match last > first {
+            true if *value != 0.0 => format!("{} each", number(*value)),
+            _ => number(*value),
+        });
+        let sum = one.median.get(last).map_or(String::new(), |value| match is_certain(one, last) {
+            true => number(*value),
+            false => {
+                format!("{} ({}-{})", number(*value), number(one.min[last]), number(one.max[last]))
+            }
+        });
+        cells.extend([Cell::new(each), Cell::new(sum)]);
+    }
+    cells
+}
+
+fn notes(out: &mut String, history: &HistoryResult) {
+    let mut say = |style, label: &str, text: String| {
+        let _ = writeln!(out, "{}: {text}", paint(style, label));
+    };
+    for one in &history.uncounted {
+        say(WARNING, "not counted", format!("{}: {}", one.event, one.reason));
+    }
+    for text in &history.remarks {
+        say(WARNING, "doubtful", text.clone());
+    }
+    for one in &history.series {
+        for text in &one.counting.remarks {
+            say(WARNING, "doubtful", format!("{}: {text}", one.event));
+        }
+    }
+    for one in &history.controls {
+        let label = if one.applied { "applied" } else { "not available" };
+        say(
+            if one.applied { FAINT } else { WARNING },
+            label,
+            format!("{}: {}", one.option, one.note),
+        );
+    }
+    if !history.restored.is_empty() {
+        let text = format!("it changed {}, which was put back", history.restored.join(", "));
+        say(FAINT, "restored", text);
+    }
+}
+
+/// Figures for CSV: event, median, least, greatest, whether all runs agreed. Of each row the sum, and what happened in it.
+pub(super) fn figures(history: &HistoryResult) -> Vec<(String, [f64; 3], bool)> {
+    let mut figures = Vec::new();
+    for one in &history.series {
+        let rows = one.median.iter().zip(&one.min).zip(&one.max).zip(&one.each);
+        for (row, (((&median, &min), &max), &each)) in (1u64..).zip(rows) {
+            let at = row * u64::from(history.step);
+            let (event, clock) = (&one.event, &history.clock);
+            figures.push((format!("{event} up to {clock} {at}"), [median, min, max], min == max));
+            figures.push((format!("{event} in {clock} {at}"), [each; 3], min == max));
+        }
+    }
+    figures
+}
+
+/// The item as a test point.
+pub(super) fn point(out: &mut String, points: u32, history: &HistoryResult) {
+    let _ = writeln!(out, "ok {points} - {}", tap::escape(&history.name));
+    for one in &history.series {
+        let pass = history.passes.get(one.counting.pass as usize);
+        let HistoryPass { front, end, .. } = pass.cloned().unwrap_or(NO_PASS);
+        let end = end.map_or("~".to_string(), |end| end.to_string());
+        let each: Vec<String> = one.each.iter().map(|&value| number(value)).collect();
+        let (event, clock, step) = (&one.event, &history.clock, history.step);
+        let _ = writeln!(
+            out,
+            "  ---\n  history: {event}\n  clock: {clock}\n  step: {step}\n  front: {front}\n  end: {end}\n  each: [{}]\n  ...",
+            each.join(", ")
+        );
+    }
+}
+
+const NO_PASS: HistoryPass = HistoryPass { front: 0, end: None, whole: 0.0, skid: [0; 2] };
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,136 @@
+use super::*;
+use crate::cli::Format;
+use crate::collect::Numbered;
+use crate::render::{Context, render};
+use protocol::record::{Applied, Counting, Record, Uncounted};
+
+fn series(event: &str, each: &[f64]) -> HistorySeries {
+    let mut sum = 0.0;
+    let median: Vec<f64> = each
+        .iter()
+        .map(|value| {
+            sum += value;
+            sum
+        })
+        .collect();
+    let remarks = vec!["erratum X1".to_string()];
+    let counter = "counter 0".to_string();
+    HistorySeries {
+        event: event.into(),
+        counting: Counting { name: event.into(), counter, pass: 0, remarks },
+        front: 3.0,
+        min: median.clone(),
+        max: median.clone(),
+        median,
+        each: each.to_vec(),
+    }
+}
+
+/// A history with a jump in the second cycle, loads in the fifth and sixth, and an end at the sixth.
+pub(crate) fn example() -> HistoryResult {
+    HistoryResult {
+        item: 7,
+        name: "a # b".into(),
+        clock: "cycles".into(),
+        step: 1,
+        runs: 3,
+        per: 1,
+        end_to_end: false,
+        stopped_by: StoppedBy::Freeze,
+        passes: vec![HistoryPass { front: 4, end: Some(6), whole: 14.0, skid: [0, 0] }],
+        series: vec![
+            series("branches", &[0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+            series("loads", &[0.0, 0.0, 0.0, 0.0, 4.0, 1.0, 0.0]),
+        ],
+        uncounted: vec![Uncounted { event: "nonsense".into(), reason: "no such event".into() }],
+        controls: vec![Applied { option: "turbo=off".into(), applied: false, note: "why".into() }],
+        restored: vec!["CR8".into()],
+        remarks: vec!["the first row".into()],
+        emulated: true,
+        tsc: [0; 2],
+    }
+}
+
+fn rendered(history: HistoryResult, format: Format) -> String {
+    let records = vec![Numbered { seq: 0, record: Record::History(history) }];
+    let report = Report { records, ..Report::default() };
+    assert_eq!(report.items(), 1);
+    let text = render(&report, &Context::default(), format);
+    anstream::adapter::strip_str(&text).to_string()
+}
+
+#[test]
+fn m16_the_table_has_a_plot_and_merges_rows_that_are_alike() {
+    let table = rendered(example(), Format::Table);
+    for part in [
+        "7 a # b",
+        "3 runs for each row; 4 cycles of the code in front are subtracted; the snippet ends at 6; frozen by the \
+         processor",
+        "  branches (emulated)      1 ·█····|·",
+        "  loads (emulated)         1 ····█▂|·",
+        "not counted: nonsense: no such event",
+        "doubtful: the first row",
+        "doubtful: loads: erratum X1",
+        "not available: turbo=off: why",
+        "restored: it changed CR8",
+    ] {
+        assert!(table.contains(part), "{part}:\n{table}");
+    }
+    let cells = |line: &str| line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
+    let rows: Vec<Vec<String>> = table.lines().map(cells).collect();
+    for row in [["3-4", "0", "1", "0", "0"], ["5", "0", "1", "4", "4"], ["6", "0", "1", "1", "5"]] {
+        assert!(rows.iter().any(|cells| cells == &row), "{row:?}\n{table}");
+    }
+}
+
+#[test]
+fn m16_runs_that_disagree_and_a_late_stop_are_shown() {
+    let mut history = example();
+    history.stopped_by = StoppedBy::Handler;
+    history.passes[0] = HistoryPass { front: 4, end: None, whole: 14.0, skid: [11, 19] };
+    history.series[1].max[6] = 9.0;
+    history.series[1].each[2] = -0.5;
+    history.end_to_end = true;
+    let table = rendered(history, Format::Table);
+    for part in [
+        "stopped by the interrupt's handler 11 to 19 cycles late",
+        "the rows end before the snippet",
+        "from the switch",
+        "5 (5-9)",
+        "··-·█▂·",
+    ] {
+        assert!(table.contains(part), "{part}:\n{table}");
+    }
+}
+
+#[test]
+fn m16_long_plots_take_several_lines() {
+    let mut history = example();
+    history.step = 2;
+    history.passes[0].end = Some(164);
+    history.series = vec![series("branches", &[1.0; 100])];
+    let table = rendered(history, Format::Table);
+    let (first, second) = ("█".repeat(80), "█".repeat(18));
+    assert!(table.contains(&format!(" 2 {first}\n")), "{table}");
+    assert!(table.contains(&format!(" 162 ██|{second}\n")), "{table}");
+    let merged =
+        table.lines().any(|line| line.split_whitespace().eq(["1-200", "1", "each", "100"]));
+    assert!(merged, "{table}");
+}
+
+#[test]
+fn m16_every_other_form_has_every_row() {
+    let csv = rendered(example(), Format::Csv);
+    assert!(csv.contains("7,a # b,loads up to cycles 5,4,4,,4,3,1,true,,,\n"), "{csv}");
+    assert!(csv.contains("7,a # b,loads in cycles 6,1,1,,1,3,1,true,,,\n"), "{csv}");
+    assert!(csv.contains("7,a # b,nonsense,,,,,,,,,,uncounted\n"), "{csv}");
+    assert_eq!(csv.lines().count(), 1 + 2 * 2 * 7 + 1);
+    let tap = rendered(example(), Format::Tap);
+    let point = "ok 1 - a \\# b\n  ---\n  history: branches\n  clock: cycles\n  step: 1\n  front: 4\n  end: 6\n  \
+                 each: [0, 1, 0, 0, 0, 0, 0]\n  ...\n";
+    assert!(tap.contains(point), "{tap}");
+    let json: serde_json::Value = serde_json::from_str(&rendered(example(), Format::Json)).unwrap();
+    let loads = &json["records"][0]["series"][1];
+    assert_eq!(loads["median"], serde_json::json!([0.0, 0.0, 0.0, 0.0, 4.0, 5.0, 5.0]));
+    assert_eq!(json["records"][0]["passes"][0]["front"], 4);
+}
