@@ -7,6 +7,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::mem::offset_of;
 
+/// What the buffer is filled with.
+const UNTOUCHED: u64 = 0x5ebb_0ff5_e7ed_5a17;
+
 /// Reset values before format 5: eight general-purpose counters, then the fixed ones.
 const RESETS: usize = 8 + 4;
 
@@ -33,8 +36,8 @@ const _: () = assert!(offset_of!(Area, base) == 0x20 && offset_of!(Area, resets)
 #[derive(Debug)]
 pub struct Store {
     area: Box<Area>,
-    /// Written to by the processor.
-    _buffer: Vec<u64>,
+    /// Written to by the processor; one record more than it is told of.
+    buffer: Vec<u64>,
     format: Format,
 }
 
@@ -45,7 +48,7 @@ impl Store {
     pub fn new(format: Format, records: usize, threshold: usize) -> Self {
         let records = records.max(2);
         let threshold = threshold.clamp(1, records);
-        let buffer = vec![0u64; records * format.words()];
+        let buffer = vec![UNTOUCHED; (records + 1) * format.words()];
         let base = buffer.as_ptr() as u64;
         let at = |count: usize| base + 8 * (count * format.words()) as u64;
         let area = Area {
@@ -55,7 +58,17 @@ impl Store {
             threshold: at(threshold),
             ..Area::default()
         };
-        Self { area: Box::new(area), _buffer: buffer, format }
+        Self { area: Box::new(area), buffer, format }
+    }
+
+    /// Whether something was written behind the end that the processor was told of.
+    #[must_use]
+    pub fn is_overrun(&self) -> bool {
+        let end = self.buffer.len() - self.format.words();
+        // SAFETY: words of the buffer, which the processor may have changed.
+        self.buffer[end..]
+            .iter()
+            .any(|word| unsafe { (&raw const *word).read_volatile() } != UNTOUCHED)
     }
 
     /// What the records are.

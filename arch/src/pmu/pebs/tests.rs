@@ -117,6 +117,11 @@ fn draining_takes_all_records_in_order_and_leaves_the_buffer_empty() {
         }
         drain.run(|_, _| ());
         assert_eq!((drain.records, drain.full, drain.malformed), (13, 1, 0), "{format:?}");
+        assert!(!store.is_overrun(), "{format:?}");
+        for _ in 0..6 {
+            written(&mut store, &words);
+        }
+        assert!(store.is_overrun(), "{format:?}");
         drain.clear();
         assert_eq!((drain.records, drain.full), (0, 0));
     }
