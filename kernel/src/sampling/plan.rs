@@ -103,6 +103,7 @@ pub fn plan(
             }
         }
     }
+    let emulated = machine.has_emulated_pmu();
     let mut pmu = machine.pmu().map_err(Unmeasured::Refused)?;
     armed.retain(|one| match possible(&mut pmu, one) {
         Ok(()) => true,
@@ -114,6 +115,11 @@ pub fn plan(
     if armed.is_empty() && item.interval_ns == 0 {
         let reasons = left_out.iter().map(|one| format!("{}: {}", one.event, one.reason));
         return Err(Unmeasured::Refused(reasons.collect::<Vec<_>>().join("; ")));
+    }
+    let latency = |one: &&mut Armed| precise::is_latency(&one.selection);
+    for one in armed.iter_mut().filter(latency).filter(|_| emulated) {
+        let text = "the emulated PMU has no latencies, so no load reaches a threshold";
+        one.remarks.push(text.to_string());
     }
     witnesses(&mut armed, &has, &places);
     Ok((armed, left_out))

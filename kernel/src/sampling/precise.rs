@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::pebs::Format;
 use arch::pmu::pmi::ControlBlock;
-use arch::pmu::{Capabilities, Counter, Selection};
+use arch::pmu::{Capabilities, Counter, Selection, numbers};
 use protocol::record::{DataCount, Hex};
 use protocol::sampling::Sampling;
 
@@ -47,6 +47,11 @@ pub(super) fn check(
     Ok(())
 }
 
+/// Whether the event is one of load latency.
+pub(super) fn is_latency(selection: &Selection) -> bool {
+    matches!(selection.extra, Some((numbers::LOAD_LATENCY, _)))
+}
+
 /// A free counter that counts the same without records, and what it is programmed with. `places`: counters that the event
 /// can be on.
 pub(super) fn witness(
@@ -54,7 +59,7 @@ pub(super) fn witness(
     places: u64,
     free: &mut Vec<Counter>,
 ) -> Option<(Counter, Selection)> {
-    if plain.extra.is_some() {
+    if is_latency(plain) {
         // Load latency looks at some of the loads, and each counter at others.
         return None;
     }
