@@ -22,6 +22,8 @@ pub enum Effect {
     InstructionsRetiredCounter,
     /// A counter that is switched on may miss its first events unless the selects are written twice.
     Enabling,
+    /// PEBS cannot be used.
+    Precise,
     /// Periods below a limit, or not a multiple of it, do not work.
     Period,
 }
@@ -82,6 +84,12 @@ static TABLE: &[Erratum] = &[
         "counters need their selects rewritten when they are switched on; periods below 32 do not work",
         Effect::Enabling,
         &[0x1a..=0x1a, 0x1e..=0x1f, 0x2e..=0x2e],
+    ),
+    intel(
+        "AJ67, AJ68",
+        "PEBS records may be wrong or lost, so PEBS is not used",
+        Effect::Precise,
+        &[0x0f..=0x0f],
     ),
     intel(
         "HSW11, BDM11",

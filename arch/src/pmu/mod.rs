@@ -19,6 +19,7 @@ pub mod lbr;
 pub mod model;
 pub mod numbers;
 mod ownership;
+pub mod pebs;
 pub mod pmi;
 mod probe;
 pub mod rdpmc;

@@ -2,7 +2,7 @@
 
 use super::access::Registers;
 use crate::msr::{Absent, Msr};
-use pmu_model::{CpuidResult, Pmu};
+use pmu_model::{CpuidResult, Delta, GuestMemory, Outcome, Pmu, Retirement};
 use raw_cpuid::CpuIdResult;
 
 impl Registers for Pmu {
@@ -29,5 +29,35 @@ impl Registers for Pmu {
 
     fn rdpmc(&mut self, index: u32) -> Result<u64, Absent> {
         Self::rdpmc(self, index).map_err(|_| Absent)
+    }
+}
+
+/// The memory of the test's own process, by address: where a debug store lies that the model writes to.
+struct Process;
+
+impl GuestMemory for Process {
+    fn read(&mut self, linear: u64) -> Option<u64> {
+        // SAFETY: the model reads where IA32_DS_AREA points, or the area it finds there: a store of the driver's, which
+        // lives while PEBS is on.
+        (linear != 0).then(|| unsafe { (linear as *const u64).read_volatile() })
+    }
+
+    fn write(&mut self, linear: u64, value: u64) -> Option<()> {
+        // SAFETY: as above; the store's own memory.
+        (linear != 0).then(|| unsafe { (linear as *mut u64).write_volatile(value) })
+    }
+}
+
+/// Reports `delta`, of the instruction `retired`, and writes the PEBS records that follow.
+pub fn retire(pmu: &mut Pmu, delta: &Delta, retired: &Retirement) -> Outcome {
+    let outcome = pmu.advance(delta);
+    if outcome.due == 0 {
+        return outcome;
+    }
+    let more = pmu.write_record(outcome.due, retired, &mut Process);
+    Outcome {
+        pmi: outcome.pmi | more.pmi,
+        overflowed: outcome.overflowed | more.overflowed,
+        ..outcome
     }
 }

@@ -44,12 +44,16 @@ pub const GLOBAL_STATUS_SET: Msr = Msr(0x391);
 pub const GLOBAL_INUSE: Msr = Msr(0x392);
 /// IA32_PEBS_ENABLE.
 pub const PEBS_ENABLE: Msr = Msr(0x3f1);
+/// MSR_PEBS_DATA_CFG.
+pub const PEBS_DATA_CFG: Msr = Msr(0x3f2);
 /// MSR_PEBS_LD_LAT_THRESHOLD.
 pub const LOAD_LATENCY: Msr = Msr(0x3f6);
 /// MSR_PEBS_FRONTEND.
 pub const FRONTEND: Msr = Msr(0x3f7);
 /// IA32_A_PMC0: all bits of [`PMC`], with PERF_CAPABILITIES\[13\].
 pub const A_PMC: u32 = 0x4c1;
+/// IA32_DS_AREA.
+pub const DS_AREA: Msr = Msr(0x600);
 /// LBR FROM of Nehalem and later.
 pub const LBR_FROM: u32 = 0x680;
 /// LBR TO of Nehalem and later.

@@ -88,6 +88,12 @@ impl Ownership {
             }
         }
         self.saved.extend(first);
+        // It points to somebody's memory, and by itself does nothing.
+        if has.pebs
+            && let Ok(area) = registers.rdmsr(numbers::DS_AREA)
+        {
+            self.saved.push((numbers::DS_AREA, area));
+        }
     }
 
     /// What a register held when the PMU was taken over.

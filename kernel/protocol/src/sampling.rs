@@ -37,6 +37,9 @@ pub struct Sampling<'a> {
     pub registers: u16,
     /// Most samples a millisecond: what comes faster gets a longer period. 0: no limit.
     pub limit_per_ms: u32,
+    /// Every event is sampled with PEBS: by records that the processor writes of the instruction itself, and not by an
+    /// interrupt behind it. Without it, those whose attributes say so (`:p`).
+    pub precise: bool,
 }
 
 impl Sampling<'_> {
@@ -139,10 +142,11 @@ pub(crate) mod tests {
         pub fn any_sampling()(
             name in ".{0,40}", events in prop::collection::vec(any_event(), 0..5), interval_ns: u64,
             workload in any_workload(), samples: bool, capacity: u32, stop: bool, nmi: bool,
-            registers: u16, limit_per_ms: u32, limit_us: u64,
+            registers: u16, limit_per_ms: u32, limit_us: u64, precise: bool,
         ) -> Sampling<'static> {
             Sampling {
                 name: Cow::Owned(name), events, interval_ns, workload, capacity, registers, limit_per_ms, limit_us,
+                precise,
                 keep: if samples { Keep::Samples } else { Keep::Histogram },
                 on_full: if stop { OnFull::Stop } else { OnFull::Drop },
                 delivery: if nmi { Delivery::Nmi } else { Delivery::Fixed },

@@ -17,6 +17,7 @@ mod interference;
 mod interrupts;
 mod modifiers;
 mod overflow;
+mod precise;
 mod privilege;
 mod rdpmc;
 mod registers;
@@ -34,7 +35,7 @@ use protocol::job::Conformance;
 use protocol::record::{self, CheckVerdict, Suite};
 
 /// All families, in the order in which they run: what later ones rely on comes first.
-const FAMILIES: [&[Check]; 15] = [
+const FAMILIES: [&[Check]; 16] = [
     enumeration::CHECKS,
     reset::CHECKS,
     registers::CHECKS,
@@ -49,6 +50,7 @@ const FAMILIES: [&[Check]; 15] = [
     freeze::CHECKS,
     rdpmc::CHECKS,
     branches::CHECKS,
+    precise::CHECKS,
     interference::CHECKS,
 ];
 
@@ -154,7 +156,7 @@ fn lacks(has: &Capabilities) -> Vec<String> {
         (!matches!(has.lbr, LbrKind::None | LbrKind::Single), "a stack of branch records"),
         (has.metrics, "PERF_METRICS"),
         (has.umask2, "UMASK2"),
-        (has.pebs || has.ibs.is_some(), "precise sampling"),
+        (has.pebs_format().is_some(), "PEBS"),
     ];
     list.iter().filter(|(offered, _)| !offered).map(|(_, name)| name.to_string()).collect()
 }

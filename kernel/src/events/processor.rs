@@ -41,14 +41,13 @@ impl<'a> Known<'a> {
         processor.umask2 = has.umask2;
         processor.equal = has.equal;
         processor.taken_counters = taken(registers);
-        // Precise requests are refused further on, with the reason that barecount does not sample with PEBS; without
-        // this the reason would be that the processor cannot.
-        processor.pebs = has.pebs.then_some(Pebs {
-            gp_counters: has.general.into(),
-            fixed_counters: has.fixed,
-            format: (has.perf.bits() >> 8 & 0xf) as u8,
-            distribution_gp: has.general.into(),
-            distribution_fixed: has.fixed,
+        // The least skid (ppp) is a matter of the event, INST_RETIRED.PREC_DIST, before Ice Lake.
+        processor.pebs = has.pebs_format().map(|format| Pebs {
+            gp_counters: has.pebs_counters().into(),
+            fixed_counters: 0,
+            format: format.number(),
+            distribution_gp: has.pebs_counters().into(),
+            distribution_fixed: 0,
         });
         let valid = core.as_ref().map(Core::extra_msrs).unwrap_or_default();
         let bits = |address| valid.iter().find(|msr| msr.address == address);
@@ -91,6 +90,15 @@ mod tests {
             assert_eq!(seen.fixed_counters, has.fixed, "{model:?}");
             assert_eq!(seen.architectural_events, has.events, "{model:?}");
             assert_eq!(seen.extra_msrs.len(), has.extra.len(), "{model:?}");
+            let pebs = seen.pebs.map(|pebs| (pebs.format, pebs.gp_counters));
+            let expected = match model {
+                Model::Core2 => Some((0, 1)),
+                Model::Nehalem => Some((1, 0xf)),
+                Model::Haswell => Some((2, 0xf)),
+                Model::Skylake => Some((3, 0xf)),
+                _ => None,
+            };
+            assert_eq!(pebs, expected, "{model:?}");
         }
         let mut arrow_lake = Pmu::new(Model::ArrowLake, Host::EXAMPLE, Timing::FLAT);
         let has = find(&mut arrow_lake).unwrap();

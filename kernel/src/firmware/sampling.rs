@@ -137,6 +137,8 @@ impl Sampler for Target<'_> {
         // SAFETY: LVTPC and the timer are masked then, so no handler uses the block any more.
         unsafe {
             pmi::uninstall();
+            // The counters stand, and the session still has the records' memory.
+            pmi::drain_installed();
             (*pmi::block()).clone()
         }
     }

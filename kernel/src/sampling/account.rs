@@ -1,6 +1,6 @@
 //! Every overflow accounted for.
 
-use super::{Armed, Session};
+use super::{Armed, Session, precise};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -77,6 +77,8 @@ fn count(
         rest: 0,
         witness: None,
         remarks: Vec::new(),
+        skid: None,
+        lost: 0,
     }
 }
 
@@ -90,18 +92,27 @@ fn event(
 ) -> Result<SampledCount, PmuError> {
     let value = driver.read(registers, one.counter)?;
     // The period that runs now began as long before the counter's end as it is long.
-    let began = (one.period << block.slot(index).running()).wrapping_neg();
+    let began = (one.distance() << block.slot(index).running()).wrapping_neg();
     let rest = value.wrapping_sub(began) & driver.capabilities().mask(one.counter);
     let witness = match one.witness {
         Some((witness, _)) => Some(driver.read(registers, witness)?),
         None => None,
     };
     let counted = count(block, index, one.event.clone(), one.period, Some(&samples));
+    let mut remarks = one.remarks.clone();
+    let lost = precise::lost(one, block, rest, witness).unwrap_or_else(|remark| {
+        remarks.push(remark);
+        0
+    });
+    let format = driver.capabilities().pebs_format().filter(|_| one.selection.precise);
     Ok(SampledCount {
         counter: Some(one.counter.to_string()),
+        overflows: counted.overflows + lost,
         rest,
         witness,
-        remarks: one.remarks.clone(),
+        remarks,
+        skid: format.map(precise::skid),
+        lost,
         ..counted
     })
 }
@@ -112,10 +123,10 @@ fn event(
 /// Which are not, in words.
 pub fn check(counts: &[SampledCount], block: &ControlBlock) -> Result<(), String> {
     for one in counts {
-        if one.samples + one.dropped != one.overflows {
+        if one.samples + one.dropped + one.lost != one.overflows {
             return Err(format!(
-                "{}: {} overflows, but {} samples and {} dropped",
-                one.event, one.overflows, one.samples, one.dropped
+                "{}: {} overflows, but {} samples, {} dropped and {} lost",
+                one.event, one.overflows, one.samples, one.dropped, one.lost
             ));
         }
     }

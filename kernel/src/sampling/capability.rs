@@ -1,11 +1,22 @@
 //! What a PMU can tell about an overflow.
 
 use alloc::string::ToString;
+use arch::pmu::pebs::Format;
 use arch::pmu::{Capabilities, FreezeKind};
 use protocol::record::SamplingCapability;
 
 /// Why there is no data address, where the processor could give one.
 const NOT_USED: &str = "which is not used";
+
+/// The data addresses of PEBS records (SDM vol. 3, 20.3.1.1.2 and 20.3.6.3; Linux, `arch/x86/events/intel/ds.c`).
+fn of_records(format: Option<Format>) -> &'static str {
+    match format {
+        None => "not available: PEBS records of this format are not used",
+        Some(Format::Core) => "not available: PEBS records of format 0 have none",
+        Some(Format::Nehalem) => "with PEBS (precise), of load-latency events",
+        Some(_) => "with PEBS (precise), of events of loads and stores",
+    }
+}
 
 /// The report of what `has` can tell.
 #[must_use]
@@ -22,11 +33,16 @@ pub fn capability(has: &Capabilities, emulated: bool) -> SamplingCapability {
     };
     let skid = match (emulated, has.is_intel()) {
         (true, _) => "none: the emulated PMU interrupts where the overflow is",
-        (false, true) => "up to tens of instructions, not precise: PEBS is not used",
+        (false, true) if has.pebs_format().is_some() => {
+            "up to tens of instructions, without PEBS (precise)"
+        }
+        (false, true) => {
+            "up to tens of instructions, not precise: there is no PEBS that can be used"
+        }
         (false, false) => "up to tens of instructions, not precise: IBS is not used",
     };
     let data_address = match (has.is_intel(), has.pebs, has.ibs.is_some()) {
-        (true, true, _) => alloc::format!("not available: it takes PEBS, {NOT_USED}"),
+        (true, true, _) => of_records(has.pebs_format()).to_string(),
         (true, false, _) => "not available: this PMU has no PEBS".to_string(),
         (false, _, true) => alloc::format!("not available: it takes IBS, {NOT_USED}"),
         (false, _, false) => "not available: this processor has no IBS".to_string(),

@@ -1,6 +1,6 @@
 //! A `sample` item of a job.
 
-use super::{Sampler, Scheduled, Session, account, capability, plan};
+use super::{Sampler, Scheduled, Session, account, capability, plan, precise};
 use crate::snippet::measure::Unmeasured;
 use crate::tasks::Summary;
 use alloc::format;
@@ -76,6 +76,7 @@ pub fn measure(
         chunks(index, item, &session, &block, report);
     }
     let addresses = histogram(machine, &session, &block);
+    let data = precise::data(&session, &block);
     let result = Gathered { item, block: &block, ran, capability };
     Ok(SampleResult {
         item: index,
@@ -85,6 +86,7 @@ pub fn measure(
         timer: interval.map(|interval| timer(item, interval, &block, tsc_hz)),
         emulated: emulated && !session.events.is_empty(),
         uncounted,
+        data,
         ..result.record()
     })
 }
@@ -128,6 +130,8 @@ impl Gathered<'_> {
             uncounted: Vec::new(),
             ticks: ran.ticks,
             tsc: [0; 2],
+            data: Vec::new(),
+            data_elsewhere: block.data().map_or(0, |histogram| histogram.elsewhere),
         }
     }
 }
@@ -210,7 +214,7 @@ fn chunks(
     report: &mut dyn FnMut(Samples),
 ) {
     let wanted: Vec<usize> = (0..16).filter(|n| item.registers >> n & 1 != 0).collect();
-    let size = CHUNK / (1 + wanted.len());
+    let size = CHUNK / (1 + wanted.len() + usize::from(!session.data().is_empty()));
     let mut first = 0;
     for part in session.samples(block).chunks(size) {
         let mut chunk = Samples { item: index, first: first as u64, ..Samples::default() };
@@ -228,6 +232,11 @@ fn chunks(
                 wanted.iter().map(|&n| Hex(set[n])).collect()
             };
             chunk.registers = sets.iter().flat_map(each).collect();
+        }
+        if let Some(data) = session.data().get(first..first + part.len())
+            && data.iter().any(|&address| address != 0)
+        {
+            chunk.data = data.iter().copied().map(Hex).collect();
         }
         first += part.len();
         report(chunk);

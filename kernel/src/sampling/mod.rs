@@ -10,6 +10,7 @@ pub mod account;
 mod capability;
 mod measure;
 mod plan;
+mod precise;
 mod session;
 
 pub use capability::capability;

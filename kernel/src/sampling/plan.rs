@@ -1,7 +1,7 @@
 //! From events and rates to counters and periods.
 
-use super::{Pmu, Sampler};
-use crate::snippet::events;
+use super::{Pmu, Sampler, precise};
+use crate::snippet::events::{self, Use};
 use crate::snippet::measure::Unmeasured;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -32,6 +32,15 @@ pub struct Armed {
     pub remarks: Vec<String>,
 }
 
+impl Armed {
+    /// What the counter starts from is so many events away from its overflow. With PEBS it is one less than the period:
+    /// the overflow arms the counter, and the record is of the event behind it.
+    #[must_use]
+    pub fn distance(&self) -> u64 {
+        self.period - u64::from(self.selection.precise)
+    }
+}
+
 /// Finds a counter for each event of `item`, all at the same time, and what they are sampled by. Events that cannot be
 /// sampled by are left out with their reasons.
 ///
@@ -46,7 +55,8 @@ pub fn plan(
     }
     let texts: Vec<_> = item.events.iter().map(|event| event.event.clone()).collect();
     let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
-    let planned = events::plan(&texts, pmu.known);
+    let purpose = Use::Sampling { precise: item.precise };
+    let planned = events::plan_for(purpose, &texts, pmu.known);
     let has = pmu.driver.capabilities().clone();
     if planned.passes.len() > 1 {
         let late = planned.passes[1..].iter().flatten().map(|one| format!("`{}`", one.event));
@@ -56,7 +66,8 @@ pub fn plan(
         )));
     }
     let mut left_out = planned.uncounted;
-    let (mut armed, mut rates) = (Vec::new(), Vec::new());
+    let (mut armed, mut rates) = (Vec::<Armed>::new(), Vec::new());
+    let mut places = Vec::new();
     for one in planned.passes.into_iter().flatten() {
         // A group in braces is one text with several events, which then have its rate.
         let rate = rate(item, one.number, &one.event);
@@ -65,10 +76,18 @@ pub fn plan(
             left_out.push(Uncounted { event: one.event, reason });
             continue;
         }
+        if let Err(reason) = precise::check(&one.selection, &has, &armed, item) {
+            left_out.push(Uncounted { event: one.event, reason });
+            continue;
+        }
+        places.push((one.counter, one.counters));
         armed.push(Armed {
             event: one.event,
             counter: one.counter,
-            selection: one.selection.with_interrupt(),
+            selection: match one.selection.precise {
+                true => one.selection.with_records(),
+                false => one.selection.with_interrupt(),
+            },
             period: 0,
             witness: None,
             remarks: one.counting.remarks,
@@ -84,6 +103,7 @@ pub fn plan(
             }
         }
     }
+    let emulated = machine.has_emulated_pmu();
     let mut pmu = machine.pmu().map_err(Unmeasured::Refused)?;
     armed.retain(|one| match possible(&mut pmu, one) {
         Ok(()) => true,
@@ -96,7 +116,12 @@ pub fn plan(
         let reasons = left_out.iter().map(|one| format!("{}: {}", one.event, one.reason));
         return Err(Unmeasured::Refused(reasons.collect::<Vec<_>>().join("; ")));
     }
-    witnesses(&mut armed, &has);
+    let latency = |one: &&mut Armed| precise::is_latency(&one.selection);
+    for one in armed.iter_mut().filter(latency).filter(|_| emulated) {
+        let text = "the emulated PMU has no latencies, so no load reaches a threshold";
+        one.remarks.push(text.to_string());
+    }
+    witnesses(&mut armed, &has, &places);
     Ok((armed, left_out))
 }
 
@@ -114,7 +139,11 @@ fn possible(pmu: &mut Pmu, one: &Armed) -> Result<(), String> {
             one.period
         ));
     }
-    pmu.driver.preset(one.counter, one.period).map(|_| ()).map_err(|error| error.to_string())
+    let least = 1 + u64::from(one.selection.precise);
+    if one.period < least {
+        return Err(format!("a period of {} is too short: at least {least} is needed", one.period));
+    }
+    pmu.driver.preset(one.counter, one.distance()).map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// Runs the tasks once and counts, so that periods can be chosen that make the rates.
@@ -130,7 +159,7 @@ fn count(
         let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
         pmu.driver.reset(pmu.registers).map_err(refused)?;
         for one in armed.iter() {
-            let selection = Selection { interrupt: false, ..one.selection };
+            let selection = plain(&one.selection);
             pmu.driver.program(pmu.registers, one.counter, &selection).map_err(refused)?;
             pmu.driver.write(pmu.registers, one.counter, 0).map_err(refused)?;
         }
@@ -185,12 +214,23 @@ fn period_for(counted: u64, ticks: u64, hz: u64, per_second: u32) -> u64 {
     u64::try_from(period).unwrap_or(u64::MAX).max(1)
 }
 
-/// Gives events that can be counted on any counter a second, free one.
-fn witnesses(armed: &mut [Armed], has: &Capabilities) {
+/// The same, counted alone.
+fn plain(selection: &Selection) -> Selection {
+    Selection { interrupt: false, precise: false, ..*selection }
+}
+
+/// Gives events that can be counted on any counter a second, free one; those with PEBS also one of `places`, the counters
+/// that their event can be on.
+fn witnesses(armed: &mut [Armed], has: &Capabilities, places: &[(Counter, u64)]) {
     let mut free: Vec<Counter> =
         has.generals().filter(|&counter| armed.iter().all(|one| one.counter != counter)).collect();
     for one in armed {
-        let plain = Selection { interrupt: false, ..one.selection };
+        let plain = plain(&one.selection);
+        if one.selection.precise {
+            let place = places.iter().find(|(counter, _)| *counter == one.counter);
+            one.witness = precise::witness(&plain, place.map_or(0, |place| place.1), &mut free);
+            continue;
+        }
         let selection = match (one.counter, has.is_intel()) {
             // Fixed counters 0 and 1 count what the architectural events 0xC0 and 0x3C do (SDM vol. 3, table 20-2).
             (Counter::Fixed(0), true) => Selection { event: 0xc0, umask: 0, ..plain },

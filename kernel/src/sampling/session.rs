@@ -1,8 +1,9 @@
 //! Programmed counters, and the memory that their handler writes to.
 
-use super::Armed;
+use super::{Armed, precise};
 use alloc::vec;
 use alloc::vec::Vec;
+use arch::pmu::pebs::{Drain, Store};
 use arch::pmu::pmi::{Bucket, ControlBlock, REGISTERS, Sample, Throttle};
 use arch::pmu::{Driver, Freeze, FreezeKind, PmuError, Registers};
 use protocol::sampling::{self, Keep, OnFull, Sampling};
@@ -16,6 +17,11 @@ pub struct Session {
     registers: Vec<[u64; REGISTERS]>,
     buckets: Vec<Bucket>,
     times: Vec<u64>,
+    /// Where PEBS records go.
+    store: Option<Store>,
+    /// Their data addresses: counted, or one for each sample of the log.
+    data_buckets: Vec<Bucket>,
+    data: Vec<u64>,
 }
 
 /// Ticks of the timer whose times are kept.
@@ -35,6 +41,15 @@ impl Session {
         tsc_hz: u64,
     ) -> Result<(Self, ControlBlock), PmuError> {
         driver.reset(registers)?;
+        let precise = events.iter().any(|one| one.selection.precise);
+        let format = driver.capabilities().pebs_format().filter(|_| precise);
+        let mut store = format.map(precise::store);
+        if let Some(store) = &mut store {
+            for one in events.iter().filter(|one| one.selection.precise) {
+                store.set_reset(one.counter, driver.preset(one.counter, one.distance())?);
+            }
+            driver.use_store(registers, store)?;
+        }
         for one in &events {
             driver.program(registers, one.counter, &one.selection)?;
             if let Some((witness, selection)) = &one.witness {
@@ -52,7 +67,7 @@ impl Session {
             sampling::Freeze::Auto | sampling::Freeze::Software => block.stop_in_handler(driver)?,
             sampling::Freeze::Off => {}
         }
-        for one in &events {
+        for one in events.iter().filter(|one| !one.selection.precise) {
             block.reload(driver, one.counter, driver.preset(one.counter, one.period)?)?;
         }
         if item.limit_per_ms > 0 {
@@ -65,11 +80,21 @@ impl Session {
             registers: Vec::new(),
             buckets: Vec::new(),
             times: vec![0; KEPT_TIMES],
+            store,
+            data_buckets: Vec::new(),
+            data: Vec::new(),
         };
+        if let Some(store) = &mut session.store {
+            block.take_records(Drain::new(store, driver.recording()));
+        }
         match item.keep {
             Keep::Histogram => {
                 session.buckets = vec![Bucket::default(); capacity.next_power_of_two()];
                 block.count_addresses(&mut session.buckets);
+                if session.store.is_some() {
+                    session.data_buckets = session.buckets.clone();
+                    block.count_data(&mut session.data_buckets);
+                }
             }
             Keep::Samples => {
                 session.log = vec![Sample::default(); capacity];
@@ -77,6 +102,10 @@ impl Session {
                 if item.registers != 0 {
                     session.registers = vec![[0; REGISTERS]; capacity];
                     block.registers_to(&mut session.registers);
+                }
+                if session.store.is_some() {
+                    session.data = vec![0; capacity];
+                    block.data_to(&mut session.data);
                 }
                 if item.on_full == OnFull::Stop {
                     block.stop_when_full();
@@ -102,7 +131,7 @@ impl Session {
         let status = driver.status(registers)?;
         driver.acknowledge(registers, status)?;
         for one in &self.events {
-            driver.write(registers, one.counter, driver.preset(one.counter, one.period)?)?;
+            driver.write(registers, one.counter, driver.preset(one.counter, one.distance())?)?;
             if let Some((witness, _)) = one.witness {
                 driver.write(registers, witness, 0)?;
             }
@@ -120,6 +149,12 @@ impl Session {
     #[must_use]
     pub fn samples(&self, block: &ControlBlock) -> &[Sample] {
         &self.log[..block.logged(self.log.as_ptr()).min(self.log.len())]
+    }
+
+    /// The data addresses of those samples; empty if no PEBS records are written.
+    #[must_use]
+    pub fn data(&self) -> &[u64] {
+        &self.data
     }
 
     /// The registers of those samples; empty if they were not kept.

@@ -1,13 +1,14 @@
 //! On the register-level model of every processor: it is told what each instruction of a task does.
 
+mod precise;
 mod tasks;
 
 use super::plan::MIN_PERIOD;
 use super::*;
 use arch::pmu::driver::Write;
 use arch::pmu::find;
-use arch::pmu::pmi::{Interrupted, Raw, pause, resume, service, tick};
-use pmu_model::{Delta, Model, Pmu as Registers_, Ring, Timing};
+use arch::pmu::pmi::{Interrupted, Raw, drain, pause, resume, service, tick};
+use pmu_model::{Delta, Model, Occurrence, Outcome, Pmu as Registers_, Retirement, Ring, Timing};
 use protocol::job::LoopCounter;
 use protocol::record::{Hex, SampleResult, Samples, Ticks};
 use protocol::sampling::{self, Keep, OnFull, Rate, SampledEvent, Sampling};
@@ -16,6 +17,11 @@ use std::borrow::Cow;
 
 /// Where code lies.
 const AT: u64 = 0x1000;
+
+/// An instruction that loads.
+const LOAD: u8 = 0x8b;
+/// From where.
+const DATA: u64 = 0x7000;
 
 /// A machine whose tasks are one-byte instructions, `body.len()` of them each turn.
 struct Host {
@@ -34,6 +40,8 @@ struct Host {
     handler: u64,
     /// Of the TSC and of the timer.
     clock_hz: u64,
+    /// Interrupts do not come through.
+    deaf: bool,
 }
 
 impl Host {
@@ -54,6 +62,7 @@ impl Host {
             next_tick: 0,
             handler: 100,
             clock_hz: 1_000_000_000,
+            deaf: false,
         }
     }
 
@@ -63,7 +72,22 @@ impl Host {
         }
     }
 
+    /// The instruction at `rip` retires; [`LOAD`] loads.
+    fn retire(&mut self, ring: Ring, rip: u64, next: u64, byte: u8) -> Outcome {
+        let mut delta = Delta::step(ring);
+        let mut retired = Retirement { ip: rip, next, tsc: self.tsc, ..Retirement::default() };
+        retired.registers[3] = next;
+        if byte == LOAD {
+            delta.add(Occurrence::Load, 1);
+            retired.load = Some(DATA + 8 * (self.tsc % 4));
+        }
+        arch::pmu::model::retire(&mut self.pmu, &delta, &retired)
+    }
+
     fn interrupt(&mut self, rip: u64, timer: bool) {
+        if self.deaf {
+            return;
+        }
         let Some(mut block) = self.block.take() else { return };
         self.tsc += self.handler;
         let mut from = Interrupted { rip, ..Interrupted::default() };
@@ -113,10 +137,11 @@ impl Sampler for Host {
         self.next_tick = self.tsc + self.timer.unwrap_or(u64::MAX / 2);
         let len = task.body.len() as u64;
         for at in 0..task.turns * len {
-            let outcome = self.pmu.advance(&Delta::step(Ring::Kernel));
-            self.tsc += 1;
             // The next instruction is where the interrupt comes.
             let rip = AT + (at + 1) % len;
+            let byte = task.body[(at % len) as usize];
+            let outcome = self.retire(Ring::Kernel, AT + at % len, rip, byte);
+            self.tsc += 1;
             if self.timer.is_some() && self.tsc >= self.next_tick {
                 self.next_tick += self.timer.unwrap_or(u64::MAX / 2);
                 self.interrupt(rip, true);
@@ -151,16 +176,18 @@ impl Sampler for Host {
                         TaskRing::User => Ring::User,
                         TaskRing::Kernel => Ring::Kernel,
                     };
-                    let outcome = self.pmu.advance(&Delta::step(ring));
-                    self.tsc += 1;
+                    let ip = at(index) + done[index] % task.body.len() as u64;
                     done[index] += 1;
                     let rip = at(index) + done[index] % task.body.len() as u64;
+                    let outcome = self.retire(ring, ip, rip, 0x90);
+                    self.tsc += 1;
                     if outcome.pmi && !self.masked && left > 0 {
                         self.interrupt(rip, false);
                     }
                     if left == 0 {
                         let mut block = self.block.take().expect("delivered before");
-                        pause(&mut block, self, &Interrupted { rip, ..Interrupted::default() });
+                        let cs = if ring == Ring::User { 3 } else { 0 };
+                        pause(&mut block, self, &Interrupted { rip, cs, ..Interrupted::default() });
                         self.block = Some(block);
                     }
                 }
@@ -195,7 +222,9 @@ impl Sampler for Host {
     fn withdraw(&mut self) -> ControlBlock {
         self.timer = None;
         self.masked = true;
-        self.block.take().expect("delivered before")
+        let mut block = self.block.take().expect("delivered before");
+        drain(&mut block, self, &Interrupted::default());
+        block
     }
 
     fn clocks(&self) -> [u64; 2] {
@@ -240,6 +269,7 @@ fn item(events: &[SampledEvent<'static>], turns: u64) -> Sampling<'static> {
         freeze: sampling::Freeze::Auto,
         registers: 0,
         limit_per_ms: 0,
+        precise: false,
         limit_us: 1,
     }
 }
@@ -401,7 +431,11 @@ fn c6_each_model_says_what_it_can_tell() {
     assert!(said(Model::Skylake).freeze.contains("streamlined"));
     assert!(said(Model::Core2).freeze.contains("legacy"));
     assert!(said(Model::Skylake).skid.contains("PEBS") && said(Model::Zen4).skid.contains("IBS"));
-    assert!(said(Model::Skylake).data_address.starts_with("not available"));
+    assert!(said(Model::Skylake).data_address.contains("loads and stores"));
+    assert!(said(Model::Nehalem).data_address.contains("load-latency"));
+    for model in [Model::Core2, Model::IceLake, Model::Zen4] {
+        assert!(said(model).data_address.starts_with("not available"), "{model:?}");
+    }
     let emulated = capability(Host::new(Model::Zen4).driver.capabilities(), true);
     assert!(emulated.skid.starts_with("none"));
 }
@@ -409,7 +443,7 @@ fn c6_each_model_says_what_it_can_tell() {
 #[test]
 fn c7_what_cannot_be_sampled_is_refused_by_name() {
     assert!(refused(&item(&[event("no-such-event", 5)], 1)).contains("no-such-event"));
-    assert!(refused(&item(&[event("r00c0:p", 5)], 1)).contains("PEBS"));
+    assert!(refused(&item(&[event("r00c0:p", 5)], 1)).contains("too short"));
     assert!(refused(&item(&[event(RETIRED, 1 << 60)], 1)).contains("does not fit"));
     assert!(refused(&item(&[event(RETIRED, 63)], 1)).contains("at least 64"));
     let names: Vec<&'static str> = (0..13).map(|n| &*format!("r{n:02x}d1").leak()).collect();

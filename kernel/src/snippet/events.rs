@@ -9,7 +9,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::{Counter, Rings, Selection};
 use events::assign::{self, Place};
-use events::encode::{Encoded, encode};
+use events::encode::{Counters, Encoded, encode};
 use events::hybrid::check_list;
 use events::msr::AMD_MERGE_EVENT;
 use events::parse::parse_list;
@@ -35,6 +35,8 @@ pub struct Counted {
     pub selection: Selection,
     /// AMD's large increments: the next counter, which takes the merge event.
     pub merges: bool,
+    /// General-purpose counters that could have been taken, as a bitmap.
+    pub counters: u64,
     /// For the report.
     pub counting: Counting,
 }
@@ -88,14 +90,31 @@ fn uncounted(event: &str, reason: impl ToString) -> Uncounted {
     Uncounted { event: event.to_string(), reason: reason.to_string() }
 }
 
+/// What events are wanted for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Use {
+    /// Their counts.
+    Counting,
+    /// Samples; with `precise` out of PEBS records, whether their attributes ask for that or not.
+    Sampling {
+        /// Every event.
+        precise: bool,
+    },
+}
+
 /// Finds counters for events and groups, in the fewest passes. What cannot be counted is left out with its reason, and
 /// the rest goes on.
 #[must_use]
 pub fn plan(texts: &[Cow<str>], known: &Known) -> Plan {
-    fill(EventSet::default(), texts, known)
+    plan_for(Use::Counting, texts, known)
 }
 
-/// The same with requests that are counted in every pass, also if there are no others. Their numbers are the first.
+/// As [`plan`], for other uses than counting.
+pub(crate) fn plan_for(purpose: Use, texts: &[Cow<str>], known: &Known) -> Plan {
+    fill(EventSet::default(), purpose, texts, known)
+}
+
+/// As [`plan`], with requests that are counted in every pass, also if there are no others. Their numbers are the first.
 ///
 /// # Errors
 /// One of them cannot be counted at all.
@@ -106,21 +125,29 @@ pub fn plan_beside(
 ) -> Result<Plan, Uncounted> {
     let mut set = EventSet::default();
     for request in beside {
-        let encoded = countable(request, known);
+        let encoded = countable(Use::Counting, request, known);
         set.correlates.push(set.requests.len());
         set.requests.push(encoded.map_err(|reason| uncounted(&request.text, reason))?);
     }
-    Ok(fill(set, texts, known))
+    Ok(fill(set, Use::Counting, texts, known))
 }
 
 /// Adds the texts to a set that has nothing but requests for every pass, and plans it.
-fn fill(mut set: EventSet, texts: &[Cow<str>], known: &Known) -> Plan {
+fn fill(mut set: EventSet, purpose: Use, texts: &[Cow<str>], known: &Known) -> Plan {
     let mut refused = Vec::new();
     let mut items = Vec::new();
     for text in texts {
         match parse_list(text) {
             Ok(list) => items.extend(list),
             Err(error) => refused.push(uncounted(text, error)),
+        }
+    }
+    if purpose == (Use::Sampling { precise: true }) {
+        // Without skid where records have the instruction's own address.
+        let exact = known.processor.pebs.is_some_and(|pebs| pebs.format >= 2);
+        for request in items.iter_mut().flat_map(|item| &mut item.requests) {
+            let level = request.attributes.precise.unwrap_or(0);
+            request.attributes.precise = Some(level.max(1 + u8::from(exact)));
         }
     }
     if let Err(mixed) = check_list(&items) {
@@ -131,7 +158,7 @@ fn fill(mut set: EventSet, texts: &[Cow<str>], known: &Known) -> Plan {
     for item in &items {
         let mut members = Vec::new();
         for request in &item.requests {
-            match countable(request, known) {
+            match countable(purpose, request, known) {
                 Ok(encoded) => {
                     members.push(set.requests.len());
                     set.requests.push(encoded);
@@ -174,16 +201,24 @@ fn fill(mut set: EventSet, texts: &[Cow<str>], known: &Known) -> Plan {
 }
 
 /// The ways to count a request that the driver can program.
-fn countable(request: &Request, known: &Known) -> Result<Encoded, String> {
+fn countable(purpose: Use, request: &Request, known: &Known) -> Result<Encoded, String> {
     let encoded = encode(request, &known.processor, known.core.as_ref());
-    programmable(encoded.map_err(|error| error.reason.to_string())?)
+    let encoded = encoded.map_err(|error| error.reason.to_string())?;
+    match purpose {
+        Use::Counting => programmable(encoded),
+        Use::Sampling { .. } => offered(encoded),
+    }
 }
 
-/// The same of a request that is encoded already.
-pub(crate) fn programmable(mut encoded: Encoded) -> Result<Encoded, String> {
+/// The same of a request that is encoded already, and is to be counted.
+pub(crate) fn programmable(encoded: Encoded) -> Result<Encoded, String> {
     if encoded.precise > 0 {
-        return Err("precise counting needs PEBS, which barecount does not use".to_string());
+        return Err("a precise event (PEBS) is for sampling: it writes records".to_string());
     }
+    offered(encoded)
+}
+
+fn offered(mut encoded: Encoded) -> Result<Encoded, String> {
     let mut refusal = None;
     encoded.choices.retain(|choice| match selection(choice) {
         Ok(_) => true,
@@ -207,7 +242,12 @@ pub(crate) fn at(
     known: &Known,
 ) -> Result<Counted, String> {
     let choice = request.choices.get(place.choice).ok_or("it was assigned to no counter")?;
-    let (selection, merges) = selection(choice)?;
+    let (mut selection, merges) = selection(choice)?;
+    selection.precise = request.precise > 0;
+    let counters = match choice.counters {
+        Counters::General { counters, .. } => counters,
+        Counters::Fixed { .. } => 0,
+    };
     let counter = match place.counter {
         assign::Counter::General(n) => Counter::General(n),
         assign::Counter::Fixed(n) => Counter::Fixed(n),
@@ -222,6 +262,7 @@ pub(crate) fn at(
         counter,
         selection,
         merges,
+        counters,
         counting: Counting {
             name: match table {
                 Some(core) => format!("{}::{}", core.name(), request.name),

@@ -71,6 +71,8 @@ pub(super) struct RawSample {
     #[serde(default)]
     registers: Vec<String>,
     limit_per_ms: Option<u32>,
+    #[serde(default)]
+    precise: bool,
     tick_ns: Option<u64>,
     jitter: Option<u64>,
     limit_us: Option<u64>,
@@ -169,6 +171,7 @@ pub(super) fn decide(
             freeze: raw.freeze,
             registers,
             limit_per_ms: raw.limit_per_ms.unwrap_or(0),
+            precise: raw.precise,
         },
         code: SnippetFile {
             name,

@@ -1,6 +1,7 @@
 //! One row per figure.
 
 use crate::collect::Report;
+use crate::samples::data;
 use protocol::record::{Metric, Record, Verdict};
 
 /// Columns.
@@ -122,6 +123,16 @@ pub fn render(report: &Report) -> String {
                     fields.push(format!("sampled {}", one.event));
                     // One run, whose overflows are counted; the report itself has the rest.
                     fields.extend(std::iter::repeat_n(one.overflows.to_string(), 4));
+                    fields.extend(["1".into(), "1".into()]);
+                    fields.resize(HEADER.len(), String::new());
+                    row(fields);
+                }
+                for one in data::addresses(report, sampled) {
+                    let event = sampled.events.get(one.event as usize);
+                    let event = event.map_or("", |event| event.event.as_str());
+                    let mut fields = vec![sampled.item.to_string(), sampled.name.clone()];
+                    fields.push(format!("sampled {event} of data at {:#x}", one.address.0));
+                    fields.extend(std::iter::repeat_n(one.count.to_string(), 4));
                     fields.extend(["1".into(), "1".into()]);
                     fields.resize(HEADER.len(), String::new());
                     row(fields);

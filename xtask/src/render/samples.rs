@@ -5,6 +5,7 @@ use super::style::{FAINT, STRONG, WARNING, paint};
 use super::table::STYLE;
 use crate::collect::Report;
 use crate::samples::Profile;
+use crate::samples::data::LineCount;
 use comfy_table::{Cell, CellAlignment, Table};
 use protocol::record::{SampleResult, SampledCount, Schedule, TaskEnd, TimerResult};
 use protocol::sampling::{Delivery, OnFull};
@@ -35,6 +36,11 @@ fn section(profile: &Profile) -> String {
     say(&format!("sampled by {delivery}{emulated}; counters: {}", result.handling));
     let capability = &result.capability;
     say(&format!("skid: {}; data address: {}", capability.skid, capability.data_address));
+    for one in &result.events {
+        if let Some(skid) = &one.skid {
+            say(&format!("skid of {}: {skid}", one.event));
+        }
+    }
     if let Some(timer) = &result.timer {
         say(&intervals(timer));
     }
@@ -52,6 +58,13 @@ fn section(profile: &Profile) -> String {
             let rows = profile.rows.iter().filter(|row| row.event == event).count();
             if rows > MAX_ROWS {
                 let _ = writeln!(out, "  and {} more addresses", rows - MAX_ROWS);
+            }
+            let lines = profile.lines(event);
+            if !lines.is_empty() {
+                let _ = writeln!(out, "{}", by_line(&lines));
+                if lines.len() > MAX_ROWS {
+                    let _ = writeln!(out, "  and {} more lines", lines.len() - MAX_ROWS);
+                }
             }
         }
     }
@@ -85,6 +98,16 @@ fn warnings(result: &SampleResult) -> Vec<String> {
     if result.elsewhere > 0 {
         let count = result.elsewhere;
         said.push(format!("{count} overflows at addresses that found no place in the histogram"));
+    }
+    if result.data_elsewhere > 0 {
+        let count = result.data_elsewhere;
+        said.push(format!("{count} data addresses found no place in their histogram"));
+    }
+    for one in result.events.iter().filter(|one| one.lost > 0) {
+        said.push(format!(
+            "{}: {} records were lost, because the processor found their buffer full",
+            one.event, one.lost
+        ));
     }
     if result.dropped > 0 {
         said.push(format!("the log was full: {} samples dropped", result.dropped));
@@ -187,6 +210,22 @@ fn by_address(profile: &Profile, event: usize) -> Table {
             row.count.to_string(),
             share(row.count, total),
             place.line.clone().unwrap_or_default(),
+        ];
+        table.add_row(cells.map(Cell::new));
+    }
+    table
+}
+
+/// By cache line of the data; shares are of the samples that have a data address.
+fn by_line(lines: &[LineCount]) -> Table {
+    let mut table = table(&["data line", "addresses", "samples", "share"], &[0, 1, 2, 3]);
+    let total = lines.iter().map(|line| line.count).sum();
+    for line in lines.iter().take(MAX_ROWS) {
+        let cells = [
+            format!("{:#x}", line.line),
+            line.addresses.to_string(),
+            line.count.to_string(),
+            share(line.count, total),
         ];
         table.add_row(cells.map(Cell::new));
     }

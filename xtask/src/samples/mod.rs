@@ -3,6 +3,7 @@
 //! [`Profile::of`] brings a histogram and single samples to the same rows; [`folded`] and [`pprof`] write them for
 //! viewers that exist.
 
+pub mod data;
 pub mod folded;
 pub mod pprof;
 mod resolve;
@@ -10,7 +11,7 @@ mod resolve;
 pub use resolve::{Place, Resolver};
 
 use crate::collect::Report;
-use protocol::record::{Hex, SampleResult, Samples};
+use protocol::record::{DataCount, Hex, SampleResult, Samples};
 use std::collections::BTreeMap;
 
 /// Samples of one event at one address, in one task.
@@ -37,6 +38,8 @@ pub struct Profile<'a> {
     pub result: &'a SampleResult,
     /// The samples, of each event the most frequent address first.
     pub rows: Vec<Row>,
+    /// The data addresses, where samples have such, of each event the most frequent first.
+    pub data: Vec<DataCount>,
 }
 
 /// What samples are told apart by: event, task, ring, address.
@@ -58,7 +61,7 @@ impl<'a> Profile<'a> {
             seen.1.clone_from(&row.bytes);
         }
         for (address, _, events, task) in report.samples(result.item).flat_map(Samples::iter) {
-            for event in (0..result.events.len().min(32)).filter(|event| events >> event & 1 != 0) {
+            for event in inside_events(events, result) {
                 counts.entry((event, task >> 2, (task & 3) as u8, address)).or_default().0 += 1;
             }
         }
@@ -75,7 +78,7 @@ impl<'a> Profile<'a> {
         });
         let mut rows: Vec<Row> = rows.collect();
         rows.sort_by_key(|row| (row.event, std::cmp::Reverse(row.count), row.address));
-        Self { result, rows }
+        Self { result, rows, data: data::addresses(report, result) }
     }
 
     /// All samples of an event.
@@ -114,6 +117,11 @@ pub struct SymbolCount {
     pub symbol: String,
     /// How many samples.
     pub count: u64,
+}
+
+/// The indices of the events that a sample is of.
+fn inside_events(events: u32, result: &SampleResult) -> impl Iterator<Item = usize> + use<> {
+    (0..result.events.len().min(32)).filter(move |event| events >> event & 1 != 0)
 }
 
 /// Whether an address lies between the two.

@@ -7,8 +7,8 @@ use crate::render::{Context, render};
 use flate2::read::GzDecoder;
 use prost::Message;
 use protocol::record::{
-    AddressCount, CodePlace, Record, SampledCount, SamplingCapability, Schedule, TaskEnd,
-    TaskResult, Ticks, Uncounted,
+    AddressCount, CodePlace, DataCount, Record, SampledCount, SamplingCapability, Schedule,
+    TaskEnd, TaskResult, Ticks, Uncounted,
 };
 use protocol::sampling::{Delivery, OnFull};
 use std::io::Read;
@@ -26,6 +26,8 @@ fn count(event: &str, period: u64, samples: u64) -> SampledCount {
         rest: 5,
         witness: Some(1000),
         remarks: vec!["erratum X1".into()],
+        skid: None,
+        lost: 0,
     }
 }
 
@@ -79,6 +81,8 @@ fn result() -> SampleResult {
             ..SamplingCapability::default()
         },
         emulated: true,
+        data: vec![],
+        data_elsewhere: 0,
         uncounted: vec![],
         ticks: 7,
         tsc: [0; 2],
@@ -313,6 +317,45 @@ fn m8_m9_the_table_says_what_was_sampled_what_was_not_and_how_exact_it_is() {
     assert!(csv.contains("4,s;t,loads,,,,,,,,,,uncounted\n"), "{csv}");
     assert!(render(&report, &context, Format::Tap).contains("ok 1 - s;t"));
     assert_eq!(report.items(), 1);
+}
+
+#[test]
+fn m9_data_addresses_are_shown_by_line_and_each_in_csv() {
+    let row = |address, event, count| DataCount { address: Hex(address), event, task: 0, count };
+    let data = vec![row(0x5008, 0, 3), row(0x5000, 0, 2), row(0x5040, 0, 1), row(0x6000, 1, 3)];
+    let mut result = SampleResult { data, data_elsewhere: 2, ..result() };
+    result.events[0].skid = Some("0: for a test".into());
+    result.events[0].lost = 7;
+    let context = Context::default();
+    let whole = report(vec![Record::Sample(result.clone())]);
+    let profile = &Profile::of(&whole, &Resolver::default())[0];
+    let lines: Vec<_> =
+        profile.lines(0).iter().map(|line| (line.line, line.addresses, line.count)).collect();
+    assert_eq!(lines, [(0x5000, 2, 5), (0x5040, 1, 1)]);
+    let table = render(&whole, &context, Format::Table);
+    for part in [
+        "skid of cycles: 0: for a test",
+        "0x5000",
+        "83.3 %",
+        "2 data addresses found no place",
+        "cycles: 7 records were lost",
+    ] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    let csv = render(&whole, &context, Format::Csv);
+    assert!(csv.contains("4,s;t,sampled cycles of data at 0x5008,3,3,3,3,1,1,,,,\n"), "{csv}");
+    // Single samples: 0 is none.
+    let mut chunk = Samples { item: 4, ..Samples::default() };
+    let mut last = [0; 2];
+    for (address, events) in [(0x1000, 1), (0x1001, 3), (0x1005, 2)] {
+        chunk.push(&mut last, address, 0, events, 0);
+    }
+    chunk.data = vec![Hex(0x7000), Hex(0x7001), Hex(0)];
+    let single = SampleResult { data: vec![], ..result };
+    let whole = report(vec![Record::Samples(chunk), Record::Sample(single)]);
+    let profile = &Profile::of(&whole, &Resolver::default())[0];
+    let count = |event| profile.lines(event).iter().map(|line| line.count).collect::<Vec<_>>();
+    assert_eq!((count(0), count(1)), (vec![2], vec![1]));
 }
 
 /// A function that no other symbol of this program resembles.

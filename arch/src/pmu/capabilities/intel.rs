@@ -9,6 +9,8 @@ use alloc::vec::Vec;
 
 /// Leaf 1 ECX: PDCM.
 const PDCM: u32 = 1 << 15;
+/// Leaf 1 ECX: the DS area has 64-bit fields.
+const DTES64: u32 = 1 << 2;
 /// Leaf 1 EDX: the DS area.
 const DS: u32 = 1 << 21;
 /// Leaf 7.1 EAX: leaf 0x23 is there.
@@ -59,7 +61,7 @@ pub(super) fn read(registers: &mut dyn Registers) -> Option<Capabilities> {
         _ => FreezeKind::Streamlined,
     };
     seen.metrics = metrics(registers, &seen);
-    seen.pebs = leaf_1.edx & DS != 0 && pebs(registers);
+    seen.pebs = leaf_1.edx & DS != 0 && leaf_1.ecx & DTES64 != 0 && pebs(registers);
     seen.extra = extra(registers);
     seen.lbr = LbrKind::None;
     Some(seen)

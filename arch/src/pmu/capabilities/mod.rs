@@ -7,7 +7,8 @@ mod intel;
 pub use branches::LbrKind;
 
 use super::access::{Registers, leaves};
-use super::errata::{self, Erratum};
+use super::errata::{self, Effect, Erratum};
+use super::pebs::Format;
 use super::registers::PerfCapabilities;
 use crate::cpu::{CoreType, Identity, Vendor};
 use crate::msr::Msr;
@@ -108,7 +109,7 @@ pub struct Capabilities {
     pub irperf: bool,
     /// AMD's instruction-based sampling: leaf 0x8000001B EAX. Reported, not used.
     pub ibs: Option<u32>,
-    /// Intel's PEBS is there: leaf 1 EDX\[21\] and not switched off. Reported, not used.
+    /// Intel's PEBS is there: leaf 1 EDX\[21\] and ECX\[2\], not switched off, and no erratum keeps it from being used.
     pub pebs: bool,
     /// Kind of core, on processors that have leaf 0x1A: counters and events differ by it.
     pub core_type: Option<CoreType>,
@@ -128,6 +129,7 @@ impl Capabilities {
         seen.core_type = identity.core_type;
         seen.lbr = branches::read(registers, &seen);
         seen.errata = errata::of(&identity);
+        seen.pebs &= !seen.errata.iter().any(|row| row.effect == Effect::Precise);
         Some(seen)
     }
 
@@ -168,6 +170,18 @@ impl Capabilities {
     #[must_use]
     pub fn full_width(&self) -> bool {
         self.perf.contains(PerfCapabilities::FULL_WIDTH_WRITES)
+    }
+
+    /// The format of PEBS records, where there is PEBS that can be used.
+    #[must_use]
+    pub fn pebs_format(&self) -> Option<Format> {
+        Format::of(self.perf).filter(|format| self.pebs && *format != Format::Adaptive)
+    }
+
+    /// The general-purpose counters that can write PEBS records, as a bitmap.
+    #[must_use]
+    pub fn pebs_counters(&self) -> u32 {
+        self.pebs_format().map_or(0, |format| format.counters(self.general))
     }
 
     /// Whether this is Intel's.
@@ -240,7 +254,8 @@ impl Capabilities {
             (matches!(self.lbr, LbrKind::Architectural { .. }), "architectural LBR"),
             (matches!(self.lbr, LbrKind::AmdV2 { .. }), "LBRv2"),
             (self.irperf, "instructions-retired counter"),
-            (self.pebs, "PEBS (not used)"),
+            (self.pebs_format().is_some(), "PEBS"),
+            (self.pebs && self.pebs_format().is_none(), "PEBS (of a format that is not used)"),
             (self.ibs.is_some(), "IBS (not used)"),
         ];
         list.iter().filter(|(on, _)| *on).map(|&(_, name)| name).collect()

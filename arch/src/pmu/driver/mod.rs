@@ -10,6 +10,7 @@ mod error;
 mod freeze;
 mod gate;
 mod layout;
+mod precise;
 mod selection;
 mod status;
 
@@ -43,6 +44,8 @@ pub struct Driver {
     enabled: u64,
     /// Counters that the gate leaves alone, as bits of the global registers.
     free_running: u64,
+    /// IA32_PEBS_ENABLE.
+    records: u64,
 }
 
 impl Driver {
@@ -57,6 +60,7 @@ impl Driver {
             fixed: FixedControl(0),
             enabled: 0,
             free_running: 0,
+            records: 0,
         }
     }
 
@@ -89,6 +93,7 @@ impl Driver {
         selection: &Selection,
     ) -> Result<(), PmuError> {
         self.exists(counter)?;
+        self.write_records(registers, counter, selection)?;
         if let Some((msr, value)) = selection.extra {
             if !self.capabilities.extra.contains(&msr) {
                 return Err(PmuError::Unsupported("such extra register for an event"));
@@ -124,6 +129,7 @@ impl Driver {
         counter: Counter,
     ) -> Result<(), PmuError> {
         self.exists(counter)?;
+        self.write_no_records(registers, counter)?;
         match counter {
             Counter::General(n) => {
                 write(registers, self.layout.select(n), 0)?;
@@ -147,6 +153,7 @@ impl Driver {
     pub fn reset(&mut self, registers: &mut dyn Registers) -> Result<(), PmuError> {
         self.free_running = 0;
         self.stop(registers)?;
+        self.forget_store(registers)?;
         self.enabled &= !METRICS_ENABLE;
         for counter in self.capabilities.generals() {
             self.release(registers, counter)?;

@@ -40,6 +40,8 @@ pub struct Selection {
     pub interrupt: bool,
     /// A register beside the counter that the event reads, and its value.
     pub extra: Option<(Msr, u64)>,
+    /// The counter writes PEBS records instead of overflowing: see [`crate::pmu::pebs`].
+    pub precise: bool,
 }
 
 impl Selection {
@@ -57,6 +59,7 @@ impl Selection {
             any_thread: false,
             interrupt: false,
             extra: None,
+            precise: false,
         }
     }
 
@@ -70,6 +73,12 @@ impl Selection {
     #[must_use]
     pub const fn with_interrupt(self) -> Self {
         Self { interrupt: true, ..self }
+    }
+
+    /// The same with PEBS records, and no PMI of its own.
+    #[must_use]
+    pub const fn with_records(self) -> Self {
+        Self { precise: true, interrupt: false, ..self }
     }
 
     /// The select register's value, the counter switched on.

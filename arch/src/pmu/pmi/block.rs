@@ -7,6 +7,8 @@ use super::throttle::Throttle;
 use super::timer::Times;
 use crate::pmu::capabilities::Counter;
 use crate::pmu::driver::{Driver, Gate, PmuError, Write};
+use crate::pmu::pebs::Drain;
+use crate::pmu::registers::GlobalStatus;
 
 /// One counter.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -119,6 +121,12 @@ pub struct ControlBlock {
     pub(super) start: u64,
     /// Addresses, counted.
     pub(super) histogram: Option<Histogram>,
+    /// PEBS records to take out.
+    pub(super) records: Option<Drain>,
+    /// Data addresses of records, counted.
+    pub(super) data: Option<Histogram>,
+    /// Data address of each sample of the log; null: they are not kept.
+    pub(super) data_log: *mut u64,
     /// The limit of the rate.
     pub throttle: Throttle,
     /// Called at each interrupt.
@@ -174,6 +182,9 @@ impl ControlBlock {
         registers: core::ptr::null_mut(),
         start: 0,
         histogram: None,
+        records: None,
+        data: None,
+        data_log: core::ptr::null_mut(),
         throttle: Throttle::NONE,
         notify: None,
         times: Times::EMPTY,
@@ -234,6 +245,40 @@ impl ControlBlock {
         Ok(())
     }
 
+    /// Takes the records of `drain` out at each interrupt of their buffer, and wherever the counters are stopped: each is
+    /// an overflow of the counters that it is of, which do not interrupt by themselves. Its store has to outlive the
+    /// block's use.
+    pub fn take_records(&mut self, drain: Drain) {
+        self.mask = self.mask & !drain.counters | GlobalStatus::BUFFER.bits();
+        self.records = Some(drain);
+    }
+
+    /// What was taken out, if PEBS records are.
+    #[must_use]
+    pub fn records(&self) -> Option<&Drain> {
+        self.records.as_ref()
+    }
+
+    /// Counts the data addresses of records in the first 2^n of `buckets`, which have to outlive the block's use.
+    pub fn count_data(&mut self, buckets: &mut [Bucket]) {
+        self.data = Histogram::new(buckets);
+    }
+
+    /// The data addresses, if they are counted.
+    #[must_use]
+    pub fn data(&self) -> Option<&Histogram> {
+        self.data.as_ref()
+    }
+
+    /// Keeps the data address of each sample as well; 0: it has none. Needs a log that is not longer, and has to outlive
+    /// the block's use.
+    pub fn data_to(&mut self, addresses: &mut [u64]) {
+        let samples = (self.end - self.start) as usize / size_of::<Sample>();
+        if addresses.len() >= samples {
+            self.data_log = addresses.as_mut_ptr();
+        }
+    }
+
     /// Writes samples to `log` until it is full, and counts what does not fit. The log has to outlive the block's use.
     pub fn log_to(&mut self, log: &mut [Sample]) {
         let range = log.as_mut_ptr_range();
@@ -282,6 +327,7 @@ impl ControlBlock {
         self.stops_when_full
             || self.needs_registers()
             || self.histogram.is_some()
+            || self.records.is_some()
             || self.throttle.limits()
             || self.notify.is_some()
     }
@@ -306,8 +352,11 @@ impl ControlBlock {
         (self.cursor, self.stopped) = (self.start, false);
         self.throttle.clear();
         self.times.clear();
-        if let Some(histogram) = &mut self.histogram {
+        for histogram in [&mut self.histogram, &mut self.data].into_iter().flatten() {
             histogram.clear();
+        }
+        if let Some(records) = &mut self.records {
+            records.clear();
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::assembly;
 use super::handling::Around;
-use super::service::{pause, resume, service};
+use super::service::{drain, pause, resume, service};
 use super::serviced;
 use super::{ControlBlock, Interrupted, Raw, TIMER_VECTOR, stop_timer};
 use crate::apic::{self, Register};
@@ -118,6 +118,17 @@ pub unsafe fn service_installed(frame: &TrapFrame) {
     let block = unsafe { &mut *block() };
     let mut processor = processor(block);
     service(block, &mut processor, &interrupted(frame));
+}
+
+/// Takes out the PEBS records that are still in their buffer.
+///
+/// # Safety
+/// Ring 0, the counters stopped, this processor's LVTPC masked, and what the block names still there.
+pub unsafe fn drain_installed() {
+    // SAFETY: no handler uses the block, as no counter runs and LVTPC is masked.
+    let block = unsafe { &mut *block() };
+    let mut processor = processor(block);
+    drain(block, &mut processor, &Interrupted::default());
 }
 
 /// A task is about to go on, whose number samples get: starts the counters of the block that is installed.

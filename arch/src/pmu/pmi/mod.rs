@@ -6,7 +6,7 @@
 //! 1. read the status; nothing there: a spurious interrupt, counted;
 //! 2. acknowledge the counters' bits, but not the frozen ones, which would start the counters;
 //! 3. count each overflow and give its counter the preset back;
-//! 4. write a sample, if there is a log;
+//! 4. write a sample, if there is a log; or one for each PEBS record, if the buffer of such interrupts;
 //! 5. unmask LVTPC, which Intel's APIC masks at delivery and AMD's does not (SDM vol. 3, 20.2.8 and 10.5.4). A PMI
 //!    that is raised while it is masked is lost, so
 //! 6. look at the status once more, and begin again at 2 if something came; such are counted as back-to-back;
@@ -30,9 +30,12 @@ mod throttle;
 mod timer;
 
 pub use block::{ControlBlock, Notify, Sample, Slot};
-pub use entry::{Delivery, VECTOR, block, install, let_in, let_out, service_installed, uninstall};
+pub use entry::{
+    Delivery, VECTOR, block, drain_installed, install, let_in, let_out, service_installed,
+    uninstall,
+};
 pub use handling::Handling;
 pub use histogram::{Bucket, Histogram};
-pub use service::{Interrupted, REGISTERS, Raw, pause, resume, service, tick};
+pub use service::{Interrupted, REGISTERS, Raw, drain, pause, resume, service, tick};
 pub use throttle::Throttle;
 pub use timer::{Interval, TIMER_BIT, TIMER_SLOT, TIMER_VECTOR, Times, start_timer, stop_timer};

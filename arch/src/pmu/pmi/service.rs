@@ -6,6 +6,10 @@ use super::handling::Around;
 use super::throttle::Pace;
 use super::timer::{TIMER_BIT, TIMER_SLOT};
 use crate::pmu::driver::Write;
+use crate::pmu::registers::GlobalStatus;
+
+/// The PEBS buffer's bit of the status.
+const BUFFER: u64 = GlobalStatus::BUFFER.bits();
 
 /// The instructions of the handler. Registers are known to exist, so nothing can fail.
 pub trait Raw {
@@ -67,7 +71,12 @@ pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interr
             raw.wrmsr(block.clear, found);
         }
         reload(block, raw, found);
-        note(block, raw, from, found);
+        if found & BUFFER != 0 {
+            drain(block, raw, from);
+        }
+        if found & !BUFFER != 0 {
+            note(block, raw, from, found & !BUFFER, None, 0);
+        }
         raw.unmask();
         rounds += 1;
         found = overflows(block, raw);
@@ -87,6 +96,7 @@ pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interr
 #[inline]
 pub fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     put_all(raw, block.gate.off());
+    drain(block, raw, from);
     if overflows(block, raw) == 0 {
         return;
     }
@@ -125,7 +135,7 @@ pub(super) fn handle_tick(block: &mut ControlBlock, raw: &mut impl Raw, from: &I
     if block.times.add(now) {
         raw.slow_timer();
     }
-    note(block, raw, from, TIMER_BIT);
+    note(block, raw, from, TIMER_BIT, None, 0);
     raw.end();
     if block.stopped {
         put_all(raw, block.gate.off());
@@ -175,10 +185,44 @@ fn reload(block: &mut ControlBlock, raw: &mut impl Raw, mut found: u64) {
     }
 }
 
-/// Everything that is told of the overflows of `status`.
+/// Takes the PEBS records out, if there are any: each is noted as a sample of its own. Records do not tell their ring. It
+/// is that of `from`, the code that ran until now, but for addresses of the upper half, which is the kernel's.
 #[inline]
-fn note(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted, status: u64) {
+pub fn drain(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
+    let Some(mut records) = block.records.take() else { return };
+    records.run(|record, counters| {
+        let mut left = counters;
+        while left != 0 {
+            block.slots[left.trailing_zeros() as usize].overflows += 1;
+            left &= left - 1;
+        }
+        let cs = if record.ip >> 63 == 0 { from.cs } else { 0 };
+        let registers = record.registers.unwrap_or(from.registers);
+        let place = Interrupted { rip: record.ip, cs, registers };
+        let data = record.access.map_or(0, |access| access.address);
+        note(block, raw, &place, counters, record.tsc, data);
+    });
+    block.records = Some(records);
+}
+
+/// Everything that is told of the overflows of `status`: at `tsc`, or now; with a data address, or 0.
+#[inline]
+fn note(
+    block: &mut ControlBlock,
+    raw: &mut impl Raw,
+    from: &Interrupted,
+    status: u64,
+    tsc: Option<u64>,
+    data: u64,
+) {
     let task = block.task;
+    if let Some(histogram) = block.data.as_mut().filter(|_| data != 0) {
+        let mut left = status;
+        while left != 0 {
+            histogram.count(data, task, from.cs as u8 & 3, left.trailing_zeros() as u8);
+            left &= left - 1;
+        }
+    }
     if let Some(histogram) = &mut block.histogram {
         let mut left = status;
         while left != 0 {
@@ -187,7 +231,8 @@ fn note(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted, status
         }
     }
     if block.end != 0 {
-        log(block, raw, from, status);
+        let tsc = tsc.unwrap_or_else(|| raw.tsc());
+        log(block, from, status, tsc, data);
     }
     if block.throttle.limits() {
         let pace = block.throttle.judge(raw.tsc());
@@ -218,7 +263,7 @@ fn pace_slots(block: &mut ControlBlock, pace: Pace) {
 }
 
 #[inline]
-fn log(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted, status: u64) {
+fn log(block: &mut ControlBlock, from: &Interrupted, status: u64, tsc: u64, data: u64) {
     if block.cursor >= block.end {
         block.dropped += 1;
         let mut left = status;
@@ -228,14 +273,16 @@ fn log(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted, status:
         }
         return;
     }
-    let one =
-        Sample { rip: from.rip, status, tsc: raw.tsc(), task: block.task, cs: from.cs as u32 };
+    let one = Sample { rip: from.rip, status, tsc, task: block.task, cs: from.cs as u32 };
     // SAFETY: `log_to` took the log as a slice of samples, and the cursor lies within it; `registers_to` made sure that
-    // there are registers for each sample.
+    // there are registers for each sample, `data_to` that there is an address.
     unsafe {
         (block.cursor as *mut Sample).write(one);
+        let index = (block.cursor - block.start) as usize / size_of::<Sample>();
+        if !block.data_log.is_null() {
+            block.data_log.add(index).write(data);
+        }
         if !block.registers.is_null() {
-            let index = (block.cursor - block.start) as usize / size_of::<Sample>();
             block.registers.add(index).write(from.registers);
         }
     }

@@ -1,6 +1,6 @@
 use super::pmi::{ControlBlock, Interrupted, REGISTERS, Raw, Sample, service};
 use super::*;
-use pmu_model::{Delta, Ring, RingMask};
+use pmu_model::{Delta, Retirement, Ring, RingMask};
 use proptest::prelude::*;
 
 /// The processor around the model: a local APIC's LVTPC, and what the handler did to it.
@@ -61,7 +61,9 @@ impl Processor {
             // Up to where something can happen.
             let far = self.pmu.until_overflow(RingMask::BOTH).unwrap_or(u64::MAX);
             let part = far.clamp(1, instructions - at);
-            let outcome = self.pmu.advance(&Delta::bulk(Ring::Kernel, part));
+            let (ip, next) = (at, at + 1);
+            let retired = Retirement { ip, next, ..Retirement::default() };
+            let outcome = model::retire(&mut self.pmu, &Delta::bulk(Ring::Kernel, part), &retired);
             at += part;
             self.take(block, outcome.pmi, at - 1);
         }

@@ -4,6 +4,7 @@ mod capabilities;
 mod counting;
 mod interrupt;
 mod owner;
+mod precise;
 mod records;
 mod sampling;
 mod until;

@@ -44,12 +44,16 @@ pub const GLOBAL_OVF_CTRL: u32 = 0x390;
 pub const GLOBAL_STATUS_SET: u32 = 0x391;
 /// `IA32_PERF_GLOBAL_INUSE`, version 4.
 pub const GLOBAL_INUSE: u32 = 0x392;
+/// `IA32_PEBS_ENABLE`.
+pub const PEBS_ENABLE: u32 = 0x3F1;
 /// `MSR_PEBS_LD_LAT`.
 pub const LOAD_LATENCY: u32 = 0x3F6;
 /// `MSR_PEBS_FRONTEND`.
 pub const FRONTEND: u32 = 0x3F7;
 /// `IA32_A_PMC0`: full-width alias of `IA32_PMC0`; one per counter.
 pub const A_PMC: u32 = 0x4C1;
+/// `IA32_DS_AREA`.
+pub const DS_AREA: u32 = 0x600;
 /// LBR stack of Core 2: FROM.
 pub const LBR_CORE_FROM: u32 = 0x40;
 /// LBR stack of Core 2: TO.
@@ -120,11 +124,10 @@ pub const RANGES: &[(u32, u32)] = &[
     (PERF_CAPABILITIES, PERF_CAPABILITIES),
     (FIXED_CTR_CTRL, GLOBAL_INUSE),
     // PEBS_ENABLE and PEBS_DATA_CFG; the architectural PEBS base and index; the filters.
-    (0x3F1, 0x3F2),
+    (PEBS_ENABLE, 0x3F2),
     (0x3F4, FRONTEND),
     (A_PMC, A_PMC + 15),
-    // DS_AREA.
-    (0x600, 0x600),
+    (DS_AREA, DS_AREA),
     (LBR_NHM_FROM, LBR_NHM_FROM + 31),
     (LBR_NHM_TO, LBR_NHM_TO + 31),
     (LBR_INFO, LBR_INFO + 31),

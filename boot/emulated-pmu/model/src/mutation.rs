@@ -86,6 +86,14 @@ pub enum Mutation {
     LbrFilterIgnored,
     /// The misprediction flag of a branch record is never set.
     LbrMispredictLost,
+    /// A PEBS record names the next instruction instead of its own, or the other way round.
+    PebsAddressWrong,
+    /// Every second PEBS record is written over by the next one.
+    PebsRecordLost,
+    /// The threshold of the PEBS buffer sets no status bit and requests no interrupt.
+    PebsThresholdIgnored,
+    /// PEBS records are written beyond the end of their buffer.
+    PebsMaximumIgnored,
     /// Leaf 0xA and 0x80000022 claim one counter more than there is.
     OneCounterTooManyEnumerated,
 }
@@ -93,7 +101,7 @@ pub enum Mutation {
 #[cfg(feature = "mutations")]
 impl Mutation {
     /// Every fault.
-    pub const ALL: [Self; 41] = {
+    pub const ALL: [Self; 45] = {
         use Mutation::*;
         [
             StatusBitNeverSets,
@@ -136,6 +144,10 @@ impl Mutation {
             LbrOrderReversed,
             LbrFilterIgnored,
             LbrMispredictLost,
+            PebsAddressWrong,
+            PebsRecordLost,
+            PebsThresholdIgnored,
+            PebsMaximumIgnored,
             OneCounterTooManyEnumerated,
         ]
     };

@@ -26,6 +26,8 @@ pub(crate) enum Register {
     MiscEnable,
     /// Entry of the model's list of extra registers.
     Extra(usize),
+    DsArea,
+    PebsEnable,
     LbrSelect,
     LbrTos,
     LbrFrom(usize),
@@ -110,6 +112,8 @@ fn intel(spec: &Spec, msr: u32) -> Option<Register> {
         msr::PERF_METRICS if intel.metrics > 0 => Some(Metrics),
         msr::DEBUGCTL => Some(DebugControl),
         msr::MISC_ENABLE => Some(MiscEnable),
+        msr::DS_AREA if intel.pebs.is_some() => Some(DsArea),
+        msr::PEBS_ENABLE if intel.pebs.is_some() => Some(PebsEnable),
         _ => None,
     };
     single

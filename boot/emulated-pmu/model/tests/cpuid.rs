@@ -119,9 +119,14 @@ fn identity() {
 #[test]
 fn what_is_not_offered_is_hidden_on_a_host_that_has_it() {
     for model in Model::ALL {
-        // DTES64, DS-CPL, VMX; DS.
-        assert_eq!(leaf(model, 1, 0, FULL).ecx & 0x34, 0, "{model:?}");
-        assert_eq!(leaf(model, 1, 0, FULL).edx & 1 << 21, 0, "{model:?}");
+        // DS-CPL, VMX; DTES64 and DS where there is no PEBS.
+        assert_eq!(leaf(model, 1, 0, FULL).ecx & 0x30, 0, "{model:?}");
+        let store = pmu(model).read_msr(0x600).is_ok();
+        for host in [FULL, EMPTY] {
+            let one = leaf(model, 1, 0, host);
+            assert_eq!(one.ecx & 1 << 2 != 0, store, "{model:?}");
+            assert_eq!(one.edx & 1 << 21 != 0, store, "{model:?}");
+        }
         // HLE, RTM, Processor Trace; TSX_FORCE_ABORT, HYBRID.
         let seven = leaf(model, 7, 0, FULL);
         assert_eq!(seven.ebx & (1 << 4 | 1 << 11 | 1 << 25), 0, "{model:?}");
@@ -268,8 +273,9 @@ proptest! {
         let [eax, ebx, ecx, edx] = words;
         let host = CpuidResult { eax, ebx, ecx, edx };
         let one = leaf(model, 1, 0, host);
-        prop_assert_eq!(one.ecx & !(host.ecx | 1 << 15), 0);
-        prop_assert_eq!(one.edx & !host.edx, 0);
+        // PDCM, DTES64; the DS area.
+        prop_assert_eq!(one.ecx & !(host.ecx | 1 << 15 | 1 << 2), 0);
+        prop_assert_eq!(one.edx & !(host.edx | 1 << 21), 0);
         prop_assert_eq!(one.ebx, host.ebx);
         let seven = leaf(model, 7, 0, host);
         prop_assert_eq!(seven.ebx & !host.ebx, 0);

@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::pebs::{AREA, Area, instruction};
 use common::{EDGE, EN, INT, INV, OS, USR, read, write};
 use pmu_model::{Branch, BranchKind, Delta, Host, Model, Mutation, Occurrence, Pmu, Ring, Timing};
 
@@ -192,11 +193,33 @@ fn sound(fault: Mutation, pmu: &mut Pmu) -> bool {
             let top = read(pmu, 0x1C9) as u32;
             read(pmu, 0xDC0 + top) >> 63 == 1
         }
+        PebsAddressWrong | PebsRecordLost | PebsThresholdIgnored | PebsMaximumIgnored => {
+            pebs_is_sound(fault, pmu)
+        }
         OneCounterTooManyEnumerated => {
             let host = pmu_model::CpuidResult::default();
             let claimed = pmu.cpuid(0xA, 0, host).eax >> 8 & 0xFF;
             pmu.read_msr(0x186 + claimed - 1).is_ok()
         }
+    }
+}
+
+/// Ten records, each of the second instruction, for a buffer of four with its threshold at three.
+fn pebs_is_sound(fault: Mutation, pmu: &mut Pmu) -> bool {
+    use Mutation::*;
+    let mut area = Area::new(3 * 25, 4 * 25);
+    area.set_reset(1, (1 << 48) - 1);
+    write(pmu, 0x600, AREA);
+    write(pmu, 0x3F1, 2);
+    write(pmu, 0x187, 0x1C0 | EN | USR | OS);
+    write(pmu, 0x4C2, (1 << 48) - 1);
+    let step = Delta::step(Ring::User);
+    let pmis = (1..=20).filter(|n| instruction(pmu, &mut area, *n, step.clone()).pmi).count();
+    match fault {
+        PebsAddressWrong => area.buffer()[22] == 0x1002,
+        PebsRecordLost => area.records(25) == 4 && area.buffer()[22 + 25] == 0x1004,
+        PebsThresholdIgnored => pmis == 8,
+        _ => area.beyond() == 0,
     }
 }
 

@@ -73,6 +73,8 @@ pub struct Guest {
     pub said: [u64; 16],
     /// Intel's local APIC masks LVTPC when it delivers a PMI.
     pub masks_lvtpc: bool,
+    /// Linear address of the instruction that was stepped over last.
+    pub stepped: u64,
 }
 
 impl Guest {

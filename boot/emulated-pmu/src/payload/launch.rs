@@ -122,6 +122,7 @@ unsafe fn build(options: Options, shift: u8, alarm: Alarm, rip: u64, rsp: u64) {
             nmi_pending: false,
             nmi_blocked: false,
             masks_lvtpc,
+            stepped: 0,
         });
     }
 }

@@ -30,6 +30,14 @@ impl Guest {
         (self.read(linear, &mut bytes) == bytes.len()).then(|| u64::from_le_bytes(bytes))
     }
 
+    /// Writes a word of 8 bytes that lies in one page, if that is mapped.
+    pub fn write_word(&self, linear: u64, value: u64) -> Option<()> {
+        let physical = self.physical(linear).filter(|_| linear % PAGE <= PAGE - 8)?;
+        // SAFETY: memory that the guest has named for the processor to write to; identity mapped.
+        unsafe { (physical as *mut u64).write_unaligned(value) };
+        Some(())
+    }
+
     /// Changes a word of the guest's memory, if it is mapped within one page.
     pub fn change_word(&self, linear: u64, change: impl FnOnce(u64) -> u64) {
         let Some(physical) = self.physical(linear).filter(|_| linear % PAGE <= PAGE - 8) else {

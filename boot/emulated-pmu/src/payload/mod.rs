@@ -25,6 +25,7 @@ mod memory;
 mod nested;
 mod panic;
 mod port;
+mod precise;
 mod retire;
 mod run;
 mod step;

@@ -56,3 +56,9 @@ pub fn write_debug_7(value: u64) {
 pub fn cpuid(leaf: u32, subleaf: u32) -> core::arch::x86_64::CpuidResult {
     core::arch::x86_64::__cpuid_count(leaf, subleaf)
 }
+
+/// The TSC.
+pub fn tsc() -> u64 {
+    // SAFETY: reads a counter.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}

@@ -3,6 +3,7 @@
 use super::events;
 use super::guest::Guest;
 use super::maps::PAGE;
+use super::precise::{self, Place};
 use emulated_pmu::step::{self, Kind, Maintenance, StringOperation, Touch};
 use iced_x86::{Instruction, Register};
 use pmu_model::uarch::{Access, AccessKind, LINE_BYTES, Retired};
@@ -128,13 +129,23 @@ fn finish(
     accesses: &Accesses,
 ) -> bool {
     let taken = branch.is_some_and(|branch| branch.taken);
+    let list = &accesses.list[..accesses.count];
+    let ip = instruction.map_or(guest.stepped, Instruction::ip);
+    let first = |kinds: [AccessKind; 2]| {
+        list.iter().find(|access| kinds.contains(&access.kind)).map(|access| access.linear)
+    };
+    let place = Place {
+        ip,
+        next: guest.linear_rip(),
+        load: first([AccessKind::Load, AccessKind::LoadStore]),
+        store: first([AccessKind::Store, AccessKind::LoadStore]),
+    };
     if !guest.needs.stepping() {
         let outcome = guest.counting.retire(ring, 1);
-        events::deliver_pmi(guest, outcome);
+        precise::finish(guest, outcome, place);
         return taken;
     }
     let next = instruction.map_or(0, Instruction::next_ip);
-    let list = &accesses.list[..accesses.count];
     let timing = guest.counting.timing();
     let retired = Retired { ring, branch, next, accesses: list };
     let (mut delta, branch) = guest.core.retire(&retired, guest.llc, &timing);
@@ -144,9 +155,9 @@ fn finish(
     if branch.is_some_and(|branch| guest.counting.pmu().record_branch(&branch)) {
         delta.add(Occurrence::LbrInsert, 1);
     }
-    report(guest, &delta);
+    report(guest, &delta, place);
     for run in accesses.runs.into_iter().flatten() {
-        elements(guest, ring, run);
+        elements(guest, ring, run, place);
     }
     taken
 }
@@ -154,9 +165,14 @@ fn finish(
 /// An instruction that was emulated, and is neither branch nor access.
 pub fn plain(guest: &mut Guest, occurrence: Option<Occurrence>) {
     let ring = guest.ring();
+    // The guest has not been taken over it yet.
+    let ip = guest.linear_rip();
+    let next = || guest.instruction().map_or(ip, |instruction| instruction.next_ip());
+    let next = if guest.needs.precise { next() } else { ip };
+    let place = Place { ip, next, load: None, store: None };
     if !guest.needs.stepping() && !guest.needs.occurrences.has_occurrences() {
         let outcome = guest.counting.retire(ring, 1);
-        return events::deliver_pmi(guest, outcome);
+        return precise::finish(guest, outcome, place);
     }
     let timing = guest.counting.timing();
     let retired = Retired { ring, branch: None, next: 0, accesses: &[] };
@@ -164,16 +180,17 @@ pub fn plain(guest: &mut Guest, occurrence: Option<Occurrence>) {
     if let Some(occurrence) = occurrence {
         delta.add(occurrence, 1);
     }
-    report(guest, &delta);
+    report(guest, &delta, place);
 }
 
-fn report(guest: &mut Guest, delta: &Delta) {
+/// Tells the PMU, and writes the records of the instruction at `place` that follow.
+fn report(guest: &mut Guest, delta: &Delta, place: Place) {
     let outcome = guest.counting.pmu().advance(delta);
-    events::deliver_pmi(guest, outcome);
+    precise::finish(guest, outcome, place);
 }
 
 /// A string instruction touches each cache line that it runs over once.
-fn elements(guest: &mut Guest, ring: Ring, run: Run) {
+fn elements(guest: &mut Guest, ring: Ring, run: Run, place: Place) {
     let timing = guest.counting.timing();
     let end = run.linear.saturating_add(run.bytes);
     let mut at = run.linear;
@@ -187,7 +204,11 @@ fn elements(guest: &mut Guest, ring: Ring, run: Run) {
             let (mut delta, _) = guest.core.retire(&retired, guest.llc, &timing);
             // The instruction itself has been reported.
             delta.instructions = 0;
-            report(guest, &delta);
+            let place = match run.kind {
+                AccessKind::Load => Place { load: Some(at), ..place },
+                _ => Place { store: Some(at), ..place },
+            };
+            report(guest, &delta, place);
         }
         at = next;
     }
@@ -218,7 +239,9 @@ pub fn delivery(guest: &mut Guest, from: u64, to: u64) {
     guest.counting.pmu().record_event_delivery();
     let branch = to_handler(from, to);
     if guest.counting.pmu().record_branch(&branch) {
-        report(guest, &Delta::bulk(Ring::Kernel, 0).with(Occurrence::LbrInsert, 1));
+        let delta = Delta::bulk(Ring::Kernel, 0).with(Occurrence::LbrInsert, 1);
+        let outcome = guest.counting.pmu().advance(&delta);
+        events::deliver_pmi(guest, outcome);
     }
 }
 

@@ -47,6 +47,7 @@ fn deliver(guest: &mut Guest) {
 
 /// Executes one instruction. It may find an interrupt in front of it; then that comes first.
 pub fn instruction(guest: &mut Guest) {
+    guest.stepped = guest.linear_rip();
     if !guest.needs.stepping() && guest.is_plain() {
         return trap(guest, None);
     }

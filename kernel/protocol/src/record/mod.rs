@@ -31,8 +31,8 @@ pub use result::{
     Aggregates, Applied, Counting, Metric, Series, SnippetResult, Uncounted, Verdict,
 };
 pub use sampling::{
-    AddressCount, CodePlace, SampleResult, SampledCount, Samples, SamplingCapability, Schedule,
-    TimerResult,
+    AddressCount, CodePlace, DataCount, SampleResult, SampledCount, Samples, SamplingCapability,
+    Schedule, TimerResult,
 };
 pub use tasks::{TaskEnd, TaskResult, TasksResult, Ticks, VectorCount};
 

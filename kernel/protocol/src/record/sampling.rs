@@ -74,9 +74,16 @@ pub struct SampleResult {
     pub ticks: u64,
     /// TSC when the item began and when it was done, before this record was written.
     pub tsc: [u64; 2],
+    /// How often PEBS records had each data address, most often first; empty if none has one, or single samples were asked
+    /// for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data: Vec<DataCount>,
+    /// PEBS records whose data address found no place in that histogram.
+    #[serde(default)]
+    pub data_elsewhere: u64,
 }
 
-/// One event that was sampled by. `samples` + `dropped` = `overflows`.
+/// One event that was sampled by. `samples` + `dropped` + `lost` = `overflows`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SampledCount {
@@ -108,6 +115,12 @@ pub struct SampledCount {
     /// Doubts about the count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
+    /// How far its addresses are behind the event, where that differs from what the PMU does in general: with PEBS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skid: Option<String>,
+    /// Overflows whose PEBS record the processor did not write because the buffer was full.
+    #[serde(default)]
+    pub lost: u64,
 }
 
 /// Where a task's code lay when it was sampled.
@@ -126,7 +139,7 @@ pub struct CodePlace {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AddressCount {
-    /// The interrupted instruction: the next one to execute.
+    /// The interrupted instruction: the next one to execute. With PEBS, what the event's `skid` says.
     pub address: Hex,
     /// Index of the event.
     pub event: u32,
@@ -139,6 +152,20 @@ pub struct AddressCount {
     /// Machine code at the address, hexadecimal, 15 bytes at most.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub bytes: String,
+}
+
+/// How often PEBS records of one event had one data address.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DataCount {
+    /// Linear address of what was loaded or stored.
+    pub address: Hex,
+    /// Index of the event.
+    pub event: u32,
+    /// Index of the task.
+    pub task: u32,
+    /// How often.
+    pub count: u64,
 }
 
 /// Single samples of one item, in the order in which they came.
@@ -161,6 +188,9 @@ pub struct Samples {
     /// The registers that the job asked for, those of each sample in a row.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub registers: Vec<Hex>,
+    /// The data address of each sample, 0 where it has none; empty if all are 0.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data: Vec<Hex>,
 }
 
 /// How a scheduler ran sampled tasks.

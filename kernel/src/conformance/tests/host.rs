@@ -6,7 +6,9 @@ use arch::pmu::driver::Write;
 use arch::pmu::pmi::{ControlBlock, Delivery, Interrupted, Raw, Sample, service};
 use arch::pmu::workload::{Piece, STRAIGHT_INSTRUCTIONS, UserPiece, calls_sites};
 use arch::pmu::{Gate, Registers, window};
-use pmu_model::{Branch, BranchKind, Delta, Model, Occurrence, Pmu, Ring, RingMask, Timing};
+use pmu_model::{
+    Branch, BranchKind, Delta, Model, Occurrence, Pmu, Retirement, Ring, RingMask, Timing,
+};
 use raw_cpuid::CpuIdResult;
 
 /// Instructions of ring 0 on the way into ring 3 or out of it: any constant would do.
@@ -39,8 +41,15 @@ impl Host {
     }
 
     fn advance(&mut self, delta: &Delta) {
+        self.retire(
+            delta,
+            Retirement { ip: self.rip, next: self.rip + 1, ..Retirement::default() },
+        );
+    }
+
+    fn retire(&mut self, delta: &Delta, retired: Retirement) {
         self.tsc += delta.instructions;
-        let outcome = self.pmu.advance(delta);
+        let outcome = arch::pmu::model::retire(&mut self.pmu, delta, &retired);
         if !outcome.pmi || self.masked || self.delivery.is_none() {
             return;
         }
@@ -53,6 +62,15 @@ impl Host {
 
     /// Instructions without anything of note, stopping wherever a counter overflows, if that could interrupt.
     fn plain(&mut self, ring: Ring, mut instructions: u64) {
+        if self.pmu.needs().precise {
+            // Each may be in a record. The interrupt comes at the next one.
+            for _ in 0..instructions {
+                self.rip += 1;
+                let (ip, next) = (self.rip - 1, self.rip);
+                self.retire(&Delta::step(ring), Retirement { ip, next, ..Retirement::default() });
+            }
+            return;
+        }
         if self.delivery.is_none() {
             self.rip += instructions;
             return self.advance(&Delta::bulk(ring, instructions));
@@ -75,7 +93,9 @@ impl Host {
         if branch.taken {
             self.rip = branch.to;
         }
-        self.advance(&delta);
+        let next = if branch.taken { branch.to } else { branch.from + 1 };
+        let retired = Retirement { ip: branch.from, next, ..Retirement::default() };
+        self.retire(&delta, retired);
     }
 
     fn jump(&mut self, kind: BranchKind, from: u64, to: u64, taken: bool, mispredicted: bool) {
@@ -147,7 +167,13 @@ impl Host {
                         .with(Occurrence::LoadLlcMiss, 1)
                         .with(Occurrence::LlcReference, 1)
                         .with(Occurrence::LlcMiss, 1);
-                    self.advance(&load);
+                    let retired = Retirement {
+                        ip: at + 6,
+                        next: at + 9,
+                        load: Some(0x10_0000 + 64 * turn),
+                        ..Retirement::default()
+                    };
+                    self.retire(&load, retired);
                     self.plain(Ring::Kernel, 2);
                     self.loop_jump(at + 0x10, at, turn == turns);
                 }

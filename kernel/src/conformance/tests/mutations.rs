@@ -4,7 +4,7 @@ use super::*;
 
 /// Every fault that the model knows, on which processor, and the check that must notice it.
 const TABLE: &[(Mutation, Model, &str)] = {
-    use Model::{Haswell, Skylake, Zen4};
+    use Model::{Core2, Haswell, Skylake, Zen4};
     use Mutation::*;
     &[
         (StatusBitNeverSets, Skylake, "overflow.status_bit"),
@@ -47,6 +47,14 @@ const TABLE: &[(Mutation, Model, &str)] = {
         (LbrOrderReversed, Skylake, "lbr.order"),
         (LbrFilterIgnored, Skylake, "lbr.filter"),
         (LbrMispredictLost, Skylake, "lbr.mispredicted"),
+        (PebsAddressWrong, Skylake, "pebs.address"),
+        (PebsRecordLost, Skylake, "pebs.count"),
+        (PebsThresholdIgnored, Skylake, "pebs.threshold"),
+        (PebsMaximumIgnored, Skylake, "pebs.maximum"),
+        (PebsAddressWrong, Core2, "pebs.address"),
+        (PebsRecordLost, Core2, "pebs.interrupt"),
+        (PebsThresholdIgnored, Haswell, "pebs.interrupt"),
+        (PebsMaximumIgnored, Core2, "pebs.maximum"),
         (OneCounterTooManyEnumerated, Skylake, "enumeration.counters_exist"),
         (StatusClearStuck, Zen4, "status.cleared_bit_by_bit"),
         (GlobalControlResetsToZero, Zen4, "reset.global_control"),

@@ -126,7 +126,8 @@ fn p5_each_refusal_has_its_reason_and_the_rest_goes_on() {
         ("0x0100c0", "no EN bit"),
         ("0x5300c0", "interrupt bit"),
         ("0x4b00c0", "pin control"),
-        ("inst_retired.any_p:p", "PEBS"),
+        ("inst_retired.any_p:p", "precisely"),
+        ("inst_retired.prec_dist:p", "for sampling"),
         ("zen4::ex_ret_instr", "meant for zen4"),
         ("0x1c4.0", "event"),
     ] {

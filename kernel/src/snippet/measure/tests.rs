@@ -81,6 +81,7 @@ impl Runner for Made {
                 counter: Counter::General(0),
                 selection: Selection::of(0xc0, 0),
                 merges: false,
+                counters: 0,
                 counting: Counting {
                     name: text.to_uppercase(),
                     counter: "counter 0".to_string(),

@@ -68,12 +68,12 @@ code!(
     "jnz 2b",
     "ret"
 );
-// PEBS_ENABLE, which no model has: #GP by the hypervisor.
+// The base of architectural PEBS, which no model has: #GP by the hypervisor.
 code!(
     protection,
     2 + 10 * (3 + SKIP_TWO_WITH_ERROR),
     "mov r8d, 10",
-    "2: mov ecx, 0x3f1",
+    "2: mov ecx, 0x3f4",
     "wrmsr",
     "dec r8d",
     "jnz 2b",

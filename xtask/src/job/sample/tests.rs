@@ -14,7 +14,8 @@ fn sampling(rest: &str) -> Result<(Sampling<'static>, TaskCode), String> {
 fn i4_events_have_their_own_rate_or_the_common_one() {
     let (seen, code) = sampling(
         "events = ['cycles', { event = 'instructions', frequency = 50 }, { event = 'r00c4', period = 7 }]\n\
-         period = 1000\nturns = 5\nregisters = ['rax', 'r15']\nkeep = 'samples'\non-full = 'stop'",
+         period = 1000\nturns = 5\nregisters = ['rax', 'r15']\nkeep = 'samples'\non-full = 'stop'\n\
+         precise = true",
     )
     .unwrap();
     let rates: Vec<_> = seen.events.iter().map(|event| (&*event.event, event.rate)).collect();
@@ -25,6 +26,7 @@ fn i4_events_have_their_own_rate_or_the_common_one() {
     ];
     assert_eq!(rates, expected);
     assert_eq!((seen.registers, seen.on_full, seen.capacity), (0x8001, OnFull::Stop, 4096));
+    assert!(seen.precise && !sampling("interval-ns = 10000").unwrap().0.precise);
     let task = &seen.workload.tasks[0];
     assert_eq!((task.turns, &*task.body), (5, &[0x90; 4][..]));
     assert_eq!(code, TaskCode { body: vec![0x90; 4], labels: vec![(1, "here".into())] });

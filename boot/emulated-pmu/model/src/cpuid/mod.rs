@@ -44,8 +44,10 @@ const fn put(register: u32, bits: u32, on: bool) -> u32 {
     if on { register | bits } else { register & !bits }
 }
 
-/// Leaf 1 ECX: DTES64, DS-CPL and VMX, which are not offered.
-const LEAF_1_ECX_HIDDEN: u32 = 1 << 2 | 1 << 4 | 1 << 5;
+/// Leaf 1 ECX: DS-CPL and VMX, which are not offered.
+const LEAF_1_ECX_HIDDEN: u32 = 1 << 4 | 1 << 5;
+/// Leaf 1 ECX: the DS area has 64-bit fields.
+const DTES64: u32 = 1 << 2;
 /// Leaf 1 ECX: PERF_CAPABILITIES exists.
 const PDCM: u32 = 1 << 15;
 /// Leaf 1 EDX: the DS area.
@@ -126,10 +128,11 @@ impl Pmu {
     fn leaf_1(&self, host: CpuidResult) -> CpuidResult {
         let spec = self.spec();
         let ecx = host.ecx & !LEAF_1_ECX_HIDDEN;
+        let store = spec.intel().is_some_and(|intel| intel.pebs.is_some());
         CpuidResult {
             eax: spec.identity.as_ref().map_or(host.eax, |identity| identity.signature),
-            ecx: put(ecx, PDCM, spec.intel().is_some()),
-            edx: host.edx & !DS,
+            ecx: put(put(ecx, PDCM, spec.intel().is_some()), DTES64, store),
+            edx: put(host.edx, DS, store),
             ..host
         }
     }

@@ -9,10 +9,11 @@
 //! database; of the others by analogy. Masks of the extra registers: Linux,
 //! `arch/x86/events/intel/core.c`. Slots in a cycle: recalled.
 //!
-//! What differs from the real part: PEBS, BTS and TSX are not offered, so PERF_CAPABILITIES lacks
-//! the PEBS fields, DEBUGCTL the BTS bits and the selectors IN_TX.
+//! What differs from the real part: BTS and TSX are not offered, so DEBUGCTL lacks the BTS bits and
+//! the selectors IN_TX. PEBS is offered up to Skylake; the later ones, whose records are adaptive,
+//! lack its fields in PERF_CAPABILITIES.
 
-use super::{ArchLbr, Identity, Intel, LbrKind, LegacyLbr, PmuKind, Spec, Vendor};
+use super::{ArchLbr, Identity, Intel, LbrKind, LegacyLbr, PmuKind, Spec, Vendor, pebs};
 use crate::events;
 use crate::msr;
 
@@ -83,9 +84,10 @@ pub(super) const CORE2: Spec = Spec {
         fixed_width: 40,
         leaf_a: [0x0728_0202, 0, 0, 0x503],
         leaf_23: None,
-        capabilities: 2 | SMM_FREEZE,
+        capabilities: 2 | SMM_FREEZE | pebs::capabilities(0),
         any_thread: false,
         metrics: 0,
+        pebs: Some(pebs::CORE2),
     }),
     selector_mask: SELECTOR_V2,
     debugctl_mask: DEBUGCTL,
@@ -116,9 +118,10 @@ pub(super) const NEHALEM: Spec = Spec {
         // Reference cycles and mispredicted branches are marked as unavailable (AAJ80).
         leaf_a: [0x0730_0403, 0x44, 0, 0x603],
         leaf_23: None,
-        capabilities: 3 | SMM_FREEZE,
+        capabilities: 3 | SMM_FREEZE | pebs::capabilities(1),
         any_thread: true,
         metrics: 0,
+        pebs: Some(pebs::NEHALEM),
     }),
     selector_mask: SELECTOR_NEHALEM,
     debugctl_mask: DEBUGCTL_UNCORE,
@@ -139,9 +142,10 @@ pub(super) const HASWELL: Spec = Spec {
         fixed_width: 48,
         leaf_a: [0x0730_0403, 0, 0, 0x603],
         leaf_23: None,
-        capabilities: 4 | SMM_FREEZE | FW_WRITES,
+        capabilities: 4 | SMM_FREEZE | FW_WRITES | pebs::capabilities(2),
         any_thread: true,
         metrics: 0,
+        pebs: Some(pebs::HASWELL),
     }),
     selector_mask: SELECTOR_V3,
     debugctl_mask: DEBUGCTL_UNCORE,
@@ -166,9 +170,10 @@ pub(super) const SKYLAKE: Spec = Spec {
         fixed_width: 48,
         leaf_a: [0x0730_0804, 0, 0, 0x603],
         leaf_23: None,
-        capabilities: 5 | SMM_FREEZE | FW_WRITES,
+        capabilities: 5 | SMM_FREEZE | FW_WRITES | pebs::capabilities(3),
         any_thread: true,
         metrics: 0,
+        pebs: Some(pebs::SKYLAKE),
     }),
     selector_mask: SELECTOR_V3,
     debugctl_mask: DEBUGCTL,
@@ -197,6 +202,7 @@ pub(super) const ICE_LAKE: Spec = Spec {
         capabilities: 5 | SMM_FREEZE | FW_WRITES | PERF_METRICS,
         any_thread: false,
         metrics: 4,
+        pebs: None,
     }),
     selector_mask: SELECTOR_V5,
     debugctl_mask: DEBUGCTL,
@@ -225,6 +231,7 @@ pub(super) const SAPPHIRE_RAPIDS: Spec = Spec {
         capabilities: 0x3F | SMM_FREEZE | FW_WRITES | PERF_METRICS,
         any_thread: false,
         metrics: 8,
+        pebs: None,
     }),
     selector_mask: SELECTOR_V5,
     debugctl_mask: DEBUGCTL,
@@ -254,6 +261,7 @@ pub(super) const ARROW_LAKE: Spec = Spec {
         capabilities: 0x3F | SMM_FREEZE | FW_WRITES | PERF_METRICS,
         any_thread: false,
         metrics: 8,
+        pebs: None,
     }),
     selector_mask: SELECTOR_V6,
     debugctl_mask: DEBUGCTL,

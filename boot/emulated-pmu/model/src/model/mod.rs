@@ -2,9 +2,10 @@
 
 mod amd;
 mod intel;
+mod pebs;
 mod spec;
 
-pub use spec::{Amd, ArchLbr, Identity, Intel, LbrKind, LegacyLbr, PmuKind, Spec, Vendor};
+pub use spec::{Amd, ArchLbr, Identity, Intel, LbrKind, LegacyLbr, Pebs, PmuKind, Spec, Vendor};
 
 /// A processor whose PMU is presented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

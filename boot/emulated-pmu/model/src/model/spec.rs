@@ -79,6 +79,21 @@ pub struct Intel {
     pub any_thread: bool,
     /// Fields of PERF_METRICS; 0 if there is no such register.
     pub metrics: u8,
+    /// Precise event-based sampling, where it is offered.
+    pub pebs: Option<Pebs>,
+}
+
+/// Facts of precise event-based sampling.
+#[derive(Debug)]
+pub struct Pebs {
+    /// Format of the records, PERF_CAPABILITIES\[11:8\]: 0 to 3.
+    pub format: u8,
+    /// Bits of PEBS_ENABLE that can be written.
+    pub enable: u64,
+    /// The precise events, by code and unit mask.
+    pub events: &'static [(u16, u16)],
+    /// Codes of those whose records hold the data's address.
+    pub data: &'static [u16],
 }
 
 impl Intel {

@@ -16,6 +16,9 @@ pub struct Outcome {
     /// Counters that overflowed, as bits of the global registers; also on models without a status
     /// register.
     pub overflowed: u64,
+    /// Counters that want a PEBS record of this instruction, as bits: [`Pmu::write_record`]. The event after the one
+    /// that overflowed makes it (SDM volume 3, 20.3.1.1.1). Only a delta of a single instruction has any.
+    pub due: u64,
     /// Instructions of this delta after its first bulk overflow. Not 0 means that the caller ran
     /// past the instruction at which it should have stopped.
     pub late_instructions: u64,
@@ -63,7 +66,13 @@ impl Pmu {
             if gate.rings.contains(delta.ring) {
                 let (selection, threshold) = self.event(which);
                 let count = self.context().count(&mut counter, selection, threshold, delta, stalls);
-                if counter.add(count, self.bits(which), self.planted) {
+                let armed = self.is_armed(which);
+                let wrapped = counter.add(count, self.bits(which), self.planted);
+                if armed && count > 0 && delta.instructions <= 1 {
+                    outcome.due |= which.bit();
+                } else if wrapped && self.is_precise(which) {
+                    self.armed |= which.bit();
+                } else if wrapped {
                     overflowed |= which.bit();
                     pmi |= gate.interrupt;
                 }

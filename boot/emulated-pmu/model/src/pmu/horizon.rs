@@ -38,6 +38,10 @@ impl Pmu {
             return None;
         }
         let (selection, threshold) = self.event(which);
+        if self.is_armed(which) && !selection.has_occurrences() {
+            // The instruction that a record is of has to be seen.
+            return Some(1);
+        }
         let counter = self.counter(which);
         let left = (1u64 << self.bits(which)) - counter.value;
         self.context().instructions_until(counter, selection, threshold, ring, left)

@@ -8,6 +8,7 @@ mod freeze;
 mod gate;
 mod horizon;
 mod needs;
+mod pebs;
 mod rdpmc;
 mod read;
 mod write;
@@ -15,6 +16,7 @@ mod write;
 pub use access::Effects;
 pub use advance::Outcome;
 pub use needs::{Needs, Unknown};
+pub use pebs::{GuestMemory, Retirement};
 pub use rdpmc::rdpmc_allowed;
 pub(crate) use write::checked;
 
@@ -51,6 +53,12 @@ pub struct Pmu {
     extra: [u64; MAX_EXTRA],
     metrics: Metrics,
     lbr: Lbr,
+    ds_area: u64,
+    pebs_enable: u64,
+    /// Counters whose next event makes a PEBS record.
+    armed: u64,
+    /// Records written, for a planted fault.
+    records: u64,
     planted: Planted,
 }
 
@@ -74,6 +82,10 @@ impl Pmu {
             extra: [0; MAX_EXTRA],
             metrics: Metrics::default(),
             lbr: Lbr::RESET,
+            ds_area: 0,
+            pebs_enable: 0,
+            armed: 0,
+            records: 0,
             planted: Planted::default(),
         };
         pmu.reset();
@@ -96,12 +108,13 @@ impl Pmu {
         }
         self.status = 0;
         self.debugctl = 0;
-        self.misc_enable = read::misc_enable(self.host.misc_enable);
+        self.misc_enable = self.misc_enable_of(self.host.misc_enable);
         self.hwcr = self.host.hwcr & !write::HWCR_IRPERF;
         self.instructions_retired = 0;
         self.extra = [0; MAX_EXTRA];
         self.metrics = Metrics::default();
         self.lbr = Lbr::reset(spec);
+        (self.ds_area, self.pebs_enable, self.armed) = (0, 0, 0);
     }
 
     /// INIT: leaves every register of the PMU as it is (Intel SDM volume 3, table of states after

@@ -27,6 +27,8 @@ pub struct Needs {
     pub branch_records: bool,
     /// DEBUGCTL.BTF is set: TF traps on branches, which the caller has to arrange.
     pub branch_trap: bool,
+    /// A counter that runs writes PEBS records, of which the instruction's addresses are wanted.
+    pub precise: bool,
     /// Something runs that cannot overflow: PERF_METRICS, the instructions-retired counter.
     pub free_running: bool,
 }
@@ -113,6 +115,7 @@ impl Pmu {
                 continue;
             }
             needs.rings = needs.rings.or(rings);
+            needs.precise |= self.is_precise(which);
             needs.ring_split |= rings != RingMask::BOTH
                 || selection.has_bulk(Bulk::UserCycles)
                 || selection.has_bulk(Bulk::KernelCycles);

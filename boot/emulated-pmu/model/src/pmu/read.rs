@@ -8,13 +8,19 @@ use crate::registers::Register;
 pub(super) const PERFMON_AVAILABLE: u64 = 1 << 7;
 /// MISC_ENABLE\[12:11\]: BTS and PEBS are unavailable.
 pub(super) const TRACES_UNAVAILABLE: u64 = 3 << 11;
-
-/// The host's MISC_ENABLE with the PMU's bits as they are here.
-pub(super) const fn misc_enable(host: u64) -> u64 {
-    host | PERFMON_AVAILABLE | TRACES_UNAVAILABLE
-}
+/// MISC_ENABLE\[12\].
+const PEBS_UNAVAILABLE: u64 = 1 << 12;
 
 impl Pmu {
+    /// The host's MISC_ENABLE with the PMU's bits as they are here.
+    pub(super) fn misc_enable_of(&self, host: u64) -> u64 {
+        let unavailable = match self.pebs() {
+            Some(_) => TRACES_UNAVAILABLE & !PEBS_UNAVAILABLE,
+            None => TRACES_UNAVAILABLE,
+        };
+        host & !TRACES_UNAVAILABLE | PERFMON_AVAILABLE | unavailable
+    }
+
     /// The value of a register of the model. The clearing and setting registers read as 0, as they
     /// do on Sandy Bridge silicon.
     pub(super) fn read(&mut self, register: Register) -> u64 {
@@ -38,6 +44,8 @@ impl Pmu {
             Register::DebugControl => self.debugctl,
             Register::MiscEnable => self.misc_enable,
             Register::Extra(n) => self.extra[n],
+            Register::DsArea => self.ds_area,
+            Register::PebsEnable => self.pebs_enable,
             Register::HardwareConfiguration => self.hwcr,
             Register::InstructionsRetired => self.instructions_retired,
             Register::LbrSelect

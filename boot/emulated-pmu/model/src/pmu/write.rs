@@ -35,6 +35,15 @@ const fn low(bits: u8) -> u64 {
     (1 << bits) - 1
 }
 
+/// A linear address of 48 bits, or the fault.
+fn canonical(msr: u32, value: u64) -> Result<u64, Fault> {
+    let extended = (value as i64) << 16 >> 16;
+    if extended as u64 == value {
+        return Ok(value);
+    }
+    Err(Fault::Reserved { msr, value, reserved: value ^ extended as u64 })
+}
+
 impl Pmu {
     /// Writes, and says what the hardware should be given.
     pub(super) fn write(
@@ -98,6 +107,12 @@ impl Pmu {
                 let (_, valid) = self.spec().extra[n];
                 self.extra[n] = checked(msr, value, valid)?;
             }
+            Register::DsArea => self.ds_area = canonical(msr, value)?,
+            Register::PebsEnable => {
+                let valid = self.pebs().map_or(0, |pebs| pebs.enable);
+                self.pebs_enable = checked(msr, value, valid)?;
+                self.armed &= value;
+            }
             Register::LbrSelect
             | Register::LbrTos
             | Register::LbrFrom(_)
@@ -128,6 +143,7 @@ impl Pmu {
         };
         let width = low(self.counter_bits());
         self.counters[n].set(extended & width);
+        self.armed &= !(1 << n);
     }
 
     fn write_full(&mut self, n: usize, msr: u32, value: u64) -> Result<(), Fault> {
@@ -141,6 +157,7 @@ impl Pmu {
             value = u64::from(value as u32);
         }
         self.counters[n].set(value);
+        self.armed &= !(1 << n);
         Ok(())
     }
 
@@ -153,6 +170,7 @@ impl Pmu {
         };
         let meaning = events::decode(self.model(), Selector(value), n);
         self.counters[n].program(value, meaning);
+        self.armed &= !(1 << n);
         Ok(())
     }
 

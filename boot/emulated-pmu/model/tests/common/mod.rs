@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
 pub mod lbr;
+pub mod pebs;
 pub mod table;
 
 use pmu_model::{Delta, Fault, Host, Model, MsrError, Pmu, Ring, Timing};

@@ -84,6 +84,8 @@ pub fn table(model: Model) -> Table {
         Model::None => {}
         Model::Core2 => {
             table.intel(2, 0xFFDF_FFFF, 3, 40);
+            table.faulting(0x3F1, 0, 1);
+            table.special.push(0x600);
             table.faulting(0x38D, 0, 0xBBB);
             table.faulting(0x38F, 0x3, 0x7_0000_0003);
             table.faulting(0x1D9, 0, 0x5803);
@@ -96,6 +98,8 @@ pub fn table(model: Model) -> Table {
             table.faulting(0x1D9, 0, 0x7803);
             table.faulting(0x1C8, 0, 0x1FF);
             table.faulting(0x1A6, 0, 0xFFFF);
+            table.faulting(0x3F1, 0, 0xF_0000_000F);
+            table.special.push(0x600);
             table.faulting(0x3F6, 0, 0xFFFF);
             table.legacy_lbr(16, 0x680, 0x6C0);
         }
@@ -108,6 +112,8 @@ pub fn table(model: Model) -> Table {
             table.faulting(0x1C8, 0, 0x3FF);
             table.faulting(0x1A6, 0, 0x3F_FFFF_8FFF);
             table.faulting(0x1A7, 0, 0x3F_FFFF_8FFF);
+            table.faulting(0x3F1, 0, 0xF_0000_000F);
+            table.special.push(0x600);
             table.faulting(0x3F6, 0, 0xFFFF);
             table.legacy_lbr(16, 0x680, 0x6C0);
         }
@@ -121,6 +127,8 @@ pub fn table(model: Model) -> Table {
             table.faulting(0x1C8, 0, 0x3FF);
             table.faulting(0x1A6, 0, 0x3F_FFFF_8FFF);
             table.faulting(0x1A7, 0, 0x3F_FFFF_8FFF);
+            table.faulting(0x3F1, 0, 0xF_0000_000F);
+            table.special.push(0x600);
             table.faulting(0x3F6, 0, 0xFFFF);
             table.faulting(0x3F7, 0, 0x7F_FF17);
             table.legacy_lbr(32, 0x680, 0x6C0);

@@ -1,0 +1,25 @@
+//! Precise event-based sampling (PEBS): the processor itself writes a record of the instruction that an event belongs
+//! to, with its registers and, for accesses, the data's address (SDM vol. 3, 18.4.9 and 20.3; layouts of the record
+//! formats as Linux has them, `arch/x86/events/intel/ds.c`).
+//!
+//! - [`Format`]: which records a processor writes, and [`decode`] for all of them; pure.
+//! - [`Store`]: the debug store, where records go, with the counters' reset values.
+//! - [`Drain`]: what a handler takes records out with, without lock or allocation.
+//!
+//! A counter of a period of n starts from `-(n - 1)`: the event that makes it overflow arms it, and the record is of the
+//! next one (SDM vol. 3, 20.3.1.1.1). The driver switches PEBS on for a counter that is programmed with
+//! [`Selection::precise`](crate::pmu::Selection); such a counter raises no interrupt of its own. The buffer does, when
+//! it reaches its threshold: status bit 62.
+
+mod drain;
+mod format;
+mod record;
+mod store;
+
+pub use drain::Drain;
+pub use format::Format;
+pub use record::{Access, Malformed, Record, decode};
+pub use store::Store;
+
+#[cfg(test)]
+mod tests;

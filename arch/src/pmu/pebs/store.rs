@@ -1,0 +1,101 @@
+//! The debug store.
+
+use super::Format;
+use crate::pmu::capabilities::Counter;
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::mem::offset_of;
+
+/// What the buffer is filled with.
+const UNTOUCHED: u64 = 0x5ebb_0ff5_e7ed_5a17;
+
+/// Reset values before format 5: eight general-purpose counters, then the fixed ones.
+const RESETS: usize = 8 + 4;
+
+/// The buffer management area, with the 64-bit fields of DTES64 (SDM vol. 3, figure 18-8; Linux, `struct debug_store`).
+#[derive(Debug, Default)]
+#[repr(C, align(64))]
+pub(super) struct Area {
+    /// Branch trace store; not used.
+    branches: [u64; 4],
+    /// Base of the records.
+    pub(super) base: u64,
+    /// Where the next record goes.
+    pub(super) index: u64,
+    /// The first byte behind the buffer.
+    pub(super) maximum: u64,
+    /// The record at which an interrupt is requested.
+    threshold: u64,
+    resets: [u64; RESETS],
+}
+
+const _: () = assert!(offset_of!(Area, base) == 0x20 && offset_of!(Area, resets) == 0x40);
+
+/// Memory for records, and the area that describes it to the processor. Has to stay where it is while PEBS is on.
+#[derive(Debug)]
+pub struct Store {
+    area: Box<Area>,
+    /// Written to by the processor; one record more than it is told of.
+    buffer: Vec<u64>,
+    format: Format,
+}
+
+impl Store {
+    /// Room for `records`, at least 2, of which the interrupt comes at `threshold`: the number of records that are there
+    /// when it is requested, between 1 and `records`. What comes while it waits needs room behind it.
+    #[must_use]
+    pub fn new(format: Format, records: usize, threshold: usize) -> Self {
+        let records = records.max(2);
+        let threshold = threshold.clamp(1, records);
+        let buffer = vec![UNTOUCHED; (records + 1) * format.words()];
+        let base = buffer.as_ptr() as u64;
+        let at = |count: usize| base + 8 * (count * format.words()) as u64;
+        let area = Area {
+            base,
+            index: base,
+            maximum: at(records),
+            threshold: at(threshold),
+            ..Area::default()
+        };
+        Self { area: Box::new(area), buffer, format }
+    }
+
+    /// Whether something was written behind the end that the processor was told of.
+    #[must_use]
+    pub fn is_overrun(&self) -> bool {
+        let end = self.buffer.len() - self.format.words();
+        // SAFETY: words of the buffer, which the processor may have changed.
+        self.buffer[end..]
+            .iter()
+            .any(|word| unsafe { (&raw const *word).read_volatile() } != UNTOUCHED)
+    }
+
+    /// What the records are.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The value for IA32_DS_AREA.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        (&raw const *self.area) as u64
+    }
+
+    /// What `counter` starts from behind each of its records. Counters that the area has no place for are left out.
+    pub fn set_reset(&mut self, counter: Counter, value: u64) {
+        let index = match counter {
+            Counter::General(n) if n < 8 => usize::from(n),
+            Counter::Fixed(n) => 8 + usize::from(n),
+            Counter::General(_) => return,
+        };
+        if let Some(place) = self.area.resets.get_mut(index) {
+            *place = value;
+        }
+    }
+
+    pub(super) fn area(&mut self) -> *mut Area {
+        &raw mut *self.area
+    }
+}

@@ -1,0 +1,160 @@
+//! PEBS through the driver and the interrupt's handler, on the models that have it.
+
+use super::interrupt::Processor;
+use super::pebs::{Drain, Format, Store};
+use super::pmi::{Bucket, ControlBlock, Interrupted, Sample, drain, pause};
+use super::*;
+
+/// The model, the counter and the event that every instruction is.
+const MODELS: [(Model, u8, u16); 4] =
+    [(Model::Core2, 0, 0), (Model::Nehalem, 0, 1), (Model::Haswell, 1, 1), (Model::Skylake, 1, 1)];
+const PERIOD: u64 = 10;
+
+/// A processor that writes a record every [`PERIOD`] instructions into a store of `records`, and its block.
+fn recording(
+    (model, counter, umask): (Model, u8, u16),
+    records: usize,
+    threshold: usize,
+    freeze: bool,
+) -> (Processor, Driver, Store, ControlBlock) {
+    let mut pmu = machine(model);
+    let mut driver = Driver::new(find(&mut pmu).unwrap());
+    let counter = Counter::General(counter);
+    let format = driver.capabilities().pebs_format().unwrap();
+    let mut store = Store::new(format, records, threshold);
+    let preset = driver.preset(counter, PERIOD - 1).unwrap();
+    store.set_reset(counter, preset);
+    driver.use_store(&mut pmu, &store).unwrap();
+    let selection = Selection::of(0xc0, umask).with_records();
+    driver.program(&mut pmu, counter, &selection).unwrap();
+    driver.write(&mut pmu, counter, preset).unwrap();
+    let mut block = ControlBlock::of(&driver);
+    block.take_records(Drain::new(&mut store, driver.recording()));
+    if freeze {
+        driver.set_freeze(&mut pmu, Freeze::COUNTERS).unwrap();
+        block.resume_in_handler(&driver);
+    }
+    driver.start(&mut pmu).unwrap();
+    (Processor::new(pmu, &driver), driver, store, block)
+}
+
+#[test]
+fn m9_records_are_taken_out_at_their_threshold_and_none_is_lost() {
+    for one in MODELS {
+        for freeze in [false, true] {
+            let mut log = [Sample::default(); 64];
+            let (mut processor, driver, store, mut block) = recording(one, 8, 4, freeze);
+            block.log_to(&mut log);
+            processor.run(&mut block, 57 * PERIOD + 3);
+            let counter = usize::from(one.1);
+            // 14 interrupts of four records; the last one is still in the buffer.
+            assert_eq!((block.pmis, block.slot(counter).overflows), (14, 56), "{one:?}");
+            drain(&mut block, &mut processor, &Interrupted::default());
+            assert_eq!(block.slot(counter).overflows, 57, "{one:?}");
+            let records = block.records().unwrap();
+            assert_eq!((records.records, records.full, records.malformed), (57, 0, 0), "{one:?}");
+            let exact = store.format().is_exact();
+            for (n, sample) in (1..).zip(&log[..57]) {
+                let ip = n * PERIOD - u64::from(exact);
+                assert_eq!((sample.rip, sample.status), (ip, 1 << counter), "{one:?} {n}");
+            }
+            let value = driver.read(&mut processor.pmu, Counter::General(one.1)).unwrap();
+            let began = (PERIOD - 1).wrapping_neg();
+            let mask = driver.capabilities().mask(Counter::General(one.1));
+            assert_eq!(value.wrapping_sub(began) & mask, 3, "{one:?}");
+        }
+    }
+}
+
+#[test]
+fn m9_stopping_the_counters_takes_the_records_out() {
+    for one in MODELS {
+        let mut buckets = [Bucket::default(); 64];
+        let (mut processor, _, _store, mut block) = recording(one, 100, 90, true);
+        block.count_addresses(&mut buckets);
+        processor.run(&mut block, 7 * PERIOD);
+        assert_eq!(block.pmis, 0, "{one:?}");
+        block.task = 5;
+        pause(&mut block, &mut processor, &Interrupted { cs: 3, ..Interrupted::default() });
+        let histogram = block.histogram().unwrap();
+        assert_eq!(histogram.used().count(), 7, "{one:?}");
+        assert!(histogram.used().all(|bucket| (bucket.task, bucket.ring) == (5, 3)), "{one:?}");
+    }
+}
+
+#[test]
+fn m11_a_full_buffer_keeps_what_it_has_and_says_so() {
+    for one in MODELS {
+        let (mut processor, _, _store, mut block) = recording(one, 8, 8, false);
+        // No interrupt comes through.
+        let mut nobody = ControlBlock::EMPTY;
+        processor.run(&mut nobody, 20 * PERIOD);
+        drain(&mut block, &mut processor, &Interrupted::default());
+        let records = block.records().unwrap();
+        assert_eq!((records.records, records.full), (8, 1), "{one:?}");
+    }
+}
+
+#[test]
+fn i6_pebs_is_off_and_without_memory_once_the_driver_is_reset_and_what_was_found_comes_back() {
+    for one in MODELS {
+        let mut pmu = machine(one.0);
+        let mut driver = Driver::new(find(&mut pmu).unwrap());
+        for (msr, value) in [(numbers::DS_AREA, 0x5000), (numbers::PEBS_ENABLE, 1)] {
+            pmu.wrmsr(msr, value).unwrap();
+        }
+        let own = Ownership::claim(&mut pmu, driver.capabilities());
+        let left = Conflict::LeftOn { msr: numbers::PEBS_ENABLE.0, value: 1 };
+        assert_eq!(own.conflicts, [left], "{one:?}");
+        let store = Store::new(Format::Core, 4, 2);
+        driver.use_store(&mut pmu, &store).unwrap();
+        let counter = Counter::General(one.1);
+        let selection = Selection::of(0xc0, one.2).with_records();
+        driver.program(&mut pmu, counter, &selection).unwrap();
+        assert_eq!(driver.recording(), counter.bit());
+        assert_eq!(pmu.rdmsr(numbers::PEBS_ENABLE), Ok(counter.bit()));
+        driver.program(&mut pmu, counter, &INSTRUCTIONS).unwrap();
+        assert_eq!((driver.recording(), pmu.rdmsr(numbers::PEBS_ENABLE)), (0, Ok(0)));
+        driver.program(&mut pmu, counter, &selection).unwrap();
+        driver.reset(&mut pmu).unwrap();
+        assert_eq!(pmu.rdmsr(numbers::PEBS_ENABLE), Ok(0), "{one:?}");
+        assert_eq!(pmu.rdmsr(numbers::DS_AREA), Ok(0), "{one:?}");
+        own.restore(&mut pmu);
+        assert_eq!(pmu.rdmsr(numbers::PEBS_ENABLE), Ok(1), "{one:?}");
+        assert_eq!(pmu.rdmsr(numbers::DS_AREA), Ok(0x5000), "{one:?}");
+    }
+}
+
+#[test]
+fn m5_a_load_latency_event_has_its_bit_and_its_threshold() {
+    let mut pmu = machine(Model::Skylake);
+    let mut driver = Driver::new(find(&mut pmu).unwrap());
+    let extra = Some((numbers::LOAD_LATENCY, 32));
+    let selection = Selection { extra, ..Selection::of(0xcd, 1).with_records() };
+    driver.program(&mut pmu, Counter::General(2), &selection).unwrap();
+    assert_eq!(pmu.rdmsr(numbers::PEBS_ENABLE), Ok(1 << 34 | 1 << 2));
+    assert_eq!(pmu.rdmsr(numbers::LOAD_LATENCY), Ok(32));
+    driver.release(&mut pmu, Counter::General(2)).unwrap();
+    assert_eq!(pmu.rdmsr(numbers::PEBS_ENABLE), Ok(0));
+}
+
+#[test]
+fn c7_what_cannot_write_records_is_refused_with_the_reason() {
+    let selection = INSTRUCTIONS.with_records();
+    let refused = |model, counter, selection: Selection| {
+        let mut pmu = machine(model);
+        let mut driver = Driver::new(find(&mut pmu).unwrap());
+        driver.program(&mut pmu, counter, &selection).unwrap_err().to_string()
+    };
+    let first = Counter::General(0);
+    assert!(refused(Model::Zen4, first, selection).contains("does not offer"));
+    assert!(refused(Model::Core2, Counter::General(1), selection).contains("does not offer"));
+    assert!(refused(Model::Skylake, Counter::General(4), selection).contains("does not offer"));
+    assert!(refused(Model::Skylake, Counter::Fixed(0), selection).contains("general-purpose"));
+    let both = Selection { interrupt: true, ..selection };
+    assert!(refused(Model::Skylake, first, both).contains("buffer interrupts"));
+    let mut pmu = machine(Model::Zen4);
+    let driver = Driver::new(find(&mut pmu).unwrap());
+    let store = Store::new(Format::Core, 4, 2);
+    assert!(driver.use_store(&mut pmu, &store).is_err());
+}

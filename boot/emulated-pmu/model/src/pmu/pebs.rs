@@ -1,0 +1,161 @@
+//! Precise event-based sampling: records that the processor itself writes into the debug store (Intel SDM volume 3,
+//! 18.4.9 and 20.3.1 to 20.3.8; the layouts also in Linux, `arch/x86/events/intel/ds.c`).
+
+use super::gate::Which;
+use super::{Outcome, Pmu};
+use crate::model::Pebs;
+use crate::mutation::Mutation;
+use crate::selector::Selector;
+
+/// DS area: base of the buffer, where the next record goes, the first byte behind it, and the threshold.
+const BUFFER: [u64; 4] = [0x20, 0x28, 0x30, 0x38];
+/// DS area: reset values of the general-purpose counters.
+const RESETS: u64 = 0x40;
+/// Status bit 62: the threshold is reached.
+const BUFFER_OVERFLOW: u64 = 1 << 62;
+/// Unit mask bits 1:0 of the events of memory instructions that count stores alone; those of loads have bit 0.
+const STORES: u16 = 2;
+/// Most words of a record.
+const MAX_WORDS: usize = 25;
+
+/// Memory of the guest, by linear address.
+pub trait GuestMemory {
+    /// Eight bytes; `None` if they are not mapped.
+    fn read(&mut self, linear: u64) -> Option<u64>;
+    /// Writes eight bytes; `None` if they are not mapped.
+    fn write(&mut self, linear: u64, value: u64) -> Option<()>;
+}
+
+/// The instruction that a record is of, and the state behind it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retirement {
+    /// Its linear address.
+    pub ip: u64,
+    /// The address of the instruction that comes behind it.
+    pub next: u64,
+    /// RFLAGS.
+    pub flags: u64,
+    /// The general registers, in the order of their encoding: RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 to R15.
+    pub registers: [u64; 16],
+    /// Linear address of what it loaded first, if it loaded.
+    pub load: Option<u64>,
+    /// Linear address of what it stored to first, if it stored.
+    pub store: Option<u64>,
+    /// The TSC.
+    pub tsc: u64,
+}
+
+impl Pmu {
+    pub(super) fn pebs(&self) -> Option<&'static Pebs> {
+        self.spec().intel()?.pebs.as_ref()
+    }
+
+    /// Whether the counter writes records instead of overflowing: PEBS is on for it, and its event is a precise one.
+    pub(super) fn is_precise(&self, which: Which) -> bool {
+        let (Which::General(n), Some(pebs)) = (which, self.pebs()) else { return false };
+        if self.pebs_enable & which.bit() == 0 {
+            return false;
+        }
+        let selector = Selector(self.counters[n].selector);
+        pebs.events.contains(&(selector.intel_code(), selector.intel_umask()))
+    }
+
+    /// Whether the next event of this counter makes a record.
+    pub(super) fn is_armed(&self, which: Which) -> bool {
+        self.armed & which.bit() != 0
+    }
+
+    /// Writes the record that [`Outcome::due`] asks for, of the instruction just reported, and gives those counters
+    /// their reset values. A buffer without room keeps what it has. The outcome says whether that requests an interrupt.
+    pub fn write_record(
+        &mut self,
+        due: u64,
+        retired: &Retirement,
+        memory: &mut dyn GuestMemory,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        self.armed &= !due;
+        let Some(pebs) = self.pebs() else { return outcome };
+        let area = self.ds_area;
+        let [Some(_), Some(index), Some(maximum), Some(threshold)] =
+            BUFFER.map(|offset| memory.read(area.wrapping_add(offset)))
+        else {
+            return outcome;
+        };
+        let mut words = [0; MAX_WORDS];
+        let count = self.record(pebs, due, retired, &mut words);
+        let end = index.wrapping_add(8 * count as u64);
+        let fits = end <= maximum || self.is(Mutation::PebsMaximumIgnored);
+        if fits {
+            for (at, word) in (index..).step_by(8).zip(&words[..count]) {
+                let _ = memory.write(at, *word);
+            }
+            let lost = self.is(Mutation::PebsRecordLost) && self.is_odd_record();
+            if !lost {
+                let _ = memory.write(area.wrapping_add(BUFFER[1]), end);
+            }
+        }
+        let width = (1 << self.counter_bits()) - 1;
+        for (n, counter) in self.counters.iter_mut().enumerate().filter(|(n, _)| due & 1 << n != 0)
+        {
+            if let Some(reset) = memory.read(area.wrapping_add(RESETS + 8 * n as u64)) {
+                counter.set(reset & width);
+            }
+        }
+        let reached = if fits { end } else { index };
+        if (reached >= threshold || !fits) && !self.is(Mutation::PebsThresholdIgnored) {
+            self.status |= BUFFER_OVERFLOW;
+            self.freeze_on_pmi();
+            outcome.overflowed = BUFFER_OVERFLOW;
+            outcome.pmi = true;
+        }
+        outcome
+    }
+
+    /// Every second time, for the planted fault that loses records.
+    fn is_odd_record(&mut self) -> bool {
+        self.records = self.records.wrapping_add(1);
+        self.records % 2 == 1
+    }
+
+    /// The words of a record, and how many there are.
+    fn record(
+        &self,
+        pebs: &Pebs,
+        due: u64,
+        retired: &Retirement,
+        words: &mut [u64; MAX_WORDS],
+    ) -> usize {
+        let late = self.is(Mutation::PebsAddressWrong);
+        // Trap-like: the state is that behind the instruction, and so is this address. The instruction's own came with
+        // format 2.
+        let (behind, eventing) =
+            if late { (retired.ip, retired.next) } else { (retired.next, retired.ip) };
+        let [ax, cx, dx, bx, sp, bp, si, di, rest @ ..] = retired.registers;
+        words[..10].copy_from_slice(&[retired.flags, behind, ax, bx, cx, dx, si, di, bp, sp]);
+        words[10..18].copy_from_slice(&rest);
+        words[18] = due;
+        words[19] = self.data_of(pebs, due, retired);
+        // 20 and 21, data source and latency, are 0: this machine has neither. 23, transactions, likewise.
+        words[22] = eventing;
+        words[24] = retired.tsc;
+        match pebs.format {
+            0 => 18,
+            1 => 22,
+            2 => 24,
+            _ => 25,
+        }
+    }
+
+    /// The data's address, which only some events have: of the load, or of the store for those that count stores alone.
+    fn data_of(&self, pebs: &Pebs, due: u64, retired: &Retirement) -> u64 {
+        let counters = self.counters.iter().enumerate().filter(|(n, _)| due & 1 << n != 0);
+        let mut selectors = counters.map(|(_, counter)| Selector(counter.selector));
+        let with_data = selectors.find(|selector| pebs.data.contains(&selector.intel_code()));
+        let data = with_data.and_then(|selector| match selector.intel_umask() & 3 {
+            STORES => retired.store,
+            _ => retired.load.or(retired.store),
+        });
+        data.unwrap_or(0)
+    }
+}

@@ -1,0 +1,85 @@
+//! PEBS records: the model says when and what, this is where and of which instruction.
+
+use super::events;
+use super::guest::Guest;
+use super::port::tsc;
+use iced_x86::Register;
+use pmu_model::{GuestMemory, Outcome, Retirement};
+
+/// The general registers in the order of their encoding.
+const REGISTERS: [Register; 16] = [
+    Register::RAX,
+    Register::RCX,
+    Register::RDX,
+    Register::RBX,
+    Register::RSP,
+    Register::RBP,
+    Register::RSI,
+    Register::RDI,
+    Register::R8,
+    Register::R9,
+    Register::R10,
+    Register::R11,
+    Register::R12,
+    Register::R13,
+    Register::R14,
+    Register::R15,
+];
+
+/// The guest's memory, through its own page tables.
+struct Memory<'a>(&'a Guest);
+
+impl GuestMemory for Memory<'_> {
+    fn read(&mut self, linear: u64) -> Option<u64> {
+        self.0.read_word(linear)
+    }
+
+    fn write(&mut self, linear: u64, value: u64) -> Option<()> {
+        self.0.write_word(linear, value)
+    }
+}
+
+/// An instruction that has just been reported.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Its linear address.
+    pub ip: u64,
+    /// Where the guest goes on behind it.
+    pub next: u64,
+    /// What it loaded first.
+    pub load: Option<u64>,
+    /// What it stored to first.
+    pub store: Option<u64>,
+}
+
+/// Writes the records that `outcome` asks for, of the instruction at `place`, and adds the interrupt that they lead to.
+pub fn record(guest: &mut Guest, outcome: Outcome, place: Place) -> Outcome {
+    if outcome.due == 0 {
+        return outcome;
+    }
+    let retired = Retirement {
+        ip: place.ip,
+        next: place.next,
+        flags: guest.vmcb.rflags,
+        registers: REGISTERS.map(|name| guest.register(name)),
+        load: place.load,
+        store: place.store,
+        tsc: tsc(),
+    };
+    // The model is written to while the guest's memory is looked at.
+    let mut pmu = guest.counting.pmu().clone();
+    let more = pmu.write_record(outcome.due, &retired, &mut Memory(guest));
+    *guest.counting.pmu() = pmu;
+    Outcome {
+        pmi: outcome.pmi | more.pmi,
+        // The counters were set back: look at the needs again.
+        overflowed: outcome.overflowed | more.overflowed | outcome.due,
+        ..outcome
+    }
+}
+
+/// The same, and delivers the interrupt.
+pub fn finish(guest: &mut Guest, outcome: Outcome, place: Place) {
+    let outcome = record(guest, outcome, place);
+    events::deliver_pmi(guest, outcome);
+}

@@ -1,0 +1,301 @@
+//! PEBS: records of the instruction itself.
+
+use super::bench::Work;
+use super::check::{All, Check, Finding, Outcome};
+use super::context::{Context, INSTRUCTIONS};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use arch::pmu::pebs::{Drain, Format, Record, Store};
+use arch::pmu::pmi::Delivery;
+use arch::pmu::registers::GlobalStatus;
+use arch::pmu::workload::{Piece, STRAIGHT_INSTRUCTIONS, UserPiece};
+use arch::pmu::{Counter, Freeze, FreezeKind, PmuError, Rings, Selection, numbers};
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        name: "pebs.registers",
+        source: "SDM vol. 4: IA32_PEBS_ENABLE, IA32_DS_AREA",
+        run: registers,
+    },
+    Check {
+        name: "pebs.address",
+        source: "SDM vol. 3, 20.3.1.1.1: the record is of the event behind the overflow; 20.3.6.2: EventingRIP",
+        run: address,
+    },
+    Check {
+        name: "pebs.count",
+        source: "SDM vol. 3, 20.3.1.1.1: a record, and the reset value, at each overflow",
+        run: count,
+    },
+    Check {
+        name: "pebs.threshold",
+        source: "SDM vol. 3, 18.4.9: IA32_PERF_GLOBAL_STATUS[62] at the threshold, not before",
+        run: threshold,
+    },
+    Check {
+        name: "pebs.interrupt",
+        source: "SDM vol. 3, 18.4.9: an interrupt at the threshold; none is lost",
+        run: interrupt,
+    },
+    Check {
+        name: "pebs.maximum",
+        source: "SDM vol. 3, 18.4.9: the absolute maximum is the first byte behind the buffer",
+        run: maximum,
+    },
+    Check {
+        name: "pebs.data_address",
+        source: "SDM vol. 3, 20.3.6.3: data linear address of loads",
+        run: data_address,
+    },
+];
+
+const PERIOD: u64 = 20;
+/// Instructions that a counter sees before the first one of a piece: `add`, `dec`, `jnz` and the call. See
+/// [`arch::pmu::window`]; with a global control there is one write.
+const AHEAD: u64 = 4;
+const NEEDS: &str = "PEBS with records of formats 0 to 3";
+
+/// A counter with an event that is every instruction, and is precise.
+fn instructions(format: Format) -> (Counter, Selection) {
+    match format {
+        // INST_RETIRED.ANY_P.
+        Format::Core | Format::Adaptive => (Counter::General(0), Selection::of(0xc0, 0)),
+        Format::Nehalem => (Counter::General(0), Selection::of(0xc0, 1)),
+        // INST_RETIRED.PREC_DIST.
+        Format::Haswell | Format::Skylake => (Counter::General(1), Selection::of(0xc0, 1)),
+    }
+}
+
+/// Programs `counter` to write a record of each [`PERIOD`]th `event` into a store of so many records, the threshold at
+/// `threshold`.
+fn armed(
+    context: &mut Context,
+    format: Format,
+    (counter, event): (Counter, Selection),
+    [records, threshold]: [usize; 2],
+) -> Result<(Store, Drain), PmuError> {
+    let mut store = Store::new(format, records, threshold);
+    // The event behind the overflow makes the record.
+    let preset = context.arm(counter, PERIOD - 1)?;
+    store.set_reset(counter, preset);
+    context.driver.use_store(context.bench, &store)?;
+    context.program(counter, &event.with_records())?;
+    let drain = Drain::new(&mut store, context.driver.recording());
+    Ok((store, drain))
+}
+
+fn taken(drain: &mut Drain) -> Vec<Record> {
+    let mut records = Vec::new();
+    drain.run(|record, _| records.push(*record));
+    records
+}
+
+fn straight() -> Work {
+    Work::kernel(Piece::Straight, 1)
+}
+
+/// What is between two records: exactly the period where nothing lies between overflow and record, as on an emulated PMU.
+/// A processor takes a few events to arm itself.
+fn slack(context: &Context) -> u64 {
+    if context.emulated.is_some() { 0 } else { PERIOD }
+}
+
+fn registers(context: &mut Context) -> Outcome {
+    let Some(_) = context.has().pebs_format() else { return Ok(Finding::skip(NEEDS)) };
+    let mut all =
+        All::of("the bits of its counters stay, others and non-canonical addresses raise #GP");
+    let counters = context.has().pebs_counters();
+    for n in (0..32).filter(|n| counters & 1 << n != 0) {
+        let bit = 1 << n;
+        let done = context.registers().wrmsr(numbers::PEBS_ENABLE, bit).is_ok();
+        let seen = context.registers().rdmsr(numbers::PEBS_ENABLE).unwrap_or(0);
+        all.that(done && seen == bit, format_args!("PEBS_ENABLE: {seen:#x}, not {bit:#x}"));
+    }
+    all.faults(context.registers(), numbers::PEBS_ENABLE, 1 << 20);
+    let area = 0xffff_8000_0000_0040;
+    let done = context.registers().wrmsr(numbers::DS_AREA, area).is_ok();
+    let seen = context.registers().rdmsr(numbers::DS_AREA).unwrap_or(0);
+    all.that(done && seen == area, format_args!("DS_AREA: {seen:#x}, not {area:#x}"));
+    all.faults(context.registers(), numbers::DS_AREA, 1 << 62);
+    Ok(all.finish())
+}
+
+fn address(context: &mut Context) -> Outcome {
+    let Some(format) = context.has().pebs_format() else { return Ok(Finding::skip(NEEDS)) };
+    let one = instructions(format);
+    let (_store, mut drain) = armed(context, format, one, [64, 64])?;
+    context.run(straight());
+    let records = taken(&mut drain);
+    let exact = format.is_exact();
+    let mut all = All::of(match exact {
+        true => "each record names the instruction that retired with the event",
+        false => "each record names the instruction behind the one that retired with the event",
+    });
+    let (begin, slack) = (Piece::Straight.address(), slack(context));
+    let piece = AHEAD + 1..=AHEAD + STRAIGHT_INSTRUCTIONS;
+    // The event's number among those of the window; what lies outside the piece is the window's own.
+    let number = |record: &Record| {
+        (record.ip + AHEAD + u64::from(exact)).checked_sub(begin).filter(|at| piece.contains(at))
+    };
+    let mut before = AHEAD;
+    for (n, record) in (1..).zip(&records) {
+        let due = n * PERIOD;
+        match number(record) {
+            Some(at) if slack == 0 => {
+                all.that(at == due, format_args!("record {n}: instruction {at}, not {due}"));
+            }
+            Some(at) => {
+                let good = (before..=before + PERIOD + slack).contains(&at);
+                all.that(good, format_args!("record {n}: instruction {at} after {before}"));
+                before = at;
+            }
+            None => {
+                let good = !piece.contains(&due) || slack > 0;
+                all.that(good, format_args!("record {n}: {:#x}, not of the code", record.ip));
+            }
+        }
+    }
+    all.that(records.len() >= 12, format_args!("{} records", records.len()));
+    Ok(all.finish().explained_by(context.instructions_erratum()))
+}
+
+fn count(context: &mut Context) -> Outcome {
+    let Some(format) = context.has().pebs_format() else { return Ok(Finding::skip(NEEDS)) };
+    let one = instructions(format);
+    let (_store, mut drain) = armed(context, format, one, [64, 64])?;
+    let stated = context.stated(Piece::Straight, 1).instructions;
+    context.run(straight());
+    let records = taken(&mut drain).len() as u64;
+    let least = stated / (PERIOD + slack(context));
+    let expected = format!("{least} to {} records of {stated} events", stated / PERIOD);
+    let good = (least..=stated / PERIOD).contains(&records);
+    let mut seen = format!("{records} records");
+    let mut whole = good;
+    if slack(context) == 0 {
+        // What has come since the last one.
+        let mask = context.has().mask(one.0);
+        let rest = context.get(one.0)?.wrapping_add(PERIOD - 1) & mask;
+        whole &= rest == stated % PERIOD;
+        seen = format!("{seen}, and {rest} events");
+    }
+    let found = Finding::when(whole, expected, seen);
+    Ok(found.explained_by(context.instructions_erratum()))
+}
+
+fn threshold(context: &mut Context) -> Outcome {
+    let Some(format) = context.has().pebs_format() else { return Ok(Finding::skip(NEEDS)) };
+    let one = instructions(format);
+    let mut all = All::of("the status bit of the buffer at its threshold, and no counter's");
+    for (threshold, expected) in [(5, GlobalStatus::BUFFER.bits()), (60, 0)] {
+        context.fresh()?;
+        let (_store, mut drain) = armed(context, format, one, [64, threshold])?;
+        context.run(straight());
+        let seen = context.driver.status(context.bench)?.bits() & !GlobalStatus::CHANGED.bits();
+        all.same(format_args!("threshold {threshold}"), expected, seen);
+        let records = taken(&mut drain).len();
+        all.that(records >= 12, format_args!("threshold {threshold}: {records} records"));
+    }
+    Ok(all.finish())
+}
+
+/// A loop in ring 3, so that the handler is not counted.
+fn interrupt(context: &mut Context) -> Outcome {
+    const TURNS: u64 = 1000;
+    let Some(format) = context.has().pebs_format() else { return Ok(Finding::skip(NEEDS)) };
+    let (counter, event) = instructions(format);
+    let one = (counter, event.in_rings(Rings::USER));
+    let (_store, drain) = armed(context, format, one, [16, 8])?;
+    let witness = match counter {
+        Counter::General(0) => Counter::General(1),
+        _ => Counter::General(0),
+    };
+    context.program(witness, &INSTRUCTIONS.in_rings(Rings::USER))?;
+    if context.has().freeze != FreezeKind::None {
+        context.driver.set_freeze(context.bench, Freeze::COUNTERS)?;
+    }
+    context.deliver(Delivery::Fixed, |block, driver| {
+        if driver.capabilities().freeze != FreezeKind::None {
+            block.resume_in_handler(driver);
+        }
+        block.take_records(drain);
+        Ok(())
+    })?;
+    context.run(Work::user(UserPiece::Loop, TURNS));
+    let block = context.bench.withdraw();
+    let counted = context.get(witness)?;
+    let mask = context.has().mask(counter);
+    let rest = context.get(counter)?.wrapping_add(PERIOD - 1) & mask;
+    let seen = block.records().map_or((0, 1), |drain| (drain.records, drain.full));
+    let whole = counted / PERIOD;
+    let interrupts = whole / 8;
+    // What has come since the last interrupt is still in the buffer.
+    let expected = interrupts * 8;
+    let good = match slack(context) {
+        0 => seen == (expected, 0) && block.pmis == interrupts && rest == counted % PERIOD,
+        _ => seen.1 == 0 && block.pmis > 0 && seen.0 >= 8 * block.pmis,
+    };
+    let found = Finding::when(
+        good,
+        format!("{expected} records at {interrupts} interrupts, of {counted} events"),
+        format!(
+            "{} records at {} interrupts, {rest} events since; full {} times",
+            seen.0, block.pmis, seen.1
+        ),
+    );
+    Ok(found.explained_by(context.instructions_erratum()))
+}
+
+fn maximum(context: &mut Context) -> Outcome {
+    let Some(format) = context.has().pebs_format() else { return Ok(Finding::skip(NEEDS)) };
+    let one = instructions(format);
+    // A dozen records or more, and room for all but one of what an exact PMU writes.
+    let records = (context.stated(Piece::Straight, 1).instructions / PERIOD) as usize - 1;
+    let records = if slack(context) == 0 { records } else { 4 };
+    let (store, mut drain) = armed(context, format, one, [records, records])?;
+    context.run(straight());
+    let kept = taken(&mut drain).len();
+    let seen: String = match store.is_overrun() {
+        true => "words behind its end were written to".into(),
+        false => format!("{kept} records, {} times full", drain.full),
+    };
+    let good = !store.is_overrun() && kept == records && drain.full == 1;
+    Ok(Finding::when(good, format!("{records} records, and nothing behind them"), seen))
+}
+
+fn data_address(context: &mut Context) -> Outcome {
+    const TURNS: u64 = 200;
+    /// Bytes from one load of the piece to the next.
+    const LINE: u64 = 64;
+    let needs = "PEBS records with data addresses (Haswell and later)";
+    let format = context.has().pebs_format().filter(|format| format.is_exact());
+    // Silvermont, with two counters, has another event for loads.
+    let Some(format) = format.filter(|_| context.has().pebs_counters() & 0xf == 0xf) else {
+        return Ok(Finding::skip(needs));
+    };
+    // MEM_INST_RETIRED.ALL_LOADS and MEM_UOPS_RETIRED.ALL_LOADS.
+    let loads = (Counter::General(0), Selection::of(0xd0, 0x81));
+    let (_store, mut drain) = armed(context, format, loads, [64, 64])?;
+    context.run(Work::kernel(Piece::ColdLoads, TURNS));
+    let records = taken(&mut drain);
+    let mut all = All::of(
+        "each record has the address of its load, as many lines behind the one before as loads",
+    );
+    let piece = Piece::ColdLoads.address();
+    let inside: Vec<&Record> =
+        records.iter().filter(|record| (piece..piece + 0x20).contains(&record.ip)).collect();
+    // CLFLUSH may count as a load, so a period is as many lines or half of them.
+    let mut step = None;
+    for pair in inside.windows(2) {
+        let [before, now] = [pair[0], pair[1]].map(|record| record.access.unwrap_or_default());
+        let far = now.address.wrapping_sub(before.address);
+        let good = match slack(context) {
+            0 => *step.get_or_insert(far) == far && [1, 2].contains(&(PERIOD * LINE / far.max(1))),
+            slack => far % LINE == 0 && far <= (PERIOD + slack) * LINE,
+        };
+        all.that(good, format_args!("{far} bytes from {:#x} on", before.address));
+        all.same("the load's address", pair[0].ip, pair[1].ip);
+    }
+    all.that(inside.len() >= 5, format_args!("{} records", inside.len()));
+    Ok(all.finish())
+}

@@ -1,0 +1,124 @@
+//! Sampling with PEBS: what can be sampled so, and what its records come to.
+
+use super::{Armed, Session};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use arch::pmu::pebs::Format;
+use arch::pmu::pmi::ControlBlock;
+use arch::pmu::{Capabilities, Counter, Selection, numbers};
+use protocol::record::{DataCount, Hex};
+use protocol::sampling::Sampling;
+
+/// Records that the buffer holds: 50 kB of the largest.
+const RECORDS: usize = 256;
+/// Records at which the buffer interrupts. What comes while the interrupt waits fits behind it.
+const THRESHOLD: usize = 192;
+
+/// Memory for the records of a session.
+pub(super) fn store(format: Format) -> arch::pmu::pebs::Store {
+    arch::pmu::pebs::Store::new(format, RECORDS, THRESHOLD)
+}
+
+/// Whether an event can be sampled with PEBS beside those that are `armed` already.
+///
+/// # Errors
+/// Why not.
+pub(super) fn check(
+    selection: &Selection,
+    has: &Capabilities,
+    armed: &[Armed],
+    item: &Sampling,
+) -> Result<(), String> {
+    let Some(format) = has.pebs_format().filter(|_| selection.precise) else { return Ok(()) };
+    if format == Format::Core && !Format::core_has(selection.event, selection.umask) {
+        let (event, umask) = (selection.event, selection.umask);
+        return Err(format!("event {event:#04x}/{umask:#04x} is not precise on this processor"));
+    }
+    if !format.names_counters() && armed.iter().any(|one| one.selection.precise) {
+        let number = format.number();
+        return Err(format!(
+            "records of format {number} do not say reliably which counter wrote them, so one precise event at a time is sampled"
+        ));
+    }
+    if item.limit_per_ms > 0 {
+        return Err("limit-per-ms cannot slow the processor's own records down".to_string());
+    }
+    Ok(())
+}
+
+/// Whether the event is one of load latency.
+pub(super) fn is_latency(selection: &Selection) -> bool {
+    matches!(selection.extra, Some((numbers::LOAD_LATENCY, _)))
+}
+
+/// A free counter that counts the same without records, and what it is programmed with. `places`: counters that the event
+/// can be on.
+pub(super) fn witness(
+    plain: &Selection,
+    places: u64,
+    free: &mut Vec<Counter>,
+) -> Option<(Counter, Selection)> {
+    if is_latency(plain) {
+        // Load latency looks at some of the loads, and each counter at others.
+        return None;
+    }
+    let all = Selection { event: 0xc0, umask: 0, ..*plain };
+    // INST_RETIRED.PREC_DIST (C0/01) and, on Nehalem, ANY_P count what the architectural event does.
+    let instructions = plain.event == 0xc0 && plain.umask <= 1 && plain.cmask == 0 && !plain.edge;
+    let at = free.iter().position(|counter| instructions || places & counter.bit() != 0)?;
+    Some((free.remove(at), if instructions { all } else { *plain }))
+}
+
+/// How far the addresses of records of this format are behind the event, in words.
+pub(super) fn skid(format: Format) -> String {
+    let number = format.number();
+    match format.is_exact() {
+        true => format!("0: PEBS records of format {number} name the instruction itself"),
+        false => format!(
+            "one instruction: PEBS records of format {number} name the one behind, to which the event's went on"
+        ),
+    }
+}
+
+/// Records of `one` that the processor found no room for, by the events that its witness counted beyond `rest`.
+///
+/// # Errors
+/// The buffer was full, and nothing tells how many there were: a remark.
+pub(super) fn lost(
+    one: &Armed,
+    block: &ControlBlock,
+    rest: u64,
+    witness: Option<u64>,
+) -> Result<u64, String> {
+    let Some(records) = block.records().filter(|_| one.selection.precise) else { return Ok(0) };
+    if records.malformed > 0 {
+        return Err(format!(
+            "{} times the buffer held what is no record, and the records behind that were given up",
+            records.malformed
+        ));
+    }
+    if records.full == 0 {
+        return Ok(0);
+    }
+    let Some(witness) = witness else {
+        return Err("the buffer of records was full, and no counter was free that could tell how many were lost".into());
+    };
+    let periods = witness.saturating_sub(rest) / one.period;
+    Ok(periods.saturating_sub(block.slot(one.counter.index()).overflows))
+}
+
+/// The histogram of data addresses, most often first.
+pub(super) fn data(session: &Session, block: &ControlBlock) -> Vec<DataCount> {
+    let Some(histogram) = block.data() else { return Vec::new() };
+    let number =
+        |bit: u8| session.events.iter().position(|one| one.counter.index() == usize::from(bit));
+    let mut rows: Vec<DataCount> = Vec::new();
+    for bucket in histogram.used() {
+        let Some(event) = number(bucket.bit) else { continue };
+        let (address, event, task) = (Hex(bucket.address), event as u32, bucket.task);
+        rows.push(DataCount { address, event, task, count: bucket.count });
+    }
+    rows.sort_by_key(|row| (core::cmp::Reverse(row.count), row.event, row.address.0, row.task));
+    rows
+}

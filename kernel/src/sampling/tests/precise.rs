@@ -1,0 +1,146 @@
+//! PEBS: each record is a sample of the instruction itself.
+
+use super::*;
+use protocol::record::SampledCount;
+
+/// Models with an event of theirs that every instruction is and that is precise.
+const MODELS: [(Model, &str); 4] = [
+    (Model::Core2, "r00c0"),
+    (Model::Nehalem, "r01c0"),
+    (Model::Haswell, "r01c0:c=0"),
+    (Model::Skylake, "r01c0:u:k"),
+];
+
+fn precise(text: &'static str, period: u64, turns: u64) -> Sampling<'static> {
+    // PREC_DIST is on counter 1 alone.
+    Sampling { precise: true, ..item(&[event(text, period)], turns) }
+}
+
+fn host(model: Model) -> Host {
+    let mut host = Host::new(model);
+    if matches!(model, Model::Haswell | Model::Skylake) {
+        // Without the table nothing says that this event is counter 1's.
+        host.known.processor.pebs.as_mut().unwrap().gp_counters = 2;
+    }
+    host
+}
+
+/// Whether everything that was counted is in a record or in the rest.
+fn is_whole(one: &SampledCount) {
+    assert_eq!(one.samples + one.dropped + one.lost, one.overflows, "{one:?}");
+    assert_eq!(Some(one.overflows * one.period + one.rest), one.witness, "{one:?}");
+}
+
+#[test]
+fn m9_every_nth_instruction_is_a_sample_of_itself() {
+    for (model, text) in MODELS {
+        let (result, _) = run(&mut host(model), &precise(text, 77, 9000));
+        let one = &result.events[0];
+        is_whole(one);
+        // 90,000 instructions; two thirds of 256 records each time.
+        assert_eq!((one.overflows, one.rest, result.interrupts), (1168, 64, 6), "{model:?}");
+        let skid = one.skid.as_deref().unwrap();
+        let exact = matches!(model, Model::Haswell | Model::Skylake);
+        assert_eq!(skid.starts_with("0:"), exact, "{model:?}: {skid}");
+        let mut item = precise(text, 77, 9000);
+        (item.keep, item.capacity, item.registers) = (Keep::Samples, 2000, 1 << 3);
+        let (result, chunks) = run(&mut host(model), &item);
+        is_whole(&result.events[0]);
+        let all: Vec<_> = chunks.iter().flat_map(Samples::iter).collect();
+        assert_eq!(all.len(), 1168, "{model:?}");
+        for (n, &(address, _, events, _)) in (1..).zip(&all) {
+            // The 77th instruction lies at 76; a record that is not exact names the one behind.
+            let at = (77 * n - u64::from(exact)) % 10;
+            assert_eq!((address, events), (AT + at, 1), "{model:?} {n}");
+        }
+        let behind: Vec<_> = chunks.iter().flat_map(|chunk| &chunk.registers).collect();
+        let expected = |n: u64| AT + 77 * n % 10;
+        assert!((1..).zip(&behind).all(|(n, rbx)| rbx.0 == expected(n)), "{model:?}");
+    }
+}
+
+#[test]
+fn m9_loads_have_their_addresses_counted() {
+    let mut item = precise("r81d0", 64, 2000);
+    item.workload.tasks[0].body = Cow::Borrowed(&[0x90, LOAD, 0x90]);
+    let (result, _) = run(&mut host_of_loads(), &item);
+    let one = &result.events[0];
+    is_whole(one);
+    assert_eq!((one.overflows, result.addresses.len()), (31, 1), "{result:?}");
+    assert_eq!(result.addresses[0].address.0, AT + 1);
+    let counted: u64 = result.data.iter().map(|row| row.count).sum();
+    assert_eq!((counted, result.data_elsewhere), (31, 0), "{result:?}");
+    assert!(result.data.iter().all(|row| (DATA..DATA + 32).contains(&row.address.0)));
+    (item.keep, item.capacity) = (Keep::Samples, 40);
+    let (_, chunks) = run(&mut host_of_loads(), &item);
+    assert_eq!(chunks[0].data.len(), 31);
+    assert!(chunks[0].data.iter().all(|address| (DATA..DATA + 32).contains(&address.0)));
+}
+
+fn host_of_loads() -> Host {
+    Host::new(Model::Skylake)
+}
+
+#[test]
+fn m11_records_that_find_no_room_are_counted_by_the_witness() {
+    for (model, text) in MODELS {
+        let mut host = host(model);
+        host.deaf = true;
+        // A freeze would stop the counters at the threshold, and nothing be lost.
+        let item = Sampling { freeze: sampling::Freeze::Off, ..precise(text, 64, 9000) };
+        let (result, _) = run(&mut host, &item);
+        let one = &result.events[0];
+        is_whole(one);
+        assert_eq!((one.samples, one.lost), (256, 90_000 / 64 - 256), "{model:?}");
+    }
+}
+
+#[test]
+fn i5_m9_records_belong_to_the_task_that_ran() {
+    let mut item = precise("r00c0", 64, 200);
+    let mut other = item.workload.tasks[0].clone();
+    (other.name, other.ring) = (Cow::Borrowed("other"), TaskRing::User);
+    item.workload.tasks.push(other);
+    (item.keep, item.capacity) = (Keep::Samples, 100);
+    let (result, chunks) = run(&mut Host::new(Model::Core2), &item);
+    is_whole(&result.events[0]);
+    let all: Vec<_> = chunks.iter().flat_map(Samples::iter).collect();
+    assert_eq!(all.len(), 4000 / 64);
+    for (address, _, _, task) in all {
+        let index = u32::from(address >= AT + 0x100);
+        assert_eq!(task, 4 * index + 3 * index, "{address:#x}");
+    }
+}
+
+#[test]
+fn c7_what_pebs_cannot_do_is_refused_with_the_reason() {
+    let refused =
+        |model, item: &Sampling| match measure(&mut Host::new(model), 0, item, &mut |_| ()) {
+            Err(Unmeasured::Refused(text)) => text,
+            other => panic!("{other:?}"),
+        };
+    assert!(refused(Model::Zen4, &precise("r00c0", 64, 1)).contains("AMD has instruction-based"));
+    assert!(refused(Model::IceLake, &precise("r00c0", 64, 1)).contains("no PEBS"));
+    assert!(refused(Model::Core2, &precise("r00c4", 64, 1)).contains("not precise"));
+    assert!(refused(Model::Core2, &item(&[event("r00c0:pp", 64)], 1)).contains("format 2"));
+    let limited = Sampling { limit_per_ms: 5, ..precise("r00c0", 64, 1) };
+    assert!(refused(Model::Core2, &limited).contains("limit-per-ms"));
+    let two = Sampling { precise: true, ..item(&[event("r01c0", 64), event("r01c4", 64)], 1) };
+    let (result, _) = run(&mut Host::new(Model::Nehalem), &two);
+    assert!(result.uncounted[0].reason.contains("one precise event at a time"), "{result:?}");
+}
+
+#[test]
+fn m9_two_precise_events_have_each_their_records_where_those_name_their_counter() {
+    let both = [event("r01c0:counter=1", 64), event("r81d0", 70)];
+    let mut item = Sampling { precise: true, ..item(&both, 1000) };
+    item.workload.tasks[0].body = Cow::Borrowed(&[LOAD, 0x90]);
+    let (result, _) = run(&mut Host::new(Model::Skylake), &item);
+    let [all, loads] = &result.events[..] else { panic!("{result:?}") };
+    is_whole(all);
+    is_whole(loads);
+    assert_eq!((all.overflows, loads.overflows), (2000 / 64, 1000 / 70));
+    let at = |event| result.addresses.iter().filter(move |row| row.event == event);
+    assert!(at(1).all(|row| row.address.0 == AT), "{result:?}");
+    assert_eq!(at(0).map(|row| row.count).sum::<u64>(), 31);
+}

@@ -1,0 +1,257 @@
+//! PEBS on the emulated models: each record is of the instruction itself, with its data's address, and none is lost
+//! unseen.
+
+use pmu_model::Model;
+use protocol::record::{CheckVerdict, SampleResult, SampledCount, Samples};
+use qemu_tests::{Guest, Ran};
+use xtask::cli::Boot;
+use xtask::machine::Given;
+
+/// Each record format, and an event that every instruction is and that is precise there.
+const MODELS: [(Model, &str); 4] = [
+    (Model::Core2, "r00c0"),
+    (Model::Nehalem, "r01c0"),
+    (Model::Haswell, "inst_retired.prec_dist"),
+    (Model::Skylake, "inst_retired.prec_dist"),
+];
+
+fn on(model: Model, toml: &str) -> Ran {
+    Guest { pmu: Given::Emulated(model), ..Guest::new(Boot::Direct, toml) }.run()
+}
+
+fn sampled(ran: &Ran) -> Vec<&SampleResult> {
+    ran.report.sampled().collect()
+}
+
+/// Whether records have the address of the instruction itself, and not of the one behind.
+fn is_exact(model: Model) -> bool {
+    matches!(model, Model::Haswell | Model::Skylake)
+}
+
+/// Every event is in a period that has its record, or in the rest.
+fn is_whole(one: &SampledCount) {
+    assert_eq!(one.samples + one.dropped + one.lost, one.overflows, "{one:?}");
+    assert_eq!(Some(one.overflows * one.period + one.rest), one.witness, "{one:?}");
+}
+
+/// Two tasks of ring 3: five instructions a turn, and four; the loop's two among them.
+const TASKS: [(&str, &str, u64, [u64; 5]); 2] = [
+    ("a", "nop; imul rax, rax; nop", 6_000, [0, 1, 5, 6, 9]),
+    ("b", "inc rbx; add rcx, rbx", 5_000, [0, 3, 6, 9, u64::MAX]),
+];
+
+fn tasks() -> String {
+    let task = |(name, asm, turns, _): (&str, &str, u64, _)| {
+        format!("[[sample.task]]\nname = \"{name}\"\nasm = \"{asm}\"\nturns = {turns}\nring = 3\n")
+    };
+    TASKS.map(task).concat()
+}
+
+#[test]
+fn m9_records_name_the_instruction_that_retired_the_event_and_none_is_lost() {
+    const PERIOD: u64 = 77;
+    for (model, event) in MODELS {
+        let toml = format!(
+            "[[sample]]\nprecise = true\nevents = [\"{event}:u\"]\nperiod = {PERIOD}\nkeep = \"samples\"\n\
+             tick-ns = 300000\njitter = 1\n{}",
+            tasks()
+        );
+        let ran = on(model, &toml);
+        ran.ends_with(0);
+        let result = sampled(&ran)[0];
+        let one = &result.events[0];
+        is_whole(one);
+        // Each task ends in an INT.
+        let counted = 5 * 6_000 + 1 + 4 * 5_000 + 1;
+        assert_eq!((one.witness, one.overflows), (Some(counted), counted / PERIOD), "{model:?}");
+        assert_eq!((one.lost, one.dropped), (0, 0), "{model:?}");
+        let skid = one.skid.as_deref().expect("a precise event");
+        assert_eq!(skid.starts_with("0: "), is_exact(model), "{model:?}: {skid}");
+        // Which instruction of its own sequence each record is of, task by task; the periods go on from one task to the
+        // other, so what the tasks have done together is a multiple of the period at each record.
+        let all: Vec<_> = ran.report.samples(result.item).flat_map(Samples::iter).collect();
+        assert_eq!(all.len() as u64, one.overflows, "{model:?}");
+        assert!(all.windows(2).all(|pair| pair[0].1 < pair[1].1), "the TSC rises: {model:?}");
+        let place = |&(address, _, _, task): &(u64, u64, u32, u32)| {
+            let index = (task >> 2) as usize;
+            assert_eq!(task & 3, 3, "{model:?}: ring 3");
+            let body = result.code[index].body.map(|at| at.0);
+            let at = TASKS[index].3.iter().position(|&at| body[0].wrapping_add(at) == address);
+            (index, at)
+        };
+        let mut seen = [0; 2];
+        for pair in all.windows(2) {
+            let [(before, from), (after, to)] = [place(&pair[0]), place(&pair[1])];
+            seen[after] += 1;
+            let (Some(from), Some(to)) = (from, to) else { continue };
+            if before == after {
+                let turn = [5, 4][before] as u64;
+                // Nothing of the other task between them, or a number of instructions that only the whole tells.
+                let step = (turn + to as u64 - from as u64) % turn;
+                let alone = pair[1].1 - pair[0].1 < 2 * PERIOD;
+                assert!(!alone || step == PERIOD % turn, "{model:?}: {pair:x?}");
+            }
+        }
+        let unknown = all.iter().filter(|one| place(one).1.is_none()).count();
+        assert!(unknown <= 1, "{model:?}: {unknown} outside the loops, where the INTs are");
+        assert!(seen[0] > 300 && seen[1] > 200, "{model:?}: {seen:?}");
+    }
+}
+
+/// In ring 0, from the first instruction of the body on: the n-th record is of the instruction at n periods.
+#[test]
+fn m9_the_nth_record_is_of_the_instruction_at_n_periods() {
+    const PERIOD: u64 = 64;
+    const PLACES: [u64; 5] = [0, 1, 5, 6, 9];
+    for (model, event) in MODELS {
+        // Fewer than the buffer's threshold, so that no handler is counted.
+        let toml = format!(
+            "[[sample]]\nprecise = true\nasm = \"nop; imul rax, rax; nop\"\nturns = 2000\n\
+             events = [\"{event}\"]\nperiod = {PERIOD}\nkeep = \"samples\"\nregisters = [\"r15\"]\n"
+        );
+        let ran = on(model, &toml);
+        ran.ends_with(0);
+        let result = sampled(&ran)[0];
+        is_whole(&result.events[0]);
+        assert_eq!(result.interrupts, 0, "{model:?}");
+        let body = result.code[0].body[0].0;
+        let all: Vec<u64> =
+            ran.report.samples(0).flat_map(Samples::iter).map(|one| one.0).collect();
+        let counts: Vec<u64> =
+            ran.report.samples(0).flat_map(|chunk| &chunk.registers).map(|r| r.0).collect();
+        let number = |address: u64| PLACES.iter().position(|at| body + at == address);
+        let inside: Vec<(usize, u64, u64)> = (all.iter().zip(&counts).enumerate())
+            .filter_map(|(n, (address, r15))| Some((n, number(*address)? as u64, *r15)))
+            .collect();
+        assert!(inside.len() >= all.len() - 1 && all.len() >= 156, "{model:?}: {all:x?}");
+        // Instructions of the loop up to each record's own: R15 counts the turns down, its state is that behind.
+        let done = |&(_, place, r15): &(usize, u64, u64)| match is_exact(model) {
+            // DEC is the fourth.
+            true => 5 * (2000 - r15 - u64::from(place >= 3)) + place,
+            // The address is that of the next one, so the turn is the next one's too.
+            false => 5 * (2000 - r15 - u64::from(place == 4)) + place - 1,
+        };
+        let begin = done(&inside[0]);
+        for one in &inside {
+            let expected = begin + (one.0 - inside[0].0) as u64 * PERIOD;
+            assert_eq!(done(one), expected, "{model:?}: {one:x?}");
+        }
+        // A few instructions of the gate and of the code in front of the loop are counted as well.
+        assert!(begin < PERIOD && PERIOD - begin < 16, "{model:?}: {begin}");
+    }
+}
+
+#[test]
+fn m9_each_record_has_the_address_of_the_data_that_its_instruction_accessed() {
+    for (model, loads, stores) in [
+        (Model::Haswell, "mem_uops_retired.all_loads", "mem_uops_retired.all_stores"),
+        (Model::Skylake, "mem_inst_retired.all_loads", "mem_inst_retired.all_stores"),
+    ] {
+        let options = |event: &str, keep: &str| {
+            format!(
+                "[[sample]]\nprecise = true\nturns = 3000\nevents = [\"{event}\"]\nperiod = 71\n{keep}\n\
+                 asm = \"mov rdx, [r14+rcx]; mov [rdi+rcx*2], rdx; add rcx, 8; and rcx, 0x1f8\"\n"
+            )
+        };
+        let single = "keep = \"samples\"\nregisters = [\"rcx\", \"r14\", \"rdi\"]";
+        let toml = options(loads, single) + &options(stores, single) + &options(loads, "");
+        let ran = on(model, &toml);
+        ran.ends_with(0);
+        let results = sampled(&ran);
+        for result in &results {
+            is_whole(&result.events[0]);
+            assert!(result.events[0].overflows >= 42, "{model:?}: {result:?}");
+        }
+        for item in [0, 1] {
+            let body = results[item as usize].code[0].body[0].0;
+            for chunk in ran.report.samples(item) {
+                let places = chunk.iter().zip(&chunk.data).zip(chunk.registers.chunks(3));
+                for ((sample, data), registers) in places {
+                    // In the order of their encoding.
+                    let [rcx, rdi, r14] = [0, 1, 2].map(|n| registers[n].0);
+                    let expected = match item {
+                        0 => (body, r14 + rcx),
+                        // Behind the load of four bytes.
+                        _ => (body + 4, rdi + 2 * rcx),
+                    };
+                    // The measuring code's own accesses have other addresses.
+                    let own = sample.0 < body || sample.0 >= body + 30;
+                    assert!(own || (sample.0, data.0) == expected, "{model:?}: {sample:x?}");
+                }
+            }
+        }
+        let counted = results[2];
+        let rows: u64 = counted.data.iter().map(|row| row.count).sum();
+        assert_eq!(rows, counted.events[0].samples, "{model:?}");
+        // Eight lines of eight words, each word as often as the others but for chance.
+        assert!(counted.data.len() >= 30, "{model:?}: {:?}", counted.data);
+        assert_eq!(counted.data_elsewhere, 0);
+    }
+}
+
+#[test]
+fn m11_records_that_found_the_buffer_full_are_counted() {
+    for (model, event) in MODELS {
+        // No interrupt comes through, and nothing freezes the counters meanwhile.
+        let toml = format!(
+            "[[sample]]\nprecise = true\nasm = \"cli; imul rax, rax; nop\"\nturns = 8000\nfreeze = \"off\"\n\
+             events = [\"{event}\"]\nperiod = 64\n"
+        );
+        let ran = on(model, &toml);
+        ran.ends_with(0);
+        let one = &sampled(&ran)[0].events[0];
+        is_whole(one);
+        assert_eq!(one.samples, 256, "{model:?}: {one:?}");
+        assert!((360..=372).contains(&one.lost), "{model:?}: {one:?}");
+    }
+}
+
+#[test]
+fn m5_a_load_latency_event_is_taken_with_its_threshold_and_the_model_says_it_has_none() {
+    let toml = "[[sample]]\nprecise = true\nasm = \"mov rdx, [r14]\"\nturns = 500\n\
+                events = [\"mem_trans_retired.load_latency_gt_32\"]\nperiod = 64\n";
+    let ran = on(Model::Skylake, toml);
+    ran.ends_with(0);
+    let result = sampled(&ran)[0];
+    let one = &result.events[0];
+    assert_eq!((one.overflows, one.samples, result.uncounted.len()), (0, 0, 0), "{result:?}");
+    assert!(one.remarks.iter().any(|remark| remark.contains("no latencies")), "{one:?}");
+    // Core 2 has no such register.
+    let toml = toml.replace("mem_trans_retired.load_latency_gt_32", "r01cd:ldlat=32");
+    let ran = on(Model::Core2, &toml);
+    ran.ends_with(1);
+}
+
+#[test]
+fn c7_precise_sampling_is_refused_where_the_processor_the_event_or_the_format_cannot() {
+    let item = |event: &str| {
+        format!("[[sample]]\nasm = \"nop\"\nperiod = 64\nprecise = true\nevents = [\"{event}\"]\n")
+    };
+    for (model, event, part) in [
+        (Model::Zen4, "r00c0", "AMD has instruction-based sampling instead"),
+        (Model::IceLake, "r00c0", "the processor has no PEBS"),
+        (Model::Core2, "r00c4", "is not precise on this processor"),
+        (Model::Core2, "r00c0:pp", "records of format 2 or newer"),
+        (Model::Skylake, "inst_retired.any_p", "cannot be counted precisely"),
+        (Model::Skylake, "inst_retired.prec_dist:counter=5", "no counter"),
+    ] {
+        let ran = on(model, &item(event));
+        ran.ends_with(1);
+        let texts: Vec<&str> = ran.errors().iter().map(|error| error.text.as_str()).collect();
+        assert!(texts[0].contains(part), "{model:?} {event}: {texts:?}");
+    }
+}
+
+#[test]
+fn k1_the_checks_of_pebs_pass_where_it_is_and_are_skipped_elsewhere() {
+    let job = "kind = \"conformance\"\nchecks = [\"pebs.*\"]";
+    let with = MODELS.map(|(model, _)| (model, 6 + u32::from(is_exact(model))));
+    for (model, passed) in with.into_iter().chain([(Model::IceLake, 0), (Model::Zen4, 0)]) {
+        let ran = on(model, job);
+        let suite = ran.report.suites().next().expect("a suite ran");
+        let checks: Vec<_> = ran.report.checks().collect();
+        assert_eq!((suite.passed, suite.failed), (passed, 0), "{model:?}: {checks:#?}");
+        let skipped = checks.iter().filter(|check| check.verdict == CheckVerdict::Skip);
+        assert_eq!(skipped.count() as u32, 7 - passed, "{model:?}: {checks:#?}");
+    }
+}
