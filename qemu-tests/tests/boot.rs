@@ -64,6 +64,14 @@ fn x3_a_bios_boot_reads_each_file_once() {
     assert!(reads < 2 * (files >> 14) + 150, "{reads} reads");
 }
 
+/// A stick's BIOS reads slowly, and a network boot too: what is loaded stays below a mebibyte.
+#[test]
+fn x3_the_kernel_takes_less_than_a_mebibyte() {
+    let bytes = tree().kernel().metadata().unwrap().len();
+    println!("{bytes} bytes");
+    assert!((100_000..1 << 20).contains(&bytes), "{bytes}");
+}
+
 #[test]
 fn x3_uefi() {
     measured(&Guest::new(Boot::Uefi, JOB).run(), 64.0);

@@ -79,6 +79,38 @@ fn m12_the_interrupts_path_and_the_empty_measurement_in_instructions() {
     }
 }
 
+/// What reading the counters and handing them on costs. The bounds stand in the checks; what is measured grows with the
+/// counters, and is the work and not the meter.
+#[test]
+fn i10_reads_turns_and_a_snapshot_take_as_many_instructions_as_stated() {
+    let job = "kind = \"conformance\"\nchecks = [\"cost.*\"]";
+    for (model, _) in LEAST {
+        let ran = run(model, job);
+        ran.ends_with(0);
+        let cost = |name: &str| {
+            let check = ran.report.checks().find(|check| check.name == name).unwrap();
+            println!("{model:?} {name}: {}", check.seen);
+            assert_ne!(check.verdict, CheckVerdict::Fail, "{model:?} {check:?}");
+            check.seen.split(' ').next()?.parse::<u64>().ok()
+        };
+        assert!((20..=60).contains(&cost("cost.rdpmc").unwrap()), "{model:?}");
+        assert!((4..=5).contains(&cost("cost.rdpmc_ring_3").unwrap()), "{model:?}");
+        for what in ["read", "turn"] {
+            let costs = [1, 4, 8].map(|counters| cost(&format!("cost.{what}_{counters}")));
+            let costs: Vec<u64> = costs.into_iter().flatten().collect();
+            assert!(!costs.is_empty() && costs[0] > 100, "{model:?}: {costs:?}");
+            assert!(costs.windows(2).all(|pair| pair[0] + 300 < pair[1]), "{model:?}: {costs:?}");
+        }
+        // It contains the read; two counters and one that measures are too few for it.
+        if let Some(read) = cost("cost.read_4") {
+            assert!(cost("cost.snapshot").unwrap() > read, "{model:?}");
+        }
+        if model == Model::Skylake {
+            assert_eq!(suite(&ran).skipped, 0, "all sizes are measured where there are 8 counters");
+        }
+    }
+}
+
 /// RDPMC and RDTSC work in ring 3, and raise #GP there when CR4.PCE and CR4.TSD say so.
 #[test]
 fn p3_ring_3_reads_counters_and_tsc_or_is_refused() {

@@ -9,6 +9,7 @@ mod check;
 mod context;
 
 mod branches;
+mod costs;
 mod counting;
 mod enumeration;
 mod events;
@@ -34,7 +35,7 @@ use protocol::job::Conformance;
 use protocol::record::{self, CheckVerdict, Suite};
 
 /// All families, in the order in which they run: what later ones rely on comes first.
-const FAMILIES: [&[Check]; 15] = [
+const FAMILIES: [&[Check]; 16] = [
     enumeration::CHECKS,
     reset::CHECKS,
     registers::CHECKS,
@@ -50,6 +51,7 @@ const FAMILIES: [&[Check]; 15] = [
     rdpmc::CHECKS,
     branches::CHECKS,
     interference::CHECKS,
+    costs::CHECKS,
 ];
 
 /// Every check.
