@@ -44,7 +44,7 @@ fn with_clusters(old: Vec<u8>, bytes: u32) -> Result<Vec<u8>> {
         .bytes_per_cluster(bytes)
         .volume_label(label(&from.volume_label()))
         .volume_id(from.volume_id());
-    fatfs::format_volume(&mut Cursor::new(&mut new[..]), options)?;
+    fatfs::format_volume(Cursor::new(&mut new[..]), options)?;
     let to = FileSystem::new(Cursor::new(&mut new[..]), FsOptions::new())?;
     copy(&from.root_dir(), &to.root_dir())?;
     to.unmount()?;
@@ -84,7 +84,7 @@ mod tests {
     fn volume(megabytes: usize, files: &[(&str, Vec<u8>)]) -> Vec<u8> {
         let mut bytes = vec![0; megabytes << 20];
         let options = FormatVolumeOptions::new().volume_label(*b"kernel\0\0\0\0\0").volume_id(7);
-        fatfs::format_volume(&mut Cursor::new(&mut bytes[..]), options).unwrap();
+        fatfs::format_volume(Cursor::new(&mut bytes[..]), options).unwrap();
         {
             let system = FileSystem::new(Cursor::new(&mut bytes[..]), FsOptions::new()).unwrap();
             let root = system.root_dir();
