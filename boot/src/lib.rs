@@ -6,6 +6,8 @@
 //!
 //! On request the emulated PMU's UEFI application takes that name, and the loader another one, under which the
 //! application finds it. All other files stay as they are, and a BIOS boot does not see the difference.
+//!
+//! The file system is then made anew with the clusters that the BIOS loader reads best: see the crate `clusters`.
 #![warn(missing_docs)]
 
 use anyhow::{Context, Result};
@@ -60,6 +62,7 @@ pub fn image(
         .tempfile_in(directory)
         .with_context(|| format!("cannot write into {}", directory.display()))?;
     builder.create_bios_image(unfinished.path()).context("cannot make the disk image")?;
+    clusters::enlarge(unfinished.path()).context("cannot arrange the disk image for the BIOS")?;
     unfinished.persist(out).with_context(|| format!("cannot write {}", out.display()))?;
     Ok(())
 }

@@ -17,11 +17,11 @@ use bootloader_api::{BootInfo, BootloaderConfig, entry_point};
 use firmware::{boot, crash, finish, heap, output, probe, stacks, target};
 use protocol::ramdisk;
 
-/// What the boot loader is asked for: everything at the places of `arch::memory::layout`.
+/// What the boot loader is asked for: everything at the places of `arch::memory::layout`. The image is linked for its
+/// own (see `build.rs`).
 static CONFIG: BootloaderConfig = {
     let mut config = BootloaderConfig::new_default();
     config.kernel_stack_size = stacks::STACK_BYTES;
-    config.mappings.kernel_base = Mapping::FixedAddress(layout::IMAGE);
     config.mappings.kernel_stack = Mapping::FixedAddress(layout::BOOT_STACK);
     config.mappings.boot_info = Mapping::FixedAddress(layout::BOOT_INFO);
     config.mappings.framebuffer = Mapping::FixedAddress(layout::SCREEN);

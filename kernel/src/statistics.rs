@@ -12,7 +12,10 @@ struct Sorted(Vec<u64>);
 impl Sorted {
     fn new(values: &[u64]) -> Self {
         let mut sorted = values.to_vec();
-        sorted.sort_unstable();
+        // Most series hold one and the same value.
+        if !sorted.is_sorted() {
+            sorted.sort_unstable();
+        }
         Self(sorted)
     }
 

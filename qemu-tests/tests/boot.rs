@@ -40,6 +40,38 @@ fn x3_bios() {
     measured(&Guest::new(Boot::Bios, JOB).run(), 1.0);
 }
 
+/// The loader reads its stages, the kernel and the ramdisk once, and little else; an image with small clusters has it
+/// read each byte eight times. QEMU's trace says what was read.
+#[test]
+fn x3_a_bios_boot_reads_each_file_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace");
+    let file = trace.display().to_string();
+    let extra = ["-trace", "enable=virtio_blk_handle_read", "-D", &file].map(String::from);
+    let guest = Guest { extra: extra.to_vec(), ..Guest::new(Boot::Bios, JOB) };
+    let ramdisk = guest.ramdisk.as_ref().unwrap().len() as u64;
+    measured(&guest.run_in(folder.path()), 1.0);
+    let trace = std::fs::read_to_string(trace).unwrap();
+    let sectors = |line: &str| line.rsplit_once("nsectors ")?.1.trim().parse::<u64>().ok();
+    let read: Vec<u64> = trace.lines().filter_map(sectors).collect();
+    let (reads, bytes) = (read.len() as u64, read.iter().sum::<u64>() * 512);
+    let files = tree().kernel().metadata().unwrap().len() + ramdisk;
+    println!("{reads} reads, {bytes} bytes, of {files} in kernel and ramdisk");
+    assert!(bytes > files, "the trace misses some");
+    // The loader itself is less than 1.2 MiB.
+    assert!(bytes < files + (1200 << 10), "{bytes} bytes for {files}");
+    // Each 16 KiB takes one for itself and one for its entry in the table of clusters.
+    assert!(reads < 2 * (files >> 14) + 150, "{reads} reads");
+}
+
+/// A stick's BIOS reads slowly, and a network boot too: what is loaded stays below a mebibyte.
+#[test]
+fn x3_the_kernel_takes_less_than_a_mebibyte() {
+    let bytes = tree().kernel().metadata().unwrap().len();
+    println!("{bytes} bytes");
+    assert!((100_000..1 << 20).contains(&bytes), "{bytes}");
+}
+
 #[test]
 fn x3_uefi() {
     measured(&Guest::new(Boot::Uefi, JOB).run(), 64.0);

@@ -1,6 +1,7 @@
 //! Addresses of the firmware as function, file and line.
 
 use addr2line::Loader;
+use object::{Object, ObjectSegment};
 use protocol::record::{Hex, Record};
 use std::fmt;
 use std::path::Path;
@@ -29,13 +30,24 @@ impl fmt::Display for Frame {
 /// Resolves addresses of one kernel file.
 pub struct Symbols {
     loader: Option<Loader>,
+    /// Where the image was linked to start.
+    linked: u64,
 }
 
 impl Symbols {
     /// Reads the debug information of `kernel`. Without it every address stays a number.
     #[must_use]
     pub fn of(kernel: &Path) -> Self {
-        Self { loader: Loader::new(kernel).ok() }
+        let bytes = std::fs::read(kernel).unwrap_or_default();
+        let first = |file: &object::File| file.segments().map(|part| part.address()).min();
+        let linked = object::File::parse(&*bytes).ok().and_then(|file| first(&file)).unwrap_or(0);
+        Self { loader: Loader::new(kernel).ok(), linked }
+    }
+
+    /// An address in memory as the file has it. `base` is where the image starts in memory.
+    #[must_use]
+    pub fn in_file(&self, address: u64, base: u64) -> u64 {
+        address.wrapping_sub(base).wrapping_add(self.linked)
     }
 
     /// Resolves a backtrace. `base` is where the image starts, from the start record. All but the first
@@ -46,7 +58,7 @@ impl Symbols {
         let mut frames = Vec::new();
         for (index, &Hex(address)) in backtrace.iter().enumerate() {
             let exact = index == 0 && first_is_exact;
-            let probe = address.wrapping_sub(base).wrapping_sub(u64::from(!exact));
+            let probe = self.in_file(address, base).wrapping_sub(u64::from(!exact));
             let before = frames.len();
             self.inlined(probe, address, &mut frames);
             if frames.len() == before {

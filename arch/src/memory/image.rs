@@ -40,8 +40,8 @@ pub fn range() -> core::ops::Range<u64> {
     base()..(&raw const _end) as u64
 }
 
-/// The image's segments, in the order of the program headers, then the part that is read-only after
-/// relocation: mapping them in this order lets the last one win.
+/// The image's segments, in the order of the program headers, then the part that is read-only but
+/// for a loader: mapping them in this order lets the last one win.
 ///
 /// # Safety
 /// The ELF header must be in memory at its place, as boot loaders put it.
@@ -52,10 +52,11 @@ pub unsafe fn segments() -> impl Iterator<Item = Segment> {
         .and_then(|header| header.program_headers(Little, bytes))
         .unwrap_or_default();
     let of_kind = |kind| headers.iter().filter(move |h| h.p_type(Little) == kind);
-    of_kind(PT_LOAD).chain(of_kind(PT_GNU_RELRO)).map(|header| segment(header, base()))
+    of_kind(PT_LOAD).chain(of_kind(PT_GNU_RELRO)).map(segment)
 }
 
-fn segment(header: &ProgramHeader64<Little>, base: u64) -> Segment {
+/// The image lies where it was linked, so that the header's addresses are those in memory.
+fn segment(header: &ProgramHeader64<Little>) -> Segment {
     let (kind, rights) = (header.p_type(Little), header.p_flags(Little).0);
     let mut flags = PageTableFlags::PRESENT | PageTableFlags::GLOBAL;
     if kind == PT_GNU_RELRO || rights & PF_X.0 == 0 {
@@ -64,6 +65,6 @@ fn segment(header: &ProgramHeader64<Little>, base: u64) -> Segment {
     if kind == PT_LOAD && rights & PF_W.0 != 0 {
         flags |= PageTableFlags::WRITABLE;
     }
-    let start = base + header.p_vaddr(Little);
+    let start = header.p_vaddr(Little);
     Segment { start, end: start + header.p_memsz(Little), flags }
 }

@@ -14,7 +14,7 @@
 //! | `0xffff_d000_0000_0000` | stacks, each with an unmapped page below | RW |
 //! | `0xffff_d800_0000_0000` | second view of the arena's code, for writing it | RW |
 //! | `0xffff_ff00_0000_0000` | the boot loader's page tables, recursively | not mapped later |
-//! | `0xffff_ffff_8000_0000` | the firmware's image | RX, R, RW |
+//! | `0xffff_ffff_8000_0000` | the firmware's image, linked for the top 2 GiB, as the kernel code model wants | RX, R, RW |
 
 /// The snippet arena.
 pub const ARENA: u64 = 0x0000_1000_0000_0000;
@@ -42,5 +42,3 @@ pub const SCREEN: u64 = 0xffff_c000_0000_0000;
 pub const STACKS: u64 = 0xffff_d000_0000_0000;
 /// Writable view of the arena's code.
 pub const CODE_WRITE_VIEW: u64 = 0xffff_d800_0000_0000;
-/// The firmware's image: the top 2 GiB, as code compiled for the kernel code model wants.
-pub const IMAGE: u64 = 0xffff_ffff_8000_0000;

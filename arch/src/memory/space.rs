@@ -9,6 +9,7 @@ use super::{Frames, OutOfMemory, layout};
 use crate::memory::image;
 use thiserror::Error;
 use x86_64::structures::paging::mapper::{MapToError, MappedPageTable, PageTableFrameMapping};
+use x86_64::structures::paging::page_table::PageTableEntry;
 use x86_64::structures::paging::{
     FrameAllocator, Mapper, Page, PageSize, PageTable, PageTableFlags, PhysFrame, Size1GiB,
     Size2MiB, Size4KiB,
@@ -263,17 +264,27 @@ impl Space {
         let Some(table) = self.leaf_table(from) else {
             return;
         };
+        // Between two snippets nearly all pages are clean, and a job looks at them for each: so eight at a time.
+        const AT_ONCE: usize = 8;
         let first = usize::from(from.p1_index());
         let count = (bytes / Size4KiB::SIZE) as usize;
-        for (index, entry) in table.iter_mut().skip(first).take(count).enumerate() {
-            if !entry.flags().contains(PageTableFlags::DIRTY) {
+        let entries = &mut entries(table)[first..first + count];
+        for (group, entries) in entries.chunks_mut(AT_ONCE).enumerate() {
+            let all =
+                entries.iter().fold(PageTableFlags::empty(), |all, entry| all | entry.flags());
+            if !all.contains(PageTableFlags::DIRTY) {
                 continue;
             }
-            let page = from + index as u64 * Size4KiB::SIZE;
-            each(page);
-            entry.set_flags(entry.flags() - PageTableFlags::DIRTY);
-            // The processor sets the bit again only after the TLB forgot it (SDM vol. 3, 4.8).
-            x86_64::instructions::tlb::flush(page);
+            for (index, entry) in entries.iter_mut().enumerate() {
+                if !entry.flags().contains(PageTableFlags::DIRTY) {
+                    continue;
+                }
+                let page = from + (group * AT_ONCE + index) as u64 * Size4KiB::SIZE;
+                each(page);
+                entry.set_flags(entry.flags() - PageTableFlags::DIRTY);
+                // The processor sets the bit again only after the TLB forgot it (SDM vol. 3, 4.8).
+                x86_64::instructions::tlb::flush(page);
+            }
         }
     }
 
@@ -317,6 +328,13 @@ impl Space {
     pub fn root(&self) -> PhysAddr {
         self.root.start_address()
     }
+}
+
+/// A table as a slice.
+fn entries(table: &mut PageTable) -> &mut [PageTableEntry; 512] {
+    const { assert!(size_of::<PageTable>() == size_of::<[PageTableEntry; 512]>()) };
+    // SAFETY: a page table is that array and nothing else (it is `repr(C)`, and the sizes are equal).
+    unsafe { &mut *core::ptr::from_mut(table).cast() }
 }
 
 fn frame(frames: &mut Frames) -> Result<PhysFrame, OutOfMemory> {

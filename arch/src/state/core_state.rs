@@ -83,19 +83,37 @@ impl Core {
                 descriptors::reload_task(SegmentSelector(self.task));
                 note(TR);
             }
-            let segments = [
-                (DS::get_reg(), KERNEL_DATA, DS::set_reg as unsafe fn(SegmentSelector)),
-                (ES::get_reg(), KERNEL_DATA, ES::set_reg),
-                (SS::get_reg(), KERNEL_DATA, SS::set_reg),
-                (FS::get_reg(), SegmentSelector::NULL, FS::set_reg),
-                (GS::get_reg(), SegmentSelector::NULL, GS::set_reg),
-            ];
-            for (index, (now, wanted, set)) in segments.into_iter().enumerate() {
-                if now != wanted {
-                    set(wanted);
-                    note(FIRST_SEGMENT + index);
-                }
-            }
+            segments();
+        }
+    }
+}
+
+/// Puts the segment registers back. Behind nearly every call all are as they should be, so that is asked first.
+///
+/// # Safety
+/// The descriptor table is the firmware's.
+unsafe fn segments() {
+    const DATA: u16 = KERNEL_DATA.0;
+    let differing = (DS::get_reg().0 ^ DATA)
+        | (ES::get_reg().0 ^ DATA)
+        | (SS::get_reg().0 ^ DATA)
+        | FS::get_reg().0
+        | GS::get_reg().0;
+    if differing == 0 {
+        return;
+    }
+    let segments = [
+        (DS::get_reg(), KERNEL_DATA, DS::set_reg as unsafe fn(SegmentSelector)),
+        (ES::get_reg(), KERNEL_DATA, ES::set_reg),
+        (SS::get_reg(), KERNEL_DATA, SS::set_reg),
+        (FS::get_reg(), SegmentSelector::NULL, FS::set_reg),
+        (GS::get_reg(), SegmentSelector::NULL, GS::set_reg),
+    ];
+    for (index, (now, wanted, set)) in segments.into_iter().enumerate() {
+        if now != wanted {
+            // SAFETY: the caller's promise; the selectors are those that the firmware runs with.
+            unsafe { set(wanted) };
+            note(FIRST_SEGMENT + index);
         }
     }
 }

@@ -8,12 +8,15 @@ use crate::checksum::crc32;
 use crate::record::Record;
 use alloc::format;
 use alloc::string::{String, ToString};
+use core::fmt::Write as _;
 use thiserror::Error;
 
 /// How every line starts; nothing else on a serial line is taken for a record.
 pub const PREFIX: &str = "{\"seq\":";
 /// Between the record's members and the checksum's eight digits.
 const CRC_KEY: &str = ",\"crc\":\"";
+/// More than what stands around a record: prefix, number, checksum, line end.
+const AROUND_BYTES: usize = 48;
 const CRC_TAIL_BYTES: usize = CRC_KEY.len() + 8 + "\"}".len();
 
 /// Why a line is not a record.
@@ -36,9 +39,13 @@ pub enum LineError {
 pub fn encode(seq: u32, record: &Record) -> String {
     // Serialising these types cannot fail: no map with keys that are not text, no failing Serialize.
     let body = serde_json::to_string(record).expect("records serialise");
-    let mut line = format!("{PREFIX}{seq},{}", &body[1..body.len() - 1]);
+    // Room for the line end as well, so that nothing is moved to a larger piece of memory.
+    let mut line = String::with_capacity(body.len() + AROUND_BYTES);
+    // A String takes everything.
+    let _ = write!(line, "{PREFIX}{seq},");
+    line.push_str(&body[1..body.len() - 1]);
     let crc = crc32(line.as_bytes());
-    line.push_str(&format!("{CRC_KEY}{crc:08x}\"}}"));
+    let _ = write!(line, "{CRC_KEY}{crc:08x}\"}}");
     line
 }
 

@@ -1,5 +1,6 @@
 //! What the checks need of the machine.
 
+use crate::counting::Platform;
 use arch::pmu::driver::Write;
 use arch::pmu::pmi::{ControlBlock, Delivery, Sample};
 use arch::pmu::workload::{Piece, UserPiece};
@@ -68,6 +69,12 @@ pub trait Bench: Registers {
 
     /// RDTSC in ring 3 with CR4.TSD clear or set. `None`: it raised an exception.
     fn rdtsc_in_ring_3(&mut self, allowed: bool) -> Option<u64>;
+
+    /// Calls `work` with the platform that jobs count with, interrupts off. `false`: there is none.
+    fn on_platform(&mut self, work: &mut dyn FnMut(&mut dyn Platform)) -> bool {
+        let _ = work;
+        false
+    }
 
     /// Whether the handler's own instructions are counted. They are on any processor; a model runs no handler.
     fn counts_handlers(&self) -> bool;

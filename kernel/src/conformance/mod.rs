@@ -9,6 +9,7 @@ mod check;
 mod context;
 
 mod branches;
+mod costs;
 mod counting;
 mod enumeration;
 mod events;
@@ -35,7 +36,7 @@ use protocol::job::Conformance;
 use protocol::record::{self, CheckVerdict, Suite};
 
 /// All families, in the order in which they run: what later ones rely on comes first.
-const FAMILIES: [&[Check]; 16] = [
+const FAMILIES: [&[Check]; 17] = [
     enumeration::CHECKS,
     reset::CHECKS,
     registers::CHECKS,
@@ -52,6 +53,7 @@ const FAMILIES: [&[Check]; 16] = [
     branches::CHECKS,
     precise::CHECKS,
     interference::CHECKS,
+    costs::CHECKS,
 ];
 
 /// Every check.

@@ -79,12 +79,12 @@ fn request(request: &CountRequest, left: &[usize]) -> Request {
 }
 
 /// The machine's own figures beside a session's counts.
-struct Beside<'a> {
-    session: &'a mut Session,
-    platform: &'a mut dyn Platform,
-    switches: u64,
+pub(crate) struct Beside<'a> {
+    pub(crate) session: &'a mut Session,
+    pub(crate) platform: &'a mut dyn Platform,
+    pub(crate) switches: u64,
     /// Which registers there are.
-    clocks: Clocks,
+    pub(crate) clocks: Clocks,
 }
 
 impl Sources for Beside<'_> {

@@ -6,6 +6,7 @@ use crate::events::Known;
 use crate::snippet::events::{Counted, EFFORT, at, programmable};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::pmu::{Counter, Selection};
 use core::sync::atomic::{AtomicU64, Ordering};
 use events::encode::{Encoded, encode};
 use events::hybrid::check_list;
@@ -13,6 +14,7 @@ use events::parse::parse_event;
 use events::passes;
 use events::request::Item;
 use events::set::EventSet;
+use protocol::record::Counting;
 
 /// Requests that count at the same time: each with its number and its counter.
 pub type Group = Vec<(usize, Counted)>;
@@ -51,6 +53,29 @@ impl Set {
         let groups = groups(&requests, sharing, known)?;
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         Ok(Self { id, requests, groups, sharing })
+    }
+
+    /// A set whose counters are chosen already, group by group.
+    pub(crate) fn of_groups(chosen: &[Vec<(Counter, Selection)>]) -> Self {
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        let (mut requests, mut groups) = (Vec::new(), Vec::new());
+        for (pass, chosen) in (0..).zip(chosen) {
+            let mut group = Group::new();
+            for &(counter, selection) in chosen {
+                let (number, event) = (requests.len(), counter.to_string());
+                let (name, remarks) = (event.clone(), Vec::new());
+                let counting = Counting { name, counter: event.clone(), pass, remarks };
+                requests.push(Request::new(&event));
+                // It stays where it is.
+                let (merges, counters) = (false, 0);
+                group.push((
+                    number,
+                    Counted { number, event, counter, selection, merges, counters, counting },
+                ));
+            }
+            groups.push(group);
+        }
+        Self { id, requests, groups, sharing: Sharing::InTurns }
     }
 
     /// The set with another request in the place of number `index`. Counts of the other requests go on.

@@ -1,5 +1,6 @@
 //! The processor as the conformance suite's bench.
 
+use super::counting;
 use arch::interrupts::{self, TrapFrame, exception};
 use arch::memory::arena;
 use arch::memory::user::UserPages;
@@ -11,6 +12,7 @@ use arch::pmu::{Gate, Machine, Registers, rdpmc, window};
 use arch::ring3;
 use arch::time::tsc;
 use kernel::conformance::{Bench, Work};
+use kernel::counting::Platform;
 use raw_cpuid::CpuIdResult;
 
 /// RFLAGS in ring 3: the bit that is always 1, and IF.
@@ -179,6 +181,14 @@ impl Bench for Processor<'_> {
             rdpmc::allow_tsc_above_ring_0(before);
             value.ok()
         }
+    }
+
+    fn on_platform(&mut self, work: &mut dyn FnMut(&mut dyn Platform)) -> bool {
+        // SAFETY: as for the bench itself, whose promise was the same.
+        let mut platform = unsafe { counting::Processor::new() };
+        work(&mut platform);
+        platform.withdraw();
+        true
     }
 
     fn counts_handlers(&self) -> bool {

@@ -29,8 +29,17 @@ struct Running {
 static mut RUNNING: *mut Running = ptr::null_mut();
 
 /// This processor's PMU, and its interrupt.
-struct Processor {
+pub(super) struct Processor {
     registers: pmu::Machine,
+}
+
+impl Processor {
+    /// # Safety
+    /// As for [`pmu::Machine::new`]; the APIC has to be on.
+    pub(super) unsafe fn new() -> Self {
+        // SAFETY: the caller's promise.
+        Self { registers: unsafe { pmu::Machine::new() } }
+    }
 }
 
 impl Registers for Processor {
@@ -187,7 +196,7 @@ pub fn count(
         return Ok(CountResult { tasks, switches, ticks, uncounted, ..CountResult::default() });
     };
     // SAFETY: ring 0, interrupt table loaded; the firmware owns the PMU, and `on_pmi` handles what is armed here.
-    let mut own = Processor { registers: unsafe { pmu::Machine::new() } };
+    let mut own = unsafe { Processor::new() };
     let counting = CountRun::begin(item, set, Driver::new(has.clone()), &mut own)
         .map_err(|error| error.to_string())?;
     let mut running = Running { run: counting, processor: own, current: None, error: None };

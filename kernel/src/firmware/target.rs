@@ -243,9 +243,9 @@ impl Target<'_> {
             };
             ended?;
             let data = &*(PLACE.data as *const emit::Data);
-            let both = self.moved.iter_mut().zip(&mut self.seen);
-            for ((moved, seen), [before, behind]) in both.zip(data.msrs) {
-                *moved = behind.wrapping_sub(before);
+            let both = self.moved.iter_mut().zip(&mut self.seen).take(self.controls.msrs());
+            for ((moved, seen), [before, behind]) in both.zip(&data.msrs) {
+                *moved = behind.wrapping_sub(*before);
                 *seen |= before | behind;
             }
             Ok(data.stop.wrapping_sub(data.start))

@@ -252,11 +252,13 @@ impl<'a> Code<'a> {
         start..self.address()
     }
 
-    /// Fills with NOPs (0x90) until what follows after `ahead` more bytes is `offset` behind a multiple of `align`.
+    /// Fills with NOPs (0x90) until what follows after `ahead` more bytes is `offset` behind a multiple of `align`, a
+    /// power of two.
     pub(crate) fn align(&mut self, align: u64, offset: u64, ahead: u64) {
-        while (self.address() + ahead) % align != offset {
-            self.put(&[0x90]);
-        }
+        let missing = offset.wrapping_sub(self.address() + ahead) & (align - 1);
+        let end = self.at + missing as usize;
+        self.memory[self.at..end].fill(0x90);
+        self.at = end;
     }
 
     /// Displacement from the end of an instruction, whose last 4 bytes are to hold it, to `target`.
@@ -268,9 +270,8 @@ impl<'a> Code<'a> {
     /// Opcode with REX.W, ModRM of a register and [rip + disp32].
     fn with_data(&mut self, opcode: u8, register: u8, offset: usize) {
         let rex = 0x48 | (register >> 3) << 2;
-        let displacement = self.displacement(self.place.data + offset as u64, 7);
-        self.put(&[rex, opcode, (register & 7) << 3 | 5]);
-        self.put(&displacement);
+        let [a, b, c, d] = self.displacement(self.place.data + offset as u64, 7);
+        self.put(&[rex, opcode, (register & 7) << 3 | 5, a, b, c, d]);
     }
 
     /// mov [rip + data], r64
@@ -285,15 +286,15 @@ impl<'a> Code<'a> {
 
     /// mov [rip + data], r32, for the eight old registers
     fn store_half(&mut self, register: u8, offset: usize) {
-        let displacement = self.displacement(self.place.data + offset as u64, 6);
-        self.put(&[0x89, register << 3 | 5]);
-        self.put(&displacement);
+        let [a, b, c, d] = self.displacement(self.place.data + offset as u64, 6);
+        self.put(&[0x89, register << 3 | 5, a, b, c, d]);
     }
 
     /// mov r64, imm64
     fn load_constant(&mut self, register: u8, value: u64) {
-        self.put(&[0x48 | register >> 3, 0xb8 | register & 7]);
-        self.put(&value.to_le_bytes());
+        let mut bytes = [0x48 | register >> 3, 0xb8 | register & 7, 0, 0, 0, 0, 0, 0, 0, 0];
+        bytes[2..].copy_from_slice(&value.to_le_bytes());
+        self.put(&bytes);
     }
 
     /// lfence; rdtsc; the two halves to memory. MOV leaves the flags alone.

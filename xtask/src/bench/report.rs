@@ -20,12 +20,20 @@ pub struct Figure {
     pub max: Option<f64>,
     /// Its unit.
     pub unit: &'static str,
+    /// What another system states for the same, and where.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<&'static str>,
 }
 
 impl Figure {
     /// A single figure.
     pub fn count(name: impl Into<String>, value: f64, unit: &'static str) -> Self {
-        Self { name: name.into(), value, min: None, max: None, unit }
+        Self { name: name.into(), value, min: None, max: None, unit, published: None }
+    }
+
+    /// The same beside what another system states.
+    pub(super) fn beside(self, published: &'static str) -> Self {
+        Self { published: Some(published), ..self }
     }
 
     /// Several values of one thing.
@@ -35,7 +43,7 @@ impl Figure {
     pub fn spread(name: impl Into<String>, mut values: Vec<f64>, unit: &'static str) -> Self {
         let value = median(&mut values);
         let (min, max) = (values.first().copied(), values.last().copied());
-        Self { name: name.into(), value, min, max, unit }
+        Self { name: name.into(), value, min, max, unit, published: None }
     }
 
     /// Several wall times in seconds.
@@ -49,7 +57,7 @@ impl Figure {
 pub fn render(figures: &[Figure]) -> String {
     let mut table = Table::new();
     table.load_style(STYLE);
-    table.set_header(["", "median", "min", "max", "unit"]);
+    table.set_header(["", "median", "min", "max", "unit", "published elsewhere"]);
     for index in 1..4 {
         if let Some(column) = table.column_mut(index) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -63,6 +71,7 @@ pub fn render(figures: &[Figure]) -> String {
             optional(figure.min),
             optional(figure.max),
             figure.unit.to_string(),
+            figure.published.unwrap_or_default().to_string(),
         ]);
     }
     format!("{table}\n")

@@ -53,7 +53,7 @@ fn without_std(tree: &Tree, target: &str, packages: &[&str]) -> Command {
     let mut command = cargo_build(tree);
     command.args(["--profile", "firmware", "--target", target]).args(packages);
     command.arg("-Zbuild-std=core,alloc,compiler_builtins");
-    command.arg("-Zbuild-std-features=compiler-builtins-mem");
+    command.arg("-Zbuild-std-features=compiler-builtins-mem,optimize_for_size");
     command
 }
 

@@ -111,7 +111,7 @@ const CHECKS: [Check; 8] = [
 const WITHOUT_STD: [&str; 6] = [
     "--profile=firmware",
     "-Zbuild-std=core,alloc,compiler_builtins",
-    "-Zbuild-std-features=compiler-builtins-mem",
+    "-Zbuild-std-features=compiler-builtins-mem,optimize_for_size",
     "--",
     "-D",
     "warnings",

@@ -9,11 +9,12 @@ use std::path::Path;
 use std::process::Command;
 
 /// Crates whose tests run on the host alone.
-const HOST: [&str; 10] = [
+const HOST: [&str; 11] = [
     "protocol",
     "arch",
     "step",
     "events",
+    "clusters",
     "pmu-model",
     "handover",
     "emulated-pmu",

@@ -95,7 +95,7 @@ impl Resolver {
 
 impl Kernel {
     fn place(&self, address: u64) -> Option<Place> {
-        let at = address.checked_sub(self.base)?;
+        let at = self.symbols.in_file(address, self.base);
         let frame = self.symbols.at(at)?;
         let file = object::File::parse(&*self.bytes).ok()?;
         let code = file.sections().find_map(|section| {

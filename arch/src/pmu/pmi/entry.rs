@@ -29,8 +29,9 @@ pub enum Delivery {
 }
 
 /// Processors whose PMI is installed: they share the interrupt table, so the first one makes the entry and the last one
-/// takes it away. Not asked by the handlers.
-static INSTALLED: Mutex<[bool; MAX_PROCESSORS]> = Mutex::new([false; MAX_PROCESSORS]);
+/// takes it away. Not asked by the handlers. A bit for each, as all are looked through whenever one changes its block.
+static INSTALLED: Mutex<[u64; WORDS]> = Mutex::new([0; WORDS]);
+const WORDS: usize = MAX_PROCESSORS.div_ceil(64);
 
 /// The block that this processor's handler uses. To be changed only while its LVTPC is masked; counts may be read at
 /// any time.
@@ -69,7 +70,7 @@ pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
         serviced::TICK = Around::of_tick(&new);
         this.block().write(new);
         let mut installed = INSTALLED.lock();
-        installed[this.index()] = true;
+        installed[this.index() / 64] |= 1 << (this.index() % 64);
         let entry = match (status, stops) {
             _ if in_rust => serviced::on_overflow as *const (),
             (0, _) if unmasked => assembly::searching_entry as *const (),
@@ -97,8 +98,9 @@ pub unsafe fn uninstall() {
         x86_64::instructions::interrupts::disable();
     }
     let mut installed = INSTALLED.lock();
-    installed[smp::this().index()] = false;
-    if installed.contains(&true) {
+    let index = smp::this().index();
+    installed[index / 64] &= !(1 << (index % 64));
+    if installed.iter().any(|&word| word != 0) {
         return;
     }
     for vector in [VECTOR, exception::NMI.0, TIMER_VECTOR] {

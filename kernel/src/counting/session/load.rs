@@ -3,7 +3,6 @@
 use super::{Active, Session};
 use crate::counting::error::SetError;
 use crate::counting::{Mode, Platform, VirtualCounter};
-use crate::snippet::events::Counted;
 use arch::pmu::pmi::ControlBlock;
 use arch::pmu::{Freeze, FreezeKind, PmuError, Selection};
 
@@ -68,13 +67,10 @@ impl Session {
     pub(super) fn unload(&mut self, platform: &mut dyn Platform) -> Result<(), PmuError> {
         self.active.clear();
         let driver = &mut self.driver;
-        for group in self.set.groups() {
-            for counter in group.iter().flat_map(|(_, one)| Counted::programs(one)).map(|(c, _)| c)
-            {
-                if driver.programmed() & counter.bit() != 0 {
-                    driver.release(platform, counter)?;
-                }
-            }
+        let programmed = driver.programmed();
+        let counters = driver.capabilities().counters();
+        for counter in counters.filter(|counter| programmed & counter.bit() != 0) {
+            driver.release(platform, counter)?;
         }
         // What is pending has been folded.
         let status = driver.status(platform)?;

@@ -1,0 +1,228 @@
+//! What reading the counters and handing them on costs, in instructions of ring 0, with the platform that jobs count
+//! with. A counter beside those of the set measures.
+
+use super::check::{Check, Finding, Outcome};
+use super::context::{Context, INSTRUCTIONS};
+use crate::counting::job::Beside;
+use crate::counting::snapshot::{Clocks, take};
+use crate::counting::{Counts, Platform, Run, Session, Set};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use arch::msr::{Absent, Msr};
+use arch::pmu::driver::Layout;
+use arch::pmu::pmi::ControlBlock;
+use arch::pmu::{Capabilities, Counter, Driver, Registers, Rings, Selection};
+use raw_cpuid::CpuIdResult;
+
+/// A check of a cost.
+macro_rules! check {
+    ($name:literal, $what:ident, $counters:literal, $most:literal) => {
+        Check {
+            name: concat!("cost.", $name),
+            source: concat!("barecount: at most ", $most, " instructions"),
+            run: |context| cost(context, What::$what, $counters, $most),
+        }
+    };
+}
+
+pub(super) const CHECKS: &[Check] = &[
+    check!("rdpmc", Rdpmc, 1, 60),
+    Check {
+        name: "cost.rdpmc_ring_3",
+        source: "barecount: RDPMC with its index and its halves put together, and the way out",
+        run: in_ring_3,
+    },
+    check!("read_1", Read, 1, 600),
+    check!("read_4", Read, 4, 1700),
+    check!("read_8", Read, 8, 3200),
+    check!("turn_1", Turn, 1, 5200),
+    check!("turn_4", Turn, 4, 9200),
+    check!("turn_8", Turn, 8, 14500),
+    check!("snapshot", Snapshot, 4, 14000),
+];
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum What {
+    /// The driver's RDPMC of one counter.
+    Rdpmc,
+    /// 64-bit counts of all requests, into a buffer.
+    Read,
+    /// From one group to another of as many counters.
+    Turn,
+    /// The counts and the machine's own figures.
+    Snapshot,
+}
+
+fn cost(context: &mut Context, what: What, counters: usize, most: u64) -> Outcome {
+    let has = context.has().clone();
+    let fixed = Some(Counter::Fixed(0)).filter(|&counter| has.has(counter));
+    let Some(meter) = fixed.or_else(|| has.generals().last()) else {
+        return Ok(Finding::skip("a counter"));
+    };
+    let members: Vec<Counter> =
+        has.generals().filter(|&counter| counter != meter).take(counters).collect();
+    if members.len() < counters {
+        return Ok(Finding::skip(format!("{counters} counters beside the one that measures")));
+    }
+    let mut seen = Ok(0);
+    let ran = context
+        .bench
+        .on_platform(&mut |platform| seen = measure(platform, &has, meter, &members, what));
+    if !ran {
+        return Ok(Finding::skip("a machine that executes the firmware"));
+    }
+    Ok(match seen {
+        Err(error) => Finding::fail("every access succeeds", error),
+        Ok(seen) => Finding::when(
+            (1..=most).contains(&seen),
+            format!("at most {most} instructions"),
+            format!("{seen} instructions"),
+        ),
+    })
+}
+
+/// Instructions of one `what` with a set of `members`.
+fn measure(
+    platform: &mut dyn Platform,
+    has: &Capabilities,
+    meter: Counter,
+    members: &[Counter],
+    what: What,
+) -> Result<u64, String> {
+    let group: Vec<_> = members.iter().map(|&counter| (counter, INSTRUCTIONS)).collect();
+    let groups = if what == What::Turn { [group.clone(), group].to_vec() } else { [group].into() };
+    let set = Set::of_groups(&groups);
+    let mut counts = Counts::new(&set);
+    let clocks = Clocks::read(platform);
+    let mut session =
+        Session::bind(set, Run::default(), Driver::new(has.clone()), platform).map_err(text)?;
+    // Behind the binding, which takes all counters.
+    let mut own = Driver::new(has.clone());
+    let selection = match meter {
+        Counter::Fixed(_) => Selection::of(0, 0),
+        Counter::General(_) => INSTRUCTIONS,
+    };
+    own.program(platform, meter, &selection).map_err(text)?;
+    own.start(platform).map_err(text)?;
+    let control = own.layout().global.map(|global| global.control);
+    let mut kept = Kept { inner: platform, control, bit: meter.bit() };
+    session.start(&mut kept).map_err(text)?;
+    let mut each = |operation: &mut Operation| match what {
+        // The switch stops all counters at once.
+        What::Turn => stretch(&mut kept, &own, meter, operation),
+        _ => stretch(kept.inner, &own, meter, operation),
+    };
+    let empty = each(&mut |_| Ok(()))?;
+    let seen = match what {
+        What::Rdpmc => {
+            each(&mut |platform| own.rdpmc(platform, members[0]).map(drop).map_err(text))
+        }
+        What::Read => each(&mut |platform| session.sample(platform, &mut counts).map_err(text)),
+        What::Turn => each(&mut |platform| session.next(platform).map_err(text)),
+        What::Snapshot => each(&mut |platform| {
+            let session = &mut session;
+            let mut beside = Beside { session, platform, switches: 0, clocks };
+            take(&mut beside, &mut counts).map(drop).map_err(text)
+        }),
+    };
+    let seen = seen?;
+    session.terminate(kept.inner).map_err(text)?;
+    Ok(seen.saturating_sub(empty))
+}
+
+type Operation<'a> = dyn FnMut(&mut dyn Platform) -> Result<(), String> + 'a;
+
+fn text(error: impl ToString) -> String {
+    error.to_string()
+}
+
+/// What `meter` counts from reading it to reading it again, with `operation` in between: the least of several, as a
+/// system management interrupt may come into one.
+fn stretch(
+    platform: &mut dyn Platform,
+    own: &Driver,
+    meter: Counter,
+    operation: &mut Operation,
+) -> Result<u64, String> {
+    const TIMES: usize = 4;
+    let mut least = u64::MAX;
+    for _ in 0..TIMES {
+        let before = own.rdpmc(platform, meter).map_err(text)?;
+        operation(platform)?;
+        let behind = own.rdpmc(platform, meter).map_err(text)?;
+        least = least.min(behind.wrapping_sub(before) & own.capabilities().mask(meter));
+    }
+    Ok(least)
+}
+
+/// The platform, with the counter that measures going on when the session stops all of its own. Some instructions more
+/// for each access.
+struct Kept<'a> {
+    inner: &'a mut dyn Platform,
+    /// Where counters are stopped together.
+    control: Option<Msr>,
+    bit: u64,
+}
+
+impl Registers for Kept<'_> {
+    fn cpuid(&self, leaf: u32, subleaf: u32) -> CpuIdResult {
+        self.inner.cpuid(leaf, subleaf)
+    }
+
+    fn rdmsr(&mut self, msr: Msr) -> Result<u64, Absent> {
+        self.inner.rdmsr(msr)
+    }
+
+    fn wrmsr(&mut self, msr: Msr, value: u64) -> Result<(), Absent> {
+        let kept = if self.control == Some(msr) { self.bit } else { 0 };
+        self.inner.wrmsr(msr, value | kept)
+    }
+
+    fn rdpmc(&mut self, index: u32) -> Result<u64, Absent> {
+        self.inner.rdpmc(index)
+    }
+}
+
+impl Platform for Kept<'_> {
+    fn tsc(&mut self) -> u64 {
+        self.inner.tsc()
+    }
+
+    fn overflows(&mut self, counter: Counter) -> u64 {
+        self.inner.overflows(counter)
+    }
+
+    fn deliver(&mut self, block: ControlBlock) {
+        self.inner.deliver(block);
+    }
+
+    fn withdraw(&mut self) {
+        self.inner.withdraw();
+    }
+
+    fn taken(&mut self, vector: u8) -> u64 {
+        self.inner.taken(vector)
+    }
+}
+
+/// A read without the kernel, by what a counter of ring 3 sees. Whether the INT that leaves counts is the processor's
+/// choice.
+fn in_ring_3(context: &mut Context) -> Outcome {
+    if !context.bench.counts_handlers() {
+        return Ok(Finding::skip("a machine that executes ring 3"));
+    }
+    let first = context.first();
+    let index = Layout::rdpmc_index(first);
+    context.program(first, &INSTRUCTIONS.in_rings(Rings::USER))?;
+    context.driver.start(context.bench)?;
+    let read = context.bench.rdpmc_in_ring_3(index, true);
+    context.driver.stop(context.bench)?;
+    if read.is_none() {
+        return Ok(Finding::fail("a count", "an exception"));
+    }
+    let seen = context.get(first)?;
+    let good = (4..=5).contains(&seen);
+    Ok(Finding::when(good, "4 or 5 instructions", format!("{seen} instructions")))
+}
