@@ -30,7 +30,10 @@ mod throttle;
 mod timer;
 
 pub use block::{ControlBlock, Notify, Sample, Slot};
-pub use entry::{Delivery, VECTOR, block, install, let_in, let_out, service_installed, uninstall};
+pub use entry::{
+    Delivery, VECTOR, block, exchange, install, install_for, let_in, let_out, mask,
+    service_installed, uninstall,
+};
 pub use handling::Handling;
 pub use histogram::{Bucket, Histogram};
 pub use service::{Interrupted, REGISTERS, Raw, pause, resume, service, tick};
