@@ -246,6 +246,7 @@ fn workload(index: u32, item: &Tasks, machine: &mut impl Machine, status: &mut S
         user_instructions: summary.user_instructions,
         emulated: summary.user_instructions.is_some() && machine.is_emulated(),
         tsc,
+        together: summary.together,
     })
 }
 

@@ -17,7 +17,7 @@ pub use idt::{load, reset_entry, set_entry};
 
 use crate::smp::{self, Processor};
 use crate::{call, task};
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// First vector that devices may use; the ones below are exceptions (SDM vol. 3, 6.2).
 pub const FIRST_DEVICE_VECTOR: u8 = 32;
@@ -61,18 +61,21 @@ pub fn set_handler(vector: u8, handler: Option<Handler>) {
     HANDLERS[usize::from(vector)].store(pointer, Ordering::Release);
 }
 
-/// How often each vector was taken through its stub.
-static TAKEN: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
-
-/// How often `vector` was taken since boot. A vector with an entry of its own ([`set_entry`]) is not counted.
+/// How often this processor took `vector` since boot. A vector with an entry of its own ([`set_entry`]) is not counted.
 pub fn taken(vector: u8) -> u64 {
-    TAKEN[usize::from(vector)].load(Ordering::Relaxed)
+    smp::this().taken[usize::from(vector)].load(Ordering::Relaxed)
+}
+
+/// The same of all processors together.
+pub fn taken_by_all(vector: u8) -> u64 {
+    let each = smp::in_use().map(|one| one.taken[usize::from(vector)].load(Ordering::Relaxed));
+    each.fold(0, u64::wrapping_add)
 }
 
 /// Called by every stub with the register file of the interrupted code.
 extern "sysv64" fn dispatch(frame: &mut TrapFrame) {
     let vector = frame.vector as usize & 0xff;
-    TAKEN[vector].fetch_add(1, Ordering::Relaxed);
+    Processor::of_frame(frame).taken[vector].fetch_add(1, Ordering::Relaxed);
     let handler = HANDLERS[vector].load(Ordering::Acquire);
     if !handler.is_null() {
         // SAFETY: the only values ever stored, besides null, are `Handler`s from `set_handler`.

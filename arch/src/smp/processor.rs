@@ -13,6 +13,7 @@ use crate::call;
 use crate::interrupts::TrapFrame;
 use crate::pmu::pmi::ControlBlock;
 use crate::ring3;
+use crate::task;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
@@ -30,6 +31,12 @@ pub struct Processor {
     pub(crate) call: call::Running,
     pub(crate) ring3: ring3::Stay,
     pub(crate) mailbox: Mailbox,
+    /// The tasks that it runs; null when it runs none. Its own handlers alone use them.
+    pub(crate) tasks: AtomicPtr<task::Running<'static>>,
+    /// What handlers outside of this crate find their data by; null while there is none. Whoever stores something says what.
+    pub handlers_data: AtomicPtr<()>,
+    /// How often each vector was taken through its stub.
+    pub(crate) taken: [AtomicU64; 256],
     /// How often the self-test's vector was taken.
     pub(crate) self_tests: AtomicU64,
     /// Device interrupts on vectors that nobody uses, and spurious ones.
@@ -52,6 +59,9 @@ impl Processor {
             call: call::Running::none(),
             ring3: ring3::Stay::none(),
             mailbox: Mailbox::empty(),
+            tasks: AtomicPtr::new(core::ptr::null_mut()),
+            handlers_data: AtomicPtr::new(core::ptr::null_mut()),
+            taken: [const { AtomicU64::new(0) }; 256],
             self_tests: AtomicU64::new(0),
             spurious: AtomicU64::new(0),
         }
@@ -77,6 +87,15 @@ impl Processor {
     /// What its PMI's handler works with.
     pub(crate) fn block(&self) -> *mut ControlBlock {
         self.pmi.get()
+    }
+
+    /// The processor that took an interrupt, for its handler: cheaper than [`this`].
+    ///
+    /// # Safety
+    /// `frame` is the one that the handler was given.
+    #[must_use]
+    pub unsafe fn of_interrupt(frame: &TrapFrame) -> &'static Self {
+        Self::of_frame(frame)
     }
 
     /// The processor that took the interrupt which `frame` is of.

@@ -145,6 +145,9 @@ impl Extended {
     }
 }
 
+// SAFETY: the area is owned, and nothing in it belongs to a processor.
+unsafe impl Send for Extended {}
+
 impl Drop for Extended {
     fn drop(&mut self) {
         // SAFETY: allocated with this layout, and nobody else has it.

@@ -6,7 +6,7 @@
 //! interrupt stack, together with what the stubs do not save ([`Context`]). Which task is whose turn, and when the next
 //! tick comes, is not decided here.
 //!
-//! One processor runs tasks. What a task of ring 0 can do to it: anything. CR0, CR4, the descriptor tables and the
+//! Each processor runs its own tasks, and its handlers touch no other's. What a task of ring 0 can do to it: anything. CR0, CR4, the descriptor tables and the
 //! data segments are put right when a task ends; debug registers stay as they are, because whoever watches a task may
 //! use them. One that switches interrupts off keeps the processor.
 
@@ -17,9 +17,11 @@ pub use context::{Context, Extended};
 
 use crate::apic;
 use crate::interrupts::{self, TrapFrame, exception};
+use crate::smp::{self, Processor};
 use crate::state::Core as State;
 use core::arch::asm;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::Ordering;
+use spin::Mutex;
 use x86_64::registers::control::Cr2;
 
 /// Software interrupt by which a task ends.
@@ -63,7 +65,8 @@ pub struct Event<'a> {
 /// Says who goes on; `None`: the kernel. Called in the interrupt: it must neither allocate nor wait.
 pub type Decide<'a> = &'a mut dyn FnMut(Event) -> Option<usize>;
 
-struct Running<'a> {
+/// A run in progress.
+pub(crate) struct Running<'a> {
     contexts: &'a mut [Context],
     kernel: Context,
     state: State,
@@ -73,13 +76,30 @@ struct Running<'a> {
     inside: bool,
 }
 
-/// The run in progress; null when there is none.
-static RUNNING: AtomicPtr<Running<'static>> = AtomicPtr::new(core::ptr::null_mut());
+/// Processors with a run in progress: they share the table of handlers, so the first one sets these and the last one takes
+/// them away. Not asked by the handlers.
+static RUNS: Mutex<usize> = Mutex::new(0);
 
-/// Runs tasks until `decide` says that the kernel goes on.
+const HANDLERS: [(u8, interrupts::Handler); 4] = [
+    (START_VECTOR, |frame| enter(frame, Cause::Start)),
+    (YIELD_VECTOR, |frame| enter(frame, Cause::Yield)),
+    (EXIT_VECTOR, |frame| enter(frame, Cause::Exit)),
+    (TICK_VECTOR, on_tick),
+];
+
+/// One run more, or one less.
+fn count_runs(begins: bool) {
+    let mut runs = RUNS.lock();
+    *runs = if begins { *runs + 1 } else { *runs - 1 };
+    for (vector, handler) in HANDLERS {
+        interrupts::set_handler(vector, (*runs > 0).then_some(handler));
+    }
+}
+
+/// Runs tasks on this processor until `decide` says that the kernel goes on.
 ///
 /// # Safety
-/// Ring 0 with interrupts off, interrupt table loaded; no other run in progress. The contexts must lead into code and
+/// Ring 0 with interrupts off, interrupt table loaded; no other run in progress on this processor. The contexts must lead into code and
 /// stacks that are mapped, in address spaces that have the kernel at the same place as this one; what the code writes
 /// to must be memory that nothing else relies on. When `decide` says `None`, the timer must have been stopped.
 pub unsafe fn run(contexts: &mut [Context], decide: Decide) {
@@ -91,29 +111,19 @@ pub unsafe fn run(contexts: &mut [Context], decide: Decide) {
         decide,
         inside: true,
     };
-    // Nothing uses the variable but the handlers, until they have come back here.
-    RUNNING.store((&raw mut running).cast::<Running<'static>>(), Ordering::Relaxed);
-    let handlers: [(u8, interrupts::Handler); 4] = [
-        (START_VECTOR, |frame| enter(frame, Cause::Start)),
-        (YIELD_VECTOR, |frame| enter(frame, Cause::Yield)),
-        (EXIT_VECTOR, |frame| enter(frame, Cause::Exit)),
-        (TICK_VECTOR, on_tick),
-    ];
-    for (vector, handler) in handlers {
-        interrupts::set_handler(vector, Some(handler));
-    }
+    // Nothing uses the variable but this processor's handlers, until they have come back here.
+    let place = &smp::this().tasks;
+    place.store((&raw mut running).cast::<Running<'static>>(), Ordering::Relaxed);
+    count_runs(true);
     // SAFETY: the handler comes back with all registers as they are; the memory that it changes is what `decide`
     // borrows, so the compiler must not keep any of it in registers: no `nomem`.
     unsafe { asm!("int {}", const START_VECTOR) };
-    RUNNING.store(core::ptr::null_mut(), Ordering::Relaxed);
+    place.store(core::ptr::null_mut(), Ordering::Relaxed);
     // A tick that came after the kernel was back is still pending.
-    interrupts::set_handler(TICK_VECTOR, Some(|_| apic::end_of_interrupt()));
     x86_64::instructions::interrupts::enable();
     x86_64::instructions::nop();
     x86_64::instructions::interrupts::disable();
-    for (vector, _) in handlers {
-        interrupts::set_handler(vector, None);
-    }
+    count_runs(false);
 }
 
 fn on_tick(frame: &mut TrapFrame) {
@@ -126,7 +136,7 @@ pub(crate) fn recover(frame: &mut TrapFrame) -> bool {
     // These two come from outside.
     let foreign = [exception::NMI, exception::MACHINE_CHECK].contains(&frame.exception());
     // SAFETY: `run` stored the address of its own variable, and waits for what this interrupts.
-    let task = unsafe { RUNNING.load(Ordering::Relaxed).as_ref() }
+    let task = unsafe { Processor::of_frame(frame).tasks.load(Ordering::Relaxed).as_ref() }
         .filter(|running| !running.inside && running.current.is_some());
     if foreign || task.is_none() {
         return false;
@@ -137,8 +147,10 @@ pub(crate) fn recover(frame: &mut TrapFrame) -> bool {
 
 /// Puts what happened before `decide`, and does what it says.
 fn enter(frame: &mut TrapFrame, cause: Cause) {
-    // SAFETY: as in `recover`; interrupts are off, so this is the only reference.
-    let running = unsafe { &mut *RUNNING.load(Ordering::Relaxed) };
+    // SAFETY: as in `recover`; interrupts are off, and no other processor has this pointer, so this is the only reference.
+    let running = unsafe { Processor::of_frame(frame).tasks.load(Ordering::Relaxed).as_mut() };
+    // Not one of this processor's tasks: the tick behind its last one, or a snippet's own INT.
+    let Some(running) = running else { return };
     running.inside = true;
     let ended = matches!(cause, Cause::Exit | Cause::Fault { .. });
     if ended {

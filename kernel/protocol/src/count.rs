@@ -28,6 +28,76 @@ pub struct Count<'a> {
     /// What runs.
     #[serde(borrow)]
     pub workload: Workload<'a>,
+    /// For whom [`Count::requests`] are counted.
+    pub bind: Bind,
+    /// Sets of their own, bound one after the other; [`Count::requests`] are empty then.
+    #[serde(borrow)]
+    pub sets: Vec<CountSet<'a>>,
+}
+
+impl Count<'_> {
+    /// The sets: those of its own, or the one that the item itself is.
+    #[must_use]
+    pub fn all_sets(&self) -> Vec<SetOf<'_>> {
+        if !self.sets.is_empty() {
+            let sets = self.sets.iter().map(|set| SetOf {
+                requests: &set.requests,
+                together: set.together,
+                bind: &set.bind,
+                force: set.force,
+            });
+            return sets.collect();
+        }
+        let (together, bind) = (self.together, &self.bind);
+        Vec::from([SetOf { requests: &self.requests, together, bind, force: false }])
+    }
+}
+
+/// One set of an item, wherever it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct SetOf<'a> {
+    /// What is counted.
+    pub requests: &'a [CountRequest<'a>],
+    /// As [`Count::together`].
+    pub together: bool,
+    /// For whom.
+    pub bind: &'a Bind,
+    /// As [`CountSet::force`].
+    pub force: bool,
+}
+
+/// A set of events that is counted for somebody.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct CountSet<'a> {
+    /// Name in the report.
+    #[serde(borrow)]
+    pub name: Cow<'a, str>,
+    /// What is counted.
+    #[serde(borrow)]
+    pub requests: Vec<CountRequest<'a>>,
+    /// As [`Count::together`].
+    pub together: bool,
+    /// For whom.
+    pub bind: Bind,
+    /// Whether sets that are in the way, bound before it, are evicted.
+    pub force: bool,
+}
+
+/// Sets of an item.
+pub const MAX_SETS: usize = 16;
+
+/// For whom a set counts.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub enum Bind {
+    /// Everything on each processor that a task of the item runs on.
+    #[default]
+    System,
+    /// Everything on all processors in use.
+    AllProcessors,
+    /// Everything on the processor of this number.
+    Processor(u16),
+    /// These tasks by their indices, and children that they start; nothing else.
+    Tasks(Vec<u16>),
 }
 
 /// One event.

@@ -246,7 +246,7 @@ impl Expect {
 pub(crate) mod tests {
     use super::*;
     use crate::control::{Caches, Interrupts, MemoryType, PageSize, ReadMsr, Ring};
-    use crate::count::{AtOverflow, CountRequest};
+    use crate::count::{AtOverflow, Bind, CountRequest, CountSet};
     use crate::exact::Filter;
     use crate::exact::tests::any_range;
     use crate::sampling::tests::any_sampling;
@@ -350,17 +350,30 @@ pub(crate) mod tests {
         }
     }
 
+    fn any_bind() -> impl Strategy<Value = Bind> {
+        prop_oneof![
+            Just(Bind::System),
+            Just(Bind::AllProcessors),
+            any::<u16>().prop_map(Bind::Processor),
+            prop::collection::vec(any::<u16>(), 0..4).prop_map(Bind::Tasks),
+        ]
+    }
+
     prop_compose! {
         fn any_count()(
             name in ".{0,40}", events in prop::collection::vec(".{0,20}", 0..9), every: Option<u64>, preset: u64,
             starts in prop::collection::vec(0u16..9, 0..3), workload in any_workload(),
-            together: bool, passes: u64, interval_ns: u64, limit_us: u64,
+            together: bool, passes: u64, interval_ns: u64, limit_us: u64, bind in any_bind(),
         ) -> Item<'static> {
             let request = |event| CountRequest {
                 event: Cow::Owned(event), preset, every, starts: starts.clone(), correlate: together,
             };
+            let requests: Vec<_> = events.into_iter().map(request).collect();
+            let set = CountSet {
+                name: Cow::Owned(name.clone()), requests: requests.clone(), together, bind: bind.clone(), force: !together,
+            };
             Item::Count(Count {
-                name: Cow::Owned(name), requests: events.into_iter().map(request).collect(), together,
+                name: Cow::Owned(name), requests, together, bind, sets: alloc::vec![set; passes as usize % 3],
                 at_overflow: AtOverflow::Next, passes, interval_ns, limit_us, workload,
             })
         }

@@ -2,13 +2,13 @@
 //! them again, because a ramdisk can come from anywhere.
 
 use crate::control::{Control, Ring};
-use crate::count::Count;
+use crate::count::{Bind, Count, CountRequest, MAX_SETS};
 use crate::exact::Exact;
 use crate::history;
 use crate::job::{Conformance, Difference, Item, Job, LoopCounter, Processors, Snippet};
 use crate::marker::{STUB_BYTES, markers};
 use crate::sampling::{Delivery, Keep, OnFull, Rate, Sampling};
-use crate::workload;
+use crate::workload::{self, Workload};
 use alloc::boxed::Box;
 use alloc::string::String;
 use thiserror::Error;
@@ -147,12 +147,28 @@ pub enum LimitError {
         "its parent is task {parent}; a parent must stand before its children, so below {index}"
     )]
     Parent { parent: u16, index: usize },
+    /// A task that its parent cannot start.
+    #[error(
+        "cpu is {cpu}, but its parent `{parent}` runs on processor {other} and starts it there"
+    )]
+    ParentElsewhere { parent: String, cpu: u16, other: u16 },
     /// A generator without use.
     #[error("jitter is given, but tick-ns is 0: there are no ticks to spread")]
     JitterWithoutTicks,
     /// A series without a clock.
     #[error("interval-ns is given, but tick-ns is 0: rows of the series end at ticks")]
     IntervalWithoutTick,
+    /// A series that would have several sources.
+    #[error(
+        "interval-ns is given, but rows of the series are those of one set that counts one processor"
+    )]
+    SeriesOfSeveral,
+    /// Two ways to say what is counted.
+    #[error("events are given beside sets; give each set its own events")]
+    EventsAndSets,
+    /// One task in two places.
+    #[error("bind names task {0} twice")]
+    BoundTwice(u16),
     /// Neither an event nor a timer.
     #[error("there is nothing to sample by: give events, or interval-ns")]
     NothingToSampleBy,
@@ -239,21 +255,70 @@ pub fn check_item(item: &Item) -> Result<(), LimitError> {
 
 fn check_count(count: &Count) -> Result<(), LimitError> {
     name(&count.name)?;
-    range("the number of events", count.requests.len() as u64, 1, MAX_EVENTS as u64)?;
-    for request in &count.requests {
+    range("the number of sets", count.sets.len() as u64, 0, MAX_SETS as u64)?;
+    if !count.sets.is_empty() && !count.requests.is_empty() {
+        return Err(LimitError::EventsAndSets);
+    }
+    count.sets.iter().try_for_each(|set| name(&set.name))?;
+    for set in count.all_sets() {
+        check_requests(set.requests)?;
+        check_bind(set.bind, &count.workload)?;
+    }
+    if count.interval_ns > 0 {
+        check_series(count)?;
+    }
+    range("limit-us", count.limit_us, 1, workload::MAX_LIMIT_US)?;
+    workload::check(&count.workload)
+}
+
+fn check_requests(requests: &[CountRequest]) -> Result<(), LimitError> {
+    range("the number of events", requests.len() as u64, 1, MAX_EVENTS as u64)?;
+    for request in requests {
         length("the text of an event", request.event.len(), MAX_EVENT_BYTES)?;
         if let Some(every) = request.every {
             range("every", every, 1, u64::MAX)?;
         }
         for &other in &request.starts {
-            range("starts", u64::from(other), 0, count.requests.len() as u64 - 1)?;
+            range("starts", u64::from(other), 0, requests.len() as u64 - 1)?;
         }
     }
-    if count.interval_ns > 0 && count.workload.tick_ns == 0 {
+    Ok(())
+}
+
+fn check_bind(bind: &Bind, workload: &Workload) -> Result<(), LimitError> {
+    match bind {
+        Bind::System | Bind::AllProcessors => Ok(()),
+        Bind::Processor(cpu) => range("cpu", u64::from(*cpu), 0, u64::from(MAX_CPU)),
+        Bind::Tasks(tasks) => {
+            let most = workload.tasks.len() as u64;
+            range("the number of tasks that are bound", tasks.len() as u64, 1, most)?;
+            for (index, &task) in tasks.iter().enumerate() {
+                range("the index of a task", u64::from(task), 0, most.saturating_sub(1))?;
+                if tasks[..index].contains(&task) {
+                    return Err(LimitError::BoundTwice(task));
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+/// A series has the rows of one set on one processor.
+fn check_series(count: &Count) -> Result<(), LimitError> {
+    if count.workload.tick_ns == 0 {
         return Err(LimitError::IntervalWithoutTick);
     }
-    range("limit-us", count.limit_us, 1, workload::MAX_LIMIT_US)?;
-    workload::check(&count.workload)
+    let mut cpus = (0..count.workload.tasks.len()).map(|index| count.workload.cpu_of(index));
+    let first = cpus.next().unwrap_or(0);
+    let one = match count.bind {
+        Bind::System => true,
+        Bind::Processor(cpu) => cpu == first,
+        Bind::AllProcessors | Bind::Tasks(_) => false,
+    };
+    match one && count.sets.is_empty() && cpus.all(|cpu| cpu == first) {
+        true => Ok(()),
+        false => Err(LimitError::SeriesOfSeveral),
+    }
 }
 
 fn check_processors(processors: &Processors) -> Result<(), LimitError> {

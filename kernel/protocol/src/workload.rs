@@ -1,7 +1,7 @@
 //! Work that goes on over time, for counting and sampling: tasks that a scheduler switches between.
 
 use crate::job::LoopCounter;
-use crate::limits::{LimitError, MAX_LOOP, length, name, range};
+use crate::limits::{LimitError, MAX_CPU, MAX_LOOP, length, name, range};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -55,8 +55,33 @@ pub struct Task<'a> {
     /// Index of the task that starts this one when it starts itself, and that does not end before it; counts of a
     /// child begin at zero and are added to its parent's when it exits. `None`: it is there from the beginning.
     pub parent: Option<u16>,
-    /// The processor that it runs on, as an index into those that the machine has; `None`: the first.
+    /// The number of the processor that it runs on; `None`: its parent's, or the first.
     pub cpu: Option<u16>,
+}
+
+impl Workload<'_> {
+    /// The processor of task `index`: its own, else its parent's, else the first.
+    ///
+    /// # Panics
+    /// If there is no such task.
+    #[must_use]
+    pub fn cpu_of(&self, index: usize) -> u16 {
+        let task = &self.tasks[index];
+        let of_parent = |parent: u16| match usize::from(parent) {
+            parent if parent < index => self.cpu_of(parent),
+            _ => 0,
+        };
+        task.cpu.unwrap_or_else(|| task.parent.map_or(0, of_parent))
+    }
+
+    /// The processors of all tasks, in the order of their numbers.
+    #[must_use]
+    pub fn cpus(&self) -> Vec<u16> {
+        let mut cpus: Vec<u16> = (0..self.tasks.len()).map(|index| self.cpu_of(index)).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        cpus
+    }
 }
 
 /// A workload that is run for its own sake: do its tasks come through preemption whole?
@@ -112,8 +137,26 @@ pub fn check(workload: &Workload) -> Result<(), LimitError> {
             name: task.name.to_string(),
             error: Box::new(error),
         })?;
+        check_place(workload, index).map_err(|error| LimitError::Task {
+            index,
+            name: task.name.to_string(),
+            error: Box::new(error),
+        })?;
     }
     Ok(())
+}
+
+/// A task is started by its parent, so on the same processor.
+fn check_place(workload: &Workload, index: usize) -> Result<(), LimitError> {
+    let (cpu, task) = (workload.cpu_of(index), &workload.tasks[index]);
+    range("cpu", cpu.into(), 0, MAX_CPU.into())?;
+    match task.parent.map(|parent| (parent, workload.cpu_of(usize::from(parent)))) {
+        Some((parent, other)) if other != cpu => {
+            let parent = workload.tasks[usize::from(parent)].name.to_string();
+            Err(LimitError::ParentElsewhere { parent, cpu, other })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_task(index: usize, task: &Task) -> Result<(), LimitError> {
@@ -156,6 +199,17 @@ pub(crate) mod tests {
             (workload(alloc::vec![task("a", None); 65]), "the number of tasks is 65"),
             (workload(alloc::vec![task("a", Some(0))]), "task 0 (`a`): its parent is task 0"),
             (workload(alloc::vec![task("", None)]), "task 0 (``): the name is empty"),
+            (
+                workload(alloc::vec![
+                    Task { cpu: Some(1), ..task("a", None) },
+                    Task { cpu: Some(0), ..task("b", Some(0)) },
+                ]),
+                "task 1 (`b`): cpu is 0, but its parent `a` runs on processor 1",
+            ),
+            (
+                workload(alloc::vec![Task { cpu: Some(256), ..task("a", None) }]),
+                "task 0 (`a`): cpu is 256; it must be 0 to 255",
+            ),
             (Workload { tick_ns: 999, ..good.clone() }, "tick-ns is 999"),
             (Workload { tick_ns: MAX_TICK_NS + 1, ..good.clone() }, "tick-ns is 10000000001"),
             (Workload { tick_ns: 0, ..good.clone() }, "no ticks"),
@@ -174,6 +228,15 @@ pub(crate) mod tests {
             let error = check(&bad).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
+    }
+
+    #[test]
+    fn c3_a_child_runs_where_its_parent_does() {
+        let on = |cpu, parent| Task { cpu, ..task("t", parent) };
+        let tasks =
+            alloc::vec![on(Some(2), None), on(None, Some(0)), on(None, Some(1)), on(None, None)];
+        let workload = Workload { tasks, tick_ns: 0, jitter: None };
+        assert_eq!([0, 1, 2, 3].map(|index| workload.cpu_of(index)), [2, 2, 2, 0]);
     }
 
     prop_compose! {

@@ -165,7 +165,6 @@ impl Contexts {
         platform: &mut dyn Platform,
     ) -> Result<(), ContextError> {
         self.owner.check(claim)?;
-        self.flush(platform)?;
         self.owner.release(claim)?;
         self.owners_changed();
         Ok(self.settle(self.current, platform)?)
@@ -199,7 +198,6 @@ impl Contexts {
         platform: &mut dyn Platform,
     ) -> Result<(), CountingError> {
         self.current = from;
-        self.flush(platform)?;
         self.switches += 1;
         self.settle(to, platform)
     }
@@ -230,15 +228,28 @@ impl Contexts {
         Ok(())
     }
 
-    /// The timer has ticked: the next of the requests that take turns.
+    /// The timer has ticked while `task` ran: the next of the requests that take turns, of whoever has the counters, or
+    /// else of whoever is to have them when the task goes on.
     ///
     /// # Errors
     /// A register refuses.
-    pub fn tick(&mut self, platform: &mut dyn Platform) -> Result<(), CountingError> {
-        match self.loaded {
-            Some(index) => Ok(self.bindings[index].session.slice(platform)?),
-            None => Ok(()),
+    pub fn tick(
+        &mut self,
+        task: Option<u16>,
+        platform: &mut dyn Platform,
+    ) -> Result<(), CountingError> {
+        if let Some(index) = self.loaded {
+            return Ok(self.bindings[index].session.slice(platform)?);
         }
+        let own = self.bindings.iter_mut().find(|binding| binding.valid && binding.counts(task));
+        if let Some(Binding { session, .. }) = own
+            && session.set().groups().len() > 1
+            && !session.has_ended()
+        {
+            session.next(platform)?;
+            session.suspend(platform)?;
+        }
+        Ok(())
     }
 
     /// The PMU's interrupt, after the handler.
@@ -311,24 +322,32 @@ impl Contexts {
         Ok(last.copy(scratch)?)
     }
 
-    /// Gives the counters to whoever counts `to`. Bindings that were evicted have them no more.
+    /// Gives the counters to whoever counts `to`, and what was counted up to here to who ran. Bindings that were evicted
+    /// have the counters no more.
     fn settle(
         &mut self,
         to: Option<u16>,
         platform: &mut dyn Platform,
     ) -> Result<(), CountingError> {
-        self.current = to;
         let next = self.bindings.iter().position(|binding| binding.valid && binding.counts(to));
-        if next != self.loaded {
-            if let Some(index) = self.loaded.take() {
-                self.bindings[index].session.suspend(platform)?;
-            }
-            if let Some(index) = next {
-                let session = &mut self.bindings[index].session;
-                if !session.has_ended() {
-                    session.start(platform)?;
-                    self.loaded = Some(index);
-                }
+        if next == self.loaded {
+            self.flush(platform)?;
+            self.current = to;
+            return Ok(());
+        }
+        if let Some(index) = self.loaded {
+            // Read when it stands, so that nothing comes behind.
+            self.bindings[index].session.stop(platform)?;
+            self.flush(platform)?;
+            self.loaded = None;
+            self.bindings[index].session.suspend(platform)?;
+        }
+        self.current = to;
+        if let Some(index) = next {
+            let session = &mut self.bindings[index].session;
+            if !session.has_ended() {
+                session.start(platform)?;
+                self.loaded = Some(index);
             }
         }
         Ok(())

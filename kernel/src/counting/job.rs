@@ -1,147 +1,47 @@
 //! The job kind `count`: from its requests to its record.
 //!
-//! Whoever runs the tasks tells [`CountRun`] of every switch, interrupts off. All that runs is counted for the system,
-//! so that the tasks and the kernel add up to the machine.
+//! [`Sets`] says who is counted where. Each processor has a [`CountRun`], which whoever runs the tasks there tells of every
+//! switch, interrupts off; [`whole`] makes one record of all. What is counted for the system is all that runs, so that
+//! the tasks and the kernel add up to the machine.
+
+mod figures;
+mod plan;
+pub mod sets;
+mod whole;
+
+pub use plan::{Planned, plan};
+pub use sets::{Sets, Share};
+pub use whole::{PartOfSet, whole};
 
 use super::contexts::{ContextError, Contexts};
 use super::owner::{Ask, Claim, Force, Owner, Right, Scope};
-use super::request::{AtOverflow, Notify, Request, Run};
-use super::session::Session;
-use super::snapshot::{Clocks, Events, Snapshot, SnapshotError, Sources, take};
-use super::{Count, CountingError, Counts, Platform, Set, SetError, Sharing};
-use crate::events::Known;
-use alloc::string::{String, ToString};
+use super::request::{AtOverflow, Notify, Run};
+use super::snapshot::{Clocks, Snapshot, SnapshotError, take};
+use super::{Count, CountingError, Counts, Platform, Set};
 use alloc::vec::Vec;
 use arch::pmu::Driver;
-use protocol::count::{self, CountRequest};
+pub(crate) use figures::Beside;
+use figures::between;
+use protocol::count;
 use protocol::limits::MAX_INTERVALS;
-use protocol::record::{
-    CountInterval, CountResult, CountSnapshot, CountValue, CountedEvent, Uncounted, VectorCount,
-};
+use protocol::record::{CountInterval, CountSnapshot, CountValue, CountedEvent};
 
 /// Most figures of a series: some 10 bytes each on the serial line.
 const MAX_FIGURES: usize = 5_000;
 
-/// A job's set, and what of it cannot be counted.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Planned {
-    /// The set; `None`: nothing can be counted.
-    pub set: Option<Set>,
-    /// Left out, each with its reason.
-    pub uncounted: Vec<Uncounted>,
-}
-
-/// Builds the set of a job. A request that cannot be counted is left out with its reason, and the rest goes on; a
-/// request that it was to start counts from the beginning.
-#[must_use]
-pub fn plan(item: &count::Count, known: &Known) -> Planned {
-    let mut left: Vec<usize> = (0..item.requests.len()).collect();
-    let mut uncounted = Vec::new();
-    let sharing = if item.together { Sharing::Together } else { Sharing::InTurns };
-    while !left.is_empty() {
-        let requests = left.iter().map(|&index| request(&item.requests[index], &left));
-        let (index, reason) = match Set::build(requests.collect(), sharing, known) {
-            Ok(set) => return Planned { set: Some(set), uncounted },
-            Err(SetError::Request { index, reason, attribute, .. }) => {
-                let attribute = attribute.map_or(String::new(), |name| alloc::format!("{name}: "));
-                (index, attribute + &reason)
-            }
-            Err(SetError::Conflict(conflict)) if conflict.requests.len() == 1 => {
-                (conflict.requests[0].0, conflict.to_string())
-            }
-            // All of them are to blame.
-            Err(error) => {
-                let all = left.iter().map(|&index| refused(&item.requests[index], &error));
-                uncounted.extend(all);
-                break;
-            }
-        };
-        uncounted.push(refused(&item.requests[left[index]], &reason));
-        left.remove(index);
-    }
-    Planned { set: None, uncounted }
-}
-
-fn refused(request: &CountRequest, reason: impl ToString) -> Uncounted {
-    Uncounted { event: request.event.to_string(), reason: reason.to_string() }
-}
-
-/// A request of a job in the library's terms; `left` are the numbers of those that are still there.
-fn request(request: &CountRequest, left: &[usize]) -> Request {
-    let place = |&other: &u16| left.iter().position(|&index| index == usize::from(other));
-    Request {
-        preset: request.preset,
-        every: request.every,
-        starts: request.starts.iter().filter_map(place).collect(),
-        correlate: request.correlate,
-        ..Request::new(&request.event)
-    }
-}
-
-/// The machine's own figures beside a session's counts.
-pub(crate) struct Beside<'a> {
-    pub(crate) session: &'a mut Session,
-    pub(crate) platform: &'a mut dyn Platform,
-    pub(crate) switches: u64,
-    /// Which registers there are.
-    pub(crate) clocks: Clocks,
-}
-
-impl Sources for Beside<'_> {
-    fn sequence(&mut self) -> u64 {
-        let all = (0..=255).map(|vector| self.platform.taken(vector));
-        all.fold(self.switches, u64::wrapping_add)
-    }
-
-    fn tsc(&mut self) -> u64 {
-        self.platform.tsc()
-    }
-
-    fn clocks(&mut self) -> Clocks {
-        self.clocks.again(self.platform)
-    }
-
-    fn events(&mut self) -> Events {
-        let taken = core::array::from_fn(|vector| self.platform.taken(vector as u8));
-        Events { taken, context_switches: self.switches }
-    }
-
-    fn counts(&mut self, counts: &mut Counts) -> Result<(), CountingError> {
-        self.session.sample(self.platform, counts)
-    }
-}
-
-/// What lies between two snapshots.
-fn between(first: &Snapshot, last: &Snapshot) -> CountSnapshot {
-    let since = |read: fn(&Clocks) -> Option<u64>| {
-        Some(read(&last.clocks)?.wrapping_sub(read(&first.clocks)?))
-    };
-    let both = first.events.taken.iter().zip(&last.events.taken);
-    let taken = (0..=255)
-        .zip(both)
-        .map(|(vector, (first, last))| VectorCount { vector, count: last.wrapping_sub(*first) });
-    CountSnapshot {
-        tsc: last.tsc[0].wrapping_sub(first.tsc[1]),
-        width: last.tsc[1].wrapping_sub(last.tsc[0]),
-        aperf: since(|clocks| clocks.aperf),
-        mperf: since(|clocks| clocks.mperf),
-        smis: since(|clocks| clocks.smi_count),
-        interrupts: taken.filter(|taken| taken.count > 0).collect(),
-        switches: last.events.context_switches.wrapping_sub(first.events.context_switches),
-        retries: first.retries + last.retries,
-    }
-}
-
-/// A job that is being counted.
+/// A set that has counters here.
 #[derive(Clone, Debug)]
-pub struct CountRun {
-    contexts: Contexts,
+struct Held {
+    number: usize,
+    claims: Vec<Claim>,
+}
+
+/// The rows of the series.
+#[derive(Clone, Debug)]
+struct Series {
     claim: Claim,
-    /// TSC at the beginning.
-    begin: u64,
+    /// Ticks of a row.
     ticks: u64,
-    /// Ticks of a row of the series; 0: there is none.
-    row_ticks: u64,
     /// Rows: TSC, and the raw counts.
     rows: Vec<(u64, Vec<u64>)>,
     /// How many of them are full.
@@ -149,22 +49,92 @@ pub struct CountRun {
     dropped: u64,
     last: Counts,
     now: Counts,
+}
+
+/// What one processor counts of a job.
+#[derive(Clone, Debug)]
+pub struct CountRun {
+    contexts: Contexts,
+    held: Vec<Held>,
+    tasks: u16,
+    /// TSC at the beginning.
+    begin: u64,
+    ticks: u64,
+    series: Option<Series>,
     clocks: Clocks,
     /// At the start.
     first: Option<Snapshot>,
     /// From there to the end.
     snapshot: Option<CountSnapshot>,
+    /// For the counts of a snapshot: of the first claim.
+    now: Option<(Claim, Counts)>,
+}
+
+/// What one processor counted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Part {
+    /// Of each set.
+    pub sets: Vec<PartOfSet>,
+    /// The series.
+    pub intervals: Vec<CountInterval>,
+    /// Rows that there was no room for.
+    pub dropped: u64,
+    /// Timer ticks.
+    pub ticks: u64,
+    /// Context switches.
+    pub switches: u64,
+    /// The machine's own figures.
+    pub snapshot: Option<CountSnapshot>,
+}
+
+impl Series {
+    fn new(item: &count::Count, set: &Set, claim: Claim) -> Option<Self> {
+        let ticks = match item.workload.tick_ns {
+            0 => 0,
+            tick_ns => item.interval_ns.div_ceil(tick_ns),
+        };
+        let requests = set.requests().len();
+        let (mut last, now) = (Counts::new(set), Counts::new(set));
+        for (count, request) in last.counts_mut().iter_mut().zip(set.requests()) {
+            count.raw = request.preset;
+        }
+        // A tick comes in an interrupt, so the rows are there beforehand.
+        let rows =
+            alloc::vec![(0, alloc::vec![0; requests]); MAX_INTERVALS.min(MAX_FIGURES / requests)];
+        (ticks > 0).then_some(Self { claim, ticks, rows, full: 0, dropped: 0, last, now })
+    }
+
+    /// One more, up to now.
+    fn row(
+        &mut self,
+        begin: u64,
+        contexts: &mut Contexts,
+        platform: &mut dyn Platform,
+    ) -> Result<(), ContextError> {
+        contexts.session(&self.claim)?.sample(platform, &mut self.now)?;
+        let Some((tsc, raw)) = self.rows.get_mut(self.full) else {
+            self.dropped += 1;
+            return Ok(());
+        };
+        *tsc = self.now.tsc.wrapping_sub(begin);
+        let both = self.now.counts().iter().zip(self.last.counts());
+        for (row, (now, last)) in raw.iter_mut().zip(both) {
+            *row = now.raw.wrapping_sub(last.raw);
+        }
+        self.full += 1;
+        Ok(self.last.copy(&self.now).map_err(CountingError::from)?)
+    }
 }
 
 impl CountRun {
-    /// Programs the set of `item`. Nothing counts yet.
+    /// Programs what this processor is to count of `item`. Nothing counts yet.
     ///
     /// # Errors
     /// The PMU refuses a request.
     pub fn begin(
         item: &count::Count,
-        set: Set,
-        driver: Driver,
+        shares: Vec<Share>,
+        driver: &Driver,
         platform: &mut dyn Platform,
     ) -> Result<Self, ContextError> {
         let at_overflow = match item.at_overflow {
@@ -174,41 +144,39 @@ impl CountRun {
         };
         let run = Run { at_overflow, passes: item.passes, notify: Notify::empty() };
         let tasks = u16::try_from(item.workload.tasks.len()).unwrap_or(u16::MAX);
-        let (mut last, now) = (Counts::new(&set), Counts::new(&set));
-        let requests = set.requests().len();
-        for (count, request) in last.counts_mut().iter_mut().zip(set.requests()) {
-            count.raw = request.preset;
-        }
         let mut contexts = Contexts::new(Owner::new(Ok(()), tasks), tasks);
-        let row_ticks = match item.workload.tick_ns {
-            0 => 0,
-            tick_ns => item.interval_ns.div_ceil(tick_ns),
-        };
-        let rows = match row_ticks {
-            0 => 0,
-            _ => MAX_INTERVALS.min(MAX_FIGURES / requests),
-        };
-        // A tick comes in an interrupt, so the rows are there beforehand.
-        let rows = alloc::vec![(0, alloc::vec![0; requests]); rows];
-        let ask = Ask { scope: Scope::System, right: Right::Any, force: Force::Ask };
-        let claim = contexts.bind(set, run, driver, ask, platform)?;
-        // A binding counts at once; the kernel keeps what little that is.
-        contexts.session(&claim)?.stop(platform).map_err(CountingError::from)?;
+        let (mut held, mut series, mut now) = (Vec::new(), None, None);
+        for Share { number, set, scopes } in shares {
+            let mut claims = Vec::new();
+            for scope in scopes {
+                let ask = Ask { scope, right: Right::Any, force: Force::Ask };
+                let claim = contexts.bind(set.clone(), run, driver.clone(), ask, platform)?;
+                // A binding counts at once; the kernel keeps what little that is.
+                contexts.session(&claim)?.stop(platform).map_err(CountingError::from)?;
+                now.get_or_insert_with(|| (claim, Counts::new(&set)));
+                series = series.or_else(|| Series::new(item, &set, claim));
+                claims.push(claim);
+            }
+            held.push(Held { number, claims });
+        }
         Ok(Self {
             contexts,
-            claim,
+            held,
+            tasks,
             begin: 0,
             ticks: 0,
-            row_ticks,
-            rows,
-            full: 0,
-            dropped: 0,
-            last,
-            now,
+            series,
             clocks: Clocks::read(platform),
             first: None,
             snapshot: None,
+            now,
         })
+    }
+
+    /// Claims on the system: at most one, as it excludes all others.
+    fn system(&self) -> Option<Claim> {
+        let mut claims = self.held.iter().flat_map(|held| &held.claims);
+        claims.find(|claim| claim.scope() == Scope::System).copied()
     }
 
     /// Counts from here on, for the kernel until the first switch.
@@ -216,10 +184,15 @@ impl CountRun {
     /// # Errors
     /// A register refuses.
     pub fn start(&mut self, platform: &mut dyn Platform) -> Result<(), ContextError> {
-        let first = self.snapshot(platform)?;
-        self.first = Some(first);
+        self.first = self.snapshot(platform)?;
         self.begin = platform.tsc();
-        Ok(self.contexts.session(&self.claim)?.start(platform).map_err(CountingError::from)?)
+        // Sets of tasks start when these have the processor.
+        match self.system() {
+            Some(claim) => {
+                Ok(self.contexts.session(&claim)?.start(platform).map_err(CountingError::from)?)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Counts no more. The rest is for the one that ran last.
@@ -227,21 +200,24 @@ impl CountRun {
     /// # Errors
     /// A register refuses.
     pub fn stop(&mut self, platform: &mut dyn Platform) -> Result<(), ContextError> {
-        self.contexts.session(&self.claim)?.stop(platform).map_err(CountingError::from)?;
+        if let Some(claim) = self.system() {
+            self.contexts.session(&claim)?.stop(platform).map_err(CountingError::from)?;
+        }
         if let (Some(first), None) = (self.first, &self.snapshot) {
             let last = self.snapshot(platform)?;
-            self.snapshot = Some(between(&first, &last));
+            self.snapshot = last.map(|last| between(&first, &last));
         }
         Ok(())
     }
 
-    /// The counts, into `now`, and the machine's figures of the same moment.
-    fn snapshot(&mut self, platform: &mut dyn Platform) -> Result<Snapshot, ContextError> {
+    /// The machine's figures of one moment, counts of the first claim among them.
+    fn snapshot(&mut self, platform: &mut dyn Platform) -> Result<Option<Snapshot>, ContextError> {
         let switches = self.contexts.switches();
-        let session = self.contexts.session(&self.claim)?;
+        let Some((claim, now)) = &mut self.now else { return Ok(None) };
+        let session = self.contexts.session(claim)?;
         let clocks = self.clocks;
-        let taken = take(&mut Beside { session, platform, switches, clocks }, &mut self.now);
-        taken.map_err(|error| match error {
+        let taken = take(&mut Beside { session, platform, switches, clocks }, now);
+        taken.map(Some).map_err(|error| match error {
             SnapshotError::Counting(error) => error.into(),
             // Interrupts are off here.
             SnapshotError::Unsettled => ContextError::Unsettled,
@@ -279,16 +255,22 @@ impl CountRun {
         self.contexts.exited(task, parent, platform)
     }
 
-    /// The timer has ticked.
+    /// The timer has ticked while `task` ran.
     ///
     /// # Errors
     /// A register refuses.
-    pub fn tick(&mut self, platform: &mut dyn Platform) -> Result<(), ContextError> {
+    pub fn tick(
+        &mut self,
+        task: Option<u16>,
+        platform: &mut dyn Platform,
+    ) -> Result<(), ContextError> {
         self.ticks += 1;
-        if self.row_ticks != 0 && self.ticks.is_multiple_of(self.row_ticks) {
-            self.row(platform)?;
+        if let Some(series) = &mut self.series
+            && self.ticks.is_multiple_of(series.ticks)
+        {
+            series.row(self.begin, &mut self.contexts, platform)?;
         }
-        Ok(self.contexts.tick(platform)?)
+        Ok(self.contexts.tick(task, platform)?)
     }
 
     /// The PMU's interrupt, after the handler.
@@ -299,81 +281,73 @@ impl CountRun {
         self.contexts.interrupt(platform)
     }
 
-    fn row(&mut self, platform: &mut dyn Platform) -> Result<(), ContextError> {
-        self.contexts.session(&self.claim)?.sample(platform, &mut self.now)?;
-        let Some((tsc, raw)) = self.rows.get_mut(self.full) else {
-            self.dropped += 1;
-            return Ok(());
-        };
-        *tsc = self.now.tsc.wrapping_sub(self.begin);
-        let both = self.now.counts().iter().zip(self.last.counts());
-        for (row, (now, last)) in raw.iter_mut().zip(both) {
-            *row = now.raw.wrapping_sub(last.raw);
-        }
-        self.full += 1;
-        Ok(self.last.copy(&self.now).map_err(CountingError::from)?)
-    }
-
-    /// Ends it, and gives the counters back. Item, name, times, how the tasks ran and what could not be counted are the
-    /// caller's to fill in.
+    /// Ends it, and gives the counters back.
     ///
     /// # Errors
     /// A register refuses.
-    pub fn finish(
-        mut self,
-        item: &count::Count,
-        platform: &mut dyn Platform,
-    ) -> Result<CountResult, ContextError> {
+    pub fn finish(mut self, platform: &mut dyn Platform) -> Result<Part, ContextError> {
         // Nothing more for the kernel, so that the parts add up to the whole.
         self.stop(platform)?;
         // The last row may be a short one, of what came after the last tick.
-        if self.row_ticks != 0 {
-            self.row(platform)?;
+        if let Some(series) = &mut self.series {
+            series.row(self.begin, &mut self.contexts, platform)?;
         }
+        let mut part = Part {
+            ticks: self.ticks,
+            switches: self.contexts.switches(),
+            snapshot: self.snapshot.take(),
+            ..Part::default()
+        };
+        if let Some(series) = self.series.take() {
+            let rows = series.rows.into_iter().take(series.full);
+            part.intervals = rows.map(|(tsc, raw)| CountInterval { tsc, raw }).collect();
+            part.dropped = series.dropped;
+        }
+        for Held { number, claims } in core::mem::take(&mut self.held) {
+            for claim in claims {
+                part.sets.push(self.part_of(number, &claim, platform)?);
+                self.contexts.unbind(&claim, platform)?;
+            }
+        }
+        Ok(part)
+    }
+
+    fn part_of(
+        &mut self,
+        number: usize,
+        claim: &Claim,
+        platform: &mut dyn Platform,
+    ) -> Result<PartOfSet, ContextError> {
         let mut tasks = Vec::new();
-        for task in 0..item.workload.tasks.len() {
-            tasks.push(self.contexts.task(&self.claim, task as u16, platform)?.clone());
+        for task in 0..self.tasks {
+            tasks.push(self.contexts.task(claim, task, platform)?.clone());
         }
-        let kernel = self.contexts.kernel(&self.claim, platform)?.clone();
-        let switches = self.contexts.switches();
-        let session = self.contexts.session(&self.claim)?;
-        session.sample(platform, &mut self.now)?;
+        let kernel = self.contexts.kernel(claim, platform)?.clone();
+        let session = self.contexts.session(claim)?;
+        let mut now = Counts::new(session.set());
+        session.sample(platform, &mut now)?;
         let mut events = Vec::new();
-        for (number, request) in session.set().requests().iter().enumerate() {
+        for (index, request) in session.set().requests().iter().enumerate() {
             let place = session.set().groups().iter().enumerate().find_map(|(group, members)| {
-                let (_, one) = members.iter().find(|(request, _)| *request == number)?;
+                let (_, one) = members.iter().find(|(request, _)| *request == index)?;
                 Some((group, one))
             });
             let Some((group, one)) = place else { continue };
-            let sum = value(&self.now.counts()[number]);
             events.push(CountedEvent {
                 event: one.event.clone(),
                 name: one.counting.name.clone(),
                 counter: one.counting.counter.clone(),
                 group: group as u32,
-                sum,
-                // The boot processor alone counts.
-                cpus: alloc::vec![sum],
-                kernel: value(&kernel.counts()[number]),
-                tasks: tasks.iter().map(|counts| value(&counts.counts()[number])).collect(),
-                overflows: request.every.map(|_| session.overflows()[number]),
+                sum: value(&now.counts()[index]),
+                cpus: Vec::new(),
+                kernel: value(&kernel.counts()[index]),
+                tasks: tasks.iter().map(|counts| value(&counts.counts()[index])).collect(),
+                overflows: request.every.map(|_| session.overflows()[index]),
                 remarks: one.counting.remarks.clone(),
             });
         }
-        let (groups, passes) = (session.set().groups().len() as u32, session.passes());
-        self.contexts.unbind(&self.claim, platform)?;
-        let rows = self.rows.into_iter().take(self.full);
-        Ok(CountResult {
-            events,
-            intervals: rows.map(|(tsc, raw)| CountInterval { tsc, raw }).collect(),
-            groups,
-            passes,
-            ticks: self.ticks,
-            switches,
-            dropped: self.dropped,
-            snapshot: self.snapshot,
-            ..CountResult::default()
-        })
+        let groups = session.set().groups().len() as u32;
+        Ok(PartOfSet { number, events, groups, passes: session.passes() })
     }
 }
 

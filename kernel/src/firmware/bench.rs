@@ -185,9 +185,9 @@ impl Bench for Processor<'_> {
 
     fn on_platform(&mut self, work: &mut dyn FnMut(&mut dyn Platform)) -> bool {
         // SAFETY: as for the bench itself, whose promise was the same.
-        let mut platform = unsafe { counting::Processor::new() };
+        let mut platform = unsafe { counting::Processor::open() };
         work(&mut platform);
-        platform.withdraw();
+        platform.close();
         true
     }
 

@@ -100,6 +100,16 @@ impl Team {
         Ok(Self { members, hands })
     }
 
+    /// The processors, in the order of their numbers.
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// How far their time stamp counters are apart.
+    pub fn offsets(&self) -> Vec<Offset> {
+        self.members.iter().map(|member| member.offset).collect()
+    }
+
     /// Gives the PMUs back as they were found; the boot processor's goes with the machine's.
     pub fn release(&self) {
         let restore = |place: usize| {
@@ -155,7 +165,7 @@ impl<'a> Crew<'a> {
         smp::on_all(clean).expect(BOOT);
         Ok(Self {
             members: chosen.iter().map(|&place| team.members[place].clone()).collect(),
-            offsets: team.members.iter().map(|member| member.offset).collect(),
+            offsets: team.offsets(),
             team,
             arena,
             counting,

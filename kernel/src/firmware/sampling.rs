@@ -2,7 +2,7 @@
 
 use super::control::PLACE;
 use super::target::Target;
-use super::tasks::Processor;
+use super::tasks::Processors;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -108,11 +108,17 @@ impl Sampler for Target<'_> {
     }
 
     fn run_tasks(&mut self, item: &Sampling) -> Result<Scheduled, String> {
+        let cpus = item.workload.cpus();
+        if let Some(cpu) = cpus.iter().find(|&&cpu| cpu != 0) {
+            return Err(alloc::format!(
+                "a task is to run on processor {cpu}; tasks are sampled on processor 0 only"
+            ));
+        }
         let (frames, slots) = (&mut self.controls.frames, &mut self.slots);
-        let processor = Processor::new(self.machine, &self.space, frames, slots);
+        let processor = Processors::new(self.machine, &self.space, frames, slots, None);
         let mut processor = processor.sampled(self.timer);
         let start = tsc::now();
-        let ran = tasks::run(&item.workload, item.limit_us, &mut processor, &mut ());
+        let ran = tasks::run::<()>(&item.workload, item.limit_us, &mut processor, &mut []);
         let ticks = tsc::now() - start;
         let hex = |range: Range<u64>| [Hex(range.start), Hex(range.end)];
         let place = |emitted: &tasks::Emitted| CodePlace {

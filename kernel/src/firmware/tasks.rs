@@ -1,22 +1,27 @@
-//! The processor as one that runs tasks, and a counter that goes with them.
+//! The processors as those that run tasks.
 
+mod ring3;
+mod seated;
+
+use super::crew::Team;
 use super::probe;
 use alloc::format;
 use alloc::string::{String, ToString};
-use alloc::vec;
 use alloc::vec::Vec;
-use arch::apic;
 use arch::memory::{Frames, Space};
-use arch::pmu::driver::{Rings, Selection};
-use arch::pmu::pmi::{self, Interval};
-use arch::pmu::{self, Counter, Driver};
+use arch::pmu::Capabilities;
+use arch::pmu::pmi::Interval;
+use arch::smp;
 use arch::task::memory::{self, Memory};
-use arch::task::{self, Context, Extended, TICK_VECTOR};
-use arch::time::tsc;
+use arch::task::{Context, Extended};
 use kernel::snippet::{Place, emit};
-use kernel::tasks::{self, Cause, Decide, Emitted, Left, Observer, Summary, Timer};
+use kernel::tasks::{self, Emitted, Left, Seat, Summary};
 use protocol::checksum::crc32;
-use protocol::workload::{Ring, Task, Tasks};
+use protocol::record::Together;
+use protocol::workload::{Ring, Task, Tasks, Workload};
+use ring3::UserInstructions;
+use seated::{Here, Sampled, timer};
+use spin::Mutex;
 
 /// Memory of tasks, kept from one workload for the next.
 #[derive(Default)]
@@ -36,56 +41,58 @@ impl Slots {
     }
 }
 
-/// Runs a workload, and counts each task's instructions in ring 3 if there is a PMU.
+/// Runs a workload, and counts each task's instructions in ring 3 if every processor that runs one has a PMU.
 ///
 /// # Errors
 /// Why it cannot be run, in a sentence.
-pub fn run(item: &Tasks, processor: &mut Processor) -> Result<Summary, String> {
+pub fn run(item: &Tasks, processors: &mut Processors) -> Result<Summary, String> {
     let (workload, limit_us) = (&item.workload, item.limit_us);
-    let Some(mut counter) = UserInstructions::open(processor.machine, workload.tasks.len()) else {
-        return tasks::run(workload, limit_us, processor, &mut ());
+    let tasks = workload.tasks.len();
+    let counter = |cpu| {
+        let has = processors.pmu(cpu).ok()?;
+        // One counter for the tasks, one for what is counted through.
+        (has.generals().count() > 1).then(|| (cpu, UserInstructions::new(has.clone(), tasks)))
     };
-    let ran = tasks::run(workload, limit_us, processor, &mut counter);
-    let total = counter.close();
-    let mut summary = ran?;
-    summary.user_instructions = Some(total);
-    for (task, counts) in summary.tasks.iter_mut().zip(&counter.counts) {
-        task.user_instructions = Some(counts.own);
-        task.child_user_instructions = Some(counts.children);
+    let counters: Option<Vec<_>> = workload.cpus().into_iter().map(counter).collect();
+    let mut counters = counters.unwrap_or_default();
+    let mut summary = tasks::run(workload, limit_us, processors, &mut counters)?;
+    let through: Option<Vec<u64>> = counters.iter().map(|(_, counter)| counter.through).collect();
+    let Some(through) = through.filter(|through| !through.is_empty()) else { return Ok(summary) };
+    summary.user_instructions = Some(through.iter().sum());
+    for (index, task) in summary.tasks.iter_mut().enumerate() {
+        let counts = || counters.iter().map(|(_, counter)| counter.counts[index]);
+        task.user_instructions = Some(counts().map(|counts| counts.own).sum());
+        task.child_user_instructions = Some(counts().map(|counts| counts.children).sum());
     }
     Ok(summary)
 }
 
-/// The processor with the tasks that it is to run.
-pub struct Processor<'a> {
+/// The processors with the tasks that they are to run.
+pub struct Processors<'a> {
     machine: &'a probe::Machine,
     space: &'a Space,
     frames: &'a mut Frames,
     slots: &'a mut Slots,
-    contexts: Vec<Context>,
+    /// What is known of the others; `None`: the boot processor alone runs tasks.
+    team: Option<&'a Team>,
+    /// Tasks that are loaded, by processor.
+    loaded: Vec<Here>,
     /// Where the code of each task lies.
     emitted: Vec<Emitted>,
-    /// CR2 at the exception of each task.
-    cr2: Vec<u64>,
     sampled: Option<Sampled>,
 }
 
-/// Tasks are sampled: `arch::pmu::pmi`'s counters run while a task does, with this timer beside them.
-#[derive(Clone, Copy)]
-struct Sampled {
-    timer: Option<Interval>,
-}
-
-impl<'a> Processor<'a> {
-    /// The processor without tasks, in the address space in use.
+impl<'a> Processors<'a> {
+    /// Without tasks, in the address space in use.
     pub fn new(
         machine: &'a probe::Machine,
         space: &'a Space,
         frames: &'a mut Frames,
         slots: &'a mut Slots,
+        team: Option<&'a Team>,
     ) -> Self {
-        let (contexts, emitted, cr2) = (Vec::new(), Vec::new(), Vec::new());
-        Self { machine, space, frames, slots, contexts, emitted, cr2, sampled: None }
+        let (loaded, emitted) = (Vec::new(), Vec::new());
+        Self { machine, space, frames, slots, team, loaded, emitted, sampled: None }
     }
 
     /// The same for tasks that are sampled with the block that `pmi::install` has taken. If `timer` samples, the
@@ -100,122 +107,122 @@ impl<'a> Processor<'a> {
     pub fn emitted(&self) -> &[Emitted] {
         &self.emitted
     }
-}
 
-impl Processor<'_> {
-    fn timer(&self) -> Option<apic::Timer> {
-        // SAFETY: ring 0, interrupt table loaded. A rate that is not 0 shows that the APIC is on; nobody else uses its
-        // timer, and `arch::task` handles the vector while tasks run.
-        unsafe { apic::Timer::new(&self.machine.clock, self.machine.apic_timer_hz, TICK_VECTOR) }
+    /// What is known of the others.
+    #[must_use]
+    pub fn team(&self) -> Option<&'a Team> {
+        self.team
     }
 
+    /// The PMU of a processor.
+    ///
+    /// # Errors
+    /// Why it has none, in a sentence.
+    pub fn pmu(&self, cpu: u16) -> Result<&Capabilities, String> {
+        let member = self.team.map(Team::members).unwrap_or_default();
+        match member.iter().find(|member| member.number == u32::from(cpu)) {
+            Some(member) => member.pmu.as_ref().map_err(String::clone),
+            None => self.machine.pmu.as_ref().map_err(|why| format!("there is no PMU: {why}")),
+        }
+    }
+}
+
+impl Processors<'_> {
     /// Makes one task ready, as the next one.
-    fn prepare(&mut self, task: &Task) -> Result<Emitted, String> {
-        let index = self.contexts.len();
-        if self.slots.0.len() == index {
-            let memory = Memory::allocate(index, self.frames);
+    fn prepare(&mut self, number: usize, task: &Task) -> Result<(Context, Emitted), String> {
+        if self.slots.0.len() == number {
+            let memory = Memory::allocate(number, self.frames);
             self.slots.0.push(memory.map_err(|error| format!("task `{}`: {error}", task.name))?);
         }
-        let memory = &mut self.slots.0[index];
+        let memory = &mut self.slots.0[number];
         let user = task.ring == Ring::User;
-        // SAFETY: no task runs; physical memory is mapped, and the space is the one in use.
+        // SAFETY: no task runs; physical memory is mapped, and the space has the kernel at its place.
         let root = unsafe { memory.clear(self.space.root(), user) };
-        let area = |area| memory::area(index, area);
+        let area = |area| memory::area(number, area);
         let place = Place {
-            code: memory::code(index),
-            data: memory::count(index),
-            pointers: [memory::stack(index), area(0), area(1), area(2), area(VALUE_AREA)],
+            code: memory::code(number),
+            data: memory::count(number),
+            pointers: [memory::stack(number), area(0), area(1), area(2), area(VALUE_AREA)],
         };
         let emitted = tasks::emit::emit(memory.code_mut(), &place, task);
         let count = &mut memory.count_mut()[emit::COUNT_AT..][..8];
         count.copy_from_slice(&task.turns.to_le_bytes());
         let frame = tasks::emit::registers(&place, task, &emitted);
         let extended = task.extended_state.then(|| Extended::new(self.machine.extended));
-        self.contexts.push(Context::new(&frame, user, root.as_u64(), extended));
-        self.emitted.push(emitted.clone());
-        Ok(emitted)
+        Ok((Context::new(&frame, user, root.as_u64(), extended), emitted))
     }
 }
 
 /// The memory area that R14 points to.
 const VALUE_AREA: u64 = memory::AREAS - 1;
 
-impl tasks::Machine for Processor<'_> {
+impl tasks::Machine for Processors<'_> {
+    fn has(&self, cpu: u16) -> Result<(), String> {
+        let number = usize::from(cpu);
+        let missing = || smp::CallError::NoProcessor(number, smp::count()).to_string();
+        smp::processor(number).map(|_| ()).ok_or_else(missing)
+    }
+
     fn tsc_hz(&self) -> u64 {
         self.machine.clock.hz
     }
 
-    fn load(&mut self, tasks: &[Task]) -> Result<Vec<Emitted>, String> {
-        if self.timer().is_none() {
+    fn load(&mut self, workload: &Workload) -> Result<Vec<Emitted>, String> {
+        if timer(self.machine).is_none() {
             return Err("tasks need the local APIC's timer, which does not count here".to_string());
         }
-        self.cr2 = vec![0; tasks.len()];
-        self.contexts.clear();
+        self.loaded = workload.cpus().into_iter().map(Here::new).collect();
         self.emitted.clear();
-        tasks.iter().map(|task| self.prepare(task)).collect()
+        for (index, task) in workload.tasks.iter().enumerate() {
+            let (context, emitted) = self.prepare(index, task)?;
+            let cpu = workload.cpu_of(index);
+            let here = self.loaded.iter_mut().find(|here| here.cpu == cpu);
+            here.expect("every task has its processor").push(index as u16, context);
+            self.emitted.push(emitted);
+        }
+        Ok(self.emitted.clone())
     }
 
-    fn run(&mut self, decide: Decide) {
-        let Some(mut timer) = self.timer() else { return };
-        let (cr2, sampled) = (&mut self.cr2, self.sampled);
-        let sampling_timer = sampled.and_then(|sampled| sampled.timer);
-        let mut on_event = |event: task::Event| {
-            if sampled.is_some() {
-                // SAFETY: in an interrupt of ring 0's, all of which come with interrupts off; `sampled`'s caller has
-                // installed the block.
-                unsafe { pmi::let_out(event.frame) };
-            }
-            let now = tsc::now();
-            let cause = match event.cause {
-                task::Cause::Start => Cause::Start,
-                task::Cause::Tick => {
-                    timer.ticked();
-                    Cause::Tick
-                }
-                task::Cause::Yield => Cause::Yield,
-                task::Cause::Exit => Cause::Exit,
-                task::Cause::Fault { cr2: address } => {
-                    if let Some(place) = event.task.and_then(|task| cr2.get_mut(task)) {
-                        *place = address;
-                    }
-                    Cause::Fault
-                }
-            };
-            let decision = decide(cause, now);
-            match decision.timer {
-                _ if sampling_timer.is_some() => {
-                    if decision.next.is_none() {
-                        pmi::stop_timer();
-                    }
-                }
-                Timer::Leave => {}
-                Timer::Once(ticks) => timer.once(ticks),
-                Timer::Every(ticks) => timer.every(ticks),
-                Timer::Stop => timer.stop(),
-            }
-            if let (Some(task), true) = (decision.next, sampled.is_some()) {
-                // SAFETY: as above.
-                unsafe { pmi::let_in(task.into()) };
-            }
-            decision.next.map(usize::from)
-        };
-        if let Some(interval) = sampling_timer {
-            // SAFETY: ring 0, interrupts off, the APIC on. The scheduler has just stopped its own use of the timer, and
-            // does not take it up again.
-            unsafe { pmi::start_timer(interval) };
+    fn run(&mut self, seats: &mut [Seat]) -> Option<Together> {
+        let mut loaded = core::mem::take(&mut self.loaded);
+        let mut idle: Vec<Here> = Vec::new();
+        for seat in seats.iter().filter(|seat| !loaded.iter().any(|here| here.cpu == seat.cpu)) {
+            idle.push(Here::new(seat.cpu));
         }
-        // SAFETY: ring 0, interrupts off, interrupt table loaded; one workload runs at a time. `load` made each context
-        // with its own code, stack and address space, which has the kernel's upper half. When the last task is gone
-        // the scheduler stops the timer. What a task of ring 0 does beyond its memory is its author's business.
-        unsafe { task::run(&mut self.contexts, &mut on_event) };
+        loaded.append(&mut idle);
+        let work = seats.iter_mut().map(|seat| {
+            let here = loaded.iter().position(|here| here.cpu == seat.cpu);
+            let here = loaded.swap_remove(here.expect("made above"));
+            Mutex::new(Work { here, guide: &mut *seat.guide })
+        });
+        let work: Vec<Mutex<Work>> = work.collect();
+        let (machine, sampled) = (self.machine, self.sampled);
+        let cpus: Vec<u16> = work.iter().map(|one| one.lock().here.cpu).collect();
+        let together = match (&work[..], self.team) {
+            // What each does is counted by a clock of all.
+            (several, _) if several.len() == 1 || machine.emulated.is_some() => {
+                for (one, &cpu) in several.iter().zip(&cpus) {
+                    let whole = || one.lock().whole(machine, sampled);
+                    smp::run_on(cpu.into(), whole).expect("the boot processor, and those in use");
+                }
+                let in_turn = several.len() > 1;
+                Together { in_turn, ..Together::default() }
+            }
+            (several, team) => at_once(several, &cpus, machine, team),
+        };
+        self.loaded = work.into_iter().map(|one| one.into_inner().here).collect();
+        let processors: Vec<u32> = cpus.iter().map(|&cpu| u32::from(cpu)).collect();
+        (processors != [0]).then_some(Together { processors, ..together })
     }
 
     fn left(&mut self, task: usize) -> Left {
+        let found = self.loaded.iter().find_map(|here| here.left(task as u16));
+        let (frame, cr2) = found.map(|(context, cr2)| (*context.frame(), cr2)).unwrap_or_default();
         let memory = &mut self.slots.0[task];
         let count = memory.count_mut()[emit::COUNT_AT..][..8].try_into();
         Left {
-            frame: *self.contexts[task].frame(),
-            cr2: self.cr2[task],
+            frame,
+            cr2,
             count: u64::from_le_bytes(count.expect("eight bytes")),
             value: memory.value(VALUE_AREA),
             memory_crc32: crc32(memory.data_mut()),
@@ -223,70 +230,72 @@ impl tasks::Machine for Processor<'_> {
     }
 
     fn taken(&self, vector: u8) -> u64 {
-        arch::interrupts::taken(vector)
+        arch::interrupts::taken_by_all(vector)
     }
 }
 
-/// Counts of one task.
-#[derive(Clone, Copy, Default)]
-struct Counts {
-    own: u64,
-    children: u64,
+/// One processor's part, for its own hands.
+struct Work<'a, 'g> {
+    here: Here,
+    guide: &'a mut (dyn tasks::Guide + 'g),
 }
 
-/// A counter of instructions in ring 3 that each task has for itself: read and zeroed at each switch. What a child has
-/// is added to its parent when it exits. A second counter counts the same through, whoever runs.
-struct UserInstructions {
-    registers: pmu::Machine,
-    driver: Driver,
-    counter: Counter,
-    through: Counter,
-    counts: Vec<Counts>,
+impl Work<'_, '_> {
+    /// From the beginning to the end, on its processor.
+    fn whole(&mut self, machine: &probe::Machine, sampled: Option<Sampled>) {
+        self.guide.open();
+        self.guide.begin();
+        self.tasks(machine, sampled);
+        self.guide.end();
+        self.guide.close();
+    }
+
+    fn tasks(&mut self, machine: &probe::Machine, sampled: Option<Sampled>) {
+        // SAFETY: on the processor of the tasks, which `load` made with memory and address spaces of their own.
+        unsafe { self.here.run(machine, sampled, &mut *self.guide) };
+    }
 }
 
-impl UserInstructions {
-    /// Starts counting, if there is a PMU.
-    fn open(machine: &probe::Machine, tasks: usize) -> Option<Self> {
-        let has = machine.pmu.as_ref().ok()?;
-        // INST_RETIRED.ANY_P, architectural (SDM vol. 3, table 20-1); AMD: retired instructions, PMCx0C0.
-        let selection = Selection::of(0xc0, 0).in_rings(Rings::USER);
-        let mut counters = has.generals();
-        let (counter, through) = (counters.next()?, counters.next()?);
-        // SAFETY: ring 0, interrupt table loaded; the firmware owns the PMU, and no interrupt is armed.
-        let mut registers = unsafe { pmu::Machine::new() };
-        let mut driver = Driver::new(has.clone());
-        driver.reset(&mut registers).ok()?;
-        for counter in [counter, through] {
-            driver.program(&mut registers, counter, &selection).ok()?;
-            driver.write(&mut registers, counter, 0).ok()?;
+/// From the moment when all are ready to the instant at which they begin, in ticks: longer than it takes to hear of it.
+const LEAD_TICKS: u64 = 20_000;
+
+/// All at the same time.
+fn at_once(
+    work: &[Mutex<Work>],
+    cpus: &[u16],
+    machine: &probe::Machine,
+    team: Option<&Team>,
+) -> Together {
+    const BOOT: &str = "the boot processor gives the work";
+    let numbers: Vec<usize> = smp::in_use().map(smp::Processor::index).collect();
+    // The part of the processor at this place among all.
+    let of = |place: usize| {
+        let found = cpus.iter().position(|&cpu| numbers[place] == usize::from(cpu));
+        found.map(|at| work[at].lock())
+    };
+    let seated = |tsc: &[u64]| {
+        let all = tsc.iter().zip(&numbers);
+        let own: Vec<u64> = all
+            .filter(|(_, number)| cpus.iter().any(|&cpu| usize::from(cpu) == **number))
+            .map(|(tsc, _)| *tsc)
+            .collect();
+        smp::skew(&own)
+    };
+    let offsets = team.map(Team::offsets).unwrap_or_default();
+    smp::on_all(|place| of(place).iter_mut().for_each(|one| one.guide.open())).expect(BOOT);
+    let began = smp::at_instant(&offsets, LEAD_TICKS, |place| {
+        if let Some(mut one) = of(place) {
+            one.guide.begin();
+            one.tasks(machine, None);
         }
-        driver.start(&mut registers).ok()?;
-        let counts = vec![Counts::default(); tasks];
-        Some(Self { registers, driver, counter, through, counts })
-    }
-
-    /// Stops counting and frees the counters. Returns what was counted through.
-    fn close(&mut self) -> u64 {
-        let total = self.driver.read(&mut self.registers, self.through).unwrap_or(0);
-        // The registers took these writes before.
-        let _ = self.driver.reset(&mut self.registers);
-        total
-    }
-}
-
-impl Observer for UserInstructions {
-    fn switched(&mut self, from: Option<u16>, _: Option<u16>) {
-        let counted = self.driver.read(&mut self.registers, self.counter).unwrap_or(0);
-        let _ = self.driver.write(&mut self.registers, self.counter, 0);
-        if let Some(counts) = from.and_then(|task| self.counts.get_mut(usize::from(task))) {
-            counts.own += counted;
-        }
-    }
-
-    fn exited(&mut self, task: u16, parent: Option<u16>) {
-        let Counts { own, children } = self.counts[usize::from(task)];
-        if let Some(parent) = parent {
-            self.counts[usize::from(parent)].children += own + children;
-        }
+    });
+    let ended = smp::at_instant(&offsets, LEAD_TICKS, |place| {
+        of(place).iter_mut().for_each(|one| one.guide.end());
+    });
+    smp::on_all(|place| of(place).iter_mut().for_each(|one| one.guide.close())).expect(BOOT);
+    Together {
+        begin_skew: Some(seated(&began.expect(BOOT).tsc)),
+        end_skew: Some(seated(&ended.expect(BOOT).tsc)),
+        ..Together::default()
     }
 }

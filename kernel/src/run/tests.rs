@@ -207,6 +207,7 @@ impl Machine for Clocked {
             fault: None,
             user_instructions: Some(1),
             child_user_instructions: None,
+            cpu: 0,
         };
         let tasks = match self.failed {
             0 => vec![task("a", TaskEnd::Exit)],
@@ -220,6 +221,7 @@ impl Machine for Clocked {
             ticks: Ticks::default(),
             interrupts: vec![],
             user_instructions: Some(1),
+            together: None,
         })
     }
     fn count(&mut self, item: &Count) -> Result<CountResult, String> {

@@ -208,6 +208,7 @@ impl Sampler for Host {
             ticks: Ticks::default(),
             interrupts: vec![],
             user_instructions: None,
+            together: None,
         };
         Ok(Scheduled { summary, places: places.collect(), ticks: self.tsc - start })
     }

@@ -1,38 +1,42 @@
 //! Running a workload: tasks that are switched between by a timer.
 //!
 //! [`scheduler`] decides whose turn it is, and [`ticks`] when the timer comes next; [`emit`] makes a loop out of a task's
-//! code; `report` puts together how it went. The processor itself is behind [`Machine`], so that all this runs on the
-//! host as well. Whoever counts or samples watches through an [`Observer`].
+//! code; [`seats`] is what of it each processor does; `report` puts together how it went. The processors themselves are
+//! behind [`Machine`], so that all this runs on the host as well. Whoever counts or samples watches through an
+//! [`Observer`] on each processor.
 
 pub mod emit;
 mod report;
 pub mod scheduler;
+pub mod seats;
 #[cfg(test)]
 mod tests;
 pub mod ticks;
 
 pub use emit::Emitted;
 pub use scheduler::Scheduler;
+pub use seats::{Guide, Seat};
 
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use arch::interrupts::TrapFrame;
-use protocol::record::{TaskResult, Ticks, VectorCount};
-use protocol::workload::{Task, Workload};
+use protocol::record::{TaskResult, Ticks, Together, VectorCount};
+use protocol::workload::Workload;
 
 /// Sees what the scheduler does. Called with interrupts off, in the interrupt: an observer neither allocates nor waits
-/// for a lock. `None` stands for the kernel itself.
+/// for a lock. `None` stands for the kernel itself. All calls come from the processor that is observed.
 ///
 /// A task that ends is switched away from first, to the kernel; then it exits, and its parent with it if that had only
 /// waited for it; then the kernel switches to the next task.
-pub trait Observer {
-    /// The tasks are in memory, each where it says, and are about to run. May allocate.
-    fn loaded(&mut self, tasks: &[Emitted]) {
-        let _ = tasks;
-    }
-    /// All tasks are gone, and the kernel goes on. May allocate.
+pub trait Observer: Send {
+    /// Tasks are about to run here. May allocate.
+    fn opened(&mut self) {}
+    /// This is the instant: tasks run from here on.
+    fn loaded(&mut self) {}
+    /// All tasks are gone, on all processors, and the kernel goes on.
     fn ended(&mut self) {}
+    /// The end of it. May allocate.
+    fn closed(&mut self) {}
     /// A task came into being: at the beginning, or when its parent is about to run for the first time.
     fn created(&mut self, task: u16, parent: Option<u16>) {
         let _ = (task, parent);
@@ -89,9 +93,6 @@ pub struct Decision {
     pub timer: Timer,
 }
 
-/// Asked at each cause, with the TSC.
-pub type Decide<'a> = &'a mut dyn FnMut(Cause, u64) -> Decision;
-
 /// What a task left behind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Left {
@@ -107,8 +108,14 @@ pub struct Left {
     pub memory_crc32: u32,
 }
 
-/// A processor that can run tasks.
+/// Processors that can run tasks.
 pub trait Machine {
+    /// Whether tasks can run on the processor of this number, and be counted.
+    ///
+    /// # Errors
+    /// Why not, in a sentence.
+    fn has(&self, cpu: u16) -> Result<(), String>;
+
     /// Rate of the TSC in Hz.
     fn tsc_hz(&self) -> u64;
 
@@ -116,15 +123,17 @@ pub trait Machine {
     ///
     /// # Errors
     /// Why that cannot be, in a sentence.
-    fn load(&mut self, tasks: &[Task]) -> Result<Vec<Emitted>, String>;
+    fn load(&mut self, workload: &Workload) -> Result<Vec<Emitted>, String>;
 
-    /// Runs the loaded tasks as `decide` says, until it says that the kernel goes on.
-    fn run(&mut self, decide: Decide);
+    /// Runs the loaded tasks, those of each seat on its processor, as its guide says. Every guide is called in the order
+    /// [`Guide::open`], [`Guide::begin`], [`Guide::decide`] until that says that the kernel goes on, [`Guide::end`],
+    /// [`Guide::close`]. Returns how several processors worked together.
+    fn run(&mut self, seats: &mut [Seat]) -> Option<Together>;
 
     /// What a task left behind after [`Machine::run`].
     fn left(&mut self, task: usize) -> Left;
 
-    /// How often a vector was taken since boot.
+    /// How often a vector was taken since boot, on all processors.
     fn taken(&self, vector: u8) -> u64;
 }
 
@@ -141,46 +150,44 @@ pub struct Summary {
     pub interrupts: Vec<VectorCount>,
     /// Instructions that retired in ring 3 meanwhile, whoever ran. For whoever counts them: `run` does not.
     pub user_instructions: Option<u64>,
+    /// How several processors worked together.
+    pub together: Option<Together>,
 }
 
 /// Runs `workload` to its end. Ticks that come faster than the processor switches leave the tasks no time: they end at
-/// their limit. A task that has the processor for longer than `limit_us` microseconds in all is ended.
+/// their limit. A task that has the processor for longer than `limit_us` microseconds in all is ended. Each of `watched` is
+/// a processor's number and who observes it; one that has no tasks only waits for the others.
 ///
 /// # Errors
 /// Why it cannot be run, in a sentence.
-pub fn run(
+pub fn run<O: Observer>(
     workload: &Workload,
     limit_us: u64,
     machine: &mut impl Machine,
-    observer: &mut impl Observer,
+    watched: &mut [(u16, O)],
 ) -> Result<Summary, String> {
-    for task in &workload.tasks {
-        if let Some(cpu) = task.cpu.filter(|&cpu| cpu != 0) {
-            let name = &task.name;
-            return Err(format!(
-                "task `{name}` is to run on processor {cpu}; tasks run on processor 0 only"
-            ));
-        }
-    }
-    let emitted = machine.load(&workload.tasks)?;
-    let mut scheduler = Scheduler::new(workload, limit_us, machine.tsc_hz());
+    seats::check(workload, watched, machine)?;
+    let emitted = machine.load(workload)?;
     let before: Vec<u64> = (0..=255).map(|vector| machine.taken(vector)).collect();
-    observer.loaded(&emitted);
-    machine.run(&mut |cause, now| scheduler.decide(cause, now, observer));
-    observer.ended();
+    let hz = machine.tsc_hz();
+    let (together, schedulers) = seats::run(workload, limit_us, hz, watched, machine);
     let taken = (0..=255).zip(before).map(|(vector, before)| VectorCount {
         vector,
         count: machine.taken(vector).wrapping_sub(before),
     });
     let interrupts = taken.filter(|taken| taken.count > 0).collect();
     let tasks = (0..).zip(&workload.tasks).zip(&emitted).map(|((index, task), emitted)| {
-        report::task(task, emitted, scheduler.account(index), &machine.left(index))
+        let own = workload.cpu_of(index);
+        let account = schedulers.iter().find(|one| one.cpu() == own).map(|one| one.account(index));
+        report::task(task, emitted, account.unwrap_or_default(), &machine.left(index), own)
     });
+    let tasks = tasks.collect();
     Ok(Summary {
-        tasks: tasks.collect(),
-        switches: scheduler.switches(),
-        ticks: scheduler.ticks(),
+        tasks,
+        switches: schedulers.iter().map(Scheduler::switches).sum(),
+        ticks: ticks::together(schedulers.iter().map(Scheduler::intervals)),
         interrupts,
         user_instructions: None,
+        together,
     })
 }

@@ -10,7 +10,13 @@ use protocol::record::{Fault, Hex, TaskEnd, TaskResult};
 use protocol::workload::Task;
 
 /// Puts it together.
-pub(super) fn task(task: &Task, emitted: &Emitted, account: Account, left: &Left) -> TaskResult {
+pub(super) fn task(
+    task: &Task,
+    emitted: &Emitted,
+    account: Account,
+    left: &Left,
+    cpu: u16,
+) -> TaskResult {
     // A task that never ended would still be running.
     let end = account.end.unwrap_or(TaskEnd::Limit);
     TaskResult {
@@ -25,6 +31,7 @@ pub(super) fn task(task: &Task, emitted: &Emitted, account: Account, left: &Left
         fault: (end == TaskEnd::Fault).then(|| fault(task, emitted, left)),
         user_instructions: None,
         child_user_instructions: None,
+        cpu: u32::from(cpu),
     }
 }
 

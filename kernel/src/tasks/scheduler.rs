@@ -1,4 +1,4 @@
-//! Whose turn it is: round robin, one queue.
+//! Whose turn it is on one processor: round robin, one queue.
 //!
 //! A task without parent is there from the beginning; one with a parent comes into being when its parent is given the
 //! processor for the first time. New tasks and those whose time is up go to the end of the queue. A task that ended
@@ -8,8 +8,8 @@ use super::ticks::{Intervals, Ticker};
 use super::{Cause, Decision, Observer, Timer};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use protocol::record::{TaskEnd, Ticks};
-use protocol::workload::Workload;
+use protocol::record::TaskEnd;
+use protocol::workload::{Task, Workload};
 
 /// What became of a task so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -24,6 +24,8 @@ pub struct Account {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
+    /// It runs on this processor.
+    here: bool,
     parent: Option<u16>,
     /// Children that are not gone.
     children: u16,
@@ -33,6 +35,7 @@ struct Entry {
 /// The scheduler of one processor.
 #[derive(Debug)]
 pub struct Scheduler {
+    cpu: u16,
     tasks: Vec<Entry>,
     ready: VecDeque<u16>,
     current: Option<u16>,
@@ -46,11 +49,15 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// A scheduler of tasks that are all still to come.
+    /// A scheduler of those tasks of `workload` that run on processor `cpu`, all still to come. The others are never
+    /// there.
     #[must_use]
-    pub fn new(workload: &Workload, limit_us: u64, tsc_hz: u64) -> Self {
-        let entry = |parent| Entry { parent, children: 0, account: Account::default() };
-        let mut tasks: Vec<Entry> = workload.tasks.iter().map(|task| entry(task.parent)).collect();
+    pub fn new(workload: &Workload, limit_us: u64, tsc_hz: u64, cpu: u16) -> Self {
+        let entry = |(index, task): (usize, &Task)| {
+            let here = workload.cpu_of(index) == cpu;
+            Entry { here, parent: task.parent, children: 0, account: Account::default() }
+        };
+        let mut tasks: Vec<Entry> = workload.tasks.iter().enumerate().map(entry).collect();
         for task in &workload.tasks {
             if let Some(parent) = task.parent.and_then(|parent| tasks.get_mut(usize::from(parent)))
             {
@@ -58,15 +65,22 @@ impl Scheduler {
             }
         }
         Self {
+            cpu,
             ready: VecDeque::with_capacity(tasks.len()),
             tasks,
             current: None,
             since: 0,
             switches: 0,
             limit: (u128::from(limit_us) * u128::from(tsc_hz) / 1_000_000) as u64,
-            ticker: Ticker::new(workload, tsc_hz),
+            ticker: Ticker::new(workload, tsc_hz, cpu),
             intervals: Intervals::new(),
         }
+    }
+
+    /// The processor's number.
+    #[must_use]
+    pub fn cpu(&self) -> u16 {
+        self.cpu
     }
 
     /// What became of task `index`.
@@ -84,10 +98,10 @@ impl Scheduler {
         self.switches
     }
 
-    /// The timer's ticks.
+    /// The times between the timer's ticks.
     #[must_use]
-    pub fn ticks(&self) -> Ticks {
-        self.intervals.ticks()
+    pub fn intervals(&self) -> &Intervals {
+        &self.intervals
     }
 
     /// Says who goes on. `now`: the TSC.
@@ -125,7 +139,7 @@ impl Scheduler {
     /// Brings the children of `parent` into being; of `None`, the tasks without parent.
     fn create(&mut self, parent: Option<u16>, observer: &mut impl Observer) {
         for (index, task) in (0..).zip(&self.tasks) {
-            if task.parent == parent {
+            if task.here && task.parent == parent {
                 observer.created(index, parent);
                 self.ready.push_back(index);
             }
@@ -138,7 +152,7 @@ impl Scheduler {
         observer.switched(Some(task), None);
         let mut next = Some(task);
         while let Some(task) = next {
-            let Entry { parent, children, account } = self.tasks[usize::from(task)];
+            let Entry { parent, children, account, .. } = self.tasks[usize::from(task)];
             if children > 0 || account.end.is_none() {
                 break;
             }

@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use protocol::job::LoopCounter;
 use protocol::record::TaskEnd;
-use protocol::workload::Ring;
+use protocol::workload::{Ring, Task};
 use std::collections::HashMap;
 
 /// TSC ticks that a turn takes; the processor's clock.
@@ -22,7 +22,7 @@ struct Habits {
     endless: bool,
 }
 
-/// A made-up processor.
+/// Made-up processors: their time is one, and each runs its tasks alone.
 struct Made {
     habits: Vec<Habits>,
     turns: Vec<u64>,
@@ -37,6 +37,21 @@ impl Made {
     fn new(habits: &[Habits]) -> Self {
         let (habits, done) = (habits.to_vec(), vec![0; habits.len()]);
         Self { habits, done, turns: vec![], now: 1_000, tick: None, taken: 7 }
+    }
+
+    fn run_one(&mut self, guide: &mut dyn Guide) {
+        let mut cause = Cause::Start;
+        loop {
+            let Decision { next, timer } = guide.decide(cause, self.now);
+            match timer {
+                Timer::Leave => {}
+                Timer::Once(ticks) => self.tick = Some((self.now + ticks, None)),
+                Timer::Every(ticks) => self.tick = Some((self.now + ticks, Some(ticks))),
+                Timer::Stop => self.tick = None,
+            }
+            let Some(task) = next else { return };
+            cause = self.until_event(usize::from(task));
+        }
     }
 
     /// Runs `task` until something happens.
@@ -65,29 +80,34 @@ impl Made {
     }
 }
 
+/// Processors of the made-up machine.
+const CPUS: u16 = 3;
+
 impl Machine for Made {
+    fn has(&self, cpu: u16) -> Result<(), String> {
+        if cpu < CPUS { Ok(()) } else { Err(format!("there are {CPUS}")) }
+    }
+
     fn tsc_hz(&self) -> u64 {
         HZ
     }
 
-    fn load(&mut self, tasks: &[Task]) -> Result<Vec<Emitted>, String> {
+    fn load(&mut self, workload: &Workload) -> Result<Vec<Emitted>, String> {
+        let tasks = &workload.tasks;
         self.turns = tasks.iter().map(|task| task.turns).collect();
         Ok(tasks.iter().map(|_| Emitted { init: 0..10, body: 64..70, exit: 80 }).collect())
     }
 
-    fn run(&mut self, decide: Decide) {
-        let mut cause = Cause::Start;
-        loop {
-            let Decision { next, timer } = decide(cause, self.now);
-            match timer {
-                Timer::Leave => {}
-                Timer::Once(ticks) => self.tick = Some((self.now + ticks, None)),
-                Timer::Every(ticks) => self.tick = Some((self.now + ticks, Some(ticks))),
-                Timer::Stop => self.tick = None,
-            }
-            let Some(task) = next else { return };
-            cause = self.until_event(usize::from(task));
+    fn run(&mut self, seats: &mut [Seat]) -> Option<Together> {
+        for seat in seats.iter_mut() {
+            seat.guide.open();
+            seat.guide.begin();
+            self.run_one(seat.guide);
+            seat.guide.end();
+            seat.guide.close();
         }
+        let processors = seats.iter().map(|seat| u32::from(seat.cpu)).collect();
+        Some(Together { processors, in_turn: true, ..Together::default() })
     }
 
     fn left(&mut self, task: usize) -> Left {
@@ -107,6 +127,7 @@ enum Seen {
     Switched(Option<u16>, Option<u16>),
     Exited(u16, Option<u16>),
     Tick,
+    Phase(&'static str),
 }
 
 #[derive(Default)]
@@ -124,6 +145,18 @@ impl Observer for Watcher {
     }
     fn tick(&mut self) {
         self.0.push(Seen::Tick);
+    }
+    fn opened(&mut self) {
+        self.0.push(Seen::Phase("opened"));
+    }
+    fn loaded(&mut self) {
+        self.0.push(Seen::Phase("loaded"));
+    }
+    fn ended(&mut self) {
+        self.0.push(Seen::Phase("ended"));
+    }
+    fn closed(&mut self) {
+        self.0.push(Seen::Phase("closed"));
     }
 }
 
@@ -147,9 +180,13 @@ fn workload(tasks: &[(u64, Option<u16>)], tick_ns: u64, jitter: Option<u64>) -> 
 }
 
 fn watched(workload: &Workload, limit_us: u64, habits: &[Habits]) -> (Summary, Vec<Seen>) {
-    let mut watcher = Watcher::default();
-    let summary = run(workload, limit_us, &mut Made::new(habits), &mut watcher).unwrap();
-    (summary, watcher.0)
+    let mut watched = [(0, Watcher::default())];
+    let summary = run(workload, limit_us, &mut Made::new(habits), &mut watched).unwrap();
+    let [(_, Watcher(mut seen))] = watched;
+    // Around all the rest.
+    let phases = [seen.remove(0), seen.remove(0), seen.pop().unwrap(), seen.pop().unwrap()];
+    assert_eq!(phases, ["opened", "loaded", "closed", "ended"].map(Seen::Phase));
+    (summary, seen)
 }
 
 #[test]
@@ -228,11 +265,48 @@ fn an_endless_task_is_ended_at_its_limit_with_and_without_ticks() {
 }
 
 #[test]
-fn a_task_for_another_processor_is_refused_by_name() {
+fn a_task_or_a_count_for_a_processor_that_is_not_there_is_refused_by_name() {
     let mut workload = workload(&[(1, None)], 0, None);
-    workload.tasks[0].cpu = Some(3);
-    let error = run(&workload, 1, &mut Made::new(&[Habits::default()]), &mut ()).unwrap_err();
-    assert_eq!(error, "task `x` is to run on processor 3; tasks run on processor 0 only");
+    let mut ran = |cpu, watched: &mut [(u16, ())]| {
+        workload.tasks[0].cpu = Some(cpu);
+        run(&workload, 1, &mut Made::new(&[Habits::default()]), watched).unwrap_err()
+    };
+    assert_eq!(ran(3, &mut []), "task `x` is to run on processor 3: there are 3");
+    assert_eq!(ran(1, &mut [(4, ())]), "processor 4 is to be counted: there are 3");
+}
+
+/// Each processor has its own queue and its own ticks, and sees its own tasks alone; one without tasks is watched as well.
+#[test]
+fn t9_c3_each_processor_runs_its_own_tasks_under_its_own_observer() {
+    use Seen::{Created, Exited, Phase, Switched, Tick};
+    let mut work = workload(&[(3, None), (4, None), (1, None), (2, Some(1))], 200, Some(5));
+    (work.tasks[1].cpu, work.tasks[2].cpu) = (Some(2), Some(0));
+    let mut watched = [0, 1, 2].map(|cpu| (cpu, Watcher::default()));
+    let summary = run(&work, 1_000, &mut Made::new(&[Habits::default(); 4]), &mut watched).unwrap();
+    let told = |cpu: usize, tick: bool| {
+        let seen: &[Seen] = &watched[cpu].1.0;
+        seen.iter().filter(|one| matches!(one, Tick) == tick).copied().collect::<Vec<_>>()
+    };
+    let idle = ["opened", "loaded", "ended", "closed"].map(Phase);
+    assert_eq!((told(1, false), told(1, true).len()), (idle.to_vec(), 0));
+    for (cpu, own) in [(0, [0, 2]), (2, [1, 3])] {
+        let seen = told(cpu, false);
+        for one in &seen {
+            let tasks = match *one {
+                Created(task, _) | Exited(task, _) => vec![task],
+                Switched(from, to) => from.into_iter().chain(to).collect(),
+                Phase(_) | Tick => vec![],
+            };
+            assert!(tasks.iter().all(|task| own.contains(task)), "{cpu}: {one:?}");
+        }
+        assert_eq!(seen.iter().filter(|one| matches!(one, Exited(..))).count(), 2);
+        assert!(!told(cpu, true).is_empty());
+    }
+    let ticks = told(0, true).len() + told(2, true).len();
+    assert_eq!(summary.ticks.count, ticks as u64);
+    let turns: Vec<_> = summary.tasks.iter().map(|task| (task.turns, task.cpu)).collect();
+    assert_eq!(turns, [(3, 0), (4, 2), (1, 0), (2, 2)]);
+    assert_eq!(summary.together.unwrap().processors, [0, 1, 2]);
 }
 
 prop_compose! {
@@ -280,7 +354,7 @@ proptest! {
                     let mut children = workload.tasks.iter().zip(0..).filter(|(one, _)| one.parent == Some(task));
                     prop_assert!(children.all(|(_, child)| !alive.contains_key(&child)));
                 }
-                Seen::Tick => {}
+                Seen::Tick | Seen::Phase(_) => {}
             }
         }
         prop_assert!(running.is_none() && alive.is_empty());
@@ -313,7 +387,7 @@ proptest! {
                         prop_assert!(waiting.remove(&to).is_some(), "{at}");
                     }
                 }
-                Seen::Exited(..) => {}
+                Seen::Exited(..) | Seen::Phase(_) => {}
             }
         }
         prop_assert!(waiting.is_empty());

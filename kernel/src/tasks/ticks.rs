@@ -33,12 +33,14 @@ pub struct Ticker {
 }
 
 impl Ticker {
-    /// The ticks that `workload` asks for.
+    /// The ticks that `workload` asks for on processor `cpu`: each has a series of its own.
     #[must_use]
-    pub fn new(workload: &Workload, tsc_hz: u64) -> Self {
+    pub fn new(workload: &Workload, tsc_hz: u64, cpu: u16) -> Self {
         let tsc = u128::from(workload.tick_ns) * u128::from(tsc_hz) / 1_000_000_000;
         let interval = if workload.tick_ns == 0 { 0 } else { (tsc as u64).max(2) };
-        Self { interval, random: workload.jitter.map(Random::new) }
+        let seed = |seed: u64| seed.wrapping_add(u64::from(cpu) << 32);
+        let random = workload.jitter.map(|jitter| Random::new(seed(jitter)));
+        Self { interval, random }
     }
 
     /// Whether there are ticks.
@@ -113,17 +115,19 @@ impl Intervals {
         }
         self.kept.push(interval);
     }
+}
 
-    /// What they came to.
-    #[must_use]
-    pub fn ticks(&self) -> Ticks {
-        let mut kept = self.kept.clone();
-        kept.sort_unstable();
-        let Some(&median) = kept.get(kept.len() / 2) else {
-            return Ticks { count: self.count, ..Ticks::default() };
-        };
-        Ticks { count: self.count, min: self.min, median, max: self.max }
-    }
+/// What the intervals of several processors came to together.
+#[must_use]
+pub fn together<'a>(all: impl Iterator<Item = &'a Intervals> + Clone) -> Ticks {
+    let count = all.clone().map(|one| one.count).sum();
+    let mut kept: Vec<u64> = all.clone().flat_map(|one| one.kept.iter().copied()).collect();
+    kept.sort_unstable();
+    let Some(&median) = kept.get(kept.len() / 2) else {
+        return Ticks { count, ..Ticks::default() };
+    };
+    let min = all.clone().map(|one| one.min).min().unwrap_or_default();
+    Ticks { count, min, median, max: all.map(|one| one.max).max().unwrap_or_default() }
 }
 
 #[cfg(test)]
@@ -132,7 +136,7 @@ mod tests {
     use protocol::workload::Workload;
 
     fn ticker(tick_ns: u64, jitter: Option<u64>) -> Ticker {
-        Ticker::new(&Workload { tasks: vec![], tick_ns, jitter }, 2_000_000_000)
+        Ticker::new(&Workload { tasks: vec![], tick_ns, jitter }, 2_000_000_000, 0)
     }
 
     #[test]
@@ -160,7 +164,7 @@ mod tests {
 
     #[test]
     fn intervals_keep_their_median_over_any_number_of_ticks() {
-        assert_eq!(Intervals::new().ticks(), Ticks::default());
+        assert_eq!(together([&Intervals::new()].into_iter()), Ticks::default());
         let mut intervals = Intervals::new();
         let (mut now, total) = (77, 100_000_u64);
         intervals.add(now);
@@ -169,7 +173,7 @@ mod tests {
             now += if index == 5 { 9 } else { 1_000 + index / 100 };
             intervals.add(now);
         }
-        let ticks = intervals.ticks();
+        let ticks = together([&intervals].into_iter());
         assert_eq!((ticks.count, ticks.min, ticks.max), (total + 1, 9, 1_999));
         assert!(ticks.median.abs_diff(1_500) <= 5, "{}", ticks.median);
         assert!(intervals.kept.len() <= KEPT && intervals.kept.capacity() == KEPT);

@@ -32,7 +32,8 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let (path, overrides) = (arguments.job.as_deref(), &arguments.overrides);
     let asks = !overrides.event_files.is_empty();
     let cpu = asks.then(|| cpu_of(&choice, &arguments.machine)).flatten();
-    let packed = job::load_for(path, overrides, Purpose::Qemu, cpu.as_ref())?;
+    let known = (cpu.as_ref(), Some(arguments.machine.cpus));
+    let packed = job::load_for(path, overrides, Purpose::Qemu, known)?;
     let tree = prepare(&[arguments.machine.boot])?;
     if let (cli::Boot::Uefi, Given::Emulated(_)) = (arguments.machine.boot, choice.pmu) {
         tree.build_uefi_pmu()?;

@@ -1,11 +1,11 @@
 //! Counting over tasks in a job: `[[count]]`.
 
+use super::bind::{BindFile, RawBind};
 use super::errors::{JobError, Place};
-use super::file::lines;
-use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile};
+use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile, place, too_few};
 use crate::events::EventText;
 use ::events::parse::parse_event;
-use protocol::count::{AtOverflow, Count, CountRequest};
+use protocol::count::{AtOverflow, Count, CountRequest, CountSet};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -18,9 +18,11 @@ use toml::Spanned;
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct RawCount {
     name: Option<String>,
+    #[serde(default)]
     events: Vec<RawEvent>,
     #[serde(default)]
     together: bool,
+    bind: Option<Spanned<RawBind>>,
     #[serde(default)]
     at_overflow: AtOverflow,
     #[serde(default)]
@@ -31,7 +33,22 @@ pub(super) struct RawCount {
     jitter: Option<u64>,
     limit_us: Option<u64>,
     #[serde(default)]
+    set: Vec<Spanned<RawSet>>,
+    #[serde(default)]
     task: Vec<Spanned<RawTask>>,
+}
+
+/// A set of its own, as written: `[[count.set]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RawSet {
+    name: Option<String>,
+    events: Vec<RawEvent>,
+    #[serde(default)]
+    together: bool,
+    bind: Option<Spanned<RawBind>>,
+    #[serde(default)]
+    force: bool,
 }
 
 /// An event with what follows from its overflows, as written: its text alone, or a table.
@@ -76,12 +93,24 @@ impl<'de> Deserialize<'de> for RawEvent {
     }
 }
 
+/// A set, all decided but the numbers of tasks.
+#[derive(Clone, Debug)]
+struct SetFile {
+    name: String,
+    events: Vec<EventTable>,
+    together: bool,
+    bind: BindFile,
+    force: bool,
+    place: Place,
+}
+
 /// An item, all decided but its tasks' machine code.
 #[derive(Clone, Debug)]
 pub struct CountFile {
     name: String,
-    events: Vec<EventTable>,
-    together: bool,
+    /// Its own events, if it has no sets.
+    own: SetFile,
+    sets: Vec<SetFile>,
     at_overflow: AtOverflow,
     passes: u64,
     interval_ns: u64,
@@ -93,13 +122,23 @@ pub struct CountFile {
 impl CountFile {
     /// Decides what `raw` leaves open. `number`: its place among all counts of the job, from 1.
     pub(super) fn decide(raw: Spanned<RawCount>, number: usize, text: &str, source: &str) -> Self {
-        let whole = lines(text, &raw.span());
-        let place = Place { file: source.to_string(), position: Some((whole.line, whole.column)) };
+        let place = place(text, source, &raw.span());
         let raw = raw.into_inner();
-        Self {
-            name: raw.name.unwrap_or_else(|| format!("count {number}")),
+        let name = raw.name.unwrap_or_else(|| format!("count {number}"));
+        let own = SetFile {
+            name: name.clone(),
             events: raw.events.into_iter().map(|event| event.0).collect(),
             together: raw.together,
+            bind: BindFile::decide(raw.bind, text, source),
+            force: false,
+            place: place.clone(),
+        };
+        let sets = raw.set.into_iter().zip(1..);
+        let sets = sets.map(|(set, number)| SetFile::decide(set, number, text, source));
+        Self {
+            name,
+            own,
+            sets: sets.collect(),
             at_overflow: raw.at_overflow,
             passes: raw.passes,
             interval_ns: raw.interval_ns,
@@ -111,39 +150,82 @@ impl CountFile {
 
     /// The texts of its events.
     pub fn events(&self) -> impl Iterator<Item = &EventText> {
-        self.events.iter().map(|event| &event.event)
+        let all = core::iter::once(&self.own).chain(&self.sets);
+        all.flat_map(|set| &set.events).map(|event| &event.event)
+    }
+
+    /// Whether a machine with so many processors has all that the item names.
+    ///
+    /// # Errors
+    /// The first one that it does not have.
+    pub(super) fn check_cpus(&self, cpus: u32) -> Result<(), JobError> {
+        self.workload.check_cpus(cpus)?;
+        for set in core::iter::once(&self.own).chain(&self.sets) {
+            if let BindFile::Cpu(place, cpu) = &set.bind
+                && u32::from(*cpu) >= cpus
+            {
+                let message = format!("bind names processor {cpu}; {}", too_few(*cpu, cpus));
+                return Err(self.refused_at(place, message));
+            }
+        }
+        Ok(())
     }
 
     /// The item.
     ///
     /// # Errors
-    /// An event that is several, one that starts another that is not there, or what is wrong with the tasks.
+    /// An event that is several, one that starts another that is not there, a bind to what is not there, or what is wrong
+    /// with the tasks.
     pub fn item(&self) -> Result<Count<'static>, JobError> {
-        let requests = self.events.iter().map(|event| self.request(event));
         let assembled = self.workload.assemble()?;
+        if let Some(at) = self.own.bind.place().filter(|_| !self.sets.is_empty()) {
+            let message = "bind stands beside sets; give each set its own".to_string();
+            return Err(self.refused_at(at, message));
+        }
+        let own = self.set(&self.own)?;
+        let sets = self.sets.iter().map(|set| self.set(set));
         Ok(Count {
             name: Cow::Owned(self.name.clone()),
-            requests: requests.collect::<Result<_, _>>()?,
-            together: self.together,
+            requests: own.requests,
+            together: own.together,
             at_overflow: self.at_overflow,
             passes: self.passes,
             interval_ns: self.interval_ns,
             limit_us: self.limit_us,
             workload: assembled.workload,
+            bind: own.bind,
+            sets: sets.collect::<Result<_, _>>()?,
         })
     }
 
-    fn request(&self, event: &EventTable) -> Result<CountRequest<'static>, JobError> {
+    fn set(&self, set: &SetFile) -> Result<CountSet<'static>, JobError> {
+        let requests = set.events.iter().map(|event| self.request(event, set));
+        let bind = set.bind.bind(&self.workload);
+        Ok(CountSet {
+            name: Cow::Owned(set.name.clone()),
+            requests: requests.collect::<Result<_, _>>()?,
+            together: set.together,
+            bind: bind.map_err(|(place, message)| self.refused_at(&place, message))?,
+            force: set.force,
+        })
+    }
+
+    fn request(
+        &self,
+        event: &EventTable,
+        set: &SetFile,
+    ) -> Result<CountRequest<'static>, JobError> {
         let text = event.event.to_string();
         if let Err(error) = parse_event(&text) {
             let hint = "each event of a count stands for itself; what must be counted at the same time needs \
                         together = true";
-            return Err(self.refused(format!("`{text}` is not one event: {error}; {hint}")));
+            let message = format!("`{text}` is not one event: {error}; {hint}");
+            return Err(self.refused_at(&set.place, message));
         }
         let starts = event.starts.iter().map(|name| {
-            let at = self.events.iter().position(|other| other.event.to_string() == *name);
+            let at = set.events.iter().position(|other| other.event.to_string() == *name);
             let missing = || format!("`{text}` starts `{name}`, which is no event of this count");
-            at.map(|at| at as u16).ok_or_else(|| self.refused(missing()))
+            at.map(|at| at as u16).ok_or_else(|| self.refused_at(&set.place, missing()))
         });
         Ok(CountRequest {
             starts: starts.collect::<Result<_, _>>()?,
@@ -156,98 +238,29 @@ impl CountFile {
 
     /// The error that `message` says, with the item's place.
     pub(super) fn refused(&self, message: String) -> JobError {
-        JobError::Count { place: self.place.clone(), count: self.name.clone(), message }
+        self.refused_at(&self.place, message)
+    }
+
+    fn refused_at(&self, place: &Place, message: String) -> JobError {
+        JobError::Count { place: place.clone(), count: self.name.clone(), message }
+    }
+}
+
+impl SetFile {
+    /// Decides what `raw` leaves open. `number`: its place among the sets of its item, from 1.
+    fn decide(raw: Spanned<RawSet>, number: usize, text: &str, source: &str) -> Self {
+        let place = place(text, source, &raw.span());
+        let raw = raw.into_inner();
+        Self {
+            name: raw.name.unwrap_or_else(|| format!("set {number}")),
+            events: raw.events.into_iter().map(|event| event.0).collect(),
+            together: raw.together,
+            bind: BindFile::decide(raw.bind, text, source),
+            force: raw.force,
+            place,
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::file::parse;
-    use super::super::{Purpose, pack};
-    use protocol::job::Item;
-    use protocol::workload::Ring;
-
-    const JOB: &str = r#"
-[[count]]
-name = "two tasks"
-events = ["instructions:u", { event = "cycles", every = 1000, starts = ["r00c4"] }, { event = "r00c4", correlate = true }]
-interval-ns = 2_000_000
-at-overflow = "next"
-passes = 3
-
-[[count.task]]
-name = "first"
-asm = "inc rax"
-turns = 1000
-
-[[count.task]]
-name = "second"
-asm = "addpd xmm0, xmm1"
-parent = "first"
-ring = 3
-"#;
-
-    #[test]
-    fn c1_m3_m6_a_count_comes_out_as_it_is_written() {
-        let packed = pack(&parse(JOB, "job.toml").unwrap(), Purpose::Qemu).unwrap();
-        let [Item::Count(count)] = &packed.job.items[..] else { panic!("{:?}", packed.job.items) };
-        assert_eq!(
-            (count.name.as_ref(), count.passes, count.interval_ns),
-            ("two tasks", 3, 2_000_000)
-        );
-        assert_eq!(count.requests[1].starts, [2]);
-        assert_eq!((count.requests[1].every, count.requests[2].correlate), (Some(1000), true));
-        let [first, second] = &count.workload.tasks[..] else { panic!() };
-        assert_eq!(
-            (&first.body[..], first.turns, first.ring),
-            (&[0x48, 0xff, 0xc0][..], 1000, Ring::Kernel)
-        );
-        assert_eq!(
-            (second.parent, second.ring, second.extended_state),
-            (Some(0), Ring::User, true)
-        );
-        assert_eq!(count.workload.tick_ns, super::super::workload::DEFAULT_TICK_NS);
-    }
-
-    #[test]
-    fn the_example_can_be_packed() {
-        let file = parse(include_str!("../../jobs/count.toml"), "count.toml").unwrap();
-        let packed = pack(&file, Purpose::Qemu).unwrap();
-        let names: Vec<&str> = packed.job.items.iter().map(Item::name).collect();
-        assert_eq!(names, ["by task", "in turns", "trigger"]);
-    }
-
-    #[test]
-    fn what_is_wrong_is_said_with_its_place() {
-        for (from, to, parts) in [
-            (
-                "starts = [\"r00c4\"]",
-                "starts = [\"x\"]",
-                &["job.toml:2", "two tasks", "starts `x`"][..],
-            ),
-            ("\"instructions:u\"", "\"{a,b}\"", &["job.toml:2", "`{a,b}` is not one event"]),
-            ("\"instructions:u\"", "\"\"", &["is no event"]),
-            ("every = 1000", "every = 0", &["every is 0"]),
-            ("every = 1000", "often = 1000", &["unknown field `often`"]),
-            (
-                "parent = \"first\"",
-                "parent = \"third\"",
-                &["second", "parent `third` does not exist"],
-            ),
-            ("inc rax", "inc nonsense", &["job.toml:11", "first"]),
-            ("ring = 3", "ring = 1", &["ring is 1"]),
-            ("passes = 3", "tick-ns = 0", &["tick-ns is 0"]),
-            ("passes = 3", "tick-ns = 5", &["tick-ns is 5"]),
-        ] {
-            let text = JOB.replace(from, to);
-            assert_ne!(text, JOB, "{from}");
-            let error = match parse(&text, "job.toml") {
-                Ok(file) => pack(&file, Purpose::Qemu).unwrap_err().to_string(),
-                Err(error) => error.to_string(),
-            };
-            for part in parts {
-                assert!(error.contains(part), "{to}: {part}: {error}");
-            }
-        }
-    }
-}
+mod tests;

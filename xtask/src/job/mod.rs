@@ -5,6 +5,7 @@
 
 mod analyse;
 pub mod assemble;
+mod bind;
 pub mod count;
 mod errors;
 pub mod exact;
@@ -93,18 +94,19 @@ pub fn load(
     overrides: &Overrides,
     purpose: Purpose,
 ) -> Result<Packed, JobError> {
-    load_for(path, overrides, purpose, None)
+    load_for(path, overrides, purpose, (None, None))
 }
 
-/// The same for a known processor, whose events the user's files are taken to describe.
+/// The same for a machine of which something is known: its processor, whose events the user's files are taken to describe,
+/// and how many processors it has.
 ///
 /// # Errors
-/// As for [`load`].
+/// As for [`load`]; or a task or a count is for a processor that the machine does not have.
 pub fn load_for(
     path: Option<&Path>,
     overrides: &Overrides,
     purpose: Purpose,
-    cpu: Option<&CpuName>,
+    (cpu, cpus): (Option<&CpuName>, Option<u32>),
 ) -> Result<Packed, JobError> {
     let mut file = match (path, &overrides.asm, overrides.forms()) {
         (Some(path), None, None) => file::read(path)?,
@@ -114,6 +116,10 @@ pub fn load_for(
         _ => return Err(JobError::FileAndAsm),
     };
     overrides.apply(&mut file)?;
+    if let Some(cpus) = cpus {
+        file.runs.iter().try_for_each(|run| run.workload.check_cpus(cpus))?;
+        file.counts.iter().try_for_each(|count| count.check_cpus(cpus))?;
+    }
     let (tables, lines) = user::merged(&overrides.event_files, cpu)?;
     let counted = file.counts.iter().flat_map(CountFile::events);
     let events = file.snippets.iter().flat_map(|snippet| &snippet.options.events).chain(counted);

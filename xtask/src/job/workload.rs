@@ -159,7 +159,14 @@ impl RunFile {
     }
 }
 
-fn place(text: &str, source: &str, span: &std::ops::Range<usize>) -> Place {
+/// What a machine with so many processors lacks for `cpu`.
+pub(super) fn too_few(cpu: u16, cpus: u32) -> String {
+    let has = if cpus == 1 { "one processor".to_string() } else { format!("{cpus} processors") };
+    format!("the machine has {has}, numbered from 0: --cpus {} gives it enough", u32::from(cpu) + 1)
+}
+
+/// Where `span` begins.
+pub(super) fn place(text: &str, source: &str, span: &std::ops::Range<usize>) -> Place {
     let Lines { line, column, .. } = lines(text, span);
     Place { file: source.to_string(), position: Some((line, column)) }
 }
@@ -236,6 +243,19 @@ impl WorkloadFile {
     ) -> Self {
         let tasks = tasks.into_iter().map(|task| TaskFile::decide(task, text, source)).collect();
         Self { tasks, tick_ns: tick_ns.unwrap_or(DEFAULT_TICK_NS), jitter }
+    }
+
+    /// Whether a machine with so many processors has all that tasks are to run on.
+    ///
+    /// # Errors
+    /// Every task for which it has none.
+    pub(super) fn check_cpus(&self, cpus: u32) -> Result<(), JobError> {
+        let beyond = |task: &TaskFile| {
+            let cpu = task.cpu.filter(|&cpu| u32::from(cpu) >= cpus)?;
+            Some(task.error(format!("it is to run on processor {cpu}; {}", too_few(cpu, cpus))))
+        };
+        let errors: Vec<TaskError> = self.tasks.iter().filter_map(beyond).collect();
+        if errors.is_empty() { Ok(()) } else { Err(JobError::Tasks(errors)) }
     }
 
     /// Assembles the tasks, and finds their parents.

@@ -4,7 +4,9 @@ use super::style::{FAINT, STRONG, paint};
 use super::table::STYLE;
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Table};
-use protocol::record::{CountResult, CountValue, TaskEnd};
+use protocol::record::{
+    CountResult, CountValue, CountedEvent, CountedSet, Eviction, TaskEnd, Uncounted,
+};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -26,9 +28,14 @@ fn section(count: &CountResult) -> String {
         let _ = write!(text, ", {}", plural(count.passes, "pass"));
     }
     let _ = writeln!(out, "{}", paint(FAINT, &text));
-    if !count.events.is_empty() {
-        let _ = writeln!(out, "{}", events(count));
+    out += &count.together.as_ref().map(super::tasks::together).unwrap_or_default();
+    if let Some(bind) = &count.bind {
+        let _ = writeln!(out, "bound to {bind}");
     }
+    if !count.events.is_empty() {
+        let _ = writeln!(out, "{}", events(count, &count.events, count.groups));
+    }
+    count.sets.iter().for_each(|set| out += &of_set(count, set));
     for task in count.tasks.iter().filter(|task| task.end == TaskEnd::Limit) {
         let _ = writeln!(out, "  {}: took too long", task.name);
     }
@@ -39,12 +46,12 @@ fn section(count: &CountResult) -> String {
     if count.dropped > 0 {
         let _ = writeln!(out, "  and {} that there was no room for", plural(count.dropped, "row"));
     }
-    for one in &count.uncounted {
+    for one in all_uncounted(count) {
         let _ = writeln!(out, "  not counted: {}: {}", one.event, one.reason);
     }
     // Several requests may be for one event; what is known of it is said once.
     let mut said = BTreeSet::new();
-    for event in &count.events {
+    for event in count.events.iter().chain(count.sets.iter().flat_map(|set| &set.events)) {
         for remark in event.remarks.iter().filter(|&remark| said.insert((&event.event, remark))) {
             let _ = writeln!(out, "  {}: {remark}", event.event);
         }
@@ -60,27 +67,61 @@ fn plural(number: u64, what: &str) -> String {
     }
 }
 
-fn events(count: &CountResult) -> Table {
+/// A set of its own: what it counted, or who was in its way.
+fn of_set(count: &CountResult, set: &CountedSet) -> String {
+    let mut out = format!("{}, bound to {}", paint(STRONG, &set.name), set.bind);
+    if set.groups > 1 {
+        let _ = write!(out, ", {} groups of events in turns", set.groups);
+    }
+    out.push('\n');
+    if let Some(line) = lost(set) {
+        let _ = writeln!(out, "  {line}");
+    }
+    if !set.events.is_empty() {
+        let _ = writeln!(out, "{}", events(count, &set.events, set.groups));
+    }
+    out
+}
+
+/// Why a set has no counts, in a sentence.
+pub(super) fn lost(set: &CountedSet) -> Option<String> {
+    let evicted = set.evicted.as_ref().map(|Eviction { by, processor, acquired, generation }| {
+        let acquired = format!("acquired in generation {acquired}");
+        format!("evicted by {by} on processor {processor} in generation {generation}, {acquired}")
+    });
+    evicted.or_else(|| set.refused.as_ref().map(|why| format!("refused: {why}")))
+}
+
+/// What could not be counted, of all sets.
+pub(super) fn all_uncounted(count: &CountResult) -> impl Iterator<Item = &Uncounted> {
+    count.uncounted.iter().chain(count.sets.iter().flat_map(|set| &set.uncounted))
+}
+
+/// Numbers of the processors whose counts stand beside the sum: one processor's counts are the sum.
+fn cpus(count: &CountResult) -> Vec<u32> {
+    let numbers = count.cpus.iter().map(|cpu| cpu.processor);
+    if count.cpus.len() > 1 { numbers.collect() } else { Vec::new() }
+}
+
+fn events(count: &CountResult, events: &[CountedEvent], groups: u32) -> Table {
     let mut table = Table::new();
     table.load_style(STYLE);
-    let cpus = count.events.iter().map(|event| event.cpus.len()).max().unwrap_or(0);
-    let overflows = count.events.iter().any(|event| event.overflows.is_some());
+    let cpus = cpus(count);
+    let overflows = events.iter().any(|event| event.overflows.is_some());
     let mut head: Vec<String> = ["event", "counter", "sum"].map(String::from).to_vec();
-    // One processor's counts are the sum.
-    let cpus = if cpus > 1 { cpus } else { 0 };
-    head.extend((0..cpus).map(|cpu| format!("cpu {cpu}")));
-    head.extend(count.tasks.iter().map(|task| task.name.clone()));
+    head.extend(cpus.iter().map(|cpu| format!("cpu {cpu}")));
+    head.extend(count.tasks.iter().map(super::tasks::place));
     head.extend(["kernel", "share"].map(String::from));
     head.extend(overflows.then(|| "overflows".to_string()));
     right_but(&mut table, &head, 2);
-    for event in &count.events {
-        let group = match count.groups {
+    for event in events {
+        let group = match groups {
             0 | 1 => String::new(),
             _ => format!(" (group {})", event.group + 1),
         };
         let mut row = vec![format!("{}{group}", event.event), event.counter.clone()];
         row.push(value(&event.sum));
-        row.extend((0..cpus).map(|cpu| event.cpus.get(cpu).map_or(String::new(), value)));
+        row.extend((0..cpus.len()).map(|cpu| event.cpus.get(cpu).map_or(String::new(), value)));
         row.extend((0..count.tasks.len()).map(|t| event.tasks.get(t).map_or(String::new(), value)));
         row.extend([value(&event.kernel), share(&event.sum)]);
         let overflowed = event.overflows.map(|number| number.to_string()).unwrap_or_default();
@@ -133,15 +174,28 @@ fn series(count: &CountResult) -> Table {
 /// Rows of a CSV: who and how much, the sum first.
 pub(super) fn rows(count: &CountResult) -> Vec<(String, CountValue)> {
     let mut rows = Vec::new();
-    for event in &count.events {
-        let name = |whose: &str| format!("count {}{whose}", event.event);
+    for (set, event) in figures(count) {
+        let name = |whose: &str| format!("count {set}{}{whose}", event.event);
         rows.push((name(""), event.sum));
         rows.push((name(", kernel"), event.kernel));
+        for (cpu, value) in cpus(count).into_iter().zip(&event.cpus) {
+            rows.push((name(&format!(", cpu {cpu}")), *value));
+        }
         for (task, value) in count.tasks.iter().zip(&event.tasks) {
             rows.push((name(&format!(", task {}", task.name)), *value));
         }
     }
     rows
+}
+
+/// All events, each with what stands before its name: nothing, or its set's.
+pub(super) fn figures(count: &CountResult) -> impl Iterator<Item = (String, &CountedEvent)> {
+    let own = count.events.iter().map(|event| (String::new(), event));
+    let sets = count
+        .sets
+        .iter()
+        .flat_map(|set| set.events.iter().map(move |event| (format!("{}: ", set.name), event)));
+    own.chain(sets)
 }
 
 #[cfg(test)]
@@ -150,8 +204,8 @@ mod tests {
     use crate::collect::{Numbered, Report};
     use crate::render::{Context, render};
     use protocol::record::{
-        CountInterval, CountResult, CountValue, CountedEvent, Hex, Record, TaskEnd, TaskResult,
-        Uncounted,
+        CountCpu, CountInterval, CountResult, CountValue, CountedEvent, CountedSet, Eviction, Hex,
+        Record, TaskEnd, TaskResult, Together, Uncounted,
     };
 
     fn task(name: &str, end: TaskEnd) -> TaskResult {
@@ -167,6 +221,7 @@ mod tests {
             fault: None,
             user_instructions: None,
             child_user_instructions: None,
+            cpu: 0,
         }
     }
 
@@ -230,10 +285,78 @@ mod tests {
         );
         assert!(csv.contains("4,two,x,,,,,,,,,,uncounted\n"), "{csv}");
         let tap = rendered(Format::Tap);
-        assert!(tap.contains("  ...\n  ---\n  count: cycles\n  value: 30\n"), "{tap}");
+        assert!(tap.contains("  ...\n  ---\n  count: \"cycles\"\n  value: 30\n"), "{tap}");
         let json: serde_json::Value = serde_json::from_str(&rendered(Format::Json)).unwrap();
         assert_eq!(json["records"][0]["events"][1]["sum"]["scaled"], 60);
         assert_eq!(report(TaskEnd::Exit).items(), 1);
+    }
+
+    /// A count on two processors with three sets, of which one was refused and one evicted.
+    fn with_sets() -> Report {
+        let mut report = report(TaskEnd::Exit);
+        let Record::Count(count) = &mut report.records[0].record else { panic!() };
+        let mut events = std::mem::take(&mut count.events);
+        events.truncate(1);
+        count.intervals.clear();
+        events[0].cpus = vec![events[0].kernel, events[0].tasks[1]];
+        count.tasks[1].cpu = 2;
+        count.cpus = [0, 2].map(|processor| CountCpu { processor, ..CountCpu::default() }).into();
+        count.together = Some(Together {
+            processors: vec![0, 2],
+            begin_skew: Some(17),
+            end_skew: Some(19),
+            ..Together::default()
+        });
+        let set = |name: &str, bind: &str| CountedSet {
+            name: name.into(),
+            bind: bind.into(),
+            groups: 1,
+            ..CountedSet::default()
+        };
+        let evicted = Eviction { by: "machine".into(), processor: 2, acquired: 0, generation: 1 };
+        count.sets = vec![
+            CountedSet { evicted: Some(evicted), ..set("one task", "task b") },
+            CountedSet { events, ..set("machine", "all processors") },
+            CountedSet { refused: Some("busy: so it is".into()), ..set("late", "processor 2") },
+        ];
+        report
+    }
+
+    #[test]
+    fn c3_i6_i7_sets_processors_and_who_was_in_the_way_are_in_every_form() {
+        let rendered = |format| render(&with_sets(), &Context::default(), format);
+        let table = rendered(Format::Table);
+        for part in [
+            "processors 0, 2, began within 17 TSC ticks, read at the end within 19",
+            ", bound to task b\n",
+            "  evicted by machine on processor 2 in generation 1, acquired in generation 0\n",
+            ", bound to all processors\n",
+            "  refused: busy: so it is\n",
+            "cpu 0",
+            "cpu 2",
+            "b (cpu 2)",
+        ] {
+            assert!(table.contains(part), "{part}: {table}");
+        }
+        let csv = rendered(Format::Csv);
+        for row in [
+            "4,two,count machine: cycles,30,30,30,30,1,1,true,1,1,\n",
+            "4,two,\"count machine: cycles, cpu 2\",7,7,7,7,1,1,true,1,1,\n",
+            "4,two,one task,,,,,,,,,,evicted\n",
+            "4,two,late,,,,,,,,,,refused\n",
+        ] {
+            assert!(csv.contains(row), "{row}: {csv}");
+        }
+        let tap = rendered(Format::Tap);
+        for part in [
+            "  ---\n  count: \"machine: cycles\"\n  value: 30\n",
+            "  ---\n  set: \"late\"\n  bind: \"processor 2\"\n  lost: \"refused: busy: so it is\"\n",
+        ] {
+            assert!(tap.contains(part), "{part}: {tap}");
+        }
+        let json: serde_json::Value = serde_json::from_str(&rendered(Format::Json)).unwrap();
+        assert_eq!(json["records"][0]["sets"][0]["evicted"]["generation"], 1);
+        assert_eq!(json["records"][0]["together"]["begin_skew"], 17);
     }
 
     #[test]

@@ -113,8 +113,16 @@ pub fn render(report: &Report) -> String {
                     fields.extend(["1".into(), "1".into(), verdict.into()]);
                     row(fields);
                 }
-                for one in &count.uncounted {
+                for one in super::count::all_uncounted(count) {
                     row(without_figures(count.item, &count.name, &one.event, "uncounted"));
+                }
+                for set in &count.sets {
+                    let what = match (&set.evicted, &set.refused) {
+                        (Some(_), _) => "evicted",
+                        (None, Some(_)) => "refused",
+                        (None, None) => continue,
+                    };
+                    row(without_figures(count.item, &count.name, &set.name, what));
                 }
             }
             Record::Sample(sampled) => {

@@ -59,10 +59,18 @@ pub fn render(report: &Report, context: &Context) -> String {
             Record::Count(count) => {
                 points += 1;
                 super::tasks::point(&mut out, points, &count.name, &count.tasks);
-                for event in &count.events {
+                for (set, event) in super::count::figures(count) {
                     let value = event.sum.scaled.unwrap_or(event.sum.raw);
-                    let event = &event.event;
+                    let event = quoted(&format!("{set}{}", event.event));
                     let _ = writeln!(out, "  ---\n  count: {event}\n  value: {value}\n  ...");
+                }
+                for set in &count.sets {
+                    let Some(lost) = super::count::lost(set) else { continue };
+                    let (name, bind, lost) = (quoted(&set.name), quoted(&set.bind), quoted(&lost));
+                    let _ = writeln!(
+                        out,
+                        "  ---\n  set: {name}\n  bind: {bind}\n  lost: {lost}\n  ..."
+                    );
                 }
             }
             Record::Sample(sampled) => {
@@ -91,7 +99,7 @@ pub fn render(report: &Report, context: &Context) -> String {
                 points += 1;
                 let name = error.name.as_deref().unwrap_or("the job");
                 let _ = writeln!(out, "not ok {points} - {}", escape(name));
-                let text = serde_json::to_string(&error.text).expect("text serialises");
+                let text = quoted(&error.text);
                 let _ = writeln!(out, "  ---\n  message: {text}\n  ...");
             }
             Record::Crash(crash) => {
@@ -110,6 +118,11 @@ pub fn render(report: &Report, context: &Context) -> String {
         let _ = writeln!(out, "Bail out! {}", one_line(complaint));
     }
     out
+}
+
+/// As YAML takes it.
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).expect("text serialises")
 }
 
 /// `#` begins a directive, and a backslash escapes it.

@@ -5,7 +5,7 @@ use super::table::STYLE;
 use super::tap::{escape, one_line};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Color, Table};
-use protocol::record::{Fault, TaskEnd, TaskResult, TasksResult};
+use protocol::record::{Fault, TaskEnd, TaskResult, TasksResult, Together};
 use std::fmt::Write;
 
 /// One section for each item.
@@ -30,9 +30,27 @@ fn section(ran: &TasksResult) -> String {
         let _ = write!(line, "; {count} instructions in ring 3");
     }
     let _ = writeln!(out, "{}", paint(FAINT, &line));
+    out += &ran.together.as_ref().map(together).unwrap_or_default();
     let _ = writeln!(out, "{}", table(ran));
     out += &faults(&ran.tasks);
     out
+}
+
+/// How several processors worked together, a line.
+pub(super) fn together(together: &Together) -> String {
+    let numbers: Vec<String> = together.processors.iter().map(u32::to_string).collect();
+    let what = if numbers.len() == 1 { "processor" } else { "processors" };
+    let mut line = format!("{what} {}", numbers.join(", "));
+    if together.in_turn {
+        line += ", one after the other";
+    }
+    if let Some(skew) = together.begin_skew {
+        let _ = write!(line, ", began within {skew} TSC ticks");
+    }
+    if let Some(skew) = together.end_skew {
+        let _ = write!(line, ", read at the end within {skew}");
+    }
+    format!("{}\n", paint(FAINT, &line))
 }
 
 /// What ended tasks that raised an exception, a line each.
@@ -42,6 +60,14 @@ pub(super) fn faults(tasks: &[TaskResult]) -> String {
         Some(format!("  {}: {}\n", task.name, sentence(fault)))
     };
     tasks.iter().filter_map(line).collect()
+}
+
+/// A task's name, and its processor if that is not the first.
+pub(super) fn place(task: &TaskResult) -> String {
+    match task.cpu {
+        0 => task.name.clone(),
+        cpu => format!("{} (cpu {cpu})", task.name),
+    }
 }
 
 fn table(ran: &TasksResult) -> Table {
@@ -58,7 +84,7 @@ fn table(ran: &TasksResult) -> Table {
     for task in &ran.tasks {
         let count = |count: Option<u64>| count.map_or(String::new(), |count| count.to_string());
         let cells = [
-            task.name.clone(),
+            place(task),
             task.turns.to_string(),
             task.switches.to_string(),
             task.time.to_string(),
@@ -157,6 +183,7 @@ mod tests {
             fault: (end == TaskEnd::Fault).then(|| fault.clone()),
             user_instructions: Some(910),
             child_user_instructions: Some(0),
+            cpu: 0,
         };
         let ran = TasksResult {
             item: 0,
@@ -172,6 +199,7 @@ mod tests {
             user_instructions: Some(2730),
             emulated: true,
             tsc: [0; 2],
+            together: None,
         };
         let records = vec![Numbered { seq: 0, record: Record::Tasks(ran) }];
         let report = Report { records, ..Report::default() };

@@ -156,6 +156,7 @@ fn i8_tasks_have_their_own_labels_rows_and_table() {
         fault: None,
         user_instructions: None,
         child_user_instructions: None,
+        cpu: 0,
     };
     let tasks = vec![task("one", TaskEnd::Exit), task("two", TaskEnd::Limit)];
     let result = SampleResult {

@@ -46,41 +46,90 @@ pub fn block() -> *mut ControlBlock {
 /// Ring 0, interrupt table loaded, APIC on, interrupts off. The block has to fit what is programmed; a log that it names
 /// has to live until [`uninstall`]. Where other processors have PMIs as well, all have to be of one kind: the same
 /// delivery, and a status register and a stop for all or for none.
-pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
+pub unsafe fn install(new: ControlBlock, delivery: Delivery) {
     let vector = match delivery {
         Delivery::Fixed => VECTOR,
         Delivery::Nmi => exception::NMI.0,
     };
-    new.lvt = match delivery {
-        Delivery::Fixed => u32::from(VECTOR),
-        Delivery::Nmi => MODE_NMI,
-    };
-    new.nmi = u32::from(delivery == Delivery::Nmi);
-    new.apic = apic::page().unwrap_or(0);
-    let (status, stops, lvt) = (new.status, new.stop.msr != 0, new.lvt);
+    let (status, stops) = (new.status, new.stop.msr != 0);
     let in_rust = new.needs_service();
     // AMD's APIC leaves LVTPC open at delivery: an overflow during the handler is an interrupt of its own.
     let unmasked = new.stays_unmasked;
-    // SAFETY: LVTPC is masked by `uninstall` or since boot, so no handler runs; the entries leave the interrupted
-    // code as it was.
+    // SAFETY: the caller's promise; the entries leave the interrupted code as it was.
+    unsafe {
+        let open = put(new, delivery, |block| {
+            serviced::OVERFLOW = Around::of_overflow(block);
+            serviced::TICK = Around::of_tick(block);
+            let entry = match (status, stops) {
+                _ if in_rust => serviced::on_overflow as *const (),
+                (0, _) if unmasked => assembly::searching_entry as *const (),
+                (0, _) => serviced::on_overflow as *const (),
+                (_, true) => assembly::stopping_entry as *const (),
+                (_, false) => assembly::entry as *const (),
+            };
+            interrupts::set_entry(vector, entry as u64);
+        });
+        apic::write(Register::LvtPmc, open);
+    }
+}
+
+/// The same as a fixed interrupt, which `handler` takes in place of one of ours: it calls [`service_installed`]. LVTPC stays
+/// masked until [`exchange`].
+///
+/// # Safety
+/// As for [`install`].
+pub unsafe fn install_for(handler: interrupts::Handler) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        put(ControlBlock::EMPTY, Delivery::Fixed, |_| {
+            interrupts::set_handler(VECTOR, Some(handler));
+        });
+    }
+}
+
+/// Takes `new` in place of the block that is installed, and lets its PMIs come. Asks for no lock, so it can be called in
+/// the handler.
+///
+/// # Safety
+/// As for [`install`], behind [`install_for`] on this processor.
+pub unsafe fn exchange(mut new: ControlBlock) {
+    mask();
+    let block = block();
+    // SAFETY: LVTPC is masked and interrupts are off, so no handler uses the block.
+    unsafe {
+        (new.lvt, new.nmi, new.apic) = ((*block).lvt, (*block).nmi, (*block).apic);
+        block.write(new);
+        apic::write(Register::LvtPmc, (*block).lvt);
+    }
+}
+
+/// Keeps this processor's PMIs away until the next [`exchange`]. Asks for no lock.
+pub fn mask() {
+    apic::write(Register::LvtPmc, MASK);
+}
+
+/// Makes `new` this processor's block, with `enter` for what goes into the interrupt table. Returns what opens LVTPC.
+///
+/// # Safety
+/// As for [`install`].
+unsafe fn put(mut new: ControlBlock, delivery: Delivery, enter: impl FnOnce(&ControlBlock)) -> u32 {
+    let lvt = match delivery {
+        Delivery::Fixed => u32::from(VECTOR),
+        Delivery::Nmi => MODE_NMI,
+    };
+    new.lvt = lvt;
+    new.nmi = u32::from(delivery == Delivery::Nmi);
+    new.apic = apic::page().unwrap_or(0);
+    // SAFETY: LVTPC is masked by `uninstall`, so no handler uses the block.
     unsafe {
         uninstall();
         let this = smp::this();
-        serviced::OVERFLOW = Around::of_overflow(&new);
-        serviced::TICK = Around::of_tick(&new);
-        this.block().write(new);
         let mut installed = INSTALLED.lock();
         installed[this.index() / 64] |= 1 << (this.index() % 64);
-        let entry = match (status, stops) {
-            _ if in_rust => serviced::on_overflow as *const (),
-            (0, _) if unmasked => assembly::searching_entry as *const (),
-            (0, _) => serviced::on_overflow as *const (),
-            (_, true) => assembly::stopping_entry as *const (),
-            (_, false) => assembly::entry as *const (),
-        };
-        interrupts::set_entry(vector, entry as u64);
+        enter(&new);
+        this.block().write(new);
     }
-    apic::write(Register::LvtPmc, lvt);
+    lvt
 }
 
 /// Masks this processor's LVTPC and stops the timer that samples. The last one to do so gives the vectors back.
@@ -117,7 +166,7 @@ pub unsafe fn uninstall() {
 /// In the handler of a PMI, with a block installed by [`install`].
 pub unsafe fn service_installed(frame: &TrapFrame) {
     // SAFETY: this handler and whoever holds LVTPC masked never run at the same time.
-    let block = unsafe { &mut *block() };
+    let block = unsafe { &mut *smp::Processor::of_frame(frame).block() };
     let mut processor = processor(block);
     service(block, &mut processor, &interrupted(frame));
 }

@@ -31,8 +31,8 @@ mod timer;
 
 pub use block::{ControlBlock, Notify, Sample, Slot};
 pub use entry::{
-    Delivery, VECTOR, block, drain_installed, install, let_in, let_out, service_installed,
-    uninstall,
+    Delivery, VECTOR, block, drain_installed, exchange, install, install_for, let_in, let_out,
+    mask, service_installed, uninstall,
 };
 pub use handling::Handling;
 pub use histogram::{Bucket, Histogram};

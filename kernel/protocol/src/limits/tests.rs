@@ -1,6 +1,7 @@
 //! Each bound, and that nothing makes the check panic.
 
 use super::*;
+use crate::count::CountSet;
 use crate::exact::Filter;
 use crate::job::tests::{any_job, snippet};
 use alloc::string::ToString;
@@ -92,7 +93,6 @@ fn t8_a_filter_that_cannot_be_applied_is_refused() {
 
 #[test]
 fn i8_tasks_that_cannot_run_are_refused() {
-    use crate::count::CountRequest;
     use crate::workload::Task;
     let task = |parent| Task {
         name: "t".into(),
@@ -115,6 +115,8 @@ fn i8_tasks_that_cannot_run_are_refused() {
             interval_ns: 0,
             limit_us: 1,
             workload: crate::workload::Workload { tasks, tick_ns, jitter: None },
+            bind: Bind::System,
+            sets: alloc::vec![],
         }))
     };
     let request = CountRequest { event: "cycles".into(), ..CountRequest::default() };
@@ -130,6 +132,54 @@ fn i8_tasks_that_cannot_run_are_refused() {
     ] {
         let error = count(tasks, request, tick_ns).unwrap_err();
         assert!(matches!(error, LimitError::Range { field: f, .. } if f == field), "{error}");
+    }
+}
+
+#[test]
+fn c3_a_set_is_bound_to_what_there_is() {
+    use crate::workload::Task;
+    use crate::workload::tests::task;
+    let request = CountRequest { event: "cycles".into(), ..CountRequest::default() };
+    let set = |bind, force| CountSet {
+        name: "s".into(),
+        requests: alloc::vec![request.clone()],
+        together: false,
+        bind,
+        force,
+    };
+    let item = |sets: &[CountSet<'static>]| Count {
+        name: "c".into(),
+        requests: alloc::vec![],
+        together: false,
+        at_overflow: Default::default(),
+        passes: 0,
+        interval_ns: 0,
+        limit_us: 1,
+        workload: Workload {
+            tasks: alloc::vec![task("a", None), Task { cpu: Some(1), ..task("b", None) }],
+            tick_ns: 1_000_000,
+            jitter: None,
+        },
+        bind: Bind::System,
+        sets: sets.to_vec(),
+    };
+    let check = |count: Count<'static>| check_item(&Item::Count(count));
+    let sets = [set(Bind::Tasks(alloc::vec![1, 0]), false), set(Bind::System, true)];
+    assert_eq!(check(item(&sets)), Ok(()));
+    let alone = |bind| Count { bind, requests: sets[0].requests.clone(), ..item(&[]) };
+    assert_eq!(check(alone(Bind::AllProcessors)), Ok(()));
+    for (bad, part) in [
+        (item(&[]), "the number of events is 0"),
+        (Count { requests: sets[0].requests.clone(), ..item(&sets) }, "beside sets"),
+        (item(&[set(Bind::Tasks(alloc::vec![]), false)]), "tasks that are bound is 0"),
+        (item(&[set(Bind::Tasks(alloc::vec![2]), false)]), "the index of a task is 2"),
+        (alone(Bind::Tasks(alloc::vec![1, 1])), "names task 1 twice"),
+        (alone(Bind::Processor(256)), "cpu is 256"),
+        (Count { interval_ns: 1, ..alone(Bind::System) }, "one set that counts one processor"),
+        (item(&alloc::vec![sets[0].clone(); 17]), "the number of sets is 17"),
+    ] {
+        let error = check(bad).unwrap_err().to_string();
+        assert!(error.contains(part), "{part}: {error}");
     }
 }
 

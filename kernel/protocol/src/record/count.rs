@@ -1,6 +1,6 @@
 //! What was counted while tasks ran.
 
-use super::{TaskResult, Uncounted, VectorCount};
+use super::{TaskResult, Together, Uncounted, VectorCount};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,72 @@ pub struct CountResult {
     pub emulated: bool,
     /// TSC when the item began and when it was done, before this record was written.
     pub tsc: [u64; 2],
+    /// For whom [`CountResult::events`] were counted; absent: for the system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bind: Option<String>,
+    /// Sets of their own; [`CountResult::events`] is empty then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<CountedSet>,
+    /// How several processors worked together; absent if one ran all tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<Together>,
+    /// Each processor's own figures, in the order of [`CountedEvent::cpus`], if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpus: Vec<CountCpu>,
+}
+
+/// What a processor did while it counted.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CountCpu {
+    /// Its number.
+    pub processor: u32,
+    /// Timer ticks.
+    pub ticks: u64,
+    /// Context switches.
+    pub switches: u64,
+    /// The machine's own figures on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<CountSnapshot>,
+}
+
+/// A set that counted for somebody, or why it did not.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CountedSet {
+    /// Its name.
+    pub name: String,
+    /// For whom it counted.
+    pub bind: String,
+    /// What was counted. None if it was refused or evicted: there are no counts that somebody else's events are in.
+    pub events: Vec<CountedEvent>,
+    /// Events that could not be counted, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncounted: Vec<Uncounted>,
+    /// Groups of events that took turns; 1: all were counted all the time.
+    pub groups: u32,
+    /// Passes through all groups that were completed.
+    pub passes: u64,
+    /// Why it was not bound: somebody else held the counters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// It was bound, and lost the counters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evicted: Option<Eviction>,
+}
+
+/// How a set lost the counters.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Eviction {
+    /// Name of the set that took them by force.
+    pub by: String,
+    /// The processor on which that was.
+    pub processor: u32,
+    /// The generation of ownership in which it had acquired them.
+    pub acquired: u64,
+    /// The generation that began with the eviction.
+    pub generation: u64,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
@@ -89,7 +155,7 @@ pub struct CountedEvent {
     pub group: u32,
     /// Everything on all processors.
     pub sum: CountValue,
-    /// Each processor's.
+    /// Each processor's: of one that is not counted for the set, zero in no time.
     pub cpus: Vec<CountValue>,
     /// What ran in no task: the scheduler, interrupts between tasks.
     pub kernel: CountValue,

@@ -14,7 +14,10 @@ mod sampling;
 mod tasks;
 
 pub use check::{Check, CheckVerdict, Suite};
-pub use count::{CountInterval, CountResult, CountSnapshot, CountValue, CountedEvent};
+pub use count::{
+    CountCpu, CountInterval, CountResult, CountSnapshot, CountValue, CountedEvent, CountedSet,
+    Eviction,
+};
 pub use events::EventTables;
 pub use exact::{Comparison, ExactCount, ExactResult, ListedInstruction};
 pub use fault::{Crash, CrashKind, Fault, Registers};
@@ -34,7 +37,7 @@ pub use sampling::{
     AddressCount, CodePlace, DataCount, SampleResult, SampledCount, Samples, SamplingCapability,
     Schedule, TimerResult,
 };
-pub use tasks::{TaskEnd, TaskResult, TasksResult, Ticks, VectorCount};
+pub use tasks::{TaskEnd, TaskResult, TasksResult, Ticks, Together, VectorCount};
 
 use crate::job::OnEnd;
 use alloc::string::String;

@@ -30,6 +30,27 @@ pub struct TasksResult {
     pub emulated: bool,
     /// TSC when the item began and when it was done, before this record was written.
     pub tsc: [u64; 2],
+    /// How several processors worked together; absent if one ran all tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<Together>,
+}
+
+/// How several processors ran the tasks of one item.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Together {
+    /// Their numbers.
+    pub processors: Vec<u32>,
+    /// Whether they ran one after the other. So they do with the emulated PMU: its clock counts the instructions of all of
+    /// them together.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub in_turn: bool,
+    /// From the first to the last processor's beginning, in ticks of the boot processor's TSC; absent if they ran in turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begin_skew: Option<u64>,
+    /// The same of the instant behind the last task at which all were read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_skew: Option<u64>,
 }
 
 /// How one task ran.
@@ -61,6 +82,14 @@ pub struct TaskResult {
     /// The same of its children and theirs, added as each exited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_user_instructions: Option<u64>,
+    /// Number of the processor that it ran on; absent: the first.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub cpu: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_first(cpu: &u32) -> bool {
+    *cpu == 0
 }
 
 /// How a task ended.

@@ -1,11 +1,11 @@
 use super::*;
-use crate::counting::job::{CountRun, plan};
-use protocol::count::{self, CountRequest};
+use crate::counting::job::{CountRun, Planned, Sets, plan as plan_set, whole};
+use protocol::count::{self, Bind, CountRequest};
 use protocol::job::LoopCounter;
 use protocol::record::CountResult;
 use protocol::workload::{self, Task, Workload};
 
-fn task(name: &'static str, parent: Option<u16>) -> Task<'static> {
+pub(super) fn task(name: &'static str, parent: Option<u16>) -> Task<'static> {
     Task {
         name: name.into(),
         init: [][..].into(),
@@ -33,7 +33,13 @@ fn item(requests: Vec<CountRequest<'static>>, interval_ns: u64) -> count::Count<
             tick_ns: 1_000_000,
             jitter: None,
         },
+        bind: Bind::System,
+        sets: vec![],
     }
+}
+
+fn plan(item: &count::Count, known: &Known) -> Planned {
+    plan_set(&item.all_sets()[0], known)
 }
 
 fn event(text: &str) -> CountRequest<'static> {
@@ -42,8 +48,8 @@ fn event(text: &str) -> CountRequest<'static> {
 
 /// Three tasks of known length under preemption at uneven ticks; the kernel takes some instructions at each.
 fn run(item: &count::Count, bench: &mut Bench, driver: &Driver, known: &Known) -> CountResult {
-    let planned = plan(item, known);
-    let mut run = CountRun::begin(item, planned.set.unwrap(), driver.clone(), bench).unwrap();
+    let sets = Sets::new(item, known, &[0]);
+    let mut run = CountRun::begin(item, sets.shares(0), driver, bench).unwrap();
     run.start(bench).unwrap();
     let mut left = [30_000u64, 20_000, 7_000];
     run.created(0, None);
@@ -73,9 +79,9 @@ fn run(item: &count::Count, bench: &mut Bench, driver: &Driver, known: &Known) -
         if left[task] == 0 {
             run.exited(task as u16, (task == 2).then_some(0), bench).unwrap();
         }
-        run.tick(bench).unwrap();
+        run.tick(Some(task as u16), bench).unwrap();
     }
-    run.finish(item, bench).unwrap()
+    whole(item, sets, vec![(0, run.finish(bench).unwrap())])
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod bench;
 mod jobs;
 mod owners;
 mod sets;
+mod sets_of_jobs;
 mod snapshots;
 mod tasks;
 mod turns;

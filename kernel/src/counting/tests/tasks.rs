@@ -219,7 +219,7 @@ proptest! {
             machine.switch(to);
             machine.run(instructions);
             if tick {
-                machine.contexts.tick(&mut machine.bench).unwrap();
+                machine.contexts.tick(None, &mut machine.bench).unwrap();
             }
         }
         let mut sums = vec![0; 2 * counters];

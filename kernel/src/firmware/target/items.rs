@@ -8,9 +8,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::interrupts;
 use arch::ring3::SNIPPET_VECTORS;
+use arch::smp;
 use arch::state;
 use arch::time::tsc;
 use kernel::conformance::{self, Subject};
+use kernel::counting::job::sets::named_cpus;
 use kernel::screen::Status;
 use kernel::snippet::measure::Unmeasured;
 use kernel::tasks::Summary;
@@ -63,14 +65,21 @@ impl run::Machine for Target<'_> {
     }
 
     fn tasks(&mut self, item: &Tasks) -> Result<Summary, String> {
+        self.gather(&item.workload.cpus())?;
         let (frames, slots) = (&mut self.controls.frames, &mut self.slots);
-        tasks::run(item, &mut tasks::Processor::new(self.machine, &self.space, frames, slots))
+        let team = self.team.as_ref();
+        tasks::run(
+            item,
+            &mut tasks::Processors::new(self.machine, &self.space, frames, slots, team),
+        )
     }
 
     fn count(&mut self, item: &Count) -> Result<CountResult, String> {
+        self.gather(&named_cpus(item, &counting::in_use()))?;
         let (frames, slots) = (&mut self.controls.frames, &mut self.slots);
-        let mut processor = tasks::Processor::new(self.machine, &self.space, frames, slots);
-        counting::count(item, self.machine, &mut processor)
+        let team = self.team.as_ref();
+        let mut processors = tasks::Processors::new(self.machine, &self.space, frames, slots, team);
+        counting::count(item, self.machine, &mut processors)
     }
 
     fn processors(
@@ -82,15 +91,7 @@ impl run::Machine for Target<'_> {
             let why = Unmeasured::Refused(text);
             processors::Failure { processor: None, why }
         };
-        if self.team.is_none() {
-            let team = Team::form(
-                self.machine,
-                &mut self.arena,
-                &mut self.space,
-                &mut self.controls.frames,
-            );
-            self.team = Some(team.map_err(|error| refuse(error.to_string()))?);
-        }
+        self.form_team().map_err(refuse)?;
         let team = self.team.as_mut().expect("just formed");
         let mut crew = Crew::new(team, &mut self.arena, &mut self.counting, self.machine, item.cpu)
             .map_err(refuse)?;
@@ -105,5 +106,22 @@ impl run::Machine for Target<'_> {
         if let Some(display) = &self.machine.display {
             display.lock().status(status);
         }
+    }
+}
+
+impl Target<'_> {
+    /// Takes the other processors into use, if there are others and one of `cpus` is among them.
+    fn gather(&mut self, cpus: &[u16]) -> Result<(), String> {
+        let other = |&cpu: &u16| cpu != 0 && smp::processor(cpu.into()).is_some();
+        if cpus.iter().any(other) { self.form_team() } else { Ok(()) }
+    }
+
+    fn form_team(&mut self) -> Result<(), String> {
+        if self.team.is_none() {
+            let frames = &mut self.controls.frames;
+            let team = Team::form(self.machine, &mut self.arena, &mut self.space, frames);
+            self.team = Some(team.map_err(|error| error.to_string())?);
+        }
+        Ok(())
     }
 }

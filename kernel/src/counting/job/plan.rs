@@ -1,0 +1,74 @@
+//! Finding counters for a set of a job, and saying what of it cannot be counted.
+
+use crate::counting::request::Request;
+use crate::counting::{Set, SetError, Sharing};
+use crate::events::Known;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use protocol::count::{CountRequest, SetOf};
+use protocol::record::Uncounted;
+
+/// A job's set, and what of it cannot be counted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Planned {
+    /// The set; `None`: nothing can be counted.
+    pub set: Option<Set>,
+    /// Left out, each with its reason.
+    pub uncounted: Vec<Uncounted>,
+}
+
+impl Planned {
+    /// Nothing of the set can be counted, for `reason`.
+    #[must_use]
+    pub fn uncounted(set: &SetOf, reason: &str) -> Self {
+        let uncounted = set.requests.iter().map(|request| refused(request, reason)).collect();
+        Self { set: None, uncounted }
+    }
+}
+
+/// Builds a set of a job. A request that cannot be counted is left out with its reason, and the rest goes on; a
+/// request that it was to start counts from the beginning.
+#[must_use]
+pub fn plan(item: &SetOf, known: &Known) -> Planned {
+    let mut left: Vec<usize> = (0..item.requests.len()).collect();
+    let mut uncounted = Vec::new();
+    let sharing = if item.together { Sharing::Together } else { Sharing::InTurns };
+    while !left.is_empty() {
+        let requests = left.iter().map(|&index| request(&item.requests[index], &left));
+        let (index, reason) = match Set::build(requests.collect(), sharing, known) {
+            Ok(set) => return Planned { set: Some(set), uncounted },
+            Err(SetError::Request { index, reason, attribute, .. }) => {
+                let attribute = attribute.map_or(String::new(), |name| alloc::format!("{name}: "));
+                (index, attribute + &reason)
+            }
+            Err(SetError::Conflict(conflict)) if conflict.requests.len() == 1 => {
+                (conflict.requests[0].0, conflict.to_string())
+            }
+            // All of them are to blame.
+            Err(error) => {
+                let all = left.iter().map(|&index| refused(&item.requests[index], &error));
+                uncounted.extend(all);
+                break;
+            }
+        };
+        uncounted.push(refused(&item.requests[left[index]], &reason));
+        left.remove(index);
+    }
+    Planned { set: None, uncounted }
+}
+
+fn refused(request: &CountRequest, reason: impl ToString) -> Uncounted {
+    Uncounted { event: request.event.to_string(), reason: reason.to_string() }
+}
+
+/// A request of a job in the library's terms; `left` are the numbers of those that are still there.
+fn request(request: &CountRequest, left: &[usize]) -> Request {
+    let place = |&other: &u16| left.iter().position(|&index| index == usize::from(other));
+    Request {
+        preset: request.preset,
+        every: request.every,
+        starts: request.starts.iter().filter_map(place).collect(),
+        correlate: request.correlate,
+        ..Request::new(&request.event)
+    }
+}

@@ -1,0 +1,103 @@
+//! What each processor does of a workload: its own tasks under its own scheduler, watched by its own observer.
+
+use super::{Cause, Decision, Machine, Observer, Scheduler};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use protocol::record::Together;
+use protocol::workload::{Task, Workload};
+
+/// Leads one processor through a workload. All calls come from that processor, one at a time.
+pub trait Guide: Send {
+    /// Before anything runs. May allocate.
+    fn open(&mut self);
+    /// Directly before the first decision, at the same instant on all processors if they work at the same time.
+    fn begin(&mut self);
+    /// Who goes on, at TSC `now`.
+    fn decide(&mut self, cause: Cause, now: u64) -> Decision;
+    /// All tasks are gone on all processors, again at one instant.
+    fn end(&mut self);
+    /// Behind everything. May allocate.
+    fn close(&mut self);
+}
+
+/// A processor with the guide of its tasks.
+pub struct Seat<'a> {
+    /// The processor's number.
+    pub cpu: u16,
+    /// Its guide.
+    pub guide: &'a mut dyn Guide,
+}
+
+/// Whether all processors are there.
+pub(super) fn check<O>(
+    workload: &Workload,
+    watched: &[(u16, O)],
+    machine: &impl Machine,
+) -> Result<(), String> {
+    for (index, Task { name, .. }) in workload.tasks.iter().enumerate() {
+        let cpu = workload.cpu_of(index);
+        let has = machine.has(cpu);
+        has.map_err(|why| format!("task `{name}` is to run on processor {cpu}: {why}"))?;
+    }
+    for (cpu, _) in watched {
+        machine.has(*cpu).map_err(|why| format!("processor {cpu} is to be counted: {why}"))?;
+    }
+    Ok(())
+}
+
+/// The scheduler of a processor, and its observer if it has one.
+struct Lead<'a, O> {
+    scheduler: Scheduler,
+    observer: Option<&'a mut O>,
+}
+
+impl<O: Observer> Guide for Lead<'_, O> {
+    fn open(&mut self) {
+        self.observer.iter_mut().for_each(|observer| observer.opened());
+    }
+
+    fn begin(&mut self) {
+        self.observer.iter_mut().for_each(|observer| observer.loaded());
+    }
+
+    fn decide(&mut self, cause: Cause, now: u64) -> Decision {
+        match &mut self.observer {
+            Some(observer) => self.scheduler.decide(cause, now, *observer),
+            None => self.scheduler.decide(cause, now, &mut ()),
+        }
+    }
+
+    fn end(&mut self) {
+        self.observer.iter_mut().for_each(|observer| observer.ended());
+    }
+
+    fn close(&mut self) {
+        self.observer.iter_mut().for_each(|observer| observer.closed());
+    }
+}
+
+/// Runs loaded tasks on all their processors, and has those that are only watched wait.
+pub(super) fn run<O: Observer>(
+    workload: &Workload,
+    limit_us: u64,
+    hz: u64,
+    watched: &mut [(u16, O)],
+    machine: &mut impl Machine,
+) -> (Option<Together>, Vec<Scheduler>) {
+    let mut cpus = workload.cpus();
+    cpus.extend(watched.iter().map(|(cpu, _)| *cpu));
+    cpus.sort_unstable();
+    cpus.dedup();
+    let mut observers: Vec<_> = watched.iter_mut().map(|(cpu, one)| (*cpu, Some(one))).collect();
+    let lead = |cpu: u16| {
+        let own = observers.iter_mut().find(|(own, _)| *own == cpu);
+        let observer = own.and_then(|(_, observer)| observer.take());
+        Lead { scheduler: Scheduler::new(workload, limit_us, hz, cpu), observer }
+    };
+    let mut leads: Vec<Lead<O>> = cpus.iter().copied().map(lead).collect();
+    let seats = leads.iter_mut().zip(&cpus);
+    let mut seats: Vec<Seat> = seats.map(|(lead, &cpu)| Seat { cpu, guide: lead }).collect();
+    let together = machine.run(&mut seats);
+    (together, leads.into_iter().map(|lead| lead.scheduler).collect())
+}

@@ -1,0 +1,180 @@
+use super::super::file::parse;
+use super::super::{Purpose, pack};
+use protocol::count::Bind;
+use protocol::job::Item;
+use protocol::workload::Ring;
+
+const JOB: &str = r#"
+[[count]]
+name = "two tasks"
+events = ["instructions:u", { event = "cycles", every = 1000, starts = ["r00c4"] }, { event = "r00c4", correlate = true }]
+interval-ns = 2_000_000
+at-overflow = "next"
+passes = 3
+
+[[count.task]]
+name = "first"
+asm = "inc rax"
+turns = 1000
+
+[[count.task]]
+name = "second"
+asm = "addpd xmm0, xmm1"
+parent = "first"
+ring = 3
+"#;
+
+#[test]
+fn c1_m3_m6_a_count_comes_out_as_it_is_written() {
+    let packed = pack(&parse(JOB, "job.toml").unwrap(), Purpose::Qemu).unwrap();
+    let [Item::Count(count)] = &packed.job.items[..] else { panic!("{:?}", packed.job.items) };
+    assert_eq!((count.name.as_ref(), count.passes, count.interval_ns), ("two tasks", 3, 2_000_000));
+    assert_eq!(count.requests[1].starts, [2]);
+    assert_eq!((count.requests[1].every, count.requests[2].correlate), (Some(1000), true));
+    let [first, second] = &count.workload.tasks[..] else { panic!() };
+    assert_eq!(
+        (&first.body[..], first.turns, first.ring),
+        (&[0x48, 0xff, 0xc0][..], 1000, Ring::Kernel)
+    );
+    assert_eq!((second.parent, second.ring, second.extended_state), (Some(0), Ring::User, true));
+    assert_eq!(count.workload.tick_ns, super::super::workload::DEFAULT_TICK_NS);
+}
+
+#[test]
+fn the_example_can_be_packed() {
+    let file = parse(include_str!("../../../jobs/count.toml"), "count.toml").unwrap();
+    let packed = pack(&file, Purpose::Qemu).unwrap();
+    let names: Vec<&str> = packed.job.items.iter().map(Item::name).collect();
+    assert_eq!(names, ["by task", "in turns", "trigger", "one task", "who may", "two processors"]);
+}
+
+const SETS: &str = r#"
+[[count]]
+name = "who"
+[[count.set]]
+name = "a"
+events = ["cycles"]
+bind = { task = "first" }
+[[count.set]]
+events = ["cycles", "r00c0"]
+bind = "all-cpus"
+together = true
+force = true
+[[count.set]]
+events = ["cycles"]
+bind = { cpu = 1 }
+[[count.set]]
+events = ["cycles"]
+bind = { tasks = ["second", "first"] }
+[[count.set]]
+events = ["cycles"]
+[[count.task]]
+name = "first"
+asm = "inc rax"
+[[count.task]]
+name = "second"
+asm = "inc rax"
+cpu = 1
+"#;
+
+#[test]
+fn c3_i6_sets_are_bound_as_it_is_written() {
+    let packed = pack(&parse(SETS, "job.toml").unwrap(), Purpose::Qemu).unwrap();
+    let [Item::Count(count)] = &packed.job.items[..] else { panic!("{:?}", packed.job.items) };
+    let sets = count.sets.iter();
+    let sets: Vec<_> =
+        sets.map(|set| (set.name.as_ref(), &set.bind, set.requests.len(), set.force)).collect();
+    let expected = [
+        ("a", &Bind::Tasks(vec![0]), 1, false),
+        ("set 2", &Bind::AllProcessors, 2, true),
+        ("set 3", &Bind::Processor(1), 1, false),
+        ("set 4", &Bind::Tasks(vec![1, 0]), 1, false),
+        ("set 5", &Bind::System, 1, false),
+    ];
+    assert_eq!(sets, expected);
+    assert!(count.sets[1].together && !count.sets[0].together && count.requests.is_empty());
+    let whole = JOB.replace("passes = 3", "passes = 3\nbind = \"system\"");
+    let packed = pack(&parse(&whole, "job.toml").unwrap(), Purpose::Qemu).unwrap();
+    let [Item::Count(count)] = &packed.job.items[..] else { panic!("{:?}", packed.job.items) };
+    assert_eq!((&count.bind, count.sets.len()), (&Bind::System, 0));
+}
+
+#[test]
+fn c3_a_bind_to_what_is_not_there_is_said_with_line_and_column() {
+    for (from, to, parts) in [
+        (
+            "{ task = \"first\" }",
+            "{ task = \"third\" }",
+            &["job.toml:7:17: count `who`", "task `third`, which does not exist", "first, second"]
+                [..],
+        ),
+        ("\"second\", \"first\"", "\"first\", \"first\"", &["job.toml:18:28:", "`first` twice"]),
+        ("[\"second\", \"first\"]", "[]", &["job.toml:18:8:", "names no task"]),
+        ("{ cpu = 1 }", "{ cpu = 256 }", &["job.toml:15:8:", "processor 256", "0 to 255"]),
+        ("{ cpu = 1 }", "{ cpu = -1 }", &["line 15", "-1"]),
+        ("{ cpu = 1 }", "{ core = 1 }", &["line 15", "unknown field `core`"]),
+        ("{ cpu = 1 }", "{ cpu = 1, task = \"first\" }", &["line 15", "bind must be one of"]),
+        ("\"all-cpus\"", "\"everybody\"", &["line 10, column 8", "bind is `everybody`"]),
+        ("\"all-cpus\"", "3", &["line 10", "expected \"system\", \"all-cpus\", { cpu = N }"]),
+        ("name = \"who\"", "bind = \"system\"", &["job.toml:3:8:", "beside sets"]),
+        ("name = \"who\"", "events = [\"cycles\"]", &["job.toml:2:", "beside sets"]),
+        ("name = \"who\"", "interval-ns = 3000000", &["job.toml:2:", "one set that counts one"]),
+        ("events = [\"cycles\"]\nbind = { cpu", "bind = { cpu", &["missing field `events`"]),
+        ("cpu = 1\n", "cpu = 300\n", &["task `second`: cpu is 300"]),
+        ("cpu = 1\n", "cpu = 1\nparent = \"first\"\n", &["its parent `first` runs on processor 0"]),
+    ] {
+        let text = SETS.replace(from, to);
+        assert_ne!(text, SETS, "{from}");
+        let error = match parse(&text, "job.toml") {
+            Ok(file) => pack(&file, Purpose::Qemu).unwrap_err().to_string(),
+            Err(error) => error.to_string(),
+        };
+        for part in parts {
+            assert!(error.contains(part), "{to}: {part}: {error}");
+        }
+    }
+}
+
+#[test]
+fn c3_what_the_machine_has_too_few_processors_for_is_said_before_it_boots() {
+    let file = parse(SETS, "job.toml").unwrap();
+    let error = file.counts[0].check_cpus(1).unwrap_err().to_string();
+    let task =
+        "job.toml:24:1: task `second`: it is to run on processor 1; the machine has one processor";
+    assert!(error.starts_with(task) && error.ends_with("--cpus 2 gives it enough"), "{error}");
+    assert!(file.counts[0].check_cpus(2).is_ok());
+    let file = parse(&SETS.replace("{ cpu = 1 }", "{ cpu = 4 }"), "job.toml").unwrap();
+    let error = file.counts[0].check_cpus(2).unwrap_err().to_string();
+    assert!(error.starts_with("job.toml:15:8: count `who`: bind names processor 4;"), "{error}");
+    assert!(error.contains("has 2 processors") && error.contains("--cpus 5"), "{error}");
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    for (from, to, parts) in [
+        (
+            "starts = [\"r00c4\"]",
+            "starts = [\"x\"]",
+            &["job.toml:2", "two tasks", "starts `x`"][..],
+        ),
+        ("\"instructions:u\"", "\"{a,b}\"", &["job.toml:2", "`{a,b}` is not one event"]),
+        ("\"instructions:u\"", "\"\"", &["is no event"]),
+        ("every = 1000", "every = 0", &["every is 0"]),
+        ("every = 1000", "often = 1000", &["unknown field `often`"]),
+        ("parent = \"first\"", "parent = \"third\"", &["second", "parent `third` does not exist"]),
+        ("inc rax", "inc nonsense", &["job.toml:11", "first"]),
+        ("ring = 3", "ring = 1", &["ring is 1"]),
+        ("passes = 3", "tick-ns = 0", &["tick-ns is 0"]),
+        ("passes = 3", "tick-ns = 5", &["tick-ns is 5"]),
+    ] {
+        let text = JOB.replace(from, to);
+        assert_ne!(text, JOB, "{from}");
+        let error = match parse(&text, "job.toml") {
+            Ok(file) => pack(&file, Purpose::Qemu).unwrap_err().to_string(),
+            Err(error) => error.to_string(),
+        };
+        for part in parts {
+            assert!(error.contains(part), "{to}: {part}: {error}");
+        }
+    }
+}
