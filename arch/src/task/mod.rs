@@ -12,6 +12,7 @@
 
 mod context;
 pub mod memory;
+mod segments;
 
 pub use context::{Context, Extended};
 

@@ -5,6 +5,7 @@ use crate::snippet::Emitted;
 use arch::interrupts::TrapFrame;
 use arch::step::{Next, TRAP_FLAG};
 use iced_x86::Register;
+use protocol::bits::Bits;
 use std::borrow::Cow;
 
 const CODE: u64 = 0x1000;
@@ -125,7 +126,8 @@ fn instructions_branches_and_accesses_are_counted_and_the_code_around_is_not() {
     );
     let names: Vec<_> = opcodes(&tally).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["add", "imul", "jmp", "jne", "mov", "push"]);
-    let places: Vec<_> = tally.places.iter().map(|(&at, &(length, n))| (at, length, n)).collect();
+    let places: Vec<_> =
+        tally.places.iter().map(|(&(at, _), &(length, n))| (at, length, n)).collect();
     assert_eq!(places, [(0, 1, 1), (1, 4, 1), (5, 3, 1), (8, 2, 1), (10, 2, 1), (12, 2, 1)]);
 }
 
@@ -134,7 +136,10 @@ fn copies_share_their_places() {
     let traps: Vec<_> = (0..6).map(|at| (at, nothing as fn(&mut _))).collect();
     let (tally, _, _) = track(&[0x90, 0x50], 3, &Filter::default(), &traps);
     assert_eq!(counts(&tally)[0], ("instructions", 6));
-    assert_eq!(tally.places.into_iter().collect::<Vec<_>>(), [(0, (1, 3)), (1, (1, 3))]);
+    assert_eq!(
+        tally.places.into_iter().collect::<Vec<_>>(),
+        [((0, Bits::Wide), (1, 3)), ((1, Bits::Wide), (1, 3))]
+    );
 }
 
 fn filtered(filter: &Filter) -> Vec<(&'static str, u64)> {
@@ -195,6 +200,7 @@ fn t8_all_filters_have_to_hold_at_once() {
         opcodes: vec![Cow::Borrowed(opcode)],
         instructions: instructions.parse().ok(),
         data: data.parse().ok(),
+        bits: None,
     };
     let stack = [("instructions", 1), ("stores", 1), ("bytes_stored", 8)];
     assert_eq!(filtered(&filter("push", "0..1", "rsp:-8..0")), stack);

@@ -15,6 +15,7 @@ use arch::task::{self, Context, Extended, TICK_VECTOR};
 use arch::time::tsc;
 use kernel::snippet::{Place, emit};
 use kernel::tasks::{self, Cause, Decide, Emitted, Left, Observer, Summary, Timer};
+use protocol::bits::Bits;
 use protocol::checksum::crc32;
 use protocol::workload::{Ring, Task, Tasks};
 
@@ -118,6 +119,7 @@ impl Processor<'_> {
         }
         let memory = &mut self.slots.0[index];
         let user = task.ring == Ring::User;
+        let narrow = task.bits == Bits::Narrow;
         // SAFETY: no task runs; physical memory is mapped, and the space is the one in use.
         let root = unsafe { memory.clear(self.space.root(), user) };
         let area = |area| memory::area(index, area);
@@ -131,7 +133,7 @@ impl Processor<'_> {
         count.copy_from_slice(&task.turns.to_le_bytes());
         let frame = tasks::emit::registers(&place, task, &emitted);
         let extended = task.extended_state.then(|| Extended::new(self.machine.extended));
-        self.contexts.push(Context::new(&frame, user, root.as_u64(), extended));
+        self.contexts.push(Context::new(&frame, user, narrow, root.as_u64(), extended));
         self.emitted.push(emitted.clone());
         Ok(emitted)
     }

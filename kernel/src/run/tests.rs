@@ -191,6 +191,8 @@ impl Machine for Clocked {
             fault: None,
             user_instructions: Some(1),
             child_user_instructions: None,
+            bits: 64,
+            ended_bits: None,
         };
         let tasks = match self.failed {
             0 => vec![task("a", TaskEnd::Exit)],

@@ -14,6 +14,7 @@ use crate::snippet::emit::{ALIGN, Code};
 use arch::interrupts::TrapFrame;
 use arch::task::EXIT_VECTOR;
 use core::ops::Range;
+use protocol::bits::Bits;
 use protocol::job::LoopCounter;
 use protocol::workload::Task;
 
@@ -39,7 +40,7 @@ pub fn emit(memory: &mut [u8], place: &Place, task: &Task) -> Emitted {
     let init = code.put(&task.init);
     let body = code.put(&task.body);
     if task.turns > 0 {
-        code.loop_back(task.loop_counter, body.start);
+        code.loop_back(task.loop_counter, task.bits, body.start);
     }
     // int imm8
     let exit = code.put(&[0xcd, EXIT_VECTOR]).start;
@@ -47,12 +48,13 @@ pub fn emit(memory: &mut [u8], place: &Place, task: &Task) -> Emitted {
 }
 
 /// Registers of a task at its start, those of a snippet: pointers where [`Place`] says, the loop's count in R15 if it is
-/// kept there, all others 0.
+/// kept there, all others 0. In 32-bit code EBX stands for R14.
 #[must_use]
 pub fn registers(place: &Place, task: &Task, emitted: &Emitted) -> TrapFrame {
     let [rsp, rbp, rdi, rsi, r14] = place.pointers;
     let r15 = if task.loop_counter == LoopCounter::R15 { task.turns } else { 0 };
-    TrapFrame { rip: emitted.init.start, rsp, rbp, rdi, rsi, r14, r15, ..TrapFrame::default() }
+    let rbx = if task.bits == Bits::Narrow { r14 } else { 0 };
+    TrapFrame { rip: emitted.init.start, rsp, rbp, rdi, rsi, rbx, r14, r15, ..TrapFrame::default() }
 }
 
 #[cfg(test)]
@@ -72,6 +74,7 @@ mod tests {
             ring: Ring::User,
             parent: None,
             cpu: None,
+            bits: protocol::bits::Bits::Wide,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::scheduler::Account;
 use super::{Emitted, Left};
-use crate::snippet::fault::{instruction, registers};
+use crate::snippet::fault::{bits_of, instruction, registers};
 use alloc::string::ToString;
 use core::ops::Range;
 use protocol::job::LoopCounter;
@@ -13,6 +13,7 @@ use protocol::workload::Task;
 pub(super) fn task(task: &Task, emitted: &Emitted, account: Account, left: &Left) -> TaskResult {
     // A task that never ended would still be running.
     let end = account.end.unwrap_or(TaskEnd::Limit);
+    let ended = bits_of(&left.frame);
     TaskResult {
         name: task.name.to_string(),
         entry: Hex(emitted.init.start),
@@ -25,6 +26,8 @@ pub(super) fn task(task: &Task, emitted: &Emitted, account: Account, left: &Left
         fault: (end == TaskEnd::Fault).then(|| fault(task, emitted, left)),
         user_instructions: None,
         child_user_instructions: None,
+        bits: task.bits.number(),
+        ended_bits: Some(ended).filter(|_| ended != task.bits.number()),
     }
 }
 
@@ -52,6 +55,7 @@ fn fault(task: &Task, emitted: &Emitted, left: &Left) -> Fault {
         copy: None,
         bytes: None,
         registers: registers(frame, left.cr2),
+        bits: bits_of(frame),
     };
     let parts: [(_, &Range<u64>, &[u8]); 2] =
         [("init", &emitted.init, &task.init), ("body", &emitted.body, &task.body)];

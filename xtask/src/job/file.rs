@@ -16,6 +16,7 @@ use forms::{RawForms, characterise, check_code};
 use lines::Text;
 pub(super) use lines::{Lines, Spans, lines, position};
 use protocol::PROTOCOL_VERSION;
+use protocol::bits::Bits;
 use protocol::job::{Difference, Expect, OnEnd, SelfTest};
 use protocol::limits::{self, LimitError};
 use serde::Deserialize;
@@ -43,6 +44,8 @@ pub struct Options {
     pub around: Around,
     /// What is asked of the machine.
     pub machine: MachineOptions,
+    /// What the code is assembled and run as.
+    pub bits: Bits,
 }
 
 /// What the measuring code does around the body.
@@ -178,6 +181,7 @@ struct RawOptions {
     no_memory: Option<bool>,
     drain_frontend: Option<bool>,
     machine: Option<MachineOptions>,
+    bits: Option<Bits>,
 }
 
 #[derive(Default, Deserialize)]
@@ -209,6 +213,7 @@ struct RawSnippet {
     no_memory: Option<bool>,
     drain_frontend: Option<bool>,
     machine: Option<MachineOptions>,
+    bits: Option<Bits>,
 }
 
 /// `expect = 3`, or `expect = { min = 2.9, max = 3.1 }`.
@@ -238,6 +243,7 @@ impl Default for Options {
             events: Vec::new(),
             around: Around::default(),
             machine: MachineOptions::default(),
+            bits: Bits::default(),
         }
     }
 }
@@ -380,6 +386,7 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &Text) -> S
                 let base = defaults.machine.clone().unwrap_or_default();
                 raw.machine.map_or(base.clone(), |machine| machine.over(&base))
             },
+            bits: raw.bits.or(defaults.bits).unwrap_or(base.bits),
         },
         expect: raw.expect.map(|expect| match expect {
             RawExpect::Exactly(value) => Expect { min: value, max: value },

@@ -69,7 +69,7 @@ fn events(count: &CountResult) -> Table {
     // One processor's counts are the sum.
     let cpus = if cpus > 1 { cpus } else { 0 };
     head.extend((0..cpus).map(|cpu| format!("cpu {cpu}")));
-    head.extend(count.tasks.iter().map(|task| task.name.clone()));
+    head.extend(count.tasks.iter().map(super::tasks::label));
     head.extend(["kernel", "share"].map(String::from));
     head.extend(overflows.then(|| "overflows".to_string()));
     right_but(&mut table, &head, 2);
@@ -167,6 +167,8 @@ mod tests {
             fault: None,
             user_instructions: None,
             child_user_instructions: None,
+            bits: 64,
+            ended_bits: None,
         }
     }
 

@@ -87,7 +87,9 @@ pub fn render(report: &Report, context: &Context) -> String {
                 points += 1;
                 let name = error.name.as_deref().unwrap_or("the job");
                 let _ = writeln!(out, "not ok {points} - {}", escape(name));
-                let text = serde_json::to_string(&error.text).expect("text serialises");
+                let instruction = error.fault.as_ref().map(super::tasks::instruction);
+                let text = format!("{}{}", error.text, instruction.unwrap_or_default());
+                let text = serde_json::to_string(&text).expect("text serialises");
                 let _ = writeln!(out, "  ---\n  message: {text}\n  ...");
             }
             Record::Crash(crash) => {

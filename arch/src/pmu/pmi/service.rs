@@ -181,7 +181,7 @@ fn note(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted, status
     if let Some(histogram) = &mut block.histogram {
         let mut left = status;
         while left != 0 {
-            histogram.count(from.rip, task, from.cs as u8 & 3, left.trailing_zeros() as u8);
+            histogram.count(from.rip, task, from.cs as u16, left.trailing_zeros() as u8);
             left &= left - 1;
         }
     }

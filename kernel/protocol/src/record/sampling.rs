@@ -1,6 +1,7 @@
 //! What sampling a workload came to.
 
 use super::{Hex, TaskResult, Ticks, Uncounted};
+use crate::bits::record::{is_usual, usual};
 use crate::sampling::{Delivery, OnFull};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -136,6 +137,9 @@ pub struct AddressCount {
     /// Machine code at the address, hexadecimal, 15 bytes at most.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub bytes: String,
+    /// 32 if 32-bit code was interrupted; absent: 64.
+    #[serde(default = "usual", skip_serializing_if = "is_usual")]
+    pub bits: u8,
 }
 
 /// Single samples of one item, in the order in which they came.
@@ -158,6 +162,9 @@ pub struct Samples {
     /// The registers that the job asked for, those of each sample in a row.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub registers: Vec<Hex>,
+    /// Numbers of the samples that interrupted 32-bit code, from 0 in each record; all others interrupted 64-bit code.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub narrow: Vec<u32>,
 }
 
 /// How a scheduler ran sampled tasks.

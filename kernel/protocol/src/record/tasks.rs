@@ -1,6 +1,7 @@
 //! How a workload's tasks ran.
 
 use super::{Fault, Hex};
+use crate::bits::record::{is_usual, usual};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -61,6 +62,12 @@ pub struct TaskResult {
     /// The same of its children and theirs, added as each exited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_user_instructions: Option<u64>,
+    /// 32 if it began as 32-bit code; absent: 64.
+    #[serde(default = "usual", skip_serializing_if = "is_usual")]
+    pub bits: u8,
+    /// 32 or 64 if it ended as the other; absent: it ended as what it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_bits: Option<u8>,
 }
 
 /// How a task ended.

@@ -134,6 +134,7 @@ impl Runner for Made {
             copy: None,
             bytes: None,
             registers: Default::default(),
+            bits: 64,
         }
     }
 }
