@@ -209,6 +209,53 @@ fn t8_all_filters_have_to_hold_at_once() {
     assert_eq!(filtered(&filter("push", "0..1", "rsp:0..8")), []);
 }
 
+/// Goes on in ring 0's 32-bit code segment, or in its 64-bit one.
+fn narrow(frame: &mut TrapFrame) {
+    frame.cs = arch::descriptors::KERNEL_CODE_32.0.into();
+}
+
+fn wide(frame: &mut TrapFrame) {
+    frame.cs = arch::descriptors::KERNEL_CODE.0.into();
+}
+
+/// jmp far [rsi]; inc eax; push eax; jmp 8:…; push rax: the third byte, 0x40, would be a REX prefix of the fourth.
+const BOTH: [u8; 12] = [0xff, 0x2e, 0x40, 0x50, 0xea, 0, 0, 0, 0, 8, 0, 0x50];
+const CHANGES: [Stop; 5] = [(0, wide), (2, narrow), (3, nothing), (4, nothing), (11, wide)];
+
+#[test]
+fn t6_each_instruction_is_decoded_by_the_segment_it_is_in() {
+    let (tally, refusal, _) = track(&BOTH, 1, &Filter::default(), &CHANGES);
+    assert_eq!((refusal, tally.widths), (None, [2, 3]));
+    let expected = [
+        ("instructions", 5),
+        ("branches", 2),
+        ("taken_branches", 2),
+        ("far_branches", 2),
+        ("loads", 1),
+        ("stores", 2),
+        ("bytes_loaded", 6),
+        // Four by the 32-bit PUSH, eight by the other.
+        ("bytes_stored", 12),
+    ];
+    assert_eq!(counts(&tally), expected);
+    let places: Vec<_> = tally.places.into_keys().collect();
+    let (w, n) = (Bits::Wide, Bits::Narrow);
+    assert_eq!(places, [(0, w), (2, n), (3, n), (4, n), (11, w)]);
+}
+
+#[test]
+fn t6_t8_a_filter_by_width_holds_with_the_others() {
+    let count = |bits, opcode: Option<&'static str>| {
+        let opcodes = opcode.into_iter().map(Cow::Borrowed).collect();
+        let filter = Filter { bits: Some(bits), opcodes, ..Filter::default() };
+        assert!(!filter.is_empty());
+        track(&BOTH, 1, &filter, &CHANGES).0.counts[0]
+    };
+    assert_eq!([count(Bits::Wide, None), count(Bits::Narrow, None)], [2, 3]);
+    assert_eq!([count(Bits::Wide, Some("push")), count(Bits::Narrow, Some("push"))], [1, 1]);
+    assert_eq!([count(Bits::Wide, Some("inc")), count(Bits::Narrow, Some("inc"))], [0, 1]);
+}
+
 #[test]
 fn a_repeated_string_instruction_is_one_instruction_with_all_its_accesses() {
     fn one(frame: &mut TrapFrame) {

@@ -79,6 +79,27 @@ mod tests {
     }
 
     #[test]
+    fn t6_a_32_bit_task_counts_in_memory_and_has_its_pointer_in_ebx() {
+        use Mnemonic::{Clc, Dec, Int, Jne, Stc};
+        let place = Place { code: 0x10_0000, data: 0x18_0000, pointers: [1, 2, 3, 4, 5] };
+        let task = Task { bits: Bits::Narrow, ..task(1, 5, LoopCounter::Memory) };
+        let mut memory = vec![0x90; 256];
+        let emitted = emit(&mut memory, &place, &task);
+        let start = registers(&place, &task, &emitted);
+        assert_eq!((start.rbx, start.r14, start.r15), (5, 5, 0));
+        let from = (emitted.init.start - place.code) as usize;
+        let decoder =
+            Decoder::with_ip(32, &memory[from..], emitted.init.start, DecoderOptions::NONE);
+        let code: Vec<_> = decoder.into_iter().take(5).collect();
+        let seen: Vec<_> = code.iter().map(iced_x86::Instruction::mnemonic).collect();
+        assert_eq!(seen, [Clc, Stc, Dec, Jne, Int]);
+        let at = place.data + crate::snippet::emit::COUNT_AT as u64;
+        assert_eq!((code[2].memory_displacement64(), code[2].memory_size().size()), (at, 4));
+        assert_eq!(code[3].near_branch_target(), emitted.body.start);
+        assert_eq!((code[4].ip(), code[4].immediate8()), (emitted.exit, EXIT_VECTOR));
+    }
+
+    #[test]
     fn init_body_and_loop_follow_each_other_and_end_in_the_exit() {
         use Mnemonic::{Clc, Dec, INVALID, Int, Jne, Stc};
         let place = Place { code: 0x10_0000, data: 0x18_0000, pointers: [0; 5] };

@@ -271,3 +271,6 @@ fn snippet(
         setup,
     })
 }
+
+#[cfg(test)]
+mod tests;
