@@ -71,8 +71,8 @@ impl Context {
         }
     }
 
-    /// Takes over what the processor holds, with `frame` for what is on the interrupt stack.
-    pub(super) fn save(&mut self, frame: &TrapFrame) {
+    /// Takes over what the processor holds, with `frame` for what is on the interrupt stack. Returns the data segments.
+    pub(super) fn save(&mut self, frame: &TrapFrame) -> Segments {
         self.frame = *frame;
         self.segments = Segments::read();
         self.fs_base = FsBase::read();
@@ -80,17 +80,18 @@ impl Context {
         if let Some(extended) = &mut self.extended {
             extended.save();
         }
+        self.segments
     }
 
-    /// Gives it back to the processor; `frame` is what the interrupt returns to.
+    /// Gives it back to the processor, which holds the data segments `from`; `frame` is what the interrupt returns to.
     ///
     /// # Safety
     /// The address space must have the running code at the same place; the registers must be good for whatever runs
     /// with them.
-    pub(super) unsafe fn load(&self, frame: &mut TrapFrame) {
+    pub(super) unsafe fn load(&self, frame: &mut TrapFrame, from: Segments) {
         *frame = self.frame;
         // Before the bases: on some processors a selector overwrites its base.
-        self.segments.load();
+        self.segments.load(&from);
         FsBase::write(self.fs_base);
         GsBase::write(self.gs_base);
         // SAFETY: the caller's promise. The frame that the interrupt returns with was written just now.

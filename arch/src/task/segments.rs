@@ -5,7 +5,7 @@ use x86_64::instructions::segmentation::{DS, ES, FS, GS, Segment};
 use x86_64::structures::gdt::SegmentSelector;
 
 /// Selectors of the four.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Segments {
     ds: SegmentSelector,
     es: SegmentSelector,
@@ -25,8 +25,11 @@ impl Segments {
         Self { ds: DS::get_reg(), es: ES::get_reg(), fs: FS::get_reg(), gs: GS::get_reg() }
     }
 
-    /// Gives them back to the processor.
-    pub(super) fn load(&self) {
+    /// Gives them back to the processor, which holds `now`. Most tasks leave them alone, and loads are slow.
+    pub(super) fn load(&self, now: &Self) {
+        if self == now {
+            return;
+        }
         // SAFETY: in 64-bit mode, in which the kernel runs, DS and ES mean nothing, and the kernel uses neither FS nor
         // GS. What cannot be read is not loaded.
         unsafe {

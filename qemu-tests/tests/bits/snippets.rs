@@ -15,7 +15,7 @@ fn median(result: &SnippetResult, event: &str) -> Option<f64> {
     result.metrics.iter().find(|metric| metric.event == event).map(|metric| metric.value.median)
 }
 
-fn exact(result: &ExactResult, event: &str) -> f64 {
+fn count(result: &ExactResult, event: &str) -> f64 {
     let found = result.counts.iter().find(|count| count.event == event);
     found.map_or(f64::NAN, |count| count.value)
 }
@@ -68,16 +68,16 @@ fn t6_exact_counts_of_32_bit_and_of_mixed_code_are_those_of_the_pmu() {
         for (result, (asm, instructions, branches, accesses)) in results.iter().zip(NARROW) {
             let at = format!("{model:?}, {asm}");
             let counts = ["instructions", "instructions_32", "instructions_64", "branches"];
-            let counts = counts.map(|event| exact(result, event));
+            let counts = counts.map(|event| count(result, event));
             assert_eq!(counts, [instructions, instructions, 0.0, branches], "{at}");
             if let Some(accesses) = accesses {
-                assert_eq!(["loads", "stores"].map(|event| exact(result, event)), accesses, "{at}");
+                assert_eq!(["loads", "stores"].map(|event| count(result, event)), accesses, "{at}");
             }
             assert!(result.listing.iter().all(|row| row.bits == 32), "{at}");
         }
         let result = results[NARROW.len()];
         let counts = ["instructions_64", "instructions_32", "branches"];
-        let counts = counts.map(|event| exact(result, event));
+        let counts = counts.map(|event| count(result, event));
         assert_eq!(counts, [wide, narrow, branches].map(|count| count as f64), "{model:?}");
         assert!(results.iter().all(|result| result.comparisons.iter().all(|one| one.agrees)));
         assert!(results.iter().all(|result| result.comparisons.len() == 2));
@@ -106,7 +106,7 @@ fn t6_t8_a_filter_by_width_holds_together_with_the_others() {
         ));
         let result = ran.ends_with(0).report.exact().next().unwrap();
         assert!(result.filtered);
-        ["instructions", "stores", "bytes_stored"].map(|event| exact(result, event))
+        ["instructions", "stores", "bytes_stored"].map(|event| count(result, event))
     };
     // PUSH of 8 bytes and of 4.
     assert_eq!(of("bits = 64"), [wide as f64, 2.0, 16.0]);
@@ -181,6 +181,23 @@ fn t6_x1_faults_and_endless_loops_in_32_bit_code_are_reported_as_such_and_cost_o
     for part in ["copy 0: ud2 (32-bit)", "div ecx (32-bit)", "mov [ecx], edx (32-bit)"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
+}
+
+#[test]
+fn t6_the_example_runs() {
+    let ran = on(Model::Skylake, include_str!("../../../xtask/jobs/bits.toml"));
+    ran.ends_with(0);
+    let counts = |name: &str| {
+        let result = ran.results().into_iter().find(|result| result.name == name).expect(name);
+        ["instructions", "loads", "stores"].map(|event| median(result, event))
+    };
+    assert_eq!(counts("as 64-bit code"), [4.0, 1.0, 1.0].map(Some));
+    assert_eq!(counts("as 32-bit code"), counts("as 64-bit code"));
+    let exact: Vec<_> = ran.report.exact().collect();
+    let both = ["instructions_64", "instructions_32"].map(|event| count(exact[0], event));
+    assert_eq!((both, count(exact[1], "instructions")), ([5.0, 7.0], 2.0));
+    let narrow = ran.report.sampled().next().expect("a sample").addresses.iter();
+    assert!(narrow.filter(|row| row.bits == 32).all(|row| row.task == 1));
 }
 
 #[test]

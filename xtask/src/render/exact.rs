@@ -5,6 +5,7 @@ use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
 use super::table::STYLE;
 use crate::collect::Report;
 use crate::disassembly::{instruction, unhex};
+use crate::samples::width;
 use comfy_table::{Cell, CellAlignment, Table};
 use protocol::record::{Comparison, ExactResult, ListedInstruction};
 use std::fmt::Write;
@@ -60,7 +61,9 @@ fn listing(exact: &ExactResult) -> Table {
         }
     }
     for row in &exact.listing {
-        let cells = [format!("{:#x}", row.offset), row.bytes.clone(), text(row), number(row.value)];
+        let instruction = format!("{}{}", text(row), width(row.bits));
+        let cells =
+            [format!("{:#x}", row.offset), row.bytes.clone(), instruction, number(row.value)];
         table.add_row(cells.map(Cell::new));
     }
     table
