@@ -91,7 +91,7 @@ impl Context {
     pub(super) unsafe fn load(&self, frame: &mut TrapFrame, from: Segments) {
         *frame = self.frame;
         // Before the bases: on some processors a selector overwrites its base.
-        self.segments.load(&from);
+        self.segments.load(from);
         FsBase::write(self.fs_base);
         GsBase::write(self.gs_base);
         // SAFETY: the caller's promise. The frame that the interrupt returns with was written just now.
