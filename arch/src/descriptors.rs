@@ -5,7 +5,7 @@ use x86_64::VirtAddr;
 use x86_64::instructions::segmentation::{CS, DS, ES, FS, GS, SS, Segment};
 use x86_64::instructions::tables::load_tss;
 use x86_64::registers::segmentation::SegmentSelector;
-use x86_64::structures::gdt::{Descriptor, GlobalDescriptorTable};
+use x86_64::structures::gdt::{Descriptor, DescriptorFlags, GlobalDescriptorTable};
 use x86_64::structures::tss::TaskStateSegment;
 
 /// Code segment of ring 0: the first entry after the null descriptor.
@@ -21,6 +21,22 @@ pub const USER_CODE: SegmentSelector = SegmentSelector(4 << 3 | 3);
 /// A segment that is never loaded: its limit is the processor's number. Behind the task state segment, which takes two
 /// entries.
 pub const PROCESSOR_NUMBER: SegmentSelector = SegmentSelector(7 << 3 | 3);
+
+/// Code segment of ring 0 for compatibility mode (SDM vol. 3, 3.4.5: L clear, D set).
+pub const KERNEL_CODE_32: SegmentSelector = SegmentSelector(8 << 3);
+/// The same of ring 3.
+pub const USER_CODE_32: SegmentSelector = SegmentSelector(9 << 3 | 3);
+
+/// Whether code with this CS is 32-bit code, by the tables of [`Tables::load`]; else it is 64-bit code.
+#[must_use]
+pub const fn is_narrow(cs: u64) -> bool {
+    // The lowest two bits are the ring.
+    let segment = cs as u16 & !3;
+    segment == KERNEL_CODE_32.0 || segment == USER_CODE_32.0 & !3
+}
+
+/// Entries of the table: the null descriptor, nine segments, of which that of the task state takes two.
+const ENTRIES: usize = 10;
 
 // Entries of the interrupt stack table, as an IDT gate names them: 1 to 7 (SDM vol. 3, 6.14.5).
 /// Stack for #DF.
@@ -40,7 +56,7 @@ pub const IST_STACKS: usize = 6;
 
 /// One processor's descriptor tables. They stay where they are for as long as the processor runs.
 pub struct Tables {
-    gdt: GlobalDescriptorTable,
+    gdt: GlobalDescriptorTable<ENTRIES>,
     tss: TaskStateSegment,
 }
 
@@ -54,7 +70,7 @@ impl Tables {
     /// Empty tables.
     #[must_use]
     pub const fn new() -> Self {
-        Self { gdt: GlobalDescriptorTable::new(), tss: TaskStateSegment::new() }
+        Self { gdt: GlobalDescriptorTable::empty(), tss: TaskStateSegment::new() }
     }
 
     /// Fills the tables and loads them on this processor, which is `processor`. `stacks` are the ends (highest addresses)
@@ -83,6 +99,9 @@ impl Tables {
         self.gdt.append(Descriptor::user_code_segment());
         let tss = self.gdt.append(Descriptor::tss_segment(&self.tss));
         self.gdt.append(number_segment(processor.index() as u16));
+        for code in [DescriptorFlags::KERNEL_CODE32, DescriptorFlags::USER_CODE32] {
+            self.gdt.append(Descriptor::UserSegment(code.bits()));
+        }
         self.gdt.load();
         // SAFETY: the selectors name the entries appended above, in that order.
         unsafe {
@@ -126,6 +145,21 @@ const fn number_segment(limit: u16) -> Descriptor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn t6_code_segments_of_32_bits_are_told_by_their_selectors_and_descriptors() {
+        for (selector, narrow) in
+            [(KERNEL_CODE, false), (USER_CODE, false), (KERNEL_CODE_32, true), (USER_CODE_32, true)]
+        {
+            assert_eq!(is_narrow(selector.0.into()), narrow);
+        }
+        for (flags, dpl) in [(DescriptorFlags::KERNEL_CODE32, 0), (DescriptorFlags::USER_CODE32, 3)]
+        {
+            let bits = flags.bits();
+            // L, D, DPL: SDM vol. 3, figure 3-8.
+            assert_eq!((bits >> 53 & 1, bits >> 54 & 1, bits >> 45 & 3), (0, 1, dpl));
+        }
+    }
 
     #[test]
     fn m13_the_processors_number_is_a_limit_in_bytes() {

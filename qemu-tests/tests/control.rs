@@ -239,7 +239,7 @@ const OUT_OF_REACH: [(&str, &str); 12] = [
     ("lgdt [r14]", "#GP"),
     ("int 14", "#GP"),
     // The measuring code's data, physical memory, the firmware, its own code.
-    ("movabs rax, 0x100000000000; mov [rax], rax", "#PF"),
+    ("mov eax, 0x40000000; mov [rax], rax", "#PF"),
     ("movabs rax, 0xffff800000100000; mov rax, [rax]", "#PF"),
     ("mov rax, 0xffffffff80000000; mov rax, [rax]", "#PF"),
     ("lea rax, [rip]; mov byte ptr [rax], 0", "#PF"),

@@ -117,17 +117,11 @@ fn t9_tasks_take_turns_in_both_apic_modes_and_under_every_way_to_boot() {
 fn m15_a_bad_task_is_ended_with_a_record_and_the_others_go_on() {
     let bad = [
         // The others' memory, the kernel's, its own code: whatever ring 3 is not to touch.
-        ("other", "mov rax, 0x3000000cf000\nmov rbx, [rax]", "#PF", Some(0x3000_000c_f000), "body"),
+        ("other", "mov eax, 0x800cf000\nmov rbx, [rax]", "#PF", Some(0x800c_f000), "body"),
         ("suite", "mov rax, 0x200000000000\nmov rbx, [rax]", "#PF", Some(0x2000_0000_0000), "body"),
-        (
-            "snippets",
-            "mov rax, 0x100000200000\nmov rbx, [rax]",
-            "#PF",
-            Some(0x1000_0020_0000),
-            "body",
-        ),
-        ("stack", "mov rax, 0x3000000a4000\nmov [rax], rbx", "#PF", Some(0x3000_000a_4000), "body"),
-        ("jump", "mov rax, 0x300000000000\njmp rax", "#PF", Some(0x3000_0000_0000), "outside"),
+        ("snippets", "mov eax, 0x40200000\nmov rbx, [rax]", "#PF", Some(0x4020_0000), "body"),
+        ("stack", "mov eax, 0x800a4000\nmov [rax], rbx", "#PF", Some(0x800a_4000), "body"),
+        ("jump", "mov eax, 0x80000000\njmp rax", "#PF", Some(0x8000_0000), "outside"),
         (
             "kernel",
             "mov rax, 0xffff800000100000\nmov rbx, [rax]",

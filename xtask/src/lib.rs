@@ -15,6 +15,7 @@ pub mod build;
 pub mod cli;
 pub mod collect;
 pub mod commands;
+pub mod disassembly;
 pub mod events;
 pub mod failure;
 pub mod job;

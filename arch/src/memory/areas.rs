@@ -1,6 +1,6 @@
 //! Memory areas in other pages than the [`super::arena`]'s own: larger ones, of another memory type, or for ring 3.
 //!
-//! Each combination has a place of its own, 8 GiB from the next, and physical memory of its own, so that none is mapped
+//! Each combination has a place of its own, below 4 GiB but for pages of 1 GiB, and physical memory of its own, so that none is mapped
 //! with two types but for the map of all physical memory, through which nothing reaches for it. It is made when it is
 //! first asked for, and kept.
 
@@ -41,8 +41,10 @@ pub struct Kind {
     pub user: bool,
 }
 
-const FIRST: u64 = layout::ARENA + (64 << 30);
-const PLACE: u64 = 8 << 30;
+/// Bytes from one place to the next.
+const PLACE: u64 = 32 << 20;
+/// The same for pages of 1 GiB.
+const GIANT_PLACE: u64 = 8 << 30;
 const STRIDE: u64 = 4 << 20;
 const KINDS: usize = 24;
 
@@ -68,7 +70,12 @@ impl Kind {
     /// First byte of area `index`.
     #[must_use]
     pub fn area(self, index: u64) -> u64 {
-        FIRST + self.index() as u64 * PLACE + index * STRIDE
+        let number = self.index() as u64;
+        let place = match self.size {
+            Size::Giant1G => layout::GIANT_AREAS + number * GIANT_PLACE,
+            Size::Small4K | Size::Large2M => layout::AREAS + number * PLACE,
+        };
+        place + index * STRIDE
     }
 
     fn flags(self) -> PageTableFlags {
@@ -154,14 +161,19 @@ mod tests {
                     let both = Flags::WRITE_THROUGH | Flags::NO_CACHE;
                     assert_eq!(kind.flags() & both, bits);
                     assert_eq!(kind.flags().contains(USER), user);
-                    assert!(kind.area(0).is_multiple_of(1 << 30));
-                    places.push(kind.area(0));
+                    let (page, end) = match size {
+                        Size::Giant1G => (1 << 30, layout::USER_CODE),
+                        _ => (2 << 20, layout::TASKS),
+                    };
+                    assert!(kind.area(0).is_multiple_of(page));
+                    assert!(kind.area(AREAS) <= end);
+                    places.push(kind.area(0)..kind.area(AREAS));
                 }
             }
         }
-        places.sort_unstable();
-        places.dedup();
+        places.sort_unstable_by_key(|place| place.start);
         assert_eq!(places.len(), KINDS);
-        assert!(places.last().unwrap() + PLACE <= layout::USER_CODE);
+        assert!(places.windows(2).all(|two| two[0].end <= two[1].start));
+        assert!(super::super::arena::area(AREAS) <= places[0].start);
     }
 }

@@ -3,11 +3,12 @@
 //!
 //! | from | what | rights |
 //! | --- | --- | --- |
-//! | `0x0000_1000_0000_0000` | snippet arena: measuring data, code, memory areas ([`super::arena`]) | RW, RX, RW |
-//! | `0x0000_1010_0000_0000` | memory areas in other pages ([`super::areas`]) | RW |
+//! | `0x4000_0000` | snippet arena: measuring data, code, memory areas ([`super::arena`]) | RW, RX, RW |
+//! | `0x5000_0000` | memory areas in pages of 4 KiB and 2 MiB ([`super::areas`]) | RW |
+//! | `0x8000_0000` | tasks, each in an address space that has no other's ([`crate::task::memory`]) | RX, RW |
+//! | `0x0000_1010_0000_0000` | memory areas in pages of 1 GiB ([`super::areas`]) | RW |
 //! | `0x0000_2000_0000_0000` | code for ring 3, a page ([`super::user`]) | RX |
 //! | `0x0000_2000_0010_0000` | stack of ring 3, a page | RW |
-//! | `0x0000_3000_0000_0000` | tasks, each in an address space that has no other's ([`crate::task::memory`]) | RX, RW |
 //! | `0xffff_8000_0000_0000` | all physical memory, the heap within | RW |
 //! | `0xffff_9000_0000_0000` to `0xffff_b800_0000_0000` | what the boot loader maps, and the pool for the new page tables | not mapped later |
 //! | `0xffff_c000_0000_0000` | screen | RW, write-combining |
@@ -15,15 +16,21 @@
 //! | `0xffff_d800_0000_0000` | second view of the arena's code, for writing it | RW |
 //! | `0xffff_ff00_0000_0000` | the boot loader's page tables, recursively | not mapped later |
 //! | `0xffff_ffff_8000_0000` | the firmware's image, linked for the top 2 GiB, as the kernel code model wants | RX, R, RW |
+//!
+//! What snippets and tasks use lies below 4 GiB, because 32-bit code reaches no further.
 
 /// The snippet arena.
-pub const ARENA: u64 = 0x0000_1000_0000_0000;
+pub const ARENA: u64 = 0x4000_0000;
+/// Memory areas in pages of 4 KiB and 2 MiB.
+pub const AREAS: u64 = 0x5000_0000;
+/// Memory areas in pages of 1 GiB.
+pub const GIANT_AREAS: u64 = 0x0000_1010_0000_0000;
 /// Code for ring 3.
 pub const USER_CODE: u64 = 0x0000_2000_0000_0000;
 /// Stack of ring 3.
 pub const USER_STACK: u64 = 0x0000_2000_0010_0000;
 /// Tasks, 2 MiB apart.
-pub const TASKS: u64 = 0x0000_3000_0000_0000;
+pub const TASKS: u64 = 0x8000_0000;
 /// Physical memory, at this offset.
 pub const PHYSICAL: u64 = 0xffff_8000_0000_0000;
 /// Stack that the boot loader provides.

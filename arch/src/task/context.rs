@@ -1,7 +1,10 @@
 //! What a task has in the processor.
 
+use super::segments::Segments;
 use crate::cpu::native;
-use crate::descriptors::{KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA};
+use crate::descriptors::{
+    KERNEL_CODE, KERNEL_CODE_32, KERNEL_DATA, USER_CODE, USER_CODE_32, USER_DATA,
+};
 use crate::interrupts::TrapFrame;
 use alloc::alloc::{alloc_zeroed, dealloc, handle_alloc_error};
 use core::alloc::Layout;
@@ -19,6 +22,7 @@ const FLAGS: u64 = 1 << 9 | 1 << 1;
 #[derive(Debug)]
 pub struct Context {
     frame: TrapFrame,
+    segments: Segments,
     fs_base: VirtAddr,
     gs_base: VirtAddr,
     /// CR3.
@@ -28,13 +32,25 @@ pub struct Context {
 
 impl Context {
     /// A task that begins at `frame.rip` with the stack `frame.rsp` and the general registers of `frame`, in ring 3 if
-    /// `user`, interrupts on, in the address space whose top table is at `root`. `extended` is its own extended state;
-    /// `None` for a task that has none. FS and GS are the kernel's.
+    /// `user`, as 32-bit code if `narrow`, interrupts on, in the address space whose top table is at `root`. `extended` is its
+    /// own extended state; `None` for a task that has none. FS and GS are the kernel's; DS and ES begin at 0.
     #[must_use]
-    pub fn new(frame: &TrapFrame, user: bool, root: u64, extended: Option<Extended>) -> Self {
-        let (cs, ss) = if user { (USER_CODE, USER_DATA) } else { (KERNEL_CODE, KERNEL_DATA) };
-        let frame = TrapFrame { cs: u64::from(cs.0), ss: u64::from(ss.0), rflags: FLAGS, ..*frame };
-        Self { frame, root, extended, ..Self::kernel() }
+    pub fn new(
+        frame: &TrapFrame,
+        user: bool,
+        narrow: bool,
+        root: u64,
+        extended: Option<Extended>,
+    ) -> Self {
+        let (cs, data) = match (user, narrow) {
+            (false, false) => (KERNEL_CODE, KERNEL_DATA),
+            (false, true) => (KERNEL_CODE_32, KERNEL_DATA),
+            (true, false) => (USER_CODE, USER_DATA),
+            (true, true) => (USER_CODE_32, USER_DATA),
+        };
+        let frame =
+            TrapFrame { cs: u64::from(cs.0), ss: u64::from(data.0), rflags: FLAGS, ..*frame };
+        Self { frame, root, extended, segments: Segments::flat(data), ..Self::kernel() }
     }
 
     /// The general registers as they were when it was switched away from, or at its start.
@@ -47,6 +63,7 @@ impl Context {
     pub(super) fn kernel() -> Self {
         Self {
             frame: TrapFrame::default(),
+            segments: Segments::flat(KERNEL_DATA),
             fs_base: FsBase::read(),
             gs_base: GsBase::read(),
             root: Cr3::read().0.start_address().as_u64(),
@@ -54,23 +71,27 @@ impl Context {
         }
     }
 
-    /// Takes over what the processor holds, with `frame` for what is on the interrupt stack.
-    pub(super) fn save(&mut self, frame: &TrapFrame) {
+    /// Takes over what the processor holds, with `frame` for what is on the interrupt stack. Returns the data segments.
+    pub(super) fn save(&mut self, frame: &TrapFrame) -> Segments {
         self.frame = *frame;
+        self.segments = Segments::read();
         self.fs_base = FsBase::read();
         self.gs_base = GsBase::read();
         if let Some(extended) = &mut self.extended {
             extended.save();
         }
+        self.segments
     }
 
-    /// Gives it back to the processor; `frame` is what the interrupt returns to.
+    /// Gives it back to the processor, which holds the data segments `from`; `frame` is what the interrupt returns to.
     ///
     /// # Safety
     /// The address space must have the running code at the same place; the registers must be good for whatever runs
     /// with them.
-    pub(super) unsafe fn load(&self, frame: &mut TrapFrame) {
+    pub(super) unsafe fn load(&self, frame: &mut TrapFrame, from: Segments) {
         *frame = self.frame;
+        // Before the bases: on some processors a selector overwrites its base.
+        self.segments.load(from);
         FsBase::write(self.fs_base);
         GsBase::write(self.gs_base);
         // SAFETY: the caller's promise. The frame that the interrupt returns with was written just now.

@@ -12,6 +12,7 @@
 
 mod context;
 pub mod memory;
+mod segments;
 
 pub use context::{Context, Extended};
 
@@ -164,9 +165,9 @@ fn enter(frame: &mut TrapFrame, cause: Cause) {
             // SAFETY: as above.
             unsafe { running.state.restore() };
         }
-        place(running.contexts, &mut running.kernel, from).save(frame);
+        let segments = place(running.contexts, &mut running.kernel, from).save(frame);
         // SAFETY: `run`'s caller promises that contexts are sound; the kernel's was saved above, at the start.
-        unsafe { place(running.contexts, &mut running.kernel, to).load(frame) };
+        unsafe { place(running.contexts, &mut running.kernel, to).load(frame, segments) };
         running.current = to;
     }
     running.inside = to.is_none();

@@ -1,6 +1,6 @@
 //! The data that an instruction touches.
 
-use iced_x86::{Instruction, InstructionInfoFactory, OpAccess, Register};
+use iced_x86::{CodeSize, Instruction, InstructionInfoFactory, OpAccess, Register};
 use pmu_model::uarch::AccessKind;
 
 /// One access, by linear address.
@@ -38,6 +38,9 @@ pub fn accesses(
         let Some(linear) = memory.virtual_address(0, |name, _, _| Some(register(name))) else {
             continue;
         };
+        // Outside 64-bit mode linear addresses have 32 bits (SDM vol. 1, 3.3.7).
+        let is_wide = instruction.code_size() == CodeSize::Code64;
+        let linear = if is_wide { linear } else { linear & 0xffff_ffff };
         let bytes = memory.memory_size().size().max(1) as u32;
         each(Touch { linear, bytes, kind, locked });
     }

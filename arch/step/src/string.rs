@@ -3,7 +3,7 @@
 //! Silicon retires one instruction, however many iterations it makes. From the registers before and after, this module
 //! tells how many there were, and what they touched.
 
-use iced_x86::{Code, Instruction, Register};
+use iced_x86::{Code, Instruction};
 use pmu_model::uarch::AccessKind;
 
 /// A repeated string instruction.
@@ -62,12 +62,20 @@ impl StringOperation {
     /// The count register's part that counts, by address size.
     #[must_use]
     pub fn count_mask(instruction: &Instruction) -> u64 {
-        // The base register of a string operand has the address size.
-        let narrow = [Register::ESI, Register::EDI];
-        let is_32_bit = (0..instruction.op_count()).any(|operand| {
-            use iced_x86::OpKind::{MemoryESEDI, MemorySegEDI, MemorySegESI};
-            matches!(instruction.op_kind(operand), MemoryESEDI | MemorySegEDI | MemorySegESI)
-        }) || narrow.contains(&instruction.memory_base());
-        if is_32_bit { 0xffff_ffff } else { u64::MAX }
+        // A string operand's kind has the address size.
+        use iced_x86::OpKind;
+        for operand in 0..instruction.op_count() {
+            match instruction.op_kind(operand) {
+                OpKind::MemoryESRDI | OpKind::MemorySegRDI | OpKind::MemorySegRSI => {
+                    return u64::MAX;
+                }
+                OpKind::MemoryESEDI | OpKind::MemorySegEDI | OpKind::MemorySegESI => {
+                    return 0xffff_ffff;
+                }
+                OpKind::MemoryESDI | OpKind::MemorySegDI | OpKind::MemorySegSI => return 0xffff,
+                _ => {}
+            }
+        }
+        u64::MAX
     }
 }

@@ -115,6 +115,68 @@ fn accesses_have_address_size_and_direction() {
 }
 
 #[test]
+fn t6_32_bit_code_has_stack_and_addresses_of_32_bits_and_16_bit_ones_by_prefix() {
+    use AccessKind::{Load, Store};
+    let touched = |bytes: &[u8]| {
+        let mut found = vec![];
+        let register = |name| match name {
+            Register::ESP => 0x8000,
+            Register::EAX => 0xffff_fff0,
+            Register::ESI => 0x20,
+            Register::BX => 0xfff0,
+            Register::SI => 0x20,
+            Register::FS => 0xffff_f000,
+            _ => 0,
+        };
+        let instruction = decode(bytes, RIP, 32).unwrap();
+        accesses(&mut InstructionInfoFactory::new(), &instruction, register, |touch| {
+            found.push((touch.linear, touch.bytes, touch.kind));
+        });
+        found
+    };
+    // push eax; pop eax; mov edx, [eax + esi]; mov edx, [bx + si]; mov edx, fs:[0x2000]; call; les eax, [esi]
+    assert_eq!(touched(&[0x50]), [(0x7ffc, 4, Store)]);
+    assert_eq!(touched(&[0x58]), [(0x8000, 4, Load)]);
+    assert_eq!(touched(&[0x8b, 0x14, 0x30]), [(0x10, 4, Load)]);
+    assert_eq!(touched(&[0x67, 0x8b, 0x10]), [(0x10, 4, Load)]);
+    assert_eq!(touched(&[0x64, 0x8b, 0x15, 0, 0x20, 0, 0]), [(0x1000, 4, Load)]);
+    assert_eq!(touched(&[0xe8, 0, 0, 0, 0]), [(0x7ffc, 4, Store)]);
+    assert_eq!(touched(&[0xc4, 0x06]), [(0x20, 6, Load)]);
+}
+
+#[test]
+fn t6_repeated_string_instructions_count_in_as_many_bits_as_their_addresses_have() {
+    for (bits, bytes, mask) in [
+        (64, &[0xf3, 0xa4][..], u64::MAX),
+        (64, &[0x67, 0xf3, 0xa4], 0xffff_ffff),
+        (32, &[0xf3, 0xa4], 0xffff_ffff),
+        (32, &[0x67, 0xf3, 0xa4], 0xffff),
+        (32, &[0x67, 0xf3, 0xab], 0xffff),
+        (32, &[0x67, 0xf3, 0xac], 0xffff),
+    ] {
+        let instruction = decode(bytes, RIP, bits).unwrap();
+        assert!(matches!(kind(&instruction), Kind::Repeated(_)), "{bytes:x?}");
+        assert_eq!(StringOperation::count_mask(&instruction), mask, "{bits}: {bytes:x?}");
+    }
+}
+
+#[test]
+fn t6_far_branches_of_32_bit_code_are_far() {
+    for bytes in [
+        // jmp 8:0; jmp far [esi]; call 8:0; retf; int 0x82; iretd
+        &[0xea, 0, 0, 0, 0, 8, 0][..],
+        &[0xff, 0x2e],
+        &[0x9a, 0, 0, 0, 0, 8, 0],
+        &[0xcb],
+        &[0xcd, 0x82],
+        &[0xcf],
+    ] {
+        let found = branch(&decode(bytes, RIP, 32).unwrap(), 0x2000, Ring::User);
+        assert_eq!(found.map(|branch| branch.kind), Some(BranchKind::Far), "{bytes:x?}");
+    }
+}
+
+#[test]
 fn maintenance_is_recognised() {
     assert_eq!(
         maintenance(&at(&[0x0f, 0xae, 0x38])),

@@ -1,8 +1,9 @@
 //! Exact mode: a snippet stepped instruction by instruction, and which of its instructions count.
 //!
 //! The filters are the qualifiers that Itanium's counters have and those of x86 lack: instruction address range, opcode,
-//! data address range (Itanium SDM vol. 2, 7.2.3). All that are given have to hold at once.
+//! data address range, instruction set (Itanium SDM vol. 2, 7.2.3). All that are given have to hold at once.
 
+use crate::bits::Bits;
 use crate::job::Snippet;
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
@@ -36,13 +37,15 @@ pub struct Filter<'a> {
     pub instructions: Option<AddressRange>,
     /// Where the instruction has to load or store. Accesses elsewhere do not count.
     pub data: Option<AddressRange>,
+    /// What the processor has to execute it as: 64-bit code, or 32-bit code.
+    pub bits: Option<Bits>,
 }
 
 impl Filter<'_> {
     /// Whether everything counts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.opcodes.is_empty() && self.instructions.is_none() && self.data.is_none()
+        *self == Self::default()
     }
 }
 

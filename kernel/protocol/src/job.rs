@@ -2,6 +2,7 @@
 //!
 //! Text and code borrow from the ramdisk, so that ten thousand snippets cost the firmware one vector.
 
+use crate::bits::Bits;
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -198,6 +199,8 @@ pub struct Setup<'a> {
     /// What is asked of the machine.
     #[serde(borrow)]
     pub control: Control<'a>,
+    /// What the code of all parts is. In 32-bit code EBX stands for R14, and a loop counts in memory.
+    pub bits: Bits,
 }
 
 /// NOPs that drain the front end: more than its queues are thought to hold (not measured), and four lines of 64 bytes, so
@@ -307,9 +310,11 @@ pub(crate) mod tests {
         fn any_setup()(
             once in prop::collection::vec(any::<u8>(), 0..50), late in prop::collection::vec(any::<u8>(), 0..50),
             initial_warmup: u32, alignment_offset: u8, no_memory: bool, drain_frontend: bool, control in any_control(),
+            narrow: bool,
         ) -> Setup<'static> {
             let (one_time_init, late_init) = (Cow::Owned(once), Cow::Owned(late));
-            Setup { one_time_init, late_init, initial_warmup, alignment_offset, no_memory, drain_frontend, control }
+            let bits = if narrow { Bits::Narrow } else { Bits::Wide };
+            Setup { one_time_init, late_init, initial_warmup, alignment_offset, no_memory, drain_frontend, control, bits }
         }
     }
 
@@ -342,11 +347,12 @@ pub(crate) mod tests {
     prop_compose! {
         fn any_exact()(
             item in any_snippet(), opcodes in prop::collection::vec(".{0,10}", 0..4), verify: bool,
-            instructions in prop::option::of(any_range()), data in prop::option::of(any_range()),
+            instructions in prop::option::of(any_range()), data in prop::option::of(any_range()), narrow: Option<bool>,
         ) -> Item<'static> {
             let Item::Snippet(snippet) = item else { unreachable!("any_snippet makes snippets") };
             let opcodes = opcodes.into_iter().map(Cow::Owned).collect();
-            Item::Exact(Exact { snippet, filter: Filter { opcodes, instructions, data }, verify })
+            let bits = narrow.map(|narrow| if narrow { Bits::Narrow } else { Bits::Wide });
+            Item::Exact(Exact { snippet, filter: Filter { opcodes, instructions, data, bits }, verify })
         }
     }
 

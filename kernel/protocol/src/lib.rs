@@ -1,7 +1,7 @@
 //! What the host and the firmware say to each other.
 //!
 //! - [`job`]: the work that the host packs beside the kernel, and [`limits`], which both sides check.
-//! - [`control`]: what a snippet asks of the machine. [`marker`]: where counting pauses within it.
+//! - [`bits`]: 64-bit and 32-bit code. [`control`]: what a snippet asks of the machine. [`marker`]: where counting pauses within it.
 //! - [`mod@count`]: what is counted over tasks. [`exact`]: what is counted by stepping. [`history`]: what is counted cycle by
 //!   cycle.
 //! - [`ramdisk`]: the job's binary form, with magic, version and checksum.
@@ -17,6 +17,7 @@
 
 extern crate alloc;
 
+pub mod bits;
 pub mod checksum;
 pub mod control;
 pub mod count;

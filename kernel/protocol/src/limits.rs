@@ -1,7 +1,8 @@
 //! Bounds of a job. The host checks them for a good error with line and column; the target checks
 //! them again, because a ramdisk can come from anywhere.
 
-use crate::control::{Control, Ring};
+use crate::bits::Bits;
+use crate::control::{Control, PageSize, Ring};
 use crate::count::{Bind, Count, CountRequest, MAX_SETS};
 use crate::exact::Exact;
 use crate::history;
@@ -139,6 +140,9 @@ pub enum LimitError {
     /// A way of measuring that ring 3 does not allow.
     #[error("ring = 3: {0}")]
     UserRing(&'static str),
+    /// What 32-bit code does not allow.
+    #[error("bits = 32: {0}")]
+    Narrow(&'static str),
     /// A value of a task is out of its bounds.
     #[error("task {index} (`{name}`): {error}")]
     Task { index: usize, name: String, error: Box<LimitError> },
@@ -395,7 +399,7 @@ fn check_sampling(sampling: &Sampling) -> Result<(), LimitError> {
             name(&task.name)?;
             length("the body's machine code", task.body.len(), MAX_CODE_BYTES)?;
             length("the init code", task.init.len(), MAX_CODE_BYTES)?;
-            range("turns", task.turns, 0, MAX_LOOP)
+            workload::check_turns("turns", task.turns, task.bits, task.loop_counter)
         }
         _ => workload::check(&sampling.workload),
     }
@@ -418,7 +422,11 @@ fn check_snippet(snippet: &Snippet) -> Result<(), LimitError> {
     let (offset, max) = (u64::from(setup.alignment_offset), u64::from(MAX_ALIGNMENT_OFFSET));
     range("alignment-offset", offset, 0, max)?;
     range("unroll", u64::from(snippet.unroll), 1, u64::from(MAX_UNROLL))?;
-    range("loop", snippet.loop_count, 0, MAX_LOOP)?;
+    if snippet.loop_count == 0 || setup.bits == Bits::Wide {
+        range("loop", snippet.loop_count, 0, MAX_LOOP)?;
+    } else {
+        workload::check_turns("loop", snippet.loop_count, setup.bits, snippet.loop_counter)?;
+    }
     range("warmup", u64::from(snippet.warmup), 0, u64::from(MAX_WARMUP))?;
     range("runs", u64::from(snippet.runs), 1, u64::from(MAX_RUNS))?;
     if snippet.values {
@@ -463,6 +471,23 @@ fn check_control(snippet: &Snippet) -> Result<(), LimitError> {
     if snippet.setup.no_memory && pauses {
         return Err(LimitError::NoMemory("registers at a pause of counting"));
     }
+    if snippet.setup.bits == Bits::Narrow {
+        if snippet.setup.no_memory {
+            return Err(LimitError::Narrow(
+                "no-memory mode keeps values in R9 to R13, which 32-bit code need not preserve",
+            ));
+        }
+        if pauses {
+            return Err(LimitError::Narrow(
+                "counting cannot be paused: the code that does it is 64-bit",
+            ));
+        }
+        if control.page_size == PageSize::Giant {
+            return Err(LimitError::Narrow(
+                "page-size = \"1g\" puts the memory areas above 4 GiB, out of its reach",
+            ));
+        }
+    }
     if control.ring == Ring::Kernel {
         return Ok(());
     }
@@ -471,7 +496,7 @@ fn check_control(snippet: &Snippet) -> Result<(), LimitError> {
     }
     if snippet.loop_count > 0 && snippet.loop_counter == LoopCounter::Memory {
         return Err(LimitError::UserRing(
-            "the loop's count has to be in R15, which the snippet uses",
+            "the loop's count has to be in R15, which the snippet uses or, as 32-bit code, lacks",
         ));
     }
     if pauses {

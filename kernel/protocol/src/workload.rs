@@ -1,5 +1,6 @@
 //! Work that goes on over time, for counting and sampling: tasks that a scheduler switches between.
 
+use crate::bits::Bits;
 use crate::job::LoopCounter;
 use crate::limits::{LimitError, MAX_CPU, MAX_LOOP, length, name, range};
 use alloc::borrow::Cow;
@@ -57,6 +58,8 @@ pub struct Task<'a> {
     pub parent: Option<u16>,
     /// The number of the processor that it runs on; `None`: its parent's, or the first.
     pub cpu: Option<u16>,
+    /// What its code is when it starts. 32-bit code has EBX in place of R14, and its loop counts in memory.
+    pub bits: Bits,
 }
 
 impl Workload<'_> {
@@ -159,10 +162,26 @@ fn check_place(workload: &Workload, index: usize) -> Result<(), LimitError> {
     }
 }
 
+/// Checks a loop around code of a width: 32-bit code counts in 32 bits, and has no R15.
+pub(crate) fn check_turns(
+    field: &'static str,
+    turns: u64,
+    bits: Bits,
+    counter: LoopCounter,
+) -> Result<(), LimitError> {
+    match bits {
+        Bits::Wide => range(field, turns, 0, MAX_LOOP),
+        Bits::Narrow if counter == LoopCounter::R15 => {
+            Err(LimitError::Narrow("a loop keeps its count in memory, as 32-bit code has no R15"))
+        }
+        Bits::Narrow => range(field, turns, 0, u32::MAX.into()),
+    }
+}
+
 fn check_task(index: usize, task: &Task) -> Result<(), LimitError> {
     name(&task.name)?;
     length("the code of init and body", task.init.len() + task.body.len(), MAX_TASK_CODE_BYTES)?;
-    range("turns", task.turns, 0, MAX_LOOP)?;
+    check_turns("turns", task.turns, task.bits, task.loop_counter)?;
     match task.parent {
         Some(parent) if usize::from(parent) >= index => Err(LimitError::Parent { parent, index }),
         _ => Ok(()),
@@ -186,6 +205,7 @@ pub(crate) mod tests {
             ring: Ring::Kernel,
             parent,
             cpu: None,
+            bits: Bits::Wide,
         }
     }
 
@@ -219,6 +239,19 @@ pub(crate) mod tests {
             ),
             (
                 workload(alloc::vec![Task {
+                    turns: 1 << 32,
+                    bits: Bits::Narrow,
+                    loop_counter: LoopCounter::Memory,
+                    ..task("a", None)
+                }]),
+                "task 0 (`a`): turns is 4294967296; it must be 0 to 4294967295",
+            ),
+            (
+                workload(alloc::vec![Task { bits: Bits::Narrow, ..task("a", None) }]),
+                "task 0 (`a`): bits = 32: a loop keeps its count in memory",
+            ),
+            (
+                workload(alloc::vec![Task {
                     body: Cow::Owned(alloc::vec![0x90; MAX_TASK_CODE_BYTES + 1]),
                     ..task("a", None)
                 }]),
@@ -243,12 +276,13 @@ pub(crate) mod tests {
         fn any_task()(
             name in ".{0,20}", init in prop::collection::vec(any::<u8>(), 0..50),
             body in prop::collection::vec(any::<u8>(), 0..100), turns: u64, memory: bool,
-            extended_state: bool, user: bool, parent: Option<u16>, cpu: Option<u16>,
+            extended_state: bool, user: bool, parent: Option<u16>, cpu: Option<u16>, narrow: bool,
         ) -> Task<'static> {
             Task {
                 init: Cow::Owned(init), body: Cow::Owned(body), turns, extended_state, cpu,
                 loop_counter: if memory { LoopCounter::Memory } else { LoopCounter::R15 },
                 ring: if user { Ring::User } else { Ring::Kernel },
+                bits: if narrow { Bits::Narrow } else { Bits::Wide },
                 ..task(&name, parent)
             }
         }

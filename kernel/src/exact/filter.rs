@@ -5,6 +5,7 @@ use alloc::borrow::Cow;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use iced_x86::Mnemonic;
+use protocol::bits::Bits;
 use protocol::exact::{AddressRange, Base, Filter};
 use step::Touch;
 
@@ -32,10 +33,11 @@ impl<'a> Qualifier<'a> {
     }
 
     /// Whether an instruction passes that begins `offset` bytes into a copy of the body; `None`: outside of it, where no
-    /// range of instructions lies.
+    /// range of instructions lies; and is executed as `bits`.
     #[must_use]
-    pub fn takes(&self, mnemonic: Mnemonic, offset: Option<u64>) -> bool {
+    pub fn takes(&self, mnemonic: Mnemonic, offset: Option<u64>, bits: Bits) -> bool {
         (self.mnemonics.is_empty() || self.mnemonics.contains(&mnemonic))
+            && self.filter.bits.is_none_or(|wanted| wanted == bits)
             && self.filter.instructions.is_none_or(|range| {
                 offset.is_some_and(|offset| range.overlaps(self.base(&range), offset, 1))
             })

@@ -8,6 +8,7 @@ use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use protocol::bits::Bits;
 use protocol::exact::Exact;
 use protocol::job::{Difference, Snippet};
 use protocol::limits::MAX_LISTED_INSTRUCTIONS;
@@ -82,6 +83,13 @@ fn result(item: u32, exact: &Exact, tallies: &[Tally; 2]) -> ExactResult {
     let counts = EVENTS.iter().enumerate().map(|(index, event)| {
         entry((*event).to_string(), tallies.each_ref().map(|tally| tally.counts[index]))
     });
+    // Whoever has nothing but 64-bit code is not told so.
+    let has_narrow = exact.snippet.setup.bits == Bits::Narrow
+        || tallies.iter().any(|tally| tally.widths[Bits::Narrow as usize] > 0);
+    let widths = ["instructions_64", "instructions_32"].into_iter().enumerate();
+    let widths = widths.filter(|_| has_narrow).map(|(index, event)| {
+        entry(event.to_string(), tallies.each_ref().map(|tally| tally.widths[index]))
+    });
     let names: BTreeSet<_> = tallies.iter().flat_map(|tally| tally.opcodes.keys()).collect();
     let opcodes = names.into_iter().map(|mnemonic| {
         let totals = tallies.each_ref().map(|tally| tally.opcodes.get(mnemonic).copied());
@@ -95,7 +103,7 @@ fn result(item: u32, exact: &Exact, tallies: &[Tally; 2]) -> ExactResult {
         name: exact.snippet.name.to_string(),
         per,
         filtered: !exact.filter.is_empty(),
-        counts: counts.collect(),
+        counts: counts.chain(widths).collect(),
         opcodes,
         listing,
         listed,
@@ -108,19 +116,20 @@ fn result(item: u32, exact: &Exact, tallies: &[Tally; 2]) -> ExactResult {
 fn listing(snippet: &Snippet, tallies: &[Tally; 2], per: u64) -> (Vec<ListedInstruction>, u32) {
     let places: BTreeSet<_> = tallies
         .iter()
-        .flat_map(|tally| tally.places.iter().map(|(&offset, &(length, _))| (offset, length)))
+        .flat_map(|tally| tally.places.iter().map(|(&place, &(length, _))| (place, length)))
         .collect();
-    let row = |&(offset, length): &(u64, u8)| {
+    let row = |&(place @ (offset, bits), length): &((u64, Bits), u8)| {
         let from = offset as usize;
         // Body after body: the last instruction of a copy may reach into the next one.
         let bytes = snippet.body.iter().cycle().skip(from).take(usize::from(length));
         let totals = tallies
             .each_ref()
-            .map(|tally| tally.places.get(&offset).map_or(0, |&(_, executions)| executions));
+            .map(|tally| tally.places.get(&place).map_or(0, |&(_, executions)| executions));
         ListedInstruction {
             offset: offset as u32,
             bytes: bytes.map(|byte| format!("{byte:02x}")).collect(),
             value: per_execution(totals, per),
+            bits: bits.number(),
         }
     };
     (places.iter().take(MAX_LISTED_INSTRUCTIONS).map(row).collect(), places.len() as u32)

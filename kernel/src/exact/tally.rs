@@ -2,9 +2,10 @@
 
 use super::Qualifier;
 use alloc::collections::BTreeMap;
-use iced_x86::{Instruction, Mnemonic};
+use iced_x86::{CodeSize, Instruction, Mnemonic};
 use pmu_model::uarch::AccessKind;
 use pmu_model::{Branch, BranchKind, Ring};
+use protocol::bits::Bits;
 use step::Touch;
 
 /// What is counted, in the order of the report.
@@ -45,8 +46,15 @@ pub struct Tally {
     pub counts: [u64; EVENTS.len()],
     /// Executions by mnemonic.
     pub opcodes: BTreeMap<Mnemonic, u64>,
-    /// Executions by place within a copy of the body, with the instruction's length in bytes.
-    pub places: BTreeMap<u64, (u8, u64)>,
+    /// Executions by place within a copy of the body and what it was executed as, with the instruction's length in bytes.
+    pub places: BTreeMap<(u64, Bits), (u8, u64)>,
+    /// Instructions of 64-bit and of 32-bit code.
+    pub widths: [u64; 2],
+}
+
+/// What an instruction was decoded as.
+fn bits_of(instruction: &Instruction) -> Bits {
+    if instruction.code_size() == CodeSize::Code64 { Bits::Wide } else { Bits::Narrow }
 }
 
 impl Tally {
@@ -60,7 +68,8 @@ impl Tally {
         to: u64,
         accesses: &Accesses,
     ) {
-        if !qualifier.takes(instruction.mnemonic(), offset) {
+        let bits = bits_of(instruction);
+        if !qualifier.takes(instruction.mnemonic(), offset, bits) {
             return;
         }
         if qualifier.needs_access() && *accesses == Accesses::default() {
@@ -71,9 +80,10 @@ impl Tally {
         self.counts[BYTES_LOADED] += accesses.bytes_loaded;
         self.counts[BYTES_STORED] += accesses.bytes_stored;
         self.counts[INSTRUCTIONS] += 1;
+        self.widths[bits as usize] += 1;
         *self.opcodes.entry(instruction.mnemonic()).or_default() += 1;
         if let Some(offset) = offset {
-            self.places.entry(offset).or_insert((instruction.len() as u8, 0)).1 += 1;
+            self.places.entry((offset, bits)).or_insert((instruction.len() as u8, 0)).1 += 1;
         }
         if let Some(branch) = step::branch(instruction, to, Ring::Kernel) {
             self.branch(&branch);

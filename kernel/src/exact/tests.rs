@@ -5,6 +5,7 @@ use crate::snippet::Emitted;
 use arch::interrupts::TrapFrame;
 use arch::step::{Next, TRAP_FLAG};
 use iced_x86::Register;
+use protocol::bits::Bits;
 use std::borrow::Cow;
 
 const CODE: u64 = 0x1000;
@@ -125,7 +126,8 @@ fn instructions_branches_and_accesses_are_counted_and_the_code_around_is_not() {
     );
     let names: Vec<_> = opcodes(&tally).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["add", "imul", "jmp", "jne", "mov", "push"]);
-    let places: Vec<_> = tally.places.iter().map(|(&at, &(length, n))| (at, length, n)).collect();
+    let places: Vec<_> =
+        tally.places.iter().map(|(&(at, _), &(length, n))| (at, length, n)).collect();
     assert_eq!(places, [(0, 1, 1), (1, 4, 1), (5, 3, 1), (8, 2, 1), (10, 2, 1), (12, 2, 1)]);
 }
 
@@ -134,7 +136,10 @@ fn copies_share_their_places() {
     let traps: Vec<_> = (0..6).map(|at| (at, nothing as fn(&mut _))).collect();
     let (tally, _, _) = track(&[0x90, 0x50], 3, &Filter::default(), &traps);
     assert_eq!(counts(&tally)[0], ("instructions", 6));
-    assert_eq!(tally.places.into_iter().collect::<Vec<_>>(), [(0, (1, 3)), (1, (1, 3))]);
+    assert_eq!(
+        tally.places.into_iter().collect::<Vec<_>>(),
+        [((0, Bits::Wide), (1, 3)), ((1, Bits::Wide), (1, 3))]
+    );
 }
 
 fn filtered(filter: &Filter) -> Vec<(&'static str, u64)> {
@@ -195,12 +200,60 @@ fn t8_all_filters_have_to_hold_at_once() {
         opcodes: vec![Cow::Borrowed(opcode)],
         instructions: instructions.parse().ok(),
         data: data.parse().ok(),
+        bits: None,
     };
     let stack = [("instructions", 1), ("stores", 1), ("bytes_stored", 8)];
     assert_eq!(filtered(&filter("push", "0..1", "rsp:-8..0")), stack);
     assert_eq!(filtered(&filter("add", "0..1", "rsp:-8..0")), []);
     assert_eq!(filtered(&filter("push", "1..9", "rsp:-8..0")), []);
     assert_eq!(filtered(&filter("push", "0..1", "rsp:0..8")), []);
+}
+
+/// Goes on in ring 0's 32-bit code segment, or in its 64-bit one.
+fn narrow(frame: &mut TrapFrame) {
+    frame.cs = arch::descriptors::KERNEL_CODE_32.0.into();
+}
+
+fn wide(frame: &mut TrapFrame) {
+    frame.cs = arch::descriptors::KERNEL_CODE.0.into();
+}
+
+/// jmp far [rsi]; inc eax; push eax; jmp 8:…; push rax: the third byte, 0x40, would be a REX prefix of the fourth.
+const BOTH: [u8; 12] = [0xff, 0x2e, 0x40, 0x50, 0xea, 0, 0, 0, 0, 8, 0, 0x50];
+const CHANGES: [Stop; 5] = [(0, wide), (2, narrow), (3, nothing), (4, nothing), (11, wide)];
+
+#[test]
+fn t6_each_instruction_is_decoded_by_the_segment_it_is_in() {
+    let (tally, refusal, _) = track(&BOTH, 1, &Filter::default(), &CHANGES);
+    assert_eq!((refusal, tally.widths), (None, [2, 3]));
+    let expected = [
+        ("instructions", 5),
+        ("branches", 2),
+        ("taken_branches", 2),
+        ("far_branches", 2),
+        ("loads", 1),
+        ("stores", 2),
+        ("bytes_loaded", 6),
+        // Four by the 32-bit PUSH, eight by the other.
+        ("bytes_stored", 12),
+    ];
+    assert_eq!(counts(&tally), expected);
+    let places: Vec<_> = tally.places.into_keys().collect();
+    let (w, n) = (Bits::Wide, Bits::Narrow);
+    assert_eq!(places, [(0, w), (2, n), (3, n), (4, n), (11, w)]);
+}
+
+#[test]
+fn t6_t8_a_filter_by_width_holds_with_the_others() {
+    let count = |bits, opcode: Option<&'static str>| {
+        let opcodes = opcode.into_iter().map(Cow::Borrowed).collect();
+        let filter = Filter { bits: Some(bits), opcodes, ..Filter::default() };
+        assert!(!filter.is_empty());
+        track(&BOTH, 1, &filter, &CHANGES).0.counts[0]
+    };
+    assert_eq!([count(Bits::Wide, None), count(Bits::Narrow, None)], [2, 3]);
+    assert_eq!([count(Bits::Wide, Some("push")), count(Bits::Narrow, Some("push"))], [1, 1]);
+    assert_eq!([count(Bits::Wide, Some("inc")), count(Bits::Narrow, Some("inc"))], [0, 1]);
 }
 
 #[test]

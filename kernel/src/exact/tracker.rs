@@ -6,10 +6,11 @@
 
 use super::tally::Accesses;
 use super::{Qualifier, Refusal, Tally};
-use crate::snippet::Emitted;
+use crate::snippet::{Emitted, fault};
 use arch::interrupts::TrapFrame;
 use arch::step::{Next, TRAP_FLAG};
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, Register};
+use protocol::bits::Bits;
 use protocol::limits::MAX_STEPS;
 use step::{Kind, StringOperation, Touch};
 
@@ -126,7 +127,8 @@ impl<'a> Tracker<'a> {
             return Ok(Some(Next::Free));
         }
         self.inside |= rip == self.emitted.body.start;
-        let Some(instruction) = self.decode(rip) else {
+        let bits = fault::bits(frame);
+        let Some(instruction) = self.decode(rip, bits) else {
             self.pending = Pending::Unknown(rip);
             return self.limit().map(Some);
         };
@@ -144,7 +146,7 @@ impl<'a> Tracker<'a> {
         let accesses = self.accesses(&instruction, kind, frame, processor);
         let shadowed = match kind {
             Kind::Shadow => {
-                let Some(next) = self.decode(instruction.next_ip()) else {
+                let Some(next) = self.decode(instruction.next_ip(), bits) else {
                     return Err(self.unsteppable(&instruction));
                 };
                 let next_kind = step::kind(&next);
@@ -164,10 +166,10 @@ impl<'a> Tracker<'a> {
         if self.steps < MAX_STEPS { Ok(Next::Step) } else { Err(Refusal::TooLong(MAX_STEPS)) }
     }
 
-    fn decode(&self, rip: u64) -> Option<Instruction> {
+    fn decode(&self, rip: u64, bits: Bits) -> Option<Instruction> {
         let function = &self.emitted.function;
         let at = function.contains(&rip).then(|| (rip - function.start) as usize)?;
-        step::decode(self.code.get(at..)?, rip, 64)
+        step::decode(self.code.get(at..)?, rip, bits.number().into())
     }
 
     /// Instructions behind which no trap comes, or only after code that is not the snippet's.
@@ -325,8 +327,13 @@ fn value(frame: &TrapFrame, name: Register, processor: &impl Processor) -> u64 {
         Register::R14 => frame.r14,
         Register::R15 => frame.r15,
         segment @ (Register::FS | Register::GS) => return processor.base(segment),
-        // The other segments begin at 0 in 64-bit mode. Vector registers: the index of a gather.
+        // The other segments begin at 0, in 64-bit mode always, in 32-bit code because all those of the firmware do.
+        // Vector registers: the index of a gather.
         _ => return 0,
     };
-    if name.size() == 4 { full & 0xffff_ffff } else { full }
+    match name.size() {
+        4 => full & 0xffff_ffff,
+        2 => full & 0xffff,
+        _ => full,
+    }
 }

@@ -42,7 +42,7 @@ fn snippet<'a>(task: &'a Task) -> Snippet<'a> {
         values: false,
         expect: None,
         events: Vec::new(),
-        setup: Setup::default(),
+        setup: Setup { bits: task.bits, ..Setup::default() },
     }
 }
 

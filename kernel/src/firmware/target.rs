@@ -34,7 +34,8 @@ use kernel::screen::{Header, Status};
 use kernel::snippet::events::{Counted, Plan};
 use kernel::snippet::undisturbed::undisturbed;
 use kernel::snippet::{Emitted, Phase, Runner, emit, fault};
-use protocol::control::DEFAULT_TIME_LIMIT_MS;
+use protocol::bits::Bits;
+use protocol::control::{DEFAULT_TIME_LIMIT_MS, Ring};
 use protocol::job::{Control, Job, LoopCounter, Setup, Snippet};
 use protocol::limits::MAX_MSRS;
 use protocol::ramdisk::RamdiskError;
@@ -133,6 +134,7 @@ pub fn once_alone<'a>(snippet: &'a Snippet) -> Snippet<'a> {
         loop_counter: LoopCounter::R15,
         setup: Setup {
             control: Control { msrs: Vec::new(), ..snippet.setup.control.clone() },
+            bits: snippet.setup.bits,
             ..Setup::default()
         },
         ..snippet.clone()
@@ -260,7 +262,18 @@ impl Runner for Target<'_> {
         self.has_own_limit = control.time_limit_ms != DEFAULT_TIME_LIMIT_MS;
         self.msr_names = control.msrs.iter().map(|register| register.name.to_string()).collect();
         self.seen = [0; MAX_MSRS];
-        let applied = self.controls.apply(control, &mut self.space)?;
+        let mut applied = self.controls.apply(control, &mut self.space)?;
+        if snippet.setup.bits == Bits::Narrow {
+            let way = match control.ring {
+                Ring::Kernel => "far jumps",
+                Ring::User => "IRETQ and INT",
+            };
+            applied.push(Applied {
+                option: "bits=32".to_string(),
+                applied: true,
+                note: format!("compatibility mode; {way}, the way in and out, cancel"),
+            });
+        }
         if self.controls.user {
             self.arena.set_user_code(&mut self.space, true);
         }

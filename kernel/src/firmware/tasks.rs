@@ -16,6 +16,7 @@ use arch::task::memory::{self, Memory};
 use arch::task::{Context, Extended};
 use kernel::snippet::{Place, emit};
 use kernel::tasks::{self, Emitted, Left, Seat, Summary};
+use protocol::bits::Bits;
 use protocol::checksum::crc32;
 use protocol::record::Together;
 use protocol::workload::{Ring, Task, Tasks, Workload};
@@ -136,6 +137,7 @@ impl Processors<'_> {
         }
         let memory = &mut self.slots.0[number];
         let user = task.ring == Ring::User;
+        let narrow = task.bits == Bits::Narrow;
         // SAFETY: no task runs; physical memory is mapped, and the space has the kernel at its place.
         let root = unsafe { memory.clear(self.space.root(), user) };
         let area = |area| memory::area(number, area);
@@ -149,7 +151,7 @@ impl Processors<'_> {
         count.copy_from_slice(&task.turns.to_le_bytes());
         let frame = tasks::emit::registers(&place, task, &emitted);
         let extended = task.extended_state.then(|| Extended::new(self.machine.extended));
-        Ok((Context::new(&frame, user, root.as_u64(), extended), emitted))
+        Ok((Context::new(&frame, user, narrow, root.as_u64(), extended), emitted))
     }
 }
 

@@ -208,6 +208,8 @@ impl Machine for Clocked {
             user_instructions: Some(1),
             child_user_instructions: None,
             cpu: 0,
+            bits: 64,
+            ended_bits: None,
         };
         let tasks = match self.failed {
             0 => vec![task("a", TaskEnd::Exit)],

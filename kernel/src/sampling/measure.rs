@@ -8,6 +8,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::PmuError;
 use arch::pmu::pmi::{self, ControlBlock, Interval, Times};
+use protocol::bits::Bits;
 use protocol::record::{
     AddressCount, CodePlace, Hex, SampleResult, Samples, SamplingCapability, Schedule, TimerResult,
 };
@@ -192,9 +193,10 @@ fn histogram(
             address: Hex(bucket.address),
             event: events_of(session, 1 << bucket.bit).trailing_zeros(),
             task: bucket.task,
-            ring: bucket.ring,
+            ring: bucket.ring(),
             count: bucket.count,
             bytes: hex(&machine.code(bucket.address)),
+            bits: if bucket.is_narrow() { Bits::Narrow } else { Bits::Wide }.number(),
         })
         .collect();
     rows.sort_by_key(|row| (core::cmp::Reverse(row.count), row.event, row.address.0));
@@ -219,6 +221,8 @@ fn chunks(
     for part in session.samples(block).chunks(size) {
         let mut chunk = Samples { item: index, first: first as u64, ..Samples::default() };
         let mut last = [0; 2];
+        let narrow = (0..).zip(part).filter(|(_, sample)| sample.is_narrow());
+        chunk.narrow = narrow.map(|(index, _)| index).collect();
         for sample in part {
             let task = 4 * sample.task + u32::from(sample.ring());
             let events = events_of(session, sample.status);

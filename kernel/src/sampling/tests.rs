@@ -257,6 +257,7 @@ fn item(events: &[SampledEvent<'static>], turns: u64) -> Sampling<'static> {
         ring: TaskRing::Kernel,
         parent: None,
         cpu: None,
+        bits: protocol::bits::Bits::Wide,
     };
     Sampling {
         name: Cow::Borrowed("s"),

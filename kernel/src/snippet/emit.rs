@@ -22,18 +22,21 @@
 //! every register. The exit needs none either, which is what makes a fault survivable
 //! (see `arch::call`).
 //!
-//! What differs for ring 3 is in `user`; the gate's code at markers in the body is in `pauses`.
+//! What differs for ring 3 and for 32-bit code is in `stay`; the gate's code at markers in the body is in `pauses`.
 
 use arch::pmu::Gate;
 use arch::pmu::driver::Write;
 use core::mem::offset_of;
 use core::ops::Range;
-use protocol::control::Ring;
+use protocol::bits::Bits;
 use protocol::job::{DRAIN_NOPS, LoopCounter, Snippet};
 use protocol::limits::MAX_MSRS;
+use stay::Stay;
 
 mod msrs;
+mod narrow;
 mod pauses;
+mod stay;
 mod user;
 
 /// What the emitted code keeps in memory.
@@ -51,7 +54,8 @@ pub struct Data {
     pub stop: u64,
     /// Of each model-specific register that is read: before and behind.
     pub msrs: [[u64; 2]; MAX_MSRS],
-    /// What IRETQ takes on the way to ring 3: RIP, CS, RFLAGS, RSP, SS.
+    /// What IRETQ takes on the way to ring 3: RIP, CS, RFLAGS, RSP, SS. On the way to 32-bit code of ring 0 the first is
+    /// what the far jump takes.
     user: [u64; 5],
 }
 
@@ -62,7 +66,7 @@ pub struct Place {
     pub code: u64,
     /// Address of the [`Data`], within 2 GiB of the code.
     pub data: u64,
-    /// Start values of RSP, RBP, RDI, RSI and R14.
+    /// Start values of RSP, RBP, RDI, RSI, and of R14, for which EBX stands in 32-bit code.
     pub pointers: [u64; 5],
 }
 
@@ -91,6 +95,7 @@ pub(crate) const ALIGN: u64 = 64;
 const RAX: u8 = 0;
 const RCX: u8 = 1;
 const RDX: u8 = 2;
+const RBX: u8 = 3;
 const RSP: u8 = 4;
 const RBP: u8 = 5;
 const RSI: u8 = 6;
@@ -112,7 +117,9 @@ pub fn emit(
     gate: &Gate,
 ) -> Emitted {
     let mut code = Code::new(memory, place);
-    let is_user = snippet.setup.control.ring == Ring::User;
+    let setup = &snippet.setup;
+    let stay = Stay::of(setup);
+    let is_narrow = setup.bits == Bits::Narrow;
     // push rbx; push rbp; push r12; push r13; push r14; push r15; pushfq
     code.put(&[0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57, 0x9c]);
     code.store(RSP, offset_of!(Data, stack));
@@ -120,7 +127,7 @@ pub fn emit(
         code.load_constant(RAX, snippet.loop_count);
         code.store(RAX, offset_of!(Data, count));
     }
-    let to_init = is_user.then(|| code.prepare_user());
+    let to_init = stay.map(|stay| code.prepare(stay));
     for register in 0..16 {
         let value = match register {
             RSP => place.pointers[0],
@@ -128,27 +135,27 @@ pub fn emit(
             RDI => place.pointers[2],
             RSI => place.pointers[3],
             R14 => place.pointers[4],
+            RBX if is_narrow => place.pointers[4],
             _ => 0,
         };
         code.load_constant(register, value);
     }
     if let Some(entry) = to_init {
-        code.enter_user(entry);
+        code.enter(entry);
     }
     let init = code.put(&snippet.init);
-    let landed = to_init.map(|_| code.land(0));
-    let to_body = to_init.map(|_| code.keep_user());
+    let landed = stay.map(|stay| code.land(stay, 0));
+    let to_body = stay.map(|stay| code.keep(stay));
     if snippet.loop_count > 0 && snippet.loop_counter == LoopCounter::R15 {
         code.load_constant(R15, snippet.loop_count);
     }
-    let setup = &snippet.setup;
     code.read_msrs(&setup.control.msrs, 0);
     let drain = if setup.drain_frontend { LFENCE.len() + DRAIN_NOPS } else { 0 };
     let opening = match setup.no_memory {
         true => REGISTER_START_BYTES + WRITE_BYTES * gate.on().len() as u64,
         false => TIMER_START_BYTES + gate_open_bytes(gate),
     };
-    let crossing = if is_user { user::ENTER_BYTES } else { 0 };
+    let crossing = stay.map_or(0, Stay::enter_bytes);
     let ahead = opening + crossing + (setup.late_init.len() + drain) as u64;
     code.align(ALIGN, u64::from(setup.alignment_offset), ahead);
     let window = code.address();
@@ -159,7 +166,7 @@ pub fn emit(
         code.open(gate);
     }
     if let Some(entry) = to_body {
-        code.enter_user(entry);
+        code.enter(entry);
     }
     let late_init = code.put(&setup.late_init);
     if setup.drain_frontend {
@@ -169,9 +176,10 @@ pub fn emit(
     debug_assert_eq!(code.address() - window, ahead);
     let body = code.repeat(&snippet.body, copies);
     if snippet.loop_count > 0 {
-        code.loop_back(snippet.loop_counter, body.start);
+        code.loop_back(snippet.loop_counter, setup.bits, body.start);
     }
-    let landings = landed.map(|init| [init, code.land(1)]);
+    let landings = stay.zip(landed).map(|(stay, init)| [init, code.land(stay, 1)]);
+    let is_user = matches!(stay, Some(Stay::User { .. }));
     code.writes(gate.off());
     code.stop_timer();
     code.read_msrs(&setup.control.msrs, 1);
@@ -186,6 +194,7 @@ pub fn emit(
     // cld; popfq; pop r15; pop r14; pop r13; pop r12; pop rbp; pop rbx; ret
     code.put(&[0xfc, 0x9d, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b, 0xc3]);
     code.pauses(&snippet.body, &body, gate);
+    let landings = landings.filter(|_| is_user);
     let function = place.code..code.address();
     let copy_bytes = snippet.body.len() as u64;
     Emitted { function, exit, init, late_init, body, copy_bytes, landings }
@@ -267,10 +276,15 @@ impl<'a> Code<'a> {
         i32::try_from(target.wrapping_sub(end) as i64).expect("within 2 GiB").to_le_bytes()
     }
 
+    /// Address of what lies at `offset` in [`Data`].
+    fn data(&self, offset: usize) -> u64 {
+        self.place.data + offset as u64
+    }
+
     /// Opcode with REX.W, ModRM of a register and [rip + disp32].
     fn with_data(&mut self, opcode: u8, register: u8, offset: usize) {
         let rex = 0x48 | (register >> 3) << 2;
-        let [a, b, c, d] = self.displacement(self.place.data + offset as u64, 7);
+        let [a, b, c, d] = self.displacement(self.data(offset), 7);
         self.put(&[rex, opcode, (register & 7) << 3 | 5, a, b, c, d]);
     }
 
@@ -286,7 +300,7 @@ impl<'a> Code<'a> {
 
     /// mov [rip + data], r32, for the eight old registers
     fn store_half(&mut self, register: u8, offset: usize) {
-        let [a, b, c, d] = self.displacement(self.place.data + offset as u64, 6);
+        let [a, b, c, d] = self.displacement(self.data(offset), 6);
         self.put(&[0x89, register << 3 | 5, a, b, c, d]);
     }
 
@@ -344,6 +358,14 @@ impl<'a> Code<'a> {
         }
     }
 
+    /// What `emit` emits may change RAX alone.
+    fn keep_rax<T>(&mut self, emit: impl FnOnce(&mut Self) -> T) -> T {
+        self.store(RAX, offset_of!(Data, rax));
+        let result = emit(self);
+        self.load(RAX, offset_of!(Data, rax));
+        result
+    }
+
     fn open(&mut self, gate: &Gate) {
         let before = self.at;
         if gate.on().is_empty() {
@@ -378,15 +400,16 @@ impl<'a> Code<'a> {
         self.put(&[0x0f, 0xae, 0xe8]);
     }
 
-    /// Counts down, and goes back to `target` while something is left.
-    pub(crate) fn loop_back(&mut self, counter: LoopCounter, target: u64) {
-        match counter {
+    /// Counts down, and goes back to `target` while something is left. 32-bit code counts in memory.
+    pub(crate) fn loop_back(&mut self, counter: LoopCounter, bits: Bits, target: u64) {
+        match (bits, counter) {
             // dec r15
-            LoopCounter::R15 => {
+            (Bits::Wide, LoopCounter::R15) => {
                 self.put(&[0x49, 0xff, 0xcf]);
             }
             // dec qword ptr [rip + count]
-            LoopCounter::Memory => self.with_data(0xff, 1, COUNT_AT),
+            (Bits::Wide, LoopCounter::Memory) => self.with_data(0xff, 1, COUNT_AT),
+            (Bits::Narrow, _) => self.count_down_narrow(COUNT_AT),
         }
         // jnz rel32
         let displacement = self.displacement(target, 6);

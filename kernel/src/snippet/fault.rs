@@ -6,6 +6,7 @@ use alloc::string::{String, ToString};
 use arch::call::{Cause, Trap};
 use arch::interrupts::TrapFrame;
 use core::ops::Range;
+use protocol::bits::Bits;
 use protocol::job::Snippet;
 use protocol::record::{Fault, Hex, Registers};
 
@@ -30,6 +31,7 @@ pub fn unknown(trap: &Trap) -> Fault {
         copy: None,
         bytes: None,
         registers: registers(&trap.frame, trap.cr2),
+        bits: bits_of(&trap.frame),
     }
 }
 
@@ -95,6 +97,17 @@ pub fn sentence(fault: &Fault) -> String {
     };
     let error = fault.error_code.map_or(String::new(), |code| format!(", error code {code}"));
     format!("the snippet raised {} {place}{detail}{error}", fault.mnemonic)
+}
+
+/// Width of the interrupted code, 64 or 32.
+pub(crate) fn bits_of(frame: &TrapFrame) -> u8 {
+    bits(frame).number()
+}
+
+/// The same as a type.
+#[must_use]
+pub fn bits(frame: &TrapFrame) -> Bits {
+    if arch::descriptors::is_narrow(frame.cs) { Bits::Narrow } else { Bits::Wide }
 }
 
 /// The register file in the report's form.

@@ -14,6 +14,7 @@ use crate::snippet::emit::{ALIGN, Code};
 use arch::interrupts::TrapFrame;
 use arch::task::EXIT_VECTOR;
 use core::ops::Range;
+use protocol::bits::Bits;
 use protocol::job::LoopCounter;
 use protocol::workload::Task;
 
@@ -39,7 +40,7 @@ pub fn emit(memory: &mut [u8], place: &Place, task: &Task) -> Emitted {
     let init = code.put(&task.init);
     let body = code.put(&task.body);
     if task.turns > 0 {
-        code.loop_back(task.loop_counter, body.start);
+        code.loop_back(task.loop_counter, task.bits, body.start);
     }
     // int imm8
     let exit = code.put(&[0xcd, EXIT_VECTOR]).start;
@@ -47,12 +48,13 @@ pub fn emit(memory: &mut [u8], place: &Place, task: &Task) -> Emitted {
 }
 
 /// Registers of a task at its start, those of a snippet: pointers where [`Place`] says, the loop's count in R15 if it is
-/// kept there, all others 0.
+/// kept there, all others 0. In 32-bit code EBX stands for R14.
 #[must_use]
 pub fn registers(place: &Place, task: &Task, emitted: &Emitted) -> TrapFrame {
     let [rsp, rbp, rdi, rsi, r14] = place.pointers;
     let r15 = if task.loop_counter == LoopCounter::R15 { task.turns } else { 0 };
-    TrapFrame { rip: emitted.init.start, rsp, rbp, rdi, rsi, r14, r15, ..TrapFrame::default() }
+    let rbx = if task.bits == Bits::Narrow { r14 } else { 0 };
+    TrapFrame { rip: emitted.init.start, rsp, rbp, rdi, rsi, rbx, r14, r15, ..TrapFrame::default() }
 }
 
 #[cfg(test)]
@@ -72,7 +74,29 @@ mod tests {
             ring: Ring::User,
             parent: None,
             cpu: None,
+            bits: protocol::bits::Bits::Wide,
         }
+    }
+
+    #[test]
+    fn t6_a_32_bit_task_counts_in_memory_and_has_its_pointer_in_ebx() {
+        use Mnemonic::{Clc, Dec, Int, Jne, Stc};
+        let place = Place { code: 0x10_0000, data: 0x18_0000, pointers: [1, 2, 3, 4, 5] };
+        let task = Task { bits: Bits::Narrow, ..task(1, 5, LoopCounter::Memory) };
+        let mut memory = vec![0x90; 256];
+        let emitted = emit(&mut memory, &place, &task);
+        let start = registers(&place, &task, &emitted);
+        assert_eq!((start.rbx, start.r14, start.r15), (5, 5, 0));
+        let from = (emitted.init.start - place.code) as usize;
+        let decoder =
+            Decoder::with_ip(32, &memory[from..], emitted.init.start, DecoderOptions::NONE);
+        let code: Vec<_> = decoder.into_iter().take(5).collect();
+        let seen: Vec<_> = code.iter().map(iced_x86::Instruction::mnemonic).collect();
+        assert_eq!(seen, [Clc, Stc, Dec, Jne, Int]);
+        let at = place.data + crate::snippet::emit::COUNT_AT as u64;
+        assert_eq!((code[2].memory_displacement64(), code[2].memory_size().size()), (at, 4));
+        assert_eq!(code[3].near_branch_target(), emitted.body.start);
+        assert_eq!((code[4].ip(), code[4].immediate8()), (emitted.exit, EXIT_VECTOR));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::scheduler::Account;
 use super::{Emitted, Left};
-use crate::snippet::fault::{instruction, registers};
+use crate::snippet::fault::{bits_of, instruction, registers};
 use alloc::string::ToString;
 use core::ops::Range;
 use protocol::job::LoopCounter;
@@ -19,6 +19,7 @@ pub(super) fn task(
 ) -> TaskResult {
     // A task that never ended would still be running.
     let end = account.end.unwrap_or(TaskEnd::Limit);
+    let ended = bits_of(&left.frame);
     TaskResult {
         name: task.name.to_string(),
         entry: Hex(emitted.init.start),
@@ -32,6 +33,8 @@ pub(super) fn task(
         user_instructions: None,
         child_user_instructions: None,
         cpu: u32::from(cpu),
+        bits: task.bits.number(),
+        ended_bits: Some(ended).filter(|_| ended != task.bits.number()),
     }
 }
 
@@ -59,6 +62,7 @@ fn fault(task: &Task, emitted: &Emitted, left: &Left) -> Fault {
         copy: None,
         bytes: None,
         registers: registers(frame, left.cr2),
+        bits: bits_of(frame),
     };
     let parts: [(_, &Range<u64>, &[u8]); 2] =
         [("init", &emitted.init, &task.init), ("body", &emitted.body, &task.body)];

@@ -171,6 +171,7 @@ fn task(turns: u64, parent: Option<u16>) -> Task<'static> {
         ring: Ring::Kernel,
         parent,
         cpu: None,
+        bits: protocol::bits::Bits::Wide,
     }
 }
 

@@ -4,17 +4,20 @@ use iced_x86::{
     CpuidFeature, Decoder, DecoderOptions, EncodingKind, Instruction, InstructionInfoFactory,
     Mnemonic, Register,
 };
+use protocol::bits::Bits;
 use protocol::job::LoopCounter;
 
-/// Where the loop around the copies can keep its count: in R15 if the snippet leaves that alone. Code that
-/// does not decode may do anything.
+/// Where the loop around the copies can keep its count: in R15 if the snippet's codes leave that alone, which 32-bit code
+/// does not have. Code that does not decode may do anything.
 #[must_use]
-pub fn loop_counter(code: &[u8]) -> LoopCounter {
-    if leaves(code, Register::R15) { LoopCounter::R15 } else { LoopCounter::Memory }
+pub fn loop_counter(codes: &[&[u8]], bits: Bits) -> LoopCounter {
+    let is_free = || codes.iter().all(|code| leaves(code, Register::R15));
+    if bits == Bits::Wide && is_free() { LoopCounter::R15 } else { LoopCounter::Memory }
 }
 
+/// Of 64-bit code.
 fn leaves(code: &[u8], other: Register) -> bool {
-    all(code, |_, register| register.full_register() != other)
+    all(code, Bits::Wide, |_, register| register.full_register() != other)
 }
 
 /// Whether the code leaves alone what no-memory mode keeps in registers. `counter`: the loop's.
@@ -47,7 +50,7 @@ pub fn no_memory(
 
 /// Whether the code may touch registers beyond the general ones. Code that does not decode may.
 #[must_use]
-pub fn uses_extended_state(code: &[u8]) -> bool {
+pub fn uses_extended_state(code: &[u8], bits: Bits) -> bool {
     // What an encoding needs says more than its operands: FXRSTOR and EMMS name no register.
     let plain = |instruction: &Instruction| {
         let encoding = instruction.code().encoding();
@@ -55,7 +58,7 @@ pub fn uses_extended_state(code: &[u8]) -> bool {
             && instruction.mnemonic() != Mnemonic::Ldmxcsr
             && !instruction.cpuid_features().iter().any(|feature| EXTENDED.contains(feature))
     };
-    !all(code, |instruction, register| {
+    !all(code, bits, |instruction, register| {
         plain(instruction) && !register.is_vector_register() && !is_x87(register)
     })
 }
@@ -82,9 +85,9 @@ fn is_x87(register: Register) -> bool {
 }
 
 /// Whether the code decodes and `holds` for each instruction with each register that it uses.
-fn all(code: &[u8], holds: impl Fn(&Instruction, Register) -> bool) -> bool {
+fn all(code: &[u8], bits: Bits, holds: impl Fn(&Instruction, Register) -> bool) -> bool {
     let mut factory = InstructionInfoFactory::new();
-    let decoder = Decoder::with_ip(64, code, 0, DecoderOptions::NONE);
+    let decoder = Decoder::with_ip(bits.number().into(), code, 0, DecoderOptions::NONE);
     decoder.into_iter().all(|instruction| {
         let used = factory.info(&instruction).used_registers();
         // An instruction without registers is asked about once.
@@ -109,7 +112,7 @@ mod tests {
             &[0x0f, 0xae, 0x10],     // ldmxcsr [rax]
             &[0x06],                 // undecodable
         ] {
-            assert!(uses_extended_state(code), "{code:x?}");
+            assert!(uses_extended_state(code, Bits::Wide), "{code:x?}");
         }
         for code in [
             &[0x48, 0x01, 0xd8][..],         // add rax, rbx
@@ -118,7 +121,7 @@ mod tests {
             &[0xf3, 0x48, 0x0f, 0xb8, 0xc1], // popcnt rax, rcx
             &[],
         ] {
-            assert!(!uses_extended_state(code), "{code:x?}");
+            assert!(!uses_extended_state(code, Bits::Wide), "{code:x?}");
         }
     }
 
@@ -144,10 +147,22 @@ mod tests {
         let add_r15_rbx = [0x49, 0x01, 0xdf];
         let mov_r15b_al = [0x41, 0x88, 0xc7];
         let load_from_r15 = [0x49, 0x8b, 0x07];
-        assert_eq!(loop_counter(&add_rax_rbx), LoopCounter::R15);
+        let counter = |code: &[u8]| loop_counter(&[&add_rax_rbx, code], Bits::Wide);
+        assert_eq!(counter(&add_rax_rbx), LoopCounter::R15);
         for code in [&add_r15_rbx, &mov_r15b_al, &load_from_r15] {
-            assert_eq!(loop_counter(code), LoopCounter::Memory);
+            assert_eq!(counter(code), LoopCounter::Memory);
         }
-        assert_eq!(loop_counter(&[0x06]), LoopCounter::Memory, "no instruction in 64-bit mode");
+        assert_eq!(counter(&[0x06]), LoopCounter::Memory, "no instruction in 64-bit mode");
+    }
+
+    #[test]
+    fn t6_32_bit_code_counts_in_memory_and_is_decoded_as_such() {
+        assert_eq!(loop_counter(&[&[0x90]], Bits::Narrow), LoopCounter::Memory);
+        // push es; inc eax; les eax, [eax]: 0x06 and 0xc4 are no instructions of 64-bit mode, or other ones.
+        for code in [&[0x06][..], &[0x40], &[0xc4, 0x00]] {
+            assert!(!uses_extended_state(code, Bits::Narrow), "{code:x?}");
+        }
+        // movaps xmm0, [eax + eax]
+        assert!(uses_extended_state(&[0x0f, 0x28, 0x04, 0x00], Bits::Narrow));
     }
 }

@@ -9,6 +9,7 @@ mod object_file;
 mod rustc;
 
 use clap::ValueEnum;
+use protocol::bits::Bits;
 use serde::Deserialize;
 
 /// Dialect of a text.
@@ -44,6 +45,8 @@ pub struct Source<'a> {
     pub text: &'a str,
     /// Its dialect.
     pub syntax: Syntax,
+    /// What it is assembled as.
+    pub bits: Bits,
 }
 
 /// One complaint.

@@ -2,6 +2,7 @@
 
 use super::errors::JobError;
 use iced_x86::Mnemonic;
+use protocol::bits::Bits;
 use protocol::exact::{AddressRange, Filter, NoRange};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
@@ -81,7 +82,9 @@ impl<'de> Deserialize<'de> for RawExact {
             type Value = RawExact;
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("true, false, or a table with opcodes, instructions, data or verify")
+                f.write_str(
+                    "true, false, or a table with opcodes, instructions, data, bits or verify",
+                )
             }
 
             fn visit_bool<E>(self, on: bool) -> Result<RawExact, E> {
@@ -102,6 +105,7 @@ pub(super) struct RawTable {
     opcodes: Vec<Opcode>,
     instructions: Option<Range>,
     data: Option<Range>,
+    bits: Option<Bits>,
     verify: bool,
 }
 
@@ -123,7 +127,8 @@ impl RawExact {
                 let opcodes = table.opcodes.iter().map(|opcode| Cow::Owned(opcode.0.clone()));
                 let instructions = table.instructions.map(|range| range.0);
                 let data = table.data.map(|range| range.0);
-                let filter = Filter { opcodes: opcodes.collect(), instructions, data };
+                let bits = table.bits;
+                let filter = Filter { opcodes: opcodes.collect(), instructions, data, bits };
                 Some(ExactOptions { filter, verify: table.verify })
             }
         }
@@ -151,6 +156,9 @@ pub struct ExactOverrides {
     /// at the start: rsp, rbp, rdi, rsi or r14.
     #[arg(long, value_name = "[REGISTER:]FROM..TO", allow_hyphen_values = true)]
     pub data: Option<AddressRange>,
+    /// With --exact: count only instructions that are executed as code of this width.
+    #[arg(long, value_name = "64|32")]
+    pub executed_as: Option<Bits>,
 }
 
 impl ExactOverrides {
@@ -166,6 +174,7 @@ impl ExactOverrides {
             (!self.opcodes.is_empty(), "--opcode"),
             (self.instructions.is_some(), "--instructions"),
             (self.data.is_some(), "--data"),
+            (self.executed_as.is_some(), "--executed-as"),
         ];
         let Some(options) = exact else {
             return match given.iter().find(|(given, _)| *given) {
@@ -177,6 +186,7 @@ impl ExactOverrides {
         filter.opcodes.extend(self.opcodes.iter().map(|opcode| Cow::Owned(opcode.0.clone())));
         filter.instructions = self.instructions.or(filter.instructions);
         filter.data = self.data.or(filter.data);
+        filter.bits = self.executed_as.or(filter.bits);
         Ok(())
     }
 }
@@ -196,13 +206,14 @@ mod tests {
     fn t8_filters_are_read_and_bad_ones_named() {
         assert_eq!(exact("false"), Ok(None));
         assert_eq!(exact("true"), Ok(Some(ExactOptions::default())));
-        let all =
-            "{ opcodes = [\"imul\", \"add\"], instructions = \"0..4\", data = \"r14:-8..8\" }";
+        let all = "{ opcodes = [\"imul\", \"add\"], instructions = \"0..4\", data = \"r14:-8..8\", bits = 32 }";
         let filter = exact(all).unwrap().unwrap().filter;
         assert_eq!(filter.opcodes, ["imul", "add"]);
         assert_eq!(filter.instructions, "0..4".parse().ok());
         assert_eq!(filter.data, "r14:-8..8".parse().ok());
+        assert_eq!(filter.bits, Some(Bits::Narrow));
         for (bad, part) in [
+            ("{ bits = 16 }", "bits is 16; code has 64"),
             ("{ opcode = [] }", "`opcode`"),
             ("{ data = \"5\" }", "`5` is no range"),
             ("{ opcodes = [\"imull\"] }", "`imull` is no opcode"),
@@ -226,6 +237,9 @@ mod tests {
         let line = ExactOverrides { data: "rsp:0..8".parse().ok(), ..Default::default() };
         let error = line.apply(&mut none).unwrap_err().to_string();
         assert!(error.contains("--data"), "{error}");
+        let width = ExactOverrides { executed_as: Some(Bits::Wide), ..Default::default() };
+        let error = width.apply(&mut none).unwrap_err().to_string();
+        assert!(error.contains("--executed-as"), "{error}");
         ExactOverrides { exact: true, ..line.clone() }.apply(&mut none).unwrap();
         assert_eq!(none.unwrap().filter.data, line.data);
     }

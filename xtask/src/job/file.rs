@@ -17,6 +17,7 @@ use forms::{RawForms, characterise, check_code};
 use lines::Text;
 pub(super) use lines::{Lines, Spans, lines, position};
 use protocol::PROTOCOL_VERSION;
+use protocol::bits::Bits;
 use protocol::job::{Difference, Expect, OnEnd, SelfTest};
 use protocol::limits::{self, LimitError};
 use serde::Deserialize;
@@ -46,6 +47,8 @@ pub struct Options {
     pub around: Around,
     /// What is asked of the machine.
     pub machine: MachineOptions,
+    /// What the code is assembled and run as.
+    pub bits: Bits,
 }
 
 /// What the measuring code does around the body.
@@ -184,6 +187,7 @@ struct RawOptions {
     no_memory: Option<bool>,
     drain_frontend: Option<bool>,
     machine: Option<MachineOptions>,
+    bits: Option<Bits>,
 }
 
 #[derive(Default, Deserialize)]
@@ -216,6 +220,7 @@ struct RawSnippet {
     no_memory: Option<bool>,
     drain_frontend: Option<bool>,
     machine: Option<MachineOptions>,
+    bits: Option<Bits>,
 }
 
 /// `expect = 3`, or `expect = { min = 2.9, max = 3.1 }`.
@@ -246,6 +251,7 @@ impl Default for Options {
             events: Vec::new(),
             around: Around::default(),
             machine: MachineOptions::default(),
+            bits: Bits::default(),
         }
     }
 }
@@ -393,6 +399,7 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &Text) -> S
                 let base = defaults.machine.clone().unwrap_or_default();
                 raw.machine.map_or(base.clone(), |machine| machine.over(&base))
             },
+            bits: raw.bits.or(defaults.bits).unwrap_or(base.bits),
         },
         expect: raw.expect.map(|expect| match expect {
             RawExpect::Exactly(value) => Expect { min: value, max: value },

@@ -29,9 +29,8 @@ use exact::ExactOptions;
 use file::OnProcessors;
 use history::HistoryOptions;
 use iced_x86::Register;
-use protocol::job::{
-    Conformance, Exact, History, Item, Job, LoopCounter, OnEnd, Processors, Setup, Snippet,
-};
+use protocol::bits::Bits;
+use protocol::job::{Conformance, Exact, History, Item, Job, OnEnd, Processors, Setup, Snippet};
 use protocol::limits;
 use protocol::ramdisk::{self, RamdiskError, SectionKind};
 use sample::TaskCode;
@@ -213,7 +212,7 @@ const SOURCES: usize = 4;
 
 /// The texts of a snippet, in the order in which [`item`] expects their code.
 fn sources(snippet: &file::SnippetFile) -> [Source<'_>; SOURCES] {
-    let of = |part, text| Source { part, text, syntax: snippet.syntax };
+    let of = |part, text| Source { part, text, syntax: snippet.syntax, bits: snippet.options.bits };
     [
         of(Part::OneTimeInit, snippet.one_time_init.as_str()),
         of(Part::Init, snippet.init.as_str()),
@@ -261,12 +260,9 @@ fn snippet(
     source: &str,
 ) -> Result<Snippet<'static>, JobError> {
     let around = &snippet.options.around;
-    let counter = [init, late, body].map(|code| analyse::loop_counter(code));
-    let loop_counter = match counter.contains(&LoopCounter::Memory) {
-        true => LoopCounter::Memory,
-        false => LoopCounter::R15,
-    };
-    if around.no_memory {
+    let bits = snippet.options.bits;
+    let loop_counter = analyse::loop_counter(&[init, late, body], bits);
+    if around.no_memory && bits == Bits::Wide {
         let looping = (snippet.options.loop_count > 0).then_some(Register::R15);
         analyse::no_memory(init, late, body, looping)
             .map_err(|message| snippet.refused(source, message))?;
@@ -281,6 +277,7 @@ fn snippet(
         no_memory: around.no_memory,
         drain_frontend: around.drain_frontend,
         control,
+        bits,
     };
     Ok(Snippet {
         name: Cow::Owned(snippet.name.clone()),
@@ -289,7 +286,9 @@ fn snippet(
         unroll: snippet.options.unroll,
         loop_count: snippet.options.loop_count,
         loop_counter,
-        extended_state: [once, init, late, body].iter().any(|c| analyse::uses_extended_state(c)),
+        extended_state: [once, init, late, body]
+            .iter()
+            .any(|c| analyse::uses_extended_state(c, bits)),
         warmup: snippet.options.warmup,
         runs: snippet.options.runs,
         difference: snippet.options.difference,
@@ -299,3 +298,6 @@ fn snippet(
         setup,
     })
 }
+
+#[cfg(test)]
+mod tests;

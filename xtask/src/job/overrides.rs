@@ -9,6 +9,7 @@ use super::history::HistoryOverrides;
 use super::machine::MachineOptions;
 use crate::events::{EventFile, EventText};
 use clap::Args;
+use protocol::bits::Bits;
 use protocol::job::{Difference, OnEnd};
 use protocol::limits;
 
@@ -39,6 +40,9 @@ pub struct Overrides {
     /// With --asm: syntax of the code.
     #[arg(long, value_enum)]
     pub syntax: Option<Syntax>,
+    /// Assemble and run every snippet as code of this width: 64, or 32 for compatibility mode.
+    #[arg(long, value_name = "64|32")]
+    pub bits: Option<Bits>,
     /// Copies of the body in a row, for every snippet.
     #[arg(long, value_name = "N")]
     pub unroll: Option<u32>,
@@ -165,6 +169,7 @@ impl Overrides {
         for snippet in &mut file.snippets {
             self.history.apply(snippet)?;
             let options = &mut snippet.options;
+            options.bits = self.bits.unwrap_or(options.bits);
             options.unroll = self.unroll.unwrap_or(options.unroll);
             options.loop_count = self.loop_count.unwrap_or(options.loop_count);
             options.warmup = self.warmup.unwrap_or(options.warmup);

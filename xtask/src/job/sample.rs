@@ -6,7 +6,8 @@ use super::file::{JobFile, Lines, Options, SnippetFile, Spans, lines, name_of, p
 use super::workload::{Assembled, DEFAULT_LIMIT_US, RawTask, WorkloadFile};
 use super::{SOURCES, analyse, place, sources};
 use crate::events::EventText;
-use protocol::job::{Item, LoopCounter};
+use protocol::bits::Bits;
+use protocol::job::Item;
 use protocol::limits;
 use protocol::sampling::{Delivery, Freeze, Keep, OnFull, Rate, SampledEvent, Sampling};
 use protocol::workload::{Ring, Task, Workload};
@@ -54,6 +55,7 @@ pub(super) struct RawSample {
     init: Option<Spanned<String>>,
     syntax: Option<Syntax>,
     turns: Option<u64>,
+    bits: Option<Bits>,
     #[serde(default)]
     events: Vec<RawEvent>,
     period: Option<u64>,
@@ -180,7 +182,7 @@ pub(super) fn decide(
             one_time_init: String::new(),
             late_init: String::new(),
             syntax: raw.syntax.unwrap_or_default(),
-            options: Options::default(),
+            options: Options { bits: raw.bits.unwrap_or_default(), ..Options::default() },
             expect: None,
             exact: None,
             history: None,
@@ -207,23 +209,24 @@ fn written_tasks(
         ("init", raw.init.is_some()),
         ("syntax", raw.syntax.is_some()),
         ("turns", raw.turns.is_some()),
+        ("bits", raw.bits.is_some()),
     ];
     let of_tasks = [
         ("tick-ns", raw.tick_ns.is_some()),
         ("jitter", raw.jitter.is_some()),
         ("limit-us", raw.limit_us.is_some()),
     ];
-    let given = |options: [(&'static str, bool); 3]| {
-        options.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+    let given = |options: &[(&'static str, bool)]| {
+        options.iter().find(|(_, given)| *given).map(|(name, _)| *name)
     };
     match (&raw.asm, raw.task.is_empty()) {
         (Some(_), false) => Err("give asm or [[sample.task]] tables, not both".to_string()),
         (None, true) => Err("there is no code: give asm, or [[sample.task]] tables".to_string()),
-        (Some(_), true) => match given(of_tasks) {
+        (Some(_), true) => match given(&of_tasks) {
             Some(name) => Err(format!("{name} is for [[sample.task]] tables; asm runs alone")),
             None => Ok(None),
         },
-        (None, false) => match given(of_code) {
+        (None, false) => match given(&of_code) {
             Some(name) => {
                 Err(format!("{name} stands in each [[sample.task]] table, not beside them"))
             }
@@ -295,21 +298,19 @@ impl SampleFile {
             let message = format!("its code takes {bytes} bytes; at most {max} fit");
             return Err(self.code.refused(source, message));
         }
-        let memory = [init, body].map(|code| analyse::loop_counter(&code.bytes));
-        let loop_counter = match memory.contains(&LoopCounter::Memory) {
-            true => LoopCounter::Memory,
-            false => LoopCounter::R15,
-        };
+        let bits = self.code.options.bits;
+        let codes = [&init.bytes[..], &body.bytes];
         let task = Task {
             name: self.sampling.name.clone(),
             init: Cow::Owned(init.bytes.clone()),
             body: Cow::Owned(body.bytes.clone()),
             turns: self.turns,
-            loop_counter,
-            extended_state: [init, body].iter().any(|c| analyse::uses_extended_state(&c.bytes)),
+            loop_counter: analyse::loop_counter(&codes, bits),
+            extended_state: codes.iter().any(|code| analyse::uses_extended_state(code, bits)),
             ring: Ring::Kernel,
             parent: None,
             cpu: None,
+            bits,
         };
         let labels = body.labels.iter().map(|(name, at)| (*at, name.clone())).collect();
         Ok((task, TaskCode { body: body.bytes.clone(), labels }))

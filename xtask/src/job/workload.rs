@@ -4,7 +4,7 @@ use super::analyse::{loop_counter, uses_extended_state};
 use super::assemble::{self, Code, Failed, Labels, Message, Part, Source, Syntax};
 use super::errors::{JobError, Place, TaskError};
 use super::file::{Lines, lines};
-use protocol::job::LoopCounter;
+use protocol::bits::Bits;
 use protocol::limits::LimitError;
 use protocol::workload::{self, Ring, Task, Tasks, Workload};
 use serde::Deserialize;
@@ -31,6 +31,7 @@ pub(super) struct RawTask {
     parent: Option<Spanned<String>>,
     cpu: Option<u16>,
     extended: Option<bool>,
+    bits: Option<Bits>,
 }
 
 /// `ring = 0` or `ring = 3`.
@@ -83,6 +84,8 @@ pub struct TaskFile {
     pub cpu: Option<u16>,
     /// Whether it has extended state; `None`: its code tells.
     pub extended: Option<bool>,
+    /// What its code is.
+    pub bits: Bits,
     /// Where it stands.
     place: Place,
     /// Where its texts stand: init and body.
@@ -187,6 +190,7 @@ impl TaskFile {
             parent: raw.parent.map(Spanned::into_inner),
             cpu: raw.cpu,
             extended: raw.extended,
+            bits: raw.bits.unwrap_or_default(),
             place,
             texts,
         }
@@ -216,18 +220,18 @@ impl TaskFile {
 
     fn task(&self, parent: Option<u16>, init: &Code, body: &Code) -> Task<'static> {
         let codes = [&init.bytes[..], &body.bytes];
-        let in_memory = codes.iter().any(|code| loop_counter(code) == LoopCounter::Memory);
-        let uses = || codes.iter().any(|code| uses_extended_state(code));
+        let uses = || codes.iter().any(|code| uses_extended_state(code, self.bits));
         Task {
             name: Cow::Owned(self.name.clone()),
             init: Cow::Owned(init.bytes.clone()),
             body: Cow::Owned(body.bytes.clone()),
             turns: self.turns,
-            loop_counter: if in_memory { LoopCounter::Memory } else { LoopCounter::R15 },
+            loop_counter: loop_counter(&codes, self.bits),
             extended_state: self.extended.unwrap_or_else(uses),
             ring: self.ring,
             parent,
             cpu: self.cpu,
+            bits: self.bits,
         }
     }
 }
@@ -319,7 +323,7 @@ impl WorkloadFile {
 
 /// The texts of a task.
 fn sources(task: &TaskFile) -> [Source<'_>; 2] {
-    let of = |part, text| Source { part, text, syntax: task.syntax };
+    let of = |part, text| Source { part, text, syntax: task.syntax, bits: task.bits };
     [of(Part::Init, task.init.as_str()), of(Part::Body, task.asm.as_str())]
 }
 

@@ -110,7 +110,7 @@ fn events(count: &CountResult, events: &[CountedEvent], groups: u32) -> Table {
     let overflows = events.iter().any(|event| event.overflows.is_some());
     let mut head: Vec<String> = ["event", "counter", "sum"].map(String::from).to_vec();
     head.extend(cpus.iter().map(|cpu| format!("cpu {cpu}")));
-    head.extend(count.tasks.iter().map(super::tasks::place));
+    head.extend(count.tasks.iter().map(super::tasks::label));
     head.extend(["kernel", "share"].map(String::from));
     head.extend(overflows.then(|| "overflows".to_string()));
     right_but(&mut table, &head, 2);
@@ -222,6 +222,8 @@ mod tests {
             user_instructions: None,
             child_user_instructions: None,
             cpu: 0,
+            bits: 64,
+            ended_bits: None,
         }
     }
 

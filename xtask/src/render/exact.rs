@@ -4,8 +4,9 @@ use super::number;
 use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
 use super::table::STYLE;
 use crate::collect::Report;
+use crate::disassembly::{instruction, unhex};
+use crate::samples::width;
 use comfy_table::{Cell, CellAlignment, Table};
-use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 use protocol::record::{Comparison, ExactResult, ListedInstruction};
 use std::fmt::Write;
 
@@ -60,7 +61,9 @@ fn listing(exact: &ExactResult) -> Table {
         }
     }
     for row in &exact.listing {
-        let cells = [format!("{:#x}", row.offset), row.bytes.clone(), text(row), number(row.value)];
+        let instruction = format!("{}{}", text(row), width(row.bits));
+        let cells =
+            [format!("{:#x}", row.offset), row.bytes.clone(), instruction, number(row.value)];
         table.add_row(cells.map(Cell::new));
     }
     table
@@ -69,21 +72,10 @@ fn listing(exact: &ExactResult) -> Table {
 /// The instruction as text. Its code comes from a serial line, so it may be anything.
 #[must_use]
 pub fn text(row: &ListedInstruction) -> String {
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    let bytes: Option<Vec<u8>> = row.bytes.as_bytes().chunks(2).map(byte).collect();
-    let Some(bytes) = bytes else { return "?".to_string() };
-    let mut decoder = Decoder::with_ip(64, &bytes, u64::from(row.offset), DecoderOptions::NONE);
-    let mut formatter = IntelFormatter::new();
-    let options = formatter.options_mut();
-    options.set_space_after_operand_separator(true);
-    options.set_hex_prefix("0x");
-    options.set_hex_suffix("");
-    options.set_small_hex_numbers_in_decimal(false);
-    options.set_branch_leading_zeros(false);
-    options.set_show_branch_size(false);
-    let mut text = String::new();
-    formatter.format(&decoder.decode(), &mut text);
-    text
+    let Some(bytes) = unhex(&row.bytes).filter(|bytes| !bytes.is_empty()) else {
+        return "?".to_string();
+    };
+    instruction(&bytes, row.offset.into(), row.bits)
 }
 
 #[cfg(test)]
@@ -96,12 +88,17 @@ mod tests {
 
     #[test]
     fn instructions_are_written_with_their_place_as_address() {
-        let row = |bytes: &str| ListedInstruction { offset: 16, bytes: bytes.into(), value: 1.0 };
+        let row = |bytes: &str| ListedInstruction {
+            offset: 16,
+            bytes: bytes.into(),
+            value: 1.0,
+            bits: 64,
+        };
         assert_eq!(text(&row("480fafc0")), "imul rax, rax");
         assert_eq!(text(&row("75ee")), "jne 0x0");
         assert_eq!(text(&row("zz")), "?");
         assert_eq!(text(&row("\u{e9}")), "?");
-        assert_eq!(text(&row("")), "(bad)");
+        assert_eq!(text(&row("")), "?");
     }
 
     /// A report of one item, whose PMU counted `pmu` branches.
@@ -114,7 +111,12 @@ mod tests {
             filtered: true,
             counts: vec![count("branches", 1.0), count("loads", 0.0)],
             opcodes: vec![count("jmp", 1.0)],
-            listing: vec![ListedInstruction { offset: 0, bytes: "ebfe".into(), value: 1.0 }],
+            listing: vec![ListedInstruction {
+                offset: 0,
+                bytes: "ebfe".into(),
+                value: 1.0,
+                bits: 64,
+            }],
             listed: 3,
             comparisons: vec![Comparison {
                 event: "branches".into(),

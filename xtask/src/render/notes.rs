@@ -18,7 +18,10 @@ pub(super) fn write(out: &mut String, report: &Report, context: &Context) {
                     (Some(item), Some(name)) => format!("item {item} ({name}): "),
                     _ => String::new(),
                 };
-                line(out, &paint(ERROR, "error"), &format!("{place}{}", error.text));
+                let instruction = error.fault.as_ref().map(super::tasks::instruction);
+                let instruction = instruction.unwrap_or_default();
+                let text = format!("{place}{}{instruction}", error.text);
+                line(out, &paint(ERROR, "error"), &text);
                 if let Some(fault) = &error.fault {
                     registers(out, &fault.registers);
                 }

@@ -4,8 +4,8 @@ use super::Context;
 use super::style::{FAINT, STRONG, WARNING, paint};
 use super::table::STYLE;
 use crate::collect::Report;
-use crate::samples::Profile;
 use crate::samples::data::LineCount;
+use crate::samples::{Profile, width};
 use comfy_table::{Cell, CellAlignment, Table};
 use protocol::record::{SampleResult, SampledCount, Schedule, TaskEnd, TimerResult};
 use protocol::sampling::{Delivery, OnFull};
@@ -146,7 +146,8 @@ fn tasks(schedule: &Schedule) -> Table {
             (TaskEnd::Fault, None) => "an exception".to_string(),
         };
         let numbers = [one.turns, one.switches, one.time].map(Cell::new);
-        table.add_row([Cell::new(&one.name), Cell::new(end)].into_iter().chain(numbers));
+        let name = super::tasks::label(one);
+        table.add_row([Cell::new(name), Cell::new(end)].into_iter().chain(numbers));
     }
     table
 }
@@ -182,14 +183,16 @@ fn by_symbol(profile: &Profile, event: usize, count: &SampledCount) -> Table {
         // One task, in ring 0.
         let mut table = table(&[&count.event, "samples", "share"], &[1, 2]);
         for one in symbols {
-            let cells = [one.symbol, one.count.to_string(), share(one.count, total)];
+            let symbol = format!("{}{}", one.symbol, width(one.bits));
+            let cells = [symbol, one.count.to_string(), share(one.count, total)];
             table.add_row(cells.map(Cell::new));
         }
         return table;
     }
     let mut table = table(&[&count.event, "task", "ring", "samples", "share"], &[2, 3, 4]);
     for one in symbols {
-        let (ring, samples) = (one.ring.to_string(), one.count.to_string());
+        let ring = format!("{}{}", one.ring, width(one.bits));
+        let samples = one.count.to_string();
         let cells = [one.symbol, one.task, ring, samples, share(one.count, total)];
         table.add_row(cells.map(Cell::new));
     }

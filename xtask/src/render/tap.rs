@@ -99,7 +99,9 @@ pub fn render(report: &Report, context: &Context) -> String {
                 points += 1;
                 let name = error.name.as_deref().unwrap_or("the job");
                 let _ = writeln!(out, "not ok {points} - {}", escape(name));
-                let text = quoted(&error.text);
+                let instruction = error.fault.as_ref().map(super::tasks::instruction);
+                let text = format!("{}{}", error.text, instruction.unwrap_or_default());
+                let text = quoted(&text);
                 let _ = writeln!(out, "  ---\n  message: {text}\n  ...");
             }
             Record::Crash(crash) => {

@@ -4,6 +4,8 @@ use super::style::{FAINT, STRONG, paint};
 use super::table::STYLE;
 use super::tap::{escape, one_line};
 use crate::collect::Report;
+use crate::disassembly::{self, unhex};
+use crate::samples::width;
 use comfy_table::{Cell, CellAlignment, Color, Table};
 use protocol::record::{Fault, TaskEnd, TaskResult, TasksResult, Together};
 use std::fmt::Write;
@@ -62,14 +64,6 @@ pub(super) fn faults(tasks: &[TaskResult]) -> String {
     tasks.iter().filter_map(line).collect()
 }
 
-/// A task's name, and its processor if that is not the first.
-pub(super) fn place(task: &TaskResult) -> String {
-    match task.cpu {
-        0 => task.name.clone(),
-        cpu => format!("{} (cpu {cpu})", task.name),
-    }
-}
-
 fn table(ran: &TasksResult) -> Table {
     let mut table = Table::new();
     table.load_style(STYLE);
@@ -84,7 +78,7 @@ fn table(ran: &TasksResult) -> Table {
     for task in &ran.tasks {
         let count = |count: Option<u64>| count.map_or(String::new(), |count| count.to_string());
         let cells = [
-            place(task),
+            label(task),
             task.turns.to_string(),
             task.switches.to_string(),
             task.time.to_string(),
@@ -103,6 +97,27 @@ fn table(ran: &TasksResult) -> Table {
     table
 }
 
+/// A task's name, with its processor if that is not the first, and its code if that is not the usual.
+pub(super) fn label(task: &TaskResult) -> String {
+    let cpu = match task.cpu {
+        0 => String::new(),
+        cpu => format!(" (cpu {cpu})"),
+    };
+    match task.ended_bits {
+        Some(ended) => format!("{}{cpu} ({}-bit, at its end {ended}-bit)", task.name, task.bits),
+        None => format!("{}{cpu}{}", task.name, width(task.bits)),
+    }
+}
+
+/// The instruction that raised an exception, as the processor decoded it, after a colon.
+pub(super) fn instruction(fault: &Fault) -> String {
+    let bytes = fault.bytes.as_deref().and_then(unhex).unwrap_or_default();
+    match disassembly::instruction(&bytes, fault.offset.unwrap_or(0), fault.bits) {
+        text if text.is_empty() => width(fault.bits).to_string(),
+        text => format!(": {text}{}", width(fault.bits)),
+    }
+}
+
 pub(super) fn sentence(fault: &Fault) -> String {
     let place = match fault.offset {
         Some(offset) => format!("at byte {offset} of its {}", fault.part),
@@ -112,7 +127,7 @@ pub(super) fn sentence(fault: &Fault) -> String {
         14 => format!(", address {}", fault.registers.cr2),
         _ => String::new(),
     };
-    format!("{} {place}{address}", fault.mnemonic)
+    format!("{} {place}{address}{}", fault.mnemonic, instruction(fault))
 }
 
 /// Whether every task exited.
@@ -168,8 +183,9 @@ mod tests {
             part: "body".into(),
             offset: Some(3),
             copy: None,
-            bytes: None,
+            bytes: Some("4889c8".into()),
             registers: Registers { cr2: Hex(0x1234), ..Registers::default() },
+            bits: 32,
         };
         let task = |name: &str, end| TaskResult {
             name: name.into(),
@@ -184,6 +200,8 @@ mod tests {
             user_instructions: Some(910),
             child_user_instructions: Some(0),
             cpu: 0,
+            bits: if end == TaskEnd::Fault { 32 } else { 64 },
+            ended_bits: (end == TaskEnd::Limit).then_some(32),
         };
         let ran = TasksResult {
             item: 0,
@@ -212,7 +230,9 @@ mod tests {
         let table = rendered(Format::Table);
         for part in [
             "11 switches, 9 ticks, 50 to 150 TSC ticks apart (median 100); 2730 instructions in ring 3",
-            "a: #PF at byte 3 of its body, address 0x1234",
+            "a: #PF at byte 3 of its body, address 0x1234: dec eax (32-bit)",
+            "a (32-bit) ",
+            "c (64-bit, at its end 32-bit)",
             "LIMIT",
             "0xabc",
             "ring 3 (emulated)",

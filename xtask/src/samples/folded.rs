@@ -14,7 +14,8 @@ pub fn write(profiles: &[Profile]) -> String {
             if !row.place.instruction.is_empty() {
                 let _ = write!(leaf, " {}", row.place.instruction);
             }
-            let frames = [&profile.result.name, event, &row.task, &row.place.symbol, &leaf];
+            let task = format!("{}{}", row.task, super::width(row.bits));
+            let frames = [&profile.result.name, event, &task, &row.place.symbol, &leaf];
             let frames: Vec<String> = frames.iter().map(|frame| clean(frame)).collect();
             // Writing to a String does not fail.
             let _ = writeln!(out, "{} {}", frames.join(";"), row.count);

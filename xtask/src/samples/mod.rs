@@ -11,8 +11,8 @@ mod resolve;
 pub use resolve::{Place, Resolver};
 
 use crate::collect::Report;
-use protocol::record::{DataCount, Hex, SampleResult, Samples};
-use std::collections::BTreeMap;
+use protocol::record::{DataCount, Hex, SampleResult};
+use std::collections::{BTreeMap, HashSet};
 
 /// Samples of one event at one address, in one task.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +23,8 @@ pub struct Row {
     pub task: String,
     /// Its ring.
     pub ring: u8,
+    /// What was interrupted: 64-bit or 32-bit code.
+    pub bits: u8,
     /// The address.
     pub address: u64,
     /// What lies there.
@@ -42,8 +44,8 @@ pub struct Profile<'a> {
     pub data: Vec<DataCount>,
 }
 
-/// What samples are told apart by: event, task, ring, address.
-type Key = (usize, u32, u8, u64);
+/// What samples are told apart by: event, task, ring, bits, address.
+type Key = (usize, u32, u8, u8, u64);
 
 impl<'a> Profile<'a> {
     /// The profile of each sampled item of `report`.
@@ -55,27 +57,34 @@ impl<'a> Profile<'a> {
     fn one(report: &'a Report, result: &'a SampleResult, resolver: &Resolver) -> Self {
         let mut counts: BTreeMap<Key, (u64, String)> = BTreeMap::new();
         for row in &result.addresses {
-            let key = (row.event as usize, row.task, row.ring, row.address.0);
+            let key = (row.event as usize, row.task, row.ring, row.bits, row.address.0);
             let seen = counts.entry(key).or_default();
             seen.0 += row.count;
             seen.1.clone_from(&row.bytes);
         }
-        for (address, _, events, task) in report.samples(result.item).flat_map(Samples::iter) {
-            for event in inside_events(events, result) {
-                counts.entry((event, task >> 2, (task & 3) as u8, address)).or_default().0 += 1;
+        for samples in report.samples(result.item) {
+            let narrow: HashSet<u32> = samples.narrow.iter().copied().collect();
+            for (index, (address, _, events, task)) in (0..).zip(samples.iter()) {
+                let bits = if narrow.contains(&index) { 32 } else { 64 };
+                for event in inside_events(events, result) {
+                    let key = (event, task >> 2, (task & 3) as u8, bits, address);
+                    counts.entry(key).or_default().0 += 1;
+                }
             }
         }
-        let rows = counts.into_iter().map(|((event, task, ring, address), (count, bytes))| {
-            let name = result.tasks.get(task as usize);
-            Row {
-                event,
-                task: name.cloned().unwrap_or_else(|| format!("task {task}")),
-                ring,
-                address,
-                place: resolver.place(result, task, address, &bytes),
-                count,
-            }
-        });
+        let rows =
+            counts.into_iter().map(|((event, task, ring, bits, address), (count, bytes))| {
+                let name = result.tasks.get(task as usize);
+                Row {
+                    event,
+                    task: name.cloned().unwrap_or_else(|| format!("task {task}")),
+                    ring,
+                    bits,
+                    address,
+                    place: resolver.place(result, task, address, &bytes, bits),
+                    count,
+                }
+            });
         let mut rows: Vec<Row> = rows.collect();
         rows.sort_by_key(|row| (row.event, std::cmp::Reverse(row.count), row.address));
         Self { result, rows, data: data::addresses(report, result) }
@@ -90,15 +99,13 @@ impl<'a> Profile<'a> {
     /// Samples of an event by task and symbol, the most frequent first.
     #[must_use]
     pub fn symbols(&self, event: usize) -> Vec<SymbolCount> {
-        let mut sums: BTreeMap<(&str, u8, &str), u64> = BTreeMap::new();
+        let mut sums: BTreeMap<(&str, u8, u8, &str), u64> = BTreeMap::new();
         for row in self.rows.iter().filter(|row| row.event == event) {
-            *sums.entry((&row.task, row.ring, &row.place.symbol)).or_default() += row.count;
+            let key = (&*row.task, row.ring, row.bits, &*row.place.symbol);
+            *sums.entry(key).or_default() += row.count;
         }
-        let count = |((task, ring, symbol), count): ((&str, u8, &str), u64)| SymbolCount {
-            task: task.to_string(),
-            ring,
-            symbol: symbol.to_string(),
-            count,
+        let count = |((task, ring, bits, symbol), count): ((&str, u8, u8, &str), u64)| {
+            SymbolCount { task: task.to_string(), ring, bits, symbol: symbol.to_string(), count }
         };
         let mut sums: Vec<_> = sums.into_iter().map(count).collect();
         sums.sort_by_key(|sum| std::cmp::Reverse(sum.count));
@@ -113,6 +120,8 @@ pub struct SymbolCount {
     pub task: String,
     /// The ring.
     pub ring: u8,
+    /// 64-bit or 32-bit code.
+    pub bits: u8,
     /// The symbol.
     pub symbol: String,
     /// How many samples.
@@ -122,6 +131,12 @@ pub struct SymbolCount {
 /// The indices of the events that a sample is of.
 fn inside_events(events: u32, result: &SampleResult) -> impl Iterator<Item = usize> + use<> {
     (0..result.events.len().min(32)).filter(move |event| events >> event & 1 != 0)
+}
+
+/// What is said behind the name of code that is not the usual: 32-bit code.
+#[must_use]
+pub fn width(bits: u8) -> &'static str {
+    if bits == 32 { " (32-bit)" } else { "" }
 }
 
 /// Whether an address lies between the two.

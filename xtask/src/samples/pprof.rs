@@ -141,7 +141,7 @@ fn message(profiles: &[Profile]) -> proto::Profile {
             if let (Some(event), Some(place)) = (event, place) {
                 value[1 + place] = row.count.saturating_mul(event.period) as i64;
             }
-            let task = format!("{} (ring {})", row.task, row.ring);
+            let task = format!("{} (ring {}){}", row.task, row.ring, super::width(row.bits));
             // The innermost frame comes first.
             let leaf = writer.location(row.address, &row.place.symbol, row.place.line.as_deref());
             let root = writer.location(0, &task, None);

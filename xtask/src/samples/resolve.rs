@@ -1,9 +1,9 @@
 //! An address as symbol, line and instruction.
 
 use super::inside;
+use crate::disassembly::{instruction, unhex};
 use crate::job::sample::TaskCode;
 use crate::symbols::Symbols;
-use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 use object::{Object, ObjectSection};
 use protocol::record::SampleResult;
 use std::collections::HashMap;
@@ -50,9 +50,17 @@ impl Resolver {
         Self { tasks: sampled.iter().cloned().collect(), kernel }
     }
 
-    /// What lies at `address`. `bytes`: machine code there, hexadecimal, if the target sent some.
+    /// What lies at `address`, where `task` was interrupted. `bytes`: machine code there, hexadecimal, if the target sent
+    /// some. `bits`: what it was executed as.
     #[must_use]
-    pub fn place(&self, result: &SampleResult, task: u32, address: u64, bytes: &str) -> Place {
+    pub fn place(
+        &self,
+        result: &SampleResult,
+        task: u32,
+        address: u64,
+        bytes: &str,
+        bits: u8,
+    ) -> Place {
         let sent = unhex(bytes).unwrap_or_default();
         let name = |what: &str| match result.tasks.get(task as usize) {
             Some(task) => format!("{task}{what}"),
@@ -71,7 +79,7 @@ impl Resolver {
                     None => (name(""), at),
                 };
                 let code = if sent.is_empty() { body.unwrap_or_default() } else { &sent };
-                let instruction = instruction(code, at);
+                let instruction = instruction(code, at, bits);
                 return Place { symbol, offset: Some(offset), line: None, instruction };
             }
             for (range, what) in
@@ -79,7 +87,7 @@ impl Resolver {
             {
                 if inside(range, address) {
                     let at = address - range[0].0;
-                    let instruction = instruction(&sent, at);
+                    let instruction = instruction(&sent, at, bits);
                     let offset = Some(at);
                     return Place { symbol: name(what), offset, line: None, instruction };
                 }
@@ -87,7 +95,7 @@ impl Resolver {
         }
         self.kernel.as_ref().and_then(|kernel| kernel.place(address)).unwrap_or_else(|| Place {
             symbol: format!("{address:#x}"),
-            instruction: instruction(&sent, address),
+            instruction: instruction(&sent, address, bits),
             ..Place::default()
         })
     }
@@ -106,7 +114,7 @@ impl Kernel {
             symbol: frame.function?,
             offset: None,
             line: frame.location.map(|line| short(&line)),
-            instruction: instruction(code.unwrap_or_default(), address),
+            instruction: instruction(code.unwrap_or_default(), address, 64),
         })
     }
 }
@@ -119,27 +127,4 @@ fn short(line: &str) -> String {
         return inside.display().to_string();
     }
     line.find(RUST).map_or(line, |at| &line[at + RUST.len()..]).to_string()
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    text.as_bytes().chunks(2).map(byte).collect()
-}
-
-/// The first instruction of `code`, which lies at `address`.
-fn instruction(code: &[u8], address: u64) -> String {
-    let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
-    if code.is_empty() {
-        return String::new();
-    }
-    let mut formatter = IntelFormatter::new();
-    let options = formatter.options_mut();
-    options.set_space_after_operand_separator(true);
-    options.set_hex_prefix("0x");
-    options.set_hex_suffix("");
-    options.set_branch_leading_zeros(false);
-    options.set_show_branch_size(false);
-    let mut text = String::new();
-    formatter.format(&decoder.decode(), &mut text);
-    text
 }

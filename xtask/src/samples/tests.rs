@@ -6,6 +6,7 @@ use crate::job::sample::TaskCode;
 use crate::render::{Context, render};
 use flate2::read::GzDecoder;
 use prost::Message;
+use protocol::record::Samples;
 use protocol::record::{
     AddressCount, CodePlace, DataCount, Record, SampledCount, SamplingCapability, Schedule,
     TaskEnd, TaskResult, Ticks, Uncounted,
@@ -43,6 +44,7 @@ fn result() -> SampleResult {
         ring: 0,
         count,
         bytes: bytes.into(),
+        bits: 64,
     };
     SampleResult {
         item: 4,
@@ -143,6 +145,7 @@ fn i8_tasks_have_their_own_labels_rows_and_table() {
         ring: 3,
         count,
         bytes: String::new(),
+        bits: 64,
     };
     let task = |name: &str, end| TaskResult {
         name: name.into(),
@@ -157,6 +160,8 @@ fn i8_tasks_have_their_own_labels_rows_and_table() {
         user_instructions: None,
         child_user_instructions: None,
         cpu: 0,
+        bits: 64,
+        ended_bits: None,
     };
     let tasks = vec![task("one", TaskEnd::Exit), task("two", TaskEnd::Limit)];
     let result = SampleResult {
@@ -380,13 +385,13 @@ fn i5_addresses_of_the_firmware_become_functions_and_lines() {
     let symbol = symbol.expect("the landmark of these tests");
     let base = 0x4000_0000;
     let resolver = Resolver::new(&[], Some((&file, base)));
-    let place = resolver.place(&result(), 0, base + symbol.address(), "");
+    let place = resolver.place(&result(), 0, base + symbol.address(), "", 64);
     assert!(place.symbol.contains("landmark"), "{place:?}");
     assert!(
         place.line.as_deref().is_some_and(|line| line.starts_with("xtask/src/samples/tests.rs:")),
         "{place:?}"
     );
     assert!(!place.instruction.is_empty() && place.instruction != "(bad)", "{place:?}");
-    let nowhere = resolver.place(&result(), 0, 0x10, "");
+    let nowhere = resolver.place(&result(), 0, 0x10, "", 64);
     assert_eq!((nowhere.symbol.as_str(), nowhere.line), ("0x10", None));
 }

@@ -5,6 +5,7 @@ use super::histogram::{Bucket, Histogram};
 use super::service::REGISTERS;
 use super::throttle::Throttle;
 use super::timer::Times;
+use crate::descriptors::is_narrow;
 use crate::pmu::capabilities::Counter;
 use crate::pmu::driver::{Driver, Gate, PmuError, Write};
 use crate::pmu::pebs::Drain;
@@ -65,6 +66,12 @@ impl Sample {
     #[must_use]
     pub const fn ring(&self) -> u8 {
         (self.cs & 3) as u8
+    }
+
+    /// Whether 32-bit code was interrupted.
+    #[must_use]
+    pub const fn is_narrow(&self) -> bool {
+        is_narrow(self.cs as u64)
     }
 }
 

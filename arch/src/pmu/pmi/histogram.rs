@@ -1,5 +1,7 @@
 //! Interrupted addresses, counted in the interrupt: a table of a fixed size, without lock or allocation.
 
+use crate::descriptors::is_narrow;
+
 /// How often one counter overflowed at one address.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Bucket {
@@ -9,11 +11,25 @@ pub struct Bucket {
     pub task: u32,
     /// Number of the counter's bit in the global status.
     pub bit: u8,
-    /// Ring of the interrupted code.
-    pub ring: u8,
+    /// The interrupted code's CS.
+    pub cs: u16,
     used: bool,
     /// How often. 0: the bucket is free.
     pub count: u64,
+}
+
+impl Bucket {
+    /// Ring of the interrupted code.
+    #[must_use]
+    pub const fn ring(&self) -> u8 {
+        (self.cs & 3) as u8
+    }
+
+    /// Whether 32-bit code was interrupted.
+    #[must_use]
+    pub const fn is_narrow(&self) -> bool {
+        is_narrow(self.cs as u64)
+    }
 }
 
 /// The table. An address that finds no bucket within [`Histogram::PROBES`] places is counted in
@@ -55,7 +71,7 @@ impl Histogram {
 
     /// Counts one overflow of the counter of `bit`.
     #[inline]
-    pub(super) fn count(&mut self, address: u64, task: u32, ring: u8, bit: u8) {
+    pub(super) fn count(&mut self, address: u64, task: u32, cs: u16, bit: u8) {
         // Multiplicative hashing by 2^64 divided by the golden ratio (Knuth, vol. 3, 6.4).
         const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
         let key = address ^ u64::from(bit) << 56 ^ u64::from(task) << 48;
@@ -63,10 +79,9 @@ impl Histogram {
         for step in 0..Self::PROBES.min(self.len) {
             let bucket = self.at(start.wrapping_add(step));
             if !bucket.used {
-                *bucket = Bucket { address, task, bit, ring, used: true, count: 0 };
+                *bucket = Bucket { address, task, bit, cs, used: true, count: 0 };
             }
-            if (bucket.address, bucket.task, bucket.bit, bucket.ring) == (address, task, bit, ring)
-            {
+            if (bucket.address, bucket.task, bucket.bit, bucket.cs) == (address, task, bit, cs) {
                 bucket.count += 1;
                 return;
             }
@@ -104,18 +119,18 @@ mod tests {
         /// Against a map that knows no bounds.
         #[test]
         fn i5_counts_are_exact_and_nothing_is_lost(
-            seen in prop::collection::vec((0u64..40, 0u32..3, 0u8..4, 0u8..3), 0..400), size in 1usize..300,
+            seen in prop::collection::vec((0u64..40, 0u32..3, 0u16..4, 0u8..3), 0..400), size in 1usize..300,
         ) {
             let mut buckets = vec![Bucket::default(); size];
             let mut table = Histogram::new(&mut buckets).unwrap();
             let mut expected = std::collections::BTreeMap::new();
-            for &(address, task, ring, bit) in &seen {
-                table.count(address << 4, task, ring, bit);
-                *expected.entry((address << 4, task, ring, bit)).or_insert(0u64) += 1;
+            for &(address, task, cs, bit) in &seen {
+                table.count(address << 4, task, cs, bit);
+                *expected.entry((address << 4, task, cs, bit)).or_insert(0u64) += 1;
             }
             let mut sum = table.elsewhere;
             for bucket in table.used() {
-                let key = (bucket.address, bucket.task, bucket.ring, bucket.bit);
+                let key = (bucket.address, bucket.task, bucket.cs, bucket.bit);
                 // A bucket was there from the first time on, or never.
                 prop_assert_eq!(bucket.count, expected[&key]);
                 sum += bucket.count;

@@ -219,14 +219,14 @@ fn note(
     if let Some(histogram) = block.data.as_mut().filter(|_| data != 0) {
         let mut left = status;
         while left != 0 {
-            histogram.count(data, task, from.cs as u8 & 3, left.trailing_zeros() as u8);
+            histogram.count(data, task, from.cs as u16, left.trailing_zeros() as u8);
             left &= left - 1;
         }
     }
     if let Some(histogram) = &mut block.histogram {
         let mut left = status;
         while left != 0 {
-            histogram.count(from.rip, task, from.cs as u8 & 3, left.trailing_zeros() as u8);
+            histogram.count(from.rip, task, from.cs as u16, left.trailing_zeros() as u8);
             left &= left - 1;
         }
     }

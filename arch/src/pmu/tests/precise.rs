@@ -78,7 +78,7 @@ fn m9_stopping_the_counters_takes_the_records_out() {
         pause(&mut block, &mut processor, &Interrupted { cs: 3, ..Interrupted::default() });
         let histogram = block.histogram().unwrap();
         assert_eq!(histogram.used().count(), 7, "{one:?}");
-        assert!(histogram.used().all(|bucket| (bucket.task, bucket.ring) == (5, 3)), "{one:?}");
+        assert!(histogram.used().all(|bucket| (bucket.task, bucket.ring()) == (5, 3)), "{one:?}");
     }
 }
 

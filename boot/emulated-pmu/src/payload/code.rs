@@ -13,7 +13,8 @@
 //!
 //! At a breakpoint the instruction is stepped over, and so counts once.
 //!
-//! Not noticed is a page that is executed under two linear addresses of one address space.
+//! Not noticed is a page that is executed under two linear addresses of one address space. With `strings=decoded` a page
+//! that has both 64-bit and 32-bit code is decoded as that of the two as which it was first executed.
 
 use super::maps::{Maps, PAGE, Right, Tree};
 use emulated_pmu::rep;

@@ -1,5 +1,6 @@
 //! What stepping through a snippet came to.
 
+use crate::bits::record::{is_usual, usual};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,9 @@ pub struct ListedInstruction {
     pub bytes: String,
     /// Per execution of the body, as [`ExactCount::value`].
     pub value: f64,
+    /// 32 if it was executed as 32-bit code; absent: 64.
+    #[serde(default = "usual", skip_serializing_if = "is_usual")]
+    pub bits: u8,
 }
 
 /// One event, counted both ways.

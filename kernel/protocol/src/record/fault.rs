@@ -1,6 +1,7 @@
 //! Exceptions: in a snippet ([`Fault`]) and in the firmware itself ([`Crash`]).
 
 use super::Hex;
+use crate::bits::record::{is_usual, usual};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,9 @@ pub struct Fault {
     pub bytes: Option<String>,
     /// Registers at the exception.
     pub registers: Registers,
+    /// 32 if it came in 32-bit code; absent: 64.
+    #[serde(default = "usual", skip_serializing_if = "is_usual")]
+    pub bits: u8,
 }
 
 /// The firmware itself failed.

@@ -1,6 +1,7 @@
 //! What sampling a workload came to.
 
 use super::{Hex, TaskResult, Ticks, Uncounted};
+use crate::bits::record::{is_usual, usual};
 use crate::sampling::{Delivery, OnFull};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -152,6 +153,9 @@ pub struct AddressCount {
     /// Machine code at the address, hexadecimal, 15 bytes at most.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub bytes: String,
+    /// 32 if 32-bit code was interrupted; absent: 64.
+    #[serde(default = "usual", skip_serializing_if = "is_usual")]
+    pub bits: u8,
 }
 
 /// How often PEBS records of one event had one data address.
@@ -191,6 +195,9 @@ pub struct Samples {
     /// The data address of each sample, 0 where it has none; empty if all are 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<Hex>,
+    /// Numbers of the samples that interrupted 32-bit code, from 0 in each record; all others interrupted 64-bit code.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub narrow: Vec<u32>,
 }
 
 /// How a scheduler ran sampled tasks.

@@ -1,6 +1,7 @@
 //! How a workload's tasks ran.
 
 use super::{Fault, Hex};
+use crate::bits::record::{is_usual, usual};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -85,6 +86,12 @@ pub struct TaskResult {
     /// Number of the processor that it ran on; absent: the first.
     #[serde(default, skip_serializing_if = "is_first")]
     pub cpu: u32,
+    /// 32 if it began as 32-bit code; absent: 64.
+    #[serde(default = "usual", skip_serializing_if = "is_usual")]
+    pub bits: u8,
+    /// 32 or 64 if it ended as the other; absent: it ended as what it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_bits: Option<u8>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]

@@ -176,6 +176,7 @@ impl Runner for Host {
     }
     fn explain(&self, trap: &Trap, _: &Snippet) -> Fault {
         Fault {
+            bits: 64,
             vector: trap.frame.vector as u8,
             mnemonic: "#UD".into(),
             error_code: None,

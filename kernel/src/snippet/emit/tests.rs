@@ -2,7 +2,7 @@
 
 use super::*;
 use arch::msr::Msr;
-use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
+use iced_x86::{Decoder, DecoderOptions, Formatter, Instruction, IntelFormatter, Mnemonic, OpKind};
 use proptest::prelude::*;
 use protocol::control::Ring;
 use protocol::job::{Difference, Setup};
@@ -281,6 +281,90 @@ fn n5_for_ring_3_gate_and_timer_lie_between_the_two_stays() {
     let constants: Vec<u64> = constants.map(iced_x86::Instruction::immediate64).collect();
     for address in [emitted.init.start, emitted.body.start] {
         assert!(constants.contains(&address), "{address:#x}");
+    }
+}
+
+/// Decodes each piece as what it will be executed as.
+fn pieces(memory: &[u8], place: &Place, emitted: &Emitted) -> Vec<(u64, Mnemonic, Instruction)> {
+    let mut found = Vec::new();
+    let (mut at, mut bits) = (place.code, 64);
+    while at < emitted.function.end {
+        let code = &memory[(at - place.code) as usize..];
+        let one = Decoder::with_ip(bits, code, at, DecoderOptions::NONE).decode();
+        found.push((u64::from(bits), one.mnemonic(), one));
+        at = one.next_ip();
+        bits = match one.mnemonic() {
+            Mnemonic::Iretq => 32,
+            Mnemonic::Jmp if one.is_jmp_far() || one.is_jmp_far_indirect() => 96 - bits,
+            Mnemonic::Int => 64,
+            _ => bits,
+        };
+    }
+    found
+}
+
+#[test]
+fn t6_32_bit_parts_lie_between_two_switches_each_and_everything_else_is_64_bit_code() {
+    use Mnemonic::{Dec, Inc, Int, Iretq, Jmp, Rdtsc, Stc, Wrmsr};
+    // stc; inc eax, which is a REX prefix in 64-bit code.
+    let mut snippet = snippet(&[0xf9], &[0x40], 7, LoopCounter::Memory);
+    snippet.setup.bits = Bits::Narrow;
+    let place = Place { code: 0x20_0000, data: 0x10_0000, pointers: [1, 2, 3, 4, 0x5678] };
+    let gate = Gate::EMPTY.with(Msr(0x38f), 15, 0);
+    for (ring, [enter, leave]) in [(Ring::Kernel, [Jmp, Jmp]), (Ring::User, [Iretq, Int])] {
+        snippet.setup.control.ring = ring;
+        let mut memory = vec![0; 1 << 16];
+        let emitted = emit(&mut memory, &place, &snippet, 2, &gate);
+        assert_eq!(emitted.body.start % ALIGN, 0);
+        let code = pieces(&memory, &place, &emitted);
+        let marked = code.iter().filter(|(_, name, one)| {
+            [Rdtsc, Wrmsr, Stc, Inc, Dec, Iretq, Int].contains(name)
+                || one.is_jmp_far()
+                || one.is_jmp_far_indirect()
+        });
+        let order: Vec<_> = marked.map(|&(bits, name, _)| (bits, name)).collect();
+        let expected = [
+            (64, enter),
+            (32, Stc),
+            (32, leave),
+            (64, Rdtsc),
+            (64, Wrmsr),
+            (64, enter),
+            (32, Inc),
+            (32, Inc),
+            (32, Dec),
+            (32, leave),
+            (64, Wrmsr),
+            (64, Rdtsc),
+        ];
+        assert_eq!(order, expected, "{ring:?}");
+        let narrow = |begin: u64| match ring {
+            Ring::Kernel => begin | 0x40 << 32,
+            Ring::User => begin,
+        };
+        let constants: Vec<u64> = code
+            .iter()
+            .filter(|(.., one)| one.op1_kind() == OpKind::Immediate64)
+            .map(|(.., one)| one.immediate64())
+            .collect();
+        for begin in [emitted.init.start, emitted.body.start] {
+            assert!(constants.contains(&narrow(begin)), "{ring:?}: {begin:#x}");
+        }
+        // EBX stands for R14.
+        assert_eq!(constants.iter().filter(|&&value| value == 0x5678).count(), 2);
+        // Each way out of ring 0's 32-bit code leads behind itself, into the 64-bit segment.
+        for (.., one) in code.iter().filter(|(.., one)| one.is_jmp_far()) {
+            assert_eq!(
+                (one.far_branch_selector(), u64::from(one.far_branch32())),
+                (8, one.next_ip())
+            );
+        }
+        assert_eq!(emitted.landings.is_some(), ring == Ring::User);
+        let down = code.iter().find(|(_, name, _)| *name == Dec).unwrap().2;
+        assert_eq!(down.memory_displacement64(), place.data + COUNT_AT as u64);
+        assert_eq!(down.memory_size().size(), 4);
+        let back = code.iter().find(|(_, name, _)| *name == Mnemonic::Jne).unwrap();
+        assert_eq!((back.0, back.2.near_branch_target()), (32, emitted.body.start));
     }
 }
 

@@ -135,6 +135,7 @@ impl Runner for Made {
             copy: None,
             bytes: None,
             registers: Default::default(),
+            bits: 64,
         }
     }
 }

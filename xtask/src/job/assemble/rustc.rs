@@ -2,6 +2,7 @@
 
 use super::{Failed, Message, Part, Source, Syntax};
 use crate::setup::toolchain::rustc;
+use protocol::bits::Bits;
 use protocol::marker::{PAUSE, RESUME};
 use serde::Deserialize;
 use std::fmt::Write;
@@ -29,9 +30,13 @@ fn text(sources: &[Source]) -> (String, Vec<usize>) {
             Syntax::Intel => ".intel_syntax noprefix",
             Syntax::Att => ".att_syntax prefix",
         };
+        let width = match source.bits {
+            Bits::Wide => ".code64",
+            Bits::Narrow => ".code32",
+        };
         // Writing to a String does not fail.
         let _ = writeln!(text, ".section .text.barecount_{index},\"ax\",@progbits");
-        let _ = writeln!(text, "{syntax}\n{}:", start_label(index));
+        let _ = writeln!(text, "{syntax}; {width}\n{}:", start_label(index));
         line += 3;
         lines.push(line);
         let body = with_markers(source);
@@ -39,7 +44,7 @@ fn text(sources: &[Source]) -> (String, Vec<usize>) {
         let _ = writeln!(text, "{body}\n{}:", end_label(index));
         line += body.matches('\n').count() + 2;
     }
-    text.push_str(".intel_syntax noprefix\n");
+    text.push_str(".intel_syntax noprefix; .code64\n");
     (text, lines)
 }
 

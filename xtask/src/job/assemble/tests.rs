@@ -1,7 +1,8 @@
 use super::*;
+use protocol::bits::Bits;
 
 fn intel(text: &str) -> Source<'_> {
-    Source { part: Part::Body, text, syntax: Syntax::Intel }
+    Source { part: Part::Body, text, syntax: Syntax::Intel, bits: Bits::Wide }
 }
 
 fn messages(sources: &[Source]) -> Vec<Message> {
@@ -13,7 +14,8 @@ fn messages(sources: &[Source]) -> Vec<Message> {
 
 #[test]
 fn both_dialects_side_by_side() {
-    let att = Source { part: Part::Body, text: "addq %rbx, %rax", syntax: Syntax::Att };
+    let att =
+        Source { part: Part::Body, text: "addq %rbx, %rax", syntax: Syntax::Att, bits: Bits::Wide };
     let codes = assemble(&[intel("add rax, rbx"), att, intel(""), intel("nop\nnop\n\n")]).unwrap();
     assert_eq!(codes, [vec![0x48, 0x01, 0xd8], vec![0x48, 0x01, 0xd8], vec![], vec![0x90, 0x90]]);
 }
@@ -41,7 +43,12 @@ fn every_wrong_line_is_named() {
         intel("nop\nbogus rax\nnop"),
         intel("nop"),
         intel("mov rax, [rax + rbx*3]"),
-        Source { part: Part::Body, text: "nop\n\naddq %rbx, %raxx", syntax: Syntax::Att },
+        Source {
+            part: Part::Body,
+            text: "nop\n\naddq %rbx, %raxx",
+            syntax: Syntax::Att,
+            bits: Bits::Wide,
+        },
     ]);
     let places: Vec<_> = found.iter().map(|m| (m.source, m.line)).collect();
     assert_eq!(places, [(0, 2), (2, 1), (3, 3)]);

@@ -6,6 +6,7 @@ use super::{Form, FormError, Wanted, apart, case};
 use crate::job::assemble::{Failed, Message, Part, Source, Syntax, assemble};
 use crate::job::errors::JobError;
 use crate::job::file::{JobFile, SnippetFile};
+use protocol::bits::Bits;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
@@ -19,6 +20,11 @@ pub fn expand(file: &JobFile) -> Result<Cow<'_, JobFile>, JobError> {
     let forms: Vec<&Form> = forms.collect();
     if forms.is_empty() {
         return Ok(Cow::Borrowed(file));
+    }
+    let narrow = |one: &&SnippetFile| one.wanted.is_some() && one.options.bits == Bits::Narrow;
+    if let Some(one) = file.snippets.iter().find(narrow) {
+        let text = "bits = 32: instruction forms are measured as 64-bit code";
+        return Err(one.refused(&file.source, text.to_string()));
     }
     let mut known = Known::default();
     known.learn(forms.into_iter().cloned()).map_err(|error| failed(file, error))?;
@@ -91,8 +97,9 @@ impl Known {
         let new = forms.filter(|form| !self.0.contains_key(form) && seen.insert(form.clone()));
         let new: Vec<Form> = new.collect();
         let probes = new.iter().map(effects::probe).collect::<Result<Vec<_>, _>>()?;
-        let sources =
-            probes.iter().map(|(_, text)| Source { part: Part::Body, text, syntax: Syntax::Intel });
+        let source =
+            |text| Source { part: Part::Body, text, syntax: Syntax::Intel, bits: Bits::Wide };
+        let sources = probes.iter().map(|(_, text)| source(text));
         let codes = assemble(&sources.collect::<Vec<_>>()).map_err(|failed| match failed {
             Failed::Tool(reason) => Trouble::Tool(reason),
             Failed::Messages(messages) => {

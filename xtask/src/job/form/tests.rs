@@ -5,6 +5,7 @@ use crate::job::assemble::{Part, Source, Syntax, assemble};
 use crate::job::file::{self, JobFile};
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, OpAccess, Register};
 use proptest::prelude::*;
+use protocol::bits::Bits;
 use std::collections::{BTreeMap, BTreeSet};
 
 const FORMS: [&str; 58] = [
@@ -131,7 +132,7 @@ fn job(forms: &[&str]) -> JobFile {
 fn expanded(forms: &[&str]) -> Vec<(Case, String, Vec<u8>)> {
     let file = job(forms);
     let file = expand(&file).unwrap_or_else(|error| panic!("{error}"));
-    let source = |text| Source { part: Part::Body, text, syntax: Syntax::Intel };
+    let source = |text| Source { part: Part::Body, text, syntax: Syntax::Intel, bits: Bits::Wide };
     let texts =
         file.snippets.iter().flat_map(|snippet| [source(&snippet.asm), source(&snippet.init)]);
     let codes = assemble(&texts.collect::<Vec<_>>()).unwrap_or_else(|error| panic!("{error:?}"));
