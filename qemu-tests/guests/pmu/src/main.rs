@@ -8,6 +8,7 @@
 
 mod code;
 mod counts;
+mod debug;
 mod handlers;
 mod machine;
 mod overflow;
@@ -50,6 +51,7 @@ fn main(info: &'static mut BootInfo) -> ! {
         "overflow" => overflow::run(&unit),
         "many" => overflow::many(&unit),
         "stepped" => stepped::run(&unit),
+        "debug" => debug::run(&unit),
         other => line!("no group {other}"),
     }
     line!("end");
