@@ -89,8 +89,13 @@ fn intercept(guest: &mut Guest, ring: Ring) {
     guest.withhold_system_calls(split);
 }
 
-/// While the guest watches data, nothing is delivered but by [`step`]: QEMU loses an event whose frame meets a breakpoint.
+/// While the guest has breakpoints, interrupts are delivered by [`step`] alone: QEMU sets RF in their frames, and the
+/// instruction that was interrupted would go on without its breakpoint. While it watches data, everything is: QEMU loses an
+/// event whose frame meets a breakpoint.
 pub fn careful(guest: &mut Guest) {
+    if guest.debug.is_active() {
+        guest.vmcb.add_intercepts(Intercepts::INTR);
+    }
     if guest.debug.watches_data() {
         let deliveries = Intercepts::INTR | Intercepts::INT_N | Intercepts::ICEBP;
         guest.vmcb.add_intercepts(deliveries);

@@ -4,6 +4,7 @@ use super::code::Verdict;
 use super::guest::Guest;
 use super::maps::{Maps, PAGE, Tree};
 use super::port::read_msr;
+use super::vmcb::Intercepts;
 use super::{breakpoint, debug, events};
 use emulated_pmu::debug_registers::{Placed, Which};
 use emulated_pmu::region;
@@ -31,8 +32,9 @@ pub fn watch(guest: &mut Guest) -> Placed {
         return breakpoint::arm_guests(guest, Which::All);
     }
     guest.vmcb.cr_intercepts |= WRITE_CR3;
-    // Faults too: they must not leave RF behind for a candidate.
+    // Faults too, and interrupts: they must not leave RF behind for a candidate.
     guest.vmcb.exceptions = u32::MAX;
+    guest.vmcb.add_intercepts(Intercepts::INTR);
     // There is room, as the guest's breakpoints change only with nothing watched.
     breakpoint::arm(guest, watched.addresses(), Which::All).unwrap_or_default()
 }

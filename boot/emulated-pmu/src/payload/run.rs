@@ -1,7 +1,7 @@
 //! The loop: what the PMU's registers ask for decides how the guest runs on.
 
 use super::guest::{Guest, RF, TF};
-use super::{bulk, free, step};
+use super::{bulk, free, nested, step};
 
 /// Closer to an overflow than this many instructions the guest is stepped. The alarm clock has to be further away, or
 /// it would ring before the guest executes anything: its tick is 10 instructions at shift 0.
@@ -37,7 +37,7 @@ fn way(guest: &mut Guest) -> Way {
     let waits = guest.nmi_pending && !guest.nmi_blocked && guest.in_shadow();
     // A breakpoint waits; or a frame has to be held against the guest's breakpoints.
     let debug = guest.after_ss || guest.held != 0;
-    let frame = guest.debug.watches_data() && guest.event.is_some();
+    let frame = guest.event.is_some() && (guest.debug.is_active() || nested::is_candidate(guest));
     if guest.without_resume || waits || debug || frame || needs.stepping() || needs.branch_trap {
         return Way::Step;
     }

@@ -30,6 +30,9 @@ fn deliver(guest: &mut Guest) {
     let vector = guest.event.map_or(0, Event::vector);
     // INT n is an instruction, whose branch has been recorded.
     let is_own = !matches!(guest.event, Some(Event::SoftwareInterrupt { .. }));
+    // QEMU sets RF in the frame of an interrupt as in that of a fault.
+    let is_interrupt = matches!(guest.event, Some(Event::Interrupt { .. } | Event::Nmi));
+    let clears_resume = is_interrupt && guest.vmcb.rflags & RF == 0;
     let has_error = matches!(guest.event, Some(Event::Exception { error: Some(_), .. }));
     let Some(handler) = events::handler(guest, vector) else { return bulk::stay(guest, None) };
     let placed = breakpoint::arm(guest, &[handler], Which::None).unwrap_or_default();
@@ -42,7 +45,7 @@ fn deliver(guest: &mut Guest) {
     }
     // The frame: RIP, CS, RFLAGS, RSP, SS; with an error code in front of it.
     let frame = guest.vmcb.rsp + 8 * u64::from(has_error);
-    if core::mem::take(&mut guest.without_resume) && delivered {
+    if (core::mem::take(&mut guest.without_resume) || clears_resume) && delivered {
         guest.change_word(frame + 16, |flags| flags & !RF);
     }
     if delivered {

@@ -5,6 +5,7 @@
 
 mod codes;
 
+use crate::handlers::DEVICE_INSTRUCTIONS;
 use crate::line;
 use crate::machine::{RING_3_STACK, open_to_ring_3};
 use crate::pmu::{AROUND, INSTRUCTIONS, KERNEL, USER, Unit, call, write};
@@ -264,6 +265,22 @@ fn instruction_breakpoints(unit: &Unit) {
         expected: &expected,
     };
     run_case(unit, &stepped);
+    // An interrupt comes first, and the breakpoint is still met behind it.
+    let expected = [(at!(met), 1, false)];
+    let case = Case {
+        name: "break_met_by_interrupt",
+        code: at!(met_code),
+        instructions: 7 + DEVICE_INSTRUCTIONS,
+        branches: 2,
+        registers: [at!(met), 0, 0, 0],
+        dr7: 0x401,
+        expected: &expected,
+    };
+    run_case(unit, &case);
+    let code = at!(met_repeated_code);
+    let instructions = 8 + DEVICE_INSTRUCTIONS;
+    let name = "repeated_met_by_interrupt";
+    run_case(unit, &Case { name, code, instructions, dr7: 0, expected: &[], ..case });
     // INT1 says nothing in DR6.
     let expected = [(at!(icebp_1), 0, false)];
     let icebp = Case {

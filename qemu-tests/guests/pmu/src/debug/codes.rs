@@ -1,6 +1,7 @@
 //! The codes, with a label wherever an exception is expected.
 
-use crate::handlers::{BACK, LEAVE};
+use crate::handlers::{BACK, DEVICE, LEAVE};
+use crate::machine::apic;
 use core::arch::global_asm;
 use core::sync::atomic::AtomicU64;
 
@@ -28,6 +29,7 @@ labels!(
     shadow_code shadow_1 shadow_2 shadow_3 shadow_4 shadow_5 shadow_6 shadow_7
     repeated_code repeated repeated_1 repeated_2 repeated_3 repeated_4
     breaks_code breaks_x special_code special_0 special_1 special_2 special_3 icebp_code icebp_1
+    met_code met met_repeated_code
     watched_code watched_1 watched_2 stored_code stored stored_1
     stack_segment_code stack_segment_1 pushed_code
     detected_code detected registers_code
@@ -67,6 +69,10 @@ global_asm!(
     "special_code: lea rdi, [rip + {variable}]", "mov ecx, 5", "xor eax, eax",
     "special_0: rep stosb", "special_1: int {back}", "mov eax, ss", "special_2: mov ss, eax",
     "nop", "special_3: rdpmc", "ret",
+    // 7 and 8, and the device's handler: the interrupt comes in front of the instruction behind the store.
+    "met_code: movabs rsi, {command}", "sti", "nop", "mov dword ptr [rsi], {to_self}", "met: nop", "cli", "ret",
+    "met_repeated_code: lea rdi, [rip + {variable}]", "movabs rsi, {command}", "mov ecx, 5", "sti",
+    "mov dword ptr [rsi], {to_self}", "rep stosb", "cli", "ret",
     // 3
     "icebp_code: nop", ".byte 0xf1", "icebp_1: ret",
     // 3 and 60
@@ -104,7 +110,7 @@ global_asm!(
     "user_steps: flag_on", "syscall", "user_steps_1: nop", "user_steps_2: int {leave}",
     ".balign 4096",
     ".popsection",
-    back = const BACK, leave = const LEAVE,
+    back = const BACK, command = const apic(0x300), to_self = const 0x40000 | DEVICE as u32, leave = const LEAVE,
     variable = sym VARIABLE, frame = sym FRAME, seen = sym SEEN,
 );
 
