@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// Events to count while tasks run.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Count<'a> {
     /// Name in the report.
     #[serde(borrow)]
@@ -28,6 +28,31 @@ pub struct Count<'a> {
     /// What runs.
     #[serde(borrow)]
     pub workload: Workload<'a>,
+    /// Where counting starts and stops, all in one task of ring 3; only what that task does in between is counted. Empty:
+    /// everything is counted, from the beginning to the end.
+    pub gate: Vec<GatePoint>,
+}
+
+/// An address at which counting starts or stops, just before the instruction there.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct GatePoint {
+    /// Index of the task.
+    pub task: u16,
+    /// Bytes from the beginning of the task's init code.
+    pub offset: u64,
+    /// What happens.
+    pub act: GateAct,
+}
+
+/// What happens at an address.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GateAct {
+    /// Counting starts.
+    #[default]
+    Start,
+    /// Counting stops.
+    Stop,
 }
 
 /// One event.

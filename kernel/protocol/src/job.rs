@@ -242,7 +242,7 @@ impl Expect {
 pub(crate) mod tests {
     use super::*;
     use crate::control::{Caches, Interrupts, MemoryType, PageSize, ReadMsr, Ring};
-    use crate::count::{AtOverflow, CountRequest};
+    use crate::count::{AtOverflow, CountRequest, GateAct, GatePoint};
     use crate::exact::Filter;
     use crate::exact::tests::any_range;
     use crate::sampling::tests::any_sampling;
@@ -350,14 +350,19 @@ pub(crate) mod tests {
         fn any_count()(
             name in ".{0,40}", events in prop::collection::vec(".{0,20}", 0..9), every: Option<u64>, preset: u64,
             starts in prop::collection::vec(0u16..9, 0..3), workload in any_workload(),
+            gate in prop::collection::vec((any::<u16>(), any::<u64>(), any::<bool>()), 0..5),
             together: bool, passes: u64, interval_ns: u64, limit_us: u64,
         ) -> Item<'static> {
             let request = |event| CountRequest {
                 event: Cow::Owned(event), preset, every, starts: starts.clone(), correlate: together,
             };
+            let gate = gate.into_iter().map(|(task, offset, starts)| GatePoint {
+                task, offset, act: if starts { GateAct::Start } else { GateAct::Stop },
+            });
             Item::Count(Count {
                 name: Cow::Owned(name), requests: events.into_iter().map(request).collect(), together,
                 at_overflow: AtOverflow::Next, passes, interval_ns, limit_us, workload,
+                gate: gate.collect(),
             })
         }
     }

@@ -3,7 +3,9 @@
 //! Whoever runs the tasks tells [`CountRun`] of every switch, interrupts off. All that runs is counted for the system,
 //! so that the tasks and the kernel add up to the machine.
 
+use super::address::{AddressError, AddressGate};
 use super::contexts::{ContextError, Contexts};
+use super::gate::{Gate, IN_RING_0};
 use super::owner::{Ask, Claim, Force, Owner, Right, Scope};
 use super::request::{AtOverflow, Notify, Request, Run};
 use super::session::Session;
@@ -41,7 +43,10 @@ pub fn plan(item: &count::Count, known: &Known) -> Planned {
     while !left.is_empty() {
         let requests = left.iter().map(|&index| request(&item.requests[index], &left));
         let (index, reason) = match Set::build(requests.collect(), sharing, known) {
-            Ok(set) => return Planned { set: Some(set), uncounted },
+            Ok(set) => match super::gate::in_ring_0(&set).filter(|_| !item.gate.is_empty()) {
+                None => return Planned { set: Some(set), uncounted },
+                Some(index) => (index, IN_RING_0.to_string()),
+            },
             Err(SetError::Request { index, reason, attribute, .. }) => {
                 let attribute = attribute.map_or(String::new(), |name| alloc::format!("{name}: "));
                 (index, attribute + &reason)
@@ -154,6 +159,8 @@ pub struct CountRun {
     first: Option<Snapshot>,
     /// From there to the end.
     snapshot: Option<CountSnapshot>,
+    /// Counting starts and stops at addresses.
+    gate: Option<Gate>,
 }
 
 impl CountRun {
@@ -208,10 +215,36 @@ impl CountRun {
             clocks: Clocks::read(platform),
             first: None,
             snapshot: None,
+            gate: Gate::of(item),
         })
     }
 
-    /// Counts from here on, for the kernel until the first switch.
+    /// The tasks are in memory, each at one of `begins`. Returns what the debug registers are to have, and during which
+    /// task, if counting starts and stops at addresses.
+    ///
+    /// # Errors
+    /// The addresses cannot be watched.
+    pub fn place(
+        &mut self,
+        mut begins: impl Iterator<Item = u64>,
+    ) -> Result<Option<(u16, AddressGate)>, AddressError> {
+        let Some(gate) = &mut self.gate else { return Ok(None) };
+        let task = gate.task();
+        let Some(begin) = begins.nth(usize::from(task)) else { return Ok(None) };
+        Ok(Some((task, gate.place(begin)?)))
+    }
+
+    /// A debug exception. Returns whether it was one of the gate's.
+    ///
+    /// # Errors
+    /// A register refuses.
+    pub fn trapped(&mut self, dr6: u64, platform: &mut dyn Platform) -> Result<bool, ContextError> {
+        let Some(gate) = &mut self.gate else { return Ok(false) };
+        let session = self.contexts.session(&self.claim)?;
+        Ok(gate.trapped(dr6, session, platform).map_err(CountingError::from)?)
+    }
+
+    /// Counts from here on, for the kernel until the first switch; or from the gate's first address on.
     ///
     /// # Errors
     /// A register refuses.
@@ -219,6 +252,9 @@ impl CountRun {
         let first = self.snapshot(platform)?;
         self.first = Some(first);
         self.begin = platform.tsc();
+        if self.gate.is_some() {
+            return Ok(());
+        }
         Ok(self.contexts.session(&self.claim)?.start(platform).map_err(CountingError::from)?)
     }
 
@@ -262,8 +298,15 @@ impl CountRun {
         from: Option<u16>,
         to: Option<u16>,
         platform: &mut dyn Platform,
-    ) -> Result<(), CountingError> {
-        self.contexts.switched(from, to, platform)
+    ) -> Result<(), ContextError> {
+        let Some(gate) = &mut self.gate else {
+            return Ok(self.contexts.switched(from, to, platform)?);
+        };
+        let session = self.contexts.session(&self.claim)?;
+        gate.suspend(from, session, platform).map_err(CountingError::from)?;
+        self.contexts.switched(from, to, platform)?;
+        let session = self.contexts.session(&self.claim)?;
+        Ok(gate.resume(to, session, platform).map_err(CountingError::from)?)
     }
 
     /// A task has ended.
@@ -288,7 +331,18 @@ impl CountRun {
         if self.row_ticks != 0 && self.ticks.is_multiple_of(self.row_ticks) {
             self.row(platform)?;
         }
-        Ok(self.contexts.tick(platform)?)
+        // Only requests that count take turns: those of a gate's task that is not over.
+        let task = self.gate.as_ref().map(Gate::task);
+        if let Some(gate) = &mut self.gate {
+            let session = self.contexts.session(&self.claim)?;
+            gate.resume(task, session, platform).map_err(CountingError::from)?;
+        }
+        self.contexts.tick(platform)?;
+        if let Some(gate) = &mut self.gate {
+            let session = self.contexts.session(&self.claim)?;
+            gate.suspend(task, session, platform).map_err(CountingError::from)?;
+        }
+        Ok(())
     }
 
     /// The PMU's interrupt, after the handler.
@@ -372,6 +426,7 @@ impl CountRun {
             switches,
             dropped: self.dropped,
             snapshot: self.snapshot,
+            gate: self.gate.as_ref().map(Gate::result),
             ..CountResult::default()
         })
     }

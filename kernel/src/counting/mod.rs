@@ -4,7 +4,7 @@
 //! - [`Request`], [`Set`]: what is to be counted, put together first; [`Session`]: a set bound to the counters, which
 //!   its groups share in turns. [`Counts`]: what came of it.
 //! - [`owner`]: who may count, the system or tasks. [`contexts`]: counts that follow tasks.
-//! - [`address`]: counting between two addresses. [`snapshot`]: counts and the machine's own figures in one read.
+//! - [`address`]: counting between two addresses, [`gate`] of a task. [`snapshot`]: counts and the machine's own figures in one read.
 //! - [`job`]: the job kind `count`.
 //! - [`Platform`]: what all of this needs of the machine beside the PMU's registers.
 #![warn(missing_docs)]
@@ -13,6 +13,7 @@ pub mod address;
 pub mod contexts;
 mod counts;
 mod error;
+pub mod gate;
 pub mod job;
 pub mod owner;
 mod platform;

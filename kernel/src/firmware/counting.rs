@@ -3,6 +3,7 @@
 use super::probe::Machine;
 use super::tasks;
 use alloc::string::{String, ToString};
+use arch::debug;
 use arch::interrupts::{self, TrapFrame};
 use arch::msr::{Absent, Msr};
 use arch::pmu::pmi::{self, ControlBlock, Delivery, VECTOR};
@@ -10,6 +11,7 @@ use arch::pmu::{self, Counter, Driver, Registers};
 use arch::time::tsc;
 use core::ptr;
 use kernel::counting::Platform;
+use kernel::counting::address::AddressGate;
 use kernel::counting::job::{self, CountRun, Planned};
 use kernel::tasks::{Emitted, Observer, Summary, run};
 use protocol::count::Count;
@@ -92,6 +94,19 @@ fn on_pmi(frame: &mut TrapFrame) {
     }
 }
 
+/// A task is at an address at which counting starts or stops.
+fn on_debug(_: &mut TrapFrame, dr6: u64) -> bool {
+    // SAFETY: interrupts are off; what this one came into is a task, or else there is no address of it.
+    let Some(running) = (unsafe { RUNNING.as_mut() }) else { return false };
+    match running.run.trapped(dr6, &mut running.processor) {
+        Ok(own) => own,
+        Err(error) => {
+            running.note(Err(error));
+            true
+        }
+    }
+}
+
 impl Running {
     /// From what runs to `to`.
     fn switch(&mut self, to: Option<u16>) {
@@ -108,7 +123,11 @@ impl Running {
 }
 
 /// Tells [`RUNNING`] what the scheduler does.
-struct Watch;
+#[derive(Default)]
+struct Watch {
+    /// The task with breakpoints, and these. They are set while it has the processor.
+    breakpoints: Option<(u16, AddressGate)>,
+}
 
 impl Watch {
     /// Called by the scheduler only, one call at a time.
@@ -119,10 +138,14 @@ impl Watch {
 }
 
 impl Observer for Watch {
-    fn loaded(&mut self, _: &[Emitted]) {
+    fn loaded(&mut self, tasks: &[Emitted]) {
         let running = self.running();
         let done = running.run.start(&mut running.processor);
         running.note(done);
+        match running.run.place(tasks.iter().map(|task| task.init.start)) {
+            Ok(breakpoints) => self.breakpoints = breakpoints,
+            Err(error) => running.note(Err(error)),
+        }
     }
 
     fn ended(&mut self) {
@@ -135,7 +158,16 @@ impl Observer for Watch {
         self.running().run.created(task, parent);
     }
 
-    fn switched(&mut self, _: Option<u16>, to: Option<u16>) {
+    fn switched(&mut self, from: Option<u16>, to: Option<u16>) {
+        if let Some((task, gate)) = self.breakpoints {
+            if from == Some(task) {
+                debug::clear_breakpoints();
+            }
+            if to == Some(task) {
+                // SAFETY: ring 0, interrupt table loaded; the addresses are the task's, where the kernel is not.
+                unsafe { debug::set_breakpoints(gate.addresses(), gate.dr7(), on_debug) };
+            }
+        }
         self.running().switch(to);
     }
 
@@ -183,8 +215,9 @@ pub fn count(
     let (Some(set), Ok(has)) = (planned.set, &machine.pmu) else {
         let Summary { tasks, switches, ticks, .. } =
             run(&item.workload, item.limit_us, processor, &mut ())?;
-        let ticks = ticks.count;
-        return Ok(CountResult { tasks, switches, ticks, uncounted, ..CountResult::default() });
+        let (ticks, lengthened) = (ticks.count, ticks.lengthened);
+        let result = CountResult { tasks, switches, ticks, lengthened, ..CountResult::default() };
+        return Ok(CountResult { uncounted, ..result });
     };
     // SAFETY: ring 0, interrupt table loaded; the firmware owns the PMU, and `on_pmi` handles what is armed here.
     let mut own = Processor { registers: unsafe { pmu::Machine::new() } };
@@ -193,16 +226,16 @@ pub fn count(
     let mut running = Running { run: counting, processor: own, current: None, error: None };
     // SAFETY: the pointer is taken back before `running` is used otherwise.
     unsafe { RUNNING = &raw mut running };
-    let ran = run(&item.workload, item.limit_us, processor, &mut Watch);
+    let ran = run(&item.workload, item.limit_us, processor, &mut Watch::default());
     // SAFETY: interrupts are off.
     unsafe { RUNNING = ptr::null_mut() };
     let Running { run: counting, processor: mut own, error, .. } = running;
     let result = counting.finish(item, &mut own);
     own.withdraw();
-    let tasks = ran?.tasks;
+    let Summary { tasks, ticks, .. } = ran?;
     let result = result.map_err(|error| error.to_string())?;
     match error {
         Some(error) => Err(error),
-        None => Ok(CountResult { tasks, uncounted, ..result }),
+        None => Ok(CountResult { tasks, uncounted, lengthened: ticks.lengthened, ..result }),
     }
 }

@@ -6,6 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 use arch::apic;
+use arch::interrupts::TrapFrame;
 use arch::memory::{Frames, Space};
 use arch::pmu::driver::{Rings, Selection};
 use arch::pmu::pmi::{self, Interval};
@@ -67,6 +68,8 @@ pub struct Processor<'a> {
     emitted: Vec<Emitted>,
     /// CR2 at the exception of each task.
     cr2: Vec<u64>,
+    /// Where each task was when it last lost the processor.
+    stops: Vec<Stop>,
     sampled: Option<Sampled>,
 }
 
@@ -84,8 +87,8 @@ impl<'a> Processor<'a> {
         frames: &'a mut Frames,
         slots: &'a mut Slots,
     ) -> Self {
-        let (contexts, emitted, cr2) = (Vec::new(), Vec::new(), Vec::new());
-        Self { machine, space, frames, slots, contexts, emitted, cr2, sampled: None }
+        let (contexts, emitted, cr2, stops) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { machine, space, frames, slots, contexts, emitted, cr2, stops, sampled: None }
     }
 
     /// The same for tasks that are sampled with the block that `pmi::install` has taken. If `timer` samples, the
@@ -137,6 +140,17 @@ impl Processor<'_> {
     }
 }
 
+/// Where a task has stopped: enough of it that one which executes anything does not stay the same for long, that of a
+/// repeated string instruction included.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Stop([u64; 4]);
+
+impl Stop {
+    fn of(frame: &TrapFrame) -> Self {
+        Self([frame.rip, frame.rsp, frame.rcx, frame.r15])
+    }
+}
+
 /// The memory area that R14 points to.
 const VALUE_AREA: u64 = memory::AREAS - 1;
 
@@ -150,6 +164,7 @@ impl tasks::Machine for Processor<'_> {
             return Err("tasks need the local APIC's timer, which does not count here".to_string());
         }
         self.cr2 = vec![0; tasks.len()];
+        self.stops = vec![Stop::default(); tasks.len()];
         self.contexts.clear();
         self.emitted.clear();
         tasks.iter().map(|task| self.prepare(task)).collect()
@@ -157,7 +172,9 @@ impl tasks::Machine for Processor<'_> {
 
     fn run(&mut self, decide: Decide) {
         let Some(mut timer) = self.timer() else { return };
-        let (cr2, sampled) = (&mut self.cr2, self.sampled);
+        let (cr2, stops, sampled) = (&mut self.cr2, &mut self.stops, self.sampled);
+        // TSC when the kernel came and when it went.
+        let (mut came, mut went) = (0, 0);
         let sampling_timer = sampled.and_then(|sampled| sampled.timer);
         let mut on_event = |event: task::Event| {
             if sampled.is_some() {
@@ -166,11 +183,17 @@ impl tasks::Machine for Processor<'_> {
                 unsafe { pmi::let_out(event.frame) };
             }
             let now = tsc::now();
+            let stop = Stop::of(event.frame);
+            let before = event.task.and_then(|task| stops.get_mut(task));
+            let stays = before.is_some_and(|before| core::mem::replace(before, stop) == stop);
+            // A task that waits in one place is not held up: it has more time than the kernel.
+            let stalled = stays && now.wrapping_sub(went) < went.wrapping_sub(came);
+            came = now;
             let cause = match event.cause {
                 task::Cause::Start => Cause::Start,
                 task::Cause::Tick => {
                     timer.ticked();
-                    Cause::Tick
+                    if stalled { Cause::Stall } else { Cause::Tick }
                 }
                 task::Cause::Yield => Cause::Yield,
                 task::Cause::Exit => Cause::Exit,
@@ -197,6 +220,7 @@ impl tasks::Machine for Processor<'_> {
                 // SAFETY: as above.
                 unsafe { pmi::let_in(task.into()) };
             }
+            went = tsc::now();
             decision.next.map(usize::from)
         };
         if let Some(interval) = sampling_timer {

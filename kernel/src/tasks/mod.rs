@@ -59,6 +59,8 @@ pub enum Cause {
     Start,
     /// The timer.
     Tick,
+    /// The timer, and the running task has executed nothing since it was last asked after.
+    Stall,
     /// The running task lets others go first.
     Yield,
     /// The running task ended.
@@ -143,8 +145,8 @@ pub struct Summary {
     pub user_instructions: Option<u64>,
 }
 
-/// Runs `workload` to its end. Ticks that come faster than the processor switches leave the tasks no time: they end at
-/// their limit. A task that has the processor for longer than `limit_us` microseconds in all is ended.
+/// Runs `workload` to its end. Ticks that come faster than the processor switches leave the tasks no time, and are
+/// lengthened until they do. A task that has the processor for longer than `limit_us` microseconds in all is ended.
 ///
 /// # Errors
 /// Why it cannot be run, in a sentence.

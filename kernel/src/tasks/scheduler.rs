@@ -4,7 +4,7 @@
 //! processor for the first time. New tasks and those whose time is up go to the end of the queue. A task that ended
 //! waits for its children before it is gone. Nothing here allocates after [`Scheduler::new`].
 
-use super::ticks::{Intervals, Ticker};
+use super::ticks::{Intervals, Stalls, Ticker};
 use super::{Cause, Decision, Observer, Timer};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -43,6 +43,7 @@ pub struct Scheduler {
     limit: u64,
     ticker: Ticker,
     intervals: Intervals,
+    stalls: Stalls,
 }
 
 impl Scheduler {
@@ -66,6 +67,7 @@ impl Scheduler {
             limit: (u128::from(limit_us) * u128::from(tsc_hz) / 1_000_000) as u64,
             ticker: Ticker::new(workload, tsc_hz),
             intervals: Intervals::new(),
+            stalls: Stalls::default(),
         }
     }
 
@@ -87,7 +89,7 @@ impl Scheduler {
     /// The timer's ticks.
     #[must_use]
     pub fn ticks(&self) -> Ticks {
-        self.intervals.ticks()
+        Ticks { lengthened: self.ticker.lengthened(), ..self.intervals.ticks() }
     }
 
     /// Says who goes on. `now`: the TSC.
@@ -95,21 +97,24 @@ impl Scheduler {
         let ran = now.wrapping_sub(self.since);
         self.since = now;
         let from = self.current;
+        let longer = self.stalls.note(cause) && self.ticker.lengthen();
         if let Some(task) = from {
             self.tasks[usize::from(task)].account.time += ran;
         }
-        if cause == Cause::Tick && self.ticker.ticks() {
+        if matches!(cause, Cause::Tick | Cause::Stall) && self.ticker.ticks() {
             self.intervals.add(now);
             observer.tick();
         }
         match (cause, from) {
             (Cause::Start, _) => self.create(None, observer),
-            (Cause::Tick | Cause::Yield, Some(task)) if self.left(task) == 0 => {
+            (Cause::Tick | Cause::Stall | Cause::Yield, Some(task)) if self.left(task) == 0 => {
                 self.end(task, TaskEnd::Limit, observer);
             }
             // Without ticks the timer only watches the limit.
-            (Cause::Tick, Some(task)) if !self.ticker.ticks() => self.ready.push_front(task),
-            (Cause::Tick | Cause::Yield, Some(task)) => self.ready.push_back(task),
+            (Cause::Tick | Cause::Stall, Some(task)) if !self.ticker.ticks() => {
+                self.ready.push_front(task);
+            }
+            (Cause::Tick | Cause::Stall | Cause::Yield, Some(task)) => self.ready.push_back(task),
             (Cause::Exit, Some(task)) => self.end(task, TaskEnd::Exit, observer),
             (Cause::Fault, Some(task)) => self.end(task, TaskEnd::Fault, observer),
             (_, None) => {}
@@ -119,6 +124,8 @@ impl Scheduler {
         if next != from {
             self.switch(from, next, observer);
         }
+        // A new interval begins as at the start.
+        let cause = if longer { Cause::Start } else { cause };
         Decision { next, timer: self.timer(cause, next) }
     }
 

@@ -29,8 +29,13 @@ impl Random {
 pub struct Ticker {
     /// TSC ticks from one to the next; 0: none comes.
     interval: u64,
+    /// The same as the workload asks.
+    asked: u64,
     random: Option<Random>,
 }
+
+/// Longest interval that is made out of a shorter one, in TSC ticks: some seconds.
+const LONGEST: u64 = 1 << 34;
 
 impl Ticker {
     /// The ticks that `workload` asks for.
@@ -38,7 +43,22 @@ impl Ticker {
     pub fn new(workload: &Workload, tsc_hz: u64) -> Self {
         let tsc = u128::from(workload.tick_ns) * u128::from(tsc_hz) / 1_000_000_000;
         let interval = if workload.tick_ns == 0 { 0 } else { (tsc as u64).max(2) };
-        Self { interval, random: workload.jitter.map(Random::new) }
+        Self { interval, asked: interval, random: workload.jitter.map(Random::new) }
+    }
+
+    /// Ticks come half as often from now on. Returns whether they do.
+    pub fn lengthen(&mut self) -> bool {
+        let longer = self.ticks() && self.interval < LONGEST;
+        if longer {
+            self.interval *= 2;
+        }
+        longer
+    }
+
+    /// The interval, in TSC ticks, if it is longer than was asked.
+    #[must_use]
+    pub fn lengthened(&self) -> Option<u64> {
+        (self.interval != self.asked).then_some(self.interval)
     }
 
     /// Whether there are ticks.
@@ -51,11 +71,30 @@ impl Ticker {
     pub fn timer(&mut self, cause: Cause) -> Timer {
         match (cause, &mut self.random) {
             (Cause::Start, None) => Timer::Every(self.interval),
-            (Cause::Start | Cause::Tick, Some(random)) => {
+            (Cause::Start | Cause::Tick | Cause::Stall, Some(random)) => {
                 Timer::Once(self.interval / 2 + random.next() % (self.interval + 1))
             }
             _ => Timer::Leave,
         }
+    }
+}
+
+/// Ticks in a row at which no task had got on, that are too many. One tick may be pending when a task gets the processor.
+const TOO_MANY: u32 = 8;
+
+/// Notices that the tasks do not get on, because the next tick is due before the kernel has dealt with one.
+#[derive(Debug, Default)]
+pub struct Stalls(u32);
+
+impl Stalls {
+    /// Returns whether there have been too many.
+    pub fn note(&mut self, cause: Cause) -> bool {
+        self.0 = if cause == Cause::Stall { self.0 + 1 } else { 0 };
+        let too_many = self.0 == TOO_MANY;
+        if too_many {
+            self.0 = 0;
+        }
+        too_many
     }
 }
 
@@ -122,7 +161,7 @@ impl Intervals {
         let Some(&median) = kept.get(kept.len() / 2) else {
             return Ticks { count: self.count, ..Ticks::default() };
         };
-        Ticks { count: self.count, min: self.min, median, max: self.max }
+        Ticks { count: self.count, min: self.min, median, max: self.max, lengthened: None }
     }
 }
 

@@ -1,11 +1,13 @@
 //! Counting over tasks in a job: `[[count]]`.
 
+mod gate;
+
 use super::errors::{JobError, Place};
 use super::file::lines;
 use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile};
 use crate::events::EventText;
 use ::events::parse::parse_event;
-use protocol::count::{AtOverflow, Count, CountRequest};
+use protocol::count::{AtOverflow, Count, CountRequest, GateAct};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -30,6 +32,10 @@ pub(super) struct RawCount {
     tick_ns: Option<u64>,
     jitter: Option<u64>,
     limit_us: Option<u64>,
+    #[serde(default)]
+    start_at: Vec<String>,
+    #[serde(default)]
+    stop_at: Vec<String>,
     #[serde(default)]
     task: Vec<Spanned<RawTask>>,
 }
@@ -86,6 +92,8 @@ pub struct CountFile {
     passes: u64,
     interval_ns: u64,
     limit_us: u64,
+    /// Where counting starts and stops, as written.
+    gate: Vec<(String, GateAct)>,
     workload: WorkloadFile,
     place: Place,
 }
@@ -96,7 +104,10 @@ impl CountFile {
         let whole = lines(text, &raw.span());
         let place = Place { file: source.to_string(), position: Some((whole.line, whole.column)) };
         let raw = raw.into_inner();
+        let starts = raw.start_at.into_iter().map(|text| (text, GateAct::Start));
+        let stops = raw.stop_at.into_iter().map(|text| (text, GateAct::Stop));
         Self {
+            gate: starts.chain(stops).collect(),
             name: raw.name.unwrap_or_else(|| format!("count {number}")),
             events: raw.events.into_iter().map(|event| event.0).collect(),
             together: raw.together,
@@ -117,10 +128,15 @@ impl CountFile {
     /// The item.
     ///
     /// # Errors
-    /// An event that is several, one that starts another that is not there, or what is wrong with the tasks.
+    /// An event that is several, one that starts another that is not there, an address that no task has, or what is wrong
+    /// with the tasks.
     pub fn item(&self) -> Result<Count<'static>, JobError> {
         let requests = self.events.iter().map(|event| self.request(event));
         let assembled = self.workload.assemble()?;
+        let gate = self.gate.iter().map(|(text, act)| {
+            gate::point(text, *act, &assembled).map_err(|message| self.refused(message))
+        });
+        let gate = gate.collect::<Result<_, _>>()?;
         Ok(Count {
             name: Cow::Owned(self.name.clone()),
             requests: requests.collect::<Result<_, _>>()?,
@@ -130,6 +146,7 @@ impl CountFile {
             interval_ns: self.interval_ns,
             limit_us: self.limit_us,
             workload: assembled.workload,
+            gate,
         })
     }
 
@@ -164,6 +181,7 @@ impl CountFile {
 mod tests {
     use super::super::file::parse;
     use super::super::{Purpose, pack};
+    use protocol::count::{GateAct, GatePoint};
     use protocol::job::Item;
     use protocol::workload::Ring;
 
@@ -210,11 +228,26 @@ ring = 3
     }
 
     #[test]
+    fn m14_m3_addresses_are_labels_and_offsets_of_a_task() {
+        let gate = "start-at = [\"second:go\", \"second:+0\"]\nstop-at = [\"second:go+2\", \"second:0x5\"]";
+        let text = JOB.replace("passes = 3", gate).replace(
+            "asm = \"addpd xmm0, xmm1\"",
+            "init = \"cld\"\nasm = \"nop; go: nop; nop; nop; nop; nop\"",
+        );
+        let packed = pack(&parse(&text, "job.toml").unwrap(), Purpose::Qemu).unwrap();
+        let [Item::Count(count)] = &packed.job.items[..] else { panic!("{:?}", packed.job.items) };
+        let (start, stop) = (GateAct::Start, GateAct::Stop);
+        let point = |offset, act| GatePoint { task: 1, offset, act };
+        // Behind the CLD of the init code.
+        assert_eq!(count.gate, [point(2, start), point(1, start), point(4, stop), point(6, stop)]);
+    }
+
+    #[test]
     fn the_example_can_be_packed() {
         let file = parse(include_str!("../../jobs/count.toml"), "count.toml").unwrap();
         let packed = pack(&file, Purpose::Qemu).unwrap();
         let names: Vec<&str> = packed.job.items.iter().map(Item::name).collect();
-        assert_eq!(names, ["by task", "in turns", "trigger"]);
+        assert_eq!(names, ["by task", "in turns", "between addresses", "trigger"]);
     }
 
     #[test]
@@ -236,6 +269,23 @@ ring = 3
             ),
             ("inc rax", "inc nonsense", &["job.toml:11", "first"]),
             ("ring = 3", "ring = 1", &["ring is 1"]),
+            ("passes = 3", "start-at = [\"go\"]", &["job.toml:2", "two tasks", "which task's?"]),
+            ("passes = 3", "start-at = [\"third:go\"]", &["there is no task `third`"]),
+            (
+                "passes = 3",
+                "start-at = [\"first:go\"]",
+                &["start-at `first:go`: task `first` has no label `go`; it has no labels"],
+            ),
+            ("passes = 3", "start-at = [\"second:3\"]", &["no instruction begins there"]),
+            ("passes = 3", "start-at = [\"second:9\"]", &["is 9; it must be 0 to 3"]),
+            ("passes = 3", "stop-at = [\"second:+x\"]", &["`x` is not a number of bytes"]),
+            ("passes = 3", "stop-at = [\"second:0\"]", &["start-at is missing"]),
+            ("passes = 3", "start-at = [\"first:0\"]", &["task `first` runs in ring 0"]),
+            (
+                "passes = 3",
+                "start-at = [\"second:0\", \"first:0\"]",
+                &["of one task", "`second` and `first`"],
+            ),
             ("passes = 3", "tick-ns = 0", &["tick-ns is 0"]),
             ("passes = 3", "tick-ns = 5", &["tick-ns is 5"]),
         ] {

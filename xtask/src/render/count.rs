@@ -25,7 +25,18 @@ fn section(count: &CountResult) -> String {
     if count.passes > 0 {
         let _ = write!(text, ", {}", plural(count.passes, "pass"));
     }
+    if let Some(interval) = count.lengthened {
+        text += &super::tasks::too_short(interval);
+    }
+    if let Some(gate) = &count.gate {
+        let task = count.tasks.get(usize::from(gate.task)).map_or("", |task| &task.name);
+        let starts = plural(gate.starts, "time");
+        let _ = write!(text, "; in {task} alone: started {starts}, stopped {}", gate.stops);
+    }
     let _ = writeln!(out, "{}", paint(FAINT, &text));
+    if count.gate.as_ref().is_some_and(|gate| gate.starts == 0) {
+        let _ = writeln!(out, "  never started: no address that starts was reached");
+    }
     if !count.events.is_empty() {
         let _ = writeln!(out, "{}", events(count));
     }
@@ -150,8 +161,8 @@ mod tests {
     use crate::collect::{Numbered, Report};
     use crate::render::{Context, render};
     use protocol::record::{
-        CountInterval, CountResult, CountValue, CountedEvent, Hex, Record, TaskEnd, TaskResult,
-        Uncounted,
+        CountGate, CountInterval, CountResult, CountValue, CountedEvent, Hex, Record, TaskEnd,
+        TaskResult, Uncounted,
     };
 
     fn task(name: &str, end: TaskEnd) -> TaskResult {
@@ -197,6 +208,8 @@ mod tests {
             ticks: 8,
             switches: 16,
             emulated: true,
+            gate: Some(CountGate { task: 1, starts: 3, stops: 2 }),
+            lengthened: Some(77),
             ..CountResult::default()
         };
         let records = vec![Numbered { seq: 0, record: Record::Count(count) }];
@@ -212,6 +225,8 @@ mod tests {
             "two",
             "(emulated PMU)",
             "8 ticks, 16 switches, 2 groups of events in turns, 1 pass",
+            "lengthened to 77 TSC ticks",
+            "in b alone: started 3 times, stopped 2",
             "overflows",
             "1234",
             "not counted: x: unknown",

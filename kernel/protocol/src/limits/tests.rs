@@ -115,6 +115,7 @@ fn i8_tasks_that_cannot_run_are_refused() {
             interval_ns: 0,
             limit_us: 1,
             workload: crate::workload::Workload { tasks, tick_ns, jitter: None },
+            gate: alloc::vec![],
         }))
     };
     let request = CountRequest { event: "cycles".into(), ..CountRequest::default() };

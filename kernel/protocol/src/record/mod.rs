@@ -13,7 +13,7 @@ mod sampling;
 mod tasks;
 
 pub use check::{Check, CheckVerdict, Suite};
-pub use count::{CountInterval, CountResult, CountSnapshot, CountValue, CountedEvent};
+pub use count::{CountGate, CountInterval, CountResult, CountSnapshot, CountValue, CountedEvent};
 pub use events::EventTables;
 pub use exact::{Comparison, ExactCount, ExactResult, ListedInstruction};
 pub use fault::{Crash, CrashKind, Fault, Registers};

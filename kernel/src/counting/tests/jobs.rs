@@ -33,6 +33,7 @@ fn item(requests: Vec<CountRequest<'static>>, interval_ns: u64) -> count::Count<
             tick_ns: 1_000_000,
             jitter: None,
         },
+        gate: vec![],
     }
 }
 

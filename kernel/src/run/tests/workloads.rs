@@ -58,6 +58,7 @@ fn a_count_item_is_measured_or_has_its_reason() {
             tick_ns: 0,
             jitter: None,
         },
+        gate: vec![],
     };
     let mut machine = Clocked::new(1);
     let mut status = Status::default();
