@@ -68,7 +68,7 @@ pub struct Processor<'a> {
     emitted: Vec<Emitted>,
     /// CR2 at the exception of each task.
     cr2: Vec<u64>,
-    /// Where each task was when it last lost the processor.
+    /// Where each task was when a tick last interrupted it.
     stops: Vec<Stop>,
     sampled: Option<Sampled>,
 }
@@ -173,7 +173,7 @@ impl tasks::Machine for Processor<'_> {
     fn run(&mut self, decide: Decide) {
         let Some(mut timer) = self.timer() else { return };
         let (cr2, stops, sampled) = (&mut self.cr2, &mut self.stops, self.sampled);
-        // TSC when the kernel came and when it went.
+        // TSC when the kernel came and when it went, of the last tick.
         let (mut came, mut went) = (0, 0);
         let sampling_timer = sampled.and_then(|sampled| sampled.timer);
         let mut on_event = |event: task::Event| {
@@ -183,16 +183,17 @@ impl tasks::Machine for Processor<'_> {
                 unsafe { pmi::let_out(event.frame) };
             }
             let now = tsc::now();
-            let stop = Stop::of(event.frame);
-            let before = event.task.and_then(|task| stops.get_mut(task));
-            let stays = before.is_some_and(|before| core::mem::replace(before, stop) == stop);
-            // A task that waits in one place is not held up: it has more time than the kernel.
-            let stalled = stays && now.wrapping_sub(went) < went.wrapping_sub(came);
-            came = now;
             let cause = match event.cause {
                 task::Cause::Start => Cause::Start,
                 task::Cause::Tick => {
                     timer.ticked();
+                    let stop = Stop::of(event.frame);
+                    let before = event.task.and_then(|task| stops.get_mut(task));
+                    let stays =
+                        before.is_some_and(|before| core::mem::replace(before, stop) == stop);
+                    // A task that waits in one place is not held up: it has more time than the kernel.
+                    let stalled = stays && now.wrapping_sub(went) < went.wrapping_sub(came);
+                    came = now;
                     if stalled { Cause::Stall } else { Cause::Tick }
                 }
                 task::Cause::Yield => Cause::Yield,
@@ -220,7 +221,8 @@ impl tasks::Machine for Processor<'_> {
                 // SAFETY: as above.
                 unsafe { pmi::let_in(task.into()) };
             }
-            went = tsc::now();
+            // Behind anything but a tick, none is a stall.
+            went = if event.cause == task::Cause::Tick { tsc::now() } else { came };
             decision.next.map(usize::from)
         };
         if let Some(interval) = sampling_timer {
