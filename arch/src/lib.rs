@@ -21,6 +21,7 @@ pub mod apic;
 pub mod backtrace;
 pub mod call;
 pub mod cpu;
+pub mod debug;
 pub mod descriptors;
 pub mod interrupts;
 pub mod memory;

@@ -5,6 +5,7 @@
 //! at, or shows to the code, is for the observer to know: `step::Kind` lists it.
 
 use crate::call::{self, Function, Trap};
+use crate::debug::clear_status;
 use crate::interrupts::{self, TrapFrame, exception};
 use alloc::boxed::Box;
 use core::arch::asm;
@@ -61,14 +62,6 @@ pub unsafe fn run(function: &Function, mut observer: Observer) -> Result<(), Box
     interrupts::set_handler(exception::DEBUG.0, None);
     OBSERVER.store(core::ptr::null_mut(), Ordering::Relaxed);
     ended
-}
-
-/// The processor sets bits of DR6 and never clears one.
-fn clear_status() {
-    // Bits 4 to 11 and 16 to 31 read as 1 (SDM vol. 3, figure 17-1).
-    const IDLE: u64 = 0xffff_0ff0;
-    // SAFETY: DR6 only reports.
-    unsafe { asm!("mov dr6, {}", in(reg) IDLE, options(nomem, nostack, preserves_flags)) };
 }
 
 fn on_debug(frame: &mut TrapFrame) {

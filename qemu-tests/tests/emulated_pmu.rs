@@ -101,6 +101,13 @@ fn branches_accesses_misses_and_branch_records_are_exact() {
     }
 }
 
+/// Breakpoints and single steps are the guest's as well as the hypervisor's: DR6, the frames and the counts are those of
+/// the manual, at full speed and step by step.
+#[test]
+fn m14_a_guests_breakpoints_and_single_steps_are_its_own_and_counts_stay_exact() {
+    on_every_model("debug", 400);
+}
+
 #[test]
 fn an_interrupt_that_is_handed_on_comes_once() {
     on_every_model("once", 2);

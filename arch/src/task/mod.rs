@@ -6,9 +6,9 @@
 //! interrupt stack, together with what the stubs do not save ([`Context`]). Which task is whose turn, and when the next
 //! tick comes, is not decided here.
 //!
-//! Each processor runs its own tasks, and its handlers touch no other's. What a task of ring 0 can do to it: anything. CR0, CR4, the descriptor tables and the
-//! data segments are put right when a task ends; debug registers stay as they are, because whoever watches a task may
-//! use them. One that switches interrupts off keeps the processor.
+//! Each processor runs its own tasks, and its handlers touch no other's. What a task of ring 0 can do to it: anything. CR0, CR4, the
+//! descriptor tables and the data segments are put right when a task ends, and breakpoints are off then: whoever watches a
+//! task by debug registers sets them when it is given the processor. One that switches interrupts off keeps the processor.
 
 mod context;
 pub mod memory;

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// Events to count while tasks run.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Count<'a> {
     /// Name in the report.
     #[serde(borrow)]
@@ -33,6 +33,9 @@ pub struct Count<'a> {
     /// Sets of their own, bound one after the other; [`Count::requests`] are empty then.
     #[serde(borrow)]
     pub sets: Vec<CountSet<'a>>,
+    /// Where counting starts and stops, all in one task of ring 3; only what that task does in between is counted. Empty:
+    /// everything is counted, from the beginning to the end.
+    pub gate: Vec<GatePoint>,
 }
 
 impl Count<'_> {
@@ -45,11 +48,12 @@ impl Count<'_> {
                 together: set.together,
                 bind: &set.bind,
                 force: set.force,
+                gated: false,
             });
             return sets.collect();
         }
-        let (together, bind) = (self.together, &self.bind);
-        Vec::from([SetOf { requests: &self.requests, together, bind, force: false }])
+        let (together, bind, gated) = (self.together, &self.bind, !self.gate.is_empty());
+        Vec::from([SetOf { requests: &self.requests, together, bind, force: false, gated }])
     }
 }
 
@@ -64,6 +68,8 @@ pub struct SetOf<'a> {
     pub bind: &'a Bind,
     /// As [`CountSet::force`].
     pub force: bool,
+    /// Whether counting starts and stops at addresses: [`Count::gate`].
+    pub gated: bool,
 }
 
 /// A set of events that is counted for somebody.
@@ -98,6 +104,28 @@ pub enum Bind {
     Processor(u16),
     /// These tasks by their indices, and children that they start; nothing else.
     Tasks(Vec<u16>),
+}
+
+/// An address at which counting starts or stops, just before the instruction there.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct GatePoint {
+    /// Index of the task.
+    pub task: u16,
+    /// Bytes from the beginning of the task's init code.
+    pub offset: u64,
+    /// What happens.
+    pub act: GateAct,
+}
+
+/// What happens at an address.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GateAct {
+    /// Counting starts.
+    #[default]
+    Start,
+    /// Counting stops.
+    Stop,
 }
 
 /// One event.

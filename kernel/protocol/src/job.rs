@@ -249,7 +249,7 @@ impl Expect {
 pub(crate) mod tests {
     use super::*;
     use crate::control::{Caches, Interrupts, MemoryType, PageSize, ReadMsr, Ring};
-    use crate::count::{AtOverflow, Bind, CountRequest, CountSet};
+    use crate::count::{AtOverflow, Bind, CountRequest, CountSet, GateAct, GatePoint};
     use crate::exact::Filter;
     use crate::exact::tests::any_range;
     use crate::sampling::tests::any_sampling;
@@ -369,6 +369,7 @@ pub(crate) mod tests {
         fn any_count()(
             name in ".{0,40}", events in prop::collection::vec(".{0,20}", 0..9), every: Option<u64>, preset: u64,
             starts in prop::collection::vec(0u16..9, 0..3), workload in any_workload(),
+            gate in prop::collection::vec((any::<u16>(), any::<u64>(), any::<bool>()), 0..5),
             together: bool, passes: u64, interval_ns: u64, limit_us: u64, bind in any_bind(),
         ) -> Item<'static> {
             let request = |event| CountRequest {
@@ -378,9 +379,13 @@ pub(crate) mod tests {
             let set = CountSet {
                 name: Cow::Owned(name.clone()), requests: requests.clone(), together, bind: bind.clone(), force: !together,
             };
+            let gate = gate.into_iter().map(|(task, offset, starts)| GatePoint {
+                task, offset, act: if starts { GateAct::Start } else { GateAct::Stop },
+            });
             Item::Count(Count {
                 name: Cow::Owned(name), requests, together, bind, sets: alloc::vec![set; passes as usize % 3],
                 at_overflow: AtOverflow::Next, passes, interval_ns, limit_us, workload,
+                gate: gate.collect(),
             })
         }
     }

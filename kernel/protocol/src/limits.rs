@@ -14,6 +14,10 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use thiserror::Error;
 
+mod gate;
+
+pub use gate::MAX_GATE_POINTS;
+
 /// Longest name of a job or an item, in bytes.
 pub const MAX_NAME_BYTES: usize = 200;
 /// Most items in a job.
@@ -117,6 +121,28 @@ pub enum LimitError {
     /// An expectation that is not a number.
     #[error("expect.{0} is not a finite number")]
     NotFinite(&'static str),
+    /// Counting would start in one task and stop in another.
+    #[error(
+        "counting starts and stops at addresses of one task, which has its own address space; these are in `{0}` and `{1}`"
+    )]
+    GateTasks(String, String),
+    /// A task of ring 0.
+    #[error(
+        "task `{0}` runs in ring 0, where the handler that starts and stops would be counted with it: ring = 3 is \
+         exact"
+    )]
+    GateRing(String),
+    /// The same address twice.
+    #[error("the address at offset {0:#x} is given twice")]
+    GateTwice(u64),
+    /// Addresses start and stop one set, of one task.
+    #[error(
+        "start-at and stop-at stand beside bind or sets; what they count is the task that they name"
+    )]
+    GateBound,
+    /// Nothing starts.
+    #[error("counting stops at addresses, but starts at none: start-at is missing")]
+    GateNeverStarts,
     /// A range of instructions that hangs on a register.
     #[error(
         "exact.instructions is counted from a register; it must be counted from the start of the body"
@@ -272,7 +298,8 @@ fn check_count(count: &Count) -> Result<(), LimitError> {
         check_series(count)?;
     }
     range("limit-us", count.limit_us, 1, workload::MAX_LIMIT_US)?;
-    workload::check(&count.workload)
+    workload::check(&count.workload)?;
+    gate::check(count)
 }
 
 fn check_requests(requests: &[CountRequest]) -> Result<(), LimitError> {

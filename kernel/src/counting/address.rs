@@ -10,9 +10,6 @@ use thiserror::Error;
 
 /// Addresses that DR0 to DR3 hold.
 pub const MAX_ADDRESSES: usize = 4;
-/// RFLAGS.RF: the instruction runs without its breakpoint once (SDM vol. 3, 17.3.1.1). To be set in the frame that
-/// the handler returns to.
-pub const RESUME_FLAG: u64 = 1 << 16;
 /// DR6\[3:0\]: which breakpoints' conditions are met.
 const HIT: u64 = 0xf;
 /// DR7\[10\] reads as 1; DR7\[9:8\] (LE, GE) are advised for old processors (SDM vol. 3, 17.2.4).
@@ -86,7 +83,7 @@ impl AddressGate {
     }
 
     /// The debug exception's handler: starts or stops the session. Returns whether the exception was the gate's; then
-    /// the frame needs [`RESUME_FLAG`], and DR6 is to be cleared.
+    /// the frame needs [`arch::debug::RESUME_FLAG`], and DR6 is to be cleared.
     ///
     /// # Errors
     /// A register refuses.

@@ -13,7 +13,9 @@ pub use plan::{Planned, plan};
 pub use sets::{Sets, Share};
 pub use whole::{PartOfSet, whole};
 
+use super::address::{AddressError, AddressGate};
 use super::contexts::{ContextError, Contexts};
+use super::gate::Gate;
 use super::owner::{Ask, Claim, Force, Owner, Right, Scope};
 use super::request::{AtOverflow, Notify, Run};
 use super::snapshot::{Clocks, Snapshot, SnapshotError, take};
@@ -24,7 +26,7 @@ pub(crate) use figures::Beside;
 use figures::between;
 use protocol::count;
 use protocol::limits::MAX_INTERVALS;
-use protocol::record::{CountInterval, CountSnapshot, CountValue, CountedEvent};
+use protocol::record::{CountGate, CountInterval, CountSnapshot, CountValue, CountedEvent};
 
 /// Most figures of a series: some 10 bytes each on the serial line.
 const MAX_FIGURES: usize = 5_000;
@@ -68,6 +70,8 @@ pub struct CountRun {
     snapshot: Option<CountSnapshot>,
     /// For the counts of a snapshot: of the first claim.
     now: Option<(Claim, Counts)>,
+    /// Counting starts and stops at addresses.
+    gate: Option<Gate>,
 }
 
 /// What one processor counted.
@@ -85,6 +89,8 @@ pub struct Part {
     pub switches: u64,
     /// The machine's own figures.
     pub snapshot: Option<CountSnapshot>,
+    /// How counting started and stopped, if that was at addresses.
+    pub gate: Option<CountGate>,
 }
 
 impl Series {
@@ -170,7 +176,31 @@ impl CountRun {
             first: None,
             snapshot: None,
             now,
+            gate: Gate::of(item),
         })
+    }
+
+    /// The tasks are in memory, each at one of `begins`. Returns what the debug registers are to have, and during which
+    /// task, if counting starts and stops at addresses.
+    ///
+    /// # Errors
+    /// The addresses cannot be watched.
+    pub fn place(&mut self, begins: &[u64]) -> Result<Option<(u16, AddressGate)>, AddressError> {
+        let Some(gate) = &mut self.gate else { return Ok(None) };
+        let task = gate.task();
+        let Some(&begin) = begins.get(usize::from(task)) else { return Ok(None) };
+        Ok(Some((task, gate.place(begin)?)))
+    }
+
+    /// A debug exception. Returns whether it was one of the gate's.
+    ///
+    /// # Errors
+    /// A register refuses.
+    pub fn trapped(&mut self, dr6: u64, platform: &mut dyn Platform) -> Result<bool, ContextError> {
+        let claim = self.system();
+        let (Some(gate), Some(claim)) = (&mut self.gate, claim) else { return Ok(false) };
+        let session = self.contexts.session(&claim)?;
+        Ok(gate.trapped(dr6, session, platform).map_err(CountingError::from)?)
     }
 
     /// Claims on the system: at most one, as it excludes all others.
@@ -179,7 +209,7 @@ impl CountRun {
         claims.find(|claim| claim.scope() == Scope::System).copied()
     }
 
-    /// Counts from here on, for the kernel until the first switch.
+    /// Counts from here on, for the kernel until the first switch; or from the gate's first address on.
     ///
     /// # Errors
     /// A register refuses.
@@ -187,7 +217,7 @@ impl CountRun {
         self.first = self.snapshot(platform)?;
         self.begin = platform.tsc();
         // Sets of tasks start when these have the processor.
-        match self.system() {
+        match self.system().filter(|_| self.gate.is_none()) {
             Some(claim) => {
                 Ok(self.contexts.session(&claim)?.start(platform).map_err(CountingError::from)?)
             }
@@ -238,8 +268,16 @@ impl CountRun {
         from: Option<u16>,
         to: Option<u16>,
         platform: &mut dyn Platform,
-    ) -> Result<(), CountingError> {
-        self.contexts.switched(from, to, platform)
+    ) -> Result<(), ContextError> {
+        let claim = self.system();
+        let (Some(gate), Some(claim)) = (&mut self.gate, claim) else {
+            return Ok(self.contexts.switched(from, to, platform)?);
+        };
+        let session = self.contexts.session(&claim)?;
+        gate.suspend(from, session, platform).map_err(CountingError::from)?;
+        self.contexts.switched(from, to, platform)?;
+        let session = self.contexts.session(&claim)?;
+        Ok(gate.resume(to, session, platform).map_err(CountingError::from)?)
     }
 
     /// A task has ended.
@@ -270,7 +308,17 @@ impl CountRun {
         {
             series.row(self.begin, &mut self.contexts, platform)?;
         }
-        Ok(self.contexts.tick(task, platform)?)
+        let claim = self.system();
+        let (Some(gate), Some(claim)) = (&mut self.gate, claim) else {
+            return Ok(self.contexts.tick(task, platform)?);
+        };
+        // Only requests that count take turns: those of a gate's task that is not over.
+        let own = Some(gate.task());
+        let session = self.contexts.session(&claim)?;
+        gate.resume(own, session, platform).map_err(CountingError::from)?;
+        self.contexts.tick(task, platform)?;
+        let session = self.contexts.session(&claim)?;
+        Ok(gate.suspend(own, session, platform).map_err(CountingError::from)?)
     }
 
     /// The PMU's interrupt, after the handler.
@@ -296,6 +344,7 @@ impl CountRun {
             ticks: self.ticks,
             switches: self.contexts.switches(),
             snapshot: self.snapshot.take(),
+            gate: self.gate.as_ref().map(Gate::result),
             ..Part::default()
         };
         if let Some(series) = self.series.take() {

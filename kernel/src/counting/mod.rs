@@ -5,7 +5,7 @@
 //!   its groups share in turns. [`Counts`]: what came of it.
 //! - [`owner`]: who may count, the system or tasks. [`contexts`]: counts that follow tasks. [`allot`]: who of several sets
 //!   gets the counters.
-//! - [`address`]: counting between two addresses. [`snapshot`]: counts and the machine's own figures in one read.
+//! - [`address`]: counting between two addresses, [`gate`] of a task. [`snapshot`]: counts and the machine's own figures in one read.
 //! - [`job`]: the job kind `count`.
 //! - [`Platform`]: what all of this needs of the machine beside the PMU's registers.
 #![warn(missing_docs)]
@@ -15,6 +15,7 @@ pub mod allot;
 pub mod contexts;
 mod counts;
 mod error;
+pub mod gate;
 pub mod job;
 pub mod owner;
 mod platform;

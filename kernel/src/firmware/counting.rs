@@ -70,7 +70,8 @@ pub fn count(
         ));
     }
     let uncounted = parts.is_empty();
-    let result = CountResult { tasks, together, ..whole(item, sets, parts) };
+    let lengthened = ticks.lengthened;
+    let result = CountResult { tasks, together, lengthened, ..whole(item, sets, parts) };
     Ok(match uncounted {
         true => CountResult { switches, ticks: ticks.count, ..result },
         false => result,

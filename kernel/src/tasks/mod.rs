@@ -24,11 +24,16 @@ use protocol::record::{TaskResult, Ticks, Together, VectorCount};
 use protocol::workload::Workload;
 
 /// Sees what the scheduler does. Called with interrupts off, in the interrupt: an observer neither allocates nor waits
-/// for a lock. `None` stands for the kernel itself. All calls come from the processor that is observed.
+/// for a lock. `None` stands for the kernel itself. All calls but the first come from the processor that is observed.
 ///
 /// A task that ends is switched away from first, to the kernel; then it exits, and its parent with it if that had only
 /// waited for it; then the kernel switches to the next task.
 pub trait Observer: Send {
+    /// All tasks are in memory, those of other processors too. Called on the boot processor, before anything else. May
+    /// allocate.
+    fn placed(&mut self, tasks: &[Emitted]) {
+        let _ = tasks;
+    }
     /// Tasks are about to run here. May allocate.
     fn opened(&mut self) {}
     /// This is the instant: tasks run from here on.
@@ -63,6 +68,8 @@ pub enum Cause {
     Start,
     /// The timer.
     Tick,
+    /// The timer, and the running task has executed nothing since it was last asked after.
+    Stall,
     /// The running task lets others go first.
     Yield,
     /// The running task ended.
@@ -154,9 +161,9 @@ pub struct Summary {
     pub together: Option<Together>,
 }
 
-/// Runs `workload` to its end. Ticks that come faster than the processor switches leave the tasks no time: they end at
-/// their limit. A task that has the processor for longer than `limit_us` microseconds in all is ended. Each of `watched` is
-/// a processor's number and who observes it; one that has no tasks only waits for the others.
+/// Runs `workload` to its end. Ticks that come faster than the processor switches leave the tasks no time, and are
+/// lengthened until they do. A task that has the processor for longer than `limit_us` microseconds in all is ended. Each of
+/// `watched` is a processor's number and who observes it; one that has no tasks only waits for the others.
 ///
 /// # Errors
 /// Why it cannot be run, in a sentence.
@@ -168,6 +175,7 @@ pub fn run<O: Observer>(
 ) -> Result<Summary, String> {
     seats::check(workload, watched, machine)?;
     let emitted = machine.load(workload)?;
+    watched.iter_mut().for_each(|(_, observer)| observer.placed(&emitted));
     let before: Vec<u64> = (0..=255).map(|vector| machine.taken(vector)).collect();
     let hz = machine.tsc_hz();
     let (together, schedulers) = seats::run(workload, limit_us, hz, watched, machine);
@@ -185,7 +193,10 @@ pub fn run<O: Observer>(
     Ok(Summary {
         tasks,
         switches: schedulers.iter().map(Scheduler::switches).sum(),
-        ticks: ticks::together(schedulers.iter().map(Scheduler::intervals)),
+        ticks: Ticks {
+            lengthened: schedulers.iter().filter_map(Scheduler::lengthened).max(),
+            ..ticks::together(schedulers.iter().map(Scheduler::intervals))
+        },
         interrupts,
         user_instructions: None,
         together,

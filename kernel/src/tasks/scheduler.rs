@@ -4,7 +4,7 @@
 //! processor for the first time. New tasks and those whose time is up go to the end of the queue. A task that ended
 //! waits for its children before it is gone. Nothing here allocates after [`Scheduler::new`].
 
-use super::ticks::{Intervals, Ticker};
+use super::ticks::{Intervals, Stalls, Ticker};
 use super::{Cause, Decision, Observer, Timer};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -46,6 +46,7 @@ pub struct Scheduler {
     limit: u64,
     ticker: Ticker,
     intervals: Intervals,
+    stalls: Stalls,
 }
 
 impl Scheduler {
@@ -74,6 +75,7 @@ impl Scheduler {
             limit: (u128::from(limit_us) * u128::from(tsc_hz) / 1_000_000) as u64,
             ticker: Ticker::new(workload, tsc_hz, cpu),
             intervals: Intervals::new(),
+            stalls: Stalls::default(),
         }
     }
 
@@ -104,26 +106,35 @@ impl Scheduler {
         &self.intervals
     }
 
+    /// The longest time between ticks, in TSC ticks, if it is longer than was asked.
+    #[must_use]
+    pub fn lengthened(&self) -> Option<u64> {
+        self.ticker.lengthened()
+    }
+
     /// Says who goes on. `now`: the TSC.
     pub fn decide(&mut self, cause: Cause, now: u64, observer: &mut impl Observer) -> Decision {
         let ran = now.wrapping_sub(self.since);
         self.since = now;
         let from = self.current;
+        let longer = self.stalls.note(cause) && self.ticker.lengthen();
         if let Some(task) = from {
             self.tasks[usize::from(task)].account.time += ran;
         }
-        if cause == Cause::Tick && self.ticker.ticks() {
+        if matches!(cause, Cause::Tick | Cause::Stall) && self.ticker.ticks() {
             self.intervals.add(now);
             observer.tick();
         }
         match (cause, from) {
             (Cause::Start, _) => self.create(None, observer),
-            (Cause::Tick | Cause::Yield, Some(task)) if self.left(task) == 0 => {
+            (Cause::Tick | Cause::Stall | Cause::Yield, Some(task)) if self.left(task) == 0 => {
                 self.end(task, TaskEnd::Limit, observer);
             }
             // Without ticks the timer only watches the limit.
-            (Cause::Tick, Some(task)) if !self.ticker.ticks() => self.ready.push_front(task),
-            (Cause::Tick | Cause::Yield, Some(task)) => self.ready.push_back(task),
+            (Cause::Tick | Cause::Stall, Some(task)) if !self.ticker.ticks() => {
+                self.ready.push_front(task);
+            }
+            (Cause::Tick | Cause::Stall | Cause::Yield, Some(task)) => self.ready.push_back(task),
             (Cause::Exit, Some(task)) => self.end(task, TaskEnd::Exit, observer),
             (Cause::Fault, Some(task)) => self.end(task, TaskEnd::Fault, observer),
             (_, None) => {}
@@ -133,6 +144,8 @@ impl Scheduler {
         if next != from {
             self.switch(from, next, observer);
         }
+        // A new interval begins as at the start.
+        let cause = if longer { Cause::Start } else { cause };
         Decision { next, timer: self.timer(cause, next) }
     }
 

@@ -31,12 +31,14 @@ struct Made {
     /// TSC of the next tick, and the period if it has one.
     tick: Option<(u64, Option<u64>)>,
     taken: u64,
+    /// TSC ticks that the kernel takes each time.
+    cost: u64,
 }
 
 impl Made {
     fn new(habits: &[Habits]) -> Self {
         let (habits, done) = (habits.to_vec(), vec![0; habits.len()]);
-        Self { habits, done, turns: vec![], now: 1_000, tick: None, taken: 7 }
+        Self { habits, done, turns: vec![], now: 1_000, tick: None, taken: 7, cost: 0 }
     }
 
     fn run_one(&mut self, guide: &mut dyn Guide) {
@@ -50,20 +52,21 @@ impl Made {
                 Timer::Stop => self.tick = None,
             }
             let Some(task) = next else { return };
+            self.now += self.cost;
             cause = self.until_event(usize::from(task));
         }
     }
 
     /// Runs `task` until something happens.
     fn until_event(&mut self, task: usize) -> Cause {
-        let habits = self.habits[task];
+        let (habits, before) = (self.habits[task], self.done[task]);
         loop {
             if let Some((at, period)) = self.tick
                 && at <= self.now
             {
                 self.tick = period.map(|period| (at + period, Some(period)));
                 self.taken += 1;
-                return Cause::Tick;
+                return if self.done[task] == before { Cause::Stall } else { Cause::Tick };
             }
             if habits.fault == Some(self.done[task]) {
                 return Cause::Fault;
@@ -234,6 +237,23 @@ fn i8_a_child_starts_with_its_parent_and_a_parent_exits_after_its_children() {
         Exited(0, None),
     ];
     assert_eq!(order, expected);
+}
+
+/// The kernel takes longer than a tick: without longer ticks none of the tasks would ever execute anything.
+#[test]
+fn ticks_that_leave_no_time_are_lengthened_until_the_tasks_get_on() {
+    for jitter in [None, Some(5)] {
+        let mut machine = Made { cost: 1_000, ..Made::new(&[Habits::default(); 2]) };
+        let workload = workload(&[(30, None), (30, None)], 200, jitter);
+        let summary = run(&workload, 1_000_000, &mut machine, &mut [(0, ())]).unwrap();
+        assert!(summary.tasks.iter().all(|task| task.turns == 30), "{summary:?}");
+        let lengthened = summary.ticks.lengthened.expect("too short");
+        // Twice as long each time, and not longer than needed.
+        assert!([800, 1_600, 3_200].contains(&lengthened), "{jitter:?}: {lengthened}");
+        let enough = Made { cost: 50, ..Made::new(&[Habits::default(); 2]) };
+        let summary = run(&workload, 1_000_000, &mut { enough }, &mut [(0, ())]).unwrap();
+        assert_eq!(summary.ticks.lengthened, None);
+    }
 }
 
 #[test]

@@ -29,8 +29,13 @@ impl Random {
 pub struct Ticker {
     /// TSC ticks from one to the next; 0: none comes.
     interval: u64,
+    /// The same as the workload asks.
+    asked: u64,
     random: Option<Random>,
 }
+
+/// Longest interval that is made out of a shorter one, in TSC ticks: some seconds.
+const LONGEST: u64 = 1 << 34;
 
 impl Ticker {
     /// The ticks that `workload` asks for on processor `cpu`: each has a series of its own.
@@ -40,7 +45,22 @@ impl Ticker {
         let interval = if workload.tick_ns == 0 { 0 } else { (tsc as u64).max(2) };
         let seed = |seed: u64| seed.wrapping_add(u64::from(cpu) << 32);
         let random = workload.jitter.map(|jitter| Random::new(seed(jitter)));
-        Self { interval, random }
+        Self { interval, asked: interval, random }
+    }
+
+    /// Ticks come half as often from now on. Returns whether they do.
+    pub fn lengthen(&mut self) -> bool {
+        let longer = self.ticks() && self.interval < LONGEST;
+        if longer {
+            self.interval *= 2;
+        }
+        longer
+    }
+
+    /// The interval, in TSC ticks, if it is longer than was asked.
+    #[must_use]
+    pub fn lengthened(&self) -> Option<u64> {
+        (self.interval != self.asked).then_some(self.interval)
     }
 
     /// Whether there are ticks.
@@ -53,11 +73,30 @@ impl Ticker {
     pub fn timer(&mut self, cause: Cause) -> Timer {
         match (cause, &mut self.random) {
             (Cause::Start, None) => Timer::Every(self.interval),
-            (Cause::Start | Cause::Tick, Some(random)) => {
+            (Cause::Start | Cause::Tick | Cause::Stall, Some(random)) => {
                 Timer::Once(self.interval / 2 + random.next() % (self.interval + 1))
             }
             _ => Timer::Leave,
         }
+    }
+}
+
+/// Ticks in a row at which no task had got on, that are too many. One tick may be pending when a task gets the processor.
+const TOO_MANY: u32 = 8;
+
+/// Notices that the tasks do not get on, because the next tick is due before the kernel has dealt with one.
+#[derive(Debug, Default)]
+pub struct Stalls(u32);
+
+impl Stalls {
+    /// Returns whether there have been too many.
+    pub fn note(&mut self, cause: Cause) -> bool {
+        self.0 = if cause == Cause::Stall { self.0 + 1 } else { 0 };
+        let too_many = self.0 == TOO_MANY;
+        if too_many {
+            self.0 = 0;
+        }
+        too_many
     }
 }
 
@@ -127,7 +166,13 @@ pub fn together<'a>(all: impl Iterator<Item = &'a Intervals> + Clone) -> Ticks {
         return Ticks { count, ..Ticks::default() };
     };
     let min = all.clone().map(|one| one.min).min().unwrap_or_default();
-    Ticks { count, min, median, max: all.map(|one| one.max).max().unwrap_or_default() }
+    Ticks {
+        count,
+        min,
+        median,
+        max: all.map(|one| one.max).max().unwrap_or_default(),
+        lengthened: None,
+    }
 }
 
 #[cfg(test)]

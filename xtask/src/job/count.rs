@@ -1,11 +1,13 @@
 //! Counting over tasks in a job: `[[count]]`.
 
+mod gate;
+
 use super::bind::{BindFile, RawBind};
 use super::errors::{JobError, Place};
 use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile, place, too_few};
 use crate::events::EventText;
 use ::events::parse::parse_event;
-use protocol::count::{AtOverflow, Count, CountRequest, CountSet};
+use protocol::count::{AtOverflow, Count, CountRequest, CountSet, GateAct};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -34,6 +36,10 @@ pub(super) struct RawCount {
     limit_us: Option<u64>,
     #[serde(default)]
     set: Vec<Spanned<RawSet>>,
+    #[serde(default)]
+    start_at: Vec<String>,
+    #[serde(default)]
+    stop_at: Vec<String>,
     #[serde(default)]
     task: Vec<Spanned<RawTask>>,
 }
@@ -115,6 +121,8 @@ pub struct CountFile {
     passes: u64,
     interval_ns: u64,
     limit_us: u64,
+    /// Where counting starts and stops, as written.
+    gate: Vec<(String, GateAct)>,
     workload: WorkloadFile,
     place: Place,
 }
@@ -124,6 +132,8 @@ impl CountFile {
     pub(super) fn decide(raw: Spanned<RawCount>, number: usize, text: &str, source: &str) -> Self {
         let place = place(text, source, &raw.span());
         let raw = raw.into_inner();
+        let starts = raw.start_at.into_iter().map(|text| (text, GateAct::Start));
+        let stops = raw.stop_at.into_iter().map(|text| (text, GateAct::Stop));
         let name = raw.name.unwrap_or_else(|| format!("count {number}"));
         let own = SetFile {
             name: name.clone(),
@@ -144,6 +154,7 @@ impl CountFile {
             interval_ns: raw.interval_ns,
             limit_us: raw.limit_us.unwrap_or(DEFAULT_LIMIT_US),
             workload: WorkloadFile::decide(raw.task, raw.tick_ns, raw.jitter, text, source),
+            gate: starts.chain(stops).collect(),
             place,
         }
     }
@@ -174,7 +185,8 @@ impl CountFile {
     /// The item.
     ///
     /// # Errors
-    /// An event that is several, one that starts another that is not there, a bind to what is not there, or what is wrong
+    /// An event that is several, one that starts another that is not there, a bind to what is not there, an address that no
+    /// task has, or what is wrong
     /// with the tasks.
     pub fn item(&self) -> Result<Count<'static>, JobError> {
         let assembled = self.workload.assemble()?;
@@ -184,6 +196,10 @@ impl CountFile {
         }
         let own = self.set(&self.own)?;
         let sets = self.sets.iter().map(|set| self.set(set));
+        let gate = self.gate.iter().map(|(text, act)| {
+            gate::point(text, *act, &assembled).map_err(|message| self.refused(message))
+        });
+        let gate = gate.collect::<Result<_, _>>()?;
         Ok(Count {
             name: Cow::Owned(self.name.clone()),
             requests: own.requests,
@@ -193,6 +209,7 @@ impl CountFile {
             interval_ns: self.interval_ns,
             limit_us: self.limit_us,
             workload: assembled.workload,
+            gate,
             bind: own.bind,
             sets: sets.collect::<Result<_, _>>()?,
         })

@@ -27,6 +27,14 @@ fn section(count: &CountResult) -> String {
     if count.passes > 0 {
         let _ = write!(text, ", {}", plural(count.passes, "pass"));
     }
+    if let Some(interval) = count.lengthened {
+        text += &super::tasks::too_short(interval);
+    }
+    if let Some(gate) = &count.gate {
+        let task = count.tasks.get(usize::from(gate.task)).map_or("", |task| &task.name);
+        let starts = plural(gate.starts, "time");
+        let _ = write!(text, "; in {task} alone: started {starts}, stopped {}", gate.stops);
+    }
     let _ = writeln!(out, "{}", paint(FAINT, &text));
     out += &count.together.as_ref().map(super::tasks::together).unwrap_or_default();
     if let Some(bind) = &count.bind {
@@ -204,8 +212,8 @@ mod tests {
     use crate::collect::{Numbered, Report};
     use crate::render::{Context, render};
     use protocol::record::{
-        CountCpu, CountInterval, CountResult, CountValue, CountedEvent, CountedSet, Eviction, Hex,
-        Record, TaskEnd, TaskResult, Together, Uncounted,
+        CountCpu, CountGate, CountInterval, CountResult, CountValue, CountedEvent, CountedSet,
+        Eviction, Hex, Record, TaskEnd, TaskResult, Together, Uncounted,
     };
 
     fn task(name: &str, end: TaskEnd) -> TaskResult {
@@ -254,6 +262,8 @@ mod tests {
             ticks: 8,
             switches: 16,
             emulated: true,
+            gate: Some(CountGate { task: 1, starts: 3, stops: 2 }),
+            lengthened: Some(77),
             ..CountResult::default()
         };
         let records = vec![Numbered { seq: 0, record: Record::Count(count) }];
@@ -269,6 +279,8 @@ mod tests {
             "two",
             "(emulated PMU)",
             "8 ticks, 16 switches, 2 groups of events in turns, 1 pass",
+            "lengthened to 77 TSC ticks",
+            "in b alone: started 3 times, stopped 2",
             "overflows",
             "1234",
             "not counted: x: unknown",

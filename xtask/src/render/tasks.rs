@@ -28,6 +28,9 @@ fn section(ran: &TasksResult) -> String {
             ticks.min, ticks.max, ticks.median
         );
     }
+    if let Some(interval) = ticks.lengthened {
+        line += &too_short(interval);
+    }
     if let Some(count) = ran.user_instructions {
         let _ = write!(line, "; {count} instructions in ring 3");
     }
@@ -53,6 +56,13 @@ pub(super) fn together(together: &Together) -> String {
         let _ = write!(line, ", read at the end within {skew}");
     }
     format!("{}\n", paint(FAINT, &line))
+}
+
+/// Ticks that left the tasks no time.
+pub(super) fn too_short(interval: u64) -> String {
+    format!(
+        "; a tick was due before the last one was dealt with: lengthened to {interval} TSC ticks"
+    )
 }
 
 /// What ended tasks that raised an exception, a line each.
@@ -212,7 +222,7 @@ mod tests {
                 task("c", TaskEnd::Limit),
             ],
             switches: 11,
-            ticks: Ticks { count: 9, min: 50, median: 100, max: 150 },
+            ticks: Ticks { count: 9, min: 50, median: 100, max: 150, lengthened: Some(99) },
             interrupts: vec![],
             user_instructions: Some(2730),
             emulated: true,
@@ -229,7 +239,8 @@ mod tests {
     fn t9_a_run_of_tasks_is_in_every_form() {
         let table = rendered(Format::Table);
         for part in [
-            "11 switches, 9 ticks, 50 to 150 TSC ticks apart (median 100); 2730 instructions in ring 3",
+            "11 switches, 9 ticks, 50 to 150 TSC ticks apart (median 100); a tick was due",
+            "lengthened to 99 TSC ticks; 2730 instructions in ring 3",
             "a: #PF at byte 3 of its body, address 0x1234: dec eax (32-bit)",
             "a (32-bit) ",
             "c (64-bit, at its end 32-bit)",

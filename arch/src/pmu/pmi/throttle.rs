@@ -98,7 +98,7 @@ impl Slot {
             return false;
         }
         // 2^width - p/2 is half of 2^width - p, and half of 2^width.
-        self.preset = self.preset >> 1 | (self.width >> 1) + 1;
+        self.preset = (self.preset >> 1) | ((self.width >> 1) + 1);
         self.level -= 1;
         true
     }

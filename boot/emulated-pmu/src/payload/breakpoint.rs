@@ -1,47 +1,40 @@
-//! A stop at an address of the guest, by debug register. The guest's own debug registers are put back afterwards.
+//! The processor's debug registers: for each stay the guest's breakpoints, and the hypervisor's own beside them. The guest
+//! itself never gets at them; its accesses are intercepted.
 
 use super::guest::Guest;
 use core::arch::asm;
+use emulated_pmu::debug_registers::{COUNT, DR6_IDLE, DR7_ONE, Placed, Which};
 
-/// DR7: local enable of each breakpoint; all conditions and lengths zero: on execution.
-const ENABLES: [u64; 4] = [1, 4, 0x10, 0x40];
-/// DR7's bit that is always 1.
-pub const DR7_ONE: u64 = 0x400;
-/// DR6 bit 14: single step.
-pub const SINGLE_STEP: u64 = 1 << 14;
-/// DR6 as it is when nothing happened.
-pub const DR6_IDLE: u64 = 0xffff_0ff0;
-
-/// What the guest had.
-pub struct Saved {
-    addresses: [u64; 4],
-    dr6: u64,
-    dr7: u64,
-}
-
-/// Puts `addresses` into the debug registers. The guest must not get at them before [`restore`].
-pub fn set(guest: &mut Guest, addresses: &[u64]) -> Saved {
-    let saved = Saved { addresses: read(), dr6: guest.vmcb.dr6, dr7: guest.vmcb.dr7 };
-    let mut own = [0; 4];
-    own[..addresses.len()].copy_from_slice(addresses);
-    write(own);
-    guest.vmcb.dr7 = DR7_ONE | ENABLES[..addresses.len()].iter().sum::<u64>();
+/// Places the guest's `which`, and breakpoints on the instructions at `own`. `None`, and nothing is changed, if they are
+/// too many.
+pub fn arm(guest: &mut Guest, own: &[u64], which: Which) -> Option<Placed> {
+    // The usual case, in every exit: it has to be quick, as it takes the guest's time.
+    if own.is_empty() && !guest.debug.is_active() {
+        (guest.vmcb.dr7, guest.vmcb.dr6) = (DR7_ONE, DR6_IDLE);
+        return Some(Placed::default());
+    }
+    let placed = guest.debug.place(own, which)?;
+    write(placed.addresses);
+    guest.vmcb.dr7 = DR7_ONE | placed.dr7;
     guest.vmcb.dr6 = DR6_IDLE;
-    saved
+    Some(placed)
 }
 
-/// Gives the guest its debug registers back. Returns whether one of the addresses was hit.
-pub fn restore(guest: &mut Guest, saved: Saved) -> bool {
-    const HITS: u64 = 0xf;
-    let happened = guest.vmcb.dr6;
-    write(saved.addresses);
-    // A single step is the guest's own.
-    guest.vmcb.dr6 = saved.dr6 | happened & SINGLE_STEP;
-    guest.vmcb.dr7 = saved.dr7;
-    happened & HITS != 0
+/// Places the guest's `which` alone, for which there is always room.
+pub fn arm_guests(guest: &mut Guest, which: Which) -> Placed {
+    arm(guest, &[], which).unwrap_or_default()
 }
 
-fn read() -> [u64; 4] {
+/// The stay is over: notes in [`Guest::happened`] what the guest's own breakpoints and steps have to say of it. Returns
+/// whether it ended at one of the hypervisor's.
+pub fn happened(guest: &mut Guest, placed: &Placed) -> bool {
+    let happened = placed.happened(guest.vmcb.dr6);
+    guest.happened = happened.bits;
+    happened.own
+}
+
+/// DR0 to DR3.
+pub fn read() -> [u64; COUNT] {
     let (a, b, c, d): (u64, u64, u64, u64);
     // SAFETY: reads registers; at VMRUN and #VMEXIT these four stay as they are.
     unsafe {
@@ -50,7 +43,7 @@ fn read() -> [u64; 4] {
     [a, b, c, d]
 }
 
-fn write([a, b, c, d]: [u64; 4]) {
+fn write([a, b, c, d]: [u64; COUNT]) {
     // SAFETY: the hypervisor's DR7 enables none of them.
     unsafe {
         asm!("mov dr0, {}", "mov dr1, {}", "mov dr2, {}", "mov dr3, {}", in(reg) a, in(reg) b, in(reg) c, in(reg) d);

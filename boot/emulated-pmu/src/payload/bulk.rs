@@ -1,10 +1,11 @@
 //! The guest while instructions are counted, at full speed: the clock tells how many there were. The alarm clock stops
 //! it shortly before an overflow.
 
-use super::free::{ALWAYS, end_of_nmi};
+use super::free::{self, ALWAYS, end_of_nmi};
 use super::guest::Guest;
 use super::vmcb::{Intercepts, exit};
 use super::{breakpoint, debug, events, exits, nested, step};
+use emulated_pmu::debug_registers::{Placed, Which};
 use emulated_pmu::step::{Kind, is_privileged, kind};
 use pmu_model::{Occurrence, Ring};
 
@@ -15,41 +16,48 @@ const GENERAL_PROTECTION: u64 = exit::EXCEPTION + 13;
 
 /// Exceptions that the translator may have counted as instructions.
 const MISCOUNTED: u32 = 1 << 6 | 1 << 7 | 1 << 13;
+/// STI.
+const STI: u8 = 0xfb;
 
 /// Runs the guest until the alarm, or whatever comes first. `left`: instructions until the next overflow.
 pub fn stay(guest: &mut Guest, left: Option<u64>) {
     events::choose(guest);
     let ring = guest.next_ring();
     intercept(guest, ring);
-    let breakpoints = if guest.is_watched(ring) {
+    let placed = if guest.is_watched(ring) {
         nested::watch(guest)
     } else {
         nested::idle(guest);
-        None
+        breakpoint::arm_guests(guest, Which::All)
     };
-    run(guest, ring, left, breakpoints);
+    run(guest, ring, left, &placed);
 }
 
 /// The same, within one page; or one step, if that cannot be.
 pub fn stay_here(guest: &mut Guest, left: Option<u64>) {
-    let Some(breakpoints) = nested::stay_here(guest) else { return step::step(guest) };
+    let Some(placed) = nested::stay_here(guest) else { return step::step(guest) };
     let ring = guest.ring();
     intercept(guest, ring);
     // Nothing may go on elsewhere in this page unseen.
     guest.vmcb.add_intercepts(Intercepts::INTR | Intercepts::INT_N);
     guest.vmcb.exceptions = u32::MAX;
-    run(guest, ring, left, Some(breakpoints));
+    run(guest, ring, left, &placed);
 }
 
-fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, breakpoints: Option<breakpoint::Saved>) {
+fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, placed: &Placed) {
     let alarm_ns = left.and_then(|left| alarm(guest, left)).unwrap_or(0);
     let counted = guest.enter(alarm_ns);
     events::stop_alarm(guest);
     let retired = counted.saturating_sub(foreseen(guest));
     account(guest, ring, retired);
-    let hit = breakpoints.is_some_and(|saved| breakpoint::restore(guest, saved));
+    let hit = breakpoint::happened(guest, placed);
     match guest.vmcb.exit_code {
         DEBUG if hit => step::instruction(guest),
+        DEBUG if guest.in_shadow() && !is_behind_sti(guest) => {
+            // QEMU's translator does not hold this back. A breakpoint on the instruction itself is not met at all.
+            let bits = core::mem::take(&mut guest.happened);
+            events::traps(guest, bits & !guest.debug.on_instruction(guest.linear_rip()), true);
+        }
         exit::NESTED_PAGE_FAULT => {
             if nested::fault(guest) {
                 step::step(guest);
@@ -62,14 +70,14 @@ fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, breakpoints: Option<bre
 fn intercept(guest: &mut Guest, ring: Ring) {
     let split = guest.tells_rings_apart();
     let mut intercepts = ALWAYS | Intercepts::HLT | Intercepts::MWAIT | end_of_nmi(guest);
-    let mut exceptions = MISCOUNTED;
+    let mut exceptions = MISCOUNTED | free::DEBUG;
     if split || guest.needs.occurrences.has(Occurrence::Interrupt) {
         intercepts |= Intercepts::INTR;
     }
     match ring {
         // Whatever leaves the ring.
         Ring::User if split => {
-            intercepts |= Intercepts::INT_N;
+            intercepts |= Intercepts::INT_N | Intercepts::ICEBP;
             exceptions = u32::MAX;
         }
         Ring::Kernel if split => intercepts |= Intercepts::IRET,
@@ -77,7 +85,28 @@ fn intercept(guest: &mut Guest, ring: Ring) {
     }
     guest.vmcb.set_intercepts(intercepts);
     guest.vmcb.exceptions = exceptions;
+    careful(guest);
     guest.withhold_system_calls(split);
+}
+
+/// While the guest has breakpoints, interrupts are delivered by [`step`] alone: QEMU sets RF in their frames, and the
+/// instruction that was interrupted would go on without its breakpoint. While it watches data, everything is: QEMU loses an
+/// event whose frame meets a breakpoint.
+pub fn careful(guest: &mut Guest) {
+    if guest.debug.is_active() {
+        guest.vmcb.add_intercepts(Intercepts::INTR);
+    }
+    if guest.debug.watches_data() {
+        let deliveries = Intercepts::INTR | Intercepts::INT_N | Intercepts::ICEBP;
+        guest.vmcb.add_intercepts(deliveries);
+        guest.vmcb.exceptions = u32::MAX;
+    }
+}
+
+/// Whether the interrupt shadow is that of an STI, and not of a load of SS.
+fn is_behind_sti(guest: &Guest) -> bool {
+    let mut byte = [0];
+    guest.read(guest.linear_rip().wrapping_sub(1), &mut byte) == 1 && byte == [STI]
 }
 
 /// Nanoseconds for the alarm clock, so that it rings when `left` instructions have been executed, or up to a tick earlier.

@@ -17,10 +17,11 @@
 //! that has both 64-bit and 32-bit code is decoded as that of the two as which it was first executed.
 
 use super::maps::{Maps, PAGE, Right, Tree};
+use emulated_pmu::debug_registers::{COUNT, DebugRegisters};
 use emulated_pmu::rep;
 
 /// Most candidates that breakpoints can watch.
-pub const MAX_CANDIDATES: usize = 4;
+pub const MAX_CANDIDATES: usize = COUNT;
 
 /// The candidates that are being watched, oldest first.
 #[derive(Clone, Copy, Debug, Default)]
@@ -201,13 +202,13 @@ impl CodeMap {
     }
 
     /// The guest, counted by the clock, tried to execute the page of `physical`, at `linear`, in code of so many `bits`.
-    /// `may_watch`: it has no breakpoints of its own.
+    /// `debug`: its own breakpoints.
     pub fn on_execute(
         &mut self,
         physical: u64,
         linear: u64,
         bits: u32,
-        may_watch: bool,
+        debug: &DebugRegisters,
     ) -> Verdict {
         if self.maps.is_full() {
             self.clear();
@@ -217,12 +218,17 @@ impl CodeMap {
         let Findings { count, offsets, .. } = searched(page, decode);
         let count = usize::from(count);
         self.crowded = None;
-        if count > 0 && (!may_watch || count > MAX_CANDIDATES) {
+        // One that the guest's handler lets go on would also go on without a breakpoint of the hypervisor's.
+        let meets = offsets
+            .iter()
+            .take(count)
+            .any(|&offset| debug.on_instruction((linear & !(PAGE - 1)) + u64::from(offset)) != 0);
+        if count > 0 && (count > debug.room() || meets) {
             self.crowded = Some(linear / PAGE);
             self.maps.set(page, Right::Read);
             return Verdict::Step;
         }
-        self.make_room(page, count);
+        self.make_room(page, count, debug.room());
         self.maps.set(page, Right::Execute);
         for offset in offsets.iter().take(count) {
             self.watched.push(page, (linear & !(PAGE - 1)) + u64::from(*offset));
@@ -230,10 +236,11 @@ impl CodeMap {
         Verdict::Run
     }
 
-    /// Drops watched pages, the oldest first, until `count` more candidates can be watched; and `page` itself.
-    fn make_room(&mut self, page: u64, count: usize) {
+    /// Drops watched pages, the oldest first, until `count` more candidates can be watched with `room` breakpoints; and
+    /// `page` itself.
+    fn make_room(&mut self, page: u64, count: usize, room: usize) {
         self.watched.keep(|watched| watched != page);
-        while self.watched.count + count > MAX_CANDIDATES {
+        while self.watched.count + count > room {
             self.unwatch(self.watched.pages[0]);
         }
     }

@@ -5,6 +5,7 @@ use super::lapic::{self, Delivery};
 use super::nested;
 use super::tables;
 use super::vmcb::Event;
+use emulated_pmu::debug_registers::SINGLE_STEP;
 use pmu_model::{Delta, Occurrence, Outcome, Ring};
 
 const DEBUG: u8 = 1;
@@ -41,6 +42,27 @@ pub fn invalid_opcode(guest: &mut Guest) {
     guest.event = Some(Event::Exception { vector: INVALID_OPCODE, error: None });
 }
 
+/// Raises #DB in the guest, with these bits in DR6.
+pub fn debug(guest: &mut Guest, bits: u64) {
+    guest.debug.raise(bits);
+    guest.counting.pmu().debug_exception();
+    // What an STI held back waits for the handler's IRET now.
+    guest.vmcb.int_state &= !1;
+    guest.event = Some(Event::Exception { vector: DEBUG, error: None });
+}
+
+/// An instruction is done, and `bits` are what a debug exception has to say of it. One that loads SS holds that back until
+/// the next one is done, and is not stepped itself (SDM vol. 3, 6.8.3).
+pub fn traps(guest: &mut Guest, bits: u64, loads_ss: bool) {
+    let bits = bits | core::mem::take(&mut guest.held);
+    guest.after_ss = loads_ss;
+    if loads_ss {
+        guest.held = bits & !SINGLE_STEP;
+    } else if bits != 0 {
+        debug(guest, bits);
+    }
+}
+
 /// Hands an exception that was intercepted on to the guest.
 pub fn reflect(guest: &mut Guest, vector: u8) {
     let interrupted = take_delivery(guest);
@@ -51,10 +73,11 @@ pub fn reflect(guest: &mut Guest, vector: u8) {
     if vector == PAGE_FAULT {
         guest.vmcb.cr2 = guest.vmcb.exit_info_2;
     }
-    if vector == DEBUG {
-        guest.counting.pmu().debug_exception();
-    }
     guest.event = Some(Event::Exception { vector, error });
+    if vector == DEBUG {
+        let bits = core::mem::take(&mut guest.happened);
+        debug(guest, bits);
+    }
     match interrupted {
         // AMD APM vol. 2, table 8-5: which exceptions during the delivery of another one make a double fault.
         Some(Event::Exception { vector: first, .. }) => {

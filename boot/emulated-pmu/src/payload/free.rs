@@ -2,7 +2,11 @@
 
 use super::guest::Guest;
 use super::vmcb::Intercepts;
-use super::{events, exits, nested};
+use super::{breakpoint, bulk, events, exits, nested};
+use emulated_pmu::debug_registers::Which;
+
+/// #DB among the exceptions.
+pub const DEBUG: u32 = 1 << 1;
 
 /// Intercepted at all times: what makes the PMU, and what a guest that is told there is no SVM must not use.
 pub const ALWAYS: Intercepts = Intercepts::CPUID
@@ -25,7 +29,18 @@ pub fn stay(guest: &mut Guest) {
     guest.vmcb.exceptions = 0;
     guest.withhold_system_calls(false);
     nested::idle(guest);
-    guest.enter(0);
+    let placed = breakpoint::arm_guests(guest, Which::All);
+    if guest.debug.is_active() {
+        guest.vmcb.exceptions = DEBUG;
+        bulk::careful(guest);
+        guest.enter(0);
+        breakpoint::happened(guest, &placed);
+    } else {
+        // Its own single steps are the processor's matter.
+        guest.vmcb.dr6 = guest.debug.read(6);
+        guest.enter(0);
+        guest.debug.set_status(guest.vmcb.dr6);
+    }
     exits::handle(guest);
 }
 

@@ -1,14 +1,15 @@
 //! The guest: its registers, its PMU, and what is pending for it.
 
-use super::breakpoint::SINGLE_STEP;
 use super::code::CodeMap;
 use super::counting::Counting;
+use super::events;
 use super::hpet::Alarm;
 use super::icount::Calibration;
 use super::port::{read_msr, write_debug_7};
 use super::switch::{self, Registers};
 use super::vmcb::{Event, Vmcb};
 use core::cell::RefCell;
+use emulated_pmu::debug_registers::{DebugRegisters, SINGLE_STEP};
 use emulated_pmu::step;
 use emulated_pmu::vectors::Vectors;
 use emulated_pmu::walk::Paging;
@@ -23,14 +24,12 @@ pub const TF: u64 = 1 << 8;
 pub const IF: u64 = 1 << 9;
 /// RFLAGS.RF.
 pub const RF: u64 = 1 << 16;
-/// Vector of the debug exception.
-const DEBUG: u8 = 1;
 /// EFER.SCE.
 pub const SCE: u64 = 1;
 /// EFER.LMA.
 const LMA: u64 = 1 << 10;
 /// DR7: the enables, local and global, of all four breakpoints.
-pub const DR7_ENABLES: u64 = 0xff;
+const DR7_ENABLES: u64 = 0xff;
 const FS_BASE: u32 = 0xc000_0100;
 const GS_BASE: u32 = 0xc000_0101;
 
@@ -46,6 +45,14 @@ pub struct Guest {
     pub llc: &'static mut Llc,
     pub factory: RefCell<InstructionInfoFactory>,
     pub alarm: Alarm,
+    /// Its debug registers. The processor's are the hypervisor's.
+    pub debug: DebugRegisters,
+    /// What DR6 is to say of the #DB that has made it leave.
+    pub happened: u64,
+    /// The same of an instruction that is done, where the exception has to wait for the next one.
+    pub held: u64,
+    /// The instruction that is done loaded SS: no debug exception in front of the next one.
+    pub after_ss: bool,
     pub calibration: Calibration,
     /// The guest's EFER.SCE; the processor's is taken away while rings are told apart.
     pub sce: bool,
@@ -178,11 +185,12 @@ impl Guest {
         // It ends an interrupt shadow, as any instruction does, and RF.
         self.vmcb.int_state &= !1;
         self.vmcb.rflags &= !RF;
-        // The guest steps itself: as the processor would, unless something else comes now.
-        if self.vmcb.rflags & TF != 0 && self.event.is_none() {
-            self.vmcb.dr6 |= SINGLE_STEP;
-            self.counting.pmu().debug_exception();
-            self.event = Some(Event::Exception { vector: DEBUG, error: None });
+        self.after_ss = false;
+        // The guest steps itself: as the processor would, unless something else comes now. None of the instructions that
+        // come here is a branch, but INT n and INT1, which are not stepped.
+        if self.event.is_none() {
+            let steps = self.vmcb.rflags & TF != 0 && !self.needs.branch_trap;
+            events::traps(self, if steps { SINGLE_STEP } else { 0 }, false);
         }
     }
 
@@ -200,6 +208,30 @@ impl Guest {
     /// EDX:EAX as WRMSR takes it.
     pub fn edx_eax(&self) -> u64 {
         self.registers.rdx << 32 | self.vmcb.rax & 0xffff_ffff
+    }
+
+    /// Sets a general register.
+    pub fn set_register(&mut self, name: Register, value: u64) {
+        let r = &mut self.registers;
+        *match name.full_register() {
+            Register::RAX => &mut self.vmcb.rax,
+            Register::RCX => &mut r.rcx,
+            Register::RDX => &mut r.rdx,
+            Register::RBX => &mut r.rbx,
+            Register::RSP => &mut self.vmcb.rsp,
+            Register::RBP => &mut r.rbp,
+            Register::RSI => &mut r.rsi,
+            Register::RDI => &mut r.rdi,
+            Register::R8 => &mut r.r8,
+            Register::R9 => &mut r.r9,
+            Register::R10 => &mut r.r10,
+            Register::R11 => &mut r.r11,
+            Register::R12 => &mut r.r12,
+            Register::R13 => &mut r.r13,
+            Register::R14 => &mut r.r14,
+            Register::R15 => &mut r.r15,
+            _ => return,
+        } = value;
     }
 
     /// Bits of an address in the code that runs.

@@ -9,11 +9,11 @@
 //!   had been executed. So is an intercepted INT n. Ones that fault while running are not.
 //! - A repeated string instruction is counted once for each iteration, and once more at its end.
 
-use super::breakpoint::{DR6_IDLE, DR7_ONE};
 use super::hpet::Alarm;
 use super::switch::{Registers, enter};
 use super::vmcb::{Intercepts, Segment, Vmcb, exit};
 use core::arch::{asm, global_asm};
+use emulated_pmu::debug_registers::{DR6_IDLE, DR7_ONE};
 use handover::Refusal;
 
 /// What to subtract.

@@ -9,10 +9,11 @@ use super::port::{cpuid, read_msr};
 use super::run;
 use super::switch::Registers;
 use super::vmcb::{Segment, Vmcb};
-use super::{acpi, debug, lapic, svm, tables};
+use super::{acpi, breakpoint, debug, lapic, svm, tables};
 use core::arch::asm;
 use core::mem::MaybeUninit;
 use core::slice;
+use emulated_pmu::debug_registers::DebugRegisters;
 use emulated_pmu::options::{self, Options, Strings};
 use handover::{LAUNCH_VERSION, Launch, MAX_PROCESSORS, Other, Refusal};
 use iced_x86::InstructionInfoFactory;
@@ -98,6 +99,7 @@ unsafe fn build(options: Options, shift: u8, alarm: Alarm, rip: u64, rsp: u64) {
         let llc = &raw mut LLC;
         let calibration = icount::Calibration { shift, ..Default::default() };
         let sce = vmcb.efer & SCE != 0;
+        let debug = DebugRegisters::new(breakpoint::read(), vmcb.dr6, vmcb.dr7);
         #[allow(static_mut_refs, reason = "as above")]
         GUEST.write(Guest {
             vmcb,
@@ -108,6 +110,10 @@ unsafe fn build(options: Options, shift: u8, alarm: Alarm, rip: u64, rsp: u64) {
             llc: &mut *llc,
             factory: InstructionInfoFactory::new().into(),
             alarm,
+            debug,
+            happened: 0,
+            held: 0,
+            after_ss: false,
             calibration,
             sce,
             strings_in_user_alone: options.strings == Strings::User,

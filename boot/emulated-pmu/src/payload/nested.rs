@@ -1,10 +1,12 @@
 //! Nested paging, as far as [`super::code`] needs it: switching it on and off, and its faults.
 
 use super::code::Verdict;
-use super::guest::{DR7_ENABLES, Guest};
+use super::guest::Guest;
 use super::maps::{Maps, PAGE, Tree};
 use super::port::read_msr;
+use super::vmcb::Intercepts;
 use super::{breakpoint, debug, events};
+use emulated_pmu::debug_registers::{Placed, Which};
 use emulated_pmu::region;
 
 const PAT: u32 = 0x277;
@@ -18,44 +20,45 @@ const IDLE_STAYS: u32 = 256;
 /// Intercepts of control and debug registers: writes in the upper half, by number.
 const WRITES: u32 = 16;
 const WRITE_CR3: u32 = 1 << (WRITES + 3);
-const WRITE_DR7: u32 = 1 << (WRITES + 7);
 const ALL_DEBUG: u32 = u32::MAX;
 
-/// For a stay that counts by the clock: sets the breakpoints of the watched pages.
-pub fn watch(guest: &mut Guest) -> Option<breakpoint::Saved> {
+/// For a stay that counts by the clock: sets the breakpoints of the watched pages beside the guest's.
+pub fn watch(guest: &mut Guest) -> Placed {
     guest.code.begin();
     guest.idle_stays = 0;
     enable(guest, Tree::Searched);
     let watched = *guest.code.watched();
     if watched.addresses().is_empty() {
-        return None;
+        return breakpoint::arm_guests(guest, Which::All);
     }
     guest.vmcb.cr_intercepts |= WRITE_CR3;
-    guest.vmcb.dr_intercepts = ALL_DEBUG;
-    // Faults too: they must not leave RF behind for a candidate.
+    // Faults too, and interrupts: they must not leave RF behind for a candidate.
     guest.vmcb.exceptions = u32::MAX;
-    Some(breakpoint::set(guest, watched.addresses()))
+    guest.vmcb.add_intercepts(Intercepts::INTR);
+    // There is room, as the guest's breakpoints change only with nothing watched.
+    breakpoint::arm(guest, watched.addresses(), Which::All).unwrap_or_default()
 }
 
 /// For a stay in a page with too many candidates: no other page may be executed, and the breakpoints are where code
 /// leaves it unforeseen. `None` if they are too many.
-pub fn stay_here(guest: &mut Guest) -> Option<breakpoint::Saved> {
+pub fn stay_here(guest: &mut Guest) -> Option<Placed> {
     let rip = guest.linear_rip();
-    if guest.event.is_some() || guest.nmi_pending || guest.vmcb.dr7 & DR7_ENABLES != 0 {
+    if guest.event.is_some() || guest.nmi_pending {
         return None;
     }
     let physical = guest.physical(rip)? & !(PAGE - 1);
     // SAFETY: a page of the guest's memory, identity mapped, which the guest does not change meanwhile.
     let bytes = unsafe { &*(physical as *const [u8; PAGE as usize]) };
     let stops = region::stops(bytes, rip & !(PAGE - 1), rip, guest.code_bits())?;
-    if !guest.code.allow_alone(physical) {
+    // As in `CodeMap::on_execute`.
+    let meets = stops.addresses().iter().any(|&stop| guest.debug.on_instruction(stop) != 0);
+    if stops.addresses().len() > guest.debug.room() || meets || !guest.code.allow_alone(physical) {
         return None;
     }
     enable(guest, Tree::Single);
     guest.idle_stays = 0;
     guest.vmcb.cr_intercepts |= WRITE_CR3;
-    guest.vmcb.dr_intercepts = ALL_DEBUG;
-    Some(breakpoint::set(guest, stops.addresses()))
+    breakpoint::arm(guest, stops.addresses(), Which::All)
 }
 
 /// For any other stay. Code stays watched for a while, because counting may go on soon.
@@ -70,7 +73,7 @@ pub fn idle(guest: &mut Guest) {
 fn enable(guest: &mut Guest, tree: Tree) {
     let vmcb = &mut guest.vmcb;
     vmcb.cr_intercepts = 0;
-    vmcb.dr_intercepts = WRITE_DR7;
+    vmcb.dr_intercepts = ALL_DEBUG;
     vmcb.nested_control = u64::from(guest.code.is_active());
     vmcb.nested_cr3 = guest.code.root(tree);
     // SAFETY: every x86-64 processor has the register; the guest's value is live in it.
@@ -94,12 +97,8 @@ pub fn fault(guest: &mut Guest) -> bool {
     let verdict = if error & FETCH != 0 {
         // An instruction may begin in one page and end in the next.
         let linear = if here { rip } else { (rip & !(PAGE - 1)) + PAGE };
-        let verdict = guest.code.on_execute(
-            physical,
-            linear,
-            guest.code_bits(),
-            guest.vmcb.dr7 & DR7_ENABLES == 0,
-        );
+        let bits = guest.code_bits();
+        let verdict = guest.code.on_execute(physical, linear, bits, &guest.debug);
         // If both pages have candidates, too many together, watching the one forbids the other, and such an instruction
         // would never have both: it is stepped.
         if here { verdict } else { Verdict::Step }

@@ -48,7 +48,7 @@ pub fn write_debug_7(value: u64) {
     // SAFETY: breakpoints are at addresses of the guest; while the hypervisor runs none of its own code is there, as
     // they are set just before VMRUN and taken back just behind it.
     unsafe {
-        asm!("mov dr7, {}", in(reg) value | super::breakpoint::DR7_ONE, options(nomem, nostack, preserves_flags));
+        asm!("mov dr7, {}", in(reg) value | emulated_pmu::debug_registers::DR7_ONE, options(nomem, nostack, preserves_flags));
     };
 }
 

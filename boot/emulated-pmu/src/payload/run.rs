@@ -1,7 +1,7 @@
 //! The loop: what the PMU's registers ask for decides how the guest runs on.
 
-use super::guest::Guest;
-use super::{bulk, free, step};
+use super::guest::{Guest, RF, TF};
+use super::{bulk, free, nested, step};
 
 /// Closer to an overflow than this many instructions the guest is stepped. The alarm clock has to be further away, or
 /// it would ring before the guest executes anything: its tick is 10 instructions at shift 0.
@@ -35,11 +35,18 @@ fn way(guest: &mut Guest) -> Way {
     let needs = &guest.needs;
     // An NMI must not come before the next instruction, and has to come right behind it.
     let waits = guest.nmi_pending && !guest.nmi_blocked && guest.in_shadow();
-    if guest.without_resume || waits || needs.stepping() || needs.branch_trap {
+    // A breakpoint waits; or a frame has to be held against the guest's breakpoints.
+    let debug = guest.after_ss || guest.held != 0;
+    let frame = guest.event.is_some() && (guest.debug.is_active() || nested::is_candidate(guest));
+    if guest.without_resume || waits || debug || frame || needs.stepping() || needs.branch_trap {
         return Way::Step;
     }
     if needs.bulk | needs.stepped == 0 && !needs.free_running {
         return Way::Free;
+    }
+    // It steps itself, or goes on without a breakpoint, which might be the hypervisor's.
+    if guest.event.is_none() && guest.vmcb.rflags & (TF | RF) != 0 {
+        return Way::Step;
     }
     let ring = guest.next_ring();
     match guest.counting.until_overflow(ring, guest.tells_rings_apart()) {

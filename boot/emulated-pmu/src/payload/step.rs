@@ -4,14 +4,19 @@
 use super::free::ALWAYS;
 use super::guest::{Guest, RF, TF};
 use super::vmcb::{Event, Intercepts, exit};
-use super::{breakpoint, bulk, events, exits, nested, retire, system_call};
-use emulated_pmu::step::{self, Kind};
-use iced_x86::Instruction;
+use super::{breakpoint, bulk, events, exits, nested, retire};
+use emulated_pmu::debug_registers::{SINGLE_STEP, Which};
+use emulated_pmu::step::{self, Kind, StringOperation};
+use iced_x86::{Instruction, Register};
+use pmu_model::Ring;
 
 const DEBUG: u64 = exit::EXCEPTION + 1;
 
 /// Delivers what is pending, or else executes one instruction.
 pub fn step(guest: &mut Guest) {
+    if guest.event.is_none() && guest.held != 0 && !guest.after_ss {
+        events::traps(guest, 0, false);
+    }
     if events::choose(guest) {
         deliver(guest);
     } else {
@@ -25,35 +30,56 @@ fn deliver(guest: &mut Guest) {
     let vector = guest.event.map_or(0, Event::vector);
     // INT n is an instruction, whose branch has been recorded.
     let is_own = !matches!(guest.event, Some(Event::SoftwareInterrupt { .. }));
+    // QEMU sets RF in the frame of an interrupt as in that of a fault.
+    let is_interrupt = matches!(guest.event, Some(Event::Interrupt { .. } | Event::Nmi));
+    let clears_resume = is_interrupt && guest.vmcb.rflags & RF == 0;
     let has_error = matches!(guest.event, Some(Event::Exception { error: Some(_), .. }));
     let Some(handler) = events::handler(guest, vector) else { return bulk::stay(guest, None) };
-    let saved = breakpoint::set(guest, &[handler]);
+    let placed = breakpoint::arm(guest, &[handler], Which::None).unwrap_or_default();
     everything(guest);
     guest.enter(0);
-    let hit = breakpoint::restore(guest, saved);
+    let hit = breakpoint::happened(guest, &placed);
     let delivered = !guest.is_in_delivery();
     if is_own && delivered {
         retire::delivery(guest, from, handler);
     }
-    if core::mem::take(&mut guest.without_resume) && delivered {
-        // The frame: RIP, CS, RFLAGS; with an error code in front of it.
-        let flags = guest.vmcb.rsp + 8 * (2 + u64::from(has_error));
-        guest.change_word(flags, |flags| flags & !RF);
+    // The frame: RIP, CS, RFLAGS, RSP, SS; with an error code in front of it.
+    let frame = guest.vmcb.rsp + 8 * u64::from(has_error);
+    if (core::mem::take(&mut guest.without_resume) || clears_resume) && delivered {
+        guest.change_word(frame + 16, |flags| flags & !RF);
+    }
+    if delivered {
+        guest.after_ss = false;
+        let words = (guest.vmcb.rsp..frame + 40).step_by(8);
+        guest.held |= words.fold(0, |bits, word| bits | guest.debug.on_store(word));
     }
     if !(guest.vmcb.exit_code == DEBUG && hit) {
         exits::handle(guest);
     }
 }
 
-/// Executes one instruction. It may find an interrupt in front of it; then that comes first.
+/// Executes one instruction. It may find an interrupt in front of it, or a breakpoint of the guest's; then that comes
+/// first.
 pub fn instruction(guest: &mut Guest) {
     guest.stepped = guest.linear_rip();
+    if guest.vmcb.rflags & RF == 0 && !guest.after_ss {
+        let hits = guest.debug.on_instruction(guest.linear_rip());
+        if hits != 0 {
+            if settled(guest) {
+                events::debug(guest, hits);
+            }
+            return;
+        }
+    }
     if !guest.needs.stepping() && guest.is_plain() {
         return trap(guest, None);
     }
     let Some(instruction) = guest.instruction() else { return trap(guest, None) };
     let overflow = guest.vmcb.rflags & 1 << 11 != 0;
     match step::kind(&instruction) {
+        Kind::Repeated(_) if guest.vmcb.rflags & TF != 0 || guest.debug.watches_data() => {
+            iterate(guest, &instruction);
+        }
         Kind::Repeated(_) | Kind::Shadow => to_next(guest, &instruction),
         Kind::SystemCall | Kind::SystemReturn(_) if settled(guest) => {
             emulate(guest, &instruction);
@@ -71,17 +97,28 @@ pub fn instruction(guest: &mut Guest) {
 /// SYSCALL or SYSRET.
 fn emulate(guest: &mut Guest, instruction: &Instruction) {
     let ring = guest.ring();
-    if system_call::emulate(guest, instruction) {
-        retire::instruction(guest, ring, Some(instruction), &retire::Accesses::NONE);
+    if super::system_call::emulate(guest, instruction) {
+        system_call(guest, ring, instruction);
     } else {
         // Its exception is the processor's matter.
         trap(guest, Some(instruction));
     }
 }
 
+/// SYSCALL or SYSRET has been emulated. Whether it is stepped is for the flags that it has set: AMD APM vol. 2, 13.1.4.
+pub fn system_call(guest: &mut Guest, ring: Ring, instruction: &Instruction) {
+    retire::instruction(guest, ring, Some(instruction), &retire::Accesses::NONE);
+    let steps = guest.vmcb.rflags & TF != 0;
+    events::traps(guest, if steps { SINGLE_STEP } else { 0 }, false);
+}
+
 fn everything(guest: &mut Guest) {
-    let intercepts =
-        ALWAYS | Intercepts::HLT | Intercepts::MWAIT | Intercepts::INTR | Intercepts::INT_N;
+    let intercepts = ALWAYS
+        | Intercepts::HLT
+        | Intercepts::MWAIT
+        | Intercepts::INTR
+        | Intercepts::INT_N
+        | Intercepts::ICEBP;
     guest.vmcb.set_intercepts(intercepts);
     guest.vmcb.exceptions = u32::MAX;
     guest.withhold_system_calls(false);
@@ -91,13 +128,13 @@ fn everything(guest: &mut Guest) {
 /// Whether nothing comes in front of the next instruction. What comes is handled.
 fn settled(guest: &mut Guest) -> bool {
     let rip = guest.linear_rip();
-    let saved = breakpoint::set(guest, &[rip]);
+    let placed = breakpoint::arm(guest, &[rip], Which::None).unwrap_or_default();
     everything(guest);
     let resume = guest.vmcb.rflags & RF;
     guest.vmcb.rflags &= !RF;
     guest.enter(0);
     guest.vmcb.rflags |= resume;
-    let hit = breakpoint::restore(guest, saved);
+    let hit = breakpoint::happened(guest, &placed);
     let settled = guest.vmcb.exit_code == DEBUG && hit;
     if !settled {
         exits::handle(guest);
@@ -105,26 +142,74 @@ fn settled(guest: &mut Guest) -> bool {
     settled
 }
 
-/// With a breakpoint behind the instruction.
+/// With a breakpoint behind the instruction, and the guest's on data, if there is room.
 fn to_next(guest: &mut Guest, instruction: &Instruction) {
     let ring = guest.ring();
     let before = retire::Before::of(guest, instruction);
-    let saved = breakpoint::set(guest, &[instruction.next_ip()]);
+    let own = [instruction.next_ip()];
+    let placed = breakpoint::arm(guest, &own, Which::Data)
+        .or_else(|| breakpoint::arm(guest, &own, Which::None))
+        .unwrap_or_default();
     everything(guest);
-    // Nothing but our own breakpoint looks at it, and that is behind this instruction.
-    guest.vmcb.rflags &= !RF;
+    let flag = guest.vmcb.rflags & TF;
+    // Nothing but our own breakpoint looks at RF, and that is behind this instruction.
+    guest.vmcb.rflags &= !(RF | TF);
     guest.enter(0);
-    let hit = breakpoint::restore(guest, saved);
+    guest.vmcb.rflags |= flag;
+    breakpoint::happened(guest, &placed);
     if guest.linear_rip() != instruction.next_ip() {
-        // Interrupted: it goes on later, and then has to be seen again.
-        guest.vmcb.rflags &= !RF;
-    } else {
-        let accesses = before.accesses(guest, instruction);
-        retire::instruction(guest, ring, Some(instruction), &accesses);
+        return interrupted(guest, instruction);
     }
-    if !(guest.vmcb.exit_code == DEBUG && hit) {
+    let bits = core::mem::take(&mut guest.happened);
+    let accesses = before.accesses(guest, instruction);
+    retire::instruction(guest, ring, Some(instruction), &accesses);
+    let steps = flag != 0 && !guest.needs.branch_trap;
+    let loads_ss = instruction.op0_register() == Register::SS;
+    events::traps(guest, bits | if steps { SINGLE_STEP } else { 0 }, loads_ss);
+    // A debug exception comes before an interrupt, which waits.
+    if guest.vmcb.exit_code != DEBUG && guest.event.is_none() {
         exits::handle(guest);
     }
+}
+
+/// A repeated instruction did not come to its end: it goes on later, and then has to be seen again, unless the guest's
+/// breakpoint on it has been met; the hypervisor has none there then.
+fn interrupted(guest: &mut Guest, instruction: &Instruction) {
+    if guest.debug.on_instruction(instruction.ip()) != 0 {
+        guest.vmcb.rflags |= RF;
+    } else {
+        guest.vmcb.rflags &= !RF;
+    }
+    exits::handle(guest);
+}
+
+/// One iteration of a repeated instruction, which is stepped, or whose data is watched: an exception comes behind each.
+fn iterate(guest: &mut Guest, instruction: &Instruction) {
+    let ring = guest.ring();
+    let before = retire::Before::of(guest, instruction);
+    let placed = breakpoint::arm_guests(guest, Which::Data);
+    everything(guest);
+    let flag = guest.vmcb.rflags & TF;
+    guest.vmcb.rflags = guest.vmcb.rflags & !RF | TF;
+    guest.enter(0);
+    guest.vmcb.rflags = guest.vmcb.rflags & !TF | flag;
+    breakpoint::happened(guest, &placed);
+    if guest.vmcb.exit_code != DEBUG {
+        return interrupted(guest, instruction);
+    }
+    let bits = core::mem::take(&mut guest.happened) & !SINGLE_STEP;
+    let left = guest.registers.rcx & StringOperation::count_mask(instruction);
+    if guest.linear_rip() == instruction.next_ip() || left == 0 {
+        guest.vmcb.rip = guest.vmcb.rip.wrapping_add(instruction.next_ip() - guest.linear_rip());
+        guest.vmcb.rflags &= !RF;
+        let accesses = before.accesses(guest, instruction);
+        retire::instruction(guest, ring, Some(instruction), &accesses);
+    } else {
+        // SDM vol. 3, 17.3.1.1: set in the frame of a trap behind any iteration but the last.
+        guest.vmcb.rflags |= RF;
+    }
+    let steps = flag != 0 && !guest.needs.branch_trap;
+    events::traps(guest, bits | if steps { SINGLE_STEP } else { 0 }, false);
 }
 
 /// With the trap flag.
@@ -135,24 +220,21 @@ fn trap(guest: &mut Guest, instruction: Option<&Instruction>) {
         retire::Before::of(guest, instruction).accesses(guest, instruction)
     });
     let own = guest.vmcb.rflags & TF;
-    let dr6 = guest.vmcb.dr6;
+    let placed = breakpoint::arm_guests(guest, Which::Data);
     guest.vmcb.rflags |= TF;
-    guest.vmcb.dr6 = breakpoint::DR6_IDLE;
     everything(guest);
     guest.enter(0);
-    let happened = guest.vmcb.dr6;
-    guest.vmcb.dr6 = dr6;
-    let done = guest.vmcb.exit_code == DEBUG && happened & breakpoint::SINGLE_STEP != 0;
+    breakpoint::happened(guest, &placed);
+    // A breakpoint on a port comes without the step.
+    let done = guest.vmcb.exit_code == DEBUG && guest.happened != 0;
     // These have replaced the flag by the one that they found in memory.
     if !(done && matches!(kind, Kind::PopFlags | Kind::InterruptReturn)) {
         guest.vmcb.rflags = guest.vmcb.rflags & !TF | own;
     }
     if !done {
-        if guest.vmcb.exit_code == DEBUG {
-            guest.vmcb.dr6 = happened;
-        }
         return exits::handle(guest);
     }
+    let bits = core::mem::take(&mut guest.happened) & !SINGLE_STEP;
     if kind == Kind::PushFlags && own == 0 {
         let stack = guest.linear_stack();
         guest.change_word(stack, |flags| flags & !TF);
@@ -161,10 +243,6 @@ fn trap(guest: &mut Guest, instruction: Option<&Instruction>) {
         guest.nmi_blocked = false;
     }
     let taken = retire::instruction(guest, ring, instruction, &accesses);
-    let trapped = own != 0 && (taken || !guest.needs.branch_trap);
-    if trapped || happened & 0xf != 0 {
-        let step = if trapped { breakpoint::SINGLE_STEP } else { 0 };
-        guest.vmcb.dr6 = happened & !breakpoint::SINGLE_STEP | step;
-        events::reflect(guest, 1);
-    }
+    let steps = own != 0 && (taken || !guest.needs.branch_trap);
+    events::traps(guest, bits | if steps { SINGLE_STEP } else { 0 }, false);
 }

@@ -25,6 +25,7 @@ bitflags! {
         const STGI = 1 << 36;
         const CLGI = 1 << 37;
         const SKINIT = 1 << 38;
+        const ICEBP = 1 << 40;
         const WBINVD = 1 << 41;
         const MWAIT = 1 << 43;
     }
@@ -109,7 +110,7 @@ impl Event {
 pub mod exit {
     pub const WRITE_CR3: u64 = 0x13;
     pub const READ_DR0: u64 = 0x20;
-    pub const WRITE_DR7: u64 = 0x37;
+    pub const WRITE_DR0: u64 = 0x30;
     pub const LAST_DR: u64 = 0x3f;
     pub const EXCEPTION: u64 = 0x40;
     pub const INTR: u64 = 0x60;
@@ -124,6 +125,7 @@ pub mod exit {
     pub const VMRUN: u64 = 0x80;
     pub const VMMCALL: u64 = 0x81;
     pub const SKINIT: u64 = 0x86;
+    pub const ICEBP: u64 = 0x88;
     pub const MWAIT: u64 = 0x8b;
     pub const NESTED_PAGE_FAULT: u64 = 0x400;
 }

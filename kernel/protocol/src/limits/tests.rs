@@ -118,6 +118,7 @@ fn i8_tasks_that_cannot_run_are_refused() {
             workload: crate::workload::Workload { tasks, tick_ns, jitter: None },
             bind: Bind::System,
             sets: alloc::vec![],
+            gate: alloc::vec![],
         }))
     };
     let request = CountRequest { event: "cycles".into(), ..CountRequest::default() };
@@ -163,6 +164,7 @@ fn c3_a_set_is_bound_to_what_there_is() {
         },
         bind: Bind::System,
         sets: sets.to_vec(),
+        gate: alloc::vec![],
     };
     let check = |count: Count<'static>| check_item(&Item::Count(count));
     let sets = [set(Bind::Tasks(alloc::vec![1, 0]), false), set(Bind::System, true)];

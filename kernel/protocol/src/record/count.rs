@@ -54,6 +54,12 @@ pub struct CountResult {
     /// Each processor's own figures, in the order of [`CountedEvent::cpus`], if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpus: Vec<CountCpu>,
+    /// How counting started and stopped, if that was at addresses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<CountGate>,
+    /// TSC ticks between two timer ticks at the end, if those that were asked for left the tasks no time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lengthened: Option<u64>,
 }
 
 /// What a processor did while it counted.
@@ -108,6 +114,18 @@ pub struct Eviction {
     pub acquired: u64,
     /// The generation that began with the eviction.
     pub generation: u64,
+}
+
+/// Counting that started and stopped at addresses of a task.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CountGate {
+    /// The task, as an index into [`CountResult::tasks`]. Nothing else was counted.
+    pub task: u16,
+    /// How often counting started. Reaching an address that starts while it counts is not one.
+    pub starts: u64,
+    /// How often it stopped at an address.
+    pub stops: u64,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]

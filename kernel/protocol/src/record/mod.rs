@@ -15,8 +15,8 @@ mod tasks;
 
 pub use check::{Check, CheckVerdict, Suite};
 pub use count::{
-    CountCpu, CountInterval, CountResult, CountSnapshot, CountValue, CountedEvent, CountedSet,
-    Eviction,
+    CountCpu, CountGate, CountInterval, CountResult, CountSnapshot, CountValue, CountedEvent,
+    CountedSet, Eviction,
 };
 pub use events::EventTables;
 pub use exact::{Comparison, ExactCount, ExactResult, ListedInstruction};

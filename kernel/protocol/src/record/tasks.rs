@@ -124,6 +124,9 @@ pub struct Ticks {
     pub median: u64,
     /// Longest interval.
     pub max: u64,
+    /// The interval at the end, in TSC ticks, if the one that was asked for left the tasks no time and was lengthened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lengthened: Option<u64>,
 }
 
 /// How often a vector was taken.

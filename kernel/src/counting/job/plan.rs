@@ -1,5 +1,6 @@
 //! Finding counters for a set of a job, and saying what of it cannot be counted.
 
+use crate::counting::gate::{IN_RING_0, in_ring_0};
 use crate::counting::request::Request;
 use crate::counting::{Set, SetError, Sharing};
 use crate::events::Known;
@@ -36,7 +37,10 @@ pub fn plan(item: &SetOf, known: &Known) -> Planned {
     while !left.is_empty() {
         let requests = left.iter().map(|&index| request(&item.requests[index], &left));
         let (index, reason) = match Set::build(requests.collect(), sharing, known) {
-            Ok(set) => return Planned { set: Some(set), uncounted },
+            Ok(set) => match in_ring_0(&set).filter(|_| item.gated) {
+                None => return Planned { set: Some(set), uncounted },
+                Some(index) => (index, IN_RING_0.to_string()),
+            },
             Err(SetError::Request { index, reason, attribute, .. }) => {
                 let attribute = attribute.map_or(String::new(), |name| alloc::format!("{name}: "));
                 (index, attribute + &reason)

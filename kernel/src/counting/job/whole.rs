@@ -31,6 +31,8 @@ pub fn whole(item: &Count, sets: Sets, parts: Vec<(u16, Part)>) -> CountResult {
         switches: parts.iter().map(|(_, part)| part.switches).sum(),
         dropped: parts.iter().map(|(_, part)| part.dropped).sum(),
         snapshot: parts.first().and_then(|(_, part)| part.snapshot.clone()),
+        // The processor on which its task runs has it.
+        gate: parts.iter().filter_map(|(_, part)| part.gate.clone()).max_by_key(|gate| gate.starts),
         ..CountResult::default()
     };
     let mut counted: Vec<CountedSet> = Vec::new();

@@ -36,6 +36,7 @@ fn item(requests: Vec<CountRequest<'static>>, interval_ns: u64) -> count::Count<
         },
         bind: Bind::System,
         sets: vec![],
+        gate: vec![],
     }
 }
 

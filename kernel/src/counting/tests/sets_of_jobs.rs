@@ -123,6 +123,7 @@ fn item(sets: &[(&'static str, Bind, bool)]) -> count::Count<'static> {
         },
         bind: Bind::System,
         sets: sets.iter().map(set).collect(),
+        gate: vec![],
     }
 }
 

@@ -5,14 +5,16 @@ use super::platform::Processor;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::debug;
 use arch::interrupts::TrapFrame;
 use arch::pmu::pmi;
 use arch::pmu::{Capabilities, Driver};
 use arch::smp;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
+use kernel::counting::address::AddressGate;
 use kernel::counting::job::{CountRun, Part, Share};
-use kernel::tasks::Observer;
+use kernel::tasks::{Emitted, Observer};
 use protocol::count::Count;
 
 /// What the handlers of one processor work with while an item runs.
@@ -43,6 +45,20 @@ pub fn on_pmi(frame: &mut TrapFrame) {
     }
 }
 
+/// A task is at an address at which counting starts or stops.
+fn on_debug(_: &mut TrapFrame, dr6: u64) -> bool {
+    let running = here().load(Ordering::Relaxed).cast::<Running>();
+    // SAFETY: interrupts are off; what this one came into is a task, or else there is no address of it.
+    let Some(running) = (unsafe { running.as_mut() }) else { return false };
+    match running.run.trapped(dr6, &mut running.processor) {
+        Ok(own) => own,
+        Err(error) => {
+            running.note(Err(error));
+            true
+        }
+    }
+}
+
 impl Running {
     /// From what runs to `to`.
     fn switch(&mut self, to: Option<u16>) {
@@ -63,13 +79,18 @@ pub struct Watch<'a> {
     item: &'a Count<'a>,
     shares: Vec<Share>,
     has: Capabilities,
+    /// Where each task begins.
+    begins: Vec<u64>,
+    /// The task with breakpoints, and these. They are set while it has the processor.
+    breakpoints: Option<(u16, AddressGate)>,
     done: Result<Part, String>,
 }
 
 impl<'a> Watch<'a> {
     /// For a processor with this PMU, which counts these shares.
     pub fn new(item: &'a Count<'a>, shares: Vec<Share>, has: Capabilities) -> Self {
-        Self { item, shares, has, done: Err("it was not counted".to_string()) }
+        let done = Err("it was not counted".to_string());
+        Self { item, shares, has, begins: Vec::new(), breakpoints: None, done }
     }
 
     /// What was counted.
@@ -92,19 +113,29 @@ impl<'a> Watch<'a> {
 }
 
 impl Observer for Watch<'_> {
+    fn placed(&mut self, tasks: &[Emitted]) {
+        self.begins = tasks.iter().map(|task| task.init.start).collect();
+    }
+
     fn opened(&mut self) {
         // SAFETY: on the processor that is counted, whose PMU the firmware owns; interrupts are off.
         let mut processor = unsafe { Processor::open() };
         let shares = core::mem::take(&mut self.shares);
         let driver = Driver::new(self.has.clone());
-        match CountRun::begin(self.item, shares, &driver, &mut processor) {
-            Ok(run) => {
+        let begun = CountRun::begin(self.item, shares, &driver, &mut processor);
+        let placed = begun.map_err(|error| error.to_string()).and_then(|mut run| {
+            let breakpoints = run.place(&self.begins).map_err(|error| error.to_string())?;
+            Ok((run, breakpoints))
+        });
+        match placed {
+            Ok((run, breakpoints)) => {
+                self.breakpoints = breakpoints;
                 let running = Box::new(Running { run, processor, current: None, error: None });
                 here().store(Box::into_raw(running).cast(), Ordering::Relaxed);
             }
             Err(error) => {
                 processor.close();
-                self.done = Err(error.to_string());
+                self.done = Err(error);
             }
         }
     }
@@ -139,7 +170,16 @@ impl Observer for Watch<'_> {
         self.tell(|running| running.run.created(task, parent));
     }
 
-    fn switched(&mut self, _: Option<u16>, to: Option<u16>) {
+    fn switched(&mut self, from: Option<u16>, to: Option<u16>) {
+        if let Some((task, gate)) = self.breakpoints {
+            if from == Some(task) {
+                debug::clear_breakpoints();
+            }
+            if to == Some(task) {
+                // SAFETY: ring 0, interrupt table loaded; the addresses are the task's, where the kernel is not.
+                unsafe { debug::set_breakpoints(gate.addresses(), gate.dr7(), on_debug) };
+            }
+        }
         self.tell(|running| running.switch(to));
     }
 

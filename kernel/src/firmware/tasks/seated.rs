@@ -4,6 +4,7 @@ use crate::firmware::probe;
 use alloc::vec;
 use alloc::vec::Vec;
 use arch::apic;
+use arch::interrupts::TrapFrame;
 use arch::pmu::pmi::{self, Interval};
 use arch::task::{self, Context, TICK_VECTOR};
 use arch::time::tsc;
@@ -25,6 +26,19 @@ pub struct Here {
     pub contexts: Vec<Context>,
     /// CR2 at the exception of each.
     pub cr2: Vec<u64>,
+    /// Where each was when a tick last interrupted it.
+    stops: Vec<Stop>,
+}
+
+/// Where a task has stopped: enough of it that one which executes anything does not stay the same for long, that of a
+/// repeated string instruction included.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Stop([u64; 4]);
+
+impl Stop {
+    fn of(frame: &TrapFrame) -> Self {
+        Self([frame.rip, frame.rsp, frame.rcx, frame.r15])
+    }
 }
 
 impl Here {
@@ -38,6 +52,7 @@ impl Here {
         self.numbers.push(number);
         self.contexts.push(context);
         self.cr2.push(0);
+        self.stops.push(Stop::default());
     }
 
     /// The registers of task `number` as it left them, and CR2.
@@ -58,7 +73,9 @@ impl Here {
         guide: &mut dyn Guide,
     ) {
         let Some(mut timer) = timer(machine) else { return };
-        let (numbers, cr2) = (&self.numbers, &mut self.cr2);
+        let (numbers, cr2, stops) = (&self.numbers, &mut self.cr2, &mut self.stops);
+        // TSC when the kernel came and when it went, of the last tick.
+        let (mut came, mut went) = (0, 0);
         // A switch is no place to search.
         let most = numbers.iter().max().map_or(0, |&most| usize::from(most) + 1);
         let mut places = vec![0; most];
@@ -75,7 +92,14 @@ impl Here {
                 task::Cause::Start => Cause::Start,
                 task::Cause::Tick => {
                     timer.ticked();
-                    Cause::Tick
+                    let stop = Stop::of(event.frame);
+                    let before = event.task.and_then(|task| stops.get_mut(task));
+                    let stays =
+                        before.is_some_and(|before| core::mem::replace(before, stop) == stop);
+                    // A task that waits in one place is not held up: it has more time than the kernel.
+                    let stalled = stays && now.wrapping_sub(went) < went.wrapping_sub(came);
+                    came = now;
+                    if stalled { Cause::Stall } else { Cause::Tick }
                 }
                 task::Cause::Yield => Cause::Yield,
                 task::Cause::Exit => Cause::Exit,
@@ -102,6 +126,8 @@ impl Here {
                 // SAFETY: as above.
                 unsafe { pmi::let_in(task.into()) };
             }
+            // Behind anything but a tick, none is a stall.
+            went = if event.cause == task::Cause::Tick { tsc::now() } else { came };
             decision.next.map(|number| places[usize::from(number)])
         };
         if let Some(interval) = sampling_timer {

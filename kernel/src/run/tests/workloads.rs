@@ -61,6 +61,7 @@ fn a_count_item_is_measured_or_has_its_reason() {
         },
         bind: protocol::count::Bind::System,
         sets: vec![],
+        gate: vec![],
     };
     let mut machine = Clocked::new(1);
     let mut status = Status::default();

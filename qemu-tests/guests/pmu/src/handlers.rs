@@ -48,6 +48,11 @@ extern "C" fn back() {
     naked_asm!("iretq")
 }
 
+/// Where [`BACK`] begins.
+pub fn back_address() -> u64 {
+    back as *const () as u64
+}
+
 /// 5.
 #[unsafe(naked)]
 extern "C" fn device() {
@@ -116,6 +121,7 @@ pub fn install(idt: &mut InterruptDescriptorTable) {
         set(idt, vector, unexpected);
     }
     set(idt, 0, skip_two);
+    set(idt, 1, crate::debug::on_debug);
     set(idt, 3, back);
     set(idt, 6, skip_two);
     set(idt, 13, skip_two_with_error);

@@ -8,6 +8,7 @@
 
 mod code;
 mod counts;
+mod debug;
 mod handlers;
 mod machine;
 mod once;
@@ -52,6 +53,7 @@ fn main(info: &'static mut BootInfo) -> ! {
         "many" => overflow::many(&unit),
         "once" => once::run(&unit),
         "stepped" => stepped::run(&unit),
+        "debug" => debug::run(&unit),
         other => line!("no group {other}"),
     }
     line!("end");

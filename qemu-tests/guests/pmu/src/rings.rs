@@ -42,7 +42,7 @@ static FLAGS: AtomicU64 = AtomicU64::new(2);
 
 /// Goes to ring 3 and comes back by `int LEAVE`.
 #[unsafe(naked)]
-extern "C" fn visit() {
+pub extern "C" fn visit() {
     naked_asm!(
         "lea rax, [rip + 2f]",
         "push rax",
@@ -63,7 +63,13 @@ extern "C" fn visit() {
     )
 }
 /// `visit`, and the handler of LEAVE.
-const VISIT: u64 = 10 + 2;
+pub const VISIT: u64 = 10 + 2;
+
+/// Lets `visit` go to `code`, with the stack's top at `stack`.
+pub fn send_to(code: u64, stack: u64) {
+    CODE.store(code, Ordering::Relaxed);
+    STACK.store(stack, Ordering::Relaxed);
+}
 
 pub fn run(unit: &Unit) {
     let (start, stack) = (&raw const ring_3_code as u64, &raw const RING_3_STACK as u64);

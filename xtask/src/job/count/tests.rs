@@ -1,6 +1,6 @@
 use super::super::file::parse;
 use super::super::{Purpose, pack};
-use protocol::count::Bind;
+use protocol::count::{Bind, GateAct, GatePoint};
 use protocol::job::Item;
 use protocol::workload::Ring;
 
@@ -38,6 +38,22 @@ fn c1_m3_m6_a_count_comes_out_as_it_is_written() {
     );
     assert_eq!((second.parent, second.ring, second.extended_state), (Some(0), Ring::User, true));
     assert_eq!(count.workload.tick_ns, super::super::workload::DEFAULT_TICK_NS);
+}
+
+#[test]
+fn m14_m3_addresses_are_labels_and_offsets_of_a_task() {
+    let gate =
+        "start-at = [\"second:go\", \"second:+0\"]\nstop-at = [\"second:go+2\", \"second:0x5\"]";
+    let text = JOB.replace("passes = 3", gate).replace(
+        "asm = \"addpd xmm0, xmm1\"",
+        "init = \"cld\"\nasm = \"nop; go: nop; nop; nop; nop; nop\"",
+    );
+    let packed = pack(&parse(&text, "job.toml").unwrap(), Purpose::Qemu).unwrap();
+    let [Item::Count(count)] = &packed.job.items[..] else { panic!("{:?}", packed.job.items) };
+    let (start, stop) = (GateAct::Start, GateAct::Stop);
+    let point = |offset, act| GatePoint { task: 1, offset, act };
+    // Behind the CLD of the init code.
+    assert_eq!(count.gate, [point(2, start), point(1, start), point(4, stop), point(6, stop)]);
 }
 
 #[test]
@@ -164,6 +180,24 @@ fn what_is_wrong_is_said_with_its_place() {
         ("parent = \"first\"", "parent = \"third\"", &["second", "parent `third` does not exist"]),
         ("inc rax", "inc nonsense", &["job.toml:11", "first"]),
         ("ring = 3", "ring = 1", &["ring is 1"]),
+        ("passes = 3", "start-at = [\"go\"]", &["job.toml:2", "two tasks", "which task's?"]),
+        ("passes = 3", "start-at = [\"third:go\"]", &["there is no task `third`"]),
+        (
+            "passes = 3",
+            "start-at = [\"first:go\"]",
+            &["start-at `first:go`: task `first` has no label `go`; it has no labels"],
+        ),
+        ("passes = 3", "start-at = [\"second:3\"]", &["no instruction begins there"]),
+        ("passes = 3", "start-at = [\"second:9\"]", &["is 9; it must be 0 to 3"]),
+        ("passes = 3", "stop-at = [\"second:+x\"]", &["`x` is not a number of bytes"]),
+        ("passes = 3", "stop-at = [\"second:0\"]", &["start-at is missing"]),
+        ("passes = 3", "start-at = [\"first:0\"]", &["task `first` runs in ring 0"]),
+        (
+            "passes = 3",
+            "start-at = [\"second:0\", \"first:0\"]",
+            &["of one task", "`second` and `first`"],
+        ),
+        ("passes = 3", "start-at = [\"second:0\"]\nbind = \"all-cpus\"", &["beside bind"]),
         ("passes = 3", "tick-ns = 0", &["tick-ns is 0"]),
         ("passes = 3", "tick-ns = 5", &["tick-ns is 5"]),
     ] {

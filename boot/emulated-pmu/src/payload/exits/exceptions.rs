@@ -2,9 +2,10 @@
 
 use crate::payload::guest::Guest;
 use crate::payload::vmcb::Event;
-use crate::payload::{events, retire, system_call};
-use emulated_pmu::step::{self, Kind};
+use crate::payload::{events, retire, step, system_call};
+use emulated_pmu::step::{Kind, kind};
 
+const DEBUG: u8 = 1;
 const INVALID_OPCODE: u8 = 6;
 
 /// Hands the exception on, unless it was raised only so that SYSCALL or SYSRET is seen.
@@ -12,12 +13,11 @@ pub fn handle(guest: &mut Guest, vector: u8) {
     if vector == INVALID_OPCODE
         && !guest.is_in_delivery()
         && let Some(instruction) = guest.instruction()
-        && matches!(step::kind(&instruction), Kind::SystemCall | Kind::SystemReturn(_))
+        && matches!(kind(&instruction), Kind::SystemCall | Kind::SystemReturn(_))
     {
         let ring = guest.ring();
         if system_call::emulate(guest, &instruction) {
-            retire::instruction(guest, ring, Some(&instruction), &retire::Accesses::NONE);
-            return;
+            return step::system_call(guest, ring, &instruction);
         }
     }
     events::reflect(guest, vector);
@@ -26,7 +26,7 @@ pub fn handle(guest: &mut Guest, vector: u8) {
 /// INT n, INT3 and INTO: retired, and then delivered, if the gate lets the guest's ring in.
 pub fn software_interrupt(guest: &mut Guest) {
     let Some(instruction) = guest.instruction() else { return };
-    let Kind::SoftwareInterrupt(vector) = step::kind(&instruction) else { return };
+    let Kind::SoftwareInterrupt(vector) = kind(&instruction) else { return };
     if !events::may_use(guest, vector) {
         // The index of the gate, and that it is one of the interrupt table: SDM vol. 3, 6.13.
         return events::general_protection(guest, u32::from(vector) << 3 | 0b10);
@@ -37,4 +37,14 @@ pub fn software_interrupt(guest: &mut Guest) {
     guest.event = Some(Event::SoftwareInterrupt { vector });
     guest.skip(bytes);
     retire::software_interrupt(guest, ring, &instruction, vector);
+}
+
+/// INT1: retired, and then a debug exception of which DR6 says nothing, through a gate that no ring is kept from.
+pub fn debug_instruction(guest: &mut Guest) {
+    let Some(instruction) = guest.instruction() else { return };
+    let ring = guest.ring();
+    guest.counting.pmu().debug_exception();
+    guest.event = Some(Event::Exception { vector: DEBUG, error: None });
+    guest.skip(instruction.len() as u64);
+    retire::software_interrupt(guest, ring, &instruction, DEBUG);
 }

@@ -33,15 +33,12 @@ pub fn handle(guest: &mut Guest) {
         exit::NESTED_PAGE_FAULT => {
             nested::fault(guest);
         }
-        exit::WRITE_DR7 => debug_registers::write_control(guest),
-        // The watched page may be elsewhere in another address space; or the breakpoints are the guest's own.
+        exit::READ_DR0..=exit::LAST_DR => debug_registers::handle(guest),
+        exit::ICEBP => exceptions::debug_instruction(guest),
+        // The watched page may be elsewhere in another address space.
         exit::WRITE_CR3 => {
             step::step(guest);
             nested::recheck(guest);
-        }
-        exit::READ_DR0..=exit::LAST_DR => {
-            guest.code.unwatch_all();
-            step::step(guest);
         }
         exit::VMRUN..=exit::SKINIT => events::invalid_opcode(guest),
         exit::SHUTDOWN => shutdown(guest),
