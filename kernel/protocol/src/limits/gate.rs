@@ -71,5 +71,8 @@ mod tests {
             let error = count(points).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
+        let gate = vec![GatePoint { task: 0, offset: 0, act: start }];
+        let bound = Count { gate, bind: Bind::AllProcessors, ..Count::default() };
+        assert!(check(&bound).unwrap_err().to_string().contains("stand beside bind"));
     }
 }
