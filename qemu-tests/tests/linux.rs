@@ -102,7 +102,10 @@ fn counts_are_exact(console: &str) {
 fn linux_counts_exactly_on_the_emulated_skylake() {
     let Some(console) = boot(Model::Skylake, "") else { return };
     let said = driver(&console);
-    assert!(said.contains("Performance Events: Skylake events, 32-deep LBR, full-width"), "{said}");
+    assert!(
+        said.contains("Performance Events: PEBS fmt3+, Skylake events, 32-deep LBR, full-width"),
+        "{said}"
+    );
     assert!(said.contains("Intel PMU driver"), "{said}");
     for (name, value) in
         [("version", "4"), ("bit width", "48"), ("generic registers", "8"), ("fixed-purpose", "3")]

@@ -61,12 +61,13 @@ pub fn set_handler(vector: u8, handler: Option<Handler>) {
     HANDLERS[usize::from(vector)].store(pointer, Ordering::Release);
 }
 
-/// How often this processor took `vector` since boot. A vector with an entry of its own ([`set_entry`]) is not counted.
-pub fn taken(vector: u8) -> u64 {
-    smp::this().taken[usize::from(vector)].load(Ordering::Relaxed)
+/// How often this processor took each vector since boot. One with an entry of its own ([`set_entry`]) is not counted.
+pub fn taken() -> [u64; 256] {
+    let own = &smp::this().taken;
+    core::array::from_fn(|vector| own[vector].load(Ordering::Relaxed))
 }
 
-/// The same of all processors together.
+/// How often all processors together took `vector`.
 pub fn taken_by_all(vector: u8) -> u64 {
     let each = smp::in_use().map(|one| one.taken[usize::from(vector)].load(Ordering::Relaxed));
     each.fold(0, u64::wrapping_add)

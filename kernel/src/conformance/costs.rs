@@ -202,8 +202,8 @@ impl Platform for Kept<'_> {
         self.inner.withdraw();
     }
 
-    fn taken(&mut self, vector: u8) -> u64 {
-        self.inner.taken(vector)
+    fn taken(&mut self) -> [u64; 256] {
+        self.inner.taken()
     }
 }
 

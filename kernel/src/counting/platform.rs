@@ -18,6 +18,6 @@ pub trait Platform: Registers {
     /// The interrupt does not come any more.
     fn withdraw(&mut self);
 
-    /// How often an interrupt or exception of this vector was taken since boot.
-    fn taken(&mut self, vector: u8) -> u64;
+    /// How often interrupts or exceptions of each vector were taken since boot.
+    fn taken(&mut self) -> [u64; 256];
 }

@@ -132,7 +132,7 @@ pub fn tick(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
 pub(super) fn handle_tick(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     block.slots[TIMER_SLOT].overflows += 1;
     let now = raw.tsc();
-    if block.times.add(now) {
+    if block.times.add(now, from.rip) {
         raw.slow_timer();
     }
     note(block, raw, from, TIMER_BIT, None, 0);

@@ -187,8 +187,8 @@ impl Raw for Bench {
 }
 
 impl Platform for Bench {
-    fn taken(&mut self, _: u8) -> u64 {
-        0
+    fn taken(&mut self) -> [u64; 256] {
+        [0; 256]
     }
 
     /// A tick is an instruction.

@@ -73,7 +73,7 @@ impl Platform for Processor {
         pmi::mask();
     }
 
-    fn taken(&mut self, vector: u8) -> u64 {
-        interrupts::taken(vector)
+    fn taken(&mut self) -> [u64; 256] {
+        interrupts::taken()
     }
 }
