@@ -94,7 +94,7 @@ impl Attribute {
                 _ if processor.vendor == Vendor::Amd => {
                     Err("AMD has instruction-based sampling instead")
                 }
-                None => Err("the processor has no PEBS"),
+                None => Err("the processor has no PEBS with records of formats 0 to 3"),
                 Some(pebs) if level == 2 => there(pebs.format >= 2, "PEBS records are too old"),
                 Some(pebs) if level == 3 => there(
                     pebs.distribution_gp | u64::from(pebs.distribution_fixed) != 0,

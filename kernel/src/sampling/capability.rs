@@ -43,7 +43,7 @@ pub fn capability(has: &Capabilities, emulated: bool) -> SamplingCapability {
     };
     let data_address = match (has.is_intel(), has.pebs, has.ibs.is_some()) {
         (true, true, _) => of_records(has.pebs_format()).to_string(),
-        (true, false, _) => "not available: this PMU has no PEBS".to_string(),
+        (true, false, _) => "not available: this PMU has no PEBS that can be used".to_string(),
         (false, _, true) => alloc::format!("not available: it takes IBS, {NOT_USED}"),
         (false, _, false) => "not available: this processor has no IBS".to_string(),
     };

@@ -73,7 +73,7 @@ fn pebs(
     let Some(Pebs { gp_counters, fixed_counters, format, distribution_gp, distribution_fixed }) =
         processor.pebs
     else {
-        return Err(absent("the processor has no PEBS"));
+        return Err(absent("the processor has no PEBS with records of formats 0 to 3"));
     };
     // No skid needs the address of the instruction itself, which records have from format 2 on.
     if level >= 2 && format < 2 {
