@@ -1,21 +1,22 @@
 //! Bounds of a job. The host checks them for a good error with line and column; the target checks
 //! them again, because a ramdisk can come from anywhere.
 
-use crate::bits::Bits;
-use crate::control::{Control, PageSize, Ring};
-use crate::count::{Bind, Count, CountRequest, MAX_SETS};
+use crate::control::{Control, Ring};
 use crate::exact::Exact;
 use crate::history;
-use crate::job::{Conformance, Difference, Item, Job, LoopCounter, Processors, Snippet};
-use crate::marker::{STUB_BYTES, markers};
+use crate::job::{Conformance, Item, Job, Processors};
 use crate::sampling::{Delivery, Keep, OnFull, Rate, Sampling};
-use crate::workload::{self, Workload};
-use alloc::boxed::Box;
-use alloc::string::String;
-use thiserror::Error;
+use crate::workload;
 
+mod count;
+mod error;
 mod gate;
+mod snippet;
 
+use count::check_count;
+use snippet::check_snippet;
+
+pub use error::LimitError;
 pub use gate::MAX_GATE_POINTS;
 
 /// Longest name of a job or an item, in bytes.
@@ -40,12 +41,6 @@ pub const MAX_CHECKS: usize = 1000;
 pub const MAX_EVENTS: usize = 500;
 /// Longest text of an event or a group of events, in bytes.
 pub const MAX_EVENT_BYTES: usize = 1000;
-/// Tasks of one item.
-pub const MAX_TASKS: usize = 64;
-/// Shortest time between two timer ticks, in nanoseconds: a tick takes some microseconds itself.
-pub const MIN_TICK_NS: u64 = 10_000;
-/// Longest time between two timer ticks: a second.
-pub const MAX_TICK_NS: u64 = 1_000_000_000;
 /// Rows of the series of an item.
 pub const MAX_INTERVALS: usize = 1_000;
 /// Opcodes of a filter.
@@ -93,135 +88,6 @@ pub const MAX_INTERRUPT_EVERY: u64 = 1_000_000;
 pub const MAX_BAUD: u32 = 115_200;
 /// Slowest rate accepted.
 pub const MIN_BAUD: u32 = 300;
-
-/// A value outside its bounds. The text names the thing, the value and the bound.
-#[derive(Clone, Debug, Error, PartialEq)]
-#[allow(missing_docs, reason = "the fields are named in each message")]
-pub enum LimitError {
-    /// A whole number outside its range.
-    #[error("{field} is {value}; it must be {min} to {max}")]
-    Range { field: &'static str, value: u64, min: u64, max: u64 },
-    /// A text or code that is too long.
-    #[error("{field} is {bytes} bytes long; at most {max} are allowed")]
-    TooLong { field: &'static str, bytes: u64, max: u64 },
-    /// All copies together do not fit into executable memory.
-    #[error(
-        "{copies} copies of a body of {body} bytes make {total} bytes; the code area holds {max}: \
-         lower unroll, or use loop"
-    )]
-    CodeArea { copies: u64, body: u64, total: u64, max: u64 },
-    /// A rate that the UART cannot make.
-    #[error(
-        "baud is {0}; it must divide 115200 without remainder (115200, 57600, 38400, 9600, ...)"
-    )]
-    Baud(u32),
-    /// An expectation that no value can meet.
-    #[error("expect.min is {min}, above expect.max, which is {max}")]
-    EmptyExpectation { min: f64, max: f64 },
-    /// An expectation that is not a number.
-    #[error("expect.{0} is not a finite number")]
-    NotFinite(&'static str),
-    /// Counting would start in one task and stop in another.
-    #[error(
-        "counting starts and stops at addresses of one task, which has its own address space; these are in `{0}` and `{1}`"
-    )]
-    GateTasks(String, String),
-    /// A task of ring 0.
-    #[error(
-        "task `{0}` runs in ring 0, where the handler that starts and stops would be counted with it: ring = 3 is \
-         exact"
-    )]
-    GateRing(String),
-    /// The same address twice.
-    #[error("the address at offset {0:#x} is given twice")]
-    GateTwice(u64),
-    /// Addresses start and stop one set, of one task.
-    #[error(
-        "start-at and stop-at stand beside bind or sets; what they count is the task that they name"
-    )]
-    GateBound,
-    /// Nothing starts.
-    #[error("counting stops at addresses, but starts at none: start-at is missing")]
-    GateNeverStarts,
-    /// A range of instructions that hangs on a register.
-    #[error(
-        "exact.instructions is counted from a register; it must be counted from the start of the body"
-    )]
-    InstructionBase,
-    /// Bounds for ticks that are not counted.
-    #[error("expect bounds TSC ticks, which exact mode does not count; give one of the two")]
-    ExactExpectation,
-    /// Bounds for one figure where there are several.
-    #[error("expect bounds one figure; [[processors]] gives one for each processor")]
-    ProcessorsExpectation,
-    /// The PMU cannot filter as exact mode does.
-    #[error("exact.verify compares with the PMU, which has no such filter; give one of the two")]
-    VerifyFiltered,
-    /// What no-memory mode has no room for.
-    #[error("no-memory is set, and {0} would have to be kept in memory")]
-    NoMemory(&'static str),
-    /// Machine options are the boot processor's.
-    #[error("machine options are for [[snippet]]; several processors are taken as they are")]
-    ProcessorsMachine,
-    /// A way of measuring that ring 3 does not allow.
-    #[error("ring = 3: {0}")]
-    UserRing(&'static str),
-    /// What 32-bit code does not allow.
-    #[error("bits = 32: {0}")]
-    Narrow(&'static str),
-    /// A value of a task is out of its bounds.
-    #[error("task {index} (`{name}`): {error}")]
-    Task { index: usize, name: String, error: Box<LimitError> },
-    /// A task's parent does not stand before it.
-    #[error(
-        "its parent is task {parent}; a parent must stand before its children, so below {index}"
-    )]
-    Parent { parent: u16, index: usize },
-    /// A task that its parent cannot start.
-    #[error(
-        "cpu is {cpu}, but its parent `{parent}` runs on processor {other} and starts it there"
-    )]
-    ParentElsewhere { parent: String, cpu: u16, other: u16 },
-    /// A generator without use.
-    #[error("jitter is given, but tick-ns is 0: there are no ticks to spread")]
-    JitterWithoutTicks,
-    /// A series without a clock.
-    #[error("interval-ns is given, but tick-ns is 0: rows of the series end at ticks")]
-    IntervalWithoutTick,
-    /// A series that would have several sources.
-    #[error(
-        "interval-ns is given, but rows of the series are those of one set that counts one processor"
-    )]
-    SeriesOfSeveral,
-    /// Two ways to say what is counted.
-    #[error("events are given beside sets; give each set its own events")]
-    EventsAndSets,
-    /// One task in two places.
-    #[error("bind names task {0} twice")]
-    BoundTwice(u16),
-    /// Neither an event nor a timer.
-    #[error("there is nothing to sample by: give events, or interval-ns")]
-    NothingToSampleBy,
-    /// Options of single samples without these.
-    #[error("registers and on-full = \"stop\" need keep = \"samples\": a histogram has neither")]
-    NeedsSamples,
-    /// A tick could be interrupted in the middle of its sample.
-    #[error(
-        "interval-ns needs delivery = \"fixed\": an NMI could come while a tick is being sampled"
-    )]
-    TimerWithNmi,
-    /// Two users of one timer.
-    #[error(
-        "interval-ns needs tick-ns = 0: the local APIC has one timer, which cannot both sample and switch between tasks"
-    )]
-    TimerWithTicks,
-    /// What a history cannot have.
-    #[error("history: {0}")]
-    History(&'static str),
-    /// An empty name.
-    #[error("the name is empty")]
-    EmptyName,
-}
 
 pub(crate) fn range(field: &'static str, value: u64, min: u64, max: u64) -> Result<(), LimitError> {
     if (min..=max).contains(&value) {
@@ -280,75 +146,6 @@ pub fn check_item(item: &Item) -> Result<(), LimitError> {
             check_snippet(&history.snippet)?;
             history::check(history)
         }
-    }
-}
-
-fn check_count(count: &Count) -> Result<(), LimitError> {
-    name(&count.name)?;
-    range("the number of sets", count.sets.len() as u64, 0, MAX_SETS as u64)?;
-    if !count.sets.is_empty() && !count.requests.is_empty() {
-        return Err(LimitError::EventsAndSets);
-    }
-    count.sets.iter().try_for_each(|set| name(&set.name))?;
-    for set in count.all_sets() {
-        check_requests(set.requests)?;
-        check_bind(set.bind, &count.workload)?;
-    }
-    if count.interval_ns > 0 {
-        check_series(count)?;
-    }
-    range("limit-us", count.limit_us, 1, workload::MAX_LIMIT_US)?;
-    workload::check(&count.workload)?;
-    gate::check(count)
-}
-
-fn check_requests(requests: &[CountRequest]) -> Result<(), LimitError> {
-    range("the number of events", requests.len() as u64, 1, MAX_EVENTS as u64)?;
-    for request in requests {
-        length("the text of an event", request.event.len(), MAX_EVENT_BYTES)?;
-        if let Some(every) = request.every {
-            range("every", every, 1, u64::MAX)?;
-        }
-        for &other in &request.starts {
-            range("starts", u64::from(other), 0, requests.len() as u64 - 1)?;
-        }
-    }
-    Ok(())
-}
-
-fn check_bind(bind: &Bind, workload: &Workload) -> Result<(), LimitError> {
-    match bind {
-        Bind::System | Bind::AllProcessors => Ok(()),
-        Bind::Processor(cpu) => range("cpu", u64::from(*cpu), 0, u64::from(MAX_CPU)),
-        Bind::Tasks(tasks) => {
-            let most = workload.tasks.len() as u64;
-            range("the number of tasks that are bound", tasks.len() as u64, 1, most)?;
-            for (index, &task) in tasks.iter().enumerate() {
-                range("the index of a task", u64::from(task), 0, most.saturating_sub(1))?;
-                if tasks[..index].contains(&task) {
-                    return Err(LimitError::BoundTwice(task));
-                }
-            }
-            Ok(())
-        }
-    }
-}
-
-/// A series has the rows of one set on one processor.
-fn check_series(count: &Count) -> Result<(), LimitError> {
-    if count.workload.tick_ns == 0 {
-        return Err(LimitError::IntervalWithoutTick);
-    }
-    let mut cpus = (0..count.workload.tasks.len()).map(|index| count.workload.cpu_of(index));
-    let first = cpus.next().unwrap_or(0);
-    let one = match count.bind {
-        Bind::System => true,
-        Bind::Processor(cpu) => cpu == first,
-        Bind::AllProcessors | Bind::Tasks(_) => false,
-    };
-    match one && count.sets.is_empty() && cpus.all(|cpu| cpu == first) {
-        true => Ok(()),
-        false => Err(LimitError::SeriesOfSeveral),
     }
 }
 
@@ -436,115 +233,6 @@ fn check_conformance(conformance: &Conformance) -> Result<(), LimitError> {
     name(&conformance.name)?;
     range("the number of checks", conformance.checks.len() as u64, 0, MAX_CHECKS as u64)?;
     conformance.checks.iter().try_for_each(|check| name(check))
-}
-
-fn check_snippet(snippet: &Snippet) -> Result<(), LimitError> {
-    name(&snippet.name)?;
-    length("the body's machine code", snippet.body.len(), MAX_CODE_BYTES)?;
-    length("the init code", snippet.init.len(), MAX_CODE_BYTES)?;
-    let setup = &snippet.setup;
-    length("the one-time init code", setup.one_time_init.len(), MAX_CODE_BYTES)?;
-    length("the late init code", setup.late_init.len(), MAX_CODE_BYTES)?;
-    range("initial-warmup", u64::from(setup.initial_warmup), 0, u64::from(MAX_WARMUP))?;
-    let (offset, max) = (u64::from(setup.alignment_offset), u64::from(MAX_ALIGNMENT_OFFSET));
-    range("alignment-offset", offset, 0, max)?;
-    range("unroll", u64::from(snippet.unroll), 1, u64::from(MAX_UNROLL))?;
-    if snippet.loop_count == 0 || setup.bits == Bits::Wide {
-        range("loop", snippet.loop_count, 0, MAX_LOOP)?;
-    } else {
-        workload::check_turns("loop", snippet.loop_count, setup.bits, snippet.loop_counter)?;
-    }
-    range("warmup", u64::from(snippet.warmup), 0, u64::from(MAX_WARMUP))?;
-    range("runs", u64::from(snippet.runs), 1, u64::from(MAX_RUNS))?;
-    if snippet.values {
-        range("runs (with values listed)", u64::from(snippet.runs), 1, u64::from(MAX_LISTED_RUNS))?;
-    }
-    check_control(snippet)?;
-    let events = |text: &str| 1 + text.matches(',').count() as u64;
-    let events = snippet.events.iter().map(|text| events(text)).sum();
-    range("the number of events", events, 0, MAX_EVENTS as u64)?;
-    snippet
-        .events
-        .iter()
-        .try_for_each(|text| length("the text of an event", text.len(), MAX_EVENT_BYTES))?;
-    if let Some(expect) = &snippet.expect {
-        for (field, value) in [("min", expect.min), ("max", expect.max)] {
-            if !value.is_finite() {
-                return Err(LimitError::NotFinite(field));
-            }
-        }
-        if expect.min > expect.max {
-            return Err(LimitError::EmptyExpectation { min: expect.min, max: expect.max });
-        }
-    }
-    code_area(snippet)
-}
-
-fn check_control(snippet: &Snippet) -> Result<(), LimitError> {
-    let control = &snippet.setup.control;
-    for (field, value, max) in [
-        ("time-limit", control.time_limit_ms, MAX_TIME_LIMIT_MS),
-        ("frequency", control.frequency_mhz, MAX_FREQUENCY_MHZ),
-        ("smi-repeats", control.smi_repeats, MAX_SMI_REPEATS),
-        ("the number of msrs", control.msrs.len() as u32, MAX_MSRS as u32),
-    ] {
-        range(field, u64::from(value), 0, u64::from(max))?;
-    }
-    control.msrs.iter().try_for_each(|msr| name(&msr.name))?;
-    let pauses = !markers(&snippet.body).is_empty();
-    if snippet.setup.no_memory && !control.msrs.is_empty() {
-        return Err(LimitError::NoMemory("what the msrs were before"));
-    }
-    if snippet.setup.no_memory && pauses {
-        return Err(LimitError::NoMemory("registers at a pause of counting"));
-    }
-    if snippet.setup.bits == Bits::Narrow {
-        if snippet.setup.no_memory {
-            return Err(LimitError::Narrow(
-                "no-memory mode keeps values in R9 to R13, which 32-bit code need not preserve",
-            ));
-        }
-        if pauses {
-            return Err(LimitError::Narrow(
-                "counting cannot be paused: the code that does it is 64-bit",
-            ));
-        }
-        if control.page_size == PageSize::Giant {
-            return Err(LimitError::Narrow(
-                "page-size = \"1g\" puts the memory areas above 4 GiB, out of its reach",
-            ));
-        }
-    }
-    if control.ring == Ring::Kernel {
-        return Ok(());
-    }
-    if snippet.setup.no_memory {
-        return Err(LimitError::UserRing("no-memory mode has nowhere to keep the way back"));
-    }
-    if snippet.loop_count > 0 && snippet.loop_counter == LoopCounter::Memory {
-        return Err(LimitError::UserRing(
-            "the loop's count has to be in R15, which the snippet uses or, as 32-bit code, lacks",
-        ));
-    }
-    if pauses {
-        return Err(LimitError::UserRing("counting cannot be paused: WRMSR needs ring 0"));
-    }
-    Ok(())
-}
-
-fn code_area(snippet: &Snippet) -> Result<(), LimitError> {
-    let copies = match snippet.difference {
-        Difference::Double => 2 * u64::from(snippet.unroll),
-        Difference::Empty => u64::from(snippet.unroll),
-    };
-    let stubs = markers(&snippet.body).len() as u64 * STUB_BYTES;
-    let body = snippet.body.len() as u64 + stubs;
-    let inits = snippet.init.len() + snippet.setup.late_init.len();
-    let total = copies * body + inits as u64 + HARNESS_BYTES;
-    if total <= CODE_AREA_BYTES {
-        return Ok(());
-    }
-    Err(LimitError::CodeArea { copies, body, total, max: CODE_AREA_BYTES })
 }
 
 #[cfg(test)]

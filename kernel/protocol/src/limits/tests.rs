@@ -1,9 +1,12 @@
 //! Each bound, and that nothing makes the check panic.
 
 use super::*;
-use crate::count::CountSet;
+use crate::control::Ring;
+use crate::count::{Bind, Count, CountRequest, CountSet};
 use crate::exact::Filter;
 use crate::job::tests::{any_job, snippet};
+use crate::job::{LoopCounter, Snippet};
+use crate::workload::Workload;
 use alloc::string::ToString;
 
 #[test]

@@ -1,0 +1,75 @@
+//! Bounds of counting over tasks.
+
+use super::gate;
+use super::{LimitError, MAX_CPU, MAX_EVENT_BYTES, MAX_EVENTS, length, name, range};
+use crate::count::{Bind, Count, CountRequest, MAX_SETS};
+use crate::workload::{self, Workload};
+
+pub(super) fn check_count(count: &Count) -> Result<(), LimitError> {
+    name(&count.name)?;
+    range("the number of sets", count.sets.len() as u64, 0, MAX_SETS as u64)?;
+    if !count.sets.is_empty() && !count.requests.is_empty() {
+        return Err(LimitError::EventsAndSets);
+    }
+    count.sets.iter().try_for_each(|set| name(&set.name))?;
+    for set in count.all_sets() {
+        check_requests(set.requests)?;
+        check_bind(set.bind, &count.workload)?;
+    }
+    if count.interval_ns > 0 {
+        check_series(count)?;
+    }
+    range("limit-us", count.limit_us, 1, workload::MAX_LIMIT_US)?;
+    workload::check(&count.workload)?;
+    gate::check(count)
+}
+
+fn check_requests(requests: &[CountRequest]) -> Result<(), LimitError> {
+    range("the number of events", requests.len() as u64, 1, MAX_EVENTS as u64)?;
+    for request in requests {
+        length("the text of an event", request.event.len(), MAX_EVENT_BYTES)?;
+        if let Some(every) = request.every {
+            range("every", every, 1, u64::MAX)?;
+        }
+        for &other in &request.starts {
+            range("starts", u64::from(other), 0, requests.len() as u64 - 1)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_bind(bind: &Bind, workload: &Workload) -> Result<(), LimitError> {
+    match bind {
+        Bind::System | Bind::AllProcessors => Ok(()),
+        Bind::Processor(cpu) => range("cpu", u64::from(*cpu), 0, u64::from(MAX_CPU)),
+        Bind::Tasks(tasks) => {
+            let most = workload.tasks.len() as u64;
+            range("the number of tasks that are bound", tasks.len() as u64, 1, most)?;
+            for (index, &task) in tasks.iter().enumerate() {
+                range("the index of a task", u64::from(task), 0, most.saturating_sub(1))?;
+                if tasks[..index].contains(&task) {
+                    return Err(LimitError::BoundTwice(task));
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+/// A series has the rows of one set on one processor.
+fn check_series(count: &Count) -> Result<(), LimitError> {
+    if count.workload.tick_ns == 0 {
+        return Err(LimitError::IntervalWithoutTick);
+    }
+    let mut cpus = (0..count.workload.tasks.len()).map(|index| count.workload.cpu_of(index));
+    let first = cpus.next().unwrap_or(0);
+    let one = match count.bind {
+        Bind::System => true,
+        Bind::Processor(cpu) => cpu == first,
+        Bind::AllProcessors | Bind::Tasks(_) => false,
+    };
+    match one && count.sets.is_empty() && cpus.all(|cpu| cpu == first) {
+        true => Ok(()),
+        false => Err(LimitError::SeriesOfSeveral),
+    }
+}

@@ -1,0 +1,134 @@
+//! What is wrong with a value.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use thiserror::Error;
+
+/// A value outside its bounds. The text names the thing, the value and the bound.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named in each message")]
+pub enum LimitError {
+    /// A whole number outside its range.
+    #[error("{field} is {value}; it must be {min} to {max}")]
+    Range { field: &'static str, value: u64, min: u64, max: u64 },
+    /// A text or code that is too long.
+    #[error("{field} is {bytes} bytes long; at most {max} are allowed")]
+    TooLong { field: &'static str, bytes: u64, max: u64 },
+    /// All copies together do not fit into executable memory.
+    #[error(
+        "{copies} copies of a body of {body} bytes make {total} bytes; the code area holds {max}: \
+         lower unroll, or use loop"
+    )]
+    CodeArea { copies: u64, body: u64, total: u64, max: u64 },
+    /// A rate that the UART cannot make.
+    #[error(
+        "baud is {0}; it must divide 115200 without remainder (115200, 57600, 38400, 9600, ...)"
+    )]
+    Baud(u32),
+    /// An expectation that no value can meet.
+    #[error("expect.min is {min}, above expect.max, which is {max}")]
+    EmptyExpectation { min: f64, max: f64 },
+    /// An expectation that is not a number.
+    #[error("expect.{0} is not a finite number")]
+    NotFinite(&'static str),
+    /// Counting would start in one task and stop in another.
+    #[error(
+        "counting starts and stops at addresses of one task, which has its own address space; these are in `{0}` and `{1}`"
+    )]
+    GateTasks(String, String),
+    /// A task of ring 0.
+    #[error(
+        "task `{0}` runs in ring 0, where the handler that starts and stops would be counted with it: ring = 3 is \
+         exact"
+    )]
+    GateRing(String),
+    /// The same address twice.
+    #[error("the address at offset {0:#x} is given twice")]
+    GateTwice(u64),
+    /// Addresses start and stop one set, of one task.
+    #[error(
+        "start-at and stop-at stand beside bind or sets; what they count is the task that they name"
+    )]
+    GateBound,
+    /// Nothing starts.
+    #[error("counting stops at addresses, but starts at none: start-at is missing")]
+    GateNeverStarts,
+    /// A range of instructions that hangs on a register.
+    #[error(
+        "exact.instructions is counted from a register; it must be counted from the start of the body"
+    )]
+    InstructionBase,
+    /// Bounds for ticks that are not counted.
+    #[error("expect bounds TSC ticks, which exact mode does not count; give one of the two")]
+    ExactExpectation,
+    /// Bounds for one figure where there are several.
+    #[error("expect bounds one figure; [[processors]] gives one for each processor")]
+    ProcessorsExpectation,
+    /// The PMU cannot filter as exact mode does.
+    #[error("exact.verify compares with the PMU, which has no such filter; give one of the two")]
+    VerifyFiltered,
+    /// What no-memory mode has no room for.
+    #[error("no-memory is set, and {0} would have to be kept in memory")]
+    NoMemory(&'static str),
+    /// Machine options are the boot processor's.
+    #[error("machine options are for [[snippet]]; several processors are taken as they are")]
+    ProcessorsMachine,
+    /// A way of measuring that ring 3 does not allow.
+    #[error("ring = 3: {0}")]
+    UserRing(&'static str),
+    /// What 32-bit code does not allow.
+    #[error("bits = 32: {0}")]
+    Narrow(&'static str),
+    /// A value of a task is out of its bounds.
+    #[error("task {index} (`{name}`): {error}")]
+    Task { index: usize, name: String, error: Box<LimitError> },
+    /// A task's parent does not stand before it.
+    #[error(
+        "its parent is task {parent}; a parent must stand before its children, so below {index}"
+    )]
+    Parent { parent: u16, index: usize },
+    /// A task that its parent cannot start.
+    #[error(
+        "cpu is {cpu}, but its parent `{parent}` runs on processor {other} and starts it there"
+    )]
+    ParentElsewhere { parent: String, cpu: u16, other: u16 },
+    /// A generator without use.
+    #[error("jitter is given, but tick-ns is 0: there are no ticks to spread")]
+    JitterWithoutTicks,
+    /// A series without a clock.
+    #[error("interval-ns is given, but tick-ns is 0: rows of the series end at ticks")]
+    IntervalWithoutTick,
+    /// A series that would have several sources.
+    #[error(
+        "interval-ns is given, but rows of the series are those of one set that counts one processor"
+    )]
+    SeriesOfSeveral,
+    /// Two ways to say what is counted.
+    #[error("events are given beside sets; give each set its own events")]
+    EventsAndSets,
+    /// One task in two places.
+    #[error("bind names task {0} twice")]
+    BoundTwice(u16),
+    /// Neither an event nor a timer.
+    #[error("there is nothing to sample by: give events, or interval-ns")]
+    NothingToSampleBy,
+    /// Options of single samples without these.
+    #[error("registers and on-full = \"stop\" need keep = \"samples\": a histogram has neither")]
+    NeedsSamples,
+    /// A tick could be interrupted in the middle of its sample.
+    #[error(
+        "interval-ns needs delivery = \"fixed\": an NMI could come while a tick is being sampled"
+    )]
+    TimerWithNmi,
+    /// Two users of one timer.
+    #[error(
+        "interval-ns needs tick-ns = 0: the local APIC has one timer, which cannot both sample and switch between tasks"
+    )]
+    TimerWithTicks,
+    /// What a history cannot have.
+    #[error("history: {0}")]
+    History(&'static str),
+    /// An empty name.
+    #[error("the name is empty")]
+    EmptyName,
+}

@@ -1,0 +1,116 @@
+//! Bounds of a snippet.
+
+use super::*;
+use crate::bits::Bits;
+use crate::control::{PageSize, Ring};
+use crate::job::{Difference, LoopCounter, Snippet};
+use crate::marker::{STUB_BYTES, markers};
+
+pub(super) fn check_snippet(snippet: &Snippet) -> Result<(), LimitError> {
+    name(&snippet.name)?;
+    length("the body's machine code", snippet.body.len(), MAX_CODE_BYTES)?;
+    length("the init code", snippet.init.len(), MAX_CODE_BYTES)?;
+    let setup = &snippet.setup;
+    length("the one-time init code", setup.one_time_init.len(), MAX_CODE_BYTES)?;
+    length("the late init code", setup.late_init.len(), MAX_CODE_BYTES)?;
+    range("initial-warmup", u64::from(setup.initial_warmup), 0, u64::from(MAX_WARMUP))?;
+    let (offset, max) = (u64::from(setup.alignment_offset), u64::from(MAX_ALIGNMENT_OFFSET));
+    range("alignment-offset", offset, 0, max)?;
+    range("unroll", u64::from(snippet.unroll), 1, u64::from(MAX_UNROLL))?;
+    if snippet.loop_count == 0 || setup.bits == Bits::Wide {
+        range("loop", snippet.loop_count, 0, MAX_LOOP)?;
+    } else {
+        workload::check_turns("loop", snippet.loop_count, setup.bits, snippet.loop_counter)?;
+    }
+    range("warmup", u64::from(snippet.warmup), 0, u64::from(MAX_WARMUP))?;
+    range("runs", u64::from(snippet.runs), 1, u64::from(MAX_RUNS))?;
+    if snippet.values {
+        range("runs (with values listed)", u64::from(snippet.runs), 1, u64::from(MAX_LISTED_RUNS))?;
+    }
+    check_control(snippet)?;
+    let events = |text: &str| 1 + text.matches(',').count() as u64;
+    let events = snippet.events.iter().map(|text| events(text)).sum();
+    range("the number of events", events, 0, MAX_EVENTS as u64)?;
+    snippet
+        .events
+        .iter()
+        .try_for_each(|text| length("the text of an event", text.len(), MAX_EVENT_BYTES))?;
+    if let Some(expect) = &snippet.expect {
+        for (field, value) in [("min", expect.min), ("max", expect.max)] {
+            if !value.is_finite() {
+                return Err(LimitError::NotFinite(field));
+            }
+        }
+        if expect.min > expect.max {
+            return Err(LimitError::EmptyExpectation { min: expect.min, max: expect.max });
+        }
+    }
+    code_area(snippet)
+}
+
+fn check_control(snippet: &Snippet) -> Result<(), LimitError> {
+    let control = &snippet.setup.control;
+    for (field, value, max) in [
+        ("time-limit", control.time_limit_ms, MAX_TIME_LIMIT_MS),
+        ("frequency", control.frequency_mhz, MAX_FREQUENCY_MHZ),
+        ("smi-repeats", control.smi_repeats, MAX_SMI_REPEATS),
+        ("the number of msrs", control.msrs.len() as u32, MAX_MSRS as u32),
+    ] {
+        range(field, u64::from(value), 0, u64::from(max))?;
+    }
+    control.msrs.iter().try_for_each(|msr| name(&msr.name))?;
+    let pauses = !markers(&snippet.body).is_empty();
+    if snippet.setup.no_memory && !control.msrs.is_empty() {
+        return Err(LimitError::NoMemory("what the msrs were before"));
+    }
+    if snippet.setup.no_memory && pauses {
+        return Err(LimitError::NoMemory("registers at a pause of counting"));
+    }
+    if snippet.setup.bits == Bits::Narrow {
+        if snippet.setup.no_memory {
+            return Err(LimitError::Narrow(
+                "no-memory mode keeps values in R9 to R13, which 32-bit code need not preserve",
+            ));
+        }
+        if pauses {
+            return Err(LimitError::Narrow(
+                "counting cannot be paused: the code that does it is 64-bit",
+            ));
+        }
+        if control.page_size == PageSize::Giant {
+            return Err(LimitError::Narrow(
+                "page-size = \"1g\" puts the memory areas above 4 GiB, out of its reach",
+            ));
+        }
+    }
+    if control.ring == Ring::Kernel {
+        return Ok(());
+    }
+    if snippet.setup.no_memory {
+        return Err(LimitError::UserRing("no-memory mode has nowhere to keep the way back"));
+    }
+    if snippet.loop_count > 0 && snippet.loop_counter == LoopCounter::Memory {
+        return Err(LimitError::UserRing(
+            "the loop's count has to be in R15, which the snippet uses or, as 32-bit code, lacks",
+        ));
+    }
+    if pauses {
+        return Err(LimitError::UserRing("counting cannot be paused: WRMSR needs ring 0"));
+    }
+    Ok(())
+}
+
+fn code_area(snippet: &Snippet) -> Result<(), LimitError> {
+    let copies = match snippet.difference {
+        Difference::Double => 2 * u64::from(snippet.unroll),
+        Difference::Empty => u64::from(snippet.unroll),
+    };
+    let stubs = markers(&snippet.body).len() as u64 * STUB_BYTES;
+    let body = snippet.body.len() as u64 + stubs;
+    let inits = snippet.init.len() + snippet.setup.late_init.len();
+    let total = copies * body + inits as u64 + HARNESS_BYTES;
+    if total <= CODE_AREA_BYTES {
+        return Ok(());
+    }
+    Err(LimitError::CodeArea { copies, body, total, max: CODE_AREA_BYTES })
+}
