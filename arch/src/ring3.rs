@@ -81,12 +81,11 @@ fn give_up(frame: &mut TrapFrame) {
 }
 
 /// Ends the stay: the interrupted code of ring 3 is given up, and [`enter`] returns. Outside a stay it is an interrupt of
-/// nobody's, and counted as such.
+/// nobody's, and nothing is done.
 pub fn leave(frame: &mut TrapFrame) {
     let processor = Processor::of_frame(frame);
     let stack = processor.ring3.stack.load(Ordering::Relaxed);
     if stack == 0 {
-        processor.spurious.fetch_add(1, Ordering::Relaxed);
         return;
     }
     frame.rip = come_back as *const () as u64;

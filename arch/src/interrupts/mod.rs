@@ -43,11 +43,6 @@ pub fn self_test_count() -> u64 {
     smp::this().self_tests.load(Ordering::Relaxed)
 }
 
-/// Interrupts of this processor since boot that belong to no device in use.
-pub fn spurious_count() -> u64 {
-    smp::this().spurious.load(Ordering::Relaxed)
-}
-
 /// Handler of one vector. It may change the frame, and with it the registers at the return; it ends the interrupt
 /// at the APIC itself. It runs on an interrupt stack with interrupts off, and must not allocate or wait for locks
 /// that the interrupted code may hold.
@@ -85,7 +80,6 @@ extern "sysv64" fn dispatch(frame: &mut TrapFrame) {
     }
     if frame.vector >= u64::from(FIRST_DEVICE_VECTOR) {
         // Nobody's, or spurious. A spurious interrupt sets no in-service bit and gets no EOI (SDM vol. 3, 10.9).
-        Processor::of_frame(frame).spurious.fetch_add(1, Ordering::Relaxed);
         return;
     }
     unexpected(frame);

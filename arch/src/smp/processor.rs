@@ -39,8 +39,6 @@ pub struct Processor {
     pub(crate) taken: [AtomicU64; 256],
     /// How often the self-test's vector was taken.
     pub(crate) self_tests: AtomicU64,
-    /// Device interrupts on vectors that nobody uses, and spurious ones.
-    pub(crate) spurious: AtomicU64,
 }
 
 // SAFETY: the control block is touched by its own processor alone: by its handler while LVTPC is open, by `pmi::install`
@@ -63,7 +61,6 @@ impl Processor {
             handlers_data: AtomicPtr::new(core::ptr::null_mut()),
             taken: [const { AtomicU64::new(0) }; 256],
             self_tests: AtomicU64::new(0),
-            spurious: AtomicU64::new(0),
         }
     }
 
