@@ -117,7 +117,7 @@ impl Guest {
         let icount = self.icount.shift(self.boot);
         let mut pmu = stage_pmu(tree(), self.pmu, icount, &mut staged, folder)
             .unwrap_or_else(|failure| panic!("{failure}"));
-        if let (Pmu::Emulated { options }, Some(other)) = (&mut pmu, self.pmu_options) {
+        if let (Pmu::Emulated { options, .. }, Some(other)) = (&mut pmu, self.pmu_options) {
             *options = other;
         }
         let machine = Virtual {

@@ -108,6 +108,12 @@ fn m14_a_guests_breakpoints_and_single_steps_are_its_own_and_counts_stay_exact()
     on_every_model("debug", 400);
 }
 
+/// Writes to control registers, absent gates and system calls of compatibility mode, whatever is counted meanwhile.
+#[test]
+fn what_a_processor_refuses_is_refused_at_its_instruction_and_not_counted() {
+    on_every_model("refusals", 370);
+}
+
 #[test]
 fn an_interrupt_that_is_handed_on_comes_once() {
     on_every_model("once", 2);

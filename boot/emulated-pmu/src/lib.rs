@@ -9,6 +9,7 @@
 
 extern crate alloc;
 
+pub mod control;
 pub mod debug_registers;
 pub mod options;
 pub mod region;

@@ -69,7 +69,7 @@ pub fn stage(
     let ovmf = firmware::find().ok_or_else(|| Failure::Usage("no UEFI firmware".to_string()))?;
     let ovmf = ovmf.for_run(folder).map_err(Failure::file("write", folder))?;
     // Its options lie in the image.
-    Ok((Boot::Uefi { image, ovmf }, Pmu::Emulated { options: String::new() }))
+    Ok((Boot::Uefi { image, ovmf }, Pmu::Emulated { model, options: String::new() }))
 }
 
 fn write(arguments: &Image, ramdisk: &[u8]) -> Result<()> {

@@ -1,6 +1,7 @@
 //! QEMU's command line: the quickest set of devices that boots each way.
 
 use crate::setup::firmware::Ovmf;
+use pmu_model::Model;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -44,6 +45,8 @@ pub enum Pmu {
     /// What the emulated one takes beside icount: see `boot/emulated-pmu`. Its hypervisor is the last of the direct
     /// boot's modules.
     Emulated {
+        /// Its model: QEMU's processor has the same vendor, as the two vendors' instructions differ.
+        model: Model,
         /// The direct loader's command line, which names the model. An image has its orders within it.
         options: String,
     },
@@ -133,7 +136,7 @@ pub fn arguments(machine: &Virtual) -> Vec<OsString> {
         // The guest's clock counts instructions; sleep=off skips the time that it spends halted.
         list.add(&["-icount", &format!("shift={shift},sleep=off"), "-rtc", "clock=vm"]);
     }
-    if let Pmu::Emulated { options } = &machine.pmu {
+    if let Pmu::Emulated { options, .. } = &machine.pmu {
         // Its alarm clock, its voice, and its orders.
         list.add(&["-global", "hpet.msi=on", "-debugcon", &format!("file:{PMU_LOG}")]);
         let cpus = machine.cpus.count();
@@ -168,6 +171,13 @@ fn cpu(machine: &Virtual) -> String {
     });
     if machine.kvm && !model.contains("pmu=") {
         model += if machine.pmu == Pmu::Host { ",pmu=on" } else { ",pmu=off" };
+    }
+    // SYSCALL outside 64-bit mode, for one, is an instruction on AMD alone (SDM vol. 2, SYSCALL).
+    if let Pmu::Emulated { model: emulated, .. } = &machine.pmu
+        && let Some(identity) = &emulated.spec().identity
+        && !model.contains("vendor=")
+    {
+        model += &format!(",vendor={}", identity.vendor.name());
     }
     if !machine.kvm && machine.icount.is_some() && !model.contains("x2apic") {
         model += ",-x2apic";
@@ -282,8 +292,10 @@ mod tests {
             "{host}"
         );
         let options = "pmu=zen4 shift=3".to_string();
-        let emulated = line(|machine| machine.pmu = Pmu::Emulated { options });
+        let model = Model::Zen4;
+        let emulated = line(|machine| machine.pmu = Pmu::Emulated { model, options });
         for part in [
+            "-cpu max,vendor=AuthenticAMD,-x2apic",
             "-global hpet.msi=on",
             "-debugcon file:pmu.log",
             "-append pmu=zen4 shift=3",
@@ -294,9 +306,10 @@ mod tests {
         assert!(!line(|_| ()).contains("hpet"));
         let image = line(|machine| {
             machine.boot = Boot::Iso { image: "x".into() };
-            machine.pmu = Pmu::Emulated { options: String::new() };
+            machine.pmu = Pmu::Emulated { model: Model::Skylake, options: String::new() };
         });
         assert!(image.contains("-global hpet.msi=on") && !image.contains("-append"), "{image}");
+        assert!(image.contains("vendor=GenuineIntel"), "{image}");
     }
 
     #[test]

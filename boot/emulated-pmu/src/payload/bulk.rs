@@ -3,7 +3,7 @@
 
 use super::free::{self, ALWAYS, end_of_nmi};
 use super::guest::Guest;
-use super::vmcb::{Intercepts, exit};
+use super::vmcb::{Event, Intercepts, exit};
 use super::{breakpoint, debug, events, exits, nested, step};
 use emulated_pmu::debug_registers::{Placed, Which};
 use emulated_pmu::step::{Kind, is_privileged, kind};
@@ -14,8 +14,9 @@ const DEBUG: u64 = exit::EXCEPTION + 1;
 const NO_DEVICE: u64 = exit::EXCEPTION + 7;
 const GENERAL_PROTECTION: u64 = exit::EXCEPTION + 13;
 
-/// Exceptions that the translator may have counted as instructions.
-const MISCOUNTED: u32 = 1 << 6 | 1 << 7 | 1 << 13;
+/// Exceptions that the translator may have counted as instructions: #UD, #NM, #GP, and #TS, #NP and #SS, which the gate of
+/// an INT n raises.
+const MISCOUNTED: u32 = 1 << 6 | 1 << 7 | 0b1111 << 10;
 /// STI.
 const STI: u8 = 0xfb;
 
@@ -53,11 +54,7 @@ fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, placed: &Placed) {
     let hit = breakpoint::happened(guest, placed);
     match guest.vmcb.exit_code {
         DEBUG if hit => step::instruction(guest),
-        DEBUG if guest.in_shadow() && !is_behind_sti(guest) => {
-            // QEMU's translator does not hold this back. A breakpoint on the instruction itself is not met at all.
-            let bits = core::mem::take(&mut guest.happened);
-            events::traps(guest, bits & !guest.debug.on_instruction(guest.linear_rip()), true);
-        }
+        DEBUG if is_debug_behind_ss(guest) => events::debug_behind_ss(guest),
         exit::NESTED_PAGE_FAULT => {
             if nested::fault(guest) {
                 step::step(guest);
@@ -85,6 +82,7 @@ fn intercept(guest: &mut Guest, ring: Ring) {
     }
     guest.vmcb.set_intercepts(intercepts);
     guest.vmcb.exceptions = exceptions;
+    rewind_if_undelivered(guest);
     careful(guest);
     guest.withhold_system_calls(split);
 }
@@ -103,6 +101,19 @@ pub fn careful(guest: &mut Guest) {
     }
 }
 
+/// The RIP that an INT n pushes is already behind it. If its gate or stack does not take it, the exception is of the INT,
+/// and the guest has to leave for that to be set right: see [`events::reflect`].
+pub fn rewind_if_undelivered(guest: &mut Guest) {
+    if matches!(guest.event, Some(Event::SoftwareInterrupt { .. })) {
+        guest.vmcb.exceptions = u32::MAX;
+    }
+}
+
+/// Whether the exit is a debug exception right behind a load of SS, where QEMU's translator does not hold it back.
+pub fn is_debug_behind_ss(guest: &Guest) -> bool {
+    guest.vmcb.exit_code == DEBUG && guest.in_shadow() && !is_behind_sti(guest)
+}
+
 /// Whether the interrupt shadow is that of an STI, and not of a load of SS.
 fn is_behind_sti(guest: &Guest) -> bool {
     let mut byte = [0];
@@ -119,11 +130,15 @@ fn alarm(guest: &mut Guest, left: u64) -> Option<u64> {
 /// 1 if the instruction that made the guest leave was counted by the translator and is not to be: it has not retired, or
 /// is counted when its emulation has succeeded.
 fn foreseen(guest: &Guest) -> u64 {
+    if guest.software_interrupt_bytes == 0 && guest.delivers_software_interrupt() {
+        return 1;
+    }
     let counted = match guest.vmcb.exit_code {
         NO_DEVICE | exit::INT_N => true,
-        // SYSCALL and SYSRET find out while they run.
+        // SYSCALL and SYSRET find out while they run, unless they are no instructions at all.
         INVALID_OPCODE => !guest.instruction().is_some_and(|instruction| {
             matches!(kind(&instruction), Kind::SystemCall | Kind::SystemReturn(_))
+                && !(guest.on_intel && guest.code_bits() != 64)
         }),
         GENERAL_PROTECTION => !guest.is_in_delivery() && is_foreseen(guest),
         _ => false,

@@ -27,15 +27,20 @@ pub fn stay(guest: &mut Guest) {
     events::choose(guest);
     guest.vmcb.set_intercepts(ALWAYS | end_of_nmi(guest));
     guest.vmcb.exceptions = 0;
+    bulk::rewind_if_undelivered(guest);
     guest.withhold_system_calls(false);
     nested::idle(guest);
     let placed = breakpoint::arm_guests(guest, Which::All);
     if guest.debug.is_active() {
-        guest.vmcb.exceptions = DEBUG;
+        guest.vmcb.exceptions |= DEBUG;
         bulk::careful(guest);
         guest.enter(0);
         breakpoint::happened(guest, &placed);
+        if bulk::is_debug_behind_ss(guest) {
+            return events::debug_behind_ss(guest);
+        }
     } else {
+        guest.vmcb.exceptions &= !DEBUG;
         // Its own single steps are the processor's matter.
         guest.vmcb.dr6 = guest.debug.read(6);
         guest.enter(0);

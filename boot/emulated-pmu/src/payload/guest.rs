@@ -9,6 +9,7 @@ use super::port::{read_msr, write_debug_7};
 use super::switch::{self, Registers};
 use super::vmcb::{Event, Vmcb};
 use core::cell::RefCell;
+use emulated_pmu::control::{Control, enterable_code_segment};
 use emulated_pmu::debug_registers::{DebugRegisters, SINGLE_STEP};
 use emulated_pmu::step;
 use emulated_pmu::vectors::Vectors;
@@ -53,6 +54,8 @@ pub struct Guest {
     pub held: u64,
     /// The instruction that is done loaded SS: no debug exception in front of the next one.
     pub after_ss: bool,
+    /// The write to CR0 or CR4 that comes has been looked at.
+    pub lets_control_writes: bool,
     pub calibration: Calibration,
     /// The guest's EFER.SCE; the processor's is taken away while rings are told apart.
     pub sce: bool,
@@ -60,11 +63,14 @@ pub struct Guest {
     pub strings_in_user_alone: bool,
     /// Whose processor the guest believes to have.
     pub vendor: Option<Vendor>,
+    /// QEMU's own processor is Intel's: SYSCALL and SYSRET are no instructions outside 64-bit mode.
+    pub on_intel: bool,
     /// An exception or interrupt to be delivered at the next entry.
     pub event: Option<Event>,
     /// Device interrupts whose delivery something else came before: they are delivered when the guest can take them.
     pub waiting: Vectors,
-    /// Bytes of the INT n that is to be delivered.
+    /// Bytes of the INT n that was emulated and is to be delivered: RIP is behind it already. 0 of one that the guest
+    /// executes itself.
     pub software_interrupt_bytes: u64,
     /// An NMI waits to be delivered.
     pub nmi_pending: bool,
@@ -108,7 +114,13 @@ impl Guest {
 
     /// Runs the guest until its next exit; returns the instructions that the TSC counted.
     pub fn enter(&mut self, alarm_ns: u64) -> u64 {
+        if !matches!(self.event, Some(Event::SoftwareInterrupt { .. })) {
+            self.software_interrupt_bytes = 0;
+        }
         self.vmcb.set_event(self.event.take());
+        if self.is_long_mode() {
+            self.vmcb.cs.attributes = enterable_code_segment(self.vmcb.cs.attributes);
+        }
         // QEMU sets its breakpoints when software writes to DR7, not when VMRUN loads it.
         let breakpoints = self.vmcb.dr7 & DR7_ENABLES != 0;
         if breakpoints {
@@ -124,6 +136,18 @@ impl Guest {
             self.waiting.insert(vector);
         }
         self.calibration.instructions(ticks)
+    }
+
+    /// What VMRUN looks at.
+    pub fn control(&self) -> Control {
+        let vmcb = &self.vmcb;
+        let (cr0, cr3, cr4) = (vmcb.cr0, vmcb.cr3, vmcb.cr4);
+        Control { cr0, cr3, cr4, efer: vmcb.efer, cs: vmcb.cs.attributes }
+    }
+
+    /// Whether a breakpoint on the instruction behind a load of SS is not met.
+    pub fn suppresses_breakpoint_behind_ss(&self) -> bool {
+        self.vendor != Some(Vendor::Amd)
     }
 
     /// Takes EFER.SCE away, so that SYSCALL and SYSRET raise #UD, or gives the guest its own back.
@@ -156,6 +180,12 @@ impl Guest {
     /// Whether the exit came in the middle of a delivery, which is then still to be done.
     pub fn is_in_delivery(&self) -> bool {
         self.vmcb.exit_int_info >> 31 & 1 != 0 || self.vmcb.undelivered().is_some()
+    }
+
+    /// Whether the exit came in the middle of the delivery of an INT n, INT3 or INTO.
+    pub fn delivers_software_interrupt(&self) -> bool {
+        let event = Event::decode(self.vmcb.exit_int_info);
+        matches!(event, Some(Event::SoftwareInterrupt { .. }))
     }
 
     /// Whether its next instruction needs no special care.

@@ -17,6 +17,7 @@ use emulated_pmu::debug_registers::DebugRegisters;
 use emulated_pmu::options::{self, Options, Strings};
 use handover::{LAUNCH_VERSION, Launch, MAX_PROCESSORS, Other, Refusal};
 use iced_x86::InstructionInfoFactory;
+use pmu_model::model::Vendor;
 use pmu_model::uarch::{Core, Llc, Prefetch};
 use pmu_model::{Host, Model, Needs, Pmu, Ratio, Timing};
 
@@ -114,10 +115,12 @@ unsafe fn build(options: Options, shift: u8, alarm: Alarm, rip: u64, rsp: u64) {
             happened: 0,
             held: 0,
             after_ss: false,
+            lets_control_writes: false,
             calibration,
             sce,
             strings_in_user_alone: options.strings == Strings::User,
             vendor: options.model.spec().identity.as_ref().map(|identity| identity.vendor),
+            on_intel: is_on_intel(),
             event: None,
             waiting: Default::default(),
             software_interrupt_bytes: 0,
@@ -131,6 +134,13 @@ unsafe fn build(options: Options, shift: u8, alarm: Alarm, rip: u64, rsp: u64) {
             stepped: 0,
         });
     }
+}
+
+/// Whether QEMU's own processor says that it is Intel's.
+fn is_on_intel() -> bool {
+    let leaf = cpuid(0, 0);
+    let name = [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes);
+    name.as_flattened() == Vendor::Intel.name().as_bytes()
 }
 
 /// What the model has to know of the machine.
@@ -173,6 +183,13 @@ pub extern "sysv64" fn go() -> ! {
         guest.calibration.overhead,
         guest.calibration.before_entry
     ));
+    if guest.vendor.is_some_and(|vendor| (vendor == Vendor::Intel) != guest.on_intel) {
+        debug::line(format_args!(
+            "QEMU's processor is of another vendor: SYSCALL of compatibility mode, for one, is not that of the \
+             model; give its -cpu vendor={}",
+            guest.vendor.map_or("", Vendor::name)
+        ));
+    }
     run::run(guest)
 }
 

@@ -20,6 +20,8 @@ const IDLE_STAYS: u32 = 256;
 /// Intercepts of control and debug registers: writes in the upper half, by number.
 const WRITES: u32 = 16;
 const WRITE_CR3: u32 = 1 << (WRITES + 3);
+const WRITE_CR0: u32 = 1 << WRITES;
+const WRITE_CR4: u32 = 1 << (WRITES + 4);
 const ALL_DEBUG: u32 = u32::MAX;
 
 /// For a stay that counts by the clock: sets the breakpoints of the watched pages beside the guest's.
@@ -72,7 +74,7 @@ pub fn idle(guest: &mut Guest) {
 
 fn enable(guest: &mut Guest, tree: Tree) {
     let vmcb = &mut guest.vmcb;
-    vmcb.cr_intercepts = 0;
+    vmcb.cr_intercepts = if guest.lets_control_writes { 0 } else { WRITE_CR0 | WRITE_CR4 };
     vmcb.dr_intercepts = ALL_DEBUG;
     vmcb.nested_control = u64::from(guest.code.is_active());
     vmcb.nested_cr3 = guest.code.root(tree);

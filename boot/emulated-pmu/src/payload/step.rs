@@ -62,11 +62,13 @@ fn deliver(guest: &mut Guest) {
 /// first.
 pub fn instruction(guest: &mut Guest) {
     guest.stepped = guest.linear_rip();
-    if guest.vmcb.rflags & RF == 0 && !guest.after_ss {
+    let suppressed = guest.after_ss && guest.suppresses_breakpoint_behind_ss();
+    if guest.vmcb.rflags & RF == 0 && !suppressed {
         let hits = guest.debug.on_instruction(guest.linear_rip());
         if hits != 0 {
             if settled(guest) {
-                events::debug(guest, hits);
+                let held = core::mem::take(&mut guest.held);
+                events::debug(guest, hits | held);
             }
             return;
         }
@@ -123,6 +125,15 @@ fn everything(guest: &mut Guest) {
     guest.vmcb.exceptions = u32::MAX;
     guest.withhold_system_calls(false);
     nested::idle(guest);
+}
+
+/// A write to a control register that has been looked at: executes it with the processor's own effects.
+pub fn control_write(guest: &mut Guest) {
+    guest.stepped = guest.linear_rip();
+    guest.lets_control_writes = true;
+    let instruction = guest.instruction();
+    trap(guest, instruction.as_ref());
+    guest.lets_control_writes = false;
 }
 
 /// Whether nothing comes in front of the next instruction. What comes is handled.

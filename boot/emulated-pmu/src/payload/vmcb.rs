@@ -108,7 +108,9 @@ impl Event {
 
 /// Exit codes that occur here.
 pub mod exit {
+    pub const WRITE_CR0: u64 = 0x10;
     pub const WRITE_CR3: u64 = 0x13;
+    pub const WRITE_CR4: u64 = 0x14;
     pub const READ_DR0: u64 = 0x20;
     pub const WRITE_DR0: u64 = 0x30;
     pub const LAST_DR: u64 = 0x3f;
@@ -128,6 +130,8 @@ pub mod exit {
     pub const ICEBP: u64 = 0x88;
     pub const MWAIT: u64 = 0x8b;
     pub const NESTED_PAGE_FAULT: u64 = 0x400;
+    /// VMRUN refuses the guest's state. QEMU's MOV to a control register ends so, too.
+    pub const INVALID: u64 = 0xffff_ffff;
 }
 
 /// The block. Fields that are not used keep their place as padding.

@@ -19,6 +19,8 @@ const APIC: u64 = PHYSICAL + 0xfee0_0000;
 pub const KERNEL_CODE: u64 = 8;
 pub const USER_DATA: u64 = 0x1b;
 pub const USER_CODE: u64 = 0x23;
+/// 32-bit code, behind the two entries of the TSS.
+pub const USER_CODE_32: u64 = 0x3b;
 
 static mut GDT: GlobalDescriptorTable<8> = GlobalDescriptorTable::empty();
 static mut TSS: TaskStateSegment = TaskStateSegment::new();
@@ -42,6 +44,8 @@ pub unsafe fn set_up() {
         GDT.append(Descriptor::user_data_segment());
         GDT.append(Descriptor::user_code_segment());
         let tss = GDT.append(Descriptor::tss_segment(&TSS));
+        // Type and rights of a 32-bit code segment of ring 3, flat: SDM vol. 3, 3.4.5.
+        GDT.append(Descriptor::UserSegment(0x00cf_fb00_0000_ffff));
         GDT.load();
         CS::set_reg(x86_64::structures::gdt::SegmentSelector(KERNEL_CODE as u16));
         let data = x86_64::structures::gdt::SegmentSelector(16);
@@ -66,11 +70,64 @@ fn top(stack: *const Stack) -> VirtAddr {
     VirtAddr::new(stack as u64 + size_of::<Stack>() as u64)
 }
 
+/// Sets the gate of `vector`, of ring 0.
+pub fn set_gate(vector: u8, handler: extern "C" fn()) {
+    // SAFETY: one processor; no interrupt comes meanwhile.
+    #[allow(static_mut_refs, reason = "one processor")]
+    unsafe {
+        handlers::set(&mut IDT, vector, handler);
+    }
+}
+
+/// Makes the gate of `vector` absent.
+pub fn remove_gate(vector: u8) {
+    // SAFETY: as above.
+    unsafe { IDT[vector] = x86_64::structures::idt::Entry::missing() };
+}
+
+const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
+
+/// The physical address of `linear`, which is mapped with pages of 4 KiB.
+pub fn physical(linear: u64) -> u64 {
+    let mut table = Cr3::read().0.start_address().as_u64();
+    for shift in [39, 30, 21, 12] {
+        // SAFETY: the page tables in use, behind the map of physical memory.
+        let entry = unsafe { *((PHYSICAL + table + 8 * (linear >> shift & 0x1ff)) as *const u64) };
+        table = entry & ADDRESS;
+    }
+    table | linear & 0xfff
+}
+
+/// Maps the page at `frame` for ring 3 at `linear`, where nothing is.
+///
+/// # Safety
+/// Once.
+pub unsafe fn map_low(linear: u64, frame: u64) {
+    #[repr(C, align(4096))]
+    struct Table([u64; 512]);
+    static mut TABLES: [Table; 3] = [const { Table([0; 512]) }; 3];
+    const ALL: u64 = 7;
+    let mut table = Cr3::read().0.start_address().as_u64();
+    for (level, shift) in [39, 30, 21].into_iter().enumerate() {
+        let entry = (PHYSICAL + table + 8 * (linear >> shift & 0x1ff)) as *mut u64;
+        // SAFETY: the page tables in use; a missing one is replaced by one of ours, which is empty.
+        unsafe {
+            if *entry & 1 == 0 {
+                *entry = physical((&raw const TABLES[level]) as u64);
+            }
+            *entry |= ALL;
+            table = *entry & ADDRESS;
+        }
+    }
+    // SAFETY: as above.
+    unsafe { *((PHYSICAL + table + 8 * (linear >> 12 & 0x1ff)) as *mut u64) = frame | ALL };
+    x86_64::instructions::tlb::flush(VirtAddr::new(linear));
+}
+
 /// Lets ring 3 reach `bytes` from `from` on.
 pub fn open_to_ring_3(from: u64, bytes: u64) {
     const USER: u64 = 1 << 2;
     const LARGE: u64 = 1 << 7;
-    const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
     for page in (from & !0xfff..from + bytes).step_by(4096) {
         let mut table = Cr3::read().0.start_address().as_u64();
         for shift in [39, 30, 21, 12] {

@@ -14,6 +14,7 @@ mod machine;
 mod once;
 mod overflow;
 mod pmu;
+mod refusals;
 mod rings;
 mod serial;
 mod stepped;
@@ -54,6 +55,7 @@ fn main(info: &'static mut BootInfo) -> ! {
         "once" => once::run(&unit),
         "stepped" => stepped::run(&unit),
         "debug" => debug::run(&unit),
+        "refusals" => refusals::run(&unit),
         other => line!("no group {other}"),
     }
     line!("end");

@@ -64,13 +64,27 @@ impl Unit {
         read(self.counter)
     }
 
-    /// Counts `select` over a call of `code`, without the call itself.
-    pub fn over(&self, select: u64, code: unsafe extern "C" fn()) -> u64 {
+    /// Counter 1, as select, counter and the code of branches.
+    pub fn branches(&self) -> (u32, u32, u64) {
+        let step = if self.intel || self.select < 0xc001_0200 { 1 } else { 2 };
+        (self.select + step, self.counter + step, if self.intel { 0xc4 } else { 0xc2 })
+    }
+
+    /// Counts `select` over `code`, and [`AROUND`] of the call. `beside`: other counters to enable, where one register
+    /// enables all.
+    pub fn over_raw(&self, select: u64, code: unsafe extern "C" fn(), beside: u64) -> u64 {
         self.program(select, 0);
         let (switch, on) = self.switch(select);
-        call(switch, on, code as *const () as u64);
+        let beside = if self.intel { beside } else { 0 };
+        call(switch, on | beside, code as *const () as u64);
         let seen = self.read();
         write(self.select, 0);
+        seen
+    }
+
+    /// Counts `select` over a call of `code`, without the call itself.
+    pub fn over(&self, select: u64, code: unsafe extern "C" fn()) -> u64 {
+        let seen = self.over_raw(select, code, 0);
         seen.wrapping_sub(if select & KERNEL != 0 { AROUND } else { 0 })
     }
 }

@@ -39,6 +39,7 @@ unsafe extern "C" {
 static CODE: AtomicU64 = AtomicU64::new(0);
 static STACK: AtomicU64 = AtomicU64::new(0);
 static FLAGS: AtomicU64 = AtomicU64::new(2);
+static SEGMENT: AtomicU64 = AtomicU64::new(USER_CODE);
 
 /// Goes to ring 3 and comes back by `int LEAVE`.
 #[unsafe(naked)]
@@ -50,7 +51,7 @@ pub extern "C" fn visit() {
         "push {data}",
         "push qword ptr [rip + {stack}]",
         "push qword ptr [rip + {flags}]",
-        "push {code}",
+        "push qword ptr [rip + {code}]",
         "push qword ptr [rip + {rip}]",
         "iretq",
         "2: ret",
@@ -59,7 +60,7 @@ pub extern "C" fn visit() {
         flags = sym FLAGS,
         rip = sym CODE,
         data = const USER_DATA,
-        code = const USER_CODE,
+        code = sym SEGMENT,
     )
 }
 /// `visit`, and the handler of LEAVE.
@@ -67,6 +68,12 @@ pub const VISIT: u64 = 10 + 2;
 
 /// Lets `visit` go to `code`, with the stack's top at `stack`.
 pub fn send_to(code: u64, stack: u64) {
+    send_to_segment(code, stack, USER_CODE);
+}
+
+/// The same with a code segment other than the 64-bit one.
+pub fn send_to_segment(code: u64, stack: u64, segment: u64) {
+    SEGMENT.store(segment, Ordering::Relaxed);
     CODE.store(code, Ordering::Relaxed);
     STACK.store(stack, Ordering::Relaxed);
 }

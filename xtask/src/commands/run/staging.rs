@@ -107,7 +107,7 @@ pub fn stage_pmu(
     if let Some(shift) = shift {
         options += &format!(" shift={shift}");
     }
-    Ok(devices::Pmu::Emulated { options })
+    Ok(devices::Pmu::Emulated { model, options })
 }
 
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {

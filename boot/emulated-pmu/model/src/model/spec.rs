@@ -11,6 +11,17 @@ pub enum Vendor {
     Amd,
 }
 
+impl Vendor {
+    /// The twelve characters of CPUID leaf 0.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Intel => "GenuineIntel",
+            Self::Amd => "AuthenticAMD",
+        }
+    }
+}
+
 /// What a processor is, and what PMU it has.
 #[derive(Debug)]
 pub struct Spec {

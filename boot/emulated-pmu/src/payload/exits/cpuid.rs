@@ -47,7 +47,7 @@ pub(super) fn handle(guest: &mut Guest) {
 }
 
 /// The processor's own answer, with what the model changes. Two bits mirror CR4, which here is the hypervisor's.
-fn overlaid(guest: &mut Guest, leaf: u32, subleaf: u32) -> CpuidResult {
+pub(super) fn overlaid(guest: &mut Guest, leaf: u32, subleaf: u32) -> CpuidResult {
     let mut own: CpuidResult = cpuid(leaf, subleaf).into();
     let mirror = |register: &mut u32, bit: u32, cr4: u64| {
         *register &= !(1 << bit);

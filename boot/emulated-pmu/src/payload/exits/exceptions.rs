@@ -33,10 +33,14 @@ pub fn software_interrupt(guest: &mut Guest) {
     }
     let ring = guest.ring();
     let bytes = instruction.len() as u64;
+    // A gate that does not take it raises #NP or #GP when it is to be delivered, and the instruction does not retire.
+    let retires = events::is_usable(guest, vector);
     guest.software_interrupt_bytes = bytes;
     guest.event = Some(Event::SoftwareInterrupt { vector });
     guest.skip(bytes);
-    retire::software_interrupt(guest, ring, &instruction, vector);
+    if retires {
+        retire::software_interrupt(guest, ring, &instruction, vector);
+    }
 }
 
 /// INT1: retired, and then a debug exception of which DR6 says nothing, through a gate that no ring is kept from.

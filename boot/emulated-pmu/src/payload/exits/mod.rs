@@ -1,5 +1,6 @@
 //! What made the guest leave, one file a kind.
 
+mod control_registers;
 mod cpuid;
 mod debug_registers;
 mod exceptions;
@@ -40,8 +41,10 @@ pub fn handle(guest: &mut Guest) {
             step::step(guest);
             nested::recheck(guest);
         }
+        exit::WRITE_CR0 | exit::WRITE_CR4 => control_registers::write(guest),
         exit::VMRUN..=exit::SKINIT => events::invalid_opcode(guest),
         exit::SHUTDOWN => shutdown(guest),
+        exit::INVALID if control_registers::is_write(guest) => events::general_protection(guest, 0),
         code => panic!(
             "exit {code:#x} ({:#x}, {:#x}) at {:#x}",
             guest.vmcb.exit_info_1, guest.vmcb.exit_info_2, guest.vmcb.rip

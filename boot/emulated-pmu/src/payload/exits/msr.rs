@@ -48,7 +48,7 @@ fn is_allowed(guest: &mut Guest, number: u32, value: u64) -> bool {
         return false;
     }
     match number {
-        EFER => value & !EFER_BITS == 0,
+        EFER => value & !EFER_BITS == 0 && !guest.control().refuses_efer(value),
         VM_CR | VM_HSAVE_PA => false,
         _ => !matches!(
             guest.counting.peek().clone().write_msr(number, value),

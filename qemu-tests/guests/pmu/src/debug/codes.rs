@@ -29,6 +29,7 @@ labels!(
     shadow_code shadow_1 shadow_2 shadow_3 shadow_4 shadow_5 shadow_6 shadow_7
     repeated_code repeated repeated_1 repeated_2 repeated_3 repeated_4
     breaks_code breaks_x special_code special_0 special_1 special_2 special_3 icebp_code icebp_1
+    behind_ss_code behind_ss_0 behind_ss_1 behind_ss_2
     met_code met met_repeated_code
     watched_code watched_1 watched_2 stored_code stored stored_1
     stack_segment_code stack_segment_1 pushed_code
@@ -73,6 +74,8 @@ global_asm!(
     "met_code: movabs rsi, {command}", "sti", "nop", "mov dword ptr [rsi], {to_self}", "met: nop", "cli", "ret",
     "met_repeated_code: lea rdi, [rip + {variable}]", "movabs rsi, {command}", "mov ecx, 5", "sti",
     "mov dword ptr [rsi], {to_self}", "rep stosb", "cli", "ret",
+    // 5
+    "behind_ss_code: mov eax, ss", "behind_ss_0: mov ss, eax", "behind_ss_1: nop", "behind_ss_2: nop", "ret",
     // 3
     "icebp_code: nop", ".byte 0xf1", "icebp_1: ret",
     // 3 and 60
