@@ -156,3 +156,19 @@ impl Counts {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Count;
+
+    #[test]
+    fn i1_scaled_counts_are_rounded_to_the_nearest() {
+        let scaled = |raw, counted, enabled| Count { raw, counted, enabled }.scaled();
+        // 13.33, 7.5, 6.67: cut off, the last two would be 7 and 6.
+        assert_eq!(scaled(10, 3, 4), Some(13));
+        assert_eq!(scaled(5, 2, 3), Some(8));
+        assert_eq!(scaled(2, 3, 10), Some(7));
+        assert_eq!(scaled(7, 0, 5), None, "never counted");
+        assert_eq!(scaled(7, 5, 5), Some(7), "the whole time");
+    }
+}

@@ -57,3 +57,31 @@ pub(super) fn between(first: &Snapshot, last: &Snapshot) -> CountSnapshot {
         retries: first.retries + last.retries,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counting::snapshot::VECTORS;
+
+    #[test]
+    fn i10_a_snapshot_says_what_lies_between_two_and_not_the_other_way_round() {
+        let snapshot = |tsc, clock: u64, taken, retries| Snapshot {
+            tsc,
+            clocks: Clocks {
+                aperf: Some(clock),
+                mperf: Some(3 * clock),
+                smi_count: Some(clock / 10),
+            },
+            events: Events { taken: [taken; VECTORS], context_switches: 2 * taken },
+            retries,
+        };
+        let (first, last) = (snapshot([100, 130], 50, 4, 1), snapshot([530, 570], 250, 9, 2));
+        let seen = between(&first, &last);
+        assert_eq!((seen.tsc, seen.width, seen.retries), (400, 40, 3));
+        assert_eq!((seen.aperf, seen.mperf, seen.smis), (Some(200), Some(600), Some(20)));
+        assert_eq!(seen.switches, 10);
+        assert!(seen.interrupts.len() == 256 && seen.interrupts.iter().all(|one| one.count == 5));
+        let none = Snapshot { clocks: Clocks::default(), ..first };
+        assert_eq!(between(&none, &last).aperf, None, "not there at the start");
+    }
+}

@@ -46,3 +46,31 @@ fn m14_debug_registers_as_the_manual_has_them() {
     assert_eq!(AddressGate::new(&[(wrong, Act::Stop)]), Err(AddressError::NotCanonical(wrong)));
     assert!(AddressGate::new(&[(0xffff_8000_0000_0000, Act::Stop)]).is_ok());
 }
+
+/// A set whose last pass is over stays so, whatever the gate's task does: neither its next turn nor the address at which
+/// counting starts lets it go on.
+#[test]
+fn m14_m6_a_gate_does_not_go_on_behind_the_last_pass() {
+    use crate::counting::gate::Gate;
+    use protocol::count::{GateAct, GatePoint};
+    for (model, mut bench, driver, known) in machines() {
+        let set = together(vec![instructions().in_rings(Rings::USER)], &known);
+        let run = Run { passes: 1, ..Run::default() };
+        let mut session = Session::bind(set, run, driver, &mut bench).unwrap();
+        let mut job = jobs::item(vec![], 0);
+        job.gate = vec![GatePoint { task: 0, offset: 0x10, act: GateAct::Start }];
+        let mut gate = Gate::of(&job).unwrap();
+        gate.place(0x1000).unwrap();
+        assert!(gate.trapped(1, &mut session, &mut bench).unwrap());
+        bench.run(Ring::User, 100);
+        gate.suspend(Some(0), &mut session, &mut bench).unwrap();
+        session.next(&mut bench).unwrap();
+        assert!(session.has_ended(), "{model:?}");
+        gate.resume(Some(0), &mut session, &mut bench).unwrap();
+        bench.run(Ring::User, 100);
+        assert!(gate.trapped(1, &mut session, &mut bench).unwrap());
+        bench.run(Ring::User, 100);
+        assert!(!session.is_running(), "{model:?}");
+        assert_eq!(raw(&mut session, &mut bench), [100], "{model:?}");
+    }
+}

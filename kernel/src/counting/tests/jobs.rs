@@ -20,7 +20,7 @@ pub(super) fn task(name: &'static str, parent: Option<u16>) -> Task<'static> {
     }
 }
 
-fn item(requests: Vec<CountRequest<'static>>, interval_ns: u64) -> count::Count<'static> {
+pub(super) fn item(requests: Vec<CountRequest<'static>>, interval_ns: u64) -> count::Count<'static> {
     count::Count {
         name: "job".into(),
         requests,
@@ -177,5 +177,40 @@ fn c7_m1_what_cannot_be_counted_is_left_out_with_its_reason() {
         assert_eq!((planned.set, planned.uncounted.len()), (None, job.requests.len()), "{model:?}");
         let nothing = plan(&item(vec![event("no_such")], 0), &known);
         assert_eq!((nothing.set, nothing.uncounted.len()), (None, 1));
+    }
+}
+
+/// What a job says of a request reaches the set: a correlate is counted in every pass, a preset is where the count begins.
+#[test]
+fn m4_c5_a_jobs_requests_keep_their_correlate_and_their_preset() {
+    for (model, mut bench, driver, known) in machines() {
+        let counters = driver.capabilities().general.count_ones() as usize;
+        let mut requests = vec![event("0xc0.0x00:c=1:u"); 2 * counters];
+        requests[1].correlate = true;
+        requests[2].preset = 1_000_000;
+        let result = run(&item(requests, 0), &mut bench, &driver, &known);
+        assert!(result.groups > 1, "{model:?}");
+        let correlate = &result.events[1].sum;
+        assert_eq!((correlate.raw, correlate.counted), (57_000, correlate.enabled), "{model:?}");
+        let [other, from] = [0, 2].map(|index| result.events[index].sum.raw);
+        assert!(other < 57_000, "{model:?}: it took turns");
+        assert!((1_000_000..1_057_000).contains(&from), "{model:?}: {from}");
+    }
+}
+
+/// At an overflow a job's set goes on, gives the next group its turn, or stops.
+#[test]
+fn m6_a_job_does_at_an_overflow_what_it_says() {
+    for (model, mut bench, driver, known) in machines() {
+        let mut sum = |at_overflow| {
+            let every = CountRequest { every: Some(10_000), ..event("0xc0.0x00:c=1:u") };
+            let job = count::Count { at_overflow, ..item(vec![every], 0) };
+            let result = run(&job, &mut bench, &driver, &known);
+            (result.events[0].sum.raw, result.events[0].overflows)
+        };
+        assert_eq!(sum(count::AtOverflow::Same), (57_000, Some(5)), "{model:?}");
+        // One group: the next one is the same, in another pass.
+        assert_eq!(sum(count::AtOverflow::Next), (57_000, Some(5)), "{model:?}");
+        assert_eq!(sum(count::AtOverflow::Stop), (10_000, Some(1)), "{model:?}");
     }
 }

@@ -193,3 +193,21 @@ fn m7_status_has_the_registers_and_the_counts_now_and_at_the_last_interrupt() {
         assert_eq!(raw(&mut session, &mut bench), [7, 7], "{model:?}");
     }
 }
+
+/// A request that replaces another begins a period of its own, wherever the other was in its own.
+#[test]
+fn i9_a_replaced_requests_period_begins_anew() {
+    for (model, mut bench, driver, known) in machines() {
+        let user = || instructions().in_rings(Rings::USER);
+        let set = together(vec![user().every(1000)], &known);
+        let mut session = Session::bind(set, Run::default(), driver, &mut bench).unwrap();
+        session.start(&mut bench).unwrap();
+        bench.run_for(&mut session, Ring::User, 60);
+        session.modify(0, user().every(100), &known, &mut bench).unwrap();
+        bench.run_for(&mut session, Ring::User, 99);
+        assert_eq!(session.overflows(), [0], "{model:?}: 60 events of the other one count");
+        bench.run_for(&mut session, Ring::User, 1);
+        assert_eq!(session.overflows(), [1], "{model:?}");
+        assert_eq!(raw(&mut session, &mut bench), [100], "{model:?}");
+    }
+}

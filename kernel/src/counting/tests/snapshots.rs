@@ -89,3 +89,20 @@ fn i10_registers_that_are_not_there_are_absent() {
     let clocks = Clocks::read(&mut Bench::new(Model::Skylake));
     assert_eq!(clocks, Clocks::default());
 }
+
+/// A session's own sources: something came while they were read, so they are read again.
+#[test]
+fn i10_what_the_kernel_took_or_switched_meanwhile_begins_the_read_again() {
+    use crate::counting::job::Beside;
+    let Machine { mut session, mut bench, .. } = machine(vec![]);
+    let mut counts = Counts::new(session.set());
+    // One comes before each of the first three looks: the sequence, the figures, the sequence again.
+    bench.to_come = 3;
+    let clocks = Clocks::default();
+    let mut beside = Beside { session: &mut session, platform: &mut bench, switches: 5, clocks };
+    let seen = take(&mut beside, &mut counts).unwrap();
+    assert_eq!((seen.retries, seen.events.taken[14], seen.events.context_switches), (1, 3, 5));
+    let before = beside.sequence();
+    beside.switches += 1;
+    assert_ne!(beside.sequence(), before, "a switch is something as well");
+}

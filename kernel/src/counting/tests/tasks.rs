@@ -239,3 +239,25 @@ proptest! {
         prop_assert_eq!(sums, all, "{:?}", model);
     }
 }
+
+/// A number that is used again is another task: it has nothing of the one before.
+#[test]
+fn i8_a_task_that_is_created_again_starts_at_zero() {
+    for (model, bench, driver, known) in machines() {
+        let mut machine = Scheduler::new(bench);
+        let set = together(vec![instructions()], &known);
+        let claim = machine.bind(set, &driver, Scope::Task(0), Force::Ask).unwrap();
+        machine.switch(Some(0));
+        machine.run(50);
+        for length in [7, 3] {
+            machine.contexts.created(1, Some(0));
+            assert_eq!(machine.task(&claim, 1), [0], "{model:?}");
+            machine.switch(Some(1));
+            machine.run(length);
+            machine.switch(Some(0));
+            assert_eq!(machine.task(&claim, 1), [length], "{model:?}");
+            machine.contexts.exited(1, Some(0), &mut machine.bench).unwrap();
+        }
+        assert_eq!(machine.task(&claim, 0), [60], "{model:?}: 50, and 7 and 3 of two children");
+    }
+}
