@@ -93,6 +93,19 @@ mod tests {
         assert_eq!(seen.mean, 5.5);
     }
 
+    /// Twenty runs, whose means differ by how many are left out: a fifth at either end is 4, a quarter 5.
+    #[test]
+    fn n1_the_trimmed_mean_leaves_a_fifth_out_at_either_end() {
+        let squares: Vec<u64> = (0..20).map(|n| n * n).collect();
+        let mean = |kept: core::ops::Range<u64>| {
+            let count = kept.end - kept.start;
+            kept.map(|n| n * n).sum::<u64>() as f64 / count as f64
+        };
+        let seen = difference(&[0; 20], &squares, 1).mean;
+        assert_eq!(seen, mean(4..16));
+        assert_ne!(seen, mean(5..15));
+    }
+
     #[test]
     fn one_run_is_its_own_aggregate() {
         let seen = difference(&[7], &[107], 100);

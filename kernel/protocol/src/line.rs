@@ -92,6 +92,21 @@ mod tests {
         Record::Progress(Progress { done, total: 10 })
     }
 
+    /// One form of each checksum: what is not as it was written was changed on the way.
+    #[test]
+    fn a_checksum_in_capitals_is_damage() {
+        let lines = (0..20).map(|done| encode(1, &progress(done)));
+        let with_letter = |line: &String| {
+            let digits = &line[line.len() - 10..line.len() - 2];
+            digits.bytes().any(|digit| digit.is_ascii_alphabetic())
+        };
+        let line = lines.into_iter().find(with_letter).expect("one of twenty has a letter");
+        assert!(decode(&line).is_ok());
+        let (front, digits) = line.split_at(line.len() - 10);
+        let changed = format!("{front}{}", digits.to_uppercase());
+        assert_eq!(decode(&changed), Err(LineError::Shape));
+    }
+
     #[test]
     fn a_line_looks_as_the_document_says() {
         let line = encode(7, &progress(3));

@@ -276,6 +276,31 @@ fn a_repeated_string_instruction_is_one_instruction_with_all_its_accesses() {
     assert_eq!(counts(&track(&body, 1, &second, &traps).0), expected);
 }
 
+/// With RFLAGS.DF set a repeated string instruction runs downwards (SDM vol. 1, 7.3.9.1).
+#[test]
+fn t3_a_repeated_string_instruction_runs_downwards_with_the_direction_flag() {
+    const DIRECTION: u64 = 1 << 10;
+    fn first(frame: &mut TrapFrame) {
+        frame.rflags |= DIRECTION;
+    }
+    fn one(frame: &mut TrapFrame) {
+        (frame.rcx, frame.rsi, frame.rdi) = (frame.rcx - 1, frame.rsi - 8, frame.rdi - 8);
+    }
+    let traps: [Stop; 4] = [(0, first), (0, one), (0, one), (3, one)];
+    let body = [0xf3, 0x48, 0xa5];
+    let count = |range: &str| {
+        let filter = Filter { data: range.parse().ok(), ..Filter::default() };
+        assert!(filter.data.is_some(), "{range}");
+        counts(&track(&body, 1, &filter, &traps).0)
+    };
+    let one_store = [("instructions", 1), ("stores", 1), ("bytes_stored", 8)];
+    for below in ["rdi:0..8", "rdi:-8..0", "rdi:-16..-8"] {
+        assert_eq!(count(below), one_store, "{below}");
+    }
+    assert_eq!(count("rdi:8..64"), [], "nothing lies above");
+    assert_eq!(count("rsi:-16..-8"), [("instructions", 1), ("loads", 1), ("bytes_loaded", 8)]);
+}
+
 #[test]
 fn pushed_flags_are_corrected_and_popped_ones_must_leave_the_trap_flag_alone() {
     fn pushed(frame: &mut TrapFrame) {

@@ -204,3 +204,35 @@ fn series(one: &Counted, base: f64, rows: impl Iterator<Item = [f64; 3]> + Clone
         each,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arch::pmu::{Counter, Selection};
+    use protocol::record::Counting;
+
+    #[test]
+    fn m16_a_row_has_its_least_its_median_and_its_greatest() {
+        let counting = Counting {
+            name: "LOADS".into(),
+            counter: "counter 0".into(),
+            pass: 0,
+            remarks: Vec::new(),
+        };
+        let one = Counted {
+            number: 0,
+            event: "loads".into(),
+            counter: Counter::General(0),
+            selection: Selection::of(0xc0, 0),
+            merges: false,
+            counters: 0,
+            counting,
+        };
+        let rows = [[10.0, 12.0, 19.0], [13.0, 15.0, 16.0]];
+        let seen = series(&one, 10.0, rows.into_iter());
+        assert_eq!(seen.min, [0.0, 3.0]);
+        assert_eq!(seen.median, [2.0, 5.0]);
+        assert_eq!(seen.max, [9.0, 6.0]);
+        assert_eq!(seen.each, [2.0, 3.0], "of the medians");
+    }
+}

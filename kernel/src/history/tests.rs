@@ -258,3 +258,23 @@ fn m16_a_fault_ends_the_history_and_leaves_no_freeze_behind() {
     assert_eq!(host.pmu.read_msr(0x1d9), Ok(0));
     assert_eq!(host.pmu.read_msr(0x38f), Ok(0));
 }
+
+/// A row stands on most of its runs: where the counters were stopped in one of four, there is none.
+#[test]
+fn m16_a_row_that_most_runs_do_not_reach_is_none() {
+    for model in models().filter(|&model| !Host::new(model).freezes()) {
+        let mut item = history(&BODY, &[branches(model)], 8);
+        item.snippet.runs = 8;
+        let mut host = Host::new(model);
+        let whole = measure(&mut host, 0, &item).unwrap();
+        assert_eq!(whole.series[0].each.len(), 8, "{model:?}");
+        // Of the last 24 runs, which are the last three rows, the interrupt comes into one of four, or into three.
+        let late = host.runs - 24;
+        let rows = |heard: u64| {
+            let mut host = Host::new(model);
+            host.hears = Some(Box::new(move |run| run <= late || run % 4 < heard));
+            measure(&mut host, 0, &item).unwrap().series[0].each.len()
+        };
+        assert_eq!((rows(1), rows(3)), (5, 8), "{model:?}");
+    }
+}

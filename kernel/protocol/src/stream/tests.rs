@@ -130,6 +130,16 @@ fn a_reset_machine_starts_a_new_report() {
 }
 
 #[test]
+fn what_the_boot_before_lost_is_not_forgotten() {
+    let lines = report(5);
+    let before = [lines[0].clone(), lines[2].clone(), lines[4].clone()];
+    let (seqs, problems, _) = read(&(joined(&before) + &joined(&report(3))));
+    assert_eq!(seqs, [0, 2, 4, 0, 1, 2]);
+    let restarted = Problem::Restarted { line: 4, after: 4 };
+    assert_eq!(problems, [Problem::Lost(1..=1), Problem::Lost(3..=3), restarted]);
+}
+
+#[test]
 fn a_wrong_count_and_records_after_the_end_are_named() {
     let mut lines = report(3);
     lines.push(line::encode(3, &nth(1, 3)));

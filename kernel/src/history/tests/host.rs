@@ -32,9 +32,11 @@ pub struct Host {
     /// Front, then body with its loop.
     code: Vec<u8>,
     taken: u64,
-    runs: u64,
+    pub runs: u64,
     /// No interrupt comes.
     pub deaf: bool,
+    /// The interrupt comes in the runs alone for which this holds.
+    pub hears: Option<Box<dyn Fn(u64) -> bool>>,
     /// There is no PMU.
     pub absent: bool,
     /// Something has taken the interrupt.
@@ -60,6 +62,7 @@ impl Host {
             taken: 0,
             runs: 0,
             deaf: false,
+            hears: None,
             absent: false,
             armed: false,
             fault_at: None,
@@ -73,7 +76,8 @@ impl Host {
     /// One instruction, and the interrupt that it may lead to.
     fn step(&mut self, delta: &Delta) {
         let pmi = self.pmu.advance(delta).pmi;
-        let Some(until) = self.until.filter(|_| pmi && !self.deaf) else { return };
+        let hears = !self.deaf && self.hears.as_ref().is_none_or(|hears| hears(self.runs));
+        let Some(until) = self.until.filter(|_| pmi && hears) else { return };
         self.taken += 1;
         if until.stop() == Stop::Handler {
             self.pmu.advance(&Delta::bulk(Ring::Kernel, 3));

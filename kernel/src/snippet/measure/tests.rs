@@ -16,6 +16,8 @@ pub struct Made {
     pub once_at: Option<u64>,
     /// What `take_smis` is to say.
     pub smis: u32,
+    /// Every other run costs so much more a copy.
+    pub jitter: u64,
     copies: u64,
     counted: [u64; 2],
     moved: [u64; 2],
@@ -31,6 +33,7 @@ impl Made {
             runs: 0,
             once_at: None,
             smis: 0,
+            jitter: 0,
             copies: 0,
             counted: [0; 2],
             moved: [0; 2],
@@ -122,7 +125,8 @@ impl Runner for Made {
         self.counted = [self.copies + 7; 2];
         self.moved = [2 * self.copies, 9];
         let cold = core::mem::take(&mut self.cold);
-        Ok(self.overhead + self.cost * self.copies + if cold { 1000 } else { 0 })
+        let cost = self.cost + self.jitter * (self.runs % 2);
+        Ok(self.overhead + cost * self.copies + if cold { 1000 } else { 0 })
     }
 
     fn explain(&self, trap: &Trap, _: &Snippet) -> Fault {
@@ -178,6 +182,17 @@ fn without_warm_up_the_cold_run_shows() {
     let metric = measure(&mut Made::new(3, 0), &snippet).unwrap().metrics.remove(0);
     assert!(!metric.deterministic);
     assert_eq!(metric.series[0].distinct, 2);
+}
+
+/// One of the two series varies: the figure is made of both.
+#[test]
+fn n1_a_figure_is_deterministic_only_if_both_series_are() {
+    let mut machine = Made::new(3, 50);
+    machine.jitter = 1;
+    let snippet = Snippet { difference: Difference::Empty, ..nop("x") };
+    let metric = measure(&mut machine, &snippet).unwrap().metrics.remove(0);
+    assert_eq!(metric.series.each_ref().map(|series| series.distinct), [1, 2]);
+    assert!(!metric.deterministic);
 }
 
 #[test]
