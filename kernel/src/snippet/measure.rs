@@ -123,9 +123,8 @@ pub struct Measured {
 /// The exception that the snippet raised.
 pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, Unmeasured> {
     let mut controls = runner.control(snippet).map_err(Unmeasured::Refused)?;
-    runner.take_smis();
     let plan = runner.prepare(snippet);
-    let mut unwatched = 0;
+    let (mut unwatched, mut smis) = (0, 0);
     let mut uncounted = plan.uncounted.clone();
     let mut numbered = Vec::new();
     let nothing = [Vec::new()];
@@ -138,7 +137,9 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
         }
         let warmup = if index == 0 { snippet.setup.initial_warmup } else { 0 };
         unwatched += u32::from(runner.is_unwatched());
-        let metrics = one_pass(runner, snippet, &counted, warmup).map_err(Unmeasured::Fault)?;
+        let (metrics, came) =
+            one_pass(runner, snippet, &counted, warmup).map_err(Unmeasured::Fault)?;
+        smis += came;
         // The registers come last, in the first pass alone; a group of events has several numbers.
         let registers = if index == 0 { snippet.setup.control.msrs.len() } else { 0 };
         let order = core::iter::once(0)
@@ -149,7 +150,6 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
     numbered.sort_by_key(|&(number, _)| number);
     let metrics = numbered.into_iter().map(|(_, metric)| metric).collect();
     runner.conclude(&mut controls);
-    let smis = runner.take_smis();
     Ok(Measured { metrics, uncounted, planning: plan.ticks, controls, unwatched, smis })
 }
 
@@ -185,21 +185,24 @@ fn programmed(
     counted
 }
 
-/// The TSC's metric, then those of the events. `warmup`: runs before the first warm-up.
+/// The TSC's metric, then those of the events; and the system management interrupts of the runs that count. `warmup`: runs
+/// before the first warm-up.
 fn one_pass(
     runner: &mut impl Runner,
     snippet: &Snippet,
     counted: &[Counted],
     warmup: u32,
-) -> Result<Vec<Metric>, Box<Fault>> {
+) -> Result<(Vec<Metric>, u32), Box<Fault>> {
     let unroll = u64::from(snippet.unroll);
     let [small, large] = match snippet.difference {
         Difference::Double => [unroll, 2 * unroll],
         Difference::Empty => [0, unroll],
     };
     let first = warmup + snippet.warmup;
-    let small = runs(runner, snippet, small, first, counted.len())?;
-    let large = runs(runner, snippet, large, snippet.warmup, counted.len())?;
+    let (small, came) = runs(runner, snippet, small, first, counted.len())?;
+    let mut smis = came;
+    let (large, came) = runs(runner, snippet, large, snippet.warmup, counted.len())?;
+    smis += came;
     let names = core::iter::once(("tsc".to_string(), None))
         .chain(counted.iter().map(|one| (one.event.clone(), Some(one.counting.clone()))))
         .chain(snippet.setup.control.msrs.iter().map(|msr| (msr.name.to_string(), None)));
@@ -213,23 +216,29 @@ fn one_pass(
             counting,
         }
     });
-    Ok(metrics.collect())
+    Ok((metrics.collect(), smis))
 }
 
-/// All runs of one code size, the `warmup` first ones left out: the TSC's values, then those of each event.
+/// All runs of one code size, the `warmup` first ones left out: the TSC's values, then those of each event; and the system
+/// management interrupts that came.
 fn runs(
     runner: &mut impl Runner,
     snippet: &Snippet,
     copies: u64,
     warmup: u32,
     events: usize,
-) -> Result<Vec<Vec<u64>>, Box<Fault>> {
+) -> Result<(Vec<Vec<u64>>, u32), Box<Fault>> {
     runner.load(snippet, copies);
     let warmup = warmup.max(runner.trial_runs());
     let registers = snippet.setup.control.msrs.len();
     let mut values: Vec<Vec<u64>> =
         core::iter::repeat_with(Vec::new).take(1 + events + registers).collect();
+    runner.take_smis();
     for run in 0..warmup + snippet.runs {
+        if run == warmup {
+            // Those of the warm-up change no figure.
+            runner.take_smis();
+        }
         let ticks = runner.run().map_err(|trap| Box::new(runner.explain(&trap, snippet)))?;
         if run >= warmup {
             values[0].push(ticks);
@@ -239,7 +248,7 @@ fn runs(
             }
         }
     }
-    Ok(values)
+    Ok((values, runner.take_smis()))
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ pub(super) struct Processor {
     pending: bool,
     pub(super) ends: u64,
     pub(super) order: Vec<&'static str>,
+    /// What was written to the register that clears the status.
+    acknowledged: Vec<u64>,
     clear: u32,
     status: u32,
 }
@@ -23,6 +25,9 @@ impl Raw for Processor {
         self.pmu.read_msr(msr).expect("a register of the PMU")
     }
     fn wrmsr(&mut self, msr: u32, value: u64) {
+        if msr == self.clear {
+            self.acknowledged.push(value);
+        }
         self.order.push(if msr == self.clear { "acknowledge" } else { "reload" });
         self.pmu.write_msr(msr, value).expect("a register of the PMU");
     }
@@ -49,6 +54,7 @@ impl Processor {
             pending: false,
             ends: 0,
             order: Vec::new(),
+            acknowledged: Vec::new(),
             clear: global.map_or(0, |global| global.clear.0),
             status: global.map_or(0, |global| global.status.0),
         }
@@ -129,6 +135,18 @@ fn the_order_is_status_acknowledge_reload_unmask_end() {
             false => &["reload", "unmask", "end"],
         };
         assert_eq!(processor.order, expected, "{model:?}");
+    }
+}
+
+/// An overflow that comes between the look at the status and its acknowledgement keeps its bit, and is handled next.
+#[test]
+fn m12_what_was_not_found_is_not_acknowledged() {
+    for (model, mut pmu, mut driver) in machines() {
+        let mut block = armed(&mut pmu, &mut driver, Freeze::empty());
+        let mut processor = Processor::new(pmu, &driver);
+        processor.run(&mut block, 5 * PERIOD);
+        let times = if driver.capabilities().has_global() { 5 } else { 0 };
+        assert_eq!(processor.acknowledged, vec![Counter::General(0).bit(); times], "{model:?}");
     }
 }
 

@@ -7,6 +7,7 @@ mod owner;
 mod precise;
 mod records;
 mod sampling;
+mod status;
 mod until;
 mod watchdog;
 

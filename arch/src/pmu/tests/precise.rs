@@ -82,6 +82,33 @@ fn m9_stopping_the_counters_takes_the_records_out() {
     }
 }
 
+/// Records do not tell their ring: one at an address of the upper half is the kernel's, whoever was interrupted when the
+/// records were taken out.
+#[test]
+fn t5_a_record_of_the_kernel_is_not_of_the_ring_that_was_interrupted() {
+    use pmu_model::{Delta, Retirement, Ring};
+    const KERNEL: u64 = 0xffff_8000_0000_1000;
+    for one in MODELS {
+        let mut buckets = [Bucket::default(); 64];
+        let (mut processor, _, _store, mut block) = recording(one, 100, 90, true);
+        block.count_addresses(&mut buckets);
+        for (base, ring) in [(KERNEL, Ring::Kernel), (0x1000, Ring::User)] {
+            for at in 0..3 * PERIOD {
+                let (ip, next) = (base + at, base + at + 1);
+                let retired = Retirement { ip, next, ..Retirement::default() };
+                model::retire(&mut processor.pmu, &Delta::bulk(ring, 1), &retired);
+            }
+        }
+        pause(&mut block, &mut processor, &Interrupted { cs: 0x23, ..Interrupted::default() });
+        let histogram = block.histogram().unwrap();
+        let rings = |upper: bool| {
+            let of = histogram.used().filter(move |bucket| (bucket.address >> 63 != 0) == upper);
+            of.map(Bucket::ring).collect::<Vec<_>>()
+        };
+        assert_eq!((rings(true), rings(false)), (vec![0; 3], vec![3; 3]), "{one:?}");
+    }
+}
+
 #[test]
 fn m11_a_full_buffer_keeps_what_it_has_and_says_so() {
     for one in MODELS {

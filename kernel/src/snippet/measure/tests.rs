@@ -16,6 +16,8 @@ pub struct Made {
     pub once_at: Option<u64>,
     /// What `take_smis` is to say.
     pub smis: u32,
+    /// System management interrupts in each run.
+    pub smis_each: u32,
     /// Every other run costs so much more a copy.
     pub jitter: u64,
     copies: u64,
@@ -33,6 +35,7 @@ impl Made {
             runs: 0,
             once_at: None,
             smis: 0,
+            smis_each: 0,
             jitter: 0,
             copies: 0,
             counted: [0; 2],
@@ -118,6 +121,7 @@ impl Runner for Made {
 
     fn run(&mut self) -> Result<u64, Box<Trap>> {
         self.runs += 1;
+        self.smis += self.smis_each;
         if self.fault_at == Some(self.runs) {
             let frame = arch::interrupts::TrapFrame { vector: 6, ..Default::default() };
             return Err(Box::new(Trap { frame, cr2: 0, cause: Default::default() }));
@@ -182,6 +186,17 @@ fn without_warm_up_the_cold_run_shows() {
     let metric = measure(&mut Made::new(3, 0), &snippet).unwrap().metrics.remove(0);
     assert!(!metric.deterministic);
     assert_eq!(metric.series[0].distinct, 2);
+}
+
+/// Two sizes of eight runs, with a warm-up of one each, in each of two passes; and what came before.
+#[test]
+fn x2_system_management_interrupts_are_those_of_runs_that_count() {
+    let mut machine = Made::new(3, 50);
+    (machine.smis, machine.smis_each) = (100, 1);
+    let setup =
+        Setup { one_time_init: Cow::Borrowed(&[0x90]), initial_warmup: 20, ..Setup::default() };
+    let snippet = Snippet { setup, ..counting(&["a", "b"]) };
+    assert_eq!(measure(&mut machine, &snippet).unwrap().smis, 2 * 2 * 8);
 }
 
 /// One of the two series varies: the figure is made of both.
