@@ -42,6 +42,8 @@ struct Host {
     clock_hz: u64,
     /// Interrupts do not come through.
     deaf: bool,
+    /// The table of addresses is gone at the end.
+    forgets: bool,
 }
 
 impl Host {
@@ -63,6 +65,7 @@ impl Host {
             handler: 100,
             clock_hz: 1_000_000_000,
             deaf: false,
+            forgets: false,
         }
     }
 
@@ -225,6 +228,9 @@ impl Sampler for Host {
         self.masked = true;
         let mut block = self.block.take().expect("delivered before");
         drain(&mut block, self, &Interrupted::default());
+        if self.forgets {
+            block.count_addresses(&mut []);
+        }
         block
     }
 
@@ -451,4 +457,27 @@ fn c7_what_cannot_be_sampled_is_refused_by_name() {
     let names: Vec<&'static str> = (0..13).map(|n| &*format!("r{n:02x}d1").leak()).collect();
     let many: Vec<_> = names.into_iter().map(|name| event(name, 100)).collect();
     assert!(refused(&item(&many, 1)).contains("at the same time"));
+}
+
+/// Where the samples do not come to the overflows there is no result: a figure that does not add up is none.
+#[test]
+fn m11_m12_samples_that_do_not_account_for_the_overflows_are_refused() {
+    for (model, mut host) in hosts() {
+        let item = item(&[event(RETIRED, 100)], 100);
+        assert!(measure(&mut host, 0, &item, &mut |_| ()).is_ok(), "{model:?}");
+        host.forgets = true;
+        let refused = measure(&mut host, 0, &item, &mut |_| ());
+        let Err(Unmeasured::Refused(text)) = refused else { panic!("{model:?}: {refused:?}") };
+        assert!(text.contains("10 overflows, but 0 samples"), "{model:?}: {text}");
+    }
+}
+
+/// What the emulated PMU counted says so; what the timer alone sampled is no count of it.
+#[test]
+fn samples_of_the_emulated_pmu_are_labelled() {
+    let mut host = Host::new(Model::Skylake);
+    let (result, _) = run(&mut host, &item(&[event(RETIRED, 100)], 100));
+    assert!(result.emulated);
+    let (result, _) = run(&mut host, &Sampling { interval_ns: 100_000, ..item(&[], 1000) });
+    assert!(!result.emulated && result.timer.is_some());
 }

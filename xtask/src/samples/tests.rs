@@ -300,6 +300,15 @@ fn m8_m9_the_table_says_what_was_sampled_what_was_not_and_how_exact_it_is() {
         ..Context::default()
     };
     let table = render(&report, &context, Format::Table);
+    let mut own = report.clone();
+    for one in &mut own.records {
+        if let Record::Sample(result) = &mut one.record {
+            result.emulated = !result.emulated;
+        }
+    }
+    let other = render(&own, &context, Format::Table);
+    let labelled = [&table, &other].map(|text| text.contains("emulated PMU"));
+    assert!(labelled == [true, false] || labelled == [false, true], "{table}{other}");
     for part in [
         "s;t",
         "cycles",

@@ -20,7 +20,10 @@ pub(super) fn task(name: &'static str, parent: Option<u16>) -> Task<'static> {
     }
 }
 
-pub(super) fn item(requests: Vec<CountRequest<'static>>, interval_ns: u64) -> count::Count<'static> {
+pub(super) fn item(
+    requests: Vec<CountRequest<'static>>,
+    interval_ns: u64,
+) -> count::Count<'static> {
     count::Count {
         name: "job".into(),
         requests,
