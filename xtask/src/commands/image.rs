@@ -75,7 +75,8 @@ pub fn stage(
 fn write(arguments: &Image, ramdisk: &[u8]) -> Result<()> {
     let toolchain = Toolchain::find()?;
     setup::ensure(&Need::BUILD, &toolchain)?;
-    let tree = Tree::new(toolchain);
+    let tree = Tree::new(toolchain)?;
+    tree.writable()?;
     tree.build_images()?;
     if arguments.pmu.is_some() {
         tree.build_uefi_pmu()?;
