@@ -15,6 +15,8 @@ use std::path::Path;
 /// # Errors
 /// Why there is no image.
 pub fn run(arguments: &Image) -> Result<u8> {
+    // The job is assembled by the compiler: without one that would be the job's fault.
+    Toolchain::find()?;
     let packed = job::load(arguments.job.as_deref(), &arguments.overrides, Purpose::Stick)?;
     // A folder that cannot be written to is noticed before minutes of building.
     let existed = arguments.out.exists();

@@ -29,6 +29,8 @@ use std::path::{Path, PathBuf};
 /// Why there is no report.
 pub fn run(arguments: &Run) -> Result<u8> {
     check_output(&arguments.output)?;
+    // The job is assembled by the compiler: without one that would be the job's fault.
+    Toolchain::find()?;
     let mut choice = accel::choose(&arguments.machine, &Host::read())?;
     let mut packed = load(arguments, &choice)?;
     let tree = prepare(&[arguments.machine.boot])?;
@@ -36,7 +38,8 @@ pub fn run(arguments: &Run) -> Result<u8> {
         if arguments.machine.pmu != cli::Pmu::Auto {
             return Err(error.into());
         }
-        choice = choice.without(&error.to_string());
+        choice = choice.without(&format!("{}: {}", error.need, error.why));
+        anstream::eprintln!("{}", error.hint);
         packed = load(arguments, &choice)?;
     }
     if let (cli::Boot::Uefi, Given::Emulated(_)) = (arguments.machine.boot, choice.pmu) {

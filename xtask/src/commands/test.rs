@@ -59,8 +59,7 @@ pub fn run(arguments: &Test) -> Result<u8> {
 }
 
 fn command(crates: &[&str], filter: Option<&str>, tree: &Tree) -> Command {
-    let nextest = Command::new(cargo()).args(["nextest", "--version"]).output();
-    let nextest = nextest.is_ok_and(|output| output.status.success());
+    let nextest = crate::process::find("cargo-nextest").is_some();
     let mut command = Command::new(cargo());
     command.current_dir(tree.root()).env("CARGO_TARGET_DIR", tree.target());
     command.args(if nextest { &["nextest", "run"][..] } else { &["test"] });

@@ -131,9 +131,12 @@ impl Need {
         }
     }
 
-    /// Installs it; else why not, and what to type.
-    fn install(self, toolchain: &Toolchain) -> Result<(), (String, String)> {
+    /// Installs it, which is missing for `reason`; else why it cannot be, and what to type.
+    fn install(self, toolchain: &Toolchain, reason: &str) -> Result<(), (String, String)> {
         let hinted = |why: String| (why, self.hint());
+        if matches!(self, Self::RustSource | Self::LlvmTools) {
+            anstream::eprintln!("installing {}: {reason}", self.name());
+        }
         match self {
             Self::Compiler => {
                 let why =
@@ -142,7 +145,9 @@ impl Need {
             }
             Self::RustSource => rust::install_source(toolchain).map_err(hinted),
             Self::LlvmTools => rust::install_tools(toolchain).map_err(hinted),
-            Self::Qemu | Self::QemuForPmu | Self::Ovmf | Self::Grub => packages::install(self),
+            Self::Qemu | Self::QemuForPmu | Self::Ovmf | Self::Grub => {
+                packages::install(self, reason)
+            }
         }
     }
 }
@@ -156,12 +161,11 @@ pub fn ensure(needs: &[Need], toolchain: &Toolchain) -> Result<(), SetupError> {
         let Status::Missing { why } = need.status(Some(toolchain)) else {
             continue;
         };
-        anstream::eprintln!("{} is missing: {why}", need.name());
         let failed = |(reason, hint): (String, String)| {
-            let why = if reason == why { reason } else { format!("{why}; {reason}") };
+            let why = if reason.is_empty() { why.clone() } else { format!("{why}; {reason}") };
             SetupError { need: need.name(), why, hint }
         };
-        need.install(toolchain).map_err(failed)?;
+        need.install(toolchain, &why).map_err(failed)?;
         if let Status::Missing { why } = need.status(Some(toolchain)) {
             let why = format!("installed, and still: {why}");
             return Err(SetupError { need: need.name(), why, hint: String::new() });

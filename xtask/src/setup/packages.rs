@@ -123,15 +123,14 @@ fn settle(need: Need) -> Decision {
     }
 }
 
-/// Installs what `need` takes, or says why not and what to type.
-pub(super) fn install(need: Need) -> Result<(), (String, String)> {
+/// Installs what `need` takes, which is missing for `reason`; or says why not and what to type.
+pub(super) fn install(need: Need, reason: &str) -> Result<(), (String, String)> {
     if is_named(need) {
-        let why = qemu::probe().err().unwrap_or_else(|| "it is another program".to_string());
-        return Err((why, named_hint()));
+        return Err((String::new(), named_hint()));
     }
     match settle(need) {
         Decision::Install(plan) => {
-            tell(need, &plan);
+            tell(need, reason, &plan);
             let done = apt::install(&plan);
             qemu::forget();
             done.map_err(|why| (why, format!("Type: sudo {}", plan.command())))
@@ -141,8 +140,8 @@ pub(super) fn install(need: Need) -> Result<(), (String, String)> {
     }
 }
 
-fn tell(need: Need, plan: &Plan) {
-    let mut text = format!("installing {}: {}", need.name(), plan.command());
+fn tell(need: Need, reason: &str, plan: &Plan) {
+    let mut text = format!("installing {} ({reason}): {}", need.name(), plan.command());
     if !plan.changes.upgraded.is_empty() {
         text += &format!(" (upgrades {})", plan.changes.upgraded.join(", "));
     }
