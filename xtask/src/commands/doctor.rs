@@ -16,14 +16,19 @@ pub fn run(arguments: &cli::Doctor) -> Result<u8> {
         setup::record::record(folder).map_err(Failure::file("write", folder))?;
     }
     let toolchain = Toolchain::find().ok();
-    let mut missing = false;
+    let (mut missing, mut no_qemu) = (false, false);
     for need in Need::ALL {
         match need.status(toolchain.as_ref()) {
             Status::Present(detail) => line(&paint(GOOD, "ok"), need, &detail),
             Status::Missing { why } => {
                 missing |= !matches!(need, Need::Ovmf | Need::Grub);
                 line(&paint(ERROR, "missing"), need, &why);
-                anstream::println!("         {}", need.hint());
+                // The same packages, and apt was asked for them a line ago.
+                let twice = need == Need::QemuForPmu && no_qemu;
+                if !twice {
+                    anstream::println!("         {}", need.hint());
+                }
+                no_qemu |= need == Need::Qemu;
             }
         }
     }

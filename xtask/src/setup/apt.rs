@@ -149,12 +149,25 @@ fn ask(need: Need, options: &[String], suite: Option<&str>) -> Answer {
 /// With the sources that the machine has configured.
 pub(super) fn ask_own(need: Need) -> Answer {
     let answer = ask(need, &[], None);
-    if answer.versions.contains('|') || !is_root() {
+    if answer.versions.contains('|') {
         return answer;
     }
     // A fresh machine may have no package lists at all. Where they cannot be fetched, apt's answer says so.
+    if is_root() {
+        update();
+        return ask(need, &[], None);
+    }
+    match Private::new(&[], true) {
+        Ok(private) if apt_get(&private.options(), &["update"], Path::new("/")).is_ok() => {
+            ask(need, &private.options(), None)
+        }
+        _ => answer,
+    }
+}
+
+/// Fetches the machine's package lists. If they cannot be fetched, the next question shows it.
+pub(super) fn update() {
     let _ = apt_get(&[], &["update"], Path::new("/"));
-    ask(need, &[], None)
 }
 
 /// With the release's other suites as well.

@@ -128,16 +128,25 @@ pub(super) fn install(need: Need, reason: &str) -> Result<(), (String, String)> 
     if is_named(need) {
         return Err((String::new(), named_hint()));
     }
-    match settle(need) {
-        Decision::Install(plan) => {
-            tell(need, reason, &plan);
-            let done = apt::install(&plan);
-            qemu::forget();
-            done.map_err(|why| (why, format!("Type: sudo {}", plan.command())))
+    let mut decision = settle(need);
+    for attempt in 0..2 {
+        let plan = match decision {
+            Decision::Install(plan) => plan,
+            Decision::Refuse { why, hint } => return Err((why, hint)),
+            Decision::Ask(_) => unreachable!("settled"),
+        };
+        tell(need, reason, &plan);
+        let done = apt::install(&plan);
+        qemu::forget();
+        match done {
+            Ok(()) => return Ok(()),
+            // Package lists of long ago name files that the source no longer has.
+            Err(_) if attempt == 0 && plan.from == Question::Own => apt::update(),
+            Err(why) => return Err((why, format!("Type: sudo {}", plan.command()))),
         }
-        Decision::Refuse { why, hint } => Err((why, hint)),
-        Decision::Ask(_) => unreachable!("settled"),
+        decision = settle(need);
     }
+    Err((String::new(), by_other_means(need)))
 }
 
 fn tell(need: Need, reason: &str, plan: &Plan) {

@@ -217,11 +217,12 @@ fn install(facts: &Facts, plan: Plan) -> Decision {
         return Decision::Install(plan);
     }
     let configure = match (&facts.wide, plan.from) {
-        (Some(Ok(wide)), Question::Wide) => wide.configure.clone(),
-        _ => String::new(),
+        (Some(Ok(wide)), Question::Wide) => wide.configure.as_str(),
+        _ => "",
     };
     let why = "installing it takes root".to_string();
-    Decision::Refuse { why, hint: format!("Type: {configure}sudo {}", plan.command()) }
+    let hint = format!("Type: {configure}sudo apt-get update && sudo {}", plan.command());
+    Decision::Refuse { why, hint }
 }
 
 impl Plan {

@@ -69,11 +69,11 @@ pub(super) fn names(text: &str, suite: &str) -> bool {
         .any(|line| line.split_whitespace().any(|word| word == suite))
 }
 
-/// The commands that configure the derived `entry` and read its package lists, each with `&&` behind it.
+/// The command that configures the derived `entry`, with `&&` behind it.
 pub(super) fn commands(entry: &str, suite: &str) -> String {
     let lines: Vec<String> = entry.lines().map(|line| format!("'{line}'")).collect();
     let file = format!("/etc/apt/sources.list.d/{suite}.{}", extension(entry));
-    format!("printf '%s\\n' {} | sudo tee {file} && sudo apt-get update && ", lines.join(" "))
+    format!("printf '%s\\n' {} | sudo tee {file} && ", lines.join(" "))
 }
 
 #[cfg(test)]
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(
             typed,
             "printf '%s\\n' 'Types: deb' 'URIs: mirror:/a' 'Suites: x-backports' 'Components: main' \
-             | sudo tee /etc/apt/sources.list.d/x-backports.sources && sudo apt-get update && "
+             | sudo tee /etc/apt/sources.list.d/x-backports.sources && "
         );
         // What a shell makes of it is the entry.
         let printf = typed.split(" | ").next().unwrap();

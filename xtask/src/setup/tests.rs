@@ -33,7 +33,7 @@ fn machine(machine: &str, need: Need, root: bool) -> Option<Facts> {
     let answer = read(&folder, name(need), Question::Wide)?;
     let release = if machine.starts_with("debian-12") { "bookworm" } else { "trixie" };
     let suite = format!("{release}-backports");
-    let configure = "sudo tee /etc/apt/sources.list.d/x && sudo apt-get update && ".to_string();
+    let configure = "sudo tee /etc/apt/sources.list.d/x && ".to_string();
     let wide = Some(Ok(Wide { suite, configure, answer }));
     Some(Facts { manager: Some(Manager::Apt), root, own: Some(own), wide })
 }
@@ -182,7 +182,10 @@ fn who_is_not_root_is_told_what_is_right_on_that_machine() {
     );
     let facts = machine("debian-12", Need::Ovmf, false).unwrap();
     let (_, hint) = refusal(&facts, Need::Ovmf);
-    assert_eq!(hint, "Type: sudo apt-get install --no-remove --no-install-recommends ovmf");
+    assert_eq!(
+        hint,
+        "Type: sudo apt-get update && sudo apt-get install --no-remove --no-install-recommends ovmf"
+    );
 }
 
 #[test]
