@@ -26,10 +26,11 @@ pub(super) fn install_hint() -> String {
 
 /// How to get a part of the toolchain.
 pub(super) fn component_hint(component: &str) -> String {
+    let own = "`run` and `test` get it where they may write to the toolchain.";
     if find("rustup").is_some() {
-        return format!("Type: rustup component add {component} --toolchain {VERSION}");
+        return format!("{own} Else type: rustup component add {component} --toolchain {VERSION}");
     }
-    format!("rustup adds it ({component}); a compiler from elsewhere has to bring it along")
+    format!("{own} Else install the toolchain with rustup, which adds it ({component})")
 }
 
 /// A toolchain and its places.
