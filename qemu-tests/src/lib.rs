@@ -9,7 +9,7 @@ mod run;
 pub mod stock_linux;
 
 pub use identity::is_model;
-pub use program::{Called, xtask};
+pub use program::{Called, xtask, xtask_in};
 pub use pty::pseudo_terminal;
 pub use run::{Guest, Ran, direct};
 
@@ -29,7 +29,8 @@ pub fn tree() -> &'static Tree {
     static TREE: OnceLock<Tree> = OnceLock::new();
     TREE.get_or_init(|| {
         if std::env::var_os("BARECOUNT_PREPARED").is_some() {
-            return Tree::new(Toolchain::find().expect("cargo runs this"));
+            let tree = Toolchain::find().and_then(Tree::new);
+            return tree.unwrap_or_else(|error| panic!("{error}"));
         }
         prepare(&[Boot::Direct, Boot::Bios, Boot::Uefi])
             .unwrap_or_else(|failure| panic!("{failure}"))

@@ -1,5 +1,6 @@
 //! The host tool as a user calls it.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -42,9 +43,18 @@ fn program() -> PathBuf {
 /// # Panics
 /// If it cannot be called, or ends by a signal.
 pub fn xtask(folder: &Path, arguments: &[&str]) -> Called {
+    xtask_in(folder, arguments, &[])
+}
+
+/// The same with variables set in its environment.
+///
+/// # Panics
+/// If it cannot be called, or ends by a signal.
+pub fn xtask_in(folder: &Path, arguments: &[&str], environment: &[(&str, &OsStr)]) -> Called {
     let output = Command::new(program())
         .args(["--color", "never"])
         .args(arguments)
+        .envs(environment.iter().copied())
         .current_dir(folder)
         .stdin(Stdio::null())
         .output()

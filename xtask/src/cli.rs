@@ -12,6 +12,15 @@ pub struct Arguments {
     /// When to use colour.
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
     pub color: Color,
+    /// The QEMU to start, in place of the search path's qemu-system-x86_64.
+    #[arg(
+        long,
+        global = true,
+        value_name = "PROGRAM",
+        env = "BARECOUNT_QEMU",
+        hide_env_values = true
+    )]
+    pub qemu: Option<PathBuf>,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -54,7 +63,7 @@ pub enum Command {
     /// Check format, lints, documentation and licences.
     Check,
     /// Say what is needed, what is there, and how the rest would be got. Changes nothing.
-    Doctor,
+    Doctor(Doctor),
 }
 
 /// Arguments of `run`.
@@ -190,6 +199,15 @@ pub struct Test {
     /// Leave out the tests that start QEMU.
     #[arg(long)]
     pub host_only: bool,
+}
+
+/// Arguments of `doctor`.
+#[derive(Clone, Debug, Args)]
+pub struct Doctor {
+    /// Also write what apt says of the packages to this folder, without its sources' hosts: for a report of a set-up that
+    /// went wrong.
+    #[arg(long, value_name = "DIR")]
+    pub record: Option<PathBuf>,
 }
 
 /// Arguments of `bench`.

@@ -2,11 +2,14 @@
 
 use clap::Parser;
 use std::process::ExitCode;
-use xtask::{cli, commands};
+use xtask::{cli, commands, setup};
 
 fn main() -> ExitCode {
     let arguments = cli::Arguments::parse();
     arguments.color.apply();
+    if let Some(program) = &arguments.qemu {
+        setup::qemu::choose(program.clone());
+    }
     match commands::run(&arguments) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {

@@ -18,9 +18,14 @@ pub fn tied(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// The program's path, if the search path has it.
+/// The program's path, if the search path has it; of a name with a folder, that file.
 #[must_use]
-pub fn find(program: &str) -> Option<PathBuf> {
+pub fn find(program: impl AsRef<Path>) -> Option<PathBuf> {
+    let program = program.as_ref();
+    if program.components().count() > 1 {
+        // Absolute: it is started in another folder.
+        return std::path::absolute(program).ok().filter(|file| is_program(file));
+    }
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| is_program(file))
 }

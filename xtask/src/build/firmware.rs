@@ -1,10 +1,11 @@
 //! Calls of cargo.
 
-use super::{BuildError, Tree};
+use super::{BuildError, Tree, stamp};
 use crate::progress::Work;
 use crate::setup::toolchain::cargo;
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Target of everything that runs on the bare machine.
 const TARGET: &str = "x86_64-unknown-none";
@@ -12,37 +13,46 @@ const TARGET: &str = "x86_64-unknown-none";
 const UEFI_TARGET: &str = "x86_64-unknown-uefi";
 /// Below the target folder.
 pub(super) const FOLDER: &str = "x86_64-unknown-none/firmware";
+/// Below the target folder, for the image maker.
+pub(super) const IMAGE_MAKER_FOLDER: &str = "boot/debug";
 /// Below the target folder, for UEFI.
 pub(super) const UEFI_FOLDER: &str = "x86_64-unknown-uefi/firmware";
 
 /// Builds the kernel.
 pub(super) fn build_kernel(tree: &Tree) -> Result<(), BuildError> {
     let message = "building the kernel (the first time takes about a minute)";
-    run(bare_metal(tree, &["-p", "kernel", "--features", "firmware"]), "the kernel", message)
+    let command = bare_metal(tree, &["-p", "kernel", "--features", "firmware"]);
+    Part { name: "kernel", what: "the kernel", folder: FOLDER, message }.build(tree, command)
 }
 
 /// Builds the direct loader: in a call of its own, because cargo gives crates that both use the features
 /// that either asks for, and the loader has no heap.
 pub(super) fn build_direct(tree: &Tree) -> Result<(), BuildError> {
-    run(bare_metal(tree, &["-p", "direct"]), "the direct loader", "building the direct loader")
+    let (what, message) = ("the direct loader", "building the direct loader");
+    let command = bare_metal(tree, &["-p", "direct"]);
+    Part { name: "direct", what, folder: FOLDER, message }.build(tree, command)
 }
 
 /// Builds the emulated PMU's hypervisor.
 pub(super) fn build_emulated_pmu(tree: &Tree) -> Result<(), BuildError> {
-    let packages = ["-p", "emulated-pmu", "--features", "payload"];
-    run(bare_metal(tree, &packages), "the emulated PMU", "building the emulated PMU")
+    let (what, message) = ("the emulated PMU", "building the emulated PMU");
+    let command = bare_metal(tree, &["-p", "emulated-pmu", "--features", "payload"]);
+    Part { name: "emulated-pmu", what, folder: FOLDER, message }.build(tree, command)
 }
 
 /// Builds the UEFI application that starts it.
 pub(super) fn build_uefi_application(tree: &Tree) -> Result<(), BuildError> {
-    let packages = ["-p", "emulated-pmu-uefi", "--features", "application"];
-    let message = "building the emulated PMU's UEFI application";
-    run(without_std(tree, UEFI_TARGET, &packages), "the UEFI application", message)
+    let name = "emulated-pmu-uefi";
+    let (what, message) = ("the UEFI application", "building the emulated PMU's UEFI application");
+    let command = without_std(tree, UEFI_TARGET, &["-p", name, "--features", "application"]);
+    Part { name, what, folder: UEFI_FOLDER, message }.build(tree, command)
 }
 
 /// Builds a guest of `qemu-tests/guests`.
 pub(super) fn build_guest(tree: &Tree, name: &str) -> Result<(), BuildError> {
-    run(bare_metal(tree, &["-p", name]), "a test guest", &format!("building the guest {name}"))
+    let message = &format!("building the guest {name}");
+    let command = bare_metal(tree, &["-p", name]);
+    Part { name, what: "a test guest", folder: FOLDER, message }.build(tree, command)
 }
 
 fn bare_metal(tree: &Tree, packages: &[&str]) -> Command {
@@ -50,7 +60,7 @@ fn bare_metal(tree: &Tree, packages: &[&str]) -> Command {
 }
 
 fn without_std(tree: &Tree, target: &str, packages: &[&str]) -> Command {
-    let mut command = cargo_build(tree);
+    let mut command = cargo_build(tree, &tree.target());
     command.args(["--profile", "firmware", "--target", target]).args(packages);
     command.arg("-Zbuild-std=core,alloc,compiler_builtins");
     command.arg("-Zbuild-std-features=compiler-builtins-mem,optimize_for_size");
@@ -61,20 +71,50 @@ fn without_std(tree: &Tree, target: &str, packages: &[&str]) -> Command {
 /// crates with this program, and cargo would build those anew at each change between a build with
 /// RUSTC_BOOTSTRAP and one without.
 pub(super) fn build_image_maker(tree: &Tree) -> Result<(), BuildError> {
-    let mut command = cargo_build(tree);
-    command.args(["-p", "boot"]).arg("--target-dir").arg(tree.image_maker_target());
-    run(command, "the image maker", "building the boot loader (the first time takes some minutes)")
+    let mut command = cargo_build(tree, &tree.image_maker_target());
+    command.args(["-p", "boot"]);
+    let message = "building the boot loader (the first time takes some minutes)";
+    Part { name: "boot", what: "the image maker", folder: IMAGE_MAKER_FOLDER, message }
+        .build(tree, command)
 }
 
-fn cargo_build(tree: &Tree) -> Command {
+fn cargo_build(tree: &Tree, target: &Path) -> Command {
     let mut command = Command::new(cargo());
-    command.arg("build").current_dir(tree.root());
+    // Named, because cargo would take a relative one of the environment from another working folder.
+    command.arg("build").current_dir(tree.root()).arg("--target-dir").arg(target);
     // build-std and the loaders' unstable features on a stable compiler.
     command.env("RUSTC_BOOTSTRAP", "1");
     command
 }
 
-fn run(mut command: Command, what: &'static str, message: &str) -> Result<(), BuildError> {
+/// A program to build.
+struct Part<'a> {
+    /// Cargo's name of it.
+    name: &'a str,
+    /// What it is, for errors.
+    what: &'static str,
+    /// Below the target folder, where cargo puts it.
+    folder: &'static str,
+    /// What is said meanwhile.
+    message: &'a str,
+}
+
+impl Part<'_> {
+    /// Calls cargo, if anything has changed since its last call.
+    fn build(&self, tree: &Tree, mut command: Command) -> Result<(), BuildError> {
+        let noted = tree.stamp(self.name);
+        if stamp::is_fresh(tree, &command, &noted) {
+            return Ok(());
+        }
+        let start = SystemTime::now();
+        run(&mut command, self.what, self.message)?;
+        let dependencies = tree.target().join(self.folder).join(format!("{}.d", self.name));
+        stamp::write(tree, &command, &dependencies, start, &noted);
+        Ok(())
+    }
+}
+
+fn run(command: &mut Command, what: &'static str, message: &str) -> Result<(), BuildError> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let failed = |said: String| BuildError::Cargo { what, said };
     let child = command.spawn().map_err(|error| failed(error.to_string()))?;

@@ -1,12 +1,15 @@
-//! Building what is booted: kernel, direct loader, emulated PMU, images. Cargo decides what is stale; files that are
-//! derived from its output are made anew only when that is newer.
+//! Building what is booted: kernel, direct loader, emulated PMU, images. Cargo decides what is stale, and is not asked
+//! where nothing has changed ([`stamp`]); files that are derived from its output are made anew only when that is newer.
 
 mod derive;
 mod firmware;
+mod place;
+mod stamp;
 
 pub use derive::{image, image_with_pmu};
+pub use place::root;
 
-use crate::setup::Toolchain;
+use crate::setup::{SetupError, Toolchain};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -35,18 +38,26 @@ pub enum BuildError {
 #[derive(Clone, Debug)]
 pub struct Tree {
     root: PathBuf,
+    target: PathBuf,
     toolchain: Toolchain,
 }
 
 impl Tree {
-    /// The tree that this program was built from.
-    #[must_use]
-    pub fn new(toolchain: Toolchain) -> Self {
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-        Self {
-            root: manifest.parent().expect("xtask lies in the project").to_path_buf(),
-            toolchain,
-        }
+    /// The tree that this program was started in.
+    ///
+    /// # Errors
+    /// As for [`root`].
+    pub fn new(toolchain: Toolchain) -> Result<Self, SetupError> {
+        let root = root()?.to_path_buf();
+        Ok(Self { target: place::target(&root), root, toolchain })
+    }
+
+    /// Makes sure that it can be built.
+    ///
+    /// # Errors
+    /// The build folder cannot be written to.
+    pub fn writable(&self) -> Result<(), SetupError> {
+        place::writable(&self.target)
     }
 
     /// The project's folder.
@@ -64,13 +75,17 @@ impl Tree {
     /// Where cargo builds.
     #[must_use]
     pub fn target(&self) -> PathBuf {
-        let chosen = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-        chosen.map_or_else(|| self.root.join("target"), |target| self.root.join(target))
+        self.target.clone()
     }
 
     /// Where this module puts what it derives.
     fn derived(&self) -> PathBuf {
         self.target().join("barecount")
+    }
+
+    /// The note of what went into the build of `name`.
+    fn stamp(&self, name: &str) -> PathBuf {
+        self.derived().join(format!("{name}.stamp"))
     }
 
     /// A program for the bare machine as cargo left it, with its symbols.
@@ -115,7 +130,7 @@ impl Tree {
     }
 
     /// Where that is built.
-    fn image_maker_target(&self) -> PathBuf {
+    pub(crate) fn image_maker_target(&self) -> PathBuf {
         self.target().join("boot")
     }
 

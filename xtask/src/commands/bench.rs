@@ -3,6 +3,7 @@
 use super::run::prepare;
 use crate::bench::{measure, render};
 use crate::cli::{self, Boot};
+use crate::setup::{self, Need};
 use crate::{Failure, Result};
 use std::fs;
 
@@ -15,6 +16,7 @@ pub fn run(arguments: &cli::Bench) -> Result<u8> {
         fs::write(path, "").map_err(Failure::file("write", path))?;
     }
     let tree = prepare(&[Boot::Direct, Boot::Bios, Boot::Uefi])?;
+    setup::ensure(&[Need::QemuForPmu], tree.toolchain())?;
     let figures = measure(&tree, arguments.boots)?;
     anstream::print!("{}", render(&figures));
     let json = serde_json::to_string_pretty(&figures).expect("figures serialise") + "\n";

@@ -27,8 +27,8 @@ pub fn run(arguments: &Collect) -> Result<u8> {
         Context { source: arguments.serial.display().to_string(), complaint, ..Context::default() };
     if report.crash().is_some() || report.sampled().next().is_some() {
         // Symbols help only if the stick was made from this very build; a missing kernel is no error.
-        if let Ok(toolchain) = Toolchain::find() {
-            let kernel = Tree::new(toolchain).kernel_with_symbols();
+        if let Ok(tree) = Toolchain::find().and_then(Tree::new) {
+            let kernel = tree.kernel_with_symbols();
             resolve(&report, &mut context, &kernel);
             context.kernel = Some(kernel);
         }

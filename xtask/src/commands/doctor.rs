@@ -1,28 +1,34 @@
 //! `doctor`: what is needed, what is there, and how the rest would be got.
 
-use crate::Result;
-use crate::cli::Machine;
+use crate::cli::{self, Machine};
 use crate::machine::{Host, accel};
 use crate::render::style::{ERROR, FAINT, GOOD, paint};
-use crate::setup::{Need, Status, Toolchain};
+use crate::setup::{self, Need, Status, Toolchain};
+use crate::{Failure, Result};
 
-/// Runs the command. The exit code is 77 if something that `run` needs is missing.
+/// Runs the command. The exit code is 77 if something that `run` needs is missing. What is looked for is shown to the end,
+/// even where there is no compiler.
 ///
 /// # Errors
-/// There is no compiler to ask.
-pub fn run() -> Result<u8> {
-    let toolchain = Toolchain::find()?;
-    let mut missing = false;
+/// The recording cannot be written.
+pub fn run(arguments: &cli::Doctor) -> Result<u8> {
+    if let Some(folder) = &arguments.record {
+        setup::record::record(folder).map_err(Failure::file("write", folder))?;
+    }
+    let toolchain = Toolchain::find().ok();
+    let (mut missing, mut no_qemu) = (false, false);
     for need in Need::ALL {
-        match need.status(&toolchain) {
+        match need.status(toolchain.as_ref()) {
             Status::Present(detail) => line(&paint(GOOD, "ok"), need, &detail),
             Status::Missing { why } => {
                 missing |= !matches!(need, Need::Ovmf | Need::Grub);
                 line(&paint(ERROR, "missing"), need, &why);
-                anstream::println!(
-                    "         `run` and `test` install it where they may. {}",
-                    need.hint()
-                );
+                // The same packages, and apt was asked for them a line ago.
+                let twice = need == Need::QemuForPmu && no_qemu;
+                if !twice {
+                    anstream::println!("         {}", need.hint());
+                }
+                no_qemu |= need == Need::Qemu;
             }
         }
     }

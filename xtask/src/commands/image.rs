@@ -15,6 +15,8 @@ use std::path::Path;
 /// # Errors
 /// Why there is no image.
 pub fn run(arguments: &Image) -> Result<u8> {
+    // The job is assembled by the compiler: without one that would be the job's fault.
+    Toolchain::find()?;
     let packed = job::load(arguments.job.as_deref(), &arguments.overrides, Purpose::Stick)?;
     // A folder that cannot be written to is noticed before minutes of building.
     let existed = arguments.out.exists();
@@ -75,7 +77,8 @@ pub fn stage(
 fn write(arguments: &Image, ramdisk: &[u8]) -> Result<()> {
     let toolchain = Toolchain::find()?;
     setup::ensure(&Need::BUILD, &toolchain)?;
-    let tree = Tree::new(toolchain);
+    let tree = Tree::new(toolchain)?;
+    tree.writable()?;
     tree.build_images()?;
     if arguments.pmu.is_some() {
         tree.build_uefi_pmu()?;

@@ -30,7 +30,7 @@ pub fn run(arguments: &Arguments) -> Result<u8> {
         Command::Test(arguments) => test::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
         Command::Check => check::run(),
-        Command::Doctor => doctor::run(),
+        Command::Doctor(arguments) => doctor::run(arguments),
     }
 }
 

@@ -11,12 +11,13 @@ use crate::collect::{Collector, Report};
 use crate::events::{CpuName, cpu};
 use crate::job::{self, Packed, Purpose};
 use crate::machine::devices::{Cpus, Virtual, arguments};
-use crate::machine::{self, Choice, Finished, Given, Host, Limits, accel, pmu_log};
+use crate::machine::{self, Choice, Finished, Given, Host, Limits, MachineError, accel, pmu_log};
 use crate::progress::Work;
 use crate::render::Context;
-use crate::setup::{self, Need, Toolchain};
+use crate::setup::{self, Need, SetupError, Toolchain};
 use crate::symbols::{Symbols, image_base};
 use crate::{Failure, Result};
+use pmu_model::Model;
 use staging::write;
 use std::ffi::OsString;
 use std::fs;
@@ -28,13 +29,19 @@ use std::path::{Path, PathBuf};
 /// Why there is no report.
 pub fn run(arguments: &Run) -> Result<u8> {
     check_output(&arguments.output)?;
-    let choice = accel::choose(&arguments.machine, &Host::read())?;
-    let (path, overrides) = (arguments.job.as_deref(), &arguments.overrides);
-    let asks = !overrides.event_files.is_empty();
-    let cpu = asks.then(|| cpu_of(&choice, &arguments.machine)).flatten();
-    let known = (cpu.as_ref(), Some(arguments.machine.cpus));
-    let packed = job::load_for(path, overrides, Purpose::Qemu, known)?;
+    // The job is assembled by the compiler: without one that would be the job's fault.
+    Toolchain::find()?;
+    let mut choice = accel::choose(&arguments.machine, &Host::read())?;
+    let mut packed = load(arguments, &choice)?;
     let tree = prepare(&[arguments.machine.boot])?;
+    if let (Given::Emulated(_), Err(error)) = (choice.pmu, trusted(&choice, &tree)) {
+        if arguments.machine.pmu != cli::Pmu::Auto {
+            return Err(error.into());
+        }
+        choice = choice.without(&format!("{}: {}", error.need, error.why));
+        anstream::eprintln!("{}", error.hint);
+        packed = load(arguments, &choice)?;
+    }
     if let (cli::Boot::Uefi, Given::Emulated(_)) = (arguments.machine.boot, choice.pmu) {
         tree.build_uefi_pmu()?;
     }
@@ -46,8 +53,44 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let mut context = context(&arguments.machine, &choice, &packed, whole.complaint);
     if let Given::Emulated(model) = choice.pmu {
         context.pmu_said = pmu_log::read(scratch.path(), model);
+        if arguments.machine.pmu != cli::Pmu::Auto {
+            has_pmu(&whole.report, model, &context.pmu_said)?;
+        }
     }
     report(whole.report, context, &tree, &arguments.output)
+}
+
+/// The job as the chosen machine is to run it.
+fn load(arguments: &Run, choice: &Choice) -> Result<Packed> {
+    let (path, overrides) = (arguments.job.as_deref(), &arguments.overrides);
+    let asks = !overrides.event_files.is_empty();
+    let cpu = asks.then(|| cpu_of(choice, &arguments.machine)).flatten();
+    let known = (cpu.as_ref(), Some(arguments.machine.cpus));
+    Ok(job::load_for(path, overrides, Purpose::Qemu, known)?)
+}
+
+/// Gets the QEMU that an emulated PMU takes.
+fn trusted(choice: &Choice, tree: &Tree) -> std::result::Result<(), SetupError> {
+    match choice.pmu {
+        Given::Emulated(_) => setup::ensure(&[Need::QemuForPmu], tree.toolchain()),
+        Given::Host | Given::None => Ok(()),
+    }
+}
+
+/// Makes sure that the machine came up with the PMU of `model`, which was named; a machine that did not come up is
+/// complained of elsewhere. Nothing is rendered without it: every count would be missing or another's.
+fn has_pmu(report: &Report, model: Model, said: &[String]) -> Result<()> {
+    let Some(machine) = report.machine() else { return Ok(()) };
+    let is_it = machine.emulated_pmu.is_some_and(|pmu| pmu.model == model as u32);
+    if is_it && machine.pmu.is_some() {
+        return Ok(());
+    }
+    // The loader's words, in front of the firmware's first line; the hypervisor's; the firmware's.
+    let loader = report.foreign.iter().map(|line| line.text.as_str());
+    let firmware = machine.pmu_absent.as_deref();
+    let why: Vec<&str> = loader.chain(said.iter().map(String::as_str)).chain(firmware).collect();
+    let model = model.spec().name;
+    Err(MachineError::NoPmu { model, why: why.join("; ") }.into())
 }
 
 /// The processor that the guest sees, if the tables may know it.
@@ -71,7 +114,8 @@ pub fn prepare(boots: &[cli::Boot]) -> Result<Tree> {
     if boots.contains(&cli::Boot::Uefi) {
         setup::ensure(&[Need::Ovmf], &toolchain)?;
     }
-    let tree = Tree::new(toolchain);
+    let tree = Tree::new(toolchain)?;
+    tree.writable()?;
     if boots.contains(&cli::Boot::Direct) {
         tree.build_direct()?;
     }
@@ -124,7 +168,11 @@ fn command_line(arguments: &[OsString]) -> String {
         let text = argument.to_string_lossy();
         if text.contains(' ') { format!("'{text}'") } else { text.into_owned() }
     });
-    format!("{} {}\n", setup::QEMU, quoted.collect::<Vec<_>>().join(" "))
+    format!(
+        "{} {}\n",
+        setup::qemu::program().to_string_lossy(),
+        quoted.collect::<Vec<_>>().join(" ")
+    )
 }
 
 fn context(

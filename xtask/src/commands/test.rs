@@ -1,11 +1,11 @@
 //! `test`: checks of the source, host tests, then tests in QEMU, through cargo-nextest where it is installed, else cargo test.
 
 use super::run::prepare;
+use crate::build::Tree;
 use crate::cli::{Boot, Test};
 use crate::setup::toolchain::cargo;
 use crate::setup::{self, Need, Status, Toolchain};
 use crate::{Failure, Result};
-use std::path::Path;
 use std::process::Command;
 
 /// Crates whose tests run on the host alone.
@@ -34,10 +34,12 @@ pub fn run(arguments: &Test) -> Result<u8> {
     let mut crates = HOST.to_vec();
     let tree = if arguments.host_only {
         setup::ensure(&Need::BUILD, &toolchain)?;
-        crate::build::Tree::new(toolchain)
+        Tree::new(toolchain)?
     } else {
         crates.push(QEMU);
         let tree = prepare(&[Boot::Direct, Boot::Bios, Boot::Uefi])?;
+        // A test of an untrusted emulator would fail for no fault of ours.
+        setup::ensure(&[Need::QemuForPmu], tree.toolchain())?;
         tree.build_uefi_pmu()?;
         // One test needs it, and says that it was skipped where it is not to be had.
         if let Err(error) = setup::ensure(&[Need::Grub], tree.toolchain()) {
@@ -48,7 +50,7 @@ pub fn run(arguments: &Test) -> Result<u8> {
     if !arguments.no_checks && arguments.filter.is_none() {
         super::check::all(&tree)?;
     }
-    let status = command(&crates, arguments.filter.as_deref(), tree.root()).status();
+    let status = command(&crates, arguments.filter.as_deref(), &tree).status();
     match status {
         Ok(status) if status.success() => Ok(0),
         Ok(status) => Err(Failure::Tool(format!("tests failed ({status})"))),
@@ -56,11 +58,10 @@ pub fn run(arguments: &Test) -> Result<u8> {
     }
 }
 
-fn command(crates: &[&str], filter: Option<&str>, root: &Path) -> Command {
-    let nextest = Command::new(cargo()).args(["nextest", "--version"]).output();
-    let nextest = nextest.is_ok_and(|output| output.status.success());
+fn command(crates: &[&str], filter: Option<&str>, tree: &Tree) -> Command {
+    let nextest = crate::process::find("cargo-nextest").is_some();
     let mut command = Command::new(cargo());
-    command.current_dir(root);
+    command.current_dir(tree.root()).env("CARGO_TARGET_DIR", tree.target());
     command.args(if nextest { &["nextest", "run"][..] } else { &["test"] });
     for name in crates {
         command.args(["-p", name]);
@@ -77,7 +78,7 @@ fn command(crates: &[&str], filter: Option<&str>, root: &Path) -> Command {
 /// Whether a part is there, for tests that are skipped without it.
 #[must_use]
 pub fn has(need: Need) -> bool {
-    Toolchain::find().is_ok_and(|toolchain| matches!(need.status(&toolchain), Status::Present(_)))
+    matches!(need.status(Toolchain::find().ok().as_ref()), Status::Present(_))
 }
 
 #[cfg(test)]
@@ -99,7 +100,7 @@ mod tests {
 
     #[test]
     fn every_member_with_tests_is_run() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+        let root = crate::build::root().expect("cargo runs this");
         let manifest = |folder: &Path| -> toml::Table {
             let text = std::fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
             text.parse().expect("TOML")

@@ -86,6 +86,14 @@ fn obstacle(asked: &Machine) -> Option<&'static str> {
         .then_some("the emulated PMU counts by TCG's -icount, which --icount off leaves out")
 }
 
+impl Choice {
+    /// The choice of `--pmu auto` where the emulated PMU cannot be had for `obstacle`.
+    #[must_use]
+    pub fn without(self, obstacle: &str) -> Self {
+        Self { pmu: Given::None, reason: format!("{}; {obstacle}", self.reason), ..self }
+    }
+}
+
 fn automatic(asked: &Machine, host: &Host) -> Choice {
     let offered = offered(host);
     let why = match (asked.accel, offered) {

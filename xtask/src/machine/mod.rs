@@ -35,6 +35,14 @@ pub enum MachineError {
         /// The system's reason.
         error: serialport::Error,
     },
+    /// The machine came up without the PMU that was named.
+    #[error("--pmu {model}: the machine has no such PMU ({why})")]
+    NoPmu {
+        /// The model.
+        model: &'static str,
+        /// What the firmware and the hypervisor said.
+        why: String,
+    },
     /// Its report broke off.
     #[error("{0}")]
     Unfinished(String),
@@ -46,7 +54,7 @@ impl MachineError {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::NoAccelerator(_) => 77,
+            Self::NoAccelerator(_) | Self::NoPmu { .. } => 77,
             Self::Contradiction(_) | Self::NoDevice { .. } => 2,
             Self::NoStart(_) | Self::Unfinished(_) => 3,
         }

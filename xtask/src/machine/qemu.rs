@@ -3,6 +3,7 @@
 use super::{MachineError, seconds};
 use crate::collect::Collector;
 use crate::process::tied;
+use crate::setup::qemu;
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
@@ -68,7 +69,8 @@ pub fn run(
     limits: impl Into<Limits>,
     mut tick: impl FnMut(&Collector),
 ) -> Result<Finished, MachineError> {
-    let mut command = tied(crate::setup::QEMU);
+    let mut command =
+        tied(qemu::probe().map_or_else(|_| qemu::program().into(), |found| found.path));
     command.args(arguments).current_dir(folder).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let start = Instant::now();

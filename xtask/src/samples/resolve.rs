@@ -121,10 +121,39 @@ impl Kernel {
 
 /// A line without the folders that are the same for every file: the project's, and those of Rust's own sources.
 fn short(line: &str) -> String {
+    let root = crate::build::root().unwrap_or(Path::new(""));
+    below(line, |file| root.join(file).is_file())
+}
+
+/// The project's part is found by what `is_ours`, because the kernel may have been built before its checkout was moved.
+fn below(line: &str, is_ours: impl Fn(&Path) -> bool) -> String {
     const RUST: &str = "/rustlib/src/rust/";
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(""));
-    if let Ok(inside) = Path::new(line).strip_prefix(root) {
-        return inside.display().to_string();
+    if let Some(at) = line.find(RUST) {
+        return line[at + RUST.len()..].to_string();
     }
-    line.find(RUST).map_or(line, |at| &line[at + RUST.len()..]).to_string()
+    // `kernel/src/run.rs:12:5`: the place in the file is no part of its name.
+    let file = line.split(':').next().unwrap_or(line);
+    let starts = file.match_indices('/').map(|(at, _)| at + 1);
+    let ours = starts.filter(|&at| at < file.len()).find(|&at| is_ours(Path::new(&file[at..])));
+    line[ours.unwrap_or(0)..].to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_relative_to_the_project_wherever_it_was_built() {
+        let ours = |file: &Path| file == Path::new("kernel/src/run.rs");
+        for (line, expected) in [
+            ("/old/place/kernel/src/run.rs:12", "kernel/src/run.rs:12"),
+            ("/kernel/kernel/src/run.rs:12:5", "kernel/src/run.rs:12:5"),
+            ("/x/lib/rustlib/src/rust/library/core/src/a.rs:1", "library/core/src/a.rs:1"),
+            ("/elsewhere/kernel/src/walk.rs:3", "/elsewhere/kernel/src/walk.rs:3"),
+            ("kernel/src/run.rs:1", "kernel/src/run.rs:1"),
+            ("??", "??"),
+        ] {
+            assert_eq!(below(line, ours), expected);
+        }
+    }
 }

@@ -3,7 +3,8 @@
 //! Suites that the machine has not configured are reached through a private configuration in a temporary
 //! folder, derived from the machine's own: nothing of the system's configuration changes.
 
-use super::sources;
+use super::plan::{Answer, Plan, Question, Wide};
+use super::{Need, sources};
 use crate::process::{said, stdout_of};
 use crate::progress::Work;
 use std::fs;
@@ -71,6 +72,13 @@ impl Private {
         self.folder.path().join(name)
     }
 
+    /// The entry that was derived for `suite`.
+    fn entry(&self, suite: &str) -> std::io::Result<String> {
+        let path =
+            ["sources", "list"].map(|extension| self.path(&format!("parts/{suite}.{extension}")));
+        fs::read_to_string(path.iter().find(|path| path.exists()).unwrap_or(&path[0]))
+    }
+
     /// Options that make apt use this configuration and nothing else.
     fn options(&self) -> Vec<String> {
         vec![
@@ -85,10 +93,8 @@ impl Private {
 
 /// Runs apt-get and shows that it lasts.
 fn apt_get(options: &[String], arguments: &[&str], folder: &Path) -> Result<(), String> {
-    let mut command = Command::new("apt-get");
-    command.arg("-qq").args(options).args(arguments).current_dir(folder);
-    command.env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut command = tool("apt-get", options, arguments);
+    command.arg("-qq").current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().map_err(|error| format!("apt-get cannot be run: {error}"))?;
     let mut work = Work::new(format!("apt-get {}", arguments.join(" ")));
     let waiter = std::thread::spawn(move || child.wait_with_output());
@@ -103,34 +109,107 @@ fn apt_get(options: &[String], arguments: &[&str], folder: &Path) -> Result<(), 
     }
 }
 
-/// Whether this machine has apt and lets us install.
-pub(super) fn may_install() -> bool {
-    // SAFETY: reads a number that the kernel keeps.
-    let root = unsafe { libc::geteuid() } == 0;
-    root && crate::process::find("apt-get").is_some()
+/// One of apt's programs, which speaks English and asks nothing.
+fn tool(program: &str, options: &[String], arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(options).args(arguments).stdin(Stdio::null());
+    command.env("DEBIAN_FRONTEND", "noninteractive").env("LC_ALL", "C");
+    command
 }
 
-/// Installs `packages`: from the configured sources, or where those conflict with what is installed, from
-/// the release's backports.
-pub(super) fn install(packages: &[&str]) -> Result<(), String> {
-    let here = Path::new("/");
-    let install = |options: &[String], extra: &[&str]| {
-        let arguments = [&["install", "-y", "--no-install-recommends"], extra, packages].concat();
-        apt_get(options, &arguments, here)
+/// Both streams of one of apt's programs, whether it succeeds or not: its refusals are an answer too.
+fn answer_of(program: &str, options: &[String], arguments: &[&str]) -> String {
+    match tool(program, options, arguments).output() {
+        Ok(output) => {
+            let streams = [output.stdout, output.stderr];
+            streams.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).join("\n")
+        }
+        Err(error) => format!("E: {program} cannot be run: {error}"),
+    }
+}
+
+/// Whether this is root.
+pub(super) fn is_root() -> bool {
+    // SAFETY: reads a number that the kernel keeps.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// What apt says of a need's packages. A simulation takes no rights and changes nothing.
+fn ask(need: Need, options: &[String], suite: Option<&str>) -> Answer {
+    let packages = super::packages::debian(need);
+    let target = suite.map(|suite| ["-t", suite]);
+    let target = target.as_ref().map_or(&[][..], |words| &words[..]);
+    let simulate = [&["-s", "install", "--no-install-recommends"], target, packages].concat();
+    Answer {
+        versions: answer_of("apt-cache", options, &["madison", packages[0]]),
+        simulation: answer_of("apt-get", options, &simulate),
+    }
+}
+
+/// With the sources that the machine has configured.
+pub(super) fn ask_own(need: Need) -> Answer {
+    let answer = ask(need, &[], None);
+    if answer.versions.contains('|') {
+        return answer;
+    }
+    // A fresh machine may have no package lists at all. Where they cannot be fetched, apt's answer says so.
+    if is_root() {
+        update();
+        return ask(need, &[], None);
+    }
+    match Private::new(&[], true) {
+        Ok(private) if apt_get(&private.options(), &["update"], Path::new("/")).is_ok() => {
+            ask(need, &private.options(), None)
+        }
+        _ => answer,
+    }
+}
+
+/// Fetches the machine's package lists. If they cannot be fetched, the next question shows it.
+pub(super) fn update() {
+    let _ = apt_get(&[], &["update"], Path::new("/"));
+}
+
+/// With the release's other suites as well.
+pub(super) fn ask_wide(need: Need) -> Result<Wide, String> {
+    let (private, suite, configure) = wide()?;
+    let answer = ask(need, &private.options(), Some(&suite));
+    Ok(Wide { suite, configure, answer })
+}
+
+/// A configuration with the release's updates and backports, the latter's name, and the commands that configure them.
+fn wide() -> Result<(Private, String, String), String> {
+    let codename = codename()?;
+    let suite = format!("{codename}-backports");
+    let own: String =
+        sources_files().iter().filter_map(|file| fs::read_to_string(file).ok()).collect();
+    let mut missing = vec![format!("{codename}-updates"), suite.clone()];
+    missing.retain(|suite| !sources::names(&own, suite));
+    let private = Private::new(&missing, true)?;
+    apt_get(&private.options(), &["update"], Path::new("/"))?;
+    let configure = if missing.contains(&suite) {
+        let entry = private.entry(&suite).map_err(|error| error.to_string())?;
+        sources::commands(&entry, &suite)
+    } else {
+        String::new()
     };
-    let simulate = [&["install", "-s", "--no-install-recommends"], packages].concat();
-    if apt_get(&[], &simulate, here).is_err() {
-        // A fresh machine may have no package lists at all.
-        let _ = apt_get(&[], &["update"], here);
-    }
-    if apt_get(&[], &simulate, here).is_ok() {
-        return install(&[], &[]);
-    }
-    let suite = format!("{}-backports", codename()?);
-    let private = Private::new(std::slice::from_ref(&suite), true)?;
-    let options = private.options();
-    apt_get(&options, &["update"], here)?;
-    install(&options, &["-t", &suite])
+    Ok((private, suite, configure))
+}
+
+/// Every installed package with its version.
+pub(super) fn installed() -> String {
+    answer_of("dpkg-query", &[], &["-W", "-f", "${Package} ${Version}\\n"])
+}
+
+/// Carries a decision out.
+pub(super) fn install(plan: &Plan) -> Result<(), String> {
+    let private = match plan.from {
+        Question::Own => None,
+        Question::Wide => Some(wide()?.0),
+    };
+    let options = private.as_ref().map(Private::options).unwrap_or_default();
+    let arguments = [&plan.arguments()[..], &["-y"]].concat();
+    apt_get(&options, &arguments, Path::new("/"))
 }
 
 /// Suites of Debian that may have a newer compiler than the release: its own backports first.

@@ -6,7 +6,10 @@
 mod apt;
 pub mod firmware;
 mod packages;
-pub use packages::QEMU;
+pub mod plan;
+pub mod qemu;
+pub use packages::Manager;
+pub mod record;
 mod rust;
 mod sources;
 pub mod toolchain;
@@ -23,8 +26,10 @@ pub enum Need {
     RustSource,
     /// objcopy and objdump, which the boot loader's build calls.
     LlvmTools,
-    /// The machine emulator.
+    /// The machine emulator, in any version.
     Qemu,
+    /// The machine emulator in a version that the emulated PMU can be trusted on.
+    QemuForPmu,
     /// UEFI firmware for it.
     Ovmf,
     /// Tools that make a GRUB rescue ISO, for one test.
@@ -57,8 +62,15 @@ pub struct SetupError {
 
 impl Need {
     /// All of them, in the order in which they are installed.
-    pub const ALL: [Self; 6] =
-        [Self::Compiler, Self::RustSource, Self::LlvmTools, Self::Qemu, Self::Ovmf, Self::Grub];
+    pub const ALL: [Self; 7] = [
+        Self::Compiler,
+        Self::RustSource,
+        Self::LlvmTools,
+        Self::Qemu,
+        Self::QemuForPmu,
+        Self::Ovmf,
+        Self::Grub,
+    ];
     /// What building the firmware takes.
     pub const BUILD: [Self; 3] = [Self::Compiler, Self::RustSource, Self::LlvmTools];
 
@@ -70,6 +82,7 @@ impl Need {
             Self::RustSource => "the Rust library source",
             Self::LlvmTools => "llvm-objcopy and llvm-objdump",
             Self::Qemu => "QEMU",
+            Self::QemuForPmu => "QEMU for the emulated PMU",
             Self::Ovmf => "OVMF",
             Self::Grub => "GRUB's rescue tools",
         }
@@ -83,45 +96,58 @@ impl Need {
             Self::RustSource => "builds core and alloc for the bare machine",
             Self::LlvmTools => "turn the boot loader's stages into flat files",
             Self::Qemu => "run, test, bench",
+            Self::QemuForPmu => "run --pmu MODEL, test, bench",
             Self::Ovmf => "run --boot uefi, tests of it",
             Self::Grub => "one test: booting from a GRUB ISO",
         }
     }
 
-    /// Looks for it.
+    /// Looks for it. Without a compiler, its parts are missing as well.
     #[must_use]
-    pub fn status(self, toolchain: &Toolchain) -> Status {
+    pub fn status(self, toolchain: Option<&Toolchain>) -> Status {
+        let part = |status: fn(&Toolchain) -> Status| match toolchain {
+            Some(toolchain) => status(toolchain),
+            None => Status::Missing { why: toolchain::ABSENT.to_string() },
+        };
         match self {
-            Self::Compiler => toolchain.compiler_status(),
-            Self::RustSource => toolchain.source_status(),
-            Self::LlvmTools => toolchain.tools_status(),
-            Self::Qemu => packages::qemu_status(),
+            Self::Compiler => part(Toolchain::compiler_status),
+            Self::RustSource => part(Toolchain::source_status),
+            Self::LlvmTools => part(Toolchain::tools_status),
+            Self::Qemu => qemu::status(),
+            Self::QemuForPmu => qemu::pmu_status(),
             Self::Ovmf => firmware::status(),
             Self::Grub => packages::grub_status(),
         }
     }
 
-    /// How it would be got.
+    /// How it would be got on this machine. For a package apt is asked, which may take some seconds.
     #[must_use]
     pub fn hint(self) -> String {
         match self {
-            Self::Compiler => "Type: rustup toolchain install 1.95.0".to_string(),
-            Self::RustSource => {
-                "Type: rustup component add rust-src --toolchain 1.95.0".to_string()
-            }
-            Self::LlvmTools => {
-                "Type: rustup component add llvm-tools --toolchain 1.95.0".to_string()
-            }
-            Self::Qemu | Self::Ovmf | Self::Grub => packages::hint(self),
+            Self::Compiler => toolchain::install_hint(),
+            Self::RustSource => toolchain::component_hint("rust-src"),
+            Self::LlvmTools => toolchain::component_hint("llvm-tools"),
+            Self::Qemu | Self::QemuForPmu | Self::Ovmf | Self::Grub => packages::advice(self),
         }
     }
 
-    fn install(self, toolchain: &Toolchain) -> Result<(), String> {
+    /// Installs it, which is missing for `reason`; else why it cannot be, and what to type.
+    fn install(self, toolchain: &Toolchain, reason: &str) -> Result<(), (String, String)> {
+        let hinted = |why: String| (why, self.hint());
+        if matches!(self, Self::RustSource | Self::LlvmTools) {
+            anstream::eprintln!("installing {}: {reason}", self.name());
+        }
         match self {
-            Self::Compiler => Err("only rustup can change the compiler".to_string()),
-            Self::RustSource => rust::install_source(toolchain),
-            Self::LlvmTools => rust::install_tools(toolchain),
-            Self::Qemu | Self::Ovmf | Self::Grub => packages::install(self),
+            Self::Compiler => {
+                let why =
+                    format!("the compiler is {}, and only rustup can change it", toolchain.version);
+                Err(hinted(why))
+            }
+            Self::RustSource => rust::install_source(toolchain).map_err(hinted),
+            Self::LlvmTools => rust::install_tools(toolchain).map_err(hinted),
+            Self::Qemu | Self::QemuForPmu | Self::Ovmf | Self::Grub => {
+                packages::install(self, reason)
+            }
         }
     }
 }
@@ -132,15 +158,21 @@ impl Need {
 /// The first that is missing and cannot be installed from here, with the command to type.
 pub fn ensure(needs: &[Need], toolchain: &Toolchain) -> Result<(), SetupError> {
     for &need in needs {
-        let Status::Missing { why } = need.status(toolchain) else {
+        let Status::Missing { why } = need.status(Some(toolchain)) else {
             continue;
         };
-        let failed = |why: String| SetupError { need: need.name(), why, hint: need.hint() };
-        anstream::eprintln!("installing {}: {why}", need.name());
-        need.install(toolchain).map_err(failed)?;
-        if let Status::Missing { why } = need.status(toolchain) {
-            return Err(failed(format!("installed, and still: {why}")));
+        let failed = |(reason, hint): (String, String)| {
+            let why = if reason.is_empty() { why.clone() } else { format!("{why}; {reason}") };
+            SetupError { need: need.name(), why, hint }
+        };
+        need.install(toolchain, &why).map_err(failed)?;
+        if let Status::Missing { why } = need.status(Some(toolchain)) {
+            let why = format!("installed, and still: {why}");
+            return Err(SetupError { need: need.name(), why, hint: String::new() });
         }
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,19 +1,66 @@
 //! Programs from the distribution's packages.
 
-use super::{Need, Status, apt};
-use crate::process::{find, stdout_of};
-use std::process::Command;
+use super::plan::{Decision, Facts, Plan, Question, decide};
+use super::{Need, Status, apt, qemu};
+use crate::process::find;
 
-/// The emulator's program.
-pub const QEMU: &str = "qemu-system-x86_64";
+/// A program that installs packages.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Manager {
+    /// Debian's and its descendants'.
+    Apt,
+    /// Fedora's.
+    Dnf,
+    /// Arch Linux's.
+    Pacman,
+    /// openSUSE's.
+    Zypper,
+}
 
-pub(super) fn qemu_status() -> Status {
-    let Some(path) = find(QEMU) else {
-        return Status::Missing { why: format!("no {QEMU} in the search path") };
-    };
-    let text = stdout_of(Command::new(&path).arg("--version")).unwrap_or_default();
-    let version = text.split_whitespace().nth(3).unwrap_or("of unknown version");
-    Status::Present(format!("{version}, {}", path.display()))
+impl Manager {
+    const ALL: [Self; 4] = [Self::Apt, Self::Dnf, Self::Pacman, Self::Zypper];
+
+    fn program(self) -> &'static str {
+        match self {
+            Self::Apt => "apt-get",
+            Self::Dnf => "dnf",
+            Self::Pacman => "pacman",
+            Self::Zypper => "zypper",
+        }
+    }
+
+    fn of_this_machine() -> Option<Self> {
+        Self::ALL.into_iter().find(|manager| find(manager.program()).is_some())
+    }
+
+    fn command(self) -> &'static str {
+        match self {
+            Self::Apt => "sudo apt-get install --no-remove --no-install-recommends",
+            Self::Dnf => "sudo dnf install",
+            Self::Pacman => "sudo pacman -S",
+            Self::Zypper => "sudo zypper install",
+        }
+    }
+
+    /// The packages that `need` takes.
+    fn packages(self, need: Need) -> String {
+        let [qemu, ovmf, grub] = match self {
+            Self::Apt => return debian(need).join(" "),
+            Self::Dnf => [
+                "qemu-system-x86-core",
+                "edk2-ovmf",
+                "grub2-tools-extra grub2-pc-modules xorriso mtools",
+            ],
+            Self::Pacman => ["qemu-system-x86", "edk2-ovmf", "grub libisoburn mtools"],
+            Self::Zypper => ["qemu-x86", "qemu-ovmf-x86_64", "grub2 xorriso mtools"],
+        };
+        let names = match need {
+            Need::Ovmf => ovmf,
+            Need::Grub => grub,
+            _ => qemu,
+        };
+        names.to_string()
+    }
 }
 
 /// grub-mkrescue calls the other two.
@@ -33,52 +80,100 @@ pub(super) fn grub_status() -> Status {
 }
 
 /// Debian's packages.
-fn debian(need: Need) -> &'static [&'static str] {
+pub(super) fn debian(need: Need) -> &'static [&'static str] {
     match need {
         // The last two are named because they are only recommended, and needed.
-        Need::Qemu => &["qemu-system-x86", "seabios", "ipxe-qemu"],
+        Need::Qemu | Need::QemuForPmu => &["qemu-system-x86", "seabios", "ipxe-qemu"],
         Need::Ovmf => &["ovmf"],
         Need::Grub => &["grub-common", "grub-pc-bin", "xorriso", "mtools"],
         Need::Compiler | Need::RustSource | Need::LlvmTools => &[],
     }
 }
 
-pub(super) fn install(need: Need) -> Result<(), String> {
-    if !apt::may_install() {
-        return Err("it can be installed from here only with apt-get and as root".to_string());
+/// What to type where `manager` installs packages and is not apt.
+pub(super) fn hint(need: Need, manager: Option<Manager>) -> String {
+    match manager {
+        Some(manager) => format!("Type: {} {}", manager.command(), manager.packages(need)),
+        None => by_other_means(need),
     }
-    apt::install(debian(need))
 }
 
-/// The command to type on this machine.
-pub(super) fn hint(need: Need) -> String {
-    let rows: [(&str, &str, [&str; 3]); 4] = [
-        ("apt-get", "sudo apt-get install", ["", "", ""]),
-        (
-            "dnf",
-            "sudo dnf install",
-            [
-                "qemu-system-x86-core",
-                "edk2-ovmf",
-                "grub2-tools-extra grub2-pc-modules xorriso mtools",
-            ],
+/// What to do where no package source has it.
+pub(super) fn by_other_means(need: Need) -> String {
+    match need {
+        Need::QemuForPmu => format!(
+            "Build or unpack QEMU {}, and name its program by {}; or go without: --pmu none",
+            qemu::good(),
+            qemu::VARIABLE
         ),
-        ("pacman", "sudo pacman -S", ["qemu-system-x86", "edk2-ovmf", "grub libisoburn mtools"]),
-        ("zypper", "sudo zypper install", ["qemu-x86", "qemu-ovmf-x86_64", "grub2 xorriso mtools"]),
-    ];
-    let index = match need {
-        Need::Ovmf => 1,
-        Need::Grub => 2,
-        _ => 0,
-    };
-    for (manager, command, packages) in rows {
-        if find(manager).is_some() {
-            let names = match packages[index] {
-                "" => debian(need).join(" "),
-                names => names.to_string(),
-            };
-            return format!("Type: {command} {names}");
+        _ => format!("Install {} with your system's package manager", need.name()),
+    }
+}
+
+/// Asks apt as far as a decision takes it.
+fn settle(need: Need) -> Decision {
+    let (manager, root) = (Manager::of_this_machine(), apt::is_root());
+    let mut facts = Facts { manager, root, ..Facts::default() };
+    loop {
+        match decide(need, &facts) {
+            Decision::Ask(Question::Own) => facts.own = Some(apt::ask_own(need)),
+            Decision::Ask(Question::Wide) => facts.wide = Some(apt::ask_wide(need)),
+            decision => return decision,
         }
     }
-    format!("Install {} with your system's package manager", need.name())
+}
+
+/// Installs what `need` takes, which is missing for `reason`; or says why not and what to type.
+pub(super) fn install(need: Need, reason: &str) -> Result<(), (String, String)> {
+    if is_named(need) {
+        return Err((String::new(), named_hint()));
+    }
+    let mut decision = settle(need);
+    for attempt in 0..2 {
+        let plan = match decision {
+            Decision::Install(plan) => plan,
+            Decision::Refuse { why, hint } => return Err((why, hint)),
+            Decision::Ask(_) => unreachable!("settled"),
+        };
+        tell(need, reason, &plan);
+        let done = apt::install(&plan);
+        qemu::forget();
+        match done {
+            Ok(()) => return Ok(()),
+            // Package lists of long ago name files that the source no longer has.
+            Err(_) if attempt == 0 && plan.from == Question::Own => apt::update(),
+            Err(why) => return Err((why, format!("Type: sudo {}", plan.command()))),
+        }
+        decision = settle(need);
+    }
+    Err((String::new(), by_other_means(need)))
+}
+
+fn tell(need: Need, reason: &str, plan: &Plan) {
+    let mut text = format!("installing {} ({reason}): {}", need.name(), plan.command());
+    if !plan.changes.upgraded.is_empty() {
+        text += &format!(" (upgrades {})", plan.changes.upgraded.join(", "));
+    }
+    anstream::eprintln!("{text}");
+}
+
+/// What to type on this machine. Asks apt, which may take some seconds.
+pub(super) fn advice(need: Need) -> String {
+    if is_named(need) {
+        return named_hint();
+    }
+    match settle(need) {
+        Decision::Install(plan) => format!("`run` and `test` install it: {}", plan.command()),
+        Decision::Refuse { hint, .. } => hint,
+        Decision::Ask(_) => unreachable!("settled"),
+    }
+}
+
+/// Whether the user named the program, whom no package could please.
+fn is_named(need: Need) -> bool {
+    matches!(need, Need::Qemu | Need::QemuForPmu) && qemu::named().is_some()
+}
+
+fn named_hint() -> String {
+    format!("It was named by --qemu or {}: name a QEMU {}", qemu::VARIABLE, qemu::good())
 }

@@ -61,9 +61,53 @@ pub(super) fn extension(entry: &str) -> &'static str {
     if entry.starts_with("deb ") { "list" } else { "sources" }
 }
 
+/// Whether some entry of `text` names `suite`.
+pub(super) fn names(text: &str, suite: &str) -> bool {
+    let lines = text.lines().map(str::trim);
+    lines
+        .filter(|line| line.starts_with("Suites:") || line.starts_with("deb "))
+        .any(|line| line.split_whitespace().any(|word| word == suite))
+}
+
+/// The command that configures the derived `entry`, with `&&` behind it.
+pub(super) fn commands(entry: &str, suite: &str) -> String {
+    let lines: Vec<String> = entry.lines().map(|line| format!("'{line}'")).collect();
+    let file = format!("/etc/apt/sources.list.d/{suite}.{}", extension(entry));
+    format!("printf '%s\\n' {} | sudo tee {file} && ", lines.join(" "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_suite_that_is_configured_is_found() {
+        let text = "# Suites: trixie\nSuites: bookworm bookworm-updates\n#deb m a main\ndeb [x=y] m b main\n";
+        for (suite, expected) in [
+            ("bookworm", true),
+            ("bookworm-updates", true),
+            ("b", true),
+            ("a", false),
+            ("trixie", false),
+        ] {
+            assert_eq!(names(text, suite), expected, "{suite}");
+        }
+    }
+
+    #[test]
+    fn the_commands_write_the_entry_as_it_is() {
+        let entry = "Types: deb\nURIs: mirror:/a\nSuites: x-backports\nComponents: main\n";
+        let typed = commands(entry, "x-backports");
+        assert_eq!(
+            typed,
+            "printf '%s\\n' 'Types: deb' 'URIs: mirror:/a' 'Suites: x-backports' 'Components: main' \
+             | sudo tee /etc/apt/sources.list.d/x-backports.sources && "
+        );
+        // What a shell makes of it is the entry.
+        let printf = typed.split(" | ").next().unwrap();
+        let said = std::process::Command::new("sh").args(["-c", printf]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&said.stdout), entry);
+    }
 
     #[test]
     fn a_paragraph_keeps_everything_but_its_suites() {

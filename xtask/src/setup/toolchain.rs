@@ -1,12 +1,37 @@
 //! The Rust toolchain that cargo runs with.
 
 use super::{SetupError, Status};
-use crate::process::stdout_of;
+use crate::process::{find, stdout_of};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// Version that `rust-toolchain.toml` pins.
 pub const VERSION: &str = "1.95.0";
+
+/// Why there is no toolchain.
+pub(super) const ABSENT: &str = "rustc cannot be run";
+
+fn ask(arguments: &[&str]) -> Option<String> {
+    stdout_of(Command::new(rustc()).args(arguments))
+}
+
+/// How to get the compiler.
+pub(super) fn install_hint() -> String {
+    if find("rustup").is_some() {
+        return format!("Type: rustup toolchain install {VERSION}");
+    }
+    format!("Install rustup, and type: rustup toolchain install {VERSION}")
+}
+
+/// How to get a part of the toolchain.
+pub(super) fn component_hint(component: &str) -> String {
+    let own = "`run` and `test` get it where they may write to the toolchain.";
+    if find("rustup").is_some() {
+        return format!("{own} Else type: rustup component add {component} --toolchain {VERSION}");
+    }
+    format!("{own} Else install the toolchain with rustup, which adds it ({component})")
+}
 
 /// A toolchain and its places.
 #[derive(Clone, Debug)]
@@ -25,22 +50,31 @@ impl Toolchain {
     /// # Errors
     /// There is none.
     pub fn find() -> Result<Self, SetupError> {
-        let absent = || SetupError {
+        static FOUND: OnceLock<Toolchain> = OnceLock::new();
+        if let Some(found) = FOUND.get() {
+            return Ok(found.clone());
+        }
+        // It answers one of the two in a call: together they take the time of one.
+        let sysroot = std::thread::spawn(|| ask(&["--print", "sysroot"]));
+        let verbose = ask(&["-vV"]);
+        let sysroot = sysroot.join().expect("the asking thread does not panic");
+        let found =
+            verbose.zip(sysroot).and_then(|(verbose, sysroot)| Self::read(&verbose, sysroot));
+        let found = found.ok_or_else(|| SetupError {
             need: "Rust",
-            why: "rustc cannot be run".to_string(),
-            hint: "Type: rustup toolchain install 1.95.0".to_string(),
-        };
-        let verbose = stdout_of(Command::new(rustc()).arg("-vV")).ok_or_else(absent)?;
+            why: ABSENT.to_string(),
+            hint: install_hint(),
+        })?;
+        Ok(FOUND.get_or_init(|| found).clone())
+    }
+
+    /// Reads the answers to `-vV` and `--print sysroot`.
+    fn read(verbose: &str, sysroot: String) -> Option<Self> {
         let field = |name: &str| {
             let line = verbose.lines().find_map(|line| line.strip_prefix(name));
             line.map(|value| value.trim().to_string())
         };
-        let sysroot = stdout_of(Command::new(rustc()).args(["--print", "sysroot"]));
-        Ok(Self {
-            version: field("release:").ok_or_else(absent)?,
-            host: field("host:").ok_or_else(absent)?,
-            sysroot: sysroot.map(PathBuf::from).ok_or_else(absent)?,
-        })
+        Some(Self { version: field("release:")?, host: field("host:")?, sysroot: sysroot.into() })
     }
 
     /// Where the library source belongs.

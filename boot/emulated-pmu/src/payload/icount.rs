@@ -164,6 +164,9 @@ pub unsafe fn calibrate(
         let counted = instructions(&raw const calibration_sled, exit::NMI, wanted)? - overhead;
         super::tables::open(false);
         if !super::tables::take_nmis() || !alarm.stop() || counted >= ALARM_INSTRUCTIONS {
+            super::debug::line(format_args!(
+                "an alarm after {wanted} ns came after {counted} instructions, 2^{shift} ns each"
+            ));
             return Err(Refusal::Calibration);
         }
         before_entry = before_entry.min(wanted.saturating_sub(counted << shift));
