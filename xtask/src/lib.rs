@@ -20,6 +20,7 @@ pub mod events;
 pub mod failure;
 pub mod job;
 pub mod machine;
+pub mod plain;
 pub mod plots;
 pub mod process;
 pub mod progress;

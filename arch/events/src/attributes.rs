@@ -94,6 +94,9 @@ impl Attribute {
                 _ if processor.vendor == Vendor::Amd => {
                     Err("AMD has instruction-based sampling instead")
                 }
+                None if processor.described => {
+                    Err("no event of its table can be counted with PEBS")
+                }
                 None => Err("the processor has no PEBS with records of formats 0 to 3"),
                 Some(pebs) if level == 2 => there(pebs.format >= 2, "PEBS records are too old"),
                 Some(pebs) if level == 3 => there(

@@ -61,6 +61,8 @@ pub struct Event<'t> {
     pub deprecated: bool,
     /// Errata ids joined by a bar; empty: none known.
     pub errata: &'t str,
+    /// The sources do not agree on its code, see `data/doubts.csv`.
+    pub doubtful: bool,
 }
 
 impl Event<'_> {

@@ -1,5 +1,6 @@
 //! Hybrid parts: performance and efficient cores have different events, and mixing them is refused.
 
+use crate::aliases;
 use crate::cpu::{CORE_TYPE_ATOM, CORE_TYPE_CORE};
 use crate::request::{Item, Request};
 use crate::tables::{Core, fold};
@@ -33,7 +34,7 @@ pub fn check_list(items: &[Item]) -> Result<(), MixedCores> {
             continue;
         };
         match first {
-            Some((other, cores)) if !fold::same(cores, &pmu.name) => {
+            Some((other, cores)) if !aliases::same(cores, &pmu.name) => {
                 return Err(MixedCores {
                     first: other.text.clone(),
                     first_cores: cores.to_string(),
@@ -66,7 +67,7 @@ pub(crate) fn fits(pmu: &str, core: Option<&Core<'_>>) -> bool {
         () if fold::same(pmu, "cpu_atom") => CORE_TYPE_ATOM,
         () => {
             let role = |role: &str| !role.is_empty() && fold::same(pmu, role);
-            return fold::same(pmu, core.name()) || core.processors().any(|p| role(p.role));
+            return aliases::same(pmu, core.name()) || core.processors().any(|p| role(p.role));
         }
     };
     core.processors().any(|processor| processor.core_type == Some(core_type))
@@ -81,6 +82,9 @@ mod tests {
     fn i11_lists_that_mix_cores_are_refused() {
         let check = |text| check_list(&parse_list(text).unwrap());
         assert_eq!(check("cycles,cpu_core/event=0xc0/,cpu/event=1/,cpu-core/event=2/"), Ok(()));
+        // Other names of the same cores.
+        assert_eq!(check("skx::a,skylakex::b"), Ok(()));
+        assert_eq!(check("alderlake::a,gracemont::b"), Ok(()));
         let error = check("cpu_core/event=0xc0/,{cycles,gracemont::inst_retired.any}").unwrap_err();
         assert_eq!(error.at, 29);
         let text = error.to_string();

@@ -3,7 +3,8 @@
 //! The way of an event, and the module for each step:
 //!
 //! 1. [`tables`]: what a processor can count. Names and facts are read in place out of one block
-//!    that the host packs (feature `pack`) and the target opens; [`cpu`] says which processor it is.
+//!    that the host packs (feature `pack`) and the target opens; [`cpu`] says which processor it is,
+//!    and [`aliases`] what else its table is called.
 //! 2. [`parse`]: a text becomes [`request`]s; [`nanobench`] reads that tool's files into the same.
 //! 3. [`encode`]: a request becomes the ways to count it on this [`processor`], or the reason why
 //!    it cannot be had. [`generic`] names mean the same everywhere, [`architectural`] events need no
@@ -19,6 +20,7 @@
 
 extern crate alloc;
 
+pub mod aliases;
 pub mod architectural;
 pub mod assign;
 pub mod attributes;

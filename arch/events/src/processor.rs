@@ -62,9 +62,14 @@ pub struct Processor {
     pub extra_msrs: Vec<ExtraMsr>,
     /// AMD: six counters at C001_0200H instead of four, CPUID.8000_0001H:ECX\[23\].
     pub perfctr_ext_core: bool,
+    /// Nobody asked the processor: all this is what its table shows, see [`Self::described_by`].
+    pub described: bool,
     /// AMD: global control registers, CPUID.8000_0022H:EAX\[0\].
     pub perfmon_v2: bool,
 }
+
+/// What the names of transactional memory's events start with.
+const TSX_EVENTS: [&str; 3] = ["RTM_RETIRED.", "HLE_RETIRED.", "TX_MEM."];
 
 /// Which architectural events are available, from CPUID.0AH: EBX has a bit set for each that is
 /// *not*, and EAX\[31:24\] says how many of its bits mean anything.
@@ -103,6 +108,7 @@ impl Processor {
             extra_msrs: Vec::new(),
             perfctr_ext_core: false,
             perfmon_v2: false,
+            described: false,
         }
     }
 
@@ -121,20 +127,23 @@ impl Processor {
     }
 
     /// The processor that a table describes, for listing and planning without the machine at hand:
-    /// hyper-threading off, every feature there that an event of the table uses. What the table
-    /// does not tell is left out: transactional memory, and which counters take PEBS (all are
+    /// hyper-threading off, every feature there that an event of the table uses. Transactional
+    /// memory is there if the table has an event of it, though not every processor of the table
+    /// need have it. What the table does not tell is left out: which counters take PEBS (all are
     /// assumed to).
     #[must_use]
     pub fn described_by(core: &Core<'_>) -> Self {
         let mut gp = 0_u64;
         let mut fixed = 0_u32;
         let (mut any, mut wide, mut precise, mut precise_fixed) = (false, false, false, 0_u32);
+        let mut tsx = false;
         for event in core.events() {
             gp |= u64::from(event.counters);
             let fixed_bit =
                 event.fixed.map_or(0, |index| 1_u32.checked_shl(index.into()).unwrap_or(0));
             fixed |= fixed_bit;
             any |= event.any_thread;
+            tsx |= TSX_EVENTS.iter().any(|prefix| event.name.starts_with(prefix));
             wide |= event.ways().iter().any(|way| way.umask > 0xff);
             if event.precise != Precise::No {
                 precise = true;
@@ -142,7 +151,7 @@ impl Processor {
             }
         }
         if core.vendor() == Vendor::Amd {
-            return Self { gp_counters: gp, ..Self::amd(true, false) };
+            return Self { gp_counters: gp, described: true, ..Self::amd(true, false) };
         }
         let version = match (wide, any) {
             (true, _) => 6,
@@ -165,6 +174,8 @@ impl Processor {
                 distribution_fixed: precise_fixed & 1,
             }),
             extra_msrs: core.extra_msrs(),
+            tsx,
+            described: true,
             ..Self::intel(version, 0, 0)
         }
     }

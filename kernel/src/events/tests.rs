@@ -59,7 +59,7 @@ fn i11_the_table_is_that_of_the_processor_and_of_its_core() {
     assert_eq!(names.record.table.as_deref(), Some("skylake"));
     assert!(names.record.source.unwrap().starts_with("perfmon:SKL/"));
     let core = names.core.unwrap();
-    assert_eq!((names.record.events as usize, names.record.version), (core.len(), Some(1)));
+    assert_eq!((names.record.events as usize, names.record.version), (core.len(), Some(2)));
     assert!(core.find("inst_retired.any").is_some() && names.error.is_none());
     // Arrow Lake: the kind of core decides.
     let hybrid = cpu("GenuineIntel", Maker::Intel, [6, 0xc6, 2]);
@@ -80,7 +80,7 @@ fn a_processor_without_a_table_is_no_error() {
     ] {
         let names = open(&ramdisk, &identity, &leaf(0)).unwrap();
         assert!(names.core.is_none() && names.error.is_none());
-        assert_eq!((names.record.version, names.record.events), (Some(1), 0));
+        assert_eq!((names.record.version, names.record.events), (Some(2), 0));
         assert!(names.record.absent.as_ref().unwrap().contains(part), "{:?}", names.record);
     }
 }

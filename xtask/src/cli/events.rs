@@ -13,25 +13,37 @@ Examples:
   cargo xtask events --cpu 6.0x5e 'mem_*_retired.l3_*'    wild cards for the whole name
   cargo xtask events --cpu zen4 ls_dispatch.ld_dispatch:u=1:c=1
                                                           what an event's registers take
+  cargo xtask events --cpu skx 'cycles,{l2_rqsts.*_miss:u}'
+                                                          the same for a list, groups in braces
+  cargo xtask events --cpu alderlake --plan cycles,branches,l2_rqsts.miss
+                                                          the passes and counters of a set
   cargo xtask events --cpu skylakex --decode 0x4300c0     what a register stands for
   cargo xtask events --generic                            the same names on every processor")]
 pub struct Events {
-    /// A part of a name, a name with wild cards, or an event with modifiers; without it, all events.
+    /// A part of a name, a name with wild cards, or events with modifiers, several with commas or in braces; without it,
+    /// all events, generic ones first.
     pub pattern: Option<String>,
-    /// The processor: a table's name, FAMILY.MODEL or FAMILY.MODEL.STEPPING; without it, this machine's.
+    /// The processor: a table's name or another of its names (skx, alderlake), FAMILY.MODEL or FAMILY.MODEL.STEPPING;
+    /// without it, the one that the events name (skx::cycles), or this machine's.
     #[arg(long, value_name = "NAME|FAMILY.MODEL")]
     pub cpu: Option<CpuName>,
     /// List the events that have one name and number on every processor, and what they are on this one.
     #[arg(long)]
     pub generic: bool,
+    /// Tell whether these events fit into one pass, or into how many, and which counter each gets; hyper-threading off.
+    #[arg(long, value_name = "EVENTS", conflicts_with_all = ["pattern", "generic"])]
+    pub plan: Option<String>,
+    /// With --plan: there are this many general-purpose counters, such as 4 with hyper-threading on before Ice Lake.
+    #[arg(long, value_name = "N", requires = "plan", value_parser = clap::value_parser!(u8).range(1..=48))]
+    pub counters: Option<u8>,
     /// Tell what an event select register with this value counts.
-    #[arg(long, value_name = "VALUE", conflicts_with_all = ["pattern", "generic"])]
+    #[arg(long, value_name = "VALUE", conflicts_with_all = ["pattern", "generic", "plan"])]
     pub decode: Option<Number>,
     /// With --decode: what an extra MSR holds.
     #[arg(long, value_name = "ADDRESS=VALUE", requires = "decode")]
     pub msr: Vec<Msr>,
     /// List the processors that have a table.
-    #[arg(long, conflicts_with_all = ["pattern", "generic", "decode", "cpu"])]
+    #[arg(long, conflicts_with_all = ["pattern", "generic", "decode", "plan", "cpu"])]
     pub cpus: bool,
     /// Events in perfmon's JSON form, merged over the tables.
     #[arg(long = "event-file", value_name = "[CPU=]FILE")]

@@ -1,32 +1,38 @@
 //! `events`: what can be counted on which processor. No machine is started, nothing is built.
 
+mod rows;
+mod show;
+
 use crate::cli::{Events, ListFormat};
 use crate::events::encodings::{DecodedRow, EncodedRow, decoded, encoded};
 use crate::events::list::{self, CpuRow, EventRow, GenericRow};
-use crate::events::{CpuName, EventsError, cpu, user};
-use crate::render::table::STYLE;
+use crate::events::plan::{PlanRow, planned};
+use crate::events::{CpuName, EventsError, cpu, user, wildcards};
+use crate::plain::plain;
 use crate::{Failure, Result};
-use comfy_table::Table;
 use events::tables::{Core, Tables};
-use serde::Serialize;
-use serde_json::{Value, json};
+use show::Listing;
 use std::fs;
 
-/// Runs the command.
+/// Runs the command. Exit code 1: some of the events asked for cannot be counted there.
 ///
 /// # Errors
 /// What is wrong with the processor's name, the pattern, the value or a file.
 pub fn run(arguments: &Events) -> Result<u8> {
     let (block, lines) = user::merged(&arguments.event_files, at_hand(arguments)?.as_ref())?;
     for line in lines {
-        anstream::eprintln!("{line}");
+        anstream::eprintln!("{}", plain(&line));
     }
-    let text = text(arguments, &block.tables())?;
+    let listings = listings(arguments, &block.tables())?;
+    for refused in listings.iter().flat_map(|listing| &listing.refused) {
+        anstream::eprintln!("{}", plain(refused));
+    }
+    let text = show::together(&listings, arguments.format);
     match &arguments.out {
         Some(path) => fs::write(path, text).map_err(Failure::file("write", path))?,
         None => anstream::print!("{text}"),
     }
-    Ok(0)
+    Ok(u8::from(listings.iter().any(|listing| !listing.refused.is_empty())))
 }
 
 /// The processor whose events a file is taken to describe.
@@ -37,38 +43,102 @@ fn at_hand(arguments: &Events) -> std::result::Result<Option<CpuName>, EventsErr
     Ok(Some(CpuName::of(&cpu::key_of_host()?)))
 }
 
-fn text(arguments: &Events, tables: &Tables<'_>) -> Result<String> {
-    let format = arguments.format;
+/// What is asked for, of each core that the processor has.
+fn listings(arguments: &Events, tables: &Tables<'_>) -> Result<Vec<Listing>> {
     if arguments.cpus {
-        return Ok(show(format, None, "processors", &list::cpus(tables), CpuRow::cells));
+        let rows = list::cpus(tables);
+        return Ok(vec![Listing::new(None, "processors", &rows, CpuRow::cells, arguments.format)]);
     }
-    let core = match &arguments.cpu {
-        Some(cpu) => cpu.core(tables)?,
-        None => tables.core(&cpu::key_of_host()?).map_err(EventsError::NoCore)?,
-    };
+    let cores = cores(arguments, tables)?;
+    let several = cores.len() > 1;
+    let mut found = Vec::new();
+    let mut missed = Vec::new();
+    for core in &cores {
+        match listing(arguments, core) {
+            Ok(listing) => found.push(listing),
+            // An event that one core has and the other has not.
+            Err(error) if several => missed.push((core.name(), error)),
+            Err(error) => return Err(error),
+        }
+    }
+    if found.is_empty() {
+        let (_, error) = missed.remove(0);
+        return Err(error);
+    }
+    for (core, error) in missed {
+        anstream::eprintln!("{core}: {}", plain(&error.to_string()));
+    }
+    Ok(found)
+}
+
+/// The cores meant: by `--cpu`, or by the events themselves (`skx::cycles`), or those of this machine.
+fn cores<'a>(
+    arguments: &Events,
+    tables: &Tables<'a>,
+) -> std::result::Result<Vec<Core<'a>>, EventsError> {
+    if let Some(cpu) = &arguments.cpu {
+        return cpu.cores(tables);
+    }
+    let text = arguments.plan.as_deref().or(arguments.pattern.as_deref()).unwrap_or_default();
+    let named = text.trim_start_matches(['{', ' ']).split_once("::").map(|(name, _)| name);
+    let name = named.and_then(|name| name.parse::<CpuName>().ok());
+    match name.map(|name| name.cores(tables)) {
+        Some(Ok(cores)) => Ok(cores),
+        _ => Ok(vec![tables.core(&cpu::key_of_host()?)?]),
+    }
+}
+
+fn listing(arguments: &Events, core: &Core<'_>) -> Result<Listing> {
+    let format = arguments.format;
     let pattern = arguments.pattern.as_deref();
+    if let Some(text) = &arguments.plan {
+        let planned = planned(core, text, arguments.counters)?;
+        let listing = Listing::new(Some(core), "plan", &planned.rows, PlanRow::cells, format);
+        return Ok(listing.with_plan(&planned));
+    }
     if let Some(value) = arguments.decode {
         let msrs: Vec<_> = arguments.msr.iter().map(|msr| msr.0).collect();
-        let rows = decoded(&core, value.0, &msrs)?;
-        return Ok(show(format, Some(&core), "readings", &rows, DecodedRow::cells));
+        let rows = decoded(core, value.0, &msrs)?;
+        return Ok(Listing::new(Some(core), "readings", &rows, DecodedRow::cells, format));
     }
     if arguments.generic {
-        let rows = list::generics(&core, pattern);
-        some(&rows, &core, pattern)?;
-        return Ok(show(format, Some(&core), "generic", &rows, GenericRow::cells));
+        let rows = list::generics(core, pattern);
+        some(&rows, core, pattern)?;
+        return Ok(Listing::new(Some(core), "generic", &rows, GenericRow::cells, format));
     }
-    let rows = list::events(&core, pattern);
+    // A list, or wild cards with modifiers, is what registers take; a name or a part of one lists names.
+    let is_list = pattern.is_some_and(|text| {
+        text.contains([',', '{']) || wildcards::has_wildcard(text) && text.contains(':')
+    });
+    let mut rows = Vec::new();
+    if !is_list {
+        let part = pattern.map(|text| text.split_once("::").map_or(text, |(_, name)| name));
+        rows = list::generic_events(core, part);
+        rows.extend(list::events(core, part));
+    }
     match pattern {
         // No part of a name: then an event with modifiers, or something that says what it may have meant.
-        Some(text) if rows.is_empty() && !text.contains(['*', '?']) => {
-            let rows = encoded(&core, text)?;
-            Ok(show(format, Some(&core), "encodings", &rows, EncodedRow::cells))
+        Some(text) if rows.is_empty() && (is_list || !wildcards::has_wildcard(text)) => {
+            Ok(encodings(core, text, format)?)
         }
         _ => {
-            some(&rows, &core, pattern)?;
-            Ok(show(format, Some(&core), "events", &rows, EventRow::cells))
+            some(&rows, core, pattern)?;
+            Ok(Listing::new(Some(core), "events", &rows, EventRow::cells, format))
         }
     }
+}
+
+fn encodings(
+    core: &Core<'_>,
+    text: &str,
+    format: ListFormat,
+) -> std::result::Result<Listing, EventsError> {
+    let rows = encoded(core, text)?;
+    let refused = rows.iter().filter(|row| !row.refused.is_empty());
+    let refused = refused.map(|row| format!("refused: {}: {}", row.text, row.refused)).collect();
+    let mut listing = Listing::new(Some(core), "encodings", &rows, EncodedRow::cells, format);
+    listing.refused = refused;
+    Ok(listing)
 }
 
 fn some<T>(rows: &[T], core: &Core<'_>, pattern: Option<&str>) -> Result<()> {
@@ -79,126 +149,5 @@ fn some<T>(rows: &[T], core: &Core<'_>, pattern: Option<&str>) -> Result<()> {
     Err(EventsError::Nothing { cpu, pattern }.into())
 }
 
-/// The rows in `format`; `cells` gives those of the table, its heads for no row.
-fn show<T: Serialize>(
-    format: ListFormat,
-    core: Option<&Core<'_>>,
-    name: &str,
-    rows: &[T],
-    cells: impl Fn(Option<&T>) -> Vec<String>,
-) -> String {
-    match format {
-        ListFormat::Table => table(core, rows, cells),
-        ListFormat::Csv => {
-            let mut writer = csv::Writer::from_writer(Vec::new());
-            for row in rows {
-                writer.serialize(row).expect("flat rows, into memory");
-            }
-            String::from_utf8(writer.into_inner().expect("memory takes everything"))
-                .expect("the fields are UTF-8")
-        }
-        ListFormat::Json => {
-            let mut document = serde_json::Map::new();
-            if let Some(core) = core {
-                document.insert("cpu".to_string(), about(core));
-            }
-            let rows = serde_json::to_value(rows).expect("rows serialise");
-            document.insert(name.to_string(), rows);
-            serde_json::to_string_pretty(&Value::Object(document)).expect("values serialise") + "\n"
-        }
-    }
-}
-
-fn about(core: &Core<'_>) -> Value {
-    json!({
-        "table": core.name(),
-        "vendor": core.vendor().to_string(),
-        "source": core.source(),
-        "version": core.version(),
-        "events": core.len(),
-    })
-}
-
-fn table<T>(
-    core: Option<&Core<'_>>,
-    rows: &[T],
-    cells: impl Fn(Option<&T>) -> Vec<String>,
-) -> String {
-    let mut table = Table::new();
-    table.load_style(STYLE);
-    table.set_header(cells(None));
-    for row in rows {
-        table.add_row(cells(Some(row)));
-    }
-    let about = core.map_or(String::new(), |core| {
-        // A user's own table has no version.
-        let source = format!("{} {}", core.source(), core.version());
-        format!(
-            "{} ({}, {})
-",
-            core.name(),
-            core.vendor(),
-            source.trim_end()
-        )
-    });
-    let lines: Vec<String> =
-        table.to_string().lines().map(|line| line.trim_end().to_string()).collect();
-    format!("{about}{}\n", lines.join("\n"))
-}
-
-/// Cells of a row, or the heads above them.
-fn cells_of<T, const N: usize>(
-    row: Option<&T>,
-    heads: [&str; N],
-    cells: impl FnOnce(&T) -> [String; N],
-) -> Vec<String> {
-    row.map_or_else(|| heads.map(String::from).to_vec(), |row| cells(row).to_vec())
-}
-
-impl EventRow {
-    fn cells(row: Option<&Self>) -> Vec<String> {
-        cells_of(row, ["event", "select", "counters", ""], |row| {
-            [row.name.clone(), row.select.clone(), row.counters.clone(), row.remarks()]
-        })
-    }
-}
-
-impl GenericRow {
-    fn cells(row: Option<&Self>) -> Vec<String> {
-        cells_of(row, ["", "generic event", "here", "select"], |row| {
-            let fixed = row.fixed.map(|fixed| format!("fixed counter {fixed}"));
-            let select = fixed.unwrap_or_else(|| row.select.clone());
-            let architectural = if row.from == "architectural" { " (architectural)" } else { "" };
-            let here = format!("{}{architectural}", row.event);
-            [row.number.to_string(), row.name.to_string(), here, select]
-        })
-    }
-}
-
-impl EncodedRow {
-    fn cells(row: Option<&Self>) -> Vec<String> {
-        cells_of(row, ["event", "counters", "control", "MSR", ""], |row| {
-            let fixed = row.fixed.map(|fixed| format!("fixed {fixed}"));
-            let counters = fixed.unwrap_or_else(|| row.counters.clone());
-            let (control, msr) = (row.control.clone(), row.msr.clone());
-            [row.name.clone(), counters, control, msr, row.notes.clone()]
-        })
-    }
-}
-
-impl DecodedRow {
-    fn cells(row: Option<&Self>) -> Vec<String> {
-        cells_of(row, ["event", "reading", ""], |row| {
-            [row.text.clone(), row.closeness.to_string(), row.remarks.clone()]
-        })
-    }
-}
-
-impl CpuRow {
-    fn cells(row: Option<&Self>) -> Vec<String> {
-        cells_of(row, ["table", "maker", "events", "version", "family.model"], |row| {
-            let (table, vendor) = (row.table.clone(), row.vendor.clone());
-            [table, vendor, row.events.to_string(), row.version.clone(), row.processors.clone()]
-        })
-    }
-}
+#[cfg(test)]
+mod tests;

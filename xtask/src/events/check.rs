@@ -5,8 +5,9 @@ use super::Block;
 use events::generic::{Generic, NAMES};
 use events::parse::{ParseError, parse_list};
 use events::request::{Base, Piece};
-use events::tables::nearest;
+use events::tables::{Tables, nearest};
 use serde::Deserialize;
+use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -60,19 +61,21 @@ impl fmt::Display for EventText {
 /// a user's own events included, so the target knows none of these either.
 #[must_use]
 pub fn unknown<'t>(block: &Block, texts: impl Iterator<Item = &'t EventText>) -> Vec<String> {
-    let mut seen: Vec<&EventText> = Vec::new();
+    let tables = block.tables();
+    let mut seen: HashSet<&str> = HashSet::new();
     let mut lines = Vec::new();
+    let mut all = None;
     for text in texts {
-        if seen.contains(&text) {
+        if !seen.insert(&text.0) {
             continue;
         }
-        seen.push(text);
         let items = parse_list(&text.0).unwrap_or_default();
         for request in items.iter().flat_map(|item| &item.requests) {
             if let Base::Name(pieces) = &request.base
-                && !is_known(block, pieces)
+                && !is_known(&tables, pieces)
             {
-                lines.push(line(block, &request.text, &pieces[0].text));
+                let all = all.get_or_insert_with(|| all_names(&tables));
+                lines.push(line(all, &request.text, &pieces[0].text));
             }
         }
     }
@@ -81,7 +84,7 @@ pub fn unknown<'t>(block: &Block, texts: impl Iterator<Item = &'t EventText>) ->
 
 /// Whether some table has an event whose name is a beginning of `pieces`, or events of which the first piece is the
 /// beginning: what follows are then unit masks or modifiers, which the target judges.
-fn is_known(block: &Block, pieces: &[Piece]) -> bool {
+fn is_known(tables: &Tables<'_>, pieces: &[Piece]) -> bool {
     let first = pieces[0].text.as_str();
     let number = first.strip_prefix("generic").and_then(|number| number.parse().ok());
     if Generic::from_name(first).is_some() || number.and_then(Generic::from_number).is_some() {
@@ -91,21 +94,24 @@ fn is_known(block: &Block, pieces: &[Piece]) -> bool {
         .map(|end| pieces[..end].iter().map(|piece| piece.text.as_str()).collect::<Vec<_>>())
         .map(|pieces| pieces.join(":"))
         .collect();
-    block.tables().cores().any(|core| {
+    tables.cores().any(|core| {
         beginnings.iter().any(|name| core.find(name).is_some())
             || pieces.len() > 1 && core.with_prefix(first).next().is_some()
     })
 }
 
-fn line(block: &Block, event: &str, name: &str) -> String {
-    let tables = block.tables();
+/// Every name of every table once, and the generic ones.
+fn all_names<'t>(tables: &Tables<'t>) -> Vec<&'t str> {
     let of_tables =
         tables.cores().flat_map(|core| core.events().map(|event| event.name).collect::<Vec<_>>());
-    // Many tables have the same name: offer each once.
     let mut all: Vec<&str> = NAMES.into_iter().chain(of_tables).collect();
     all.sort_unstable();
     all.dedup();
-    let near = nearest(all.into_iter(), name, OFFERED);
+    all
+}
+
+fn line(all: &[&str], event: &str, name: &str) -> String {
+    let near = nearest(all.iter().copied(), name, OFFERED);
     let offer = match &near[..] {
         [] => String::new(),
         near => format!("; near it are {}", near.join(", ")),

@@ -1,6 +1,7 @@
 //! Which processor's events are meant.
 
 use super::{Block, EventsError};
+use events::aliases;
 use events::cpu::{CpuKey, Vendor};
 use events::tables::{Core, ProcessorEntry, Tables};
 use pmu_model::Model;
@@ -92,6 +93,23 @@ impl CpuName {
         }
     }
 
+    /// All tables that it means: one for each kind of core on hybrid parts.
+    ///
+    /// # Errors
+    /// As for [`Self::core`], but several kinds of cores of one part are none.
+    pub fn cores<'a>(&self, tables: &Tables<'a>) -> Result<Vec<Core<'a>>, EventsError> {
+        let several: Vec<Core<'a>> = match self {
+            Self::Name(name) => {
+                aliases::tables_of(name).iter().filter_map(|table| tables.named(table)).collect()
+            }
+            Self::Number { .. } => {
+                let typed = |p: &ProcessorEntry<'_>| self.fits(p) && p.core_type.is_some();
+                tables.cores().filter(|core| core.processors().any(|p| typed(&p))).collect()
+            }
+        };
+        if several.len() > 1 { Ok(several) } else { Ok(vec![self.core(tables)?]) }
+    }
+
     fn numbered<'a>(&self, tables: &Tables<'a>) -> Result<Core<'a>, EventsError> {
         let fitting = tables.cores().filter(|core| core.processors().any(|p| self.fits(&p)));
         let fitting: Vec<Core<'_>> = fitting.collect();
@@ -150,6 +168,18 @@ fn named<'a>(name: &str, tables: &Tables<'a>) -> Result<Core<'a>, EventsError> {
     }
     if let Some(key) = Model::by_name(&name.to_lowercase()).and_then(key_of) {
         return Ok(tables.core(&key)?);
+    }
+    match aliases::tables_of(name) {
+        [] => {}
+        [table] => {
+            if let Some(core) = tables.named(table) {
+                return Ok(core);
+            }
+        }
+        several => {
+            let tables = several.iter().map(ToString::to_string).collect();
+            return Err(EventsError::Ambiguous { asked: name.to_string(), tables });
+        }
     }
     // Half of the letters may differ before a name is no longer worth suggesting.
     let typed = name.to_lowercase();

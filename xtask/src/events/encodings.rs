@@ -1,20 +1,25 @@
 //! From an event as it is written to registers, and from a register back to events.
 
-use super::{EventsError, list};
+use super::{EventsError, list, wildcards};
+use events::cpu::Vendor;
 use events::decode::{self, Closeness};
-use events::encode::{Counters, encode};
+use events::encode::{Choice, Counters, Encoded, encode};
+use events::hybrid::check_list;
 use events::msr::{self, MsrValue};
-use events::parse::parse_event;
+use events::parse::{parse_event, parse_list};
 use events::processor::Processor;
+use events::register::EventSelect;
 use events::tables::Core;
 use serde::Serialize;
 use std::str::FromStr;
 
 /// One way to count a written event.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct EncodedRow {
     /// The event as written.
     pub text: String,
+    /// The number of the group in braces that it is of, from 1.
+    pub group: Option<usize>,
     /// Its name in the table.
     pub name: String,
     /// What the control register takes: the event select, or the fixed counter's field in IA32_FIXED_CTR_CTRL.
@@ -29,16 +34,45 @@ pub struct EncodedRow {
     pub precise: u8,
     /// What else to know, joined by semicolons.
     pub notes: String,
+    /// Why it cannot be counted here; the rest is empty then.
+    pub refused: String,
 }
 
-/// The ways to count `text` on the processor that the table describes.
+/// The ways to count the events of `text`, one or a list, on the processor that the table describes. Of a list, an
+/// event that cannot be had is a row with the reason.
 ///
 /// # Errors
-/// It is no event's form, or this processor cannot count it; why.
+/// It is no event's form and no list; or a single event that this processor cannot count; why.
 pub fn encoded(core: &Core<'_>, text: &str) -> Result<Vec<EncodedRow>, EventsError> {
-    let request = parse_event(text)
+    let expanded = wildcards::expand(core, text)?;
+    let items = parse_list(&expanded)
         .map_err(|error| EventsError::Syntax { pattern: text.to_string(), error })?;
-    let encoded = encode(&request, &Processor::described_by(core), Some(core))?;
+    check_list(&items)?;
+    let single = items.len() == 1 && items[0].requests.len() == 1;
+    let processor = Processor::described_by(core);
+    let mut rows = Vec::new();
+    let mut groups = 0;
+    for item in &items {
+        let grouped = item.requests.len() > 1;
+        groups += usize::from(grouped);
+        for request in &item.requests {
+            let group = grouped.then_some(groups);
+            match encode(request, &processor, Some(core)) {
+                Ok(encoded) => rows.extend(rows_of(&encoded, group, core)),
+                Err(error) if single => return Err(error.into()),
+                Err(error) => rows.push(EncodedRow {
+                    text: request.text.clone(),
+                    group,
+                    refused: error.reason.to_string(),
+                    ..EncodedRow::default()
+                }),
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn rows_of(encoded: &Encoded, group: Option<usize>, core: &Core<'_>) -> Vec<EncodedRow> {
     let mut notes: Vec<String> = encoded.notes.iter().map(ToString::to_string).collect();
     if encoded.taken_alone {
         notes.push("no other general-purpose counter may count meanwhile".to_string());
@@ -46,27 +80,38 @@ pub fn encoded(core: &Core<'_>, text: &str) -> Result<Vec<EncodedRow>, EventsErr
     if !encoded.errata.is_empty() {
         notes.push(format!("errata {}", encoded.errata.replace('|', ", ")));
     }
-    let row = |choice: &events::encode::Choice| {
-        let (control, counters, fixed) = match &choice.counters {
-            Counters::General { counters, select, .. } => {
-                (select.to_bits(core.vendor()), format!("{counters:#x}"), None)
-            }
-            Counters::Fixed { index, control } => {
-                (u64::from(control.to_nibble()), String::new(), Some(*index))
-            }
+    let row = |choice: &Choice| {
+        let (counters, fixed) = match &choice.counters {
+            Counters::General { counters, .. } => (format!("{counters:#x}"), None),
+            Counters::Fixed { index, .. } => (String::new(), Some(*index)),
         };
         EncodedRow {
-            text: text.to_string(),
+            text: encoded.text.clone(),
+            group,
             name: encoded.name.clone(),
-            control: format!("{control:#x}"),
+            control: control_of(choice, core.vendor()),
             counters,
             fixed,
-            msr: choice.msr.map_or(String::new(), |m| format!("{:#x}={:#x}", m.address, m.value)),
+            msr: msr_of(choice),
             precise: encoded.precise,
             notes: notes.join("; "),
+            refused: String::new(),
         }
     };
-    Ok(encoded.choices.iter().map(row).collect())
+    encoded.choices.iter().map(row).collect()
+}
+
+/// What a choice's control register takes.
+pub(super) fn control_of(choice: &Choice, vendor: Vendor) -> String {
+    match &choice.counters {
+        Counters::General { select, .. } => format!("{:#x}", select.to_bits(vendor)),
+        Counters::Fixed { control, .. } => format!("{:#x}", control.to_nibble()),
+    }
+}
+
+/// The extra MSR that a choice writes, and its value.
+pub(super) fn msr_of(choice: &Choice) -> String {
+    choice.msr.map_or(String::new(), |m| format!("{:#x}={:#x}", m.address, m.value))
 }
 
 /// One reading of a register.
@@ -80,6 +125,11 @@ pub struct DecodedRow {
     pub event: String,
     /// Remarks on that.
     pub remarks: String,
+    /// Fields in which the register that the text gets differs from the one read, joined by commas: no text of an
+    /// event can say them.
+    pub differs: String,
+    /// Why this processor does not count the text as it is; empty: it does.
+    pub refused: String,
 }
 
 /// What an event select register may stand for, the best reading first.
@@ -92,9 +142,20 @@ pub fn decoded(
     msrs: &[MsrValue],
 ) -> Result<Vec<DecodedRow>, EventsError> {
     let candidates = decode::general(value, msrs, core.vendor(), Some(core))?;
+    let processor = Processor::described_by(core);
+    let refused = |text: &str| {
+        let request = parse_event(text).map_err(|error| error.to_string());
+        let encoded = request.and_then(|request| {
+            encode(&request, &processor, Some(core)).map_err(|error| error.reason.to_string())
+        });
+        encoded.err().unwrap_or_default()
+    };
     let row = |candidate: decode::Candidate<'_>| {
+        let fields: Vec<&str> = EventSelect::fields(candidate.differs, core.vendor()).collect();
         let event = candidate.event.map(|event| list::EventRow::of(&event, core.vendor()));
         DecodedRow {
+            refused: refused(&candidate.text),
+            differs: fields.join(", "),
             text: candidate.text,
             closeness: match candidate.closeness {
                 Closeness::Exact => "exact",
@@ -104,6 +165,7 @@ pub fn decoded(
                 Closeness::UnitMasks => "unit masks",
                 Closeness::Architectural => "architectural",
                 Closeness::Raw => "raw",
+                Closeness::Word => "function word",
             },
             remarks: event.as_ref().map_or(String::new(), list::EventRow::remarks),
             event: event.map_or(String::new(), |event| event.name),

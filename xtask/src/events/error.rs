@@ -1,6 +1,7 @@
 //! What can be wrong with a request about events.
 
 use events::encode::EncodeError;
+use events::hybrid::MixedCores;
 use events::pack::PackError;
 use events::parse::ParseError;
 use events::register::ReservedBits;
@@ -58,29 +59,21 @@ pub enum EventsError {
         /// The system's reason.
         error: std::io::Error,
     },
-    /// A user's file is no JSON; the reason names line and column.
-    #[error("{}: {error}", path.display())]
-    Json {
-        /// The file.
-        path: PathBuf,
-        /// What and where.
-        error: serde_json::Error,
-    },
-    /// A user's file is JSON of another form.
-    #[error("{}: {reason}", path.display())]
-    Form {
-        /// The file.
-        path: PathBuf,
-        /// What is missing, and in which event.
-        reason: String,
-    },
-    /// A value in a user's file.
+    /// A user's file is no JSON, or JSON of another form; the reason names line and column.
     #[error("{}: {error}", path.display())]
     Pack {
         /// The file.
         path: PathBuf,
-        /// Event, field and reason.
+        /// What and where.
         error: PackError,
+    },
+    /// A user's file has not one event that can be taken.
+    #[error("{}: no event of it can be taken{}", path.display(), lines(.refused))]
+    NothingTaken {
+        /// The file.
+        path: PathBuf,
+        /// Why not: the first ones.
+        refused: Vec<String>,
     },
     /// The merged tables do not pack.
     #[error("the event tables cannot be put together: {0}")]
@@ -93,6 +86,17 @@ pub enum EventsError {
         /// The reason.
         error: ParseError,
     },
+    /// A text that is no list of events.
+    #[error("{text:?} is no list of events: {error}")]
+    List {
+        /// As typed, wild cards replaced.
+        text: String,
+        /// The reason.
+        error: ParseError,
+    },
+    /// A list for different cores.
+    #[error("{0}")]
+    Mixed(#[from] MixedCores),
     /// An event that the processor cannot count.
     #[error("{0}")]
     Refused(#[from] EncodeError),
@@ -107,6 +111,10 @@ pub enum EventsError {
         /// As typed.
         pattern: String,
     },
+}
+
+fn lines(reasons: &[String]) -> String {
+    reasons.iter().map(|reason| format!("\n  {reason}")).collect()
 }
 
 fn meant(nearest: &[String]) -> String {

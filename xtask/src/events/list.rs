@@ -2,15 +2,15 @@
 
 use events::cpu::Vendor;
 use events::event::{Event, Precise};
-use events::generic::{Meaning, meanings};
+use events::generic::{Generic, Meaning, meanings};
 use events::processor::Processor;
 use events::register::EventSelect;
 use events::tables::{Core, Tables, fold};
 use serde::Serialize;
 use wildmatch::WildMatch;
 
-/// One event of a table.
-#[derive(Clone, Debug, Serialize)]
+/// One event of a table, or a generic one.
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct EventRow {
     /// Its name.
     pub name: String,
@@ -44,6 +44,10 @@ pub struct EventRow {
     pub deprecated: bool,
     /// Errata, joined by bars.
     pub errata: String,
+    /// The sources do not agree on its code.
+    pub doubtful: bool,
+    /// For a generic event: what it is here. Empty for an event of the table.
+    pub stands_for: String,
 }
 
 impl EventRow {
@@ -78,13 +82,48 @@ impl EventRow {
             taken_alone: event.taken_alone,
             deprecated: event.deprecated,
             errata: event.errata.to_string(),
+            doubtful: event.doubtful,
+            stands_for: String::new(),
         }
+    }
+
+    /// The row of a generic event; `None` if it means nothing here.
+    fn of_generic(generic: Generic, processor: &Processor, core: &Core<'_>) -> Option<Self> {
+        let vendor = core.vendor();
+        let (row, stands_for) = match generic.meaning(processor, Some(core)) {
+            Meaning::None => return None,
+            Meaning::Event(event) => (Self::of(&event, vendor), event.name.to_string()),
+            Meaning::Architectural(event) => {
+                let fixed = event.fixed.filter(|_| generic.is_fixed());
+                if let Some(fixed) = fixed
+                    && processor.fixed_counters >> fixed & 1 == 0
+                {
+                    return None;
+                }
+                let way = event.way(vendor);
+                let select = all_rings(way.event, way.umask).to_bits(vendor);
+                let row = Self {
+                    select: fixed.map_or(format!("{select:#x}"), |_| String::new()),
+                    event: format!("{:#x}", way.event),
+                    umask: format!("{:#x}", way.umask),
+                    counters: format!("{:#x}", fixed.map_or(processor.gp_counters, |_| 0)),
+                    fixed,
+                    precise: "no",
+                    ..Self::default()
+                };
+                (row, format!("{} (architectural)", event.name))
+            }
+        };
+        Some(Self { name: generic.name().to_string(), stands_for, ..row })
     }
 
     /// What there is to know beside name and counters, for the table.
     #[must_use]
     pub fn remarks(&self) -> String {
         let mut parts = Vec::new();
+        if !self.stands_for.is_empty() {
+            parts.push(format!("generic: {}", self.stands_for));
+        }
         parts.extend(self.fixed.map(|fixed| format!("fixed counter {fixed}")));
         if !self.msr.is_empty() {
             parts.push(format!("MSR {} = {}", self.msr, self.msr_value));
@@ -94,6 +133,7 @@ impl EventRow {
             (self.precise == "only", "PEBS only"),
             (self.taken_alone, "alone"),
             (self.deprecated, "deprecated"),
+            (self.doubtful, "doubtful: the sources do not agree on its code"),
         ] {
             parts.extend(given.then(|| text.to_string()));
         }
@@ -126,6 +166,15 @@ pub fn events(core: &Core<'_>, pattern: Option<&str>) -> Vec<EventRow> {
     let fits = matcher(pattern);
     let fitting = core.events().filter(|event| fits(event.name));
     fitting.map(|event| EventRow::of(&event, core.vendor())).collect()
+}
+
+/// Generic events whose name fits `pattern` and that mean something here: the names that most people want, before
+/// those of the table.
+#[must_use]
+pub fn generic_events(core: &Core<'_>, pattern: Option<&str>) -> Vec<EventRow> {
+    let (processor, fits) = (Processor::described_by(core), matcher(pattern));
+    let fitting = Generic::all().filter(|generic| fits(generic.name()));
+    fitting.filter_map(|generic| EventRow::of_generic(generic, &processor, core)).collect()
 }
 
 fn matcher(pattern: Option<&str>) -> Box<dyn Fn(&str) -> bool> {

@@ -1,12 +1,15 @@
 //! The event tables on the host: which processor is meant ([`cpu`]), a user's own events ([`user`]), a look at a job's
-//! events before it goes out ([`check`]), and what the `events` command shows ([`list`], [`encodings`]).
+//! events before it goes out ([`check`]), and what the `events` command shows ([`list`], [`encodings`],
+//! [`plan`], with [`wildcards`]).
 
 pub mod check;
 pub mod cpu;
 pub mod encodings;
 mod error;
 pub mod list;
+pub mod plan;
 pub mod user;
+pub mod wildcards;
 
 pub use check::{EventText, NoEvent};
 pub use cpu::CpuName;

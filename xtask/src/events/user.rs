@@ -3,7 +3,6 @@
 use super::{Block, CpuName, EventsError};
 use events::cpu::Vendor;
 use events::pack::{Merged, ProcessorRange, Sources};
-use serde_json::Value;
 use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,8 +35,8 @@ impl FromStr for EventFile {
 /// files are for which do not say it themselves.
 ///
 /// # Errors
-/// A file that cannot be read, is no perfmon file, or has a value that is not understood: the reason names file,
-/// event and field, or line and column. A processor that is not known by its name; one that is not known by its
+/// A file that cannot be read, is no perfmon file, or has not one event that can be taken: the reason names the file,
+/// and line and column or the events. A single event that is not understood is left out with a line. A processor that is not known by its name; one that is not known by its
 /// number gets a table of its own.
 pub fn merged(
     files: &[EventFile],
@@ -54,11 +53,16 @@ pub fn merged(
         let table = table_for(cpu, &mut sources)?;
         let text = fs::read_to_string(&file.path)
             .map_err(|error| EventsError::Read { path: file.path.clone(), error })?;
-        check_form(&file.path, &text)?;
         let merged = sources.merge_perfmon(&table, &text);
         let merged =
             merged.map_err(|error| EventsError::Pack { path: file.path.clone(), error })?;
-        lines.push(describe(&file.path, &table, &merged));
+        if !merged.took_something() && !merged.refused.is_empty() {
+            return Err(EventsError::NothingTaken {
+                path: file.path.clone(),
+                refused: refusals(&merged),
+            });
+        }
+        describe(&file.path, &table, &merged, &mut lines);
     }
     let block = sources.pack().map_err(EventsError::Merge)?;
     Ok((Block(Cow::Owned(block)), lines))
@@ -96,31 +100,23 @@ fn table_for(cpu: &CpuName, sources: &mut Sources) -> Result<String, EventsError
     }
 }
 
-/// What the merge would refuse without saying where.
-fn check_form(path: &Path, text: &str) -> Result<(), EventsError> {
-    let value: Value = serde_json::from_str(text)
-        .map_err(|error| EventsError::Json { path: path.to_path_buf(), error })?;
-    let wrong = |reason: String| Err(EventsError::Form { path: path.to_path_buf(), reason });
-    let list = value.as_array().or_else(|| value.get("Events")?.as_array());
-    let Some(list) = list else {
-        return wrong("it is neither a list of events nor has it one under \"Events\"".to_string());
-    };
-    for (index, event) in list.iter().enumerate() {
-        match event.get("EventName") {
-            Some(Value::String(_)) => {}
-            Some(other) => {
-                return wrong(format!("event {index}: EventName is {other}, not a text"));
-            }
-            None => return wrong(format!("event {index}: it has no EventName")),
-        }
-    }
-    Ok(())
+/// How many events a file's lines name one by one.
+const NAMED: usize = 20;
+
+/// The first refusals, and how many more there are.
+fn refusals(merged: &Merged) -> Vec<String> {
+    let mut lines: Vec<String> =
+        merged.refused.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = merged.refused.len().saturating_sub(NAMED);
+    lines.extend((more > 0).then(|| format!("and {more} more")));
+    lines
 }
 
-fn describe(path: &Path, table: &str, merged: &Merged) -> String {
+/// What came of a file: a line, and one for each event that was left out or goes by another name.
+fn describe(path: &Path, table: &str, merged: &Merged, lines: &mut Vec<String>) {
+    let path = path.display();
     let mut text = format!(
-        "{}: {} events added to {table}, {} replaced",
-        path.display(),
+        "{path}: {} events added to {table}, {} replaced",
         merged.added.len(),
         merged.replaced.len()
     );
@@ -128,7 +124,14 @@ fn describe(path: &Path, table: &str, merged: &Merged) -> String {
         let skipped = merged.skipped.len();
         text += &format!(", {skipped} left out that are not of a core");
     }
-    text
+    if !merged.refused.is_empty() {
+        text += &format!(", {} left out that are not understood", merged.refused.len());
+    }
+    lines.push(text);
+    lines.extend(refusals(merged).into_iter().map(|line| format!("warning: {path}: {line}")));
+    for (name, taken) in merged.renamed.iter().take(NAMED) {
+        lines.push(format!("{path}: {name} is taken as {taken}, which a list of events can spell"));
+    }
 }
 
 #[cfg(test)]

@@ -42,10 +42,12 @@ fn good() -> &'static [u8] {
         let json = r#"[{"EventName": "A.X", "EventCode": "1", "Counter": "0,1", "Errata": "E1"},
             {"EventName": "A.Y", "EventCode": "0xB7,0xBB", "UMask": "1", "Counter": "0,1,2,3",
              "MSRIndex": "0x1a6,0x1a7", "MSRValue": "7"},
-            {"EventName": "B", "EventCode": "0", "Counter": "Fixed counter 1", "PEBS": "1"}]"#;
+            {"EventName": "B", "EventCode": "0", "UMask": "2", "Counter": "Fixed counter 1",
+             "PEBS": "1"}]"#;
         let mut sources = Sources::default();
         for table in ["one", "two"] {
-            sources.merge_perfmon(table, json).unwrap();
+            let merged = sources.merge_perfmon(table, json).unwrap();
+            assert_eq!(merged.added.len(), 3, "{merged:?}");
             sources.processors.push(ProcessorRange {
                 vendor: Vendor::Intel,
                 family: 6,

@@ -2,6 +2,7 @@
 
 use super::{Candidate, Closeness, text};
 use crate::event::Event;
+use crate::parse::is_modifier;
 use crate::register::EventSelect;
 use crate::tables::fold;
 use alloc::string::{String, ToString};
@@ -9,7 +10,11 @@ use alloc::vec::Vec;
 
 /// For each event name under which the unit mask can be put together, the fewest unit masks that a
 /// greedy choice finds. Unit masks with one bit each, the usual case, are found exactly.
-pub(super) fn candidates<'t>(events: &[Event<'t>], select: &EventSelect) -> Vec<Candidate<'t>> {
+pub(super) fn candidates<'t>(
+    events: &[Event<'t>],
+    select: &EventSelect,
+    differs: u64,
+) -> Vec<Candidate<'t>> {
     let wanted = select.wide_umask();
     // Unit masks are joined as they are: the rest must be as the registers have it.
     let parts = events.iter().filter(|event| {
@@ -31,16 +36,27 @@ pub(super) fn candidates<'t>(events: &[Event<'t>], select: &EventSelect) -> Vec<
             None => groups.push((base, [*event].into())),
         }
     }
-    groups.into_iter().filter_map(|(_, events)| join(events, wanted, select)).collect()
+    groups.into_iter().filter_map(|(_, events)| join(events, wanted, select, differs)).collect()
 }
 
 fn join<'t>(
     mut events: Vec<Event<'t>>,
     wanted: u16,
     select: &EventSelect,
+    differs: u64,
 ) -> Option<Candidate<'t>> {
+    // A unit mask behind a colon must not read as a modifier, as ANY does: only the first one stands
+    // behind a dot.
+    let modifier =
+        |event: &Event<'_>| event.name.split_once('.').is_some_and(|(_, mask)| is_modifier(mask));
+    if let Some(first) = events.iter().position(modifier) {
+        let first = events[first];
+        events.retain(|event| !modifier(event));
+        events.push(first);
+    }
     events.sort_by_key(|event| {
-        (event.deprecated, core::cmp::Reverse(event.ways()[0].umask.count_ones()))
+        let bits = event.ways()[0].umask.count_ones();
+        (!modifier(event), event.deprecated, core::cmp::Reverse(bits))
     });
     let mut covered = 0;
     let mut name = String::new();
@@ -64,10 +80,14 @@ fn join<'t>(
     if covered != wanted || used < 2 {
         return None;
     }
-    let base = EventSelect { user: false, kernel: false, ..*select };
-    Some(Candidate {
-        event: None,
-        closeness: Closeness::UnitMasks,
-        text: text::with_settings(&name, &base, select),
-    })
+    // What the events have as the register has it goes without saying.
+    let base = EventSelect {
+        edge: select.edge,
+        invert: select.invert,
+        any_thread: select.any_thread,
+        cmask: select.cmask,
+        ..EventSelect::default()
+    };
+    let text = text::with_settings(&name, &base, select);
+    Some(Candidate { event: None, closeness: Closeness::UnitMasks, text, differs })
 }

@@ -1,7 +1,8 @@
 //! From registers back to names: all events that the registers may stand for, the best one first.
 //!
 //! Every candidate's text is in the syntax of [`crate::parse`] and encodes to the same registers
-//! again.
+//! again, but for the bits that it names: no text of an event asks for an interrupt, or for a counter
+//! that counts in no ring.
 
 mod masks;
 mod text;
@@ -14,6 +15,9 @@ use crate::register::{EventSelect, FixedControl, ReservedBits};
 use crate::tables::Core;
 use alloc::string::String;
 use alloc::vec::Vec;
+
+/// USR and OS.
+const MODES: u64 = 3 << 16;
 
 /// How near a candidate is to the registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +36,8 @@ pub enum Closeness {
     Architectural,
     /// No name: the code itself.
     Raw,
+    /// The whole register as it is, as a function word.
+    Word,
 }
 
 /// One reading of the registers.
@@ -43,6 +49,9 @@ pub struct Candidate<'t> {
     pub closeness: Closeness,
     /// What to ask for to get these registers.
     pub text: String,
+    /// Bits in which the register that the text gets differs from the one read: what the text
+    /// cannot say. See [`EventSelect::fields`]; for a fixed counter, bits of its field.
+    pub differs: u64,
 }
 
 /// Reads a general-purpose counter's event select register. `msrs`: what the extra MSRs hold, as
@@ -64,24 +73,38 @@ pub fn general<'t>(
     let keep = |value| any_value || value == 0 || msrs.iter().any(|msr| msr.value == value);
     let events: Vec<Event<'t>> =
         core.map_or_else(Vec::new, |core| core.with_code_if(select.event, keep).collect());
+    let differs = value ^ text::said(&select).to_bits(vendor);
     if core.is_some() {
-        candidates.extend(events.iter().filter_map(|event| candidate(event, &select, msrs)));
+        let read = |event| candidate(event, &select, msrs, differs);
+        candidates.extend(events.iter().filter_map(read));
         // One threshold is as good as another to start from.
         let mut thresholds = 0;
         candidates.retain(|candidate| {
             thresholds += usize::from(candidate.closeness == Closeness::OtherThreshold);
             candidate.closeness != Closeness::OtherThreshold || thresholds == 1
         });
-        candidates.extend(masks::candidates(&events, &select));
+        candidates.extend(masks::candidates(&events, &select, differs));
     }
-    if let Some(event) = unnamed(&select, vendor, core) {
+    if let Some(event) = unnamed(&select, vendor, core, differs) {
         candidates.push(event);
     }
-    candidates.push(Candidate {
+    let raw = text::raw(&select, msrs, vendor, core);
+    let neither = !select.user && !select.kernel;
+    // A function word can say everything but a register that counts in no ring.
+    let unsaid = if neither { MODES } else { 0 };
+    let word = (raw.is_none() || differs != unsaid).then(|| Candidate {
+        event: None,
+        closeness: Closeness::Word,
+        text: alloc::format!("{:#x}", value | unsaid),
+        differs: unsaid,
+    });
+    candidates.extend(raw.map(|text| Candidate {
         event: None,
         closeness: Closeness::Raw,
-        text: text::raw(&select, msrs, vendor, core.map(|_| &events[..])),
-    });
+        text,
+        differs,
+    }));
+    candidates.extend(word);
     sort(&mut candidates);
     Ok(candidates)
 }
@@ -90,6 +113,14 @@ pub fn general<'t>(
 /// counted.
 #[must_use]
 pub fn fixed<'t>(index: u8, control: FixedControl, core: Option<&Core<'t>>) -> Vec<Candidate<'t>> {
+    let neither = !control.user && !control.kernel;
+    let said = FixedControl {
+        user: control.user || neither,
+        kernel: control.kernel || neither,
+        interrupt: false,
+        ..control
+    };
+    let differs = u64::from(said.to_nibble() ^ control.to_nibble());
     let mut candidates: Vec<Candidate<'t>> = core
         .into_iter()
         .flat_map(Core::events)
@@ -100,6 +131,7 @@ pub fn fixed<'t>(index: u8, control: FixedControl, core: Option<&Core<'t>>) -> V
                 event: Some(event),
                 closeness: if exact { Closeness::Exact } else { Closeness::Modified },
                 text: text::fixed(event.name, event.any_thread, control),
+                differs,
             }
         })
         .collect();
@@ -107,6 +139,7 @@ pub fn fixed<'t>(index: u8, control: FixedControl, core: Option<&Core<'t>>) -> V
         event: None,
         closeness: Closeness::Raw,
         text: text::fixed(&alloc::format!("fixed{index}"), false, control),
+        differs,
     });
     sort(&mut candidates);
     candidates
@@ -131,13 +164,15 @@ fn candidate<'t>(
     event: &Event<'t>,
     select: &EventSelect,
     msrs: &[MsrValue],
+    differs: u64,
 ) -> Option<Candidate<'t>> {
     let way = event.ways().iter().find(|way| has_code(way, select))?;
     let held = way.msr.and_then(|address| msrs.iter().find(|msr| msr.address == address));
     let other = held.filter(|msr| msr.value != event.msr_value);
     let same = (event.cmask, event.invert, event.edge, event.any_thread)
         == (select.cmask, select.invert, select.edge, select.any_thread)
-        && !(select.equal || select.in_tx || select.in_tx_checkpointed || select.pin_control);
+        && !(select.equal || select.in_tx || select.in_tx_checkpointed || select.pin_control)
+        && !(select.guest_only || select.host_only);
     let closeness = match (way.msr, other) {
         // Another threshold is the same event; another selection of responses is another event.
         (Some(LOAD_LATENCY), Some(_)) => Closeness::OtherThreshold,
@@ -148,7 +183,8 @@ fn candidate<'t>(
         _ if same => Closeness::Exact,
         _ => Closeness::Modified,
     };
-    Some(Candidate { event: Some(*event), closeness, text: text::event(event, select, other) })
+    let text = text::event(event, select, other);
+    Some(Candidate { event: Some(*event), closeness, text, differs })
 }
 
 /// An architectural event without a table, by its generic name.
@@ -156,6 +192,7 @@ fn unnamed<'t>(
     select: &EventSelect,
     vendor: Vendor,
     core: Option<&Core<'t>>,
+    differs: u64,
 ) -> Option<Candidate<'t>> {
     let event = architectural::ALL.iter().find(|event| {
         let known = vendor == Vendor::Intel || event.amd.is_some();
@@ -167,6 +204,7 @@ fn unnamed<'t>(
         event: None,
         closeness: Closeness::Architectural,
         text: text::with_settings(generic.name(), &EventSelect::default(), select),
+        differs,
     })
 }
 

@@ -123,6 +123,11 @@ fn p6_joined_unit_masks_are_found_again() {
     assert!(texts[0].starts_with("L2_RQSTS."), "{texts:?}");
     assert!(texts[0].ends_with(":u") && texts[0].matches(':').count() >= 2, "{texts:?}");
     assert_eq!(texts.last().unwrap(), "rc724:u");
+    // Settings that no event has stand behind the unit masks, too.
+    let core = core("skylakex");
+    let read = general(0x1_0041_c724, &[], Vendor::Intel, Some(&core)).unwrap();
+    let joined = read.iter().find(|c| c.closeness == Closeness::UnitMasks).unwrap();
+    assert!(joined.text.ends_with(":intx=1:u"), "{joined:?}");
 }
 
 #[test]
@@ -198,4 +203,158 @@ fn m1_the_registers_of_a_whole_pass_read_back_as_its_requests() {
     expected.sort();
     read.sort();
     assert_eq!(read, expected);
+}
+
+/// A processor that has every field which an event select register of this table's vendor can have.
+fn with_everything(core: &Core<'_>) -> Processor {
+    let described = Processor::described_by(core);
+    let pebs = Pebs {
+        gp_counters: described.gp_counters,
+        fixed_counters: 0,
+        format: 4,
+        distribution_gp: 1,
+        distribution_fixed: 0,
+    };
+    match core.vendor() {
+        Vendor::Amd => described,
+        Vendor::Intel => Processor {
+            version: 6,
+            any_thread: true,
+            umask2: true,
+            equal: true,
+            tsx: true,
+            rdpmc_user_disable: true,
+            pebs: Some(pebs),
+            ..described
+        },
+    }
+}
+
+/// What a text makes of a general-purpose counter's register, if it can be had there.
+fn written(
+    text: &str,
+    processor: &Processor,
+    core: Option<&Core<'_>>,
+) -> Result<Vec<u64>, crate::encode::Refusal> {
+    let request = crate::parse::parse_event(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+    let encoded = crate::encode::encode(&request, processor, core).map_err(|error| error.reason)?;
+    let general = encoded.choices.iter().filter_map(|choice| match choice.counters {
+        Counters::General { select, .. } => Some(select.to_bits(processor.vendor)),
+        Counters::Fixed { .. } => None,
+    });
+    Ok(general.collect())
+}
+
+/// Every reading of `value` encodes to `value` again, but for the bits that it says.
+fn leads_back(value: u64, core: &Core<'_>) {
+    use crate::encode::Refusal;
+    let (vendor, processor) = (core.vendor(), with_everything(core));
+    for table in [Some(core), None] {
+        let Ok(candidates) = general(value, &[], vendor, table) else {
+            assert!(EventSelect::from_bits(vendor, value).is_err());
+            return;
+        };
+        let select = EventSelect::from_bits(vendor, value).unwrap();
+        let name = core.name();
+        for Candidate { text, differs, closeness, .. } in &candidates {
+            match written(text, &processor, table) {
+                Ok(values) => assert!(
+                    values.contains(&(value ^ differs)),
+                    "{name} {value:#x} -> {text} ({closeness:?}) -> {values:x?}, differs {differs:#x}"
+                ),
+                // The one counter for it may be none of the event's.
+                Err(Refusal::NoCounterLeft { .. }) if select.in_tx_checkpointed => {}
+                Err(refusal) => panic!("{name} {value:#x} -> {text} ({closeness:?}): {refusal}"),
+            }
+        }
+        // Some reading is the register itself, unless it counts in no ring.
+        let exact = candidates.iter().any(|candidate| candidate.differs == 0);
+        assert_eq!(exact, select.user || select.kernel, "{name} {value:#x}");
+        let guest = select.guest_only || select.host_only;
+        assert!(!guest || candidates.iter().all(|c| c.closeness != Closeness::Exact), "{value:#x}");
+    }
+}
+
+#[test]
+fn m1_guest_and_host_bits_and_registers_that_count_nowhere_are_told() {
+    let zen = core("zen4");
+    let read = |value| general(value, &[], Vendor::Amd, Some(&zen)).unwrap();
+    for (value, differs) in [
+        (0x4300c0, 0),
+        (0x100_0043_00c0, 1 << 40),
+        (0x200_0043_00c0, 1 << 41),
+        (0x300_0053_00c0, 3 << 40 | 1 << 20),
+        (0x0300c0, 1 << 22),
+    ] {
+        let best = &read(value)[0];
+        assert_eq!((best.text.as_str(), best.differs), ("ex_ret_instr", differs), "{value:#x}");
+        let exact = differs & 3 << 40 == 0;
+        assert_eq!(best.closeness == Closeness::Exact, exact, "{value:#x}");
+        let last = read(value).pop().unwrap();
+        assert_eq!(last.closeness == Closeness::Word, differs != 0, "{value:#x}");
+    }
+    // No ring: no text of it can be had, and none is offered that would be refused.
+    for candidate in read(0x4000c0) {
+        assert_eq!(candidate.differs & MODES, MODES, "{candidate:?}");
+        assert_eq!(
+            written(&candidate.text, &Processor::described_by(&zen), Some(&zen)).unwrap(),
+            [0x4300c0]
+        );
+    }
+    let none = FixedControl::default();
+    let both = FixedControl { user: true, kernel: true, ..none };
+    for (control, differs) in [(none, 3), (both, 0), (FixedControl { interrupt: true, ..both }, 8)]
+    {
+        for candidate in fixed(1, control, Some(&core("skylakex"))) {
+            assert_eq!(candidate.differs, differs, "{candidate:?}");
+            assert!(!candidate.text.contains("u=0"), "{candidate:?}");
+        }
+    }
+}
+
+#[test]
+fn a_code_whose_msr_is_not_known_is_read_as_a_whole_word() {
+    assert_eq!(texts(0x4301b7, &[], "skylakex").last().unwrap(), "0x4301b7");
+    let unrelated = MsrValue { address: 0x1a6, value: 5 };
+    assert_eq!(texts(0x4301c6, &[unrelated], "skylakex").last().unwrap(), "0x4301c6");
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(1024))]
+
+    /// Any value of a register: codes of the tables and others, every other field as it falls.
+    #[test]
+    fn m1_every_reading_of_any_register_leads_back_to_it(
+        bits in proptest::prelude::any::<u64>(),
+        wild in 0..6_u8,
+        pick in proptest::prelude::any::<u16>(),
+        table in 0..7_usize,
+    ) {
+        let names = ["skylakex", "lioncove_lnl", "nehalemep", "bonnell", "haswell", "zen2", "zen5"];
+        let core = core(names[table]);
+        let known = match core.vendor() {
+            Vendor::Intel => 0x0000_ff3f_ffff_ffff_u64,
+            Vendor::Amd => 0x0000_030f_ffd7_ffff,
+        };
+        let event = core.event(usize::from(pick) % core.len()).unwrap();
+        let way = event.ways()[0];
+        let code = EventSelect {
+            event: way.event,
+            umask: way.umask as u8,
+            umask2: (way.umask >> 8) as u8,
+            ..EventSelect::default()
+        };
+        let code = if event.fixed.is_some() { 0 } else { code.to_bits(core.vendor()) };
+        let fields = 0xffff | 0xff << 40 | if core.vendor() == Vendor::Amd { 0xf << 32 } else { 0 };
+        // Mostly few settings beside a code that has a name, sometimes all bits as they come.
+        let value = match wild {
+            0 => bits,
+            1 => bits & known,
+            2 => bits & known & !fields | code,
+            3 => bits & (bits >> 7) & 0x3f_00ff_0000 & known & !fields | code | 0x43_0000,
+            4 => bits & 0xff00 & known | code | 0x43_0000,
+            _ => bits & 0xff_0000 & known | code,
+        };
+        leads_back(value, &core);
+    }
 }

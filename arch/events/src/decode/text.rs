@@ -4,16 +4,34 @@ use crate::cpu::Vendor;
 use crate::event::{Event, Way};
 use crate::msr::{self, MsrValue};
 use crate::register::{EventSelect, FixedControl};
+use crate::tables::Core;
 use alloc::format;
 use alloc::string::{String, ToString};
 
-/// Which modes, if not both.
+/// Which modes, if not both. Neither cannot be asked for; then the text is for both.
 fn modes(user: bool, kernel: bool) -> &'static str {
     match (user, kernel) {
-        (true, true) => "",
         (true, false) => ":u",
         (false, true) => ":k",
-        (false, false) => ":u=0:k=0",
+        _ => "",
+    }
+}
+
+/// The register that a text for `select` gets: without what belongs to sampling, to virtual machines
+/// or to nobody, and counting.
+pub(super) fn said(select: &EventSelect) -> EventSelect {
+    let neither = !select.user && !select.kernel;
+    EventSelect {
+        user: select.user || neither,
+        kernel: select.kernel || neither,
+        interrupt: false,
+        enable: true,
+        adaptive_record: false,
+        log_in_branches: false,
+        rdpmc_user_disable: false,
+        guest_only: false,
+        host_only: false,
+        ..*select
     }
 }
 
@@ -77,14 +95,14 @@ pub(super) fn fixed(name: &str, any_thread: bool, control: FixedControl) -> Stri
     with_settings(name, &base, &select)
 }
 
-/// The code itself, as perf writes it. `events`: those of the table with the same code. If the
-/// table knows that it looks at an MSR, that one's value too.
+/// The code itself, as perf writes it. If the table knows that it looks at an MSR, that one's value
+/// too. `None`: it looks at one, and what that holds is not known.
 pub(super) fn raw(
     select: &EventSelect,
     msrs: &[MsrValue],
     vendor: Vendor,
-    events: Option<&[Event<'_>]>,
-) -> String {
+    core: Option<&Core<'_>>,
+) -> Option<String> {
     let bare = EventSelect {
         event: select.event,
         umask: select.umask,
@@ -101,17 +119,20 @@ pub(super) fn raw(
     let mut name = format!("r{:x}", bare.to_bits(vendor));
     let code = Way { event: select.event, umask: select.wide_umask(), msr: None };
     let usual = msr::usual(&code)
-        .filter(|msr| vendor == Vendor::Intel && (events.is_none() || msr::is_offcore(*msr)));
+        .filter(|msr| vendor == Vendor::Intel && (core.is_none() || msr::is_offcore(*msr)));
+    let of_table = core.and_then(|core| {
+        let looking = |way: &Way| super::has_code(way, select) && way.msr.is_some();
+        core.with_code(select.event).find_map(|event| event.ways().iter().copied().find(looking))
+    });
+    // Events with the same code look at the same MSR.
     let looks_at = |address: u32| {
-        usual == Some(address)
-            || events.is_some_and(|events| {
-                events
-                    .iter()
-                    .flat_map(|event| event.way_slots)
-                    .any(|way| super::has_code(&way, select) && way.msr == Some(address))
-            })
+        usual == Some(address) || of_table.is_some_and(|way| way.msr == Some(address))
     };
-    if let Some(held) = msrs.iter().find(|held| looks_at(held.address)) {
+    let held = msrs.iter().find(|held| looks_at(held.address));
+    if held.is_none() && (usual.is_some() || of_table.is_some()) {
+        return None;
+    }
+    if let Some(held) = held {
         let term = match held.address {
             msr::OFFCORE_RSP_0 => "offcore_rsp_0",
             msr::OFFCORE_RSP_1 => "offcore_rsp_1",
@@ -119,5 +140,5 @@ pub(super) fn raw(
         };
         name.push_str(&format!(":{term}={:#x}", held.value));
     }
-    with_settings(&name, &bare, select)
+    Some(with_settings(&name, &bare, select))
 }

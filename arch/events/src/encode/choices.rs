@@ -73,7 +73,11 @@ fn pebs(
     let Some(Pebs { gp_counters, fixed_counters, format, distribution_gp, distribution_fixed }) =
         processor.pebs
     else {
-        return Err(absent("the processor has no PEBS with records of formats 0 to 3"));
+        return Err(absent(if processor.described {
+            "no event of its table can be counted with PEBS"
+        } else {
+            "the processor has no PEBS with records of formats 0 to 3"
+        }));
     };
     // No skid needs the address of the instruction itself, which records have from format 2 on.
     if level >= 2 && format < 2 {
@@ -147,9 +151,8 @@ fn fixed(
         return Err(not_available(event));
     }
     if draft.any_thread && !processor.any_thread {
-        let why = "CPUID.0AH:EDX[15] says that AnyThread is gone, or the PMU is older";
-        let what = "any (counting both hyper-threads)";
-        return Err(Refusal::Absent { what, why });
+        let why = fields::why_not_any(processor);
+        return Err(Refusal::Absent { what: fields::ANY_THREAD, why });
     }
     if let Some((_, fixed)) = pebs
         && fixed >> index & 1 == 0

@@ -36,6 +36,7 @@ pub(super) struct Draft {
     pub precise_known: bool,
     pub taken_alone: bool,
     pub deprecated: bool,
+    pub doubtful: bool,
     pub errata: String,
 }
 
@@ -62,6 +63,7 @@ impl Draft {
             precise_known: false,
             taken_alone: false,
             deprecated: false,
+            doubtful: false,
             errata: String::new(),
         }
     }
@@ -124,6 +126,7 @@ impl Draft {
             precise_known: true,
             taken_alone: event.taken_alone,
             deprecated: event.deprecated,
+            doubtful: event.doubtful,
             errata: event.errata.to_string(),
         }
     }

@@ -9,14 +9,17 @@ use crate::register::EventSelect;
 use crate::request::Attributes;
 
 /// Puts the request's own settings over the event's.
-pub(super) fn apply(draft: &mut Draft, attributes: &Attributes) -> Result<(), Refusal> {
-    if let Some(umask) = attributes.umask {
-        let umask = u16::try_from(umask).map_err(|_| Refusal::Range {
-            field: "umask",
-            value: umask,
-            most: 0xffff,
-            vendor: Vendor::Intel,
-        })?;
+pub(super) fn apply(
+    draft: &mut Draft,
+    attributes: &Attributes,
+    vendor: Vendor,
+) -> Result<(), Refusal> {
+    if let Some(value) = attributes.umask {
+        let most = if vendor == Vendor::Intel { 0xffff } else { 0xff };
+        let umask = u16::try_from(value)
+            .ok()
+            .filter(|umask| u64::from(*umask) <= most)
+            .ok_or(Refusal::Range { field: "umask", value, most, vendor })?;
         draft.ways.truncate(1);
         draft.ways[0].umask = umask;
     }
@@ -85,36 +88,56 @@ pub(super) fn select(
     })
 }
 
+/// What AnyThread is called in refusals.
+pub(super) const ANY_THREAD: &str = "any (counting both hyper-threads)";
+
+/// Why a processor that does not have AnyThread does not.
+pub(super) fn why_not_any(processor: &Processor) -> &'static str {
+    match (processor.vendor, processor.version) {
+        (Vendor::Amd, _) => "AMD processors count one hyper-thread at a time",
+        (Vendor::Intel, _) if processor.described => {
+            "no event of its table counts both, so its processors need not have it"
+        }
+        (Vendor::Intel, 0..=2) => "the PMU has version 2 or older",
+        (Vendor::Intel, _) => "CPUID.0AH:EDX[15] says that AnyThread is gone",
+    }
+}
+
 /// Refuses fields that this processor does not have.
 pub(super) fn check(select: &EventSelect, processor: &Processor) -> Result<(), Refusal> {
     let intel = processor.vendor == Vendor::Intel;
-    let why_not_any = match (intel, processor.version) {
-        (false, _) => "AMD processors count one hyper-thread at a time",
-        (true, 0..=2) => "the PMU has version 2 or older",
-        (true, _) => "CPUID.0AH:EDX[15] says that AnyThread is gone",
+    // What a table does not show is not what CPUID denies.
+    let by_table = |told, shown| if processor.described { shown } else { told };
+    let no_tsx = match intel {
+        true => by_table(
+            "CPUID.07H:EBX[4] and [11] say that the processor has no transactional memory",
+            "no event of its table is about transactional memory",
+        ),
+        false => "AMD processors have no transactional memory",
     };
     let adaptive = processor.pebs.is_some_and(|pebs| pebs.format >= 4);
     for (asked, there, what, why) in [
-        (
-            select.any_thread,
-            intel && processor.any_thread,
-            "any (counting both hyper-threads)",
-            why_not_any,
-        ),
+        (select.any_thread, intel && processor.any_thread, ANY_THREAD, why_not_any(processor)),
         (
             select.umask2 != 0,
             processor.umask2,
             "a unit mask above 0xff",
-            "the processor has no UMASK2",
+            by_table(
+                "the processor has no UMASK2",
+                "no event of its table has one (that takes UMASK2, version 6 of the PMU)",
+            ),
         ),
-        (select.equal, processor.equal, "eq", "the processor compares with >= and < only"),
-        (select.in_tx, processor.tsx, "intx", "the processor has no transactional memory"),
         (
-            select.in_tx_checkpointed,
-            processor.tsx,
-            "intxcp",
-            "the processor has no transactional memory",
+            select.equal,
+            processor.equal,
+            "eq",
+            by_table(
+                "the processor compares with >= and < only",
+                "it came with version 6 of the PMU, of which no event of its table shows a sign",
+            ),
         ),
+        (select.in_tx, intel && processor.tsx, "intx", no_tsx),
+        (select.in_tx_checkpointed, intel && processor.tsx, "intxcp", no_tsx),
         (select.pin_control, intel, "pc", "AMD processors have no pin control"),
         (select.adaptive_record, adaptive, "bit 34", "the processor has no adaptive PEBS records"),
         (

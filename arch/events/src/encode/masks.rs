@@ -77,6 +77,7 @@ fn add(draft: &mut Draft, event: &Event<'_>) {
     draft.precise = draft.precise.min(event.precise);
     draft.taken_alone |= event.taken_alone;
     draft.deprecated |= event.deprecated;
+    draft.doubtful |= event.doubtful;
     for erratum in event.errata.split('|').filter(|erratum| !erratum.is_empty()) {
         if !draft.errata.split('|').any(|known| known == erratum) {
             if !draft.errata.is_empty() {

@@ -128,14 +128,14 @@ fn encode_placed(
     let mut attributes = crate::request::Attributes::default();
     let mut notes = Vec::new();
     let mut draft = match &request.base {
-        Base::Name(pieces) => resolve::name(pieces, &mut attributes, processor, core)?,
+        Base::Name(pieces) => resolve::name(pieces, &mut attributes, processor, core, &mut notes)?,
         Base::Code { event, umask } => code(*event, *umask, processor.vendor).map_err(placed)?,
         Base::Raw(value) => raw(*value, processor.vendor, &mut notes).map_err(placed)?,
         Base::Fixed(index) => Draft::fixed(*index),
         Base::Word(value) => return word(request, *value, processor).map_err(placed),
     };
     attributes.inherit(&request.attributes);
-    fields::apply(&mut draft, &attributes).map_err(placed)?;
+    fields::apply(&mut draft, &attributes, processor.vendor).map_err(placed)?;
     if let Some(core) = core.filter(|_| !draft.from_table && draft.fixed.is_none()) {
         draft.learn(core);
     }
@@ -240,6 +240,7 @@ fn remarks(
     let way = draft.ways.first().copied().unwrap_or(Way::default());
     for (so, note) in [
         (draft.deprecated, Note::Deprecated),
+        (draft.doubtful, Note::Doubtful),
         (draft.precise == Precise::Only && precise == 0, Note::OnlyPrecise),
         ((draft.invert || draft.edge) && draft.cmask == 0, Note::NoCounterMask),
         (precise > 0 && !draft.precise_known, Note::PrecisionUnknown),

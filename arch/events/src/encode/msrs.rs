@@ -76,7 +76,10 @@ pub(super) fn settle(
         }
     }
     if let Some(wanted) = wanted {
-        if wanted.term == "ldlat" && wanted.value < MIN_LOAD_LATENCY {
+        if wanted.term == "ldlat"
+            && wanted.value < MIN_LOAD_LATENCY
+            && !core.is_some_and(|core| is_own_threshold(&draft.ways, wanted.value, core))
+        {
             return Err(Refusal::LoadLatency { cycles: wanted.value });
         }
         draft.ways.retain(|way| way.msr.is_some_and(wanted.takes));
@@ -89,6 +92,18 @@ pub(super) fn settle(
         return Ok(());
     };
     keep_possible(&mut draft.ways, value, processor)
+}
+
+/// Whether an event of the table with one of these codes has this very threshold: what a table says
+/// can be asked for in words, too.
+fn is_own_threshold(ways: &[Way], cycles: u64, core: &Core<'_>) -> bool {
+    let same = |way: &Way, own: &Way| {
+        own.msr == Some(LOAD_LATENCY) && (way.event, way.umask) == (own.event, own.umask)
+    };
+    ways.iter().any(|way| {
+        core.with_code(way.event)
+            .any(|event| event.msr_value == cycles && event.ways().iter().any(|own| same(way, own)))
+    })
 }
 
 /// Drops the ways whose MSR is not there or must not hold the value.

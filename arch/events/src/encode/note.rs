@@ -7,6 +7,10 @@ use core::fmt;
 pub enum Note {
     /// The vendor wants another name to be used.
     Deprecated,
+    /// The sources do not agree on its code.
+    Doubtful,
+    /// The last piece of the name was read as a modifier, though unit masks have this name too.
+    AnyThread,
     /// Without PEBS the event means little.
     OnlyPrecise,
     /// Bits of a raw code that perf leaves out: modes, interrupt, enable.
@@ -27,6 +31,13 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Deprecated => f.write_str("the name is deprecated"),
+            Self::Doubtful => f.write_str(
+                "doubtful: the sources do not agree on its code (perfmon's or the kernel's is used, \
+                 libpfm4 has another)",
+            ),
+            Self::AnyThread => f.write_str(
+                "\"any\" at the end is read as AnyThread (both hyper-threads), not as a unit mask",
+            ),
             Self::OnlyPrecise => f.write_str("the event means little without :p"),
             Self::IgnoredBits(bits) => {
                 write!(f, "bits {bits:#x} of the raw code are left out, as perf does")

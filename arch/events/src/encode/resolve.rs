@@ -1,12 +1,12 @@
 //! From a name to what it means on this processor.
 
-use super::Refusal;
 use super::draft::Draft;
 use super::masks;
+use super::{Note, Refusal};
 use crate::architectural;
 use crate::cpu::Vendor;
 use crate::generic::{Generic, Meaning};
-use crate::parse::{ParseErrorKind, attribute};
+use crate::parse::{attribute, is_modifier};
 use crate::processor::Processor;
 use crate::request::{Attributes, Piece};
 use crate::tables::{Core, fold};
@@ -37,12 +37,14 @@ pub(super) type Refused = (usize, Refusal);
 
 /// Finds what the pieces of a name mean. The last pieces are modifiers as far as the rest still is
 /// a name; of several readings the one with the most modifiers wins, so that `inst_retired.any:p`
-/// is the precise event and not `INST_RETIRED.ANY_P`. Modifiers go to `attributes`.
+/// is the precise event and not `INST_RETIRED.ANY_P`. Modifiers go to `attributes`. One that could
+/// have been meant as a unit mask, `any`, is noted.
 pub(super) fn name(
     pieces: &[Piece],
     attributes: &mut Attributes,
     processor: &Processor,
     core: Option<&Core<'_>>,
+    notes: &mut Vec<Note>,
 ) -> Result<Draft, Refused> {
     let modifiers =
         pieces.iter().skip(1).rev().take_while(|piece| is_modifier(&piece.text)).count();
@@ -57,6 +59,9 @@ pub(super) fn name(
             };
             let Some(draft) = draft else { continue };
             for piece in behind {
+                if of_table && core.is_some() && piece.text.eq_ignore_ascii_case("any") {
+                    notes.push(Note::AnyThread);
+                }
                 attribute::apply(attributes, &piece.text)
                     .map_err(|kind| (piece.at, Refusal::Modifier(kind)))?;
             }
@@ -64,14 +69,6 @@ pub(super) fn name(
         }
     }
     Err(unknown(pieces, processor, core))
-}
-
-/// Whether this could be a modifier, wrong values included.
-fn is_modifier(text: &str) -> bool {
-    !matches!(
-        attribute::apply(&mut Attributes::default(), text),
-        Err(ParseErrorKind::UnknownModifier(_))
-    )
 }
 
 fn joined(pieces: &[Piece]) -> String {

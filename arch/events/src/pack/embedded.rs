@@ -71,5 +71,7 @@ pub(super) const INDEX: File = files!["index.csv"][0];
 pub(super) const GENERIC: File = files!["generic.csv"][0];
 /// Corrections.
 pub(super) const OVERRIDES: File = files!["overrides.csv"][0];
+/// Events on whose codes the sources do not agree.
+pub(super) const DOUBTS: File = files!["doubts.csv"][0];
 /// Bits of extra MSRs that may be set.
 pub(super) const MSR_BITS: File = files!["msr_bits.csv"][0];

@@ -30,12 +30,45 @@ pub enum PackError {
     /// More than the layout can number.
     #[error("{count} {what}: the layout has room for {most}")]
     TooMany { what: &'static str, count: usize, most: usize },
-    /// A user's events that are no JSON, or not perfmon's.
+    /// A user's events that are no JSON. The reason names line and column.
     #[error("the events are not in perfmon's form: {0}")]
     Json(#[from] serde_json::Error),
-    /// A field of a user's event that is not understood.
-    #[error("event {index} ({name}): {field} is {value:?}: {why}")]
-    JsonField { index: usize, name: String, field: &'static str, value: String, why: &'static str },
+    /// A user's events that are JSON of another form.
+    #[error("it is neither a list of events nor has it one under \"Events\"")]
+    NoList,
+}
+
+/// An event of a user's file that cannot be taken. The others are.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("event {index}{}: {field} is {value:?}: {why}", in_brackets(.name))]
+pub struct RowError {
+    /// Its place in the file's list, from 0.
+    pub index: usize,
+    /// Its name, with nothing in it that could steer a terminal; empty if it has none.
+    pub name: String,
+    /// The field.
+    pub field: &'static str,
+    /// What stands there.
+    pub value: String,
+    /// What is wrong with that.
+    pub why: String,
+}
+
+impl RowError {
+    pub(super) fn new(
+        index: usize,
+        name: &str,
+        field: &'static str,
+        value: &str,
+        why: &str,
+    ) -> Self {
+        let name = name.escape_debug().to_string();
+        Self { index, name, field, value: value.to_string(), why: why.to_string() }
+    }
+}
+
+fn in_brackets(name: &str) -> String {
+    if name.is_empty() { String::new() } else { format!(" ({name})") }
 }
 
 /// A correction finds another value than the one it was written for.

@@ -16,7 +16,7 @@ mod row;
 mod sheet;
 mod write;
 
-pub use error::{PackError, StaleOverride};
+pub use error::{PackError, RowError, StaleOverride};
 pub use index::ProcessorRange;
 pub use overrides::Override;
 pub use perfmon::Merged;
@@ -78,6 +78,7 @@ impl Sources {
         for sheet in &sheets {
             sources.tables.push(table(sheet)?);
         }
+        sources.read_doubts(embedded::DOUBTS.0, embedded::DOUBTS.1)?;
         sources.read_generics(embedded::GENERIC.0, embedded::GENERIC.1)?;
         sources.read_msr_bits(embedded::MSR_BITS.0, embedded::MSR_BITS.1)?;
         sources.read_index(embedded::INDEX.0, embedded::INDEX.1)?;
@@ -125,6 +126,27 @@ impl Sources {
         Ok(())
     }
 
+    /// Marks the events on whose codes the sources do not agree. Each line must find one.
+    fn read_doubts(&mut self, file: &str, text: &str) -> Result<(), PackError> {
+        let sheet = Sheet::read(file, text, &["tables", "name", "reason"])?;
+        for line in 0..sheet.lines.len() {
+            let name = sheet.field(line, "name");
+            for table in sheet.field(line, "tables").split('|') {
+                let rows = &mut self.table_mut(file, line_number(line), table)?.rows;
+                let meant = rows.iter_mut().filter(|row| overrides::matches(name, &row.name));
+                if meant.map(|row| row.doubtful = true).count() == 0 {
+                    return Err(PackError::NoEvent {
+                        file: file.to_string(),
+                        line: line_number(line),
+                        table: table.to_string(),
+                        name: name.to_string(),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// `*` as a table: all those that use the MSR.
     fn read_msr_bits(&mut self, file: &str, text: &str) -> Result<(), PackError> {
         let sheet = Sheet::read(file, text, &["tables", "msr", "bits", "source"])?;
@@ -163,7 +185,7 @@ fn table(sheet: &Sheet) -> Result<SourceTable, PackError> {
     let mut seen = HashSet::new();
     let mut rows = Vec::new();
     for line in 0..sheet.lines.len() {
-        let row = row::read(sheet, line)?;
+        let row = row::read(sheet, line, vendor)?;
         if !seen.insert(row.name.clone()) {
             return Err(PackError::Twice { file: sheet.file.clone(), name: row.name });
         }

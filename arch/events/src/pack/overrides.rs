@@ -20,12 +20,11 @@ pub struct Override {
     pub reason: String,
 }
 
-impl Override {
-    fn matches(&self, name: &str) -> bool {
-        match self.name.strip_suffix('*') {
-            Some(prefix) => name.starts_with(prefix),
-            None => name == self.name,
-        }
+/// Whether `pattern`, a name or the beginning of some with `*` behind it, means `name`.
+pub(super) fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(prefix) => name.starts_with(prefix),
+        None => name == pattern,
     }
 }
 
@@ -69,7 +68,7 @@ pub(super) fn apply(
                 return Err(PackError::NoColumn { file, column });
             }
             let events: Vec<usize> = (0..sheet.lines.len())
-                .filter(|row| correction.matches(sheet.field(*row, "name")))
+                .filter(|row| matches(&correction.name, sheet.field(*row, "name")))
                 .collect();
             if events.is_empty() {
                 let (table, name) = (table.clone(), correction.name.clone());

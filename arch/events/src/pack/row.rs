@@ -2,6 +2,7 @@
 
 use super::PackError;
 use super::sheet::Sheet;
+use crate::cpu::Vendor;
 use crate::event::{MAX_WAYS, Precise, Way};
 
 /// An event as the packer keeps it. See [`crate::event::Event`] for the fields.
@@ -22,6 +23,57 @@ pub struct Row {
     pub taken_alone: bool,
     pub deprecated: bool,
     pub errata: String,
+    pub doubtful: bool,
+}
+
+/// A value that the registers of its vendor do not have room for.
+#[derive(Debug)]
+pub(super) struct Misfit {
+    /// Its field in perfmon's files.
+    pub(super) field: &'static str,
+    /// Its column in the tables.
+    pub(super) column: &'static str,
+    pub(super) value: String,
+    pub(super) why: &'static str,
+}
+
+impl Row {
+    /// Whether the registers of this vendor's processors have room for every value. A value that
+    /// was cut off would count something else.
+    pub(super) fn check(&self, vendor: Vendor) -> Result<(), Misfit> {
+        let intel = vendor == Vendor::Intel;
+        let event = if intel { 0xff } else { 0xfff };
+        let umask = if intel { 0xffff } else { 0xff };
+        let way =
+            |wrong: fn(&Way, u16) -> bool, most| self.ways.iter().find(move |way| wrong(way, most));
+        let hex = |value: u32| format!("{value:#x}");
+        let misfit = |field, column, value, why| Err(Misfit { field, column, value, why });
+        if let Some(way) = way(|way, most| way.event > most, event) {
+            let why = "event codes have 8 bits on Intel processors, 12 on AMD's";
+            return misfit("EventCode", "event", hex(way.event.into()), why);
+        }
+        if let Some(way) = way(|way, most| way.umask > most, umask) {
+            let why = "unit masks have 8 bits on AMD processors";
+            return misfit("UMask", "umask", hex(way.umask.into()), why);
+        }
+        if let (false, Some(fixed)) = (intel, self.fixed) {
+            let why = "AMD processors have no fixed counters";
+            return misfit("Counter", "fixed", format!("fixed counter {fixed}"), why);
+        }
+        if let (false, Some(msr)) = (intel, self.ways.iter().find_map(|way| way.msr)) {
+            let why = "no event of AMD's processors looks at an extra MSR";
+            return misfit("MSRIndex", "msr", hex(msr), why);
+        }
+        if self.any_thread && !intel {
+            let why = "AMD processors count one hyper-thread at a time";
+            return misfit("AnyThread", "any", "1".to_string(), why);
+        }
+        if self.counters == 0 && self.fixed.is_none() {
+            let why = "there is no counter on which it could be counted";
+            return misfit("Counter", "counters", hex(0), why);
+        }
+        Ok(())
+    }
 }
 
 /// The columns of a table.
@@ -44,8 +96,8 @@ pub(super) const COLUMNS: [&str; 16] = [
     "deprecated",
 ];
 
-/// Reads one line of a table.
-pub(super) fn read(sheet: &Sheet, line: usize) -> Result<Row, PackError> {
+/// Reads one line of a table of this vendor.
+pub(super) fn read(sheet: &Sheet, line: usize, vendor: Vendor) -> Result<Row, PackError> {
     let name = sheet.field(line, "name");
     if name.is_empty() || !name.is_ascii() {
         return Err(sheet.wrong(
@@ -60,7 +112,7 @@ pub(super) fn read(sheet: &Sheet, line: usize) -> Result<Row, PackError> {
     let ways = ways(&events, &umasks, &msrs).ok_or_else(|| {
         sheet.wrong(line, "event", "events, unit masks and MSRs do not go together")
     })?;
-    Ok(Row {
+    let row = Row {
         name: name.to_string(),
         ways,
         cmask: sheet.number(line, "cmask", 0xff)? as u8,
@@ -79,11 +131,15 @@ pub(super) fn read(sheet: &Sheet, line: usize) -> Result<Row, PackError> {
         taken_alone: sheet.flag(line, "taken_alone")?,
         deprecated: sheet.flag(line, "deprecated")?,
         errata: sheet.field(line, "errata").to_string(),
-    })
+        // Said apart from the tables, in `doubts.csv`.
+        doubtful: false,
+    };
+    row.check(vendor).map_err(|misfit| sheet.wrong(line, misfit.column, misfit.why))?;
+    Ok(row)
 }
 
 /// Pairs the n-th event and the n-th unit mask with the n-th MSR. A list of one goes with all.
-pub(super) fn ways(events: &[u64], umasks: &[u64], msrs: &[u64]) -> Option<Vec<Way>> {
+fn ways(events: &[u64], umasks: &[u64], msrs: &[u64]) -> Option<Vec<Way>> {
     let count = events.len().max(umasks.len());
     let fits = |length: usize| length == count || length == 1;
     if !fits(events.len()) || !fits(umasks.len()) || count > MAX_WAYS {

@@ -8,7 +8,8 @@ use crate::generic;
 use crate::msr::ExtraMsr;
 use crate::tables::fold;
 use crate::tables::layout::{
-    CRC_AT, Counts, HEADER_BYTES, LENGTH_AT, MAGIC, NONE_8, NONE_16, NONE_32, VERSION, flag,
+    CRC_AT, Counts, DOUBTFUL, HEADER_BYTES, LENGTH_AT, MAGIC, NONE_8, NONE_16, NONE_32, VERSION,
+    flag,
 };
 use std::collections::{BTreeSet, HashMap};
 
@@ -181,7 +182,8 @@ fn encoding(row: &Row, way_list: usize, texts: &mut Pool<String>) -> Result<[u8;
     push16(&mut out, first.event);
     push16(&mut out, first.umask);
     let fixed = row.fixed.unwrap_or(NONE_8);
-    out.extend_from_slice(&[row.cmask, flags, fixed, row.ways.len().max(1) as u8]);
+    let doubtful = if row.doubtful { DOUBTFUL } else { 0 };
+    out.extend_from_slice(&[row.cmask, flags, fixed, row.ways.len().max(1) as u8 | doubtful]);
     push16(&mut out, small("way lists", way_list)?);
     push16(&mut out, small("texts", texts.number(row.errata.clone()))?);
     push32(&mut out, row.counters);

@@ -53,6 +53,13 @@ pub fn parse_event(text: &str) -> Result<Request, ParseError> {
     }
 }
 
+/// Whether this could be a modifier behind a name, wrong values included: `u`, `c=1`, `any`.
+#[must_use]
+pub fn is_modifier(text: &str) -> bool {
+    let read = attribute::apply(&mut Attributes::default(), text);
+    !matches!(read, Err(ParseErrorKind::UnknownModifier(_)))
+}
+
 /// A piece of the text, without the blanks around it, and where it starts.
 #[derive(Clone, Copy, Debug)]
 struct Part<'t> {

@@ -70,6 +70,32 @@ const INTEL_BITS: u64 = 0x0000_ff3f_ffff_ffff;
 /// code drops.
 const AMD_BITS: u64 = 0x0000_030f_ffd7_ffff;
 
+/// Fields that both vendors have.
+const FIELDS: [(&str, u64); 9] = [
+    ("event", 0xff),
+    ("unit mask", 0xff00),
+    ("USR", 1 << 16),
+    ("OS", 1 << 17),
+    ("edge", 1 << 18),
+    ("INT", 1 << 20),
+    ("EN", 1 << 22),
+    ("INV", 1 << 23),
+    ("CMASK", 0xff << 24),
+];
+const INTEL_FIELDS: [(&str, u64); 9] = [
+    ("pin control", 1 << 19),
+    ("AnyThread", 1 << 21),
+    ("IN_TX", 1 << 32),
+    ("IN_TXCP", 1 << 33),
+    ("adaptive PEBS record", 1 << 34),
+    ("log in LBR", 1 << 35),
+    ("EQ", 1 << 36),
+    ("RDPMC_USR_DISABLE", 1 << 37),
+    ("UMASK2", 0xff << 40),
+];
+const AMD_FIELDS: [(&str, u64); 3] =
+    [("event (high bits)", 0xf << 32), ("guest only", 1 << 40), ("host only", 1 << 41)];
+
 impl EventSelect {
     /// The register's value. Fields that the vendor does not have are left out.
     #[must_use]
@@ -153,6 +179,17 @@ impl EventSelect {
         Ok(select)
     }
 
+    /// The fields that `bits` of a register of this vendor lie in, as the manuals call them, in
+    /// rising order.
+    pub fn fields(bits: u64, vendor: Vendor) -> impl Iterator<Item = &'static str> {
+        let above = match vendor {
+            Vendor::Intel => &INTEL_FIELDS[..],
+            Vendor::Amd => &AMD_FIELDS[..],
+        };
+        let touched = move |(_, mask): &&(&str, u64)| bits & mask != 0;
+        FIELDS.iter().chain(above).filter(touched).map(|(name, _)| *name)
+    }
+
     /// Unit mask and UMASK2 as one number, as the tables have them.
     #[must_use]
     pub fn wide_umask(&self) -> u16 {
@@ -190,6 +227,18 @@ mod tests {
         assert_eq!(error.bits, 1 << 21);
         assert!(error.to_string().contains("0x200000"), "{error}");
         assert!(EventSelect::from_bits(Vendor::Intel, 1 << 63).is_err());
+    }
+
+    #[test]
+    fn every_bit_has_one_field() {
+        for (vendor, known) in [(Vendor::Intel, INTEL_BITS), (Vendor::Amd, AMD_BITS)] {
+            for bit in 0..64 {
+                let count = EventSelect::fields(1 << bit, vendor).count();
+                assert_eq!(count, usize::from(known >> bit & 1 == 1), "{vendor} {bit}");
+            }
+        }
+        let names: Vec<&str> = EventSelect::fields(3 << 40 | 1 << 20, Vendor::Amd).collect();
+        assert_eq!(names, ["INT", "guest only", "host only"]);
     }
 
     proptest! {

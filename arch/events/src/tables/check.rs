@@ -1,7 +1,9 @@
 //! Whether a table's records hold together, after its checksum was found right. A few compares for
 //! each record; the checksum before it costs more.
 
-use super::layout::{ENCODING_BYTES, NONE_16, PROCESSOR_BYTES, ROW_BYTES, TABLE_BYTES, WAY_BYTES};
+use super::layout::{
+    DOUBTFUL, ENCODING_BYTES, NONE_16, PROCESSOR_BYTES, ROW_BYTES, TABLE_BYTES, WAY_BYTES,
+};
 use super::read::{u8_at, u16_at, u32_at};
 use super::{TableError, Tables, fold, inconsistent};
 use crate::event::MAX_WAYS;
@@ -30,7 +32,8 @@ fn names(tables: &Tables<'_>) -> Result<(), TableError> {
 fn encodings(tables: &Tables<'_>) -> Result<(), TableError> {
     let ways = tables.ways.len() / WAY_BYTES;
     for (index, entry) in tables.encodings.chunks_exact(ENCODING_BYTES).enumerate() {
-        let (count, first) = (usize::from(u8_at(entry, 7)), usize::from(u16_at(entry, 8)));
+        let (count, first) =
+            (usize::from(u8_at(entry, 7) & !DOUBTFUL), usize::from(u16_at(entry, 8)));
         if count == 0 || count > MAX_WAYS || first + count > ways {
             return Err(inconsistent("encodings", index, "its ways do not exist"));
         }

@@ -1,7 +1,8 @@
 //! The table of one core microarchitecture.
 
 use super::layout::{
-    ENCODING_BYTES, MSR_BYTES, NONE_8, NONE_16, NONE_32, ROW_BYTES, TABLE_BYTES, WAY_BYTES, flag,
+    DOUBTFUL, ENCODING_BYTES, MSR_BYTES, NONE_8, NONE_16, NONE_32, ROW_BYTES, TABLE_BYTES,
+    WAY_BYTES, flag,
 };
 use super::read::{u8_at, u16_at, u32_at, u64_at};
 use super::{ProcessorEntry, Tables, fold, suggest};
@@ -108,7 +109,7 @@ impl<'a> Core<'a> {
         let at = encoding * ENCODING_BYTES;
         let entry = self.tables.encodings.get(at..at + ENCODING_BYTES).unwrap_or(&[]);
         let (event, umask, flags) = (u16_at(entry, 0), u16_at(entry, 2), u8_at(entry, 5));
-        let way_count = u8_at(entry, 7).clamp(1, MAX_WAYS as u8);
+        let way_count = (u8_at(entry, 7) & !DOUBTFUL).clamp(1, MAX_WAYS as u8);
         let mut way_slots = [Way::default(); MAX_WAYS];
         let ways = way_slots.iter_mut().take(way_count.into());
         for (index, way) in (usize::from(u16_at(entry, 8))..).zip(ways) {
@@ -142,6 +143,7 @@ impl<'a> Core<'a> {
             taken_alone: flags & flag::TAKEN_ALONE != 0,
             deprecated: flags & flag::DEPRECATED != 0,
             errata: self.tables.texts.get(usize::from(u16_at(entry, 10))),
+            doubtful: u8_at(entry, 7) & DOUBTFUL != 0,
         }
     }
 
@@ -175,7 +177,7 @@ impl<'a> Core<'a> {
     /// A quick look at a row: `false` means that none of its ways has this code.
     fn may_have_code(&self, index: usize, code: u16, keep: impl Fn(u64) -> bool) -> bool {
         let at = usize::from(u16_at(self.row(index), 2)) * ENCODING_BYTES;
-        let several_ways = u8_at(self.tables.encodings, at + 7) > 1;
+        let several_ways = u8_at(self.tables.encodings, at + 7) & !DOUBTFUL > 1;
         (several_ways || u16_at(self.tables.encodings, at) == code)
             && keep(u64_at(self.tables.encodings, at + 16))
     }

@@ -7,8 +7,21 @@ fn is_separator(byte: u8) -> bool {
     matches!(byte, b'.' | b'_' | b':' | b'-')
 }
 
+#[cfg(test)]
+std::thread_local! {
+    static WORK: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
+}
+
+/// For tests: how many spellings this thread has folded, which every look at a name costs.
+#[cfg(test)]
+pub(crate) fn work() -> usize {
+    WORK.with(core::cell::Cell::get)
+}
+
 /// The bytes that matter, in lower case.
 pub fn folded(text: &str) -> impl Iterator<Item = u8> + Clone {
+    #[cfg(test)]
+    WORK.with(|work| work.set(work.get() + 1));
     text.bytes().filter(|&b| !is_separator(b)).map(|b| b.to_ascii_lowercase())
 }
 

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | names | `u32` offsets, one more than names, then the bytes. Sorted by folded spelling |
 //! | texts | the same, for errata, table names, sources, versions and roles; not sorted |
-//! | encodings | [`ENCODING_BYTES`]: event `u16`, umask `u16`, cmask `u8`, flags `u8`, fixed `u8`, ways `u8`, first way `u16`, errata text `u16`, counters `u32`, MSR value `u64` |
+//! | encodings | [`ENCODING_BYTES`]: event `u16`, umask `u16`, cmask `u8`, flags `u8`, fixed `u8`, ways `u8` with [`DOUBTFUL`], first way `u16`, errata text `u16`, counters `u32`, MSR value `u64` |
 //! | ways | [`WAY_BYTES`]: event `u16`, umask `u16`, MSR `u32`; all ones: as in the encoding, no MSR |
 //! | rows | [`ROW_BYTES`]: name `u16`, encoding `u16`; sorted by name inside a table |
 //! | tables | [`TABLE_BYTES`]: name, source, version texts `u16` each, vendor `u16`, first row and rows `u32`, first MSR and MSRs `u16` |
@@ -21,7 +21,7 @@
 /// First bytes of a table file.
 pub const MAGIC: [u8; 8] = *b"BCEVENT\n";
 /// Version of this layout. A reader refuses every other.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// Where the header's fields stand.
 pub const VERSION_AT: usize = 8;
 /// Length of the whole file in bytes.
@@ -71,6 +71,9 @@ pub mod flag {
     /// Where the precision starts.
     pub const PRECISE_AT: u32 = 6;
 }
+
+/// In an encoding's number of ways: the sources do not agree on it.
+pub const DOUBTFUL: u8 = 1 << 7;
 
 /// How many entries each section has, in the order of the header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -23,6 +23,12 @@ fn a_processor_is_named_by_table_model_or_number() {
         ("0x12.1", "arcticwolf"),
         ("arrowlake", "lioncove_arl"),
         ("nehalem", "nehalemep"),
+        ("skx", "skylakex"),
+        ("SPR", "sapphirerapids"),
+        ("icx", "icelakex"),
+        ("hsw-ep", "haswellx"),
+        ("coffeelake", "skylake"),
+        ("rome", "zen2"),
     ] {
         if table == "arcticwolf" {
             // Hybrid: two tables.
@@ -67,12 +73,32 @@ fn what_is_not_known_is_told_with_what_is_near() {
         ("6.x", &["its model is \"x\""]),
         ("", &["a name, or a family and a model"]),
         ("k10", &["AMD family 0x10"]),
+        ("alderlake", &["alderlake is not enough", "goldencove, gracemont"]),
     ] {
         let error = find(text).unwrap_err();
         for part in parts {
             assert!(error.contains(part), "{text}: {error}");
         }
     }
+}
+
+#[test]
+fn i11_a_hybrid_part_means_all_its_cores() {
+    let block = Block::embedded();
+    let cores = |text: &str| {
+        let name: CpuName = text.parse().unwrap();
+        let cores = name.cores(&block.tables()).map_err(|error| error.to_string())?;
+        Ok::<_, String>(cores.iter().map(|core| core.name().to_string()).collect::<Vec<_>>())
+    };
+    assert_eq!(cores("alderlake").unwrap(), ["goldencove", "gracemont"]);
+    assert_eq!(cores("adl").unwrap(), ["goldencove", "gracemont"]);
+    assert_eq!(cores("arrowlake").unwrap(), ["lioncove_arl", "skymont_arl", "crestmont_arl"]);
+    assert_eq!(cores("0x12.1").unwrap(), ["arcticwolf", "coyotecove"]);
+    assert_eq!(cores("goldencove").unwrap(), ["goldencove"]);
+    assert_eq!(cores("skx").unwrap(), ["skylakex"]);
+    // Two steppings are two processors, not two cores of one.
+    assert!(cores("6.0x55").unwrap_err().contains("skylakex (stepping 0 to 4)"));
+    assert!(cores("nosuch").unwrap_err().contains("no event table"));
 }
 
 #[test]

@@ -29,7 +29,8 @@ fn what_cannot_be_had_says_why() {
         ("l2_rqsts.mis", "near it are L2_RQSTS.MISS"),
         ("l2_rqsts.miss:c=999", "999"),
         ("zen4::cycles", "zen4"),
-        ("a,b", "','"),
+        ("a,,b", "byte 2: an event is missing"),
+        ("zen4::a,skylake::b", "make two lists"),
     ] {
         let error = on("skylake", |core| encoded(core, text)).unwrap_err().to_string();
         assert!(error.contains(part), "{text}: {error}");
@@ -68,6 +69,16 @@ fn every_listed_register_decodes_to_its_event() {
 fn a_register_that_names_nothing_is_read_as_its_code() {
     let readings = on("skylakex", |core| decoded(core, 0x43_00ff, &[])).unwrap();
     assert_eq!(readings.last().unwrap().closeness, "raw");
+    // What no text can say, and what this processor refuses, is told.
+    let readings = on("zen4", |core| decoded(core, 0x100_0053_00c0, &[])).unwrap();
+    assert_eq!((readings[0].text.as_str(), readings[0].closeness), ("ex_ret_instr", "modified"));
+    assert_eq!(readings[0].differs, "INT, guest only");
+    let word = readings.last().unwrap();
+    assert_eq!((word.text.as_str(), word.differs.as_str()), ("0x100005300c0", ""));
+    let readings = on("zen4", |core| decoded(core, 0x4000c0, &[])).unwrap();
+    assert!(readings.iter().all(|row| row.differs == "USR, OS" && row.refused.is_empty()));
+    let readings = on("icelake", |core| decoded(core, 0x63_00c0, &[])).unwrap();
+    assert!(readings[0].refused.contains("no event of its table counts both"), "{readings:?}");
     let error = on("zen4", |core| decoded(core, 1 << 21, &[])).unwrap_err().to_string();
     assert!(
         error.contains("--decode: 0x200000") && error.contains("reserved in an AMD"),
@@ -85,4 +96,27 @@ fn numbers_and_msrs_have_their_forms() {
     for bad in ["0x1a6", "0x1ffffffff=1", "=1", "1="] {
         assert!(bad.parse::<Msr>().is_err(), "{bad}");
     }
+}
+
+#[test]
+fn p2_a_list_shows_each_event_its_group_and_what_cannot_be_had() {
+    let text = "skx::inst_retired.any_p:u,{r20c4,nosuch},uops_issued.s*:k,{a}";
+    let rows = on("skylakex", |core| encoded(core, text)).unwrap();
+    let seen: Vec<_> = rows
+        .iter()
+        .filter(|row| row.fixed.is_none())
+        .map(|row| (row.text.as_str(), row.group, row.control.as_str(), row.refused.is_empty()))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            ("skx::inst_retired.any_p:u", None, "0x4100c0", true),
+            ("r20c4", Some(1), "0x4320c4", true),
+            ("nosuch", Some(1), "", false),
+            ("UOPS_ISSUED.SLOW_LEA:k", None, "0x42200e", true),
+            ("UOPS_ISSUED.STALL_CYCLES:k", None, "0x1c2010e", true),
+            ("a", None, "", false),
+        ]
+    );
+    assert!(rows.iter().any(|row| row.refused.contains("there is no event \"nosuch\"")));
 }

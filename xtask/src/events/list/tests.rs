@@ -36,6 +36,23 @@ fn p4_every_event_of_every_table_is_listed() {
 }
 
 #[test]
+fn m2_generic_names_that_mean_something_come_with_what_they_are() {
+    let block = Block::embedded();
+    let on = |table: &str, pattern| generic_events(&block.tables().named(table).unwrap(), pattern);
+    let rows = on("skylakex", Some("branch"));
+    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names, ["branches", "branch-misses", "arch-branches", "arch-branch-misses"]);
+    assert_eq!(rows[0].stands_for, "BR_INST_RETIRED.ALL_BRANCHES");
+    assert_eq!((rows[2].select.as_str(), rows[2].counters.as_str()), ("0x4300c4", "0xff"));
+    assert!(rows[0].remarks().starts_with("generic: BR_INST"), "{}", rows[0].remarks());
+    // Nothing that means nothing: AMD has no fixed counters.
+    let amd = on("zen4", None);
+    assert!(amd.len() > 10 && amd.iter().all(|row| row.fixed.is_none() && !row.select.is_empty()));
+    assert!(amd.iter().all(|row| !row.name.ends_with("-fixed")));
+    assert!(on("zen4", Some("nothing-like-this")).is_empty());
+}
+
+#[test]
 fn m2_generic_events_have_one_number_and_name_and_blanks_are_shown() {
     let block = Block::embedded();
     let mut columns = Vec::new();

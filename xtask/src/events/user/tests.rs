@@ -42,23 +42,15 @@ fn a_processor_that_is_newer_than_the_tables_gets_its_own() {
 
 #[test]
 fn what_is_wrong_with_a_file_is_told_with_its_place() {
-    let event = |text: &str| format!("[{{\"EventName\": \"A\", \"Counter\": \"0\"}}, {{{text}}}]");
     for (text, cpu, parts) in [
         ("[\n  {\"EventName\": }\n]", Some("skylake"), &["my.json: ", "line 2 column 17"][..]),
         ("[", Some("skylake"), &["line 1 column 1"]),
         ("{\"Header\": {}}", Some("skylake"), &["my.json: it is neither a list"]),
         ("7", Some("skylake"), &["neither a list"]),
-        (&event("\"EventCode\": \"0xC0\""), Some("skylake"), &["event 1: it has no EventName"]),
-        (&event("\"EventName\": 7"), Some("skylake"), &["event 1: EventName is 7, not a text"]),
         (
-            &event("\"EventName\": \"B\", \"UMask\": \"zz\""),
+            "[{\"EventName\": \"B\", \"UMask\": \"zz\"}]",
             Some("skylake"),
-            &["event 1 (B): UMask is \"zz\""],
-        ),
-        (
-            &event("\"EventName\": \"B\", \"Counter\": \"0,99\""),
-            Some("skylake"),
-            &["event 1 (B): Counter is \"0,99\""],
+            &["my.json: no event of it can be taken", "event 0 (B): UMask is \"zz\""],
         ),
         ("[]", Some("skylke"), &["did you mean skylake"]),
         ("[]", None, &["say for which processor", "--event-file CPU="]),
@@ -72,6 +64,52 @@ fn what_is_wrong_with_a_file_is_told_with_its_place() {
     let cpu = "skylake".parse().unwrap();
     let error = merged(&[missing], Some(&cpu)).unwrap_err().to_string();
     assert!(error.starts_with("cannot read the events in /no/such/file: "), "{error}");
+}
+
+#[test]
+fn m1_an_event_that_is_not_understood_is_named_and_the_others_are_taken() {
+    let good = r#"{"EventName": "A", "Counter": "0"}"#;
+    for (bad, part) in [
+        (r#"{"EventCode": "0xC0"}"#, "event 1: EventName is \"\": there is none"),
+        (r#"{"EventName": 7}"#, "event 1: EventName is \"7\": a name is a text"),
+        (r#"{"EventName": "B", "Counter": "0,99"}"#, "event 1 (B): Counter is \"0,99\""),
+        (r#"{"EventName": "\u001b[31m", "Counter": "0"}"#, "event 1 (\\u{1b}[31m): EventName"),
+    ] {
+        let (block, lines) = merge(&format!("[{good}, {bad}]"), Some("skylake")).unwrap();
+        assert!(block.tables().named("skylake").unwrap().find("A").is_some());
+        assert!(lines[0].ends_with(", 1 left out that are not understood"), "{lines:?}");
+        assert!(lines[1].starts_with("warning: ") && lines[1].contains(part), "{lines:?}");
+        assert!(!lines.iter().any(|line| line.contains('\u{1b}')), "{lines:?}");
+    }
+    // A long file does not fill the screen.
+    let many = vec![r#"{"EventName": "B"}"#; 50].join(",");
+    let (_, lines) = merge(&format!("[{good}, {many}]"), Some("skylake")).unwrap();
+    assert!(lines.len() == 22 && lines[21].ends_with("and 30 more"), "{lines:?}");
+    let (_, lines) =
+        merge(r#"[{"EventName": "MY,EVENT", "Counter": "0"}]"#, Some("skylake")).unwrap();
+    assert!(lines[1].contains("MY,EVENT is taken as MY_EVENT"), "{lines:?}");
+}
+
+/// The Silvermont file has two unit masks and one MSR, and numbers fixed counters from 1.
+#[test]
+fn a_file_of_the_older_atoms_is_taken_whole() {
+    let (block, lines) = merge(
+        r#"{"Events": [
+  {"EventCode": "0x00", "UMask": "0x01", "EventName": "INST_RETIRED.ANY",
+   "Counter": "Fixed counter 1", "MSRIndex": "0", "Errata": "null"},
+  {"EventCode": "0xB7", "UMask": "0x01,0x02", "EventName": "OFFCORE_RESPONSE.MINE.OUTSTANDING",
+   "Counter": "0,1", "MSRIndex": "0x1a6", "MSRValue": "0x4000000044"}]}"#,
+        Some("slm"),
+    )
+    .unwrap();
+    assert!(lines.len() == 1 && lines[0].ends_with("1 events added to silvermont, 1 replaced"));
+    let core = block.tables().named("silvermont").unwrap();
+    assert_eq!(core.find("inst_retired.any").unwrap().fixed, Some(0));
+    let event = core.find("offcore_response.mine.outstanding").unwrap();
+    assert_eq!(
+        (event.ways().len(), event.ways()[0].umask, event.ways()[0].msr),
+        (1, 1, Some(0x1a6))
+    );
 }
 
 #[test]

@@ -101,3 +101,38 @@ fn raw_codes_have_the_restrictions_of_the_events_with_their_code() {
     assert_eq!(counters("r05d0"), 0xf);
     assert_eq!(counters("r00ee"), 0xff);
 }
+
+#[test]
+fn an_even_counter_without_its_odd_neighbour_counts_no_large_increments() {
+    let zen = core("zen2");
+    let flops = |gp_counters: u64, taken_counters: u64| {
+        let processor = Processor { gp_counters, taken_counters, ..Processor::amd(true, false) };
+        on(&processor, Some(&zen), "fp_ret_sse_avx_ops.all")
+            .map(|encoded| general(&encoded, Vendor::Amd).1)
+    };
+    assert_eq!(flops(0b11_1111, 0), Ok(0b01_0101));
+    // Five counters: 4 is the last. Counter 3 missing or taken: 2 has no neighbour.
+    assert_eq!(flops(0b01_1111, 0), Ok(0b00_0101));
+    assert_eq!(flops(0b11_0111, 0), Ok(0b01_0001));
+    assert_eq!(flops(0b11_1111, 1 << 3), Ok(0b01_0001));
+    assert!(flops(0b01_0101, 0).unwrap_err().to_string().contains("with its odd neighbour"));
+}
+
+#[test]
+fn checkpointed_counts_are_on_counter_2_only() {
+    for text in ["r20c4:intxcp", "br_inst_retired.near_taken:intx:intxcp:u", "0x2004320c4"] {
+        assert_eq!(intel(text).1, 1 << 2, "{text}");
+    }
+    assert_eq!(intel("r20c4:intx").1, 0xf);
+    assert_eq!(intel("0x1004320c4").1, 0xf);
+    let two = [skx("r20c4:intxcp").unwrap(), skx("uops_issued.any:intxcp").unwrap()];
+    let conflict = crate::assign::assign(&two).unwrap_err().to_string();
+    assert!(conflict.contains("all of them need one of 1: counter 2"), "{conflict}");
+    // Where counter 2 is taken, or not one of the event's, it cannot be had.
+    let taken = Processor { taken_counters: 1 << 2, ..skylakex() };
+    for text in ["r20c4:intxcp", "0x2004320c4"] {
+        let error = refusal(on(&taken, Some(&core("skylakex")), text));
+        assert!(error.contains("no counter of this processor"), "{text}: {error}");
+    }
+    assert!(refusal(skx("r01c0:intxcp")).contains("needs 1,"), "counter 1 only");
+}

@@ -96,3 +96,105 @@ fn x2_errata_and_remarks_come_along() {
     let encoded = on(&taken, Some(&core("skylakex")), "uops_issued.any").unwrap();
     assert_eq!(general(&encoded, Vendor::Intel).1, 0x7);
 }
+
+#[test]
+fn what_a_table_does_not_show_is_not_laid_to_cpuid() {
+    let described = |name: &str, text: &str| {
+        let core = core(name);
+        on(&Processor::described_by(&core), Some(&core), text)
+    };
+    // Skylake-X has events of transactional memory, so its processors can qualify by it.
+    for table in ["skylakex", "haswell", "icelakex"] {
+        let encoded = described(table, "r20c4:intx").unwrap();
+        assert_eq!(general(&encoded, Vendor::Intel).0 >> 32, 1, "{table}");
+    }
+    for (table, text, part) in [
+        ("ivybridge", "r20c4:intx", "no event of its table is about transactional memory"),
+        ("zen4", "ex_ret_instr:intx", "AMD processors have no transactional memory"),
+        ("icelake", "r20c4:t", "no event of its table counts both"),
+        ("icelake", "cycles:t", "no event of its table counts both"),
+        ("icelake", "fixed1:t", "no event of its table counts both"),
+        ("skylakex", "cpu/event=0xc4,umask=0x100/", "no event of its table has one"),
+        ("skylakex", "r20c4:eq", "of which no event of its table shows a sign"),
+    ] {
+        let error = refusal(described(table, text));
+        assert!(error.contains(part), "{table} {text}: {error}");
+        assert!(!error.contains("CPUID"), "{table} {text}: {error}");
+    }
+    // A processor that was asked says what it said.
+    let asked = Processor { any_thread: false, tsx: false, ..skylakex() };
+    for (text, part) in [("r20c4:t", "CPUID.0AH:EDX[15]"), ("r20c4:intxcp", "CPUID.07H:EBX[4]")] {
+        let error = refusal(on(&asked, Some(&core("skylakex")), text));
+        assert!(error.contains(part), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_last_piece_any_is_noted_where_it_may_have_been_a_unit_mask() {
+    let noted = |text: &str| skx(text).unwrap().notes.contains(&Note::AnyThread);
+    for text in ["uops_issued:any:any", "l2_rqsts:miss:ANY", "br_inst_retired.near_taken:u:any"] {
+        assert!(noted(text), "{text}");
+        assert_eq!(intel(text).0 >> 21 & 1, 1, "{text}");
+    }
+    for text in ["uops_issued:any", "uops_issued.any:any=1", "uops_issued.any:t", "r20c4:any"] {
+        assert!(!noted(text), "{text}");
+    }
+    assert!(!skx("cycles:any").unwrap().notes.contains(&Note::AnyThread), "no unit mask there");
+}
+
+#[test]
+fn x2_events_on_whose_code_the_sources_do_not_agree_are_noted() {
+    let notes = |table: &str, text: &str| {
+        let core = core(table);
+        on(&Processor::described_by(&core), Some(&core), text).unwrap().notes
+    };
+    for (table, event) in [
+        ("knightslanding", "offcore_response.any_read.ddr_near"),
+        ("knightslanding", "offcore_response.demand_rfo.ddr_far:u"),
+        ("bonnell", "bus_trans_wb.self"),
+        ("zen5", "fp_ret_sse_avx_ops.packed_double_flops"),
+    ] {
+        assert!(notes(table, event).contains(&Note::Doubtful), "{table} {event}");
+    }
+    for (table, event) in [
+        ("knightslanding", "offcore_response.demand_rfo.ddr_near"),
+        ("bonnell", "inst_retired.any"),
+        ("zen5", "fp_ret_sse_avx_ops.all"),
+    ] {
+        assert!(!notes(table, event).contains(&Note::Doubtful), "{table} {event}");
+    }
+    let doubtful = |table: &str| core(table).events().filter(|event| event.doubtful).count();
+    // 54 that libpfm4 names as well, and 12 more with the same bits.
+    assert_eq!(doubtful("knightslanding"), 66);
+    assert_eq!((doubtful("bonnell"), doubtful("zen5"), doubtful("skylakex")), (24, 5, 0));
+}
+
+#[test]
+fn m5_a_threshold_that_a_table_has_can_be_given_back() {
+    for (table, event, cycles) in [
+        ("nehalemep", "mem_inst_retired.latency_above_threshold_0", 0),
+        ("westmereex", "mem_inst_retired.latency_above_threshold_0", 0),
+        ("darkmont", "mem_uops_retired.load_latency", 1),
+    ] {
+        let core = core(table);
+        let processor = Processor::described_by(&core);
+        let ask = |text: &str| on(&processor, Some(&core), text);
+        let way = core.find(event).unwrap().ways()[0];
+        for text in [
+            event.to_string(),
+            format!("{event}:ldlat={cycles}"),
+            format!("cpu/event={:#x},umask={:#x},ldlat={cycles}/", way.event, way.umask),
+        ] {
+            let encoded = ask(&text).unwrap_or_else(|error| panic!("{table}: {error}"));
+            let msr = encoded.choices[0].msr.unwrap();
+            assert_eq!((msr.address, msr.value), (0x3f6, cycles), "{table} {text}");
+        }
+        // No other below the facility's own.
+        let error = refusal(ask(&format!("{event}:ldlat=2")));
+        assert!(error.contains("the smallest threshold is 3"), "{error}");
+    }
+    for cycles in 0..3 {
+        let error = refusal(skx(&format!("r01cd:ldlat={cycles}")));
+        assert!(error.contains("the smallest threshold is 3"), "{error}");
+    }
+}

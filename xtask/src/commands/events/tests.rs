@@ -1,0 +1,99 @@
+use super::*;
+use crate::events::Block;
+use clap::Parser;
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    events: Events,
+}
+
+/// What the command shows for these arguments, and its exit code.
+fn shown(arguments: &[&str]) -> std::result::Result<(String, u8), String> {
+    let line = Line::try_parse_from([&["events"], arguments].concat());
+    let events = line.map_err(|error| error.to_string())?.events;
+    let block = Block::embedded();
+    let listings = listings(&events, &block.tables()).map_err(|error| error.to_string())?;
+    let code = listings.iter().any(|listing| !listing.refused.is_empty());
+    Ok((show::together(&listings, events.format), u8::from(code)))
+}
+
+fn json(arguments: &[&str]) -> serde_json::Value {
+    let (text, _) = shown(&[arguments, &["--format", "json"]].concat()).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn p4_generic_names_come_first_in_a_list() {
+    let list = json(&["--cpu", "skx", "branch"]);
+    let names: Vec<&str> = list["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names[..2], ["branches", "branch-misses"]);
+    assert!(names.iter().skip(4).all(|name| name.contains("BR")), "{names:?}");
+    let all = json(&["--cpu", "zen4"]);
+    assert_eq!(all["events"][0]["name"], "cycles");
+    assert_eq!(all["events"][0]["stands_for"], "ls_not_halted_cyc");
+}
+
+#[test]
+fn i11_a_hybrid_parts_cores_are_shown_one_after_the_other() {
+    let (text, code) = shown(&["--cpu", "alderlake", "inst_retired.any_p"]).unwrap();
+    assert!(text.starts_with("goldencove (Intel") && text.contains("\ngracemont (Intel"), "{text}");
+    assert_eq!(code, 0);
+    let both = json(&["--cpu", "adl", "inst_retired.any_p:u"]);
+    let tables: Vec<&str> = both["cores"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|core| core["cpu"]["table"].as_str().unwrap())
+        .collect();
+    assert_eq!(tables, ["goldencove", "gracemont"]);
+    let (text, _) = shown(&["--cpu", "adl", "--format", "csv", "inst_retired.any_p"]).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("cpu,name,select"), "{text}");
+    assert!(lines[1].starts_with("goldencove,INST_RETIRED.ANY_P") && text.contains("\ngracemont,"));
+    // What one of them does not have is shown for the other.
+    let (text, _) = shown(&["--cpu", "adl", "topdown_be_bound.all:u"]).unwrap();
+    assert!(text.starts_with("gracemont") && !text.contains("goldencove"), "{text}");
+    assert!(shown(&["--cpu", "adl", "nosuch_event:u"]).unwrap_err().contains("nosuch_event"));
+}
+
+#[test]
+fn p2_the_events_may_name_the_processor() {
+    for arguments in [&["skx::l2_rqsts.miss:u"][..], &["{skx::l2_rqsts.miss,cycles}"]] {
+        let (text, code) = shown(arguments).unwrap();
+        assert!(text.starts_with("skylakex (Intel") && code == 0, "{text}");
+        assert!(text.contains("L2_RQSTS.MISS"), "{text}");
+    }
+    let (text, _) = shown(&["spr::l2_rqsts.mis*"]).unwrap();
+    assert!(text.starts_with("sapphirerapids") && text.contains("L2_RQSTS.MISS"), "{text}");
+    let (text, code) = shown(&["--plan", "zen4::cycles,instructions"]).unwrap();
+    assert!(text.starts_with("zen4 (AMD") && code == 0, "{text}");
+    assert!(text.contains("2 events fit into one pass"), "{text}");
+}
+
+#[test]
+fn m1_a_list_with_an_unknown_event_shows_the_rest_and_fails() {
+    let (text, code) = shown(&["--cpu", "skx", "cycles,nosuch"]).unwrap();
+    assert_eq!(code, 1);
+    assert!(text.contains("CPU_CLK_UNHALTED") && text.contains("refused: there is no event"));
+    assert!(shown(&["--cpu", "skx", "nosuch"]).unwrap_err().contains("there is no event"));
+    let (text, code) = shown(&["--cpu", "skx", "--plan", "cycles,nosuch"]).unwrap();
+    assert!(code == 1 && text.contains("refused: nosuch"), "{text}");
+    // Rows for another program are rows and nothing else.
+    let arguments = ["--cpu", "skx", "--plan", "cycles", "--format", "csv"];
+    assert_eq!(shown(&arguments).unwrap().0.lines().count(), 2);
+    let plan = json(&["--cpu", "skx", "--plan", "cycles,instructions", "--counters", "4"]);
+    assert_eq!((&plan["fits"], &plan["passes"]), (&serde_json::json!(true), &serde_json::json!(1)));
+}
+
+#[test]
+fn p4_wild_cards_with_modifiers_show_registers() {
+    let (text, _) = shown(&["--cpu", "skx", "uops_issued.s*:u"]).unwrap();
+    assert!(text.contains("0x41200e") && text.contains("0x1c1010e"), "{text}");
+    assert!(shown(&["--cpu", "skx", "nothing*:u"]).unwrap_err().contains("fits \"nothing*\""));
+}
