@@ -320,7 +320,7 @@ fn a_code_whose_msr_is_not_known_is_read_as_a_whole_word() {
 }
 
 proptest::proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(1024))]
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(256))]
 
     /// Any value of a register: codes of the tables and others, every other field as it falls.
     #[test]
