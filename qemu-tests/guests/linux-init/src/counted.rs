@@ -74,7 +74,7 @@ pub fn stores(counter: i32) {
             "mov eax, {ioctl}",
             "mov esi, {disable}",
             "syscall",
-            at = inout(reg) &raw mut BUFFER => _,
+            at = inout(reg) &raw mut BUFFER.0 => _,
             line = const LINE,
             count = inout(reg) LINES => _,
             ioctl = const SYS_IOCTL,
