@@ -49,7 +49,10 @@ fn boot(model: Model, options: &str) -> Option<String> {
     let image = PathBuf::from(format!("fat:{}", files.display()));
     let ovmf = firmware::find().unwrap().for_run(folder.path()).unwrap();
     let extra = ["-global", "hpet.msi=on", "-debugcon", &format!("file:{PMU_LOG}")];
+    // The two vendors' instructions differ.
+    let identity = model.spec().identity.as_ref();
     let ran = Guest {
+        cpu: identity.map(|identity| format!("max,vendor={}", identity.vendor.name())),
         boot_from: Some(Files::Uefi { image, ovmf }),
         icount: Icount::Shift(SHIFT),
         memory: 512,
@@ -88,6 +91,74 @@ fn counts(console: &str) -> Vec<(u64, u64)> {
     lines(console, "perf: ").iter().map(parse).collect()
 }
 
+/// The numbers of the line that begins with `start`, in order.
+fn numbers(console: &str, start: &str) -> Vec<u64> {
+    let all = lines(console, start);
+    let [line] = all[..] else { panic!("{start}: {} lines; {console}", all.len()) };
+    line.split(|byte: char| !byte.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect()
+}
+
+/// What is stepped ends, and is exact in ring 3; what depends on predictor and caches is small.
+fn stepped_events_are_exact(console: &str) {
+    for event in ["instructions", "branches", "L1-dcache-loads"] {
+        let counted = numbers(console, &format!("count: short: {event}:u = "));
+        assert_eq!(counted[0], counted[1], "{event}");
+    }
+    let missed = numbers(console, "count: short: branch-misses:u = ")[0];
+    assert!((1..=20).contains(&missed), "{missed} mispredicted");
+    // Each line once, but for those that the caches happen to know.
+    let [missed, lines] = numbers(console, "count: stores: cache-misses:u = ")[..] else {
+        panic!("{console}")
+    };
+    assert!(missed <= lines && missed > lines - lines / 8, "{missed} of {lines}");
+}
+
+/// What `perf stat` counts when it is told nothing, in both rings, while every instruction is stepped.
+fn the_default_set_of_perf_stat_is_counted(console: &str) {
+    let counted = numbers(console, "default set: ");
+    let [clock_ns, switches, migrations, faults, cycles, instructions, branches, misses] =
+        counted[..]
+    else {
+        panic!("{counted:?}");
+    };
+    // The program has 2,004 instructions; the rest is the kernel's, which executes and ends it.
+    assert!((10_000..1_000_000).contains(&instructions), "{counted:?}");
+    assert!(branches > instructions / 20 && branches < instructions / 2, "{counted:?}");
+    assert!(misses > 0 && misses < branches, "{counted:?}");
+    assert!(switches <= 3 && migrations == 0 && (1..100).contains(&faults), "{counted:?}");
+    // A core clock at the TSC's rate, of 1 GHz. The system's clock has stood still while the hypervisor worked, which takes
+    // some thousand instructions for each that it steps; string instructions take a cycle, and ticks by their length.
+    assert!(cycles.abs_diff(instructions << SHIFT) < cycles / 50, "{counted:?}");
+    assert!((cycles..4 * cycles).contains(&clock_ns), "{counted:?}");
+}
+
+/// Samples of a loop of 2 * 10^7 instructions in ring 3.
+fn samples_are_taken_at_perfs_default_rate(console: &str) {
+    let [_, samples, throttled, lost, inside, nanoseconds] =
+        numbers(console, "sampled: cycles:u at ")[..]
+    else {
+        panic!("{console}");
+    };
+    assert_eq!((throttled, lost, inside), (0, 0, samples));
+    // 4,000 a second of the system's own clock.
+    let expected = nanoseconds / 250_000;
+    assert!(samples.abs_diff(expected) < expected / 10, "{samples} of {expected}");
+}
+
+/// At a rate for which the handlers' time does not suffice, something else still gets on: the loop comes to its end.
+fn an_impossible_rate_leaves_room_for_the_program(console: &str) {
+    let [samples, ..] = numbers(console, "sampled: everything: ")[..] else { panic!("{console}") };
+    assert!(samples > 20, "{samples}");
+}
+
+/// Complaints of the kernel about time that it lost, each by a part of its text.
+fn the_kernel_does_not_complain_of_time(console: &str) {
+    for part in ["hrtimer: interrupt took", "unstable", "stall", "lockup", "irq loop stuck"] {
+        let found = console.lines().find(|line| line.contains(part));
+        assert_eq!(found, None, "{console}");
+    }
+}
+
 /// Loops of 10^3, 10^6 and 5 * 10^7 rounds, and a whole program: all exact.
 fn counts_are_exact(console: &str) {
     let counts = counts(console);
@@ -114,6 +185,22 @@ fn linux_counts_exactly_on_the_emulated_skylake() {
         assert!(line.ends_with(&format!(" {value}")), "{name}: {said}");
     }
     counts_are_exact(&console);
+    stepped_events_are_exact(&console);
+    the_default_set_of_perf_stat_is_counted(&console);
+    samples_are_taken_at_perfs_default_rate(&console);
+    an_impossible_rate_leaves_room_for_the_program(&console);
+    the_kernel_does_not_complain_of_time(&console);
+    // By PEBS: 2 * 10^7 instructions, each 100,000; of 2^SHIFT cycles, each 1,000,000; 5,000 branches, each 100.
+    for (event, expected) in
+        [("cycles:upp", 320), ("cycles:up", 320), ("instructions:upp", 200), ("branches:upp", 50)]
+    {
+        let [samples, throttled, lost, ..] = numbers(&console, &format!("sampled: {event}: "))[..]
+        else {
+            panic!("{console}");
+        };
+        assert_eq!((throttled, lost), (0, 0), "{event}");
+        assert!((expected - 2..=expected).contains(&samples), "{event}: {samples}");
+    }
 }
 
 #[test]
@@ -123,6 +210,11 @@ fn linux_counts_exactly_on_the_emulated_zen_4() {
     let said = driver(&console);
     assert!(said.contains("AMD PMU driver"), "{said}");
     counts_are_exact(&console);
+    stepped_events_are_exact(&console);
+    the_default_set_of_perf_stat_is_counted(&console);
+    samples_are_taken_at_perfs_default_rate(&console);
+    an_impossible_rate_leaves_room_for_the_program(&console);
+    the_kernel_does_not_complain_of_time(&console);
 }
 
 /// The same kernel without the hypervisor: what the other tests see is its doing.
@@ -131,5 +223,6 @@ fn linux_without_the_hypervisor_has_no_counters() {
     let Some(console) = boot(Model::None, "") else { return };
     assert!(driver(&console).contains("PMU not available"), "{console}");
     let counts = lines(&console, "perf: ");
+    assert!(lines(&console, "sampled: ").iter().all(|line| line.contains(": -")), "{console}");
     assert!(counts.len() == 4 && counts.iter().all(|line| line.contains("ENOENT")), "{counts:?}");
 }

@@ -14,6 +14,19 @@ pub struct Options {
     pub strings: Strings,
     /// `cpus=N`: how many processors it is to be on; the loader loads a copy for each.
     pub cpus: usize,
+    /// `clock=guest|machine`: whose time the guest's clocks show.
+    pub clock: Clock,
+}
+
+/// Whose time the guest's clocks show.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Clock {
+    /// The guest's own: they stand still while the hypervisor works. For operating systems, which drop events and complain
+    /// where an interrupt takes too long. On several processors they cannot, and it is the machine's.
+    #[default]
+    Guest,
+    /// The machine's: what runs into a time limit does so however slow its counting is.
+    Machine,
 }
 
 /// Which repeated string instructions are looked for in the guest's code. The others count once for each iteration.
@@ -31,7 +44,7 @@ pub enum Strings {
 /// Reads the options. Without a `pmu=` there is nothing to start.
 ///
 /// # Errors
-/// An unknown model, or a shift that is no number.
+/// An unknown model, a shift that is no number, or an unknown value of another key.
 pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
     let value = |key: &str| {
         line.split_ascii_whitespace()
@@ -58,7 +71,12 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
         Some(Ok(count @ 1..=MAX_PROCESSORS)) => count,
         Some(_) => return Err(Refusal::Options),
     };
-    Ok(Some(Options { model, shift, strings, cpus }))
+    let clock = match value("clock") {
+        None | Some("guest") => Clock::Guest,
+        Some("machine") => Clock::Machine,
+        Some(_) => return Err(Refusal::Options),
+    };
+    Ok(Some(Options { model, shift, strings, cpus, clock }))
 }
 
 #[cfg(test)]
@@ -82,7 +100,11 @@ mod tests {
         assert_eq!(parse("pmu=zen4 strings=some"), Err(Refusal::Options));
         assert_eq!(parse("pmu=zen4 cpus=4").unwrap().unwrap().cpus, 4);
         assert_eq!(parse("pmu=zen4").unwrap().unwrap().cpus, 1);
-        for wrong in ["cpus=0", "cpus=31", "cpus=x"] {
+        let clock = |text| parse(text).unwrap().unwrap().clock;
+        assert_eq!(clock("pmu=zen4"), Clock::Guest);
+        assert_eq!(clock("pmu=zen4 clock=guest"), Clock::Guest);
+        assert_eq!(clock("pmu=zen4 clock=machine"), Clock::Machine);
+        for wrong in ["clock=mine", "cpus=0", "cpus=31", "cpus=x"] {
             assert_eq!(parse(&format!("pmu=zen4 {wrong}")), Err(Refusal::Options), "{wrong}");
         }
     }

@@ -68,7 +68,9 @@ pub use model::Model;
 #[cfg(feature = "mutations")]
 pub use mutation::Mutation;
 pub use occurrence::{Bulk, OCCURRENCES, Occurrence};
-pub use pmu::{Effects, GuestMemory, Needs, Outcome, Pmu, Retirement, Unknown, rdpmc_allowed};
+pub use pmu::{
+    Effects, GuestMemory, Needs, Outcome, Pmu, Retirement, Silence, Unknown, rdpmc_allowed,
+};
 pub use ring::{Ring, RingMask};
 pub use selection::Selection;
 pub use selector::{Selector, Threshold, bits as selector_bits};

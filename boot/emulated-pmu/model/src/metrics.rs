@@ -1,6 +1,6 @@
 //! PERF_METRICS: where the issue slots went, as fractions of 255.
 //!
-//! In the model an instruction uses one slot of its cycle. The other slots of that cycle, and all
+//! In the model an instruction uses one slot of the cycle in which it retires. The other slots of its cycles, and all
 //! slots of a cycle that waits for a load, are backend bound; the slots of a misprediction are bad
 //! speculation; the front end is never the bound. After a write the register reads as written until
 //! slots are counted, and from then on as the fractions of the slots since the write. It does not
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn stalls_go_to_their_cause() {
         let mut metrics = Metrics::default();
-        let stalls = Stalls { mispredict: 25, memory: 50 };
+        let stalls = Stalls { mispredict: 25, memory: 50, ..Stalls::default() };
         metrics.add(25, stalls, 5, 8);
         // 500 slots: 25 retiring, 125 bad speculation, 250 memory.
         let (retiring, bad, memory) = (12, 63, 127);

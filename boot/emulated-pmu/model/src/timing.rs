@@ -1,6 +1,7 @@
 //! How long things take. No figure here is measured on silicon; they are a deterministic rule.
 //!
-//! An instruction takes one core cycle, in which it retires, plus the stalls that it causes:
+//! An instruction takes [`Timing::instruction_cycles`] core cycles, by default one, and retires in the last of them. On top
+//! come the stalls that it causes:
 //!
 //! | cause | cycles, by default |
 //! | --- | --- |
@@ -11,7 +12,7 @@
 //! | load that walked the page tables | 30 |
 //!
 //! Stores and interrupts stall nothing. Stalls are known only while the code is stepped: at full
-//! speed, cycles are instructions. [`Timing::FLAT`] takes the stalls away, so that cycles do not
+//! speed, cycles are a multiple of instructions. [`Timing::FLAT`] takes the stalls away, so that cycles do not
 //! depend on which events are being counted. Clocks tick at a fixed ratio to core cycles, each
 //! counter with a remainder of its own that starts at 0 when the counter or its control is written.
 
@@ -76,6 +77,9 @@ impl Ratio {
 /// The rule, as a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
+    /// Core cycles of an instruction that stalls nowhere. In all but the last of them nothing retires, and the backend is
+    /// what holds it up.
+    pub instruction_cycles: NonZeroU32,
     /// Rate of the reference clock (fixed counter 2, the TSC).
     pub reference_clock: Ratio,
     /// Rate of the bus or crystal clock (event 3C/01 on most parts).
@@ -95,13 +99,15 @@ pub struct Timing {
 /// Cycles in which nothing retired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stalls {
+    /// Cycles of instructions before the one in which they retire.
+    pub execution: u64,
     pub mispredict: u64,
     pub memory: u64,
 }
 
 impl Stalls {
     pub(crate) const fn cycles(self) -> u64 {
-        self.mispredict.saturating_add(self.memory)
+        self.execution.saturating_add(self.mispredict).saturating_add(self.memory)
     }
 }
 
@@ -123,6 +129,7 @@ impl Timing {
     /// The rule of the module's table. The reference clock runs at two thirds of the core's, so
     /// that a driver which mixes up two counters shows; the bus clock at a quarter.
     pub const DEFAULT: Self = Self {
+        instruction_cycles: NonZeroU32::MIN,
         reference_clock: Ratio::new(2, 3),
         bus_clock: Ratio::new(1, 4),
         mispredict_cycles: 16,
@@ -142,14 +149,32 @@ impl Timing {
         ..Self::DEFAULT
     };
 
+    /// The clocks of a processor whose TSC advances by 2^`shift` with each instruction, none of which stalls: core,
+    /// reference clock and TSC tick together, whatever the shift, and the bus clock once in four of their ticks.
+    #[must_use]
+    pub const fn of_tsc(shift: u8) -> Self {
+        let cycles = match 1u32.checked_shl(shift as u32) {
+            Some(cycles) => cycles,
+            None => u32::MAX,
+        };
+        Self {
+            instruction_cycles: Ratio::new(1, cycles).cycles,
+            reference_clock: Ratio::new(1, 1),
+            ..Self::FLAT
+        }
+    }
+
     pub(crate) fn stalls(&self, delta: &Delta) -> Stalls {
+        let each = u64::from(self.instruction_cycles.get()) - 1;
+        let execution = delta.instructions.saturating_mul(each);
         if delta.is_bulk() {
-            return Stalls::default();
+            return Stalls { execution, ..Stalls::default() };
         }
         let of = |occurrence, cycles: u32| {
             u64::from(delta.count(occurrence)).saturating_mul(u64::from(cycles))
         };
         Stalls {
+            execution,
             mispredict: delta.sum(MISPREDICTED).saturating_mul(u64::from(self.mispredict_cycles)),
             memory: of(Occurrence::LoadLlcHit, self.llc_cycles)
                 .saturating_add(of(Occurrence::LoadLlcMiss, self.memory_cycles))
@@ -203,6 +228,20 @@ mod tests {
         assert_eq!(Timing::FLAT.cycles(&delta), 1);
     }
 
+    #[test]
+    fn core_reference_clock_and_tsc_tick_together_at_every_shift() {
+        for shift in 0..=10 {
+            let timing = Timing::of_tsc(shift);
+            let delta = Delta::bulk(Ring::User, 1000);
+            let tsc = 1000 << shift;
+            assert_eq!(timing.cycles(&delta), tsc, "core cycles at shift {shift}");
+            let reference = timing.reference_clock.advance(&mut 0, timing.cycles(&delta));
+            assert_eq!(reference, tsc, "reference cycles at shift {shift}");
+            let bus = timing.bus_clock.advance(&mut 0, timing.cycles(&delta));
+            assert_eq!(bus, tsc / 4, "bus cycles at shift {shift}");
+        }
+    }
+
     proptest! {
         #[test]
         fn a_clock_adds_up_in_any_parts(
@@ -227,7 +266,7 @@ mod tests {
             prop_assert_eq!(clock.advance(&mut phase, many), (total / u128::from(cycles)) as u64);
             prop_assert_eq!(u128::from(phase), total % u128::from(cycles));
             let until = (u128::from(wanted) * u128::from(cycles)).div_ceil(u128::from(ticks));
-            prop_assert_eq!(clock.cycles_until(0, wanted).map(u128::from), Some(until));
+            prop_assert_eq!(clock.cycles_until(0, wanted), u64::try_from(until).ok());
         }
 
         #[test]

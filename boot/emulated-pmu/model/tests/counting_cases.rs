@@ -3,7 +3,7 @@
 mod common;
 
 use common::{EDGE, EN, OS, USR, counter, pmu, read, width, write};
-use pmu_model::{Delta, Model, Occurrence, Ring};
+use pmu_model::{Delta, Model, Occurrence, Ring, Silence};
 
 #[test]
 fn a_huge_delta_wraps_as_arithmetic_does() {
@@ -124,7 +124,7 @@ fn unknown_events_count_nothing_and_are_named() {
     assert_eq!(read(&mut pmu, 0xC6), 0);
     let named: Vec<_> = pmu
         .unknown_events()
-        .map(|unknown| (unknown.counter, unknown.selector.intel_code(), unknown.wrong_counter))
+        .map(|unknown| (unknown.counter, unknown.selector.intel_code(), unknown.why))
         .collect();
-    assert_eq!(named, [(0, 0x34, false), (5, 0xD0, true)]);
+    assert_eq!(named, [(0, 0x34, Silence::Unknown), (5, 0xD0, Silence::WrongCounter)]);
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::{EN, OS, USR, counter, pmu, read, write};
 use pmu_model::events::{self, Event};
-use pmu_model::{Delta, Model, Occurrence, Ring};
+use pmu_model::{Delta, Model, Occurrence, Ring, Silence};
 
 /// Lines copied from the project's normalised event tables, by the name of the table: perfmon's for
 /// Intel, the Linux kernel's for AMD.
@@ -27,10 +27,16 @@ fn number(text: &str) -> u16 {
     .unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
+/// Whether the table has it. Linux asks Zen 4 for one that only the tables of its forerunners have.
+fn is_in_table(model: Model, event: &Event) -> bool {
+    model != Model::Zen4 || event.name != "ls_dc_accesses"
+}
+
 #[test]
 fn events_match_the_public_tables() {
     for (model, table, facts) in FACTS {
-        let own = model.spec().events;
+        let own: Vec<&Event> =
+            model.spec().events.iter().filter(|event| is_in_table(model, event)).collect();
         let lines: Vec<&str> = facts.lines().skip(1).collect();
         assert_eq!(lines.len(), own.len(), "{table}: every event has its line");
         for line in lines {
@@ -84,7 +90,7 @@ fn count(model: Model, event: &Event, deltas: &[Delta]) -> u64 {
     let mut pmu = pmu(model);
     let registers = counter(model, n);
     write(&mut pmu, registers.selector, selector(model, event) | EN | USR | OS);
-    assert_eq!(pmu.unknown_events().count(), 0, "{model:?} {}", event.name);
+    assert!(pmu.unknown_events().all(|one| one.why == Silence::Never), "{model:?} {}", event.name);
     for delta in deltas {
         pmu.advance(delta);
     }

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{EDGE, EN, INV, OS, USR, counter, pmu, width, write};
+use core::num::NonZeroU32;
 use pmu_model::{Delta, Host, Model, Pmu, Ratio, Ring, RingMask, Timing};
 use proptest::prelude::*;
 
@@ -39,8 +40,10 @@ proptest! {
         fixed in prop::collection::vec((0u64..4, 1u64..700), 4..=4),
         before in 0u64..50,
         clock in (1u32..9, 1u32..9),
+        cycles in prop::sample::select(&[1u32, 1, 2, 3, 16][..]),
     ) {
         let timing = Timing {
+            instruction_cycles: NonZeroU32::new(cycles).unwrap(),
             reference_clock: Ratio::new(clock.0, clock.1),
             bus_clock: Ratio::new(clock.1, clock.0),
             ..Timing::DEFAULT
@@ -74,6 +77,32 @@ proptest! {
         let least = [RingMask::USER, RingMask::KERNEL].into_iter()
             .filter_map(|mask| pmu.until_overflow(mask)).min();
         prop_assert_eq!(both, least);
+    }
+
+    /// Many instructions at once count what they count one by one.
+    #[test]
+    fn a_bulk_report_is_the_sum_of_its_steps(
+        event in prop::sample::select(&[0x3C, 0xC0, 0x13C, 0x10E, 0x1C2, 0x9C][..]),
+        condition in (0u64..3, any::<bool>(), any::<bool>()),
+        parts in prop::collection::vec(0u64..40, 0..8),
+        shift in 0u8..5,
+    ) {
+        let (cmask, invert, edge) = condition;
+        let selector = event | USR | OS | EN | cmask << 24
+            | if invert { INV } else { 0 } | if edge { EDGE } else { 0 };
+        let fresh = || {
+            let mut pmu = Pmu::new(Model::Skylake, Host::EXAMPLE, Timing::of_tsc(shift));
+            write(&mut pmu, 0x186, selector);
+            pmu
+        };
+        let (mut bulk, mut steps) = (fresh(), fresh());
+        for part in parts {
+            bulk.advance(&common::user(part));
+            for _ in 0..part {
+                steps.advance(&Delta::step(Ring::User));
+            }
+            prop_assert_eq!(bulk.read_msr(0x4C1).unwrap(), steps.read_msr(0x4C1).unwrap());
+        }
     }
 
     /// No mix of rings overflows before the figure for both.
@@ -116,4 +145,23 @@ fn a_counter_of_one_ring_has_no_horizon_in_the_other() {
     assert_eq!(pmu.until_overflow(RingMask::KERNEL), None);
     assert_eq!(pmu.until_overflow(RingMask::BOTH), Some(1 << 48));
     assert_eq!(pmu.until_overflow(RingMask::NONE), None);
+}
+
+#[test]
+fn cycles_in_which_nothing_retires_are_seen_by_counter_mask_and_inversion() {
+    // 1,000 instructions of 16 cycles: 1,000 cycles with one, 15,000 without, and as many edges as instructions.
+    const ONE: u64 = 1 << 24;
+    for (selector, expected) in [
+        (0x3C, 16_000),
+        (0xC0, 1_000),
+        (0xC0 | ONE, 1_000),
+        (0xC0 | ONE | INV, 15_000),
+        (0xC0 | ONE | EDGE, 1_000),
+        (0xC0 | 16 << 24 | INV, 16_000),
+    ] {
+        let mut pmu = Pmu::new(Model::Skylake, Host::EXAMPLE, Timing::of_tsc(4));
+        write(&mut pmu, 0x186, selector | USR | OS | EN);
+        pmu.advance(&common::user(1_000));
+        assert_eq!(pmu.read_msr(0x4C1).unwrap(), expected, "{selector:#x}");
+    }
 }

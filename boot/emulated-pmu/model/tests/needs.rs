@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{EN, OS, USR, pmu, write};
-use pmu_model::{Model, Needs, Occurrence, Pmu};
+use common::{EN, INV, OS, USR, pmu, write};
+use pmu_model::{Model, Needs, Occurrence, Pmu, Ring, Silence};
 
 /// Skylake with one selector in counter 0.
 fn with(selector: u64) -> Pmu {
@@ -50,6 +50,29 @@ fn one_ring_asks_for_a_split() {
 }
 
 #[test]
+fn stepping_is_asked_for_in_the_rings_that_are_counted() {
+    let stepped = |pmu: &Pmu| {
+        let needs = pmu.needs();
+        (needs.stepping_in(Ring::User), needs.stepping_in(Ring::Kernel))
+    };
+    assert_eq!(stepped(&with(0xC4 | EN | USR)), (true, false));
+    assert_eq!(stepped(&with(0xC4 | EN | OS)), (false, true));
+    assert_eq!(stepped(&with(0xC4 | EN | USR | OS)), (true, true));
+    assert_eq!(stepped(&with(0xC0 | EN | USR | OS)), (false, false));
+    // Instructions everywhere beside branches in ring 3 alone: ring 0 needs no stepping.
+    let mut both = with(0xC4 | EN | USR);
+    write(&mut both, 0x187, 0xC0 | EN | USR | OS);
+    assert_eq!(stepped(&both), (true, false));
+    assert!(both.needs().ring_split && both.needs().stepping());
+    // A branch into the other ring is a record as well.
+    let mut records = with(0xC4 | EN | USR);
+    write(&mut records, 0x1D9, 1);
+    assert_eq!(stepped(&records), (true, true));
+    // What is intercepted anyway.
+    assert_eq!(stepped(&with(0x1CB | EN | USR)), (false, false), "HW_INTERRUPTS.RECEIVED");
+}
+
+#[test]
 fn single_occurrences_ask_for_stepping_and_say_which() {
     // (selector, predictor, memory)
     for (code, predictor, memory) in [
@@ -86,7 +109,10 @@ fn an_event_that_never_happens_needs_nothing() {
     // IDQ_UOPS_NOT_DELIVERED.CORE: known, and always 0 here.
     let pmu = with(0x19C | EN | USR | OS);
     assert_eq!(pmu.needs(), Needs::default());
-    assert_eq!(pmu.unknown_events().count(), 0);
+    let silent: Vec<_> = pmu.unknown_events().map(|unknown| unknown.why).collect();
+    assert_eq!(silent, [Silence::Never]);
+    // Inverted it counts cycles.
+    assert_eq!(with(0x19C | 1 << 24 | INV | EN | USR | OS).unknown_events().count(), 0);
 }
 
 #[test]

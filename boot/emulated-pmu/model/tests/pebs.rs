@@ -4,7 +4,7 @@ mod common;
 
 use common::pebs::{AREA, Area, BASE, instruction};
 use common::{EN, INT, OS, USR, fault, pmu, read, write};
-use pmu_model::{Delta, Fault, Model, Occurrence, Pmu, Ring};
+use pmu_model::{Delta, Fault, Host, Model, Occurrence, Pmu, Ring, Timing};
 
 /// The model, an event of it that every instruction is, the counter for that, and the words of a record.
 const MODELS: [(Model, u64, u32, usize); 4] = [
@@ -106,12 +106,44 @@ fn loads_and_stores_have_their_own_address() {
 
 #[test]
 fn an_event_that_is_not_precise_overflows_as_ever() {
-    // INST_RETIRED.ANY_P is precise on Core 2 and not on Skylake.
+    // CPU_CLK_UNHALTED.THREAD_P, in place of which Linux takes an event of retirement.
     let (mut pmu, mut area) = (pmu(Model::Skylake), Area::new(100, 100));
-    arm(&mut pmu, &mut area, (0xC0, 0), 0u64.wrapping_sub(1));
+    arm(&mut pmu, &mut area, (0x3C, 0), 0u64.wrapping_sub(1));
     instruction(&mut pmu, &mut area, 1, Delta::step(Ring::User));
     instruction(&mut pmu, &mut area, 2, Delta::step(Ring::User));
     assert_eq!((read(&mut pmu, 0x38E), area.records(25)), (1, 0));
+}
+
+/// What Linux writes for `cycles:p`, `instructions:pp`, `branches:pp` and `branch-misses:pp` on each part with PEBS
+/// (`arch/x86/events/intel/core.c`, `intel_perfmon_event_map` and `intel_pebs_aliases_*`).
+#[test]
+fn what_linux_samples_precisely_is_precise() {
+    const EVERY_CYCLE: u64 = 16 << 24 | common::INV;
+    const WANTED: [(Model, &[u64]); 4] = [
+        (Model::Core2, &[0xC0 | EVERY_CYCLE, 0xC0, 0xC5]),
+        (Model::Nehalem, &[0xC0 | EVERY_CYCLE, 0xC0, 0xC4]),
+        (Model::Haswell, &[0x1C2 | EVERY_CYCLE, 0xC0, 0xC4, 0xC5]),
+        (Model::Skylake, &[0xC0 | EVERY_CYCLE, 0xC0, 0xC4, 0xC5]),
+    ];
+    for (model, events) in WANTED {
+        for &event in events {
+            let words = MODELS.iter().find(|entry| entry.0 == model).map(|entry| entry.3).unwrap();
+            let mut pmu = Pmu::new(model, Host::EXAMPLE, Timing::FLAT);
+            let mut area = Area::new(words, 10 * words);
+            arm(&mut pmu, &mut area, (event, 0), 0u64.wrapping_sub(4));
+            let missed = Delta::step(Ring::User).with(Occurrence::MissedReturn, 1);
+            let outcomes: Vec<_> = (1..=5)
+                .map(|number| instruction(&mut pmu, &mut area, number, missed.clone()))
+                .collect();
+            assert_eq!(area.records(words), 1, "{model:?} {event:#x}");
+            assert!(outcomes[4].pmi, "{model:?} {event:#x}: at the threshold");
+            assert_eq!(
+                read(&mut pmu, 0x38E),
+                1 << 62,
+                "{model:?} {event:#x}: its own bit is not set"
+            );
+        }
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use super::free::{self, ALWAYS, end_of_nmi};
 use super::guest::Guest;
 use super::vmcb::{Event, Intercepts, exit};
-use super::{breakpoint, debug, events, exits, nested, step};
+use super::{breakpoint, clock, debug, events, exits, nested, step};
 use emulated_pmu::debug_registers::{Placed, Which};
 use emulated_pmu::step::{Kind, is_privileged, kind};
 use pmu_model::{Occurrence, Ring};
@@ -49,7 +49,9 @@ fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, placed: &Placed) {
     let alarm_ns = left.and_then(|left| alarm(guest, left)).unwrap_or(0);
     let counted = guest.enter(alarm_ns);
     events::stop_alarm(guest);
-    let retired = counted.saturating_sub(foreseen(guest));
+    let foreseen = foreseen(guest);
+    clock::take_back(foreseen << guest.calibration.shift);
+    let retired = counted.saturating_sub(foreseen);
     account(guest, ring, retired);
     let hit = breakpoint::happened(guest, placed);
     match guest.vmcb.exit_code {
@@ -68,7 +70,8 @@ fn intercept(guest: &mut Guest, ring: Ring) {
     let split = guest.tells_rings_apart();
     let mut intercepts = ALWAYS | Intercepts::HLT | Intercepts::MWAIT | end_of_nmi(guest);
     let mut exceptions = MISCOUNTED | free::DEBUG;
-    if split || guest.needs.occurrences.has(Occurrence::Interrupt) {
+    let interrupts = guest.needs.occurrences.has(Occurrence::Interrupt);
+    if split || interrupts || guest.timer.is_watched() {
         intercepts |= Intercepts::INTR;
     }
     match ring {

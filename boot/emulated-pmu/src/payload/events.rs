@@ -1,5 +1,6 @@
 //! What is delivered to the guest: exceptions, NMIs, device interrupts, and the model's PMI.
 
+use super::clock;
 use super::guest::{Guest, IF};
 use super::lapic::{self, Delivery};
 use super::nested;
@@ -13,14 +14,17 @@ const INVALID_OPCODE: u8 = 6;
 const DOUBLE_FAULT: u8 = 8;
 const GENERAL_PROTECTION: u8 = 13;
 const PAGE_FAULT: u8 = 14;
+/// NMIs in a row whose PMIs were each requested in the handler of the one before, and which follow it at once.
+const NMI_STREAK: u32 = 8;
 
 /// Chooses what to deliver at the next entry. True if something is.
 pub fn choose(guest: &mut Guest) -> bool {
-    let nmi = guest.nmi_pending && !guest.nmi_blocked && !guest.in_shadow();
+    let nmi = guest.awaits_nmi() && guest.nmi_in() == 0 && !guest.in_shadow();
     if guest.event.is_none() && nmi {
         guest.event = Some(Event::Nmi);
         guest.nmi_pending = false;
         guest.nmi_blocked = true;
+        guest.nmi_begun = clock::now();
     }
     if guest.event.is_none()
         && guest.vmcb.rflags & IF != 0
@@ -152,12 +156,24 @@ pub fn take_nmi(guest: &mut Guest) {
     take_what_came(guest);
 }
 
+/// The guest's NMI handler has returned. A period that is shorter than the end of the handler would leave no room for
+/// anything else, so after some such NMIs in a row the next one comes only when as much time has passed as the handler took.
+/// A processor leaves room as well: its PMI takes longer from the overflow than a handler from its last WRMSR to its IRET.
+pub fn end_nmi(guest: &mut Guest) {
+    if guest.nmi_blocked && guest.nmi_pending && guest.nmi_streak > NMI_STREAK {
+        let now = clock::now();
+        guest.nmi_not_before = now + now.wrapping_sub(guest.nmi_begun);
+    }
+    guest.nmi_blocked = false;
+}
+
 /// Delivers the PMI that the model asks for, through the guest's local APIC.
 pub fn deliver_pmi(guest: &mut Guest, outcome: Outcome) {
     if outcome.overflowed != 0 {
         guest.needs = guest.counting.peek().needs();
     }
     if outcome.pmi && lapic::deliver(guest.masks_lvtpc) == Delivery::Nmi {
+        guest.nmi_streak = if guest.nmi_blocked { guest.nmi_streak.saturating_add(1) } else { 0 };
         guest.nmi_pending = true;
     }
 }

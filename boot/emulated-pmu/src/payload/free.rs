@@ -12,6 +12,7 @@ pub const DEBUG: u32 = 1 << 1;
 pub const ALWAYS: Intercepts = Intercepts::CPUID
     .union(Intercepts::MSR)
     .union(Intercepts::RDPMC)
+    .union(Intercepts::PORT)
     .union(Intercepts::NMI)
     .union(Intercepts::SHUTDOWN)
     .union(Intercepts::VMRUN)
@@ -26,6 +27,9 @@ pub const ALWAYS: Intercepts = Intercepts::CPUID
 pub fn stay(guest: &mut Guest) {
     events::choose(guest);
     guest.vmcb.set_intercepts(ALWAYS | end_of_nmi(guest));
+    if guest.timer.is_watched() {
+        guest.vmcb.add_intercepts(Intercepts::INTR);
+    }
     guest.vmcb.exceptions = 0;
     bulk::rewind_if_undelivered(guest);
     guest.withhold_system_calls(false);

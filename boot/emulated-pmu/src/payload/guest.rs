@@ -1,12 +1,15 @@
 //! The guest: its registers, its PMU, and what is pending for it.
 
+use super::clock;
 use super::code::CodeMap;
 use super::counting::Counting;
 use super::events;
 use super::hpet::Alarm;
 use super::icount::Calibration;
+use super::pm_timer::PmTimer;
 use super::port::{read_msr, write_debug_7};
 use super::switch::{self, Registers};
+use super::timer::Timer;
 use super::vmcb::{Event, Vmcb};
 use core::cell::RefCell;
 use emulated_pmu::control::{Control, enterable_code_segment};
@@ -46,6 +49,9 @@ pub struct Guest {
     pub llc: &'static mut Llc,
     pub factory: RefCell<InstructionInfoFactory>,
     pub alarm: Alarm,
+    /// The timer of its local APIC.
+    pub timer: Timer,
+    pub pm_timer: PmTimer,
     /// Its debug registers. The processor's are the hypervisor's.
     pub debug: DebugRegisters,
     /// What DR6 is to say of the #DB that has made it leave.
@@ -76,6 +82,11 @@ pub struct Guest {
     pub nmi_pending: bool,
     /// The guest is handling an NMI: no other until its IRET.
     pub nmi_blocked: bool,
+    /// The guest's time at which the last NMI was delivered, and before which no other is to be.
+    pub nmi_begun: u64,
+    pub nmi_not_before: u64,
+    /// NMIs in a row whose PMIs were requested while one was being handled.
+    pub nmi_streak: u32,
     /// What may be executed at full speed.
     pub code: CodeMap,
     /// Stays since something was last counted by the clock.
@@ -101,15 +112,19 @@ impl Guest {
         if self.event.is_some() { Ring::Kernel } else { self.ring() }
     }
 
-    /// Whether each change of ring has to be seen while instructions are counted.
+    /// Whether each change of ring has to be seen while instructions are counted. Not for AMD's free-running counter of
+    /// retired instructions alone: Linux switches it on before all else and hardly ever reads it, and each IRET would be
+    /// an exit.
     pub fn tells_rings_apart(&self) -> bool {
-        self.needs.ring_split || self.strings_in_user_alone
+        let counts = self.needs.bulk | self.needs.stepped != 0;
+        self.needs.ring_split || self.strings_in_user_alone && counts
     }
 
     /// Whether what runs in `ring` has to be watched for instructions that the clock counts wrongly.
     pub fn is_watched(&self, ring: Ring) -> bool {
         let counts = self.needs.free_running || self.needs.rings.contains(ring);
-        counts && !(self.strings_in_user_alone && ring == Ring::Kernel)
+        let leaves_out = ring == Ring::Kernel || !self.tells_rings_apart();
+        counts && !(self.strings_in_user_alone && leaves_out)
     }
 
     /// Runs the guest until its next exit; returns the instructions that the TSC counted.
@@ -135,6 +150,7 @@ impl Guest {
         if let Some(vector) = self.vmcb.undelivered() {
             self.waiting.insert(vector);
         }
+        clock::leave(ticks.saturating_sub(self.calibration.overhead << self.calibration.shift));
         self.calibration.instructions(ticks)
     }
 
@@ -148,6 +164,11 @@ impl Guest {
     /// Whether a breakpoint on the instruction behind a load of SS is not met.
     pub fn suppresses_breakpoint_behind_ss(&self) -> bool {
         self.vendor != Some(Vendor::Amd)
+    }
+
+    /// The guest's clock goes on for an instruction that was emulated.
+    pub fn tick(&self) {
+        clock::pass(1 << self.calibration.shift);
     }
 
     /// Takes EFER.SCE away, so that SYSCALL and SYSRET raise #UD, or gives the guest its own back.
@@ -222,6 +243,16 @@ impl Guest {
             let steps = self.vmcb.rflags & TF != 0 && !self.needs.branch_trap;
             events::traps(self, if steps { SINGLE_STEP } else { 0 }, false);
         }
+    }
+
+    /// Whether an NMI waits, and none is being handled.
+    pub fn awaits_nmi(&self) -> bool {
+        self.nmi_pending && !self.nmi_blocked
+    }
+
+    /// Instructions until an NMI that waits may be delivered.
+    pub fn nmi_in(&self) -> u64 {
+        self.nmi_not_before.saturating_sub(clock::now()) >> self.calibration.shift
     }
 
     /// Whether interrupts and traps are held back until the next instruction is done.

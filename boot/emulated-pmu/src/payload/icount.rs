@@ -64,6 +64,9 @@ fn difference() -> u64 {
     u64::from(long.wrapping_sub(short))
 }
 
+/// A port that is intercepted meanwhile: that of the BIOS's progress codes, which nobody reads.
+const CALIBRATION_PORT: u16 = 0x80;
+
 // The guests: code that ends in an exit.
 global_asm!(
     ".pushsection .text.calibration, \"ax\", @progbits",
@@ -74,6 +77,7 @@ global_asm!(
     "vmmcall",
     "calibration_cpuid: cpuid",
     "calibration_hlt: hlt",
+    "calibration_port: in al, {port}",
     "calibration_undefined: ud2",
     "calibration_interrupt: int 0x80",
     "calibration_fault: mov rax, [rdi]",
@@ -84,6 +88,7 @@ global_asm!(
     ".endr",
     "vmmcall",
     ".popsection",
+    port = const CALIBRATION_PORT,
 );
 
 unsafe extern "C" {
@@ -91,6 +96,7 @@ unsafe extern "C" {
     static calibration_nops: u8;
     static calibration_cpuid: u8;
     static calibration_hlt: u8;
+    static calibration_port: u8;
     static calibration_undefined: u8;
     static calibration_interrupt: u8;
     static calibration_fault: u8;
@@ -135,11 +141,13 @@ pub unsafe fn calibrate(
         };
     // The first entry warms nothing up under icount, but costs nothing either.
     let overhead = instructions(&raw const calibration_call, exit::VMMCALL, 0)?;
+    super::svm::intercept_port(CALIBRATION_PORT, true);
     let expected = [
         (&raw const calibration_call, exit::VMMCALL, 0),
         (&raw const calibration_nops, exit::VMMCALL, 100),
         (&raw const calibration_cpuid, exit::CPUID, 0),
         (&raw const calibration_hlt, exit::HLT, 0),
+        (&raw const calibration_port, exit::PORT, 0),
         (&raw const calibration_undefined, exit::EXCEPTION + 6, 1),
         (&raw const calibration_interrupt, exit::INT_N, 1),
         (&raw const calibration_fault, exit::EXCEPTION + 13, 0),
@@ -155,6 +163,7 @@ pub unsafe fn calibrate(
             return Err(Refusal::Calibration);
         }
     }
+    super::svm::intercept_port(CALIBRATION_PORT, false);
     // A guest of many NOPs that the alarm ends: what is missing passed before the entry, but for the rest of a tick,
     // which in one of the phases is nothing.
     let mut before_entry = u64::MAX;
@@ -188,6 +197,7 @@ fn set_up(vmcb: &mut Vmcb, rip: u64, cr3: u64) {
             | Intercepts::VMMCALL
             | Intercepts::CPUID
             | Intercepts::HLT
+            | Intercepts::PORT
             | Intercepts::INT_N,
     );
     vmcb.exceptions = u32::MAX;

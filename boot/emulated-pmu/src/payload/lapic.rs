@@ -12,6 +12,13 @@ const PAGE: u64 = 0x000f_ffff_ffff_f000;
 const LVTPC: u64 = 0x340;
 const COMMAND: u64 = 0x300;
 const SPURIOUS: u64 = 0xf0;
+const TIMER: u64 = 0x320;
+const INITIAL: u64 = 0x380;
+const CURRENT: u64 = 0x390;
+const DIVIDE: u64 = 0x3e0;
+/// LVT timer bits 18:17: 0 is one-shot mode, 1 periodic.
+pub const PERIODIC: u32 = 0b01 << 17;
+const DEADLINE: u32 = 0b10 << 17;
 /// LVTPC bit 16.
 const MASK: u32 = 1 << 16;
 /// SVR bit 8.
@@ -60,6 +67,51 @@ fn write(base: u64, register: u64, value: u32) {
 /// Whether there is a local APIC to work with.
 pub fn is_usable() -> bool {
     base() & ENABLE != 0
+}
+
+/// The timer, as it is set.
+#[derive(Clone, Copy, Debug)]
+pub struct Timer {
+    /// The register of its interrupt.
+    pub lvt: u32,
+    pub initial: u32,
+    pub current: u32,
+    /// It takes 2 to the power of this nanoseconds for a tick.
+    pub shift: u32,
+}
+
+/// The timer, if it counts down for an interrupt.
+pub fn timer() -> Option<Timer> {
+    let base = base();
+    if base & ENABLE == 0 {
+        return None;
+    }
+    let lvt = read(base, TIMER);
+    if lvt & (MASK | DEADLINE) != 0 {
+        return None;
+    }
+    let divide = read(base, DIVIDE);
+    // SDM vol. 3, figure 11-10: bits 3, 1 and 0; 111 divides by 1.
+    let shift = ((divide & 0b11 | divide >> 1 & 0b100) + 1) & 7;
+    Some(Timer { lvt, initial: read(base, INITIAL), current: read(base, CURRENT), shift })
+}
+
+/// Starts the timer, or stops it with 0. A different `lvt` changes its mode first.
+pub fn set_timer(timer: &Timer, lvt: u32, initial: u32) {
+    let base = base();
+    if base & ENABLE == 0 {
+        return;
+    }
+    if lvt != timer.lvt {
+        write(base, TIMER, lvt);
+    }
+    write(base, INITIAL, initial);
+}
+
+/// Whether `physical` lies in the page of the xAPIC's registers, and they are in use.
+pub fn is_in_page(physical: u64) -> bool {
+    let base = base();
+    base & (ENABLE | X2APIC) == ENABLE && physical & PAGE == base & PAGE
 }
 
 /// Takes the PMI to the APIC: what LVTPC says, and with `mask_on_delivery` its mask bit set, as Intel's does.

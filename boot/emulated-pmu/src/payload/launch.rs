@@ -5,26 +5,31 @@ use super::counting::Counting;
 use super::guest::{Guest, SCE};
 use super::hpet::Alarm;
 use super::icount;
+use super::pm_timer::PmTimer;
 use super::port::{cpuid, read_msr};
 use super::run;
 use super::switch::Registers;
+use super::timer::Timer;
 use super::vmcb::{Segment, Vmcb};
-use super::{acpi, breakpoint, debug, lapic, svm, tables};
+use super::{acpi, breakpoint, clock, debug, lapic, svm, tables};
 use core::arch::asm;
 use core::mem::MaybeUninit;
 use core::slice;
+use core::sync::atomic::{AtomicBool, Ordering};
 use emulated_pmu::debug_registers::DebugRegisters;
-use emulated_pmu::options::{self, Options, Strings};
+use emulated_pmu::options::{self, Clock, Options, Strings};
 use handover::{LAUNCH_VERSION, Launch, MAX_PROCESSORS, Other, Refusal};
 use iced_x86::InstructionInfoFactory;
 use pmu_model::model::Vendor;
 use pmu_model::uarch::{Core, Llc, Prefetch};
-use pmu_model::{Host, Model, Needs, Pmu, Ratio, Timing};
+use pmu_model::{Host, Model, Needs, Pmu, Timing};
 
 static mut VMCB: MaybeUninit<Vmcb> = MaybeUninit::zeroed();
 static mut GUEST: MaybeUninit<Guest> = MaybeUninit::uninit();
 static mut LLC: Llc = Llc::new();
 static mut CR3: u64 = 0;
+/// The guest's time is its own.
+static OWN_TIME: AtomicBool = AtomicBool::new(false);
 /// What waits for the other processors.
 static OTHERS: spin::Once<([Other; MAX_PROCESSORS], usize)> = spin::Once::new();
 
@@ -58,8 +63,9 @@ pub extern "sysv64" fn prepare(launch: *const Launch, rip: u64, rsp: u64) -> u64
     match checked(line, launch.processor) {
         Ok((options, shift, alarm)) => {
             acpi::hide_hpet(launch.rsdp);
+            let pm_timer = acpi::pm_timer(launch.rsdp);
             // SAFETY: called once, before any guest runs.
-            unsafe { build(options, shift, alarm, rip, rsp) };
+            unsafe { build(options, shift, (alarm, pm_timer), rip, rsp) };
             0
         }
         Err(refusal) => refusal as u64,
@@ -85,8 +91,16 @@ fn checked(line: &[u8], processor: u64) -> Result<(Options, u8, Alarm), Refusal>
 
 /// # Safety
 /// Called once, SVM on.
-unsafe fn build(options: Options, shift: u8, alarm: Alarm, rip: u64, rsp: u64) {
-    let pmu = Pmu::new(options.model, host(), timing(shift));
+unsafe fn build(
+    options: Options,
+    shift: u8,
+    (alarm, pm_timer): (Alarm, Option<u16>),
+    rip: u64,
+    rsp: u64,
+) {
+    let own = options.clock == Clock::Guest && options.cpus == 1;
+    OWN_TIME.store(own, Ordering::Relaxed);
+    let pmu = Pmu::new(options.model, host(), Timing::of_tsc(shift));
     // SAFETY: the statics are touched here and by `go` alone, one after the other.
     unsafe {
         CR3 = tables::build();
@@ -111,6 +125,8 @@ unsafe fn build(options: Options, shift: u8, alarm: Alarm, rip: u64, rsp: u64) {
             llc: &mut *llc,
             factory: InstructionInfoFactory::new().into(),
             alarm,
+            timer: Timer::default(),
+            pm_timer: PmTimer::new(pm_timer),
             debug,
             happened: 0,
             held: 0,
@@ -130,6 +146,9 @@ unsafe fn build(options: Options, shift: u8, alarm: Alarm, rip: u64, rsp: u64) {
             said: [0; 16],
             nmi_pending: false,
             nmi_blocked: false,
+            nmi_begun: 0,
+            nmi_not_before: 0,
+            nmi_streak: 0,
             masks_lvtpc,
             stepped: 0,
         });
@@ -156,11 +175,6 @@ fn host() -> Host {
         misc_enable,
         hwcr,
     }
-}
-
-/// One cycle an instruction, and a reference clock at the TSC's rate.
-fn timing(shift: u8) -> Timing {
-    Timing { reference_clock: Ratio::new(1 << shift, 1), ..Timing::FLAT }
 }
 
 /// On the hypervisor's stack: calibrates, and runs the guest for good.
@@ -190,6 +204,7 @@ pub extern "sysv64" fn go() -> ! {
             guest.vendor.map_or("", Vendor::name)
         ));
     }
+    clock::start(OWN_TIME.load(Ordering::Relaxed));
     run::run(guest)
 }
 
@@ -208,7 +223,7 @@ fn calibrate(guest: &mut Guest) {
         Ok(calibration) => guest.calibration = calibration,
         Err(refusal) => {
             debug::line(format_args!("no emulated PMU: {refusal}"));
-            let none = Pmu::new(Model::None, host(), timing(guest.calibration.shift));
+            let none = Pmu::new(Model::None, host(), Timing::of_tsc(guest.calibration.shift));
             guest.counting = Counting::new(none);
         }
     }

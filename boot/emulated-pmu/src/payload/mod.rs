@@ -1,5 +1,6 @@
 //! The hypervisor's parts: getting in ([`entry`], [`launch`]), what the processor wants ([`vmcb`], [`svm`],
-//! [`tables`], [`switch`]), the machine's clock and timers ([`icount`], [`hpet`], [`lapic`]), the guest ([`guest`], [`counting`],
+//! [`tables`], [`switch`]), the machine's clock and timers ([`icount`], [`hpet`], [`lapic`]), the guest's ([`clock`],
+//! [`timer`], [`pm_timer`]), the guest ([`guest`], [`counting`],
 //! [`memory`], [`breakpoint`]), and the loop that runs it: which way to run ([`run`]), each way ([`free`], [`bulk`],
 //! [`step`]), what made it leave ([`exits`]), what is delivered to it ([`events`]), and what it
 //! executes while it is counted at full speed ([`code`], [`nested`], [`maps`]).
@@ -7,6 +8,7 @@
 mod acpi;
 mod breakpoint;
 mod bulk;
+mod clock;
 mod code;
 mod counting;
 pub mod debug;
@@ -24,6 +26,7 @@ mod maps;
 mod memory;
 mod nested;
 mod panic;
+mod pm_timer;
 mod port;
 mod precise;
 mod retire;
@@ -33,4 +36,5 @@ mod svm;
 mod switch;
 mod system_call;
 mod tables;
+mod timer;
 mod vmcb;

@@ -1,8 +1,8 @@
 //! PEBS records: the model says when and what, this is where and of which instruction.
 
+use super::clock;
 use super::events;
 use super::guest::Guest;
-use super::port::tsc;
 use iced_x86::Register;
 use pmu_model::{GuestMemory, Outcome, Retirement};
 
@@ -64,7 +64,7 @@ pub fn record(guest: &mut Guest, outcome: Outcome, place: Place) -> Outcome {
         registers: REGISTERS.map(|name| guest.register(name)),
         load: place.load,
         store: place.store,
-        tsc: tsc(),
+        tsc: clock::now(),
     };
     // The model is written to while the guest's memory is looked at.
     let mut pmu = guest.counting.pmu().clone();

@@ -164,6 +164,7 @@ fn finish(
 
 /// An instruction that was emulated, and is neither branch nor access.
 pub fn plain(guest: &mut Guest, occurrence: Option<Occurrence>) {
+    guest.tick();
     let ring = guest.ring();
     // The guest has not been taken over it yet.
     let ip = guest.linear_rip();
@@ -229,6 +230,7 @@ fn to_handler(from: u64, to: u64) -> Branch {
 
 /// INT n: a far branch to the handler of its vector.
 pub fn software_interrupt(guest: &mut Guest, ring: Ring, instruction: &Instruction, vector: u8) {
+    guest.tick();
     let to = events::handler(guest, vector).unwrap_or(0);
     let branch = to_handler(instruction.ip(), to);
     finish(guest, ring, Some(branch), Some(instruction), &Accesses::NONE);

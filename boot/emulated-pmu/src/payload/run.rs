@@ -21,8 +21,17 @@ enum Way {
 
 /// Runs the guest for good.
 pub fn run(guest: &mut Guest) -> ! {
+    let shift = guest.calibration.shift;
     loop {
-        match way(guest) {
+        let way = way(guest);
+        match way {
+            Way::Step if guest.needs.stepping_in(guest.next_ring()) => guest.timer.step(shift),
+            _ => guest.timer.run(shift),
+        }
+        if !matches!(way, Way::Free) {
+            guest.pm_timer.start();
+        }
+        match way {
             Way::Free => free::stay(guest),
             Way::Bulk(left) => bulk::stay(guest, left),
             Way::Here(left) => bulk::stay_here(guest, left),
@@ -34,14 +43,16 @@ pub fn run(guest: &mut Guest) -> ! {
 fn way(guest: &mut Guest) -> Way {
     let needs = &guest.needs;
     // An NMI must not come before the next instruction, and has to come right behind it.
-    let waits = guest.nmi_pending && !guest.nmi_blocked && guest.in_shadow();
+    let waits = guest.awaits_nmi() && guest.in_shadow();
     // A breakpoint waits; or a frame has to be held against the guest's breakpoints.
     let debug = guest.after_ss || guest.held != 0;
     let frame = guest.event.is_some() && (guest.debug.is_active() || nested::is_candidate(guest));
-    if guest.without_resume || waits || debug || frame || needs.stepping() || needs.branch_trap {
+    let counted = needs.stepping_in(guest.next_ring());
+    if guest.without_resume || waits || debug || frame || counted || needs.branch_trap {
         return Way::Step;
     }
     if needs.bulk | needs.stepped == 0 && !needs.free_running {
+        guest.nmi_not_before = 0;
         return Way::Free;
     }
     // It steps itself, or goes on without a breakpoint, which might be the hypervisor's.
@@ -49,7 +60,9 @@ fn way(guest: &mut Guest) -> Way {
         return Way::Step;
     }
     let ring = guest.next_ring();
-    match guest.counting.until_overflow(ring, guest.tells_rings_apart()) {
+    let overflow = guest.counting.until_overflow(ring, guest.tells_rings_apart());
+    let nmi = guest.awaits_nmi().then(|| guest.nmi_in()).filter(|&left| left > 0);
+    match overflow.into_iter().chain(nmi).min() {
         Some(left) if left <= NEAR => Way::Step,
         left if guest.code.is_crowded(guest.linear_rip()) => Way::Here(left),
         left => Way::Bulk(left),

@@ -4,7 +4,7 @@
 use super::free::ALWAYS;
 use super::guest::{Guest, RF, TF};
 use super::vmcb::{Event, Intercepts, exit};
-use super::{breakpoint, bulk, events, exits, nested, retire};
+use super::{breakpoint, bulk, events, exits, nested, retire, timer};
 use emulated_pmu::debug_registers::{SINGLE_STEP, Which};
 use emulated_pmu::step::{self, Kind, StringOperation};
 use iced_x86::{Instruction, Register};
@@ -77,6 +77,9 @@ pub fn instruction(guest: &mut Guest) {
         return trap(guest, None);
     }
     let Some(instruction) = guest.instruction() else { return trap(guest, None) };
+    if timer::is_touched(guest, &instruction) {
+        guest.timer.release();
+    }
     let overflow = guest.vmcb.rflags & 1 << 11 != 0;
     match step::kind(&instruction) {
         Kind::Repeated(_) if guest.vmcb.rflags & TF != 0 || guest.debug.watches_data() => {
@@ -109,6 +112,7 @@ fn emulate(guest: &mut Guest, instruction: &Instruction) {
 
 /// SYSCALL or SYSRET has been emulated. Whether it is stepped is for the flags that it has set: AMD APM vol. 2, 13.1.4.
 pub fn system_call(guest: &mut Guest, ring: Ring, instruction: &Instruction) {
+    guest.tick();
     retire::instruction(guest, ring, Some(instruction), &retire::Accesses::NONE);
     let steps = guest.vmcb.rflags & TF != 0;
     events::traps(guest, if steps { SINGLE_STEP } else { 0 }, false);
@@ -251,7 +255,7 @@ fn trap(guest: &mut Guest, instruction: Option<&Instruction>) {
         guest.change_word(stack, |flags| flags & !TF);
     }
     if kind == Kind::InterruptReturn {
-        guest.nmi_blocked = false;
+        events::end_nmi(guest);
     }
     let taken = retire::instruction(guest, ring, instruction, &accesses);
     let steps = own != 0 && (taken || !guest.needs.branch_trap);

@@ -21,10 +21,10 @@ static mut HOST_SAVE: HostSave = HostSave([0; 4096]);
 #[repr(C, align(4096))]
 pub struct MsrPermissions([u8; 0x2000]);
 static mut MSR_PERMISSIONS: MsrPermissions = MsrPermissions([0; 0x2000]);
-/// The I/O permission map is never asked, but has to be there.
+/// A bit a port: APM vol. 2, 15.10.1.
 #[repr(C, align(4096))]
 struct IoPermissions([u8; 0x3000]);
-static IO_PERMISSIONS: IoPermissions = IoPermissions([0; 0x3000]);
+static mut IO_PERMISSIONS: IoPermissions = IoPermissions([0; 0x3000]);
 
 /// Says whether this processor has what is needed.
 pub fn check() -> Result<(), Refusal> {
@@ -80,6 +80,19 @@ pub unsafe fn permissions(pmu: &Pmu) -> (u64, u64) {
         set(map, msr);
     }
     (map.as_ptr() as u64, (&raw const IO_PERMISSIONS) as u64)
+}
+
+/// Intercepts the four bytes from `port` on, or no longer.
+pub fn intercept_port(port: u16, on: bool) {
+    let map = &raw mut IO_PERMISSIONS;
+    for port in usize::from(port)..usize::from(port) + 4 {
+        let bit = 1 << (port % 8);
+        // SAFETY: one processor, which runs the hypervisor now; the map goes on beyond the last port.
+        unsafe {
+            let byte = &mut (*map).0[port / 8];
+            *byte = if on { *byte | bit } else { *byte & !bit };
+        }
+    }
 }
 
 fn set(map: &mut [u8; 0x2000], msr: u32) {

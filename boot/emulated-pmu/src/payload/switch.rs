@@ -2,6 +2,7 @@
 
 use super::vmcb::Vmcb;
 use core::arch::naked_asm;
+use core::mem::offset_of;
 
 /// The guest's general registers; RAX and RSP are in the VMCB.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,6 +64,11 @@ pub unsafe extern "sysv64" fn enter(
         "shl rdx, 32",
         "or rax, rdx",
         "push rax",
+        // The guest's TSC goes on from where it stood.
+        "mov rcx, [rip + {now}]",
+        "sub rcx, rax",
+        "and rcx, [rip + {own}]",
+        "mov [rsi + {offset}], rcx",
         "mov rcx, [rdi]",
         "mov rdx, [rdi + 8]",
         "mov rbx, [rdi + 16]",
@@ -110,6 +116,9 @@ pub unsafe extern "sysv64" fn enter(
         "pop rbp",
         "pop rbx",
         "ret",
+        now = sym super::clock::NOW,
+        own = sym super::clock::OWN,
+        offset = const offset_of!(Vmcb, tsc_offset),
         origin = sym super::hpet::ORIGIN,
         tick = sym super::hpet::TICK,
         comparator = sym super::hpet::COMPARATOR,

@@ -15,6 +15,7 @@ bitflags! {
         const IRET = 1 << 20;
         const INT_N = 1 << 21;
         const HLT = 1 << 24;
+        const PORT = 1 << 27;
         const INVLPG = 1 << 25;
         const MSR = 1 << 28;
         const SHUTDOWN = 1 << 31;
@@ -122,6 +123,7 @@ pub mod exit {
     pub const IRET: u64 = 0x74;
     pub const INT_N: u64 = 0x75;
     pub const HLT: u64 = 0x78;
+    pub const PORT: u64 = 0x7b;
     pub const MSR: u64 = 0x7c;
     pub const SHUTDOWN: u64 = 0x7f;
     pub const VMRUN: u64 = 0x80;
@@ -196,6 +198,7 @@ const _: () = {
     use core::mem::offset_of;
     assert!(size_of::<Vmcb>() == 4096);
     assert!(offset_of!(Vmcb, io_permissions) == 0x40);
+    assert!(offset_of!(Vmcb, tsc_offset) == 0x50);
     assert!(offset_of!(Vmcb, asid) == 0x58);
     assert!(offset_of!(Vmcb, exit_code) == 0x70);
     assert!(offset_of!(Vmcb, nested_control) == 0x90);

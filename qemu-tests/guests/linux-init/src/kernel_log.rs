@@ -7,8 +7,21 @@ use syscalls::{Sysno, syscall};
 const READ_ALL: u32 = 3;
 /// Room for the last part of the kernel's ring buffer. Debian's has 128 KiB; a boot fills about 30.
 const BYTES: usize = 128 << 10;
-/// Parts of the lines that matter: the driver's, and those of what uses it.
-const PARTS: [&str; 5] = ["Performance Events", "PMU", "... ", "perf", "NMI watchdog"];
+/// Parts of the lines that matter: the driver's, those of what uses it, and complaints about time.
+const PARTS: [&str; 12] = [
+    "Performance Events",
+    "PMU",
+    "... ",
+    "perf",
+    "NMI watchdog",
+    "interrupt took",
+    "hrtimer",
+    "unstable",
+    "stall",
+    "lockup",
+    "clocksource",
+    "irq loop",
+];
 
 /// Shows them.
 pub fn show() {

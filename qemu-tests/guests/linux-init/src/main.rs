@@ -1,8 +1,9 @@
 //! The first and only program of a Linux system in memory: asks the kernel's perf driver for instruction counts of
 //! code whose length is known, tells them on the console, and switches the machine off.
 //!
-//! Each count is one line, `perf: NAME: instructions:u = COUNTED expected EXPECTED`. What the kernel itself said of the
-//! PMU comes before, each line with `dmesg: ` in front.
+//! Each count is one line, `perf: NAME: instructions:u = COUNTED expected EXPECTED`, with other events in the place of
+//! instructions where these are meant (`count: `), and each sampled run one as well (`sampled: `). What the kernel itself
+//! said of the PMU comes before and behind, each line with `dmesg: ` in front.
 //!
 //! The program is freestanding: there is no C library on the system, and one would execute instructions that nobody
 //! has counted.
@@ -14,14 +15,19 @@ mod console;
 mod counted;
 mod kernel_log;
 mod perf;
+mod runs;
+mod samples;
 
 use console::say;
 use core::panic::PanicInfo;
-use perf::Counter;
+use perf::{Counter, Event, How};
 use syscalls::{Errno, Sysno, syscall};
 
 /// Iterations of the counted loops, two instructions each.
 const LOOPS: [u64; 3] = [1_000, 1_000_000, 50_000_000];
+
+/// Counted in ring 3 alone.
+const USER: How = How { user: true, on_exec: false, period: 0, frequency: 0, precise: 0 };
 
 /// Called by [`counted::_start`] if this is the first program.
 extern "sysv64" fn main() -> ! {
@@ -30,6 +36,8 @@ extern "sysv64" fn main() -> ! {
         tell("loop", own_region(iterations), counted::region_instructions(iterations));
     }
     tell("program", another_program(), counted::PROGRAM_INSTRUCTIONS);
+    runs::all();
+    kernel_log::show();
     power_off()
 }
 
@@ -42,41 +50,15 @@ fn tell(name: &str, counted: Result<u64, Errno>, expected: u64) {
 
 /// A region of this program, between the system calls that switch the counter on and off.
 fn own_region(iterations: u64) -> Result<u64, Errno> {
-    let counter = Counter::of_this_task()?;
+    let counter = Counter::of_this_task(Event::INSTRUCTIONS, USER)?;
     counted::region(counter.descriptor(), iterations);
     counter.read()
 }
 
 /// A whole program, as `perf stat` does it: the counter starts when the child executes the program.
 fn another_program() -> Result<u64, Errno> {
-    let (mut pipe, mut status) = ([0i32; 2], 0i32);
-    // SAFETY: the kernel writes two descriptors.
-    unsafe { syscall!(Sysno::pipe2, &raw mut pipe, 0) }?;
-    // SAFETY: this program has one thread, and the child does no more than wait and execute another.
-    let child = unsafe { syscall!(Sysno::fork) }?;
-    if child == 0 {
-        start_counted_program(pipe[0]);
-    }
-    let counter = Counter::of_program_in(child)?;
-    // SAFETY: reads one byte; the child waits for it.
-    unsafe { syscall!(Sysno::write, pipe[1], c"x".as_ptr(), 1) }?;
-    // SAFETY: the kernel writes a status.
-    unsafe { syscall!(Sysno::wait4, child, &raw mut status, 0, 0) }?;
-    if status == 0 { counter.read() } else { Err(Errno::ECHILD) }
-}
-
-/// In the child: waits until the counter is there.
-fn start_counted_program(pipe: i32) -> ! {
-    let mut byte = 0u8;
-    let arguments = [counted::PROGRAM_NAME.as_ptr(), core::ptr::null()];
-    // SAFETY: reads one byte into a variable; the argument list ends with a null pointer. Neither call's failure needs
-    // handling beyond the status with which the child ends.
-    unsafe {
-        let _ = syscall!(Sysno::read, pipe, &raw mut byte, 1);
-        let _ = syscall!(Sysno::execve, c"/init".as_ptr(), arguments.as_ptr(), 0);
-        let _ = syscall!(Sysno::exit, 1);
-    }
-    unreachable!("exit does not return")
+    let [count] = runs::program(counted::PROGRAM_NAME, [Event::INSTRUCTIONS], USER)?;
+    Ok(count)
 }
 
 /// reboot(2): two magic numbers, then the command.

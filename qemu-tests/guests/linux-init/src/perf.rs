@@ -1,4 +1,4 @@
-//! perf_event_open(2), as far as one counter of retired instructions in user mode needs it.
+//! perf_event_open(2), as far as counting and sampling one event of a task needs it.
 
 use syscalls::{Errno, Sysno, syscall};
 
@@ -20,13 +20,53 @@ struct Attributes {
 
 const _: () = assert!(size_of::<Attributes>() == 64);
 
-const TYPE_HARDWARE: u32 = 0;
-const COUNT_HW_INSTRUCTIONS: u64 = 1;
+/// An event: `type` and `config` of the attributes.
+#[derive(Clone, Copy)]
+pub struct Event(u32, u64);
+
+/// PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, PERF_TYPE_HW_CACHE.
+const HARDWARE: u32 = 0;
+const SOFTWARE: u32 = 1;
+const HARDWARE_CACHE: u32 = 3;
+
+impl Event {
+    pub const CYCLES: Self = Self(HARDWARE, 0);
+    pub const INSTRUCTIONS: Self = Self(HARDWARE, 1);
+    pub const CACHE_MISSES: Self = Self(HARDWARE, 3);
+    pub const BRANCHES: Self = Self(HARDWARE, 4);
+    pub const BRANCH_MISSES: Self = Self(HARDWARE, 5);
+    pub const TASK_CLOCK: Self = Self(SOFTWARE, 1);
+    pub const PAGE_FAULTS: Self = Self(SOFTWARE, 2);
+    pub const CONTEXT_SWITCHES: Self = Self(SOFTWARE, 3);
+    pub const MIGRATIONS: Self = Self(SOFTWARE, 4);
+    /// First-level data cache, read, accesses.
+    pub const L1_LOADS: Self = Self(HARDWARE_CACHE, 0);
+}
+
+/// What is counted of an event, and how it is sampled.
+#[derive(Clone, Copy, Default)]
+pub struct How {
+    /// In ring 3 alone.
+    pub user: bool,
+    /// It starts when the task executes another program.
+    pub on_exec: bool,
+    /// A sample for each so many events.
+    pub period: u64,
+    /// So many samples a second.
+    pub frequency: u64,
+    /// How precise the samples' addresses have to be, 0 to 3.
+    pub precise: u64,
+}
+
+/// PERF_SAMPLE_IP.
+const SAMPLE_IP: u64 = 1;
 /// Bits of `flags`.
 const DISABLED: u64 = 1 << 0;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HV: u64 = 1 << 6;
+const FREQUENCY: u64 = 1 << 10;
 const ENABLE_ON_EXEC: u64 = 1 << 12;
+const PRECISE_SHIFT: u32 = 15;
 /// Also tell how long the event was enabled and how long it was on a counter.
 const FORMAT_TIMES: u64 = 0b11;
 
@@ -34,14 +74,21 @@ const FORMAT_TIMES: u64 = 0b11;
 pub struct Counter(i32);
 
 impl Counter {
-    /// Counts for this task, once it is switched on.
-    pub fn of_this_task() -> Result<Self, Errno> {
-        open(0, DISABLED)
+    /// Counts `event` for this task, once it is switched on.
+    pub fn of_this_task(event: Event, how: How) -> Result<Self, Errno> {
+        open(0, event, how)
     }
 
-    /// Counts for the task `id` from the moment when it executes another program.
-    pub fn of_program_in(id: usize) -> Result<Self, Errno> {
-        open(id, DISABLED | ENABLE_ON_EXEC)
+    /// Counts `event` for the task `id` from the moment when it executes another program.
+    pub fn of_program_in(id: usize, event: Event, how: How) -> Result<Self, Errno> {
+        open(id, event, How { on_exec: true, ..how })
+    }
+
+    /// Switches it on.
+    pub fn enable(&self) {
+        const ENABLE: u32 = 0x2400;
+        // SAFETY: a call that takes a descriptor and no pointer.
+        let _ = unsafe { syscall!(Sysno::ioctl, self.0, ENABLE, 0) };
     }
 
     /// Its file descriptor.
@@ -59,15 +106,24 @@ impl Counter {
     }
 }
 
-fn open(task: usize, flags: u64) -> Result<Counter, Errno> {
+fn open(task: usize, event: Event, how: How) -> Result<Counter, Errno> {
     const ANY_CPU: i64 = -1;
     const NO_GROUP: i64 = -1;
+    let bit = |is_set: bool, bit: u64| if is_set { bit } else { 0 };
+    let sampled = how.period | how.frequency > 0;
     let attributes = Attributes {
-        kind: TYPE_HARDWARE,
+        kind: event.0,
         size: size_of::<Attributes>() as u32,
-        config: COUNT_HW_INSTRUCTIONS,
+        config: event.1,
+        sample_period: how.period | how.frequency,
+        sample_type: bit(sampled, SAMPLE_IP),
         read_format: FORMAT_TIMES,
-        flags: flags | EXCLUDE_KERNEL | EXCLUDE_HV,
+        flags: DISABLED
+            | EXCLUDE_HV
+            | bit(how.user, EXCLUDE_KERNEL)
+            | bit(how.frequency > 0, FREQUENCY)
+            | bit(how.on_exec, ENABLE_ON_EXEC)
+            | how.precise << PRECISE_SHIFT,
         ..Attributes::default()
     };
     // SAFETY: the kernel reads the structure.

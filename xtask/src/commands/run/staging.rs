@@ -103,7 +103,8 @@ pub fn stage_pmu(
         modules.push("ramdisk".to_string());
     }
     modules.push(HYPERVISOR.to_string());
-    let mut options = format!("pmu={}", model.spec().name);
+    // The limits of a run are the machine's: what is stepped runs into them all the same.
+    let mut options = format!("pmu={} clock=machine", model.spec().name);
     if let Some(shift) = shift {
         options += &format!(" shift={shift}");
     }

@@ -58,7 +58,7 @@ pub(crate) const ZEN2: &[Event] = &[
     Event::new("ls_dispatch.ld_st_dispatch", 0x29, 0x04, LOAD_STORE).on(ALL),
     Event::new("ls_smi_rx", 0x2B, 0x00, NOTHING).on(ALL),
     Event::new("ls_int_taken", 0x2C, 0x00, INTERRUPTS).on(ALL),
-    Event::new("ls_dc_accesses", 0x40, 0x00, ACCESSES).on(ALL),
+    LS_DC_ACCESSES,
     Event::new("ls_mab_alloc.loads", 0x41, 0x01, LOAD_L1_MISS).on(ALL),
     Event::new("ls_mab_alloc.stores", 0x41, 0x02, STORE_L1_MISS).on(ALL),
     Event::new("ls_mab_alloc.dc_prefetcher", 0x41, 0x08, NOTHING).on(ALL),
@@ -120,6 +120,7 @@ pub(crate) const ZEN4: &[Event] = &[
     Event::new("ls_dispatch.ld_st_dispatch", 0x29, 0x04, LOAD_STORE).on(ALL),
     Event::new("ls_smi_rx", 0x2B, 0x00, NOTHING).on(ALL),
     Event::new("ls_int_taken", 0x2C, 0x00, INTERRUPTS).on(ALL),
+    LS_DC_ACCESSES,
     Event::new("ls_mab_alloc.load_store_allocations", 0x41, 0x3F, L1_MISS).on(ALL),
     Event::new("ls_mab_alloc.hardware_prefetcher_allocations", 0x41, 0x40, NOTHING).on(ALL),
     Event::new("ls_mab_alloc.all_allocations", 0x41, 0x7F, L1_MISS).on(ALL),
@@ -131,6 +132,14 @@ pub(crate) const ZEN4: &[Event] = &[
     Event::new("ls_dmnd_fills_from_sys.dram_io_far", 0x43, 0x40, NOTHING).on(ALL),
     Event::new("ls_dmnd_fills_from_sys.alternate_memories", 0x43, 0x80, NOTHING).on(ALL),
     Event::new("ls_dmnd_fills_from_sys.all", 0x43, 0xFF, L1_MISS).on(ALL),
+    Event::new("ls_any_fills_from_sys.local_l2", 0x44, 0x01, SERVED_BY_LLC).on(ALL),
+    Event::new("ls_any_fills_from_sys.local_ccx", 0x44, 0x02, NOTHING).on(ALL),
+    Event::new("ls_any_fills_from_sys.near_cache", 0x44, 0x04, NOTHING).on(ALL),
+    Event::new("ls_any_fills_from_sys.dram_io_near", 0x44, 0x08, SERVED_BY_MEMORY).on(ALL),
+    Event::new("ls_any_fills_from_sys.far_cache", 0x44, 0x10, NOTHING).on(ALL),
+    Event::new("ls_any_fills_from_sys.dram_io_far", 0x44, 0x40, NOTHING).on(ALL),
+    Event::new("ls_any_fills_from_sys.alternate_memories", 0x44, 0x80, NOTHING).on(ALL),
+    Event::new("ls_any_fills_from_sys.all", 0x44, 0xFF, L1_MISS).on(ALL),
     DTLB_4K_HIT,
     DTLB_COALESCED_HIT,
     DTLB_2M_HIT,
@@ -154,10 +163,17 @@ pub(crate) const ZEN4: &[Event] = &[
     Event::new("l2_cache_req_stat.ls_rd_blk_l_hit_s", 0x64, 0x20, NOTHING).on(ALL),
     Event::new("l2_cache_req_stat.ls_rd_blk_l_hit_x", 0x64, 0x40, LOAD_LLC_HIT).on(ALL),
     Event::new("l2_cache_req_stat.ls_rd_blk_cs", 0x64, 0x80, NOTHING).on(ALL),
+    Event::new("l2_cache_req_stat.ic_fill_miss", 0x64, 0x01, NOTHING).on(ALL),
+    Event::new("l2_cache_req_stat.ic_fill_hit_s", 0x64, 0x02, NOTHING).on(ALL),
+    Event::new("l2_cache_req_stat.ic_fill_hit_x", 0x64, 0x04, NOTHING).on(ALL),
 ];
 
 /// The six core counters.
 const ALL: u16 = 0x3F;
+
+/// Not in the table of Zen 4; but Linux asks every part from family 17h on for it as "L1-dcache-loads"
+/// (`amd_hw_cache_event_ids_f17h` in `arch/x86/events/amd/core.c`).
+const LS_DC_ACCESSES: Event = Event::new("ls_dc_accesses", 0x40, 0x00, ACCESSES).on(ALL);
 
 const DTLB_4K_HIT: Event =
     Event::new("ls_l1_d_tlb_miss.tlb_reload_4k_l2_hit", 0x45, 0x01, STLB_HITS).on(ALL);

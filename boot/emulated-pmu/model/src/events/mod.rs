@@ -3,8 +3,7 @@
 //! A selector is looked up by event code and unit mask. If the pair is listed, that is its meaning.
 //! If not, and every bit of the unit mask is listed on its own, the event counts what any of the
 //! bits counts. Anything else is unknown: it counts nothing, and [`crate::Pmu::unknown_events`]
-//! names it. An event that the model knows but that its machine never does ([`Selection::NOTHING`])
-//! is no unknown.
+//! names it, as it does an event that the model knows but that its machine never does ([`Selection::NOTHING`]).
 //!
 //! Names and codes are those of the public tables (Intel's perfmon, AMD's in the Linux kernel); the
 //! test `events_match_the_public_tables` holds them against copies of the lines. Core 2 and family

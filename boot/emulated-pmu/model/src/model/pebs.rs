@@ -4,6 +4,12 @@
 //! of the events that the models know; of Core 2, which has no table, Linux, `arch/x86/events/intel/ds.c`. Counters:
 //! the first one on Core 2, the first four later (Intel SDM volume 4, IA32_PEBS_ENABLE); bit 32 + n goes with load
 //! latency.
+//!
+//! The tables name one encoding where the processor takes several. Linux asks for the architectural ones, C0/00, C4/00 and
+//! C5/00, on every part that has PEBS (`intel_*_pebs_event_constraints` in the same file: on Nehalem all of C0 and C4, from
+//! Haswell on all events), and takes C0/00 with counter mask 16, inverted, for cycles on Core 2, Nehalem and Skylake
+//! (`intel_pebs_aliases_core2` and `_skl` in `arch/x86/events/intel/core.c`), C2/01 on Haswell (`_snb`, by `_ivb`). These
+//! are listed as well. Counter mask, INV and EDGE play no part in whether an event is precise.
 
 use super::Pebs;
 
@@ -28,9 +34,11 @@ pub(super) const NEHALEM: Pebs = Pebs {
         (0x0B, 0x01),
         (0x0B, 0x02),
         (0x0C, 0x01),
+        (0xC0, 0x00),
         (0xC0, 0x01),
         (0xC2, 0x01),
         (0xC2, 0x02),
+        (0xC4, 0x00),
         (0xC4, 0x01),
         (0xC4, 0x02),
         (0xC4, 0x04),
@@ -47,14 +55,17 @@ pub(super) const HASWELL: Pebs = Pebs {
     format: 2,
     enable: FOUR_COUNTERS,
     events: &[
+        (0xC0, 0x00),
         (0xC0, 0x01),
         (0xC2, 0x01),
         (0xC2, 0x02),
+        (0xC4, 0x00),
         (0xC4, 0x01),
         (0xC4, 0x02),
         (0xC4, 0x04),
         (0xC4, 0x08),
         (0xC4, 0x20),
+        (0xC5, 0x00),
         (0xC5, 0x01),
         (0xC5, 0x04),
         (0xC5, 0x20),
@@ -78,13 +89,16 @@ pub(super) const SKYLAKE: Pebs = Pebs {
     format: 3,
     enable: FOUR_COUNTERS,
     events: &[
+        (0xC0, 0x00),
         (0xC0, 0x01),
+        (0xC4, 0x00),
         (0xC4, 0x01),
         (0xC4, 0x02),
         (0xC4, 0x04),
         (0xC4, 0x08),
         (0xC4, 0x20),
         (0xC4, 0x40),
+        (0xC5, 0x00),
         (0xC5, 0x01),
         (0xC5, 0x02),
         (0xC5, 0x04),

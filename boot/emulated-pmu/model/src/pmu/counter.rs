@@ -70,33 +70,35 @@ pub(crate) struct Context<'a> {
     pub planted: Planted,
 }
 
-/// What happens in one cycle of each of the three kinds: an instruction retires; a mispredicted
-/// branch is being recovered from; a load is being waited for.
+/// What happens in one cycle of each of the four kinds: an instruction retires; it is still being executed; a
+/// mispredicted branch is being recovered from; a load is being waited for.
 struct PerCycle {
     retiring: u64,
+    executing: u64,
     mispredicted: u64,
     memory: u64,
 }
 
 fn per_cycle(selection: Selection, ring: Ring, slots: u8) -> PerCycle {
     let slots = u64::from(slots);
-    let mut sum = PerCycle { retiring: 0, mispredicted: 0, memory: 0 };
-    let mut add = |bulk, retiring, mispredicted, memory| {
+    let mut sum = PerCycle { retiring: 0, executing: 0, mispredicted: 0, memory: 0 };
+    let mut add = |bulk, retiring, executing, mispredicted, memory| {
         if selection.has_bulk(bulk) {
             sum.retiring += retiring;
+            sum.executing += executing;
             sum.mispredicted += mispredicted;
             sum.memory += memory;
         }
     };
     let user = u64::from(ring == Ring::User);
-    add(Bulk::Instructions, 1, 0, 0);
-    add(Bulk::Cycles, 1, 1, 1);
-    add(Bulk::UserCycles, user, user, user);
-    add(Bulk::KernelCycles, 1 - user, 1 - user, 1 - user);
-    add(Bulk::Slots, slots, slots, slots);
-    add(Bulk::BadSpeculationSlots, 0, slots, 0);
-    add(Bulk::BackendSlots, slots - 1, 0, slots);
-    add(Bulk::MemorySlots, 0, 0, slots);
+    add(Bulk::Instructions, 1, 0, 0, 0);
+    add(Bulk::Cycles, 1, 1, 1, 1);
+    add(Bulk::UserCycles, user, user, user, user);
+    add(Bulk::KernelCycles, 1 - user, 1 - user, 1 - user, 1 - user);
+    add(Bulk::Slots, slots, slots, slots, slots);
+    add(Bulk::BadSpeculationSlots, 0, 0, slots, 0);
+    add(Bulk::BackendSlots, slots - 1, slots, 0, slots);
+    add(Bulk::MemorySlots, 0, 0, 0, slots);
     sum
 }
 
@@ -143,35 +145,26 @@ impl Context<'_> {
         );
         let Some(threshold) = threshold else {
             return (each.retiring.wrapping_mul(delta.instructions))
+                .wrapping_add(each.executing.wrapping_mul(stalls.execution))
                 .wrapping_add(each.mispredicted.wrapping_mul(stalls.mispredict))
                 .wrapping_add(each.memory.wrapping_mul(stalls.memory))
                 .wrapping_add(seen)
                 .wrapping_add(extra);
         };
-        // Runs of cycles that are alike, in order. An occurrence between two instructions has a
-        // cycle to itself, which no clock sees.
+        // Cycles that are alike, in order: so often, so many executing and then one retiring with so many occurrences; then
+        // the stalls. An occurrence between two instructions has a cycle to itself, which no clock sees.
         let instructions = delta.instructions.max(u64::from(seen > 0));
         let share = seen.checked_div(instructions).unwrap_or(0);
         let odd = seen.checked_rem(instructions).unwrap_or(0);
         let base = if delta.instructions == 0 { 0 } else { each.retiring };
-        let runs = [
-            (odd, base + share + 1),
-            (instructions - odd, base + share),
-            (stalls.memory, each.memory),
-            (stalls.mispredict, each.mispredicted),
-        ];
-        let mut sum = 0u64;
-        for (cycles, occurrences) in runs {
-            if cycles > 0 {
-                let met = threshold.met(occurrences);
-                sum = sum.wrapping_add(match (met, threshold.edge) {
-                    (false, _) => 0,
-                    (true, false) => cycles,
-                    (true, true) => u64::from(!counter.above),
-                });
-                counter.above = met;
-            }
-        }
+        let executing = stalls.execution.checked_div(delta.instructions).unwrap_or(0);
+        let mut condition = Condition { threshold, above: counter.above, sum: 0 };
+        condition.pairs(odd, (executing, each.executing), base + share + 1);
+        condition.pairs(instructions - odd, (executing, each.executing), base + share);
+        condition.run(stalls.memory, each.memory);
+        condition.run(stalls.mispredict, each.mispredicted);
+        counter.above = condition.above;
+        let sum = condition.sum;
         sum.wrapping_add(extra)
     }
 
@@ -186,15 +179,70 @@ impl Context<'_> {
         left: u64,
     ) -> Option<u64> {
         if selection.has_clock() {
-            return self.clock(selection).cycles_until(counter.phase, left);
+            let cycles = self.clock(selection).cycles_until(counter.phase, left);
+            return cycles
+                .map(|cycles| cycles.div_ceil(self.timing.instruction_cycles.get().into()));
         }
-        let rate = per_cycle(selection, ring, self.width_slots).retiring;
-        match threshold {
-            None if rate == 0 => None,
-            None => Some(left.div_ceil(rate)),
-            Some(threshold) if !threshold.met(rate) => None,
-            Some(threshold) if threshold.edge => (left == 1 && !counter.above).then_some(1),
-            Some(_) => Some(left),
+        let each = per_cycle(selection, ring, self.width_slots);
+        let executing = u64::from(self.timing.instruction_cycles.get()) - 1;
+        let Some(threshold) = threshold else {
+            let rate = each.retiring.saturating_add(each.executing.saturating_mul(executing));
+            return (rate > 0).then(|| left.div_ceil(rate));
+        };
+        // What one instruction counts, and then every further one, which finds the condition as the first has left it.
+        let mut condition = Condition { threshold, above: counter.above, sum: 0 };
+        condition.pairs(1, (executing, each.executing), each.retiring);
+        let first = core::mem::take(&mut condition.sum);
+        if first >= left {
+            return Some(1);
+        }
+        condition.pairs(1, (executing, each.executing), each.retiring);
+        let further = condition.sum;
+        (further > 0).then(|| 1 + (left - first).div_ceil(further))
+    }
+}
+
+/// A counter's condition over cycles.
+struct Condition {
+    threshold: Threshold,
+    /// In the last cycle.
+    above: bool,
+    /// What was counted.
+    sum: u64,
+}
+
+impl Condition {
+    /// Cycles with so many occurrences each.
+    fn run(&mut self, cycles: u64, occurrences: u64) {
+        if cycles == 0 {
+            return;
+        }
+        let met = self.threshold.met(occurrences);
+        self.sum = self.sum.wrapping_add(match (met, self.threshold.edge) {
+            (false, _) => 0,
+            (true, false) => cycles,
+            (true, true) => u64::from(!self.above),
+        });
+        self.above = met;
+    }
+
+    /// `count` times cycles of the one kind, and then one with `occurrences`.
+    fn pairs(&mut self, count: u64, (cycles, before): (u64, u64), occurrences: u64) {
+        if cycles == 0 {
+            return self.run(count, occurrences);
+        }
+        if count == 0 {
+            return;
+        }
+        self.run(cycles, before);
+        self.run(1, occurrences);
+        // The others are alike, as each begins where the one before it ended.
+        let begun = self.sum;
+        if count > 1 {
+            self.run(cycles, before);
+            self.run(1, occurrences);
+            let each = self.sum.wrapping_sub(begun);
+            self.sum = begun.wrapping_add(each.wrapping_mul(count - 1));
         }
     }
 }

@@ -3,11 +3,11 @@
 use super::Pmu;
 use super::freeze::DEBUGCTL_BTF;
 use super::write::HWCR_IRPERF;
-use crate::RingMask;
 use crate::events::Meaning;
 use crate::occurrence::{Bulk, Occurrence};
 use crate::selection::Selection;
 use crate::selector::Selector;
+use crate::{Ring, RingMask};
 
 /// What has to be reported so that every counter that runs now counts rightly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +23,9 @@ pub struct Needs {
     pub ring_split: bool,
     /// The rings in which anything runs that is reported in bulk or stepped.
     pub rings: RingMask,
+    /// The rings in which instructions have to be stepped: those of the counters of single occurrences. Elsewhere
+    /// [`crate::Delta::bulk`] is exact. Branch records ask for both, as a branch may lead from one to the other.
+    pub stepped_rings: RingMask,
     /// Branch records are being written: report taken branches with [`Pmu::record_branch`].
     pub branch_records: bool,
     /// DEBUGCTL.BTF is set: TF traps on branches, which the caller has to arrange.
@@ -42,6 +45,12 @@ impl Needs {
     #[must_use]
     pub fn stepping(&self) -> bool {
         self.branch_records || self.occurrences.without(Self::INTERCEPTED).has_occurrences()
+    }
+
+    /// The same of an instruction in `ring`.
+    #[must_use]
+    pub fn stepping_in(&self, ring: Ring) -> bool {
+        self.stepped_rings.contains(ring)
     }
 
     /// Whether a branch predictor has to be asked.
@@ -87,15 +96,26 @@ impl Needs {
     }
 }
 
-/// A running or waiting counter whose event counts nothing because the model does not have it.
+/// Why a counter counts nothing, whatever the guest does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Silence {
+    /// The model does not know the event.
+    Unknown,
+    /// The event exists, but not on this counter.
+    WrongCounter,
+    /// The event exists, but in this machine it never happens: what it is about is not modelled.
+    Never,
+}
+
+/// A running or waiting counter that counts nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unknown {
     /// The counter.
     pub counter: usize,
     /// Its event select register.
     pub selector: Selector,
-    /// The event exists, but not on this counter.
-    pub wrong_counter: bool,
+    /// Why.
+    pub why: Silence,
 }
 
 impl Pmu {
@@ -119,6 +139,9 @@ impl Pmu {
             needs.ring_split |= rings != RingMask::BOTH
                 || selection.has_bulk(Bulk::UserCycles)
                 || selection.has_bulk(Bulk::KernelCycles);
+            if selection.without(Needs::INTERCEPTED).has_occurrences() {
+                needs.stepped_rings = needs.stepped_rings.or(rings);
+            }
             if selection.has_occurrences() {
                 needs.stepped |= which.bit();
                 needs.occurrences = needs.occurrences.or(selection.only_occurrences());
@@ -126,19 +149,29 @@ impl Pmu {
                 needs.bulk |= which.bit();
             }
         }
+        if needs.branch_records {
+            needs.stepped_rings = RingMask::BOTH;
+        }
         needs
     }
 
-    /// Counters that are programmed with an event which the model cannot count there, so that a
-    /// debug port can name them. They count nothing.
+    /// Counters that are programmed with an event which the model cannot count there, or which never happens in it, so
+    /// that a debug port can name them. They count nothing.
     pub fn unknown_events(&self) -> impl Iterator<Item = Unknown> {
         self.counters.iter().enumerate().filter_map(|(counter, state)| {
-            let wrong_counter = match state.meaning {
-                Meaning::Unknown => false,
-                Meaning::WrongCounter => true,
+            let selector = Selector(state.selector);
+            let why = match state.meaning {
+                Meaning::Unknown => Silence::Unknown,
+                Meaning::WrongCounter => Silence::WrongCounter,
+                // Inverted it counts the cycles in which it does not happen: all.
+                Meaning::Known(Selection::NOTHING)
+                    if !selector.threshold().is_some_and(|threshold| threshold.invert) =>
+                {
+                    Silence::Never
+                }
                 Meaning::Unused | Meaning::Known(_) => return None,
             };
-            Some(Unknown { counter, selector: Selector(state.selector), wrong_counter })
+            Some(Unknown { counter, selector, why })
         })
     }
 }

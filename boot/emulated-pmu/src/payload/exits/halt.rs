@@ -1,18 +1,23 @@
 //! HLT and MWAIT while something is counted: time spent halted is not.
 
 use crate::payload::guest::{Guest, IF};
-use crate::payload::{events, retire, tables};
+use crate::payload::port::tsc;
+use crate::payload::{clock, events, retire, tables};
 
 /// The instruction, of so many bytes, retires, and then the processor waits here for what the guest waits for. MWAIT waits
 /// like HLT, as QEMU's does: nothing else writes to the monitored memory.
 pub fn handle(guest: &mut Guest, bytes: u64) {
     retire::plain(guest, None);
     guest.skip(bytes);
+    // Here the machine's time is the guest's.
+    guest.timer.release();
+    let begun = tsc();
     let interruptible = guest.vmcb.rflags & IF != 0;
-    let nmi_comes = |guest: &Guest| guest.nmi_pending && !guest.nmi_blocked;
+    let nmi_comes = |guest: &Guest| guest.awaits_nmi();
     let waits = |guest: &Guest| interruptible && !guest.waiting.is_empty();
     while guest.event.is_none() && !nmi_comes(guest) && !waits(guest) {
         tables::wait(interruptible);
         events::take_what_came(guest);
     }
+    clock::pass(tsc().wrapping_sub(begun));
 }

@@ -9,7 +9,7 @@ mod msr;
 
 use super::guest::Guest;
 use super::vmcb::exit;
-use super::{events, nested, retire, step};
+use super::{events, nested, pm_timer, retire, step};
 
 pub use exceptions::software_interrupt;
 
@@ -19,6 +19,7 @@ const LAST_EXCEPTION: u64 = exit::EXCEPTION + 31;
 pub fn handle(guest: &mut Guest) {
     match guest.vmcb.exit_code {
         exit::CPUID => cpuid::handle(guest),
+        exit::PORT => pm_timer::handle(guest),
         exit::MSR if guest.vmcb.exit_info_1 == 0 => msr::read(guest),
         exit::MSR => msr::write(guest),
         exit::RDPMC => rdpmc(guest),

@@ -3,7 +3,7 @@
 use crate::payload::guest::{Guest, SCE};
 use crate::payload::svm::{EFER, SVME, VM_CR, VM_HSAVE_PA};
 use crate::payload::{events, port, retire};
-use pmu_model::{MsrError, Ring, msr};
+use pmu_model::{MsrError, Ring, Silence, msr};
 
 /// Reserved bits of EFER that QEMU's processors do not have: everything but SCE, LME, LMA, NXE, FFXSR and, hidden, SVME.
 const EFER_BITS: u64 = 1 | 1 << 8 | 1 << 10 | 1 << 11 | 1 << 14;
@@ -87,7 +87,11 @@ fn name_unknown_events(guest: &mut Guest) {
             "counter {} counts nothing: event select {:#x} is {}",
             unknown.counter,
             unknown.selector.0,
-            if unknown.wrong_counter { "not for this counter" } else { "unknown" }
+            match unknown.why {
+                Silence::Unknown => "unknown",
+                Silence::WrongCounter => "not for this counter",
+                Silence::Never => "one that never happens in this machine",
+            }
         ));
     }
 }

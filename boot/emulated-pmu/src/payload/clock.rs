@@ -1,0 +1,67 @@
+//! The guest's time: what it has executed and how long it was halted. The hypervisor's own work takes none of it.
+//!
+//! Time is told in ticks of the TSC, which under icount are nanoseconds of QEMU's virtual clock. Four clocks of the machine
+//! show it to the guest:
+//!
+//! - the TSC, by the offset that each VMRUN loads ([`super::switch`]);
+//! - the local APIC's timer ([`super::timer`]);
+//! - ACPI's power management timer, from the first counting on ([`super::pm_timer`]);
+//! - and what nobody holds back: the HPET, which the guest is not told of, the PC's old timers and the real-time clock. They
+//!   run on while the hypervisor works.
+//!
+//! Processors that share QEMU's clock would see each other's instructions as time of nobody, so where the guest has the PMU
+//! on several processors nothing is held back.
+
+use super::port::tsc;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// The guest's time at its last exit.
+pub static NOW: AtomicU64 = AtomicU64::new(0);
+/// All ones if its time is its own; 0 if it is the machine's.
+pub static OWN: AtomicU64 = AtomicU64::new(0);
+/// The machine's time at the last exit.
+static LEFT: AtomicU64 = AtomicU64::new(0);
+
+/// The guest's time begins, with the machine's.
+pub fn start(own: bool) {
+    let machine = tsc();
+    NOW.store(machine, Ordering::Relaxed);
+    LEFT.store(machine, Ordering::Relaxed);
+    OWN.store(if own { u64::MAX } else { 0 }, Ordering::Relaxed);
+}
+
+/// Whether the guest's time is its own.
+pub fn is_own() -> bool {
+    OWN.load(Ordering::Relaxed) != 0
+}
+
+/// The guest's time.
+pub fn now() -> u64 {
+    if is_own() { NOW.load(Ordering::Relaxed) } else { tsc() }
+}
+
+/// The guest has left, and ran for so long.
+pub fn leave(ticks: u64) {
+    pass(ticks);
+    LEFT.store(tsc(), Ordering::Relaxed);
+}
+
+/// The machine's time when the guest left.
+pub fn left() -> u64 {
+    LEFT.load(Ordering::Relaxed)
+}
+
+/// Time passes for the guest.
+pub fn pass(ticks: u64) {
+    NOW.store(NOW.load(Ordering::Relaxed).wrapping_add(ticks), Ordering::Relaxed);
+}
+
+/// What passed was not the guest's.
+pub fn take_back(ticks: u64) {
+    pass(ticks.wrapping_neg());
+}
+
+/// How far the machine's clock is ahead of the guest's.
+pub fn ahead() -> u64 {
+    if is_own() { tsc().wrapping_sub(NOW.load(Ordering::Relaxed)) } else { 0 }
+}
