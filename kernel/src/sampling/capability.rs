@@ -2,7 +2,7 @@
 
 use alloc::string::ToString;
 use arch::pmu::pebs::Format;
-use arch::pmu::{Capabilities, FreezeKind};
+use arch::pmu::{Capabilities, Fault, FreezeKind};
 use protocol::record::SamplingCapability;
 
 /// Why there is no data address, where the processor could give one.
@@ -31,6 +31,11 @@ pub fn capability(has: &Capabilities, emulated: bool) -> SamplingCapability {
         FreezeKind::None if has.has_global() => "by the handler, at once",
         FreezeKind::None => "by the handler, one counter after the other",
     };
+    let given_up = has.faults.iter().find(|fault| matches!(fault, Fault::Freeze(_)));
+    let freeze = match given_up {
+        Some(why) => alloc::format!("{freeze}: {why}"),
+        None => freeze.to_string(),
+    };
     let skid = match (emulated, has.is_intel()) {
         (true, _) => "none: the emulated PMU interrupts where the overflow is",
         (false, true) if has.pebs_format().is_some() => {
@@ -51,7 +56,7 @@ pub fn capability(has: &Capabilities, emulated: bool) -> SamplingCapability {
         // Every counter that the driver knows has its INT bit.
         overflow_interrupt: true,
         culprit: culprit.to_string(),
-        freeze: freeze.to_string(),
+        freeze,
         skid: skid.to_string(),
         data_address,
     }

@@ -55,7 +55,7 @@ impl run::Machine for Target<'_> {
         report: &mut dyn FnMut(&Check),
     ) -> Suite {
         let subject = Subject {
-            pmu: self.machine.pmu.as_ref().map_err(|missing| *missing),
+            pmu: self.machine.announced.as_ref().map_err(|missing| *missing),
             found: &self.machine.ownership,
             hypervisor: self.machine.hypervisor,
         };
