@@ -191,6 +191,10 @@ impl Bench for Processor<'_> {
         true
     }
 
+    fn take_stray(&mut self) -> Option<String> {
+        interrupts::stray::take().map(|stray| stray.to_string())
+    }
+
     fn counts_handlers(&self) -> bool {
         true
     }

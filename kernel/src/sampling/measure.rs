@@ -72,6 +72,12 @@ pub fn measure(
         (counts, capability)
     };
     let ran = ran?;
+    if block.spurious >= pmi::MOST_SPURIOUS {
+        return Err(Unmeasured::Refused(format!(
+            "the PMU's interrupt came {} times without an overflow, so it was masked: what came after that is not sampled",
+            block.spurious
+        )));
+    }
     account::check(&counts, &block).map_err(Unmeasured::Refused)?;
     if item.keep == Keep::Samples {
         chunks(index, item, &session, &block, report);

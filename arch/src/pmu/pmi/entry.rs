@@ -241,6 +241,10 @@ impl Raw for Processor {
         apic::write(Register::LvtPmc, self.lvt);
     }
 
+    fn mask(&mut self) {
+        apic::write(Register::LvtPmc, MASK);
+    }
+
     fn end(&mut self) {
         apic::end_of_interrupt();
     }

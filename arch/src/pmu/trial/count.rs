@@ -9,14 +9,16 @@ use alloc::vec::Vec;
 /// Turns of the loop: enough for a reference clock of 100 MHz beside a core of several GHz to tick.
 const TURNS: u64 = 1000;
 /// The same for branches, for which an emulated PMU has to look at each instruction.
-const BRANCH_TURNS: u64 = 64;
+const BRANCH_TURNS: u64 = 16;
 
 /// Each counter that is left counts: general-purpose ones and fixed counter 0 instructions, the others something.
 pub(super) fn counters(bench: &mut dyn Bench, has: &mut Capabilities) {
     let mut left: Vec<(Counter, Selection)> =
         has.counters().map(|counter| (counter, what(counter))).collect();
-    if super::window(bench, has, &left, 1).is_err() {
+    let mut first = Some(window(bench, has, &left, TURNS));
+    if matches!(first, Some(Err(_))) {
         // Which of them it is that a register refuses.
+        first = None;
         left.retain(|one| match window(bench, has, core::slice::from_ref(one), 1) {
             Ok(_) => true,
             Err(error) => {
@@ -30,7 +32,8 @@ pub(super) fn counters(bench: &mut dyn Bench, has: &mut Capabilities) {
         if left.is_empty() {
             return;
         }
-        wrong = match window(bench, has, &left, TURNS) {
+        let made = first.take().unwrap_or_else(|| window(bench, has, &left, TURNS));
+        wrong = match made {
             Ok((seen, stated)) => left
                 .iter()
                 .zip(seen)

@@ -108,7 +108,7 @@ pub enum Mutation {
     CountsTwice,
     /// General-purpose counter 0 counts downwards.
     RunsBackwards,
-    /// General-purpose counter 0 reads its greatest value.
+    /// General-purpose counter 1 reads its greatest value.
     StuckAtMaximum,
     /// A write that sets FREEZE_PERFMON_ON_PMI raises #GP, as under KVM.
     FreezeRefused,

@@ -98,6 +98,10 @@ impl run::Machine for Target<'_> {
         processors::measure_all(&mut crew, index, item)
     }
 
+    fn take_stray(&mut self) -> Option<String> {
+        interrupts::stray::take().map(|stray| stray.to_string())
+    }
+
     fn is_emulated(&self) -> bool {
         self.machine.emulated.is_some()
     }

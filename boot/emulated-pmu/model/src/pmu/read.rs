@@ -66,7 +66,7 @@ impl Pmu {
 
     /// What general-purpose counter `n` reads.
     pub(super) fn value(&self, n: usize) -> u64 {
-        match n == 0 && self.is(Mutation::StuckAtMaximum) {
+        match n == 1 && self.is(Mutation::StuckAtMaximum) {
             true => (1 << self.counter_bits()) - 1,
             false => self.counters[n].value,
         }
