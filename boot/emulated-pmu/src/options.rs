@@ -14,6 +14,9 @@ pub struct Options {
     pub strings: Strings,
     /// `cpus=N`: how many processors it is to be on; the loader loads a copy for each.
     pub cpus: usize,
+    /// `fault=NAME`: what the PMU does wrong. Refused by a hypervisor that was built without faults.
+    #[cfg(feature = "faults")]
+    pub fault: Option<pmu_model::Mutation>,
 }
 
 /// Which repeated string instructions are looked for in the guest's code. The others count once for each iteration.
@@ -58,7 +61,23 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
         Some(Ok(count @ 1..=MAX_PROCESSORS)) => count,
         Some(_) => return Err(Refusal::Options),
     };
-    Ok(Some(Options { model, shift, strings, cpus }))
+    #[cfg(feature = "faults")]
+    let fault = match value("fault") {
+        None => None,
+        Some(name) => Some(pmu_model::Mutation::by_name(name).ok_or(Refusal::Options)?),
+    };
+    #[cfg(not(feature = "faults"))]
+    if value("fault").is_some() {
+        return Err(Refusal::Options);
+    }
+    Ok(Some(Options {
+        model,
+        shift,
+        strings,
+        cpus,
+        #[cfg(feature = "faults")]
+        fault,
+    }))
 }
 
 #[cfg(test)]
@@ -85,6 +104,22 @@ mod tests {
         for wrong in ["cpus=0", "cpus=31", "cpus=x"] {
             assert_eq!(parse(&format!("pmu=zen4 {wrong}")), Err(Refusal::Options), "{wrong}");
         }
+    }
+
+    #[test]
+    #[cfg(not(feature = "faults"))]
+    fn a_fault_takes_a_hypervisor_that_has_some() {
+        assert_eq!(parse("pmu=zen4 fault=freeze-ignored"), Err(Refusal::Options));
+    }
+
+    #[test]
+    #[cfg(feature = "faults")]
+    fn a_fault_is_one_of_the_model() {
+        let fault = |text| parse(text).map(|options| options.and_then(|options| options.fault));
+        let ignored = pmu_model::Mutation::FreezeIgnored;
+        assert_eq!(fault("pmu=zen4 fault=freeze-ignored"), Ok(Some(ignored)));
+        assert_eq!(fault("pmu=zen4"), Ok(None));
+        assert_eq!(fault("pmu=zen4 fault=none"), Err(Refusal::Options));
     }
 
     proptest! {

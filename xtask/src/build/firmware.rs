@@ -40,6 +40,14 @@ pub(super) fn build_emulated_pmu(tree: &Tree) -> Result<(), BuildError> {
     Part { name: "emulated-pmu", what, folder: FOLDER, message }.build(tree, command)
 }
 
+/// Builds the same with faults.
+pub(super) fn build_faulty_pmu(tree: &Tree) -> Result<(), BuildError> {
+    let program = ["-p", "emulated-pmu", "--bin", "emulated-pmu-faulty"];
+    let packages = [&program[..], &["--features", "payload,faults"]].concat();
+    let message = "building the emulated PMU with faults";
+    run(bare_metal(tree, &packages), "the emulated PMU with faults", message)
+}
+
 /// Builds the UEFI application that starts it.
 pub(super) fn build_uefi_application(tree: &Tree) -> Result<(), BuildError> {
     let name = "emulated-pmu-uefi";

@@ -18,7 +18,7 @@ use crate::setup::{self, Need, SetupError, Toolchain};
 use crate::symbols::{Symbols, image_base};
 use crate::{Failure, Result};
 use pmu_model::Model;
-use staging::write;
+use staging::{plant, write};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -139,7 +139,10 @@ pub fn boot(
     let icount = machine.icount.shift(machine.boot);
     let given = (choice.pmu, icount);
     let (kernel, job) = (tree.kernel(), Some(&packed.bytes[..]));
-    let (boot, pmu) = stage_with_pmu(tree, &kernel, job, machine.boot, given, folder)?;
+    let (boot, mut pmu) = stage_with_pmu(tree, &kernel, job, machine.boot, given, folder)?;
+    if let Some(fault) = &machine.pmu_fault {
+        plant(tree, fault, &mut pmu, folder)?;
+    }
     let virtual_machine = Virtual {
         boot,
         kvm: choice.kvm,

@@ -62,6 +62,11 @@ pub fn is_usable() -> bool {
     base() & ENABLE != 0
 }
 
+/// Whether LVTPC lets anything come.
+pub fn is_open() -> bool {
+    read(base(), LVTPC) & MASK == 0
+}
+
 /// Takes the PMI to the APIC: what LVTPC says, and with `mask_on_delivery` its mask bit set, as Intel's does.
 pub fn deliver(mask_on_delivery: bool) -> Delivery {
     let base = base();

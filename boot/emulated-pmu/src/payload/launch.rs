@@ -86,7 +86,13 @@ fn checked(line: &[u8], processor: u64) -> Result<(Options, u8, Alarm), Refusal>
 /// # Safety
 /// Called once, SVM on.
 unsafe fn build(options: Options, shift: u8, alarm: Alarm, rip: u64, rsp: u64) {
-    let pmu = Pmu::new(options.model, host(), timing(shift));
+    #[cfg_attr(not(feature = "faults"), allow(unused_mut, reason = "without faults it is sound"))]
+    let mut pmu = Pmu::new(options.model, host(), timing(shift));
+    #[cfg(feature = "faults")]
+    {
+        pmu.set_mutation(options.fault);
+        pmu.reset();
+    }
     // SAFETY: the statics are touched here and by `go` alone, one after the other.
     unsafe {
         CR3 = tables::build();

@@ -41,6 +41,7 @@ impl Pmu {
         if !self.is(Mutation::FreezeLate) || self.freezes_in == 0 {
             return;
         }
+        let instructions = instructions.try_into().unwrap_or(u16::MAX);
         self.freezes_in = self.freezes_in.saturating_sub(instructions);
         if self.freezes_in == 0 {
             self.freeze();
@@ -59,7 +60,7 @@ impl Pmu {
     /// Acts on a PMI that is being requested.
     pub(super) fn freeze_on_pmi(&mut self) {
         /// Instructions.
-        const LATE: u64 = 400;
+        const LATE: u16 = 400;
         let late = self.is(Mutation::FreezeLate) && self.freeze_is_armed();
         if late {
             self.freezes_in = LATE;

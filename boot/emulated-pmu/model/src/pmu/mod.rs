@@ -61,7 +61,7 @@ pub struct Pmu {
     records: u64,
     /// Planted faults: PMIs are requested for ever, and instructions until a freeze that comes late.
     storms: bool,
-    freezes_in: u64,
+    freezes_in: u16,
     planted: Planted,
 }
 
@@ -165,6 +165,7 @@ impl Pmu {
 
     /// Whether a PMI comes as an interrupt of vector 0: a planted fault, for whoever delivers it.
     #[must_use]
+    #[inline]
     pub fn has_wrong_vector(&self) -> bool {
         self.is(Mutation::PmiWrongVector)
     }
