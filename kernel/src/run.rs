@@ -78,7 +78,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
     machine.show(&status);
     for (index, item) in (0..).zip(&job.items) {
         machine.next_item(index);
-        // What came before has spoilt nothing of this one.
+        // What came by now is of something before, and has spoilt nothing of this one.
         let _ = machine.take_stray();
         let before = status.clone();
         let mut record = match item {

@@ -1,6 +1,7 @@
 //! The processor as the conformance suite's bench.
 
 use super::counting;
+use alloc::string::{String, ToString};
 use arch::interrupts::{self, TrapFrame, exception};
 use arch::memory::arena;
 use arch::memory::user::UserPages;

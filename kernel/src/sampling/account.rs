@@ -33,6 +33,20 @@ pub fn account(
     Ok(counts)
 }
 
+/// The same of a timer alone, where there is no PMU.
+#[must_use]
+pub fn timer_alone(
+    session: &Session,
+    block: &ControlBlock,
+    timer: Option<Interval>,
+) -> Vec<SampledCount> {
+    let samples = samples(session, block, &[TIMER_SLOT]);
+    let one = |interval: Interval| {
+        count(block, TIMER_SLOT, "timer".to_string(), interval.ns, samples.last())
+    };
+    timer.map(one).into_iter().collect()
+}
+
 /// How many samples of each of these slots were kept.
 fn samples(session: &Session, block: &ControlBlock, slots: &[usize]) -> Vec<u64> {
     let mut kept = vec![0; slots.len()];

@@ -18,6 +18,18 @@ fn of_records(format: Option<Format>) -> &'static str {
     }
 }
 
+/// The report where there is no PMU, for this reason.
+#[must_use]
+pub fn none(reason: &str) -> SamplingCapability {
+    SamplingCapability {
+        overflow_interrupt: false,
+        culprit: reason.to_string(),
+        freeze: "there is nothing to freeze".to_string(),
+        skid: "none: the timer's tick comes where it comes".to_string(),
+        data_address: "not available: there is no PMU".to_string(),
+    }
+}
+
 /// The report of what `has` can tell.
 #[must_use]
 pub fn capability(has: &Capabilities, emulated: bool) -> SamplingCapability {

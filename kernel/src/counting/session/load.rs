@@ -49,10 +49,8 @@ impl Session {
         }
         let overflows = set.requests().iter().any(|request| request.every.is_some());
         if driver.capabilities().freeze != FreezeKind::None {
-            match overflows {
-                true => driver.set_freeze(platform, Freeze::COUNTERS)?,
-                false => driver.no_freeze(platform)?,
-            }
+            let freeze = if overflows { Freeze::COUNTERS } else { Freeze::empty() };
+            driver.set_freeze(platform, freeze)?;
         } else if overflows && has_global {
             block.stop_in_handler(driver)?;
         }

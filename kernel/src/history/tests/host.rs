@@ -10,8 +10,8 @@ use arch::interrupts::TrapFrame;
 use arch::pmu::driver::Write;
 use arch::pmu::pmi::{ControlBlock, Delivery, Interval};
 use arch::pmu::until::{Stop, Until};
-use arch::pmu::{Driver, FreezeKind, Gate, find};
-use pmu_model::{Branch, BranchKind, Delta, Model, Occurrence, Ring, Timing};
+use arch::pmu::{Capabilities, Driver, FreezeKind, Gate, Missing, find, trial};
+use pmu_model::{Branch, BranchKind, Delta, Model, Mutation, Occurrence, Ring, Timing};
 use protocol::job::Snippet;
 use protocol::record::{CodePlace, Fault};
 use protocol::sampling::Sampling;
@@ -49,6 +49,19 @@ impl Host {
     pub fn new(model: Model) -> Self {
         let mut pmu = pmu_model::Pmu::new(model, pmu_model::Host::EXAMPLE, Timing::FLAT);
         let has = find(&mut pmu).expect("a PMU");
+        Self::of(pmu, has)
+    }
+
+    /// With a fault, found as the firmware finds it.
+    pub fn with(model: Model, fault: Mutation) -> Result<Self, Missing> {
+        let mut pmu = pmu_model::Pmu::new(model, pmu_model::Host::EXAMPLE, Timing::FLAT);
+        pmu.set_mutation(Some(fault));
+        pmu.reset();
+        let has = find(&mut pmu).and_then(|has| trial::run(&has, &mut pmu))?;
+        Ok(Self::of(pmu, has))
+    }
+
+    fn of(mut pmu: pmu_model::Pmu, has: Capabilities) -> Self {
         let known = Known::new(&has, None, &mut pmu);
         let (gate, until) = (Gate::EMPTY, None);
         let (driver, code) = (Driver::new(has), Vec::new());
