@@ -120,6 +120,13 @@ fn event(
     });
     let sum =
         (counted.overflows + counted.throttled).saturating_mul(one.period).saturating_add(rest);
+    // One period more than the current one: an overflow at the very end may still wait.
+    let period = one.distance() << block.slot(index).running();
+    if !one.selection.precise && rest / 2 >= period {
+        remarks.push(format!(
+            "{rest} events came since its last interrupt, of a period of {period}: interrupts were lost"
+        ));
+    }
     if let Some((beside, _)) = one.witness.filter(|_| !one.selection.precise) {
         let witness = witness.unwrap_or(0);
         remarks.extend(mismatch(sum, witness, block).then(|| {

@@ -2,7 +2,7 @@
 
 mod boots;
 mod staging;
-pub use staging::{stage, stage_files, stage_pmu, stage_with_pmu};
+pub use staging::{plant, stage, stage_files, stage_pmu, stage_with_pmu};
 
 use super::{check_output, deliver};
 use crate::build::Tree;
@@ -18,7 +18,7 @@ use crate::setup::{self, Need, SetupError, Toolchain};
 use crate::symbols::{Symbols, image_base};
 use crate::{Failure, Result};
 use pmu_model::Model;
-use staging::{plant, write};
+use staging::write;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};

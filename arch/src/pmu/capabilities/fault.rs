@@ -24,8 +24,8 @@ pub enum Fault {
     /// Counters that a PMI does not freeze as announced.
     #[error("freezing of the counters on a PMI is not used: {0}")]
     Freeze(Unfrozen),
-    /// RDPMC reads something else than RDMSR.
-    #[error("RDPMC is not used: it reads {by_rdpmc:#x} of {counter}, RDMSR {by_rdmsr:#x}")]
+    /// RDPMC reads something else than RDMSR. Counts are read by RDMSR, so only code that reads them itself has to know.
+    #[error("RDPMC cannot be relied on: it reads {by_rdpmc:#x} of {counter}, RDMSR {by_rdmsr:#x}")]
     Rdpmc { counter: Counter, by_rdpmc: u64, by_rdmsr: u64 },
 }
 

@@ -119,8 +119,6 @@ pub struct Capabilities {
     pub errata: Vec<&'static Erratum>,
     /// The global registers are there, if the version has them.
     pub global: bool,
-    /// RDPMC reads what RDMSR does.
-    pub rdpmc: bool,
     /// Counters that cannot interrupt at their overflow, as bits of the global registers.
     pub no_overflow: u64,
     /// What was found to be otherwise than announced: registers that are missing, and what a trial found
@@ -169,7 +167,6 @@ impl Capabilities {
             core_type: None,
             errata: Vec::new(),
             global: true,
-            rdpmc: true,
             no_overflow: 0,
             faults: Vec::new(),
         }

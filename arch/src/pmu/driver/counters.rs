@@ -16,14 +16,11 @@ impl Driver {
         Ok(read(registers, self.layout.counter(counter))? & self.capabilities.mask(counter))
     }
 
-    /// The counter's value, by RDPMC; by RDMSR where RDPMC is known to read something else.
+    /// The counter's value, by RDPMC.
     ///
     /// # Errors
     /// It does not exist, or RDPMC raised an exception.
     pub fn rdpmc(&self, registers: &mut dyn Registers, counter: Counter) -> Result<u64, PmuError> {
-        if !self.capabilities.rdpmc {
-            return self.read(registers, counter);
-        }
         self.exists(counter)?;
         let index = Layout::rdpmc_index(counter);
         registers.rdpmc(index).map_err(|_| PmuError::Rdpmc(index))

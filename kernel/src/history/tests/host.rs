@@ -37,6 +37,8 @@ pub struct Host {
     pub deaf: bool,
     /// The interrupt comes in the runs alone for which this holds.
     pub hears: Option<Box<dyn Fn(u64) -> bool>>,
+    /// One is being handled.
+    handling: bool,
     /// There is no PMU.
     pub absent: bool,
     /// Something has taken the interrupt.
@@ -76,6 +78,7 @@ impl Host {
             runs: 0,
             deaf: false,
             hears: None,
+            handling: false,
             absent: false,
             armed: false,
             fault_at: None,
@@ -90,11 +93,15 @@ impl Host {
     fn step(&mut self, delta: &Delta) {
         let pmi = self.pmu.advance(delta).pmi;
         let hears = !self.deaf && self.hears.as_ref().is_none_or(|hears| hears(self.runs));
-        let Some(until) = self.until.filter(|_| pmi && hears) else { return };
+        let comes = pmi && hears && !self.handling;
+        let Some(until) = self.until.filter(|_| comes) else { return };
         self.taken += 1;
         if until.stop() == Stop::Handler {
+            // Another NMI waits for the end of this one.
+            self.handling = true;
             self.pmu.advance(&Delta::bulk(Ring::Kernel, 3));
             self.writes(until.gate().off());
+            self.handling = false;
         }
     }
 

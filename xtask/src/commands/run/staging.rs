@@ -114,7 +114,7 @@ pub fn stage_pmu(
 ///
 /// # Errors
 /// There is no emulated PMU that the direct loader starts; a file that cannot be written.
-pub(super) fn plant(tree: &Tree, fault: &str, pmu: &mut devices::Pmu, folder: &Path) -> Result<()> {
+pub fn plant(tree: &Tree, fault: &str, pmu: &mut devices::Pmu, folder: &Path) -> Result<()> {
     let devices::Pmu::Emulated { options } = pmu else {
         let text = "--pmu-fault takes an emulated PMU and --boot direct".to_string();
         return Err(Failure::Usage(text));
