@@ -156,6 +156,55 @@ fn rdpmc_that_reads_something_else_is_named() {
     assert_eq!((has.general, has.fixed), (0xff, 0x7));
 }
 
+/// A machine whose accesses are counted.
+struct Counted {
+    pmu: Pmu,
+    accesses: u64,
+    instructions: u64,
+}
+
+impl Registers for Counted {
+    fn cpuid(&self, leaf: u32, subleaf: u32) -> raw_cpuid::CpuIdResult {
+        Registers::cpuid(&self.pmu, leaf, subleaf)
+    }
+    fn rdmsr(&mut self, msr: crate::msr::Msr) -> Result<u64, crate::msr::Absent> {
+        self.accesses += 1;
+        Registers::rdmsr(&mut self.pmu, msr)
+    }
+    fn wrmsr(&mut self, msr: crate::msr::Msr, value: u64) -> Result<(), crate::msr::Absent> {
+        self.accesses += 1;
+        Registers::wrmsr(&mut self.pmu, msr, value)
+    }
+    fn rdpmc(&mut self, index: u32) -> Result<u64, crate::msr::Absent> {
+        self.accesses += 1;
+        Registers::rdpmc(&mut self.pmu, index)
+    }
+}
+
+impl trial::Bench for Counted {
+    fn run(&mut self, gate: &Gate, turns: u64) {
+        self.instructions += 2 * turns;
+        trial::Bench::run(&mut self.pmu, gate, turns);
+    }
+    fn run_until(&mut self, until: &crate::pmu::until::Until, turns: u64) {
+        self.instructions += 2 * turns;
+        trial::Bench::run_until(&mut self.pmu, until, turns);
+    }
+}
+
+#[test]
+fn every_boot_pays_for_the_trial_and_it_is_short() {
+    for model in [Model::Core2, Model::Skylake, Model::K10, Model::Zen4] {
+        let mut machine = Counted { pmu: machine(model), accesses: 0, instructions: 0 };
+        let has = find(&mut machine).unwrap();
+        machine.accesses = 0;
+        trial::run(&has, &mut machine).unwrap();
+        println!("{model:?}: {} accesses, {} instructions", machine.accesses, machine.instructions);
+        assert!(machine.accesses <= 300, "{model:?}: {}", machine.accesses);
+        assert!(machine.instructions <= 6_500, "{model:?}: {}", machine.instructions);
+    }
+}
+
 #[test]
 fn no_fault_of_any_model_makes_the_trial_fail_itself() {
     for (model, ..) in machines() {
