@@ -179,7 +179,8 @@ fn interval(item: &Sampling, timer_hz: u64) -> Result<Option<Interval>, String> 
 fn timer(item: &Sampling, interval: Interval, block: &ControlBlock, tsc_hz: u64) -> TimerResult {
     let times = block.times.seen();
     let ns = |ticks: u64| (u128::from(ticks) * 1_000_000_000 / u128::from(tsc_hz.max(1))) as u64;
-    let mut seen: Vec<u64> = times.windows(2).map(|pair| ns(pair[1].saturating_sub(pair[0]))).collect();
+    let mut seen: Vec<u64> =
+        times.windows(2).map(|pair| ns(pair[1].saturating_sub(pair[0]))).collect();
     seen.sort_unstable();
     let measured_ns = match (seen.first(), seen.last()) {
         (Some(&least), Some(&most)) => Some([least, seen[seen.len() / 2], most]),

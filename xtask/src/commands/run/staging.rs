@@ -115,7 +115,7 @@ pub fn stage_pmu(
 /// # Errors
 /// There is no emulated PMU that the direct loader starts; a file that cannot be written.
 pub fn plant(tree: &Tree, fault: &str, pmu: &mut devices::Pmu, folder: &Path) -> Result<()> {
-    let devices::Pmu::Emulated { options } = pmu else {
+    let devices::Pmu::Emulated { options, .. } = pmu else {
         let text = "--pmu-fault takes an emulated PMU and --boot direct".to_string();
         return Err(Failure::Usage(text));
     };
