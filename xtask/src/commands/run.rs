@@ -141,6 +141,7 @@ pub fn boot(
     let (kernel, job) = (tree.kernel(), Some(&packed.bytes[..]));
     let (boot, mut pmu) = stage_with_pmu(tree, &kernel, job, machine.boot, given, folder)?;
     if let Some(fault) = &machine.pmu_fault {
+        tree.build_faulty_pmu()?;
         plant(tree, fault, &mut pmu, folder)?;
     }
     let virtual_machine = Virtual {

@@ -206,8 +206,8 @@ fn every_boot_pays_for_the_trial_and_it_is_short() {
 }
 
 #[test]
-fn no_fault_of_any_model_makes_the_trial_fail_itself() {
-    for (model, ..) in machines() {
+fn no_fault_makes_the_trial_fail_itself() {
+    for model in [Model::Core2, Model::ArrowLake, Model::K10, Model::Zen4] {
         for fault in Mutation::ALL {
             match tried(model, Some(fault)) {
                 Ok(has) => assert!(has.general != 0, "{model:?} {fault:?}"),

@@ -80,6 +80,8 @@ pub enum Mutation {
     RdpmcTruncates,
     /// RDPMC is allowed at every privilege level.
     RdpmcPrivilegeIgnored,
+    /// No branch is ever recorded.
+    LbrNeverRecords,
     /// The branch records fill in the wrong direction.
     LbrOrderReversed,
     /// The filter of the branch records is ignored.
@@ -131,7 +133,7 @@ pub enum Mutation {
 #[cfg(feature = "mutations")]
 impl Mutation {
     /// Every fault.
-    pub const ALL: [Self; 60] = {
+    pub const ALL: [Self; 61] = {
         use Mutation::*;
         [
             StatusBitNeverSets,
@@ -171,6 +173,7 @@ impl Mutation {
             RdpmcIndexWraps,
             RdpmcTruncates,
             RdpmcPrivilegeIgnored,
+            LbrNeverRecords,
             LbrOrderReversed,
             LbrFilterIgnored,
             LbrMispredictLost,

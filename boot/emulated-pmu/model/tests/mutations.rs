@@ -182,6 +182,10 @@ fn sound(fault: Mutation, pmu: &mut Pmu) -> bool {
             let top = read(pmu, 0x1C9) as u32;
             read(pmu, 0x6C0 + top) == 0x3000 && read(pmu, 0x6C0 + (top + 31) % 32) == 0x2000
         }
+        LbrNeverRecords => {
+            write(pmu, 0x1D9, 1);
+            pmu.record_branch(&jump(0x2000, BranchKind::RelativeJump, false))
+        }
         LbrFilterIgnored => {
             write(pmu, 0x1C8, 1 << 7);
             write(pmu, 0x1D9, 1);

@@ -44,6 +44,8 @@ const TABLE: &[(Mutation, Model, &str)] = {
         (RdpmcIndexWraps, Skylake, "rdpmc.bad_index"),
         (RdpmcTruncates, Skylake, "rdpmc.equals_rdmsr"),
         (RdpmcPrivilegeIgnored, Skylake, "rdpmc.ring_3_forbidden"),
+        (LbrNeverRecords, Skylake, "lbr.ring_filter"),
+        (LbrNeverRecords, Skylake, "lbr.order"),
         (LbrOrderReversed, Skylake, "lbr.order"),
         (LbrFilterIgnored, Skylake, "lbr.filter"),
         (LbrMispredictLost, Skylake, "lbr.mispredicted"),

@@ -110,7 +110,7 @@ pub fn stage_pmu(
     Ok(devices::Pmu::Emulated { model, options })
 }
 
-/// Puts the hypervisor with faults in the place of the sound one, and names the fault.
+/// Puts the hypervisor with faults, which is built, in the place of the sound one, and names the fault.
 ///
 /// # Errors
 /// There is no emulated PMU that the direct loader starts; a file that cannot be written.
@@ -119,7 +119,6 @@ pub fn plant(tree: &Tree, fault: &str, pmu: &mut devices::Pmu, folder: &Path) ->
         let text = "--pmu-fault takes an emulated PMU and --boot direct".to_string();
         return Err(Failure::Usage(text));
     };
-    tree.build_faulty_pmu()?;
     copy(&tree.faulty_pmu(), &folder.join(HYPERVISOR))?;
     *options += &format!(" fault={fault}");
     Ok(())
