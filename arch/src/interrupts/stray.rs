@@ -45,6 +45,13 @@ pub struct Stray {
 
 impl fmt::Display for Stray {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.rip == 0 {
+            return write!(
+                f,
+                "interrupts of vector {} came without an overflow and did not stop, so they were masked",
+                self.vector
+            );
+        }
         let exception = super::Exception(self.vector);
         write!(f, "a stray interrupt of vector {}", self.vector)?;
         if self.vector < super::FIRST_DEVICE_VECTOR {
@@ -73,6 +80,15 @@ pub fn take() -> Option<Stray> {
         vector: VECTOR.load(Ordering::Relaxed) as u8,
         rip: RIP.load(Ordering::Relaxed),
     })
+}
+
+/// Notes that interrupts of `vector`, which are asked for, came without their cause until they were masked: what counts on
+/// them from then on is as spoilt as by a stray one.
+pub(crate) fn storm(vector: u8) {
+    if COUNT.fetch_add(1, Ordering::Relaxed) == 0 {
+        VECTOR.store(vector.into(), Ordering::Relaxed);
+        RIP.store(0, Ordering::Relaxed);
+    }
 }
 
 /// So many, and LVTPC is masked: it is the PMU that most likely does not stop.

@@ -70,8 +70,17 @@ fn late(context: &Context) -> u64 {
     if context.emulated.is_some() { 0 } else { 250 }
 }
 
+/// Not tried, as everything behind it would count nothing.
+fn never_ends() -> Finding {
+    Finding::fail("a freeze that can be ended", "the bits of the status cannot be cleared")
+}
+
 fn needs_freeze(context: &Context) -> Option<Finding> {
-    (context.has().freeze == FreezeKind::None).then(|| Finding::skip("freezing on a PMI"))
+    match context.has().freeze {
+        FreezeKind::None => Some(Finding::skip("freezing on a PMI")),
+        FreezeKind::Streamlined if context.stuck => Some(never_ends()),
+        _ => None,
+    }
 }
 
 fn counters(context: &mut Context) -> Outcome {
@@ -176,6 +185,9 @@ fn branch_records(context: &mut Context) -> Outcome {
     let records = !matches!(has.lbr, LbrKind::None | LbrKind::Single);
     if has.freeze == FreezeKind::None || !records {
         return Ok(Finding::skip("freezing of branch records on a PMI"));
+    }
+    if context.stuck && has.freeze == FreezeKind::Streamlined {
+        return Ok(never_ends());
     }
     let first = context.first();
     once(context, first, INSTRUCTIONS.with_interrupt(), 150)?;

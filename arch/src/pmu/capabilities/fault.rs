@@ -5,6 +5,9 @@ use crate::msr::Msr;
 use crate::pmu::driver::PmuError;
 use thiserror::Error;
 
+/// Why an overflow cannot be used whose bit of the status stays.
+pub const STUCK: &str = "its bit of the status cannot be cleared";
+
 /// A difference between what the PMU announces and what it does. Whatever it names is not used.
 #[derive(Clone, Copy, Debug, Error, Eq, PartialEq)]
 #[allow(missing_docs, reason = "the fields are named in each message")]

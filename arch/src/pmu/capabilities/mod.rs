@@ -6,7 +6,7 @@ mod fault;
 mod intel;
 
 pub use branches::LbrKind;
-pub use fault::{Fault, Unfrozen, Wrong};
+pub use fault::{Fault, STUCK, Unfrozen, Wrong};
 
 use super::access::{Registers, leaves};
 use super::errata::{self, Effect, Erratum};
@@ -270,6 +270,12 @@ impl Capabilities {
     #[must_use]
     pub fn overflows(&self, counter: Counter) -> bool {
         self.no_overflow & counter.bit() == 0
+    }
+
+    /// Whether bits of the status cannot be cleared: a streamlined freeze would never end.
+    #[must_use]
+    pub fn has_stuck_status(&self) -> bool {
+        self.faults.iter().any(|fault| matches!(fault, Fault::Overflow { why: fault::STUCK, .. }))
     }
 
     /// Why a counter that is announced is not among the counters, if a fault is the reason.

@@ -243,6 +243,7 @@ impl Raw for Processor {
 
     fn mask(&mut self) {
         apic::write(Register::LvtPmc, MASK);
+        interrupts::stray::storm(VECTOR);
     }
 
     fn end(&mut self) {

@@ -1,7 +1,7 @@
 //! The status bits that overflows leave.
 
 use super::{Bench, INSTRUCTIONS, try_gate};
-use crate::pmu::capabilities::{Capabilities, Counter, Fault};
+use crate::pmu::capabilities::{Capabilities, Counter, Fault, STUCK};
 use crate::pmu::driver::{Driver, PmuError, Selection};
 use alloc::vec::Vec;
 
@@ -21,7 +21,7 @@ pub(super) fn each(bench: &mut dyn Bench, has: &mut Capabilities) {
     for counter in counters {
         let why = match found {
             Ok([set, _]) if set & counter.bit() == 0 => "the status does not show its overflow",
-            Ok([_, left]) if left & counter.bit() != 0 => "its bit of the status cannot be cleared",
+            Ok([_, left]) if left & counter.bit() != 0 => STUCK,
             Ok(_) => continue,
             Err(_) => "a register refused what it takes for that",
         };

@@ -61,6 +61,7 @@ impl run::Machine for Target<'_> {
     ) -> Suite {
         let subject = Subject {
             pmu: self.machine.announced.as_ref().map_err(|missing| *missing),
+            tried: self.machine.pmu.as_ref().ok(),
             found: &self.machine.ownership,
             hypervisor: self.machine.hypervisor,
         };
