@@ -238,7 +238,9 @@ fn an_interrupt_of_the_wrong_vector_costs_its_item_or_check_and_no_more() {
     assert!(errors.iter().all(|(_, code)| *code == ErrorCode::StrayInterrupt), "{errors:?}");
     let mut names: Vec<&str> = errors.iter().map(|(name, _)| *name).collect();
     names.sort_unstable();
-    assert_eq!(names, ["histogram", "single, on a counter for any event"]);
+    // What the history's overflow left waiting comes into the first item behind it that lets interrupts in.
+    names.retain(|name| *name != "tasks");
+    assert_eq!(names, ["histogram", BY_OVERFLOW[2], BY_OVERFLOW[0]]);
     let text = &seen.ran.errors()[0].text;
     assert!(text.contains("a stray interrupt of vector 0 (#DE) came at 0x4"), "{text}");
     assert!(seen.failed_checks().contains(&"pmi.count"), "{:?}", seen.failed_checks());
