@@ -44,8 +44,9 @@ pub(super) fn build_emulated_pmu(tree: &Tree) -> Result<(), BuildError> {
 pub(super) fn build_faulty_pmu(tree: &Tree) -> Result<(), BuildError> {
     let program = ["-p", "emulated-pmu", "--bin", "emulated-pmu-faulty"];
     let packages = [&program[..], &["--features", "payload,faults"]].concat();
-    let message = "building the emulated PMU with faults";
-    run(bare_metal(tree, &packages), "the emulated PMU with faults", message)
+    let (what, message) = ("the emulated PMU with faults", "building the emulated PMU with faults");
+    let command = bare_metal(tree, &packages);
+    Part { name: "emulated-pmu-faulty", what, folder: FOLDER, message }.build(tree, command)
 }
 
 /// Builds the UEFI application that starts it.
