@@ -13,7 +13,7 @@ use crate::call;
 use crate::interrupts::{self, TrapFrame, exception};
 use crate::msr::{self, Msr};
 use crate::pmu::driver::Write;
-use crate::pmu::{Capabilities, Counter, Driver, PmuError, Registers, Selection};
+use crate::pmu::{Capabilities, Counter, Driver, Fault, PmuError, Registers, Selection};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// LVT delivery mode NMI: bits 10:8 (SDM vol. 3, 10.5.1).
@@ -70,9 +70,14 @@ static ARMED: Armed = Armed {
 
 /// Unhalted cycles on a general-purpose counter: UnHalted Core Cycles, architectural (SDM vol. 3, table 20-1); CPU
 /// Clocks not Halted, PMCx076 (AMD PPR).
+///
+/// Where nothing counts cycles, instructions do: a limit in instructions ends code as well, if later.
 fn cycles(has: &Capabilities) -> Selection {
-    let selection = if has.is_intel() { Selection::of(0x3c, 0) } else { Selection::of(0x76, 0) };
-    selection.with_interrupt()
+    let code = if has.is_intel() { 0x3c } else { 0x76 };
+    let dead =
+        |fault: &Fault| matches!(fault, Fault::Event { event, umask: 0, .. } if *event == code);
+    let code = if has.faults.iter().any(dead) { 0xc0 } else { code };
+    Selection::of(code, 0).with_interrupt()
 }
 
 /// Cycles until the overflow of a test.

@@ -4,7 +4,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use arch::apic::Mode;
 use arch::cpu::{self, Identity};
-use arch::pmu::{Architecture, Capabilities, Emulated, Missing, Ownership};
+use arch::pmu::{Architecture, Capabilities, Counter, Emulated, Fault, Missing, Ownership};
 use arch::time::{Clock, Source};
 use protocol::record::{
     Apic, ApicMode, CoreType, EmulatedPmu, EventTables, Hex, ListedProcessor, Machine, Pmu,
@@ -19,6 +19,8 @@ pub struct Facts<'a> {
     pub microcode: Option<u64>,
     /// The PMU, or why there is none.
     pub pmu: Result<&'a Capabilities, Missing>,
+    /// Ticks that trying it took.
+    pub trial_ticks: u64,
     /// How the PMU was found.
     pub ownership: &'a Ownership,
     /// What ends a snippet that does not end by itself, or why there is nothing.
@@ -59,7 +61,7 @@ pub fn record(facts: &Facts) -> Machine {
             threads_per_package: identity.topology.threads_per_package,
         },
         core_type: identity.core_type.map(core_type),
-        pmu: facts.pmu.ok().map(|has| pmu(has, facts.ownership)),
+        pmu: facts.pmu.ok().map(|has| pmu(has, facts.ownership, facts.trial_ticks)),
         pmu_absent: facts.pmu.err().map(|missing| missing.to_string()),
         watchdog: facts.watchdog.ok().map(ToString::to_string),
         watchdog_absent: facts.watchdog.err().map(ToString::to_string),
@@ -104,19 +106,29 @@ fn source(source: Source) -> TscSource {
     }
 }
 
-fn pmu(has: &Capabilities, ownership: &Ownership) -> Pmu {
+/// `has`: what can be used. The counters are those that were announced, faulty ones included.
+fn pmu(has: &Capabilities, ownership: &Ownership, trial_ticks: u64) -> Pmu {
+    let given_up = |general: bool| {
+        let counter = |fault: &&Fault| match fault {
+            Fault::Counter { counter, .. } => matches!(counter, Counter::General(_)) == general,
+            _ => false,
+        };
+        has.faults.iter().filter(counter).count() as u32
+    };
     Pmu {
         architecture: match has.architecture {
             Architecture::Intel => PmuArchitecture::Intel,
             Architecture::Amd => PmuArchitecture::Amd,
         },
         version: has.version,
-        counters: has.general.count_ones(),
+        counters: has.general.count_ones() + given_up(true),
         counter_bits: has.general_bits,
-        fixed_counters: has.fixed.count_ones(),
+        fixed_counters: has.fixed.count_ones() + given_up(false),
         fixed_counter_bits: has.fixed_bits,
         features: has.features().into_iter().map(ToString::to_string).collect(),
         errata: has.errata.iter().map(|row| alloc::format!("{}: {}", row.id, row.text)).collect(),
         conflicts: ownership.conflicts.iter().map(ToString::to_string).collect(),
+        faults: has.faults.iter().map(ToString::to_string).collect(),
+        trial_ticks,
     }
 }

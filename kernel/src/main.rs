@@ -53,6 +53,7 @@ fn start(info: &'static mut BootInfo) -> ! {
 /// On our own stack and page tables.
 fn main(ready: boot::Ready) -> ! {
     crash::arm();
+    arch::interrupts::stray::set_judge(step::can_raise);
     let boot::Ready { mut handed, mut space } = ready;
     heap::init(&mut handed.frames);
     handed.map_screen(&mut space);

@@ -59,6 +59,10 @@ pub trait Machine: Historian + Runner + Sampler + Stepper {
         item: &Processors,
         index: u32,
     ) -> Result<ProcessorsResult, processors::Failure>;
+    /// Interrupts since the last call that nothing asked for and no instruction raised, in a sentence.
+    fn take_stray(&mut self) -> Option<String> {
+        None
+    }
     /// Whether the PMU is an emulated one.
     fn is_emulated(&self) -> bool;
     /// Shows how far the run is.
@@ -74,6 +78,9 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
     machine.show(&status);
     for (index, item) in (0..).zip(&job.items) {
         machine.next_item(index);
+        // What came by now is of something before, and has spoilt nothing of this one.
+        let _ = machine.take_stray();
+        let before = status.clone();
         let mut record = match item {
             Item::Snippet(snippet) => one(index, snippet, machine, &mut status),
             Item::Exact(exact) => stepped(index, exact, machine, &mut status),
@@ -93,6 +100,10 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
             }
         };
         let restored = machine.settle();
+        if let Some(stray) = machine.take_stray() {
+            status = Status { failed: before.failed + 1, ..before };
+            record = spoilt(index, item, &stray, &mut status);
+        }
         match &mut record {
             Record::Result(result) => result.restored = restored,
             Record::History(history) => history.restored = restored,
@@ -120,6 +131,16 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
         on_end: job.on_end,
         heap: None,
     }
+}
+
+/// An item into which a stray interrupt came: whatever it measured has that in it.
+fn spoilt(index: u32, item: &Item, stray: &str, status: &mut Status) -> Record {
+    let name = item.name();
+    status.last_error = Some(alloc::format!("{name}: {stray}"));
+    Record::Error(ErrorRecord {
+        code: ErrorCode::StrayInterrupt,
+        ..refused_record(index, name, stray.to_string())
+    })
 }
 
 fn one(index: u32, snippet: &Snippet, machine: &mut impl Machine, status: &mut Status) -> Record {

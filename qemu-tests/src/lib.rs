@@ -32,8 +32,10 @@ pub fn tree() -> &'static Tree {
             let tree = Toolchain::find().and_then(Tree::new);
             return tree.unwrap_or_else(|error| panic!("{error}"));
         }
-        prepare(&[Boot::Direct, Boot::Bios, Boot::Uefi])
-            .unwrap_or_else(|failure| panic!("{failure}"))
+        let tree = prepare(&[Boot::Direct, Boot::Bios, Boot::Uefi])
+            .unwrap_or_else(|failure| panic!("{failure}"));
+        tree.build_faulty_pmu().unwrap_or_else(|error| panic!("{error}"));
+        tree
     })
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xtask::cli::{self, Icount};
 use xtask::collect::Report;
-use xtask::commands::run::{stage_files, stage_pmu};
+use xtask::commands::run::{plant, stage_files, stage_pmu};
 use xtask::job::{self, Purpose, file};
 use xtask::machine::devices::{Boot, Cpus, Pmu, Virtual, arguments};
 use xtask::machine::{self, Ending, Given, pmu_log};
@@ -27,6 +27,8 @@ pub struct Guest {
     pub pmu: Given,
     /// In place of the loader's command line that names the emulated PMU's model.
     pub pmu_options: Option<String>,
+    /// A fault of the emulated PMU.
+    pub pmu_fault: Option<&'static str>,
     /// TCG's icount.
     pub icount: Icount,
     /// QEMU's -cpu.
@@ -82,6 +84,7 @@ impl Guest {
             kvm: false,
             pmu: Given::None,
             pmu_options: None,
+            pmu_fault: None,
             icount: Icount::Auto,
             cpu: None,
             cpus: Cpus::One,
@@ -119,6 +122,9 @@ impl Guest {
             .unwrap_or_else(|failure| panic!("{failure}"));
         if let (Pmu::Emulated { options, .. }, Some(other)) = (&mut pmu, self.pmu_options) {
             *options = other;
+        }
+        if let Some(fault) = self.pmu_fault {
+            plant(tree(), fault, &mut pmu, folder).unwrap_or_else(|failure| panic!("{failure}"));
         }
         let machine = Virtual {
             boot: staged,

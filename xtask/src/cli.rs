@@ -102,6 +102,9 @@ pub struct Machine {
     /// The guest's PMU.
     #[arg(long, value_name = "MODEL", default_value_t, value_parser = Pmu::parser())]
     pub pmu: Pmu,
+    /// A fault of the emulated PMU, by its name in `pmu_model::Mutation`: for tests of what is said and done about it.
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub pmu_fault: Option<String>,
     /// How to boot. direct: a multiboot loader, no firmware, no disk; bios, uefi: the image for a stick.
     #[arg(long, value_enum, default_value_t)]
     pub boot: Boot,

@@ -162,6 +162,13 @@ pub fn write(register: Register, value: u32) {
     }
 }
 
+/// Whether this processor's APIC waits for the end of interrupt of `vector`.
+#[must_use]
+pub fn is_in_service(vector: u8) -> bool {
+    let bits = registers().map_or(0, |registers| registers.in_service(u32::from(vector) / 32));
+    bits & 1 << (vector % 32) != 0
+}
+
 /// This processor's APIC id; 0 if the APIC is not in use.
 #[must_use]
 pub fn id() -> u32 {

@@ -22,6 +22,8 @@ pub enum Register {
     Version = 0x30,
     EndOfInterrupt = 0xb0,
     SpuriousVector = 0xf0,
+    /// Interrupts in service; seven more follow, 0x10 apart, of 32 vectors each.
+    InService = 0x100,
     LvtCmci = 0x2f0,
     InterruptCommand = 0x300,
     LvtTimer = 0x320,
@@ -79,6 +81,18 @@ impl Registers {
             match self.mode {
                 Mode::XApic => ((self.page + register as u64) as *const u32).read_volatile(),
                 Mode::X2Apic => msr::read(register.msr()) as u32,
+            }
+        }
+    }
+
+    /// Bits of 32 vectors in service, number `part` of 8.
+    pub(super) fn in_service(&self, part: u32) -> u32 {
+        let register = Register::InService as u32 + 0x10 * (part & 7);
+        // SAFETY: as for `read`; reading changes nothing.
+        unsafe {
+            match self.mode {
+                Mode::XApic => ((self.page + u64::from(register)) as *const u32).read_volatile(),
+                Mode::X2Apic => msr::read(Msr(0x800 + (register >> 4))) as u32,
             }
         }
     }

@@ -2,12 +2,13 @@
 //!
 //! Every vector has a stub (`stubs`) that puts the register file into a [`TrapFrame`] and calls
 //! `dispatch`. There, in this order: a vector that somebody took ([`set_handler`]) runs its handler; an instruction that is allowed to fault ([`mod@fixup`]) continues at
-//! its recovery address; a fault inside called foreign code ([`crate::call`]) ends that call, one inside a task ([`crate::task`]) that task; everything else is a failure of the firmware and goes to the crash handler.
+//! its recovery address; an interrupt that nothing at the interrupted address can have raised is noted ([`stray`]); a fault inside called foreign code ([`crate::call`]) ends that call, one inside a task ([`crate::task`]) that task; everything else is a failure of the firmware and goes to the crash handler.
 
 pub mod exception;
 pub mod fixup;
 mod frame;
 mod idt;
+pub mod stray;
 mod stubs;
 
 pub use exception::Exception;
@@ -71,6 +72,11 @@ pub fn taken_by_all(vector: u8) -> u64 {
 /// Called by every stub with the register file of the interrupted code.
 extern "sysv64" fn dispatch(frame: &mut TrapFrame) {
     let vector = frame.vector as usize & 0xff;
+    // See the stubs.
+    let no_error_code = frame.error_code == NO_ERROR_CODE;
+    if no_error_code {
+        frame.error_code = 0;
+    }
     Processor::of_frame(frame).taken[vector].fetch_add(1, Ordering::Relaxed);
     let handler = HANDLERS[vector].load(Ordering::Acquire);
     if !handler.is_null() {
@@ -80,13 +86,24 @@ extern "sysv64" fn dispatch(frame: &mut TrapFrame) {
     }
     if frame.vector >= u64::from(FIRST_DEVICE_VECTOR) {
         // Nobody's, or spurious. A spurious interrupt sets no in-service bit and gets no EOI (SDM vol. 3, 10.9).
+        stray::note(frame, false);
         return;
     }
-    unexpected(frame);
+    without_handler(frame, no_error_code);
 }
+
+/// What a stub pushes in place of an error code that should have come.
+const NO_ERROR_CODE: u64 = u64::MAX;
 
 /// An exception that no handler was set for, or whose handler does not know it.
 pub(crate) fn unexpected(frame: &mut TrapFrame) {
+    without_handler(frame, false);
+}
+
+fn without_handler(frame: &mut TrapFrame, no_error_code: bool) {
+    if stray::note(frame, no_error_code) {
+        return;
+    }
     if fixup::recover(frame) || call::recover(frame) || task::recover(frame) {
         return;
     }

@@ -16,10 +16,11 @@ global_asm!(
     ".if !(vector == 8 || (vector >= 10 && vector <= 14) || vector == 17 || vector == 21 || vector == 29 || vector == 30)",
     "push 0",
     ".else",
-    // INT n of such a vector pushes none, and so leaves an odd number of words below the aligned top.
+    // INT n of such a vector pushes none, nor does an interrupt from outside: an odd number of words lies below the aligned
+    // top then. All ones in its place, which no error code is.
     "test spl, 8",
     "jz 2f",
-    "push 0",
+    "push -1",
     "2:",
     ".endif",
     "push vector",

@@ -1,6 +1,6 @@
 //! The performance monitoring unit.
 //!
-//! - [`find`]: is there one, and what can it do ([`Capabilities`], with [`errata`]).
+//! - [`find`]: is there one, and what can it do ([`Capabilities`], with [`errata`]). [`trial`]: what of it really works.
 //! - [`Ownership`]: taking it over and giving it back.
 //! - [`Driver`]: programming, reading, starting and stopping counters, on every model behind one face.
 //! - [`lbr`]: branch records. [`pmi`]: the interrupt at overflow. [`rdpmc`]: reading above ring 0. [`mod@until`]: all
@@ -24,12 +24,15 @@ pub mod pmi;
 mod probe;
 pub mod rdpmc;
 pub mod registers;
+pub mod trial;
 pub mod until;
 pub mod window;
 pub mod workload;
 
 pub use access::{Machine, Registers, leaves};
-pub use capabilities::{Architecture, Capabilities, Counter, FreezeKind, LbrKind};
+pub use capabilities::{
+    Architecture, Capabilities, Counter, Fault, FreezeKind, LbrKind, Unfrozen, Wrong,
+};
 pub use driver::{Driver, Freeze, Gate, PmuError, Rings, Selection};
 pub use emulated::{Emulated, WayIn};
 pub use ownership::{Conflict, Ownership};

@@ -1,8 +1,13 @@
 //! The register-level model as the machine: for host tests, of this crate and of others.
 
 use super::access::Registers;
+use super::driver::{Gate, Write};
+use super::trial;
+use super::until::Until;
 use crate::msr::{Absent, Msr};
-use pmu_model::{CpuidResult, Delta, GuestMemory, Outcome, Pmu, Retirement};
+use pmu_model::{
+    Branch, BranchKind, CpuidResult, Delta, GuestMemory, Outcome, Pmu, Retirement, Ring,
+};
 use raw_cpuid::CpuIdResult;
 
 impl Registers for Pmu {
@@ -29,6 +34,42 @@ impl Registers for Pmu {
 
     fn rdpmc(&mut self, index: u32) -> Result<u64, Absent> {
         Self::rdpmc(self, index).map_err(|_| Absent)
+    }
+}
+
+impl trial::Bench for Pmu {
+    fn run(&mut self, gate: &Gate, turns: u64) {
+        let plain = |pmu: &mut Self, count| {
+            let _ = pmu.advance(&Delta::bulk(Ring::Kernel, count));
+        };
+        let branch = |pmu: &mut Self, kind, taken| {
+            let (from, to, mispredicted, ring) = (0x1000, 0x1010, false, Ring::Kernel);
+            let branch = Branch { from, to, kind, taken, mispredicted, ring, cycles: 1 };
+            let mut delta = Delta::step(ring);
+            delta.add_branch(&branch);
+            let _ = pmu.advance(&delta);
+        };
+        // See `window`: three MOVs and the WRMSR, which is counted with what was enabled before; ADD, DEC, JNZ.
+        let side = |pmu: &mut Self, writes: &[Write]| {
+            for (index, write) in writes.iter().enumerate() {
+                plain(pmu, 4);
+                let _ = pmu.write_msr(write.msr, write.value);
+                plain(pmu, 2);
+                branch(pmu, BranchKind::Conditional, index + 1 < writes.len());
+            }
+        };
+        side(self, gate.on());
+        branch(self, BranchKind::IndirectCall, true);
+        for turn in 1..=turns {
+            plain(self, 1);
+            branch(self, BranchKind::Conditional, turn < turns);
+        }
+        branch(self, BranchKind::Return, true);
+        side(self, gate.off());
+    }
+
+    fn run_until(&mut self, until: &Until, turns: u64) {
+        trial::Bench::run(self, until.gate(), turns);
     }
 }
 

@@ -4,7 +4,7 @@
 //! neither CPUID nor the absence of a fault is proof. A counter has to hold a written pattern.
 
 use super::access::Registers;
-use super::capabilities::{Capabilities, Counter};
+use super::capabilities::{Capabilities, Counter, Wrong};
 use super::driver::Layout;
 use crate::msr::{Absent, Msr};
 use thiserror::Error;
@@ -29,6 +29,14 @@ pub enum Missing {
         written: u64,
         /// What was read.
         found: u64,
+    },
+    /// Announced, and its registers hold values, but no counter counts as it should.
+    #[error("CPUID announces counters, but none can be relied on: {counter}: {why}")]
+    Unreliable {
+        /// The first one.
+        counter: Counter,
+        /// What is wrong with it.
+        why: Wrong,
     },
 }
 

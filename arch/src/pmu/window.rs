@@ -99,7 +99,7 @@ pub const fn overhead(writes: u64) -> Counts {
     // Between WRMSR and call: 3 for its own turn, 7 for each turn after it; before the closing WRMSR: 7 for each
     // turn before it, and 4. Each turn but the last of the opening side and all before the own one of the closing
     // side end in a jump that is taken.
-    let others = writes - 1;
+    let others = writes.saturating_sub(1);
     Counts {
         instructions: 7 * others + 8,
         branches: others + 2,

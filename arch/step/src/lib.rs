@@ -7,10 +7,12 @@
 
 mod accesses;
 mod branch;
+mod raises;
 mod string;
 
 pub use accesses::{Touch, accesses};
 pub use branch::branch;
+pub use raises::can_raise;
 pub use string::StringOperation;
 
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};

@@ -16,6 +16,9 @@ pub struct Options {
     pub cpus: usize,
     /// `clock=guest|machine`: whose time the guest's clocks show.
     pub clock: Clock,
+    /// `fault=NAME`: what the PMU does wrong. Refused by a hypervisor that was built without faults.
+    #[cfg(feature = "faults")]
+    pub fault: Option<pmu_model::Mutation>,
 }
 
 /// Whose time the guest's clocks show.
@@ -76,7 +79,24 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
         Some("machine") => Clock::Machine,
         Some(_) => return Err(Refusal::Options),
     };
-    Ok(Some(Options { model, shift, strings, cpus, clock }))
+    #[cfg(feature = "faults")]
+    let fault = match value("fault") {
+        None => None,
+        Some(name) => Some(pmu_model::Mutation::by_name(name).ok_or(Refusal::Options)?),
+    };
+    #[cfg(not(feature = "faults"))]
+    if value("fault").is_some() {
+        return Err(Refusal::Options);
+    }
+    Ok(Some(Options {
+        model,
+        shift,
+        strings,
+        cpus,
+        clock,
+        #[cfg(feature = "faults")]
+        fault,
+    }))
 }
 
 #[cfg(test)]
@@ -107,6 +127,22 @@ mod tests {
         for wrong in ["clock=mine", "cpus=0", "cpus=31", "cpus=x"] {
             assert_eq!(parse(&format!("pmu=zen4 {wrong}")), Err(Refusal::Options), "{wrong}");
         }
+    }
+
+    #[test]
+    #[cfg(not(feature = "faults"))]
+    fn a_fault_takes_a_hypervisor_that_has_some() {
+        assert_eq!(parse("pmu=zen4 fault=freeze-ignored"), Err(Refusal::Options));
+    }
+
+    #[test]
+    #[cfg(feature = "faults")]
+    fn a_fault_is_one_of_the_model() {
+        let fault = |text| parse(text).map(|options| options.and_then(|options| options.fault));
+        let ignored = pmu_model::Mutation::FreezeIgnored;
+        assert_eq!(fault("pmu=zen4 fault=freeze-ignored"), Ok(Some(ignored)));
+        assert_eq!(fault("pmu=zen4"), Ok(None));
+        assert_eq!(fault("pmu=zen4 fault=none"), Err(Refusal::Options));
     }
 
     proptest! {

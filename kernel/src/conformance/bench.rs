@@ -1,6 +1,7 @@
 //! What the checks need of the machine.
 
 use crate::counting::Platform;
+use alloc::string::String;
 use arch::pmu::driver::Write;
 use arch::pmu::pmi::{ControlBlock, Delivery, Sample};
 use arch::pmu::workload::{Piece, UserPiece};
@@ -74,6 +75,11 @@ pub trait Bench: Registers {
     fn on_platform(&mut self, work: &mut dyn FnMut(&mut dyn Platform)) -> bool {
         let _ = work;
         false
+    }
+
+    /// Interrupts since the last call that nothing asked for and no instruction raised, in a sentence.
+    fn take_stray(&mut self) -> Option<String> {
+        None
     }
 
     /// Whether the handler's own instructions are counted. They are on any processor; a model runs no handler.

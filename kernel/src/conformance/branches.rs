@@ -108,6 +108,11 @@ fn ring_filter(context: &mut Context) -> Outcome {
     if !filters(context) {
         return Ok(Finding::skip("a filter of branch records"));
     }
+    // No record tells something only where there are some without the filter.
+    let without = records(context, LbrSelect::empty(), Piece::Calls)?.len();
+    if without == 0 {
+        return Ok(Finding::fail("records without the filter, none with it", "none at all"));
+    }
     let seen = records(context, LbrSelect::NOT_KERNEL, Piece::Calls)?;
     Ok(Finding::equal(0, seen.len()))
 }

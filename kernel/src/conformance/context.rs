@@ -20,6 +20,8 @@ pub struct Context<'a> {
     pub found: &'a Ownership,
     /// The PMU is an emulated one: no instruction is lost to anything, and expectations are exact.
     pub emulated: Option<Emulated>,
+    /// Bits of the status cannot be cleared, so that no check may freeze the counters: they would stay so for good.
+    pub stuck: bool,
     /// There is a hypervisor.
     pub hypervisor: bool,
 }

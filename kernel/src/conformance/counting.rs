@@ -143,11 +143,12 @@ fn linear(context: &mut Context) -> Outcome {
         "2 and 10 times the turns: 2 and 10 times the instructions, without the window's own",
     );
     let empty = context.count_one(INSTRUCTIONS, Work::kernel(Piece::Loop, 1))?;
-    let one = context.count_one(INSTRUCTIONS, Work::kernel(Piece::Loop, 1 + TURNS))? - empty;
+    let one = context.count_one(INSTRUCTIONS, Work::kernel(Piece::Loop, 1 + TURNS))?;
+    let one = one.wrapping_sub(empty);
     for times in [2, 10] {
         let work = Work::kernel(Piece::Loop, 1 + times * TURNS);
         let seen = context.count_one(INSTRUCTIONS, work)?.wrapping_sub(empty);
-        all.equal(format_args!("{times} times"), times * one, seen);
+        all.equal(format_args!("{times} times"), one.wrapping_mul(times), seen);
     }
     Ok(all.finish().explained_by(context.instructions_erratum()))
 }

@@ -3,14 +3,19 @@
 use super::check::{All, Check, Finding, Outcome};
 use super::context::Context;
 use arch::msr::Msr;
-use arch::pmu::Counter;
 use arch::pmu::numbers;
+use arch::pmu::{Counter, Fault};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "enumeration.counters_exist",
         source: "SDM vol. 3, 20.2.1 and 20.2.6; APM vol. 2, 13.2.1",
         run: counters_exist,
+    },
+    Check {
+        name: "enumeration.registers_exist",
+        source: "SDM vol. 3, 20.2 and 18.4.1: registers of announced features; APM vol. 2, 13.2.1",
+        run: registers_exist,
     },
     Check {
         name: "enumeration.no_more_counters",
@@ -54,6 +59,16 @@ fn counters_exist(context: &mut Context) -> Outcome {
         }
     }
     Ok(all.finish())
+}
+
+/// Features are given up for want of a register when the capabilities are read.
+fn registers_exist(context: &mut Context) -> Outcome {
+    let missing = context.has().faults.iter().find(|fault| matches!(fault, Fault::Register { .. }));
+    let expected = "every register that an announced feature needs can be read";
+    Ok(match missing {
+        Some(fault) => Finding::fail(expected, fault),
+        None => Finding::pass(expected, "so it is"),
+    })
 }
 
 fn no_more_counters(context: &mut Context) -> Outcome {

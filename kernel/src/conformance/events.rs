@@ -71,9 +71,12 @@ fn cycles_fixed_and_general(context: &mut Context) -> Outcome {
     }
     let work = Work::kernel(Piece::Loop, TURNS);
     let seen = context.count(&[(fixed, event), (general, event)], work)?;
+    if seen[1] == 0 {
+        return Ok(Finding::fail("a count", "none on a general-purpose counter"));
+    }
     // Both see the same window; a processor may start them some cycles apart.
     let apart = if context.emulated.is_some() { 0 } else { 64 };
-    let (least, most) = (seen[1].saturating_sub(apart), seen[1] + apart);
+    let (least, most) = (seen[1].saturating_sub(apart), seen[1].saturating_add(apart));
     Ok(Finding::within(least, most, seen[0]))
 }
 
@@ -89,9 +92,16 @@ fn reference_rate(context: &mut Context) -> Outcome {
     let empty = context.run(Work::kernel(Piece::Empty, 1));
     let start = [context.get(cycles)?, context.get(reference)?];
     let ticks = context.run(Work::kernel(Piece::Loop, 20 * TURNS)).saturating_sub(empty);
-    let (cycles, seen) = (context.get(cycles)? - start[0], context.get(reference)? - start[1]);
+    // The difference of two readings, also of a counter that does not go upwards.
+    let mask = context.has().mask(reference);
+    let cycles = context.get(cycles)?.wrapping_sub(start[0]) & mask;
+    let seen = context.get(reference)?.wrapping_sub(start[1]) & mask;
+    if seen == 0 {
+        return Ok(Finding::fail("a count", "none"));
+    }
     let apart = ticks / 20 + 1000;
-    let finding = Finding::within(ticks.saturating_sub(apart), ticks + apart, seen);
+    let most = ticks.saturating_add(apart);
+    let finding = Finding::within(ticks.saturating_sub(apart), most, seen);
     Ok(Finding { seen: alloc::format!("{seen}, in {cycles} core cycles"), ..finding })
 }
 
@@ -112,6 +122,11 @@ fn mispredictions(context: &mut Context) -> Outcome {
     };
     let list = [(context.first(), missed), (context.second(), branches)];
     let seen = context.count(&list, Work::kernel(Piece::Unpredictable, 500))?;
+    let stated = context.stated(Piece::Unpredictable, 500).branches;
+    if seen[1] < stated {
+        let expected = alloc::format!("{stated} or more branches, some of them mispredicted");
+        return Ok(Finding::fail(expected, alloc::format!("{} branches", seen[1])));
+    }
     Ok(Finding::within(1, seen[1], seen[0]))
 }
 
@@ -142,6 +157,6 @@ fn slots(context: &mut Context) -> Outcome {
     let list = [(context.first(), Selection::of(0xa4, 1)), (context.second(), context.cycles())];
     let seen = context.count(&list, Work::kernel(Piece::Loop, TURNS))?;
     let expected = alloc::format!("at least {} and at most {WIDEST} times that", seen[1]);
-    let good = seen[0] >= seen[1] && seen[0] <= WIDEST * seen[1];
+    let good = seen[1] > 0 && seen[0] >= seen[1] && seen[0] <= WIDEST.saturating_mul(seen[1]);
     Ok(Finding::when(good, expected, seen[0]))
 }

@@ -45,6 +45,9 @@ pub(super) const CHECKS: &[Check] = &[
 /// Instructions before the PMI.
 const PERIOD: u64 = 500;
 
+/// Turns of the loop.
+const TURNS: u64 = 2000;
+
 /// Runs a loop in which the first counter raises a PMI after [`PERIOD`] instructions, with every other counter beside
 /// it, and leaves everything frozen.
 fn frozen(context: &mut Context) -> Result<(), PmuError> {
@@ -58,7 +61,7 @@ fn frozen(context: &mut Context) -> Result<(), PmuError> {
     context.deliver(Delivery::Fixed, |block, driver| {
         block.reload(driver, first, driver.preset(first, 1 << 30)?)
     })?;
-    context.run(Work::kernel(Piece::Loop, 2000));
+    context.run(Work::kernel(Piece::Loop, TURNS));
     Ok(())
 }
 
@@ -67,8 +70,17 @@ fn late(context: &Context) -> u64 {
     if context.emulated.is_some() { 0 } else { 250 }
 }
 
+/// Not tried, as everything behind it would count nothing.
+fn never_ends() -> Finding {
+    Finding::fail("a freeze that can be ended", "the bits of the status cannot be cleared")
+}
+
 fn needs_freeze(context: &Context) -> Option<Finding> {
-    (context.has().freeze == FreezeKind::None).then(|| Finding::skip("freezing on a PMI"))
+    match context.has().freeze {
+        FreezeKind::None => Some(Finding::skip("freezing on a PMI")),
+        FreezeKind::Streamlined if context.stuck => Some(never_ends()),
+        _ => None,
+    }
 }
 
 fn counters(context: &mut Context) -> Outcome {
@@ -91,13 +103,19 @@ fn skew(context: &mut Context) -> Outcome {
     frozen(context)?;
     context.bench.withdraw();
     let (mut least, mut most) = (u64::MAX, 0);
+    let whole = context.stated(Piece::Loop, TURNS).instructions;
     for counter in context.has().generals().skip(1) {
         let seen = context.get(counter)?;
         (least, most) = (least.min(seen), most.max(seen));
     }
     let allowed = if context.emulated.is_some() { 0 } else { 32 };
-    if least == u64::MAX || most == 0 {
-        return Ok(Finding::fail("counts", "none"));
+    if least == u64::MAX {
+        return Ok(Finding::skip("a second counter"));
+    }
+    // Counters that never began, or never stopped, are equal as well.
+    if least == 0 || least >= whole {
+        let expected = alloc::format!("counts between 0 and {whole}, where nothing stops");
+        return Ok(Finding::fail(expected, least));
     }
     Ok(Finding::within(0, allowed, most - least))
 }
@@ -110,6 +128,12 @@ fn form(context: &mut Context) -> Outcome {
     frozen(context)?;
     context.bench.withdraw();
     let status = context.driver.status(context.bench)?;
+    let whole = context.stated(Piece::Loop, TURNS).instructions;
+    let stopped = context.get(context.second())?;
+    if stopped == 0 || stopped >= whole {
+        let expected = alloc::format!("a counter that stopped between 0 and {whole}");
+        return Ok(Finding::fail(expected, stopped));
+    }
     let seen = status.contains(GlobalStatus::COUNTERS_FROZEN);
     let expected = context.has().freeze == FreezeKind::Streamlined;
     let text = |set| if set { "status bit 59 set" } else { "status bit 59 clear" };
@@ -128,7 +152,8 @@ fn nothing_lost(
     // One INT and one IRET at the edges; each interrupt may count once, and each freeze lose what a processor
     // retires between overflow and interrupt.
     let exact = context.emulated.is_some();
-    let (lost, extra) = if exact { (0, 0) } else { (block.pmis * 250, block.pmis) };
+    let (lost, extra) =
+        if exact { (0, 0) } else { (block.pmis.saturating_mul(250).min(IN_RING_3), block.pmis) };
     let least = fewest(context);
     let expected = alloc::format!(
         "{} to {} instructions, {least} or more interrupts",
@@ -160,6 +185,9 @@ fn branch_records(context: &mut Context) -> Outcome {
     let records = !matches!(has.lbr, LbrKind::None | LbrKind::Single);
     if has.freeze == FreezeKind::None || !records {
         return Ok(Finding::skip("freezing of branch records on a PMI"));
+    }
+    if context.stuck && has.freeze == FreezeKind::Streamlined {
+        return Ok(never_ends());
     }
     let first = context.first();
     once(context, first, INSTRUCTIONS.with_interrupt(), 150)?;

@@ -65,6 +65,8 @@ pub fn checks() -> impl Iterator<Item = &'static Check> {
 pub struct Subject<'a> {
     /// What it can do, or why there is none.
     pub pmu: Result<&'a Capabilities, Missing>,
+    /// What of it works, as a trial found it.
+    pub tried: Option<&'a Capabilities>,
     /// How it was found.
     pub found: &'a Ownership,
     /// Whether there is a hypervisor.
@@ -114,6 +116,7 @@ pub fn run(
         emulated: Emulated::detect(bench),
         hypervisor: subject.hypervisor,
         found: subject.found,
+        stuck: subject.tried.is_some_and(Capabilities::has_stuck_status),
         bench,
     };
     suite.emulated = context.emulated.is_some();

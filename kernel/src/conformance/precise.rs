@@ -211,6 +211,10 @@ fn interrupt(context: &mut Context) -> Outcome {
         _ => Counter::General(0),
     };
     context.program(witness, &INSTRUCTIONS.in_rings(Rings::USER))?;
+    if context.stuck && context.has().freeze == FreezeKind::Streamlined {
+        let text = "the bits of the status cannot be cleared";
+        return Ok(Finding::fail("a freeze that can be ended", text));
+    }
     if context.has().freeze != FreezeKind::None {
         context.driver.set_freeze(context.bench, Freeze::COUNTERS)?;
     }

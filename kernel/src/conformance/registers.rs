@@ -171,7 +171,9 @@ fn fixed_control_reserved(context: &mut Context) -> Outcome {
     }
     let mut all = All::of("fields and bits that do not exist raise #GP");
     let next = 32 - has.fixed.leading_zeros();
-    all.faults(context.registers(), numbers::FIXED_CTR_CTRL, 1 << (4 * next));
+    if let Some(behind) = 1u64.checked_shl(4 * next) {
+        all.faults(context.registers(), numbers::FIXED_CTR_CTRL, behind);
+    }
     if !has.any_thread {
         // Counter 3's is something else where PERF_CAPABILITIES[19] is set; counter 0's is not.
         let any = u64::from(FixedField::ANY_THREAD.bits());

@@ -181,7 +181,7 @@ fn encoded(index: usize, request: &Request, known: &Known) -> Result<Encoded, Se
     check_list(&alone).map_err(|error| SetError::MixedCores(error.to_string()))?;
     let encoded = encode(&parsed, &known.processor, known.core.as_ref())
         .map_err(|error| refused(index, request, attribute(&error.reason), error.reason))?;
-    programmable(encoded).map_err(|reason| refused(index, request, None, reason))
+    programmable(encoded, known).map_err(|reason| refused(index, request, None, reason))
 }
 
 /// Whether each trigger can act.

@@ -1,8 +1,10 @@
 //! The PMU's capabilities in the terms of the crate `events`.
 
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use arch::cpu::has_leaf;
 use arch::msr::Msr;
-use arch::pmu::{Capabilities, Registers, leaves};
+use arch::pmu::{Capabilities, Counter, Fault, Registers, leaves};
 use events::cpu::Vendor;
 use events::msr::ExtraMsr;
 use events::processor::{Pebs, Processor};
@@ -15,6 +17,33 @@ pub struct Known<'a> {
     pub processor: Processor,
     /// The table; borrows the ramdisk.
     pub core: Option<Core<'a>>,
+    /// Counters and events that are announced and were given up, with the reason.
+    given_up: Vec<GivenUp>,
+}
+
+/// What is announced and cannot be relied on.
+#[derive(Clone, Debug)]
+struct GivenUp {
+    what: What,
+    reason: String,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum What {
+    Counter(Counter),
+    /// Event and unit mask, on general-purpose counters.
+    Event(u16, u16),
+}
+
+impl GivenUp {
+    fn of(fault: &Fault) -> Option<Self> {
+        let what = match *fault {
+            Fault::Counter { counter, .. } => What::Counter(counter),
+            Fault::Event { event, umask, .. } => What::Event(event, umask),
+            _ => return None,
+        };
+        Some(Self { what, reason: fault.to_string() })
+    }
 }
 
 /// Leaf 7 EDX: MSR_TSX_FORCE_ABORT is there (SDM vol. 2, CPUID).
@@ -32,9 +61,19 @@ impl<'a> Known<'a> {
             Vendor::Intel => Processor::intel(has.version as u8, 0, 0),
             Vendor::Amd => Processor::amd(has.version >= 1, has.version >= 2),
         };
-        processor.gp_counters = has.general.into();
+        // With those that were given up, so that a request learns why it cannot have them.
+        let given_up: Vec<GivenUp> = has.faults.iter().filter_map(GivenUp::of).collect();
+        let (mut general, mut fixed) = (u64::from(has.general), has.fixed);
+        for one in &given_up {
+            match one.what {
+                What::Counter(Counter::General(n)) => general |= 1 << n,
+                What::Counter(Counter::Fixed(n)) => fixed |= 1 << n,
+                What::Event(..) => {}
+            }
+        }
+        processor.gp_counters = general;
         processor.gp_width = has.general_bits as u8;
-        processor.fixed_counters = has.fixed;
+        processor.fixed_counters = fixed;
         processor.fixed_width = has.fixed_bits as u8;
         processor.architectural_events = has.events;
         processor.any_thread = has.any_thread;
@@ -59,7 +98,39 @@ impl<'a> Known<'a> {
                 valid_bits: bits(address).map_or(u64::MAX, |msr| msr.valid_bits),
             })
             .collect();
-        Self { processor, core }
+        Self { processor, core, given_up }
+    }
+
+    /// Which of the general-purpose counters `wanted` can be relied on.
+    ///
+    /// # Errors
+    /// None of them, for this reason.
+    pub(crate) fn usable(&self, wanted: u64) -> Result<u64, &str> {
+        let mut left = wanted;
+        let mut reason = "";
+        for one in &self.given_up {
+            if let What::Counter(counter @ Counter::General(_)) = one.what
+                && wanted & counter.bit() != 0
+            {
+                left &= !counter.bit();
+                reason = &one.reason;
+            }
+        }
+        if left == 0 && wanted != 0 { Err(reason) } else { Ok(left) }
+    }
+
+    /// Why a fixed counter cannot be relied on, if it cannot.
+    pub(crate) fn fixed_given_up(&self, index: u8) -> Option<&str> {
+        self.why(What::Counter(Counter::Fixed(index)))
+    }
+
+    /// Why an event on general-purpose counters cannot be relied on, if it cannot.
+    pub(crate) fn event_given_up(&self, event: u16, umask: u16) -> Option<&str> {
+        self.why(What::Event(event, umask))
+    }
+
+    fn why(&self, what: What) -> Option<&str> {
+        self.given_up.iter().find(|one| one.what == what).map(|one| one.reason.as_str())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The processor as the conformance suite's bench.
 
 use super::counting;
+use alloc::string::{String, ToString};
 use arch::interrupts::{self, TrapFrame, exception};
 use arch::memory::arena;
 use arch::memory::user::UserPages;
@@ -189,6 +190,10 @@ impl Bench for Processor<'_> {
         work(&mut platform);
         platform.close();
         true
+    }
+
+    fn take_stray(&mut self) -> Option<String> {
+        interrupts::stray::take().map(|stray| stray.to_string())
     }
 
     fn counts_handlers(&self) -> bool {

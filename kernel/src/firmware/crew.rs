@@ -48,6 +48,9 @@ pub struct Team {
     hands: Vec<Mutex<Hand>>,
 }
 
+/// Held while a processor's PMU is tried.
+static TRIAL: Mutex<()> = Mutex::new(());
+
 /// The team does what the boot processor, which alone gives work, says.
 const BOOT: &str = "the boot processor gives the work";
 
@@ -69,6 +72,14 @@ impl Team {
             let claim = |has: &Capabilities| Ownership::claim(&mut registers, has);
             let others = pmu.as_ref().ok().filter(|_| place > 0);
             let ownership = others.map(claim).unwrap_or_default();
+            let pmu = match place {
+                0 => pmu,
+                // One at a time: the handler of the freeze is one for all.
+                _ => pmu.and_then(|has| {
+                    let _alone = TRIAL.lock();
+                    pmu::trial::run(&has, &mut registers)
+                }),
+            };
             // SAFETY: as above; these are the processor's own.
             let counters = unsafe { Counters::new(pmu.clone().ok()) };
             (pmu, Hand { counters, ownership, space: None })

@@ -143,7 +143,7 @@ fn rows<M: Historian>(
             // The code ends before the clock gets so far.
             break;
         }
-        for late in runs.iter().map(|run| run.counts[bench.clock] - events) {
+        for late in runs.iter().map(|run| run.counts[bench.clock].saturating_sub(events)) {
             skid = [skid[0].min(late), skid[1].max(late)];
         }
         let of = |place: usize| {

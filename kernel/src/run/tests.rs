@@ -32,6 +32,9 @@ struct Clocked {
     failed: u32,
     /// Branches of a copy, as stepping counts them.
     branches: u64,
+    /// Asked for the how-manieth time, there is a stray interrupt; and how often it was asked.
+    stray_at: u32,
+    asked: u32,
 }
 
 impl Clocked {
@@ -45,6 +48,8 @@ impl Clocked {
             passed: 0,
             failed: 0,
             branches: 1,
+            stray_at: u32::MAX,
+            asked: 0,
         }
     }
 }
@@ -240,6 +245,10 @@ impl Machine for Clocked {
         let why = Unmeasured::Refused("one processor only".into());
         Err(processors::Failure { processor: item.cpu.map(u32::from), why })
     }
+    fn take_stray(&mut self) -> Option<String> {
+        self.asked += 1;
+        (self.asked == self.stray_at).then(|| "a stray interrupt of vector 0 (#DE)".to_string())
+    }
     fn is_emulated(&self) -> bool {
         true
     }
@@ -376,6 +385,28 @@ fn x1_a_fault_is_an_error_record_and_the_next_item_runs() {
     assert_eq!(error.name.as_deref(), Some("bad"));
     assert!(matches!(&records[1], Record::Result(result) if result.name == "good"));
     assert_eq!((end.failed, end.measured), (1, 1));
+}
+
+#[test]
+fn x1_a_stray_interrupt_costs_the_item_that_it_came_into_and_no_other() {
+    // Before and behind each item: the fourth time is behind the second one.
+    let mut machine = Clocked { stray_at: 4, ..Clocked::new(1) };
+    let (records, end) = records(&mut machine, vec![nop("first"), nop("hit"), nop("last")]);
+    let [Record::Result(_), Record::Error(error), Record::Result(_)] = &records[..] else {
+        panic!("{records:?}");
+    };
+    assert_eq!((error.code, error.item), (ErrorCode::StrayInterrupt, Some(1)));
+    assert_eq!(error.text, "a stray interrupt of vector 0 (#DE)");
+    assert_eq!((end.measured, end.failed, end.outcome), (2, 1, Outcome::Fail));
+    let shown = machine.shown.last().unwrap();
+    assert!(
+        shown.last_error.as_deref().unwrap().starts_with("hit: a stray interrupt"),
+        "{shown:?}"
+    );
+    // One that came before an item is not that item's.
+    let mut machine = Clocked { stray_at: 3, ..Clocked::new(1) };
+    let (_, end) = self::records(&mut machine, vec![nop("first"), nop("second")]);
+    assert_eq!((end.measured, end.failed), (2, 0));
 }
 
 #[test]

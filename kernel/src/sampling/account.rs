@@ -33,6 +33,20 @@ pub fn account(
     Ok(counts)
 }
 
+/// The same of a timer alone, where there is no PMU.
+#[must_use]
+pub fn timer_alone(
+    session: &Session,
+    block: &ControlBlock,
+    timer: Option<Interval>,
+) -> Vec<SampledCount> {
+    let samples = samples(session, block, &[TIMER_SLOT]);
+    let one = |interval: Interval| {
+        count(block, TIMER_SLOT, "timer".to_string(), interval.ns, samples.last())
+    };
+    timer.map(one).into_iter().collect()
+}
+
 /// How many samples of each of these slots were kept.
 fn samples(session: &Session, block: &ControlBlock, slots: &[usize]) -> Vec<u64> {
     let mut kept = vec![0; slots.len()];
@@ -104,6 +118,21 @@ fn event(
         remarks.push(remark);
         0
     });
+    let sum =
+        (counted.overflows + counted.throttled).saturating_mul(one.period).saturating_add(rest);
+    // One period more than the current one: an overflow at the very end may still wait.
+    let period = one.distance() << block.slot(index).running();
+    if !one.selection.precise && rest / 2 >= period {
+        remarks.push(format!(
+            "{rest} events came since its last interrupt, of a period of {period}: interrupts were lost"
+        ));
+    }
+    if let Some((beside, _)) = one.witness.filter(|_| !one.selection.precise) {
+        let witness = witness.unwrap_or(0);
+        remarks.extend(mismatch(sum, witness, block).then(|| {
+            format!("its periods and the rest come to {sum} events, where {beside} beside it counted {witness}")
+        }));
+    }
     let format = driver.capabilities().pebs_format().filter(|_| one.selection.precise);
     Ok(SampledCount {
         counter: Some(one.counter.to_string()),
@@ -115,6 +144,19 @@ fn event(
         lost,
         ..counted
     })
+}
+
+/// Whether the sum of an event's periods is further from what a counter without interrupts counted than the interrupts
+/// explain: by what each lets counters see of its handler, and what a processor retires between an overflow and its
+/// interrupt. Handlers that are counted in full explain anything.
+fn mismatch(sum: u64, witness: u64, block: &ControlBlock) -> bool {
+    /// Events of an interrupt that comes late.
+    const SKID: u64 = 32;
+    /// Events of the two ends.
+    const ENDS: u64 = 64;
+    let Some(seen) = block.handling().seen() else { return false };
+    let explained = (seen + SKID).saturating_mul(block.pmis).saturating_add(ENDS);
+    sum.abs_diff(witness) > explained.min(witness / 64 + seen.saturating_mul(block.pmis) + ENDS)
 }
 
 /// Whether every overflow is a sample or was dropped.

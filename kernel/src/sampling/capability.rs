@@ -2,7 +2,7 @@
 
 use alloc::string::ToString;
 use arch::pmu::pebs::Format;
-use arch::pmu::{Capabilities, FreezeKind};
+use arch::pmu::{Capabilities, Fault, FreezeKind};
 use protocol::record::SamplingCapability;
 
 /// Why there is no data address, where the processor could give one.
@@ -18,6 +18,18 @@ fn of_records(format: Option<Format>) -> &'static str {
     }
 }
 
+/// The report where there is no PMU, for this reason.
+#[must_use]
+pub fn none(reason: &str) -> SamplingCapability {
+    SamplingCapability {
+        overflow_interrupt: false,
+        culprit: reason.to_string(),
+        freeze: "there is nothing to freeze".to_string(),
+        skid: "none: the timer's tick comes where it comes".to_string(),
+        data_address: "not available: there is no PMU".to_string(),
+    }
+}
+
 /// The report of what `has` can tell.
 #[must_use]
 pub fn capability(has: &Capabilities, emulated: bool) -> SamplingCapability {
@@ -30,6 +42,11 @@ pub fn capability(has: &Capabilities, emulated: bool) -> SamplingCapability {
         FreezeKind::Legacy => "by the processor (legacy freeze on PMI)",
         FreezeKind::None if has.has_global() => "by the handler, at once",
         FreezeKind::None => "by the handler, one counter after the other",
+    };
+    let given_up = has.faults.iter().find(|fault| matches!(fault, Fault::Freeze(_)));
+    let freeze = match given_up {
+        Some(why) => alloc::format!("{freeze}: {why}"),
+        None => freeze.to_string(),
     };
     let skid = match (emulated, has.is_intel()) {
         (true, _) => "none: the emulated PMU interrupts where the overflow is",
@@ -51,7 +68,7 @@ pub fn capability(has: &Capabilities, emulated: bool) -> SamplingCapability {
         // Every counter that the driver knows has its INT bit.
         overflow_interrupt: true,
         culprit: culprit.to_string(),
-        freeze: freeze.to_string(),
+        freeze,
         skid: skid.to_string(),
         data_address,
     }

@@ -6,8 +6,8 @@ use crate::tasks::Summary;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use arch::pmu::PmuError;
 use arch::pmu::pmi::{self, ControlBlock, Interval, Times};
+use arch::pmu::{Gate, PmuError};
 use protocol::bits::Bits;
 use protocol::record::{
     AddressCount, CodePlace, Hex, SampleResult, Samples, SamplingCapability, Schedule, TimerResult,
@@ -31,16 +31,24 @@ pub fn measure(
     let interval = interval(item, timer_hz).map_err(Unmeasured::Refused)?;
     let (events, uncounted) = plan(machine, item)?;
     let refused = |error: PmuError| Unmeasured::Refused(error.to_string());
-    let (session, block, gate) = {
-        let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
-        let armed = Session::arm(pmu.registers, pmu.driver, item, events, tsc_hz);
-        let (mut session, mut block) = armed.map_err(refused)?;
-        if let Some(interval) = interval {
-            let ticks = u128::from(interval.ns) * u128::from(tsc_hz) / 1_000_000_000;
-            block.times = Times::watching(ticks as u64, session.times());
+    // A timer samples without a PMU.
+    let no_pmu = machine.pmu().err().filter(|_| item.events.is_empty() && interval.is_some());
+    let (mut session, mut block, gate) = match no_pmu {
+        Some(_) => {
+            let (session, block) = Session::without_counters(item, tsc_hz);
+            (session, block, Gate::EMPTY)
         }
-        (session, block, pmu.driver.gate())
+        None => {
+            let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
+            let armed = Session::arm(pmu.registers, pmu.driver, item, events, tsc_hz);
+            let (session, block) = armed.map_err(refused)?;
+            (session, block, pmu.driver.gate())
+        }
     };
+    if let Some(interval) = interval {
+        let ticks = u128::from(interval.ns) * u128::from(tsc_hz) / 1_000_000_000;
+        block.times = Times::watching(ticks as u64, session.times());
+    }
     let delivery = match item.delivery {
         Delivery::Fixed => pmi::Delivery::Fixed,
         Delivery::Nmi => pmi::Delivery::Nmi,
@@ -61,17 +69,25 @@ pub fn measure(
         }
     };
     let emulated = machine.has_emulated_pmu();
-    let (counts, capability) = {
+    let (counts, capability) = if let Some(reason) = &no_pmu {
+        (account::timer_alone(&session, &block, interval), capability::none(reason))
+    } else {
         let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
         pmu.driver.stop(pmu.registers).map_err(refused)?;
         let counts = account::account(pmu.registers, pmu.driver, &session, &block, interval);
         let counts = counts.map_err(refused)?;
-        let capability = capability(pmu.driver.capabilities(), emulated);
+        let capability = capability::capability(pmu.driver.capabilities(), emulated);
         // The PMU is the next item's.
         pmu.driver.reset(pmu.registers).map_err(refused)?;
         (counts, capability)
     };
     let ran = ran?;
+    if block.spurious >= pmi::MOST_SPURIOUS {
+        return Err(Unmeasured::Refused(format!(
+            "the PMU's interrupt came {} times without an overflow, so it was masked: what came after that is not sampled",
+            block.spurious
+        )));
+    }
     account::check(&counts, &block).map_err(Unmeasured::Refused)?;
     if item.keep == Keep::Samples {
         chunks(index, item, &session, &block, report);
@@ -163,7 +179,8 @@ fn interval(item: &Sampling, timer_hz: u64) -> Result<Option<Interval>, String> 
 fn timer(item: &Sampling, interval: Interval, block: &ControlBlock, tsc_hz: u64) -> TimerResult {
     let times = block.times.seen();
     let ns = |ticks: u64| (u128::from(ticks) * 1_000_000_000 / u128::from(tsc_hz.max(1))) as u64;
-    let mut seen: Vec<u64> = times.windows(2).map(|pair| ns(pair[1] - pair[0])).collect();
+    let mut seen: Vec<u64> =
+        times.windows(2).map(|pair| ns(pair[1].saturating_sub(pair[0]))).collect();
     seen.sort_unstable();
     let measured_ns = match (seen.first(), seen.last()) {
         (Some(&least), Some(&most)) => Some([least, seen[seen.len() / 2], most]),

@@ -7,7 +7,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::pmi::{ControlBlock, Delivery};
-use arch::pmu::{Capabilities, Counter, PmuError, Rings, Selection};
+use arch::pmu::{Capabilities, Counter, Fault, PmuError, Rings, Selection};
 use protocol::record::Uncounted;
 use protocol::sampling::{Rate, Sampling};
 
@@ -137,6 +137,16 @@ fn possible(pmu: &mut Pmu, one: &Armed) -> Result<(), String> {
         return Err(format!(
             "a period of {} is too short: the handler's own end would fill it; in ring 0 at least {MIN_PERIOD} are needed",
             one.period
+        ));
+    }
+    let has = pmu.driver.capabilities();
+    if one.selection.interrupt && !has.overflows(one.counter) {
+        let known = has.faults.iter().find(
+            |fault| matches!(fault, Fault::Overflow { counter, .. } if *counter == one.counter),
+        );
+        return Err(known.map_or_else(
+            || format!("{} cannot interrupt at its overflow", one.counter),
+            ToString::to_string,
         ));
     }
     let least = 1 + u64::from(one.selection.precise);

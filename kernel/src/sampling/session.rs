@@ -70,11 +70,26 @@ impl Session {
         for one in events.iter().filter(|one| !one.selection.precise) {
             block.reload(driver, one.counter, driver.preset(one.counter, one.period)?)?;
         }
-        if item.limit_per_ms > 0 {
-            block.throttle = Throttle::new((tsc_hz / 1000).max(1), item.limit_per_ms.into());
+        let mut session = Self::new(events, store);
+        if let Some(store) = &mut session.store {
+            block.take_records(Drain::new(store, driver.recording()));
         }
-        let capacity = item.capacity as usize;
-        let mut session = Self {
+        session.keep(item, &mut block, tsc_hz);
+        session.restart(registers, driver, &mut block)?;
+        Ok((session, block))
+    }
+
+    /// The same without any counter, for a timer alone: it takes no PMU.
+    #[must_use]
+    pub fn without_counters(item: &Sampling, tsc_hz: u64) -> (Self, ControlBlock) {
+        let (mut session, mut block) = (Self::new(Vec::new(), None), ControlBlock::EMPTY);
+        session.keep(item, &mut block, tsc_hz);
+        block.clear();
+        (session, block)
+    }
+
+    fn new(events: Vec<Armed>, store: Option<Store>) -> Self {
+        Self {
             events,
             log: Vec::new(),
             registers: Vec::new(),
@@ -83,37 +98,40 @@ impl Session {
             store,
             data_buckets: Vec::new(),
             data: Vec::new(),
-        };
-        if let Some(store) = &mut session.store {
-            block.take_records(Drain::new(store, driver.recording()));
         }
+    }
+
+    /// Makes room for what the item keeps of each sample, and names it to the block.
+    fn keep(&mut self, item: &Sampling, block: &mut ControlBlock, tsc_hz: u64) {
+        if item.limit_per_ms > 0 {
+            block.throttle = Throttle::new((tsc_hz / 1000).max(1), item.limit_per_ms.into());
+        }
+        let capacity = item.capacity as usize;
         match item.keep {
             Keep::Histogram => {
-                session.buckets = vec![Bucket::default(); capacity.next_power_of_two()];
-                block.count_addresses(&mut session.buckets);
-                if session.store.is_some() {
-                    session.data_buckets = session.buckets.clone();
-                    block.count_data(&mut session.data_buckets);
+                self.buckets = vec![Bucket::default(); capacity.next_power_of_two()];
+                block.count_addresses(&mut self.buckets);
+                if self.store.is_some() {
+                    self.data_buckets = self.buckets.clone();
+                    block.count_data(&mut self.data_buckets);
                 }
             }
             Keep::Samples => {
-                session.log = vec![Sample::default(); capacity];
-                block.log_to(&mut session.log);
+                self.log = vec![Sample::default(); capacity];
+                block.log_to(&mut self.log);
                 if item.registers != 0 {
-                    session.registers = vec![[0; REGISTERS]; capacity];
-                    block.registers_to(&mut session.registers);
+                    self.registers = vec![[0; REGISTERS]; capacity];
+                    block.registers_to(&mut self.registers);
                 }
-                if session.store.is_some() {
-                    session.data = vec![0; capacity];
-                    block.data_to(&mut session.data);
+                if self.store.is_some() {
+                    self.data = vec![0; capacity];
+                    block.data_to(&mut self.data);
                 }
                 if item.on_full == OnFull::Stop {
                     block.stop_when_full();
                 }
             }
         }
-        session.restart(registers, driver, &mut block)?;
-        Ok((session, block))
     }
 
     /// Begins anew: the counters at their presets, the witnesses at 0, log and counts empty. `block` is one that no

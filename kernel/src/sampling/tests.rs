@@ -1,14 +1,17 @@
 //! On the register-level model of every processor: it is told what each instruction of a task does.
 
+mod faults;
 mod precise;
 mod tasks;
 
 use super::plan::MIN_PERIOD;
 use super::*;
 use arch::pmu::driver::Write;
-use arch::pmu::find;
 use arch::pmu::pmi::{Interrupted, Raw, drain, pause, resume, service, tick};
-use pmu_model::{Delta, Model, Occurrence, Outcome, Pmu as Registers_, Retirement, Ring, Timing};
+use arch::pmu::{Capabilities, Missing, find, trial};
+use pmu_model::{
+    Delta, Model, Mutation, Occurrence, Outcome, Pmu as Registers_, Retirement, Ring, Timing,
+};
 use protocol::job::LoopCounter;
 use protocol::record::{Hex, SampleResult, Samples, Ticks};
 use protocol::sampling::{self, Keep, OnFull, Rate, SampledEvent, Sampling};
@@ -44,12 +47,28 @@ struct Host {
     deaf: bool,
     /// The table of addresses is gone at the end.
     forgets: bool,
+    /// There is no PMU.
+    absent: bool,
 }
 
 impl Host {
     fn new(model: Model) -> Self {
         let mut pmu = Registers_::new(model, pmu_model::Host::EXAMPLE, Timing::DEFAULT);
         let has = find(&mut pmu).expect("a PMU");
+        Self::of(pmu, has)
+    }
+
+    /// With a fault, found as the firmware finds it.
+    fn with(model: Model, fault: Mutation) -> Result<Self, Missing> {
+        let mut pmu = Registers_::new(model, pmu_model::Host::EXAMPLE, Timing::DEFAULT);
+        pmu.set_mutation(Some(fault));
+        pmu.reset();
+        let has = find(&mut pmu).and_then(|has| trial::run(&has, &mut pmu))?;
+        Ok(Self::of(pmu, has))
+    }
+
+    fn of(mut pmu: Registers_, has: Capabilities) -> Self {
+        let model = pmu.model();
         let known = Known::new(&has, None, &mut pmu);
         Self {
             pmu,
@@ -66,6 +85,7 @@ impl Host {
             clock_hz: 1_000_000_000,
             deaf: false,
             forgets: false,
+            absent: false,
         }
     }
 
@@ -115,6 +135,9 @@ impl Raw for Host {
     fn unmask(&mut self) {
         self.masked = false;
     }
+    fn mask(&mut self) {
+        self.masked = true;
+    }
     fn end(&mut self) {}
     fn tsc(&mut self) -> u64 {
         self.tsc
@@ -123,6 +146,9 @@ impl Raw for Host {
 
 impl Sampler for Host {
     fn pmu(&mut self) -> Result<Pmu<'_>, String> {
+        if self.absent {
+            return Err("there is no PMU: none".to_string());
+        }
         Ok(Pmu { registers: &mut self.pmu, driver: &mut self.driver, known: &self.known })
     }
 

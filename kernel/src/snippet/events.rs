@@ -9,7 +9,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::pmu::{Counter, Rings, Selection};
 use events::assign::{self, Place};
-use events::encode::{Counters, Encoded, encode};
+use events::encode::{Choice, Counters, Encoded, encode};
 use events::hybrid::check_list;
 use events::msr::AMD_MERGE_EVENT;
 use events::parse::parse_list;
@@ -205,31 +205,62 @@ fn countable(purpose: Use, request: &Request, known: &Known) -> Result<Encoded, 
     let encoded = encode(request, &known.processor, known.core.as_ref());
     let encoded = encoded.map_err(|error| error.reason.to_string())?;
     match purpose {
-        Use::Counting => programmable(encoded),
-        Use::Sampling { .. } => offered(encoded),
+        Use::Counting => programmable(encoded, known),
+        Use::Sampling { .. } => offered(encoded, known),
     }
 }
 
 /// The same of a request that is encoded already, and is to be counted.
-pub(crate) fn programmable(encoded: Encoded) -> Result<Encoded, String> {
+pub(crate) fn programmable(encoded: Encoded, known: &Known) -> Result<Encoded, String> {
     if encoded.precise > 0 {
         return Err("a precise event (PEBS) is for sampling: it writes records".to_string());
     }
-    offered(encoded)
+    offered(encoded, known)
 }
 
-fn offered(mut encoded: Encoded) -> Result<Encoded, String> {
-    let mut refusal = None;
-    encoded.choices.retain(|choice| match selection(choice) {
-        Ok(_) => true,
-        Err(reason) => {
-            refusal = Some(reason);
-            false
-        }
+/// The ways that the driver can program, on counters that can be relied on.
+fn offered(mut encoded: Encoded, known: &Known) -> Result<Encoded, String> {
+    let mut refusals = Vec::new();
+    encoded.choices.retain_mut(|choice| {
+        let reason = match selection(choice) {
+            Ok((selection, merges)) => reliable(choice, &selection, merges, known).err(),
+            Err(reason) => Some(reason.to_string()),
+        };
+        let good = reason.is_none();
+        refusals.extend(reason);
+        good
     });
-    match refusal {
-        Some(reason) if encoded.choices.is_empty() => Err(reason.to_string()),
-        _ => Ok(encoded),
+    match encoded.choices.is_empty() && !refusals.is_empty() {
+        true => Err(refusals.join("; ")),
+        false => Ok(encoded),
+    }
+}
+
+/// Takes the counters out of a choice that were given up.
+fn reliable(
+    choice: &mut Choice,
+    selection: &Selection,
+    merges: bool,
+    known: &Known,
+) -> Result<(), String> {
+    match &mut choice.counters {
+        Counters::Fixed { index, .. } => {
+            known.fixed_given_up(*index).map_or(Ok(()), |why| Err(why.to_string()))
+        }
+        Counters::General { counters, .. } => {
+            if let Some(why) = known.event_given_up(selection.event, selection.umask) {
+                return Err(why.to_string());
+            }
+            // A pair of counters takes both.
+            let pairs = if merges { *counters | *counters << 1 } else { *counters };
+            let usable = known.usable(pairs)?;
+            *counters &= if merges { usable & usable >> 1 } else { usable };
+            if *counters == 0 {
+                Err("no pair of its counters can be relied on".to_string())
+            } else {
+                Ok(())
+            }
+        }
     }
 }
 

@@ -40,6 +40,15 @@ pub(super) fn build_emulated_pmu(tree: &Tree) -> Result<(), BuildError> {
     Part { name: "emulated-pmu", what, folder: FOLDER, message }.build(tree, command)
 }
 
+/// Builds the same with faults.
+pub(super) fn build_faulty_pmu(tree: &Tree) -> Result<(), BuildError> {
+    let program = ["-p", "emulated-pmu", "--bin", "emulated-pmu-faulty"];
+    let packages = [&program[..], &["--features", "payload,faults"]].concat();
+    let (what, message) = ("the emulated PMU with faults", "building the emulated PMU with faults");
+    let command = bare_metal(tree, &packages);
+    Part { name: "emulated-pmu-faulty", what, folder: FOLDER, message }.build(tree, command)
+}
+
 /// Builds the UEFI application that starts it.
 pub(super) fn build_uefi_application(tree: &Tree) -> Result<(), BuildError> {
     let name = "emulated-pmu-uefi";

@@ -117,6 +117,21 @@ impl Tree {
         self.derived().join("emulated-pmu")
     }
 
+    /// The same with faults.
+    #[must_use]
+    pub fn faulty_pmu(&self) -> PathBuf {
+        self.derived().join("emulated-pmu-faulty")
+    }
+
+    /// Builds the hypervisor whose PMU can be told to err.
+    ///
+    /// # Errors
+    /// As for [`Tree::build_direct`].
+    pub fn build_faulty_pmu(&self) -> Result<(), BuildError> {
+        firmware::build_faulty_pmu(self)?;
+        derive::strip_to(self, &self.built("emulated-pmu-faulty"), &self.faulty_pmu())
+    }
+
     /// The UEFI application that starts it.
     #[must_use]
     pub fn pmu_application(&self) -> PathBuf {

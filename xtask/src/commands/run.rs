@@ -2,7 +2,7 @@
 
 mod boots;
 mod staging;
-pub use staging::{stage, stage_files, stage_pmu, stage_with_pmu};
+pub use staging::{plant, stage, stage_files, stage_pmu, stage_with_pmu};
 
 use super::{check_output, deliver};
 use crate::build::Tree;
@@ -139,7 +139,11 @@ pub fn boot(
     let icount = machine.icount.shift(machine.boot);
     let given = (choice.pmu, icount);
     let (kernel, job) = (tree.kernel(), Some(&packed.bytes[..]));
-    let (boot, pmu) = stage_with_pmu(tree, &kernel, job, machine.boot, given, folder)?;
+    let (boot, mut pmu) = stage_with_pmu(tree, &kernel, job, machine.boot, given, folder)?;
+    if let Some(fault) = &machine.pmu_fault {
+        tree.build_faulty_pmu()?;
+        plant(tree, fault, &mut pmu, folder)?;
+    }
     let virtual_machine = Virtual {
         boot,
         kvm: choice.kvm,

@@ -41,6 +41,7 @@ pub fn run(arguments: &Test) -> Result<u8> {
         // A test of an untrusted emulator would fail for no fault of ours.
         setup::ensure(&[Need::QemuForPmu], tree.toolchain())?;
         tree.build_uefi_pmu()?;
+        tree.build_faulty_pmu()?;
         // One test needs it, and says that it was skipped where it is not to be had.
         if let Err(error) = setup::ensure(&[Need::Grub], tree.toolchain()) {
             anstream::eprintln!("going on without: {error}");

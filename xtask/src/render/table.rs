@@ -87,7 +87,9 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
         let _ = writeln!(out, "{}", paint(FAINT, &line));
     }
     if let Some(pmu) = &machine.pmu {
-        for (what, list) in [("erratum", &pmu.errata), ("PMU", &pmu.conflicts)] {
+        for (what, list) in
+            [("erratum", &pmu.errata), ("PMU", &pmu.conflicts), ("PMU", &pmu.faults)]
+        {
             for text in list {
                 let _ = writeln!(out, "{}", paint(FAINT, &format!("{what}: {text}")));
             }

@@ -3,6 +3,7 @@
 use super::{Architecture, Capabilities, FreezeKind};
 use crate::cpu::has_leaf;
 use crate::pmu::access::{Registers, leaves};
+use crate::pmu::numbers;
 
 /// Leaf 0x80000001 ECX: PerfCtrExtCore.
 const PERF_CTR_EXT_CORE: u32 = 1 << 23;
@@ -40,6 +41,12 @@ pub(super) fn read(registers: &mut dyn Registers, family: u32) -> Option<Capabil
         has_leaf(&cpuid, 0x8000_0008) && registers.cpuid(0x8000_0008, 0).ebx & IRPERF != 0;
     let has_ibs = features & IBS != 0 && has_leaf(&cpuid, 0x8000_001b);
     seen.ibs = has_ibs.then(|| registers.cpuid(0x8000_001b, 0).eax);
+    drop(cpuid);
+    seen.lose_global(registers, [numbers::AMD_GLOBAL_CTL, numbers::AMD_GLOBAL_STATUS]);
+    let lost = "nothing is frozen on a PMI";
+    if seen.freeze != FreezeKind::None && !seen.there(registers, numbers::DEBUGCTL, lost) {
+        seen.freeze = FreezeKind::None;
+    }
     Some(seen)
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Architecture, Capabilities, FreezeKind, LbrKind};
 use crate::cpu::has_leaf;
+use crate::msr::Msr;
 use crate::pmu::access::{Registers, leaves};
 use crate::pmu::numbers;
 use crate::pmu::registers::PerfCapabilities;
@@ -48,20 +49,30 @@ pub(super) fn read(registers: &mut dyn Registers) -> Option<Capabilities> {
     }
     seen.any_thread = version >= 3 && leaf.edx & ANY_THREAD_DEPRECATED == 0;
     extended(registers, &mut seen);
+    seen.lose_global(registers, [numbers::GLOBAL_CTRL, numbers::GLOBAL_STATUS]);
+    let lost = "fixed counters are not used";
+    if seen.fixed != 0 && !seen.there(registers, numbers::FIXED_CTR_CTRL, lost) {
+        seen.fixed = 0;
+    }
     let leaf_1 = registers.cpuid(1, 0);
     seen.pdcm = leaf_1.ecx & PDCM != 0;
     if seen.pdcm {
         let value = registers.rdmsr(numbers::PERF_CAPABILITIES).unwrap_or(0);
         seen.perf = PerfCapabilities::from_bits_retain(value);
     }
+    full_width(registers, &mut seen);
     // SDM vol. 3, 18.4.7 and 20.2.4: the freeze bits need PDCM and a version above 1.
     seen.freeze = match (seen.pdcm, version) {
         (false, _) | (_, ..=1) => FreezeKind::None,
         (_, 2 | 3) => FreezeKind::Legacy,
         _ => FreezeKind::Streamlined,
     };
+    let lost = "nothing is frozen on a PMI";
+    if !seen.global || !seen.there(registers, numbers::DEBUGCTL, lost) {
+        seen.freeze = FreezeKind::None;
+    }
     seen.metrics = metrics(registers, &seen);
-    seen.pebs = leaf_1.edx & DS != 0 && leaf_1.ecx & DTES64 != 0 && pebs(registers);
+    seen.pebs = leaf_1.edx & DS != 0 && leaf_1.ecx & DTES64 != 0 && pebs(registers, &mut seen);
     seen.extra = extra(registers);
     seen.lbr = LbrKind::None;
     Some(seen)
@@ -101,13 +112,26 @@ fn metrics(registers: &mut dyn Registers, seen: &Capabilities) -> bool {
         && registers.rdmsr(numbers::PERF_METRICS).is_ok()
 }
 
-fn pebs(registers: &mut dyn Registers) -> bool {
+/// Both registers have to be there: a hypervisor may announce the DS area and have no PEBS.
+fn pebs(registers: &mut dyn Registers, seen: &mut Capabilities) -> bool {
     let misc = registers.rdmsr(crate::msr::IA32_MISC_ENABLE).unwrap_or(PEBS_UNAVAILABLE);
     misc & PEBS_UNAVAILABLE == 0
+        && [numbers::PEBS_ENABLE, numbers::DS_AREA]
+            .into_iter()
+            .all(|msr| seen.there(registers, msr, "PEBS is not used"))
+}
+
+/// Full-width writes are to other registers than 32-bit ones, whose being there says nothing of these.
+fn full_width(registers: &mut dyn Registers, seen: &mut Capabilities) {
+    let lost = "32 bits of a counter can be written";
+    let first = Msr(numbers::A_PMC + seen.general.trailing_zeros().min(31));
+    if seen.full_width() && seen.version < 6 && !seen.there(registers, first, lost) {
+        seen.perf.remove(PerfCapabilities::FULL_WIDTH_WRITES);
+    }
 }
 
 /// The registers beside the counters have no announcement: whoever answers is there.
-fn extra(registers: &mut dyn Registers) -> Vec<crate::msr::Msr> {
+fn extra(registers: &mut dyn Registers) -> Vec<Msr> {
     [numbers::OFFCORE_RSP_0, numbers::OFFCORE_RSP_1, numbers::LOAD_LATENCY, numbers::FRONTEND]
         .into_iter()
         .filter(|&msr| registers.rdmsr(msr).is_ok())

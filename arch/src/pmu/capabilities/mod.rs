@@ -2,9 +2,11 @@
 
 mod amd;
 mod branches;
+mod fault;
 mod intel;
 
 pub use branches::LbrKind;
+pub use fault::{Fault, STUCK, Unfrozen, Wrong};
 
 use super::access::{Registers, leaves};
 use super::errata::{self, Effect, Erratum};
@@ -115,6 +117,13 @@ pub struct Capabilities {
     pub core_type: Option<CoreType>,
     /// What is known to be wrong.
     pub errata: Vec<&'static Erratum>,
+    /// The global registers are there, if the version has them.
+    pub global: bool,
+    /// Counters that cannot interrupt at their overflow, as bits of the global registers.
+    pub no_overflow: u64,
+    /// What was found to be otherwise than announced: registers that are missing, and what a trial found
+    /// ([`super::trial`]). What it names is not among the counters and features above.
+    pub faults: Vec<Fault>,
 }
 
 impl Capabilities {
@@ -157,13 +166,39 @@ impl Capabilities {
             pebs: false,
             core_type: None,
             errata: Vec::new(),
+            global: true,
+            no_overflow: 0,
+            faults: Vec::new(),
+        }
+    }
+
+    /// Whether `msr` can be read. If not, `lost` says what is given up for it.
+    fn there(&mut self, registers: &mut dyn Registers, msr: Msr, lost: &'static str) -> bool {
+        let there = registers.rdmsr(msr).is_ok();
+        if !there {
+            self.faults.push(Fault::Register { msr, lost });
+        }
+        there
+    }
+
+    /// Gives up what needs the global registers, if one of them is missing. The counters are then started and stopped one
+    /// by one; a fixed counter has no enable of its own that could do so without touching the others.
+    fn lose_global(&mut self, registers: &mut dyn Registers, global: [Msr; 2]) {
+        if self.version < 2 {
+            return;
+        }
+        let lost = "counters are started one by one, and fixed counters are not used";
+        let all = global.into_iter().all(|msr| self.there(registers, msr, lost));
+        if !all {
+            self.global = false;
+            (self.fixed, self.freeze) = (0, FreezeKind::None);
         }
     }
 
     /// Whether there are a global control and a global status.
     #[must_use]
     pub fn has_global(&self) -> bool {
-        self.version >= 2
+        self.version >= 2 && self.global
     }
 
     /// Intel's full-width writes.
@@ -229,6 +264,26 @@ impl Capabilities {
     #[must_use]
     pub fn mask(&self, counter: Counter) -> u64 {
         u64::MAX >> (64 - self.bits(counter).clamp(1, 64))
+    }
+
+    /// Whether the counter can interrupt at its overflow.
+    #[must_use]
+    pub fn overflows(&self, counter: Counter) -> bool {
+        self.no_overflow & counter.bit() == 0
+    }
+
+    /// Whether bits of the status cannot be cleared: a streamlined freeze would never end.
+    #[must_use]
+    pub fn has_stuck_status(&self) -> bool {
+        self.faults.iter().any(|fault| matches!(fault, Fault::Overflow { why: fault::STUCK, .. }))
+    }
+
+    /// Why a counter that is announced is not among the counters, if a fault is the reason.
+    #[must_use]
+    pub fn given_up(&self, counter: Counter) -> Option<&Fault> {
+        self.faults
+            .iter()
+            .find(|fault| matches!(fault, Fault::Counter { counter: one, .. } if *one == counter))
     }
 
     /// Bits of the global registers that belong to counters.

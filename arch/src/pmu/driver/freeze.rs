@@ -51,4 +51,23 @@ impl Driver {
         }
         write(registers, DEBUGCTL, control.bits())
     }
+
+    /// Nothing freezes from now on. A register that is not there, or has nothing set, is left alone: KVM refuses the freeze
+    /// bits, and other hypervisors have no such register.
+    ///
+    /// # Errors
+    /// The register has freeze bits set and refuses to lose them.
+    pub fn no_freeze(&self, registers: &mut dyn Registers) -> Result<(), PmuError> {
+        let Ok(found) = registers.rdmsr(DEBUGCTL) else { return Ok(()) };
+        let freezes = DebugCtl::FREEZE_PERFMON_ON_PMI | DebugCtl::FREEZE_LBRS_ON_PMI;
+        let smm = match self.capabilities.perf.contains(PerfCapabilities::FREEZE_WHILE_SMM) {
+            true => DebugCtl::FREEZE_WHILE_SMM,
+            false => DebugCtl::empty(),
+        };
+        let found = DebugCtl::from_bits_retain(found);
+        match found.intersects(freezes | smm) {
+            true => write(registers, DEBUGCTL, (found - freezes - smm).bits()),
+            false => Ok(()),
+        }
+    }
 }

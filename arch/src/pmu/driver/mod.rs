@@ -93,6 +93,11 @@ impl Driver {
         selection: &Selection,
     ) -> Result<(), PmuError> {
         self.exists(counter)?;
+        if selection.interrupt && !self.capabilities.overflows(counter) {
+            let (attribute, reason) =
+                ("interrupt at its overflow that could be used", "it was tried at the start");
+            return Err(PmuError::Attribute { counter, attribute, reason });
+        }
         self.write_records(registers, counter, selection)?;
         if let Some((msr, value)) = selection.extra {
             if !self.capabilities.extra.contains(&msr) {
@@ -163,8 +168,8 @@ impl Driver {
         }
         self.fixed = FixedControl(0);
         self.enabled = 0;
-        if self.capabilities.freeze != super::FreezeKind::None {
-            self.set_freeze(registers, Freeze::empty())?;
+        if self.capabilities.is_intel() || self.capabilities.has_global() {
+            self.no_freeze(registers)?;
         }
         let status = self.status(registers)?;
         self.acknowledge(registers, status)

@@ -21,6 +21,8 @@ impl Driver {
                 true => u64::MAX,
                 false => self.capabilities.counter_bits() | FROZEN.bits(),
             };
+            // A bit that cannot be cleared says nothing.
+            let known = known & !self.capabilities.no_overflow;
             return Ok(GlobalStatus::from_bits_retain(status & known));
         }
         let mut status = 0;

@@ -1,6 +1,7 @@
 //! The handlers themselves: interrupted code to interrupted code, without a call.
 
 use super::block::offset;
+use super::service::MOST_SPURIOUS;
 use crate::apic::Register;
 use core::arch::naked_asm;
 
@@ -115,6 +116,10 @@ pub(super) extern "C" fn entry() {
         "pop rax",
         "iretq", // 59
         "8: inc qword ptr [rdi + {spurious}]",
+        "cmp qword ptr [rdi + {spurious}], {most}",
+        "jb 5b",
+        // It does not stop: LVTPC is written with its mask bit from now on.
+        "or dword ptr [rdi + {lvt}], {mask_bit}",
         "jmp 5b",
         // A sample, if there is room.
         "9: mov rcx, [rdi + {cursor}]",
@@ -182,8 +187,13 @@ pub(super) extern "C" fn entry() {
         lvtpc = const Register::LvtPmc as u32,
         eoi = const Register::EndOfInterrupt as u32,
         x2apic = const 0x800,
+        most = const MOST_SPURIOUS,
+        mask_bit = const LVT_MASK,
     )
 }
+
+/// LVT bit 16 (SDM vol. 3, 10.5.1).
+const LVT_MASK: u32 = 1 << 16;
 
 /// Without a status register, on AMD: looks at the top bit of each counter that is reloaded. A preset has it set, an
 /// overflow clears it.
@@ -271,6 +281,18 @@ pub(super) extern "C" fn searching_entry() {
         "wrmsr",
         "jmp 7b",
         "8: inc qword ptr [rdi + {spurious}]",
+        "cmp qword ptr [rdi + {spurious}], {most}",
+        "jb 5b",
+        // It does not stop: LVTPC is masked.
+        "mov rsi, [rdi + {apic}]",
+        "test rsi, rsi",
+        "jz 34f",
+        "mov dword ptr [rsi + {lvtpc}], {mask_bit}",
+        "jmp 5b",
+        "34: mov ecx, {x2apic} + ({lvtpc} >> 4)",
+        "mov eax, {mask_bit}",
+        "xor edx, edx",
+        "wrmsr",
         "jmp 5b",
         // A sample, if there is room.
         "9: mov rcx, [rdi + {cursor}]",
@@ -315,6 +337,9 @@ pub(super) extern "C" fn searching_entry() {
         reload = const offset::RELOAD,
         preset = const offset::PRESET,
         overflows = const offset::OVERFLOWS,
+        lvtpc = const Register::LvtPmc as u32,
+        most = const MOST_SPURIOUS,
+        mask_bit = const LVT_MASK,
         eoi = const Register::EndOfInterrupt as u32,
         x2apic = const 0x800,
     )

@@ -213,7 +213,7 @@ impl ControlBlock {
             block.clear = global.clear.0;
         }
         // Without a status register only counters that are reloaded tell by their top bit that they overflowed.
-        block.mask = if block.status == 0 { 0 } else { driver.programmed() };
+        block.mask = if block.status == 0 { 0 } else { driver.programmed() & !has.no_overflow };
         block.top = (u64::MAX >> (64 - has.general_bits.clamp(1, 64)) >> 1) + 1;
         block.stays_unmasked = !has.is_intel();
         block.top_in_edx = has.general_bits.clamp(33, 64) - 33;

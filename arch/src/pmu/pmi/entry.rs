@@ -241,6 +241,11 @@ impl Raw for Processor {
         apic::write(Register::LvtPmc, self.lvt);
     }
 
+    fn mask(&mut self) {
+        apic::write(Register::LvtPmc, MASK);
+        interrupts::stray::storm(VECTOR);
+    }
+
     fn end(&mut self) {
         apic::end_of_interrupt();
     }

@@ -36,6 +36,8 @@ pub use entry::{
 };
 pub use handling::Handling;
 pub use histogram::{Bucket, Histogram};
-pub use service::{Interrupted, REGISTERS, Raw, drain, pause, resume, service, tick};
+pub use service::{
+    Interrupted, MOST_SPURIOUS, REGISTERS, Raw, drain, pause, resume, service, tick,
+};
 pub use throttle::Throttle;
 pub use timer::{Interval, TIMER_BIT, TIMER_SLOT, TIMER_VECTOR, Times, start_timer, stop_timer};

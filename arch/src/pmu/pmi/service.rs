@@ -19,6 +19,8 @@ pub trait Raw {
     fn wrmsr(&mut self, msr: u32, value: u64);
     /// Clears LVTPC's mask bit.
     fn unmask(&mut self);
+    /// Sets LVTPC's mask bit for good.
+    fn mask(&mut self) {}
     /// End of interrupt.
     fn end(&mut self);
     /// RDTSC.
@@ -44,6 +46,10 @@ pub struct Interrupted {
 /// Most rounds of one interrupt: counters with a period shorter than the handler would keep it for ever.
 const MAX_ROUNDS: u32 = 100;
 
+/// Interrupts without an overflow after which no more are let in: a PMU, or whoever emulates it, that does not stop
+/// interrupting leaves the interrupted code no time.
+pub const MOST_SPURIOUS: u64 = 1_000;
+
 /// Handles one PMI: stops the counters, if that is asked for, and lets them go on at the end.
 #[inline]
 pub fn service(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
@@ -61,7 +67,10 @@ pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interr
     let mut found = overflows(block, raw);
     if found == 0 {
         block.spurious += 1;
-        raw.unmask();
+        match block.spurious < MOST_SPURIOUS {
+            true => raw.unmask(),
+            false => raw.mask(),
+        }
     } else {
         block.pmis += 1;
     }

@@ -8,6 +8,7 @@ mod precise;
 mod records;
 mod sampling;
 mod status;
+mod trial;
 mod until;
 mod watchdog;
 

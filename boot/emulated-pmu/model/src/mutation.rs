@@ -80,6 +80,8 @@ pub enum Mutation {
     RdpmcTruncates,
     /// RDPMC is allowed at every privilege level.
     RdpmcPrivilegeIgnored,
+    /// No branch is ever recorded.
+    LbrNeverRecords,
     /// The branch records fill in the wrong direction.
     LbrOrderReversed,
     /// The filter of the branch records is ignored.
@@ -96,12 +98,42 @@ pub enum Mutation {
     PebsMaximumIgnored,
     /// Leaf 0xA and 0x80000022 claim one counter more than there is.
     OneCounterTooManyEnumerated,
+    /// General-purpose counter 0 stands still.
+    CounterStandsStill,
+    /// Every counter stands still, and holds what is written.
+    AllStandStill,
+    /// Core cycles and reference cycles are never counted, neither by events nor by fixed counters 1 and 2.
+    ClocksStandStill,
+    /// Reference cycles are never counted, neither by their event nor by fixed counter 2.
+    ReferenceStandsStill,
+    /// General-purpose counter 0 counts everything twice.
+    CountsTwice,
+    /// General-purpose counter 0 counts downwards.
+    RunsBackwards,
+    /// General-purpose counter 1 reads its greatest value.
+    StuckAtMaximum,
+    /// A write that sets FREEZE_PERFMON_ON_PMI raises #GP, as under KVM.
+    FreezeRefused,
+    /// A PMI freezes the counters 400 instructions after the overflow.
+    FreezeLate,
+    /// From the first PMI on, interrupts are requested for ever.
+    PmiNeverStops,
+    /// The PMI comes as an interrupt of vector 0, whatever LVTPC says. Acts where a PMI is delivered.
+    PmiWrongVector,
+    /// RDPMC returns 7 more than RDMSR.
+    RdpmcDiffers,
+    /// IA32_PEBS_ENABLE does not exist.
+    PebsEnableAbsent,
+    /// IA32_DEBUGCTL does not exist.
+    DebugControlAbsent,
+    /// The global status does not exist.
+    GlobalStatusAbsent,
 }
 
 #[cfg(feature = "mutations")]
 impl Mutation {
     /// Every fault.
-    pub const ALL: [Self; 45] = {
+    pub const ALL: [Self; 61] = {
         use Mutation::*;
         [
             StatusBitNeverSets,
@@ -141,6 +173,7 @@ impl Mutation {
             RdpmcIndexWraps,
             RdpmcTruncates,
             RdpmcPrivilegeIgnored,
+            LbrNeverRecords,
             LbrOrderReversed,
             LbrFilterIgnored,
             LbrMispredictLost,
@@ -149,8 +182,66 @@ impl Mutation {
             PebsThresholdIgnored,
             PebsMaximumIgnored,
             OneCounterTooManyEnumerated,
+            CounterStandsStill,
+            AllStandStill,
+            ClocksStandStill,
+            ReferenceStandsStill,
+            CountsTwice,
+            RunsBackwards,
+            StuckAtMaximum,
+            FreezeRefused,
+            FreezeLate,
+            PmiNeverStops,
+            PmiWrongVector,
+            RdpmcDiffers,
+            PebsEnableAbsent,
+            DebugControlAbsent,
+            GlobalStatusAbsent,
         ]
     };
+
+    /// The fault with a name as a command line has it: the variant's, in lower case, with a hyphen between words or
+    /// without.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|fault| fault.is_called(name))
+    }
+
+    fn is_called(self, name: &str) -> bool {
+        use core::fmt::Write;
+        /// What of the name is still to come.
+        struct Rest<'a>(core::str::Chars<'a>);
+        impl Write for Rest<'_> {
+            fn write_str(&mut self, text: &str) -> core::fmt::Result {
+                for wanted in text.chars() {
+                    let next = self.0.find(|&letter| letter != '-').ok_or(core::fmt::Error)?;
+                    if next != wanted.to_ascii_lowercase() {
+                        return Err(core::fmt::Error);
+                    }
+                }
+                Ok(())
+            }
+        }
+        let mut rest = Rest(name.chars());
+        write!(rest, "{self:?}").is_ok() && rest.0.next().is_none()
+    }
+}
+
+#[cfg(all(test, feature = "mutations"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_leads_to_its_fault_and_no_other() {
+        for fault in Mutation::ALL {
+            let name = format!("{fault:?}").to_lowercase();
+            assert_eq!(Mutation::by_name(&name), Some(fault));
+        }
+        assert_eq!(Mutation::by_name("freeze-ignored"), Some(Mutation::FreezeIgnored));
+        for wrong in ["", "freeze", "freeze-ignored-", "freeze-ignoredx", "Freeze"] {
+            assert_eq!(Mutation::by_name(wrong), None, "{wrong}");
+        }
+    }
 }
 
 /// The fault planted at the moment. Without the feature it has no size and is never anything.

@@ -182,6 +182,10 @@ fn sound(fault: Mutation, pmu: &mut Pmu) -> bool {
             let top = read(pmu, 0x1C9) as u32;
             read(pmu, 0x6C0 + top) == 0x3000 && read(pmu, 0x6C0 + (top + 31) % 32) == 0x2000
         }
+        LbrNeverRecords => {
+            write(pmu, 0x1D9, 1);
+            pmu.record_branch(&jump(0x2000, BranchKind::RelativeJump, false))
+        }
         LbrFilterIgnored => {
             write(pmu, 0x1C8, 1 << 7);
             write(pmu, 0x1D9, 1);
@@ -201,6 +205,45 @@ fn sound(fault: Mutation, pmu: &mut Pmu) -> bool {
             let claimed = pmu.cpuid(0xA, 0, host).eax >> 8 & 0xFF;
             pmu.read_msr(0x186 + claimed - 1).is_ok()
         }
+        CounterStandsStill | AllStandStill | CountsTwice | RunsBackwards => {
+            counts(pmu, INSTRUCTIONS, &user(5)) == 5
+        }
+        StuckAtMaximum => {
+            write(pmu, 0x4C2, 5);
+            read(pmu, 0xC2) == 5 && pmu.rdpmc(1) == Ok(5)
+        }
+        ClocksStandStill => counts(pmu, 0x3C | EN | USR, &user(5)) == 5,
+        ReferenceStandsStill => {
+            write(pmu, 0x38D, 0x330);
+            write(pmu, 0x38F, 6 << 32);
+            pmu.advance(&user(3));
+            assert_eq!(read(pmu, 0x30A), 3, "core cycles are counted");
+            read(pmu, 0x30B) == 2
+        }
+        FreezeRefused => pmu.write_msr(0x1D9, 0x1000).is_ok() && read(pmu, 0x1D9) == 0x1000,
+        FreezeLate => {
+            after_freeze(pmu);
+            let late = [300, 200, 100].map(|count| {
+                pmu.advance(&user(count));
+                read(pmu, 0xC1)
+            });
+            // Frozen at last.
+            assert_eq!(late[1], late[2]);
+            late == [0; 3]
+        }
+        PmiNeverStops => {
+            arm(pmu, INSTRUCTIONS | INT, 1);
+            assert!(pmu.advance(&user(1)).pmi);
+            !pmu.advance(&user(1)).pmi
+        }
+        PmiWrongVector => !pmu.has_wrong_vector(),
+        RdpmcDiffers => {
+            write(pmu, 0x4C1, 5);
+            pmu.rdpmc(0) == Ok(5)
+        }
+        PebsEnableAbsent => pmu.read_msr(0x3F1).is_ok(),
+        DebugControlAbsent => pmu.read_msr(0x1D9).is_ok(),
+        GlobalStatusAbsent => pmu.read_msr(0x38E).is_ok(),
     }
 }
 

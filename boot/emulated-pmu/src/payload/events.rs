@@ -172,6 +172,12 @@ pub fn deliver_pmi(guest: &mut Guest, outcome: Outcome) {
     if outcome.overflowed != 0 {
         guest.needs = guest.counting.peek().needs();
     }
+    if outcome.pmi && guest.counting.peek().has_wrong_vector() {
+        if lapic::is_open() {
+            guest.waiting.insert(0);
+        }
+        return;
+    }
     if outcome.pmi && lapic::deliver(guest.masks_lvtpc) == Delivery::Nmi {
         guest.nmi_streak = if guest.nmi_blocked { guest.nmi_streak.saturating_add(1) } else { 0 };
         guest.nmi_pending = true;

@@ -114,6 +114,11 @@ pub fn is_in_page(physical: u64) -> bool {
     base & (ENABLE | X2APIC) == ENABLE && physical & PAGE == base & PAGE
 }
 
+/// Whether LVTPC lets anything come.
+pub fn is_open() -> bool {
+    read(base(), LVTPC) & MASK == 0
+}
+
 /// Takes the PMI to the APIC: what LVTPC says, and with `mask_on_delivery` its mask bit set, as Intel's does.
 pub fn deliver(mask_on_delivery: bool) -> Delivery {
     let base = base();

@@ -100,7 +100,13 @@ unsafe fn build(
 ) {
     let own = options.clock == Clock::Guest && options.cpus == 1;
     OWN_TIME.store(own, Ordering::Relaxed);
-    let pmu = Pmu::new(options.model, host(), Timing::of_tsc(shift));
+    #[cfg_attr(not(feature = "faults"), allow(unused_mut, reason = "without faults it is sound"))]
+    let mut pmu = Pmu::new(options.model, host(), Timing::of_tsc(shift));
+    #[cfg(feature = "faults")]
+    {
+        pmu.set_mutation(options.fault);
+        pmu.reset();
+    }
     // SAFETY: the statics are touched here and by `go` alone, one after the other.
     unsafe {
         CR3 = tables::build();

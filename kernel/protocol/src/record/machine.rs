@@ -121,6 +121,13 @@ pub struct Pmu {
     pub errata: Vec<String>,
     /// Signs that somebody else holds it: the firmware, or a hypervisor.
     pub conflicts: Vec<String>,
+    /// What it does otherwise than it announces, as a trial at the start found it: counters that stand still, events that
+    /// nothing counts, a freeze that does nothing. None of it is used for measuring.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<String>,
+    /// Ticks of the TSC that the trial took.
+    #[serde(default)]
+    pub trial_ticks: u64,
 }
 
 /// What the emulated PMU says of itself (CPUID leaf 0x40000101).

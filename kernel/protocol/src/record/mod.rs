@@ -153,6 +153,9 @@ pub enum ErrorCode {
     Device,
     /// The event tables cannot be used; raw events can.
     EventTables,
+    /// An interrupt or exception came while an item ran that nothing there can have raised. What the item measured is not
+    /// reported.
+    StrayInterrupt,
 }
 
 /// Closes the report.

@@ -24,6 +24,7 @@ pub struct Host {
     log: *mut [Sample],
     tsc: u64,
     rip: u64,
+    stray: Option<String>,
 }
 
 impl Host {
@@ -37,6 +38,7 @@ impl Host {
             log: Box::into_raw(vec![Sample::default(); 64].into_boxed_slice()),
             tsc: 0,
             rip: 0,
+            stray: None,
         }
     }
 
@@ -51,6 +53,11 @@ impl Host {
         self.tsc += delta.instructions;
         let outcome = arch::pmu::model::retire(&mut self.pmu, delta, &retired);
         if !outcome.pmi || self.masked || self.delivery.is_none() {
+            return;
+        }
+        if self.pmu.has_wrong_vector() {
+            // Nobody has that vector.
+            self.stray = Some(format!("a stray interrupt at {:#x}", self.rip));
             return;
         }
         self.masked = self.masks;
@@ -277,6 +284,9 @@ impl Raw for Host {
     fn unmask(&mut self) {
         self.masked = false;
     }
+    fn mask(&mut self) {
+        self.masked = true;
+    }
     fn end(&mut self) {}
     fn tsc(&mut self) -> u64 {
         self.tsc
@@ -348,6 +358,10 @@ impl Bench for Host {
 
     fn rdtsc_in_ring_3(&mut self, allowed: bool) -> Option<u64> {
         allowed.then_some(self.tsc)
+    }
+
+    fn take_stray(&mut self) -> Option<String> {
+        self.stray.take()
     }
 
     fn counts_handlers(&self) -> bool {

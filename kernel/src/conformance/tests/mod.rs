@@ -26,8 +26,12 @@ fn suite(model: Model, fault: Option<Mutation>, job: &Conformance) -> (Vec<Made>
         Ok(has) => Ownership::claim(&mut host, has),
         Err(_) => Ownership::default(),
     };
-    let subject =
-        Subject { pmu: pmu.as_ref().map_err(|missing| *missing), found: &found, hypervisor: true };
+    let subject = Subject {
+        pmu: pmu.as_ref().map_err(|missing| *missing),
+        found: &found,
+        tried: None,
+        hypervisor: true,
+    };
     let mut made = vec![];
     let suite = run(job, 0, &subject, &mut host, |check| made.push(check.clone()));
     (made, suite)

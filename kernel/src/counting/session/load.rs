@@ -30,7 +30,9 @@ impl Session {
             // Without a status register the handler finds no overflow but those of periods.
             let interrupt = every.is_some() || has_global;
             for (counter, selection) in counted.programs() {
-                let interrupt = interrupt && counter == counted.counter;
+                // One that is only to tell of a wrap can do without; a period cannot, and is refused below.
+                let can = every.is_some() || driver.capabilities().overflows(counter);
+                let interrupt = interrupt && counter == counted.counter && can;
                 let selection = Selection { interrupt, ..selection };
                 driver.program(platform, counter, &selection).map_err(refused)?;
             }

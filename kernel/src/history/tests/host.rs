@@ -10,8 +10,8 @@ use arch::interrupts::TrapFrame;
 use arch::pmu::driver::Write;
 use arch::pmu::pmi::{ControlBlock, Delivery, Interval};
 use arch::pmu::until::{Stop, Until};
-use arch::pmu::{Driver, FreezeKind, Gate, find};
-use pmu_model::{Branch, BranchKind, Delta, Model, Occurrence, Ring, Timing};
+use arch::pmu::{Capabilities, Driver, FreezeKind, Gate, Missing, find, trial};
+use pmu_model::{Branch, BranchKind, Delta, Model, Mutation, Occurrence, Ring, Timing};
 use protocol::job::Snippet;
 use protocol::record::{CodePlace, Fault};
 use protocol::sampling::Sampling;
@@ -37,6 +37,8 @@ pub struct Host {
     pub deaf: bool,
     /// The interrupt comes in the runs alone for which this holds.
     pub hears: Option<Box<dyn Fn(u64) -> bool>>,
+    /// One is being handled.
+    handling: bool,
     /// There is no PMU.
     pub absent: bool,
     /// Something has taken the interrupt.
@@ -49,6 +51,19 @@ impl Host {
     pub fn new(model: Model) -> Self {
         let mut pmu = pmu_model::Pmu::new(model, pmu_model::Host::EXAMPLE, Timing::FLAT);
         let has = find(&mut pmu).expect("a PMU");
+        Self::of(pmu, has)
+    }
+
+    /// With a fault, found as the firmware finds it.
+    pub fn with(model: Model, fault: Mutation) -> Result<Self, Missing> {
+        let mut pmu = pmu_model::Pmu::new(model, pmu_model::Host::EXAMPLE, Timing::FLAT);
+        pmu.set_mutation(Some(fault));
+        pmu.reset();
+        let has = find(&mut pmu).and_then(|has| trial::run(&has, &mut pmu))?;
+        Ok(Self::of(pmu, has))
+    }
+
+    fn of(mut pmu: pmu_model::Pmu, has: Capabilities) -> Self {
         let known = Known::new(&has, None, &mut pmu);
         let (gate, until) = (Gate::EMPTY, None);
         let (driver, code) = (Driver::new(has), Vec::new());
@@ -63,6 +78,7 @@ impl Host {
             runs: 0,
             deaf: false,
             hears: None,
+            handling: false,
             absent: false,
             armed: false,
             fault_at: None,
@@ -77,11 +93,15 @@ impl Host {
     fn step(&mut self, delta: &Delta) {
         let pmi = self.pmu.advance(delta).pmi;
         let hears = !self.deaf && self.hears.as_ref().is_none_or(|hears| hears(self.runs));
-        let Some(until) = self.until.filter(|_| pmi && hears) else { return };
+        let comes = pmi && hears && !self.handling;
+        let Some(until) = self.until.filter(|_| comes) else { return };
         self.taken += 1;
         if until.stop() == Stop::Handler {
+            // Another NMI waits for the end of this one.
+            self.handling = true;
             self.pmu.advance(&Delta::bulk(Ring::Kernel, 3));
             self.writes(until.gate().off());
+            self.handling = false;
         }
     }
 

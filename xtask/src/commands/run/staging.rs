@@ -111,6 +111,20 @@ pub fn stage_pmu(
     Ok(devices::Pmu::Emulated { model, options })
 }
 
+/// Puts the hypervisor with faults, which is built, in the place of the sound one, and names the fault.
+///
+/// # Errors
+/// There is no emulated PMU that the direct loader starts; a file that cannot be written.
+pub fn plant(tree: &Tree, fault: &str, pmu: &mut devices::Pmu, folder: &Path) -> Result<()> {
+    let devices::Pmu::Emulated { options, .. } = pmu else {
+        let text = "--pmu-fault takes an emulated PMU and --boot direct".to_string();
+        return Err(Failure::Usage(text));
+    };
+    copy(&tree.faulty_pmu(), &folder.join(HYPERVISOR))?;
+    *options += &format!(" fault={fault}");
+    Ok(())
+}
+
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     fs::write(path, bytes).map_err(Failure::file("write", path))
 }

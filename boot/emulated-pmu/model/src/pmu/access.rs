@@ -3,6 +3,7 @@
 use super::{Needs, Pmu};
 use crate::error::{Fault, MsrError};
 use crate::msr;
+use crate::mutation::Mutation;
 use crate::registers::{Place, Register, place};
 
 /// What a write changes for whoever runs the guest.
@@ -60,8 +61,21 @@ impl Pmu {
         Ok(Effects { replan: !storage, needs: self.needs(), forward })
     }
 
+    /// A planted fault.
+    fn is_taken_away(&self, register: Register) -> bool {
+        match register {
+            Register::PebsEnable => self.is(Mutation::PebsEnableAbsent),
+            Register::DebugControl => self.is(Mutation::DebugControlAbsent),
+            Register::GlobalStatus => self.is(Mutation::GlobalStatusAbsent),
+            _ => false,
+        }
+    }
+
     fn find(&self, msr: u32) -> Result<Register, MsrError> {
         match place(self.model(), msr) {
+            Place::Here(register) if self.is_taken_away(register) => {
+                Err(Fault::Absent { msr }.into())
+            }
             Place::Here(register) => Ok(register),
             Place::Absent => Err(Fault::Absent { msr }.into()),
             Place::Elsewhere => Err(MsrError::NotMine { msr }),

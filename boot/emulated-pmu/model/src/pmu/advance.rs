@@ -5,6 +5,8 @@ use super::gate::Which;
 use super::{MAX_FIXED, Pmu, write};
 use crate::delta::Delta;
 use crate::mutation::Mutation;
+use crate::occurrence::Bulk;
+use crate::selection::Selection;
 
 /// What a report of [`Pmu::advance`] led to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,8 +68,14 @@ impl Pmu {
             if gate.rings.contains(delta.ring) {
                 let (selection, threshold) = self.event(which);
                 let count = self.context().count(&mut counter, selection, threshold, delta, stalls);
+                let count = self.planted_count(which, selection, count);
                 let armed = self.is_armed(which);
-                let wrapped = counter.add(count, self.bits(which), self.planted);
+                let wrapped = if self.is(Mutation::RunsBackwards) && which == Which::General(0) {
+                    counter.take(count, self.bits(which));
+                    false
+                } else {
+                    counter.add(count, self.bits(which), self.planted)
+                };
                 if armed && count > 0 && delta.instructions <= 1 {
                     outcome.due |= which.bit();
                 } else if wrapped && self.is_precise(which) {
@@ -86,11 +94,29 @@ impl Pmu {
             self.instructions_retired = self.instructions_retired.wrapping_add(delta.instructions);
         }
         self.latch(overflowed);
+        self.freeze_late(delta.instructions);
         if pmi {
             self.freeze_on_pmi();
         }
+        self.storms |= pmi && self.is(Mutation::PmiNeverStops);
         outcome.overflowed |= overflowed;
-        outcome.pmi |= pmi;
+        outcome.pmi |= pmi || self.is(Mutation::PmiNeverStops) && self.storms;
+    }
+
+    /// A count with the planted fault, if any.
+    fn planted_count(&self, which: Which, selection: Selection, count: u64) -> u64 {
+        let reference = selection.has_clock();
+        let clock = reference || selection.has_bulk(Bulk::Cycles);
+        let first = which == Which::General(0);
+        let still = self.is(Mutation::AllStandStill)
+            || first && self.is(Mutation::CounterStandsStill)
+            || clock && self.is(Mutation::ClocksStandStill)
+            || reference && self.is(Mutation::ReferenceStandsStill);
+        match still {
+            true => 0,
+            false if first && self.is(Mutation::CountsTwice) => count.wrapping_mul(2),
+            false => count,
+        }
     }
 
     /// Sets status bits, whether an interrupt is wanted or not.

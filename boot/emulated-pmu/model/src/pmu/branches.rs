@@ -4,6 +4,7 @@ use super::Pmu;
 use super::freeze::DEBUGCTL_LBR;
 use crate::branch::Branch;
 use crate::model::LbrKind;
+use crate::mutation::Mutation;
 
 impl Pmu {
     /// Whether branch records are being written.
@@ -20,7 +21,7 @@ impl Pmu {
     /// Records a branch, if it was taken and passes the filters. True if a record was written: then
     /// the instruction's delta has one [`crate::Occurrence::LbrInsert`].
     pub fn record_branch(&mut self, branch: &Branch) -> bool {
-        if !self.records_branches() || !branch.taken {
+        if !self.records_branches() || !branch.taken || self.is(Mutation::LbrNeverRecords) {
             return false;
         }
         let spec = self.spec();

@@ -47,6 +47,11 @@ impl Counter {
         self.above = false;
     }
 
+    /// Takes from the count: a planted fault.
+    pub(crate) fn take(&mut self, count: u64, width_bits: u8) {
+        self.value = self.value.wrapping_sub(count) & ((1 << width_bits) - 1);
+    }
+
     /// Adds to the count; true if it went through 0.
     pub(crate) fn add(&mut self, count: u64, width_bits: u8, planted: Planted) -> bool {
         let limit = 1u128 << width_bits;

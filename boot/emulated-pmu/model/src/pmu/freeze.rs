@@ -14,7 +14,7 @@ pub(crate) const DEBUGCTL_BTF: u64 = 1 << 1;
 /// DEBUGCTL\[11\]: a PMI freezes the branch records.
 const FREEZE_LBRS_ON_PMI: u64 = 1 << 11;
 /// DEBUGCTL\[12\]: a PMI freezes the counters.
-const FREEZE_PERFMON_ON_PMI: u64 = 1 << 12;
+pub(super) const FREEZE_PERFMON_ON_PMI: u64 = 1 << 12;
 /// Status bit 58.
 pub(crate) const LBR_FROZEN: u64 = 1 << 58;
 /// Status bit 59.
@@ -36,20 +36,44 @@ impl Pmu {
         self.freezes_by_status() && self.status & LBR_FROZEN != 0
     }
 
-    /// Acts on a PMI that is being requested.
-    pub(super) fn freeze_on_pmi(&mut self) {
-        let counters = self.freeze_is_armed();
-        let records =
-            self.debugctl & FREEZE_LBRS_ON_PMI != 0 && !self.is(Mutation::LbrFreezeIgnored);
-        if self.freezes_by_status() {
-            self.status |= u64::from(counters) * COUNTERS_FROZEN;
-            self.status |= u64::from(records) * LBR_FROZEN;
+    /// The planted fault of a freeze that comes late: so many instructions have gone by.
+    pub(super) fn freeze_late(&mut self, instructions: u64) {
+        if !self.is(Mutation::FreezeLate) || self.freezes_in == 0 {
             return;
         }
-        if counters {
+        let instructions = instructions.try_into().unwrap_or(u16::MAX);
+        self.freezes_in = self.freezes_in.saturating_sub(instructions);
+        if self.freezes_in == 0 {
+            self.freeze();
+        }
+    }
+
+    /// Stops the counters.
+    fn freeze(&mut self) {
+        if self.freezes_by_status() {
+            self.status |= COUNTERS_FROZEN;
+        } else {
             self.global_control = 0;
         }
-        if records {
+    }
+
+    /// Acts on a PMI that is being requested.
+    pub(super) fn freeze_on_pmi(&mut self) {
+        /// Instructions.
+        const LATE: u16 = 400;
+        let late = self.is(Mutation::FreezeLate) && self.freeze_is_armed();
+        if late {
+            self.freezes_in = LATE;
+        }
+        let counters = self.freeze_is_armed() && !late;
+        let records =
+            self.debugctl & FREEZE_LBRS_ON_PMI != 0 && !self.is(Mutation::LbrFreezeIgnored);
+        if counters {
+            self.freeze();
+        }
+        if self.freezes_by_status() {
+            self.status |= u64::from(records) * LBR_FROZEN;
+        } else if records {
             self.debugctl &= !DEBUGCTL_LBR;
         }
     }

@@ -59,6 +59,9 @@ pub struct Pmu {
     armed: u64,
     /// Records written, for a planted fault.
     records: u64,
+    /// Planted faults: PMIs are requested for ever, and instructions until a freeze that comes late.
+    storms: bool,
+    freezes_in: u16,
     planted: Planted,
 }
 
@@ -86,6 +89,8 @@ impl Pmu {
             pebs_enable: 0,
             armed: 0,
             records: 0,
+            storms: false,
+            freezes_in: 0,
             planted: Planted::default(),
         };
         pmu.reset();
@@ -115,6 +120,7 @@ impl Pmu {
         self.metrics = Metrics::default();
         self.lbr = Lbr::reset(spec);
         (self.ds_area, self.pebs_enable, self.armed) = (0, 0, 0);
+        (self.storms, self.freezes_in) = (false, 0);
     }
 
     /// INIT: leaves every register of the PMU as it is (Intel SDM volume 3, table of states after
@@ -155,6 +161,13 @@ impl Pmu {
     #[cfg(feature = "mutations")]
     pub const fn set_mutation(&mut self, mutation: Option<Mutation>) {
         self.planted = Planted::new(mutation);
+    }
+
+    /// Whether a PMI comes as an interrupt of vector 0: a planted fault, for whoever delivers it.
+    #[must_use]
+    #[inline]
+    pub fn has_wrong_vector(&self) -> bool {
+        self.is(Mutation::PmiWrongVector)
     }
 
     /// Width of the general-purpose counters in bits.

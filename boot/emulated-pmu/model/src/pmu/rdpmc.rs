@@ -39,6 +39,7 @@ impl Pmu {
     /// [`Fault::Rdpmc`] for an index that names nothing: #GP(0).
     pub fn rdpmc(&self, ecx: u32) -> Result<u64, Fault> {
         let value = self.counter_of(ecx).ok_or(Fault::Rdpmc { ecx })?;
+        let value = value.wrapping_add(7 * u64::from(self.is(Mutation::RdpmcDiffers)));
         Ok(if self.is(Mutation::RdpmcTruncates) { u64::from(value as u32) } else { value })
     }
 
@@ -66,6 +67,6 @@ impl Pmu {
             }
             found => found,
         }?;
-        Some(self.counters[index].value)
+        Some(self.value(index))
     }
 }

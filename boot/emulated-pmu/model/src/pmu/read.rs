@@ -25,7 +25,7 @@ impl Pmu {
     /// do on Sandy Bridge silicon.
     pub(super) fn read(&mut self, register: Register) -> u64 {
         match register {
-            Register::Counter(n) | Register::FullCounter(n) => self.counters[n].value,
+            Register::Counter(n) | Register::FullCounter(n) => self.value(n),
             Register::Selector(n) => self.counters[n].selector,
             Register::Fixed(n) => self.fixed[n].value,
             Register::FixedControl => self.fixed_control,
@@ -61,6 +61,14 @@ impl Pmu {
             | Register::LerTo
             | Register::LerInfo
             | Register::DebugExtension => self.lbr.read(self.spec(), register),
+        }
+    }
+
+    /// What general-purpose counter `n` reads.
+    pub(super) fn value(&self, n: usize) -> u64 {
+        match n == 1 && self.is(Mutation::StuckAtMaximum) {
+            true => (1 << self.counter_bits()) - 1,
+            false => self.counters[n].value,
         }
     }
 

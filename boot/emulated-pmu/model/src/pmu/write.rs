@@ -214,7 +214,11 @@ impl Pmu {
     /// its place.
     fn write_debugctl(&mut self, msr: u32, value: u64) -> Result<(), Fault> {
         let spec = self.spec();
-        let valid = spec.debugctl_mask;
+        let mut valid = spec.debugctl_mask;
+        if self.is(Mutation::FreezeRefused) {
+            valid &= !freeze::FREEZE_PERFMON_ON_PMI;
+            checked(msr, value & freeze::FREEZE_PERFMON_ON_PMI, 0)?;
+        }
         let value = if self.is_amd() {
             checked(msr, value, !AMD_DEBUGCTL_FAULTS)? & valid
         } else {

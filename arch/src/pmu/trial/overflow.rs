@@ -1,0 +1,59 @@
+//! The status bits that overflows leave.
+
+use super::{Bench, INSTRUCTIONS, try_gate};
+use crate::pmu::capabilities::{Capabilities, Counter, Fault, STUCK};
+use crate::pmu::driver::{Driver, PmuError, Selection};
+use alloc::vec::Vec;
+
+const TURNS: u64 = 400;
+/// Events up to the overflow: fewer than any clock ticks in the loop.
+const PERIOD: u64 = 8;
+
+/// Every counter overflows once, with LVTPC masked. Its bit of the status has to be set then, and to be clear once it has
+/// been acknowledged: what samples by it would never come to an end, or never begin. Without a status register there is
+/// nothing to see.
+pub(super) fn each(bench: &mut dyn Bench, has: &mut Capabilities) {
+    if !has.has_global() {
+        return;
+    }
+    let counters: Vec<Counter> = has.counters().collect();
+    let found = seen(bench, has, &counters);
+    for counter in counters {
+        let why = match found {
+            Ok([set, _]) if set & counter.bit() == 0 => "the status does not show its overflow",
+            Ok([_, left]) if left & counter.bit() != 0 => STUCK,
+            Ok(_) => continue,
+            Err(_) => "a register refused what it takes for that",
+        };
+        has.no_overflow |= counter.bit();
+        has.faults.push(Fault::Overflow { counter, why });
+    }
+}
+
+/// The status behind the overflows, and behind its being acknowledged.
+fn seen(
+    bench: &mut dyn Bench,
+    has: &Capabilities,
+    counters: &[Counter],
+) -> Result<[u64; 2], PmuError> {
+    let mut driver = Driver::new(has.clone());
+    driver.reset(bench)?;
+    for &counter in counters {
+        let event = match counter {
+            Counter::General(_) => INSTRUCTIONS,
+            Counter::Fixed(_) => Selection::of(0, 0),
+        };
+        driver.program(bench, counter, &event.with_interrupt())?;
+    }
+    try_gate(bench, &driver)?;
+    let status = driver.status(bench)?;
+    driver.acknowledge(bench, status)?;
+    for &counter in counters {
+        driver.write(bench, counter, driver.preset(counter, PERIOD)?)?;
+    }
+    bench.run(&driver.gate(), TURNS);
+    let set = driver.status(bench)?;
+    driver.acknowledge(bench, set)?;
+    let left = driver.status(bench)?;
+    Ok([set, left].map(|status| status.counters()))
+}
