@@ -9,12 +9,13 @@ use crate::{Failure, Result};
 use std::process::Command;
 
 /// Crates whose tests run on the host alone.
-const HOST: [&str; 11] = [
+const HOST: [&str; 12] = [
     "protocol",
     "arch",
     "step",
     "events",
-    "clusters",
+    "bios",
+    "disk",
     "pmu-model",
     "handover",
     "emulated-pmu",
