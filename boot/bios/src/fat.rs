@@ -114,7 +114,9 @@ impl<D: Disk> Volume<D> {
     pub fn find(&mut self, name: &str) -> Result<Option<File>, Error<D::Error>> {
         let mut sought = name::Sought::new(name);
         match self.root {
-            Root::Sectors(first, count) => self.scan(first, count, &mut sought).map(Option::flatten),
+            Root::Sectors(first, count) => {
+                self.scan(first, count, &mut sought).map(Option::flatten)
+            }
             Root::Cluster(mut cluster) => {
                 // No directory has more clusters than the volume.
                 for _ in 0..self.clusters {
@@ -147,7 +149,8 @@ impl<D: Disk> Volume<D> {
                     return Ok(Some(None));
                 }
                 if sought.is(entry) {
-                    let word = |at: usize| u32::from(u16::from_le_bytes([entry[at], entry[at + 1]]));
+                    let word =
+                        |at: usize| u32::from(u16::from_le_bytes([entry[at], entry[at + 1]]));
                     let upper = if self.width == Width::Fat32 { word(20) << 16 } else { 0 };
                     let bytes = word(28) | word(30) << 16;
                     return Ok(Some(Some(File { first: upper | word(26), bytes })));

@@ -74,7 +74,8 @@ fn partition(kind: FatType, sectors: u32) -> Result<MBRPartitionEntry> {
 
 /// A file system with `files`, as large as it has to be.
 fn volume(files: &[(String, Vec<u8>)]) -> Result<(Vec<u8>, FatType)> {
-    let needed: usize = files.iter().map(|(_, content)| content.len().next_multiple_of(ROUNDED)).sum();
+    let needed: usize =
+        files.iter().map(|(_, content)| content.len().next_multiple_of(ROUNDED)).sum();
     // The tables take three or four bytes for each cluster of at least a sector.
     let all = (needed + needed / 64 + SPARE_BYTES).next_multiple_of(STEP);
     ensure!(all <= MAX_BYTES, "the files have {needed} bytes; an image holds {MAX_BYTES}");

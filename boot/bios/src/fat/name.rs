@@ -68,9 +68,8 @@ impl<'a> Sought<'a> {
 
     fn is_short(&self, entry: &[u8; ENTRY_BYTES]) -> bool {
         let (base, extension) = self.name.split_once('.').unwrap_or((self.name, ""));
-        let same = |field: &[u8], text: &str| {
-            field.trim_ascii_end().eq_ignore_ascii_case(text.as_bytes())
-        };
+        let same =
+            |field: &[u8], text: &str| field.trim_ascii_end().eq_ignore_ascii_case(text.as_bytes());
         same(&entry[..8], base) && same(&entry[8..11], extension)
     }
 }

@@ -31,13 +31,19 @@ impl Screen {
     }
 }
 
-/// Says `text`.
-pub fn say(text: Arguments) {
-    // Neither can fail.
+/// Says `text` on the screen.
+pub fn show(text: Arguments) {
+    // It cannot fail.
     let _ = Screen.write_fmt(text);
+}
+
+/// Says `text` on both.
+pub fn say(text: Arguments) {
+    show(text);
     let config = Config { baud_rate: BaudRate::Baud115200, ..Config::default() };
     // SAFETY: COM1's port; nothing else uses it before the kernel runs.
     if let Ok(mut uart) = unsafe { Uart16550Tty::new_port(0x3f8, config) } {
+        // What is not there to say it on says nothing.
         let _ = uart.write_fmt(text);
     }
 }

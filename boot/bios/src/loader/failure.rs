@@ -10,7 +10,7 @@ const EXIT_CRASH: u32 = 0x13;
 
 #[panic_handler]
 fn panic(info: &PanicInfo) -> ! {
-    console::say(format_args!("\nbarecount cannot be loaded: {}\n", info.message()));
+    console::say(format_args!("\nbarecount: cannot be loaded: {}\n", info.message()));
     // CPUID leaf 1 ECX bit 31: a virtual machine.
     if core::arch::x86_64::__cpuid(1).ecx & 1 << 31 != 0 {
         // SAFETY: on a virtual machine the port is the exit device's or nobody's.

@@ -24,10 +24,10 @@ extern "sysv64" fn main(drive: u8) -> ! {
     let first = bios::table::active(&sector).expect("the disk has no active partition");
     let mut volume = Volume::open(disk, first).unwrap_or_else(|error| panic!("{error}"));
     let files = files::load(&mut volume, regions);
-    // Last, because nothing can be said on the text screen afterwards.
+    // Last, because nothing can be said on the text screen afterwards. On COM1 the report says whether there is a screen.
     let mode = screen::find();
     if mode.is_none() {
-        console::say(format_args!(
+        console::show(format_args!(
             "barecount: the video BIOS has no graphics mode that can be used; the report goes to COM1 alone\n"
         ));
     }

@@ -33,7 +33,8 @@ impl MemoryManagement for List {
 pub fn start(files: &Files, regions: &[MemoryEntry], mode: Option<Mode>) -> ! {
     // On the stack, which nobody overwrites before the direct loader has read all of it.
     let (mut list, mut information) = (List([0; 32]), MultibootInfo::default());
-    let module = |file: super::files::Loaded| Module { start: file.start, end: file.end, string: None };
+    let module =
+        |file: super::files::Loaded| Module { start: file.start, end: file.end, string: None };
     let kernel = module(files.kernel);
     {
         let mut multiboot = Multiboot::from_ref(&mut information, &mut list);
