@@ -84,6 +84,19 @@ fn x1_a_loop_without_end_is_ended_by_an_nmi_and_the_same_boot_goes_on() {
 }
 
 #[test]
+fn x1_a_time_limit_that_nothing_can_keep_is_not_available() {
+    let ran = direct("[[snippet]]\nname = \"limited\"\ntime-limit = 20\nasm = \"nop\"\n[[snippet]]\nasm = \"nop\"\n");
+    ran.ends_with(0);
+    let reason = "there is no PMU";
+    assert_eq!(ran.report.machine().unwrap().watchdog_absent.as_deref(), Some(reason));
+    let [limited, other] = ran.results()[..] else { panic!("two results") };
+    let [control] = &limited.controls[..] else { panic!("{:?}", limited.controls) };
+    assert_eq!((control.option.as_str(), control.applied), ("time-limit=20", false));
+    assert!(control.note.ends_with(reason), "{}", control.note);
+    assert!(other.controls.is_empty());
+}
+
+#[test]
 fn x1_an_item_whose_events_take_every_counter_says_that_nothing_watches_it() {
     let ran = on(
         Model::Zen2,

@@ -54,7 +54,7 @@ fn a_crash_is_drawn_and_says_that_it_is_kept_nowhere_else() {
         false,
         &[
             "THE FIRMWARE FAILED",
-            "#PF at 0x66660000",
+            "at 0x66660000",
             "return addresses: 0xffffffff8",
             "NO SERIAL LINE: this report is kept nowhere but on this screen",
             "no UART answers at port 0x3f8",
