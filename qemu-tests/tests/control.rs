@@ -2,7 +2,7 @@
 
 use pmu_model::Model;
 use protocol::record::{Applied, ErrorCode, SnippetResult};
-use qemu_tests::{Guest, Ran};
+use qemu_tests::{Guest, Ran, direct};
 use xtask::cli::Boot;
 use xtask::machine::Given;
 
@@ -85,7 +85,9 @@ fn x1_a_loop_without_end_is_ended_by_an_nmi_and_the_same_boot_goes_on() {
 
 #[test]
 fn x1_a_time_limit_that_nothing_can_keep_is_not_available() {
-    let ran = direct("[[snippet]]\nname = \"limited\"\ntime-limit = 20\nasm = \"nop\"\n[[snippet]]\nasm = \"nop\"\n");
+    let ran = direct(
+        "[[snippet]]\nname = \"limited\"\nmachine = { time-limit = 20 }\nasm = \"nop\"\n[[snippet]]\nasm = \"nop\"\n",
+    );
     ran.ends_with(0);
     let reason = "there is no PMU";
     assert_eq!(ran.report.machine().unwrap().watchdog_absent.as_deref(), Some(reason));

@@ -42,9 +42,11 @@ pub fn run(arguments: &Test) -> Result<u8> {
         // A test of an untrusted emulator would fail for no fault of ours.
         setup::ensure(&[Need::QemuForPmu], tree.toolchain())?;
         tree.build_uefi_pmu()?;
-        // One test needs it, and says that it was skipped where it is not to be had.
-        if let Err(error) = setup::ensure(&[Need::Grub], tree.toolchain()) {
-            anstream::eprintln!("going on without: {error}");
+        // One test needs each, and says that it was skipped where it is not to be had.
+        for need in [Need::Grub, Need::Fsck] {
+            if let Err(error) = setup::ensure(&[need], tree.toolchain()) {
+                anstream::eprintln!("going on without: {error}");
+            }
         }
         tree
     };
