@@ -9,7 +9,7 @@ impl Disk for Image<'_> {
     type Error = u64;
 
     fn read(&mut self, first: u64, to: &mut [u8]) -> Result<(), u64> {
-        assert!(!to.is_empty() && to.len() % SECTOR == 0);
+        assert!(!to.is_empty() && to.len().is_multiple_of(SECTOR));
         let from = self.0.get(first as usize * SECTOR..).filter(|rest| rest.len() >= to.len());
         to.copy_from_slice(&from.ok_or(first)?[..to.len()]);
         Ok(())
