@@ -133,7 +133,9 @@ impl Need {
             Self::Compiler => toolchain::install_hint(),
             Self::RustSource => toolchain::component_hint("rust-src"),
             Self::LlvmTools => toolchain::component_hint("llvm-tools"),
-            Self::Qemu | Self::QemuForPmu | Self::Ovmf | Self::Grub | Self::Fsck => packages::advice(self),
+            Self::Qemu | Self::QemuForPmu | Self::Ovmf | Self::Grub | Self::Fsck => {
+                packages::advice(self)
+            }
         }
     }
 
