@@ -198,7 +198,7 @@ mod tests {
         let toml = "[[snippet]]\nasm = \"nop\"\n\
              [[snippet]]\ninit = \"popcnt rax, rcx\"\nasm = \"nop\"\n\
              [[processors]]\nasm = \"popcnt rax, rcx\"\n\
-             [[run]]\n[[run.task]]\nasm = \"popcnt rax, rcx; haddps xmm0, xmm1\"\n";
+             [[run]]\n[[run.task]]\nname = \"a\"\nasm = \"popcnt rax, rcx; haddps xmm0, xmm1\"\n";
         let file = file::parse(toml, "test.toml").unwrap();
         let packed = pack(&file, Purpose::Qemu).unwrap();
         let found = |job: &Job| -> Vec<(String, Vec<u32>)> {
