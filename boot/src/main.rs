@@ -1,4 +1,4 @@
-//! `boot --kernel FILE [--ramdisk FILE] [--pmu MODEL ...] --out FILE`: see the library. The host tool calls it; it is a
+//! `boot --kernel FILE [--ramdisk FILE] --bios FILE --direct FILE [--pmu MODEL ...] --out FILE`: see the library. The host tool calls it; it is a
 //! program of its own because building it needs a toolchain that the host tool first makes sure of.
 
 use clap::Parser;
@@ -13,6 +13,12 @@ struct Arguments {
     /// The packed job.
     #[arg(long)]
     ramdisk: Option<PathBuf>,
+    /// The BIOS loader.
+    #[arg(long)]
+    bios: PathBuf,
+    /// The direct loader, which that starts.
+    #[arg(long)]
+    direct: PathBuf,
     /// Model of an emulated PMU for UEFI machines.
     #[arg(long, requires_all = ["pmu_application", "pmu_hypervisor"])]
     pmu: Option<String>,
@@ -35,5 +41,7 @@ fn main() -> anyhow::Result<()> {
         }
         _ => None,
     };
-    boot::image(&arguments.kernel, arguments.ramdisk.as_deref(), pmu.as_ref(), &arguments.out)
+    let bios = boot::Bios { loader: arguments.bios, direct: arguments.direct };
+    let (kernel, ramdisk) = (&arguments.kernel, arguments.ramdisk.as_deref());
+    boot::image(kernel, ramdisk, &bios, pmu.as_ref(), &arguments.out)
 }

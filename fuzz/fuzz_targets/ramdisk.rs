@@ -24,6 +24,7 @@ fn announcing(count: u16) -> Vec<u8> {
         on_end: OnEnd::Halt,
         exit_port: None,
         self_test: None,
+        requires: Vec::new(),
         items: Vec::new(),
     };
     let mut packed = ramdisk::pack(&job).expect("an empty job packs");

@@ -75,6 +75,7 @@ pub fn record(facts: &Facts) -> Machine {
             hz: facts.clock.hz,
             source: source(facts.clock.source),
             invariant: facts.clock.invariant,
+            told_hz: facts.clock.told_hz,
         },
         apic: Apic {
             mode: match facts.apic_mode {

@@ -14,7 +14,8 @@ use alloc::string::String;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use protocol::job::{
-    Conformance, Count, Exact, History, Item, Job, Processors, Sampling, Snippet, Tasks,
+    Conformance, Count, Exact, History, Item, Job, Processors, Requirement, Sampling, Snippet,
+    Tasks,
 };
 use protocol::record::{
     Check, CountResult, End, ErrorCode, ErrorRecord, ExactResult, Fault, HistoryResult, Metric,
@@ -29,7 +30,12 @@ pub trait Machine: Historian + Runner + Sampler + Stepper {
     /// Ticks between two progress records.
     fn progress_ticks(&self) -> u64;
     /// Prepares for the next item: memory areas zero.
-    fn next_item(&mut self, index: u32);
+    fn next_item(&mut self, index: u32, name: &str);
+    /// Whether the processor has what the code of an item needs.
+    fn has(&self, requirement: &Requirement) -> bool {
+        let _ = requirement;
+        true
+    }
     /// Behind an item: takes back what it asked of the machine, and puts back what it changed besides. Returns the
     /// names of the latter.
     fn settle(&mut self) -> Vec<String>;
@@ -67,7 +73,14 @@ pub trait Machine: Historian + Runner + Sampler + Stepper {
     fn is_emulated(&self) -> bool;
     /// Shows how far the run is.
     fn show(&mut self, status: &Status);
+    /// Shows which item is about to run: that alone, because it is done before every one.
+    fn announce(&mut self, status: &Status) {
+        let _ = status;
+    }
 }
+
+/// How often the screen is drawn anew, as a part of the time between two progress records.
+const SHOWN_BETWEEN: u64 = 10;
 
 /// Runs every item of `job`, in order, and writes their records. Returns the end record, without its
 /// count, for the caller to write when everything else is out.
@@ -75,13 +88,18 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
     let total = job.items.len() as u32;
     let mut status = Status { total, ..Status::default() };
     let mut last_sign = machine.now();
+    let mut last_shown = last_sign;
     machine.show(&status);
     for (index, item) in (0..).zip(&job.items) {
-        machine.next_item(index);
+        machine.next_item(index, item.name());
         // What came by now is of something before, and has spoilt nothing of this one.
         let _ = machine.take_stray();
+        status.running = Some(item.name().to_string());
+        machine.announce(&status);
         let before = status.clone();
+        let missing = job.requires.iter().find(|one| one.is_of(index) && !machine.has(one));
         let mut record = match item {
+            _ if let Some(requirement) = missing => skipped(index, item.name(), requirement),
             Item::Snippet(snippet) => one(index, snippet, machine, &mut status),
             Item::Exact(exact) => stepped(index, exact, machine, &mut status),
             Item::History(history) => by_cycle(index, history, machine, &mut status),
@@ -111,12 +129,15 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
             _ => {}
         }
         report.send(&record);
-        status.done = index + 1;
+        (status.done, status.running) = (index + 1, None);
         let now = machine.now();
         if now.wrapping_sub(last_sign) >= machine.progress_ticks() {
             report.send(&Record::Progress(Progress { done: status.done, total }));
-            machine.show(&status);
             last_sign = now;
+        }
+        if now.wrapping_sub(last_shown) >= machine.progress_ticks() / SHOWN_BETWEEN {
+            machine.show(&status);
+            last_shown = now;
         }
     }
     let outcome = outcome(status.passed, status.failed, status.measured);
@@ -383,6 +404,12 @@ fn miss(snippet: &Snippet, metrics: &[Metric]) -> alloc::string::String {
         Some(e) => alloc::format!("{}: {median}, not {} to {}", snippet.name, e.min, e.max),
         None => snippet.name.to_string(),
     }
+}
+
+/// An item that was left out.
+fn skipped(index: u32, name: &str, requirement: &Requirement) -> Record {
+    let refused = refused_record(index, name, requirement.reason());
+    Record::Error(ErrorRecord { code: ErrorCode::Skipped, ..refused })
 }
 
 fn refused_record(index: u32, name: &str, text: String) -> ErrorRecord {

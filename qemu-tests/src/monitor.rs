@@ -1,5 +1,12 @@
 //! QEMU's monitor, for looking at the screen.
 
+use embedded_graphics::Pixel;
+use embedded_graphics::mono_font::MonoTextStyle;
+use embedded_graphics::mono_font::ascii::FONT_10X20;
+use embedded_graphics::pixelcolor::BinaryColor;
+use embedded_graphics::prelude::{DrawTarget, Drawable, OriginDimensions, Point, Size};
+use embedded_graphics::text::{Baseline, Text};
+use std::convert::Infallible;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -60,6 +67,30 @@ impl Monitor {
     }
 }
 
+/// Where the text screen lies, 80 by 25 characters of two bytes.
+const TEXT_SCREEN: &str = "xp /2000hx 0xb8000";
+
+impl Monitor {
+    /// What stands on the text screen, line after line without its ends.
+    pub fn text_screen(&mut self) -> Option<String> {
+        let command = format!(
+            r#"{{"execute":"human-monitor-command","arguments":{{"command-line":"{TEXT_SCREEN}"}}}}"#
+        );
+        let answer = self.command(&command)?;
+        // Lines of an address, a colon and numbers: character and attribute.
+        let numbers = answer.split(|c: char| c.is_whitespace() || c == '\\' || c == '"');
+        let words =
+            numbers.filter_map(|word| u16::from_str_radix(word.strip_prefix("0x")?, 16).ok());
+        Some(words.map(|word| char::from(word as u8)).collect())
+    }
+
+    /// Ends QEMU.
+    pub fn quit(&mut self) {
+        // There is no answer where it was quick.
+        let _ = self.command(r#"{"execute":"quit"}"#);
+    }
+}
+
 /// A picture in the portable pixmap format that QEMU writes.
 pub struct Picture {
     /// Width in pixels.
@@ -84,10 +115,70 @@ impl Picture {
         (pixels.len() >= width * height * 3).then_some(Self { width, height, pixels })
     }
 
+    /// Whether `text` stands somewhere, in the font and at the left margin of the firmware's screen, in a bright colour.
+    #[must_use]
+    pub fn shows(&self, text: &str) -> bool {
+        let expected = Glyphs::draw(text);
+        let columns =
+            (MARGIN..).step_by(FONT_WIDTH).take_while(|x| x + expected.width <= self.width);
+        let mut places = columns.flat_map(|x| (0..self.height - FONT_HEIGHT).map(move |y| (x, y)));
+        places.any(|(x, y)| {
+            expected.lit.iter().enumerate().all(|(index, &lit)| {
+                let (dx, dy) = (index % expected.width, index / expected.width);
+                self.pixel(x + dx, y + dy).iter().all(|&value| value >= BRIGHT) == lit
+            })
+        })
+    }
+
     /// Red, green and blue of a pixel.
     #[must_use]
     pub fn pixel(&self, x: usize, y: usize) -> [u8; 3] {
         let at = (y * self.width + x) * 3;
         self.pixels[at..at + 3].try_into().expect("three bytes")
+    }
+}
+
+/// Left margin of the firmware's screen, in pixels.
+const MARGIN: usize = 24;
+const FONT_WIDTH: usize = FONT_10X20.character_size.width as usize;
+const FONT_HEIGHT: usize = FONT_10X20.character_size.height as usize;
+/// Least red, green and blue of text: no background has all three.
+const BRIGHT: u8 = 140;
+
+/// A line of text as it has to look.
+struct Glyphs {
+    width: usize,
+    lit: Vec<bool>,
+}
+
+impl Glyphs {
+    fn draw(text: &str) -> Self {
+        let width = text.chars().count() * FONT_WIDTH;
+        let mut glyphs = Self { width, lit: vec![false; width * FONT_HEIGHT] };
+        let style = MonoTextStyle::new(&FONT_10X20, BinaryColor::On);
+        let text = Text::with_baseline(text, Point::zero(), style, Baseline::Top);
+        let Ok(_) = text.draw(&mut glyphs);
+        glyphs
+    }
+}
+
+impl OriginDimensions for Glyphs {
+    fn size(&self) -> Size {
+        Size::new(self.width as u32, FONT_HEIGHT as u32)
+    }
+}
+
+impl DrawTarget for Glyphs {
+    type Color = BinaryColor;
+    type Error = Infallible;
+
+    fn draw_iter<I>(&mut self, pixels: I) -> Result<(), Infallible>
+    where
+        I: IntoIterator<Item = Pixel<BinaryColor>>,
+    {
+        for Pixel(Point { x, y }, color) in pixels {
+            self.lit[y as usize * self.width + x as usize] = color.is_on();
+        }
+        Ok(())
     }
 }

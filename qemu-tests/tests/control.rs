@@ -2,7 +2,7 @@
 
 use pmu_model::Model;
 use protocol::record::{Applied, ErrorCode, SnippetResult};
-use qemu_tests::{Guest, Ran};
+use qemu_tests::{Guest, Ran, direct};
 use xtask::cli::Boot;
 use xtask::machine::Given;
 
@@ -81,6 +81,21 @@ fn x1_a_loop_without_end_is_ended_by_an_nmi_and_the_same_boot_goes_on() {
         let fault = errors[0].fault.as_ref().unwrap();
         assert_eq!((fault.offset, fault.registers.rbx.0), (Some(1), 77));
     }
+}
+
+#[test]
+fn x1_a_time_limit_that_nothing_can_keep_is_not_available() {
+    let ran = direct(
+        "[[snippet]]\nname = \"limited\"\nmachine = { time-limit = 20 }\nasm = \"nop\"\n[[snippet]]\nasm = \"nop\"\n",
+    );
+    ran.ends_with(0);
+    let reason = "there is no PMU";
+    assert_eq!(ran.report.machine().unwrap().watchdog_absent.as_deref(), Some(reason));
+    let [limited, other] = ran.results()[..] else { panic!("two results") };
+    let [control] = &limited.controls[..] else { panic!("{:?}", limited.controls) };
+    assert_eq!((control.option.as_str(), control.applied), ("time-limit=20", false));
+    assert!(control.note.ends_with(reason), "{}", control.note);
+    assert!(other.controls.is_empty());
 }
 
 #[test]

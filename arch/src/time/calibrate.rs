@@ -25,7 +25,18 @@ pub struct Clock {
     pub source: Source,
     /// Leaf 0x80000007 EDX bit 8.
     pub invariant: bool,
+    /// What CPUID or the hypervisor says, if a timer contradicts it.
+    pub told_hz: Option<u64>,
 }
+
+/// A rate and where it comes from.
+type Rate = (u64, Source);
+
+/// How far a measurement may be from what CPUID says, as a part of it: 1 in 50. A crystal is good to a thousandth, and
+/// a measurement of a millisecond to 1 in 1,000, unless the firmware's own interrupts or a hypervisor come in between.
+const TOLERANCE_PART: u64 = 50;
+/// So often must measurements contradict what CPUID says, one after another.
+const CONTRADICTIONS: u32 = 3;
 
 /// How long a measurement of the rate lasts at least, as a part of a second: 1 ms. The ACPI timer then
 /// resolves 1 in 3,500.
@@ -42,12 +53,12 @@ impl Clock {
     /// Ring 0; nobody else uses channel 2 of the 8254.
     pub unsafe fn find(cpuid: &impl Cpuid, pm_timer: Option<PmTimer>) -> Option<Self> {
         let invariant = has_leaf(cpuid, 0x8000_0007) && cpuid.cpuid1(0x8000_0007).edx & 1 << 8 != 0;
-        let told = || Some((from_cpuid(cpuid)?, Source::Cpuid));
         let hypervisor = || Some((from_hypervisor(cpuid)?, Source::Hypervisor));
+        let told = from_cpuid(cpuid).map(|hz| (hz, Source::Cpuid)).or_else(hypervisor);
         let acpi = || Some((against_pm_timer(pm_timer?)?, Source::AcpiPmTimer));
         let pit = || Some((against_pit()?, Source::Pit));
-        let (hz, source) = told().or_else(hypervisor).or_else(acpi).or_else(pit)?;
-        Some(Self { hz, source, invariant })
+        let ((hz, source), told_hz) = decide(told, || acpi().or_else(pit))?;
+        Some(Self { hz, source, invariant, told_hz })
     }
 
     /// Ticks of `microseconds`.
@@ -55,6 +66,25 @@ impl Clock {
     pub fn ticks_of_us(&self, microseconds: u64) -> u64 {
         (u128::from(self.hz) * u128::from(microseconds) / 1_000_000) as u64
     }
+}
+
+/// The rate to go by, and the one that CPUID tells if that is not it: measurements that agree with each other, and not
+/// with it, are believed. Without a timer, CPUID is.
+fn decide(
+    told: Option<Rate>,
+    mut measure: impl FnMut() -> Option<Rate>,
+) -> Option<(Rate, Option<u64>)> {
+    let Some(told) = told else { return Some((measure()?, None)) };
+    let agree = |one: u64, other: u64| one.abs_diff(other) <= other / TOLERANCE_PART;
+    let mut first: Option<Rate> = None;
+    for _ in 0..CONTRADICTIONS {
+        let Some(measured) = measure() else { return Some((told, None)) };
+        let first = *first.get_or_insert(measured);
+        if agree(measured.0, told.0) || !agree(measured.0, first.0) {
+            return Some((told, None));
+        }
+    }
+    Some((first?, Some(told.0)))
 }
 
 /// Leaf 0x15: TSC rate = crystal (ECX, Hz) times EBX / EAX. Some processors leave ECX 0; then the
@@ -144,6 +174,26 @@ mod tests {
             (0x4000_0010, 0, [2_000_000, 0, 0, 0]),
         ]);
         assert_eq!(from_hypervisor(&cpu), Some(2_000_000_000));
+    }
+
+    #[test]
+    fn a_rate_that_a_timer_contradicts_is_reported_and_the_measured_one_used() {
+        let (told, timer) = ((2_000_000_000, Source::Cpuid), Source::AcpiPmTimer);
+        let with = |rates: &'static [u64]| {
+            let mut rates = rates.iter();
+            decide(Some(told), move || Some((*rates.next()?, timer)))
+        };
+        let believed = Some((told, None));
+        assert_eq!(with(&[2_030_000_000]), believed, "within the tolerance");
+        assert_eq!(with(&[]), believed, "there is no timer");
+        // Disturbed once or twice; or each time differently.
+        assert_eq!(with(&[2_500_000_000, 1_999_000_000]), believed);
+        assert_eq!(with(&[2_500_000_000, 2_501_000_000, 2_000_000_000]), believed);
+        assert_eq!(with(&[2_500_000_000, 3_000_000_000, 2_500_000_000]), believed);
+        let measured = Some(((64_000_000, timer), Some(2_000_000_000)));
+        assert_eq!(with(&[64_000_000, 64_100_000, 63_900_000]), measured);
+        assert_eq!(decide(None, || Some((5, Source::Pit))), Some(((5, Source::Pit), None)));
+        assert_eq!(decide(None, || None), None);
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub use crate::control::Control;
 pub use crate::count::Count;
 pub use crate::exact::Exact;
 pub use crate::history::History;
+pub use crate::requirement::Requirement;
 pub use crate::sampling::Sampling;
 pub use crate::workload::Tasks;
 
@@ -28,6 +29,9 @@ pub struct Job<'a> {
     pub exit_port: Option<u16>,
     /// For tests of barecount itself: break the firmware on purpose at the start of the run.
     pub self_test: Option<SelfTest>,
+    /// What the processor has to have for some of the items.
+    #[serde(borrow)]
+    pub requires: Vec<Requirement<'a>>,
     /// The work, in order.
     #[serde(borrow)]
     pub items: Vec<Item<'a>>,
@@ -407,8 +411,18 @@ pub(crate) mod tests {
     }
 
     prop_compose! {
+        fn any_requirement()(
+            feature in ".{0,10}", leaf: u32, subleaf: u32, register: u8, bit: u8,
+            items in prop::collection::vec(any::<u32>(), 0..4),
+        ) -> Requirement<'static> {
+            Requirement { feature: Cow::Owned(feature), leaf, subleaf, register, bit, items }
+        }
+    }
+
+    prop_compose! {
         pub fn any_job()(
             name: String, baud: u32, exit_port: Option<u16>,
+            requires in prop::collection::vec(any_requirement(), 0..3),
             items in prop::collection::vec(
                 prop_oneof![
                     any_snippet(), any_suite(), any_exact(), any_count(), any_processors(), any_history(),
@@ -417,7 +431,7 @@ pub(crate) mod tests {
                 0..8,
             ),
         ) -> Job<'static> {
-            Job { name: Cow::Owned(name), baud, on_end: OnEnd::Reboot, exit_port, self_test: None, items }
+            Job { name: Cow::Owned(name), baud, on_end: OnEnd::Reboot, exit_port, self_test: None, requires, items }
         }
     }
 }

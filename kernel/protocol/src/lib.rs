@@ -4,6 +4,7 @@
 //! - [`bits`]: 64-bit and 32-bit code. [`control`]: what a snippet asks of the machine. [`marker`]: where counting pauses within it.
 //! - [`mod@count`]: what is counted over tasks. [`exact`]: what is counted by stepping. [`history`]: what is counted cycle by
 //!   cycle.
+//! - [`requirement`]: what the code of items needs of the processor.
 //! - [`ramdisk`]: the job's binary form, with magic, version and checksum.
 //! - [`record`]: the report, and [`mod@line`], its form on the serial line: one JSON object per line,
 //!   with sequence number and checksum.
@@ -29,6 +30,7 @@ pub mod line;
 pub mod marker;
 pub mod ramdisk;
 pub mod record;
+pub mod requirement;
 pub mod sampling;
 pub mod stream;
 pub mod workload;

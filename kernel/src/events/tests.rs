@@ -21,6 +21,7 @@ fn ramdisk(tables: &[u8]) -> Vec<u8> {
         on_end: OnEnd::Halt,
         exit_port: None,
         self_test: None,
+        requires: vec![],
         items: vec![],
     };
     pack_with(&job, &[(SectionKind::EventTables, tables)]).unwrap()

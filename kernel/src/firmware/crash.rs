@@ -3,8 +3,10 @@
 //! Runs after something broke, so it trusts little: it takes the report from whoever held it, reads stacks
 //! only within their bounds, and steps down to plain text and then to silence if it fails itself.
 
+use super::display::Display;
 use super::{finish, heap, output, stacks};
-use alloc::string::ToString;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::interrupts::{self, TrapFrame, exception};
 use arch::memory::image;
@@ -13,14 +15,20 @@ use core::arch::asm;
 use core::fmt::Arguments;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use kernel::screen::Failure;
 use protocol::job::SelfTest;
 use protocol::record::{Crash, CrashKind, End, Hex, Outcome, Record, Registers};
+use spin::Mutex;
 use x86_64::registers::control::Cr2;
 
 /// No item is running.
 const NO_ITEM: u32 = u32::MAX;
 
 static ITEM: AtomicU32 = AtomicU32::new(NO_ITEM);
+/// Most of an item's name that is kept for the screen.
+const NAME_BYTES: usize = 80;
+/// Its name: bytes, and how many of them.
+static NAME: Mutex<([u8; NAME_BYTES], usize)> = Mutex::new(([0; NAME_BYTES], 0));
 /// How many failures there were: the second one happened in here.
 static FAILURES: AtomicU32 = AtomicU32::new(0);
 /// The report is finished: nothing may be written any more.
@@ -37,8 +45,12 @@ pub fn disarm() {
 }
 
 /// Notes which item runs.
-pub fn at_item(index: u32) {
+pub fn at_item(index: u32, name: &str) {
     ITEM.store(index, Ordering::Relaxed);
+    let mut noted = NAME.lock();
+    let length = name.floor_char_boundary(NAME_BYTES);
+    noted.0[..length].copy_from_slice(&name.as_bytes()[..length]);
+    noted.1 = length;
 }
 
 fn on_exception(frame: &TrapFrame) -> ! {
@@ -46,12 +58,12 @@ fn on_exception(frame: &TrapFrame) -> ! {
     count_failure(format_args!("{exception} at {:#x}, address {cr2:#x}", frame.rip));
     let mut text = exception.to_string();
     if exception == exception::PAGE_FAULT {
-        text += &alloc::format!(" at {cr2:#x}");
+        text += &format!(" at {cr2:#x}");
         if stacks::is_guard(cr2) {
             text += ": the stack overflowed";
         }
     }
-    fail(&Record::Crash(Crash {
+    fail(Crash {
         kind: CrashKind::Exception,
         text,
         location: None,
@@ -60,7 +72,7 @@ fn on_exception(frame: &TrapFrame) -> ! {
         item: item(),
         registers: kernel::snippet::fault::registers(frame, cr2),
         backtrace: trace(Some(frame.rip), frame.rbp),
-    }))
+    })
 }
 
 #[panic_handler]
@@ -69,7 +81,7 @@ fn on_panic(info: &PanicInfo) -> ! {
     // SAFETY: reads a register.
     unsafe { asm!("mov {}, rbp", out(reg) rbp, options(nomem, nostack, preserves_flags)) };
     count_failure(format_args!("{info}"));
-    fail(&Record::Crash(Crash {
+    fail(Crash {
         kind: CrashKind::Panic,
         text: info.message().to_string(),
         location: info.location().map(ToString::to_string),
@@ -78,7 +90,7 @@ fn on_panic(info: &PanicInfo) -> ! {
         item: item(),
         registers: Registers { rbp: Hex(rbp), ..Registers::default() },
         backtrace: trace(None, rbp),
-    }))
+    })
 }
 
 fn item() -> Option<u32> {
@@ -107,15 +119,37 @@ fn interrupts_off() {
     x86_64::instructions::interrupts::disable();
 }
 
-fn fail(crash: &Record) -> ! {
+fn fail(crash: Crash) -> ! {
+    let said = said(&crash);
     // SAFETY: as in `count_failure`.
     let mut report = unsafe { output::seize() };
     report.break_line();
-    report.send(crash);
+    report.send(&Record::Crash(crash));
     report.end(End::without_items(Outcome::Crash));
     report.sink_mut().drain();
+    // Behind the report, because the screen's memory may be what is broken.
+    // SAFETY: as for the report.
+    if let Some(mut display) = unsafe { Display::seize() } {
+        let unkept = report.sink_mut().trouble();
+        let title = concat!("barecount ", env!("CARGO_PKG_VERSION"));
+        display.failure(&Failure { title, said: &said, unkept: unkept.as_deref() });
+    }
     finish::exit_qemu(Outcome::Crash);
     power::stop()
+}
+
+/// What somebody in front of the screen has to know, and may have to copy.
+fn said(crash: &Crash) -> Vec<String> {
+    let mut said = Vec::from([crash.text.clone()]);
+    said.extend(crash.location.as_ref().map(|location| format!("at {location}")));
+    if let Some(item) = crash.item {
+        let name = NAME.try_lock();
+        let name = name.as_ref().and_then(|noted| core::str::from_utf8(&noted.0[..noted.1]).ok());
+        said.push(format!("while item {} ran: {}", item + 1, name.unwrap_or_default()));
+    }
+    let trace = crash.backtrace.iter().map(|address| format!(" {address}"));
+    said.push(format!("return addresses:{}", trace.collect::<String>()));
+    said
 }
 
 /// Return addresses, the failing instruction first.

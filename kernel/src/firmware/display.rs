@@ -3,7 +3,13 @@
 use super::boot::Handed;
 use arch::memory::layout;
 use bootloader_api::info::{FrameBufferInfo, PixelFormat};
-use kernel::screen::{Canvas, Format, Header, Status, draw_header, draw_status};
+use kernel::screen::{
+    Canvas, Failure, Format, Header, Status, draw_failure, draw_header, draw_running, draw_status,
+};
+use spin::Mutex;
+
+/// The screen once more, for a firmware that failed.
+static LAST: Mutex<Option<FrameBufferInfo>> = Mutex::new(None);
 
 /// The screen.
 pub struct Display {
@@ -16,7 +22,31 @@ impl Display {
         let (_, info) = handed.screen.filter(|_| handed.screen_mapped)?;
         let mut display = Self { info };
         display.canvas()?;
+        *LAST.lock() = Some(info);
         Some(display)
+    }
+
+    /// The screen that was opened, taken from whoever draws on it.
+    ///
+    /// # Safety
+    /// Nobody draws on it ever again.
+    pub unsafe fn seize() -> Option<Self> {
+        // Held only for a moment, when the screen is opened: if that is what failed, there is none.
+        LAST.try_lock()?.map(|info| Self { info })
+    }
+
+    /// Draws what is known of a failure.
+    pub fn failure(&mut self, failure: &Failure) {
+        if let Some(mut canvas) = self.canvas() {
+            let Ok(()) = draw_failure(&mut canvas, failure);
+        }
+    }
+
+    /// Draws which item runs.
+    pub fn running(&mut self, status: &Status) {
+        if let Some(mut canvas) = self.canvas() {
+            let Ok(()) = draw_running(&mut canvas, status);
+        }
     }
 
     fn canvas(&mut self) -> Option<Canvas<'_>> {

@@ -1,5 +1,7 @@
 //! The report's way out: the serial line, if there is one.
 
+use alloc::format;
+use alloc::string::{String, ToString};
 use arch::memory::image;
 use arch::time::tsc;
 use arch::uart::{COM1, Uart, UartError};
@@ -12,21 +14,33 @@ use spin::{Mutex, MutexGuard};
 /// Rate before a job says another.
 pub const DEFAULT_BAUD: u32 = protocol::limits::MAX_BAUD;
 
-/// The serial line, or nothing.
-pub struct Line(Option<Uart>);
+/// The serial line, or why there is none.
+pub struct Line(Result<Uart, UartError>);
 
 impl Line {
     /// Waits until everything has left the machine.
     pub fn drain(&mut self) {
-        if let Some(uart) = &mut self.0 {
+        if let Ok(uart) = &mut self.0 {
             uart.drain();
+        }
+    }
+
+    /// Why the report is kept nowhere, or not all of it, if that is so.
+    pub fn trouble(&self) -> Option<String> {
+        match &self.0 {
+            Ok(uart) if uart.lost() == 0 => None,
+            Ok(uart) => Some(format!(
+                "the UART at port {COM1:#x} took no more: {} bytes are lost",
+                uart.lost()
+            )),
+            Err(error) => Some(error.to_string()),
         }
     }
 }
 
 impl Sink for Line {
     fn send(&mut self, bytes: &[u8]) {
-        if let Some(uart) = &mut self.0 {
+        if let Ok(uart) = &mut self.0 {
             uart.send(bytes);
         }
     }
@@ -55,7 +69,7 @@ impl DerefMut for Held {
 /// Opens the serial line. A machine without one is measured all the same, and shows it on the screen.
 pub fn open(baud: u32) -> Held {
     let mut report = REPORT.lock();
-    *report = Some(Report::new(Line(find(baud).ok())));
+    *report = Some(Report::new(Line(find(baud))));
     Held(report)
 }
 
@@ -67,7 +81,7 @@ pub unsafe fn seize() -> Held {
     // SAFETY: the caller promises that the guard is never used or dropped.
     unsafe { REPORT.force_unlock() };
     let mut report = REPORT.lock();
-    report.get_or_insert_with(|| Report::new(Line(find(DEFAULT_BAUD).ok())));
+    report.get_or_insert_with(|| Report::new(Line(find(DEFAULT_BAUD))));
     Held(report)
 }
 

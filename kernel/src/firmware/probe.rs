@@ -47,8 +47,10 @@ pub struct Machine {
     pub hypervisor: bool,
     /// The maker.
     pub vendor: Vendor,
-    /// Counters end snippets that do not end themselves.
-    pub watchdog: bool,
+    /// What ends snippets that do not end themselves, or why there is nothing.
+    pub watchdog: Result<&'static str, &'static str>,
+    /// Why the report is kept nowhere but on the screen, where that is so.
+    pub unkept: Option<String>,
     /// LVTPC as it was found.
     performance_lvt: Option<u32>,
 }
@@ -145,7 +147,8 @@ pub fn machine(handed: &mut Handed, space: &mut Space, report: &mut Report<Line>
         emulated,
         hypervisor,
         vendor: identity.vendor,
-        watchdog: watchdog.is_ok(),
+        watchdog,
+        unkept: report.sink_mut().trouble(),
         performance_lvt,
     }
 }
@@ -186,13 +189,19 @@ fn describe(machine: &record::Machine) -> Vec<String> {
         }
         (None, reason) => format!("no PMU: {}", reason.as_deref().unwrap_or("unknown")),
     };
+    let contradicted = machine.tsc.told_hz.map(|hz| format!(" measured (told: {} kHz)", hz / 1000));
+    let contradicted = contradicted.unwrap_or_default();
     Vec::from([
         machine.brand.clone(),
         format!(
             "{} family {:#x} model {:#x} stepping {}{hypervisor}",
             machine.vendor, machine.family, machine.model, machine.stepping
         ),
-        format!("TSC {} kHz, {} MiB of memory", machine.tsc.hz / 1000, machine.memory_bytes >> 20),
+        format!(
+            "TSC {} kHz{contradicted}, {} MiB of memory",
+            machine.tsc.hz / 1000,
+            machine.memory_bytes >> 20
+        ),
         pmu,
     ])
 }

@@ -161,7 +161,8 @@ pub fn no_job(error: Option<&RamdiskError>, machine: &Machine, report: &mut Repo
     header(machine, "none");
     if let Some(display) = &machine.display {
         let (outcome, last_error) = (Some(Outcome::BadJob), Some(text.clone()));
-        display.lock().status(&Status { outcome, last_error, ..Status::default() });
+        let unkept = machine.unkept.clone();
+        display.lock().status(&Status { outcome, last_error, unkept, ..Status::default() });
     }
     report.send(&Record::Error(ErrorRecord {
         code,
@@ -208,7 +209,7 @@ impl Target<'_> {
     /// run, so there a job has to ask for it with a limit of its own; else the first runs, which only take the time, are.
     fn wants_watch(&self, events: usize) -> bool {
         let asked = events == 0 || self.has_own_limit || self.machine.emulated.is_none();
-        self.machine.watchdog && self.limit > 0 && asked
+        self.machine.watchdog.is_ok() && self.limit > 0 && asked
     }
 
     /// Brings the machine into the state in which what was loaded begins, and returns it.
@@ -263,6 +264,13 @@ impl Runner for Target<'_> {
         self.msr_names = control.msrs.iter().map(|register| register.name.to_string()).collect();
         self.seen = [0; MAX_MSRS];
         let mut applied = self.controls.apply(control, &mut self.space)?;
+        if let (Err(reason), true) = (self.machine.watchdog, self.has_own_limit && self.limit > 0) {
+            applied.push(Applied {
+                option: format!("time-limit={}", control.time_limit_ms),
+                applied: false,
+                note: format!("nothing ends a run that does not end by itself: {reason}"),
+            });
+        }
         if snippet.setup.bits == Bits::Narrow {
             let way = match control.ring {
                 Ring::Kernel => "far jumps",

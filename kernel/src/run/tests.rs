@@ -165,8 +165,14 @@ impl Machine for Clocked {
     fn progress_ticks(&self) -> u64 {
         1000
     }
-    fn next_item(&mut self, index: u32) {
+    fn next_item(&mut self, index: u32, _: &str) {
         self.items.push(index);
+    }
+    fn has(&self, requirement: &Requirement) -> bool {
+        requirement.feature != "POPCNT"
+    }
+    fn announce(&mut self, status: &Status) {
+        self.shown.push(status.clone());
     }
     fn settle(&mut self) -> Vec<String> {
         vec!["CR8".into()]
@@ -264,6 +270,7 @@ fn job(items: Vec<Snippet<'static>>) -> Job<'static> {
         on_end: OnEnd::Reboot,
         exit_port: None,
         self_test: None,
+        requires: vec![],
         items: items.into_iter().map(Item::Snippet).collect(),
     }
 }
@@ -277,6 +284,39 @@ fn records(machine: &mut Clocked, items: Vec<Snippet<'static>>) -> (Vec<Record>,
         other => panic!("{other:?}"),
     };
     (events.into_iter().map(record).collect(), end)
+}
+
+#[test]
+fn an_item_whose_code_needs_what_the_processor_has_not_is_skipped_with_the_reason() {
+    let requirement = |feature, items| Requirement {
+        feature: Cow::Borrowed(feature),
+        leaf: 1,
+        subleaf: 0,
+        register: 2,
+        bit: 23,
+        items,
+    };
+    let requires = vec![requirement("SSE3", vec![0, 2]), requirement("POPCNT", vec![1])];
+    let job = Job { requires, ..job(vec![nop("a"), nop("b"), nop("c")]) };
+    let (mut machine, mut report) = (Clocked::new(1), Report::new(Buffer::default()));
+    let end = run(&job, &mut machine, &mut report);
+    assert_eq!((end.measured, end.failed, end.outcome), (2, 0, Outcome::Pass));
+    let events = Reader::new().feed(report.sink_mut().0.as_bytes());
+    let errors = events.iter().filter_map(|event| match event {
+        stream::Event::Record { record, .. } => match &**record {
+            Record::Error(error) => Some((error.code, error.item, error.text.as_str())),
+            _ => None,
+        },
+        _ => None,
+    });
+    let text = "this processor has no POPCNT (CPUID leaf 0x1, ECX bit 23)";
+    assert_eq!(errors.collect::<Vec<_>>(), [(ErrorCode::Skipped, Some(1), text)]);
+    // Each item is named before it runs, and with nothing but skipped ones nothing was run.
+    let named: Vec<_> = machine.shown.iter().filter_map(|status| status.running.clone()).collect();
+    assert_eq!(named, ["a", "b", "c"]);
+    let job = Job { requires: vec![requirement("POPCNT", vec![0])], ..self::job(vec![nop("a")]) };
+    let mut report = Report::new(Buffer::default());
+    assert_eq!(run(&job, &mut machine, &mut report).outcome, Outcome::Skip);
 }
 
 #[test]
@@ -472,7 +512,7 @@ proptest::proptest! {
         impl Machine for Some {
             fn now(&self) -> u64 { self.0.now() }
             fn progress_ticks(&self) -> u64 { u64::MAX }
-            fn next_item(&mut self, index: u32) { self.0.next_item(index); }
+            fn next_item(&mut self, index: u32, name: &str) { self.0.next_item(index, name); }
             fn settle(&mut self) -> Vec<String> { vec![] }
             fn conformance(&mut self, suite: &Conformance, item: u32, report: &mut dyn FnMut(&Check)) -> Suite {
                 self.0.conformance(suite, item, report)

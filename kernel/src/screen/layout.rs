@@ -21,22 +21,24 @@ pub struct Header<'a> {
     pub machine: &'a [String],
 }
 
-const FONT: MonoFont = FONT_10X20;
-const LINE: i32 = 26;
-const MARGIN: i32 = 24;
+pub(super) const FONT: MonoFont = FONT_10X20;
+pub(super) const LINE: i32 = 25;
+pub(super) const MARGIN: i32 = 24;
 /// Height of the band that tells how the run went.
-const BAND: u32 = 120;
-const BACKGROUND: Rgb888 = Rgb888::new(16, 18, 24);
+pub(super) const BAND: u32 = 120;
+pub(super) const BACKGROUND: Rgb888 = Rgb888::new(16, 18, 24);
 const FAINT: Rgb888 = Rgb888::new(150, 155, 165);
 const RUNNING: Rgb888 = Rgb888::new(40, 80, 160);
 const GREEN: Rgb888 = Rgb888::new(20, 130, 50);
-const RED: Rgb888 = Rgb888::new(180, 30, 30);
+pub(super) const RED: Rgb888 = Rgb888::new(180, 30, 30);
 const GREY: Rgb888 = Rgb888::new(90, 90, 90);
 
-/// Lines between the band and the machine's description: counts, bar, error.
-const STATUS_LINES: i32 = 4;
+/// Lines between the band and the machine's description: counts, bar, the item that runs, error.
+const STATUS_LINES: i32 = 5;
+/// The line that names the item that runs.
+const RUNNING_LINE: i32 = 2;
 
-fn text<D: DrawTarget<Color = Rgb888>>(
+pub(super) fn text<D: DrawTarget<Color = Rgb888>>(
     target: &mut D,
     line: i32,
     color: Rgb888,
@@ -49,7 +51,7 @@ fn text<D: DrawTarget<Color = Rgb888>>(
 }
 
 /// As many characters as fit on a line.
-fn cut<D: DrawTarget>(target: &D, content: &str) -> String {
+pub(super) fn cut<D: DrawTarget>(target: &D, content: &str) -> String {
     let width = target.bounding_box().size.width.saturating_sub(2 * MARGIN as u32);
     content.chars().take((width / FONT.character_size.width) as usize).collect()
 }
@@ -96,9 +98,7 @@ where
     );
     target.fill_solid(&Rectangle::new(Point::zero(), Size::new(width, BAND)), color)?;
     target.fill_solid(&lines, BACKGROUND)?;
-    let middle = (BAND - FONT.character_size.height) as i32 / 2;
-    let style = MonoTextStyle::new(&FONT, RgbColor::WHITE);
-    Text::with_baseline(word, Point::new(MARGIN, middle), style, Baseline::Top).draw(target)?;
+    band(target, word, status.unkept.as_deref())?;
     let counts = format!(
         "{} of {} items: {} passed, {} failed, {} measured",
         status.done, status.total, status.passed, status.failed, status.measured
@@ -106,9 +106,47 @@ where
     text(target, 0, RgbColor::WHITE, &cut(target, &counts))?;
     bar(target, status, color)?;
     if let Some(error) = &status.last_error {
-        text(target, 2, RgbColor::WHITE, &cut(target, &format!("last error: {error}")))?;
+        text(target, 3, RgbColor::WHITE, &cut(target, &format!("last error: {error}")))?;
     }
-    Ok(())
+    draw_running(target, status)
+}
+
+/// What stands on the band: `word`, and below it why nothing but the screen will tell.
+pub(super) fn band<D>(target: &mut D, word: &str, unkept: Option<&str>) -> Result<(), D::Error>
+where
+    D: DrawTarget<Color = Rgb888>,
+{
+    let middle = (BAND - FONT.character_size.height) as i32 / 2;
+    let style = MonoTextStyle::new(&FONT, RgbColor::WHITE);
+    let mut put = |content: &str, y: i32| {
+        let at = Point::new(MARGIN, y);
+        Text::with_baseline(content, at, style, Baseline::Top).draw(target).map(|_| ())
+    };
+    match unkept {
+        None => put(word, middle),
+        Some(reason) => {
+            put(word, middle - LINE)?;
+            put("NO SERIAL LINE: this report is kept nowhere but on this screen", middle)?;
+            put(reason, middle + LINE)
+        }
+    }
+}
+
+/// Draws which item runs, over what stood there. Little enough to be done before every item.
+///
+/// # Errors
+/// Those of the target.
+pub fn draw_running<D>(target: &mut D, status: &Status) -> Result<(), D::Error>
+where
+    D: DrawTarget<Color = Rgb888>,
+{
+    let width = target.bounding_box().size.width;
+    let top = BAND as i32 + MARGIN + RUNNING_LINE * LINE;
+    let line = Rectangle::new(Point::new(0, top), Size::new(width, LINE as u32));
+    target.fill_solid(&line, BACKGROUND)?;
+    let Some(name) = &status.running else { return Ok(()) };
+    let content = format!("running item {} of {}: {name}", status.done + 1, status.total);
+    text(target, RUNNING_LINE, RgbColor::WHITE, &cut(target, &content))
 }
 
 fn bar<D>(target: &mut D, status: &Status, color: Rgb888) -> Result<(), D::Error>
@@ -144,6 +182,46 @@ mod tests {
         assert_eq!(first_pixel(&with(Some(Outcome::Pass)), (800, 600)), [20, 130, 50]);
         assert_eq!(first_pixel(&with(Some(Outcome::Fail)), (800, 600)), [180, 30, 30]);
         assert_eq!(first_pixel(&with(None), (800, 600)), [40, 80, 160]);
+    }
+
+    /// Rows of pixels of a picture that differ between two screens.
+    fn rows_that_differ(one: &Status, other: &Status) -> Vec<u32> {
+        let draw = |status: &Status| {
+            let mut memory = vec![0; 640 * 480 * 4];
+            let mut canvas = Canvas::new(&mut memory, (640, 480), 640, 4, Format::Rgb).unwrap();
+            draw_status(&mut canvas, &Status { running: None, ..status.clone() }).unwrap();
+            draw_running(&mut canvas, status).unwrap();
+            memory
+        };
+        let (one, other) = (draw(one), draw(other));
+        let row = |memory: &[u8], y: usize| memory[y * 640 * 4..(y + 1) * 640 * 4].to_vec();
+        (0..480).filter(|&y| row(&one, y as usize) != row(&other, y as usize)).collect()
+    }
+
+    #[test]
+    fn the_item_that_runs_has_a_line_of_its_own_and_leaves_no_trace() {
+        let running = |name: &str| Status { running: Some(name.into()), ..Status::default() };
+        let line = BAND + MARGIN as u32 + (RUNNING_LINE * LINE) as u32;
+        let rows = rows_that_differ(&running("a rather long name"), &Status::default());
+        assert!(!rows.is_empty());
+        assert!(rows.iter().all(|row| (line..line + LINE as u32).contains(row)), "{rows:?}");
+        let mut memory = vec![0; 640 * 480 * 4];
+        let mut canvas = Canvas::new(&mut memory, (640, 480), 640, 4, Format::Rgb).unwrap();
+        draw_status(&mut canvas, &Status::default()).unwrap();
+        for status in [running("a rather long name"), Status::default()] {
+            draw_running(&mut canvas, &status).unwrap();
+        }
+        let behind = memory.clone();
+        let mut canvas = Canvas::new(&mut memory, (640, 480), 640, 4, Format::Rgb).unwrap();
+        draw_status(&mut canvas, &Status::default()).unwrap();
+        assert!(memory == behind);
+    }
+
+    #[test]
+    fn a_report_that_is_not_kept_is_said_on_the_band() {
+        let unkept = Status { unkept: Some("no UART answers".into()), ..Status::default() };
+        let rows = rows_that_differ(&unkept, &Status::default());
+        assert!(!rows.is_empty() && rows.iter().all(|&row| row < BAND), "{rows:?}");
     }
 
     #[test]

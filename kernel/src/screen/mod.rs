@@ -2,10 +2,12 @@
 //! last error. Everything is in the report as well.
 
 mod canvas;
+mod failure;
 mod layout;
 
 pub use canvas::{Canvas, Format};
-pub use layout::{Header, draw_header, draw_status};
+pub use failure::{Failure, draw_failure};
+pub use layout::{Header, draw_header, draw_running, draw_status};
 
 use alloc::string::String;
 use protocol::record::Outcome;
@@ -23,6 +25,10 @@ pub struct Status {
     pub failed: u32,
     /// Items without expectation.
     pub measured: u32,
+    /// Name of the item that runs.
+    pub running: Option<String>,
+    /// Why the report is kept nowhere but on this screen, where that is so.
+    pub unkept: Option<String>,
     /// The last error, in words.
     pub last_error: Option<String>,
     /// How the run ended, when it has.

@@ -17,9 +17,9 @@ pub(super) fn strip_to(tree: &Tree, from: &Path, to: &Path) -> Result<(), BuildE
     objcopy(tree, &["--strip-all"], from, to)
 }
 
-/// The direct loader as the flat file that its multiboot header describes.
-pub(super) fn flatten(tree: &Tree) -> Result<(), BuildError> {
-    objcopy(tree, &["-O", "binary"], &tree.built("direct"), &tree.direct())
+/// A loader as a flat file: whoever starts it puts it to its address as it is.
+pub(super) fn flatten(tree: &Tree, name: &str, to: &Path) -> Result<(), BuildError> {
+    objcopy(tree, &["-O", "binary"], &tree.built(name), to)
 }
 
 fn objcopy(tree: &Tree, options: &[&str], from: &Path, to: &Path) -> Result<(), BuildError> {
@@ -72,6 +72,7 @@ pub fn image_with_pmu(
 ) -> Result<(), BuildError> {
     let mut command = Command::new(tree.image_maker());
     command.arg("--kernel").arg(kernel).arg("--out").arg(out);
+    command.arg("--bios").arg(tree.bios()).arg("--direct").arg(tree.direct());
     if let Some(ramdisk) = ramdisk {
         command.arg("--ramdisk").arg(ramdisk);
     }

@@ -33,6 +33,13 @@ pub(super) fn build_direct(tree: &Tree) -> Result<(), BuildError> {
     Part { name: "direct", what, folder: FOLDER, message }.build(tree, command)
 }
 
+/// Builds the BIOS loader.
+pub(super) fn build_bios(tree: &Tree) -> Result<(), BuildError> {
+    let (what, message) = ("the BIOS loader", "building the BIOS loader");
+    let command = bare_metal(tree, &["-p", "bios", "--features", "loader"]);
+    Part { name: "bios", what, folder: FOLDER, message }.build(tree, command)
+}
+
 /// Builds the emulated PMU's hypervisor.
 pub(super) fn build_emulated_pmu(tree: &Tree) -> Result<(), BuildError> {
     let (what, message) = ("the emulated PMU", "building the emulated PMU");
@@ -76,13 +83,13 @@ fn without_std(tree: &Tree, target: &str, packages: &[&str]) -> Command {
     command
 }
 
-/// Builds the image maker, and within it the boot loader's stages. In a folder of its own: it shares
+/// Builds the image maker, and within it the UEFI loader. In a folder of its own: it shares
 /// crates with this program, and cargo would build those anew at each change between a build with
 /// RUSTC_BOOTSTRAP and one without.
 pub(super) fn build_image_maker(tree: &Tree) -> Result<(), BuildError> {
     let mut command = cargo_build(tree, &tree.image_maker_target());
     command.args(["-p", "boot"]);
-    let message = "building the boot loader (the first time takes some minutes)";
+    let message = "building the UEFI loader (the first time takes some minutes)";
     Part { name: "boot", what: "the image maker", folder: IMAGE_MAKER_FOLDER, message }
         .build(tree, command)
 }

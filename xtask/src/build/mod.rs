@@ -111,6 +111,12 @@ impl Tree {
         self.derived().join("direct.bin")
     }
 
+    /// The BIOS loader.
+    #[must_use]
+    pub fn bios(&self) -> PathBuf {
+        self.derived().join("bios.bin")
+    }
+
     /// The emulated PMU's hypervisor, for the direct loader.
     #[must_use]
     pub fn emulated_pmu(&self) -> PathBuf {
@@ -169,7 +175,7 @@ impl Tree {
         firmware::build_emulated_pmu(self)?;
         derive::strip(self)?;
         derive::strip_to(self, &self.built("emulated-pmu"), &self.emulated_pmu())?;
-        derive::flatten(self)
+        derive::flatten(self, "direct", &self.direct())
     }
 
     /// Builds the guest `name` of `qemu-tests/guests`; returns the file to boot in the kernel's place.
@@ -183,13 +189,17 @@ impl Tree {
         Ok(to)
     }
 
-    /// Builds the kernel and the program that makes images, if they are stale.
+    /// Builds the kernel, the loaders and the program that makes images, if they are stale.
     ///
     /// # Errors
     /// As for [`Tree::build_direct`].
     pub fn build_images(&self) -> Result<(), BuildError> {
         firmware::build_kernel(self)?;
         derive::strip(self)?;
+        firmware::build_direct(self)?;
+        derive::flatten(self, "direct", &self.direct())?;
+        firmware::build_bios(self)?;
+        derive::flatten(self, "bios", &self.bios())?;
         firmware::build_image_maker(self)
     }
 }

@@ -27,7 +27,7 @@ struct Check {
 const BARE_METAL: &str = "x86_64-unknown-none";
 const UEFI: &str = "x86_64-unknown-uefi";
 
-const CHECKS: [Check; 8] = [
+const CHECKS: [Check; 9] = [
     Check {
         name: "format",
         arguments: &["fmt", "--all", "--check"],
@@ -45,6 +45,13 @@ const CHECKS: [Check; 8] = [
     Check {
         name: "lints, kernel",
         arguments: &["clippy", "--quiet", "-p", "kernel", "--features", "firmware"],
+        target: Some(BARE_METAL),
+        environment: &[],
+        component: Some("clippy"),
+    },
+    Check {
+        name: "lints, BIOS loader",
+        arguments: &["clippy", "--quiet", "-p", "bios", "--features", "loader"],
         target: Some(BARE_METAL),
         environment: &[],
         component: Some("clippy"),

@@ -9,12 +9,13 @@ use crate::{Failure, Result};
 use std::process::Command;
 
 /// Crates whose tests run on the host alone.
-const HOST: [&str; 11] = [
+const HOST: [&str; 12] = [
     "protocol",
     "arch",
     "step",
     "events",
-    "clusters",
+    "bios",
+    "disk",
     "pmu-model",
     "handover",
     "emulated-pmu",
@@ -42,9 +43,11 @@ pub fn run(arguments: &Test) -> Result<u8> {
         setup::ensure(&[Need::QemuForPmu], tree.toolchain())?;
         tree.build_uefi_pmu()?;
         tree.build_faulty_pmu()?;
-        // One test needs it, and says that it was skipped where it is not to be had.
-        if let Err(error) = setup::ensure(&[Need::Grub], tree.toolchain()) {
-            anstream::eprintln!("going on without: {error}");
+        // One test needs each, and says that it was skipped where it is not to be had.
+        for need in [Need::Grub, Need::Fsck] {
+            if let Err(error) = setup::ensure(&[need], tree.toolchain()) {
+                anstream::eprintln!("going on without: {error}");
+            }
         }
         tree
     };

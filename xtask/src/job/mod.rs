@@ -15,6 +15,7 @@ pub mod history;
 pub mod machine;
 mod overrides;
 mod place;
+mod requires;
 pub mod sample;
 pub mod workload;
 
@@ -66,6 +67,7 @@ impl Packed {
         let mut job = self.job.clone();
         let done = done.min(job.items.len());
         job.items.drain(..done);
+        requires::drop_first(&mut job, done as u32);
         let bytes = bytes(&job, &self.tables)?;
         Ok(Self { job, bytes, tables: self.tables.clone(), sampled: self.sampled.clone() })
     }
@@ -184,13 +186,16 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
         let checks = checks.iter().cloned().map(Cow::Owned).collect();
         Item::Conformance(Conformance { name: Cow::Owned(file.name.clone()), checks })
     });
+    let items = suite.into_iter().chain(items).chain(runs).chain(counts).chain(samples);
+    let items: Vec<Item> = items.collect();
     let job = Job {
         name: Cow::Owned(file.name.clone()),
         baud: file.baud,
         on_end: if purpose == Purpose::Qemu { OnEnd::Halt } else { file.on_end },
         exit_port: (purpose == Purpose::Qemu).then_some(EXIT_PORT),
         self_test: file.self_test,
-        items: suite.into_iter().chain(items).chain(runs).chain(counts).chain(samples).collect(),
+        requires: requires::of(&items),
+        items,
     };
     let first_snippet = usize::from(file.checks.is_some());
     for (snippet, item) in file.snippets.iter().zip(&job.items[first_snippet..]) {

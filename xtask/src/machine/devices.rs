@@ -154,8 +154,7 @@ pub fn arguments(machine: &Virtual) -> Vec<OsString> {
     if machine.serial {
         list.add(&["-chardev", "stdio,id=serial,signal=off", "-serial", "chardev:serial"]);
     }
-    if machine.screen || matches!(machine.boot, Boot::Bios { .. }) {
-        // The BIOS stage of the boot loader does not go on without a video BIOS.
+    if machine.screen {
         list.add(&["-device", "VGA"]);
     }
     boot(&mut list, &machine.boot);

@@ -2,7 +2,7 @@
 
 use crate::collect::Report;
 use crate::samples::data;
-use protocol::record::{Metric, Record, Verdict};
+use protocol::record::{ErrorCode, Metric, Record, Verdict};
 
 /// Columns.
 const HEADER: [&str; 13] = [
@@ -151,7 +151,8 @@ pub fn render(report: &Report) -> String {
             }
             Record::Error(error) if error.item.is_some() => {
                 let (item, name) = (error.item.unwrap_or_default(), error.name.as_deref());
-                row(without_figures(item, name.unwrap_or_default(), "", "error"));
+                let what = if error.code == ErrorCode::Skipped { "skipped" } else { "error" };
+                row(without_figures(item, name.unwrap_or_default(), "", what));
             }
             _ => {}
         }

@@ -94,7 +94,53 @@ pub fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::number;
+    use super::{Context, Format, number, render};
+    use crate::collect::{Numbered, Report};
+    use protocol::record::Record;
+
+    fn report(records: &[&str]) -> Report {
+        let parse = |text: &&str| serde_json::from_str::<Record>(text).unwrap();
+        let numbered = (0..).zip(records.iter().map(parse));
+        let records = numbered.map(|(seq, record)| Numbered { seq, record }).collect();
+        Report { records, ..Report::default() }
+    }
+
+    #[test]
+    fn a_skipped_item_is_no_failure_in_any_format() {
+        let report = report(&[
+            r#"{"type":"error","code":"skipped","item":3,"name":"pop","text":"this processor has no POPCNT"}"#,
+            r#"{"type":"end","records":2,"outcome":"skip","passed":0,"failed":0,"measured":0,"on_end":"halt"}"#,
+        ]);
+        let context = Context::default();
+        let table = render(&report, &context, Format::Table);
+        for part in ["item 3 (pop): this processor has no POPCNT", "1 skipped"] {
+            assert!(table.contains(part), "{table}");
+        }
+        assert!(!table.contains("FAULT") && !table.contains("error"), "{table}");
+        let tap = render(&report, &context, Format::Tap);
+        assert!(tap.contains("ok 1 - pop # SKIP this processor has no POPCNT\n"), "{tap}");
+        assert!(!tap.contains("not ok"), "{tap}");
+        let csv = render(&report, &context, Format::Csv);
+        assert!(csv.contains("skipped") && !csv.contains("error"), "{csv}");
+    }
+
+    #[test]
+    fn the_heading_says_what_cannot_be_relied_on() {
+        let report = report(&[
+            r#"{"type":"machine","vendor":"GenuineIntel","brand":"x","family":6,"model":1,"stepping":1,
+                "topology":{"apic_id":0,"threads_per_core":1,"threads_per_package":1},
+                "pmu_absent":"CPUID announces none","watchdog_absent":"there is no PMU",
+                "tsc":{"hz":64000000,"source":"acpi_pm_timer","invariant":true,"told_hz":2000000000},
+                "apic":{"mode":"xapic","timer_hz":1},"processors":[],"memory_bytes":1}"#,
+        ]);
+        let table = render(&report, &Context::default(), Format::Table);
+        for part in [
+            "TSC 64 MHz (measured against the ACPI timer), where CPUID or the hypervisor tells 2000 MHz",
+            "no watchdog ends a snippet without an end: there is no PMU",
+        ] {
+            assert!(table.contains(part), "{table}");
+        }
+    }
 
     #[test]
     fn figures_are_as_short_as_they_can_be() {

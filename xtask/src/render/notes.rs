@@ -3,7 +3,7 @@
 use super::style::{ERROR, FAINT, WARNING, paint};
 use super::{Context, number};
 use crate::collect::{Foreign, Report};
-use protocol::record::{Crash, Record, Registers, SnippetResult, Verdict};
+use protocol::record::{Crash, ErrorCode, Record, Registers, SnippetResult, Verdict};
 use std::fmt::Write;
 
 /// Most lines of other text that are shown.
@@ -21,7 +21,11 @@ pub(super) fn write(out: &mut String, report: &Report, context: &Context) {
                 let instruction = error.fault.as_ref().map(super::tasks::instruction);
                 let instruction = instruction.unwrap_or_default();
                 let text = format!("{place}{}{instruction}", error.text);
-                line(out, &paint(ERROR, "error"), &text);
+                let label = match error.code {
+                    ErrorCode::Skipped => paint(WARNING, "skipped"),
+                    _ => paint(ERROR, "error"),
+                };
+                line(out, &label, &text);
                 if let Some(fault) = &error.fault {
                     registers(out, &fault.registers);
                 }

@@ -64,6 +64,10 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
         TscSource::Pit => "measured against the 8254",
     };
     let mut line = format!("TSC {} MHz ({source})", number(machine.tsc.hz as f64 / 1e6));
+    if let Some(told) = machine.tsc.told_hz {
+        let told = number(told as f64 / 1e6);
+        let _ = write!(line, ", where CPUID or the hypervisor tells {told} MHz, which is wrong");
+    }
     if let Some(ticks) = context.ticks_per_instruction {
         let plural = if ticks == 1 { "" } else { "s" };
         let _ = write!(line, "; icount: {ticks} tick{plural} per instruction");
@@ -81,6 +85,9 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
             let _ = write!(line, "; no PMU: {reason}");
         }
         (None, None) => {}
+    }
+    if let Some(reason) = &machine.watchdog_absent {
+        let _ = write!(line, "; no watchdog ends a snippet without an end: {reason}");
     }
     let _ = writeln!(out, "{}", paint(FAINT, &line));
     if let Some(line) = processors::heading(machine) {
@@ -136,11 +143,12 @@ fn results(report: &Report, context: &Context) -> Table {
                 let item = error.item.unwrap_or_default().to_string();
                 let mut cells = vec![Cell::new(item), Cell::new(name)];
                 cells.extend([""; 6].map(Cell::new));
-                let what = match error.code {
-                    ErrorCode::TimeLimit => "TIME LIMIT",
-                    _ => "FAULT",
+                let (what, color) = match error.code {
+                    ErrorCode::TimeLimit => ("TIME LIMIT", Color::Red),
+                    ErrorCode::Skipped => ("skipped", Color::Yellow),
+                    _ => ("FAULT", Color::Red),
                 };
-                cells.push(Cell::new(what).fg(Color::Red));
+                cells.push(Cell::new(what).fg(color));
                 table.add_row(cells);
             }
             _ => {}
@@ -185,9 +193,13 @@ fn row(result: &SnippetResult, metric: &Metric) -> Vec<Cell> {
 fn summary(out: &mut String, report: &Report) {
     let Some(end) = report.end() else { return };
     let mut parts = Vec::new();
-    for (count, what) in
-        [(end.measured, "measured"), (end.passed, "passed"), (end.failed, "failed")]
-    {
+    let skipped = report.errors().filter(|error| error.code == ErrorCode::Skipped).count() as u32;
+    for (count, what) in [
+        (end.measured, "measured"),
+        (end.passed, "passed"),
+        (end.failed, "failed"),
+        (skipped, "skipped"),
+    ] {
         if count > 0 {
             parts.push(format!("{count} {what}"));
         }

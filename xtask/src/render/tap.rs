@@ -2,7 +2,7 @@
 
 use super::{Context, number};
 use crate::collect::Report;
-use protocol::record::{Outcome, Record, Verdict};
+use protocol::record::{ErrorCode, Outcome, Record, Verdict};
 use std::fmt::Write;
 
 /// Renders it. Each item is a test point; a report that is not whole bails out.
@@ -94,6 +94,11 @@ pub fn render(report: &Report, context: &Context) -> String {
                     let (name, reason) = (escape(&suite.name), one_line(reason));
                     let _ = writeln!(out, "ok {points} - {name} # SKIP {reason}");
                 }
+            }
+            Record::Error(error) if error.code == ErrorCode::Skipped => {
+                points += 1;
+                let name = escape(error.name.as_deref().unwrap_or_default());
+                let _ = writeln!(out, "ok {points} - {name} # SKIP {}", one_line(&error.text));
             }
             Record::Error(error) => {
                 points += 1;

@@ -24,7 +24,7 @@ pub enum Need {
     Compiler,
     /// The standard library's source: core and alloc are built for the bare machine.
     RustSource,
-    /// objcopy and objdump, which the boot loader's build calls.
+    /// objcopy and objdump, which turn the loaders into flat files.
     LlvmTools,
     /// The machine emulator, in any version.
     Qemu,
@@ -34,6 +34,8 @@ pub enum Need {
     Ovmf,
     /// Tools that make a GRUB rescue ISO, for one test.
     Grub,
+    /// A checker of FAT file systems, for one test.
+    Fsck,
 }
 
 /// Whether it is there.
@@ -62,7 +64,7 @@ pub struct SetupError {
 
 impl Need {
     /// All of them, in the order in which they are installed.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Compiler,
         Self::RustSource,
         Self::LlvmTools,
@@ -70,6 +72,7 @@ impl Need {
         Self::QemuForPmu,
         Self::Ovmf,
         Self::Grub,
+        Self::Fsck,
     ];
     /// What building the firmware takes.
     pub const BUILD: [Self; 3] = [Self::Compiler, Self::RustSource, Self::LlvmTools];
@@ -85,6 +88,7 @@ impl Need {
             Self::QemuForPmu => "QEMU for the emulated PMU",
             Self::Ovmf => "OVMF",
             Self::Grub => "GRUB's rescue tools",
+            Self::Fsck => "fsck.fat",
         }
     }
 
@@ -94,11 +98,12 @@ impl Need {
         match self {
             Self::Compiler => "builds everything",
             Self::RustSource => "builds core and alloc for the bare machine",
-            Self::LlvmTools => "turn the boot loader's stages into flat files",
+            Self::LlvmTools => "turn the loaders into flat files",
             Self::Qemu => "run, test, bench",
             Self::QemuForPmu => "run --pmu MODEL, test, bench",
             Self::Ovmf => "run --boot uefi, tests of it",
             Self::Grub => "one test: booting from a GRUB ISO",
+            Self::Fsck => "one test: whether an image's file system is clean",
         }
     }
 
@@ -117,6 +122,7 @@ impl Need {
             Self::QemuForPmu => qemu::pmu_status(),
             Self::Ovmf => firmware::status(),
             Self::Grub => packages::grub_status(),
+            Self::Fsck => packages::fsck_status(),
         }
     }
 
@@ -127,7 +133,9 @@ impl Need {
             Self::Compiler => toolchain::install_hint(),
             Self::RustSource => toolchain::component_hint("rust-src"),
             Self::LlvmTools => toolchain::component_hint("llvm-tools"),
-            Self::Qemu | Self::QemuForPmu | Self::Ovmf | Self::Grub => packages::advice(self),
+            Self::Qemu | Self::QemuForPmu | Self::Ovmf | Self::Grub | Self::Fsck => {
+                packages::advice(self)
+            }
         }
     }
 
@@ -145,7 +153,7 @@ impl Need {
             }
             Self::RustSource => rust::install_source(toolchain).map_err(hinted),
             Self::LlvmTools => rust::install_tools(toolchain).map_err(hinted),
-            Self::Qemu | Self::QemuForPmu | Self::Ovmf | Self::Grub => {
+            Self::Qemu | Self::QemuForPmu | Self::Ovmf | Self::Grub | Self::Fsck => {
                 packages::install(self, reason)
             }
         }

@@ -57,6 +57,7 @@ impl Manager {
         let names = match need {
             Need::Ovmf => ovmf,
             Need::Grub => grub,
+            Need::Fsck => "dosfstools",
             _ => qemu,
         };
         names.to_string()
@@ -79,6 +80,20 @@ pub(super) fn grub_status() -> Status {
     Status::Present(modules.display().to_string())
 }
 
+/// Where it is: the folder of the superuser's programs need not be in a user's search path.
+const FSCK: [&str; 3] = ["fsck.fat", "/usr/sbin/fsck.fat", "/sbin/fsck.fat"];
+
+pub(super) fn fsck_status() -> Status {
+    let found = FSCK.into_iter().find_map(|place| match place.starts_with('/') {
+        true => Some(std::path::PathBuf::from(place)).filter(|path| path.exists()),
+        false => find(place),
+    });
+    match found {
+        Some(path) => Status::Present(path.display().to_string()),
+        None => Status::Missing { why: "no fsck.fat in the search path".to_string() },
+    }
+}
+
 /// Debian's packages.
 pub(super) fn debian(need: Need) -> &'static [&'static str] {
     match need {
@@ -86,6 +101,7 @@ pub(super) fn debian(need: Need) -> &'static [&'static str] {
         Need::Qemu | Need::QemuForPmu => &["qemu-system-x86", "seabios", "ipxe-qemu"],
         Need::Ovmf => &["ovmf"],
         Need::Grub => &["grub-common", "grub-pc-bin", "xorriso", "mtools"],
+        Need::Fsck => &["dosfstools"],
         Need::Compiler | Need::RustSource | Need::LlvmTools => &[],
     }
 }

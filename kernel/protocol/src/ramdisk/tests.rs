@@ -10,6 +10,7 @@ fn job() -> Job<'static> {
         on_end: OnEnd::Halt,
         exit_port: Some(0xf4),
         self_test: None,
+        requires: alloc::vec![],
         items: alloc::vec![crate::job::Item::Snippet(snippet("nop", &[0x90]))],
     }
 }

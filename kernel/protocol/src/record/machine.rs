@@ -157,6 +157,9 @@ pub struct Tsc {
     pub source: TscSource,
     /// Whether it ticks at that rate whatever the core clock does (CPUID leaf 0x80000007 EDX bit 8).
     pub invariant: bool,
+    /// The rate that CPUID or the hypervisor gives, where a measurement contradicts it; then `hz` is what was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_hz: Option<u64>,
 }
 
 /// How the rate of the TSC was found.

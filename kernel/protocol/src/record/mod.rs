@@ -149,6 +149,9 @@ pub enum ErrorCode {
     SnippetLost,
     /// An item cannot be run on this machine.
     Unsupported,
+    /// An item was not run, because its code needs what this processor has not. It counts neither as passed nor as
+    /// failed.
+    Skipped,
     /// A device of the machine does not work as it should; measuring goes on without it.
     Device,
     /// The event tables cannot be used; raw events can.

@@ -6,6 +6,7 @@ use crate::firmware::crew::{Crew, Team};
 use crate::firmware::{counting, crash, tasks};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::cpu;
 use arch::interrupts;
 use arch::ring3::SNIPPET_VECTORS;
 use arch::smp;
@@ -17,8 +18,9 @@ use kernel::screen::Status;
 use kernel::snippet::measure::Unmeasured;
 use kernel::tasks::Summary;
 use kernel::{processors, run};
-use protocol::job::{Conformance, Count, Processors, Tasks};
+use protocol::job::{Conformance, Count, Processors, Requirement, Tasks};
 use protocol::record::{Check, CountResult, ProcessorsResult, Suite};
+use raw_cpuid::CpuIdReader as _;
 
 impl run::Machine for Target<'_> {
     fn now(&self) -> u64 {
@@ -29,14 +31,23 @@ impl run::Machine for Target<'_> {
         self.machine.clock.hz
     }
 
-    fn next_item(&mut self, index: u32) {
-        crash::at_item(index);
+    fn next_item(&mut self, index: u32, name: &str) {
+        crash::at_item(index, name);
         // What an item before asked for and did not wait for comes now, not in this one. Every LVT entry is masked.
         x86_64::instructions::interrupts::enable();
         x86_64::instructions::nop();
         x86_64::instructions::nop();
         x86_64::instructions::interrupts::disable();
         self.arena.reset(&mut self.space);
+    }
+
+    fn has(&self, requirement: &Requirement) -> bool {
+        let cpuid = cpu::native();
+        if !cpu::has_leaf(&cpuid, requirement.leaf) {
+            return false;
+        }
+        let leaf = cpuid.cpuid2(requirement.leaf, requirement.subleaf);
+        requirement.holds([leaf.eax, leaf.ebx, leaf.ecx, leaf.edx])
     }
 
     fn settle(&mut self) -> Vec<String> {
@@ -114,7 +125,14 @@ impl run::Machine for Target<'_> {
 
     fn show(&mut self, status: &Status) {
         if let Some(display) = &self.machine.display {
-            display.lock().status(status);
+            let unkept = self.machine.unkept.clone();
+            display.lock().status(&Status { unkept, ..status.clone() });
+        }
+    }
+
+    fn announce(&mut self, status: &Status) {
+        if let Some(display) = &self.machine.display {
+            display.lock().running(status);
         }
     }
 }

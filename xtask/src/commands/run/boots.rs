@@ -136,7 +136,10 @@ impl Whole {
         let crashed = self.report.end().is_some_and(|end| end.outcome == Outcome::Crash);
         self.report.records.retain(|one| !matches!(one.record, Record::End(_)));
         let (mut passed, mut measured) = (0, 0);
-        let mut failed = self.report.errors().filter(|error| error.item.is_some()).count() as u32;
+        let failed = self.report.errors();
+        let mut failed = failed
+            .filter(|one| one.item.is_some() && one.code != ErrorCode::Skipped)
+            .count() as u32;
         for result in self.report.results() {
             match result.verdict {
                 Verdict::Pass => passed += 1,
