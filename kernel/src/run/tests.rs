@@ -32,6 +32,10 @@ struct Clocked {
     failed: u32,
     /// Branches of a copy, as stepping counts them.
     branches: u64,
+    /// The item that changes the firmware's code.
+    changer: Option<u32>,
+    /// That is noticed at the end alone.
+    noticed_late: bool,
 }
 
 impl Clocked {
@@ -45,6 +49,8 @@ impl Clocked {
             passed: 0,
             failed: 0,
             branches: 1,
+            changer: None,
+            noticed_late: false,
         }
     }
 }
@@ -165,6 +171,10 @@ impl Machine for Clocked {
     }
     fn settle(&mut self) -> Vec<String> {
         vec!["CR8".into()]
+    }
+    fn is_changed(&mut self, at_end: bool) -> bool {
+        let changed = self.changer.is_some_and(|item| self.items.contains(&item));
+        changed && self.noticed_late == at_end
     }
     fn conformance(
         &mut self,
@@ -376,6 +386,34 @@ fn x1_a_fault_is_an_error_record_and_the_next_item_runs() {
     assert_eq!(error.name.as_deref(), Some("bad"));
     assert!(matches!(&records[1], Record::Result(result) if result.name == "good"));
     assert_eq!((end.failed, end.measured), (1, 1));
+}
+
+#[test]
+fn x1_behind_a_changed_firmware_no_item_runs_and_each_has_its_record() {
+    let mut machine = Clocked { changer: Some(1), ..Clocked::new(1) };
+    let (records, end) = records(&mut machine, vec![nop("a"), nop("b"), nop("c"), nop("d")]);
+    assert_eq!(machine.items, [0, 1]);
+    assert!(matches!(&records[0], Record::Result(result) if result.item == 0));
+    let errors: Vec<_> = records[1..]
+        .iter()
+        .map(|record| match record {
+            Record::Error(error) => (error.code, error.item.unwrap(), error.restored.len()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let expected =
+        [(ErrorCode::FirmwareChanged, 1, 1), (ErrorCode::NotRun, 2, 0), (ErrorCode::NotRun, 3, 0)];
+    assert_eq!(errors, expected);
+    assert_eq!((end.outcome, end.failed, end.measured), (Outcome::Fail, 3, 1));
+}
+
+#[test]
+fn x1_a_change_that_is_noticed_at_the_end_fails_the_run() {
+    let mut machine = Clocked { changer: Some(0), noticed_late: true, ..Clocked::new(1) };
+    let (records, end) = records(&mut machine, vec![nop("a"), nop("b")]);
+    let Record::Error(error) = &records[2] else { panic!("{records:?}") };
+    assert_eq!((error.code, error.item), (ErrorCode::FirmwareChanged, None));
+    assert_eq!((end.outcome, end.measured, machine.items), (Outcome::Fail, 2, vec![0, 1]));
 }
 
 #[test]
