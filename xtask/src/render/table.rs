@@ -136,6 +136,10 @@ fn results(report: &Report, context: &Context) -> Table {
                 cells.extend([""; 6].map(Cell::new));
                 let what = match error.code {
                     ErrorCode::TimeLimit => "TIME LIMIT",
+                    ErrorCode::SnippetLost => "LOST",
+                    ErrorCode::Forged => "FORGED",
+                    ErrorCode::FirmwareChanged => "FIRMWARE CHANGED",
+                    ErrorCode::NotRun => "NOT RUN",
                     _ => "FAULT",
                 };
                 cells.push(Cell::new(what).fg(Color::Red));
