@@ -1,6 +1,7 @@
 //! Segments and the task state segment. Each processor has its own.
 
 use crate::smp::Processor;
+use core::sync::atomic::Ordering;
 use x86_64::VirtAddr;
 use x86_64::instructions::segmentation::{CS, DS, ES, FS, GS, SS, Segment};
 use x86_64::instructions::tables::load_tss;
@@ -83,6 +84,7 @@ impl Tables {
         stacks: [VirtAddr; IST_STACKS],
         processor: &'static Processor,
     ) {
+        processor.tables.store(core::ptr::from_mut(self).cast(), Ordering::Release);
         let stacks = stacks.map(|end| {
             let top = end - TOP_BYTES;
             // SAFETY: the stack is writable, and this its end.
@@ -114,6 +116,34 @@ impl Tables {
             load_tss(tss);
         }
     }
+}
+
+/// The words of a processor's GDT and TSS. Empty for one that has not loaded its tables.
+pub(crate) fn words_of(processor: &Processor) -> [*const [u64]; 2] {
+    const GDT_WORDS: usize = ENTRIES;
+    const TSS_WORDS: usize = size_of::<TaskStateSegment>() / 8;
+    const { assert!(size_of::<TaskStateSegment>().is_multiple_of(8)) };
+    let tables = processor.tables.load(Ordering::Acquire).cast_const().cast::<Tables>();
+    if tables.is_null() {
+        return [core::ptr::slice_from_raw_parts(core::ptr::null(), 0); 2];
+    }
+    // SAFETY: `load` stored a pointer to tables that stay, and nobody holds a reference to them.
+    let [gdt, tss] = unsafe {
+        let gdt = &raw const (*tables).gdt;
+        let gdt = (&*gdt).entries().as_ptr().cast::<u64>();
+        [gdt, (&raw const (*tables).tss).cast::<u64>()]
+    };
+    [(gdt, GDT_WORDS), (tss, TSS_WORDS)]
+        .map(|(at, words)| core::ptr::slice_from_raw_parts(at, words))
+}
+
+/// The words above a processor's interrupt stacks, which say whose they are.
+pub(crate) fn stack_tops_of(processor: &Processor) -> impl Iterator<Item = *const [u64]> {
+    let tables = processor.tables.load(Ordering::Acquire).cast_const().cast::<Tables>();
+    // SAFETY: as above; the structure is packed, so the field is copied.
+    let stacks = (!tables.is_null()).then(|| unsafe { (*tables).tss.interrupt_stack_table });
+    let tops = stacks.into_iter().flat_map(|stacks| stacks.into_iter().take(IST_STACKS));
+    tops.map(|top| core::ptr::slice_from_raw_parts(top.as_ptr::<u64>(), 1))
 }
 
 /// Loads the task register anew.

@@ -4,11 +4,12 @@
 
 use libfuzzer_sys::fuzz_target;
 use protocol::job::{Job, OnEnd};
-use protocol::ramdisk::{SectionKind, section};
+use protocol::ramdisk::{SectionKind, section, take_key};
 use protocol::{PROTOCOL_VERSION, checksum, ramdisk};
 use std::borrow::Cow;
 
-const KINDS: [SectionKind; 2] = [SectionKind::EventTables, SectionKind::Licence];
+const KINDS: [SectionKind; 3] =
+    [SectionKind::EventTables, SectionKind::Licence, SectionKind::Key];
 
 /// Where a header has the number of its sections.
 const SECTIONS_AT: usize = 10;
@@ -60,6 +61,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(content.len() + 8 <= whole.len() - job_bytes);
         }
     }
+    let _ = take_key(&mut whole);
     // Whatever stands behind it, the job is all there.
     ramdisk::unpack(&whole).expect("the job does not depend on its sections");
 });

@@ -55,6 +55,7 @@ fn main(ready: boot::Ready) -> ! {
     crash::arm();
     arch::interrupts::stray::set_judge(step::can_raise);
     let boot::Ready { mut handed, mut space } = ready;
+    output::set_key(handed.key);
     heap::init(&mut handed.frames);
     handed.map_screen(&mut space);
     let job = handed.ramdisk.ok_or(None).and_then(|bytes| ramdisk::unpack(bytes).map_err(Some));

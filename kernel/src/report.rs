@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 use core::fmt::Write;
+use protocol::authentication::Key;
 use protocol::line;
 use protocol::record::{End, Outcome, Record};
 
@@ -15,19 +16,25 @@ pub trait Sink {
 pub struct Report<S> {
     sink: S,
     next: u32,
+    key: Option<Key>,
 }
 
 impl<S: Sink> Report<S> {
     /// A report that has not begun. The line is ended first, because a boot loader may have left half a
     /// line there.
-    pub fn new(mut sink: S) -> Self {
+    pub fn new(sink: S) -> Self {
+        Self::with_key(sink, None)
+    }
+
+    /// The same; with a key, each line carries its code.
+    pub fn with_key(mut sink: S, key: Option<Key>) -> Self {
         sink.send(b"\r\n");
-        Self { sink, next: 0 }
+        Self { sink, next: 0, key }
     }
 
     /// Writes one record.
     pub fn send(&mut self, record: &Record) {
-        let mut text = line::encode(self.next, record);
+        let mut text = line::encode_with(self.next, record, self.key.as_ref());
         text.push_str("\r\n");
         self.next += 1;
         self.sink.send(text.as_bytes());

@@ -19,8 +19,8 @@ use protocol::job::{
 };
 use protocol::record::{
     Check, CountResult, End, ErrorCode, ErrorRecord, ExactResult, Fault, HistoryResult, Metric,
-    ProcessorsResult, Progress, Record, SampleResult, Samples, SnippetResult, Suite, TaskEnd,
-    TaskResult, TasksResult, Verdict,
+    Outcome, ProcessorsResult, Progress, Record, SampleResult, Samples, SnippetResult, Suite,
+    TaskEnd, TaskResult, TasksResult, Verdict,
 };
 
 /// What the loop needs of the machine besides running code.
@@ -39,6 +39,12 @@ pub trait Machine: Historian + Runner + Sampler + Stepper {
     /// Behind an item: takes back what it asked of the machine, and puts back what it changed besides. Returns the
     /// names of the latter.
     fn settle(&mut self) -> Vec<String>;
+    /// Whether foreign code has changed the firmware's own code, which cannot be put back. Looked for only if
+    /// [`Machine::settle`] found reason to, or `at_end`.
+    fn is_changed(&mut self, at_end: bool) -> bool {
+        let _ = at_end;
+        false
+    }
     /// Runs the conformance suite as item `index`, and hands each of its records to `report`.
     fn conformance(
         &mut self,
@@ -119,7 +125,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
         };
         let restored = machine.settle();
         if let Some(stray) = machine.take_stray() {
-            status = Status { failed: before.failed + 1, ..before };
+            status = Status { failed: before.failed + 1, ..before.clone() };
             record = spoilt(index, item, &stray, &mut status);
         }
         match &mut record {
@@ -128,8 +134,17 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
             Record::Error(error) => error.restored = restored,
             _ => {}
         }
+        let changed = machine.is_changed(false);
+        if changed {
+            status = before;
+            record = changed_record(index, item, record, &mut status);
+        }
         report.send(&record);
         (status.done, status.running) = (index + 1, None);
+        if changed {
+            not_run(index, job, &mut status, report);
+            break;
+        }
         let now = machine.now();
         if now.wrapping_sub(last_sign) >= machine.progress_ticks() {
             report.send(&Record::Progress(Progress { done: status.done, total }));
@@ -140,7 +155,13 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
             last_shown = now;
         }
     }
-    let outcome = outcome(status.passed, status.failed, status.measured);
+    let mut outcome = outcome(status.passed, status.failed, status.measured);
+    if status.done == total && machine.is_changed(true) {
+        outcome = Outcome::Fail;
+        let error = error_record(ErrorCode::FirmwareChanged, None, CHANGED_BY_SOMEONE.to_string());
+        status.last_error = Some(error.text.clone());
+        report.send(&Record::Error(error));
+    }
     status.outcome = Some(outcome);
     machine.show(&status);
     End {
@@ -162,6 +183,40 @@ fn spoilt(index: u32, item: &Item, stray: &str, status: &mut Status) -> Record {
         code: ErrorCode::StrayInterrupt,
         ..refused_record(index, name, stray.to_string())
     })
+}
+
+/// What is said when the change is found at the end.
+const CHANGED_BY_SOMEONE: &str = "the firmware's code was changed by an item of this boot, and there is no telling by \
+    which one: its figures are not to be trusted";
+
+fn error_record(code: ErrorCode, item: Option<(u32, &str)>, text: String) -> ErrorRecord {
+    let (item, name) = item.map(|(item, name)| (item, name.to_string())).unzip();
+    ErrorRecord { code, item, name, text, fault: None, restored: Vec::new() }
+}
+
+/// In place of `record`, of the item that changed the firmware's code.
+fn changed_record(index: u32, item: &Item, record: Record, status: &mut Status) -> Record {
+    let text = "it changed the firmware's code, which cannot be put back".to_string();
+    let restored = match record {
+        Record::Result(SnippetResult { restored, .. })
+        | Record::History(HistoryResult { restored, .. })
+        | Record::Error(ErrorRecord { restored, .. }) => restored,
+        _ => Vec::new(),
+    };
+    status.failed += 1;
+    status.last_error = Some(alloc::format!("{}: {text}", item.name()));
+    let error = error_record(ErrorCode::FirmwareChanged, Some((index, item.name())), text);
+    Record::Error(ErrorRecord { restored, ..error })
+}
+
+/// Says of each item behind the one that changed the firmware's code that it was not run.
+fn not_run<S: Sink>(changer: u32, job: &Job, status: &mut Status, report: &mut Report<S>) {
+    for (index, item) in (0..).zip(&job.items).skip(changer as usize + 1) {
+        let text = alloc::format!("not run: item {changer} changed the firmware's code");
+        let error = error_record(ErrorCode::NotRun, Some((index, item.name())), text);
+        report.send(&Record::Error(error));
+        status.failed += 1;
+    }
 }
 
 fn one(index: u32, snippet: &Snippet, machine: &mut impl Machine, status: &mut Status) -> Record {

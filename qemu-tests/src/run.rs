@@ -1,6 +1,7 @@
 //! A run in QEMU.
 
 use crate::tree;
+use protocol::authentication::Key;
 use protocol::record::{ErrorRecord, SnippetResult};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -70,6 +71,18 @@ impl Guest {
     pub fn new(boot: cli::Boot, toml: &str) -> Self {
         let file = file::parse(toml, "test.toml").unwrap_or_else(|error| panic!("{error}"));
         let packed = job::pack(&file, Purpose::Qemu).unwrap_or_else(|error| panic!("{error}"));
+        Self::with_ramdisk(boot, Some(packed.bytes))
+    }
+
+    /// The same in a boot with a key, as `run` boots: each line carries a code.
+    ///
+    /// # Panics
+    /// If the job is wrong.
+    #[must_use]
+    pub fn keyed(boot: cli::Boot, toml: &str, key: Key) -> Self {
+        let file = file::parse(toml, "test.toml").unwrap_or_else(|error| panic!("{error}"));
+        let packed = job::pack(&file, Purpose::Qemu).unwrap_or_else(|error| panic!("{error}"));
+        let packed = packed.rest(0, Some(key)).unwrap_or_else(|error| panic!("{error}"));
         Self::with_ramdisk(boot, Some(packed.bytes))
     }
 

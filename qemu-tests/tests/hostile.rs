@@ -1,11 +1,14 @@
 //! Snippets that try to bring the run down.
 
+#[path = "hostile/isolation.rs"]
+mod isolation;
+
 use qemu_tests::xtask;
 use serde_json::Value;
 use std::fmt::Write;
 
-/// Times that the machine may have to be booted again for [`HOSTILE`] snippets.
-const REBOOTS: u32 = 16;
+/// Times that the machine may have to be booted again for [`HOSTILE`] snippets: two for each that is lost.
+const REBOOTS: u32 = 48;
 const HOSTILE: usize = 500;
 /// One benign snippet after so many hostile ones.
 const CONTROL_EVERY: usize = 10;
@@ -94,6 +97,9 @@ impl Random {
 fn hostile() -> Vec<String> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut all: Vec<String> = KNOWN.iter().map(|known| known.0.to_string()).collect();
+    all.extend(isolation::repaired().into_iter().map(|(_, code, _)| code));
+    all.push(isolation::LOWER_HALF.to_string());
+    all.push(forger());
     while all.len() < HOSTILE {
         all.push(if all.len().is_multiple_of(2) {
             let bytes: Vec<_> = (0..16).map(|_| format!("{:#x}", random.next() as u8)).collect();
@@ -106,6 +112,11 @@ fn hostile() -> Vec<String> {
     all
 }
 
+/// Records that look as if this item had passed, and the rest of the job as well.
+fn forger() -> String {
+    isolation::forger(&isolation::forged_lines(40, "forger"))
+}
+
 /// The job: hostile snippets with controls between them, and all names.
 fn job(machine: &str) -> (String, Vec<String>) {
     let mut job =
@@ -114,7 +125,7 @@ fn job(machine: &str) -> (String, Vec<String>) {
     let mut names = Vec::new();
     for (index, code) in hostile().iter().enumerate() {
         names.push(format!("hostile {index}"));
-        let _ = write!(job, "[[snippet]]\nname = \"hostile {index}\"\nasm = \"{code}\"\n");
+        let _ = write!(job, "[[snippet]]\nname = \"hostile {index}\"\nasm = '''{code}'''\n");
         if index % CONTROL_EVERY == CONTROL_EVERY - 1 {
             names.push(format!("control {index}"));
             let asm = "push rax; pop rax; mov [r14], rax; add r15, 1; lea rax, [rsp]; xor eax, eax";
@@ -140,8 +151,8 @@ fn items(machine: &str, pmu: &str, reboots: u32) -> Vec<Value> {
     assert_eq!(called.code, 1, "{}", called.err);
     let report: Value = serde_json::from_str(&called.out).unwrap();
     let records = report["records"].as_array().unwrap();
-    let items: Vec<Value> =
-        records.iter().filter(|record| record["item"].is_u64()).cloned().collect();
+    let of_item = |record: &&Value| record["item"].is_u64() && record["type"] != "crash";
+    let items: Vec<Value> = records.iter().filter(of_item).cloned().collect();
     let seen: Vec<_> = items.iter().map(|item| item["name"].as_str().unwrap()).collect();
     assert_eq!(seen, names, "each is reported once, in order");
     for item in &items {
@@ -161,18 +172,22 @@ fn lost(items: &[Value]) -> usize {
 fn x1_five_hundred_hostile_snippets_are_each_reported_and_the_controls_between_them_right() {
     let items = items("", "none", REBOOTS);
     let mut wrong = Vec::new();
-    for (index, (code, expected)) in KNOWN.iter().enumerate() {
+    let repaired = isolation::repaired();
+    let repaired = repaired.iter().map(|(_, code, changed)| (code.as_str(), *changed));
+    let forger = forger();
+    let last = [(isolation::LOWER_HALF, "the firmware failed"), (&forger, "is forged")];
+    for (index, (code, expected)) in KNOWN.into_iter().chain(repaired).chain(last).enumerate() {
         let name = format!("hostile {index}");
         let item = items.iter().find(|item| item["name"] == name.as_str()).unwrap();
-        let text = item["text"].as_str().unwrap_or_default();
+        let text = format!("{}{}", item["text"].as_str().unwrap_or_default(), item["restored"]);
         if !text.contains(expected) {
             wrong.push(format!("{code}: {expected} expected: {text}"));
         }
     }
     assert_eq!(wrong, [""; 0]);
     let lost = lost(&items);
-    assert!((3..=REBOOTS as usize).contains(&lost), "{lost} reboots");
-    eprintln!("{lost} reboots");
+    assert!((4..=REBOOTS as usize / 2).contains(&lost), "{lost} were lost");
+    eprintln!("{lost} were lost");
 }
 
 /// In ring 3, with a watchdog, none of them takes the machine down.

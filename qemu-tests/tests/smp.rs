@@ -6,7 +6,7 @@ use qemu_tests::{Guest, Ran};
 use std::time::Duration;
 use xtask::cli::{Boot, Icount};
 use xtask::machine::Given;
-use xtask::machine::devices::Cpus;
+use xtask::machine::devices::{Cpus, default_memory};
 
 const JOB: &str = r#"
 [[snippet]]
@@ -24,12 +24,18 @@ fn guest(boot: Boot, cpus: u32) -> Guest {
     Guest { cpus: Cpus::Many(cpus), ..Guest::new(boot, JOB) }
 }
 
-/// The processors of the machine record: the boot processor first, and all others started.
+/// The processors of the machine record: the boot processor first, and all others started. One has a reason there if the
+/// emulated PMU does not reach it.
 fn ids(ran: &Ran) -> Vec<u32> {
-    let list = &ran.report.machine().unwrap().processors;
+    let machine = ran.report.machine().unwrap();
+    let list = &machine.processors;
+    let reached = machine.emulated_pmu.as_ref().map_or(list.len(), |pmu| pmu.processors as usize);
     assert_eq!(list[0].state, ProcessorState::Boot);
-    let others = list[1..].iter().map(|one| (one.state, one.reason.as_deref()));
-    assert!(others.clone().all(|one| one == (ProcessorState::Started, None)), "{list:?}");
+    for (index, one) in list.iter().enumerate().skip(1) {
+        assert_eq!(one.state, ProcessorState::Started, "{list:?}");
+        let reason = format!("the emulated PMU reaches {reached} of the processors");
+        assert_eq!(one.reason, (index >= reached).then_some(reason), "{list:?}");
+    }
     list.iter().map(|one| one.apic_id).collect()
 }
 
@@ -227,6 +233,34 @@ fn i7_processors_that_the_emulated_pmu_does_not_reach_say_so() {
         assert!(reason.contains("the emulated PMU does not reach"), "{reason}");
         assert_eq!(one.metrics.len(), 1);
     }
+}
+
+/// QEMU's HPET has timers for 22 processors. The others say so, and those 22 count.
+#[test]
+fn i7_m13_of_thirty_processors_all_are_used_and_22_have_the_emulated_pmu() {
+    let job = JOB.to_string() + "runs = 2\n";
+    let (cpus, memory) = (Cpus::Many(30), default_memory(30));
+    let pmu = Given::Emulated(Model::Skylake);
+    let timeout = Duration::from_secs(240);
+    let ran = Guest { pmu, cpus, memory, timeout, ..Guest::new(Boot::Direct, &job) }.run();
+    assert_eq!(at_work(&ran, 2.0).len(), 30);
+    assert_eq!(ran.report.machine().unwrap().emulated_pmu.unwrap().processors, 22);
+    let result = together(&ran);
+    assert_eq!((result.sums[0].value, result.sums[0].processors), (44.0, 22));
+}
+
+/// The boot processor's snippets come first: without the memory for their stacks, others are named and not used.
+#[test]
+fn i7_too_little_memory_costs_processors_and_not_the_run() {
+    let job = "[[snippet]]\nasm = \"nop\"";
+    let ran = Guest { cpus: Cpus::Many(30), memory: 96, ..Guest::new(Boot::Direct, job) }.run();
+    let list = &ran.ends_with(0).report.machine().unwrap().processors;
+    let used = list.iter().filter(|one| one.state == ProcessorState::Started).count();
+    let refused = list.iter().filter(|one| one.state == ProcessorState::Failed);
+    let reasons: Vec<_> = refused.map(|one| one.reason.as_deref().unwrap()).collect();
+    assert!(reasons.iter().all(|one| *one == "there is no memory for its stacks"), "{list:?}");
+    assert!(!reasons.is_empty() && used + reasons.len() == 29, "{used} {reasons:?}");
+    assert_eq!(ran.results()[0].metrics[0].value.median, 1.0);
 }
 
 /// Work that is longer than QEMU lets one processor run: the clock that the emulated PMU counts by goes on with the others.

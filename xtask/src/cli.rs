@@ -115,8 +115,9 @@ pub struct Machine {
     /// another boot. Without it, a hang lasts until --timeout.
     #[arg(long, value_name = "SECONDS")]
     pub item_timeout: Option<Timeout>,
-    /// How often to boot again, at most, when an item took the machine down.
-    #[arg(long, value_name = "N", default_value_t = 16)]
+    /// How often to boot again, at most, when an item took the machine or the firmware down. One that was lost behind
+    /// others is tried once more in a clean boot, so it may take two.
+    #[arg(long, value_name = "N", default_value_t = 32)]
     pub reboots: u32,
     /// Under TCG: 2^SHIFT ticks of the TSC per instruction, so that runs repeat exactly; `auto`: 0, but 6
     /// for UEFI, which boots too slowly else; `off`: the TSC follows the host's clock.
@@ -125,9 +126,9 @@ pub struct Machine {
     /// Processors of the guest.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=255))]
     pub cpus: u32,
-    /// Memory of the guest in MiB.
-    #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(96..=1_048_576))]
-    pub memory: u32,
+    /// Memory of the guest in MiB. Without it, 256 and 16 more for each processor but the first.
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(96..=1_048_576))]
+    pub memory: Option<u32>,
     /// QEMU's -cpu, in place of the one that fits the accelerator.
     #[arg(long, value_name = "MODEL")]
     pub cpu: Option<String>,

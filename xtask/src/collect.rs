@@ -1,5 +1,6 @@
 //! A report as it comes in.
 
+use protocol::authentication::Key;
 use protocol::record::{
     Check, CountResult, Crash, End, ErrorRecord, ExactResult, HistoryResult, Machine,
     ProcessorsResult, Record, SampleResult, Samples, SnippetResult, Suite, TasksResult,
@@ -49,6 +50,8 @@ pub struct Report {
     pub problems: Vec<Problem>,
     /// Text between the records.
     pub foreign: Vec<Foreign>,
+    /// Lines that somebody without the boot's key wrote: how many records had come by then, and what is wrong with each.
+    pub forged: Vec<(usize, String)>,
 }
 
 impl Collector {
@@ -56,6 +59,18 @@ impl Collector {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A collector for one boot whose records carry the codes of `key`.
+    #[must_use]
+    pub fn with_key(key: Key) -> Self {
+        Self { reader: Reader::with_key(key), ..Self::default() }
+    }
+
+    /// Whether records carried codes. Without the key, nobody looked whether they are right.
+    #[must_use]
+    pub fn signed(&self) -> bool {
+        self.reader.signed()
     }
 
     /// Takes bytes as they come.
@@ -113,7 +128,7 @@ impl Collector {
 }
 
 /// Whether the record is the last one of an item: a result, exact counts, a suite or an error.
-fn ends_item(record: &Record) -> bool {
+pub(crate) fn ends_item(record: &Record) -> bool {
     match record {
         Record::Result(_) | Record::Exact(_) | Record::Suite(_) | Record::Tasks(_) => true,
         Record::Count(_) | Record::Processors(_) | Record::Sample(_) | Record::History(_) => true,
@@ -126,6 +141,12 @@ impl Report {
     fn take(&mut self, events: Vec<Event>) {
         for event in events {
             match event {
+                Event::Problem(problem @ Problem::Forged { .. }) => {
+                    if self.forged.len() < MAX_FOREIGN {
+                        self.forged.push((self.records.len(), problem.to_string()));
+                    }
+                    self.problems.push(problem);
+                }
                 Event::Record { seq, record } => {
                     self.records.push(Numbered { seq, record: *record });
                 }
@@ -168,6 +189,12 @@ impl Report {
             Record::Crash(crash) => Some(crash),
             _ => None,
         })
+    }
+
+    /// Whether the firmware's failure cost one item, which has an error record for it, and the others were run.
+    #[must_use]
+    pub fn is_cost_of_item(&self, crash: &Crash) -> bool {
+        crash.item.is_some() && self.errors().any(|error| error.item == crash.item)
     }
 
     /// The results, in order.

@@ -186,11 +186,20 @@ pub fn page() -> Option<u64> {
     registers().and_then(|registers| registers.page())
 }
 
-/// Masks all lines of both 8259 (Intel 8259A data sheet, OCW1).
-fn mask_8259() {
-    // SAFETY: ports of the PC's interrupt controllers; a machine without them ignores the writes.
+/// Masks all lines of both 8259 (Intel 8259A data sheet, OCW1). Returns whether they were masked already.
+pub(crate) fn mask_8259() -> bool {
+    let mut ports = [0x21, 0xa1].map(Port::<u8>::new);
+    // SAFETY: ports of the PC's interrupt controllers; a machine without them ignores the writes, and reads all ones.
     unsafe {
-        Port::<u8>::new(0x21).write(0xff);
-        Port::<u8>::new(0xa1).write(0xff);
+        let masked = ports.iter_mut().all(|port| port.read() == 0xff);
+        if !masked {
+            ports.iter_mut().for_each(|port| port.write(0xff));
+        }
+        masked
     }
+}
+
+/// Whether there is an LVT entry for the thermal sensor: as for `mask_all`.
+pub(crate) fn has_thermal() -> bool {
+    read(Register::Version) >> 16 & 0xff >= 5
 }

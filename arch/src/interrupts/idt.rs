@@ -8,6 +8,7 @@ use crate::interrupts::exception;
 use crate::pmu::workload::USER_VECTOR;
 use crate::ring3;
 use crate::task;
+use core::cell::UnsafeCell;
 use x86_64::VirtAddr;
 use x86_64::structures::idt::InterruptDescriptorTable;
 
@@ -41,7 +42,26 @@ pub unsafe fn load(table: &'static mut InterruptDescriptorTable) {
     for vector in [ring3::LEAVE_VECTOR, USER_VECTOR, init, body].into_iter().chain(task) {
         gates[usize::from(vector)].options |= 3 << 13;
     }
+    // SAFETY: one processor runs, and nothing holds a reference to the copy.
+    unsafe { *COPY.0.get() = *gates };
     table.load();
+}
+
+/// The table as it should be: foreign code of ring 0 may write to the one in use.
+struct Copy(UnsafeCell<[Gate; 256]>);
+
+// SAFETY: the boot processor alone changes gates.
+unsafe impl Sync for Copy {}
+
+static COPY: Copy = Copy(UnsafeCell::new([Gate::ABSENT; 256]));
+
+/// The words of the table in use, and of its copy; `None` before [`load`].
+pub(crate) fn gates() -> Option<[*mut [u64]; 2]> {
+    const WORDS: usize = size_of::<[Gate; 256]>() / 8;
+    let table = x86_64::instructions::tables::sidt();
+    let words = |at: *mut Gate| core::ptr::slice_from_raw_parts_mut(at.cast::<u64>(), WORDS);
+    let is_ours = usize::from(table.limit) == WORDS * 8 - 1;
+    is_ours.then(|| [words({ table.base }.as_mut_ptr()), words(COPY.0.get().cast())])
 }
 
 /// Lets `vector` enter at `handler`, past the stubs. For handlers that cannot afford them.
@@ -54,9 +74,10 @@ pub unsafe fn set_entry(vector: u8, handler: u64) {
     // SAFETY: `load` made the table out of 256 gates. One processor, and the vector is masked or the new gate as
     // good as the old one.
     unsafe {
-        let gate = table.base.as_mut_ptr::<Gate>().add(usize::from(vector));
-        let options = (*gate).options;
-        *gate = Gate { options, ..Gate::new(VirtAddr::new(handler), 0) };
+        let copy = COPY.0.get().cast::<Gate>().add(usize::from(vector));
+        let options = (*copy).options;
+        *copy = Gate { options, ..Gate::new(VirtAddr::new(handler), 0) };
+        *table.base.as_mut_ptr::<Gate>().add(usize::from(vector)) = *copy;
     }
 }
 
@@ -83,6 +104,15 @@ struct Gate {
 }
 
 impl Gate {
+    const ABSENT: Self = Self {
+        offset_low: 0,
+        selector: 0,
+        options: 0,
+        offset_middle: 0,
+        offset_high: 0,
+        reserved: 0,
+    };
+
     fn new(handler: VirtAddr, stack: u16) -> Self {
         let address = handler.as_u64();
         Self {

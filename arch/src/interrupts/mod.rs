@@ -14,6 +14,7 @@ mod stubs;
 pub use exception::Exception;
 pub(crate) use fixup::fixup;
 pub use frame::TrapFrame;
+pub(crate) use idt::gates;
 pub use idt::{load, reset_entry, set_entry};
 
 use crate::smp::{self, Processor};

@@ -7,6 +7,8 @@
 
 use super::{Frames, OutOfMemory, layout};
 use crate::memory::image;
+use crate::state::note_page_table;
+use core::arch::asm;
 use thiserror::Error;
 use x86_64::structures::paging::mapper::{MapToError, MappedPageTable, PageTableFrameMapping};
 use x86_64::structures::paging::page_table::PageTableEntry;
@@ -69,6 +71,7 @@ pub struct Space {
     root: PhysFrame,
     window: Window,
     giant_pages: bool,
+    changes: u64,
 }
 
 impl Space {
@@ -79,7 +82,7 @@ impl Space {
     unsafe fn open(root: PhysFrame, window: Window, giant_pages: bool) -> Self {
         // SAFETY: the caller's promise.
         let mapper = unsafe { MappedPageTable::new(&mut *window.frame_to_pointer(root), window) };
-        Self { mapper, root, window, giant_pages }
+        Self { mapper, root, window, giant_pages, changes: 0 }
     }
 
     /// Makes an address space with the image and the first `physical_bytes` of physical memory. With
@@ -206,6 +209,7 @@ impl Space {
         S: PageSize + core::fmt::Debug,
         MappedPageTable<'static, Window>: Mapper<S>,
     {
+        self.changes += 1;
         let page = Page::<S>::containing_address(from);
         // SAFETY: every caller in this crate maps either fresh frames or memory that it owns (image,
         // screen, device registers), and `map_to` refuses a page that is mapped already.
@@ -259,33 +263,59 @@ impl Space {
     }
 
     /// Calls `each` with the address of every 4 KiB page that was written to since the last call, in a
-    /// range that one page table covers (2 MiB, aligned), and marks those pages clean afterwards.
-    pub fn take_dirty(&mut self, from: VirtAddr, bytes: u64, mut each: impl FnMut(VirtAddr)) {
+    /// range that one page table covers (2 MiB, aligned), and marks those pages clean afterwards. The range is mapped to
+    /// contiguous memory with the flags of its first page, and `parity` is what [`Space::parity`] said of it: entries that
+    /// foreign code has changed are put back first. `None`: that is not looked at.
+    pub fn take_dirty(
+        &mut self,
+        from: VirtAddr,
+        bytes: u64,
+        parity: Option<Parity>,
+        mut each: impl FnMut(VirtAddr),
+    ) {
         let Some(table) = self.leaf_table(from) else {
             return;
         };
-        // Between two snippets nearly all pages are clean, and a job looks at them for each: so eight at a time.
-        const AT_ONCE: usize = 8;
         let first = usize::from(from.p1_index());
         let count = (bytes / Size4KiB::SIZE) as usize;
         let entries = &mut entries(table)[first..first + count];
-        for (group, entries) in entries.chunks_mut(AT_ONCE).enumerate() {
-            let all =
-                entries.iter().fold(PageTableFlags::empty(), |all, entry| all | entry.flags());
-            if !all.contains(PageTableFlags::DIRTY) {
+        // Between two snippets nearly all pages are clean, and a job looks at them for each.
+        let (mut any, all) = fold(entries);
+        if let Some(parity) = parity.filter(|parity| parity.all != all & FIXED_BITS) {
+            for (index, entry) in entries.iter_mut().enumerate() {
+                let wanted = parity.first + index as u64 * Size4KiB::SIZE;
+                if (entry.addr().as_u64() | entry.flags().bits()) & FIXED_BITS != wanted {
+                    // Dirty, since nobody knows what was written through the entry, or by which.
+                    let flags = PageTableFlags::from_bits_truncate(wanted) | PageTableFlags::DIRTY;
+                    entry.set_addr(PhysAddr::new_truncate(wanted & ADDRESS_BITS), flags);
+                    note_page_table(from + index as u64 * Size4KiB::SIZE);
+                }
+            }
+            any |= PageTableFlags::DIRTY.bits();
+        }
+        if any & PageTableFlags::DIRTY.bits() == 0 {
+            return;
+        }
+        for (index, entry) in entries.iter_mut().enumerate() {
+            if !entry.flags().contains(PageTableFlags::DIRTY) {
                 continue;
             }
-            for (index, entry) in entries.iter_mut().enumerate() {
-                if !entry.flags().contains(PageTableFlags::DIRTY) {
-                    continue;
-                }
-                let page = from + (group * AT_ONCE + index) as u64 * Size4KiB::SIZE;
-                each(page);
-                entry.set_flags(entry.flags() - PageTableFlags::DIRTY);
-                // The processor sets the bit again only after the TLB forgot it (SDM vol. 3, 4.8).
-                x86_64::instructions::tlb::flush(page);
-            }
+            let page = from + index as u64 * Size4KiB::SIZE;
+            each(page);
+            entry.set_flags(entry.flags() - PageTableFlags::DIRTY);
+            // The processor sets the bit again only after the TLB forgot it (SDM vol. 3, 4.8).
+            x86_64::instructions::tlb::flush(page);
         }
+    }
+
+    /// What the entries of a range come to that one page table covers, and that is mapped to contiguous memory.
+    pub fn parity(&mut self, from: VirtAddr, bytes: u64) -> Option<Parity> {
+        let table = self.leaf_table(from)?;
+        let first = usize::from(from.p1_index());
+        let entries = &entries(table)[first..first + (bytes / Size4KiB::SIZE) as usize];
+        let entry = entries.first()?;
+        let first = (entry.addr().as_u64() | entry.flags().bits()) & FIXED_BITS;
+        Some(Parity { all: fold(entries).1 & FIXED_BITS, first })
     }
 
     /// Lets ring 3 use a range that is mapped in 2 MiB pages, or not any more.
@@ -323,11 +353,60 @@ impl Space {
         Some(unsafe { &mut *self.window.frame_to_pointer(level) })
     }
 
+    /// Changes with every page that is mapped.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
     /// The physical address of the top table, as CR3 wants it.
     #[must_use]
     pub fn root(&self) -> PhysAddr {
         self.root.start_address()
     }
+}
+
+/// The exclusive or of a range's entries without the bits that the processor sets, and the first of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Parity {
+    all: u64,
+    first: u64,
+}
+
+/// Bits of an entry that hold an address.
+const ADDRESS_BITS: u64 = 0x000f_ffff_ffff_f000;
+/// Bits that the processor does not change.
+const FIXED_BITS: u64 = !(PageTableFlags::ACCESSED.union(PageTableFlags::DIRTY)).bits();
+
+/// The or and the exclusive or of all entries.
+fn fold(entries: &[PageTableEntry]) -> (u64, u64) {
+    const AT_ONCE: usize = 8;
+    let bits = |entry: &PageTableEntry| entry.addr().as_u64() | entry.flags().bits();
+    let (mut any, mut all) = (0, 0);
+    let groups = entries.chunks_exact(AT_ONCE);
+    for entry in groups.remainder() {
+        (any, all) = (any | bits(entry), all ^ bits(entry));
+    }
+    for group in groups {
+        let at = group.as_ptr();
+        // SAFETY: reads the eight entries of the group, which are 64 bits each. Written out, since this stands between
+        // any two snippets and the firmware is compiled for size.
+        unsafe {
+            asm!(
+                "mov {t}, [{at}]", "or {any}, {t}", "xor {all}, {t}",
+                "mov {t}, [{at} + 8]", "or {any}, {t}", "xor {all}, {t}",
+                "mov {t}, [{at} + 16]", "or {any}, {t}", "xor {all}, {t}",
+                "mov {t}, [{at} + 24]", "or {any}, {t}", "xor {all}, {t}",
+                "mov {t}, [{at} + 32]", "or {any}, {t}", "xor {all}, {t}",
+                "mov {t}, [{at} + 40]", "or {any}, {t}", "xor {all}, {t}",
+                "mov {t}, [{at} + 48]", "or {any}, {t}", "xor {all}, {t}",
+                "mov {t}, [{at} + 56]", "or {any}, {t}", "xor {all}, {t}",
+                t = out(reg) _, at = in(reg) at, any = inout(reg) any, all = inout(reg) all,
+                options(nostack, readonly),
+            );
+        }
+    }
+    (any, all)
 }
 
 /// A table as a slice.
@@ -343,4 +422,24 @@ fn frame(frames: &mut Frames) -> Result<PhysFrame, OutOfMemory> {
 
 fn out_of_frames(frames: &Frames) -> OutOfMemory {
     OutOfMemory { bytes: Size4KiB::SIZE, largest: frames.largest_bytes() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn x1_every_entry_is_folded() {
+        for count in [0, 1, 7, 8, 9, 256] {
+            let mut entries = alloc::vec![PageTableEntry::new(); count];
+            for (index, entry) in entries.iter_mut().enumerate() {
+                entry.set_addr(PhysAddr::new((index as u64 + 5) << 12), DATA);
+            }
+            let bits = |entry: &PageTableEntry| entry.addr().as_u64() | entry.flags().bits();
+            let expected = entries
+                .iter()
+                .fold((0, 0), |(any, all), entry| (any | bits(entry), all ^ bits(entry)));
+            assert_eq!(fold(&entries), expected);
+        }
+    }
 }

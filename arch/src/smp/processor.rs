@@ -35,6 +35,8 @@ pub struct Processor {
     pub(crate) tasks: AtomicPtr<task::Running<'static>>,
     /// What handlers outside of this crate find their data by; null while there is none. Whoever stores something says what.
     pub handlers_data: AtomicPtr<()>,
+    /// Its descriptor tables ([`crate::descriptors::Tables`]); null before they are loaded.
+    pub(crate) tables: AtomicPtr<()>,
     /// How often each vector was taken through its stub.
     pub(crate) taken: [AtomicU64; 256],
     /// How often the self-test's vector was taken.
@@ -59,6 +61,7 @@ impl Processor {
             mailbox: Mailbox::empty(),
             tasks: AtomicPtr::new(core::ptr::null_mut()),
             handlers_data: AtomicPtr::new(core::ptr::null_mut()),
+            tables: AtomicPtr::new(core::ptr::null_mut()),
             taken: [const { AtomicU64::new(0) }; 256],
             self_tests: AtomicU64::new(0),
         }

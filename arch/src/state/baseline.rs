@@ -1,6 +1,6 @@
 //! What is compared after each item.
 
-use super::{NAMES, note};
+use super::{FIRST_MSR, FIRST_OTHER, note};
 use crate::apic::{self, Register};
 use crate::cpu::native;
 use crate::msr::{self, Msr};
@@ -15,11 +15,13 @@ const DR6: usize = 19;
 const FIRST_LVT: usize = 20;
 const SVR: usize = 24;
 const APIC_TIMER: usize = 25;
-const FIRST_MSR: usize = 26;
+const LVT_THERMAL: usize = FIRST_OTHER;
+const DIVIDE: usize = FIRST_OTHER + 1;
+const MASKS_8259: usize = FIRST_OTHER + 2;
 
 /// Registers that snippets of ring 0 can write and later ones could feel; in the order of their names. Intel SDM vol. 4,
 /// table 2-2; AMD APM vol. 2, appendix A. What a processor does not have is left out.
-const MSRS: [u32; NAMES.len() - FIRST_MSR] = [
+const MSRS: [u32; FIRST_OTHER - FIRST_MSR] = [
     0x3b, // first, as the clock of everything else
     0x1b,
     0x1a0,
@@ -38,6 +40,8 @@ const MSRS: [u32; NAMES.len() - FIRST_MSR] = [
     0xc000_0101,
     0xc000_0102,
     0xc000_0103,
+    0x48,
+    0xda0,
 ];
 
 /// LVTPC is not among them: it belongs to whoever counts.
@@ -57,6 +61,9 @@ pub struct Baseline {
     msrs: [Option<u64>; MSRS.len()],
     lvts: [u32; LVTS.len()],
     spurious: u32,
+    /// Absent where the local APIC has no such entry.
+    thermal: Option<u32>,
+    divide: u32,
 }
 
 impl Baseline {
@@ -73,6 +80,8 @@ impl Baseline {
             msrs: MSRS.map(|number| unsafe { msr::try_read(Msr(number)) }.ok()),
             lvts: LVTS.map(apic::read),
             spurious: apic::read(Register::SpuriousVector),
+            thermal: apic::has_thermal().then(|| apic::read(Register::LvtThermal)),
+            divide: apic::read(Register::TimerDivide),
         }
     }
 
@@ -105,9 +114,16 @@ impl Baseline {
             put(entry, value, FIRST_LVT + index);
         }
         put(Register::SpuriousVector, self.spurious, SVR);
+        if let Some(thermal) = self.thermal {
+            put(Register::LvtThermal, thermal, LVT_THERMAL);
+        }
+        put(Register::TimerDivide, self.divide, DIVIDE);
         if apic::read(Register::TimerInitialCount) != 0 {
             apic::write(Register::TimerInitialCount, 0);
             note(APIC_TIMER);
+        }
+        if !apic::mask_8259() {
+            note(MASKS_8259);
         }
         debug_addresses();
     }
@@ -149,6 +165,7 @@ fn debug_addresses() {
 
 #[cfg(test)]
 mod tests {
+    use super::super::NAMES;
     use super::*;
 
     #[test]
@@ -160,6 +177,9 @@ mod tests {
         assert_eq!(named(msr(0x277)), "IA32_PAT");
         assert_eq!(named(msr(0xc000_0080)), "IA32_EFER");
         assert_eq!(named(msr(0xc000_0103)), "IA32_TSC_AUX");
+        assert_eq!([named(msr(0x48)), named(msr(0xda0))], ["IA32_SPEC_CTRL", "IA32_XSS"]);
+        let others = [LVT_THERMAL, DIVIDE, MASKS_8259].map(named);
+        assert_eq!(others, ["LVT thermal", "APIC timer divide", "8259 masks"]);
         note(DR0);
         note(msr(0x2ff));
         assert_eq!(super::super::take_restored(), ["DR0", "IA32_MTRR_DEF_TYPE"]);

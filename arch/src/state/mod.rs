@@ -1,23 +1,28 @@
 //! What foreign code of ring 0 can change so that the next call would find another machine.
 //!
 //! `Core` is compared behind each call: what the firmware itself cannot go on without. [`Baseline`] is compared after
-//! each item of a job: the rest. Only what differs is written, since each of these writes costs a VM exit or a TLB
-//! flush; and what was written is remembered for [`take_restored`].
+//! each item of a job: the rest of the registers. Only what differs is written, since each of these writes costs a VM exit or a TLB
+//! flush; and what was written is remembered for [`take_restored`]. [`Tables`] are compared there as well: what the processor
+//! reads from memory. [`mod@image`] is a sum over the firmware's code.
 //!
-//! Not looked at: memory, which the arena's own reset is for; the contents of the descriptor tables; devices other than
-//! the local APIC; pending interrupts.
+//! Not looked at: the firmware's data and heap; devices other than the local APIC and the masks of the 8259s; variable and
+//! fixed MTRRs; the PMU and LVTPC, which each item programs anew; pending interrupts.
 
 mod baseline;
 mod core_state;
+pub mod image;
+mod tables;
 
 pub use baseline::Baseline;
 pub(crate) use core_state::{Core, no_breakpoints};
+pub use tables::Tables;
+pub(crate) use tables::note_page_table;
 
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Names of what was put back, in the manuals' terms. The position is the bit in [`RESTORED`].
-const NAMES: [&str; 44] = [
+const NAMES: [&str; 54] = [
     "CR0",
     "CR3",
     "CR4",
@@ -62,7 +67,26 @@ const NAMES: [&str; 44] = [
     "IA32_GS_BASE",
     "IA32_KERNEL_GS_BASE",
     "IA32_TSC_AUX",
+    "IA32_SPEC_CTRL",
+    "IA32_XSS", // Those of `baseline::MSRS` end here.
+    "LVT thermal",
+    "APIC timer divide",
+    "8259 masks",
+    "IDT",
+    "GDT",
+    "TSS",
+    "interrupt stacks",
+    "page tables",
 ];
+/// Position of the first MSR in [`NAMES`].
+const FIRST_MSR: usize = 26;
+/// Position of the first one behind the MSRs.
+const FIRST_OTHER: usize = 46;
+/// Position of the first table in memory.
+const FIRST_TABLE: usize = 49;
+/// Bits of those without which the firmware itself cannot go on: CR0, CR3, CR4, GDTR, IDTR, and the tables. Who changed one of
+/// them may have changed more.
+const VITAL: u64 = 0b0110_0111 | !0 << FIRST_TABLE;
 
 /// Bits of [`NAMES`].
 static RESTORED: AtomicU64 = AtomicU64::new(0);
@@ -70,6 +94,13 @@ static RESTORED: AtomicU64 = AtomicU64::new(0);
 /// Notes that something was put back.
 fn note(index: usize) {
     RESTORED.fetch_or(1 << index, Ordering::Relaxed);
+}
+
+/// Whether something was put back since [`take_restored`] that the firmware cannot go on without: reason enough to look at
+/// its code ([`image::sum`]).
+#[must_use]
+pub fn is_broken() -> bool {
+    RESTORED.load(Ordering::Relaxed) & VITAL != 0
 }
 
 /// Names of what was put back since the last call.

@@ -8,6 +8,7 @@
 //! - [`ramdisk`]: the job's binary form, with magic, version and checksum.
 //! - [`record`]: the report, and [`mod@line`], its form on the serial line: one JSON object per line,
 //!   with sequence number and checksum.
+//! - [`authentication`]: the key of a boot, and the code on each line that only who has it can make.
 //! - [`workload`]: tasks, for counting and sampling. [`sampling`]: where they are when events happen.
 //! - [`stream`]: the reader of a report, which notices every line that was lost, doubled, reordered
 //!   or damaged. `SCHEMA.md` beside this crate describes the lines for other readers.
@@ -18,6 +19,7 @@
 
 extern crate alloc;
 
+pub mod authentication;
 pub mod bits;
 pub mod checksum;
 pub mod control;

@@ -3,7 +3,11 @@
 //! `{"seq":7,"type":"result",...,"crc":"1f2e3d4c"}`: a JSON object whose first member is the sequence
 //! number, counted from 0 in each boot, and whose last is the CRC-32 of all bytes of the line before
 //! `,"crc"`. Lines end in CR LF.
+//!
+//! In a boot that was given a [`Key`], a member `mac` stands before the checksum: the key's code of all bytes before
+//! `,"mac"`.
 
+use crate::authentication::{Key, TAG_DIGITS, digits};
 use crate::checksum::crc32;
 use crate::record::Record;
 use alloc::format;
@@ -15,9 +19,13 @@ use thiserror::Error;
 pub const PREFIX: &str = "{\"seq\":";
 /// Between the record's members and the checksum's eight digits.
 const CRC_KEY: &str = ",\"crc\":\"";
-/// More than what stands around a record: prefix, number, checksum, line end.
-const AROUND_BYTES: usize = 48;
-const CRC_TAIL_BYTES: usize = CRC_KEY.len() + 8 + "\"}".len();
+const CRC_DIGITS: usize = 8;
+/// Between the record's members and the code's sixteen digits.
+const MAC_KEY: &str = ",\"mac\":\"";
+/// More than what stands around a record: prefix, number, code, checksum, line end.
+const AROUND_BYTES: usize = 48 + MAC_TAIL_BYTES;
+const CRC_TAIL_BYTES: usize = CRC_KEY.len() + CRC_DIGITS + "\"}".len();
+const MAC_TAIL_BYTES: usize = MAC_KEY.len() + TAG_DIGITS + "\"".len();
 
 /// Why a line is not a record.
 #[derive(Clone, Debug, Error, Eq, PartialEq)]
@@ -32,11 +40,31 @@ pub enum LineError {
     /// The checksum is right, but this version does not know the record.
     #[error("it is no record of this version: {0}")]
     Unknown(String),
+    /// The checksum is right, and a code is missing where the boot has a key.
+    #[error("it carries no authentication code")]
+    Unsigned,
+    /// The checksum is right, and the code is not that of the boot's key.
+    #[error("its authentication code is not that of this boot's key")]
+    Forged,
+}
+
+impl LineError {
+    /// Whether the line is whole, but not written by who has the key.
+    #[must_use]
+    pub fn is_forgery(&self) -> bool {
+        matches!(self, Self::Unsigned | Self::Forged)
+    }
 }
 
 /// Writes `record` as the line with sequence number `seq`, without a line end.
 #[must_use]
 pub fn encode(seq: u32, record: &Record) -> String {
+    encode_with(seq, record, None)
+}
+
+/// The same in a boot that has a key.
+#[must_use]
+pub fn encode_with(seq: u32, record: &Record, key: Option<&Key>) -> String {
     // Serialising these types cannot fail: no map with keys that are not text, no failing Serialize.
     let body = serde_json::to_string(record).expect("records serialise");
     // Room for the line end as well, so that nothing is moved to a larger piece of memory.
@@ -44,41 +72,87 @@ pub fn encode(seq: u32, record: &Record) -> String {
     // A String takes everything.
     let _ = write!(line, "{PREFIX}{seq},");
     line.push_str(&body[1..body.len() - 1]);
+    let push = |line: &mut String, key: &str, digits: &[u8]| {
+        line.push_str(key);
+        line.extend(digits.iter().map(|&digit| char::from(digit)));
+        line.push('"');
+    };
+    if let Some(key) = key {
+        let tag = key.tag(line.as_bytes());
+        push(&mut line, MAC_KEY, &digits::<TAG_DIGITS>(tag));
+    }
     let crc = crc32(line.as_bytes());
-    let _ = write!(line, "{CRC_KEY}{crc:08x}\"}}");
+    push(&mut line, CRC_KEY, &digits::<CRC_DIGITS>(u64::from(crc)));
+    line.push('}');
     line
 }
 
-/// Reads one line, without its line end.
+/// A line, read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoded {
+    /// Sequence number.
+    pub seq: u32,
+    /// The record.
+    pub record: Record,
+    /// Whether the line carries a code. With a key, the code is right.
+    pub signed: bool,
+}
+
+/// Reads one line, without its line end. A code is passed over.
 ///
 /// # Errors
 /// Says which check the line failed.
 pub fn decode(line: &str) -> Result<(u32, Record), LineError> {
+    decode_with(line, None).map(|decoded| (decoded.seq, decoded.record))
+}
+
+/// Reads one line, without its line end. With a key, its code has to be that of the key.
+///
+/// # Errors
+/// Says which check the line failed.
+pub fn decode_with(line: &str, key: Option<&Key>) -> Result<Decoded, LineError> {
     let (covered, announced) = split(line).ok_or(LineError::Shape)?;
     let found = crc32(covered.as_bytes());
     if found != announced {
         return Err(LineError::Checksum { announced, found });
+    }
+    let (covered, tag) = match split_code(covered) {
+        Some((covered, tag)) => (covered, Some(tag)),
+        None => (covered, None),
+    };
+    match (key, tag) {
+        (Some(_), None) => return Err(LineError::Unsigned),
+        (Some(key), Some(tag)) if key.tag(covered.as_bytes()) != tag => {
+            return Err(LineError::Forged);
+        }
+        _ => {}
     }
     let rest = covered.strip_prefix(PREFIX).ok_or(LineError::Shape)?;
     let (seq, body) = rest.split_once(',').ok_or(LineError::Shape)?;
     let seq = seq.parse().map_err(|_| LineError::Shape)?;
     let record = serde_json::from_str(&format!("{{{body}}}"))
         .map_err(|error| LineError::Unknown(error.to_string()))?;
-    Ok((seq, record))
+    Ok(Decoded { seq, record, signed: tag.is_some() })
 }
 
 /// The part that the checksum covers, and the checksum that the line announces.
 fn split(line: &str) -> Option<(&str, u32)> {
-    let at = line.len().checked_sub(CRC_TAIL_BYTES)?;
-    if !line.is_char_boundary(at) {
-        return None;
-    }
-    let (covered, tail) = line.split_at(at);
+    let (covered, tail) = line.split_at_checked(line.len().checked_sub(CRC_TAIL_BYTES)?)?;
     let digits = tail.strip_prefix(CRC_KEY)?.strip_suffix("\"}")?;
-    if !digits.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
-        return None;
-    }
+    is_hex(digits).then_some(())?;
     Some((covered, u32::from_str_radix(digits, 16).ok()?))
+}
+
+/// The part that the code covers, and the code, if there is one.
+fn split_code(covered: &str) -> Option<(&str, u64)> {
+    let (covered, tail) = covered.split_at_checked(covered.len().checked_sub(MAC_TAIL_BYTES)?)?;
+    let digits = tail.strip_prefix(MAC_KEY)?.strip_suffix('"')?;
+    is_hex(digits).then_some(())?;
+    Some((covered, u64::from_str_radix(digits, 16).ok()?))
+}
+
+fn is_hex(digits: &str) -> bool {
+    digits.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
 #[cfg(test)]
@@ -112,6 +186,40 @@ mod tests {
         let line = encode(7, &progress(3));
         assert_eq!(line, r#"{"seq":7,"type":"progress","done":3,"total":10,"crc":"f850e731"}"#);
         assert_eq!(decode(&line), Ok((7, progress(3))));
+    }
+
+    const KEY: Key = Key::new(*b"sixteen bytes ok");
+
+    #[test]
+    fn x1_a_line_of_a_boot_with_a_key_looks_as_the_document_says() {
+        let line = encode_with(7, &progress(3), Some(&KEY));
+        let (covered, crc) = split(&line).unwrap();
+        let tag = KEY.tag(br#"{"seq":7,"type":"progress","done":3,"total":10"#);
+        assert_eq!(
+            line,
+            format!(
+                r#"{{"seq":7,"type":"progress","done":3,"total":10,"mac":"{tag:016x}","crc":"{crc:08x}"}}"#
+            )
+        );
+        assert_eq!(crc, crc32(covered.as_bytes()));
+        let decoded = decode_with(&line, Some(&KEY)).unwrap();
+        assert_eq!((decoded.seq, &decoded.record, decoded.signed), (7, &progress(3), true));
+        // Who has no key reads it all the same.
+        assert_eq!(decode(&line), Ok((7, progress(3))));
+    }
+
+    #[test]
+    fn x1_a_right_checksum_without_the_key_is_a_forgery() {
+        let unsigned = encode(7, &progress(3));
+        assert_eq!(decode_with(&unsigned, Some(&KEY)), Err(LineError::Unsigned));
+        let other = encode_with(7, &progress(3), Some(&Key::new([0; 16])));
+        assert_eq!(decode_with(&other, Some(&KEY)), Err(LineError::Forged));
+        // A right line with another content, and a checksum that fits it.
+        let right = encode_with(7, &progress(3), Some(&KEY));
+        let changed = split(&right).unwrap().0.replace("\"done\":3", "\"done\":4");
+        let changed = format!("{changed}{CRC_KEY}{:08x}\"}}", crc32(changed.as_bytes()));
+        assert_eq!(decode(&changed), Ok((7, progress(4))));
+        assert_eq!(decode_with(&changed, Some(&KEY)), Err(LineError::Forged));
     }
 
     #[test]
@@ -161,6 +269,9 @@ mod tests {
         fn arbitrary_text_does_not_panic(text in ".{0,200}") {
             let _ = decode(&text);
             let _ = decode(&format!("{PREFIX}{text}"));
+            let line = format!("{PREFIX}{text}");
+            let line = format!("{line}{CRC_KEY}{:08x}\"}}", crc32(line.as_bytes()));
+            prop_assert!(decode_with(&line, Some(&KEY)).is_err());
         }
     }
 }

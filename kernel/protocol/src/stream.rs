@@ -4,7 +4,8 @@
 //! Feed [`Reader`] bytes as they come; it hands out [`Event`]s. [`Reader::finish`] says what is still
 //! missing. Nothing is dropped in silence: every byte is part of a record or of an event that names it.
 
-use crate::line::{self, LineError, PREFIX};
+use crate::authentication::Key;
+use crate::line::{self, Decoded, LineError, PREFIX};
 use crate::record::Record;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -48,6 +49,9 @@ pub enum Problem {
     /// A line that starts as a record but is none.
     #[error("line {line} is damaged: {error}")]
     Damaged { line: u64, error: LineError },
+    /// A whole line that does not come from who has the boot's key.
+    #[error("line {line} is forged: {error}")]
+    Forged { line: u64, error: LineError },
     /// The same sequence number twice.
     #[error("line {line} repeats record {seq}")]
     Doubled { line: u64, seq: u32 },
@@ -96,6 +100,9 @@ pub struct Reader {
     /// Numbers below `next` that were not seen.
     missing: BTreeSet<u32>,
     ended: bool,
+    /// The boot's, if it is known.
+    key: Option<Key>,
+    signed: bool,
 }
 
 impl Reader {
@@ -103,6 +110,18 @@ impl Reader {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A reader of one boot whose lines must carry the codes of `key`.
+    #[must_use]
+    pub fn with_key(key: Key) -> Self {
+        Self { key: Some(key), ..Self::default() }
+    }
+
+    /// Whether there were lines with codes. Without a key, nobody looked whether they are right.
+    #[must_use]
+    pub fn signed(&self) -> bool {
+        self.signed
     }
 
     /// Whether the end record has come.
@@ -164,18 +183,27 @@ impl Reader {
         if !foreign.trim().is_empty() {
             events.push(Event::Foreign { line: self.line, text: foreign.to_string() });
         }
-        match record.map(line::decode) {
+        match record.map(|line| line::decode_with(line, self.key.as_ref())) {
             None => {}
-            Some(Ok((seq, record))) => self.take_record(seq, record, events),
+            Some(Ok(Decoded { seq, record, signed })) => {
+                self.signed |= signed;
+                self.take_record(seq, record, events);
+            }
             Some(Err(error)) => {
-                events.push(Event::Problem(Problem::Damaged { line: self.line, error }));
+                let line = self.line;
+                events.push(Event::Problem(match error.is_forgery() {
+                    true => Problem::Forged { line, error },
+                    false => Problem::Damaged { line, error },
+                }));
             }
         }
     }
 
     fn take_record(&mut self, seq: u32, record: Record, events: &mut Vec<Event>) {
         let line = self.line;
+        // A key belongs to one boot, so a second start record under it is an old line again.
         if matches!(record, Record::Start(_))
+            && self.key.is_none()
             && seq == 0
             && self.next > 0
             && !self.missing.contains(&0)
@@ -183,7 +211,7 @@ impl Reader {
             // The previous boot's losses belong before the new boot's records.
             self.take_losses(events);
             events.push(Event::Problem(Problem::Restarted { line, after: self.next - 1 }));
-            *self = Self { line, ..Self::default() };
+            *self = Self { line, signed: self.signed, ..Self::default() };
         }
         let problem = if self.missing.remove(&seq) {
             Some(Problem::Reordered { line, seq, after: self.next - 1 })

@@ -5,6 +5,8 @@ use arch::smp::LOW_BYTES;
 use arch::time::tsc;
 use bootloader_api::BootInfo;
 use bootloader_api::info::{FrameBufferInfo, MemoryRegion, MemoryRegionKind};
+use protocol::authentication::Key;
+use protocol::ramdisk;
 use x86_64::{PhysAddr, VirtAddr};
 
 /// The hand-over.
@@ -19,6 +21,8 @@ pub struct Handed {
     pub physical_bytes: u64,
     /// The job.
     pub ramdisk: Option<&'static [u8]>,
+    /// The boot's key, which the ramdisk does not hold any more.
+    pub key: Option<Key>,
     /// ACPI's root pointer, a physical address.
     pub rsdp: Option<u64>,
     /// The frame buffer's physical address and form.
@@ -74,6 +78,11 @@ impl Handed {
         let frames = Frames::new(usable.map(|r| Region { start: r.start, end: r.end }));
         let highest = regions.iter().filter(|r| is_worth_mapping(r)).map(|r| r.end).max();
         let length = info.ramdisk_len as usize;
+        let key = info.ramdisk_addr.into_option().and_then(|at| {
+            // SAFETY: the boot loader mapped the ramdisk there, writable; nobody else refers to it yet.
+            let bytes = unsafe { core::slice::from_raw_parts_mut(at as *mut u8, length) };
+            ramdisk::take_key(bytes)
+        });
         let ramdisk = info.ramdisk_addr.into_option().and_then(physical).map(|at| {
             // SAFETY: the boot loader put the ramdisk into contiguous memory that its map does not call
             // usable, so nothing overwrites it; the map of physical memory covers it.
@@ -89,6 +98,7 @@ impl Handed {
             low: low(regions),
             physical_bytes: highest.unwrap_or(0).max(FOUR_GIB),
             ramdisk,
+            key,
             rsdp: info.rsdp_addr.into_option(),
             screen,
             screen_mapped: false,

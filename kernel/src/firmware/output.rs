@@ -8,6 +8,7 @@ use arch::uart::{COM1, Uart, UartError};
 use core::ops::{Deref, DerefMut};
 use kernel::report::{Report, Sink};
 use protocol::PROTOCOL_VERSION;
+use protocol::authentication::Key;
 use protocol::record::{Hex, Record, Start};
 use spin::{Mutex, MutexGuard};
 
@@ -49,6 +50,14 @@ impl Sink for Line {
 /// The report, while it lasts.
 static REPORT: Mutex<Option<Report<Line>>> = Mutex::new(None);
 
+/// The boot's key, for a report that a failure opens.
+static KEY: Mutex<Option<Key>> = Mutex::new(None);
+
+/// Notes the boot's key, before the report is opened. It lies in memory that ring 3 cannot read.
+pub fn set_key(key: Option<Key>) {
+    *KEY.lock() = key;
+}
+
 /// The report, held by one user.
 pub struct Held(MutexGuard<'static, Option<Report<Line>>>);
 
@@ -69,7 +78,7 @@ impl DerefMut for Held {
 /// Opens the serial line. A machine without one is measured all the same, and shows it on the screen.
 pub fn open(baud: u32) -> Held {
     let mut report = REPORT.lock();
-    *report = Some(Report::new(Line(find(baud))));
+    *report = Some(Report::with_key(Line(find(baud)), *KEY.lock()));
     Held(report)
 }
 
@@ -79,9 +88,12 @@ pub fn open(baud: u32) -> Held {
 /// The holder must never run again.
 pub unsafe fn seize() -> Held {
     // SAFETY: the caller promises that the guard is never used or dropped.
-    unsafe { REPORT.force_unlock() };
+    unsafe {
+        REPORT.force_unlock();
+        KEY.force_unlock();
+    }
     let mut report = REPORT.lock();
-    report.get_or_insert_with(|| Report::new(Line(find(DEFAULT_BAUD))));
+    report.get_or_insert_with(|| Report::with_key(Line(find(DEFAULT_BAUD)), *KEY.lock()));
     Held(report)
 }
 

@@ -18,6 +18,9 @@ use x86_64::VirtAddr;
 use x86_64::registers::control::Cr3;
 use x86_64::structures::paging::PhysFrame;
 
+/// Memory that other processors do not get: the boot processor's snippets take 22 MiB of it, a second code area 16.
+const KEPT_BYTES: u64 = 48 << 20;
+
 /// Starts what the MADT lists as enabled, and reports every processor, the boot processor first.
 pub fn start(
     platform: &Platform,
@@ -39,10 +42,13 @@ pub fn start(
     if !ids.is_empty() {
         let low = handed.low;
         let frames = &mut handed.frames;
+        let mut stacks = || {
+            let enough = frames.largest_bytes() >= KEPT_BYTES;
+            if enough { stacks::map_set(space, frames).ok() } else { None }
+        };
         // SAFETY: the boot processor, at its start, all of its tables and its APIC in use; the memory below 1 MiB is
         // what the boot loader calls usable, and the frames do not give it out.
-        let outcomes =
-            unsafe { smp::start(&ids, low, clock, || stacks::map_set(space, frames).ok()) };
+        let outcomes = unsafe { smp::start(&ids, low, clock, &mut stacks) };
         list.extend(ids.iter().zip(outcomes).map(|(&id, outcome)| match outcome {
             Ok(_) => record(id, ProcessorState::Started, None),
             Err(reason) => record(id, ProcessorState::Failed, Some(reason.to_string())),
@@ -65,6 +71,12 @@ pub fn bring_under(
 ) {
     // Its clock counts the instructions of all processors together.
     smp::halt_while_waiting();
+    let reached = emulated.processors;
+    for processor in smp::in_use().skip(reached as usize) {
+        if let Some(one) = list.iter_mut().find(|one| one.apic_id == processor.apic_id()) {
+            one.reason = Some(format!("the emulated PMU reaches {reached} of the processors"));
+        }
+    }
     let mut covered = 1;
     if smp::count() > 1 && emulated.processors > 1 {
         // The hypervisor's own code lies where it lies, and looks at what its caller has at its addresses.

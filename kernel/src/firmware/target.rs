@@ -27,7 +27,7 @@ use arch::memory::{Frames, Space};
 use arch::pmu::pmi::Interval;
 use arch::pmu::{Gate, workload};
 use arch::ring3::SNIPPET_VECTORS;
-use arch::state::Baseline;
+use arch::state::{self, Baseline, Tables};
 use kernel::report::Report;
 use kernel::run;
 use kernel::screen::{Header, Status};
@@ -53,6 +53,12 @@ pub(super) struct Target<'a> {
     user: UserPages,
     /// The registers as the job found them.
     baseline: Baseline,
+    /// The tables in memory as they should be.
+    tables: Tables,
+    /// The sum over the firmware's code when the job began.
+    image: u64,
+    /// There is reason to look at it again.
+    is_suspect: bool,
     /// Longest time of a run of the loaded snippet, in ticks of the TSC.
     limit: u64,
     /// It is not the default.
@@ -84,7 +90,7 @@ pub fn run(
     report: &mut Report<Line>,
 ) -> End {
     header(machine, &job.name);
-    let arena = map_arena(&mut space, &mut handed.frames);
+    let mut arena = map_arena(&mut space, &mut handed.frames);
     let user = UserPages::map(&mut space, &mut handed.frames, workload::user_code())
         .unwrap_or_else(|error| panic!("no memory for ring 3: {error}"));
     let counting = Counting {
@@ -92,8 +98,16 @@ pub fn run(
         own: unsafe { Counters::new(machine.pmu.clone().ok()) },
         plan: Default::default(),
     };
+    // The upper levels of the code area's page tables keep what the first snippet of ring 3 would change.
+    arena.set_user_code(&mut space, true);
+    arena.set_user_code(&mut space, false);
+    // SAFETY: ring 0, the tables are the firmware's, and no foreign code has run yet.
+    let (tables, image) = unsafe { (Tables::take(&mut space), state::image::sum()) };
     let mut target = Target {
         machine,
+        tables,
+        image,
+        is_suspect: false,
         space,
         arena,
         emitted: None,
@@ -282,6 +296,8 @@ impl Runner for Target<'_> {
                 note: format!("compatibility mode; {way}, the way in and out, cancel"),
             });
         }
+        // What ring 3 may execute is taken back before the tables are compared.
+        self.refresh();
         if self.controls.user {
             self.arena.set_user_code(&mut self.space, true);
         }

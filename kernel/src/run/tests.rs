@@ -35,6 +35,10 @@ struct Clocked {
     /// Asked for the how-manieth time, there is a stray interrupt; and how often it was asked.
     stray_at: u32,
     asked: u32,
+    /// The item that changes the firmware's code.
+    changer: Option<u32>,
+    /// That is noticed at the end alone.
+    noticed_late: bool,
 }
 
 impl Clocked {
@@ -50,6 +54,8 @@ impl Clocked {
             branches: 1,
             stray_at: u32::MAX,
             asked: 0,
+            changer: None,
+            noticed_late: false,
         }
     }
 }
@@ -176,6 +182,10 @@ impl Machine for Clocked {
     }
     fn settle(&mut self) -> Vec<String> {
         vec!["CR8".into()]
+    }
+    fn is_changed(&mut self, at_end: bool) -> bool {
+        let changed = self.changer.is_some_and(|item| self.items.contains(&item));
+        changed && self.noticed_late == at_end
     }
     fn conformance(
         &mut self,
@@ -447,6 +457,34 @@ fn x1_a_stray_interrupt_costs_the_item_that_it_came_into_and_no_other() {
     let mut machine = Clocked { stray_at: 3, ..Clocked::new(1) };
     let (_, end) = self::records(&mut machine, vec![nop("first"), nop("second")]);
     assert_eq!((end.measured, end.failed), (2, 0));
+}
+
+#[test]
+fn x1_behind_a_changed_firmware_no_item_runs_and_each_has_its_record() {
+    let mut machine = Clocked { changer: Some(1), ..Clocked::new(1) };
+    let (records, end) = records(&mut machine, vec![nop("a"), nop("b"), nop("c"), nop("d")]);
+    assert_eq!(machine.items, [0, 1]);
+    assert!(matches!(&records[0], Record::Result(result) if result.item == 0));
+    let errors: Vec<_> = records[1..]
+        .iter()
+        .map(|record| match record {
+            Record::Error(error) => (error.code, error.item.unwrap(), error.restored.len()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let expected =
+        [(ErrorCode::FirmwareChanged, 1, 1), (ErrorCode::NotRun, 2, 0), (ErrorCode::NotRun, 3, 0)];
+    assert_eq!(errors, expected);
+    assert_eq!((end.outcome, end.failed, end.measured), (Outcome::Fail, 3, 1));
+}
+
+#[test]
+fn x1_a_change_that_is_noticed_at_the_end_fails_the_run() {
+    let mut machine = Clocked { changer: Some(0), noticed_late: true, ..Clocked::new(1) };
+    let (records, end) = records(&mut machine, vec![nop("a"), nop("b")]);
+    let Record::Error(error) = &records[2] else { panic!("{records:?}") };
+    assert_eq!((error.code, error.item), (ErrorCode::FirmwareChanged, None));
+    assert_eq!((end.outcome, end.measured, machine.items), (Outcome::Fail, 2, vec![0, 1]));
 }
 
 #[test]

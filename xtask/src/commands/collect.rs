@@ -22,9 +22,18 @@ use std::time::{Duration, Instant};
 pub fn run(arguments: &Collect) -> Result<u8> {
     check_output(&arguments.output)?;
     let (collector, complaint) = read(arguments)?;
+    let signed = collector.signed();
     let report = collector.finish();
     let mut context =
         Context { source: arguments.serial.display().to_string(), complaint, ..Context::default() };
+    if signed {
+        context.authentication = Some("not verified: the boot's key is not kept");
+        context.notes.push(
+            "checksums, numbers and the end of the report were verified; its authentication codes were not, since the \
+             key of that boot is not kept"
+                .to_string(),
+        );
+    }
     if report.crash().is_some() || report.sampled().next().is_some() {
         // Symbols help only if the stick was made from this very build; a missing kernel is no error.
         if let Ok(tree) = Toolchain::find().and_then(Tree::new) {

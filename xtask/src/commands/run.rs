@@ -10,7 +10,9 @@ use crate::cli::{self, Machine, Run};
 use crate::collect::{Collector, Report};
 use crate::events::{CpuName, cpu};
 use crate::job::{self, Packed, Purpose};
-use crate::machine::devices::{Cpus, Virtual, arguments};
+use crate::machine::devices::{
+    Cpus, MAX_EMULATED, Virtual, arguments, default_memory, least_memory,
+};
 use crate::machine::{self, Choice, Finished, Given, Host, Limits, MachineError, accel, pmu_log};
 use crate::progress::Work;
 use crate::render::Context;
@@ -32,6 +34,7 @@ pub fn run(arguments: &Run) -> Result<u8> {
     // The job is assembled by the compiler: without one that would be the job's fault.
     Toolchain::find()?;
     let mut choice = accel::choose(&arguments.machine, &Host::read())?;
+    check_memory(&arguments.machine, &choice)?;
     let mut packed = load(arguments, &choice)?;
     let tree = prepare(&[arguments.machine.boot])?;
     if let (Given::Emulated(_), Err(error)) = (choice.pmu, trusted(&choice, &tree)) {
@@ -46,11 +49,19 @@ pub fn run(arguments: &Run) -> Result<u8> {
         tree.build_uefi_pmu()?;
     }
     anstream::eprintln!("{}", choice.line());
+    let cpus = arguments.machine.cpus;
+    if matches!(choice.pmu, Given::Emulated(_)) && cpus > MAX_EMULATED {
+        anstream::eprintln!(
+            "pmu: on {MAX_EMULATED} of the {cpus} processors; QEMU's HPET has no timers for more"
+        );
+    }
     let scratch = Scratch::new(arguments.keep.as_deref())?;
     let boot = |packed: &Packed| boot(&tree, packed, &arguments.machine, &choice, scratch.path());
     let whole = boots::run(&packed, arguments.machine.reboots, boot)?;
     scratch.write("serial.log", &whole.raw)?;
     let mut context = context(&arguments.machine, &choice, &packed, whole.complaint);
+    context.notes = whole.notes;
+    context.authentication = Some("verified: each record carries the code of its boot's key");
     if let Given::Emulated(model) = choice.pmu {
         context.pmu_said = pmu_log::read(scratch.path(), model);
         if arguments.machine.pmu != cli::Pmu::Auto {
@@ -91,6 +102,20 @@ fn has_pmu(report: &Report, model: Model, said: &[String]) -> Result<()> {
     let why: Vec<&str> = loader.chain(said.iter().map(String::as_str)).chain(firmware).collect();
     let model = model.spec().name;
     Err(MachineError::NoPmu { model, why: why.join("; ") }.into())
+}
+
+/// Refuses less memory than the processors take: without it some of them would not be used.
+fn check_memory(machine: &Machine, choice: &Choice) -> Result<()> {
+    let Some(memory) = machine.memory else { return Ok(()) };
+    let emulated = matches!(choice.pmu, Given::Emulated(_));
+    let (cpus, least) = (machine.cpus, least_memory(machine.cpus, emulated));
+    if memory >= least {
+        return Ok(());
+    }
+    let with = if emulated { " with the emulated PMU" } else { "" };
+    Err(Failure::Usage(format!(
+        "--memory {memory}: {cpus} processors{with} take at least {least} MiB"
+    )))
 }
 
 /// The processor that the guest sees, if the tables may know it.
@@ -150,7 +175,7 @@ pub fn boot(
         pmu,
         icount,
         cpus: Cpus::Many(machine.cpus),
-        memory: machine.memory,
+        memory: machine.memory.unwrap_or_else(|| default_memory(machine.cpus)),
         cpu: machine.cpu.clone(),
         serial: true,
         screen: false,
@@ -164,7 +189,8 @@ pub fn boot(
         timeout: machine.timeout.duration(),
         silence: machine.item_timeout.map(cli::Timeout::duration),
     };
-    Ok(machine::run(&line, folder, limits, tick)?)
+    let collector = packed.key.map_or_else(Collector::new, Collector::with_key);
+    Ok(machine::run_into(collector, &line, folder, limits, tick)?)
 }
 
 fn command_line(arguments: &[OsString]) -> String {
@@ -199,6 +225,8 @@ fn context(
         items: packed.job.items.iter().map(|item| item.name().to_string()).collect(),
         complaint,
         pmu_said: Vec::new(),
+        notes: Vec::new(),
+        authentication: None,
     }
 }
 

@@ -31,6 +31,7 @@ use exact::ExactOptions;
 use file::OnProcessors;
 use history::HistoryOptions;
 use iced_x86::Register;
+use protocol::authentication::Key;
 use protocol::bits::Bits;
 use protocol::job::{Conformance, Exact, History, Item, Job, OnEnd, Processors, Setup, Snippet};
 use protocol::limits;
@@ -56,26 +57,37 @@ pub struct Packed {
     tables: Vec<u8>,
     /// Labels and bodies of each sampled task, by the item's index.
     pub sampled: Vec<(u32, Vec<TaskCode>)>,
+    /// The key of the boot that it is packed for.
+    pub key: Option<Key>,
 }
 
 impl Packed {
-    /// The same job without its first `done` items.
+    /// The same job without its first `done` items, for a boot with this key.
     ///
     /// # Errors
     /// It cannot be packed.
-    pub fn rest(&self, done: usize) -> Result<Self, RamdiskError> {
+    pub fn rest(&self, done: usize, key: Option<Key>) -> Result<Self, RamdiskError> {
         let mut job = self.job.clone();
         let done = done.min(job.items.len());
         job.items.drain(..done);
         requires::drop_first(&mut job, done as u32);
-        let bytes = bytes(&job, &self.tables)?;
-        Ok(Self { job, bytes, tables: self.tables.clone(), sampled: self.sampled.clone() })
+        let bytes = bytes(&job, &self.tables, key.as_ref())?;
+        let (tables, sampled) = (self.tables.clone(), self.sampled.clone());
+        Ok(Self { job, bytes, tables, sampled, key })
+    }
+
+    /// A job without tables, for tests.
+    #[cfg(test)]
+    pub(crate) fn of(job: Job<'static>) -> Self {
+        Self { job, bytes: Vec::new(), tables: Vec::new(), sampled: Vec::new(), key: None }
     }
 }
 
-fn bytes(job: &Job, tables: &[u8]) -> Result<Vec<u8>, RamdiskError> {
+fn bytes(job: &Job, tables: &[u8], key: Option<&Key>) -> Result<Vec<u8>, RamdiskError> {
     let licence = PERFMON_LICENSE.as_bytes();
-    ramdisk::pack_with(job, &[(SectionKind::Licence, licence), (SectionKind::EventTables, tables)])
+    let mut sections = vec![(SectionKind::Licence, licence), (SectionKind::EventTables, tables)];
+    sections.extend(key.map(|key| (SectionKind::Key, &key.bytes()[..])));
+    ramdisk::pack_with(job, &sections)
 }
 
 /// For whom a job is packed.
@@ -208,9 +220,9 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
     let sampled = (first_sample as u32..).zip(codes).collect();
     limits::check_job(&job)
         .map_err(|error| JobError::Limit { file: file.source.clone(), error })?;
-    let bytes = bytes(&job, tables.bytes())
+    let bytes = bytes(&job, tables.bytes(), None)
         .map_err(|error| JobError::Pack { file: file.source.clone(), error })?;
-    Ok(Packed { job, bytes, tables: tables.bytes().to_vec(), sampled })
+    Ok(Packed { job, bytes, tables: tables.bytes().to_vec(), sampled, key: None })
 }
 
 /// Texts of a snippet.

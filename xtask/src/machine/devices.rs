@@ -92,8 +92,23 @@ pub enum Cpus {
     As(String),
 }
 
-/// Timers that QEMU's HPET can have.
-const MAX_HPET_TIMERS: u32 = 32;
+/// Timers of QEMU's HPET whose registers lie within its 0x400 bytes; `hpet.timers` takes up to 32.
+const MAX_HPET_TIMERS: u32 = 24;
+/// Processors that the emulated PMU can be on: one timer each, behind the two that may replace the PC's old ones.
+pub const MAX_EMULATED: u32 = MAX_HPET_TIMERS - 2;
+
+/// MiB that a guest gets if nobody says how much: 256 for one processor, and for each other one its stacks, its memory areas
+/// and its copy of the emulated PMU's hypervisor, some 13 MiB in all.
+#[must_use]
+pub fn default_memory(cpus: u32) -> u32 {
+    256 + 16 * (cpus.max(1) - 1)
+}
+
+/// MiB without which so many processors cannot all be used. `emulated`: with the emulated PMU.
+#[must_use]
+pub fn least_memory(cpus: u32, emulated: bool) -> u32 {
+    96 + if emulated { 14 } else { 8 } * (cpus.max(1) - 1)
+}
 
 impl Cpus {
     /// How many there are at the start: -smp begins with that, or has it as `cpus=`.
@@ -145,7 +160,7 @@ pub fn arguments(machine: &Virtual) -> Vec<OsString> {
             list.add(&["-global", &format!("hpet.timers={}", (cpus + 2).min(MAX_HPET_TIMERS))]);
         }
         if matches!(machine.boot, Boot::Direct { .. }) {
-            let cpus = cpus.min(MAX_HPET_TIMERS - 2);
+            let cpus = cpus.min(MAX_EMULATED);
             let more = if cpus > 1 { format!(" cpus={cpus}") } else { String::new() };
             list.add(&["-append", &format!("{options}{more}")]);
         }
@@ -281,6 +296,29 @@ mod tests {
         assert!(line(|machine| machine.cpus = Cpus::Many(4)).contains("-smp 4"));
         let named = Cpus::As("4,sockets=2".to_string());
         assert!(line(|machine| machine.cpus = named).contains("-smp 4,sockets=2"));
+    }
+
+    #[test]
+    fn m13_the_emulated_pmu_is_on_as_many_processors_as_there_are_timers_for() {
+        let of = |cpus| {
+            let (model, options) = (Model::Zen4, "pmu=zen4".to_string());
+            let pmu = Pmu::Emulated { model, options };
+            line(|machine| (machine.pmu, machine.cpus) = (pmu, Cpus::Many(cpus)))
+        };
+        assert!(of(4).contains("hpet.timers=6") && of(4).contains("-append pmu=zen4 cpus=4"));
+        let many = of(30);
+        assert!(
+            many.contains("hpet.timers=24") && many.contains("-append pmu=zen4 cpus=22"),
+            "{many}"
+        );
+    }
+
+    #[test]
+    fn i7_memory_grows_with_the_processors_and_is_never_less_than_the_least() {
+        assert_eq!((default_memory(1), default_memory(30)), (256, 720));
+        for cpus in 1..=255 {
+            assert!(default_memory(cpus) >= least_memory(cpus, cpus <= MAX_EMULATED));
+        }
     }
 
     #[test]

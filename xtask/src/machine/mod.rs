@@ -10,7 +10,7 @@ pub mod qemu;
 pub use accel::{Choice, Given};
 pub use devices::Boot;
 pub use host::Host;
-pub use qemu::{Ending, Finished, Limits, run};
+pub use qemu::{Ending, Finished, Limits, run, run_into};
 
 use std::time::Duration;
 use thiserror::Error;

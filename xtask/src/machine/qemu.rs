@@ -67,6 +67,20 @@ pub fn run(
     arguments: &[OsString],
     folder: &Path,
     limits: impl Into<Limits>,
+    tick: impl FnMut(&Collector),
+) -> Result<Finished, MachineError> {
+    run_into(Collector::new(), arguments, folder, limits, tick)
+}
+
+/// The same into a collector that knows something of the boot, such as its key.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_into(
+    collector: Collector,
+    arguments: &[OsString],
+    folder: &Path,
+    limits: impl Into<Limits>,
     mut tick: impl FnMut(&Collector),
 ) -> Result<Finished, MachineError> {
     let mut command =
@@ -83,7 +97,6 @@ pub fn run(
         let _ = errors.read_to_end(&mut text);
         String::from_utf8_lossy(&text).trim().to_string()
     });
-    let collector = Collector::new();
     let mut run = Run { collector, start, heard: start, first: None, end: None };
     let ending = run.watch(&mut child, &serial, limits.into(), &mut tick);
     Ok(Finished {

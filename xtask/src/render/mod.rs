@@ -43,6 +43,12 @@ pub struct Context {
     /// TSC ticks per instruction, if QEMU's icount makes them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ticks_per_instruction: Option<u64>,
+    /// Whether the records come from the firmware, and how that is known; absent where they carry no codes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authentication: Option<&'static str>,
+    /// What is to be said about the boots.
+    #[serde(skip)]
+    pub notes: Vec<String>,
     /// What the emulated PMU said.
     #[serde(skip)]
     pub pmu_said: Vec<String>,

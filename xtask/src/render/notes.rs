@@ -171,12 +171,13 @@ fn where_it_stopped(out: &mut String, report: &Report, context: &Context) {
 /// In front of what barecount's own loader says on the serial line before there are records.
 const LOADER: &str = "barecount: ";
 
-/// What the loader and the emulated PMU said, each thing once.
+/// What the loader and the emulated PMU said, and what is to be said about the boots, each thing once.
 pub(super) fn said(report: &Report, context: &Context) -> Vec<String> {
     let loader = report.foreign.iter().filter_map(|foreign| foreign.text.strip_prefix(LOADER));
     let pmu = context.pmu_said.iter().map(|text| format!("the emulated PMU says: {}", clean(text)));
+    let boots = context.notes.iter().map(|text| clean(text));
     let mut all: Vec<String> = Vec::new();
-    for text in loader.map(clean).chain(pmu) {
+    for text in loader.map(clean).chain(pmu).chain(boots) {
         if !all.contains(&text) {
             all.push(text);
         }

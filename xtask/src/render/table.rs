@@ -146,6 +146,10 @@ fn results(report: &Report, context: &Context) -> Table {
                 let (what, color) = match error.code {
                     ErrorCode::TimeLimit => ("TIME LIMIT", Color::Red),
                     ErrorCode::Skipped => ("skipped", Color::Yellow),
+                    ErrorCode::SnippetLost => ("LOST", Color::Red),
+                    ErrorCode::Forged => ("FORGED", Color::Red),
+                    ErrorCode::FirmwareChanged => ("FIRMWARE CHANGED", Color::Red),
+                    ErrorCode::NotRun => ("NOT RUN", Color::Red),
                     _ => ("FAULT", Color::Red),
                 };
                 cells.push(Cell::new(what).fg(color));

@@ -109,6 +109,10 @@ pub fn render(report: &Report, context: &Context) -> String {
                 let text = quoted(&text);
                 let _ = writeln!(out, "  ---\n  message: {text}\n  ...");
             }
+            // It cost an item, which has its point.
+            Record::Crash(crash) if report.is_cost_of_item(crash) => {
+                let _ = writeln!(out, "# the firmware failed: {}", one_line(&crash.text));
+            }
             Record::Crash(crash) => {
                 let _ = writeln!(out, "Bail out! the firmware failed: {}", one_line(&crash.text));
             }

@@ -47,8 +47,10 @@ pub struct Other {
     pub launch: u64,
 }
 
-/// Most processors: as many as there are timers for.
-pub const MAX_PROCESSORS: usize = 30;
+/// Most processors: as many as there are timers for. QEMU's HPET has registers for 24 of them, whatever `hpet.timers` says:
+/// its memory ends at 0x400 (`HPET_LEN`), and timer n's registers begin at 0x100 + 0x20 * n (IA-PC HPET specification 1.0a,
+/// 2.3.1). The first two may replace the PC's old timers.
+pub const MAX_PROCESSORS: usize = 22;
 
 /// CPUID leaf of the first processor's hypervisor with processor n in sub-leaf n: [`Other::entry`] in EBX:EAX,
 /// [`Other::launch`] in EDX:ECX.

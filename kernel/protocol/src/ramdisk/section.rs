@@ -1,8 +1,13 @@
 //! What stands behind the job.
 
-use super::{RamdiskError, SECTIONS_AT, field, frame};
+use super::{
+    HEADER_BYTES as JOB_AT, LENGTH_AT as JOB_LENGTH_AT, MAGIC, RamdiskError, SECTIONS_AT, field,
+    frame,
+};
+use crate::authentication::Key;
 use alloc::string::ToString;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 const LENGTH_AT: usize = 4;
 const HEADER_BYTES: usize = 8;
@@ -15,6 +20,8 @@ pub enum SectionKind {
     EventTables = 1,
     /// The licence under which the tables may be passed on: text, for whoever looks into the file.
     Licence = 2,
+    /// The boot's key: [`crate::authentication::KEY_BYTES`].
+    Key = 3,
 }
 
 /// Writes the sections behind the job.
@@ -38,8 +45,34 @@ pub(super) fn append(
 /// The ramdisk itself is refused for the same reasons as by [`unpack`](super::unpack); or this section, or one
 /// before it, is not all there.
 pub fn section(bytes: &[u8], kind: SectionKind) -> Result<Option<&[u8]>, RamdiskError> {
-    let (framed, mut rest) = frame(bytes)?;
-    for index in 0..u16::from_le_bytes(field(framed, SECTIONS_AT)) {
+    Ok(find(bytes, kind)?.map(|range| &bytes[range]))
+}
+
+/// Takes the boot's key out of the ramdisk: its place holds zeros afterwards. `None` if there is none, or if the ramdisk
+/// is not all there. The job's checksum is not looked at, which takes as long as the job is large.
+pub fn take_key(bytes: &mut [u8]) -> Option<Key> {
+    let announced = bytes.starts_with(&MAGIC).then(|| bytes.get(JOB_LENGTH_AT..))??;
+    let announced = u32::from_le_bytes(*announced.first_chunk()?) as usize;
+    let rest = bytes.get(JOB_AT.checked_add(announced)?..)?;
+    let range = find_in(bytes, rest, SectionKind::Key).ok()??;
+    let place = &mut bytes[range];
+    let key = Key::new((&*place).try_into().ok()?);
+    place.fill(0);
+    Some(key)
+}
+
+/// Where the first section of this kind lies.
+fn find(bytes: &[u8], kind: SectionKind) -> Result<Option<Range<usize>>, RamdiskError> {
+    find_in(bytes, frame(bytes)?.1, kind)
+}
+
+/// The same, `rest` being what stands behind the job.
+fn find_in(
+    bytes: &[u8],
+    mut rest: &[u8],
+    kind: SectionKind,
+) -> Result<Option<Range<usize>>, RamdiskError> {
+    for index in 0..u16::from_le_bytes(field(bytes, SECTIONS_AT)) {
         let truncated =
             |announced, present| Err(RamdiskError::SectionTruncated { index, announced, present });
         if rest.len() < HEADER_BYTES {
@@ -51,7 +84,8 @@ pub fn section(bytes: &[u8], kind: SectionKind) -> Result<Option<&[u8]>, Ramdisk
             return truncated(length, rest.len() - HEADER_BYTES);
         };
         if found == kind as u32 {
-            return Ok(Some(content));
+            let end = bytes.len() - behind.len();
+            return Ok(Some(end - content.len()..end));
         }
         rest = behind;
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::authentication::Key;
 use crate::job::{OnEnd, tests::any_job, tests::snippet};
 use alloc::borrow::Cow;
 use proptest::prelude::*;
@@ -120,6 +121,21 @@ fn a_cut_in_the_sections_costs_them_and_not_the_job() {
     );
 }
 
+#[test]
+fn x1_the_key_is_there_once_and_the_job_is_not_changed() {
+    let key = Key::new(*b"sixteen bytes ok");
+    let sections = [(SectionKind::EventTables, TABLES), (SectionKind::Key, &key.bytes()[..])];
+    let mut bytes = pack_with(&job(), &sections).unwrap();
+    assert_eq!(take_key(&mut bytes), Some(key));
+    assert!(!bytes.windows(8).any(|window| window == &key.bytes()[..8]), "it is still there");
+    assert_eq!(unpack(&bytes).unwrap(), job());
+    assert_eq!(section(&bytes, SectionKind::EventTables), Ok(Some(TABLES)));
+    assert_eq!(take_key(&mut with_sections()), None);
+    for cut in 0..bytes.len() {
+        let _ = take_key(&mut bytes[..cut].to_vec());
+    }
+}
+
 proptest! {
     #[test]
     fn sections_of_arbitrary_bytes_do_not_panic(behind in prop::collection::vec(any::<u8>(), 0..60)) {
@@ -128,5 +144,6 @@ proptest! {
         bytes.extend_from_slice(&behind);
         prop_assert_eq!(unpack(&bytes).unwrap(), job());
         let _ = section(&bytes, SectionKind::EventTables);
+        let _ = take_key(&mut bytes);
     }
 }

@@ -145,8 +145,14 @@ pub enum ErrorCode {
     SnippetFault,
     /// A snippet did not end within its time limit.
     TimeLimit,
-    /// A snippet took the whole machine down; the host tool noticed, and ran the rest in another boot.
+    /// A snippet took the whole machine or the firmware down; the host tool noticed, and ran the rest in another boot.
     SnippetLost,
+    /// While the item ran, something else than the firmware wrote records, or there were some that do not fit the job.
+    Forged,
+    /// The item changed what the firmware needs and cannot put back.
+    FirmwareChanged,
+    /// The item was not run, because the run ended before it.
+    NotRun,
     /// An item cannot be run on this machine.
     Unsupported,
     /// An item was not run, because its code needs what this processor has not. It counts neither as passed nor as

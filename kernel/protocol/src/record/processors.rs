@@ -13,7 +13,7 @@ pub struct ListedProcessor {
     pub apic_id: u32,
     /// What became of it.
     pub state: ProcessorState,
-    /// Why it is not in use.
+    /// Why it is not in use, or has no emulated PMU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

@@ -205,3 +205,50 @@ proptest! {
         reader.finish();
     }
 }
+
+#[test]
+fn x1_with_a_key_only_its_lines_are_records_and_the_rest_is_named() {
+    let key = Key::new([9; 16]);
+    let signed: Vec<String> =
+        (0..3).map(|seq| line::encode_with(seq, &nth(seq, 3), Some(&key))).collect();
+    let forged = line::encode(1, &nth(1, 3));
+    let mut reader = Reader::with_key(key);
+    let text = alloc::format!(
+        "{}\r\n{forged}\r\n{}\r\n{}\r\n{}\r\n",
+        signed[0],
+        signed[1],
+        signed[0],
+        signed[2]
+    );
+    let mut events = reader.feed(text.as_bytes());
+    assert!(reader.signed() && reader.ended());
+    events.extend(reader.finish());
+    let records = events.iter().filter(|event| matches!(event, Event::Record { .. })).count();
+    let problems: Vec<_> = events
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::Problem(problem) => Some(problem),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(records, 3);
+    let expected = [
+        Problem::Forged { line: 2, error: LineError::Unsigned },
+        // An old start record is no restart.
+        Problem::Doubled { line: 4, seq: 0 },
+    ];
+    assert_eq!(problems, expected);
+}
+
+#[test]
+fn x1_without_the_key_signed_lines_are_read_and_that_is_said() {
+    let key = Key::new([9; 16]);
+    let mut reader = Reader::new();
+    for seq in 0..3 {
+        let line = line::encode_with(seq, &nth(seq, 3), Some(&key));
+        let events = reader.feed(alloc::format!("{line}\r\n").as_bytes());
+        assert!(matches!(events[..], [Event::Record { .. }]), "{events:?}");
+    }
+    assert!(reader.signed());
+    assert_eq!(reader.finish(), []);
+}

@@ -38,7 +38,6 @@ impl run::Machine for Target<'_> {
         x86_64::instructions::nop();
         x86_64::instructions::nop();
         x86_64::instructions::interrupts::disable();
-        self.arena.reset(&mut self.space);
     }
 
     fn has(&self, requirement: &Requirement) -> bool {
@@ -58,10 +57,22 @@ impl run::Machine for Target<'_> {
                 .into_iter()
                 .for_each(|vector| unsafe { interrupts::reset_entry(vector) });
         }
+        // Before anything that may raise an exception.
+        // SAFETY: ring 0; the tables are as they were copied but for what foreign code changed.
+        unsafe { self.tables.restore() };
+        self.arena.reset(&mut self.space);
         self.controls.restore();
         // SAFETY: ring 0, interrupt table loaded, the processor of the job.
         unsafe { self.baseline.restore() };
+        self.is_suspect |= state::is_broken();
         state::take_restored().into_iter().map(ToString::to_string).collect()
+    }
+
+    fn is_changed(&mut self, at_end: bool) -> bool {
+        let look = core::mem::take(&mut self.is_suspect) || at_end;
+        // SAFETY: the image is mapped as it was: page tables were put back.
+        let sum = || unsafe { state::image::sum() };
+        look && sum() != self.image
     }
 
     fn conformance(
@@ -148,8 +159,15 @@ impl Target<'_> {
         if self.team.is_none() {
             let frames = &mut self.controls.frames;
             let team = Team::form(self.machine, &mut self.arena, &mut self.space, frames);
+            self.refresh();
             self.team = Some(team.map_err(|error| error.to_string())?);
         }
         Ok(())
+    }
+
+    /// Copies the tables again if the firmware has changed them for the item that comes.
+    pub(super) fn refresh(&mut self) {
+        // SAFETY: ring 0; what foreign code changed was put back behind its item, and the next one has not run yet.
+        unsafe { self.tables.refresh(&mut self.space) };
     }
 }
