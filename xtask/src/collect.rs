@@ -49,6 +49,8 @@ pub struct Report {
     pub problems: Vec<Problem>,
     /// Text between the records.
     pub foreign: Vec<Foreign>,
+    /// Where the report says of its figures what they do not say themselves: [`crate::verdict`].
+    pub disputes: Vec<String>,
 }
 
 impl Collector {
@@ -268,11 +270,13 @@ impl Report {
         self.records.iter().filter(|one| ends_item(&one.record)).count() as u64
     }
 
-    /// Exit code: 3 if the report is not whole, else the run's own.
+    /// Exit code: 3 if the report is not whole or contradicts itself, else the run's own.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self.end() {
-            Some(end) if self.problems.is_empty() => end.outcome.exit_code(),
+            Some(end) if self.problems.is_empty() && self.disputes.is_empty() => {
+                end.outcome.exit_code()
+            }
             _ => 3,
         }
     }
@@ -304,7 +308,7 @@ mod tests {
     /// Piece by piece, and over a restart.
     #[test]
     fn items_are_counted_as_they_come() {
-        let progress = Record::Progress(Progress { done: 1, total: 2 });
+        let progress = Record::Progress(Progress { done: 1, total: 2, within: None });
         let boot = [start(), error(Some(0)), progress, error(None), error(Some(1))];
         let (mut collector, mut seen) = (Collector::new(), Vec::new());
         for records in [&boot[..], &boot[..2]] {

@@ -22,6 +22,7 @@ fn ramdisk(tables: &[u8]) -> Vec<u8> {
         exit_port: None,
         self_test: None,
         items: vec![],
+        criteria: vec![],
     };
     pack_with(&job, &[(SectionKind::EventTables, tables)]).unwrap()
 }

@@ -11,6 +11,7 @@ fn job() -> Job<'static> {
         exit_port: Some(0xf4),
         self_test: None,
         items: alloc::vec![crate::job::Item::Snippet(snippet("nop", &[0x90]))],
+        criteria: alloc::vec![],
     }
 }
 

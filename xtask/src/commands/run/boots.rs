@@ -8,8 +8,9 @@ use crate::Result;
 use crate::collect::Report;
 use crate::job::{JobError, Packed};
 use crate::machine::{Ending, Finished};
+use crate::verdict::Tally;
 use protocol::job::OnEnd;
-use protocol::record::{End, ErrorCode, ErrorRecord, Outcome, Record, TaskEnd, Verdict};
+use protocol::record::{End, ErrorCode, ErrorRecord, Outcome, Record};
 use protocol::stream::Problem;
 
 /// What all boots came to.
@@ -135,39 +136,7 @@ impl Whole {
     fn sum(&mut self) {
         let crashed = self.report.end().is_some_and(|end| end.outcome == Outcome::Crash);
         self.report.records.retain(|one| !matches!(one.record, Record::End(_)));
-        let (mut passed, mut measured) = (0, 0);
-        let mut failed = self.report.errors().filter(|error| error.item.is_some()).count() as u32;
-        for result in self.report.results() {
-            match result.verdict {
-                Verdict::Pass => passed += 1,
-                Verdict::None => measured += 1,
-                Verdict::Fail => failed += 1,
-            }
-        }
-        for exact in self.report.exact() {
-            match &exact.comparisons[..] {
-                [] => measured += 1,
-                some if some.iter().all(|one| one.agrees) => passed += 1,
-                _ => failed += 1,
-            }
-        }
-        let ran = self.report.tasks().map(|one| &one.tasks);
-        let ran = ran.chain(self.report.counts().map(|one| &one.tasks));
-        let sampled = self.report.sampled().filter_map(|one| one.schedule.as_ref());
-        for tasks in ran.chain(sampled.map(|schedule| &schedule.tasks)) {
-            let whole = tasks.iter().all(|task| task.end == TaskEnd::Exit);
-            *(if whole { &mut measured } else { &mut failed }) += 1;
-        }
-        measured += self.report.sampled().filter(|one| one.schedule.is_none()).count() as u32;
-        measured += self.report.processors().count() as u32;
-        measured += self.report.histories().count() as u32;
-        for suite in self.report.suites() {
-            if suite.failed > 0 {
-                failed += 1;
-            } else if suite.passed + suite.known_errata > 0 {
-                passed += 1;
-            }
-        }
+        let Tally { passed, failed, measured } = Tally::of(&self.report);
         // An item took the machine down, so the run failed, if nothing worse.
         let outcome = if crashed { Outcome::Crash } else { Outcome::Fail };
         let records = self.report.records.len() as u32 + 1;
@@ -187,6 +156,11 @@ mod tests {
     }
 
     fn exact(item: u32, agrees: Option<bool>) -> Record {
+        let verdict = match agrees {
+            None => "none",
+            Some(true) => "pass",
+            Some(false) => "fail",
+        };
         let compared = agrees.map_or(String::new(), |agrees| {
             format!(
                 r#","comparisons":[{{"event":"instructions","exact":1.0,"pmu_min":1.0,"pmu_median":1.0,
@@ -195,7 +169,7 @@ mod tests {
         });
         record(&format!(
             r#"{{"type":"exact","item":{item},"name":"e","per":1,"counts":[],"opcodes":[],"listing":[],"listed":0,
-               "tsc":[0,1]{compared}}}"#
+               "verdict":"{verdict}","tsc":[0,1]{compared}}}"#
         ))
     }
 
