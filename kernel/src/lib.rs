@@ -21,6 +21,7 @@ pub mod conformance;
 pub mod counting;
 pub mod events;
 pub mod exact;
+pub mod heartbeat;
 pub mod history;
 pub mod machine;
 pub mod processors;

@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn a_report_reads_back_without_problem_and_the_end_counts_itself() {
         let mut report = Report::new(Buffer::default());
-        report.send(&Record::Progress(Progress { done: 1, total: 2 }));
+        report.send(&Record::Progress(Progress { done: 1, total: 2, within: None }));
         report.end(End {
             records: 0,
             outcome: outcome(1, 0, 0),

@@ -1,9 +1,10 @@
 //! The loop over a job's items.
 
 use crate::exact::{self, Stepper};
+use crate::heartbeat::Heartbeat;
 use crate::history::{self, Historian};
 use crate::processors;
-use crate::report::{Report, Sink, outcome};
+use crate::report::{Sink, outcome};
 use crate::sampling::{self, Sampler};
 use crate::screen::Status;
 use crate::snippet::fault;
@@ -14,21 +15,20 @@ use alloc::string::String;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use protocol::job::{
-    Conformance, Count, Exact, History, Item, Job, Processors, Requirement, Sampling, Snippet,
-    Tasks,
+    Conformance, Count, Criteria, Exact, History, Item, Job, Processors, Requirement, Sampling,
+    Snippet, Tasks,
 };
 use protocol::record::{
-    Check, CountResult, End, ErrorCode, ErrorRecord, ExactResult, Fault, HistoryResult, Metric,
-    Outcome, ProcessorsResult, Progress, Record, SampleResult, Samples, SnippetResult, Suite,
-    TaskEnd, TaskResult, TasksResult, Verdict,
+    Check, Comparison, CountResult, End, ErrorCode, ErrorRecord, ExactResult, Fault, HistoryResult,
+    Outcome, ProcessorsResult, Record, SampleResult, Samples, SnippetResult, Suite, TaskEnd,
+    TaskResult, TasksResult, Verdict,
 };
+use protocol::verdict;
 
 /// What the loop needs of the machine besides running code.
 pub trait Machine: Historian + Runner + Sampler + Stepper {
     /// The TSC now.
     fn now(&self) -> u64;
-    /// Ticks between two progress records.
-    fn progress_ticks(&self) -> u64;
     /// Prepares for the next item: memory areas zero.
     fn next_item(&mut self, index: u32, name: &str);
     /// Whether the processor has what the code of an item needs.
@@ -88,13 +88,12 @@ pub trait Machine: Historian + Runner + Sampler + Stepper {
 /// How often the screen is drawn anew, as a part of the time between two progress records.
 const SHOWN_BETWEEN: u64 = 10;
 
-/// Runs every item of `job`, in order, and writes their records. Returns the end record, without its
-/// count, for the caller to write when everything else is out.
-pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S>) -> End {
+/// Runs every item of `job`, in order, writes their records to the report of `heart`, and judges them by the job's
+/// criteria. Returns the end record, without its count, for the caller to write when everything else is out.
+pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>) -> End {
     let total = job.items.len() as u32;
     let mut status = Status { total, ..Status::default() };
-    let mut last_sign = machine.now();
-    let mut last_shown = last_sign;
+    let mut last_shown = machine.now();
     machine.show(&status);
     for (index, item) in (0..).zip(&job.items) {
         machine.next_item(index, item.name());
@@ -113,11 +112,11 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
             Item::Count(count) => counted(index, count, machine, &mut status),
             Item::Processors(item) => on_processors(index, item, machine, &mut status),
             Item::Sample(sampling) => {
-                let mut each = |samples: Samples| report.send(&Record::Samples(samples));
+                let mut each = |samples: Samples| heart.send(&Record::Samples(samples));
                 sampled(index, sampling, machine, &mut status, &mut each)
             }
             Item::Conformance(suite) => {
-                let mut each = |check: &Check| report.send(&Record::Check(check.clone()));
+                let mut each = |check: &Check| heart.send(&Record::Check(check.clone()));
                 let suite = machine.conformance(suite, index, &mut each);
                 judge(&suite, &mut status);
                 Record::Suite(suite)
@@ -139,17 +138,15 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
             status = before;
             record = changed_record(index, item, record, &mut status);
         }
-        report.send(&record);
+        tally(job.criteria(index as usize), &mut record, &mut status);
+        heart.send(&record);
         (status.done, status.running) = (index + 1, None);
         if changed {
-            not_run(index, job, &mut status, report);
+            not_run(index, job, &mut status, heart);
             break;
         }
         let now = machine.now();
-        if now.wrapping_sub(last_sign) >= machine.progress_ticks() {
-            report.send(&Record::Progress(Progress { done: status.done, total }));
-            last_sign = now;
-        }
+        heart.done(now, status.done);
         if now.wrapping_sub(last_shown) >= machine.progress_ticks() / SHOWN_BETWEEN {
             machine.show(&status);
             last_shown = now;
@@ -160,7 +157,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, report: &mut Report<S
         outcome = Outcome::Fail;
         let error = error_record(ErrorCode::FirmwareChanged, None, CHANGED_BY_SOMEONE.to_string());
         status.last_error = Some(error.text.clone());
-        report.send(&Record::Error(error));
+        heart.send(&Record::Error(error));
     }
     status.outcome = Some(outcome);
     machine.show(&status);
@@ -210,11 +207,11 @@ fn changed_record(index: u32, item: &Item, record: Record, status: &mut Status) 
 }
 
 /// Says of each item behind the one that changed the firmware's code that it was not run.
-fn not_run<S: Sink>(changer: u32, job: &Job, status: &mut Status, report: &mut Report<S>) {
+fn not_run<S: Sink>(changer: u32, job: &Job, status: &mut Status, heart: &Heartbeat<S>) {
     for (index, item) in (0..).zip(&job.items).skip(changer as usize + 1) {
         let text = alloc::format!("not run: item {changer} changed the firmware's code");
         let error = error_record(ErrorCode::NotRun, Some((index, item.name())), text);
-        report.send(&Record::Error(error));
+        heart.send(&Record::Error(error));
         status.failed += 1;
     }
 }
@@ -227,20 +224,54 @@ fn one(index: u32, snippet: &Snippet, machine: &mut impl Machine, status: &mut S
         Ok(measured) => {
             // The first one is the TSC.
             let emulated = machine.is_emulated() && measured.metrics.len() > 1;
-            let result =
-                SnippetResult { emulated, ..result(index, snippet, measured, [start, stop]) };
-            match result.verdict {
-                Verdict::Pass => status.passed += 1,
-                Verdict::None => status.measured += 1,
-                Verdict::Fail => {
-                    status.failed += 1;
-                    status.last_error = Some(miss(snippet, &result.metrics));
-                }
-            }
-            Record::Result(result)
+            let result = result(index, snippet, measured, [start, stop]);
+            Record::Result(SnippetResult { emulated, ..result })
         }
         Err(unmeasured) => failed(index, snippet, unmeasured, status),
     }
+}
+
+/// Judges the record of an item, and adds it to the counts. What ended in an error was counted then.
+fn tally(criteria: &Criteria, record: &mut Record, status: &mut Status) {
+    match verdict::settle(criteria, record) {
+        None => {}
+        Some(Verdict::Pass) => status.passed += 1,
+        Some(Verdict::None) => status.measured += 1,
+        Some(Verdict::Fail) => {
+            status.failed += 1;
+            status.last_error = Some(last_error(record));
+        }
+    }
+}
+
+/// What went wrong with an item that failed, in a sentence.
+fn last_error(record: &Record) -> String {
+    let (name, tasks) = match record {
+        Record::Result(result) => (&result.name, &[][..]),
+        Record::Exact(exact) => {
+            let differs = exact.comparisons.iter().find(|comparison| !comparison.agrees);
+            if let Some(Comparison { event, .. }) = differs {
+                let name = &exact.name;
+                return alloc::format!("{name}: PMU and exact counts of {event} disagree");
+            }
+            (&exact.name, &[][..])
+        }
+        Record::Tasks(ran) => (&ran.name, &ran.tasks[..]),
+        Record::Count(count) => (&count.name, &count.tasks[..]),
+        Record::Processors(result) => (&result.name, &[][..]),
+        Record::History(history) => (&history.name, &[][..]),
+        Record::Sample(sampled) => {
+            let tasks = sampled.schedule.as_ref().map_or(&[][..], |schedule| &schedule.tasks);
+            (&sampled.name, tasks)
+        }
+        _ => return String::new(),
+    };
+    if let Some(task) = tasks.iter().find(|task| task.end != TaskEnd::Exit) {
+        let how = if task.end == TaskEnd::Fault { "raised an exception" } else { "took too long" };
+        return alloc::format!("{name}: task {} {how}", task.name);
+    }
+    let misses = verdict::said(record).and_then(|(_, misses)| misses.first());
+    alloc::format!("{name}: {}", misses.map(verdict::sentence).unwrap_or_default())
 }
 
 fn failed(index: u32, snippet: &Snippet, unmeasured: Unmeasured, status: &mut Status) -> Record {
@@ -248,6 +279,9 @@ fn failed(index: u32, snippet: &Snippet, unmeasured: Unmeasured, status: &mut St
     let record = match unmeasured {
         Unmeasured::Fault(fault) => fault_record(index, snippet, fault),
         Unmeasured::Refused(text) => refused_record(index, &snippet.name, text),
+        Unmeasured::TooLong(text) => {
+            ErrorRecord { code: ErrorCode::StepLimit, ..refused_record(index, &snippet.name, text) }
+        }
     };
     status.last_error = Some(alloc::format!("{}: {}", snippet.name, record.text));
     Record::Error(record)
@@ -264,7 +298,6 @@ fn on_processors(
     let tsc = [start, machine.now()];
     match measured {
         Ok(result) => {
-            status.measured += 1;
             let emulated = machine.is_emulated() && !result.sums.is_empty();
             Record::Processors(ProcessorsResult { emulated, tsc, ..result })
         }
@@ -286,17 +319,6 @@ fn stepped(index: u32, item: &Exact, machine: &mut impl Machine, status: &mut St
     let tsc = [start, machine.now()];
     match measured {
         Ok(result) => {
-            let differs = result.comparisons.iter().find(|comparison| !comparison.agrees);
-            if let Some(comparison) = differs {
-                status.failed += 1;
-                let (name, event) = (&result.name, &comparison.event);
-                let text = alloc::format!("{name}: PMU and exact counts of {event} disagree");
-                status.last_error = Some(text);
-            } else if item.verify {
-                status.passed += 1;
-            } else {
-                status.measured += 1;
-            }
             let emulated = item.verify && machine.is_emulated();
             Record::Exact(ExactResult { emulated, tsc, ..result })
         }
@@ -304,14 +326,13 @@ fn stepped(index: u32, item: &Exact, machine: &mut impl Machine, status: &mut St
     }
 }
 
-/// A history. Nothing is expected of it.
+/// A history.
 fn by_cycle(index: u32, item: &History, machine: &mut impl Machine, status: &mut Status) -> Record {
     let start = machine.now();
     let measured = history::measure(machine, index, item);
     let tsc = [start, machine.now()];
     match measured {
         Ok(result) => {
-            status.measured += 1;
             let emulated = machine.is_emulated();
             Record::History(HistoryResult { emulated, tsc, ..result })
         }
@@ -319,7 +340,7 @@ fn by_cycle(index: u32, item: &History, machine: &mut impl Machine, status: &mut
     }
 }
 
-/// A workload. Each task is expected to exit.
+/// A workload.
 fn workload(index: u32, item: &Tasks, machine: &mut impl Machine, status: &mut Status) -> Record {
     let start = machine.now();
     let ran = machine.tasks(item);
@@ -332,10 +353,11 @@ fn workload(index: u32, item: &Tasks, machine: &mut impl Machine, status: &mut S
             return Record::Error(refused_record(index, &item.name, reason));
         }
     };
-    judge_tasks(&item.name, &summary.tasks, status);
     Record::Tasks(TasksResult {
         item: index,
         name: item.name.to_string(),
+        verdict: Verdict::None,
+        misses: Vec::new(),
         tasks: summary.tasks,
         switches: summary.switches,
         ticks: summary.ticks,
@@ -347,18 +369,7 @@ fn workload(index: u32, item: &Tasks, machine: &mut impl Machine, status: &mut S
     })
 }
 
-/// Each task is expected to exit.
-fn judge_tasks(name: &str, tasks: &[TaskResult], status: &mut Status) {
-    if let Some(task) = tasks.iter().find(|task| task.end != TaskEnd::Exit) {
-        status.failed += 1;
-        let how = if task.end == TaskEnd::Fault { "raised an exception" } else { "took too long" };
-        status.last_error = Some(alloc::format!("{name}: task {} {how}", task.name));
-    } else {
-        status.measured += 1;
-    }
-}
-
-/// Counting over tasks. Of the counts nothing is expected.
+/// Counting over tasks.
 fn counted(index: u32, item: &Count, machine: &mut impl Machine, status: &mut Status) -> Record {
     let start = machine.now();
     let result = machine.count(item);
@@ -366,7 +377,6 @@ fn counted(index: u32, item: &Count, machine: &mut impl Machine, status: &mut St
     let emulated = machine.is_emulated();
     match result {
         Ok(result) => {
-            judge_tasks(&item.name, &result.tasks, status);
             let name = item.name.to_string();
             Record::Count(CountResult { item: index, name, emulated, tsc, ..result })
         }
@@ -389,12 +399,8 @@ fn sampled(
     let measured = sampling::measure(machine, index, item, report);
     let tsc = [start, machine.now()];
     let text = match measured {
-        Ok(result) => {
-            let tasks = result.schedule.as_ref().map_or(&[][..], |schedule| &schedule.tasks);
-            judge_tasks(&item.name, tasks, status);
-            return Record::Sample(SampleResult { tsc, ..result });
-        }
-        Err(Unmeasured::Refused(text)) => ErrorRecord {
+        Ok(result) => return Record::Sample(SampleResult { tsc, ..result }),
+        Err(Unmeasured::Refused(text) | Unmeasured::TooLong(text)) => ErrorRecord {
             code: ErrorCode::Unsupported,
             item: Some(index),
             name: Some(item.name.to_string()),
@@ -429,16 +435,11 @@ fn judge(suite: &Suite, status: &mut Status) {
 
 fn result(index: u32, snippet: &Snippet, measured: Measured, tsc: [u64; 2]) -> SnippetResult {
     let Measured { metrics, uncounted, planning, controls, unwatched, smis } = measured;
-    let median = metrics.first().map_or(0.0, |metric| metric.value.median);
-    let verdict = match &snippet.expect {
-        None => Verdict::None,
-        Some(expect) if expect.holds(median) => Verdict::Pass,
-        Some(_) => Verdict::Fail,
-    };
     SnippetResult {
         item: index,
         name: snippet.name.to_string(),
-        verdict,
+        verdict: Verdict::None,
+        misses: Vec::new(),
         per: executions(snippet),
         runs: snippet.runs,
         metrics,
@@ -450,14 +451,6 @@ fn result(index: u32, snippet: &Snippet, measured: Measured, tsc: [u64; 2]) -> S
         smis,
         emulated: false,
         tsc,
-    }
-}
-
-fn miss(snippet: &Snippet, metrics: &[Metric]) -> alloc::string::String {
-    let median = metrics.first().map_or(0.0, |metric| metric.value.median);
-    match &snippet.expect {
-        Some(e) => alloc::format!("{}: {median}, not {} to {}", snippet.name, e.min, e.max),
-        None => snippet.name.to_string(),
     }
 }
 

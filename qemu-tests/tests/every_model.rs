@@ -102,7 +102,9 @@ fn empty_is_zero(model: Model) {
     let named = named.flat_map(|(_, groups)| groups.iter().flat_map(|group| group.2));
     let events: Vec<&str> =
         named.map(|(event, _)| *event).chain(Generic::all().map(Generic::name)).collect();
-    let defaults = format!("[defaults]\nunroll = 3\nruns = 2\nwarmup = 1\nevents = {events:?}\n");
+    let defaults = format!(
+        "allow-uncounted = true\n[defaults]\nunroll = 3\nruns = 2\nwarmup = 1\nevents = {events:?}\n"
+    );
     let ran =
         on(model, &format!("{defaults}[[snippet]]\nasm = \"\"\n[[snippet]]\nasm = \"nop\"\n"));
     let [empty, nop] = ran.results()[..] else { panic!("two results") };

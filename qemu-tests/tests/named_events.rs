@@ -115,7 +115,8 @@ fn c2_a_group_is_counted_at_once_or_refused_with_those_of_it_that_conflict() {
     let group = "{MEM_INST_RETIRED.LOADS,L1D_ALL_REF.ANY}";
     let impossible = "{L1D_ALL_REF.ANY,L1D_CACHE_LD.MESI,L1D.REPL,cycles}";
     let events = ["L1D_CACHE_LD.MESI", "L1D.REPL", group, impossible];
-    let ran = on(Model::Nehalem, &(OPTIONS.to_string() + &snippet("x", ACCESSES, &events)));
+    let allowed = format!("allow-uncounted = true\n{OPTIONS}");
+    let ran = on(Model::Nehalem, &(allowed + &snippet("x", ACCESSES, &events)));
     let result = ran.results()[0];
     let expected = [
         ("L1D_CACHE_LD.MESI", 6.0),
@@ -175,7 +176,8 @@ fn p6_unit_masks_are_joined() {
 fn p5_what_cannot_be_counted_has_its_reason_and_the_rest_goes_on() {
     let events =
         ["l2_rqst.mis", "ref-cycles-fixed:e", "instructions", "inst_retired.any_p:p", "fixed9"];
-    let toml = OPTIONS.to_string() + &snippet("x", PLAIN, &events) + &snippet("y", PLAIN, &[]);
+    let allowed = format!("allow-uncounted = true\n{OPTIONS}");
+    let toml = allowed + &snippet("x", PLAIN, &events) + &snippet("y", PLAIN, &[]);
     let ran = on(Model::Skylake, &toml);
     let result = ran.results()[0];
     assert_eq!(counts(result), [("instructions", 3.0)]);
@@ -215,7 +217,7 @@ fn c7_the_host_warns_of_names_that_no_table_knows() {
     let nop = ["--asm", "nop", "--pmu", "skylake"];
     let called = run(&[
         &nop[..],
-        &["--event", "l2_rqst.mis", "--event", "{instructions,cycles:k}"],
+        &["--event", "l2_rqst.mis", "--event", "{instructions,cycles:k}", "--allow-uncounted"],
     ]
     .concat());
     let warning =
@@ -223,6 +225,13 @@ fn c7_the_host_warns_of_names_that_no_table_knows() {
     assert!(called.err.contains(warning), "{called:#?}");
     assert!(called.out.contains("not counted: l2_rqst.mis: there is no event"), "{called:#?}");
     assert!(called.out.contains("  instructions (emulated)"), "{called:#?}");
+    // Unless that is allowed, it is refused before anything boots.
+    let folder = tempfile::tempdir().unwrap();
+    let called = xtask(folder.path(), &[&["run"], &nop[..], &["--event", "l2_rqst.mis"]].concat());
+    called.fails_with(
+        2,
+        &["event l2_rqst.mis: no event table", "L2_RQSTS.MISS", "--allow-uncounted"],
+    );
     // An event of the user's own is known; it counts what its code counts.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mine.json");

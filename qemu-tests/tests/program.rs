@@ -39,7 +39,10 @@ fn bad_jobs_end_with_code_2_and_say_where() {
         (&format!("{nop}unroll = 4294967295"), &["unroll is 4294967295"]),
         (&format!("{nop}unroll = 99999999999"), &["line 3, column 10"]),
         ("[[snippet]]\nasm = \".skip 100000, 0x90\"", &["copies of a body of 100000 bytes"]),
-        (&format!("{nop}expect = {{ min = 2, max = 1 }}"), &["expect.min is 2, above expect.max"]),
+        (
+            &format!("{nop}expect = {{ min = 2, max = 1 }}"),
+            &["expects `tsc` to be at least 2 and at most 1"],
+        ),
         (&format!("version = 9\n{nop}"), &["version 9; this barecount knows up to 1"]),
         (&format!("baud = 1000000\n{nop}"), &["line 1, column 8", "baud is 1000000"]),
     ];

@@ -9,6 +9,7 @@ use xtask::machine::Given;
 use xtask::machine::devices::{Cpus, default_memory};
 
 const JOB: &str = r#"
+allow-uncounted = true
 [[snippet]]
 name = "alone"
 asm = "add rax, rbx"

@@ -123,9 +123,9 @@ pub struct Machine {
     /// for UEFI, which boots too slowly else; `off`: the TSC follows the host's clock.
     #[arg(long, value_name = "SHIFT", default_value_t)]
     pub icount: Icount,
-    /// Processors of the guest.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=255))]
-    pub cpus: u32,
+    /// Processors of the guest. Without it, as many as the job needs: those that it names, or its `cpus`.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=255))]
+    pub cpus: Option<u32>,
     /// Memory of the guest in MiB. Without it, 256 and 16 more for each processor but the first.
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(96..=1_048_576))]
     pub memory: Option<u32>,

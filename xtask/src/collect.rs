@@ -52,6 +52,8 @@ pub struct Report {
     pub foreign: Vec<Foreign>,
     /// Lines that somebody without the boot's key wrote: how many records had come by then, and what is wrong with each.
     pub forged: Vec<(usize, String)>,
+    /// Where the report says of its figures what they do not say themselves: [`crate::verdict`].
+    pub disputes: Vec<String>,
 }
 
 impl Collector {
@@ -295,11 +297,13 @@ impl Report {
         self.records.iter().filter(|one| ends_item(&one.record)).count() as u64
     }
 
-    /// Exit code: 3 if the report is not whole, else the run's own.
+    /// Exit code: 3 if the report is not whole or contradicts itself, else the run's own.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self.end() {
-            Some(end) if self.problems.is_empty() => end.outcome.exit_code(),
+            Some(end) if self.problems.is_empty() && self.disputes.is_empty() => {
+                end.outcome.exit_code()
+            }
             _ => 3,
         }
     }
@@ -331,7 +335,7 @@ mod tests {
     /// Piece by piece, and over a restart.
     #[test]
     fn items_are_counted_as_they_come() {
-        let progress = Record::Progress(Progress { done: 1, total: 2 });
+        let progress = Record::Progress(Progress { done: 1, total: 2, within: None });
         let boot = [start(), error(Some(0)), progress, error(None), error(Some(1))];
         let (mut collector, mut seen) = (Collector::new(), Vec::new());
         for records in [&boot[..], &boot[..2]] {

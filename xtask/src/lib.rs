@@ -28,5 +28,6 @@ pub mod render;
 pub mod samples;
 pub mod setup;
 pub mod symbols;
+pub mod verdict;
 
 pub use failure::{Failure, Result};

@@ -49,11 +49,13 @@ impl Count<'_> {
                 bind: &set.bind,
                 force: set.force,
                 gated: false,
+                at_overflow: self.at_overflow,
             });
             return sets.collect();
         }
         let (together, bind, gated) = (self.together, &self.bind, !self.gate.is_empty());
-        Vec::from([SetOf { requests: &self.requests, together, bind, force: false, gated }])
+        let (requests, at_overflow) = (&self.requests[..], self.at_overflow);
+        Vec::from([SetOf { requests, together, bind, force: false, gated, at_overflow }])
     }
 }
 
@@ -70,6 +72,8 @@ pub struct SetOf<'a> {
     pub force: bool,
     /// Whether counting starts and stops at addresses: [`Count::gate`].
     pub gated: bool,
+    /// As [`Count::at_overflow`].
+    pub at_overflow: AtOverflow,
 }
 
 /// A set of events that is counted for somebody.

@@ -25,7 +25,29 @@ pub struct Exact<'a> {
     pub filter: Filter<'a>,
     /// Whether the snippet is also measured with the PMU, and the two compared. Without a filter only.
     pub verify: bool,
+    /// Instructions after which stepping through one code size ends, those of the measuring code among them.
+    pub steps: u64,
 }
+
+/// [`Exact::steps`] of a job that does not say: some seconds, also where a hypervisor sees each of the exceptions.
+pub const DEFAULT_STEPS: u64 = 250_000;
+
+/// What stepping counts, in the order of the report.
+pub const EVENTS: [&str; 13] = [
+    "instructions",
+    "branches",
+    "conditional_branches",
+    "conditional_taken",
+    "taken_branches",
+    "near_jumps",
+    "near_calls",
+    "near_returns",
+    "far_branches",
+    "loads",
+    "stores",
+    "bytes_loaded",
+    "bytes_stored",
+];
 
 /// Which instructions count, and which of their accesses. Empty: all.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]

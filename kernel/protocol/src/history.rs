@@ -53,7 +53,6 @@ pub(crate) fn check(history: &History) -> Result<(), LimitError> {
     length("the text of history.event", history.clock.len(), MAX_EVENT_BYTES)?;
     let Snippet { setup, .. } = &history.snippet;
     for (refused, reason) in [
-        (history.snippet.expect.is_some(), "expect bounds one figure, and it gives a series"),
         (history.snippet.values, "values lists the runs of one figure, and it gives a series"),
         (!setup.control.msrs.is_empty(), "msrs are not read cycle by cycle"),
         (setup.control.ring == Ring::User, "it measures ring 0 only"),
@@ -109,10 +108,6 @@ pub(crate) mod tests {
             (|h| h.snippet.values = true, "values"),
             (|h| h.snippet.setup.control.ring = Ring::User, "ring 0 only"),
             (|h| h.snippet.body = crate::marker::PAUSE.to_vec().into(), "a pause"),
-            (
-                |h| h.snippet.expect = Some(crate::job::Expect { min: 1.0, max: 2.0 }),
-                "expect bounds one figure",
-            ),
             (
                 |h| {
                     let msr = crate::control::ReadMsr { name: "tsc".into(), number: 16 };

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::control::Control;
 pub use crate::count::Count;
+pub use crate::criteria::{Bounds, Criteria, Expect};
 pub use crate::exact::Exact;
 pub use crate::history::History;
 pub use crate::requirement::Requirement;
@@ -35,6 +36,18 @@ pub struct Job<'a> {
     /// The work, in order.
     #[serde(borrow)]
     pub items: Vec<Item<'a>>,
+    /// What each item has to come to, in the same order. Items beyond its end have the default.
+    #[serde(borrow)]
+    pub criteria: Vec<Criteria<'a>>,
+}
+
+impl<'a> Job<'a> {
+    /// What the item of that index has to come to.
+    #[must_use]
+    pub fn criteria(&self, index: usize) -> &Criteria<'a> {
+        const NONE: &Criteria = &Criteria { expect: Vec::new(), allow_uncounted: false };
+        self.criteria.get(index).unwrap_or(NONE)
+    }
 }
 
 /// What the machine does after the end record.
@@ -171,8 +184,6 @@ pub struct Snippet<'a> {
     pub difference: Difference,
     /// Whether the report lists the value of every run.
     pub values: bool,
-    /// Bounds for the median, in TSC ticks per execution of the body.
-    pub expect: Option<Expect>,
     /// What to count besides the TSC: events, or groups in braces, in the syntax of the crate `events`.
     #[serde(borrow)]
     pub events: Vec<Cow<'a, str>>,
@@ -232,28 +243,12 @@ pub enum Difference {
     Empty,
 }
 
-/// Inclusive bounds.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Expect {
-    /// Least value that passes.
-    pub min: f64,
-    /// Greatest value that passes.
-    pub max: f64,
-}
-
-impl Expect {
-    /// Whether `value` lies within the bounds.
-    #[must_use]
-    pub fn holds(&self, value: f64) -> bool {
-        (self.min..=self.max).contains(&value)
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
     use crate::control::{Caches, Interrupts, MemoryType, PageSize, ReadMsr, Ring};
     use crate::count::{AtOverflow, Bind, CountRequest, CountSet, GateAct, GatePoint};
+    use crate::criteria::tests::any_criteria;
     use crate::exact::Filter;
     use crate::exact::tests::any_range;
     use crate::sampling::tests::any_sampling;
@@ -274,7 +269,6 @@ pub(crate) mod tests {
             runs: 10,
             difference: Difference::Double,
             values: false,
-            expect: None,
             events: Vec::new(),
             setup: Setup::default(),
         }
@@ -326,14 +320,13 @@ pub(crate) mod tests {
         fn any_snippet()(
             name in ".{0,40}", body in prop::collection::vec(any::<u8>(), 0..200),
             init in prop::collection::vec(any::<u8>(), 0..50), unroll: u32, loop_count: u64, warmup: u32,
-            runs: u32, values: bool, memory: bool, empty: bool, expect in prop::option::of(any::<(f64, f64)>()),
+            runs: u32, values: bool, memory: bool, empty: bool,
             events in prop::collection::vec(".{0,20}", 0..40), setup in any_setup(),
         ) -> Item<'static> {
             Item::Snippet(Snippet {
                 init: Cow::Owned(init), unroll, loop_count, warmup, runs, values,
                 loop_counter: if memory { LoopCounter::Memory } else { LoopCounter::R15 },
                 difference: if empty { Difference::Empty } else { Difference::Double },
-                expect: expect.map(|(min, max)| Expect { min, max }),
                 events: events.into_iter().map(Cow::Owned).collect(),
                 setup,
                 ..snippet(&name, &body)
@@ -352,11 +345,12 @@ pub(crate) mod tests {
         fn any_exact()(
             item in any_snippet(), opcodes in prop::collection::vec(".{0,10}", 0..4), verify: bool,
             instructions in prop::option::of(any_range()), data in prop::option::of(any_range()), narrow: Option<bool>,
+            steps: u64,
         ) -> Item<'static> {
             let Item::Snippet(snippet) = item else { unreachable!("any_snippet makes snippets") };
             let opcodes = opcodes.into_iter().map(Cow::Owned).collect();
             let bits = narrow.map(|narrow| if narrow { Bits::Narrow } else { Bits::Wide });
-            Item::Exact(Exact { snippet, filter: Filter { opcodes, instructions, data, bits }, verify })
+            Item::Exact(Exact { snippet, filter: Filter { opcodes, instructions, data, bits }, verify, steps })
         }
     }
 
@@ -430,8 +424,10 @@ pub(crate) mod tests {
                 ],
                 0..8,
             ),
+            criteria in prop::collection::vec(any_criteria(), 0..8),
         ) -> Job<'static> {
-            Job { name: Cow::Owned(name), baud, on_end: OnEnd::Reboot, exit_port, self_test: None, requires, items }
+            let name = Cow::Owned(name);
+            Job { name, baud, on_end: OnEnd::Reboot, exit_port, self_test: None, requires, items, criteria }
         }
     }
 }

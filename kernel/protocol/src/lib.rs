@@ -2,6 +2,7 @@
 //!
 //! - [`job`]: the work that the host packs beside the kernel, and [`limits`], which both sides check.
 //! - [`bits`]: 64-bit and 32-bit code. [`control`]: what a snippet asks of the machine. [`marker`]: where counting pauses within it.
+//! - [`criteria`]: what an item has to come to, and [`mod@verdict`], which judges it.
 //! - [`mod@count`]: what is counted over tasks. [`exact`]: what is counted by stepping. [`history`]: what is counted cycle by
 //!   cycle.
 //! - [`requirement`]: what the code of items needs of the processor.
@@ -24,6 +25,7 @@ pub mod bits;
 pub mod checksum;
 pub mod control;
 pub mod count;
+pub mod criteria;
 pub mod exact;
 pub mod history;
 pub mod job;
@@ -35,6 +37,7 @@ pub mod record;
 pub mod requirement;
 pub mod sampling;
 pub mod stream;
+pub mod verdict;
 pub mod workload;
 
 /// Version of the job and report formats. A reader refuses anything newer than itself.

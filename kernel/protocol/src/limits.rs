@@ -2,6 +2,7 @@
 //! them again, because a ramdisk can come from anywhere.
 
 use crate::control::{Control, Ring};
+use crate::criteria;
 use crate::exact::Exact;
 use crate::history;
 use crate::job::{Conformance, Item, Job, Processors};
@@ -45,8 +46,8 @@ pub const MAX_EVENT_BYTES: usize = 1000;
 pub const MAX_INTERVALS: usize = 1_000;
 /// Opcodes of a filter.
 pub const MAX_OPCODES: usize = 100;
-/// Instructions that exact mode steps over in one run, those of the measuring code among them.
-pub const MAX_STEPS: u64 = 1_000_000;
+/// Most instructions that exact mode steps over in one run, those of the measuring code among them.
+pub const MAX_STEPS: u64 = 1_000_000_000;
 /// Rows of a listing of instructions: some 50 bytes each on the serial line.
 pub const MAX_LISTED_INSTRUCTIONS: usize = 1_000;
 /// Runs before measuring.
@@ -117,7 +118,11 @@ pub(crate) fn name(text: &str) -> Result<(), LimitError> {
 pub fn check_job(job: &Job) -> Result<(), LimitError> {
     name(&job.name)?;
     check_baud(job.baud)?;
-    range("the number of items", job.items.len() as u64, 0, MAX_ITEMS as u64)
+    range("the number of items", job.items.len() as u64, 0, MAX_ITEMS as u64)?;
+    // One for each item at most: what stands beyond would be judged by nobody.
+    let (criteria, items) = (job.criteria.len() as u64, job.items.len() as u64);
+    range("the number of items with expectations", criteria, 0, items)?;
+    job.criteria.iter().try_for_each(criteria::check)
 }
 
 /// Checks one rate of the serial line, in bits per second.
@@ -154,9 +159,6 @@ fn check_processors(processors: &Processors) -> Result<(), LimitError> {
     range("cpu", processors.cpu.unwrap_or(0).into(), 0, MAX_CPU.into())?;
     let (least, most) = (MIN_INTERRUPT_EVERY, MAX_INTERRUPT_EVERY);
     range("interrupt-every", processors.interrupt_every.unwrap_or(least), least, most)?;
-    if processors.snippet.expect.is_some() {
-        return Err(LimitError::ProcessorsExpectation);
-    }
     let asked = &processors.snippet.setup.control;
     let time_limit_ms = asked.time_limit_ms;
     if *asked != (Control { time_limit_ms, ..Control::default() }) {
@@ -176,9 +178,7 @@ fn check_exact(exact: &Exact) -> Result<(), LimitError> {
     if exact.snippet.setup.control.ring == Ring::User {
         return Err(LimitError::UserRing("exact mode steps through code of ring 0 only"));
     }
-    if exact.snippet.expect.is_some() {
-        return Err(LimitError::ExactExpectation);
-    }
+    range("exact.steps", exact.steps, 1, MAX_STEPS)?;
     if exact.verify && !exact.filter.is_empty() {
         return Err(LimitError::VerifyFiltered);
     }

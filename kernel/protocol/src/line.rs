@@ -163,7 +163,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn progress(done: u32) -> Record {
-        Record::Progress(Progress { done, total: 10 })
+        Record::Progress(Progress { done, total: 10, within: None })
     }
 
     /// One form of each checksum: what is not as it was written was changed on the way.

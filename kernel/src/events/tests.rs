@@ -23,6 +23,7 @@ fn ramdisk(tables: &[u8]) -> Vec<u8> {
         self_test: None,
         requires: vec![],
         items: vec![],
+        criteria: vec![],
     };
     pack_with(&job, &[(SectionKind::EventTables, tables)]).unwrap()
 }

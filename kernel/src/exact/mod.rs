@@ -30,12 +30,18 @@ use protocol::record::Fault;
 
 /// A machine that can step through emitted code.
 pub trait Stepper {
-    /// Emits `copies` copies of the snippet and steps through them once, in a clean state.
+    /// Emits `copies` copies of the snippet and steps through them once, in a clean state, over `limit` instructions at
+    /// most.
     ///
     /// # Errors
     /// Why there are no counts.
-    fn step(&mut self, snippet: &Snippet, copies: u64, filter: &Filter)
-    -> Result<Tally, Unstepped>;
+    fn step(
+        &mut self,
+        snippet: &Snippet,
+        copies: u64,
+        filter: &Filter,
+        limit: u64,
+    ) -> Result<Tally, Unstepped>;
 
     /// The event that counts all branches, in the syntax of the crate `events`.
     fn branches(&self) -> &'static str;

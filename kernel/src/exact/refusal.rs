@@ -18,7 +18,9 @@ pub enum Refusal {
     #[error("the snippet sets the trap flag (RFLAGS.TF), which exact mode steps with")]
     TrapFlag,
     /// It runs too long.
-    #[error("the snippet was not done after {0} instructions: lower unroll or loop")]
+    #[error(
+        "the snippet was not done after {0} instructions: lower unroll or loop, or raise exact.steps (--steps)"
+    )]
     TooLong(u64),
     /// It executes something else than its code.
     #[error("the snippet executed code outside of itself, at {0:#x}")]

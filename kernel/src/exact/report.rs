@@ -1,7 +1,7 @@
 //! From tallies to the record.
 
 use super::tally::EVENTS;
-use super::{Stepper, Tally, Unstepped};
+use super::{Refusal, Stepper, Tally, Unstepped};
 use crate::snippet::measure::{Runner, Unmeasured, executions, measure as count};
 use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
@@ -12,7 +12,9 @@ use protocol::bits::Bits;
 use protocol::exact::Exact;
 use protocol::job::{Difference, Snippet};
 use protocol::limits::MAX_LISTED_INSTRUCTIONS;
-use protocol::record::{Comparison, ExactCount, ExactResult, ListedInstruction, Metric};
+use protocol::record::{
+    Comparison, ExactCount, ExactResult, ListedInstruction, Metric, Uncounted, Verdict,
+};
 
 /// Steps through both code sizes; with [`Exact::verify`], also counts with the PMU. The record's times are left 0.
 ///
@@ -30,7 +32,8 @@ pub fn measure(
         Difference::Double => [unroll, 2 * unroll],
         Difference::Empty => [0, unroll],
     };
-    let mut step = |copies| machine.step(snippet, copies, &exact.filter).map_err(unmeasured);
+    let mut step =
+        |copies| machine.step(snippet, copies, &exact.filter, exact.steps).map_err(unmeasured);
     let tallies = [step(sizes[0])?, step(sizes[1])?];
     let mut result = result(item, exact, &tallies);
     result.comparisons = compare(&result.counts, &counted);
@@ -40,6 +43,9 @@ pub fn measure(
 fn unmeasured(unstepped: Unstepped) -> Unmeasured {
     match unstepped {
         Unstepped::Fault(fault) => Unmeasured::Fault(fault),
+        Unstepped::Refused(refusal @ Refusal::TooLong(_)) => {
+            Unmeasured::TooLong(refusal.to_string())
+        }
         Unstepped::Refused(refusal) => Unmeasured::Refused(refusal.to_string()),
     }
 }
@@ -67,6 +73,15 @@ fn compare(exact: &[ExactCount], counted: &[(&'static str, Metric)]) -> Vec<Comp
         Some(Comparison { event: (*name).to_string(), exact, pmu_min, pmu_max, agrees })
     };
     counted.iter().filter_map(compare).collect()
+}
+
+/// An event that the job asks for, if stepping does not tell it.
+fn uncounted(event: &str) -> Option<Uncounted> {
+    if EVENTS.contains(&event) {
+        return None;
+    }
+    let reason = format!("exact mode steps and uses no counter; it tells {}", EVENTS.join(", "));
+    Some(Uncounted { event: event.to_string(), reason })
 }
 
 /// The larger total minus the smaller, for each execution that the two differ in.
@@ -101,6 +116,9 @@ fn result(item: u32, exact: &Exact, tallies: &[Tally; 2]) -> ExactResult {
     ExactResult {
         item,
         name: exact.snippet.name.to_string(),
+        verdict: Verdict::None,
+        misses: Vec::new(),
+        uncounted: exact.snippet.events.iter().filter_map(|event| uncounted(event)).collect(),
         per,
         filtered: !exact.filter.is_empty(),
         counts: counts.chain(widths).collect(),

@@ -6,24 +6,8 @@ use iced_x86::{CodeSize, Instruction, Mnemonic};
 use pmu_model::uarch::AccessKind;
 use pmu_model::{Branch, BranchKind, Ring};
 use protocol::bits::Bits;
+pub use protocol::exact::EVENTS;
 use step::Touch;
-
-/// What is counted, in the order of the report.
-pub const EVENTS: [&str; 13] = [
-    "instructions",
-    "branches",
-    "conditional_branches",
-    "conditional_taken",
-    "taken_branches",
-    "near_jumps",
-    "near_calls",
-    "near_returns",
-    "far_branches",
-    "loads",
-    "stores",
-    "bytes_loaded",
-    "bytes_stored",
-];
 
 const INSTRUCTIONS: usize = 0;
 const BRANCHES: usize = 1;

@@ -11,7 +11,6 @@ use arch::interrupts::TrapFrame;
 use arch::step::{Next, TRAP_FLAG};
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, Register};
 use protocol::bits::Bits;
-use protocol::limits::MAX_STEPS;
 use step::{Kind, StringOperation, Touch};
 
 /// What the tracker needs of the machine besides the registers.
@@ -39,6 +38,8 @@ pub struct Tracker<'a> {
     pending: Pending,
     factory: InstructionInfoFactory,
     steps: u64,
+    /// Most of them.
+    limit: u64,
 }
 
 /// What the processor is executing.
@@ -65,9 +66,14 @@ struct Seen {
 }
 
 impl<'a> Tracker<'a> {
-    /// Before the first trap. `code` are the bytes of the emitted function.
+    /// Before the first trap. `code` are the bytes of the emitted function; it is left after `limit` instructions.
     #[must_use]
-    pub fn new(emitted: &'a Emitted, code: &'a [u8], qualifier: &'a Qualifier<'a>) -> Self {
+    pub fn new(
+        emitted: &'a Emitted,
+        code: &'a [u8],
+        qualifier: &'a Qualifier<'a>,
+        limit: u64,
+    ) -> Self {
         Self {
             emitted,
             code,
@@ -78,7 +84,14 @@ impl<'a> Tracker<'a> {
             pending: Pending::Nothing,
             factory: InstructionInfoFactory::new(),
             steps: 0,
+            limit,
         }
+    }
+
+    /// Instructions so far.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps
     }
 
     /// Looks at the registers between two instructions.
@@ -163,7 +176,7 @@ impl<'a> Tracker<'a> {
     }
 
     fn limit(&self) -> Result<Next, Refusal> {
-        if self.steps < MAX_STEPS { Ok(Next::Step) } else { Err(Refusal::TooLong(MAX_STEPS)) }
+        if self.steps < self.limit { Ok(Next::Step) } else { Err(Refusal::TooLong(self.limit)) }
     }
 
     fn decode(&self, rip: u64, bits: Bits) -> Option<Instruction> {

@@ -14,7 +14,7 @@ use arch::smp;
 use kernel::counting::job::sets::named_cpus;
 use kernel::counting::job::{Sets, whole};
 use kernel::processors::{Member, agreement};
-use kernel::tasks::{Machine as _, Summary, run};
+use kernel::tasks::{Machine as _, Summary, run_beating};
 use protocol::count::Count;
 use protocol::record::CountResult;
 use watch::Watch;
@@ -56,7 +56,8 @@ pub fn count(
         let has = processors.pmu(cpu).map_err(|why| alloc::format!("processor {cpu}: {why}"))?;
         watched.push((cpu, Watch::new(item, sets.shares(cpu), has.clone())));
     }
-    let ran = run(&item.workload, item.limit_us, processors, &mut watched);
+    let (workload, heart) = (&item.workload, processors.heart());
+    let ran = run_beating(workload, item.limit_us, processors, &mut watched, heart);
     let Summary { tasks, switches, ticks, together, .. } = ran?;
     let mut parts = Vec::new();
     for (cpu, watch) in watched {

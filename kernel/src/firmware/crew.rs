@@ -21,11 +21,13 @@ use arch::pmu::{
     self, Capabilities, Counter, Driver, Gate, Ownership, PmuError, Selection, window,
 };
 use arch::smp::{self, Offset};
+use arch::time::tsc;
+use kernel::heartbeat::Beat;
 use kernel::processors::{self, Member, Ran, Shot};
 use kernel::snippet::events::{Counted, Plan};
 use kernel::snippet::{Emitted, Phase, emit, fault};
 use protocol::job::Snippet;
-use protocol::record::{Fault, Interrupts};
+use protocol::record::{Fault, Interrupts, Within};
 use spin::Mutex;
 use x86_64::instructions::interrupts;
 use x86_64::registers::control::Cr3;
@@ -146,6 +148,7 @@ pub struct Crew<'a> {
     second: Option<Emitted>,
     phase: Phase,
     resets_extended: bool,
+    heart: &'a dyn Beat,
 }
 
 impl<'a> Crew<'a> {
@@ -159,6 +162,7 @@ impl<'a> Crew<'a> {
         counting: &'a mut Counting,
         machine: &'a Machine,
         cpu: Option<u16>,
+        heart: &'a dyn Beat,
     ) -> Result<Self, String> {
         let is_chosen = |member: &Member| cpu.is_none_or(|cpu| member.number == u32::from(cpu));
         let places = team.members.iter().enumerate().filter(|(_, member)| is_chosen(member));
@@ -181,6 +185,7 @@ impl<'a> Crew<'a> {
             arena,
             counting,
             machine,
+            heart,
             chosen,
             emitted: None,
             second: None,
@@ -281,6 +286,10 @@ fn interrupted(has: &Capabilities, period: u64, turns: u64) -> Result<Interrupts
 }
 
 impl processors::Crew for Crew<'_> {
+    fn beat(&mut self, within: Within) {
+        self.heart.beat(tsc::now(), within);
+    }
+
     fn members(&self) -> &[Member] {
         &self.members
     }

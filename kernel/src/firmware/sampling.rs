@@ -40,7 +40,6 @@ fn snippet<'a>(task: &'a Task) -> Snippet<'a> {
         runs: 1,
         difference: Difference::Empty,
         values: false,
-        expect: None,
         events: Vec::new(),
         setup: Setup { bits: task.bits, ..Setup::default() },
     }
@@ -115,10 +114,13 @@ impl Sampler for Target<'_> {
             ));
         }
         let (frames, slots) = (&mut self.controls.frames, &mut self.slots);
+        let heart = self.heart;
         let processor = Processors::new(self.machine, &self.space, frames, slots, None);
         let mut processor = processor.sampled(self.timer);
         let start = tsc::now();
-        let ran = tasks::run::<()>(&item.workload, item.limit_us, &mut processor, &mut []);
+        let (workload, limit_us) = (&item.workload, item.limit_us);
+        let ran =
+            tasks::run_beating::<()>(workload, limit_us, &mut processor, &mut [], Some(heart));
         let ticks = tsc::now() - start;
         let hex = |range: Range<u64>| [Hex(range.start), Hex(range.end)];
         let place = |emitted: &tasks::Emitted| CodePlace {

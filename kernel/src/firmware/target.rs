@@ -28,6 +28,8 @@ use arch::pmu::pmi::Interval;
 use arch::pmu::{Gate, workload};
 use arch::ring3::SNIPPET_VECTORS;
 use arch::state::{self, Baseline, Tables};
+use arch::time::tsc;
+use kernel::heartbeat::{Beat, Heartbeat};
 use kernel::report::Report;
 use kernel::run;
 use kernel::screen::{Header, Status};
@@ -39,7 +41,7 @@ use protocol::control::{DEFAULT_TIME_LIMIT_MS, Ring};
 use protocol::job::{Control, Job, LoopCounter, Setup, Snippet};
 use protocol::limits::MAX_MSRS;
 use protocol::ramdisk::RamdiskError;
-use protocol::record::{Applied, End, ErrorCode, ErrorRecord, Fault, Outcome, Record};
+use protocol::record::{Applied, End, ErrorCode, ErrorRecord, Fault, Outcome, Record, Within};
 
 pub(super) struct Target<'a> {
     pub(super) machine: &'a Machine,
@@ -79,6 +81,8 @@ pub(super) struct Target<'a> {
     team: Option<Team>,
     /// Interval of the timer that samples.
     pub(super) timer: Option<Interval>,
+    /// Where to tell how far an item is.
+    pub(super) heart: &'a dyn Beat,
 }
 
 /// Runs the job.
@@ -90,6 +94,8 @@ pub fn run(
     report: &mut Report<Line>,
 ) -> End {
     header(machine, &job.name);
+    // At most one progress record a second.
+    let heart = Heartbeat::new(report, machine.clock.hz, tsc::now(), job.items.len() as u32);
     let mut arena = map_arena(&mut space, &mut handed.frames);
     let user = UserPages::map(&mut space, &mut handed.frames, workload::user_code())
         .unwrap_or_else(|error| panic!("no memory for ring 3: {error}"));
@@ -129,9 +135,10 @@ pub fn run(
         msr_names: Vec::new(),
         team: None,
         timer: None,
+        heart: &heart,
     };
     let before = heap::mark();
-    let end = run::run(job, &mut target, report);
+    let end = run::run(job, &mut target, &heart);
     let end = End { heap: Some(heap::used_since(before)), ..end };
     if let Some(team) = &target.team {
         team.release();
@@ -359,6 +366,10 @@ impl Runner for Target<'_> {
         let settled = undisturbed(self, repeats, |target| target.controls.smi_count(), Self::once)?;
         self.smis = self.smis.saturating_add(settled.came.try_into().unwrap_or(u32::MAX));
         Ok(settled.result)
+    }
+
+    fn beat(&mut self, within: Within) {
+        self.heart.beat(tsc::now(), within);
     }
 
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault {

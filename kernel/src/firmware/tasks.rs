@@ -14,6 +14,7 @@ use arch::pmu::pmi::Interval;
 use arch::smp;
 use arch::task::memory::{self, Memory};
 use arch::task::{Context, Extended};
+use kernel::heartbeat::Beat;
 use kernel::snippet::{Place, emit};
 use kernel::tasks::{self, Emitted, Left, Seat, Summary};
 use protocol::bits::Bits;
@@ -56,7 +57,8 @@ pub fn run(item: &Tasks, processors: &mut Processors) -> Result<Summary, String>
     };
     let counters: Option<Vec<_>> = workload.cpus().into_iter().map(counter).collect();
     let mut counters = counters.unwrap_or_default();
-    let mut summary = tasks::run(workload, limit_us, processors, &mut counters)?;
+    let heart = processors.heart;
+    let mut summary = tasks::run_beating(workload, limit_us, processors, &mut counters, heart)?;
     let through: Option<Vec<u64>> = counters.iter().map(|(_, counter)| counter.through).collect();
     let Some(through) = through.filter(|through| !through.is_empty()) else { return Ok(summary) };
     summary.user_instructions = Some(through.iter().sum());
@@ -81,6 +83,8 @@ pub struct Processors<'a> {
     /// Where the code of each task lies.
     emitted: Vec<Emitted>,
     sampled: Option<Sampled>,
+    /// Where to tell how far the tasks are.
+    heart: Option<&'a dyn Beat>,
 }
 
 impl<'a> Processors<'a> {
@@ -93,7 +97,7 @@ impl<'a> Processors<'a> {
         team: Option<&'a Team>,
     ) -> Self {
         let (loaded, emitted) = (Vec::new(), Vec::new());
-        Self { machine, space, frames, slots, team, loaded, emitted, sampled: None }
+        Self { machine, space, frames, slots, team, loaded, emitted, sampled: None, heart: None }
     }
 
     /// The same for tasks that are sampled with the block that `pmi::install` has taken. If `timer` samples, the
@@ -101,6 +105,18 @@ impl<'a> Processors<'a> {
     #[must_use]
     pub fn sampled(self, timer: Option<Interval>) -> Self {
         Self { sampled: Some(Sampled { timer }), ..self }
+    }
+
+    /// The same, which tells at ticks how far the tasks are.
+    #[must_use]
+    pub fn beating(self, heart: &'a dyn Beat) -> Self {
+        Self { heart: Some(heart), ..self }
+    }
+
+    /// Where to tell how far the tasks are.
+    #[must_use]
+    pub fn heart(&self) -> Option<&'a dyn Beat> {
+        self.heart
     }
 
     /// Where the code of each loaded task lies.

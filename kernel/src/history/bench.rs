@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use arch::pmu::until::{Stop, Until};
 use arch::pmu::{Driver, PmuError, Registers};
 use protocol::job::Snippet;
+use protocol::record::Within;
 
 /// The clock does not get so far: what runs undisturbed takes fewer events. Every counter can be set back by this.
 pub(super) const NEVER: u64 = 1 << 30;
@@ -75,6 +76,11 @@ impl<'a, M: Historian> Bench<'a, M> {
     pub(super) fn load(&mut self, snippet: &Snippet, copies: u64) -> Result<(), Unmeasured> {
         self.machine.load_within(snippet, copies, self.until.gate());
         (0..self.snippet.warmup).try_for_each(|_| self.once(NEVER).map(|_| ()))
+    }
+
+    /// Tells how far the item is.
+    pub(super) fn beat(&mut self, within: Within) {
+        self.machine.beat(within);
     }
 
     /// What stops the counters.

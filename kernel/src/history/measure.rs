@@ -14,7 +14,9 @@ use alloc::vec::Vec;
 use arch::pmu::until::{Stop, Until};
 use protocol::history::History;
 use protocol::job::Snippet;
-use protocol::record::{HistoryPass, HistoryResult, HistorySeries, StoppedBy};
+use protocol::record::{
+    HistoryPass, HistoryResult, HistorySeries, StoppedBy, Unit, Verdict, Within,
+};
 
 /// Measures the history of item `item`. The record's times are left 0.
 ///
@@ -36,6 +38,8 @@ pub fn measure(
     let mut result = HistoryResult {
         item,
         name: snippet.name.to_string(),
+        verdict: Verdict::None,
+        misses: Vec::new(),
         clock: history.clock.to_string(),
         step: history.step,
         runs: snippet.runs,
@@ -133,6 +137,7 @@ fn rows<M: Historian>(
         base[bench.witness] = begin.instructions as f64;
     }
     for row in 0..=history.rows() {
+        bench.beat(Within { unit: Unit::Rows, done: row, total: history.rows() });
         let events = begin.front + row * u64::from(history.step);
         if events == 0 {
             continue;

@@ -29,7 +29,6 @@ fn history(body: &[u8], events: &[&'static str], cycles: u32) -> History<'static
         runs: 3,
         difference: Difference::Double,
         values: false,
-        expect: None,
         events: events.iter().map(|&text| Cow::Borrowed(text)).collect(),
         setup: Setup::default(),
     };

@@ -22,7 +22,8 @@ use arch::pmu::Capabilities;
 use arch::smp::{Offset, skew};
 use protocol::job::{Processors, Snippet};
 use protocol::record::{
-    Fault, Interrupts, Metric, ProcessorResult, ProcessorsResult, Skew, Snapshot, Sum,
+    Fault, Interrupts, Metric, ProcessorResult, ProcessorsResult, Skew, Snapshot, Sum, Verdict,
+    Within,
 };
 use replay::{Lead, Replay};
 
@@ -87,6 +88,10 @@ pub trait Crew {
     /// # Errors
     /// Which processor cannot do that, and why.
     fn interrupts(&mut self, period: u64) -> Result<Vec<Option<Interrupts>>, (u32, String)>;
+    /// As [`crate::snippet::measure::Runner::beat`].
+    fn beat(&mut self, within: Within) {
+        let _ = within;
+    }
     /// Explains a trap of the loaded snippet.
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault;
 }
@@ -137,6 +142,8 @@ pub fn measure_all(
     Ok(ProcessorsResult {
         item: index,
         name: snippet.name.to_string(),
+        verdict: Verdict::None,
+        misses: Vec::new(),
         per: executions(snippet),
         runs: snippet.runs,
         sums: sums(&figures),

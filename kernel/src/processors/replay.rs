@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use arch::call::Trap;
 use arch::smp::skew;
 use protocol::job::Snippet;
-use protocol::record::Fault;
+use protocol::record::{Fault, Within};
 
 /// What happened at one call of the measurement.
 #[derive(Clone, Debug)]
@@ -65,6 +65,10 @@ impl<C: Crew> Runner for Lead<'_, C> {
 
     fn load(&mut self, snippet: &Snippet, copies: u64) {
         self.crew.load(snippet, copies);
+    }
+
+    fn beat(&mut self, within: Within) {
+        self.crew.beat(within);
     }
 
     fn load_once(&mut self, snippet: &Snippet) {

@@ -2,7 +2,7 @@ mod workloads;
 
 use super::*;
 use crate::exact::{Tally, Unstepped};
-use crate::report::Buffer;
+use crate::report::{Buffer, Report};
 use crate::snippet::events::{Counted, Plan};
 use crate::snippet::measure::tests::{Made, nop};
 use arch::call::Trap;
@@ -10,7 +10,7 @@ use arch::pmu::Gate;
 use arch::pmu::pmi::{ControlBlock, Delivery, Interval};
 use arch::pmu::until::Until;
 use protocol::exact::Filter;
-use protocol::job::{Difference, Expect, OnEnd};
+use protocol::job::{Bounds, Difference, Expect, OnEnd};
 use protocol::record::{
     Applied, CheckVerdict, CodePlace, Hex, Outcome, TaskEnd, TaskResult, Ticks,
 };
@@ -153,10 +153,19 @@ without_pmu!(Clocked);
 
 /// Every copy executes two instructions, of which one is a branch; the code around them none.
 impl Stepper for Clocked {
-    fn step(&mut self, snippet: &Snippet, copies: u64, _: &Filter) -> Result<Tally, Unstepped> {
+    fn step(
+        &mut self,
+        snippet: &Snippet,
+        copies: u64,
+        _: &Filter,
+        limit: u64,
+    ) -> Result<Tally, Unstepped> {
         let mut tally = Tally::default();
         let executions = copies * snippet.loop_count.max(1);
         (tally.counts[0], tally.counts[1]) = (2 * executions, self.branches * executions);
+        if tally.counts[0] > limit {
+            return Err(Unstepped::Refused(exact::Refusal::TooLong(limit)));
+        }
         Ok(tally)
     }
     fn branches(&self) -> &'static str {
@@ -282,12 +291,27 @@ fn job(items: Vec<Snippet<'static>>) -> Job<'static> {
         self_test: None,
         requires: vec![],
         items: items.into_iter().map(Item::Snippet).collect(),
+        criteria: vec![],
     }
 }
 
+/// With a progress record every 1,000 ticks.
+fn run(job: &Job, machine: &mut impl Machine, report: &mut Report<Buffer>) -> End {
+    let heart = Heartbeat::new(report, 1000, machine.now(), job.items.len() as u32);
+    super::run(job, machine, &heart)
+}
+
 fn records(machine: &mut Clocked, items: Vec<Snippet<'static>>) -> (Vec<Record>, End) {
+    judged(machine, items, vec![])
+}
+
+fn judged(
+    machine: &mut Clocked,
+    items: Vec<Snippet<'static>>,
+    criteria: Vec<Criteria<'static>>,
+) -> (Vec<Record>, End) {
     let mut report = Report::new(Buffer::default());
-    let end = run(&job(items), machine, &mut report);
+    let end = run(&Job { criteria, ..job(items) }, machine, &mut report);
     let events = Reader::new().feed(report.sink_mut().0.as_bytes());
     let record = |event| match event {
         stream::Event::Record { record, .. } => *record,
@@ -331,14 +355,15 @@ fn an_item_whose_code_needs_what_the_processor_has_not_is_skipped_with_the_reaso
 
 #[test]
 fn expectations_decide_the_verdict_and_the_outcome() {
-    let expect = |min, max| Some(Expect { min, max });
-    let items = vec![
-        Snippet { expect: expect(2.0, 2.0), ..nop("right") },
-        nop("free"),
-        Snippet { expect: expect(0.0, 1.9), ..nop("wrong") },
-    ];
+    let expect = |min, max| {
+        let expect = Expect { figure: "tsc".into(), bounds: Bounds::between(min, max) };
+        Criteria { expect: vec![expect], allow_uncounted: false }
+    };
+    // The last item has no criteria of its own.
+    let criteria = vec![expect(2.0, 2.0), Criteria::default(), expect(0.0, 1.9)];
     let mut machine = Clocked::new(1);
-    let (records, end) = records(&mut machine, items);
+    let items = ["right", "free", "wrong", "last"].map(nop);
+    let (records, end) = judged(&mut machine, items.to_vec(), criteria);
     let verdicts: Vec<Verdict> = records
         .iter()
         .map(|record| match record {
@@ -346,13 +371,16 @@ fn expectations_decide_the_verdict_and_the_outcome() {
             other => panic!("{other:?}"),
         })
         .collect();
-    assert_eq!(verdicts, [Verdict::Pass, Verdict::None, Verdict::Fail]);
-    assert_eq!((end.passed, end.measured, end.failed), (1, 1, 1));
+    assert_eq!(verdicts, [Verdict::Pass, Verdict::None, Verdict::Fail, Verdict::None]);
+    let Record::Result(missed) = &records[2] else { panic!("{records:?}") };
+    let seen: Vec<_> = missed.misses.iter().map(|miss| (miss.max, miss.value)).collect();
+    assert_eq!(seen, [(Option::Some(1.9), Option::Some(2.0))]);
+    assert_eq!((end.passed, end.measured, end.failed), (1, 2, 1));
     assert_eq!((end.outcome, end.on_end), (Outcome::Fail, OnEnd::Reboot));
-    assert_eq!(machine.items, [0, 1, 2]);
+    assert_eq!(machine.items, [0, 1, 2, 3]);
     let last = machine.shown.last().unwrap();
     assert_eq!(last.outcome, Some(Outcome::Fail));
-    assert_eq!(last.last_error.as_deref(), Some("wrong: 2, not 0 to 1.9"));
+    assert_eq!(last.last_error.as_deref(), Some("wrong: tsc came to 2; expected 0 to 1.9"));
 }
 
 #[test]
@@ -379,7 +407,7 @@ fn k2_a_suite_decides_the_outcome() {
 fn x2_a_pmu_that_disagrees_with_the_exact_counts_fails_the_run() {
     let exact = |verify| {
         let snippet = Snippet { difference: Difference::Empty, ..nop("stepped") };
-        vec![Item::Exact(Exact { snippet, filter: Filter::default(), verify })]
+        vec![Item::Exact(Exact { snippet, filter: Filter::default(), verify, steps: 1000 })]
     };
     let run = |verify| {
         let mut report = Report::new(Buffer::default());
@@ -399,6 +427,18 @@ fn x2_a_pmu_that_disagrees_with_the_exact_counts_fails_the_run() {
     let seen: Vec<_> = result.comparisons.iter().map(|c| (c.exact, c.pmu_min, c.agrees)).collect();
     assert_eq!(seen, [(2.0, 1.0, false), (1.0, 1.0, true)]);
     assert!(result.emulated);
+}
+
+#[test]
+fn exact_mode_that_reaches_its_limit_of_steps_is_an_error_of_its_own() {
+    let snippet = Snippet { difference: Difference::Empty, ..nop("long") };
+    let exact = Exact { snippet, filter: Filter::default(), verify: false, steps: 99 };
+    let job = Job { items: vec![Item::Exact(exact)], ..job(vec![nop("next")]) };
+    let mut report = Report::new(Buffer::default());
+    let end = run(&job, &mut Clocked::new(1), &mut report);
+    assert_eq!((end.outcome, end.failed), (Outcome::Fail, 1));
+    let text = &report.sink_mut().0;
+    assert!(text.contains("\"code\":\"step_limit\"") && text.contains("99 instructions"), "{text}");
 }
 
 #[test]
@@ -422,7 +462,13 @@ fn c7_an_event_that_cannot_be_counted_has_its_reason_in_the_result() {
     let Record::Result(result) = &records[0] else { panic!("{records:?}") };
     assert_eq!(result.uncounted[0].event, "unknown");
     assert_eq!((result.metrics[1].event.as_str(), result.planning), ("loads", 7));
-    assert_eq!((end.failed, end.measured), (0, 2));
+    // It was asked for, so the item failed.
+    assert_eq!((result.verdict, result.misses[0].figure.as_str()), (Verdict::Fail, "unknown"));
+    assert_eq!((end.failed, end.measured), (1, 1));
+    let two = Snippet { events: vec!["unknown".into(), "loads".into()], ..nop("two") };
+    let allowed = Criteria { allow_uncounted: true, ..Criteria::default() };
+    let (_, end) = judged(&mut Clocked::new(1), vec![two], vec![allowed]);
+    assert_eq!((end.failed, end.measured, end.outcome), (0, 1, Outcome::Pass));
 }
 
 #[test]
@@ -505,6 +551,9 @@ fn progress_comes_when_the_time_has_passed_and_not_sooner() {
         records.iter().map(|r| matches!(r, Record::Progress(_))).collect::<Vec<_>>()
     };
     assert_eq!(kinds(&slow), [false, true, false, true]);
+    assert!(
+        slow.iter().all(|record| !matches!(record, Record::Progress(one) if one.within.is_some()))
+    );
     let quick = records(&mut Clocked::new(1), vec![nop("a"), nop("b")]).0;
     assert_eq!(kinds(&quick), [false, false]);
 }
@@ -541,8 +590,8 @@ proptest::proptest! {
             fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault { self.0.explain(trap, snippet) }
         }
         impl Stepper for Some {
-            fn step(&mut self, snippet: &Snippet, copies: u64, filter: &Filter) -> Result<Tally, Unstepped> {
-                self.0.step(snippet, copies, filter)
+            fn step(&mut self, snippet: &Snippet, copies: u64, filter: &Filter, limit: u64) -> Result<Tally, Unstepped> {
+                self.0.step(snippet, copies, filter, limit)
             }
             fn branches(&self) -> &'static str { self.0.branches() }
         }

@@ -11,6 +11,7 @@ use arch::pmu::{Gate, PmuError};
 use protocol::bits::Bits;
 use protocol::record::{
     AddressCount, CodePlace, Hex, SampleResult, Samples, SamplingCapability, Schedule, TimerResult,
+    Verdict,
 };
 use protocol::sampling::{Delivery, Keep, Sampling};
 
@@ -123,6 +124,8 @@ impl Gathered<'_> {
         SampleResult {
             item: 0,
             name: item.name.to_string(),
+            verdict: Verdict::None,
+            misses: Vec::new(),
             events: Vec::new(),
             tasks: tasks.collect(),
             code: ran.places,

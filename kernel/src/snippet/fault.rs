@@ -160,7 +160,6 @@ mod tests {
             runs: 1,
             difference: Difference::Double,
             values: false,
-            expect: None,
             events: vec![],
             setup: Setup {
                 one_time_init: Cow::Borrowed(&[3, 4]),

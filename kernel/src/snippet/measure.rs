@@ -8,7 +8,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::call::Trap;
 use protocol::job::{Difference, Snippet};
-use protocol::record::{Applied, Fault, Metric, Uncounted};
+use protocol::record::{Applied, Fault, Metric, Uncounted, Unit, Within};
 
 /// A machine that can run emitted code. The firmware's is the real one; tests bring a made-up one. What has a default is
 /// for machines that control nothing around the snippet.
@@ -66,6 +66,11 @@ pub trait Runner {
         0
     }
 
+    /// Tells how far the item is. Called often; most calls come too early and do nothing.
+    fn beat(&mut self, within: Within) {
+        let _ = within;
+    }
+
     /// System management interrupts during runs that count, since the last call.
     fn take_smis(&mut self) -> u32 {
         0
@@ -97,6 +102,8 @@ pub enum Unmeasured {
     Fault(Box<Fault>),
     /// It cannot be run so, for this reason.
     Refused(String),
+    /// It did not end within its limit of steps.
+    TooLong(String),
 }
 
 /// What measuring a snippet gave.
@@ -130,6 +137,9 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
     let nothing = [Vec::new()];
     run_once(runner, snippet)?;
     let passes = if plan.passes.is_empty() { &nothing[..] } else { &plan.passes };
+    let runs = u64::from(snippet.warmup) + u64::from(snippet.runs);
+    let total = passes.len() as u64 * 2 * runs + u64::from(snippet.setup.initial_warmup);
+    let mut within = Within { unit: Unit::Runs, done: 0, total };
     for (index, pass) in passes.iter().enumerate() {
         let counted = programmed(runner, pass, &mut uncounted);
         if index > 0 && counted.is_empty() {
@@ -138,7 +148,7 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
         let warmup = if index == 0 { snippet.setup.initial_warmup } else { 0 };
         unwatched += u32::from(runner.is_unwatched());
         let (metrics, came) =
-            one_pass(runner, snippet, &counted, warmup).map_err(Unmeasured::Fault)?;
+            one_pass(runner, snippet, &counted, warmup, &mut within).map_err(Unmeasured::Fault)?;
         smis += came;
         // The registers come last, in the first pass alone; a group of events has several numbers.
         let registers = if index == 0 { snippet.setup.control.msrs.len() } else { 0 };
@@ -192,6 +202,7 @@ fn one_pass(
     snippet: &Snippet,
     counted: &[Counted],
     warmup: u32,
+    within: &mut Within,
 ) -> Result<(Vec<Metric>, u32), Box<Fault>> {
     let unroll = u64::from(snippet.unroll);
     let [small, large] = match snippet.difference {
@@ -199,9 +210,10 @@ fn one_pass(
         Difference::Empty => [0, unroll],
     };
     let first = warmup + snippet.warmup;
-    let (small, came) = runs(runner, snippet, small, first, counted.len())?;
+    let events = counted.len();
+    let (small, came) = runs(runner, snippet, [small, first.into()], events, within)?;
     let mut smis = came;
-    let (large, came) = runs(runner, snippet, large, snippet.warmup, counted.len())?;
+    let (large, came) = runs(runner, snippet, [large, snippet.warmup.into()], events, within)?;
     smis += came;
     let names = core::iter::once(("tsc".to_string(), None))
         .chain(counted.iter().map(|one| (one.event.clone(), Some(one.counting.clone()))))
@@ -224,22 +236,24 @@ fn one_pass(
 fn runs(
     runner: &mut impl Runner,
     snippet: &Snippet,
-    copies: u64,
-    warmup: u32,
+    [copies, warmup]: [u64; 2],
     events: usize,
+    within: &mut Within,
 ) -> Result<(Vec<Vec<u64>>, u32), Box<Fault>> {
     runner.load(snippet, copies);
-    let warmup = warmup.max(runner.trial_runs());
+    let warmup = warmup.max(runner.trial_runs().into());
     let registers = snippet.setup.control.msrs.len();
     let mut values: Vec<Vec<u64>> =
         core::iter::repeat_with(Vec::new).take(1 + events + registers).collect();
     runner.take_smis();
-    for run in 0..warmup + snippet.runs {
+    for run in 0..warmup + u64::from(snippet.runs) {
         if run == warmup {
             // Those of the warm-up change no figure.
             runner.take_smis();
         }
         let ticks = runner.run().map_err(|trap| Box::new(runner.explain(&trap, snippet)))?;
+        within.done += 1;
+        runner.beat(*within);
         if run >= warmup {
             values[0].push(ticks);
             let others = runner.counts().iter().take(events).chain(runner.msrs());

@@ -17,6 +17,7 @@ pub use emit::Emitted;
 pub use scheduler::Scheduler;
 pub use seats::{Guide, Seat};
 
+use crate::heartbeat::Beat;
 use alloc::string::String;
 use alloc::vec::Vec;
 use arch::interrupts::TrapFrame;
@@ -56,6 +57,10 @@ pub trait Observer: Send {
     }
     /// The timer came.
     fn tick(&mut self) {}
+    /// The kernel has work of its own to do in the middle of a task's time: does it so that none of it is the task's.
+    fn aside(&mut self, work: &mut dyn FnMut()) {
+        work();
+    }
 }
 
 /// Sees nothing.
@@ -173,12 +178,26 @@ pub fn run<O: Observer>(
     machine: &mut impl Machine,
     watched: &mut [(u16, O)],
 ) -> Result<Summary, String> {
+    run_beating(workload, limit_us, machine, watched, None)
+}
+
+/// The same, which tells `heart` at ticks how far the tasks are.
+///
+/// # Errors
+/// Why it cannot be run, in a sentence.
+pub fn run_beating<O: Observer>(
+    workload: &Workload,
+    limit_us: u64,
+    machine: &mut impl Machine,
+    watched: &mut [(u16, O)],
+    heart: Option<&dyn Beat>,
+) -> Result<Summary, String> {
     seats::check(workload, watched, machine)?;
     let emitted = machine.load(workload)?;
     watched.iter_mut().for_each(|(_, observer)| observer.placed(&emitted));
     let before: Vec<u64> = (0..=255).map(|vector| machine.taken(vector)).collect();
     let hz = machine.tsc_hz();
-    let (together, schedulers) = seats::run(workload, limit_us, hz, watched, machine);
+    let (together, schedulers) = seats::run(workload, [limit_us, hz], watched, machine, heart);
     let taken = (0..=255).zip(before).map(|(vector, before)| VectorCount {
         vector,
         count: machine.taken(vector).wrapping_sub(before),

@@ -1,10 +1,11 @@
 //! What each processor does of a workload: its own tasks under its own scheduler, watched by its own observer.
 
 use super::{Cause, Decision, Machine, Observer, Scheduler};
+use crate::heartbeat::Beat;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use protocol::record::Together;
+use protocol::record::{Together, Unit, Within};
 use protocol::workload::{Task, Workload};
 
 /// Leads one processor through a workload. All calls come from that processor, one at a time.
@@ -50,6 +51,26 @@ pub(super) fn check<O>(
 struct Lead<'a, O> {
     scheduler: Scheduler,
     observer: Option<&'a mut O>,
+    heart: Option<Heart<'a>>,
+}
+
+/// Where to tell how far the tasks are.
+#[derive(Clone, Copy)]
+struct Heart<'a> {
+    beat: &'a dyn Beat,
+    /// TSC at the first decision.
+    begin: u64,
+    /// Milliseconds that all tasks together may take.
+    most: u64,
+    /// TSC ticks in a millisecond.
+    ticks: u64,
+}
+
+impl Heart<'_> {
+    fn tell(&self, now: u64) {
+        let done = now.wrapping_sub(self.begin) / self.ticks;
+        self.beat.beat(now, Within { unit: Unit::Milliseconds, done, total: self.most });
+    }
 }
 
 impl<O: Observer> Guide for Lead<'_, O> {
@@ -62,6 +83,14 @@ impl<O: Observer> Guide for Lead<'_, O> {
     }
 
     fn decide(&mut self, cause: Cause, now: u64) -> Decision {
+        match (&mut self.heart, cause) {
+            (Some(heart), Cause::Start) => heart.begin = now,
+            (Some(heart), Cause::Tick) if !heart.beat.is_early(now) => match &mut self.observer {
+                Some(observer) => observer.aside(&mut || heart.tell(now)),
+                None => heart.tell(now),
+            },
+            _ => {}
+        }
         match &mut self.observer {
             Some(observer) => self.scheduler.decide(cause, now, *observer),
             None => self.scheduler.decide(cause, now, &mut ()),
@@ -80,20 +109,23 @@ impl<O: Observer> Guide for Lead<'_, O> {
 /// Runs loaded tasks on all their processors, and has those that are only watched wait.
 pub(super) fn run<O: Observer>(
     workload: &Workload,
-    limit_us: u64,
-    hz: u64,
+    [limit_us, hz]: [u64; 2],
     watched: &mut [(u16, O)],
     machine: &mut impl Machine,
+    beat: Option<&dyn Beat>,
 ) -> (Option<Together>, Vec<Scheduler>) {
     let mut cpus = workload.cpus();
     cpus.extend(watched.iter().map(|(cpu, _)| *cpu));
     cpus.sort_unstable();
     cpus.dedup();
     let mut observers: Vec<_> = watched.iter_mut().map(|(cpu, one)| (*cpu, Some(one))).collect();
+    let most = (limit_us / 1000).saturating_mul(workload.tasks.len() as u64);
+    let ticks = (hz / 1000).max(1);
+    let heart = beat.map(|beat| Heart { beat, begin: 0, most, ticks });
     let lead = |cpu: u16| {
         let own = observers.iter_mut().find(|(own, _)| *own == cpu);
         let observer = own.and_then(|(_, observer)| observer.take());
-        Lead { scheduler: Scheduler::new(workload, limit_us, hz, cpu), observer }
+        Lead { scheduler: Scheduler::new(workload, limit_us, hz, cpu), observer, heart }
     };
     let mut leads: Vec<Lead<O>> = cpus.iter().copied().map(lead).collect();
     let seats = leads.iter_mut().zip(&cpus);

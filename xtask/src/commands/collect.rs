@@ -8,7 +8,7 @@ use crate::machine::{MachineError, seconds};
 use crate::progress::Work;
 use crate::render::Context;
 use crate::setup::Toolchain;
-use crate::{Failure, Result};
+use crate::{Failure, Result, verdict};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::FileTypeExt;
@@ -23,7 +23,8 @@ pub fn run(arguments: &Collect) -> Result<u8> {
     check_output(&arguments.output)?;
     let (collector, complaint) = read(arguments)?;
     let signed = collector.signed();
-    let report = collector.finish();
+    let mut report = collector.finish();
+    verdict::add_up(&mut report);
     let mut context =
         Context { source: arguments.serial.display().to_string(), complaint, ..Context::default() };
     if signed {

@@ -9,7 +9,7 @@ use crate::build::Tree;
 use crate::cli::{self, Machine, Run};
 use crate::collect::{Collector, Report};
 use crate::events::{CpuName, cpu};
-use crate::job::{self, Packed, Purpose};
+use crate::job::{self, Packed, Purpose, forecast};
 use crate::machine::devices::{
     Cpus, MAX_EMULATED, Virtual, arguments, default_memory, least_memory,
 };
@@ -18,7 +18,7 @@ use crate::progress::Work;
 use crate::render::Context;
 use crate::setup::{self, Need, SetupError, Toolchain};
 use crate::symbols::{Symbols, image_base};
-use crate::{Failure, Result};
+use crate::{Failure, Result, verdict};
 use pmu_model::Model;
 use staging::write;
 use std::ffi::OsString;
@@ -49,15 +49,25 @@ pub fn run(arguments: &Run) -> Result<u8> {
         tree.build_uefi_pmu()?;
     }
     anstream::eprintln!("{}", choice.line());
-    let cpus = arguments.machine.cpus;
+    let model = match choice.pmu {
+        Given::Emulated(model) => Some(model),
+        _ => None,
+    };
+    let cpus = arguments.machine.cpus.unwrap_or(packed.cpus);
     if matches!(choice.pmu, Given::Emulated(_)) && cpus > MAX_EMULATED {
         anstream::eprintln!(
             "pmu: on {MAX_EMULATED} of the {cpus} processors; QEMU's HPET has no timers for more"
         );
     }
+    let steps = forecast::forecast(&packed.job, model, cpus);
+    if let Some(said) = forecast::warning(&steps, arguments.machine.timeout.duration()) {
+        anstream::eprintln!("warning: {said}");
+    }
     let scratch = Scratch::new(arguments.keep.as_deref())?;
     let boot = |packed: &Packed| boot(&tree, packed, &arguments.machine, &choice, scratch.path());
-    let whole = boots::run(&packed, arguments.machine.reboots, boot)?;
+    let mut whole = boots::run(&packed, arguments.machine.reboots, boot)?;
+    verdict::judge(&mut whole.report, &packed.job);
+    verdict::add_up(&mut whole.report);
     scratch.write("serial.log", &whole.raw)?;
     let mut context = context(&arguments.machine, &choice, &packed, whole.complaint);
     context.notes = whole.notes;
@@ -76,7 +86,7 @@ fn load(arguments: &Run, choice: &Choice) -> Result<Packed> {
     let (path, overrides) = (arguments.job.as_deref(), &arguments.overrides);
     let asks = !overrides.event_files.is_empty();
     let cpu = asks.then(|| cpu_of(choice, &arguments.machine)).flatten();
-    let known = (cpu.as_ref(), Some(arguments.machine.cpus));
+    let known = (cpu.as_ref(), arguments.machine.cpus);
     Ok(job::load_for(path, overrides, Purpose::Qemu, known)?)
 }
 
@@ -174,8 +184,10 @@ pub fn boot(
         kvm: choice.kvm,
         pmu,
         icount,
-        cpus: Cpus::Many(machine.cpus),
-        memory: machine.memory.unwrap_or_else(|| default_memory(machine.cpus)),
+        cpus: Cpus::Many(machine.cpus.unwrap_or(packed.cpus)),
+        memory: machine
+            .memory
+            .unwrap_or_else(|| default_memory(machine.cpus.unwrap_or(packed.cpus))),
         cpu: machine.cpu.clone(),
         serial: true,
         screen: false,

@@ -4,6 +4,7 @@ mod gate;
 
 use super::bind::{BindFile, RawBind};
 use super::errors::{JobError, Place};
+use super::expect::{CriteriaFile, Names, RawExpect};
 use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile, place, too_few};
 use crate::events::EventText;
 use ::events::parse::parse_event;
@@ -14,6 +15,9 @@ use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
 use std::fmt;
 use toml::Spanned;
+
+/// What may stand behind an event in the name of a figure: whose count it is, or its overflows.
+const BEHIND: [&str; 4] = [", kernel", ", overflows", ", cpu ", ", task "];
 
 /// An item as written.
 #[derive(Deserialize)]
@@ -40,6 +44,8 @@ pub(super) struct RawCount {
     start_at: Vec<String>,
     #[serde(default)]
     stop_at: Vec<String>,
+    expect: Option<RawExpect>,
+    allow_uncounted: Option<bool>,
     #[serde(default)]
     task: Vec<Spanned<RawTask>>,
 }
@@ -124,6 +130,8 @@ pub struct CountFile {
     /// Where counting starts and stops, as written.
     gate: Vec<(String, GateAct)>,
     workload: WorkloadFile,
+    /// What it has to come to.
+    pub(super) criteria: CriteriaFile,
     place: Place,
 }
 
@@ -155,6 +163,7 @@ impl CountFile {
             limit_us: raw.limit_us.unwrap_or(DEFAULT_LIMIT_US),
             workload: WorkloadFile::decide(raw.task, raw.tick_ns, raw.jitter, text, source),
             gate: starts.chain(stops).collect(),
+            criteria: CriteriaFile::new(raw.expect, raw.allow_uncounted),
             place,
         }
     }
@@ -163,6 +172,33 @@ impl CountFile {
     pub fn events(&self) -> impl Iterator<Item = &EventText> {
         let all = core::iter::once(&self.own).chain(&self.sets);
         all.flat_map(|set| &set.events).map(|event| &event.event)
+    }
+
+    /// Whether there can be every figure that is expected.
+    ///
+    /// # Errors
+    /// The first one that there cannot.
+    pub(super) fn check_expected(&self) -> Result<(), JobError> {
+        let gate = if self.gate.is_empty() { &[][..] } else { &["starts", "stops"] };
+        let whole = ["ticks", "switches"].iter().chain(gate).map(ToString::to_string);
+        let mut names = Names { whole: whole.collect(), behind: &BEHIND, events: Vec::new() };
+        for set in self.sets.iter().chain(self.sets.is_empty().then_some(&self.own)) {
+            let of = if self.sets.is_empty() { String::new() } else { format!("{}: ", set.name) };
+            names.whole.extend(["groups", "passes"].map(|figure| format!("{of}{figure}")));
+            let events = Names::of_events(set.events.iter().map(|event| &event.event));
+            names.events.extend(events.into_iter().map(|event| format!("{of}{event}")));
+        }
+        names.check(&self.criteria).map_err(|message| self.refused(message))
+    }
+
+    /// The greatest number of a processor that it names.
+    pub(super) fn greatest_cpu(&self) -> Option<u16> {
+        let sets = core::iter::once(&self.own).chain(&self.sets);
+        let bound = sets.filter_map(|set| match &set.bind {
+            BindFile::Cpu(_, cpu) => Some(*cpu),
+            _ => None,
+        });
+        bound.chain(self.workload.greatest_cpu()).max()
     }
 
     /// Whether a machine with so many processors has all that the item names.

@@ -101,6 +101,29 @@ pub enum JobError {
     /// An option of histories on the command line, for snippets that have none.
     #[error("{0} changes a history; give --history too")]
     NeedsHistory(&'static str),
+    /// The machine was given fewer processors than the job needs.
+    #[error(
+        "{file}: the job needs {needed} processors (cpus = {needed}), and --cpus {cpus} gives it fewer"
+    )]
+    Cpus {
+        /// The file.
+        file: String,
+        /// What it needs.
+        needed: u32,
+        /// What it was given.
+        cpus: u32,
+    },
+    /// Events that no table has. The target has the same tables.
+    #[error(
+        "{}\nno processor can count these; --allow-uncounted, or allow-uncounted = true in the job, runs it without them",
+        .lines.iter().map(|line| format!("{file}: {line}")).collect::<Vec<_>>().join("\n")
+    )]
+    UnknownEvents {
+        /// The file.
+        file: String,
+        /// Each event, and what is near it.
+        lines: Vec<String>,
+    },
     /// A file of events cannot be used.
     #[error(transparent)]
     Events(#[from] EventsError),

@@ -3,7 +3,7 @@
 use super::errors::JobError;
 use iced_x86::Mnemonic;
 use protocol::bits::Bits;
-use protocol::exact::{AddressRange, Filter, NoRange};
+use protocol::exact::{AddressRange, DEFAULT_STEPS, Filter, NoRange};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -83,7 +83,7 @@ impl<'de> Deserialize<'de> for RawExact {
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
                 f.write_str(
-                    "true, false, or a table with opcodes, instructions, data, bits or verify",
+                    "true, false, or a table with opcodes, instructions, data, bits, steps or verify",
                 )
             }
 
@@ -107,15 +107,24 @@ pub(super) struct RawTable {
     data: Option<Range>,
     bits: Option<Bits>,
     verify: bool,
+    steps: Option<u64>,
 }
 
 /// How a snippet is stepped through, all decided.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ExactOptions {
     /// What counts.
     pub filter: Filter<'static>,
     /// Whether the PMU counts as well, and the two are compared.
     pub verify: bool,
+    /// Instructions after which stepping ends.
+    pub steps: u64,
+}
+
+impl Default for ExactOptions {
+    fn default() -> Self {
+        Self { filter: Filter::default(), verify: false, steps: DEFAULT_STEPS }
+    }
 }
 
 impl RawExact {
@@ -129,7 +138,8 @@ impl RawExact {
                 let data = table.data.map(|range| range.0);
                 let bits = table.bits;
                 let filter = Filter { opcodes: opcodes.collect(), instructions, data, bits };
-                Some(ExactOptions { filter, verify: table.verify })
+                let steps = table.steps.unwrap_or(DEFAULT_STEPS);
+                Some(ExactOptions { filter, verify: table.verify, steps })
             }
         }
     }
@@ -159,6 +169,9 @@ pub struct ExactOverrides {
     /// With --exact: count only instructions that are executed as code of this width.
     #[arg(long, value_name = "64|32")]
     pub executed_as: Option<Bits>,
+    /// With --exact: end the item when so many instructions were stepped over.
+    #[arg(long, value_name = "N")]
+    pub steps: Option<u64>,
 }
 
 impl ExactOverrides {
@@ -175,6 +188,7 @@ impl ExactOverrides {
             (self.instructions.is_some(), "--instructions"),
             (self.data.is_some(), "--data"),
             (self.executed_as.is_some(), "--executed-as"),
+            (self.steps.is_some(), "--steps"),
         ];
         let Some(options) = exact else {
             return match given.iter().find(|(given, _)| *given) {
@@ -182,6 +196,7 @@ impl ExactOverrides {
                 None => Ok(()),
             };
         };
+        options.steps = self.steps.unwrap_or(options.steps);
         let filter = &mut options.filter;
         filter.opcodes.extend(self.opcodes.iter().map(|opcode| Cow::Owned(opcode.0.clone())));
         filter.instructions = self.instructions.or(filter.instructions);

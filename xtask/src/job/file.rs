@@ -7,6 +7,7 @@ use super::assemble::Syntax;
 use super::count::{CountFile, RawCount};
 use super::errors::{JobError, Place};
 use super::exact::{ExactOptions, RawExact};
+use super::expect::{CriteriaFile, Names, RawExpect, is_mnemonic, of_stepping};
 use super::form::{Form, Wanted};
 use super::history::{HistoryOptions, RawHistory};
 use super::machine::MachineOptions;
@@ -18,11 +19,15 @@ use lines::Text;
 pub(super) use lines::{Lines, Spans, lines, position};
 use protocol::PROTOCOL_VERSION;
 use protocol::bits::Bits;
-use protocol::job::{Difference, Expect, OnEnd, SelfTest};
+use protocol::criteria::{Expect, TSC};
+use protocol::job::{Difference, OnEnd, SelfTest};
 use protocol::limits::{self, LimitError};
 use serde::Deserialize;
 use std::path::Path;
 use toml::Spanned;
+
+/// Most processors that a guest can have.
+pub const MAX_CPUS: u32 = 255;
 
 /// How often and in what arrangement a snippet runs, all decided.
 #[derive(Clone, Debug)]
@@ -81,8 +86,8 @@ pub struct SnippetFile {
     pub syntax: Syntax,
     /// How it runs.
     pub options: Options,
-    /// Bounds for the median.
-    pub expect: Option<Expect>,
+    /// What it has to come to.
+    pub criteria: CriteriaFile,
     /// How it is stepped through, if it is.
     pub exact: Option<ExactOptions>,
     /// How it is looked at cycle by cycle, if it is.
@@ -117,6 +122,10 @@ pub struct JobFile {
     pub on_end: OnEnd,
     /// For barecount's own tests.
     pub self_test: Option<SelfTest>,
+    /// Whether items pass although events of theirs were not counted, if they do not say.
+    pub allow_uncounted: bool,
+    /// Processors that the job needs, if it says so.
+    pub cpus: Option<u32>,
     /// Names of checks, if the conformance suite runs; it comes before the snippets. Empty: all.
     pub checks: Option<Vec<String>>,
     /// The snippets; those of `[[processors]]` behind the others.
@@ -149,6 +158,9 @@ struct RawJob {
     #[serde(default)]
     on_end: OnEnd,
     self_test: Option<SelfTest>,
+    #[serde(default)]
+    allow_uncounted: bool,
+    cpus: Option<Spanned<u32>>,
     #[serde(default)]
     kind: Kind,
     checks: Option<Spanned<Vec<String>>>,
@@ -205,6 +217,7 @@ struct RawSnippet {
     init: Option<Spanned<String>>,
     late_init: Option<Spanned<String>>,
     expect: Option<RawExpect>,
+    allow_uncounted: Option<bool>,
     syntax: Option<Syntax>,
     unroll: Option<u32>,
     r#loop: Option<u64>,
@@ -221,21 +234,6 @@ struct RawSnippet {
     drain_frontend: Option<bool>,
     machine: Option<MachineOptions>,
     bits: Option<Bits>,
-}
-
-/// `expect = 3`, or `expect = { min = 2.9, max = 3.1 }`.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(untagged, expecting = "a number, or { min = ..., max = ... }")]
-enum RawExpect {
-    Exactly(f64),
-    Between(Bounds),
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Bounds {
-    min: f64,
-    max: f64,
 }
 
 impl Default for Options {
@@ -280,6 +278,14 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         let (line, column) = places.position(spanned.span().start);
         return Err(wrong(format!("line {line}, column {column}: {error}")));
     }
+    let cpus = raw.cpus.as_ref().map(|cpus| *cpus.get_ref());
+    if let (Some(wrong_number), Some(spanned)) =
+        (cpus.filter(|cpus| !(1..=MAX_CPUS).contains(cpus)), &raw.cpus)
+    {
+        let (line, column) = places.position(spanned.span().start);
+        let reason = format!("cpus is {wrong_number}; it must be 1 to {MAX_CPUS}");
+        return Err(wrong(format!("line {line}, column {column}: {reason}")));
+    }
     if let (Kind::Snippets, Some(checks)) = (raw.kind, &raw.checks) {
         let (line, column) = places.position(checks.span().start);
         let reason = "checks needs kind = \"conformance\"";
@@ -322,6 +328,8 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         baud,
         on_end: raw.on_end,
         self_test: raw.self_test,
+        allow_uncounted: raw.allow_uncounted,
+        cpus,
         checks: (raw.kind == Kind::Conformance).then_some(checks),
         runs: (1..)
             .zip(raw.run)
@@ -401,10 +409,7 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &Text) -> S
             },
             bits: raw.bits.or(defaults.bits).unwrap_or(base.bits),
         },
-        expect: raw.expect.map(|expect| match expect {
-            RawExpect::Exactly(value) => Expect { min: value, max: value },
-            RawExpect::Between(Bounds { min, max }) => Expect { min, max },
-        }),
+        criteria: CriteriaFile::new(raw.expect, raw.allow_uncounted),
         processors: None,
         history,
         exact: raw.exact.as_ref().or(defaults.exact.as_ref()).and_then(RawExact::decide),
@@ -424,7 +429,56 @@ pub(super) fn name_of(asm: &str) -> String {
     line.chars().take(MAX_CHARS).collect()
 }
 
+impl JobFile {
+    /// What each of the items has to come to.
+    pub(super) fn all_criteria(&mut self) -> impl Iterator<Item = &mut CriteriaFile> {
+        let snippets = self.snippets.iter_mut().map(|snippet| &mut snippet.criteria);
+        let runs = self.runs.iter_mut().map(|run| &mut run.criteria);
+        let counts = self.counts.iter_mut().map(|count| &mut count.criteria);
+        let samples = self.samples.iter_mut().map(|sample| &mut sample.code.criteria);
+        snippets.chain(runs).chain(counts).chain(samples)
+    }
+
+    /// How many processors it needs: as many as it says, and those that its items name.
+    #[must_use]
+    pub fn needed_cpus(&self) -> u32 {
+        let snippets = self.snippets.iter().filter_map(|snippet| snippet.processors?.cpu);
+        let runs = self.runs.iter().filter_map(|run| run.workload.greatest_cpu());
+        let counts = self.counts.iter().filter_map(CountFile::greatest_cpu);
+        let samples = self.samples.iter().filter_map(SampleFile::greatest_cpu);
+        let named = snippets.chain(runs).chain(counts).chain(samples).max();
+        let named = named.map_or(1, |greatest| u32::from(greatest) + 1);
+        named.max(self.cpus.unwrap_or(1))
+    }
+}
+
 impl SnippetFile {
+    /// Whether there can be every figure that is expected.
+    ///
+    /// # Errors
+    /// The first one that there cannot.
+    pub(super) fn check_expected(&self, source: &str) -> Result<(), JobError> {
+        let mut names =
+            Names { events: Names::of_events(self.options.events.iter()), ..Names::default() };
+        if self.exact.is_some() {
+            // Stepping tells mnemonics as well, of which there are too many to list.
+            let is_opcode = |expect: &&Expect| is_mnemonic(&expect.figure);
+            let expect = self.criteria.expect.iter();
+            names = of_stepping();
+            names.whole.extend(expect.filter(is_opcode).map(|expect| expect.figure.to_string()));
+        } else if self.history.is_some() {
+            names.behind = &[", row "];
+        } else {
+            names.whole.push(TSC.to_string());
+            names.whole.extend(self.options.machine.msr_names());
+            if self.processors.is_some() {
+                names.behind = &[" on cpu ", ", sum"];
+                names.events.append(&mut names.whole);
+            }
+        }
+        names.check(&self.criteria).map_err(|message| self.refused(source, message))
+    }
+
     /// Where the snippet stands.
     #[must_use]
     pub fn place(&self, source: &str) -> Place {

@@ -143,6 +143,11 @@ impl MachineOptions {
         }
     }
 
+    /// Names of the registers that are read around each run.
+    pub(super) fn msr_names(&self) -> impl Iterator<Item = String> {
+        self.msrs.iter().flatten().map(|register| register.text.clone())
+    }
+
     /// What the firmware is asked for.
     ///
     /// # Errors

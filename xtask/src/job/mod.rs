@@ -9,7 +9,9 @@ mod bind;
 pub mod count;
 mod errors;
 pub mod exact;
+pub mod expect;
 pub mod file;
+pub mod forecast;
 pub mod form;
 pub mod history;
 pub mod machine;
@@ -22,23 +24,28 @@ pub mod workload;
 pub use errors::JobError;
 pub use overrides::Overrides;
 
-use crate::events::{Block, CpuName, check, user};
+use crate::events::{Block, CpuName, EventText, check, user};
 use crate::plain::plain;
 use ::events::pack::PERFMON_LICENSE;
 use assemble::{Part, Source};
 use count::CountFile;
 use exact::ExactOptions;
+use expect::CriteriaFile;
 use file::OnProcessors;
 use history::HistoryOptions;
 use iced_x86::Register;
 use protocol::authentication::Key;
 use protocol::bits::Bits;
-use protocol::job::{Conformance, Exact, History, Item, Job, OnEnd, Processors, Setup, Snippet};
+use protocol::exact::EVENTS;
+use protocol::job::{
+    Conformance, Criteria, Exact, History, Item, Job, OnEnd, Processors, Setup, Snippet,
+};
 use protocol::limits;
 use protocol::ramdisk::{self, RamdiskError, SectionKind};
 use sample::TaskCode;
 use std::borrow::Cow;
 use std::path::Path;
+use workload::RunFile;
 
 /// The job that runs when none is named.
 const TOUR: &str = include_str!("../../jobs/tour.toml");
@@ -59,6 +66,8 @@ pub struct Packed {
     pub sampled: Vec<(u32, Vec<TaskCode>)>,
     /// The key of the boot that it is packed for.
     pub key: Option<Key>,
+    /// Processors that it needs.
+    pub cpus: u32,
 }
 
 impl Packed {
@@ -71,15 +80,16 @@ impl Packed {
         let done = done.min(job.items.len());
         job.items.drain(..done);
         requires::drop_first(&mut job, done as u32);
+        job.criteria.drain(..done.min(job.criteria.len()));
         let bytes = bytes(&job, &self.tables, key.as_ref())?;
         let (tables, sampled) = (self.tables.clone(), self.sampled.clone());
-        Ok(Self { job, bytes, tables, sampled, key })
+        Ok(Self { job, bytes, tables, sampled, cpus: self.cpus, key })
     }
 
     /// A job without tables, for tests.
     #[cfg(test)]
     pub(crate) fn of(job: Job<'static>) -> Self {
-        Self { job, bytes: Vec::new(), tables: Vec::new(), sampled: Vec::new(), key: None }
+        Self { job, bytes: Vec::new(), tables: Vec::new(), sampled: Vec::new(), cpus: 1, key: None }
     }
 }
 
@@ -112,7 +122,7 @@ pub fn load(
 }
 
 /// The same for a machine of which something is known: its processor, whose events the user's files are taken to describe,
-/// and how many processors it has.
+/// and how many processors it has, if that is not up to the job.
 ///
 /// # Errors
 /// As for [`load`]; or a task or a count is for a processor that the machine does not have.
@@ -131,20 +141,47 @@ pub fn load_for(
     };
     overrides.apply(&mut file)?;
     if let Some(cpus) = cpus {
+        if let Some(needed) = file.cpus.filter(|needed| *needed > cpus) {
+            return Err(JobError::Cpus { file: file.source.clone(), needed, cpus });
+        }
         file.runs.iter().try_for_each(|run| run.workload.check_cpus(cpus))?;
         file.counts.iter().try_for_each(|count| count.check_cpus(cpus))?;
     }
     let (tables, lines) = user::merged(&overrides.event_files, cpu)?;
-    let counted = file.counts.iter().flat_map(CountFile::events);
-    let events = file.snippets.iter().flat_map(|snippet| &snippet.options.events).chain(counted);
-    let clocks = file.snippets.iter().filter_map(|snippet| snippet.history.as_ref());
-    let events = events.chain(clocks.map(|history| &history.clock));
-    let events = events.chain(file.samples.iter().flat_map(|sample| &sample.texts));
-    let unknown = check::unknown(&tables, events);
-    for line in lines.into_iter().chain(unknown.iter().map(|line| format!("warning: {line}"))) {
+    // The target has these tables and no others, so it would not know the name either.
+    let unknown = |allowed| check::unknown(&tables, events(&file, allowed).into_iter());
+    for line in lines.into_iter().chain(unknown(true).iter().map(|line| format!("warning: {line}")))
+    {
         anstream::eprintln!("{}", plain(&line));
     }
-    pack_with(&file, purpose, &tables)
+    match &unknown(false)[..] {
+        [] => pack_with(&file, purpose, &tables),
+        lines => {
+            let lines = lines.iter().map(|line| plain(line).to_string()).collect();
+            Err(JobError::UnknownEvents { file: file.source, lines })
+        }
+    }
+}
+
+/// The events of all items that may leave events uncounted, or of all that may not.
+fn events(file: &file::JobFile, allowed: bool) -> Vec<&EventText> {
+    let is_meant = |criteria: &CriteriaFile| {
+        criteria.allow_uncounted.unwrap_or(file.allow_uncounted) == allowed
+    };
+    let snippets = file.snippets.iter().filter(|snippet| is_meant(&snippet.criteria));
+    let of_snippets = snippets.flat_map(|snippet| {
+        // What stepping tells has names of its own.
+        let stepped =
+            |event: &&EventText| snippet.exact.is_some() && EVENTS.contains(&&*event.to_string());
+        let events = snippet.options.events.iter().filter(move |event| !stepped(event));
+        events.chain(snippet.history.iter().map(|history| &history.clock))
+    });
+    let counts = file.counts.iter().filter(|count| is_meant(&count.criteria));
+    let samples = file.samples.iter().filter(|sample| is_meant(&sample.code.criteria));
+    of_snippets
+        .chain(counts.flat_map(CountFile::events))
+        .chain(samples.flat_map(|sample| &sample.texts))
+        .collect()
 }
 
 /// The tour's first item alone, for timing a whole run.
@@ -171,7 +208,9 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
         let text = "a history is of one piece of code, and instruction forms stand for several";
         return Err(snippet.refused(&file.source, text.to_string()));
     }
+    let cpus = file.needed_cpus();
     let file = &*form::expand(file)?;
+    let criteria = criteria(file)?;
     let sources: Vec<Source> = file.snippets.iter().flat_map(sources).collect();
     let codes =
         assemble::assemble(&sources).map_err(|errors| place::explain(errors, &sources, file))?;
@@ -208,6 +247,7 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
         self_test: file.self_test,
         requires: requires::of(&items),
         items,
+        criteria,
     };
     let first_snippet = usize::from(file.checks.is_some());
     for (snippet, item) in file.snippets.iter().zip(&job.items[first_snippet..]) {
@@ -222,7 +262,26 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
         .map_err(|error| JobError::Limit { file: file.source.clone(), error })?;
     let bytes = bytes(&job, tables.bytes(), None)
         .map_err(|error| JobError::Pack { file: file.source.clone(), error })?;
-    Ok(Packed { job, bytes, tables: tables.bytes().to_vec(), sampled, key: None })
+    Ok(Packed { job, bytes, tables: tables.bytes().to_vec(), sampled, cpus, key: None })
+}
+
+/// What each item has to come to, in the order of the items.
+fn criteria(file: &file::JobFile) -> Result<Vec<Criteria<'static>>, JobError> {
+    file.snippets.iter().try_for_each(|snippet| snippet.check_expected(&file.source))?;
+    file.runs.iter().try_for_each(RunFile::check_expected)?;
+    file.counts.iter().try_for_each(CountFile::check_expected)?;
+    file.samples.iter().try_for_each(|sample| sample.check_expected(&file.source))?;
+    let suite = file.checks.iter().map(|_| Criteria::default());
+    let snippets = file.snippets.iter().map(|snippet| &snippet.criteria);
+    let all = snippets
+        .chain(file.runs.iter().map(|run| &run.criteria))
+        .chain(file.counts.iter().map(|count| &count.criteria))
+        .chain(file.samples.iter().map(|sample| &sample.code.criteria));
+    let mut all: Vec<_> = suite.chain(all.map(|one| one.criteria(file.allow_uncounted))).collect();
+    // Items beyond the end have the default, so most jobs carry none.
+    let used = all.iter().rposition(|one| *one != Criteria::default()).map_or(0, |last| last + 1);
+    all.truncate(used);
+    Ok(all)
 }
 
 /// Texts of a snippet.
@@ -262,8 +321,8 @@ fn item(
         (None, Some(OnProcessors { cpu, interrupt_every })) => {
             Item::Processors(Processors { snippet, cpu, interrupt_every })
         }
-        (Some(ExactOptions { filter, verify }), None) => {
-            Item::Exact(Exact { snippet, filter, verify })
+        (Some(ExactOptions { filter, verify, steps }), None) => {
+            Item::Exact(Exact { snippet, filter, verify, steps })
         }
         (Some(_), Some(_)) => {
             let text = "exact mode steps on one processor, [[processors]] runs on several";
@@ -311,7 +370,6 @@ fn snippet(
         runs: snippet.options.runs,
         difference: snippet.options.difference,
         values: snippet.options.values,
-        expect: snippet.expect,
         events: snippet.options.events.iter().map(|text| Cow::Owned(text.to_string())).collect(),
         setup,
     })

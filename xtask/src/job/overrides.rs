@@ -3,6 +3,7 @@
 use super::assemble::Syntax;
 use super::errors::JobError;
 use super::exact::ExactOverrides;
+use super::expect::CriteriaFile;
 use super::file::{JobFile, Options, SnippetFile, name_of};
 use super::form::{Form, Wanted};
 use super::history::HistoryOverrides;
@@ -82,6 +83,10 @@ pub struct Overrides {
     /// braces, to be counted at the same time. Can be given several times.
     #[arg(long = "event", value_name = "EVENT")]
     pub events: Vec<EventText>,
+    /// Pass although events of the job are not counted, for jobs that go to many machines. What is expected of them is
+    /// not judged then.
+    #[arg(long)]
+    pub allow_uncounted: bool,
     /// Ask this of the machine, for every snippet: `ring=3`, `caches=cold`, `page-size=2m` and the like, as in a job's
     /// `machine`. Can be given several times.
     #[arg(long = "machine", value_name = "KEY=VALUE")]
@@ -113,7 +118,7 @@ impl Overrides {
             late_init: self.late_init.clone().unwrap_or_default(),
             syntax: self.syntax.unwrap_or_default(),
             options: Options::default(),
-            expect: None,
+            criteria: CriteriaFile::default(),
             processors: None,
             exact: None,
             history: None,
@@ -144,6 +149,8 @@ impl Overrides {
             baud: limits::MAX_BAUD,
             on_end: OnEnd::default(),
             self_test: None,
+            allow_uncounted: false,
+            cpus: None,
             counts: Vec::new(),
             checks: None,
             snippets: vec![snippet],
@@ -165,6 +172,10 @@ impl Overrides {
                     return Err(JobError::NeedsAsm(name));
                 }
             }
+        }
+        if self.allow_uncounted {
+            file.allow_uncounted = true;
+            file.all_criteria().for_each(|criteria| criteria.allow_uncounted = Some(true));
         }
         for snippet in &mut file.snippets {
             self.history.apply(snippet)?;

@@ -2,6 +2,7 @@
 
 use super::assemble::{Code, Source, Syntax, assemble_with_labels};
 use super::errors::JobError;
+use super::expect::{CriteriaFile, Names, RawExpect};
 use super::file::{JobFile, Lines, Options, SnippetFile, Spans, lines, name_of, position};
 use super::workload::{Assembled, DEFAULT_LIMIT_US, RawTask, WorkloadFile};
 use super::{SOURCES, analyse, place, sources};
@@ -78,6 +79,8 @@ pub(super) struct RawSample {
     tick_ns: Option<u64>,
     jitter: Option<u64>,
     limit_us: Option<u64>,
+    expect: Option<RawExpect>,
+    allow_uncounted: Option<bool>,
     #[serde(default)]
     task: Vec<Spanned<RawTask>>,
 }
@@ -156,6 +159,7 @@ pub(super) fn decide(
     let unnamed = || tasks.as_ref().map_or_else(|| name_of(&body), name_of_tasks);
     let name = raw.name.unwrap_or_else(unnamed);
     let none = Lines::default();
+    let criteria = CriteriaFile::new(raw.expect, raw.allow_uncounted);
     Ok(SampleFile {
         texts,
         turns: raw.turns.unwrap_or(1),
@@ -183,7 +187,7 @@ pub(super) fn decide(
             late_init: String::new(),
             syntax: raw.syntax.unwrap_or_default(),
             options: Options { bits: raw.bits.unwrap_or_default(), ..Options::default() },
-            expect: None,
+            criteria,
             exact: None,
             history: None,
             processors: None,
@@ -286,6 +290,25 @@ fn of_tasks(tasks: &WorkloadFile) -> Result<(Workload<'static>, Vec<TaskCode>), 
 }
 
 impl SampleFile {
+    /// Whether there can be every figure that is expected.
+    ///
+    /// # Errors
+    /// The first one that there cannot.
+    pub(super) fn check_expected(&self, source: &str) -> Result<(), JobError> {
+        let tasks = self.tasks.iter().flat_map(|tasks| &tasks.tasks);
+        let whole = tasks.map(|task| format!("turns, task {}", task.name)).collect();
+        let mut events = Names::of_events(self.texts.iter());
+        events.extend((self.sampling.interval_ns != 0).then(|| "timer".to_string()));
+        let behind = &[", overflows", ", samples", ", dropped"];
+        let names = Names { whole, behind, events };
+        names.check(&self.code.criteria).map_err(|message| self.code.refused(source, message))
+    }
+
+    /// The greatest number of a processor that a task is to run on.
+    pub(super) fn greatest_cpu(&self) -> Option<u16> {
+        self.tasks.as_ref().and_then(WorkloadFile::greatest_cpu)
+    }
+
     /// Its code as a task that runs alone.
     fn task(
         &self,

@@ -3,6 +3,7 @@
 use super::analyse::{loop_counter, uses_extended_state};
 use super::assemble::{self, Code, Failed, Labels, Message, Part, Source, Syntax};
 use super::errors::{JobError, Place, TaskError};
+use super::expect::{CriteriaFile, Names, RawExpect};
 use super::file::{Lines, lines};
 use protocol::bits::Bits;
 use protocol::limits::LimitError;
@@ -59,6 +60,8 @@ pub(super) struct RawRun {
     tick_ns: Option<u64>,
     jitter: Option<u64>,
     limit_us: Option<u64>,
+    expect: Option<RawExpect>,
+    allow_uncounted: Option<bool>,
     #[serde(default)]
     task: Vec<Spanned<RawTask>>,
 }
@@ -121,6 +124,8 @@ pub struct RunFile {
     pub workload: WorkloadFile,
     /// Microseconds that each task may take.
     pub limit_us: u64,
+    /// What it has to come to.
+    pub criteria: CriteriaFile,
     /// Where it stands.
     place: Place,
 }
@@ -129,11 +134,13 @@ impl RunFile {
     /// Decides what `raw` leaves open. `number`: its place among all runs of the job, from 1.
     pub(super) fn decide(raw: Spanned<RawRun>, number: usize, text: &str, source: &str) -> Self {
         let place = place(text, source, &raw.span());
-        let RawRun { name, tick_ns, jitter, limit_us, task } = raw.into_inner();
+        let raw = raw.into_inner();
+        let RawRun { name, tick_ns, jitter, limit_us, expect, allow_uncounted, task } = raw;
         Self {
             name: name.unwrap_or_else(|| format!("run {number}")),
             workload: WorkloadFile::decide(task, tick_ns, jitter, text, source),
             limit_us: limit_us.unwrap_or(DEFAULT_LIMIT_US),
+            criteria: CriteriaFile::new(expect, allow_uncounted),
             place,
         }
     }
@@ -153,12 +160,26 @@ impl RunFile {
 
     /// The error that this run breaks a bound.
     pub(super) fn at(&self, error: &LimitError) -> JobError {
-        let (place, name) = (self.place.clone(), self.name.clone());
-        self.workload.task_error(error).unwrap_or_else(|| JobError::Run {
-            place,
-            run: name,
-            message: error.to_string(),
-        })
+        self.workload.task_error(error).unwrap_or_else(|| self.refused(error.to_string()))
+    }
+
+    fn refused(&self, message: String) -> JobError {
+        JobError::Run { place: self.place.clone(), run: self.name.clone(), message }
+    }
+
+    /// Whether there can be every figure that is expected.
+    ///
+    /// # Errors
+    /// The first one that there cannot.
+    pub(super) fn check_expected(&self) -> Result<(), JobError> {
+        let mut whole: Vec<String> =
+            ["ticks", "switches", "instructions:u"].map(String::from).to_vec();
+        for task in &self.workload.tasks {
+            let figures = ["turns", "switches", "value", "instructions:u"];
+            whole.extend(figures.map(|figure| format!("{figure}, task {}", task.name)));
+        }
+        let names = Names { whole, ..Names::default() };
+        names.check(&self.criteria).map_err(|message| self.refused(message))
     }
 }
 
@@ -247,6 +268,11 @@ impl WorkloadFile {
     ) -> Self {
         let tasks = tasks.into_iter().map(|task| TaskFile::decide(task, text, source)).collect();
         Self { tasks, tick_ns: tick_ns.unwrap_or(DEFAULT_TICK_NS), jitter }
+    }
+
+    /// The greatest number of a processor that a task is to run on.
+    pub(super) fn greatest_cpu(&self) -> Option<u16> {
+        self.tasks.iter().filter_map(|task| task.cpu).max()
     }
 
     /// Whether a machine with so many processors has all that tasks are to run on.

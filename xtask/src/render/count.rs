@@ -213,7 +213,7 @@ mod tests {
     use crate::render::{Context, render};
     use protocol::record::{
         CountCpu, CountGate, CountInterval, CountResult, CountValue, CountedEvent, CountedSet,
-        Eviction, Hex, Record, TaskEnd, TaskResult, Together, Uncounted,
+        Eviction, Hex, Record, TaskEnd, TaskResult, Together, Uncounted, Verdict,
     };
 
     fn task(name: &str, end: TaskEnd) -> TaskResult {
@@ -257,6 +257,7 @@ mod tests {
             ],
             uncounted: vec![Uncounted { event: "x".into(), reason: "unknown".into() }],
             intervals: vec![CountInterval { tsc: 1234, raw: vec![11, 12] }],
+            verdict: if end == TaskEnd::Exit { Verdict::None } else { Verdict::Fail },
             groups: 2,
             passes: 1,
             ticks: 8,

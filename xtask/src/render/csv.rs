@@ -2,7 +2,9 @@
 
 use crate::collect::Report;
 use crate::samples::data;
+use crate::verdict as judged;
 use protocol::record::{ErrorCode, Metric, Record, Verdict};
+use protocol::verdict;
 
 /// Columns.
 const HEADER: [&str; 13] = [
@@ -22,7 +24,8 @@ const HEADER: [&str; 13] = [
 ];
 
 /// Renders it. An item that ended in an error has a row with the verdict `error` and no figures, an
-/// event that was not counted one with the verdict `uncounted`.
+/// event that was not counted one with the verdict `uncounted`, and what an item missed one with the verdict `missed` that says
+/// so in the place of the event.
 #[must_use]
 pub fn render(report: &Report) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
@@ -30,13 +33,13 @@ pub fn render(report: &Report) -> String {
     let mut row = |fields: Vec<String>| writer.write_record(&fields).expect("rows of one length");
     row(HEADER.map(String::from).to_vec());
     for numbered in &report.records {
+        let verdict = match verdict::said(&numbered.record) {
+            Some((Verdict::Pass, _)) => "pass",
+            Some((Verdict::Fail, _)) => "fail",
+            _ => "",
+        };
         match &numbered.record {
             Record::Result(result) => {
-                let verdict = match result.verdict {
-                    Verdict::Pass => "pass",
-                    Verdict::Fail => "fail",
-                    Verdict::None => "",
-                };
                 for metric in &result.metrics {
                     let event = metric.event.clone();
                     let measured = (result.runs, result.per, verdict);
@@ -50,7 +53,7 @@ pub fn render(report: &Report) -> String {
                 for one in &result.processors {
                     for metric in &one.metrics {
                         let event = format!("{} on cpu {}", metric.event, one.processor);
-                        let measured = (result.runs, result.per, "");
+                        let measured = (result.runs, result.per, verdict);
                         row(figures(result.item, &result.name, event, metric, measured));
                     }
                 }
@@ -59,12 +62,6 @@ pub fn render(report: &Report) -> String {
                 }
             }
             Record::Exact(exact) => {
-                let agrees = exact.comparisons.iter().all(|comparison| comparison.agrees);
-                let verdict = match (exact.comparisons.is_empty(), agrees) {
-                    (true, _) => "",
-                    (false, true) => "pass",
-                    (false, false) => "fail",
-                };
                 for count in &exact.counts {
                     let value = count.value.to_string();
                     let mut fields = vec![exact.item.to_string(), exact.name.clone()];
@@ -75,6 +72,9 @@ pub fn render(report: &Report) -> String {
                     fields.extend(["1".into(), "1".into(), verdict.into()]);
                     row(fields);
                 }
+                for one in &exact.uncounted {
+                    row(without_figures(exact.item, &exact.name, &one.event, "uncounted"));
+                }
             }
             Record::History(history) => {
                 for (event, [median, min, max], agree) in super::history::figures(history) {
@@ -84,7 +84,8 @@ pub fn render(report: &Report) -> String {
                     fields.extend([String::new(), max.to_string()]);
                     fields.extend([history.runs.to_string(), history.per.to_string()]);
                     fields.push(agree.to_string());
-                    fields.resize(HEADER.len(), String::new());
+                    fields.resize(HEADER.len() - 1, String::new());
+                    fields.push(verdict.to_string());
                     row(fields);
                 }
                 for one in &history.uncounted {
@@ -97,12 +98,13 @@ pub fn render(report: &Report) -> String {
                     fields.extend(std::iter::repeat_n(value.to_string(), 4));
                     fields.extend(["1".into(), "1".into()]);
                     fields.resize(HEADER.len() - 1, String::new());
-                    fields.push(if passed { String::new() } else { "fail".into() });
+                    // A task that exited did not fail the others.
+                    let own = if verdict == "fail" { "" } else { verdict };
+                    fields.push(if passed { own.to_string() } else { "fail".into() });
                     row(fields);
                 }
             }
             Record::Count(count) => {
-                let verdict = if super::tasks::whole(&count.tasks) { "" } else { "fail" };
                 for (event, value) in super::count::rows(count) {
                     let figure = value.scaled.map_or(String::new(), |scaled| scaled.to_string());
                     let mut fields = vec![count.item.to_string(), count.name.clone(), event];
@@ -132,7 +134,8 @@ pub fn render(report: &Report) -> String {
                     // One run, whose overflows are counted; the report itself has the rest.
                     fields.extend(std::iter::repeat_n(one.overflows.to_string(), 4));
                     fields.extend(["1".into(), "1".into()]);
-                    fields.resize(HEADER.len(), String::new());
+                    fields.resize(HEADER.len() - 1, String::new());
+                    fields.push(verdict.to_string());
                     row(fields);
                 }
                 for one in data::addresses(report, sampled) {
@@ -155,6 +158,11 @@ pub fn render(report: &Report) -> String {
                 row(without_figures(item, name.unwrap_or_default(), "", what));
             }
             _ => {}
+        }
+        if let Some((item, name)) = judged::item_of(&numbered.record) {
+            for sentence in judged::sentences(&numbered.record) {
+                row(without_figures(item, &name, &sentence, "missed"));
+            }
         }
     }
     let bytes = writer.into_inner().expect("memory takes everything");

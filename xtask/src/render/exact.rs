@@ -34,6 +34,9 @@ fn section(exact: &ExactResult) -> String {
         let more = exact.listed as usize - exact.listing.len();
         let _ = writeln!(out, "  and {more} more instructions");
     }
+    for one in &exact.uncounted {
+        let _ = writeln!(out, "  not counted: {}: {}", one.event, one.reason);
+    }
     for comparison in &exact.comparisons {
         let _ = writeln!(out, "  {}", compared(comparison, exact.emulated));
     }
@@ -84,7 +87,7 @@ mod tests {
     use crate::cli::Format;
     use crate::collect::Numbered;
     use crate::render::{Context, render};
-    use protocol::record::{ExactCount, Record};
+    use protocol::record::{ExactCount, Record, Verdict};
 
     #[test]
     fn instructions_are_written_with_their_place_as_address() {
@@ -107,6 +110,9 @@ mod tests {
         let exact = ExactResult {
             item: 7,
             name: "two".into(),
+            verdict: if pmu == 1.0 { Verdict::Pass } else { Verdict::Fail },
+            misses: vec![],
+            uncounted: vec![],
             per: 2,
             filtered: true,
             counts: vec![count("branches", 1.0), count("loads", 0.0)],

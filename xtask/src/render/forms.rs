@@ -80,6 +80,11 @@ pub fn per_instruction(report: &Report) -> Report {
                 *figure /= copies;
             }
         }
+        for miss in &mut result.misses {
+            for figure in [&mut miss.min, &mut miss.max, &mut miss.value].into_iter().flatten() {
+                *figure /= copies;
+            }
+        }
     }
     report
 }

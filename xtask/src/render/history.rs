@@ -223,8 +223,8 @@ pub(super) fn figures(history: &HistoryResult) -> Vec<(String, [f64; 3], bool)> 
 }
 
 /// The item as a test point.
-pub(super) fn point(out: &mut String, points: u32, history: &HistoryResult) {
-    let _ = writeln!(out, "ok {points} - {}", tap::escape(&history.name));
+pub(super) fn point(out: &mut String, points: u32, verdict: &str, history: &HistoryResult) {
+    let _ = writeln!(out, "{verdict} {points} - {}", tap::escape(&history.name));
     for one in &history.series {
         let pass = history.passes.get(one.counting.pass as usize);
         let HistoryPass { front, end, .. } = pass.cloned().unwrap_or(NO_PASS);

@@ -20,12 +20,13 @@ struct Document<'a> {
 /// Renders it.
 #[must_use]
 pub fn render(report: &Report, context: &Context) -> String {
+    let problems = report.problems.iter().map(ToString::to_string);
     let document = Document {
         run: context,
         exit_code: if context.complaint.is_some() { 3 } else { report.exit_code() },
         records: &report.records,
         forms: forms::rows(report),
-        problems: report.problems.iter().map(ToString::to_string).collect(),
+        problems: problems.chain(report.disputes.iter().cloned()).collect(),
         notes: notes::said(report, context),
         foreign: notes::foreign(report).collect(),
     };

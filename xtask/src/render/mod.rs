@@ -100,7 +100,8 @@ pub fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Context, Format, number, render};
+    use super::{Context, number, render};
+    use crate::cli::Format;
     use crate::collect::{Numbered, Report};
     use protocol::record::Record;
 
@@ -145,6 +146,58 @@ mod tests {
             "no watchdog ends a snippet without an end: there is no PMU",
         ] {
             assert!(table.contains(part), "{table}");
+        }
+    }
+
+    /// A record of each kind with the same misses: a figure out of its bounds, and an event that was not counted.
+    fn missed() -> Vec<Record> {
+        let head = r#""item":3,"name":"bad","verdict":"fail","misses":[
+            {"figure":"loads","min":1.0,"max":2.0,"value":7.0},{"figure":"nosuch","reason":"no such event"}],
+            "uncounted":[{"event":"nosuch","reason":"no such event"}],"tsc":[0,1]"#;
+        let of_tasks = r#""tasks":[],"switches":0"#;
+        let ticks = r#"{"count":0,"min":0,"median":0,"max":0}"#;
+        [
+            r#""type":"result","per":1,"runs":1,"metrics":[]"#.to_string(),
+            r#""type":"exact","per":1,"counts":[],"opcodes":[],"listing":[],"listed":0"#.to_string(),
+            r#""type":"history","clock":"cycles","step":1,"runs":1,"per":1,"stopped_by":"freeze","passes":[],
+               "series":[]"#
+                .to_string(),
+            format!(r#""type":"count",{of_tasks},"events":[],"groups":1,"passes":0,"ticks":0"#),
+            format!(r#""type":"tasks",{of_tasks},"ticks":{ticks},"interrupts":[]"#),
+            r#""type":"processors","per":1,"runs":1,"processors":[],"sums":[],
+               "start_skew":{"min":0,"median":0,"max":0},"snapshot":{"deadline":0,"skew":0,"events":[]}"#
+                .to_string(),
+            r#""type":"sample","events":[],"tasks":[],"code":[],"on_full":"drop","delivery":"fixed","handling":"h",
+               "interrupts":0,"spurious":0,"back_to_back":0,"ticks":0,"capability":{"overflow_interrupt":true,
+               "culprit":"c","freeze":"f","skid":"s","data_address":"d"}"#
+                .to_string(),
+        ]
+        .iter()
+        .map(|own| serde_json::from_str(&format!("{{{own},{head}}}")).expect("a record"))
+        .collect()
+    }
+
+    #[test]
+    fn every_format_shows_what_an_item_of_every_kind_missed() {
+        for record in missed() {
+            let records = vec![Numbered { seq: 0, record }];
+            let report = Report { records, ..Report::default() };
+            let rendered = |format| render(&report, &Context::default(), format);
+            let (bounds, uncounted) =
+                ("loads came to 7; expected 1 to 2", "nosuch was not counted: no such event");
+            let table = rendered(Format::Table);
+            assert!(table.contains(&format!("item 3 (bad): {bounds}")), "{table}");
+            assert!(table.contains("1 item fails because not everything"), "{table}");
+            let tap = rendered(Format::Tap);
+            assert!(tap.contains("not ok 1 - bad"), "{tap}");
+            let csv = rendered(Format::Csv);
+            for text in [bounds, uncounted] {
+                assert!(tap.contains(text), "{tap}");
+                assert!(csv.contains(&format!("3,bad,{text},,,,,,,,,,missed\n")), "{csv}");
+            }
+            let json: serde_json::Value = serde_json::from_str(&rendered(Format::Json)).unwrap();
+            assert_eq!(json["records"][0]["misses"][0]["max"], 2.0);
+            assert_eq!(json["records"][0]["verdict"], "fail");
         }
     }
 

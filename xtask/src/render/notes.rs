@@ -1,9 +1,11 @@
 //! What a reader has to know besides the figures: errors, crashes, defects of the report, other text.
 
+use super::Context;
 use super::style::{ERROR, FAINT, WARNING, paint};
-use super::{Context, number};
 use crate::collect::{Foreign, Report};
-use protocol::record::{Crash, ErrorCode, Record, Registers, SnippetResult, Verdict};
+use crate::verdict;
+use protocol::record::{Crash, ErrorCode, Record, Registers, SnippetResult};
+use protocol::verdict::{said as said_of, sentence};
 use std::fmt::Write;
 
 /// Most lines of other text that are shown.
@@ -31,15 +33,18 @@ pub(super) fn write(out: &mut String, report: &Report, context: &Context) {
                 }
                 put_back(out, &place, &error.restored);
             }
-            Record::Result(result) if result.verdict == Verdict::Fail => missed(out, result),
             Record::Crash(crash) => write_crash(out, crash, context),
-            _ => {}
+            record => missed(out, record),
         }
     }
     events(out, report);
+    failed_uncounted(out, report);
     machine(out, report);
     for problem in &report.problems {
         line(out, &paint(ERROR, "report"), &problem.to_string());
+    }
+    for dispute in &report.disputes {
+        line(out, &paint(ERROR, "report"), dispute);
     }
     if report.end().is_none() {
         where_it_stopped(out, report, context);
@@ -115,10 +120,34 @@ fn line(out: &mut String, label: &str, text: &str) {
     let _ = writeln!(out, "{label}: {text}");
 }
 
-fn missed(out: &mut String, result: &SnippetResult) {
-    let median = result.metrics.first().map_or(0.0, |metric| metric.value.median);
-    let text = format!("item {} ({}) came to {}", result.item, result.name, number(median));
-    line(out, &paint(ERROR, "missed"), &format!("{text}, outside what the job expects"));
+/// What an item missed. Events that were not counted are told with all others of their kind.
+fn missed(out: &mut String, record: &Record) {
+    let (Some((item, name)), Some((_, misses))) = (verdict::item_of(record), said_of(record))
+    else {
+        return;
+    };
+    for miss in misses.iter().filter(|miss| !verdict::is_uncounted(miss)) {
+        let text = format!("item {item} ({name}): {}", sentence(miss));
+        line(out, &paint(ERROR, "missed"), &text);
+    }
+}
+
+/// Items that fail for events that were not counted, and how they need not.
+fn failed_uncounted(out: &mut String, report: &Report) {
+    let fails = |record: &Record| {
+        said_of(record).is_some_and(|(_, misses)| misses.iter().any(verdict::is_uncounted))
+    };
+    let count = report.records.iter().filter(|one| fails(&one.record)).count();
+    let items = match count {
+        0 => return,
+        1 => "1 item fails".to_string(),
+        count => format!("{count} items fail"),
+    };
+    let text = format!(
+        "{items} because not everything that was asked for was counted; --allow-uncounted, or allow-uncounted = true in \
+         the job, lets that pass"
+    );
+    line(out, &paint(ERROR, "not counted"), &text);
 }
 
 fn write_crash(out: &mut String, crash: &Crash, context: &Context) {

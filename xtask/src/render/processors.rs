@@ -152,6 +152,8 @@ mod tests {
         let result = ProcessorsResult {
             item: 2,
             name: "adds".into(),
+            verdict: protocol::record::Verdict::None,
+            misses: vec![],
             per: 100,
             runs: 10,
             processors: vec![

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Color, LineStyle, Table, TableStyle};
+use protocol::criteria::TSC;
 use protocol::record::{
     ErrorCode, EventTables, Machine, Metric, Outcome, Record, SnippetResult, TscSource, Verdict,
 };
@@ -145,6 +146,7 @@ fn results(report: &Report, context: &Context) -> Table {
                 cells.extend([""; 6].map(Cell::new));
                 let (what, color) = match error.code {
                     ErrorCode::TimeLimit => ("TIME LIMIT", Color::Red),
+                    ErrorCode::StepLimit => ("STEP LIMIT", Color::Red),
                     ErrorCode::Skipped => ("skipped", Color::Yellow),
                     ErrorCode::SnippetLost => ("LOST", Color::Red),
                     ErrorCode::Forged => ("FORGED", Color::Red),
@@ -166,10 +168,13 @@ fn row(result: &SnippetResult, metric: &Metric) -> Vec<Cell> {
     let distinct = metric.series.iter().map(|series| series.distinct).max().unwrap_or(0);
     let spread =
         if metric.deterministic { "all equal".to_string() } else { format!("{distinct} distinct") };
-    let verdict = match result.verdict {
-        Verdict::Pass => Cell::new("pass").fg(Color::Green),
-        Verdict::Fail => Cell::new("FAIL").fg(Color::Red),
-        Verdict::None => Cell::new(""),
+    // The verdict stands beside the name, and beside each figure that missed.
+    let missed = result.misses.iter().any(|miss| miss.figure == metric.event);
+    let verdict = match (result.verdict, metric.event == TSC) {
+        (Verdict::Pass, true) => Cell::new("pass").fg(Color::Green),
+        (Verdict::Fail, true) => Cell::new("FAIL").fg(Color::Red),
+        _ if missed => Cell::new("FAIL").fg(Color::Red),
+        _ => Cell::new(""),
     };
     // Further events stand below the time stamp counter, which has the snippet's name.
     let (item, name) = match metric.event.as_str() {

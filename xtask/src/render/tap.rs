@@ -2,7 +2,9 @@
 
 use super::{Context, number};
 use crate::collect::Report;
+use crate::verdict as judged;
 use protocol::record::{ErrorCode, Outcome, Record, Verdict};
+use protocol::verdict;
 use std::fmt::Write;
 
 /// Renders it. Each item is a test point; a report that is not whole bails out.
@@ -11,11 +13,12 @@ pub fn render(report: &Report, context: &Context) -> String {
     let mut out = String::from("TAP version 14\n");
     let mut points = 0;
     for numbered in &report.records {
+        let is_ok = verdict::said(&numbered.record).is_none_or(|(said, _)| said != Verdict::Fail);
+        let verdict = if is_ok { "ok" } else { "not ok" };
         // Writing to a String does not fail.
         match &numbered.record {
             Record::Result(result) => {
                 points += 1;
-                let verdict = if result.verdict == Verdict::Fail { "not ok" } else { "ok" };
                 let _ = writeln!(out, "{verdict} {points} - {}", escape(&result.name));
                 for metric in &result.metrics {
                     let value = &metric.value;
@@ -32,7 +35,7 @@ pub fn render(report: &Report, context: &Context) -> String {
             }
             Record::Processors(result) => {
                 points += 1;
-                let _ = writeln!(out, "ok {points} - {}", escape(&result.name));
+                let _ = writeln!(out, "{verdict} {points} - {}", escape(&result.name));
                 for sum in &result.sums {
                     let value = number(sum.value);
                     let _ = writeln!(out, "  ---\n  event: {}\n  sum: {value}\n  ...", sum.event);
@@ -40,8 +43,6 @@ pub fn render(report: &Report, context: &Context) -> String {
             }
             Record::Exact(exact) => {
                 points += 1;
-                let agrees = exact.comparisons.iter().all(|comparison| comparison.agrees);
-                let verdict = if agrees { "ok" } else { "not ok" };
                 let _ = writeln!(out, "{verdict} {points} - {}", escape(&exact.name));
                 for count in &exact.counts {
                     let (event, value) = (&count.event, number(count.value));
@@ -50,15 +51,15 @@ pub fn render(report: &Report, context: &Context) -> String {
             }
             Record::History(history) => {
                 points += 1;
-                super::history::point(&mut out, points, history);
+                super::history::point(&mut out, points, verdict, history);
             }
             Record::Tasks(tasks) => {
                 points += 1;
-                super::tasks::point(&mut out, points, &tasks.name, &tasks.tasks);
+                super::tasks::point(&mut out, points, verdict, &tasks.name, &tasks.tasks);
             }
             Record::Count(count) => {
                 points += 1;
-                super::tasks::point(&mut out, points, &count.name, &count.tasks);
+                super::tasks::point(&mut out, points, verdict, &count.name, &count.tasks);
                 for (set, event) in super::count::figures(count) {
                     let value = event.sum.scaled.unwrap_or(event.sum.raw);
                     let event = quoted(&format!("{set}{}", event.event));
@@ -75,7 +76,7 @@ pub fn render(report: &Report, context: &Context) -> String {
             }
             Record::Sample(sampled) => {
                 points += 1;
-                let _ = writeln!(out, "ok {points} - {}", escape(&sampled.name));
+                let _ = writeln!(out, "{verdict} {points} - {}", escape(&sampled.name));
                 for one in &sampled.events {
                     let (event, overflows, dropped) = (&one.event, one.overflows, one.dropped);
                     let _ = writeln!(
@@ -118,12 +119,18 @@ pub fn render(report: &Report, context: &Context) -> String {
             }
             _ => {}
         }
+        for missed in judged::sentences(&numbered.record) {
+            let _ = writeln!(out, "  ---\n  missed: {}\n  ...", quoted(&missed));
+        }
     }
     let skipped = report.end().is_some_and(|end| end.outcome == Outcome::Skip);
     let skip = if skipped && points == 0 { " # SKIP nothing could run" } else { "" };
     let _ = writeln!(out, "1..{points}{skip}");
     for problem in &report.problems {
         let _ = writeln!(out, "Bail out! {}", one_line(&problem.to_string()));
+    }
+    for dispute in &report.disputes {
+        let _ = writeln!(out, "Bail out! {}", one_line(dispute));
     }
     if let Some(complaint) = &context.complaint {
         let _ = writeln!(out, "Bail out! {}", one_line(complaint));

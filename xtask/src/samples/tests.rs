@@ -49,6 +49,8 @@ fn result() -> SampleResult {
     SampleResult {
         item: 4,
         name: "s;t".into(),
+        verdict: protocol::record::Verdict::None,
+        misses: vec![],
         events: vec![count("cycles", 100, 9), count("timer", 5000, 3)],
         tasks: vec!["work".into()],
         schedule: None,

@@ -26,11 +26,14 @@ pub enum LimitError {
     )]
     Baud(u32),
     /// An expectation that no value can meet.
-    #[error("expect.min is {min}, above expect.max, which is {max}")]
-    EmptyExpectation { min: f64, max: f64 },
+    #[error("the job expects `{figure}` to be at least {min} and at most {max}")]
+    EmptyExpectation { figure: String, min: f64, max: f64 },
     /// An expectation that is not a number.
-    #[error("expect.{0} is not a finite number")]
-    NotFinite(&'static str),
+    #[error("expect: {1} of `{0}` is not a finite number")]
+    NotFinite(String, &'static str),
+    /// An expectation without bounds.
+    #[error("the job expects nothing of `{0}`: give a number, min, max, or both of these")]
+    NothingExpected(String),
     /// Counting would start in one task and stop in another.
     #[error(
         "counting starts and stops at addresses of one task, which has its own address space; these are in `{0}` and `{1}`"
@@ -58,12 +61,6 @@ pub enum LimitError {
         "exact.instructions is counted from a register; it must be counted from the start of the body"
     )]
     InstructionBase,
-    /// Bounds for ticks that are not counted.
-    #[error("expect bounds TSC ticks, which exact mode does not count; give one of the two")]
-    ExactExpectation,
-    /// Bounds for one figure where there are several.
-    #[error("expect bounds one figure; [[processors]] gives one for each processor")]
-    ProcessorsExpectation,
     /// The PMU cannot filter as exact mode does.
     #[error("exact.verify compares with the PMU, which has no such filter; give one of the two")]
     VerifyFiltered,

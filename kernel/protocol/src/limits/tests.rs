@@ -82,16 +82,19 @@ fn n2_events_are_bounded_in_number_and_length() {
 fn t8_a_filter_that_cannot_be_applied_is_refused() {
     let filter = |instructions: &str, verify| {
         let filter = Filter { instructions: instructions.parse().ok(), ..Filter::default() };
-        check_item(&Item::Exact(Exact { snippet: snippet("s", &[0x90]), filter, verify }))
+        let snippet = snippet("s", &[0x90]);
+        check_item(&Item::Exact(Exact { snippet, filter, verify, steps: 1 }))
     };
     assert_eq!(filter("0..4", false), Ok(()));
     assert_eq!(filter("", true), Ok(()));
     assert_eq!(filter("rsp:0..4", false), Err(LimitError::InstructionBase));
     assert_eq!(filter("0..4", true), Err(LimitError::VerifyFiltered));
-    let expect = Some(crate::job::Expect { min: 1.0, max: 2.0 });
-    let snippet = Snippet { expect, ..snippet("s", &[0x90]) };
-    let exact = Exact { snippet, filter: Filter::default(), verify: false };
-    assert_eq!(check_item(&Item::Exact(exact)), Err(LimitError::ExactExpectation));
+    for steps in [0, MAX_STEPS + 1] {
+        let (snippet, filter) = (snippet("s", &[0x90]), Filter::default());
+        let error = check_item(&Item::Exact(Exact { snippet, filter, verify: false, steps }));
+        let named = matches!(error, Err(LimitError::Range { field: "exact.steps", .. }));
+        assert!(named, "{error:?}");
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ fn job() -> Job<'static> {
         self_test: None,
         requires: alloc::vec![],
         items: alloc::vec![crate::job::Item::Snippet(snippet("nop", &[0x90]))],
+        criteria: alloc::vec![],
     }
 }
 

@@ -1,6 +1,6 @@
 //! What was counted while tasks ran.
 
-use super::{TaskResult, Together, Uncounted, VectorCount};
+use super::{Miss, TaskResult, Together, Uncounted, VectorCount, Verdict};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,12 @@ pub struct CountResult {
     pub item: u32,
     /// Name of the item.
     pub name: String,
+    /// Whether it met what the job expects; absent: nothing was expected, and nothing went wrong.
+    #[serde(default, skip_serializing_if = "Verdict::is_none")]
+    pub verdict: Verdict,
+    /// What of it missed: figures out of their bounds, and events that were not counted though they had to be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub misses: Vec<Miss>,
     /// How the tasks ran, in the order of [`CountedEvent::tasks`].
     pub tasks: Vec<TaskResult>,
     /// What was counted.

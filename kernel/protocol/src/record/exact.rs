@@ -1,5 +1,6 @@
 //! What stepping through a snippet came to.
 
+use super::{Miss, Uncounted, Verdict};
 use crate::bits::record::{is_usual, usual};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -13,6 +14,15 @@ pub struct ExactResult {
     pub item: u32,
     /// Name of the item.
     pub name: String,
+    /// Whether it met what the job expects; absent: nothing was expected, and nothing went wrong.
+    #[serde(default, skip_serializing_if = "Verdict::is_none")]
+    pub verdict: Verdict,
+    /// What of it missed: figures out of their bounds, and events that were not counted though they had to be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub misses: Vec<Miss>,
+    /// Events that were asked for: stepping counts instructions, and no events of the PMU.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncounted: Vec<Uncounted>,
     /// Executions of the body that each figure was divided by: unroll times the loop's iterations.
     pub per: u64,
     /// Whether a filter decided what counted.

@@ -1,6 +1,6 @@
 //! In which cycles of a snippet events happened.
 
-use super::{Applied, Counting, Uncounted};
+use super::{Applied, Counting, Miss, Uncounted, Verdict};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,12 @@ pub struct HistoryResult {
     pub item: u32,
     /// Name of the item.
     pub name: String,
+    /// Whether it met what the job expects; absent: nothing was expected, and nothing went wrong.
+    #[serde(default, skip_serializing_if = "Verdict::is_none")]
+    pub verdict: Verdict,
+    /// What of it missed: figures out of their bounds, and events that were not counted though they had to be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub misses: Vec<Miss>,
     /// The event whose overflow stopped all counters, in the job's words.
     pub clock: String,
     /// Events of the clock from row to row.

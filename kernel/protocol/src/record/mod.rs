@@ -31,7 +31,7 @@ pub use processors::{
     Sum,
 };
 pub use result::{
-    Aggregates, Applied, Counting, Metric, Series, SnippetResult, Uncounted, Verdict,
+    Aggregates, Applied, Counting, Metric, Miss, Series, SnippetResult, Uncounted, Verdict,
 };
 pub use sampling::{
     AddressCount, CodePlace, DataCount, SampleResult, SampledCount, Samples, SamplingCapability,
@@ -108,6 +108,36 @@ pub struct Progress {
     pub done: u32,
     /// Items in the job.
     pub total: u32,
+    /// How far the item is that runs; absent: between items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<Within>,
+}
+
+/// How far an item is.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Within {
+    /// What is counted here.
+    pub unit: Unit,
+    /// So many are done.
+    pub done: u64,
+    /// So many there are, or may be at most.
+    pub total: u64,
+}
+
+/// What an item's progress is counted in.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Runs of the code.
+    Runs,
+    /// Instructions that are stepped over, of as many as the limit allows.
+    Steps,
+    /// Rows of a history.
+    Rows,
+    /// Milliseconds that tasks have run, of as many as all of them may take.
+    Milliseconds,
 }
 
 /// Something that did not work.
@@ -145,6 +175,8 @@ pub enum ErrorCode {
     SnippetFault,
     /// A snippet did not end within its time limit.
     TimeLimit,
+    /// A snippet that is stepped through did not end within its limit of steps.
+    StepLimit,
     /// A snippet took the whole machine or the firmware down; the host tool noticed, and ran the rest in another boot.
     SnippetLost,
     /// While the item ran, something else than the firmware wrote records, or there were some that do not fit the job.

@@ -1,6 +1,6 @@
 //! The processors of the machine, and what was measured on several of them.
 
-use super::{Metric, Uncounted};
+use super::{Metric, Miss, Uncounted, Verdict};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,12 @@ pub struct ProcessorsResult {
     pub item: u32,
     /// Name of the item.
     pub name: String,
+    /// Whether it met what the job expects; absent: nothing was expected, and nothing went wrong.
+    #[serde(default, skip_serializing_if = "Verdict::is_none")]
+    pub verdict: Verdict,
+    /// What of it missed: figures out of their bounds, and events that were not counted though they had to be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub misses: Vec<Miss>,
     /// Executions of the body that each figure was divided by, on each processor.
     pub per: u64,
     /// Measured runs of each of the two code sizes.

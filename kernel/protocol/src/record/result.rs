@@ -12,8 +12,11 @@ pub struct SnippetResult {
     pub item: u32,
     /// Name of the item.
     pub name: String,
-    /// Whether it met its expectation.
+    /// Whether it met what the job expects.
     pub verdict: Verdict,
+    /// What of it missed: figures out of their bounds, and events that were not counted though they had to be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub misses: Vec<Miss>,
     /// Executions of the body that each figure was divided by: unroll times the loop's iterations.
     pub per: u64,
     /// Measured runs of each of the two code sizes.
@@ -72,8 +75,28 @@ pub struct Uncounted {
     pub reason: String,
 }
 
-/// Whether a measurement met its expectation.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+/// What missed the job's expectation: a figure out of its bounds, or an event that was not counted.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Miss {
+    /// The figure: `tsc`, an event in the job's words, and whose count of it.
+    pub figure: String,
+    /// Least value that passes, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<f64>,
+    /// Greatest value that passes, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+    /// What it came to; absent if there is no such figure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Whether a measurement met what the job expects.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -81,8 +104,17 @@ pub enum Verdict {
     Pass,
     /// It did not.
     Fail,
-    /// There was none.
+    /// Nothing was expected.
+    #[default]
     None,
+}
+
+impl Verdict {
+    /// Whether nothing was expected.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::None
+    }
 }
 
 /// One event's figures.

@@ -1,6 +1,6 @@
 //! What sampling a workload came to.
 
-use super::{Hex, TaskResult, Ticks, Uncounted};
+use super::{Hex, Miss, TaskResult, Ticks, Uncounted, Verdict};
 use crate::bits::record::{is_usual, usual};
 use crate::sampling::{Delivery, OnFull};
 use alloc::string::String;
@@ -15,6 +15,12 @@ pub struct SampleResult {
     pub item: u32,
     /// Name of the item.
     pub name: String,
+    /// Whether it met what the job expects; absent: nothing was expected, and nothing went wrong.
+    #[serde(default, skip_serializing_if = "Verdict::is_none")]
+    pub verdict: Verdict,
+    /// What of it missed: figures out of their bounds, and events that were not counted though they had to be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub misses: Vec<Miss>,
     /// The events, in the job's order; the timer, if there is one, is the last.
     pub events: Vec<SampledCount>,
     /// Names of the tasks.

@@ -1,6 +1,6 @@
 //! How a workload's tasks ran.
 
-use super::{Fault, Hex};
+use super::{Fault, Hex, Miss, Verdict};
 use crate::bits::record::{is_usual, usual};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -14,6 +14,12 @@ pub struct TasksResult {
     pub item: u32,
     /// Name of the item.
     pub name: String,
+    /// Whether it met what the job expects; absent: nothing was expected, and nothing went wrong.
+    #[serde(default, skip_serializing_if = "Verdict::is_none")]
+    pub verdict: Verdict,
+    /// What of it missed: figures out of their bounds, and events that were not counted though they had to be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub misses: Vec<Miss>,
     /// The tasks, in the job's order.
     pub tasks: Vec<TaskResult>,
     /// Changes from a task or the kernel to another of them, the first and the last included.

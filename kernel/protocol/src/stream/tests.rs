@@ -19,7 +19,7 @@ fn nth(seq: u32, records: u32) -> Record {
         });
     }
     if seq + 1 < records {
-        return Record::Progress(Progress { done: seq, total: records });
+        return Record::Progress(Progress { done: seq, total: records, within: None });
     }
     Record::End(End {
         records,

@@ -158,9 +158,32 @@ fn m3_m6_triggers_and_overflows_of_a_job() {
 }
 
 #[test]
+fn c7_i4_a_period_that_the_handler_fills_is_refused_with_the_least_and_in_ring_3_it_is_not() {
+    for (model, _, _, known) in machines() {
+        let request = |text, every| CountRequest { every: Some(every), ..event(text) };
+        let refused = |request, at_overflow| {
+            let job = count::Count { at_overflow, ..item(vec![request], 0) };
+            plan(&job, &known).uncounted.into_iter().map(|one| one.reason).collect::<Vec<_>>()
+        };
+        let [reason] = &refused(request("r00c0", 499), count::AtOverflow::Same)[..] else {
+            panic!("{model:?}")
+        };
+        assert!(reason.contains("every is 499") && reason.contains("the least is 500"), "{reason}");
+        for (request, at_overflow) in [
+            (request("r00c0", 500), count::AtOverflow::Same),
+            (request("r00c0:u", 1), count::AtOverflow::Next),
+            // Nothing counts behind the first one.
+            (request("r00c0", 1), count::AtOverflow::Stop),
+        ] {
+            assert_eq!(refused(request, at_overflow), [""; 0], "{model:?}");
+        }
+    }
+}
+
+#[test]
 fn c7_m1_what_cannot_be_counted_is_left_out_with_its_reason() {
     for (model, _, driver, known) in machines() {
-        let first = CountRequest { every: Some(5), starts: vec![1, 2], ..event("r00c0") };
+        let first = CountRequest { every: Some(500), starts: vec![1, 2], ..event("r00c0") };
         let job = item(vec![first, event("no_such"), event("r003c"), event("fixed9")], 0);
         let planned = plan(&job, &known);
         let left: Vec<&str> = planned.uncounted.iter().map(|one| one.event.as_str()).collect();

@@ -190,6 +190,16 @@ impl Observer for Watch<'_> {
         });
     }
 
+    fn aside(&mut self, work: &mut dyn FnMut()) {
+        let mut task = None;
+        self.tell(|running| {
+            task = running.current;
+            running.switch(None);
+        });
+        work();
+        self.tell(|running| running.switch(task));
+    }
+
     /// What the tick does with the counters is the kernel's.
     fn tick(&mut self) {
         self.tell(|running| {

@@ -98,7 +98,8 @@ impl run::Machine for Target<'_> {
         let team = self.team.as_ref();
         tasks::run(
             item,
-            &mut tasks::Processors::new(self.machine, &self.space, frames, slots, team),
+            &mut tasks::Processors::new(self.machine, &self.space, frames, slots, team)
+                .beating(self.heart),
         )
     }
 
@@ -106,7 +107,8 @@ impl run::Machine for Target<'_> {
         self.gather(&named_cpus(item, &counting::in_use()))?;
         let (frames, slots) = (&mut self.controls.frames, &mut self.slots);
         let team = self.team.as_ref();
-        let mut processors = tasks::Processors::new(self.machine, &self.space, frames, slots, team);
+        let mut processors = tasks::Processors::new(self.machine, &self.space, frames, slots, team)
+            .beating(self.heart);
         counting::count(item, self.machine, &mut processors)
     }
 
@@ -121,8 +123,9 @@ impl run::Machine for Target<'_> {
         };
         self.form_team().map_err(refuse)?;
         let team = self.team.as_mut().expect("just formed");
-        let mut crew = Crew::new(team, &mut self.arena, &mut self.counting, self.machine, item.cpu)
-            .map_err(refuse)?;
+        let (arena, counting) = (&mut self.arena, &mut self.counting);
+        let mut crew =
+            Crew::new(team, arena, counting, self.machine, item.cpu, self.heart).map_err(refuse)?;
         processors::measure_all(&mut crew, index, item)
     }
 

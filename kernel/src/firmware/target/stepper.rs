@@ -7,13 +7,18 @@ use arch::call::Function;
 use arch::cpu::{self, extended};
 use arch::pmu::{Capabilities, Gate};
 use arch::step;
+use arch::time::tsc;
 use iced_x86::Register;
 use kernel::exact::{Processor as Segments, Qualifier, Stepper, Tally, Tracker, Unstepped};
 use kernel::snippet::Runner;
 use protocol::exact::Filter;
 use protocol::job::{Control, Setup, Snippet};
+use protocol::record::{Unit, Within};
 use raw_cpuid::{CpuIdReader, CpuIdResult};
 use x86_64::registers::model_specific::{FsBase, GsBase};
+
+/// Steps from one look at the clock to the next.
+const BEAT_STEPS: u64 = 256;
 
 /// The processor as exact mode sees it.
 struct Stepped;
@@ -46,6 +51,7 @@ impl Stepper for Target<'_> {
         snippet: &Snippet,
         copies: u64,
         filter: &Filter,
+        limit: u64,
     ) -> Result<Tally, Unstepped> {
         let qualifier = Qualifier::new(filter, PLACE.pointers).map_err(Unstepped::Refused)?;
         // Counters are not involved.
@@ -57,7 +63,8 @@ impl Stepper for Target<'_> {
         // SAFETY: the emitted code, which nothing writes to while it runs.
         let code =
             unsafe { core::slice::from_raw_parts(emitted.function.start as *const u8, bytes) };
-        let mut tracker = Tracker::new(emitted, code, &qualifier);
+        let mut tracker = Tracker::new(emitted, code, &qualifier, limit);
+        let heart = self.heart;
         let function = Function { entry: emitted.function.start, exit: emitted.exit };
         // SAFETY: as in `run`. The tracker allocates in the exception's handler: what it interrupts is the emitted
         // code alone, which does not.
@@ -65,7 +72,13 @@ impl Stepper for Target<'_> {
             if self.resets_extended {
                 extended::reset(self.machine.extended);
             }
-            step::run(&function, &mut |frame| tracker.trap(frame, &mut Stepped))
+            step::run(&function, &mut |frame| {
+                let done = tracker.steps();
+                if done.is_multiple_of(BEAT_STEPS) {
+                    heart.beat(tsc::now(), Within { unit: Unit::Steps, done, total: limit });
+                }
+                tracker.trap(frame, &mut Stepped)
+            })
         };
         let (tally, refusal) = (tracker.tally, tracker.refusal);
         if let Err(trap) = ended {

@@ -65,7 +65,9 @@ fn a_count_item_is_measured_or_has_its_reason() {
     };
     let mut machine = Clocked::new(1);
     let mut status = Status::default();
-    let Record::Count(result) = counted(3, &item(1), &mut machine, &mut status) else { panic!() };
+    let mut record = counted(3, &item(1), &mut machine, &mut status);
+    tally(&Criteria::default(), &mut record, &mut status);
+    let Record::Count(result) = record else { panic!() };
     assert_eq!((result.item, result.name.as_str(), result.ticks), (3, "c", 7));
     assert_eq!((status.measured, status.failed), (1, 0));
     let Record::Error(error) = counted(4, &item(2), &mut machine, &mut status) else { panic!() };

@@ -88,7 +88,6 @@ fn snippet(
         runs: 1,
         difference: Difference::Double,
         values: false,
-        expect: None,
         events: vec![],
         setup: Setup::default(),
     }

@@ -161,7 +161,6 @@ pub fn nop(name: &str) -> Snippet<'static> {
         runs: 8,
         difference: Difference::Double,
         values: false,
-        expect: None,
         events: vec![],
         setup: Setup::default(),
     }

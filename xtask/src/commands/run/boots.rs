@@ -12,10 +12,11 @@ use crate::Result;
 use crate::collect::Report;
 use crate::job::{JobError, Packed};
 use crate::machine::{Ending, Finished};
+use crate::verdict;
 use fit::Cut;
 use protocol::authentication::{KEY_BYTES, Key};
 use protocol::job::{Item, OnEnd};
-use protocol::record::{End, ErrorCode, ErrorRecord, Outcome, Record, TaskEnd, Verdict};
+use protocol::record::{End, ErrorCode, ErrorRecord, Outcome, Record};
 
 /// What all boots came to.
 #[derive(Default)]
@@ -204,49 +205,8 @@ impl Whole {
     fn sum(&mut self) {
         let crashed = self.report.end().is_some_and(|end| end.outcome == Outcome::Crash);
         self.report.records.retain(|one| !matches!(one.record, Record::End(_)));
-        let (mut passed, mut measured) = (0, 0);
-        let failed = self.report.errors();
-        let mut failed = failed
-            .filter(|one| one.item.is_some() && one.code != ErrorCode::Skipped)
-            .count() as u32;
-        for result in self.report.results() {
-            match result.verdict {
-                Verdict::Pass => passed += 1,
-                Verdict::None => measured += 1,
-                Verdict::Fail => failed += 1,
-            }
-        }
-        for exact in self.report.exact() {
-            match &exact.comparisons[..] {
-                [] => measured += 1,
-                some if some.iter().all(|one| one.agrees) => passed += 1,
-                _ => failed += 1,
-            }
-        }
-        let ran = self.report.tasks().map(|one| &one.tasks);
-        let ran = ran.chain(self.report.counts().map(|one| &one.tasks));
-        let sampled = self.report.sampled().filter_map(|one| one.schedule.as_ref());
-        for tasks in ran.chain(sampled.map(|schedule| &schedule.tasks)) {
-            let whole = tasks.iter().all(|task| task.end == TaskEnd::Exit);
-            *(if whole { &mut measured } else { &mut failed }) += 1;
-        }
-        measured += self.report.sampled().filter(|one| one.schedule.is_none()).count() as u32;
-        measured += self.report.processors().count() as u32;
-        measured += self.report.histories().count() as u32;
-        for suite in self.report.suites() {
-            if suite.failed > 0 {
-                failed += 1;
-            } else if suite.passed + suite.known_errata > 0 {
-                passed += 1;
-            }
-        }
-        let distrusted = self.report.errors().any(|error| error.code == ErrorCode::FirmwareChanged);
-        let outcome = match (crashed, failed > 0 || distrusted, passed + measured > 0) {
-            (true, ..) => Outcome::Crash,
-            (false, true, _) => Outcome::Fail,
-            (false, false, true) => Outcome::Pass,
-            (false, false, false) => Outcome::Skip,
-        };
+        let verdict::Tally { passed, failed, measured } = verdict::Tally::of(&self.report);
+        let outcome = if crashed { Outcome::Crash } else { verdict::outcome(&self.report) };
         let records = self.report.records.len() as u32 + 1;
         let on_end = OnEnd::default();
         let end = End { records, outcome, passed, failed, measured, on_end, heap: None };

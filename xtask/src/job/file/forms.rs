@@ -17,6 +17,7 @@ pub(super) struct RawForms {
     runs: Option<u32>,
     events: Option<Vec<EventText>>,
     values: Option<bool>,
+    allow_uncounted: Option<bool>,
 }
 
 /// A snippet has code, or forms whose code and name are made.
@@ -51,6 +52,7 @@ pub(super) fn characterise(
         runs: raw.runs,
         events: raw.events,
         values: raw.values,
+        allow_uncounted: raw.allow_uncounted,
         ..RawSnippet::default()
     };
     SnippetFile { wanted: Some(wanted), ..decide(Spanned::new(span, options), defaults, text) }

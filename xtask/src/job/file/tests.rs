@@ -36,7 +36,9 @@ fn defaults_apply_unless_a_snippet_says_otherwise() {
     assert_eq!((first.options.runs, first.options.unroll, first.options.loop_count), (7, 10, 0));
     assert_eq!((second.options.runs, second.options.unroll, second.options.loop_count), (7, 20, 3));
     assert_eq!(second.options.difference, Difference::Empty);
-    assert_eq!(second.expect, Some(Expect { min: 1.0, max: 5.5 }));
+    let [ticks] = &second.criteria.expect[..] else { panic!() };
+    let bounds = protocol::criteria::Bounds::between(1.0, 5.5);
+    assert_eq!((&*ticks.figure, ticks.bounds), ("tsc", bounds));
     assert_eq!(second.asm.trim(), "mov r14, [r14]");
 }
 
@@ -121,7 +123,7 @@ fn every_mistake_names_its_line_and_column() {
         ("\n\nbaud = 12345", ["line 3, column 8", "must divide 115200"]),
         ("on-end = 'explode'", ["line 1, column 10", "unknown variant `explode`"]),
         ("[defaults]\nname = 'x'", ["line 2, column 1", "unknown field `name`"]),
-        ("[[snippet]]\nasm = 'nop'\nexpect = 'x'", ["line 3, column 10", "a number, or"]),
+        ("[[snippet]]\nasm = 'nop'\nexpect = 'x'", ["line 3, column 10", "a number, {"]),
     ] {
         let seen = message(text);
         assert!(seen.starts_with("job.toml: "), "{seen}");

@@ -5,8 +5,10 @@ use super::effects::{self, Effects};
 use super::{Form, FormError, Wanted, apart, case};
 use crate::job::assemble::{Failed, Message, Part, Source, Syntax, assemble};
 use crate::job::errors::JobError;
+use crate::job::expect::CriteriaFile;
 use crate::job::file::{JobFile, SnippetFile};
 use protocol::bits::Bits;
+use protocol::criteria::{Bounds, Expect};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
@@ -154,7 +156,15 @@ impl Known {
 
 /// A snippet with the options of the item that asked for it.
 fn put(item: &SnippetFile, made: Made) -> SnippetFile {
+    // Figures are per execution of the body, and what is expected is per instruction.
+    let copies = f64::from(made.case.copies());
+    let mut criteria = item.criteria.clone();
+    for Expect { bounds, .. } in &mut criteria.expect {
+        let scaled = |bound: Option<f64>| bound.map(|bound| bound * copies);
+        *bounds = Bounds { min: scaled(bounds.min), max: scaled(bounds.max) };
+    }
     SnippetFile {
+        criteria,
         name: made.case.to_string(),
         asm: made.body,
         init: made.init,
@@ -188,7 +198,9 @@ fn add_ways_back(snippets: &mut Vec<SnippetFile>, known: &mut Known) -> Result<(
         let all = chain::latencies(form, &known.0[form]).into_iter().filter_map(Result::ok);
         if let Some(made) = all.into_iter().find(|made| made.case.tells_way_back()) {
             let added = put(&snippets[*index], made);
-            snippets.push(SnippetFile { expect: None, ..added });
+            let allow_uncounted = added.criteria.allow_uncounted;
+            let criteria = CriteriaFile { allow_uncounted, ..CriteriaFile::default() };
+            snippets.push(SnippetFile { criteria, ..added });
         }
     }
     Ok(())

@@ -16,6 +16,7 @@ fn report(items: &[(&str, f64, Option<f64>)]) -> Report {
         let result = SnippetResult {
             item,
             name: (*name).to_string(),
+            misses: vec![],
             verdict: Verdict::None,
             per: 100,
             runs: 10,

@@ -31,6 +31,8 @@ pub(crate) fn example() -> HistoryResult {
     HistoryResult {
         item: 7,
         name: "a # b".into(),
+        verdict: protocol::record::Verdict::None,
+        misses: vec![],
         clock: "cycles".into(),
         step: 1,
         runs: 3,

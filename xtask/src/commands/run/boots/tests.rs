@@ -9,6 +9,11 @@ fn record(json: &str) -> Record {
 }
 
 fn exact(item: u32, agrees: Option<bool>) -> Record {
+    let verdict = match agrees {
+        None => "none",
+        Some(true) => "pass",
+        Some(false) => "fail",
+    };
     let compared = agrees.map_or(String::new(), |agrees| {
         format!(
             r#","comparisons":[{{"event":"instructions","exact":1.0,"pmu_min":1.0,"pmu_median":1.0,
@@ -17,7 +22,7 @@ fn exact(item: u32, agrees: Option<bool>) -> Record {
     });
     record(&format!(
         r#"{{"type":"exact","item":{item},"name":"e","per":1,"counts":[],"opcodes":[],"listing":[],"listed":0,
-           "tsc":[0,1]{compared}}}"#
+           "verdict":"{verdict}","tsc":[0,1]{compared}}}"#
     ))
 }
 
