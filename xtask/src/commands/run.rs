@@ -10,13 +10,13 @@ use crate::cli::{self, Machine, Run};
 use crate::collect::{Collector, Report};
 use crate::events::{CpuName, cpu};
 use crate::job::{self, Packed, Purpose};
-use crate::machine::devices::{Cpus, Virtual, arguments};
+use crate::machine::devices::{Cpus, PMU_LOG, Virtual, arguments};
 use crate::machine::{self, Choice, Finished, Given, Host, Limits, MachineError, accel, pmu_log};
 use crate::progress::Work;
 use crate::render::Context;
 use crate::setup::{self, Need, SetupError, Toolchain};
 use crate::symbols::{Symbols, image_base};
-use crate::{Failure, Result};
+use crate::{Failure, Result, interrupt, output};
 use pmu_model::Model;
 use staging::write;
 use std::ffi::OsString;
@@ -28,7 +28,8 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// Why there is no report.
 pub fn run(arguments: &Run) -> Result<u8> {
-    check_output(&arguments.output)?;
+    check_output(&arguments.output, &inputs(arguments))?;
+    check_kept(arguments)?;
     // The job is assembled by the compiler: without one that would be the job's fault.
     Toolchain::find()?;
     let mut choice = accel::choose(&arguments.machine, &Host::read())?;
@@ -39,18 +40,29 @@ pub fn run(arguments: &Run) -> Result<u8> {
             return Err(error.into());
         }
         choice = choice.without(&format!("{}: {}", error.need, error.why));
-        anstream::eprintln!("{}", error.hint);
+        output::say(&error.hint);
         packed = load(arguments, &choice)?;
     }
     if let (cli::Boot::Uefi, Given::Emulated(_)) = (arguments.machine.boot, choice.pmu) {
         tree.build_uefi_pmu()?;
     }
-    anstream::eprintln!("{}", choice.line());
+    if let Some(cpu) = &arguments.machine.cpu {
+        machine::cpu_model::check(cpu)?;
+    }
+    output::say(&choice.line());
+    // From here on there is a machine and a folder to be cleaned up.
+    let _deferred = interrupt::defer();
     let scratch = Scratch::new(arguments.keep.as_deref())?;
     let boot = |packed: &Packed| boot(&tree, packed, &arguments.machine, &choice, scratch.path());
     let whole = boots::run(&packed, arguments.machine.reboots, boot)?;
     scratch.write("serial.log", &whole.raw)?;
-    let mut context = context(&arguments.machine, &choice, &packed, whole.complaint);
+    let mut context =
+        context(&arguments.machine, &choice, &packed, whole.complaint, &arguments.output);
+    context.interrupted = whole.interrupted;
+    if whole.interrupted.is_some() {
+        // It is told by the exit code, after the report.
+        let _ = interrupt::take();
+    }
     if let Given::Emulated(model) = choice.pmu {
         context.pmu_said = pmu_log::read(scratch.path(), model);
         if arguments.machine.pmu != cli::Pmu::Auto {
@@ -91,6 +103,34 @@ fn has_pmu(report: &Report, model: Model, said: &[String]) -> Result<()> {
     let why: Vec<&str> = loader.chain(said.iter().map(String::as_str)).chain(firmware).collect();
     let model = model.spec().name;
     Err(MachineError::NoPmu { model, why: why.join("; ") }.into())
+}
+
+/// The files that the command reads.
+fn inputs(arguments: &Run) -> Vec<&Path> {
+    let events = arguments.overrides.event_files.iter().map(|file| file.path.as_path());
+    events.chain(arguments.job.as_deref()).collect()
+}
+
+/// What `--keep` leaves, in whatever way the machine is booted.
+const KEPT: [&str; 9] = [
+    "direct.bin",
+    "kernel",
+    "ramdisk",
+    staging::HYPERVISOR,
+    "disk.img",
+    "variables.fd",
+    "command.txt",
+    "serial.log",
+    PMU_LOG,
+];
+
+/// Refuses a folder to keep the run's files in where one of them would overwrite what the command reads or the report.
+fn check_kept(arguments: &Run) -> Result<()> {
+    let Some(folder) = &arguments.keep else { return Ok(()) };
+    let kept = KEPT.map(|name| folder.join(name));
+    let mut outputs = arguments.output.files();
+    outputs.extend(kept.iter().map(PathBuf::as_path));
+    output::distinct(&outputs, &inputs(arguments))
 }
 
 /// The processor that the guest sees, if the tables may know it.
@@ -160,7 +200,11 @@ pub fn boot(
         timeout: machine.timeout.duration(),
         silence: machine.item_timeout.map(cli::Timeout::duration),
     };
-    Ok(machine::run(&line, folder, limits, tick)?)
+    let finished = machine::run(&line, folder, limits, tick)?;
+    match machine.cpu.as_ref().and_then(|cpu| machine::cpu_model::refused(cpu, &finished)) {
+        Some(refused) => Err(refused.into()),
+        None => Ok(finished),
+    }
 }
 
 fn command_line(arguments: &[OsString]) -> String {
@@ -180,6 +224,7 @@ fn context(
     choice: &Choice,
     packed: &Packed,
     complaint: Option<String>,
+    wanted: &cli::Output,
 ) -> Context {
     let shift = machine.icount.shift(machine.boot).filter(|_| !choice.kvm);
     Context {
@@ -194,15 +239,17 @@ fn context(
         kernel: None,
         items: packed.job.items.iter().map(|item| item.name().to_string()).collect(),
         complaint,
+        interrupted: None,
+        width: wanted.width(),
         pmu_said: Vec::new(),
     }
 }
 
 /// Resolves a crash's backtrace, renders the report and tells the exit code.
-fn report(report: Report, mut context: Context, tree: &Tree, output: &cli::Output) -> Result<u8> {
+fn report(report: Report, mut context: Context, tree: &Tree, wanted: &cli::Output) -> Result<u8> {
     resolve(&report, &mut context, &tree.kernel_with_symbols());
     context.kernel = Some(tree.kernel_with_symbols());
-    deliver(&report, &context, output)
+    deliver(&report, &context, wanted)
 }
 
 /// Adds the resolved backtrace of a crash to `context`.

@@ -43,7 +43,7 @@ pub fn run(arguments: &Test) -> Result<u8> {
         tree.build_uefi_pmu()?;
         // One test needs it, and says that it was skipped where it is not to be had.
         if let Err(error) = setup::ensure(&[Need::Grub], tree.toolchain()) {
-            anstream::eprintln!("going on without: {error}");
+            crate::output::say(&format!("going on without: {error}"));
         }
         tree
     };

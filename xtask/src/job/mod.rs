@@ -22,7 +22,6 @@ pub use errors::JobError;
 pub use overrides::Overrides;
 
 use crate::events::{Block, CpuName, check, user};
-use crate::plain::plain;
 use ::events::pack::PERFMON_LICENSE;
 use assemble::{Part, Source};
 use count::CountFile;
@@ -128,7 +127,7 @@ pub fn load_for(
     let events = events.chain(file.samples.iter().flat_map(|sample| &sample.texts));
     let unknown = check::unknown(&tables, events);
     for line in lines.into_iter().chain(unknown.iter().map(|line| format!("warning: {line}"))) {
-        anstream::eprintln!("{}", plain(&line));
+        crate::output::say(&line);
     }
     pack_with(&file, purpose, &tables)
 }

@@ -3,6 +3,7 @@
 use super::style::{ERROR, FAINT, WARNING, paint};
 use super::{Context, number};
 use crate::collect::{Foreign, Report};
+use crate::text::printable;
 use protocol::record::{Crash, Record, Registers, SnippetResult, Verdict};
 use std::fmt::Write;
 
@@ -186,8 +187,7 @@ pub(super) fn foreign(report: &Report) -> impl Iterator<Item = &Foreign> {
 }
 
 fn clean(text: &str) -> String {
-    let text: String = text.chars().filter(|c| !c.is_control()).collect();
-    text.trim().to_string()
+    printable(text.trim()).into_owned()
 }
 
 fn write_foreign(out: &mut String, report: &Report) {

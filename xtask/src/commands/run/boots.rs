@@ -20,6 +20,8 @@ pub struct Whole {
     pub complaint: Option<String>,
     /// Every byte of every serial line.
     pub raw: Vec<u8>,
+    /// The signal that came before the end.
+    pub interrupted: Option<&'static str>,
 }
 
 /// Boots `packed` and, at most `reboots` times, what is left of it.
@@ -29,7 +31,8 @@ pub fn run(
     boot: impl Fn(&Packed) -> Result<Finished>,
 ) -> Result<Whole> {
     let total = packed.job.items.len() as u64;
-    let mut whole = Whole { report: Report::default(), complaint: None, raw: Vec::new() };
+    let mut whole =
+        Whole { report: Report::default(), complaint: None, raw: Vec::new(), interrupted: None };
     let (mut done, mut left) = (0, reboots);
     loop {
         let rest = packed
@@ -38,6 +41,9 @@ pub fn run(
         let finished = boot(&rest)?;
         let cause = lost(&finished, rest.job.self_test.is_some());
         let complaint = finished.complaint();
+        if let (Ending::Interrupted(signal), Some(_)) = (&finished.ending, &complaint) {
+            whole.interrupted = Some(signal);
+        }
         whole.raw.extend_from_slice(finished.collector.raw());
         let mut report = finished.collector.finish();
         let reported = done + report.items();
@@ -87,7 +93,7 @@ fn lost(finished: &Finished, breaks_on_purpose: bool) -> Option<String> {
     }
     match finished.ending {
         Ending::Silent(_) | Ending::Exited(_) => finished.complaint(),
-        Ending::Stopped | Ending::TimedOut(_) => None,
+        Ending::Stopped | Ending::TimedOut(_) | Ending::Interrupted(_) => None,
     }
 }
 
@@ -206,7 +212,12 @@ mod tests {
 
     #[test]
     fn x1_items_of_later_boots_are_counted_on_and_all_are_summed() {
-        let mut whole = Whole { report: Report::default(), complaint: None, raw: Vec::new() };
+        let mut whole = Whole {
+            report: Report::default(),
+            complaint: None,
+            raw: Vec::new(),
+            interrupted: None,
+        };
         let progress = || record(r#"{"type":"progress","done":1,"total":5}"#);
         whole.take(report(vec![progress(), exact(0, None)]), 0);
         let lost = r#"{"type":"error","code":"snippet_lost","item":1,"text":"gone"}"#;
