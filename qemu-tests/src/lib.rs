@@ -9,7 +9,7 @@ mod run;
 pub mod stock_linux;
 
 pub use identity::is_model;
-pub use program::{Called, xtask, xtask_in};
+pub use program::{Called, Started, timed_xtask, xtask, xtask_in};
 pub use pty::pseudo_terminal;
 pub use run::{Guest, Ran, direct};
 

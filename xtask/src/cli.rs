@@ -1,9 +1,10 @@
 //! What can be typed.
 
 use crate::job::Overrides;
+use crate::render::Width;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use pmu_model::Model;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Measures code on the bare machine.
 #[derive(Debug, Parser)]
@@ -42,8 +43,9 @@ Exit codes:
   0   everything was measured, and every expectation met
   1   a measurement missed its expectation, or a test failed
   2   bad usage or a bad job
-  3   the machine did not finish: crash, hang, timeout, lost lines
-  77  nothing could run here";
+  3   the machine did not finish (crash, hang, timeout, lost lines), or standard output took no more
+  77  nothing could run here
+  130 a signal interrupted the run; what was measured before is shown";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -89,12 +91,13 @@ pub struct Run {
     #[command(flatten)]
     pub output: Output,
     /// Keep the run's files (kernel, ramdisk, image, serial log, command line) in this folder.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Report")]
     pub keep: Option<PathBuf>,
 }
 
 /// The virtual machine to boot.
 #[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Machine")]
 pub struct Machine {
     /// What executes the guest. auto: KVM if it offers a PMU to guests, else TCG.
     #[arg(long, value_enum, default_value_t)]
@@ -136,6 +139,7 @@ pub struct Machine {
 
 /// How to show the report.
 #[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Report")]
 pub struct Output {
     /// The report's form.
     #[arg(long, value_enum, default_value_t)]
@@ -154,6 +158,21 @@ pub struct Output {
     pub plots: Option<PathBuf>,
 }
 
+impl Output {
+    /// The files that it names.
+    #[must_use]
+    pub fn files(&self) -> Vec<&Path> {
+        let files = [&self.out, &self.samples_folded, &self.samples_pprof];
+        files.into_iter().flatten().map(PathBuf::as_path).collect()
+    }
+
+    /// How wide the report's tables may be.
+    #[must_use]
+    pub fn width(&self) -> Width {
+        if self.out.is_some() { Width::default() } else { Width::of_output() }
+    }
+}
+
 /// Arguments of `image`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
@@ -168,10 +187,10 @@ pub struct Image {
     pub overrides: Overrides,
     /// An emulated PMU for UEFI machines that have SVM and count instructions, as QEMU's TCG does; on all others the
     /// image boots without.
-    #[arg(long, value_name = "MODEL", value_parser = Pmu::model_parser())]
+    #[arg(long, value_name = "MODEL", value_parser = Pmu::model_parser(), help_heading = "Image")]
     pub pmu: Option<Model>,
     /// The image to write.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Image")]
     pub out: PathBuf,
 }
 
@@ -257,7 +276,7 @@ pub enum Format {
     Table,
     /// One document with every record.
     Json,
-    /// Test Anything Protocol, version 14.
+    /// Test Anything Protocol: a plan, then a test point for each item. For parsers of versions 13 and 14, and KTAP.
     Tap,
     /// One row per figure.
     Csv,

@@ -5,6 +5,8 @@ use crate::events::EventsError;
 use crate::job::JobError;
 use crate::machine::MachineError;
 use crate::setup::SetupError;
+use crate::text::printable_lines;
+use crate::{interrupt, output};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -33,6 +35,12 @@ pub enum Failure {
         /// The system's reason.
         error: std::io::Error,
     },
+    /// Standard output takes no more.
+    #[error("cannot write to standard output: {0}")]
+    Output(std::io::Error),
+    /// A signal came, and there is nothing to show.
+    #[error("interrupted by {0}")]
+    Interrupted(&'static str),
     /// Something that is needed is missing and cannot be installed from here.
     #[error(transparent)]
     Setup(#[from] SetupError),
@@ -53,13 +61,15 @@ impl Failure {
         move |error| Self::File { doing, path: path.to_path_buf(), error }
     }
 
-    /// Exit code: 2 for bad usage or a bad job, 3 for a machine that did not finish, 77 when nothing could
-    /// run, 1 for a failed test.
+    /// Exit code: 2 for bad usage or a bad job, 3 for a machine that did not finish or a report that has nowhere to
+    /// go, 77 when nothing could run, 130 after a signal, 1 for a failed test.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Job(_) | Self::Events(_) | Self::Usage(_) | Self::File { .. } => 2,
             Self::Machine(error) => error.exit_code(),
+            Self::Output(_) => 3,
+            Self::Interrupted(_) => interrupt::EXIT_CODE,
             Self::Setup(_) | Self::Build(_) => 77,
             Self::Tool(_) => 1,
         }
@@ -68,6 +78,7 @@ impl Failure {
     /// Prints the failure to standard error.
     pub fn print(&self) {
         let style = crate::render::style::ERROR;
-        anstream::eprintln!("{style}error{style:#}: {self}");
+        let text = self.to_string();
+        output::say_styled(&format!("{style}error{style:#}: {}", printable_lines(&text)));
     }
 }

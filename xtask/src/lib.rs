@@ -5,6 +5,7 @@
 //! - [`job`]: from a TOML file to a packed job, assembling on the way.
 //! - [`mod@events`]: event tables, for listing and for the ramdisk.
 //! - [`machine`]: which QEMU to start and how; [`collect`]: reading a report from it or from elsewhere.
+//! - [`output`], [`text`]: what leaves the program, and what of it a terminal may see; [`interrupt`]: Ctrl-C.
 //! - [`render`]: the report as table, JSON, TAP or CSV; [`mod@bench`]: the project's own figures.
 //!
 //! Everything that starts a process is here and in `qemu-tests`.
@@ -18,9 +19,10 @@ pub mod commands;
 pub mod disassembly;
 pub mod events;
 pub mod failure;
+pub mod interrupt;
 pub mod job;
 pub mod machine;
-pub mod plain;
+pub mod output;
 pub mod plots;
 pub mod process;
 pub mod progress;
@@ -28,6 +30,7 @@ pub mod render;
 pub mod samples;
 pub mod setup;
 pub mod symbols;
+pub mod text;
 pub mod verdict;
 
 pub use failure::{Failure, Result};

@@ -1,5 +1,6 @@
 //! Signs of life for whatever takes longer than a second.
 
+use crate::text::printable;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -30,7 +31,12 @@ impl Work {
 
     fn with(bar: ProgressBar, message: impl Into<String>, template: &str) -> Self {
         bar.set_style(ProgressStyle::with_template(template).expect("a constant template"));
-        Self { bar, message: message.into(), start: Instant::now(), said: false }
+        Self {
+            bar,
+            message: printable(&message.into()).into_owned(),
+            start: Instant::now(),
+            said: false,
+        }
     }
 
     /// Call this now and then; `done` steps are behind us.
@@ -40,7 +46,7 @@ impl Work {
         }
         if !std::io::stderr().is_terminal() {
             if !self.said {
-                anstream::eprintln!("{} ...", self.message);
+                crate::output::say(&format!("{} ...", self.message));
             }
         } else if !self.said {
             self.bar.set_message(self.message.clone());

@@ -82,7 +82,7 @@ pub fn judge(report: &mut Report, job: &Job) {
 
 /// Adds up the verdicts, and compares them with the end record, which gets the sums that are right.
 pub fn add_up(report: &mut Report) {
-    let tally = Tally::of(report);
+    let (tally, outcome) = (Tally::of(report), self::outcome(report));
     let whole = report.problems.is_empty();
     let ends = report.records.iter_mut().rev().find_map(|numbered| match &mut numbered.record {
         Record::End(end) => Some(end),
@@ -93,7 +93,6 @@ pub fn add_up(report: &mut Report) {
         return;
     };
     let said = Tally { passed: end.passed, failed: end.failed, measured: end.measured };
-    let outcome = self::outcome(report);
     if whole && (said != tally || end.outcome != outcome) {
         let words = |tally: Tally, outcome: Outcome| {
             let Tally { passed, failed, measured } = tally;

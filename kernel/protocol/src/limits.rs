@@ -118,11 +118,19 @@ pub(crate) fn name(text: &str) -> Result<(), LimitError> {
 pub fn check_job(job: &Job) -> Result<(), LimitError> {
     name(&job.name)?;
     check_baud(job.baud)?;
-    range("the number of items", job.items.len() as u64, 0, MAX_ITEMS as u64)?;
+    check_items(job.items.len() as u64)?;
     // One for each item at most: what stands beyond would be judged by nobody.
     let (criteria, items) = (job.criteria.len() as u64, job.items.len() as u64);
     range("the number of items with expectations", criteria, 0, items)?;
     job.criteria.iter().try_for_each(criteria::check)
+}
+
+/// Checks how many items a job has, before they are made.
+///
+/// # Errors
+/// More than [`MAX_ITEMS`].
+pub fn check_items(items: u64) -> Result<(), LimitError> {
+    range("the number of items", items, 0, MAX_ITEMS as u64)
 }
 
 /// Checks one rate of the serial line, in bits per second.

@@ -51,6 +51,9 @@ pub(super) fn boot(
     let start = Instant::now();
     let finished = machine::run(&arguments(&machine), folder.path(), TIMEOUT, |_| ())?;
     let elapsed = start.elapsed();
+    if let Ending::Interrupted(signal) = finished.ending {
+        return Err(Failure::Interrupted(signal));
+    }
     if matches!(finished.ending, Ending::TimedOut(_)) {
         let text = finished.complaint().unwrap_or_default();
         return Err(MachineError::Unfinished(text).into());

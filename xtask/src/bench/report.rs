@@ -1,8 +1,11 @@
 //! The figures as a table and as JSON.
 
 use super::boots::median;
-use crate::render::{number, table::STYLE};
-use comfy_table::{CellAlignment, Table};
+use crate::render::{
+    number,
+    table::{Width, empty, fit},
+};
+use comfy_table::CellAlignment;
 use serde::Serialize;
 
 /// One figure.
@@ -55,8 +58,7 @@ impl Figure {
 /// The figures as a table.
 #[must_use]
 pub fn render(figures: &[Figure]) -> String {
-    let mut table = Table::new();
-    table.load_style(STYLE);
+    let mut table = empty();
     table.set_header(["", "median", "min", "max", "unit", "published elsewhere"]);
     for index in 1..4 {
         if let Some(column) = table.column_mut(index) {
@@ -74,5 +76,5 @@ pub fn render(figures: &[Figure]) -> String {
             figure.published.unwrap_or_default().to_string(),
         ]);
     }
-    format!("{table}\n")
+    format!("{}\n", fit(table, Width::of_output()))
 }

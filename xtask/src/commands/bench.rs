@@ -4,8 +4,7 @@ use super::run::prepare;
 use crate::bench::{measure, render};
 use crate::cli::{self, Boot};
 use crate::setup::{self, Need};
-use crate::{Failure, Result};
-use std::fs;
+use crate::{Result, interrupt, output};
 
 /// Runs the command.
 ///
@@ -13,16 +12,18 @@ use std::fs;
 /// What could not be measured.
 pub fn run(arguments: &cli::Bench) -> Result<u8> {
     if let Some(path) = &arguments.json {
-        fs::write(path, "").map_err(Failure::file("write", path))?;
+        output::check(path)?;
     }
+    // Machines and their folders are gone before a signal ends this.
+    let _deferred = interrupt::defer();
     let tree = prepare(&[Boot::Direct, Boot::Bios, Boot::Uefi])?;
     setup::ensure(&[Need::QemuForPmu], tree.toolchain())?;
     let figures = measure(&tree, arguments.boots)?;
-    anstream::print!("{}", render(&figures));
+    output::print(&render(&figures))?;
     let json = serde_json::to_string_pretty(&figures).expect("figures serialise") + "\n";
     match &arguments.json {
-        Some(path) => fs::write(path, json).map_err(Failure::file("write", path))?,
-        None => anstream::print!("{json}"),
+        Some(path) => output::write(path, json)?,
+        None => output::print(&json)?,
     }
     Ok(0)
 }

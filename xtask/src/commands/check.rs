@@ -4,11 +4,13 @@ mod licences;
 mod rows;
 
 use crate::build::Tree;
+use crate::output::say_styled;
 use crate::process::said;
 use crate::progress::Work;
 use crate::render::style::{ERROR, GOOD, WARNING, paint};
 use crate::setup::toolchain::cargo;
 use crate::setup::{self, Need, Toolchain};
+use crate::text::printable_lines;
 use crate::{Failure, Result};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -151,12 +153,13 @@ pub fn all(tree: &Tree) -> Result<()> {
 /// Prints a check's result; `Ok(false)` means that it could not be made.
 fn tell(name: &str, result: std::result::Result<bool, String>) -> bool {
     match result {
-        Ok(true) => anstream::eprintln!("{} {name}", paint(GOOD, "ok     ")),
+        Ok(true) => say_styled(&format!("{} {name}", paint(GOOD, "ok     "))),
         Ok(false) => {
-            anstream::eprintln!("{} {name}: its tool is missing", paint(WARNING, "skipped"));
+            say_styled(&format!("{} {name}: its tool is missing", paint(WARNING, "skipped")));
         }
         Err(said) => {
-            anstream::eprintln!("{} {name}:\n{said}", paint(ERROR, "failed "));
+            let said = printable_lines(&said);
+            say_styled(&format!("{} {name}:\n{said}", paint(ERROR, "failed ")));
             return false;
         }
     }

@@ -8,11 +8,12 @@ use crate::machine::{MachineError, seconds};
 use crate::progress::Work;
 use crate::render::Context;
 use crate::setup::Toolchain;
-use crate::{Failure, Result, verdict};
+use crate::{Failure, Result, interrupt, verdict};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 /// Runs the command.
@@ -20,13 +21,20 @@ use std::time::{Duration, Instant};
 /// # Errors
 /// Why there is no report.
 pub fn run(arguments: &Collect) -> Result<u8> {
-    check_output(&arguments.output)?;
-    let (collector, complaint) = read(arguments)?;
+    check_output(&arguments.output, &[&arguments.serial])?;
+    let deferred = interrupt::defer();
+    let (collector, mut complaint) = read(arguments)?;
+    let interrupted = interrupt::take();
+    drop(deferred);
+    if let Some(signal) = interrupted {
+        complaint = Some(format!("interrupted by {signal}; what had come before is above"));
+    }
     let signed = collector.signed();
     let mut report = collector.finish();
     verdict::add_up(&mut report);
-    let mut context =
-        Context { source: arguments.serial.display().to_string(), complaint, ..Context::default() };
+    let source = arguments.serial.display().to_string();
+    let width = arguments.output.width();
+    let mut context = Context { source, complaint, interrupted, width, ..Context::default() };
     if signed {
         context.authentication = Some("not verified: the boot's key is not kept");
         context.notes.push(
@@ -49,7 +57,7 @@ pub fn run(arguments: &Collect) -> Result<u8> {
 fn read(arguments: &Collect) -> Result<(Collector, Option<String>)> {
     let path = &arguments.serial;
     if path.as_os_str() == "-" {
-        return stream(std::io::stdin().lock(), path).map(|collector| (collector, None));
+        return stream(std::io::stdin(), path).map(|collector| (collector, None));
     }
     let data = fs::metadata(path).map_err(Failure::file("read", path))?;
     if data.file_type().is_char_device() {
@@ -59,32 +67,50 @@ fn read(arguments: &Collect) -> Result<(Collector, Option<String>)> {
     stream(file, path).map(|collector| (collector, None))
 }
 
-/// Everything until the end of the stream, or of the report.
-fn stream(mut stream: impl Read, path: &Path) -> Result<Collector> {
+/// How often a signal is looked for.
+const WAIT: Duration = Duration::from_millis(200);
+
+/// Everything until the end of the stream, or a signal. A thread reads, as a read from a pipe waits as long as it likes.
+fn stream(mut stream: impl Read + Send + 'static, path: &Path) -> Result<Collector> {
+    let (sender, receiver) = sync_channel(16);
+    std::thread::spawn(move || {
+        let mut buffer = [0; 1 << 16];
+        loop {
+            let piece = match stream.read(&mut buffer) {
+                Ok(0) => return,
+                Ok(count) => Ok(buffer[..count].to_vec()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => Err(error),
+            };
+            let over = piece.is_err();
+            if sender.send(piece).is_err() || over {
+                return;
+            }
+        }
+    });
     let mut collector = Collector::new();
-    let mut buffer = [0; 1 << 16];
-    loop {
-        match stream.read(&mut buffer) {
-            Ok(0) => return Ok(collector),
-            Ok(count) => collector.feed(&buffer[..count]),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(Failure::file("read", path)(error)),
+    while interrupt::pending().is_none() {
+        match receiver.recv_timeout(WAIT) {
+            Ok(Ok(bytes)) => collector.feed(&bytes),
+            Ok(Err(error)) => return Err(Failure::file("read", path)(error)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
         }
     }
+    Ok(collector)
 }
 
 /// A serial device, until the end record or the timeout.
 fn device(arguments: &Collect) -> Result<(Collector, Option<String>)> {
     let device = arguments.serial.display().to_string();
     let failed = |error| MachineError::NoDevice { device: device.clone(), error };
-    let wait = Duration::from_millis(200);
-    let builder = serialport::new(&*device, arguments.baud).timeout(wait);
+    let builder = serialport::new(&*device, arguments.baud).timeout(WAIT);
     let mut port = builder.open_native().map_err(failed)?;
     let mut collector = Collector::new();
     let (start, timeout) = (Instant::now(), arguments.timeout.duration());
     let mut work = Work::new(format!("waiting for {device}"));
     let mut buffer = [0; 4096];
-    while !collector.ended() {
+    while !collector.ended() && interrupt::pending().is_none() {
         match port.read(&mut buffer) {
             Ok(count) => collector.feed(&buffer[..count]),
             Err(error) if matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::Interrupted) => {}

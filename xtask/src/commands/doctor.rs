@@ -4,7 +4,8 @@ use crate::cli::{self, Machine};
 use crate::machine::{Host, accel};
 use crate::render::style::{ERROR, FAINT, GOOD, paint};
 use crate::setup::{self, Need, Status, Toolchain};
-use crate::{Failure, Result};
+use crate::{Failure, Result, output};
+use std::fmt::Write;
 
 /// Runs the command. The exit code is 77 if something that `run` needs is missing. What is looked for is shown to the end,
 /// even where there is no compiler.
@@ -16,17 +17,19 @@ pub fn run(arguments: &cli::Doctor) -> Result<u8> {
         setup::record::record(folder).map_err(Failure::file("write", folder))?;
     }
     let toolchain = Toolchain::find().ok();
+    let mut out = String::new();
     let (mut missing, mut no_qemu) = (false, false);
     for need in Need::ALL {
         match need.status(toolchain.as_ref()) {
-            Status::Present(detail) => line(&paint(GOOD, "ok"), need, &detail),
+            Status::Present(detail) => line(&mut out, &paint(GOOD, "ok"), need, &detail),
             Status::Missing { why } => {
                 missing |= !matches!(need, Need::Ovmf | Need::Grub | Need::Fsck);
-                line(&paint(ERROR, "missing"), need, &why);
+                line(&mut out, &paint(ERROR, "missing"), need, &why);
                 // The same packages, and apt was asked for them a line ago.
                 let twice = need == Need::QemuForPmu && no_qemu;
                 if !twice {
-                    anstream::println!("         {}", need.hint());
+                    // Writing to a String does not fail, here and below.
+                    let _ = writeln!(out, "         {}", need.hint());
                 }
                 no_qemu |= need == Need::Qemu;
             }
@@ -37,18 +40,19 @@ pub fn run(arguments: &cli::Doctor) -> Result<u8> {
         Ok(()) => "yes".to_string(),
         Err(reason) => format!("no: {reason}"),
     };
-    anstream::println!("{:<9}KVM: {}", "", yes_no(&host.kvm));
-    anstream::println!("{:<9}PMU for guests of KVM: {}", "", yes_no(&host.vpmu));
+    let _ = writeln!(out, "{:<9}KVM: {}", "", yes_no(&host.kvm));
+    let _ = writeln!(out, "{:<9}PMU for guests of KVM: {}", "", yes_no(&host.vpmu));
     if let Ok(choice) = accel::choose(&Machine::default(), &host) {
-        anstream::println!("{:<9}`run` would use {}", "", choice.line());
+        let _ = writeln!(out, "{:<9}`run` would use {}", "", choice.line());
     }
+    output::print(&out)?;
     Ok(if missing { 77 } else { 0 })
 }
 
-fn line(mark: &str, need: Need, detail: &str) {
+fn line(out: &mut String, mark: &str, need: Need, detail: &str) {
     // Padded by hand: the width of a coloured text is not its length.
     let width = anstream::adapter::strip_str(mark).to_string().len();
     let pad = " ".repeat(9usize.saturating_sub(width));
     let purpose = paint(FAINT, &format!("({})", need.purpose()));
-    anstream::println!("{mark}{pad}{}: {detail} {purpose}", need.name());
+    let _ = writeln!(out, "{mark}{pad}{}: {detail} {purpose}", need.name());
 }

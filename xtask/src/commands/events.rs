@@ -8,31 +8,42 @@ use crate::events::encodings::{DecodedRow, EncodedRow, decoded, encoded};
 use crate::events::list::{self, CpuRow, EventRow, GenericRow};
 use crate::events::plan::{PlanRow, planned};
 use crate::events::{CpuName, EventsError, cpu, user, wildcards};
-use crate::plain::plain;
-use crate::{Failure, Result};
+use crate::render::Width;
+use crate::{Result, output};
 use events::tables::{Core, Tables};
 use show::Listing;
-use std::fs;
+use std::path::Path;
 
 /// Runs the command. Exit code 1: some of the events asked for cannot be counted there.
 ///
 /// # Errors
 /// What is wrong with the processor's name, the pattern, the value or a file.
 pub fn run(arguments: &Events) -> Result<u8> {
+    let files: Vec<&Path> = arguments.event_files.iter().map(|file| file.path.as_path()).collect();
+    if let Some(path) = &arguments.out {
+        output::distinct(&[path], &files)?;
+        output::check(path)?;
+    }
     let (block, lines) = user::merged(&arguments.event_files, at_hand(arguments)?.as_ref())?;
     for line in lines {
-        anstream::eprintln!("{}", plain(&line));
+        output::say(&line);
     }
     let listings = listings(arguments, &block.tables())?;
     for refused in listings.iter().flat_map(|listing| &listing.refused) {
-        anstream::eprintln!("{}", plain(refused));
+        output::say(refused);
     }
     let text = show::together(&listings, arguments.format);
     match &arguments.out {
-        Some(path) => fs::write(path, text).map_err(Failure::file("write", path))?,
-        None => anstream::print!("{text}"),
+        Some(path) => output::write(path, text)?,
+        None => output::print(&text)?,
     }
     Ok(u8::from(listings.iter().any(|listing| !listing.refused.is_empty())))
+}
+
+/// The list's form, and how wide its tables may be.
+fn form(arguments: &Events) -> (ListFormat, Width) {
+    let width = if arguments.out.is_some() { Width::default() } else { Width::of_output() };
+    (arguments.format, width)
 }
 
 /// The processor whose events a file is taken to describe.
@@ -47,7 +58,7 @@ fn at_hand(arguments: &Events) -> std::result::Result<Option<CpuName>, EventsErr
 fn listings(arguments: &Events, tables: &Tables<'_>) -> Result<Vec<Listing>> {
     if arguments.cpus {
         let rows = list::cpus(tables);
-        return Ok(vec![Listing::new(None, "processors", &rows, CpuRow::cells, arguments.format)]);
+        return Ok(vec![Listing::new(None, "processors", &rows, CpuRow::cells, form(arguments))]);
     }
     let cores = cores(arguments, tables)?;
     let several = cores.len() > 1;
@@ -66,7 +77,7 @@ fn listings(arguments: &Events, tables: &Tables<'_>) -> Result<Vec<Listing>> {
         return Err(error);
     }
     for (core, error) in missed {
-        anstream::eprintln!("{core}: {}", plain(&error.to_string()));
+        output::say(&format!("{core}: {error}"));
     }
     Ok(found)
 }
@@ -89,7 +100,7 @@ fn cores<'a>(
 }
 
 fn listing(arguments: &Events, core: &Core<'_>) -> Result<Listing> {
-    let format = arguments.format;
+    let format = form(arguments);
     let pattern = arguments.pattern.as_deref();
     if let Some(text) = &arguments.plan {
         let planned = planned(core, text, arguments.counters)?;
@@ -131,7 +142,7 @@ fn listing(arguments: &Events, core: &Core<'_>) -> Result<Listing> {
 fn encodings(
     core: &Core<'_>,
     text: &str,
-    format: ListFormat,
+    format: (ListFormat, Width),
 ) -> std::result::Result<Listing, EventsError> {
     let rows = encoded(core, text)?;
     let refused = rows.iter().filter(|row| !row.refused.is_empty());

@@ -5,7 +5,7 @@ use crate::cli::Image;
 use crate::job::{self, Purpose};
 use crate::machine::devices::{Boot, Pmu};
 use crate::setup::{self, Need, Toolchain, firmware};
-use crate::{Failure, Result};
+use crate::{Failure, Result, interrupt, output};
 use pmu_model::Model;
 use std::fs;
 use std::path::Path;
@@ -18,26 +18,18 @@ pub fn run(arguments: &Image) -> Result<u8> {
     // The job is assembled by the compiler: without one that would be the job's fault.
     Toolchain::find()?;
     let packed = job::load(arguments.job.as_deref(), &arguments.overrides, Purpose::Stick)?;
+    let inputs = arguments.overrides.event_files.iter().map(|file| file.path.as_path());
+    let inputs: Vec<&Path> = inputs.chain(arguments.job.as_deref()).collect();
+    output::distinct(&[&arguments.out], &inputs)?;
     // A folder that cannot be written to is noticed before minutes of building.
-    let existed = arguments.out.exists();
-    fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(&arguments.out)
-        .map_err(Failure::file("write", &arguments.out))?;
-    let result = write(arguments, &packed.bytes);
-    if result.is_err() && !existed {
-        // Only the empty file made above; its absence is what the failure says anyway.
-        let _ = fs::remove_file(&arguments.out);
-    }
-    result?;
-    let bytes = fs::metadata(&arguments.out).map_err(Failure::file("read", &arguments.out))?.len();
-    anstream::eprintln!(
+    output::check(&arguments.out)?;
+    let bytes = write(arguments, &packed.bytes)?;
+    output::say(&format!(
         "{}: {bytes} bytes, {} items; boots on BIOS and UEFI machines{}",
         arguments.out.display(),
         packed.job.items.len(),
         arguments.pmu.map_or(String::new(), in_front)
-    );
+    ));
     Ok(0)
 }
 
@@ -74,7 +66,8 @@ pub fn stage(
     Ok((Boot::Uefi { image, ovmf }, Pmu::Emulated { model, options: String::new() }))
 }
 
-fn write(arguments: &Image, ramdisk: &[u8]) -> Result<()> {
+/// Makes and writes it; returns its size in bytes.
+fn write(arguments: &Image, ramdisk: &[u8]) -> Result<usize> {
     let toolchain = Toolchain::find()?;
     setup::ensure(&Need::BUILD, &toolchain)?;
     let tree = Tree::new(toolchain)?;
@@ -83,6 +76,7 @@ fn write(arguments: &Image, ramdisk: &[u8]) -> Result<()> {
     if arguments.pmu.is_some() {
         tree.build_uefi_pmu()?;
     }
+    let _deferred = interrupt::defer();
     let folder = tempfile::tempdir();
     let folder = folder.map_err(Failure::file("create", &std::env::temp_dir()))?;
     let (job, image) = (folder.path().join("ramdisk"), folder.path().join("image"));
@@ -90,5 +84,8 @@ fn write(arguments: &Image, ramdisk: &[u8]) -> Result<()> {
     build::image_with_pmu(&tree, &tree.kernel(), Some(&job), arguments.pmu, &image)?;
     // By content: the target may be a device, which keeps its own permissions.
     let bytes = fs::read(&image).map_err(Failure::file("read", &image))?;
-    fs::write(&arguments.out, bytes).map_err(Failure::file("write", &arguments.out))
+    if interrupt::pending().is_none() {
+        output::write(&arguments.out, &bytes)?;
+    }
+    Ok(bytes.len())
 }

@@ -14,8 +14,9 @@ use crate::collect::Report;
 use crate::plots;
 use crate::render::{Context, render};
 use crate::samples::{Profile, folded, pprof};
-use crate::{Failure, Result};
+use crate::{Failure, Result, output};
 use std::fs;
+use std::path::Path;
 
 /// Runs the command; returns the exit code.
 ///
@@ -34,46 +35,43 @@ pub fn run(arguments: &Arguments) -> Result<u8> {
     }
 }
 
-/// Makes sure that the report can be written, before anything is booted for it.
-fn check_output(output: &Output) -> Result<()> {
-    let paths = [&output.out, &output.samples_folded, &output.samples_pprof];
-    for path in paths.into_iter().flatten() {
-        let file = fs::OpenOptions::new().create(true).append(true).open(path);
-        file.map_err(Failure::file("write", path))?;
-    }
-    if let Some(folder) = &output.plots {
+/// Makes sure that the report can be written and overwrites none of `inputs`, before anything is booted for it.
+fn check_output(wanted: &Output, inputs: &[&Path]) -> Result<()> {
+    let paths = wanted.files();
+    output::distinct(&paths, inputs)?;
+    paths.iter().try_for_each(|path| output::check(path))?;
+    if let Some(folder) = &wanted.plots {
         fs::create_dir_all(folder).map_err(Failure::file("create", folder))?;
     }
     Ok(())
 }
 
 /// Writes the report where the arguments want it; returns the exit code.
-fn deliver(report: &Report, context: &Context, output: &Output) -> Result<u8> {
-    let text = render(report, context, output.format);
-    if output.samples_folded.is_some() || output.samples_pprof.is_some() {
+fn deliver(report: &Report, context: &Context, wanted: &Output) -> Result<u8> {
+    let text = render(report, context, wanted.format);
+    if wanted.samples_folded.is_some() || wanted.samples_pprof.is_some() {
         let profiles = Profile::of(report, &context.resolver(report));
-        if let Some(path) = &output.samples_folded {
-            fs::write(path, folded::write(&profiles)).map_err(Failure::file("write", path))?;
+        if let Some(path) = &wanted.samples_folded {
+            output::write(path, folded::write(&profiles))?;
         }
-        if let Some(path) = &output.samples_pprof {
-            let written = pprof::write(&profiles).and_then(|bytes| fs::write(path, bytes));
-            written.map_err(Failure::file("write", path))?;
+        if let Some(path) = &wanted.samples_pprof {
+            let bytes = pprof::write(&profiles).map_err(Failure::file("write", path))?;
+            output::write(path, bytes)?;
         }
     }
-    if let Some(folder) = &output.plots {
+    if let Some(folder) = &wanted.plots {
         for history in report.histories() {
             let path = folder.join(format!("history-{}.svg", history.item));
-            let written = plots::history(history).svg().map_err(std::io::Error::other);
-            let written = written.and_then(|text| fs::write(&path, text));
-            written.map_err(Failure::file("write", &path))?;
+            let text = plots::history(history).svg().map_err(std::io::Error::other);
+            output::write(&path, text.map_err(Failure::file("write", &path))?)?;
         }
     }
-    match &output.out {
+    match &wanted.out {
         Some(path) => {
             let plain = anstream::adapter::strip_str(&text).to_string();
-            fs::write(path, plain).map_err(Failure::file("write", path))?;
+            output::write(path, plain)?;
         }
-        None => anstream::print!("{text}"),
+        None => output::print(&text)?,
     }
-    Ok(if context.complaint.is_some() { 3 } else { report.exit_code() })
+    Ok(context.exit_code(report))
 }

@@ -11,14 +11,14 @@ use crate::collect::{Collector, Report};
 use crate::events::{CpuName, cpu};
 use crate::job::{self, Packed, Purpose, forecast};
 use crate::machine::devices::{
-    Cpus, MAX_EMULATED, Virtual, arguments, default_memory, least_memory,
+    Cpus, MAX_EMULATED, PMU_LOG, Virtual, arguments, default_memory, least_memory,
 };
 use crate::machine::{self, Choice, Finished, Given, Host, Limits, MachineError, accel, pmu_log};
 use crate::progress::Work;
 use crate::render::Context;
 use crate::setup::{self, Need, SetupError, Toolchain};
 use crate::symbols::{Symbols, image_base};
-use crate::{Failure, Result, verdict};
+use crate::{Failure, Result, interrupt, output, verdict};
 use pmu_model::Model;
 use staging::write;
 use std::ffi::OsString;
@@ -30,11 +30,11 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// Why there is no report.
 pub fn run(arguments: &Run) -> Result<u8> {
-    check_output(&arguments.output)?;
+    check_output(&arguments.output, &inputs(arguments))?;
+    check_kept(arguments)?;
     // The job is assembled by the compiler: without one that would be the job's fault.
     Toolchain::find()?;
     let mut choice = accel::choose(&arguments.machine, &Host::read())?;
-    check_memory(&arguments.machine, &choice)?;
     let mut packed = load(arguments, &choice)?;
     let tree = prepare(&[arguments.machine.boot])?;
     if let (Given::Emulated(_), Err(error)) = (choice.pmu, trusted(&choice, &tree)) {
@@ -42,34 +42,46 @@ pub fn run(arguments: &Run) -> Result<u8> {
             return Err(error.into());
         }
         choice = choice.without(&format!("{}: {}", error.need, error.why));
-        anstream::eprintln!("{}", error.hint);
+        output::say(&error.hint);
         packed = load(arguments, &choice)?;
     }
     if let (cli::Boot::Uefi, Given::Emulated(_)) = (arguments.machine.boot, choice.pmu) {
         tree.build_uefi_pmu()?;
     }
-    anstream::eprintln!("{}", choice.line());
+    if let Some(cpu) = &arguments.machine.cpu {
+        machine::cpu_model::check(cpu)?;
+    }
+    output::say(&choice.line());
     let model = match choice.pmu {
         Given::Emulated(model) => Some(model),
         _ => None,
     };
     let cpus = arguments.machine.cpus.unwrap_or(packed.cpus);
+    check_memory(&arguments.machine, cpus, &choice)?;
     if matches!(choice.pmu, Given::Emulated(_)) && cpus > MAX_EMULATED {
-        anstream::eprintln!(
+        output::say(&format!(
             "pmu: on {MAX_EMULATED} of the {cpus} processors; QEMU's HPET has no timers for more"
-        );
+        ));
     }
     let steps = forecast::forecast(&packed.job, model, cpus);
     if let Some(said) = forecast::warning(&steps, arguments.machine.timeout.duration()) {
-        anstream::eprintln!("warning: {said}");
+        output::say(&format!("warning: {said}"));
     }
+    // From here on there is a machine and a folder to be cleaned up.
+    let _deferred = interrupt::defer();
     let scratch = Scratch::new(arguments.keep.as_deref())?;
     let boot = |packed: &Packed| boot(&tree, packed, &arguments.machine, &choice, scratch.path());
     let mut whole = boots::run(&packed, arguments.machine.reboots, boot)?;
     verdict::judge(&mut whole.report, &packed.job);
     verdict::add_up(&mut whole.report);
     scratch.write("serial.log", &whole.raw)?;
-    let mut context = context(&arguments.machine, &choice, &packed, whole.complaint);
+    let mut context =
+        context(&arguments.machine, &choice, &packed, whole.complaint, &arguments.output);
+    context.interrupted = whole.interrupted;
+    if whole.interrupted.is_some() {
+        // It is told by the exit code, after the report.
+        let _ = interrupt::take();
+    }
     context.notes = whole.notes;
     context.authentication = Some("verified: each record carries the code of its boot's key");
     if let Given::Emulated(model) = choice.pmu {
@@ -115,10 +127,10 @@ fn has_pmu(report: &Report, model: Model, said: &[String]) -> Result<()> {
 }
 
 /// Refuses less memory than the processors take: without it some of them would not be used.
-fn check_memory(machine: &Machine, choice: &Choice) -> Result<()> {
+fn check_memory(machine: &Machine, cpus: u32, choice: &Choice) -> Result<()> {
     let Some(memory) = machine.memory else { return Ok(()) };
     let emulated = matches!(choice.pmu, Given::Emulated(_));
-    let (cpus, least) = (machine.cpus, least_memory(machine.cpus, emulated));
+    let least = least_memory(cpus, emulated);
     if memory >= least {
         return Ok(());
     }
@@ -126,6 +138,34 @@ fn check_memory(machine: &Machine, choice: &Choice) -> Result<()> {
     Err(Failure::Usage(format!(
         "--memory {memory}: {cpus} processors{with} take at least {least} MiB"
     )))
+}
+
+/// The files that the command reads.
+fn inputs(arguments: &Run) -> Vec<&Path> {
+    let events = arguments.overrides.event_files.iter().map(|file| file.path.as_path());
+    events.chain(arguments.job.as_deref()).collect()
+}
+
+/// What `--keep` leaves, in whatever way the machine is booted.
+const KEPT: [&str; 9] = [
+    "direct.bin",
+    "kernel",
+    "ramdisk",
+    staging::HYPERVISOR,
+    "disk.img",
+    "variables.fd",
+    "command.txt",
+    "serial.log",
+    PMU_LOG,
+];
+
+/// Refuses a folder to keep the run's files in where one of them would overwrite what the command reads or the report.
+fn check_kept(arguments: &Run) -> Result<()> {
+    let Some(folder) = &arguments.keep else { return Ok(()) };
+    let kept = KEPT.map(|name| folder.join(name));
+    let mut outputs = arguments.output.files();
+    outputs.extend(kept.iter().map(PathBuf::as_path));
+    output::distinct(&outputs, &inputs(arguments))
 }
 
 /// The processor that the guest sees, if the tables may know it.
@@ -202,7 +242,11 @@ pub fn boot(
         silence: machine.item_timeout.map(cli::Timeout::duration),
     };
     let collector = packed.key.map_or_else(Collector::new, Collector::with_key);
-    Ok(machine::run_into(collector, &line, folder, limits, tick)?)
+    let finished = machine::run_into(collector, &line, folder, limits, tick)?;
+    match machine.cpu.as_ref().and_then(|cpu| machine::cpu_model::refused(cpu, &finished)) {
+        Some(refused) => Err(refused.into()),
+        None => Ok(finished),
+    }
 }
 
 fn command_line(arguments: &[OsString]) -> String {
@@ -222,6 +266,7 @@ fn context(
     choice: &Choice,
     packed: &Packed,
     complaint: Option<String>,
+    wanted: &cli::Output,
 ) -> Context {
     let shift = machine.icount.shift(machine.boot).filter(|_| !choice.kvm);
     Context {
@@ -236,6 +281,8 @@ fn context(
         kernel: None,
         items: packed.job.items.iter().map(|item| item.name().to_string()).collect(),
         complaint,
+        interrupted: None,
+        width: wanted.width(),
         pmu_said: Vec::new(),
         notes: Vec::new(),
         authentication: None,
@@ -243,10 +290,10 @@ fn context(
 }
 
 /// Resolves a crash's backtrace, renders the report and tells the exit code.
-fn report(report: Report, mut context: Context, tree: &Tree, output: &cli::Output) -> Result<u8> {
+fn report(report: Report, mut context: Context, tree: &Tree, wanted: &cli::Output) -> Result<u8> {
     resolve(&report, &mut context, &tree.kernel_with_symbols());
     context.kernel = Some(tree.kernel_with_symbols());
-    deliver(&report, &context, output)
+    deliver(&report, &context, wanted)
 }
 
 /// Adds the resolved backtrace of a crash to `context`.

@@ -46,7 +46,7 @@ pub fn run(arguments: &Test) -> Result<u8> {
         // One test needs each, and says that it was skipped where it is not to be had.
         for need in [Need::Grub, Need::Fsck] {
             if let Err(error) = setup::ensure(&[need], tree.toolchain()) {
-                anstream::eprintln!("going on without: {error}");
+                crate::output::say(&format!("going on without: {error}"));
             }
         }
         tree

@@ -5,11 +5,14 @@
 //! back to the text. Messages that lead nowhere (an unended macro, say, swallows what follows) are found
 //! by assembling each text alone.
 
+mod bounds;
+mod directives;
 mod object_file;
 mod rustc;
 
 use clap::ValueEnum;
 use protocol::bits::Bits;
+use rustc::Stopped;
 use serde::Deserialize;
 
 /// Dialect of a text.
@@ -112,6 +115,10 @@ pub fn assemble_with_labels(sources: &[Source]) -> Result<Vec<Code>, Failed> {
     if !long.is_empty() {
         return Err(Failed::Messages(long));
     }
+    let files: Vec<Message> = sources.iter().enumerate().flat_map(directives::files).collect();
+    if !files.is_empty() {
+        return Err(Failed::Messages(files));
+    }
     // Most snippets have one of four texts: the others would be sections without content, tens of thousands in a long job.
     let with_text = |index: &usize| !sources[*index].text.trim().is_empty();
     let kept: Vec<usize> = (0..sources.len()).filter(with_text).collect();
@@ -121,7 +128,7 @@ pub fn assemble_with_labels(sources: &[Source]) -> Result<Vec<Code>, Failed> {
             let own = |message: Message| Message { source: kept[message.source], ..message };
             Failed::Messages(messages.into_iter().map(own).collect())
         }
-        Failed::Tool(reason) => Failed::Tool(reason),
+        failed => failed,
     })?;
     let mut all = vec![Code::default(); sources.len()];
     for (index, code) in kept.into_iter().zip(codes) {
@@ -136,10 +143,13 @@ fn assemble_texts(sources: &[Source]) -> Result<Vec<Code>, Failed> {
     }
     match rustc::assemble(sources) {
         Ok(object) => object_file::codes(&object, sources),
-        Err(Failed::Messages(messages)) if messages.iter().any(Message::may_be_anothers) => {
+        Err(Stopped::Failed(Failed::Messages(messages)))
+            if messages.iter().any(Message::may_be_anothers) =>
+        {
             one_by_one(sources)
         }
-        Err(failed) => Err(failed),
+        Err(Stopped::Exceeded(what)) => Err(directives::blame(sources, &what)),
+        Err(Stopped::Failed(failed)) => Err(failed),
     }
 }
 
@@ -155,16 +165,21 @@ fn one_by_one(sources: &[Source]) -> Result<Vec<Code>, Failed> {
     let mut work = crate::progress::Work::of(sources.len() as u64, "assembling one by one");
     for (index, source) in sources.iter().enumerate() {
         work.tick(index as u64);
-        let alone = rustc::assemble(std::slice::from_ref(source));
-        match alone.and_then(|object| object_file::codes(&object, std::slice::from_ref(source))) {
+        let source = std::slice::from_ref(source);
+        let taken_out =
+            |object: Vec<u8>| object_file::codes(&object, source).map_err(Stopped::Failed);
+        match rustc::assemble(source).and_then(taken_out) {
             Ok(mut code) => codes.append(&mut code),
-            Err(Failed::Messages(found)) => {
+            Err(Stopped::Failed(Failed::Messages(found))) => {
                 messages.extend(found.into_iter().map(|message| {
                     let line = if message.source == usize::MAX { 0 } else { message.line };
                     Message { source: index, line, ..message }
                 }));
             }
-            Err(tool) => return Err(tool),
+            Err(Stopped::Exceeded(what)) => {
+                messages.push(directives::too_much(index, &source[0], &what));
+            }
+            Err(Stopped::Failed(tool)) => return Err(tool),
         }
     }
     if messages.is_empty() { Ok(codes) } else { Err(Failed::Messages(messages)) }

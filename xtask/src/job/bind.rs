@@ -1,6 +1,7 @@
 //! For whom a set of a count is counted: `bind`.
 
 use super::errors::Place;
+use super::file::Text;
 use super::workload::{WorkloadFile, place};
 use protocol::count::Bind;
 use protocol::limits::MAX_CPU;
@@ -79,7 +80,7 @@ pub(super) enum BindFile {
 
 impl BindFile {
     /// Notes the places.
-    pub(super) fn decide(raw: Option<Spanned<RawBind>>, text: &str, source: &str) -> Self {
+    pub(super) fn decide(raw: Option<Spanned<RawBind>>, text: &Text, source: &str) -> Self {
         let Some(raw) = raw else { return Self::Default };
         let whole = place(text, source, &raw.span());
         match raw.into_inner() {

@@ -5,6 +5,7 @@ mod gate;
 use super::bind::{BindFile, RawBind};
 use super::errors::{JobError, Place};
 use super::expect::{CriteriaFile, Names, RawExpect};
+use super::file::Text;
 use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile, place, too_few};
 use crate::events::EventText;
 use ::events::parse::parse_event;
@@ -137,7 +138,7 @@ pub struct CountFile {
 
 impl CountFile {
     /// Decides what `raw` leaves open. `number`: its place among all counts of the job, from 1.
-    pub(super) fn decide(raw: Spanned<RawCount>, number: usize, text: &str, source: &str) -> Self {
+    pub(super) fn decide(raw: Spanned<RawCount>, number: usize, text: &Text, source: &str) -> Self {
         let place = place(text, source, &raw.span());
         let raw = raw.into_inner();
         let starts = raw.start_at.into_iter().map(|text| (text, GateAct::Start));
@@ -301,7 +302,7 @@ impl CountFile {
 
 impl SetFile {
     /// Decides what `raw` leaves open. `number`: its place among the sets of its item, from 1.
-    fn decide(raw: Spanned<RawSet>, number: usize, text: &str, source: &str) -> Self {
+    fn decide(raw: Spanned<RawSet>, number: usize, text: &Text, source: &str) -> Self {
         let place = place(text, source, &raw.span());
         let raw = raw.into_inner();
         Self {

@@ -15,8 +15,7 @@ use super::sample::{self, RawSample, SampleFile};
 use super::workload::{RawRun, RunFile};
 use crate::events::EventText;
 use forms::{RawForms, characterise, check_code};
-use lines::Text;
-pub(super) use lines::{Lines, Spans, lines, position};
+pub(super) use lines::{Lines, Spans, Text, lines, position};
 use protocol::PROTOCOL_VERSION;
 use protocol::bits::Bits;
 use protocol::criteria::{Expect, TSC};
@@ -180,6 +179,16 @@ struct RawJob {
     sample: Vec<Spanned<RawSample>>,
 }
 
+impl RawJob {
+    /// Its items at least: a form of instructions can become several.
+    fn items(&self) -> usize {
+        let forms = self.characterise.iter().map(|one| one.get_ref().len()).sum::<usize>();
+        let code = self.snippet.len() + self.processors.len() + forms;
+        let over_time = self.run.len() + self.count.len() + self.sample.len();
+        code + over_time + usize::from(self.kind == Kind::Conformance)
+    }
+}
+
 /// Options as written: in `[defaults]`, or within a snippet.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -272,6 +281,9 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
     let wrong = |message: String| JobError::Toml { file: source.to_string(), message };
     let raw: RawJob = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
     check_version(&raw, source)?;
+    // Before anything is done for each item.
+    limits::check_items(raw.items() as u64)
+        .map_err(|error| JobError::Limit { file: source.to_string(), error })?;
     let places = Text::new(text);
     let baud = raw.baud.as_ref().map_or(limits::MAX_BAUD, |baud| *baud.get_ref());
     if let (Err(error), Some(spanned)) = (limits::check_baud(baud), &raw.baud) {
@@ -333,16 +345,16 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         checks: (raw.kind == Kind::Conformance).then_some(checks),
         runs: (1..)
             .zip(raw.run)
-            .map(|(number, run)| RunFile::decide(run, number, text, source))
+            .map(|(number, run)| RunFile::decide(run, number, &places, source))
             .collect(),
         counts: counts
-            .map(|(number, count)| CountFile::decide(count, number, text, source))
+            .map(|(number, count)| CountFile::decide(count, number, &places, source))
             .collect(),
         snippets,
         samples: raw
             .sample
             .into_iter()
-            .map(|sample| sample::decide(sample, text, source))
+            .map(|sample| sample::decide(sample, &places, source))
             .collect::<Result<_, _>>()?,
     })
 }

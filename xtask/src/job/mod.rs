@@ -25,7 +25,6 @@ pub use errors::JobError;
 pub use overrides::Overrides;
 
 use crate::events::{Block, CpuName, EventText, check, user};
-use crate::plain::plain;
 use ::events::pack::PERFMON_LICENSE;
 use assemble::{Part, Source};
 use count::CountFile;
@@ -152,13 +151,12 @@ pub fn load_for(
     let unknown = |allowed| check::unknown(&tables, events(&file, allowed).into_iter());
     for line in lines.into_iter().chain(unknown(true).iter().map(|line| format!("warning: {line}")))
     {
-        anstream::eprintln!("{}", plain(&line));
+        crate::output::say(&line);
     }
     match &unknown(false)[..] {
         [] => pack_with(&file, purpose, &tables),
         lines => {
-            let lines = lines.iter().map(|line| plain(line).to_string()).collect();
-            Err(JobError::UnknownEvents { file: file.source, lines })
+            Err(JobError::UnknownEvents { file: file.source, lines: lines.to_vec() })
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::assemble::{Code, Source, Syntax, assemble_with_labels};
 use super::errors::JobError;
 use super::expect::{CriteriaFile, Names, RawExpect};
-use super::file::{JobFile, Lines, Options, SnippetFile, Spans, lines, name_of, position};
+use super::file::{JobFile, Lines, Options, SnippetFile, Spans, Text, lines, name_of, position};
 use super::workload::{Assembled, DEFAULT_LIMIT_US, RawTask, WorkloadFile};
 use super::{SOURCES, analyse, place, sources};
 use crate::events::EventText;
@@ -107,7 +107,7 @@ struct OwnRate {
 /// Fills in what is not said.
 pub(super) fn decide(
     spanned: Spanned<RawSample>,
-    text: &str,
+    text: &Text,
     source: &str,
 ) -> Result<SampleFile, JobError> {
     let whole = lines(text, &spanned.span());
@@ -206,7 +206,7 @@ pub(super) fn decide(
 /// The tasks of a sample that has such, and not code of its own.
 fn written_tasks(
     raw: &mut RawSample,
-    text: &str,
+    text: &Text,
     source: &str,
 ) -> Result<Option<WorkloadFile>, String> {
     let of_code = [

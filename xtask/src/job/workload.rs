@@ -4,7 +4,7 @@ use super::analyse::{loop_counter, uses_extended_state};
 use super::assemble::{self, Code, Failed, Labels, Message, Part, Source, Syntax};
 use super::errors::{JobError, Place, TaskError};
 use super::expect::{CriteriaFile, Names, RawExpect};
-use super::file::{Lines, lines};
+use super::file::{Lines, Text, lines};
 use protocol::bits::Bits;
 use protocol::limits::LimitError;
 use protocol::workload::{self, Ring, Task, Tasks, Workload};
@@ -132,7 +132,7 @@ pub struct RunFile {
 
 impl RunFile {
     /// Decides what `raw` leaves open. `number`: its place among all runs of the job, from 1.
-    pub(super) fn decide(raw: Spanned<RawRun>, number: usize, text: &str, source: &str) -> Self {
+    pub(super) fn decide(raw: Spanned<RawRun>, number: usize, text: &Text, source: &str) -> Self {
         let place = place(text, source, &raw.span());
         let raw = raw.into_inner();
         let RawRun { name, tick_ns, jitter, limit_us, expect, allow_uncounted, task } = raw;
@@ -190,13 +190,13 @@ pub(super) fn too_few(cpu: u16, cpus: u32) -> String {
 }
 
 /// Where `span` begins.
-pub(super) fn place(text: &str, source: &str, span: &std::ops::Range<usize>) -> Place {
+pub(super) fn place(text: &Text, source: &str, span: &std::ops::Range<usize>) -> Place {
     let Lines { line, column, .. } = lines(text, span);
     Place { file: source.to_string(), position: Some((line, column)) }
 }
 
 impl TaskFile {
-    fn decide(raw: Spanned<RawTask>, text: &str, source: &str) -> Self {
+    fn decide(raw: Spanned<RawTask>, text: &Text, source: &str) -> Self {
         let place = place(text, source, &raw.span());
         let raw = raw.into_inner();
         let init = raw.init.as_ref().map_or(Lines::default(), |init| lines(text, &init.span()));
@@ -263,7 +263,7 @@ impl WorkloadFile {
         tasks: Vec<Spanned<RawTask>>,
         tick_ns: Option<u64>,
         jitter: Option<u64>,
-        text: &str,
+        text: &Text,
         source: &str,
     ) -> Self {
         let tasks = tasks.into_iter().map(|task| TaskFile::decide(task, text, source)).collect();

@@ -1,7 +1,8 @@
 //! The virtual machine: what the host offers ([`host`]), which accelerator and PMU ([`accel`]), which devices
-//! ([`devices`]), running it ([`qemu`]), and what the emulated PMU said meanwhile ([`pmu_log`]).
+//! ([`devices`]), whether QEMU knows the processor ([`cpu_model`]), running it ([`qemu`]), and what the emulated PMU said meanwhile ([`pmu_log`]).
 
 pub mod accel;
+pub mod cpu_model;
 pub mod devices;
 pub mod host;
 pub mod pmu_log;

@@ -2,6 +2,7 @@
 
 use super::{MachineError, seconds};
 use crate::collect::Collector;
+use crate::interrupt;
 use crate::process::tied;
 use crate::setup::qemu;
 use std::ffi::OsString;
@@ -22,6 +23,8 @@ pub enum Ending {
     Silent(Duration),
     /// We ended it because the time was up.
     TimedOut(Duration),
+    /// This signal came, for us or for both.
+    Interrupted(&'static str),
 }
 
 /// A run that is over.
@@ -152,8 +155,13 @@ impl Run {
             }
             tick(&self.collector);
             let elapsed = self.start.elapsed();
+            if let Some(signal) = interrupt::pending() {
+                self.stop(child, serial);
+                return Ending::Interrupted(signal);
+            }
             if !open && let Ok(Some(status)) = child.try_wait() {
-                return exited(status);
+                // Ctrl-C reaches every process of the terminal.
+                return interrupt::pending().map_or(exited(status), Ending::Interrupted);
             }
             if self.end.is_some_and(|end| elapsed > end + GRACE) {
                 stop(child);
@@ -166,12 +174,17 @@ impl Run {
                 return Ending::Silent(silence);
             }
             if elapsed > timeout {
-                stop(child);
-                while let Ok(bytes) = serial.recv_timeout(TICK) {
-                    self.take(&bytes);
-                }
+                self.stop(child, serial);
                 return Ending::TimedOut(timeout);
             }
+        }
+    }
+
+    /// Ends the machine and takes what it still said.
+    fn stop(&mut self, child: &mut Child, serial: &Receiver<Vec<u8>>) {
+        stop(child);
+        while let Ok(bytes) = serial.recv_timeout(TICK) {
+            self.take(&bytes);
         }
     }
 
@@ -220,7 +233,10 @@ impl Finished {
                 let status = status.map_or("a signal".to_string(), |s| format!("status {s}"));
                 Some(format!("the machine ended with {status} before its end record{said}"))
             }
-            Ending::Exited(_) | Ending::Stopped => None,
+            Ending::Interrupted(signal) if !self.collector.ended() => {
+                Some(format!("interrupted by {signal}; what was measured before is above"))
+            }
+            Ending::Interrupted(_) | Ending::Exited(_) | Ending::Stopped => None,
         }
     }
 }

@@ -1,21 +1,22 @@
 //! What the conformance suite found, as a table and as test points.
 
 use super::style::{ERROR, FAINT, GOOD, paint};
+use super::table::{Width, empty, fit};
+use super::tap::point::Point;
 use crate::collect::Report;
-use comfy_table::{Cell, Color, Table};
+use comfy_table::{Cell, Color};
 use protocol::record::{Check, CheckVerdict, Record, Suite};
 use std::fmt::Write;
 
 /// The table of all checks, and what they came to. Empty if there was no suite.
-pub(super) fn table(report: &Report) -> String {
+pub(super) fn table(report: &Report, width: Width) -> String {
     let mut out = String::new();
-    let empty = || {
-        let mut table = Table::new();
-        table.load_style(super::table::STYLE);
+    let heads = || {
+        let mut table = empty();
         table.set_header(["check", "verdict", "expected", "seen"]);
         table
     };
-    let mut table = empty();
+    let mut table = heads();
     for numbered in &report.records {
         match &numbered.record {
             Record::Check(check) => {
@@ -30,8 +31,7 @@ pub(super) fn table(report: &Report) -> String {
             Record::Suite(suite) => {
                 if !table.is_empty() {
                     // Writing to a String does not fail, here and below.
-                    let _ = writeln!(out, "{table}");
-                    table = empty();
+                    let _ = writeln!(out, "{}", fit(std::mem::replace(&mut table, heads()), width));
                 }
                 summary(&mut out, suite);
             }
@@ -40,7 +40,7 @@ pub(super) fn table(report: &Report) -> String {
     }
     // A report that broke off has checks without their suite.
     if !table.is_empty() {
-        let _ = writeln!(out, "{table}");
+        let _ = writeln!(out, "{}", fit(table, width));
     }
     out
 }
@@ -84,26 +84,18 @@ fn summary(out: &mut String, suite: &Suite) {
 }
 
 /// One test point.
-pub(super) fn point(out: &mut String, number: u32, check: &Check) {
-    let name = super::tap::escape(&check.name);
-    let line = match check.verdict {
-        CheckVerdict::Pass => format!("ok {number} - {name}"),
-        CheckVerdict::Fail => format!("not ok {number} - {name}"),
-        CheckVerdict::Skip => format!("ok {number} - {name} # SKIP needs {}", check.expected),
-        // TAP's way to say that a failure is known: harnesses do not count it.
-        CheckVerdict::KnownErratum => format!("not ok {number} - {name} # TODO {}", check.seen),
+pub(super) fn point(check: &Check) -> Point {
+    let point = Point::new(
+        &check.name,
+        !matches!(check.verdict, CheckVerdict::Fail | CheckVerdict::KnownErratum),
+    );
+    let point = match check.verdict {
+        CheckVerdict::Pass | CheckVerdict::Fail => point,
+        CheckVerdict::Skip => return point.skip(&format!("needs {}", check.expected)),
+        CheckVerdict::KnownErratum => point.todo(&check.seen),
     };
-    let _ = writeln!(out, "{}", super::tap::one_line(&line));
-    if check.verdict != CheckVerdict::Skip {
-        let text = |value: &str| serde_json::to_string(value).expect("text serialises");
-        let _ = writeln!(
-            out,
-            "  ---\n  expected: {}\n  seen: {}\n  source: {}\n  ...",
-            text(&check.expected),
-            text(&check.seen),
-            text(&check.source)
-        );
-    }
+    let point = point.text("expected", &check.expected).text("seen", &check.seen);
+    point.text("source", &check.source)
 }
 
 #[cfg(test)]
@@ -191,6 +183,29 @@ mod tests {
         assert_eq!(document["records"][1]["verdict"], "fail");
         assert_eq!(document["records"][4]["emulated"], true);
         assert_eq!(document["exit_code"], 1);
+    }
+
+    #[test]
+    fn k2_csv_has_a_row_for_each_check() {
+        let text = render(&four(), &Context::default(), Format::Csv);
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let heads: Vec<String> = reader.headers().unwrap().iter().map(String::from).collect();
+        let column = |name: &str| heads.iter().position(|head| head == name).unwrap();
+        let columns = ["name", "event", "verdict", "expected", "seen", "source"].map(column);
+        let rows: Vec<String> = reader
+            .records()
+            .map(|row| columns.map(|at| row.as_ref().unwrap()[at].to_string()).join("|"))
+            .collect();
+        let row = |check: &str, verdict: &str| {
+            format!("conformance|{check}|{verdict}|7 \"events\"|8|the manual")
+        };
+        let all =
+            [("a.pass", "pass"), ("a.fail", "fail"), ("a.skip", "skip"), ("a.known", "erratum")];
+        assert_eq!(rows, all.map(|(check, verdict)| row(check, verdict)));
+        // Without a PMU there are no checks, and the reason has a row.
+        let skipped = report(Outcome::Skip, vec![suite(0, 0, Some("no counters"))]);
+        let text = render(&skipped, &Context::default(), Format::Csv);
+        assert!(text.ends_with("0,conformance,,,,,,,,,,,skip,,no counters,\n"), "{text}");
     }
 
     #[test]

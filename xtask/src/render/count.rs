@@ -1,7 +1,8 @@
 //! What was counted over tasks: a table of events by task, and the series.
 
 use super::style::{FAINT, STRONG, paint};
-use super::table::STYLE;
+use super::table::{Width, empty, fit};
+use super::tap::point::{Data, Point};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Table};
 use protocol::record::{
@@ -11,11 +12,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// One section for each item.
-pub(super) fn sections(report: &Report) -> String {
-    report.counts().map(section).collect()
+pub(super) fn sections(report: &Report, width: Width) -> String {
+    report.counts().map(|count| section(count, width)).collect()
 }
 
-fn section(count: &CountResult) -> String {
+fn section(count: &CountResult, width: Width) -> String {
     let mut out = String::new();
     let emulated = if count.emulated { " (emulated PMU)" } else { "" };
     // Writing to a String does not fail, here and below.
@@ -41,15 +42,15 @@ fn section(count: &CountResult) -> String {
         let _ = writeln!(out, "bound to {bind}");
     }
     if !count.events.is_empty() {
-        let _ = writeln!(out, "{}", events(count, &count.events, count.groups));
+        let _ = writeln!(out, "{}", fit(events(count, &count.events, count.groups), width));
     }
-    count.sets.iter().for_each(|set| out += &of_set(count, set));
+    count.sets.iter().for_each(|set| out += &of_set(count, set, width));
     for task in count.tasks.iter().filter(|task| task.end == TaskEnd::Limit) {
         let _ = writeln!(out, "  {}: took too long", task.name);
     }
     out += &super::tasks::faults(&count.tasks);
     if !count.intervals.is_empty() {
-        let _ = writeln!(out, "{}", series(count));
+        let _ = writeln!(out, "{}", fit(series(count), width));
     }
     if count.dropped > 0 {
         let _ = writeln!(out, "  and {} that there was no room for", plural(count.dropped, "row"));
@@ -76,7 +77,7 @@ fn plural(number: u64, what: &str) -> String {
 }
 
 /// A set of its own: what it counted, or who was in its way.
-fn of_set(count: &CountResult, set: &CountedSet) -> String {
+fn of_set(count: &CountResult, set: &CountedSet, width: Width) -> String {
     let mut out = format!("{}, bound to {}", paint(STRONG, &set.name), set.bind);
     if set.groups > 1 {
         let _ = write!(out, ", {} groups of events in turns", set.groups);
@@ -86,7 +87,7 @@ fn of_set(count: &CountResult, set: &CountedSet) -> String {
         let _ = writeln!(out, "  {line}");
     }
     if !set.events.is_empty() {
-        let _ = writeln!(out, "{}", events(count, &set.events, set.groups));
+        let _ = writeln!(out, "{}", fit(events(count, &set.events, set.groups), width));
     }
     out
 }
@@ -112,8 +113,7 @@ fn cpus(count: &CountResult) -> Vec<u32> {
 }
 
 fn events(count: &CountResult, events: &[CountedEvent], groups: u32) -> Table {
-    let mut table = Table::new();
-    table.load_style(STYLE);
+    let mut table = empty();
     let cpus = cpus(count);
     let overflows = events.iter().any(|event| event.overflows.is_some());
     let mut head: Vec<String> = ["event", "counter", "sum"].map(String::from).to_vec();
@@ -167,8 +167,7 @@ fn share(value: &CountValue) -> String {
 }
 
 fn series(count: &CountResult) -> Table {
-    let mut table = Table::new();
-    table.load_style(STYLE);
+    let mut table = empty();
     let mut head = vec!["TSC ticks".to_string()];
     head.extend(count.events.iter().map(|event| event.event.clone()));
     right_but(&mut table, &head, 0);
@@ -194,6 +193,23 @@ pub(super) fn rows(count: &CountResult) -> Vec<(String, CountValue)> {
         }
     }
     rows
+}
+
+/// The item as a test point: it passes if every task exited.
+pub(super) fn point(count: &CountResult) -> Point {
+    let mut point = super::tasks::point(&count.name, &count.tasks);
+    for (set, event) in figures(count) {
+        let value = event.sum.scaled.unwrap_or(event.sum.raw);
+        let data = Data::new().text("event", &format!("{set}{}", event.event));
+        point.push("counts", data.plain("value", value));
+    }
+    for set in &count.sets {
+        let Some(lost) = lost(set) else { continue };
+        let data = Data::new().text("set", &set.name).text("bind", &set.bind);
+        point.push("sets", data.text("lost", &lost));
+    }
+    let uncounted: Vec<Uncounted> = all_uncounted(count).cloned().collect();
+    point.uncounted(&uncounted)
 }
 
 /// All events, each with what stands before its name: nothing, or its set's.
@@ -300,7 +316,7 @@ mod tests {
         );
         assert!(csv.contains("4,two,x,,,,,,,,,,uncounted\n"), "{csv}");
         let tap = rendered(Format::Tap);
-        assert!(tap.contains("  ...\n  ---\n  count: \"cycles\"\n  value: 30\n"), "{tap}");
+        assert!(tap.contains("  counts:\n    - event: \"cycles\"\n      value: 30\n"), "{tap}");
         let json: serde_json::Value = serde_json::from_str(&rendered(Format::Json)).unwrap();
         assert_eq!(json["records"][0]["events"][1]["sum"]["scaled"], 60);
         assert_eq!(report(TaskEnd::Exit).items(), 1);
@@ -364,8 +380,8 @@ mod tests {
         }
         let tap = rendered(Format::Tap);
         for part in [
-            "  ---\n  count: \"machine: cycles\"\n  value: 30\n",
-            "  ---\n  set: \"late\"\n  bind: \"processor 2\"\n  lost: \"refused: busy: so it is\"\n",
+            "    - event: \"machine: cycles\"\n      value: 30\n",
+            "    - set: \"late\"\n      bind: \"processor 2\"\n      lost: \"refused: busy: so it is\"\n",
         ] {
             assert!(tap.contains(part), "{part}: {tap}");
         }

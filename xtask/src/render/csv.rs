@@ -3,7 +3,7 @@
 use crate::collect::Report;
 use crate::samples::data;
 use crate::verdict as judged;
-use protocol::record::{ErrorCode, Metric, Record, Verdict};
+use protocol::record::{CheckVerdict, ErrorCode, Metric, Record, Verdict};
 use protocol::verdict;
 
 /// Columns.
@@ -23,15 +23,28 @@ const HEADER: [&str; 13] = [
     "verdict",
 ];
 
-/// Renders it. An item that ended in an error has a row with the verdict `error` and no figures, an
-/// event that was not counted one with the verdict `uncounted`, and what an item missed one with the verdict `missed` that says
-/// so in the place of the event.
+/// Further columns of a report that has checks of the conformance suite.
+const OF_CHECKS: [&str; 3] = ["expected", "seen", "source"];
+
+/// Renders it. A check has a row with the verdict `pass`, `fail`, `skip` or `erratum` and no figures; a suite that could
+/// not run has one with the reason. An item that ended in an error has a row with the verdict `error` and no figures, an
+/// event that was not counted one with the verdict `uncounted`, and what an item missed one with the verdict `missed` that
+/// says so in the place of the event.
 #[must_use]
 pub fn render(report: &Report) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
+    let further = if report.suites().next().is_some() || report.checks().next().is_some() {
+        &OF_CHECKS[..]
+    } else {
+        &[]
+    };
+    let columns = HEADER.len() + further.len();
     // Writing to memory does not fail.
-    let mut row = |fields: Vec<String>| writer.write_record(&fields).expect("rows of one length");
-    row(HEADER.map(String::from).to_vec());
+    let mut row = |mut fields: Vec<String>| {
+        fields.resize(columns, String::new());
+        writer.write_record(&fields).expect("rows of one length");
+    };
+    row(HEADER.iter().chain(further).map(ToString::to_string).collect());
     for numbered in &report.records {
         let verdict = match verdict::said(&numbered.record) {
             Some((Verdict::Pass, _)) => "pass",
@@ -151,6 +164,26 @@ pub fn render(report: &Report) -> String {
                 for one in &sampled.uncounted {
                     row(without_figures(sampled.item, &sampled.name, &one.event, "uncounted"));
                 }
+            }
+            Record::Check(check) => {
+                let verdict = match check.verdict {
+                    CheckVerdict::Pass => "pass",
+                    CheckVerdict::Fail => "fail",
+                    CheckVerdict::Skip => "skip",
+                    CheckVerdict::KnownErratum => "erratum",
+                };
+                // The suite's own record, which has its name, comes last.
+                let suite = report.suites().find(|suite| suite.item == check.item);
+                let suite = suite.map_or("conformance", |suite| &suite.name);
+                let mut fields = without_figures(check.item, suite, &check.name, verdict);
+                fields.extend([&check.expected, &check.seen, &check.source].map(String::clone));
+                row(fields);
+            }
+            Record::Suite(suite) => {
+                let Some(reason) = &suite.reason else { continue };
+                let mut fields = without_figures(suite.item, &suite.name, "", "skip");
+                fields.extend([String::new(), reason.clone()]);
+                row(fields);
             }
             Record::Error(error) if error.item.is_some() => {
                 let (item, name) = (error.item.unwrap_or_default(), error.name.as_deref());

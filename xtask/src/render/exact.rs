@@ -2,7 +2,7 @@
 
 use super::number;
 use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
-use super::table::STYLE;
+use super::table::{Width, empty, fit};
 use crate::collect::Report;
 use crate::disassembly::{instruction, unhex};
 use crate::samples::width;
@@ -11,11 +11,11 @@ use protocol::record::{Comparison, ExactResult, ListedInstruction};
 use std::fmt::Write;
 
 /// One section for each item.
-pub(super) fn sections(report: &Report) -> String {
-    report.exact().map(section).collect()
+pub(super) fn sections(report: &Report, columns: Width) -> String {
+    report.exact().map(|exact| section(exact, columns)).collect()
 }
 
-fn section(exact: &ExactResult) -> String {
+fn section(exact: &ExactResult, columns: Width) -> String {
     let mut out = String::new();
     let filtered = if exact.filtered { ", as far as the filter lets them count" } else { "" };
     // Writing to a String does not fail, here and below.
@@ -29,7 +29,7 @@ fn section(exact: &ExactResult) -> String {
         let _ =
             writeln!(out, "  {}", if parts.is_empty() { "none".into() } else { parts.join(", ") });
     }
-    let _ = writeln!(out, "{}", listing(exact));
+    let _ = writeln!(out, "{}", fit(listing(exact), columns));
     if exact.listed as usize > exact.listing.len() {
         let more = exact.listed as usize - exact.listing.len();
         let _ = writeln!(out, "  and {more} more instructions");
@@ -55,8 +55,7 @@ fn compared(comparison: &Comparison, emulated: bool) -> String {
 }
 
 fn listing(exact: &ExactResult) -> Table {
-    let mut table = Table::new();
-    table.load_style(STYLE);
+    let mut table = empty();
     table.set_header(["byte", "code", "instruction", "executed"]);
     for index in [0, 3] {
         if let Some(column) = table.column_mut(index) {
@@ -154,7 +153,10 @@ mod tests {
         assert!(rendered(1.0, Format::Csv).contains(row));
         let json: serde_json::Value = serde_json::from_str(&rendered(1.0, Format::Json)).unwrap();
         assert_eq!(json["records"][0]["counts"][0]["totals"], serde_json::json!([2, 4]));
-        assert!(rendered(1.0, Format::Tap).contains("ok 1 - two\n  ---\n  exact: branches\n"));
+        assert!(
+            rendered(1.0, Format::Tap)
+                .contains("ok 1 - two\n  ---\n  exact:\n    - event: \"branches\"\n")
+        );
     }
 
     #[test]

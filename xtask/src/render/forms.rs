@@ -3,10 +3,10 @@
 //! An item's name says what it measured (see [`Case`]), so this works for any report, without its job.
 
 use super::number;
-use super::table::STYLE;
+use super::table::{Width, empty, fit};
 use crate::collect::Report;
 use crate::job::form::case::{Case, Kind};
-use comfy_table::{Cell, CellAlignment, Table};
+use comfy_table::{Cell, CellAlignment};
 use protocol::record::{Metric, Record, SnippetResult};
 use serde::Serialize;
 
@@ -154,7 +154,7 @@ fn figure(metric: &Metric) -> (f64, u32) {
 }
 
 /// One row for each form, with a line for each of its measurements; nothing without forms.
-pub(super) fn table(report: &Report, ticks: &str) -> String {
+pub(super) fn table(report: &Report, ticks: &str, width: Width) -> String {
     let rows = rows(report);
     let Some(first) = rows.first() else { return String::new() };
     let emulated = report.results().any(|result| result.emulated && is_form(result));
@@ -170,8 +170,7 @@ pub(super) fn table(report: &Report, ticks: &str) -> String {
             events.push(event);
         }
     }
-    let mut table = Table::new();
-    table.load_style(STYLE);
+    let mut table = empty();
     let head = ["form", "latency", "throughput", "measured as", "chain", "values"];
     table.set_header(head.map(String::from).into_iter().chain(events.iter().map(|e| (*e).clone())));
     for index in [1, 2, 4].into_iter().chain(6..6 + events.len()) {
@@ -182,7 +181,7 @@ pub(super) fn table(report: &Report, ticks: &str) -> String {
     for row in &rows {
         table.add_row(cells(row, &events));
     }
-    format!("instruction forms, each instruction in {unit}\n{table}\n")
+    format!("instruction forms, each instruction in {unit}\n{}\n", fit(table, width))
 }
 
 fn cells(row: &FormRow, events: &[&String]) -> Vec<Cell> {

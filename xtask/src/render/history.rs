@@ -1,8 +1,9 @@
 //! What was looked at cycle by cycle.
 
+use super::number;
 use super::style::{FAINT, STRONG, WARNING, paint};
-use super::table::STYLE;
-use super::{number, tap};
+use super::table::{Width, empty, fit};
+use super::tap::point::{Data, Point};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Table};
 use protocol::record::{HistoryPass, HistoryResult, HistorySeries, StoppedBy};
@@ -14,11 +15,11 @@ const PLOT_WIDTH: usize = 80;
 const BARS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// One section for each item.
-pub(super) fn sections(report: &Report) -> String {
-    report.histories().map(section).collect()
+pub(super) fn sections(report: &Report, columns: Width) -> String {
+    report.histories().map(|history| section(history, columns)).collect()
 }
 
-fn section(history: &HistoryResult) -> String {
+fn section(history: &HistoryResult, columns: Width) -> String {
     let mut out = String::new();
     // Writing to a String does not fail, here and below.
     let _ = writeln!(out, "{} {}", history.item, paint(STRONG, &history.name));
@@ -28,7 +29,7 @@ fn section(history: &HistoryResult) -> String {
         plot(&mut out, history, one, width.unwrap_or(0));
     }
     if history.series.iter().any(|one| !one.each.is_empty()) {
-        let _ = writeln!(out, "{}", rows(history));
+        let _ = writeln!(out, "{}", fit(rows(history), columns));
     }
     notes(&mut out, history);
     out
@@ -117,8 +118,7 @@ fn bar(value: f64, most: f64) -> char {
 
 /// A row for each stretch in which every cycle was like the one before.
 fn rows(history: &HistoryResult) -> Table {
-    let mut table = Table::new();
-    table.load_style(STYLE);
+    let mut table = empty();
     let mut head = vec![history.clock.clone()];
     for one in &history.series {
         head.extend([label(history, one), "sum".to_string()]);
@@ -222,21 +222,19 @@ pub(super) fn figures(history: &HistoryResult) -> Vec<(String, [f64; 3], bool)> 
     figures
 }
 
-/// The item as a test point.
-pub(super) fn point(out: &mut String, points: u32, verdict: &str, history: &HistoryResult) {
-    let _ = writeln!(out, "{verdict} {points} - {}", tap::escape(&history.name));
+/// The item as a test point. What happened in each row is one text, with spaces between.
+pub(super) fn point(history: &HistoryResult) -> Point {
+    let mut point = Point::new(&history.name, true);
     for one in &history.series {
         let pass = history.passes.get(one.counting.pass as usize);
         let HistoryPass { front, end, .. } = pass.cloned().unwrap_or(NO_PASS);
         let end = end.map_or("~".to_string(), |end| end.to_string());
         let each: Vec<String> = one.each.iter().map(|&value| number(value)).collect();
-        let (event, clock, step) = (&one.event, &history.clock, history.step);
-        let _ = writeln!(
-            out,
-            "  ---\n  history: {event}\n  clock: {clock}\n  step: {step}\n  front: {front}\n  end: {end}\n  each: [{}]\n  ...",
-            each.join(", ")
-        );
+        let data = Data::new().text("event", &one.event).text("clock", &history.clock);
+        let data = data.plain("step", history.step).plain("front", front).plain("end", end);
+        point.push("history", data.text("each", &each.join(" ")));
     }
+    point.uncounted(&history.uncounted)
 }
 
 const NO_PASS: HistoryPass = HistoryPass { front: 0, end: None, whole: 0.0, skid: [0; 2] };

@@ -3,6 +3,7 @@
 use super::forms::{self, FormRow};
 use super::{Context, notes};
 use crate::collect::{Foreign, Numbered, Report};
+use crate::text::ascii_controls;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -23,7 +24,7 @@ pub fn render(report: &Report, context: &Context) -> String {
     let problems = report.problems.iter().map(ToString::to_string);
     let document = Document {
         run: context,
-        exit_code: if context.complaint.is_some() { 3 } else { report.exit_code() },
+        exit_code: context.exit_code(report),
         records: &report.records,
         forms: forms::rows(report),
         problems: problems.chain(report.disputes.iter().cloned()).collect(),
@@ -32,5 +33,5 @@ pub fn render(report: &Report, context: &Context) -> String {
     };
     let mut text = serde_json::to_string_pretty(&document).expect("reports serialise");
     text.push('\n');
-    text
+    ascii_controls(&text).into_owned()
 }

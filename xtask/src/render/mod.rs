@@ -1,6 +1,7 @@
 //! A report for eyes and for other programs.
 
 mod checks;
+mod clean;
 mod count;
 pub mod csv;
 pub mod exact;
@@ -14,14 +15,17 @@ pub mod style;
 pub mod table;
 pub mod tap;
 mod tasks;
+mod values;
 
 use crate::cli::Format;
 use crate::collect::Report;
+use crate::interrupt;
 use crate::job::sample::TaskCode;
 use crate::samples::Resolver;
 use crate::symbols::image_base;
 use serde::Serialize;
 use std::path::PathBuf;
+pub use table::Width;
 
 /// How the run came about, as far as the firmware cannot know it.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -49,6 +53,9 @@ pub struct Context {
     /// What is to be said about the boots.
     #[serde(skip)]
     pub notes: Vec<String>,
+    /// How wide tables may be.
+    #[serde(skip)]
+    pub width: Width,
     /// What the emulated PMU said.
     #[serde(skip)]
     pub pmu_said: Vec<String>,
@@ -64,12 +71,25 @@ pub struct Context {
     /// Names of the job's items, if the job is known here.
     #[serde(skip)]
     pub items: Vec<String>,
+    /// The signal that interrupted the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<&'static str>,
     /// Why the machine did not finish, beyond what the report shows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub complaint: Option<String>,
 }
 
 impl Context {
+    /// Exit code of a command that shows `report`.
+    #[must_use]
+    pub fn exit_code(&self, report: &Report) -> u8 {
+        match (self.interrupted, &self.complaint) {
+            (Some(_), _) => interrupt::EXIT_CODE,
+            (None, Some(_)) => 3,
+            (None, None) => report.exit_code(),
+        }
+    }
+
     /// What resolves the addresses of `report`.
     #[must_use]
     pub fn resolver(&self, report: &Report) -> Resolver {
@@ -82,11 +102,14 @@ impl Context {
 #[must_use]
 pub fn render(report: &Report, context: &Context, format: Format) -> String {
     let report = &forms::per_instruction(report);
+    if format == Format::Json {
+        return json::render(report, context);
+    }
+    let (report, context) = (&*clean::report(report), &clean::context(context));
     match format {
         Format::Table => table::render(report, context),
-        Format::Json => json::render(report, context),
         Format::Tap => tap::render(report, context),
-        Format::Csv => csv::render(report),
+        Format::Csv | Format::Json => csv::render(report),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Context;
 use super::style::{ERROR, FAINT, WARNING, paint};
 use crate::collect::{Foreign, Report};
+use crate::text::printable;
 use crate::verdict;
 use protocol::record::{Crash, ErrorCode, Record, Registers, SnippetResult};
 use protocol::verdict::{said as said_of, sentence};
@@ -220,8 +221,7 @@ pub(super) fn foreign(report: &Report) -> impl Iterator<Item = &Foreign> {
 }
 
 fn clean(text: &str) -> String {
-    let text: String = text.chars().filter(|c| !c.is_control()).collect();
-    text.trim().to_string()
+    printable(text.trim()).into_owned()
 }
 
 fn write_foreign(out: &mut String, report: &Report) {

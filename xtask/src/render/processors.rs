@@ -2,7 +2,7 @@
 
 use super::number;
 use super::style::{FAINT, STRONG, paint};
-use super::table::STYLE;
+use super::table::{Width, empty, fit};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Table};
 use protocol::record::{Machine, ProcessorResult, ProcessorState, ProcessorsResult};
@@ -27,11 +27,11 @@ pub(super) fn heading(machine: &Machine) -> Option<String> {
 }
 
 /// One section for each item.
-pub(super) fn sections(report: &Report) -> String {
-    report.processors().map(section).collect()
+pub(super) fn sections(report: &Report, columns: Width) -> String {
+    report.processors().map(|one| section(one, columns)).collect()
 }
 
-fn section(result: &ProcessorsResult) -> String {
+fn section(result: &ProcessorsResult, columns: Width) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{} {}", result.item, paint(STRONG, &result.name));
     let skew = &result.start_skew;
@@ -44,7 +44,7 @@ fn section(result: &ProcessorsResult) -> String {
     };
     let text = format!("per execution, {} on each processor; {together}", result.per);
     let _ = writeln!(out, "{}", paint(FAINT, &text));
-    let _ = writeln!(out, "{}", table(result));
+    let _ = writeln!(out, "{}", fit(table(result), columns));
     let shot = &result.snapshot;
     let _ = writeln!(out, "snapshot of all processors: skew {} ticks", shot.skew);
     for one in &result.processors {
@@ -82,8 +82,7 @@ fn late(result: &ProcessorsResult, one: &ProcessorResult) -> String {
 
 /// A row for each event, a column for each processor, and the sum.
 fn table(result: &ProcessorsResult) -> Table {
-    let mut table = Table::new();
-    table.load_style(STYLE);
+    let mut table = empty();
     let columns = result.processors.iter().map(|one| format!("cpu {}", one.processor));
     let head: Vec<String> =
         [String::new()].into_iter().chain(columns).chain(["sum".to_string()]).collect();
@@ -168,7 +167,7 @@ mod tests {
             emulated: false,
             tsc: [0; 2],
         };
-        let text = section(&result);
+        let text = section(&result, Width::default());
         for part in [
             "cpu 0",
             "cpu 1",

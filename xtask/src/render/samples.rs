@@ -2,7 +2,7 @@
 
 use super::Context;
 use super::style::{FAINT, STRONG, WARNING, paint};
-use super::table::STYLE;
+use super::table::{Width, empty, fit};
 use crate::collect::Report;
 use crate::samples::data::LineCount;
 use crate::samples::{Profile, width};
@@ -17,10 +17,10 @@ const MAX_ROWS: usize = 20;
 /// One section for each item.
 pub(super) fn sections(report: &Report, context: &Context) -> String {
     let resolver = context.resolver(report);
-    Profile::of(report, &resolver).iter().map(section).collect()
+    Profile::of(report, &resolver).iter().map(|one| section(one, context.width)).collect()
 }
 
-fn section(profile: &Profile) -> String {
+fn section(profile: &Profile, columns: Width) -> String {
     let result = profile.result;
     let mut out = String::new();
     // Writing to a String does not fail, here and below.
@@ -45,23 +45,23 @@ fn section(profile: &Profile) -> String {
         say(&intervals(timer));
     }
     if let Some(schedule) = &result.schedule {
-        let _ = writeln!(out, "{}", tasks(schedule));
+        let _ = writeln!(out, "{}", fit(tasks(schedule), columns));
     }
-    let _ = writeln!(out, "{}", events(result));
+    let _ = writeln!(out, "{}", fit(events(result), columns));
     for warning in warnings(result) {
         let _ = writeln!(out, "{}: {warning}", paint(WARNING, "note"));
     }
     for (event, count) in result.events.iter().enumerate() {
         if profile.total(event) > 0 {
-            let _ = writeln!(out, "{}", by_symbol(profile, event, count));
-            let _ = writeln!(out, "{}", by_address(profile, event));
+            let _ = writeln!(out, "{}", fit(by_symbol(profile, event, count), columns));
+            let _ = writeln!(out, "{}", fit(by_address(profile, event), columns));
             let rows = profile.rows.iter().filter(|row| row.event == event).count();
             if rows > MAX_ROWS {
                 let _ = writeln!(out, "  and {} more addresses", rows - MAX_ROWS);
             }
             let lines = profile.lines(event);
             if !lines.is_empty() {
-                let _ = writeln!(out, "{}", by_line(&lines));
+                let _ = writeln!(out, "{}", fit(by_line(&lines), columns));
                 if lines.len() > MAX_ROWS {
                     let _ = writeln!(out, "  and {} more lines", lines.len() - MAX_ROWS);
                 }
@@ -125,8 +125,7 @@ fn warnings(result: &SampleResult) -> Vec<String> {
 }
 
 fn table(header: &[&str], right: &[usize]) -> Table {
-    let mut table = Table::new();
-    table.load_style(STYLE);
+    let mut table = empty();
     table.set_header(header);
     for &index in right {
         if let Some(column) = table.column_mut(index) {

@@ -1,42 +1,43 @@
 //! The report as a table.
 
+mod fit;
+
 use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
 use super::{
     Context, checks, count, exact, forms, history, notes, number, processors, samples, tasks,
+    values,
 };
 use crate::collect::Report;
-use comfy_table::{Cell, CellAlignment, Color, LineStyle, Table, TableStyle};
+use comfy_table::{Cell, CellAlignment, Color, Table};
+pub use fit::Width;
+pub(crate) use fit::{empty, fit};
 use protocol::criteria::TSC;
 use protocol::record::{
     ErrorCode, EventTables, Machine, Metric, Outcome, Record, SnippetResult, TscSource, Verdict,
 };
 use std::fmt::Write;
 
-/// Lines only where they separate things: below the heads, and at the end.
-pub(crate) const STYLE: TableStyle = TableStyle::new()
-    .header_separator(LineStyle::none().fill('─').junction('─'))
-    .bottom_border(LineStyle::none().fill('─').junction('─'));
-
 /// Renders it.
 #[must_use]
 pub fn render(report: &Report, context: &Context) -> String {
-    let mut out = String::new();
+    let (mut out, width) = (String::new(), context.width);
     if let Some(machine) = report.machine() {
         heading(&mut out, machine, context);
     }
     let table = results(report, context);
     if !table.is_empty() {
         // Writing to a String does not fail, here and below.
-        let _ = writeln!(out, "{table}");
+        let _ = writeln!(out, "{}", fit(table, width));
     }
-    out.push_str(&forms::table(report, unit(context)));
-    out.push_str(&exact::sections(report));
-    out.push_str(&history::sections(report));
-    out.push_str(&tasks::sections(report));
-    out.push_str(&count::sections(report));
-    out.push_str(&processors::sections(report));
+    out.push_str(&values::section(report, width));
+    out.push_str(&forms::table(report, unit(context), width));
+    out.push_str(&exact::sections(report, width));
+    out.push_str(&history::sections(report, width));
+    out.push_str(&tasks::sections(report, width));
+    out.push_str(&count::sections(report, width));
+    out.push_str(&processors::sections(report, width));
     out.push_str(&samples::sections(report, context));
-    out.push_str(&checks::table(report));
+    out.push_str(&checks::table(report, width));
     notes::write(&mut out, report, context);
     summary(&mut out, report);
     out
@@ -123,8 +124,7 @@ fn unit(context: &Context) -> &'static str {
 }
 
 fn results(report: &Report, context: &Context) -> Table {
-    let mut table = Table::new();
-    table.load_style(STYLE);
+    let mut table = empty();
     table.set_header(["", "snippet", unit(context), "min", "mean", "max", "runs", "values", ""]);
     for index in [0, 2, 3, 4, 5, 6] {
         if let Some(column) = table.column_mut(index) {

@@ -1,153 +1,112 @@
-//! Test Anything Protocol, version 14.
+//! Test Anything Protocol, in what the grammars of versions 13 and 14 and the kernel's KTAP have in common.
+//!
+//! It says version 13, as a reader of that one refuses any later (Perl's TAP::Parser 3.44, which `prove` is made of), and
+//! all others read it.
+//! The plan comes first. A point has one YAML block at most, of block mappings and sequences alone, as Perl's TAP::Parser
+//! reads no other. `#` is no part of a description: TAP 14 would escape it, which KTAP does not know; a point whose
+//! description differs from its name has the name in its block.
 
-use super::{Context, number};
+pub(super) mod point;
+
+use super::Context;
 use crate::collect::Report;
 use crate::verdict as judged;
-use protocol::record::{ErrorCode, Outcome, Record, Verdict};
+use point::{Data, Point};
+use protocol::record::{ErrorCode, Metric, Outcome, Record, SnippetResult, Verdict};
 use protocol::verdict;
 use std::fmt::Write;
 
-/// Renders it. Each item is a test point; a report that is not whole bails out.
+/// Renders it. Each item is a test point, each check of a suite too; a report that is not whole bails out.
 #[must_use]
 pub fn render(report: &Report, context: &Context) -> String {
-    let mut out = String::from("TAP version 14\n");
-    let mut points = 0;
-    for numbered in &report.records {
-        let is_ok = verdict::said(&numbered.record).is_none_or(|(said, _)| said != Verdict::Fail);
-        let verdict = if is_ok { "ok" } else { "not ok" };
-        // Writing to a String does not fail.
-        match &numbered.record {
-            Record::Result(result) => {
-                points += 1;
-                let _ = writeln!(out, "{verdict} {points} - {}", escape(&result.name));
-                for metric in &result.metrics {
-                    let value = &metric.value;
-                    let _ = writeln!(
-                        out,
-                        "  ---\n  event: {}\n  median: {}\n  min: {}\n  max: {}\n  deterministic: {}\n  ...",
-                        metric.event,
-                        number(value.median),
-                        number(value.min),
-                        number(value.max),
-                        metric.deterministic
-                    );
-                }
-            }
-            Record::Processors(result) => {
-                points += 1;
-                let _ = writeln!(out, "{verdict} {points} - {}", escape(&result.name));
-                for sum in &result.sums {
-                    let value = number(sum.value);
-                    let _ = writeln!(out, "  ---\n  event: {}\n  sum: {value}\n  ...", sum.event);
-                }
-            }
-            Record::Exact(exact) => {
-                points += 1;
-                let _ = writeln!(out, "{verdict} {points} - {}", escape(&exact.name));
-                for count in &exact.counts {
-                    let (event, value) = (&count.event, number(count.value));
-                    let _ = writeln!(out, "  ---\n  exact: {event}\n  value: {value}\n  ...");
-                }
-            }
-            Record::History(history) => {
-                points += 1;
-                super::history::point(&mut out, points, verdict, history);
-            }
-            Record::Tasks(tasks) => {
-                points += 1;
-                super::tasks::point(&mut out, points, verdict, &tasks.name, &tasks.tasks);
-            }
-            Record::Count(count) => {
-                points += 1;
-                super::tasks::point(&mut out, points, verdict, &count.name, &count.tasks);
-                for (set, event) in super::count::figures(count) {
-                    let value = event.sum.scaled.unwrap_or(event.sum.raw);
-                    let event = quoted(&format!("{set}{}", event.event));
-                    let _ = writeln!(out, "  ---\n  count: {event}\n  value: {value}\n  ...");
-                }
-                for set in &count.sets {
-                    let Some(lost) = super::count::lost(set) else { continue };
-                    let (name, bind, lost) = (quoted(&set.name), quoted(&set.bind), quoted(&lost));
-                    let _ = writeln!(
-                        out,
-                        "  ---\n  set: {name}\n  bind: {bind}\n  lost: {lost}\n  ..."
-                    );
-                }
-            }
-            Record::Sample(sampled) => {
-                points += 1;
-                let _ = writeln!(out, "{verdict} {points} - {}", escape(&sampled.name));
-                for one in &sampled.events {
-                    let (event, overflows, dropped) = (&one.event, one.overflows, one.dropped);
-                    let _ = writeln!(
-                        out,
-                        "  ---\n  sampled: {event}\n  overflows: {overflows}\n  dropped: {dropped}\n  ..."
-                    );
-                }
-            }
-            Record::Check(check) => {
-                points += 1;
-                super::checks::point(&mut out, points, check);
-            }
-            Record::Suite(suite) => {
-                if let Some(reason) = &suite.reason {
-                    points += 1;
-                    let (name, reason) = (escape(&suite.name), one_line(reason));
-                    let _ = writeln!(out, "ok {points} - {name} # SKIP {reason}");
-                }
-            }
-            Record::Error(error) if error.code == ErrorCode::Skipped => {
-                points += 1;
-                let name = escape(error.name.as_deref().unwrap_or_default());
-                let _ = writeln!(out, "ok {points} - {name} # SKIP {}", one_line(&error.text));
-            }
-            Record::Error(error) => {
-                points += 1;
-                let name = error.name.as_deref().unwrap_or("the job");
-                let _ = writeln!(out, "not ok {points} - {}", escape(name));
-                let instruction = error.fault.as_ref().map(super::tasks::instruction);
-                let text = format!("{}{}", error.text, instruction.unwrap_or_default());
-                let text = quoted(&text);
-                let _ = writeln!(out, "  ---\n  message: {text}\n  ...");
-            }
-            // It cost an item, which has its point.
-            Record::Crash(crash) if report.is_cost_of_item(crash) => {
-                let _ = writeln!(out, "# the firmware failed: {}", one_line(&crash.text));
-            }
-            Record::Crash(crash) => {
-                let _ = writeln!(out, "Bail out! the firmware failed: {}", one_line(&crash.text));
-            }
-            _ => {}
-        }
-        for missed in judged::sentences(&numbered.record) {
-            let _ = writeln!(out, "  ---\n  missed: {}\n  ...", quoted(&missed));
-        }
-    }
+    let points: Vec<Point> = report.records.iter().filter_map(|one| judged_point(&one.record)).collect();
     let skipped = report.end().is_some_and(|end| end.outcome == Outcome::Skip);
-    let skip = if skipped && points == 0 { " # SKIP nothing could run" } else { "" };
-    let _ = writeln!(out, "1..{points}{skip}");
-    for problem in &report.problems {
-        let _ = writeln!(out, "Bail out! {}", one_line(&problem.to_string()));
+    let skip = if skipped && points.is_empty() { " # SKIP nothing could run" } else { "" };
+    let mut out = format!("TAP version 13\n1..{}{skip}\n", points.len());
+    for (number, point) in (1u32..).zip(&points) {
+        point.write(&mut out, number);
     }
-    for dispute in &report.disputes {
-        let _ = writeln!(out, "Bail out! {}", one_line(dispute));
-    }
-    if let Some(complaint) = &context.complaint {
-        let _ = writeln!(out, "Bail out! {}", one_line(complaint));
+    // A crash that cost an item is told there: it has its point.
+    let crash = report.crash().filter(|crash| !report.is_cost_of_item(crash));
+    let crash = crash.map(|crash| format!("the firmware failed: {}", crash.text));
+    let problems = report.problems.iter().map(ToString::to_string).chain(report.disputes.clone());
+    for reason in crash.into_iter().chain(problems).chain(context.complaint.clone()) {
+        // Writing to a String does not fail.
+        let _ = writeln!(out, "Bail out! {}", point::one_line(&reason));
     }
     out
 }
 
-/// As YAML takes it.
-fn quoted(text: &str) -> String {
-    serde_json::to_string(text).expect("text serialises")
+/// The point of a record, as its verdict has it, with what it missed.
+fn judged_point(record: &Record) -> Option<Point> {
+    let mut point = point(record)?;
+    if verdict::said(record).is_some_and(|(said, _)| said == Verdict::Fail) {
+        point.fail();
+    }
+    for missed in judged::sentences(record) {
+        point.push("missed", Data::new().text("what", &missed));
+    }
+    Some(point)
 }
 
-/// `#` begins a directive, and a backslash escapes it.
-pub(super) fn escape(name: &str) -> String {
-    one_line(name).replace('\\', "\\\\").replace('#', "\\#")
+fn point(record: &Record) -> Option<Point> {
+    Some(match record {
+        Record::Result(result) => of_result(result),
+        Record::Processors(result) => {
+            let mut point = Point::new(&result.name, true);
+            for sum in &result.sums {
+                let data = Data::new().text("event", &sum.event).number("sum", sum.value);
+                point.push("sums", data);
+            }
+            point.uncounted(&result.uncounted)
+        }
+        Record::Exact(exact) => {
+            let agrees = exact.comparisons.iter().all(|comparison| comparison.agrees);
+            let mut point = Point::new(&exact.name, agrees);
+            for count in &exact.counts {
+                let data = Data::new().text("event", &count.event).number("value", count.value);
+                point.push("exact", data);
+            }
+            point
+        }
+        Record::History(history) => super::history::point(history),
+        Record::Tasks(tasks) => super::tasks::point(&tasks.name, &tasks.tasks),
+        Record::Count(count) => super::count::point(count),
+        Record::Sample(sampled) => {
+            let mut point = Point::new(&sampled.name, true);
+            for one in &sampled.events {
+                let data = Data::new().text("event", &one.event);
+                let data = data.plain("overflows", one.overflows).plain("dropped", one.dropped);
+                point.push("sampled", data);
+            }
+            point.uncounted(&sampled.uncounted)
+        }
+        Record::Check(check) => super::checks::point(check),
+        Record::Suite(suite) => {
+            let reason = suite.reason.as_ref()?;
+            Point::new(&suite.name, true).skip(reason)
+        }
+        Record::Error(error) if error.code == ErrorCode::Skipped => {
+            Point::new(error.name.as_deref().unwrap_or_default(), true).skip(&error.text)
+        }
+        Record::Error(error) => {
+            let instruction = error.fault.as_ref().map(super::tasks::instruction);
+            let text = format!("{}{}", error.text, instruction.unwrap_or_default());
+            Point::new(error.name.as_deref().unwrap_or("the job"), false).text("message", &text)
+        }
+        _ => return None,
+    })
 }
 
-pub(super) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+fn of_result(result: &SnippetResult) -> Point {
+    let mut point = Point::new(&result.name, result.verdict != Verdict::Fail);
+    for Metric { event, value, deterministic, .. } in &result.metrics {
+        let data = Data::new().text("event", event).number("median", value.median);
+        let data = data.number("min", value.min).number("max", value.max);
+        point.push("metrics", data.plain("deterministic", deterministic));
+    }
+    point.uncounted(&result.uncounted)
 }
+
+#[cfg(test)]
+mod tests;

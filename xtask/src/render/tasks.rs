@@ -1,8 +1,8 @@
 //! Workloads that were run.
 
 use super::style::{FAINT, STRONG, paint};
-use super::table::STYLE;
-use super::tap::{escape, one_line};
+use super::table::{Width, empty, fit};
+use super::tap::point::{Data, Point, one_line};
 use crate::collect::Report;
 use crate::disassembly::{self, unhex};
 use crate::samples::width;
@@ -11,11 +11,11 @@ use protocol::record::{Fault, TaskEnd, TaskResult, TasksResult, Together};
 use std::fmt::Write;
 
 /// One section for each item.
-pub(super) fn sections(report: &Report) -> String {
-    report.tasks().map(section).collect()
+pub(super) fn sections(report: &Report, columns: Width) -> String {
+    report.tasks().map(|ran| section(ran, columns)).collect()
 }
 
-fn section(ran: &TasksResult) -> String {
+fn section(ran: &TasksResult, columns: Width) -> String {
     let mut out = String::new();
     let ticks = &ran.ticks;
     // Writing to a String does not fail, here and below.
@@ -36,7 +36,7 @@ fn section(ran: &TasksResult) -> String {
     }
     let _ = writeln!(out, "{}", paint(FAINT, &line));
     out += &ran.together.as_ref().map(together).unwrap_or_default();
-    let _ = writeln!(out, "{}", table(ran));
+    let _ = writeln!(out, "{}", fit(table(ran), columns));
     out += &faults(&ran.tasks);
     out
 }
@@ -75,8 +75,7 @@ pub(super) fn faults(tasks: &[TaskResult]) -> String {
 }
 
 fn table(ran: &TasksResult) -> Table {
-    let mut table = Table::new();
-    table.load_style(STYLE);
+    let mut table = empty();
     let counted = if ran.emulated { "ring 3 (emulated)" } else { "ring 3" };
     let header = ["task", "turns", "switches", "TSC ticks", counted, "children", "value", ""];
     table.set_header(header);
@@ -140,25 +139,24 @@ pub(super) fn sentence(fault: &Fault) -> String {
     format!("{} {place}{address}{}", fault.mnemonic, instruction(fault))
 }
 
-/// A test point.
-pub(super) fn point(
-    out: &mut String,
-    number: u32,
-    verdict: &str,
-    name: &str,
-    tasks: &[TaskResult],
-) {
-    let _ = writeln!(out, "{verdict} {number} - {}", escape(name));
+/// Whether every task exited.
+pub(super) fn whole(tasks: &[TaskResult]) -> bool {
+    tasks.iter().all(|task| task.end == TaskEnd::Exit)
+}
+
+/// A test point: it passes if every task exited.
+pub(super) fn point(name: &str, tasks: &[TaskResult]) -> Point {
+    let mut point = Point::new(name, whole(tasks));
     for task in tasks {
         let end = match (&task.fault, task.end) {
             (Some(fault), _) => one_line(&sentence(fault)),
             (None, TaskEnd::Limit) => "took too long".to_string(),
             (None, _) => "exited".to_string(),
         };
-        let name = serde_json::to_string(&task.name).expect("text serialises");
-        let turns = task.turns;
-        let _ = writeln!(out, "  ---\n  task: {name}\n  end: \"{end}\"\n  turns: {turns}\n  ...");
+        let data = Data::new().text("task", &task.name).text("end", &end);
+        point.push("tasks", data.plain("turns", task.turns));
     }
+    point
 }
 
 /// Figures of each task: what, how many, and whether the task exited.
@@ -257,7 +255,9 @@ mod tests {
         assert!(csv.contains("0,two,b user instructions,910,910,910,910,1,1,,,,\n"), "{csv}");
         let tap = rendered(Format::Tap);
         assert!(
-            tap.contains("not ok 1 - two\n  ---\n  task: \"a\"\n  end: \"#PF at byte 3"),
+            tap.contains(
+                "not ok 1 - two\n  ---\n  tasks:\n    - task: \"a\"\n      end: \"#PF at byte 3"
+            ),
             "{tap}"
         );
         let json: serde_json::Value = serde_json::from_str(&rendered(Format::Json)).unwrap();

@@ -143,7 +143,7 @@ impl Need {
     fn install(self, toolchain: &Toolchain, reason: &str) -> Result<(), (String, String)> {
         let hinted = |why: String| (why, self.hint());
         if matches!(self, Self::RustSource | Self::LlvmTools) {
-            anstream::eprintln!("installing {}: {reason}", self.name());
+            crate::output::say(&format!("installing {}: {reason}", self.name()));
         }
         match self {
             Self::Compiler => {

@@ -170,7 +170,7 @@ fn tell(need: Need, reason: &str, plan: &Plan) {
     if !plan.changes.upgraded.is_empty() {
         text += &format!(" (upgrades {})", plan.changes.upgraded.join(", "));
     }
-    anstream::eprintln!("{text}");
+    crate::output::say(&text);
 }
 
 /// What to type on this machine. Asks apt, which may take some seconds.

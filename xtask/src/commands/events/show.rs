@@ -2,9 +2,8 @@
 
 use crate::cli::ListFormat;
 use crate::events::plan::Planned;
-use crate::plain::plain;
-use crate::render::table::STYLE;
-use comfy_table::Table;
+use crate::render::table::{Width, empty, fit};
+use crate::text::{ascii_controls, printable, printable_lines};
 use events::tables::Core;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -26,11 +25,11 @@ impl Listing {
         name: &str,
         rows: &[T],
         cells: impl Fn(Option<&T>) -> Vec<String>,
-        format: ListFormat,
+        (format, width): (ListFormat, Width),
     ) -> Self {
         let mut document = Map::new();
         let text = match format {
-            ListFormat::Table => table(core, rows, cells),
+            ListFormat::Table => table(core, rows, cells, width),
             ListFormat::Csv => csv_of(rows),
             ListFormat::Json => {
                 if let Some(core) = core {
@@ -51,7 +50,7 @@ impl Listing {
             // Rows for another program stay rows.
             if self.text.contains('─') {
                 let lines: Vec<String> =
-                    planned.summary().iter().map(|line| plain(line).into_owned()).collect();
+                    planned.summary().iter().map(|line| printable(line).into_owned()).collect();
                 self.text += &(lines.join("\n") + "\n");
             }
         } else {
@@ -85,7 +84,8 @@ pub(super) fn together(listings: &[Listing], format: ListFormat) -> String {
 }
 
 fn pretty(value: Value) -> String {
-    serde_json::to_string_pretty(&value).expect("values serialise") + "\n"
+    let text = serde_json::to_string_pretty(&value).expect("values serialise") + "\n";
+    ascii_controls(&text).into_owned()
 }
 
 fn csv_of<T: Serialize>(rows: &[T]) -> String {
@@ -97,8 +97,9 @@ fn csv_of<T: Serialize>(rows: &[T]) -> String {
 }
 
 fn finished(writer: csv::Writer<Vec<u8>>) -> String {
-    String::from_utf8(writer.into_inner().expect("memory takes everything"))
-        .expect("the fields are UTF-8")
+    let bytes = writer.into_inner().expect("memory takes everything");
+    let text = String::from_utf8(bytes).expect("the fields are UTF-8");
+    printable_lines(&text).into_owned()
 }
 
 /// The rows of several cores under one head, with a first column that says whose they are.
@@ -138,19 +139,19 @@ fn table<T>(
     core: Option<&Core<'_>>,
     rows: &[T],
     cells: impl Fn(Option<&T>) -> Vec<String>,
+    width: Width,
 ) -> String {
-    let mut table = Table::new();
-    table.load_style(STYLE);
+    let mut table = empty();
     table.set_header(cells(None));
     for row in rows {
-        table.add_row(cells(Some(row)).iter().map(|cell| plain(cell).into_owned()));
+        table.add_row(cells(Some(row)).iter().map(|cell| printable(cell).into_owned()));
     }
     let about = core.map_or(String::new(), |core| {
         // A user's own table has no version.
         let source = format!("{} {}", core.source(), core.version());
         format!("{} ({}, {})\n", core.name(), core.vendor(), source.trim_end())
     });
-    let lines: Vec<String> =
-        table.to_string().lines().map(|line| line.trim_end().to_string()).collect();
+    let text = fit(table, width);
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     format!("{about}{}\n", lines.join("\n"))
 }

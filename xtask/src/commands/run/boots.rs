@@ -31,6 +31,8 @@ pub struct Whole {
     pub raw: Vec<u8>,
     /// The end record of a single boot does not hold for all.
     summed: bool,
+    /// The signal that came before the end.
+    pub interrupted: Option<&'static str>,
 }
 
 /// Boots `packed` and, at most `reboots` times, what is left of it. Each boot has a key of its own.
@@ -51,6 +53,9 @@ pub fn run(
         let finished = boot(&rest)?;
         let (was_up, ended) = (finished.collector.is_up(), finished.collector.ended());
         let (complaint, ending) = (finished.complaint(), finished.ending.clone());
+        if let (Ending::Interrupted(signal), Some(_)) = (&ending, &complaint) {
+            whole.interrupted = Some(signal);
+        }
         whole.raw.extend_from_slice(finished.collector.raw());
         let mut report = finished.collector.finish();
         if rest.job.self_test.is_some() {

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 
 /// The emulated PMU's hypervisor in the run's folder.
-const HYPERVISOR: &str = "emulated-pmu";
+pub(super) const HYPERVISOR: &str = "emulated-pmu";
 
 /// Puts what is booted into `folder`: the kernel and a job.
 ///

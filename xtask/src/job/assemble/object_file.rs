@@ -9,18 +9,13 @@ use std::collections::HashMap;
 pub(super) fn codes(bytes: &[u8], sources: &[Source]) -> Result<Vec<Code>, Failed> {
     let tool = |error: object::Error| Failed::Tool(format!("the object file is broken: {error}"));
     let file = object::File::parse(bytes).map_err(tool)?;
-    let mut labels = HashMap::new();
-    for symbol in file.symbols() {
-        if let (Ok(name), Some(section)) = (symbol.name(), symbol.section_index()) {
-            labels.insert(name.to_string(), (section, symbol.address()));
-        }
-    }
+    let labels = Places::of(&file);
     let (mut codes, mut messages) = (Vec::new(), Vec::new());
     for (index, source) in sources.iter().enumerate() {
-        let start = labels.get(&start_label(index)).copied();
-        let end = labels.get(&end_label(index)).copied();
+        let start = labels.ours.get(&start_label(index)).copied();
+        let end = labels.ours.get(&end_label(index)).copied();
         match code(&file, start, end).map_err(tool)? {
-            Ok(bytes) => codes.push(Code { bytes, labels: inside(&labels, start, end) }),
+            Ok(bytes) => codes.push(Code { bytes, labels: labels.inside(start, end) }),
             Err(Wrong { text, name }) => {
                 let (line, column) = find_word(source.text, &name).unwrap_or((0, 1));
                 messages.push(Message { source: index, line, column, text });
@@ -30,19 +25,47 @@ pub(super) fn codes(bytes: &[u8], sources: &[Source]) -> Result<Vec<Code>, Faile
     if messages.is_empty() { Ok(codes) } else { Err(Failed::Messages(messages)) }
 }
 
-/// The text's own labels between its two ends, by their places.
-fn inside(labels: &HashMap<String, (SectionIndex, u64)>, start: Label, end: Label) -> Labels {
-    let (Some((section, start)), Some((_, end))) = (start, end) else { return Vec::new() };
-    let mut found: Labels = labels
-        .iter()
-        .filter(|(name, place)| {
-            let ours = name.starts_with(LABEL_PREFIX) || name.is_empty();
-            !ours && place.0 == section && (start..=end).contains(&place.1)
-        })
-        .map(|(name, place)| (name.clone(), place.1 - start))
-        .collect();
-    found.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
-    found
+/// Where the labels are. A long job has a text in each of tens of thousands of sections, so a text's own labels are found
+/// by its section, not by looking at all.
+#[derive(Default)]
+struct Places {
+    /// Those around the texts, by name.
+    ours: HashMap<String, (SectionIndex, u64)>,
+    /// The texts' own, with their addresses, by section.
+    theirs: HashMap<SectionIndex, Labels>,
+    /// How many were looked at, for the test that this is linear.
+    #[cfg(test)]
+    looked_at: std::cell::Cell<usize>,
+}
+
+impl Places {
+    fn of(file: &object::File) -> Self {
+        let mut places = Self::default();
+        for symbol in file.symbols() {
+            let (Ok(name), Some(section)) = (symbol.name(), symbol.section_index()) else {
+                continue;
+            };
+            let (name, address) = (name.to_string(), symbol.address());
+            if name.starts_with(LABEL_PREFIX) {
+                places.ours.insert(name, (section, address));
+            } else if !name.is_empty() {
+                places.theirs.entry(section).or_default().push((name, address));
+            }
+        }
+        places
+    }
+
+    /// A text's own labels between its two ends, by their places.
+    fn inside(&self, start: Label, end: Label) -> Labels {
+        let (Some((section, start)), Some((_, end))) = (start, end) else { return Vec::new() };
+        let all = self.theirs.get(&section).map_or(&[][..], Vec::as_slice);
+        #[cfg(test)]
+        self.looked_at.set(self.looked_at.get() + all.len());
+        let between = all.iter().filter(|(_, at)| (start..=end).contains(at));
+        let mut found: Labels = between.map(|(name, at)| (name.clone(), at - start)).collect();
+        found.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
+        found
+    }
 }
 
 type Label = Option<(SectionIndex, u64)>;
@@ -103,4 +126,31 @@ fn unresolved(name: &str) -> String {
             .to_string();
     }
     format!("`{name}` is neither a register nor a label of this snippet")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Part, Syntax, rustc};
+    use super::*;
+    use protocol::bits::Bits;
+
+    #[test]
+    fn each_label_is_looked_at_once_however_many_texts_there_are() {
+        const TEXTS: usize = 2_000;
+        let texts: Vec<String> = (0..TEXTS).map(|i| format!("a{i}: nop; b{i}: jmp a{i}")).collect();
+        let sources: Vec<Source> = texts
+            .iter()
+            .map(|text| Source { part: Part::Body, text, syntax: Syntax::Intel, bits: Bits::Wide })
+            .collect();
+        let object = rustc::assemble(&sources).unwrap();
+        let file = object::File::parse(&*object).unwrap();
+        let places = Places::of(&file);
+        for index in 0..TEXTS {
+            let [start, end] = [start_label(index), end_label(index)];
+            let [start, end] = [start, end].map(|label| places.ours.get(&label).copied());
+            let expected = [(format!("a{index}"), 0), (format!("b{index}"), 1)];
+            assert_eq!(places.inside(start, end), expected);
+        }
+        assert_eq!(places.looked_at.get(), 2 * TEXTS);
+    }
 }

@@ -1,13 +1,15 @@
 //! The call of the compiler.
 
+use super::bounds::Bounds;
 use super::{Failed, Message, Part, Source, Syntax};
+use crate::interrupt;
+use crate::process::tied;
 use crate::setup::toolchain::rustc;
 use protocol::bits::Bits;
 use protocol::marker::{PAUSE, RESUME};
 use serde::Deserialize;
 use std::fmt::Write;
 use std::fs;
-use std::process::Command;
 
 /// How the labels around the texts begin.
 pub(super) const LABEL_PREFIX: &str = "barecount_";
@@ -62,12 +64,33 @@ fn with_markers(source: &Source) -> String {
     paused.replace(".barecount resume", &bytes(&RESUME))
 }
 
+/// Why there is no object file.
+#[derive(Debug)]
+pub(super) enum Stopped {
+    /// The assembler was ended, because it took more than this.
+    Exceeded(String),
+    /// It refused something, or cannot be run.
+    Failed(Failed),
+}
+
+impl From<Failed> for Stopped {
+    fn from(failed: Failed) -> Self {
+        Self::Failed(failed)
+    }
+}
+
 /// Assembles all sources into one object file.
-pub(super) fn assemble(sources: &[Source]) -> Result<Vec<u8>, Failed> {
+pub(super) fn assemble(sources: &[Source]) -> Result<Vec<u8>, Stopped> {
+    assemble_within(sources, &Bounds::of(sources.iter().map(|source| source.text.len()).sum()))
+}
+
+/// The same in less time and memory.
+pub(super) fn assemble_within(sources: &[Source], bounds: &Bounds) -> Result<Vec<u8>, Stopped> {
     let tool = |what: &str| {
         let what = what.to_string();
         move |error: std::io::Error| Failed::Tool(format!("{what}: {error}"))
     };
+    let _deferred = interrupt::defer();
     let folder = tempfile::tempdir().map_err(tool("no temporary folder"))?;
     let path = |name: &str| folder.path().join(name);
     let (assembly, lines) = text(sources);
@@ -76,20 +99,23 @@ pub(super) fn assemble(sources: &[Source]) -> Result<Vec<u8>, Failed> {
     let program = "#![no_std]\n#![allow(bad_asm_style)]\n\
                    core::arch::global_asm!(include_str!(\"snippets.s\"), options(raw));\n";
     fs::write(path("snippets.rs"), program).map_err(tool("cannot write the program"))?;
-    let mut command = Command::new(rustc());
+    let mut command = tied(rustc());
     command.current_dir(folder.path()).args(["--edition", "2024", "--crate-type", "lib"]);
     command.args(["--crate-name", "snippets", "--emit", "obj=snippets.o", "-Cpanic=abort"]);
     command.args(["-Ccodegen-units=1", "--error-format=json", "snippets.rs"]);
-    let output = command.output().map_err(tool("rustc cannot be run"))?;
-    if output.status.success() {
-        return fs::read(path("snippets.o")).map_err(tool("no object file"));
+    let output = bounds.run(&mut command).map_err(tool("rustc cannot be run"))?;
+    if let Some(exceeded) = output.exceeded {
+        return Err(Stopped::Exceeded(exceeded));
     }
-    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() {
+        return Ok(fs::read(path("snippets.o")).map_err(tool("no object file"))?);
+    }
+    let said = String::from_utf8_lossy(&output.said);
     let messages: Vec<Message> = said.lines().filter_map(|line| message(line, &lines)).collect();
     if messages.is_empty() {
-        return Err(Failed::Tool(said.into_owned()));
+        return Err(Failed::Tool(said.into_owned()).into());
     }
-    Err(Failed::Messages(messages))
+    Err(Failed::Messages(messages).into())
 }
 
 /// The parts of the compiler's JSON that are needed.

@@ -94,3 +94,42 @@ fn a_thousand_texts_take_one_call() {
     assert_eq!(codes.len(), 1000);
     assert_eq!(codes[5], [0x48, 0x83, 0xc0, 5]);
 }
+
+#[test]
+fn a_directive_that_asks_for_too_much_is_named_with_its_snippet_within_the_bounds() {
+    for bad in [
+        // Too much memory, code, and messages, in this order.
+        ".rept 1000000000\nnop\n.endr",
+        ".p2align 28",
+        ".macro x\nx\nx\n.endm\nx",
+    ] {
+        let text = format!("nop\n{bad}");
+        let found = messages(&[intel(".align 16; nop"), intel(&text), intel("nop")]);
+        assert_eq!((found[0].source, found[0].line), (1, 2), "{bad}: {found:?}");
+        assert!(found[0].text.contains("not assembled within"), "{bad}: {found:?}");
+    }
+}
+
+#[test]
+fn a_directive_that_reads_a_file_is_refused_before_the_assembler_sees_it() {
+    for bad in
+        [".incbin \"/dev/zero\"", "x: .INCBIN \"/etc/passwd\", 0, 4", ".include \"/dev/tty\""]
+    {
+        let text = format!("nop\n{bad}");
+        let found = messages(&[intel("nop"), intel(&text)]);
+        assert_eq!((found[0].source, found[0].line), (1, 2), "{bad}");
+        assert!(found[0].text.contains("directives that read files are not taken"), "{found:?}");
+    }
+    // What only looks like one is taken.
+    assert!(assemble(&[intel("nop # .incbin\n/* ; .include */ .ascii \"; .incbin\"")]).is_ok());
+}
+
+#[test]
+fn what_a_job_may_need_lies_within_the_bounds() {
+    // Sixteen bytes of text and one of code, so that the test is no longer than it must be.
+    let long = ".byte 000000001\n".repeat(MAX_TEXT_BYTES / 16);
+    let codes =
+        assemble(&[intel(&long), intel(".rept 100000\nnop\n.endr"), intel(".skip 8000000")]);
+    let lengths: Vec<usize> = codes.unwrap().iter().map(Vec::len).collect();
+    assert_eq!(lengths, [MAX_TEXT_BYTES / 16, 100_000, 8_000_000]);
+}

@@ -20,6 +20,13 @@ pub(super) struct RawForms {
     allow_uncounted: Option<bool>,
 }
 
+impl RawForms {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.forms.len()
+    }
+}
+
 /// A snippet has code, or forms whose code and name are made.
 pub(super) fn check_code(raw: &RawSnippet) -> Result<(), &'static str> {
     let forms = raw.latency.is_some() || raw.throughput.is_some();

@@ -22,7 +22,7 @@ pub(in crate::job) struct Lines {
 }
 
 /// A file's text, and where its lines start: a long job asks for tens of thousands of places.
-pub(super) struct Text<'a> {
+pub(in crate::job) struct Text<'a> {
     text: &'a str,
     starts: Vec<usize>,
 }
@@ -34,7 +34,7 @@ impl<'a> Text<'a> {
     }
 
     /// Line and column of a byte, counted from 1.
-    pub(super) fn position(&self, at: usize) -> (usize, usize) {
+    pub(in crate::job) fn position(&self, at: usize) -> (usize, usize) {
         let at = at.min(self.text.len());
         let line = self.starts.partition_point(|&start| start <= at);
         let column = self.text[self.starts[line - 1]..at].chars().count() + 1;
@@ -54,11 +54,11 @@ impl<'a> Text<'a> {
 }
 
 /// Line and column of one byte, counted from 1.
-pub(in crate::job) fn position(text: &str, at: usize) -> (usize, usize) {
-    Text::new(text).position(at)
+pub(in crate::job) fn position(text: &Text, at: usize) -> (usize, usize) {
+    text.position(at)
 }
 
 /// Where one value starts, and its own lines.
-pub(in crate::job) fn lines(text: &str, span: &Range<usize>) -> Lines {
-    Text::new(text).lines(span)
+pub(in crate::job) fn lines(text: &Text, span: &Range<usize>) -> Lines {
+    text.lines(span)
 }

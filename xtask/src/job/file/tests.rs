@@ -175,3 +175,19 @@ fn n5_options_of_the_machine_come_from_the_defaults_key_by_key() {
     let error = message("[[snippet]]\nasm = \"nop\"\nmachine = { ring = 3, colour = 1 }");
     assert!(error.contains("line 3") && error.contains("colour"), "{error}");
 }
+
+/// Nothing is done for an item before there are known to be as few as a job can have.
+#[test]
+fn too_many_items_are_refused_by_their_number_before_anything_is_done_for_them() {
+    const MOST: usize = limits::MAX_ITEMS;
+    let snippets = |count: usize| "[[snippet]]\nasm=''\n".repeat(count);
+    let runs = "[[run]]\n".repeat(2);
+    let forms = format!("[[characterise]]\nforms = [{}]\n", "'nop',".repeat(MOST + 1));
+    for text in [snippets(MOST + 1), snippets(MOST - 1) + &runs, forms] {
+        let error = parse(&text, "job.toml").map(|file| file.snippets.len()).unwrap_err();
+        assert!(matches!(error, JobError::Limit { .. }), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains("the number of items is 100001; it must be 0 to 100000"), "{text}");
+    }
+    assert_eq!(parse(&snippets(MOST), "job.toml").unwrap().snippets.len(), MOST);
+}

@@ -136,7 +136,7 @@ impl Known {
             }
             for missing in missing.into_iter().filter_map(Result::err) {
                 let (pair, reason) = (missing.pair, missing.reason);
-                anstream::eprintln!("note: no latency of {form} from {pair}: {reason}");
+                crate::output::say(&format!("note: no latency of {form} from {pair}: {reason}"));
             }
             all.extend(made.into_iter().filter_map(Result::ok));
         }

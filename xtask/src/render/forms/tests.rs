@@ -66,7 +66,7 @@ fn n3_ways_back_are_taken_off_and_bodies_divided_by_their_instructions() {
     assert_eq!((throughput.value, throughput.copies), (8.5 / 8.0, 8));
     let results: Vec<_> = report.results().map(|r| (r.per, r.metrics[0].value.max)).collect();
     assert_eq!((results[2], results[7]), ((800, 8.5 / 8.0), (100, 8.0)));
-    let text = table(&report, "TSC ticks");
+    let text = table(&report, "TSC ticks", Width::default());
     for part in [
         "each instruction in TSC ticks",
         "≤ 5",
@@ -93,5 +93,5 @@ fn n3_core_cycles_go_before_ticks_where_all_items_have_them() {
 
 #[test]
 fn a_report_without_forms_has_no_table_of_them() {
-    assert_eq!(table(&report(&[("nop", 1.0, None)]), "TSC ticks"), "");
+    assert_eq!(table(&report(&[("nop", 1.0, None)]), "TSC ticks", Width::default()), "");
 }

@@ -128,8 +128,9 @@ fn m16_every_other_form_has_every_row() {
     assert!(csv.contains("7,a # b,nonsense,,,,,,,,,,uncounted\n"), "{csv}");
     assert_eq!(csv.lines().count(), 1 + 2 * 2 * 7 + 1);
     let tap = rendered(example(), Format::Tap);
-    let point = "ok 1 - a \\# b\n  ---\n  history: branches\n  clock: cycles\n  step: 1\n  front: 4\n  end: 6\n  \
-                 each: [0, 1, 0, 0, 0, 0, 0]\n  ...\n";
+    let point = "ok 1 - a \u{ff03} b\n  ---\n  name: \"a # b\"\n  history:\n    - event: \"branches\"\n      \
+                 clock: \"cycles\"\n      step: 1\n      front: 4\n      end: 6\n      \
+                 each: \"0 1 0 0 0 0 0\"\n";
     assert!(tap.contains(point), "{tap}");
     let json: serde_json::Value = serde_json::from_str(&rendered(example(), Format::Json)).unwrap();
     let loads = &json["records"][0]["series"][1];

@@ -1,0 +1,312 @@
+//! Every example in the documents, and every job that ships, is run as it stands.
+//!
+//! Fenced blocks are of three kinds: a job in TOML, command lines of the host tool, and other text. Jobs and command
+//! lines are run, each with the exit code and the words that it has to end with; what cannot be run here is in
+//! [`NOT_RUN`], with its reason, and is read by the command line's own parser all the same.
+
+#[path = "documents/blocks.rs"]
+mod blocks;
+
+use blocks::{Block, blocks, commands, root};
+use clap::Parser;
+use qemu_tests::{Called, timed_xtask, tree, xtask};
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+use xtask::cli::Arguments;
+
+/// Commands that are not run here: how they begin, and why.
+const NOT_RUN: [(&str, &str); 9] = [
+    ("cargo xtask test", "it runs this test"),
+    ("cargo xtask check", "it is a part of `test`, which runs it before this"),
+    (
+        "cargo xtask run --asm 'nop; jmp 2f; 2: mov rax, [r14]; nop' --history",
+        "run by `a_history_is_plotted`",
+    ),
+    ("cargo xtask image job.toml --event-file", "run by `an_event_file_goes_with_an_image`"),
+    (
+        "cargo xtask collect --serial /dev/ttyUSB0",
+        "there is no serial device; `program.rs` has a pseudo terminal",
+    ),
+    (
+        "cargo xtask run job.toml --keep /tmp/run",
+        "it writes there; `program.rs` keeps a run's files elsewhere",
+    ),
+    ("cargo nextest run", "it runs this test"),
+    ("cargo install cargo-fuzz", "it installs a program"),
+    ("sudo dd", "it writes a disk"),
+];
+
+/// Blocks that are neither jobs nor command lines: how they begin, and what they are.
+const OTHER: [(&str, &str); 4] = [
+    ("pmu skylake strings=user", "a file of the UEFI application, read by the tests of `handover`"),
+    ("gdb target/", "a session with a debugger"),
+    ("RUSTC_BOOTSTRAP=1 cargo fuzz", "a fuzz run has no end"),
+    ("{\"seq\":2,", "a line of a report; `protocol` reads it in a test of its own"),
+];
+
+/// What stands in front of a block that is a part of a job: how it begins, and the block before it that it continues.
+/// A set of a count belongs to the count whose task it names.
+const CONTINUES: [(&str, &str); 1] = [("[[count.set]]", "[[count]]\n")];
+
+/// What the last line of a run that met every expectation begins with.
+const PASS: &str = "pass: ";
+/// The time-out of `run`, in which an example has to be done on a machine that does nothing else.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Runs a line that measures. Its wall time is the busy machine's, so it may wait longer here, and its processor time has
+/// to lie within the time-out that a reader has.
+#[track_caller]
+fn passes(folder: &Path, words: &[&str], what: &str) {
+    let patient = [words, &["--timeout", "900"]].concat();
+    let (called, time) = timed_xtask(folder, &patient);
+    let last = called.out.lines().last().unwrap_or_default();
+    assert!(called.code == 0 && last.starts_with(PASS), "{what}\n{called:#?}");
+    assert!(time < DEFAULT_TIMEOUT, "{what}\ntook {time:?}");
+}
+
+fn job(text: &str, what: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("job.toml"), text).unwrap();
+    passes(folder.path(), &["run", "job.toml"], what);
+}
+
+/// A folder in which the documents' own names are there: the checkout's jobs, a job, a file of events.
+fn desk() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(root().join("xtask"), folder.path().join("xtask")).unwrap();
+    let first = blocks().into_iter().find(Block::is_job).expect("the README has a job");
+    fs::write(folder.path().join("job.toml"), first.text).unwrap();
+    let events =
+        r#"[{"EventName": "NEW.ONE", "EventCode": "0xc0", "UMask": "0x00", "Counter": "0,1,2,3"}]"#;
+    fs::write(folder.path().join("new.json"), events).unwrap();
+    folder
+}
+
+fn begins(text: &str, table: &[(&str, &str)]) -> bool {
+    table.iter().any(|(begin, _)| text.starts_with(begin))
+}
+
+fn parsed(line: &str) {
+    let words = shlex::split(line).unwrap_or_else(|| panic!("quotes: {line}"));
+    let Some(arguments) = words.strip_prefix(&["cargo".to_string(), "xtask".to_string()]) else {
+        return;
+    };
+    let arguments =
+        ["cargo xtask".to_string()].iter().chain(arguments).cloned().collect::<Vec<_>>();
+    if let Err(error) = Arguments::try_parse_from(arguments) {
+        panic!("{line}\n{error}");
+    }
+}
+
+/// Runs a command line: one that measures has to pass, the others list or write something.
+#[track_caller]
+fn run(folder: &Path, line: &str) -> Option<Called> {
+    let words = shlex::split(line).unwrap_or_else(|| panic!("quotes: {line}"));
+    let words: Vec<&str> = words.iter().skip(2).map(String::as_str).collect();
+    if words.first() == Some(&"run") {
+        passes(folder, &words, line);
+        return None;
+    }
+    let called = xtask(folder, &words);
+    assert_eq!(called.code, 0, "{line}\n{called:#?}");
+    assert!(!called.out.is_empty() || line.contains("--out"), "{line}\n{called:#?}");
+    Some(called)
+}
+
+/// No block is forgotten, and no entry of the tables is of a block that has gone.
+#[test]
+fn every_block_is_run_or_listed_with_its_reason() {
+    let all = blocks();
+    assert!(all.iter().filter(|block| block.is_job()).count() >= 7, "{all:#?}");
+    let lines: Vec<String> = all.iter().flat_map(commands).collect();
+    for block in &all {
+        let known = block.is_job() || block.has_commands() || begins(&block.text, &OTHER);
+        assert!(known, "{}:{}: what is this block?\n{}", block.file, block.line, block.text);
+    }
+    for line in &lines {
+        let known =
+            line.starts_with("cargo xtask ") || begins(line, &NOT_RUN) || begins(line, &OTHER);
+        assert!(known, "what is this line? {line}");
+        parsed(line);
+    }
+    for (begin, _) in NOT_RUN {
+        assert!(lines.iter().any(|line| line.starts_with(begin)), "no example begins with {begin}");
+    }
+    for (begin, _) in OTHER {
+        let there = all.iter().any(|block| block.text.starts_with(begin))
+            || lines.iter().any(|line| line.starts_with(begin));
+        assert!(there, "no block begins with {begin}");
+    }
+    for (begin, _) in CONTINUES {
+        assert!(
+            all.iter().any(|block| block.text.starts_with(begin)),
+            "no block begins with {begin}"
+        );
+    }
+}
+
+/// Also those within a paragraph, and those of the help texts.
+#[test]
+fn every_command_line_is_one_that_the_tool_takes() {
+    let inline = blocks::inline();
+    assert!(inline.len() > 5, "{inline:?}");
+    inline.iter().for_each(|line| parsed(line));
+    let folder = tempfile::tempdir().unwrap();
+    let mut seen = 0;
+    for command in
+        [&["--help"][..], &["run", "--help"], &["image", "--help"], &["events", "--help"]]
+    {
+        for line in xtask(folder.path(), command).out.lines() {
+            let line = line.trim_start();
+            if line.starts_with("cargo xtask ")
+                && !line.contains(" <")
+                && !line.contains("[OPTIONS]")
+            {
+                // What it is for stands behind some spaces.
+                parsed(line.split("   ").next().unwrap_or(line));
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen >= 15, "{seen} examples in the help texts");
+}
+
+#[test]
+fn every_job_of_the_documents_passes() {
+    let all = blocks();
+    let jobs: Vec<&Block> = all.iter().filter(|block| block.is_job()).collect();
+    let mut texts = Vec::new();
+    for block in &jobs {
+        let base = CONTINUES.iter().find(|(begin, _)| block.text.starts_with(begin));
+        let before = base.map_or("", |(_, before)| {
+            let found = jobs
+                .iter()
+                .take_while(|one| one.line < block.line)
+                .filter(|one| one.text.starts_with(before));
+            &found.last().expect("the block that it continues").text
+        });
+        // A count has events of its own or sets, and its series and expectations are those of its own events.
+        let before: String = before
+            .lines()
+            .filter(|line| {
+                !(base.is_some()
+                    && ["events =", "interval-ns =", "expect ="]
+                        .iter()
+                        .any(|key| line.starts_with(key)))
+            })
+            .map(|line| format!("{line}\n"))
+            .collect();
+        texts.push((block, before + &block.text));
+    }
+    let _ = tree();
+    std::thread::scope(|scope| {
+        for (block, text) in &texts {
+            let what = format!("{}:{}\n{text}", block.file, block.line);
+            scope.spawn(move || job(text, &what));
+        }
+    });
+}
+
+/// Each in a test of its own, so that they run side by side.
+macro_rules! ships {
+    ($($test:ident: $name:literal;)*) => {
+        const SHIPPED: &[&str] = &[$($name),*];
+        $(#[test]
+        fn $test() {
+            let folder = desk();
+            let path = concat!("xtask/jobs/", $name);
+            passes(folder.path(), &["run", path], path);
+        })*
+    };
+}
+
+ships! {
+    bits_passes: "bits.toml";
+    conformance_passes: "conformance.toml";
+    count_passes: "count.toml";
+    history_passes: "history.toml";
+    instructions_passes: "instructions.toml";
+    sampling_passes: "sampling.toml";
+    tour_passes: "tour.toml";
+}
+
+#[test]
+fn every_job_that_ships_is_run() {
+    let folder = fs::read_dir(root().join("xtask/jobs")).unwrap();
+    let mut names: Vec<String> =
+        folder.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(names, SHIPPED);
+}
+
+/// Those that measure end with a verdict; the others list something.
+#[test]
+fn every_command_line_of_the_documents_succeeds() {
+    let all = blocks();
+    let lines = all.iter().flat_map(commands).filter(|line| line.starts_with("cargo xtask "));
+    let mut lines: Vec<String> = lines.filter(|line| !begins(line, &NOT_RUN)).collect();
+    lines.sort();
+    lines.dedup();
+    // The jobs that ship have tests of their own, and the tour is the one that runs without a name.
+    lines.retain(|line| !line.contains("xtask/jobs/") && line != "cargo xtask run");
+    assert!(lines.len() >= 10, "{lines:#?}");
+    let _ = tree();
+    let folder = desk();
+    for line in &lines {
+        let _ = run(folder.path(), line);
+    }
+    assert!(folder.path().join("usb.img").metadata().unwrap().len() > 1 << 20);
+}
+
+#[test]
+fn a_history_is_plotted() {
+    let all = blocks();
+    let line = all
+        .iter()
+        .flat_map(commands)
+        .find(|line| line.contains(" --history "))
+        .expect("an example");
+    let folder = desk();
+    assert!(run(folder.path(), &line).is_none(), "it measures");
+    assert!(folder.path().join("plots/history-0.svg").exists());
+}
+
+#[test]
+fn an_event_file_goes_with_an_image() {
+    let all = blocks();
+    let line =
+        all.iter().flat_map(commands).find(|line| line.contains("image job.toml --event-file"));
+    let (line, folder) = (line.expect("an example"), desk());
+    let called = run(folder.path(), &line).expect("it writes an image");
+    assert!(called.err.contains("1 events added"), "{called:#?}");
+}
+
+/// The README's first block is what the tour prints: every line of it, but for the rate of the TSC, which is measured,
+/// what CPUID takes, which is the length of the emulated PMU's own code, and the lines that it leaves out.
+#[test]
+fn the_readme_shows_what_the_tour_prints() {
+    let all = blocks();
+    let block = all
+        .iter()
+        .find(|block| block.text.starts_with("$ cargo xtask run\n"))
+        .expect("it begins so");
+    let folder = desk();
+    let called = xtask(folder.path(), &["run"]);
+    let words = |line: &str| line.split_whitespace().map(String::from).collect::<Vec<_>>();
+    let printed = called.err.clone() + &called.out;
+    let printed: Vec<Vec<String>> = printed.lines().map(words).collect();
+    let is_rule = |line: &str| line.chars().all(|c| c == '─');
+    let skipped = |line: &&str| {
+        let varies = line.starts_with("TSC ") || line.contains("a VM exit)");
+        !varies && !is_rule(line) && line.trim() != "…"
+    };
+    let missing: Vec<&str> = block
+        .text
+        .lines()
+        .skip(1)
+        .filter(skipped)
+        .filter(|line| !printed.contains(&words(line)))
+        .collect();
+    assert_eq!(missing, [""; 0], "{called:#?}");
+}

@@ -1,0 +1,108 @@
+//! The documents' blocks and command lines.
+
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Documents whose examples a reader types.
+const DOCUMENTS: [&str; 4] =
+    ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "kernel/protocol/SCHEMA.md"];
+
+/// A fenced block.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// Its document.
+    pub file: String,
+    /// The line of its first line, from 1.
+    pub line: usize,
+    /// What stands behind the fence.
+    pub language: String,
+    /// What stands in it.
+    pub text: String,
+}
+
+/// The checkout.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the checkout")
+}
+
+/// The documents, and the guide's.
+fn documents() -> Vec<PathBuf> {
+    let guide = fs::read_dir(root().join("docs")).into_iter().flatten().flatten();
+    let guide = guide
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "md"));
+    DOCUMENTS.iter().map(|name| root().join(name)).chain(guide).collect()
+}
+
+/// Every fenced block of every document.
+pub fn blocks() -> Vec<Block> {
+    documents().iter().flat_map(|path| of(path)).collect()
+}
+
+fn of(path: &Path) -> Vec<Block> {
+    let document = fs::read_to_string(path).expect("a document");
+    let mut found: Vec<Block> = Vec::new();
+    let mut inside = false;
+    for (event, range) in Parser::new(&document).into_offset_iter() {
+        match event {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) => {
+                inside = true;
+                let line = document[..range.start].matches('\n').count() + 2;
+                let file = path.strip_prefix(root()).expect("below it").display().to_string();
+                let (language, text) = (language.to_string(), String::new());
+                found.push(Block { file, line, language, text });
+            }
+            Event::Text(text) if inside => found.last_mut().expect("it began").text.push_str(&text),
+            Event::End(TagEnd::CodeBlock) => inside = false,
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Command lines of the tool within paragraphs, without the parts that may be left out.
+pub fn inline() -> Vec<String> {
+    let mut found = Vec::new();
+    for path in documents() {
+        let document = fs::read_to_string(path).expect("a document");
+        for event in Parser::new(&document) {
+            let Event::Code(code) = event else { continue };
+            if !code.starts_with("cargo xtask ") || code.contains("...") || code.contains('|') {
+                continue;
+            }
+            let kept: Vec<&str> =
+                code.split('[').map(|part| part.split(']').next_back().unwrap_or(part)).collect();
+            // A folder's name stands for itself.
+            found.push(kept.concat().trim().to_string());
+        }
+    }
+    found
+}
+
+impl Block {
+    /// Whether it is a job, or a part of one.
+    pub fn is_job(&self) -> bool {
+        self.language == "toml"
+    }
+
+    /// Whether it has command lines.
+    pub fn has_commands(&self) -> bool {
+        let first = self.text.trim_start_matches("$ ");
+        !self.is_job()
+            && ["cargo ", "sudo ", "RUSTC_BOOTSTRAP="].iter().any(|word| first.starts_with(word))
+    }
+}
+
+/// A block's command lines: all of its lines, or those behind a prompt where it shows what they print.
+pub fn commands(block: &Block) -> Vec<String> {
+    if !block.has_commands() {
+        return Vec::new();
+    }
+    let prompted = block.text.starts_with("$ ");
+    let lines = block.text.lines().filter(|line| !line.is_empty());
+    let lines =
+        lines.filter_map(|line| if prompted { line.strip_prefix("$ ") } else { Some(line) });
+    // A comment begins behind a space, and no example has a `#` in quotes.
+    lines.map(|line| line.split(" #").next().unwrap_or(line).trim_end().to_string()).collect()
+}
