@@ -21,7 +21,7 @@ use protocol::job::{
 use protocol::record::{
     Check, Comparison, CountResult, End, ErrorCode, ErrorRecord, ExactResult, Fault, HistoryResult,
     Outcome, ProcessorsResult, Record, SampleResult, Samples, SnippetResult, Suite, TaskEnd,
-    TaskResult, TasksResult, Verdict,
+    TasksResult, Verdict,
 };
 use protocol::verdict;
 
@@ -29,6 +29,8 @@ use protocol::verdict;
 pub trait Machine: Historian + Runner + Sampler + Stepper {
     /// The TSC now.
     fn now(&self) -> u64;
+    /// Ticks between two progress records.
+    fn progress_ticks(&self) -> u64;
     /// Prepares for the next item: memory areas zero.
     fn next_item(&mut self, index: u32, name: &str);
     /// Whether the processor has what the code of an item needs.

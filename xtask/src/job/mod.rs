@@ -155,9 +155,7 @@ pub fn load_for(
     }
     match &unknown(false)[..] {
         [] => pack_with(&file, purpose, &tables),
-        lines => {
-            Err(JobError::UnknownEvents { file: file.source, lines: lines.to_vec() })
-        }
+        lines => Err(JobError::UnknownEvents { file: file.source, lines: lines.to_vec() }),
     }
 }
 

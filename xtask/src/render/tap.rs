@@ -19,7 +19,8 @@ use std::fmt::Write;
 /// Renders it. Each item is a test point, each check of a suite too; a report that is not whole bails out.
 #[must_use]
 pub fn render(report: &Report, context: &Context) -> String {
-    let points: Vec<Point> = report.records.iter().filter_map(|one| judged_point(&one.record)).collect();
+    let points: Vec<Point> =
+        report.records.iter().filter_map(|one| judged_point(&one.record)).collect();
     let skipped = report.end().is_some_and(|end| end.outcome == Outcome::Skip);
     let skip = if skipped && points.is_empty() { " # SKIP nothing could run" } else { "" };
     let mut out = format!("TAP version 13\n1..{}{skip}\n", points.len());
