@@ -206,9 +206,9 @@ mod tests {
         };
         let expected = [("SSE3".to_string(), vec![3]), ("POPCNT".to_string(), vec![1, 2, 3])];
         assert_eq!(found(&packed.job), expected);
-        let rest = packed.rest(2).unwrap();
+        let rest = packed.rest(2, None).unwrap();
         let expected = [("SSE3".to_string(), vec![1]), ("POPCNT".to_string(), vec![0, 1])];
         assert_eq!(found(&rest.job), expected);
-        assert_eq!(found(&packed.rest(4).unwrap().job), []);
+        assert_eq!(found(&packed.rest(4, None).unwrap().job), []);
     }
 }

@@ -119,6 +119,7 @@ fn job(names: &[&str], ring: Ring) -> Packed {
         on_end: OnEnd::Halt,
         exit_port: None,
         self_test: None,
+        requires: Vec::new(),
         items: names.iter().map(snippet).collect(),
     })
 }
