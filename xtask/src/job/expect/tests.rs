@@ -115,8 +115,8 @@ fn criteria_travel_beside_the_items_that_they_are_for() {
         (0..3).map(|index| job.criteria(index).expect.len()).collect()
     };
     assert_eq!(expected(&packed.job), [0, 1, 0]);
-    assert_eq!(expected(&packed.rest(1).unwrap().job), [1, 0, 0]);
-    assert_eq!(expected(&packed.rest(2).unwrap().job), [0, 0, 0]);
+    assert_eq!(expected(&packed.rest(1, None).unwrap().job), [1, 0, 0]);
+    assert_eq!(expected(&packed.rest(2, None).unwrap().job), [0, 0, 0]);
     let unpacked = protocol::ramdisk::unpack(&packed.bytes).unwrap();
     assert_eq!(unpacked.criteria, packed.job.criteria);
     let error = refused("[[snippet]]\nasm = \"nop\"\nexpect = { min = 2, max = 1 }").unwrap();

@@ -120,7 +120,9 @@ fn job(names: &[&str], ring: Ring) -> Packed {
         exit_port: None,
         self_test: None,
         requires: Vec::new(),
+        requires: vec![],
         items: names.iter().map(snippet).collect(),
+        criteria: vec![],
     })
 }
 
