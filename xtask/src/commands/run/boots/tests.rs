@@ -120,7 +120,6 @@ fn job(names: &[&str], ring: Ring) -> Packed {
         exit_port: None,
         self_test: None,
         requires: Vec::new(),
-        requires: vec![],
         items: names.iter().map(snippet).collect(),
         criteria: vec![],
     })
