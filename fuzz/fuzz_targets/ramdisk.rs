@@ -26,6 +26,7 @@ fn announcing(count: u16) -> Vec<u8> {
         exit_port: None,
         self_test: None,
         requires: Vec::new(),
+        criteria: Vec::new(),
         items: Vec::new(),
     };
     let mut packed = ramdisk::pack(&job).expect("an empty job packs");
