@@ -129,11 +129,8 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
             status = Status { failed: before.failed + 1, ..before.clone() };
             record = spoilt(index, item, &stray, &mut status);
         }
-        match &mut record {
-            Record::Result(result) => result.restored = restored,
-            Record::History(history) => history.restored = restored,
-            Record::Error(error) => error.restored = restored,
-            _ => {}
+        if let Some(names) = record.restored_mut() {
+            *names = restored;
         }
         let changed = machine.is_changed(false);
         if changed {
@@ -196,12 +193,8 @@ fn error_record(code: ErrorCode, item: Option<(u32, &str)>, text: String) -> Err
 /// In place of `record`, of the item that changed the firmware's code.
 fn changed_record(index: u32, item: &Item, record: Record, status: &mut Status) -> Record {
     let text = "it changed the firmware's code, which cannot be put back".to_string();
-    let restored = match record {
-        Record::Result(SnippetResult { restored, .. })
-        | Record::History(HistoryResult { restored, .. })
-        | Record::Error(ErrorRecord { restored, .. }) => restored,
-        _ => Vec::new(),
-    };
+    let mut record = record;
+    let restored = record.restored_mut().map(core::mem::take).unwrap_or_default();
     status.failed += 1;
     status.last_error = Some(alloc::format!("{}: {text}", item.name()));
     let error = error_record(ErrorCode::FirmwareChanged, Some((index, item.name())), text);
@@ -360,6 +353,7 @@ fn workload(index: u32, item: &Tasks, machine: &mut impl Machine, status: &mut S
         name: item.name.to_string(),
         verdict: Verdict::None,
         misses: Vec::new(),
+        restored: Vec::new(),
         tasks: summary.tasks,
         switches: summary.switches,
         ticks: summary.ticks,

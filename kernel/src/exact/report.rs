@@ -118,6 +118,7 @@ fn result(item: u32, exact: &Exact, tallies: &[Tally; 2]) -> ExactResult {
         name: exact.snippet.name.to_string(),
         verdict: Verdict::None,
         misses: Vec::new(),
+        restored: Vec::new(),
         uncounted: exact.snippet.events.iter().filter_map(|event| uncounted(event)).collect(),
         per,
         filtered: !exact.filter.is_empty(),

@@ -144,6 +144,7 @@ pub fn measure_all(
         name: snippet.name.to_string(),
         verdict: Verdict::None,
         misses: Vec::new(),
+        restored: Vec::new(),
         per: executions(snippet),
         runs: snippet.runs,
         sums: sums(&figures),

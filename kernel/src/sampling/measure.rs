@@ -126,6 +126,8 @@ impl Gathered<'_> {
             name: item.name.to_string(),
             verdict: Verdict::None,
             misses: Vec::new(),
+            restored: Vec::new(),
+            restored: Vec::new(),
             events: Vec::new(),
             tasks: tasks.collect(),
             code: ran.places,

@@ -111,6 +111,7 @@ mod tests {
             name: "two".into(),
             verdict: if pmu == 1.0 { Verdict::Pass } else { Verdict::Fail },
             misses: vec![],
+            restored: Vec::new(),
             uncounted: vec![],
             per: 2,
             filtered: true,

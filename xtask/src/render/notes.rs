@@ -105,7 +105,11 @@ fn machine(out: &mut String, report: &Report) {
                 format!("{} system management interrupts came while it was measured", result.smis);
             line(out, &paint(WARNING, "doubtful"), &format!("{place}{text}"));
         }
-        put_back(out, &place, &result.restored);
+    }
+    // A history says it in its own section.
+    let shown = report.records.iter().filter(|one| !matches!(one.record, Record::History(_)));
+    for (item, name, restored) in shown.filter_map(|one| one.record.restored()) {
+        put_back(out, &format!("item {item} ({name}): "), restored);
     }
 }
 

@@ -153,6 +153,7 @@ mod tests {
             name: "adds".into(),
             verdict: protocol::record::Verdict::None,
             misses: vec![],
+            restored: Vec::new(),
             per: 100,
             runs: 10,
             processors: vec![

@@ -216,6 +216,7 @@ mod tests {
             name: "two".into(),
             verdict: protocol::record::Verdict::Fail,
             misses: vec![],
+            restored: Vec::new(),
             tasks: vec![
                 task("a", TaskEnd::Fault),
                 task("b", TaskEnd::Exit),

@@ -51,6 +51,7 @@ fn result() -> SampleResult {
         name: "s;t".into(),
         verdict: protocol::record::Verdict::None,
         misses: vec![],
+        restored: Vec::new(),
         events: vec![count("cycles", 100, 9), count("timer", 5000, 3)],
         tasks: vec!["work".into()],
         schedule: None,

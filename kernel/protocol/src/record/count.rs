@@ -19,6 +19,9 @@ pub struct CountResult {
     /// What of it missed: figures out of their bounds, and events that were not counted though they had to be.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub misses: Vec<Miss>,
+    /// State that the item had changed and that was put back behind it, in the manuals' names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restored: Vec<String>,
     /// How the tasks ran, in the order of [`CountedEvent::tasks`].
     pub tasks: Vec<TaskResult>,
     /// What was counted.

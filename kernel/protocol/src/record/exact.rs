@@ -20,6 +20,9 @@ pub struct ExactResult {
     /// What of it missed: figures out of their bounds, and events that were not counted though they had to be.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub misses: Vec<Miss>,
+    /// State that the item had changed and that was put back behind it, in the manuals' names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restored: Vec<String>,
     /// Events that were asked for: stepping counts instructions, and no events of the PMU.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncounted: Vec<Uncounted>,

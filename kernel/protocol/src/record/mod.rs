@@ -83,6 +83,39 @@ pub enum Record {
     End(End),
 }
 
+impl Record {
+    /// The state that an item had changed and that was put back behind it, if the record is the one that ends an item and
+    /// says so.
+    pub fn restored_mut(&mut self) -> Option<&mut Vec<String>> {
+        Some(match self {
+            Self::Result(result) => &mut result.restored,
+            Self::Exact(exact) => &mut exact.restored,
+            Self::Tasks(tasks) => &mut tasks.restored,
+            Self::Count(count) => &mut count.restored,
+            Self::Processors(processors) => &mut processors.restored,
+            Self::Sample(sample) => &mut sample.restored,
+            Self::History(history) => &mut history.restored,
+            Self::Error(error) => &mut error.restored,
+            _ => return None,
+        })
+    }
+
+    /// The same, to read: item, name and state of the records that are no errors.
+    #[must_use]
+    pub fn restored(&self) -> Option<(u32, &str, &[String])> {
+        Some(match self {
+            Self::Result(one) => (one.item, &one.name, &one.restored),
+            Self::Exact(one) => (one.item, &one.name, &one.restored),
+            Self::Tasks(one) => (one.item, &one.name, &one.restored),
+            Self::Count(one) => (one.item, &one.name, &one.restored),
+            Self::Processors(one) => (one.item, &one.name, &one.restored),
+            Self::Sample(one) => (one.item, &one.name, &one.restored),
+            Self::History(one) => (one.item, &one.name, &one.restored),
+            _ => return None,
+        })
+    }
+}
+
 /// Opens the report.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -47,6 +47,9 @@ pub struct ProcessorsResult {
     /// What of it missed: figures out of their bounds, and events that were not counted though they had to be.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub misses: Vec<Miss>,
+    /// State that the item had changed and that was put back behind it, in the manuals' names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restored: Vec<String>,
     /// Executions of the body that each figure was divided by, on each processor.
     pub per: u64,
     /// Measured runs of each of the two code sizes.

@@ -21,6 +21,9 @@ pub struct SampleResult {
     /// What of it missed: figures out of their bounds, and events that were not counted though they had to be.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub misses: Vec<Miss>,
+    /// State that the item had changed and that was put back behind it, in the manuals' names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restored: Vec<String>,
     /// The events, in the job's order; the timer, if there is one, is the last.
     pub events: Vec<SampledCount>,
     /// Names of the tasks.

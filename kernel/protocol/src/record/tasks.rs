@@ -20,6 +20,9 @@ pub struct TasksResult {
     /// What of it missed: figures out of their bounds, and events that were not counted though they had to be.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub misses: Vec<Miss>,
+    /// State that the item had changed and that was put back behind it, in the manuals' names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restored: Vec<String>,
     /// The tasks, in the job's order.
     pub tasks: Vec<TaskResult>,
     /// Changes from a task or the kernel to another of them, the first and the last included.
