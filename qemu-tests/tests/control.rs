@@ -177,6 +177,20 @@ fn x1_what_a_snippet_changes_is_put_back_and_named_and_the_next_one_does_not_see
     }
 }
 
+/// Tasks of ring 0 as well: what they changed is named in the record of their run.
+#[test]
+fn x1_what_tasks_change_is_put_back_and_named() {
+    let task = |name: &str, asm: &str| {
+        format!(
+            "[[run]]\nname = \"{name}\"\n[[run.task]]\nname = \"a\"\nring = 0\nasm = \"{asm}\"\n"
+        )
+    };
+    let change = task("changes", "mov ecx, 0xc0000082; rdmsr; xor eax, 0x1000; wrmsr");
+    let ran = on_plain(&(change + &task("does not", "nop")));
+    let seen: Vec<_> = ran.ends_with(0).report.tasks().map(|run| run.restored.clone()).collect();
+    assert_eq!(seen, [vec!["IA32_LSTAR".to_string()], vec![]]);
+}
+
 /// Boots `toml` without a PMU.
 fn on_plain(toml: &str) -> Ran {
     qemu_tests::direct(toml)

@@ -24,7 +24,10 @@ fn guest(model: Model, folder: &Path) -> Guest {
     let staged = image::stage(tree(), &tree().kernel(), guest.ramdisk.as_deref(), model, folder);
     let (files, pmu) = staged.unwrap_or_else(|failure| panic!("{failure}"));
     assert_ne!(pmu, Pmu::None);
-    Guest { boot_from: Some(files), extra: devices(), ..guest }
+    // As `run` gives it: the model's vendor.
+    let vendor = model.spec().identity.as_ref().map(|identity| identity.vendor.name());
+    let cpu = vendor.map(|vendor| format!("max,vendor={vendor}"));
+    Guest { boot_from: Some(files), extra: devices(), cpu, ..guest }
 }
 
 /// The application's own lines on the console, which under UEFI is the serial line as well.

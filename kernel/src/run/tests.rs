@@ -422,6 +422,7 @@ fn x2_a_pmu_that_disagrees_with_the_exact_counts_fails_the_run() {
     assert_eq!((end.outcome, end.measured), (Outcome::Pass, 1));
     assert_eq!((result.counts[0].value, result.counts[0].totals), (2.0, [0, 100]));
     assert_eq!((result.comparisons.len(), result.emulated), (0, false));
+    assert_eq!(result.restored, ["CR8"], "what it changed is named, as that of a snippet");
     let (end, result) = run(true);
     assert_eq!((end.outcome, end.failed), (Outcome::Fail, 1));
     let seen: Vec<_> = result.comparisons.iter().map(|c| (c.exact, c.pmu_min, c.agrees)).collect();

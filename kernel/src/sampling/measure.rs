@@ -127,7 +127,6 @@ impl Gathered<'_> {
             verdict: Verdict::None,
             misses: Vec::new(),
             restored: Vec::new(),
-            restored: Vec::new(),
             events: Vec::new(),
             tasks: tasks.collect(),
             code: ran.places,
