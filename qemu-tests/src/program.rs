@@ -76,7 +76,7 @@ pub fn xtask_in(folder: &Path, arguments: &[&str], environment: &[(&str, &OsStr)
 /// on a busy machine.
 ///
 /// # Panics
-/// As for [`xtask`].
+/// As for [`xtask()`].
 pub fn timed_xtask(folder: &Path, arguments: &[&str]) -> (Called, Duration) {
     let started = Started::new(folder, arguments, Stdio::piped());
     let (mut status, id) = (0, started.child.id() as i32);

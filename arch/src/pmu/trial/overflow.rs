@@ -3,6 +3,7 @@
 use super::{Bench, INSTRUCTIONS, try_gate};
 use crate::pmu::capabilities::{Capabilities, Counter, Fault, STUCK};
 use crate::pmu::driver::{Driver, PmuError, Selection};
+use crate::pmu::registers::GlobalStatus;
 use alloc::vec::Vec;
 
 const TURNS: u64 = 400;
@@ -55,5 +56,5 @@ fn seen(
     let set = driver.status(bench)?;
     driver.acknowledge(bench, set)?;
     let left = driver.status(bench)?;
-    Ok([set, left].map(|status| status.counters()))
+    Ok([set, left].map(GlobalStatus::counters))
 }
