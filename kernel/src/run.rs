@@ -90,6 +90,14 @@ pub trait Machine: Historian + Runner + Sampler + Stepper {
 /// How often the screen is drawn anew, as a part of the time between two progress records.
 const SHOWN_BETWEEN: u64 = 10;
 
+/// What the scheduler leaves otherwise than it found it: the address space of the task that ran last, and the null SS of an
+/// interrupt out of ring 3 (SDM vol. 3, 7.14.2). It is put back and no task's doing.
+const OF_THE_SCHEDULER: [&str; 2] = ["CR3", "SS"];
+
+fn is_scheduled(item: &Item) -> bool {
+    matches!(item, Item::Tasks(_) | Item::Count(_) | Item::Sample(_))
+}
+
 /// Runs every item of `job`, in order, writes their records to the report of `heart`, and judges them by the job's
 /// criteria. Returns the end record, without its count, for the caller to write when everything else is out.
 pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>) -> End {
@@ -131,6 +139,9 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
         }
         if let Some(names) = record.restored_mut() {
             *names = restored;
+            if is_scheduled(item) {
+                names.retain(|name| !OF_THE_SCHEDULER.contains(&name.as_str()));
+            }
         }
         let changed = machine.is_changed(false);
         if changed {
