@@ -45,10 +45,6 @@ const OTHER: [(&str, &str); 4] = [
     ("{\"seq\":2,", "a line of a report; `protocol` reads it in a test of its own"),
 ];
 
-/// What stands in front of a block that is a part of a job: how it begins, and the block before it that it continues.
-/// A set of a count belongs to the count whose task it names.
-const CONTINUES: [(&str, &str); 1] = [("[[count.set]]", "[[count]]\n")];
-
 /// What the last line of a run that met every expectation begins with.
 const PASS: &str = "pass: ";
 /// The time-out of `run`, in which an example has to be done on a machine that does nothing else.
@@ -138,12 +134,6 @@ fn every_block_is_run_or_listed_with_its_reason() {
             || lines.iter().any(|line| line.starts_with(begin));
         assert!(there, "no block begins with {begin}");
     }
-    for (begin, _) in CONTINUES {
-        assert!(
-            all.iter().any(|block| block.text.starts_with(begin)),
-            "no block begins with {begin}"
-        );
-    }
 }
 
 /// Also those within a paragraph, and those of the help texts.
@@ -176,34 +166,11 @@ fn every_command_line_is_one_that_the_tool_takes() {
 fn every_job_of_the_documents_passes() {
     let all = blocks();
     let jobs: Vec<&Block> = all.iter().filter(|block| block.is_job()).collect();
-    let mut texts = Vec::new();
-    for block in &jobs {
-        let base = CONTINUES.iter().find(|(begin, _)| block.text.starts_with(begin));
-        let before = base.map_or("", |(_, before)| {
-            let found = jobs
-                .iter()
-                .take_while(|one| one.line < block.line)
-                .filter(|one| one.text.starts_with(before));
-            &found.last().expect("the block that it continues").text
-        });
-        // A count has events of its own or sets, and its series and expectations are those of its own events.
-        let before: String = before
-            .lines()
-            .filter(|line| {
-                !(base.is_some()
-                    && ["events =", "interval-ns =", "expect ="]
-                        .iter()
-                        .any(|key| line.starts_with(key)))
-            })
-            .map(|line| format!("{line}\n"))
-            .collect();
-        texts.push((block, before + &block.text));
-    }
     let _ = tree();
     std::thread::scope(|scope| {
-        for (block, text) in &texts {
-            let what = format!("{}:{}\n{text}", block.file, block.line);
-            scope.spawn(move || job(text, &what));
+        for block in &jobs {
+            let what = format!("{}:{}\n{}", block.file, block.line, block.text);
+            scope.spawn(move || job(&block.text, &what));
         }
     });
 }

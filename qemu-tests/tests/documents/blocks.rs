@@ -81,7 +81,7 @@ pub fn inline() -> Vec<String> {
 }
 
 impl Block {
-    /// Whether it is a job, or a part of one.
+    /// Whether it is a job.
     pub fn is_job(&self) -> bool {
         self.language == "toml"
     }
