@@ -1,5 +1,6 @@
 //! Events by name: the `events` command, and the tables that go along with a job.
 
+use events::tables::layout;
 use pmu_model::Model;
 use protocol::ramdisk::{SectionKind, section};
 use protocol::record::{ErrorCode, EventTables};
@@ -54,9 +55,26 @@ fn p4_events_are_listed_for_any_processor() {
         (&list["cpu"]["table"], &list["events"][0]["select"]),
         (&"zen4".into(), &"0x4300c0".into())
     );
+    // The generic events that mean something here come first, then each event of the table.
+    let generic = json(&["--cpu", "zen4", "--generic"]);
+    let named = generic["generic"].as_array().unwrap().iter().filter(|row| row["event"] != "");
+    let named: Vec<_> = named.map(|row| row["name"].as_str().unwrap()).collect();
     let called = events(folder().path(), &["--cpu", "zen4", "--format", "csv"]);
-    assert_eq!(called.out.lines().count(), 1 + list["cpu"]["events"].as_u64().unwrap() as usize);
     assert!(called.out.starts_with("name,select,event,umask,"), "{}", called.out);
+    let listed = called.out.lines().skip(1).map(|line| line.split(',').next().unwrap());
+    let listed: Vec<_> = listed.collect();
+    assert_eq!(listed[..named.len()], named[..]);
+    assert_eq!(listed.len() - named.len(), list["cpu"]["events"].as_u64().unwrap() as usize);
+    // A hybrid has a list for each kind of core, whether by number or by name.
+    for cpu in ["6.0x97", "alderlake"] {
+        let called = events(folder().path(), &["--cpu", cpu, "inst_retired.any"]);
+        let cores: Vec<_> = called.out.lines().filter(|line| line.contains(" (Intel, ")).collect();
+        assert_eq!(called.code, 0, "{called:#?}");
+        assert!(
+            matches!(cores[..], [core, atom] if core.starts_with("goldencove") && atom.starts_with("gracemont")),
+            "{called:#?}"
+        );
+    }
     let called = events(folder().path(), &["--cpus"]);
     assert!(called.out.lines().count() > 52 && called.out.contains("0x6.0x97:Atom"), "{called:#?}");
 }
@@ -101,7 +119,8 @@ fn bad_requests_end_with_code_2_and_say_what_may_have_been_meant() {
     for (arguments, parts) in [
         (&["--cpu", "skylke"][..], &["did you mean skylake"][..]),
         (&["--cpu", "6.0x5d"], &["family 0x6 model 0x5d", "skylake (model 0x5e)"]),
-        (&["--cpu", "6.0x97"], &["goldencove (Core", "gracemont (Atom"]),
+        (&["--cpu", "6.0x55"], &["skylakex (stepping 0", "cascadelakex (stepping 5"]),
+        (&["--cpu", "6.0x97", "nothing*"], &["no event of goldencove fits"]),
         (&["--cpu", "6.999"], &["its model is \"999\""]),
         (&["--cpu", "skylake", "l2_rqst.mis"], &["near it are L2_RQSTS.MISS"]),
         (&["--cpu", "skylake", "nothing*"], &["no event of skylake fits \"nothing*\""]),
@@ -135,7 +154,7 @@ fn i11_each_model_finds_its_table() {
         assert_eq!(seen.events as usize, expected.map_or(0, |core| core.len()), "{model:?}");
         assert_eq!(
             (seen.version, seen.absent.is_none()),
-            (Some(1), expected.is_some()),
+            (Some(layout::VERSION), expected.is_some()),
             "{model:?}"
         );
         assert!(ran.errors().is_empty(), "a processor without a table is no error");
@@ -160,9 +179,18 @@ fn events_of_the_user_go_along_with_the_job() {
         events(folder.path(), &["--cpu", "skylake", "--event-file", "mine.json", "my.event"]);
     assert!(called.out.contains("0x4307a1"), "{called:#?}");
     assert!(called.err.contains("1 events added to skylake, 1 replaced"), "{called:#?}");
-    // A processor that is not known at all.
-    let called = events(folder.path(), &["--cpu", "6.0xfe", "--event-file", "mine.json"]);
-    assert_eq!((called.code, called.out.lines().count()), (0, 6), "{called:#?}");
+    // A processor that is not known at all has these events, and Intel's architectural ones.
+    let arguments = ["--cpu", "6.0xfe", "--event-file", "mine.json", "--format", "json"];
+    let called = events(folder.path(), &arguments);
+    assert_eq!(called.code, 0, "{called:#?}");
+    let list: Value = serde_json::from_str(&called.out).unwrap();
+    let rows = list["events"].as_array().unwrap();
+    let (own, generic): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row["stands_for"] == "");
+    let own: Vec<_> = own.iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(own, ["MY.EVENT", "inst_retired.any_p"]);
+    let architectural =
+        |row: &&Value| row["stands_for"].as_str().unwrap().ends_with("(architectural)");
+    assert!(!generic.is_empty() && generic.iter().all(architectural), "{generic:?}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod generate;
 mod hand_written;
 
 use pmu_model::Model;
+use protocol::exact::DEFAULT_STEPS;
 use protocol::record::ExactResult;
 use qemu_tests::{Guest, Ran, direct};
 use xtask::cli::Boot;
@@ -154,12 +155,13 @@ fn the_code_does_not_see_the_trap_flag_and_hides_nothing_from_it() {
 
 #[test]
 fn what_cannot_be_stepped_is_refused_by_name_and_the_next_snippet_runs() {
+    let endless = format!("not done after {DEFAULT_STEPS} instructions");
     let refused = [
         ("nop; syscall", "step over `syscall` at byte 1"),
         ("nop; int 0x80", "step over `int` at byte 1"),
         ("hlt", "step over `hlt` at byte 0"),
         ("pushfq; or dword ptr [rsp], 0x100; popfq; nop", "sets the trap flag"),
-        ("2: jmp 2b", "not done after 250000 instructions"),
+        ("2: jmp 2b", endless.as_str()),
         ("nop; ud2", "raised #UD at byte 1 of the body, copy 0"),
         ("int3", "raised #BP"),
         (".byte 0xf1", "raised #DB"),
