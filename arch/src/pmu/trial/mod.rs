@@ -8,10 +8,10 @@
 //!
 //! | window | turns of `dec; jnz` | what is tried |
 //! | --- | --- | --- |
-//! | [`count`] | 1,000 | every counter, general-purpose ones with instructions |
-//! | [`count`] | 1,000 and 16 | cycles, reference cycles, slots; branches |
-//! | [`overflow`] | 400 | every counter's status bit: set, and cleared |
-//! | [`freeze`] | 400, and again to see them go on | freezing on a PMI |
+//! | `count` | 1,000 | every counter, general-purpose ones with instructions |
+//! | `count` | 1,000 and 16 | cycles, reference cycles, slots; branches |
+//! | `overflow` | 400 | every counter's status bit: set, and cleared |
+//! | `freeze` | 400, and again to see them go on | freezing on a PMI |
 
 mod count;
 mod freeze;
