@@ -1,0 +1,134 @@
+//! How the emulated PMU's hypervisor and its plugin in QEMU's translator (TCG) talk to each other.
+//!
+//! The hypervisor executes [`call`]s: NOPs with a long displacement, in a page of its own. The plugin recognises
+//! them when the translator meets them, and has a callback run when they are executed. The callback finds a [`Mailbox`]
+//! in the page behind the NOP's, by the host's address of that page, reads a command's operands there and writes its
+//! results. To a processor without the plugin the calls are NOPs, and the mailbox stays as it was.
+//!
+//! | command | operands | results |
+//! | --- | --- | --- |
+//! | [`Command::Who`] | `question` | `answer`, `version`, `stops` |
+//! | [`Command::Region`] | `region_start`, `region_end`, `own` | |
+//! | [`Command::Mode`] | `mode` | |
+//! | [`Command::Enter`] | `parts`, `limits` | |
+//! | [`Command::Exit`] | `rip`, `place` | `counts`, `string_starts`, `string_ends`, `lead`, `records` |
+//! | [`Command::Maintain`] | `maintenance`, `address` | |
+#![cfg_attr(not(test), no_std)]
+#![warn(missing_docs)]
+
+mod mailbox;
+
+pub use mailbox::{Limit, MAX_LIMITS, MAX_RECORDS, Mailbox, Record, Records, SLOTS};
+
+use bitflags::bitflags;
+
+/// What both sides must agree on; any change of this crate is a new version.
+pub const VERSION: u64 = 1;
+/// In `question`, at [`Command::Who`]: a guest's own NOP will not have it there.
+pub const QUESTION: u64 = u64::from_le_bytes(*b"barecnt?");
+/// In `answer`, of a plugin.
+pub const ANSWER: u64 = u64::from_le_bytes(*b"barecnt!");
+
+/// Bytes of a call.
+pub const CALL_BYTES: usize = 8;
+/// NOP DWORD [RAX+RAX+disp32] (SDM vol. 2, NOP: 0F 1F /0).
+const NOP: [u8; 4] = [0x0f, 0x1f, 0x84, 0x00];
+/// In the upper three bytes of the displacement.
+const TAG: u32 = 0x6263_7000;
+
+/// What the hypervisor wants.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u8)]
+pub enum Command {
+    /// Is a plugin there, and which?
+    Who = 0,
+    /// Where the hypervisor lies: what it executes there is not counted.
+    Region = 1,
+    /// What is to be counted from the next block on; translated code is thrown away if that changes.
+    Mode = 2,
+    /// The guest is about to run.
+    Enter = 3,
+    /// The guest has left: once per #VMEXIT. The counts are those since the last one.
+    Exit = 4,
+    /// Something was flushed that the guest's processor does not flush itself, because the hypervisor emulated it.
+    Maintain = 5,
+}
+
+/// The bytes of a call.
+#[must_use]
+pub const fn call(command: Command) -> [u8; CALL_BYTES] {
+    let [a, b, c, d] = NOP;
+    let [e, f, g, h] = (TAG | command as u32).to_le_bytes();
+    [a, b, c, d, e, f, g, h]
+}
+
+/// The command of a call; `None` if the instruction is none.
+#[must_use]
+pub fn command(instruction: &[u8]) -> Option<Command> {
+    const ALL: [Command; 6] = {
+        use Command::*;
+        [Who, Region, Mode, Enter, Exit, Maintain]
+    };
+    ALL.into_iter().find(|&command| instruction == call(command))
+}
+
+bitflags! {
+    /// What code is translated with. What is not asked for may be reported as 0.
+    #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+    pub struct Mode: u64 {
+        /// Starts and ends of repeated string instructions, which QEMU's clock counts by iteration.
+        const STRINGS = 1 << 0;
+        /// Retired branches by kind. A conditional jump counts as one that was taken, by its direction.
+        const BRANCHES = 1 << 1;
+        /// Conditional jumps that were not taken are told from those that were.
+        const TAKEN = 1 << 2;
+        /// Data accesses by direction, and locked ones.
+        const ACCESSES = 1 << 3;
+        /// A limit may be given with [`Command::Enter`].
+        const LIMITS = 1 << 4;
+        /// Accesses with their addresses: lines that they cross, caches and TLBs. Includes [`Mode::ACCESSES`].
+        const MEMORY = 1 << 5;
+        /// The branch predictor. Includes [`Mode::BRANCHES`] and [`Mode::TAKEN`].
+        const PREDICTOR = 1 << 6;
+        /// Taken branches with their linear addresses. Includes [`Mode::PREDICTOR`].
+        const RECORDS = 1 << 7;
+    }
+
+    /// The parts of the microarchitecture that see what runs from now on. With none of them the state stays as it is.
+    #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+    pub struct Parts: u64 {
+        /// Caches and TLBs.
+        const MEMORY = 1 << 0;
+        /// The predictor.
+        const PREDICTOR = 1 << 1;
+        /// Branch records.
+        const RECORDS = 1 << 2;
+    }
+}
+
+/// Where the guest stands at its exit.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u64)]
+pub enum Place {
+    /// Between two instructions: everything before RIP is done. Interrupts, NMIs, traps.
+    Boundary = 0,
+    /// At an instruction that has begun and is not done: a fault, or one that is intercepted.
+    Instruction = 1,
+}
+
+/// What [`Command::Maintain`] flushes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u64)]
+pub enum Flush {
+    /// All translations.
+    Translations = 0,
+    /// Those of the page of a linear address.
+    Page = 1,
+    /// All caches.
+    Caches = 2,
+    /// The line of a physical address.
+    Line = 3,
+}
+
+#[cfg(test)]
+mod tests;
