@@ -105,6 +105,9 @@ pub struct Machine {
     /// The guest's PMU.
     #[arg(long, value_name = "MODEL", default_value_t, value_parser = Pmu::parser())]
     pub pmu: Pmu,
+    /// Who counts for it.
+    #[command(flatten)]
+    pub by: CountingOption,
     /// A fault of the emulated PMU, by its name in `pmu_model::Mutation`: for tests of what is said and done about it.
     #[arg(long, value_name = "NAME", hide = true)]
     pub pmu_fault: Option<String>,
@@ -305,9 +308,11 @@ impl Color {
     }
 }
 
+mod counting;
 mod events;
 mod pmu;
 mod values;
+pub use counting::{Counting, CountingOption};
 pub use events::{Events, ListFormat};
 pub use pmu::{Pmu, models};
 pub use values::{Icount, Timeout};
