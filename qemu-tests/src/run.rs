@@ -9,7 +9,7 @@ use xtask::cli::{self, Counting, Icount};
 use xtask::collect::Report;
 use xtask::commands::run::{counter, plant, stage_files, stage_pmu};
 use xtask::job::{self, Purpose, file};
-use xtask::machine::devices::{Boot, Cpus, Pmu, Virtual, arguments};
+use xtask::machine::devices::{Boot, Console, Cpus, Pmu, Virtual, arguments};
 use xtask::machine::{self, Ending, Given, pmu_log};
 
 /// A machine to boot: start from [`Guest::new`] and change what the test is about.
@@ -152,7 +152,7 @@ impl Guest {
             cpus: self.cpus,
             memory: self.memory,
             cpu: self.cpu,
-            serial: self.serial,
+            serial: self.serial.then_some(Console::Pipe),
             screen: self.screen,
             extra: self.extra,
         };

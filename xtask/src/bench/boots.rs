@@ -6,7 +6,7 @@ use crate::cli::{Boot, Counting, Icount};
 use crate::commands::run::{counter, stage_with_pmu};
 use crate::job::{self, Packed, Purpose};
 use crate::machine::accel::DEFAULT_MODEL;
-use crate::machine::devices::{Cpus, Virtual, arguments};
+use crate::machine::devices::{Console, Cpus, Virtual, arguments};
 use crate::machine::{self, Ending, Finished, Given, MachineError};
 use crate::progress::Work;
 use crate::{Failure, Result};
@@ -57,7 +57,7 @@ pub(super) fn boot_counting(
         cpus: Cpus::One,
         memory: 256,
         cpu: None,
-        serial: true,
+        serial: Some(Console::Pipe),
         screen: false,
         extra: Vec::new(),
     };

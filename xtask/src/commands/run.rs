@@ -11,7 +11,7 @@ use crate::collect::{Collector, Report};
 use crate::events::{CpuName, cpu};
 use crate::job::{self, Packed, Purpose, forecast};
 use crate::machine::devices::{
-    Cpus, MAX_EMULATED, PMU_LOG, Virtual, arguments, default_memory, least_memory,
+    Console, Cpus, MAX_EMULATED, PMU_LOG, Virtual, arguments, default_memory, least_memory,
     without_stop_line,
 };
 use crate::machine::{
@@ -278,7 +278,7 @@ pub fn boot(
             .memory
             .unwrap_or_else(|| default_memory(machine.cpus.unwrap_or(packed.cpus))),
         cpu: machine.cpu.clone(),
-        serial: true,
+        serial: Some(Console::Pipe),
         screen: false,
         extra: Vec::new(),
     };

@@ -76,11 +76,20 @@ pub struct Virtual {
     /// In place of the model that fits.
     pub cpu: Option<String>,
     /// Attach a UART.
-    pub serial: bool,
+    pub serial: Option<Console>,
     /// Attach a screen.
     pub screen: bool,
     /// Further arguments, for tests.
     pub extra: Vec<String>,
+}
+
+/// Who is at the other end of the serial line.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Console {
+    /// This program, through QEMU's standard output.
+    Pipe,
+    /// Somebody at a terminal, with QEMU's monitor behind C-a.
+    Terminal,
 }
 
 /// How many processors.
@@ -172,8 +181,13 @@ pub fn arguments(machine: &Virtual) -> Vec<OsString> {
         }
     }
     list.add(&["-device", &format!("isa-debug-exit,iobase={EXIT_PORT:#x}")]);
-    if machine.serial {
-        list.add(&["-chardev", "stdio,id=serial,signal=off", "-serial", "chardev:serial"]);
+    if let Some(console) = machine.serial {
+        let mux = if console == Console::Terminal { ",mux=on" } else { "" };
+        let device = format!("stdio,id=serial,signal=off{mux}");
+        list.add(&["-chardev", &device, "-serial", "chardev:serial"]);
+        if console == Console::Terminal {
+            list.add(&["-mon", "chardev=serial"]);
+        }
     }
     if machine.screen {
         list.add(&["-device", "VGA"]);
@@ -297,7 +311,7 @@ mod tests {
             cpus: Cpus::One,
             memory: 256,
             cpu: None,
-            serial: true,
+            serial: Some(Console::Pipe),
             screen: false,
             extra: vec![],
         };

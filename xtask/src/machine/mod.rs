@@ -1,8 +1,9 @@
 //! The virtual machine: what the host offers ([`host`]), which accelerator and PMU ([`accel`]), who counts for an emulated
 //! one ([`counting`]), which devices ([`devices`]), whether QEMU knows the processor ([`cpu_model`]), running it ([`qemu`],
-//! [`stop_line`]), and what the emulated PMU said meanwhile ([`pmu_log`]).
+//! [`console`], [`stop_line`]), and what the emulated PMU said meanwhile ([`pmu_log`]).
 
 pub mod accel;
+pub mod console;
 pub mod counting;
 pub mod cpu_model;
 pub mod devices;
