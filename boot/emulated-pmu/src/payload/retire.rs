@@ -6,7 +6,7 @@ use super::maps::PAGE;
 use super::precise::{self, Place};
 use emulated_pmu::step::{self, Kind, Maintenance, StringOperation, Touch};
 use iced_x86::{Instruction, Register};
-use pmu_model::uarch::{Access, AccessKind, LINE_BYTES, Retired};
+use pmu_model::uarch::{Access, AccessKind, LINE_BYTES, Parts, Retired};
 use pmu_model::{Branch, BranchKind, Delta, Occurrence, Ring};
 
 /// No instruction but a repeated one, and XSAVE and its kin whose areas count once, touches more places.
@@ -148,7 +148,7 @@ fn finish(
     let next = instruction.map_or(0, Instruction::next_ip);
     let timing = guest.counting.timing();
     let retired = Retired { ring, branch, next, accesses: list };
-    let (mut delta, branch) = guest.core.retire(&retired, guest.llc, &timing);
+    let (mut delta, branch) = guest.core.retire(&retired, guest.llc, parts(guest), &timing);
     if let Some(instruction) = instruction {
         maintain(guest, instruction, &mut delta);
     }
@@ -177,11 +177,16 @@ pub fn plain(guest: &mut Guest, occurrence: Option<Occurrence>) {
     }
     let timing = guest.counting.timing();
     let retired = Retired { ring, branch: None, next: 0, accesses: &[] };
-    let (mut delta, _) = guest.core.retire(&retired, guest.llc, &timing);
+    let (mut delta, _) = guest.core.retire(&retired, guest.llc, parts(guest), &timing);
     if let Some(occurrence) = occurrence {
         delta.add(occurrence, 1);
     }
     report(guest, &delta, place);
+}
+
+/// The parts of the microarchitecture that what is counted depends on. The others see nothing.
+fn parts(guest: &Guest) -> Parts {
+    Parts { memory: guest.needs.memory(), predictor: guest.needs.predictor() }
 }
 
 /// Tells the PMU, and writes the records of the instruction at `place` that follow.
@@ -202,7 +207,7 @@ fn elements(guest: &mut Guest, ring: Ring, run: Run, place: Place) {
             let touch = Touch { linear: at, bytes, kind: run.kind, locked: false };
             let access = access(guest, &touch, physical);
             let retired = Retired { ring, branch: None, next: 0, accesses: &[access] };
-            let (mut delta, _) = guest.core.retire(&retired, guest.llc, &timing);
+            let (mut delta, _) = guest.core.retire(&retired, guest.llc, parts(guest), &timing);
             // The instruction itself has been reported.
             delta.instructions = 0;
             let place = match run.kind {
@@ -254,7 +259,7 @@ fn maintain(guest: &mut Guest, instruction: &Instruction, delta: &mut Delta) {
     let is_translation = instruction.op0_register() != Register::CR8;
     match (maintenance, linear) {
         (Maintenance::FlushLine { evicts }, Some(linear)) => {
-            delta.add(Occurrence::ClFlush, u32::from(evicts));
+            delta.add(Occurrence::ClFlush, u64::from(evicts));
             if let Some(physical) = guest.physical(linear).filter(|_| evicts) {
                 guest.core.clflush(physical, guest.llc, None);
             }
