@@ -93,6 +93,8 @@ pub struct Mailbox {
     pub string_ends: u64,
     /// Exit: most occurrences, of anything but branches, that a block has had so far, and a block before it: see [`Limit`].
     pub lead: u64,
+    /// Exit: NMIs that were asked for since the last one, to make the guest leave. They may come as late as behind the exit.
+    pub stopped: u64,
     /// Enter.
     pub limits: [Limit; MAX_LIMITS],
     /// Exit: occurrences.
@@ -124,6 +126,7 @@ impl Mailbox {
         string_starts: 0,
         string_ends: 0,
         lead: 0,
+        stopped: 0,
         limits: [Limit { selection: 0, left: 0 }; MAX_LIMITS],
         counts: [0; SLOTS],
         records: Records {
