@@ -38,7 +38,7 @@ pub struct Record {
     pub kind: u32,
     /// 1: the predictor was wrong.
     pub mispredicted: u32,
-    /// Instructions since the record before it, this one included.
+    /// Instructions since the record before it or the last exit, whichever is later, this one included.
     pub instructions: u64,
 }
 
@@ -48,6 +48,8 @@ pub struct Record {
 pub struct Records {
     /// How many were to be recorded, of which the list has the last ones.
     pub count: u64,
+    /// Instructions from the last exit to the last of them, that one included.
+    pub position: u64,
     /// From the first on, as many as there are and fit: oldest first.
     pub list: [Record; MAX_RECORDS],
 }
@@ -131,6 +133,7 @@ impl Mailbox {
         counts: [0; SLOTS],
         records: Records {
             count: 0,
+            position: 0,
             list: [Record { from: 0, to: 0, kind: 0, mispredicted: 0, instructions: 0 };
                 MAX_RECORDS],
         },
