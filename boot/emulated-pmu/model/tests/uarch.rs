@@ -2,7 +2,7 @@
 
 use pmu_model::Occurrence::{self, *};
 use pmu_model::uarch::{Access, AccessKind, Core, Llc, Parts, Prefetch, Resolved, Retired, Sink};
-use pmu_model::{Branch, BranchKind, Delta, Ring, Timing};
+use pmu_model::{Branch, BranchKind, Delta, Ring};
 
 /// One processor and its caches.
 struct Machine {
@@ -17,7 +17,7 @@ impl Machine {
 
     fn access(&mut self, access: Access) -> Delta {
         let retired = Retired { ring: Ring::User, branch: None, next: 0, accesses: &[access] };
-        self.core.retire(&retired, &mut self.llc, Parts::ALL, &Timing::DEFAULT).0
+        self.core.retire(&retired, &mut self.llc, Parts::ALL).0
     }
 
     fn load(&mut self, address: u64) -> Delta {
@@ -29,7 +29,7 @@ impl Machine {
             Branch { from, to, kind, taken, mispredicted: false, ring: Ring::User, cycles: 0 };
         let retired =
             Retired { ring: Ring::User, branch: Some(branch), next: from + 2, accesses: &[] };
-        let (_, branch) = self.core.retire(&retired, &mut self.llc, Parts::ALL, &Timing::DEFAULT);
+        let (_, branch) = self.core.retire(&retired, &mut self.llc, Parts::ALL);
         branch.unwrap()
     }
 }
@@ -206,17 +206,6 @@ fn odd_sizes_are_harmless() {
 }
 
 #[test]
-fn cycles_of_a_branch_are_those_since_the_last_taken_one() {
-    let mut machine = Machine::new(Prefetch::None);
-    machine.branch(0x1000, 0x0F00, BranchKind::RelativeJump, true);
-    machine.load(0x1_0000); // 1 + 200 + 30
-    let not_taken = machine.branch(0x1010, 0x1020, BranchKind::Conditional, false); // 1
-    assert!(!not_taken.mispredicted);
-    let taken = machine.branch(0x1012, 0x1000, BranchKind::RelativeJump, true); // 1
-    assert_eq!(taken.cycles, 233);
-}
-
-#[test]
 fn mispredictions_reach_the_delta() {
     let mut machine = Machine::new(Prefetch::None);
     let jump = Branch {
@@ -230,10 +219,10 @@ fn mispredictions_reach_the_delta() {
     };
     let retired = Retired { ring: Ring::User, branch: Some(jump), next: 0x1002, accesses: &[] };
     let Machine { core, llc } = &mut machine;
-    let (delta, branch) = core.retire(&retired, llc, Parts::ALL, &Timing::DEFAULT);
+    let (delta, branch) = core.retire(&retired, llc, Parts::ALL);
     assert!(branch.unwrap().mispredicted, "an untrained forward jump that is taken");
     assert_eq!(seen(&delta), [(MissedJccTakenForward, 1)]);
-    let (delta, _) = core.retire(&retired, llc, Parts::ALL, &Timing::DEFAULT);
+    let (delta, _) = core.retire(&retired, llc, Parts::ALL);
     assert_eq!(delta.count(MissedJccTakenForward), 1, "another history, another counter");
 }
 
@@ -277,14 +266,14 @@ fn parts_that_are_off_keep_their_state_and_report_nothing_of_theirs() {
         Retired { ring: Ring::User, branch: Some(jump), next: 0x1002, accesses: &[locked] };
     let Machine { core, llc } = &mut machine;
     for _ in 0..3 {
-        let (delta, branch) = core.retire(&retired, llc, none, &Timing::DEFAULT);
+        let (delta, branch) = core.retire(&retired, llc, none);
         assert!(!branch.unwrap().mispredicted);
         let expected =
             [(JccTakenForward, 1), (LoadStore, 1), (Locked, 1), (SplitLoad, 1), (SplitStore, 1)];
         assert_eq!(seen(&delta), expected);
     }
     // Nothing was learned.
-    let (delta, _) = core.retire(&retired, llc, Parts::ALL, &Timing::DEFAULT);
+    let (delta, _) = core.retire(&retired, llc, Parts::ALL);
     assert_eq!((delta.count(MissedJccTakenForward), delta.count(LoadWalk)), (1, 1));
 }
 
@@ -306,7 +295,7 @@ fn one_by_one_gives_what_whole_instructions_give() {
             Branch { from, to, kind, taken, mispredicted: false, ring: Ring::User, cycles: 0 };
         let retired =
             Retired { ring: Ring::User, branch: Some(branch), next: from + 2, accesses: &[access] };
-        let (delta, _) = whole.core.retire(&retired, &mut whole.llc, Parts::ALL, &Timing::DEFAULT);
+        let (delta, _) = whole.core.retire(&retired, &mut whole.llc, Parts::ALL);
         let mut counts = [0u64; pmu_model::OCCURRENCES];
         recent += u32::from(single.core.is_recent(linear, linear));
         single.core.access(&access, &mut single.llc, Parts::ALL, &mut counts);

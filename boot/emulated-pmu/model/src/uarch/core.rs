@@ -4,10 +4,10 @@ use super::cache::{self, Access, L1d, Llc, Prefetch};
 use super::predictor::{Predictor, Resolved};
 use super::sink::Sink;
 use super::tlb::Tlb;
+use crate::Ring;
 use crate::branch::Branch;
 use crate::delta::Delta;
 use crate::occurrence::Occurrence;
-use crate::{Ring, Timing};
 
 /// The parts that see what retires. The others keep their state, and what they would tell is not reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Parts {
 pub struct Retired<'a> {
     /// The ring in which it ran.
     pub ring: Ring,
-    /// Its branch, if it is one. [`Branch::mispredicted`] and [`Branch::cycles`] are filled in.
+    /// Its branch, if it is one. [`Branch::mispredicted`] is filled in.
     pub branch: Option<Branch>,
     /// The address behind it, which a call pushes.
     pub next: u64,
@@ -45,21 +45,13 @@ pub struct Core {
     pub tlb: Tlb,
     l1d: L1d,
     prefetch: Prefetch,
-    /// Cycles since the last taken branch, for the branch records.
-    since_branch: u64,
 }
 
 impl Core {
     /// A core with everything empty.
     #[must_use]
     pub const fn new(prefetch: Prefetch) -> Self {
-        Self {
-            predictor: Predictor::new(),
-            tlb: Tlb::new(),
-            l1d: L1d::new(),
-            prefetch,
-            since_branch: 0,
-        }
+        Self { predictor: Predictor::new(), tlb: Tlb::new(), l1d: L1d::new(), prefetch }
     }
 
     /// An access of an instruction that retires.
@@ -94,14 +86,14 @@ impl Core {
     }
 
     /// Runs an instruction through the model. Returns what to report, and its branch with
-    /// misprediction and cycles filled in: give the branch to [`crate::Pmu::record_branch`] first,
-    /// add [`Occurrence::LbrInsert`] if that says so, then the delta to [`crate::Pmu::advance`].
+    /// misprediction filled in: fill in the cycles since the last record, give the branch to
+    /// [`crate::Pmu::record_branch`] first, add [`Occurrence::LbrInsert`] if that says so, then the delta to
+    /// [`crate::Pmu::advance`].
     pub fn retire(
         &mut self,
         retired: &Retired<'_>,
         llc: &mut Llc,
         parts: Parts,
-        timing: &Timing,
     ) -> (Delta, Option<Branch>) {
         let mut delta = Delta::step(retired.ring);
         for access in retired.accesses {
@@ -111,13 +103,6 @@ impl Core {
         if let Some(branch) = &mut branch {
             let resolved = Resolved::of(branch, retired.next);
             branch.mispredicted = self.branch(&resolved, parts, &mut delta);
-        }
-        self.since_branch = self.since_branch.saturating_add(timing.cycles(&delta));
-        if let Some(branch) = &mut branch
-            && branch.taken
-        {
-            branch.cycles = self.since_branch;
-            self.since_branch = 0;
         }
         (delta, branch)
     }

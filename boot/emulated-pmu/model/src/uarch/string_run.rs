@@ -40,6 +40,23 @@ impl StringRun {
         let tail = (first != last && is_new(last)).then_some(tail);
         head.into_iter().chain(tail)
     }
+
+    /// How many elements behind the last one, which began at `linear`, touch nothing new; `backward` says in which
+    /// direction the next one lies. Leaving out so many, or fewer, changes nothing if [`StringRun::leave_out`] says so.
+    #[must_use]
+    pub const fn quiet(linear: u64, bytes: u32, backward: bool) -> u64 {
+        let bytes = bytes as u64;
+        if backward {
+            linear % LINE_BYTES / bytes
+        } else {
+            (LINE_BYTES - 1 - linear.wrapping_add(bytes - 1) % LINE_BYTES) / bytes
+        }
+    }
+
+    /// The elements up to that at `linear` were done, and were quiet.
+    pub const fn leave_out(&mut self, linear: u64) {
+        self.last = Some((linear / LINE_BYTES, linear / LINE_BYTES));
+    }
 }
 
 /// Bytes from an address to the end of its line.
@@ -50,6 +67,7 @@ const fn rest(linear: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn pieces(elements: impl IntoIterator<Item = u64>, bytes: u32) -> Vec<(u64, u32)> {
         let mut run = StringRun::NEW;
@@ -82,5 +100,31 @@ mod tests {
         assert_eq!(run.element(0x1001, 1).count(), 0);
         run = StringRun::NEW;
         assert_eq!(run.element(0x1002, 1).count(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn leaving_out_quiet_elements_changes_nothing(
+            start in 0x1000u64..0x1100,
+            size in prop::sample::select(&[1u32, 2, 4, 8][..]),
+            count in 1u64..300,
+            backward in any::<bool>(),
+        ) {
+            let at = |n: u64| {
+                let distance = n * u64::from(size);
+                if backward { 0x10_0000 + start - distance } else { start + distance }
+            };
+            let all = pieces((0..count).map(at), size);
+            let (mut run, mut n, mut seen) = (StringRun::NEW, 0, Vec::new());
+            while n < count {
+                seen.extend(run.element(at(n), size).map(|piece| (piece.linear, piece.bytes)));
+                let quiet = StringRun::quiet(at(n), size, backward).min(count - n - 1);
+                if quiet > 0 {
+                    run.leave_out(at(n + quiet));
+                }
+                n += 1 + quiet;
+            }
+            prop_assert_eq!(seen, all);
+        }
     }
 }
