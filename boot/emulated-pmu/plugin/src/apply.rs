@@ -5,9 +5,7 @@ use crate::cells::{ALARM, Cells, OPEN, SPENT, WHAT};
 use crate::facts::Facts;
 use crate::opened::NOTHING;
 use crate::plan::{Action, At};
-use crate::qemu::{
-    Block, Condition, Direction, Executed, Insn, Operation, Registers, Word, api,
-};
+use crate::qemu::{Block, Condition, Direction, Executed, Insn, Operation, Registers, Word, api};
 use crate::state::{Translator, state};
 use crate::tally::Tally;
 use core::ffi::c_void;

@@ -136,5 +136,12 @@ fn branch(instruction: &Instruction) -> Option<Branch> {
     };
     let conditional = kind == BranchKind::Conditional;
     let ambiguous = conditional && offset(target) == offset(next) && distance != next - ip;
-    Some(Branch { from: offset(ip), next: offset(next), target: offset(target), kind, backward, ambiguous })
+    Some(Branch {
+        from: offset(ip),
+        next: offset(next),
+        target: offset(target),
+        kind,
+        backward,
+        ambiguous,
+    })
 }

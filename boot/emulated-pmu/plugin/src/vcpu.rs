@@ -1,12 +1,12 @@
 //! What is kept of a vCPU.
 
 use crate::cells::{Cells, OPEN, SPENT, WHAT};
+use crate::facts::Branch;
 use crate::limit::Limits;
 use crate::memory::Memory;
 use crate::opened::{NOTHING, Opened};
 use crate::qemu::Reader;
 use crate::records::Recorder;
-use crate::facts::Branch;
 use crate::settle::Where;
 use crate::state::state;
 use crate::tally::Sums;
