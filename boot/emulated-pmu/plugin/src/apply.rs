@@ -37,7 +37,7 @@ pub fn apply(
             }
             Action::Close => beside.inline(Operation::Store, OPEN, NOTHING),
             Action::Spend(bound) => {
-                state().raise(bound.others.into());
+                state().raise(bound.others);
                 let data = from_ref(translator.bounds.get(*bound)).cast_mut().cast();
                 beside.inline(Operation::Add, SPENT, bound.most());
                 let word = beside.cells.word(SPENT);

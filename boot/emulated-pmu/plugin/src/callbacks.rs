@@ -6,7 +6,6 @@ use crate::settle::{self, Where};
 use crate::state::state;
 use crate::vcpu::Vcpu;
 use core::ffi::c_void;
-use std::sync::atomic::Ordering;
 
 /// The vCPU on which QEMU makes a callback.
 #[inline]
@@ -41,8 +40,7 @@ pub extern "C" fn spent(index: u32, bound: *mut c_void) {
     // SAFETY: it was asked for with such a bound, which stays.
     let bound = unsafe { &*bound.cast::<Bound>() };
     vcpu.collect();
-    let most = state().most.load(Ordering::Relaxed);
-    let slack = vcpu.limits.slack(&vcpu.sums, bound, most);
+    let slack = vcpu.limits.slack(&vcpu.sums, bound, state().most());
     if slack.is_none() {
         state().stop(index);
     }

@@ -80,7 +80,7 @@ fn enter(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     vcpu.memory.enter(vcpu.parts.contains(Parts::RESUMES));
     vcpu.recorder.enter(mailbox.record_kinds);
     vcpu.limits = Limits::new(&mailbox.limits);
-    let most = state().most.load(Ordering::Relaxed);
+    let most = state().most();
     mailbox.lead = vcpu.limits.lead(most);
     stopper.others.store(vcpu.limits.has_others(), Ordering::Relaxed);
     stopper.armed.store(!vcpu.limits.is_empty() && state().stops(), Ordering::Relaxed);
@@ -108,7 +108,7 @@ fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     mailbox.string_starts = vcpu.sums.0[tally::STRING_STARTS];
     mailbox.string_ends = vcpu.string_ends;
     mailbox.instructions = vcpu.sums.0[tally::INSTRUCTIONS].wrapping_add(vcpu.string_ends);
-    mailbox.lead = vcpu.limits.lead(state().most.load(Ordering::Relaxed));
+    mailbox.lead = vcpu.limits.lead(state().most());
     mailbox.stopped = stopper.stopped.swap(0, Ordering::Relaxed);
     vcpu.recorder.exit(&mut mailbox.records);
     vcpu.clear(&state().cells());

@@ -2,7 +2,7 @@
 
 use crate::cells::Cells;
 use crate::facts::OFFSET;
-use crate::limit::Bound;
+use crate::limit::{Bound, Others};
 use crate::opened::{Interned, Opened};
 use crate::qemu::{Id, Names, api};
 use crate::stop::Line;
@@ -11,7 +11,7 @@ use iced_x86::InstructionInfoFactory;
 use plugin_channel::{Command, Mode};
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// vCPUs that can be counted: messages name a processor by 8 bits.
@@ -29,8 +29,8 @@ pub struct State {
     stoppers: Vec<Stopper>,
     /// Handles of the registers.
     pub registers: OnceLock<Names>,
-    /// Most occurrences of a block so far, but for branches.
-    pub most: AtomicU64,
+    /// Most occurrences of a block so far, but for branches: accesses, and their lines.
+    most: [AtomicU32; 2],
 }
 
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl State {
             vcpus: (0..MAX_VCPUS).map(|_| OnceLock::new()).collect(),
             stoppers: (0..MAX_VCPUS).map(|_| Stopper::default()).collect(),
             registers: OnceLock::new(),
-            most: AtomicU64::new(0),
+            most: Default::default(),
         };
         STATE.set(state).expect("QEMU installs a plugin once");
     }
@@ -155,9 +155,19 @@ impl State {
         }
     }
 
+    /// Most occurrences of a block so far.
+    pub fn most(&self) -> Others {
+        let [accesses, lines] = &self.most;
+        let of = |most: &AtomicU32| most.load(Ordering::Relaxed);
+        Others { accesses: of(accesses), lines: of(lines) }
+    }
+
     /// A block may have more occurrences than any before: who relied on that leaves before it runs.
-    pub fn raise(&self, most: u64) {
-        if self.most.fetch_max(most, Ordering::Relaxed) < most {
+    pub fn raise(&self, block: Others) {
+        let raises = |most: &AtomicU32, now: u32| most.fetch_max(now, Ordering::Relaxed) < now;
+        let [accesses, lines] = &self.most;
+        // Both, one after the other.
+        if raises(accesses, block.accesses) | raises(lines, block.lines) {
             let relies = |stopper: &Stopper| stopper.others.load(Ordering::Relaxed);
             let all = self.stoppers.iter().enumerate().filter(|(_, it)| relies(it));
             all.for_each(|(index, _)| self.stop(index as u32));
