@@ -3,16 +3,8 @@
 use crate::cells::{ALARM, SPENT};
 use crate::limit::Bound;
 use crate::settle::{self, Where};
-use crate::state::state;
-use crate::vcpu::Vcpu;
+use crate::state::{state, vcpu};
 use core::ffi::c_void;
-
-/// The vCPU on which QEMU makes a callback.
-#[inline]
-fn vcpu(index: u32) -> Option<&'static mut Vcpu> {
-    // SAFETY: only the callbacks of this file call this, once each.
-    unsafe { state().vcpu(index) }
-}
 
 /// A block starts where what is open falls through to.
 pub extern "C" fn fell_through(index: u32, _: *mut c_void) {
