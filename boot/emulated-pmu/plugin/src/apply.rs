@@ -3,14 +3,16 @@
 use crate::callbacks;
 use crate::cells::{ALARM, Cells, OPEN, SPENT, WHAT};
 use crate::facts::Facts;
-use crate::opened::NOTHING;
+use crate::opened::{ITERATED, NOTHING};
 use crate::plan::{Action, At};
 use crate::qemu::{Block, Condition, Direction, Executed, Insn, Operation, Registers, Word, api};
-use crate::state::{Translator, state};
-use crate::tally::Tally;
+use crate::state::{Translator, running, state};
+use crate::tally::{INSTRUCTIONS, Tally};
+use crate::trace;
 use core::ffi::c_void;
 use core::ptr::{from_ref, null_mut};
 use iced_x86::Instruction;
+use plugin_channel::Mode;
 
 /// Asks QEMU for everything that the plan has.
 pub fn apply(
@@ -22,37 +24,42 @@ pub fn apply(
     plan: &[(At, Action)],
 ) {
     let mut cells = state().cells();
+    let vcpu = running().map_or(0, |vcpu| vcpu.index);
     for (at, action) in plan {
-        let mut beside = Beside { cells: &mut cells, block, insns, at: *at };
+        let mut beside = Beside { cells: &mut cells, block, insns, at: *at, vcpu };
         match action {
             Action::FellThrough(key) => {
-                let word = beside.cells.word(OPEN);
+                let word = beside.word(OPEN);
                 beside.call_if(callbacks::fell_through, Condition::Equal, word, *key, null_mut());
             }
+            Action::Restarted(key) => {
+                let (word, data) = (beside.word(OPEN), usize::from(facts[0].ip) as *mut c_void);
+                beside.call_if(callbacks::restarted, Condition::Equal, word, *key, data);
+            }
+            Action::Iterated => beside.inline(Operation::Store, OPEN, ITERATED),
             Action::Settle(ip) => {
-                let (word, data) = (beside.cells.word(OPEN), usize::from(*ip) as *mut c_void);
+                let (word, data) = (beside.word(OPEN), usize::from(*ip) as *mut c_void);
                 beside.call_if(callbacks::settle, Condition::NotEqual, word, NOTHING, data);
             }
             Action::Close => beside.inline(Operation::Store, OPEN, NOTHING),
             Action::Spend(bound) => {
-                state().raise(bound.others.into());
+                state().raise(bound.others);
                 let data = from_ref(translator.bounds.get(*bound)).cast_mut().cast();
                 beside.inline(Operation::Add, SPENT, bound.most());
-                let word = beside.cells.word(SPENT);
+                let word = beside.word(SPENT);
                 beside.call_if(callbacks::spent, Condition::AtLeast, word, ALARM, data);
             }
             Action::NoteStart => beside.call(callbacks::note_start, null_mut()),
-            Action::Count(tally) => beside.count(tally),
+            Action::Count(tally) => beside.count(tally, translator.mode),
             Action::Open(opened) => {
                 let stays = translator.opened.get(*opened);
                 beside.inline(Operation::Store, OPEN, opened.key());
                 beside.inline(Operation::Store, WHAT, from_ref(stays) as u64);
             }
-            Action::Element | Action::Trace | Action::Commit | Action::Maintain => {
+            Action::Element | Action::Trace | Action::Commit => {
                 let At::Before(index) = *at else { continue };
-                let Some(instruction) = &decoded[index] else { continue };
-                let traced = &mut translator.traced;
-                crate::memory::apply(traced, insns[index], instruction, &facts[index], action);
+                let instruction = decoded[index].unwrap_or_default();
+                trace::apply(translator, insns[index], &instruction, &facts[index], action);
             }
         }
     }
@@ -64,17 +71,31 @@ struct Beside<'a> {
     block: Block,
     insns: &'a [Insn],
     at: At,
+    /// Who translates.
+    vcpu: u32,
 }
 
 impl Beside<'_> {
-    fn count(&mut self, tally: &Tally) {
-        for (index, more) in self.cells.additions(tally) {
-            self.inline(Operation::Add, index, more);
+    fn word(&self, index: usize) -> Word {
+        self.cells.word(index, self.vcpu)
+    }
+
+    fn count(&mut self, tally: &Tally, mode: Mode) {
+        let mut parts = vec![(*tally, 1)];
+        if mode.contains(Mode::RECORDS) {
+            // Records have the instructions between them, which one word then says.
+            let (rest, instructions) = tally.without(INSTRUCTIONS);
+            parts = vec![(rest, 1), (Tally::one(INSTRUCTIONS), instructions)];
+        }
+        for (part, times) in parts.into_iter().filter(|(part, _)| !part.is_none()) {
+            for (index, more) in self.cells.additions(&part) {
+                self.inline(Operation::Add, index, more * times);
+            }
         }
     }
 
     fn inline(&self, operation: Operation, index: usize, value: u64) {
-        let word = self.cells.word(index);
+        let word = self.word(index);
         // SAFETY: the block is being translated, its instructions with it, and the word is of our scoreboard.
         unsafe {
             match self.at {

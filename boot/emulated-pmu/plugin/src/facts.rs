@@ -1,6 +1,8 @@
 //! What has to be known of an instruction to count it.
 
 use crate::leaves::{self, End};
+use crate::opened::Opened;
+use crate::shape::Shape;
 use crate::tally::{self, Tally};
 use iced_x86::{CodeSize, Instruction, InstructionInfoFactory};
 use plugin_channel::Mode;
@@ -31,6 +33,13 @@ pub struct Branch {
     pub ambiguous: bool,
 }
 
+impl Branch {
+    /// Whether it can raise an exception.
+    pub fn can_fail(&self) -> bool {
+        !matches!(self.kind, BranchKind::Conditional | BranchKind::RelativeJump)
+    }
+}
+
 /// An instruction.
 #[derive(Clone, Debug)]
 pub struct Facts {
@@ -48,6 +57,8 @@ pub struct Facts {
     pub touches: Vec<Touch>,
     /// What it does to caches and translations.
     pub maintenance: Option<Maintenance>,
+    /// What is done about its accesses where their addresses count.
+    pub shape: Shape,
 }
 
 impl Facts {
@@ -61,6 +72,7 @@ impl Facts {
             repeated: None,
             touches: Vec::new(),
             maintenance: None,
+            shape: Shape::None,
         }
     }
 
@@ -75,10 +87,12 @@ impl Facts {
         if repeated.is_none() {
             step::accesses(factory, instruction, |_| 0, |touch| touches.push(touch));
         }
+        let end = leaves::end(instruction, &touches, branch.map(|branch| branch.kind));
         Self {
             ip: offset(instruction.ip()),
             next: offset(instruction.next_ip()),
-            end: leaves::end(instruction, &touches, branch.map(|branch| branch.kind)),
+            end,
+            shape: Shape::of(instruction, &touches, end),
             branch,
             repeated,
             touches,
@@ -86,9 +100,11 @@ impl Facts {
         }
     }
 
-    /// Whether its accesses are known to be done only when the next instruction starts.
-    pub fn is_buffered(&self) -> bool {
-        self.end == End::Unknown && !self.touches.is_empty()
+    /// What it leaves open if it is a repeated string operation.
+    pub fn opened_string(&self) -> Option<Opened> {
+        let operation = self.repeated?;
+        let stores = operation.destination == Some(AccessKind::Store);
+        Some(Opened::Repeat { ip: self.ip, next: self.next, stores })
     }
 
     /// What it adds once it is done, with `branch` as the branch that it counts as; conditional jumps as taken.
