@@ -5,6 +5,7 @@
 
 mod answer;
 mod boots;
+mod counting;
 mod pmu;
 mod report;
 mod snippets;
@@ -31,6 +32,7 @@ pub fn measure(tree: &Tree, boots: u32) -> Result<Vec<Figure>> {
     }
     figures.extend(snippets::measure(tree)?);
     figures.extend(pmu::measure(tree)?);
+    figures.extend(counting::measure(tree)?);
     figures.extend(switches::measure(tree)?);
     Ok(figures)
 }
