@@ -111,5 +111,6 @@ fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     mailbox.lead = vcpu.limits.lead(state().most());
     mailbox.stopped = stopper.stopped.swap(0, Ordering::Relaxed);
     vcpu.recorder.exit(&mut mailbox.records);
+    vcpu.set_parts(Parts::empty());
     vcpu.clear(&state().cells());
 }
