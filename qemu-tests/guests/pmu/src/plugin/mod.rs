@@ -148,6 +148,7 @@ pub fn run(group: &str) {
         "predictor" => (Mode::PREDICTOR, Parts::PREDICTOR, BRANCHES),
         "everything" => (Mode::all(), Parts::all(), BRANCHES | ACCESSES),
         "model" => return model::run(),
+        "records" => return model::records(),
         "limits" => return limits::run(),
         other => return line!("no group {other}"),
     };

@@ -6,7 +6,7 @@ use super::{area, set};
 use crate::line;
 use crate::machine::physical;
 use core::arch::global_asm;
-use plugin_channel::{Mode, Parts, SLOTS};
+use plugin_channel::{MAX_RECORDS, Mode, Parts, SLOTS};
 use pmu_model::uarch::{self, Access, AccessKind, Core, Llc, PAGE_BYTES, Resolved, StringRun};
 use pmu_model::{BranchKind, Occurrence};
 
@@ -140,9 +140,16 @@ macro_rules! at {
 /// The model beside the code.
 struct Mirror {
     counts: [u64; SLOTS],
+    /// Branches that were taken, and the last of them, by their number.
+    taken: u64,
+    last: [(BranchKind, u64, u64); MAX_RECORDS],
 }
 
 impl Mirror {
+    const fn new() -> Self {
+        Self { counts: [0; SLOTS], taken: 0, last: [(BranchKind::Far, 0, 0); MAX_RECORDS] }
+    }
+
     fn access(&mut self, kind: AccessKind, linear: u64, bytes: u32) {
         self.locked(kind, linear, bytes, false);
     }
@@ -160,6 +167,10 @@ impl Mirror {
     }
 
     fn branch(&mut self, kind: BranchKind, from: u64, to: u64, bytes: u64, taken: bool) {
+        if taken {
+            self.last[self.taken as usize % MAX_RECORDS] = (kind, from, to);
+            self.taken += 1;
+        }
         let resolved = Resolved::new((from, to, from + bytes), kind, taken, to <= from);
         // SAFETY: one processor.
         unsafe { (*&raw mut CORE).branch(&resolved, uarch::Parts::ALL, &mut self.counts) };
@@ -181,13 +192,13 @@ pub fn run() {
     let base = &raw mut WIDE as u64;
     for name in ["loop", "again"] {
         let seen = own::run(at!(model_loop), base, &[]);
-        let mut mirror = Mirror { counts: [0; SLOTS] };
+        let mut mirror = Mirror::new();
         mirror_loop(&mut mirror, base);
         mirror.compare(name, &seen);
     }
     for name in ["special", "special_again"] {
         let seen = own::run(at!(model_special), area(0), &[]);
-        let mut mirror = Mirror { counts: [0; SLOTS] };
+        let mut mirror = Mirror::new();
         mirror_special(&mut mirror, area(0));
         mirror.compare(name, &seen);
     }
@@ -198,9 +209,37 @@ pub fn run() {
     line!("case still.LoadStore {} {TURNS}", seen.counts[Occurrence::LoadStore as usize]);
     set(Mode::MEMORY | Mode::PREDICTOR, Parts::MEMORY | Parts::PREDICTOR, 0);
     let seen = own::run(at!(model_special), area(0), &[]);
-    let mut mirror = Mirror { counts: [0; SLOTS] };
+    let mut mirror = Mirror::new();
     mirror_special(&mut mirror, area(0));
     mirror.compare("special_then", &seen);
+}
+
+/// The last branches that were taken, by linear addresses, with the instructions between them.
+pub fn records() {
+    super::accesses::enable();
+    set(Mode::RECORDS, Parts::PREDICTOR | Parts::RECORDS, 0);
+    let seen = own::run(at!(model_special), area(0), &[]);
+    let ret = (BranchKind::Return, at!(model_special_end), own::back());
+    compare("special", &seen, 1, &[ret]);
+    let record = seen.records.list[0];
+    // Both strings count once, RET too.
+    line!("case special.instructions {} 29", record.instructions);
+    line!("case special.position {} 29", seen.records.position);
+    let seen = own::run(at!(model_loop), &raw mut WIDE as u64, &[]);
+    let mut mirror = Mirror::new();
+    mirror_loop(&mut mirror, &raw mut WIDE as u64);
+    let first = mirror.taken.saturating_sub(MAX_RECORDS as u64) as usize;
+    let mut last = mirror.last;
+    last.rotate_left(first % MAX_RECORDS);
+    compare("loop", &seen, mirror.taken, &last);
+}
+
+fn compare(name: &str, seen: &own::Counted, count: u64, taken: &[(BranchKind, u64, u64)]) {
+    line!("case {name}.records {} {count}", seen.records.count);
+    for (record, (kind, from, to)) in seen.records.list.iter().zip(taken) {
+        let (own, other) = (record.from, record.to);
+        line!("case {name}.record {}:{own:x}:{other:x} {}:{from:x}:{to:x}", record.kind, *kind as u32);
+    }
 }
 
 fn mirror_loop(mirror: &mut Mirror, base: u64) {
