@@ -1,7 +1,9 @@
 //! The hypervisor's calls.
 
 use crate::cells::{ALARM, SPENT};
+use crate::facts::OFFSET;
 use crate::limit::{Bound, Limits};
+use crate::opened::Opened;
 use crate::plan;
 use crate::settle::{self, Where};
 use crate::state::{calling, page, runs, state, translate_anew};
@@ -96,6 +98,9 @@ fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     stopper.armed.store(false, Ordering::Relaxed);
     stopper.others.store(false, Ordering::Relaxed);
     let failed = mailbox.place == Place::Instruction as u64;
+    let at = (mailbox.rip & OFFSET) as u16;
+    let open = matches!(vcpu.opened(), Some(Opened::Repeat { ip, .. }) if !failed && *ip == at);
+    mailbox.string_open = open.into();
     if let Some(opened) = vcpu.opened() {
         let to = if failed { Where::Failed } else { Where::Left };
         settle::next(vcpu, opened, to(mailbox.rip));

@@ -172,6 +172,11 @@ impl Plugin {
         Left { instructions, stopped: get!(stopped) != 0 }
     }
 
+    /// Whether the guest stands at a repeated string instruction of which an iteration was the last thing that it did.
+    pub fn has_open_string(&self) -> bool {
+        self.is_on() && get!(string_open) != 0
+    }
+
     /// What was counted since the last time, with the instructions that retired meanwhile.
     pub fn take(&mut self, ring: Ring, instructions: u64) -> Delta {
         let counts = core::mem::replace(&mut self.counts, [0; OCCURRENCES]);

@@ -61,13 +61,17 @@ fn way(guest: &mut Guest) -> Way {
     if guest.without_resume || waits || debug || frame || stepped || needs.branch_trap {
         return Way::Step;
     }
-    if needs.bulk | needs.stepped == 0 && !needs.free_running {
+    if needs.bulk | needs.stepped == 0 && !needs.free_running && !needs.branch_records {
         guest.nmi_not_before = 0;
         return Way::Free;
     }
     // It steps itself, or goes on without a breakpoint, which might be the hypervisor's, who needs none with a plugin.
     let own = if guest.plugin.is_some() { TF } else { TF | RF };
     if guest.event.is_none() && guest.vmcb.rflags & own != 0 {
+        return Way::Step;
+    }
+    // QEMU begins an instruction that meets a breakpoint on data twice.
+    if guest.plugin.is_some() && guest.debug.watches_data() {
         return Way::Step;
     }
     let ring = guest.next_ring();
