@@ -57,7 +57,7 @@ fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, placed: &Placed) {
     match guest.vmcb.exit_code {
         DEBUG if hit => step::instruction(guest),
         DEBUG if is_debug_behind_ss(guest) => events::debug_behind_ss(guest),
-        exit::NESTED_PAGE_FAULT => {
+        exit::NESTED_PAGE_FAULT if !exits::is_apic_write(guest) => {
             if nested::fault(guest) {
                 step::step(guest);
             }
