@@ -5,6 +5,7 @@ use super::counting::Counting;
 use super::guest::{Guest, SCE};
 use super::hpet::Alarm;
 use super::icount;
+use super::plugin::Plugin;
 use super::pm_timer::PmTimer;
 use super::port::{cpuid, read_msr};
 use super::processors::{arrival, guard};
@@ -29,6 +30,8 @@ static mut VMCB: MaybeUninit<Vmcb> = MaybeUninit::zeroed();
 static mut GUEST: MaybeUninit<Guest> = MaybeUninit::uninit();
 static mut LLC: Llc = Llc::new();
 static mut CR3: u64 = 0;
+/// Who is to count what cannot be told from QEMU's clock.
+static COUNTER: spin::Once<options::Counting> = spin::Once::new();
 /// The guest's time is its own.
 static OWN_TIME: AtomicBool = AtomicBool::new(false);
 /// What waits for the other processors.
@@ -101,6 +104,11 @@ fn checked(line: &[u8], processor: u64, waits: bool) -> Result<(Options, u8, Ala
     if !lapic::is_usable() {
         return Err(Refusal::NoApic);
     }
+    if processors::are_shared()
+        && (options.counting == options::Counting::Stepping || Plugin::find(false).is_none())
+    {
+        return Err(Refusal::NoPlugin);
+    }
     let own = || u64::from(cpuid(1, 0).ebx >> 24);
     let alarm = Alarm::find(processor, processors::own_apic_id().unwrap_or_else(own))?;
     if !waits {
@@ -121,6 +129,7 @@ unsafe fn build(
 ) {
     let own = options.clock == Clock::Guest && options.cpus == 1 && !processors::are_shared();
     OWN_TIME.store(own, Ordering::Relaxed);
+    COUNTER.call_once(|| options.counting);
     #[cfg_attr(not(feature = "faults"), allow(unused_mut, reason = "without faults it is sound"))]
     let mut pmu = Pmu::new(options.model, host(), Timing::of_tsc(shift));
     #[cfg(feature = "faults")]
@@ -148,8 +157,11 @@ unsafe fn build(
             registers: Registers::default(),
             counting: Counting::new(pmu),
             needs: Needs::default(),
+            plugin: None,
             core: Core::new(Prefetch::None),
             llc: &mut *llc,
+            runs: Default::default(),
+            since_record: 0,
             factory: InstructionInfoFactory::new().into(),
             alarm,
             timer: Timer::default(),
@@ -161,7 +173,6 @@ unsafe fn build(
             lets_control_writes: false,
             calibration,
             sce,
-            strings_in_user_alone: options.strings == Strings::User,
             vendor: options.model.spec().identity.as_ref().map(|identity| identity.vendor),
             on_intel: is_on_intel(),
             event: None,
@@ -171,6 +182,7 @@ unsafe fn build(
             idle_stays: 0,
             without_resume: false,
             said: [0; 16],
+            said_stepped: [0; 4],
             nmi_pending: false,
             nmi_blocked: false,
             nmi_begun: 0,
@@ -213,6 +225,7 @@ pub extern "sysv64" fn go() -> ! {
         guest()
     };
     calibrate(guest);
+    find_plugin(guest);
     greet(guest);
     clock::start(OWN_TIME.load(Ordering::Relaxed));
     run::run(guest)
@@ -242,8 +255,13 @@ pub unsafe fn load_tables() {
 /// Says that the guest begins.
 pub fn greet(guest: &Guest) {
     debug::line(format_args!(
-        "{:?}; 2^{} ticks an instruction, {} of our own a stay, {} ns from the clock to the guest",
+        "{:?}; {}; 2^{} ticks an instruction, {} of our own a stay, {} ns from the clock to the guest",
         guest.counting.model(),
+        match &guest.plugin {
+            Some(Plugin { stops: true, .. }) => "counted by the plugin in QEMU",
+            Some(_) => "counted by the plugin in QEMU, which cannot stop the guest at an overflow",
+            None => "counted by stepping",
+        },
         guest.calibration.shift,
         guest.calibration.overhead,
         guest.calibration.before_entry
@@ -255,6 +273,23 @@ pub fn greet(guest: &Guest) {
             guest.vendor.map_or("", Vendor::name)
         ));
     }
+}
+
+/// Looks for the plugin, if it is wanted.
+pub fn find_plugin(guest: &mut Guest) {
+    let wanted = COUNTER.get().copied().unwrap_or_default();
+    if wanted != options::Counting::Stepping {
+        guest.plugin = Plugin::find(!processors::are_shared());
+    }
+    if wanted == options::Counting::Plugin && guest.plugin.is_none() {
+        debug::line(format_args!("no emulated PMU: counting=plugin, and QEMU has no plugin"));
+        give_up(guest);
+    }
+}
+
+/// A PMU that says nothing of itself.
+fn no_pmu(guest: &Guest) -> Pmu {
+    Pmu::new(Model::None, host(), Timing::of_tsc(guest.calibration.shift))
 }
 
 /// A failed calibration comes too late for a refusal: the guest then runs with a PMU that says nothing of itself.
@@ -282,8 +317,7 @@ fn calibrate(guest: &mut Guest) {
 
 /// From now on there is no PMU.
 pub fn give_up(guest: &mut Guest) {
-    let none = Pmu::new(Model::None, host(), Timing::of_tsc(guest.calibration.shift));
-    guest.counting = Counting::new(none);
+    guest.counting = Counting::new(no_pmu(guest));
 }
 
 /// Puts the processor's state into the block: that of the loader, which becomes the guest's.

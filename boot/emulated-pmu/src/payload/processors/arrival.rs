@@ -76,6 +76,7 @@ fn first(guest: &mut Guest) {
         }
         _ => launch::give_up(guest),
     }
+    launch::find_plugin(guest);
     launch::greet(guest);
     clock::start(false);
 }

@@ -39,6 +39,7 @@ pub fn reset(guest: &mut Guest, vector: u8) {
     (guest.happened, guest.held) = (0, 0);
     (guest.after_ss, guest.without_resume, guest.sce) = (false, false, false);
     (guest.event, guest.waiting) = (None, Default::default());
+    guest.runs = Default::default();
     guest.software_interrupt_bytes = 0;
     (guest.nmi_pending, guest.nmi_blocked) = (false, false);
     (guest.nmi_not_before, guest.nmi_streak) = (0, 0);
