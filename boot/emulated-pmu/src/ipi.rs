@@ -1,6 +1,7 @@
 //! What a write to the local APIC's interrupt command register sends: SDM vol. 3, 11.6.1.
 
 /// Delivery modes, bits 10:8.
+const NMI: u32 = 0b100;
 const INIT: u32 = 0b101;
 const STARTUP: u32 = 0b110;
 /// The destination is a logical one.
@@ -21,6 +22,8 @@ pub enum Kind {
     Init,
     /// A start-up interrupt, with its vector: the number of the page where the receiver begins.
     Startup(u8),
+    /// A non-maskable interrupt.
+    Nmi,
     /// Anything else.
     Other,
 }
@@ -44,6 +47,7 @@ impl Command {
     pub fn kind(self) -> Kind {
         match self.low >> 8 & 7 {
             INIT if self.low & ASSERT != 0 => Kind::Init,
+            NMI => Kind::Nmi,
             STARTUP => Kind::Startup(self.low as u8),
             _ => Kind::Other,
         }
@@ -83,7 +87,7 @@ mod tests {
         assert_eq!(kind(0x000c_4500), Kind::Init);
         assert_eq!(kind(0x000c_4687), Kind::Startup(0x87));
         assert_eq!(kind(0x00fd), Kind::Other, "a fixed vector");
-        assert_eq!(kind(0x0400), Kind::Other, "an NMI");
+        assert_eq!(kind(0x0400), Kind::Nmi);
     }
 
     #[test]

@@ -47,17 +47,11 @@ pub enum Refusal {
     /// No memory to put it into.
     #[error("there is no memory for the hypervisor")]
     NoMemory = 13,
-    /// QEMU's clock counts the instructions of all processors, and the plugin, which tells them apart, is not there, or not
-    /// wanted.
-    #[error(
-        "on several processors QEMU's plugin has to count (QEMU: -plugin with libemulated_pmu_plugin.so; or -smp 1)"
-    )]
-    NoPlugin = 14,
 }
 
 impl Refusal {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 13] = [
         Self::Version,
         Self::Options,
         Self::NoSvm,
@@ -71,7 +65,6 @@ impl Refusal {
         Self::NoApic,
         Self::Image,
         Self::NoMemory,
-        Self::NoPlugin,
     ];
 
     /// The refusal with number `code`; `None` for 0 and for unknown numbers.

@@ -46,7 +46,8 @@ pub fn stay_here(guest: &mut Guest, left: Option<u64>) {
 }
 
 fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, placed: &Placed) {
-    let alarm_ns = left.and_then(|left| alarm(guest, left)).unwrap_or(0);
+    let left_ns = left.and_then(|left| nanoseconds(guest, left));
+    let alarm_ns = alarm(guest, left_ns);
     let counted = guest.enter(alarm_ns);
     events::stop_alarm(guest);
     let foreseen = foreseen(guest);
@@ -133,19 +134,22 @@ fn is_behind_sti(guest: &Guest) -> bool {
 }
 
 /// Nanoseconds for the alarm clock, so that it rings when `left` instructions have been executed, or up to a tick earlier.
-fn alarm(guest: &mut Guest, left: u64) -> Option<u64> {
+fn nanoseconds(guest: &Guest, left: u64) -> Option<u64> {
     let calibration = &guest.calibration;
     let nanoseconds = left.checked_mul(1 << calibration.shift)?;
-    guest.alarm.nanoseconds(nanoseconds.checked_add(calibration.before_entry)?)
+    nanoseconds.checked_add(calibration.before_entry)
+}
+
+/// Sets the alarm clock for the stay, to these nanoseconds or the end of the processor's turn. 0: it does not ring.
+pub fn alarm(guest: &mut Guest, left_ns: Option<u64>) -> u64 {
+    let turn = processors::turns::left(guest.calibration.shift);
+    let earliest = left_ns.into_iter().chain(turn).min();
+    earliest.and_then(|earliest| guest.alarm.nanoseconds(earliest)).unwrap_or(0)
 }
 
 /// 1 if the instruction that made the guest leave was counted by the translator and is not to be: it has not retired, or
 /// is counted when its emulation has succeeded.
 fn foreseen(guest: &Guest) -> u64 {
-    // The plugin counts what has retired.
-    if processors::are_shared() {
-        return 0;
-    }
     if guest.software_interrupt_bytes == 0 && guest.delivers_software_interrupt() {
         return 1;
     }

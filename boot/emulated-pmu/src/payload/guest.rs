@@ -6,7 +6,7 @@ use super::counting::Counting;
 use super::events;
 use super::hpet::Alarm;
 use super::icount::Calibration;
-use super::plugin::{Left, Plugin, Retired};
+use super::plugin::{Left, Plugin};
 use super::pm_timer::PmTimer;
 use super::port::{read_msr, write_debug_7};
 use super::switch::{self, Registers};
@@ -174,10 +174,8 @@ impl Guest {
             self.waiting.insert(vector);
         }
         clock::leave(ticks.saturating_sub(self.calibration.overhead << self.calibration.shift));
-        match self.tell_exit(ring) {
-            Retired::Beyond(more) => self.calibration.instructions(ticks).wrapping_add(more),
-            Retired::All(instructions) => instructions,
-        }
+        let instructions = self.calibration.instructions(ticks);
+        instructions.wrapping_add(self.tell_exit(ring))
     }
 
     /// Tells the plugin that the guest is about to run.
@@ -188,8 +186,8 @@ impl Guest {
         plugin.enter(rip, delivers, translator::parts(&self.needs, ring), kinds);
     }
 
-    /// Tells the plugin that the guest has left, which ran in `ring`. Returns the instructions.
-    fn tell_exit(&mut self, ring: Ring) -> Retired {
+    /// Tells the plugin that the guest has left, which ran in `ring`. Returns what is to be added to its instructions.
+    fn tell_exit(&mut self, ring: Ring) -> u64 {
         const DEBUG: u64 = exit::EXCEPTION + 1;
         let rip = self.linear_rip();
         let place = match self.vmcb.exit_code {
@@ -198,9 +196,7 @@ impl Guest {
             _ => Place::Instruction,
         };
         let counts = self.needs.stepping_in(ring);
-        let Some(plugin) = self.plugin.as_mut().filter(|plugin| plugin.is_on()) else {
-            return Retired::Beyond(0);
-        };
+        let Some(plugin) = self.plugin.as_mut().filter(|plugin| plugin.is_on()) else { return 0 };
         let Left { instructions, stopped } = plugin.exit(rip, place, counts);
         if stopped {
             // It may have come as the exit, or wait behind another one; it is not the guest's.

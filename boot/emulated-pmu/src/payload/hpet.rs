@@ -55,12 +55,6 @@ pub static ORIGIN: AtomicU64 = AtomicU64::new(0);
 /// Samples: their distance in instructions has no divisor in common with the tick at shift 0, so each phase occurs.
 const SAMPLES: usize = 64;
 
-/// The timer of processor number `processor` rings no more, whichever processor runs this.
-pub fn silence(processor: u64) {
-    let own = BASE + 0x108 + TIMER_BYTES * (FIRST_TIMER + processor);
-    write(own, read(COUNTER) + NEVER);
-}
-
 /// The timer.
 pub struct Alarm {
     armed: bool,

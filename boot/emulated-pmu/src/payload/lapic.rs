@@ -126,6 +126,16 @@ pub fn destination() -> u32 {
     read(base(), COMMAND_HIGH)
 }
 
+/// Sends an NMI to the processor with this APIC id. The guest may be about to send something itself.
+pub fn send_nmi(apic_id: u64) {
+    const NMI: u32 = 0b100 << 8 | 1 << 14;
+    let base = base();
+    let destination = read(base, COMMAND_HIGH);
+    write(base, COMMAND_HIGH, (apic_id as u32) << 24);
+    write(base, COMMAND, NMI);
+    write(base, COMMAND_HIGH, destination);
+}
+
 /// Writes what the guest writes to a register of the xAPIC.
 pub fn write_as_guest(register: u64, value: u32) {
     // SAFETY: the page of the registers, identity mapped; it is the guest's write.

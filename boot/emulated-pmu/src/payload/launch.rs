@@ -104,11 +104,6 @@ fn checked(line: &[u8], processor: u64, waits: bool) -> Result<(Options, u8, Ala
     if !lapic::is_usable() {
         return Err(Refusal::NoApic);
     }
-    if processors::are_shared()
-        && (options.counting == options::Counting::Stepping || Plugin::find(false).is_none())
-    {
-        return Err(Refusal::NoPlugin);
-    }
     let own = || u64::from(cpuid(1, 0).ebx >> 24);
     let alarm = Alarm::find(processor, processors::own_apic_id().unwrap_or_else(own))?;
     if !waits {
@@ -278,8 +273,10 @@ pub fn greet(guest: &Guest) {
 /// Looks for the plugin, if it is wanted.
 pub fn find_plugin(guest: &mut Guest) {
     let wanted = COUNTER.get().copied().unwrap_or_default();
-    if wanted != options::Counting::Stepping {
-        guest.plugin = Plugin::find(!processors::are_shared());
+    // QEMU 10.0 takes the vCPU for which a block is translated for the one that executes it, as long as all run in one
+    // thread, and inline operations of any but the first change constants of the code beside them.
+    if wanted != options::Counting::Stepping && !processors::are_shared() {
+        guest.plugin = Plugin::find();
     }
     if wanted == options::Counting::Plugin && guest.plugin.is_none() {
         debug::line(format_args!("no emulated PMU: counting=plugin, and QEMU has no plugin"));

@@ -88,13 +88,11 @@ pub struct Plugin {
     /// The limits are for the stay that comes; the mailbox has others than none.
     limited: bool,
     has_limits: bool,
-    /// QEMU's clock counts this processor's instructions and no others.
-    alone: bool,
 }
 
 impl Plugin {
-    /// Asks for it. Says so if there is one that speaks otherwise. `alone`: no other processor's guest runs at the same time.
-    pub fn find(alone: bool) -> Option<Self> {
+    /// Asks for it. Says so if there is one that speaks otherwise.
+    pub fn find() -> Option<Self> {
         set!(question, QUESTION);
         set!(answer, 0);
         execute(Command::Who);
@@ -119,13 +117,11 @@ impl Plugin {
             left_at: 0,
             limited: false,
             has_limits: false,
-            alone,
         })
     }
 
     /// A stay comes that needs `mode`.
-    pub fn plan(&mut self, mut mode: Mode) {
-        mode.set(Mode::INSTRUCTIONS, !self.alone && !mode.is_empty());
+    pub fn plan(&mut self, mode: Mode) {
         if let Some(mode) = self.modes.plan(mode) {
             set!(mode, mode.bits());
             execute(Command::Mode);
@@ -162,8 +158,8 @@ impl Plugin {
         execute(Command::Enter);
     }
 
-    /// The guest has left. What was counted is kept if `counts`. Returns the instructions, of
-    /// which the clock counts repeated string instructions by iteration, and whether an NMI was asked for.
+    /// The guest has left. What was counted is kept if `counts`. Returns what has to be added to the clock's instructions,
+    /// as it counts repeated string instructions by iteration, and whether an NMI was asked for.
     pub fn exit(&mut self, rip: u64, place: Place, counts: bool) -> Left {
         self.left_at = rip;
         set!(rip, rip);
@@ -172,11 +168,7 @@ impl Plugin {
         for (index, sum) in self.counts.iter_mut().enumerate() {
             *sum = if counts { sum.wrapping_add(get!(counts[index])) } else { 0 };
         }
-        let instructions = if self.alone {
-            Retired::Beyond(get!(string_ends).wrapping_sub(get!(string_starts)))
-        } else {
-            Retired::All(get!(instructions))
-        };
+        let instructions = get!(string_ends).wrapping_sub(get!(string_starts));
         Left { instructions, stopped: get!(stopped) != 0 }
     }
 
@@ -192,20 +184,11 @@ impl Plugin {
     }
 }
 
-/// The instructions of a stay.
-#[derive(Clone, Copy, Debug)]
-pub enum Retired {
-    /// To be added to the clock's, wrapping.
-    Beyond(u64),
-    /// All of them.
-    All(u64),
-}
-
 /// What an exit tells.
 #[derive(Clone, Copy, Debug)]
 pub struct Left {
-    /// The instructions.
-    pub instructions: Retired,
+    /// To be added to the clock's instructions, wrapping.
+    pub instructions: u64,
     /// An NMI was asked for, which may still wait.
     pub stopped: bool,
 }

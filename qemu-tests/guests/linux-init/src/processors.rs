@@ -9,6 +9,7 @@ use crate::perf::{Counter, Event, How};
 use crate::samples::Buffer;
 use crate::{USER, mounted, write_file};
 use core::ffi::CStr;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use syscalls::{Errno, Sysno, syscall};
 
 /// Words of a set of processors.
@@ -19,6 +20,9 @@ const ITERATIONS: u64 = 4_000_000;
 const FEW: u64 = 2_000;
 /// Instructions from one sample to the next.
 const PERIOD: u64 = 100_000;
+
+/// How many processors the machine has.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// What a processor has counted, and what it should have.
 type Count = Result<(u64, u64), Errno>;
@@ -33,6 +37,7 @@ pub fn count() -> usize {
 
 /// All of them.
 pub fn all(count: usize) {
+    COUNT.store(count, Relaxed);
     for processor in 0..count {
         run(&[processor], "alone", instructions);
     }
@@ -40,7 +45,7 @@ pub fn all(count: usize) {
     run(every, "together", instructions);
     run(every, "branches", branches);
     run(every, "samples", samples);
-    tell(0, "moved", moved(every));
+    run(&[0], "moved", moved);
     if let Err(error) = switch_off_and_on() {
         say!("processor 1: off and on: {error}");
     }
@@ -67,22 +72,27 @@ fn branches(processor: usize) -> Count {
     Ok((counter.read()?, region_branches(FEW)))
 }
 
-fn samples(_: usize) -> Count {
+fn samples(processor: usize) -> Count {
     let how = How { period: PERIOD, ..USER };
     let counter = Counter::of_this_task(Event::INSTRUCTIONS, how)?;
     let buffer = Buffer::of(&counter)?;
     region(counter.descriptor(), ITERATIONS);
-    Ok((buffer.records(region_bounds()).inside, region_instructions(ITERATIONS) / PERIOD))
+    let records = buffer.records(region_bounds());
+    if records.samples != records.inside || records.lost | records.throttled != 0 {
+        say!("processor {processor}: samples: {records:?}");
+    }
+    Ok((records.inside, region_instructions(ITERATIONS) / PERIOD))
 }
 
 /// A task that is on each processor once.
-fn moved(processors: &[usize]) -> Count {
+fn moved(_: usize) -> Count {
+    let processors = COUNT.load(Relaxed);
     let counter = Counter::of_this_task(Event::INSTRUCTIONS, USER)?;
-    for &processor in processors {
+    for processor in 0..processors {
         stay_on(processor)?;
         region(counter.descriptor(), ITERATIONS);
     }
-    Ok((counter.read()?, processors.len() as u64 * region_instructions(ITERATIONS)))
+    Ok((counter.read()?, processors as u64 * region_instructions(ITERATIONS)))
 }
 
 fn stay_on(processor: usize) -> Result<(), Errno> {

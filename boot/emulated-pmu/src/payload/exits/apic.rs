@@ -19,7 +19,7 @@ pub fn is_write(guest: &Guest) -> bool {
         && guard::page().is_some_and(|page| vmcb.exit_info_2 & !(PAGE - 1) == page)
 }
 
-/// Lets the write through, but for one that starts another processor.
+/// Lets the write through, but for one that starts another processor or sends it an NMI.
 pub(super) fn write(guest: &mut Guest) {
     let register = guest.vmcb.exit_info_2 % PAGE;
     guest.event = events::take_delivery(guest);
@@ -28,23 +28,30 @@ pub(super) fn write(guest: &mut Guest) {
     let Some((instruction, value)) = instruction.zip(value) else {
         return guard::lift(|| step::again(guest));
     };
-    let mut sent = value;
-    if register == lapic::COMMAND {
-        let command = Command::new(value, lapic::destination());
-        match command.kind() {
-            Kind::Startup(vector) => {
-                let own = processors::redirect(command, vector);
-                sent = own.map_or(value, |own| command.with_vector(own));
+    let shift = guest.calibration.shift;
+    let write = |value| lapic::write_as_guest(register, value);
+    let is_command = register == lapic::COMMAND;
+    let command = Command::new(value, if is_command { lapic::destination() } else { 0 });
+    match command.kind() {
+        // What is sent is another command, or none.
+        Kind::Startup(vector) if is_command => {
+            processors::start(command, vector, shift, |own| write(command.with_vector(own)));
+        }
+        Kind::Nmi if is_command => processors::send_nmi(command),
+        // Where accesses are counted, the instruction has to be executed.
+        kind => {
+            if is_command {
+                if kind == Kind::Init {
+                    processors::reset(command);
+                }
+                processors::signal(command);
             }
-            Kind::Init => processors::silence(command),
-            Kind::Other => {}
+            if guest.needs.stepping() || guest.needs.occurrences.has_occurrences() {
+                return guard::lift(|| step::again(guest));
+            }
+            write(value);
         }
     }
-    // Where accesses are counted, the instruction has to be executed.
-    if sent == value && (guest.needs.stepping() || guest.needs.occurrences.has_occurrences()) {
-        return guard::lift(|| step::again(guest));
-    }
-    lapic::write_as_guest(register, sent);
     retire::plain(guest, None);
     guest.skip(instruction.len() as u64);
 }

@@ -27,7 +27,7 @@ pub fn handle(guest: &mut Guest) {
         exit::MSR => msr::write(guest),
         exit::RDPMC => rdpmc(guest),
         exit::HLT => halt::handle(guest, 1),
-        exit::MWAIT => halt::handle(guest, 3),
+        exit::MWAIT => halt::wait_for_write(guest),
         exit::NMI => events::take_nmi(guest),
         exit::INTR => events::take_interrupt(guest),
         exit::IRET => step::instruction(guest),

@@ -1,33 +1,29 @@
 //! A processor that the guest has started comes into its copy of the hypervisor, which makes a guest of it.
 
-use super::{OWN, change, init, shared};
+use super::{index, init, shared, turns};
 use crate::payload::guest::Guest;
 use crate::payload::icount::Calibration;
-use crate::payload::{clock, launch, svm, tables};
+use crate::payload::{clock, launch, run, svm, tables};
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicBool, Ordering};
-use handover::Startup;
 
 /// It has been here before.
 static KNOWN: AtomicBool = AtomicBool::new(false);
 
 /// This copy is ready for its processor.
 pub fn wait() {
-    let own = OWN.load(Ordering::Relaxed) as usize;
-    change(own, |processor| processor.arrival = arrive as *const () as u64);
+    if let Some(shared) = shared() {
+        let arrival = arrive as *const () as u64;
+        shared.processors[index()].arrival.store(arrival, Ordering::Relaxed);
+    }
 }
 
 /// Tells the others what the first copy has found out.
 pub fn publish(calibration: &Calibration) {
-    let shared = super::SHARED.load(Ordering::Relaxed);
-    if shared.is_null() {
-        return;
-    }
-    // SAFETY: the loader's structure; the others are not started yet.
-    unsafe {
-        (*shared).overhead = calibration.overhead;
-        (*shared).before_entry = calibration.before_entry;
-        (*shared).calibrated = 1;
+    if let Some(shared) = shared() {
+        shared.overhead.store(calibration.overhead, Ordering::Relaxed);
+        shared.before_entry.store(calibration.before_entry, Ordering::Relaxed);
+        shared.calibrated.store(1, Ordering::Relaxed);
     }
 }
 
@@ -55,26 +51,25 @@ extern "sysv64" fn go() -> ! {
     assert!(enabled.is_ok(), "SVM is on the first processor, and not here");
     // SAFETY: SVM is on.
     unsafe { core::arch::asm!("clgi", options(nostack)) };
-    let vector = shared().and_then(|shared| {
-        let own = shared.processors.get(OWN.load(Ordering::Relaxed) as usize)?;
-        // SAFETY: a field of the structure, which another processor may have written to.
-        Some(unsafe { (&raw const own.vector).read_volatile() })
-    });
     if !KNOWN.swap(true, Ordering::Relaxed) {
         first(guest);
     }
-    init::reset(guest, vector.unwrap_or(0) as u8);
-    super::super::run::run(guest)
+    let vector = shared().map_or(0, |shared| shared.processors[index()].vector.load(Ordering::Relaxed));
+    init::reset(guest, vector as u8);
+    turns::arrive();
+    run::run(guest)
 }
 
 /// The machine is the same for all, and its accounting as well.
 fn first(guest: &mut Guest) {
     let shift = guest.calibration.shift;
-    match shared() {
-        Some(&Startup { calibrated: 1, overhead, before_entry, .. }) => {
+    match shared().filter(|shared| shared.calibrated.load(Ordering::Relaxed) != 0) {
+        Some(shared) => {
+            let overhead = shared.overhead.load(Ordering::Relaxed);
+            let before_entry = shared.before_entry.load(Ordering::Relaxed);
             guest.calibration = Calibration { shift, overhead, before_entry };
         }
-        _ => launch::give_up(guest),
+        None => launch::give_up(guest),
     }
     launch::find_plugin(guest);
     launch::greet(guest);

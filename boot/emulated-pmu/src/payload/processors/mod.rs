@@ -4,17 +4,18 @@
 //! written there goes on as it is ([`super::exits`]), but for start-up interrupts: they take the receiver to a page
 //! of ours ([`trampoline`]), from which it comes into its own copy ([`arrival`]), in the state that the guest expects
 //! ([`init`]). INIT is left to the processor: it takes it out of the guest, and the next start-up interrupt brings it back.
+//! The guests run one at a time ([`turns`]).
 
 pub mod arrival;
 pub mod guard;
 mod init;
 pub mod trampoline;
+pub mod turns;
 
-use super::hpet;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use emulated_pmu::ipi::Command;
-use handover::startup::{Processor, Startup};
+use handover::startup::Startup;
 
 /// What the copies share; null if the guest has one processor, or its kernel brings the others in itself.
 static SHARED: AtomicPtr<Startup> = AtomicPtr::new(null_mut());
@@ -35,6 +36,7 @@ pub unsafe fn let_in(cr3: u64) {
     if let Some(shared) = shared() {
         // SAFETY: the caller's promise; the page is the loader's for this.
         unsafe { trampoline::install(shared, cr3) };
+        turns::begin();
     }
 }
 
@@ -44,48 +46,52 @@ pub fn are_shared() -> bool {
 }
 
 fn shared() -> Option<&'static Startup> {
-    // SAFETY: the loader's structure stays for good. What changes in it is written through `processor` and
-    // `publish`, while no reference to those fields exists: each use of this one reads a field and ends.
+    // SAFETY: the loader's structure stays for good, and what changes in it is atomic.
     unsafe { SHARED.load(Ordering::Relaxed).as_ref() }
+}
+
+/// This processor's number.
+fn index() -> usize {
+    OWN.load(Ordering::Relaxed) as usize
 }
 
 /// The id of this processor's local APIC, as the loader says.
 pub fn own_apic_id() -> Option<u64> {
-    let own = OWN.load(Ordering::Relaxed) as usize;
-    shared().and_then(|shared| shared.processors.get(own)).map(|processor| processor.apic_id)
+    shared().and_then(|shared| shared.processors.get(index())).map(|processor| processor.apic_id)
 }
 
-/// Changes what is said of processor number `index`.
-fn change(index: usize, change: impl FnOnce(&mut Processor)) {
-    let shared = SHARED.load(Ordering::Relaxed);
-    if shared.is_null() || index >= handover::MAX_PROCESSORS {
-        return;
+/// The numbers of those that a command of the guest's reaches.
+fn receivers(command: Command) -> impl Iterator<Item = usize> {
+    let (own, all) = (own_apic_id().unwrap_or(0), shared().map_or(&[][..], Startup::all));
+    let reached = move |one: u64| command.reaches(one, own);
+    all.iter().enumerate().filter(move |(_, one)| reached(one.apic_id)).map(|(index, _)| index)
+}
+
+/// A start-up interrupt: notes the vector with its receivers, which `send` starts, given the vector to send in its place.
+/// Comes back when they are there.
+pub fn start(command: Command, vector: u8, shift: u8, send: impl FnOnce(u8)) {
+    let Some(shared) = shared() else { return };
+    for other in receivers(command).filter(|other| turns::awaits_start(*other)) {
+        shared.processors[other].vector.store(vector.into(), Ordering::SeqCst);
+        turns::expect(other);
     }
-    // SAFETY: as above; within the array. Two processors change it at a time only if the guest sends one and the same
-    // receiver two start-up interrupts, and then it is undefined which of the two is the last.
-    change(unsafe { &mut (*shared).processors[index] });
+    send(shared.own_vector());
+    turns::welcome(shift);
 }
 
-/// A command of the guest's that is a start-up interrupt: notes the vector with its receivers. Returns the vector to send
-/// in its place.
-pub fn redirect(command: Command, vector: u8) -> Option<u8> {
-    for index in receivers(command)? {
-        change(index, |processor| processor.vector = vector.into());
+/// An INIT.
+pub fn reset(command: Command) {
+    receivers(command).filter(|other| *other != index()).for_each(turns::reset);
+}
+
+/// An NMI, which is not sent: the receivers' hypervisors deliver it. Those signal each other by NMIs.
+pub fn send_nmi(command: Command) {
+    receivers(command).for_each(turns::send_nmi);
+}
+
+/// Anything else: others that it reaches have their turn soon.
+pub fn signal(command: Command) {
+    if receivers(command).any(|other| other != index()) {
+        turns::end();
     }
-    shared().map(Startup::own_vector)
-}
-
-/// A command of the guest's that is an INIT: nobody waits for the receivers' alarm clocks any longer, and QEMU would let
-/// their interrupts wake a processor that waits to be started.
-pub fn silence(command: Command) {
-    for index in receivers(command).into_iter().flatten() {
-        hpet::silence(index as u64);
-    }
-}
-
-/// The numbers of those that a command reaches.
-fn receivers(command: Command) -> Option<impl Iterator<Item = usize>> {
-    let (shared, own) = (shared()?, own_apic_id()?);
-    let all = shared.processors.iter().take(shared.count as usize).enumerate();
-    Some(all.filter(move |(_, one)| command.reaches(one.apic_id, own)).map(|(index, _)| index))
 }
