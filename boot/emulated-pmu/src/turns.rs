@@ -16,15 +16,27 @@ pub enum Status {
     Halted = 3,
     /// Its guest is halted, with interrupts off.
     Stopped = 4,
+    /// Its guest waits for another processor to write to memory, with interrupts off: it looks now and then.
+    Dozes = 5,
 }
 
 impl Status {
     /// From the number.
     #[must_use]
     pub fn from_number(number: u64) -> Self {
-        const ALL: [Status; 5] =
-            [Status::Absent, Status::Initial, Status::Runs, Status::Halted, Status::Stopped];
+        use Status::*;
+        const ALL: [Status; 6] = [Absent, Initial, Runs, Halted, Stopped, Dozes];
         ALL.into_iter().find(|status| *status as u64 == number).unwrap_or_default()
+    }
+
+    /// What it counts as when somebody else's turn ends: who dozes comes in when it `is_due`.
+    #[must_use]
+    pub fn when_due(self, is_due: bool) -> Self {
+        match self {
+            Self::Dozes if is_due => Self::Runs,
+            Self::Dozes => Self::Stopped,
+            other => other,
+        }
     }
 
     /// Whether it has turns: to run, or to look for interrupts.
@@ -63,7 +75,7 @@ pub fn next(statuses: &[Status], own: usize, quiet: usize) -> Next {
 
 #[cfg(test)]
 mod tests {
-    use super::Status::{Absent, Halted, Initial, Runs, Stopped};
+    use super::Status::{Absent, Dozes, Halted, Initial, Runs, Stopped};
     use super::*;
     use proptest::prelude::*;
 
@@ -92,8 +104,15 @@ mod tests {
     }
 
     #[test]
+    fn who_dozes_has_a_turn_when_it_is_due() {
+        assert_eq!(Dozes.when_due(true), Runs);
+        assert_eq!(Dozes.when_due(false), Stopped);
+        assert_eq!(Halted.when_due(true), Halted);
+    }
+
+    #[test]
     fn numbers_lead_back() {
-        for status in [Absent, Initial, Runs, Halted, Stopped] {
+        for status in [Absent, Initial, Runs, Halted, Stopped, Dozes] {
             assert_eq!(Status::from_number(status as u64), status);
         }
         assert_eq!(Status::from_number(99), Absent);
@@ -102,7 +121,7 @@ mod tests {
     proptest! {
         /// Whoever runs has a turn before anybody has a second one.
         #[test]
-        fn nobody_is_left_out(numbers in prop::collection::vec(0u64..5, 1..8), own: prop::sample::Index) {
+        fn nobody_is_left_out(numbers in prop::collection::vec(0u64..6, 1..8), own: prop::sample::Index) {
             let statuses: Vec<_> = numbers.into_iter().map(Status::from_number).collect();
             let own = own.index(statuses.len());
             let (mut at, mut seen) = (own, vec![]);

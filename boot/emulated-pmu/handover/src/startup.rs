@@ -29,6 +29,8 @@ pub struct Processor {
     pub status: AtomicU64,
     /// 1: the guest sent it an NMI.
     pub nmi: AtomicU64,
+    /// The TSC from which on it is to look whether another processor has written to memory.
+    pub due: AtomicU64,
 }
 
 /// What they share. The loader fills in `page`, `count`, and `apic_id` of each processor, the first of which is the one
@@ -56,6 +58,13 @@ pub struct Startup {
     pub quiet: AtomicU64,
     /// Processors that execute something, as bits by their numbers.
     pub awake: AtomicU64,
+    /// The guest's time when the turn was passed on, or when all began to wait.
+    pub now: AtomicU64,
+    /// The machine's time when all began to wait.
+    pub slept: AtomicU64,
+    /// How far the power management timer is ahead of the guest's time, and 1 in the highest bit; 0 as long as nobody holds
+    /// it back.
+    pub timer_ahead: AtomicU64,
 }
 
 /// It is nobody's turn.
@@ -68,6 +77,7 @@ impl Processor {
         vector: AtomicU64::new(0),
         status: AtomicU64::new(0),
         nmi: AtomicU64::new(0),
+        due: AtomicU64::new(0),
     };
 }
 
@@ -94,6 +104,9 @@ impl Startup {
             asleep: AtomicU64::new(0),
             quiet: AtomicU64::new(0),
             awake: AtomicU64::new(1),
+            now: AtomicU64::new(0),
+            slept: AtomicU64::new(0),
+            timer_ahead: AtomicU64::new(0),
         };
         (reached && fits).then_some(startup)
     }

@@ -122,7 +122,8 @@ unsafe fn build(
     rip: u64,
     rsp: u64,
 ) {
-    let own = options.clock == Clock::Guest && options.cpus == 1 && !processors::are_shared();
+    let alone = options.cpus == 1 || processors::are_shared();
+    let own = options.clock == Clock::Guest && alone;
     OWN_TIME.store(own, Ordering::Relaxed);
     COUNTER.call_once(|| options.counting);
     #[cfg_attr(not(feature = "faults"), allow(unused_mut, reason = "without faults it is sound"))]
@@ -222,7 +223,7 @@ pub extern "sysv64" fn go() -> ! {
     calibrate(guest);
     find_plugin(guest);
     greet(guest);
-    clock::start(OWN_TIME.load(Ordering::Relaxed));
+    start_clock();
     run::run(guest)
 }
 
@@ -245,6 +246,11 @@ pub unsafe fn guest() -> &'static mut Guest {
 pub unsafe fn load_tables() {
     // SAFETY: the caller's promise.
     unsafe { tables::load(CR3) };
+}
+
+/// The guest's time begins.
+pub fn start_clock() {
+    clock::start(OWN_TIME.load(Ordering::Relaxed));
 }
 
 /// Says that the guest begins.

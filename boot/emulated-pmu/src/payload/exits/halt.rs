@@ -22,8 +22,11 @@ pub fn handle(guest: &mut Guest, bytes: u64) {
         }
         events::take_what_came(guest);
     }
-    processors::turns::go_on();
-    clock::pass(tsc().wrapping_sub(begun));
+    if processors::are_shared() {
+        processors::turns::go_on();
+    } else {
+        clock::pass(tsc().wrapping_sub(begun));
+    }
 }
 
 /// MWAIT. It waits like HLT, as QEMU's does, where nothing else writes to the monitored memory; another processor may.
@@ -32,7 +35,10 @@ pub fn wait_for_write(guest: &mut Guest) {
     if processors::are_shared() {
         retire::plain(guest, None);
         guest.skip(BYTES);
-        processors::turns::end();
+        let interruptible = guest.vmcb.rflags & IF != 0;
+        processors::turns::doze(guest, interruptible);
+        events::take_what_came(guest);
+        processors::turns::go_on();
     } else {
         handle(guest, BYTES);
     }

@@ -3,7 +3,7 @@
 use super::{index, init, shared, turns};
 use crate::payload::guest::Guest;
 use crate::payload::icount::Calibration;
-use crate::payload::{clock, launch, run, svm, tables};
+use crate::payload::{launch, run, svm, tables};
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -73,5 +73,5 @@ fn first(guest: &mut Guest) {
     }
     launch::find_plugin(guest);
     launch::greet(guest);
-    clock::start(false);
+    launch::start_clock();
 }

@@ -45,6 +45,18 @@ pub fn are_shared() -> bool {
     !SHARED.load(Ordering::Relaxed).is_null()
 }
 
+/// How far the power management timer is ahead of the guest's time: `ahead`, unless another processor has said it before.
+pub fn agree_on_timer(ahead: u64) -> u64 {
+    const SAID: u64 = 1 << 63;
+    let Some(shared) = shared() else { return ahead };
+    let said = &shared.timer_ahead;
+    let (new, order) = (ahead | SAID, Ordering::SeqCst);
+    match said.compare_exchange(0, new, order, order) {
+        Ok(_) => ahead,
+        Err(earlier) => earlier & !SAID,
+    }
+}
+
 fn shared() -> Option<&'static Startup> {
     // SAFETY: the loader's structure stays for good, and what changes in it is atomic.
     unsafe { SHARED.load(Ordering::Relaxed).as_ref() }

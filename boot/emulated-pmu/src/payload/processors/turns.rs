@@ -11,7 +11,7 @@
 use super::{index, shared};
 use crate::payload::guest::Guest;
 use crate::payload::port::tsc;
-use crate::payload::{lapic, tables};
+use crate::payload::{clock, lapic, tables};
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use emulated_pmu::turns::{Next, Status, next};
@@ -20,6 +20,8 @@ use handover::startup::{NOBODY, Startup};
 /// Instructions of a turn while another guest runs, and while the others only look for interrupts.
 const SHORT: u64 = 1 << 15;
 const LONG: u64 = 1 << 17;
+/// Instructions until a processor that waits for a write, with interrupts off, looks for it.
+const DOZE: u64 = 1 << 21;
 /// Instructions that are worth setting the alarm clock for.
 const LEAST: u64 = 1 << 8;
 /// PAUSE lets QEMU go on to the next processor: in so many rounds one comes from its last word to its HLT.
@@ -51,7 +53,8 @@ pub fn begin() {
 /// Nanoseconds until the turn ends, if there is anybody else.
 pub fn left(shift: u8) -> Option<u64> {
     let shared = shared()?;
-    let has_others = (0..shared.all().len()).any(|one| one != index() && status(shared, one).has_turns());
+    let has_turns = |one| status(shared, one).has_turns() || status(shared, one) == Status::Dozes;
+    let has_others = (0..shared.all().len()).any(|one| one != index() && has_turns(one));
     has_others.then(|| END.load(SeqCst).saturating_sub(tsc()).max(LEAST << shift))
 }
 
@@ -66,10 +69,13 @@ pub fn take(guest: &mut Guest) {
     let shift = guest.calibration.shift;
     if ENDS.swap(false, SeqCst) || tsc() >= END.load(SeqCst) {
         shared.quiet.store(0, SeqCst);
-        pass(shared, Status::Runs);
+        pass(shared, Status::Runs, guest);
         renew(shared, shift);
     }
     take_nmi(shared, guest);
+    if shared.timer_ahead.load(SeqCst) != 0 {
+        guest.pm_timer.start();
+    }
 }
 
 /// Sets the end of the turn that begins.
@@ -88,6 +94,18 @@ fn take_nmi(shared: &Startup, guest: &mut Guest) {
 
 /// The guest is halted, and has nothing to go on for: comes back when it may have.
 pub fn halt(guest: &mut Guest, interruptible: bool) {
+    idle(guest, interruptible, if interruptible { Status::Halted } else { Status::Stopped });
+}
+
+/// The guest waits for a write to memory, or an interrupt: comes back when another guest may have written.
+pub fn doze(guest: &mut Guest, interruptible: bool) {
+    if let Some(shared) = shared() {
+        shared.processors[index()].due.store(tsc() + (DOZE << guest.calibration.shift), SeqCst);
+    }
+    idle(guest, interruptible, if interruptible { Status::Halted } else { Status::Dozes });
+}
+
+fn idle(guest: &mut Guest, interruptible: bool, status: Status) {
     let Some(shared) = shared() else { return };
     // What came while others had their turn.
     tables::open(interruptible);
@@ -95,11 +113,10 @@ pub fn halt(guest: &mut Guest, interruptible: bool) {
     if tables::has_vector() || guest.nmi_pending {
         return;
     }
-    let status = if interruptible { Status::Halted } else { Status::Stopped };
     if interruptible {
         shared.quiet.fetch_add(1, SeqCst);
     }
-    pass(shared, status);
+    pass(shared, status, guest);
     renew(shared, guest.calibration.shift);
     take_nmi(shared, guest);
 }
@@ -112,26 +129,36 @@ pub fn go_on() {
 }
 
 /// Passes the turn on, and comes back when it is this processor's again, or still.
-fn pass(shared: &Startup, own: Status) {
+fn pass(shared: &Startup, own: Status, guest: &mut Guest) {
     let mut statuses = [Status::Absent; handover::MAX_PROCESSORS];
     let count = shared.all().len();
     set_status(shared, index(), own);
     for (one, place) in statuses.iter_mut().enumerate().take(count) {
-        *place = status(shared, one);
+        *place = status(shared, one).when_due(shared.processors[one].due.load(SeqCst) <= tsc());
     }
     match next(&statuses[..count], index(), shared.quiet.load(SeqCst) as usize) {
         Next::Own => return,
         Next::Other(other) => {
+            leave(shared, guest);
             shared.turn.store(other as u64, SeqCst);
             wake(shared, other);
         }
         Next::Sleep => {
+            leave(shared, guest);
+            shared.slept.store(tsc(), SeqCst);
             shared.turn.store(NOBODY, SeqCst);
             shared.asleep.store(1, SeqCst);
             wake_halted(shared);
         }
     }
     wait(shared);
+}
+
+/// The guest's time goes on elsewhere. What its timer is set to is known by now and here alone.
+fn leave(shared: &Startup, guest: &mut Guest) {
+    guest.timer.step(guest.calibration.shift);
+    guest.timer.release();
+    shared.now.store(clock::now(), SeqCst);
 }
 
 /// Waits until it is this processor's turn.
@@ -153,6 +180,7 @@ pub fn wait(shared: &Startup) {
     tables::take_nmis();
     set_status(shared, own, Status::Runs);
     settle(shared);
+    clock::take_over(shared.now.load(SeqCst));
 }
 
 /// An interrupt has come while all slept: whoever has the first one has the turn, and the others sleep no more.
@@ -160,6 +188,7 @@ fn rise(shared: &Startup) {
     set_status(shared, index(), Status::Runs);
     if shared.turn.compare_exchange(NOBODY, index() as u64, SeqCst, SeqCst).is_ok() {
         shared.asleep.store(0, SeqCst);
+        shared.now.fetch_add(tsc() - shared.slept.load(SeqCst), SeqCst);
         wake_halted(shared);
     }
 }
@@ -201,7 +230,7 @@ pub fn reset(other: usize) {
 pub fn send_nmi(other: usize) {
     let Some(shared) = shared() else { return };
     shared.processors[other].nmi.store(1, SeqCst);
-    if matches!(status(shared, other), Status::Halted | Status::Stopped) {
+    if matches!(status(shared, other), Status::Halted | Status::Stopped | Status::Dozes) {
         set_status(shared, other, Status::Runs);
     }
     end();

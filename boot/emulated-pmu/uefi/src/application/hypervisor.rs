@@ -81,8 +81,7 @@ fn launch(file: &[u8], options: &str, apic_ids: &[u64]) -> Result<(), Refusal> {
             version: LAUNCH_VERSION,
             options: options_at,
             options_len: options.len() as u64,
-            // The tables are changed once.
-            rsdp: rsdp().filter(|_| processor == 0).unwrap_or(0),
+            rsdp: rsdp().unwrap_or(0),
             processor: processor as u64,
             others: null(),
             others_len: 0,
