@@ -17,6 +17,9 @@ const GENERAL_PROTECTION: u64 = exit::EXCEPTION + 13;
 /// Exceptions that the translator may have counted as instructions: #UD, #NM, #GP, and #TS, #NP and #SS, which the gate of
 /// an INT n raises.
 const MISCOUNTED: u32 = 1 << 6 | 1 << 7 | 0b1111 << 10;
+/// Exceptions that stop a repeated string instruction in its middle: #PF and #AC beside those. The clock does not count the
+/// iteration.
+const OF_STRINGS: u32 = 1 << 14 | 1 << 17;
 /// STI.
 const STI: u8 = 0xfb;
 
@@ -52,7 +55,8 @@ fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, placed: &Placed) {
     events::stop_alarm(guest);
     let foreseen = foreseen(guest);
     clock::take_back(foreseen << guest.calibration.shift);
-    let retired = counted.saturating_sub(foreseen);
+    let ended = step::behind_iteration(guest);
+    let retired = counted.saturating_sub(foreseen) + ended;
     if guest.plugin.is_some() && guest.needs.stepping_in(ring) {
         retire::counted(guest, ring, retired, None);
     } else {
@@ -88,10 +92,12 @@ fn intercept(guest: &mut Guest, ring: Ring) {
         Ring::Kernel if split => intercepts |= Intercepts::IRET,
         Ring::User | Ring::Kernel => {}
     }
-    if guest.plugin.is_some() {
+    if guest.plugin.is_some() && guest.needs.stepping_in(ring) {
         // It follows the code, and has to be told wherever that is left otherwise than by a branch.
         intercepts |= Intercepts::INTR | Intercepts::INT_N | Intercepts::ICEBP;
         exceptions = u32::MAX;
+    } else if guest.plugin.is_some() {
+        exceptions |= OF_STRINGS;
     }
     guest.vmcb.set_intercepts(intercepts);
     guest.vmcb.exceptions = exceptions;

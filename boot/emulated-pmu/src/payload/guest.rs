@@ -133,7 +133,7 @@ impl Guest {
 
     /// Whether what runs in `ring` has to be watched for instructions that the clock counts wrongly. A plugin counts them.
     pub fn is_watched(&self, ring: Ring) -> bool {
-        false && self.plugin.is_none() && (self.needs.free_running || self.needs.rings.contains(ring))
+        self.plugin.is_none() && (self.needs.free_running || self.needs.rings.contains(ring))
     }
 
     /// Whether what `needs` ask to have stepped in `ring` can be counted at full speed, as far as no overflow is near.
@@ -378,7 +378,10 @@ impl Guest {
             Register::R13 => r.r13,
             Register::R14 => r.r14,
             Register::R15 => r.r15,
-            Register::DS | Register::ES | Register::SS if self.code_bits() == 64 => return 0,
+            Register::CS | Register::DS | Register::ES | Register::SS if self.code_bits() == 64 => {
+                return 0;
+            }
+            Register::CS => return self.vmcb.cs.base,
             Register::DS => return self.vmcb.ds.base,
             Register::ES => return self.vmcb.es.base,
             Register::SS => return self.vmcb.ss.base,

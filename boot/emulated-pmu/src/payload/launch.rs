@@ -279,9 +279,7 @@ pub fn greet(guest: &Guest) {
 /// Looks for the plugin, if it is wanted.
 pub fn find_plugin(guest: &mut Guest) {
     let wanted = COUNTER.get().copied().unwrap_or_default();
-    // QEMU 10.0 takes the vCPU for which a block is translated for the one that executes it, as long as all run in one
-    // thread, and inline operations of any but the first change constants of the code beside them.
-    if wanted != options::Counting::Stepping && !processors::are_shared() {
+    if wanted != options::Counting::Stepping {
         guest.plugin = Plugin::find();
     }
     if wanted == options::Counting::Plugin && guest.plugin.is_none() {

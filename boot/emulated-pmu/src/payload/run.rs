@@ -71,6 +71,10 @@ fn way(guest: &mut Guest) -> Way {
     if guest.event.is_none() && guest.vmcb.rflags & own != 0 {
         return Way::Step;
     }
+    // QEMU begins an instruction that meets a breakpoint on data twice.
+    if guest.plugin.is_some() && guest.debug.watches_data() {
+        return Way::Step;
+    }
     let ring = guest.next_ring();
     let Some(occurrences) = limits(guest) else { return Way::Step };
     let overflow = guest.counting.until_overflow(ring, guest.tells_rings_apart());

@@ -1,0 +1,35 @@
+use super::*;
+
+fn of(bits: u32, bytes: &[u8]) -> Facts {
+    let instruction = step::decode(bytes, 0x1000, bits).expect("it is valid");
+    Facts::of(&mut InstructionInfoFactory::new(), &instruction)
+}
+#[test]
+fn show() {
+    for (bits, bytes) in [
+        (64, &[0x48, 0xcf][..]),
+        (32, &[0xcb]),
+        (64, &[0x48, 0xcb]),
+        (64, &[0x0f, 0xae, 0x07]),
+        (64, &[0x0f, 0xae, 0x0f]),
+        (64, &[0xdb, 0x2f]),
+        (64, &[0xa6]),
+        (64, &[0xff, 0x37]),
+        (32, &[0x60]),
+        (64, &[0xc5, 0xfc, 0x10, 0x07]),
+        (64, &[0x0f, 0xab, 0x07]),
+        (64, &[0x0f, 0xa3, 0x07]),
+        (64, &[0xc9]),
+        (64, &[0xc8, 0x10, 0, 0]),
+        (64, &[0xcc]),
+        (64, &[0xf3, 0xa4]),
+        (64, &[0x0f, 0x01, 0xd9]),
+        (64, &[0x8e, 0x07]),
+        (64, &[0x0f, 0xc7, 0x0f]),
+        (64, &[0xff, 0x2f]),
+        (64, &[0x48, 0x0f, 0xae, 0x27]),
+        (64, &[0x0f, 0xae, 0x27]),
+    ] {
+        println!("{bytes:x?} {:?}", of(bits, bytes));
+    }
+}
