@@ -51,11 +51,11 @@ pub fn begin() {
 }
 
 /// Nanoseconds until the turn ends, if there is anybody else.
-pub fn left(shift: u8) -> Option<u64> {
+pub fn left(guest: &Guest) -> Option<u64> {
     let shared = shared()?;
     let has_turns = |one| status(shared, one).has_turns() || status(shared, one) == Status::Dozes;
     let has_others = (0..shared.all().len()).any(|one| one != index() && has_turns(one));
-    has_others.then(|| END.load(SeqCst).saturating_sub(tsc()).max(LEAST << shift))
+    has_others.then(|| (END.load(SeqCst) + patience(guest)).saturating_sub(tsc()).max(LEAST << guest.calibration.shift))
 }
 
 /// The turn ends before the guest runs on.
@@ -67,7 +67,7 @@ pub fn end() {
 pub fn take(guest: &mut Guest) {
     let Some(shared) = shared() else { return };
     let shift = guest.calibration.shift;
-    if ENDS.swap(false, SeqCst) || tsc() >= END.load(SeqCst) {
+    if is_over(guest) {
         shared.quiet.store(0, SeqCst);
         pass(shared, Status::Runs, guest);
         renew(shared, shift);
@@ -76,6 +76,17 @@ pub fn take(guest: &mut Guest) {
     if shared.timer_ahead.load(SeqCst) != 0 {
         guest.pm_timer.start();
     }
+}
+
+/// Whether the turn is over. Handlers of NMIs are short, and systems measure how long they take: others wait for a while.
+fn is_over(guest: &Guest) -> bool {
+    let patience = patience(guest);
+    tsc() >= END.load(SeqCst) + patience || patience == 0 && ENDS.swap(false, SeqCst)
+}
+
+/// What a turn may be longer.
+fn patience(guest: &Guest) -> u64 {
+    if guest.nmi_blocked { LONG << guest.calibration.shift } else { 0 }
 }
 
 /// Sets the end of the turn that begins.
