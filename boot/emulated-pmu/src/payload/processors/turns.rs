@@ -21,7 +21,7 @@ use handover::startup::{NOBODY, Startup};
 const SHORT: u64 = 1 << 15;
 const LONG: u64 = 1 << 17;
 /// Instructions until a processor that waits for a write, with interrupts off, looks for it.
-const DOZE: u64 = 1 << 21;
+const DOZE: u64 = 1 << 24;
 /// Instructions that are worth setting the alarm clock for.
 const LEAST: u64 = 1 << 8;
 /// PAUSE lets QEMU go on to the next processor: in so many rounds one comes from its last word to its HLT.
@@ -91,8 +91,13 @@ fn patience(guest: &Guest) -> u64 {
 
 /// Sets the end of the turn that begins.
 fn renew(shared: &Startup, shift: u8) {
-    let runs = (0..shared.all().len()).any(|one| one != index() && status(shared, one) == Status::Runs);
-    let instructions = if runs { SHORT } else { LONG };
+    let others = || (0..shared.all().len()).filter(|one| *one != index());
+    let are = |wanted| others().any(|one| status(shared, one) == wanted);
+    let instructions = match (are(Status::Runs), are(Status::Halted)) {
+        (true, _) => SHORT,
+        (_, true) => LONG,
+        _ => DOZE,
+    };
     END.store(tsc() + (instructions << shift), SeqCst);
 }
 
@@ -191,6 +196,9 @@ pub fn wait(shared: &Startup) {
     tables::take_nmis();
     set_status(shared, own, Status::Runs);
     settle(shared);
+    if shared.timer_ahead.load(SeqCst) != 0 {
+        clock::begin();
+    }
     clock::take_over(shared.now.load(SeqCst));
 }
 
