@@ -63,7 +63,7 @@ fn way(guest: &mut Guest) -> Way {
     if guest.without_resume || waits || debug || frame || stepped || needs.branch_trap {
         return Way::Step;
     }
-    if needs.bulk | needs.stepped == 0 && !needs.free_running {
+    if needs.bulk | needs.stepped == 0 && !needs.free_running && !needs.branch_records {
         guest.nmi_not_before = 0;
         return Way::Free;
     }
