@@ -6,7 +6,7 @@ use crate::limit::{Bound, Limits};
 use crate::opened::Opened;
 use crate::plan;
 use crate::settle::{self, Where};
-use crate::state::{calling, page, runs, state, translate_anew};
+use crate::state::{calling, is_back, page, runs, state, translate_anew};
 use crate::tally;
 use crate::vcpu::Vcpu;
 use core::ffi::c_void;
@@ -94,6 +94,7 @@ fn enter(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
 }
 
 fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
+    is_back();
     let stopper = state().stopper(vcpu.index);
     stopper.armed.store(false, Ordering::Relaxed);
     stopper.others.store(false, Ordering::Relaxed);
