@@ -16,7 +16,14 @@ fn cases(group: &str, stops: bool) -> usize {
     let kernel: PathBuf = tree().build_guest("pmu-guest").unwrap_or_else(|error| panic!("{error}"));
     let mut extra = Vec::new();
     if stops {
-        let line = ["-chardev", "socket,id=stop,fd=3", "-qtest", "chardev:stop", "-qtest-log", "/dev/null"];
+        let line = [
+            "-chardev",
+            "socket,id=stop,fd=3",
+            "-qtest",
+            "chardev:stop",
+            "-qtest-log",
+            "/dev/null",
+        ];
         extra.extend(line.map(String::from));
         extra.extend(["-plugin".to_string(), format!("file={file},stop=4")]);
     } else {

@@ -201,8 +201,11 @@ proptest! {
 #[test]
 fn bit_tests_by_a_register_reach_as_far_as_it_says() {
     let place = |bytes: &[u8], value: u64| {
-        let register =
-            |name: Register| if name.full_register() == Register::RAX { value } else { 0x5000 };
+        let register = |name: Register| match name.full_register() {
+            Register::RAX => value,
+            Register::RDI => 0x5000,
+            _ => 0,
+        };
         let mut linear = 0;
         accesses(&mut InstructionInfoFactory::new(), &at(bytes), register, |touch| {
             linear = touch.linear;

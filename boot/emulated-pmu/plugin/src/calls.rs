@@ -6,7 +6,7 @@ use crate::facts::OFFSET;
 use crate::limit::Limits;
 use crate::opened::Opened;
 use crate::plan;
-use crate::running::{calling, runs};
+use crate::running::{calling, is_back, runs};
 use crate::settle::{self, Where};
 use crate::state::{page, state, translate_anew};
 use crate::tally;
@@ -96,6 +96,7 @@ fn enter(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
 }
 
 fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
+    is_back();
     let stopper = state().stopper(vcpu.index);
     stopper.armed.store(false, Ordering::Relaxed);
     stopper.others.store(false, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use crate::state::{MAX_VCPUS, state};
 use crate::vcpu::Vcpu;
 use core::ptr::null_mut;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// The vCPUs, once QEMU has made them: they stay. Apart from the rest, because the quick callbacks use nothing else.
 static VCPUS: [AtomicPtr<Vcpu>; MAX_VCPUS] = [const { AtomicPtr::new(null_mut()) }; MAX_VCPUS];
@@ -14,6 +14,9 @@ static VCPUS: [AtomicPtr<Vcpu>; MAX_VCPUS] = [const { AtomicPtr::new(null_mut())
 /// The one that is in its guest: one is at a time, and code outside the hypervisors is translated and executed by it
 /// alone. QEMU's callbacks cannot tell: see [`crate::cells`].
 static RUNNING: AtomicPtr<Vcpu> = AtomicPtr::new(null_mut());
+
+/// A vCPU is in its guest.
+static IN_GUEST: AtomicBool = AtomicBool::new(false);
 
 /// The vCPU that is in its guest, for a callback of code that was translated there. To be asked once in each callback.
 #[inline]
@@ -34,6 +37,18 @@ pub(crate) fn calling(index: u32) -> Option<&'static mut Vcpu> {
 /// The vCPU goes into its guest.
 pub(crate) fn runs(vcpu: &mut Vcpu) {
     RUNNING.store(vcpu, Ordering::Relaxed);
+    IN_GUEST.store(true, Ordering::Relaxed);
+}
+
+/// It is back in its hypervisor.
+pub(crate) fn is_back() {
+    IN_GUEST.store(false, Ordering::Relaxed);
+}
+
+/// Whether what is translated now may be counted. With several vCPUs it is only where it is known which one translates: a
+/// processor that is being started executes code outside all guests and hypervisors.
+pub(crate) fn is_counted() -> bool {
+    IN_GUEST.load(Ordering::Relaxed) || VCPUS[1].load(Ordering::Relaxed).is_null()
 }
 
 /// A vCPU was made.
