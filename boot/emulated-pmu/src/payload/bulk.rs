@@ -4,7 +4,7 @@
 use super::free::{self, ALWAYS, end_of_nmi};
 use super::guest::Guest;
 use super::vmcb::{Event, Intercepts, exit};
-use super::{breakpoint, clock, debug, events, exits, nested, retire, step};
+use super::{breakpoint, clock, debug, events, exits, nested, processors, retire, step};
 use emulated_pmu::debug_registers::{Placed, Which};
 use emulated_pmu::step::{Kind, is_privileged, kind};
 use pmu_model::{Occurrence, Ring};
@@ -49,7 +49,8 @@ pub fn stay_here(guest: &mut Guest, left: Option<u64>) {
 }
 
 fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, placed: &Placed) {
-    let alarm_ns = left.and_then(|left| alarm(guest, left)).unwrap_or(0);
+    let left_ns = left.and_then(|left| nanoseconds(guest, left));
+    let alarm_ns = alarm(guest, left_ns);
     let counted = guest.enter(alarm_ns);
     events::stop_alarm(guest);
     let foreseen = foreseen(guest);
@@ -65,7 +66,7 @@ fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, placed: &Placed) {
     match guest.vmcb.exit_code {
         DEBUG if hit => step::instruction(guest),
         DEBUG if is_debug_behind_ss(guest) => events::debug_behind_ss(guest),
-        exit::NESTED_PAGE_FAULT => {
+        exit::NESTED_PAGE_FAULT if !exits::is_apic_write(guest) => {
             if nested::fault(guest) {
                 step::step(guest);
             }
@@ -139,10 +140,17 @@ fn is_behind_sti(guest: &Guest) -> bool {
 }
 
 /// Nanoseconds for the alarm clock, so that it rings when `left` instructions have been executed, or up to a tick earlier.
-fn alarm(guest: &mut Guest, left: u64) -> Option<u64> {
+fn nanoseconds(guest: &Guest, left: u64) -> Option<u64> {
     let calibration = &guest.calibration;
     let nanoseconds = left.checked_mul(1 << calibration.shift)?;
-    guest.alarm.nanoseconds(nanoseconds.checked_add(calibration.before_entry)?)
+    nanoseconds.checked_add(calibration.before_entry)
+}
+
+/// Sets the alarm clock for the stay, to these nanoseconds or the end of the processor's turn. 0: it does not ring.
+pub fn alarm(guest: &mut Guest, left_ns: Option<u64>) -> u64 {
+    let turn = processors::turns::left(guest);
+    let earliest = left_ns.into_iter().chain(turn).min();
+    earliest.and_then(|earliest| guest.alarm.nanoseconds(earliest)).unwrap_or(0)
 }
 
 /// 1 if the instruction that made the guest leave was counted by the translator and is not to be: it has not retired, or

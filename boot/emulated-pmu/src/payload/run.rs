@@ -1,7 +1,7 @@
 //! The loop: what the PMU's registers ask for decides how the guest runs on.
 
 use super::guest::{Guest, RF, TF};
-use super::{bulk, free, nested, step};
+use super::{bulk, clock, free, nested, processors, step};
 use emulated_pmu::translator::{self, Plan};
 
 /// Closer to an overflow than this many instructions the guest is stepped. The alarm clock has to be further away, or
@@ -24,12 +24,14 @@ enum Way {
 pub fn run(guest: &mut Guest) -> ! {
     let shift = guest.calibration.shift;
     loop {
+        processors::turns::take(guest);
         let way = way(guest);
         match way {
             Way::Step if is_stepped(guest) => guest.timer.step(shift),
             _ => guest.timer.run(shift),
         }
         if !matches!(way, Way::Free) {
+            clock::begin();
             guest.pm_timer.start();
         }
         match way {

@@ -149,6 +149,13 @@ pub fn control_write(guest: &mut Guest) {
     guest.lets_control_writes = false;
 }
 
+/// An instruction that has been looked at when it made the guest leave: executes it.
+pub fn again(guest: &mut Guest) {
+    guest.stepped = guest.linear_rip();
+    let instruction = guest.instruction();
+    trap(guest, instruction.as_ref());
+}
+
 /// Whether nothing comes in front of the next instruction. What comes is handled.
 fn settled(guest: &mut Guest) -> bool {
     let rip = guest.linear_rip();
