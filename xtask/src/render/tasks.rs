@@ -269,8 +269,7 @@ mod tests {
     fn processors_are_told_with_what_is_known_of_their_work() {
         let told = |processors: &[u32], in_turn, begin_skew, end_skew| {
             let processors = processors.to_vec();
-            let together =
-                Together { processors, in_turn, begin_skew, end_skew, ..Together::default() };
+            let together = Together { processors, in_turn, begin_skew, end_skew };
             anstream::adapter::strip_str(&super::together(&together)).to_string()
         };
         assert_eq!(told(&[3], false, None, None), "processor 3\n");
