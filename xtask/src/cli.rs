@@ -65,6 +65,8 @@ pub enum Command {
     Test(Test),
     /// Measure barecount itself: boot time, sizes, overheads.
     Bench(Bench),
+    /// Plant mistakes in the code that makes figures and verdicts, and tell which no test notices.
+    Mutants(Mutants),
     /// Check format, lints, documentation and licences.
     Check,
     /// Say what is needed, what is there, and how the rest would be got. Changes nothing.
@@ -335,11 +337,13 @@ impl Color {
 
 mod counting;
 mod events;
+mod mutants;
 mod pmu;
 mod values;
 mod vm;
 pub use counting::{Counting, CountingOption};
 pub use events::{Events, ListFormat};
+pub use mutants::{Mutants, Shard};
 pub use pmu::{Pmu, models};
 pub use values::{Icount, Timeout};
 pub use vm::Vm;

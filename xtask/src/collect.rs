@@ -310,41 +310,4 @@ impl Report {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use protocol::line;
-    use protocol::record::{ErrorCode, Hex, Progress, Start};
-
-    fn start() -> Record {
-        let (program, version) = ("barecount".to_string(), "0".to_string());
-        Record::Start(Start { program, version, protocol: 1, image_base: Hex(0), tsc: [0; 2] })
-    }
-
-    fn error(item: Option<u32>) -> Record {
-        let text = "x".to_string();
-        Record::Error(ErrorRecord {
-            code: ErrorCode::Device,
-            item,
-            name: None,
-            text,
-            fault: None,
-            restored: Vec::new(),
-        })
-    }
-
-    /// Piece by piece, and over a restart.
-    #[test]
-    fn items_are_counted_as_they_come() {
-        let progress = Record::Progress(Progress { done: 1, total: 2, within: None });
-        let boot = [start(), error(Some(0)), progress, error(None), error(Some(1))];
-        let (mut collector, mut seen) = (Collector::new(), Vec::new());
-        for records in [&boot[..], &boot[..2]] {
-            for (seq, record) in (0..).zip(records) {
-                collector.feed(format!("{}\r\n", line::encode(seq, record)).as_bytes());
-                assert_eq!(collector.items(), collector.report.items());
-                seen.push(collector.items());
-            }
-        }
-        assert_eq!(seen, [0, 1, 1, 1, 2, 0, 1]);
-    }
-}
+mod tests;

@@ -6,6 +6,7 @@
 //! - [`mod@events`]: event tables, for listing and for the ramdisk.
 //! - [`machine`]: which QEMU to start and how; [`collect`]: reading a report from it or from elsewhere.
 //! - [`output`], [`text`]: what leaves the program, and what of it a terminal may see; [`interrupt`]: Ctrl-C.
+//! - [`mutants`]: planted mistakes that no test notices.
 //! - [`render`]: the report as table, JSON, TAP or CSV; [`mod@bench`]: the project's own figures.
 //!
 //! Everything that starts a process is here and in `qemu-tests`.
@@ -22,6 +23,7 @@ pub mod failure;
 pub mod interrupt;
 pub mod job;
 pub mod machine;
+pub mod mutants;
 pub mod output;
 pub mod plots;
 pub mod process;

@@ -159,4 +159,20 @@ mod tests {
         assert_eq!(ids(0x0001_06a5), ["AAJ80", "AAK100"]);
         assert_eq!(ids(0x0008_06f8), Vec::<&str>::new());
     }
+
+    /// A wrong count may be laid to an erratum that is about it, and to no other.
+    #[test]
+    fn a_row_excuses_what_it_spoils() {
+        let excuses = |id: &str| {
+            let row = TABLE.iter().find(|row| row.id == id).expect("a row");
+            (row.spoils_instructions(), row.spoils_branches())
+        };
+        assert_eq!(excuses("SRF7"), (true, true));
+        assert_eq!(excuses("Clearwater Forest over-count"), (true, false));
+        for id in ["AAJ80", "AAK100", "HSW11, BDM11", "TSX force abort", "1054"] {
+            assert_eq!(excuses(id), (false, false), "{id}");
+        }
+        let branches = Erratum { effect: Effect::Branches, ..intel("", "", Effect::Period, &[]) };
+        assert_eq!((branches.spoils_instructions(), branches.spoils_branches()), (false, true));
+    }
 }

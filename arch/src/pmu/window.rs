@@ -165,4 +165,24 @@ mod tests {
             }
         }
     }
+
+    /// One write and three: the jumps, and the call; the last turn of the opening side and the own one of the closing side
+    /// fall out of their loops unseen.
+    #[test]
+    fn the_overhead_of_branches_is_that_of_the_listing() {
+        let of = |writes| {
+            let seen = overhead(writes);
+            [seen.instructions, seen.branches, seen.taken, seen.conditional]
+        };
+        assert_eq!(of(1), [8, 2, 1, 1]);
+        assert_eq!(of(3), [22, 4, 3, 3]);
+    }
+
+    #[test]
+    fn the_call_of_the_code_is_where_branch_records_show_it() {
+        let [call, behind] = call_site();
+        // SAFETY: code of this program, which can be read.
+        let bytes = unsafe { *(call as *const [u8; 2]) };
+        assert_eq!((bytes, behind - call), ([0xff, 0xd5], 2), "CALL RBP");
+    }
 }

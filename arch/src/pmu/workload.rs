@@ -357,3 +357,75 @@ impl UserPiece {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes<const N: usize>(address: u64) -> [u8; N] {
+        // SAFETY: the pieces are code of this program, which can be read, and followed by more of it.
+        unsafe { core::ptr::read(address as *const [u8; N]) }
+    }
+
+    /// Three turns, counted in the listing above.
+    #[test]
+    fn c6_what_three_turns_of_each_piece_are() {
+        for (piece, [instructions, branches, taken, conditional]) in [
+            (Piece::Empty, [1, 1, 1, 0]),
+            (Piece::Loop, [7, 4, 3, 3]),
+            (Piece::NotTaken, [13, 7, 3, 6]),
+            (Piece::Calls, [13, 10, 9, 3]),
+            (Piece::Unpredictable, [28, 7, 6, 6]),
+            (Piece::ColdLoads, [19, 4, 3, 3]),
+            (Piece::Straight, [513, 1, 1, 0]),
+            (Piece::Rewrite, [11, 4, 3, 3]),
+        ] {
+            let expected = Counts { instructions, branches, taken, conditional };
+            assert_eq!(piece.counts(3), expected, "{piece:?}");
+            let twice = expected.and(expected);
+            let seen = [twice.instructions, twice.branches, twice.taken, twice.conditional];
+            assert_eq!(seen, [instructions, branches, taken, conditional].map(|count| 2 * count));
+        }
+        assert_eq!(Piece::after_rewrite(3), 7);
+        for (piece, instructions, interrupts) in [
+            (UserPiece::Loop, 6, 1),
+            (UserPiece::Interrupts, 6, 4),
+            (UserPiece::Faults, 7, 1),
+            (UserPiece::Rdpmc, 4, 1),
+            (UserPiece::Rdtsc, 3, 1),
+        ] {
+            assert_eq!((piece.instructions(3), piece.interrupts(3)), (instructions, interrupts));
+        }
+    }
+
+    #[test]
+    fn c6_the_addresses_are_those_of_the_instructions() {
+        let sites = calls_sites();
+        assert_eq!(sites.call, Piece::Calls.address());
+        assert_eq!(bytes(sites.call), [0xe8], "CALL");
+        assert_eq!(bytes(sites.after), [0x48, 0xff, 0xcf], "DEC RDI");
+        assert_eq!(bytes(sites.jump), [0x75], "JNZ");
+        assert_eq!((bytes(sites.piece_return), bytes(sites.leaf)), ([0xc3], [0xc3]), "RET");
+        assert_eq!((sites.jump, sites.leaf), (sites.after + 3, sites.piece_return + 1));
+        let end = Piece::Straight.address() + STRAIGHT_INSTRUCTIONS;
+        assert_eq!(bytes(end - 1), [0x90, 0xc3], "the last NOP, and RET");
+    }
+
+    #[test]
+    fn c6_the_pieces_of_ring_3_begin_at_their_offsets() {
+        let code = user_code();
+        for (piece, begin) in [
+            (UserPiece::Loop, &[0x49, 0xff, 0xc9, 0x75][..]),
+            (UserPiece::Interrupts, &[0xcd, USER_VECTOR]),
+            (UserPiece::Faults, &[0x45, 0x31, 0xc0]),
+            (UserPiece::Rdpmc, &[0x44, 0x89, 0xc9, 0x0f, 0x33]),
+            (UserPiece::Rdtsc, &[0x0f, 0x31]),
+        ] {
+            assert!(code[piece.offset() as usize..].starts_with(begin), "{piece:?}");
+        }
+        // RDTSC, SHL, OR, INT 0x80: the end.
+        assert_eq!(code[code.len() - 2..], [0xcd, 0x80]);
+        // MOV RAX, [R8 + disp32].
+        assert_eq!(fault_bytes(), 7);
+    }
+}

@@ -8,6 +8,7 @@ mod stamp;
 
 pub use derive::{image, image_with_pmu};
 pub use place::root;
+pub(crate) use place::target;
 
 use crate::setup::{SetupError, Toolchain};
 use std::path::{Path, PathBuf};

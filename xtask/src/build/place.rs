@@ -34,7 +34,7 @@ fn above(place: &Path) -> Option<PathBuf> {
 }
 
 /// Where cargo builds: as its environment variables say, relative to the working folder, else in the checkout.
-pub(super) fn target(root: &Path) -> PathBuf {
+pub(crate) fn target(root: &Path) -> PathBuf {
     let variables = ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR"].map(std::env::var_os);
     chosen(root, variables).unwrap_or_else(|_| root.join("target"))
 }

@@ -23,7 +23,7 @@ pub fn run(arguments: &cli::Doctor) -> Result<u8> {
         match need.status(toolchain.as_ref()) {
             Status::Present(detail) => line(&mut out, &paint(GOOD, "ok"), need, &detail),
             Status::Missing { why } => {
-                missing |= !matches!(need, Need::Ovmf | Need::Grub | Need::Fsck);
+                missing |= !matches!(need, Need::Ovmf | Need::Grub | Need::Fsck | Need::Mutants);
                 line(&mut out, &paint(ERROR, "missing"), need, &why);
                 // The same packages, and apt was asked for them a line ago.
                 let twice = need == Need::QemuForPmu && no_qemu;

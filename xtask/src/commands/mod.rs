@@ -6,6 +6,7 @@ pub mod collect;
 pub mod doctor;
 pub mod events;
 pub mod image;
+pub mod mutants;
 pub mod run;
 pub mod test;
 pub mod vm;
@@ -32,6 +33,7 @@ pub fn run(arguments: &Arguments) -> Result<u8> {
         Command::Events(arguments) => events::run(arguments),
         Command::Test(arguments) => test::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
+        Command::Mutants(arguments) => mutants::run(arguments),
         Command::Check => check::run(),
         Command::Doctor(arguments) => doctor::run(arguments),
     }

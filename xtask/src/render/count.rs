@@ -410,4 +410,23 @@ mod tests {
         );
         assert!(rendered(Format::Tap).contains("not ok 1 - two\n"));
     }
+
+    /// What there is none of is not talked about, and what there is one of is one.
+    #[test]
+    fn a_count_says_what_there_was_and_nothing_of_the_rest() {
+        let table = |dropped: u64, groups: u32, passes: u64| {
+            let mut report = report(TaskEnd::Exit);
+            let Record::Count(count) = &mut report.records[0].record else { panic!() };
+            (count.dropped, count.groups, count.passes) = (dropped, groups, passes);
+            render(&report, &Context::default(), Format::Table)
+        };
+        let plain = table(0, 1, 0);
+        for absent in ["no room", "groups of events", " pass"] {
+            assert!(!plain.contains(absent), "{absent}: {plain}");
+        }
+        assert!(table(1, 1, 0).contains("  and 1 row that there was no room for\n"));
+        let much = table(2, 3, 2);
+        assert!(much.contains("  and 2 rows that there was no room for\n"), "{much}");
+        assert!(much.contains(", 3 groups of events in turns, 2 passes"), "{much}");
+    }
 }

@@ -270,4 +270,92 @@ mod tests {
         }
         assert_eq!(out.lines().count(), 5);
     }
+
+    fn record(json: &str) -> Numbered {
+        Numbered { seq: 0, record: serde_json::from_str(json).unwrap() }
+    }
+
+    /// A snippet with one event that was not counted and a remark on another.
+    fn snippet(item: u32, reason: &str) -> Numbered {
+        record(&format!(
+            r#"{{"type":"result","item":{item},"name":"a","verdict":"none","per":1,"runs":1,"metrics":[
+               {{"event":"loads","min":4.0,"median":4.0,"mean":4.0,"max":4.0,"deterministic":true,"series":[
+               {{"min":1,"max":1,"distinct":1}},{{"min":1,"max":1,"distinct":1}}],
+               "counting":{{"name":"LOADS","counter":"counter 0","pass":0,"remarks":["erratum X1"]}}}}],
+               "uncounted":[{{"event":"nosuch","reason":"{reason}"}}],"tsc":[0,1]}}"#
+        ))
+    }
+
+    fn written(report: &Report, context: &Context) -> String {
+        let mut out = String::new();
+        write(&mut out, report, context);
+        anstream::adapter::strip_str(&out).to_string()
+    }
+
+    #[test]
+    fn what_is_true_of_several_items_is_said_once_with_their_number() {
+        let records = vec![snippet(1, "unknown"), snippet(2, "unknown"), snippet(3, "no room")];
+        let mut out = String::new();
+        events(&mut out, &Report { records, ..Report::default() });
+        let plain = anstream::adapter::strip_str(&out).to_string();
+        assert_eq!(
+            plain,
+            "not counted: nosuch: unknown; in item 1 (a) and 1 more\n\
+             doubtful: loads: erratum X1; in item 1 (a) and 2 more\n\
+             not counted: nosuch: no room; in item 3 (a)\n"
+        );
+    }
+
+    /// Of a machine that nothing was done to and nothing came of, nothing is said.
+    #[test]
+    fn an_undisturbed_item_has_no_notes() {
+        let plain = r#"{"type":"result","item":0,"name":"a","verdict":"none","per":1,"runs":1,"metrics":[],"tsc":[0,1]}"#;
+        let end = r#"{"type":"end","records":2,"outcome":"pass","passed":0,"failed":0,"measured":1,"on_end":"halt"}"#;
+        let report = Report { records: vec![record(plain), record(end)], ..Report::default() };
+        assert_eq!(written(&report, &Context::default()), "");
+    }
+
+    #[test]
+    fn a_report_that_breaks_off_names_the_item_that_ran() {
+        let error = r#"{"type":"error","code":"device","item":0,"name":"a","text":"t"}"#;
+        let context =
+            Context { items: vec!["a".to_string(), "b".to_string()], ..Context::default() };
+        let stopped = "report: the machine stopped in item 1 (b); 1 of 2 were done\n";
+        let mut report = Report { records: vec![record(error)], ..Report::default() };
+        assert_eq!(written(&report, &context), format!("error: item 0 (a): t\n{stopped}"));
+        // A crash says it itself, and before there are records nothing ran.
+        let registers = serde_json::to_string(&Registers::default()).unwrap();
+        report.records.push(record(&format!(
+            r#"{{"type":"crash","kind":"exception","text":"page fault","item":1,"registers":{registers},"backtrace":[]}}"#
+        )));
+        let text = written(&report, &context);
+        assert!(
+            text.contains("crash: the firmware failed: page fault, while running item 1 (b)\n"),
+            "{text}"
+        );
+        assert!(text.contains("   rip 0x0000000000000000 rflags"), "{text}");
+        assert!(!text.contains(stopped), "{text}");
+        assert_eq!(written(&Report::default(), &context), "");
+    }
+
+    #[test]
+    fn other_text_is_shown_up_to_a_bound_and_the_loaders_is_a_note() {
+        let line = |line: u64, text: &str| Foreign { line, text: text.to_string() };
+        let with = |count: u64| {
+            let mut foreign: Vec<Foreign> =
+                (1..=count).map(|n| line(n, " SeaBIOS\u{7} ")).collect();
+            foreign.extend([line(90, "barecount: no disk"), line(91, "barecount: no disk ")]);
+            let context = Context { notes: vec!["two boots".to_string()], ..Context::default() };
+            written(&Report { foreign, ..Report::default() }, &context)
+        };
+        let notes = "note: no disk\nnote: two boots\n";
+        assert_eq!(with(0), notes);
+        let ten = with(10);
+        assert!(ten.starts_with(&format!(
+            "{notes}note: 10 lines of other text on the serial line:\n  1: SeaBIOS"
+        )));
+        assert!(ten.lines().count() == 13 && !ten.contains("more"), "{ten}");
+        let eleven = with(11);
+        assert!(eleven.ends_with("\n  and 1 more\n") && eleven.lines().count() == 14, "{eleven}");
+    }
 }

@@ -178,9 +178,9 @@ pub(super) fn figures(ran: &TasksResult) -> impl Iterator<Item = (String, u64, b
 mod tests {
     use crate::cli::Format;
     use crate::collect::{Numbered, Report};
-    use crate::render::{Context, render};
+    use crate::render::{Context, Width, render};
     use protocol::record::{
-        Fault, Hex, Record, Registers, TaskEnd, TaskResult, TasksResult, Ticks,
+        Fault, Hex, Record, Registers, TaskEnd, TaskResult, TasksResult, Ticks, Together,
     };
 
     fn rendered(format: Format) -> String {
@@ -263,5 +263,42 @@ mod tests {
         );
         let json: serde_json::Value = serde_json::from_str(&rendered(Format::Json)).unwrap();
         assert_eq!(json["records"][0]["tasks"][2]["end"], "limit");
+    }
+
+    #[test]
+    fn processors_are_told_with_what_is_known_of_their_work() {
+        let told = |processors: &[u32], in_turn, begin_skew, end_skew| {
+            let processors = processors.to_vec();
+            let together = Together { processors, in_turn, begin_skew, end_skew };
+            anstream::adapter::strip_str(&super::together(&together)).to_string()
+        };
+        assert_eq!(told(&[3], false, None, None), "processor 3\n");
+        assert_eq!(told(&[0, 3], true, None, None), "processors 0, 3, one after the other\n");
+        let both = "processors 0, 3, began within 5 TSC ticks, read at the end within 6\n";
+        assert_eq!(told(&[0, 3], false, Some(5), Some(6)), both);
+    }
+
+    /// A timer of one tick has no distance to another.
+    #[test]
+    fn ticks_that_have_no_distance_are_counted_alone() {
+        let ticks = Ticks { count: 1, min: 0, median: 0, max: 0, lengthened: None };
+        let ran = TasksResult {
+            item: 0,
+            name: "t".into(),
+            verdict: protocol::record::Verdict::None,
+            misses: vec![],
+            restored: vec![],
+            tasks: vec![],
+            switches: 2,
+            ticks,
+            interrupts: vec![],
+            user_instructions: None,
+            emulated: false,
+            tsc: [0; 2],
+            together: None,
+        };
+        let section = super::section(&ran, Width::default());
+        let plain = anstream::adapter::strip_str(&section).to_string();
+        assert!(plain.starts_with("0 t\n2 switches, 1 ticks\n"), "{plain}");
     }
 }

@@ -5,6 +5,7 @@
 
 mod apt;
 pub mod firmware;
+pub mod mutants;
 mod packages;
 pub mod plan;
 pub mod qemu;
@@ -36,6 +37,8 @@ pub enum Need {
     Grub,
     /// A checker of FAT file systems, for one test.
     Fsck,
+    /// The program that plants mistakes in the source.
+    Mutants,
 }
 
 /// Whether it is there.
@@ -64,7 +67,7 @@ pub struct SetupError {
 
 impl Need {
     /// All of them, in the order in which they are installed.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Compiler,
         Self::RustSource,
         Self::LlvmTools,
@@ -73,6 +76,7 @@ impl Need {
         Self::Ovmf,
         Self::Grub,
         Self::Fsck,
+        Self::Mutants,
     ];
     /// What building the firmware takes.
     pub const BUILD: [Self; 3] = [Self::Compiler, Self::RustSource, Self::LlvmTools];
@@ -89,6 +93,7 @@ impl Need {
             Self::Ovmf => "OVMF",
             Self::Grub => "GRUB's rescue tools",
             Self::Fsck => "fsck.fat",
+            Self::Mutants => "cargo-mutants",
         }
     }
 
@@ -104,6 +109,7 @@ impl Need {
             Self::Ovmf => "run --boot uefi, tests of it",
             Self::Grub => "one test: booting from a GRUB ISO",
             Self::Fsck => "one test: whether an image's file system is clean",
+            Self::Mutants => "mutants",
         }
     }
 
@@ -123,6 +129,7 @@ impl Need {
             Self::Ovmf => firmware::status(),
             Self::Grub => packages::grub_status(),
             Self::Fsck => packages::fsck_status(),
+            Self::Mutants => mutants::status(),
         }
     }
 
@@ -136,13 +143,14 @@ impl Need {
             Self::Qemu | Self::QemuForPmu | Self::Ovmf | Self::Grub | Self::Fsck => {
                 packages::advice(self)
             }
+            Self::Mutants => mutants::hint(),
         }
     }
 
     /// Installs it, which is missing for `reason`; else why it cannot be, and what to type.
     fn install(self, toolchain: &Toolchain, reason: &str) -> Result<(), (String, String)> {
         let hinted = |why: String| (why, self.hint());
-        if matches!(self, Self::RustSource | Self::LlvmTools) {
+        if matches!(self, Self::RustSource | Self::LlvmTools | Self::Mutants) {
             crate::output::say(&format!("installing {}: {reason}", self.name()));
         }
         match self {
@@ -156,6 +164,7 @@ impl Need {
             Self::Qemu | Self::QemuForPmu | Self::Ovmf | Self::Grub | Self::Fsck => {
                 packages::install(self, reason)
             }
+            Self::Mutants => mutants::install().map_err(hinted),
         }
     }
 }

@@ -116,6 +116,26 @@ proptest! {
     }
 }
 
+/// Two correlates leave four of six counters: 18 plain requests and two that want an MSR each in a pass of its own.
+#[test]
+fn m4_two_correlates_are_in_every_pass_of_a_list_with_msrs() {
+    let way = |msr: Option<u64>| crate::assign::demand::Way {
+        units: 0x3f,
+        msr: msr.map(|value| crate::msr::MsrValue { address: 1, value }),
+    };
+    let of = |msr| Demand::of(vec![way(msr)], false, false);
+    for values in [vec![], vec![1, 2]] {
+        let mut demands = vec![of(None); 20 - values.len()];
+        demands.extend(values.into_iter().map(|value| of(Some(value))));
+        let items = (0..20).map(|number| vec![number]).collect();
+        demands.extend([of(None), of(None)]);
+        let problem = Problem { demands, items, correlates: vec![20, 21] };
+        let passes = spread::spread(&problem).expect("single requests");
+        check_passes(&problem, &passes);
+        assert_eq!((passes.len(), bound::lower_bound(&problem)), (5, 5));
+    }
+}
+
 #[test]
 fn the_kinds_that_real_events_have_all_sets_of_up_to_five() {
     let way = |units, msr: Option<(u32, u64)>| crate::assign::demand::Way {

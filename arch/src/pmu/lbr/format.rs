@@ -109,4 +109,37 @@ mod tests {
     fn an_empty_entry_is_no_branch() {
         assert_eq!(branch(legacy(INFO), 0, 0, Some(0)), None);
     }
+
+    /// A branch from or to address 0 is one: code that jumped through a null pointer.
+    #[test]
+    fn an_entry_with_one_address_is_a_branch() {
+        for (from, to) in [(0, 0x2000), (0x1000, 0)] {
+            let seen = branch(legacy(INFO), from, to, Some(0)).unwrap();
+            assert_eq!((seen.from, seen.to), (from, to));
+        }
+    }
+
+    /// What each kind of record tells beside the addresses.
+    #[test]
+    fn flags_and_cycles_stand_where_the_kind_has_them() {
+        let architectural =
+            |mispredict| LbrKind::Architectural { depth: 32, mispredict, filter: true };
+        let info = Some(MISPREDICTED | 9);
+        let [missed, right] = [Some(true), Some(false)];
+        for (kind, from, info, mispredicted, cycles) in [
+            (legacy(0), 0x1000, None, None, None),
+            (legacy(FLAGS), 0x1000, None, right, None),
+            (legacy(TIME), 0x1000, None, right, Some(0)),
+            (legacy(TIME), 0x1000 | MISPREDICTED, None, missed, Some(0)),
+            (legacy(INFO), 0x1000, info, missed, Some(9)),
+            (legacy(INFO_2), 0x1000, Some(3), right, Some(3)),
+            (architectural(true), 0x1000, info, missed, Some(9)),
+            (architectural(false), 0x1000, info, None, Some(9)),
+            (LbrKind::Single, 0x1000, None, None, None),
+        ] {
+            let seen = branch(kind, from, 0x2000, info).unwrap();
+            let expected = Branch { from: 0x1000, to: 0x2000, mispredicted, cycles };
+            assert_eq!(seen, expected, "{kind:?} {from:#x}");
+        }
+    }
 }

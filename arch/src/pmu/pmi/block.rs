@@ -419,3 +419,52 @@ pub(super) mod offset {
     /// The assembly writes samples.
     const _: () = assert!(size_of::<Sample>() == 32 && offset_of!(Sample, task) == 24);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::descriptors::{KERNEL_CODE_32, USER_CODE_32};
+
+    #[test]
+    fn a_sample_tells_the_ring_and_the_width_of_the_interrupted_code() {
+        let of = |cs: u16| {
+            let sample = Sample { cs: cs.into(), ..Sample::default() };
+            (sample.ring(), sample.is_narrow())
+        };
+        assert_eq!([KERNEL_CODE_32.0, USER_CODE_32.0].map(of), [(0, true), (3, true)]);
+        // Any other segment is of 64-bit code.
+        assert_eq!([0x08, 0x33].map(of), [(0, false), (3, false)]);
+    }
+
+    /// Each of these alone is more than the assembly does: without the rest of the handler it would not happen.
+    #[test]
+    fn whatever_the_assembly_does_not_do_needs_the_service() {
+        fn nothing(_: u64, _: u64) {}
+        let (mut buckets, mut registers) = ([Bucket::default(); 2], [[0; REGISTERS]; 1]);
+        assert!(!ControlBlock::EMPTY.needs_service());
+        let needs = |change: &mut dyn FnMut(&mut ControlBlock)| {
+            let mut block = ControlBlock::EMPTY;
+            change(&mut block);
+            block.needs_service()
+        };
+        assert!(needs(&mut |block| block.stop_when_full()));
+        assert!(needs(&mut |block| block.registers_to(&mut registers)));
+        assert!(needs(&mut |block| block.count_addresses(&mut buckets)));
+        assert!(needs(&mut |block| block.throttle = Throttle::new(1000, 2)));
+        assert!(needs(&mut |block| block.notify(nothing)));
+    }
+
+    #[test]
+    fn the_assembly_finds_the_slots_where_they_are() {
+        let block = ControlBlock::EMPTY;
+        let begin = &raw const block as usize;
+        let slot = &block.slots[0];
+        let place = |field: *const u8| field as usize - begin;
+        assert_eq!(place((&raw const slot.dropped).cast()), offset::UNSAMPLED);
+        assert_eq!(place((&raw const slot.reload).cast()), offset::RELOAD);
+        assert_eq!(place((&raw const slot.preset).cast()), offset::PRESET);
+        assert_eq!(place((&raw const slot.overflows).cast()), offset::OVERFLOWS);
+        assert_eq!(place(block.gate.on().as_ptr().cast()), offset::ON);
+        assert_eq!(place(block.gate.off().as_ptr().cast()), offset::OFF);
+    }
+}

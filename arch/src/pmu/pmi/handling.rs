@@ -168,3 +168,29 @@ fn frozen_bits(has: &Capabilities) -> u64 {
         FreezeKind::None | FreezeKind::Legacy => 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the listings of `assembly` come to: the handler's end is five POPs and IRETQ; a counter that the handler stops
+    /// sees the ten instructions in front of it as well, and of several each as much wherever it is in the row.
+    #[test]
+    fn counters_see_of_a_handler_what_its_listing_shows() {
+        assert_eq!([TAIL, STOPPED, stopped_one_by_one(1), stopped_one_by_one(4)], [6, 16, 27, 48]);
+        let mut block = ControlBlock::EMPTY;
+        block.status = 0x38e;
+        let seen = |block: &ControlBlock| (block.handling(), block.handling().seen());
+        assert_eq!(seen(&block), (Handling::Counted, None));
+        block.resume = Write::new(crate::msr::Msr(0x38f), 1);
+        assert_eq!(seen(&block), (Handling::Frozen { seen: 6 }, Some(6)));
+        block.stop = Write::new(crate::msr::Msr(0x38f), 0);
+        assert_eq!(seen(&block), (Handling::Stopped { seen: 16 }, Some(16)));
+        // The part in Rust has an end of its own.
+        block.stop_when_full();
+        assert_eq!(seen(&block).1, Some(47));
+        assert_eq!([serviced(1), serviced(4)], [47, 68]);
+        block.stop = Write::new(crate::msr::Msr(0), 0);
+        assert_eq!(seen(&block), (Handling::Frozen { seen: 20 }, Some(20)));
+    }
+}

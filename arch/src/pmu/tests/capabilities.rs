@@ -58,6 +58,23 @@ fn i11_a_hybrid_core_is_read_from_leaf_23() {
     assert_eq!(has.events, 0x1dff);
 }
 
+/// What the report says of the PMU: all of it that is there, and nothing that is not.
+#[test]
+fn c6_features_of_some_models_in_words() {
+    let features = |model| find(&mut machine(model)).unwrap().features().join(", ");
+    let models = [Model::Core2, Model::Skylake, Model::ArrowLake, Model::K10, Model::Zen4];
+    let expected = [
+        "global control, freeze on PMI (legacy), freeze while in SMM, legacy LBR, PEBS",
+        "global control, full-width writes, AnyThread, freeze on PMI (streamlined), freeze while in SMM, \
+         legacy LBR, PEBS",
+        "global control, full-width writes, UMASK2, EQ, freeze on PMI (streamlined), freeze while in SMM, \
+         PERF_METRICS, architectural LBR",
+        "",
+        "global control, freeze on PMI (streamlined), LBRv2, instructions-retired counter",
+    ];
+    assert_eq!(models.map(features), expected);
+}
+
 #[test]
 fn i11_errata_are_those_of_the_model() {
     let ids = |model| {

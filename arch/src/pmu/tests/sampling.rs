@@ -174,3 +174,36 @@ fn m12_a_million_overflows_are_all_accounted_for() {
         assert!(all_there, "{model:?}");
     }
 }
+
+/// Two counters that overflow at one instruction are two overflows everywhere: in the histogram, in what a full log drops.
+#[test]
+fn m11_m12_overflows_at_one_instruction_are_counted_for_each_counter() {
+    for (model, mut pmu, mut driver) in machines() {
+        let counters = [Counter::General(0), Counter::General(1)];
+        driver.reset(&mut pmu).unwrap();
+        for counter in counters {
+            driver.program(&mut pmu, counter, &INSTRUCTIONS.with_interrupt()).unwrap();
+        }
+        let mut block = ControlBlock::of(&driver);
+        for counter in counters {
+            let preset = driver.preset(counter, PERIOD).unwrap();
+            driver.write(&mut pmu, counter, preset).unwrap();
+            block.reload(&driver, counter, preset).unwrap();
+        }
+        let (mut log, mut buckets) = ([Sample::default(); 1], [Bucket::default(); 8]);
+        block.log_to(&mut log);
+        block.count_addresses(&mut buckets);
+        driver.start(&mut pmu).unwrap();
+        Processor::new(pmu, &driver).run(&mut block, 3 * PERIOD);
+        let slots = [0, 1].map(|index| (block.slot(index).overflows, block.slot(index).dropped));
+        assert_eq!((slots, block.dropped, log[0].status), ([(3, 2); 2], 2, 0b11), "{model:?}");
+        let mut seen: Vec<_> =
+            block.histogram().unwrap().used().map(|b| (b.bit, b.address, b.count)).collect();
+        seen.sort_unstable();
+        let expected: Vec<_> = [0, 1]
+            .into_iter()
+            .flat_map(|bit| [1, 2, 3].map(|n| (bit, n * PERIOD - 1, 1)))
+            .collect();
+        assert_eq!(seen, expected, "{model:?}");
+    }
+}

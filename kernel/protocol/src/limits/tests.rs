@@ -211,3 +211,41 @@ proptest::proptest! {
         }
     }
 }
+
+/// A marker takes the room of the longest code that it jumps to: eight writes of 17 bytes, six moves of 7, a fence, a jump.
+#[test]
+fn n1_each_copy_of_a_marker_has_room_for_its_jump() {
+    let body = [&crate::marker::PAUSE[..], &crate::marker::RESUME, &[0x90; 12]].concat();
+    // 28 bytes, and twice 136 + 42 + 3 + 5; each copy is there twice.
+    let fits = (CODE_AREA_BYTES - HARNESS_BYTES) / (2 * (28 + 2 * 186));
+    let mut item = snippet("s", &body);
+    item.unroll = fits as u32;
+    assert_eq!(check_item(&Item::Snippet(item.clone())), Ok(()));
+    item.unroll += 1;
+    let error = check_item(&Item::Snippet(item)).unwrap_err();
+    assert!(matches!(error, LimitError::CodeArea { body: 400, .. }), "{error}");
+}
+
+/// On several processors the machine is taken as it is, but for the limit of time.
+#[test]
+fn i6_processors_take_a_limit_of_time_and_no_other_option_of_the_machine() {
+    let check = |change: fn(&mut Processors)| {
+        let snippet = snippet("s", &[0x90]);
+        let mut item = Processors { snippet, cpu: None, interrupt_every: None };
+        change(&mut item);
+        check_item(&Item::Processors(item))
+    };
+    assert_eq!(check(|_| ()), Ok(()));
+    assert_eq!(check(|item| item.snippet.setup.control.time_limit_ms = 7), Ok(()));
+    assert_eq!(check(|item| item.cpu = Some(MAX_CPU)), Ok(()));
+    let error = check(|item| item.snippet.setup.control.ring = Ring::User).unwrap_err();
+    assert_eq!(error, LimitError::ProcessorsMachine);
+    for (change, field) in [
+        ((|item| item.cpu = Some(MAX_CPU + 1)) as fn(&mut Processors), "cpu"),
+        (|item| item.interrupt_every = Some(MIN_INTERRUPT_EVERY - 1), "interrupt-every"),
+        (|item| item.interrupt_every = Some(MAX_INTERRUPT_EVERY + 1), "interrupt-every"),
+    ] {
+        let error = check(change).unwrap_err();
+        assert!(matches!(error, LimitError::Range { field: f, .. } if f == field), "{error}");
+    }
+}

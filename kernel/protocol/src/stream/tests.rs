@@ -252,3 +252,44 @@ fn x1_without_the_key_signed_lines_are_read_and_that_is_said() {
     assert!(reader.signed());
     assert_eq!(reader.finish(), []);
 }
+
+/// Lines are those of the input, over all boots; and codes of the boot before were codes.
+#[test]
+fn a_reset_machine_goes_on_in_the_same_input() {
+    let key = Key::new([9; 16]);
+    let signed = |seq| line::encode_with(seq, &nth(seq, 3), Some(&key));
+    let mut reader = Reader::new();
+    reader.feed(joined(&[signed(0), signed(1), signed(0)]).as_bytes());
+    assert!(reader.signed(), "of the second start record");
+    let events = reader.feed(joined(&[signed(1), signed(1)]).as_bytes());
+    let doubled = Event::Problem(Problem::Doubled { line: 5, seq: 1 });
+    assert_eq!(events.last(), Some(&doubled));
+}
+
+/// A start record that comes late is the one that was missing, and no second boot.
+#[test]
+fn a_late_start_record_is_no_restart() {
+    let mut lines = report(4);
+    lines.swap(0, 1);
+    let (seqs, problems, _) = read(&joined(&lines));
+    assert_eq!(seqs, [1, 0, 2, 3]);
+    assert_eq!(problems, [Problem::Reordered { line: 2, seq: 0, after: 1 }]);
+}
+
+#[test]
+fn defects_are_told_with_their_numbers() {
+    let texts = |text: &str| read(text).1.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let none = texts("");
+    assert!(none.len() == 1 && none[0].contains("none at all"), "{none:?}");
+    let lines = report(4);
+    let cut = texts(&joined(&[lines[0].clone(), lines[2].clone()]));
+    assert_eq!(cut[0], "record 1 is lost");
+    assert!(cut[1].contains('2') && !cut[1].contains("none"), "{cut:?}");
+}
+
+#[test]
+fn a_line_as_long_as_may_be_is_not_cut() {
+    let mut reader = Reader::new();
+    assert_eq!(reader.feed(&[b'x'; MAX_LINE_BYTES]), []);
+    assert_eq!(reader.feed(b"x").len(), 1);
+}

@@ -74,3 +74,26 @@ fn m14_m6_a_gate_does_not_go_on_behind_the_last_pass() {
         assert_eq!(raw(&mut session, &mut bench), [100], "{model:?}");
     }
 }
+
+/// The record says how often counting began and ended: an address at which nothing changes is neither.
+#[test]
+fn m14_a_gates_record_has_its_starts_and_stops() {
+    use crate::counting::gate::Gate;
+    use protocol::count::{GateAct, GatePoint};
+    for (model, mut bench, driver, known) in machines() {
+        let set = together(vec![instructions().in_rings(Rings::USER)], &known);
+        let mut session = Session::bind(set, Run::default(), driver, &mut bench).unwrap();
+        let mut job = jobs::item(vec![], 0);
+        let point = |offset, act| GatePoint { task: 1, offset, act };
+        job.gate = vec![point(0x10, GateAct::Start), point(0x20, GateAct::Stop)];
+        let mut gate = Gate::of(&job).unwrap();
+        gate.place(0x1000).unwrap();
+        let (start, stop) = (1, 2);
+        for dr6 in [stop, start, start, stop, start, stop, stop, start] {
+            assert!(gate.trapped(dr6, &mut session, &mut bench).unwrap());
+        }
+        let result = gate.result();
+        assert_eq!((result.task, result.starts, result.stops), (1, 3, 2), "{model:?}");
+        assert!(!gate.trapped(0, &mut session, &mut bench).unwrap(), "{model:?}: another's");
+    }
+}

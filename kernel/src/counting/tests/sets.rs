@@ -1,5 +1,6 @@
 use super::*;
 use arch::pmu::Rings;
+use events::cpu::Vendor;
 use events::request::Attributes;
 
 #[test]
@@ -90,6 +91,31 @@ fn c7_c8_p5_errors_name_the_request_the_attribute_and_the_reason() {
         let error = Session::bind(set, Run::default(), driver, &mut bench).unwrap_err();
         let text = error.to_string();
         assert!(text.starts_with("request 0 (r00c0): ") && text.contains("does not fit"), "{text}");
+    }
+}
+
+/// Every refusal that is about an attribute names it.
+#[test]
+fn c7_a_refusal_is_of_the_attribute_that_asked_for_it() {
+    use crate::counting::error::attribute;
+    use events::encode::Refusal;
+    let refusals = [
+        (Refusal::Absent { what: "any", why: "" }, Some("any")),
+        (Refusal::FixedHasNo { index: 0, what: "edge" }, Some("edge")),
+        (
+            Refusal::Range { field: "cmask", value: 256, most: 255, vendor: Vendor::Intel },
+            Some("cmask"),
+        ),
+        (Refusal::NoMsrValue { msr: 0x1a6, term: "offcore_rsp" }, Some("offcore_rsp")),
+        (Refusal::MsrUnused { term: "frontend" }, Some("frontend")),
+        (Refusal::NoMode, Some("mode")),
+        (Refusal::LoadLatency { cycles: 1 }, Some("ldlat")),
+        (Refusal::NotPrecise(""), Some("precise")),
+        (Refusal::NoCounter(9), Some("counter")),
+        (Refusal::NoFixed(9), None),
+    ];
+    for (refusal, of) in refusals {
+        assert_eq!(attribute(&refusal), of, "{refusal}");
     }
 }
 

@@ -229,3 +229,27 @@ proptest! {
         prop_assert_eq!(overflows + dropped, counts.counts()[0].raw / period, "{:?}", model);
     }
 }
+
+/// What is programmed is said of each group; only that of the group whose turn it is is there now, though a correlate has
+/// the same counter in the others.
+#[test]
+fn m7_a_query_tells_the_group_whose_turn_it_is() {
+    for (model, mut bench, driver, known) in machines() {
+        let mut requests = too_many(&driver, 2);
+        requests.truncate(requests.len() - 1);
+        requests.insert(0, Request::new("0xc0.0x00").in_every_pass());
+        let set = in_turns(requests, &known);
+        let groups = set.groups().len();
+        assert!(groups > 1, "{model:?}");
+        let mut session = Session::bind(set, Run::default(), driver, &mut bench).unwrap();
+        session.start(&mut bench).unwrap();
+        for turn in 0..groups {
+            let all = session.query().unwrap();
+            for one in &all {
+                assert_eq!(one.now, one.group == turn, "{model:?} {turn}: {one:?}");
+            }
+            assert_eq!(all.iter().filter(|one| one.request == 0).count(), groups, "{model:?}");
+            session.next(&mut bench).unwrap();
+        }
+    }
+}

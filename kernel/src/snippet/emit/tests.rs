@@ -397,6 +397,26 @@ fn n1_a_marker_jumps_to_the_gate_and_back_and_without_a_gate_stays_a_nop() {
     }
 }
 
+/// The code of a marker in its longest form, with as many writes as a gate can have, has the room that limits reckon with.
+#[test]
+fn n1_the_longest_code_of_a_marker_fits_where_limits_say() {
+    let values = (u64::MAX - 1, u64::MAX - 2);
+    let gate = (0..arch::pmu::driver::MAX_WRITES as u32)
+        .fold(Gate::EMPTY, |gate, n| gate.with(Msr(0x186 + n), values.0, values.1));
+    let longest = [PAUSE, RESUME].map(|marker| {
+        let snippet = snippet(&[], &marker, 0, LoopCounter::R15);
+        let mut memory = vec![0; 1 << 16];
+        let place = Place { code: 0x20_0000, data: 0x10_0000, pointers: [0; 5] };
+        let emitted = emit(&mut memory, &place, &snippet, 1, &gate);
+        let begin = emitted.body.start;
+        let bytes = &memory[(begin - place.code) as usize..];
+        let jump = Decoder::with_ip(64, bytes, begin, DecoderOptions::NONE).into_iter().next();
+        emitted.function.end - jump.unwrap().near_branch_target()
+    });
+    let most = longest.into_iter().max().unwrap();
+    assert_eq!(most, protocol::marker::STUB_BYTES, "{longest:?}");
+}
+
 proptest! {
     #[test]
     fn n1_the_body_starts_at_its_offset(offset in 0u8..64, late in 0usize..100, no_memory: bool, drain: bool) {
