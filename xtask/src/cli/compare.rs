@@ -44,7 +44,8 @@ pub struct Compare {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Baselines")]
 pub struct Gate {
-    /// Keep the report under this name in the build folder, with the value of every run.
+    /// Keep the report under this name in the build folder, or in the one that BARECOUNT_BASELINES names, with the value
+    /// of every run.
     #[arg(long, value_name = "NAME")]
     pub save_baseline: Option<Name>,
     /// Compare with the report of this name behind the run; exit code 1 if something got worse beyond its limit. Where the

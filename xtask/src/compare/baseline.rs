@@ -47,16 +47,22 @@ impl FromStr for Name {
     }
 }
 
-/// The baselines of a build folder.
+/// Names another folder to keep them in.
+const VARIABLE: &str = "BARECOUNT_BASELINES";
+
+/// The baselines of a folder.
 pub struct Baselines(PathBuf);
 
 impl Baselines {
-    /// Those of this project.
+    /// Those of the folder that `BARECOUNT_BASELINES` names, else of this project.
     ///
     /// # Errors
     /// There is no project here.
     pub fn find() -> crate::Result<Self> {
-        Ok(Self::in_folder(&build::target_folder()?))
+        match std::env::var_os(VARIABLE).filter(|folder| !folder.is_empty()) {
+            Some(folder) => Ok(Self(folder.into())),
+            None => Ok(Self::in_folder(&build::target_folder()?)),
+        }
     }
 
     /// Those of a build folder.

@@ -123,3 +123,6 @@ pub(crate) fn digest(bytes: &[u8]) -> Hex {
     hasher.write(bytes);
     Hex(hasher.finish())
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,28 +24,27 @@ fn of(old: &Figure, new: &Figure, limit: Option<Limit>) -> Outcome {
 
 #[test]
 fn exact_figures_may_not_change_at_all_unless_a_limit_lets_them() {
-    use Outcome::*;
     for (worse, change, limit, outcome) in [
-        (Worse::More, 0.0, None, Equal),
-        (Worse::More, 1e-9, None, Worse),
-        (Worse::More, -1.0, None, Better),
-        (Worse::Less, -1.0, None, Worse),
-        (Worse::Less, 1.0, None, Better),
-        (Worse::Either, 1.0, None, Worse),
-        (Worse::Either, -1.0, None, Worse),
-        (Worse::Never, 9.0, None, Changed),
-        (Worse::More, 3.0, by(3.0), WithinLimit),
-        (Worse::More, 3.01, by(3.0), Worse),
-        (Worse::More, -3.0, by(3.0), WithinLimit),
-        (Worse::More, -3.01, by(3.0), Better),
-        (Worse::Either, -3.0, by(3.0), WithinLimit),
+        (Worse::More, 0.0, None, Outcome::Equal),
+        (Worse::More, 1e-9, None, Outcome::Worse),
+        (Worse::More, -1.0, None, Outcome::Better),
+        (Worse::Less, -1.0, None, Outcome::Worse),
+        (Worse::Less, 1.0, None, Outcome::Better),
+        (Worse::Either, 1.0, None, Outcome::Worse),
+        (Worse::Either, -1.0, None, Outcome::Worse),
+        (Worse::Never, 9.0, None, Outcome::Changed),
+        (Worse::More, 3.0, by(3.0), Outcome::WithinLimit),
+        (Worse::More, 3.01, by(3.0), Outcome::Worse),
+        (Worse::More, -3.0, by(3.0), Outcome::WithinLimit),
+        (Worse::More, -3.01, by(3.0), Outcome::Better),
+        (Worse::Either, -3.0, by(3.0), Outcome::WithinLimit),
     ] {
         let seen = of(&exact(100.0, worse), &exact(100.0 + change, worse), limit);
         assert_eq!(seen, outcome, "{worse} {change} {limit:?}");
     }
     let percent = Some(Limit { percent: Some(5.0), worse: Some(Worse::Less), by: None });
     let (old, new) = (exact(200.0, Worse::More), exact(190.0, Worse::More));
-    assert_eq!(of(&old, &new, percent), WithinLimit);
+    assert_eq!(of(&old, &new, percent), Outcome::WithinLimit);
     assert_eq!(of(&old, &exact(189.9, Worse::More), percent), Outcome::Worse);
 }
 
