@@ -152,9 +152,10 @@ fn test(comparison: &Comparison) -> Option<String> {
     let super::TestUsed { name, confidence, figures } = comparison.test;
     let percent = number(confidence * 100.0);
     (figures > 0).then(|| {
+        let vary = if figures == 1 { "1 figure varies".to_string() } else { format!("{figures} figures vary") };
         format!(
-            "{figures} figures vary from run to run: judged by the interval of their shift ({name} test), all of which \
-             hold with {percent} %"
+            "{vary} from run to run: judged by the interval of the shift ({name} test); all such intervals hold together with \
+             {percent} %"
         )
     })
 }

@@ -2,12 +2,12 @@
 
 use super::{interval, number, percent, signed, state_word, summary, test, untold, word};
 use crate::compare::judge::Outcome;
-use crate::compare::{Comparison, FigureCompared, ItemCompared, ItemState};
+use crate::compare::{Comparison, FigureCompared, ItemState};
 use crate::render::Width;
-use crate::render::style::{ERROR, FAINT, GOOD, STRONG, WARNING, paint};
+use crate::render::style::{ERROR, FAINT, GOOD, WARNING, paint};
 use crate::render::table::{empty, fit};
 use crate::text::printable;
-use comfy_table::{Cell, CellAlignment, Color, Table};
+use comfy_table::{Attribute, Cell, CellAlignment, Color, Table};
 use std::fmt::Write;
 
 /// Renders it.
@@ -73,16 +73,12 @@ fn table(comparison: &Comparison, all: bool) -> Table {
         if shown.is_empty() {
             continue;
         }
-        table.add_row([Cell::new(name(item))]);
+        table.add_row([Cell::new(printable(&item.name)).add_attribute(Attribute::Bold)]);
         shown.into_iter().for_each(|figure| {
             table.add_row(row(figure));
         });
     }
     table
-}
-
-fn name(item: &ItemCompared) -> String {
-    paint(STRONG, &printable(&item.name))
 }
 
 fn row(figure: &FigureCompared) -> Vec<Cell> {

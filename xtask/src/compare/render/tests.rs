@@ -54,8 +54,8 @@ fn the_table_says_everything_that_is_not_the_same() {
     for part in [
         "old: a.json\nnew: a.json\n",
         "differs: job text: digest 0x1, now digest 0x2\n",
-        "test: 1 figures vary from run to run: judged by the interval of their shift (Mann-Whitney U test), all of which \
-         hold with 99 %\n",
+        "test: 1 figure varies from run to run: judged by the interval of the shift (Mann-Whitney U test); all such \
+         intervals hold together with 99 %\n",
         "FAILED: d: in the new report: it did\n",
         "added: e\n",
         "undecided: tsc: only the least and the greatest of the runs are known",
