@@ -51,9 +51,9 @@ Exit codes:
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Boot a job in QEMU and show what it measured.
-    Run(Run),
+    Run(Box<Run>),
     /// Write a disk image that starts on BIOS and UEFI machines.
-    Image(Image),
+    Image(Box<Image>),
     /// Read a report from a serial line, a saved log, or standard input.
     Collect(Collect),
     /// Compare two reports, and tell by the exit code whether something got worse.

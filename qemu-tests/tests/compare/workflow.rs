@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use yaml_rust2::{Yaml, YamlLoader};
 
+/// Where the workflow keeps its baselines, relative to the checkout.
+const BASELINES: &str = "baselines";
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the checkout")
 }
@@ -55,7 +58,7 @@ impl Desk {
             .current_dir(folder)
             .env("PATH", path)
             .env("CARGO", cargo)
-            .env("BARECOUNT_BASELINES", folder.join("baselines"))
+            .env("BARECOUNT_BASELINES", BASELINES)
             .env("GITHUB_STEP_SUMMARY", folder.join("summary.md"))
             .output()
             .expect("a shell");
@@ -72,7 +75,7 @@ fn the_workflow_keeps_a_baseline_passes_what_is_equal_and_fails_what_is_worse() 
     let workflow = YamlLoader::load_from_str(&text).expect("a workflow").remove(0);
     // `on` is a key of YAML 1.2, and what it names are events of GitHub.
     assert!(!workflow["on"]["pull_request"].is_badvalue() && !workflow["on"]["push"].is_badvalue());
-    assert!(text.contains("BARECOUNT_BASELINES"));
+    assert_eq!(workflow["env"]["BARECOUNT_BASELINES"].as_str(), Some(BASELINES));
     let desk = Desk::new();
     desk.write("job.toml", &JOB.replace("name = \"memory\"", "name = \"store-to-load\""));
     desk.write("limits.toml", &fs::read_to_string(root().join("docs/ci/limits.toml")).unwrap());
@@ -80,6 +83,7 @@ fn the_workflow_keeps_a_baseline_passes_what_is_equal_and_fails_what_is_worse() 
     assert_eq!(baseline.len(), 1);
     let called = desk.shell(&baseline[0]);
     assert_eq!(called.code, 0, "{called:#?}");
+    assert!(desk.read("baselines/main.json").contains("\"values\""));
     let compare = steps(&workflow, "compare");
     let (gate, before) = compare.split_last().expect("steps");
     assert!(gate.contains("--format annotations") && before.len() == 3, "{compare:?}");

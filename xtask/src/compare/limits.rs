@@ -41,7 +41,7 @@ pub fn has_wildcards(pattern: &str) -> bool {
 }
 
 /// Whether `pattern` is `name`, or has wild cards that fit it.
-fn fits(pattern: &str, name: &str) -> bool {
+pub(super) fn fits(pattern: &str, name: &str) -> bool {
     pattern == name || has_wildcards(pattern) && WildMatch::new(pattern).matches(name)
 }
 

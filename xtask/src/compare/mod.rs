@@ -23,7 +23,6 @@ pub mod statistics;
 pub use error::{CompareError, ReportError};
 pub use limits::{LimitTable, Limits, has_wildcards};
 
-use figures::Figure;
 use judge::{Compared, Outcome};
 use pairs::pairs;
 use saved::Saved;
@@ -135,7 +134,8 @@ pub fn compare(
     confidence: f64,
 ) -> Result<Comparison, CompareError> {
     let pairs = pairs(old, new)?;
-    check_limits(old, new, limits)?;
+    let known = known(old, new);
+    limits.file.check(&known)?;
     let ticks = setting::ticks_differ(old, new);
     let noisy = pairs.iter().flat_map(|pair| pair.figures(ticks.as_deref()));
     let noisy = noisy.filter(|one| one.both().is_some_and(|(old, new)| judge::is_noisy(old, new)));
@@ -152,7 +152,7 @@ pub fn compare(
         new: new.source.clone(),
         file,
         differences: setting::differences(old, new),
-        notes: notes(old, new),
+        notes: notes(old, new, limits, &known),
         test: TestUsed { name: TEST, confidence, figures },
         items,
     })
@@ -176,28 +176,33 @@ fn comparable(old: &Saved, new: &Saved, items: &[ItemCompared]) -> Result<(), Co
     })
 }
 
-fn check_limits(old: &Saved, new: &Saved, limits: &Limits) -> Result<(), CompareError> {
-    let names = |figures: &[Figure]| figures.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
-    let known: Vec<(&str, Vec<String>)> = old
-        .items
-        .iter()
-        .chain(&new.items)
-        .map(|item| (&*item.name, names(&item.figures)))
-        .collect();
-    let known: Vec<(&str, BTreeSet<&str>)> = known
-        .iter()
-        .map(|(name, figures)| (*name, figures.iter().map(String::as_str).collect()))
-        .collect();
-    limits.file.check(&known)
+/// Items and what they have or were to have of figures.
+fn known<'a>(old: &'a Saved, new: &'a Saved) -> Vec<(&'a str, BTreeSet<&'a str>)> {
+    let all = old.items.iter().chain(&new.items).map(|item| {
+        let figures = item.figures.iter().map(|figure| &*figure.name);
+        let uncounted = item.uncounted.iter().map(|(event, _)| &**event);
+        (&*item.name, figures.chain(uncounted).collect())
+    });
+    all.collect()
 }
 
-fn notes(old: &Saved, new: &Saved) -> Vec<String> {
+fn notes(
+    old: &Saved,
+    new: &Saved,
+    limits: &Limits,
+    known: &[(&str, BTreeSet<&str>)],
+) -> Vec<String> {
     let mut notes = Vec::new();
     for (which, report) in [("old", old), ("new", new)] {
         if !report.missed.is_empty() {
             let items = report.missed.join(", ");
             notes.push(format!("of the {which} report, what was expected was missed by: {items}"));
         }
+    }
+    // A job goes to machines that have no such figure; a file is for these two reports.
+    let all: BTreeSet<&str> = known.iter().flat_map(|(_, figures)| figures).copied().collect();
+    for name in limits.job.names().filter(|name| !all.iter().any(|one| limits::fits(name, one))) {
+        notes.push(format!("the job's limit of `{name}` is for nothing in these reports"));
     }
     notes
 }

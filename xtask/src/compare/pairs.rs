@@ -7,7 +7,7 @@ use super::limits::{LimitTable, Limits, Worse};
 use super::saved::{Failed, Saved};
 use super::statistics::Test;
 use super::{FigureCompared, ItemCompared, ItemState};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// An item of one or both reports.
 #[derive(Default)]
@@ -28,15 +28,31 @@ pub(super) struct FigurePair<'a> {
 /// Items by kind and name; those of one name by their order.
 type Key<'a> = (&'a str, &'a str, usize);
 
-fn keyed<'a, T>(all: &'a [T], key: impl Fn(&'a T) -> (&'a str, &'a str)) -> Vec<(Key<'a>, &'a T)> {
+fn keyed(all: &[Item]) -> Vec<(Key<'_>, &Item)> {
     let mut seen: HashMap<(&str, &str), usize> = HashMap::new();
-    let numbered = all.iter().map(|one| {
-        let (kind, name) = key(one);
+    let numbered = all.iter().map(|item| {
+        let (kind, name) = (item.kind, &*item.name);
         let number = seen.entry((kind, name)).or_default();
         *number += 1;
-        ((kind, name, *number), one)
+        ((kind, name, *number), item)
     });
     numbered.collect()
+}
+
+/// A report's errors by the names of their items: an error does not say its item's kind.
+struct ByName<'a>(HashMap<&'a str, VecDeque<&'a Failed>>);
+
+impl<'a> ByName<'a> {
+    fn of(report: &'a Saved) -> Self {
+        let mut all: HashMap<&str, VecDeque<&Failed>> = HashMap::new();
+        report.failed.iter().for_each(|one| all.entry(&one.name).or_default().push_back(one));
+        Self(all)
+    }
+
+    /// The first one of that name that nobody took.
+    fn take(&mut self, name: &str) -> Option<&'a Failed> {
+        self.0.get_mut(name)?.pop_front()
+    }
 }
 
 /// All items, in the new report's order; behind them those that only the old one has.
@@ -44,32 +60,27 @@ fn keyed<'a, T>(all: &'a [T], key: impl Fn(&'a T) -> (&'a str, &'a str)) -> Vec<
 /// # Errors
 /// No item is in both.
 pub(super) fn pairs<'a>(old: &'a Saved, new: &'a Saved) -> Result<Vec<Pair<'a>>, CompareError> {
-    let by_kind = |item: &'a Item| (item.kind, &*item.name);
-    let (old_items, new_items) = (keyed(&old.items, by_kind), keyed(&new.items, by_kind));
+    let (old_items, new_items) = (keyed(&old.items), keyed(&new.items));
     let mut left: HashMap<Key, &Item> = old_items.iter().copied().collect();
-    let [mut old_failed, mut new_failed]: [Vec<(Key, &Failed)>; 2] =
-        [old, new].map(|report| keyed(&report.failed, |one| ("", &*one.name)));
+    let [mut old_failed, mut new_failed] = [old, new].map(ByName::of);
     let mut all: Vec<Pair> = Vec::new();
-    // An error does not say its item's kind.
-    let take = |failed: &mut Vec<(Key<'a>, &'a Failed)>, name: &str| {
-        let at = failed.iter().position(|((_, other, _), _)| *other == name);
-        at.map(|at| failed.remove(at).1)
-    };
     for (key, item) in &new_items {
         let old = left.remove(key);
-        let failed = if old.is_none() { take(&mut old_failed, &item.name) } else { None };
+        let failed = if old.is_none() { old_failed.take(&item.name) } else { None };
         all.push(Pair { old, new: Some(item), failed: [failed, None] });
     }
     for (_, item) in old_items.iter().filter(|(key, _)| left.contains_key(key)) {
-        let failed = take(&mut new_failed, &item.name);
+        let failed = new_failed.take(&item.name);
         all.push(Pair { old: Some(item), failed: [None, failed], ..Pair::default() });
     }
-    for (_, failed) in new_failed {
-        let before = take(&mut old_failed, &failed.name);
+    // Each of a name's errors that is left comes up once.
+    for failed in new.failed.iter().filter_map(|one| new_failed.take(&one.name)) {
+        let before = old_failed.take(&failed.name);
         all.push(Pair { failed: [before, Some(failed)], ..Pair::default() });
     }
-    let old_failed = old_failed.into_iter();
-    all.extend(old_failed.map(|(_, one)| Pair { failed: [Some(one), None], ..Pair::default() }));
+    for failed in old.failed.iter().filter_map(|one| old_failed.take(&one.name)) {
+        all.push(Pair { failed: [Some(failed), None], ..Pair::default() });
+    }
     if all.iter().any(Pair::is_in_both) {
         return Ok(all);
     }

@@ -180,6 +180,14 @@ fn a_limits_file_that_is_for_nothing_is_refused() {
     let old = document(vec![result(0, "a", 3.0, 1.0)]);
     let error = compared(&old, &old, "[limits]\ncycels = 1").map(|_| ()).unwrap_err();
     assert!(error.starts_with("limits.toml: `cycels` of [limits] is for nothing"), "{error}");
+    // What the machine could not count is something; and a job is for other machines too.
+    let mut uncounted = old.clone();
+    uncounted["records"][0]["uncounted"] = json!([{ "event": "cycles", "reason": "no counter" }]);
+    assert!(compared(&uncounted, &uncounted, "[limits]\ncycles = 1").is_ok());
+    uncounted["run"]["job"] =
+        json!({ "name": "j", "file": "j", "items": [], "limits": { "cycels": 1, "cyc*": 1 } });
+    let notes = of(&uncounted, &uncounted).notes;
+    assert_eq!(notes, ["the job's limit of `cycels` is for nothing in these reports"]);
 }
 
 #[test]
@@ -249,6 +257,22 @@ fn sorted(comparison: Comparison) -> Vec<ItemCompared> {
 }
 
 proptest! {
+    /// Whatever becomes of a document, it is refused or compared, and shown.
+    #[test]
+    fn no_change_of_a_document_makes_anything_panic(
+        records in any_report(), at in any::<proptest::sample::Index>(), to in "[0-9a-z\"{}\\[\\],:-]{0,8}", length in 0usize..8
+    ) {
+        let old = document(records);
+        let mut text = old.to_string().into_bytes();
+        let start = at.index(text.len());
+        let end = (start + length).min(text.len());
+        text.splice(start..end, to.into_bytes());
+        let Ok(new) = saved::parse(&text, "new") else { return Ok(()) };
+        let Ok(comparison) = compare(&saved(&old), &new, &Limits::default(), 0.99) else { return Ok(()) };
+        let _ = render::render(&comparison, crate::cli::CompareFormat::Table, true, crate::render::Width::default());
+        let _ = render::render(&comparison, crate::cli::CompareFormat::Json, true, crate::render::Width::default());
+    }
+
     #[test]
     fn a_report_does_not_differ_from_itself(records in any_report()) {
         prop_assume!(records.iter().any(|one| one["type"] == "result"));

@@ -80,7 +80,7 @@ pub(super) fn of_history(history: &HistoryResult, steady: bool) -> Vec<Figure> {
     for one in &history.series {
         let event = Some(one.counting.name.clone());
         let of = |row: usize| {
-            let ends = [one.min.get(row), one.max.get(row)].map(|end| end.copied());
+            let ends = [one.min.get(row), one.max.get(row)].map(Option::<&f64>::copied);
             let value = *one.median.get(row)?;
             let spread = match ends {
                 [Some(least), Some(most)] if least < most => {
