@@ -16,7 +16,7 @@ use std::time::Duration;
 use xtask::cli::Arguments;
 
 /// Commands that are not run here: how they begin, and why.
-const NOT_RUN: [(&str, &str); 11] = [
+const NOT_RUN: [(&str, &str); 13] = [
     ("cargo xtask test", "it runs this test"),
     ("cargo xtask vm", "`vm.rs` runs each line with a kernel, a disk and a CD of its own"),
     ("cargo xtask mutants", "it takes hours"),
@@ -34,10 +34,15 @@ const NOT_RUN: [(&str, &str); 11] = [
         "cargo xtask run job.toml --keep /tmp/run",
         "it writes there; `program.rs` keeps a run's files elsewhere",
     ),
+    ("cargo xtask run job.toml --save-baseline", IN_ORDER),
+    ("cargo xtask run job.toml --baseline", IN_ORDER),
+    ("cargo xtask compare", IN_ORDER),
     ("cargo nextest run", "it runs this test"),
     ("cargo install cargo-fuzz", "it installs a program"),
     ("sudo dd", "it writes a disk"),
 ];
+
+const IN_ORDER: &str = "`compare.rs` runs the block in its order";
 
 /// Blocks that are neither jobs nor command lines: how they begin, and what they are.
 const OTHER: [(&str, &str); 4] = [
@@ -155,6 +160,7 @@ fn every_command_line_is_one_that_the_tool_takes() {
         &["image", "--help"],
         &["events", "--help"],
         &["vm", "--help"],
+        &["compare", "--help"],
     ] {
         for line in xtask(folder.path(), command).out.lines() {
             let line = line.trim_start();

@@ -86,9 +86,10 @@ fn bad_usage_ends_with_code_2() {
 #[test]
 fn every_command_has_help() {
     let folder = folder();
-    for command in
-        ["run", "image", "collect", "events", "test", "bench", "mutants", "check", "doctor"]
-    {
+    for command in [
+        "run", "image", "collect", "compare", "events", "test", "bench", "mutants", "check",
+        "doctor", "vm",
+    ] {
         let called = xtask(folder.path(), &[command, "--help"]);
         assert_eq!(called.code, 0);
         assert!(called.out.contains("Usage: cargo xtask"), "{}", called.out);

@@ -42,7 +42,7 @@ Start here:
 const EXIT_CODES: &str = "\
 Exit codes:
   0   everything was measured, and every expectation met
-  1   a measurement missed its expectation, or a test failed
+  1   a measurement missed its expectation, got worse than a baseline, or a test failed
   2   bad usage or a bad job
   3   the machine did not finish (crash, hang, timeout, lost lines), or standard output took no more
   77  nothing could run here
@@ -52,13 +52,15 @@ Exit codes:
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Boot a job in QEMU and show what it measured.
-    Run(Run),
+    Run(Box<Run>),
     /// Start another system in QEMU, with an emulated PMU below it.
     Vm(Vm),
     /// Write a disk image that starts on BIOS and UEFI machines.
-    Image(Image),
+    Image(Box<Image>),
     /// Read a report from a serial line, a saved log, or standard input.
     Collect(Collect),
+    /// Compare two reports, and tell by the exit code whether something got worse.
+    Compare(Compare),
     /// List what can be counted, by name, on any processor.
     Events(Events),
     /// Run the project's tests: checks of the source, host tests, tests in QEMU.
@@ -82,7 +84,8 @@ Examples:
   cargo xtask run --latency 'imul r64, r64' --throughput 'imul r64, r64'
   cargo xtask run --pmu zen4                                          an emulated PMU
   cargo xtask run --asm 'push rax; pop rbx' --exact                   what is executed, counted by stepping
-  cargo xtask run job.toml --boot uefi --format json --out report.json")]
+  cargo xtask run job.toml --boot uefi --format json --out report.json
+  cargo xtask run job.toml --save-baseline main                       to compare with: --baseline main")]
 pub struct Run {
     /// The job file; without it and without --asm, a tour of measurements.
     pub job: Option<PathBuf>,
@@ -95,6 +98,9 @@ pub struct Run {
     /// The report.
     #[command(flatten)]
     pub output: Output,
+    /// Baselines.
+    #[command(flatten)]
+    pub gate: Gate,
     /// Keep the run's files (kernel, ramdisk, image, serial log, command line) in this folder.
     #[arg(long, value_name = "DIR", help_heading = "Report")]
     pub keep: Option<PathBuf>,
@@ -335,11 +341,13 @@ impl Color {
     }
 }
 
+mod compare;
 mod counting;
 mod events;
 mod mutants;
 mod pmu;
 mod values;
+pub use compare::{Compare, CompareFormat, Confidence, Gate};
 mod vm;
 pub use counting::{Counting, CountingOption};
 pub use events::{Events, ListFormat};

@@ -1,6 +1,7 @@
 //! Why a command ended without a result, and the exit code that says so.
 
 use crate::build::BuildError;
+use crate::compare::CompareError;
 use crate::events::EventsError;
 use crate::job::JobError;
 use crate::machine::MachineError;
@@ -22,6 +23,9 @@ pub enum Failure {
     /// A processor, event or file of events is not understood.
     #[error(transparent)]
     Events(#[from] EventsError),
+    /// Two reports cannot be compared, or limits are wrong.
+    #[error(transparent)]
+    Compare(#[from] CompareError),
     /// An argument is wrong in a way that the command line's grammar cannot tell.
     #[error("{0}")]
     Usage(String),
@@ -66,7 +70,8 @@ impl Failure {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Job(_) | Self::Events(_) | Self::Usage(_) | Self::File { .. } => 2,
+            Self::Job(_) | Self::Events(_) | Self::Usage(_) => 2,
+            Self::Compare(_) | Self::File { .. } => 2,
             Self::Machine(error) => error.exit_code(),
             Self::Output(_) => 3,
             Self::Interrupted(_) => interrupt::EXIT_CODE,

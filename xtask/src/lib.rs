@@ -7,6 +7,7 @@
 //! - [`machine`]: which QEMU to start and how; [`collect`]: reading a report from it or from elsewhere.
 //! - [`output`], [`text`]: what leaves the program, and what of it a terminal may see; [`interrupt`]: Ctrl-C.
 //! - [`mutants`]: planted mistakes that no test notices.
+//! - [`compare`]: two reports side by side, for people and CI services.
 //! - [`render`]: the report as table, JSON, TAP or CSV; [`mod@bench`]: the project's own figures.
 //!
 //! Everything that starts a process is here and in `qemu-tests`.
@@ -17,6 +18,7 @@ pub mod build;
 pub mod cli;
 pub mod collect;
 pub mod commands;
+pub mod compare;
 pub mod disassembly;
 pub mod events;
 pub mod failure;

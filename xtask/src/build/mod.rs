@@ -35,6 +35,14 @@ pub enum BuildError {
     },
 }
 
+/// Where this project is built, whether or not there is a compiler.
+///
+/// # Errors
+/// As for [`root`].
+pub fn target_folder() -> Result<PathBuf, SetupError> {
+    root().map(place::target)
+}
+
 /// The project's folder and what was built in it.
 #[derive(Clone, Debug)]
 pub struct Tree {

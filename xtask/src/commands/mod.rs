@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod check;
 pub mod collect;
+pub mod compare;
 pub mod doctor;
 pub mod events;
 pub mod image;
@@ -30,6 +31,7 @@ pub fn run(arguments: &Arguments) -> Result<u8> {
         Command::Vm(arguments) => vm::run(arguments),
         Command::Image(arguments) => image::run(arguments),
         Command::Collect(arguments) => collect::run(arguments),
+        Command::Compare(arguments) => compare::run(arguments),
         Command::Events(arguments) => events::run(arguments),
         Command::Test(arguments) => test::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),

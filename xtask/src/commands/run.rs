@@ -1,6 +1,7 @@
 //! `run`: boot a job in QEMU and show what it measured.
 
 mod boots;
+mod gate;
 mod staging;
 pub use staging::{plant, stage, stage_files, stage_pmu, stage_with_pmu};
 
@@ -18,7 +19,7 @@ use crate::machine::{
     self, Choice, Counter, Finished, Given, Host, Launch, Limits, MachineError, accel, pmu_log,
 };
 use crate::progress::Work;
-use crate::render::Context;
+use crate::render::{Context, Tools};
 use crate::setup::{self, Need, SetupError, Toolchain};
 use crate::symbols::{Symbols, image_base};
 use crate::{Failure, Result, interrupt, output, verdict};
@@ -36,6 +37,7 @@ use std::path::{Path, PathBuf};
 pub fn run(arguments: &Run) -> Result<u8> {
     check_output(&arguments.output, &inputs(arguments))?;
     check_kept(arguments)?;
+    let gate = gate::Ready::of(&arguments.gate)?;
     // The job is assembled by the compiler: without one that would be the job's fault.
     Toolchain::find()?;
     let mut choice = accel::choose(&arguments.machine, &Host::read())?;
@@ -60,6 +62,7 @@ pub fn run(arguments: &Run) -> Result<u8> {
     if let Some(note) = &counter.note {
         output::say(&format!("pmu: {note}"));
     }
+    let unasked = if arguments.gate.is_open() { packed.list_values() } else { Vec::new() };
     let model = match choice.pmu {
         Given::Emulated(model) => Some(model),
         _ => None,
@@ -94,6 +97,10 @@ pub fn run(arguments: &Run) -> Result<u8> {
         // It is told by the exit code, after the report.
         let _ = interrupt::take();
     }
+    if arguments.gate.is_open() || arguments.output.format == cli::Format::Json {
+        context.job = Some(packed.about());
+        context.tools = Some(tools(&tree));
+    }
     context.notes = whole.notes;
     context.notes.extend(counter.note.clone());
     context.authentication = Some("verified: each record carries the code of its boot's key");
@@ -106,7 +113,21 @@ pub fn run(arguments: &Run) -> Result<u8> {
             has_plugin(&whole.report, &context.pmu_said)?;
         }
     }
-    report(whole.report, context, &tree, &arguments.output)
+    let mut report = whole.report;
+    let text = gate.text(&report, &context);
+    gate::without_values(&mut report, &unasked);
+    let code = self::report(&report, context, &tree, &arguments.output)?;
+    text.map_or(Ok(code), |text| gate.close(&text, code, &arguments.output))
+}
+
+/// What makes the report.
+fn tools(tree: &Tree) -> Tools {
+    let qemu = setup::qemu::probe().ok().and_then(|found| found.version);
+    Tools {
+        barecount: env!("CARGO_PKG_VERSION").to_string(),
+        rustc: tree.toolchain().version.clone(),
+        qemu: qemu.map(|version| version.to_string()),
+    }
 }
 
 /// The job as the chosen machine is to run it.
@@ -330,6 +351,8 @@ fn context(
         backtrace: Vec::new(),
         sampled: packed.sampled.clone(),
         kernel: None,
+        tools: None,
+        job: None,
         items: packed.job.items.iter().map(|item| item.name().to_string()).collect(),
         complaint,
         interrupted: None,
@@ -341,10 +364,10 @@ fn context(
 }
 
 /// Resolves a crash's backtrace, renders the report and tells the exit code.
-fn report(report: Report, mut context: Context, tree: &Tree, wanted: &cli::Output) -> Result<u8> {
-    resolve(&report, &mut context, &tree.kernel_with_symbols());
+fn report(report: &Report, mut context: Context, tree: &Tree, wanted: &cli::Output) -> Result<u8> {
+    resolve(report, &mut context, &tree.kernel_with_symbols());
     context.kernel = Some(tree.kernel_with_symbols());
-    deliver(&report, &context, wanted)
+    deliver(report, &context, wanted)
 }
 
 /// Adds the resolved backtrace of a crash to `context`.

@@ -7,6 +7,7 @@ use super::errors::{JobError, Place};
 use super::expect::{CriteriaFile, Names, RawExpect};
 use super::file::Text;
 use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile, place, too_few};
+use crate::compare::LimitTable;
 use crate::events::EventText;
 use ::events::parse::parse_event;
 use protocol::count::{AtOverflow, Count, CountRequest, CountSet, GateAct};
@@ -47,6 +48,7 @@ pub(super) struct RawCount {
     stop_at: Vec<String>,
     expect: Option<RawExpect>,
     allow_uncounted: Option<bool>,
+    limits: Option<LimitTable>,
     #[serde(default)]
     task: Vec<Spanned<RawTask>>,
 }
@@ -164,9 +166,14 @@ impl CountFile {
             limit_us: raw.limit_us.unwrap_or(DEFAULT_LIMIT_US),
             workload: WorkloadFile::decide(raw.task, raw.tick_ns, raw.jitter, text, source),
             gate: starts.chain(stops).collect(),
-            criteria: CriteriaFile::new(raw.expect, raw.allow_uncounted),
+            criteria: CriteriaFile::new(raw.expect, raw.allow_uncounted, raw.limits),
             place,
         }
+    }
+
+    /// Where it stands.
+    pub(super) fn place(&self) -> Place {
+        self.place.clone()
     }
 
     /// The texts of its events.

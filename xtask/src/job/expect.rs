@@ -1,5 +1,6 @@
 //! What an item has to come to: `expect` and `allow-uncounted`.
 
+use crate::compare::{LimitTable, has_wildcards};
 use crate::events::EventText;
 use events::parse::parse_list;
 use iced_x86::Mnemonic;
@@ -130,11 +131,18 @@ pub struct CriteriaFile {
     pub expect: Vec<Expect<'static>>,
     /// Whether events may be left uncounted; `None`: as the job says.
     pub allow_uncounted: Option<bool>,
+    /// How far its figures may get worse from one report to the next.
+    pub limits: LimitTable,
 }
 
 impl CriteriaFile {
-    pub(super) fn new(expect: Option<RawExpect>, allow_uncounted: Option<bool>) -> Self {
-        Self { expect: expect.unwrap_or_default().0, allow_uncounted }
+    pub(super) fn new(
+        expect: Option<RawExpect>,
+        allow_uncounted: Option<bool>,
+        limits: Option<LimitTable>,
+    ) -> Self {
+        let limits = limits.unwrap_or_default();
+        Self { expect: expect.unwrap_or_default().0, allow_uncounted, limits }
     }
 
     /// With what the job says.
@@ -178,12 +186,14 @@ impl Names {
         self.whole.iter().any(|name| name == figure) || self.events.iter().any(is_behind)
     }
 
-    /// Whether every expectation is of a figure that there can be.
+    /// Whether every expectation and every limit is of a figure that there can be.
     ///
     /// # Errors
     /// The first one that there is not, and what there is.
     pub(super) fn check(&self, criteria: &CriteriaFile) -> Result<(), String> {
-        for Expect { figure, .. } in &criteria.expect {
+        let expected = criteria.expect.iter().map(|expect| ("expect", &*expect.figure));
+        let limits = criteria.limits.names().filter(|name| !has_wildcards(name));
+        for (key, figure) in expected.chain(limits.map(|name| ("limits", name))) {
             if !self.has(figure) {
                 let mut known: Vec<&str> =
                     self.whole.iter().chain(&self.events).map(|name| &**name).collect();
@@ -192,16 +202,16 @@ impl Names {
                     [] => String::new(),
                     behind => format!("; behind an event may stand `{}`", behind.join("`, `")),
                 };
-                return Err(match (&**figure, known.is_empty()) {
+                return Err(match (figure, known.is_empty()) {
                     (TSC, false) => format!(
-                        "expect bounds TSC ticks, which are no figure here; there are: {}{behind}",
+                        "{key} bounds TSC ticks, which are no figure here; there are: {}{behind}",
                         known.join(", ")
                     ),
                     (figure, true) => {
-                        format!("expect names `{figure}`, but there are no figures here")
+                        format!("{key} names `{figure}`, but there are no figures here")
                     }
                     (figure, false) => format!(
-                        "expect names `{figure}`, which is no figure here; there are: {}{behind}",
+                        "{key} names `{figure}`, which is no figure here; there are: {}{behind}",
                         known.join(", ")
                     ),
                 });

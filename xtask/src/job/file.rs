@@ -3,6 +3,7 @@
 mod forms;
 mod lines;
 
+use super::about::digest;
 use super::assemble::Syntax;
 use super::count::{CountFile, RawCount};
 use super::errors::{JobError, Place};
@@ -13,6 +14,7 @@ use super::history::{HistoryOptions, RawHistory};
 use super::machine::MachineOptions;
 use super::sample::{self, RawSample, SampleFile};
 use super::workload::{RawRun, RunFile};
+use crate::compare::LimitTable;
 use crate::events::EventText;
 use forms::{RawForms, characterise, check_code};
 pub(super) use lines::{Lines, Spans, Text, lines, position};
@@ -21,6 +23,7 @@ use protocol::bits::Bits;
 use protocol::criteria::{Expect, TSC};
 use protocol::job::{Difference, OnEnd, SelfTest};
 use protocol::limits::{self, LimitError};
+use protocol::record::Hex;
 use serde::Deserialize;
 use std::path::Path;
 use toml::Spanned;
@@ -135,6 +138,10 @@ pub struct JobFile {
     pub counts: Vec<CountFile>,
     /// What is sampled; it comes behind the snippets.
     pub samples: Vec<SampleFile>,
+    /// How far a figure of any item may get worse from one report to the next.
+    pub limits: LimitTable,
+    /// Digest of the file's text, if it is a file.
+    pub(super) text: Option<Hex>,
 }
 
 /// What a job is for.
@@ -177,6 +184,8 @@ struct RawJob {
     processors: Vec<Spanned<RawSnippet>>,
     #[serde(default)]
     sample: Vec<Spanned<RawSample>>,
+    #[serde(default)]
+    limits: LimitTable,
 }
 
 impl RawJob {
@@ -243,6 +252,7 @@ struct RawSnippet {
     drain_frontend: Option<bool>,
     machine: Option<MachineOptions>,
     bits: Option<Bits>,
+    limits: Option<LimitTable>,
 }
 
 impl Default for Options {
@@ -356,6 +366,8 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
             .into_iter()
             .map(|sample| sample::decide(sample, &places, source))
             .collect::<Result<_, _>>()?,
+        limits: raw.limits,
+        text: Some(digest(text.as_bytes())),
     })
 }
 
@@ -421,7 +433,7 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &Text) -> S
             },
             bits: raw.bits.or(defaults.bits).unwrap_or(base.bits),
         },
-        criteria: CriteriaFile::new(raw.expect, raw.allow_uncounted),
+        criteria: CriteriaFile::new(raw.expect, raw.allow_uncounted, raw.limits),
         processors: None,
         history,
         exact: raw.exact.as_ref().or(defaults.exact.as_ref()).and_then(RawExact::decide),

@@ -3,6 +3,7 @@
 //! [`mod@file`] reads the TOML, with line and column in every error; [`Overrides`] are what the command line
 //! changes; [`form`] makes snippets of instruction forms; [`assemble`] turns text into machine code; `analyse` finds a register for the loop.
 
+mod about;
 mod analyse;
 pub mod assemble;
 mod bind;
@@ -21,6 +22,8 @@ mod requires;
 pub mod sample;
 pub mod workload;
 
+pub(crate) use about::digest;
+pub use about::{About, AboutItem};
 pub use errors::JobError;
 pub use overrides::Overrides;
 
@@ -67,6 +70,8 @@ pub struct Packed {
     pub key: Option<Key>,
     /// Processors that it needs.
     pub cpus: u32,
+    /// What goes into a report and not to the machine.
+    known: about::Known,
 }
 
 impl Packed {
@@ -82,13 +87,16 @@ impl Packed {
         job.criteria.drain(..done.min(job.criteria.len()));
         let bytes = bytes(&job, &self.tables, key.as_ref())?;
         let (tables, sampled) = (self.tables.clone(), self.sampled.clone());
-        Ok(Self { job, bytes, tables, sampled, cpus: self.cpus, key })
+        let known = about::Known::default();
+        Ok(Self { job, bytes, tables, sampled, cpus: self.cpus, key, known })
     }
 
     /// A job without tables, for tests.
     #[cfg(test)]
     pub(crate) fn of(job: Job<'static>) -> Self {
-        Self { job, bytes: Vec::new(), tables: Vec::new(), sampled: Vec::new(), cpus: 1, key: None }
+        let known = about::Known::default();
+        let (bytes, tables, sampled) = (Vec::new(), Vec::new(), Vec::new());
+        Self { job, bytes, tables, sampled, cpus: 1, key: None, known }
     }
 }
 
@@ -258,7 +266,8 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
         .map_err(|error| JobError::Limit { file: file.source.clone(), error })?;
     let bytes = bytes(&job, tables.bytes(), None)
         .map_err(|error| JobError::Pack { file: file.source.clone(), error })?;
-    Ok(Packed { job, bytes, tables: tables.bytes().to_vec(), sampled, cpus, key: None })
+    let (tables, known) = (tables.bytes().to_vec(), about::Known::of(file));
+    Ok(Packed { job, bytes, tables, sampled, cpus, key: None, known })
 }
 
 /// What each item has to come to, in the order of the items.

@@ -8,6 +8,7 @@ use super::file::{JobFile, Options, SnippetFile, name_of};
 use super::form::{Form, Wanted};
 use super::history::HistoryOverrides;
 use super::machine::MachineOptions;
+use crate::compare::LimitTable;
 use crate::events::{EventFile, EventText};
 use clap::Args;
 use protocol::bits::Bits;
@@ -156,6 +157,8 @@ impl Overrides {
             snippets: vec![snippet],
             runs: Vec::new(),
             samples: Vec::new(),
+            limits: LimitTable::default(),
+            text: None,
         }
     }
 

@@ -27,6 +27,8 @@ fn one(message: Message, sources: &[Source], file: &JobFile) -> AssemblyError {
         };
         match lines.first_line {
             Some(first) if message.line > 0 => (first + message.line - 1, message.column),
+            // A form's code does not stand in the file, but the form does.
+            _ if lines.line == 0 => (spans.whole.line, spans.whole.column),
             _ => (lines.line, lines.column),
         }
     });

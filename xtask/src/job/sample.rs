@@ -6,6 +6,7 @@ use super::expect::{CriteriaFile, Names, RawExpect};
 use super::file::{JobFile, Lines, Options, SnippetFile, Spans, Text, lines, name_of, position};
 use super::workload::{Assembled, DEFAULT_LIMIT_US, RawTask, WorkloadFile};
 use super::{SOURCES, analyse, place, sources};
+use crate::compare::LimitTable;
 use crate::events::EventText;
 use protocol::bits::Bits;
 use protocol::job::Item;
@@ -81,6 +82,7 @@ pub(super) struct RawSample {
     limit_us: Option<u64>,
     expect: Option<RawExpect>,
     allow_uncounted: Option<bool>,
+    limits: Option<LimitTable>,
     #[serde(default)]
     task: Vec<Spanned<RawTask>>,
 }
@@ -159,7 +161,7 @@ pub(super) fn decide(
     let unnamed = || tasks.as_ref().map_or_else(|| name_of(&body), name_of_tasks);
     let name = raw.name.unwrap_or_else(unnamed);
     let none = Lines::default();
-    let criteria = CriteriaFile::new(raw.expect, raw.allow_uncounted);
+    let criteria = CriteriaFile::new(raw.expect, raw.allow_uncounted, raw.limits);
     Ok(SampleFile {
         texts,
         turns: raw.turns.unwrap_or(1),

@@ -5,6 +5,7 @@ use super::assemble::{self, Code, Failed, Labels, Message, Part, Source, Syntax}
 use super::errors::{JobError, Place, TaskError};
 use super::expect::{CriteriaFile, Names, RawExpect};
 use super::file::{Lines, Text, lines};
+use crate::compare::LimitTable;
 use protocol::bits::Bits;
 use protocol::limits::LimitError;
 use protocol::workload::{self, Ring, Task, Tasks, Workload};
@@ -62,6 +63,7 @@ pub(super) struct RawRun {
     limit_us: Option<u64>,
     expect: Option<RawExpect>,
     allow_uncounted: Option<bool>,
+    limits: Option<LimitTable>,
     #[serde(default)]
     task: Vec<Spanned<RawTask>>,
 }
@@ -135,12 +137,12 @@ impl RunFile {
     pub(super) fn decide(raw: Spanned<RawRun>, number: usize, text: &Text, source: &str) -> Self {
         let place = place(text, source, &raw.span());
         let raw = raw.into_inner();
-        let RawRun { name, tick_ns, jitter, limit_us, expect, allow_uncounted, task } = raw;
+        let RawRun { name, tick_ns, jitter, limit_us, expect, allow_uncounted, limits, task } = raw;
         Self {
             name: name.unwrap_or_else(|| format!("run {number}")),
             workload: WorkloadFile::decide(task, tick_ns, jitter, text, source),
             limit_us: limit_us.unwrap_or(DEFAULT_LIMIT_US),
-            criteria: CriteriaFile::new(expect, allow_uncounted),
+            criteria: CriteriaFile::new(expect, allow_uncounted, limits),
             place,
         }
     }
@@ -161,6 +163,11 @@ impl RunFile {
     /// The error that this run breaks a bound.
     pub(super) fn at(&self, error: &LimitError) -> JobError {
         self.workload.task_error(error).unwrap_or_else(|| self.refused(error.to_string()))
+    }
+
+    /// Where it stands.
+    pub(super) fn place(&self) -> Place {
+        self.place.clone()
     }
 
     fn refused(&self, message: String) -> JobError {

@@ -6,8 +6,12 @@ use crate::collect::{Foreign, Numbered, Report};
 use crate::text::ascii_controls;
 use serde::Serialize;
 
+/// Version of the document, which `compare` reads. A change that an old reader would misread raises it.
+pub const VERSION: u64 = 1;
+
 #[derive(Serialize)]
 struct Document<'a> {
+    report: u64,
     run: &'a Context,
     exit_code: u8,
     records: &'a [Numbered],
@@ -23,6 +27,7 @@ struct Document<'a> {
 pub fn render(report: &Report, context: &Context) -> String {
     let problems = report.problems.iter().map(ToString::to_string);
     let document = Document {
+        report: VERSION,
         run: context,
         exit_code: context.exit_code(report),
         records: &report.records,

@@ -20,12 +20,25 @@ mod values;
 use crate::cli::Format;
 use crate::collect::Report;
 use crate::interrupt;
+use crate::job::About;
 use crate::job::sample::TaskCode;
 use crate::samples::Resolver;
 use crate::symbols::image_base;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 pub use table::Width;
+
+/// What made a report: versions.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Tools {
+    /// Of this program.
+    pub barecount: String,
+    /// Of the compiler, which assembles and builds the firmware.
+    pub rustc: String,
+    /// Of QEMU, if the machine is one of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qemu: Option<String>,
+}
 
 /// How the run came about, as far as the firmware cannot know it.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -47,6 +60,12 @@ pub struct Context {
     /// TSC ticks per instruction, if QEMU's icount makes them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ticks_per_instruction: Option<u64>,
+    /// What made the report, if it was made here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Tools>,
+    /// The job, if it is known here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<About>,
     /// Whether the records come from the firmware, and how that is known; absent where they carry no codes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authentication: Option<&'static str>,

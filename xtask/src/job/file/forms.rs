@@ -2,6 +2,7 @@
 
 use super::lines::Text;
 use super::{RawOptions, RawSnippet, SnippetFile, decide};
+use crate::compare::LimitTable;
 use crate::events::EventText;
 use crate::job::form::{Form, Wanted};
 use serde::Deserialize;
@@ -18,6 +19,7 @@ pub(super) struct RawForms {
     events: Option<Vec<EventText>>,
     values: Option<bool>,
     allow_uncounted: Option<bool>,
+    limits: Option<LimitTable>,
 }
 
 impl RawForms {
@@ -60,6 +62,7 @@ pub(super) fn characterise(
         events: raw.events,
         values: raw.values,
         allow_uncounted: raw.allow_uncounted,
+        limits: raw.limits,
         ..RawSnippet::default()
     };
     SnippetFile { wanted: Some(wanted), ..decide(Spanned::new(span, options), defaults, text) }

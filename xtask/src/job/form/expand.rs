@@ -169,7 +169,6 @@ fn put(item: &SnippetFile, made: Made) -> SnippetFile {
         asm: made.body,
         init: made.init,
         wanted: None,
-        spans: None,
         ..item.clone()
     }
 }

@@ -162,7 +162,12 @@ impl Mirror {
         let access = Access { linear, physical: own, physical_next_page, bytes, kind, locked };
         // SAFETY: one processor.
         unsafe {
-            (*&raw mut CORE).access(&access, &mut *&raw mut LLC, uarch::Parts::ALL, &mut self.counts);
+            (*&raw mut CORE).access(
+                &access,
+                &mut *&raw mut LLC,
+                uarch::Parts::ALL,
+                &mut self.counts,
+            );
         }
     }
 
@@ -238,7 +243,11 @@ fn compare(name: &str, seen: &own::Counted, count: u64, taken: &[(BranchKind, u6
     line!("case {name}.records {} {count}", seen.records.count);
     for (record, (kind, from, to)) in seen.records.list.iter().zip(taken) {
         let (own, other) = (record.from, record.to);
-        line!("case {name}.record {}:{own:x}:{other:x} {}:{from:x}:{to:x}", record.kind, *kind as u32);
+        line!(
+            "case {name}.record {}:{own:x}:{other:x} {}:{from:x}:{to:x}",
+            record.kind,
+            *kind as u32
+        );
     }
 }
 
@@ -277,7 +286,13 @@ fn mirror_loop(mirror: &mut Mirror, base: u64) {
             mirror.branch(Return, ret, at!(model_loop_next), 1, true);
         }
         let back = at!(model_loop_end) - at!(model_loop_back);
-        mirror.branch(Conditional, at!(model_loop_back), at!(model_loop_top), back, turn + 1 < TURNS);
+        mirror.branch(
+            Conditional,
+            at!(model_loop_back),
+            at!(model_loop_top),
+            back,
+            turn + 1 < TURNS,
+        );
     }
     mirror.access(Load, stack, 8);
     mirror.branch(Return, at!(model_loop_end), own::back(), 1, true);

@@ -1,0 +1,11 @@
+//! A saved report of any bytes, compared with itself.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use xtask::compare::{Limits, compare, saved};
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(report) = saved::parse(bytes, "report.json") {
+        let _ = compare(&report, &report, &Limits::default(), 0.99);
+    }
+});

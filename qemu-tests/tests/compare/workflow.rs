@@ -1,0 +1,132 @@
+//! The example workflow, its commands run as a shell would, and the lines of the README.
+
+use super::JOB;
+use qemu_tests::{Called, tree};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use yaml_rust2::{Yaml, YamlLoader};
+
+/// Where the workflow keeps its baselines, relative to the checkout.
+const BASELINES: &str = "baselines";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the checkout")
+}
+
+/// The commands of a job's steps, in order.
+fn steps(workflow: &Yaml, job: &str) -> Vec<String> {
+    let steps =
+        workflow["jobs"][job]["steps"].as_vec().unwrap_or_else(|| panic!("{job}: {workflow:?}"));
+    steps.iter().filter_map(|step| step["run"].as_str().map(String::from)).collect()
+}
+
+/// A folder with the files that the workflow names, and a `cargo` whose `xtask` is the host tool as it is built.
+struct Desk(tempfile::TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("bin")).unwrap();
+        let cargo = folder.path().join("bin/cargo");
+        let program = std::env::var_os("BARECOUNT_XTASK").map(PathBuf::from);
+        let program = program.unwrap_or_else(|| tree().target().join("debug/xtask"));
+        fs::write(&cargo, format!("#!/bin/sh\nshift\nexec '{}' \"$@\"\n", program.display()))
+            .unwrap();
+        fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
+        Self(folder)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.0.path().join(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.0.path().join(name))
+            .unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Runs a step's commands as GitHub does: `bash -e`.
+    fn shell(&self, commands: &str) -> Called {
+        let folder = self.0.path();
+        let path = format!("{}:{}", folder.join("bin").display(), std::env::var("PATH").unwrap());
+        // What builds asks for the real one by this variable, which `cargo` sets.
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let output = Command::new("bash")
+            .args(["-e", "-c", commands])
+            .current_dir(folder)
+            .env("PATH", path)
+            .env("CARGO", cargo)
+            .env("BARECOUNT_BASELINES", BASELINES)
+            .env("GITHUB_STEP_SUMMARY", folder.join("summary.md"))
+            .output()
+            .expect("a shell");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let code = output.status.code().expect("it ends by itself");
+        Called { code, out: text(&output.stdout), err: text(&output.stderr) }
+    }
+}
+
+#[test]
+fn the_workflow_keeps_a_baseline_passes_what_is_equal_and_fails_what_is_worse() {
+    let _ = tree();
+    let text = fs::read_to_string(root().join("docs/ci/github.yml")).unwrap();
+    let workflow = YamlLoader::load_from_str(&text).expect("a workflow").remove(0);
+    // `on` is a key of YAML 1.2, and what it names are events of GitHub.
+    assert!(!workflow["on"]["pull_request"].is_badvalue() && !workflow["on"]["push"].is_badvalue());
+    assert_eq!(workflow["env"]["BARECOUNT_BASELINES"].as_str(), Some(BASELINES));
+    let desk = Desk::new();
+    desk.write("job.toml", &JOB.replace("name = \"memory\"", "name = \"store-to-load\""));
+    desk.write("limits.toml", &fs::read_to_string(root().join("docs/ci/limits.toml")).unwrap());
+    let baseline = steps(&workflow, "baseline");
+    assert_eq!(baseline.len(), 1);
+    let called = desk.shell(&baseline[0]);
+    assert_eq!(called.code, 0, "{called:#?}");
+    assert!(desk.read("baselines/main.json").contains("\"values\""));
+    let compare = steps(&workflow, "compare");
+    let (gate, before) = compare.split_last().expect("steps");
+    assert!(gate.contains("--format annotations") && before.len() == 3, "{compare:?}");
+    for step in before {
+        let called = desk.shell(step);
+        assert_eq!(called.code, 0, "{step}\n{called:#?}");
+    }
+    let called = desk.shell(gate);
+    assert_eq!(called.code, 0, "{called:#?}");
+    assert!(!called.out.contains("::error"), "{called:#?}");
+    assert!(desk.read("summary.md").starts_with("### barecount: nothing is worse\n"));
+    // The same commands for a change that is worse: all but the gate pass, and say it.
+    desk.write("job.toml", &desk.read("job.toml").replacen("add rax, rbx", "add rax, [r14]", 1));
+    fs::remove_file(desk.0.path().join("summary.md")).unwrap();
+    for step in before {
+        let called = desk.shell(step);
+        assert_eq!(called.code, 0, "{step}\n{called:#?}");
+    }
+    let called = desk.shell(gate);
+    assert_eq!(called.code, 1, "{called:#?}");
+    assert_eq!(called.out.matches("::error ").count(), 1, "{called:#?}");
+    assert!(called.out.contains("title=registers%3A worse::loads: 0 to 1"), "{called:#?}");
+    assert!(
+        desk.read("summary.md").contains("| `registers` | `loads` | 0 | 1 | +1 |"),
+        "{}",
+        desk.read("summary.md")
+    );
+    assert!(desk.read("figures.xml").contains("<failure"), "{}", desk.read("figures.xml"));
+}
+
+/// The README's block about baselines, line by line and in its order.
+#[test]
+fn the_readme_s_gate_works_as_it_stands() {
+    let _ = tree();
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let at = readme.find("cargo xtask run job.toml --save-baseline main").expect("the block");
+    let block: Vec<&str> = readme[at..].lines().take_while(|line| *line != "```").collect();
+    assert!(block.len() >= 3, "{block:?}");
+    let desk = Desk::new();
+    desk.write("job.toml", JOB);
+    desk.write("limits.toml", "[limits]\ntsc = \"2 %\"\n");
+    for line in block {
+        let called = desk.shell(line);
+        assert_eq!(called.code, 0, "{line}\n{called:#?}");
+    }
+}

@@ -1,0 +1,89 @@
+//! Baselines of a run: one to compare with, one to keep.
+
+use crate::cli::{CompareFormat, Confidence, Format, Gate, Output};
+use crate::collect::Report;
+use crate::commands::compare::{judged, limits_of};
+use crate::compare::baseline::Baselines;
+use crate::compare::limits::LimitsFile;
+use crate::compare::render::render;
+use crate::compare::saved::{self, Saved};
+use crate::render::{Context, Width};
+use crate::{Result, output};
+use protocol::record::{Metric, Record};
+
+/// What a run was asked to do with baselines, ready before anything boots.
+#[derive(Default)]
+pub(super) struct Ready {
+    keep: Option<(Baselines, crate::compare::baseline::Name)>,
+    old: Option<(Saved, LimitsFile)>,
+}
+
+impl Ready {
+    /// Reads what the run is to be compared with, and makes sure that it can be kept.
+    pub(super) fn of(gate: &Gate) -> Result<Self> {
+        let mut ready = Self::default();
+        if let Some(name) = &gate.baseline {
+            let file = limits_of(gate.limits.as_deref())?;
+            ready.old = Some((Baselines::find()?.read(name)?, file));
+        }
+        if let Some(name) = &gate.save_baseline {
+            let baselines = Baselines::find()?;
+            baselines.check(name)?;
+            ready.keep = Some((baselines, name.clone()));
+        }
+        Ok(ready)
+    }
+
+    /// The whole report as it is kept, if it is to be kept or compared.
+    pub(super) fn text(&self, report: &Report, context: &Context) -> Option<String> {
+        let wanted = self.keep.is_some() || self.old.is_some();
+        wanted.then(|| crate::render::render(report, context, Format::Json))
+    }
+
+    /// Compares and keeps a report that the run ended with `code`. Returns the exit code of all.
+    pub(super) fn close(self, text: &str, code: u8, wanted: &Output) -> Result<u8> {
+        if code > 1 {
+            output::say(
+                "the run did not come to its end, so its report is neither compared nor kept",
+            );
+            return Ok(code);
+        }
+        let mut all = code;
+        if let Some((old, file)) = self.old {
+            let new = saved::parse(text.as_bytes(), "this run")?;
+            let comparison = judged(&old, &new, file, Confidence::default().0)?;
+            all = all.max(comparison.exit_code());
+            // Behind a document of another form it would be a part of that.
+            let beside = wanted.format == Format::Table || wanted.out.is_some();
+            let width = if beside { Width::of_output() } else { Width::default() };
+            let shown = render(&comparison, CompareFormat::Table, false, width);
+            if beside {
+                output::print(&shown)?;
+            } else {
+                output::say_styled(shown.trim_end());
+            }
+        }
+        if let Some((baselines, name)) = self.keep {
+            baselines.save(&name, text)?;
+            output::say(&format!("baseline {name}: kept in {}", baselines.path(&name).display()));
+        }
+        Ok(all)
+    }
+}
+
+/// Takes the values of the runs out of the results of items that were not asked for them.
+pub(super) fn without_values(report: &mut Report, unasked: &[u32]) {
+    let take = |metrics: &mut [Metric]| {
+        let series = metrics.iter_mut().flat_map(|metric| &mut metric.series);
+        series.for_each(|series| series.values = None);
+    };
+    for numbered in &mut report.records {
+        match &mut numbered.record {
+            Record::Result(one) if unasked.contains(&one.item) => take(&mut one.metrics),
+            Record::Processors(one) if unasked.contains(&one.item) => {
+                one.processors.iter_mut().for_each(|one| take(&mut one.metrics));
+            }
+            _ => {}
+        }
+    }
+}

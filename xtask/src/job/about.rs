@@ -1,0 +1,128 @@
+//! What a report says of the job that it is of, so that two reports can be compared: [`crate::compare`].
+
+use super::Packed;
+use super::errors::Place;
+use super::file::JobFile;
+use crate::compare::LimitTable;
+use protocol::job::{Item, Snippet};
+use protocol::limits::MAX_LISTED_RUNS;
+use protocol::record::Hex;
+use serde::{Deserialize, Serialize};
+use siphasher::sip::SipHasher24;
+use std::hash::Hasher;
+
+/// A job, as far as figures depend on it.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct About {
+    /// Its name.
+    pub name: String,
+    /// Its file as it was named, or what else it came from.
+    pub file: String,
+    /// Digest of the file's text; absent if it came from the command line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Hex>,
+    /// The items, in the order of their indices.
+    pub items: Vec<AboutItem>,
+    /// How far a figure of any item may get worse.
+    #[serde(default, skip_serializing_if = "LimitTable::is_empty")]
+    pub limits: LimitTable,
+}
+
+/// An item.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct AboutItem {
+    /// The line of the file that it begins in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// Digest of its code and options, as they go to the machine.
+    pub digest: Hex,
+    /// How far its figures may get worse.
+    #[serde(default, skip_serializing_if = "LimitTable::is_empty")]
+    pub limits: LimitTable,
+}
+
+/// What is known of a job beyond what goes to the machine.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    file: String,
+    text: Option<Hex>,
+    items: Vec<(Option<usize>, LimitTable)>,
+    limits: LimitTable,
+}
+
+impl Known {
+    /// Of `file`, whose items are those of the suite and of `snippets`, then of the file's other parts.
+    pub(super) fn of(file: &JobFile) -> Self {
+        let line = |place: Place| place.position.map(|(line, _)| line);
+        let suite = file.checks.iter().map(|_| (None, LimitTable::default()));
+        let snippets = file
+            .snippets
+            .iter()
+            .map(|one| (line(one.place(&file.source)), one.criteria.limits.clone()));
+        let runs = file.runs.iter().map(|one| (line(one.place()), one.criteria.limits.clone()));
+        let counts = file.counts.iter().map(|one| (line(one.place()), one.criteria.limits.clone()));
+        let samples = file
+            .samples
+            .iter()
+            .map(|one| (line(one.code.place(&file.source)), one.code.criteria.limits.clone()));
+        let items = suite.chain(snippets).chain(runs).chain(counts).chain(samples).collect();
+        let (text, limits) = (file.text, file.limits.clone());
+        Self { file: file.source.clone(), text, items, limits }
+    }
+}
+
+impl Packed {
+    /// What the report is to say of the job.
+    #[must_use]
+    pub fn about(&self) -> About {
+        let Known { file, text, items, limits } = self.known.clone();
+        let items = self.job.items.iter().zip(items).map(|(item, (line, limits))| {
+            let digest = digest(&serde_json::to_vec(&plain(item)).expect("items serialise"));
+            AboutItem { line, digest, limits }
+        });
+        let (name, items) = (self.job.name.to_string(), items.collect());
+        About { name, file, text, items, limits }
+    }
+
+    /// Asks for the value of every run, where the job does not and there are few enough. Returns the items of which that is
+    /// more than the job asks for.
+    pub fn list_values(&mut self) -> Vec<u32> {
+        let mut unasked = Vec::new();
+        for (index, item) in (0..).zip(&mut self.job.items) {
+            let Some(snippet) = snippet(item) else { continue };
+            if !snippet.values && snippet.runs <= MAX_LISTED_RUNS {
+                snippet.values = true;
+                unasked.push(index);
+            }
+        }
+        unasked
+    }
+}
+
+/// The snippet whose runs an item lists, if it lists them.
+fn snippet<'a, 'b>(item: &'a mut Item<'b>) -> Option<&'a mut Snippet<'b>> {
+    match item {
+        Item::Snippet(snippet) => Some(snippet),
+        Item::Processors(one) => Some(&mut one.snippet),
+        _ => None,
+    }
+}
+
+/// The item without what changes no figure: whether its runs are listed.
+fn plain<'a>(item: &Item<'a>) -> Item<'a> {
+    let mut item = item.clone();
+    if let Some(snippet) = snippet(&mut item) {
+        snippet.values = false;
+    }
+    item
+}
+
+/// A digest that tells texts apart that nobody made alike on purpose: SipHash-2-4 with a key of zeros.
+pub(crate) fn digest(bytes: &[u8]) -> Hex {
+    let mut hasher = SipHasher24::new();
+    hasher.write(bytes);
+    Hex(hasher.finish())
+}
+
+#[cfg(test)]
+mod tests;
