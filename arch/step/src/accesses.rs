@@ -27,8 +27,7 @@ pub fn accesses(
     mut each: impl FnMut(Touch),
 ) {
     let locked = instruction.has_lock_prefix()
-        || (instruction.mnemonic() == Mnemonic::Xchg
-            && instruction.memory_size().size() > 0);
+        || (instruction.mnemonic() == Mnemonic::Xchg && instruction.memory_size().size() > 0);
     for memory in factory.info(instruction).used_memory() {
         let kind = match memory.access() {
             OpAccess::Read | OpAccess::CondRead => AccessKind::Load,
