@@ -5,7 +5,7 @@ use qemu_tests::{skip, stock_linux, tree, xtask};
 use std::collections::BTreeSet;
 
 /// What this kernel warns of on this machine without the hypervisor too, each by a part of its text.
-const KNOWN: [&str; 8] = [
+const KNOWN: [&str; 12] = [
     "mtrr: your CPUs had inconsistent",
     "mtrr: probably your BIOS",
     "RETBleed: WARNING",
@@ -15,6 +15,11 @@ const KNOWN: [&str; 8] = [
     // The lines of "Booting Node", one processor each.
     " #2",
     " #3",
+    // On AMD's without a constant TSC, of several processors.
+    "Unstable clock detected",
+    "If you want to keep using the local clock",
+    "trace_clock=local",
+    "on the kernel command line",
 ];
 
 /// The program's lines `processor N: NAME = COUNTED expected EXPECTED`.

@@ -82,9 +82,7 @@ fn run(tree: &Tree, text: &str, way: (Given, Counting)) -> Result<(f64, Report)>
     let times = finished.to_first_record.zip(finished.to_end_record);
     let report = finished.collector.finish();
     match times {
-        Some((first, end)) if report.errors().count() == 0 => {
-            Ok(((end - first).as_secs_f64(), report))
-        }
+        Some((first, end)) if report.exit_code() == 0 => Ok(((end - first).as_secs_f64(), report)),
         _ => Err(unfinished("a bench job of counting gave no result")),
     }
 }

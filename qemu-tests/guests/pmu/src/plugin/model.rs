@@ -137,6 +137,13 @@ macro_rules! at {
     };
 }
 
+/// The model that the plugin has as well.
+#[allow(static_mut_refs, reason = "one processor")]
+fn model() -> (&'static mut Core, &'static mut Llc) {
+    // SAFETY: one processor, and nobody keeps them over a call of anybody else who asks.
+    unsafe { (&mut CORE, &mut LLC) }
+}
+
 /// The model beside the code.
 struct Mirror {
     counts: [u64; SLOTS],
@@ -160,15 +167,8 @@ impl Mirror {
         let own = physical(linear);
         let physical_next_page = if crosses { physical(next) } else { own };
         let access = Access { linear, physical: own, physical_next_page, bytes, kind, locked };
-        // SAFETY: one processor.
-        unsafe {
-            (*&raw mut CORE).access(
-                &access,
-                &mut *&raw mut LLC,
-                uarch::Parts::ALL,
-                &mut self.counts,
-            );
-        }
+        let (core, llc) = model();
+        core.access(&access, llc, uarch::Parts::ALL, &mut self.counts);
     }
 
     fn branch(&mut self, kind: BranchKind, from: u64, to: u64, bytes: u64, taken: bool) {
@@ -177,8 +177,7 @@ impl Mirror {
             self.taken += 1;
         }
         let resolved = Resolved::new((from, to, from + bytes), kind, taken, to <= from);
-        // SAFETY: one processor.
-        unsafe { (*&raw mut CORE).branch(&resolved, uarch::Parts::ALL, &mut self.counts) };
+        model().0.branch(&resolved, uarch::Parts::ALL, &mut self.counts);
     }
 
     fn compare(&self, name: &str, seen: &own::Counted) {
@@ -328,15 +327,14 @@ fn mirror_special(mirror: &mut Mirror, base: u64) {
             break;
         }
     }
-    // SAFETY: one processor.
-    let (core, llc) = unsafe { (&mut *&raw mut CORE, &mut *&raw mut LLC) };
     mirror.access(Load, base + 1000, 1);
+    let (core, llc) = model();
     core.clflush(physical(base + 1000), llc, None);
     mirror.counts[Occurrence::ClFlush as usize] += 1;
     mirror.access(Load, base + 1000, 8);
-    core.invlpg(base);
+    model().0.invlpg(base);
     mirror.access(Load, base + 8, 8);
-    core.flush_tlb();
+    model().0.flush_tlb();
     mirror.access(Load, base + 16, 8);
     mirror.locked(LoadStore, base + 4092, 8, true);
     mirror.access(Load, stack, 8);
