@@ -49,7 +49,7 @@ pub fn next(vcpu: &mut Vcpu, opened: &Opened, to: Where) {
     // Nearly all are branches that were executed, in this or in another way.
     match opened {
         Opened::Branch { branch, counted, .. }
-            if !to.may_be_at(branch) && vcpu.is_plain(branch) =>
+            if !to.may_be_at(branch) && vcpu.is_plain(branch, *counted) =>
         {
             let fell = branch.kind == BranchKind::Conditional
                 && to.offset().is_none_or(|offset| offset == branch.next);
@@ -99,21 +99,26 @@ fn rarer(vcpu: &mut Vcpu, opened: &Opened, to: Where) {
 
 /// A branch is done about which more has to be known.
 fn branch(vcpu: &mut Vcpu, branch: &Branch, bytes: u16, counted: bool, to: Where) {
-    let rip = match to {
-        Where::Left(rip) | Where::Failed(rip) => rip,
-        Where::FellThrough | Where::Offset(_) => vcpu.rip(),
-    };
     let mut fell = branch.kind == BranchKind::Conditional
         && to.offset().is_none_or(|offset| offset == branch.next);
     if fell && branch.ambiguous {
-        fell = rip.wrapping_sub(vcpu.block_start) == u64::from(bytes);
+        fell = rip(vcpu, to).wrapping_sub(vcpu.block_start) == u64::from(bytes);
     }
     if !counted {
         let missed = vcpu.predict(branch, !fell, to.offset());
-        if !fell {
-            vcpu.record(branch, bytes, rip, missed);
+        if !fell && vcpu.records(branch) {
+            let to = rip(vcpu, to);
+            vcpu.record(branch, bytes, to, missed);
         }
     } else if fell {
         vcpu.fell(branch);
+    }
+}
+
+/// Where the guest stands.
+fn rip(vcpu: &mut Vcpu, to: Where) -> u64 {
+    match to {
+        Where::Left(rip) | Where::Failed(rip) => rip,
+        Where::FellThrough | Where::Offset(_) => vcpu.rip(),
     }
 }

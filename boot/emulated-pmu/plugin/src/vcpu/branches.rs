@@ -9,10 +9,17 @@ use pmu_model::uarch::Resolved;
 use pmu_model::{BranchKind, Occurrence};
 
 impl Vcpu {
-    /// Whether nothing has to be known of a branch but the offset at which the guest goes on.
+    /// Whether nothing has to be known of a branch, which was counted as taken or not at all, but the offset at which the
+    /// guest goes on.
     #[inline]
-    pub fn is_plain(&self, branch: &Branch) -> bool {
-        !branch.ambiguous && !self.parts.contains(Parts::RECORDS) && self.memory.is_done()
+    pub fn is_plain(&self, branch: &Branch, counted: bool) -> bool {
+        let recorded = !counted && self.parts.contains(Parts::RECORDS);
+        !branch.ambiguous && !recorded && self.memory.is_done()
+    }
+
+    /// Whether a branch that was taken is recorded.
+    pub fn records(&self, branch: &Branch) -> bool {
+        self.parts.contains(Parts::RECORDS) && self.recorder.wants(branch.kind)
     }
 
     /// A conditional jump that was counted as one that was taken has fallen through.
@@ -38,9 +45,6 @@ impl Vcpu {
 
     /// A branch was taken, to the linear address `to`.
     pub fn record(&mut self, branch: &Branch, bytes: u16, to: u64, missed: bool) {
-        if !self.parts.contains(Parts::RECORDS) || !self.recorder.wants(branch.kind) {
-            return;
-        }
         let length = branch.next.wrapping_sub(branch.from) & OFFSET as u16;
         let from = self.block_start.wrapping_add(bytes.into()).wrapping_sub(length.into());
         let kind = branch.kind as u32;

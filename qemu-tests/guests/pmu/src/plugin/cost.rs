@@ -9,8 +9,12 @@ static mut HEAP: [u32; WORDS] = [0; WORDS];
 
 pub fn run(mode: &str) {
     let bits = mode.parse().unwrap_or(0);
-    let parts = Parts::MEMORY | Parts::PREDICTOR | Parts::RECORDS;
-    set(Mode::from_bits_truncate(bits), parts, 0);
+    let mode = Mode::from_bits_truncate(bits);
+    let mut parts = Parts::empty();
+    parts.set(Parts::MEMORY, mode.contains(Mode::MEMORY));
+    parts.set(Parts::PREDICTOR, mode.contains(Mode::PREDICTOR));
+    parts.set(Parts::RECORDS, mode.contains(Mode::RECORDS));
+    set(mode, parts, 0);
     let counted = own::run(work as *const () as u64, code(0), &[]);
     line!("counted {} {}", counted.counts.iter().sum::<u64>(), counted.instructions);
 }
