@@ -20,9 +20,10 @@ pub fn run(mode: &str) {
 }
 
 /// Heap sort of pseudo-random words, again and again.
+#[allow(static_mut_refs, reason = "one processor")]
 extern "C" fn work() {
     // SAFETY: one processor.
-    let heap = unsafe { &mut *&raw mut HEAP };
+    let heap = unsafe { &mut HEAP };
     let mut state = 1_u32;
     for _ in 0..150 {
         for word in heap.iter_mut() {
