@@ -53,7 +53,7 @@ pub fn all(count: usize) {
 fn tell(processor: usize, name: &str, count: Count) {
     match count {
         Ok((counted, expected)) => {
-            say!("processor {processor}: {name} = {counted} expected {expected}")
+            say!("processor {processor}: {name} = {counted} expected {expected}");
         }
         Err(error) => say!("processor {processor}: {name}: {error}"),
     }
