@@ -71,6 +71,7 @@ pub struct Startup {
 pub const NOBODY: u64 = u64::MAX;
 
 impl Processor {
+    #[allow(clippy::declare_interior_mutable_const, reason = "each use is a value of its own")]
     const NONE: Self = Self {
         apic_id: 0,
         arrival: AtomicU64::new(0),
