@@ -12,7 +12,7 @@ const EVENTS: [u64; 5] = [0xC4, 0xC5, 0x1C4, 0x81D0, 0x412E];
 /// A selector that a delta of several instructions serves.
 fn selector() -> impl Strategy<Value = u64> {
     let branches = (0..3usize, 0..3u64, any::<bool>())
-        .prop_map(|(event, mask, invert)| EVENTS[event] | mask << 24 | u64::from(invert) * INV);
+        .prop_map(|(event, mask, invert)| EVENTS[event] | mask << 24 | (u64::from(invert) * INV));
     let plain = prop::sample::select(&EVENTS[..]);
     let amounts = prop::sample::select(&[0xC0u64, 0x3C, 0x13C, 0xC0 | 1 << 24 | INV][..]);
     prop_oneof![branches, plain, amounts]
