@@ -1,0 +1,128 @@
+//! A virtual machine that boots the distribution's kernel under UEFI, with the emulated PMU in front.
+
+use super::steps::{Console, Step};
+use super::{file_system, kernel, tools};
+use crate::{Guest, tree};
+use pmu_model::Model;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use xtask::cli::{Boot, Icount};
+use xtask::machine::devices::{Boot as Files, Cpus, PMU_LOG};
+use xtask::machine::{Ending, pmu_log};
+use xtask::setup::firmware;
+
+/// What the kernel needs to be told: where to speak, and not to wait after a panic.
+const OPTIONS: &str = "console=ttyS0 panic=-1";
+
+/// The machine.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// The PMU.
+    pub model: Model,
+    /// Processors.
+    pub cpus: u32,
+    /// Nanoseconds of the guest's clock for an instruction, as a power of two.
+    pub icount: u8,
+    /// MiB.
+    pub memory: u32,
+    /// More options for the kernel.
+    pub options: String,
+    /// When to give up.
+    pub timeout: Duration,
+}
+
+impl Machine {
+    /// One with one processor.
+    #[must_use]
+    pub fn new(model: Model) -> Self {
+        Self {
+            model,
+            cpus: 1,
+            // A compromise: less, and the firmware's delays last; more, and the kernel's clock runs ahead of its work.
+            icount: 4,
+            memory: 512,
+            options: String::new(),
+            timeout: Duration::from_secs(240),
+        }
+    }
+
+    /// Boots it with one program alone. `None`, with the reason told, if there is no kernel.
+    ///
+    /// # Panics
+    /// If it does not come to its end.
+    #[must_use]
+    pub fn run_program(&self, init: &Path) -> Option<Console> {
+        let kernel = found("stock kernel", kernel(&folder()))?;
+        Some(self.run(&kernel, |out| file_system::with_init(init, out)))
+    }
+
+    /// Boots it with the distribution's perf, and carries out the steps. `None`, with the reason told, if there is no
+    /// kernel or no perf.
+    ///
+    /// # Panics
+    /// If it does not come to its end.
+    #[must_use]
+    pub fn run_steps(&self, steps: &[Step]) -> Option<Console> {
+        let kernel = found("stock kernel", kernel(&folder()))?;
+        let tools = found("perf", tools(&folder()))?;
+        let known = tree().build_guest("linux-known").unwrap_or_else(|error| panic!("{error}"));
+        Some(self.run(&kernel, |out| file_system::with_steps(&tools, &known, steps, out)))
+    }
+
+    fn run(&self, kernel: &Path, initial: impl Fn(&Path) -> io::Result<()>) -> Console {
+        tree().build_uefi_pmu().unwrap_or_else(|error| panic!("{error}"));
+        let folder = tempfile::tempdir().unwrap();
+        let files = folder.path().join("partition");
+        self.partition(&files, kernel).unwrap();
+        initial(&files.join("initramfs")).unwrap();
+        // QEMU makes a FAT disk of a folder.
+        let image = PathBuf::from(format!("fat:{}", files.display()));
+        let ovmf = firmware::find().unwrap().for_run(folder.path()).unwrap();
+        let extra = ["-global", "hpet.msi=on", "-debugcon", &format!("file:{PMU_LOG}")];
+        // The two vendors' instructions differ.
+        let identity = self.model.spec().identity.as_ref();
+        let ran = Guest {
+            cpu: identity.map(|identity| format!("max,vendor={}", identity.vendor.name())),
+            boot_from: Some(Files::Uefi { image, ovmf }),
+            icount: Icount::Shift(self.icount),
+            cpus: Cpus::Many(self.cpus),
+            memory: self.memory,
+            extra: extra.map(String::from).to_vec(),
+            timeout: self.timeout,
+            ..Guest::with_ramdisk(Boot::Uefi, None)
+        }
+        .run_in(folder.path());
+        let console = String::from_utf8_lossy(&ran.raw).into_owned();
+        let said = pmu_log::read(folder.path(), self.model);
+        assert_eq!(ran.ending, Ending::Exited(Some(0)), "no power-off; {said:?}; {console}");
+        assert_eq!(said, [""; 0], "{console}");
+        Console(console)
+    }
+
+    /// Fills the `folder` of a partition that boots the kernel by the application. Linux has more repeated string
+    /// instructions than can be watched, hence `strings=user`.
+    fn partition(&self, folder: &Path, kernel: &Path) -> io::Result<()> {
+        fs::create_dir_all(folder.join("EFI/BOOT"))?;
+        fs::create_dir_all(folder.join("EFI/barecount"))?;
+        fs::copy(tree().pmu_application(), folder.join("EFI/BOOT/BOOTX64.EFI"))?;
+        fs::copy(tree().emulated_pmu(), folder.join("EFI/barecount/pmu.elf"))?;
+        fs::copy(kernel, folder.join("vmlinuz"))?;
+        let entry = format!(
+            "pmu {} strings=user\nlinux /vmlinuz\ninitrd /initramfs\noptions {OPTIONS} {}\n",
+            self.model.spec().name,
+            self.options
+        );
+        fs::write(folder.join("EFI/barecount/pmu.conf"), entry)
+    }
+}
+
+/// Where the distribution's files are kept.
+fn folder() -> PathBuf {
+    tree().target().join("linux")
+}
+
+fn found<T>(what: &str, result: Result<T, String>) -> Option<T> {
+    result.map_err(|reason| eprintln!("skipped: no {what}: {reason}")).ok()
+}
