@@ -3,7 +3,7 @@
 use pmu_model::Model;
 use qemu_tests::stock_linux::known::{Kind, Program};
 use qemu_tests::stock_linux::machine::Machine;
-use qemu_tests::stock_linux::steps::{Console, Step};
+use qemu_tests::stock_linux::steps::Step;
 use qemu_tests::stock_linux::{kernel_log, perf};
 
 #[test]

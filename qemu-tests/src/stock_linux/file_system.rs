@@ -38,9 +38,9 @@ fn write(files: Vec<(String, Vec<u8>)>, out: &Path) -> io::Result<()> {
     // In order of their names, hence each behind the one that it lies in.
     let all = all.into_iter().map(|folder| (folder, FOLDER, Vec::new()));
     let files = files.into_iter().map(|(name, bytes)| (name, EXECUTABLE, bytes));
-    let entries = all.chain(files).map(|(name, mode, bytes)| {
-        (cpio::NewcBuilder::new(&name).mode(mode), Cursor::new(bytes))
-    });
+    let entries = all
+        .chain(files)
+        .map(|(name, mode, bytes)| (cpio::NewcBuilder::new(&name).mode(mode), Cursor::new(bytes)));
     cpio::write_cpio(entries, File::create(out)?)?;
     Ok(())
 }

@@ -10,32 +10,32 @@ use std::path::{Path, PathBuf};
 /// Where the distribution's packages have their libraries.
 const FOLDERS: [&str; 2] = ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu"];
 
-/// The libraries of `program`.
+/// The libraries of a program.
 #[derive(Debug, Default)]
 pub struct Libraries {
     /// Those that are there: name as the programs know them, and file.
     pub found: BTreeMap<String, PathBuf>,
-    /// Names of those that are not.
-    pub missing: Vec<String>,
+    /// Names of those that are not, and a file that needs each.
+    pub missing: BTreeMap<String, PathBuf>,
 }
 
-/// Looks for all of them below `root`, into which packages were unpacked.
-pub fn libraries(program: &Path, root: &Path) -> Result<Libraries, String> {
-    let file = |name: &str| {
-        FOLDERS.iter().map(|folder| root.join(folder).join(name)).find(|file| file.exists())
-    };
+/// Looks for all that `program` needs in `roots`, into each of which a package was unpacked.
+pub fn libraries(program: &Path, roots: &[PathBuf]) -> Result<Libraries, String> {
+    let places = || roots.iter().flat_map(|root| FOLDERS.map(|folder| root.join(folder)));
     let mut libraries = Libraries::default();
-    let mut left = names_in(program)?;
-    while let Some(name) = left.pop() {
-        if libraries.found.contains_key(&name) || libraries.missing.contains(&name) {
-            continue;
-        }
-        match file(&name) {
-            Some(file) => {
-                left.extend(names_in(&file)?);
-                libraries.found.insert(name, file);
+    let mut left = vec![program.to_path_buf()];
+    while let Some(file) = left.pop() {
+        for name in names_in(&file)? {
+            if libraries.found.contains_key(&name) || libraries.missing.contains_key(&name) {
+                continue;
             }
-            None => libraries.missing.push(name),
+            match places().map(|place| place.join(&name)).find(|file| file.exists()) {
+                Some(found) => {
+                    left.push(found.clone());
+                    libraries.found.insert(name, found);
+                }
+                None => _ = libraries.missing.insert(name, file.clone()),
+            }
         }
     }
     Ok(libraries)
@@ -65,9 +65,10 @@ mod tests {
         let this = std::env::current_exe().unwrap();
         assert!(names_in(&this).unwrap().iter().any(|name| name.starts_with("libc.so")));
         let nowhere = tempfile::tempdir().unwrap();
-        let libraries = libraries(&this, nowhere.path()).unwrap();
+        let libraries = libraries(&this, &[nowhere.path().to_path_buf()]).unwrap();
         assert!(libraries.found.is_empty());
-        assert!(libraries.missing.iter().any(|name| name.starts_with("libc.so")));
+        let missing = libraries.missing.iter().find(|missing| missing.0.starts_with("libc.so"));
+        assert_eq!(missing.unwrap().1, &this);
     }
 
     #[test]
@@ -80,15 +81,15 @@ mod tests {
         for name in &wanted {
             fs::copy(&this, folder.join(name)).unwrap();
         }
-        let libraries = libraries(&this, root.path()).unwrap();
+        let libraries = libraries(&this, &[root.path().to_path_buf()]).unwrap();
         assert_eq!(libraries.found.len(), wanted.len());
-        assert_eq!(libraries.missing, [""; 0]);
+        assert!(libraries.missing.is_empty());
     }
 
     #[test]
     fn a_file_that_is_no_program_is_named() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let error = libraries(file.path(), Path::new("/")).unwrap_err();
+        let error = libraries(file.path(), &[]).unwrap_err();
         assert!(error.starts_with(&file.path().display().to_string()), "{error}");
     }
 }

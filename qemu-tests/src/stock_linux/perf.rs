@@ -72,7 +72,8 @@ mod tests {
         let output = "hello, world\n3.09,msec,task-clock,3090368,100.00,0.775,CPUs utilized\n\
             <not supported>,,cycles,0,100.00,,\n\
             3000045,,instructions:u,1500000,66.25,1.0,insn per cycle\n";
-        let count = |event: &str, value, counted| Count { event: event.to_string(), value, counted };
+        let count =
+            |event: &str, value, counted| Count { event: event.to_string(), value, counted };
         let expected = [
             count("task-clock", Some(3.09), 100.0),
             count("cycles", None, 100.0),

@@ -44,7 +44,8 @@ pub fn script(steps: &[Step]) -> String {
     let mut script = BEGINNING.to_string();
     for Step { name, command } in steps {
         // In a shell of its own, whose end is not the script's. A String takes every text.
-        let _ = writeln!(script, "echo '{BEGIN}{name}'\n( {command} ) 2>&1\necho \"{END}{name} $?\"");
+        let _ =
+            writeln!(script, "echo '{BEGIN}{name}'\n( {command} ) 2>&1\necho \"{END}{name} $?\"");
     }
     script + ENDING
 }

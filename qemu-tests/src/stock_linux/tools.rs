@@ -12,6 +12,7 @@ const PERF: &str = "linux-perf";
 const SHELL: &str = "busybox-static";
 /// The program that starts programs with shared libraries.
 const INTERPRETER: &str = "lib64/ld-linux-x86-64.so.2";
+const PROGRAM: &str = "bin/perf";
 
 /// The tools' files.
 pub struct Tools {
@@ -31,7 +32,8 @@ pub fn tools(folder: &Path) -> Result<Tools, String> {
         let ready = scratch.path().join(FOLDER);
         collect(&fetch(scratch.path())?, &ready)?;
         // In one step: another test may be looking, or have been quicker.
-        fs::rename(&ready, &place).or_else(|error| if place.exists() { Ok(()) } else { Err(error) })
+        fs::rename(&ready, &place)
+            .or_else(|error| if place.exists() { Ok(()) } else { Err(error) })
             .map_err(|error| format!("{}: {error}", place.display()))?;
     }
     let mut files = Vec::new();
@@ -39,50 +41,66 @@ pub fn tools(folder: &Path) -> Result<Tools, String> {
     Ok(Tools { files })
 }
 
-/// Unpacks the packages and those of the libraries, of which as few are asked for as turns out to be needed: first
-/// those that perf's own package names, then those that these name, and so on.
-fn fetch(scratch: &Path) -> Result<PathBuf, String> {
-    let root = scratch.join("root");
-    let mut next = vec![SHELL.to_string(), PERF.to_string()];
-    let mut had = BTreeSet::new();
+/// Unpacks the packages, each into a folder of its name, which are the result: first perf's and those that it depends on,
+/// then, while libraries are missing, those that the package depends on whose library needs one.
+fn fetch(scratch: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut roots = Vec::new();
+    let mut next = BTreeSet::from([SHELL, PERF].map(str::to_string));
+    next.extend(library_packages(PERF)?);
     loop {
-        had.extend(next.iter().cloned());
-        for archive in download(&next, &scratch.join(format!("packages-{}", had.len())))? {
+        let packages: Vec<String> = next.iter().cloned().collect();
+        let folder = scratch.join(format!("packages-{}", roots.len()));
+        for archive in download(&packages, &folder)? {
+            // NAME_VERSION_ARCHITECTURE.deb
+            let file = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let root = scratch.join("root").join(file.split('_').next().unwrap_or_default());
             unpack(&archive, &[], &root)?;
+            roots.push(root);
         }
-        let missing = libraries(&root.join("usr/bin/perf"), &root)?.missing;
+        let missing = libraries(&find(&roots, PROGRAM)?, &roots)?.missing;
         if missing.is_empty() {
-            return Ok(root);
+            return Ok(roots);
         }
-        let mut named = BTreeSet::new();
-        for package in &next {
-            named.extend(dependencies(package)?.into_iter().filter(|name| name.starts_with("lib")));
+        let owner = |file: &PathBuf| roots.iter().find(|root| file.starts_with(root));
+        let owners: BTreeSet<&PathBuf> = missing.values().filter_map(owner).collect();
+        next.clear();
+        for owner in owners {
+            next.extend(library_packages(
+                &owner.file_name().unwrap_or_default().to_string_lossy(),
+            )?);
         }
-        next = named.difference(&had).cloned().collect();
+        next.retain(|name| !roots.iter().any(|root| root.ends_with(name)));
         if next.is_empty() {
-            return Err(format!("no package that {PERF} depends on has {}", missing.join(", ")));
+            return Err(format!("no package of those that {PERF} depends on has {missing:?}"));
         }
     }
 }
 
+/// Those that `package` depends on and that by their names are libraries: not the interpreters of perf's scripts.
+fn library_packages(package: &str) -> Result<Vec<String>, String> {
+    let all = dependencies(package)?.into_iter();
+    Ok(all.filter(|name| name.contains("lib") && !name.ends_with("-stdlib")).collect())
+}
+
+/// A file, by the path that the package installs it at; in older releases /bin, /lib and /lib64 are not below /usr.
+fn find(roots: &[PathBuf], path: &str) -> Result<PathBuf, String> {
+    let paths = roots.iter().flat_map(|root| [root.join(path), root.join("usr").join(path)]);
+    paths.into_iter().find(|file| file.exists()).ok_or_else(|| format!("no package has /{path}"))
+}
+
 /// Copies what is needed to `to`.
-fn collect(root: &Path, to: &Path) -> Result<(), String> {
+fn collect(roots: &[PathBuf], to: &Path) -> Result<(), String> {
     let copy = |from: &Path, name: &str| {
         let file = to.join(name);
         let folder = file.parent().expect("it is below `to`");
         let copied = fs::create_dir_all(folder).and_then(|()| fs::copy(from, &file));
         copied.map(|_| ()).map_err(|error| format!("{}: {error}", from.display()))
     };
-    // Where busybox lies depends on the distribution's age.
-    let shell = ["usr/bin/busybox", "bin/busybox"].map(|name| root.join(name));
-    let shell = shell.iter().find(|file| file.exists());
-    copy(shell.ok_or_else(|| format!("{SHELL} has no busybox"))?, "bin/busybox")?;
-    let perf = root.join("usr/bin/perf");
-    copy(&perf, "bin/perf")?;
-    let interpreter = [root.join(INTERPRETER), root.join("usr").join(INTERPRETER)];
-    let interpreter = interpreter.iter().find(|file| file.exists());
-    copy(interpreter.ok_or("no dynamic linker in the packages")?, INTERPRETER)?;
-    for (name, file) in libraries(&perf, root)?.found {
+    let program = find(roots, PROGRAM)?;
+    for file in [PROGRAM, "bin/busybox", INTERPRETER] {
+        copy(&find(roots, file)?, file)?;
+    }
+    for (name, file) in libraries(&program, roots)?.found {
         copy(&file, &format!("lib/{name}"))?;
     }
     Ok(())
