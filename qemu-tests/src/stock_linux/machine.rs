@@ -101,8 +101,8 @@ impl Machine {
         Console(console)
     }
 
-    /// Fills the `folder` of a partition that boots the kernel by the application. Linux has more repeated string
-    /// instructions than can be watched, hence `strings=user`.
+    /// Fills the `folder` of a partition that boots the kernel by the application. Where no plugin counts repeated
+    /// string instructions, `strings=decoded` has fewer of them to be watched.
     fn partition(&self, folder: &Path, kernel: &Path) -> io::Result<()> {
         fs::create_dir_all(folder.join("EFI/BOOT"))?;
         fs::create_dir_all(folder.join("EFI/barecount"))?;
@@ -110,7 +110,7 @@ impl Machine {
         fs::copy(tree().emulated_pmu(), folder.join("EFI/barecount/pmu.elf"))?;
         fs::copy(kernel, folder.join("vmlinuz"))?;
         let entry = format!(
-            "pmu {} strings=user\nlinux /vmlinuz\ninitrd /initramfs\noptions {OPTIONS} {}\n",
+            "pmu {} strings=decoded\nlinux /vmlinuz\ninitrd /initramfs\noptions {OPTIONS} {}\n",
             self.model.spec().name,
             self.options
         );

@@ -1,0 +1,39 @@
+//! Counts for the emulated PMU inside QEMU's translator (TCG), at the translator's speed.
+//!
+//! QEMU loads this library with `-plugin file=LIBRARY[,stop=FD]`. It does nothing until a hypervisor asks for something by
+//! the calls of [`plugin_channel`]. From then on each block of code that is translated outside the hypervisor's own memory
+//! gets counting code put beside its instructions.
+//!
+//! | part | what it does |
+//! | --- | --- |
+//! | [`decode`], [`facts`], [`leaves`] | what the instructions of a block are |
+//! | [`plan`] | what is put beside them; [`tally`], [`opened`] and [`limit`] are what it is made of |
+//! | [`translate`], [`apply`] | the block and its plan, from and to QEMU |
+//! | [`callbacks`], [`settle`] | what translated code calls |
+//! | [`calls`], [`vcpu`], [`state`] | the hypervisor's calls, and what is kept |
+//! | [`stop`] | making the guest leave |
+//! | [`qemu`] | QEMU's interface |
+//!
+//! A vCPU's callbacks run on one thread. With icount all vCPUs share one; nothing relies on that.
+#![warn(missing_docs)]
+
+pub mod apply;
+pub mod callbacks;
+pub mod calls;
+pub mod cells;
+pub mod decode;
+pub mod facts;
+pub mod install;
+pub mod leaves;
+pub mod limit;
+pub mod memory;
+pub mod opened;
+pub mod plan;
+pub mod qemu;
+pub mod records;
+pub mod settle;
+pub mod state;
+pub mod stop;
+pub mod tally;
+pub mod translate;
+pub mod vcpu;
