@@ -25,7 +25,8 @@ pub fn run(wanted: &Vm) -> Result<u8> {
     let _deferred = interrupt::defer();
     let folder = tempfile::tempdir();
     let folder = folder.map_err(Failure::file("create", &std::env::temp_dir()))?;
-    let boot = stage(&tree, wanted, &system, folder.path())?;
+    let pmu = orders(wanted, counter.plugin.is_some());
+    let boot = stage(&tree, &pmu, &system, folder.path())?;
     let machine = Virtual {
         boot,
         kvm: false,
@@ -68,12 +69,22 @@ fn prepare() -> Result<Tree> {
     Ok(tree)
 }
 
+/// The hypervisor's options. What steps cannot watch all repeated string instructions of a large kernel.
+fn orders(wanted: &Vm, plugin: bool) -> String {
+    let mut text = wanted.pmu.spec().name.to_string();
+    if wanted.cpus > 1 {
+        text += &format!(" cpus={}", wanted.cpus);
+    }
+    if !plugin {
+        text += " strings=user";
+    }
+    text
+}
+
 /// Puts the partition from which the firmware starts the PMU, and the firmware's variables, into the run's `folder`.
-fn stage(tree: &Tree, wanted: &Vm, system: &System, folder: &Path) -> Result<Boot> {
+fn stage(tree: &Tree, pmu: &str, system: &System, folder: &Path) -> Result<Boot> {
     let partition = folder.join("partition");
-    let cpus = if wanted.cpus > 1 { format!(" cpus={}", wanted.cpus) } else { String::new() };
-    let pmu = format!("{}{cpus}", wanted.pmu.spec().name);
-    system.fill(tree, &pmu, &partition)?;
+    system.fill(tree, pmu, &partition)?;
     let ovmf = firmware::find().ok_or_else(|| Failure::Usage("no UEFI firmware".to_string()))?;
     let ovmf = ovmf.for_run(folder).map_err(Failure::file("write", folder))?;
     // QEMU makes a FAT disk of a folder.

@@ -76,7 +76,7 @@ fn other_device(name: &CStr16) -> Result<Handle, NextError> {
     // Firmware that was told what to boot from leaves the other devices without their drivers. Those that have none, or fail,
     // have no file either.
     for handle in boot::locate_handle_buffer(SearchType::AllHandles)?.iter() {
-        let _ = boot::connect_controller(*handle, None, None, true);
+        let _ = boot::connect_controller(*handle, &[], None, true);
     }
     let own = own_device()?;
     let systems = boot::find_handles::<SimpleFileSystem>()?;
