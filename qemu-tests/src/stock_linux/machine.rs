@@ -2,15 +2,16 @@
 
 use super::steps::{Console, Step};
 use super::{file_system, kernel, tools};
-use crate::{Guest, tree};
+use crate::tree;
 use pmu_model::Model;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use xtask::cli::{Boot, Icount};
-use xtask::machine::devices::{Boot as Files, Cpus, PMU_LOG};
-use xtask::machine::{Ending, pmu_log};
+use xtask::cli::Counting;
+use xtask::commands::run::counter;
+use xtask::machine::devices::{Boot as Files, Console as Serial, Cpus, Pmu, Virtual, arguments};
+use xtask::machine::{self, Ending, Given, pmu_log};
 use xtask::setup::firmware;
 
 /// What the kernel needs to be told: where to speak, and not to wait after a panic.
@@ -21,6 +22,8 @@ const OPTIONS: &str = "console=ttyS0 panic=-1";
 pub struct Machine {
     /// The PMU.
     pub model: Model,
+    /// Who counts for it.
+    pub counting: Counting,
     /// Processors.
     pub cpus: u32,
     /// Nanoseconds of the guest's clock for an instruction, as a power of two.
@@ -39,12 +42,13 @@ impl Machine {
     pub fn new(model: Model) -> Self {
         Self {
             model,
+            counting: Counting::from_environment().unwrap_or_else(|wrong| panic!("{wrong}")),
             cpus: 1,
             // A compromise: less, and the firmware's delays last; more, and the kernel's clock runs ahead of its work.
             icount: 4,
             memory: 512,
             options: String::new(),
-            timeout: Duration::from_secs(240),
+            timeout: Duration::from_secs(500),
         }
     }
 
@@ -80,21 +84,33 @@ impl Machine {
         // QEMU makes a FAT disk of a folder.
         let image = PathBuf::from(format!("fat:{}", files.display()));
         let ovmf = firmware::find().unwrap().for_run(folder.path()).unwrap();
-        let extra = ["-global", "hpet.msi=on", "-debugcon", &format!("file:{PMU_LOG}")];
-        // The two vendors' instructions differ.
-        let identity = self.model.spec().identity.as_ref();
-        let ran = Guest {
-            cpu: identity.map(|identity| format!("max,vendor={}", identity.vendor.name())),
-            boot_from: Some(Files::Uefi { image, ovmf }),
-            icount: Icount::Shift(self.icount),
+        let given = match self.model {
+            Model::None => Given::None,
+            model => Given::Emulated(model),
+        };
+        let counter =
+            counter(tree(), given, self.counting).unwrap_or_else(|error| panic!("{error}"));
+        let machine = Virtual {
+            boot: Files::Uefi { image, ovmf },
+            kvm: false,
+            pmu: match self.model {
+                Model::None => Pmu::None,
+                // An image has the hypervisor's options within it.
+                model => Pmu::Emulated { model, options: String::new() },
+            },
+            plugin: counter.plugin,
+            icount: Some(self.icount),
             cpus: Cpus::Many(self.cpus),
             memory: self.memory,
-            extra: extra.map(String::from).to_vec(),
-            timeout: self.timeout,
-            ..Guest::with_ramdisk(Boot::Uefi, None)
-        }
-        .run_in(folder.path());
-        let console = String::from_utf8_lossy(&ran.raw).into_owned();
+            cpu: None,
+            serial: Some(Serial::Pipe),
+            screen: false,
+            extra: Vec::new(),
+        };
+        let ran = machine::run(&arguments(&machine), folder.path(), self.timeout, |_| ());
+        let ran = ran.unwrap_or_else(|error| panic!("{error}"));
+        let console = String::from_utf8_lossy(ran.collector.raw()).into_owned();
+        eprintln!("{:?}: {:?}", self.model, pmu_log::greeting(folder.path(), self.model));
         let said = pmu_log::read(folder.path(), self.model);
         assert_eq!(ran.ending, Ending::Exited(Some(0)), "no power-off; {said:?}; {console}");
         assert_eq!(said, [""; 0], "{console}");
