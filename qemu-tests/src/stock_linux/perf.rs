@@ -55,6 +55,13 @@ pub fn event_count(output: &str) -> Option<u64> {
     output.lines().find_map(|line| line.strip_prefix("# Event count (approx.): ")?.parse().ok())
 }
 
+/// "sample duration" of `perf report --header-only`: from the first sample to the last.
+#[must_use]
+pub fn sample_duration_ms(output: &str) -> Option<f64> {
+    let line = output.lines().find_map(|line| line.strip_prefix("# sample duration :"))?;
+    line.trim().strip_suffix("ms")?.trim().parse().ok()
+}
+
 /// How many of /proc/interrupts' line `name` each processor took.
 #[must_use]
 pub fn interrupts(output: &str, name: &str) -> Vec<u64> {
@@ -98,6 +105,13 @@ mod tests {
         let output = "# Samples: 3K of event 'cycles'\n# Event count (approx.): 306500000\n#\n";
         assert_eq!(event_count(output), Some(306_500_000));
         assert_eq!(event_count("# Samples: 3K\n"), None);
+    }
+
+    #[test]
+    fn the_samples_time_is_read() {
+        let output = "# time of first sample : 29.512\n# sample duration :   2289.123 ms\n";
+        assert_eq!(sample_duration_ms(output), Some(2289.123));
+        assert_eq!(sample_duration_ms("# sample duration : long\n"), None);
     }
 
     #[test]
