@@ -3,6 +3,7 @@
 
 mod identity;
 pub mod monitor;
+pub mod old_qemu;
 mod program;
 mod pty;
 mod run;
