@@ -132,6 +132,7 @@ impl Guest {
     /// If QEMU cannot be started.
     #[must_use]
     pub fn run_in(self, folder: &Path) -> Ran {
+        let plugin = self.plugin();
         let kernel = self.kernel.clone().unwrap_or_else(|| tree().kernel());
         let mut staged = self.boot_from.clone().unwrap_or_else(|| {
             let ramdisk = self.ramdisk.as_deref();
@@ -146,7 +147,6 @@ impl Guest {
         if let Some(fault) = self.pmu_fault {
             plant(tree(), fault, &mut pmu, folder).unwrap_or_else(|failure| panic!("{failure}"));
         }
-        let plugin = self.plugin();
         let machine = Virtual {
             boot: staged,
             kvm: self.kvm,

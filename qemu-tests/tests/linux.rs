@@ -12,7 +12,9 @@ const SHIFT: u8 = 4;
 fn boot(model: Model, options: &str) -> Option<String> {
     let init = tree().build_guest("linux-init").unwrap_or_else(|error| panic!("{error}"));
     let machine = Machine { icount: SHIFT, options: options.to_string(), ..Machine::new(model) };
-    machine.run_program(&init).map(|console| console.0)
+    let ran = machine.run_program(&init)?;
+    assert_eq!(ran.pmu_said, [""; 0], "{}", ran.console.0);
+    Some(ran.console.0)
 }
 
 /// The rest of each line that begins with `start`.

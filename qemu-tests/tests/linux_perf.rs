@@ -12,13 +12,10 @@ use qemu_tests::stock_linux::perf::{self, Count};
 use qemu_tests::stock_linux::steps::{Console, Step};
 use std::time::Duration;
 
-/// Nanoseconds of the guest's clock for an instruction, as a power of two. At 16, the kernel's handler of a sample would
-/// take a third of the time between two at 10 kHz.
-const SHIFT: u8 = 2;
 /// What perf is told to count in user mode, exactly.
 const EXACT: [&str; 3] = ["instructions:u", "branches:u", "L1-dcache-loads:u"];
 /// More than any of the models has counters.
-const MANY: [&str; 10] = [
+const MANY_EVENTS: [&str; 10] = [
     "cycles:u",
     "instructions:u",
     "branches:u",
@@ -30,9 +27,8 @@ const MANY: [&str; 10] = [
     "dTLB-loads:u",
     "dTLB-load-misses:u",
 ];
-/// Of the program that shares the counters: a round is three instructions, hence 12 ns; 0.6 s in all, as the kernel
-/// hands the counters on each 4 ms.
-const MANY_ROUNDS: u64 = 50_000_000;
+/// Rounds of the program that shares the counters: 3 * 10^8 cycles, as the kernel hands the counters on each 4 ms.
+const MANY: Program = Program { kind: Kind::Loop, rounds: 100_000_000 };
 /// Instructions from sample to sample: a prime number, so that no loop is in step with it.
 const PERIOD: u64 = 100_003;
 /// Samples a second.
@@ -52,13 +48,15 @@ struct Run {
     model: Model,
     cpus: u32,
     seconds: u64,
+    /// Nanoseconds of the guest's clock for an instruction, as a power of two.
+    shift: u8,
 }
 
 impl Run {
     /// One that executes for so many seconds of the guest's time.
     fn busy(&self) -> Program {
-        const NS_PER_ROUND: u64 = 3 << SHIFT;
-        Program { kind: Kind::Loop, rounds: self.seconds * 1_000_000_000 / NS_PER_ROUND }
+        let ns_per_round = 3 << self.shift;
+        Program { kind: Kind::Loop, rounds: self.seconds * 1_000_000_000 / ns_per_round }
     }
 
     fn steps(&self) -> Vec<Step> {
@@ -73,14 +71,14 @@ impl Run {
                 ));
             }
         }
-        let many = Program { kind: Kind::Loop, rounds: MANY_ROUNDS }.command();
+        let many = MANY.command();
         let (sampled, busy) = (SAMPLED.command(), self.busy().command());
         let interrupts = "cat /proc/interrupts";
         let each: String =
             (0..self.cpus).map(|cpu| format!("taskset -c {cpu} {busy} & ")).collect();
         let mut add = |name: &str, command: &str| steps.push(Step::new(name, command));
-        add("default", &format!("perf stat -x, {}", KNOWN[0].command()));
-        add("many", &format!("perf stat -x, -e {} {many}", MANY.join(",")));
+        add("default", &format!("perf stat -x, {}", many));
+        add("many", &format!("perf stat -x, -e {} {many}", MANY_EVENTS.join(",")));
         add("period", &format!("perf record -q -e instructions:u -c {PERIOD} -o period {sampled}"));
         add("period-records", "perf report --stats -i period");
         add("before", interrupts);
@@ -107,18 +105,23 @@ impl Run {
         let memory = 1024 + 2 * self.seconds as u32;
         let options = "quiet".to_string();
         let machine =
-            Machine { icount: SHIFT, memory, options, timeout, ..Machine::new(self.model) };
+            Machine { icount: self.shift, memory, options, timeout, ..Machine::new(self.model) };
         let machine = Machine { cpus: self.cpus, ..machine };
-        let console = machine.run_steps(&self.steps())?;
-        eprintln!("{:?}, {} processors:\n{}", self.model, self.cpus, console.0);
-        Some(console)
+        let ran = machine.run_steps(&self.steps())?;
+        eprintln!("{:?}, {} processors:\n{}", self.model, self.cpus, ran.console.0);
+        for said in &ran.pmu_said {
+            // `perf stat` asks AMD's processors for cycles in which they wait, which the model does not know.
+            let waits = ["0287 is unknown", "0187 is unknown"];
+            assert!(waits.iter().any(|wait| said.ends_with(wait)), "{said}");
+        }
+        Some(ran.console)
     }
 
     /// Runs and checks all of it.
     fn check(&self, timeout: Duration) {
         let Some(console) = self.console(timeout) else { return };
         self.known_programs_are_exact(&console);
-        the_default_events_are_counted(&console);
+        self.the_default_events_are_counted(&console);
         many_events_share_the_counters(&console);
         a_sample_is_taken_at_each_period(&console);
         self.samples_come_at_10_khz(&console);
@@ -140,6 +143,26 @@ impl Run {
         }
     }
 
+    /// In both rings, with what the kernel does to start and end the program, and meanwhile.
+    fn the_default_events_are_counted(&self, console: &Console) {
+        let output = console.output("default");
+        let known = MANY.counts();
+        // There are counters enough, but for AMD's, of which perf wants two more and the watchdog has one.
+        for (event, truth) in [
+            ("cycles", known.instructions << self.shift),
+            ("instructions", known.instructions),
+            ("branches", known.branches),
+        ] {
+            assert!(is_near(value(&output, event), truth, 3.0), "{event}: {truth}: {output}");
+        }
+        let misses = value(&output, "branch-misses");
+        assert!(misses > 10.0 && misses < known.branches as f64 / 100.0, "{output}");
+        assert_eq!(value(&output, "cpu-migrations"), 0.0, "{output}");
+        assert!((1.0..20.0).contains(&value(&output, "page-faults")), "{output}");
+        let nanoseconds = value(&output, "task-clock") * 1e6;
+        assert!(is_near(nanoseconds, known.instructions << self.shift, 5.0), "{output}");
+    }
+
     fn samples_come_at_10_khz(&self, console: &Console) {
         let records = console.output("frequency-records");
         let samples = perf::records_of(&records, "SAMPLE");
@@ -153,11 +176,11 @@ impl Run {
         for kind in ["LOST", "LOST_SAMPLES", "THROTTLE", "UNTHROTTLE"] {
             assert_eq!(perf::records_of(&records, kind), 0, "{kind}: {records}");
         }
-        // The samples' periods are all cycles of that time: a nanosecond each.
+        // The samples' periods are all cycles but those of the handlers, for which the kernel stops the counters: the
+        // program's, a nanosecond each, and those of the clock's ticks.
         let report = console.output("frequency-report");
         let cycles = perf::event_count(&report).unwrap_or_else(|| panic!("no count: {report}"));
-        let nanoseconds = (milliseconds * 1e6) as u64;
-        assert!(cycles.abs_diff(nanoseconds) < nanoseconds / 50, "{cycles} of {nanoseconds}");
+        assert!(is_near(cycles as f64, self.seconds * 1_000_000_000, 6.0), "{report}");
         // Each sample is an interrupt that came, and was taken for the PMU's.
         for name in ["NMI", "PMI"] {
             let all = |step| perf::interrupts(&console.output(step), name).iter().sum::<u64>();
@@ -183,41 +206,31 @@ fn values(output: &str) -> Vec<Option<u64>> {
     perf::counts(output).into_iter().map(whole).collect()
 }
 
-/// In both rings, with what the kernel does to start and end the program.
-fn the_default_events_are_counted(console: &Console) {
-    let output = console.output("default");
-    let counted = values(&output);
-    let &[_, _, migrations, faults, cycles, instructions, branches, misses] = &counted[..] else {
-        panic!("{output}");
-    };
-    let known = KNOWN[0].counts();
-    let within = |count: Option<u64>, least: u64, more: u64| {
-        assert!(count.is_some_and(|count| (least..least + more).contains(&count)), "{output}");
-    };
-    assert_eq!(migrations, Some(0), "{output}");
-    within(faults, 1, 20);
-    within(instructions, known.instructions, 1_000_000);
-    within(cycles, known.instructions << SHIFT, 1_000_000 << SHIFT);
-    within(branches, known.branches, 200_000);
-    within(misses, 1, 20_000);
+/// The value of the event whose name begins like this.
+fn value(output: &str, event: &str) -> f64 {
+    let counts = perf::counts(output);
+    let count = counts.iter().find(|count| count.event.starts_with(event));
+    count.and_then(|count| count.value).unwrap_or_else(|| panic!("no {event}: {output}"))
+}
+
+/// Whether a count is near the truth, in per cent of it.
+fn is_near(count: f64, truth: u64, percent: f64) -> bool {
+    (count - truth as f64).abs() < truth as f64 * percent / 100.0
 }
 
 /// What perf reckons from the time in which each event had a counter is near the truth, as the loop is uniform.
 fn many_events_share_the_counters(console: &Console) {
     let output = console.output("many");
     let counted = perf::counts(&output);
-    assert_eq!(counted.len(), MANY.len(), "{output}");
+    assert_eq!(counted.len(), MANY_EVENTS.len(), "{output}");
     assert!(counted.iter().any(|count| count.counted < 99.0), "no event had to wait: {output}");
-    let known = Program { kind: Kind::Loop, rounds: MANY_ROUNDS }.counts();
+    let known = MANY.counts();
     for (event, truth) in [
         ("instructions", known.instructions),
         ("branches", known.branches),
         ("L1-dcache-loads", known.loads),
     ] {
-        let count = counted.iter().find(|count| count.event.starts_with(event));
-        let value = count.and_then(|count| count.value).unwrap_or_default();
-        let off = (value - truth as f64).abs() / truth as f64;
-        assert!(off < 0.02, "{event}: {value} of {truth}: {output}");
+        assert!(is_near(value(&output, event), truth, 2.0), "{event}: {truth}: {output}");
     }
 }
 
@@ -235,12 +248,12 @@ const SHORT: Duration = Duration::from_secs(400);
 
 #[test]
 fn perf_counts_and_samples_on_the_emulated_skylake() {
-    Run { model: Model::Skylake, cpus: 1, seconds: 2 }.check(SHORT);
+    Run { model: Model::Skylake, cpus: 1, seconds: 1, shift: 0 }.check(SHORT);
 }
 
 #[test]
 fn perf_counts_and_samples_on_the_emulated_zen_4() {
-    Run { model: Model::Zen4, cpus: 1, seconds: 2 }.check(SHORT);
+    Run { model: Model::Zen4, cpus: 1, seconds: 1, shift: 0 }.check(SHORT);
 }
 
 #[test]
@@ -251,6 +264,7 @@ fn perf_on_the_model_of_the_environment() {
     };
     let model = std::env::var("LINUX_PERF_MODEL").expect("LINUX_PERF_MODEL names the model");
     let model = Model::by_name(&model).expect("a model");
-    let seconds = u64::from(number("LINUX_PERF_SECONDS", 2));
-    Run { model, cpus: number("LINUX_PERF_CPUS", 1), seconds }.check(LONG);
+    let seconds = u64::from(number("LINUX_PERF_SECONDS", 1));
+    let (cpus, shift) = (number("LINUX_PERF_CPUS", 1), number("LINUX_PERF_SHIFT", 0) as u8);
+    Run { model, cpus, seconds, shift }.check(LONG);
 }
