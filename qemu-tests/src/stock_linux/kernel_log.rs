@@ -23,6 +23,16 @@ pub fn complaints(log: &str) -> Vec<&str> {
     log.lines().filter_map(complaint).collect()
 }
 
+/// To how many samples a second the kernel has lowered what may be asked for, if it has: "interrupt took too long". It does
+/// on slow machines, and tells it as a matter of course.
+#[must_use]
+pub fn lowest_sample_rate(log: &str) -> Option<u64> {
+    let rate = |line: &str| {
+        line.split_once("lowering kernel.perf_event_max_sample_rate to ")?.1.trim().parse().ok()
+    };
+    log.lines().filter_map(rate).min()
+}
+
 /// Level and text of a line `<6>[    1.234567] text`. The lowest three bits of the number are the level.
 fn message(line: &str) -> Option<(u32, &str)> {
     let (number, rest) = line.strip_prefix('<')?.split_once('>')?;
@@ -33,6 +43,17 @@ fn message(line: &str) -> Option<(u32, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_lowest_of_the_rates_is_found() {
+        let line = |rate| {
+            format!(
+                "<6>[ 5.1] perf: interrupt took too long (2501 > 2500), lowering kernel.perf_event_max_sample_rate to {rate}\n"
+            )
+        };
+        assert_eq!(lowest_sample_rate(&(line(79_750) + &line(63_250))), Some(63_250));
+        assert_eq!(lowest_sample_rate("<6>[ 5.1] perf\n"), None);
+    }
 
     #[test]
     fn a_complaint_is_a_line_of_level_4_or_below() {
