@@ -9,10 +9,12 @@ use crate::qemu::{
     Block, Condition, Direction, Executed, Insn, Operation, Registers, Word, api,
 };
 use crate::state::{Translator, state};
-use crate::tally::Tally;
+use crate::tally::{INSTRUCTIONS, Tally};
+use crate::trace;
 use core::ffi::c_void;
 use core::ptr::{from_ref, null_mut};
 use iced_x86::Instruction;
+use plugin_channel::Mode;
 
 /// Asks QEMU for everything that the plan has.
 pub fn apply(
@@ -37,24 +39,23 @@ pub fn apply(
             }
             Action::Close => beside.inline(Operation::Store, OPEN, NOTHING),
             Action::Spend(bound) => {
-                state().raise(bound.others.into());
+                state().raise(bound.others);
                 let data = from_ref(translator.bounds.get(*bound)).cast_mut().cast();
                 beside.inline(Operation::Add, SPENT, bound.most());
                 let word = beside.cells.word(SPENT);
                 beside.call_if(callbacks::spent, Condition::AtLeast, word, ALARM, data);
             }
             Action::NoteStart => beside.call(callbacks::note_start, null_mut()),
-            Action::Count(tally) => beside.count(tally),
+            Action::Count(tally) => beside.count(tally, translator.mode),
             Action::Open(opened) => {
                 let stays = translator.opened.get(*opened);
                 beside.inline(Operation::Store, OPEN, opened.key());
                 beside.inline(Operation::Store, WHAT, from_ref(stays) as u64);
             }
-            Action::Element | Action::Trace | Action::Commit | Action::Maintain => {
+            Action::Element | Action::Trace | Action::Commit => {
                 let At::Before(index) = *at else { continue };
-                let Some(instruction) = &decoded[index] else { continue };
-                let traced = &mut translator.traced;
-                crate::memory::apply(traced, insns[index], instruction, &facts[index], action);
+                let instruction = decoded[index].unwrap_or_default();
+                trace::apply(translator, insns[index], &instruction, &facts[index], action);
             }
         }
     }
@@ -69,9 +70,17 @@ struct Beside<'a> {
 }
 
 impl Beside<'_> {
-    fn count(&mut self, tally: &Tally) {
-        for (index, more) in self.cells.additions(tally) {
-            self.inline(Operation::Add, index, more);
+    fn count(&mut self, tally: &Tally, mode: Mode) {
+        let mut parts = vec![(*tally, 1)];
+        if mode.contains(Mode::RECORDS) {
+            // Records have the instructions between them, which one word then says.
+            let (rest, instructions) = tally.without(INSTRUCTIONS);
+            parts = vec![(rest, 1), (Tally::one(INSTRUCTIONS), instructions)];
+        }
+        for (part, times) in parts.into_iter().filter(|(part, _)| !part.is_none()) {
+            for (index, more) in self.cells.additions(&part) {
+                self.inline(Operation::Add, index, more * times);
+            }
         }
     }
 

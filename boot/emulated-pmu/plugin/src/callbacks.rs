@@ -3,17 +3,8 @@
 use crate::cells::{ALARM, SPENT};
 use crate::limit::Bound;
 use crate::settle::{self, Where};
-use crate::state::state;
-use crate::vcpu::Vcpu;
+use crate::state::{state, vcpu};
 use core::ffi::c_void;
-use std::sync::atomic::Ordering;
-
-/// The vCPU on which QEMU makes a callback.
-#[inline]
-fn vcpu(index: u32) -> Option<&'static mut Vcpu> {
-    // SAFETY: only the callbacks of this file call this, once each.
-    unsafe { state().vcpu(index) }
-}
 
 /// A block starts where what is open falls through to.
 pub extern "C" fn fell_through(index: u32, _: *mut c_void) {
@@ -41,8 +32,7 @@ pub extern "C" fn spent(index: u32, bound: *mut c_void) {
     // SAFETY: it was asked for with such a bound, which stays.
     let bound = unsafe { &*bound.cast::<Bound>() };
     vcpu.collect();
-    let most = state().most.load(Ordering::Relaxed);
-    let slack = vcpu.limits.slack(&vcpu.sums, bound, most);
+    let slack = vcpu.limits.slack(&vcpu.sums, bound, state().most());
     if slack.is_none() {
         state().stop(index);
     }

@@ -4,7 +4,7 @@ use crate::cells::{ALARM, SPENT};
 use crate::limit::{Bound, Limits};
 use crate::plan;
 use crate::settle::{self, Where};
-use crate::state::{page, state, translate_anew};
+use crate::state::{page, state, translate_anew, vcpu};
 use crate::tally;
 use crate::vcpu::Vcpu;
 use core::ffi::c_void;
@@ -28,8 +28,7 @@ pub extern "C" fn called(index: u32, data: *mut c_void) {
         return who(page, mailbox);
     }
     let is_known = state().translator().modes.contains_key(&page);
-    // SAFETY: this is one of QEMU's callbacks, which asks once.
-    let Some(vcpu) = (unsafe { state().vcpu(index) }).filter(|_| is_known) else { return };
+    let Some(vcpu) = vcpu(index).filter(|_| is_known) else { return };
     match command {
         Command::Who => {}
         Command::Region => region(page, mailbox),
@@ -76,11 +75,11 @@ fn mode(page: u64, mailbox: &Mailbox) {
 fn enter(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     vcpu.clear(&state().cells());
     let stopper = state().stopper(vcpu.index);
-    vcpu.parts = Parts::from_bits_truncate(mailbox.parts);
+    vcpu.set_parts(Parts::from_bits_truncate(mailbox.parts));
     vcpu.memory.enter(vcpu.parts.contains(Parts::RESUMES));
     vcpu.recorder.enter(mailbox.record_kinds);
     vcpu.limits = Limits::new(&mailbox.limits);
-    let most = state().most.load(Ordering::Relaxed);
+    let most = state().most();
     mailbox.lead = vcpu.limits.lead(most);
     stopper.others.store(vcpu.limits.has_others(), Ordering::Relaxed);
     stopper.armed.store(!vcpu.limits.is_empty() && state().stops(), Ordering::Relaxed);
@@ -108,7 +107,7 @@ fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     mailbox.string_starts = vcpu.sums.0[tally::STRING_STARTS];
     mailbox.string_ends = vcpu.string_ends;
     mailbox.instructions = vcpu.sums.0[tally::INSTRUCTIONS].wrapping_add(vcpu.string_ends);
-    mailbox.lead = vcpu.limits.lead(state().most.load(Ordering::Relaxed));
+    mailbox.lead = vcpu.limits.lead(state().most());
     mailbox.stopped = stopper.stopped.swap(0, Ordering::Relaxed);
     vcpu.recorder.exit(&mut mailbox.records);
     vcpu.clear(&state().cells());

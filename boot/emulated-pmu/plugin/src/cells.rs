@@ -18,6 +18,9 @@ pub const SPENT: usize = 2;
 /// The first word of a tally.
 const FIRST: usize = 8;
 
+/// The word of single instructions.
+pub const SINGLE_INSTRUCTIONS: usize = FIRST + crate::tally::INSTRUCTIONS;
+
 /// The limits have to be looked at when this is spent.
 pub const ALARM: u64 = 1 << 62;
 

@@ -1,6 +1,7 @@
 //! What has to be known of an instruction to count it.
 
 use crate::leaves::{self, End};
+use crate::shape::Shape;
 use crate::tally::{self, Tally};
 use iced_x86::{CodeSize, Instruction, InstructionInfoFactory};
 use plugin_channel::Mode;
@@ -48,6 +49,8 @@ pub struct Facts {
     pub touches: Vec<Touch>,
     /// What it does to caches and translations.
     pub maintenance: Option<Maintenance>,
+    /// What is done about its accesses where their addresses count.
+    pub shape: Shape,
 }
 
 impl Facts {
@@ -61,6 +64,7 @@ impl Facts {
             repeated: None,
             touches: Vec::new(),
             maintenance: None,
+            shape: Shape::None,
         }
     }
 
@@ -75,20 +79,17 @@ impl Facts {
         if repeated.is_none() {
             step::accesses(factory, instruction, |_| 0, |touch| touches.push(touch));
         }
+        let end = leaves::end(instruction, &touches, branch.map(|branch| branch.kind));
         Self {
             ip: offset(instruction.ip()),
             next: offset(instruction.next_ip()),
-            end: leaves::end(instruction, &touches, branch.map(|branch| branch.kind)),
+            end,
+            shape: Shape::of(instruction, &touches, end),
             branch,
             repeated,
             touches,
             maintenance: step::maintenance(instruction),
         }
-    }
-
-    /// Whether its accesses are known to be done only when the next instruction starts.
-    pub fn is_buffered(&self) -> bool {
-        self.end == End::Unknown && !self.touches.is_empty()
     }
 
     /// What it adds once it is done, with `branch` as the branch that it counts as; conditional jumps as taken.

@@ -45,7 +45,7 @@ fn may_leave(instruction: &Instruction, touches: &[Touch], branch: Option<Branch
 }
 
 /// Whether it can fail, or be intercepted, for another reason than an access.
-fn is_system(instruction: &Instruction, branch: Option<BranchKind>) -> bool {
+pub fn is_system(instruction: &Instruction, branch: Option<BranchKind>) -> bool {
     use Mnemonic::*;
     instruction.is_privileged()
         || branch == Some(BranchKind::Far)

@@ -10,6 +10,8 @@
 //! | [`plan`] | what is put beside them; [`tally`], [`opened`] and [`limit`] are what it is made of |
 //! | [`translate`], [`apply`] | the block and its plan, from and to QEMU |
 //! | [`callbacks`], [`settle`] | what translated code calls |
+//! | [`shape`], [`trace`], [`memory`], [`recent`], [`registers`] | accesses with their addresses |
+//! | [`records`] | branch records |
 //! | [`calls`], [`vcpu`], [`state`] | the hypervisor's calls, and what is kept |
 //! | [`stop`] | making the guest leave |
 //! | [`qemu`] | QEMU's interface |
@@ -30,10 +32,14 @@ pub mod memory;
 pub mod opened;
 pub mod plan;
 pub mod qemu;
+pub mod recent;
 pub mod records;
+pub mod registers;
 pub mod settle;
+pub mod shape;
 pub mod state;
 pub mod stop;
 pub mod tally;
+pub mod trace;
 pub mod translate;
 pub mod vcpu;

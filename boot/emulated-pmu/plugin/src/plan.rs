@@ -9,6 +9,7 @@ use crate::facts::{Branch, Facts};
 use crate::leaves::End;
 use crate::limit::Bound;
 use crate::opened::{Opened, key};
+use crate::shape::Shape;
 use crate::tally::{self, Tally};
 use plugin_channel::Mode;
 use pmu_model::BranchKind;
@@ -48,19 +49,17 @@ pub enum Action {
     Open(Opened),
     /// An element of the repeated string operation may be done: the accesses are noted.
     Element,
-    /// The accesses go to the caches, with their addresses.
+    /// The accesses go to the caches, with their addresses, and what the instruction flushes.
     Trace,
     /// What the accesses of the instruction before were is known, and it is done.
     Commit,
-    /// It flushes something.
-    Maintain,
 }
 
 /// Modes with those that they include.
 pub fn complete(mode: Mode) -> Mode {
     let mut mode = mode;
     if mode.contains(Mode::RECORDS) {
-        mode |= Mode::PREDICTOR;
+        mode |= Mode::PREDICTOR | Mode::INSTRUCTIONS;
     }
     if mode.contains(Mode::PREDICTOR) {
         mode |= Mode::BRANCHES | Mode::TAKEN;
@@ -156,20 +155,18 @@ impl Plan {
 
     /// Callbacks on accesses, and on their being done.
     fn before(&mut self, block: &[Facts], index: usize) {
-        let facts = &block[index];
-        let follows = index.checked_sub(1).map(|before| &block[before]);
-        if self.mode.contains(Mode::MEMORY) && follows.is_some_and(Facts::is_buffered) {
+        let shape = block[index].shape;
+        if block[index].repeated.is_some() && self.mode.contains(Mode::ACCESSES) {
+            self.push(At::Before(index), Action::Element);
+        }
+        if !self.mode.contains(Mode::MEMORY) {
+            return;
+        }
+        if index > 0 && block[index - 1].shape.is_deferred() {
             self.push(At::Before(index), Action::Commit);
         }
-        if facts.repeated.is_some() {
-            if self.mode.contains(Mode::ACCESSES) {
-                self.push(At::Before(index), Action::Element);
-            }
-        } else if self.mode.contains(Mode::MEMORY) && !facts.touches.is_empty() {
+        if shape != Shape::None {
             self.push(At::Before(index), Action::Trace);
-        }
-        if self.mode.contains(Mode::MEMORY) && facts.maintenance.is_some() {
-            self.push(At::Before(index), Action::Maintain);
         }
     }
 

@@ -20,7 +20,7 @@ pub enum Where {
 
 impl Where {
     /// The offset in the page, if it is not known to be that behind the instruction.
-    fn offset(self) -> Option<u16> {
+    pub fn offset(self) -> Option<u16> {
         match self {
             Self::FellThrough => None,
             Self::Offset(offset) => Some(offset),
@@ -88,5 +88,5 @@ fn branch(vcpu: &mut Vcpu, opened: &Opened, to: Where) {
         }
         return;
     }
-    vcpu.predict(&branch, !fell, to);
+    vcpu.predict(&branch, bytes, !fell, to);
 }

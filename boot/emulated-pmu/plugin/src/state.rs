@@ -2,16 +2,18 @@
 
 use crate::cells::Cells;
 use crate::facts::OFFSET;
-use crate::limit::Bound;
+use crate::limit::{Bound, Others};
 use crate::opened::{Interned, Opened};
 use crate::qemu::{Id, Names, api};
+use crate::registers::Handles;
 use crate::stop::Line;
+use crate::trace::{Begun, Deferred};
 use crate::vcpu::Vcpu;
 use iced_x86::InstructionInfoFactory;
 use plugin_channel::{Command, Mode};
-use std::cell::UnsafeCell;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// vCPUs that can be counted: messages name a processor by 8 bits.
@@ -25,21 +27,12 @@ pub struct State {
     cells: Mutex<Cells>,
     translator: Mutex<Translator>,
     line: Option<Mutex<Line>>,
-    vcpus: Vec<OnceLock<Slot>>,
     stoppers: Vec<Stopper>,
     /// Handles of the registers.
-    pub registers: OnceLock<Names>,
-    /// Most occurrences of a block so far, but for branches.
-    pub most: AtomicU64,
+    registers: OnceLock<Handles>,
+    /// Most occurrences of a block so far, but for branches: accesses, and their lines.
+    most: [AtomicU32; 2],
 }
-
-#[derive(Debug)]
-struct Slot(UnsafeCell<Vcpu>);
-
-// SAFETY: see `State::vcpu`.
-unsafe impl Send for Slot {}
-// SAFETY: as above.
-unsafe impl Sync for Slot {}
 
 /// What other vCPUs' threads know of a vCPU.
 #[derive(Debug, Default)]
@@ -68,8 +61,10 @@ pub struct Translator {
     pub bounds: Interned<Bound>,
     /// Calls, by where they lie in QEMU's memory.
     pub calls: Interned<(u64, Command)>,
-    /// Instructions whose accesses callbacks see.
-    pub traced: crate::memory::Traced,
+    /// Accesses of instructions that can still fail.
+    pub deferred: Interned<Deferred>,
+    /// Instructions whose accesses the registers tell.
+    pub begun: Interned<Begun>,
 }
 
 impl core::fmt::Debug for Translator {
@@ -88,7 +83,8 @@ impl Translator {
             opened: Interned::default(),
             bounds: Interned::default(),
             calls: Interned::default(),
-            traced: crate::memory::Traced::default(),
+            deferred: Interned::default(),
+            begun: Interned::default(),
         }
     }
 
@@ -99,6 +95,18 @@ impl Translator {
 }
 
 static STATE: OnceLock<State> = OnceLock::new();
+
+/// The vCPUs, once QEMU has made them: they stay. Apart from the rest, because the quick callbacks use nothing else.
+static VCPUS: [AtomicPtr<Vcpu>; MAX_VCPUS] = [const { AtomicPtr::new(null_mut()) }; MAX_VCPUS];
+
+/// The vCPU that a callback of QEMU's runs on; `None` if there are too many to count. To be asked once in each callback,
+/// with the number that QEMU gives it.
+#[inline]
+pub(crate) fn vcpu(index: u32) -> Option<&'static mut Vcpu> {
+    let vcpu = VCPUS.get(index as usize)?.load(Ordering::Relaxed);
+    // SAFETY: QEMU runs the callbacks of a vCPU on one thread, one after the other, and each asks once.
+    unsafe { vcpu.as_mut() }
+}
 
 /// The state, once the plugin is installed: QEMU calls nothing before.
 #[inline]
@@ -114,10 +122,9 @@ impl State {
             cells: Mutex::new(Cells::new()),
             translator: Mutex::new(Translator::new()),
             line: line.map(Mutex::new),
-            vcpus: (0..MAX_VCPUS).map(|_| OnceLock::new()).collect(),
             stoppers: (0..MAX_VCPUS).map(|_| Stopper::default()).collect(),
             registers: OnceLock::new(),
-            most: AtomicU64::new(0),
+            most: Default::default(),
         };
         STATE.set(state).expect("QEMU installs a plugin once");
     }
@@ -155,9 +162,19 @@ impl State {
         }
     }
 
+    /// Most occurrences of a block so far.
+    pub fn most(&self) -> Others {
+        let [accesses, lines] = &self.most;
+        let of = |most: &AtomicU32| most.load(Ordering::Relaxed);
+        Others { accesses: of(accesses), lines: of(lines) }
+    }
+
     /// A block may have more occurrences than any before: who relied on that leaves before it runs.
-    pub fn raise(&self, most: u64) {
-        if self.most.fetch_max(most, Ordering::Relaxed) < most {
+    pub fn raise(&self, block: Others) {
+        let raises = |most: &AtomicU32, now: u32| most.fetch_max(now, Ordering::Relaxed) < now;
+        let [accesses, lines] = &self.most;
+        // Both, one after the other.
+        if raises(accesses, block.accesses) | raises(lines, block.lines) {
             let relies = |stopper: &Stopper| stopper.others.load(Ordering::Relaxed);
             let all = self.stoppers.iter().enumerate().filter(|(_, it)| relies(it));
             all.for_each(|(index, _)| self.stop(index as u32));
@@ -166,30 +183,14 @@ impl State {
 
     /// A vCPU was made.
     pub fn add(&self, index: u32) {
-        let Some(slot) = self.vcpus.get(index as usize) else { return };
-        self.registers.get_or_init(Names::ask);
-        slot.get_or_init(|| Slot(UnsafeCell::new(Vcpu::new(index))));
-        let cells = self.cells();
-        for slot in self.vcpus.iter().filter_map(OnceLock::get) {
-            // SAFETY: QEMU makes vCPUs while none runs.
-            unsafe { &mut *slot.0.get() }.find_words(&cells);
+        let Some(slot) = VCPUS.get(index as usize) else { return };
+        let names = self.registers.get_or_init(|| Handles::of(&Names::ask()));
+        if slot.load(Ordering::Relaxed).is_null() {
+            slot.store(Box::into_raw(Box::new(Vcpu::new(index, *names))), Ordering::Relaxed);
         }
-    }
-
-    /// The vCPU that a callback runs on; `None` if there are too many to count.
-    ///
-    /// # Safety
-    /// Only for QEMU's callbacks, with the number that they get, once in each.
-    #[inline]
-    pub unsafe fn vcpu(&self, index: u32) -> Option<&'static mut Vcpu> {
-        let slot = STATE.get()?.vcpus.get(index as usize)?.get()?;
-        // SAFETY: QEMU runs the callbacks of a vCPU on one thread, one after the other, and the slots stay.
-        Some(unsafe { &mut *slot.0.get() })
-    }
-
-    /// The register of a name.
-    pub fn register(&self, name: &str) -> Option<crate::qemu::Register> {
-        self.registers.get().and_then(|names| names.find(name))
+        let cells = self.cells();
+        // QEMU makes vCPUs while none runs.
+        (0..MAX_VCPUS as u32).filter_map(vcpu).for_each(|vcpu| vcpu.find_words(&cells));
     }
 }
 

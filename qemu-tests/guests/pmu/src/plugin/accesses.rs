@@ -20,14 +20,15 @@ pub fn run() {
         .with(area(0))
         .at(locked)
         .run();
-    Test::new("stack", &[(Load, 1 + 4), (Store, 4), (Return, 1)], 7).with(area(0)).at(stack).run();
+    Test::new("stack", &[(Load, 1 + 3), (Store, 4), (Return, 1)], 7).with(area(0)).at(stack).run();
     Test::new("single", &[(Load, 1 + 4), (Store, 2), (Return, 1)], 7)
         .with(area(0))
         .at(single)
         .run();
     Test::new("vector", &[(Load, 1 + 3), (Store, 3), (Return, 1)], 8).with(area(0)).at(vector).run();
     Test::new("areas", &[(Load, 1 + 2), (Store, 2), (Return, 1)], 5).with(area(0)).at(areas).run();
-    Test::new("flush", &[(ClFlush, 2), (Load, 1), (Return, 1)], 3).with(area(0)).at(flush).run();
+    // The decoder has a load for each.
+    Test::new("flush", &[(ClFlush, 2), (Load, 1 + 2), (Return, 1)], 3).with(area(0)).at(flush).run();
     // Ports end a block; the APIC's registers make QEMU begin in the middle of one anew.
     Test::new("port", &[(Load, 1 + 1), (Store, 1), (Return, 1)], 7).with(area(0)).at(port).run();
     Test::new(

@@ -56,9 +56,11 @@ pub fn run() {
     );
     // Source and destination fault, one after the other.
     faulting(&Test::new("move", &[RET, (Load, 1 + 2), (Store, 1)], 5).with(page(0)).at(moves), 2);
-    // The stack of a call, at the end of a block.
+    // The address of a call, at the end of a block.
+    // SAFETY: this group's page, which is there.
+    unsafe { *(page(1) as *mut u64) = back as *const () as u64 };
     faulting(
-        &Test::new("call", &[(Return, 2), (Load, 1 + 1), (Store, 1), (RelativeCall, 1)], 6)
+        &Test::new("call", &[(Return, 2), (Load, 2 + 1), (Store, 1), (IndirectCall, 1)], 4)
             .with(page(1))
             .at(calls),
         1,
@@ -109,7 +111,12 @@ extern "C" fn moves() {
 
 #[unsafe(naked)]
 extern "C" fn calls() {
-    naked_asm!("mov rax, rsp", "mov rsp, rdi", "call 2f", "mov rsp, rax", "ret", "2: ret")
+    naked_asm!("nop", "call [rdi]", "ret")
+}
+
+#[unsafe(naked)]
+extern "C" fn back() {
+    naked_asm!("ret")
 }
 
 #[unsafe(naked)]

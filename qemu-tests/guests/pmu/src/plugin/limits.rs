@@ -9,6 +9,7 @@ use pmu_model::Occurrence;
 
 /// What was counted when the NMI came, and how often one did.
 static SEEN: AtomicU64 = AtomicU64::new(0);
+static LEAD: AtomicU64 = AtomicU64::new(0);
 static NMIS: AtomicU64 = AtomicU64::new(0);
 static SELECTION: AtomicU64 = AtomicU64::new(0);
 
@@ -18,6 +19,8 @@ fn on_nmi(_: &mut u64) {
     // SAFETY: one processor, whose exit has just written them.
     let counts = unsafe { core::ptr::read_volatile(&raw const (*own::mailbox()).counts) };
     let chosen = counts.iter().enumerate().filter(|(index, _)| selection >> index & 1 != 0);
+    // SAFETY: as above.
+    LEAD.store(unsafe { core::ptr::read_volatile(&raw const (*own::mailbox()).lead) }, Relaxed);
     SEEN.store(chosen.map(|(_, count)| count).sum(), Relaxed);
 }
 
@@ -86,7 +89,7 @@ fn exact(left: u64, selection: u64, exactly: bool) {
     crate::line!("case limit.{left}.{selection:x}.nmis {} 1", NMIS.load(Relaxed));
     crate::line!("case limit.{left}.{selection:x}.stopped {} 1", counted.stopped);
     let seen = SEEN.load(Relaxed);
-    let missing = if exactly { 0 } else { counted.lead + 1 };
+    let missing = if exactly { 0 } else { LEAD.load(Relaxed) + 1 };
     let fits = seen <= left && left - seen <= missing;
     crate::line!("case limit.{left}.{selection:x}.fits.{seen}.{missing} {} true", fits);
 }

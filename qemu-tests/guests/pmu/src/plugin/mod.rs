@@ -57,7 +57,10 @@ impl Test {
     fn limited(&self, limits: &[Limit]) -> own::Counted {
         // SAFETY: one processor.
         let (mode, mask) = unsafe { MODE };
-        let counted = own::run(self.function, self.argument, limits);
+        let mut counted = own::run(self.function, self.argument, limits);
+        if mode.intersects(Mode::PREDICTOR | Mode::RECORDS) {
+            fold(&mut counted.counts);
+        }
         for occurrence in Occurrence::ALL {
             let index = occurrence as usize;
             if mask >> index & 1 == 0 {
@@ -65,7 +68,7 @@ impl Test {
             }
             let is_this = |(other, _): &&(Occurrence, u64)| *other == occurrence;
             let mut expected = self.counts.iter().find(is_this).map_or(0, |(_, count)| *count);
-            if !mode.contains(Mode::TAKEN) {
+            if !mode.intersects(Mode::TAKEN | Mode::PREDICTOR | Mode::RECORDS) {
                 expected = self.without_taken(occurrence, expected);
             }
             if expected != 0 || counted.counts[index] != 0 {
@@ -92,6 +95,15 @@ impl Test {
             Occurrence::JccTakenBackward => expected + self.fell_back,
             _ => expected,
         }
+    }
+}
+
+/// Mispredicted branches as the others.
+fn fold(counts: &mut [u64]) {
+    use Occurrence::{JccNotTaken, MissedIndirectJump, MissedJccNotTaken};
+    for missed in MissedJccNotTaken as usize..=MissedIndirectJump as usize {
+        let count = core::mem::take(&mut counts[missed]);
+        counts[missed - MissedJccNotTaken as usize + JccNotTaken as usize] += count;
     }
 }
 
@@ -130,6 +142,10 @@ pub fn run(group: &str) {
             Parts::empty(),
             BRANCHES | ACCESSES,
         ),
+        "memory" => (Mode::MEMORY, Parts::empty(), ACCESSES),
+        "caches" => (Mode::MEMORY, Parts::MEMORY, ACCESSES),
+        "predictor" => (Mode::PREDICTOR, Parts::PREDICTOR, BRANCHES),
+        "everything" => (Mode::all(), Parts::all(), BRANCHES | ACCESSES),
         "limits" => return limits::run(),
         other => return line!("no group {other}"),
     };
