@@ -26,7 +26,11 @@ struct Test {
 }
 
 impl Test {
-    const fn new(name: &'static str, counts: &'static [(Occurrence, u64)], instructions: u64) -> Self {
+    const fn new(
+        name: &'static str,
+        counts: &'static [(Occurrence, u64)],
+        instructions: u64,
+    ) -> Self {
         Self { name, function: 0, argument: 0, counts, strings: (0, 0), instructions, fell_back: 0 }
     }
 
