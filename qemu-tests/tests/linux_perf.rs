@@ -45,6 +45,8 @@ const KNOWN: [Program; 3] = [
     Program { kind: Kind::Calls, rounds: 500_000 },
     Program { kind: Kind::Strings, rounds: 20_000 },
 ];
+/// Interrupts, at most, in the 6 ms that the strings take at a nanosecond an instruction: the clock ticks each 4 ms.
+const MAX_CUT: u64 = 20;
 /// The one that is sampled at each 100,003rd instruction.
 const SAMPLED: Program = Program { kind: Kind::Loop, rounds: 10_000_000 };
 
@@ -142,12 +144,20 @@ impl Run {
         let amd = self.model.spec().identity.as_ref().is_some_and(|of| of.vendor == Vendor::Amd);
         for cpu in 0..self.cpus {
             for (which, program) in KNOWN.iter().enumerate() {
-                let expected = program.counts();
-                // AMD's event for it is accesses of the data cache: stores as well.
-                let loads = expected.loads + if amd { expected.stores } else { 0 };
-                let expected = [expected.instructions, expected.branches, loads];
+                let known = program.counts();
+                let expected = [known.instructions, known.branches].map(Some);
                 let output = console.output(&format!("exact-{cpu}-{which}"));
-                assert_eq!(values(&output), expected.map(Some), "{program:?} on {cpu}: {output}");
+                let counted = values(&output);
+                assert_eq!(counted[..2], expected, "{program:?} on {cpu}: {output}");
+                // AMD's event is accesses of the data cache: stores as well.
+                let loads = known.loads + if amd { known.stores } else { 0 };
+                // A string that an interrupt has cut in two accesses its line twice.
+                let cut = if amd && program.kind == Kind::Strings { MAX_CUT } else { 0 };
+                let is_exact = |count| (loads..=loads + cut).contains(&count);
+                assert!(
+                    counted[2].is_some_and(is_exact),
+                    "{loads}, {program:?} on {cpu}: {output}"
+                );
             }
         }
     }

@@ -10,8 +10,9 @@ use core::panic::PanicInfo;
 
 /// The stack's red zone is not used, and nothing else lies below RSP: the strings are written there.
 const STRING_BELOW_RSP: u32 = 512;
-/// Bytes of a string.
+/// Bytes of a string: four cache lines, at whose beginning it lies.
 const STRING_BYTES: u32 = 256;
+const LINE: i32 = 64;
 const SYS_EXIT: u32 = 60;
 
 /// The entry point: `argc`, then the pointers to the arguments lie on the stack. The first letter of the first argument
@@ -37,6 +38,7 @@ extern "C" fn _start() -> ! {
         "je 5f",
         "mov rdx, rcx",
         "6: lea rdi, [rsp - {below}]",
+        "and rdi, {line}",
         "mov ecx, {bytes}",
         "rep stosb",
         "dec rdx",
@@ -55,6 +57,7 @@ extern "C" fn _start() -> ! {
         "ud2",
         "7: ret",
         below = const STRING_BELOW_RSP,
+        line = const -LINE,
         bytes = const STRING_BYTES,
         exit = const SYS_EXIT,
     )
