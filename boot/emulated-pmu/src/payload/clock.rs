@@ -9,8 +9,9 @@
 //! - and what nobody holds back: the HPET, which the guest is not told of, the PC's old timers and the real-time clock. They
 //!   run on while the hypervisor works.
 //!
-//! Processors that share QEMU's clock would see each other's instructions as time of nobody, so where the guest has the PMU
-//! on several processors nothing is held back.
+//! Where processors run at once, as those that a kernel of ours brings in, they would see each other's instructions as time
+//! of nobody, and nothing is held back. Those that an operating system starts run one at a time, and the guest's time goes
+//! from one to the next.
 
 use super::port::tsc;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -49,6 +50,12 @@ pub fn leave(ticks: u64) {
 /// The machine's time when the guest left.
 pub fn left() -> u64 {
     LEFT.load(Ordering::Relaxed)
+}
+
+/// The guest goes on at this time, with the machine's: other processors of it had their turn.
+pub fn take_over(now: u64) {
+    NOW.store(now, Ordering::Relaxed);
+    LEFT.store(tsc(), Ordering::Relaxed);
 }
 
 /// Time passes for the guest.

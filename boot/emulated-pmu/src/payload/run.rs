@@ -1,7 +1,7 @@
 //! The loop: what the PMU's registers ask for decides how the guest runs on.
 
 use super::guest::{Guest, RF, TF};
-use super::{bulk, free, nested, step};
+use super::{bulk, free, nested, processors, step};
 use emulated_pmu::translator::{self, Plan};
 
 /// Closer to an overflow than this many instructions the guest is stepped. The alarm clock has to be further away, or
@@ -24,6 +24,7 @@ enum Way {
 pub fn run(guest: &mut Guest) -> ! {
     let shift = guest.calibration.shift;
     loop {
+        processors::turns::take(guest);
         let way = way(guest);
         match way {
             Way::Step if is_stepped(guest) => guest.timer.step(shift),
@@ -68,6 +69,10 @@ fn way(guest: &mut Guest) -> Way {
     // It steps itself, or goes on without a breakpoint, which might be the hypervisor's, who needs none with a plugin.
     let own = if guest.plugin.is_some() { TF } else { TF | RF };
     if guest.event.is_none() && guest.vmcb.rflags & own != 0 {
+        return Way::Step;
+    }
+    // QEMU begins an instruction that meets a breakpoint on data twice.
+    if guest.plugin.is_some() && guest.debug.watches_data() {
         return Way::Step;
     }
     let ring = guest.next_ring();
