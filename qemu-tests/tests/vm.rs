@@ -1,5 +1,9 @@
 //! `vm`: other systems below the emulated PMU, as a user starts them.
 
+#[allow(dead_code, reason = "jobs are run elsewhere")]
+#[path = "documents/blocks.rs"]
+mod blocks;
+
 use protocol::record::CountedBy;
 use qemu_tests::{Called, Started, skip, stock_linux, tree, xtask};
 use std::fs;
@@ -31,6 +35,22 @@ fn stick(folder: &Path) -> PathBuf {
     let called = xtask(folder, &["image", "job.toml", "--out", "stick.img"]);
     assert_eq!(called.code, 0, "{called:#?}");
     folder.join("stick.img")
+}
+
+/// A CD with that system: `system.iso` in `folder`. It holds a FAT file system for UEFI firmware, which is the disk's only
+/// partition, at 1 MiB.
+fn cd(folder: &Path, disk: &Path) -> PathBuf {
+    let disk = fs::read(disk).unwrap();
+    fs::create_dir(folder.join("cd")).unwrap();
+    fs::write(folder.join("cd/efi.img"), &disk[1 << 20..]).unwrap();
+    let made = Command::new("xorriso")
+        .args(["-as", "mkisofs", "-quiet", "-o", "system.iso", "-eltorito-alt-boot"])
+        .args(["-e", "efi.img", "-no-emul-boot", "cd"])
+        .current_dir(folder)
+        .output()
+        .expect("xorriso is there");
+    assert!(made.status.success(), "{made:?}");
+    folder.join("system.iso")
 }
 
 /// The system of [`stick`] has run with the PMU of a Zen 4, and counted.
@@ -73,17 +93,8 @@ fn a_cd_is_started_and_counts() {
         skip!("no xorriso");
     }
     let folder = tempfile::tempdir().unwrap();
-    // A CD holds a FAT file system for UEFI firmware: the stick's only partition, at 1 MiB.
-    let disk = fs::read(stick(folder.path())).unwrap();
-    fs::create_dir(folder.path().join("cd")).unwrap();
-    fs::write(folder.path().join("cd/efi.img"), &disk[1 << 20..]).unwrap();
-    let made = Command::new("xorriso")
-        .args(["-as", "mkisofs", "-quiet", "-o", "system.iso", "-eltorito-alt-boot"])
-        .args(["-e", "efi.img", "-no-emul-boot", "cd"])
-        .current_dir(folder.path())
-        .output()
-        .expect("xorriso is there");
-    assert!(made.status.success(), "{made:?}");
+    let disk = stick(folder.path());
+    let _ = cd(folder.path(), &disk);
     let words = ["--pmu", "zen4", "--iso", "system.iso"];
     has_counted(&vm(folder.path(), &[&words[..], &QUICK].concat()));
 }
@@ -136,17 +147,57 @@ fn what_is_missing_or_wrong_is_named() {
     called.fails_with(77, &["-nonsense: invalid option", "QEMU did not start"]);
 }
 
+/// The README's lines, with a kernel, a disk and a CD of the names that they have.
+#[test]
+fn every_line_of_the_readme_starts_its_system() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::rename(stick(folder.path()), at("disk.img")).unwrap();
+    let kernel = stock_linux::kernel(&tree().target().join("linux"));
+    if let Ok(kernel) = &kernel {
+        let init = tree().build_guest("linux-init").unwrap_or_else(|error| panic!("{error}"));
+        std::os::unix::fs::symlink(kernel, at("vmlinuz")).unwrap();
+        stock_linux::initial_file_system(&init, &at("initrd.img")).unwrap();
+    }
+    let is_there = has(Need::Grub);
+    if is_there {
+        fs::rename(cd(folder.path(), &at("disk.img")), at("installer.iso")).unwrap();
+    }
+    let lines: Vec<String> = blocks::blocks().iter().flat_map(blocks::commands).collect();
+    let lines: Vec<&String> =
+        lines.iter().filter(|line| line.starts_with("cargo xtask vm")).collect();
+    assert!(lines.len() >= 3, "{lines:?}");
+    for line in lines {
+        if line.contains("--kernel") && kernel.is_err() || line.contains("--iso") && !is_there {
+            eprintln!("skipped: {line}");
+            continue;
+        }
+        let words = shlex::split(line).unwrap();
+        let mut words: Vec<&str> = words.iter().skip(3).map(String::as_str).collect();
+        if !words.contains(&"--timeout") {
+            words.splice(0..0, ["--timeout", "600"]);
+        }
+        let called = vm(folder.path(), &words);
+        assert_eq!(called.code, 0, "{line}\n{called:#?}");
+        assert!(called.out.contains("barecount: emulated PMU: "), "{line}\n{called:#?}");
+    }
+}
+
 #[test]
 fn a_signal_ends_the_machine() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("empty"), "").unwrap();
     let words = ["vm", "--pmu", "zen4", "--disk", "empty", "--shift", "6"];
     let mut started = Started::new(folder.path(), &words, std::process::Stdio::piped());
-    started.wait_for("the machine", |started| !started.children().is_empty());
-    let children = started.children();
+    // QEMU is asked for its version first.
+    let machine = |started: &Started| {
+        let line = |child: &u32| fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+        let is_it = |child: &u32| String::from_utf8_lossy(&line(child)).contains("-nodefaults");
+        started.children().into_iter().find(is_it)
+    };
+    started.wait_for("the machine", |started| machine(started).is_some());
+    let child = machine(&started).expect("it is there");
     started.signal(libc::SIGTERM);
     assert_eq!(started.wait().code, 130);
-    for child in children {
-        assert!(!Path::new(&format!("/proc/{child}")).exists(), "{child} still runs");
-    }
+    assert!(!Path::new(&format!("/proc/{child}")).exists(), "{child} still runs");
 }

@@ -148,7 +148,7 @@ fn nanoseconds(guest: &Guest, left: u64) -> Option<u64> {
 
 /// Sets the alarm clock for the stay, to these nanoseconds or the end of the processor's turn. 0: it does not ring.
 pub fn alarm(guest: &mut Guest, left_ns: Option<u64>) -> u64 {
-    let turn = processors::turns::left(guest.calibration.shift);
+    let turn = processors::turns::left(guest);
     let earliest = left_ns.into_iter().chain(turn).min();
     earliest.and_then(|earliest| guest.alarm.nanoseconds(earliest)).unwrap_or(0)
 }

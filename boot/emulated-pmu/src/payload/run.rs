@@ -1,7 +1,7 @@
 //! The loop: what the PMU's registers ask for decides how the guest runs on.
 
 use super::guest::{Guest, RF, TF};
-use super::{bulk, free, nested, processors, step};
+use super::{bulk, clock, free, nested, processors, step};
 use emulated_pmu::translator::{self, Plan};
 
 /// Closer to an overflow than this many instructions the guest is stepped. The alarm clock has to be further away, or
@@ -31,6 +31,7 @@ pub fn run(guest: &mut Guest) -> ! {
             _ => guest.timer.run(shift),
         }
         if !matches!(way, Way::Free) {
+            clock::begin();
             guest.pm_timer.start();
         }
         match way {
@@ -62,7 +63,7 @@ fn way(guest: &mut Guest) -> Way {
     if guest.without_resume || waits || debug || frame || stepped || needs.branch_trap {
         return Way::Step;
     }
-    if needs.bulk | needs.stepped == 0 && !needs.free_running {
+    if needs.bulk | needs.stepped == 0 && !needs.free_running && !needs.branch_records {
         guest.nmi_not_before = 0;
         return Way::Free;
     }

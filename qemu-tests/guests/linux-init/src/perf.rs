@@ -96,6 +96,11 @@ impl Counter {
         let _ = unsafe { syscall!(Sysno::ioctl, self.0, ENABLE, 0) };
     }
 
+    /// Counts `event` for this task on a processor, once it is switched on.
+    pub fn of_this_task_on(processor: usize, event: Event, how: How) -> Result<Self, Errno> {
+        open(0, processor as i64, event, how)
+    }
+
     /// Its file descriptor.
     pub fn descriptor(&self) -> i32 {
         self.0

@@ -16,8 +16,6 @@ use syscalls::{Errno, Sysno, syscall};
 const SET: usize = 16;
 /// Iterations of the counted loop, two instructions each: many times the kernel's ticks.
 const ITERATIONS: u64 = 4_000_000;
-/// Of a loop that may be stepped.
-const FEW: u64 = 2_000;
 /// Instructions from one sample to the next.
 const PERIOD: u64 = 100_000;
 
@@ -39,7 +37,7 @@ pub fn count() -> usize {
 pub fn all(count: usize) {
     COUNT.store(count, Relaxed);
     for processor in 0..count {
-        run(&[processor], "alone", instructions);
+        run(&[processor], "alone", everything);
     }
     let every: &[usize] = &[0, 1, 2, 3, 4, 5, 6, 7][..count.min(8)];
     run(every, "together", instructions);
@@ -59,17 +57,26 @@ fn tell(processor: usize, name: &str, count: Count) {
     }
 }
 
-/// Everything that runs in ring 3 on the processor, where nothing else does.
-fn instructions(processor: usize) -> Count {
+/// Everything that runs in ring 3 on the processor, where nothing else does as soon as the first program waits.
+fn everything(processor: usize) -> Count {
+    const NAP: [u64; 2] = [0, 5_000_000];
+    // SAFETY: the kernel reads two words.
+    let _ = unsafe { syscall!(Sysno::nanosleep, NAP.as_ptr(), 0) };
     let counter = Counter::of_processor(processor, Event::INSTRUCTIONS, USER)?;
     region(counter.descriptor(), ITERATIONS);
     Ok((counter.read()?, region_instructions(ITERATIONS)))
 }
 
+fn instructions(processor: usize) -> Count {
+    let counter = Counter::of_this_task_on(processor, Event::INSTRUCTIONS, USER)?;
+    region(counter.descriptor(), ITERATIONS);
+    Ok((counter.read()?, region_instructions(ITERATIONS)))
+}
+
 fn branches(processor: usize) -> Count {
-    let counter = Counter::of_processor(processor, Event::BRANCHES, USER)?;
-    region(counter.descriptor(), FEW);
-    Ok((counter.read()?, region_branches(FEW)))
+    let counter = Counter::of_this_task_on(processor, Event::BRANCHES, USER)?;
+    region(counter.descriptor(), ITERATIONS);
+    Ok((counter.read()?, region_branches(ITERATIONS)))
 }
 
 fn samples(processor: usize) -> Count {

@@ -21,7 +21,7 @@ use handover::startup::{NOBODY, Startup};
 const SHORT: u64 = 1 << 15;
 const LONG: u64 = 1 << 17;
 /// Instructions until a processor that waits for a write, with interrupts off, looks for it.
-const DOZE: u64 = 1 << 21;
+const DOZE: u64 = 1 << 24;
 /// Instructions that are worth setting the alarm clock for.
 const LEAST: u64 = 1 << 8;
 /// PAUSE lets QEMU go on to the next processor: in so many rounds one comes from its last word to its HLT.
@@ -51,11 +51,11 @@ pub fn begin() {
 }
 
 /// Nanoseconds until the turn ends, if there is anybody else.
-pub fn left(shift: u8) -> Option<u64> {
+pub fn left(guest: &Guest) -> Option<u64> {
     let shared = shared()?;
     let has_turns = |one| status(shared, one).has_turns() || status(shared, one) == Status::Dozes;
     let has_others = (0..shared.all().len()).any(|one| one != index() && has_turns(one));
-    has_others.then(|| END.load(SeqCst).saturating_sub(tsc()).max(LEAST << shift))
+    has_others.then(|| (END.load(SeqCst) + patience(guest)).saturating_sub(tsc()).max(LEAST << guest.calibration.shift))
 }
 
 /// The turn ends before the guest runs on.
@@ -67,7 +67,7 @@ pub fn end() {
 pub fn take(guest: &mut Guest) {
     let Some(shared) = shared() else { return };
     let shift = guest.calibration.shift;
-    if ENDS.swap(false, SeqCst) || tsc() >= END.load(SeqCst) {
+    if is_over(guest) {
         shared.quiet.store(0, SeqCst);
         pass(shared, Status::Runs, guest);
         renew(shared, shift);
@@ -78,10 +78,26 @@ pub fn take(guest: &mut Guest) {
     }
 }
 
+/// Whether the turn is over. Handlers of NMIs are short, and systems measure how long they take: others wait for a while.
+fn is_over(guest: &Guest) -> bool {
+    let patience = patience(guest);
+    tsc() >= END.load(SeqCst) + patience || patience == 0 && ENDS.swap(false, SeqCst)
+}
+
+/// What a turn may be longer.
+fn patience(guest: &Guest) -> u64 {
+    if guest.nmi_blocked { LONG << guest.calibration.shift } else { 0 }
+}
+
 /// Sets the end of the turn that begins.
 fn renew(shared: &Startup, shift: u8) {
-    let runs = (0..shared.all().len()).any(|one| one != index() && status(shared, one) == Status::Runs);
-    let instructions = if runs { SHORT } else { LONG };
+    let others = || (0..shared.all().len()).filter(|one| *one != index());
+    let are = |wanted| others().any(|one| status(shared, one) == wanted);
+    let instructions = match (are(Status::Runs), are(Status::Halted)) {
+        (true, _) => SHORT,
+        (_, true) => LONG,
+        _ => DOZE,
+    };
     END.store(tsc() + (instructions << shift), SeqCst);
 }
 
@@ -180,6 +196,9 @@ pub fn wait(shared: &Startup) {
     tables::take_nmis();
     set_status(shared, own, Status::Runs);
     settle(shared);
+    if shared.timer_ahead.load(SeqCst) != 0 {
+        clock::begin();
+    }
     clock::take_over(shared.now.load(SeqCst));
 }
 
