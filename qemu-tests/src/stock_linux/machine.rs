@@ -12,7 +12,7 @@ use xtask::cli::Counting;
 use xtask::commands::run::counter;
 use xtask::machine::devices::{Boot as Files, Console as Serial, Cpus, Pmu, Virtual, arguments};
 use xtask::machine::qemu::Launch;
-use xtask::machine::{self, Ending, Given, pmu_log};
+use xtask::machine::{self, Counter, Ending, Given, pmu_log};
 use xtask::setup::firmware;
 
 /// What the kernel needs to be told: where to speak, and not to wait after a panic.
@@ -85,6 +85,23 @@ impl Machine {
         Some(self.run(&kernel, |out| file_system::with_steps(&tools, &known, steps, out)))
     }
 
+    /// Whether the PMU is counted by stepping, with which a second of the guest's time takes hours.
+    ///
+    /// # Panics
+    /// If the plugin was asked for and cannot be had.
+    #[must_use]
+    pub fn is_stepped(&self) -> bool {
+        self.counter().plugin.is_none()
+    }
+
+    fn counter(&self) -> Counter {
+        let given = match self.model {
+            Model::None => Given::None,
+            model => Given::Emulated(model),
+        };
+        counter(tree(), given, self.counting).unwrap_or_else(|error| panic!("{error}"))
+    }
+
     fn run(&self, kernel: &Path, initial: impl Fn(&Path) -> io::Result<()>) -> Ran {
         tree().build_uefi_pmu().unwrap_or_else(|error| panic!("{error}"));
         let folder = tempfile::tempdir().unwrap();
@@ -94,12 +111,8 @@ impl Machine {
         // QEMU makes a FAT disk of a folder.
         let image = PathBuf::from(format!("fat:{}", files.display()));
         let ovmf = firmware::find().unwrap().for_run(folder.path()).unwrap();
-        let given = match self.model {
-            Model::None => Given::None,
-            model => Given::Emulated(model),
-        };
-        let counter =
-            counter(tree(), given, self.counting).unwrap_or_else(|error| panic!("{error}"));
+        let counter = self.counter();
+        let by_plugin = counter.plugin.is_some();
         let machine = Virtual {
             boot: Files::Uefi { image, ovmf },
             kvm: false,
@@ -125,6 +138,9 @@ impl Machine {
         let console = String::from_utf8_lossy(ran.collector.raw()).into_owned();
         let pmu_said = pmu_log::read(folder.path(), self.model);
         assert_eq!(ran.ending, Ending::Exited(Some(0)), "no power-off; {pmu_said:?}; {console}");
+        let greeting = pmu_log::greeting(folder.path(), self.model);
+        let found = greeting.as_ref().is_some_and(|greeting| greeting.contains("plugin"));
+        assert_eq!(found, by_plugin, "{greeting:?}");
         Ran { console: Console(console), pmu_said }
     }
 
