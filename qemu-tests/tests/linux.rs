@@ -2,70 +2,19 @@
 //! right. Skipped where the package cannot be had.
 
 use pmu_model::Model;
-use qemu_tests::{Guest, stock_linux, tree};
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-use xtask::cli::{Boot, Icount};
-use xtask::machine::devices::{Boot as Files, PMU_LOG};
-use xtask::machine::{Ending, pmu_log};
-use xtask::setup::firmware;
+use qemu_tests::stock_linux::machine::Machine;
+use qemu_tests::tree;
 
-/// A compromise: less, and the firmware's delays last; more, and the kernel's clock runs ahead of its work.
+/// Nanoseconds of the guest's clock for an instruction, as a power of two: that of [`Machine::new`].
 const SHIFT: u8 = 4;
-/// What the kernel needs to be told: where to speak, and not to wait after a panic.
-const OPTIONS: &str = "console=ttyS0 panic=-1";
-
-/// Fills the `folder` of a partition that boots `kernel` by the application, with `pmu` in front. Where no plugin counts
-/// repeated string instructions, `strings=decoded` has fewer of them to be watched.
-fn partition(folder: &Path, kernel: &Path, pmu: &str, options: &str) -> std::io::Result<()> {
-    let init = tree().build_guest("linux-init").unwrap_or_else(|error| panic!("{error}"));
-    fs::create_dir_all(folder.join("EFI/BOOT"))?;
-    fs::create_dir_all(folder.join("EFI/barecount"))?;
-    fs::copy(tree().pmu_application(), folder.join("EFI/BOOT/BOOTX64.EFI"))?;
-    fs::copy(tree().emulated_pmu(), folder.join("EFI/barecount/pmu.elf"))?;
-    fs::copy(kernel, folder.join("vmlinuz"))?;
-    stock_linux::initial_file_system(&init, &folder.join("initramfs"))?;
-    let entry = format!(
-        "pmu {pmu} strings=decoded\nlinux /vmlinuz\ninitrd /initramfs\noptions {OPTIONS} {options}\n"
-    );
-    fs::write(folder.join("EFI/barecount/pmu.conf"), entry)
-}
 
 /// What the kernel and its one program say on the console. `None`, with the reason told, if there is no kernel.
 fn boot(model: Model, options: &str) -> Option<String> {
-    let kernel = match stock_linux::kernel(&tree().target().join("linux")) {
-        Ok(kernel) => kernel,
-        Err(reason) => {
-            eprintln!("skipped: no stock kernel: {reason}");
-            return None;
-        }
-    };
-    tree().build_uefi_pmu().unwrap_or_else(|error| panic!("{error}"));
-    let folder = tempfile::tempdir().unwrap();
-    let files = folder.path().join("partition");
-    partition(&files, &kernel, model.spec().name, options).unwrap();
-    // QEMU makes a FAT disk of a folder.
-    let image = PathBuf::from(format!("fat:{}", files.display()));
-    let ovmf = firmware::find().unwrap().for_run(folder.path()).unwrap();
-    let extra = ["-global", "hpet.msi=on", "-debugcon", &format!("file:{PMU_LOG}")];
-    // The two vendors' instructions differ.
-    let identity = model.spec().identity.as_ref();
-    let ran = Guest {
-        cpu: identity.map(|identity| format!("max,vendor={}", identity.vendor.name())),
-        boot_from: Some(Files::Uefi { image, ovmf }),
-        icount: Icount::Shift(SHIFT),
-        memory: 512,
-        extra: extra.map(String::from).to_vec(),
-        timeout: Duration::from_secs(240),
-        ..Guest::with_ramdisk(Boot::Uefi, None)
-    }
-    .run_in(folder.path());
-    let console = String::from_utf8_lossy(&ran.raw).into_owned();
-    let said = pmu_log::read(folder.path(), model);
-    assert_eq!(ran.ending, Ending::Exited(Some(0)), "no power-off; {said:?}; {console}");
-    assert_eq!(said, [""; 0], "{console}");
-    Some(console)
+    let init = tree().build_guest("linux-init").unwrap_or_else(|error| panic!("{error}"));
+    let machine = Machine { icount: SHIFT, options: options.to_string(), ..Machine::new(model) };
+    let ran = machine.run_program(&init)?;
+    assert_eq!(ran.pmu_said, [""; 0], "{}", ran.console.0);
+    Some(ran.console.0)
 }
 
 /// The rest of each line that begins with `start`.

@@ -70,6 +70,8 @@ const CHECKS: [Check; 9] = [
             "-p",
             "linux-init",
             "-p",
+            "linux-known",
+            "-p",
             "pmu-guest",
         ],
         target: Some(BARE_METAL),

@@ -54,6 +54,8 @@ pub(crate) const SAPPHIRE_RAPIDS: &[Event] = &[
     Event::new("MEM_LOAD_RETIRED.L3_MISS", 0xD1, 0x20, LOAD_LLC_MISS).on(0xF),
     Event::new("MEM_LOAD_RETIRED.FB_HIT", 0xD1, 0x40, NOTHING).on(0xF),
     Event::new("L1D.REPLACEMENT", 0x51, 0x01, L1_FILLS).on(0xF),
+    // What Linux counts as "L1-dcache-load-misses".
+    Event::new("L2_RQSTS.ALL_DEMAND_DATA_RD", 0x24, 0xE1, LOAD_L1_MISS).on(0xF),
     Event::new("DTLB_LOAD_MISSES.WALK_COMPLETED_4K", 0x12, 0x02, LOAD_WALKS).on(0xF),
     Event::new("DTLB_LOAD_MISSES.WALK_COMPLETED", 0x12, 0x0E, LOAD_WALKS).on(0xF),
     Event::new("DTLB_LOAD_MISSES.STLB_HIT", 0x12, 0x20, LOAD_STLB_HITS).on(0xF),

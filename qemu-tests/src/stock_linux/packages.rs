@@ -1,0 +1,77 @@
+//! The distribution's packages: downloaded from the machine's own package source and unpacked, never installed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use xtask::process::{said, stdout_of};
+
+/// Packages without which `package` does not work, by name. Of alternatives, all.
+pub fn dependencies(package: &str) -> Result<Vec<String>, String> {
+    let listed = stdout_of(Command::new("apt-cache").args(["depends", "--important", package]));
+    listed
+        .map(|listed| parse(&listed))
+        .ok_or_else(|| format!("no package source here has {package}"))
+}
+
+/// `apt-cache depends`: the package, then a line for each relation. A name in angle brackets is a virtual package.
+fn parse(listed: &str) -> Vec<String> {
+    let relations = listed.lines().filter_map(|line| {
+        let line = line.trim().trim_start_matches('|');
+        line.strip_prefix("Depends: ").or_else(|| line.strip_prefix("PreDepends: "))
+    });
+    relations.filter(|name| !name.starts_with('<')).map(str::to_string).collect()
+}
+
+/// Downloads packages to `folder`: their files.
+pub fn download(packages: &[String], folder: &Path) -> Result<Vec<PathBuf>, String> {
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    run(Command::new("apt-get").args(["-qq", "download"]).args(packages).current_dir(folder))?;
+    let files: Vec<PathBuf> = files(folder)
+        .filter(|file| file.extension().is_some_and(|extension| extension == "deb"))
+        .collect();
+    if files.len() < packages.len() {
+        return Err(format!("apt-get left {} files for {}", files.len(), packages.join(", ")));
+    }
+    Ok(files)
+}
+
+/// Takes `parts` out of a package; all of it, if none is named.
+pub fn unpack(package: &Path, parts: &[&str], folder: &Path) -> Result<(), String> {
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut dpkg = Command::new("dpkg-deb");
+    dpkg.arg("--fsys-tarfile").arg(package).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut dpkg = dpkg.spawn().map_err(|error| format!("dpkg-deb cannot be run: {error}"))?;
+    let archive = dpkg.stdout.take().expect("piped");
+    let mut tar = Command::new("tar");
+    tar.args(["-x", "-f", "-"]).args(parts).current_dir(folder).stdin(archive);
+    let unpacked = run(&mut tar);
+    let status = dpkg.wait().map_err(|error| error.to_string())?;
+    unpacked?;
+    if status.success() { Ok(()) } else { Err(format!("dpkg-deb ended with {status}")) }
+}
+
+/// What lies in a folder.
+pub fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    match command.output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(format!("{name}: {}", said(&output))),
+        Err(error) => Err(format!("{name} cannot be run: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dependencies_are_read_with_alternatives_and_without_virtual_packages() {
+        let listed = "tool\n PreDepends: first\n  Depends: libone\n |Depends: libtwo\n  Depends: <perl:any>\n    perl\n";
+        assert_eq!(parse(listed), ["first", "libone", "libtwo"]);
+        assert_eq!(parse("tool\n"), [""; 0]);
+    }
+}
