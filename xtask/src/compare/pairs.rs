@@ -1,12 +1,14 @@
 //! Which items and figures of two reports belong together.
 
+mod figure;
+
 use super::error::CompareError;
-use super::figures::{Figure, Item, Spread, TICKS};
-use super::judge::{self, Compared, Outcome};
-use super::limits::{LimitTable, Limits, Worse};
+use super::figures::{Figure, Item};
+use super::limits::{LimitTable, Limits};
 use super::saved::{Failed, Saved};
 use super::statistics::Test;
-use super::{FigureCompared, ItemCompared, ItemState};
+use super::{ItemCompared, ItemState};
+use figure::FigurePair;
 use std::collections::{HashMap, VecDeque};
 
 /// An item of one or both reports.
@@ -16,13 +18,6 @@ pub(super) struct Pair<'a> {
     new: Option<&'a Item>,
     /// The error in which it ended in the one report or the other.
     failed: [Option<&'a Failed>; 2],
-}
-
-/// A figure of one or both of an item, and why the two cannot be compared.
-pub(super) struct FigurePair<'a> {
-    old: Option<&'a Figure>,
-    new: Option<&'a Figure>,
-    reason: Option<String>,
 }
 
 /// Items by kind and name; those of one name by their order.
@@ -183,86 +178,5 @@ impl<'a> Pair<'a> {
             notes.push(text);
         }
         notes
-    }
-}
-
-impl<'a> FigurePair<'a> {
-    /// Both figures, if they can be compared.
-    pub(super) fn both(&self) -> Option<(&'a Figure, &'a Figure)> {
-        self.old.zip(self.new).filter(|_| self.reason.is_none())
-    }
-
-    /// Why the figures of these items cannot be compared.
-    fn refused(&self, was: &Item, is: &Item, ticks: Option<&str>) -> Option<String> {
-        let missing = |item: &Item, which: &str, name: &str| {
-            let why = item.uncounted.iter().find(|(event, _)| *event == name);
-            let why = why.map_or(String::new(), |(_, why)| format!(": {why}"));
-            Some(format!("the {which} report has no such figure{why}"))
-        };
-        let (old, new) = match (self.old, self.new) {
-            (None, Some(new)) => return missing(was, "old", &new.name),
-            (Some(old), None) => return missing(is, "new", &old.name),
-            (None, None) => return None,
-            (Some(old), Some(new)) => (old, new),
-        };
-        if old.unit != new.unit {
-            return Some(format!("other unit: {} there, {} here", old.unit, new.unit));
-        }
-        if new.unit == TICKS {
-            return ticks.map(String::from);
-        }
-        let counted = old.event.is_some() || new.event.is_some();
-        if counted && was.emulated != is.emulated {
-            let by = |emulated| if emulated { "the emulated PMU" } else { "a processor" };
-            let (was, is) = (by(was.emulated), by(is.emulated));
-            return Some(format!("other events: counted by {was} there, by {is} here"));
-        }
-        if let (Some(was), Some(is)) = (&old.event, &new.event)
-            && was != is
-        {
-            return Some(format!("other event: {was} there, {is} here"));
-        }
-        if let (Some(was), Some(is)) = (old.period, new.period)
-            && was != is
-        {
-            return Some(format!("other period: {was} events there, {is} here"));
-        }
-        None
-    }
-
-    fn compare(&self, limit: Option<super::limits::Limit>, test: &mut Test) -> FigureCompared {
-        let known = self.new.or(self.old);
-        let compared = match self.both() {
-            Some((old, new)) => judge::compare(old, new, limit, test),
-            None => Compared {
-                outcome: Outcome::NotCompared,
-                change: 0.0,
-                interval: None,
-                worse: known.map_or(Worse::default(), |figure| figure.worse),
-                limit: 0.0,
-                reason: self.reason.clone(),
-            },
-        };
-        FigureCompared {
-            name: known.map(|figure| figure.name.clone()).unwrap_or_default(),
-            unit: known.map_or("", |figure| figure.unit),
-            old: self.old.map(|figure| figure.value),
-            new: self.new.map(|figure| figure.value),
-            new_range: self.new.and_then(range),
-            compared,
-        }
-    }
-}
-
-/// Least and greatest of a figure's runs, if they vary.
-fn range(figure: &Figure) -> Option<[f64; 2]> {
-    match &figure.spread {
-        Spread::Range(ends, _) => Some(*ends),
-        Spread::Runs(all) => {
-            let least = all.iter().copied().fold(f64::INFINITY, f64::min);
-            let greatest = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            (least < greatest).then_some([least, greatest])
-        }
-        Spread::Exact(_) | Spread::Unknown(_) => None,
     }
 }

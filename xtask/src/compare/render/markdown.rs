@@ -3,7 +3,10 @@
 //! Names stand in code spans, where nothing is taken for emphasis, a link, HTML or somebody's name. A code span ends at as
 //! many backticks as it began with, and a table's cell at a `|` even within one (GFM 6.1, 4.10).
 
-use super::{interval, number, percent, signed, state_word, summary, test, untold, word};
+use super::{
+    interval, listed, number, percent, shared_notes, signed, state_word, summary, test, untold,
+    word,
+};
 use crate::compare::judge::Outcome;
 use crate::compare::{Comparison, FigureCompared, ItemState};
 use crate::text::printable;
@@ -32,8 +35,8 @@ pub(super) fn render(comparison: &Comparison) -> String {
         let notes: String = notes.collect();
         points.push(format!("{}: {}{notes}", state_word(item.state), code(&item.name)));
     }
-    for item in comparison.items.iter().filter(|item| item.state == ItemState::Both) {
-        points.extend(item.notes.iter().map(|note| format!("{}: {note}", code(&item.name))));
+    for (note, names) in shared_notes(comparison) {
+        points.push(format!("{}: {note}", listed(&names, code)));
     }
     points.extend(comparison.notes.iter().map(|note| code(note)));
     points.extend(

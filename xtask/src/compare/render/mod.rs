@@ -160,6 +160,30 @@ fn test(comparison: &Comparison) -> Option<String> {
     })
 }
 
+/// What is to be known of items that are in both reports: each note with the names of its items.
+fn shared_notes(comparison: &Comparison) -> Vec<(&str, Vec<&str>)> {
+    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+    for item in comparison.items.iter().filter(|item| item.state == ItemState::Both) {
+        for note in &item.notes {
+            match all.iter_mut().find(|(known, _)| known == note) {
+                Some((_, names)) => names.push(&item.name),
+                None => all.push((note, vec![&item.name])),
+            }
+        }
+    }
+    all
+}
+
+/// The first of many names, each as `show` has it, and how many more there are.
+fn listed(names: &[&str], show: impl Fn(&str) -> String) -> String {
+    const MOST: usize = 5;
+    let shown: Vec<String> = names.iter().take(MOST).map(|name| show(name)).collect();
+    match names.len().saturating_sub(MOST) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 /// What could not be compared or decided: figure, reason, first item, how many more.
 fn untold(comparison: &Comparison) -> Vec<(Outcome, String)> {
     let mut said: Vec<(Outcome, &str, &str, &ItemCompared, usize)> = Vec::new();

@@ -1,6 +1,9 @@
 //! For a terminal.
 
-use super::{interval, number, percent, signed, state_word, summary, test, untold, word};
+use super::{
+    interval, listed, number, percent, shared_notes, signed, state_word, summary, test, untold,
+    word,
+};
 use crate::compare::judge::Outcome;
 use crate::compare::{Comparison, FigureCompared, ItemState};
 use crate::render::Width;
@@ -31,19 +34,16 @@ pub(super) fn render(comparison: &Comparison, all: bool, width: Width) -> String
     let mut line = |label: &str, text: &str| {
         let _ = writeln!(out, "{label}: {}", printable(text));
     };
-    for item in &comparison.items {
-        if item.state != ItemState::Both {
-            let text = match &item.notes[..] {
-                [] => item.name.clone(),
-                notes => format!("{}: {}", item.name, notes.join("; ")),
-            };
-            let style = if item.state == ItemState::Failed { ERROR } else { WARNING };
-            line(&paint(style, state_word(item.state)), &text);
-        } else {
-            item.notes.iter().for_each(|note| {
-                line(&paint(FAINT, "item"), &format!("{}: {note}", item.name));
-            });
-        }
+    for item in comparison.items.iter().filter(|item| item.state != ItemState::Both) {
+        let text = match &item.notes[..] {
+            [] => item.name.clone(),
+            notes => format!("{}: {}", item.name, notes.join("; ")),
+        };
+        let style = if item.state == ItemState::Failed { ERROR } else { WARNING };
+        line(&paint(style, state_word(item.state)), &text);
+    }
+    for (note, names) in shared_notes(comparison) {
+        line(&paint(FAINT, "item"), &format!("{}: {note}", listed(&names, str::to_owned)));
     }
     for (outcome, text) in untold(comparison) {
         line(&paint(WARNING, word(outcome)), &text);

@@ -166,10 +166,32 @@ fn annotations_stand_beside_the_jobs_lines() {
     for part in [
         "::notice file=jobs/a%2Cb.toml,line=4,title=50%25%3A a%2Cb%0Ac%3A better::loads: 9 to 8",
         "::error file=jobs/a%2Cb.toml,line=16,title=d%3A FAILED::in the new report: it did\n",
-        "::notice title=the reports differ::job text: digest 0x1, now digest 0x2\n",
+        "::notice title=the reports differ::job text: digest 0x1, now digest 0x2%0Athe job's limit of `stores` is for nothing",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
+}
+
+#[test]
+fn what_holds_for_many_items_is_told_once() {
+    let with = |digest: &str| {
+        let names = (0..8).map(|item| result(item, &format!("n{item}"), 1.0, 1.0));
+        let mut value = document(names.collect());
+        let items: Vec<Value> = (0..8).map(|_| json!({ "digest": digest })).collect();
+        value["run"]["job"] = json!({ "name": "j", "file": "j.toml", "items": items });
+        saved(&value)
+    };
+    let comparison = compare(&with("0x1"), &with("0x2"), &Limits::default(), 0.99).unwrap();
+    let shown = |format| render(&comparison, format, false, Width::default());
+    let table = anstream::adapter::strip_str(&shown(CompareFormat::Table)).to_string();
+    assert!(
+        table.contains("item: n0, n1, n2, n3, n4 and 3 more: its code or its options"),
+        "{table}"
+    );
+    assert!(
+        shown(CompareFormat::Markdown)
+            .contains("- `n0`, `n1`, `n2`, `n3`, `n4` and 3 more: its code")
+    );
 }
 
 #[test]
