@@ -7,8 +7,8 @@ use arch::cpu::{self, Identity};
 use arch::pmu::{Architecture, Capabilities, Counter, Emulated, Fault, Missing, Ownership};
 use arch::time::{Clock, Source};
 use protocol::record::{
-    Apic, ApicMode, CoreType, EmulatedPmu, EventTables, Hex, ListedProcessor, Machine, Pmu,
-    PmuArchitecture, Topology, Tsc, TscSource,
+    Apic, ApicMode, CoreType, CountedBy, EmulatedPmu, EventTables, Hex, ListedProcessor, Machine,
+    Pmu, PmuArchitecture, Topology, Tsc, TscSource,
 };
 
 /// What the firmware found out about the machine.
@@ -69,6 +69,7 @@ pub fn record(facts: &Facts) -> Machine {
             model: seen.model,
             tsc_shift: seen.tsc_shift,
             processors: seen.processors,
+            counted_by: if seen.plugin { CountedBy::Plugin } else { CountedBy::Stepping },
         }),
         event_tables: facts.event_tables.clone(),
         tsc: Tsc {

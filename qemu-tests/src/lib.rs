@@ -35,6 +35,7 @@ pub fn tree() -> &'static Tree {
         let tree = prepare(&[Boot::Direct, Boot::Bios, Boot::Uefi])
             .unwrap_or_else(|failure| panic!("{failure}"));
         tree.build_faulty_pmu().unwrap_or_else(|error| panic!("{error}"));
+        tree.build_plugin().unwrap_or_else(|error| panic!("{error}"));
         tree
     })
 }

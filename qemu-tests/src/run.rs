@@ -5,11 +5,11 @@ use protocol::authentication::Key;
 use protocol::record::{ErrorRecord, SnippetResult};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use xtask::cli::{self, Icount};
+use xtask::cli::{self, Counting, Icount};
 use xtask::collect::Report;
-use xtask::commands::run::{plant, stage_files, stage_pmu};
+use xtask::commands::run::{counter, plant, stage_files, stage_pmu};
 use xtask::job::{self, Purpose, file};
-use xtask::machine::devices::{Boot, Cpus, Pmu, Virtual, arguments};
+use xtask::machine::devices::{Boot, Console, Cpus, Pmu, Virtual, arguments};
 use xtask::machine::{self, Ending, Given, pmu_log};
 
 /// A machine to boot: start from [`Guest::new`] and change what the test is about.
@@ -26,6 +26,8 @@ pub struct Guest {
     pub kvm: bool,
     /// The PMU.
     pub pmu: Given,
+    /// Who counts for an emulated one.
+    pub counting: Counting,
     /// In place of the loader's command line that names the emulated PMU's model.
     pub pmu_options: Option<String>,
     /// A fault of the emulated PMU.
@@ -96,6 +98,7 @@ impl Guest {
             ramdisk,
             kvm: false,
             pmu: Given::None,
+            counting: Counting::from_environment().unwrap_or_else(|wrong| panic!("{wrong}")),
             pmu_options: None,
             pmu_fault: None,
             icount: Icount::Auto,
@@ -139,15 +142,17 @@ impl Guest {
         if let Some(fault) = self.pmu_fault {
             plant(tree(), fault, &mut pmu, folder).unwrap_or_else(|failure| panic!("{failure}"));
         }
+        let counter = counter(tree(), self.pmu, self.counting);
         let machine = Virtual {
             boot: staged,
             kvm: self.kvm,
             pmu,
+            plugin: counter.unwrap_or_else(|failure| panic!("{failure}")).plugin,
             icount,
             cpus: self.cpus,
             memory: self.memory,
             cpu: self.cpu,
-            serial: self.serial,
+            serial: self.serial.then_some(Console::Pipe),
             screen: self.screen,
             extra: self.extra,
         };

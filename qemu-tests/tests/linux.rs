@@ -16,8 +16,8 @@ const SHIFT: u8 = 4;
 /// What the kernel needs to be told: where to speak, and not to wait after a panic.
 const OPTIONS: &str = "console=ttyS0 panic=-1";
 
-/// Fills the `folder` of a partition that boots `kernel` by the application, with `pmu` in front. Linux has more
-/// repeated string instructions than can be watched, hence `strings=user`.
+/// Fills the `folder` of a partition that boots `kernel` by the application, with `pmu` in front. Where no plugin counts
+/// repeated string instructions, `strings=decoded` has fewer of them to be watched.
 fn partition(folder: &Path, kernel: &Path, pmu: &str, options: &str) -> std::io::Result<()> {
     let init = tree().build_guest("linux-init").unwrap_or_else(|error| panic!("{error}"));
     fs::create_dir_all(folder.join("EFI/BOOT"))?;
@@ -27,7 +27,7 @@ fn partition(folder: &Path, kernel: &Path, pmu: &str, options: &str) -> std::io:
     fs::copy(kernel, folder.join("vmlinuz"))?;
     stock_linux::initial_file_system(&init, &folder.join("initramfs"))?;
     let entry = format!(
-        "pmu {pmu} strings=user\nlinux /vmlinuz\ninitrd /initramfs\noptions {OPTIONS} {options}\n"
+        "pmu {pmu} strings=decoded\nlinux /vmlinuz\ninitrd /initramfs\noptions {OPTIONS} {options}\n"
     );
     fs::write(folder.join("EFI/barecount/pmu.conf"), entry)
 }

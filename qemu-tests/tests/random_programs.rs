@@ -26,25 +26,56 @@ mod strategy;
 #[path = "random_programs/system.rs"]
 mod system;
 
-use draw::draw;
+#[path = "random_programs/by_hand.rs"]
+mod by_hand;
+
+use draw::{draw, smallest};
 use machine::{Way, run};
 use pmu_model::Model;
+use report::difference;
+use std::ops::Range;
+use xtask::cli::models;
 
-/// Says everything of the programs `PROGRAMS=FROM..TO` on `MODEL`: to be run by hand.
+/// Programs of one boot.
+const BATCH: u64 = 250;
+
+/// Asserts that the plugin and stepping say the same of programs.
+fn equal(model: Model, numbers: Range<u64>) {
+    let programs = draw(model, numbers);
+    let ways = [Way::Stepping, Way::Plugin];
+    let [stepping, plugin] = ways.map(|way| run(model, way, &programs));
+    report::whole(&programs, &stepping);
+    let Some((index, text)) = difference(&programs, &stepping, &plugin) else { return };
+    let number = programs[index].number;
+    let alone = smallest(number, model, ways);
+    let (drawn, what) = alone.as_ref().map_or((&programs[index], text.as_str()), |(drawn, text)| {
+        (drawn, text.as_str())
+    });
+    let first = report::all_differences(&programs, &stepping, &plugin);
+    panic!(
+        "{model:?}: stepping and plugin differ\n{first}\nthe first of them, {}:\n{what}{}",
+        if alone.is_some() { "made smaller" } else { "which is the same where it runs alone" },
+        report::describe(drawn)
+    );
+}
+
 #[test]
-#[ignore = "tells, and asserts nothing"]
-fn show() {
-    let text = std::env::var("PROGRAMS").expect("PROGRAMS=FROM..TO");
-    let (from, to) = text.split_once("..").expect("FROM..TO");
-    let numbers = from.parse().expect("a number")..to.parse().expect("a number");
-    let name = std::env::var("MODEL").unwrap_or_else(|_| "skylake".to_string());
-    let model = Model::by_name(&name).expect("a model");
-    let mut programs = draw(model, numbers);
-    programs.iter_mut().for_each(|drawn| drawn.assembled.program.detailed = true);
-    let reports = run(model, Way::Stepping, &programs);
-    for (drawn, report) in programs.iter().zip(&reports) {
-        println!("{}{report:#?}", report::describe(drawn));
-    }
+fn i13_counts_of_100_random_programs_are_those_of_stepping_to_the_last_event() {
+    equal(Model::Skylake, 0..50);
+    equal(Model::Zen2, 50..100);
+}
+
+#[test]
+#[ignore = "takes some minutes"]
+fn i13_counts_of_1_000_random_programs_are_those_of_stepping_on_every_model() {
+    let failed: Vec<_> = models()
+        .filter(|&model| {
+            let numbers = (0..1000).step_by(BATCH as usize).map(|from| from..from + BATCH);
+            let check = || numbers.for_each(|numbers| equal(model, numbers));
+            std::panic::catch_unwind(check).is_err()
+        })
+        .collect();
+    assert!(failed.is_empty(), "{failed:?}");
 }
 
 #[test]
@@ -52,7 +83,10 @@ fn programs_end_and_do_the_same_on_a_machine_with_more_memory() {
     for model in [Model::Skylake, Model::Zen2] {
         let programs = draw(model, 0..50);
         let first = run(model, Way::Stepping, &programs);
+        report::whole(&programs, &first);
         let again = run(model, Way::Elsewhere, &programs);
-        report::same(&programs, &first, &again);
+        if let Some((index, text)) = difference(&programs, &first, &again) {
+            panic!("{model:?}:\n{text}{}", report::describe(&programs[index]));
+        }
     }
 }

@@ -36,6 +36,7 @@ Start here:
   cargo xtask run --asm 'imul rax, rax'    what one instruction costs
   cargo xtask run my-job.toml              a job of your own (see the README)
   cargo xtask image my-job.toml --out usb.img
+  cargo xtask vm --pmu zen4 --iso other.iso      a PMU for another system
   cargo xtask collect --serial /dev/ttyUSB0";
 
 const EXIT_CODES: &str = "\
@@ -52,6 +53,8 @@ Exit codes:
 pub enum Command {
     /// Boot a job in QEMU and show what it measured.
     Run(Run),
+    /// Start another system in QEMU, with an emulated PMU below it.
+    Vm(Vm),
     /// Write a disk image that starts on BIOS and UEFI machines.
     Image(Image),
     /// Read a report from a serial line, a saved log, or standard input.
@@ -105,6 +108,9 @@ pub struct Machine {
     /// The guest's PMU.
     #[arg(long, value_name = "MODEL", default_value_t, value_parser = Pmu::parser())]
     pub pmu: Pmu,
+    /// Who counts for it.
+    #[command(flatten)]
+    pub by: CountingOption,
     /// A fault of the emulated PMU, by its name in `pmu_model::Mutation`: for tests of what is said and done about it.
     #[arg(long, value_name = "NAME", hide = true)]
     pub pmu_fault: Option<String>,
@@ -305,9 +311,13 @@ impl Color {
     }
 }
 
+mod counting;
 mod events;
 mod pmu;
 mod values;
+mod vm;
+pub use counting::{Counting, CountingOption};
 pub use events::{Events, ListFormat};
 pub use pmu::{Pmu, models};
 pub use values::{Icount, Timeout};
+pub use vm::Vm;

@@ -11,6 +11,8 @@ pub struct Emulated {
     pub tsc_shift: u32,
     /// Processors that have it: the first ones.
     pub processors: u32,
+    /// A plugin in QEMU's translator counts for it; else it steps.
+    pub plugin: bool,
 }
 
 /// Where another processor comes under its own copy of the emulated PMU.
@@ -25,6 +27,8 @@ pub struct WayIn {
 
 /// Hypervisors answer from leaf 0x40000000 on, 0x100 apart; the first is the machine's own.
 const LEAF: u32 = 0x4000_0100;
+/// Of the facts' EDX: a plugin counts.
+const PLUGIN: u32 = 1 << 0;
 /// `barecountPMU` in EBX, ECX and EDX.
 const SIGNATURE: [&[u8; 4]; 3] = [b"bare", b"coun", b"tPMU"];
 
@@ -38,7 +42,12 @@ impl Emulated {
         }
         let facts = registers.cpuid(LEAF + 1, 0);
         // Those that do not say had no way to hold more than one.
-        Some(Self { model: facts.eax, tsc_shift: facts.ebx, processors: facts.ecx.max(1) })
+        Some(Self {
+            model: facts.eax,
+            tsc_shift: facts.ebx,
+            processors: facts.ecx.max(1),
+            plugin: facts.edx & PLUGIN != 0,
+        })
     }
 
     /// The way in for processor number `index`, asked on the first one. `None` if it is not to have the PMU.

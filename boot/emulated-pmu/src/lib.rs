@@ -1,7 +1,7 @@
 //! The parts of the emulated PMU that need no machine: what the loader's command line asks for
 //! ([`options`]), how the guest's page tables are read ([`walk`]), its debug registers ([`debug_registers`]), what an
 //! instruction does ([`step`]), where the repeated string instructions are that QEMU's clock counts wrongly ([`rep`],
-//! [`region`]), and what waits to be delivered ([`vectors`]). The hypervisor around them is
+//! [`region`]), what it asks of the plugin in QEMU's translator ([`translator`]), and what waits to be delivered ([`vectors`]). The hypervisor around them is
 //! `main.rs`; the PMU itself is the crate `pmu-model`.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -14,6 +14,7 @@ pub mod debug_registers;
 pub mod options;
 pub mod region;
 pub mod rep;
+pub mod translator;
 pub mod vectors;
 pub mod walk;
 

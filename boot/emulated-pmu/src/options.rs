@@ -10,10 +10,12 @@ pub struct Options {
     pub model: Model,
     /// `shift=N`: QEMU's icount shift, to be checked against the machine.
     pub shift: Option<u8>,
-    /// `strings=all|decoded|user`: which repeated string instructions are made to count once.
+    /// `strings=all|decoded`: which repeated string instructions are made to count once, where no plugin counts them.
     pub strings: Strings,
     /// `cpus=N`: how many processors it is to be on; the loader loads a copy for each.
     pub cpus: usize,
+    /// `counting=auto|plugin|stepping`: who counts what cannot be told from QEMU's clock.
+    pub counting: Counting,
     /// `clock=guest|machine`: whose time the guest's clocks show.
     pub clock: Clock,
     /// `fault=NAME`: what the PMU does wrong. Refused by a hypervisor that was built without faults.
@@ -40,8 +42,18 @@ pub enum Strings {
     All,
     /// What decoding finds, where the code of compilers is taken for granted: certain enough, and faster.
     Decoded,
-    /// The same, in ring 3 alone: for operating systems, whose kernels have more of them than can be watched.
-    User,
+}
+
+/// Who counts what cannot be told from QEMU's clock.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Counting {
+    /// The plugin in QEMU's translator if there is one, or else the hypervisor.
+    #[default]
+    Auto,
+    /// The plugin. Without it there is no PMU.
+    Plugin,
+    /// The hypervisor, by stepping the guest, even if there is a plugin.
+    Stepping,
 }
 
 /// Reads the options. Without a `pmu=` there is nothing to start.
@@ -66,12 +78,17 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
     let strings = match value("strings") {
         None | Some("all") => Strings::All,
         Some("decoded") => Strings::Decoded,
-        Some("user") => Strings::User,
         Some(_) => return Err(Refusal::Options),
     };
     let cpus = match value("cpus").map(str::parse) {
         None => 1,
         Some(Ok(count @ 1..=MAX_PROCESSORS)) => count,
+        Some(_) => return Err(Refusal::Options),
+    };
+    let counting = match value("counting") {
+        None | Some("auto") => Counting::Auto,
+        Some("plugin") => Counting::Plugin,
+        Some("stepping") => Counting::Stepping,
         Some(_) => return Err(Refusal::Options),
     };
     let clock = match value("clock") {
@@ -93,6 +110,7 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
         shift,
         strings,
         cpus,
+        counting,
         clock,
         #[cfg(feature = "faults")]
         fault,
@@ -115,7 +133,6 @@ mod tests {
         assert_eq!(parse("pmu=zen4 shift=x"), Err(Refusal::Options));
         let strings = |text| parse(text).unwrap().unwrap().strings;
         assert_eq!(strings("pmu=zen4 strings=decoded"), Strings::Decoded);
-        assert_eq!(strings("pmu=zen4 strings=user"), Strings::User);
         assert_eq!(strings("pmu=zen4 strings=all"), strings("pmu=zen4"));
         assert_eq!(parse("pmu=zen4 strings=some"), Err(Refusal::Options));
         assert_eq!(parse("pmu=zen4 cpus=4").unwrap().unwrap().cpus, 4);
@@ -124,7 +141,13 @@ mod tests {
         assert_eq!(clock("pmu=zen4"), Clock::Guest);
         assert_eq!(clock("pmu=zen4 clock=guest"), Clock::Guest);
         assert_eq!(clock("pmu=zen4 clock=machine"), Clock::Machine);
-        for wrong in ["clock=mine", "cpus=0", "cpus=23", "cpus=x"] {
+        let counting = |text| parse(text).unwrap().unwrap().counting;
+        assert_eq!(counting("pmu=zen4"), Counting::Auto);
+        assert_eq!(counting("pmu=zen4 counting=auto"), Counting::Auto);
+        assert_eq!(counting("pmu=zen4 counting=plugin"), Counting::Plugin);
+        assert_eq!(counting("pmu=zen4 counting=stepping"), Counting::Stepping);
+        for wrong in ["strings=user", "counting=both", "clock=mine", "cpus=0", "cpus=23", "cpus=x"]
+        {
             assert_eq!(parse(&format!("pmu=zen4 {wrong}")), Err(Refusal::Options), "{wrong}");
         }
     }

@@ -3,11 +3,14 @@
 use super::assemble::{Assembled, assemble};
 use super::piece::Code;
 use super::plan::{PmuPlan, resolve};
+use super::machine::{Way, run};
+use super::report::difference;
 use super::strategy;
 use pmu_model::Model;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 /// A program for a model.
 pub struct Drawn {
@@ -43,4 +46,34 @@ pub fn draw(model: Model, numbers: Range<u64>) -> Vec<Drawn> {
             build(number, model, code, plan)
         })
         .collect()
+}
+
+/// The smallest program found, starting from program `number`, of which the two ways say different things, and what they
+/// say. `None` if they agree where it is the only one.
+pub fn smallest(number: u64, model: Model, ways: [Way; 2]) -> Option<(Drawn, String)> {
+    // A boot takes a second or two, and somebody waits.
+    const PATIENCE: Duration = Duration::from_secs(240);
+    let start = Instant::now();
+    let differing = |(code, plan): (Code, PmuPlan)| {
+        let mut drawn = build(number, model, code, plan);
+        drawn.assembled.program.detailed = true;
+        let programs = [drawn];
+        let [one, other] = ways.map(|way| run(model, way, &programs));
+        let (_, text) = difference(&programs, &one, &other)?;
+        let [drawn] = programs;
+        Some((drawn, text))
+    };
+    let mut tree = tree(number);
+    let mut found = differing(tree.current())?;
+    let mut more = tree.simplify();
+    while more && start.elapsed() < PATIENCE {
+        more = match differing(tree.current()) {
+            Some(smaller) => {
+                found = smaller;
+                tree.simplify()
+            }
+            None => tree.complicate(),
+        };
+    }
+    Some(found)
 }

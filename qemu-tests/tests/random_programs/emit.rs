@@ -32,6 +32,8 @@ pub struct Emitter {
     pub(super) functions: Vec<(CodeLabel, u32)>,
     data: Vec<(u8, bool)>,
     data_frames: Vec<u16>,
+    /// Nothing that is interrupted in its middle: how often is not known.
+    whole: bool,
     pub(super) ring: u8,
     /// Which function this is within; they call those behind.
     pub(super) level: usize,
@@ -44,7 +46,9 @@ impl Emitter {
         let entry = asm.create_label();
         let data_frames = (0..assemble::DATA_FRAMES).map(|n| assemble::frame(code, n)).collect();
         let data = code.data.clone();
-        Ok(Self { asm, tables: Vec::new(), entry, functions, data, data_frames, ring: 0, level: 0 })
+        let whole = code.timer.is_some();
+        let tables = Vec::new();
+        Ok(Self { asm, tables, entry, functions, data, data_frames, whole, ring: 0, level: 0 })
     }
 
     /// Functions, the last first so that what each costs is known where it is called; then the main part.
@@ -75,6 +79,9 @@ impl Emitter {
         self.entry = entry;
         self.asm.mov(r15, address(FIRST_DATA))?;
         self.asm.mov(r12d, 5)?;
+        if let Some(ticks) = code.timer {
+            self.timer(ticks)?;
+        }
         self.sequence(&code.main)?;
         self.asm.jmp(qword_ptr(slot_address(slot::EXIT)))
     }
@@ -182,7 +189,7 @@ impl Emitter {
     fn piece(&mut self, piece: &Piece) -> Result {
         match piece {
             Piece::Plain(list) => list.iter().try_for_each(|&number| self.plain(number)),
-            Piece::Access(index, place) => self.access(index.get(FORMS), place),
+            Piece::Access(form, place) => self.access(&FORMS[usize::from(*form)], place),
             Piece::Save(kind, place) => self.save(*kind, place),
             Piece::Strings(strings) => self.strings(strings),
             Piece::Stack(kind, place) => self.stack(*kind, place),
@@ -231,6 +238,7 @@ impl Emitter {
 
     fn strings(&mut self, strings: &Strings) -> Result {
         let (from, to) = (self.offset(&strings.source, 1), self.offset(&strings.destination, 1));
+        let whole = self.whole;
         let a = &mut self.asm;
         a.lea(rsi, ptr(r15 + from))?;
         a.lea(rdi, ptr(r15 + to))?;
@@ -246,7 +254,7 @@ impl Emitter {
             // POST codes, which nobody reads.
             a.mov(edx, 0x80)?;
         }
-        if strings.repeated {
+        if strings.repeated && !whole {
             match strings.kind {
                 StringKind::Scas(false) | StringKind::Cmps(false) => a.repne(),
                 _ => a.rep(),

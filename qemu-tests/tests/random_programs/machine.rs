@@ -8,13 +8,15 @@ use qemu_tests::{Guest, tree};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
-use xtask::cli::{Boot, Icount};
+use xtask::cli::{Boot, Counting, Icount};
 use xtask::machine::{Ending, Given};
 
 /// How the emulated PMU counts, and on which machine.
 #[derive(Clone, Copy, Debug)]
 pub enum Way {
-    /// One instruction at a time.
+    /// By the plugin in QEMU's translator.
+    Plugin,
+    /// By the hypervisor, one instruction at a time.
     Stepping,
     /// The same, on a machine with more memory.
     Elsewhere,
@@ -31,14 +33,19 @@ pub fn run(model: Model, way: Way, programs: &[Drawn]) -> Vec<Report> {
     let list: Vec<_> = programs.iter().map(|drawn| drawn.assembled.program.clone()).collect();
     let shift = 0;
     let memory = match way {
-        Way::Stepping => 256,
+        Way::Plugin | Way::Stepping => 256,
         Way::Elsewhere => 320,
+    };
+    let counting = match way {
+        Way::Plugin => Counting::Plugin,
+        Way::Stepping | Way::Elsewhere => Counting::Stepping,
     };
     // Time is the guest's: a timer must not ring while an instruction is being stepped.
     let options = format!("pmu={} clock=guest shift={shift}", model.spec().name);
     let guest = Guest {
         pmu: Given::Emulated(model),
         pmu_options: Some(options),
+        counting,
         kernel: Some(kernel()),
         icount: Icount::Shift(shift),
         memory,

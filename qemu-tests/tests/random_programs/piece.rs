@@ -116,7 +116,7 @@ pub enum Piece {
     /// Instructions without memory, by number.
     Plain(Vec<u8>),
     /// An instruction of the table of those that touch memory.
-    Access(Index, Place),
+    Access(u8, Place),
     /// FXSAVE, XSAVE and the like, and back.
     Save(u8, Place),
     Strings(Strings),
@@ -176,4 +176,7 @@ pub struct Code {
     /// Which frames of the pool.
     pub frames: u16,
     pub seed: u64,
+    /// The APIC's timer rings after so many ticks, at about that instruction: when exactly depends on how the emulated PMU
+    /// counts, so that nothing of ring 0 can be compared.
+    pub timer: Option<u32>,
 }

@@ -6,11 +6,19 @@ use program_format::layout::vector;
 use program_format::{Pmu, Preset, Write};
 use proptest::sample::Index;
 
+/// An event.
+#[derive(Clone, Copy, Debug)]
+pub enum EventPlan {
+    /// One of those that the counter can count.
+    Drawn(Index),
+    /// The one with this name.
+    Named(&'static str),
+}
+
 /// A counter.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterPlan {
-    /// Which of the events that the counter can count.
-    pub event: Index,
+    pub event: EventPlan,
     /// Bit 0: ring 3; bit 1: ring 0.
     pub rings: u8,
     pub cmask: u8,
@@ -31,6 +39,15 @@ pub struct PmuPlan {
     pub freeze: bool,
     /// Branches are recorded.
     pub records: bool,
+}
+
+impl PmuPlan {
+    /// Counts ring 3 alone, and records no branches.
+    pub fn in_ring_3(&mut self) {
+        self.counters.iter_mut().for_each(|counter| counter.rings = 1);
+        self.fixed.iter_mut().for_each(|(rings, _)| *rings = 1);
+        self.records = false;
+    }
 }
 
 /// A counter's registers.
@@ -118,7 +135,10 @@ fn counter(plan: &CounterPlan, number: usize, model: Model) -> Option<Counter> {
         return None;
     }
     let list: Vec<_> = events::all(model).filter(|e| e.counters & 1 << number != 0).collect();
-    let event = plan.event.get(&list);
+    let event = match plan.event {
+        EventPlan::Drawn(index) => index.get(&list),
+        EventPlan::Named(name) => list.iter().find(|event| event.name == name)?,
+    };
     let (code, umask) = (u64::from(event.code), u64::from(event.umask));
     let mut selector = match spec.intel() {
         Some(_) => code | (umask & 0xff) << 8 | (umask >> 8) << 40,

@@ -144,7 +144,14 @@ impl Emitter {
         self.asm.cli()?;
         self.asm.cmp(word(slot::DEVICES), rsi)?;
         self.asm.je(again)?;
+        // How many had come before is not known where the timer is set anyhow.
+        self.asm.xor(esi, esi)?;
         self.asm.sti()
+    }
+
+    /// Sets the timer.
+    pub(super) fn timer(&mut self, ticks: u32) -> Result {
+        self.asm.mov(apic(INITIAL_COUNT), ticks as i32)
     }
 
     fn swap(&mut self, one: u16, other: u16) -> Result {

@@ -2,11 +2,11 @@
 
 use super::Figure;
 use crate::build::Tree;
-use crate::cli::{Boot, Icount};
-use crate::commands::run::stage_with_pmu;
+use crate::cli::{Boot, Counting, Icount};
+use crate::commands::run::{counter, stage_with_pmu};
 use crate::job::{self, Packed, Purpose};
 use crate::machine::accel::DEFAULT_MODEL;
-use crate::machine::devices::{Cpus, Virtual, arguments};
+use crate::machine::devices::{Console, Cpus, Virtual, arguments};
 use crate::machine::{self, Ending, Finished, Given, MachineError};
 use crate::progress::Work;
 use crate::{Failure, Result};
@@ -25,7 +25,7 @@ pub(super) fn scratch() -> Result<tempfile::TempDir> {
     tempfile::tempdir().map_err(Failure::file("create", &std::env::temp_dir()))
 }
 
-/// Boots `kernel` once under TCG.
+/// Boots `kernel` once under TCG. An emulated PMU counts by the plugin, if QEMU takes it.
 pub(super) fn boot(
     tree: &Tree,
     kernel: &Path,
@@ -33,18 +33,31 @@ pub(super) fn boot(
     boot: Boot,
     pmu: Given,
 ) -> Result<(Finished, Duration)> {
+    boot_counting(tree, kernel, ramdisk, boot, (pmu, Counting::Auto))
+}
+
+/// The same with an emulated PMU that counts as asked.
+pub(super) fn boot_counting(
+    tree: &Tree,
+    kernel: &Path,
+    ramdisk: Option<&[u8]>,
+    boot: Boot,
+    (pmu, counting): (Given, Counting),
+) -> Result<(Finished, Duration)> {
     let folder = scratch()?;
+    let counter = counter(tree, pmu, counting)?;
     let icount = Icount::Auto.shift(boot);
     let (boot, pmu) = stage_with_pmu(tree, kernel, ramdisk, boot, (pmu, icount), folder.path())?;
     let machine = Virtual {
         boot,
         kvm: false,
         pmu,
+        plugin: counter.plugin,
         icount,
         cpus: Cpus::One,
         memory: 256,
         cpu: None,
-        serial: true,
+        serial: Some(Console::Pipe),
         screen: false,
         extra: Vec::new(),
     };

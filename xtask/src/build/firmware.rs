@@ -15,6 +15,8 @@ const UEFI_TARGET: &str = "x86_64-unknown-uefi";
 pub(super) const FOLDER: &str = "x86_64-unknown-none/firmware";
 /// Below the target folder, for the image maker.
 pub(super) const IMAGE_MAKER_FOLDER: &str = "boot/debug";
+/// Below the target folder, for what runs in QEMU itself.
+pub(super) const PLUGIN_FOLDER: &str = "release";
 /// Below the target folder, for UEFI.
 pub(super) const UEFI_FOLDER: &str = "x86_64-unknown-uefi/firmware";
 
@@ -62,6 +64,17 @@ pub(super) fn build_uefi_application(tree: &Tree) -> Result<(), BuildError> {
     let (what, message) = ("the UEFI application", "building the emulated PMU's UEFI application");
     let command = without_std(tree, UEFI_TARGET, &["-p", name, "--features", "application"]);
     Part { name, what, folder: UEFI_FOLDER, message }.build(tree, command)
+}
+
+/// The plugin's file without its ending, as cargo names it on Linux.
+pub(super) const PLUGIN: &str = "libemulated_pmu_plugin";
+
+/// Builds the plugin for QEMU's translator: for the host, and optimised, because it runs at each block of the guest's code.
+pub(super) fn build_plugin(tree: &Tree) -> Result<(), BuildError> {
+    let mut command = cargo_build(tree, &tree.target());
+    command.args(["--release", "-p", "emulated-pmu-plugin"]);
+    let (what, message) = ("the plugin for QEMU", "building the emulated PMU's plugin for QEMU");
+    Part { name: PLUGIN, what, folder: PLUGIN_FOLDER, message }.build(tree, command)
 }
 
 /// Builds a guest of `qemu-tests/guests`.

@@ -165,6 +165,20 @@ impl Tree {
         derive::strip_to(self, &self.built("emulated-pmu"), &self.emulated_pmu())
     }
 
+    /// The emulated PMU's plugin for QEMU.
+    #[must_use]
+    pub fn plugin(&self) -> PathBuf {
+        self.target().join(firmware::PLUGIN_FOLDER).join(format!("{}.so", firmware::PLUGIN))
+    }
+
+    /// Builds it, if it is stale.
+    ///
+    /// # Errors
+    /// As for [`Tree::build_direct`].
+    pub fn build_plugin(&self) -> Result<(), BuildError> {
+        firmware::build_plugin(self)
+    }
+
     /// Builds kernel, direct loader and emulated PMU, if they are stale.
     ///
     /// # Errors

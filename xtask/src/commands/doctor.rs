@@ -3,7 +3,7 @@
 use crate::cli::{self, Machine};
 use crate::machine::{Host, accel};
 use crate::render::style::{ERROR, FAINT, GOOD, paint};
-use crate::setup::{self, Need, Status, Toolchain};
+use crate::setup::{self, Need, Status, Toolchain, qemu};
 use crate::{Failure, Result, output};
 use std::fmt::Write;
 
@@ -42,6 +42,8 @@ pub fn run(arguments: &cli::Doctor) -> Result<u8> {
     };
     let _ = writeln!(out, "{:<9}KVM: {}", "", yes_no(&host.kvm));
     let _ = writeln!(out, "{:<9}PMU for guests of KVM: {}", "", yes_no(&host.vpmu));
+    let plugins = qemu::probe().and_then(|found| found.plugins());
+    let _ = writeln!(out, "{:<9}plugins in QEMU: {}", "", yes_no(&plugins));
     if let Ok(choice) = accel::choose(&Machine::default(), &host) {
         let _ = writeln!(out, "{:<9}`run` would use {}", "", choice.line());
     }

@@ -8,6 +8,7 @@ pub mod events;
 pub mod image;
 pub mod run;
 pub mod test;
+pub mod vm;
 
 use crate::cli::{Arguments, Command, Output};
 use crate::collect::Report;
@@ -25,6 +26,7 @@ use std::path::Path;
 pub fn run(arguments: &Arguments) -> Result<u8> {
     match &arguments.command {
         Command::Run(arguments) => run::run(arguments),
+        Command::Vm(arguments) => vm::run(arguments),
         Command::Image(arguments) => image::run(arguments),
         Command::Collect(arguments) => collect::run(arguments),
         Command::Events(arguments) => events::run(arguments),

@@ -11,15 +11,19 @@ use crate::collect::{Collector, Report};
 use crate::events::{CpuName, cpu};
 use crate::job::{self, Packed, Purpose, forecast};
 use crate::machine::devices::{
-    Cpus, MAX_EMULATED, PMU_LOG, Virtual, arguments, default_memory, least_memory,
+    Console, Cpus, MAX_EMULATED, PMU_LOG, Virtual, arguments, default_memory, least_memory,
+    without_stop_line,
 };
-use crate::machine::{self, Choice, Finished, Given, Host, Limits, MachineError, accel, pmu_log};
+use crate::machine::{
+    self, Choice, Counter, Finished, Given, Host, Limits, MachineError, accel, pmu_log,
+};
 use crate::progress::Work;
 use crate::render::Context;
 use crate::setup::{self, Need, SetupError, Toolchain};
 use crate::symbols::{Symbols, image_base};
 use crate::{Failure, Result, interrupt, output, verdict};
 use pmu_model::Model;
+use protocol::record::CountedBy;
 use staging::write;
 use std::ffi::OsString;
 use std::fs;
@@ -51,7 +55,11 @@ pub fn run(arguments: &Run) -> Result<u8> {
     if let Some(cpu) = &arguments.machine.cpu {
         machine::cpu_model::check(cpu)?;
     }
+    let counter = counter(&tree, choice.pmu, arguments.machine.by.counting)?;
     output::say(&choice.line());
+    if let Some(note) = &counter.note {
+        output::say(&format!("pmu: {note}"));
+    }
     let model = match choice.pmu {
         Given::Emulated(model) => Some(model),
         _ => None,
@@ -64,13 +72,17 @@ pub fn run(arguments: &Run) -> Result<u8> {
         ));
     }
     let steps = forecast::forecast(&packed.job, model, cpus);
-    if let Some(said) = forecast::warning(&steps, arguments.machine.timeout.duration()) {
+    if counter.plugin.is_none()
+        && let Some(said) = forecast::warning(&steps, arguments.machine.timeout.duration())
+    {
         output::say(&format!("warning: {said}"));
     }
     // From here on there is a machine and a folder to be cleaned up.
     let _deferred = interrupt::defer();
     let scratch = Scratch::new(arguments.keep.as_deref())?;
-    let boot = |packed: &Packed| boot(&tree, packed, &arguments.machine, &choice, scratch.path());
+    let boot = |packed: &Packed| {
+        boot(&tree, packed, &arguments.machine, (&choice, &counter), scratch.path())
+    };
     let mut whole = boots::run(&packed, arguments.machine.reboots, boot)?;
     verdict::judge(&mut whole.report, &packed.job);
     verdict::add_up(&mut whole.report);
@@ -83,11 +95,15 @@ pub fn run(arguments: &Run) -> Result<u8> {
         let _ = interrupt::take();
     }
     context.notes = whole.notes;
+    context.notes.extend(counter.note.clone());
     context.authentication = Some("verified: each record carries the code of its boot's key");
     if let Given::Emulated(model) = choice.pmu {
         context.pmu_said = pmu_log::read(scratch.path(), model);
         if arguments.machine.pmu != cli::Pmu::Auto {
             has_pmu(&whole.report, model, &context.pmu_said)?;
+        }
+        if arguments.machine.by.counting == cli::Counting::Plugin {
+            has_plugin(&whole.report, &context.pmu_said)?;
         }
     }
     report(whole.report, context, &tree, &arguments.output)
@@ -107,6 +123,38 @@ fn trusted(choice: &Choice, tree: &Tree) -> std::result::Result<(), SetupError> 
     match choice.pmu {
         Given::Emulated(_) => setup::ensure(&[Need::QemuForPmu], tree.toolchain()),
         Given::Host | Given::None => Ok(()),
+    }
+}
+
+/// Builds the plugin and decides whether it counts for the chosen PMU.
+///
+/// # Errors
+/// It does not build; it was asked for and QEMU does not take it.
+pub fn counter(tree: &Tree, pmu: Given, asked: cli::Counting) -> Result<Counter> {
+    if !matches!(pmu, Given::Emulated(_)) || asked == cli::Counting::Stepping {
+        return Ok(Counter::default());
+    }
+    let counter = machine::counting::choose(asked, &tree.plugin())?;
+    if counter.plugin.is_some() {
+        tree.build_plugin()?;
+    }
+    Ok(counter)
+}
+
+/// Makes sure that the emulated PMU of a machine that came up counts by the plugin, which was asked for by name.
+fn has_plugin(report: &Report, said: &[String]) -> Result<()> {
+    let emulated = report.machine().and_then(|machine| machine.emulated_pmu);
+    match emulated.map(|pmu| pmu.counted_by) {
+        Some(CountedBy::Stepping) => {
+            let why = "the hypervisor found no plugin of its version";
+            let said = said.join("; ");
+            let text = format!(
+                "--counting plugin: {why}{}{said}",
+                if said.is_empty() { "" } else { ": " }
+            );
+            Err(MachineError::NoAccelerator(text).into())
+        }
+        Some(CountedBy::Plugin) | None => Ok(()),
     }
 }
 
@@ -208,7 +256,7 @@ pub fn boot(
     tree: &Tree,
     packed: &Packed,
     machine: &Machine,
-    choice: &Choice,
+    (choice, counter): (&Choice, &Counter),
     folder: &Path,
 ) -> Result<Finished> {
     let icount = machine.icount.shift(machine.boot);
@@ -223,18 +271,20 @@ pub fn boot(
         boot,
         kvm: choice.kvm,
         pmu,
+        plugin: counter.plugin.clone(),
         icount,
         cpus: Cpus::Many(machine.cpus.unwrap_or(packed.cpus)),
         memory: machine
             .memory
             .unwrap_or_else(|| default_memory(machine.cpus.unwrap_or(packed.cpus))),
         cpu: machine.cpu.clone(),
-        serial: true,
+        serial: Some(Console::Pipe),
         screen: false,
         extra: Vec::new(),
     };
     let line = arguments(&virtual_machine);
-    write(&folder.join("command.txt"), command_line(&line).as_bytes())?;
+    let by_hand = command_line(&without_stop_line(&line));
+    write(&folder.join("command.txt"), by_hand.as_bytes())?;
     let mut work = Work::of(packed.job.items.len() as u64, "running");
     let tick = |collector: &Collector| work.tick(collector.items());
     let limits = Limits {

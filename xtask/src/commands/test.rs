@@ -9,7 +9,7 @@ use crate::{Failure, Result};
 use std::process::Command;
 
 /// Crates whose tests run on the host alone.
-const HOST: [&str; 12] = [
+const HOST: [&str; 14] = [
     "protocol",
     "arch",
     "step",
@@ -18,7 +18,9 @@ const HOST: [&str; 12] = [
     "disk",
     "pmu-model",
     "handover",
+    "plugin-channel",
     "emulated-pmu",
+    "emulated-pmu-plugin",
     "emulated-pmu-uefi",
     "kernel",
     "xtask",
@@ -43,6 +45,7 @@ pub fn run(arguments: &Test) -> Result<u8> {
         setup::ensure(&[Need::QemuForPmu], tree.toolchain())?;
         tree.build_uefi_pmu()?;
         tree.build_faulty_pmu()?;
+        tree.build_plugin()?;
         // One test needs each, and says that it was skipped where it is not to be had.
         for need in [Need::Grub, Need::Fsck] {
             if let Err(error) = setup::ensure(&[need], tree.toolchain()) {

@@ -1,9 +1,10 @@
 //! QEMU's command line: the quickest set of devices that boots each way.
 
+use super::stop_line;
 use crate::setup::firmware::Ovmf;
 use pmu_model::Model;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What to boot. All paths are relative to the run's folder or absolute.
 #[derive(Clone, Debug)]
@@ -64,6 +65,8 @@ pub struct Virtual {
     pub kvm: bool,
     /// The guest's PMU.
     pub pmu: Pmu,
+    /// The plugin that counts for an emulated one; without it, the hypervisor steps.
+    pub plugin: Option<PathBuf>,
     /// Under TCG: ticks per instruction as a power of two.
     pub icount: Option<u8>,
     /// Processors.
@@ -73,11 +76,20 @@ pub struct Virtual {
     /// In place of the model that fits.
     pub cpu: Option<String>,
     /// Attach a UART.
-    pub serial: bool,
+    pub serial: Option<Console>,
     /// Attach a screen.
     pub screen: bool,
     /// Further arguments, for tests.
     pub extra: Vec<String>,
+}
+
+/// Who is at the other end of the serial line.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Console {
+    /// This program, through QEMU's standard output.
+    Pipe,
+    /// Somebody at a terminal, with QEMU's monitor behind C-a.
+    Terminal,
 }
 
 /// How many processors.
@@ -159,6 +171,9 @@ pub fn arguments(machine: &Virtual) -> Vec<OsString> {
             // One alarm clock for each processor, behind the two that may replace the PC's old timers.
             list.add(&["-global", &format!("hpet.timers={}", (cpus + 2).min(MAX_HPET_TIMERS))]);
         }
+        if let Some(file) = &machine.plugin {
+            plugin(&mut list, file);
+        }
         if matches!(machine.boot, Boot::Direct { .. }) {
             let cpus = cpus.min(MAX_EMULATED);
             let more = if cpus > 1 { format!(" cpus={cpus}") } else { String::new() };
@@ -166,8 +181,13 @@ pub fn arguments(machine: &Virtual) -> Vec<OsString> {
         }
     }
     list.add(&["-device", &format!("isa-debug-exit,iobase={EXIT_PORT:#x}")]);
-    if machine.serial {
-        list.add(&["-chardev", "stdio,id=serial,signal=off", "-serial", "chardev:serial"]);
+    if let Some(console) = machine.serial {
+        let mux = if console == Console::Terminal { ",mux=on" } else { "" };
+        let device = format!("stdio,id=serial,signal=off{mux}");
+        list.add(&["-chardev", &device, "-serial", "chardev:serial"]);
+        if console == Console::Terminal {
+            list.add(&["-mon", "chardev=serial"]);
+        }
     }
     if machine.screen {
         list.add(&["-device", "VGA"]);
@@ -175,6 +195,35 @@ pub fn arguments(machine: &Virtual) -> Vec<OsString> {
     boot(&mut list, &machine.boot);
     list.0.extend(machine.extra.iter().map(OsString::from));
     list.0
+}
+
+/// The plugin and the line by which it stops the guest: see [`stop_line`]. QEMU's test protocol would tell each command on
+/// standard error.
+fn plugin(list: &mut List, file: &Path) {
+    list.add(&["-chardev", &format!("socket,id=stop,fd={}", stop_line::QEMUS)]);
+    list.add(&["-qtest", "chardev:stop", "-qtest-log", "/dev/null"]);
+    list.add(&["-plugin", &format!("file={},stop={}", escaped(file), stop_line::PLUGINS)]);
+}
+
+/// The same arguments for a shell, which has no line to hand on: overflows then take the hypervisor longer to find.
+#[must_use]
+pub fn without_stop_line(arguments: &[OsString]) -> Vec<OsString> {
+    let mut kept = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let stop = format!(",stop={}", stop_line::PLUGINS);
+        let text = argument.to_string_lossy();
+        if text == "-qtest" || text == "-qtest-log" {
+            rest.next();
+        } else if text.starts_with("socket,id=stop,") {
+            kept.pop();
+        } else if let Some(file) = text.strip_suffix(&stop) {
+            kept.push(file.into());
+        } else {
+            kept.push(argument.clone());
+        }
+    }
+    kept
 }
 
 /// Everything that the accelerator can do, or the model that was asked for. Under icount without x2APIC: QEMU 10.0
@@ -237,9 +286,12 @@ impl List {
 
     /// A drive; QEMU wants commas in file names doubled.
     fn drive(&mut self, options: &str, file: &std::path::Path) {
-        let name = file.to_string_lossy().replace(',', ",,");
-        self.add(&["-drive", &format!("{options},file={name}")]);
+        self.add(&["-drive", &format!("{options},file={}", escaped(file))]);
     }
+}
+
+fn escaped(file: &Path) -> String {
+    file.to_string_lossy().replace(',', ",,")
 }
 
 #[cfg(test)]
@@ -254,11 +306,12 @@ mod tests {
             },
             kvm: false,
             pmu: Pmu::None,
+            plugin: None,
             icount: Some(3),
             cpus: Cpus::One,
             memory: 256,
             cpu: None,
-            serial: true,
+            serial: Some(Console::Pipe),
             screen: false,
             extra: vec![],
         };
@@ -347,6 +400,32 @@ mod tests {
         });
         assert!(image.contains("-global hpet.msi=on") && !image.contains("-append"), "{image}");
         assert!(image.contains("vendor=GenuineIntel"), "{image}");
+    }
+
+    #[test]
+    fn the_plugin_comes_with_its_line_and_only_with_an_emulated_pmu() {
+        let with = |pmu| {
+            line(|machine| (machine.pmu, machine.plugin) = (pmu, Some("/a,b/plugin.so".into())))
+        };
+        let model = Model::Zen4;
+        let text = with(Pmu::Emulated { model, options: "pmu=zen4".to_string() });
+        assert!(
+            text.contains(
+                "-chardev socket,id=stop,fd=3 -qtest chardev:stop -qtest-log /dev/null \
+                 -plugin file=/a,,b/plugin.so,stop=4 "
+            ),
+            "{text}"
+        );
+        assert!(!with(Pmu::None).contains("-plugin") && !with(Pmu::Host).contains("-plugin"));
+        let words: Vec<OsString> = text.split(' ').map(OsString::from).collect();
+        let kept: Vec<OsString> = without_stop_line(&words);
+        let kept: Vec<_> = kept.iter().map(|word| word.to_string_lossy()).collect();
+        let kept = kept.join(" ");
+        assert!(kept.contains(" -plugin file=/a,,b/plugin.so "), "{kept}");
+        for gone in ["stop", "-qtest"] {
+            assert!(!kept.contains(gone), "{kept}");
+        }
+        assert_eq!(kept.matches("-chardev").count(), 1, "the serial line's: {kept}");
     }
 
     #[test]

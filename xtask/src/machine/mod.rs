@@ -1,14 +1,19 @@
-//! The virtual machine: what the host offers ([`host`]), which accelerator and PMU ([`accel`]), which devices
-//! ([`devices`]), whether QEMU knows the processor ([`cpu_model`]), running it ([`qemu`]), and what the emulated PMU said meanwhile ([`pmu_log`]).
+//! The virtual machine: what the host offers ([`host`]), which accelerator and PMU ([`accel`]), who counts for an emulated
+//! one ([`counting`]), which devices ([`devices`]), whether QEMU knows the processor ([`cpu_model`]), running it ([`qemu`],
+//! [`console`], [`stop_line`]), and what the emulated PMU said meanwhile ([`pmu_log`]).
 
 pub mod accel;
+pub mod console;
+pub mod counting;
 pub mod cpu_model;
 pub mod devices;
 pub mod host;
 pub mod pmu_log;
 pub mod qemu;
+pub mod stop_line;
 
 pub use accel::{Choice, Given};
+pub use counting::Counter;
 pub use devices::Boot;
 pub use host::Host;
 pub use qemu::{Ending, Finished, Limits, run, run_into};

@@ -15,12 +15,24 @@ const MAX_BYTES: u64 = 1 << 20;
 /// successful start of `model`. None if there is no log.
 #[must_use]
 pub fn read(folder: &Path, model: Model) -> Vec<String> {
+    lines(&text(folder), model)
+}
+
+fn text(folder: &Path) -> String {
     let mut bytes = Vec::new();
     // No log, nothing said: QEMU makes the file when it starts.
     if let Ok(file) = File::open(folder.join(PMU_LOG)) {
         let _ = file.take(MAX_BYTES).read_to_end(&mut bytes);
     }
-    lines(&String::from_utf8_lossy(&bytes), model)
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What stands behind the model's name in the hypervisor's first line; `None` if it did not start.
+#[must_use]
+pub fn greeting(folder: &Path, model: Model) -> Option<String> {
+    let start = format!("{PREFIX}{model:?}; ");
+    let log = text(folder);
+    log.lines().find_map(|line| line.trim().strip_prefix(&start)).map(str::to_string)
 }
 
 fn lines(log: &str, model: Model) -> Vec<String> {
@@ -52,6 +64,7 @@ mod tests {
         assert_eq!(read(folder.path(), Model::Zen4), [""; 0]);
         let long = "emulated-pmu: again\n".repeat(1 << 17) + "the end\n";
         std::fs::write(folder.path().join(PMU_LOG), long).unwrap();
+        assert_eq!(greeting(folder.path(), Model::Zen4), None);
         let seen = read(folder.path(), Model::Zen4);
         assert_eq!(seen[0], "again");
         assert!(!seen.contains(&"the end".to_string()));

@@ -1,6 +1,6 @@
 //! Running QEMU and reading what comes out of its serial line.
 
-use super::{MachineError, seconds};
+use super::{MachineError, seconds, stop_line};
 use crate::collect::Collector;
 use crate::interrupt;
 use crate::process::tied;
@@ -90,6 +90,8 @@ pub fn run_into(
         tied(qemu::probe().map_or_else(|_| qemu::program().into(), |found| found.path));
     command.args(arguments).current_dir(folder).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    // Those of its arguments that speak of the plugin name it; to a machine without the plugin it is nothing.
+    stop_line::give(&mut command).map_err(MachineError::NoStart)?;
     let start = Instant::now();
     let mut child = command.spawn().map_err(MachineError::NoStart)?;
     let serial = reader(child.stdout.take().expect("piped"));

@@ -13,7 +13,8 @@ pub use fit::Width;
 pub(crate) use fit::{empty, fit};
 use protocol::criteria::TSC;
 use protocol::record::{
-    ErrorCode, EventTables, Machine, Metric, Outcome, Record, SnippetResult, TscSource, Verdict,
+    CountedBy, ErrorCode, EventTables, Machine, Metric, Outcome, Record, SnippetResult, TscSource,
+    Verdict,
 };
 use std::fmt::Write;
 
@@ -77,9 +78,13 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
     match (&machine.pmu, &machine.pmu_absent) {
         (Some(pmu), _) => {
             let emulated = if machine.emulated_pmu.is_some() { "emulated " } else { "" };
+            let by = machine.emulated_pmu.map_or("", |pmu| match pmu.counted_by {
+                CountedBy::Plugin => ", counting by plugin",
+                CountedBy::Stepping => ", counting by stepping",
+            });
             let _ = write!(
                 line,
-                "; {emulated}PMU version {}: {} counters of {} bits, {} fixed",
+                "; {emulated}PMU version {}{by}: {} counters of {} bits, {} fixed",
                 pmu.version, pmu.counters, pmu.counter_bits, pmu.fixed_counters
             );
         }

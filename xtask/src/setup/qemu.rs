@@ -72,6 +72,45 @@ pub struct Found {
     pub version: Option<Version>,
 }
 
+impl Found {
+    /// Whether the emulated PMU's plugin can be loaded into it, or why not. Asked once per process.
+    ///
+    /// # Errors
+    /// It is too old, or was built without plugins.
+    pub fn plugins(&self) -> Result<(), String> {
+        static ASKED: Mutex<Option<(PathBuf, Result<(), String>)>> = Mutex::new(None);
+        if !self.version.is_some_and(Version::is_good) {
+            let Version(major, minor, _) = LEAST;
+            return Err(format!(
+                "its plugin takes QEMU {major}.{minor} or newer, and this is {self}"
+            ));
+        }
+        let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*asked {
+            Some((path, answer)) if *path == self.path => answer.clone(),
+            _ => {
+                let answer = self.ask_for_plugins();
+                *asked = Some((self.path.clone(), answer.clone()));
+                answer
+            }
+        }
+    }
+
+    /// A QEMU that was configured with `--disable-plugins` refuses the option.
+    fn ask_for_plugins(&self) -> Result<(), String> {
+        let output = Command::new(&self.path).args(["-plugin", "help"]).output();
+        match output {
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) => {
+                let said = crate::process::said(&output);
+                let last = said.lines().last().unwrap_or_default();
+                Err(format!("{} was built without plugins ({last})", self.path.display()))
+            }
+            Err(error) => Err(format!("{} cannot be started: {error}", self.path.display())),
+        }
+    }
+}
+
 static CHOSEN: OnceLock<Option<OsString>> = OnceLock::new();
 
 /// Takes `program` for every machine of this process, before the environment variable and the search path.

@@ -11,7 +11,7 @@
 //! | [`Command::Region`] | `region_start`, `region_end`, `own` | |
 //! | [`Command::Mode`] | `mode` | |
 //! | [`Command::Enter`] | `parts`, `limits` | |
-//! | [`Command::Exit`] | `rip`, `place` | `counts`, `string_starts`, `string_ends`, `lead`, `records` |
+//! | [`Command::Exit`] | `rip`, `place` | `counts`, `string_starts`, `string_ends`, `lead`, `stopped`, `records` |
 //! | [`Command::Maintain`] | `maintenance`, `address` | |
 #![cfg_attr(not(test), no_std)]
 #![warn(missing_docs)]
@@ -103,6 +103,9 @@ bitflags! {
         const PREDICTOR = 1 << 1;
         /// Branch records.
         const RECORDS = 1 << 2;
+        /// The guest goes on at the instruction at which it left, and nothing has been delivered to it: a repeated string
+        /// instruction goes on with the lines that it has touched, see [`pmu_model::uarch::StringRun`].
+        const RESUMES = 1 << 3;
     }
 }
 

@@ -38,7 +38,7 @@ pub struct Record {
     pub kind: u32,
     /// 1: the predictor was wrong.
     pub mispredicted: u32,
-    /// Instructions since the record before it, this one included.
+    /// Instructions since the record before it or the last exit, whichever is later, this one included.
     pub instructions: u64,
 }
 
@@ -48,6 +48,8 @@ pub struct Record {
 pub struct Records {
     /// How many were to be recorded, of which the list has the last ones.
     pub count: u64,
+    /// Instructions from the last exit to the last of them, that one included.
+    pub position: u64,
     /// From the first on, as many as there are and fit: oldest first.
     pub list: [Record; MAX_RECORDS],
 }
@@ -93,6 +95,8 @@ pub struct Mailbox {
     pub string_ends: u64,
     /// Exit: most occurrences, of anything but branches, that a block has had so far, and a block before it: see [`Limit`].
     pub lead: u64,
+    /// Exit: NMIs that were asked for since the last one, to make the guest leave. They may come as late as behind the exit.
+    pub stopped: u64,
     /// Enter.
     pub limits: [Limit; MAX_LIMITS],
     /// Exit: occurrences.
@@ -124,10 +128,12 @@ impl Mailbox {
         string_starts: 0,
         string_ends: 0,
         lead: 0,
+        stopped: 0,
         limits: [Limit { selection: 0, left: 0 }; MAX_LIMITS],
         counts: [0; SLOTS],
         records: Records {
             count: 0,
+            position: 0,
             list: [Record { from: 0, to: 0, kind: 0, mispredicted: 0, instructions: 0 };
                 MAX_RECORDS],
         },

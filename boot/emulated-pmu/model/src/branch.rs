@@ -22,6 +22,19 @@ pub enum BranchKind {
     Far,
 }
 
+impl BranchKind {
+    /// Every kind, in the order of its discriminant.
+    pub const ALL: [Self; 7] = [
+        Self::Conditional,
+        Self::RelativeCall,
+        Self::IndirectCall,
+        Self::Return,
+        Self::RelativeJump,
+        Self::IndirectJump,
+        Self::Far,
+    ];
+}
+
 /// A retired branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Branch {
@@ -38,6 +51,7 @@ pub struct Branch {
     pub mispredicted: bool,
     /// The ring in which the branch ended.
     pub ring: Ring,
-    /// Core cycles since the branch before it; the record saturates at 65,535.
+    /// Core cycles since the branch that was recorded before it (Intel SDM volume 3, on LBR_INFO: since the last update of
+    /// the stack); the record saturates at 65,535.
     pub cycles: u64,
 }

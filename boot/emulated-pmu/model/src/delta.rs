@@ -12,14 +12,15 @@ use crate::{Branch, Ring};
 ///
 /// A delta of several instructions that carries occurrences is allowed. Thresholds (CMASK, INV,
 /// EDGE) then take the occurrences as spread evenly, earlier instructions getting the odd ones, and
-/// a freeze acts after the whole delta.
+/// a freeze acts after the whole delta. That is exact for a threshold without EDGE over branches, of which an instruction
+/// has one at most; [`crate::Needs::unspread`] names the counters for which it is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delta {
     /// Where the instructions ran.
     pub ring: Ring,
     /// How many retired. 0 is allowed, for what happens between two instructions.
     pub instructions: u64,
-    occurrences: [u32; OCCURRENCES],
+    occurrences: [u64; OCCURRENCES],
 }
 
 impl Delta {
@@ -27,6 +28,16 @@ impl Delta {
     #[must_use]
     pub const fn bulk(ring: Ring, instructions: u64) -> Self {
         Self { ring, instructions, occurrences: [0; OCCURRENCES] }
+    }
+
+    /// Instructions and what was seen of them, by the occurrence's discriminant. What lies beyond the list is 0.
+    #[must_use]
+    pub fn counted(ring: Ring, instructions: u64, counts: &[u64]) -> Self {
+        let mut delta = Self::bulk(ring, instructions);
+        for (slot, count) in delta.occurrences.iter_mut().zip(counts) {
+            *slot = *count;
+        }
+        delta
     }
 
     /// One instruction; what it did is still to be added.
@@ -37,13 +48,13 @@ impl Delta {
 
     /// The same with `count` more of an occurrence.
     #[must_use]
-    pub fn with(mut self, occurrence: Occurrence, count: u32) -> Self {
+    pub fn with(mut self, occurrence: Occurrence, count: u64) -> Self {
         self.add(occurrence, count);
         self
     }
 
-    /// Adds `count` of an occurrence; saturates at `u32::MAX`.
-    pub fn add(&mut self, occurrence: Occurrence, count: u32) {
+    /// Adds `count` of an occurrence; saturates at `u64::MAX`.
+    pub fn add(&mut self, occurrence: Occurrence, count: u64) {
         let slot = &mut self.occurrences[occurrence as usize];
         *slot = slot.saturating_add(count);
     }
@@ -55,7 +66,7 @@ impl Delta {
 
     /// How often an occurrence was reported.
     #[must_use]
-    pub const fn count(&self, occurrence: Occurrence) -> u32 {
+    pub const fn count(&self, occurrence: Occurrence) -> u64 {
         self.occurrences[occurrence as usize]
     }
 
@@ -69,9 +80,9 @@ impl Delta {
     /// only at the bits that are set.
     pub(crate) fn sum(&self, selection: Selection) -> u64 {
         let mut bits = selection.occurrence_bits();
-        let mut sum = 0;
+        let mut sum = 0u64;
         while bits != 0 {
-            sum += u64::from(self.occurrences[bits.trailing_zeros() as usize]);
+            sum = sum.saturating_add(self.occurrences[bits.trailing_zeros() as usize]);
             bits &= bits - 1;
         }
         sum
@@ -99,7 +110,7 @@ mod tests {
     #[test]
     fn counts_saturate() {
         let delta =
-            Delta::step(Ring::User).with(Occurrence::Load, u32::MAX).with(Occurrence::Load, 1);
-        assert_eq!(delta.count(Occurrence::Load), u32::MAX);
+            Delta::step(Ring::User).with(Occurrence::Load, u64::MAX).with(Occurrence::Load, 1);
+        assert_eq!(delta.count(Occurrence::Load), u64::MAX);
     }
 }

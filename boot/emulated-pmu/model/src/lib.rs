@@ -26,6 +26,8 @@
 //! 2. Run, and report with [`Pmu::advance`]. When stepping, [`uarch::Core::retire`] turns an
 //!    instruction's branch and data accesses into a [`Delta`]; [`Pmu::record_branch`] comes before
 //!    it.
+//!    Somebody who counts occurrences at full speed reports [`Delta::counted`], never beyond [`Pmu::limits`], and not
+//!    while [`Needs::unspread`] names a counter.
 //! 3. [`Outcome::pmi`] asks for an interrupt through LVTPC.
 //!
 //! # What is the processor's, and what is chosen here
@@ -69,7 +71,7 @@ pub use model::Model;
 pub use mutation::Mutation;
 pub use occurrence::{Bulk, OCCURRENCES, Occurrence};
 pub use pmu::{
-    Effects, GuestMemory, Needs, Outcome, Pmu, Retirement, Silence, Unknown, rdpmc_allowed,
+    Effects, GuestMemory, Limit, Needs, Outcome, Pmu, Retirement, Silence, Unknown, rdpmc_allowed,
 };
 pub use ring::{Ring, RingMask};
 pub use selection::Selection;

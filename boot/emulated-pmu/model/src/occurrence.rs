@@ -149,14 +149,20 @@ impl Occurrence {
     /// What a retired branch counts as. `branch.taken` matters for conditional jumps alone.
     #[must_use]
     pub const fn of_branch(branch: &Branch) -> Self {
-        let backward = branch.to <= branch.from;
-        match (branch.kind, branch.mispredicted) {
-            (BranchKind::Conditional, false) => match (branch.taken, backward) {
+        Self::of(branch.kind, branch.taken, branch.to <= branch.from, branch.mispredicted)
+    }
+
+    /// The same by what it depends on. `taken` and `backward` matter for conditional jumps alone.
+    #[must_use]
+    #[inline]
+    pub const fn of(kind: BranchKind, taken: bool, backward: bool, mispredicted: bool) -> Self {
+        match (kind, mispredicted) {
+            (BranchKind::Conditional, false) => match (taken, backward) {
                 (false, _) => Self::JccNotTaken,
                 (true, false) => Self::JccTakenForward,
                 (true, true) => Self::JccTakenBackward,
             },
-            (BranchKind::Conditional, true) => match (branch.taken, backward) {
+            (BranchKind::Conditional, true) => match (taken, backward) {
                 (false, _) => Self::MissedJccNotTaken,
                 (true, false) => Self::MissedJccTakenForward,
                 (true, true) => Self::MissedJccTakenBackward,

@@ -13,6 +13,30 @@ impl Selection {
     /// The event that never happens here. A counter set to it stays where it is.
     pub const NOTHING: Self = Self { bulk: 0, occurrences: 0 };
 
+    /// Every retired branch. An instruction has one at most.
+    pub(crate) const BRANCHES: Self = {
+        use Occurrence::*;
+        Self::of(&[
+            JccNotTaken,
+            JccTakenForward,
+            JccTakenBackward,
+            RelativeCall,
+            IndirectCall,
+            Return,
+            RelativeJump,
+            IndirectJump,
+            FarBranch,
+            MissedJccNotTaken,
+            MissedJccTakenForward,
+            MissedJccTakenBackward,
+            MissedRelativeCall,
+            MissedIndirectCall,
+            MissedReturn,
+            MissedRelativeJump,
+            MissedIndirectJump,
+        ])
+    };
+
     /// An amount.
     #[must_use]
     pub const fn bulk(bulk: Bulk) -> Self {
@@ -55,6 +79,41 @@ impl Selection {
         self.occurrences != 0
     }
 
+    /// Whether it has nothing but branches.
+    #[must_use]
+    pub fn is_branches(self) -> bool {
+        self.without(Self::BRANCHES) == Self::NOTHING
+    }
+
+    /// Whether it has branches of some kind that went where they were predicted to go and not the mispredicted ones, or
+    /// the other way round.
+    pub(crate) fn tells_misses(self) -> bool {
+        use Occurrence::*;
+        [
+            (JccNotTaken, MissedJccNotTaken),
+            (JccTakenForward, MissedJccTakenForward),
+            (JccTakenBackward, MissedJccTakenBackward),
+            (RelativeCall, MissedRelativeCall),
+            (IndirectCall, MissedIndirectCall),
+            (Return, MissedReturn),
+            (RelativeJump, MissedRelativeJump),
+            (IndirectJump, MissedIndirectJump),
+        ]
+        .into_iter()
+        // These two are never mispredicted.
+        .filter(|(hit, _)| !matches!(hit, RelativeCall | RelativeJump))
+        .any(|(hit, missed)| self.has(hit) != self.has(missed))
+    }
+
+    /// Whether it has some of the conditional jumps, by where they went, and not the others.
+    pub(crate) fn tells_taken(self) -> bool {
+        use Occurrence::*;
+        let any = |hit, missed| self.has(hit) || self.has(missed);
+        let not_taken = any(JccNotTaken, MissedJccNotTaken);
+        not_taken != any(JccTakenForward, MissedJccTakenForward)
+            || not_taken != any(JccTakenBackward, MissedJccTakenBackward)
+    }
+
     /// Whether any amount is in the sum.
     #[must_use]
     pub const fn has_any_bulk(self) -> bool {
@@ -62,7 +121,8 @@ impl Selection {
     }
 
     /// The occurrences as bits, in the order of [`Occurrence::ALL`].
-    pub(crate) const fn occurrence_bits(self) -> u64 {
+    #[must_use]
+    pub const fn occurrence_bits(self) -> u64 {
         self.occurrences
     }
 

@@ -170,9 +170,8 @@ impl Timing {
         if delta.is_bulk() {
             return Stalls { execution, ..Stalls::default() };
         }
-        let of = |occurrence, cycles: u32| {
-            u64::from(delta.count(occurrence)).saturating_mul(u64::from(cycles))
-        };
+        let of =
+            |occurrence, cycles: u32| delta.count(occurrence).saturating_mul(u64::from(cycles));
         Stalls {
             execution,
             mispredict: delta.sum(MISPREDICTED).saturating_mul(u64::from(self.mispredict_cycles)),

@@ -134,3 +134,33 @@ fn call_stacks_pop_on_return() {
         assert_eq!(all[..3], [(0x20, 0x200), (0x10, 0x100), (0, 0)], "{model:?}");
     }
 }
+
+#[test]
+fn the_kinds_that_would_be_recorded_are_told_beforehand() {
+    for (model, select, all) in [
+        (Model::Nehalem, 0x1C8, 0),
+        (Model::Skylake, 0x1C8, 0),
+        (Model::Zen4, 0xC000_010E, 0),
+        (Model::SapphireRapids, 0x14CE, 0x7F_0007),
+    ] {
+        for filter in [0u64, 1 << 1, 1 << 2, 1 << 4, 1 << 6, 1 << 7, 1 << 8, 1 << 17] {
+            let mut pmu = recording(model);
+            write(&mut pmu, select, all ^ if all == 0 { filter & 0x1FF } else { filter & all });
+            for ring in [Ring::User, Ring::Kernel] {
+                let Some(told) = pmu.recorded_kinds(ring) else { panic!("{model:?} {filter:#x}") };
+                for (place, kind) in BranchKind::ALL.into_iter().enumerate() {
+                    let jump = Branch { ring, ..branch(0x1000, 0x2000, kind) };
+                    assert_eq!(
+                        pmu.record_branch(&jump),
+                        told >> place & 1 != 0,
+                        "{model:?} {filter:#x} {kind:?} {ring:?}"
+                    );
+                }
+            }
+        }
+    }
+    let mut stack = recording(Model::Skylake);
+    write(&mut stack, 0x1C8, 1 << 9);
+    assert_eq!(stack.recorded_kinds(Ring::User), None);
+    assert_eq!(pmu(Model::Skylake).recorded_kinds(Ring::User), Some(0));
+}

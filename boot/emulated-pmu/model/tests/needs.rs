@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{EN, INV, OS, USR, pmu, write};
-use pmu_model::{Model, Needs, Occurrence, Pmu, Ring, Silence};
+use common::{EDGE, EN, INT, INV, OS, USR, pmu, write};
+use pmu_model::{Delta, Model, Needs, Occurrence, Pmu, Ring, RingMask, Silence};
 
 /// Skylake with one selector in counter 0.
 fn with(selector: u64) -> Pmu {
@@ -74,10 +74,10 @@ fn stepping_is_asked_for_in_the_rings_that_are_counted() {
 
 #[test]
 fn single_occurrences_ask_for_stepping_and_say_which() {
-    // (selector, predictor, memory)
+    // (selector, predictor, memory). All branches, and all conditional ones, are the same however they were predicted.
     for (code, predictor, memory) in [
-        (0xC4, true, false),
-        (0x1C4, true, false),
+        (0xC4, false, false),
+        (0x1C4, false, false),
         (0x40C4, false, false),
         (0xC5, true, false),
         (0x81D0, false, false),
@@ -148,4 +148,82 @@ fn effects_carry_the_needs_and_ask_to_plan_again() {
     assert!(pmu.write_msr(0x4C1, 7).unwrap().replan);
     assert!(!pmu.write_msr(0x1A6, 7).unwrap().replan);
     assert!(!pmu.write_msr(0x680, 7).unwrap().replan);
+}
+
+#[test]
+fn what_has_to_be_told_apart_is_exact() {
+    // (selector, hits from misses, taken from not taken, branches, accesses, splits)
+    for (code, misses, taken, branches, accesses, splits) in [
+        (0xC4, false, false, true, false, false),
+        (0x1C4, false, false, true, false, false), // BR_INST_RETIRED.CONDITIONAL
+        (0x2C4, false, false, true, false, false), // NEAR_CALL
+        (0x10C4, false, true, true, false, false), // NOT_TAKEN
+        (0x20C4, false, true, true, false, false), // NEAR_TAKEN
+        (0xC5, true, false, true, false, false),   // BR_MISP_RETIRED.ALL_BRANCHES
+        (0x20C5, true, true, true, false, false),  // NEAR_TAKEN
+        (0x81D0, false, false, false, true, false), // ALL_LOADS
+        (0x41D0, false, false, false, true, true), // SPLIT_LOADS
+        (0x412E, false, false, false, true, false), // LONGEST_LAT_CACHE.MISS
+    ] {
+        let needs = with(code | EN | USR).needs();
+        let seen = (
+            needs.tells_misses,
+            needs.tells_taken,
+            needs.branches(),
+            needs.accesses(),
+            needs.splits(),
+        );
+        assert_eq!(seen, (misses, taken, branches, accesses, splits), "{code:#x}");
+        assert_eq!(needs.predictor(), misses, "{code:#x}");
+        assert_eq!(needs.taken(), misses || taken, "{code:#x}");
+    }
+    // A counter alone decides: two that tell nothing apart do not together.
+    let mut both = with(0xC4 | EN | USR);
+    write(&mut both, 0x187, 0x1C4 | EN | USR);
+    assert!(!both.needs().taken());
+    write(&mut both, 0x187, 0xC5 | EN | USR);
+    assert!(both.needs().predictor());
+}
+
+#[test]
+fn thresholds_that_have_to_be_stepped_are_named() {
+    let one = 1 << 24;
+    for (selector, unspread) in [
+        (0xC4, 0),
+        (0xC4 | one, 0),
+        (0xC4 | one | INV, 0),
+        (0xC4 | EDGE, 1),
+        (0x81D0, 0),
+        (0x81D0 | one, 1),
+        (0xC0 | one | INV | EDGE, 0),
+    ] {
+        assert_eq!(with(selector | EN | USR).needs().unspread, unspread, "{selector:#x}");
+    }
+}
+
+#[test]
+fn limits_are_those_of_overflows_that_matter() {
+    let all = RingMask::BOTH;
+    let left = |pmu: &Pmu, rings| pmu.limits(rings).map(|limit| limit.left).collect::<Vec<_>>();
+    let mut pmu = with(0xC4 | EN | USR | INT);
+    write(&mut pmu, 0x4C1, (1 << 48) - 100);
+    assert_eq!(left(&pmu, all), [100]);
+    assert_eq!(left(&pmu, RingMask::KERNEL), [], "it counts in the other ring");
+    let selection = pmu.limits(all).next().unwrap().selection;
+    assert!(selection.is_branches() && selection.has(Occurrence::Return));
+    // Without an interrupt nobody notices, and instructions have an alarm.
+    write(&mut pmu, 0x186, 0xC4 | EN | USR);
+    assert_eq!(left(&pmu, all), []);
+    write(&mut pmu, 0x186, 0xC0 | EN | USR | INT);
+    assert_eq!(left(&pmu, all), []);
+    // A PEBS record: of the event after the overflow, whose instruction has to be seen.
+    write(&mut pmu, 0x186, 0xC4 | EN | USR);
+    write(&mut pmu, 0x3F1, 1);
+    write(&mut pmu, 0x4C1, (1 << 48) - 2);
+    assert_eq!(left(&pmu, all), [2]);
+    let branches = [0, 2].map(|_| Delta::step(Ring::User).with(Occurrence::Return, 1));
+    for branch in &branches {
+        pmu.advance(branch);
+    }
+    assert_eq!(left(&pmu, all), [0]);
 }

@@ -1,8 +1,8 @@
 //! The microarchitecture, with sequences worked out by hand.
 
 use pmu_model::Occurrence::{self, *};
-use pmu_model::uarch::{Access, AccessKind, Core, Llc, Prefetch, Retired};
-use pmu_model::{Branch, BranchKind, Delta, Ring, Timing};
+use pmu_model::uarch::{Access, AccessKind, Core, Llc, Parts, Prefetch, Resolved, Retired, Sink};
+use pmu_model::{Branch, BranchKind, Delta, Ring};
 
 /// One processor and its caches.
 struct Machine {
@@ -17,7 +17,7 @@ impl Machine {
 
     fn access(&mut self, access: Access) -> Delta {
         let retired = Retired { ring: Ring::User, branch: None, next: 0, accesses: &[access] };
-        self.core.retire(&retired, &mut self.llc, &Timing::DEFAULT).0
+        self.core.retire(&retired, &mut self.llc, Parts::ALL).0
     }
 
     fn load(&mut self, address: u64) -> Delta {
@@ -29,13 +29,13 @@ impl Machine {
             Branch { from, to, kind, taken, mispredicted: false, ring: Ring::User, cycles: 0 };
         let retired =
             Retired { ring: Ring::User, branch: Some(branch), next: from + 2, accesses: &[] };
-        let (_, branch) = self.core.retire(&retired, &mut self.llc, &Timing::DEFAULT);
+        let (_, branch) = self.core.retire(&retired, &mut self.llc, Parts::ALL);
         branch.unwrap()
     }
 }
 
 /// The occurrences of a delta that are not 0.
-fn seen(delta: &Delta) -> Vec<(Occurrence, u32)> {
+fn seen(delta: &Delta) -> Vec<(Occurrence, u64)> {
     Occurrence::ALL
         .into_iter()
         .map(|occurrence| (occurrence, delta.count(occurrence)))
@@ -82,7 +82,7 @@ fn a_fresh_page_walks_and_misses_each_of_its_lines() {
 #[test]
 fn the_adjacent_line_comes_along_if_wanted() {
     let mut machine = Machine::new(Prefetch::AdjacentLine);
-    let misses: u32 = (0..64).map(|line| machine.load(0x20_0000 + 64 * line).count(LlcMiss)).sum();
+    let misses: u64 = (0..64).map(|line| machine.load(0x20_0000 + 64 * line).count(LlcMiss)).sum();
     assert_eq!(misses, 32);
 }
 
@@ -107,7 +107,7 @@ fn the_last_level_holds_two_mebibytes() {
     for line in 0..lines {
         machine.load(line * 64);
     }
-    let misses: u32 = (0..lines).map(|line| machine.load(line * 64).count(LlcMiss)).sum();
+    let misses: u64 = (0..lines).map(|line| machine.load(line * 64).count(LlcMiss)).sum();
     assert_eq!(misses, 0, "exactly full");
     machine.load(lines * 64);
     assert_eq!(machine.load(0).count(LlcMiss), 1, "one more and the oldest is gone");
@@ -146,7 +146,7 @@ fn tlb_levels() {
     for page in 0..1536 {
         machine.load(4096 * page);
     }
-    let walks: u32 = (0..1536).map(|page| machine.load(4096 * page).count(LoadWalk)).sum();
+    let walks: u64 = (0..1536).map(|page| machine.load(4096 * page).count(LoadWalk)).sum();
     assert_eq!(walks, 0);
 }
 
@@ -206,17 +206,6 @@ fn odd_sizes_are_harmless() {
 }
 
 #[test]
-fn cycles_of_a_branch_are_those_since_the_last_taken_one() {
-    let mut machine = Machine::new(Prefetch::None);
-    machine.branch(0x1000, 0x0F00, BranchKind::RelativeJump, true);
-    machine.load(0x1_0000); // 1 + 200 + 30
-    let not_taken = machine.branch(0x1010, 0x1020, BranchKind::Conditional, false); // 1
-    assert!(!not_taken.mispredicted);
-    let taken = machine.branch(0x1012, 0x1000, BranchKind::RelativeJump, true); // 1
-    assert_eq!(taken.cycles, 233);
-}
-
-#[test]
 fn mispredictions_reach_the_delta() {
     let mut machine = Machine::new(Prefetch::None);
     let jump = Branch {
@@ -230,10 +219,10 @@ fn mispredictions_reach_the_delta() {
     };
     let retired = Retired { ring: Ring::User, branch: Some(jump), next: 0x1002, accesses: &[] };
     let Machine { core, llc } = &mut machine;
-    let (delta, branch) = core.retire(&retired, llc, &Timing::DEFAULT);
+    let (delta, branch) = core.retire(&retired, llc, Parts::ALL);
     assert!(branch.unwrap().mispredicted, "an untrained forward jump that is taken");
     assert_eq!(seen(&delta), [(MissedJccTakenForward, 1)]);
-    let (delta, _) = core.retire(&retired, llc, &Timing::DEFAULT);
+    let (delta, _) = core.retire(&retired, llc, Parts::ALL);
     assert_eq!(delta.count(MissedJccTakenForward), 1, "another history, another counter");
 }
 
@@ -249,7 +238,7 @@ fn the_same_program_gives_the_same_counts() {
             let taken = state >> 63 == 1;
             all.push((
                 L1Fill,
-                u32::from(
+                u64::from(
                     machine.branch(state >> 50, 0, BranchKind::Conditional, taken).mispredicted,
                 ),
             ));
@@ -257,4 +246,85 @@ fn the_same_program_gives_the_same_counts() {
         all
     };
     assert_eq!(run(), run());
+}
+
+#[test]
+fn parts_that_are_off_keep_their_state_and_report_nothing_of_theirs() {
+    let mut machine = Machine::new(Prefetch::None);
+    let none = Parts::default();
+    let locked = Access { locked: true, ..Access::identity(0x103C, 8, AccessKind::LoadStore) };
+    let jump = Branch {
+        from: 0x1000,
+        to: 0x1010,
+        kind: BranchKind::Conditional,
+        taken: true,
+        mispredicted: false,
+        ring: Ring::User,
+        cycles: 0,
+    };
+    let retired =
+        Retired { ring: Ring::User, branch: Some(jump), next: 0x1002, accesses: &[locked] };
+    let Machine { core, llc } = &mut machine;
+    for _ in 0..3 {
+        let (delta, branch) = core.retire(&retired, llc, none);
+        assert!(!branch.unwrap().mispredicted);
+        let expected =
+            [(JccTakenForward, 1), (LoadStore, 1), (Locked, 1), (SplitLoad, 1), (SplitStore, 1)];
+        assert_eq!(seen(&delta), expected);
+    }
+    // Nothing was learned.
+    let (delta, _) = core.retire(&retired, llc, Parts::ALL);
+    assert_eq!((delta.count(MissedJccTakenForward), delta.count(LoadWalk)), (1, 1));
+}
+
+#[test]
+fn one_by_one_gives_what_whole_instructions_give() {
+    let (mut whole, mut single) = (Machine::new(Prefetch::None), Machine::new(Prefetch::None));
+    let mut state = 3u64;
+    let mut recent = 0;
+    for _ in 0..20_000 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        // Many accesses to few lines, some anywhere.
+        let linear = if state >> 62 == 0 { state >> 40 } else { state >> 54 & 0xff };
+        let kind = [AccessKind::Load, AccessKind::Store, AccessKind::LoadStore];
+        let access = Access::identity(linear, 8, kind[(state >> 33) as usize % 3]);
+        let (from, to, taken) = (state >> 47, state >> 46, state >> 60 & 1 == 1);
+        let kinds = [BranchKind::Conditional, BranchKind::IndirectJump, BranchKind::Return];
+        let kind = kinds[(state >> 57) as usize % 3];
+        let branch =
+            Branch { from, to, kind, taken, mispredicted: false, ring: Ring::User, cycles: 0 };
+        let retired =
+            Retired { ring: Ring::User, branch: Some(branch), next: from + 2, accesses: &[access] };
+        let (delta, _) = whole.core.retire(&retired, &mut whole.llc, Parts::ALL);
+        let mut counts = [0u64; pmu_model::OCCURRENCES];
+        recent += u32::from(single.core.is_recent(linear, linear));
+        single.core.access(&access, &mut single.llc, Parts::ALL, &mut counts);
+        let resolved = Resolved::new((from, to, from + 2), kind, taken, to <= from);
+        single.core.branch(&resolved, Parts::ALL, &mut counts);
+        assert_eq!(Delta::counted(Ring::User, 1, &counts), delta);
+    }
+    assert!(recent > 1000, "the short way is taken: {recent}");
+}
+
+#[test]
+fn an_access_that_is_recent_changes_nothing() {
+    let mut machine = Machine::new(Prefetch::None);
+    assert!(!machine.core.is_recent(0x1_0000, 0x1_0000));
+    machine.load(0x1_0000);
+    assert!(machine.core.is_recent(0x1_003F, 0x1_003F));
+    // Another line of the same set, then a page of the same set of the TLB.
+    machine.load(0x1_1000);
+    assert!(!machine.core.is_recent(0x1_0000, 0x1_0000));
+    machine.load(0x1_0000);
+    machine.load(0x2_0040);
+    assert!(!machine.core.is_recent(0x1_0000, 0x1_0000), "0x10 and 0x20 share a set of the TLB");
+}
+
+#[test]
+fn sums_are_a_sink() {
+    let mut sums = [0u64; 64];
+    sums.add(Load, 2);
+    sums.as_mut_slice().add(Load, 3);
+    assert_eq!(sums[Load as usize], 5);
+    assert_eq!(Delta::counted(Ring::Kernel, 9, &sums).count(Load), 5);
 }

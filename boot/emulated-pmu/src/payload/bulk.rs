@@ -4,7 +4,7 @@
 use super::free::{self, ALWAYS, end_of_nmi};
 use super::guest::Guest;
 use super::vmcb::{Event, Intercepts, exit};
-use super::{breakpoint, clock, debug, events, exits, nested, step};
+use super::{breakpoint, clock, debug, events, exits, nested, retire, step};
 use emulated_pmu::debug_registers::{Placed, Which};
 use emulated_pmu::step::{Kind, is_privileged, kind};
 use pmu_model::{Occurrence, Ring};
@@ -52,7 +52,11 @@ fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, placed: &Placed) {
     let foreseen = foreseen(guest);
     clock::take_back(foreseen << guest.calibration.shift);
     let retired = counted.saturating_sub(foreseen);
-    account(guest, ring, retired);
+    if guest.plugin.is_some() && guest.needs.stepping_in(ring) {
+        retire::counted(guest, ring, retired, None);
+    } else {
+        account(guest, ring, retired);
+    }
     let hit = breakpoint::happened(guest, placed);
     match guest.vmcb.exit_code {
         DEBUG if hit => step::instruction(guest),
@@ -82,6 +86,11 @@ fn intercept(guest: &mut Guest, ring: Ring) {
         }
         Ring::Kernel if split => intercepts |= Intercepts::IRET,
         Ring::User | Ring::Kernel => {}
+    }
+    if guest.plugin.is_some() {
+        // It follows the code, and has to be told wherever that is left otherwise than by a branch.
+        intercepts |= Intercepts::INTR | Intercepts::INT_N | Intercepts::ICEBP;
+        exceptions = u32::MAX;
     }
     guest.vmcb.set_intercepts(intercepts);
     guest.vmcb.exceptions = exceptions;

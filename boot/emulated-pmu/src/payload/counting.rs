@@ -1,7 +1,7 @@
 //! The guest's PMU, told as late as possible: while nothing but instructions is counted, and none of them is the one at
 //! which a counter overflows, adding them up is enough.
 
-use pmu_model::{Delta, Model, Outcome, Pmu, Ring, RingMask, Timing};
+use pmu_model::{Delta, Limit, Model, Outcome, Pmu, Ring, RingMask, Timing};
 
 /// The PMU, and what it has not been told yet.
 pub struct Counting {
@@ -11,6 +11,14 @@ pub struct Counting {
     ring: Ring,
     /// Instructions until the next overflow from now on, if that is known: in `ring`, or in any.
     left: Option<Left>,
+}
+
+fn rings(ring: Ring, split: bool) -> RingMask {
+    match ring {
+        _ if !split => RingMask::BOTH,
+        Ring::User => RingMask::USER,
+        Ring::Kernel => RingMask::KERNEL,
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +56,17 @@ impl Counting {
         *self.pmu.timing()
     }
 
+    /// The kinds of branches that are recorded in `ring`: see [`Pmu::recorded_kinds`].
+    pub fn recorded_kinds(&self, ring: Ring) -> Option<u32> {
+        self.pmu.recorded_kinds(ring)
+    }
+
+    /// Counters of occurrences that may overflow in `ring`; with `split` false, in whichever. What is unreported are
+    /// instructions, which do not matter to them.
+    pub fn limits(&self, ring: Ring, split: bool) -> impl Iterator<Item = Limit> + '_ {
+        self.pmu.limits(rings(ring, split))
+    }
+
     /// Instructions until the next overflow, if all of them run in `ring`; with `split` false, in whichever.
     pub fn until_overflow(&mut self, ring: Ring, split: bool) -> Option<u64> {
         if let Some(left) = self.left
@@ -57,12 +76,7 @@ impl Counting {
             return left.instructions;
         }
         self.settle();
-        let rings = match ring {
-            _ if !split => RingMask::BOTH,
-            Ring::User => RingMask::USER,
-            Ring::Kernel => RingMask::KERNEL,
-        };
-        let instructions = self.pmu.until_overflow(rings);
+        let instructions = self.pmu.until_overflow(rings(ring, split));
         self.ring = ring;
         self.left = Some(Left { instructions, split });
         instructions

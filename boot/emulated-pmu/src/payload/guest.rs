@@ -6,20 +6,24 @@ use super::counting::Counting;
 use super::events;
 use super::hpet::Alarm;
 use super::icount::Calibration;
+use super::plugin::{Left, Plugin};
 use super::pm_timer::PmTimer;
 use super::port::{read_msr, write_debug_7};
 use super::switch::{self, Registers};
+use super::tables;
 use super::timer::Timer;
-use super::vmcb::{Event, Vmcb};
+use super::vmcb::{Event, Vmcb, exit};
 use core::cell::RefCell;
 use emulated_pmu::control::{Control, enterable_code_segment};
 use emulated_pmu::debug_registers::{DebugRegisters, SINGLE_STEP};
 use emulated_pmu::step;
+use emulated_pmu::translator;
 use emulated_pmu::vectors::Vectors;
 use emulated_pmu::walk::Paging;
 use iced_x86::{Instruction, InstructionInfoFactory, Register};
+use plugin_channel::Place;
 use pmu_model::model::Vendor;
-use pmu_model::uarch::{Core, Llc};
+use pmu_model::uarch::{Core, Llc, StringRun};
 use pmu_model::{Needs, Ring};
 
 /// RFLAGS.TF.
@@ -37,6 +41,9 @@ const DR7_ENABLES: u64 = 0xff;
 const FS_BASE: u32 = 0xc000_0100;
 const GS_BASE: u32 = 0xc000_0101;
 
+/// All kinds of branches, by [`pmu_model::BranchKind::ALL`].
+const EVERY_KIND: u32 = (1 << pmu_model::BranchKind::ALL.len()) - 1;
+
 /// The one guest.
 pub struct Guest {
     pub vmcb: &'static mut Vmcb,
@@ -44,9 +51,15 @@ pub struct Guest {
     pub counting: Counting,
     /// What the PMU's registers, as they stand, ask for.
     pub needs: Needs,
-    /// Predictor, caches and translations, while instructions are stepped.
+    /// Counts at full speed what would otherwise have to be stepped.
+    pub plugin: Option<Plugin>,
+    /// Predictor, caches and translations, if there is no plugin, which has its own.
     pub core: Core,
     pub llc: &'static mut Llc,
+    /// Lines that a repeated string instruction has touched at its source and its destination.
+    pub runs: [StringRun; 2],
+    /// Cycles since the last branch record.
+    pub since_record: u64,
     pub factory: RefCell<InstructionInfoFactory>,
     pub alarm: Alarm,
     /// The timer of its local APIC.
@@ -65,8 +78,6 @@ pub struct Guest {
     pub calibration: Calibration,
     /// The guest's EFER.SCE; the processor's is taken away while rings are told apart.
     pub sce: bool,
-    /// Repeated string instructions are watched in ring 3 alone.
-    pub strings_in_user_alone: bool,
     /// Whose processor the guest believes to have.
     pub vendor: Option<Vendor>,
     /// QEMU's own processor is Intel's: SYSCALL and SYSRET are no instructions outside 64-bit mode.
@@ -95,6 +106,8 @@ pub struct Guest {
     pub without_resume: bool,
     /// Event selects that have been named as unknown, the last few.
     pub said: [u64; 16],
+    /// Counters that have been named as stepped, the last few sets.
+    pub said_stepped: [u64; 4],
     /// Intel's local APIC masks LVTPC when it delivers a PMI.
     pub masks_lvtpc: bool,
     /// Linear address of the instruction that was stepped over last.
@@ -112,25 +125,34 @@ impl Guest {
         if self.event.is_some() { Ring::Kernel } else { self.ring() }
     }
 
-    /// Whether each change of ring has to be seen while instructions are counted. Not for AMD's free-running counter of
-    /// retired instructions alone: Linux switches it on before all else and hardly ever reads it, and each IRET would be
-    /// an exit.
+    /// Whether each change of ring has to be seen while instructions are counted. Branch records say in which ring they
+    /// ended.
     pub fn tells_rings_apart(&self) -> bool {
-        let counts = self.needs.bulk | self.needs.stepped != 0;
-        self.needs.ring_split || self.strings_in_user_alone && counts
+        self.needs.ring_split || self.needs.branch_records
     }
 
-    /// Whether what runs in `ring` has to be watched for instructions that the clock counts wrongly.
+    /// Whether what runs in `ring` has to be watched for instructions that the clock counts wrongly. A plugin counts them.
     pub fn is_watched(&self, ring: Ring) -> bool {
-        let counts = self.needs.free_running || self.needs.rings.contains(ring);
-        let leaves_out = ring == Ring::Kernel || !self.tells_rings_apart();
-        counts && !(self.strings_in_user_alone && leaves_out)
+        self.plugin.is_none() && (self.needs.free_running || self.needs.rings.contains(ring))
     }
 
-    /// Runs the guest until its next exit; returns the instructions that the TSC counted.
+    /// Whether what `needs` ask to have stepped in `ring` can be counted at full speed, as far as no overflow is near.
+    pub fn counts_at_speed(&self, ring: Ring) -> bool {
+        self.plugin.is_some()
+            && self.needs.unspread == 0
+            && self.counting.recorded_kinds(ring).is_some()
+    }
+
+    /// Runs the guest until its next exit; returns the instructions that retired, or with no plugin those that the TSC
+    /// counted.
     pub fn enter(&mut self, alarm_ns: u64) -> u64 {
         if !matches!(self.event, Some(Event::SoftwareInterrupt { .. })) {
             self.software_interrupt_bytes = 0;
+        }
+        let ring = self.next_ring();
+        let delivers = self.event.is_some();
+        if delivers {
+            self.runs = Default::default();
         }
         self.vmcb.set_event(self.event.take());
         if self.is_long_mode() {
@@ -141,6 +163,7 @@ impl Guest {
         if breakpoints {
             write_debug_7(self.vmcb.dr7);
         }
+        self.tell_entry(ring, delivers);
         // SAFETY: SVM on, GIF 0, the block prepared by the caller.
         let ticks =
             unsafe { switch::enter(&raw mut self.registers, &raw mut *self.vmcb, alarm_ns) };
@@ -151,7 +174,36 @@ impl Guest {
             self.waiting.insert(vector);
         }
         clock::leave(ticks.saturating_sub(self.calibration.overhead << self.calibration.shift));
-        self.calibration.instructions(ticks)
+        let instructions = self.calibration.instructions(ticks);
+        instructions.wrapping_add(self.tell_exit(ring))
+    }
+
+    /// Tells the plugin that the guest is about to run.
+    fn tell_entry(&mut self, ring: Ring, delivers: bool) {
+        let rip = self.linear_rip();
+        let Some(plugin) = self.plugin.as_mut().filter(|plugin| plugin.is_on()) else { return };
+        let kinds = self.counting.recorded_kinds(ring).unwrap_or(EVERY_KIND);
+        plugin.enter(rip, delivers, translator::parts(&self.needs, ring), kinds);
+    }
+
+    /// Tells the plugin that the guest has left, which ran in `ring`. Returns what is to be added to its instructions.
+    fn tell_exit(&mut self, ring: Ring) -> u64 {
+        const DEBUG: u64 = exit::EXCEPTION + 1;
+        let rip = self.linear_rip();
+        let place = match self.vmcb.exit_code {
+            exit::INTR | exit::NMI | DEBUG => Place::Boundary,
+            _ if self.is_in_delivery() => Place::Boundary,
+            _ => Place::Instruction,
+        };
+        let counts = self.needs.stepping_in(ring);
+        let Some(plugin) = self.plugin.as_mut().filter(|plugin| plugin.is_on()) else { return 0 };
+        let Left { instructions, stopped } = plugin.exit(rip, place, counts);
+        if stopped {
+            // It may have come as the exit, or wait behind another one; it is not the guest's.
+            tables::open(false);
+            tables::take_nmis();
+        }
+        instructions
     }
 
     /// What VMRUN looks at.
@@ -326,6 +378,10 @@ impl Guest {
             Register::R13 => r.r13,
             Register::R14 => r.r14,
             Register::R15 => r.r15,
+            Register::DS | Register::ES | Register::SS if self.code_bits() == 64 => return 0,
+            Register::DS => return self.vmcb.ds.base,
+            Register::ES => return self.vmcb.es.base,
+            Register::SS => return self.vmcb.ss.base,
             // SAFETY: both registers exist in 64-bit mode; the guest's values are live in them.
             Register::FS => return unsafe { read_msr(FS_BASE) },
             // SAFETY: as above.

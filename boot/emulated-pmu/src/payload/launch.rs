@@ -5,6 +5,7 @@ use super::counting::Counting;
 use super::guest::{Guest, SCE};
 use super::hpet::Alarm;
 use super::icount;
+use super::plugin::Plugin;
 use super::pm_timer::PmTimer;
 use super::port::{cpuid, read_msr};
 use super::run;
@@ -28,6 +29,8 @@ static mut VMCB: MaybeUninit<Vmcb> = MaybeUninit::zeroed();
 static mut GUEST: MaybeUninit<Guest> = MaybeUninit::uninit();
 static mut LLC: Llc = Llc::new();
 static mut CR3: u64 = 0;
+/// Who is to count what cannot be told from QEMU's clock.
+static COUNTER: spin::Once<options::Counting> = spin::Once::new();
 /// The guest's time is its own.
 static OWN_TIME: AtomicBool = AtomicBool::new(false);
 /// What waits for the other processors.
@@ -100,6 +103,7 @@ unsafe fn build(
 ) {
     let own = options.clock == Clock::Guest && options.cpus == 1;
     OWN_TIME.store(own, Ordering::Relaxed);
+    COUNTER.call_once(|| options.counting);
     #[cfg_attr(not(feature = "faults"), allow(unused_mut, reason = "without faults it is sound"))]
     let mut pmu = Pmu::new(options.model, host(), Timing::of_tsc(shift));
     #[cfg(feature = "faults")]
@@ -127,8 +131,11 @@ unsafe fn build(
             registers: Registers::default(),
             counting: Counting::new(pmu),
             needs: Needs::default(),
+            plugin: None,
             core: Core::new(Prefetch::None),
             llc: &mut *llc,
+            runs: Default::default(),
+            since_record: 0,
             factory: InstructionInfoFactory::new().into(),
             alarm,
             timer: Timer::default(),
@@ -140,7 +147,6 @@ unsafe fn build(
             lets_control_writes: false,
             calibration,
             sce,
-            strings_in_user_alone: options.strings == Strings::User,
             vendor: options.model.spec().identity.as_ref().map(|identity| identity.vendor),
             on_intel: is_on_intel(),
             event: None,
@@ -150,6 +156,7 @@ unsafe fn build(
             idle_stays: 0,
             without_resume: false,
             said: [0; 16],
+            said_stepped: [0; 4],
             nmi_pending: false,
             nmi_blocked: false,
             nmi_begun: 0,
@@ -196,9 +203,15 @@ pub extern "sysv64" fn go() -> ! {
         asm!("clgi", options(nostack));
     }
     calibrate(guest);
+    find_plugin(guest);
     debug::line(format_args!(
-        "{:?}; 2^{} ticks an instruction, {} of our own a stay, {} ns from the clock to the guest",
+        "{:?}; {}; 2^{} ticks an instruction, {} of our own a stay, {} ns from the clock to the guest",
         guest.counting.model(),
+        match &guest.plugin {
+            Some(Plugin { stops: true, .. }) => "counted by the plugin in QEMU",
+            Some(_) => "counted by the plugin in QEMU, which cannot stop the guest at an overflow",
+            None => "counted by stepping",
+        },
         guest.calibration.shift,
         guest.calibration.overhead,
         guest.calibration.before_entry
@@ -212,6 +225,23 @@ pub extern "sysv64" fn go() -> ! {
     }
     clock::start(OWN_TIME.load(Ordering::Relaxed));
     run::run(guest)
+}
+
+/// Looks for the plugin, if it is wanted.
+fn find_plugin(guest: &mut Guest) {
+    let wanted = COUNTER.get().copied().unwrap_or_default();
+    if wanted != options::Counting::Stepping {
+        guest.plugin = Plugin::find();
+    }
+    if wanted == options::Counting::Plugin && guest.plugin.is_none() {
+        debug::line(format_args!("no emulated PMU: counting=plugin, and QEMU has no plugin"));
+        guest.counting = Counting::new(no_pmu(guest));
+    }
+}
+
+/// A PMU that says nothing of itself.
+fn no_pmu(guest: &Guest) -> Pmu {
+    Pmu::new(Model::None, host(), Timing::of_tsc(guest.calibration.shift))
 }
 
 /// A failed calibration comes too late for a refusal: the guest then runs with a PMU that says nothing of itself.
@@ -229,8 +259,7 @@ fn calibrate(guest: &mut Guest) {
         Ok(calibration) => guest.calibration = calibration,
         Err(refusal) => {
             debug::line(format_args!("no emulated PMU: {refusal}"));
-            let none = Pmu::new(Model::None, host(), Timing::of_tsc(guest.calibration.shift));
-            guest.counting = Counting::new(none);
+            guest.counting = Counting::new(no_pmu(guest));
         }
     }
 }

@@ -2,9 +2,10 @@
 //! [`tables`], [`switch`]), the machine's clock and timers ([`icount`], [`hpet`], [`lapic`]), the guest's ([`clock`],
 //! [`timer`], [`pm_timer`]), the guest ([`guest`], [`counting`],
 //! [`memory`], [`breakpoint`]), and the loop that runs it: which way to run ([`run`]), each way ([`free`], [`bulk`],
-//! [`step`]), what made it leave ([`exits`]), what is delivered to it ([`events`]), and what it
+//! [`step`]), who counts for it at full speed ([`plugin`]), what made it leave ([`exits`]), what is delivered to it ([`events`]), and what it
 //! executes while it is counted at full speed ([`code`], [`nested`], [`maps`]).
 
+mod accesses;
 mod acpi;
 mod breakpoint;
 mod bulk;
@@ -26,6 +27,7 @@ mod maps;
 mod memory;
 mod nested;
 mod panic;
+mod plugin;
 mod pm_timer;
 mod port;
 mod precise;

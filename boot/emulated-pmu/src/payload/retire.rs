@@ -1,165 +1,148 @@
 //! What an instruction that was stepped over tells the PMU.
 
+use super::accesses::{self, Before};
 use super::events;
 use super::guest::Guest;
-use super::maps::PAGE;
 use super::precise::{self, Place};
-use emulated_pmu::step::{self, Kind, Maintenance, StringOperation, Touch};
+use emulated_pmu::step::{self, Maintenance};
 use iced_x86::{Instruction, Register};
-use pmu_model::uarch::{Access, AccessKind, LINE_BYTES, Retired};
+use pmu_model::uarch::{Parts, Retired};
 use pmu_model::{Branch, BranchKind, Delta, Occurrence, Ring};
-
-/// No instruction but a repeated one, and XSAVE and its kin whose areas count once, touches more places.
-const MAX_ACCESSES: usize = 16;
-
-/// Data accesses of an instruction.
-pub struct Accesses {
-    list: [Access; MAX_ACCESSES],
-    count: usize,
-    /// Of a repeated string instruction: what it ran over.
-    runs: [Option<Run>; 2],
-}
-
-/// Elements that a string instruction ran over.
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    linear: u64,
-    bytes: u64,
-    kind: AccessKind,
-}
-
-impl Accesses {
-    /// None.
-    pub const NONE: Self = Self {
-        list: [Access::identity(0, 0, AccessKind::Load); MAX_ACCESSES],
-        count: 0,
-        runs: [None; 2],
-    };
-
-    fn push(&mut self, access: Access) {
-        if let Some(slot) = self.list.get_mut(self.count) {
-            *slot = access;
-            self.count += 1;
-        }
-    }
-}
-
-/// Registers before the instruction.
-pub struct Before {
-    source: u64,
-    destination: u64,
-    accesses: Accesses,
-}
-
-impl Before {
-    /// Notes what has to be known before `instruction` runs.
-    pub fn of(guest: &Guest, instruction: &Instruction) -> Self {
-        let mut before = Self {
-            source: guest.registers.rsi,
-            destination: guest.registers.rdi,
-            accesses: Accesses::NONE,
-        };
-        let repeated = matches!(step::kind(instruction), Kind::Repeated(_));
-        if guest.needs.occurrences.has_occurrences() && !repeated {
-            let mut factory = guest.factory.borrow_mut();
-            let register = |name| guest.register(name);
-            step::accesses(&mut factory, instruction, register, |touch| {
-                let Some(physical) = guest.physical(touch.linear) else { return };
-                before.accesses.push(access(guest, &touch, physical));
-            });
-        }
-        before
-    }
-
-    /// The accesses, once it has run.
-    pub fn accesses(mut self, guest: &Guest, instruction: &Instruction) -> Accesses {
-        if let Kind::Repeated(operation) = step::kind(instruction)
-            && guest.needs.occurrences.has_occurrences()
-        {
-            let mask = StringOperation::count_mask(instruction);
-            let run = |before: u64, after: u64, kind| {
-                let moved = after.wrapping_sub(before) & mask;
-                let forward = guest.vmcb.rflags & 1 << 10 == 0;
-                let bytes = if forward { moved } else { moved.wrapping_neg() & mask };
-                let first = if forward {
-                    before
-                } else {
-                    after.wrapping_add(operation.element_bytes.into())
-                };
-                (bytes > 0).then_some(Run { linear: first & mask, bytes, kind })
-            };
-            let registers = &guest.registers;
-            if operation.source {
-                self.accesses.runs[0] = run(self.source, registers.rsi, AccessKind::Load);
-            }
-            if let Some(kind) = operation.destination {
-                self.accesses.runs[1] = run(self.destination, registers.rdi, kind);
-            }
-        }
-        self.accesses
-    }
-}
-
-fn access(guest: &Guest, touch: &Touch, physical: u64) -> Access {
-    let &Touch { linear, bytes, kind, locked } = touch;
-    let next = (linear & !(PAGE - 1)).wrapping_add(PAGE);
-    let crosses = linear % PAGE + u64::from(bytes) > PAGE;
-    let physical_next_page =
-        if crosses { guest.physical(next).unwrap_or(physical) } else { physical };
-    Access { linear, physical, physical_next_page, bytes, kind, locked }
-}
 
 /// Tells the PMU of an instruction that ran in `ring` and left the guest behind it. Returns whether it took a branch.
 pub fn instruction(
     guest: &mut Guest,
     ring: Ring,
     instruction: Option<&Instruction>,
-    accesses: &Accesses,
+    before: &Before,
 ) -> bool {
     let to = guest.linear_rip();
     let branch = instruction.and_then(|instruction| step::branch(instruction, to, guest.ring()));
-    finish(guest, ring, branch, instruction, accesses)
+    let taken = branch.is_some_and(|branch| branch.taken);
+    let place = before.place(guest, instruction);
+    if !guest.needs.stepping_in(ring) {
+        let outcome = guest.counting.retire(ring, 1);
+        precise::finish(guest, outcome, place);
+    } else if guest.plugin.is_some() {
+        counted(guest, ring, 1, Some(place));
+    } else {
+        stepped(guest, ring, branch, instruction, before);
+    }
+    guest.runs = Default::default();
+    taken
 }
 
-fn finish(
+/// The same of a repeated string instruction that did not come to its end: what it has done so far.
+pub fn unfinished(guest: &mut Guest, ring: Ring, instruction: &Instruction, before: &Before) {
+    if !guest.needs.stepping_in(ring) {
+        return;
+    }
+    let place = before.place(guest, Some(instruction));
+    if guest.plugin.is_some() {
+        return counted(guest, ring, 0, Some(place));
+    }
+    let mut delta = Delta::bulk(ring, 0);
+    accesses::elements(guest, instruction, before, &mut delta);
+    if !delta.is_bulk() {
+        report(guest, &delta, place);
+    }
+}
+
+/// By what the model sees of it.
+fn stepped(
     guest: &mut Guest,
     ring: Ring,
     branch: Option<Branch>,
     instruction: Option<&Instruction>,
-    accesses: &Accesses,
-) -> bool {
-    let taken = branch.is_some_and(|branch| branch.taken);
-    let list = &accesses.list[..accesses.count];
-    let ip = instruction.map_or(guest.stepped, Instruction::ip);
-    let first = |kinds: [AccessKind; 2]| {
-        list.iter().find(|access| kinds.contains(&access.kind)).map(|access| access.linear)
-    };
-    let place = Place {
-        ip,
-        next: guest.linear_rip(),
-        load: first([AccessKind::Load, AccessKind::LoadStore]),
-        store: first([AccessKind::Store, AccessKind::LoadStore]),
-    };
-    if !guest.needs.stepping() {
-        let outcome = guest.counting.retire(ring, 1);
-        precise::finish(guest, outcome, place);
-        return taken;
-    }
+    before: &Before,
+) {
     let next = instruction.map_or(0, Instruction::next_ip);
-    let timing = guest.counting.timing();
-    let retired = Retired { ring, branch, next, accesses: list };
-    let (mut delta, branch) = guest.core.retire(&retired, guest.llc, &timing);
+    let parts = parts(guest);
+    let retired = Retired { ring, branch, next, accesses: before.list() };
+    let (mut delta, branch) = guest.core.retire(&retired, guest.llc, parts);
     if let Some(instruction) = instruction {
+        accesses::elements(guest, instruction, before, &mut delta);
         maintain(guest, instruction, &mut delta);
     }
-    if branch.is_some_and(|branch| guest.counting.pmu().record_branch(&branch)) {
+    record(guest, branch, &mut delta);
+    let place = before.place(guest, instruction);
+    report(guest, &delta, place);
+}
+
+/// By what the plugin has counted in the stay that has just ended, in which `retired` instructions retired in `ring`.
+pub fn counted(guest: &mut Guest, ring: Ring, retired: u64, place: Option<Place>) {
+    let Some(plugin) = &mut guest.plugin else { return };
+    let mut delta = plugin.take(ring, retired);
+    drain(guest, &mut delta);
+    if delta.instructions == 0 && delta.is_bulk() {
+        return;
+    }
+    let outcome = guest.counting.pmu().advance(&delta);
+    if outcome.late_instructions > 0 {
+        super::debug::line(format_args!(
+            "an overflow was noticed {} instructions late",
+            outcome.late_instructions
+        ));
+    }
+    match place {
+        Some(place) => precise::finish(guest, outcome, place),
+        None => events::deliver_pmi(guest, outcome),
+    }
+}
+
+/// Records the branches that the plugin has seen.
+fn drain(guest: &mut Guest, delta: &mut Delta) {
+    let timing = guest.counting.timing();
+    let cycles = |instructions| timing.cycles(&Delta::bulk(delta.ring, instructions));
+    let before = core::mem::replace(&mut guest.since_record, 0);
+    let ring = guest.ring();
+    let mut since = before.saturating_add(cycles(delta.instructions));
+    let Some(plugin) = &guest.plugin else { return };
+    if guest.needs.branch_records {
+        let records = plugin.records();
+        let mut inserted = records.unlisted();
+        let mut carried = if inserted == 0 { before } else { 0 };
+        for record in records.listed() {
+            let Some(kind) = BranchKind::ALL.get(record.kind as usize) else { continue };
+            let branch = Branch {
+                from: record.from,
+                to: record.to,
+                kind: *kind,
+                taken: true,
+                mispredicted: record.mispredicted != 0,
+                ring,
+                cycles: carried.saturating_add(cycles(record.instructions)),
+            };
+            if guest.counting.pmu().record_branch(&branch) {
+                inserted += 1;
+                carried = 0;
+            } else {
+                carried = branch.cycles;
+            }
+        }
+        if inserted > 0 {
+            since = carried + cycles(delta.instructions.saturating_sub(records.position()));
+            delta.add(Occurrence::LbrInsert, inserted);
+        }
+    }
+    guest.since_record = since;
+}
+
+/// Records a branch, if there is one, and the time that passes with `delta`.
+fn record(guest: &mut Guest, branch: Option<Branch>, delta: &mut Delta) {
+    let cycles = guest.counting.timing().cycles(delta);
+    guest.since_record = guest.since_record.saturating_add(cycles);
+    let Some(branch) = branch.filter(|_| guest.needs.branch_records) else { return };
+    let branch = Branch { cycles: guest.since_record, ..branch };
+    if guest.counting.pmu().record_branch(&branch) {
+        guest.since_record = 0;
         delta.add(Occurrence::LbrInsert, 1);
     }
-    report(guest, &delta, place);
-    for run in accesses.runs.into_iter().flatten() {
-        elements(guest, ring, run, place);
-    }
-    taken
+}
+
+/// The parts of the microarchitecture that what is counted depends on. The others see nothing.
+pub fn parts(guest: &Guest) -> Parts {
+    Parts { memory: guest.needs.memory(), predictor: guest.needs.predictor() }
 }
 
 /// An instruction that was emulated, and is neither branch nor access.
@@ -171,16 +154,37 @@ pub fn plain(guest: &mut Guest, occurrence: Option<Occurrence>) {
     let next = || guest.instruction().map_or(ip, |instruction| instruction.next_ip());
     let next = if guest.needs.precise { next() } else { ip };
     let place = Place { ip, next, load: None, store: None };
-    if !guest.needs.stepping() && !guest.needs.occurrences.has_occurrences() {
+    let counts = occurrence.is_some_and(|occurrence| guest.needs.occurrences.has(occurrence));
+    if !guest.needs.stepping_in(ring) && !counts {
         let outcome = guest.counting.retire(ring, 1);
         return precise::finish(guest, outcome, place);
     }
-    let timing = guest.counting.timing();
-    let retired = Retired { ring, branch: None, next: 0, accesses: &[] };
-    let (mut delta, _) = guest.core.retire(&retired, guest.llc, &timing);
+    let mut delta = Delta::step(ring);
+    record(guest, None, &mut delta);
     if let Some(occurrence) = occurrence {
         delta.add(occurrence, 1);
     }
+    report(guest, &delta, place);
+}
+
+/// An instruction that was emulated, and is a far branch to where the guest is now, or to `handler`.
+pub fn far(guest: &mut Guest, ring: Ring, instruction: &Instruction, handler: Option<u64>) {
+    guest.tick();
+    let ip = instruction.ip();
+    let next = guest.linear_rip();
+    let branch = match handler {
+        Some(handler) => to_handler(ip, handler),
+        None => Branch { ring: guest.ring(), ..to_handler(ip, next) },
+    };
+    let place = Place { ip, next, load: None, store: None };
+    if !guest.needs.stepping_in(ring) {
+        let outcome = guest.counting.retire(ring, 1);
+        return precise::finish(guest, outcome, place);
+    }
+    // The predictor learns nothing from it.
+    let mut delta = Delta::step(ring);
+    delta.add_branch(&branch);
+    record(guest, Some(branch), &mut delta);
     report(guest, &delta, place);
 }
 
@@ -188,31 +192,6 @@ pub fn plain(guest: &mut Guest, occurrence: Option<Occurrence>) {
 fn report(guest: &mut Guest, delta: &Delta, place: Place) {
     let outcome = guest.counting.pmu().advance(delta);
     precise::finish(guest, outcome, place);
-}
-
-/// A string instruction touches each cache line that it runs over once.
-fn elements(guest: &mut Guest, ring: Ring, run: Run, place: Place) {
-    let timing = guest.counting.timing();
-    let end = run.linear.saturating_add(run.bytes);
-    let mut at = run.linear;
-    while at < end {
-        let next = ((at & !(LINE_BYTES - 1)) + LINE_BYTES).min(end);
-        if let Some(physical) = guest.physical(at) {
-            let bytes = (next - at) as u32;
-            let touch = Touch { linear: at, bytes, kind: run.kind, locked: false };
-            let access = access(guest, &touch, physical);
-            let retired = Retired { ring, branch: None, next: 0, accesses: &[access] };
-            let (mut delta, _) = guest.core.retire(&retired, guest.llc, &timing);
-            // The instruction itself has been reported.
-            delta.instructions = 0;
-            let place = match run.kind {
-                AccessKind::Load => Place { load: Some(at), ..place },
-                _ => Place { store: Some(at), ..place },
-            };
-            report(guest, &delta, place);
-        }
-        at = next;
-    }
 }
 
 /// A branch to a handler.
@@ -230,18 +209,16 @@ fn to_handler(from: u64, to: u64) -> Branch {
 
 /// INT n: a far branch to the handler of its vector.
 pub fn software_interrupt(guest: &mut Guest, ring: Ring, instruction: &Instruction, vector: u8) {
-    guest.tick();
     let to = events::handler(guest, vector).unwrap_or(0);
-    let branch = to_handler(instruction.ip(), to);
-    finish(guest, ring, Some(branch), Some(instruction), &Accesses::NONE);
+    far(guest, ring, instruction, Some(to));
 }
 
 /// The handler of an event is about to run.
 pub fn delivery(guest: &mut Guest, from: u64, to: u64) {
     guest.counting.pmu().record_event_delivery();
-    let branch = to_handler(from, to);
-    if guest.counting.pmu().record_branch(&branch) {
-        let delta = Delta::bulk(Ring::Kernel, 0).with(Occurrence::LbrInsert, 1);
+    let mut delta = Delta::bulk(Ring::Kernel, 0);
+    record(guest, Some(to_handler(from, to)), &mut delta);
+    if !delta.is_bulk() {
         let outcome = guest.counting.pmu().advance(&delta);
         events::deliver_pmi(guest, outcome);
     }
@@ -249,16 +226,18 @@ pub fn delivery(guest: &mut Guest, from: u64, to: u64) {
 
 fn maintain(guest: &mut Guest, instruction: &Instruction, delta: &mut Delta) {
     let Some(maintenance) = step::maintenance(instruction) else { return };
+    let sees_memory = guest.needs.memory();
     // Its operand, by the registers behind it, which it has not changed.
     let linear = instruction.virtual_address(0, 0, |name, _, _| Some(guest.register(name)));
     let is_translation = instruction.op0_register() != Register::CR8;
     match (maintenance, linear) {
         (Maintenance::FlushLine { evicts }, Some(linear)) => {
-            delta.add(Occurrence::ClFlush, u32::from(evicts));
-            if let Some(physical) = guest.physical(linear).filter(|_| evicts) {
+            delta.add(Occurrence::ClFlush, u64::from(evicts));
+            if let Some(physical) = guest.physical(linear).filter(|_| evicts && sees_memory) {
                 guest.core.clflush(physical, guest.llc, None);
             }
         }
+        _ if !sees_memory => {}
         (Maintenance::FlushPage, Some(linear)) => guest.core.invlpg(linear),
         (Maintenance::FlushCaches, _) => guest.core.flush_caches(guest.llc),
         (Maintenance::FlushTranslations, _) if is_translation => guest.core.flush_tlb(),

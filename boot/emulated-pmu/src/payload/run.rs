@@ -2,6 +2,7 @@
 
 use super::guest::{Guest, RF, TF};
 use super::{bulk, free, nested, step};
+use emulated_pmu::translator::{self, Plan};
 
 /// Closer to an overflow than this many instructions the guest is stepped. The alarm clock has to be further away, or
 /// it would ring before the guest executes anything: its tick is 10 instructions at shift 0.
@@ -25,7 +26,7 @@ pub fn run(guest: &mut Guest) -> ! {
     loop {
         let way = way(guest);
         match way {
-            Way::Step if guest.needs.stepping_in(guest.next_ring()) => guest.timer.step(shift),
+            Way::Step if is_stepped(guest) => guest.timer.step(shift),
             _ => guest.timer.run(shift),
         }
         if !matches!(way, Way::Free) {
@@ -40,31 +41,65 @@ pub fn run(guest: &mut Guest) -> ! {
     }
 }
 
+/// Whether the next instruction would be stepped however far away every overflow is.
+fn is_stepped(guest: &Guest) -> bool {
+    let ring = guest.next_ring();
+    guest.needs.stepping_in(ring) && !guest.counts_at_speed(ring)
+}
+
 fn way(guest: &mut Guest) -> Way {
+    plan(guest);
     let needs = &guest.needs;
     // An NMI must not come before the next instruction, and has to come right behind it.
     let waits = guest.awaits_nmi() && guest.in_shadow();
     // A breakpoint waits; or a frame has to be held against the guest's breakpoints.
     let debug = guest.after_ss || guest.held != 0;
     let frame = guest.event.is_some() && (guest.debug.is_active() || nested::is_candidate(guest));
-    let counted = needs.stepping_in(guest.next_ring());
-    if guest.without_resume || waits || debug || frame || counted || needs.branch_trap {
+    // The delivery is a record itself.
+    let recorded = guest.event.is_some() && needs.branch_records;
+    let stepped = is_stepped(guest) || recorded;
+    if guest.without_resume || waits || debug || frame || stepped || needs.branch_trap {
         return Way::Step;
     }
     if needs.bulk | needs.stepped == 0 && !needs.free_running {
         guest.nmi_not_before = 0;
         return Way::Free;
     }
-    // It steps itself, or goes on without a breakpoint, which might be the hypervisor's.
-    if guest.event.is_none() && guest.vmcb.rflags & (TF | RF) != 0 {
+    // It steps itself, or goes on without a breakpoint, which might be the hypervisor's, who needs none with a plugin.
+    let own = if guest.plugin.is_some() { TF } else { TF | RF };
+    if guest.event.is_none() && guest.vmcb.rflags & own != 0 {
         return Way::Step;
     }
     let ring = guest.next_ring();
+    let Some(occurrences) = limits(guest) else { return Way::Step };
     let overflow = guest.counting.until_overflow(ring, guest.tells_rings_apart());
     let nmi = guest.awaits_nmi().then(|| guest.nmi_in()).filter(|&left| left > 0);
-    match overflow.into_iter().chain(nmi).min() {
+    match overflow.into_iter().chain(nmi).chain(occurrences).min() {
         Some(left) if left <= NEAR => Way::Step,
         left if guest.code.is_crowded(guest.linear_rip()) => Way::Here(left),
         left => Way::Bulk(left),
+    }
+}
+
+/// Tells the plugin what the next stay needs.
+fn plan(guest: &mut Guest) {
+    let split = guest.tells_rings_apart();
+    let ring = guest.next_ring();
+    let Some(plugin) = &mut guest.plugin else { return };
+    let overflows = guest.counting.limits(ring, split).next().is_some();
+    plugin.plan(translator::mode(&guest.needs, overflows && plugin.stops));
+}
+
+/// Gives the plugin its limits for a stay at full speed. `None`: an overflow is so near that the guest has to be stepped.
+/// Otherwise the instructions until it could be, if the plugin cannot tell.
+fn limits(guest: &mut Guest) -> Option<Option<u64>> {
+    let (ring, split) = (guest.next_ring(), guest.tells_rings_apart());
+    let Some(plugin) = &mut guest.plugin else { return Some(None) };
+    match Plan::of(guest.counting.limits(ring, split), plugin.stops, plugin.lead()) {
+        Plan::Step => None,
+        Plan::Run { limits, instructions } => {
+            plugin.set_limits(&limits);
+            Some(instructions)
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The guest one instruction at a time: with the trap flag, or with a breakpoint behind instructions that show the flag,
 //! hold traps back or would be stopped in their middle.
 
+use super::accesses::Before;
 use super::free::ALWAYS;
 use super::guest::{Guest, RF, TF};
 use super::vmcb::{Event, Intercepts, exit};
@@ -73,7 +74,7 @@ pub fn instruction(guest: &mut Guest) {
             return;
         }
     }
-    if !guest.needs.stepping() && guest.is_plain() {
+    if !needs_instruction(guest) && guest.is_plain() {
         return trap(guest, None);
     }
     let Some(instruction) = guest.instruction() else { return trap(guest, None) };
@@ -99,6 +100,14 @@ pub fn instruction(guest: &mut Guest) {
     }
 }
 
+/// Whether even an instruction that needs no special care has to be decoded: for the model, for a record, or because only
+/// branches trap.
+fn needs_instruction(guest: &Guest) -> bool {
+    let needs = &guest.needs;
+    let modelled = guest.plugin.is_none() && needs.stepping_in(guest.ring());
+    modelled || needs.precise || needs.branch_trap
+}
+
 /// SYSCALL or SYSRET.
 fn emulate(guest: &mut Guest, instruction: &Instruction) {
     let ring = guest.ring();
@@ -112,8 +121,7 @@ fn emulate(guest: &mut Guest, instruction: &Instruction) {
 
 /// SYSCALL or SYSRET has been emulated. Whether it is stepped is for the flags that it has set: AMD APM vol. 2, 13.1.4.
 pub fn system_call(guest: &mut Guest, ring: Ring, instruction: &Instruction) {
-    guest.tick();
-    retire::instruction(guest, ring, Some(instruction), &retire::Accesses::NONE);
+    retire::far(guest, ring, instruction, None);
     let steps = guest.vmcb.rflags & TF != 0;
     events::traps(guest, if steps { SINGLE_STEP } else { 0 }, false);
 }
@@ -160,7 +168,7 @@ fn settled(guest: &mut Guest) -> bool {
 /// With a breakpoint behind the instruction, and the guest's on data, if there is room.
 fn to_next(guest: &mut Guest, instruction: &Instruction) {
     let ring = guest.ring();
-    let before = retire::Before::of(guest, instruction);
+    let before = Before::of(guest, instruction);
     let own = [instruction.next_ip()];
     let placed = breakpoint::arm(guest, &own, Which::Data)
         .or_else(|| breakpoint::arm(guest, &own, Which::None))
@@ -173,11 +181,11 @@ fn to_next(guest: &mut Guest, instruction: &Instruction) {
     guest.vmcb.rflags |= flag;
     breakpoint::happened(guest, &placed);
     if guest.linear_rip() != instruction.next_ip() {
+        retire::unfinished(guest, ring, instruction, &before);
         return interrupted(guest, instruction);
     }
     let bits = core::mem::take(&mut guest.happened);
-    let accesses = before.accesses(guest, instruction);
-    retire::instruction(guest, ring, Some(instruction), &accesses);
+    retire::instruction(guest, ring, Some(instruction), &before);
     let steps = flag != 0 && !guest.needs.branch_trap;
     let loads_ss = instruction.op0_register() == Register::SS;
     events::traps(guest, bits | if steps { SINGLE_STEP } else { 0 }, loads_ss);
@@ -201,7 +209,7 @@ fn interrupted(guest: &mut Guest, instruction: &Instruction) {
 /// One iteration of a repeated instruction, which is stepped, or whose data is watched: an exception comes behind each.
 fn iterate(guest: &mut Guest, instruction: &Instruction) {
     let ring = guest.ring();
-    let before = retire::Before::of(guest, instruction);
+    let before = Before::of(guest, instruction);
     let placed = breakpoint::arm_guests(guest, Which::Data);
     everything(guest);
     let flag = guest.vmcb.rflags & TF;
@@ -210,6 +218,7 @@ fn iterate(guest: &mut Guest, instruction: &Instruction) {
     guest.vmcb.rflags = guest.vmcb.rflags & !TF | flag;
     breakpoint::happened(guest, &placed);
     if guest.vmcb.exit_code != DEBUG {
+        retire::unfinished(guest, ring, instruction, &before);
         return interrupted(guest, instruction);
     }
     let bits = core::mem::take(&mut guest.happened) & !SINGLE_STEP;
@@ -217,9 +226,9 @@ fn iterate(guest: &mut Guest, instruction: &Instruction) {
     if guest.linear_rip() == instruction.next_ip() || left == 0 {
         guest.vmcb.rip = guest.vmcb.rip.wrapping_add(instruction.next_ip() - guest.linear_rip());
         guest.vmcb.rflags &= !RF;
-        let accesses = before.accesses(guest, instruction);
-        retire::instruction(guest, ring, Some(instruction), &accesses);
+        retire::instruction(guest, ring, Some(instruction), &before);
     } else {
+        retire::unfinished(guest, ring, instruction, &before);
         // SDM vol. 3, 17.3.1.1: set in the frame of a trap behind any iteration but the last.
         guest.vmcb.rflags |= RF;
     }
@@ -231,9 +240,7 @@ fn iterate(guest: &mut Guest, instruction: &Instruction) {
 fn trap(guest: &mut Guest, instruction: Option<&Instruction>) {
     let ring = guest.ring();
     let kind = instruction.map_or(Kind::Plain, step::kind);
-    let accesses = instruction.map_or(retire::Accesses::NONE, |instruction| {
-        retire::Before::of(guest, instruction).accesses(guest, instruction)
-    });
+    let before = instruction.map_or(Before::NOTHING, |instruction| Before::of(guest, instruction));
     let own = guest.vmcb.rflags & TF;
     let placed = breakpoint::arm_guests(guest, Which::Data);
     guest.vmcb.rflags |= TF;
@@ -257,7 +264,7 @@ fn trap(guest: &mut Guest, instruction: Option<&Instruction>) {
     if kind == Kind::InterruptReturn {
         events::end_nmi(guest);
     }
-    let taken = retire::instruction(guest, ring, instruction, &accesses);
+    let taken = retire::instruction(guest, ring, instruction, &before);
     let steps = own != 0 && (taken || !guest.needs.branch_trap);
     events::traps(guest, bits | if steps { SINGLE_STEP } else { 0 }, false);
 }

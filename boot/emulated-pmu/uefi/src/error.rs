@@ -7,7 +7,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum EntryError {
     /// A key that means nothing here.
-    #[error("line {line}: `{key}` is none of pmu, hypervisor, efi, linux, initrd, options")]
+    #[error("line {line}: `{key}` is none of pmu, hypervisor, efi, linux, device, initrd, options")]
     UnknownKey {
         /// Counted from 1.
         line: usize,
@@ -29,6 +29,14 @@ pub enum EntryError {
         line: usize,
         /// The key.
         key: String,
+    },
+    /// A device that is neither this nor another one.
+    #[error("line {line}: `device` is `own` or `other`, not `{value}`")]
+    Device {
+        /// Counted from 1.
+        line: usize,
+        /// What it said.
+        value: String,
     },
     /// A name that is no file's.
     #[error("line {line}: `{key}` names `{value}`, which is not a file's path from the root")]

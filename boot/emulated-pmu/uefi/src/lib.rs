@@ -9,8 +9,9 @@
 //! options     console=ttyS0 quiet
 //! ```
 //!
-//! `efi`, `linux`, `initrd` and `options` are those of the Boot Loader Specification's type 1 entries; `pmu` and
-//! `hypervisor` are ours.
+//! `efi`, `linux`, `initrd` and `options` are those of the Boot Loader Specification's type 1 entries; `pmu`,
+//! `hypervisor` and `device` are ours. `device other` looks for the next program on the other devices, under the name that
+//! firmware looks for if `efi` gives none: so another system's disk stays as it is.
 #![cfg_attr(not(test), no_std)]
 #![warn(missing_docs)]
 
@@ -29,6 +30,20 @@ pub const HYPERVISOR: &str = r"\EFI\barecount\pmu.elf";
 /// What is started if the file does not say: the boot loader that the application took the place of.
 pub const NEXT: &str = r"\EFI\BOOT\NEXT.EFI";
 
+/// What is started if the file does not say and means another device: what firmware starts from removable media (UEFI
+/// specification 3.5.1.1).
+pub const REMOVABLE: &str = r"\EFI\BOOT\BOOTX64.EFI";
+
+/// Where the next program is looked for.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Device {
+    /// On the application's own partition.
+    #[default]
+    Own,
+    /// On the first other file system that has it.
+    Other,
+}
+
 /// What to do.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Entry {
@@ -38,6 +53,8 @@ pub struct Entry {
     pub hypervisor: String,
     /// The program to start then.
     pub next: String,
+    /// Where it is.
+    pub device: Device,
     /// Its command line; `None`: it gets none.
     pub options: Option<String>,
 }
@@ -49,6 +66,7 @@ impl Default for Entry {
             pmu: None,
             hypervisor: HYPERVISOR.to_string(),
             next: NEXT.to_string(),
+            device: Device::Own,
             options: None,
         }
     }
@@ -60,7 +78,7 @@ impl Default for Entry {
 /// The first line that is wrong, with its number, its key and the reason.
 pub fn parse(text: &str) -> Result<Entry, EntryError> {
     let (mut pmu, mut hypervisor, mut next) = (None, None, None);
-    let (mut initrd, mut options) = (None, None);
+    let (mut initrd, mut options, mut device) = (None, None, None);
     for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -74,6 +92,7 @@ pub fn parse(text: &str) -> Result<Entry, EntryError> {
             "hypervisor" => &mut hypervisor,
             "efi" | "linux" => &mut next,
             "initrd" => &mut initrd,
+            "device" => &mut device,
             "options" => &mut options,
             _ => return Err(EntryError::UnknownKey { line: number, key: key.to_string() }),
         };
@@ -82,7 +101,10 @@ pub fn parse(text: &str) -> Result<Entry, EntryError> {
             return Err(EntryError::NoValue { line: number, key });
         }
         let value = match key.as_str() {
-            "pmu" | "options" => value.to_string(),
+            "device" if !["own", "other"].contains(&value) => {
+                return Err(EntryError::Device { line: number, value: value.to_string() });
+            }
+            "pmu" | "options" | "device" => value.to_string(),
             _ => path(value).ok_or_else(|| EntryError::Path {
                 line: number,
                 key: key.clone(),
@@ -94,10 +116,13 @@ pub fn parse(text: &str) -> Result<Entry, EntryError> {
         }
     }
     let entry = Entry::default();
+    let device = if device.as_deref() == Some("other") { Device::Other } else { Device::Own };
+    let usual = if device == Device::Other { REMOVABLE.to_string() } else { entry.next };
     Ok(Entry {
         pmu: pmu.filter(|name| name != "none").map(|name| format!("pmu={name}")),
         hypervisor: hypervisor.unwrap_or(entry.hypervisor),
-        next: next.unwrap_or(entry.next),
+        next: next.unwrap_or(usual),
+        device,
         options: command_line(initrd, options),
     })
 }

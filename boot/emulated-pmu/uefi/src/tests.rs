@@ -24,6 +24,14 @@ fn what_is_not_said_has_a_default() {
 }
 
 #[test]
+fn another_device_is_looked_at_as_firmware_does() {
+    let of = |text: &str| parse(text).map(|entry| (entry.device, entry.next));
+    assert_eq!(of("device other"), Ok((Device::Other, REMOVABLE.to_string())));
+    assert_eq!(of("device own"), Ok((Device::Own, NEXT.to_string())));
+    assert_eq!(of("efi /a.efi\ndevice other"), Ok((Device::Other, r"\a.efi".to_string())));
+}
+
+#[test]
 fn errors_name_line_key_and_reason() {
     let table = [
         ("\nmodel zen4", "line 2: `model` is none of pmu, "),
@@ -32,6 +40,7 @@ fn errors_name_line_key_and_reason() {
         ("pmu  ", "line 1: `pmu` has no value"),
         ("efi loader.efi", "line 1: `efi` names `loader.efi`, which is not a file's path"),
         ("efi /EFI/", "line 1: `efi` names `/EFI/`"),
+        ("pmu zen4\ndevice usb", "line 2: `device` is `own` or `other`, not `usb`"),
         ("initrd /\u{1f4be}", "line 1: `initrd` names"),
     ];
     for (text, part) in table {

@@ -141,6 +141,21 @@ pub struct EmulatedPmu {
     /// Processors that have it: the first ones.
     #[serde(default = "one")]
     pub processors: u32,
+    /// Who counts what QEMU's clock does not.
+    #[serde(default)]
+    pub counted_by: CountedBy,
+}
+
+/// Who counts for the emulated PMU.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CountedBy {
+    /// The hypervisor, instruction by instruction.
+    #[default]
+    Stepping,
+    /// A plugin in QEMU's translator.
+    Plugin,
 }
 
 fn one() -> u32 {

@@ -77,7 +77,7 @@ pub fn stage_with_pmu(
     Ok((staged, pmu))
 }
 
-/// Adds what the chosen PMU takes to a staged `boot`. `shift` is QEMU's icount shift, which the hypervisor then checks.
+/// Adds what the chosen PMU takes to a staged `boot`. Under UEFI firmware that is in its image already. `shift` is QEMU's icount shift, which the hypervisor then checks.
 ///
 /// # Errors
 /// A file that cannot be written; an emulated PMU without the loader that starts it.
@@ -93,8 +93,14 @@ pub fn stage_pmu(
         Given::Host => return Ok(devices::Pmu::Host),
         Given::Emulated(model) => model,
     };
-    let Boot::Direct { modules, .. } = boot else {
-        return Err(Failure::Usage("an emulated PMU takes the direct loader".to_string()));
+    let modules = match boot {
+        Boot::Direct { modules, .. } => modules,
+        // Whatever starts the hypervisor there has the options.
+        Boot::Uefi { .. } => return Ok(devices::Pmu::Emulated { model, options: String::new() }),
+        Boot::Bios { .. } | Boot::Iso { .. } => {
+            let text = "an emulated PMU takes the direct loader or UEFI firmware".to_string();
+            return Err(Failure::Usage(text));
+        }
     };
     copy(&tree.emulated_pmu(), &folder.join(HYPERVISOR))?;
     if modules.len() == 1 {

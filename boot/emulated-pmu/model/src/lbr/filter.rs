@@ -72,7 +72,7 @@ const fn needed_on_nehalem(kind: BranchKind) -> u64 {
 
 impl Lbr {
     /// Whether the filters let a branch through.
-    pub(super) fn passes(&self, spec: &Spec, branch: &Branch) -> bool {
+    pub(crate) fn passes(&self, spec: &Spec, branch: &Branch) -> bool {
         let suppressing = match &spec.lbr {
             LbrKind::None | LbrKind::AmdSingle => 0,
             LbrKind::Arch(_) => {
@@ -96,7 +96,7 @@ impl Lbr {
     }
 
     /// Whether calls and returns are kept as a stack.
-    pub(super) fn call_stack(&self, spec: &Spec) -> bool {
+    pub(crate) fn call_stack(&self, spec: &Spec) -> bool {
         match spec.lbr {
             LbrKind::Legacy(_) => self.select & select::CALL_STACK != 0,
             LbrKind::Arch(_) => self.control & control::CALL_STACK != 0,

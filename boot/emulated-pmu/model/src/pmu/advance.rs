@@ -55,7 +55,7 @@ impl Pmu {
 
     /// Instructions of a delta after its first bulk overflow.
     fn late(&self, delta: &Delta) -> u64 {
-        let first = self.until_overflow_in(delta.ring);
+        let first = self.until_bulk_overflow_in(delta.ring);
         first.map_or(0, |first| delta.instructions.saturating_sub(first))
     }
 

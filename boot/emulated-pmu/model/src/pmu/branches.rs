@@ -2,7 +2,8 @@
 
 use super::Pmu;
 use super::freeze::DEBUGCTL_LBR;
-use crate::branch::Branch;
+use crate::Ring;
+use crate::branch::{Branch, BranchKind};
 use crate::model::LbrKind;
 use crate::mutation::Mutation;
 
@@ -26,6 +27,26 @@ impl Pmu {
         }
         let spec = self.spec();
         self.lbr.record(spec, branch, self.planted)
+    }
+
+    /// The kinds of taken branches that would be recorded now if they ended in `ring`, as bits by [`BranchKind::ALL`]'s
+    /// order. `None`: that depends on the branches before it, as the records are a stack of calls.
+    #[must_use]
+    pub fn recorded_kinds(&self, ring: Ring) -> Option<u32> {
+        if !self.records_branches() || self.is(Mutation::LbrNeverRecords) {
+            return Some(0);
+        }
+        let spec = self.spec();
+        if self.lbr.call_stack(spec) {
+            return None;
+        }
+        let passes = |kind| {
+            let branch =
+                Branch { from: 0, to: 0, kind, taken: true, mispredicted: false, ring, cycles: 0 };
+            self.is(Mutation::LbrFilterIgnored) || self.lbr.passes(spec, &branch)
+        };
+        let kinds = (0..).zip(BranchKind::ALL).filter(|(_, kind)| passes(*kind));
+        Some(kinds.fold(0, |bits, (place, _)| bits | 1 << place))
     }
 
     /// An interrupt or exception is being delivered: the newest record becomes the last one before

@@ -123,7 +123,7 @@ impl Context<'_> {
     fn occurrences(&self, selection: Selection, delta: &Delta) -> u64 {
         let mut sum = delta.sum(selection);
         if self.planted.is(Mutation::NotTakenLost) && selection.has(Occurrence::JccNotTaken) {
-            sum -= u64::from(delta.count(Occurrence::JccNotTaken));
+            sum -= delta.count(Occurrence::JccNotTaken);
         }
         sum
     }

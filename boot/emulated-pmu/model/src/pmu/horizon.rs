@@ -2,9 +2,38 @@
 
 use super::Pmu;
 use super::gate::Which;
-use crate::{Ring, RingMask};
+use crate::{Ring, RingMask, Selection};
+
+/// How far a counter of occurrences is from an overflow at which something happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// What it counts.
+    pub selection: Selection,
+    /// How many more make it overflow. 0: the next one makes a PEBS record, and its instruction has to be seen.
+    pub left: u64,
+}
 
 impl Pmu {
+    /// The counters of occurrences that run in one of the rings and whose overflow requests an interrupt or a PEBS record:
+    /// a delta of several instructions must not go beyond `left` of the selection's occurrences, and may reach it with its
+    /// last instruction alone. Overflows of others can be noticed whenever somebody looks.
+    pub fn limits(&self, rings: RingMask) -> impl Iterator<Item = Limit> + '_ {
+        self.each().filter_map(move |which| {
+            let gate = self.gate(which);
+            let (selection, _) = self.event(which);
+            let runs = [Ring::User, Ring::Kernel]
+                .into_iter()
+                .any(|ring| rings.contains(ring) && gate.rings.contains(ring));
+            let matters = gate.interrupt || self.is_precise(which);
+            if !runs || !matters || !selection.has_occurrences() {
+                return None;
+            }
+            let left = (1u64 << self.bits(which)) - self.counter(which).value;
+            let left = if self.is_armed(which) { 0 } else { left };
+            Some(Limit { selection: selection.only_occurrences(), left })
+        })
+    }
+
     /// Instructions until the earliest overflow of any counter that follows instructions alone, if
     /// all of them run in the rings of the mask: after exactly so many [`Pmu::advance`] reports the
     /// overflow, after one fewer it does not. `None`: no such counter runs there.
@@ -23,6 +52,14 @@ impl Pmu {
 
     pub(super) fn until_overflow_in(&self, ring: Ring) -> Option<u64> {
         self.each().filter_map(|which| self.until(which, ring)).min()
+    }
+
+    /// The same for counters of amounts alone.
+    pub(super) fn until_bulk_overflow_in(&self, ring: Ring) -> Option<u64> {
+        self.each()
+            .filter(|which| !self.event(*which).0.has_occurrences())
+            .filter_map(|which| self.until(which, ring))
+            .min()
     }
 
     /// The same for counters whose overflow requests an interrupt.

@@ -15,6 +15,7 @@ mod write;
 
 pub use access::Effects;
 pub use advance::Outcome;
+pub use horizon::Limit;
 pub use needs::{Needs, Silence, Unknown};
 pub use pebs::{GuestMemory, Retirement};
 pub use rdpmc::rdpmc_allowed;

@@ -6,7 +6,7 @@ use super::write::HWCR_IRPERF;
 use crate::events::Meaning;
 use crate::occurrence::{Bulk, Occurrence};
 use crate::selection::Selection;
-use crate::selector::Selector;
+use crate::selector::{Selector, Threshold};
 use crate::{Ring, RingMask};
 
 /// What has to be reported so that every counter that runs now counts rightly.
@@ -18,6 +18,13 @@ pub struct Needs {
     pub stepped: u64,
     /// The occurrences that those count.
     pub occurrences: Selection,
+    /// A running counter tells some kind of branch that was predicted from the same mispredicted, or branches are recorded.
+    pub tells_misses: bool,
+    /// A running counter tells conditional jumps that were taken from those that were not, in either direction.
+    pub tells_taken: bool,
+    /// Those of `stepped` that deltas of several instructions do not serve, as bits: a threshold over occurrences of which
+    /// an instruction may have several, or with EDGE; or a sum of occurrences and amounts.
+    pub unspread: u64,
     /// A counter runs in one ring only, or tells rings apart: every stay in a ring has to be
     /// reported as a delta of its own. Otherwise any ring will do.
     pub ring_split: bool,
@@ -55,19 +62,33 @@ impl Needs {
 
     /// Whether a branch predictor has to be asked.
     #[must_use]
-    pub fn predictor(&self) -> bool {
+    pub const fn predictor(&self) -> bool {
+        self.branch_records || self.tells_misses
+    }
+
+    /// Whether it matters where conditional jumps went.
+    #[must_use]
+    pub const fn taken(&self) -> bool {
+        self.predictor() || self.tells_taken
+    }
+
+    /// Whether retired branches are counted.
+    #[must_use]
+    pub fn branches(&self) -> bool {
+        self.branch_records || self.occurrences.and(Selection::BRANCHES).has_occurrences()
+    }
+
+    /// Whether data accesses are counted, in whatever way.
+    #[must_use]
+    pub fn accesses(&self) -> bool {
         use Occurrence::*;
-        self.branch_records
-            || self.wants(&[
-                MissedJccNotTaken,
-                MissedJccTakenForward,
-                MissedJccTakenBackward,
-                MissedRelativeCall,
-                MissedIndirectCall,
-                MissedReturn,
-                MissedRelativeJump,
-                MissedIndirectJump,
-            ])
+        self.memory() || self.splits() || self.wants(&[Load, Store, LoadStore, Locked])
+    }
+
+    /// Whether accesses that cross a cache line are told from others.
+    #[must_use]
+    pub fn splits(&self) -> bool {
+        self.wants(&[Occurrence::SplitLoad, Occurrence::SplitStore])
     }
 
     /// Whether data addresses have to be run through caches and TLBs.
@@ -94,6 +115,13 @@ impl Needs {
     fn wants(&self, list: &[Occurrence]) -> bool {
         self.occurrences.and(Selection::of(list)).has_occurrences()
     }
+}
+
+/// Whether a delta of several instructions gives what their own would.
+fn is_spread(selection: Selection, threshold: Option<Threshold>) -> bool {
+    let alone = !selection.has_any_bulk();
+    let rare = selection.is_branches();
+    alone && threshold.is_none_or(|threshold| !threshold.edge && rare)
 }
 
 /// Why a counter counts nothing, whatever the guest does.
@@ -130,7 +158,7 @@ impl Pmu {
         };
         for which in self.each() {
             let rings = self.gate(which).rings;
-            let (selection, _) = self.event(which);
+            let (selection, threshold) = self.event(which);
             if rings.is_empty() || selection == Selection::NOTHING {
                 continue;
             }
@@ -144,6 +172,11 @@ impl Pmu {
             }
             if selection.has_occurrences() {
                 needs.stepped |= which.bit();
+                needs.tells_misses |= selection.tells_misses();
+                needs.tells_taken |= selection.tells_taken();
+                if !is_spread(selection, threshold) {
+                    needs.unspread |= which.bit();
+                }
                 needs.occurrences = needs.occurrences.or(selection.only_occurrences());
             } else {
                 needs.bulk |= which.bit();

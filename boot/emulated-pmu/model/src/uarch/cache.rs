@@ -1,7 +1,7 @@
 //! The data caches.
 
 use super::set_assoc::SetAssoc;
-use crate::delta::Delta;
+use super::sink::Sink;
 use crate::occurrence::Occurrence;
 
 /// Bytes in a cache line.
@@ -61,6 +61,13 @@ impl Access {
     pub(super) const fn pages(&self) -> (u64, u64) {
         let last = self.linear.wrapping_add(self.last());
         (self.linear / super::PAGE_BYTES, last / super::PAGE_BYTES)
+    }
+
+    /// Whether it touches more than one line.
+    #[must_use]
+    #[inline]
+    pub const fn is_split(&self) -> bool {
+        self.linear % LINE_BYTES + self.last() >= LINE_BYTES
     }
 
     /// The physical line numbers touched.
@@ -152,25 +159,29 @@ impl L1d {
         access: &Access,
         llc: &mut Llc,
         prefetch: Prefetch,
-        delta: &mut Delta,
+        sink: &mut impl Sink,
     ) {
         let mut served = Served::L1;
-        let mut lines = 0;
         for line in access.lines() {
-            lines += 1;
             if self.tags.touch(line) {
                 continue;
             }
-            delta.add(Occurrence::L1Fill, 1);
-            delta.add(Occurrence::LlcReference, 1);
+            sink.add(Occurrence::L1Fill, 1);
+            sink.add(Occurrence::LlcReference, 1);
             if llc.touch(line, prefetch) {
                 served = served.max(Served::Llc);
             } else {
-                delta.add(Occurrence::LlcMiss, 1);
+                sink.add(Occurrence::LlcMiss, 1);
                 served = Served::Memory;
             }
         }
-        note(access, served, lines > 1, delta);
+        note_served(access.kind, served, sink);
+    }
+
+    /// Whether the line of a physical address is the last one that its set was asked for.
+    #[inline]
+    pub(super) fn is_newest(&self, physical: u64) -> bool {
+        self.tags.is_newest(physical / LINE_BYTES)
     }
 
     pub(super) fn flush_line(&mut self, physical: u64) {
@@ -182,34 +193,45 @@ impl L1d {
     }
 }
 
-fn note(access: &Access, served: Served, split: bool, delta: &mut Delta) {
+/// An access that the first level had.
+#[inline]
+pub(super) fn note_hit(kind: AccessKind, sink: &mut impl Sink) {
+    note_served(kind, Served::L1, sink);
+}
+
+/// What does not depend on where the data was: direction, LOCK, and whether it crosses a line.
+#[inline]
+pub(super) fn note(access: &Access, sink: &mut impl Sink) {
     use Occurrence::*;
-    delta.add(
-        match access.kind {
-            AccessKind::Load => Load,
-            AccessKind::Store => Store,
-            AccessKind::LoadStore => LoadStore,
-        },
-        1,
-    );
-    let loads = access.kind != AccessKind::Store;
+    let kind = match access.kind {
+        AccessKind::Load => Load,
+        AccessKind::Store => Store,
+        AccessKind::LoadStore => LoadStore,
+    };
+    sink.add(kind, 1);
+    if access.is_split() {
+        if access.kind != AccessKind::Store {
+            sink.add(SplitLoad, 1);
+        }
+        if access.kind != AccessKind::Load {
+            sink.add(SplitStore, 1);
+        }
+    }
+    if access.locked {
+        sink.add(Locked, 1);
+    }
+}
+
+fn note_served(kind: AccessKind, served: Served, sink: &mut impl Sink) {
+    use Occurrence::*;
     let (by_load, by_store) = match served {
         Served::L1 => (LoadL1Hit, StoreL1Hit),
         Served::Llc => (LoadLlcHit, StoreLlcHit),
         Served::Memory => (LoadLlcMiss, StoreLlcMiss),
     };
     // The load part brings the line in for the store part.
-    delta.add(if loads { by_load } else { by_store }, 1);
-    if access.kind == AccessKind::LoadStore {
-        delta.add(StoreL1Hit, 1);
-    }
-    if split {
-        delta.add(if loads { SplitLoad } else { SplitStore }, 1);
-    }
-    if access.kind == AccessKind::LoadStore && split {
-        delta.add(SplitStore, 1);
-    }
-    if access.locked {
-        delta.add(Locked, 1);
+    sink.add(if kind == AccessKind::Store { by_store } else { by_load }, 1);
+    if kind == AccessKind::LoadStore {
+        sink.add(StoreL1Hit, 1);
     }
 }

@@ -1,19 +1,34 @@
 //! The parts together: from a retired instruction to what the PMU is told.
 
-use super::cache::{Access, L1d, Llc, Prefetch};
-use super::predictor::Predictor;
+use super::cache::{self, Access, L1d, Llc, Prefetch};
+use super::predictor::{Predictor, Resolved};
+use super::sink::Sink;
 use super::tlb::Tlb;
+use crate::Ring;
 use crate::branch::Branch;
 use crate::delta::Delta;
 use crate::occurrence::Occurrence;
-use crate::{Ring, Timing};
+
+/// The parts that see what retires. The others keep their state, and what they would tell is not reported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// Caches and TLBs.
+    pub memory: bool,
+    /// The predictor: without it each branch counts as one that went where it was predicted to go.
+    pub predictor: bool,
+}
+
+impl Parts {
+    /// All of them.
+    pub const ALL: Self = Self { memory: true, predictor: true };
+}
 
 /// A retired instruction, as the one who stepped it saw it.
 #[derive(Clone, Copy, Debug)]
 pub struct Retired<'a> {
     /// The ring in which it ran.
     pub ring: Ring,
-    /// Its branch, if it is one. [`Branch::mispredicted`] and [`Branch::cycles`] are filled in.
+    /// Its branch, if it is one. [`Branch::mispredicted`] is filled in.
     pub branch: Option<Branch>,
     /// The address behind it, which a call pushes.
     pub next: u64,
@@ -30,54 +45,64 @@ pub struct Core {
     pub tlb: Tlb,
     l1d: L1d,
     prefetch: Prefetch,
-    /// Cycles since the last taken branch, for the branch records.
-    since_branch: u64,
 }
 
 impl Core {
     /// A core with everything empty.
     #[must_use]
     pub const fn new(prefetch: Prefetch) -> Self {
-        Self {
-            predictor: Predictor::new(),
-            tlb: Tlb::new(),
-            l1d: L1d::new(),
-            prefetch,
-            since_branch: 0,
+        Self { predictor: Predictor::new(), tlb: Tlb::new(), l1d: L1d::new(), prefetch }
+    }
+
+    /// An access of an instruction that retires.
+    #[inline]
+    pub fn access(&mut self, access: &Access, llc: &mut Llc, parts: Parts, sink: &mut impl Sink) {
+        cache::note(access, sink);
+        if !parts.memory {
+            return;
         }
+        if !access.is_split() && self.is_recent(access.linear, access.physical) {
+            // Nothing would move.
+            return cache::note_hit(access.kind, sink);
+        }
+        self.tlb.access(access, sink);
+        self.l1d.access(access, llc, self.prefetch, sink);
+    }
+
+    /// Whether an access within this line would find it and its translation where the last access to their sets left
+    /// them, so that no state would change: then it counts as a hit of the first level, and nothing more.
+    #[must_use]
+    #[inline]
+    pub fn is_recent(&self, linear: u64, physical: u64) -> bool {
+        self.l1d.is_newest(physical) && self.tlb.is_newest(linear / super::PAGE_BYTES)
+    }
+
+    /// A branch that retires; true if it was mispredicted.
+    #[inline]
+    pub fn branch(&mut self, branch: &Resolved, parts: Parts, sink: &mut impl Sink) -> bool {
+        let mispredicted = parts.predictor && self.predictor.branch(branch);
+        sink.add(Occurrence::of(branch.kind, branch.taken, branch.backward, mispredicted), 1);
+        mispredicted
     }
 
     /// Runs an instruction through the model. Returns what to report, and its branch with
-    /// misprediction and cycles filled in: give the branch to [`crate::Pmu::record_branch`] first,
-    /// add [`Occurrence::LbrInsert`] if that says so, then the delta to [`crate::Pmu::advance`].
+    /// misprediction filled in: fill in the cycles since the last record, give the branch to
+    /// [`crate::Pmu::record_branch`] first, add [`Occurrence::LbrInsert`] if that says so, then the delta to
+    /// [`crate::Pmu::advance`].
     pub fn retire(
         &mut self,
         retired: &Retired<'_>,
         llc: &mut Llc,
-        timing: &Timing,
+        parts: Parts,
     ) -> (Delta, Option<Branch>) {
         let mut delta = Delta::step(retired.ring);
         for access in retired.accesses {
-            self.tlb.access(access, &mut delta);
-            self.l1d.access(access, llc, self.prefetch, &mut delta);
+            self.access(access, llc, parts, &mut delta);
         }
         let mut branch = retired.branch;
         if let Some(branch) = &mut branch {
-            branch.mispredicted = self.predictor.branch(
-                branch.from,
-                branch.to,
-                retired.next,
-                branch.kind,
-                branch.taken,
-            );
-            delta.add_branch(branch);
-        }
-        self.since_branch = self.since_branch.saturating_add(timing.cycles(&delta));
-        if let Some(branch) = &mut branch
-            && branch.taken
-        {
-            branch.cycles = self.since_branch;
-            self.since_branch = 0;
+            let resolved = Resolved::of(branch, retired.next);
+            branch.mispredicted = self.branch(&resolved, parts, &mut delta);
         }
         (delta, branch)
     }

@@ -11,6 +11,11 @@
 //! | first-level data TLB | 64 entries, 4 ways, 4 KiB pages | LRU |
 //! | second-level TLB | 1536 entries, 12 ways, 4 KiB pages | LRU |
 //!
+//! The predictor tells addresses apart by their lowest 12 bits alone: partial tags, as processors have them. So it gives
+//! the same with linear and with physical addresses. Two users run the model: whoever steps instructions, with
+//! [`Core::retire`], and a translator that sees accesses and branches one by one, with [`Core::access`] and
+//! [`Core::branch`]; [`StringRun`] makes repeated string instructions the same for both.
+//!
 //! Caches are addressed by physical address, TLBs by linear page without an address-space tag: the
 //! caller flushes them where the guest's TLB would be ([`Core::flush_tlb`], [`Core::invlpg`]).
 //! Instruction fetches, write-backs and page-walk accesses touch nothing.
@@ -19,10 +24,14 @@ mod cache;
 mod core;
 mod predictor;
 mod set_assoc;
+mod sink;
+mod string_run;
 mod tlb;
 
 pub use cache::{Access, AccessKind, LINE_BYTES, Llc, Prefetch};
-pub use core::{Core, Retired};
-pub use predictor::Predictor;
+pub use core::{Core, Parts, Retired};
+pub use predictor::{Predictor, Resolved};
 pub use set_assoc::SetAssoc;
+pub use sink::Sink;
+pub use string_run::{Piece, StringRun};
 pub use tlb::{PAGE_BYTES, Tlb, Translation};

@@ -1,6 +1,6 @@
 //! The branch predictor.
 
-use crate::branch::BranchKind;
+use crate::branch::{Branch, BranchKind};
 
 /// Direction counters; a power of two.
 const COUNTERS: usize = 4096;
@@ -10,15 +10,50 @@ const HISTORY_BITS: u32 = 8;
 const TARGETS: usize = 1024;
 /// Return addresses.
 const RETURNS: usize = 16;
+/// Bits of an address that the predictor looks at: those within a page, which are the same in linear, physical and any
+/// other kind of address.
+const TAG_BITS: u32 = 12;
 
 /// An untrained direction counter. Trained ones are 1 (strongly not taken) to 4 (strongly taken).
 const UNTRAINED: u8 = 0;
 
-/// Where an indirect branch went the last time.
-#[derive(Clone, Copy, Debug)]
-struct Target {
-    from: u64,
-    to: u64,
+/// A branch as the predictor sees it: addresses by their lowest 12 bits alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    from: u16,
+    to: u16,
+    next: u16,
+    /// Its kind.
+    pub kind: BranchKind,
+    /// False for a conditional jump that fell through.
+    pub taken: bool,
+    /// Its target does not lie behind it. Matters for conditional jumps alone.
+    pub backward: bool,
+}
+
+impl Resolved {
+    /// A branch at `from` that went to `to`, or would have gone there; `next` is the address behind the instruction.
+    #[must_use]
+    #[inline]
+    pub const fn new(
+        (from, to, next): (u64, u64, u64),
+        kind: BranchKind,
+        taken: bool,
+        backward: bool,
+    ) -> Self {
+        Self { from: tag(from), to: tag(to), next: tag(next), kind, taken, backward }
+    }
+
+    /// The same of a branch with linear addresses.
+    #[must_use]
+    pub const fn of(branch: &Branch, next: u64) -> Self {
+        let backward = branch.to <= branch.from;
+        Self::new((branch.from, branch.to, next), branch.kind, branch.taken, backward)
+    }
+}
+
+const fn tag(address: u64) -> u16 {
+    (address & ((1 << TAG_BITS) - 1)) as u16
 }
 
 /// Direction, indirect targets and return addresses. All zeros is the untrained predictor.
@@ -26,11 +61,12 @@ struct Target {
 pub struct Predictor {
     directions: [u8; COUNTERS],
     history: u32,
-    targets: [Target; TARGETS],
-    returns: [u64; RETURNS],
-    top: usize,
+    /// Where an indirect branch went the last time: its tag, the target's, and a bit that says that there was one.
+    targets: [u32; TARGETS],
+    returns: [u16; RETURNS],
+    top: u8,
     /// Valid entries of the return stack.
-    depth: usize,
+    depth: u8,
 }
 
 impl Predictor {
@@ -40,7 +76,7 @@ impl Predictor {
         Self {
             directions: [UNTRAINED; COUNTERS],
             history: 0,
-            targets: [Target { from: 0, to: 0 }; TARGETS],
+            targets: [0; TARGETS],
             returns: [0; RETURNS],
             top: 0,
             depth: 0,
@@ -52,33 +88,35 @@ impl Predictor {
         *self = Self::new();
     }
 
-    /// A branch retires: says whether it was mispredicted, and learns from it. `next` is the
-    /// address behind the branch instruction, which a call pushes.
+    /// A branch retires: says whether it was mispredicted, and learns from it.
     ///
     /// Directions matter for conditional jumps, targets for indirect branches and returns. Direct
     /// calls and jumps, and far transfers, are never mispredicted.
-    pub fn branch(&mut self, from: u64, to: u64, next: u64, kind: BranchKind, taken: bool) -> bool {
-        match kind {
-            BranchKind::Conditional => self.direction(from, to, taken),
+    #[inline]
+    pub fn branch(&mut self, branch: &Resolved) -> bool {
+        match branch.kind {
+            BranchKind::Conditional => self.direction(branch),
             BranchKind::RelativeJump | BranchKind::Far => false,
-            BranchKind::IndirectJump => self.target(from, to),
+            BranchKind::IndirectJump => self.target(branch),
             BranchKind::RelativeCall => {
-                self.push(next);
+                self.push(branch.next);
                 false
             }
             BranchKind::IndirectCall => {
-                self.push(next);
-                self.target(from, to)
+                self.push(branch.next);
+                self.target(branch)
             }
-            BranchKind::Return => self.pop() != Some(to),
+            BranchKind::Return => self.pop() != Some(branch.to),
         }
     }
 
-    fn direction(&mut self, from: u64, to: u64, taken: bool) -> bool {
-        let index = (from ^ u64::from(self.history)) as usize % COUNTERS;
+    #[inline]
+    fn direction(&mut self, branch: &Resolved) -> bool {
+        let taken = branch.taken;
+        let index = (u32::from(branch.from) ^ self.history) as usize % COUNTERS;
         let counter = &mut self.directions[index];
         let predicted = match *counter {
-            UNTRAINED => to <= from,
+            UNTRAINED => branch.backward,
             trained => trained > 2,
         };
         *counter = match (*counter, taken) {
@@ -91,23 +129,22 @@ impl Predictor {
         predicted != taken
     }
 
-    fn target(&mut self, from: u64, to: u64) -> bool {
-        let entry = &mut self.targets[from as usize % TARGETS];
-        let predicted = entry.from == from && entry.to == to;
-        *entry = Target { from, to };
-        !predicted
+    fn target(&mut self, branch: &Resolved) -> bool {
+        let entry = &mut self.targets[usize::from(branch.from) % TARGETS];
+        let seen = 1 << (2 * TAG_BITS) | u32::from(branch.from) << TAG_BITS | u32::from(branch.to);
+        core::mem::replace(entry, seen) != seen
     }
 
-    fn push(&mut self, address: u64) {
-        self.top = (self.top + 1) % RETURNS;
-        self.returns[self.top] = address;
-        self.depth = (self.depth + 1).min(RETURNS);
+    fn push(&mut self, address: u16) {
+        self.top = (self.top + 1) % RETURNS as u8;
+        self.returns[usize::from(self.top)] = address;
+        self.depth = (self.depth + 1).min(RETURNS as u8);
     }
 
-    fn pop(&mut self) -> Option<u64> {
+    fn pop(&mut self) -> Option<u16> {
         self.depth = self.depth.checked_sub(1)?;
-        let address = self.returns[self.top];
-        self.top = (self.top + RETURNS - 1) % RETURNS;
+        let address = self.returns[usize::from(self.top)];
+        self.top = (self.top + RETURNS as u8 - 1) % RETURNS as u8;
         Some(address)
     }
 }
@@ -122,11 +159,22 @@ impl Default for Predictor {
 mod tests {
     use super::*;
 
+    /// A branch of two bytes.
+    fn branch(
+        predictor: &mut Predictor,
+        from: u64,
+        to: u64,
+        kind: BranchKind,
+        taken: bool,
+    ) -> bool {
+        predictor.branch(&Resolved::new((from, to, from + 2), kind, taken, to <= from))
+    }
+
     /// A conditional jump at `from` to `to`, once for each outcome; the mispredictions.
     fn run(predictor: &mut Predictor, from: u64, to: u64, outcomes: &[bool]) -> Vec<bool> {
         outcomes
             .iter()
-            .map(|taken| predictor.branch(from, to, from + 2, BranchKind::Conditional, *taken))
+            .map(|taken| branch(predictor, from, to, BranchKind::Conditional, *taken))
             .collect()
     }
 
@@ -171,9 +219,9 @@ mod tests {
     #[test]
     fn an_indirect_branch_repeats_its_last_target() {
         let mut predictor = Predictor::new();
-        let mut jump = |to| predictor.branch(0x1000, to, 0x1002, BranchKind::IndirectJump, true);
+        let mut jump = |to| branch(&mut predictor, 0x1000, to, BranchKind::IndirectJump, true);
         assert_eq!(
-            [jump(0x2000), jump(0x2000), jump(0x3000), jump(0x2000)],
+            [jump(0x2000), jump(0x2000), jump(0x3010), jump(0x2000)],
             [true, false, true, true]
         );
     }
@@ -182,11 +230,11 @@ mod tests {
     fn returns_match_calls_to_a_depth_of_16() {
         let mut predictor = Predictor::new();
         for level in 0..17 {
-            predictor.branch(level, 0x9000, level + 5, BranchKind::RelativeCall, true);
+            branch(&mut predictor, level, 0x9000, BranchKind::RelativeCall, true);
         }
         let missed: Vec<bool> = (0..17)
             .rev()
-            .map(|level| predictor.branch(0x9000, level + 5, 0, BranchKind::Return, true))
+            .map(|level| branch(&mut predictor, 0x9000, level + 2, BranchKind::Return, true))
             .collect();
         assert!(missed[..16].iter().all(|missed| !missed));
         assert!(missed[16], "the 17th was pushed out");
@@ -196,15 +244,36 @@ mod tests {
     fn direct_and_far_transfers_are_never_missed() {
         let mut predictor = Predictor::new();
         for kind in [BranchKind::RelativeJump, BranchKind::RelativeCall, BranchKind::Far] {
-            assert!(!predictor.branch(0x1000, 0x2000, 0x1005, kind, true));
+            assert!(!branch(&mut predictor, 0x1000, 0x2000, kind, true));
         }
     }
 
     #[test]
     fn a_barrier_makes_it_forget() {
         let mut predictor = Predictor::new();
-        predictor.branch(0x1000, 0x2000, 0x1002, BranchKind::IndirectJump, true);
+        branch(&mut predictor, 0x1000, 0x2000, BranchKind::IndirectJump, true);
         predictor.clear();
-        assert!(predictor.branch(0x1000, 0x2000, 0x1002, BranchKind::IndirectJump, true));
+        assert!(branch(&mut predictor, 0x1000, 0x2000, BranchKind::IndirectJump, true));
+    }
+
+    #[test]
+    fn addresses_are_told_apart_within_a_page_alone() {
+        let (mut linear, mut physical) = (Predictor::new(), Predictor::new());
+        for step in 0..2000u64 {
+            let kind = match step % 5 {
+                0 => BranchKind::Conditional,
+                1 => BranchKind::IndirectCall,
+                2 => BranchKind::RelativeCall,
+                3 => BranchKind::IndirectJump,
+                _ => BranchKind::Return,
+            };
+            let (from, to) = (0xffff_8000_0000_0000 + step * 97 % 6000, 0x7000 + step * 31 % 900);
+            let taken = step % 3 != 0;
+            let of = |base: u64| {
+                let at = |address: u64| base + (address & 0xfff);
+                Resolved::new((at(from), at(to), at(from + 2)), kind, taken, step % 2 == 0)
+            };
+            assert_eq!(linear.branch(&of(0)), physical.branch(&of(0x5_5000)), "step {step}");
+        }
     }
 }

@@ -32,6 +32,13 @@ impl<const SETS: usize, const WAYS: usize> SetAssoc<SETS, WAYS> {
         hit
     }
 
+    /// Whether a key is the most recently used one of its set, so that looking it up again would change nothing.
+    #[must_use]
+    #[inline]
+    pub fn is_newest(&self, key: u64) -> bool {
+        self.tags[(key % SETS as u64) as usize][0] == key.wrapping_add(1)
+    }
+
     /// Whether a key is there; changes nothing.
     #[must_use]
     pub fn contains(&self, key: u64) -> bool {
@@ -112,7 +119,11 @@ mod tests {
                 if action == 0 {
                     prop_assert_eq!(store.remove(key), place.is_some());
                 } else {
+                    let newest = place == Some(0);
+                    prop_assert_eq!(store.is_newest(key), newest);
+                    let before = store.clone();
                     prop_assert_eq!(store.touch(key), place.is_some());
+                    prop_assert!(!newest || before.tags == store.tags);
                     list.insert(0, key);
                     list.truncate(3);
                 }

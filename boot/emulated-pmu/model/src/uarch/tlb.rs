@@ -2,7 +2,7 @@
 
 use super::cache::{Access, AccessKind};
 use super::set_assoc::SetAssoc;
-use crate::delta::Delta;
+use super::sink::Sink;
 use crate::occurrence::Occurrence;
 
 /// Bytes in a page. The model knows no other size.
@@ -44,6 +44,12 @@ impl Tlb {
         }
     }
 
+    /// Whether a linear page is the last one that its set of the first level was asked for.
+    #[inline]
+    pub(super) fn is_newest(&self, page: u64) -> bool {
+        self.first.is_newest(page)
+    }
+
     /// INVLPG of a linear address.
     pub fn invlpg(&mut self, linear: u64) {
         self.first.remove(linear / PAGE_BYTES);
@@ -57,7 +63,7 @@ impl Tlb {
     }
 
     /// Translates the pages of an access and notes the misses.
-    pub(super) fn access(&mut self, access: &Access, delta: &mut Delta) {
+    pub(super) fn access(&mut self, access: &Access, sink: &mut impl Sink) {
         use Occurrence::*;
         let (first, last) = access.pages();
         let pages = if first == last { [Some(first), None] } else { [Some(first), Some(last)] };
@@ -65,10 +71,10 @@ impl Tlb {
             let load = access.kind != AccessKind::Store;
             match (self.translate(page), load) {
                 (Translation::Hit, _) => {}
-                (Translation::SecondLevel, true) => delta.add(LoadStlbHit, 1),
-                (Translation::SecondLevel, false) => delta.add(StoreStlbHit, 1),
-                (Translation::Walk, true) => delta.add(LoadWalk, 1),
-                (Translation::Walk, false) => delta.add(StoreWalk, 1),
+                (Translation::SecondLevel, true) => sink.add(LoadStlbHit, 1),
+                (Translation::SecondLevel, false) => sink.add(StoreStlbHit, 1),
+                (Translation::Walk, true) => sink.add(LoadWalk, 1),
+                (Translation::Walk, false) => sink.add(StoreWalk, 1),
             }
         }
     }

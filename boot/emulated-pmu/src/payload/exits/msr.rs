@@ -71,6 +71,7 @@ fn write_pmu(guest: &mut Guest, number: u32, value: u64) {
     }
     if effects.replan {
         name_unknown_events(guest);
+        name_stepped_events(guest);
     }
 }
 
@@ -92,6 +93,18 @@ fn name_unknown_events(guest: &mut Guest) {
                 Silence::WrongCounter => "not for this counter",
                 Silence::Never => "one that never happens in this machine",
             }
+        ));
+    }
+}
+
+/// Says what is stepped although there is a plugin, once for each set of counters.
+fn name_stepped_events(guest: &mut Guest) {
+    let counters = guest.needs.unspread;
+    if guest.plugin.is_some() && counters != 0 && !guest.said_stepped.contains(&counters) {
+        guest.said_stepped.rotate_right(1);
+        guest.said_stepped[0] = counters;
+        crate::payload::debug::line(format_args!(
+            "the guest is stepped, because of counters {counters:#x}: their thresholds have to see each instruction"
         ));
     }
 }

@@ -1,0 +1,134 @@
+//! What has to be known of an instruction to count it.
+
+use crate::leaves::{self, End};
+use crate::tally::{self, Tally};
+use iced_x86::{CodeSize, Instruction, InstructionInfoFactory};
+use plugin_channel::Mode;
+use pmu_model::uarch::AccessKind;
+use pmu_model::{BranchKind, Occurrence, Ring};
+use step::{Kind, StringOperation, Touch};
+
+/// Bits of an address that every mapping of a page shares: QEMU translates a page once, whatever its linear addresses.
+pub const OFFSET: u64 = 0xfff;
+
+/// A branch instruction. Addresses are offsets in their pages.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Branch {
+    /// Its own address.
+    pub from: u16,
+    /// The address behind it.
+    pub next: u16,
+    /// Where it goes if its bytes say it.
+    pub target: u16,
+    /// Its kind.
+    pub kind: BranchKind,
+    /// Its target does not lie behind it.
+    pub backward: bool,
+    /// It is conditional, and offsets do not tell whether it was taken: target and next differ in their pages alone.
+    pub ambiguous: bool,
+}
+
+/// An instruction.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// Offset of its address.
+    pub ip: u16,
+    /// Offset of the address behind it.
+    pub next: u16,
+    /// What it adds once it is done; conditional jumps as taken.
+    pub tally: Tally,
+    /// By what one sees that it is done.
+    pub end: End,
+    /// The branch that it is.
+    pub branch: Option<Branch>,
+    /// The repeated string operation that it is.
+    pub repeated: Option<StringOperation>,
+    /// Its accesses, but for those of a repeated string operation; addresses are not known.
+    pub touches: Vec<Touch>,
+}
+
+impl Facts {
+    /// Of an instruction that is not valid, at an address: it raises an exception.
+    pub fn invalid(linear: u64, bytes: usize) -> Self {
+        Self {
+            ip: offset(linear),
+            next: offset(linear.wrapping_add(bytes as u64)),
+            tally: Tally::NONE,
+            end: End::Unknown,
+            branch: None,
+            repeated: None,
+            touches: Vec::new(),
+        }
+    }
+
+    /// Of a valid one, decoded at its linear address, for what `mode` counts.
+    pub fn of(factory: &mut InstructionInfoFactory, instruction: &Instruction, mode: Mode) -> Self {
+        let repeated = match step::kind(instruction) {
+            Kind::Repeated(operation) => Some(operation),
+            _ => None,
+        };
+        let branch = branch(instruction);
+        let mut touches = Vec::new();
+        if repeated.is_none() {
+            step::accesses(factory, instruction, |_| 0, |touch| touches.push(touch));
+        }
+        let end = leaves::end(instruction, &touches, branch.map(|branch| branch.kind));
+        let mut facts = Self {
+            ip: offset(instruction.ip()),
+            next: offset(instruction.next_ip()),
+            tally: Tally::NONE,
+            end,
+            branch,
+            repeated,
+            touches,
+        };
+        facts.tally = facts.tally(instruction, mode);
+        facts
+    }
+
+    fn tally(&self, instruction: &Instruction, mode: Mode) -> Tally {
+        let mut tally = match self.repeated {
+            None if mode.contains(Mode::INSTRUCTIONS) => Tally::one(tally::INSTRUCTIONS),
+            _ => Tally::NONE,
+        };
+        if let Some(branch) = self.branch.filter(|_| mode.contains(Mode::BRANCHES)) {
+            tally.count(Occurrence::of(branch.kind, true, branch.backward, false));
+        }
+        for touch in self.touches.iter().filter(|_| mode.contains(Mode::ACCESSES)) {
+            tally.count(match touch.kind {
+                AccessKind::Load => Occurrence::Load,
+                AccessKind::Store => Occurrence::Store,
+                AccessKind::LoadStore => Occurrence::LoadStore,
+            });
+            if touch.locked {
+                tally.count(Occurrence::Locked);
+            }
+        }
+        let counts = !mode.difference(Mode::STRINGS | Mode::INSTRUCTIONS | Mode::LIMITS).is_empty();
+        let flush = step::Maintenance::FlushLine { evicts: true };
+        if counts && step::maintenance(instruction) == Some(flush) {
+            tally.count(Occurrence::ClFlush);
+        }
+        tally
+    }
+}
+
+fn offset(linear: u64) -> u16 {
+    (linear & OFFSET) as u16
+}
+
+fn branch(instruction: &Instruction) -> Option<Branch> {
+    let kind = step::branch(instruction, 0, Ring::Kernel)?.kind;
+    let (ip, next) = (instruction.ip(), instruction.next_ip());
+    let target = instruction.near_branch_target();
+    // The instruction pointer wraps at the code's size, and the linear address has the segment's base in it.
+    let distance = target.wrapping_sub(ip);
+    let backward = match instruction.code_size() {
+        CodeSize::Code16 => distance as i16 <= 0,
+        CodeSize::Code32 => distance as i32 <= 0,
+        _ => distance as i64 <= 0,
+    };
+    let conditional = kind == BranchKind::Conditional;
+    let ambiguous = conditional && offset(target) == offset(next) && distance != next - ip;
+    Some(Branch { from: offset(ip), next: offset(next), target: offset(target), kind, backward, ambiguous })
+}

@@ -1,0 +1,59 @@
+//! What the last instruction of a block leaves open: the start of the next block, or the exit, decides it.
+
+use crate::facts::Branch;
+use crate::tally::Tally;
+use std::collections::HashMap;
+
+/// Something open. Addresses are offsets in their pages.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Opened {
+    /// A branch. The bytes from its block's start to the address behind it are for where offsets do not tell the way.
+    Branch(Branch, u16),
+    /// A repeated string instruction: it may have ended, or be at its next element.
+    Repeat {
+        /// Its address.
+        ip: u16,
+        /// The address behind it.
+        next: u16,
+    },
+    /// An instruction that was counted before it began: to be taken back if it fails.
+    Early {
+        /// Its address.
+        ip: u16,
+        /// What was counted.
+        tally: Tally,
+    },
+}
+
+/// In the word that says what is open: nothing.
+pub const NOTHING: u64 = 0;
+/// In the same: something to which no block's start is a key.
+const NO_KEY: u64 = 1 << 32;
+
+/// The key of a block that starts at an offset.
+pub const fn key(offset: u16) -> u64 {
+    offset as u64 + 1
+}
+
+impl Opened {
+    /// The key of the block at which it would be found to have fallen through.
+    pub const fn key(&self) -> u64 {
+        match self {
+            Self::Branch(branch, _) => key(branch.next),
+            Self::Repeat { next, .. } => key(*next),
+            Self::Early { .. } => NO_KEY,
+        }
+    }
+}
+
+/// One of each kind that there has been, at an address that stays: code that is translated has it in it. There are no
+/// more of them than offsets in a page and ways to use them.
+#[derive(Debug, Default)]
+pub struct Interned<T: 'static>(HashMap<T, &'static T>);
+
+impl<T: Copy + Eq + core::hash::Hash> Interned<T> {
+    /// The one that is equal.
+    pub fn get(&mut self, wanted: T) -> &'static T {
+        self.0.entry(wanted).or_insert_with(|| Box::leak(Box::new(wanted)))
+    }
+}

@@ -1,0 +1,219 @@
+//! The plugin in QEMU's translator, which counts what the guest executes at full speed: calls to it, and what it answers.
+//! See the crate `plugin-channel`.
+
+use super::debug;
+use core::arch::asm;
+use core::mem::offset_of;
+use core::ptr::{addr_of, addr_of_mut};
+use emulated_pmu::translator::Modes;
+use plugin_channel::{
+    ANSWER, CALL_BYTES, Command, Limit, MAX_LIMITS, MAX_RECORDS, Mailbox, Mode, Parts, Place,
+    QUESTION, Record, VERSION, call,
+};
+use pmu_model::{Delta, OCCURRENCES, Ring};
+
+const PAGE: usize = 4096;
+/// A call and the return behind it.
+const STRIDE: usize = 16;
+const RET: u8 = 0xc3;
+
+/// The page of the calls, and the mailbox behind it. All memory is mapped one to one here and may be executed.
+#[repr(C, align(4096))]
+struct Channel {
+    calls: [u8; PAGE],
+    mailbox: Mailbox,
+}
+
+const _: () = assert!(offset_of!(Channel, mailbox) == PAGE);
+
+static mut CHANNEL: Channel = Channel { calls: calls(), mailbox: Mailbox::EMPTY };
+
+const fn calls() -> [u8; PAGE] {
+    use Command::*;
+    let all = [Who, Region, Mode, Enter, Exit, Maintain];
+    let mut page = [RET; PAGE];
+    let mut index = 0;
+    while index < all.len() {
+        let bytes = call(all[index]);
+        let at = all[index] as usize * STRIDE;
+        let mut byte = 0;
+        while byte < CALL_BYTES {
+            page[at + byte] = bytes[byte];
+            byte += 1;
+        }
+        index += 1;
+    }
+    page
+}
+
+unsafe extern "C" {
+    /// The image's first byte, by the linker.
+    static __executable_start: u8;
+    /// The first byte behind it.
+    static _end: u8;
+}
+
+/// Reads a field of the mailbox.
+macro_rules! get {
+    ($($field:tt)+) => {
+        // SAFETY: the mailbox is this processor's, and changes in a call alone; volatile, as the plugin writes to it.
+        unsafe { addr_of!(CHANNEL.mailbox.$($field)+).read_volatile() }
+    };
+}
+
+/// Writes a field of the mailbox.
+macro_rules! set {
+    ($field:ident, $value:expr) => {{
+        let value = $value;
+        // SAFETY: as above.
+        unsafe { addr_of_mut!(CHANNEL.mailbox.$field).write_volatile(value) }
+    }};
+}
+
+fn execute(command: Command) {
+    let at = &raw const CHANNEL as u64 + (command as usize * STRIDE) as u64;
+    // SAFETY: a NOP and a return, in a page that may be executed.
+    unsafe { asm!("call {at}", at = in(reg) at) };
+}
+
+/// The plugin, and what it has counted that the PMU has not been told.
+pub struct Plugin {
+    modes: Modes,
+    /// It can make the guest leave.
+    pub stops: bool,
+    /// What it counts is the guest's only since the last exit that it was told of.
+    counts: [u64; OCCURRENCES],
+    /// Where the guest left.
+    left_at: u64,
+    /// The limits are for the stay that comes; the mailbox has others than none.
+    limited: bool,
+    has_limits: bool,
+}
+
+impl Plugin {
+    /// Asks for it. Says so if there is one that speaks otherwise.
+    pub fn find() -> Option<Self> {
+        set!(question, QUESTION);
+        set!(answer, 0);
+        execute(Command::Who);
+        if get!(answer) != ANSWER {
+            return None;
+        }
+        let version = get!(version);
+        if version != VERSION {
+            debug::line(format_args!(
+                "the plugin in QEMU speaks version {version} of the channel, not {VERSION}: it is not used"
+            ));
+            return None;
+        }
+        set!(region_start, &raw const __executable_start as u64);
+        set!(region_end, &raw const _end as u64);
+        set!(own, &raw const CHANNEL as u64);
+        execute(Command::Region);
+        Some(Self {
+            modes: Modes::default(),
+            stops: get!(stops) != 0,
+            counts: [0; OCCURRENCES],
+            left_at: 0,
+            limited: false,
+            has_limits: false,
+        })
+    }
+
+    /// A stay comes that needs `mode`.
+    pub fn plan(&mut self, mode: Mode) {
+        if let Some(mode) = self.modes.plan(mode) {
+            set!(mode, mode.bits());
+            execute(Command::Mode);
+        }
+    }
+
+    /// Whether anything is counted.
+    pub fn is_on(&self) -> bool {
+        !self.modes.current().is_empty()
+    }
+
+    /// The most occurrences that two blocks have had.
+    pub fn lead(&self) -> u64 {
+        get!(lead)
+    }
+
+    /// The limits of the next stay.
+    pub fn set_limits(&mut self, limits: &[Limit; MAX_LIMITS]) {
+        set!(limits, *limits);
+        (self.limited, self.has_limits) = (true, true);
+    }
+
+    /// The guest is about to run at the linear address `rip`, unless something is delivered to it first.
+    pub fn enter(&mut self, rip: u64, delivers: bool, mut parts: Parts, kinds: u32) {
+        if !self.limited && self.has_limits {
+            set!(limits, [Limit { selection: 0, left: 0 }; MAX_LIMITS]);
+            self.has_limits = false;
+        }
+        self.limited = false;
+        parts.set(Parts::RESUMES, rip == self.left_at && !delivers);
+        set!(entry, rip);
+        set!(parts, parts.bits());
+        set!(record_kinds, u64::from(kinds));
+        execute(Command::Enter);
+    }
+
+    /// The guest has left. What was counted is kept if `counts`. Returns what has to be added to the clock's instructions,
+    /// as it counts repeated string instructions by iteration, and whether an NMI was asked for.
+    pub fn exit(&mut self, rip: u64, place: Place, counts: bool) -> Left {
+        self.left_at = rip;
+        set!(rip, rip);
+        set!(place, place as u64);
+        execute(Command::Exit);
+        for (index, sum) in self.counts.iter_mut().enumerate() {
+            *sum = if counts { sum.wrapping_add(get!(counts[index])) } else { 0 };
+        }
+        let instructions = get!(string_ends).wrapping_sub(get!(string_starts));
+        Left { instructions, stopped: get!(stopped) != 0 }
+    }
+
+    /// What was counted since the last time, with the instructions that retired meanwhile.
+    pub fn take(&mut self, ring: Ring, instructions: u64) -> Delta {
+        let counts = core::mem::replace(&mut self.counts, [0; OCCURRENCES]);
+        Delta::counted(ring, instructions, &counts)
+    }
+
+    /// The branches of the last stay.
+    pub fn records(&self) -> Branches {
+        Branches { count: get!(records.count), position: get!(records.position) }
+    }
+}
+
+/// What an exit tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Left {
+    /// To be added to the clock's instructions, wrapping.
+    pub instructions: u64,
+    /// An NMI was asked for, which may still wait.
+    pub stopped: bool,
+}
+
+/// The branch records of a stay.
+#[derive(Clone, Copy, Debug)]
+pub struct Branches {
+    count: u64,
+    position: u64,
+}
+
+impl Branches {
+    /// Those that are listed, oldest first.
+    pub fn listed(self) -> impl Iterator<Item = Record> {
+        let count = usize::try_from(self.count).unwrap_or(MAX_RECORDS).min(MAX_RECORDS);
+        (0..count).map(|index| get!(records.list[index]))
+    }
+
+    /// How many came before those.
+    pub fn unlisted(self) -> u64 {
+        self.count.saturating_sub(MAX_RECORDS as u64)
+    }
+
+    /// Instructions up to the last one.
+    pub fn position(self) -> u64 {
+        self.position
+    }
+}

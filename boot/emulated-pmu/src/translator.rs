@@ -1,0 +1,131 @@
+//! What the hypervisor asks of the plugin in QEMU's translator: with what code is translated ([`mode`], [`Modes`]), which
+//! parts of the model see it ([`parts`]), and how far the guest may run ([`Plan`]).
+
+use plugin_channel::{Limit, MAX_LIMITS, Mode, Parts};
+use pmu_model::{Needs, Occurrence, Ring, Selection};
+
+/// What the plugin does not see, because the hypervisor emulates it or adds it.
+const ELSEWHERE: Selection =
+    Selection::of(&[Occurrence::Interrupt, Occurrence::Cpuid, Occurrence::LbrInsert]);
+
+/// Occurrences of one instruction that are not branches, at most: the bytes of the longest area of XSAVE in lines, and each
+/// of them in several ways. For plugins that cannot make the guest leave.
+const MOST: u64 = 256;
+
+/// What code has to be translated with for these needs. `overflows`: a counter of occurrences can overflow.
+#[must_use]
+pub fn mode(needs: &Needs, overflows: bool) -> Mode {
+    let mut mode = Mode::empty();
+    if needs.bulk | needs.stepped == 0 && !needs.free_running && !needs.branch_records {
+        return mode;
+    }
+    mode |= Mode::STRINGS;
+    mode.set(Mode::BRANCHES, needs.branches());
+    mode.set(Mode::TAKEN, needs.taken());
+    mode.set(Mode::PREDICTOR, needs.predictor());
+    mode.set(Mode::RECORDS, needs.branch_records);
+    mode.set(Mode::ACCESSES, needs.accesses() || needs.occurrences.has(Occurrence::ClFlush));
+    mode.set(Mode::MEMORY, needs.memory() || needs.splits());
+    mode.set(Mode::LIMITS, overflows);
+    mode
+}
+
+/// The mode that code is translated with now. A change throws all translated code away, so modes only grow, until what was
+/// asked for has been less for long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Modes {
+    current: Mode,
+    /// All that was asked for since the mode last changed or was needed in full.
+    recent: Mode,
+    /// Stays since then.
+    quiet: u32,
+}
+
+impl Modes {
+    /// A change costs as much as some 10,000 stays. A kernel that switches tasks a thousand times a second, with counters of
+    /// their own, does not get there.
+    pub const PATIENCE: u32 = 1 << 16;
+
+    /// A stay for which `wanted` is needed comes. The new mode, if it changes.
+    pub fn plan(&mut self, wanted: Mode) -> Option<Mode> {
+        self.recent |= wanted;
+        self.quiet = self.quiet.saturating_add(1);
+        let grows = !self.current.contains(wanted);
+        if !grows && self.quiet < Self::PATIENCE {
+            return None;
+        }
+        let new = if grows { self.current | wanted } else { self.recent };
+        (self.recent, self.quiet) = (wanted, 0);
+        let changes = new != self.current;
+        self.current = new;
+        changes.then_some(new)
+    }
+
+    /// What code is translated with.
+    #[must_use]
+    pub const fn current(&self) -> Mode {
+        self.current
+    }
+}
+
+/// The parts of the model that see what runs in `ring`.
+#[must_use]
+pub fn parts(needs: &Needs, ring: Ring) -> Parts {
+    let mut parts = Parts::empty();
+    if needs.stepping_in(ring) {
+        parts.set(Parts::MEMORY, needs.memory());
+        parts.set(Parts::PREDICTOR, needs.predictor());
+        parts.set(Parts::RECORDS, needs.branch_records);
+    }
+    parts
+}
+
+/// How the guest may run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// One instruction at a time.
+    Step,
+    /// At full speed.
+    Run {
+        /// Limits for the plugin.
+        limits: [Limit; MAX_LIMITS],
+        /// Instructions after which it has to leave, if the plugin cannot see to that.
+        instructions: Option<u64>,
+    },
+}
+
+impl Plan {
+    /// By the counters that may overflow in the ring that comes. `stops`: the plugin can make the guest leave. `lead`: see
+    /// [`plugin_channel::Limit`].
+    #[must_use]
+    pub fn of(counters: impl Iterator<Item = pmu_model::Limit>, stops: bool, lead: u64) -> Self {
+        let mut limits = [Limit { selection: 0, left: 0 }; MAX_LIMITS];
+        let (mut instructions, mut free) = (None::<u64>, limits.iter_mut());
+        for counter in counters {
+            let seen = counter.selection.occurrence_bits() & !ELSEWHERE.occurrence_bits();
+            if counter.selection.has(Occurrence::LbrInsert) {
+                return Self::Step;
+            }
+            if seen == 0 {
+                // Each is an exit.
+                continue;
+            }
+            let branches = counter.selection.is_branches();
+            let near = if branches { 0 } else { lead };
+            if counter.left <= near && (stops || counter.left == 0) {
+                return Self::Step;
+            }
+            if stops {
+                let Some(limit) = free.next() else { return Self::Step };
+                *limit = Limit { selection: seen, left: counter.left };
+            } else {
+                let left = if branches { counter.left } else { counter.left / MOST };
+                instructions = Some(instructions.map_or(left, |least| least.min(left)));
+            }
+        }
+        Self::Run { limits, instructions }
+    }
+}
+
+#[cfg(test)]
+mod tests;

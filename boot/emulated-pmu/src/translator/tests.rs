@@ -1,0 +1,147 @@
+use super::*;
+use pmu_model::{Delta, Host, Model, Pmu, RingMask, Timing};
+use proptest::prelude::*;
+
+const EN: u64 = 1 << 22;
+const INT: u64 = 1 << 20;
+const USR: u64 = 1 << 16;
+const OS: u64 = 1 << 17;
+
+/// Skylake with these selectors in its counters.
+fn pmu(selectors: &[u64]) -> Pmu {
+    let mut pmu = Pmu::new(Model::Skylake, Host::EXAMPLE, Timing::of_tsc(0));
+    for (n, selector) in (0..).zip(selectors) {
+        pmu.write_msr(0x186 + n, *selector).unwrap();
+    }
+    pmu
+}
+
+fn mode_of(selectors: &[u64]) -> Mode {
+    mode(&pmu(selectors).needs(), false)
+}
+
+#[test]
+fn code_is_translated_for_what_is_counted_and_nothing_more() {
+    let user = EN | USR;
+    assert_eq!(mode_of(&[]), Mode::empty());
+    assert_eq!(mode_of(&[0xC0 | user]), Mode::STRINGS);
+    assert_eq!(mode_of(&[0xC4 | user]), Mode::STRINGS | Mode::BRANCHES);
+    assert_eq!(mode_of(&[0x20C4 | user]), Mode::STRINGS | Mode::BRANCHES | Mode::TAKEN);
+    let predicted = Mode::STRINGS | Mode::BRANCHES | Mode::TAKEN | Mode::PREDICTOR;
+    assert_eq!(mode_of(&[0xC5 | user]), predicted);
+    assert_eq!(mode_of(&[0x81D0 | user]), Mode::STRINGS | Mode::ACCESSES);
+    let memory = Mode::STRINGS | Mode::ACCESSES | Mode::MEMORY;
+    assert_eq!(mode_of(&[0x412E | user]), memory);
+    assert_eq!(mode_of(&[0x41D0 | user]), memory, "lines that are crossed");
+    // Interrupts are exits, whoever counts them.
+    assert_eq!(mode_of(&[0x1CB | user]), Mode::STRINGS);
+    let mut records = pmu(&[]);
+    records.write_msr(0x1D9, 1).unwrap();
+    assert_eq!(mode(&records.needs(), false), predicted | Mode::RECORDS);
+    assert_eq!(
+        mode(&pmu(&[0xC4 | user | INT]).needs(), true),
+        mode_of(&[0xC4 | user]) | Mode::LIMITS
+    );
+}
+
+#[test]
+fn parts_see_the_rings_that_are_counted() {
+    let needs = pmu(&[0xC5 | EN | USR, 0x412E | EN | USR]).needs();
+    assert_eq!(parts(&needs, Ring::User), Parts::MEMORY | Parts::PREDICTOR);
+    assert_eq!(parts(&needs, Ring::Kernel), Parts::empty());
+    let needs = pmu(&[0xC4 | EN | USR | OS]).needs();
+    assert_eq!(parts(&needs, Ring::Kernel), Parts::empty(), "nothing is asked of the model");
+}
+
+#[test]
+fn modes_grow_at_once_and_shrink_late() {
+    let mut modes = Modes::default();
+    assert_eq!(modes.plan(Mode::empty()), None);
+    assert_eq!(modes.plan(Mode::STRINGS), Some(Mode::STRINGS));
+    let both = Mode::STRINGS | Mode::BRANCHES;
+    assert_eq!(modes.plan(both), Some(both));
+    // A task without the counter, now and then one with it.
+    for stay in 0..3 * Modes::PATIENCE {
+        let wanted = if stay % 1000 == 0 { both } else { Mode::STRINGS };
+        assert_eq!(modes.plan(wanted), None, "stay {stay}");
+    }
+    // Two periods of patience at most, as the current one has seen it.
+    let stays = (0..2 * Modes::PATIENCE).find_map(|_| modes.plan(Mode::STRINGS));
+    assert_eq!(stays, Some(Mode::STRINGS));
+    let stays = (0..2 * Modes::PATIENCE).find_map(|_| modes.plan(Mode::empty()));
+    assert_eq!((stays, modes.current()), (Some(Mode::empty()), Mode::empty()));
+}
+
+fn plan(selectors: &[u64], left: &[u64], stops: bool, lead: u64) -> Plan {
+    let mut pmu = pmu(selectors);
+    for (n, left) in (0..).zip(left) {
+        pmu.write_msr(0x4C1 + n, (1 << 48) - left).unwrap();
+    }
+    Plan::of(pmu.limits(RingMask::BOTH), stops, lead)
+}
+
+fn lefts(plan: Plan) -> Option<Vec<u64>> {
+    match plan {
+        Plan::Step => None,
+        Plan::Run { limits, .. } => Some(
+            limits.iter().filter(|limit| limit.selection != 0).map(|limit| limit.left).collect(),
+        ),
+    }
+}
+
+#[test]
+fn branches_run_to_their_overflow_and_accesses_are_stepped_near_it() {
+    let (branches, loads) = (0xC4 | EN | USR | INT, 0x81D0 | EN | USR | INT);
+    assert_eq!(lefts(plan(&[branches], &[1], true, 50)), Some(vec![1]));
+    assert_eq!(lefts(plan(&[loads], &[51], true, 50)), Some(vec![51]));
+    assert_eq!(lefts(plan(&[loads], &[50], true, 50)), None);
+    assert_eq!(lefts(plan(&[branches, loads], &[7, 900], true, 50)), Some(vec![7, 900]));
+    assert_eq!(lefts(plan(&[branches, loads], &[7, 9], true, 50)), None);
+    // Without an interrupt there is no limit, and instructions have the clock.
+    assert_eq!(lefts(plan(&[loads ^ INT, 0xC0 | EN | USR | INT], &[9, 9], true, 50)), Some(vec![]));
+    // Interrupts are exits.
+    assert_eq!(lefts(plan(&[0x1CB | EN | USR | INT], &[1], true, 50)), Some(vec![]));
+}
+
+#[test]
+fn without_a_way_to_stop_the_alarm_has_to_ring_in_time() {
+    let alarm = |selectors: &[u64], left: &[u64]| match plan(selectors, left, false, 50) {
+        Plan::Run { instructions, limits } => {
+            assert!(limits.iter().all(|limit| limit.selection == 0));
+            instructions
+        }
+        Plan::Step => panic!("it can run"),
+    };
+    assert_eq!(alarm(&[0xC4 | EN | USR | INT], &[1000]), Some(1000));
+    assert_eq!(alarm(&[0x81D0 | EN | USR | INT], &[2560]), Some(10));
+    assert_eq!(alarm(&[0xC4 | EN | USR | INT, 0x81D0 | EN | USR | INT], &[7, 2560]), Some(7));
+    assert_eq!(alarm(&[0xC4 | EN | USR], &[7]), None);
+}
+
+#[test]
+fn the_instruction_of_a_record_is_seen() {
+    let mut pmu = pmu(&[0xC4 | EN | USR]);
+    pmu.write_msr(0x3F1, 1).unwrap();
+    pmu.write_msr(0x4C1, (1 << 48) - 2).unwrap();
+    let plan = |pmu: &Pmu, stops| Plan::of(pmu.limits(RingMask::USER), stops, 0);
+    assert_eq!(lefts(plan(&pmu, true)), Some(vec![2]));
+    pmu.advance(&Delta::bulk(Ring::User, 9).with(Occurrence::Return, 2));
+    assert_eq!((plan(&pmu, true), plan(&pmu, false)), (Plan::Step, Plan::Step));
+}
+
+proptest! {
+    /// Whatever is asked for, it is there at once, and nothing that was not.
+    #[test]
+    fn a_mode_has_what_is_wanted(wanted in prop::collection::vec(0..256u64, 1..100)) {
+        let mut modes = Modes::default();
+        let mut all = Mode::empty();
+        for bits in wanted {
+            let wanted = Mode::from_bits_truncate(bits);
+            all |= wanted;
+            let before = modes.current();
+            let told = modes.plan(wanted);
+            prop_assert!(modes.current().contains(wanted) && all.contains(modes.current()));
+            prop_assert_eq!(told.is_some(), modes.current() != before);
+        }
+    }
+}
