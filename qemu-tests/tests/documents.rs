@@ -39,7 +39,10 @@ const NOT_RUN: [(&str, &str); 9] = [
 
 /// Blocks that are neither jobs nor command lines: how they begin, and what they are.
 const OTHER: [(&str, &str); 4] = [
-    ("pmu skylake strings=decoded", "a file of the UEFI application, read by the tests of `handover`"),
+    (
+        "pmu skylake strings=decoded",
+        "a file of the UEFI application, read by the tests of `handover`",
+    ),
     ("gdb target/", "a session with a debugger"),
     ("RUSTC_BOOTSTRAP=1 cargo fuzz", "a fuzz run has no end"),
     ("{\"seq\":2,", "a line of a report; `protocol` reads it in a test of its own"),

@@ -48,9 +48,9 @@ fn equal(model: Model, numbers: Range<u64>) {
     let Some((index, text)) = difference(&programs, &stepping, &plugin) else { return };
     let number = programs[index].number;
     let alone = smallest(number, model, ways);
-    let (drawn, what) = alone.as_ref().map_or((&programs[index], text.as_str()), |(drawn, text)| {
-        (drawn, text.as_str())
-    });
+    let (drawn, what) = alone
+        .as_ref()
+        .map_or((&programs[index], text.as_str()), |(drawn, text)| (drawn, text.as_str()));
     let first = report::all_differences(&programs, &stepping, &plugin);
     panic!(
         "{model:?}: stepping and plugin differ\n{first}\nthe first of them, {}:\n{what}{}",

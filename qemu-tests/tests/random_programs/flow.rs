@@ -3,7 +3,6 @@
 use super::emit::{Emitter, Result, Target};
 use super::piece::*;
 use iced_x86::code_asm::*;
-use proptest::sample::Index;
 
 impl Emitter {
     pub(super) fn skip(&mut self, condition: u8, test: Test, body: &[Piece]) -> Result {
@@ -80,8 +79,8 @@ impl Emitter {
         self.asm.pop(r12)
     }
 
-    pub(super) fn call(&mut self, kind: CallKind, index: Index) -> Result {
-        let Some(callee) = self.callee(index) else { return Ok(()) };
+    pub(super) fn call(&mut self, kind: CallKind, number: u8) -> Result {
+        let Some(callee) = self.callee(number) else { return Ok(()) };
         let label = self.functions[callee].0;
         match kind {
             CallKind::Direct => self.asm.call(label),

@@ -1,7 +1,5 @@
 //! What random programs are made of. Every value of these types is a program that ends.
 
-use proptest::sample::Index;
-
 /// Where in the data area an access goes.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
@@ -124,7 +122,8 @@ pub enum Piece {
     Stack(u8, Place),
     Skip(u8, Test, Vec<Piece>),
     Loop(LoopKind, u8, Vec<Piece>),
-    Call(CallKind, Index),
+    /// Of one of the functions behind the one that this is in.
+    Call(CallKind, u8),
     /// Calls nested so deep.
     Deep(u8),
     /// One of two or four cases by the innermost loop's counter.

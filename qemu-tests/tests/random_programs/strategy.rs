@@ -22,8 +22,8 @@ fn code() -> BoxedStrategy<Code> {
     let data = vec((0u8..6, prop::bool::weighted(0.7)), super::assemble::DATA_PAGES);
     let offset = prop_oneof![0u16..4096, 3600u16..4096];
     let timer = prop::option::weighted(0.1, 100u32..3000);
-    (vec(kernel(), 1..14), functions, data, offset, 0u16..499, any::<u64>(), timer).prop_map(
-        |(main, functions, data, offset, frames, seed, timer)| Code {
+    (vec(kernel(), 1..14), functions, data, offset, 0u16..499, any::<u64>(), timer)
+        .prop_map(|(main, functions, data, offset, frames, seed, timer)| Code {
             timer,
             main,
             functions,
@@ -31,8 +31,8 @@ fn code() -> BoxedStrategy<Code> {
             offset,
             frames,
             seed,
-        },
-    ).boxed()
+        })
+        .boxed()
 }
 
 fn place() -> BoxedStrategy<Place> {
@@ -55,7 +55,8 @@ fn test() -> BoxedStrategy<Test> {
         (0u8..8).prop_map(Test::Counter),
         (place(), 0u8..32).prop_map(|(place, bit)| Test::Memory(place, bit)),
         Just(Test::Flags),
-    ].boxed()
+    ]
+    .boxed()
 }
 
 fn strings() -> BoxedStrategy<Piece> {
@@ -68,11 +69,11 @@ fn strings() -> BoxedStrategy<Piece> {
         1 => Just(StringKind::Outs),
     ];
     let parts = (kind, 0u8..4, prop::bool::weighted(0.8), prop::bool::weighted(0.3));
-    (parts, place(), place(), prop_oneof![0u8..4, 0u8..200]).prop_map(
-        |((kind, size, repeated, backward), source, destination, count)| {
+    (parts, place(), place(), prop_oneof![0u8..4, 0u8..200])
+        .prop_map(|((kind, size, repeated, backward), source, destination, count)| {
             Piece::Strings(Strings { kind, size, repeated, backward, source, destination, count })
-        },
-    ).boxed()
+        })
+        .boxed()
 }
 
 /// What has no parts of its own and can stand in any ring.
@@ -89,7 +90,7 @@ fn simple() -> BoxedStrategy<Piece> {
         1 => (0..access::SAVES, place()).prop_map(|(kind, place)| Piece::Save(kind, place)),
         5 => strings(),
         3 => (0u8..8, place()).prop_map(|(kind, place)| Piece::Stack(kind, place)),
-        5 => (call, any::<Index>()).prop_map(|(kind, index)| Piece::Call(kind, index)),
+        5 => (call, any::<u8>()).prop_map(|(kind, number)| Piece::Call(kind, number)),
         1 => (2u8..40).prop_map(Piece::Deep),
         1 => Just(Piece::Service),
         1 => Just(Piece::Breakpoint),
@@ -100,7 +101,8 @@ fn simple() -> BoxedStrategy<Piece> {
         2 => change(),
         1 => (0u8..2).prop_map(Piece::Counter),
         1 => Just(Piece::Cpuid),
-    ].boxed()
+    ]
+    .boxed()
 }
 
 fn change() -> BoxedStrategy<Piece> {
@@ -117,7 +119,8 @@ fn nested(inner: BoxedStrategy<Piece>) -> BoxedStrategy<Piece> {
             .prop_map(|(kind, count, body)| Piece::Loop(kind, count, body)),
         1 => (any::<bool>(), vec(vec(inner, 0..3), 4..5))
             .prop_map(|(four, cases)| Piece::Table(four, cases)),
-    ].boxed()
+    ]
+    .boxed()
 }
 
 /// What can stand in any ring.
@@ -145,7 +148,8 @@ fn kernel() -> BoxedStrategy<Piece> {
         1 => Just(Piece::Forget(Forget::Caches)),
         1 => Just(Piece::Port),
         1 => Just(Piece::Shadow),
-    ].boxed()
+    ]
+    .boxed()
 }
 
 fn user() -> BoxedStrategy<Piece> {
@@ -175,7 +179,13 @@ fn pmu() -> BoxedStrategy<PmuPlan> {
     );
     let fixed = prop::option::weighted(0.3, (1u8..4, prop::option::weighted(0.3, 100u32..2000)));
     let flags = (any::<bool>(), prop::bool::weighted(0.2), prop::bool::weighted(0.3));
-    (vec(counter, 1..7), fixed, flags).prop_map(|(counters, fixed, (nmi, freeze, records))| {
-        PmuPlan { counters, fixed, nmi, freeze, records }
-    }).boxed()
+    (vec(counter, 1..7), fixed, flags)
+        .prop_map(|(counters, fixed, (nmi, freeze, records))| PmuPlan {
+            counters,
+            fixed,
+            nmi,
+            freeze,
+            records,
+        })
+        .boxed()
 }
