@@ -59,6 +59,19 @@ fn equal(model: Model, numbers: Range<u64>) {
     );
 }
 
+/// Also that they are what they are meant to be: of all kinds, and not the same over and over.
+#[test]
+fn all_programs_can_be_written_down_for_every_model() {
+    for model in models() {
+        let programs = draw(model, 0..1000);
+        assert_eq!(programs.len(), 1000);
+        let mut codes: Vec<_> = programs.iter().map(|drawn| &drawn.assembled.code).collect();
+        codes.sort();
+        codes.dedup();
+        assert!(codes.len() > 990, "{model:?}: {} different ones", codes.len());
+    }
+}
+
 #[test]
 fn i13_counts_of_100_random_programs_are_those_of_stepping_to_the_last_event() {
     equal(Model::Skylake, 0..50);

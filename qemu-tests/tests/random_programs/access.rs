@@ -28,7 +28,7 @@ pub const FORMS: &[Form] = &[
     form(|a, m| a.mov(eax, dword_ptr(m))),
     form(|a, m| a.mov(ax, word_ptr(m))),
     form(|a, m| a.mov(al, byte_ptr(m))),
-    form(|a, m| a.mov(ch, byte_ptr(m))),
+    form(|a, m| a.mov(sil, byte_ptr(m))),
     form(|a, m| a.movzx(r8d, word_ptr(m))),
     form(|a, m| a.movsx(r9, byte_ptr(m))),
     form(|a, m| a.movsxd(r10, dword_ptr(m))),
