@@ -1,6 +1,8 @@
 //! The data that an instruction touches.
 
-use iced_x86::{CodeSize, Instruction, InstructionInfoFactory, OpAccess, Register};
+use iced_x86::{
+    CodeSize, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
 use pmu_model::uarch::AccessKind;
 
 /// One access, by linear address.
@@ -25,7 +27,7 @@ pub fn accesses(
     mut each: impl FnMut(Touch),
 ) {
     let locked = instruction.has_lock_prefix()
-        || (instruction.mnemonic() == iced_x86::Mnemonic::Xchg
+        || (instruction.mnemonic() == Mnemonic::Xchg
             && instruction.memory_size().size() > 0);
     for memory in factory.info(instruction).used_memory() {
         let kind = match memory.access() {
@@ -38,10 +40,31 @@ pub fn accesses(
         let Some(linear) = memory.virtual_address(0, |name, _, _| Some(register(name))) else {
             continue;
         };
+        let linear = linear.wrapping_add(bit_string(instruction, &mut register));
         // Outside 64-bit mode linear addresses have 32 bits (SDM vol. 1, 3.3.7).
         let is_wide = instruction.code_size() == CodeSize::Code64;
         let linear = if is_wide { linear } else { linear & 0xffff_ffff };
         let bytes = memory.memory_size().size().max(1) as u32;
         each(Touch { linear, bytes, kind, locked });
     }
+}
+
+/// How far behind its operand's address a bit test by a register goes: bit strings reach as far as the register says
+/// (SDM vol. 2, 3.1.1.9).
+fn bit_string(instruction: &Instruction, mut register: impl FnMut(Register) -> u64) -> u64 {
+    use Mnemonic::{Bt, Btc, Btr, Bts};
+    let tests = matches!(instruction.mnemonic(), Bt | Btc | Btr | Bts);
+    let by_register = instruction.op1_kind() == OpKind::Register;
+    if !tests || !by_register || instruction.op0_kind() != OpKind::Memory {
+        return 0;
+    }
+    let name = instruction.op1_register();
+    let value = register(name);
+    let bit = match name.size() {
+        2 => value as i16 as i64,
+        4 => value as i32 as i64,
+        _ => value as i64,
+    };
+    let bytes = name.size() as i64;
+    (bit.div_euclid(8 * bytes) * bytes) as u64
 }

@@ -10,8 +10,8 @@
 //! | [`Command::Who`] | `question` | `answer`, `version`, `stops` |
 //! | [`Command::Region`] | `region_start`, `region_end`, `own` | |
 //! | [`Command::Mode`] | `mode` | |
-//! | [`Command::Enter`] | `parts`, `limits` | |
-//! | [`Command::Exit`] | `rip`, `place` | `counts`, `string_starts`, `string_ends`, `lead`, `stopped`, `records` |
+//! | [`Command::Enter`] | `parts`, `record_kinds`, `entry`, `limits` | `lead` |
+//! | [`Command::Exit`] | `rip`, `place` | `counts`, `instructions`, `string_starts`, `string_ends`, `lead`, `stopped`, `records` |
 //! | [`Command::Maintain`] | `maintenance`, `address` | |
 #![cfg_attr(not(test), no_std)]
 #![warn(missing_docs)]
@@ -37,7 +37,7 @@ const NOP: [u8; 4] = [0x0f, 0x1f, 0x84, 0x00];
 const TAG: u32 = 0x6263_7000;
 
 /// What the hypervisor wants.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[repr(u8)]
 pub enum Command {
     /// Is a plugin there, and which?
@@ -92,6 +92,8 @@ bitflags! {
         const PREDICTOR = 1 << 6;
         /// Taken branches with their linear addresses. Includes [`Mode::PREDICTOR`].
         const RECORDS = 1 << 7;
+        /// Retired instructions of each vCPU by itself: QEMU's clock counts those of all together.
+        const INSTRUCTIONS = 1 << 8;
     }
 
     /// The parts of the microarchitecture that see what runs from now on. With none of them the state stays as it is.

@@ -93,7 +93,9 @@ pub struct Mailbox {
     pub string_starts: u64,
     /// Exit: those that came to their end.
     pub string_ends: u64,
-    /// Exit: most occurrences, of anything but branches, that a block has had so far, and a block before it: see [`Limit`].
+    /// Exit: retired instructions, a repeated string instruction once, at its end; only with [`crate::Mode::INSTRUCTIONS`].
+    pub instructions: u64,
+    /// Enter (with its limits in mind) and Exit: most occurrences, of anything but branches, that a block has had so far, and a block before it: see [`Limit`].
     pub lead: u64,
     /// Exit: NMIs that were asked for since the last one, to make the guest leave. They may come as late as behind the exit.
     pub stopped: u64,
@@ -127,6 +129,7 @@ impl Mailbox {
         address: 0,
         string_starts: 0,
         string_ends: 0,
+        instructions: 0,
         lead: 0,
         stopped: 0,
         limits: [Limit { selection: 0, left: 0 }; MAX_LIMITS],

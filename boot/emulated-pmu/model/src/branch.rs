@@ -3,7 +3,7 @@
 use crate::Ring;
 
 /// The kinds that the filters of the last-branch records tell apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BranchKind {
     /// Jcc, JrCXZ, LOOPcc.
     Conditional,

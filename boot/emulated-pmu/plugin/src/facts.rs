@@ -1,12 +1,16 @@
 //! What has to be known of an instruction to count it.
 
 use crate::leaves::{self, End};
+use crate::shape::Shape;
 use crate::tally::{self, Tally};
 use iced_x86::{CodeSize, Instruction, InstructionInfoFactory};
 use plugin_channel::Mode;
 use pmu_model::uarch::AccessKind;
 use pmu_model::{BranchKind, Occurrence, Ring};
-use step::{Kind, StringOperation, Touch};
+use step::{Kind, Maintenance, StringOperation, Touch};
+
+#[cfg(test)]
+mod tests;
 
 /// Bits of an address that every mapping of a page shares: QEMU translates a page once, whatever its linear addresses.
 pub const OFFSET: u64 = 0xfff;
@@ -35,8 +39,6 @@ pub struct Facts {
     pub ip: u16,
     /// Offset of the address behind it.
     pub next: u16,
-    /// What it adds once it is done; conditional jumps as taken.
-    pub tally: Tally,
     /// By what one sees that it is done.
     pub end: End,
     /// The branch that it is.
@@ -45,6 +47,10 @@ pub struct Facts {
     pub repeated: Option<StringOperation>,
     /// Its accesses, but for those of a repeated string operation; addresses are not known.
     pub touches: Vec<Touch>,
+    /// What it does to caches and translations.
+    pub maintenance: Option<Maintenance>,
+    /// What is done about its accesses where their addresses count.
+    pub shape: Shape,
 }
 
 impl Facts {
@@ -53,16 +59,17 @@ impl Facts {
         Self {
             ip: offset(linear),
             next: offset(linear.wrapping_add(bytes as u64)),
-            tally: Tally::NONE,
             end: End::Unknown,
             branch: None,
             repeated: None,
             touches: Vec::new(),
+            maintenance: None,
+            shape: Shape::None,
         }
     }
 
-    /// Of a valid one, decoded at its linear address, for what `mode` counts.
-    pub fn of(factory: &mut InstructionInfoFactory, instruction: &Instruction, mode: Mode) -> Self {
+    /// Of a valid one, decoded at its linear address.
+    pub fn of(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> Self {
         let repeated = match step::kind(instruction) {
             Kind::Repeated(operation) => Some(operation),
             _ => None,
@@ -73,28 +80,29 @@ impl Facts {
             step::accesses(factory, instruction, |_| 0, |touch| touches.push(touch));
         }
         let end = leaves::end(instruction, &touches, branch.map(|branch| branch.kind));
-        let mut facts = Self {
+        Self {
             ip: offset(instruction.ip()),
             next: offset(instruction.next_ip()),
-            tally: Tally::NONE,
             end,
+            shape: Shape::of(instruction, &touches, end),
             branch,
             repeated,
             touches,
-        };
-        facts.tally = facts.tally(instruction, mode);
-        facts
+            maintenance: step::maintenance(instruction),
+        }
     }
 
-    fn tally(&self, instruction: &Instruction, mode: Mode) -> Tally {
+    /// What it adds once it is done, with `branch` as the branch that it counts as; conditional jumps as taken.
+    pub fn tally(&self, mode: Mode, branch: Option<Branch>) -> Tally {
         let mut tally = match self.repeated {
             None if mode.contains(Mode::INSTRUCTIONS) => Tally::one(tally::INSTRUCTIONS),
             _ => Tally::NONE,
         };
-        if let Some(branch) = self.branch.filter(|_| mode.contains(Mode::BRANCHES)) {
+        if let Some(branch) = branch.filter(|_| mode.contains(Mode::BRANCHES)) {
             tally.count(Occurrence::of(branch.kind, true, branch.backward, false));
         }
-        for touch in self.touches.iter().filter(|_| mode.contains(Mode::ACCESSES)) {
+        let inline = mode.contains(Mode::ACCESSES) && !mode.contains(Mode::MEMORY);
+        for touch in self.touches.iter().filter(|_| inline) {
             tally.count(match touch.kind {
                 AccessKind::Load => Occurrence::Load,
                 AccessKind::Store => Occurrence::Store,
@@ -104,9 +112,8 @@ impl Facts {
                 tally.count(Occurrence::Locked);
             }
         }
-        let counts = !mode.difference(Mode::STRINGS | Mode::INSTRUCTIONS | Mode::LIMITS).is_empty();
-        let flush = step::Maintenance::FlushLine { evicts: true };
-        if counts && step::maintenance(instruction) == Some(flush) {
+        let is_flush = self.maintenance == Some(Maintenance::FlushLine { evicts: true });
+        if is_flush && mode.contains(Mode::ACCESSES) {
             tally.count(Occurrence::ClFlush);
         }
         tally

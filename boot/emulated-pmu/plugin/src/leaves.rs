@@ -27,12 +27,12 @@ pub fn end(instruction: &Instruction, touches: &[Touch], branch: Option<BranchKi
         return End::Always;
     }
     let is_store = |touch: &&Touch| touch.kind != AccessKind::Load;
-    let (stores, loads): (Vec<_>, Vec<_>) = touches.iter().partition(is_store);
+    let (stores, loads): (Vec<&Touch>, Vec<&Touch>) = touches.iter().partition(is_store);
     let simple = instruction.cpuid_features().iter().all(|it| is_integer(*it) || is_sse(*it))
         && !is_system(instruction, branch);
     match (&stores[..], &loads[..]) {
         _ if !simple => End::Unknown,
-        ([store], _) if store.bytes <= MAX_AT_ONCE => End::Store,
+        ([store], [] | [_]) if store.bytes <= MAX_AT_ONCE => End::Store,
         ([], [load]) if load.bytes <= MAX_AT_ONCE => End::Load,
         _ => End::Unknown,
     }
@@ -45,7 +45,7 @@ fn may_leave(instruction: &Instruction, touches: &[Touch], branch: Option<Branch
 }
 
 /// Whether it can fail, or be intercepted, for another reason than an access.
-fn is_system(instruction: &Instruction, branch: Option<BranchKind>) -> bool {
+pub fn is_system(instruction: &Instruction, branch: Option<BranchKind>) -> bool {
     use Mnemonic::*;
     instruction.is_privileged()
         || branch == Some(BranchKind::Far)

@@ -1,16 +1,45 @@
-//! To be replaced by the plugin.
-#![allow(missing_docs)]
-use std::ffi::{c_char, c_int, c_void};
+//! Counts for the emulated PMU inside QEMU's translator (TCG), at the translator's speed.
+//!
+//! QEMU loads this library with `-plugin file=LIBRARY[,stop=FD]`. It does nothing until a hypervisor asks for something by
+//! the calls of [`plugin_channel`]. From then on each block of code that is translated outside the hypervisor's own memory
+//! gets counting code put beside its instructions.
+//!
+//! | part | what it does |
+//! | --- | --- |
+//! | [`decode`], [`facts`], [`leaves`] | what the instructions of a block are |
+//! | [`plan`] | what is put beside them; [`tally`], [`opened`] and [`limit`] are what it is made of |
+//! | [`translate`], [`apply`] | the block and its plan, from and to QEMU |
+//! | [`callbacks`], [`settle`] | what translated code calls |
+//! | [`shape`], [`trace`], [`memory`], [`recent`], [`registers`] | accesses with their addresses |
+//! | [`records`] | branch records |
+//! | [`calls`], [`vcpu`], [`state`] | the hypervisor's calls, and what is kept |
+//! | [`stop`] | making the guest leave |
+//! | [`qemu`] | QEMU's interface |
+//!
+//! A vCPU's callbacks run on one thread. With icount all vCPUs share one; nothing relies on that.
+#![warn(missing_docs)]
 
-#[unsafe(no_mangle)]
-pub static qemu_plugin_version: c_int = 4;
-
-#[unsafe(no_mangle)]
-pub extern "C" fn qemu_plugin_install(
-    _id: u64,
-    _info: *const c_void,
-    _argc: c_int,
-    _argv: *const *const c_char,
-) -> c_int {
-    0
-}
+pub mod apply;
+pub mod callbacks;
+pub mod calls;
+pub mod cells;
+pub mod decode;
+pub mod facts;
+pub mod install;
+pub mod leaves;
+pub mod limit;
+pub mod memory;
+pub mod opened;
+pub mod plan;
+pub mod qemu;
+pub mod recent;
+pub mod records;
+pub mod registers;
+pub mod settle;
+pub mod shape;
+pub mod state;
+pub mod stop;
+pub mod tally;
+pub mod trace;
+pub mod translate;
+pub mod vcpu;

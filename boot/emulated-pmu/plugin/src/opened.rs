@@ -7,8 +7,17 @@ use std::collections::HashMap;
 /// Something open. Addresses are offsets in their pages.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Opened {
-    /// A branch. The bytes from its block's start to the address behind it are for where offsets do not tell the way.
-    Branch(Branch, u16),
+    /// A branch.
+    Branch {
+        /// The instruction.
+        branch: Branch,
+        /// Bytes from its block's start to the address behind it: for where offsets do not tell the way.
+        bytes: u16,
+        /// What else was counted for it before it began.
+        early: Tally,
+        /// Whether it was counted as one that was taken.
+        counted: bool,
+    },
     /// A repeated string instruction: it may have ended, or be at its next element.
     Repeat {
         /// Its address.
@@ -39,7 +48,7 @@ impl Opened {
     /// The key of the block at which it would be found to have fallen through.
     pub const fn key(&self) -> u64 {
         match self {
-            Self::Branch(branch, _) => key(branch.next),
+            Self::Branch { branch, .. } => key(branch.next),
             Self::Repeat { next, .. } => key(*next),
             Self::Early { .. } => NO_KEY,
         }
@@ -48,8 +57,14 @@ impl Opened {
 
 /// One of each kind that there has been, at an address that stays: code that is translated has it in it. There are no
 /// more of them than offsets in a page and ways to use them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Interned<T: 'static>(HashMap<T, &'static T>);
+
+impl<T> Default for Interned<T> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
 
 impl<T: Copy + Eq + core::hash::Hash> Interned<T> {
     /// The one that is equal.

@@ -43,6 +43,13 @@ impl Tally {
         *self == Self::NONE
     }
 
+    /// The same without an entry, and that.
+    pub fn without(&self, entry: usize) -> (Self, u64) {
+        let mut rest = *self;
+        let count = core::mem::take(&mut rest.0[entry]);
+        (rest, count.into())
+    }
+
     /// The entries that are not 0.
     pub fn entries(&self) -> impl Iterator<Item = (usize, u64)> {
         let all = self.0.into_iter().enumerate();

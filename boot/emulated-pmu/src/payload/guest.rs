@@ -378,7 +378,10 @@ impl Guest {
             Register::R13 => r.r13,
             Register::R14 => r.r14,
             Register::R15 => r.r15,
-            Register::DS | Register::ES | Register::SS if self.code_bits() == 64 => return 0,
+            Register::CS | Register::DS | Register::ES | Register::SS if self.code_bits() == 64 => {
+                return 0;
+            }
+            Register::CS => return self.vmcb.cs.base,
             Register::DS => return self.vmcb.ds.base,
             Register::ES => return self.vmcb.es.base,
             Register::SS => return self.vmcb.ss.base,

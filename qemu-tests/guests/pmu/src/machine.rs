@@ -21,8 +21,10 @@ pub const USER_DATA: u64 = 0x1b;
 pub const USER_CODE: u64 = 0x23;
 /// 32-bit code, behind the two entries of the TSS.
 pub const USER_CODE_32: u64 = 0x3b;
+/// The same of ring 0.
+pub const KERNEL_CODE_32: u64 = 0x40;
 
-static mut GDT: GlobalDescriptorTable<8> = GlobalDescriptorTable::empty();
+static mut GDT: GlobalDescriptorTable<9> = GlobalDescriptorTable::empty();
 static mut TSS: TaskStateSegment = TaskStateSegment::new();
 static mut IDT: InterruptDescriptorTable = InterruptDescriptorTable::new();
 
@@ -46,6 +48,7 @@ pub unsafe fn set_up() {
         let tss = GDT.append(Descriptor::tss_segment(&TSS));
         // Type and rights of a 32-bit code segment of ring 3, flat: SDM vol. 3, 3.4.5.
         GDT.append(Descriptor::UserSegment(0x00cf_fb00_0000_ffff));
+        GDT.append(Descriptor::UserSegment(0x00cf_9b00_0000_ffff));
         GDT.load();
         CS::set_reg(x86_64::structures::gdt::SegmentSelector(KERNEL_CODE as u16));
         let data = x86_64::structures::gdt::SegmentSelector(16);
@@ -139,6 +142,34 @@ pub fn open_to_ring_3(from: u64, bytes: u64) {
             if shift == 12 || value & LARGE != 0 {
                 break;
             }
+            table = value & ADDRESS;
+        }
+        x86_64::instructions::tlb::flush(VirtAddr::new(page));
+    }
+}
+
+/// The page table entry of `linear`, which is mapped with a page of 4 KiB.
+pub fn entry(linear: u64) -> *mut u64 {
+    let mut table = Cr3::read().0.start_address().as_u64();
+    for shift in [39, 30, 21] {
+        let entry = (PHYSICAL + table + 8 * (linear >> shift & 0x1ff)) as *mut u64;
+        // SAFETY: the page tables in use, behind the map of physical memory.
+        table = unsafe { read_volatile(entry) } & ADDRESS;
+    }
+    (PHYSICAL + table + 8 * (linear >> 12 & 0x1ff)) as *mut u64
+}
+
+/// Makes `bytes` from `from` on executable.
+pub fn open_to_execution(from: u64, bytes: u64) {
+    const NO_EXECUTE: u64 = 1 << 63;
+    for page in (from & !0xfff..from + bytes).step_by(4096) {
+        let mut table = Cr3::read().0.start_address().as_u64();
+        for shift in [39, 30, 21, 12] {
+            let entry = (PHYSICAL + table + 8 * (page >> shift & 0x1ff)) as *mut u64;
+            // SAFETY: the page tables in use, behind the map of physical memory.
+            let value = unsafe { read_volatile(entry) } & !NO_EXECUTE;
+            // SAFETY: as above; it only adds a right.
+            unsafe { write_volatile(entry, value) };
             table = value & ADDRESS;
         }
         x86_64::instructions::tlb::flush(VirtAddr::new(page));

@@ -13,6 +13,7 @@ mod handlers;
 mod machine;
 mod once;
 mod overflow;
+mod plugin;
 mod pmu;
 mod refusals;
 mod rings;
@@ -43,6 +44,11 @@ fn main(info: &'static mut BootInfo) -> ! {
     });
     // SAFETY: called once, on the boot loader's stack and page tables.
     unsafe { machine::set_up() };
+    if let Some(group) = group.strip_prefix("plugin.") {
+        plugin::run(group);
+        line!("end");
+        exit(0x10)
+    }
     let unit = Unit::find();
     line!("pmu {unit:?}");
     match group {

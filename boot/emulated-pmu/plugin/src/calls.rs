@@ -1,0 +1,114 @@
+//! The hypervisor's calls.
+
+use crate::cells::{ALARM, SPENT};
+use crate::limit::{Bound, Limits};
+use crate::plan;
+use crate::settle::{self, Where};
+use crate::state::{page, state, translate_anew, vcpu};
+use crate::tally;
+use crate::vcpu::Vcpu;
+use core::ffi::c_void;
+use plugin_channel::{ANSWER, Command, Mailbox, Mode, Parts, Place, QUESTION, SLOTS, VERSION};
+use pmu_model::OCCURRENCES;
+use std::sync::atomic::Ordering;
+
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+
+/// A vCPU executes a call: the place of the NOP in QEMU's memory, and the command.
+pub extern "C" fn called(index: u32, data: *mut c_void) {
+    // SAFETY: it was asked for with such a pair, which stays.
+    let (host, command) = unsafe { *data.cast::<(u64, Command)>() };
+    let page = page(host);
+    // SAFETY: the page behind that of the call is the guest's RAM as well, unless a guest that is no hypervisor executes
+    // such a NOP at the very end of its RAM, which QEMU does not give back either; nobody writes it while this vCPU, whose
+    // page it is, is here.
+    let mailbox = unsafe { &mut *((page + PAGE) as *mut Mailbox) };
+    if command == Command::Who {
+        return who(page, mailbox);
+    }
+    let is_known = state().translator().modes.contains_key(&page);
+    let Some(vcpu) = vcpu(index).filter(|_| is_known) else { return };
+    match command {
+        Command::Who => {}
+        Command::Region => region(page, mailbox),
+        Command::Mode => mode(page, mailbox),
+        Command::Enter => enter(vcpu, mailbox),
+        Command::Exit => exit(vcpu, mailbox),
+        Command::Maintain => vcpu.maintain(mailbox),
+    }
+}
+
+fn who(page: u64, mailbox: &mut Mailbox) {
+    if mailbox.question != QUESTION {
+        return;
+    }
+    state().translator().modes.entry(page).or_default();
+    mailbox.answer = ANSWER;
+    mailbox.version = VERSION;
+    mailbox.stops = state().stops().into();
+}
+
+fn region(page: u64, mailbox: &Mailbox) {
+    let &Mailbox { region_start, region_end, own, .. } = mailbox;
+    if !(region_start..region_end).contains(&own) {
+        return;
+    }
+    let start = page.wrapping_sub(own - region_start);
+    let host = (start, start.wrapping_add(region_end - region_start));
+    // What lies there may have been translated with code beside it.
+    if state().translator().regions.insert(region_start, host) != Some(host) {
+        translate_anew();
+    }
+}
+
+fn mode(page: u64, mailbox: &Mailbox) {
+    let translator = &mut *state().translator();
+    let asked = plan::complete(Mode::from_bits_truncate(mailbox.mode));
+    translator.modes.insert(page, asked);
+    let all = translator.modes.values().fold(Mode::empty(), |all, one| all | *one);
+    if core::mem::replace(&mut translator.mode, all) != all {
+        translate_anew();
+    }
+}
+
+fn enter(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
+    vcpu.clear(&state().cells());
+    let stopper = state().stopper(vcpu.index);
+    vcpu.set_parts(Parts::from_bits_truncate(mailbox.parts));
+    vcpu.memory.enter(vcpu.parts.contains(Parts::RESUMES));
+    vcpu.recorder.enter(mailbox.record_kinds);
+    vcpu.limits = Limits::new(&mailbox.limits);
+    let most = state().most();
+    mailbox.lead = vcpu.limits.lead(most);
+    stopper.others.store(vcpu.limits.has_others(), Ordering::Relaxed);
+    stopper.armed.store(!vcpu.limits.is_empty() && state().stops(), Ordering::Relaxed);
+    if !vcpu.limits.is_empty() {
+        // The first block looks for itself.
+        let slack = vcpu.limits.slack(&vcpu.sums, &Bound::default(), most).unwrap_or(0);
+        *vcpu.word(SPENT) = ALARM - slack.min(ALARM);
+    }
+}
+
+fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
+    let stopper = state().stopper(vcpu.index);
+    stopper.armed.store(false, Ordering::Relaxed);
+    stopper.others.store(false, Ordering::Relaxed);
+    let failed = mailbox.place == Place::Instruction as u64;
+    if let Some(opened) = vcpu.opened() {
+        let to = if failed { Where::Failed } else { Where::Left };
+        settle::next(vcpu, opened, to(mailbox.rip));
+    } else if failed {
+        vcpu.memory.drop_pending();
+    }
+    vcpu.collect();
+    mailbox.counts = [0; SLOTS];
+    mailbox.counts[..OCCURRENCES].copy_from_slice(&vcpu.sums.0[..OCCURRENCES]);
+    mailbox.string_starts = vcpu.sums.0[tally::STRING_STARTS];
+    mailbox.string_ends = vcpu.string_ends;
+    mailbox.instructions = vcpu.sums.0[tally::INSTRUCTIONS].wrapping_add(vcpu.string_ends);
+    mailbox.lead = vcpu.limits.lead(state().most());
+    mailbox.stopped = stopper.stopped.swap(0, Ordering::Relaxed);
+    vcpu.recorder.exit(&mut mailbox.records);
+    vcpu.clear(&state().cells());
+}

@@ -1,0 +1,124 @@
+//! The words of a vCPU that translated code changes in place.
+//!
+//! A stretch of code adds 1 to the word of its tally. There are far fewer different tallies than stretches, so one addition
+//! counts all that a stretch does.
+
+use crate::qemu::{Scoreboard, Word, api, word};
+use crate::tally::{ENTRIES, Sums, Tally};
+use std::collections::HashMap;
+
+/// Words of a vCPU: 8 KiB.
+pub const CELLS: usize = 1024;
+/// What is open: [`crate::opened`].
+pub const OPEN: usize = 0;
+/// The address of what is open.
+pub const WHAT: usize = 1;
+/// Occurrences that blocks may have had since the limits were looked at, up to [`ALARM`].
+pub const SPENT: usize = 2;
+/// The first word of a tally.
+const FIRST: usize = 8;
+
+/// The word of single instructions.
+pub const SINGLE_INSTRUCTIONS: usize = FIRST + crate::tally::INSTRUCTIONS;
+
+/// The limits have to be looked at when this is spent.
+pub const ALARM: u64 = 1 << 62;
+
+/// Which word is of which tally.
+#[derive(Debug)]
+pub struct Cells {
+    score: Scoreboard,
+    list: Vec<Tally>,
+    places: HashMap<Tally, usize>,
+}
+
+// SAFETY: the scoreboard is a handle, that any thread may use.
+unsafe impl Send for Cells {}
+
+impl Cells {
+    /// With a scoreboard of its own, and a word for one of each entry.
+    pub fn new() -> Self {
+        // SAFETY: the plugin is being installed.
+        let score = unsafe { (api().new_scoreboard)(CELLS * size_of::<u64>()) };
+        Self::with(score)
+    }
+
+    fn with(score: Scoreboard) -> Self {
+        let mut cells = Self { score, list: Vec::new(), places: HashMap::new() };
+        for entry in 0..ENTRIES {
+            cells.place(Tally::one(entry));
+        }
+        cells
+    }
+
+    fn place(&mut self, tally: Tally) -> Option<usize> {
+        if let Some(place) = self.places.get(&tally) {
+            return Some(*place);
+        }
+        let place = FIRST + self.list.len();
+        (place < CELLS).then(|| {
+            self.list.push(tally);
+            self.places.insert(tally, place);
+            place
+        })
+    }
+
+    /// The words to which a tally is added, and how much: one word, unless too many tallies have been seen.
+    pub fn additions(&mut self, tally: &Tally) -> Vec<(usize, u64)> {
+        if let Some(place) = self.place(*tally) {
+            return vec![(place, 1)];
+        }
+        let single = |(entry, count)| (FIRST + entry, count);
+        tally.entries().map(single).collect()
+    }
+
+    /// A word, to QEMU.
+    pub fn word(&self, index: usize) -> Word {
+        word(self.score, index)
+    }
+
+    /// A vCPU's words.
+    pub fn of(&self, vcpu: u32) -> *mut u64 {
+        // SAFETY: QEMU has made the vCPU: it runs, or has been announced.
+        unsafe { (api().entry)(self.score, vcpu as i32).cast() }
+    }
+
+    /// Adds what the words say to `sums`, and clears them.
+    pub fn collect(&self, words: &mut [u64], sums: &mut Sums) {
+        for (tally, word) in self.list.iter().zip(&mut words[FIRST..]) {
+            if *word != 0 {
+                sums.add(tally, core::mem::take(word));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pmu_model::Occurrence;
+
+    #[test]
+    fn tallies_are_counted_when_the_words_run_out() {
+        // SAFETY: a handle that is never used.
+        let score = unsafe { core::mem::zeroed() };
+        let mut cells = Cells::with(score);
+        let mut words = [0; CELLS];
+        let (mut sums, mut expected) = (Sums::NONE, Sums::NONE);
+        for loads in 0..40 {
+            for stores in 0..40 {
+                let mut tally = Tally::NONE;
+                (0..loads).for_each(|_| tally.count(Occurrence::Load));
+                (0..stores).for_each(|_| tally.count(Occurrence::Store));
+                expected.add(&tally, 1);
+                for (index, more) in cells.additions(&tally) {
+                    words[index] += more;
+                }
+            }
+        }
+        cells.collect(&mut words, &mut sums);
+        assert_eq!(sums, expected);
+        cells.collect(&mut words, &mut sums);
+        assert_eq!(sums, expected, "they were cleared");
+    }
+}

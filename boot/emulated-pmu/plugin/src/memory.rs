@@ -1,0 +1,173 @@
+//! Accesses on their way to the caches.
+
+use crate::qemu::{MemInfo, api};
+use crate::recent::{Recent, Translations};
+use crate::tally::Sums;
+use iced_x86::{Instruction, Register};
+use pmu_model::Occurrence;
+use pmu_model::uarch::{Access, AccessKind, PAGE_BYTES, Sink, StringRun};
+use step::Maintenance;
+
+/// Kind and LOCK of an access as a small number.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Way(u8);
+
+/// How many there are.
+const WAYS: usize = 6;
+
+impl Way {
+    /// Of an access.
+    pub const fn new(kind: AccessKind, locked: bool) -> Self {
+        Self(kind as u8 + 3 * locked as u8)
+    }
+
+    /// The number.
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+
+    /// By the number.
+    pub const fn of(number: u8) -> Self {
+        Self(number)
+    }
+
+    /// What the access does.
+    pub const fn kind(self) -> AccessKind {
+        match self.0 % 3 {
+            0 => AccessKind::Load,
+            1 => AccessKind::Store,
+            _ => AccessKind::LoadStore,
+        }
+    }
+
+    /// With LOCK semantics.
+    pub const fn locked(self) -> bool {
+        self.0 >= 3
+    }
+}
+
+/// What accesses have done, and those whose instruction is not done.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// The lines and pages used last.
+    pub recent: Recent,
+    /// Where pages lie.
+    pub translations: Translations,
+    /// Accesses to recent lines, by way.
+    pub hits: [u64; WAYS],
+    /// Accesses of an instruction that is not done.
+    pub pending: Vec<Access>,
+    /// Bytes of the first of them that QEMU has accessed.
+    pub covered: u32,
+    /// Pages that QEMU accessed for it: linear and physical.
+    pages: Vec<(u64, u64)>,
+    /// What the instruction flushes, and at which address.
+    pub maintenance: Option<(Maintenance, Option<u64>)>,
+    /// Source and destination of a repeated string instruction.
+    pub runs: [StringRun; 2],
+    /// The first access of an element whose other access is not done.
+    pub half: Option<Access>,
+}
+
+impl Memory {
+    /// The instruction that made them is not done.
+    pub fn drop_pending(&mut self) {
+        self.pending.clear();
+        self.pages.clear();
+        self.maintenance = None;
+        self.half = None;
+    }
+
+    /// The guest goes on, perhaps with the very instruction at which it left.
+    pub fn enter(&mut self, resumes: bool) {
+        if !resumes {
+            self.runs = [StringRun::NEW; 2];
+        }
+    }
+
+    /// A repeated string instruction came to its end.
+    pub fn end_string(&mut self) {
+        self.runs = [StringRun::NEW; 2];
+        self.half = None;
+    }
+
+    /// Adds the accesses to recent lines to the sums.
+    pub fn collect(&mut self, sums: &mut Sums) {
+        use Occurrence::*;
+        for (number, hits) in self.hits.iter_mut().enumerate() {
+            let (way, hits) = (Way::of(number as u8), core::mem::take(hits));
+            let (direction, found) = match way.kind() {
+                AccessKind::Load => (Load, [Some(LoadL1Hit), None]),
+                AccessKind::Store => (Store, [None, Some(StoreL1Hit)]),
+                AccessKind::LoadStore => (LoadStore, [Some(LoadL1Hit), Some(StoreL1Hit)]),
+            };
+            Sink::add(sums, direction, hits);
+            found.into_iter().flatten().for_each(|found| Sink::add(sums, found, hits));
+            if way.locked() {
+                Sink::add(sums, Locked, hits);
+            }
+        }
+    }
+
+    /// QEMU accessed a page for the instruction that is not done.
+    pub fn note_page(&mut self, linear: u64, physical: u64) {
+        let (linear, physical) = (linear / PAGE_BYTES, physical / PAGE_BYTES);
+        if !self.pages.iter().any(|(other, _)| *other == linear) {
+            self.pages.push((linear, physical));
+        }
+    }
+
+    /// The accesses of an instruction that is done, with their physical addresses.
+    pub fn take_pending(&mut self) -> Vec<Access> {
+        let mut list = core::mem::take(&mut self.pending);
+        for access in &mut list {
+            self.place(access);
+        }
+        self.pages.clear();
+        list
+    }
+
+    /// Where an access lies.
+    fn place(&self, access: &mut Access) {
+        let find = |linear: u64| {
+            let page = |(own, _): &&(u64, u64)| *own == linear / PAGE_BYTES;
+            let seen = self.pages.iter().find(page).map(|(_, physical)| physical * PAGE_BYTES);
+            seen.map(|physical| physical + linear % PAGE_BYTES)
+        };
+        let found = |linear: u64| find(linear).or_else(|| self.translations.find(linear));
+        let next = (access.linear & !(PAGE_BYTES - 1)).wrapping_add(PAGE_BYTES);
+        access.physical = found(access.linear).unwrap_or(access.linear);
+        access.physical_next_page = found(next).unwrap_or(access.physical);
+    }
+}
+
+/// The physical address of what QEMU has just accessed.
+pub fn physical(info: MemInfo, linear: u64) -> Option<u64> {
+    // SAFETY: the callback of this access asks.
+    unsafe {
+        let found = (api().translation)(info, linear);
+        (!found.0.is_null()).then(|| (api().physical)(found))
+    }
+}
+
+/// An access that QEMU has just made, of so many bytes.
+pub fn access(info: MemInfo, linear: u64, bytes: u32, way: Way) -> Access {
+    let own = physical(info, linear).unwrap_or(linear);
+    let next = (linear & !(PAGE_BYTES - 1)).wrapping_add(PAGE_BYTES);
+    let crosses = linear % PAGE_BYTES + u64::from(bytes) > PAGE_BYTES;
+    let other = if crosses { physical(info, next) } else { None };
+    let physical_next_page = other.unwrap_or(own);
+    let (kind, locked) = (way.kind(), way.locked());
+    Access { linear, physical: own, physical_next_page, bytes, kind, locked }
+}
+
+/// Bytes that QEMU has just accessed.
+pub fn size(info: MemInfo) -> u32 {
+    // SAFETY: the callback of this access asks.
+    1 << unsafe { (api().size_shift)(info) }
+}
+
+/// What an instruction flushes: nothing, if it loads CR8.
+pub fn maintenance(instruction: &Instruction) -> Option<Maintenance> {
+    step::maintenance(instruction).filter(|_| instruction.op0_register() != Register::CR8)
+}

@@ -1,0 +1,200 @@
+//! What is put beside the instructions of a block: pure logic, which [`crate::apply`] hands to QEMU.
+//!
+//! An instruction counts once it is done. Sums of instructions are added up until one that may leave the block
+//! starts: then all before it are done, and the sum is counted there. What the last instruction of a block adds is counted
+//! behind its access; if QEMU makes accesses of its own for it, it is counted before it begins, and taken back if the guest
+//! leaves at it.
+
+use crate::facts::{Branch, Facts};
+use crate::leaves::End;
+use crate::limit::Bound;
+use crate::opened::{Opened, key};
+use crate::shape::Shape;
+use crate::tally::{self, Tally};
+use plugin_channel::Mode;
+use pmu_model::BranchKind;
+
+#[cfg(test)]
+mod tests;
+
+/// Where.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum At {
+    /// At the block's start.
+    Start,
+    /// Before an instruction, by its index.
+    Before(usize),
+    /// Behind the load of an instruction.
+    Loaded(usize),
+    /// Behind its store.
+    Stored(usize),
+}
+
+/// What.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Action {
+    /// If what is open has this block's key, it has fallen through.
+    FellThrough(u64),
+    /// If something is open, it is decided by this block's offset.
+    Settle(u16),
+    /// Nothing is open.
+    Close,
+    /// The block may have as many occurrences as this.
+    Spend(Bound),
+    /// The block's address is noted.
+    NoteStart,
+    /// Counts.
+    Count(Tally),
+    /// Something is open now.
+    Open(Opened),
+    /// An element of the repeated string operation may be done: the accesses are noted.
+    Element,
+    /// The accesses go to the caches, with their addresses, and what the instruction flushes.
+    Trace,
+    /// What the accesses of the instruction before were is known, and it is done.
+    Commit,
+}
+
+/// Modes with those that they include.
+pub fn complete(mode: Mode) -> Mode {
+    let mut mode = mode;
+    if mode.contains(Mode::RECORDS) {
+        mode |= Mode::PREDICTOR | Mode::INSTRUCTIONS;
+    }
+    if mode.contains(Mode::PREDICTOR) {
+        mode |= Mode::BRANCHES | Mode::TAKEN;
+    }
+    if mode.contains(Mode::MEMORY) {
+        mode |= Mode::ACCESSES;
+    }
+    mode
+}
+
+/// The plan for a block, in the order in which it is to be asked for. `mode` is [`complete`].
+pub fn plan(block: &[Facts], mode: Mode) -> Vec<(At, Action)> {
+    let mut plan = Plan { mode, actions: Vec::new() };
+    let Some(first) = block.first() else { return plan.actions };
+    plan.start(block, first.ip);
+    let mut pending = Tally::NONE;
+    for (index, facts) in block.iter().enumerate() {
+        plan.before(block, index);
+        let own = plan.own(facts);
+        if facts.end != End::Always {
+            plan.count(At::Before(index), core::mem::replace(&mut pending, Tally::NONE));
+        }
+        let is_last = index + 1 == block.len();
+        match facts.end {
+            End::Load if is_last => plan.count(At::Loaded(index), own),
+            End::Store if is_last => plan.count(At::Stored(index), own),
+            End::Unknown if is_last => plan.early(index, facts, own),
+            _ => match pending.plus(&own) {
+                Some(sum) => pending = sum,
+                // Only what cannot leave is added to something, so all of it is done or will be.
+                None => plan.count(At::Before(index), core::mem::replace(&mut pending, own)),
+            },
+        }
+        if is_last {
+            plan.count(At::Before(index), pending);
+        }
+        plan.open(facts, index, first.ip);
+    }
+    plan.actions
+}
+
+struct Plan {
+    mode: Mode,
+    actions: Vec<(At, Action)>,
+}
+
+impl Plan {
+    fn push(&mut self, at: At, action: Action) {
+        self.actions.push((at, action));
+    }
+
+    fn count(&mut self, at: At, tally: Tally) {
+        if !tally.is_none() {
+            self.push(at, Action::Count(tally));
+        }
+    }
+
+    /// Whether a callback decides everything that is open.
+    fn settles(&self) -> bool {
+        self.mode.intersects(Mode::PREDICTOR | Mode::MEMORY)
+    }
+
+    /// Whether it is a branch that a callback counts when it is known where it went.
+    fn is_settled(&self, branch: &Branch) -> bool {
+        let direct = matches!(branch.kind, BranchKind::RelativeJump | BranchKind::Far);
+        self.mode.contains(Mode::RECORDS) || self.mode.contains(Mode::PREDICTOR) && !direct
+    }
+
+    fn start(&mut self, block: &[Facts], ip: u16) {
+        let nothing = self.mode.difference(Mode::LIMITS).is_empty();
+        if self.settles() {
+            self.push(At::Start, Action::Settle(ip));
+        } else if !nothing {
+            self.push(At::Start, Action::FellThrough(key(ip)));
+            self.push(At::Start, Action::Close);
+        }
+        let is_ambiguous = |facts: &Facts| facts.branch.is_some_and(|branch| branch.ambiguous);
+        let wants = self.mode.contains(Mode::TAKEN) && block.iter().any(is_ambiguous);
+        if wants || self.mode.contains(Mode::RECORDS) {
+            self.push(At::Start, Action::NoteStart);
+        }
+        let bound = Bound::of(block, self.mode);
+        if self.mode.contains(Mode::LIMITS) && !bound.is_none() {
+            self.push(At::Start, Action::Spend(bound));
+        }
+    }
+
+    /// What the instruction adds, but for what callbacks count.
+    fn own(&self, facts: &Facts) -> Tally {
+        let branch = facts.branch.filter(|branch| !self.is_settled(branch));
+        facts.tally(self.mode, branch)
+    }
+
+    /// Callbacks on accesses, and on their being done.
+    fn before(&mut self, block: &[Facts], index: usize) {
+        let shape = block[index].shape;
+        if block[index].repeated.is_some() && self.mode.contains(Mode::ACCESSES) {
+            self.push(At::Before(index), Action::Element);
+        }
+        if !self.mode.contains(Mode::MEMORY) {
+            return;
+        }
+        if index > 0 && block[index - 1].shape.is_deferred() {
+            self.push(At::Before(index), Action::Commit);
+        }
+        if shape != Shape::None {
+            self.push(At::Before(index), Action::Trace);
+        }
+    }
+
+    fn early(&mut self, index: usize, facts: &Facts, own: Tally) {
+        self.count(At::Before(index), own);
+        // A branch that a callback settles is open itself, and has this with it.
+        let settled = facts.branch.is_some_and(|branch| self.is_settled(&branch));
+        if !own.is_none() && !settled {
+            let opened = Opened::Early { ip: facts.ip, tally: own };
+            self.push(At::Before(index), Action::Open(opened));
+        }
+    }
+
+    fn open(&mut self, facts: &Facts, index: usize, start: u16) {
+        let is_counted = self.mode.intersects(Mode::STRINGS | Mode::INSTRUCTIONS | Mode::ACCESSES);
+        if facts.repeated.is_some() && is_counted {
+            self.count(At::Before(index), Tally::one(tally::STRING_STARTS));
+            let opened = Opened::Repeat { ip: facts.ip, next: facts.next };
+            self.push(At::Before(index), Action::Open(opened));
+        }
+        let Some(branch) = facts.branch else { return };
+        let is_jump = branch.kind == BranchKind::Conditional;
+        if self.is_settled(&branch) || self.mode.contains(Mode::TAKEN) && is_jump {
+            let bytes = facts.next.wrapping_sub(start) & 0xfff;
+            let early = if facts.end == End::Unknown { self.own(facts) } else { Tally::NONE };
+            let counted = !self.is_settled(&branch);
+            let opened = Opened::Branch { branch, bytes, early, counted };
+            self.push(At::Before(index), Action::Open(opened));
+        }
+    }
+}

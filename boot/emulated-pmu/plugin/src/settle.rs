@@ -1,0 +1,92 @@
+//! Deciding what a block left open.
+
+use crate::opened::Opened;
+use crate::tally::{self, Tally};
+use crate::vcpu::Vcpu;
+use pmu_model::{BranchKind, Occurrence};
+
+/// Where the guest went.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Where {
+    /// To a block whose offset is that behind the instruction.
+    FellThrough,
+    /// To a block with this offset.
+    Offset(u16),
+    /// Out of the guest, where it stood at this linear address, between two instructions.
+    Left(u64),
+    /// The same at an instruction that has begun and is not done.
+    Failed(u64),
+}
+
+impl Where {
+    /// The offset in the page, if it is not known to be that behind the instruction.
+    pub fn offset(self) -> Option<u16> {
+        match self {
+            Self::FellThrough => None,
+            Self::Offset(offset) => Some(offset),
+            Self::Left(rip) | Self::Failed(rip) => Some((rip & crate::facts::OFFSET) as u16),
+        }
+    }
+
+    /// Whether an instruction at this offset began and is not done.
+    fn is_failure_at(self, ip: u16) -> bool {
+        matches!(self, Self::Failed(_)) && self.offset() == Some(ip)
+    }
+}
+
+/// Decides `opened`, and closes it.
+pub fn next(vcpu: &mut Vcpu, opened: &Opened, to: Where) {
+    match *opened {
+        Opened::Early { ip, tally } if to.is_failure_at(ip) => {
+            vcpu.sums.add(&tally, u64::MAX);
+            vcpu.memory.drop_pending();
+        }
+        Opened::Early { .. } => vcpu.commit(),
+        Opened::Repeat { ip, .. } if to.is_failure_at(ip) => {
+            vcpu.sums.add(&Tally::one(tally::STRING_STARTS), u64::MAX);
+            vcpu.memory.drop_pending();
+        }
+        Opened::Repeat { next, .. } => {
+            if to.offset().is_none_or(|offset| offset == next) {
+                vcpu.string_ends += 1;
+                vcpu.memory.end_string();
+            }
+        }
+        Opened::Branch { branch, early, .. }
+            if branch.kind != BranchKind::Conditional
+                && branch.kind != BranchKind::RelativeJump
+                && to.is_failure_at(branch.from) =>
+        {
+            vcpu.sums.add(&early, u64::MAX);
+            vcpu.memory.drop_pending();
+        }
+        Opened::Branch { .. } => {
+            vcpu.commit();
+            branch(vcpu, opened, to);
+        }
+    }
+    vcpu.close();
+}
+
+/// A branch is done.
+fn branch(vcpu: &mut Vcpu, opened: &Opened, to: Where) {
+    let Opened::Branch { branch, bytes, counted, .. } = *opened else { return };
+    let mut fell = branch.kind == BranchKind::Conditional
+        && to.offset().is_none_or(|offset| offset == branch.next);
+    if fell && branch.ambiguous {
+        let rip = match to {
+            Where::Left(rip) | Where::Failed(rip) => rip,
+            Where::FellThrough | Where::Offset(_) => vcpu.rip(),
+        };
+        fell = rip.wrapping_sub(vcpu.block_start) == u64::from(bytes);
+    }
+    if counted {
+        if fell {
+            let taken = Occurrence::of(branch.kind, true, branch.backward, false);
+            vcpu.sums.add(&Tally::one(taken as usize), u64::MAX);
+            vcpu.sums.add(&Tally::one(Occurrence::JccNotTaken as usize), 1);
+        }
+        return;
+    }
+    vcpu.predict(&branch, bytes, !fell, to);
+}

@@ -1,0 +1,103 @@
+//! Making the guest leave: an NMI through QEMU's test line (qtest).
+//!
+//! A callback cannot stop the guest. But QEMU takes commands from a qtest line while the guest runs; the plugin holds the
+//! line's other end. It has an NMI sent to the vCPU, and waits for QEMU's answer, so that the NMI is pending before the
+//! block goes on. The guest leaves at the start of the next block.
+
+use std::io::{Read, Write};
+use std::os::fd::{FromRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// How long QEMU may take to answer: it does not while it shuts down.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The base of message addresses (SDM vol. 3, 11.11.1); the destination is in bits 12 to 19.
+const MSI_ADDRESS: u64 = 0xfee0_0000;
+/// A message's data with delivery mode NMI (SDM vol. 3, 11.11.2).
+const NMI: u32 = 4 << 8;
+
+/// The line does not work.
+#[derive(Debug, thiserror::Error)]
+pub enum StopError {
+    /// There is no such file.
+    #[error("stop={0}: no such open file descriptor")]
+    NotOpen(RawFd),
+    /// It cannot be set up.
+    #[error("stop={0}: {1}")]
+    Unusable(RawFd, std::io::Error),
+}
+
+/// The line.
+#[derive(Debug)]
+pub struct Line(UnixStream);
+
+impl Line {
+    /// By its file descriptor, which is the plugin's from now on.
+    ///
+    /// # Errors
+    /// If it is not open, or no socket.
+    pub fn new(descriptor: RawFd) -> Result<Self, StopError> {
+        // SAFETY: asks about a number, whatever it is.
+        if descriptor < 0 || unsafe { libc::fcntl(descriptor, libc::F_GETFD) } < 0 {
+            return Err(StopError::NotOpen(descriptor));
+        }
+        // SAFETY: it is open, and whoever started QEMU said that it is the plugin's.
+        let stream = unsafe { UnixStream::from_raw_fd(descriptor) };
+        let unusable = |error| StopError::Unusable(descriptor, error);
+        stream.set_read_timeout(Some(PATIENCE)).map_err(unusable)?;
+        stream.set_write_timeout(Some(PATIENCE)).map_err(unusable)?;
+        Ok(Self(stream))
+    }
+
+    /// Sends an NMI to the processor with an APIC ID. False if QEMU does not answer.
+    pub fn nmi(&mut self, apic_id: u8) -> bool {
+        let address = MSI_ADDRESS | u64::from(apic_id) << 12;
+        let command = format!("writel {address:#x} {NMI:#x}\n");
+        self.0.write_all(command.as_bytes()).is_ok() && self.answer()
+    }
+
+    /// Reads up to the end of an answer: QEMU's own messages may come before it.
+    fn answer(&mut self) -> bool {
+        let mut line = Vec::new();
+        let mut byte = [0];
+        while matches!(self.0.read(&mut byte), Ok(1)) {
+            if byte[0] != b'\n' {
+                line.push(byte[0]);
+            } else if line.starts_with(b"OK") {
+                return true;
+            } else {
+                line.clear();
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::os::fd::IntoRawFd;
+
+    #[test]
+    fn an_nmi_is_asked_for_and_the_answer_awaited() {
+        let (own, other) = UnixStream::pair().expect("a pair");
+        let qemu = std::thread::spawn(move || {
+            let mut command = String::new();
+            BufReader::new(&other).read_line(&mut command).expect("a command");
+            (&other).write_all(b"IRQ raise 1\nOK\n").expect("an answer");
+            command
+        });
+        let mut line = Line::new(own.into_raw_fd()).expect("an open socket");
+        assert!(line.nmi(3));
+        assert_eq!(qemu.join().expect("it ended"), "writel 0xfee03000 0x400\n");
+        assert!(!line.nmi(3), "QEMU is gone");
+    }
+
+    #[test]
+    fn a_descriptor_that_is_not_open_is_named() {
+        let error = Line::new(9999).expect_err("it is not open").to_string();
+        assert!(error.contains("stop=9999"), "{error}");
+    }
+}

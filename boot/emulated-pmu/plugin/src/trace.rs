@@ -1,0 +1,267 @@
+//! Callbacks on accesses: with their addresses to the caches.
+
+use crate::cells::OPEN;
+use crate::facts::Facts;
+use crate::memory::{self, Way};
+use crate::opened::{NOTHING, Opened};
+use crate::plan::Action;
+use crate::qemu::{Direction, Insn, MemInfo, Registers, api};
+use crate::shape::Shape;
+use crate::state::{Translator, vcpu};
+use crate::tally::Tally;
+use core::ffi::c_void;
+use core::ptr::from_ref;
+use iced_x86::{Instruction, InstructionInfoFactory};
+use pmu_model::uarch::{Access, AccessKind};
+use step::StringOperation;
+
+/// An access whose instruction can still fail.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Deferred {
+    way: Way,
+    bytes: u32,
+    opened: Opened,
+}
+
+/// An instruction whose accesses the registers tell.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Begun {
+    instruction: Instruction,
+    opened: Opened,
+}
+
+/// Asks QEMU for what an action on accesses needs.
+pub fn apply(
+    translator: &mut Translator,
+    insn: Insn,
+    instruction: &Instruction,
+    facts: &Facts,
+    action: &Action,
+) {
+    let opened = Opened::Early { ip: facts.ip, tally: Tally::NONE };
+    let accessed = |callback, direction, data: *mut c_void| {
+        // SAFETY: the instruction is being translated; the callback takes such data, which stays.
+        unsafe { (api().accessed)(insn, callback, Registers::None, direction, data) };
+    };
+    let before = |callback, data: *mut c_void| {
+        // SAFETY: as above.
+        unsafe { (api().before)(insn, callback, Registers::Read, data) };
+    };
+    match action {
+        Action::Commit => before(commit, core::ptr::null_mut()),
+        Action::Element => {
+            if let Some(operation) = facts.repeated {
+                accessed(element, Direction::Both, packed_element(operation));
+            }
+        }
+        _ => match (facts.shape, &facts.touches[..]) {
+            (Shape::Single, [touch]) => {
+                let is_load = touch.kind == AccessKind::Load;
+                let direction = if is_load { Direction::Load } else { Direction::Store };
+                accessed(single, direction, packed(touch));
+            }
+            (Shape::Pair, [first, second]) => {
+                // The store comes last, whatever the decoder's order.
+                let is_swapped = first.kind != AccessKind::Load;
+                let (load, store) = if is_swapped { (second, first) } else { (first, second) };
+                accessed(first_of_pair, Direction::Load, packed(load));
+                let callback = if is_swapped { store_before_load } else { load_before_store };
+                accessed(callback, Direction::Store, packed(store));
+            }
+            (Shape::Spanning, [touch]) => accessed(spanning, Direction::Both, packed(touch)),
+            (Shape::Deferred, [touch]) => {
+                let way = Way::new(touch.kind, touch.locked);
+                let record = Deferred { way, bytes: touch.bytes, opened };
+                let stays = translator.deferred.get(record);
+                accessed(deferred, Direction::Both, from_ref(stays).cast_mut().cast());
+            }
+            (Shape::Registers, _) => {
+                let stays = translator.begun.get(Begun { instruction: *instruction, opened });
+                before(begun, from_ref(stays).cast_mut().cast());
+                accessed(noted, Direction::Both, core::ptr::null_mut());
+            }
+            _ => {}
+        },
+    }
+}
+
+/// Way and bytes in a pointer.
+fn packed(touch: &step::Touch) -> *mut c_void {
+    let way = Way::new(touch.kind, touch.locked).number();
+    (usize::from(way) | (touch.bytes as usize) << 8) as *mut c_void
+}
+
+#[inline]
+fn unpacked(data: *mut c_void) -> (Way, u32) {
+    (Way::of(data as usize as u8), (data as usize >> 8) as u32)
+}
+
+/// The one access of an instruction, which is done with it.
+extern "C" fn single(index: u32, info: MemInfo, linear: u64, data: *mut c_void) {
+    let Some(vcpu) = vcpu(index) else { return };
+    let (way, bytes) = unpacked(data);
+    if vcpu.traces && vcpu.memory.recent.has(linear, bytes.into()) {
+        vcpu.memory.hits[usize::from(way.number())] += 1;
+        return;
+    }
+    let access = whole(info, linear, bytes, way);
+    vcpu.access(&access);
+}
+
+/// An access that QEMU makes in one; the width of a stack's word is QEMU's to say.
+fn whole(info: MemInfo, linear: u64, bytes: u32, way: Way) -> Access {
+    let bytes = if bytes <= 8 { memory::size(info).min(bytes) } else { bytes };
+    memory::access(info, linear, bytes, way)
+}
+
+/// The load of an instruction whose store follows.
+extern "C" fn first_of_pair(index: u32, info: MemInfo, linear: u64, data: *mut c_void) {
+    let Some(vcpu) = vcpu(index) else { return };
+    let (way, bytes) = unpacked(data);
+    vcpu.memory.half = Some(whole(info, linear, bytes, way));
+}
+
+extern "C" fn load_before_store(index: u32, info: MemInfo, linear: u64, data: *mut c_void) {
+    pair(index, info, linear, data, false);
+}
+
+extern "C" fn store_before_load(index: u32, info: MemInfo, linear: u64, data: *mut c_void) {
+    pair(index, info, linear, data, true);
+}
+
+/// The store that ends the instruction.
+fn pair(index: u32, info: MemInfo, linear: u64, data: *mut c_void, swapped: bool) {
+    let Some(vcpu) = vcpu(index) else { return };
+    let (way, bytes) = unpacked(data);
+    let store = whole(info, linear, bytes, way);
+    let load = vcpu.memory.half.take();
+    if swapped {
+        vcpu.access(&store);
+    }
+    if let Some(load) = load {
+        vcpu.access(&load);
+    }
+    if !swapped {
+        vcpu.access(&store);
+    }
+}
+
+/// A part of an access that QEMU makes in several, from its start on.
+extern "C" fn spanning(index: u32, info: MemInfo, linear: u64, data: *mut c_void) {
+    let Some(vcpu) = vcpu(index) else { return };
+    let (way, bytes) = unpacked(data);
+    let begins = vcpu.memory.pending.first().is_none_or(|pending| {
+        // The same part again after a fault, or what another instruction left.
+        !(1..u64::from(pending.bytes)).contains(&linear.wrapping_sub(pending.linear))
+    });
+    if begins {
+        vcpu.memory.drop_pending();
+        let (kind, locked) = (way.kind(), way.locked());
+        let access = Access { bytes, locked, ..Access::identity(linear, bytes, kind) };
+        vcpu.memory.pending.push(access);
+        vcpu.memory.covered = 0;
+    }
+    vcpu.note(info, linear);
+    vcpu.memory.covered += memory::size(info);
+    if vcpu.memory.covered >= bytes {
+        vcpu.commit();
+    }
+}
+
+/// A part of an access whose instruction can still fail.
+extern "C" fn deferred(index: u32, info: MemInfo, linear: u64, data: *mut c_void) {
+    let Some(vcpu) = vcpu(index) else { return };
+    // SAFETY: it was asked for with such data, which stays.
+    let record: &'static Deferred = unsafe { &*data.cast::<Deferred>() };
+    if vcpu.memory.pending.is_empty() {
+        let (kind, locked) = (record.way.kind(), record.way.locked());
+        let access = Access { locked, ..Access::identity(linear, record.bytes, kind) };
+        vcpu.memory.pending.push(access);
+    }
+    vcpu.note(info, linear);
+    if *vcpu.word(OPEN) == NOTHING {
+        vcpu.open(&record.opened);
+    }
+}
+
+/// An instruction begins whose accesses the registers tell.
+extern "C" fn begun(index: u32, data: *mut c_void) {
+    let Some(vcpu) = vcpu(index) else { return };
+    // SAFETY: as above.
+    let record: &'static Begun = unsafe { &*data.cast::<Begun>() };
+    vcpu.memory.drop_pending();
+    let instruction = &record.instruction;
+    let mut factory = InstructionInfoFactory::new();
+    let mut list = Vec::new();
+    step::accesses(&mut factory, instruction, |name| vcpu.register(name), |touch| {
+        let access = Access::identity(touch.linear, touch.bytes, touch.kind);
+        list.push(Access { locked: touch.locked, ..access });
+    });
+    vcpu.memory.pending = list;
+    if let Some(maintenance) = memory::maintenance(instruction) {
+        let linear = instruction.virtual_address(0, 0, |name, _, _| Some(vcpu.register(name)));
+        vcpu.memory.maintenance = Some((maintenance, linear));
+    }
+    vcpu.open(&record.opened);
+}
+
+/// QEMU accesses something for it.
+extern "C" fn noted(index: u32, info: MemInfo, linear: u64, _: *mut c_void) {
+    let Some(vcpu) = vcpu(index) else { return };
+    vcpu.note(info, linear);
+}
+
+/// The instruction behind one whose accesses were noted begins.
+extern "C" fn commit(index: u32, _: *mut c_void) {
+    let Some(vcpu) = vcpu(index) else { return };
+    vcpu.commit();
+    vcpu.close();
+}
+
+/// A repeated string operation in a pointer: bytes, source, destination.
+fn packed_element(operation: StringOperation) -> *mut c_void {
+    let destination = operation.destination.map_or(0, |kind| 1 + Way::new(kind, false).number());
+    let word = usize::from(operation.element_bytes)
+        | usize::from(operation.source) << 8
+        | usize::from(destination) << 16;
+    word as *mut c_void
+}
+
+/// An access of an element.
+extern "C" fn element(index: u32, info: MemInfo, linear: u64, data: *mut c_void) {
+    let Some(vcpu) = vcpu(index) else { return };
+    let word = data as usize;
+    let (bytes, has_source) = (word & 0xff, word >> 8 & 1 != 0);
+    let load = Way::new(AccessKind::Load, false);
+    let access = |way| Access {
+        kind: way,
+        ..Access::identity(linear, bytes as u32, AccessKind::Load)
+    };
+    let other = (word >> 16 != 0).then(|| Way::of((word >> 16) as u8 - 1).kind());
+    let own = |vcpu: &mut crate::vcpu::Vcpu, kind| {
+        if vcpu.traces { memory::access(info, linear, bytes as u32, Way::new(kind, false)) } else { access(kind) }
+    };
+    match (has_source, other) {
+        (true, None) => {
+            let source = own(vcpu, load.kind());
+            vcpu.element(Some(source), None);
+        }
+        (false, Some(kind)) => {
+            let destination = own(vcpu, kind);
+            vcpu.element(None, Some(destination));
+        }
+        (true, Some(kind)) => match vcpu.memory.half.take() {
+            None => vcpu.memory.half = Some(own(vcpu, AccessKind::Load)),
+            // CMPS: QEMU loads the destination first.
+            Some(first) if kind == AccessKind::Load => {
+                let source = own(vcpu, kind);
+                vcpu.element(Some(source), Some(first));
+            }
+            Some(first) => {
+                let destination = own(vcpu, kind);
+                vcpu.element(Some(first), Some(destination));
+            }
+        },
+        (false, None) => {}
+    }
+}

@@ -1,0 +1,54 @@
+//! A block is translated.
+
+use crate::apply::apply;
+use crate::calls::called;
+use crate::decode::{Raw, decode};
+use crate::facts::Facts;
+use crate::plan::plan;
+use crate::qemu::{self, Block, Id, Insn, Registers, api};
+use crate::state::{Translator, state};
+use core::ptr::from_ref;
+
+/// QEMU calls this for each block that it translates.
+pub extern "C" fn translated(_: Id, block: Block) {
+    let translator = &mut *state().translator();
+    let insns: Vec<Insn> = qemu::instructions(block).collect();
+    let raw: Vec<Raw> = insns.iter().map(|insn| of(*insn)).collect();
+    for (insn, raw) in insns.iter().zip(&raw) {
+        call(translator, *insn, &raw.bytes);
+    }
+    let is_own = insns.first().is_some_and(|first| translator.is_own(host(*first)));
+    if is_own || translator.mode.is_empty() {
+        return;
+    }
+    let decoded = decode(&raw);
+    let facts = decoded.iter().zip(&raw).map(|(instruction, raw)| match instruction {
+        Some(instruction) => Facts::of(&mut translator.factory, instruction),
+        None => Facts::invalid(raw.linear, raw.bytes.len()),
+    });
+    let facts: Vec<Facts> = facts.collect();
+    let plan = plan(&facts, translator.mode);
+    apply(translator, block, &insns, &decoded, &facts, &plan);
+}
+
+fn of(insn: Insn) -> Raw {
+    // SAFETY: the instruction is of the block that is being translated.
+    let linear = unsafe { (api().linear)(insn) };
+    Raw { linear, bytes: qemu::bytes(insn) }
+}
+
+fn host(insn: Insn) -> u64 {
+    // SAFETY: as above.
+    unsafe { (api().host)(insn) as u64 }
+}
+
+/// A call of the hypervisor's, if it is one. What executes it may still be somebody else.
+fn call(translator: &mut Translator, insn: Insn, bytes: &[u8]) {
+    let Some(command) = plugin_channel::command(bytes) else { return };
+    let host = host(insn);
+    if host != 0 {
+        let data = from_ref(translator.calls.get((host, command))).cast_mut().cast();
+        // SAFETY: the callback takes such a pair, which stays.
+        unsafe { (api().before)(insn, called, Registers::None, data) };
+    }
+}

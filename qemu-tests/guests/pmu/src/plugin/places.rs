@@ -1,0 +1,206 @@
+//! Code in unusual places: modified while it runs, across pages, under two addresses, and of 32 bits.
+
+use super::{Test, code, page};
+use crate::machine::{KERNEL_CODE, KERNEL_CODE_32};
+use core::arch::naked_asm;
+use pmu_model::Occurrence::{self, *};
+
+/// Puts a function's bytes, up to its mark, at an address.
+fn put(function: unsafe extern "C" fn(), at: u64) -> u64 {
+    let from = function as *const () as *const u8;
+    let mark = [0x0f_u8, 0x0b, 0x0f, 0x0b];
+    // SAFETY: the function ends with the mark; the place is this group's.
+    unsafe {
+        let bytes = (0..).find(|&n| core::slice::from_raw_parts(from.add(n), 4) == mark);
+        core::ptr::copy(from, at as *mut u8, bytes.unwrap_or(0));
+    }
+    at
+}
+
+fn at(mut test: Test, address: u64) -> Test {
+    test.function = address;
+    test
+}
+
+pub fn run() {
+    modified();
+    crossing();
+    aliases();
+    ambiguous();
+    code_32();
+}
+
+fn modified() {
+    let counts: &[_] = &[
+        (Load, 1 + 10),
+        (Store, 20),
+        (JccTakenBackward, 9),
+        (JccNotTaken, 1),
+        (Return, 1),
+    ];
+    let at_start = put(modifies, code(0));
+    let test = Test::new("modifies", counts, 2 + 10 * 6).fell_back(1).with(page(0));
+    at(test, at_start).run();
+    // The store is the last instruction of its block, and a call's own.
+    let counts: &[_] =
+        &[(Load, 2), (Store, 2), (RelativeCall, 1), (Return, 2), (RelativeJump, 1)];
+    let test = Test::new("pushes", counts, 8).with(page(0));
+    at(test, put(pushes, code(0))).run();
+}
+
+/// The counts of [`crosses`], and its instructions.
+const CROSSES: &[(Occurrence, u64)] = &[
+    (Load, 1 + 10),
+    (JccTakenForward, 5),
+    (JccNotTaken, 6),
+    (JccTakenBackward, 9),
+    (Return, 1),
+];
+const CROSSES_INSTRUCTIONS: u64 = 10 * 5 + 5 + 2;
+
+fn crossing() {
+    // Each offset of the code's at the end of the page once: in a jump, behind one, in a load.
+    for back in 0..48 {
+        let start = put(crosses, code(0) + 4096 - back);
+        let test = Test::new("crossing", CROSSES, CROSSES_INSTRUCTIONS).fell_back(1);
+        at(test.with(page(0)), start).run();
+    }
+}
+
+/// Where nothing else is: a second address of the code's page, in the lower half.
+const ALIAS: u64 = 0x40_0000;
+
+fn aliases() {
+    put(crosses, code(0) + 0x100);
+    // SAFETY: the table of the lower half is made once, for this page.
+    unsafe { crate::machine::map_low(ALIAS, crate::machine::physical(code(0))) };
+    for (name, base) in [("first", code(0)), ("second", ALIAS), ("first_again", code(0))] {
+        let test = Test::new(name, CROSSES, CROSSES_INSTRUCTIONS).fell_back(1).with(page(0));
+        at(test, base + 0x100).run();
+    }
+}
+
+/// A jump over one page exactly: its target and what follows it differ in their pages alone.
+fn ambiguous() {
+    let start = code(0) + 0x200;
+    let bytes = |compare: u8| {
+        // MOV EAX, 1; CMP AL, n; JZ +4096; RET.
+        [0xb8, 1, 0, 0, 0, 0x3c, compare, 0x0f, 0x84, 0, 0x10, 0, 0, 0xc3]
+    };
+    for (compare, counted) in [(1, JccTakenForward), (2, JccNotTaken)] {
+        let code = bytes(compare);
+        // SAFETY: this group's pages.
+        unsafe {
+            core::ptr::copy(code.as_ptr(), start as *mut u8, code.len());
+            *((start + 13 + 4096) as *mut u8) = 0xc3;
+        }
+        let taken: &[_] = &[(Load, 1), (JccTakenForward, 1), (Return, 1)];
+        let fell: &[_] = &[(Load, 1), (JccNotTaken, 1), (Return, 1)];
+        let counts = if counted == JccNotTaken { fell } else { taken };
+        at(Test::new("ambiguous", counts, 4), start).run();
+    }
+}
+
+fn code_32() {
+    let bytes = [
+        0xb9, 5, 0, 0, 0,    // mov ecx, 5
+        0x40, // inc eax
+        0x50, // push eax
+        0x58, // pop eax
+        0x49, // dec ecx
+        0x75, 0xfa, // jnz, to inc
+        0xa1, 0, 0, 0x40, 0,    // mov eax, [ALIAS]
+        0xcb, // retf
+    ];
+    // SAFETY: this group's page.
+    unsafe { core::ptr::copy(bytes.as_ptr(), (code(0) + 0x300) as *mut u8, bytes.len()) };
+    let counts: &[_] = &[
+        (FarBranch, 2),
+        (IndirectJump, 1),
+        (JccTakenBackward, 4),
+        (JccNotTaken, 1),
+        (Return, 1),
+        // Two of each far return.
+        (Load, 2 + 2 + 5 + 1 + 1),
+        (Store, 4 + 2 + 5),
+    ];
+    let test = Test::new("code32", counts, 13 + 1 + 25 + 2 + 1 + 2).fell_back(1);
+    test.with(ALIAS + 0x300).at(to_32).run();
+}
+
+#[unsafe(naked)]
+extern "C" fn modifies() {
+    naked_asm!(
+        "mov ecx, 10",
+        "2: mov rax, [rdi]",
+        "mov byte ptr [rip + 3f + 3], cl",
+        "3: mov byte ptr [rdi + 8], 1",
+        "nop",
+        "dec ecx",
+        "jnz 2b",
+        "ret",
+        "ud2",
+        "ud2",
+    )
+}
+
+#[unsafe(naked)]
+extern "C" fn pushes() {
+    // The stack lies on the code: the call's return address goes over the block's first instructions.
+    naked_asm!(
+        "mov rax, rsp",
+        "jmp 2f",
+        ".balign 8",
+        "nop",
+        ".balign 8",
+        "2: lea rsp, [rip + 2b + 8]",
+        "mov qword ptr [rdi], 0",
+        "call 3f",
+        "mov rsp, rax",
+        "ret",
+        "3: ret",
+        "ud2",
+        "ud2",
+    )
+}
+
+#[unsafe(naked)]
+extern "C" fn crosses() {
+    naked_asm!(
+        "mov ecx, 10",
+        "2: test ecx, 1",
+        "jz 3f",
+        "nop",
+        "3: mov rax, [rdi + 0x40]",
+        "dec ecx",
+        "jnz 2b",
+        "ret",
+        "ud2",
+        "ud2",
+    )
+}
+
+/// A far return to 32-bit code on a stack of the lower half, and back.
+#[unsafe(naked)]
+extern "C" fn to_32() {
+    naked_asm!(
+        "mov r8, rsp",
+        "lea rsp, [rdi + 0x800]",
+        // Where the far return of the 32-bit code leads: a selector and an offset of 32 bits each.
+        "lea rax, [rdi + 0x40]",
+        "mov dword ptr [rsp - 4], {code}",
+        "mov [rsp - 8], eax",
+        "sub rsp, 8",
+        "mov byte ptr [rdi + 0x40], 0x41",
+        "mov dword ptr [rdi + 0x41], 0x00c3e1ff",
+        "lea rax, [rip + 2f]",
+        "mov r9, rax",
+        "push {code32}",
+        "push rdi",
+        "retfq",
+        "2: mov rsp, r8",
+        "ret",
+        code = const KERNEL_CODE,
+        code32 = const KERNEL_CODE_32,
+    )
+}
