@@ -15,7 +15,14 @@ fn cases(group: &str, stops: bool) -> usize {
     let mut extra = Vec::new();
     let file = plugin.display();
     if stops {
-        let line = ["-chardev", "socket,id=stop,fd=3", "-qtest", "chardev:stop", "-qtest-log", "/dev/null"];
+        let line = [
+            "-chardev",
+            "socket,id=stop,fd=3",
+            "-qtest",
+            "chardev:stop",
+            "-qtest-log",
+            "/dev/null",
+        ];
         extra.extend(line.map(String::from));
         extra.extend(["-plugin".to_string(), format!("file={file},stop=4")]);
     } else {

@@ -82,20 +82,40 @@ fn what_programs_count_is_what_their_parts_are() {
     }
 }
 
-/// Says everything of the programs `PROGRAMS=FROM..TO` on `MODEL` in both ways.
+/// `PROGRAMS=FROM..TO` and `MODEL` of the environment.
+fn asked() -> (Model, std::ops::Range<u64>) {
+    let text = std::env::var("PROGRAMS").expect("PROGRAMS=FROM..TO");
+    let (from, to) = text.split_once("..").expect("FROM..TO");
+    let name = std::env::var("MODEL").unwrap_or_else(|_| "skylake".to_string());
+    let model = Model::by_name(&name).expect("a model");
+    (model, from.parse().expect("a number")..to.parse().expect("a number"))
+}
+
+const WAYS: [Way; 2] = [Way::Stepping, Way::Plugin];
+
+/// Says of the programs `PROGRAMS=FROM..TO` on `MODEL` in which the two ways differ; everything, if it is one.
 #[test]
 #[ignore = "tells, and asserts nothing"]
 fn show() {
-    let text = std::env::var("PROGRAMS").expect("PROGRAMS=FROM..TO");
-    let (from, to) = text.split_once("..").expect("FROM..TO");
-    let numbers = from.parse().expect("a number")..to.parse().expect("a number");
-    let name = std::env::var("MODEL").unwrap_or_else(|_| "skylake".to_string());
-    let model = Model::by_name(&name).expect("a model");
+    let (model, numbers) = asked();
     let mut programs = super::draw(model, numbers);
     programs.iter_mut().for_each(|drawn| drawn.assembled.program.detailed = true);
-    let [stepping, plugin] = [Way::Stepping, Way::Plugin].map(|way| run(model, way, &programs));
-    for (drawn, report) in programs.iter().zip(&stepping) {
+    let [stepping, plugin] = WAYS.map(|way| run(model, way, &programs));
+    if let ([drawn], [report]) = (&programs[..], &stepping[..]) {
         println!("{}{report:#?}", super::report::describe(drawn));
     }
     println!("{}", super::report::all_differences(&programs, &stepping, &plugin));
+}
+
+/// The same programs one by one, each as small as it can be made.
+#[test]
+#[ignore = "tells, and asserts nothing"]
+fn smaller() {
+    let (model, numbers) = asked();
+    for number in numbers {
+        match super::smallest(number, model, WAYS) {
+            Some((drawn, text)) => println!("{text}{}", super::report::describe(&drawn)),
+            None => println!("program {number} is the same where it runs alone"),
+        }
+    }
 }

@@ -52,7 +52,7 @@ pub fn draw(model: Model, numbers: Range<u64>) -> Vec<Drawn> {
 /// say. `None` if they agree where it is the only one.
 pub fn smallest(number: u64, model: Model, ways: [Way; 2]) -> Option<(Drawn, String)> {
     // A boot takes a second or two, and somebody waits.
-    const PATIENCE: Duration = Duration::from_secs(240);
+    const PATIENCE: Duration = Duration::from_secs(90);
     let start = Instant::now();
     let differing = |(code, plan): (Code, PmuPlan)| {
         let mut drawn = build(number, model, code, plan);
