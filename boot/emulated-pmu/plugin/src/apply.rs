@@ -3,12 +3,10 @@
 use crate::callbacks;
 use crate::cells::{ALARM, Cells, OPEN, SPENT, WHAT};
 use crate::facts::Facts;
-use crate::opened::NOTHING;
+use crate::opened::{ITERATED, NOTHING};
 use crate::plan::{Action, At};
-use crate::qemu::{
-    Block, Condition, Direction, Executed, Insn, Operation, Registers, Word, api,
-};
-use crate::state::{Translator, state};
+use crate::qemu::{Block, Condition, Direction, Executed, Insn, Operation, Registers, Word, api};
+use crate::state::{Translator, running, state};
 use crate::tally::{INSTRUCTIONS, Tally};
 use crate::trace;
 use core::ffi::c_void;
@@ -26,15 +24,21 @@ pub fn apply(
     plan: &[(At, Action)],
 ) {
     let mut cells = state().cells();
+    let vcpu = running().map_or(0, |vcpu| vcpu.index);
     for (at, action) in plan {
-        let mut beside = Beside { cells: &mut cells, block, insns, at: *at };
+        let mut beside = Beside { cells: &mut cells, block, insns, at: *at, vcpu };
         match action {
             Action::FellThrough(key) => {
-                let word = beside.cells.word(OPEN);
+                let word = beside.word(OPEN);
                 beside.call_if(callbacks::fell_through, Condition::Equal, word, *key, null_mut());
             }
+            Action::Restarted(key) => {
+                let (word, data) = (beside.word(OPEN), usize::from(facts[0].ip) as *mut c_void);
+                beside.call_if(callbacks::restarted, Condition::Equal, word, *key, data);
+            }
+            Action::Iterated => beside.inline(Operation::Store, OPEN, ITERATED),
             Action::Settle(ip) => {
-                let (word, data) = (beside.cells.word(OPEN), usize::from(*ip) as *mut c_void);
+                let (word, data) = (beside.word(OPEN), usize::from(*ip) as *mut c_void);
                 beside.call_if(callbacks::settle, Condition::NotEqual, word, NOTHING, data);
             }
             Action::Close => beside.inline(Operation::Store, OPEN, NOTHING),
@@ -42,7 +46,7 @@ pub fn apply(
                 state().raise(bound.others);
                 let data = from_ref(translator.bounds.get(*bound)).cast_mut().cast();
                 beside.inline(Operation::Add, SPENT, bound.most());
-                let word = beside.cells.word(SPENT);
+                let word = beside.word(SPENT);
                 beside.call_if(callbacks::spent, Condition::AtLeast, word, ALARM, data);
             }
             Action::NoteStart => beside.call(callbacks::note_start, null_mut()),
@@ -67,9 +71,15 @@ struct Beside<'a> {
     block: Block,
     insns: &'a [Insn],
     at: At,
+    /// Who translates.
+    vcpu: u32,
 }
 
 impl Beside<'_> {
+    fn word(&self, index: usize) -> Word {
+        self.cells.word(index, self.vcpu)
+    }
+
     fn count(&mut self, tally: &Tally, mode: Mode) {
         let mut parts = vec![(*tally, 1)];
         if mode.contains(Mode::RECORDS) {
@@ -85,7 +95,7 @@ impl Beside<'_> {
     }
 
     fn inline(&self, operation: Operation, index: usize, value: u64) {
-        let word = self.cells.word(index);
+        let word = self.word(index);
         // SAFETY: the block is being translated, its instructions with it, and the word is of our scoreboard.
         unsafe {
             match self.at {

@@ -3,38 +3,48 @@
 use crate::cells::{ALARM, SPENT};
 use crate::limit::Bound;
 use crate::settle::{self, Where};
-use crate::state::{state, vcpu};
+use crate::state::{running, state};
 use core::ffi::c_void;
 
 /// A block starts where what is open falls through to.
-pub extern "C" fn fell_through(index: u32, _: *mut c_void) {
-    let Some(vcpu) = vcpu(index) else { return };
+pub extern "C" fn fell_through(_: u32, _: *mut c_void) {
+    let Some(vcpu) = running() else { return };
     let Some(opened) = vcpu.opened() else { return };
     settle::next(vcpu, opened, Where::FellThrough);
 }
 
+/// A block starts whose first instruction may be what is open, and begin once more.
+pub extern "C" fn restarted(_: u32, offset: *mut c_void) {
+    let Some(vcpu) = running() else { return };
+    let offset = offset as usize as u16;
+    let Some(opened) = vcpu.opened() else { return };
+    if opened.restarts_at(offset) {
+        settle::next(vcpu, opened, Where::Offset(offset));
+    }
+}
+
 /// A block starts at an offset while something is open.
-pub extern "C" fn settle(index: u32, offset: *mut c_void) {
-    let Some(vcpu) = vcpu(index) else { return };
+pub extern "C" fn settle(_: u32, offset: *mut c_void) {
+    let Some(vcpu) = running() else { return };
     let Some(opened) = vcpu.opened() else { return };
     settle::next(vcpu, opened, Where::Offset(offset as usize as u16));
 }
 
 /// A block starts at whose end something will be open, for which its address is needed.
-pub extern "C" fn note_start(index: u32, _: *mut c_void) {
-    let Some(vcpu) = vcpu(index) else { return };
+pub extern "C" fn note_start(_: u32, _: *mut c_void) {
+    let Some(vcpu) = running() else { return };
     vcpu.block_start = vcpu.rip();
 }
 
 /// A block starts that may bring a counter to its end.
-pub extern "C" fn spent(index: u32, bound: *mut c_void) {
-    let Some(vcpu) = vcpu(index) else { return };
+pub extern "C" fn spent(_: u32, bound: *mut c_void) {
+    let Some(vcpu) = running() else { return };
     // SAFETY: it was asked for with such a bound, which stays.
     let bound = unsafe { &*bound.cast::<Bound>() };
     vcpu.collect();
     let slack = vcpu.limits.slack(&vcpu.sums, bound, state().most());
     if slack.is_none() {
-        state().stop(index);
+        state().stop(vcpu.index);
     }
     // Who has been told to leave needs no second telling.
     *vcpu.word(SPENT) = slack.map_or(0, |slack| ALARM - slack.min(ALARM));

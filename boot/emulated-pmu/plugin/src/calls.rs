@@ -4,7 +4,7 @@ use crate::cells::{ALARM, SPENT};
 use crate::limit::{Bound, Limits};
 use crate::plan;
 use crate::settle::{self, Where};
-use crate::state::{page, state, translate_anew, vcpu};
+use crate::state::{calling, page, runs, state, translate_anew};
 use crate::tally;
 use crate::vcpu::Vcpu;
 use core::ffi::c_void;
@@ -28,7 +28,7 @@ pub extern "C" fn called(index: u32, data: *mut c_void) {
         return who(page, mailbox);
     }
     let is_known = state().translator().modes.contains_key(&page);
-    let Some(vcpu) = vcpu(index).filter(|_| is_known) else { return };
+    let Some(vcpu) = calling(index).filter(|_| is_known) else { return };
     match command {
         Command::Who => {}
         Command::Region => region(page, mailbox),
@@ -74,6 +74,7 @@ fn mode(page: u64, mailbox: &Mailbox) {
 
 fn enter(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     vcpu.clear(&state().cells());
+    runs(vcpu);
     let stopper = state().stopper(vcpu.index);
     vcpu.set_parts(Parts::from_bits_truncate(mailbox.parts));
     vcpu.memory.enter(vcpu.parts.contains(Parts::RESUMES));
@@ -110,5 +111,6 @@ fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     mailbox.lead = vcpu.limits.lead(state().most());
     mailbox.stopped = stopper.stopped.swap(0, Ordering::Relaxed);
     vcpu.recorder.exit(&mut mailbox.records);
+    vcpu.set_parts(Parts::empty());
     vcpu.clear(&state().cells());
 }

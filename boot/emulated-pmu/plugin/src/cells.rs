@@ -1,13 +1,18 @@
-//! The words of a vCPU that translated code changes in place.
+//! The words that translated code changes in place.
 //!
 //! A stretch of code adds 1 to the word of its tally. There are far fewer different tallies than stretches, so one addition
 //! counts all that a stretch does.
+//!
+//! QEMU has scoreboards for this, with words for each vCPU. But with icount QEMU 10.0 takes the number of the vCPU that
+//! *translates* for that of any vCPU that will execute the code, and multiplies it by the entry's size in the very place where
+//! it keeps the number as a constant. So the words are the plugin's own, one set for all vCPUs, of which one is in its guest
+//! at a time; the scoreboard has entries of one byte, which makes the multiplication harmless, and is a place to start from.
 
-use crate::qemu::{Scoreboard, Word, api, word};
+use crate::qemu::{Scoreboard, Word, api};
 use crate::tally::{ENTRIES, Sums, Tally};
 use std::collections::HashMap;
 
-/// Words of a vCPU: 8 KiB.
+/// Words: 8 KiB.
 pub const CELLS: usize = 1024;
 /// What is open: [`crate::opened`].
 pub const OPEN: usize = 0;
@@ -28,23 +33,27 @@ pub const ALARM: u64 = 1 << 62;
 #[derive(Debug)]
 pub struct Cells {
     score: Scoreboard,
+    /// The words, which stay.
+    words: *mut u64,
     list: Vec<Tally>,
     places: HashMap<Tally, usize>,
 }
 
-// SAFETY: the scoreboard is a handle, that any thread may use.
+// SAFETY: the scoreboard is a handle, that any thread may use; the words are used by whoever is in its guest, and by QEMU's
+// threads on its behalf.
 unsafe impl Send for Cells {}
 
 impl Cells {
     /// With a scoreboard of its own, and a word for one of each entry.
     pub fn new() -> Self {
         // SAFETY: the plugin is being installed.
-        let score = unsafe { (api().new_scoreboard)(CELLS * size_of::<u64>()) };
+        let score = unsafe { (api().new_scoreboard)(1) };
         Self::with(score)
     }
 
     fn with(score: Scoreboard) -> Self {
-        let mut cells = Self { score, list: Vec::new(), places: HashMap::new() };
+        let words = Box::leak(Box::new([0; CELLS])).as_mut_ptr();
+        let mut cells = Self { score, words, list: Vec::new(), places: HashMap::new() };
         for entry in 0..ENTRIES {
             cells.place(Tally::one(entry));
         }
@@ -72,15 +81,20 @@ impl Cells {
         tally.entries().map(single).collect()
     }
 
-    /// A word, to QEMU.
-    pub fn word(&self, index: usize) -> Word {
-        word(self.score, index)
+    /// A word, to QEMU, in code that the vCPU `translator` translates: QEMU adds its number.
+    pub fn word(&self, index: usize, translator: u32) -> Word {
+        let word = self.words.wrapping_add(index) as usize;
+        // SAFETY: code is translated, so there is a first vCPU.
+        let base = unsafe { (api().entry)(self.score, 0) } as usize;
+        Word {
+            score: self.score,
+            offset: word.wrapping_sub(base).wrapping_sub(translator as usize),
+        }
     }
 
-    /// A vCPU's words.
-    pub fn of(&self, vcpu: u32) -> *mut u64 {
-        // SAFETY: QEMU has made the vCPU: it runs, or has been announced.
-        unsafe { (api().entry)(self.score, vcpu as i32).cast() }
+    /// All of them.
+    pub fn words(&self) -> *mut u64 {
+        self.words
     }
 
     /// Adds what the words say to `sums`, and clears them.

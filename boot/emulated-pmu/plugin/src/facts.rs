@@ -1,6 +1,7 @@
 //! What has to be known of an instruction to count it.
 
 use crate::leaves::{self, End};
+use crate::opened::Opened;
 use crate::shape::Shape;
 use crate::tally::{self, Tally};
 use iced_x86::{CodeSize, Instruction, InstructionInfoFactory};
@@ -30,6 +31,13 @@ pub struct Branch {
     pub backward: bool,
     /// It is conditional, and offsets do not tell whether it was taken: target and next differ in their pages alone.
     pub ambiguous: bool,
+}
+
+impl Branch {
+    /// Whether it can raise an exception.
+    pub fn can_fail(&self) -> bool {
+        !matches!(self.kind, BranchKind::Conditional | BranchKind::RelativeJump)
+    }
 }
 
 /// An instruction.
@@ -92,6 +100,13 @@ impl Facts {
         }
     }
 
+    /// What it leaves open if it is a repeated string operation.
+    pub fn opened_string(&self) -> Option<Opened> {
+        let operation = self.repeated?;
+        let stores = operation.destination == Some(AccessKind::Store);
+        Some(Opened::Repeat { ip: self.ip, next: self.next, stores })
+    }
+
     /// What it adds once it is done, with `branch` as the branch that it counts as; conditional jumps as taken.
     pub fn tally(&self, mode: Mode, branch: Option<Branch>) -> Tally {
         let mut tally = match self.repeated {
@@ -137,5 +152,12 @@ fn branch(instruction: &Instruction) -> Option<Branch> {
     };
     let conditional = kind == BranchKind::Conditional;
     let ambiguous = conditional && offset(target) == offset(next) && distance != next - ip;
-    Some(Branch { from: offset(ip), next: offset(next), target: offset(target), kind, backward, ambiguous })
+    Some(Branch {
+        from: offset(ip),
+        next: offset(next),
+        target: offset(target),
+        kind,
+        backward,
+        ambiguous,
+    })
 }

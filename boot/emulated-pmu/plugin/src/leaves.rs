@@ -64,8 +64,8 @@ pub fn is_system(instruction: &Instruction, branch: Option<BranchKind>) -> bool 
 
 fn loads_segment(instruction: &Instruction) -> bool {
     use Mnemonic::{Lds, Les, Lfs, Lgs, Lss};
-    let to_segment =
-        instruction.op0_kind() == OpKind::Register && instruction.op0_register().is_segment_register();
+    let to_segment = instruction.op0_kind() == OpKind::Register
+        && instruction.op0_register().is_segment_register();
     // PUSH of one has it there as well, and only reads it.
     to_segment && instruction.mnemonic() != Mnemonic::Push
         || matches!(instruction.mnemonic(), Lds | Les | Lfs | Lgs | Lss)

@@ -16,7 +16,8 @@
 //! | [`stop`] | making the guest leave |
 //! | [`qemu`] | QEMU's interface |
 //!
-//! A vCPU's callbacks run on one thread. With icount all vCPUs share one; nothing relies on that.
+//! It needs icount, with which QEMU runs all vCPUs on one thread: see [`cells`]. Each has its own hypervisor, and one at a
+//! time is in its guest.
 #![warn(missing_docs)]
 
 pub mod apply;

@@ -2,6 +2,7 @@
 
 use crate::facts::Branch;
 use crate::tally::Tally;
+use pmu_model::BranchKind;
 use std::collections::HashMap;
 
 /// Something open. Addresses are offsets in their pages.
@@ -24,6 +25,8 @@ pub enum Opened {
         ip: u16,
         /// The address behind it.
         next: u16,
+        /// Each element stores, and it ends when it looks at the count.
+        stores: bool,
     },
     /// An instruction that was counted before it began: to be taken back if it fails.
     Early {
@@ -36,8 +39,10 @@ pub enum Opened {
 
 /// In the word that says what is open: nothing.
 pub const NOTHING: u64 = 0;
-/// In the same: something to which no block's start is a key.
+/// In the same: something to which no block's start is a key; the instruction's address is below.
 const NO_KEY: u64 = 1 << 32;
+/// In the same: a repeated string instruction has stored its element.
+pub const ITERATED: u64 = 1 << 33;
 
 /// The key of a block that starts at an offset.
 pub const fn key(offset: u16) -> u64 {
@@ -50,7 +55,28 @@ impl Opened {
         match self {
             Self::Branch { branch, .. } => key(branch.next),
             Self::Repeat { next, .. } => key(*next),
-            Self::Early { .. } => NO_KEY,
+            Self::Early { ip, .. } => NO_KEY | *ip as u64,
+        }
+    }
+}
+
+impl Opened {
+    /// Whether a block that starts at this offset lets the instruction begin once more, provided that it has not stored
+    /// anything: QEMU lets a store that changes its own block begin anew by itself. Otherwise it goes on elsewhere, as no
+    /// such instruction leads to itself.
+    pub fn restarts_at(&self, offset: u16) -> bool {
+        match self {
+            Self::Early { ip, .. } => *ip == offset,
+            Self::Repeat { ip, stores, .. } => *stores && *ip == offset,
+            Self::Branch { branch, .. } => {
+                let stores = matches!(
+                    branch.kind,
+                    BranchKind::RelativeCall | BranchKind::IndirectCall | BranchKind::Far
+                );
+                let to_itself =
+                    branch.kind == BranchKind::RelativeCall && branch.target == branch.from;
+                stores && branch.from == offset && !to_itself
+            }
         }
     }
 }

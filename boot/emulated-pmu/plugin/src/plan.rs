@@ -13,6 +13,7 @@ use crate::shape::Shape;
 use crate::tally::{self, Tally};
 use plugin_channel::Mode;
 use pmu_model::BranchKind;
+use pmu_model::uarch::AccessKind;
 
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,9 @@ pub enum At {
 pub enum Action {
     /// If what is open has this block's key, it has fallen through.
     FellThrough(u64),
+    /// If what is open has this key, it is the block's first instruction, which begins once more: QEMU lets a store that
+    /// changes its own block begin anew by itself.
+    Restarted(u64),
     /// If something is open, it is decided by this block's offset.
     Settle(u16),
     /// Nothing is open.
@@ -47,6 +51,8 @@ pub enum Action {
     Count(Tally),
     /// Something is open now.
     Open(Opened),
+    /// The element of the repeated string operation is done.
+    Iterated,
     /// An element of the repeated string operation may be done: the accesses are noted.
     Element,
     /// The accesses go to the caches, with their addresses, and what the instruction flushes.
@@ -133,6 +139,9 @@ impl Plan {
         if self.settles() {
             self.push(At::Start, Action::Settle(ip));
         } else if !nothing {
+            if let Some(opened) = self.restarting(&block[0]) {
+                self.push(At::Start, Action::Restarted(opened.key()));
+            }
             self.push(At::Start, Action::FellThrough(key(ip)));
             self.push(At::Start, Action::Close);
         }
@@ -145,6 +154,24 @@ impl Plan {
         if self.mode.contains(Mode::LIMITS) && !bound.is_none() {
             self.push(At::Start, Action::Spend(bound));
         }
+    }
+
+    /// What the first instruction of a block would have left open, if it stores, and began and did not come through.
+    fn restarting(&self, first: &Facts) -> Option<Opened> {
+        let stores = first.touches.iter().any(|touch| touch.kind != AccessKind::Load);
+        let own = self.own(first);
+        match first.end {
+            End::Unknown if stores && !own.is_none() => {
+                Some(Opened::Early { ip: first.ip, tally: own })
+            }
+            _ => first.opened_string().filter(|opened| {
+                self.counts_strings() && matches!(opened, Opened::Repeat { stores: true, .. })
+            }),
+        }
+    }
+
+    fn counts_strings(&self) -> bool {
+        self.mode.intersects(Mode::STRINGS | Mode::INSTRUCTIONS | Mode::ACCESSES)
     }
 
     /// What the instruction adds, but for what callbacks count.
@@ -181,11 +208,12 @@ impl Plan {
     }
 
     fn open(&mut self, facts: &Facts, index: usize, start: u16) {
-        let is_counted = self.mode.intersects(Mode::STRINGS | Mode::INSTRUCTIONS | Mode::ACCESSES);
-        if facts.repeated.is_some() && is_counted {
+        if let Some(opened) = facts.opened_string().filter(|_| self.counts_strings()) {
             self.count(At::Before(index), Tally::one(tally::STRING_STARTS));
-            let opened = Opened::Repeat { ip: facts.ip, next: facts.next };
             self.push(At::Before(index), Action::Open(opened));
+            if matches!(opened, Opened::Repeat { stores: true, .. }) {
+                self.push(At::Stored(index), Action::Iterated);
+            }
         }
         let Some(branch) = facts.branch else { return };
         let is_jump = branch.kind == BranchKind::Conditional;

@@ -95,12 +95,18 @@ mod tests {
     use pmu_model::{Delta, Ring};
     use proptest::prelude::*;
 
+    /// They are large for a stack.
+    #[inline(never)]
+    fn made<T: Default>() -> Box<T> {
+        Box::default()
+    }
+
     proptest! {
         /// What the filter leaves out would have counted as a hit of the first level and changed nothing.
         #[test]
         fn what_is_recent_moves_nothing(list in prop::collection::vec((0..40_u64, 0..4096_u64, 1..9_u32), 1..400)) {
-            let (mut core, mut llc) = (Core::default(), Llc::new());
-            let (mut filtered, mut filtered_llc) = (Core::default(), Llc::new());
+            let (mut core, mut llc) = (made::<Core>(), made::<Llc>());
+            let (mut filtered, mut filtered_llc) = (made::<Core>(), made::<Llc>());
             let mut recent = Recent::default();
             for (page, offset, bytes) in list {
                 // Pages lie the other way round in physical memory.

@@ -1,6 +1,7 @@
 //! Deciding what a block left open.
 
-use crate::opened::Opened;
+use crate::cells::OPEN;
+use crate::opened::{ITERATED, Opened};
 use crate::tally::{self, Tally};
 use crate::vcpu::Vcpu;
 use pmu_model::{BranchKind, Occurrence};
@@ -36,13 +37,15 @@ impl Where {
 
 /// Decides `opened`, and closes it.
 pub fn next(vcpu: &mut Vcpu, opened: &Opened, to: Where) {
+    let iterated = *vcpu.word(OPEN) == ITERATED;
+    let restarts = matches!(to, Where::Offset(offset) if opened.restarts_at(offset)) && !iterated;
     match *opened {
-        Opened::Early { ip, tally } if to.is_failure_at(ip) => {
+        Opened::Early { ip, tally } if restarts || to.is_failure_at(ip) => {
             vcpu.sums.add(&tally, u64::MAX);
             vcpu.memory.drop_pending();
         }
         Opened::Early { .. } => vcpu.commit(),
-        Opened::Repeat { ip, .. } if to.is_failure_at(ip) => {
+        Opened::Repeat { ip, .. } if restarts || to.is_failure_at(ip) && !iterated => {
             vcpu.sums.add(&Tally::one(tally::STRING_STARTS), u64::MAX);
             vcpu.memory.drop_pending();
         }
@@ -53,9 +56,7 @@ pub fn next(vcpu: &mut Vcpu, opened: &Opened, to: Where) {
             }
         }
         Opened::Branch { branch, early, .. }
-            if branch.kind != BranchKind::Conditional
-                && branch.kind != BranchKind::RelativeJump
-                && to.is_failure_at(branch.from) =>
+            if restarts || branch.can_fail() && to.is_failure_at(branch.from) =>
         {
             vcpu.sums.add(&early, u64::MAX);
             vcpu.memory.drop_pending();

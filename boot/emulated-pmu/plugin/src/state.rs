@@ -9,10 +9,10 @@ use crate::registers::Handles;
 use crate::stop::Line;
 use crate::trace::{Begun, Deferred};
 use crate::vcpu::Vcpu;
+use core::ptr::null_mut;
 use iced_x86::InstructionInfoFactory;
 use plugin_channel::{Command, Mode};
 use std::collections::HashMap;
-use core::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
@@ -99,19 +99,35 @@ static STATE: OnceLock<State> = OnceLock::new();
 /// The vCPUs, once QEMU has made them: they stay. Apart from the rest, because the quick callbacks use nothing else.
 static VCPUS: [AtomicPtr<Vcpu>; MAX_VCPUS] = [const { AtomicPtr::new(null_mut()) }; MAX_VCPUS];
 
-/// The vCPU that a callback of QEMU's runs on; `None` if there are too many to count. To be asked once in each callback,
-/// with the number that QEMU gives it.
-#[inline]
-pub(crate) fn vcpu(index: u32) -> Option<&'static mut Vcpu> {
-    let vcpu = VCPUS.get(index as usize)?.load(Ordering::Relaxed);
-    // SAFETY: QEMU runs the callbacks of a vCPU on one thread, one after the other, and each asks once.
-    unsafe { vcpu.as_mut() }
-}
-
 /// The state, once the plugin is installed: QEMU calls nothing before.
 #[inline]
 pub fn state() -> &'static State {
     STATE.get().expect("the plugin was installed")
+}
+
+/// The one that is in its guest: one is at a time, and code outside the hypervisors is translated and executed by it
+/// alone. QEMU's callbacks cannot tell: see [`crate::cells`].
+static RUNNING: AtomicPtr<Vcpu> = AtomicPtr::new(null_mut());
+
+/// The vCPU that is in its guest, for a callback of code that was translated there. To be asked once in each callback.
+#[inline]
+pub(crate) fn running() -> Option<&'static mut Vcpu> {
+    let vcpu = RUNNING.load(Ordering::Relaxed);
+    // SAFETY: with icount, QEMU runs all vCPUs on one thread, one callback after the other, and each asks once.
+    unsafe { vcpu.as_mut() }
+}
+
+/// The vCPU that calls: the code of each hypervisor is translated and executed by one vCPU alone, so that QEMU's number is
+/// right. `None` if there are too many to count. To be asked once in each callback.
+pub(crate) fn calling(index: u32) -> Option<&'static mut Vcpu> {
+    let vcpu = VCPUS.get(index as usize)?.load(Ordering::Relaxed);
+    // SAFETY: as above.
+    unsafe { vcpu.as_mut() }
+}
+
+/// The vCPU goes into its guest.
+pub(crate) fn runs(vcpu: &mut Vcpu) {
+    RUNNING.store(vcpu, Ordering::Relaxed);
 }
 
 impl State {
@@ -186,11 +202,9 @@ impl State {
         let Some(slot) = VCPUS.get(index as usize) else { return };
         let names = self.registers.get_or_init(|| Handles::of(&Names::ask()));
         if slot.load(Ordering::Relaxed).is_null() {
-            slot.store(Box::into_raw(Box::new(Vcpu::new(index, *names))), Ordering::Relaxed);
+            let vcpu = Vcpu::new(index, *names, self.cells().words());
+            slot.store(Box::into_raw(Box::new(vcpu)), Ordering::Relaxed);
         }
-        let cells = self.cells();
-        // QEMU makes vCPUs while none runs.
-        (0..MAX_VCPUS as u32).filter_map(vcpu).for_each(|vcpu| vcpu.find_words(&cells));
     }
 }
 

@@ -7,7 +7,7 @@ use crate::opened::{NOTHING, Opened};
 use crate::plan::Action;
 use crate::qemu::{Direction, Insn, MemInfo, Registers, api};
 use crate::shape::Shape;
-use crate::state::{Translator, vcpu};
+use crate::state::{Translator, running};
 use crate::tally::Tally;
 use core::ffi::c_void;
 use core::ptr::from_ref;
@@ -97,8 +97,8 @@ fn unpacked(data: *mut c_void) -> (Way, u32) {
 }
 
 /// The one access of an instruction, which is done with it.
-extern "C" fn single(index: u32, info: MemInfo, linear: u64, data: *mut c_void) {
-    let Some(vcpu) = vcpu(index) else { return };
+extern "C" fn single(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
+    let Some(vcpu) = running() else { return };
     let (way, bytes) = unpacked(data);
     if vcpu.traces && vcpu.memory.recent.has(linear, bytes.into()) {
         vcpu.memory.hits[usize::from(way.number())] += 1;
@@ -115,23 +115,23 @@ fn whole(info: MemInfo, linear: u64, bytes: u32, way: Way) -> Access {
 }
 
 /// The load of an instruction whose store follows.
-extern "C" fn first_of_pair(index: u32, info: MemInfo, linear: u64, data: *mut c_void) {
-    let Some(vcpu) = vcpu(index) else { return };
+extern "C" fn first_of_pair(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
+    let Some(vcpu) = running() else { return };
     let (way, bytes) = unpacked(data);
     vcpu.memory.half = Some(whole(info, linear, bytes, way));
 }
 
-extern "C" fn load_before_store(index: u32, info: MemInfo, linear: u64, data: *mut c_void) {
-    pair(index, info, linear, data, false);
+extern "C" fn load_before_store(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
+    pair(info, linear, data, false);
 }
 
-extern "C" fn store_before_load(index: u32, info: MemInfo, linear: u64, data: *mut c_void) {
-    pair(index, info, linear, data, true);
+extern "C" fn store_before_load(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
+    pair(info, linear, data, true);
 }
 
 /// The store that ends the instruction.
-fn pair(index: u32, info: MemInfo, linear: u64, data: *mut c_void, swapped: bool) {
-    let Some(vcpu) = vcpu(index) else { return };
+fn pair(info: MemInfo, linear: u64, data: *mut c_void, swapped: bool) {
+    let Some(vcpu) = running() else { return };
     let (way, bytes) = unpacked(data);
     let store = whole(info, linear, bytes, way);
     let load = vcpu.memory.half.take();
@@ -147,8 +147,8 @@ fn pair(index: u32, info: MemInfo, linear: u64, data: *mut c_void, swapped: bool
 }
 
 /// A part of an access that QEMU makes in several, from its start on.
-extern "C" fn spanning(index: u32, info: MemInfo, linear: u64, data: *mut c_void) {
-    let Some(vcpu) = vcpu(index) else { return };
+extern "C" fn spanning(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
+    let Some(vcpu) = running() else { return };
     let (way, bytes) = unpacked(data);
     let begins = vcpu.memory.pending.first().is_none_or(|pending| {
         // The same part again after a fault, or what another instruction left.
@@ -169,8 +169,8 @@ extern "C" fn spanning(index: u32, info: MemInfo, linear: u64, data: *mut c_void
 }
 
 /// A part of an access whose instruction can still fail.
-extern "C" fn deferred(index: u32, info: MemInfo, linear: u64, data: *mut c_void) {
-    let Some(vcpu) = vcpu(index) else { return };
+extern "C" fn deferred(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
+    let Some(vcpu) = running() else { return };
     // SAFETY: it was asked for with such data, which stays.
     let record: &'static Deferred = unsafe { &*data.cast::<Deferred>() };
     if vcpu.memory.pending.is_empty() {
@@ -185,18 +185,23 @@ extern "C" fn deferred(index: u32, info: MemInfo, linear: u64, data: *mut c_void
 }
 
 /// An instruction begins whose accesses the registers tell.
-extern "C" fn begun(index: u32, data: *mut c_void) {
-    let Some(vcpu) = vcpu(index) else { return };
+extern "C" fn begun(_: u32, data: *mut c_void) {
+    let Some(vcpu) = running() else { return };
     // SAFETY: as above.
     let record: &'static Begun = unsafe { &*data.cast::<Begun>() };
     vcpu.memory.drop_pending();
     let instruction = &record.instruction;
     let mut factory = InstructionInfoFactory::new();
     let mut list = Vec::new();
-    step::accesses(&mut factory, instruction, |name| vcpu.register(name), |touch| {
-        let access = Access::identity(touch.linear, touch.bytes, touch.kind);
-        list.push(Access { locked: touch.locked, ..access });
-    });
+    step::accesses(
+        &mut factory,
+        instruction,
+        |name| vcpu.register(name),
+        |touch| {
+            let access = Access::identity(touch.linear, touch.bytes, touch.kind);
+            list.push(Access { locked: touch.locked, ..access });
+        },
+    );
     vcpu.memory.pending = list;
     if let Some(maintenance) = memory::maintenance(instruction) {
         let linear = instruction.virtual_address(0, 0, |name, _, _| Some(vcpu.register(name)));
@@ -206,14 +211,14 @@ extern "C" fn begun(index: u32, data: *mut c_void) {
 }
 
 /// QEMU accesses something for it.
-extern "C" fn noted(index: u32, info: MemInfo, linear: u64, _: *mut c_void) {
-    let Some(vcpu) = vcpu(index) else { return };
+extern "C" fn noted(_: u32, info: MemInfo, linear: u64, _: *mut c_void) {
+    let Some(vcpu) = running() else { return };
     vcpu.note(info, linear);
 }
 
 /// The instruction behind one whose accesses were noted begins.
-extern "C" fn commit(index: u32, _: *mut c_void) {
-    let Some(vcpu) = vcpu(index) else { return };
+extern "C" fn commit(_: u32, _: *mut c_void) {
+    let Some(vcpu) = running() else { return };
     vcpu.commit();
     vcpu.close();
 }
@@ -228,40 +233,29 @@ fn packed_element(operation: StringOperation) -> *mut c_void {
 }
 
 /// An access of an element.
-extern "C" fn element(index: u32, info: MemInfo, linear: u64, data: *mut c_void) {
-    let Some(vcpu) = vcpu(index) else { return };
+extern "C" fn element(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
+    let Some(vcpu) = running() else { return };
     let word = data as usize;
-    let (bytes, has_source) = (word & 0xff, word >> 8 & 1 != 0);
-    let load = Way::new(AccessKind::Load, false);
-    let access = |way| Access {
-        kind: way,
-        ..Access::identity(linear, bytes as u32, AccessKind::Load)
-    };
-    let other = (word >> 16 != 0).then(|| Way::of((word >> 16) as u8 - 1).kind());
-    let own = |vcpu: &mut crate::vcpu::Vcpu, kind| {
-        if vcpu.traces { memory::access(info, linear, bytes as u32, Way::new(kind, false)) } else { access(kind) }
-    };
-    match (has_source, other) {
-        (true, None) => {
-            let source = own(vcpu, load.kind());
-            vcpu.element(Some(source), None);
+    let (bytes, has_source) = ((word & 0xff) as u32, word >> 8 & 1 != 0);
+    let destination = (word >> 16 != 0).then(|| Way::of((word >> 16) as u8 - 1).kind());
+    let traces = vcpu.traces;
+    let own = |kind| {
+        let way = Way::new(kind, false);
+        if traces {
+            memory::access(info, linear, bytes, way)
+        } else {
+            Access::identity(linear, bytes, kind)
         }
-        (false, Some(kind)) => {
-            let destination = own(vcpu, kind);
-            vcpu.element(None, Some(destination));
+    };
+    match (has_source, destination, vcpu.memory.half.take()) {
+        (true, None, _) => vcpu.element(Some(own(AccessKind::Load)), None),
+        (false, Some(kind), _) => vcpu.element(None, Some(own(kind))),
+        (true, Some(_), None) => vcpu.memory.half = Some(own(AccessKind::Load)),
+        // CMPS: QEMU loads the destination first.
+        (true, Some(AccessKind::Load), Some(first)) => {
+            vcpu.element(Some(own(AccessKind::Load)), Some(first));
         }
-        (true, Some(kind)) => match vcpu.memory.half.take() {
-            None => vcpu.memory.half = Some(own(vcpu, AccessKind::Load)),
-            // CMPS: QEMU loads the destination first.
-            Some(first) if kind == AccessKind::Load => {
-                let source = own(vcpu, kind);
-                vcpu.element(Some(source), Some(first));
-            }
-            Some(first) => {
-                let destination = own(vcpu, kind);
-                vcpu.element(Some(first), Some(destination));
-            }
-        },
-        (false, None) => {}
+        (true, Some(kind), Some(first)) => vcpu.element(Some(first), Some(own(kind))),
+        (false, None, _) => {}
     }
 }

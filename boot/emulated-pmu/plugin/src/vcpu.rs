@@ -21,7 +21,7 @@ use step::Maintenance;
 pub struct Vcpu {
     /// QEMU's number of it.
     pub index: u32,
-    /// Its words.
+    /// The words of whoever is in its guest.
     words: *mut u64,
     /// What was counted since the last exit, but for what the words say.
     pub sums: Sums,
@@ -50,10 +50,10 @@ pub struct Vcpu {
 
 impl Vcpu {
     /// As it is at the start.
-    pub fn new(index: u32, handles: Handles) -> Self {
+    pub fn new(index: u32, handles: Handles, words: *mut u64) -> Self {
         Self {
             index,
-            words: core::ptr::null_mut(),
+            words,
             sums: Sums::NONE,
             string_ends: 0,
             parts: Parts::empty(),
@@ -69,22 +69,17 @@ impl Vcpu {
         }
     }
 
-    /// Its words have moved: QEMU makes the scoreboard longer when it makes a vCPU.
-    pub fn find_words(&mut self, cells: &Cells) {
-        self.words = cells.of(self.index);
-    }
-
     /// A word.
     #[inline]
     pub fn word(&mut self, index: usize) -> &mut u64 {
         debug_assert!(index < crate::cells::CELLS);
-        // SAFETY: QEMU's array of this vCPU, which translated code changes on this very thread, while no callback runs.
+        // SAFETY: translated code changes them on this very thread, while no callback runs.
         unsafe { &mut *self.words.add(index) }
     }
 
     /// All of them.
     pub fn words(&mut self) -> &mut [u64] {
-        // SAFETY: as for a single one; the scoreboard was made with so many.
+        // SAFETY: as for a single one; there are so many.
         unsafe { core::slice::from_raw_parts_mut(self.words, crate::cells::CELLS) }
     }
 

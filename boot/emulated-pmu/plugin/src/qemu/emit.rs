@@ -1,7 +1,7 @@
 //! Reading what is being translated.
 
 use super::api::api;
-use super::types::{Block, Insn, Scoreboard, Word};
+use super::types::{Block, Insn};
 
 /// Longest instruction (SDM vol. 2, 2.3.11).
 const MAX_BYTES: usize = 15;
@@ -23,9 +23,4 @@ pub fn bytes(insn: Insn) -> Vec<u8> {
     let copied = unsafe { (api().bytes)(insn, bytes.as_mut_ptr().cast(), size) };
     bytes.truncate(copied);
     bytes
-}
-
-/// A word of each vCPU's entry.
-pub const fn word(score: Scoreboard, index: usize) -> Word {
-    Word { score, offset: index * size_of::<u64>() }
 }

@@ -6,6 +6,6 @@ mod registers;
 mod types;
 
 pub use api::{Api, Missing, api, find};
-pub use emit::{bytes, instructions, word};
+pub use emit::{bytes, instructions};
 pub use registers::{Names, Reader};
 pub use types::*;

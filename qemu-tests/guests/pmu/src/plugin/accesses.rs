@@ -5,13 +5,17 @@ use crate::machine::apic;
 use core::arch::{asm, naked_asm};
 use pmu_model::Occurrence::*;
 
-pub fn run() {
-    // CR4: OSFXSR, OSXMMEXCPT, OSXSAVE; XCR0: x87, SSE, AVX.
+/// Switches the vector instructions on: CR4.OSFXSR, OSXMMEXCPT and OSXSAVE; x87, SSE and AVX in XCR0.
+pub fn enable() {
     // SAFETY: QEMU's processor has them all, and nothing else uses them.
     unsafe {
         asm!("mov {0}, cr4", "or {0}, 0x40600", "mov cr4, {0}", out(reg) _);
         asm!("xsetbv", in("ecx") 0, in("eax") 7, in("edx") 0);
     }
+}
+
+pub fn run() {
+    enable();
     Test::new("plain", &[(Load, 1 + 3), (Store, 2), (LoadStore, 2), (Return, 1)], 11)
         .with(area(0))
         .at(plain)

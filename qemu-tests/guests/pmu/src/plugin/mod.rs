@@ -5,6 +5,7 @@ mod accesses;
 mod branches;
 mod faults;
 mod limits;
+mod model;
 mod own;
 mod places;
 mod strings;
@@ -146,6 +147,8 @@ pub fn run(group: &str) {
         "caches" => (Mode::MEMORY, Parts::MEMORY, ACCESSES),
         "predictor" => (Mode::PREDICTOR, Parts::PREDICTOR, BRANCHES),
         "everything" => (Mode::all(), Parts::all(), BRANCHES | ACCESSES),
+        "model" => return model::run(),
+        "records" => return model::records(),
         "limits" => return limits::run(),
         other => return line!("no group {other}"),
     };

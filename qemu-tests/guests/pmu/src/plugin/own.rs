@@ -89,6 +89,7 @@ unsafe extern "C" {
     static own_start: u8;
     static own_end: u8;
     static own_run: u8;
+    static own_back: u8;
     static own_fault: u8;
     static own_fault_with_error: u8;
     static own_nmi: u8;
@@ -220,6 +221,17 @@ pub fn mode(mode: Mode, parts: Parts) {
     put!(parts, parts.bits());
     put!(record_kinds, u64::MAX);
     call_own(&raw const own_mode);
+}
+
+/// The stack pointer as the last function was called, in front of what the call pushed.
+pub fn stack() -> u64 {
+    // SAFETY: the slot into which the copy puts it.
+    unsafe { read_volatile((base() + 4096 - 16) as *const u64) }
+}
+
+/// Where functions return to.
+pub fn back() -> u64 {
+    own(&raw const own_back)
 }
 
 /// Runs a function with an argument (in RDI), and says what was counted.

@@ -46,6 +46,14 @@ fn modified() {
         &[(Load, 2), (Store, 2), (RelativeCall, 1), (Return, 2), (RelativeJump, 1)];
     let test = Test::new("pushes", counts, 8).with(page(0));
     at(test, put(pushes, code(0))).run();
+    // The elements go over the four NOPs of the block: QEMU starts the first one twice.
+    let counts: &[_] = &[(Load, 1), (Store, 1), (Return, 1)];
+    let test = Test::new("fills", counts, 9).strings(5, 1);
+    at(test, put(fills, code(0))).run();
+    // An area over its own block, whose first bytes alone have been executed.
+    let counts: &[_] = &[(Load, 1), (Store, 1), (Return, 1), (RelativeJump, 2)];
+    let test = Test::new("saves", counts, 6);
+    at(test, put(saves, code(0))).run();
 }
 
 /// The counts of [`crosses`], and its instructions.
@@ -158,6 +166,35 @@ extern "C" fn pushes() {
         "call 3f",
         "mov rsp, rax",
         "ret",
+        "3: ret",
+        "ud2",
+        "ud2",
+    )
+}
+
+#[unsafe(naked)]
+extern "C" fn fills() {
+    naked_asm!(
+        "lea rdi, [rip + 2f]",
+        "mov ecx, 4",
+        "mov al, 0x90",
+        "2: .byte 0x90, 0x90, 0x90, 0x90",
+        "rep stosb",
+        "ret",
+        "ud2",
+        "ud2",
+    )
+}
+
+#[unsafe(naked)]
+extern "C" fn saves() {
+    naked_asm!(
+        "jmp 2f",
+        ".balign 64",
+        "2: lea rax, [rip + 2b]",
+        "nop",
+        "fxsave64 [rax - 512 + 16]",
+        "jmp 3f",
         "3: ret",
         "ud2",
         "ud2",
