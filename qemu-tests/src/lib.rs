@@ -3,6 +3,7 @@
 
 mod identity;
 pub mod monitor;
+pub mod old_qemu;
 mod program;
 mod pty;
 mod run;
@@ -15,7 +16,7 @@ pub use run::{Guest, Ran, direct};
 
 use std::sync::OnceLock;
 use xtask::build::Tree;
-use xtask::cli::Boot;
+use xtask::cli::{Boot, Counting};
 use xtask::commands::run::prepare;
 use xtask::setup::Toolchain;
 
@@ -38,6 +39,18 @@ pub fn tree() -> &'static Tree {
         tree.build_plugin().unwrap_or_else(|error| panic!("{error}"));
         tree
     })
+}
+
+/// Both ways in which an emulated PMU counts; one of them where the environment names it.
+///
+/// # Panics
+/// If the environment names another one.
+#[must_use]
+pub fn both_ways() -> Vec<Counting> {
+    match Counting::from_environment().unwrap_or_else(|wrong| panic!("{wrong}")) {
+        Counting::Auto => vec![Counting::Plugin, Counting::Stepping],
+        one => vec![one],
+    }
 }
 
 /// Ends a test that cannot run here, with the reason.

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xtask::cli::{self, Counting, Icount};
 use xtask::collect::Report;
-use xtask::commands::run::{counter, plant, stage_files, stage_pmu};
+use xtask::commands::run::{plant, stage_files, stage_pmu};
 use xtask::job::{self, Purpose, file};
 use xtask::machine::devices::{Boot, Console, Cpus, Pmu, Virtual, arguments};
-use xtask::machine::{self, Ending, Given, pmu_log};
+use xtask::machine::{self, Ending, Given, Launch, counting, pmu_log};
+use xtask::setup::qemu::{self, Found};
 
 /// A machine to boot: start from [`Guest::new`] and change what the test is about.
 pub struct Guest {
@@ -26,6 +27,8 @@ pub struct Guest {
     pub kvm: bool,
     /// The PMU.
     pub pmu: Given,
+    /// In place of the QEMU that the other tests run on.
+    pub qemu: Option<PathBuf>,
     /// Who counts for an emulated one.
     pub counting: Counting,
     /// In place of the loader's command line that names the emulated PMU's model.
@@ -98,6 +101,7 @@ impl Guest {
             ramdisk,
             kvm: false,
             pmu: Given::None,
+            qemu: None,
             counting: Counting::from_environment().unwrap_or_else(|wrong| panic!("{wrong}")),
             pmu_options: None,
             pmu_fault: None,
@@ -128,6 +132,7 @@ impl Guest {
     /// If QEMU cannot be started.
     #[must_use]
     pub fn run_in(self, folder: &Path) -> Ran {
+        let plugin = self.plugin();
         let kernel = self.kernel.clone().unwrap_or_else(|| tree().kernel());
         let mut staged = self.boot_from.clone().unwrap_or_else(|| {
             let ramdisk = self.ramdisk.as_deref();
@@ -142,12 +147,11 @@ impl Guest {
         if let Some(fault) = self.pmu_fault {
             plant(tree(), fault, &mut pmu, folder).unwrap_or_else(|failure| panic!("{failure}"));
         }
-        let counter = counter(tree(), self.pmu, self.counting);
         let machine = Virtual {
             boot: staged,
             kvm: self.kvm,
             pmu,
-            plugin: counter.unwrap_or_else(|failure| panic!("{failure}")).plugin,
+            plugin,
             icount,
             cpus: self.cpus,
             memory: self.memory,
@@ -157,7 +161,9 @@ impl Guest {
             extra: self.extra,
         };
         let line = arguments(&machine);
-        let finished = machine::run(&line, folder, self.timeout, |_| ()).expect("QEMU starts");
+        let (program, limits) = (self.qemu.as_deref(), self.timeout.into());
+        let launch = Launch { program, arguments: &line, folder, limits };
+        let finished = machine::run(&launch, |_| ()).expect("QEMU starts");
         let pmu_said = match self.pmu {
             Given::Emulated(model) => pmu_log::read(folder, model),
             Given::None | Given::Host => Vec::new(),
@@ -169,6 +175,16 @@ impl Guest {
             ending: finished.ending,
             report: finished.collector.finish(),
         }
+    }
+}
+
+impl Guest {
+    /// The plugin, if it counts.
+    fn plugin(&self) -> Option<PathBuf> {
+        let Given::Emulated(_) = self.pmu else { return None };
+        let qemu = self.qemu.clone().map_or_else(qemu::probe, Found::at);
+        let counter = counting::choose(self.counting, &tree().plugin(), qemu);
+        counter.unwrap_or_else(|error| panic!("{error}")).plugin
     }
 }
 

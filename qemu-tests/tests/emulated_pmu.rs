@@ -1,12 +1,12 @@
 //! The emulated PMU under a guest whose code was counted by hand (`guests/pmu`): each of its lines holds what was seen and
-//! what is right.
+//! what is right. Each group runs with the plugin, and by stepping.
 
 use pmu_model::Model;
-use qemu_tests::{Guest, tree};
+use qemu_tests::{Guest, both_ways, tree};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
-use xtask::cli::{Boot, Icount, models};
+use xtask::cli::{Boot, Counting, Icount, models};
 use xtask::machine::{Ending, Given};
 
 fn kernel() -> PathBuf {
@@ -16,9 +16,10 @@ fn kernel() -> PathBuf {
         .clone()
 }
 
-fn guest(model: Model, group: &str) -> Guest {
+fn guest(model: Model, group: &str, counting: Counting) -> Guest {
     Guest {
         pmu: Given::Emulated(model),
+        counting,
         kernel: Some(kernel()),
         timeout: Duration::from_secs(600),
         ..Guest::with_ramdisk(Boot::Direct, Some(group.into()))
@@ -27,6 +28,7 @@ fn guest(model: Model, group: &str) -> Guest {
 
 /// Runs a group of cases and holds each against its expectation. Returns their names.
 fn cases(guest: Guest) -> Vec<String> {
+    let counting = guest.counting;
     let ran = guest.run();
     let text = String::from_utf8_lossy(&ran.raw);
     assert_eq!(ran.ending, Ending::Exited(Some(33)), "{text}{:?}", ran.pmu_said);
@@ -36,14 +38,27 @@ fn cases(guest: Guest) -> Vec<String> {
         .map(|case| case.split(' ').collect())
         .collect();
     let wrong: Vec<_> = cases.iter().filter(|case| case.len() != 3 || case[1] != case[2]).collect();
-    assert!(wrong.is_empty(), "name, seen, expected: {wrong:?} {:?}", ran.pmu_said);
+    let said = &ran.pmu_said;
+    assert!(wrong.is_empty(), "{counting}: name, seen, expected: {wrong:?} {said:?}");
     cases.iter().map(|case| case[0].to_string()).collect()
+}
+
+/// Runs the group both ways; returns the names of its cases, which are the same.
+fn both(model: Model, group: &str) -> Vec<String> {
+    both_with(|counting| guest(model, group, counting))
+}
+
+fn both_with(guest: impl Fn(Counting) -> Guest) -> Vec<String> {
+    let names: Vec<Vec<String>> =
+        both_ways().into_iter().map(|counting| cases(guest(counting))).collect();
+    assert!(names.windows(2).all(|pair| pair[0] == pair[1]), "{names:?}");
+    names.into_iter().next().expect("one way at least")
 }
 
 /// Asserts that the group has at least so many cases, on each model: a group that did nothing must not pass.
 fn on_every_model(group: &str, at_least: usize) {
     for model in models() {
-        let names = cases(guest(model, group));
+        let names = both(model, group);
         assert!(names.len() >= at_least, "{model:?}: {names:?}");
     }
 }
@@ -55,7 +70,7 @@ fn p7_instructions_of_straight_code_loops_calls_exceptions_and_interrupts_are_ex
 
 #[test]
 fn p7_long_loops_are_exact() {
-    assert_eq!(cases(guest(Model::Skylake, "long")), ["loop_10_000_000", "loop_100_000_000"]);
+    assert_eq!(both(Model::Skylake, "long"), ["loop_10_000_000", "loop_100_000_000"]);
 }
 
 #[test]
@@ -76,14 +91,17 @@ fn i3_an_overflow_interrupts_at_its_instruction_and_none_is_lost_or_doubled() {
 #[test]
 fn i3_overflow_at_other_shifts_of_the_clock() {
     for shift in [1, 4, 7] {
-        let guest = Guest { icount: Icount::Shift(shift), ..guest(Model::Skylake, "overflow") };
-        assert_eq!(cases(guest).len(), 42, "shift {shift}");
+        let names = both_with(|counting| Guest {
+            icount: Icount::Shift(shift),
+            ..guest(Model::Skylake, "overflow", counting)
+        });
+        assert_eq!(names.len(), 42, "shift {shift}");
     }
 }
 
 #[test]
 fn i3_as_many_interrupts_as_overflows_over_100_000() {
-    assert_eq!(cases(guest(Model::Skylake, "many")), ["many.count", "many.status", "many.left"]);
+    assert_eq!(both(Model::Skylake, "many"), ["many.count", "many.status", "many.left"]);
 }
 
 /// The codes of these events are those of the models named; the meanings on the others are tested on the host.
@@ -97,7 +115,7 @@ fn branches_accesses_misses_and_branch_records_are_exact() {
         (Model::Zen2, 6),
         (Model::Zen4, 6),
     ] {
-        assert_eq!(cases(guest(model, "stepped")).len(), count, "{model:?}");
+        assert_eq!(both(model, "stepped").len(), count, "{model:?}");
     }
 }
 
@@ -121,6 +139,8 @@ fn an_interrupt_that_is_handed_on_comes_once() {
 
 #[test]
 fn two_runs_give_the_same_bytes() {
-    let run = || guest(Model::Skylake, "overflow").run().raw;
-    assert_eq!(run(), run());
+    for counting in both_ways() {
+        let run = || guest(Model::Skylake, "overflow", counting).run().raw;
+        assert_eq!(run(), run(), "{counting}");
+    }
 }

@@ -1,4 +1,5 @@
-//! Every emulated model: counts against exact ones, an empty snippet, runs and boots that repeat each other.
+//! Every emulated model, counting by the plugin and by stepping: counts against exact ones, an empty snippet, runs and boots
+//! that repeat each other.
 
 #[path = "exact/generate.rs"]
 mod generate;
@@ -11,17 +12,18 @@ mod models;
 use events::generic::Generic;
 use pmu_model::Model;
 use protocol::record::{Metric, SnippetResult};
-use qemu_tests::{Guest, Ran};
+use qemu_tests::{Guest, Ran, both_ways};
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use xtask::cli::Boot;
+use xtask::cli::{Boot, Counting};
 use xtask::machine::Given;
 
 /// The generic names, which mean the same on each model.
 const EVENTS: [&str; 2] = ["instructions", "branch-instructions"];
 
-fn on(model: Model, toml: &str) -> Ran {
-    let ran = Guest { pmu: Given::Emulated(model), ..Guest::new(Boot::Direct, toml) }.run();
+fn on(model: Model, counting: Counting, toml: &str) -> Ran {
+    let guest = Guest::new(Boot::Direct, toml);
+    let ran = Guest { pmu: Given::Emulated(model), counting, ..guest }.run();
     ran.ends_with(0);
     ran
 }
@@ -49,11 +51,17 @@ fn counts_are_exact(model: Model) {
         let _ = write!(toml, "[[snippet]]\nexact = true\nasm = \"{asm}\"\n");
         let _ = write!(toml, "[[snippet]]\nevents = {EVENTS:?}\nasm = \"{asm}\"\n");
     }
-    let ran = on(model, &toml);
+    for counting in both_ways() {
+        let ran = on(model, counting, &toml);
+        are_exact(model, &snippets, &ran);
+    }
+}
+
+fn are_exact(model: Model, snippets: &[String], ran: &Ran) {
     let exact: Vec<_> = ran.report.exact().collect();
     let results = ran.results();
     assert_eq!((exact.len(), results.len()), (snippets.len(), snippets.len()));
-    for ((exact, result), asm) in exact.iter().zip(&results).zip(&snippets) {
+    for ((exact, result), asm) in exact.iter().zip(&results).zip(snippets) {
         let of = |event: &str| exact.counts.iter().find(|c| c.event == event).unwrap().value;
         let expected = [(EVENTS[0], of("instructions")), (EVENTS[1], of("branches"))];
         assert_eq!(medians(result), expected, "{model:?}: {asm}");
@@ -76,8 +84,14 @@ fn runs_and_boots_repeat(model: Model) {
         let events = if steps { &EVENTS[..] } else { &EVENTS[..1] };
         let _ = write!(toml, "[[snippet]]\nevents = {events:?}\nasm = \"{asm}\"\n");
     }
-    let (first, second) = (on(model, &toml), on(model, &toml));
-    assert_eq!(first.results().len(), kept.count());
+    for counting in both_ways() {
+        let (first, second) = (on(model, counting, &toml), on(model, counting, &toml));
+        assert_eq!(first.results().len(), kept.clone().count());
+        repeat(model, &first, &second);
+    }
+}
+
+fn repeat(model: Model, first: &Ran, second: &Ran) {
     for result in first.results() {
         let name = &result.name;
         assert!(result.uncounted.is_empty() && result.metrics.len() > 1, "{model:?}: {name}");
@@ -105,8 +119,13 @@ fn empty_is_zero(model: Model) {
     let defaults = format!(
         "allow-uncounted = true\n[defaults]\nunroll = 3\nruns = 2\nwarmup = 1\nevents = {events:?}\n"
     );
-    let ran =
-        on(model, &format!("{defaults}[[snippet]]\nasm = \"\"\n[[snippet]]\nasm = \"nop\"\n"));
+    let toml = format!("{defaults}[[snippet]]\nasm = \"\"\n[[snippet]]\nasm = \"nop\"\n");
+    for counting in both_ways() {
+        is_zero(model, &on(model, counting, &toml), events.len());
+    }
+}
+
+fn is_zero(model: Model, ran: &Ran, events: usize) {
     let [empty, nop] = ran.results()[..] else { panic!("two results") };
     let nonzero = |result: &SnippetResult| -> Vec<(String, f64)> {
         let all = result.metrics.iter().map(|one| (one.event.clone(), one.value.median));
@@ -119,7 +138,7 @@ fn empty_is_zero(model: Model) {
     // The events do count: a NOP is an instruction and takes time.
     let counted = nonzero(nop);
     assert!(counted.len() >= 3, "{model:?}: {counted:?}");
-    assert_eq!(empty.metrics.len() + empty.uncounted.len(), 1 + events.len());
+    assert_eq!(empty.metrics.len() + empty.uncounted.len(), 1 + events);
     assert!(empty.metrics.len() > 5, "{model:?}: {:?}", empty.uncounted);
 }
 

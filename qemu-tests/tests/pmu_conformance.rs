@@ -2,7 +2,7 @@
 
 use pmu_model::Model;
 use protocol::record::{CheckVerdict, Suite};
-use qemu_tests::{Guest, Ran, skip, xtask};
+use qemu_tests::{Guest, Ran, both_ways, skip, xtask};
 use serde_json::Value;
 use std::time::Duration;
 use xtask::cli::{Boot, models};
@@ -11,8 +11,17 @@ use xtask::machine::{Given, Host};
 const SUITE: &str = "kind = \"conformance\"";
 
 fn run(model: Model, job: &str) -> Ran {
+    guest(model, job).run()
+}
+
+fn guest(model: Model, job: &str) -> Guest {
     let timeout = Duration::from_secs(180);
-    Guest { pmu: Given::Emulated(model), timeout, ..Guest::new(Boot::Direct, job) }.run()
+    Guest { pmu: Given::Emulated(model), timeout, ..Guest::new(Boot::Direct, job) }
+}
+
+/// Both ways in which the PMU counts.
+fn run_both(model: Model, job: &str) -> Vec<Ran> {
+    both_ways().into_iter().map(|counting| Guest { counting, ..guest(model, job) }.run()).collect()
 }
 
 fn suite(ran: &Ran) -> &Suite {
@@ -45,8 +54,9 @@ const LEAST: [(Model, u32); 10] = [
 #[test]
 fn k1_the_suite_passes_on_every_model() {
     assert_eq!(models().count(), LEAST.len());
-    for (model, least) in LEAST {
-        let ran = run(model, SUITE);
+    for (model, least, ran) in LEAST.into_iter().flat_map(|(model, least)| {
+        run_both(model, SUITE).into_iter().map(move |ran| (model, least, ran))
+    }) {
         let failed: Vec<_> =
             ran.report.checks().filter(|check| check.verdict == CheckVerdict::Fail).collect();
         assert!(failed.is_empty(), "{model:?}: {failed:#?}");
@@ -63,8 +73,10 @@ fn k1_the_suite_passes_on_every_model() {
 #[test]
 fn m12_the_interrupts_path_and_the_empty_measurement_in_instructions() {
     let job = "kind = \"conformance\"\nchecks = [\"pmi.*\", \"counting.nothing\"]";
-    for (model, _) in LEAST {
-        let ran = run(model, job);
+    for (model, ran) in LEAST
+        .into_iter()
+        .flat_map(|(model, _)| run_both(model, job).into_iter().map(move |ran| (model, ran)))
+    {
         ran.ends_with(0);
         let instructions = |name| {
             let words = seen(&ran, name).split(' ').next().unwrap();

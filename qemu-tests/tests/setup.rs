@@ -63,12 +63,14 @@ fn the_doctor_says_which_versions_are_good_and_the_option_names_one() {
     let called = xtask(folder.path(), &["--qemu", old.to_str().unwrap(), "doctor"]);
     assert_eq!(called.code, 77, "{called:#?}");
     assert!(called.out.contains("QEMU: 7.2.22, "), "{called:#?}");
+    assert!(called.out.contains("plugins in QEMU: no: its plugin takes QEMU 10.0"), "{called:#?}");
     let missing = called.out.lines().find(|line| line.starts_with("missing")).unwrap();
     assert!(
         missing.contains("QEMU for the emulated PMU") && missing.contains("good: 10.0 or newer")
     );
     let called = xtask(folder.path(), &["doctor"]);
     assert!(called.out.contains("good: 10.0 or newer (tested with 10.0.2"), "{called:#?}");
+    assert!(called.out.contains("plugins in QEMU: yes"), "{called:#?}");
 }
 
 #[test]
@@ -89,8 +91,11 @@ fn an_unchanged_tree_is_not_built_again_and_the_emulator_probed_once() {
     };
     let cargo = noted("cargo", &std::env::var("CARGO").expect("cargo runs this"));
     let emulator = noted("qemu", &real_qemu());
-    let environment: [(&str, &OsStr); 2] =
-        [("CARGO", cargo.as_os_str()), (qemu::VARIABLE, emulator.as_os_str())];
+    let environment: [(&str, &OsStr); 3] = [
+        ("CARGO", cargo.as_os_str()),
+        (qemu::VARIABLE, emulator.as_os_str()),
+        ("BARECOUNT_COUNTING", "auto".as_ref()),
+    ];
     for boot in ["direct", "bios"] {
         let pmu = if boot == "direct" { "skylake" } else { "none" };
         let line = ["run", "--asm", "nop", "--boot", boot, "--pmu", pmu];
@@ -102,7 +107,12 @@ fn an_unchanged_tree_is_not_built_again_and_the_emulator_probed_once() {
         }
         let said = fs::read_to_string(&log).unwrap();
         let calls: Vec<&str> = said.lines().collect();
-        assert_eq!(calls, ["qemu --version", "qemu -nodefaults"], "{boot}");
+        let mut expected = vec!["qemu --version", "qemu -nodefaults"];
+        if boot == "direct" {
+            // Whether it takes the emulated PMU's plugin.
+            expected.insert(1, "qemu -plugin");
+        }
+        assert_eq!(calls, expected, "{boot}");
     }
     assert!(tree().kernel().exists());
 }

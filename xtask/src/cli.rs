@@ -245,9 +245,31 @@ pub struct Bench {
     /// Boots per way; the median counts.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub boots: u32,
+    /// Measure only these parts.
+    #[arg(long, value_enum, value_name = "PART")]
+    pub only: Vec<BenchPart>,
     /// Also write the figures as JSON to this file.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+}
+
+/// A part of `bench`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum BenchPart {
+    /// Files.
+    Sizes,
+    /// From the command to the answer.
+    Answer,
+    /// Boots.
+    Boots,
+    /// Jobs of many snippets.
+    Snippets,
+    /// Stepping, and the paths of interrupts and reads.
+    Pmu,
+    /// Counting beside plain TCG.
+    Counting,
+    /// Switches from task to task.
+    Switches,
 }
 
 /// What executes the guest.

@@ -3,7 +3,7 @@
 
 use crate::memory::{Memory, Region};
 use core::fmt::Write;
-use core::ptr::null;
+use core::ptr::{null, null_mut};
 use core::slice;
 use handover::{Entry, LAUNCH_VERSION, Launch, MAX_PROCESSORS, Other, Refusal, image};
 use uart_16550::{BaudRate, Config, Uart16550Tty};
@@ -66,6 +66,8 @@ fn try_launch(
         processor: processor as u64,
         others,
         others_len: if processor == 0 { cpus as u64 - 1 } else { 0 },
+        // The kernel takes the others to their copies.
+        startup: null_mut(),
     };
     let mut first = 0;
     for (processor, image) in images.chunks_exact_mut(each as usize).enumerate() {
@@ -105,6 +107,7 @@ impl Papers {
             processor: 0,
             others: null(),
             others_len: 0,
+            startup: null_mut(),
         };
         Self {
             launches: [launch; MAX_PROCESSORS],

@@ -7,7 +7,7 @@ use crate::commands::run::{counter, stage_with_pmu};
 use crate::job::{self, Packed, Purpose};
 use crate::machine::accel::DEFAULT_MODEL;
 use crate::machine::devices::{Console, Cpus, Virtual, arguments};
-use crate::machine::{self, Ending, Finished, Given, MachineError};
+use crate::machine::{self, Ending, Finished, Given, Launch, MachineError};
 use crate::progress::Work;
 use crate::{Failure, Result};
 use std::path::Path;
@@ -62,7 +62,10 @@ pub(super) fn boot_counting(
         extra: Vec::new(),
     };
     let start = Instant::now();
-    let finished = machine::run(&arguments(&machine), folder.path(), TIMEOUT, |_| ())?;
+    let line = arguments(&machine);
+    let launch =
+        Launch { program: None, arguments: &line, folder: folder.path(), limits: TIMEOUT.into() };
+    let finished = machine::run(&launch, |_| ())?;
     let elapsed = start.elapsed();
     if let Ending::Interrupted(signal) = finished.ending {
         return Err(Failure::Interrupted(signal));

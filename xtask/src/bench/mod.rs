@@ -5,6 +5,7 @@
 
 mod answer;
 mod boots;
+mod counting;
 mod pmu;
 mod report;
 mod snippets;
@@ -15,24 +16,39 @@ pub use snippets::job_text;
 
 use crate::Result;
 use crate::build::Tree;
-use crate::cli::Boot;
+use crate::cli::{BenchPart, Boot};
+use clap::ValueEnum;
 
-/// Measures everything.
+/// Measures everything, or the parts in `only`.
 ///
 /// # Errors
 /// Something does not build or boot.
-pub fn measure(tree: &Tree, boots: u32) -> Result<Vec<Figure>> {
-    let hello = tree.build_guest("hello")?;
-    tree.build_uefi_pmu()?;
-    let mut figures = sizes(tree)?;
-    figures.push(answer::measure(tree, boots)?);
-    for boot in [Boot::Direct, Boot::Bios, Boot::Uefi] {
-        figures.extend(boots::measure(tree, &hello, boot, boots)?);
+pub fn measure(tree: &Tree, boots: u32, only: &[BenchPart]) -> Result<Vec<Figure>> {
+    let mut figures = Vec::new();
+    for part in BenchPart::value_variants() {
+        if only.is_empty() || only.contains(part) {
+            figures.extend(measure_part(tree, boots, *part)?);
+        }
     }
-    figures.extend(snippets::measure(tree)?);
-    figures.extend(pmu::measure(tree)?);
-    figures.extend(switches::measure(tree)?);
     Ok(figures)
+}
+
+fn measure_part(tree: &Tree, count: u32, part: BenchPart) -> Result<Vec<Figure>> {
+    match part {
+        BenchPart::Sizes => sizes(tree),
+        BenchPart::Answer => Ok(vec![answer::measure(tree, count)?]),
+        BenchPart::Boots => {
+            let hello = tree.build_guest("hello")?;
+            tree.build_uefi_pmu()?;
+            let ways = [Boot::Direct, Boot::Bios, Boot::Uefi].into_iter();
+            let figures = ways.map(|way| boots::measure(tree, &hello, way, count));
+            Ok(figures.collect::<Result<Vec<_>>>()?.concat())
+        }
+        BenchPart::Snippets => snippets::measure(tree),
+        BenchPart::Pmu => pmu::measure(tree),
+        BenchPart::Counting => counting::measure(tree),
+        BenchPart::Switches => switches::measure(tree),
+    }
 }
 
 fn sizes(tree: &Tree) -> Result<Vec<Figure>> {

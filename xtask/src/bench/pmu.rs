@@ -1,10 +1,10 @@
 //! What counting costs: under the emulated PMU in host time, and the interrupt's path in instructions.
 
 use super::Figure;
-use super::boots::{boot, median};
+use super::boots::{boot_counting, median};
 use crate::Result;
 use crate::build::Tree;
-use crate::cli::Boot;
+use crate::cli::{Boot, Counting};
 use crate::job::{self, Purpose, file};
 use crate::machine::accel::DEFAULT_MODEL;
 use crate::machine::{Finished, Given, MachineError};
@@ -28,14 +28,18 @@ fn job(instructions: u64, events: &str) -> String {
 }
 
 fn run(tree: &Tree, text: &str) -> Result<Finished> {
+    run_counting(tree, text, Counting::Auto)
+}
+
+fn run_counting(tree: &Tree, text: &str, counting: Counting) -> Result<Finished> {
     let packed = job::pack(&file::parse(text, "bench")?, Purpose::Qemu)?;
-    let given = Given::Emulated(DEFAULT_MODEL);
-    Ok(boot(tree, &tree.kernel(), Some(&packed.bytes), Boot::Direct, given)?.0)
+    let way = (Given::Emulated(DEFAULT_MODEL), counting);
+    Ok(boot_counting(tree, &tree.kernel(), Some(&packed.bytes), Boot::Direct, way)?.0)
 }
 
 /// Seconds from the first record to the end, which is the loop and little else.
-fn seconds(tree: &Tree, text: &str) -> Result<f64> {
-    let finished = run(tree, text)?;
+fn seconds(tree: &Tree, text: &str, counting: Counting) -> Result<f64> {
+    let finished = run_counting(tree, text, counting)?;
     let times = finished.to_first_record.zip(finished.to_end_record);
     let results = finished.collector.finish().results().count();
     match times {
@@ -48,10 +52,10 @@ fn seconds(tree: &Tree, text: &str) -> Result<f64> {
 pub(super) fn measure(tree: &Tree) -> Result<Vec<Figure>> {
     let (mut nothing, mut free, mut counted, mut stepped) = (vec![], vec![], vec![], vec![]);
     for _ in 0..ROUNDS {
-        nothing.push(seconds(tree, &job(2, ""))?);
-        free.push(seconds(tree, &job(PLAIN, ""))?);
-        counted.push(seconds(tree, &job(PLAIN, "\"instructions\""))?);
-        stepped.push(seconds(tree, &job(STEPPED, "\"0xc4.0x00\""))?);
+        nothing.push(seconds(tree, &job(2, ""), Counting::Stepping)?);
+        free.push(seconds(tree, &job(PLAIN, ""), Counting::Stepping)?);
+        counted.push(seconds(tree, &job(PLAIN, "\"instructions\""), Counting::Stepping)?);
+        stepped.push(seconds(tree, &job(STEPPED, "\"0xc4.0x00\""), Counting::Stepping)?);
     }
     let [nothing, free, counted, stepped] =
         [nothing, free, counted, stepped].map(|mut values| median(&mut values));

@@ -18,7 +18,7 @@ pub fn run(arguments: &cli::Bench) -> Result<u8> {
     let _deferred = interrupt::defer();
     let tree = prepare(&[Boot::Direct, Boot::Bios, Boot::Uefi])?;
     setup::ensure(&[Need::QemuForPmu], tree.toolchain())?;
-    let figures = measure(&tree, arguments.boots)?;
+    let figures = measure(&tree, arguments.boots, &arguments.only)?;
     output::print(&render(&figures))?;
     let json = serde_json::to_string_pretty(&figures).expect("figures serialise") + "\n";
     match &arguments.json {

@@ -15,7 +15,7 @@ use crate::machine::devices::{
     without_stop_line,
 };
 use crate::machine::{
-    self, Choice, Counter, Finished, Given, Host, Limits, MachineError, accel, pmu_log,
+    self, Choice, Counter, Finished, Given, Host, Launch, Limits, MachineError, accel, pmu_log,
 };
 use crate::progress::Work;
 use crate::render::Context;
@@ -134,7 +134,7 @@ pub fn counter(tree: &Tree, pmu: Given, asked: cli::Counting) -> Result<Counter>
     if !matches!(pmu, Given::Emulated(_)) || asked == cli::Counting::Stepping {
         return Ok(Counter::default());
     }
-    let counter = machine::counting::choose(asked, &tree.plugin())?;
+    let counter = machine::counting::choose(asked, &tree.plugin(), setup::qemu::probe())?;
     if counter.plugin.is_some() {
         tree.build_plugin()?;
     }
@@ -292,7 +292,8 @@ pub fn boot(
         silence: machine.item_timeout.map(cli::Timeout::duration),
     };
     let collector = packed.key.map_or_else(Collector::new, Collector::with_key);
-    let finished = machine::run_into(collector, &line, folder, limits, tick)?;
+    let launch = Launch { program: None, arguments: &line, folder, limits };
+    let finished = machine::run_into(collector, &launch, tick)?;
     match machine.cpu.as_ref().and_then(|cpu| machine::cpu_model::refused(cpu, &finished)) {
         Some(refused) => Err(refused.into()),
         None => Ok(finished),

@@ -69,14 +69,14 @@ fn prepare() -> Result<Tree> {
     Ok(tree)
 }
 
-/// The hypervisor's options. What steps cannot watch all repeated string instructions of a large kernel.
+/// The hypervisor's options. What steps looks for repeated string instructions in decoded code alone: a system has many.
 fn orders(wanted: &Vm, plugin: bool) -> String {
     let mut text = wanted.pmu.spec().name.to_string();
     if wanted.cpus > 1 {
         text += &format!(" cpus={}", wanted.cpus);
     }
     if !plugin {
-        text += " strings=user";
+        text += " strings=decoded";
     }
     text
 }

@@ -3,7 +3,7 @@
 
 use super::MachineError;
 use crate::cli::Counting;
-use crate::setup::qemu;
+use crate::setup::qemu::Found;
 use std::path::{Path, PathBuf};
 
 /// The decision.
@@ -23,16 +23,19 @@ impl Counter {
     }
 }
 
-/// Decides for the QEMU that is there. `plugin` is the plugin's file, which is built.
+/// Decides for a QEMU. `plugin` is the plugin's file, which need not be built yet.
 ///
 /// # Errors
 /// The plugin was asked for, and QEMU does not take it.
-pub fn choose(asked: Counting, plugin: &Path) -> Result<Counter, MachineError> {
+pub fn choose(
+    asked: Counting,
+    plugin: &Path,
+    qemu: Result<Found, String>,
+) -> Result<Counter, MachineError> {
     if asked == Counting::Stepping {
         return Ok(Counter::default());
     }
-    let taken = qemu::probe().and_then(|found| found.plugins());
-    decide(asked, plugin, taken)
+    decide(asked, plugin, qemu.and_then(|found| found.plugins()))
 }
 
 fn decide(

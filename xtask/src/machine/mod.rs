@@ -16,7 +16,7 @@ pub use accel::{Choice, Given};
 pub use counting::Counter;
 pub use devices::Boot;
 pub use host::Host;
-pub use qemu::{Ending, Finished, Limits, run, run_into};
+pub use qemu::{Ending, Finished, Launch, Limits, run, run_into};
 
 use std::time::Duration;
 use thiserror::Error;

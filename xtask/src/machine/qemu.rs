@@ -61,18 +61,25 @@ impl From<Duration> for Limits {
     }
 }
 
-/// Runs QEMU with `arguments` in `folder` until it ends, its report ends, or `timeout` is over. `tick` is
-/// called with the collector now and then.
+/// What is started.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch<'a> {
+    /// In place of the QEMU that this process uses.
+    pub program: Option<&'a Path>,
+    /// Its arguments.
+    pub arguments: &'a [OsString],
+    /// Where it runs.
+    pub folder: &'a Path,
+    /// How long it may take.
+    pub limits: Limits,
+}
+
+/// Runs QEMU until it ends, its report ends, or the time is over. `tick` is called with the collector now and then.
 ///
 /// # Errors
 /// QEMU cannot be started.
-pub fn run(
-    arguments: &[OsString],
-    folder: &Path,
-    limits: impl Into<Limits>,
-    tick: impl FnMut(&Collector),
-) -> Result<Finished, MachineError> {
-    run_into(Collector::new(), arguments, folder, limits, tick)
+pub fn run(launch: &Launch, tick: impl FnMut(&Collector)) -> Result<Finished, MachineError> {
+    run_into(Collector::new(), launch, tick)
 }
 
 /// The same into a collector that knows something of the boot, such as its key.
@@ -81,14 +88,14 @@ pub fn run(
 /// As for [`run`].
 pub fn run_into(
     collector: Collector,
-    arguments: &[OsString],
-    folder: &Path,
-    limits: impl Into<Limits>,
+    launch: &Launch,
     mut tick: impl FnMut(&Collector),
 ) -> Result<Finished, MachineError> {
-    let mut command =
-        tied(qemu::probe().map_or_else(|_| qemu::program().into(), |found| found.path));
-    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    let mut command = match launch.program {
+        Some(program) => tied(program),
+        None => tied(qemu::probe().map_or_else(|_| qemu::program().into(), |found| found.path)),
+    };
+    command.args(launch.arguments).current_dir(launch.folder).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     // Those of its arguments that speak of the plugin name it; to a machine without the plugin it is nothing.
     stop_line::give(&mut command).map_err(MachineError::NoStart)?;
@@ -103,7 +110,7 @@ pub fn run_into(
         String::from_utf8_lossy(&text).trim().to_string()
     });
     let mut run = Run { collector, start, heard: start, first: None, end: None };
-    let ending = run.watch(&mut child, &serial, limits.into(), &mut tick);
+    let ending = run.watch(&mut child, &serial, launch.limits, &mut tick);
     Ok(Finished {
         collector: run.collector,
         ending,

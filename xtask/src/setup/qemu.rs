@@ -73,6 +73,16 @@ pub struct Found {
 }
 
 impl Found {
+    /// Asks the program at `path` for its version.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn at(path: PathBuf) -> Result<Self, String> {
+        let said = stdout_of(Command::new(&path).arg("--version"));
+        let said = said.ok_or_else(|| format!("{} --version fails", path.display()))?;
+        Ok(Self { path, version: Version::parse(&said) })
+    }
+
     /// Whether the emulated PMU's plugin can be loaded into it, or why not. Asked once per process.
     ///
     /// # Errors
@@ -151,9 +161,7 @@ pub fn probe() -> Result<Found, String> {
         Some(name) => format!("{} is no program", name.to_string_lossy()),
         None => format!("no {NAME} in the search path"),
     })?;
-    let said = stdout_of(Command::new(&path).arg("--version"));
-    let said = said.ok_or_else(|| format!("{} --version fails", path.display()))?;
-    let found = Found { path, version: Version::parse(&said) };
+    let found = Found::at(path)?;
     *known = Some(found.clone());
     Ok(found)
 }

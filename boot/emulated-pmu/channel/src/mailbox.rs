@@ -97,6 +97,8 @@ pub struct Mailbox {
     pub instructions: u64,
     /// Enter (with its limits in mind) and Exit: most occurrences, of anything but branches, that a block has had so far, and a block before it: see [`Limit`].
     pub lead: u64,
+    /// Exit: 1 if RIP is at a repeated string instruction of which an iteration is done and which has not come to its end.
+    pub string_open: u64,
     /// Exit: NMIs that were asked for since the last one, to make the guest leave. They may come as late as behind the exit.
     pub stopped: u64,
     /// Enter.
@@ -131,6 +133,7 @@ impl Mailbox {
         string_ends: 0,
         instructions: 0,
         lead: 0,
+        string_open: 0,
         stopped: 0,
         limits: [Limit { selection: 0, left: 0 }; MAX_LIMITS],
         counts: [0; SLOTS],

@@ -9,8 +9,10 @@
 
 pub mod image;
 mod refusal;
+pub mod startup;
 
 pub use refusal::Refusal;
+pub use startup::Startup;
 
 /// Type of the hypervisor's entry point: 0 for success, else the number of a [`Refusal`].
 pub type Entry = extern "sysv64" fn(launch: *const Launch) -> u64;
@@ -33,9 +35,13 @@ pub struct Launch {
     pub others: *const Other,
     /// How many.
     pub others_len: u64,
+    /// What the copies share if an operating system is to start the other processors by itself; null if none is. The copies
+    /// of the others are called first, by the processor that makes all these calls: they prepare themselves, and that is
+    /// all that they change. The first processor's copy comes last.
+    pub startup: *mut Startup,
 }
 
-/// A copy of the hypervisor that waits for another processor. Each processor has one of its own: they share nothing but
+/// A copy of the hypervisor that waits for another processor, to which a kernel of ours takes it. Each processor has one of its own: they share nothing but
 /// the machine. The kernel, which starts the processors, finds the copies by CPUID ([`CPUID_OTHERS`]) and calls their entry
 /// point on each, with all memory below 4 GiB mapped one to one.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +63,7 @@ pub const MAX_PROCESSORS: usize = 22;
 pub const CPUID_OTHERS: u32 = 0x4000_0102;
 
 /// Version of [`Launch`].
-pub const LAUNCH_VERSION: u64 = 2;
+pub const LAUNCH_VERSION: u64 = 3;
 
 /// I/O port of QEMU's debug console, where the hypervisor speaks; its documented default.
 pub const DEBUG_PORT: u16 = 0xe9;

@@ -1,10 +1,12 @@
 //! The hypervisor's calls.
 
 use crate::cells::{ALARM, SPENT};
+use crate::facts::OFFSET;
 use crate::limit::{Bound, Limits};
+use crate::opened::Opened;
 use crate::plan;
 use crate::settle::{self, Where};
-use crate::state::{calling, page, runs, state, translate_anew};
+use crate::state::{calling, is_back, page, runs, state, translate_anew};
 use crate::tally;
 use crate::vcpu::Vcpu;
 use core::ffi::c_void;
@@ -92,10 +94,14 @@ fn enter(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
 }
 
 fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
+    is_back();
     let stopper = state().stopper(vcpu.index);
     stopper.armed.store(false, Ordering::Relaxed);
     stopper.others.store(false, Ordering::Relaxed);
     let failed = mailbox.place == Place::Instruction as u64;
+    let at = (mailbox.rip & OFFSET) as u16;
+    let open = matches!(vcpu.opened(), Some(Opened::Repeat { ip, .. }) if !failed && *ip == at);
+    mailbox.string_open = open.into();
     if let Some(opened) = vcpu.opened() {
         let to = if failed { Where::Failed } else { Where::Left };
         settle::next(vcpu, opened, to(mailbox.rip));

@@ -109,6 +109,9 @@ pub fn state() -> &'static State {
 /// alone. QEMU's callbacks cannot tell: see [`crate::cells`].
 static RUNNING: AtomicPtr<Vcpu> = AtomicPtr::new(null_mut());
 
+/// A vCPU is in its guest.
+static IN_GUEST: AtomicBool = AtomicBool::new(false);
+
 /// The vCPU that is in its guest, for a callback of code that was translated there. To be asked once in each callback.
 #[inline]
 pub(crate) fn running() -> Option<&'static mut Vcpu> {
@@ -128,6 +131,18 @@ pub(crate) fn calling(index: u32) -> Option<&'static mut Vcpu> {
 /// The vCPU goes into its guest.
 pub(crate) fn runs(vcpu: &mut Vcpu) {
     RUNNING.store(vcpu, Ordering::Relaxed);
+    IN_GUEST.store(true, Ordering::Relaxed);
+}
+
+/// It is back in its hypervisor.
+pub(crate) fn is_back() {
+    IN_GUEST.store(false, Ordering::Relaxed);
+}
+
+/// Whether what is translated now may be counted. With several vCPUs it is only where it is known which one translates: a
+/// processor that is being started executes code outside all guests and hypervisors.
+pub(crate) fn is_counted() -> bool {
+    IN_GUEST.load(Ordering::Relaxed) || VCPUS[1].load(Ordering::Relaxed).is_null()
 }
 
 impl State {

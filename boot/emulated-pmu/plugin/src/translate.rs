@@ -6,7 +6,7 @@ use crate::decode::{Raw, decode};
 use crate::facts::Facts;
 use crate::plan::plan;
 use crate::qemu::{self, Block, Id, Insn, Registers, api};
-use crate::state::{Translator, state};
+use crate::state::{Translator, is_counted, state};
 use core::ptr::from_ref;
 
 /// QEMU calls this for each block that it translates.
@@ -18,7 +18,7 @@ pub extern "C" fn translated(_: Id, block: Block) {
         call(translator, *insn, &raw.bytes);
     }
     let is_own = insns.first().is_some_and(|first| translator.is_own(host(*first)));
-    if is_own || translator.mode.is_empty() {
+    if is_own || translator.mode.is_empty() || !is_counted() {
         return;
     }
     let decoded = decode(&raw);

@@ -8,12 +8,11 @@ use crate::opened::{NOTHING, Opened};
 use crate::qemu::{MemInfo, Reader};
 use crate::records::Recorder;
 use crate::registers::Handles;
-use crate::settle::Where;
 use crate::state::state;
 use crate::tally::{self, Sums};
 use plugin_channel::{Flush, Mailbox, Parts, Record};
-use pmu_model::BranchKind;
 use pmu_model::uarch::{Access, Core, Llc, PAGE_BYTES, Resolved};
+use pmu_model::{BranchKind, Occurrence};
 use step::Maintenance;
 
 /// A vCPU. Its own thread alone uses it.
@@ -151,6 +150,7 @@ impl Vcpu {
         self.traces = parts.contains(Parts::MEMORY);
     }
 
+    #[inline]
     fn model_parts(&self) -> pmu_model::uarch::Parts {
         let predictor = self.parts.intersects(Parts::PREDICTOR | Parts::RECORDS);
         pmu_model::uarch::Parts { memory: self.traces, predictor }
@@ -188,6 +188,9 @@ impl Vcpu {
 
     /// The instruction whose accesses were noted is done.
     pub fn commit(&mut self) {
+        if self.memory.is_done() {
+            return;
+        }
         for access in self.memory.take_pending() {
             self.access(&access);
         }
@@ -265,26 +268,44 @@ impl Vcpu {
         }
     }
 
-    /// A branch is done that was taken, or not, and went `to`. In a callback that reads registers.
-    pub fn predict(&mut self, branch: &Branch, bytes: u16, taken: bool, to: Where) {
-        let known = branch.kind == BranchKind::Conditional || to.offset().is_none();
-        let target = if known { branch.target } else { to.offset().unwrap_or(branch.target) };
-        let addresses = [branch.from, target, branch.next].map(u64::from);
-        let resolved = Resolved::new(addresses.into(), branch.kind, taken, branch.backward);
+    /// Whether nothing has to be known of a branch but the offset at which the guest goes on.
+    #[inline]
+    pub fn is_plain(&self, branch: &Branch) -> bool {
+        !branch.ambiguous && !self.parts.contains(Parts::RECORDS) && self.memory.is_done()
+    }
+
+    /// A conditional jump that was counted as one that was taken has fallen through.
+    #[inline]
+    pub fn fell(&mut self, branch: &Branch) {
+        let taken = Occurrence::of(branch.kind, true, branch.backward, false);
+        let sums = &mut self.sums.0;
+        sums[taken as usize] = sums[taken as usize].wrapping_sub(1);
+        let fell = &mut sums[Occurrence::JccNotTaken as usize];
+        *fell = fell.wrapping_add(1);
+    }
+
+    /// A branch is done that was taken, or not, and went to an offset, if that is known. True if it was mispredicted.
+    #[inline]
+    pub fn predict(&mut self, branch: &Branch, taken: bool, to: Option<u16>) -> bool {
+        let conditional = branch.kind == BranchKind::Conditional;
+        let target = to.filter(|_| !conditional).unwrap_or(branch.target);
+        let addresses = (branch.from.into(), target.into(), branch.next.into());
+        let resolved = Resolved::new(addresses, branch.kind, taken, branch.backward);
         let parts = self.model_parts();
-        let missed = self.core.branch(&resolved, parts, &mut self.sums);
-        if taken && self.parts.contains(Parts::RECORDS) && self.recorder.wants(branch.kind) {
-            let length = branch.next.wrapping_sub(branch.from) & OFFSET as u16;
-            let from = self.block_start.wrapping_add(u64::from(bytes)) - u64::from(length);
-            let to = match to {
-                Where::Left(rip) | Where::Failed(rip) => rip,
-                Where::FellThrough | Where::Offset(_) => self.rip(),
-            };
-            let kind = branch.kind as u32;
-            let record = Record { from, to, kind, mispredicted: missed.into(), instructions: 0 };
-            let done = self.instructions();
-            self.recorder.record(record, done);
+        self.core.branch(&resolved, parts, &mut self.sums)
+    }
+
+    /// A branch was taken, to the linear address `to`.
+    pub fn record(&mut self, branch: &Branch, bytes: u16, to: u64, missed: bool) {
+        if !self.parts.contains(Parts::RECORDS) || !self.recorder.wants(branch.kind) {
+            return;
         }
+        let length = branch.next.wrapping_sub(branch.from) & OFFSET as u16;
+        let from = self.block_start.wrapping_add(bytes.into()).wrapping_sub(length.into());
+        let kind = branch.kind as u32;
+        let record = Record { from, to, kind, mispredicted: missed.into(), instructions: 0 };
+        let done = self.instructions();
+        self.recorder.record(record, done);
     }
 
     /// Instructions done since the last exit, in a mode with records.

@@ -4,7 +4,7 @@
 use super::free::{self, ALWAYS, end_of_nmi};
 use super::guest::Guest;
 use super::vmcb::{Event, Intercepts, exit};
-use super::{breakpoint, clock, debug, events, exits, nested, retire, step};
+use super::{breakpoint, clock, debug, events, exits, nested, processors, retire, step};
 use emulated_pmu::debug_registers::{Placed, Which};
 use emulated_pmu::step::{Kind, is_privileged, kind};
 use pmu_model::{Occurrence, Ring};
@@ -17,6 +17,9 @@ const GENERAL_PROTECTION: u64 = exit::EXCEPTION + 13;
 /// Exceptions that the translator may have counted as instructions: #UD, #NM, #GP, and #TS, #NP and #SS, which the gate of
 /// an INT n raises.
 const MISCOUNTED: u32 = 1 << 6 | 1 << 7 | 0b1111 << 10;
+/// Exceptions that stop a repeated string instruction in its middle: #PF and #AC beside those. The clock does not count the
+/// iteration.
+const OF_STRINGS: u32 = 1 << 14 | 1 << 17;
 /// STI.
 const STI: u8 = 0xfb;
 
@@ -46,12 +49,14 @@ pub fn stay_here(guest: &mut Guest, left: Option<u64>) {
 }
 
 fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, placed: &Placed) {
-    let alarm_ns = left.and_then(|left| alarm(guest, left)).unwrap_or(0);
+    let left_ns = left.and_then(|left| nanoseconds(guest, left));
+    let alarm_ns = alarm(guest, left_ns);
     let counted = guest.enter(alarm_ns);
     events::stop_alarm(guest);
     let foreseen = foreseen(guest);
     clock::take_back(foreseen << guest.calibration.shift);
-    let retired = counted.saturating_sub(foreseen);
+    let ended = step::behind_iteration(guest);
+    let retired = counted.saturating_sub(foreseen) + ended;
     if guest.plugin.is_some() && guest.needs.stepping_in(ring) {
         retire::counted(guest, ring, retired, None);
     } else {
@@ -61,7 +66,7 @@ fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, placed: &Placed) {
     match guest.vmcb.exit_code {
         DEBUG if hit => step::instruction(guest),
         DEBUG if is_debug_behind_ss(guest) => events::debug_behind_ss(guest),
-        exit::NESTED_PAGE_FAULT => {
+        exit::NESTED_PAGE_FAULT if !exits::is_apic_write(guest) => {
             if nested::fault(guest) {
                 step::step(guest);
             }
@@ -87,10 +92,12 @@ fn intercept(guest: &mut Guest, ring: Ring) {
         Ring::Kernel if split => intercepts |= Intercepts::IRET,
         Ring::User | Ring::Kernel => {}
     }
-    if guest.plugin.is_some() {
+    if guest.plugin.is_some() && guest.needs.stepping_in(ring) {
         // It follows the code, and has to be told wherever that is left otherwise than by a branch.
         intercepts |= Intercepts::INTR | Intercepts::INT_N | Intercepts::ICEBP;
         exceptions = u32::MAX;
+    } else if guest.plugin.is_some() {
+        exceptions |= OF_STRINGS;
     }
     guest.vmcb.set_intercepts(intercepts);
     guest.vmcb.exceptions = exceptions;
@@ -133,10 +140,17 @@ fn is_behind_sti(guest: &Guest) -> bool {
 }
 
 /// Nanoseconds for the alarm clock, so that it rings when `left` instructions have been executed, or up to a tick earlier.
-fn alarm(guest: &mut Guest, left: u64) -> Option<u64> {
+fn nanoseconds(guest: &Guest, left: u64) -> Option<u64> {
     let calibration = &guest.calibration;
     let nanoseconds = left.checked_mul(1 << calibration.shift)?;
-    guest.alarm.nanoseconds(nanoseconds.checked_add(calibration.before_entry)?)
+    nanoseconds.checked_add(calibration.before_entry)
+}
+
+/// Sets the alarm clock for the stay, to these nanoseconds or the end of the processor's turn. 0: it does not ring.
+pub fn alarm(guest: &mut Guest, left_ns: Option<u64>) -> u64 {
+    let turn = processors::turns::left(guest);
+    let earliest = left_ns.into_iter().chain(turn).min();
+    earliest.and_then(|earliest| guest.alarm.nanoseconds(earliest)).unwrap_or(0)
 }
 
 /// 1 if the instruction that made the guest leave was counted by the translator and is not to be: it has not retired, or

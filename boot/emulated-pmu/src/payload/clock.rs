@@ -1,19 +1,20 @@
 //! The guest's time: what it has executed and how long it was halted. The hypervisor's own work takes none of it.
 //!
-//! Time is told in ticks of the TSC, which under icount are nanoseconds of QEMU's virtual clock. Four clocks of the machine
-//! show it to the guest:
+//! Time is told in ticks of the TSC, which under icount are nanoseconds of QEMU's virtual clock. From the first
+//! counting on, four clocks of the machine show it to the guest:
 //!
 //! - the TSC, by the offset that each VMRUN loads ([`super::switch`]);
 //! - the local APIC's timer ([`super::timer`]);
-//! - ACPI's power management timer, from the first counting on ([`super::pm_timer`]);
+//! - ACPI's power management timer ([`super::pm_timer`]);
 //! - and what nobody holds back: the HPET, which the guest is not told of, the PC's old timers and the real-time clock. They
 //!   run on while the hypervisor works.
 //!
-//! Processors that share QEMU's clock would see each other's instructions as time of nobody, so where the guest has the PMU
-//! on several processors nothing is held back.
+//! Where processors run at once, as those that a kernel of ours brings in, they would see each other's instructions as time
+//! of nobody, and nothing is held back. Those that an operating system starts run one at a time, and the guest's time goes
+//! from one to the next.
 
 use super::port::tsc;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The guest's time at its last exit.
 pub static NOW: AtomicU64 = AtomicU64::new(0);
@@ -22,12 +23,23 @@ pub static OWN: AtomicU64 = AtomicU64::new(0);
 /// The machine's time at the last exit.
 static LEFT: AtomicU64 = AtomicU64::new(0);
 
-/// The guest's time begins, with the machine's.
+/// Whether the guest's time is to be its own.
+static WANTED: AtomicBool = AtomicBool::new(false);
+
+/// The guest begins, with the machine's time, and if `own` with its own from [`begin`] on.
 pub fn start(own: bool) {
-    let machine = tsc();
-    NOW.store(machine, Ordering::Relaxed);
-    LEFT.store(machine, Ordering::Relaxed);
-    OWN.store(if own { u64::MAX } else { 0 }, Ordering::Relaxed);
+    take_over(tsc());
+    OWN.store(0, Ordering::Relaxed);
+    WANTED.store(own, Ordering::Relaxed);
+}
+
+/// Counting begins, and with it the guest's own time. Before, the hypervisor takes little, and the clocks by which a kernel
+/// measures the others are in step.
+pub fn begin() {
+    if WANTED.swap(false, Ordering::Relaxed) {
+        take_over(tsc());
+        OWN.store(u64::MAX, Ordering::Relaxed);
+    }
 }
 
 /// Whether the guest's time is its own.
@@ -49,6 +61,12 @@ pub fn leave(ticks: u64) {
 /// The machine's time when the guest left.
 pub fn left() -> u64 {
     LEFT.load(Ordering::Relaxed)
+}
+
+/// The guest goes on at this time, with the machine's: other processors of it had their turn.
+pub fn take_over(now: u64) {
+    NOW.store(now, Ordering::Relaxed);
+    LEFT.store(tsc(), Ordering::Relaxed);
 }
 
 /// Time passes for the guest.

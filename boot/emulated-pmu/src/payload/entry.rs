@@ -24,9 +24,13 @@ pub extern "sysv64" fn _start() -> u64 {
         // With 7 words of ours and the return address the stack is aligned to 16 again.
         "call {prepare}",
         "test rax, rax",
-        "jnz 3f",
+        "jz 1f",
+        // A copy for another processor: the call comes back.
+        "cmp rax, {prepared}",
+        "je 2f",
+        "jmp 3f",
         // The hypervisor's own stack; the call does not return.
-        "lea rsp, [rip + {stack} + {stack_bytes}]",
+        "1: lea rsp, [rip + {stack} + {stack_bytes}]",
         "xor ebp, ebp",
         "call {go}",
         "ud2",
@@ -43,6 +47,7 @@ pub extern "sysv64" fn _start() -> u64 {
         "pop rbx",
         "ret",
         prepare = sym launch::prepare,
+        prepared = const launch::PREPARED,
         go = sym launch::go,
         stack = sym super::tables::STACK,
         stack_bytes = const super::tables::STACK_BYTES,

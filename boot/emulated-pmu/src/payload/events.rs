@@ -4,6 +4,7 @@ use super::clock;
 use super::guest::{Guest, IF};
 use super::lapic::{self, Delivery};
 use super::nested;
+use super::processors;
 use super::tables;
 use super::vmcb::Event;
 use emulated_pmu::debug_registers::SINGLE_STEP;
@@ -138,7 +139,8 @@ pub fn take_what_came(guest: &mut Guest) {
             deliver_pmi(guest, outcome);
         }
     }
-    guest.nmi_pending |= tables::take_nmis();
+    // Among processors these are signals of the hypervisors'; those that the guest sends come another way.
+    guest.nmi_pending |= tables::take_nmis() && !processors::are_shared();
 }
 
 /// The stay is over for which the alarm clock was set.

@@ -2,7 +2,7 @@
 
 use super::guest::Guest;
 use super::vmcb::Intercepts;
-use super::{breakpoint, bulk, events, exits, nested};
+use super::{breakpoint, bulk, events, exits, nested, processors};
 use emulated_pmu::debug_registers::Which;
 
 /// #DB among the exceptions.
@@ -30,15 +30,21 @@ pub fn stay(guest: &mut Guest) {
     if guest.timer.is_watched() {
         guest.vmcb.add_intercepts(Intercepts::INTR);
     }
+    if processors::are_shared() {
+        // Others have their turn meanwhile.
+        guest.vmcb.add_intercepts(Intercepts::HLT | Intercepts::MWAIT);
+    }
     guest.vmcb.exceptions = 0;
     bulk::rewind_if_undelivered(guest);
     guest.withhold_system_calls(false);
     nested::idle(guest);
     let placed = breakpoint::arm_guests(guest, Which::All);
+    let alarm = bulk::alarm(guest, None);
     if guest.debug.is_active() {
         guest.vmcb.exceptions |= DEBUG;
         bulk::careful(guest);
-        guest.enter(0);
+        guest.enter(alarm);
+        events::stop_alarm(guest);
         breakpoint::happened(guest, &placed);
         if bulk::is_debug_behind_ss(guest) {
             return events::debug_behind_ss(guest);
@@ -47,7 +53,8 @@ pub fn stay(guest: &mut Guest) {
         guest.vmcb.exceptions &= !DEBUG;
         // Its own single steps are the processor's matter.
         guest.vmcb.dr6 = guest.debug.read(6);
-        guest.enter(0);
+        guest.enter(alarm);
+        events::stop_alarm(guest);
         guest.debug.set_status(guest.vmcb.dr6);
     }
     exits::handle(guest);

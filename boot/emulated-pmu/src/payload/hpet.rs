@@ -1,7 +1,6 @@
 //! The alarm clock: a timer of the HPET that sends a non-maskable interrupt as a message. IA-PC HPET specification
 //! 1.0a, 2.3.
 
-use super::port::cpuid;
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 use handover::Refusal;
@@ -73,8 +72,8 @@ fn sample() -> (u64, u64) {
 }
 
 impl Alarm {
-    /// Finds the HPET and sets the timer of processor number `processor` up, not ringing. It is the one that runs this.
-    pub fn find(processor: u64) -> Result<Self, Refusal> {
+    /// Finds the HPET and sets the timer of processor number `processor` up, not ringing, whose local APIC has this id.
+    pub fn find(processor: u64, apic_id: u64) -> Result<Self, Refusal> {
         let timer = FIRST_TIMER + processor;
         let capabilities = read(CAPABILITIES);
         let period_fs = capabilities >> 32;
@@ -91,7 +90,7 @@ impl Alarm {
         let mut alarm = Self { armed: false };
         write(CONFIGURATION, read(CONFIGURATION) | ENABLE);
         alarm.silence();
-        let address = MESSAGE_ADDRESS | u64::from(cpuid(1, 0).ebx >> 24) << MESSAGE_ID_SHIFT;
+        let address = MESSAGE_ADDRESS | apic_id << MESSAGE_ID_SHIFT;
         write(message, address << 32 | MESSAGE_DATA);
         write(configuration, TIMER_MESSAGES | TIMER_64_BIT | TIMER_ENABLE);
         let tick = period_fs / FEMTOSECONDS_PER_NANOSECOND;

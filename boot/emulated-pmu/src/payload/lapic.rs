@@ -10,7 +10,9 @@ const X2APIC: u64 = 1 << 10;
 const PAGE: u64 = 0x000f_ffff_ffff_f000;
 /// xAPIC offsets; the x2APIC's MSR is 0x800 plus a sixteenth.
 const LVTPC: u64 = 0x340;
-const COMMAND: u64 = 0x300;
+/// The lower half of the interrupt command register; the upper half is behind it.
+pub const COMMAND: u64 = 0x300;
+const COMMAND_HIGH: u64 = 0x310;
 const SPURIOUS: u64 = 0xf0;
 const TIMER: u64 = 0x320;
 const INITIAL: u64 = 0x380;
@@ -112,6 +114,32 @@ pub fn set_timer(timer: &Timer, lvt: u32, initial: u32) {
 pub fn is_in_page(physical: u64) -> bool {
     let base = base();
     base & (ENABLE | X2APIC) == ENABLE && physical & PAGE == base & PAGE
+}
+
+/// The page of the xAPIC's registers.
+pub fn page() -> u64 {
+    base() & PAGE
+}
+
+/// The upper half of the interrupt command register: where the next command goes.
+pub fn destination() -> u32 {
+    read(base(), COMMAND_HIGH)
+}
+
+/// Sends an NMI to the processor with this APIC id. The guest may be about to send something itself.
+pub fn send_nmi(apic_id: u64) {
+    const NMI: u32 = 0b100 << 8 | 1 << 14;
+    let base = base();
+    let destination = read(base, COMMAND_HIGH);
+    write(base, COMMAND_HIGH, (apic_id as u32) << 24);
+    write(base, COMMAND, NMI);
+    write(base, COMMAND_HIGH, destination);
+}
+
+/// Writes what the guest writes to a register of the xAPIC.
+pub fn write_as_guest(register: u64, value: u32) {
+    // SAFETY: the page of the registers, identity mapped; it is the guest's write.
+    unsafe { ((page() | register) as *mut u32).write_volatile(value) };
 }
 
 /// Whether LVTPC lets anything come.

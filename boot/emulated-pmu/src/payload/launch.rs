@@ -8,11 +8,12 @@ use super::icount;
 use super::plugin::Plugin;
 use super::pm_timer::PmTimer;
 use super::port::{cpuid, read_msr};
+use super::processors::{arrival, guard};
 use super::run;
 use super::switch::Registers;
 use super::timer::Timer;
 use super::vmcb::{Segment, Vmcb};
-use super::{acpi, breakpoint, clock, debug, lapic, svm, tables};
+use super::{acpi, breakpoint, clock, debug, lapic, processors, svm, tables};
 use core::arch::asm;
 use core::mem::MaybeUninit;
 use core::slice;
@@ -47,7 +48,11 @@ pub fn others() -> usize {
     OTHERS.get().map_or(0, |(_, count)| *count)
 }
 
-/// Checks the machine and prepares the guest, which starts at `rip` with `rsp`. Returns 0 or a refusal's number.
+/// What [`prepare`] returns from a copy that waits for its processor.
+pub const PREPARED: i32 = -1;
+
+/// Checks the machine and prepares the guest, which starts at `rip` with `rsp`. Returns 0, a refusal's number, or
+/// [`PREPARED`].
 pub extern "sysv64" fn prepare(launch: *const Launch, rip: u64, rsp: u64) -> u64 {
     // SAFETY: the loader passes a valid structure.
     let launch = unsafe { &*launch };
@@ -63,19 +68,32 @@ pub extern "sysv64" fn prepare(launch: *const Launch, rip: u64, rsp: u64) -> u64
         list[..count].copy_from_slice(unsafe { slice::from_raw_parts(launch.others, count) });
         OTHERS.call_once(|| (list, count));
     }
-    match checked(line, launch.processor) {
+    processors::set(launch.startup, launch.processor);
+    let waits = processors::are_shared() && launch.processor > 0;
+    match checked(line, launch.processor, waits) {
         Ok((options, shift, alarm)) => {
             acpi::hide_hpet(launch.rsdp);
             let pm_timer = acpi::pm_timer(launch.rsdp);
             // SAFETY: called once, before any guest runs.
             unsafe { build(options, shift, (alarm, pm_timer), rip, rsp) };
+            if processors::are_shared() {
+                // SAFETY: as above.
+                unsafe { guard::begin() };
+            }
+            if waits {
+                arrival::wait();
+                return i64::from(PREPARED) as u64;
+            }
+            // SAFETY: as above; the page is the loader's for this.
+            unsafe { processors::let_in(CR3) };
             0
         }
         Err(refusal) => refusal as u64,
     }
 }
 
-fn checked(line: &[u8], processor: u64) -> Result<(Options, u8, Alarm), Refusal> {
+/// Without switching SVM on if this is not the processor that is to use it.
+fn checked(line: &[u8], processor: u64, waits: bool) -> Result<(Options, u8, Alarm), Refusal> {
     let line = core::str::from_utf8(line).map_err(|_| Refusal::Options)?;
     let options = options::parse(line)?.ok_or(Refusal::Options)?;
     svm::check()?;
@@ -86,9 +104,12 @@ fn checked(line: &[u8], processor: u64) -> Result<(Options, u8, Alarm), Refusal>
     if !lapic::is_usable() {
         return Err(Refusal::NoApic);
     }
-    let alarm = Alarm::find(processor)?;
-    // SAFETY: the calibration changes only what it restores, apart from EFER.SVME and the save area.
-    unsafe { svm::enable()? };
+    let own = || u64::from(cpuid(1, 0).ebx >> 24);
+    let alarm = Alarm::find(processor, processors::own_apic_id().unwrap_or_else(own))?;
+    if !waits {
+        // SAFETY: the calibration changes only what it restores, apart from EFER.SVME and the save area.
+        unsafe { svm::enable()? };
+    }
     Ok((options, shift, alarm))
 }
 
@@ -101,7 +122,8 @@ unsafe fn build(
     rip: u64,
     rsp: u64,
 ) {
-    let own = options.clock == Clock::Guest && options.cpus == 1;
+    let alone = options.cpus == 1 || processors::are_shared();
+    let own = options.clock == Clock::Guest && alone;
     OWN_TIME.store(own, Ordering::Relaxed);
     COUNTER.call_once(|| options.counting);
     #[cfg_attr(not(feature = "faults"), allow(unused_mut, reason = "without faults it is sound"))]
@@ -192,18 +214,47 @@ fn host() -> Host {
 
 /// On the hypervisor's stack: calibrates, and runs the guest for good.
 pub extern "sysv64" fn go() -> ! {
-    // SAFETY: `prepare` filled the statics; nobody else uses them.
+    // SAFETY: `prepare` filled the statics; nobody else uses them. This is our stack; interrupts are off.
     let guest = unsafe {
-        #[allow(static_mut_refs, reason = "the guest stays in place")]
-        GUEST.assume_init_mut()
-    };
-    // SAFETY: built by `prepare`; this is our stack; interrupts are off.
-    unsafe {
-        tables::load(CR3);
+        load_tables();
         asm!("clgi", options(nostack));
-    }
+        guest()
+    };
     calibrate(guest);
     find_plugin(guest);
+    greet(guest);
+    start_clock();
+    run::run(guest)
+}
+
+/// The guest that [`prepare`] has built.
+///
+/// # Safety
+/// After that, and no other reference to it is in use.
+pub unsafe fn guest() -> &'static mut Guest {
+    #[allow(static_mut_refs, reason = "the guest stays in place")]
+    // SAFETY: the caller's promise.
+    unsafe {
+        GUEST.assume_init_mut()
+    }
+}
+
+/// Loads the hypervisor's tables.
+///
+/// # Safety
+/// After [`prepare`], on the hypervisor's stack, with interrupts off.
+pub unsafe fn load_tables() {
+    // SAFETY: the caller's promise.
+    unsafe { tables::load(CR3) };
+}
+
+/// The guest's time begins.
+pub fn start_clock() {
+    clock::start(OWN_TIME.load(Ordering::Relaxed));
+}
+
+/// Says that the guest begins.
+pub fn greet(guest: &Guest) {
     debug::line(format_args!(
         "{:?}; {}; 2^{} ticks an instruction, {} of our own a stay, {} ns from the clock to the guest",
         guest.counting.model(),
@@ -223,19 +274,17 @@ pub extern "sysv64" fn go() -> ! {
             guest.vendor.map_or("", Vendor::name)
         ));
     }
-    clock::start(OWN_TIME.load(Ordering::Relaxed));
-    run::run(guest)
 }
 
 /// Looks for the plugin, if it is wanted.
-fn find_plugin(guest: &mut Guest) {
+pub fn find_plugin(guest: &mut Guest) {
     let wanted = COUNTER.get().copied().unwrap_or_default();
     if wanted != options::Counting::Stepping {
         guest.plugin = Plugin::find();
     }
     if wanted == options::Counting::Plugin && guest.plugin.is_none() {
         debug::line(format_args!("no emulated PMU: counting=plugin, and QEMU has no plugin"));
-        guest.counting = Counting::new(no_pmu(guest));
+        give_up(guest);
     }
 }
 
@@ -256,12 +305,20 @@ fn calibrate(guest: &mut Guest) {
         icount::calibrate(block, &mut guest.alarm, guest.calibration.shift, CR3)
     };
     match result {
-        Ok(calibration) => guest.calibration = calibration,
+        Ok(calibration) => {
+            arrival::publish(&calibration);
+            guest.calibration = calibration;
+        }
         Err(refusal) => {
             debug::line(format_args!("no emulated PMU: {refusal}"));
-            guest.counting = Counting::new(no_pmu(guest));
+            give_up(guest);
         }
     }
+}
+
+/// From now on there is no PMU.
+pub fn give_up(guest: &mut Guest) {
+    guest.counting = Counting::new(no_pmu(guest));
 }
 
 /// Puts the processor's state into the block: that of the loader, which becomes the guest's.

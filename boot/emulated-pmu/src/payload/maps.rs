@@ -1,5 +1,7 @@
 //! Nested page tables that map all memory as it is, three times over: the trees differ only in what may be executed.
 
+use super::processors::guard;
+
 const TABLES: usize = 192;
 const ENTRIES: usize = 512;
 /// Bytes of a page.
@@ -91,6 +93,9 @@ impl Maps {
         fill(1, 0, GIANT_PAGE);
         self.used = 2;
         self.single = None;
+        if let Some(page) = guard::page() {
+            self.set(page, Right::Read);
+        }
     }
 
     /// Sets what may be done with the page at `page`.

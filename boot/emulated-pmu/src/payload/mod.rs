@@ -1,7 +1,7 @@
 //! The hypervisor's parts: getting in ([`entry`], [`launch`]), what the processor wants ([`vmcb`], [`svm`],
 //! [`tables`], [`switch`]), the machine's clock and timers ([`icount`], [`hpet`], [`lapic`]), the guest's ([`clock`],
 //! [`timer`], [`pm_timer`]), the guest ([`guest`], [`counting`],
-//! [`memory`], [`breakpoint`]), and the loop that runs it: which way to run ([`run`]), each way ([`free`], [`bulk`],
+//! [`memory`], [`breakpoint`]), the other processors ([`processors`]), and the loop that runs it: which way to run ([`run`]), each way ([`free`], [`bulk`],
 //! [`step`]), who counts for it at full speed ([`plugin`]), what made it leave ([`exits`]), what is delivered to it ([`events`]), and what it
 //! executes while it is counted at full speed ([`code`], [`nested`], [`maps`]).
 
@@ -31,6 +31,7 @@ mod plugin;
 mod pm_timer;
 mod port;
 mod precise;
+mod processors;
 mod retire;
 mod run;
 mod step;

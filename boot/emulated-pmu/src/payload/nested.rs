@@ -4,6 +4,7 @@ use super::code::Verdict;
 use super::guest::Guest;
 use super::maps::{Maps, PAGE, Tree};
 use super::port::read_msr;
+use super::processors::guard;
 use super::vmcb::Intercepts;
 use super::{breakpoint, debug, events};
 use emulated_pmu::debug_registers::{Placed, Which};
@@ -80,6 +81,7 @@ fn enable(guest: &mut Guest, tree: Tree) {
     vmcb.nested_cr3 = guest.code.root(tree);
     // SAFETY: every x86-64 processor has the register; the guest's value is live in it.
     vmcb.pat = unsafe { read_msr(PAT) };
+    guard::apply(vmcb);
 }
 
 /// A nested page fault. True if the next instruction has to be stepped.

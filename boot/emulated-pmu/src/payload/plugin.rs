@@ -1,7 +1,7 @@
 //! The plugin in QEMU's translator, which counts what the guest executes at full speed: calls to it, and what it answers.
 //! See the crate `plugin-channel`.
 
-use super::debug;
+use super::{debug, processors};
 use core::arch::asm;
 use core::mem::offset_of;
 use core::ptr::{addr_of, addr_of_mut};
@@ -128,9 +128,9 @@ impl Plugin {
         }
     }
 
-    /// Whether anything is counted.
+    /// Whether it has to be told of stays: something is counted; or on another processor, with the same translated code.
     pub fn is_on(&self) -> bool {
-        !self.modes.current().is_empty()
+        !self.modes.current().is_empty() || processors::are_shared()
     }
 
     /// The most occurrences that two blocks have had.
@@ -170,6 +170,11 @@ impl Plugin {
         }
         let instructions = get!(string_ends).wrapping_sub(get!(string_starts));
         Left { instructions, stopped: get!(stopped) != 0 }
+    }
+
+    /// Whether the guest stands at a repeated string instruction of which an iteration was the last thing that it did.
+    pub fn has_open_string(&self) -> bool {
+        self.is_on() && get!(string_open) != 0
     }
 
     /// What was counted since the last time, with the instructions that retired meanwhile.

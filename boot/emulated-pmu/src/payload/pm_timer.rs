@@ -2,7 +2,7 @@
 //! intercepted and shows the guest's time; before, the machine's, as a firmware's delays read it all the time.
 
 use super::guest::Guest;
-use super::{clock, retire, step, svm};
+use super::{clock, processors, retire, step, svm};
 use iced_x86::Register;
 
 /// ACPI 6.5, 4.8.3.3: 3.579545 MHz.
@@ -28,7 +28,7 @@ impl PmTimer {
     /// Shows the guest's time from now on.
     pub fn start(&mut self) {
         if let (Some(port), None, true) = (self.port, self.ahead, clock::is_own()) {
-            self.ahead = Some(clock::ahead());
+            self.ahead = Some(processors::agree_on_timer(clock::ahead()));
             svm::intercept_port(port, true);
         }
     }

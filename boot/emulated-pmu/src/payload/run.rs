@@ -1,7 +1,7 @@
 //! The loop: what the PMU's registers ask for decides how the guest runs on.
 
 use super::guest::{Guest, RF, TF};
-use super::{bulk, free, nested, step};
+use super::{bulk, clock, free, nested, processors, step};
 use emulated_pmu::translator::{self, Plan};
 
 /// Closer to an overflow than this many instructions the guest is stepped. The alarm clock has to be further away, or
@@ -24,12 +24,14 @@ enum Way {
 pub fn run(guest: &mut Guest) -> ! {
     let shift = guest.calibration.shift;
     loop {
+        processors::turns::take(guest);
         let way = way(guest);
         match way {
             Way::Step if is_stepped(guest) => guest.timer.step(shift),
             _ => guest.timer.run(shift),
         }
         if !matches!(way, Way::Free) {
+            clock::begin();
             guest.pm_timer.start();
         }
         match way {
@@ -61,13 +63,17 @@ fn way(guest: &mut Guest) -> Way {
     if guest.without_resume || waits || debug || frame || stepped || needs.branch_trap {
         return Way::Step;
     }
-    if needs.bulk | needs.stepped == 0 && !needs.free_running {
+    if needs.bulk | needs.stepped == 0 && !needs.free_running && !needs.branch_records {
         guest.nmi_not_before = 0;
         return Way::Free;
     }
     // It steps itself, or goes on without a breakpoint, which might be the hypervisor's, who needs none with a plugin.
     let own = if guest.plugin.is_some() { TF } else { TF | RF };
     if guest.event.is_none() && guest.vmcb.rflags & own != 0 {
+        return Way::Step;
+    }
+    // QEMU begins an instruction that meets a breakpoint on data twice.
+    if guest.plugin.is_some() && guest.debug.watches_data() {
         return Way::Step;
     }
     let ring = guest.next_ring();

@@ -5,6 +5,7 @@ use super::accesses::Before;
 use super::free::ALWAYS;
 use super::guest::{Guest, RF, TF};
 use super::vmcb::{Event, Intercepts, exit};
+use super::plugin::Plugin;
 use super::{breakpoint, bulk, events, exits, nested, retire, timer};
 use emulated_pmu::debug_registers::{SINGLE_STEP, Which};
 use emulated_pmu::step::{self, Kind, StringOperation};
@@ -148,6 +149,13 @@ pub fn control_write(guest: &mut Guest) {
     guest.lets_control_writes = false;
 }
 
+/// An instruction that has been looked at when it made the guest leave: executes it.
+pub fn again(guest: &mut Guest) {
+    guest.stepped = guest.linear_rip();
+    let instruction = guest.instruction();
+    trap(guest, instruction.as_ref());
+}
+
 /// Whether nothing comes in front of the next instruction. What comes is handled.
 fn settled(guest: &mut Guest) -> bool {
     let rip = guest.linear_rip();
@@ -234,6 +242,23 @@ fn iterate(guest: &mut Guest, instruction: &Instruction) {
     }
     let steps = flag != 0 && !guest.needs.branch_trap;
     events::traps(guest, bits | if steps { SINGLE_STEP } else { 0 }, false);
+}
+
+/// A debug exception behind an iteration of a repeated string instruction that the guest stepped itself, at full speed: the
+/// last iteration ends it, where QEMU goes back to it once more. Returns the instructions that this makes retire.
+pub fn behind_iteration(guest: &mut Guest) -> u64 {
+    let open = guest.plugin.as_ref().is_some_and(Plugin::has_open_string);
+    if guest.vmcb.exit_code != DEBUG || !open {
+        return 0;
+    }
+    let Some(instruction) = guest.instruction() else { return 0 };
+    if guest.registers.rcx & StringOperation::count_mask(&instruction) != 0 {
+        guest.vmcb.rflags |= RF;
+        return 0;
+    }
+    guest.vmcb.rip = guest.vmcb.rip.wrapping_add(instruction.len() as u64);
+    guest.vmcb.rflags &= !RF;
+    1
 }
 
 /// With the trap flag.

@@ -126,6 +126,38 @@ pub fn wait(interrupts: bool) {
     }
 }
 
+// The same, without missing an NMI that waits when the door opens. EDI: 0x200 to let device interrupts in.
+global_asm!(
+    ".pushsection .text.sleep, \"ax\", @progbits",
+    "sleep_until_nmi:",
+    "stgi",
+    "hlt_is_next:",
+    "test edi, edi",
+    "jz 2f",
+    "sti",
+    "2: hlt",
+    "hlt_is_done:",
+    "cli",
+    "clgi",
+    "ret",
+    ".popsection",
+);
+
+unsafe extern "sysv64" {
+    fn sleep_until_nmi(interrupts: u32);
+}
+
+/// As [`wait`], but an NMI that has come before ends it at once.
+pub fn sleep(interrupts: bool) {
+    // SAFETY: as in `wait`.
+    unsafe { sleep_until_nmi(interrupts.into()) };
+}
+
+/// Whether a device interrupt came in that nobody has taken.
+pub fn has_vector() -> bool {
+    VECTOR.load(Ordering::Relaxed) != NONE
+}
+
 /// The vector of the device interrupt that came in since the last time, if one did.
 pub fn take_vector() -> Option<u8> {
     u8::try_from(VECTOR.swap(NONE, Ordering::Relaxed)).ok()
@@ -170,7 +202,21 @@ extern "C" fn on_device() {
 
 #[unsafe(naked)]
 extern "C" fn on_nmi() {
-    naked_asm!("lock inc qword ptr [rip + {count}]", "iretq", count = sym NMIS)
+    naked_asm!(
+        "lock inc qword ptr [rip + {count}]",
+        // Between STGI and HLT: HLT would wait for the next one.
+        "push rax",
+        "lea rax, [rip + hlt_is_next]",
+        "cmp [rsp + 8], rax",
+        "jb 2f",
+        "lea rax, [rip + hlt_is_done]",
+        "cmp [rsp + 8], rax",
+        "jae 2f",
+        "mov [rsp + 8], rax",
+        "2: pop rax",
+        "iretq",
+        count = sym NMIS,
+    )
 }
 
 #[unsafe(naked)]

@@ -17,6 +17,11 @@ pub fn region_instructions(iterations: u64) -> u64 {
     2 * iterations + 3
 }
 
+/// The branches among them: the loop's, and the system call.
+pub fn region_branches(iterations: u64) -> u64 {
+    iterations + 1
+}
+
 /// Bytes of [`region`], at most; what lies in them behind it is no loop.
 const REGION_BYTES: u64 = 64;
 

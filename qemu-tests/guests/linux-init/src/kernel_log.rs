@@ -23,6 +23,9 @@ const PARTS: [&str; 12] = [
     "irq loop",
 ];
 
+/// What a line of a warning, or of worse, begins with: KERN_EMERG to KERN_WARNING.
+const WARNINGS: [&str; 5] = ["<0>", "<1>", "<2>", "<3>", "<4>"];
+
 /// Shows them.
 pub fn show() {
     // Far below the 8 MiB that the kernel gives a program's stack.
@@ -32,5 +35,8 @@ pub fn show() {
     let Ok(text) = core::str::from_utf8(&buffer[..read.unwrap_or(0)]) else { return };
     for line in text.lines().filter(|line| PARTS.iter().any(|part| line.contains(part))) {
         say!("dmesg: {line}");
+    }
+    for line in text.lines().filter(|line| WARNINGS.iter().any(|level| line.starts_with(level))) {
+        say!("warning: {line}");
     }
 }

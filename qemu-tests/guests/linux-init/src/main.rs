@@ -3,7 +3,8 @@
 //!
 //! Each count is one line, `perf: NAME: instructions:u = COUNTED expected EXPECTED`, with other events in the place of
 //! instructions where these are meant (`count: `), and each sampled run one as well (`sampled: `). What the kernel itself
-//! said of the PMU comes before and behind, each line with `dmesg: ` in front.
+//! said of the PMU comes before and behind, each line with `dmesg: ` in front. On several processors it counts on each
+//! ([`processors`]) instead.
 //!
 //! The program is freestanding: there is no C library on the system, and one would execute instructions that nobody
 //! has counted.
@@ -15,10 +16,12 @@ mod console;
 mod counted;
 mod kernel_log;
 mod perf;
+mod processors;
 mod runs;
 mod samples;
 
 use console::say;
+use core::ffi::CStr;
 use core::panic::PanicInfo;
 use perf::{Counter, Event, How};
 use syscalls::{Errno, Sysno, syscall};
@@ -32,13 +35,42 @@ const USER: How = How { user: true, on_exec: false, period: 0, frequency: 0, pre
 /// Called by [`counted::_start`] if this is the first program.
 extern "sysv64" fn main() -> ! {
     kernel_log::show();
+    match processors::count() {
+        0 | 1 => one_processor(),
+        count => processors::all(count),
+    }
+    kernel_log::show();
+    power_off()
+}
+
+fn one_processor() {
     for iterations in LOOPS {
         tell("loop", own_region(iterations), counted::region_instructions(iterations));
     }
     tell("program", another_program(), counted::PROGRAM_INSTRUCTIONS);
     runs::all();
-    kernel_log::show();
-    power_off()
+}
+
+/// Makes the folder and mounts a file system of this kind there.
+fn mounted(folder: &CStr, kind: &CStr) -> Result<(), Errno> {
+    let (folder, kind) = (folder.as_ptr(), kind.as_ptr());
+    // SAFETY: texts that end with a null byte.
+    unsafe {
+        let _ = syscall!(Sysno::mkdir, folder, 0o755);
+        syscall!(Sysno::mount, folder, folder, kind, 0, 0)?;
+    }
+    Ok(())
+}
+
+/// Writes `text` to a file that is there.
+fn write_file(file: &CStr, text: &CStr) -> Result<(), Errno> {
+    const WRITE_ONLY: u32 = 1;
+    // SAFETY: texts that end with a null byte.
+    unsafe {
+        let opened = syscall!(Sysno::open, file.as_ptr(), WRITE_ONLY)?;
+        syscall!(Sysno::write, opened, text.as_ptr(), text.count_bytes())?;
+    }
+    Ok(())
 }
 
 fn tell(name: &str, counted: Result<u64, Errno>, expected: u64) {

@@ -76,12 +76,17 @@ pub struct Counter(i32);
 impl Counter {
     /// Counts `event` for this task, once it is switched on.
     pub fn of_this_task(event: Event, how: How) -> Result<Self, Errno> {
-        open(0, event, how)
+        open(0, ANY_PROCESSOR, event, how)
     }
 
     /// Counts `event` for the task `id` from the moment when it executes another program.
     pub fn of_program_in(id: usize, event: Event, how: How) -> Result<Self, Errno> {
-        open(id, event, How { on_exec: true, ..how })
+        open(id, ANY_PROCESSOR, event, How { on_exec: true, ..how })
+    }
+
+    /// Counts `event` for all tasks on a processor, once it is switched on.
+    pub fn of_processor(processor: usize, event: Event, how: How) -> Result<Self, Errno> {
+        open(ANY_TASK, processor as i64, event, how)
     }
 
     /// Switches it on.
@@ -89,6 +94,11 @@ impl Counter {
         const ENABLE: u32 = 0x2400;
         // SAFETY: a call that takes a descriptor and no pointer.
         let _ = unsafe { syscall!(Sysno::ioctl, self.0, ENABLE, 0) };
+    }
+
+    /// Counts `event` for this task on a processor, once it is switched on.
+    pub fn of_this_task_on(processor: usize, event: Event, how: How) -> Result<Self, Errno> {
+        open(0, processor as i64, event, how)
     }
 
     /// Its file descriptor.
@@ -106,8 +116,10 @@ impl Counter {
     }
 }
 
-fn open(task: usize, event: Event, how: How) -> Result<Counter, Errno> {
-    const ANY_CPU: i64 = -1;
+const ANY_TASK: usize = usize::MAX;
+const ANY_PROCESSOR: i64 = -1;
+
+fn open(task: usize, processor: i64, event: Event, how: How) -> Result<Counter, Errno> {
     const NO_GROUP: i64 = -1;
     let bit = |is_set: bool, bit: u64| if is_set { bit } else { 0 };
     let sampled = how.period | how.frequency > 0;
@@ -128,7 +140,7 @@ fn open(task: usize, event: Event, how: How) -> Result<Counter, Errno> {
     };
     // SAFETY: the kernel reads the structure.
     let opened = unsafe {
-        syscall!(Sysno::perf_event_open, &raw const attributes, task, ANY_CPU, NO_GROUP, 0)
+        syscall!(Sysno::perf_event_open, &raw const attributes, task, processor, NO_GROUP, 0)
     }?;
     Ok(Counter(opened as i32))
 }

@@ -3,7 +3,7 @@
 use crate::console::say;
 use crate::perf::{Counter, Event, How};
 use crate::samples::{Buffer, Records};
-use crate::{USER, counted};
+use crate::{USER, counted, mounted, write_file};
 use core::ffi::CStr;
 use syscalls::{Errno, Sysno, syscall};
 
@@ -124,22 +124,10 @@ fn everything_without_throttling() {
 
 /// Writes to two files of procfs, which has to be mounted first.
 fn switch_throttling_off() -> Result<(), Errno> {
-    const WRITE_ONLY: u32 = 1;
-    let folder = c"/proc".as_ptr();
-    // SAFETY: each pointer is to a text that ends with a null byte.
-    unsafe {
-        let _ = syscall!(Sysno::mkdir, folder, 0o755);
-        syscall!(Sysno::mount, folder, folder, c"proc".as_ptr(), 0, 0)?;
-        // The rate first, which cannot be set while throttling is off.
-        for (file, text) in [
-            (c"/proc/sys/kernel/perf_event_max_sample_rate", c"100000"),
-            (c"/proc/sys/kernel/perf_cpu_time_max_percent", c"0"),
-        ] {
-            let opened = syscall!(Sysno::open, file.as_ptr(), WRITE_ONLY)?;
-            syscall!(Sysno::write, opened, text.as_ptr(), text.count_bytes())?;
-        }
-    }
-    Ok(())
+    mounted(c"/proc", c"proc")?;
+    // The rate first, which cannot be set while throttling is off.
+    write_file(c"/proc/sys/kernel/perf_event_max_sample_rate", c"100000")?;
+    write_file(c"/proc/sys/kernel/perf_cpu_time_max_percent", c"0")
 }
 
 /// Runs this file as the program `name`, with all of `events` counted as `how` says.

@@ -18,7 +18,7 @@ const SAMPLE: u32 = 9;
 pub struct Buffer(*const u8);
 
 /// Its records by type.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Records {
     pub samples: u64,
     pub throttled: u64,

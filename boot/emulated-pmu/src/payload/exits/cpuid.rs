@@ -2,7 +2,7 @@
 
 use crate::payload::guest::Guest;
 use crate::payload::port::cpuid;
-use crate::payload::{launch, retire};
+use crate::payload::{launch, processors, retire};
 use handover::CPUID_OTHERS;
 use pmu_model::{CpuidResult, Occurrence};
 
@@ -13,6 +13,8 @@ const SIGNATURE: [u32; 3] = [0x6572_6162, 0x6e75_6f63, 0x554d_5074];
 /// CR4 bits that show in CPUID, and where: leaf 1 ECX bit 27 (OSXSAVE), leaf 7 ECX bit 4 (OSPKE).
 const CR4_OSXSAVE: u64 = 1 << 18;
 const CR4_PKE: u64 = 1 << 22;
+/// Leaf 1 ECX: the x2APIC.
+const X2APIC: u32 = 21;
 
 pub(super) fn handle(guest: &mut Guest) {
     retire::plain(guest, Some(Occurrence::Cpuid));
@@ -47,14 +49,18 @@ pub(super) fn handle(guest: &mut Guest) {
 }
 
 /// The processor's own answer, with what the model changes. Two bits mirror CR4, which here is the hypervisor's.
-pub(super) fn overlaid(guest: &mut Guest, leaf: u32, subleaf: u32) -> CpuidResult {
+pub fn overlaid(guest: &mut Guest, leaf: u32, subleaf: u32) -> CpuidResult {
     let mut own: CpuidResult = cpuid(leaf, subleaf).into();
     let mirror = |register: &mut u32, bit: u32, cr4: u64| {
         *register &= !(1 << bit);
         *register |= u32::from(guest.vmcb.cr4 & cr4 != 0) << bit;
     };
     match (leaf, subleaf) {
-        (1, _) => mirror(&mut own.ecx, 27, CR4_OSXSAVE),
+        (1, _) => {
+            mirror(&mut own.ecx, 27, CR4_OSXSAVE);
+            // What is sent by that APIC's registers would not be seen; and QEMU has it without icount alone.
+            own.ecx &= !(u32::from(processors::are_shared()) << X2APIC);
+        }
         (7, 0) => mirror(&mut own.ecx, 4, CR4_PKE),
         _ => {}
     }

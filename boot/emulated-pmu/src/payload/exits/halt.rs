@@ -2,10 +2,9 @@
 
 use crate::payload::guest::{Guest, IF};
 use crate::payload::port::tsc;
-use crate::payload::{clock, events, retire, tables};
+use crate::payload::{clock, events, processors, retire, tables};
 
-/// The instruction, of so many bytes, retires, and then the processor waits here for what the guest waits for. MWAIT waits
-/// like HLT, as QEMU's does: nothing else writes to the monitored memory.
+/// The instruction, of so many bytes, retires, and then the processor waits here for what the guest waits for.
 pub fn handle(guest: &mut Guest, bytes: u64) {
     retire::plain(guest, None);
     guest.skip(bytes);
@@ -16,8 +15,31 @@ pub fn handle(guest: &mut Guest, bytes: u64) {
     let nmi_comes = |guest: &Guest| guest.awaits_nmi();
     let waits = |guest: &Guest| interruptible && !guest.waiting.is_empty();
     while guest.event.is_none() && !nmi_comes(guest) && !waits(guest) {
-        tables::wait(interruptible);
+        if processors::are_shared() {
+            processors::turns::halt(guest, interruptible);
+        } else {
+            tables::wait(interruptible);
+        }
         events::take_what_came(guest);
     }
-    clock::pass(tsc().wrapping_sub(begun));
+    if processors::are_shared() {
+        processors::turns::go_on();
+    } else {
+        clock::pass(tsc().wrapping_sub(begun));
+    }
+}
+
+/// MWAIT. It waits like HLT, as QEMU's does, where nothing else writes to the monitored memory; another processor may.
+pub fn wait_for_write(guest: &mut Guest) {
+    const BYTES: u64 = 3;
+    if processors::are_shared() {
+        retire::plain(guest, None);
+        guest.skip(BYTES);
+        let interruptible = guest.vmcb.rflags & IF != 0;
+        processors::turns::doze(guest, interruptible);
+        events::take_what_came(guest);
+        processors::turns::go_on();
+    } else {
+        handle(guest, BYTES);
+    }
 }

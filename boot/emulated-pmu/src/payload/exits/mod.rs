@@ -1,5 +1,6 @@
 //! What made the guest leave, one file a kind.
 
+mod apic;
 mod control_registers;
 mod cpuid;
 mod debug_registers;
@@ -11,6 +12,8 @@ use super::guest::Guest;
 use super::vmcb::exit;
 use super::{events, nested, pm_timer, retire, step};
 
+pub use apic::is_write as is_apic_write;
+pub use cpuid::overlaid;
 pub use exceptions::software_interrupt;
 
 const LAST_EXCEPTION: u64 = exit::EXCEPTION + 31;
@@ -24,7 +27,7 @@ pub fn handle(guest: &mut Guest) {
         exit::MSR => msr::write(guest),
         exit::RDPMC => rdpmc(guest),
         exit::HLT => halt::handle(guest, 1),
-        exit::MWAIT => halt::handle(guest, 3),
+        exit::MWAIT => halt::wait_for_write(guest),
         exit::NMI => events::take_nmi(guest),
         exit::INTR => events::take_interrupt(guest),
         exit::IRET => step::instruction(guest),
@@ -32,6 +35,7 @@ pub fn handle(guest: &mut Guest) {
         code @ exit::EXCEPTION..=LAST_EXCEPTION => {
             exceptions::handle(guest, (code - exit::EXCEPTION) as u8);
         }
+        exit::NESTED_PAGE_FAULT if apic::is_write(guest) => apic::write(guest),
         exit::NESTED_PAGE_FAULT => {
             nested::fault(guest);
         }

@@ -3,3 +3,5 @@
 pub mod files;
 pub mod hypervisor;
 pub mod next;
+mod pages;
+mod processors;

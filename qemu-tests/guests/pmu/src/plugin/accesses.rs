@@ -29,7 +29,10 @@ pub fn run() {
         .with(area(0))
         .at(single)
         .run();
-    Test::new("vector", &[(Load, 1 + 3), (Store, 3), (Return, 1)], 8).with(area(0)).at(vector).run();
+    Test::new("vector", &[(Load, 1 + 3), (Store, 3), (Return, 1)], 8)
+        .with(area(0))
+        .at(vector)
+        .run();
     Test::new("areas", &[(Load, 1 + 2), (Store, 2), (Return, 1)], 5).with(area(0)).at(areas).run();
     // The decoder has a load for each.
     Test::new("flush", &[(ClFlush, 2), (Load, 1 + 2), (Return, 1)], 3).with(area(0)).at(flush).run();
@@ -82,15 +85,7 @@ extern "C" fn locked() {
 
 #[unsafe(naked)]
 extern "C" fn stack() {
-    naked_asm!(
-        "push [rdi]",
-        "pop [rdi + 8]",
-        "push rbp",
-        "mov rbp, rsp",
-        "push 3",
-        "leave",
-        "ret",
-    )
+    naked_asm!("push [rdi]", "pop [rdi + 8]", "push rbp", "mov rbp, rsp", "push 3", "leave", "ret",)
 }
 
 #[unsafe(naked)]

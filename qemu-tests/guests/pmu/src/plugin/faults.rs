@@ -82,10 +82,7 @@ pub fn run() {
     );
     // SAFETY: one processor.
     unsafe { ON_EXIT = skip };
-    Test::new("undefined", &[RET, (Load, 1 + 1), (Store, 1)], 4)
-        .with(area(0))
-        .at(undefined)
-        .run();
+    Test::new("undefined", &[RET, (Load, 1 + 1), (Store, 1)], 4).with(area(0)).at(undefined).run();
     Test::new("divide", &[RET, (Load, 1 + 1), (Store, 1)], 5).with(area(0)).at(divide).run();
 }
 

@@ -3,6 +3,7 @@
 
 mod accesses;
 mod branches;
+mod cost;
 mod faults;
 mod limits;
 mod model;
@@ -27,7 +28,11 @@ struct Test {
 }
 
 impl Test {
-    const fn new(name: &'static str, counts: &'static [(Occurrence, u64)], instructions: u64) -> Self {
+    const fn new(
+        name: &'static str,
+        counts: &'static [(Occurrence, u64)],
+        instructions: u64,
+    ) -> Self {
         Self { name, function: 0, argument: 0, counts, strings: (0, 0), instructions, fell_back: 0 }
     }
 
@@ -149,6 +154,7 @@ pub fn run(group: &str) {
         "everything" => (Mode::all(), Parts::all(), BRANCHES | ACCESSES),
         "model" => return model::run(),
         "records" => return model::records(),
+        _ if group.starts_with("cost.") => return cost::run(&group[5..]),
         "limits" => return limits::run(),
         other => return line!("no group {other}"),
     };

@@ -31,19 +31,13 @@ pub fn run() {
 }
 
 fn modified() {
-    let counts: &[_] = &[
-        (Load, 1 + 10),
-        (Store, 20),
-        (JccTakenBackward, 9),
-        (JccNotTaken, 1),
-        (Return, 1),
-    ];
+    let counts: &[_] =
+        &[(Load, 1 + 10), (Store, 20), (JccTakenBackward, 9), (JccNotTaken, 1), (Return, 1)];
     let at_start = put(modifies, code(0));
     let test = Test::new("modifies", counts, 2 + 10 * 6).fell_back(1).with(page(0));
     at(test, at_start).run();
     // The store is the last instruction of its block, and a call's own.
-    let counts: &[_] =
-        &[(Load, 2), (Store, 2), (RelativeCall, 1), (Return, 2), (RelativeJump, 1)];
+    let counts: &[_] = &[(Load, 2), (Store, 2), (RelativeCall, 1), (Return, 2), (RelativeJump, 1)];
     let test = Test::new("pushes", counts, 8).with(page(0));
     at(test, put(pushes, code(0))).run();
     // The elements go over the four NOPs of the block: QEMU starts the first one twice.
@@ -57,13 +51,8 @@ fn modified() {
 }
 
 /// The counts of [`crosses`], and its instructions.
-const CROSSES: &[(Occurrence, u64)] = &[
-    (Load, 1 + 10),
-    (JccTakenForward, 5),
-    (JccNotTaken, 6),
-    (JccTakenBackward, 9),
-    (Return, 1),
-];
+const CROSSES: &[(Occurrence, u64)] =
+    &[(Load, 1 + 10), (JccTakenForward, 5), (JccNotTaken, 6), (JccTakenBackward, 9), (Return, 1)];
 const CROSSES_INSTRUCTIONS: u64 = 10 * 5 + 5 + 2;
 
 fn crossing() {

@@ -21,11 +21,7 @@ pub fn run() {
     // The bytes differ in the 70th: it ends there, without another look at the count. Both operands are read, in 2 lines.
     // SAFETY: the area is this group's, and one processor runs.
     unsafe { AREA.0[1024 + 69] = AREA.0[69] ^ 1 };
-    Test::new("cmps", &[(Return, 1), (Load, 1 + 4)], 5)
-        .strings(70, 1)
-        .with(area(0))
-        .at(cmps)
-        .run();
+    Test::new("cmps", &[(Return, 1), (Load, 1 + 4)], 5).strings(70, 1).with(area(0)).at(cmps).run();
     // Backward from the last byte of a line, over two.
     Test::new("down", &[(Return, 1), (Load, 1), (Store, 2)], 7)
         .strings(101, 1)
@@ -33,12 +29,16 @@ pub fn run() {
         .at(down)
         .run();
     // In a loop.
-    Test::new("again", &[(JccTakenBackward, 9), (JccNotTaken, 1), (Return, 1), (Load, 1), (Store, 10)], 4 + 50)
-        .fell_back(1)
-        .strings(10 * 5, 10)
-        .with(area(0))
-        .at(again)
-        .run();
+    Test::new(
+        "again",
+        &[(JccTakenBackward, 9), (JccNotTaken, 1), (Return, 1), (Load, 1), (Store, 10)],
+        4 + 50,
+    )
+    .fell_back(1)
+    .strings(10 * 5, 10)
+    .with(area(0))
+    .at(again)
+    .run();
 }
 
 #[unsafe(naked)]

@@ -1,0 +1,79 @@
+//! Keeping the local APIC's registers from being written to unseen: nested page tables that map all memory as it is, but for
+//! that one page.
+
+use crate::payload::lapic;
+use crate::payload::maps::PAGE;
+use crate::payload::port::read_msr;
+use crate::payload::vmcb::Vmcb;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+const ENTRIES: u64 = 512;
+/// Present, writable, user: nested walks count as user accesses.
+const OPEN: u64 = 0b111;
+const WRITABLE: u64 = 0b10;
+const LARGE: u64 = 1 << 7;
+const PAT: u32 = 0x277;
+
+#[repr(C, align(4096))]
+struct Table([u64; ENTRIES as usize]);
+/// One of each level, the highest first.
+static mut TABLES: [Table; 4] = [const { Table([0; ENTRIES as usize]) }; 4];
+/// The page's address, or 0 if it is not guarded.
+static GUARDED: AtomicU64 = AtomicU64::new(0);
+/// A write that has been looked at is let through.
+static LETS_WRITE: AtomicBool = AtomicBool::new(false);
+
+/// The page that is guarded, if one is.
+pub fn page() -> Option<u64> {
+    Some(GUARDED.load(Ordering::Relaxed)).filter(|&page| page != 0)
+}
+
+/// Begins to guard the page where the local APIC's registers are.
+///
+/// # Safety
+/// Once, before any guest runs.
+pub unsafe fn begin() {
+    let guarded = lapic::page();
+    // SAFETY: the caller's promise; nobody else has a reference to the tables.
+    let tables = unsafe { &mut *(&raw mut TABLES) };
+    let address = |level: usize| (&raw const TABLES) as u64 + level as u64 * PAGE;
+    tables[0].0[0] = address(1) | OPEN;
+    for level in 1..tables.len() {
+        // Bytes that an entry maps.
+        let span = PAGE * ENTRIES.pow(3 - level as u32);
+        let first = if level == 1 { 0 } else { guarded & !(span * ENTRIES - 1) };
+        let size = if span == PAGE { 0 } else { LARGE };
+        for (slot, entry) in tables[level].0.iter_mut().enumerate() {
+            let start = first + slot as u64 * span;
+            let holds = guarded & !(span - 1) == start;
+            *entry = match (holds, level) {
+                (true, 3) => start | OPEN & !WRITABLE,
+                (true, _) => address(level + 1) | OPEN,
+                (false, _) => start | OPEN | size,
+            };
+        }
+    }
+    GUARDED.store(guarded, Ordering::Relaxed);
+}
+
+/// Before an entry, with nested paging as it would be without the guard.
+pub fn apply(vmcb: &mut Vmcb) {
+    if page().is_none() {
+        return;
+    }
+    if LETS_WRITE.load(Ordering::Relaxed) {
+        vmcb.nested_control = 0;
+    } else if vmcb.nested_control == 0 {
+        vmcb.nested_control = 1;
+        vmcb.nested_cr3 = (&raw const TABLES) as u64;
+        // SAFETY: every x86-64 processor has the register; the guest's value is live in it.
+        vmcb.pat = unsafe { read_msr(PAT) };
+    }
+}
+
+/// Lets what happens in `during` write to the page.
+pub fn lift(during: impl FnOnce()) {
+    LETS_WRITE.store(true, Ordering::Relaxed);
+    during();
+    LETS_WRITE.store(false, Ordering::Relaxed);
+}

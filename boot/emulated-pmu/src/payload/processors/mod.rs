@@ -1,0 +1,109 @@
+//! The other processors, where an operating system starts them by itself: see [`handover::startup`].
+//!
+//! Each processor's copy of the hypervisor keeps the local APIC's registers from being written to unseen ([`guard`]). What is
+//! written there goes on as it is ([`super::exits`]), but for start-up interrupts: they take the receiver to a page
+//! of ours ([`trampoline`]), from which it comes into its own copy ([`arrival`]), in the state that the guest expects
+//! ([`init`]). INIT is left to the processor: it takes it out of the guest, and the next start-up interrupt brings it back.
+//! The guests run one at a time ([`turns`]).
+
+pub mod arrival;
+pub mod guard;
+mod init;
+pub mod trampoline;
+pub mod turns;
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use emulated_pmu::ipi::Command;
+use handover::startup::Startup;
+
+/// What the copies share; null if the guest has one processor, or its kernel brings the others in itself.
+static SHARED: AtomicPtr<Startup> = AtomicPtr::new(null_mut());
+/// This copy's processor.
+static OWN: AtomicU64 = AtomicU64::new(0);
+
+/// Takes over what the loader says.
+pub fn set(shared: *mut Startup, own: u64) {
+    SHARED.store(shared, Ordering::Relaxed);
+    OWN.store(own, Ordering::Relaxed);
+}
+
+/// Opens the way in, through the page tables at `cr3`, for those that the guest starts.
+///
+/// # Safety
+/// By the first copy, before its guest runs.
+pub unsafe fn let_in(cr3: u64) {
+    if let Some(shared) = shared() {
+        // SAFETY: the caller's promise; the page is the loader's for this.
+        unsafe { trampoline::install(shared, cr3) };
+        turns::begin();
+    }
+}
+
+/// Whether there are others that the guest starts by itself.
+pub fn are_shared() -> bool {
+    !SHARED.load(Ordering::Relaxed).is_null()
+}
+
+/// How far the power management timer is ahead of the guest's time: `ahead`, unless another processor has said it before.
+pub fn agree_on_timer(ahead: u64) -> u64 {
+    const SAID: u64 = 1 << 63;
+    let Some(shared) = shared() else { return ahead };
+    let said = &shared.timer_ahead;
+    let (new, order) = (ahead | SAID, Ordering::SeqCst);
+    match said.compare_exchange(0, new, order, order) {
+        Ok(_) => ahead,
+        Err(earlier) => earlier & !SAID,
+    }
+}
+
+fn shared() -> Option<&'static Startup> {
+    // SAFETY: the loader's structure stays for good, and what changes in it is atomic.
+    unsafe { SHARED.load(Ordering::Relaxed).as_ref() }
+}
+
+/// This processor's number.
+fn index() -> usize {
+    OWN.load(Ordering::Relaxed) as usize
+}
+
+/// The id of this processor's local APIC, as the loader says.
+pub fn own_apic_id() -> Option<u64> {
+    shared().and_then(|shared| shared.processors.get(index())).map(|processor| processor.apic_id)
+}
+
+/// The numbers of those that a command of the guest's reaches.
+fn receivers(command: Command) -> impl Iterator<Item = usize> {
+    let (own, all) = (own_apic_id().unwrap_or(0), shared().map_or(&[][..], Startup::all));
+    let reached = move |one: u64| command.reaches(one, own);
+    all.iter().enumerate().filter(move |(_, one)| reached(one.apic_id)).map(|(index, _)| index)
+}
+
+/// A start-up interrupt: notes the vector with its receivers, which `send` starts, given the vector to send in its place.
+/// Comes back when they are there.
+pub fn start(command: Command, vector: u8, shift: u8, send: impl FnOnce(u8)) {
+    let Some(shared) = shared() else { return };
+    for other in receivers(command).filter(|other| turns::awaits_start(*other)) {
+        shared.processors[other].vector.store(vector.into(), Ordering::SeqCst);
+        turns::expect(other);
+    }
+    send(shared.own_vector());
+    turns::welcome(shift);
+}
+
+/// An INIT.
+pub fn reset(command: Command) {
+    receivers(command).filter(|other| *other != index()).for_each(turns::reset);
+}
+
+/// An NMI, which is not sent: the receivers' hypervisors deliver it. Those signal each other by NMIs.
+pub fn send_nmi(command: Command) {
+    receivers(command).for_each(turns::send_nmi);
+}
+
+/// Anything else: others that it reaches have their turn soon.
+pub fn signal(command: Command) {
+    if receivers(command).any(|other| other != index()) {
+        turns::end();
+    }
+}

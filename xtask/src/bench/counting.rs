@@ -1,0 +1,224 @@
+//! What counting costs beside plain TCG: the same code on a machine without a PMU, on one whose PMU counts nothing, and with
+//! each kind of event, by the plugin and by stepping.
+
+use super::Figure;
+use super::boots::{boot_counting, median};
+use crate::Result;
+use crate::build::Tree;
+use crate::cli::{Boot, Counting};
+use crate::collect::Report;
+use crate::job::{self, Purpose, file};
+use crate::machine::accel::DEFAULT_MODEL;
+use crate::machine::{Given, MachineError};
+
+/// Boots of each kind that is quick; those of a round follow each other, because the machine's speed changes.
+const ROUNDS: usize = 3;
+/// Iterations of the workload: 55 instructions in four of them.
+const ITERATIONS: u64 = 10_000_000;
+/// The same where it is stepped.
+const STEPPED: u64 = 2_000;
+/// Iterations of the long loop, of ten instructions each, a branch and a load among them.
+const LONG: u64 = 100_000_000;
+/// Overflows that are taken.
+const OVERFLOWS: u64 = 10_000;
+
+/// What is counted together, and what it is called.
+const EVENTS: [(&str, &[&str]); 5] = [
+    ("instructions", &["instructions"]),
+    ("branches", &["branches"]),
+    ("loads", &["loads"]),
+    ("stores", &["stores"]),
+    ("predictor and caches", &["branches", "branch-misses", "loads", "L1-dcache-load-misses"]),
+];
+
+/// One iteration: a load and a store of 64 KiB each, a jump that is taken every fourth time, a call and its return. It
+/// counts down ECX.
+const BODY: &str = "mov edx, ecx; and edx, 0xfff8; mov rax, [r14+rdx]; add rax, rcx; mov [rdi+rdx], rax; \
+                    test cl, 3; jz 3f; imul rax, rcx; 3: call 4f; jmp 5f; 4: lea rbx, [rax+rcx]; ret; 5: dec ecx";
+
+fn snippet(asm: &str, events: &[&str]) -> String {
+    format!(
+        "name = \"bench\"\n[[snippet]]\nasm = \"{asm}\"\nunroll = 1\nruns = 1\nwarmup = 0\n\
+         difference = \"empty\"\nevents = {events:?}\nmachine = {{ time-limit = 0 }}\n"
+    )
+}
+
+/// The workload in a loop of its own.
+fn workload(iterations: u64, events: &[&str]) -> String {
+    snippet(&format!("mov ecx, {iterations}; 2: {BODY}; jnz 2b"), events)
+}
+
+fn long(iterations: u64, events: &[&str]) -> String {
+    let nops = "nop; ".repeat(7);
+    snippet(&format!("mov ecx, {iterations}; 2: mov rax, [r14]; {nops}dec ecx; jnz 2b"), events)
+}
+
+/// The workload as a task that is sampled by branches; without a period, as one that just runs.
+fn task(turns: u64, period: Option<u64>) -> String {
+    let asm = format!("{BODY}; jnz 2f; 2:");
+    match period {
+        Some(period) => format!(
+            "name = \"bench\"\n[[sample]]\nasm = \"{asm}\"\nturns = {turns}\nevents = [\"branches\"]\n\
+             period = {period}\n"
+        ),
+        None => format!(
+            "name = \"bench\"\n[[run]]\ntick-ns = 0\nlimit-us = 3600000000\n[[run.task]]\nname = \"a\"\n\
+             asm = \"{asm}\"\nturns = {turns}\n"
+        ),
+    }
+}
+
+const PLAIN: (Given, Counting) = (Given::None, Counting::Auto);
+const PLUGIN: (Given, Counting) = (Given::Emulated(DEFAULT_MODEL), Counting::Plugin);
+const STEPS: (Given, Counting) = (Given::Emulated(DEFAULT_MODEL), Counting::Stepping);
+
+/// Runs a job; returns the seconds from its first record to the end, and the report.
+fn run(tree: &Tree, text: &str, way: (Given, Counting)) -> Result<(f64, Report)> {
+    let packed = job::pack(&file::parse(text, "bench")?, Purpose::Qemu)?;
+    let (kernel, job) = (tree.kernel(), Some(&packed.bytes[..]));
+    let (finished, _) = boot_counting(tree, &kernel, job, Boot::Direct, way)?;
+    let times = finished.to_first_record.zip(finished.to_end_record);
+    let report = finished.collector.finish();
+    match times {
+        Some((first, end)) if report.errors().count() == 0 => {
+            Ok(((end - first).as_secs_f64(), report))
+        }
+        _ => Err(unfinished("a bench job of counting gave no result")),
+    }
+}
+
+fn unfinished(text: &str) -> crate::Failure {
+    MachineError::Unfinished(text.to_string()).into()
+}
+
+/// Median of the seconds of some rounds.
+#[derive(Default)]
+struct Timed(Vec<f64>);
+
+impl Timed {
+    fn take(&mut self, tree: &Tree, text: &str, way: (Given, Counting)) -> Result<()> {
+        self.0.push(run(tree, text, way)?.0);
+        Ok(())
+    }
+
+    fn median(mut self) -> f64 {
+        median(&mut self.0)
+    }
+}
+
+/// Measures all of it.
+pub(super) fn measure(tree: &Tree) -> Result<Vec<Figure>> {
+    let mut figures = ratios(tree)?;
+    figures.extend(sampling(tree)?);
+    figures.extend(four_counters(tree)?);
+    Ok(figures)
+}
+
+/// The workload with each set of events. The time has a pass of its own on the emulated PMU: a job that counts is one that
+/// does not, and the workload once more.
+fn ratios(tree: &Tree) -> Result<Vec<Figure>> {
+    let [mut boot, mut plain, mut boot_pmu, mut free] = [(); 4].map(|()| Timed::default());
+    let mut counted = EVENTS.map(|_| Timed::default());
+    for _ in 0..ROUNDS {
+        boot.take(tree, &workload(1, &[]), PLAIN)?;
+        plain.take(tree, &workload(ITERATIONS, &[]), PLAIN)?;
+        boot_pmu.take(tree, &workload(1, &[]), PLUGIN)?;
+        free.take(tree, &workload(ITERATIONS, &[]), PLUGIN)?;
+        for (timed, (_, events)) in counted.iter_mut().zip(EVENTS) {
+            timed.take(tree, &workload(ITERATIONS, events), PLUGIN)?;
+        }
+    }
+    let boot = boot.median();
+    let (plain, free) = (plain.median() - boot, free.median());
+    let mut figures = vec![Figure::count(
+        "counting to plain TCG: no event",
+        (free - boot_pmu.median()) / plain,
+        "ratio",
+    )];
+    for (timed, (name, events)) in counted.into_iter().zip(EVENTS) {
+        let ratio = (timed.median() - free) / plain;
+        figures.push(Figure::count(format!("counting to plain TCG: {name}"), ratio, "ratio"));
+        let (nothing, _) = run(tree, &workload(1, events), STEPS)?;
+        let (stepped, _) = run(tree, &workload(STEPPED, events), STEPS)?;
+        // Its pass for the time takes next to nothing.
+        let ratio = (stepped - nothing) / STEPPED as f64 / (plain / ITERATIONS as f64);
+        let name = format!("counting to plain TCG: {name}, by stepping");
+        figures.push(Figure::count(name, ratio, "ratio"));
+    }
+    Ok(figures)
+}
+
+/// Samples of the workload's branches: four in an iteration, and the task's own.
+fn sampling(tree: &Tree) -> Result<Vec<Figure>> {
+    let (mut plain, mut sampled) = (Timed::default(), Timed::default());
+    for _ in 0..ROUNDS {
+        plain.take(tree, &task(ITERATIONS, None), PLAIN)?;
+        sampled.take(tree, &task(ITERATIONS, Some(100_000)), PLUGIN)?;
+    }
+    let ratio = sampled.median() / plain.median();
+    let mut figures = vec![Figure::count(
+        "counting to plain TCG: sampling each 100,000th branch",
+        ratio,
+        "ratio",
+    )];
+    for (name, way, overflows) in
+        [("", PLUGIN, OVERFLOWS), (", by stepping", STEPS, OVERFLOWS / 200)]
+    {
+        let (seconds, report) = run(tree, &task(overflows * 1_000 / 5, Some(1_000)), way)?;
+        let events = report.sampled().flat_map(|one| &one.events);
+        let taken: u64 = events.map(|event| event.overflows).sum();
+        if taken < overflows / 2 {
+            return Err(unfinished("the bench job sampled too little"));
+        }
+        let name = format!("emulated PMU: overflows an hour, each 1,000th branch{name}");
+        figures.push(Figure::count(name, taken as f64 / seconds * 3_600.0, "1/h"));
+    }
+    Ok(figures)
+}
+
+/// 10^9 instructions, 10^8 branches and as many loads, which have to come out so.
+fn four_counters(tree: &Tree) -> Result<Vec<Figure>> {
+    const EVENTS: [&str; 4] = ["instructions", "branches", "loads", "stores"];
+    let (boot, _) = run(tree, &long(1, &[]), PLAIN)?;
+    let (plain, _) = run(tree, &long(LONG, &[]), PLAIN)?;
+    let (free, _) = run(tree, &long(LONG, &[]), PLUGIN)?;
+    let (all, report) = run(tree, &long(LONG, &EVENTS), PLUGIN)?;
+    let counts = report.results().flat_map(|result| result.metrics.iter().skip(1));
+    let counts: Vec<f64> = counts.map(|metric| metric.value.median).collect();
+    let expected = [10 * LONG + 1, LONG, LONG, 0].map(|count| count as f64);
+    if counts != expected {
+        let text = format!("the long loop was counted wrong: {counts:?}, not {expected:?}");
+        return Err(unfinished(&text));
+    }
+    let (nothing, _) = run(tree, &long(1, &EVENTS), STEPS)?;
+    let (stepped, _) = run(tree, &long(STEPPED, &EVENTS), STEPS)?;
+    let steps = (stepped - nothing) / STEPPED as f64 * LONG as f64;
+    let name = "10^9 instructions, 10^8 branches, 10^8 loads";
+    Ok(vec![
+        Figure::count(format!("{name}: plain TCG"), plain - boot, "s"),
+        Figure::count(format!("{name}: counted by four counters, exactly"), all - free, "s"),
+        Figure::count(
+            format!("{name}: by stepping, reckoned from {STEPPED} iterations"),
+            steps,
+            "s",
+        ),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_jobs_are_ones_that_the_host_tool_takes() {
+        let texts = EVENTS.map(|(_, events)| workload(10, events)).into_iter();
+        let tasks = [None, Some(1_000)].map(|period| task(10, period));
+        for text in texts.chain(tasks).chain([long(10, &["loads"])]) {
+            let file =
+                file::parse(&text, "bench").unwrap_or_else(|error| panic!("{text}\n{error}"));
+            let packed = job::pack(&file, Purpose::Qemu);
+            let packed = packed.unwrap_or_else(|error| panic!("{text}\n{error}"));
+            assert_eq!(packed.job.items.len(), 1, "{text}");
+        }
+    }
+}
