@@ -3,7 +3,8 @@
 //! `program NUMBER counts A,B devices N pmis COUNT:HASH registers HASH memory HASH records HASH`
 //!
 //! Behind it, of a program that did not come to its end, `abandoned VECTOR TOP NEXT CR2`; and of one that is to be told in
-//! detail, `pmi VECTOR RIP STATUS COUNTS`, `register NAME VALUE`, `record REGISTER VALUE` and `frame NUMBER HASH`.
+//! detail, `pmi VECTOR RIP STATUS COUNTS`, `register NAME VALUE`, `record REGISTER VALUE`, `stack ADDRESS VALUE` and `frame NUMBER
+//! HASH`.
 
 use crate::memory::Memory;
 use crate::pmi::{self, Pmi};
@@ -41,6 +42,9 @@ const REGISTERS: [&str; 17] = [
     "r14", "r15", "flags",
 ];
 
+/// Words below a stack's end that are told.
+const STACK_WORDS: u64 = 24;
+
 /// Tells what was seen of a program.
 pub fn program(number: usize, program: &Program, seen: &Seen, memory: &Memory) {
     let pmis = pmi::take();
@@ -71,6 +75,11 @@ pub fn program(number: usize, program: &Program, seen: &Seen, memory: &Memory) {
     }
     for (register, value) in program.pmu.records.iter().zip(&seen.records) {
         line!("record {register:#x} {value:#x}");
+    }
+    for below in 1..=STACK_WORDS {
+        let at = program.stack - 8 * below;
+        // SAFETY: the program's stack is mapped, and nobody writes to it now.
+        line!("stack {at:#x} {:#x}", unsafe { (at as *const u64).read_volatile() });
     }
     for frame in frames {
         let mut hasher = SipHasher13::new();
