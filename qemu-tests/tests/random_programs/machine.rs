@@ -49,7 +49,7 @@ pub fn run(model: Model, way: Way, programs: &[Drawn]) -> Vec<Report> {
         kernel: Some(kernel()),
         icount: Icount::Shift(shift),
         memory,
-        timeout: Duration::from_secs(500),
+        timeout: Duration::from_secs(100),
         ..Guest::with_ramdisk(Boot::Direct, Some(encode(&list)))
     };
     let ran = guest.run();

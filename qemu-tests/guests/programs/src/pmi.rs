@@ -60,7 +60,10 @@ pub extern "sysv64" fn note(number: u64, rip: u64) {
     }
     apic::set_lvtpc(pmu.lvtpc);
     acknowledge(number);
-    run::each(&pmu.start);
+    // A PMI of the write that stopped the counters comes behind it.
+    if run::is_running() {
+        run::each(&pmu.start);
+    }
 }
 
 fn acknowledge(number: u64) {

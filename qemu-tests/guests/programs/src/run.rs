@@ -10,6 +10,8 @@ use x86_64::registers::model_specific::Msr;
 
 /// RSP of whoever called `enter`.
 pub static RUNNER_STACK: AtomicU64 = AtomicU64::new(0);
+/// 1 until the program is about to be stopped: what comes then must not make the counters go on.
+static RUNNING: AtomicU64 = AtomicU64::new(0);
 /// The writes that stop counting, and how many.
 static STOP: AtomicU64 = AtomicU64::new(0);
 static STOPS: AtomicU64 = AtomicU64::new(0);
@@ -65,6 +67,7 @@ pub fn run(program: &Program) -> Seen {
 fn counted(start: &[Write], stop: &[Write], code: u64, stack: u64) {
     STOP.store(stop.as_ptr() as u64, Relaxed);
     STOPS.store(stop.len() as u64, Relaxed);
+    RUNNING.store(1, Relaxed);
     let exit = slot_address(slot::EXIT) as *mut u64;
     // SAFETY: the page of slots is mapped; the code ends at the exit, as every program does, and `enter` restores what a
     // caller relies on.
@@ -135,6 +138,7 @@ extern "C" fn finished() {
 pub extern "C" fn stopped() {
     naked_asm!(
         "mov rsp, [rip + {runner}]",
+        "mov qword ptr [rip + {running}], 0",
         "mov rdi, [rip + {stop}]",
         "mov rsi, [rip + {stops}]",
         "test rsi, rsi",
@@ -152,7 +156,7 @@ pub extern "C" fn stopped() {
         "cld",
         "pop r15", "pop r14", "pop r13", "pop r12", "pop rbp", "pop rbx",
         "ret",
-        runner = sym RUNNER_STACK, stop = sym STOP, stops = sym STOPS,
+        runner = sym RUNNER_STACK, running = sym RUNNING, stop = sym STOP, stops = sym STOPS,
     )
 }
 
@@ -180,6 +184,11 @@ fn reset_vectors() {
         core::arch::asm!("xrstor [{}]", in(reg) INITIAL.0.as_ptr(), in("eax") 7, in("edx") 0);
         core::arch::asm!("ldmxcsr [{}]", in(reg) &0x1f80u32);
     }
+}
+
+/// Whether the program has not ended.
+pub fn is_running() -> bool {
+    RUNNING.load(Relaxed) != 0
 }
 
 /// Makes writes to registers.
