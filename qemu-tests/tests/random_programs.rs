@@ -1,0 +1,112 @@
+//! Random programs under the emulated PMU: what it counts is the same however it counts, to the last event, and so is what
+//! the programs do.
+
+#[path = "random_programs/access.rs"]
+mod access;
+#[path = "random_programs/assemble.rs"]
+mod assemble;
+#[path = "random_programs/draw.rs"]
+mod draw;
+#[path = "random_programs/emit.rs"]
+mod emit;
+#[path = "random_programs/flow.rs"]
+mod flow;
+#[path = "random_programs/machine.rs"]
+mod machine;
+#[path = "random_programs/narrow.rs"]
+mod narrow;
+#[path = "random_programs/piece.rs"]
+mod piece;
+#[path = "random_programs/plan.rs"]
+mod plan;
+#[path = "random_programs/report.rs"]
+mod report;
+#[path = "random_programs/strategy.rs"]
+mod strategy;
+#[path = "random_programs/system.rs"]
+mod system;
+
+#[path = "random_programs/by_hand.rs"]
+mod by_hand;
+
+use draw::{draw, smallest};
+use machine::{Way, run};
+use pmu_model::Model;
+use report::difference;
+use std::collections::HashSet;
+use std::ops::Range;
+use xtask::cli::models;
+
+/// Programs of one boot.
+const BATCH: u64 = 250;
+
+/// Asserts that the plugin and stepping say the same of programs.
+fn equal(model: Model, numbers: Range<u64>) {
+    let programs = draw(model, numbers);
+    let ways = [Way::Stepping, Way::Plugin];
+    let [stepping, plugin] = ways.map(|way| run(model, way, &programs));
+    report::whole(&programs, &stepping);
+    let Some((index, text)) = difference(&programs, &stepping, &plugin) else { return };
+    let number = programs[index].number;
+    let alone = smallest(number, model, ways);
+    let (drawn, what) = alone
+        .as_ref()
+        .map_or((&programs[index], text.as_str()), |(drawn, text)| (drawn, text.as_str()));
+    let first = report::all_differences(&programs, &stepping, &plugin);
+    panic!(
+        "{model:?}: stepping and plugin differ\n{first}\nthe first of them, {}:\n{what}{}",
+        if alone.is_some() { "made smaller" } else { "which is the same where it runs alone" },
+        report::describe(drawn)
+    );
+}
+
+/// And are what they are meant to be: not the same over and over, and counted in many ways.
+#[test]
+fn all_programs_can_be_written_down() {
+    let programs = draw(Model::Skylake, 0..1000);
+    let mut codes: Vec<_> = programs.iter().map(|drawn| &drawn.assembled.code).collect();
+    codes.sort();
+    codes.dedup();
+    assert!(codes.len() > 990, "{} different ones", codes.len());
+    for model in models() {
+        let all: HashSet<_> = programs
+            .iter()
+            .flat_map(|drawn| plan::resolve(&drawn.plan, model).1)
+            .map(|name| name.split(['=', ':', '(', ' ']).nth(1).map(str::to_string))
+            .collect();
+        let least = pmu_model::events::all(model).count() * 9 / 10;
+        assert!(all.len() >= least, "{model:?}: {} events of {least}", all.len());
+    }
+}
+
+#[test]
+fn counts_of_100_random_programs_are_those_of_stepping_to_the_last_event() {
+    equal(Model::Skylake, 0..50);
+    equal(Model::Zen2, 50..100);
+}
+
+#[test]
+#[ignore = "takes some minutes"]
+fn counts_of_1_000_random_programs_are_those_of_stepping_on_every_model() {
+    let failed: Vec<_> = models()
+        .filter(|&model| {
+            let numbers = (0..1000).step_by(BATCH as usize).map(|from| from..from + BATCH);
+            let check = || numbers.for_each(|numbers| equal(model, numbers));
+            std::panic::catch_unwind(check).is_err()
+        })
+        .collect();
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+#[test]
+fn programs_end_and_do_the_same_on_a_machine_with_more_memory() {
+    for model in [Model::Skylake, Model::Zen2] {
+        let programs = draw(model, 0..50);
+        let first = run(model, Way::Stepping, &programs);
+        report::whole(&programs, &first);
+        let again = run(model, Way::Elsewhere, &programs);
+        if let Some((index, text)) = difference(&programs, &first, &again) {
+            panic!("{model:?}:\n{text}{}", report::describe(&programs[index]));
+        }
+    }
+}

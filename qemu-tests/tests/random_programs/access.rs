@@ -1,0 +1,169 @@
+//! Instructions that touch memory.
+
+use iced_x86::IcedError;
+use iced_x86::code_asm::*;
+
+type Encode = fn(&mut CodeAssembler, AsmMemoryOperand) -> Result<(), IcedError>;
+
+/// An instruction with one memory operand, which it may raise #GP for.
+pub struct Form {
+    /// What its address must be a multiple of.
+    pub align: u16,
+    pub encode: Encode,
+}
+
+const fn form(encode: Encode) -> Form {
+    Form { align: 1, encode }
+}
+
+const fn aligned(align: u16, encode: Encode) -> Form {
+    Form { align, encode }
+}
+
+/// Each width and direction, what is locked, what is both load and store, what is neither. None of them changes RSP, R12,
+/// R14, R15, or how x87 and SSE exceptions are masked.
+pub const FORMS: &[Form] = &[
+    // Loads.
+    form(|a, m| a.mov(rax, qword_ptr(m))),
+    form(|a, m| a.mov(eax, dword_ptr(m))),
+    form(|a, m| a.mov(ax, word_ptr(m))),
+    form(|a, m| a.mov(al, byte_ptr(m))),
+    form(|a, m| a.mov(sil, byte_ptr(m))),
+    form(|a, m| a.movzx(r8d, word_ptr(m))),
+    form(|a, m| a.movsx(r9, byte_ptr(m))),
+    form(|a, m| a.movsxd(r10, dword_ptr(m))),
+    form(|a, m| a.movbe(r8, qword_ptr(m))),
+    form(|a, m| a.add(rax, qword_ptr(m))),
+    form(|a, m| a.adc(edx, dword_ptr(m))),
+    form(|a, m| a.cmp(qword_ptr(m), rcx)),
+    form(|a, m| a.cmp(byte_ptr(m), 0x40)),
+    form(|a, m| a.test(dword_ptr(m), eax)),
+    form(|a, m| a.imul_2(r11, qword_ptr(m))),
+    form(|a, m| a.mul(qword_ptr(m))),
+    form(|a, m| a.cmovne(rdx, qword_ptr(m))),
+    form(|a, m| a.bt(dword_ptr(m), 7)),
+    form(|a, m| a.popcnt(rax, qword_ptr(m))),
+    form(|a, m| a.bsf(rcx, qword_ptr(m))),
+    form(|a, m| a.crc32(eax, dword_ptr(m))),
+    form(|a, m| a.pextrb(byte_ptr(m), xmm1, 3)),
+    // Stores.
+    form(|a, m| a.mov(qword_ptr(m), rax)),
+    form(|a, m| a.mov(dword_ptr(m), 0x1234_5678)),
+    form(|a, m| a.mov(word_ptr(m), dx)),
+    form(|a, m| a.mov(byte_ptr(m), cl)),
+    form(|a, m| a.movbe(dword_ptr(m), eax)),
+    form(|a, m| a.movnti(qword_ptr(m), rdx)),
+    form(|a, m| a.setb(byte_ptr(m))),
+    // Both.
+    form(|a, m| a.add(qword_ptr(m), rax)),
+    form(|a, m| a.sub(dword_ptr(m), 1)),
+    form(|a, m| a.xor(byte_ptr(m), al)),
+    form(|a, m| a.inc(word_ptr(m))),
+    form(|a, m| a.neg(qword_ptr(m))),
+    form(|a, m| a.not(dword_ptr(m))),
+    form(|a, m| a.shl(qword_ptr(m), 1)),
+    form(|a, m| a.ror(dword_ptr(m), cl)),
+    form(|a, m| a.shld(qword_ptr(m), rax, 3)),
+    form(|a, m| a.bts(dword_ptr(m), 9)),
+    form(|a, m| a.xadd(qword_ptr(m), rax)),
+    form(|a, m| a.cmpxchg(qword_ptr(m), rdx)),
+    form(|a, m| a.cmpxchg8b(qword_ptr(m))),
+    // Locked.
+    form(|a, m| a.xchg(qword_ptr(m), rax)),
+    form(|a, m| a.lock().inc(qword_ptr(m))),
+    form(|a, m| a.lock().add(dword_ptr(m), edx)),
+    form(|a, m| a.lock().xadd(qword_ptr(m), rcx)),
+    form(|a, m| a.lock().cmpxchg(dword_ptr(m), edx)),
+    form(|a, m| a.lock().bts(qword_ptr(m), 33)),
+    form(|a, m| a.lock().xor(byte_ptr(m), al)),
+    aligned(16, |a, m| a.cmpxchg16b(xmmword_ptr(m))),
+    // Vectors.
+    form(|a, m| a.movups(xmm0, xmmword_ptr(m))),
+    form(|a, m| a.movups(xmmword_ptr(m), xmm1)),
+    aligned(16, |a, m| a.movaps(xmm1, xmmword_ptr(m))),
+    aligned(16, |a, m| a.movdqa(xmmword_ptr(m), xmm0)),
+    // #GP where it is not aligned.
+    form(|a, m| a.movaps(xmm2, xmmword_ptr(m))),
+    aligned(16, |a, m| a.paddd(xmm1, xmmword_ptr(m))),
+    aligned(16, |a, m| a.movntdq(xmmword_ptr(m), xmm2)),
+    form(|a, m| a.lddqu(xmm3, xmmword_ptr(m))),
+    form(|a, m| a.movq(xmm0, qword_ptr(m))),
+    form(|a, m| a.movq(qword_ptr(m), xmm3)),
+    form(|a, m| a.movd(xmm2, dword_ptr(m))),
+    form(|a, m| a.movss(dword_ptr(m), xmm1)),
+    form(|a, m| a.movlps(xmm1, qword_ptr(m))),
+    form(|a, m| a.movhps(qword_ptr(m), xmm0)),
+    form(|a, m| a.pinsrw(xmm0, word_ptr(m), 2)),
+    form(|a, m| a.vmovups(ymm0, ymmword_ptr(m))),
+    form(|a, m| a.vmovdqu(ymmword_ptr(m), ymm1)),
+    form(|a, m| a.vpaddd(ymm1, ymm0, ymmword_ptr(m))),
+    form(|a, m| a.vpbroadcastd(ymm2, dword_ptr(m))),
+    form(|a, m| a.vinserti128(ymm1, ymm0, xmmword_ptr(m), 1)),
+    form(|a, m| a.vextractf128(xmmword_ptr(m), ymm1, 1)),
+    form(|a, m| a.stmxcsr(dword_ptr(m))),
+    // x87.
+    form(|a, m| a.fld(qword_ptr(m))),
+    form(|a, m| a.fild(dword_ptr(m))),
+    form(|a, m| a.fstp(dword_ptr(m))),
+    form(|a, m| a.fstp(tbyte_ptr(m))),
+    form(|a, m| a.fld(tbyte_ptr(m))),
+    form(|a, m| a.fistp(qword_ptr(m))),
+    form(|a, m| a.fnstcw(word_ptr(m))),
+    form(|a, m| a.fnstsw(word_ptr(m))),
+    // The system's.
+    form(|a, m| a.sgdt(fword_ptr(m))),
+    form(|a, m| a.str(word_ptr(m))),
+    // Nothing is touched.
+    form(|a, m| a.lea(rdx, ptr(m))),
+    form(|a, m| a.prefetcht0(byte_ptr(m))),
+    form(|a, m| a.nop_1(dword_ptr(m))),
+];
+
+/// How many kinds of [`save`] there are.
+pub const SAVES: u8 = 6;
+
+/// The alignment that a kind of [`save`] needs, and its instructions: state is stored and loaded again. XSAVE's area needs
+/// a header that was never used, so that is cleared before.
+pub fn save(
+    a: &mut CodeAssembler,
+    kind: u8,
+    m: impl Fn(i32) -> AsmMemoryOperand,
+) -> Result<(), IcedError> {
+    if matches!(kind, 2..=4) {
+        // Header: SDM vol. 1, 13.4.2.
+        for offset in (512..576).step_by(8) {
+            a.mov(qword_ptr(m(offset)), 0)?;
+        }
+        a.mov(eax, 7)?;
+        a.xor(edx, edx)?;
+    }
+    match kind {
+        0 => {
+            a.fxsave(ptr(m(0)))?;
+            a.fxrstor(ptr(m(0)))
+        }
+        1 => {
+            a.fxsave64(ptr(m(0)))?;
+            a.fxrstor64(ptr(m(0)))
+        }
+        2 => {
+            a.xsave(ptr(m(0)))?;
+            a.xrstor(ptr(m(0)))
+        }
+        3 => {
+            a.xsaveopt(ptr(m(0)))?;
+            a.mov(eax, 7)
+        }
+        4 => {
+            a.xsave64(ptr(m(0)))?;
+            a.xrstor64(ptr(m(0)))
+        }
+        _ => {
+            a.stmxcsr(dword_ptr(m(0)))?;
+            a.ldmxcsr(dword_ptr(m(0)))
+        }
+    }
+}
+
+/// What [`save`] needs its address to be a multiple of.
+pub const SAVE_ALIGN: u16 = 64;

@@ -1,0 +1,191 @@
+//! How random programs are drawn.
+
+use super::access::{self, FORMS};
+use super::piece::*;
+use super::plan::{CounterPlan, EventPlan, PmuPlan};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+/// A program and what is counted over it.
+pub fn program() -> impl Strategy<Value = (Code, PmuPlan)> {
+    (code(), pmu()).prop_map(|(code, mut plan)| {
+        if code.timer.is_some() {
+            plan.in_ring_3();
+        }
+        (code, plan)
+    })
+}
+
+fn code() -> BoxedStrategy<Code> {
+    let functions = vec(vec(anywhere(), 1..6), 1..5);
+    let data = vec((0u8..6, prop::bool::weighted(0.7)), super::assemble::DATA_PAGES);
+    let offset = prop_oneof![0u16..4096, 3600u16..4096];
+    let timer = prop::option::weighted(0.1, 100u32..3000);
+    (vec(kernel(), 1..14), functions, data, offset, 0u16..499, any::<u64>(), timer)
+        .prop_map(|(main, functions, data, offset, frames, seed, timer)| Code {
+            timer,
+            main,
+            functions,
+            data,
+            offset,
+            frames,
+            seed,
+        })
+        .boxed()
+}
+
+fn place() -> BoxedStrategy<Place> {
+    let spot = prop_oneof![
+        3 => (0u16..4096).prop_map(Spot::At),
+        2 => (0u8..64, 1u8..32).prop_map(|(line, bytes)| Spot::LineEnd(line, bytes)),
+        2 => (1u8..32).prop_map(Spot::PageEnd),
+    ];
+    let form = prop_oneof![
+        Just(Addressing::Base),
+        Just(Addressing::Absolute),
+        (0u8..4).prop_map(Addressing::Indexed),
+        Just(Addressing::Large),
+    ];
+    (0u8..16, spot, form).prop_map(|(page, spot, form)| Place { page, spot, form }).boxed()
+}
+
+fn test() -> BoxedStrategy<Test> {
+    prop_oneof![
+        (0u8..8).prop_map(Test::Counter),
+        (place(), 0u8..32).prop_map(|(place, bit)| Test::Memory(place, bit)),
+        Just(Test::Flags),
+    ]
+    .boxed()
+}
+
+fn strings() -> BoxedStrategy<Piece> {
+    let kind = prop_oneof![
+        3 => Just(StringKind::Movs),
+        2 => Just(StringKind::Stos),
+        1 => Just(StringKind::Lods),
+        1 => any::<bool>().prop_map(StringKind::Scas),
+        1 => any::<bool>().prop_map(StringKind::Cmps),
+        1 => Just(StringKind::Outs),
+    ];
+    let parts = (kind, 0u8..4, prop::bool::weighted(0.8), prop::bool::weighted(0.3));
+    (parts, place(), place(), prop_oneof![0u8..4, 0u8..200])
+        .prop_map(|((kind, size, repeated, backward), source, destination, count)| {
+            Piece::Strings(Strings { kind, size, repeated, backward, source, destination, count })
+        })
+        .boxed()
+}
+
+/// What has no parts of its own and can stand in any ring.
+fn simple() -> BoxedStrategy<Piece> {
+    let call = prop_oneof![
+        Just(CallKind::Direct),
+        Just(CallKind::Register),
+        Just(CallKind::Memory),
+        Just(CallKind::Alias),
+    ];
+    prop_oneof![
+        3 => vec(any::<u8>(), 1..8).prop_map(Piece::Plain),
+        12 => (0..FORMS.len() as u8, place()).prop_map(|(form, place)| Piece::Access(form, place)),
+        1 => (0..access::SAVES, place()).prop_map(|(kind, place)| Piece::Save(kind, place)),
+        5 => strings(),
+        3 => (0u8..8, place()).prop_map(|(kind, place)| Piece::Stack(kind, place)),
+        5 => (call, any::<u8>()).prop_map(|(kind, number)| Piece::Call(kind, number)),
+        1 => (2u8..40).prop_map(Piece::Deep),
+        1 => Just(Piece::Service),
+        1 => Just(Piece::Breakpoint),
+        1 => Just(Piece::Undefined),
+        1 => Just(Piece::Division),
+        1 => (0u8..4).prop_map(Piece::Protection),
+        1 => place().prop_map(|place| Piece::Forget(Forget::Line(place))),
+        2 => change(),
+        1 => (0u8..2).prop_map(Piece::Counter),
+        1 => Just(Piece::Cpuid),
+    ]
+    .boxed()
+}
+
+fn change() -> BoxedStrategy<Piece> {
+    let change = prop_oneof![any::<u8>().prop_map(Change::Immediate), Just(Change::Jump)];
+    (change, any::<bool>()).prop_map(|(change, alias)| Piece::Change(change, alias)).boxed()
+}
+
+fn nested(inner: BoxedStrategy<Piece>) -> BoxedStrategy<Piece> {
+    let kind = prop_oneof![Just(LoopKind::DecJnz), Just(LoopKind::Loop), Just(LoopKind::Jrcxz)];
+    prop_oneof![
+        3 => (0u8..16, test(), vec(inner.clone(), 0..4))
+            .prop_map(|(condition, test, body)| Piece::Skip(condition, test, body)),
+        3 => (kind, 1u8..40, vec(inner.clone(), 0..4))
+            .prop_map(|(kind, count, body)| Piece::Loop(kind, count, body)),
+        1 => (any::<bool>(), vec(vec(inner, 0..3), 4..5))
+            .prop_map(|(four, cases)| Piece::Table(four, cases)),
+    ]
+    .boxed()
+}
+
+/// What can stand in any ring.
+fn anywhere() -> BoxedStrategy<Piece> {
+    let inner = prop_oneof![3 => simple(), 1 => nested(simple())].boxed();
+    prop_oneof![2 => simple(), 2 => nested(inner)].boxed()
+}
+
+/// What stands in ring 0.
+fn kernel() -> BoxedStrategy<Piece> {
+    let masked = vec(simple(), 0..4).prop_map(Piece::Masked);
+    let user = (any::<bool>(), vec(user(), 1..6));
+    prop_oneof![
+        20 => anywhere(),
+        6 => user.prop_map(|(call, body)| Piece::User(call, body)),
+        1 => (vec(any::<u8>(), 1..8), 1u8..8).prop_map(|(list, count)| Piece::Narrow(list, count)),
+        2 => any::<bool>().prop_map(Piece::Ipi),
+        1 => masked,
+        1 => (0u16..20_000).prop_map(Piece::Halt),
+        2 => (0u8..16).prop_map(Piece::Unmap),
+        1 => (0u8..16, 0u8..16).prop_map(|(one, other)| Piece::Swap(one, other)),
+        1 => (0u8..4).prop_map(Piece::SwapCode),
+        1 => (0u8..16).prop_map(|page| Piece::Forget(Forget::Page(page))),
+        1 => Just(Piece::Forget(Forget::All)),
+        1 => Just(Piece::Forget(Forget::Caches)),
+        1 => Just(Piece::Port),
+        1 => Just(Piece::Shadow),
+    ]
+    .boxed()
+}
+
+fn user() -> BoxedStrategy<Piece> {
+    prop_oneof![8 => anywhere(), 1 => Just(Piece::SystemCall)].boxed()
+}
+
+fn pmu() -> BoxedStrategy<PmuPlan> {
+    let rings = prop_oneof![Just(1u8), Just(2), Just(3), Just(3)];
+    let threshold = prop_oneof![
+        6 => Just((0u8, false, false)),
+        1 => (1u8..4, any::<bool>(), any::<bool>()),
+    ];
+    let period = prop_oneof![
+        4 => Just(None),
+        1 => (1u32..50).prop_map(Some),
+        1 => (20u32..1500).prop_map(Some),
+    ];
+    let counter = (any::<Index>(), rings, threshold, period).prop_map(
+        |(event, rings, (cmask, invert, edge), period)| CounterPlan {
+            event: EventPlan::Drawn(event),
+            rings,
+            cmask,
+            invert,
+            edge,
+            period,
+        },
+    );
+    let fixed = prop::option::weighted(0.3, (1u8..4, prop::option::weighted(0.3, 100u32..2000)));
+    let flags = (any::<bool>(), prop::bool::weighted(0.2), prop::bool::weighted(0.3));
+    (vec(counter, 1..7), fixed, flags)
+        .prop_map(|(counters, fixed, (nmi, freeze, records))| PmuPlan {
+            counters,
+            fixed,
+            nmi,
+            freeze,
+            records,
+        })
+        .boxed()
+}

@@ -1,0 +1,229 @@
+//! Exceptions, interrupts, rings, page tables, and the PMU's own instructions.
+
+use super::assemble::{CODE, COPY, FIRST_DATA, USER_STACK_END};
+use super::emit::{Emitter, Result};
+use super::narrow;
+use super::piece::*;
+use iced_x86::code_asm::*;
+use program_format::layout::{
+    LEAVE_CALL, address, entry_address, page, selector, slot, slot_address, vector,
+};
+
+/// Interrupt command register, initial count.
+const ICR: u64 = 0x300;
+const INITIAL_COUNT: u64 = 0x380;
+
+fn apic(register: u64) -> AsmMemoryOperand {
+    dword_ptr(address(page::APIC) + register)
+}
+
+fn word(slot: u64) -> AsmMemoryOperand {
+    qword_ptr(slot_address(slot))
+}
+
+impl Emitter {
+    pub(super) fn system(&mut self, piece: &Piece) -> Result {
+        match piece {
+            Piece::Service => self.asm.int(i32::from(vector::SERVICE)),
+            Piece::Breakpoint => self.asm.int3(),
+            Piece::Undefined => self.asm.ud2(),
+            Piece::Division => {
+                self.asm.xor(ecx, ecx)?;
+                self.asm.div(cl)
+            }
+            Piece::Protection(kind) => self.protection(*kind),
+            Piece::Counter(number) => self.counter(*number),
+            Piece::Cpuid => {
+                self.asm.mov(eax, 1)?;
+                self.asm.cpuid()
+            }
+            Piece::Forget(Forget::Line(place)) => {
+                let memory = self.operand(place, 1)?;
+                self.asm.clflush(byte_ptr(memory))
+            }
+            Piece::SystemCall if self.ring == 3 && self.level == 0 => {
+                self.asm.xor(eax, eax)?;
+                self.asm.syscall()
+            }
+            Piece::SystemCall => self.asm.nop(),
+            other if self.ring == 0 => self.privileged(other),
+            // Refused.
+            _ => self.guarded(|this| this.asm.cli()),
+        }
+    }
+
+    fn protection(&mut self, kind: u8) -> Result {
+        self.guarded(|this| match kind {
+            // Non-canonical addresses, a selector beyond the table, an address that is not aligned.
+            0 => {
+                this.asm.mov(rax, 0x8000_0000_0000_0000u64)?;
+                this.asm.mov(rax, qword_ptr(rax))
+            }
+            1 => {
+                this.asm.mov(eax, 0x7ff8)?;
+                this.asm.mov(ds, ax)
+            }
+            2 => this.asm.movaps(xmm0, xmmword_ptr(r15 + 1)),
+            _ => {
+                this.asm.mov(rax, 0x0123_4567_89ab_cdefu64)?;
+                this.asm.lock().inc(qword_ptr(rax))
+            }
+        })
+    }
+
+    /// RDPMC, gathered.
+    fn counter(&mut self, number: u8) -> Result {
+        self.asm.mov(ecx, i32::from(number))?;
+        self.asm.rdpmc()?;
+        self.asm.shl(rdx, 32)?;
+        self.asm.or(rax, rdx)?;
+        self.asm.rol(rbp, 7)?;
+        self.asm.xor(rbp, rax)
+    }
+
+    fn privileged(&mut self, piece: &Piece) -> Result {
+        match piece {
+            Piece::User(call, body) => self.user(*call, body),
+            Piece::Narrow(list, count) => self.narrow(list, *count),
+            Piece::Ipi(nmi) => self.ipi(*nmi),
+            Piece::Masked(body) => {
+                self.asm.cli()?;
+                self.ipi(false)?;
+                self.sequence(body)?;
+                self.asm.sti()?;
+                self.asm.nop()
+            }
+            Piece::Halt(ticks) => self.halt(*ticks),
+            Piece::Unmap(number) => {
+                let number = FIRST_DATA + u16::from(number % 16);
+                // The mark of pages that come back, instead of presence.
+                self.asm.mov(eax, dword_ptr(entry_address(number)))?;
+                self.asm.and(eax, !1)?;
+                self.asm.or(eax, 1 << 9)?;
+                self.asm.mov(dword_ptr(entry_address(number)), eax)?;
+                self.asm.invlpg(byte_ptr(address(number)))
+            }
+            Piece::Swap(one, other) => {
+                let [one, other] = [one, other].map(|number| FIRST_DATA + u16::from(number % 16));
+                self.swap(one, other)
+            }
+            Piece::SwapCode(number) => {
+                let number = u16::from(number % 4);
+                self.swap(CODE + number, COPY + number)
+            }
+            Piece::Forget(forget) => self.forget(*forget),
+            Piece::Port => {
+                self.asm.mov(al, 1)?;
+                self.asm.out(0x80, al)
+            }
+            Piece::Shadow => {
+                self.asm.mov(eax, i32::from(selector::KERNEL_DATA))?;
+                self.asm.mov(ss, ax)?;
+                self.asm.inc(rsi)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn ipi(&mut self, nmi: bool) -> Result {
+        // To itself, as an edge.
+        let command = if nmi { 0x4_0400 } else { 0x4_0000 | i32::from(vector::DEVICE) };
+        self.asm.mov(apic(ICR), command)?;
+        self.asm.nop()
+    }
+
+    /// Waits until one more device interrupt has come, whatever else ends HLT.
+    fn halt(&mut self, ticks: u16) -> Result {
+        let mut again = self.asm.create_label();
+        self.asm.cli()?;
+        self.asm.mov(rsi, word(slot::DEVICES))?;
+        self.asm.mov(apic(INITIAL_COUNT), 40_000 + i32::from(ticks))?;
+        self.asm.set_label(&mut again)?;
+        self.asm.sti()?;
+        self.asm.hlt()?;
+        self.asm.cli()?;
+        self.asm.cmp(word(slot::DEVICES), rsi)?;
+        self.asm.je(again)?;
+        // How many had come before is not known where the timer is set anyhow.
+        self.asm.xor(esi, esi)?;
+        self.asm.sti()
+    }
+
+    /// Sets the timer.
+    pub(super) fn timer(&mut self, ticks: u32) -> Result {
+        self.asm.mov(apic(INITIAL_COUNT), ticks as i32)
+    }
+
+    fn swap(&mut self, one: u16, other: u16) -> Result {
+        self.asm.mov(rax, qword_ptr(entry_address(one)))?;
+        self.asm.xchg(qword_ptr(entry_address(other)), rax)?;
+        self.asm.mov(qword_ptr(entry_address(one)), rax)?;
+        self.asm.invlpg(byte_ptr(address(one)))?;
+        self.asm.invlpg(byte_ptr(address(other)))
+    }
+
+    fn forget(&mut self, forget: Forget) -> Result {
+        match forget {
+            Forget::Page(number) => {
+                let number = FIRST_DATA + u16::from(number % 16);
+                self.asm.invlpg(byte_ptr(address(number)))
+            }
+            Forget::All => {
+                self.asm.mov(rax, cr3)?;
+                self.asm.mov(cr3, rax)
+            }
+            Forget::Caches => self.asm.wbinvd(),
+            Forget::Line(_) => Ok(()),
+        }
+    }
+
+    /// An interrupt frame for ring 3, with RAX as RIP.
+    fn enter(&mut self, code: u16, back: CodeLabel) -> Result {
+        self.asm.lea(rcx, ptr(back))?;
+        self.asm.mov(word(slot::BACK_RIP), rcx)?;
+        self.asm.mov(word(slot::BACK_RSP), rsp)?;
+        self.asm.push(i32::from(selector::USER_DATA))?;
+        self.asm.push(USER_STACK_END as i32)?;
+        // Interrupts on.
+        self.asm.push(0x202)?;
+        self.asm.push(i32::from(code))?;
+        self.asm.push(rax)?;
+        self.asm.iretq()
+    }
+
+    fn user(&mut self, call: bool, body: &[Piece]) -> Result {
+        let (mut start, mut back) = (self.asm.create_label(), self.asm.create_label());
+        self.asm.lea(rax, ptr(start))?;
+        self.enter(selector::USER_CODE, back)?;
+        self.asm.set_label(&mut start)?;
+        self.asm.zero_bytes()?;
+        self.ring = 3;
+        self.sequence(body)?;
+        self.ring = 0;
+        if call {
+            self.asm.mov(eax, LEAVE_CALL)?;
+            self.asm.syscall()?;
+        } else {
+            self.asm.int(i32::from(vector::LEAVE))?;
+        }
+        self.asm.set_label(&mut back)?;
+        self.asm.zero_bytes()
+    }
+
+    fn narrow(&mut self, list: &[u8], count: u8) -> Result {
+        let (mut start, mut back) = (self.asm.create_label(), self.asm.create_label());
+        let code = narrow::code(list, count)?;
+        self.asm.lea(rax, ptr(start))?;
+        self.enter(selector::USER_CODE_32, back)?;
+        self.asm.set_label(&mut start)?;
+        self.asm.zero_bytes()?;
+        self.asm.db(&code)?;
+        self.asm.set_label(&mut back)?;
+        // The upper halves of registers are undefined behind 32-bit code.
+        for register in [rax, rcx, rdx, rbx, rsi, rdi, r8, r9, r10, r11] {
+            self.asm.xor(register, register)?;
+        }
+        self.asm.mov(r13d, r13d)?;
+        self.asm.mov(r15, address(FIRST_DATA))
+    }
+}
