@@ -73,6 +73,8 @@ const CHECKS: [Check; 9] = [
             "linux-known",
             "-p",
             "pmu-guest",
+            "-p",
+            "programs-guest",
         ],
         target: Some(BARE_METAL),
         environment: &[],

@@ -9,7 +9,7 @@ use crate::{Failure, Result};
 use std::process::Command;
 
 /// Crates whose tests run on the host alone.
-const HOST: [&str; 14] = [
+const HOST: [&str; 15] = [
     "protocol",
     "arch",
     "step",
@@ -22,6 +22,7 @@ const HOST: [&str; 14] = [
     "emulated-pmu",
     "emulated-pmu-plugin",
     "emulated-pmu-uefi",
+    "program-format",
     "kernel",
     "xtask",
 ];
