@@ -4,13 +4,19 @@
 const WARNING: u32 = 4;
 
 /// Parts of the complaints that have another cause than the PMU.
-const USUAL: [&str; 3] = [
+const USUAL: [&str; 8] = [
     // QEMU's machine has no such region.
     "fail to add MMCONFIG information",
     // The hypervisor needs the HPET, and hides it.
     "hpet_acpi_add: no address or irqs",
-    // Of each processor that is named as one that has this fault.
+    // Of each processor that is named as one that has the fault.
     "RETBleed: WARNING",
+    "Speculative Return Stack Overflow",
+    // AMD's with several processors, as QEMU's does not say that its TSC is invariant: tsc.c, unsynchronized_tsc().
+    "Unstable clock detected",
+    "If you want to keep using the local clock",
+    "  \"trace_clock=local\"",
+    "on the kernel command line",
 ];
 
 /// Every complaint but the usual ones, without level and time.
