@@ -85,7 +85,7 @@ impl Run {
         let each: String =
             (0..self.cpus).map(|cpu| format!("taskset -c {cpu} {watched} & ")).collect();
         let mut add = |name: &str, command: &str| steps.push(Step::new(name, command));
-        add("default", &format!("perf stat -x, {}", many));
+        add("default", &format!("perf stat -x, {many}"));
         add("many", &format!("perf stat -x, -e {} {many}", MANY_EVENTS.join(",")));
         add("period", &format!("perf record -q -e instructions:u -c {PERIOD} -o period {sampled}"));
         add("period-records", "perf report --stats -i period");
