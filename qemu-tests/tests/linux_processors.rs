@@ -43,7 +43,7 @@ fn each_processor_counts_exactly(model: &str, cpus: usize) {
     let init = tree().build_guest("linux-init").unwrap_or_else(|error| panic!("{error}"));
     let folder = tempfile::tempdir().unwrap();
     let initrd = folder.path().join("initramfs");
-    stock_linux::initial_file_system(&init, &initrd).unwrap();
+    stock_linux::file_system::with_init(&init, &initrd).unwrap();
     let (kernel, initrd, number) =
         (kernel.to_str().unwrap(), initrd.to_str().unwrap(), cpus.to_string());
     let called = xtask(

@@ -9,7 +9,6 @@ use xtask::machine::Ending;
 
 /// Runs a group of cases with the plugin and holds each against its expectation. Returns how many there were.
 fn cases(group: &str, stops: bool) -> usize {
-    let plugin = tree().plugin();
     tree().build_plugin().unwrap_or_else(|error| panic!("{error}"));
     let plugin = tree().plugin();
     let file = plugin.display();

@@ -109,7 +109,7 @@ fn a_linux_kernel_is_started_with_its_initrd_and_command_line_and_counts_exactly
     let init = tree().build_guest("linux-init").unwrap_or_else(|error| panic!("{error}"));
     let folder = tempfile::tempdir().unwrap();
     let initrd = folder.path().join("initramfs");
-    stock_linux::initial_file_system(&init, &initrd).unwrap();
+    stock_linux::file_system::with_init(&init, &initrd).unwrap();
     let (kernel, initrd) = (kernel.to_str().unwrap(), initrd.to_str().unwrap());
     let called = vm(
         folder.path(),
@@ -157,7 +157,7 @@ fn every_line_of_the_readme_starts_its_system() {
     if let Ok(kernel) = &kernel {
         let init = tree().build_guest("linux-init").unwrap_or_else(|error| panic!("{error}"));
         std::os::unix::fs::symlink(kernel, at("vmlinuz")).unwrap();
-        stock_linux::initial_file_system(&init, &at("initrd.img")).unwrap();
+        stock_linux::file_system::with_init(&init, &at("initrd.img")).unwrap();
     }
     let is_there = has(Need::Grub);
     if is_there {
