@@ -11,9 +11,10 @@ use xtask::machine::Ending;
 fn cases(group: &str, stops: bool) -> usize {
     let plugin = tree().plugin();
     tree().build_plugin().unwrap_or_else(|error| panic!("{error}"));
+    let plugin = tree().plugin();
+    let file = plugin.display();
     let kernel: PathBuf = tree().build_guest("pmu-guest").unwrap_or_else(|error| panic!("{error}"));
     let mut extra = Vec::new();
-    let file = plugin.display();
     if stops {
         let line = [
             "-chardev",
@@ -45,4 +46,66 @@ fn cases(group: &str, stops: bool) -> usize {
     let wrong: Vec<_> = cases.iter().filter(|case| case.len() != 3 || case[1] != case[2]).collect();
     assert!(wrong.is_empty(), "name, seen, expected: {wrong:#?}");
     cases.len()
+}
+
+/// Each mode counts what it is for, wherever the code lies and whatever it does: kinds of branches, faults, repeated strings,
+/// code that changes itself, across pages, under two addresses, of 32 bits; vectors, ports, device registers.
+#[track_caller]
+fn counts(group: &str, at_least: usize) {
+    let seen = cases(group, true);
+    assert!(seen >= at_least, "{group}: {seen} cases");
+}
+
+#[test]
+fn e1_branches_by_kind_are_exact() {
+    counts("branches", 200);
+}
+
+#[test]
+fn e1_taken_and_not_taken_jumps_are_exact() {
+    counts("taken", 250);
+}
+
+#[test]
+fn e1_accesses_by_direction_are_exact() {
+    counts("accesses", 100);
+}
+
+#[test]
+fn e1_repeated_strings_and_instructions_are_exact() {
+    counts("strings", 150);
+    counts("instructions", 80);
+}
+
+#[test]
+fn e1_all_that_is_counted_in_place_is_exact_together() {
+    counts("inline", 600);
+}
+
+#[test]
+fn e1_accesses_and_branches_by_callbacks_are_exact() {
+    counts("memory", 100);
+    counts("caches", 100);
+    counts("predictor", 250);
+    counts("everything", 600);
+}
+
+#[test]
+fn e1_caches_and_predictor_are_the_models_to_the_last_event() {
+    counts("model", 90);
+}
+
+#[test]
+fn e1_branch_records_are_the_branches_taken() {
+    counts("records", 35);
+}
+
+#[test]
+fn e1_a_limit_is_kept_at_the_very_branch() {
+    counts("limits", 150);
+}
+
+#[test]
+fn e1_without_the_line_the_plugin_says_that_it_cannot_stop_the_guest() {
+    assert_eq!(cases("stopless", false), 2);
 }

@@ -2,6 +2,7 @@
 
 use handover::Refusal;
 use pmu_model::Model;
+use protocol::record::ProcessorState;
 use qemu_tests::{Guest, Ran, is_model, tree, xtask};
 use std::fs;
 use std::path::Path;
@@ -81,15 +82,26 @@ fn without_messages_of_the_hpet_the_image_boots_without_a_pmu() {
 }
 
 #[test]
-fn with_a_second_processor_the_image_boots_without_a_pmu() {
+fn without_a_timer_for_each_processor_the_image_boots_without_a_pmu() {
+    let extra = [&devices()[..], &["-smp", "2"].map(String::from)].concat();
+    refused(|guest| Guest { extra, ..guest }, Refusal::NoTimer);
+}
+
+/// The firmware starts the second one by a start-up interrupt, as operating systems do.
+#[test]
+fn with_a_second_processor_the_image_boots_with_a_pmu() {
     let folder = tempfile::tempdir().unwrap();
     let guest = guest(Model::Skylake, folder.path());
-    let extra = [&guest.extra[..], &["-smp".to_string(), "2".to_string()]].concat();
+    let more = ["-smp", "2", "-global", "hpet.timers=4"].map(String::from);
+    let extra = [&guest.extra[..], &more].concat();
     let ran = Guest { extra, ..guest }.run_in(folder.path());
     ran.ends_with(0);
-    let [line] = said(&ran)[..] else { panic!("{:?}", said(&ran)) };
-    assert!(line.starts_with("barecount: no emulated PMU: the machine has 2 processors"), "{line}");
-    assert!(ran.report.machine().unwrap().pmu.is_none());
+    assert_eq!(said(&ran), ["barecount: emulated PMU: pmu=skylake"]);
+    let machine = ran.report.machine().unwrap();
+    is_model(machine, Model::Skylake);
+    assert_eq!(machine.processors[1].state, ProcessorState::Started, "{:?}", machine.processors);
+    assert_eq!(ran.medians(), [("imul", 64.0)]);
+    assert_eq!(pmu_log::read(folder.path(), Model::Skylake), [""; 0]);
 }
 
 /// Their times of day differ, with the hypervisor or without: QEMU's disk answers by the host's clock.

@@ -27,8 +27,7 @@ pub fn accesses(
     mut each: impl FnMut(Touch),
 ) {
     let locked = instruction.has_lock_prefix()
-        || (instruction.mnemonic() == Mnemonic::Xchg
-            && instruction.memory_size().size() > 0);
+        || (instruction.mnemonic() == Mnemonic::Xchg && instruction.memory_size().size() > 0);
     for memory in factory.info(instruction).used_memory() {
         let kind = match memory.access() {
             OpAccess::Read | OpAccess::CondRead => AccessKind::Load,
@@ -61,8 +60,8 @@ fn bit_string(instruction: &Instruction, mut register: impl FnMut(Register) -> u
     let name = instruction.op1_register();
     let value = register(name);
     let bit = match name.size() {
-        2 => value as i16 as i64,
-        4 => value as i32 as i64,
+        2 => i64::from(value as i16),
+        4 => i64::from(value as i32),
         _ => value as i64,
     };
     let bytes = name.size() as i64;

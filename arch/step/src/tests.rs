@@ -197,3 +197,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn bit_tests_by_a_register_reach_as_far_as_it_says() {
+    let place = |bytes: &[u8], value: u64| {
+        let register = |name: Register| match name.full_register() {
+            Register::RAX => value,
+            Register::RDI => 0x5000,
+            _ => 0,
+        };
+        let mut linear = 0;
+        accesses(&mut InstructionInfoFactory::new(), &at(bytes), register, |touch| {
+            linear = touch.linear;
+        });
+        linear
+    };
+    // BTS [RDI], EAX and RAX; BT [RDI], AX.
+    assert_eq!(place(&[0x0f, 0xab, 0x07], 100), 0x500c);
+    assert_eq!(place(&[0x48, 0x0f, 0xab, 0x07], 100), 0x5008);
+    assert_eq!(place(&[0x0f, 0xab, 0x07], 0xffff_ffff), 0x4ffc, "bit -1");
+    assert_eq!(place(&[0x66, 0x0f, 0xa3, 0x07], 0x8000), 0x5000 - 4096);
+    // BTS [RDI], 37.
+    assert_eq!(place(&[0x0f, 0xba, 0x2f, 37], 0), 0x5000);
+}

@@ -27,7 +27,8 @@ pub struct Options {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Clock {
     /// The guest's own: they stand still while the hypervisor works. For operating systems, which drop events and complain
-    /// where an interrupt takes too long. On several processors they cannot, and it is the machine's.
+    /// where an interrupt takes too long. On several processors that a kernel brings in itself they cannot, and it is the
+    /// machine's.
     #[default]
     Guest,
     /// The machine's: what runs into a time limit does so however slow its counting is.

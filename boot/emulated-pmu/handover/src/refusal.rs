@@ -47,11 +47,16 @@ pub enum Refusal {
     /// No memory to put it into.
     #[error("there is no memory for the hypervisor")]
     NoMemory = 13,
+    /// Each processor needs one of the HPET's timers.
+    #[error(
+        "the HPET has too few timers for the processors; start QEMU with -global hpet.timers=N, two more than processors"
+    )]
+    NoTimer = 14,
 }
 
 impl Refusal {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Version,
         Self::Options,
         Self::NoSvm,
@@ -65,6 +70,7 @@ impl Refusal {
         Self::NoApic,
         Self::Image,
         Self::NoMemory,
+        Self::NoTimer,
     ];
 
     /// The refusal with number `code`; `None` for 0 and for unknown numbers.

@@ -71,14 +71,16 @@ pub struct Startup {
 pub const NOBODY: u64 = u64::MAX;
 
 impl Processor {
-    const NONE: Self = Self {
-        apic_id: 0,
-        arrival: AtomicU64::new(0),
-        vector: AtomicU64::new(0),
-        status: AtomicU64::new(0),
-        nmi: AtomicU64::new(0),
-        due: AtomicU64::new(0),
-    };
+    const fn none() -> Self {
+        Self {
+            apic_id: 0,
+            arrival: AtomicU64::new(0),
+            vector: AtomicU64::new(0),
+            status: AtomicU64::new(0),
+            nmi: AtomicU64::new(0),
+            due: AtomicU64::new(0),
+        }
+    }
 }
 
 impl Startup {
@@ -87,7 +89,7 @@ impl Startup {
     #[must_use]
     pub fn new(page: u64, apic_ids: &[u64]) -> Option<Self> {
         const HIGHEST_ID: u64 = 0xfe;
-        let mut processors = [const { Processor::NONE }; MAX_PROCESSORS];
+        let mut processors = [const { Processor::none() }; MAX_PROCESSORS];
         for (index, &apic_id) in apic_ids.iter().enumerate() {
             processors.get_mut(index)?.apic_id = apic_id;
         }

@@ -1,9 +1,10 @@
 //! What translated code calls.
 
+use crate::bound::Bound;
 use crate::cells::{ALARM, SPENT};
-use crate::limit::Bound;
+use crate::running::running;
 use crate::settle::{self, Where};
-use crate::state::{running, state};
+use crate::state::state;
 use core::ffi::c_void;
 
 /// A block starts where what is open falls through to.

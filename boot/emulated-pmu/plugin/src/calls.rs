@@ -1,12 +1,14 @@
 //! The hypervisor's calls.
 
+use crate::bound::Bound;
 use crate::cells::{ALARM, SPENT};
 use crate::facts::OFFSET;
-use crate::limit::{Bound, Limits};
+use crate::limit::Limits;
 use crate::opened::Opened;
 use crate::plan;
+use crate::running::{calling, is_back, runs};
 use crate::settle::{self, Where};
-use crate::state::{calling, is_back, page, runs, state, translate_anew};
+use crate::state::{page, state, translate_anew};
 use crate::tally;
 use crate::vcpu::Vcpu;
 use core::ffi::c_void;

@@ -45,7 +45,7 @@ unsafe impl Send for Cells {}
 
 impl Cells {
     /// With a scoreboard of its own, and a word for one of each entry.
-    pub fn new() -> Self {
+    pub fn make() -> Self {
         // SAFETY: the plugin is being installed.
         let score = unsafe { (api().new_scoreboard)(1) };
         Self::with(score)

@@ -1,7 +1,7 @@
 //! QEMU loads the plugin.
 
 use crate::qemu::{self, Id, Info, Missing, api};
-use crate::state::{State, state};
+use crate::state::State;
 use crate::stop::{Line, StopError};
 use crate::translate::translated;
 use core::ffi::{CStr, c_char, c_int};
@@ -89,7 +89,7 @@ pub extern "C" fn ask(id: Id) {
 }
 
 extern "C" fn made(_: Id, index: u32) {
-    state().add(index);
+    crate::running::made(index);
 }
 
 #[cfg(test)]

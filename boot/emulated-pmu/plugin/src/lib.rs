@@ -7,13 +7,13 @@
 //! | part | what it does |
 //! | --- | --- |
 //! | [`decode`], [`facts`], [`leaves`] | what the instructions of a block are |
-//! | [`plan`] | what is put beside them; [`tally`], [`opened`] and [`limit`] are what it is made of |
-//! | [`translate`], [`apply`] | the block and its plan, from and to QEMU |
+//! | [`plan`] | what is put beside them; [`tally`], [`opened`] and [`bound`] are what it is made of |
+//! | [`translate`], [`translator`], [`apply`] | the block and its plan, from and to QEMU |
 //! | [`callbacks`], [`settle`] | what translated code calls |
 //! | [`shape`], [`trace`], [`memory`], [`recent`], [`registers`] | accesses with their addresses |
 //! | [`records`] | branch records |
-//! | [`calls`], [`vcpu`], [`state`] | the hypervisor's calls, and what is kept |
-//! | [`stop`] | making the guest leave |
+//! | [`calls`], [`vcpu`], [`running`], [`state`], [`cells`] | the hypervisor's calls, and what is kept |
+//! | [`limit`], [`stop`] | making the guest leave |
 //! | [`qemu`] | QEMU's interface |
 //!
 //! It needs icount, with which QEMU runs all vCPUs on one thread: see [`cells`]. Each has its own hypervisor, and one at a
@@ -21,6 +21,7 @@
 #![warn(missing_docs)]
 
 pub mod apply;
+pub mod bound;
 pub mod callbacks;
 pub mod calls;
 pub mod cells;
@@ -36,6 +37,7 @@ pub mod qemu;
 pub mod recent;
 pub mod records;
 pub mod registers;
+pub mod running;
 pub mod settle;
 pub mod shape;
 pub mod state;
@@ -43,4 +45,5 @@ pub mod stop;
 pub mod tally;
 pub mod trace;
 pub mod translate;
+pub mod translator;
 pub mod vcpu;

@@ -78,6 +78,12 @@ impl Memory {
         self.half = None;
     }
 
+    /// Whether every instruction that accessed something is done.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.pending.is_empty() && self.maintenance.is_none()
+    }
+
     /// The guest goes on, perhaps with the very instruction at which it left.
     pub fn enter(&mut self, resumes: bool) {
         if !resumes {

@@ -5,9 +5,9 @@
 //! behind its access; if QEMU makes accesses of its own for it, it is counted before it begins, and taken back if the guest
 //! leaves at it.
 
+use crate::bound::Bound;
 use crate::facts::{Branch, Facts};
 use crate::leaves::End;
-use crate::limit::Bound;
 use crate::opened::{Opened, key};
 use crate::shape::Shape;
 use crate::tally::{self, Tally};

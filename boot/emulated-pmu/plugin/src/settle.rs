@@ -1,10 +1,11 @@
 //! Deciding what a block left open.
 
 use crate::cells::OPEN;
+use crate::facts::Branch;
 use crate::opened::{ITERATED, Opened};
 use crate::tally::{self, Tally};
 use crate::vcpu::Vcpu;
-use pmu_model::{BranchKind, Occurrence};
+use pmu_model::BranchKind;
 
 /// Where the guest went.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -21,12 +22,19 @@ pub enum Where {
 
 impl Where {
     /// The offset in the page, if it is not known to be that behind the instruction.
+    #[inline]
     pub fn offset(self) -> Option<u16> {
         match self {
             Self::FellThrough => None,
             Self::Offset(offset) => Some(offset),
             Self::Left(rip) | Self::Failed(rip) => Some((rip & crate::facts::OFFSET) as u16),
         }
+    }
+
+    /// Whether the guest stands where the branch is, so that it may not have been executed.
+    #[inline]
+    fn may_be_at(self, branch: &Branch) -> bool {
+        branch.can_fail() && self.offset() == Some(branch.from)
     }
 
     /// Whether an instruction at this offset began and is not done.
@@ -36,21 +44,42 @@ impl Where {
 }
 
 /// Decides `opened`, and closes it.
+#[inline]
 pub fn next(vcpu: &mut Vcpu, opened: &Opened, to: Where) {
+    // Nearly all are branches that were executed, in this or in another way.
+    match opened {
+        Opened::Branch { branch, counted, .. }
+            if !to.may_be_at(branch) && vcpu.is_plain(branch, *counted) =>
+        {
+            let fell = branch.kind == BranchKind::Conditional
+                && to.offset().is_none_or(|offset| offset == branch.next);
+            if !counted {
+                vcpu.predict(branch, !fell, to.offset());
+            } else if fell {
+                vcpu.fell(branch);
+            }
+        }
+        _ => rarer(vcpu, opened, to),
+    }
+    vcpu.close();
+}
+
+#[inline(never)]
+fn rarer(vcpu: &mut Vcpu, opened: &Opened, to: Where) {
     let iterated = *vcpu.word(OPEN) == ITERATED;
     let restarts = matches!(to, Where::Offset(offset) if opened.restarts_at(offset)) && !iterated;
-    match *opened {
-        Opened::Early { ip, tally } if restarts || to.is_failure_at(ip) => {
-            vcpu.sums.add(&tally, u64::MAX);
+    match opened {
+        Opened::Early { ip, tally } if restarts || to.is_failure_at(*ip) => {
+            vcpu.sums.add(tally, u64::MAX);
             vcpu.memory.drop_pending();
         }
         Opened::Early { .. } => vcpu.commit(),
-        Opened::Repeat { ip, .. } if restarts || to.is_failure_at(ip) && !iterated => {
+        Opened::Repeat { ip, .. } if restarts || to.is_failure_at(*ip) && !iterated => {
             vcpu.sums.add(&Tally::one(tally::STRING_STARTS), u64::MAX);
             vcpu.memory.drop_pending();
         }
         Opened::Repeat { next, .. } => {
-            if to.offset().is_none_or(|offset| offset == next) {
+            if to.offset().is_none_or(|offset| offset == *next) {
                 vcpu.string_ends += 1;
                 vcpu.memory.end_string();
             }
@@ -58,36 +87,38 @@ pub fn next(vcpu: &mut Vcpu, opened: &Opened, to: Where) {
         Opened::Branch { branch, early, .. }
             if restarts || branch.can_fail() && to.is_failure_at(branch.from) =>
         {
-            vcpu.sums.add(&early, u64::MAX);
+            vcpu.sums.add(early, u64::MAX);
             vcpu.memory.drop_pending();
         }
-        Opened::Branch { .. } => {
+        Opened::Branch { branch, bytes, counted, .. } => {
             vcpu.commit();
-            branch(vcpu, opened, to);
+            self::branch(vcpu, branch, *bytes, *counted, to);
         }
     }
-    vcpu.close();
 }
 
-/// A branch is done.
-fn branch(vcpu: &mut Vcpu, opened: &Opened, to: Where) {
-    let Opened::Branch { branch, bytes, counted, .. } = *opened else { return };
+/// A branch is done about which more has to be known.
+fn branch(vcpu: &mut Vcpu, branch: &Branch, bytes: u16, counted: bool, to: Where) {
     let mut fell = branch.kind == BranchKind::Conditional
         && to.offset().is_none_or(|offset| offset == branch.next);
     if fell && branch.ambiguous {
-        let rip = match to {
-            Where::Left(rip) | Where::Failed(rip) => rip,
-            Where::FellThrough | Where::Offset(_) => vcpu.rip(),
-        };
-        fell = rip.wrapping_sub(vcpu.block_start) == u64::from(bytes);
+        fell = rip(vcpu, to).wrapping_sub(vcpu.block_start) == u64::from(bytes);
     }
-    if counted {
-        if fell {
-            let taken = Occurrence::of(branch.kind, true, branch.backward, false);
-            vcpu.sums.add(&Tally::one(taken as usize), u64::MAX);
-            vcpu.sums.add(&Tally::one(Occurrence::JccNotTaken as usize), 1);
+    if !counted {
+        let missed = vcpu.predict(branch, !fell, to.offset());
+        if !fell && vcpu.records(branch) {
+            let to = rip(vcpu, to);
+            vcpu.record(branch, bytes, to, missed);
         }
-        return;
+    } else if fell {
+        vcpu.fell(branch);
     }
-    vcpu.predict(&branch, bytes, !fell, to);
+}
+
+/// Where the guest stands.
+fn rip(vcpu: &mut Vcpu, to: Where) -> u64 {
+    match to {
+        Where::Left(rip) | Where::Failed(rip) => rip,
+        Where::FellThrough | Where::Offset(_) => vcpu.rip(),
+    }
 }

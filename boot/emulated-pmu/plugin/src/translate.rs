@@ -6,7 +6,9 @@ use crate::decode::{Raw, decode};
 use crate::facts::Facts;
 use crate::plan::plan;
 use crate::qemu::{self, Block, Id, Insn, Registers, api};
-use crate::state::{Translator, is_counted, state};
+use crate::running::is_counted;
+use crate::state::state;
+use crate::translator::Translator;
 use core::ptr::from_ref;
 
 /// QEMU calls this for each block that it translates.

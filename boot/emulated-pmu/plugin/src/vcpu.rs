@@ -1,20 +1,19 @@
 //! What is kept of a vCPU.
 
-use crate::cells::{Cells, OPEN, SINGLE_INSTRUCTIONS, SPENT, WHAT};
-use crate::facts::{Branch, OFFSET};
+mod accesses;
+mod branches;
+
+use crate::cells::{Cells, OPEN, SPENT, WHAT};
 use crate::limit::Limits;
-use crate::memory::{self, Memory};
+use crate::memory::Memory;
 use crate::opened::{NOTHING, Opened};
-use crate::qemu::{MemInfo, Reader};
+use crate::qemu::Reader;
 use crate::records::Recorder;
 use crate::registers::Handles;
-use crate::settle::Where;
 use crate::state::state;
-use crate::tally::{self, Sums};
-use plugin_channel::{Flush, Mailbox, Parts, Record};
-use pmu_model::BranchKind;
-use pmu_model::uarch::{Access, Core, Llc, PAGE_BYTES, Resolved};
-use step::Maintenance;
+use crate::tally::Sums;
+use plugin_channel::Parts;
+use pmu_model::uarch::{Core, Llc};
 
 /// A vCPU. Its own thread alone uses it.
 #[derive(Debug)]
@@ -151,146 +150,9 @@ impl Vcpu {
         self.traces = parts.contains(Parts::MEMORY);
     }
 
+    #[inline]
     fn model_parts(&self) -> pmu_model::uarch::Parts {
         let predictor = self.parts.intersects(Parts::PREDICTOR | Parts::RECORDS);
         pmu_model::uarch::Parts { memory: self.traces, predictor }
-    }
-
-    /// An access of an instruction that is done.
-    pub fn access(&mut self, access: &Access) {
-        let parts = self.model_parts();
-        self.core.access(access, &mut self.llc, parts, &mut self.sums);
-        if self.traces {
-            self.memory.recent.note(access);
-            self.memory.translations.note(access.linear, access.physical);
-        }
-    }
-
-    /// QEMU accesses something for an instruction that is not done.
-    pub fn note(&mut self, info: MemInfo, linear: u64) {
-        if self.traces
-            && let Some(physical) = memory::physical(info, linear)
-        {
-            self.memory.note_page(linear, physical);
-            self.note_next(info, linear);
-        }
-    }
-
-    /// The same for the page behind, if the access goes on there.
-    fn note_next(&mut self, info: MemInfo, linear: u64) {
-        let end = linear.wrapping_add(u64::from(memory::size(info)) - 1);
-        if end / PAGE_BYTES != linear / PAGE_BYTES
-            && let Some(physical) = memory::physical(info, end & !(PAGE_BYTES - 1))
-        {
-            self.memory.note_page(end, physical);
-        }
-    }
-
-    /// The instruction whose accesses were noted is done.
-    pub fn commit(&mut self) {
-        for access in self.memory.take_pending() {
-            self.access(&access);
-        }
-        if let Some((maintenance, linear)) = self.memory.maintenance.take()
-            && self.traces
-        {
-            self.flush(maintenance, linear);
-        }
-    }
-
-    /// An element of a repeated string instruction is done.
-    pub fn element(&mut self, source: Option<Access>, destination: Option<Access>) {
-        for (place, whole) in [source, destination].into_iter().enumerate() {
-            let Some(whole) = whole else { continue };
-            for piece in self.memory.runs[place].element(whole.linear, whole.bytes) {
-                let mut access = Access { linear: piece.linear, bytes: piece.bytes, ..whole };
-                access.physical = if piece.linear / PAGE_BYTES == whole.linear / PAGE_BYTES {
-                    whole.physical.wrapping_add(piece.linear.wrapping_sub(whole.linear))
-                } else {
-                    whole.physical_next_page & !(PAGE_BYTES - 1) | piece.linear % PAGE_BYTES
-                };
-                self.access(&access);
-            }
-        }
-    }
-
-    /// An instruction flushed something.
-    fn flush(&mut self, maintenance: Maintenance, linear: Option<u64>) {
-        match (maintenance, linear) {
-            (Maintenance::FlushLine { evicts: true }, Some(linear)) => {
-                let found = self.memory.translations.find(linear);
-                found.into_iter().for_each(|physical| self.flush_line(physical));
-            }
-            (Maintenance::FlushPage, Some(linear)) => self.flush_page(linear),
-            (Maintenance::FlushCaches, _) => self.flush_caches(),
-            (Maintenance::FlushTranslations, _) => self.flush_translations(),
-            (Maintenance::FlushLine { .. } | Maintenance::FlushPage, _) => {}
-        }
-    }
-
-    fn flush_line(&mut self, physical: u64) {
-        self.core.clflush(physical, &mut self.llc, None);
-        self.memory.recent.clear();
-    }
-
-    fn flush_page(&mut self, linear: u64) {
-        self.core.invlpg(linear);
-        self.memory.recent.clear();
-        self.memory.translations.forget(linear);
-    }
-
-    fn flush_caches(&mut self) {
-        self.core.flush_caches(&mut self.llc);
-        self.memory.recent.clear();
-    }
-
-    fn flush_translations(&mut self) {
-        self.core.flush_tlb();
-        self.memory.recent.clear();
-        self.memory.translations.clear();
-    }
-
-    /// The hypervisor flushed something.
-    pub fn maintain(&mut self, mailbox: &Mailbox) {
-        const TRANSLATIONS: u64 = Flush::Translations as u64;
-        const PAGE: u64 = Flush::Page as u64;
-        const CACHES: u64 = Flush::Caches as u64;
-        const LINE: u64 = Flush::Line as u64;
-        match mailbox.maintenance {
-            TRANSLATIONS => self.flush_translations(),
-            PAGE => self.flush_page(mailbox.address),
-            CACHES => self.flush_caches(),
-            LINE => self.flush_line(mailbox.address),
-            _ => {}
-        }
-    }
-
-    /// A branch is done that was taken, or not, and went `to`. In a callback that reads registers.
-    pub fn predict(&mut self, branch: &Branch, bytes: u16, taken: bool, to: Where) {
-        let known = branch.kind == BranchKind::Conditional || to.offset().is_none();
-        let target = if known { branch.target } else { to.offset().unwrap_or(branch.target) };
-        let addresses = [branch.from, target, branch.next].map(u64::from);
-        let resolved = Resolved::new(addresses.into(), branch.kind, taken, branch.backward);
-        let parts = self.model_parts();
-        let missed = self.core.branch(&resolved, parts, &mut self.sums);
-        if taken && self.parts.contains(Parts::RECORDS) && self.recorder.wants(branch.kind) {
-            let length = branch.next.wrapping_sub(branch.from) & OFFSET as u16;
-            let from = self.block_start.wrapping_add(u64::from(bytes)) - u64::from(length);
-            let to = match to {
-                Where::Left(rip) | Where::Failed(rip) => rip,
-                Where::FellThrough | Where::Offset(_) => self.rip(),
-            };
-            let kind = branch.kind as u32;
-            let record = Record { from, to, kind, mispredicted: missed.into(), instructions: 0 };
-            let done = self.instructions();
-            self.recorder.record(record, done);
-        }
-    }
-
-    /// Instructions done since the last exit, in a mode with records.
-    fn instructions(&mut self) -> u64 {
-        let counted = *self.word(SINGLE_INSTRUCTIONS);
-        let collected = self.sums.0[tally::INSTRUCTIONS];
-        counted.wrapping_add(collected).wrapping_add(self.string_ends)
     }
 }

@@ -79,8 +79,11 @@ impl Alarm {
         let period_fs = capabilities >> 32;
         let timers = (capabilities >> 8 & 0x1f) + 1;
         // Reads of nothing give all ones or zeros; the specification allows 10^5 to 10^8 femtoseconds.
-        if !(100_000..=100_000_000).contains(&period_fs) || timers <= timer {
+        if !(100_000..=100_000_000).contains(&period_fs) {
             return Err(Refusal::NoHpet);
+        }
+        if timers <= timer {
+            return Err(Refusal::NoTimer);
         }
         COMPARATOR.fetch_add(TIMER_BYTES * processor, Ordering::Relaxed);
         let (configuration, message) = (comparator() - 8, comparator() + 8);

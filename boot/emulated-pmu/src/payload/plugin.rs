@@ -81,7 +81,7 @@ pub struct Plugin {
     modes: Modes,
     /// It can make the guest leave.
     pub stops: bool,
-    /// What it counts is the guest's only since the last exit that it was told of.
+    /// What the PMU has not been told.
     counts: [u64; OCCURRENCES],
     /// Where the guest left.
     left_at: u64,
@@ -142,6 +142,11 @@ impl Plugin {
     pub fn set_limits(&mut self, limits: &[Limit; MAX_LIMITS]) {
         set!(limits, *limits);
         (self.limited, self.has_limits) = (true, true);
+    }
+
+    /// The next stay has none after all.
+    pub fn drop_limits(&mut self) {
+        self.limited = false;
     }
 
     /// The guest is about to run at the linear address `rip`, unless something is delivered to it first.

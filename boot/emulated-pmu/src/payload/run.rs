@@ -81,7 +81,12 @@ fn way(guest: &mut Guest) -> Way {
     let overflow = guest.counting.until_overflow(ring, guest.tells_rings_apart());
     let nmi = guest.awaits_nmi().then(|| guest.nmi_in()).filter(|&left| left > 0);
     match overflow.into_iter().chain(nmi).chain(occurrences).min() {
-        Some(left) if left <= NEAR => Way::Step,
+        Some(left) if left <= NEAR => {
+            if let Some(plugin) = &mut guest.plugin {
+                plugin.drop_limits();
+            }
+            Way::Step
+        }
         left if guest.code.is_crowded(guest.linear_rip()) => Way::Here(left),
         left => Way::Bulk(left),
     }

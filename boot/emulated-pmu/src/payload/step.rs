@@ -4,8 +4,8 @@
 use super::accesses::Before;
 use super::free::ALWAYS;
 use super::guest::{Guest, RF, TF};
-use super::vmcb::{Event, Intercepts, exit};
 use super::plugin::Plugin;
+use super::vmcb::{Event, Intercepts, exit};
 use super::{breakpoint, bulk, events, exits, nested, retire, timer};
 use emulated_pmu::debug_registers::{SINGLE_STEP, Which};
 use emulated_pmu::step::{self, Kind, StringOperation};

@@ -52,7 +52,9 @@ pub fn all(count: usize) {
 
 fn tell(processor: usize, name: &str, count: Count) {
     match count {
-        Ok((counted, expected)) => say!("processor {processor}: {name} = {counted} expected {expected}"),
+        Ok((counted, expected)) => {
+            say!("processor {processor}: {name} = {counted} expected {expected}");
+        }
         Err(error) => say!("processor {processor}: {name}: {error}"),
     }
 }
@@ -173,7 +175,11 @@ impl Told {
     }
 
     fn count(&self) -> Count {
-        if self.error == 0 { Ok((self.counted, self.expected)) } else { Err(Errno::new(self.error)) }
+        if self.error == 0 {
+            Ok((self.counted, self.expected))
+        } else {
+            Err(Errno::new(self.error))
+        }
     }
 }
 

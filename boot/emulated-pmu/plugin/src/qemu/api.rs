@@ -22,7 +22,7 @@ macro_rules! functions {
             fn find() -> Result<Self, Missing> {
                 // SAFETY: each symbol, if QEMU has it, is the function of that name in version 4 of its interface, whose
                 // C declaration the field's type follows.
-                Ok(Self { $($field: unsafe { core::mem::transmute::<*mut c_void, _>(symbol($name)?) },)* })
+                Ok(Self { $($field: unsafe { core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) $(-> $result)?>(symbol($name)?) },)* })
             }
         }
     };

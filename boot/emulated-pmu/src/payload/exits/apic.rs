@@ -59,7 +59,9 @@ pub(super) fn write(guest: &mut Guest) {
 /// What a plain store of 32 bits stores.
 fn stored(guest: &Guest, instruction: &Instruction) -> Option<u32> {
     match instruction.code() {
-        Code::Mov_rm32_r32 | Code::Mov_moffs32_EAX => Some(guest.register(instruction.op1_register()) as u32),
+        Code::Mov_rm32_r32 | Code::Mov_moffs32_EAX => {
+            Some(guest.register(instruction.op1_register()) as u32)
+        }
         Code::Mov_rm32_imm32 => Some(instruction.immediate32()),
         _ => None,
     }

@@ -54,7 +54,8 @@ extern "sysv64" fn go() -> ! {
     if !KNOWN.swap(true, Ordering::Relaxed) {
         first(guest);
     }
-    let vector = shared().map_or(0, |shared| shared.processors[index()].vector.load(Ordering::Relaxed));
+    let vector =
+        shared().map_or(0, |shared| shared.processors[index()].vector.load(Ordering::Relaxed));
     init::reset(guest, vector as u8);
     turns::arrive();
     run::run(guest)

@@ -34,16 +34,17 @@ pub fn page() -> Option<u64> {
 /// Once, before any guest runs.
 pub unsafe fn begin() {
     let guarded = lapic::page();
+    let tables = &raw mut TABLES;
     // SAFETY: the caller's promise; nobody else has a reference to the tables.
-    let tables = unsafe { &mut *(&raw mut TABLES) };
+    let tables = unsafe { &mut *tables };
     let address = |level: usize| (&raw const TABLES) as u64 + level as u64 * PAGE;
     tables[0].0[0] = address(1) | OPEN;
-    for level in 1..tables.len() {
+    for (level, table) in tables.iter_mut().enumerate().skip(1) {
         // Bytes that an entry maps.
         let span = PAGE * ENTRIES.pow(3 - level as u32);
         let first = if level == 1 { 0 } else { guarded & !(span * ENTRIES - 1) };
         let size = if span == PAGE { 0 } else { LARGE };
-        for (slot, entry) in tables[level].0.iter_mut().enumerate() {
+        for (slot, entry) in table.0.iter_mut().enumerate() {
             let start = first + slot as u64 * span;
             let holds = guarded & !(span - 1) == start;
             *entry = match (holds, level) {

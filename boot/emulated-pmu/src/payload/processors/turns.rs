@@ -55,7 +55,11 @@ pub fn left(guest: &Guest) -> Option<u64> {
     let shared = shared()?;
     let has_turns = |one| status(shared, one).has_turns() || status(shared, one) == Status::Dozes;
     let has_others = (0..shared.all().len()).any(|one| one != index() && has_turns(one));
-    has_others.then(|| (END.load(SeqCst) + patience(guest)).saturating_sub(tsc()).max(LEAST << guest.calibration.shift))
+    has_others.then(|| {
+        (END.load(SeqCst) + patience(guest))
+            .saturating_sub(tsc())
+            .max(LEAST << guest.calibration.shift)
+    })
 }
 
 /// The turn ends before the guest runs on.
@@ -215,7 +219,9 @@ fn rise(shared: &Startup) {
 /// Wakes all other processors whose guests wait for interrupts.
 fn wake_halted(shared: &Startup) {
     let others = (0..shared.all().len()).filter(|other| *other != index());
-    others.filter(|other| status(shared, *other) == Status::Halted).for_each(|other| wake(shared, other));
+    others
+        .filter(|other| status(shared, *other) == Status::Halted)
+        .for_each(|other| wake(shared, other));
 }
 
 /// Wakes a processor that waits.

@@ -3,6 +3,7 @@
 
 mod accesses;
 mod branches;
+mod cost;
 mod faults;
 mod limits;
 mod model;
@@ -153,6 +154,7 @@ pub fn run(group: &str) {
         "everything" => (Mode::all(), Parts::all(), BRANCHES | ACCESSES),
         "model" => return model::run(),
         "records" => return model::records(),
+        _ if group.starts_with("cost.") => return cost::run(&group[5..]),
         "limits" => return limits::run(),
         other => return line!("no group {other}"),
     };

@@ -137,6 +137,13 @@ macro_rules! at {
     };
 }
 
+/// The model that the plugin has as well.
+#[allow(static_mut_refs, reason = "one processor")]
+fn model() -> (&'static mut Core, &'static mut Llc) {
+    // SAFETY: one processor, and nobody keeps them over a call of anybody else who asks.
+    unsafe { (&mut CORE, &mut LLC) }
+}
+
 /// The model beside the code.
 struct Mirror {
     counts: [u64; SLOTS],
@@ -160,10 +167,8 @@ impl Mirror {
         let own = physical(linear);
         let physical_next_page = if crosses { physical(next) } else { own };
         let access = Access { linear, physical: own, physical_next_page, bytes, kind, locked };
-        // SAFETY: one processor.
-        unsafe {
-            (*&raw mut CORE).access(&access, &mut *&raw mut LLC, uarch::Parts::ALL, &mut self.counts);
-        }
+        let (core, llc) = model();
+        core.access(&access, llc, uarch::Parts::ALL, &mut self.counts);
     }
 
     fn branch(&mut self, kind: BranchKind, from: u64, to: u64, bytes: u64, taken: bool) {
@@ -172,8 +177,7 @@ impl Mirror {
             self.taken += 1;
         }
         let resolved = Resolved::new((from, to, from + bytes), kind, taken, to <= from);
-        // SAFETY: one processor.
-        unsafe { (*&raw mut CORE).branch(&resolved, uarch::Parts::ALL, &mut self.counts) };
+        model().0.branch(&resolved, uarch::Parts::ALL, &mut self.counts);
     }
 
     fn compare(&self, name: &str, seen: &own::Counted) {
@@ -238,7 +242,11 @@ fn compare(name: &str, seen: &own::Counted, count: u64, taken: &[(BranchKind, u6
     line!("case {name}.records {} {count}", seen.records.count);
     for (record, (kind, from, to)) in seen.records.list.iter().zip(taken) {
         let (own, other) = (record.from, record.to);
-        line!("case {name}.record {}:{own:x}:{other:x} {}:{from:x}:{to:x}", record.kind, *kind as u32);
+        line!(
+            "case {name}.record {}:{own:x}:{other:x} {}:{from:x}:{to:x}",
+            record.kind,
+            *kind as u32
+        );
     }
 }
 
@@ -277,7 +285,13 @@ fn mirror_loop(mirror: &mut Mirror, base: u64) {
             mirror.branch(Return, ret, at!(model_loop_next), 1, true);
         }
         let back = at!(model_loop_end) - at!(model_loop_back);
-        mirror.branch(Conditional, at!(model_loop_back), at!(model_loop_top), back, turn + 1 < TURNS);
+        mirror.branch(
+            Conditional,
+            at!(model_loop_back),
+            at!(model_loop_top),
+            back,
+            turn + 1 < TURNS,
+        );
     }
     mirror.access(Load, stack, 8);
     mirror.branch(Return, at!(model_loop_end), own::back(), 1, true);
@@ -313,15 +327,14 @@ fn mirror_special(mirror: &mut Mirror, base: u64) {
             break;
         }
     }
-    // SAFETY: one processor.
-    let (core, llc) = unsafe { (&mut *&raw mut CORE, &mut *&raw mut LLC) };
     mirror.access(Load, base + 1000, 1);
+    let (core, llc) = model();
     core.clflush(physical(base + 1000), llc, None);
     mirror.counts[Occurrence::ClFlush as usize] += 1;
     mirror.access(Load, base + 1000, 8);
-    core.invlpg(base);
+    model().0.invlpg(base);
     mirror.access(Load, base + 8, 8);
-    core.flush_tlb();
+    model().0.flush_tlb();
     mirror.access(Load, base + 16, 8);
     mirror.locked(LoadStore, base + 4092, 8, true);
     mirror.access(Load, stack, 8);

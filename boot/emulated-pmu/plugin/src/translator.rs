@@ -1,0 +1,58 @@
+//! What translation needs.
+
+use crate::bound::Bound;
+use crate::opened::{Interned, Opened};
+use crate::trace::{Begun, Deferred};
+use iced_x86::InstructionInfoFactory;
+use plugin_channel::{Command, Mode};
+use std::collections::HashMap;
+
+/// What translation needs.
+pub struct Translator {
+    /// What code is translated for: all that the pages ask for.
+    pub mode: Mode,
+    /// What each page of calls asked for last.
+    pub modes: HashMap<u64, Mode>,
+    /// The hypervisors' memory, in QEMU's: by its physical start.
+    pub regions: HashMap<u64, (u64, u64)>,
+    /// The decoder's tables.
+    pub factory: InstructionInfoFactory,
+    /// What blocks leave open.
+    pub opened: Interned<Opened>,
+    /// What blocks can have.
+    pub bounds: Interned<Bound>,
+    /// Calls, by where they lie in QEMU's memory.
+    pub calls: Interned<(u64, Command)>,
+    /// Accesses of instructions that can still fail.
+    pub deferred: Interned<Deferred>,
+    /// Instructions whose accesses the registers tell.
+    pub begun: Interned<Begun>,
+}
+
+impl core::fmt::Debug for Translator {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Translator").field("mode", &self.mode).finish_non_exhaustive()
+    }
+}
+
+impl Translator {
+    /// Before the first call.
+    pub fn empty() -> Self {
+        Self {
+            mode: Mode::empty(),
+            modes: HashMap::new(),
+            regions: HashMap::new(),
+            factory: InstructionInfoFactory::new(),
+            opened: Interned::default(),
+            bounds: Interned::default(),
+            calls: Interned::default(),
+            deferred: Interned::default(),
+            begun: Interned::default(),
+        }
+    }
+
+    /// Whether an address in QEMU's memory is the hypervisor's.
+    pub fn is_own(&self, host: u64) -> bool {
+        self.regions.values().any(|(start, end)| (*start..*end).contains(&host))
+    }
+}
