@@ -34,8 +34,11 @@ const PERIOD: u64 = 100_003;
 /// What each processor executes while the watchdog, which is told to come each second, looks on: in the guest's time.
 const WATCHED_MS: u64 = 1_300;
 /// The kernel reckons how often its handler may be called before it takes a quarter of the time, from how long it takes; it says
-/// so below 100,000 a second. This much has to be left.
-const LEAST_RATE: u64 = 40_000;
+/// so below 100,000 a second. This much has to be left at 4 ns an instruction, more than is asked for.
+const LEAST_RATE: u64 = 15_000;
+/// Of the suite: 4 ns of the guest's clock for an instruction. With less, the firmware's and the kernel's delays last longer;
+/// with more, the kernel's handler of a sample would take a good part of the time between two.
+const SHIFT: u8 = 2;
 /// Samples a second.
 const FREQUENCY: u64 = 10_000;
 
@@ -45,7 +48,7 @@ const KNOWN: [Program; 3] = [
     Program { kind: Kind::Calls, rounds: 500_000 },
     Program { kind: Kind::Strings, rounds: 20_000 },
 ];
-/// Interrupts, at most, in the 6 ms that the strings take at a nanosecond an instruction: the clock ticks each 4 ms.
+/// Interrupts, at most, in the 20 ms that the strings take at 4 ns an instruction: the clock ticks each 4 ms.
 const MAX_CUT: u64 = 20;
 /// The one that is sampled at each 100,003rd instruction.
 const SAMPLED: Program = Program { kind: Kind::Loop, rounds: 10_000_000 };
@@ -141,7 +144,10 @@ impl Run {
         let log = console.output("log");
         assert_eq!(kernel_log::complaints(&log), [""; 0], "{log}");
         let rate = kernel_log::lowest_sample_rate(&log);
-        assert!(self.shift > 0 || rate.is_none_or(|rate| rate >= LEAST_RATE), "{rate:?}: {log}");
+        assert!(
+            self.shift > SHIFT || rate.is_none_or(|rate| rate >= LEAST_RATE),
+            "{rate:?}: {log}"
+        );
     }
 
     fn known_programs_are_exact(&self, console: &Console) {
@@ -271,12 +277,12 @@ const SHORT: Duration = Duration::from_secs(400);
 
 #[test]
 fn perf_counts_and_samples_on_the_emulated_skylake() {
-    Run { model: Model::Skylake, cpus: 1, seconds: 1, shift: 0 }.check(SHORT);
+    Run { model: Model::Skylake, cpus: 1, seconds: 1, shift: SHIFT }.check(SHORT);
 }
 
 #[test]
 fn perf_counts_and_samples_on_the_emulated_zen_4() {
-    Run { model: Model::Zen4, cpus: 1, seconds: 1, shift: 0 }.check(SHORT);
+    Run { model: Model::Zen4, cpus: 1, seconds: 1, shift: SHIFT }.check(SHORT);
 }
 
 #[test]
