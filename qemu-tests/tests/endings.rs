@@ -186,6 +186,7 @@ fn options_stand_under_the_heading_that_they_belong_to() {
     let machine = [
         "accel",
         "pmu",
+        "counting",
         "boot",
         "timeout",
         "item-timeout",
@@ -195,7 +196,7 @@ fn options_stand_under_the_heading_that_they_belong_to() {
         "memory",
         "cpu",
     ];
-    assert_eq!(section("Machine")[..10], machine);
+    assert_eq!(section("Machine")[..11], machine);
     assert_eq!(
         section("Report"),
         ["format", "out", "samples-folded", "samples-pprof", "plots", "keep"]

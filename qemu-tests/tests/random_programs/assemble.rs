@@ -55,7 +55,7 @@ pub fn assemble(code: &Code, pmu: Pmu) -> Result<Assembled, IcedError> {
     let start = address(CODE) + u64::from(code.offset);
     let mut emitter = Emitter::new(code)?;
     emitter.all(code)?;
-    let Emitter { mut asm, tables, mut entry, .. } = emitter;
+    let Emitter { mut asm, tables, entry, .. } = emitter;
     let options = BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS;
     let result = asm.assemble_options(start, options)?;
     let mut table = Vec::new();
@@ -63,7 +63,7 @@ pub fn assemble(code: &Code, pmu: Pmu) -> Result<Assembled, IcedError> {
         let at = result.label_ip(label)? + if *alias { address(ALIAS) - address(CODE) } else { 0 };
         table.extend(at.to_le_bytes());
     }
-    let entry = result.label_ip(&mut entry)?;
+    let entry = result.label_ip(&entry)?;
     let bytes = result.inner.code_buffer;
     let end = usize::from(code.offset) + bytes.len();
     assert!(end <= usize::from(CODE_PAGES) * PAGE as usize, "{end} bytes of code");

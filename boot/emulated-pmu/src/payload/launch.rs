@@ -125,7 +125,10 @@ unsafe fn build(
     let alone = options.cpus == 1 || processors::are_shared();
     let own = options.clock == Clock::Guest && alone;
     OWN_TIME.store(own, Ordering::Relaxed);
-    COUNTER.call_once(|| options.counting);
+    // QEMU's plugins know only one processor at a time, and here all guests run at once: QEMU bakes the number of the vCPU
+    // that translates into the code that counts.
+    let counting = if alone { options.counting } else { options::Counting::Stepping };
+    COUNTER.call_once(|| counting);
     #[cfg_attr(not(feature = "faults"), allow(unused_mut, reason = "without faults it is sound"))]
     let mut pmu = Pmu::new(options.model, host(), Timing::of_tsc(shift));
     #[cfg(feature = "faults")]

@@ -22,7 +22,7 @@ pub unsafe fn set_up() {
     // SAFETY: QEMU's largest processor has all of this, and nobody here relies on what is switched off.
     unsafe {
         Cr0::write(cr0 | Cr0Flags::MONITOR_COPROCESSOR | Cr0Flags::NUMERIC_ERROR);
-        Cr4::write(Cr4::read() - forbidden | wanted);
+        Cr4::write((Cr4::read() - forbidden) | wanted);
         XCr0::write(XCr0Flags::X87 | XCr0Flags::SSE | XCr0Flags::AVX);
         Efer::update(|efer| efer.insert(EferFlags::SYSTEM_CALL_EXTENSIONS));
         // STAR: SYSCALL's code selector, the stack's behind it; SYSRET's are 8 and 16 above.
