@@ -29,7 +29,7 @@ pub struct CountingOption {
 }
 
 impl Counting {
-    /// What [`VARIABLE`] says.
+    /// What the environment variable says.
     ///
     /// # Errors
     /// It says something else than a value of the option.

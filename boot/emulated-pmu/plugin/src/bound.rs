@@ -14,7 +14,7 @@ pub struct Bound {
     pub others: Others,
 }
 
-/// Most occurrences of anything but branches: of each of the groups in [`BY_ACCESS`] and [`BY_LINE`].
+/// Most occurrences of anything but branches: of each of the groups in `BY_ACCESS` and `BY_LINE`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Others {
     /// Accesses.

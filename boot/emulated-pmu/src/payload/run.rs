@@ -30,7 +30,10 @@ pub fn run(guest: &mut Guest) -> ! {
             Way::Step if is_stepped(guest) => guest.timer.step(shift),
             _ => guest.timer.run(shift),
         }
-        if !matches!(way, Way::Free) {
+        // AMD's free-running counter of instructions alone, which Linux switches on before it measures its clocks, is none.
+        let needs = &guest.needs;
+        let counts = needs.bulk | needs.stepped != 0 || needs.branch_records;
+        if counts && !matches!(way, Way::Free) {
             clock::begin();
             guest.pm_timer.start();
         }
