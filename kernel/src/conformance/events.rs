@@ -93,7 +93,7 @@ fn reference_rate(context: &mut Context) -> Outcome {
     // it is with nothing in it.
     let empty = context.run(Work::kernel(Piece::Empty, 1));
     let start = [context.get(cycles)?, context.get(reference)?];
-    let ticks = context.run(Work::kernel(Piece::Loop, 20 * TURNS)).saturating_sub(empty);
+    let ticks = context.run(Work::kernel(Piece::Loop, 100 * TURNS)).saturating_sub(empty);
     // The difference of two readings, also of a counter that does not go upwards.
     let mask = context.has().mask(reference);
     let cycles = context.get(cycles)?.wrapping_sub(start[0]) & mask;

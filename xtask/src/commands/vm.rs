@@ -46,10 +46,14 @@ pub fn run(wanted: &Vm) -> Result<u8> {
     }
     let limit = wanted.timeout.map(crate::cli::Timeout::duration);
     let ending = console::run(&arguments(&machine), folder.path(), limit)?;
+    if let Ending::Interrupted(_) = ending {
+        // It is told by the exit code.
+        let _ = interrupt::take();
+        return Ok(interrupt::EXIT_CODE);
+    }
     has_pmu(wanted, folder.path(), counter.plugin.is_some())?;
     match ending {
         Ending::Exited(Some(0)) => Ok(0),
-        Ending::Interrupted(_) => Ok(interrupt::EXIT_CODE),
         Ending::TimedOut(after) => {
             let text = format!("the machine was ended after {}", seconds(after));
             Err(MachineError::Unfinished(text).into())

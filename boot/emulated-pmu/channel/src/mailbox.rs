@@ -107,6 +107,8 @@ pub struct Mailbox {
     pub counts: [u64; SLOTS],
     /// Exit.
     pub records: Records,
+    /// Who: vCPUs of the machine.
+    pub processors: u64,
 }
 
 const _: () = assert!(size_of::<Mailbox>() == 4096);
@@ -143,5 +145,6 @@ impl Mailbox {
             list: [Record { from: 0, to: 0, kind: 0, mispredicted: 0, instructions: 0 };
                 MAX_RECORDS],
         },
+        processors: 0,
     };
 }

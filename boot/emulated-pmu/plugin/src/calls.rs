@@ -14,7 +14,7 @@ use crate::vcpu::Vcpu;
 use core::ffi::c_void;
 use plugin_channel::{ANSWER, Command, Mailbox, Mode, Parts, Place, QUESTION, SLOTS, VERSION};
 use pmu_model::OCCURRENCES;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of a page.
 const PAGE: u64 = 4096;
@@ -43,6 +43,9 @@ pub extern "C" fn called(index: u32, data: *mut c_void) {
     }
 }
 
+/// vCPUs of the machine, as QEMU tells when it loads the plugin.
+pub static PROCESSORS: AtomicU64 = AtomicU64::new(1);
+
 fn who(page: u64, mailbox: &mut Mailbox) {
     if mailbox.question != QUESTION {
         return;
@@ -51,6 +54,7 @@ fn who(page: u64, mailbox: &mut Mailbox) {
     mailbox.answer = ANSWER;
     mailbox.version = VERSION;
     mailbox.stops = state().stops().into();
+    mailbox.processors = PROCESSORS.load(Ordering::Relaxed);
 }
 
 fn region(page: u64, mailbox: &Mailbox) {

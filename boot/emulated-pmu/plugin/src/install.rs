@@ -5,6 +5,7 @@ use crate::state::State;
 use crate::stop::{Line, StopError};
 use crate::translate::translated;
 use core::ffi::{CStr, c_char, c_int};
+use core::sync::atomic::Ordering;
 
 /// Which version of its interface QEMU has to have: it looks here before anything else.
 #[unsafe(no_mangle)]
@@ -42,6 +43,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     let text = |pointer| unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned();
     // SAFETY: the caller's promise.
     let info = unsafe { &*info };
+    crate::calls::PROCESSORS.store(u64::try_from(info.vcpus).unwrap_or(1), Ordering::Relaxed);
     // SAFETY: the caller's promise: so many arguments.
     let list = (0..count as usize).map(|index| text(unsafe { *arguments.add(index) }));
     match install(id, &text(info.target), info.is_system, &list.collect::<Vec<_>>()) {

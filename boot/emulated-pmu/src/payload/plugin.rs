@@ -106,6 +106,10 @@ impl Plugin {
             ));
             return None;
         }
+        // It does not tell processors apart that run at the same time, under the hypervisor or not.
+        if get!(processors) > 1 && !processors::are_shared() {
+            return None;
+        }
         set!(region_start, &raw const __executable_start as u64);
         set!(region_end, &raw const _end as u64);
         set!(own, &raw const CHANNEL as u64);
