@@ -41,7 +41,7 @@ pub const FORMS: &[Form] = &[
     form(|a, m| a.imul_2(r11, qword_ptr(m))),
     form(|a, m| a.mul(qword_ptr(m))),
     form(|a, m| a.cmovne(rdx, qword_ptr(m))),
-    form(|a, m| a.bt(dword_ptr(m), 7)),
+    form(|a, m| a.bt(dword_ptr(m), 7).and_then(|()| define_flags(a))),
     form(|a, m| a.popcnt(rax, qword_ptr(m))),
     form(|a, m| a.bsf(rcx, qword_ptr(m))),
     form(|a, m| a.crc32(eax, dword_ptr(m))),
@@ -64,7 +64,7 @@ pub const FORMS: &[Form] = &[
     form(|a, m| a.shl(qword_ptr(m), 1)),
     form(|a, m| a.ror(dword_ptr(m), cl)),
     form(|a, m| a.shld(qword_ptr(m), rax, 3)),
-    form(|a, m| a.bts(dword_ptr(m), 9)),
+    form(|a, m| a.bts(dword_ptr(m), 9).and_then(|()| define_flags(a))),
     form(|a, m| a.xadd(qword_ptr(m), rax)),
     form(|a, m| a.cmpxchg(qword_ptr(m), rdx)),
     form(|a, m| a.cmpxchg8b(qword_ptr(m))),
@@ -74,7 +74,7 @@ pub const FORMS: &[Form] = &[
     form(|a, m| a.lock().add(dword_ptr(m), edx)),
     form(|a, m| a.lock().xadd(qword_ptr(m), rcx)),
     form(|a, m| a.lock().cmpxchg(dword_ptr(m), edx)),
-    form(|a, m| a.lock().bts(qword_ptr(m), 33)),
+    form(|a, m| a.lock().bts(qword_ptr(m), 33).and_then(|()| define_flags(a))),
     form(|a, m| a.lock().xor(byte_ptr(m), al)),
     aligned(16, |a, m| a.cmpxchg16b(xmmword_ptr(m))),
     // Vectors.
@@ -118,6 +118,12 @@ pub const FORMS: &[Form] = &[
     form(|a, m| a.prefetcht0(byte_ptr(m))),
     form(|a, m| a.nop_1(dword_ptr(m))),
 ];
+
+/// Makes all flags what CF is, behind BT and its kin: they leave OF, SF, AF and PF undefined, and QEMU's depend on what it
+/// knows of the flags where it translates, so on where blocks begin.
+pub fn define_flags(a: &mut CodeAssembler) -> Result<(), IcedError> {
+    a.sbb(eax, eax)
+}
 
 /// How many kinds of [`save`] there are.
 pub const SAVES: u8 = 6;

@@ -1,5 +1,6 @@
 //! Branches of every kind, and code that changes itself.
 
+use super::access;
 use super::emit::{Emitter, Result, Target};
 use super::piece::*;
 use iced_x86::code_asm::*;
@@ -11,6 +12,7 @@ impl Emitter {
             Test::Memory(place, bit) => {
                 let memory = self.operand(&place, 1)?;
                 self.asm.bt(dword_ptr(memory), i32::from(bit))?;
+                access::define_flags(&mut self.asm)?;
             }
             Test::Flags => {}
         }

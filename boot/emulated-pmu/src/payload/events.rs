@@ -20,21 +20,35 @@ const NMI_STREAK: u32 = 8;
 
 /// Chooses what to deliver at the next entry. True if something is.
 pub fn choose(guest: &mut Guest) -> bool {
-    let nmi = guest.awaits_nmi() && guest.nmi_in() == 0 && !guest.in_shadow();
-    if guest.event.is_none() && nmi {
+    if guest.event.is_some() {
+        return true;
+    }
+    if is_nmi_due(guest) {
         guest.event = Some(Event::Nmi);
         guest.nmi_pending = false;
         guest.nmi_blocked = true;
         guest.nmi_begun = clock::now();
-    }
-    if guest.event.is_none()
-        && guest.vmcb.rflags & IF != 0
-        && !guest.in_shadow()
+    } else if takes_interrupts(guest)
         && let Some(vector) = guest.waiting.take()
     {
         guest.event = Some(Event::Interrupt { vector });
     }
     guest.event.is_some()
+}
+
+/// Whether [`choose`] will find something.
+pub fn is_due(guest: &Guest) -> bool {
+    guest.event.is_some()
+        || is_nmi_due(guest)
+        || takes_interrupts(guest) && !guest.waiting.is_empty()
+}
+
+fn is_nmi_due(guest: &Guest) -> bool {
+    guest.awaits_nmi() && guest.nmi_in() == 0 && !guest.in_shadow()
+}
+
+fn takes_interrupts(guest: &Guest) -> bool {
+    guest.vmcb.rflags & IF != 0 && !guest.in_shadow()
 }
 
 /// Raises #GP in the guest.

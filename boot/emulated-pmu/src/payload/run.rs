@@ -1,7 +1,7 @@
 //! The loop: what the PMU's registers ask for decides how the guest runs on.
 
 use super::guest::{Guest, RF, TF};
-use super::{bulk, clock, free, nested, processors, step};
+use super::{bulk, clock, events, free, nested, processors, step};
 use emulated_pmu::translator::{self, Plan};
 
 /// Closer to an overflow than this many instructions the guest is stepped. The alarm clock has to be further away, or
@@ -59,9 +59,10 @@ fn way(guest: &mut Guest) -> Way {
     let waits = guest.awaits_nmi() && guest.in_shadow();
     // A breakpoint waits; or a frame has to be held against the guest's breakpoints.
     let debug = guest.after_ss || guest.held != 0;
-    let frame = guest.event.is_some() && (guest.debug.is_active() || nested::is_candidate(guest));
+    let delivers = events::is_due(guest);
+    let frame = delivers && (guest.debug.is_active() || nested::is_candidate(guest));
     // The delivery is a record itself.
-    let recorded = guest.event.is_some() && needs.branch_records;
+    let recorded = delivers && needs.branch_records;
     let stepped = is_stepped(guest) || recorded;
     if guest.without_resume || waits || debug || frame || stepped || needs.branch_trap {
         return Way::Step;
