@@ -1,5 +1,6 @@
 //! Why a command ended without a result, and the exit code that says so.
 
+use crate::benchmarks::BenchmarkError;
 use crate::build::BuildError;
 use crate::compare::CompareError;
 use crate::events::EventsError;
@@ -20,6 +21,9 @@ pub enum Failure {
     /// The job file, a snippet or an override is wrong.
     #[error(transparent)]
     Job(#[from] JobError),
+    /// There are no benchmarks to measure.
+    #[error(transparent)]
+    Benchmark(#[from] BenchmarkError),
     /// A processor, event or file of events is not understood.
     #[error(transparent)]
     Events(#[from] EventsError),
@@ -71,7 +75,7 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Job(_) | Self::Events(_) | Self::Usage(_) => 2,
-            Self::Compare(_) | Self::File { .. } => 2,
+            Self::Benchmark(_) | Self::Compare(_) | Self::File { .. } => 2,
             Self::Machine(error) => error.exit_code(),
             Self::Output(_) => 3,
             Self::Interrupted(_) => interrupt::EXIT_CODE,

@@ -2,6 +2,7 @@
 //!
 //! - [`cli`]: what can be typed; [`commands`]: one file per command.
 //! - [`setup`]: what a machine needs and how it is got; [`build`]: kernel, loaders, images.
+//! - [`benchmarks`]: what a crate or a C file registers to be measured, and the crate to begin with.
 //! - [`job`]: from a TOML file to a packed job, assembling on the way.
 //! - [`mod@events`]: event tables, for listing and for the ramdisk.
 //! - [`machine`]: which QEMU to start and how; [`collect`]: reading a report from it or from elsewhere.
@@ -14,6 +15,7 @@
 #![warn(missing_docs)]
 
 pub mod bench;
+pub mod benchmarks;
 pub mod build;
 pub mod cli;
 pub mod collect;

@@ -3,6 +3,7 @@
 use crate::text::printable;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// Work that shows itself when it has lasted a second: moving on a terminal, one line elsewhere.
@@ -62,4 +63,23 @@ impl Drop for Work {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// Runs a command to its end and takes what it says, while a line tells that it works.
+///
+/// # Errors
+/// It cannot be started.
+///
+/// # Panics
+/// Never: the waiting thread does not.
+pub fn output(command: &mut Command, message: &str) -> std::io::Result<Output> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn()?;
+    let waiter = std::thread::spawn(move || child.wait_with_output());
+    let mut work = Work::new(message);
+    while !waiter.is_finished() {
+        std::thread::sleep(Duration::from_millis(20));
+        work.tick(0);
+    }
+    waiter.join().expect("the waiting thread does not panic")
 }

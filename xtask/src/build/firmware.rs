@@ -1,11 +1,11 @@
 //! Calls of cargo.
 
 use super::{BuildError, Tree, stamp};
-use crate::progress::Work;
+use crate::progress;
 use crate::setup::toolchain::cargo;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime};
+use std::process::Command;
+use std::time::SystemTime;
 
 /// Target of everything that runs on the bare machine.
 const TARGET: &str = "x86_64-unknown-none";
@@ -144,16 +144,7 @@ impl Part<'_> {
 }
 
 fn run(command: &mut Command, what: &'static str, message: &str) -> Result<(), BuildError> {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let failed = |said: String| BuildError::Cargo { what, said };
-    let child = command.spawn().map_err(|error| failed(error.to_string()))?;
-    let waiter = std::thread::spawn(move || child.wait_with_output());
-    let mut work = Work::new(message);
-    while !waiter.is_finished() {
-        std::thread::sleep(Duration::from_millis(20));
-        work.tick(0);
-    }
-    let output = waiter.join().expect("the waiting thread does not panic");
-    let output = output.map_err(|error| failed(error.to_string()))?;
+    let output = progress::output(command, message).map_err(|error| failed(error.to_string()))?;
     if output.status.success() { Ok(()) } else { Err(failed(crate::process::said(&output))) }
 }
