@@ -51,9 +51,7 @@ pub trait Historian: Runner + Sampler {
     fn disarm(&mut self);
 
     /// System management interrupts so far, and how often a run with one is repeated.
-    fn smis(&self) -> (u64, u32) {
-        (0, 0)
-    }
+    fn smis(&self) -> (u64, u32);
 }
 
 #[cfg(test)]

@@ -308,3 +308,53 @@ fn m16_where_the_freeze_is_refused_the_handler_stops_the_counters() {
         assert_eq!(result.series[0].each, [1.0; 8], "{model:?}");
     }
 }
+
+/// The handler's instructions would be in the row, and in its greatest value.
+#[test]
+fn m16_a_run_with_a_system_management_interrupt_is_repeated() {
+    for model in models() {
+        let mut host = Host::new(model);
+        let item = history(&BODY, &["instructions"], 8);
+        let quiet = measure(&mut host, 0, &item).unwrap();
+        let runs = host.runs;
+        // The first is an ordinary one, of which nothing is counted.
+        for run in [2, runs / 2, runs] {
+            let mut host = Host::new(model);
+            host.smi_at = Some(run);
+            let result = measure(&mut host, 0, &item).unwrap();
+            assert_eq!(result.series, quiet.series, "{model:?}, in run {run}");
+            assert_eq!(host.runs, runs + 1, "{model:?}: one run more");
+        }
+    }
+}
+
+/// A Skylake whose counters freeze 400 instructions behind the overflow; branches are the clock.
+fn late(front: &[u8], body: &[u8], end_to_end: bool) -> Result<HistoryResult, Unmeasured> {
+    let mut host = Host::new(Model::Skylake);
+    host.pmu.set_mutation(Some(Mutation::FreezeLate));
+    let mut item = history(body, &[], 8);
+    (item.clock, item.end_to_end) = (Cow::Borrowed("r00c4"), end_to_end);
+    item.snippet.setup.late_init = Cow::Owned(front.to_vec());
+    measure(&mut host, 0, &item)
+}
+
+#[test]
+fn m16_a_freeze_that_skips_the_beginning_is_told_and_no_other_is() {
+    // The branch in front overflows, and 400 of the snippet's are counted before the freeze.
+    match late(&[BRANCH], &[BRANCH; 600], false) {
+        Err(Unmeasured::Refused(text)) => {
+            assert!(text.contains("counters stop 400 events of the clock `r00c4` late"), "{text}");
+        }
+        other => panic!("{other:?}"),
+    }
+    // From end to end, all is shown as it is.
+    let shown = late(&[BRANCH], &[BRANCH; 600], true).unwrap();
+    assert_eq!((shown.passes[0].front, shown.end_to_end), (0, true));
+    // No branch comes in the 400: there is nothing to tell the lateness by.
+    let sparse = [[NOP; 500].as_slice(), &[BRANCH; 100]].concat();
+    assert_eq!(late(&[BRANCH], &sparse, false).unwrap().passes[0].front, 0);
+    // The beginning is found, if not exactly: a branch every second instruction, and 400 of them in front.
+    let pairs = [&[NOP][..], &[NOP, BRANCH].repeat(250)].concat();
+    let found = late(&pairs, &[BRANCH; 600], false).unwrap();
+    assert_eq!(found.passes[0].front, 50);
+}

@@ -117,6 +117,9 @@ macro_rules! without_pmu {
             fn interrupts(&self) -> u64 {
                 0
             }
+            fn smis(&self) -> (u64, u32) {
+                unreachable!("nothing is armed")
+            }
             fn disarm(&mut self) {}
         }
         impl Sampler for $machine {

@@ -22,6 +22,10 @@ pub const NOP: u8 = 0;
 pub const BRANCH: u8 = 1;
 pub const LOAD: u8 = 2;
 pub const FAULT: u8 = 3;
+/// Instructions of a system management interrupt's handler.
+const SMI: u64 = 3;
+/// How often a run with one is repeated.
+const REPEATS: u32 = 1;
 
 pub struct Host {
     pub pmu: pmu_model::Pmu,
@@ -45,6 +49,9 @@ pub struct Host {
     pub armed: bool,
     /// The run that raises an exception in the middle.
     pub fault_at: Option<u64>,
+    /// The run that a system management interrupt comes into. Its handler takes events of the clock.
+    pub smi_at: Option<u64>,
+    smis: u64,
 }
 
 impl Host {
@@ -82,6 +89,8 @@ impl Host {
             absent: false,
             armed: false,
             fault_at: None,
+            smi_at: None,
+            smis: 0,
         }
     }
 
@@ -161,6 +170,10 @@ impl Historian for Host {
         self.runs += 1;
         let gate = self.gate;
         self.writes(gate.on());
+        if self.smi_at == Some(self.runs) {
+            self.smis += 1;
+            (0..SMI).for_each(|_| self.step(&Delta::step(Ring::Kernel)));
+        }
         let code = self.code.clone();
         for (at, &one) in code.iter().enumerate() {
             let late = self.fault_at == Some(self.runs) && at == code.len() - 1;
@@ -174,6 +187,10 @@ impl Historian for Host {
 
     fn interrupts(&self) -> u64 {
         self.taken
+    }
+
+    fn smis(&self) -> (u64, u32) {
+        (self.smis, REPEATS)
     }
 
     fn disarm(&mut self) {
