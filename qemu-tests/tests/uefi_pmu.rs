@@ -12,6 +12,17 @@ use xtask::machine::devices::{Boot as Files, PMU_LOG, Pmu};
 use xtask::machine::{Ending, pmu_log};
 
 const JOB: &str = "[[snippet]]\nname = \"imul\"\nasm = \"imul rax, rax\"\n";
+/// The same, and on all processors at once.
+const JOB_OF_ALL: &str = r#"
+[[snippet]]
+name = "imul"
+asm = "imul rax, rax"
+[[processors]]
+name = "together"
+asm = "inc qword ptr [r14]; imul rcx, rcx"
+events = ["instructions"]
+unroll = 50
+"#;
 
 /// What QEMU gives a machine with an emulated PMU, but for icount, which `Guest` sets by itself.
 fn devices() -> Vec<String> {
@@ -20,8 +31,12 @@ fn devices() -> Vec<String> {
 
 /// A machine that boots our image with `model`'s PMU under UEFI.
 fn guest(model: Model, folder: &Path) -> Guest {
+    guest_with(JOB, model, folder)
+}
+
+fn guest_with(job: &str, model: Model, folder: &Path) -> Guest {
     tree().build_uefi_pmu().unwrap_or_else(|error| panic!("{error}"));
-    let guest = Guest::new(Boot::Uefi, JOB);
+    let guest = Guest::new(Boot::Uefi, job);
     let staged = image::stage(tree(), &tree().kernel(), guest.ramdisk.as_deref(), model, folder);
     let (files, pmu) = staged.unwrap_or_else(|failure| panic!("{failure}"));
     assert_ne!(pmu, Pmu::None);
@@ -87,12 +102,11 @@ fn without_a_timer_for_each_processor_the_image_boots_without_a_pmu() {
     refused(|guest| Guest { extra, ..guest }, Refusal::NoTimer);
 }
 
-/// The firmware starts the second one by a start-up interrupt, as operating systems do.
+/// The firmware starts the second one by a start-up interrupt, as operating systems do, and counts on both.
 #[test]
-#[ignore = "the second processor does not come within the 200 ms that our kernel waits"]
 fn with_a_second_processor_the_image_boots_with_a_pmu() {
     let folder = tempfile::tempdir().unwrap();
-    let guest = guest(Model::Skylake, folder.path());
+    let guest = guest_with(JOB_OF_ALL, Model::Skylake, folder.path());
     let more = ["-smp", "2", "-global", "hpet.timers=4"].map(String::from);
     let extra = [&guest.extra[..], &more].concat();
     let ran = Guest { extra, ..guest }.run_in(folder.path());
@@ -102,6 +116,12 @@ fn with_a_second_processor_the_image_boots_with_a_pmu() {
     is_model(machine, Model::Skylake);
     assert_eq!(machine.processors[1].state, ProcessorState::Started, "{:?}", machine.processors);
     assert_eq!(ran.medians(), [("imul", 64.0)]);
+    let together = ran.report.processors().next().expect("an item of both");
+    assert_eq!(together.processors.len(), 2);
+    for one in &together.processors {
+        let counted = one.metrics.iter().find(|metric| metric.event == "instructions");
+        assert_eq!(counted.map(|metric| metric.value.median), Some(2.0), "{one:?}");
+    }
     assert_eq!(pmu_log::read(folder.path(), Model::Skylake), [""; 0]);
 }
 

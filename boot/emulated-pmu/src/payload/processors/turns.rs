@@ -273,7 +273,7 @@ pub fn expect(other: usize) {
     }
 }
 
-/// Waits for those that were started.
+/// Waits for those that were started. They have their turn at once: that of a processor without others may be a long one.
 pub fn welcome(shift: u8) {
     let Some(shared) = shared() else { return };
     let others = || shared.awake.load(SeqCst) & !(1 << index());
@@ -286,6 +286,7 @@ pub fn welcome(shift: u8) {
         }
     }
     settle(shared);
+    end();
 }
 
 /// This processor has come into its copy, and waits for its first turn.
