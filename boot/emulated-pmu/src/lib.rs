@@ -1,6 +1,7 @@
 //! The parts of the emulated PMU that need no machine: what the loader's command line asks for
 //! ([`options`]), how the guest's page tables are read ([`walk`]), its debug registers ([`debug_registers`]), what an
-//! instruction does ([`step`]), what it sends to other processors ([`ipi`]), whose turn it is ([`turns`]), where the repeated string instructions are that QEMU's clock counts wrongly ([`rep`],
+//! instruction does ([`step`]), what it sends to other processors ([`ipi`]) and what these keep ([`mtrrs`]), whose turn it is ([`turns`]), what is
+//! changed in the machine's tables ([`acpi`]), where the repeated string instructions are that QEMU's clock counts wrongly ([`rep`],
 //! [`region`]), what it asks of the plugin in QEMU's translator ([`translator`]), and what waits to be delivered ([`vectors`]). The hypervisor around them is
 //! `main.rs`; the PMU itself is the crate `pmu-model`.
 #![cfg_attr(not(test), no_std)]
@@ -9,9 +10,11 @@
 
 extern crate alloc;
 
+pub mod acpi;
 pub mod control;
 pub mod debug_registers;
 pub mod ipi;
+pub mod mtrrs;
 pub mod options;
 pub mod region;
 pub mod rep;

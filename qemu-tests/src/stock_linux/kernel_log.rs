@@ -3,16 +3,14 @@
 /// KERN_WARNING: this and whatever is below it is a complaint.
 const WARNING: u32 = 4;
 
-/// Parts of the complaints that have another cause than the PMU.
-const USUAL: [&str; 8] = [
+/// Parts of the complaints that the kernel has on the same machine without the hypervisor, if its processor is called the same.
+pub const USUAL: [&str; 7] = [
     // QEMU's machine has no such region.
     "fail to add MMCONFIG information",
-    // The hypervisor needs the HPET, and hides it.
-    "hpet_acpi_add: no address or irqs",
     // Of each processor that is named as one that has the fault.
     "RETBleed: WARNING",
     "Speculative Return Stack Overflow",
-    // AMD's with several processors, as QEMU's does not say that its TSC is invariant: tsc.c, unsynchronized_tsc().
+    // AMD's with several processors, as QEMU does not say that its TSC is invariant: tsc.c, unsynchronized_tsc().
     "Unstable clock detected",
     "If you want to keep using the local clock",
     "  \"trace_clock=local\"",
@@ -24,9 +22,17 @@ const USUAL: [&str; 8] = [
 pub fn complaints(log: &str) -> Vec<&str> {
     let complaint = |line| {
         let (level, text) = message(line)?;
-        (level <= WARNING && !USUAL.iter().any(|usual| text.contains(usual))).then_some(text)
+        let is_usual = is_count(text) || USUAL.iter().any(|usual| text.contains(usual));
+        (level <= WARNING && !is_usual).then_some(text)
     };
     log.lines().filter_map(complaint).collect()
+}
+
+/// Whether it is the rest of the line that counts the processors up as they start: " #2 #3".
+fn is_count(text: &str) -> bool {
+    let is_number =
+        |word: &str| word.strip_prefix('#').is_some_and(|word| word.parse::<u32>().is_ok());
+    !text.is_empty() && text.split_whitespace().all(is_number)
 }
 
 /// To how many samples a second the kernel has lowered what may be asked for, if it has: "interrupt took too long". It does
@@ -65,5 +71,11 @@ mod tests {
     fn a_complaint_is_a_line_of_level_4_or_below() {
         let log = "<6>[    0.000000] Linux\n<4>[    1.5] one\n<3>[   12.25] two\n<5>[    3.0] note\n<12>[    4.0] user's\nother\n";
         assert_eq!(complaints(log), ["one", "two", "user's"]);
+    }
+
+    #[test]
+    fn what_the_kernel_says_on_any_such_machine_is_no_complaint() {
+        let log = "<4>[ 2.7]  #2 #3\n<4>[ 2.8] CPU #2 is lost\n<3>[ 1.5] RETBleed: WARNING: Spectre\n<4>[ 3.0] \n";
+        assert_eq!(complaints(log), ["CPU #2 is lost", ""]);
     }
 }

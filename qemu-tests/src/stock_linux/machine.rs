@@ -36,6 +36,8 @@ pub struct Machine {
     pub counting: Counting,
     /// Processors.
     pub cpus: u32,
+    /// QEMU's -cpu, if not the one that fits.
+    pub processor: Option<String>,
     /// Nanoseconds of the guest's clock for an instruction, as a power of two.
     pub icount: u8,
     /// MiB.
@@ -54,6 +56,7 @@ impl Machine {
             model,
             counting: Counting::from_environment().unwrap_or_else(|wrong| panic!("{wrong}")),
             cpus: 1,
+            processor: None,
             // A compromise: less, and the firmware's delays last; more, and the kernel's clock runs ahead of its work.
             icount: 4,
             memory: 512,
@@ -125,7 +128,7 @@ impl Machine {
             icount: Some(self.icount),
             cpus: Cpus::Many(self.cpus),
             memory: self.memory,
-            cpu: None,
+            cpu: self.processor.clone(),
             serial: Some(Serial::Pipe),
             screen: false,
             extra: Vec::new(),

@@ -63,7 +63,7 @@ pub const MAX_PROCESSORS: usize = 22;
 pub const CPUID_OTHERS: u32 = 0x4000_0102;
 
 /// Version of [`Launch`].
-pub const LAUNCH_VERSION: u64 = 3;
+pub const LAUNCH_VERSION: u64 = 4;
 
 /// I/O port of QEMU's debug console, where the hypervisor speaks; its documented default.
 pub const DEBUG_PORT: u16 = 0xe9;

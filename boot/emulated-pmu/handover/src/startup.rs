@@ -65,7 +65,12 @@ pub struct Startup {
     /// How far the power management timer is ahead of the guest's time, and 1 in the highest bit; 0 as long as nobody holds
     /// it back.
     pub timer_ahead: AtomicU64,
+    /// Memory type range registers of the processor that has sent the last start-up interrupt, in the hypervisor's order.
+    pub mtrrs: [AtomicU64; MAX_MTRRS],
 }
+
+/// The default type, the 11 fixed ranges, and 16 pairs of variable ones, twice as many as QEMU's processors have.
+pub const MAX_MTRRS: usize = 12 + 2 * 16;
 
 /// It is nobody's turn.
 pub const NOBODY: u64 = u64::MAX;
@@ -109,6 +114,7 @@ impl Startup {
             now: AtomicU64::new(0),
             slept: AtomicU64::new(0),
             timer_ahead: AtomicU64::new(0),
+            mtrrs: [const { AtomicU64::new(0) }; MAX_MTRRS],
         };
         (reached && fits).then_some(startup)
     }

@@ -1,6 +1,6 @@
 //! A processor that the guest has started comes into its copy of the hypervisor, which makes a guest of it.
 
-use super::{index, init, shared, turns};
+use super::{index, init, mtrrs, shared, turns};
 use crate::payload::guest::Guest;
 use crate::payload::icount::Calibration;
 use crate::payload::{launch, run, svm, tables};
@@ -51,6 +51,7 @@ extern "sysv64" fn go() -> ! {
     assert!(enabled.is_ok(), "SVM is on the first processor, and not here");
     // SAFETY: SVM is on.
     unsafe { core::arch::asm!("clgi", options(nostack)) };
+    shared().into_iter().for_each(mtrrs::take_over);
     if !KNOWN.swap(true, Ordering::Relaxed) {
         first(guest);
     }

@@ -3,12 +3,13 @@
 //! Each processor's copy of the hypervisor keeps the local APIC's registers from being written to unseen ([`guard`]). What is
 //! written there goes on as it is ([`super::exits`]), but for start-up interrupts: they take the receiver to a page
 //! of ours ([`trampoline`]), from which it comes into its own copy ([`arrival`]), in the state that the guest expects
-//! ([`init`]). INIT is left to the processor: it takes it out of the guest, and the next start-up interrupt brings it back.
+//! ([`init`], [`mtrrs`]). INIT is left to the processor: it takes it out of the guest, and the next start-up interrupt brings it back.
 //! The guests run one at a time ([`turns`]).
 
 pub mod arrival;
 pub mod guard;
 mod init;
+mod mtrrs;
 pub mod trampoline;
 pub mod turns;
 
@@ -87,6 +88,7 @@ pub fn start(command: Command, vector: u8, shift: u8, send: impl FnOnce(u8)) {
         shared.processors[other].vector.store(vector.into(), Ordering::SeqCst);
         turns::expect(other);
     }
+    mtrrs::note(shared);
     send(shared.own_vector());
     turns::welcome(shift);
 }
