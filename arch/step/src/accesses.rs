@@ -1,5 +1,6 @@
 //! The data that an instruction touches.
 
+use crate::{Maintenance, maintenance};
 use iced_x86::{
     CodeSize, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
@@ -26,6 +27,10 @@ pub fn accesses(
     mut register: impl FnMut(Register) -> u64,
     mut each: impl FnMut(Touch),
 ) {
+    if let Some(Maintenance::FlushLine { .. }) = maintenance(instruction) {
+        // It is checked as a load is (SDM vol. 2, CLFLUSH), and loads nothing.
+        return;
+    }
     let locked = instruction.has_lock_prefix()
         || (instruction.mnemonic() == Mnemonic::Xchg && instruction.memory_size().size() > 0);
     for memory in factory.info(instruction).used_memory() {

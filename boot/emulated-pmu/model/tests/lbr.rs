@@ -3,8 +3,8 @@
 mod common;
 
 use common::lbr::{branch, recording, records, stack};
-use common::{pmu, write};
-use pmu_model::{Branch, BranchKind, Model, Ring};
+use common::{pmu, read, write};
+use pmu_model::{Branch, BranchKind, Model, Pmu, Ring};
 
 const KINDS: [BranchKind; 7] = [
     BranchKind::Conditional,
@@ -32,6 +32,27 @@ fn the_newest_come_first_and_the_oldest_are_pushed_out() {
             .map(|n| (0x1000 + n, (0x2000 + n) | stack.to_flags))
             .collect();
         assert_eq!(records(&mut pmu, model), expected, "{model:?}");
+    }
+}
+
+#[test]
+fn what_is_skipped_moves_the_records_and_leaves_what_follows() {
+    for model in common::with_counters() {
+        let entries = u64::from(stack(model).entries);
+        for skipped in [1, entries - 1, 7 * entries + 3] {
+            let (mut all, mut last) = (recording(model), recording(model));
+            let jump = |n| branch(0x1000 + n, 0x2000 + n, BranchKind::RelativeJump);
+            last.skip_branches(skipped);
+            for n in 0..skipped + entries {
+                all.record_branch(&jump(n));
+                if n >= skipped {
+                    last.record_branch(&jump(n));
+                }
+            }
+            let place = |pmu: &mut Pmu| stack(model).top.map(|top| read(pmu, top));
+            assert_eq!(place(&mut all), place(&mut last), "{model:?} {skipped}");
+            assert_eq!(records(&mut all, model), records(&mut last, model), "{model:?} {skipped}");
+        }
     }
 }
 

@@ -76,6 +76,7 @@ fn mode(page: u64, mailbox: &Mailbox) {
     translator.modes.insert(page, asked);
     let all = translator.modes.values().fold(Mode::empty(), |all, one| all | *one);
     if core::mem::replace(&mut translator.mode, all) != all {
+        state().next_mode();
         translate_anew();
     }
 }
@@ -86,6 +87,9 @@ fn enter(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     let stopper = state().stopper(vcpu.index);
     vcpu.set_parts(Parts::from_bits_truncate(mailbox.parts));
     vcpu.memory.enter(vcpu.parts.contains(Parts::RESUMES));
+    if core::mem::replace(&mut vcpu.modes, state().modes()) != state().modes() {
+        vcpu.memory.forget_translations();
+    }
     vcpu.recorder.enter(mailbox.record_kinds);
     vcpu.limits = Limits::new(&mailbox.limits);
     let most = state().most();

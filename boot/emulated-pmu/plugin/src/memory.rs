@@ -61,7 +61,7 @@ pub struct Memory {
     pub covered: u32,
     /// Pages that QEMU accessed for it: linear and physical.
     pages: Vec<(u64, u64)>,
-    /// What the instruction flushes, and at which address.
+    /// What the instruction flushes, and at which address: linear, or physical of a line.
     pub maintenance: Option<(Maintenance, Option<u64>)>,
     /// Source and destination of a repeated string instruction.
     pub runs: [StringRun; 2],
@@ -89,6 +89,12 @@ impl Memory {
         if !resumes {
             self.runs = [StringRun::NEW; 2];
         }
+    }
+
+    /// Where linear pages lie is no longer known.
+    pub fn forget_translations(&mut self) {
+        self.recent.clear();
+        self.translations.clear();
     }
 
     /// A repeated string instruction came to its end.

@@ -31,6 +31,8 @@ pub struct Handles {
     gs: Option<Register>,
     /// RIP.
     pub rip: Option<Register>,
+    /// CR0, CR3, CR4 and EFER.
+    pub paging: Option<[Register; 4]>,
 }
 
 // SAFETY: a handle is a number to QEMU, and names the register of whichever vCPU asks.
@@ -46,6 +48,10 @@ impl Handles {
             fs: names.find("fs_base"),
             gs: names.find("gs_base"),
             rip: names.find("rip"),
+            paging: match ["cr0", "cr3", "cr4", "efer"].map(|name| names.find(name)) {
+                [Some(cr0), Some(cr3), Some(cr4), Some(efer)] => Some([cr0, cr3, cr4, efer]),
+                _ => None,
+            },
         }
     }
 

@@ -23,6 +23,8 @@ pub struct State {
     stoppers: Vec<Stopper>,
     /// Most occurrences of a block so far, but for branches: accesses, and their lines.
     most: [AtomicU32; 2],
+    /// How often the mode has changed.
+    modes: AtomicU64,
 }
 
 /// What other vCPUs' threads know of a vCPU.
@@ -54,6 +56,7 @@ impl State {
             line: line.map(Mutex::new),
             stoppers: (0..MAX_VCPUS).map(|_| Stopper::default()).collect(),
             most: Default::default(),
+            modes: AtomicU64::new(0),
         };
         STATE.set(state).expect("QEMU installs a plugin once");
     }
@@ -71,6 +74,21 @@ impl State {
     /// Whether the guest can be made to leave.
     pub fn stops(&self) -> bool {
         self.line.is_some()
+    }
+
+    /// How often the mode has changed: code that was executed meanwhile may not have told what it did to translations.
+    pub fn modes(&self) -> u64 {
+        self.modes.load(Ordering::Relaxed)
+    }
+
+    /// The mode has changed.
+    pub fn next_mode(&self) {
+        self.modes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Reads 8 bytes of the guest's physical memory. `None` if there is no line for it.
+    pub fn read(&self, physical: u64) -> Option<u64> {
+        self.line.as_ref()?.lock().expect("nobody panics with it").read(physical)
     }
 
     /// What other threads know of a vCPU.

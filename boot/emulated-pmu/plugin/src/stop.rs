@@ -1,4 +1,4 @@
-//! Making the guest leave: an NMI through QEMU's test line (qtest).
+//! QEMU's test line (qtest): making the guest leave by an NMI, and reading its memory by physical address.
 //!
 //! A callback cannot stop the guest. But QEMU takes commands from a qtest line while the guest runs; the plugin holds the
 //! line's other end. It has an NMI sent to the vCPU, and waits for QEMU's answer, so that the NMI is pending before the
@@ -53,24 +53,36 @@ impl Line {
     /// Sends an NMI to the processor with an APIC ID. False if QEMU does not answer.
     pub fn nmi(&mut self, apic_id: u8) -> bool {
         let address = MSI_ADDRESS | u64::from(apic_id) << 12;
-        let command = format!("writel {address:#x} {NMI:#x}\n");
-        self.0.write_all(command.as_bytes()).is_ok() && self.answer()
+        self.ask(&format!("writel {address:#x} {NMI:#x}\n")).is_some()
+    }
+
+    /// Reads 8 bytes at a physical address. `None` if QEMU does not answer.
+    pub fn read(&mut self, physical: u64) -> Option<u64> {
+        let answer = self.ask(&format!("readq {physical:#x}\n"))?;
+        let digits = answer.trim().strip_prefix("0x")?;
+        u64::from_str_radix(digits, 16).ok()
+    }
+
+    /// What QEMU answers to a command, behind "OK".
+    fn ask(&mut self, command: &str) -> Option<String> {
+        self.0.write_all(command.as_bytes()).ok()?;
+        self.answer()
     }
 
     /// Reads up to the end of an answer: QEMU's own messages may come before it.
-    fn answer(&mut self) -> bool {
+    fn answer(&mut self) -> Option<String> {
         let mut line = Vec::new();
         let mut byte = [0];
         while matches!(self.0.read(&mut byte), Ok(1)) {
             if byte[0] != b'\n' {
                 line.push(byte[0]);
-            } else if line.starts_with(b"OK") {
-                return true;
+            } else if let Some(rest) = line.strip_prefix(b"OK") {
+                return Some(String::from_utf8_lossy(rest).into_owned());
             } else {
                 line.clear();
             }
         }
-        false
+        None
     }
 }
 
@@ -93,6 +105,28 @@ mod tests {
         assert!(line.nmi(3));
         assert_eq!(qemu.join().expect("it ended"), "writel 0xfee03000 0x400\n");
         assert!(!line.nmi(3), "QEMU is gone");
+    }
+
+    #[test]
+    fn memory_is_read_by_its_physical_address() {
+        let (own, other) = UnixStream::pair().expect("a pair");
+        let qemu = std::thread::spawn(move || {
+            let mut reader = BufReader::new(&other);
+            let mut asked = Vec::new();
+            for answer in ["OK 0x00000000fee01007\n", "FAIL Unknown command\nOK\n"] {
+                let mut command = String::new();
+                reader.read_line(&mut command).expect("a command");
+                asked.push(command);
+                (&other).write_all(answer.as_bytes()).expect("an answer");
+            }
+            asked
+        });
+        let mut line = Line::new(own.into_raw_fd()).expect("an open socket");
+        assert_eq!(line.read(0x1008), Some(0xfee0_1007));
+        assert_eq!(line.read(0x2000), None, "no number");
+        let asked = qemu.join().expect("it ended");
+        assert_eq!(asked, ["readq 0x1008\n", "readq 0x2000\n"]);
+        assert_eq!(line.read(0), None, "QEMU is gone");
     }
 
     #[test]

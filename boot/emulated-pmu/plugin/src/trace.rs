@@ -14,7 +14,7 @@ use core::ffi::c_void;
 use core::ptr::from_ref;
 use iced_x86::{Instruction, InstructionInfoFactory};
 use pmu_model::uarch::{Access, AccessKind};
-use step::StringOperation;
+use step::{Maintenance, StringOperation};
 
 /// An access whose instruction can still fail.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -206,7 +206,13 @@ extern "C" fn begun(_: u32, data: *mut c_void) {
     vcpu.memory.pending = list;
     if let Some(maintenance) = memory::maintenance(instruction) {
         let linear = instruction.virtual_address(0, 0, |name, _, _| Some(vcpu.register(name)));
-        vcpu.memory.maintenance = Some((maintenance, linear));
+        let address = match maintenance {
+            Maintenance::FlushLine { evicts: true } if vcpu.traces => {
+                linear.and_then(|linear| vcpu.physical(linear))
+            }
+            _ => linear,
+        };
+        vcpu.memory.maintenance = Some((maintenance, address));
     }
     vcpu.open(&record.opened);
 }

@@ -36,6 +36,8 @@ pub struct Vcpu {
     pub core: Core,
     /// The last-level cache.
     pub llc: Box<Llc>,
+    /// How often the mode had changed at its last entry.
+    pub modes: u64,
     /// Accesses that are not done.
     pub memory: Memory,
     /// Branch records.
@@ -60,6 +62,7 @@ impl Vcpu {
             limits: Limits::default(),
             core: Core::default(),
             llc: Box::default(),
+            modes: 0,
             memory: Memory::default(),
             recorder: Recorder::default(),
             reader: Reader::new(),

@@ -1,7 +1,7 @@
 //! The guest while instructions are counted, at full speed: the clock tells how many there were. The alarm clock stops
 //! it shortly before an overflow.
 
-use super::free::{self, ALWAYS, end_of_nmi};
+use super::free::{self, ALWAYS, returns};
 use super::guest::Guest;
 use super::vmcb::{Event, Intercepts, exit};
 use super::{breakpoint, clock, debug, events, exits, nested, processors, retire, step};
@@ -53,8 +53,7 @@ fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, placed: &Placed) {
     let alarm_ns = alarm(guest, left_ns);
     let counted = guest.enter(alarm_ns);
     events::stop_alarm(guest);
-    let foreseen = foreseen(guest);
-    clock::take_back(foreseen << guest.calibration.shift);
+    let foreseen = take_back_foreseen(guest);
     let ended = step::behind_iteration(guest);
     let retired = counted.saturating_sub(foreseen) + ended;
     if guest.plugin.is_some() && guest.needs.stepping_in(ring) {
@@ -77,7 +76,7 @@ fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, placed: &Placed) {
 
 fn intercept(guest: &mut Guest, ring: Ring) {
     let split = guest.tells_rings_apart();
-    let mut intercepts = ALWAYS | Intercepts::HLT | Intercepts::MWAIT | end_of_nmi(guest);
+    let mut intercepts = ALWAYS | Intercepts::HLT | Intercepts::MWAIT | returns(guest);
     let mut exceptions = MISCOUNTED | free::DEBUG;
     let interrupts = guest.needs.occurrences.has(Occurrence::Interrupt);
     if split || interrupts || guest.timer.is_watched() {
@@ -151,6 +150,13 @@ pub fn alarm(guest: &mut Guest, left_ns: Option<u64>) -> u64 {
     let turn = processors::turns::left(guest);
     let earliest = left_ns.into_iter().chain(turn).min();
     earliest.and_then(|earliest| guest.alarm.nanoseconds(earliest)).unwrap_or(0)
+}
+
+/// As [`foreseen`]; such an instruction takes no time either.
+pub fn take_back_foreseen(guest: &Guest) -> u64 {
+    let foreseen = foreseen(guest);
+    clock::take_back(foreseen << guest.calibration.shift);
+    foreseen
 }
 
 /// 1 if the instruction that made the guest leave was counted by the translator and is not to be: it has not retired, or

@@ -36,13 +36,6 @@ pub fn choose(guest: &mut Guest) -> bool {
     guest.event.is_some()
 }
 
-/// Whether [`choose`] will find something.
-pub fn is_due(guest: &Guest) -> bool {
-    guest.event.is_some()
-        || is_nmi_due(guest)
-        || takes_interrupts(guest) && !guest.waiting.is_empty()
-}
-
 fn is_nmi_due(guest: &Guest) -> bool {
     guest.awaits_nmi() && guest.nmi_in() == 0 && !guest.in_shadow()
 }
@@ -99,7 +92,9 @@ pub fn debug_behind_ss(guest: &mut Guest) {
 pub fn reflect(guest: &mut Guest, vector: u8) {
     let interrupted = take_delivery(guest);
     // The frame of a fault says that no breakpoint is to stop the instruction when it is tried again; ours has to.
-    guest.without_resume = interrupted.is_none() && nested::is_candidate(guest);
+    if interrupted.is_none() && nested::is_candidate(guest) {
+        guest.returns.expect(guest.linear_rip());
+    }
     let has_error = matches!(vector, 8 | 10..=14 | 17 | 21);
     let error = has_error.then_some(guest.vmcb.exit_info_1 as u32);
     if vector == PAGE_FAULT {
@@ -154,15 +149,26 @@ pub fn take_what_came(guest: &mut Guest) {
         }
     }
     // Among processors these are signals of the hypervisors'; those that the guest sends come another way.
-    guest.nmi_pending |= tables::take_nmis() && !processors::are_shared();
+    if tables::take_nmis() && !processors::are_shared() {
+        lapic::take_sent_nmi();
+        guest.nmi_pending = true;
+    }
+}
+
+/// An NMI that the hypervisor has asked for has come, or waits. The processor holds one at most, so one that the guest has
+/// sent itself may be one with it.
+pub fn take_own_nmi(guest: &mut Guest) {
+    tables::open(false);
+    if tables::take_nmis() && !processors::are_shared() {
+        guest.nmi_pending |= lapic::take_sent_nmi();
+    }
 }
 
 /// The stay is over for which the alarm clock was set.
 pub fn stop_alarm(guest: &mut Guest) {
     if guest.alarm.is_armed() && guest.alarm.stop() {
-        // It has rung, at the exit or since: that interrupt is not the guest's.
-        tables::open(false);
-        tables::take_nmis();
+        // It has rung, at the exit or since.
+        take_own_nmi(guest);
     }
 }
 

@@ -26,7 +26,7 @@ pub const ALWAYS: Intercepts = Intercepts::CPUID
 /// Runs the guest until something of the above happens.
 pub fn stay(guest: &mut Guest) {
     events::choose(guest);
-    guest.vmcb.set_intercepts(ALWAYS | end_of_nmi(guest));
+    guest.vmcb.set_intercepts(ALWAYS | returns(guest));
     if guest.timer.is_watched() {
         guest.vmcb.add_intercepts(Intercepts::INTR);
     }
@@ -60,7 +60,11 @@ pub fn stay(guest: &mut Guest) {
     exits::handle(guest);
 }
 
-/// While an NMI is being handled, its IRET has to be seen.
-pub fn end_of_nmi(guest: &Guest) -> Intercepts {
-    if guest.nmi_blocked { Intercepts::IRET } else { Intercepts::empty() }
+/// While an NMI is being handled, its IRET has to be seen, and while a frame leads past a breakpoint of the hypervisor's.
+pub fn returns(guest: &Guest) -> Intercepts {
+    if guest.nmi_blocked || guest.returns.are_awaited() {
+        Intercepts::IRET
+    } else {
+        Intercepts::empty()
+    }
 }

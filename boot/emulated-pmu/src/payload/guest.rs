@@ -10,12 +10,12 @@ use super::plugin::{Left, Plugin};
 use super::pm_timer::PmTimer;
 use super::port::{read_msr, write_debug_7};
 use super::switch::{self, Registers};
-use super::tables;
 use super::timer::Timer;
 use super::vmcb::{Event, Vmcb, exit};
 use core::cell::RefCell;
 use emulated_pmu::control::{Control, enterable_code_segment};
 use emulated_pmu::debug_registers::{DebugRegisters, SINGLE_STEP};
+use emulated_pmu::returns::Returns;
 use emulated_pmu::step;
 use emulated_pmu::translator;
 use emulated_pmu::vectors::Vectors;
@@ -102,8 +102,8 @@ pub struct Guest {
     pub code: CodeMap,
     /// Stays since something was last counted by the clock.
     pub idle_stays: u32,
-    /// RF is not to be set in the frame of the event that is to be delivered.
-    pub without_resume: bool,
+    /// Frames that lead back to a breakpoint of the hypervisor's, and past it.
+    pub returns: Returns,
     /// Event selects that have been named as unknown, the last few.
     pub said: [u64; 16],
     /// Counters that have been named as stepped, the last few sets.
@@ -199,9 +199,8 @@ impl Guest {
         let Some(plugin) = self.plugin.as_mut().filter(|plugin| plugin.is_on()) else { return 0 };
         let Left { instructions, stopped } = plugin.exit(rip, place, counts);
         if stopped {
-            // It may have come as the exit, or wait behind another one; it is not the guest's.
-            tables::open(false);
-            tables::take_nmis();
+            // It may have come as the exit, or wait behind another one.
+            events::take_own_nmi(self);
         }
         instructions
     }

@@ -2,6 +2,7 @@
 //! bit, and the way in for a fixed vector.
 
 use super::port::{read_msr, write_msr};
+use emulated_pmu::ipi::{Command, Kind};
 
 /// IA32_APIC_BASE.
 const APIC_BASE: u32 = 0x1b;
@@ -10,6 +11,7 @@ const X2APIC: u64 = 1 << 10;
 const PAGE: u64 = 0x000f_ffff_ffff_f000;
 /// xAPIC offsets; the x2APIC's MSR is 0x800 plus a sixteenth.
 const LVTPC: u64 = 0x340;
+const ID: u64 = 0x20;
 /// The lower half of the interrupt command register; the upper half is behind it.
 pub const COMMAND: u64 = 0x300;
 const COMMAND_HIGH: u64 = 0x310;
@@ -140,6 +142,41 @@ pub fn send_nmi(apic_id: u64) {
 pub fn write_as_guest(register: u64, value: u32) {
     // SAFETY: the page of the registers, identity mapped; it is the guest's write.
     unsafe { ((page() | register) as *mut u32).write_volatile(value) };
+}
+
+/// The lowest byte of this processor's id.
+fn apic_id(base: u64) -> u8 {
+    let register = read(base, ID);
+    (if base & X2APIC != 0 { register } else { register >> 24 }) as u8
+}
+
+/// The upper half of the command register, with the destination's lowest byte in the highest one.
+fn command_high(base: u64) -> u32 {
+    if base & X2APIC == 0 {
+        return read(base, COMMAND_HIGH);
+    }
+    // SAFETY: the APIC is in x2APIC mode, in which the register is one MSR; reading it changes nothing.
+    let whole = unsafe { read_msr(0x800 + (COMMAND as u32 >> 4)) };
+    ((whole >> 32) as u32) << 24
+}
+
+/// Whether the last command was one that sends an NMI to this processor, and nobody has asked since.
+pub fn take_sent_nmi() -> bool {
+    /// Delivery mode 3, which is reserved (SDM vol. 3, 11.6.1): nothing is sent.
+    const NOTHING: u32 = 0b011 << 8;
+    const MODE: u32 = 0b111 << 8;
+    let base = base();
+    if base & ENABLE == 0 {
+        return false;
+    }
+    let low = read(base, COMMAND);
+    let own = u64::from(apic_id(base));
+    let command = Command::new(low, command_high(base));
+    let sent = command.kind() == Kind::Nmi && command.reaches(own, own);
+    if sent {
+        write(base, COMMAND, low & !MODE | NOTHING);
+    }
+    sent
 }
 
 /// Whether LVTPC lets anything come.

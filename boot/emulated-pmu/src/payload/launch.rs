@@ -179,7 +179,7 @@ unsafe fn build(
             software_interrupt_bytes: 0,
             code: CodeMap::new(options.strings != Strings::All),
             idle_stays: 0,
-            without_resume: false,
+            returns: Default::default(),
             said: [0; 16],
             said_stepped: [0; 4],
             nmi_pending: false,

@@ -101,6 +101,7 @@ fn drain(guest: &mut Guest, delta: &mut Delta) {
     if guest.needs.branch_records {
         let records = plugin.records();
         let mut inserted = records.unlisted();
+        guest.counting.pmu().skip_branches(inserted);
         let mut carried = if inserted == 0 { before } else { 0 };
         for record in records.listed() {
             let Some(kind) = BranchKind::ALL.get(record.kind as usize) else { continue };

@@ -53,18 +53,22 @@ fn is_stepped(guest: &Guest) -> bool {
 }
 
 fn way(guest: &mut Guest) -> Way {
+    // What is delivered decides in which ring the guest goes on; a debug exception that waits comes before it.
+    if guest.held == 0 && !guest.after_ss {
+        events::choose(guest);
+    }
     plan(guest);
     let needs = &guest.needs;
     // An NMI must not come before the next instruction, and has to come right behind it.
     let waits = guest.awaits_nmi() && guest.in_shadow();
     // A breakpoint waits; or a frame has to be held against the guest's breakpoints.
     let debug = guest.after_ss || guest.held != 0;
-    let delivers = events::is_due(guest);
+    let delivers = guest.event.is_some();
     let frame = delivers && (guest.debug.is_active() || nested::is_candidate(guest));
     // The delivery is a record itself.
     let recorded = delivers && needs.branch_records;
     let stepped = is_stepped(guest) || recorded;
-    if guest.without_resume || waits || debug || frame || stepped || needs.branch_trap {
+    if waits || debug || frame || stepped || needs.branch_trap {
         return Way::Step;
     }
     if needs.bulk | needs.stepped == 0 && !needs.free_running && !needs.branch_records {

@@ -47,7 +47,7 @@ fn deliver(guest: &mut Guest) {
     }
     // The frame: RIP, CS, RFLAGS, RSP, SS; with an error code in front of it.
     let frame = guest.vmcb.rsp + 8 * u64::from(has_error);
-    if (core::mem::take(&mut guest.without_resume) || clears_resume) && delivered {
+    if clears_resume && delivered {
         guest.change_word(frame + 16, |flags| flags & !RF);
     }
     if delivered {
@@ -279,6 +279,7 @@ fn trap(guest: &mut Guest, instruction: Option<&Instruction>) {
         guest.vmcb.rflags = guest.vmcb.rflags & !TF | own;
     }
     if !done {
+        bulk::take_back_foreseen(guest);
         return exits::handle(guest);
     }
     let bits = core::mem::take(&mut guest.happened) & !SINGLE_STEP;
@@ -288,6 +289,7 @@ fn trap(guest: &mut Guest, instruction: Option<&Instruction>) {
     }
     if kind == Kind::InterruptReturn {
         events::end_nmi(guest);
+        guest.returns.happened(guest.linear_rip());
     }
     let taken = retire::instruction(guest, ring, instruction, &before);
     let steps = own != 0 && (taken || !guest.needs.branch_trap);

@@ -105,12 +105,26 @@ impl Lbr {
         }
     }
 
+    /// So many branches pass the filters of which nothing will be seen, because as many as there are entries follow: only
+    /// where the newest one lies tells of them.
+    pub(crate) fn skip(&mut self, spec: &Spec, count: u64, planted: Planted) {
+        if let LbrKind::Legacy(_) = spec.lbr {
+            // Less than the depth, which is 32 at most.
+            (0..count % u64::from(self.depth)).for_each(|_| self.advance(planted));
+        }
+    }
+
+    /// A further record comes, where they are a ring.
+    fn advance(&mut self, planted: Planted) {
+        let step = if planted.is(Mutation::LbrOrderReversed) { self.depth - 1 } else { 1 };
+        self.top = (self.top + step) % self.depth;
+    }
+
     fn push(&mut self, spec: &Spec, record: Record, planted: Planted) {
         let reversed = planted.is(Mutation::LbrOrderReversed);
         let depth = usize::from(self.depth);
         if let LbrKind::Legacy(_) = spec.lbr {
-            let step = if reversed { self.depth - 1 } else { 1 };
-            self.top = (self.top + step) % self.depth;
+            self.advance(planted);
             self.records[usize::from(self.top)] = record;
         } else if reversed {
             self.records[..depth].rotate_left(1);

@@ -29,6 +29,15 @@ impl Pmu {
         self.lbr.record(spec, branch, self.planted)
     }
 
+    /// So many taken branches passed the filters, outside call-stack mode, and at least as many as there are records follow
+    /// them: they are gone again, and only the place of the newest record tells of them.
+    pub fn skip_branches(&mut self, count: u64) {
+        if self.records_branches() && !self.is(Mutation::LbrNeverRecords) {
+            let spec = self.spec();
+            self.lbr.skip(spec, count, self.planted);
+        }
+    }
+
     /// The kinds of taken branches that would be recorded now if they ended in `ring`, as bits by [`BranchKind::ALL`]'s
     /// order. `None`: that depends on the branches before it, as the records are a stack of calls.
     #[must_use]

@@ -3,6 +3,8 @@
 use super::Vcpu;
 use crate::memory;
 use crate::qemu::MemInfo;
+use crate::state::state;
+use emulated_pmu::walk::Paging;
 use plugin_channel::{Flush, Mailbox};
 use pmu_model::uarch::{Access, PAGE_BYTES};
 use step::Maintenance;
@@ -46,10 +48,11 @@ impl Vcpu {
         for access in self.memory.take_pending() {
             self.access(&access);
         }
-        if let Some((maintenance, linear)) = self.memory.maintenance.take()
-            && self.traces
-        {
-            self.flush(maintenance, linear);
+        match self.memory.maintenance.take() {
+            Some((maintenance, address)) if self.traces => self.flush(maintenance, address),
+            // The model does not see it, but what is known of linear addresses goes.
+            Some(_) => self.memory.forget_translations(),
+            None => {}
         }
     }
 
@@ -69,13 +72,25 @@ impl Vcpu {
         }
     }
 
-    /// An instruction flushed something.
-    fn flush(&mut self, maintenance: Maintenance, linear: Option<u64>) {
-        match (maintenance, linear) {
-            (Maintenance::FlushLine { evicts: true }, Some(linear)) => {
-                let found = self.memory.translations.find(linear);
-                found.into_iter().for_each(|physical| self.flush_line(physical));
-            }
+    /// The physical address of a linear one which QEMU does not access: as it was seen last, or else by the guest's page
+    /// tables. In a callback that was asked for as one that reads registers.
+    pub fn physical(&mut self, linear: u64) -> Option<u64> {
+        if let Some(physical) = self.memory.translations.find(linear) {
+            return Some(physical);
+        }
+        let registers = self.handles.paging?;
+        let [cr0, cr3, cr4, efer] = registers.map(|register| self.reader.read(register));
+        // Without a line nothing is present.
+        let read = |at| state().read(at).unwrap_or(0);
+        let physical = Paging { cr0, cr3, cr4, efer }.translate(linear, read)?;
+        self.memory.translations.note(linear, physical);
+        Some(physical)
+    }
+
+    /// An instruction flushed something: of a line, at its physical address; of a page, at its linear one.
+    fn flush(&mut self, maintenance: Maintenance, address: Option<u64>) {
+        match (maintenance, address) {
+            (Maintenance::FlushLine { evicts: true }, Some(physical)) => self.flush_line(physical),
             (Maintenance::FlushPage, Some(linear)) => self.flush_page(linear),
             (Maintenance::FlushCaches, _) => self.flush_caches(),
             (Maintenance::FlushTranslations, _) => self.flush_translations(),

@@ -37,7 +37,8 @@ pub fn reset(guest: &mut Guest, vector: u8) {
 
     guest.debug = DebugRegisters::new(breakpoint::read(), vmcb.dr6, vmcb.dr7);
     (guest.happened, guest.held) = (0, 0);
-    (guest.after_ss, guest.without_resume, guest.sce) = (false, false, false);
+    (guest.after_ss, guest.sce) = (false, false);
+    guest.returns = Default::default();
     (guest.event, guest.waiting) = (None, Default::default());
     guest.runs = Default::default();
     guest.software_interrupt_bytes = 0;

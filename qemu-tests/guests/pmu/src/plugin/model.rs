@@ -327,7 +327,6 @@ fn mirror_special(mirror: &mut Mirror, base: u64) {
             break;
         }
     }
-    mirror.access(Load, base + 1000, 1);
     let (core, llc) = model();
     core.clflush(physical(base + 1000), llc, None);
     mirror.counts[Occurrence::ClFlush as usize] += 1;
