@@ -16,7 +16,7 @@ use std::time::Duration;
 use xtask::cli::Arguments;
 
 /// Commands that are not run here: how they begin, and why.
-const NOT_RUN: [(&str, &str); 14] = [
+const NOT_RUN: [(&str, &str); 17] = [
     ("cargo xtask test", "it runs this test"),
     ("cargo xtask vm", "`vm.rs` runs each line with a kernel, a disk and a CD of its own"),
     ("cargo xtask mutants", "it takes hours"),
@@ -39,6 +39,9 @@ const NOT_RUN: [(&str, &str); 14] = [
     ("cargo xtask compare", IN_ORDER),
     ("cargo nextest run", "it runs this test"),
     ("cargo install cargo-fuzz", "it installs a program"),
+    ("cargo install --locked --path xtask", "`installed.rs` installs it"),
+    ("cargo barecount run", "`installed.rs` calls it"),
+    ("cargo xtask package --out", "it optimises the tool; `installed.rs` writes one that is not"),
     ("sudo dd", "it writes a disk"),
 ];
 

@@ -1,7 +1,8 @@
-//! barecount's host tool, `cargo xtask`.
+//! barecount's host tool: `cargo xtask` in a checkout, `cargo barecount` where it was installed.
 //!
-//! - [`cli`]: what can be typed; [`commands`]: one file per command.
-//! - [`setup`]: what a machine needs and how it is got; [`build`]: kernel, loaders, images.
+//! - [`cli`]: what can be typed; [`commands`]: one file per command; [`tool`]: from arguments to exit code.
+//! - [`setup`]: what a machine needs and how it is got; [`build`]: kernel, loaders, images; [`parts`]: the same, carried by
+//!   the installed program.
 //! - [`benchmarks`]: what a crate or a C file registers to be measured, and the crate to begin with.
 //! - [`job`]: from a TOML file to a packed job, assembling on the way.
 //! - [`mod@events`]: event tables, for listing and for the ramdisk.
@@ -29,6 +30,7 @@ pub mod job;
 pub mod machine;
 pub mod mutants;
 pub mod output;
+pub mod parts;
 pub mod plots;
 pub mod process;
 pub mod progress;
@@ -37,6 +39,7 @@ pub mod samples;
 pub mod setup;
 pub mod symbols;
 pub mod text;
+pub mod tool;
 pub mod verdict;
 
 pub use failure::{Failure, Result};

@@ -112,3 +112,15 @@ fn a_missing_compiler_is_77_and_the_doctor_looks_for_the_rest_all_the_same() {
         assert!(said.contains(row), "{row}: {said}");
     }
 }
+
+/// Only an optimised build carries the firmware; this test's build is none.
+#[test]
+fn a_program_that_carries_nothing_says_what_to_type() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_cargo-barecount"));
+    for arguments in [&["run", "--asm", "nop"][..], &["doctor"]] {
+        let output = call(program, folder.path()).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(77), "{}", text(&output));
+        assert!(text(&output).contains("cargo install --locked --path xtask"), "{}", text(&output));
+    }
+}

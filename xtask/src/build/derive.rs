@@ -17,6 +17,18 @@ pub(super) fn strip_to(tree: &Tree, from: &Path, to: &Path) -> Result<(), BuildE
     objcopy(tree, &["--strip-all"], from, to)
 }
 
+/// A program with what a backtrace takes of its symbols: functions, calls and lines, but not where its variables are.
+/// The sections are compressed, which their readers understand.
+pub(super) fn symbols_to(tree: &Tree, from: &Path, to: &Path) -> Result<(), BuildError> {
+    let options = [
+        "--remove-section=.debug_loc",
+        "--remove-section=.debug_frame",
+        "--remove-section=.debug_aranges",
+        "--compress-debug-sections=zstd",
+    ];
+    objcopy(tree, &options, from, to)
+}
+
 /// A loader as a flat file: whoever starts it puts it to its address as it is.
 pub(super) fn flatten(tree: &Tree, name: &str, to: &Path) -> Result<(), BuildError> {
     objcopy(tree, &["-O", "binary"], &tree.built(name), to)

@@ -16,7 +16,10 @@ pub(super) const FOLDER: &str = "x86_64-unknown-none/firmware";
 /// Below the target folder, for the image maker.
 pub(super) const IMAGE_MAKER_FOLDER: &str = "boot/debug";
 /// Below the target folder, for what runs in QEMU itself.
-pub(super) const PLUGIN_FOLDER: &str = "release";
+pub(super) const PLUGIN_FOLDER: &str = PLUGIN_PROFILE;
+/// The plugin's profile, which nothing else is built with: the build script of the installed program, itself called by a
+/// cargo that holds the lock of `release`, has it built.
+const PLUGIN_PROFILE: &str = "plugin";
 /// Below the target folder, for UEFI.
 pub(super) const UEFI_FOLDER: &str = "x86_64-unknown-uefi/firmware";
 
@@ -72,7 +75,7 @@ pub(super) const PLUGIN: &str = "libemulated_pmu_plugin";
 /// Builds the plugin for QEMU's translator: for the host, and optimised, because it runs at each block of the guest's code.
 pub(super) fn build_plugin(tree: &Tree) -> Result<(), BuildError> {
     let mut command = cargo_build(tree, &tree.target());
-    command.args(["--release", "-p", "emulated-pmu-plugin"]);
+    command.args(["--profile", PLUGIN_PROFILE, "-p", "emulated-pmu-plugin"]);
     let (what, message) = ("the plugin for QEMU", "building the emulated PMU's plugin for QEMU");
     Part { name: PLUGIN, what, folder: PLUGIN_FOLDER, message }.build(tree, command)
 }

@@ -10,13 +10,17 @@ pub use derive::{image, image_with_pmu};
 pub use place::root;
 pub(crate) use place::target;
 
+use crate::parts::{self, Part, Parts, PartsError};
 use crate::setup::{SetupError, Toolchain};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// A part that does not build.
+/// A part that does not build, or that the installed program cannot give.
 #[derive(Debug, Error)]
 pub enum BuildError {
+    /// It cannot be taken from the program, or is not in it.
+    #[error(transparent)]
+    Parts(#[from] PartsError),
     /// cargo failed; its messages follow.
     #[error("{what} does not build:\n{said}")]
     Cargo {
@@ -35,38 +39,73 @@ pub enum BuildError {
     },
 }
 
-/// Where this project is built, whether or not there is a compiler.
+/// Where this project is built, whether or not there is a compiler; for the installed program, the folder of its files.
 ///
 /// # Errors
-/// As for [`root`].
+/// As for [`root`]; for the installed program, there is no folder for its files.
 pub fn target_folder() -> Result<PathBuf, SetupError> {
-    root().map(place::target)
+    match parts::installed() {
+        Some(parts) => parts.folder().map_err(|error| SetupError {
+            need: "a folder for this program's files",
+            why: error.to_string(),
+            hint: String::new(),
+        }),
+        None => root().map(place::target),
+    }
 }
 
-/// The project's folder and what was built in it.
+/// The kernel with its symbols, if this program has it.
+#[must_use]
+pub fn symbols() -> Option<PathBuf> {
+    match parts::installed() {
+        Some(parts) => {
+            let extracted = parts.extract(&[Part::Symbols]).and_then(|()| parts.folder());
+            let told = |error: &PartsError| {
+                crate::output::say(&format!("addresses are not resolved: {error}"));
+            };
+            extracted.inspect_err(told).ok().map(|folder| folder.join(Part::Symbols.file()))
+        }
+        None => {
+            let tree = Toolchain::find().and_then(Tree::new);
+            tree.ok().map(|tree| tree.kernel_with_symbols())
+        }
+    }
+}
+
+/// The project's folder and what was built in it. In the installed program, its cache with what it carries.
 #[derive(Clone, Debug)]
 pub struct Tree {
     root: PathBuf,
     target: PathBuf,
     toolchain: Toolchain,
+    parts: Option<&'static Parts>,
 }
 
 impl Tree {
     /// The tree that this program was started in.
     ///
     /// # Errors
-    /// As for [`root`].
+    /// As for [`root`]; for the installed program, there is no folder for its files.
     pub fn new(toolchain: Toolchain) -> Result<Self, SetupError> {
+        if let Some(parts) = parts::installed() {
+            let folder = target_folder()?;
+            return Ok(Self {
+                root: folder.clone(),
+                target: folder,
+                toolchain,
+                parts: Some(parts),
+            });
+        }
         let root = root()?.to_path_buf();
-        Ok(Self { target: place::target(&root), root, toolchain })
+        Ok(Self { target: place::target(&root), root, toolchain, parts: None })
     }
 
-    /// Makes sure that it can be built.
+    /// Makes sure that it can be built. The installed program builds nothing.
     ///
     /// # Errors
     /// The build folder cannot be written to.
     pub fn writable(&self) -> Result<(), SetupError> {
-        place::writable(&self.target)
+        if self.parts.is_some() { Ok(()) } else { place::writable(&self.target) }
     }
 
     /// The project's folder.
@@ -89,7 +128,24 @@ impl Tree {
 
     /// Where this module puts what it derives.
     fn derived(&self) -> PathBuf {
-        self.target().join("barecount")
+        if self.parts.is_some() { self.target() } else { self.target().join("barecount") }
+    }
+
+    /// A file of [`Tree::derived`] that is a part of the installed program.
+    fn place(&self, part: Part) -> PathBuf {
+        self.derived().join(part.file())
+    }
+
+    /// Takes `parts` from the installed program; else `build` makes them.
+    fn get(
+        &self,
+        parts: &[Part],
+        build: impl FnOnce() -> Result<(), BuildError>,
+    ) -> Result<(), BuildError> {
+        match self.parts {
+            Some(archive) => Ok(archive.extract(parts)?),
+            None => build(),
+        }
     }
 
     /// The note of what went into the build of `name`.
@@ -105,31 +161,34 @@ impl Tree {
     /// The kernel with its symbols.
     #[must_use]
     pub fn kernel_with_symbols(&self) -> PathBuf {
-        self.built("kernel")
+        match self.parts {
+            Some(_) => self.place(Part::Symbols),
+            None => self.built("kernel"),
+        }
     }
 
     /// The kernel as it is booted.
     #[must_use]
     pub fn kernel(&self) -> PathBuf {
-        self.derived().join("kernel")
+        self.place(Part::Kernel)
     }
 
     /// The direct loader.
     #[must_use]
     pub fn direct(&self) -> PathBuf {
-        self.derived().join("direct.bin")
+        self.place(Part::Direct)
     }
 
     /// The BIOS loader.
     #[must_use]
     pub fn bios(&self) -> PathBuf {
-        self.derived().join("bios.bin")
+        self.place(Part::Bios)
     }
 
     /// The emulated PMU's hypervisor, for the direct loader.
     #[must_use]
     pub fn emulated_pmu(&self) -> PathBuf {
-        self.derived().join("emulated-pmu")
+        self.place(Part::EmulatedPmu)
     }
 
     /// The same with faults.
@@ -143,6 +202,10 @@ impl Tree {
     /// # Errors
     /// As for [`Tree::build_direct`].
     pub fn build_faulty_pmu(&self) -> Result<(), BuildError> {
+        if self.parts.is_some() {
+            let what = "an emulated PMU with faults";
+            return Err(PartsError::OnlyInCheckout { what }.into());
+        }
         firmware::build_faulty_pmu(self)?;
         derive::strip_to(self, &self.built("emulated-pmu-faulty"), &self.faulty_pmu())
     }
@@ -150,13 +213,19 @@ impl Tree {
     /// The UEFI application that starts it.
     #[must_use]
     pub fn pmu_application(&self) -> PathBuf {
-        self.target().join(firmware::UEFI_FOLDER).join("emulated-pmu-uefi.efi")
+        match self.parts {
+            Some(_) => self.place(Part::UefiApplication),
+            None => self.target().join(firmware::UEFI_FOLDER).join("emulated-pmu-uefi.efi"),
+        }
     }
 
     /// The program that makes images.
     #[must_use]
     pub fn image_maker(&self) -> PathBuf {
-        self.image_maker_target().join("debug/boot")
+        match self.parts {
+            Some(_) => self.place(Part::ImageMaker),
+            None => self.image_maker_target().join("debug/boot"),
+        }
     }
 
     /// Where that is built.
@@ -169,15 +238,20 @@ impl Tree {
     /// # Errors
     /// As for [`Tree::build_direct`].
     pub fn build_uefi_pmu(&self) -> Result<(), BuildError> {
-        firmware::build_emulated_pmu(self)?;
-        firmware::build_uefi_application(self)?;
-        derive::strip_to(self, &self.built("emulated-pmu"), &self.emulated_pmu())
+        self.get(&[Part::EmulatedPmu, Part::UefiApplication], || {
+            firmware::build_emulated_pmu(self)?;
+            firmware::build_uefi_application(self)?;
+            derive::strip_to(self, &self.built("emulated-pmu"), &self.emulated_pmu())
+        })
     }
 
     /// The emulated PMU's plugin for QEMU.
     #[must_use]
     pub fn plugin(&self) -> PathBuf {
-        self.target().join(firmware::PLUGIN_FOLDER).join(format!("{}.so", firmware::PLUGIN))
+        match self.parts {
+            Some(_) => self.place(Part::Plugin),
+            None => self.target().join(firmware::PLUGIN_FOLDER).join(Part::Plugin.file()),
+        }
     }
 
     /// Builds it, if it is stale.
@@ -185,7 +259,7 @@ impl Tree {
     /// # Errors
     /// As for [`Tree::build_direct`].
     pub fn build_plugin(&self) -> Result<(), BuildError> {
-        firmware::build_plugin(self)
+        self.get(&[Part::Plugin], || firmware::build_plugin(self))
     }
 
     /// Builds kernel, direct loader and emulated PMU, if they are stale.
@@ -193,12 +267,14 @@ impl Tree {
     /// # Errors
     /// Says what does not build, with the compiler's messages.
     pub fn build_direct(&self) -> Result<(), BuildError> {
-        firmware::build_kernel(self)?;
-        firmware::build_direct(self)?;
-        firmware::build_emulated_pmu(self)?;
-        derive::strip(self)?;
-        derive::strip_to(self, &self.built("emulated-pmu"), &self.emulated_pmu())?;
-        derive::flatten(self, "direct", &self.direct())
+        self.get(&[Part::Kernel, Part::Direct, Part::EmulatedPmu], || {
+            firmware::build_kernel(self)?;
+            firmware::build_direct(self)?;
+            firmware::build_emulated_pmu(self)?;
+            derive::strip(self)?;
+            derive::strip_to(self, &self.built("emulated-pmu"), &self.emulated_pmu())?;
+            derive::flatten(self, "direct", &self.direct())
+        })
     }
 
     /// Builds the guest `name` of `qemu-tests/guests`; returns the file to boot in the kernel's place.
@@ -217,12 +293,53 @@ impl Tree {
     /// # Errors
     /// As for [`Tree::build_direct`].
     pub fn build_images(&self) -> Result<(), BuildError> {
-        firmware::build_kernel(self)?;
-        derive::strip(self)?;
-        firmware::build_direct(self)?;
-        derive::flatten(self, "direct", &self.direct())?;
-        firmware::build_bios(self)?;
-        derive::flatten(self, "bios", &self.bios())?;
-        firmware::build_image_maker(self)
+        self.get(&[Part::Kernel, Part::Direct, Part::Bios, Part::ImageMaker], || {
+            firmware::build_kernel(self)?;
+            derive::strip(self)?;
+            firmware::build_direct(self)?;
+            derive::flatten(self, "direct", &self.direct())?;
+            firmware::build_bios(self)?;
+            derive::flatten(self, "bios", &self.bios())?;
+            firmware::build_image_maker(self)
+        })
+    }
+
+    /// The installed program's file, which cargo `built`, without symbols.
+    ///
+    /// # Errors
+    /// objcopy's message.
+    pub(crate) fn installed_program(&self, built: &Path) -> Result<PathBuf, BuildError> {
+        let smaller = self.derived().join("parts/cargo-barecount");
+        derive::strip_to(self, built, &smaller)?;
+        Ok(smaller)
+    }
+
+    /// The file, built, that goes into the installed program as `part`; none for what is no file here.
+    ///
+    /// # Errors
+    /// It cannot be made smaller.
+    pub(crate) fn part(&self, part: Part) -> Result<Option<PathBuf>, BuildError> {
+        let smaller = self.derived().join("parts").join(part.file());
+        let file = match part {
+            Part::Kernel => self.kernel(),
+            Part::Direct => self.direct(),
+            Part::Bios => self.bios(),
+            Part::EmulatedPmu => self.emulated_pmu(),
+            Part::UefiApplication => self.pmu_application(),
+            Part::Symbols => {
+                derive::symbols_to(self, &self.kernel_with_symbols(), &smaller)?;
+                smaller
+            }
+            Part::Plugin => {
+                derive::strip_to(self, &self.plugin(), &smaller)?;
+                smaller
+            }
+            Part::ImageMaker => {
+                derive::strip_to(self, &self.image_maker(), &smaller)?;
+                smaller
+            }
+            Part::Licences => return Ok(None),
+        };
+        Ok(Some(file))
     }
 }

@@ -132,7 +132,7 @@ const WITHOUT_STD: [&str; 6] = [
 /// A check failed.
 pub fn run() -> Result<u8> {
     let toolchain = Toolchain::find()?;
-    setup::ensure(&Need::BUILD, &toolchain)?;
+    setup::ensure(Need::build(), &toolchain)?;
     all(&Tree::new(toolchain)?)?;
     Ok(0)
 }

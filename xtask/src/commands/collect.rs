@@ -1,13 +1,13 @@
 //! `collect`: a report from a serial line or a saved log.
 
-use super::{check_output, deliver, run::resolve};
-use crate::build::Tree;
+use super::run::{needs_symbols, resolve};
+use super::{check_output, deliver};
+use crate::build;
 use crate::cli::Collect;
 use crate::collect::Collector;
 use crate::machine::{MachineError, seconds};
 use crate::progress::Work;
 use crate::render::Context;
-use crate::setup::Toolchain;
 use crate::{Failure, Result, interrupt, verdict};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -43,10 +43,9 @@ pub fn run(arguments: &Collect) -> Result<u8> {
                 .to_string(),
         );
     }
-    if report.crash().is_some() || report.sampled().next().is_some() {
+    if needs_symbols(&report) {
         // Symbols help only if the stick was made from this very build; a missing kernel is no error.
-        if let Ok(tree) = Toolchain::find().and_then(Tree::new) {
-            let kernel = tree.kernel_with_symbols();
+        if let Some(kernel) = build::symbols() {
             resolve(&report, &mut context, &kernel);
             context.kernel = Some(kernel);
         }

@@ -2,6 +2,7 @@
 
 use crate::cli::{self, Machine};
 use crate::machine::{Host, accel};
+use crate::parts;
 use crate::render::style::{ERROR, FAINT, GOOD, paint};
 use crate::setup::{self, Need, Status, Toolchain, qemu};
 use crate::{Failure, Result, output};
@@ -19,7 +20,7 @@ pub fn run(arguments: &cli::Doctor) -> Result<u8> {
     let toolchain = Toolchain::find().ok();
     let mut out = String::new();
     let (mut missing, mut no_qemu) = (false, false);
-    for need in Need::ALL {
+    for &need in Need::all() {
         match need.status(toolchain.as_ref()) {
             Status::Present(detail) => line(&mut out, &paint(GOOD, "ok"), need, &detail),
             Status::Missing { why } => {
@@ -34,6 +35,11 @@ pub fn run(arguments: &cli::Doctor) -> Result<u8> {
                 no_qemu |= need == Need::Qemu;
             }
         }
+    }
+    if let Some(parts) = parts::installed() {
+        let folder = parts.folder().map(|folder| folder.display().to_string());
+        let folder = folder.unwrap_or_else(|error| error.to_string());
+        let _ = writeln!(out, "{:<9}this program's files: {folder}", "");
     }
     let host = Host::read();
     let yes_no = |result: &std::result::Result<(), String>| match result {

@@ -16,7 +16,7 @@ use std::path::Path;
 /// Why there is no image.
 pub fn run(arguments: &Image) -> Result<u8> {
     // The job is assembled by the compiler: without one that would be the job's fault.
-    Toolchain::find()?;
+    setup::assembler()?;
     let packed = job::load(arguments.job.as_deref(), &arguments.overrides, Purpose::Stick)?;
     let inputs = arguments.overrides.event_files.iter().map(|file| file.path.as_path());
     let inputs: Vec<&Path> = inputs.chain(arguments.job.as_deref()).collect();
@@ -69,7 +69,7 @@ pub fn stage(
 /// Makes and writes it; returns its size in bytes.
 fn write(arguments: &Image, ramdisk: &[u8]) -> Result<usize> {
     let toolchain = Toolchain::find()?;
-    setup::ensure(&Need::BUILD, &toolchain)?;
+    setup::ensure(Need::build(), &toolchain)?;
     let tree = Tree::new(toolchain)?;
     tree.writable()?;
     tree.build_images()?;

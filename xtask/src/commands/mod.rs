@@ -7,12 +7,14 @@ pub mod compare;
 pub mod doctor;
 pub mod events;
 pub mod image;
+pub mod licences;
 pub mod mutants;
+pub mod package;
 pub mod run;
 pub mod test;
 pub mod vm;
 
-use crate::cli::{Arguments, Command, Output};
+use crate::cli::{Command, Output, Project, User};
 use crate::collect::Report;
 use crate::plots;
 use crate::render::{Context, render};
@@ -25,19 +27,33 @@ use std::path::Path;
 ///
 /// # Errors
 /// Why it ended without a result.
-pub fn run(arguments: &Arguments) -> Result<u8> {
-    match &arguments.command {
-        Command::Run(arguments) => run::run(arguments),
-        Command::Vm(arguments) => vm::run(arguments),
-        Command::Image(arguments) => image::run(arguments),
-        Command::Collect(arguments) => collect::run(arguments),
-        Command::Compare(arguments) => compare::run(arguments),
-        Command::Events(arguments) => events::run(arguments),
-        Command::Test(arguments) => test::run(arguments),
-        Command::Bench(arguments) => bench::run(arguments),
-        Command::Mutants(arguments) => mutants::run(arguments),
-        Command::Check => check::run(),
-        Command::Doctor(arguments) => doctor::run(arguments),
+pub fn run(command: &Command) -> Result<u8> {
+    match command {
+        Command::User(command) => for_user(command),
+        Command::Project(command) => for_project(command),
+    }
+}
+
+fn for_user(command: &User) -> Result<u8> {
+    match command {
+        User::Run(arguments) => run::run(arguments),
+        User::Vm(arguments) => vm::run(arguments),
+        User::Image(arguments) => image::run(arguments),
+        User::Collect(arguments) => collect::run(arguments),
+        User::Compare(arguments) => compare::run(arguments),
+        User::Events(arguments) => events::run(arguments),
+        User::Licences => licences::run(),
+        User::Doctor(arguments) => doctor::run(arguments),
+    }
+}
+
+fn for_project(command: &Project) -> Result<u8> {
+    match command {
+        Project::Test(arguments) => test::run(arguments),
+        Project::Bench(arguments) => bench::run(arguments),
+        Project::Mutants(arguments) => mutants::run(arguments),
+        Project::Package(arguments) => package::run(arguments),
+        Project::Check => check::run(),
     }
 }
 

@@ -6,7 +6,7 @@ mod staging;
 pub use staging::{plant, stage, stage_files, stage_pmu, stage_with_pmu};
 
 use super::{check_output, deliver};
-use crate::build::Tree;
+use crate::build::{self, Tree};
 use crate::cli::{self, Machine, Run};
 use crate::collect::{Collector, Report};
 use crate::events::{CpuName, cpu};
@@ -20,6 +20,7 @@ use crate::machine::{
 };
 use crate::progress::Work;
 use crate::render::{Context, Tools};
+use crate::samples::short;
 use crate::setup::{self, Need, SetupError, Toolchain};
 use crate::symbols::{Symbols, image_base};
 use crate::{Failure, Result, interrupt, output, verdict};
@@ -39,7 +40,7 @@ pub fn run(arguments: &Run) -> Result<u8> {
     check_kept(arguments)?;
     let gate = gate::Ready::of(&arguments.gate)?;
     // The job is assembled by the compiler: without one that would be the job's fault.
-    Toolchain::find()?;
+    setup::assembler()?;
     let mut choice = accel::choose(&arguments.machine, &Host::read())?;
     let mut packed = load(arguments, &choice)?;
     let tree = prepare(&[arguments.machine.boot])?;
@@ -116,7 +117,7 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let mut report = whole.report;
     let text = gate.text(&report, &context);
     gate::without_values(&mut report, &unasked);
-    let code = self::report(&report, context, &tree, &arguments.output)?;
+    let code = self::report(&report, context, &arguments.output)?;
     text.map_or(Ok(code), |text| gate.close(&text, code, &arguments.output))
 }
 
@@ -253,7 +254,7 @@ fn cpu_of(choice: &Choice, machine: &Machine) -> Option<CpuName> {
 /// What is missing, or does not build.
 pub fn prepare(boots: &[cli::Boot]) -> Result<Tree> {
     let toolchain = Toolchain::find()?;
-    setup::ensure(&Need::BUILD, &toolchain)?;
+    setup::ensure(Need::build(), &toolchain)?;
     setup::ensure(&[Need::Qemu], &toolchain)?;
     if boots.contains(&cli::Boot::Uefi) {
         setup::ensure(&[Need::Ovmf], &toolchain)?;
@@ -364,10 +365,19 @@ fn context(
 }
 
 /// Resolves a crash's backtrace, renders the report and tells the exit code.
-fn report(report: &Report, mut context: Context, tree: &Tree, wanted: &cli::Output) -> Result<u8> {
-    resolve(report, &mut context, &tree.kernel_with_symbols());
-    context.kernel = Some(tree.kernel_with_symbols());
+fn report(report: &Report, mut context: Context, wanted: &cli::Output) -> Result<u8> {
+    if needs_symbols(report)
+        && let Some(kernel) = build::symbols()
+    {
+        resolve(report, &mut context, &kernel);
+        context.kernel = Some(kernel);
+    }
     deliver(report, &context, wanted)
+}
+
+/// Whether a report has addresses in the firmware.
+pub(super) fn needs_symbols(report: &Report) -> bool {
+    report.crash().is_some() || report.sampled().next().is_some()
 }
 
 /// Adds the resolved backtrace of a crash to `context`.
@@ -375,7 +385,10 @@ pub(super) fn resolve(report: &crate::collect::Report, context: &mut Context, ke
     let Some(crash) = report.crash() else { return };
     // An exception's first address is the failing instruction, a panic's a return address.
     let exact = crash.vector.is_some();
-    let frames = Symbols::of(kernel).resolve(&crash.backtrace, image_base(report), exact);
+    let mut frames = Symbols::of(kernel).resolve(&crash.backtrace, image_base(report), exact);
+    for location in frames.iter_mut().filter_map(|frame| frame.location.as_mut()) {
+        *location = short(location);
+    }
     context.backtrace = frames.iter().map(ToString::to_string).collect();
 }
 

@@ -37,7 +37,7 @@ pub fn run(arguments: &Test) -> Result<u8> {
     let toolchain = Toolchain::find()?;
     let mut crates = HOST.to_vec();
     let tree = if arguments.host_only {
-        setup::ensure(&Need::BUILD, &toolchain)?;
+        setup::ensure(Need::build(), &toolchain)?;
         Tree::new(toolchain)?
     } else {
         crates.push(QEMU);

@@ -65,7 +65,7 @@ pub fn run(wanted: &Vm) -> Result<u8> {
 /// Gets and builds everything that it takes.
 fn prepare() -> Result<Tree> {
     let toolchain = Toolchain::find()?;
-    setup::ensure(&Need::BUILD, &toolchain)?;
+    setup::ensure(Need::build(), &toolchain)?;
     setup::ensure(&[Need::Qemu, Need::QemuForPmu, Need::Ovmf], &toolchain)?;
     let tree = Tree::new(toolchain)?;
     tree.writable()?;

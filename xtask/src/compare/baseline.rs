@@ -3,7 +3,9 @@
 use super::error::CompareError;
 use super::near::near;
 use super::saved::{self, Saved};
-use crate::{Failure, build, output};
+use crate::build::{self, BuildError};
+use crate::parts::{self, project};
+use crate::{Failure, output};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,13 +56,18 @@ const VARIABLE: &str = "BARECOUNT_BASELINES";
 pub struct Baselines(PathBuf);
 
 impl Baselines {
-    /// Those of the folder that `BARECOUNT_BASELINES` names, else of this project.
+    /// Those of the folder that `BARECOUNT_BASELINES` names, else of this project: the checkout's, and for the installed
+    /// program that of the working folder. Outside of a project it keeps them in the user's folder for state.
     ///
     /// # Errors
-    /// There is no project here.
+    /// There is no project here, or cargo refuses it; for the installed program, there is no home.
     pub fn find() -> crate::Result<Self> {
         match std::env::var_os(VARIABLE).filter(|folder| !folder.is_empty()) {
             Some(folder) => Ok(Self(folder.into())),
+            None if parts::installed().is_some() => match project::build_folder()? {
+                Some(target) => Ok(Self::in_folder(&target)),
+                None => Ok(Self::in_folder(&parts::extract::state().map_err(BuildError::from)?)),
+            },
             None => Ok(Self::in_folder(&build::target_folder()?)),
         }
     }

@@ -1,5 +1,6 @@
 //! What keeps two reports from being compared.
 
+use crate::tool;
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -72,7 +73,8 @@ pub enum ReportError {
     Json(serde_json::Error),
     /// It is a serial line's log.
     #[error(
-        "it is the log of a serial line; `cargo xtask collect --serial FILE --format json` makes a report of it"
+        "it is the log of a serial line; `{} collect --serial FILE --format json` makes a report of it",
+        tool::called()
     )]
     Log,
     /// It is JSON, but nothing that a report is.

@@ -8,7 +8,7 @@ pub mod folded;
 pub mod pprof;
 mod resolve;
 
-pub use resolve::{Place, Resolver};
+pub use resolve::{Place, Resolver, short};
 
 use crate::collect::Report;
 use protocol::record::{DataCount, Hex, SampleResult};

@@ -3,6 +3,7 @@
 use super::inside;
 use crate::disassembly::{instruction, unhex};
 use crate::job::sample::TaskCode;
+use crate::parts;
 use crate::symbols::Symbols;
 use object::{Object, ObjectSection};
 use protocol::record::SampleResult;
@@ -120,9 +121,20 @@ impl Kernel {
 }
 
 /// A line without the folders that are the same for every file: the project's, and those of Rust's own sources.
-fn short(line: &str) -> String {
+#[must_use]
+pub fn short(line: &str) -> String {
+    // What the installed program carries was built elsewhere, and it knows where.
+    if let Some(file) = parts::installed().and_then(|parts| below_source(line, parts.source())) {
+        return file;
+    }
     let root = crate::build::root().unwrap_or(Path::new(""));
     below(line, |file| root.join(file).is_file())
+}
+
+/// A file's name below `source`.
+fn below_source(line: &str, source: &Path) -> Option<String> {
+    let file = Path::new(line).strip_prefix(source).ok()?;
+    Some(file.to_string_lossy().into_owned())
 }
 
 /// The project's part is found by what `is_ours`, because the kernel may have been built before its checkout was moved.
@@ -141,6 +153,14 @@ fn below(line: &str, is_ours: impl Fn(&Path) -> bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_of_what_is_carried_is_relative_to_where_it_was_built() {
+        let source = Path::new("/build/barecount");
+        let seen = below_source("/build/barecount/kernel/src/run.rs:12", source);
+        assert_eq!(seen.as_deref(), Some("kernel/src/run.rs:12"));
+        assert_eq!(below_source("/build/barecounter/x.rs:1", source), None);
+    }
 
     #[test]
     fn a_line_is_relative_to_the_project_wherever_it_was_built() {

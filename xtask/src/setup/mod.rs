@@ -15,12 +15,15 @@ mod rust;
 mod sources;
 pub mod toolchain;
 
+use crate::parts;
 use thiserror::Error;
 pub use toolchain::Toolchain;
 
 /// Something that has to be there.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Need {
+    /// Any compiler that assembles what is measured: all that the installed program takes of Rust.
+    Assembler,
     /// The pinned compiler.
     Compiler,
     /// The standard library's source: core and alloc are built for the bare machine.
@@ -66,8 +69,10 @@ pub struct SetupError {
 }
 
 impl Need {
-    /// All of them, in the order in which they are installed.
-    pub const ALL: [Self; 9] = [
+    /// What the installed program takes, in the order in which it is installed.
+    const INSTALLED: [Self; 4] = [Self::Assembler, Self::Qemu, Self::QemuForPmu, Self::Ovmf];
+    /// What a checkout takes.
+    const CHECKOUT: [Self; 9] = [
         Self::Compiler,
         Self::RustSource,
         Self::LlvmTools,
@@ -79,12 +84,25 @@ impl Need {
         Self::Mutants,
     ];
     /// What building the firmware takes.
-    pub const BUILD: [Self; 3] = [Self::Compiler, Self::RustSource, Self::LlvmTools];
+    const BUILD: [Self; 3] = [Self::Compiler, Self::RustSource, Self::LlvmTools];
+
+    /// All that this program takes, in the order in which it is installed.
+    #[must_use]
+    pub fn all() -> &'static [Self] {
+        if parts::installed().is_some() { &Self::INSTALLED } else { &Self::CHECKOUT }
+    }
+
+    /// What this program takes to have the firmware and to assemble for it.
+    #[must_use]
+    pub fn build() -> &'static [Self] {
+        if parts::installed().is_some() { &[Self::Assembler] } else { &Self::BUILD }
+    }
 
     /// Its name in messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::Assembler => "Rust 1.85.0 or newer",
             Self::Compiler => "Rust 1.95.0",
             Self::RustSource => "the Rust library source",
             Self::LlvmTools => "llvm-objcopy and llvm-objdump",
@@ -101,6 +119,7 @@ impl Need {
     #[must_use]
     pub fn purpose(self) -> &'static str {
         match self {
+            Self::Assembler => "assembles what is measured",
             Self::Compiler => "builds everything",
             Self::RustSource => "builds core and alloc for the bare machine",
             Self::LlvmTools => "turn the loaders into flat files",
@@ -121,6 +140,7 @@ impl Need {
             None => Status::Missing { why: toolchain::ABSENT.to_string() },
         };
         match self {
+            Self::Assembler => part(Toolchain::assembler_status),
             Self::Compiler => part(Toolchain::compiler_status),
             Self::RustSource => part(Toolchain::source_status),
             Self::LlvmTools => part(Toolchain::tools_status),
@@ -137,6 +157,7 @@ impl Need {
     #[must_use]
     pub fn hint(self) -> String {
         match self {
+            Self::Assembler => toolchain::assembler_hint(),
             Self::Compiler => toolchain::install_hint(),
             Self::RustSource => toolchain::component_hint("rust-src"),
             Self::LlvmTools => toolchain::component_hint("llvm-tools"),
@@ -154,6 +175,8 @@ impl Need {
             crate::output::say(&format!("installing {}: {reason}", self.name()));
         }
         match self {
+            // Which compiler this is, the user's project says: it is theirs to change.
+            Self::Assembler => Err((String::new(), self.hint())),
             Self::Compiler => {
                 let why =
                     format!("the compiler is {}, and only rustup can change it", toolchain.version);
@@ -189,6 +212,18 @@ pub fn ensure(needs: &[Need], toolchain: &Toolchain) -> Result<(), SetupError> {
         }
     }
     Ok(())
+}
+
+/// Looks for the compiler that assembles jobs.
+///
+/// # Errors
+/// There is none, or it is too old. Without this a job would be blamed for it.
+pub fn assembler() -> Result<Toolchain, SetupError> {
+    let toolchain = Toolchain::find()?;
+    if parts::installed().is_some() {
+        ensure(&[Need::Assembler], &toolchain)?;
+    }
+    Ok(toolchain)
 }
 
 #[cfg(test)]

@@ -102,7 +102,9 @@ pub(super) fn debian(need: Need) -> &'static [&'static str] {
         Need::Ovmf => &["ovmf"],
         Need::Grub => &["grub-common", "grub-pc-bin", "xorriso", "mtools"],
         Need::Fsck => &["dosfstools"],
-        Need::Compiler | Need::RustSource | Need::LlvmTools | Need::Mutants => &[],
+        Need::Assembler | Need::Compiler | Need::RustSource | Need::LlvmTools | Need::Mutants => {
+            &[]
+        }
     }
 }
 

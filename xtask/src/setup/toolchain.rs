@@ -9,6 +9,12 @@ use std::sync::OnceLock;
 /// Version that `rust-toolchain.toml` pins.
 pub const VERSION: &str = "1.95.0";
 
+/// The oldest version that assembles jobs: the first with the edition that the assembled file is written in. Minor version of
+/// Rust 1.
+const OLDEST_ASSEMBLER: u32 = 85;
+/// The processors' family that it has to assemble for.
+const FAMILY: &str = "x86_64-";
+
 /// Why there is no toolchain.
 pub(super) const ABSENT: &str = "rustc cannot be run";
 
@@ -16,8 +22,20 @@ fn ask(arguments: &[&str]) -> Option<String> {
     stdout_of(Command::new(rustc()).args(arguments))
 }
 
+/// How to get a compiler that assembles jobs.
+pub(super) fn assembler_hint() -> String {
+    let other = "or name another compiler by the variable RUSTC";
+    if find("rustup").is_some() {
+        return format!("Type: rustup toolchain install stable, {other}");
+    }
+    format!("Install rustup, and type: rustup toolchain install stable, {other}")
+}
+
 /// How to get the compiler.
 pub(super) fn install_hint() -> String {
+    if crate::parts::installed().is_some() {
+        return assembler_hint();
+    }
     if find("rustup").is_some() {
         return format!("Type: rustup toolchain install {VERSION}");
     }
@@ -97,6 +115,17 @@ impl Toolchain {
         command
     }
 
+    pub(super) fn assembler_status(&self) -> Status {
+        let found = format!("{} for {}", self.version, self.host);
+        if !assembles(&self.version) {
+            return Status::Missing { why: format!("rustc is {found}, which is too old") };
+        }
+        if !self.host.starts_with(FAMILY) {
+            return Status::Missing { why: format!("rustc is {found}, not for x86-64") };
+        }
+        Status::Present(found)
+    }
+
     pub(super) fn compiler_status(&self) -> Status {
         if self.version == VERSION {
             return Status::Present(format!("{} for {}", self.version, self.host));
@@ -118,6 +147,16 @@ impl Toolchain {
     }
 }
 
+/// Whether a compiler of this version assembles jobs.
+fn assembles(version: &str) -> bool {
+    let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
+    match (numbers.next().flatten(), numbers.next().flatten()) {
+        (Some(1), Some(minor)) => minor >= OLDEST_ASSEMBLER,
+        (Some(major), Some(_)) => major > 1,
+        _ => false,
+    }
+}
+
 fn present_if(file: &Path, place: &Path) -> Status {
     if file.exists() {
         return Status::Present(place.display().to_string());
@@ -135,4 +174,19 @@ pub fn rustc() -> std::ffi::OsString {
 #[must_use]
 pub fn cargo() -> std::ffi::OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::assembles;
+
+    #[test]
+    fn a_compiler_assembles_jobs_from_its_edition_on() {
+        for good in ["1.85.0", "1.95.0", "1.100.0-nightly", "2.0.0"] {
+            assert!(assembles(good), "{good}");
+        }
+        for bad in ["1.84.1", "0.99.0", "1", "x.85.0", ""] {
+            assert!(!assembles(bad), "{bad}");
+        }
+    }
 }

@@ -1,11 +1,11 @@
 use super::*;
-use crate::cli::{Arguments, Command};
+use crate::cli::{Arguments, Command, User};
 use clap::Parser;
 
 fn arguments(words: &[&str]) -> std::result::Result<Vm, clap::Error> {
     let words = ["cargo xtask", "vm"].iter().chain(words);
     Arguments::try_parse_from(words).map(|arguments| match arguments.command {
-        Command::Vm(vm) => vm,
+        Command::User(User::Vm(vm)) => vm,
         other => panic!("{other:?}"),
     })
 }

@@ -1,0 +1,18 @@
+//! Arguments of `package`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Arguments of `package`.
+#[derive(Clone, Debug, Args)]
+pub struct Package {
+    /// Where to write the program.
+    #[arg(long, value_name = "FILE", required_unless_present = "parts")]
+    pub out: Option<PathBuf>,
+    /// Cargo's profile to build it with, one that inherits from `release`.
+    #[arg(long, value_name = "NAME", default_value = "release")]
+    pub profile: String,
+    /// Write only what it carries: for the build script.
+    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "out")]
+    pub parts: Option<PathBuf>,
+}
