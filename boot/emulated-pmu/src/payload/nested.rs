@@ -27,7 +27,13 @@ const ALL_DEBUG: u32 = u32::MAX;
 
 /// For a stay that counts by the clock: sets the breakpoints of the watched pages beside the guest's.
 pub fn watch(guest: &mut Guest) -> Placed {
-    guest.code.begin();
+    if !guest.code.is_active() {
+        // It forgets all that is known, which takes long.
+        let shift = guest.calibration.shift;
+        guest.timer.step(shift);
+        guest.code.begin();
+        guest.timer.run(shift);
+    }
     guest.idle_stays = 0;
     enable(guest, Tree::Searched);
     let watched = *guest.code.watched();
@@ -99,6 +105,8 @@ pub fn fault(guest: &mut Guest) -> bool {
     let rip = guest.linear_rip();
     let here = guest.physical(rip).is_some_and(|at| at / PAGE == physical / PAGE);
     let verdict = if error & FETCH != 0 {
+        // Searching a page takes as long as a guest may have set its timer for: it must not ring meanwhile.
+        guest.timer.step(guest.calibration.shift);
         // An instruction may begin in one page and end in the next.
         let linear = if here { rip } else { (rip & !(PAGE - 1)) + PAGE };
         let bits = guest.code_bits();
