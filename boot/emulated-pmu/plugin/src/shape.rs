@@ -16,7 +16,7 @@ pub enum Shape {
     Pair,
     /// One, by several accesses of QEMU's that cover it from its start on, after which nothing can fail.
     Spanning,
-    /// One whose start QEMU accesses first; the instruction can fail behind it, or QEMU leaves parts out.
+    /// One whose start QEMU accesses first; the instruction can fail behind it, or QEMU leaves parts out, or adds some.
     Deferred,
     /// Any number, by the registers.
     Registers,
@@ -39,6 +39,7 @@ impl Shape {
             (_, []) if leaves::is_system(instruction, None) || first.bytes > MAX_COVERED => {
                 Self::Deferred
             }
+            (_, []) if is_read_beyond(instruction) => Self::Deferred,
             // Load and store of the same place may be two accesses or one.
             (_, []) if first.kind == AccessKind::LoadStore => Self::Deferred,
             (_, []) => Self::Spanning,
@@ -50,6 +51,11 @@ impl Shape {
     pub fn is_deferred(self) -> bool {
         matches!(self, Self::Deferred | Self::Registers)
     }
+}
+
+/// Whether QEMU 10 reads on behind the operand, whose width it takes for that of the destination.
+fn is_read_beyond(instruction: &Instruction) -> bool {
+    matches!(instruction.mnemonic(), Mnemonic::Vinserti128 | Mnemonic::Vinsertf128)
 }
 
 /// Whether QEMU may leave its access out, or begin elsewhere.
