@@ -49,6 +49,21 @@ fn one_ring_asks_for_a_split() {
     assert!(fixed.needs().ring_split);
 }
 
+/// Zen 2's ls_refills_from_sys of what this machine has not: with CMASK 1 and INV it counts cycles.
+#[test]
+fn what_never_happens_counts_cycles_where_it_is_inverted() {
+    const CMASK_1: u64 = 1 << 24;
+    let needs = |more: u64| {
+        let mut pmu = pmu(Model::Zen2);
+        write(&mut pmu, 0xC001_0200, 0x1060 | EN | OS | more);
+        pmu.needs()
+    };
+    assert_eq!(needs(0), Needs::default());
+    assert_eq!(needs(CMASK_1), Needs::default());
+    let inverted = needs(CMASK_1 | INV);
+    assert_eq!((inverted.bulk, inverted.ring_split, inverted.stepping()), (1, true, false));
+}
+
 #[test]
 fn stepping_is_asked_for_in_the_rings_that_are_counted() {
     let stepped = |pmu: &Pmu| {

@@ -159,7 +159,9 @@ impl Pmu {
         for which in self.each() {
             let rings = self.gate(which).rings;
             let (selection, threshold) = self.event(which);
-            if rings.is_empty() || selection == Selection::NOTHING {
+            // Inverted, what never happens counts every cycle.
+            let inverted = threshold.is_some_and(|threshold| threshold.invert);
+            if rings.is_empty() || selection == Selection::NOTHING && !inverted {
                 continue;
             }
             needs.rings = needs.rings.or(rings);
