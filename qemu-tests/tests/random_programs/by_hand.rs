@@ -24,7 +24,8 @@ fn program(number: u64, main: Vec<Piece>) -> Drawn {
         period: None,
     };
     let counters = EVENTS.into_iter().map(counter).collect();
-    let plan = PmuPlan { counters, fixed: None, nmi: false, freeze: false, records: false };
+    let plan =
+        PmuPlan { counters, fixed: None, nmi: false, freeze: false, records: false, timed: false };
     let code = Code {
         main,
         functions: vec![Vec::new()],

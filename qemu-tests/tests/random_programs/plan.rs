@@ -39,11 +39,14 @@ pub struct PmuPlan {
     pub freeze: bool,
     /// Branches are recorded.
     pub records: bool,
+    /// Interrupts are not counted: the timer's may come in either ring, or together with another one.
+    pub timed: bool,
 }
 
 impl PmuPlan {
-    /// Counts ring 3 alone, and records no branches.
-    pub fn in_ring_3(&mut self) {
+    /// For a program with a timer: counts ring 3 alone, and no interrupts, and records no branches.
+    pub fn for_timer(&mut self) {
+        self.timed = true;
         self.counters.iter_mut().for_each(|counter| counter.rings = 1);
         self.fixed.iter_mut().for_each(|(rings, _)| *rings = 1);
         self.records = false;
@@ -61,8 +64,9 @@ struct Counter {
 /// What the registers are told, and the names of the counters.
 pub fn resolve(plan: &PmuPlan, model: Model) -> (Pmu, Vec<String>) {
     let spec = model.spec();
+    let counters = plan.counters.iter().enumerate();
     let counters: Vec<_> =
-        plan.counters.iter().enumerate().filter_map(|(n, plan)| counter(plan, n, model)).collect();
+        counters.filter_map(|(n, counted)| counter(counted, n, plan.timed, model)).collect();
     let mut pmu = Pmu {
         counters: counters.iter().map(|counter| counter.count).collect(),
         lvtpc: if plan.nmi { 0x400 } else { vector::PMI.into() },
@@ -128,13 +132,16 @@ fn preset(counter: u32, width: u8, period: u32) -> Preset {
     Preset { counter, write: Write { register: counter.into(), value }, bit: 1 << (width - 1) }
 }
 
-fn counter(plan: &CounterPlan, number: usize, model: Model) -> Option<Counter> {
+fn counter(plan: &CounterPlan, number: usize, timed: bool, model: Model) -> Option<Counter> {
     let spec = model.spec();
     // Legacy numbers reach the first eight.
     if spec.counters() & 1 << number == 0 || number >= 8 {
         return None;
     }
-    let list: Vec<_> = events::all(model).filter(|e| e.counters & 1 << number != 0).collect();
+    let is_steady = |event: &events::Event| !timed || !event.selection.has(Occurrence::Interrupt);
+    let list: Vec<_> = events::all(model)
+        .filter(|event| event.counters & 1 << number != 0 && is_steady(event))
+        .collect();
     let event = match plan.event {
         EventPlan::Drawn(index) => index.get(&list),
         EventPlan::Named(name) => list.iter().find(|event| event.name == name)?,

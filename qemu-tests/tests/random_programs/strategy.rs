@@ -11,7 +11,7 @@ use proptest::sample::Index;
 pub fn program() -> impl Strategy<Value = (Code, PmuPlan)> {
     (code(), pmu()).prop_map(|(code, mut plan)| {
         if code.timer.is_some() {
-            plan.in_ring_3();
+            plan.for_timer();
         }
         (code, plan)
     })
@@ -186,6 +186,7 @@ fn pmu() -> BoxedStrategy<PmuPlan> {
             nmi,
             freeze,
             records,
+            timed: false,
         })
         .boxed()
 }
