@@ -46,6 +46,9 @@ fn how_addresses_are_found() {
         // div [rdi], fxsave [rdi].
         (&[0x48, 0xf7, 0x37], Shape::Deferred),
         (&[0x0f, 0xae, 0x07], Shape::Deferred),
+        // vinserti128 ymm0, ymm0, [rdi], 1, and the same of floats.
+        (&[0xc4, 0xe3, 0x7d, 0x38, 0x07, 0x01], Shape::Deferred),
+        (&[0xc4, 0xe3, 0x7d, 0x18, 0x07, 0x01], Shape::Deferred),
         // cmpsb, iretq, clflush [rdi], invlpg [rdi], mov cr3, rax; vpgatherdd ymm0, [rdi + ymm1], ymm2.
         (&[0xa6], Shape::Registers),
         (&[0x48, 0xcf], Shape::Registers),
