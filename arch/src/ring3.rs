@@ -12,9 +12,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 /// Vector by which code of ring 3 comes back.
 pub const LEAVE_VECTOR: u8 = 0x80;
 
-/// Vectors by which a measured snippet of ring 3 ends its init code and its body. Whoever emits it says where they lead
-/// ([`crate::interrupts::set_entry`]).
-pub const SNIPPET_VECTORS: [u8; 2] = [0x85, 0x86];
+/// Vectors by which a measured snippet of ring 3 ends its init code, its body and its teardown code. Whoever emits it says
+/// where they lead ([`crate::interrupts::set_entry`]).
+pub const SNIPPET_VECTORS: [u8; 3] = [0x85, 0x86, 0x87];
 
 /// A processor's stay in ring 3.
 pub(crate) struct Stay {

@@ -16,9 +16,10 @@ use std::time::Duration;
 use xtask::cli::Arguments;
 
 /// Commands that are not run here: how they begin, and why.
-const NOT_RUN: [(&str, &str); 17] = [
+const NOT_RUN: [(&str, &str); 18] = [
     ("cargo xtask test", "it runs this test"),
     ("cargo xtask vm", "`vm.rs` runs each line with a kernel, a disk and a CD of its own"),
+    ("cargo xtask run --object", "it takes an object file; `compiled.rs` makes one"),
     ("cargo xtask mutants", "it takes hours"),
     ("cargo xtask check", "it is a part of `test`, which runs it before this"),
     (

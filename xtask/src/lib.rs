@@ -5,6 +5,7 @@
 //!   the installed program.
 //! - [`benchmarks`]: what a crate or a C file registers to be measured, and the crate to begin with.
 //! - [`job`]: from a TOML file to a packed job, assembling on the way.
+//! - [`program`]: compiled code, linked for a job.
 //! - [`mod@events`]: event tables, for listing and for the ramdisk.
 //! - [`machine`]: which QEMU to start and how; [`collect`]: reading a report from it or from elsewhere.
 //! - [`output`], [`text`]: what leaves the program, and what of it a terminal may see; [`interrupt`]: Ctrl-C.
@@ -33,6 +34,7 @@ pub mod output;
 pub mod parts;
 pub mod plots;
 pub mod process;
+pub mod program;
 pub mod progress;
 pub mod render;
 pub mod samples;

@@ -37,9 +37,8 @@ pub unsafe fn load(table: &'static mut InterruptDescriptorTable) {
         *gate = Gate::new(VirtAddr::new(stubs::address(vector)), stack(vector));
     }
     // Ring 3 may call these.
-    let [init, body] = ring3::SNIPPET_VECTORS;
-    let task = [task::EXIT_VECTOR, task::YIELD_VECTOR];
-    for vector in [ring3::LEAVE_VECTOR, USER_VECTOR, init, body].into_iter().chain(task) {
+    let others = [ring3::LEAVE_VECTOR, USER_VECTOR, task::EXIT_VECTOR, task::YIELD_VECTOR];
+    for vector in ring3::SNIPPET_VECTORS.into_iter().chain(others) {
         gates[usize::from(vector)].options |= 3 << 13;
     }
     // SAFETY: one processor runs, and nothing holds a reference to the copy.

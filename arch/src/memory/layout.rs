@@ -3,6 +3,7 @@
 //!
 //! | from | what | rights |
 //! | --- | --- | --- |
+//! | `0x1_0000` to `0x4000_0000` | a program: compiled code that an item calls ([`super::program`]) | RX, R, RW |
 //! | `0x4000_0000` | snippet arena: measuring data, code, memory areas ([`super::arena`]) | RW, RX, RW |
 //! | `0x5000_0000` | memory areas in pages of 4 KiB and 2 MiB ([`super::areas`]) | RW |
 //! | `0x8000_0000` | tasks, each in an address space that has no other's ([`crate::task::memory`]) | RX, RW |

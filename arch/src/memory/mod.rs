@@ -8,6 +8,7 @@ pub mod frames;
 pub mod handover;
 pub mod image;
 pub mod layout;
+pub mod program;
 pub mod space;
 pub mod user;
 

@@ -79,7 +79,7 @@ impl Space {
     ///
     /// # Safety
     /// They must be reachable through `window`, and nobody else may hold them.
-    unsafe fn open(root: PhysFrame, window: Window, giant_pages: bool) -> Self {
+    pub(crate) unsafe fn open(root: PhysFrame, window: Window, giant_pages: bool) -> Self {
         // SAFETY: the caller's promise.
         let mapper = unsafe { MappedPageTable::new(&mut *window.frame_to_pointer(root), window) };
         Self { mapper, root, window, giant_pages, changes: 0 }
@@ -240,6 +240,18 @@ impl Space {
             self.map_page::<Size4KiB>(frames, from + offset, to + offset, flags)?;
         }
         Ok(())
+    }
+
+    /// Takes out `bytes` of memory that is mapped in 4 KiB pages, from `from` on. Pages that are not there are passed over. The
+    /// tables stay.
+    pub fn unmap_range(&mut self, from: VirtAddr, bytes: u64) {
+        self.changes += 1;
+        for offset in (0..bytes).step_by(Size4KiB::SIZE as usize) {
+            let page = Page::<Size4KiB>::containing_address(from + offset);
+            if let Ok((_, flush)) = self.mapper.unmap(page) {
+                flush.flush();
+            }
+        }
     }
 
     /// Maps fresh zeroed memory in 4 KiB pages, in the address space in use.

@@ -10,9 +10,12 @@
 //! Task n has these at [`layout::TASKS`] plus n times 2 MiB, in page tables of its own that have the kernel besides but
 //! no other task. Between the pieces nothing is mapped. Ring 3 may use them if the task is of ring 3.
 
-use crate::memory::space::{CODE, DATA, USER};
-use crate::memory::{Frames, OutOfMemory, layout};
-use x86_64::structures::paging::{PageSize, PageTable, PageTableFlags, Size2MiB, Size4KiB};
+use crate::memory::space::{CODE, DATA, USER, Window};
+use crate::memory::{Frames, OutOfMemory, Space, layout};
+use x86_64::structures::paging::page_table::PageTableEntry;
+use x86_64::structures::paging::{
+    PageSize, PageTable, PageTableFlags, PhysFrame, Size2MiB, Size4KiB,
+};
 use x86_64::{PhysAddr, VirtAddr};
 
 /// Bytes of code; `protocol::workload::MAX_TASK_CODE_BYTES` and what is put around have room in it.
@@ -77,6 +80,8 @@ pub struct Memory {
     index: usize,
     tables: PhysAddr,
     frames: PhysAddr,
+    /// What leads to a program's tables, in the first GiB. They are kept while the task has none.
+    program: PageTableEntry,
 }
 
 impl Memory {
@@ -86,7 +91,8 @@ impl Memory {
     /// There is not enough.
     pub fn allocate(index: usize, frames: &mut Frames) -> Result<Self, OutOfMemory> {
         let tables = frames.allocate(TABLES * PAGE, PAGE)?;
-        Ok(Self { index, tables, frames: frames.allocate(BYTES, PAGE)? })
+        let program = PageTableEntry::new();
+        Ok(Self { index, tables, frames: frames.allocate(BYTES, PAGE)?, program })
     }
 
     /// Makes it zero, for use by ring 3 if `user`, beside the kernel of the address space in use. Returns the address
@@ -127,6 +133,30 @@ impl Memory {
             }
         }
         self.tables
+    }
+
+    /// Lets `map` put a program into the first GiB of the address space that [`Memory::clear`] made, where the last one still
+    /// is.
+    ///
+    /// # Errors
+    /// Those of `map`.
+    ///
+    /// # Safety
+    /// As for [`Memory::clear`].
+    pub unsafe fn with_program<E>(
+        &mut self,
+        map: impl FnOnce(&mut Space) -> Result<(), E>,
+    ) -> Result<(), E> {
+        const { assert!(layout::TASKS >= 1 << 31) };
+        // SAFETY: the second level's table of this task, as in `clear`; `map` gets the same tables by their root.
+        unsafe {
+            let entry = at(self.tables + PAGE) as *mut PageTableEntry;
+            entry.write(self.program.clone());
+            let root = PhysFrame::containing_address(self.tables);
+            let mapped = map(&mut Space::open(root, Window::PHYSICAL, false));
+            self.program = entry.read();
+            mapped
+        }
     }
 
     /// The code, writable. A serialising instruction has to stand between writing and running (SDM vol. 3, 8.1.3); the

@@ -3,6 +3,7 @@
 //! Text and code borrow from the ramdisk, so that ten thousand snippets cost the firmware one vector.
 
 use crate::bits::Bits;
+use crate::program::Call;
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -216,6 +217,9 @@ pub struct Setup<'a> {
     pub control: Control<'a>,
     /// What the code of all parts is. In 32-bit code EBX stands for R14, and a loop counts in memory.
     pub bits: Bits,
+    /// A function that is called in place of the body, which is empty then.
+    #[serde(borrow)]
+    pub call: Option<Call<'a>>,
 }
 
 /// NOPs that drain the front end: more than its queues are thought to hold (not measured), and four lines of 64 bytes, so
@@ -305,14 +309,22 @@ pub(crate) mod tests {
     }
 
     prop_compose! {
+        fn any_call()(
+            call in prop::option::of((any::<u16>(), any::<u64>(), prop::collection::vec(any::<u8>(), 0..9))),
+        ) -> Option<Call<'static>> {
+            call.map(|(program, function, teardown)| Call { program, function, teardown: Cow::Owned(teardown) })
+        }
+    }
+
+    prop_compose! {
         fn any_setup()(
             once in prop::collection::vec(any::<u8>(), 0..50), late in prop::collection::vec(any::<u8>(), 0..50),
             initial_warmup: u32, alignment_offset: u8, no_memory: bool, drain_frontend: bool, control in any_control(),
-            narrow: bool,
+            narrow: bool, call in any_call(),
         ) -> Setup<'static> {
             let (one_time_init, late_init) = (Cow::Owned(once), Cow::Owned(late));
             let bits = if narrow { Bits::Narrow } else { Bits::Wide };
-            Setup { one_time_init, late_init, initial_warmup, alignment_offset, no_memory, drain_frontend, control, bits }
+            Setup { one_time_init, late_init, initial_warmup, alignment_offset, no_memory, drain_frontend, control, bits, call }
         }
     }
 

@@ -5,6 +5,7 @@
 //! - [`criteria`]: what an item has to come to, and [`mod@verdict`], which judges it.
 //! - [`mod@count`]: what is counted over tasks. [`exact`]: what is counted by stepping. [`history`]: what is counted cycle by
 //!   cycle.
+//! - [`program`]: compiled code, which lies beside the job.
 //! - [`requirement`]: what the code of items needs of the processor.
 //! - [`ramdisk`]: the job's binary form, with magic, version and checksum.
 //! - [`record`]: the report, and [`mod@line`], its form on the serial line: one JSON object per line,
@@ -32,6 +33,7 @@ pub mod job;
 pub mod limits;
 pub mod line;
 pub mod marker;
+pub mod program;
 pub mod ramdisk;
 pub mod record;
 pub mod requirement;

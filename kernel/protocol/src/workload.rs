@@ -3,6 +3,7 @@
 use crate::bits::Bits;
 use crate::job::LoopCounter;
 use crate::limits::{LimitError, MAX_CPU, MAX_LOOP, length, name, range};
+use crate::program::MAX_PROGRAMS;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -60,6 +61,8 @@ pub struct Task<'a> {
     pub cpu: Option<u16>,
     /// What its code is when it starts. 32-bit code has EBX in place of R14, and its loop counts in memory.
     pub bits: Bits,
+    /// The program that its code calls, by its position in the ramdisk among programs.
+    pub program: Option<u16>,
 }
 
 impl Workload<'_> {
@@ -182,6 +185,7 @@ fn check_task(index: usize, task: &Task) -> Result<(), LimitError> {
     name(&task.name)?;
     length("the code of init and body", task.init.len() + task.body.len(), MAX_TASK_CODE_BYTES)?;
     check_turns("turns", task.turns, task.bits, task.loop_counter)?;
+    range("the program's number", task.program.unwrap_or(0).into(), 0, MAX_PROGRAMS as u64 - 1)?;
     match task.parent {
         Some(parent) if usize::from(parent) >= index => Err(LimitError::Parent { parent, index }),
         _ => Ok(()),
@@ -205,6 +209,7 @@ pub(crate) mod tests {
             ring: Ring::Kernel,
             parent,
             cpu: None,
+            program: None,
             bits: Bits::Wide,
         }
     }

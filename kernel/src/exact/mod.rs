@@ -23,6 +23,7 @@ pub use tracker::{Processor, Tracker};
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use iced_x86::Mnemonic;
 use protocol::exact::Filter;
 use protocol::job::Snippet;
@@ -42,6 +43,12 @@ pub trait Stepper {
         filter: &Filter,
         limit: u64,
     ) -> Result<Tally, Unstepped>;
+
+    /// Bytes of the program that was stepped through, at most `count`.
+    fn code(&self, address: u64, count: u64) -> Vec<u8> {
+        let _ = (address, count);
+        Vec::new()
+    }
 
     /// The event that counts all branches, in the syntax of the crate `events`.
     fn branches(&self) -> &'static str;

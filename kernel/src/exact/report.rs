@@ -2,7 +2,7 @@
 
 use super::tally::EVENTS;
 use super::{Refusal, Stepper, Tally, Unstepped};
-use crate::snippet::measure::{Runner, Unmeasured, executions, measure as count};
+use crate::snippet::measure::{Runner, Unmeasured, executions, measure as count, run_once};
 use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -27,6 +27,11 @@ pub fn measure(
 ) -> Result<ExactResult, Unmeasured> {
     let snippet = &exact.snippet;
     let counted = if exact.verify { counted(machine, snippet)? } else { Vec::new() };
+    if snippet.setup.call.is_some() {
+        // The program comes to its place, and its constructors run.
+        machine.control(snippet).map_err(Unmeasured::Refused)?;
+        run_once(machine, snippet)?;
+    }
     let unroll = u64::from(snippet.unroll);
     let sizes = match snippet.difference {
         Difference::Double => [unroll, 2 * unroll],
@@ -36,6 +41,12 @@ pub fn measure(
         |copies| machine.step(snippet, copies, &exact.filter, exact.steps).map_err(unmeasured);
     let tallies = [step(sizes[0])?, step(sizes[1])?];
     let mut result = result(item, exact, &tallies);
+    if snippet.setup.call.is_some() {
+        for row in &mut result.listing {
+            let bytes = machine.code(row.offset.into(), row.bytes.len() as u64 / 2);
+            row.bytes = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        }
+    }
     result.comparisons = compare(&result.counts, &counted);
     Ok(result)
 }
@@ -140,7 +151,10 @@ fn listing(snippet: &Snippet, tallies: &[Tally; 2], per: u64) -> (Vec<ListedInst
     let row = |&(place @ (offset, bits), length): &((u64, Bits), u8)| {
         let from = offset as usize;
         // Body after body: the last instruction of a copy may reach into the next one.
-        let bytes = snippet.body.iter().cycle().skip(from).take(usize::from(length));
+        // A program's are not known here, but how many there are.
+        let body = if snippet.setup.call.is_some() { &[0; 15][..] } else { &*snippet.body };
+        let from = if snippet.setup.call.is_some() { 0 } else { from };
+        let bytes = body.iter().cycle().skip(from).take(usize::from(length));
         let totals = tallies
             .each_ref()
             .map(|tally| tally.places.get(&place).map_or(0, |&(_, executions)| executions));
@@ -149,6 +163,7 @@ fn listing(snippet: &Snippet, tallies: &[Tally; 2], per: u64) -> (Vec<ListedInst
             bytes: bytes.map(|byte| format!("{byte:02x}")).collect(),
             value: per_execution(totals, per),
             bits: bits.number(),
+            ..ListedInstruction::default()
         }
     };
     (places.iter().take(MAX_LISTED_INSTRUCTIONS).map(row).collect(), places.len() as u32)

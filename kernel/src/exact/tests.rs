@@ -41,7 +41,8 @@ fn emitted(body: &[u8], copies: u64) -> (Emitted, Vec<u8>) {
         late_init: CODE..CODE,
         body: CODE + 1..end,
         copy_bytes: body.len() as u64,
-        landings: None,
+        teardown: 0..0,
+            landings: None,
     };
     (emitted, code)
 }

@@ -7,6 +7,7 @@
 use super::tally::Accesses;
 use super::{Qualifier, Refusal, Tally};
 use crate::snippet::{Emitted, fault};
+use alloc::vec::Vec;
 use arch::interrupts::TrapFrame;
 use arch::step::{Next, TRAP_FLAG};
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, Register};
@@ -28,6 +29,8 @@ pub struct Tracker<'a> {
     emitted: &'a Emitted,
     /// The bytes of [`Emitted::function`].
     code: &'a [u8],
+    /// Compiled code that the emitted one calls, with its addresses: then that alone counts.
+    program: Vec<(u64, &'a [u8])>,
     qualifier: &'a Qualifier<'a>,
     /// The counts so far.
     pub tally: Tally,
@@ -77,6 +80,7 @@ impl<'a> Tracker<'a> {
         Self {
             emitted,
             code,
+            program: Vec::new(),
             qualifier,
             tally: Tally::default(),
             refusal: None,
@@ -86,6 +90,12 @@ impl<'a> Tracker<'a> {
             steps: 0,
             limit,
         }
+    }
+
+    /// The same for a function of `program`, which is called in place of a body: pieces of code at their addresses.
+    #[must_use]
+    pub fn calling(self, program: Vec<(u64, &'a [u8])>) -> Self {
+        Self { program, ..self }
     }
 
     /// Instructions so far.
@@ -140,6 +150,10 @@ impl<'a> Tracker<'a> {
             return Ok(Some(Next::Free));
         }
         self.inside |= rip == self.emitted.body.start;
+        if !self.program.is_empty() && rip == self.emitted.body.end {
+            // Teardown code follows, which may call the same functions.
+            self.inside = false;
+        }
         let bits = fault::bits(frame);
         let Some(instruction) = self.decode(rip, bits) else {
             self.pending = Pending::Unknown(rip);
@@ -180,9 +194,13 @@ impl<'a> Tracker<'a> {
     }
 
     fn decode(&self, rip: u64, bits: Bits) -> Option<Instruction> {
-        let function = &self.emitted.function;
-        let at = function.contains(&rip).then(|| (rip - function.start) as usize)?;
-        step::decode(self.code.get(at..)?, rip, bits.number().into())
+        let whole = core::iter::once((self.emitted.function.start, self.code));
+        let mut pieces = whole.chain(self.program.iter().copied());
+        let bytes = pieces.find_map(|(start, code)| {
+            let at = usize::try_from(rip.checked_sub(start)?).ok()?;
+            code.get(at..).filter(|code| !code.is_empty())
+        })?;
+        step::decode(bytes, rip, bits.number().into())
     }
 
     /// Instructions behind which no trap comes, or only after code that is not the snippet's.
@@ -215,11 +233,19 @@ impl<'a> Tracker<'a> {
 
     /// Whether the instruction at `rip` is the snippet's: not that of the code around it.
     fn counts(&self, rip: u64) -> bool {
-        self.inside && !(self.emitted.body.end..self.emitted.function.end).contains(&rip)
+        let not_ours = match self.program.is_empty() {
+            true => self.emitted.body.end..self.emitted.function.end,
+            false => self.emitted.function.clone(),
+        };
+        self.inside && !not_ours.contains(&rip)
     }
 
+    /// In a program, the address.
     fn offset(&self, rip: u64) -> Option<u64> {
         let body = &self.emitted.body;
+        if !self.program.is_empty() {
+            return Some(rip);
+        }
         body.contains(&rip).then(|| (rip - body.start) % self.emitted.copy_bytes)
     }
 

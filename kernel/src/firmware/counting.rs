@@ -58,7 +58,8 @@ pub fn count(
     }
     let (workload, heart) = (&item.workload, processors.heart());
     let ran = run_beating(workload, item.limit_us, processors, &mut watched, heart);
-    let Summary { tasks, switches, ticks, together, .. } = ran?;
+    let Summary { mut tasks, switches, ticks, together, .. } = ran?;
+    processors.explain(workload, &mut tasks);
     let mut parts = Vec::new();
     for (cpu, watch) in watched {
         let part = watch.part();

@@ -4,6 +4,7 @@ use super::control::PLACE;
 use super::counters::Counters;
 use super::passes::Counting;
 use super::probe::Machine;
+use super::programs::{Owner, Programs};
 use super::target::once_alone;
 use alloc::boxed::Box;
 use alloc::format;
@@ -14,7 +15,7 @@ use arch::call::{Function, Trap};
 use arch::cpu::{self, extended};
 use arch::memory::arena::{self, Arena, Code};
 use arch::memory::space::MapError;
-use arch::memory::{Frames, Space};
+use arch::memory::{Frames, Space, cache};
 use arch::pmu::pmi::{self, ControlBlock, Delivery};
 use arch::pmu::workload::Piece;
 use arch::pmu::{
@@ -111,6 +112,27 @@ impl Team {
             hands.push(Mutex::new(hand));
         }
         Ok(Self { members, hands })
+    }
+
+    /// Gives every other processor program `number`, with its data as they were linked.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn provide(
+        &self,
+        programs: &mut Programs,
+        number: u16,
+        frames: &mut Frames,
+    ) -> Result<(), String> {
+        for (place, hand) in self.hands.iter().enumerate() {
+            let mut hand = hand.lock();
+            let Some(space) = &mut hand.space else { continue };
+            programs.select(Owner::Processor(place), (number, false), space, frames)?;
+            // SAFETY: ring 0; what is mapped stays mapped.
+            let forget = || unsafe { cache::flush_tlb() };
+            smp::run_on(self.members[place].number as usize, forget).expect(BOOT);
+        }
+        Ok(())
     }
 
     /// The processors, in the order of their numbers.

@@ -15,6 +15,7 @@ pub mod output;
 pub mod passes;
 pub mod probe;
 pub mod processors;
+pub mod programs;
 mod sampling;
 pub mod stacks;
 pub mod target;

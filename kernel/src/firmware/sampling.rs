@@ -115,7 +115,8 @@ impl Sampler for Target<'_> {
         }
         let (frames, slots) = (&mut self.controls.frames, &mut self.slots);
         let heart = self.heart;
-        let processor = Processors::new(self.machine, &self.space, frames, slots, None);
+        let of_tasks = (slots, &mut self.programs);
+        let processor = Processors::new(self.machine, &self.space, frames, of_tasks, None);
         let mut processor = processor.sampled(self.timer);
         let start = tsc::now();
         let (workload, limit_us) = (&item.workload, item.limit_us);
@@ -130,7 +131,9 @@ impl Sampler for Target<'_> {
             function: hex(emitted.init.start..emitted.exit + 3),
         };
         let places = processor.emitted().iter().map(place).collect();
-        Ok(Scheduled { summary: ran?, places, ticks })
+        let mut summary = ran?;
+        processor.explain(workload, &mut summary.tasks);
+        Ok(Scheduled { summary, places, ticks })
     }
 
     fn deliver(&mut self, block: ControlBlock, delivery: Delivery, timer: Option<Interval>) {
@@ -158,7 +161,8 @@ impl Sampler for Target<'_> {
     fn code(&mut self, address: u64) -> Vec<u8> {
         let inside = self.emitted.as_ref().filter(|emitted| emitted.function.contains(&address));
         let Some(emitted) = inside else {
-            return self.slots.code(address, INSTRUCTION_BYTES as usize);
+            let code = self.slots.code(address, INSTRUCTION_BYTES as usize);
+            return if code.is_empty() { self.programs.any(address, INSTRUCTION_BYTES) } else { code };
         };
         let bytes = INSTRUCTION_BYTES.min(emitted.function.end - address) as usize;
         // SAFETY: the emitted code, which nothing writes to now.

@@ -11,6 +11,7 @@ use super::heap;
 use super::output::Line;
 use super::passes::Counting;
 use super::probe::Machine;
+use super::programs::{Owner, Programs};
 use super::tasks::Slots;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -21,7 +22,7 @@ use alloc::vec::Vec;
 use arch::call::{Function, Trap};
 use arch::cpu::{self, extended};
 use arch::interrupts;
-use arch::memory::arena::Arena;
+use arch::memory::arena::{AREA_BYTES, Arena};
 use arch::memory::user::UserPages;
 use arch::memory::{Frames, Space};
 use arch::pmu::pmi::Interval;
@@ -69,6 +70,7 @@ pub(super) struct Target<'a> {
     runs: u64,
     pub(super) slots: Slots,
     pub(super) controls: Controls,
+    pub(super) programs: Programs,
     /// System management interrupts in runs that count.
     smis: u32,
     /// How far the registers moved that are read around a run.
@@ -129,6 +131,7 @@ pub fn run(
         slots: Slots::default(),
         // SAFETY: as for the counters.
         controls: unsafe { Controls::new(machine, handed.frames) },
+        programs: Programs::new(handed.ramdisk.unwrap_or_default()),
         smis: 0,
         moved: [0; MAX_MSRS],
         seen: [0; MAX_MSRS],
@@ -303,6 +306,11 @@ impl Runner for Target<'_> {
                 note: format!("compatibility mode; {way}, the way in and out, cancel"),
             });
         }
+        if let Some(call) = &snippet.setup.call {
+            let (frames, user) = (&mut self.controls.frames, control.ring == Ring::User);
+            let wanted = (call.program, user);
+            self.programs.select(Owner::Processor(0), wanted, &mut self.space, frames)?;
+        }
         // What ring 3 may execute is taken back before the tables are compared.
         self.refresh();
         if self.controls.user {
@@ -373,6 +381,12 @@ impl Runner for Target<'_> {
     }
 
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault {
-        fault::explain(trap, self.emitted.as_ref().expect("it ran"), self.phase, snippet)
+        let emitted = self.emitted.as_ref().expect("it ran");
+        let mut fault = fault::explain(trap, emitted, self.phase, snippet);
+        if snippet.setup.call.is_some() {
+            let stack = self.controls.place.pointers[0] - AREA_BYTES / 2;
+            self.programs.explain(Owner::Processor(0), &mut fault, stack);
+        }
+        fault
     }
 }

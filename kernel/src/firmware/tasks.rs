@@ -5,6 +5,7 @@ mod seated;
 
 use super::crew::Team;
 use super::probe;
+use super::programs::{Owner, Programs};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -19,7 +20,8 @@ use kernel::snippet::{Place, emit};
 use kernel::tasks::{self, Emitted, Left, Seat, Summary};
 use protocol::bits::Bits;
 use protocol::checksum::crc32;
-use protocol::record::Together;
+use protocol::program::{STACK_BYTES, STACK_END};
+use protocol::record::{TaskResult, Together};
 use protocol::workload::{Ring, Task, Tasks, Workload};
 use ring3::UserInstructions;
 use seated::{Here, Sampled, timer};
@@ -59,6 +61,7 @@ pub fn run(item: &Tasks, processors: &mut Processors) -> Result<Summary, String>
     let mut counters = counters.unwrap_or_default();
     let heart = processors.heart;
     let mut summary = tasks::run_beating(workload, limit_us, processors, &mut counters, heart)?;
+    processors.explain(workload, &mut summary.tasks);
     let through: Option<Vec<u64>> = counters.iter().map(|(_, counter)| counter.through).collect();
     let Some(through) = through.filter(|through| !through.is_empty()) else { return Ok(summary) };
     summary.user_instructions = Some(through.iter().sum());
@@ -76,6 +79,7 @@ pub struct Processors<'a> {
     space: &'a Space,
     frames: &'a mut Frames,
     slots: &'a mut Slots,
+    programs: &'a mut Programs,
     /// What is known of the others; `None`: the boot processor alone runs tasks.
     team: Option<&'a Team>,
     /// Tasks that are loaded, by processor.
@@ -93,11 +97,21 @@ impl<'a> Processors<'a> {
         machine: &'a probe::Machine,
         space: &'a Space,
         frames: &'a mut Frames,
-        slots: &'a mut Slots,
+        (slots, programs): (&'a mut Slots, &'a mut Programs),
         team: Option<&'a Team>,
     ) -> Self {
         let (loaded, emitted) = (Vec::new(), Vec::new());
-        Self { machine, space, frames, slots, team, loaded, emitted, sampled: None, heart: None }
+        let (sampled, heart) = (None, None);
+        Self { machine, space, frames, slots, programs, team, loaded, emitted, sampled, heart }
+    }
+
+    /// Completes the faults of tasks that call functions.
+    pub fn explain(&self, workload: &Workload, results: &mut [TaskResult]) {
+        for (number, (task, result)) in workload.tasks.iter().zip(results).enumerate() {
+            if let (Some(_), Some(fault)) = (task.program, &mut result.fault) {
+                self.programs.explain(Owner::Task(number), fault, STACK_END - STACK_BYTES);
+            }
+        }
     }
 
     /// The same for tasks that are sampled with the block that `pmi::install` has taken. If `timer` samples, the
@@ -156,6 +170,15 @@ impl Processors<'_> {
         let narrow = task.bits == Bits::Narrow;
         // SAFETY: no task runs; physical memory is mapped, and the space has the kernel at its place.
         let root = unsafe { memory.clear(self.space.root(), user) };
+        if let Some(program) = task.program {
+            let (programs, frames) = (&mut *self.programs, &mut *self.frames);
+            let map = |space: &mut Space| {
+                programs.select(Owner::Task(number), (program, user), space, frames)
+            };
+            // SAFETY: as above.
+            let mapped = unsafe { memory.with_program(map) };
+            mapped.map_err(|error| format!("task `{}`: {error}", task.name))?;
+        }
         let area = |area| memory::area(number, area);
         let place = Place {
             code: memory::code(number),

@@ -289,6 +289,7 @@ fn item(events: &[SampledEvent<'static>], turns: u64) -> Sampling<'static> {
         ring: TaskRing::Kernel,
         parent: None,
         cpu: None,
+        program: None,
         bits: protocol::bits::Bits::Wide,
     };
     Sampling {

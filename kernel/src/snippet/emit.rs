@@ -9,10 +9,11 @@
 //!         start = TSC, between two LFENCE, all registers and flags preserved
 //!         open the gate of the counters, if events are counted, likewise
 //!         late init; if asked for, drain the front end
-//! body:   the snippet, `copies` times
+//! body:   the snippet, `copies` times; or a call of a function, for no copy to the next instruction
 //!         if there is a loop: count down, back to body
 //!         close the gate
 //!         stop = TSC, between two LFENCE
+//!         teardown code of a function
 //! exit:   restore stack pointer and registers from memory; return
 //! ```
 //!
@@ -22,17 +23,22 @@
 //! every register. The exit needs none either, which is what makes a fault survivable
 //! (see `arch::call`).
 //!
+//! A function is called once. The smaller code size has a call of the same length that leads behind itself, so that what the
+//! two differ in is the function from its first instruction to its RET.
+//!
 //! What differs for ring 3 and for 32-bit code is in `stay`; the gate's code at markers in the body is in `pauses`.
 
 use arch::pmu::Gate;
 use arch::pmu::driver::Write;
 use core::mem::offset_of;
 use core::ops::Range;
+use function::CALL_BYTES;
 use protocol::bits::Bits;
 use protocol::job::{DRAIN_NOPS, LoopCounter, Snippet};
 use protocol::limits::MAX_MSRS;
 use stay::Stay;
 
+mod function;
 mod msrs;
 mod narrow;
 mod pauses;
@@ -85,8 +91,10 @@ pub struct Emitted {
     pub body: Range<u64>,
     /// Bytes of one copy.
     pub copy_bytes: u64,
-    /// For ring 3: where `user::VECTORS` have to lead.
-    pub landings: Option<[u64; 2]>,
+    /// The teardown code.
+    pub teardown: Range<u64>,
+    /// For ring 3: where `arch::ring3::SNIPPET_VECTORS` have to lead.
+    pub landings: Option<[u64; 3]>,
 }
 
 /// The body's alignment: a cache line, and the fetch window of all x86 decoders.
@@ -174,7 +182,10 @@ pub fn emit(
         code.put(&[0x90; DRAIN_NOPS]);
     }
     debug_assert_eq!(code.address() - window, ahead);
-    let body = code.repeat(&snippet.body, copies);
+    let body = match &setup.call {
+        Some(call) => code.call(if copies > 0 { call.function } else { code.address() + CALL_BYTES }),
+        None => code.repeat(&snippet.body, copies),
+    };
     if snippet.loop_count > 0 {
         code.loop_back(snippet.loop_counter, setup.bits, body.start);
     }
@@ -186,6 +197,10 @@ pub fn emit(
     if setup.no_memory {
         code.store_start();
     }
+    let (teardown, torn_down) = match &setup.call {
+        Some(call) if !call.teardown.is_empty() => code.teardown(stay, &call.teardown),
+        _ => (0..0, None),
+    };
     let exit = code.address();
     code.load(RSP, offset_of!(Data, stack));
     if is_user {
@@ -195,9 +210,10 @@ pub fn emit(
     code.put(&[0xfc, 0x9d, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b, 0xc3]);
     code.pauses(&snippet.body, &body, gate);
     let landings = landings.filter(|_| is_user);
+    let landings = landings.map(|[init, body]| [init, body, torn_down.unwrap_or(body)]);
     let function = place.code..code.address();
-    let copy_bytes = snippet.body.len() as u64;
-    Emitted { function, exit, init, late_init, body, copy_bytes, landings }
+    let copy_bytes = if setup.call.is_some() { CALL_BYTES } else { snippet.body.len() as u64 };
+    Emitted { function, exit, init, late_init, body, copy_bytes, teardown, landings }
 }
 
 const LFENCE: [u8; 3] = [0x0f, 0xae, 0xe8];

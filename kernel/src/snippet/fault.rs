@@ -8,6 +8,7 @@ use arch::interrupts::TrapFrame;
 use core::ops::Range;
 use protocol::bits::Bits;
 use protocol::job::Snippet;
+use protocol::program::{Head, MESSAGE_BYTES, Segment};
 use protocol::record::{Fault, Hex, Registers};
 
 /// Longest x86 instruction (SDM vol. 2, 2.3.11).
@@ -32,6 +33,7 @@ pub fn unknown(trap: &Trap) -> Fault {
         bytes: None,
         registers: registers(&trap.frame, trap.cr2),
         bits: bits_of(&trap.frame),
+        ..Fault::default()
     }
 }
 
@@ -53,11 +55,19 @@ pub fn explain(trap: &Trap, emitted: &Emitted, phase: Phase, snippet: &Snippet) 
         fault.part = "late-init".to_string();
         fault.offset = Some(rip - emitted.late_init.start);
         &snippet.setup.late_init
+    } else if let (true, Some(call)) = (inside(&emitted.teardown), &snippet.setup.call) {
+        fault.part = "teardown".to_string();
+        fault.offset = Some(rip - emitted.teardown.start);
+        &call.teardown
     } else if inside(&emitted.body) {
         let at = rip - emitted.body.start;
         fault.part = "body".to_string();
         fault.offset = Some(at % emitted.copy_bytes);
         fault.copy = Some(at / emitted.copy_bytes);
+        if snippet.setup.call.is_some() {
+            fault.part = "call".to_string();
+            return fault;
+        }
         &snippet.body
     } else {
         return fault;
@@ -70,7 +80,11 @@ pub fn explain(trap: &Trap, emitted: &Emitted, phase: Phase, snippet: &Snippet) 
 /// The instruction at `from` and what follows, at most [`MAX_INSTRUCTION_BYTES`], in hexadecimal digits.
 pub(crate) fn instruction(code: &[u8], from: usize) -> String {
     let to = code.len().min(from + MAX_INSTRUCTION_BYTES);
-    code[from..to].iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&code[from..to])
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// One sentence for people about a run that took longer than `limit_ms` milliseconds.
@@ -81,6 +95,8 @@ pub fn time_limit(fault: &Fault, limit_ms: u32) -> String {
 
 fn place(fault: &Fault) -> String {
     match (fault.offset, fault.copy) {
+        _ if fault.part == PROGRAM => format!("in its program, at {}", fault.registers.rip),
+        _ if fault.part == "call" => "in the call".to_string(),
         (Some(offset), Some(copy)) => format!("at byte {offset} of the body, copy {copy}"),
         (Some(offset), None) => format!("at byte {offset} of the {}", fault.part),
         _ => format!("outside the snippet, at {}", fault.registers.rip),
@@ -96,7 +112,43 @@ pub fn sentence(fault: &Fault) -> String {
         _ => String::new(),
     };
     let error = fault.error_code.map_or(String::new(), |code| format!(", error code {code}"));
-    format!("the snippet raised {} {place}{detail}{error}", fault.mnemonic)
+    let overrun = if fault.overrun { ": its stack has overrun" } else { "" };
+    let message = fault.message.as_ref().map_or(String::new(), |text| format!(": {text}"));
+    format!("the snippet raised {} {place}{detail}{error}{overrun}{message}", fault.mnemonic)
+}
+
+/// The part that compiled code is.
+pub const PROGRAM: &str = "program";
+
+/// Bytes below a stack that belong to nothing: a frame that is laid out beyond them at one go would not be noticed.
+const GUARD_BYTES: u64 = 1 << 20;
+
+/// Completes the fault of an item that uses a program: where in it, what it left to be told, whether the stack, whose
+/// lowest address is `stack`, has overrun. `read` gives bytes of the program, as far as it has them.
+pub fn of_program<'a>(
+    fault: &mut Fault,
+    head: &Head,
+    stack: u64,
+    read: impl Fn(u64, u64) -> Option<&'a [u8]>,
+) {
+    let rip = fault.registers.rip.0;
+    let is_code = |segment: &&Segment| segment.execute && segment.range().contains(&rip);
+    if let Some(code) = head.segments.iter().find(is_code) {
+        let left = code.range().end - rip;
+        fault.part = PROGRAM.to_string();
+        fault.bytes = read(rip, left.min(MAX_INSTRUCTION_BYTES as u64)).map(hexadecimal);
+    }
+    // SDM vol. 3, 6.15: of all exceptions only #PF says an address.
+    let below = stack.checked_sub(fault.registers.cr2.0);
+    fault.overrun = fault.vector == 14 && below.is_some_and(|below| (1..=GUARD_BYTES).contains(&below));
+    fault.message = head.message.and_then(|at| message(read(at, MESSAGE_BYTES)?));
+}
+
+/// The text in a program's message: a length, then bytes. `None`: it left none.
+fn message(bytes: &[u8]) -> Option<String> {
+    let (length, text) = bytes.split_first_chunk()?;
+    let length = u64::from_le_bytes(*length).min(text.len() as u64) as usize;
+    (length > 0).then(|| String::from_utf8_lossy(&text[..length]).into_owned())
 }
 
 /// Width of the interrupted code, 64 or 32.
@@ -182,6 +234,7 @@ mod tests {
             late_init: 1150..1152,
             body: 1200..1212,
             copy_bytes: 4,
+            teardown: 0..0,
             landings: None,
         };
         explain(&trap(rip), &emitted, phase, &snippet)
@@ -212,6 +265,33 @@ mod tests {
         assert_eq!(fault.mnemonic, TIME_LIMIT);
         let text = "the snippet ran into its time limit of 50 ms outside the snippet, at 0xdead";
         assert_eq!(time_limit(&fault, 50), text);
+    }
+
+    #[test]
+    fn a_fault_in_a_program_has_its_code_its_message_and_the_stacks_end() {
+        let code = Segment { address: 0x1000, bytes: 4, memory: 4, execute: true, write: false };
+        let head = Head { segments: vec![code], message: Some(0x2000) };
+        let left = [&8u64.to_le_bytes()[..], b"gone: 7?", &[0; 504]].concat();
+        let read = |at, count: u64| match at {
+            0x1002 => Some(&[0x0f, 0x0b][..count as usize]),
+            0x2000 => Some(&left[..count as usize]),
+            _ => None,
+        };
+        let of = |rip, cr2, vector| {
+            let frame = TrapFrame { rip, vector, ..TrapFrame::default() };
+            let mut fault = unknown(&Trap { frame, cr2, cause: Cause::Exception });
+            of_program(&mut fault, &head, 0x8000, read);
+            fault
+        };
+        let fault = of(0x1002, 0x7ff8, 14);
+        assert_eq!((&*fault.part, fault.bytes.as_deref()), ("program", Some("0f0b")));
+        let text = "the snippet raised #PF in its program, at 0x1002, address 0x7ff8: its stack has overrun: gone: 7?";
+        assert_eq!(sentence(&fault), text);
+        let overruns = |cr2, vector| of(0x1002, cr2, vector).overrun;
+        assert!(overruns(0x7fff, 14) && !overruns(0x8000, 14) && !overruns(0x7ff8, 13));
+        assert_eq!(of(0x1004, 0, 6).part, "outside");
+        assert_eq!(message(&[0; 520]), None);
+        assert_eq!(message(&[0xff; 520]).map(|text| text.chars().count()), Some(512));
     }
 
     #[test]

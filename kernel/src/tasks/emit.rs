@@ -74,6 +74,7 @@ mod tests {
             ring: Ring::User,
             parent: None,
             cpu: None,
+            program: None,
             bits: protocol::bits::Bits::Wide,
         }
     }

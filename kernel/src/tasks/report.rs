@@ -63,6 +63,7 @@ fn fault(task: &Task, emitted: &Emitted, left: &Left) -> Fault {
         bytes: None,
         registers: registers(frame, left.cr2),
         bits: bits_of(frame),
+        ..Fault::default()
     };
     let parts: [(_, &Range<u64>, &[u8]); 2] =
         [("init", &emitted.init, &task.init), ("body", &emitted.body, &task.body)];

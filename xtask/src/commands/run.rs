@@ -89,6 +89,7 @@ pub fn run(arguments: &Run) -> Result<u8> {
     };
     let mut whole = boots::run(&packed, arguments.machine.reboots, boot)?;
     verdict::judge(&mut whole.report, &packed.job);
+    crate::program::places::name(&mut whole.report, &packed.job, &packed.programs);
     verdict::add_up(&mut whole.report);
     scratch.write("serial.log", &whole.raw)?;
     let mut context =

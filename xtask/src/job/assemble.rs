@@ -153,6 +153,18 @@ fn assemble_texts(sources: &[Source]) -> Result<Vec<Code>, Failed> {
     }
 }
 
+/// The whole object file of a text of this program's own, in Intel syntax.
+///
+/// # Errors
+/// The assembler cannot be run.
+pub(crate) fn object(text: &str) -> Result<Vec<u8>, String> {
+    let (part, syntax, bits) = (Part::Init, Syntax::Intel, Bits::Wide);
+    rustc::assemble(&[Source { part, text, syntax, bits }]).map_err(|stopped| match stopped {
+        Stopped::Failed(Failed::Tool(text)) | Stopped::Exceeded(text) => text,
+        Stopped::Failed(Failed::Messages(messages)) => format!("{messages:?}"),
+    })
+}
+
 fn too_long(source: usize, text: &Source) -> Message {
     let bytes = text.text.len();
     let text = format!("its text is {bytes} bytes long; at most {MAX_TEXT_BYTES} are assembled");

@@ -132,7 +132,7 @@ pub struct CountFile {
     limit_us: u64,
     /// Where counting starts and stops, as written.
     gate: Vec<(String, GateAct)>,
-    workload: WorkloadFile,
+    pub(super) workload: WorkloadFile,
     /// What it has to come to.
     pub(super) criteria: CriteriaFile,
     place: Place,

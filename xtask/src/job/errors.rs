@@ -1,6 +1,7 @@
 //! What can be wrong with a job.
 
 use crate::events::EventsError;
+use crate::program::ProgramError;
 use protocol::limits::LimitError;
 use protocol::ramdisk::RamdiskError;
 use std::fmt;
@@ -62,6 +63,16 @@ pub enum JobError {
         /// What is wrong.
         message: String,
     },
+    /// Compiled code that cannot be used.
+    #[error("{place}: item `{item}`: {error}")]
+    Program {
+        /// File and line.
+        place: Place,
+        /// The item's name.
+        item: String,
+        /// What is wrong.
+        error: ProgramError,
+    },
     /// A value of the job as a whole is out of its bounds.
     #[error("{file}: {error}")]
     Limit {
@@ -90,8 +101,11 @@ pub enum JobError {
         known: u16,
     },
     /// A job file and a snippet on the command line.
-    #[error("give one of a job file, --asm, or --latency and --throughput")]
+    #[error("give one of a job file, --asm, --object and --function, or --latency and --throughput")]
     FileAndAsm,
+    /// Options of a function, incomplete.
+    #[error("{0}")]
+    Function(String),
     /// An option that changes a snippet of the command line, without one.
     #[error("{0} changes the snippet of --asm; give that too")]
     NeedsAsm(&'static str),

@@ -10,6 +10,7 @@ use super::errors::{JobError, Place};
 use super::exact::{ExactOptions, RawExact};
 use super::expect::{CriteriaFile, Names, RawExpect, is_mnemonic, of_stepping};
 use super::form::{Form, Wanted};
+use super::function::{Argument, FunctionFile, RawFiles, RawFunction};
 use super::history::{HistoryOptions, RawHistory};
 use super::machine::MachineOptions;
 use super::sample::{self, RawSample, SampleFile};
@@ -96,6 +97,8 @@ pub struct SnippetFile {
     pub history: Option<HistoryOptions>,
     /// Instruction forms that it stands for; it has no code of its own then.
     pub wanted: Option<Wanted>,
+    /// A function of compiled code that it calls, in place of code of its own.
+    pub function: Option<FunctionFile>,
     /// Where it runs, if it stands in `[[processors]]`.
     pub processors: Option<OnProcessors>,
     /// Places in the file: of the snippet and of its texts.
@@ -225,6 +228,11 @@ struct RawOptions {
 struct RawSnippet {
     name: Option<String>,
     asm: Option<Spanned<String>>,
+    object: Option<RawFiles>,
+    function: Option<String>,
+    args: Option<Vec<Argument>>,
+    setup: Option<String>,
+    teardown: Option<String>,
     latency: Option<Form>,
     throughput: Option<Form>,
     /// In `[[processors]]` alone.
@@ -253,6 +261,19 @@ struct RawSnippet {
     machine: Option<MachineOptions>,
     bits: Option<Bits>,
     limits: Option<LimitTable>,
+}
+
+impl RawSnippet {
+    /// Takes out what it says of a function.
+    fn function(&mut self) -> RawFunction {
+        RawFunction {
+            object: self.object.take(),
+            function: self.function.take(),
+            args: self.args.take(),
+            setup: self.setup.take(),
+            teardown: self.teardown.take(),
+        }
+    }
 }
 
 impl Default for Options {
@@ -325,23 +346,27 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         let reason = "interrupt-every needs [[processors]] in place of [[snippet]]";
         return Err(wrong(format!("line {line}, column {column}: {reason}")));
     }
-    let place = |(line, column), reason| wrong(format!("line {line}, column {column}: {reason}"));
+    let place = |(line, column), reason: String| wrong(format!("line {line}, column {column}: {reason}"));
     let mut snippets = Vec::new();
-    for snippet in raw.snippet {
+    for mut snippet in raw.snippet {
         let at = places.position(snippet.span().start);
-        check_code(snippet.get_ref()).map_err(|reason| place(at, reason))?;
-        snippets.push(decide(snippet, &raw.defaults, &places));
+        let function = snippet.get_mut().function();
+        check_code(snippet.get_ref(), function.is_there()).map_err(|why| place(at, why.to_string()))?;
+        let function = function.decide(source).map_err(|reason| place(at, reason))?;
+        snippets.push(decide(snippet, function, &raw.defaults, &places));
     }
     for forms in raw.characterise {
         snippets.push(characterise(forms, &raw.defaults, &places));
     }
-    for one in raw.processors {
+    for mut one in raw.processors {
         let at = places.position(one.span().start);
-        check_code(one.get_ref()).map_err(|reason| place(at, reason))?;
+        let function = one.get_mut().function();
+        check_code(one.get_ref(), function.is_there()).map_err(|why| place(at, why.to_string()))?;
+        let function = function.decide(source).map_err(|reason| place(at, reason))?;
         let cpu = one.get_ref().cpu.as_ref().map(|cpu| *cpu.get_ref());
         let interrupt_every = one.get_ref().interrupt_every.as_ref().map(|every| *every.get_ref());
         let processors = Some(OnProcessors { cpu, interrupt_every });
-        snippets.push(SnippetFile { processors, ..decide(one, &raw.defaults, &places) });
+        snippets.push(SnippetFile { processors, ..decide(one, function, &raw.defaults, &places) });
     }
     let counts = (1..).zip(raw.count);
     Ok(JobFile {
@@ -382,7 +407,12 @@ fn check_version(raw: &RawJob, source: &str) -> Result<(), JobError> {
     Err(JobError::Newer { file: source.to_string(), found, known })
 }
 
-fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &Text) -> SnippetFile {
+fn decide(
+    spanned: Spanned<RawSnippet>,
+    function: Option<FunctionFile>,
+    defaults: &RawOptions,
+    text: &Text,
+) -> SnippetFile {
     let whole = text.lines(&spanned.span());
     let raw = spanned.into_inner();
     let base = Options::default();
@@ -403,8 +433,11 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &Text) -> S
     let history = history.and_then(RawHistory::decide);
     // A history is of one copy, as cycle by cycle there is nothing to divide.
     let copies = if history.is_some() { 1 } else { base.unroll };
-    SnippetFile {
-        name: raw.name.unwrap_or_else(|| name_of(&body)),
+    let mut file = SnippetFile {
+        name: raw.name.unwrap_or_else(|| match &function {
+            Some(function) => function.item_name(),
+            None => name_of(&body),
+        }),
         init: code(raw.init),
         one_time_init: code(raw.one_time_init),
         late_init: code(raw.late_init),
@@ -438,8 +471,27 @@ fn decide(spanned: Spanned<RawSnippet>, defaults: &RawOptions, text: &Text) -> S
         history,
         exact: raw.exact.as_ref().or(defaults.exact.as_ref()).and_then(RawExact::decide),
         wanted,
+        function,
         spans: Some(Spans { whole, asm, one_time_init, init, late_init }),
         asm: body,
+    };
+    if file.function.is_some() {
+        file.options.call_once();
+        file.options.unroll = raw.unroll.unwrap_or(file.options.unroll);
+        file.options.loop_count = raw.r#loop.unwrap_or(file.options.loop_count);
+        file.options.difference = raw.difference.unwrap_or(file.options.difference);
+        file.options.bits = raw.bits.unwrap_or(file.options.bits);
+        file.options.around.no_memory = raw.no_memory.unwrap_or_default();
+    }
+    file
+}
+
+impl Options {
+    /// Makes them those of a function, which is called once in each run, whatever holds for copies of code.
+    pub(super) fn call_once(&mut self) {
+        (self.unroll, self.loop_count, self.difference) = (1, 0, Difference::Empty);
+        self.bits = Bits::Wide;
+        self.around.no_memory = false;
     }
 }
 

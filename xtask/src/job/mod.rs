@@ -14,6 +14,7 @@ pub mod expect;
 pub mod file;
 pub mod forecast;
 pub mod form;
+pub mod function;
 pub mod history;
 pub mod machine;
 mod overrides;
@@ -28,12 +29,14 @@ pub use errors::JobError;
 pub use overrides::Overrides;
 
 use crate::events::{Block, CpuName, EventText, check, user};
+use crate::program::Linked;
 use ::events::pack::PERFMON_LICENSE;
 use assemble::{Part, Source};
 use count::CountFile;
 use exact::ExactOptions;
 use expect::CriteriaFile;
 use file::OnProcessors;
+use function::Programs;
 use history::HistoryOptions;
 use iced_x86::Register;
 use protocol::authentication::Key;
@@ -70,6 +73,8 @@ pub struct Packed {
     pub key: Option<Key>,
     /// Processors that it needs.
     pub cpus: u32,
+    /// Compiled code that goes along, by the number that items have of it.
+    pub programs: Vec<Linked>,
     /// What goes into a report and not to the machine.
     known: about::Known,
 }
@@ -85,10 +90,10 @@ impl Packed {
         job.items.drain(..done);
         requires::drop_first(&mut job, done as u32);
         job.criteria.drain(..done.min(job.criteria.len()));
-        let bytes = bytes(&job, &self.tables, key.as_ref())?;
+        let bytes = bytes(&job, &self.tables, &self.programs, key.as_ref())?;
         let (tables, sampled) = (self.tables.clone(), self.sampled.clone());
-        let known = about::Known::default();
-        Ok(Self { job, bytes, tables, sampled, cpus: self.cpus, key, known })
+        let (known, programs) = (about::Known::default(), self.programs.clone());
+        Ok(Self { job, bytes, tables, sampled, cpus: self.cpus, key, programs, known })
     }
 
     /// A job without tables, for tests.
@@ -96,13 +101,19 @@ impl Packed {
     pub(crate) fn of(job: Job<'static>) -> Self {
         let known = about::Known::default();
         let (bytes, tables, sampled) = (Vec::new(), Vec::new(), Vec::new());
-        Self { job, bytes, tables, sampled, cpus: 1, key: None, known }
+        Self { job, bytes, tables, sampled, cpus: 1, key: None, programs: Vec::new(), known }
     }
 }
 
-fn bytes(job: &Job, tables: &[u8], key: Option<&Key>) -> Result<Vec<u8>, RamdiskError> {
+fn bytes(
+    job: &Job,
+    tables: &[u8],
+    programs: &[Linked],
+    key: Option<&Key>,
+) -> Result<Vec<u8>, RamdiskError> {
     let licence = PERFMON_LICENSE.as_bytes();
     let mut sections = vec![(SectionKind::Licence, licence), (SectionKind::EventTables, tables)];
+    sections.extend(programs.iter().map(|program| (SectionKind::Program, &program.bytes[..])));
     sections.extend(key.map(|key| (SectionKind::Key, &key.bytes()[..])));
     ramdisk::pack_with(job, &sections)
 }
@@ -139,11 +150,13 @@ pub fn load_for(
     purpose: Purpose,
     (cpu, cpus): (Option<&CpuName>, Option<u32>),
 ) -> Result<Packed, JobError> {
-    let mut file = match (path, &overrides.asm, overrides.forms()) {
-        (Some(path), None, None) => file::read(path)?,
-        (None, None, None) => file::parse(TOUR, "the built-in tour")?,
-        (None, Some(asm), None) => overrides.one_liner(asm),
-        (None, None, Some(wanted)) => overrides.of_forms(wanted),
+    let functions = overrides.functions()?;
+    let mut file = match (path, &overrides.asm, overrides.forms(), &functions[..]) {
+        (Some(path), None, None, []) => file::read(path)?,
+        (None, None, None, []) => file::parse(TOUR, "the built-in tour")?,
+        (None, Some(asm), None, []) => overrides.one_liner(asm),
+        (None, None, Some(wanted), []) => overrides.of_forms(wanted),
+        (None, None, None, functions) => overrides.of_functions(functions),
         _ => return Err(JobError::FileAndAsm),
     };
     overrides.apply(&mut file)?;
@@ -215,6 +228,7 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
     let cpus = file.needed_cpus();
     let file = &*form::expand(file)?;
     let criteria = criteria(file)?;
+    let programs = Programs::of(file)?;
     let sources: Vec<Source> = file.snippets.iter().flat_map(sources).collect();
     let codes =
         assemble::assemble(&sources).map_err(|errors| place::explain(errors, &sources, file))?;
@@ -222,21 +236,25 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
         .snippets
         .iter()
         .zip(codes.as_chunks::<SOURCES>().0)
-        .map(|(snippet, codes)| item(snippet, codes, &file.source));
+        .map(|(snippet, codes)| item(snippet, codes, &file.source, &programs));
     let items = items.collect::<Result<Vec<_>, _>>()?;
     let runs = file.runs.iter().map(|run| {
-        let item = Item::Tasks(run.item()?);
+        let mut tasks = run.item()?;
+        programs.fill(&run.workload, &mut tasks.workload)?;
+        let item = Item::Tasks(tasks);
         limits::check_item(&item).map_err(|error| run.at(&error))?;
         Ok(item)
     });
     let runs = runs.collect::<Result<Vec<_>, JobError>>()?;
     let counts = file.counts.iter().map(|count| {
-        let item = Item::Count(count.item()?);
+        let mut counted = count.item()?;
+        programs.fill(&count.workload, &mut counted.workload)?;
+        let item = Item::Count(counted);
         limits::check_item(&item).map_err(|error| count.refused(error.to_string()))?;
         Ok(item)
     });
     let counts = counts.collect::<Result<Vec<_>, JobError>>()?;
-    let (samples, codes): (Vec<_>, Vec<_>) = sample::pack(file)?.into_iter().unzip();
+    let (samples, codes): (Vec<_>, Vec<_>) = sample::pack(file, &programs)?.into_iter().unzip();
     let suite = file.checks.as_ref().map(|checks| {
         let checks = checks.iter().cloned().map(Cow::Owned).collect();
         Item::Conformance(Conformance { name: Cow::Owned(file.name.clone()), checks })
@@ -264,10 +282,11 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
     let sampled = (first_sample as u32..).zip(codes).collect();
     limits::check_job(&job)
         .map_err(|error| JobError::Limit { file: file.source.clone(), error })?;
-    let bytes = bytes(&job, tables.bytes(), None)
+    let programs = programs.linked;
+    let bytes = bytes(&job, tables.bytes(), &programs, None)
         .map_err(|error| JobError::Pack { file: file.source.clone(), error })?;
     let (tables, known) = (tables.bytes().to_vec(), about::Known::of(file));
-    Ok(Packed { job, bytes, tables, sampled, cpus, key: None, known })
+    Ok(Packed { job, bytes, tables, sampled, cpus, key: None, programs, known })
 }
 
 /// What each item has to come to, in the order of the items.
@@ -307,8 +326,9 @@ fn item(
     file: &file::SnippetFile,
     codes: &[Vec<u8>; SOURCES],
     source: &str,
+    programs: &Programs,
 ) -> Result<Item<'static>, JobError> {
-    let snippet = snippet(file, codes, source)?;
+    let snippet = snippet(file, codes, source, programs)?;
     if let Some(HistoryOptions { cycles, step, clock, end_to_end }) = &file.history {
         let other = match (&file.exact, file.processors) {
             (Some(_), _) => "exact mode steps, and history mode counts; give one of the two",
@@ -340,7 +360,14 @@ fn snippet(
     snippet: &file::SnippetFile,
     [once, init, late, body]: &[Vec<u8>; SOURCES],
     source: &str,
+    programs: &Programs,
 ) -> Result<Snippet<'static>, JobError> {
+    let function = snippet.function.as_ref().map(|function| programs.code(function));
+    let function = function.transpose().map_err(|message| snippet.refused(source, message))?;
+    let [mut once, mut init] = [once, init];
+    if let Some(function) = &function {
+        (once, init) = (&function.once, &function.init);
+    }
     let around = &snippet.options.around;
     let bits = snippet.options.bits;
     let loop_counter = analyse::loop_counter(&[init, late, body], bits);
@@ -360,6 +387,7 @@ fn snippet(
         drain_frontend: around.drain_frontend,
         control,
         bits,
+        call: function.as_ref().map(|function| function.call.clone()),
     };
     Ok(Snippet {
         name: Cow::Owned(snippet.name.clone()),
@@ -368,9 +396,9 @@ fn snippet(
         unroll: snippet.options.unroll,
         loop_count: snippet.options.loop_count,
         loop_counter,
-        extended_state: [once, init, late, body]
-            .iter()
-            .any(|c| analyse::uses_extended_state(c, bits)),
+        // A compiler uses vector registers for anything.
+        extended_state: function.is_some()
+            || [once, init, late, body].iter().any(|c| analyse::uses_extended_state(c, bits)),
         warmup: snippet.options.warmup,
         runs: snippet.options.runs,
         difference: snippet.options.difference,

@@ -6,6 +6,7 @@ use super::exact::ExactOverrides;
 use super::expect::CriteriaFile;
 use super::file::{JobFile, Options, SnippetFile, name_of};
 use super::form::{Form, Wanted};
+use super::function::{Argument, FunctionFile};
 use super::history::HistoryOverrides;
 use super::machine::MachineOptions;
 use crate::compare::LimitTable;
@@ -14,6 +15,7 @@ use clap::Args;
 use protocol::bits::Bits;
 use protocol::job::{Difference, OnEnd};
 use protocol::limits;
+use std::path::PathBuf;
 
 /// What the command line changes in a job.
 #[derive(Clone, Debug, Default, Args)]
@@ -22,6 +24,21 @@ pub struct Overrides {
     /// Measure this code. Instructions are separated by `;` or line ends.
     #[arg(long, value_name = "CODE")]
     pub asm: Option<String>,
+    /// With --function: the object file, static library or executable that has it. Can be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub object: Vec<PathBuf>,
+    /// Measure this function of --object. Can be given several times: one item each.
+    #[arg(long, value_name = "NAME")]
+    pub function: Vec<String>,
+    /// With --function: give it this argument, an integer or a place in a memory area. Can be given several times.
+    #[arg(long = "arg", value_name = "VALUE", allow_hyphen_values = true)]
+    pub arguments: Vec<Argument>,
+    /// With --function: call this function of --object before each run, unmeasured, with the same arguments.
+    #[arg(long, value_name = "NAME")]
+    pub setup: Option<String>,
+    /// With --function: call this function behind each run, unmeasured.
+    #[arg(long, value_name = "NAME")]
+    pub teardown: Option<String>,
     /// Measure the latency of this instruction form, like `imul r64, r64`, in chains: one for each pair of a source and a
     /// destination. Can be given several times.
     #[arg(long, value_name = "FORM")]
@@ -124,9 +141,56 @@ impl Overrides {
             exact: None,
             history: None,
             wanted: None,
+            function: None,
             spans: None,
         };
         Self::job("--asm", "one snippet", snippet)
+    }
+
+    /// The functions of `--function`.
+    ///
+    /// # Errors
+    /// An option without those that it needs.
+    pub(super) fn functions(&self) -> Result<Vec<FunctionFile>, JobError> {
+        let needs = |what: &str| Err(JobError::Function(what.to_string()));
+        match (self.object.is_empty(), self.function.is_empty()) {
+            (false, true) => return needs("--object needs --function: what is called in it"),
+            (true, false) => return needs("--function needs --object: the file that has it"),
+            (false, false) => {}
+            (true, true) => {
+                for (given, name) in [
+                    (!self.arguments.is_empty(), "--arg"),
+                    (self.setup.is_some(), "--setup"),
+                    (self.teardown.is_some(), "--teardown"),
+                ] {
+                    if given {
+                        return needs(&format!("{name} needs --function and --object"));
+                    }
+                }
+            }
+        }
+        let one = |name: &String| FunctionFile {
+            files: self.object.clone(),
+            name: name.clone(),
+            arguments: self.arguments.clone(),
+            setup: self.setup.clone(),
+            teardown: self.teardown.clone(),
+        };
+        Ok(self.function.iter().map(one).collect())
+    }
+
+    /// The job that they stand for.
+    pub(super) fn of_functions(&self, functions: &[FunctionFile]) -> JobFile {
+        let base = self.one_liner("").snippets.remove(0);
+        let snippet = |function: &FunctionFile| {
+            let mut snippet = SnippetFile { name: function.item_name(), ..base.clone() };
+            snippet.options.call_once();
+            snippet.function = Some(function.clone());
+            snippet
+        };
+        let snippets = functions.iter().map(snippet).collect();
+        let name = if functions.len() == 1 { "one function" } else { "functions" };
+        JobFile { snippets, ..Self::job("--function", name, base.clone()) }
     }
 
     /// The forms of `--latency` and `--throughput`, if there are any.

@@ -1,10 +1,11 @@
 //! `[[sample]]`: code that is sampled while it runs.
 
 use super::assemble::{Code, Source, Syntax, assemble_with_labels};
-use super::errors::JobError;
+use super::errors::{JobError, Place};
 use super::expect::{CriteriaFile, Names, RawExpect};
+use super::function::{Argument, FunctionFile, Programs, RawFiles, RawFunction};
 use super::file::{JobFile, Lines, Options, SnippetFile, Spans, Text, lines, name_of, position};
-use super::workload::{Assembled, DEFAULT_LIMIT_US, RawTask, WorkloadFile};
+use super::workload::{Assembled, DEFAULT_LIMIT_US, RawTask, TaskFile, WorkloadFile};
 use super::{SOURCES, analyse, place, sources};
 use crate::compare::LimitTable;
 use crate::events::EventText;
@@ -54,6 +55,11 @@ pub struct TaskCode {
 pub(super) struct RawSample {
     name: Option<String>,
     asm: Option<Spanned<String>>,
+    object: Option<RawFiles>,
+    function: Option<String>,
+    args: Option<Vec<Argument>>,
+    setup: Option<String>,
+    teardown: Option<String>,
     init: Option<Spanned<String>>,
     syntax: Option<Syntax>,
     turns: Option<u64>,
@@ -153,7 +159,17 @@ pub(super) fn decide(
         };
         registers |= 1 << number;
     }
-    let tasks = written_tasks(&mut raw, text, source).map_err(wrong)?;
+    let function = RawFunction {
+        object: raw.object.take(),
+        function: raw.function.take(),
+        args: raw.args.take(),
+        setup: raw.setup.take(),
+        teardown: raw.teardown.take(),
+    };
+    let tasks = match function.decide(source).map_err(wrong)? {
+        Some(function) => Some(of_function(&raw, function, &whole, source).map_err(wrong)?),
+        None => written_tasks(&mut raw, text, source).map_err(wrong)?,
+    };
     let asm = raw.asm.as_ref().map_or(whole, |asm| lines(text, &asm.span()));
     let init_lines = raw.init.as_ref().map_or(Lines::default(), |init| lines(text, &init.span()));
     let init = raw.init.map(Spanned::into_inner).unwrap_or_default();
@@ -194,6 +210,7 @@ pub(super) fn decide(
             history: None,
             processors: None,
             wanted: None,
+            function: None,
             spans: Some(Spans {
                 whole,
                 asm,
@@ -203,6 +220,25 @@ pub(super) fn decide(
             }),
         },
     })
+}
+
+/// The task of a sample that is of a function: it runs in ring 3, under the scheduler.
+fn of_function(
+    raw: &RawSample,
+    function: FunctionFile,
+    whole: &Lines,
+    source: &str,
+) -> Result<WorkloadFile, String> {
+    if raw.asm.is_some() || !raw.task.is_empty() {
+        return Err("give asm, a function of object, or [[sample.task]] tables".to_string());
+    }
+    if raw.init.is_some() || raw.syntax.is_some() || raw.bits.is_some() {
+        return Err("a function has no init, syntax or bits".to_string());
+    }
+    let place = Place { file: source.to_string(), position: Some((whole.line, whole.column)) };
+    let name = raw.name.clone().unwrap_or_else(|| function.item_name());
+    let task = TaskFile::calling(name, function, raw.turns.unwrap_or(1), place);
+    Ok(WorkloadFile { tasks: vec![task], tick_ns: raw.tick_ns.unwrap_or(0), jitter: raw.jitter })
 }
 
 /// The tasks of a sample that has such, and not code of its own.
@@ -253,7 +289,10 @@ fn name_of_tasks(workload: &WorkloadFile) -> String {
 ///
 /// # Errors
 /// What the assembler refuses; a task too large for the code area; what is wrong with tasks, each named.
-pub(super) fn pack(file: &JobFile) -> Result<Vec<(Item<'static>, Vec<TaskCode>)>, JobError> {
+pub(super) fn pack(
+    file: &JobFile,
+    programs: &Programs,
+) -> Result<Vec<(Item<'static>, Vec<TaskCode>)>, JobError> {
     let alone = file.samples.iter().filter(|sample| sample.tasks.is_none());
     let snippets: Vec<SnippetFile> = alone.map(|sample| sample.code.clone()).collect();
     let all: Vec<Source> = snippets.iter().flat_map(sources).collect();
@@ -265,7 +304,7 @@ pub(super) fn pack(file: &JobFile) -> Result<Vec<(Item<'static>, Vec<TaskCode>)>
     let mut items = Vec::with_capacity(file.samples.len());
     for sample in &file.samples {
         let (workload, codes) = match &sample.tasks {
-            Some(tasks) => of_tasks(tasks)?,
+            Some(tasks) => of_tasks(tasks, programs)?,
             None => {
                 let part = parts.next().expect("each sample with code of its own was assembled");
                 let (task, code) = sample.task(part, &file.source)?;
@@ -278,8 +317,12 @@ pub(super) fn pack(file: &JobFile) -> Result<Vec<(Item<'static>, Vec<TaskCode>)>
 }
 
 /// Tasks for the scheduler.
-fn of_tasks(tasks: &WorkloadFile) -> Result<(Workload<'static>, Vec<TaskCode>), JobError> {
-    let Assembled { workload, symbols } = tasks.assemble()?;
+fn of_tasks(
+    tasks: &WorkloadFile,
+    programs: &Programs,
+) -> Result<(Workload<'static>, Vec<TaskCode>), JobError> {
+    let Assembled { mut workload, symbols } = tasks.assemble()?;
+    programs.fill(tasks, &mut workload)?;
     let codes = workload.tasks.iter().zip(symbols).map(|(task, labels)| {
         // The body follows the init code, from whose begin labels count.
         let ahead = task.init.len() as u64;
@@ -304,6 +347,11 @@ impl SampleFile {
         let behind = &[", overflows", ", samples", ", dropped"];
         let names = Names { whole, behind, events };
         names.check(&self.code.criteria).map_err(|message| self.code.refused(source, message))
+    }
+
+    /// Its tasks, if it has not just code of its own.
+    pub(super) fn tasks(&self) -> Option<&WorkloadFile> {
+        self.tasks.as_ref()
     }
 
     /// The greatest number of a processor that a task is to run on.
@@ -335,6 +383,7 @@ impl SampleFile {
             ring: Ring::Kernel,
             parent: None,
             cpu: None,
+            program: None,
             bits,
         };
         let labels = body.labels.iter().map(|(name, at)| (*at, name.clone())).collect();

@@ -4,6 +4,7 @@ use super::analyse::{loop_counter, uses_extended_state};
 use super::assemble::{self, Code, Failed, Labels, Message, Part, Source, Syntax};
 use super::errors::{JobError, Place, TaskError};
 use super::expect::{CriteriaFile, Names, RawExpect};
+use super::function::{Argument, FunctionFile, RawFiles, RawFunction};
 use super::file::{Lines, Text, lines};
 use crate::compare::LimitTable;
 use protocol::bits::Bits;
@@ -23,7 +24,12 @@ pub const DEFAULT_LIMIT_US: u64 = 10_000_000;
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct RawTask {
     name: Spanned<String>,
-    asm: Spanned<String>,
+    asm: Option<Spanned<String>>,
+    object: Option<RawFiles>,
+    function: Option<String>,
+    args: Option<Vec<Argument>>,
+    setup: Option<String>,
+    teardown: Option<String>,
     init: Option<Spanned<String>>,
     syntax: Option<Syntax>,
     #[serde(default)]
@@ -91,8 +97,12 @@ pub struct TaskFile {
     pub extended: Option<bool>,
     /// What its code is.
     pub bits: Bits,
+    /// A function that it calls, in place of code of its own.
+    pub function: Option<FunctionFile>,
+    /// What is wrong with what it runs.
+    wrong: Option<String>,
     /// Where it stands.
-    place: Place,
+    pub(super) place: Place,
     /// Where its texts stand: init and body.
     texts: [Lines; 2],
 }
@@ -205,12 +215,26 @@ pub(super) fn place(text: &Text, source: &str, span: &std::ops::Range<usize>) ->
 impl TaskFile {
     fn decide(raw: Spanned<RawTask>, text: &Text, source: &str) -> Self {
         let place = place(text, source, &raw.span());
-        let raw = raw.into_inner();
-        let init = raw.init.as_ref().map_or(Lines::default(), |init| lines(text, &init.span()));
-        let texts = [init, lines(text, &raw.asm.span())];
+        let mut raw = raw.into_inner();
+        let at = |code: &Option<Spanned<String>>| {
+            code.as_ref().map_or(Lines::default(), |code| lines(text, &code.span()))
+        };
+        let texts = [at(&raw.init), at(&raw.asm)];
+        let function = raw.function();
+        let other_code = raw.init.is_some() || raw.syntax.is_some() || raw.bits.is_some();
+        let wrong = match (raw.asm.is_some(), function.is_there()) {
+            (true, true) => Some("a task has either asm or a function of object".to_string()),
+            (false, false) => Some("missing field `asm` (or object and function)".to_string()),
+            (_, true) if other_code => Some("a function has no init, syntax or bits".to_string()),
+            _ => None,
+        };
+        let function = function.decide(source);
+        let wrong = wrong.or_else(|| function.as_ref().err().cloned());
         Self {
+            function: function.ok().flatten(),
+            wrong,
             name: raw.name.into_inner(),
-            asm: raw.asm.into_inner(),
+            asm: raw.asm.map(Spanned::into_inner).unwrap_or_default(),
             init: raw.init.map(Spanned::into_inner).unwrap_or_default(),
             syntax: raw.syntax.unwrap_or_default(),
             turns: raw.turns,
@@ -224,7 +248,7 @@ impl TaskFile {
         }
     }
 
-    fn error(&self, message: String) -> TaskError {
+    pub(super) fn error(&self, message: String) -> TaskError {
         TaskError { place: self.place.clone(), task: self.name.clone(), message }
     }
 
@@ -260,6 +284,40 @@ impl TaskFile {
             parent,
             cpu: self.cpu,
             bits: self.bits,
+            program: None,
+        }
+    }
+
+    /// One that calls `function` in ring 3, where it stands.
+    pub(super) fn calling(name: String, function: FunctionFile, turns: u64, place: Place) -> Self {
+        Self {
+            name,
+            asm: String::new(),
+            init: String::new(),
+            syntax: Syntax::default(),
+            turns,
+            ring: Ring::User,
+            parent: None,
+            cpu: None,
+            extended: None,
+            bits: Bits::default(),
+            function: Some(function),
+            wrong: None,
+            place,
+            texts: [Lines::default(), Lines::default()],
+        }
+    }
+}
+
+impl RawTask {
+    /// Takes out what it says of a function.
+    fn function(&mut self) -> RawFunction {
+        RawFunction {
+            object: self.object.take(),
+            function: self.function.take(),
+            args: self.args.take(),
+            setup: self.setup.take(),
+            teardown: self.teardown.take(),
         }
     }
 }
@@ -329,6 +387,7 @@ impl WorkloadFile {
         let (mut parents, mut errors) = (Vec::new(), Vec::new());
         for (index, task) in self.tasks.iter().enumerate() {
             let before = &self.tasks[..index];
+            errors.extend(task.wrong.clone().map(|wrong| task.error(wrong)));
             if before.iter().any(|other| other.name == task.name) {
                 errors.push(task.error("another task before it has the same name".to_string()));
             }

@@ -6,6 +6,7 @@ use super::table::{Width, empty, fit};
 use crate::collect::Report;
 use crate::disassembly::{instruction, unhex};
 use crate::samples::width;
+use crate::text::printable;
 use comfy_table::{Cell, CellAlignment, Table};
 use protocol::record::{Comparison, ExactResult, ListedInstruction};
 use std::fmt::Write;
@@ -56,7 +57,9 @@ fn compared(comparison: &Comparison, emulated: bool) -> String {
 
 fn listing(exact: &ExactResult) -> Table {
     let mut table = empty();
-    table.set_header(["byte", "code", "instruction", "executed"]);
+    let named = exact.listing.iter().any(|row| row.function.is_some());
+    let header = ["byte", "code", "instruction", "executed"];
+    table.set_header(header.into_iter().chain(named.then_some("function")));
     for index in [0, 3] {
         if let Some(column) = table.column_mut(index) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -66,9 +69,17 @@ fn listing(exact: &ExactResult) -> Table {
         let instruction = format!("{}{}", text(row), width(row.bits));
         let cells =
             [format!("{:#x}", row.offset), row.bytes.clone(), instruction, number(row.value)];
-        table.add_row(cells.map(Cell::new));
+        let place = named.then(|| where_it_is(row));
+        table.add_row(cells.into_iter().chain(place).map(Cell::new));
     }
     table
+}
+
+/// Function, file and line of an instruction of a program.
+fn where_it_is(row: &ListedInstruction) -> String {
+    let file = |location: &String| location.rsplit('/').next().unwrap_or_default().to_string();
+    let parts = [row.function.clone(), row.location.as_ref().map(file)];
+    printable(&parts.into_iter().flatten().collect::<Vec<_>>().join(", ")).into_owned()
 }
 
 /// The instruction as text. Its code comes from a serial line, so it may be anything.
@@ -95,6 +106,7 @@ mod tests {
             bytes: bytes.into(),
             value: 1.0,
             bits: 64,
+            ..ListedInstruction::default()
         };
         assert_eq!(text(&row("480fafc0")), "imul rax, rax");
         assert_eq!(text(&row("75ee")), "jne 0x0");
@@ -122,6 +134,7 @@ mod tests {
                 bytes: "ebfe".into(),
                 value: 1.0,
                 bits: 64,
+                ..ListedInstruction::default()
             }],
             listed: 3,
             comparisons: vec![Comparison {

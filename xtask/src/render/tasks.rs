@@ -121,7 +121,8 @@ pub(super) fn label(task: &TaskResult) -> String {
 /// The instruction that raised an exception, as the processor decoded it, after a colon.
 pub(super) fn instruction(fault: &Fault) -> String {
     let bytes = fault.bytes.as_deref().and_then(unhex).unwrap_or_default();
-    match disassembly::instruction(&bytes, fault.offset.unwrap_or(0), fault.bits) {
+    let at = if fault.part == "program" { fault.registers.rip.0 } else { 0 };
+    match disassembly::instruction(&bytes, fault.offset.unwrap_or(at), fault.bits) {
         text if text.is_empty() => width(fault.bits).to_string(),
         text => format!(": {text}{}", width(fault.bits)),
     }
@@ -129,6 +130,10 @@ pub(super) fn instruction(fault: &Fault) -> String {
 
 pub(super) fn sentence(fault: &Fault) -> String {
     let place = match fault.offset {
+        _ if let Some(function) = &fault.function => {
+            let location = fault.location.as_ref().map_or(String::new(), |at| format!(", {at}"));
+            format!("in `{function}`{location}")
+        }
         Some(offset) => format!("at byte {offset} of its {}", fault.part),
         None => format!("outside its code, at {}", fault.registers.rip),
     };
@@ -136,7 +141,9 @@ pub(super) fn sentence(fault: &Fault) -> String {
         14 => format!(", address {}", fault.registers.cr2),
         _ => String::new(),
     };
-    format!("{} {place}{address}{}", fault.mnemonic, instruction(fault))
+    let overrun = if fault.overrun { ", its stack has overrun" } else { "" };
+    let message = fault.message.as_ref().map_or(String::new(), |text| format!(": {text}"));
+    format!("{} {place}{address}{overrun}{}{message}", fault.mnemonic, instruction(fault))
 }
 
 /// Whether every task exited.
@@ -194,6 +201,7 @@ mod tests {
             bytes: Some("4889c8".into()),
             registers: Registers { cr2: Hex(0x1234), ..Registers::default() },
             bits: 32,
+            ..Fault::default()
         };
         let task = |name: &str, end| TaskResult {
             name: name.into(),

@@ -76,6 +76,9 @@ pub enum LimitError {
     /// What 32-bit code does not allow.
     #[error("bits = 32: {0}")]
     Narrow(&'static str),
+    /// What a call of a function does not allow.
+    #[error("function: {0}")]
+    Call(&'static str),
     /// A value of a task is out of its bounds.
     #[error("task {index} (`{name}`): {error}")]
     Task { index: usize, name: String, error: Box<LimitError> },

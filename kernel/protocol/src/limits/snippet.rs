@@ -5,6 +5,7 @@ use crate::bits::Bits;
 use crate::control::{PageSize, Ring};
 use crate::job::{Difference, LoopCounter, Snippet};
 use crate::marker::{STUB_BYTES, markers};
+use crate::program::{END, LOWEST, MAX_PROGRAMS};
 
 pub(super) fn check_snippet(snippet: &Snippet) -> Result<(), LimitError> {
     name(&snippet.name)?;
@@ -28,6 +29,7 @@ pub(super) fn check_snippet(snippet: &Snippet) -> Result<(), LimitError> {
         range("runs (with values listed)", u64::from(snippet.runs), 1, u64::from(MAX_LISTED_RUNS))?;
     }
     check_control(snippet)?;
+    check_call(snippet)?;
     let events = |text: &str| 1 + text.matches(',').count() as u64;
     let events = snippet.events.iter().map(|text| events(text)).sum();
     range("the number of events", events, 0, MAX_EVENTS as u64)?;
@@ -90,6 +92,26 @@ fn check_control(snippet: &Snippet) -> Result<(), LimitError> {
     Ok(())
 }
 
+/// A function is called once in each run, as it finds its arguments in registers that it need not keep.
+fn check_call(snippet: &Snippet) -> Result<(), LimitError> {
+    let setup = &snippet.setup;
+    let Some(call) = &setup.call else { return Ok(()) };
+    length("the teardown code", call.teardown.len(), MAX_CODE_BYTES)?;
+    range("the function's address", call.function, LOWEST, END - 1)?;
+    range("the program's number", call.program.into(), 0, MAX_PROGRAMS as u64 - 1)?;
+    let refused = |is: bool, why| if is { Err(LimitError::Call(why)) } else { Ok(()) };
+    refused(!snippet.body.is_empty(), "it stands in place of a body")?;
+    refused(snippet.unroll != 1, "it is called once in each run; unroll must be 1")?;
+    refused(snippet.loop_count != 0, "it is called once in each run; loop must be 0")?;
+    refused(
+        snippet.difference != Difference::Empty,
+        "what is subtracted is a call that leads nowhere; difference must be \"empty\"",
+    )?;
+    refused(setup.bits == Bits::Narrow, "it is 64-bit code; bits must be 64")?;
+    refused(setup.no_memory, "no-memory keeps values in registers that hold arguments")?;
+    refused(!setup.late_init.is_empty(), "late init would stand between its arguments and it")
+}
+
 fn code_area(snippet: &Snippet) -> Result<(), LimitError> {
     let copies = match snippet.difference {
         Difference::Double => 2 * u64::from(snippet.unroll),
@@ -97,7 +119,8 @@ fn code_area(snippet: &Snippet) -> Result<(), LimitError> {
     };
     let stubs = markers(&snippet.body).len() as u64 * STUB_BYTES;
     let body = snippet.body.len() as u64 + stubs;
-    let inits = snippet.init.len() + snippet.setup.late_init.len();
+    let teardown = snippet.setup.call.as_ref().map_or(0, |call| call.teardown.len());
+    let inits = snippet.init.len() + snippet.setup.late_init.len() + teardown;
     let total = copies * body + inits as u64 + HARNESS_BYTES;
     if total <= CODE_AREA_BYTES {
         return Ok(());

@@ -110,6 +110,7 @@ fn i8_tasks_that_cannot_run_are_refused() {
         ring: crate::workload::Ring::Kernel,
         parent,
         cpu: None,
+        program: None,
         bits: crate::bits::Bits::Wide,
     };
     let count = |tasks, request: CountRequest<'static>, tick_ns| {

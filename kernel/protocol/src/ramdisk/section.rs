@@ -22,6 +22,8 @@ pub enum SectionKind {
     Licence = 2,
     /// The boot's key: [`crate::authentication::KEY_BYTES`].
     Key = 3,
+    /// A program, in the form of [`crate::program`]. There may be several.
+    Program = 4,
 }
 
 /// Writes the sections behind the job.
@@ -45,7 +47,20 @@ pub(super) fn append(
 /// The ramdisk itself is refused for the same reasons as by [`unpack`](super::unpack); or this section, or one
 /// before it, is not all there.
 pub fn section(bytes: &[u8], kind: SectionKind) -> Result<Option<&[u8]>, RamdiskError> {
-    Ok(find(bytes, kind)?.map(|range| &bytes[range]))
+    nth_section(bytes, kind, 0)
+}
+
+/// The content of the section of this kind before which there are `before` others of it; `None` if there are not so many.
+///
+/// # Errors
+/// As for [`section`].
+pub fn nth_section(
+    bytes: &[u8],
+    kind: SectionKind,
+    before: usize,
+) -> Result<Option<&[u8]>, RamdiskError> {
+    let range = find_in(bytes, frame(bytes)?.1, kind, before)?;
+    Ok(range.map(|range| &bytes[range]))
 }
 
 /// Takes the boot's key out of the ramdisk: its place holds zeros afterwards. `None` if there is none, or if the ramdisk
@@ -54,23 +69,19 @@ pub fn take_key(bytes: &mut [u8]) -> Option<Key> {
     let announced = bytes.starts_with(&MAGIC).then(|| bytes.get(JOB_LENGTH_AT..))??;
     let announced = u32::from_le_bytes(*announced.first_chunk()?) as usize;
     let rest = bytes.get(JOB_AT.checked_add(announced)?..)?;
-    let range = find_in(bytes, rest, SectionKind::Key).ok()??;
+    let range = find_in(bytes, rest, SectionKind::Key, 0).ok()??;
     let place = &mut bytes[range];
     let key = Key::new((&*place).try_into().ok()?);
     place.fill(0);
     Some(key)
 }
 
-/// Where the first section of this kind lies.
-fn find(bytes: &[u8], kind: SectionKind) -> Result<Option<Range<usize>>, RamdiskError> {
-    find_in(bytes, frame(bytes)?.1, kind)
-}
-
-/// The same, `rest` being what stands behind the job.
+/// Where the section of this kind lies that has `before` others of it before it. `rest` is what stands behind the job.
 fn find_in(
     bytes: &[u8],
     mut rest: &[u8],
     kind: SectionKind,
+    mut before: usize,
 ) -> Result<Option<Range<usize>>, RamdiskError> {
     for index in 0..u16::from_le_bytes(field(bytes, SECTIONS_AT)) {
         let truncated =
@@ -83,10 +94,11 @@ fn find_in(
         let Some((content, behind)) = rest[HEADER_BYTES..].split_at_checked(length) else {
             return truncated(length, rest.len() - HEADER_BYTES);
         };
-        if found == kind as u32 {
+        if found == kind as u32 && before == 0 {
             let end = bytes.len() - behind.len();
             return Ok(Some(end - content.len()..end));
         }
+        before -= usize::from(found == kind as u32);
         rest = behind;
     }
     Ok(None)

@@ -62,10 +62,10 @@ pub struct ExactCount {
 }
 
 /// An instruction of the body and how often it was executed.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ListedInstruction {
-    /// Of its first byte within a copy of the body.
+    /// Of its first byte within a copy of the body; in a program, its address.
     pub offset: u32,
     /// Its machine code, hexadecimal.
     pub bytes: String,
@@ -74,6 +74,12 @@ pub struct ListedInstruction {
     /// 32 if it was executed as 32-bit code; absent: 64.
     #[serde(default = "usual", skip_serializing_if = "is_usual")]
     pub bits: u8,
+    /// The function of the program, found by the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// File and line, found by the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
 }
 
 /// One event, counted both ways.

@@ -33,7 +33,7 @@ pub struct Registers {
 }
 
 /// An exception raised by a snippet.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fault {
     /// Vector, 0 to 31.
@@ -43,7 +43,7 @@ pub struct Fault {
     /// Error code, for the exceptions that push one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_code: Option<Hex>,
-    /// Which part of the snippet raised it: `init`, `body`, or `outside`.
+    /// Which part of the snippet raised it: `init`, `body`, `program` (compiled code), or `outside`.
     pub part: String,
     /// Offset of the instruction in that part, in bytes. For the body: within one copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,6 +59,18 @@ pub struct Fault {
     /// 32 if it came in 32-bit code; absent: 64.
     #[serde(default = "usual", skip_serializing_if = "is_usual")]
     pub bits: u8,
+    /// It came of the stack's end: the address lies in the guard below.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub overrun: bool,
+    /// What the program left to be told, such as the message of a panic and its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The function of the program that it came in, found by the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// File and line of it, found by the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
 }
 
 /// The firmware itself failed.

@@ -3,11 +3,13 @@
 use super::Target;
 use crate::firmware::bench::Processor;
 use crate::firmware::crew::{Crew, Team};
+use crate::firmware::programs::Owner;
 use crate::firmware::{counting, crash, tasks};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::cpu;
 use arch::interrupts;
+use arch::memory::arena;
 use arch::ring3::SNIPPET_VECTORS;
 use arch::smp;
 use arch::state;
@@ -94,20 +96,22 @@ impl run::Machine for Target<'_> {
 
     fn tasks(&mut self, item: &Tasks) -> Result<Summary, String> {
         self.gather(&item.workload.cpus())?;
-        let (frames, slots) = (&mut self.controls.frames, &mut self.slots);
+        let frames = &mut self.controls.frames;
+        let of_tasks = (&mut self.slots, &mut self.programs);
         let team = self.team.as_ref();
         tasks::run(
             item,
-            &mut tasks::Processors::new(self.machine, &self.space, frames, slots, team)
+            &mut tasks::Processors::new(self.machine, &self.space, frames, of_tasks, team)
                 .beating(self.heart),
         )
     }
 
     fn count(&mut self, item: &Count) -> Result<CountResult, String> {
         self.gather(&named_cpus(item, &counting::in_use()))?;
-        let (frames, slots) = (&mut self.controls.frames, &mut self.slots);
+        let frames = &mut self.controls.frames;
+        let of_tasks = (&mut self.slots, &mut self.programs);
         let team = self.team.as_ref();
-        let mut processors = tasks::Processors::new(self.machine, &self.space, frames, slots, team)
+        let mut processors = tasks::Processors::new(self.machine, &self.space, frames, of_tasks, team)
             .beating(self.heart);
         counting::count(item, self.machine, &mut processors)
     }
@@ -123,10 +127,26 @@ impl run::Machine for Target<'_> {
         };
         self.form_team().map_err(refuse)?;
         let team = self.team.as_mut().expect("just formed");
+        let program = item.snippet.setup.call.as_ref().map(|call| call.program);
+        if let Some(number) = program {
+            let (programs, frames) = (&mut self.programs, &mut self.controls.frames);
+            let own = (Owner::Processor(0), (number, false));
+            programs.select(own.0, own.1, &mut self.space, frames).map_err(refuse)?;
+            team.provide(programs, number, frames).map_err(refuse)?;
+            // SAFETY: as in `refresh`.
+            unsafe { self.tables.refresh(&mut self.space) };
+        }
         let (arena, counting) = (&mut self.arena, &mut self.counting);
         let mut crew =
             Crew::new(team, arena, counting, self.machine, item.cpu, self.heart).map_err(refuse)?;
-        processors::measure_all(&mut crew, index, item)
+        let measured = processors::measure_all(&mut crew, index, item);
+        measured.map_err(|mut failure| {
+            if let (Unmeasured::Fault(fault), Some(_)) = (&mut failure.why, program) {
+                let owner = Owner::Processor(failure.processor.unwrap_or_default() as usize);
+                self.programs.explain(owner, fault, arena::area(0));
+            }
+            failure
+        })
     }
 
     fn take_stray(&mut self) -> Option<String> {

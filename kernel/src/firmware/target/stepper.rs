@@ -2,7 +2,9 @@
 
 use super::Target;
 use crate::firmware::control::PLACE;
+use crate::firmware::programs::Owner;
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use arch::call::Function;
 use arch::cpu::{self, extended};
 use arch::pmu::{Capabilities, Gate};
@@ -63,7 +65,11 @@ impl Stepper for Target<'_> {
         // SAFETY: the emitted code, which nothing writes to while it runs.
         let code =
             unsafe { core::slice::from_raw_parts(emitted.function.start as *const u8, bytes) };
-        let mut tracker = Tracker::new(emitted, code, &qualifier, limit);
+        let program = match snippet.setup.call {
+            Some(_) => self.programs.code(),
+            None => Vec::new(),
+        };
+        let mut tracker = Tracker::new(emitted, code, &qualifier, limit).calling(program);
         let heart = self.heart;
         let function = Function { entry: emitted.function.start, exit: emitted.exit };
         // SAFETY: as in `run`. The tracker allocates in the exception's handler: what it interrupts is the emitted
@@ -85,6 +91,10 @@ impl Stepper for Target<'_> {
             return Err(Unstepped::Fault(Box::new(self.explain(&trap, snippet))));
         }
         refusal.map_or(Ok(tally), |refusal| Err(Unstepped::Refused(refusal)))
+    }
+
+    fn code(&self, address: u64, count: u64) -> Vec<u8> {
+        self.programs.read(Owner::Processor(0), address, count).unwrap_or_default().to_vec()
     }
 
     fn branches(&self) -> &'static str {

@@ -226,6 +226,7 @@ impl Runner for Host {
             copy: None,
             bytes: None,
             registers: Default::default(),
+            ..Fault::default()
         }
     }
 }

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use protocol::control::Ring;
 use protocol::job::{Difference, Setup};
 use protocol::marker::{PAUSE, RESUME};
+use protocol::program::Call;
 use std::borrow::Cow;
 
 const CODE_BYTES: usize = 1 << 20;
@@ -275,12 +276,66 @@ fn n5_for_ring_3_gate_and_timer_lie_between_the_two_stays() {
     // Each stay is left to the instruction behind its INT, and the second one begins where its frame says.
     let landings =
         code.iter().filter(|one| one.mnemonic() == Int).map(iced_x86::Instruction::next_ip);
-    assert_eq!(landings.collect::<Vec<_>>(), emitted.landings.unwrap());
+    assert_eq!(landings.collect::<Vec<_>>(), emitted.landings.unwrap()[..2]);
+    // Without teardown code its vector leads where that of the body does.
+    assert_eq!(emitted.landings.unwrap()[1], emitted.landings.unwrap()[2]);
     let constants = code.iter().filter(|one| one.op1_kind() == iced_x86::OpKind::Immediate64);
     let constants: Vec<u64> = constants.map(iced_x86::Instruction::immediate64).collect();
     for address in [emitted.init.start, emitted.body.start] {
         assert!(constants.contains(&address), "{address:#x}");
     }
+}
+
+/// A snippet that calls code at `function`, with teardown code.
+fn calling(function: u64, teardown: &[u8]) -> Snippet<'static> {
+    let call = Call { program: 0, function, teardown: Cow::Owned(teardown.to_vec()) };
+    let mut snippet = snippet(&[0xb9, 5, 0, 0, 0], &[], 0, LoopCounter::R15);
+    snippet.setup.call = Some(call);
+    snippet
+}
+
+#[test]
+fn a_function_is_called_once_or_not_and_both_code_sizes_are_alike() {
+    let mut host = Host::new();
+    // The function: add [r14], rcx; ret. The teardown code: inc qword ptr [r14 + 8].
+    let function = host.place.code + CODE_BYTES as u64 - 64;
+    for (at, byte) in (function..).zip([0x49, 0x01, 0x0e, 0xc3]) {
+        // SAFETY: behind everything that is emitted here.
+        unsafe { (at as *mut u8).write(byte) };
+    }
+    let snippet = calling(function, &[0x49, 0xff, 0x46, 0x08]);
+    let mut sizes = Vec::new();
+    for (copies, sum, torn_down) in [(0, 0, 1), (1, 5, 2), (0, 5, 3)] {
+        let emitted = host.emit(&snippet, copies);
+        host.run(&emitted);
+        assert_eq!((host.word(0), host.word(8)), (sum, torn_down), "{copies}");
+        assert_eq!(emitted.teardown.end - emitted.teardown.start, 4);
+        assert_eq!((emitted.body.end - emitted.body.start, emitted.copy_bytes), (5, 5));
+        sizes.push(emitted);
+    }
+    assert_eq!(sizes[0], sizes[1]);
+}
+
+#[test]
+fn n5_teardown_code_of_ring_3_has_a_stay_of_its_own_behind_the_timer() {
+    use iced_x86::Mnemonic::{Call, Int, Iretq, Rdtsc, Stc};
+    let mut snippet = calling(0x1000_0000, &[0xf9]);
+    snippet.setup.control.ring = Ring::User;
+    let mut memory = vec![0; 1 << 16];
+    let place = Place { code: 0x4020_0000, data: 0x4000_0000, pointers: [0x5678; 5] };
+    let emitted = emit(&mut memory, &place, &snippet, 1, &Gate::EMPTY);
+    let bytes = (emitted.exit - emitted.function.start) as usize;
+    let code: Vec<_> = Decoder::with_ip(64, &memory[..bytes], place.code, DecoderOptions::NONE)
+        .into_iter()
+        .collect();
+    let marks = [Iretq, Int, Rdtsc, Stc, Call];
+    let order: Vec<_> =
+        code.iter().map(Instruction::mnemonic).filter(|name| marks.contains(name)).collect();
+    assert_eq!(order, [Iretq, Int, Rdtsc, Iretq, Call, Int, Rdtsc, Iretq, Stc, Int]);
+    let landings = code.iter().filter(|one| one.mnemonic() == Int).map(Instruction::next_ip);
+    assert_eq!(landings.collect::<Vec<_>>(), emitted.landings.unwrap());
+    let call = code.iter().find(|one| one.mnemonic() == Call).unwrap();
+    assert_eq!((call.ip(), call.near_branch64()), (emitted.body.start, 0x1000_0000));
 }
 
 /// Decodes each piece as what it will be executed as.

@@ -144,6 +144,7 @@ impl Runner for Made {
             bytes: None,
             registers: Default::default(),
             bits: 64,
+            ..Fault::default()
         }
     }
 }

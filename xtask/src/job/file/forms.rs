@@ -30,12 +30,19 @@ impl RawForms {
 }
 
 /// A snippet has code, or forms whose code and name are made.
-pub(super) fn check_code(raw: &RawSnippet) -> Result<(), &'static str> {
+pub(super) fn check_code(raw: &RawSnippet, function: bool) -> Result<(), &'static str> {
     let forms = raw.latency.is_some() || raw.throughput.is_some();
     let own = [&raw.one_time_init, &raw.init, &raw.late_init].iter().any(|code| code.is_some());
+    if function {
+        return match (raw.asm.is_some() || forms, own || raw.syntax.is_some()) {
+            (true, _) => Err("a snippet has either code or a function of object"),
+            (_, true) => Err("a function has no init code; setup names a function that runs before it"),
+            _ => Ok(()),
+        };
+    }
     match (raw.asm.is_some(), forms) {
         (true, true) => Err("a snippet has either asm, or latency and throughput"),
-        (false, false) => Err("missing field `asm` (or latency, or throughput)"),
+        (false, false) => Err("missing field `asm` (or object and function, or latency, or throughput)"),
         (false, true) if own || raw.syntax.is_some() => {
             Err("latency and throughput make their own code, init code too")
         }
@@ -65,5 +72,5 @@ pub(super) fn characterise(
         limits: raw.limits,
         ..RawSnippet::default()
     };
-    SnippetFile { wanted: Some(wanted), ..decide(Spanned::new(span, options), defaults, text) }
+    SnippetFile { wanted: Some(wanted), ..decide(Spanned::new(span, options), None, defaults, text) }
 }

@@ -169,6 +169,7 @@ fn put(item: &SnippetFile, made: Made) -> SnippetFile {
         asm: made.body,
         init: made.init,
         wanted: None,
+        function: None,
         ..item.clone()
     }
 }

@@ -1,0 +1,249 @@
+//! Functions of compiled code as items: figures, faults, fresh data, and that the next item runs.
+
+use pmu_model::Model;
+use protocol::record::{ErrorCode, ErrorRecord, SnippetResult};
+use qemu_tests::{Guest, Ran, xtask};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use xtask::cli::Boot;
+use xtask::machine::Given;
+
+/// Compiles the functions with the compiler that is there anyway.
+fn functions(folder: &Path) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compiled/functions.rs");
+    let object = folder.join("functions.o");
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    rustc.args(["--edition", "2024", "--crate-type", "lib", "-Copt-level=2", "-Cpanic=abort", "-g"]);
+    rustc.args(["-Ccodegen-units=1"]).arg("--emit").arg(format!("obj={}", object.display()));
+    assert!(rustc.arg(source).status().unwrap().success());
+    object
+}
+
+/// Boots a job whose items name `@` as their object.
+fn run(toml: &str) -> Ran {
+    let folder = tempfile::tempdir().unwrap();
+    let object = functions(folder.path());
+    let toml = toml.replace('@', object.to_str().unwrap());
+    Guest { pmu: Given::Emulated(Model::Skylake), ..Guest::new(Boot::Direct, &toml) }.run()
+}
+
+fn result<'a>(ran: &'a Ran, name: &str) -> &'a SnippetResult {
+    let found = ran.report.results().find(|result| result.name == name);
+    found.unwrap_or_else(|| panic!("no result of {name}: {:?}", ran.errors()))
+}
+
+fn error<'a>(ran: &'a Ran, name: &str) -> &'a ErrorRecord {
+    let found = ran.report.errors().find(|error| error.name.as_deref() == Some(name));
+    found.unwrap_or_else(|| panic!("no error of {name}"))
+}
+
+/// What every run counted of an event.
+fn exactly(result: &SnippetResult, event: &str) -> f64 {
+    let metric = result.metrics.iter().find(|metric| metric.event == event);
+    let metric = metric.unwrap_or_else(|| panic!("{event}: {:?}", result.uncounted));
+    assert!(metric.deterministic, "{}: {metric:?}", result.name);
+    metric.value.median
+}
+
+#[test]
+fn functions_count_from_their_first_instruction_to_their_ret_and_find_what_was_linked() {
+    let ran = run(r#"
+        [defaults]
+        events = ["instructions", "branches", "loads", "stores"]
+        [[snippet]]
+        object = "@"
+        function = "turns"
+        args = [1000]
+        [[snippet]]
+        name = "in ring 3"
+        object = "@"
+        function = "turns"
+        args = [1000]
+        machine = { ring = 3 }
+        [[snippet]]
+        name = "constructed"
+        object = "@"
+        function = "built"
+        [[snippet]]
+        name = "set up"
+        object = "@"
+        function = "grows"
+        setup = "reset"
+        teardown = "reset"
+        args = [20]
+        [[snippet]]
+        name = "set up in ring 3"
+        object = "@"
+        function = "grows"
+        setup = "reset"
+        teardown = "reset"
+        args = [20]
+        machine = { ring = 3 }
+        [[snippet]]
+        name = "grows"
+        object = "@"
+        function = "grows"
+        runs = 3
+        warmup = 0
+        values = true
+        events = []
+        [[snippet]]
+        name = "grows again"
+        object = "@"
+        function = "grows"
+        runs = 3
+        warmup = 0
+        values = true
+        events = []
+        [[snippet]]
+        object = "@"
+        function = "sums"
+        args = [1, 2, 3, 4, 5, 6, 7, 8]
+        [[snippet]]
+        object = "@"
+        function = "wide"
+        [[snippet]]
+        object = "@"
+        function = "fills"
+        "#);
+    ran.ends_with(0);
+    for name in ["turns(1000)", "in ring 3"] {
+        let turns = result(&ran, name);
+        assert_eq!(exactly(turns, "instructions"), 2002.0, "{name}");
+        assert_eq!(exactly(turns, "branches"), 1001.0, "{name}: 1000 of the loop, and RET");
+        assert_eq!((exactly(turns, "loads"), exactly(turns, "stores")), (1.0, 0.0), "RET's");
+        assert_eq!(exactly(turns, "tsc"), 2002.0, "{name}");
+    }
+    assert_eq!(exactly(result(&ran, "wide()"), "instructions"), 3.0);
+    let set_up = exactly(result(&ran, "set up"), "instructions");
+    assert!((42.0..52.0).contains(&set_up), "21 turns and what is around them: {set_up}");
+    assert_eq!(exactly(result(&ran, "set up in ring 3"), "instructions"), set_up);
+    assert!(exactly(result(&ran, "fills()"), "stores") >= 5000.0);
+    // Each item finds .data as they were linked, each run as the last one has left them.
+    let values = |name: &str| result(&ran, name).metrics[0].series[1].values.clone();
+    let grows = values("grows").unwrap();
+    assert!(grows[1] == grows[0] + 2 && grows[2] == grows[1] + 2, "{grows:?}");
+    assert_eq!(values("grows again").unwrap(), grows);
+}
+
+#[test]
+fn what_a_function_does_wrong_ends_its_item_alone() {
+    let ran = run(r#"
+        [defaults]
+        events = ["instructions"]
+        runs = 2
+        machine = { time-limit = 20 }
+        [[snippet]]
+        object = "@"
+        function = "turns"
+        args = [10]
+        [[snippet]]
+        object = "@"
+        function = "deep"
+        [[snippet]]
+        name = "deep in ring 3"
+        object = "@"
+        function = "deep"
+        machine = { ring = 3 }
+        [[snippet]]
+        object = "@"
+        function = "never"
+        [[snippet]]
+        object = "@"
+        function = "wild"
+        [[snippet]]
+        object = "@"
+        function = "gives_up"
+        [[snippet]]
+        name = "behind"
+        object = "@"
+        function = "turns"
+        args = [10]
+        [[snippet]]
+        name = "assembly behind"
+        asm = "nop"
+        "#);
+    ran.ends_with(1);
+    for name in ["turns(10)", "behind"] {
+        assert_eq!(exactly(result(&ran, name), "instructions"), 22.0, "{name}");
+    }
+    assert_eq!(exactly(result(&ran, "assembly behind"), "instructions"), 1.0);
+    for name in ["deep()", "deep in ring 3"] {
+        let deep = error(&ran, name);
+        let fault = deep.fault.as_ref().unwrap();
+        assert_eq!((fault.mnemonic.as_str(), fault.overrun), ("#PF", true), "{name}: {}", deep.text);
+        assert!(deep.text.contains("its stack has overrun"), "{}", deep.text);
+    }
+    assert_eq!(error(&ran, "never()").code, ErrorCode::TimeLimit);
+    let wild = error(&ran, "wild()").fault.as_ref().unwrap();
+    assert_eq!((wild.mnemonic.as_str(), wild.part.as_str(), wild.overrun), ("#PF", "program", false));
+    let message = &error(&ran, "gives_up()").fault.as_ref().unwrap().message;
+    assert_eq!(message.as_deref(), Some("gave up: 7 is odd"));
+}
+
+#[test]
+fn every_kind_of_item_takes_a_function() {
+    let folder = tempfile::tempdir().unwrap();
+    let object = functions(folder.path());
+    let job = folder.path().join("job.toml");
+    let toml = r#"
+        [[snippet]]
+        name = "stepped"
+        object = "functions.o"
+        function = "turns"
+        args = [100]
+        exact = true
+        [[processors]]
+        name = "on both"
+        object = "functions.o"
+        function = "grows"
+        setup = "reset"
+        args = [20]
+        events = ["instructions"]
+        [[run]]
+        name = "tasks"
+        [[run.task]]
+        name = "one"
+        object = "functions.o"
+        function = "turns"
+        args = [100]
+        turns = 3
+        ring = 3
+        [[run.task]]
+        name = "faults"
+        object = "functions.o"
+        function = "gives_up"
+        [[sample]]
+        name = "sampled"
+        object = "functions.o"
+        function = "turns"
+        args = [100000]
+        events = ["instructions"]
+        period = 1000
+        keep = "histogram"
+        "#;
+    std::fs::write(&job, toml).unwrap();
+    assert!(object.is_file());
+    let arguments =
+        ["run", "job.toml", "--pmu", "skylake", "--cpus", "2", "--format", "json", "--timeout", "300"];
+    let called = xtask(folder.path(), &arguments);
+    let report: serde_json::Value = serde_json::from_str(&called.out).unwrap_or_else(|_| panic!("{}", called.err));
+    let records = report["records"].as_array().unwrap();
+    let named = |name: &str| {
+        let found = records.iter().find(|record| record["name"] == name && record["type"] != "start");
+        found.unwrap_or_else(|| panic!("no {name}: {records:#?}"))
+    };
+    let stepped = named("stepped");
+    assert_eq!(stepped["counts"][0]["value"], 202.0, "{stepped}");
+    let rows = stepped["listing"].as_array().unwrap();
+    assert_eq!(rows.len(), 4, "{rows:#?}");
+    assert!(rows.iter().all(|row| row["function"] == "turns"), "{rows:#?}");
+    let both = named("on both");
+    assert_eq!(both["type"], "processors", "{both}");
+    let tasks = named("tasks");
+    assert_eq!(tasks["tasks"][0]["end"], "exit", "{tasks}");
+    let fault = &tasks["tasks"][1]["fault"];
+    assert_eq!((&fault["function"], &fault["message"]), (&"gives_up".into(), &"gave up: 7 is odd".into()));
+    assert!(fault["location"].as_str().unwrap().contains("functions.rs:"), "{fault}");
+    assert_eq!(named("sampled")["type"], "sample");
+}

@@ -1,0 +1,51 @@
+//! What was linked before, kept under a name made of everything that it was made of.
+
+use super::error::ProgramError;
+use crate::build;
+use std::path::{Path, PathBuf};
+
+/// Changes with the way in which programs are linked.
+const VERSION: u64 = 1;
+
+/// A name for what is made of `parts`.
+pub(super) fn key<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u64 {
+    let mut sums = VERSION.to_le_bytes().to_vec();
+    for part in parts {
+        sums.extend_from_slice(&protocol::program::sum(part).to_le_bytes());
+    }
+    protocol::program::sum(&sums)
+}
+
+/// The folder: in the checkout's, or the user's own.
+fn folder() -> Result<PathBuf, ProgramError> {
+    let folder = match build::root() {
+        Ok(root) => build::target(root).join("barecount/programs"),
+        Err(_) => {
+            let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+            let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or(home);
+            cache.unwrap_or_else(std::env::temp_dir).join("barecount/programs")
+        }
+    };
+    let made = std::fs::create_dir_all(&folder);
+    made.map_err(|error| ProgramError::Tool(format!("{}: {error}", folder.display())))?;
+    Ok(folder)
+}
+
+/// The file of that name, made by `make` if it is not there yet. It comes to its place as a whole.
+pub(super) fn file(
+    key: u64,
+    extension: &str,
+    make: impl FnOnce(&Path) -> Result<(), ProgramError>,
+) -> Result<PathBuf, ProgramError> {
+    let folder = folder()?;
+    let path = folder.join(format!("{key:016x}.{extension}"));
+    if path.is_file() {
+        return Ok(path);
+    }
+    let failed = |error: std::io::Error| ProgramError::Tool(format!("{}: {error}", folder.display()));
+    let scratch = tempfile::tempdir_in(&folder).map_err(failed)?;
+    let made = scratch.path().join("made");
+    make(&made)?;
+    std::fs::rename(&made, &path).map_err(failed)?;
+    Ok(path)
+}

@@ -1,0 +1,138 @@
+//! Compiled code as a part of a job: linked to a fixed place, checked, and put into the form in which the firmware maps it.
+//!
+//! `input` tells what the files are, `names` finds functions in them, `link` calls rust-lld, `image` makes segments of what
+//! it made (or of an executable that was linked already), `reach` finds what must not be reached, [`call`] makes the code that
+//! calls functions, [`places`] names addresses in a report, `cache` keeps what was linked for as long as nothing changes.
+
+mod cache;
+pub mod call;
+mod error;
+mod image;
+mod input;
+mod link;
+mod names;
+pub mod places;
+mod reach;
+mod runtime;
+
+pub use error::{FileError, Missing, ProgramError, WrongFile};
+
+use image::File;
+use input::{Input, Kind};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Where a program leaves a text before it gives up.
+const MESSAGE: &str = "__barecount_message";
+
+/// What is to be linked.
+#[derive(Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Wanted {
+    /// Objects and libraries, or one executable.
+    pub files: Vec<PathBuf>,
+    /// The functions that are called, as the job names them.
+    pub functions: Vec<String>,
+    /// Sections that stay although nothing refers to them: C identifiers.
+    pub sections: Vec<String>,
+}
+
+/// A program, ready to be packed.
+#[derive(Clone, Debug)]
+pub struct Linked {
+    /// The linked file, for names and lines.
+    pub path: PathBuf,
+    /// What is to be added to its addresses.
+    pub bias: u64,
+    /// Its binary form: [`protocol::program`].
+    pub bytes: Vec<u8>,
+    /// Addresses of the functions that were wanted, by the job's names.
+    pub functions: BTreeMap<String, u64>,
+    /// Functions that run before everything else, in order.
+    pub constructors: Vec<u64>,
+    /// Digest of what it was made of.
+    pub key: u64,
+}
+
+impl Input {
+    fn is_linked(&self) -> bool {
+        matches!(self.kind, Kind::Fixed | Kind::Independent)
+    }
+}
+
+/// Links what is wanted.
+///
+/// # Errors
+/// What is wrong with the files or with what the functions need.
+pub fn link(wanted: &Wanted) -> Result<Linked, ProgramError> {
+    let inputs: Vec<Input> =
+        wanted.files.iter().map(|file| Input::read(file)).collect::<Result<_, _>>()?;
+    if let (Some(input), true) = (inputs.iter().find(|input| input.is_linked()), inputs.len() > 1) {
+        return Err(FileError::new(&input.path, WrongFile::Whole).into());
+    }
+    let texts = wanted.functions.iter().chain(&wanted.sections).map(String::as_bytes);
+    let counts = [wanted.functions.len(), wanted.files.len()].map(|count| count as u8);
+    let key = cache::key(inputs.iter().map(|input| &*input.bytes).chain(texts).chain([&counts[..]]));
+    let made = |to: &Path| -> Result<(), ProgramError> {
+        match &inputs[..] {
+            [input] if input.is_linked() => std::fs::write(to, &input.bytes)
+                .map_err(|error| ProgramError::Tool(error.to_string()))?,
+            _ => {
+                let functions = wanted.functions.iter().map(|name| names::resolve(name, &inputs));
+                let roots: Vec<String> = functions.collect::<Result<_, _>>()?;
+                link::link(&inputs, &roots, &wanted.sections, &runtime::object()?, to)?;
+            }
+        }
+        let path = inputs.first().map_or(to, |input| &input.path);
+        look(to, path, wanted, true)?;
+        Ok(())
+    };
+    let path = cache::file(key, "elf", made)?;
+    let own = inputs.first().map_or(&*path, |input| &input.path);
+    let linked = look(&path, own, wanted, false)?;
+    Ok(Linked { path, key, ..linked })
+}
+
+/// Reads the linked file `path`, which is named `name` in messages; `new`: it has not been checked before.
+fn look(path: &Path, name: &Path, wanted: &Wanted, new: bool) -> Result<Linked, ProgramError> {
+    let inputs = [Input { path: name.to_path_buf(), ..Input::read(path)? }];
+    let file = File::parse(name, &inputs[0].bytes)?;
+    let file_of = |wanted: &str| -> Result<u64, ProgramError> {
+        let symbol = names::resolve(wanted, &inputs)?;
+        let address = file.address(&symbol).ok_or_else(|| ProgramError::NoFunction {
+            name: wanted.to_string(),
+            files: vec![name.to_path_buf()],
+            near: Vec::new(),
+        })?;
+        Ok(address)
+    };
+    let mut functions = BTreeMap::new();
+    for wanted in &wanted.functions {
+        functions.insert(wanted.clone(), file_of(wanted)?);
+    }
+    let image = file.image(file.address(MESSAGE))?;
+    let mut constructors = file.words(".preinit_array", &image);
+    constructors.extend(file.words(".init_array", &image));
+    // Linkers mark the ends of the list with 0 or -1.
+    constructors.retain(|&at| at != 0 && at != u64::MAX);
+    if new {
+        let entries: Vec<u64> = functions.values().chain(&constructors).copied().collect();
+        reach::check(&file, name, &entries)?;
+    }
+    let bytes = protocol::program::pack(&image.head, &image.contents)?;
+    let (bias, path) = (file.bias, path.to_path_buf());
+    Ok(Linked { path, bias, bytes, functions, constructors, key: 0 })
+}
+
+impl File<'_> {
+    /// The address that the symbol will have.
+    fn address(&self, name: &str) -> Option<u64> {
+        use object::{Object, ObjectSymbol};
+        let mut named = self.elf.symbols().filter(|symbol| {
+            !symbol.is_undefined() && symbol.name_bytes() == Ok(name.as_bytes())
+        });
+        named.next().map(|symbol| symbol.address().wrapping_add(self.bias))
+    }
+}
+
+#[cfg(test)]
+mod tests;

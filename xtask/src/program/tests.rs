@@ -1,0 +1,199 @@
+use super::*;
+use crate::job::assemble;
+use crate::setup::Toolchain;
+use std::fs;
+use std::process::Command;
+
+/// An object file of this assembly.
+fn object(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let path = folder.join(name);
+    fs::write(&path, assemble::object(text).unwrap()).unwrap();
+    path
+}
+
+fn wanted(files: &[&Path], functions: &[&str]) -> Wanted {
+    Wanted {
+        files: files.iter().map(|file| file.to_path_buf()).collect(),
+        functions: functions.iter().map(|name| (*name).to_string()).collect(),
+        sections: Vec::new(),
+    }
+}
+
+fn refusal(files: &[&Path], function: &str) -> String {
+    link(&wanted(files, &[function])).unwrap_err().to_string()
+}
+
+/// `f` needs `g` and copies memory; what stands beside them needs what there is not.
+const CODE: &str = "
+    .globl f, g, h, t, s, k, p, d, table
+    f: call g; mov rdx, 1; call memcpy; ret
+    g: mov rax, [rip + d]; ret
+    h: call missing; ret
+    t: mov rax, fs:[0]; ret
+    k: mov rax, fs:[0x28]; ret
+    v: mov rax, qword ptr [rip + thread@gottpoff]; ret
+    .globl v
+    s: jmp 2f
+    2: syscall; ret
+    p: lea rax, [rip + table]; jmp [rax + 8*rdi]
+    local: ret
+    .data
+    .type d, @object
+    d: .quad 7
+    .size d, 8
+    .type table, @object
+    table: .quad f, h
+    .size table, 16
+    .section .init_array, \"aw\"
+    .quad g
+    .section .tbss, \"awT\", @nobits
+    .type thread, @object
+    thread: .zero 8
+    .size thread, 8
+    .text
+";
+
+#[test]
+fn a_function_is_linked_with_what_it_needs_whatever_stands_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = object(folder.path(), "a.o", CODE);
+    let linked = link(&wanted(&[&file], &["f", "g"])).unwrap();
+    let program = protocol::program::Program::unpack(&linked.bytes).unwrap();
+    let f = linked.functions["f"];
+    let (code, bytes) = program.segments().find(|(one, _)| one.range().contains(&f)).unwrap();
+    assert!(code.execute && !code.write && code.address >= protocol::program::LINKED_AT);
+    // call rel32 to g
+    let at = (f - code.address) as usize;
+    let distance = i32::from_le_bytes(*bytes[at + 1..].first_chunk().unwrap());
+    assert_eq!((bytes[at], (f + 5).wrapping_add_signed(distance.into())), (0xe8, linked.functions["g"]));
+    assert_eq!(linked.constructors, [linked.functions["g"]]);
+    assert!(program.head.segments.iter().all(|one| !(one.write && one.execute)));
+    // A second time nothing is made.
+    let made = fs::metadata(&linked.path).unwrap().modified().unwrap();
+    assert_eq!(link(&wanted(&[&file], &["f", "g"])).unwrap().bytes, linked.bytes);
+    assert_eq!(fs::metadata(&linked.path).unwrap().modified().unwrap(), made);
+}
+
+#[test]
+fn what_a_function_reaches_and_cannot_have_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = object(folder.path(), "a.o", CODE);
+    for (function, expected) in [
+        ("h", "undefined: `missing`, which `h` uses"),
+        ("p", "undefined: `missing`, which `h` uses"),
+        ("t", "`t` uses thread-local storage; there are no threads below it"),
+        ("k", "the stack protector's canary: -fno-stack-protector"),
+        ("v", "`v` uses thread-local storage (`thread`)"),
+        ("s", "`s` makes a system call (syscall at 0x1000"),
+        ("d", "`d` is data, not a function"),
+        ("local", "`local` is local to "),
+        ("missin", "no function `missin` in "),
+    ] {
+        let text = refusal(&[&file], function);
+        assert!(text.contains(expected), "{function}: {text}");
+    }
+    let one = object(folder.path(), "one.o", ".globl f; f: ret");
+    let other = object(folder.path(), "other.o", ".globl f; f: nop; ret");
+    let text = refusal(&[&one, &other], "f");
+    assert!(text.starts_with("there are 2 symbols `f`"), "{text}");
+    let text = refusal(&[&one], "ff");
+    assert!(text.ends_with("; there is f"), "{text}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let large = object(folder.path(), "large.o", ".globl f; f: lea rax, [rip + big]; ret\n.bss\nbig: .zero 0x80000000\n.text");
+    let error = link(&wanted(&[&large], &["f"])).unwrap_err();
+    assert!(matches!(error, ProgramError::TooLarge { .. } | ProgramError::Overflow(_)), "{error}");
+    let narrow = object(folder.path(), "narrow.o", ".globl f; f: mov al, offset f; ret");
+    let error = link(&wanted(&[&narrow], &["f"])).unwrap_err();
+    assert!(matches!(error, ProgramError::Overflow(_)), "{error}");
+}
+
+#[test]
+fn what_is_no_object_is_told_by_what_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = fs::read(object(folder.path(), "a.o", ".globl f; f: ret")).unwrap();
+    let patched = |at: usize, byte: u8| {
+        let mut bytes = good.clone();
+        bytes[at] = byte;
+        bytes
+    };
+    let path = folder.path().join("x");
+    for (bytes, expected) in [
+        (b"hello".to_vec(), "neither an ELF file nor a static library"),
+        (Vec::new(), "neither an ELF file nor a static library"),
+        (b"BC\xc0\xde".to_vec(), "bitcode"),
+        (patched(4, 1), "32-bit ELF"),
+        (patched(5, 2), "big-endian"),
+        (patched(18, 183), "AArch64"),
+        (patched(18, 40), "ELF machine 40"),
+        (patched(16, 4), "ELF file of type 4"),
+        (good[..40].to_vec(), "ends within its header"),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        let text = refusal(&[&path], "f");
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let absent = folder.path().join("absent");
+    assert!(refusal(&[&absent], "f").contains("it cannot be read"));
+    // Cut anywhere, it is an error and never a panic.
+    for index in 0..200 {
+        fs::write(&path, &good[..good.len() * index / 200]).unwrap();
+        link(&wanted(&[&path], &["f"])).unwrap_err();
+    }
+}
+
+/// Links `objects` with these options of the linker's.
+fn executable(folder: &Path, objects: &[&Path], options: &[&str]) -> PathBuf {
+    let out = folder.join("out");
+    let linker = Toolchain::find().unwrap().tools().join("rust-lld");
+    let mut command = Command::new(linker);
+    command.args(["-flavor", "gnu", "-e", "f", "-o"]).arg(&out).args(options).args(objects);
+    assert!(command.status().unwrap().success());
+    out
+}
+
+#[test]
+fn executables_are_taken_as_they_are_and_moved_if_they_can_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = ".globl f, d; f: mov rax, [rip + d]; ret\n.data\nd: .quad f, d\n.text";
+    let file = object(folder.path(), "a.o", text);
+    for (options, at) in [
+        (&["-static"][..], 0x20_0000),
+        (&["-static", "--image-base=0x400000"], 0x40_0000),
+        (&["-pie", "--no-dynamic-linker"], 0x1000_0000),
+        (&["-pie", "--no-dynamic-linker", "--pack-dyn-relocs=relr"], 0x1000_0000),
+    ] {
+        let program = executable(folder.path(), &[&file], options);
+        let linked = link(&wanted(&[&program], &["f"])).unwrap_or_else(|error| panic!("{error}"));
+        let f = linked.functions["f"];
+        assert!((at..at + 0x1_0000).contains(&f), "{options:?}: {f:#x}");
+        // Whatever moved it, its data have its addresses.
+        let held = f.to_le_bytes();
+        assert!(linked.bytes.windows(8).any(|window| window == held), "{options:?}");
+        assert!(refusal(&[&program, &file], "f").contains("linked already"));
+    }
+    let far = executable(folder.path(), &[&file], &["-static", "--image-base=0x80000000"]);
+    assert!(matches!(link(&wanted(&[&far], &["f"])), Err(ProgramError::TooLarge { .. })));
+    let shared = executable(folder.path(), &[&file], &["-pie", "--dynamic-linker=/lib/ld.so"]);
+    assert!(refusal(&[&shared], "f").contains("linked dynamically"));
+}
+
+#[test]
+fn segments_that_overlap_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = object(folder.path(), "a.o", ".globl f; f: ret\n.data\n.quad 1\n.text");
+    let program = executable(folder.path(), &[&file], &["-static"]);
+    let mut bytes = fs::read(&program).unwrap();
+    // Program headers: e_phoff, e_phnum; p_type, p_vaddr.
+    let word = |bytes: &[u8], at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize;
+    let (headers, count) = (word(&bytes, 32), usize::from(bytes[56]));
+    let loads: Vec<usize> = (0..count).map(|index| headers + 56 * index).filter(|&at| bytes[at] == 1).collect();
+    let first = bytes[loads[0] + 16..][..8].to_vec();
+    bytes[loads[1] + 16..][..8].copy_from_slice(&first);
+    fs::write(&program, bytes).unwrap();
+    let error = link(&wanted(&[&program], &["f"])).unwrap_err();
+    assert!(matches!(error, ProgramError::Overlap { .. }), "{error}");
+}
