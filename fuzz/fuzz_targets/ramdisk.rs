@@ -8,8 +8,8 @@ use protocol::ramdisk::{SectionKind, section, take_key};
 use protocol::{PROTOCOL_VERSION, checksum, ramdisk};
 use std::borrow::Cow;
 
-const KINDS: [SectionKind; 3] =
-    [SectionKind::EventTables, SectionKind::Licence, SectionKind::Key];
+const KINDS: [SectionKind; 4] =
+    [SectionKind::EventTables, SectionKind::Licence, SectionKind::Key, SectionKind::Program];
 
 /// Where a header has the number of its sections.
 const SECTIONS_AT: usize = 10;

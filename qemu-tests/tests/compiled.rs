@@ -13,7 +13,15 @@ fn functions(folder: &Path) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compiled/functions.rs");
     let object = folder.join("functions.o");
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    rustc.args(["--edition", "2024", "--crate-type", "lib", "-Copt-level=2", "-Cpanic=abort", "-g"]);
+    rustc.args([
+        "--edition",
+        "2024",
+        "--crate-type",
+        "lib",
+        "-Copt-level=2",
+        "-Cpanic=abort",
+        "-g",
+    ]);
     rustc.args(["-Ccodegen-units=1"]).arg("--emit").arg(format!("obj={}", object.display()));
     assert!(rustc.arg(source).status().unwrap().success());
     object
@@ -171,12 +179,20 @@ fn what_a_function_does_wrong_ends_its_item_alone() {
     for name in ["deep()", "deep in ring 3"] {
         let deep = error(&ran, name);
         let fault = deep.fault.as_ref().unwrap();
-        assert_eq!((fault.mnemonic.as_str(), fault.overrun), ("#PF", true), "{name}: {}", deep.text);
+        assert_eq!(
+            (fault.mnemonic.as_str(), fault.overrun),
+            ("#PF", true),
+            "{name}: {}",
+            deep.text
+        );
         assert!(deep.text.contains("its stack has overrun"), "{}", deep.text);
     }
     assert_eq!(error(&ran, "never()").code, ErrorCode::TimeLimit);
     let wild = error(&ran, "wild()").fault.as_ref().unwrap();
-    assert_eq!((wild.mnemonic.as_str(), wild.part.as_str(), wild.overrun), ("#PF", "program", false));
+    assert_eq!(
+        (wild.mnemonic.as_str(), wild.part.as_str(), wild.overrun),
+        ("#PF", "program", false)
+    );
     let message = &error(&ran, "gives_up()").fault.as_ref().unwrap().message;
     assert_eq!(message.as_deref(), Some("gave up: 7 is odd"));
 }
@@ -224,13 +240,25 @@ fn every_kind_of_item_takes_a_function() {
         "#;
     std::fs::write(&job, toml).unwrap();
     assert!(object.is_file());
-    let arguments =
-        ["run", "job.toml", "--pmu", "skylake", "--cpus", "2", "--format", "json", "--timeout", "300"];
+    let arguments = [
+        "run",
+        "job.toml",
+        "--pmu",
+        "skylake",
+        "--cpus",
+        "2",
+        "--format",
+        "json",
+        "--timeout",
+        "300",
+    ];
     let called = xtask(folder.path(), &arguments);
-    let report: serde_json::Value = serde_json::from_str(&called.out).unwrap_or_else(|_| panic!("{}", called.err));
+    let report: serde_json::Value =
+        serde_json::from_str(&called.out).unwrap_or_else(|_| panic!("{}", called.err));
     let records = report["records"].as_array().unwrap();
     let named = |name: &str| {
-        let found = records.iter().find(|record| record["name"] == name && record["type"] != "start");
+        let found =
+            records.iter().find(|record| record["name"] == name && record["type"] != "start");
         found.unwrap_or_else(|| panic!("no {name}: {records:#?}"))
     };
     let stepped = named("stepped");
@@ -243,7 +271,10 @@ fn every_kind_of_item_takes_a_function() {
     let tasks = named("tasks");
     assert_eq!(tasks["tasks"][0]["end"], "exit", "{tasks}");
     let fault = &tasks["tasks"][1]["fault"];
-    assert_eq!((&fault["function"], &fault["message"]), (&"gives_up".into(), &"gave up: 7 is odd".into()));
+    assert_eq!(
+        (&fault["function"], &fault["message"]),
+        (&"gives_up".into(), &"gave up: 7 is odd".into())
+    );
     assert!(fault["location"].as_str().unwrap().contains("functions.rs:"), "{fault}");
     assert_eq!(named("sampled")["type"], "sample");
 }

@@ -228,9 +228,8 @@ pub fn sum(bytes: &[u8]) -> u64 {
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
     let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(SPREAD).rotate_left(29);
     let (words, rest) = bytes.as_chunks::<8>();
-    let whole = words.iter().fold(bytes.len() as u64, |sum, word| {
-        step(sum, u64::from_le_bytes(*word))
-    });
+    let whole =
+        words.iter().fold(bytes.len() as u64, |sum, word| step(sum, u64::from_le_bytes(*word)));
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
     step(whole, u64::from_le_bytes(last))

@@ -162,7 +162,11 @@ impl Sampler for Target<'_> {
         let inside = self.emitted.as_ref().filter(|emitted| emitted.function.contains(&address));
         let Some(emitted) = inside else {
             let code = self.slots.code(address, INSTRUCTION_BYTES as usize);
-            return if code.is_empty() { self.programs.any(address, INSTRUCTION_BYTES) } else { code };
+            return if code.is_empty() {
+                self.programs.any(address, INSTRUCTION_BYTES)
+            } else {
+                code
+            };
         };
         let bytes = INSTRUCTION_BYTES.min(emitted.function.end - address) as usize;
         // SAFETY: the emitted code, which nothing writes to now.

@@ -183,7 +183,9 @@ pub fn emit(
     }
     debug_assert_eq!(code.address() - window, ahead);
     let body = match &setup.call {
-        Some(call) => code.call(if copies > 0 { call.function } else { code.address() + CALL_BYTES }),
+        Some(call) => {
+            code.call(if copies > 0 { call.function } else { code.address() + CALL_BYTES })
+        }
         None => code.repeat(&snippet.body, copies),
     };
     if snippet.loop_count > 0 {

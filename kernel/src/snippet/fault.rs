@@ -140,7 +140,8 @@ pub fn of_program<'a>(
     }
     // SDM vol. 3, 6.15: of all exceptions only #PF says an address.
     let below = stack.checked_sub(fault.registers.cr2.0);
-    fault.overrun = fault.vector == 14 && below.is_some_and(|below| (1..=GUARD_BYTES).contains(&below));
+    fault.overrun =
+        fault.vector == 14 && below.is_some_and(|below| (1..=GUARD_BYTES).contains(&below));
     fault.message = head.message.and_then(|at| message(read(at, MESSAGE_BYTES)?));
 }
 

@@ -297,9 +297,10 @@ pub fn boot(
         plugin: counter.plugin.clone(),
         icount,
         cpus: Cpus::Many(machine.cpus.unwrap_or(packed.cpus)),
-        memory: machine
-            .memory
-            .unwrap_or_else(|| default_memory(machine.cpus.unwrap_or(packed.cpus))),
+        memory: machine.memory.unwrap_or_else(|| {
+            let least = default_memory(machine.cpus.unwrap_or(packed.cpus));
+            least.saturating_add(packed.program_mib())
+        }),
         cpu: machine.cpu.clone(),
         serial: Some(Console::Pipe),
         screen: false,

@@ -101,7 +101,9 @@ pub enum JobError {
         known: u16,
     },
     /// A job file and a snippet on the command line.
-    #[error("give one of a job file, --asm, --object and --function, or --latency and --throughput")]
+    #[error(
+        "give one of a job file, --asm, --object and --function, or --latency and --throughput"
+    )]
     FileAndAsm,
     /// Options of a function, incomplete.
     #[error("{0}")]

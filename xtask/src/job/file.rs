@@ -346,12 +346,14 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         let reason = "interrupt-every needs [[processors]] in place of [[snippet]]";
         return Err(wrong(format!("line {line}, column {column}: {reason}")));
     }
-    let place = |(line, column), reason: String| wrong(format!("line {line}, column {column}: {reason}"));
+    let place =
+        |(line, column), reason: String| wrong(format!("line {line}, column {column}: {reason}"));
     let mut snippets = Vec::new();
     for mut snippet in raw.snippet {
         let at = places.position(snippet.span().start);
         let function = snippet.get_mut().function();
-        check_code(snippet.get_ref(), function.is_there()).map_err(|why| place(at, why.to_string()))?;
+        check_code(snippet.get_ref(), function.is_there())
+            .map_err(|why| place(at, why.to_string()))?;
         let function = function.decide(source).map_err(|reason| place(at, reason))?;
         snippets.push(decide(snippet, function, &raw.defaults, &places));
     }

@@ -92,8 +92,12 @@ impl RawFunction {
         let (name, object) = match (self.function, self.object) {
             (None, None) => return Ok(None),
             (Some(name), Some(object)) => (name, object),
-            (Some(_), None) => return Err("function needs object: the files that have it".to_string()),
-            (None, Some(_)) => return Err("object needs function: the one that is called".to_string()),
+            (Some(_), None) => {
+                return Err("function needs object: the files that have it".to_string());
+            }
+            (None, Some(_)) => {
+                return Err("object needs function: the one that is called".to_string());
+            }
         };
         let files = match object {
             RawFiles::One(file) => vec![file],
@@ -168,7 +172,11 @@ fn users(file: &JobFile) -> Vec<User<'_>> {
     let counts = file.counts.iter().map(|count| &count.workload);
     let workloads = runs.chain(counts).chain(file.samples.iter().filter_map(SampleFile::tasks));
     let tasks = workloads.flat_map(|workload| &workload.tasks).filter_map(|task| {
-        Some(User { place: task.place.clone(), item: &task.name, function: task.function.as_ref()? })
+        Some(User {
+            place: task.place.clone(),
+            item: &task.name,
+            function: task.function.as_ref()?,
+        })
     });
     snippets.chain(tasks).collect()
 }
@@ -251,6 +259,12 @@ impl Programs {
         if errors.is_empty() { Ok(()) } else { Err(JobError::Tasks(errors)) }
     }
 
+    /// The linked file of a program, and what was added to its addresses.
+    pub(super) fn place(&self, number: u16) -> (PathBuf, u64) {
+        let linked = &self.linked[usize::from(number)];
+        (linked.path.clone(), linked.bias)
+    }
+
     /// The code around a function.
     ///
     /// # Errors
@@ -289,6 +303,7 @@ fn blame(users: &[User], files: &[PathBuf], error: ProgramError) -> JobError {
         let error = program::link(&wanted).err()?;
         Some(((user.place.clone(), user.item.to_string()), error))
     });
-    let ((place, item), error) = alone.unwrap_or_else(|| (first.expect("somebody uses them"), error));
+    let ((place, item), error) =
+        alone.unwrap_or_else(|| (first.expect("somebody uses them"), error));
     JobError::Program { place, item, error }
 }

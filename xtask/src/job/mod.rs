@@ -47,6 +47,7 @@ use protocol::job::{
 };
 use protocol::limits;
 use protocol::ramdisk::{self, RamdiskError, SectionKind};
+use protocol::workload::Workload;
 use sample::TaskCode;
 use std::borrow::Cow;
 use std::path::Path;
@@ -94,6 +95,29 @@ impl Packed {
         let (tables, sampled) = (self.tables.clone(), self.sampled.clone());
         let (known, programs) = (about::Known::default(), self.programs.clone());
         Ok(Self { job, bytes, tables, sampled, cpus: self.cpus, key, programs, known })
+    }
+
+    /// MiB that its programs take in the machine: in the ramdisk, and a copy for each processor or task that runs one.
+    #[must_use]
+    pub fn program_mib(&self) -> u32 {
+        let copies = |number: u16| {
+            let tasks = |workload: &Workload| {
+                workload.tasks.iter().filter(|task| task.program == Some(number)).count() as u64
+            };
+            let of = |item: &Item| match item {
+                Item::Tasks(item) => tasks(&item.workload),
+                Item::Count(item) => tasks(&item.workload),
+                Item::Sample(item) => tasks(&item.workload),
+                Item::Processors(_) => self.cpus.into(),
+                _ => 1,
+            };
+            self.job.items.iter().map(of).max().unwrap_or(0) + 1
+        };
+        let one = |(number, program): (u16, &Linked)| {
+            copies(number) * program.memory + program.bytes.len() as u64
+        };
+        let bytes: u64 = (0..).zip(&self.programs).map(one).sum();
+        u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX)
     }
 
     /// A job without tables, for tests.

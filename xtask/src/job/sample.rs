@@ -3,8 +3,8 @@
 use super::assemble::{Code, Source, Syntax, assemble_with_labels};
 use super::errors::{JobError, Place};
 use super::expect::{CriteriaFile, Names, RawExpect};
-use super::function::{Argument, FunctionFile, Programs, RawFiles, RawFunction};
 use super::file::{JobFile, Lines, Options, SnippetFile, Spans, Text, lines, name_of, position};
+use super::function::{Argument, FunctionFile, Programs, RawFiles, RawFunction};
 use super::workload::{Assembled, DEFAULT_LIMIT_US, RawTask, TaskFile, WorkloadFile};
 use super::{SOURCES, analyse, place, sources};
 use crate::compare::LimitTable;
@@ -16,6 +16,7 @@ use protocol::sampling::{Delivery, Freeze, Keep, OnFull, Rate, SampledEvent, Sam
 use protocol::workload::{Ring, Task, Workload};
 use serde::Deserialize;
 use std::borrow::Cow;
+use std::path::PathBuf;
 use toml::Spanned;
 
 /// Entries of the log or the histogram, if the job does not say.
@@ -48,6 +49,8 @@ pub struct TaskCode {
     pub body: Vec<u8>,
     /// Its labels, with their places in it, in order.
     pub labels: Vec<(u64, String)>,
+    /// The linked file of the program that it calls, and what was added to its addresses.
+    pub program: Option<(PathBuf, u64)>,
 }
 
 #[derive(Deserialize)]
@@ -328,7 +331,8 @@ fn of_tasks(
         let ahead = task.init.len() as u64;
         let labels =
             labels.into_iter().filter_map(|(name, at)| Some((at.checked_sub(ahead)?, name)));
-        TaskCode { body: task.body.to_vec(), labels: labels.collect() }
+        let program = task.program.map(|number| programs.place(number));
+        TaskCode { body: task.body.to_vec(), labels: labels.collect(), program }
     });
     let codes = codes.collect();
     Ok((workload, codes))
@@ -387,7 +391,7 @@ impl SampleFile {
             bits,
         };
         let labels = body.labels.iter().map(|(name, at)| (*at, name.clone())).collect();
-        Ok((task, TaskCode { body: body.bytes.clone(), labels }))
+        Ok((task, TaskCode { body: body.bytes.clone(), labels, ..TaskCode::default() }))
     }
 }
 

@@ -42,7 +42,8 @@ pub(super) fn file(
     if path.is_file() {
         return Ok(path);
     }
-    let failed = |error: std::io::Error| ProgramError::Tool(format!("{}: {error}", folder.display()));
+    let failed =
+        |error: std::io::Error| ProgramError::Tool(format!("{}: {error}", folder.display()));
     let scratch = tempfile::tempdir_in(&folder).map_err(failed)?;
     let made = scratch.path().join("made");
     make(&made)?;

@@ -93,7 +93,17 @@ impl Calls {
 mod tests {
     use super::*;
 
-    extern "sysv64" fn check(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64, g: u64, h: u64, i: u64) {
+    extern "sysv64" fn check(
+        a: u64,
+        b: u64,
+        c: u64,
+        d: u64,
+        e: u64,
+        f: u64,
+        g: u64,
+        h: u64,
+        i: u64,
+    ) {
         assert_eq!([a, b, c, d, e, f, g, h, i], [1, 2, 3, 4, 5, 6, 7, 8, 9]);
         CALLS.with(|calls| calls.set(calls.get() + 1));
     }

@@ -81,7 +81,9 @@ pub enum ProgramError {
         name: String,
     },
     /// A function that another one chooses.
-    #[error("`{name}` is an indirect function (IFUNC), which a dynamic linker would choose; name one of its variants")]
+    #[error(
+        "`{name}` is an indirect function (IFUNC), which a dynamic linker would choose; name one of its variants"
+    )]
     Indirect {
         /// The function.
         name: String,
@@ -100,7 +102,10 @@ pub enum ProgramError {
     #[error("undefined: {}", list_undefined(.0))]
     Undefined(Vec<Missing>),
     /// Storage of threads, of which there are none.
-    #[error("`{function}` uses thread-local storage{}; there are no threads below it", symbol(name))]
+    #[error(
+        "`{function}` uses thread-local storage{}; there are no threads below it",
+        symbol(name)
+    )]
     ThreadLocal {
         /// The variable, if it has a name.
         name: Option<String>,
@@ -108,7 +113,9 @@ pub enum ProgramError {
         function: String,
     },
     /// There is no system below it.
-    #[error("`{function}` makes a system call ({instruction} at {address:#x}); there is no system below it")]
+    #[error(
+        "`{function}` makes a system call ({instruction} at {address:#x}); there is no system below it"
+    )]
     SystemCall {
         /// Who makes it.
         function: String,

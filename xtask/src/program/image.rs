@@ -4,7 +4,7 @@ use super::error::{FileError, ProgramError, WrongFile};
 use object::LittleEndian as LE;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader, Rela};
 use object::{Object, elf};
-use protocol::program::{END, Head, LINKED_AT, LOWEST, PAGE, Segment, check};
+use protocol::program::{END, Head, LINKED_AT, LOWEST, MAX_SEGMENTS, PAGE, Segment, check};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -47,10 +47,14 @@ impl<'a> File<'a> {
     pub(super) fn image(&self, message: Option<u64>) -> Result<Image, ProgramError> {
         let mut pieces: BTreeMap<u64, (Segment, Vec<u8>)> = BTreeMap::new();
         let headers = self.elf.elf_program_headers();
-        for header in headers.iter().filter(|one| one.p_type(LE) == elf::PT_LOAD) {
-            if header.p_memsz(LE) == 0 {
-                continue;
-            }
+        let loaded =
+            headers.iter().filter(|one| one.p_type(LE) == elf::PT_LOAD && one.p_memsz(LE) > 0);
+        // Before their bytes are taken, of which many may be the same.
+        let count = loaded.clone().count();
+        if count > MAX_SEGMENTS {
+            return Err(ProgramError::Segments(protocol::program::ProgramError::Segments(count)));
+        }
+        for header in loaded {
             let (segment, bytes) = self.piece(header)?;
             let (from, to) = (segment.address, segment.address.saturating_add(segment.memory));
             if from < LOWEST || to > END {
@@ -61,7 +65,8 @@ impl<'a> File<'a> {
             }
         }
         let ranges: Vec<_> = pieces.values().map(|(segment, _)| segment.range()).collect();
-        if let Some([first, second]) = ranges.array_windows().find(|[one, two]| two.start < one.end) {
+        if let Some([first, second]) = ranges.array_windows().find(|[one, two]| two.start < one.end)
+        {
             return Err(ProgramError::Overlap { first: first.start, second: second.start });
         }
         self.relocate(&mut pieces)?;
@@ -73,10 +78,7 @@ impl<'a> File<'a> {
     }
 
     /// A segment from the beginning of its first page, with its bytes.
-    fn piece(
-        &self,
-        header: &elf::ProgramHeader64<LE>,
-    ) -> Result<(Segment, Vec<u8>), ProgramError> {
+    fn piece(&self, header: &elf::ProgramHeader64<LE>) -> Result<(Segment, Vec<u8>), ProgramError> {
         let (at, size) = (header.p_vaddr(LE).wrapping_add(self.bias), header.p_memsz(LE));
         let in_file = header
             .data(LE, self.elf.data())
@@ -86,7 +88,8 @@ impl<'a> File<'a> {
         }
         let address = at & !(PAGE - 1);
         let ahead = at - address;
-        let memory = size.checked_add(ahead).ok_or(ProgramError::TooLarge { from: at, to: u64::MAX })?;
+        let memory =
+            size.checked_add(ahead).ok_or(ProgramError::TooLarge { from: at, to: u64::MAX })?;
         let mut bytes = vec![0; ahead as usize];
         bytes.extend_from_slice(in_file);
         let flags = header.p_flags(LE);
@@ -101,17 +104,15 @@ impl<'a> File<'a> {
     }
 
     /// Applies the relocations of a position independent executable.
-    fn relocate(
-        &self,
-        pieces: &mut BTreeMap<u64, (Segment, Vec<u8>)>,
-    ) -> Result<(), ProgramError> {
+    fn relocate(&self, pieces: &mut BTreeMap<u64, (Segment, Vec<u8>)>) -> Result<(), ProgramError> {
         let headers = self.elf.elf_program_headers();
         if let Some(header) = headers.iter().find(|one| one.p_type(LE) == elf::PT_INTERP) {
             let name = header.interpreter(LE, self.elf.data()).ok().flatten().unwrap_or_default();
             let name = String::from_utf8_lossy(name).into_owned();
             return Err(FileError::new(self.path, WrongFile::Dynamic(name)).into());
         }
-        let Some(entries) = headers.iter().find_map(|one| one.dynamic(LE, self.elf.data()).transpose())
+        let Some(entries) =
+            headers.iter().find_map(|one| one.dynamic(LE, self.elf.data()).transpose())
         else {
             return Ok(());
         };
@@ -129,7 +130,9 @@ impl<'a> File<'a> {
             words.extend(self.packed(at, bytes)?.into_iter().map(|at| (at, None)));
         }
         let mut others: BTreeMap<u32, usize> = BTreeMap::new();
-        for (table, bytes) in [(elf::DT_RELA.0, elf::DT_RELASZ.0), (elf::DT_JMPREL.0, elf::DT_PLTRELSZ.0)] {
+        for (table, bytes) in
+            [(elf::DT_RELA.0, elf::DT_RELASZ.0), (elf::DT_JMPREL.0, elf::DT_PLTRELSZ.0)]
+        {
             let (Some(at), Some(bytes)) = (value(table), value(bytes)) else { continue };
             let table = self.bytes(at, bytes)?;
             let count = bytes as usize / size_of::<elf::Rela64<LE>>();
@@ -160,7 +163,8 @@ impl<'a> File<'a> {
         value: Option<u64>,
     ) -> Result<(), ProgramError> {
         let at = at.wrapping_add(self.bias);
-        let outside = || self.wrong(format!("a relocation at {at:#x} lies outside of its segments"));
+        let outside =
+            || self.wrong(format!("a relocation at {at:#x} lies outside of its segments"));
         let (_, (segment, bytes)) = pieces.range_mut(..=at).next_back().ok_or_else(outside)?;
         let offset = (at - segment.address) as usize;
         let word = bytes.get_mut(offset..).and_then(|rest| rest.first_chunk_mut::<8>());
@@ -193,9 +197,8 @@ impl<'a> File<'a> {
     pub(super) fn bytes(&self, at: u64, bytes: u64) -> Result<&'a [u8], ProgramError> {
         let headers = self.elf.elf_program_headers();
         let loaded = headers.iter().filter(|one| one.p_type(LE) == elf::PT_LOAD);
-        let found = loaded.filter_map(|one| {
-            one.data_range(LE, self.elf.data(), at, bytes).ok().flatten()
-        });
+        let found =
+            loaded.filter_map(|one| one.data_range(LE, self.elf.data(), at, bytes).ok().flatten());
         let missing = || self.wrong(format!("{bytes} bytes at {at:#x} are not in the file"));
         found.into_iter().next().ok_or_else(missing)
     }
@@ -205,7 +208,7 @@ impl<'a> File<'a> {
         use object::ObjectSection;
         let Some(section) = self.elf.section_by_name(name) else { return Vec::new() };
         let at = section.address().wrapping_add(self.bias);
-        (0..section.size() / 8).filter_map(|index| image.word(at + 8 * index)).collect()
+        (0..section.size() / 8).map_while(|index| image.word(at.wrapping_add(8 * index))).collect()
     }
 }
 

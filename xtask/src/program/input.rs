@@ -50,7 +50,11 @@ impl Input {
         for member in archive.members() {
             let member = member.map_err(&damaged)?;
             // A thin archive has its members elsewhere; the linker finds them.
-            let bytes = if archive.is_thin() { &[] } else { member.data(&*self.bytes).map_err(&damaged)? };
+            let bytes = if archive.is_thin() {
+                &[]
+            } else {
+                member.data(&*self.bytes).map_err(&damaged)?
+            };
             let member = String::from_utf8_lossy(member.name()).into_owned();
             if bytes.starts_with(&elf::ELFMAG) {
                 objects.push((format!("{name}({member})"), bytes));
@@ -75,7 +79,8 @@ pub(super) fn kind(bytes: &[u8]) -> Result<Kind, WrongFile> {
         return Err(WrongFile::NotElf);
     }
     // The offsets are those of the ELF header: System V ABI, chapter 4.
-    let cut = || WrongFile::Damaged(format!("it ends within its header, after {} bytes", bytes.len()));
+    let cut =
+        || WrongFile::Damaged(format!("it ends within its header, after {} bytes", bytes.len()));
     let (&class, &order) = bytes.get(4).zip(bytes.get(5)).ok_or_else(cut)?;
     if class != elf::ELFCLASS64.0 {
         return Err(WrongFile::Bits32);

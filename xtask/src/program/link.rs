@@ -80,7 +80,8 @@ fn explain(said: &str) -> ProgramError {
         let places: Vec<String> = defined.map(str::to_string).collect();
         return ProgramError::Ambiguous { name: name.to_string(), count: places.len(), places };
     }
-    let undefined: Vec<Missing> = errors.iter().filter_map(|(text, details)| undefined(text, details)).collect();
+    let undefined: Vec<Missing> =
+        errors.iter().filter_map(|(text, details)| undefined(text, details)).collect();
     if !undefined.is_empty() {
         return ProgramError::Undefined(undefined);
     }
@@ -109,8 +110,12 @@ mod tests {
             >>> defined at b.c:4\n>>>            b.o:(.text+0x4)\n\nrust-lld: error: duplicate symbol: walk\n";
         let text = explain(duplicate).to_string();
         assert_eq!(text, "there are 2 symbols `sum`: a.c:4, b.c:4");
-        let undefined = "rust-lld: error: undefined hidden symbol: gone\n>>> referenced by a.c:6 (/a.c:6)\n";
-        assert_eq!(explain(undefined).to_string(), "undefined: `gone`, which `a.c:6 (/a.c:6)` uses");
+        let undefined =
+            "rust-lld: error: undefined hidden symbol: gone\n>>> referenced by a.c:6 (/a.c:6)\n";
+        assert_eq!(
+            explain(undefined).to_string(),
+            "undefined: `gone`, which `a.c:6 (/a.c:6)` uses"
+        );
         let range = "rust-lld: error: a.o:(.text+0x3): relocation R_X86_64_PC32 out of range: 4294967296 is not in \
             [-2147483648, 2147483647]; references 'big'\n";
         assert!(matches!(explain(range), ProgramError::Overflow(text) if text.contains("'big'")));

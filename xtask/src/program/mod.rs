@@ -49,6 +49,8 @@ pub struct Linked {
     pub functions: BTreeMap<String, u64>,
     /// Functions that run before everything else, in order.
     pub constructors: Vec<u64>,
+    /// Bytes that it takes in memory.
+    pub memory: u64,
     /// Digest of what it was made of.
     pub key: u64,
 }
@@ -71,7 +73,8 @@ pub fn link(wanted: &Wanted) -> Result<Linked, ProgramError> {
     }
     let texts = wanted.functions.iter().chain(&wanted.sections).map(String::as_bytes);
     let counts = [wanted.functions.len(), wanted.files.len()].map(|count| count as u8);
-    let key = cache::key(inputs.iter().map(|input| &*input.bytes).chain(texts).chain([&counts[..]]));
+    let key =
+        cache::key(inputs.iter().map(|input| &*input.bytes).chain(texts).chain([&counts[..]]));
     let made = |to: &Path| -> Result<(), ProgramError> {
         match &inputs[..] {
             [input] if input.is_linked() => std::fs::write(to, &input.bytes)
@@ -94,7 +97,26 @@ pub fn link(wanted: &Wanted) -> Result<Linked, ProgramError> {
 
 /// Reads the linked file `path`, which is named `name` in messages; `new`: it has not been checked before.
 fn look(path: &Path, name: &Path, wanted: &Wanted, new: bool) -> Result<Linked, ProgramError> {
-    let inputs = [Input { path: name.to_path_buf(), ..Input::read(path)? }];
+    let input = Input { path: name.to_path_buf(), ..Input::read(path)? };
+    let linked = examine(input, wanted, new)?;
+    Ok(Linked { path: path.to_path_buf(), ..linked })
+}
+
+/// Reads a linked file out of `bytes`, whatever they are: for the fuzzer.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn read(bytes: &[u8], wanted: &Wanted) -> Result<Linked, ProgramError> {
+    let path = PathBuf::from("file");
+    let kind = input::kind(bytes).map_err(|what| FileError::new(&path, what))?;
+    let input = Input { path, bytes: bytes.to_vec(), kind };
+    input.objects()?;
+    examine(input, wanted, true)
+}
+
+fn examine(input: Input, wanted: &Wanted, new: bool) -> Result<Linked, ProgramError> {
+    let inputs = [input];
+    let name = &*inputs[0].path;
     let file = File::parse(name, &inputs[0].bytes)?;
     let file_of = |wanted: &str| -> Result<u64, ProgramError> {
         let symbol = names::resolve(wanted, &inputs)?;
@@ -119,17 +141,19 @@ fn look(path: &Path, name: &Path, wanted: &Wanted, new: bool) -> Result<Linked, 
         reach::check(&file, name, &entries)?;
     }
     let bytes = protocol::program::pack(&image.head, &image.contents)?;
-    let (bias, path) = (file.bias, path.to_path_buf());
-    Ok(Linked { path, bias, bytes, functions, constructors, key: 0 })
+    let (bias, path) = (file.bias, name.to_path_buf());
+    let memory = image.head.segments.iter().map(|segment| segment.memory).sum();
+    Ok(Linked { path, bias, bytes, functions, constructors, memory, key: 0 })
 }
 
 impl File<'_> {
     /// The address that the symbol will have.
     fn address(&self, name: &str) -> Option<u64> {
         use object::{Object, ObjectSymbol};
-        let mut named = self.elf.symbols().filter(|symbol| {
-            !symbol.is_undefined() && symbol.name_bytes() == Ok(name.as_bytes())
-        });
+        let mut named = self
+            .elf
+            .symbols()
+            .filter(|symbol| !symbol.is_undefined() && symbol.name_bytes() == Ok(name.as_bytes()));
         named.next().map(|symbol| symbol.address().wrapping_add(self.bias))
     }
 }

@@ -108,9 +108,7 @@ fn choose(
     }
     match (&functions[..], found.first()) {
         ([one], _) if is_linked => Ok(one.name.clone()),
-        ([one, ..], _) if !is_linked => {
-            Err(ProgramError::Local { name, file: one.file.clone() })
-        }
+        ([one, ..], _) if !is_linked => Err(ProgramError::Local { name, file: one.file.clone() }),
         ([_, _, ..], _) => {
             Err(ProgramError::Ambiguous { name, count: functions.len(), places: Vec::new() })
         }

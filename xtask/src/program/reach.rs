@@ -7,10 +7,10 @@
 use super::error::{FileError, Missing, ProgramError};
 use super::image::File;
 use super::names::demangled;
-use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
-use object::{
-    Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SymbolKind,
+use iced_x86::{
+    Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register,
 };
+use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SymbolKind};
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
@@ -88,14 +88,16 @@ impl<'a> Walk<'a> {
                 let RelocationTarget::Symbol(index) = relocation.target() else { continue };
                 let symbol = file.elf.symbol_by_index(index).map_err(&damaged)?;
                 let name = symbol.name().ok().filter(|name| !name.is_empty()).map(str::to_string);
-                let address = (!symbol.is_undefined()).then(|| symbol.address().wrapping_add(file.bias));
+                let address =
+                    (!symbol.is_undefined()).then(|| symbol.address().wrapping_add(file.bias));
                 let (kind, weak, addend) = (r_type.0, symbol.is_weak(), relocation.addend());
                 let one = Relocation { kind, name, address, weak, addend };
                 relocations.insert(at.wrapping_add(file.bias), one);
             }
         }
         let named = file.elf.symbols().filter(|symbol| {
-            let kinds = [SymbolKind::Text, SymbolKind::Data, SymbolKind::Label, SymbolKind::Unknown];
+            let kinds =
+                [SymbolKind::Text, SymbolKind::Data, SymbolKind::Label, SymbolKind::Unknown];
             !symbol.is_undefined() && kinds.contains(&symbol.kind())
         });
         let mut symbols: Vec<Symbol> = named
@@ -124,8 +126,10 @@ impl<'a> Walk<'a> {
     }
 
     fn code(&self, at: u64) -> Option<&'a [u8]> {
-        let (start, bytes) =
-            self.code.iter().find(|(start, bytes)| (*start..start + bytes.len() as u64).contains(&at))?;
+        let (start, bytes) = self
+            .code
+            .iter()
+            .find(|(start, bytes)| (*start..start + bytes.len() as u64).contains(&at))?;
         bytes.get((at - start) as usize..)
     }
 
@@ -168,12 +172,20 @@ impl<'a> Walk<'a> {
                 "int" => format!("int {number:#x}"),
                 _ => mnemonic.to_string(),
             };
-            return Err(ProgramError::SystemCall { function: self.function(at), instruction, address: at });
+            return Err(ProgramError::SystemCall {
+                function: self.function(at),
+                instruction,
+                address: at,
+            });
         }
         let uses_memory = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
-        if uses_memory && instruction.memory_segment() == Register::FS && instruction.mnemonic() != Mnemonic::Lea {
+        if uses_memory
+            && instruction.memory_segment() == Register::FS
+            && instruction.mnemonic() != Mnemonic::Lea
+        {
             let canary = instruction.memory_displacement64() == CANARY;
-            let name = canary.then(|| "the stack protector's canary: -fno-stack-protector".to_string());
+            let name =
+                canary.then(|| "the stack protector's canary: -fno-stack-protector".to_string());
             return Err(ProgramError::ThreadLocal { name, function: self.function(at) });
         }
         let places: Vec<u64> = self.relocations.range(at..next).map(|(place, _)| *place).collect();
@@ -238,7 +250,8 @@ impl<'a> Walk<'a> {
         if !self.seen_data.insert(at) {
             return Ok(());
         }
-        let whole = self.symbol(at).filter(|symbol| symbol.end > at).map(|one| (one.start, one.end));
+        let whole =
+            self.symbol(at).filter(|symbol| symbol.end > at).map(|one| (one.start, one.end));
         let places: Vec<u64> = match whole {
             Some((start, end)) => {
                 self.seen_data.insert(start);
@@ -264,4 +277,3 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 }
-

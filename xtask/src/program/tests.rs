@@ -65,7 +65,10 @@ fn a_function_is_linked_with_what_it_needs_whatever_stands_beside_it() {
     // call rel32 to g
     let at = (f - code.address) as usize;
     let distance = i32::from_le_bytes(*bytes[at + 1..].first_chunk().unwrap());
-    assert_eq!((bytes[at], (f + 5).wrapping_add_signed(distance.into())), (0xe8, linked.functions["g"]));
+    assert_eq!(
+        (bytes[at], (f + 5).wrapping_add_signed(distance.into())),
+        (0xe8, linked.functions["g"])
+    );
     assert_eq!(linked.constructors, [linked.functions["g"]]);
     assert!(program.head.segments.iter().all(|one| !(one.write && one.execute)));
     // A second time nothing is made.
@@ -103,7 +106,11 @@ fn what_a_function_reaches_and_cannot_have_is_refused_by_name() {
 #[test]
 fn what_does_not_fit_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let large = object(folder.path(), "large.o", ".globl f; f: lea rax, [rip + big]; ret\n.bss\nbig: .zero 0x80000000\n.text");
+    let large = object(
+        folder.path(),
+        "large.o",
+        ".globl f; f: lea rax, [rip + big]; ret\n.bss\nbig: .zero 0x80000000\n.text",
+    );
     let error = link(&wanted(&[&large], &["f"])).unwrap_err();
     assert!(matches!(error, ProgramError::TooLarge { .. } | ProgramError::Overflow(_)), "{error}");
     let narrow = object(folder.path(), "narrow.o", ".globl f; f: mov al, offset f; ret");
@@ -188,9 +195,11 @@ fn segments_that_overlap_are_refused() {
     let program = executable(folder.path(), &[&file], &["-static"]);
     let mut bytes = fs::read(&program).unwrap();
     // Program headers: e_phoff, e_phnum; p_type, p_vaddr.
-    let word = |bytes: &[u8], at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize;
+    let word =
+        |bytes: &[u8], at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize;
     let (headers, count) = (word(&bytes, 32), usize::from(bytes[56]));
-    let loads: Vec<usize> = (0..count).map(|index| headers + 56 * index).filter(|&at| bytes[at] == 1).collect();
+    let loads: Vec<usize> =
+        (0..count).map(|index| headers + 56 * index).filter(|&at| bytes[at] == 1).collect();
     let first = bytes[loads[0] + 16..][..8].to_vec();
     bytes[loads[1] + 16..][..8].copy_from_slice(&first);
     fs::write(&program, bytes).unwrap();

@@ -8,7 +8,7 @@ use crate::symbols::Symbols;
 use object::{Object, ObjectSection};
 use protocol::record::SampleResult;
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What lies at an address.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -28,6 +28,8 @@ pub struct Place {
 pub struct Resolver {
     /// By the item's index.
     tasks: HashMap<u32, Vec<TaskCode>>,
+    /// Names of programs that tasks call, by their files.
+    programs: HashMap<PathBuf, Symbols>,
     kernel: Option<Kernel>,
 }
 
@@ -48,7 +50,10 @@ impl Resolver {
             let bytes = std::fs::read(path).ok()?;
             Some(Kernel { symbols: Symbols::of(path), bytes, base })
         });
-        Self { tasks: sampled.iter().cloned().collect(), kernel }
+        let codes = sampled.iter().flat_map(|(_, codes)| codes);
+        let called = codes.filter_map(|code| code.program.as_ref());
+        let programs = called.map(|(path, _)| (path.clone(), Symbols::of(path))).collect();
+        Self { tasks: sampled.iter().cloned().collect(), programs, kernel }
     }
 
     /// What lies at `address`, where `task` was interrupted. `bytes`: machine code there, hexadecimal, if the target sent
@@ -93,6 +98,18 @@ impl Resolver {
                     return Place { symbol: name(what), offset, line: None, instruction };
                 }
             }
+        }
+        let known = self.tasks.get(&result.item).and_then(|tasks| tasks.get(index));
+        let called = known.and_then(|code| code.program.as_ref());
+        if let Some(frame) =
+            called.and_then(|(path, bias)| self.programs.get(path)?.at(address.checked_sub(*bias)?))
+        {
+            return Place {
+                symbol: frame.function.unwrap_or_else(|| format!("{address:#x}")),
+                offset: None,
+                line: frame.location.map(|line| short(&line)),
+                instruction: instruction(&sent, address, bits),
+            };
         }
         self.kernel.as_ref().and_then(|kernel| kernel.place(address)).unwrap_or_else(|| Place {
             symbol: format!("{address:#x}"),

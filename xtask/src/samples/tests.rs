@@ -100,7 +100,8 @@ fn report(records: Vec<Record>) -> Report {
 }
 
 fn resolver() -> Resolver {
-    let code = TaskCode { body: BODY.to_vec(), labels: vec![(1, "inner".into())] };
+    let code =
+        TaskCode { body: BODY.to_vec(), labels: vec![(1, "inner".into())], ..TaskCode::default() };
     Resolver::new(&[(4, vec![code])], None)
 }
 
@@ -175,8 +176,11 @@ fn i8_tasks_have_their_own_labels_rows_and_table() {
         schedule: Some(Schedule { tasks, switches: 4, ticks: Ticks::default() }),
         ..result()
     };
-    let codes = ["first", "second"]
-        .map(|label| TaskCode { body: BODY.to_vec(), labels: vec![(1, label.into())] });
+    let codes = ["first", "second"].map(|label| TaskCode {
+        body: BODY.to_vec(),
+        labels: vec![(1, label.into())],
+        ..TaskCode::default()
+    });
     let resolver = Resolver::new(&[(4, codes.to_vec())], None);
     let report = report(vec![Record::Sample(result)]);
     let profiles = Profile::of(&report, &resolver);
@@ -298,7 +302,11 @@ fn m8_m9_the_table_says_what_was_sampled_what_was_not_and_how_exact_it_is() {
     let context = Context {
         sampled: vec![(
             4,
-            vec![TaskCode { body: BODY.to_vec(), labels: vec![(1, "inner".into())] }],
+            vec![TaskCode {
+                body: BODY.to_vec(),
+                labels: vec![(1, "inner".into())],
+                ..TaskCode::default()
+            }],
         )],
         ..Context::default()
     };

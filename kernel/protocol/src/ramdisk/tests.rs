@@ -99,8 +99,11 @@ fn sections_are_found_behind_the_job_and_bytes_behind_them_do_no_harm() {
 
 #[test]
 fn sections_of_one_kind_are_told_by_their_number() {
-    let sections =
-        [(SectionKind::Program, &b"one"[..]), (SectionKind::Key, b"x"), (SectionKind::Program, b"two")];
+    let sections = [
+        (SectionKind::Program, &b"one"[..]),
+        (SectionKind::Key, b"x"),
+        (SectionKind::Program, b"two"),
+    ];
     let bytes = pack_with(&job(), &sections).unwrap();
     for (number, expected) in [Some(&b"one"[..]), Some(b"two"), None].into_iter().enumerate() {
         assert_eq!(nth_section(&bytes, SectionKind::Program, number), Ok(expected));

@@ -111,8 +111,9 @@ impl run::Machine for Target<'_> {
         let frames = &mut self.controls.frames;
         let of_tasks = (&mut self.slots, &mut self.programs);
         let team = self.team.as_ref();
-        let mut processors = tasks::Processors::new(self.machine, &self.space, frames, of_tasks, team)
-            .beating(self.heart);
+        let mut processors =
+            tasks::Processors::new(self.machine, &self.space, frames, of_tasks, team)
+                .beating(self.heart);
         counting::count(item, self.machine, &mut processors)
     }
 

@@ -36,13 +36,17 @@ pub(super) fn check_code(raw: &RawSnippet, function: bool) -> Result<(), &'stati
     if function {
         return match (raw.asm.is_some() || forms, own || raw.syntax.is_some()) {
             (true, _) => Err("a snippet has either code or a function of object"),
-            (_, true) => Err("a function has no init code; setup names a function that runs before it"),
+            (_, true) => {
+                Err("a function has no init code; setup names a function that runs before it")
+            }
             _ => Ok(()),
         };
     }
     match (raw.asm.is_some(), forms) {
         (true, true) => Err("a snippet has either asm, or latency and throughput"),
-        (false, false) => Err("missing field `asm` (or object and function, or latency, or throughput)"),
+        (false, false) => {
+            Err("missing field `asm` (or object and function, or latency, or throughput)")
+        }
         (false, true) if own || raw.syntax.is_some() => {
             Err("latency and throughput make their own code, init code too")
         }
@@ -72,5 +76,8 @@ pub(super) fn characterise(
         limits: raw.limits,
         ..RawSnippet::default()
     };
-    SnippetFile { wanted: Some(wanted), ..decide(Spanned::new(span, options), None, defaults, text) }
+    SnippetFile {
+        wanted: Some(wanted),
+        ..decide(Spanned::new(span, options), None, defaults, text)
+    }
 }
