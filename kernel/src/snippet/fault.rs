@@ -286,7 +286,7 @@ mod tests {
         };
         let fault = of(0x1002, 0x7ff8, 14);
         assert_eq!((&*fault.part, fault.bytes.as_deref()), ("program", Some("0f0b")));
-        let text = "the snippet raised #PF in its program, at 0x1002, address 0x7ff8: its stack has overrun: gone: 7?";
+        let text = "the snippet raised #PF in its program, at 0x1002, address 0x7ff8, error code 0x0: its stack has overrun: gone: 7?";
         assert_eq!(sentence(&fault), text);
         let overruns = |cr2, vector| of(0x1002, cr2, vector).overrun;
         assert!(overruns(0x7fff, 14) && !overruns(0x8000, 14) && !overruns(0x7ff8, 13));
