@@ -16,16 +16,10 @@ pub(super) fn key<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u64 {
     protocol::program::sum(&sums)
 }
 
-/// The folder: in the checkout's, or the user's own.
+/// The folder, beside everything else that is built.
 fn folder() -> Result<PathBuf, ProgramError> {
-    let folder = match build::root() {
-        Ok(root) => build::target(root).join("barecount/programs"),
-        Err(_) => {
-            let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-            let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or(home);
-            cache.unwrap_or_else(std::env::temp_dir).join("barecount/programs")
-        }
-    };
+    let folder = build::target_folder().map_err(|error| ProgramError::Tool(error.to_string()))?;
+    let folder = folder.join("barecount/programs");
     let made = std::fs::create_dir_all(&folder);
     made.map_err(|error| ProgramError::Tool(format!("{}: {error}", folder.display())))?;
     Ok(folder)
