@@ -23,6 +23,8 @@ fn functions(folder: &Path) -> PathBuf {
         "-g",
     ]);
     rustc.args(["-Ccodegen-units=1"]).arg("--emit").arg(format!("obj={}", object.display()));
+    // Its temporary files have fixed names.
+    rustc.current_dir(folder);
     assert!(rustc.arg(source).status().unwrap().success());
     object
 }

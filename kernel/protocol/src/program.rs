@@ -196,7 +196,7 @@ pub fn check(head: &Head) -> Result<(), ProgramError> {
         if !address.is_multiple_of(PAGE) {
             return refused("does not begin at a page");
         }
-        if address < LOWEST || address >= END || memory > END - address {
+        if !(LOWEST..END).contains(&address) || memory > END - address {
             return refused("lies outside of 0x10000 to 0x40000000, where programs may be");
         }
         if memory == 0 || segment.bytes > memory {

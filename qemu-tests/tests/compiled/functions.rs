@@ -108,7 +108,7 @@ static mut __barecount_message: Message = Message { bytes: 0, text: [0; 512] };
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gives_up() {
     let text = b"gave up: 7 is odd";
-    let to = &raw mut __barecount_message.text as *mut u8;
+    let to = unsafe { &raw mut __barecount_message.text as *mut u8 };
     let mut index = 0;
     while index < text.len() {
         unsafe { to.add(index).write_volatile(*text.as_ptr().add(index)) };

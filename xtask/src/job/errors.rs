@@ -71,7 +71,7 @@ pub enum JobError {
         /// The item's name.
         item: String,
         /// What is wrong.
-        error: ProgramError,
+        error: Box<ProgramError>,
     },
     /// A value of the job as a whole is out of its bounds.
     #[error("{file}: {error}")]

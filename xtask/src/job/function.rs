@@ -305,5 +305,5 @@ fn blame(users: &[User], files: &[PathBuf], error: ProgramError) -> JobError {
     });
     let ((place, item), error) =
         alone.unwrap_or_else(|| (first.expect("somebody uses them"), error));
-    JobError::Program { place, item, error }
+    JobError::Program { place, item, error: Box::new(error) }
 }
