@@ -12,7 +12,6 @@
 //! | [`Command::Mode`] | `mode` | |
 //! | [`Command::Enter`] | `parts`, `record_kinds`, `entry`, `limits` | `lead` |
 //! | [`Command::Exit`] | `rip`, `place` | `counts`, `instructions`, `string_starts`, `string_ends`, `lead`, `stopped`, `records` |
-//! | [`Command::Maintain`] | `maintenance`, `address` | |
 #![cfg_attr(not(test), no_std)]
 #![warn(missing_docs)]
 
@@ -23,7 +22,7 @@ pub use mailbox::{Limit, MAX_LIMITS, MAX_RECORDS, Mailbox, Record, Records, SLOT
 use bitflags::bitflags;
 
 /// What both sides must agree on; any change of this crate is a new version.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 /// In `question`, at [`Command::Who`]: a guest's own NOP will not have it there.
 pub const QUESTION: u64 = u64::from_le_bytes(*b"barecnt?");
 /// In `answer`, of a plugin.
@@ -50,8 +49,6 @@ pub enum Command {
     Enter = 3,
     /// The guest has left: once per #VMEXIT. The counts are those since the last one.
     Exit = 4,
-    /// Something was flushed that the guest's processor does not flush itself, because the hypervisor emulated it.
-    Maintain = 5,
 }
 
 /// The bytes of a call.
@@ -65,9 +62,9 @@ pub const fn call(command: Command) -> [u8; CALL_BYTES] {
 /// The command of a call; `None` if the instruction is none.
 #[must_use]
 pub fn command(instruction: &[u8]) -> Option<Command> {
-    const ALL: [Command; 6] = {
+    const ALL: [Command; 5] = {
         use Command::*;
-        [Who, Region, Mode, Enter, Exit, Maintain]
+        [Who, Region, Mode, Enter, Exit]
     };
     ALL.into_iter().find(|&command| instruction == call(command))
 }
@@ -119,20 +116,6 @@ pub enum Place {
     Boundary = 0,
     /// At an instruction that has begun and is not done: a fault, or one that is intercepted.
     Instruction = 1,
-}
-
-/// What [`Command::Maintain`] flushes.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[repr(u64)]
-pub enum Flush {
-    /// All translations.
-    Translations = 0,
-    /// Those of the page of a linear address.
-    Page = 1,
-    /// All caches.
-    Caches = 2,
-    /// The line of a physical address.
-    Line = 3,
 }
 
 #[cfg(test)]

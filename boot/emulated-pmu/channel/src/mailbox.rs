@@ -84,10 +84,6 @@ pub struct Mailbox {
     pub rip: u64,
     /// Exit: [`crate::Place`].
     pub place: u64,
-    /// Maintain: [`crate::Flush`].
-    pub maintenance: u64,
-    /// Maintain: an address.
-    pub address: u64,
     /// Exit: repeated string instructions that were begun, or begun again for a further iteration: as often as QEMU's
     /// clock has counted one.
     pub string_starts: u64,
@@ -129,8 +125,6 @@ impl Mailbox {
         entry: 0,
         rip: 0,
         place: 0,
-        maintenance: 0,
-        address: 0,
         string_starts: 0,
         string_ends: 0,
         instructions: 0,

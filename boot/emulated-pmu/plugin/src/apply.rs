@@ -3,7 +3,7 @@
 use crate::callbacks;
 use crate::cells::{ALARM, Cells, OPEN, SPENT, WHAT};
 use crate::facts::Facts;
-use crate::opened::{ITERATED, NOTHING};
+use crate::opened::{ITERATED, NOTHING, Opened};
 use crate::plan::{Action, At};
 use crate::qemu::{Block, Condition, Direction, Executed, Insn, Operation, Registers, Word, api};
 use crate::running::running;
@@ -53,6 +53,14 @@ pub fn apply(
             }
             Action::NoteStart => beside.call(callbacks::note_start, null_mut()),
             Action::Count(tally) => beside.count(tally, translator.mode),
+            Action::OpenSettled(opened) => {
+                let stays = translator.opened.get(*opened);
+                beside.inline(Operation::Store, OPEN, stays.address());
+                if let Opened::Repeat { stores: true, .. } = opened {
+                    // The other word will tell that the element was stored.
+                    beside.inline(Operation::Store, WHAT, from_ref(stays) as u64);
+                }
+            }
             Action::Open(opened) => {
                 let stays = translator.opened.get(*opened);
                 beside.inline(Operation::Store, OPEN, opened.key());

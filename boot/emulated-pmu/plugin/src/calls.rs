@@ -39,7 +39,6 @@ pub extern "C" fn called(index: u32, data: *mut c_void) {
         Command::Mode => mode(page, mailbox),
         Command::Enter => enter(vcpu, mailbox),
         Command::Exit => exit(vcpu, mailbox),
-        Command::Maintain => vcpu.maintain(mailbox),
     }
 }
 
@@ -128,5 +127,5 @@ fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     mailbox.stopped = stopper.stopped.swap(0, Ordering::Relaxed);
     vcpu.recorder.exit(&mut mailbox.records);
     vcpu.set_parts(Parts::empty());
-    vcpu.clear(&state().cells());
+    vcpu.reset();
 }

@@ -12,8 +12,8 @@ use step::Maintenance;
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Way(u8);
 
-/// How many there are.
-const WAYS: usize = 6;
+/// How many there are, and to spare: a power of two takes no check.
+const WAYS: usize = 8;
 
 impl Way {
     /// Of an access.
@@ -29,6 +29,12 @@ impl Way {
     /// By the number.
     pub const fn of(number: u8) -> Self {
         Self(number)
+    }
+
+    /// Its place in a list of all.
+    #[inline]
+    const fn index(self) -> usize {
+        self.0 as usize % WAYS
     }
 
     /// What the access does.
@@ -54,7 +60,7 @@ pub struct Memory {
     /// Where pages lie.
     pub translations: Translations,
     /// Accesses to recent lines, by way.
-    pub hits: [u64; WAYS],
+    hits: [u64; WAYS],
     /// Accesses of an instruction that is not done.
     pub pending: Vec<Access>,
     /// Bytes of the first of them that QEMU has accessed.
@@ -84,6 +90,12 @@ impl Memory {
         self.pending.is_empty() && self.maintenance.is_none()
     }
 
+    /// The same for an instruction that flushes nothing.
+    #[inline]
+    pub fn has_no_access(&self) -> bool {
+        self.pending.is_empty()
+    }
+
     /// The guest goes on, perhaps with the very instruction at which it left.
     pub fn enter(&mut self, resumes: bool) {
         if !resumes {
@@ -103,10 +115,16 @@ impl Memory {
         self.half = None;
     }
 
+    /// An access to a recent line.
+    #[inline]
+    pub fn hit(&mut self, way: Way) {
+        self.hits[way.index()] += 1;
+    }
+
     /// Adds the accesses to recent lines to the sums.
     pub fn collect(&mut self, sums: &mut Sums) {
         use Occurrence::*;
-        for (number, hits) in self.hits.iter_mut().enumerate() {
+        for (number, hits) in self.hits.iter_mut().enumerate().filter(|(_, hits)| **hits > 0) {
             let (way, hits) = (Way::of(number as u8), core::mem::take(hits));
             let (direction, found) = match way.kind() {
                 AccessKind::Load => (Load, [Some(LoadL1Hit), None]),
@@ -119,6 +137,17 @@ impl Memory {
                 Sink::add(sums, Locked, hits);
             }
         }
+    }
+
+    /// An access that QEMU has just made, with its physical addresses.
+    pub fn placed(&self, info: MemInfo, access: Access) -> Access {
+        let find = |at| self.translations.find(at).or_else(|| physical(info, at));
+        let Access { linear, bytes, .. } = access;
+        let own = find(linear).unwrap_or(linear);
+        let next = (linear & !(PAGE_BYTES - 1)).wrapping_add(PAGE_BYTES);
+        let crosses = linear % PAGE_BYTES + u64::from(bytes) > PAGE_BYTES;
+        let other = if crosses { find(next) } else { None };
+        Access { physical: own, physical_next_page: other.unwrap_or(own), ..access }
     }
 
     /// QEMU accessed a page for the instruction that is not done.
@@ -160,17 +189,6 @@ pub fn physical(info: MemInfo, linear: u64) -> Option<u64> {
         let found = (api().translation)(info, linear);
         (!found.0.is_null()).then(|| (api().physical)(found))
     }
-}
-
-/// An access that QEMU has just made, of so many bytes.
-pub fn access(info: MemInfo, linear: u64, bytes: u32, way: Way) -> Access {
-    let own = physical(info, linear).unwrap_or(linear);
-    let next = (linear & !(PAGE_BYTES - 1)).wrapping_add(PAGE_BYTES);
-    let crosses = linear % PAGE_BYTES + u64::from(bytes) > PAGE_BYTES;
-    let other = if crosses { physical(info, next) } else { None };
-    let physical_next_page = other.unwrap_or(own);
-    let (kind, locked) = (way.kind(), way.locked());
-    Access { linear, physical: own, physical_next_page, bytes, kind, locked }
 }
 
 /// Bytes that QEMU has just accessed.

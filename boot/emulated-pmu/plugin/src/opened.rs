@@ -43,13 +43,33 @@ pub const NOTHING: u64 = 0;
 const NO_KEY: u64 = 1 << 32;
 /// In the same: a repeated string instruction has stored its element.
 pub const ITERATED: u64 = 1 << 33;
+/// In the same, where a callback decides all that is open, and looks for no key: the rest is the address of what is open.
+/// The uppermost bit of a program's addresses is 0 (SDM vol. 1, 3.3.7.1: canonical addresses).
+const ADDRESS: u64 = 1 << 63;
 
 /// The key of a block that starts at an offset.
 pub const fn key(offset: u16) -> u64 {
     offset as u64 + 1
 }
 
+/// What the words say: of the key that is open, and of the address of what is.
+#[inline]
+pub fn find(open: u64, what: u64) -> Option<&'static Opened> {
+    let address = match open {
+        NOTHING => return None,
+        _ if open & ADDRESS != 0 => open & !ADDRESS,
+        _ => what,
+    };
+    // SAFETY: whoever opens something writes the address of one that stays ([`Interned`]).
+    Some(unsafe { &*(address as *const Opened) })
+}
+
 impl Opened {
+    /// What says both that it is open and where it lies.
+    pub fn address(&'static self) -> u64 {
+        ADDRESS | core::ptr::from_ref(self) as u64
+    }
+
     /// The key of the block at which it would be found to have fallen through.
     pub const fn key(&self) -> u64 {
         match self {
@@ -96,5 +116,22 @@ impl<T: Copy + Eq + core::hash::Hash> Interned<T> {
     /// The one that is equal.
     pub fn get(&mut self, wanted: T) -> &'static T {
         self.0.entry(wanted).or_insert_with(|| Box::leak(Box::new(wanted)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_open_is_found_by_its_key_and_by_its_address() {
+        let mut interned = Interned::default();
+        let early = interned.get(Opened::Early { ip: 0x123, tally: Tally::NONE });
+        let other = interned.get(Opened::Repeat { ip: 0x123, next: 0x125, stores: true });
+        let what = core::ptr::from_ref(early) as u64;
+        assert_eq!(find(early.key(), what), Some(early));
+        assert_eq!(find(other.address(), what), Some(other));
+        assert_eq!(find(ITERATED, what), Some(early));
+        assert_eq!(find(NOTHING, what), None);
     }
 }

@@ -51,6 +51,8 @@ pub enum Action {
     Count(Tally),
     /// Something is open now.
     Open(Opened),
+    /// The same where a callback decides all that is open.
+    OpenSettled(Opened),
     /// The element of the repeated string operation is done.
     Iterated,
     /// An element of the repeated string operation may be done: the accesses are noted.
@@ -128,6 +130,12 @@ impl Plan {
         self.mode.intersects(Mode::PREDICTOR | Mode::MEMORY)
     }
 
+    fn open_at(&mut self, index: usize, opened: Opened) {
+        let settled = self.settles();
+        let action = if settled { Action::OpenSettled(opened) } else { Action::Open(opened) };
+        self.push(At::Before(index), action);
+    }
+
     /// Whether it is a branch that a callback counts when it is known where it went.
     fn is_settled(&self, branch: &Branch) -> bool {
         let direct = matches!(branch.kind, BranchKind::RelativeJump | BranchKind::Far);
@@ -142,7 +150,9 @@ impl Plan {
             if let Some(opened) = self.restarting(&block[0]) {
                 self.push(At::Start, Action::Restarted(opened.key()));
             }
-            self.push(At::Start, Action::FellThrough(key(ip)));
+            if self.mode.contains(Mode::TAKEN) || self.counts_strings() {
+                self.push(At::Start, Action::FellThrough(key(ip)));
+            }
             self.push(At::Start, Action::Close);
         }
         let is_ambiguous = |facts: &Facts| facts.branch.is_some_and(|branch| branch.ambiguous);
@@ -203,14 +213,14 @@ impl Plan {
         let settled = facts.branch.is_some_and(|branch| self.is_settled(&branch));
         if !own.is_none() && !settled {
             let opened = Opened::Early { ip: facts.ip, tally: own };
-            self.push(At::Before(index), Action::Open(opened));
+            self.open_at(index, opened);
         }
     }
 
     fn open(&mut self, facts: &Facts, index: usize, start: u16) {
         if let Some(opened) = facts.opened_string().filter(|_| self.counts_strings()) {
             self.count(At::Before(index), Tally::one(tally::STRING_STARTS));
-            self.push(At::Before(index), Action::Open(opened));
+            self.open_at(index, opened);
             if matches!(opened, Opened::Repeat { stores: true, .. }) {
                 self.push(At::Stored(index), Action::Iterated);
             }
@@ -222,7 +232,7 @@ impl Plan {
             let early = if facts.end == End::Unknown { self.own(facts) } else { Tally::NONE };
             let counted = !self.is_settled(&branch);
             let opened = Opened::Branch { branch, bytes, early, counted };
-            self.push(At::Before(index), Action::Open(opened));
+            self.open_at(index, opened);
         }
     }
 }

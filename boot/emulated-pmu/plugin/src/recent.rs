@@ -47,44 +47,56 @@ impl Recent {
     }
 }
 
-/// Where linear pages lie: for instructions that name an address which QEMU does not access.
+/// Where linear pages lie, so that QEMU need not be asked at each access, which takes longer than the caches; and for
+/// instructions that name an address which QEMU does not access.
+/// Until it is flushed the guest's processor may keep a translation, and QEMU does.
 #[derive(Clone, Debug)]
 pub struct Translations {
-    /// By the lowest bits of the linear page: that page plus 1, and the physical one.
-    entries: Vec<(u64, u64)>,
+    /// By the lowest bits of the linear page.
+    entries: Vec<Entry>,
+    /// How often all were flushed.
+    flushes: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    /// The linear page, plus 1.
+    page: u64,
+    /// The physical one.
+    physical: u64,
+    /// Behind which flush it was noted.
+    flushes: u64,
 }
 
 const ENTRIES: usize = 1024;
 
 impl Default for Translations {
     fn default() -> Self {
-        Self { entries: vec![(0, 0); ENTRIES] }
+        Self { entries: vec![Entry::default(); ENTRIES], flushes: 0 }
     }
 }
 
 impl Translations {
     /// A linear page lies there.
+    #[inline]
     pub fn note(&mut self, linear: u64, physical: u64) {
         let page = linear / PAGE_BYTES;
-        self.entries[page as usize % ENTRIES] = (page + 1, physical / PAGE_BYTES);
+        let (physical, flushes) = (physical / PAGE_BYTES, self.flushes);
+        self.entries[page as usize % ENTRIES] = Entry { page: page + 1, physical, flushes };
     }
 
     /// The physical address of a linear one, if its page was seen since the last flush, and lately.
+    #[inline]
     pub fn find(&self, linear: u64) -> Option<u64> {
         let page = linear / PAGE_BYTES;
-        let (own, physical) = self.entries[page as usize % ENTRIES];
-        (own == page + 1).then(|| physical * PAGE_BYTES + linear % PAGE_BYTES)
-    }
-
-    /// A page's translation goes.
-    pub fn forget(&mut self, linear: u64) {
-        let page = linear / PAGE_BYTES;
-        self.entries[page as usize % ENTRIES] = (0, 0);
+        let entry = &self.entries[page as usize % ENTRIES];
+        let found = entry.page == page + 1 && entry.flushes == self.flushes;
+        found.then(|| entry.physical * PAGE_BYTES + linear % PAGE_BYTES)
     }
 
     /// All of them go.
     pub fn clear(&mut self) {
-        self.entries.fill((0, 0));
+        self.flushes += 1;
     }
 }
 
@@ -140,10 +152,9 @@ mod tests {
         translations.note(0x5123, 0x9123);
         assert_eq!(translations.find(0x5456), Some(0x9456));
         assert_eq!(translations.find(0x5456 + (ENTRIES as u64) * PAGE_BYTES), None);
-        translations.forget(0x5000);
-        assert_eq!(translations.find(0x5456), None);
-        translations.note(0x5123, 0x9123);
         translations.clear();
         assert_eq!(translations.find(0x5123), None);
+        translations.note(0x5123, 0xa123);
+        assert_eq!(translations.find(0x5001), Some(0xa001));
     }
 }

@@ -43,25 +43,51 @@ impl Where {
     }
 }
 
-/// Decides `opened`, and closes it.
-#[inline]
+/// Decides `opened`, and closes it. Part of each callback, which knows what kind of place it is.
+#[inline(always)]
 pub fn next(vcpu: &mut Vcpu, opened: &Opened, to: Where) {
     // Nearly all are branches that were executed, in this or in another way.
     match opened {
         Opened::Branch { branch, counted, .. }
             if !to.may_be_at(branch) && vcpu.is_plain(branch, *counted) =>
         {
-            let fell = branch.kind == BranchKind::Conditional
-                && to.offset().is_none_or(|offset| offset == branch.next);
-            if !counted {
-                vcpu.predict(branch, !fell, to.offset());
-            } else if fell {
-                vcpu.fell(branch);
+            if *counted {
+                if branch.kind == BranchKind::Conditional && fell(branch, to) {
+                    vcpu.fell(branch);
+                }
+            } else {
+                plain(vcpu, branch, to);
             }
         }
         _ => rarer(vcpu, opened, to),
     }
     vcpu.close();
+}
+
+/// Whether a conditional jump, of which offsets tell the way, was not taken.
+#[inline(always)]
+fn fell(branch: &Branch, to: Where) -> bool {
+    to.offset().is_none_or(|offset| offset == branch.next)
+}
+
+/// A branch was executed of which the predictor has to know, and nobody else. Code of its own for each of the kinds that are
+/// frequent: this runs at the end of nearly every block.
+#[inline(always)]
+fn plain(vcpu: &mut Vcpu, branch: &Branch, to: Where) {
+    use BranchKind::{Conditional, RelativeCall, Return};
+    let (taken, offset) = (!fell(branch, to), to.offset());
+    match branch.kind {
+        Conditional => _ = vcpu.predict(branch, Conditional, taken, None),
+        RelativeCall => _ = vcpu.predict(branch, RelativeCall, true, None),
+        Return => _ = vcpu.predict(branch, Return, true, offset),
+        _ => other(vcpu, branch, offset),
+    }
+}
+
+/// The same for the other kinds.
+#[inline(never)]
+fn other(vcpu: &mut Vcpu, branch: &Branch, to: Option<u16>) {
+    vcpu.predict(branch, branch.kind, true, to);
 }
 
 #[inline(never)]
@@ -99,13 +125,12 @@ fn rarer(vcpu: &mut Vcpu, opened: &Opened, to: Where) {
 
 /// A branch is done about which more has to be known.
 fn branch(vcpu: &mut Vcpu, branch: &Branch, bytes: u16, counted: bool, to: Where) {
-    let mut fell = branch.kind == BranchKind::Conditional
-        && to.offset().is_none_or(|offset| offset == branch.next);
+    let mut fell = branch.kind == BranchKind::Conditional && fell(branch, to);
     if fell && branch.ambiguous {
         fell = rip(vcpu, to).wrapping_sub(vcpu.block_start) == u64::from(bytes);
     }
     if !counted {
-        let missed = vcpu.predict(branch, !fell, to.offset());
+        let missed = vcpu.predict(branch, branch.kind, !fell, to.offset());
         if !fell && vcpu.records(branch) {
             let to = rip(vcpu, to);
             vcpu.record(branch, bytes, to, missed);

@@ -10,6 +10,7 @@ use crate::running::running;
 use crate::shape::Shape;
 use crate::tally::Tally;
 use crate::translator::Translator;
+use crate::vcpu::Vcpu;
 use core::ffi::c_void;
 use core::ptr::from_ref;
 use iced_x86::{Instruction, InstructionInfoFactory};
@@ -102,24 +103,29 @@ extern "C" fn single(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
     let Some(vcpu) = running() else { return };
     let (way, bytes) = unpacked(data);
     if vcpu.traces && vcpu.memory.recent.has(linear, bytes.into()) {
-        vcpu.memory.hits[usize::from(way.number())] += 1;
-        return;
+        return vcpu.memory.hit(way);
     }
-    let access = whole(info, linear, bytes, way);
+    moving(vcpu, info, linear, data);
+}
+
+/// The same where something in the caches or TLBs may move. Apart, so that the frequent case saves no registers.
+#[inline(never)]
+fn moving(vcpu: &mut Vcpu, info: MemInfo, linear: u64, data: *mut c_void) {
+    let access = whole(vcpu, info, linear, data);
     vcpu.access(&access);
 }
 
 /// An access that QEMU makes in one; the width of a stack's word is QEMU's to say.
-fn whole(info: MemInfo, linear: u64, bytes: u32, way: Way) -> Access {
+fn whole(vcpu: &Vcpu, info: MemInfo, linear: u64, data: *mut c_void) -> Access {
+    let (way, bytes) = unpacked(data);
     let bytes = if bytes <= 8 { memory::size(info).min(bytes) } else { bytes };
-    memory::access(info, linear, bytes, way)
+    vcpu.accessed(info, linear, bytes, way)
 }
 
 /// The load of an instruction whose store follows.
 extern "C" fn first_of_pair(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
     let Some(vcpu) = running() else { return };
-    let (way, bytes) = unpacked(data);
-    vcpu.memory.half = Some(whole(info, linear, bytes, way));
+    vcpu.memory.half = Some(whole(vcpu, info, linear, data));
 }
 
 extern "C" fn load_before_store(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
@@ -133,8 +139,7 @@ extern "C" fn store_before_load(_: u32, info: MemInfo, linear: u64, data: *mut c
 /// The store that ends the instruction.
 fn pair(info: MemInfo, linear: u64, data: *mut c_void, swapped: bool) {
     let Some(vcpu) = running() else { return };
-    let (way, bytes) = unpacked(data);
-    let store = whole(info, linear, bytes, way);
+    let store = whole(vcpu, info, linear, data);
     let load = vcpu.memory.half.take();
     if swapped {
         vcpu.access(&store);
@@ -245,16 +250,10 @@ extern "C" fn element(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
     let word = data as usize;
     let (bytes, has_source) = ((word & 0xff) as u32, word >> 8 & 1 != 0);
     let destination = (word >> 16 != 0).then(|| Way::of((word >> 16) as u8 - 1).kind());
-    let traces = vcpu.traces;
-    let own = |kind| {
-        let way = Way::new(kind, false);
-        if traces {
-            memory::access(info, linear, bytes, way)
-        } else {
-            Access::identity(linear, bytes, kind)
-        }
-    };
-    match (has_source, destination, vcpu.memory.half.take()) {
+    let first = vcpu.memory.half.take();
+    let seen: &Vcpu = vcpu;
+    let own = |kind| seen.accessed(info, linear, bytes, Way::new(kind, false));
+    match (has_source, destination, first) {
         (true, None, _) => vcpu.element(Some(own(AccessKind::Load)), None),
         (false, Some(kind), _) => vcpu.element(None, Some(own(kind))),
         (true, Some(_), None) => vcpu.memory.half = Some(own(AccessKind::Load)),

@@ -6,7 +6,7 @@ mod branches;
 use crate::cells::{Cells, OPEN, SPENT, WHAT};
 use crate::limit::Limits;
 use crate::memory::Memory;
-use crate::opened::{NOTHING, Opened};
+use crate::opened::{self, NOTHING, Opened};
 use crate::qemu::Reader;
 use crate::records::Recorder;
 use crate::registers::Handles;
@@ -88,11 +88,7 @@ impl Vcpu {
     /// What is open.
     #[inline]
     pub fn opened(&mut self) -> Option<&'static Opened> {
-        if *self.word(OPEN) == NOTHING {
-            return None;
-        }
-        // SAFETY: whoever opens something writes the address of one that stays ([`crate::opened::Interned`]).
-        Some(unsafe { &*(*self.word(WHAT) as *const Opened) })
+        opened::find(*self.word(OPEN), *self.word(WHAT))
     }
 
     /// Opens something.
@@ -113,6 +109,11 @@ impl Vcpu {
         let mut lost = Sums::NONE;
         cells.collect(self.words(), &mut lost);
         self.memory.collect(&mut lost);
+        self.reset();
+    }
+
+    /// The same where all that was counted has been collected.
+    pub fn reset(&mut self) {
         self.close();
         *self.word(SPENT) = 0;
         self.sums = Sums::NONE;
@@ -149,8 +150,9 @@ impl Vcpu {
 
     /// The parts that see what runs from now on.
     pub fn set_parts(&mut self, parts: Parts) {
+        let traces = parts.contains(Parts::MEMORY);
         self.parts = parts;
-        self.traces = parts.contains(Parts::MEMORY);
+        self.traces = traces;
     }
 
     #[inline]

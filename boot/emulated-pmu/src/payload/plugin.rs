@@ -30,7 +30,7 @@ static mut CHANNEL: Channel = Channel { calls: calls(), mailbox: Mailbox::EMPTY 
 
 const fn calls() -> [u8; PAGE] {
     use Command::*;
-    let all = [Who, Region, Mode, Enter, Exit, Maintain];
+    let all = [Who, Region, Mode, Enter, Exit];
     let mut page = [RET; PAGE];
     let mut index = 0;
     while index < all.len() {

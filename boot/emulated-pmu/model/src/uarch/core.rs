@@ -77,8 +77,8 @@ impl Core {
         self.l1d.is_newest(physical) && self.tlb.is_newest(linear / super::PAGE_BYTES)
     }
 
-    /// A branch that retires; true if it was mispredicted.
-    #[inline]
+    /// A branch that retires; true if it was mispredicted. Wholly in its caller, which often knows the kind.
+    #[inline(always)]
     pub fn branch(&mut self, branch: &Resolved, parts: Parts, sink: &mut impl Sink) -> bool {
         let mispredicted = parts.predictor && self.predictor.branch(branch);
         sink.add(Occurrence::of(branch.kind, branch.taken, branch.backward, mispredicted), 1);

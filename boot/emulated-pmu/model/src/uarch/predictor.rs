@@ -16,6 +16,10 @@ const TAG_BITS: u32 = 12;
 
 /// An untrained direction counter. Trained ones are 1 (strongly not taken) to 4 (strongly taken).
 const UNTRAINED: u8 = 0;
+/// What a direction counter becomes: after a jump that was not taken, and after one that was. A table, because a processor
+/// would have to guess the way of a jump here as well. Counters are below 5; the rest is for a power of two.
+const TRAINED: [[u8; 2]; 8] =
+    [[2, 3], [1, 2], [1, 3], [2, 4], [3, 4], [UNTRAINED; 2], [UNTRAINED; 2], [UNTRAINED; 2]];
 
 /// A branch as the predictor sees it: addresses by their lowest 12 bits alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +96,7 @@ impl Predictor {
     ///
     /// Directions matter for conditional jumps, targets for indirect branches and returns. Direct
     /// calls and jumps, and far transfers, are never mispredicted.
-    #[inline]
+    #[inline(always)]
     pub fn branch(&mut self, branch: &Resolved) -> bool {
         match branch.kind {
             BranchKind::Conditional => self.direction(branch),
@@ -110,21 +114,13 @@ impl Predictor {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn direction(&mut self, branch: &Resolved) -> bool {
         let taken = branch.taken;
         let index = (u32::from(branch.from) ^ self.history) as usize % COUNTERS;
         let counter = &mut self.directions[index];
-        let predicted = match *counter {
-            UNTRAINED => branch.backward,
-            trained => trained > 2,
-        };
-        *counter = match (*counter, taken) {
-            (UNTRAINED, false) => 2,
-            (UNTRAINED, true) => 3,
-            (trained, true) => (trained + 1).min(4),
-            (trained, false) => (trained - 1).max(1),
-        };
+        let predicted = if *counter == UNTRAINED { branch.backward } else { *counter > 2 };
+        *counter = TRAINED[usize::from(*counter) % TRAINED.len()][usize::from(taken)];
         self.history = (self.history << 1 | u32::from(taken)) & ((1 << HISTORY_BITS) - 1);
         predicted != taken
     }
@@ -135,12 +131,14 @@ impl Predictor {
         core::mem::replace(entry, seen) != seen
     }
 
+    #[inline]
     fn push(&mut self, address: u16) {
         self.top = (self.top + 1) % RETURNS as u8;
         self.returns[usize::from(self.top)] = address;
         self.depth = (self.depth + 1).min(RETURNS as u8);
     }
 
+    #[inline]
     fn pop(&mut self) -> Option<u16> {
         self.depth = self.depth.checked_sub(1)?;
         let address = self.returns[usize::from(self.top)];

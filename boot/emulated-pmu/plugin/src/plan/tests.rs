@@ -32,7 +32,7 @@ fn carry_out(
         for (_, action) in plan.iter().filter(|(other, _)| *other == place) {
             match action {
                 Action::Count(tally) => sums.add(tally, 1),
-                Action::Open(opened) => open = Some(*opened),
+                Action::Open(opened) | Action::OpenSettled(opened) => open = Some(*opened),
                 Action::Close => open = None,
                 _ => {}
             }
@@ -173,7 +173,10 @@ fn callbacks_see_what_they_count_and_nothing_counts_it_twice() {
         assert!(plan.contains(&(At::Before(index), Action::Trace)), "{index}");
     }
     assert!(plan.contains(&(At::Before(2), Action::Commit)), "the area's access");
-    let opens = plan.iter().filter(|(_, action)| matches!(action, Action::Open(_))).count();
+    let opens = plan
+        .iter()
+        .filter(|(_, action)| matches!(action, Action::Open(_) | Action::OpenSettled(_)))
+        .count();
     assert_eq!(opens, 1, "the return");
 }
 
@@ -183,4 +186,14 @@ fn modes_bring_those_that_they_include() {
     let included = Mode::PREDICTOR | Mode::BRANCHES | Mode::TAKEN | Mode::ACCESSES;
     assert!(all.contains(included | Mode::INSTRUCTIONS));
     assert_eq!(complete(Mode::STRINGS), Mode::STRINGS);
+}
+
+#[test]
+fn a_block_looks_for_what_fell_through_only_where_something_may_have() {
+    let block = facts(0x1000, &[&[0x48, 0xff, 0xc0], &[0x75, 0x10]]);
+    let looks = |mode| plan(&block, mode).contains(&(At::Start, Action::FellThrough(key(0))));
+    assert!(!looks(Mode::BRANCHES | Mode::LIMITS));
+    for mode in [Mode::TAKEN, Mode::STRINGS, Mode::ACCESSES, Mode::INSTRUCTIONS] {
+        assert!(looks(Mode::BRANCHES | mode), "{mode:?}");
+    }
 }

@@ -1,15 +1,21 @@
 //! Accesses of a vCPU, to its caches and TLBs.
 
 use super::Vcpu;
-use crate::memory;
+use crate::memory::{self, Way};
 use crate::qemu::MemInfo;
 use crate::state::state;
 use emulated_pmu::walk::Paging;
-use plugin_channel::{Flush, Mailbox};
 use pmu_model::uarch::{Access, PAGE_BYTES};
 use step::Maintenance;
 
 impl Vcpu {
+    /// An access that QEMU has just made, of so many bytes; with its physical address if the caches see it.
+    pub fn accessed(&self, info: MemInfo, linear: u64, bytes: u32, way: Way) -> Access {
+        let (kind, locked) = (way.kind(), way.locked());
+        let access = Access { locked, ..Access::identity(linear, bytes, kind) };
+        if self.traces { self.memory.placed(info, access) } else { access }
+    }
+
     /// An access of an instruction that is done.
     pub fn access(&mut self, access: &Access) {
         let parts = self.model_parts();
@@ -105,8 +111,8 @@ impl Vcpu {
 
     fn flush_page(&mut self, linear: u64) {
         self.core.invlpg(linear);
-        self.memory.recent.clear();
-        self.memory.translations.forget(linear);
+        // A larger page goes with all its parts.
+        self.memory.forget_translations();
     }
 
     fn flush_caches(&mut self) {
@@ -118,20 +124,5 @@ impl Vcpu {
         self.core.flush_tlb();
         self.memory.recent.clear();
         self.memory.translations.clear();
-    }
-
-    /// The hypervisor flushed something.
-    pub fn maintain(&mut self, mailbox: &Mailbox) {
-        const TRANSLATIONS: u64 = Flush::Translations as u64;
-        const PAGE: u64 = Flush::Page as u64;
-        const CACHES: u64 = Flush::Caches as u64;
-        const LINE: u64 = Flush::Line as u64;
-        match mailbox.maintenance {
-            TRANSLATIONS => self.flush_translations(),
-            PAGE => self.flush_page(mailbox.address),
-            CACHES => self.flush_caches(),
-            LINE => self.flush_line(mailbox.address),
-            _ => {}
-        }
     }
 }

@@ -14,7 +14,7 @@ impl Vcpu {
     #[inline]
     pub fn is_plain(&self, branch: &Branch, counted: bool) -> bool {
         let recorded = !counted && self.parts.contains(Parts::RECORDS);
-        !branch.ambiguous && !recorded && self.memory.is_done()
+        !branch.ambiguous && !recorded && self.memory.has_no_access()
     }
 
     /// Whether a branch that was taken is recorded.
@@ -32,13 +32,20 @@ impl Vcpu {
         *fell = fell.wrapping_add(1);
     }
 
-    /// A branch is done that was taken, or not, and went to an offset, if that is known. True if it was mispredicted.
-    #[inline]
-    pub fn predict(&mut self, branch: &Branch, taken: bool, to: Option<u16>) -> bool {
-        let conditional = branch.kind == BranchKind::Conditional;
+    /// A branch is done that was taken, or not, and went to an offset, if that is known. `kind` is its own: who knows it says
+    /// it, which leaves less to be decided here. True if it was mispredicted.
+    #[inline(always)]
+    pub fn predict(
+        &mut self,
+        branch: &Branch,
+        kind: BranchKind,
+        taken: bool,
+        to: Option<u16>,
+    ) -> bool {
+        let conditional = kind == BranchKind::Conditional;
         let target = to.filter(|_| !conditional).unwrap_or(branch.target);
         let addresses = (branch.from.into(), target.into(), branch.next.into());
-        let resolved = Resolved::new(addresses, branch.kind, taken, branch.backward);
+        let resolved = Resolved::new(addresses, kind, taken, branch.backward);
         let parts = self.model_parts();
         self.core.branch(&resolved, parts, &mut self.sums)
     }
