@@ -7,7 +7,7 @@ use models::*;
 use pmu_model::Model;
 use protocol::record::{Metric, SnippetResult};
 use qemu_tests::{Called, Guest, Ran, xtask};
-use xtask::cli::Boot;
+use xtask::cli::{Boot, Counting};
 use xtask::machine::Given;
 
 const OPTIONS: &str = "[defaults]\nunroll = 7\nruns = 3\nwarmup = 2\n";
@@ -265,4 +265,55 @@ fn c2_assignment_on_the_target_costs_a_stated_number_of_instructions() {
     assert!(one < 100_000, "{one}");
     assert!(four < 300_000, "{four}");
     assert!(many < 1_500_000, "{many}");
+}
+
+/// Iterations of the loop below.
+const ITERATIONS: u64 = 1_000_000;
+
+/// Six instructions an iteration, and one more where ECX is odd. Each of the two lines is in the first-level cache before.
+fn long_loop(events: &[&str]) -> String {
+    let body = "2: mov rax, [r14]; mov [rdi], rax; test cl, 1; jz 3f; nop; 3: dec ecx; jnz 2b";
+    // In braces: in one pass, or not at all.
+    let together = format!("{{{}}}", events.join(","));
+    format!(
+        "[[snippet]]\ninit = \"mov rax, [r14]; mov rax, [rdi]\"\nasm = \"mov ecx, {ITERATIONS}; {body}\"\n\
+         unroll = 1\nruns = 1\nwarmup = 1\ndifference = \"empty\"\nevents = [{together:?}]\n\
+         machine = {{ time-limit = 0 }}\n"
+    )
+}
+
+/// As many as the processors have, all at the same time.
+#[test]
+fn e1_eight_counters_at_once_are_exact_over_a_million_iterations() {
+    const N: u64 = ITERATIONS;
+    let skylake = [
+        ("BR_INST_RETIRED.ALL_BRANCHES", 2 * N),
+        ("BR_INST_RETIRED.CONDITIONAL", 2 * N),
+        ("BR_INST_RETIRED.NOT_TAKEN", N / 2 + 1),
+        ("BR_INST_RETIRED.NEAR_TAKEN", N / 2 + N - 1),
+        ("MEM_INST_RETIRED.ALL_LOADS", N),
+        ("MEM_INST_RETIRED.ALL_STORES", N),
+        ("MEM_LOAD_RETIRED.L1_HIT", N),
+        ("MEM_LOAD_RETIRED.L1_MISS", 0),
+    ];
+    let zen4 = [
+        ("ex_ret_instr", 6 * N + N / 2 + 1),
+        ("ex_ret_brn", 2 * N),
+        ("ex_ret_brn_tkn", N / 2 + N - 1),
+        ("ex_ret_cond", 2 * N),
+        ("ls_dispatch.ld_dispatch", N),
+        ("ls_dispatch.store_dispatch", N),
+    ];
+    for (model, expected) in [(Model::Skylake, &skylake[..]), (Model::Zen4, &zen4)] {
+        let events: Vec<&str> = expected.iter().map(|&(event, _)| event).collect();
+        // Stepping takes minutes for it.
+        let guest = Guest::new(Boot::Direct, &long_loop(&events));
+        let guest = Guest { pmu: Given::Emulated(model), counting: Counting::Plugin, ..guest };
+        let ran = guest.run();
+        ran.ends_with(0);
+        let result = ran.results()[0];
+        assert_eq!(result.uncounted, [], "{model:?}");
+        let expected: Vec<_> = expected.iter().map(|&(event, n)| (event, n as f64)).collect();
+        assert_eq!(counts(result), expected, "{model:?}");
+    }
 }

@@ -9,6 +9,7 @@
 //! - [`mod@events`]: event tables, for listing and for the ramdisk.
 //! - [`machine`]: which QEMU to start and how; [`collect`]: reading a report from it or from elsewhere.
 //! - [`output`], [`text`]: what leaves the program, and what of it a terminal may see; [`interrupt`]: Ctrl-C.
+//! - [`stock_linux`]: the distribution's Linux, for tests and figures.
 //! - [`mutants`]: planted mistakes that no test notices.
 //! - [`compare`]: two reports side by side, for people and CI services.
 //! - [`render`]: the report as table, JSON, TAP or CSV; [`mod@bench`]: the project's own figures.
@@ -39,6 +40,7 @@ pub mod progress;
 pub mod render;
 pub mod samples;
 pub mod setup;
+pub mod stock_linux;
 pub mod symbols;
 pub mod text;
 pub mod tool;

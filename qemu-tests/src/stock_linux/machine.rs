@@ -1,10 +1,9 @@
 //! A virtual machine that boots the distribution's kernel under UEFI, with the emulated PMU in front.
 
 use super::steps::{Console, Step};
-use super::{file_system, kernel, tools};
+use super::{StockError, file_system, kernel, partition, tools};
 use crate::tree;
 use pmu_model::Model;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,9 +13,6 @@ use xtask::machine::devices::{Boot as Files, Console as Serial, Cpus, Pmu, Virtu
 use xtask::machine::qemu::Launch;
 use xtask::machine::{self, Counter, Ending, Given, pmu_log};
 use xtask::setup::firmware;
-
-/// What the kernel needs to be told: where to speak, and not to wait after a panic.
-const OPTIONS: &str = "console=ttyS0 panic=-1";
 
 /// A run that came to its end.
 #[derive(Clone, Debug)]
@@ -85,7 +81,11 @@ impl Machine {
         let kernel = found("stock kernel", kernel(&folder()))?;
         let tools = found("perf", tools(&folder()))?;
         let known = tree().build_guest("linux-known").unwrap_or_else(|error| panic!("{error}"));
-        Some(self.run(&kernel, |out| file_system::with_steps(&tools, &known, steps, out)))
+        Some(
+            self.run(&kernel, |out| {
+                file_system::with_steps(&tools, &[("known", &known)], steps, out)
+            }),
+        )
     }
 
     /// Whether the PMU is counted by stepping, with which a second of the guest's time takes hours.
@@ -109,8 +109,8 @@ impl Machine {
         tree().build_uefi_pmu().unwrap_or_else(|error| panic!("{error}"));
         let folder = tempfile::tempdir().unwrap();
         let files = folder.path().join("partition");
-        self.partition(&files, kernel).unwrap();
-        initial(&files.join("initramfs")).unwrap();
+        partition::fill(tree(), kernel, self.model, &self.options, &files).unwrap();
+        initial(&files.join(partition::INITIAL)).unwrap();
         // QEMU makes a FAT disk of a folder.
         let image = PathBuf::from(format!("fat:{}", files.display()));
         let ovmf = firmware::find().unwrap().for_run(folder.path()).unwrap();
@@ -146,22 +146,6 @@ impl Machine {
         assert_eq!(found, by_plugin, "{greeting:?}");
         Ran { console: Console(console), pmu_said }
     }
-
-    /// Fills the `folder` of a partition that boots the kernel by the application. Where no plugin counts repeated
-    /// string instructions, `strings=decoded` has fewer of them to be watched.
-    fn partition(&self, folder: &Path, kernel: &Path) -> io::Result<()> {
-        fs::create_dir_all(folder.join("EFI/BOOT"))?;
-        fs::create_dir_all(folder.join("EFI/barecount"))?;
-        fs::copy(tree().pmu_application(), folder.join("EFI/BOOT/BOOTX64.EFI"))?;
-        fs::copy(tree().emulated_pmu(), folder.join("EFI/barecount/pmu.elf"))?;
-        fs::copy(kernel, folder.join("vmlinuz"))?;
-        let entry = format!(
-            "pmu {} strings=decoded\nlinux /vmlinuz\ninitrd /initramfs\noptions {OPTIONS} {}\n",
-            self.model.spec().name,
-            self.options
-        );
-        fs::write(folder.join("EFI/barecount/pmu.conf"), entry)
-    }
 }
 
 /// Where the distribution's files are kept.
@@ -169,6 +153,6 @@ fn folder() -> PathBuf {
     tree().target().join("linux")
 }
 
-fn found<T>(what: &str, result: Result<T, String>) -> Option<T> {
+fn found<T>(what: &str, result: Result<T, StockError>) -> Option<T> {
     result.map_err(|reason| eprintln!("skipped: no {what}: {reason}")).ok()
 }

@@ -1,11 +1,12 @@
 //! The virtual machine: what the host offers ([`host`]), which accelerator and PMU ([`accel`]), who counts for an emulated
 //! one ([`counting`]), which devices ([`devices`]), whether QEMU knows the processor ([`cpu_model`]), running it ([`qemu`],
-//! [`console`], [`stop_line`]), and what the emulated PMU said meanwhile ([`pmu_log`]).
+//! [`console`], [`stop_line`]) and the processor time that it takes ([`cpu_time`]), and what the emulated PMU said meanwhile ([`pmu_log`]).
 
 pub mod accel;
 pub mod console;
 pub mod counting;
 pub mod cpu_model;
+pub mod cpu_time;
 pub mod devices;
 pub mod host;
 pub mod pmu_log;
@@ -14,9 +15,10 @@ pub mod stop_line;
 
 pub use accel::{Choice, Given};
 pub use counting::Counter;
+pub use cpu_time::CpuClock;
 pub use devices::Boot;
 pub use host::Host;
-pub use qemu::{Ending, Finished, Launch, Limits, run, run_into};
+pub use qemu::{Ending, Finished, Launch, Limits, run, run_into, run_timed};
 
 use std::time::Duration;
 use thiserror::Error;

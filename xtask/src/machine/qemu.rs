@@ -1,5 +1,6 @@
 //! Running QEMU and reading what comes out of its serial line.
 
+use super::cpu_time::CpuClock;
 use super::{MachineError, seconds, stop_line};
 use crate::collect::Collector;
 use crate::interrupt;
@@ -39,6 +40,8 @@ pub struct Finished {
     pub to_first_record: Option<Duration>,
     /// From the start of the process to the end record.
     pub to_end_record: Option<Duration>,
+    /// Processor time that QEMU took from the first record to the end record.
+    pub cpu_between_records: Option<Duration>,
 }
 
 /// How long a machine may take from its end record to its end.
@@ -91,6 +94,18 @@ pub fn run_into(
     launch: &Launch,
     mut tick: impl FnMut(&Collector),
 ) -> Result<Finished, MachineError> {
+    run_timed(collector, launch, |collector, _| tick(collector))
+}
+
+/// The same where `tick` also gets QEMU's clock of processor time.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_timed(
+    collector: Collector,
+    launch: &Launch,
+    mut tick: impl FnMut(&Collector, &CpuClock),
+) -> Result<Finished, MachineError> {
     let mut command = match launch.program {
         Some(program) => tied(program),
         None => tied(qemu::probe().map_or_else(|_| qemu::program().into(), |found| found.path)),
@@ -109,14 +124,17 @@ pub fn run_into(
         let _ = errors.read_to_end(&mut text);
         String::from_utf8_lossy(&text).trim().to_string()
     });
-    let mut run = Run { collector, start, heard: start, first: None, end: None };
+    let clock = CpuClock::of(&child);
+    let mut run = Run { collector, start, heard: start, clock, first: None, end: None };
     let ending = run.watch(&mut child, &serial, launch.limits, &mut tick);
+    let cpu_between_records = run.cpu();
     Ok(Finished {
         collector: run.collector,
         ending,
         said: said.join().unwrap_or_default(),
-        to_first_record: run.first,
-        to_end_record: run.end,
+        to_first_record: run.first.map(|moment| moment.passed),
+        to_end_record: run.end.map(|moment| moment.passed),
+        cpu_between_records,
     })
 }
 
@@ -138,8 +156,18 @@ struct Run {
     collector: Collector,
     start: Instant,
     heard: Instant,
-    first: Option<Duration>,
-    end: Option<Duration>,
+    clock: CpuClock,
+    first: Option<Moment>,
+    end: Option<Moment>,
+}
+
+/// When something came.
+#[derive(Clone, Copy)]
+struct Moment {
+    /// Since the start of the process.
+    passed: Duration,
+    /// Processor time that it had taken.
+    cpu: Option<Duration>,
 }
 
 impl Run {
@@ -148,7 +176,7 @@ impl Run {
         child: &mut Child,
         serial: &Receiver<Vec<u8>>,
         limits: Limits,
-        tick: &mut impl FnMut(&Collector),
+        tick: &mut impl FnMut(&Collector, &CpuClock),
     ) -> Ending {
         let (mut open, timeout) = (true, limits.timeout);
         loop {
@@ -162,7 +190,7 @@ impl Run {
             } else {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            tick(&self.collector);
+            tick(&self.collector, &self.clock);
             let elapsed = self.start.elapsed();
             if let Some(signal) = interrupt::pending() {
                 self.stop(child, serial);
@@ -172,7 +200,7 @@ impl Run {
                 // Ctrl-C reaches every process of the terminal.
                 return interrupt::pending().map_or(exited(status), Ending::Interrupted);
             }
-            if self.end.is_some_and(|end| elapsed > end + GRACE) {
+            if self.end.is_some_and(|end| elapsed > end.passed + GRACE) {
                 stop(child);
                 return Ending::Stopped;
             }
@@ -200,13 +228,18 @@ impl Run {
     fn take(&mut self, bytes: &[u8]) {
         self.collector.feed(bytes);
         self.heard = Instant::now();
-        let now = self.start.elapsed();
+        let now = Moment { passed: self.start.elapsed(), cpu: self.clock.now() };
         if self.collector.records() > 0 {
             self.first.get_or_insert(now);
         }
         if self.collector.ended() {
             self.end.get_or_insert(now);
         }
+    }
+
+    /// Processor time from the first record to the end record.
+    fn cpu(&self) -> Option<Duration> {
+        self.end?.cpu?.checked_sub(self.first?.cpu?)
     }
 }
 

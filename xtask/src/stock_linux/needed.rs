@@ -1,5 +1,6 @@
 //! Which shared libraries a program needs, and those what they need in turn.
 
+use super::error::StockError;
 use elf::ElfBytes;
 use elf::abi::DT_NEEDED;
 use elf::endian::LittleEndian;
@@ -20,7 +21,7 @@ pub struct Libraries {
 }
 
 /// Looks for all that `program` needs in `roots`, into each of which a package was unpacked.
-pub fn libraries(program: &Path, roots: &[PathBuf]) -> Result<Libraries, String> {
+pub fn libraries(program: &Path, roots: &[PathBuf]) -> Result<Libraries, StockError> {
     let places = || roots.iter().flat_map(|root| FOLDERS.map(|folder| root.join(folder)));
     let mut libraries = Libraries::default();
     let mut left = vec![program.to_path_buf()];
@@ -41,9 +42,9 @@ pub fn libraries(program: &Path, roots: &[PathBuf]) -> Result<Libraries, String>
     Ok(libraries)
 }
 
-fn names_in(file: &Path) -> Result<Vec<String>, String> {
-    let bytes = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    names(&bytes).map_err(|error| format!("{}: {error}", file.display()))
+fn names_in(file: &Path) -> Result<Vec<String>, StockError> {
+    let bytes = fs::read(file).map_err(StockError::file(file))?;
+    names(&bytes).map_err(|error| StockError::NoProgram { path: file.to_path_buf(), error })
 }
 
 /// The DT_NEEDED entries of an ELF file.
@@ -89,7 +90,7 @@ mod tests {
     #[test]
     fn a_file_that_is_no_program_is_named() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let error = libraries(file.path(), &[]).unwrap_err();
+        let error = libraries(file.path(), &[]).unwrap_err().to_string();
         assert!(error.starts_with(&file.path().display().to_string()), "{error}");
     }
 }

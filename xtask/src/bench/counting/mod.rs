@@ -1,8 +1,13 @@
 //! What counting costs beside plain TCG: the same code on a machine without a PMU, on one whose PMU counts nothing, and with
-//! each kind of event, by the plugin and by stepping.
+//! each kind of event, by the plugin and by stepping; in the firmware, and in the distribution's Linux ([`linux`]).
+//!
+//! Of several rounds, which take turns, the least counts, and processor time stands beside the time that passed ([`cost`]).
+
+mod cost;
+mod linux;
 
 use super::Figure;
-use super::boots::{boot_counting, median};
+use super::boots::boot_counting;
 use crate::Result;
 use crate::build::Tree;
 use crate::cli::{Boot, Counting};
@@ -10,11 +15,12 @@ use crate::collect::Report;
 use crate::job::{self, Purpose, file};
 use crate::machine::accel::DEFAULT_MODEL;
 use crate::machine::{Given, MachineError};
+use cost::{Cost, Least};
 
 /// Boots of each kind that is quick; those of a round follow each other, because the machine's speed changes.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 4;
 /// Iterations of the workload: 55 instructions in four of them.
-const ITERATIONS: u64 = 10_000_000;
+const ITERATIONS: u64 = 20_000_000;
 /// The same where it is stepped.
 const STEPPED: u64 = 2_000;
 /// The same where it is sampled.
@@ -25,11 +31,9 @@ const LONG: u64 = 100_000_000;
 const OVERFLOWS: u64 = 10_000;
 
 /// What is counted together, and what it is called.
-const EVENTS: [(&str, &[&str]); 5] = [
+const EVENTS: [(&str, &[&str]); 3] = [
     ("instructions", &["instructions"]),
-    ("branches", &["branches"]),
-    ("loads", &["loads"]),
-    ("stores", &["stores"]),
+    ("branches, loads, stores", &["branches", "loads", "stores"]),
     ("predictor and caches", &["branches", "branch-misses", "loads", "L1-dcache-load-misses"]),
 ];
 
@@ -74,15 +78,17 @@ const PLAIN: (Given, Counting) = (Given::None, Counting::Auto);
 const PLUGIN: (Given, Counting) = (Given::Emulated(DEFAULT_MODEL), Counting::Plugin);
 const STEPS: (Given, Counting) = (Given::Emulated(DEFAULT_MODEL), Counting::Stepping);
 
-/// Runs a job; returns the seconds from its first record to the end, and the report.
-fn run(tree: &Tree, text: &str, way: (Given, Counting)) -> Result<(f64, Report)> {
+/// Runs a job; returns what it cost from its first record to the end, and the report.
+fn run(tree: &Tree, text: &str, way: (Given, Counting)) -> Result<(Cost, Report)> {
     let packed = job::pack(&file::parse(text, "bench")?, Purpose::Qemu)?;
     let (kernel, job) = (tree.kernel(), Some(&packed.bytes[..]));
     let (finished, _) = boot_counting(tree, &kernel, job, Boot::Direct, way)?;
     let times = finished.to_first_record.zip(finished.to_end_record);
+    let wall = times.and_then(|(first, end)| end.checked_sub(first));
+    let cost = finished.cpu_between_records.zip(wall).map(|(cpu, wall)| Cost::new(cpu, wall));
     let report = finished.collector.finish();
-    match times {
-        Some((first, end)) if report.exit_code() == 0 => Ok(((end - first).as_secs_f64(), report)),
+    match cost {
+        Some(cost) if report.exit_code() == 0 => Ok((cost, report)),
         _ => Err(unfinished("a bench job of counting gave no result")),
     }
 }
@@ -91,93 +97,76 @@ fn unfinished(text: &str) -> crate::Failure {
     MachineError::Unfinished(text.to_string()).into()
 }
 
-/// Median of the seconds of some rounds.
-#[derive(Default)]
-struct Timed(Vec<f64>);
-
-impl Timed {
-    fn take(&mut self, tree: &Tree, text: &str, way: (Given, Counting)) -> Result<()> {
-        self.0.push(run(tree, text, way)?.0);
-        Ok(())
-    }
-
-    fn median(mut self) -> f64 {
-        median(&mut self.0)
-    }
-}
-
 /// Measures all of it.
 pub(super) fn measure(tree: &Tree) -> Result<Vec<Figure>> {
     let mut figures = ratios(tree)?;
     figures.extend(sampling(tree)?);
     figures.extend(four_counters(tree)?);
+    figures.extend(linux::measure(tree)?);
     Ok(figures)
 }
 
 /// The workload with each set of events. The time has a pass of its own on the emulated PMU: a job that counts is one that
 /// does not, and the workload once more.
 fn ratios(tree: &Tree) -> Result<Vec<Figure>> {
-    let [mut boot, mut plain, mut boot_pmu, mut free] = [(); 4].map(|()| Timed::default());
-    let mut counted = EVENTS.map(|_| Timed::default());
+    let [mut boot, mut plain, mut boot_pmu, mut free] = [Least::default(); 4];
+    let mut counted = EVENTS.map(|_| Least::default());
+    let once = |text: &str, way| Ok::<_, crate::Failure>(run(tree, text, way)?.0);
     for _ in 0..ROUNDS {
-        boot.take(tree, &workload(1, &[]), PLAIN)?;
-        plain.take(tree, &workload(ITERATIONS, &[]), PLAIN)?;
-        boot_pmu.take(tree, &workload(1, &[]), PLUGIN)?;
-        free.take(tree, &workload(ITERATIONS, &[]), PLUGIN)?;
-        for (timed, (_, events)) in counted.iter_mut().zip(EVENTS) {
-            timed.take(tree, &workload(ITERATIONS, events), PLUGIN)?;
+        boot.take(once(&workload(1, &[]), PLAIN)?);
+        plain.take(once(&workload(ITERATIONS, &[]), PLAIN)?);
+        boot_pmu.take(once(&workload(1, &[]), PLUGIN)?);
+        free.take(once(&workload(ITERATIONS, &[]), PLUGIN)?);
+        for (least, (_, events)) in counted.iter_mut().zip(EVENTS) {
+            least.take(once(&workload(ITERATIONS, events), PLUGIN)?);
         }
     }
-    let boot = boot.median();
-    let (plain, free) = (plain.median() - boot, free.median());
-    let mut figures = vec![Figure::count(
-        "counting to plain TCG: no event",
-        (free - boot_pmu.median()) / plain,
-        "ratio",
-    )];
-    for (timed, (name, events)) in counted.into_iter().zip(EVENTS) {
-        let ratio = (timed.median() - free) / plain;
-        figures.push(Figure::count(format!("counting to plain TCG: {name}"), ratio, "ratio"));
+    let plain = plain.get().minus(boot.get());
+    let mut figures = plain.seconds("firmware, plain TCG").to_vec();
+    let name = "firmware, to plain TCG: no event";
+    figures.extend(free.get().minus(boot_pmu.get()).to(plain, name));
+    for (least, (name, events)) in counted.into_iter().zip(EVENTS) {
+        let name = format!("firmware, to plain TCG: {name}");
+        figures.extend(least.get().minus(free.get()).to(plain, &name));
         if events == ["instructions"] {
             // QEMU's clock counts them either way.
             continue;
         }
-        let (nothing, _) = run(tree, &workload(1, events), STEPS)?;
-        let (stepped, _) = run(tree, &workload(STEPPED, events), STEPS)?;
+        let nothing = once(&workload(1, events), STEPS)?;
+        let stepped = once(&workload(STEPPED, events), STEPS)?;
         // Its pass for the time takes next to nothing.
-        let ratio = (stepped - nothing) / STEPPED as f64 / (plain / ITERATIONS as f64);
-        let name = format!("counting to plain TCG: {name}, by stepping");
-        figures.push(Figure::count(name, ratio, "ratio"));
+        let stepped = stepped.minus(nothing).times(ITERATIONS as f64 / STEPPED as f64);
+        let name = format!("{name}, by stepping, reckoned from {STEPPED} iterations");
+        figures.extend(stepped.to(plain, &name));
     }
     Ok(figures)
 }
 
 /// Samples of the workload's branches: four in an iteration, and the task's own.
 fn sampling(tree: &Tree) -> Result<Vec<Figure>> {
-    let [mut boot, mut plain, mut boot_pmu, mut sampled] = [(); 4].map(|()| Timed::default());
+    let [mut boot, mut plain, mut boot_pmu, mut sampled] = [Least::default(); 4];
     for _ in 0..ROUNDS {
-        boot.take(tree, &task(1, None), PLAIN)?;
-        plain.take(tree, &task(SAMPLED, None), PLAIN)?;
-        boot_pmu.take(tree, &task(1, Some(100_000)), PLUGIN)?;
-        sampled.take(tree, &task(SAMPLED, Some(100_000)), PLUGIN)?;
+        boot.take(run(tree, &task(1, None), PLAIN)?.0);
+        plain.take(run(tree, &task(SAMPLED, None), PLAIN)?.0);
+        boot_pmu.take(run(tree, &task(1, Some(100_000)), PLUGIN)?.0);
+        sampled.take(run(tree, &task(SAMPLED, Some(100_000)), PLUGIN)?.0);
     }
-    let ratio = (sampled.median() - boot_pmu.median()) / (plain.median() - boot.median());
-    let mut figures = vec![Figure::count(
-        "counting to plain TCG: sampling each 100,000th branch",
-        ratio,
-        "ratio",
-    )];
+    let sampled = sampled.get().minus(boot_pmu.get());
+    let name = "firmware, to plain TCG: sampling each 100,000th branch";
+    let mut figures = sampled.to(plain.get().minus(boot.get()), name).to_vec();
     for (name, way, overflows) in
         [("", PLUGIN, OVERFLOWS), (", by stepping", STEPS, OVERFLOWS / 200)]
     {
-        let (seconds, report) = run(tree, &task(overflows * 1_000 / 5, Some(1_000)), way)?;
+        let (cost, report) = run(tree, &task(overflows * 1_000 / 5, Some(1_000)), way)?;
         let events = report.sampled().flat_map(|one| &one.events);
         let taken: u64 = events.map(|event| event.overflows).sum();
         if taken < overflows / 2 {
             return Err(unfinished("the bench job sampled too little"));
         }
         let name = format!("emulated PMU: overflows an hour, each 1,000th branch{name}");
-        figures.push(Figure::count(name, taken as f64 / seconds * 3_600.0, "1/h"));
+        let hour = taken as f64 * 3_600.0;
+        figures.push(Figure::count(format!("{name}: processor time"), hour / cost.cpu, "1/h"));
+        figures.push(Figure::count(format!("{name}: wall time"), hour / cost.wall, "1/h"));
     }
     Ok(figures)
 }
@@ -198,17 +187,14 @@ fn four_counters(tree: &Tree) -> Result<Vec<Figure>> {
     }
     let (nothing, _) = run(tree, &long(1, &EVENTS), STEPS)?;
     let (stepped, _) = run(tree, &long(STEPPED, &EVENTS), STEPS)?;
-    let steps = (stepped - nothing) / STEPPED as f64 * LONG as f64;
+    let steps = stepped.minus(nothing).times(LONG as f64 / STEPPED as f64);
     let name = "10^9 instructions, 10^8 branches, 10^8 loads";
-    Ok(vec![
-        Figure::count(format!("{name}: plain TCG"), plain - boot, "s"),
-        Figure::count(format!("{name}: counted by four counters, exactly"), all - free, "s"),
-        Figure::count(
-            format!("{name}: by stepping, reckoned from {STEPPED} iterations"),
-            steps,
-            "s",
-        ),
-    ])
+    let mut figures = plain.minus(boot).seconds(&format!("{name}: plain TCG")).to_vec();
+    let counted = format!("{name}: counted by four counters, exactly");
+    figures.extend(all.minus(free).seconds(&counted));
+    let stepped = format!("{name}: by stepping, reckoned from {STEPPED} iterations");
+    figures.extend(steps.seconds(&stepped));
+    Ok(figures)
 }
 
 #[cfg(test)]

@@ -1,16 +1,15 @@
 //! The distribution's packages: downloaded from the machine's own package source and unpacked, never installed.
 
+use super::error::StockError;
+use crate::process::{said, stdout_of};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use xtask::process::{said, stdout_of};
 
 /// Packages without which `package` does not work, by name. Of alternatives, all.
-pub fn dependencies(package: &str) -> Result<Vec<String>, String> {
+pub fn dependencies(package: &str) -> Result<Vec<String>, StockError> {
     let listed = stdout_of(Command::new("apt-cache").args(["depends", "--important", package]));
-    listed
-        .map(|listed| parse(&listed))
-        .ok_or_else(|| format!("no package source here has {package}"))
+    listed.map(|listed| parse(&listed)).ok_or_else(|| StockError::NoPackage(package.to_string()))
 }
 
 /// `apt-cache depends`: the package, then a line for each relation. A name in angle brackets is a virtual package.
@@ -23,31 +22,32 @@ fn parse(listed: &str) -> Vec<String> {
 }
 
 /// Downloads packages to `folder`: their files.
-pub fn download(packages: &[String], folder: &Path) -> Result<Vec<PathBuf>, String> {
-    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+pub fn download(packages: &[String], folder: &Path) -> Result<Vec<PathBuf>, StockError> {
+    fs::create_dir_all(folder).map_err(StockError::file(folder))?;
     run(Command::new("apt-get").args(["-qq", "download"]).args(packages).current_dir(folder))?;
     let files: Vec<PathBuf> = files(folder)
         .filter(|file| file.extension().is_some_and(|extension| extension == "deb"))
         .collect();
     if files.len() < packages.len() {
-        return Err(format!("apt-get left {} files for {}", files.len(), packages.join(", ")));
+        return Err(StockError::Few { files: files.len(), packages: packages.join(", ") });
     }
     Ok(files)
 }
 
 /// Takes `parts` out of a package; all of it, if none is named.
-pub fn unpack(package: &Path, parts: &[&str], folder: &Path) -> Result<(), String> {
-    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+pub fn unpack(package: &Path, parts: &[&str], folder: &Path) -> Result<(), StockError> {
+    fs::create_dir_all(folder).map_err(StockError::file(folder))?;
     let mut dpkg = Command::new("dpkg-deb");
     dpkg.arg("--fsys-tarfile").arg(package).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut dpkg = dpkg.spawn().map_err(|error| format!("dpkg-deb cannot be run: {error}"))?;
+    let mut dpkg = dpkg.spawn().map_err(|error| failed("dpkg-deb", error))?;
     let archive = dpkg.stdout.take().expect("piped");
     let mut tar = Command::new("tar");
     tar.args(["-x", "-f", "-"]).args(parts).current_dir(folder).stdin(archive);
     let unpacked = run(&mut tar);
-    let status = dpkg.wait().map_err(|error| error.to_string())?;
+    let status = dpkg.wait().map_err(|error| failed("dpkg-deb", error))?;
     unpacked?;
-    if status.success() { Ok(()) } else { Err(format!("dpkg-deb ended with {status}")) }
+    let ended = || failed("dpkg-deb", format!("it ended with {status}"));
+    if status.success() { Ok(()) } else { Err(ended()) }
 }
 
 /// What lies in a folder.
@@ -55,12 +55,16 @@ pub fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
-fn run(command: &mut Command) -> Result<(), String> {
+fn failed(program: &str, reason: impl ToString) -> StockError {
+    StockError::Program { program: program.to_string(), reason: reason.to_string() }
+}
+
+fn run(command: &mut Command) -> Result<(), StockError> {
     let name = command.get_program().to_string_lossy().into_owned();
     match command.output() {
         Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(format!("{name}: {}", said(&output))),
-        Err(error) => Err(format!("{name} cannot be run: {error}")),
+        Ok(output) => Err(failed(&name, said(&output))),
+        Err(error) => Err(failed(&name, error)),
     }
 }
 

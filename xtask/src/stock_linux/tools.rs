@@ -1,5 +1,6 @@
 //! `perf` and a shell, with what they need.
 
+use super::error::StockError;
 use super::needed::libraries;
 use super::packages::{dependencies, download, unpack};
 use std::collections::BTreeSet;
@@ -24,26 +25,26 @@ pub struct Tools {
 ///
 /// # Errors
 /// Why there are none: another distribution, no package lists, no connection.
-pub fn tools(folder: &Path) -> Result<Tools, String> {
+pub fn tools(folder: &Path) -> Result<Tools, StockError> {
     let place = folder.join(FOLDER);
     if !place.exists() {
-        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        let scratch = tempfile::tempdir_in(folder).map_err(|error| error.to_string())?;
+        fs::create_dir_all(folder).map_err(StockError::file(folder))?;
+        let scratch = tempfile::tempdir_in(folder).map_err(StockError::file(folder))?;
         let ready = scratch.path().join(FOLDER);
         collect(&fetch(scratch.path())?, &ready)?;
         // In one step: another test may be looking, or have been quicker.
         fs::rename(&ready, &place)
             .or_else(|error| if place.exists() { Ok(()) } else { Err(error) })
-            .map_err(|error| format!("{}: {error}", place.display()))?;
+            .map_err(StockError::file(&place))?;
     }
     let mut files = Vec::new();
-    list(&place, "", &mut files).map_err(|error| format!("{}: {error}", place.display()))?;
+    list(&place, "", &mut files).map_err(StockError::file(&place))?;
     Ok(Tools { files })
 }
 
 /// Unpacks the packages, each into a folder of its name, which are the result: first perf's and those that it depends on,
 /// then, while libraries are missing, those that the package depends on whose library needs one.
-fn fetch(scratch: &Path) -> Result<Vec<PathBuf>, String> {
+fn fetch(scratch: &Path) -> Result<Vec<PathBuf>, StockError> {
     let mut roots = Vec::new();
     let mut next = BTreeSet::from([SHELL, PERF].map(str::to_string));
     next.extend(library_packages(PERF)?);
@@ -71,30 +72,32 @@ fn fetch(scratch: &Path) -> Result<Vec<PathBuf>, String> {
         }
         next.retain(|name| !roots.iter().any(|root| root.ends_with(name)));
         if next.is_empty() {
-            return Err(format!("no package of those that {PERF} depends on has {missing:?}"));
+            return Err(StockError::NoLibrary { package: PERF, missing });
         }
     }
 }
 
 /// Those that `package` depends on and that by their names are libraries: not the interpreters of perf's scripts.
-fn library_packages(package: &str) -> Result<Vec<String>, String> {
+fn library_packages(package: &str) -> Result<Vec<String>, StockError> {
     let all = dependencies(package)?.into_iter();
     Ok(all.filter(|name| name.contains("lib") && !name.ends_with("-stdlib")).collect())
 }
 
 /// A file, by the path that the package installs it at; in older releases /bin, /lib and /lib64 are not below /usr.
-fn find(roots: &[PathBuf], path: &str) -> Result<PathBuf, String> {
+fn find(roots: &[PathBuf], path: &str) -> Result<PathBuf, StockError> {
     let paths = roots.iter().flat_map(|root| [root.join(path), root.join("usr").join(path)]);
-    paths.into_iter().find(|file| file.exists()).ok_or_else(|| format!("no package has /{path}"))
+    let missing =
+        || StockError::NoFile { path: format!("/{path}"), packages: format!("{PERF}, {SHELL}") };
+    paths.into_iter().find(|file| file.exists()).ok_or_else(missing)
 }
 
 /// Copies what is needed to `to`.
-fn collect(roots: &[PathBuf], to: &Path) -> Result<(), String> {
+fn collect(roots: &[PathBuf], to: &Path) -> Result<(), StockError> {
     let copy = |from: &Path, name: &str| {
         let file = to.join(name);
         let folder = file.parent().expect("it is below `to`");
         let copied = fs::create_dir_all(folder).and_then(|()| fs::copy(from, &file));
-        copied.map(|_| ()).map_err(|error| format!("{}: {error}", from.display()))
+        copied.map(|_| ()).map_err(StockError::file(from))
     };
     let program = find(roots, PROGRAM)?;
     for file in [PROGRAM, "bin/busybox", INTERPRETER] {

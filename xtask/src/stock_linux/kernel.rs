@@ -1,5 +1,6 @@
 //! The kernel.
 
+use super::error::StockError;
 use super::packages::{dependencies, download, files, unpack};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,23 +15,24 @@ const KERNEL: &str = "vmlinuz-";
 ///
 /// # Errors
 /// Why there is none: another distribution, no package lists, no connection.
-pub fn kernel(folder: &Path) -> Result<PathBuf, String> {
+pub fn kernel(folder: &Path) -> Result<PathBuf, StockError> {
     if let Some(file) = find(folder) {
         return Ok(file);
     }
-    fs::create_dir_all(folder).map_err(|error| error.to_string())?;
-    let scratch = tempfile::tempdir_in(folder).map_err(|error| error.to_string())?;
+    fs::create_dir_all(folder).map_err(StockError::file(folder))?;
+    let scratch = tempfile::tempdir_in(folder).map_err(StockError::file(folder))?;
+    let missing = |path: String| StockError::NoFile { path, packages: NEWEST.to_string() };
     let package = dependencies(NEWEST)?.into_iter().next();
-    let package = package.ok_or_else(|| format!("{NEWEST} depends on no kernel"))?;
+    let package = package.ok_or_else(|| missing("of any kernel".to_string()))?;
     for archive in download(&[package], scratch.path())? {
         // All the rest of it is modules.
         unpack(&archive, &["./boot"], scratch.path())?;
     }
-    let file = find(&scratch.path().join("boot"))
-        .ok_or_else(|| format!("{NEWEST} has no file /boot/{KERNEL}*"))?;
+    let file =
+        find(&scratch.path().join("boot")).ok_or_else(|| missing(format!("/boot/{KERNEL}*")))?;
     let place = folder.join(file.file_name().expect("it has one"));
     // In one step: another test may be looking.
-    fs::rename(&file, &place).map_err(|error| error.to_string())?;
+    fs::rename(&file, &place).map_err(StockError::file(&place))?;
     Ok(place)
 }
 

@@ -18,15 +18,21 @@ pub fn with_init(init: &Path, out: &Path) -> io::Result<()> {
     write(vec![("init".to_string(), fs::read(init)?)], out)
 }
 
-/// Writes one with the tools and the program `known`, which carries out `steps` and switches the machine off.
+/// Writes one with the tools and further programs, by their names in `/bin`, which carries out `steps` and switches the
+/// machine off.
 ///
 /// # Errors
 /// The host's file system's.
-pub fn with_steps(tools: &Tools, known: &Path, steps: &[Step], out: &Path) -> io::Result<()> {
-    let mut files = vec![
-        ("init".to_string(), steps::script(steps).into_bytes()),
-        ("bin/known".to_string(), fs::read(known)?),
-    ];
+pub fn with_steps(
+    tools: &Tools,
+    programs: &[(&str, &Path)],
+    steps: &[Step],
+    out: &Path,
+) -> io::Result<()> {
+    let mut files = vec![("init".to_string(), steps::script(steps).into_bytes())];
+    for (name, file) in programs {
+        files.push((format!("bin/{name}"), fs::read(file)?));
+    }
     for (name, file) in &tools.files {
         files.push((name.clone(), fs::read(file)?));
     }
