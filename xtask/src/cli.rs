@@ -207,6 +207,8 @@ pub enum BenchPart {
     Pmu,
     /// Counting beside plain TCG.
     Counting,
+    /// The same in the distribution's Linux.
+    Linux,
     /// Switches from task to task.
     Switches,
 }

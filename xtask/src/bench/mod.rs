@@ -47,6 +47,7 @@ fn measure_part(tree: &Tree, count: u32, part: BenchPart) -> Result<Vec<Figure>>
         BenchPart::Snippets => snippets::measure(tree),
         BenchPart::Pmu => pmu::measure(tree),
         BenchPart::Counting => counting::measure(tree),
+        BenchPart::Linux => counting::measure_linux(tree),
         BenchPart::Switches => switches::measure(tree),
     }
 }

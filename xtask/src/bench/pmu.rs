@@ -1,4 +1,4 @@
-//! What counting costs: under the emulated PMU in host time, and the interrupt's path in instructions.
+//! What counting costs: under the emulated PMU in processor time, and the interrupt's path in instructions.
 
 use super::Figure;
 use super::boots::{boot_counting, median};
@@ -37,13 +37,13 @@ fn run_counting(tree: &Tree, text: &str, counting: Counting) -> Result<Finished>
     Ok(boot_counting(tree, &tree.kernel(), Some(&packed.bytes), Boot::Direct, way)?.0)
 }
 
-/// Seconds from the first record to the end, which is the loop and little else.
+/// Seconds of processor time from the first record to the end, which is the loop and little else.
 fn seconds(tree: &Tree, text: &str, counting: Counting) -> Result<f64> {
     let finished = run_counting(tree, text, counting)?;
-    let times = finished.to_first_record.zip(finished.to_end_record);
+    let time = finished.cpu_between_records;
     let results = finished.collector.finish().results().count();
-    match times {
-        Some((first, end)) if results == 1 => Ok((end - first).as_secs_f64()),
+    match time {
+        Some(time) if results == 1 => Ok(time.as_secs_f64()),
         _ => Err(MachineError::Unfinished("the bench job gave no result".into()).into()),
     }
 }
@@ -67,7 +67,7 @@ pub(super) fn measure(tree: &Tree) -> Result<Vec<Figure>> {
             "ratio",
         ),
         Figure::count(
-            "emulated PMU: instructions stepped a second (host time)",
+            "emulated PMU: instructions stepped a second of processor time",
             // Its pass for the time takes next to nothing.
             (COPIES * STEPPED) as f64 / (stepped - nothing),
             "1/s",
@@ -83,16 +83,16 @@ fn overflows(tree: &Tree) -> Result<Figure> {
     let text = "name = \"bench\"\n[[sample]]\nasm = \"nop; nop; nop\"\nturns = 100000\n\
                 events = [\"r00c0\"]\nperiod = 64\n";
     let finished = run(tree, text)?;
-    let times = finished.to_first_record.zip(finished.to_end_record);
+    let time = finished.cpu_between_records;
     let report = finished.collector.finish();
     let overflows = report.sampled().flat_map(|one| &one.events).map(|event| event.overflows);
     let overflows: u64 = overflows.sum();
-    let Some((first, end)) = times.filter(|_| overflows > 0) else {
+    let Some(time) = time.filter(|_| overflows > 0) else {
         return Err(MachineError::Unfinished("the bench job sampled nothing".into()).into());
     };
-    let rate = overflows as f64 / (end - first).as_secs_f64();
+    let rate = overflows as f64 / time.as_secs_f64();
     Ok(Figure::count(
-        "emulated PMU: overflows sampled a second, period 64 (host time)",
+        "emulated PMU: overflows sampled a second of processor time, period 64",
         rate,
         "1/s",
     ))

@@ -6,6 +6,8 @@
 mod cost;
 mod linux;
 
+pub(super) use linux::measure as measure_linux;
+
 use super::Figure;
 use super::boots::boot_counting;
 use crate::Result;
@@ -97,12 +99,11 @@ fn unfinished(text: &str) -> crate::Failure {
     MachineError::Unfinished(text.to_string()).into()
 }
 
-/// Measures all of it.
+/// Measures all of it in the firmware.
 pub(super) fn measure(tree: &Tree) -> Result<Vec<Figure>> {
     let mut figures = ratios(tree)?;
     figures.extend(sampling(tree)?);
     figures.extend(four_counters(tree)?);
-    figures.extend(linux::measure(tree)?);
     Ok(figures)
 }
 
