@@ -1,6 +1,5 @@
 //! The processor time that a machine has taken, of which a busy host changes less than of the time that passes.
 
-use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::Pid;
 use std::process::Child;
@@ -21,7 +20,7 @@ impl CpuClock {
     /// What it says; `None` if the system has no such clock.
     #[must_use]
     pub fn now(&self) -> Option<Duration> {
-        self.0?.now().ok().map(|time: TimeSpec| time.into())
+        self.0?.now().ok().map(Duration::from)
     }
 }
 
