@@ -129,7 +129,13 @@ impl Emitter {
         // To itself, as an edge.
         let command = if nmi { 0x4_0400 } else { 0x4_0000 | i32::from(vector::DEVICE) };
         self.asm.mov(apic(ICR), command)?;
-        self.asm.nop()
+        self.asm.nop()?;
+        // QEMU sets RF in the frame of an interrupt that it delivers itself, and drops it at the end of a block alone: an INT
+        // would push it.
+        let mut next = self.asm.create_label();
+        self.asm.jmp(next)?;
+        self.asm.set_label(&mut next)?;
+        self.asm.zero_bytes()
     }
 
     /// Waits until one more device interrupt has come, whatever else ends HLT.
