@@ -10,6 +10,7 @@ use qemu_tests::stock_linux::known::{Kind, Program};
 use qemu_tests::stock_linux::machine::Machine;
 use qemu_tests::stock_linux::perf::{self, Count};
 use qemu_tests::stock_linux::steps::{Console, Step};
+use std::ops::Range;
 use std::time::Duration;
 
 /// What perf is told to count in user mode, exactly.
@@ -41,6 +42,10 @@ const LEAST_RATE: u64 = 15_000;
 const SHIFT: u8 = 2;
 /// Samples a second.
 const FREQUENCY: u64 = 10_000;
+
+/// Instructions that are counted beside the program's, for each sample: 755 to 784 of this kernel, on three models, of one
+/// second and of sixty.
+const BESIDE_SAMPLES: Range<u64> = 500..1_000;
 
 /// The programs that have to be counted exactly.
 const KNOWN: [Program; 3] = [
@@ -205,11 +210,12 @@ impl Run {
         for kind in ["LOST", "LOST_SAMPLES", "THROTTLE", "UNTHROTTLE"] {
             assert_eq!(perf::records_of(&records, kind), 0, "{kind}: {records}");
         }
-        // The samples' periods are all cycles but those of the handlers, for which the kernel stops the counters: the
-        // program's, a nanosecond each, and those of the clock's ticks.
+        // The samples' periods are all cycles but those for which the handlers stop the counters: the program's, a nanosecond
+        // each, and of each sample the way into the handler and out of it, with its share of the clock's ticks.
         let report = console.output("frequency-report");
         let cycles = perf::event_count(&report).unwrap_or_else(|| panic!("no count: {report}"));
-        assert!(is_near(cycles as f64, self.seconds * 1_000_000_000, 6.0), "{report}");
+        let beside = cycles.saturating_sub(self.seconds * 1_000_000_000) / samples >> self.shift;
+        assert!(BESIDE_SAMPLES.contains(&beside), "{beside} instructions: {report}");
         // Each sample is an interrupt that came, and was taken for the PMU's.
         for name in ["NMI", "PMI"] {
             let all = |step| perf::interrupts(&console.output(step), name).iter().sum::<u64>();
