@@ -7,7 +7,7 @@ use super::vmcb::{Event, Intercepts, exit};
 use super::{breakpoint, clock, debug, events, exits, nested, processors, retire, step};
 use emulated_pmu::debug_registers::{Placed, Which};
 use emulated_pmu::step::{Kind, is_privileged, kind};
-use pmu_model::{Occurrence, Ring};
+use pmu_model::Ring;
 
 const INVALID_OPCODE: u64 = exit::EXCEPTION + 6;
 const DEBUG: u64 = exit::EXCEPTION + 1;
@@ -43,7 +43,7 @@ pub fn stay_here(guest: &mut Guest, left: Option<u64>) {
     let ring = guest.ring();
     intercept(guest, ring);
     // Nothing may go on elsewhere in this page unseen.
-    guest.vmcb.add_intercepts(Intercepts::INTR | Intercepts::INT_N);
+    guest.vmcb.add_intercepts(Intercepts::INT_N);
     guest.vmcb.exceptions = u32::MAX;
     run(guest, ring, left, &placed);
 }
@@ -77,11 +77,9 @@ fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, placed: &Placed) {
 fn intercept(guest: &mut Guest, ring: Ring) {
     let split = guest.tells_rings_apart();
     let mut intercepts = ALWAYS | Intercepts::HLT | Intercepts::MWAIT | returns(guest);
+    // Each is an event, or a change of ring, or of a watched timer; and QEMU sets RF in its frame.
+    intercepts |= Intercepts::INTR;
     let mut exceptions = MISCOUNTED | free::DEBUG;
-    let interrupts = guest.needs.occurrences.has(Occurrence::Interrupt);
-    if split || interrupts || guest.timer.is_watched() {
-        intercepts |= Intercepts::INTR;
-    }
     match ring {
         // Whatever leaves the ring.
         Ring::User if split => {
@@ -93,7 +91,7 @@ fn intercept(guest: &mut Guest, ring: Ring) {
     }
     if guest.plugin.is_some() && guest.needs.stepping_in(ring) {
         // It follows the code, and has to be told wherever that is left otherwise than by a branch.
-        intercepts |= Intercepts::INTR | Intercepts::INT_N | Intercepts::ICEBP;
+        intercepts |= Intercepts::INT_N | Intercepts::ICEBP;
         exceptions = u32::MAX;
     } else if guest.plugin.is_some() {
         exceptions |= OF_STRINGS;

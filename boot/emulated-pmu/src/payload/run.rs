@@ -1,6 +1,7 @@
 //! The loop: what the PMU's registers ask for decides how the guest runs on.
 
 use super::guest::{Guest, RF, TF};
+use super::vmcb::Event;
 use super::{bulk, clock, events, free, nested, processors, step};
 use emulated_pmu::translator::{self, Plan};
 
@@ -66,7 +67,9 @@ fn way(guest: &mut Guest) -> Way {
     // A breakpoint waits; or a frame has to be held against the guest's breakpoints.
     let debug = guest.after_ss || guest.held != 0;
     let delivers = guest.event.is_some();
-    let frame = delivers && (guest.debug.is_active() || nested::is_candidate(guest));
+    // QEMU sets RF in the frame of an interrupt as in that of a fault.
+    let interrupts = matches!(guest.event, Some(Event::Interrupt { .. } | Event::Nmi));
+    let frame = interrupts || delivers && (guest.debug.is_active() || nested::is_candidate(guest));
     // The delivery is a record itself.
     let recorded = delivers && needs.branch_records;
     let stepped = is_stepped(guest) || recorded;
