@@ -27,6 +27,7 @@ fn announcing(count: u16) -> Vec<u8> {
         self_test: None,
         requires: Vec::new(),
         criteria: Vec::new(),
+        memory: Vec::new(),
         items: Vec::new(),
     };
     let mut packed = ramdisk::pack(&job).expect("an empty job packs");

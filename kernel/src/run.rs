@@ -15,13 +15,14 @@ use alloc::string::String;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use protocol::job::{
-    Conformance, Count, Criteria, Exact, History, Item, Job, Processors, Requirement, Sampling,
-    Snippet, Tasks,
+    Conformance, Count, Criteria, Exact, History, Item, Job, Memory, Processors, Requirement,
+    Sampling, Snippet, Tasks,
 };
+use protocol::memory::beyond;
 use protocol::record::{
-    Check, Comparison, CountResult, End, ErrorCode, ErrorRecord, ExactResult, Fault, HistoryResult,
-    Outcome, ProcessorsResult, Record, SampleResult, Samples, SnippetResult, Suite, TaskEnd,
-    TasksResult, Verdict,
+    Applied, Check, Comparison, CountResult, End, ErrorCode, ErrorRecord, ExactResult, Fault,
+    HistoryResult, Outcome, ProcessorsResult, Record, SampleResult, Samples, SnippetResult, Suite,
+    TaskEnd, TasksResult, Verdict,
 };
 use protocol::verdict;
 
@@ -37,6 +38,15 @@ pub trait Machine: Historian + Runner + Sampler + Stepper {
     fn has(&self, requirement: &Requirement) -> bool {
         let _ = requirement;
         true
+    }
+    /// Gives the item that comes the memory that it asks for, filled; ring 3 may use it if `user`. [`Machine::settle`] takes it
+    /// back. Returns what the report says of it.
+    ///
+    /// # Errors
+    /// What cannot be had, in a sentence.
+    fn provide(&mut self, asked: &[&Memory], user: bool) -> Result<Vec<Applied>, String> {
+        let _ = user;
+        if asked.is_empty() { Ok(Vec::new()) } else { Err("there is no memory".to_string()) }
     }
     /// Behind an item: takes back what it asked of the machine, and puts back what it changed besides. Returns the
     /// names of the latter.
@@ -113,8 +123,18 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
         machine.announce(&status);
         let before = status.clone();
         let missing = job.requires.iter().find(|one| one.is_of(index) && !machine.has(one));
+        let memory: Vec<&Memory> = job.memory_of(index).collect();
+        let provided = match memory.is_empty() || missing.is_some() {
+            true => Ok(Vec::new()),
+            false => machine.provide(&memory, item.has_ring_3()),
+        };
         let mut record = match item {
             _ if let Some(requirement) = missing => skipped(index, item.name(), requirement),
+            _ if let Err(text) = &provided => {
+                status.failed += 1;
+                status.last_error = Some(alloc::format!("{}: {text}", item.name()));
+                Record::Error(refused_record(index, item.name(), text.clone()))
+            }
             Item::Snippet(snippet) => one(index, snippet, machine, &mut status),
             Item::Exact(exact) => stepped(index, exact, machine, &mut status),
             Item::History(history) => by_cycle(index, history, machine, &mut status),
@@ -132,6 +152,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
                 Record::Suite(suite)
             }
         };
+        with_memory(&mut record, &memory, provided.unwrap_or_default());
         let restored = machine.settle();
         if let Some(stray) = machine.take_stray() {
             status = Status { failed: before.failed + 1, ..before.clone() };
@@ -179,6 +200,24 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
         measured: status.measured,
         on_end: job.on_end,
         heap: None,
+    }
+}
+
+/// The vector of a page fault.
+const PAGE_FAULT: u8 = 14;
+
+/// Adds to the record what is to be said of the item's memory: what was provided, and which of it a page fault ran out of.
+fn with_memory(record: &mut Record, memory: &[&Memory], provided: Vec<Applied>) {
+    match record {
+        Record::Result(result) => drop(result.controls.splice(0..0, provided)),
+        Record::History(history) => drop(history.controls.splice(0..0, provided)),
+        Record::Error(ErrorRecord { text, fault: Some(fault), .. })
+            if fault.vector == PAGE_FAULT =>
+        {
+            let place = beyond(fault.registers.cr2.0, memory.iter().copied());
+            text.extend(place.map(|place| alloc::format!(", {place}")));
+        }
+        _ => {}
     }
 }
 

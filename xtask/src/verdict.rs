@@ -191,6 +191,7 @@ mod tests {
             requires: vec![],
             items: vec![],
             criteria: ticks.iter().map(expect).collect(),
+            memory: vec![],
         }
     }
 

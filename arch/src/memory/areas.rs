@@ -54,6 +54,18 @@ pub struct Areas {
     made: [bool; KINDS],
 }
 
+impl Size {
+    /// Bytes of a page.
+    #[must_use]
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Self::Small4K => Size4KiB::SIZE,
+            Self::Large2M => Size2MiB::SIZE,
+            Self::Giant1G => Size1GiB::SIZE,
+        }
+    }
+}
+
 impl Kind {
     /// What the arena itself offers.
     pub const ORDINARY: Self = Self { size: Size::Small4K, memory: Type::WriteBack, user: false };
@@ -78,7 +90,8 @@ impl Kind {
         place + index * STRIDE
     }
 
-    fn flags(self) -> PageTableFlags {
+    /// What stands in the entry of a page.
+    pub(super) fn flags(self) -> PageTableFlags {
         let entry = self.memory as u64;
         let mut flags = DATA;
         flags.set(PageTableFlags::WRITE_THROUGH, entry & 1 != 0);
@@ -163,7 +176,7 @@ mod tests {
                     assert_eq!(kind.flags().contains(USER), user);
                     let (page, end) = match size {
                         Size::Giant1G => (1 << 30, layout::USER_CODE),
-                        _ => (2 << 20, layout::TASKS),
+                        _ => (2 << 20, layout::REQUESTED.start),
                     };
                     assert!(kind.area(0).is_multiple_of(page));
                     assert!(kind.area(AREAS) <= end);

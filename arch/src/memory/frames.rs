@@ -1,5 +1,5 @@
-//! The physical frames that are free. Memory is given out and never taken back: everything that the
-//! firmware allocates lives as long as it does.
+//! The physical frames that are free. What the firmware allocates for itself lives as long as it does; what it allocates
+//! for an item of the job is given back behind it.
 
 use alloc::vec::Vec;
 use thiserror::Error;
@@ -53,6 +53,58 @@ impl Frames {
             }
         }
         frames
+    }
+
+    /// Takes memory back that was given out. A list that is full loses its smallest range.
+    pub fn free(&mut self, region: Region) {
+        let mut free = region;
+        let mut index = 0;
+        while index < self.count {
+            let other = self.regions[index];
+            if other.end == free.start || other.start == free.end {
+                free = Region { start: free.start.min(other.start), end: free.end.max(other.end) };
+                self.count -= 1;
+                self.regions[index] = self.regions[self.count];
+            } else {
+                index += 1;
+            }
+        }
+        if free.start < free.end {
+            self.add(free);
+        }
+    }
+
+    /// Bytes that are free.
+    #[must_use]
+    pub fn free_bytes(&self) -> u64 {
+        self.regions[..self.count].iter().map(|region| region.end - region.start).sum()
+    }
+
+    /// Bytes that are free in whole pages of `page` bytes, aligned to it.
+    #[must_use]
+    pub fn free_in_pages(&self, page: u64) -> u64 {
+        self.regions[..self.count].iter().map(|region| in_pages(region, page)).sum()
+    }
+
+    /// Takes `bytes`, a multiple of `page`, in as few pieces of whole pages as there can be, all or nothing.
+    ///
+    /// # Errors
+    /// There are not so many pages.
+    pub fn allocate_in_pages(&mut self, bytes: u64, page: u64) -> Result<Vec<Region>, OutOfMemory> {
+        let mut pieces = Vec::new();
+        let mut left = bytes;
+        while left > 0 {
+            let largest = self.regions[..self.count].iter().map(|region| in_pages(region, page));
+            let take = largest.max().unwrap_or(0).min(left);
+            let got = if take == 0 { None } else { self.allocate(take, page).ok() };
+            let Some(start) = got.map(PhysAddr::as_u64) else {
+                pieces.into_iter().for_each(|piece| self.free(piece));
+                return Err(OutOfMemory { bytes, largest: self.free_in_pages(page) });
+            };
+            pieces.push(Region { start, end: start + take });
+            left -= take;
+        }
+        Ok(pieces)
     }
 
     fn add(&mut self, region: Region) {
@@ -113,6 +165,12 @@ impl Frames {
     }
 }
 
+/// Bytes of a region in whole pages.
+fn in_pages(region: &Region, page: u64) -> u64 {
+    let end = region.end & !(page - 1);
+    region.start.checked_next_multiple_of(page).map_or(0, |start| end.saturating_sub(start))
+}
+
 // SAFETY: each frame leaves the list when it is given out, so no frame is given out twice.
 unsafe impl FrameAllocator<Size4KiB> for Frames {
     fn allocate_frame(&mut self) -> Option<PhysFrame> {
@@ -170,6 +228,37 @@ mod tests {
         let count = core::iter::from_fn(|| frames.allocate_frame()).count();
         assert_eq!(count as u64, MIB / 4096);
         assert!(frames.allocate(1, 4096).is_err());
+    }
+
+    #[test]
+    fn n5_what_is_given_back_can_be_had_again_in_one_piece() {
+        let mut frames =
+            Frames::new([region(MIB, 9 * MIB), region(16 * MIB, 20 * MIB)].into_iter());
+        let before = frames.regions();
+        let pieces = frames.allocate_in_pages(9 * MIB, 4096).unwrap();
+        assert_eq!(pieces.iter().map(|piece| piece.end - piece.start).sum::<u64>(), 9 * MIB);
+        let single = frames.allocate_frame().unwrap().start_address().as_u64();
+        assert_eq!(frames.free_bytes(), 3 * MIB - 4096);
+        let too_much = frames.allocate_in_pages(4 * MIB, 4096).unwrap_err();
+        assert_eq!(too_much, OutOfMemory { bytes: 4 * MIB, largest: 3 * MIB - 4096 });
+        assert_eq!(frames.free_bytes(), 3 * MIB - 4096);
+        frames.free(region(single, single + 4096));
+        pieces.into_iter().for_each(|piece| frames.free(piece));
+        let mut after = frames.regions();
+        after.sort_by_key(|region| region.start);
+        assert_eq!(after, before);
+    }
+
+    #[test]
+    fn n5_large_pages_are_taken_aligned_and_only_whole_ones() {
+        let mut frames =
+            Frames::new([region(3 * MIB, 9 * MIB), region(17 * MIB, 20 * MIB)].into_iter());
+        assert_eq!((frames.free_bytes(), frames.free_in_pages(2 * MIB)), (9 * MIB, 6 * MIB));
+        let pieces = frames.allocate_in_pages(6 * MIB, 2 * MIB).unwrap();
+        assert!(pieces.iter().all(|piece| piece.start % (2 * MIB) == 0), "{pieces:?}");
+        assert_eq!(frames.free_in_pages(2 * MIB), 0);
+        assert!(frames.allocate_in_pages(2 * MIB, 2 * MIB).is_err());
+        assert_eq!(frames.allocate_in_pages(3 * MIB, 4096).unwrap().len(), 3);
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod handover;
 pub mod image;
 pub mod layout;
 pub mod program;
+pub mod requested;
 pub mod space;
 pub mod user;
 

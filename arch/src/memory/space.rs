@@ -5,6 +5,8 @@
 //! still write through the map of physical memory to any frame, page tables included; only the pages
 //! under which nothing lies (guards, address 0) are out of its reach.
 
+mod remove;
+
 use super::{Frames, OutOfMemory, layout};
 use crate::memory::image;
 use crate::state::note_page_table;
@@ -125,8 +127,8 @@ impl Space {
         unsafe { Self::open(self.root, Window::PHYSICAL, self.giant_pages) }
     }
 
-    /// Another address space with the same content, apart from what shares the level 4 entry of `without`: there it is
-    /// empty. The tables below level 4 are common to both.
+    /// Another address space with the same content, apart from what shares the level 4 entry of `without`, and memory that an
+    /// item asks for: there it is empty. The tables below level 4 are common to both.
     ///
     /// # Errors
     /// Out of memory.
@@ -139,6 +141,7 @@ impl Space {
             let to = to.frame_to_pointer(root);
             core::ptr::copy_nonoverlapping(from, to, 1);
             (&mut *to)[without.p4_index()].set_unused();
+            (&mut *to)[VirtAddr::new(layout::HIGH_REQUESTED.start).p4_index()].set_unused();
             Ok(Self::open(root, Window::PHYSICAL, self.giant_pages))
         }
     }

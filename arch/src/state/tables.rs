@@ -4,7 +4,8 @@
 //! Each lies in a second copy here, is compared with it after each item, and put back where it differs. So that page tables
 //! change only when the firmware changes them, their accessed and dirty bits are set beforehand: the processor sets bits,
 //! and never clears one (SDM vol. 3, 4.8). The lowest tables of the memory areas are left out, since
-//! [`crate::memory::arena`] reads and clears the dirty bits there, and looks at those tables itself.
+//! [`crate::memory::arena`] reads and clears the dirty bits there, and looks at those tables itself; so are those of memory
+//! that an item asks for, which are many, and gone behind it.
 
 use super::{FIRST_TABLE, note};
 use crate::descriptors;
@@ -115,7 +116,9 @@ impl Tables {
         let is_area = |from: u64| {
             (0..crate::memory::arena::AREAS).any(|index| crate::memory::arena::area(index) == from)
         };
-        if level == 1 && is_area(from) {
+        let is_requested =
+            layout::REQUESTED.contains(&from) || layout::HIGH_REQUESTED.contains(&from);
+        if level == 1 && (is_area(from) || is_requested) {
             return;
         }
         let table = (Window::PHYSICAL.offset + table.as_u64()) as *mut u64;

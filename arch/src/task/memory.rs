@@ -8,13 +8,14 @@
 //! | 0xc0000 | 64 KiB | memory: RBP, RDI, RSI, R14 point to the middle of its quarters | RW |
 //!
 //! Task n has these at [`layout::TASKS`] plus n times 2 MiB, in page tables of its own that have the kernel besides but
-//! no other task. Between the pieces nothing is mapped. Ring 3 may use them if the task is of ring 3.
+//! no other task, and the memory that their item asks for ([`crate::memory::requested`]). Between the pieces nothing is mapped.
+//! Ring 3 may use them if the task is of ring 3.
 
 use crate::memory::space::{CODE, DATA, USER, Window};
 use crate::memory::{Frames, OutOfMemory, Space, layout};
 use x86_64::structures::paging::page_table::PageTableEntry;
 use x86_64::structures::paging::{
-    PageSize, PageTable, PageTableFlags, PhysFrame, Size2MiB, Size4KiB,
+    PageSize, PageTable, PageTableFlags, PageTableIndex, PhysFrame, Size2MiB, Size4KiB,
 };
 use x86_64::{PhysAddr, VirtAddr};
 
@@ -42,8 +43,8 @@ const PIECES: [(u64, u64, bool); 4] = [
 const COUNT_FRAME: u64 = CODE_BYTES;
 const DATA_FRAME: u64 = COUNT_FRAME + PAGE + STACK_BYTES;
 const BYTES: u64 = DATA_FRAME + DATA_BYTES;
-/// One page table for each level.
-const TABLES: u64 = 4;
+/// One page table for each level, and the directory that leads to what the item asks for.
+const TABLES: u64 = 5;
 
 /// Address of task `index`'s code.
 #[must_use]
@@ -123,6 +124,7 @@ impl Memory {
         for (level, index) in path.into_iter().enumerate() {
             tables[level][index].set_addr(self.tables + (level as u64 + 1) * PAGE, all);
         }
+        share(tables, self.tables, kernel, all);
         let mut frame = self.frames;
         for (offset, bytes, is_code) in PIECES {
             let flags = if is_code { CODE } else { DATA };
@@ -188,6 +190,28 @@ impl Memory {
             core::slice::from_raw_parts_mut(at(self.frames + offset) as *mut u8, bytes as usize)
         }
     }
+}
+
+/// Lets a task's tables, which begin at `at`, lead to the memory of its item as the kernel's do.
+fn share(
+    tables: &mut [PageTable; TABLES as usize],
+    at: PhysAddr,
+    kernel: &PageTable,
+    all: PageTableFlags,
+) {
+    let (low, high) = (VirtAddr::new(layout::REQUESTED.start), layout::HIGH_REQUESTED.start);
+    let high = VirtAddr::new(high).p4_index();
+    tables[0][high] = kernel[high].clone();
+    let below = |table: &PageTable, index: PageTableIndex| {
+        let next = table[index].frame().ok()?.start_address();
+        // SAFETY: the kernel's tables are mapped with all physical memory, and only read here.
+        Some(unsafe { &*(self::at(next) as *const PageTable) })
+    };
+    let middle = below(kernel, low.p4_index());
+    let Some(directory) = middle.and_then(|table| below(table, low.p3_index())) else { return };
+    tables[1][low.p3_index()].set_addr(at + (TABLES - 1) * PAGE, all);
+    let own = tables[TABLES as usize - 1].iter_mut().zip(directory.iter());
+    own.skip(usize::from(low.p2_index())).for_each(|(own, theirs)| own.clone_from(theirs));
 }
 
 /// Where physical memory is mapped.

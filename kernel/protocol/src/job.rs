@@ -13,6 +13,7 @@ pub use crate::count::Count;
 pub use crate::criteria::{Bounds, Criteria, Expect};
 pub use crate::exact::Exact;
 pub use crate::history::History;
+pub use crate::memory::Memory;
 pub use crate::requirement::Requirement;
 pub use crate::sampling::Sampling;
 pub use crate::workload::Tasks;
@@ -40,6 +41,9 @@ pub struct Job<'a> {
     /// What each item has to come to, in the same order. Items beyond its end have the default.
     #[serde(borrow)]
     pub criteria: Vec<Criteria<'a>>,
+    /// Memory that items have besides what each item has.
+    #[serde(borrow)]
+    pub memory: Vec<Memory<'a>>,
 }
 
 impl<'a> Job<'a> {
@@ -48,6 +52,11 @@ impl<'a> Job<'a> {
     pub fn criteria(&self, index: usize) -> &Criteria<'a> {
         const NONE: &Criteria = &Criteria { expect: Vec::new(), allow_uncounted: false };
         self.criteria.get(index).unwrap_or(NONE)
+    }
+
+    /// The memory that the item of that index asks for, in the order in which it does.
+    pub fn memory_of(&self, index: u32) -> impl Iterator<Item = &Memory<'a>> {
+        self.memory.iter().filter(move |memory| memory.is_of(index))
     }
 }
 
@@ -255,6 +264,7 @@ pub(crate) mod tests {
     use crate::criteria::tests::any_criteria;
     use crate::exact::Filter;
     use crate::exact::tests::any_range;
+    use crate::memory::tests::any_memory;
     use crate::sampling::tests::any_sampling;
     use crate::workload::tests::{any_tasks, any_workload};
     use alloc::string::String;
@@ -437,9 +447,10 @@ pub(crate) mod tests {
                 0..8,
             ),
             criteria in prop::collection::vec(any_criteria(), 0..8),
+            memory in prop::collection::vec(any_memory(), 0..3),
         ) -> Job<'static> {
             let name = Cow::Owned(name);
-            Job { name, baud, on_end: OnEnd::Reboot, exit_port, self_test: None, requires, items, criteria }
+            Job { name, baud, on_end: OnEnd::Reboot, exit_port, self_test: None, requires, items, criteria, memory }
         }
     }
 }

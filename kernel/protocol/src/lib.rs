@@ -33,6 +33,7 @@ pub mod job;
 pub mod limits;
 pub mod line;
 pub mod marker;
+pub mod memory;
 pub mod program;
 pub mod ramdisk;
 pub mod record;

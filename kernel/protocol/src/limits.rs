@@ -12,13 +12,19 @@ use crate::workload;
 mod count;
 mod error;
 mod gate;
+mod memory;
 mod snippet;
 
 use count::check_count;
+use memory::check_memories;
 use snippet::check_snippet;
 
 pub use error::LimitError;
 pub use gate::MAX_GATE_POINTS;
+pub use memory::{
+    MAX_FILE_BYTES, MAX_ITEM_MEMORIES, MAX_MEMORIES, MAX_MEMORY_BYTES, MAX_MEMORY_NAME,
+    MAX_PATTERN_BYTES,
+};
 
 /// Longest name of a job or an item, in bytes.
 pub const MAX_NAME_BYTES: usize = 200;
@@ -122,7 +128,8 @@ pub fn check_job(job: &Job) -> Result<(), LimitError> {
     // One for each item at most: what stands beyond would be judged by nobody.
     let (criteria, items) = (job.criteria.len() as u64, job.items.len() as u64);
     range("the number of items with expectations", criteria, 0, items)?;
-    job.criteria.iter().try_for_each(criteria::check)
+    job.criteria.iter().try_for_each(criteria::check)?;
+    check_memories(job)
 }
 
 /// Checks how many items a job has, before they are made.

@@ -24,6 +24,7 @@ fn ramdisk(tables: &[u8]) -> Vec<u8> {
         requires: vec![],
         items: vec![],
         criteria: vec![],
+        memory: vec![],
     };
     pack_with(&job, &[(SectionKind::EventTables, tables)]).unwrap()
 }

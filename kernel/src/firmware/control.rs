@@ -1,12 +1,13 @@
 //! What a snippet asks of the machine: put in force before it, reported, taken back behind it.
 
+use super::memory::{memory_type, size};
 use super::probe::Machine;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::apic;
 use arch::cpu::{self, Vendor};
-use arch::memory::areas::{Areas, Kind, Size, Type};
+use arch::memory::areas::{Areas, Kind, Size};
 use arch::memory::arena::{self, AREA_BYTES, AREAS};
 use arch::memory::{Frames, Space, cache};
 use arch::msr::{self, Msr};
@@ -47,6 +48,8 @@ pub struct Controls {
     /// Where the snippet runs.
     pub place: Place,
     kind: Kind,
+    /// Memory that the item has besides.
+    pub requested: Vec<Range<u64>>,
     caches: Caches,
     flush_tlb: bool,
     /// Ring 3 may execute the code area.
@@ -91,6 +94,7 @@ impl Controls {
             frames,
             place: PLACE,
             kind: Kind::ORDINARY,
+            requested: Vec::new(),
             caches: Caches::Warm,
             flush_tlb: false,
             user: false,
@@ -149,16 +153,17 @@ impl Controls {
         space: &mut Space,
         list: &mut List,
     ) -> Result<(), String> {
-        let (size, pages) = match control.page_size {
-            PageSize::Small => (Size::Small4K, "4k"),
-            PageSize::Large => (Size::Large2M, "2m"),
-            PageSize::Giant => (Size::Giant1G, "1g"),
+        let (size, memory) = (size(control.page_size), memory_type(control.memory_type));
+        let pages = match control.page_size {
+            PageSize::Small => "4k",
+            PageSize::Large => "2m",
+            PageSize::Giant => "1g",
         };
-        let (memory, types) = match control.memory_type {
-            MemoryType::WriteBack => (Type::WriteBack, "wb"),
-            MemoryType::WriteThrough => (Type::WriteThrough, "wt"),
-            MemoryType::Uncacheable => (Type::Uncacheable, "uc"),
-            MemoryType::WriteCombining => (Type::WriteCombining, "wc"),
+        let types = match control.memory_type {
+            MemoryType::WriteBack => "wb",
+            MemoryType::WriteThrough => "wt",
+            MemoryType::Uncacheable => "uc",
+            MemoryType::WriteCombining => "wc",
         };
         let user = control.ring == Ring::User;
         let mut kind = Kind { size, memory, user };
@@ -247,6 +252,7 @@ impl Controls {
                         let middle = self.place.pointers[index as usize];
                         cache::flush(middle - AREA_BYTES / 2..middle + AREA_BYTES / 2);
                     }
+                    self.requested.iter().cloned().for_each(|range| cache::flush(range));
                     cache::flush(code);
                 }
             }
@@ -296,6 +302,7 @@ impl Controls {
         self.switches.restore(&mut self.registers);
         (self.place, self.kind, self.user) = (PLACE, Kind::ORDINARY, false);
         (self.caches, self.flush_tlb) = (Caches::Warm, false);
+        self.requested.clear();
         (self.msrs, self.smi_repeats) = (0, 0);
         self.clocks = None;
         if core::mem::take(&mut self.priority) > 0 {

@@ -145,6 +145,13 @@ impl Team {
         self.members.iter().map(|member| member.offset).collect()
     }
 
+    /// Calls `each` with the address space of every other processor.
+    pub fn each_space(&self, mut each: impl FnMut(&mut Space)) {
+        for hand in &self.hands {
+            hand.lock().space.iter_mut().for_each(&mut each);
+        }
+    }
+
     /// Gives the PMUs back as they were found; the boot processor's goes with the machine's.
     pub fn release(&self) {
         let restore = |place: usize| {

@@ -11,6 +11,7 @@ pub mod display;
 pub mod finish;
 pub mod heap;
 mod history;
+mod memory;
 pub mod output;
 pub mod passes;
 pub mod probe;

@@ -8,6 +8,7 @@ use super::control::{Controls, PLACE};
 use super::counters::Counters;
 use super::crew::Team;
 use super::heap;
+use super::memory::Provided;
 use super::output::Line;
 use super::passes::Counting;
 use super::probe::Machine;
@@ -70,6 +71,8 @@ pub(super) struct Target<'a> {
     runs: u64,
     pub(super) slots: Slots,
     pub(super) controls: Controls,
+    /// Memory that the item asks for.
+    memory: Provided,
     pub(super) programs: Programs,
     /// System management interrupts in runs that count.
     smis: u32,
@@ -131,6 +134,7 @@ pub fn run(
         slots: Slots::default(),
         // SAFETY: as for the counters.
         controls: unsafe { Controls::new(machine, handed.frames) },
+        memory: Provided::default(),
         programs: Programs::new(handed.ramdisk.unwrap_or_default()),
         smis: 0,
         moved: [0; MAX_MSRS],

@@ -9,8 +9,10 @@ use arch::call::Trap;
 use arch::pmu::Gate;
 use arch::pmu::pmi::{ControlBlock, Delivery, Interval};
 use arch::pmu::until::Until;
+use protocol::control::{MemoryType, PageSize, Ring};
 use protocol::exact::Filter;
 use protocol::job::{Bounds, Difference, Expect, OnEnd};
+use protocol::memory::Fill;
 use protocol::record::{
     Applied, CheckVerdict, CodePlace, Hex, Outcome, TaskEnd, TaskResult, Ticks,
 };
@@ -39,6 +41,10 @@ struct Clocked {
     changer: Option<u32>,
     /// That is noticed at the end alone.
     noticed_late: bool,
+    /// Bytes that it can provide.
+    bytes: u64,
+    /// Names of what was provided.
+    provided: Vec<String>,
 }
 
 impl Clocked {
@@ -56,6 +62,8 @@ impl Clocked {
             asked: 0,
             changer: None,
             noticed_late: false,
+            bytes: 1 << 20,
+            provided: vec![],
         }
     }
 }
@@ -192,6 +200,18 @@ impl Machine for Clocked {
     fn announce(&mut self, status: &Status) {
         self.shown.push(status.clone());
     }
+    fn provide(&mut self, asked: &[&Memory], user: bool) -> Result<Vec<Applied>, String> {
+        if asked.iter().map(|memory| memory.bytes).sum::<u64>() > self.bytes {
+            return Err(format!("memory `{}`: too much", asked[0].name));
+        }
+        self.provided.extend(asked.iter().map(|memory| format!("{} {user}", memory.name)));
+        let applied = |memory: &&Memory| Applied {
+            option: format!("memory={}", memory.name),
+            applied: true,
+            note: String::new(),
+        };
+        Ok(asked.iter().map(applied).collect())
+    }
     fn settle(&mut self) -> Vec<String> {
         vec!["CR8".into()]
     }
@@ -295,6 +315,7 @@ fn job(items: Vec<Snippet<'static>>) -> Job<'static> {
         requires: vec![],
         items: items.into_iter().map(Item::Snippet).collect(),
         criteria: vec![],
+        memory: vec![],
     }
 }
 
@@ -313,8 +334,12 @@ fn judged(
     items: Vec<Snippet<'static>>,
     criteria: Vec<Criteria<'static>>,
 ) -> (Vec<Record>, End) {
+    run_job(machine, &Job { criteria, ..job(items) })
+}
+
+fn run_job(machine: &mut Clocked, job: &Job) -> (Vec<Record>, End) {
     let mut report = Report::new(Buffer::default());
-    let end = run(&Job { criteria, ..job(items) }, machine, &mut report);
+    let end = run(job, machine, &mut report);
     let events = Reader::new().feed(report.sink_mut().0.as_bytes());
     let record = |event| match event {
         stream::Event::Record { record, .. } => *record,
@@ -507,6 +532,64 @@ fn x1_a_stray_interrupt_costs_the_item_that_it_came_into_and_no_other() {
     let mut machine = Clocked { stray_at: 3, ..Clocked::new(1) };
     let (_, end) = self::records(&mut machine, vec![nop("first"), nop("second")]);
     assert_eq!((end.measured, end.failed), (2, 0));
+}
+
+/// Memory of the items with these indices.
+fn memory(name: &'static str, bytes: u64, items: &[u32]) -> Memory<'static> {
+    Memory {
+        name: Cow::Borrowed(name),
+        at: 0x7020_0000,
+        bytes,
+        page_size: PageSize::Small,
+        memory_type: MemoryType::WriteBack,
+        fill: Fill::Zero,
+        items: items.to_vec(),
+    }
+}
+
+#[test]
+fn n5_items_have_their_memory_and_one_that_cannot_have_it_is_refused_alone() {
+    let mut ring_3 = nop("ring 3");
+    ring_3.setup.control.ring = Ring::User;
+    let memory = vec![memory("a", 4096, &[0, 2]), memory("b", 1 << 40, &[1]), memory("c", 1, &[2])];
+    let job = Job { memory, ..job(vec![nop("first"), nop("greedy"), ring_3, nop("none")]) };
+    let mut machine = Clocked::new(1);
+    let (records, end) = run_job(&mut machine, &job);
+    assert_eq!(machine.provided, ["a false", "a true", "c true"]);
+    assert_eq!((end.measured, end.failed), (3, 1));
+    let controls: Vec<Vec<&str>> = records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Result(result) => {
+                Some(result.controls.iter().map(|one| &*one.option).collect())
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(controls, [vec!["memory=a"], vec!["memory=a", "memory=c"], vec![]]);
+    let Record::Error(error) = &records[1] else { panic!("{records:?}") };
+    assert_eq!((error.code, &*error.text), (ErrorCode::Unsupported, "memory `b`: too much"));
+}
+
+#[test]
+fn n5_a_page_fault_behind_memory_names_it() {
+    let list = [memory("list", 4096, &[0])];
+    let pieces: Vec<&Memory> = list.iter().collect();
+    let fault = |vector, cr2| {
+        let registers = protocol::record::Registers { cr2: Hex(cr2), ..Default::default() };
+        let frame = arch::interrupts::TrapFrame { vector, ..Default::default() };
+        let trap = Trap { frame, cr2, cause: arch::call::Cause::Exception };
+        let fault = Fault { registers, ..fault::unknown(&trap) };
+        let refused = refused_record(0, "x", "it faulted".to_string());
+        let mut record = Record::Error(ErrorRecord { fault: Some(fault), ..refused });
+        with_memory(&mut record, &pieces, Vec::new());
+        let Record::Error(error) = record else { unreachable!() };
+        error.text
+    };
+    let text = "it faulted, 8 bytes behind the end of memory `list`";
+    assert_eq!(fault(14, 0x7020_1008), text);
+    assert_eq!(fault(13, 0x7020_1008), "it faulted");
+    assert_eq!(fault(14, 0x6000_0000), "it faulted");
 }
 
 #[test]

@@ -1,28 +1,10 @@
 //! When the timer comes, and how far apart it really came.
 
 use super::{Cause, Timer};
+use crate::random::Random;
 use alloc::vec::Vec;
 use protocol::record::Ticks;
 use protocol::workload::Workload;
-
-/// The generator of the jitter: xorshift of 64 bits with Marsaglia's shifts 13, 7 and 17. Its state is never 0.
-#[derive(Clone, Copy, Debug)]
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        // Neighbouring seeds shall differ in many bits: the golden ratio's, as in Fibonacci hashing.
-        let spread = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Self(if spread == 0 { 0x9e37_79b9_7f4a_7c15 } else { spread })
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-}
 
 /// Says when the next tick is to come.
 #[derive(Debug)]
@@ -74,7 +56,7 @@ impl Ticker {
         match (cause, &mut self.random) {
             (Cause::Start, None) => Timer::Every(self.interval),
             (Cause::Start | Cause::Tick | Cause::Stall, Some(random)) => {
-                Timer::Once(self.interval / 2 + random.next() % (self.interval + 1))
+                Timer::Once(self.interval / 2 + random.bits() % (self.interval + 1))
             }
             _ => Timer::Leave,
         }

@@ -299,7 +299,7 @@ pub fn boot(
         cpus: Cpus::Many(machine.cpus.unwrap_or(packed.cpus)),
         memory: machine.memory.unwrap_or_else(|| {
             let least = default_memory(machine.cpus.unwrap_or(packed.cpus));
-            least.saturating_add(packed.program_mib())
+            least.saturating_add(packed.program_mib()).saturating_add(packed.mib)
         }),
         cpu: machine.cpu.clone(),
         serial: Some(Console::Pipe),

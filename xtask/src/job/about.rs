@@ -4,8 +4,9 @@ use super::Packed;
 use super::errors::Place;
 use super::file::JobFile;
 use crate::compare::LimitTable;
-use protocol::job::{Item, Snippet};
+use protocol::job::{Item, Memory, Snippet};
 use protocol::limits::MAX_LISTED_RUNS;
+use protocol::memory::Fill;
 use protocol::record::Hex;
 use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher24;
@@ -76,8 +77,12 @@ impl Packed {
     #[must_use]
     pub fn about(&self) -> About {
         let Known { file, text, items, limits } = self.known.clone();
-        let items = self.job.items.iter().zip(items).map(|(item, (line, limits))| {
-            let digest = digest(&serde_json::to_vec(&plain(item)).expect("items serialise"));
+        let items = (0..).zip(&self.job.items).zip(items).map(|((index, item), (line, limits))| {
+            let mut all = serde_json::to_vec(&plain(item)).expect("items serialise");
+            for memory in self.job.memory_of(index) {
+                all.extend(serde_json::to_vec(&alone(memory)).expect("memory serialises"));
+            }
+            let digest = digest(&all);
             AboutItem { line, digest, limits }
         });
         let (name, items) = (self.job.name.to_string(), items.collect());
@@ -115,6 +120,17 @@ fn plain<'a>(item: &Item<'a>) -> Item<'a> {
         snippet.values = false;
     }
     item
+}
+
+/// A piece of memory whichever items have it. The bytes of a file, which are many, are in it by their digest.
+fn alone<'a>(memory: &Memory<'a>) -> Memory<'a> {
+    let fill = match &memory.fill {
+        Fill::Bytes(bytes) => Fill::Bytes(digest(bytes).0.to_le_bytes().to_vec().into()),
+        other => other.clone(),
+    };
+    let (name, items) = (memory.name.clone(), Vec::new());
+    let Memory { at, bytes, page_size, memory_type, .. } = *memory;
+    Memory { name, at, bytes, page_size, memory_type, fill, items }
 }
 
 /// A digest that tells texts apart that nobody made alike on purpose: SipHash-2-4 with a key of zeros.

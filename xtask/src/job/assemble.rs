@@ -8,6 +8,7 @@
 mod bounds;
 mod directives;
 mod object_file;
+mod relocate;
 mod rustc;
 
 use clap::ValueEnum;
@@ -50,6 +51,8 @@ pub struct Source<'a> {
     pub syntax: Syntax,
     /// What it is assembled as.
     pub bits: Bits,
+    /// Names that it may use without defining them, and the numbers that they stand for.
+    pub symbols: &'a [(String, u64)],
 }
 
 /// One complaint.
@@ -159,9 +162,11 @@ fn assemble_texts(sources: &[Source]) -> Result<Vec<Code>, Failed> {
 /// The assembler cannot be run.
 pub(crate) fn object(text: &str) -> Result<Vec<u8>, String> {
     let (part, syntax, bits) = (Part::Init, Syntax::Intel, Bits::Wide);
-    rustc::assemble(&[Source { part, text, syntax, bits }]).map_err(|stopped| match stopped {
-        Stopped::Failed(Failed::Tool(text)) | Stopped::Exceeded(text) => text,
-        Stopped::Failed(Failed::Messages(messages)) => format!("{messages:?}"),
+    rustc::assemble(&[Source { part, text, syntax, bits, symbols: &[] }]).map_err(|stopped| {
+        match stopped {
+            Stopped::Failed(Failed::Tool(text)) | Stopped::Exceeded(text) => text,
+            Stopped::Failed(Failed::Messages(messages)) => format!("{messages:?}"),
+        }
     })
 }
 

@@ -6,6 +6,7 @@ use super::bind::{BindFile, RawBind};
 use super::errors::{JobError, Place};
 use super::expect::{CriteriaFile, Names, RawExpect};
 use super::file::Text;
+use super::memory::MemoryFile;
 use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile, place, too_few};
 use crate::compare::LimitTable;
 use crate::events::EventText;
@@ -49,6 +50,8 @@ pub(super) struct RawCount {
     expect: Option<RawExpect>,
     allow_uncounted: Option<bool>,
     limits: Option<LimitTable>,
+    #[serde(default)]
+    memory: Vec<MemoryFile>,
     #[serde(default)]
     task: Vec<Spanned<RawTask>>,
 }
@@ -164,7 +167,10 @@ impl CountFile {
             passes: raw.passes,
             interval_ns: raw.interval_ns,
             limit_us: raw.limit_us.unwrap_or(DEFAULT_LIMIT_US),
-            workload: WorkloadFile::decide(raw.task, raw.tick_ns, raw.jitter, text, source),
+            workload: WorkloadFile {
+                memory: raw.memory,
+                ..WorkloadFile::decide(raw.task, raw.tick_ns, raw.jitter, text, source)
+            },
             gate: starts.chain(stops).collect(),
             criteria: CriteriaFile::new(raw.expect, raw.allow_uncounted, raw.limits),
             place,
@@ -174,6 +180,16 @@ impl CountFile {
     /// Where it stands.
     pub(super) fn place(&self) -> Place {
         self.place.clone()
+    }
+
+    /// The memory that its tasks see.
+    pub(super) fn memory(&self) -> &[MemoryFile] {
+        &self.workload.memory
+    }
+
+    /// The same, to be changed.
+    pub(super) fn memory_mut(&mut self) -> &mut Vec<MemoryFile> {
+        &mut self.workload.memory
     }
 
     /// The texts of its events.

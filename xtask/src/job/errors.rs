@@ -81,6 +81,14 @@ pub enum JobError {
         /// What is wrong.
         error: LimitError,
     },
+    /// What memory is to be filled with cannot be read.
+    #[error("{file}: {error}")]
+    Memory {
+        /// The file.
+        file: String,
+        /// Which memory, and why.
+        error: String,
+    },
     /// Texts that the assembler refuses, all of them.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Assembly(Vec<AssemblyError>),

@@ -13,6 +13,7 @@ use super::form::{Form, Wanted};
 use super::function::{Argument, FunctionFile, RawFiles, RawFunction};
 use super::history::{HistoryOptions, RawHistory};
 use super::machine::MachineOptions;
+use super::memory::{self, MemoryFile};
 use super::sample::{self, RawSample, SampleFile};
 use super::workload::{RawRun, RunFile};
 use crate::compare::LimitTable;
@@ -57,6 +58,8 @@ pub struct Options {
     pub machine: MachineOptions,
     /// What the code is assembled and run as.
     pub bits: Bits,
+    /// Memory besides the five areas.
+    pub memory: Vec<MemoryFile>,
 }
 
 /// What the measuring code does around the body.
@@ -221,6 +224,8 @@ struct RawOptions {
     drain_frontend: Option<bool>,
     machine: Option<MachineOptions>,
     bits: Option<Bits>,
+    #[serde(default)]
+    memory: Vec<MemoryFile>,
 }
 
 #[derive(Default, Deserialize)]
@@ -260,6 +265,8 @@ struct RawSnippet {
     drain_frontend: Option<bool>,
     machine: Option<MachineOptions>,
     bits: Option<Bits>,
+    #[serde(default)]
+    memory: Vec<MemoryFile>,
     limits: Option<LimitTable>,
 }
 
@@ -290,6 +297,7 @@ impl Default for Options {
             around: Around::default(),
             machine: MachineOptions::default(),
             bits: Bits::default(),
+            memory: Vec::new(),
         }
     }
 }
@@ -371,7 +379,7 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         snippets.push(SnippetFile { processors, ..decide(one, function, &raw.defaults, &places) });
     }
     let counts = (1..).zip(raw.count);
-    Ok(JobFile {
+    let mut file = JobFile {
         source: source.to_string(),
         name: raw.name.or(stem).unwrap_or_default(),
         baud,
@@ -395,7 +403,10 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
             .collect::<Result<_, _>>()?,
         limits: raw.limits,
         text: Some(digest(text.as_bytes())),
-    })
+    };
+    let folder = Path::new(source).parent().unwrap_or(Path::new(""));
+    file.all_memory().flatten().for_each(|memory| memory.based_on(folder));
+    Ok(file)
 }
 
 fn check_version(raw: &RawJob, source: &str) -> Result<(), JobError> {
@@ -467,6 +478,7 @@ fn decide(
                 raw.machine.map_or(base.clone(), |machine| machine.over(&base))
             },
             bits: raw.bits.or(defaults.bits).unwrap_or(base.bits),
+            memory: memory::over(&raw.memory, &defaults.memory),
         },
         criteria: CriteriaFile::new(raw.expect, raw.allow_uncounted, raw.limits),
         processors: None,
@@ -514,6 +526,15 @@ impl JobFile {
         let runs = self.runs.iter_mut().map(|run| &mut run.criteria);
         let counts = self.counts.iter_mut().map(|count| &mut count.criteria);
         let samples = self.samples.iter_mut().map(|sample| &mut sample.code.criteria);
+        snippets.chain(runs).chain(counts).chain(samples)
+    }
+
+    /// The memory of each of the items.
+    fn all_memory(&mut self) -> impl Iterator<Item = &mut Vec<MemoryFile>> {
+        let snippets = self.snippets.iter_mut().map(|snippet| &mut snippet.options.memory);
+        let runs = self.runs.iter_mut().map(|run| &mut run.workload.memory);
+        let counts = self.counts.iter_mut().map(CountFile::memory_mut);
+        let samples = self.samples.iter_mut().map(SampleFile::memory_mut);
         snippets.chain(runs).chain(counts).chain(samples)
     }
 

@@ -2,6 +2,7 @@
 
 use super::errors::{JobError, Place};
 use super::file::JobFile;
+use super::memory::{Area, MemoryFile, areas, resolve};
 use super::sample::SampleFile;
 use super::workload::WorkloadFile;
 use crate::program::call::{Calls, MAX_ARGUMENTS};
@@ -32,7 +33,10 @@ pub struct FunctionFile {
 
 /// An argument as it is written.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
-#[serde(untagged, expecting = "an integer, or a text as \"memory:0\" or \"0xffffffffffffffff\"")]
+#[serde(
+    untagged,
+    expecting = "an integer, or a text as \"memory:list+64\" or \"0xffffffffffffffff\""
+)]
 pub enum Argument {
     /// A whole number; negative ones in two's complement.
     Number(i64),
@@ -133,20 +137,24 @@ impl FunctionFile {
     }
 
     /// The arguments as the function gets them.
-    fn values(&self) -> Result<Vec<u64>, String> {
+    fn values(&self, memory: &[MemoryFile]) -> Result<Vec<u64>, String> {
         if self.arguments.len() > MAX_ARGUMENTS {
             let count = self.arguments.len();
             return Err(format!("there are {count} args; at most {MAX_ARGUMENTS} are passed"));
         }
-        self.arguments.iter().map(value).collect()
+        let areas = areas(memory)?;
+        self.arguments.iter().map(|argument| value(argument, &areas)).collect()
     }
 }
 
-fn value(argument: &Argument) -> Result<u64, String> {
+fn value(argument: &Argument, areas: &[Area]) -> Result<u64, String> {
     let text = match argument {
         Argument::Number(number) => return Ok(*number as u64),
         Argument::Text(text) => text,
     };
+    if let Some(place) = resolve(areas, text) {
+        return place.map_err(|wrong| format!("args: {wrong}"));
+    }
     let number = match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),
@@ -236,7 +244,7 @@ impl Programs {
         let mut errors = Vec::new();
         for (written, task) in file.tasks.iter().zip(&mut workload.tasks) {
             let Some(function) = &written.function else { continue };
-            let values = match function.values() {
+            let values = match function.values(&file.memory) {
                 Ok(values) => values,
                 Err(message) => {
                     errors.push(written.error(message));
@@ -269,8 +277,12 @@ impl Programs {
     ///
     /// # Errors
     /// An argument that cannot be passed.
-    pub(super) fn code(&self, function: &FunctionFile) -> Result<Code, String> {
-        let values = function.values()?;
+    pub(super) fn code(
+        &self,
+        function: &FunctionFile,
+        memory: &[MemoryFile],
+    ) -> Result<Code, String> {
+        let values = function.values(memory)?;
         let number = self.numbers[&function.files];
         let linked = &self.linked[usize::from(number)];
         let around = |name: &Option<String>, calls: Calls| match name {

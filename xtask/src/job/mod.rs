@@ -17,6 +17,7 @@ pub mod form;
 pub mod function;
 pub mod history;
 pub mod machine;
+pub mod memory;
 mod overrides;
 mod place;
 mod requires;
@@ -74,6 +75,8 @@ pub struct Packed {
     pub key: Option<Key>,
     /// Processors that it needs.
     pub cpus: u32,
+    /// MiB that it needs beyond what any job gets.
+    pub mib: u32,
     /// Compiled code that goes along, by the number that items have of it.
     pub programs: Vec<Linked>,
     /// What goes into a report and not to the machine.
@@ -94,7 +97,17 @@ impl Packed {
         let bytes = bytes(&job, &self.tables, &self.programs, key.as_ref())?;
         let (tables, sampled) = (self.tables.clone(), self.sampled.clone());
         let (known, programs) = (about::Known::default(), self.programs.clone());
-        Ok(Self { job, bytes, tables, sampled, cpus: self.cpus, key, programs, known })
+        Ok(Self {
+            job,
+            bytes,
+            tables,
+            sampled,
+            cpus: self.cpus,
+            mib: self.mib,
+            key,
+            programs,
+            known,
+        })
     }
 
     /// MiB that its programs take in the machine: in the ramdisk, and a copy for each processor or task that runs one.
@@ -125,7 +138,17 @@ impl Packed {
     pub(crate) fn of(job: Job<'static>) -> Self {
         let known = about::Known::default();
         let (bytes, tables, sampled) = (Vec::new(), Vec::new(), Vec::new());
-        Self { job, bytes, tables, sampled, cpus: 1, key: None, programs: Vec::new(), known }
+        Self {
+            job,
+            bytes,
+            tables,
+            sampled,
+            cpus: 1,
+            mib: 0,
+            key: None,
+            programs: Vec::new(),
+            known,
+        }
     }
 }
 
@@ -252,8 +275,12 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
     let cpus = file.needed_cpus();
     let file = &*form::expand(file)?;
     let criteria = criteria(file)?;
+    let gathered = memory::gather(file)?;
+    let symbols: Vec<_> =
+        file.snippets.iter().map(|one| memory::symbols(&one.options.memory)).collect();
     let programs = Programs::of(file)?;
-    let sources: Vec<Source> = file.snippets.iter().flat_map(sources).collect();
+    let both = file.snippets.iter().zip(&symbols);
+    let sources: Vec<Source> = both.flat_map(|(one, symbols)| sources(one, symbols)).collect();
     let codes =
         assemble::assemble(&sources).map_err(|errors| place::explain(errors, &sources, file))?;
     let items = file
@@ -294,6 +321,9 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
         requires: requires::of(&items),
         items,
         criteria,
+        memory: gathered
+            .read()
+            .map_err(|error| JobError::Memory { file: file.source.clone(), error })?,
     };
     let first_snippet = usize::from(file.checks.is_some());
     for (snippet, item) in file.snippets.iter().zip(&job.items[first_snippet..]) {
@@ -310,7 +340,8 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
     let bytes = bytes(&job, tables.bytes(), &programs, None)
         .map_err(|error| JobError::Pack { file: file.source.clone(), error })?;
     let (tables, known) = (tables.bytes().to_vec(), about::Known::of(file));
-    Ok(Packed { job, bytes, tables, sampled, cpus, key: None, programs, known })
+    let mib = memory::needed_mib(&job.memory);
+    Ok(Packed { job, bytes, tables, sampled, cpus, mib, key: None, programs, known })
 }
 
 /// What each item has to come to, in the order of the items.
@@ -336,8 +367,12 @@ fn criteria(file: &file::JobFile) -> Result<Vec<Criteria<'static>>, JobError> {
 const SOURCES: usize = 4;
 
 /// The texts of a snippet, in the order in which [`item`] expects their code.
-fn sources(snippet: &file::SnippetFile) -> [Source<'_>; SOURCES] {
-    let of = |part, text| Source { part, text, syntax: snippet.syntax, bits: snippet.options.bits };
+fn sources<'a>(
+    snippet: &'a file::SnippetFile,
+    symbols: &'a [memory::Symbol],
+) -> [Source<'a>; SOURCES] {
+    let (syntax, bits) = (snippet.syntax, snippet.options.bits);
+    let of = |part, text| Source { part, text, syntax, bits, symbols };
     [
         of(Part::OneTimeInit, snippet.one_time_init.as_str()),
         of(Part::Init, snippet.init.as_str()),
@@ -386,7 +421,8 @@ fn snippet(
     source: &str,
     programs: &Programs,
 ) -> Result<Snippet<'static>, JobError> {
-    let function = snippet.function.as_ref().map(|function| programs.code(function));
+    let function =
+        snippet.function.as_ref().map(|function| programs.code(function, &snippet.options.memory));
     let function = function.transpose().map_err(|message| snippet.refused(source, message))?;
     let [mut once, mut init] = [once, init];
     if let Some(function) = &function {

@@ -9,6 +9,7 @@ use super::form::{Form, Wanted};
 use super::function::{Argument, FunctionFile};
 use super::history::HistoryOverrides;
 use super::machine::MachineOptions;
+use super::memory::{self, MemoryFile};
 use crate::compare::LimitTable;
 use crate::events::{EventFile, EventText};
 use clap::Args;
@@ -109,6 +110,10 @@ pub struct Overrides {
     /// `machine`. Can be given several times.
     #[arg(long = "machine", value_name = "KEY=VALUE")]
     pub machine: Vec<MachineOptions>,
+    /// Give every snippet this memory: `list=64M,page-size=2m,chase=random,stride=64,seed=1`, `table=8K,pattern=00ff`,
+    /// `text,file=PATH`. Code finds it as `memory_NAME`, and its bytes as `memory_NAME_size`. Can be given several times.
+    #[arg(long = "memory-area", value_name = "NAME=SIZE,…")]
+    pub memory_areas: Vec<MemoryFile>,
     /// Stepping.
     #[command(flatten)]
     pub exact: ExactOverrides,
@@ -256,6 +261,7 @@ impl Overrides {
             options.values |= self.values;
             options.events.extend(self.events.iter().cloned());
             self.exact.apply(&mut snippet.exact)?;
+            options.memory = memory::over(&self.memory_areas, &options.memory);
             for machine in &self.machine {
                 options.machine = machine.over(&options.machine);
             }

@@ -109,16 +109,19 @@ pub fn of(items: &[Item]) -> Vec<Requirement<'static>> {
     found.into_iter().map(requirement).collect()
 }
 
-/// What is left of a job's requirements without its first `done` items.
+/// What is left of a job's requirements and memory without its first `done` items.
 pub fn drop_first(job: &mut Job, done: u32) {
-    for requirement in &mut job.requires {
-        requirement.items.retain_mut(|item| {
+    let left = |items: &mut Vec<u32>| {
+        items.retain_mut(|item| {
             let left = item.checked_sub(done);
             *item = left.unwrap_or_default();
             left.is_some()
         });
-    }
+    };
+    job.requires.iter_mut().for_each(|requirement| left(&mut requirement.items));
     job.requires.retain(|requirement| !requirement.items.is_empty());
+    job.memory.iter_mut().for_each(|memory| left(&mut memory.items));
+    job.memory.retain(|memory| !memory.items.is_empty());
 }
 
 /// All code of an item.

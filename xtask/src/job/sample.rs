@@ -5,6 +5,7 @@ use super::errors::{JobError, Place};
 use super::expect::{CriteriaFile, Names, RawExpect};
 use super::file::{JobFile, Lines, Options, SnippetFile, Spans, Text, lines, name_of, position};
 use super::function::{Argument, FunctionFile, Programs, RawFiles, RawFunction};
+use super::memory::{self, MemoryFile};
 use super::workload::{Assembled, DEFAULT_LIMIT_US, RawTask, TaskFile, WorkloadFile};
 use super::{SOURCES, analyse, place, sources};
 use crate::compare::LimitTable;
@@ -92,6 +93,8 @@ pub(super) struct RawSample {
     expect: Option<RawExpect>,
     allow_uncounted: Option<bool>,
     limits: Option<LimitTable>,
+    #[serde(default)]
+    memory: Vec<MemoryFile>,
     #[serde(default)]
     task: Vec<Spanned<RawTask>>,
 }
@@ -207,7 +210,11 @@ pub(super) fn decide(
             one_time_init: String::new(),
             late_init: String::new(),
             syntax: raw.syntax.unwrap_or_default(),
-            options: Options { bits: raw.bits.unwrap_or_default(), ..Options::default() },
+            options: Options {
+                bits: raw.bits.unwrap_or_default(),
+                memory: raw.memory,
+                ..Options::default()
+            },
             criteria,
             exact: None,
             history: None,
@@ -277,7 +284,8 @@ fn written_tasks(
             }
             None => {
                 let tasks = std::mem::take(&mut raw.task);
-                Ok(Some(WorkloadFile::decide(tasks, raw.tick_ns, raw.jitter, text, source)))
+                let workload = WorkloadFile::decide(tasks, raw.tick_ns, raw.jitter, text, source);
+                Ok(Some(WorkloadFile { memory: std::mem::take(&mut raw.memory), ..workload }))
             }
         },
     }
@@ -298,7 +306,9 @@ pub(super) fn pack(
 ) -> Result<Vec<(Item<'static>, Vec<TaskCode>)>, JobError> {
     let alone = file.samples.iter().filter(|sample| sample.tasks.is_none());
     let snippets: Vec<SnippetFile> = alone.map(|sample| sample.code.clone()).collect();
-    let all: Vec<Source> = snippets.iter().flat_map(sources).collect();
+    let symbols: Vec<_> = snippets.iter().map(|one| memory::symbols(&one.options.memory)).collect();
+    let both = snippets.iter().zip(&symbols);
+    let all: Vec<Source> = both.flat_map(|(one, symbols)| sources(one, symbols)).collect();
     let assembled = assemble_with_labels(&all).map_err(|failed| {
         let samples = JobFile { snippets: snippets.clone(), ..file.clone() };
         place::explain(failed, &all, &samples)
@@ -351,6 +361,17 @@ impl SampleFile {
         let behind = &[", overflows", ", samples", ", dropped"];
         let names = Names { whole, behind, events };
         names.check(&self.code.criteria).map_err(|message| self.code.refused(source, message))
+    }
+
+    /// The memory that its code sees.
+    pub(super) fn memory(&self) -> &[MemoryFile] {
+        self.tasks.as_ref().map_or(&self.code.options.memory, |tasks| &tasks.memory)
+    }
+
+    /// The same, to be changed.
+    pub(super) fn memory_mut(&mut self) -> &mut Vec<MemoryFile> {
+        let own = &mut self.code.options.memory;
+        self.tasks.as_mut().map_or(own, |tasks| &mut tasks.memory)
     }
 
     /// Its tasks, if it has not just code of its own.

@@ -6,6 +6,7 @@ use super::errors::{JobError, Place, TaskError};
 use super::expect::{CriteriaFile, Names, RawExpect};
 use super::file::{Lines, Text, lines};
 use super::function::{Argument, FunctionFile, RawFiles, RawFunction};
+use super::memory::{self, MemoryFile, Symbol};
 use crate::compare::LimitTable;
 use protocol::bits::Bits;
 use protocol::limits::LimitError;
@@ -71,6 +72,8 @@ pub(super) struct RawRun {
     allow_uncounted: Option<bool>,
     limits: Option<LimitTable>,
     #[serde(default)]
+    memory: Vec<MemoryFile>,
+    #[serde(default)]
     task: Vec<Spanned<RawTask>>,
 }
 
@@ -116,6 +119,8 @@ pub struct WorkloadFile {
     pub tick_ns: u64,
     /// Seed of the jitter.
     pub jitter: Option<u64>,
+    /// Memory that all tasks see.
+    pub memory: Vec<MemoryFile>,
 }
 
 /// A workload with its machine code.
@@ -147,10 +152,23 @@ impl RunFile {
     pub(super) fn decide(raw: Spanned<RawRun>, number: usize, text: &Text, source: &str) -> Self {
         let place = place(text, source, &raw.span());
         let raw = raw.into_inner();
-        let RawRun { name, tick_ns, jitter, limit_us, expect, allow_uncounted, limits, task } = raw;
+        let RawRun {
+            name,
+            tick_ns,
+            jitter,
+            limit_us,
+            expect,
+            allow_uncounted,
+            limits,
+            memory,
+            task,
+        } = raw;
         Self {
             name: name.unwrap_or_else(|| format!("run {number}")),
-            workload: WorkloadFile::decide(task, tick_ns, jitter, text, source),
+            workload: WorkloadFile {
+                memory,
+                ..WorkloadFile::decide(task, tick_ns, jitter, text, source)
+            },
             limit_us: limit_us.unwrap_or(DEFAULT_LIMIT_US),
             criteria: CriteriaFile::new(expect, allow_uncounted, limits),
             place,
@@ -180,7 +198,8 @@ impl RunFile {
         self.place.clone()
     }
 
-    fn refused(&self, message: String) -> JobError {
+    /// The error that `message` says, with its place.
+    pub(super) fn refused(&self, message: String) -> JobError {
         JobError::Run { place: self.place.clone(), run: self.name.clone(), message }
     }
 
@@ -332,7 +351,8 @@ impl WorkloadFile {
         source: &str,
     ) -> Self {
         let tasks = tasks.into_iter().map(|task| TaskFile::decide(task, text, source)).collect();
-        Self { tasks, tick_ns: tick_ns.unwrap_or(DEFAULT_TICK_NS), jitter }
+        let tick_ns = tick_ns.unwrap_or(DEFAULT_TICK_NS);
+        Self { tasks, tick_ns, jitter, memory: Vec::new() }
     }
 
     /// The greatest number of a processor that a task is to run on.
@@ -359,7 +379,9 @@ impl WorkloadFile {
     /// Everything that is wrong with them, each named.
     pub fn assemble(&self) -> Result<Assembled, JobError> {
         let parents = self.parents()?;
-        let sources: Vec<Source> = self.tasks.iter().flat_map(sources).collect();
+        let symbols = memory::symbols(&self.memory);
+        let sources: Vec<Source> =
+            self.tasks.iter().flat_map(|task| sources(task, &symbols)).collect();
         let codes = assemble::assemble_with_labels(&sources).map_err(|failed| match failed {
             Failed::Tool(reason) => JobError::Assembler(reason),
             Failed::Messages(messages) => JobError::Tasks(
@@ -379,7 +401,7 @@ impl WorkloadFile {
             Workload { tasks: tasks.collect(), tick_ns: self.tick_ns, jitter: self.jitter };
         workload::check(&workload)
             .map_err(|error| self.task_error(&error).unwrap_or(JobError::Workload(error)))?;
-        Ok(Assembled { workload, symbols: codes.iter().map(symbols).collect() })
+        Ok(Assembled { workload, symbols: codes.iter().map(labels).collect() })
     }
 
     /// The index of each task's parent.
@@ -414,13 +436,14 @@ impl WorkloadFile {
 }
 
 /// The texts of a task.
-fn sources(task: &TaskFile) -> [Source<'_>; 2] {
-    let of = |part, text| Source { part, text, syntax: task.syntax, bits: task.bits };
+fn sources<'a>(task: &'a TaskFile, symbols: &'a [Symbol]) -> [Source<'a>; 2] {
+    let (syntax, bits) = (task.syntax, task.bits);
+    let of = |part, text| Source { part, text, syntax, bits, symbols };
     [of(Part::Init, task.init.as_str()), of(Part::Body, task.asm.as_str())]
 }
 
 /// Labels of a task. The body follows its init code.
-fn symbols([init, body]: &[Code; 2]) -> Labels {
+fn labels([init, body]: &[Code; 2]) -> Labels {
     let ahead = init.bytes.len() as u64;
     let behind = body.labels.iter().map(|(name, offset)| (name.clone(), ahead + offset));
     let mut all: Vec<_> = init.labels.iter().cloned().chain(behind).collect();

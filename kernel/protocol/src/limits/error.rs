@@ -82,6 +82,21 @@ pub enum LimitError {
     /// A value of a task is out of its bounds.
     #[error("task {index} (`{name}`): {error}")]
     Task { index: usize, name: String, error: Box<LimitError> },
+    /// A value of a piece of memory is out of its bounds.
+    #[error("memory `{name}`: {error}")]
+    Memory { name: String, error: Box<LimitError> },
+    /// A name that no symbol can have.
+    #[error("its name may have letters, digits and _")]
+    MemoryName,
+    /// Memory where none can be, or of nothing.
+    #[error("{0}")]
+    MemoryPlace(&'static str),
+    /// Two of one name.
+    #[error("the item has another one of that name")]
+    MemoryTwice,
+    /// A distance that splits pointers.
+    #[error("stride is {0}; it must be a multiple of 8, the bytes of a pointer")]
+    Stride(u32),
     /// A task's parent does not stand before it.
     #[error(
         "its parent is task {parent}; a parent must stand before its children, so below {index}"

@@ -14,6 +14,7 @@ fn job() -> Job<'static> {
         requires: alloc::vec![],
         items: alloc::vec![crate::job::Item::Snippet(snippet("nop", &[0x90]))],
         criteria: alloc::vec![],
+        memory: alloc::vec![],
     }
 }
 

@@ -172,6 +172,8 @@ pub enum Unit {
     Rows,
     /// Milliseconds that tasks have run, of as many as all of them may take.
     Milliseconds,
+    /// Bytes of memory that are filled before the code runs.
+    Bytes,
 }
 
 /// Something that did not work.

@@ -20,8 +20,8 @@ use kernel::screen::Status;
 use kernel::snippet::measure::Unmeasured;
 use kernel::tasks::Summary;
 use kernel::{processors, run};
-use protocol::job::{Conformance, Count, Processors, Requirement, Tasks};
-use protocol::record::{Check, CountResult, ProcessorsResult, Suite};
+use protocol::job::{Conformance, Count, Memory, Processors, Requirement, Tasks};
+use protocol::record::{Applied, Check, CountResult, ProcessorsResult, Suite};
 use raw_cpuid::CpuIdReader as _;
 
 impl run::Machine for Target<'_> {
@@ -51,6 +51,14 @@ impl run::Machine for Target<'_> {
         requirement.holds([leaf.eax, leaf.ebx, leaf.ecx, leaf.edx])
     }
 
+    fn provide(&mut self, asked: &[&Memory], user: bool) -> Result<Vec<Applied>, String> {
+        let places = (&mut self.space, &mut self.controls.frames);
+        let provided = self.memory.provide(asked, user, places, self.heart);
+        self.controls.requested = self.memory.ranges();
+        self.refresh();
+        provided
+    }
+
     fn settle(&mut self) -> Vec<String> {
         if self.controls.user {
             self.arena.set_user_code(&mut self.space, false);
@@ -62,6 +70,8 @@ impl run::Machine for Target<'_> {
         // Before anything that may raise an exception.
         // SAFETY: ring 0; the tables are as they were copied but for what foreign code changed.
         unsafe { self.tables.restore() };
+        self.memory.release(&mut self.space, &mut self.controls.frames, self.team.as_ref());
+        self.refresh();
         self.arena.reset(&mut self.space);
         self.controls.restore();
         // SAFETY: ring 0, interrupt table loaded, the processor of the job.
@@ -128,6 +138,7 @@ impl run::Machine for Target<'_> {
         };
         self.form_team().map_err(refuse)?;
         let team = self.team.as_mut().expect("just formed");
+        self.memory.share(team, &mut self.controls.frames).map_err(refuse)?;
         let program = item.snippet.setup.call.as_ref().map(|call| call.program);
         if let Some(number) = program {
             let (programs, frames) = (&mut self.programs, &mut self.controls.frames);

@@ -1,5 +1,6 @@
 //! Taking the code out of the object file.
 
+use super::relocate::relocate;
 use super::rustc::{LABEL_PREFIX, end_label, start_label};
 use super::{Code, Failed, Labels, Message, Source};
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionIndex};
@@ -14,7 +15,7 @@ pub(super) fn codes(bytes: &[u8], sources: &[Source]) -> Result<Vec<Code>, Faile
     for (index, source) in sources.iter().enumerate() {
         let start = labels.ours.get(&start_label(index)).copied();
         let end = labels.ours.get(&end_label(index)).copied();
-        match code(&file, start, end).map_err(tool)? {
+        match code(&file, start, end, source.symbols).map_err(tool)? {
             Ok(bytes) => codes.push(Code { bytes, labels: labels.inside(start, end) }),
             Err(Wrong { text, name }) => {
                 let (line, column) = find_word(source.text, &name).unwrap_or((0, 1));
@@ -97,6 +98,7 @@ fn code(
     file: &object::File,
     start: Label,
     end: Label,
+    symbols: &[(String, u64)],
 ) -> Result<Result<Vec<u8>, Wrong>, object::Error> {
     let (Some((section, start)), Some((end_section, end))) = (start, end) else {
         return Ok(wrong("it hides what stands behind it (an unended .macro, .rept or .if?)"));
@@ -105,18 +107,28 @@ fn code(
         return Ok(wrong("it changes the section (.section, .data, .org) and does not return"));
     }
     let section = file.section_by_index(section)?;
+    let mut bytes = section.data()?[start as usize..end as usize].to_vec();
     for (offset, relocation) in section.relocations() {
         if !(start..end).contains(&offset) {
             continue;
         }
-        let name = match relocation.target() {
-            RelocationTarget::Symbol(index) => file.symbol_by_index(index)?.name()?.to_string(),
-            _ => String::new(),
+        let (name, undefined) = match relocation.target() {
+            RelocationTarget::Symbol(index) => {
+                let symbol = file.symbol_by_index(index)?;
+                (symbol.name()?.to_string(), symbol.is_undefined())
+            }
+            _ => (String::new(), false),
         };
-        return Ok(Err(Wrong { text: unresolved(&name), name }));
+        let known = symbols.iter().find(|(symbol, _)| undefined && *symbol == name);
+        let done = match known {
+            Some((_, value)) => relocate(&mut bytes, offset - start, &relocation, &name, *value),
+            None => Err(unresolved(&name)),
+        };
+        if let Err(text) = done {
+            return Ok(Err(Wrong { text, name }));
+        }
     }
-    let data = section.data()?;
-    Ok(Ok(data[start as usize..end as usize].to_vec()))
+    Ok(Ok(bytes))
 }
 
 fn unresolved(name: &str) -> String {
@@ -140,7 +152,13 @@ mod tests {
         let texts: Vec<String> = (0..TEXTS).map(|i| format!("a{i}: nop; b{i}: jmp a{i}")).collect();
         let sources: Vec<Source> = texts
             .iter()
-            .map(|text| Source { part: Part::Body, text, syntax: Syntax::Intel, bits: Bits::Wide })
+            .map(|text| Source {
+                part: Part::Body,
+                text,
+                syntax: Syntax::Intel,
+                bits: Bits::Wide,
+                symbols: &[],
+            })
             .collect();
         let object = rustc::assemble(&sources).unwrap();
         let file = object::File::parse(&*object).unwrap();

@@ -2,7 +2,7 @@ use super::*;
 use protocol::bits::Bits;
 
 fn intel(text: &str) -> Source<'_> {
-    Source { part: Part::Body, text, syntax: Syntax::Intel, bits: Bits::Wide }
+    Source { part: Part::Body, text, syntax: Syntax::Intel, bits: Bits::Wide, symbols: &[] }
 }
 
 fn messages(sources: &[Source]) -> Vec<Message> {
@@ -14,8 +14,13 @@ fn messages(sources: &[Source]) -> Vec<Message> {
 
 #[test]
 fn both_dialects_side_by_side() {
-    let att =
-        Source { part: Part::Body, text: "addq %rbx, %rax", syntax: Syntax::Att, bits: Bits::Wide };
+    let att = Source {
+        part: Part::Body,
+        text: "addq %rbx, %rax",
+        syntax: Syntax::Att,
+        bits: Bits::Wide,
+        symbols: &[],
+    };
     let codes = assemble(&[intel("add rax, rbx"), att, intel(""), intel("nop\nnop\n\n")]).unwrap();
     assert_eq!(codes, [vec![0x48, 0x01, 0xd8], vec![0x48, 0x01, 0xd8], vec![], vec![0x90, 0x90]]);
 }
@@ -48,6 +53,7 @@ fn every_wrong_line_is_named() {
             text: "nop\n\naddq %rbx, %raxx",
             syntax: Syntax::Att,
             bits: Bits::Wide,
+            symbols: &[],
         },
     ]);
     let places: Vec<_> = found.iter().map(|m| (m.source, m.line)).collect();

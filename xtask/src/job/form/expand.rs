@@ -99,8 +99,13 @@ impl Known {
         let new = forms.filter(|form| !self.0.contains_key(form) && seen.insert(form.clone()));
         let new: Vec<Form> = new.collect();
         let probes = new.iter().map(effects::probe).collect::<Result<Vec<_>, _>>()?;
-        let source =
-            |text| Source { part: Part::Body, text, syntax: Syntax::Intel, bits: Bits::Wide };
+        let source = |text| Source {
+            part: Part::Body,
+            text,
+            syntax: Syntax::Intel,
+            bits: Bits::Wide,
+            symbols: &[],
+        };
         let sources = probes.iter().map(|(_, text)| source(text));
         let codes = assemble(&sources.collect::<Vec<_>>()).map_err(|failed| match failed {
             Failed::Tool(reason) => Trouble::Tool(reason),

@@ -132,7 +132,13 @@ fn job(forms: &[&str]) -> JobFile {
 fn expanded(forms: &[&str]) -> Vec<(Case, String, Vec<u8>)> {
     let file = job(forms);
     let file = expand(&file).unwrap_or_else(|error| panic!("{error}"));
-    let source = |text| Source { part: Part::Body, text, syntax: Syntax::Intel, bits: Bits::Wide };
+    let source = |text| Source {
+        part: Part::Body,
+        text,
+        syntax: Syntax::Intel,
+        bits: Bits::Wide,
+        symbols: &[],
+    };
     let texts =
         file.snippets.iter().flat_map(|snippet| [source(&snippet.asm), source(&snippet.init)]);
     let codes = assemble(&texts.collect::<Vec<_>>()).unwrap_or_else(|error| panic!("{error:?}"));

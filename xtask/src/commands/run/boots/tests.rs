@@ -122,6 +122,7 @@ fn job(names: &[&str], ring: Ring) -> Packed {
         requires: Vec::new(),
         items: names.iter().map(snippet).collect(),
         criteria: vec![],
+        memory: vec![],
     })
 }
 
