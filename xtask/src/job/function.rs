@@ -319,3 +319,22 @@ fn blame(users: &[User], files: &[PathBuf], error: ProgramError) -> JobError {
         alone.unwrap_or_else(|| (first.expect("somebody uses them"), error));
     JobError::Program { place, item, error: Box::new(error) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn n5_an_argument_may_be_a_place_in_memory() {
+        let memory = ["list=8K".parse().unwrap()];
+        let values = |text: &str| {
+            let arguments = vec![text.parse().unwrap()];
+            FunctionFile { arguments, ..FunctionFile::default() }.values(&memory)
+        };
+        assert_eq!(values("memory:list+64"), Ok(vec![0x7020_0040]));
+        assert_eq!(values("0x10"), Ok(vec![16]));
+        let wrong = values("memory:none").unwrap_err();
+        let text = "args: `memory:none`: there is no memory `none`; the item has list";
+        assert_eq!(wrong, text);
+    }
+}

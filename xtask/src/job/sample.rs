@@ -248,7 +248,12 @@ fn of_function(
     let place = Place { file: source.to_string(), position: Some((whole.line, whole.column)) };
     let name = raw.name.clone().unwrap_or_else(|| function.item_name());
     let task = TaskFile::calling(name, function, raw.turns.unwrap_or(1), place);
-    Ok(WorkloadFile { tasks: vec![task], tick_ns: raw.tick_ns.unwrap_or(0), jitter: raw.jitter })
+    Ok(WorkloadFile {
+        tasks: vec![task],
+        tick_ns: raw.tick_ns.unwrap_or(0),
+        jitter: raw.jitter,
+        memory: raw.memory.clone(),
+    })
 }
 
 /// The tasks of a sample that has such, and not code of its own.
