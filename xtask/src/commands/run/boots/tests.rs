@@ -165,6 +165,7 @@ fn scripted(
             said: String::new(),
             to_first_record: None,
             to_end_record: None,
+            cpu_between_records: None,
         })
     };
     let whole = run(packed, reboots, boot).expect("it runs");
