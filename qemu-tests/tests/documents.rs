@@ -16,7 +16,7 @@ use std::time::Duration;
 use xtask::cli::Arguments;
 
 /// Commands that are not run here: how they begin, and why.
-const NOT_RUN: [(&str, &str); 18] = [
+const NOT_RUN: [(&str, &str); 20] = [
     ("cargo xtask test", "it runs this test"),
     ("cargo xtask vm", "`vm.rs` runs each line with a kernel, a disk and a CD of its own"),
     ("cargo xtask run --object", "it takes an object file; `compiled.rs` makes one"),
@@ -38,6 +38,8 @@ const NOT_RUN: [(&str, &str); 18] = [
     ("cargo xtask run job.toml --save-baseline", IN_ORDER),
     ("cargo xtask run job.toml --baseline", IN_ORDER),
     ("cargo xtask compare", IN_ORDER),
+    ("cargo xtask new", OF_CRATES),
+    ("cargo xtask run --crate", OF_CRATES),
     ("cargo nextest run", "it runs this test"),
     ("cargo install cargo-fuzz", "it installs a program"),
     ("cargo install --locked --path xtask", "`installed.rs` installs it"),
@@ -48,12 +50,16 @@ const NOT_RUN: [(&str, &str); 18] = [
 
 const IN_ORDER: &str = "`compare.rs` runs the block in its order";
 
+const OF_CRATES: &str = "`crates.rs` runs the block in its order";
+
 /// Blocks that are neither jobs nor command lines: how they begin, and what they are.
-const OTHER: [(&str, &str); 4] = [
+const OTHER: [(&str, &str); 6] = [
     (
         "pmu skylake strings=decoded",
         "a file of the UEFI application, read by the tests of `handover`",
     ),
+    ("#![no_std]\n#![no_main]\n", "a bench target, which `crates.rs` measures"),
+    ("BARECOUNT_BENCH(", "a line of C; `callgrind.rs` compiles others"),
     ("gdb target/", "a session with a debugger"),
     ("RUSTC_BOOTSTRAP=1 cargo fuzz", "a fuzz run has no end"),
     ("{\"seq\":2,", "a line of a report; `protocol` reads it in a test of its own"),

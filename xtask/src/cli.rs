@@ -118,6 +118,17 @@ impl Output {
     }
 }
 
+/// Arguments of `new`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Example:
+  cargo xtask new counts
+  cargo xtask run --crate counts")]
+pub struct New {
+    /// The folder to make. Nothing in it is overwritten.
+    pub path: PathBuf,
+}
+
 /// Arguments of `image`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\

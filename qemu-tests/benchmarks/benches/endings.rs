@@ -22,7 +22,7 @@ struct Line(AtomicU64);
 static LONG: [Line; LINES] = [const { Line(AtomicU64::new(0)) }; LINES];
 
 fn walk() -> u64 {
-    LONG.iter().map(|line| line.0.load(Ordering::Relaxed)).sum()
+    LONG.iter().map(|line| line.0.fetch_add(1, Ordering::Relaxed)).sum()
 }
 
 /// Copies, fills and comparisons of memory against loops over bytes.

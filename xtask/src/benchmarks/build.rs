@@ -95,6 +95,9 @@ fn hint(said: &str) -> String {
         "a dependency uses the standard library, and the bare machine has none: take its `no_std` form, \
          often by default-features = false"
             .to_string()
+    } else if undefined.contains(&"__start_barecount") {
+        // The linker makes that name where there is such a section.
+        "it registers no benchmark; `barecount::bench!` does".to_string()
     } else if !undefined.is_empty() {
         format!(
             "nothing on the bare machine provides {}: there is no C library and no operating system",
@@ -124,6 +127,7 @@ mod tests {
                 "rust-lld: error: undefined symbol: getpid\nrust-lld: error: undefined symbol: malloc",
                 "provides getpid, malloc",
             ),
+            ("rust-lld: error: undefined symbol: __start_barecount", "registers no benchmark"),
             ("error: no global memory allocator found", "global_allocator"),
             ("error[E0463]: can't find crate for `core`", "rustup target add"),
         ] {

@@ -125,21 +125,22 @@ fn at<'a>(file: &object::File<'a>, address: u64, bytes: u64) -> Option<&'a [u8]>
 ///
 /// # Errors
 /// There are none.
-pub fn filter(
-    benchmarks: Vec<Benchmark>,
+pub fn filter<T>(
+    all: Vec<T>,
     filter: Option<&str>,
-) -> Result<Vec<Benchmark>, BenchmarkError> {
+    name: impl Fn(&T) -> &str,
+) -> Result<Vec<T>, BenchmarkError> {
     /// Names that a message lists at most.
     const LISTED: usize = 12;
-    let Some(filter) = filter else { return Ok(benchmarks) };
+    let Some(filter) = filter else { return Ok(all) };
     let (kept, others): (Vec<_>, Vec<_>) =
-        benchmarks.into_iter().partition(|benchmark| benchmark.name.contains(filter));
+        all.into_iter().partition(|benchmark| name(benchmark).contains(filter));
     if !kept.is_empty() {
         return Ok(kept);
     }
     let more = others.len().saturating_sub(LISTED);
     let mut names: Vec<String> =
-        others.into_iter().take(LISTED).map(|benchmark| benchmark.name).collect();
+        others.iter().take(LISTED).map(|benchmark| name(benchmark).to_string()).collect();
     if more > 0 {
         names.push(format!("{more} more"));
     }

@@ -1,7 +1,7 @@
 //! The commands: those of whoever measures, and those of whoever works on this project.
 
 use super::{
-    Bench, Collect, Color, Compare, Doctor, Events, Image, Mutants, Package, Run, Test, Vm,
+    Bench, Collect, Color, Compare, Doctor, Events, Image, Mutants, New, Package, Run, Test, Vm,
 };
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -71,6 +71,8 @@ pub enum Command {
 pub enum User {
     /// Boot a job in QEMU and show what it measured.
     Run(Box<Run>),
+    /// Write a Rust package with benchmarks, to begin with.
+    New(New),
     /// Start another system in QEMU, with an emulated PMU below it.
     Vm(Vm),
     /// Write a disk image that starts on BIOS and UEFI machines.

@@ -9,6 +9,7 @@ pub mod events;
 pub mod image;
 pub mod licences;
 pub mod mutants;
+pub mod new;
 pub mod package;
 pub mod run;
 pub mod test;
@@ -37,6 +38,7 @@ pub fn run(command: &Command) -> Result<u8> {
 fn for_user(command: &User) -> Result<u8> {
     match command {
         User::Run(arguments) => run::run(arguments),
+        User::New(arguments) => new::run(arguments),
         User::Vm(arguments) => vm::run(arguments),
         User::Image(arguments) => image::run(arguments),
         User::Collect(arguments) => collect::run(arguments),

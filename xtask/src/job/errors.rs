@@ -1,5 +1,6 @@
 //! What can be wrong with a job.
 
+use crate::benchmarks::BenchmarkError;
 use crate::events::EventsError;
 use crate::program::ProgramError;
 use protocol::limits::LimitError;
@@ -110,7 +111,7 @@ pub enum JobError {
     },
     /// A job file and a snippet on the command line.
     #[error(
-        "give one of a job file, --asm, --object and --function, or --latency and --throughput"
+        "give one of a job file, --asm, --crate, --object and --function, or --latency and --throughput"
     )]
     FileAndAsm,
     /// Options of a function, incomplete.
@@ -148,6 +149,9 @@ pub enum JobError {
         /// Each event, and what is near it.
         lines: Vec<String>,
     },
+    /// There are no benchmarks to measure.
+    #[error(transparent)]
+    Benchmark(#[from] BenchmarkError),
     /// A file of events cannot be used.
     #[error(transparent)]
     Events(#[from] EventsError),

@@ -20,6 +20,7 @@ pub mod machine;
 pub mod memory;
 mod overrides;
 mod place;
+mod registered;
 mod requires;
 pub mod sample;
 pub mod workload;
@@ -197,10 +198,15 @@ pub fn load_for(
     purpose: Purpose,
     (cpu, cpus): (Option<&CpuName>, Option<u32>),
 ) -> Result<Packed, JobError> {
-    let functions = overrides.functions()?;
+    let registered = overrides.registered()?;
+    let functions = if registered.is_some() { Vec::new() } else { overrides.functions()? };
     let mut file = match (path, &overrides.asm, overrides.forms(), &functions[..]) {
+        (None, None, None, []) => match registered {
+            Some(file) => file,
+            None => file::parse(TOUR, "the built-in tour")?,
+        },
+        _ if registered.is_some() => return Err(JobError::FileAndAsm),
         (Some(path), None, None, []) => file::read(path)?,
-        (None, None, None, []) => file::parse(TOUR, "the built-in tour")?,
         (None, Some(asm), None, []) => overrides.one_liner(asm),
         (None, None, Some(wanted), []) => overrides.of_forms(wanted),
         (None, None, None, functions) => overrides.of_functions(functions),

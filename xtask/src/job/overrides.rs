@@ -25,7 +25,14 @@ pub struct Overrides {
     /// Measure this code. Instructions are separated by `;` or line ends.
     #[arg(long, value_name = "CODE")]
     pub asm: Option<String>,
-    /// With --function: the object file, static library or executable that has it. Can be given several times.
+    /// Measure the benchmarks of this Rust package, which registers them with the crate `barecount` (`new` writes an example).
+    #[arg(long = "crate", value_name = "PATH", conflicts_with_all = ["asm", "object", "function"])]
+    pub package: Option<PathBuf>,
+    /// With --crate, or --object without --function: only the benchmarks whose name contains this.
+    #[arg(long, value_name = "FILTER")]
+    pub bench: Option<String>,
+    /// The object file, static library or executable that has the function; without --function, the benchmarks that it
+    /// registers by barecount.h or the crate `barecount`. Can be given several times.
     #[arg(long, value_name = "FILE")]
     pub object: Vec<PathBuf>,
     /// Measure this function of --object. Can be given several times: one item each.
@@ -212,7 +219,7 @@ impl Overrides {
         Self::job(source, "instruction forms", snippet)
     }
 
-    fn job(source: &str, name: &str, snippet: SnippetFile) -> JobFile {
+    pub(super) fn job(source: &str, name: &str, snippet: SnippetFile) -> JobFile {
         JobFile {
             source: source.to_string(),
             name: name.to_string(),

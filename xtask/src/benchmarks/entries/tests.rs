@@ -77,7 +77,7 @@ fn entries_are_read_by_name_and_parameter() {
     assert_eq!(all[1].parameter, 3);
     assert_eq!(all[0].function, "run");
     assert_eq!(all[0].around, [None, Some("after".to_string())]);
-    let named = |text| filter(all.clone(), Some(text)).map(|all| all.len());
+    let named = |text| filter(all.clone(), Some(text), |one| &one.name).map(|all| all.len());
     assert_eq!(named("sum").unwrap(), 2);
     let none = named("zzz").unwrap_err().to_string();
     assert!(none.contains("zzz") && none.contains("add, sum/3, sum/20"), "{none}");
