@@ -55,7 +55,8 @@ pub enum BenchmarkError {
     },
     /// A program registers nothing.
     #[error(
-        "{0}: it registers no benchmark; `barecount::bench!` does in Rust, and BARECOUNT_BENCH of barecount.h in C"
+        "{0}: it registers no benchmark, as `barecount::bench!` does in Rust and BARECOUNT_BENCH of barecount.h in C; \
+         --object with --function NAME measures any function"
     )]
     Nothing(String),
     /// An entry is none.
