@@ -13,7 +13,7 @@ static uint8_t from[256], to[256];
 static uint32_t numbers[64];
 static double a[8][8], b[8][8], c[8][8];
 
-static void prepare(uint64_t n) {
+static void NAME(prepare)(uint64_t n) {
     uint32_t mixed = (uint32_t)n;
     for (int i = 0; i < 256; i++) from[i] = (uint8_t)(i * 7 + 1);
     for (int i = 0; i < 64; i++) numbers[i] = mixed = mixed * 1664525u + 1013904223u;
@@ -100,12 +100,12 @@ static void NAME(collatz)(uint64_t n) {
     sink = steps;
 }
 
-BARECOUNT_BENCH_WITH(FULL("crc32"), NAME(crc32), 100, prepare, 0)
-BARECOUNT_BENCH_WITH(FULL("quicksort"), NAME(quicksort), 64, prepare, 0)
-BARECOUNT_BENCH_WITH(FULL("matrix"), NAME(matrix), 8, prepare, 0)
+BARECOUNT_BENCH_WITH(FULL("crc32"), NAME(crc32), 100, NAME(prepare), 0)
+BARECOUNT_BENCH_WITH(FULL("quicksort"), NAME(quicksort), 64, NAME(prepare), 0)
+BARECOUNT_BENCH_WITH(FULL("matrix"), NAME(matrix), 8, NAME(prepare), 0)
 BARECOUNT_BENCH(FULL("newton"), NAME(newton), 2)
 BARECOUNT_BENCH(FULL("format"), NAME(format), 1234567890123)
 BARECOUNT_BENCH(FULL("parse"), NAME(parse), 20)
-BARECOUNT_BENCH_WITH(FULL("copy with rep"), NAME(copy_with_rep), 200, prepare, 0)
-BARECOUNT_BENCH_WITH(FULL("copy without rep"), NAME(copy_without_rep), 200, prepare, 0)
+BARECOUNT_BENCH_WITH(FULL("copy with rep"), NAME(copy_with_rep), 200, NAME(prepare), 0)
+BARECOUNT_BENCH_WITH(FULL("copy without rep"), NAME(copy_without_rep), 200, NAME(prepare), 0)
 BARECOUNT_BENCH(FULL("collatz"), NAME(collatz), 27)
