@@ -28,7 +28,7 @@ fn n5_jobs_say_size_pages_type_and_fill_of_memory() {
         memory-type = "wt"
         fill = { chase = { order = "backward", seed = 7 } }
         [[snippet]]
-        asm = "mov rax, offset memory_shared"
+        asm = "movabs rax, offset memory_shared"
         memory = [{ name = "shared", size = "1g", page-size = "1g", fill = { pattern = "de ad BE ef" } }]
         [[snippet]]
         asm = "nop"
