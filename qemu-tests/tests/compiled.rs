@@ -8,25 +8,30 @@ use std::process::Command;
 use xtask::cli::Boot;
 use xtask::machine::Given;
 
-/// Compiles the functions with the compiler that is there anyway.
-fn functions(folder: &Path) -> PathBuf {
+/// Compiles the functions with the compiler that is there anyway: as one object, or as a static library with Rust's own
+/// objects beside.
+fn compiled(folder: &Path, library: bool) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compiled/functions.rs");
-    let object = folder.join("functions.o");
+    let (kind, emit, name) = match library {
+        true => ("staticlib", "link", "libfunctions.a"),
+        false => ("lib", "obj", "functions.o"),
+    };
+    let file = folder.join(name);
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    rustc.args([
-        "--edition",
-        "2024",
-        "--crate-type",
-        "lib",
-        "-Copt-level=2",
-        "-Cpanic=abort",
-        "-g",
-    ]);
-    rustc.args(["-Ccodegen-units=1"]).arg("--emit").arg(format!("obj={}", object.display()));
+    rustc.args(["--edition", "2024", "--crate-type", kind, "--check-cfg", "cfg(library)"]);
+    rustc.args(["-Copt-level=2", "-Cpanic=abort", "-g", "-Ccodegen-units=1"]);
+    rustc.arg("--emit").arg(format!("{emit}={}", file.display()));
+    if library {
+        rustc.args(["--cfg", "library"]);
+    }
     // Its temporary files have fixed names.
     rustc.current_dir(folder);
     assert!(rustc.arg(source).status().unwrap().success());
-    object
+    file
+}
+
+fn functions(folder: &Path) -> PathBuf {
+    compiled(folder, false)
 }
 
 /// Boots a job whose items name `@` as their object.
@@ -279,4 +284,51 @@ fn every_kind_of_item_takes_a_function() {
     );
     assert!(fault["location"].as_str().unwrap().contains("functions.rs:"), "{fault}");
     assert_eq!(named("sampled")["type"], "sample");
+}
+
+/// Out of a library the linker takes what the function needs, and a count of a task has the function's own instructions.
+#[test]
+fn a_static_library_will_do_and_counts_of_tasks_take_functions() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = compiled(folder.path(), true);
+    let count = |name: &str, turns: u64| {
+        format!(
+            r#"
+            [[count]]
+            name = "{name}"
+            events = ["instructions:u"]
+            bind = {{ task = "one" }}
+            [[count.task]]
+            name = "one"
+            ring = 3
+            object = "{}"
+            function = "turns"
+            args = [{turns}]
+            "#,
+            library.display()
+        )
+    };
+    let toml = format!(
+        r#"
+        [[snippet]]
+        object = "{}"
+        function = "turns"
+        args = [1000]
+        events = ["instructions"]
+        {}{}"#,
+        library.display(),
+        count("short", 100),
+        count("long", 100_100)
+    );
+    let ran =
+        Guest { pmu: Given::Emulated(Model::Skylake), ..Guest::new(Boot::Direct, &toml) }.run();
+    ran.ends_with(0);
+    assert_eq!(exactly(result(&ran, "turns(1000)"), "instructions"), 2002.0);
+    let counted = |name: &str| {
+        let found = ran.report.counts().find(|result| result.name == name);
+        found.unwrap_or_else(|| panic!("no count of {name}: {:?}", ran.errors())).events[0].tasks[0]
+            .raw
+    };
+    // The way into the task and out of it is the same.
+    assert_eq!(counted("long") - counted("short"), 200_000);
 }

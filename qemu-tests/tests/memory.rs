@@ -123,7 +123,7 @@ fn n5_memory_holds_what_was_asked_for_and_ends_where_it_should() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     std::fs::write(&path, (0..4100u32).flat_map(u32::to_le_bytes).collect::<Vec<_>>()).unwrap();
-    let word = |index: u64| (2 * index + 1) << 32 | 2 * index;
+    let word = |index: u64| ((2 * index + 1) << 32) | (2 * index);
     let pattern = u64::from_le_bytes([2, 3, 1, 2, 3, 1, 2, 3]);
     let several = format!(
         "{{ name = 'file', fill = {{ file = '{}' }} }}, {{ name = 'more', size = 20_000, fill = {{ file = '{}' }} }}, \

@@ -4,6 +4,13 @@
 
 use core::arch::{asm, global_asm};
 
+/// A static library has to have one; an object has not.
+#[cfg(library)]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    loop {}
+}
+
 global_asm!(
     // Two instructions a turn, and two around them.
     ".globl turns; .type turns,@function",
