@@ -64,7 +64,7 @@ fn bad_usage_ends_with_code_2() {
         (&["run", "missing.toml"][..], "cannot read the job missing.toml"),
         (
             &["run", &path, "--asm", "nop"],
-            "give one of a job file, --asm, or --latency and --throughput",
+            "give one of a job file, --asm, --crate, --object and --function, or --latency and --throughput",
         ),
         (&["run", "--init", "nop"], "--init changes the snippet of --asm"),
         (&["run", "--asm", "nop", "--out", nowhere], "cannot write"),
@@ -88,7 +88,7 @@ fn every_command_has_help() {
     let folder = folder();
     for command in [
         "run", "image", "collect", "compare", "events", "test", "bench", "mutants", "check",
-        "doctor", "vm",
+        "doctor", "vm", "new", "package",
     ] {
         let called = xtask(folder.path(), &[command, "--help"]);
         assert_eq!(called.code, 0);

@@ -9,7 +9,7 @@ use crate::{Failure, Result};
 use std::process::Command;
 
 /// Crates whose tests run on the host alone.
-const HOST: [&str; 15] = [
+const HOST: [&str; 16] = [
     "protocol",
     "arch",
     "step",
@@ -23,6 +23,7 @@ const HOST: [&str; 15] = [
     "emulated-pmu-plugin",
     "emulated-pmu-uefi",
     "program-format",
+    "barecount",
     "kernel",
     "xtask",
 ];
