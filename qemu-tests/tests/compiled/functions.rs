@@ -42,6 +42,7 @@ unsafe extern "C" {
 }
 
 extern "C" fn build() {
+    // SAFETY: constructors run on one processor, before anything else of the program.
     unsafe { BUILT += 10 }
 }
 
@@ -52,12 +53,14 @@ static CONSTRUCTOR: extern "C" fn() = build;
 /// Two instructions a turn.
 #[inline(always)]
 unsafe fn spin(turns: u64) {
+    // SAFETY: counts a register of its own down.
     unsafe { asm!("2: dec {0}", "jnz 2b", inout(reg) turns => _) }
 }
 
 /// Takes longer with every call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn grows() {
+    // SAFETY: COUNTER by its other name. On two processors an addition may be lost, which nobody counts.
     unsafe {
         OF_TABLE += 1;
         spin(OF_TABLE);
@@ -66,13 +69,16 @@ pub unsafe extern "C" fn grows() {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn reset(value: u64) {
+    // SAFETY: a plain number, written while no run goes on.
     unsafe { COUNTER = value }
 }
 
 /// Faults if a constructor has not run once and once alone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn built() {
+    // SAFETY: nobody writes it behind the constructors.
     if unsafe { BUILT } != 10 {
+        // SAFETY: ends the item, which is meant.
         unsafe { asm!("ud2") }
     }
 }
@@ -83,7 +89,9 @@ pub unsafe extern "C" fn sums(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64, g:
     let all = [a, b, c, d, e, f, g, h];
     let mut index = 0;
     while index < 8 {
+        // SAFETY: the index is below 8. No bounds check, as a panic would have to be linked.
         if unsafe { *all.as_ptr().add(index) } != index as u64 + 1 {
+            // SAFETY: ends the item, which is meant.
             unsafe { asm!("ud2") }
         }
         index += 1;
@@ -96,6 +104,7 @@ pub unsafe extern "C" fn fills() {
     let table = &raw mut TABLE as *mut u64;
     let mut index = 0;
     while index < 5000 {
+        // SAFETY: the index is below the table's length, and one run goes on at a time.
         unsafe {
             table.add(index).write_volatile(index as u64);
         }
@@ -115,12 +124,15 @@ static mut __barecount_message: Message = Message { bytes: 0, text: [0; 512] };
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gives_up() {
     let text = b"gave up: 7 is odd";
+    // SAFETY: an address alone is taken.
     let to = unsafe { &raw mut __barecount_message.text as *mut u8 };
     let mut index = 0;
     while index < text.len() {
+        // SAFETY: the text is shorter than the message's 512 bytes.
         unsafe { to.add(index).write_volatile(*text.as_ptr().add(index)) };
         index += 1;
     }
+    // SAFETY: written by this function alone, which ends the item.
     unsafe {
         __barecount_message.bytes = index as u64;
         asm!("ud2");
