@@ -4,7 +4,7 @@
 //!   may not exist.
 //! - [`descriptors`] and [`interrupts`]: GDT, TSS, IDT, exceptions as values.
 //! - [`memory`]: frames, address space with W^X and guard pages, the layout of both halves.
-//! - [`apic`], [`time`], [`uart`], [`acpi`], [`power`]: the devices that barecount uses.
+//! - [`apic`], [`time`], [`uart`], [`pci`], [`acpi`], [`power`]: the devices that barecount uses.
 //! - [`pmu`]: the performance monitoring unit. [`smp`]: the other processors.
 //! - [`call`]: running foreign machine code so that a fault in it comes back as a value. [`step`]: the same one
 //!   instruction at a time. [`ring3`]: running code in ring 3. [`watchdog`]: a limit to its time. [`state`]: what it
@@ -26,6 +26,7 @@ pub mod descriptors;
 pub mod interrupts;
 pub mod memory;
 pub mod msr;
+pub mod pci;
 pub mod pmu;
 pub mod power;
 pub mod ring3;

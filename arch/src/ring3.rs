@@ -9,8 +9,8 @@ use crate::smp::{self, Processor};
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Vector by which code of ring 3 comes back.
-pub const LEAVE_VECTOR: u8 = 0x80;
+/// Vector by which code of ring 3 comes back. Not 0x80: by that one compiled code asks Linux, which is a fault here.
+pub const LEAVE_VECTOR: u8 = 0x88;
 
 /// Vectors by which a measured snippet of ring 3 ends its init code, its body and its teardown code. Whoever emits it says
 /// where they lead ([`crate::interrupts::set_entry`]).

@@ -5,8 +5,8 @@
 //! crate's UEFI loader, under the name that it looks for on removable media (`\EFI\BOOT\BOOTX64.EFI`, UEFI
 //! specification 3.5.1.1), and that finds the same kernel and ramdisk.
 //!
-//! On request the emulated PMU's UEFI application takes that name, and the loader another one, under which the
-//! application finds it. All other files stay as they are, and a BIOS boot does not see the difference.
+//! On request a UEFI application that saves reports (crate `stick`) takes that name, and the emulated PMU's UEFI application that
+//! name or, behind the other, one of its own; the loader gets another one, under which the application before it finds it. All other files stay as they are, and a BIOS boot does not see the difference.
 #![warn(missing_docs)]
 
 use anyhow::{Context, Result};
@@ -46,8 +46,23 @@ pub struct EmulatedPmu {
     pub hypervisor: PathBuf,
 }
 
-/// Writes the image of `kernel` and `ramdisk` to `out`, with `pmu` in front of its UEFI loader. The file appears whole
-/// or not at all.
+/// Reports are saved on the image itself.
+#[derive(Clone, Debug)]
+pub struct Save {
+    /// The UEFI application's file.
+    pub application: PathBuf,
+    /// Where reports are sent, too.
+    pub upload: Option<String>,
+}
+
+/// How many files with room for reports there are, and of how many bytes.
+const ROOMS: [(usize, usize); 3] = [(6, 256 << 10), (4, 1 << 20), (1, 4 << 20)];
+/// Bytes of the clusters of an image with such files. Their folder gets no more clusters, since nothing on the stick may change
+/// its length; this is room for 256 entries, and each report takes three.
+const CLUSTER_BYTES: u32 = 8 << 10;
+
+/// Writes the image of `kernel` and `ramdisk` to `out`, with what saves reports and `pmu` in front of its UEFI loader. The file appears
+/// whole or not at all.
 ///
 /// # Errors
 /// An input that cannot be read or an output that cannot be written, with its path.
@@ -56,6 +71,7 @@ pub fn image(
     ramdisk: Option<&Path>,
     bios: &Bios,
     pmu: Option<&EmulatedPmu>,
+    save: Option<&Save>,
     out: &Path,
 ) -> Result<()> {
     let mut files = vec![
@@ -63,14 +79,28 @@ pub fn image(
         (DIRECT.to_string(), read(&bios.direct)?),
         (CONFIG.to_string(), config()?),
     ];
-    if let Some(ramdisk) = ramdisk {
-        files.push((RAMDISK.to_string(), read(ramdisk)?));
+    let ramdisk = ramdisk.map(read).transpose()?;
+    if let Some(ramdisk) = &ramdisk {
+        files.push((RAMDISK.to_string(), ramdisk.clone()));
     }
+    let (first, second) = match save {
+        None => (UEFI_LOADER.to_string(), slashes(boot_entry::NEXT)),
+        Some(save) => {
+            add_saving(&mut files, save, ramdisk.unwrap_or_default(), pmu.is_some())?;
+            let behind = if pmu.is_some() { stick::PMU_APPLICATION } else { stick::NEXT };
+            (slashes(behind), slashes(boot_entry::NEXT))
+        }
+    };
     match pmu {
-        None => files.push((UEFI_LOADER.to_string(), uefi_loader()?)),
-        Some(pmu) => put_in_front(&mut files, pmu)?,
+        None => files.push((first, uefi_loader()?)),
+        Some(pmu) => {
+            files.push((second, uefi_loader()?));
+            add_pmu(&mut files, pmu, first)?;
+        }
     }
-    let image = disk::image(&read(&bios.loader)?, &files).context("cannot make the disk image")?;
+    let cluster = save.map(|_| CLUSTER_BYTES);
+    let image = disk::image(&read(&bios.loader)?, &files, cluster);
+    let image = image.context("cannot make the disk image")?;
     let directory = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let unfinished = tempfile::Builder::new()
         .prefix(".image-")
@@ -95,20 +125,44 @@ fn config() -> Result<Vec<u8>> {
     Ok(serde_json::to_vec(&config)?)
 }
 
-/// Gives the loader's place to the emulated PMU's application.
-fn put_in_front(files: &mut Vec<(String, Vec<u8>)>, pmu: &EmulatedPmu) -> Result<()> {
+/// A name of UEFI's, which begins with a backslash and is of any case, as the image writer takes it.
+fn slashes(path: &str) -> String {
+    path.replace('\\', "/").trim_start_matches('/').to_lowercase()
+}
+
+/// Adds the emulated PMU with its application at `place`.
+fn add_pmu(files: &mut Vec<(String, Vec<u8>)>, pmu: &EmulatedPmu, place: String) -> Result<()> {
     let entry = format!("pmu {}\n", pmu.model);
     boot_entry::parse(&entry).context("the PMU's model")?;
-    for (path, content) in [
-        (UEFI_LOADER, read(&pmu.application)?),
-        (boot_entry::NEXT, uefi_loader()?),
-        (boot_entry::HYPERVISOR, read(&pmu.hypervisor)?),
-        (boot_entry::FILE, entry.into_bytes()),
-    ] {
-        // UEFI separates names by backslashes and begins with one, and knows no case.
-        let path = path.replace('\\', "/").trim_start_matches('/').to_lowercase();
-        files.push((path, content));
+    files.push((place, read(&pmu.application)?));
+    files.push((slashes(boot_entry::HYPERVISOR), read(&pmu.hypervisor)?));
+    files.push((slashes(boot_entry::FILE), entry.into_bytes()));
+    Ok(())
+}
+
+/// Adds what saves reports: the application in the loader's place, its settings, the job, and room.
+fn add_saving(
+    files: &mut Vec<(String, Vec<u8>)>,
+    save: &Save,
+    ramdisk: Vec<u8>,
+    has_pmu: bool,
+) -> Result<()> {
+    let mut settings = format!("save on\nimage {:08x}\n", protocol::checksum::crc32(&ramdisk));
+    if has_pmu {
+        settings += &format!("next {}\n", stick::PMU_APPLICATION.replace('\\', "/"));
     }
+    if let Some(upload) = &save.upload {
+        settings += &format!("upload {upload}\n");
+    }
+    stick::settings::parse(&settings).context("where reports are sent")?;
+    files.push((UEFI_LOADER.to_string(), read(&save.application)?));
+    files.push((slashes(stick::SETTINGS), settings.into_bytes()));
+    let sizes = ROOMS.into_iter().flat_map(|(count, bytes)| std::iter::repeat_n(bytes, count));
+    for (index, bytes) in sizes.enumerate() {
+        let name = format!("{}/{}", stick::FOLDER, stick::names::room(index + 1));
+        files.push((name, vec![0; bytes]));
+    }
+    files.push((format!("{}/{}", stick::FOLDER, stick::JOB), ramdisk));
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! `boot --kernel FILE [--ramdisk FILE] --bios FILE --direct FILE [--pmu MODEL ...] --out FILE`: see the library. The host tool calls it; it is a
+//! `boot --kernel FILE [--ramdisk FILE] --bios FILE --direct FILE [--pmu MODEL ...] [--save-application FILE ...] --out FILE`: see the library. The host tool calls it; it is a
 //! program of its own because building it needs a toolchain that the host tool first makes sure of.
 
 use clap::Parser;
@@ -28,6 +28,12 @@ struct Arguments {
     /// Its hypervisor's ELF file.
     #[arg(long, requires = "pmu")]
     pmu_hypervisor: Option<PathBuf>,
+    /// The UEFI application that saves reports on the image; without it, they are not saved.
+    #[arg(long)]
+    save_application: Option<PathBuf>,
+    /// Where that sends them, too: tftp://SERVER/FOLDER/ or http://SERVER[:PORT]/FOLDER/.
+    #[arg(long, requires = "save_application")]
+    upload: Option<String>,
     /// Where to write the image.
     #[arg(long)]
     out: PathBuf,
@@ -43,5 +49,7 @@ fn main() -> anyhow::Result<()> {
     };
     let bios = boot::Bios { loader: arguments.bios, direct: arguments.direct };
     let (kernel, ramdisk) = (&arguments.kernel, arguments.ramdisk.as_deref());
-    boot::image(kernel, ramdisk, &bios, pmu.as_ref(), &arguments.out)
+    let upload = arguments.upload;
+    let save = arguments.save_application.map(|application| boot::Save { application, upload });
+    boot::image(kernel, ramdisk, &bios, pmu.as_ref(), save.as_ref(), &arguments.out)
 }

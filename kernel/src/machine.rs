@@ -1,6 +1,7 @@
 //! The identity of the machine in the report's form.
 
-use alloc::string::ToString;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::apic::Mode;
 use arch::cpu::{self, Identity};
@@ -39,6 +40,8 @@ pub struct Facts<'a> {
     pub processors: Vec<ListedProcessor>,
     /// Usable memory in bytes.
     pub memory_bytes: u64,
+    /// Serial ports that the report goes to.
+    pub serial: Vec<String>,
     /// Width and height of the screen in pixels.
     pub screen: Option<[u32; 2]>,
 }
@@ -87,8 +90,63 @@ pub fn record(facts: &Facts) -> Machine {
         },
         processors: facts.processors.clone(),
         memory_bytes: facts.memory_bytes,
+        serial: facts.serial.clone(),
         screen: facts.screen,
     }
+}
+
+/// The machine in a few lines for the screen, the most important ones first.
+#[must_use]
+pub fn lines(machine: &Machine) -> Vec<String> {
+    let below = machine.hypervisor.as_deref().map(|name| format!(", under {name}"));
+    let pmu = match (&machine.pmu, &machine.pmu_absent) {
+        (Some(pmu), _) => format!(
+            "PMU version {}: {} counters of {} bits, {} fixed",
+            pmu.version, pmu.counters, pmu.counter_bits, pmu.fixed_counters
+        ),
+        (None, reason) => format!("no PMU: {}", reason.as_deref().unwrap_or("unknown")),
+    };
+    let told = machine.tsc.told_hz.map(|hz| format!(" measured (told: {} kHz)", hz / 1000));
+    let microcode = machine.microcode.map(|revision| format!(" microcode {revision}"));
+    Vec::from([
+        format!("{}{}", machine.brand, below.unwrap_or_default()),
+        pmu,
+        format!("trust: {}", trust(machine)),
+        format!(
+            "{} family {:#x} model {:#x} stepping {}{}",
+            machine.vendor,
+            machine.family,
+            machine.model,
+            machine.stepping,
+            microcode.unwrap_or_default()
+        ),
+        format!(
+            "TSC {} kHz{}, {} processors, {} MiB of memory",
+            machine.tsc.hz / 1000,
+            told.unwrap_or_default(),
+            machine.processors.len(),
+            machine.memory_bytes >> 20
+        ),
+    ])
+}
+
+/// How far counts can be trusted, in a few words; the report has it in full.
+fn trust(machine: &Machine) -> String {
+    let Some(pmu) = &machine.pmu else {
+        return "TSC ticks alone, no event is counted".to_string();
+    };
+    let whose = match (&machine.emulated_pmu, &machine.hypervisor) {
+        (Some(_), _) => "exact counts of an emulated PMU",
+        (None, Some(_)) => "a hypervisor's PMU, which it may interrupt",
+        (None, None) => "this processor's own PMU",
+    };
+    let said = [
+        (pmu.faults.len(), "faults avoided"),
+        (pmu.errata.len(), "errata"),
+        (pmu.conflicts.len(), "signs of another user"),
+    ];
+    let said = said.iter().filter(|(count, _)| *count > 0);
+    said.fold(whose.to_string(), |text, (count, what)| format!("{text}; {count} {what}"))
 }
 
 fn core_type(kind: cpu::CoreType) -> CoreType {

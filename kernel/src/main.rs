@@ -14,8 +14,9 @@ mod firmware;
 use arch::memory::{Handover, Space, layout};
 use bootloader_api::config::Mapping;
 use bootloader_api::{BootInfo, BootloaderConfig, entry_point};
-use firmware::{boot, crash, finish, heap, output, probe, stacks, target};
-use protocol::ramdisk;
+use firmware::{boot, crash, finish, heap, output, probe, saved, stacks, target};
+use protocol::ramdisk::{self, SectionKind};
+use protocol::serial::SerialPorts;
 
 /// What the boot loader is asked for: everything at the places of `arch::memory::layout`. The image is linked for its
 /// own (see `build.rs`).
@@ -58,10 +59,14 @@ fn main(ready: boot::Ready) -> ! {
     output::set_key(handed.key);
     heap::init(&mut handed.frames);
     handed.map_screen(&mut space);
+    saved::open(&mut handed, &mut space);
     let job = handed.ramdisk.ok_or(None).and_then(|bytes| ramdisk::unpack(bytes).map_err(Some));
     let terms = finish::Terms::of(job.as_ref().ok());
     finish::agree(terms);
-    let mut report = output::open(job.as_ref().map_or(output::DEFAULT_BAUD, |job| job.baud));
+    let section = |bytes| ramdisk::section(bytes, SectionKind::SerialPorts).ok().flatten();
+    let ports = SerialPorts::unpack(handed.ramdisk.and_then(section));
+    let baud = job.as_ref().map_or(output::DEFAULT_BAUD, |job| job.baud);
+    let mut report = output::open(ports, baud);
     output::start(&mut report, handed.entered);
     let machine = probe::machine(&mut handed, &mut space, &mut report);
     let end = match job {
@@ -72,5 +77,5 @@ fn main(ready: boot::Ready) -> ! {
         Err(error) => target::no_job(error.as_ref(), &machine, &mut report),
     };
     machine.release();
-    finish::finish(end, &mut report, &machine.platform)
+    finish::finish(end, &mut report, &machine)
 }

@@ -89,7 +89,11 @@ pub trait Machine: Historian + Runner + Sampler + Stepper {
     }
     /// Whether the PMU is an emulated one.
     fn is_emulated(&self) -> bool;
-    /// Shows how far the run is.
+    /// Notes the record of an item that is done, for the screen.
+    fn note(&mut self, record: &Record) {
+        let _ = record;
+    }
+    /// Shows how far the run is, and what was noted.
     fn show(&mut self, status: &Status);
     /// Shows which item is about to run: that alone, because it is done before every one.
     fn announce(&mut self, status: &Status) {
@@ -170,10 +174,11 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
             record = changed_record(index, item, record, &mut status);
         }
         tally(job.criteria(index as usize), &mut record, &mut status);
+        machine.note(&record);
         heart.send(&record);
         (status.done, status.running) = (index + 1, None);
         if changed {
-            not_run(index, job, &mut status, heart);
+            not_run(index, job, machine, &mut status, heart);
             break;
         }
         let now = machine.now();
@@ -252,11 +257,19 @@ fn changed_record(index: u32, item: &Item, record: Record, status: &mut Status) 
 }
 
 /// Says of each item behind the one that changed the firmware's code that it was not run.
-fn not_run<S: Sink>(changer: u32, job: &Job, status: &mut Status, heart: &Heartbeat<S>) {
+fn not_run<S: Sink>(
+    changer: u32,
+    job: &Job,
+    machine: &mut impl Machine,
+    status: &mut Status,
+    heart: &Heartbeat<S>,
+) {
     for (index, item) in (0..).zip(&job.items).skip(changer as usize + 1) {
         let text = alloc::format!("not run: item {changer} changed the firmware's code");
         let error = error_record(ErrorCode::NotRun, Some((index, item.name())), text);
-        heart.send(&Record::Error(error));
+        let record = Record::Error(error);
+        machine.note(&record);
+        heart.send(&record);
         status.failed += 1;
     }
 }

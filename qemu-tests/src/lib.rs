@@ -1,12 +1,14 @@
 //! What the tests in `tests/` share: the built project, a run in QEMU, a call of the host tool.
 #![warn(missing_docs)]
 
+pub mod browser;
 mod identity;
 pub mod monitor;
 pub mod old_qemu;
 mod program;
 mod pty;
 mod run;
+pub mod stick;
 pub mod stock_linux;
 
 pub use identity::is_model;

@@ -6,6 +6,7 @@ use embedded_graphics::mono_font::ascii::FONT_10X20;
 use embedded_graphics::pixelcolor::BinaryColor;
 use embedded_graphics::prelude::{DrawTarget, Drawable, OriginDimensions, Point, Size};
 use embedded_graphics::text::{Baseline, Text};
+use kernel::screen::scale;
 use std::convert::Infallible;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -115,19 +116,40 @@ impl Picture {
         (pixels.len() >= width * height * 3).then_some(Self { width, height, pixels })
     }
 
-    /// Whether `text` stands somewhere, in the font and at the left margin of the firmware's screen, in a bright colour.
+    /// Whether `text` stands somewhere on the firmware's screen, in its font, at its size or twice as large, in a bright colour.
     #[must_use]
     pub fn shows(&self, text: &str) -> bool {
+        let scale = scale(self.width as u32, self.height as u32) as usize;
+        [scale, 2 * scale].iter().any(|&factor| self.shows_at(text, scale, factor))
+    }
+
+    /// The same for one factor by which the font is enlarged. Columns begin half a character from the left.
+    fn shows_at(&self, text: &str, scale: usize, factor: usize) -> bool {
         let expected = Glyphs::draw(text);
-        let columns =
-            (MARGIN..).step_by(FONT_WIDTH).take_while(|x| x + expected.width <= self.width);
-        let mut places = columns.flat_map(|x| (0..self.height - FONT_HEIGHT).map(move |y| (x, y)));
+        let columns = (scale * FONT_WIDTH / 2..).step_by(scale * FONT_WIDTH);
+        let columns = columns.take_while(|x| x + expected.width * factor <= self.width);
+        let lines = (0..=self.height.saturating_sub(FONT_HEIGHT * factor)).step_by(scale);
+        let mut places = columns.flat_map(|x| lines.clone().map(move |y| (x, y)));
         places.any(|(x, y)| {
             expected.lit.iter().enumerate().all(|(index, &lit)| {
                 let (dx, dy) = (index % expected.width, index / expected.width);
-                self.pixel(x + dx, y + dy).iter().all(|&value| value >= BRIGHT) == lit
+                let pixel = self.pixel(x + dx * factor, y + dy * factor);
+                pixel.iter().all(|&value| value >= BRIGHT) == lit
             })
         })
+    }
+
+    /// The picture as a file.
+    #[must_use]
+    pub fn ppm(&self) -> Vec<u8> {
+        let header = format!("P6\n{} {}\n255\n", self.width, self.height);
+        [header.as_bytes(), &self.pixels].concat()
+    }
+
+    /// Brightness of a pixel, for readers of codes.
+    #[must_use]
+    pub fn brightness(&self, x: usize, y: usize) -> u8 {
+        self.pixel(x, y)[1]
     }
 
     /// Red, green and blue of a pixel.
@@ -138,12 +160,10 @@ impl Picture {
     }
 }
 
-/// Left margin of the firmware's screen, in pixels.
-const MARGIN: usize = 24;
 const FONT_WIDTH: usize = FONT_10X20.character_size.width as usize;
 const FONT_HEIGHT: usize = FONT_10X20.character_size.height as usize;
 /// Least red, green and blue of text: no background has all three.
-const BRIGHT: u8 = 140;
+const BRIGHT: u8 = 100;
 
 /// A line of text as it has to look.
 struct Glyphs {

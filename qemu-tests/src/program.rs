@@ -92,9 +92,12 @@ pub fn timed_xtask(folder: &Path, arguments: &[&str]) -> (Called, Duration) {
     };
     assert_eq!(waited, id, "it can be waited for");
     assert!(libc::WIFEXITED(status), "it ends by itself: {status:#x} {err}");
-    let seconds = usage.ru_utime.tv_sec + usage.ru_stime.tv_sec;
+    let time = |value: libc::timeval| {
+        let [seconds, micros] = [value.tv_sec, value.tv_usec].map(i64::unsigned_abs);
+        Duration::from_secs(seconds) + Duration::from_micros(micros)
+    };
     let code = libc::WEXITSTATUS(status);
-    (Called { code, out, err }, Duration::from_secs(seconds.unsigned_abs()))
+    (Called { code, out, err }, time(usage.ru_utime) + time(usage.ru_stime))
 }
 
 /// A call that goes on.

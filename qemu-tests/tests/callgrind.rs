@@ -112,32 +112,43 @@ fn published_crates_count_what_callgrind_counts() {
 }
 
 #[test]
-fn functions_in_c_of_both_compilers_count_what_callgrind_counts() {
+fn functions_in_c_and_cpp_of_both_compilers_count_what_callgrind_counts() {
     if find("valgrind").is_none() {
         skip!("there is no valgrind");
     }
-    let compilers: Vec<&str> =
-        ["gcc", "clang"].into_iter().filter(|name| find(name).is_some()).collect();
+    let compilers: Vec<[&str; 2]> = [["gcc", "g++"], ["clang", "clang++"]]
+        .into_iter()
+        .filter(|both| both.iter().all(|name| find(name).is_some()))
+        .collect();
     if compilers.is_empty() {
-        skip!("there is neither gcc nor clang");
+        skip!("there is neither gcc nor clang, with C++");
     }
     let objects = tempfile::tempdir().unwrap();
-    let compile = |compiler: &str, level: &str, source: &str, name: &str| {
+    let compile = |compiler: &str, options: &[&str], source: &str, name: &str| {
         let out = objects.path().join(name);
         let mut command = Command::new(compiler);
-        command.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-c", level]);
-        command.arg(format!("-DVARIANT={}", name.trim_end_matches(".o")));
+        command.args([
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-ffreestanding",
+            "-fno-stack-protector",
+            "-c",
+        ]);
+        command.args(options).arg(format!("-DVARIANT={}", name.trim_end_matches(".o")));
         command.arg("-I").arg(tree().root().join("bench/include"));
         command.arg(folder().join("c").join(source)).arg("-o").arg(&out);
         let output = command.output().expect("the compiler starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         out
     };
-    let mut files = vec![compile(compilers[0], "-O2", "start.c", "start.o")];
-    for compiler in &compilers {
+    let mut files = vec![compile(compilers[0][0], &["-std=c11", "-O2"], "start.c", "start.o")];
+    for [c, cpp] in &compilers {
         for level in 0..4 {
-            let name = format!("{compiler}_O{level}.o");
-            files.push(compile(compiler, &format!("-O{level}"), "functions.c", &name));
+            let (optimise, name) = (format!("-O{level}"), format!("{c}_O{level}.o"));
+            files.push(compile(c, &["-std=c11", &optimise], "functions.c", &name));
+            let options = ["-std=c++11", "-fno-exceptions", "-fno-rtti", &optimise];
+            files.push(compile(cpp, &options, "functions.cpp", &format!("{c}_cpp_O{level}.o")));
         }
     }
     let words = files.iter().flat_map(|file| ["--object", file.to_str().unwrap()]);
@@ -145,5 +156,6 @@ fn functions_in_c_of_both_compilers_count_what_callgrind_counts() {
     let sections = vec!["barecount".to_string()];
     let linked = program::link(&Wanted { files, functions: Vec::new(), sections });
     let linked = linked.unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(compare(&linked.path, &measured), 36 * compilers.len());
+    // Nine functions in C and four in C++, at four levels.
+    assert_eq!(compare(&linked.path, &measured), 4 * (9 + 4) * compilers.len());
 }

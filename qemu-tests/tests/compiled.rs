@@ -2,7 +2,8 @@
 
 use pmu_model::Model;
 use protocol::record::{ErrorCode, ErrorRecord, SnippetResult};
-use qemu_tests::{Guest, Ran, xtask};
+use qemu_tests::{Called, Guest, Ran, xtask};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use xtask::cli::Boot;
@@ -216,6 +217,27 @@ fn every_kind_of_item_takes_a_function() {
         function = "turns"
         args = [100]
         exact = true
+        [[snippet]]
+        name = "by cycles"
+        object = "functions.o"
+        function = "grows"
+        setup = "reset"
+        args = [20]
+        history = 60
+        runs = 2
+        events = ["instructions"]
+        [[snippet]]
+        name = "wild"
+        object = "functions.o"
+        function = "wild"
+        [[snippet]]
+        object = "functions.o"
+        function = "asks"
+        [[snippet]]
+        name = "asks in ring 3"
+        object = "functions.o"
+        function = "asks"
+        machine = { ring = 3 }
         [[processors]]
         name = "on both"
         object = "functions.o"
@@ -237,6 +259,19 @@ fn every_kind_of_item_takes_a_function() {
         object = "functions.o"
         function = "gives_up"
         [[sample]]
+        name = "in ring 0"
+        events = ["instructions:k"]
+        period = 1000
+        keep = "histogram"
+        [[sample.task]]
+        name = "task"
+        ring = 0
+        object = "functions.o"
+        function = "grows"
+        setup = "reset"
+        args = [20000]
+        turns = 2
+        [[sample]]
         name = "sampled"
         object = "functions.o"
         function = "turns"
@@ -245,7 +280,7 @@ fn every_kind_of_item_takes_a_function() {
         period = 1000
         keep = "histogram"
         "#;
-    std::fs::write(&job, toml).unwrap();
+    fs::write(&job, toml).unwrap();
     assert!(object.is_file());
     let arguments = [
         "run",
@@ -258,8 +293,28 @@ fn every_kind_of_item_takes_a_function() {
         "json",
         "--timeout",
         "300",
+        "--keep",
+        "kept",
     ];
     let called = xtask(folder.path(), &arguments);
+    names_are_there(&called);
+    // The same by the log alone, as it comes from a stick: without the job.
+    fs::remove_file(&job).unwrap();
+    let collected = ["collect", "--serial", "kept/serial.log", "--format", "json"];
+    names_are_there(&xtask(folder.path(), &collected));
+    let collected = xtask(folder.path(), &["collect", "--serial", "kept/serial.log"]);
+    let table = collected.out;
+    let line = |text: &str| table.lines().any(|line| line.contains(text));
+    assert!(line("grows, functions.rs:"), "history rows: {table}");
+    assert!(
+        table.lines().any(|line| line.starts_with(" turns ") && line.ends_with(" % ")),
+        "samples: {table}"
+    );
+    assert_eq!((collected.err.as_str(), collected.code), ("", 1), "nothing beside the report");
+}
+
+/// Each place of the job's report has function, file and line.
+fn names_are_there(called: &Called) {
     let report: serde_json::Value =
         serde_json::from_str(&called.out).unwrap_or_else(|_| panic!("{}", called.err));
     let records = report["records"].as_array().unwrap();
@@ -273,6 +328,30 @@ fn every_kind_of_item_takes_a_function() {
     let rows = stepped["listing"].as_array().unwrap();
     assert_eq!(rows.len(), 4, "{rows:#?}");
     assert!(rows.iter().all(|row| row["function"] == "turns"), "{rows:#?}");
+    let cycles = named("by cycles");
+    let places = cycles["places"].as_array().unwrap();
+    let rows = cycles["series"][0]["each"].as_array().unwrap().len();
+    assert_eq!((places.len(), &places[0]["function"]), (rows, &"grows".into()), "{cycles:#}");
+    let is_of_source = |place: &serde_json::Value| {
+        place["location"].as_str().is_some_and(|line| line.contains("functions.rs:"))
+    };
+    // 42 instructions of the loop, one a cycle, and all of them have a line.
+    let lines = places.iter().filter(|place| is_of_source(place)).count();
+    assert!(places[..42].iter().all(is_of_source) && lines < rows, "{lines} of {rows}");
+    let fault = &named("wild")["fault"];
+    assert_eq!(fault["function"], "wild", "{fault}");
+    assert!(named("wild")["text"].as_str().unwrap().contains(": in `wild`"));
+    for name in ["asks()", "asks in ring 3"] {
+        let text = named(name)["text"].as_str().unwrap();
+        assert!(
+            text.ends_with("; int 0x80 is a system call, and there is no system below it"),
+            "{text}"
+        );
+        assert_eq!(named(name)["fault"]["function"], "asks", "{text}");
+    }
+    // Two instructions a turn, 20,001 turns each time; and what the scheduler does besides.
+    let kernel = &named("in ring 0")["events"][0];
+    assert!((80..90).contains(&kernel["overflows"].as_u64().unwrap()), "{kernel:#}");
     let both = named("on both");
     assert_eq!(both["type"], "processors", "{both}");
     let tasks = named("tasks");

@@ -167,15 +167,15 @@ fn programs_that_go_wrong_are_told_apart_and_the_next_ones_run() {
     }
 }
 
-/// The bench target of the README, in the example's package.
+/// The bench target of the guide, in the example's package.
 #[test]
-fn the_readmes_benchmarks_are_measured() {
+fn the_guides_benchmarks_are_measured() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(call(folder.path(), &["new", "own"]).code, 0);
     let block = blocks::blocks()
         .into_iter()
         .find(|block| block.text.starts_with("#![no_std]\n#![no_main]"));
-    let text = block.expect("the README has a bench target").text;
+    let text = block.expect("the guide has a bench target").text;
     fs::write(folder.path().join("own/benches/counts.rs"), text).unwrap();
     let called = call(folder.path(), &["run", "--crate", "own", "--format", "json"]);
     assert_eq!(called.code, 0, "{}", called.err);
@@ -191,7 +191,7 @@ fn the_example_is_tested_measured_and_gated() {
     let folder = tempfile::tempdir().unwrap();
     let block =
         blocks::blocks().into_iter().find(|block| block.text.starts_with("cargo xtask new"));
-    let lines = blocks::commands(&block.expect("the README has the four lines"));
+    let lines = blocks::commands(&block.expect("the guide has the four lines"));
     let (first, lines) = lines.split_first().expect("four lines");
     assert_eq!(first, "cargo xtask new counts");
     let made = call(folder.path(), &["new", "counts"]);

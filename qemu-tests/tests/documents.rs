@@ -6,6 +6,8 @@
 
 #[path = "documents/blocks.rs"]
 mod blocks;
+#[path = "documents/tutorials.rs"]
+mod tutorials;
 
 use blocks::{Block, blocks, commands, root};
 use clap::Parser;
@@ -16,11 +18,15 @@ use std::time::Duration;
 use xtask::cli::Arguments;
 
 /// Commands that are not run here: how they begin, and why.
-const NOT_RUN: [(&str, &str); 20] = [
+const NOT_RUN: [(&str, &str); 26] = [
     ("cargo xtask test", "it runs this test"),
     ("cargo xtask vm", "`vm.rs` runs each line with a kernel, a disk and a CD of its own"),
     ("cargo xtask run --object", "it takes an object file; `compiled.rs` makes one"),
     ("cargo xtask mutants", "it takes hours"),
+    (
+        "cargo test --manifest-path mutants/Cargo.toml",
+        "it gets cargo-mutants, which takes minutes to build",
+    ),
     ("cargo xtask check", "it is a part of `test`, which runs it before this"),
     (
         "cargo xtask run --asm 'nop; jmp 2f; 2: mov rax, [r14]; nop' --history",
@@ -31,6 +37,8 @@ const NOT_RUN: [(&str, &str); 20] = [
         "cargo xtask collect --serial /dev/ttyUSB0",
         "there is no serial device; `program.rs` has a pseudo terminal",
     ),
+    ("cargo xtask collect --qr", "there are no photographs; `screen.rs` has pictures of codes"),
+    ("cargo xtask collect --image", "there is no stick; `stick.rs` boots a machine with one"),
     (
         "cargo xtask run job.toml --keep /tmp/run",
         "it writes there; `program.rs` keeps a run's files elsewhere",
@@ -38,6 +46,9 @@ const NOT_RUN: [(&str, &str); 20] = [
     ("cargo xtask run job.toml --save-baseline", IN_ORDER),
     ("cargo xtask run job.toml --baseline", IN_ORDER),
     ("cargo xtask compare", IN_ORDER),
+    ("cargo xtask run --format html", OF_PAGES),
+    ("cargo xtask run job.toml --format json --out report.json", OF_PAGES),
+    ("cargo xtask report", OF_PAGES),
     ("cargo xtask new", OF_CRATES),
     ("cargo xtask run --crate", OF_CRATES),
     ("cargo nextest run", "it runs this test"),
@@ -50,10 +61,13 @@ const NOT_RUN: [(&str, &str); 20] = [
 
 const IN_ORDER: &str = "`compare.rs` runs the block in its order";
 
+const OF_PAGES: &str = "`html.rs` runs the block in its order";
+
 const OF_CRATES: &str = "`crates.rs` runs the block in its order";
 
 /// Blocks that are neither jobs nor command lines: how they begin, and what they are.
-const OTHER: [(&str, &str); 6] = [
+const OTHER: [(&str, &str); 7] = [
+    ("#:schema docs/job.schema.json", "a comment for editors"),
     (
         "pmu skylake strings=decoded",
         "a file of the UEFI application, read by the tests of `handover`",
@@ -92,7 +106,9 @@ fn desk() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(root().join("xtask"), folder.path().join("xtask")).unwrap();
     let first = blocks().into_iter().find(Block::is_job).expect("the README has a job");
-    fs::write(folder.path().join("job.toml"), first.text).unwrap();
+    for name in ["job.toml", "branch.toml"] {
+        fs::write(folder.path().join(name), &first.text).unwrap();
+    }
     let events =
         r#"[{"EventName": "NEW.ONE", "EventCode": "0xc0", "UMask": "0x00", "Counter": "0,1,2,3"}]"#;
     fs::write(folder.path().join("new.json"), events).unwrap();
@@ -274,31 +290,36 @@ fn an_event_file_goes_with_an_image() {
     assert!(called.err.contains("1 events added"), "{called:#?}");
 }
 
-/// The README's first block is what the tour prints: every line of it, but for the rate of the TSC, which is measured,
-/// what CPUID takes, which is the length of the emulated PMU's own code, and the lines that it leaves out.
+/// What the README shows is what is printed: every line of it, but for the rate of the TSC, which is measured, what CPUID takes,
+/// which is the length of the emulated PMU's own code, and the lines that it leaves out.
 #[test]
-fn the_readme_shows_what_the_tour_prints() {
-    let all = blocks();
-    let block = all
-        .iter()
-        .find(|block| block.text.starts_with("$ cargo xtask run\n"))
-        .expect("it begins so");
+fn the_readme_shows_what_its_commands_print() {
     let folder = desk();
-    let called = xtask(folder.path(), &["run"]);
     let words = |line: &str| line.split_whitespace().map(String::from).collect::<Vec<_>>();
-    let printed = called.err.clone() + &called.out;
-    let printed: Vec<Vec<String>> = printed.lines().map(words).collect();
     let is_rule = |line: &str| line.chars().all(|c| c == '─');
-    let skipped = |line: &&str| {
+    let is_compared = |line: &&str| {
         let varies = line.starts_with("TSC ") || line.contains("a VM exit)");
         !varies && !is_rule(line) && line.trim() != "…"
     };
-    let missing: Vec<&str> = block
-        .text
-        .lines()
-        .skip(1)
-        .filter(skipped)
-        .filter(|line| !printed.contains(&words(line)))
-        .collect();
-    assert_eq!(missing, [""; 0], "{called:#?}");
+    let all = blocks();
+    let shown = all.iter().filter(|block| block.text.starts_with("$ cargo xtask run"));
+    let shown: Vec<&Block> = shown.collect();
+    assert_eq!(shown.len(), 2, "the tour and the question");
+    for block in shown {
+        let command = block.text.lines().next().expect("the command");
+        let arguments: Vec<&str> = command.split_whitespace().skip(3).collect();
+        let called = xtask(folder.path(), &arguments);
+        let printed = called.err.clone() + &called.out;
+        let printed: Vec<Vec<String>> = printed.lines().map(words).collect();
+        let lines = block.text.lines().skip(1).filter(is_compared);
+        let missing: Vec<&str> = lines.filter(|line| !printed.contains(&words(line))).collect();
+        assert_eq!(missing, [""; 0], "{called:#?}");
+    }
+}
+
+/// Three minutes to read.
+#[test]
+fn the_readme_has_at_most_200_lines() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(readme.lines().count() <= 200, "{}", readme.lines().count());
 }

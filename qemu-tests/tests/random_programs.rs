@@ -39,14 +39,9 @@ use std::collections::HashSet;
 use std::ops::Range;
 use xtask::cli::models;
 
-/// The program of those below that is known to differ, and in what. It is not right to; CHANGELOG says so.
-const KNOWN: [(Model, u64, &str); 1] = [(Model::Zen4, 916, "a byte of its memory")];
-
-/// Asserts that the plugin and stepping say the same of programs, but for those at [`KNOWN`].
+/// Asserts that the plugin and stepping say the same of programs.
 fn equal(model: Model, numbers: Range<u64>) {
-    let is_known = |number| KNOWN.iter().any(|&(of, which, _)| (of, which) == (model, number));
-    let mut programs = draw(model, numbers);
-    programs.retain(|drawn| !is_known(drawn.number));
+    let programs = draw(model, numbers);
     let ways = [Way::Stepping, Way::Plugin];
     let [stepping, plugin] = ways.map(|way| run(model, way, &programs));
     report::whole(&programs, &stepping);

@@ -32,7 +32,7 @@ fn stick(folder: &Path) -> PathBuf {
     let job = "on-end = \"power-off\"\n[[snippet]]\nasm = \"nop; jmp 2f; 2: mov rax, [r14]\"\n\
                events = [\"instructions\", \"branches\", \"loads\"]\n";
     fs::write(folder.join("job.toml"), job).unwrap();
-    let called = xtask(folder, &["image", "job.toml", "--out", "stick.img"]);
+    let called = xtask(folder, &["image", "job.toml", "--save", "off", "--out", "stick.img"]);
     assert_eq!(called.code, 0, "{called:#?}");
     folder.join("stick.img")
 }
@@ -147,9 +147,9 @@ fn what_is_missing_or_wrong_is_named() {
     called.fails_with(77, &["-nonsense: invalid option", "QEMU did not start"]);
 }
 
-/// The README's lines, with a kernel, a disk and a CD of the names that they have.
+/// The guide's lines, with a kernel, a disk and a CD of the names that they have.
 #[test]
-fn every_line_of_the_readme_starts_its_system() {
+fn every_line_of_the_guide_starts_its_system() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::rename(stick(folder.path()), at("disk.img")).unwrap();

@@ -4,6 +4,7 @@ use crate::job::Overrides;
 use crate::render::Width;
 use clap::{Args, ValueEnum};
 use pmu_model::Model;
+use protocol::serial::SerialPorts;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `run`.
@@ -145,17 +146,48 @@ pub struct Image {
     /// image boots without.
     #[arg(long, value_name = "MODEL", value_parser = Pmu::model_parser(), help_heading = "Image")]
     pub pmu: Option<Model>,
+    /// Serial ports that the report goes to, at the same time. auto: COM1 and the port that ACPI names as the console's; if
+    /// there is neither, the first other one that works. all: every one that works. Or some of com1 to com4, spcr, dbg2, pci,
+    /// port:0x3f8 and mmio:0xfe034000/4 (address and distance of the registers), with commas.
+    #[arg(long, value_name = "PORTS", help_heading = "Image")]
+    pub serial: Option<SerialPorts>,
+    /// Whether a UEFI machine saves each report on the stick, and shows it: the machine is reset once for that.
+    #[arg(long, value_enum, default_value_t = OnOff::On, help_heading = "Image")]
+    pub save: OnOff,
     /// The image to write.
     #[arg(long, value_name = "FILE", help_heading = "Image")]
     pub out: PathBuf,
+}
+
+/// A switch.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+pub enum OnOff {
+    /// Done.
+    #[default]
+    On,
+    /// Not done.
+    Off,
 }
 
 /// Arguments of `collect`.
 #[derive(Clone, Debug, Args)]
 pub struct Collect {
     /// A serial device, a file with a saved log, or `-` for standard input.
-    #[arg(long, value_name = "DEVICE|FILE|-")]
-    pub serial: PathBuf,
+    #[arg(long, value_name = "DEVICE|FILE|-", required_unless_present_any = ["qr", "image"])]
+    pub serial: Option<PathBuf>,
+    /// The QR codes of the last screen: photographs of them, or files with the text that a phone shows; `-` for standard
+    /// input. One file may have several codes. What they hold is a digest: each item's figures, and what it missed.
+    #[arg(long, value_name = "PICTURE|TEXT|-", num_args = 1.., conflicts_with_all = ["serial", "image"])]
+    pub qr: Vec<PathBuf>,
+    /// A stick on which reports were saved, or an image of one. Lists them, and shows the newest.
+    #[arg(long, value_name = "DEVICE|FILE", conflicts_with = "serial")]
+    pub image: Option<PathBuf>,
+    /// Show this one of the reports: its name, or its number.
+    #[arg(long, value_name = "NAME|NUMBER", requires = "image")]
+    pub report: Option<String>,
+    /// Copy all that was saved on the stick, and the job, to this folder.
+    #[arg(long, value_name = "DIR", requires = "image")]
+    pub copy: Option<PathBuf>,
     /// Rate of the device in bits per second: the job's `baud`.
     #[arg(long, default_value_t = protocol::limits::MAX_BAUD)]
     pub baud: u32,
@@ -165,6 +197,22 @@ pub struct Collect {
     /// The report.
     #[command(flatten)]
     pub output: Output,
+}
+
+/// Arguments of `report`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cargo xtask run job.toml --format json --out report.json
+  cargo xtask report report.json --out report.html
+  cargo xtask report old.json new.json --out both.html        several runs side by side")]
+pub struct ReportArguments {
+    /// Reports: files that `--format json` wrote, logs of a serial line, or names of baselines.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<String>,
+    /// The file to write; without it, the first report's name with the ending `html`.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 }
 
 /// Arguments of `test`.
@@ -198,6 +246,9 @@ pub struct Bench {
     /// Measure only these parts.
     #[arg(long, value_enum, value_name = "PART")]
     pub only: Vec<BenchPart>,
+    /// Small jobs of counting, each once: shows that they run. Their ratios mean nothing.
+    #[arg(long)]
+    pub brief: bool,
     /// Also write the figures as JSON to this file.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -260,6 +311,8 @@ pub enum Format {
     Tap,
     /// One row per figure.
     Csv,
+    /// One file for a browser, with tables, plots and flame graphs.
+    Html,
 }
 
 /// When to use colour.
@@ -294,14 +347,16 @@ mod mutants;
 mod package;
 mod pmu;
 mod values;
+mod writes;
 pub use command::{Arguments, Command, Options, Project, User};
 pub use compare::{Compare, CompareFormat, Confidence, Gate};
 mod vm;
 pub use counting::{Counting, CountingOption};
 pub use events::{Events, ListFormat};
-pub use installed::installed;
+pub use installed::{described, installed};
 pub use mutants::{Mutants, Shard};
 pub use package::Package;
 pub use pmu::{Pmu, models};
 pub use values::{Icount, Timeout};
 pub use vm::Vm;
+pub use writes::{Completions, Man, Schema, SchemaFormat};

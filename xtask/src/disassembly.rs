@@ -1,6 +1,7 @@
 //! Machine code as text.
 
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
+use std::fmt::Write;
 
 /// The first instruction of `code`, which lies at `address` and is code of so many `bits`, 64 or 32; from a report, so
 /// that anything else stands for 64. Empty if there is no code.
@@ -22,6 +23,43 @@ pub fn instruction(code: &[u8], address: u64, bits: u8) -> String {
     let mut text = String::new();
     formatter.format(&decoder.decode(), &mut text);
     text
+}
+
+/// An instruction of some code.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Decoded {
+    /// Bytes from the code's start.
+    pub offset: usize,
+    /// How many bytes it has.
+    pub bytes: usize,
+    /// Its text.
+    pub text: String,
+}
+
+/// All instructions of `code`, one behind the other, at most `limit`. The arguments are those of [`instruction`].
+#[must_use]
+pub fn all(code: &[u8], address: u64, bits: u8, limit: usize) -> Vec<Decoded> {
+    let (mut decoded, mut offset) = (Vec::new(), 0);
+    while offset < code.len() && decoded.len() < limit {
+        let rest = &code[offset..];
+        let at = address.wrapping_add(offset as u64);
+        let wide = if bits == 32 { 32 } else { 64 };
+        let mut decoder = Decoder::with_ip(wide, rest, at, DecoderOptions::NONE);
+        let bytes = decoder.decode().len().max(1);
+        decoded.push(Decoded { offset, bytes, text: instruction(rest, at, bits) });
+        offset += bytes;
+    }
+    decoded
+}
+
+/// Bytes as hexadecimal digits.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a String does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// The bytes that hexadecimal digits stand for. They come from a serial line, so they may be anything.
@@ -50,5 +88,16 @@ mod tests {
             assert_eq!([text(64), text(32)], [wide, narrow], "{bytes}");
         }
         assert_eq!(unhex("zz").or(unhex("\u{e9}")), None);
+    }
+
+    #[test]
+    fn x5_code_is_listed_to_its_end_whatever_it_is() {
+        let code = unhex("4889c80f0bff").unwrap();
+        let listed = all(&code, 0x10, 64, 9);
+        let seen: Vec<_> = listed.iter().map(|one| (one.offset, one.bytes, &*one.text)).collect();
+        assert_eq!(seen, [(0, 3, "mov rax, rcx"), (3, 2, "ud2"), (5, 1, "(bad)")]);
+        assert_eq!(all(&code, 0, 32, 1)[0].text, "dec eax");
+        assert_eq!(hex(&code), "4889c80f0bff");
+        assert_eq!(all(&[], 0, 64, 9), []);
     }
 }

@@ -6,7 +6,10 @@ use crate::compare::CompareError;
 use crate::events::EventsError;
 use crate::job::JobError;
 use crate::machine::MachineError;
+use crate::page::PageError;
+use crate::qr::QrError;
 use crate::setup::SetupError;
+use crate::stick::StickError;
 use crate::text::printable_lines;
 use crate::{interrupt, output};
 use std::path::{Path, PathBuf};
@@ -30,6 +33,9 @@ pub enum Failure {
     /// Two reports cannot be compared, or limits are wrong.
     #[error(transparent)]
     Compare(#[from] CompareError),
+    /// A report cannot be read.
+    #[error(transparent)]
+    Page(#[from] PageError),
     /// An argument is wrong in a way that the command line's grammar cannot tell.
     #[error("{0}")]
     Usage(String),
@@ -55,6 +61,12 @@ pub enum Failure {
     /// The firmware or a loader does not build.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// Pictures or texts hold no digest.
+    #[error(transparent)]
+    Qr(#[from] QrError),
+    /// A stick cannot be read.
+    #[error(transparent)]
+    Stick(#[from] StickError),
     /// QEMU or a serial device does not work.
     #[error(transparent)]
     Machine(#[from] MachineError),
@@ -75,9 +87,10 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Job(_) | Self::Events(_) | Self::Usage(_) => 2,
-            Self::Benchmark(_) | Self::Compare(_) | Self::File { .. } => 2,
+            Self::Benchmark(_) | Self::Compare(_) | Self::Page(_) => 2,
+            Self::File { .. } | Self::Stick(_) => 2,
             Self::Machine(error) => error.exit_code(),
-            Self::Output(_) => 3,
+            Self::Output(_) | Self::Qr(_) => 3,
             Self::Interrupted(_) => interrupt::EXIT_CODE,
             Self::Setup(_) | Self::Build(_) => 77,
             Self::Tool(_) => 1,

@@ -12,7 +12,8 @@
 //! - [`stock_linux`]: the distribution's Linux, for tests and figures.
 //! - [`mutants`]: planted mistakes that no test notices.
 //! - [`compare`]: two reports side by side, for people and CI services.
-//! - [`render`]: the report as table, JSON, TAP or CSV; [`mod@bench`]: the project's own figures.
+//! - [`qr`]: the digest of a run, out of photographs of a screen.
+//! - [`render`]: the report as table, JSON, TAP or CSV; [`page`]: as one HTML file; [`mod@bench`]: the project's own figures.
 //!
 //! Everything that starts a process is here and in `qemu-tests`.
 #![warn(missing_docs)]
@@ -32,14 +33,17 @@ pub mod job;
 pub mod machine;
 pub mod mutants;
 pub mod output;
+pub mod page;
 pub mod parts;
 pub mod plots;
 pub mod process;
 pub mod program;
 pub mod progress;
+pub mod qr;
 pub mod render;
 pub mod samples;
 pub mod setup;
+pub mod stick;
 pub mod stock_linux;
 pub mod symbols;
 pub mod text;

@@ -1,7 +1,7 @@
 //! Addresses of the firmware as function, file and line.
 
 use addr2line::Loader;
-use object::{Object, ObjectSegment};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
 use protocol::record::{Hex, Record};
 use std::fmt;
 use std::path::Path;
@@ -27,11 +27,26 @@ impl fmt::Display for Frame {
     }
 }
 
+fn place(at: addr2line::Location<'_>) -> Option<String> {
+    Some(format!("{}:{}", at.file?, at.line.unwrap_or(0)))
+}
+
 /// Resolves addresses of one kernel file.
 pub struct Symbols {
     loader: Option<Loader>,
     /// Where the image was linked to start.
     linked: u64,
+    /// The file.
+    bytes: Vec<u8>,
+}
+
+/// A function's machine code.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct FunctionCode {
+    /// Its first address in the file.
+    pub start: u64,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
 }
 
 impl Symbols {
@@ -41,7 +56,32 @@ impl Symbols {
         let bytes = std::fs::read(kernel).unwrap_or_default();
         let first = |file: &object::File| file.segments().map(|part| part.address()).min();
         let linked = object::File::parse(&*bytes).ok().and_then(|file| first(&file)).unwrap_or(0);
-        Self { loader: Loader::new(kernel).ok(), linked }
+        Self { loader: Loader::new(kernel).ok(), linked, bytes }
+    }
+
+    /// The code from an address of the file to the end of its section.
+    #[must_use]
+    pub fn code(&self, address: u64) -> Option<Vec<u8>> {
+        let file = object::File::parse(&*self.bytes).ok()?;
+        file.sections().find_map(|section| {
+            let from =
+                address.checked_sub(section.address()).filter(|from| *from < section.size())?;
+            Some(section.data().ok()?.get(usize::try_from(from).ok()?..)?.to_vec())
+        })
+    }
+
+    /// The function around an address of the file, if a symbol says where it begins and ends.
+    #[must_use]
+    pub fn function(&self, address: u64) -> Option<FunctionCode> {
+        let file = object::File::parse(&*self.bytes).ok()?;
+        let around = |symbol: &object::Symbol| {
+            (symbol.address()..symbol.address().saturating_add(symbol.size())).contains(&address)
+        };
+        let symbol = file.symbols().find(around)?;
+        let (start, size) = (symbol.address(), usize::try_from(symbol.size()).ok()?);
+        let mut bytes = self.code(start)?;
+        bytes.truncate(size);
+        Some(FunctionCode { start, bytes })
     }
 
     /// An address in memory as the file has it. `base` is where the image starts in memory.
@@ -73,22 +113,23 @@ impl Symbols {
     pub fn at(&self, address: u64) -> Option<Frame> {
         let mut frames = Vec::new();
         self.inlined(address, address, &mut frames);
-        let frame = frames.into_iter().next().filter(|frame| frame.function.is_some());
-        // Code without debug information, such as assembly, still has a symbol.
-        frame.or_else(|| {
-            let name = self.loader.as_ref()?.find_symbol(address)?.to_string();
-            Some(Frame { address, function: Some(name), location: None })
-        })
+        let frame = frames.into_iter().next();
+        if frame.as_ref().is_some_and(|frame| frame.function.is_some()) {
+            return frame;
+        }
+        // Assembly has a symbol, and lines if it was assembled with debug information, but no function there.
+        let loader = self.loader.as_ref()?;
+        let name = loader.find_symbol(address)?.to_string();
+        let line = || loader.find_location(address).ok().flatten().and_then(place);
+        let location = frame.and_then(|frame| frame.location).or_else(line);
+        Some(Frame { address, function: Some(name), location })
     }
 
     fn inlined(&self, probe: u64, address: u64, frames: &mut Vec<Frame>) -> Option<()> {
         let mut iterator = self.loader.as_ref()?.find_frames(probe).ok()?;
         while let Ok(Some(frame)) = iterator.next() {
             let function = frame.function.as_ref().and_then(|f| f.demangle().ok());
-            let location = frame
-                .location
-                .as_ref()
-                .and_then(|at| Some(format!("{}:{}", at.file?, at.line.unwrap_or(0))));
+            let location = frame.location.and_then(place);
             frames.push(Frame {
                 address,
                 function: function.map(std::borrow::Cow::into_owned),

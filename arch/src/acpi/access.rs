@@ -1,6 +1,7 @@
 //! How the `acpi` crate reaches memory, ports and PCI configuration space.
 
 use crate::memory::layout;
+use crate::pci;
 use acpi::{Handler, PciAddress, PhysicalMapping};
 use core::ptr::NonNull;
 use x86_64::instructions::port::{Port, PortRead, PortWrite};
@@ -33,15 +34,11 @@ fn memory_write<T>(address: usize, value: T) {
     unsafe { virtual_address::<T>(address).write_volatile(value) }
 }
 
-/// Configuration mechanism 1: PCI Local Bus specification 3.0, 3.2.2.3.2.
+/// Selects a register; returns the port where it is read and written.
 fn select_pci(address: PciAddress, offset: u16) -> u16 {
-    let word = 1 << 31
-        | u32::from(address.bus()) << 16
-        | u32::from(address.device()) << 11
-        | u32::from(address.function()) << 8
-        | u32::from(offset & 0xfc);
-    port_write(0xcf8, word);
-    0xcfc + (offset & 3)
+    let (bus, device, function) = (address.bus(), address.device(), address.function());
+    port_write(pci::ADDRESS_PORT, pci::Function { bus, device, function }.select(offset));
+    pci::DATA_PORT + (offset & 3)
 }
 
 impl Handler for Access {

@@ -1,5 +1,5 @@
-//! The ACPI tables, through the `acpi` crate: the power management timer, the reset register, the processors, and the
-//! way to switch the machine off.
+//! The ACPI tables, through the `acpi` crate: the power management timer, the reset register, the processors, serial
+//! ports, and the way to switch the machine off.
 //!
 //! That crate needs a library feature which stable Rust keeps back; the firmware is built with it, host tests
 //! are not, so only what is pure is there for both.
@@ -11,6 +11,7 @@ mod platform;
 #[cfg(target_os = "none")]
 mod power_off;
 pub mod processors;
+pub mod serial;
 pub mod sleep_type;
 
 #[cfg(target_os = "none")]

@@ -3,9 +3,13 @@
 use super::access::Access;
 use super::power_off;
 use super::processors::{self, Listed};
+use super::serial;
+use crate::memory::layout;
 use crate::time::PmTimer;
+use crate::uart::Place;
 use acpi::AcpiTables;
 use acpi::address::AddressSpace;
+use acpi::sdt::Signature;
 use acpi::sdt::fadt::Fadt;
 use acpi::sdt::madt::{Madt, MadtEntry};
 use alloc::vec::Vec;
@@ -22,6 +26,10 @@ pub struct Platform {
     pub reset: Option<(u16, u8)>,
     /// The processors that the MADT lists, in its order; empty without one.
     pub processors: Vec<Listed>,
+    /// The console's serial port.
+    pub console: Option<Place>,
+    /// The debuggers' serial ports.
+    pub debug: Vec<Place>,
 }
 
 impl Platform {
@@ -39,11 +47,26 @@ impl Platform {
         };
         let madt = tables.find_table::<Madt>();
         let listed = madt.map_or(Vec::new(), |madt| listed(madt.get()));
-        let nothing = Self { processors: listed, ..nothing };
+        let nothing = Self { processors: listed, ..nothing }.with_serial(&tables);
         let Some(fadt) = tables.find_table::<Fadt>() else {
             return nothing;
         };
         Self { pm_timer: pm_timer(&fadt), reset: reset(&fadt), ..nothing }
+    }
+
+    fn with_serial(mut self, tables: &AcpiTables<Access>) -> Self {
+        for (address, header) in tables.table_headers() {
+            let length = header.length as usize;
+            let at = (layout::PHYSICAL as usize + address) as *const u8;
+            // SAFETY: the tables say that one of this length lies there, and physical memory is mapped.
+            let bytes = || unsafe { core::slice::from_raw_parts(at, length) };
+            match header.signature {
+                Signature::SPCR => self.console = serial::console(bytes()),
+                Signature::DBG2 => self.debug = serial::debug(bytes()),
+                _ => {}
+            }
+        }
+        self
     }
 
     /// Switches the machine off. Returns only if that fails.

@@ -6,7 +6,7 @@
 
 mod entry;
 
-pub use entry::{allow, install, taken, uninstall};
+pub use entry::{allow, install, interrupted, taken, uninstall};
 
 use super::access::Registers;
 use super::capabilities::{Counter, FreezeKind};

@@ -1,7 +1,7 @@
 //! Pieces of code whose architectural counts are known, because they were counted by hand.
 //!
 //! Each piece of ring 0 is a function that takes a number of turns; its RET is part of its counts. The pieces of
-//! ring 3 are copied to a page that ring 3 may execute, and leave it with `int 0x80`.
+//! ring 3 are copied to a page that ring 3 may execute, and leave it with `int 0x88`.
 
 use core::arch::global_asm;
 use core::ops::Range;
@@ -257,13 +257,13 @@ global_asm!(
     "barecount_user_loop:",
     "2: dec r9",
     "jnz 2b",
-    "int 0x80",
+    "int 0x88",
     ".balign 64",
     "barecount_user_interrupts:",
     "2: int 0x81",
     "dec r9",
     "jnz 2b",
-    "int 0x80",
+    "int 0x88",
     ".balign 64",
     "barecount_user_faults:",
     "xor r8d, r8d",
@@ -271,20 +271,20 @@ global_asm!(
     "barecount_user_fault: mov rax, [r8 + 0x6000]",
     "barecount_user_fault_end: dec r9",
     "jnz 2b",
-    "int 0x80",
+    "int 0x88",
     ".balign 64",
     "barecount_user_rdpmc:",
     "mov ecx, r9d",
     "rdpmc",
     "shl rdx, 32",
     "or rax, rdx",
-    "int 0x80",
+    "int 0x88",
     ".balign 64",
     "barecount_user_rdtsc:",
     "rdtsc",
     "shl rdx, 32",
     "or rax, rdx",
-    "int 0x80",
+    "int 0x88",
     "barecount_user_end:",
     ".popsection",
 );
@@ -424,7 +424,7 @@ mod tests {
             assert!(code[piece.offset() as usize..].starts_with(begin), "{piece:?}");
         }
         // RDTSC, SHL, OR, INT 0x80: the end.
-        assert_eq!(code[code.len() - 2..], [0xcd, 0x80]);
+        assert_eq!(code[code.len() - 2..], [0xcd, 0x88]);
         // MOV RAX, [R8 + disp32].
         assert_eq!(fault_bytes(), 7);
     }

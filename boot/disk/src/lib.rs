@@ -30,21 +30,25 @@ const SPARE_BYTES: usize = 256 << 10;
 const ROUNDED: usize = 32 << 10;
 /// Larger volumes would be FAT32, and no machine that boots from one loads so much.
 const MAX_BYTES: usize = 256 << 20;
+/// Fewer clusters than these make FAT12 ("FAT: General Overview of On-Disk Format", 1.03, page 14).
+const MAX_FAT12: usize = 4085;
 /// The volume's size is a multiple of this.
 const STEP: usize = 1 << 20;
 
 /// The image with `loader`, whose first sector is the boot sector, and with `files`: path, with slashes, and content.
+/// `cluster`: bytes of the file system's clusters, if not as few as its size allows. A folder then has room for entries up to
+/// that size without taking another cluster.
 ///
 /// # Errors
 /// The loader does not fit in front of the partition, or a file cannot be made.
-pub fn image(loader: &[u8], files: &[(String, Vec<u8>)]) -> Result<Vec<u8>> {
+pub fn image(loader: &[u8], files: &[(String, Vec<u8>)], cluster: Option<u32>) -> Result<Vec<u8>> {
     let room = FIRST_SECTOR as usize * SECTOR;
     ensure!(
         (SECTOR..=room).contains(&loader.len()),
         "the BIOS loader has {} bytes, not {SECTOR} to {room}",
         loader.len()
     );
-    let (volume, kind) = volume(files)?;
+    let (volume, kind) = volume(files, cluster)?;
     let mut disk = vec![0; room];
     disk[..loader.len()].copy_from_slice(loader);
     disk.extend(&volume);
@@ -73,19 +77,24 @@ fn partition(kind: FatType, sectors: u32) -> Result<MBRPartitionEntry> {
 }
 
 /// A file system with `files`, as large as it has to be.
-fn volume(files: &[(String, Vec<u8>)]) -> Result<(Vec<u8>, FatType)> {
+fn volume(files: &[(String, Vec<u8>)], cluster: Option<u32>) -> Result<(Vec<u8>, FatType)> {
     let needed: usize =
         files.iter().map(|(_, content)| content.len().next_multiple_of(ROUNDED)).sum();
     // The tables take three or four bytes for each cluster of at least a sector.
     let all = (needed + needed / 64 + SPARE_BYTES).next_multiple_of(STEP);
     ensure!(all <= MAX_BYTES, "the files have {needed} bytes; an image holds {MAX_BYTES}");
     let mut bytes = vec![0; all];
-    let options = FormatVolumeOptions::new()
+    let mut options = FormatVolumeOptions::new()
         .volume_label(LABEL)
         .volume_id(u32::from_le_bytes(SIGNATURE))
         .drive_num(0x80)
         .sectors_per_track(GEOMETRY.2.into())
         .heads(GEOMETRY.1.into());
+    if let Some(cluster) = cluster {
+        let kind =
+            if all / (cluster as usize) < MAX_FAT12 { FatType::Fat12 } else { FatType::Fat16 };
+        options = options.bytes_per_cluster(cluster).fat_type(kind);
+    }
     fatfs::format_volume(Cursor::new(&mut bytes[..]), options)?;
     let system = FileSystem::new(Cursor::new(&mut bytes[..]), FsOptions::new())?;
     let kind = system.fat_type();

@@ -13,6 +13,7 @@ extern crate alloc;
 pub mod acpi;
 pub mod control;
 pub mod debug_registers;
+pub mod delivery;
 pub mod ipi;
 pub mod mtrrs;
 pub mod options;

@@ -38,24 +38,29 @@ pub struct Modes {
     /// All that was asked for since the mode last changed or was needed in full.
     recent: Mode,
     /// Stays since then.
-    quiet: u32,
+    stays: u32,
+    /// The clock then, in instructions.
+    since: u64,
 }
 
 impl Modes {
-    /// A change costs as much as some 10,000 stays. A kernel that switches tasks a thousand times a second, with counters of
-    /// their own, does not get there.
-    pub const PATIENCE: u32 = 1 << 16;
+    /// So many instructions take the translator as long as a change does: a second or two of a kernel's work. A kernel that
+    /// switches tasks a thousand times a second, with counters of their own, has needed them all by then.
+    pub const PATIENCE: u64 = 1 << 28;
+    /// And at least so many stays, as the clock passes over the time in which a kernel waits.
+    pub const STAYS: u32 = 1 << 10;
 
-    /// A stay for which `wanted` is needed comes. The new mode, if it changes.
-    pub fn plan(&mut self, wanted: Mode) -> Option<Mode> {
+    /// A stay for which `wanted` is needed comes, at this time in instructions. The new mode, if it changes.
+    pub fn plan(&mut self, wanted: Mode, now: u64) -> Option<Mode> {
         self.recent |= wanted;
-        self.quiet = self.quiet.saturating_add(1);
+        self.stays = self.stays.saturating_add(1);
         let grows = !self.current.contains(wanted);
-        if !grows && self.quiet < Self::PATIENCE {
+        let waited = self.stays >= Self::STAYS && now.wrapping_sub(self.since) >= Self::PATIENCE;
+        if !grows && !waited {
             return None;
         }
         let new = if grows { self.current | wanted } else { self.recent };
-        (self.recent, self.quiet) = (wanted, 0);
+        (self.recent, self.stays, self.since) = (wanted, 0, now);
         let changes = new != self.current;
         self.current = new;
         changes.then_some(new)

@@ -2,7 +2,7 @@
 //!
 //! The host tool makes a [`Key`] for each boot and hands it over in the ramdisk; the firmware takes it out of there before
 //! any code of a job runs. Code of ring 3 can neither reach the serial port nor read the key. Code of ring 0 can read all
-//! memory: against that code the key raises the effort and no more, see the README.
+//! memory: against that code the key raises the effort and no more, see `docs/guide/trust.md`.
 
 use core::fmt;
 use siphasher::sip::SipHasher24;

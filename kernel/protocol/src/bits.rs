@@ -88,4 +88,11 @@ mod tests {
             assert!(error.contains("64") && error.contains("32"), "{error}");
         }
     }
+
+    /// A record without a width is of 64-bit code, and one of 64-bit code names none.
+    #[test]
+    fn t6_a_record_of_64_bit_code_names_no_width() {
+        assert_eq!(record::usual(), Bits::Wide.number());
+        assert!(record::is_usual(&64) && !record::is_usual(&32));
+    }
 }

@@ -1,10 +1,10 @@
 //! The one checksum of both wire forms.
 
-use crc::{CRC_32_ISO_HDLC, Crc, Table};
+use crc::{CRC_32_ISO_HDLC, Crc, Digest, Table};
 
 /// CRC-32/ISO-HDLC, as in Ethernet and gzip. A 16-entry slice table would save time but not matter
 /// beside a UART; the byte table keeps the firmware image small.
-const CRC: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
+static CRC: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
 
 /// The CRC-32 of `bytes`.
 ///
@@ -25,4 +25,40 @@ pub fn crc32_parts(parts: &[&[u8]]) -> u32 {
         digest.update(part);
     }
     digest.finalize()
+}
+
+/// The CRC-32 of bytes that come one after the other.
+#[derive(Clone)]
+pub struct Running(Digest<'static, u32, Table<1>>);
+
+impl Running {
+    /// That of no bytes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(CRC.digest())
+    }
+
+    /// Takes further bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The checksum of all bytes so far.
+    ///
+    /// ```
+    /// let mut running = protocol::checksum::Running::new();
+    /// running.update(b"12345");
+    /// running.update(b"6789");
+    /// assert_eq!(running.value(), 0xcbf4_3926);
+    /// ```
+    #[must_use]
+    pub fn value(&self) -> u32 {
+        self.0.clone().finalize()
+    }
+}
+
+impl Default for Running {
+    fn default() -> Self {
+        Self::new()
+    }
 }

@@ -72,6 +72,7 @@ pub struct ReadMsr<'a> {
 
 /// How interrupts are kept out.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Interrupts {
     /// RFLAGS.IF is clear.
@@ -96,6 +97,7 @@ pub enum Caches {
 
 /// Pages of the memory areas.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum PageSize {
     /// 4 KiB.
     #[default]
@@ -111,6 +113,7 @@ pub enum PageSize {
 
 /// Memory types, as the page attribute table names them.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum MemoryType {
     /// Write-back.
     #[default]

@@ -150,6 +150,7 @@ pub struct CountRequest<'a> {
 
 /// What a run does when a request overflows.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AtOverflow {
     /// The same requests count on.

@@ -192,6 +192,9 @@ pub(crate) mod tests {
         assert_eq!("0x10..0x20".parse(), range(None, 16, 32));
         assert_eq!("r14:-8..0x40".parse(), range(Some(Base::R14), -8, 64));
         assert_eq!("rsp: -0x10 .. -1".parse(), range(Some(Base::Rsp), -16, -1));
+        for text in ["0x0..0x4", "r14:-0x8..0x0", "rsp:-0x10..-0x1"] {
+            assert_eq!(text.parse::<AddressRange>().unwrap().to_string(), text);
+        }
         for (bad, part) in [
             ("", "FROM..TO"),
             ("5", "FROM..TO"),

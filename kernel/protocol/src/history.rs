@@ -89,6 +89,8 @@ pub(crate) mod tests {
             check_item(&Item::History(item)).map_err(|error| error.to_string())
         };
         assert_eq!(check(|_| ()), Ok(()));
+        let rows = |cycles, step| History { cycles, step, ..history() }.rows();
+        assert_eq!([rows(200, 1), rows(200, 7), rows(6, 6)], [200, 28, 1]);
         for (change, part) in [
             ((|h| h.cycles = 0) as fn(&mut History), "history.cycles is 0"),
             (|h| h.cycles = MAX_HISTORY + 1, "history.cycles is 1000001"),

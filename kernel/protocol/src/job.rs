@@ -76,6 +76,7 @@ pub enum OnEnd {
 
 /// Ways to break the firmware on purpose, so that tests see what it then reports.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SelfTest {
     /// A Rust panic.
@@ -247,6 +248,7 @@ pub enum LoopCounter {
 
 /// The overhead of measuring is cancelled by subtracting two runs that differ only in their copies.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Difference {
     /// `unroll` copies against twice as many. Edge effects at both ends of the body cancel as well.

@@ -5,15 +5,17 @@
 //! - [`criteria`]: what an item has to come to, and [`mod@verdict`], which judges it.
 //! - [`mod@count`]: what is counted over tasks. [`exact`]: what is counted by stepping. [`history`]: what is counted cycle by
 //!   cycle.
+//! - [`mod@digest`]: what a run came to, small enough for QR codes.
 //! - [`program`]: compiled code, which lies beside the job.
 //! - [`requirement`]: what the code of items needs of the processor.
 //! - [`ramdisk`]: the job's binary form, with magic, version and checksum.
 //! - [`record`]: the report, and [`mod@line`], its form on the serial line: one JSON object per line,
 //!   with sequence number and checksum.
 //! - [`authentication`]: the key of a boot, and the code on each line that only who has it can make.
+//! - [`serial`]: which serial ports the report goes to.
 //! - [`workload`]: tasks, for counting and sampling. [`sampling`]: where they are when events happen.
 //! - [`stream`]: the reader of a report, which notices every line that was lost, doubled, reordered
-//!   or damaged. `SCHEMA.md` beside this crate describes the lines for other readers.
+//!   or damaged. `docs/guide/report.md` describes the lines for other readers.
 //!
 //! The crate is pure: no I/O, no machine, no global state.
 #![cfg_attr(not(test), no_std)]
@@ -27,6 +29,7 @@ pub mod checksum;
 pub mod control;
 pub mod count;
 pub mod criteria;
+pub mod digest;
 pub mod exact;
 pub mod history;
 pub mod job;
@@ -39,6 +42,7 @@ pub mod ramdisk;
 pub mod record;
 pub mod requirement;
 pub mod sampling;
+pub mod serial;
 pub mod stream;
 pub mod verdict;
 pub mod workload;

@@ -63,6 +63,7 @@ pub struct Chase {
 
 /// The order in which a chase goes through its elements.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// A cycle that is drawn from all cycles evenly, by Sattolo's algorithm.

@@ -11,6 +11,7 @@
 //!
 //! The CRC of the job would take a long time over megabytes, so the sum goes by words.
 
+use crate::record::{Hex, ProgramKey};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -60,6 +61,18 @@ pub struct Head {
     pub segments: Vec<Segment>,
     /// Where it leaves a text before it gives up: a length of eight bytes, then as many bytes of UTF-8.
     pub message: Option<u64>,
+    /// Digest of what it was linked from, for the report.
+    pub key: u64,
+    /// What was added to the addresses of its file.
+    pub bias: u64,
+}
+
+impl Head {
+    /// What the report calls it.
+    #[must_use]
+    pub fn name(&self) -> ProgramKey {
+        ProgramKey { key: Hex(self.key), bias: Hex(self.bias) }
+    }
 }
 
 /// A piece of memory with rights of its own.

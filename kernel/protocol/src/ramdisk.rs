@@ -24,7 +24,7 @@
 
 mod section;
 
-pub use section::{SectionKind, nth_section, section, take_key};
+pub use section::{SectionKind, add_section, nth_section, section, take_key};
 
 use crate::job::Job;
 use crate::limits::{self, LimitError};

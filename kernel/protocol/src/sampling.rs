@@ -79,6 +79,7 @@ pub enum Rate {
 
 /// What is kept of the samples.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Keep {
     /// How often each address came.
@@ -114,6 +115,7 @@ pub enum Delivery {
 
 /// Whether the handler's work is kept out of the counts.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Freeze {
     /// By the processor where it can, else by the handler.

@@ -275,6 +275,9 @@ pub(crate) mod tests {
             alloc::vec![on(Some(2), None), on(None, Some(0)), on(None, Some(1)), on(None, None)];
         let workload = Workload { tasks, tick_ns: 0, jitter: None };
         assert_eq!([0, 1, 2, 3].map(|index| workload.cpu_of(index)), [2, 2, 2, 0]);
+        // A parent that comes no earlier is refused elsewhere, and asked for nothing here.
+        let own = Workload { tasks: alloc::vec![on(None, Some(0))], tick_ns: 0, jitter: None };
+        assert_eq!(own.cpu_of(0), 0);
     }
 
     prop_compose! {

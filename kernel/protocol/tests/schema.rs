@@ -1,4 +1,4 @@
-//! `SCHEMA.md` describes the report for other readers; this keeps it true.
+//! `docs/guide/report.md` describes the report for other readers; this keeps it true.
 //!
 //! Every table row of the document, `| field | type | ... |` below a heading that names a structure, is
 //! compared with the JSON schema that schemars derives from the types, in both directions.
@@ -103,11 +103,11 @@ fn words(target: &Value) -> String {
     words.join(", ")
 }
 
-/// Structures and their fields as `SCHEMA.md` has them.
+/// Structures and their fields as that page has them.
 fn documented() -> Fields {
     let mut fields = Fields::new();
     let mut section = String::new();
-    for line in include_str!("../SCHEMA.md").lines() {
+    for line in include_str!("../../../docs/guide/report.md").lines() {
         if let Some(heading) = line.strip_prefix("### ") {
             section = heading.trim().to_string();
         }
@@ -131,8 +131,14 @@ fn the_document_lists_exactly_the_fields_of_the_types() {
         let seen = document.get(name).unwrap_or(&none);
         let missing: Vec<_> = rows.difference(seen).collect();
         let wrong: Vec<_> = seen.difference(rows).collect();
-        assert!(missing.is_empty(), "SCHEMA.md, {name}, lacks {missing:#?}; it has {wrong:#?}");
-        assert!(wrong.is_empty(), "SCHEMA.md, {name}, has {wrong:#?}, which the types lack");
+        assert!(
+            missing.is_empty(),
+            "docs/guide/report.md, {name}, lacks {missing:#?}; it has {wrong:#?}"
+        );
+        assert!(
+            wrong.is_empty(),
+            "docs/guide/report.md, {name}, has {wrong:#?}, which the types lack"
+        );
     }
     let known: BTreeSet<_> = types.keys().collect();
     let named: BTreeSet<_> = document.keys().collect();
@@ -141,7 +147,7 @@ fn the_document_lists_exactly_the_fields_of_the_types() {
 
 #[test]
 fn the_example_line_in_the_document_is_a_record() {
-    let text = include_str!("../SCHEMA.md");
+    let text = include_str!("../../../docs/guide/report.md");
     let lines: Vec<&str> = text.lines().filter(|l| l.starts_with("{\"seq\":")).collect();
     assert!(!lines.is_empty());
     for line in lines {

@@ -42,6 +42,7 @@ pub fn measure(
     let tallies = [step(sizes[0])?, step(sizes[1])?];
     let mut result = result(item, exact, &tallies);
     if snippet.setup.call.is_some() {
+        result.program = machine.called();
         for row in &mut result.listing {
             let bytes = machine.code(row.offset.into(), row.bytes.len() as u64 / 2);
             row.bytes = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -137,6 +138,7 @@ fn result(item: u32, exact: &Exact, tallies: &[Tally; 2]) -> ExactResult {
         opcodes,
         listing,
         listed,
+        program: None,
         comparisons: Vec::new(),
         emulated: false,
         tsc: [0; 2],

@@ -27,6 +27,8 @@ pub struct Handed {
     pub rsdp: Option<u64>,
     /// The frame buffer's physical address and form.
     pub screen: Option<(u64, FrameBufferInfo)>,
+    /// Memory that survives a reset, for the report: a physical address, and bytes.
+    pub kept: Option<(u64, usize)>,
     /// Whether the screen is mapped at `layout::SCREEN`.
     pub screen_mapped: bool,
 }
@@ -88,6 +90,10 @@ impl Handed {
             // usable, so nothing overwrites it; the map of physical memory covers it.
             unsafe { core::slice::from_raw_parts((layout::PHYSICAL + at) as *const u8, length) }
         });
+        let kept = regions.iter().find(|region| {
+            region.kind == MemoryRegionKind::UnknownUefi(stick::MEMORY_TYPE)
+                && region.end <= FOUR_GIB
+        });
         let screen = info.framebuffer.as_ref().and_then(|buffer| {
             let at = physical(core::ptr::from_ref(buffer.buffer()).cast::<u8>() as u64)?;
             Some((at, buffer.info()))
@@ -101,6 +107,7 @@ impl Handed {
             key,
             rsdp: info.rsdp_addr.into_option(),
             screen,
+            kept: kept.map(|region| (region.start, (region.end - region.start) as usize)),
             screen_mapped: false,
         }
     }

@@ -4,7 +4,7 @@
 //! only within their bounds, and steps down to plain text and then to silence if it fails itself.
 
 use super::display::Display;
-use super::{finish, heap, output, stacks};
+use super::{finish, heap, output, saved, stacks};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -16,7 +16,7 @@ use core::fmt::Arguments;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use kernel::screen::Failure;
-use protocol::job::SelfTest;
+use protocol::job::{OnEnd, SelfTest};
 use protocol::record::{Crash, CrashKind, End, Hex, Outcome, Record, Registers};
 use spin::Mutex;
 use x86_64::registers::control::Cr2;
@@ -135,6 +135,10 @@ fn fail(crash: Crash) -> ! {
         display.failure(&Failure { title, said: &said, unkept: unkept.as_deref() });
     }
     finish::exit_qemu(Outcome::Crash);
+    if saved::finish(OnEnd::default()) {
+        // SAFETY: nothing runs any more, and what there is of a report is kept. Which register ACPI names is not known here.
+        unsafe { power::reset(None) }
+    }
     power::stop()
 }
 

@@ -1,7 +1,8 @@
 //! The end of a run: what the job wants to happen then.
 
 use super::output::Line;
-use arch::acpi::Platform;
+use super::probe::Machine;
+use super::saved;
 use arch::power;
 use core::sync::atomic::{AtomicU32, Ordering};
 use kernel::report::Report;
@@ -42,12 +43,21 @@ pub fn exit_qemu(outcome: Outcome) {
 }
 
 /// Writes the end record and ends the run as the job wants it.
-pub fn finish(end: End, report: &mut Report<Line>, platform: &Platform) -> ! {
-    let (outcome, on_end) = (end.outcome, end.on_end);
-    report.end(end);
+pub fn finish(end: End, report: &mut Report<Line>, machine: &Machine) -> ! {
+    let (outcome, on_end, platform) = (end.outcome, end.on_end, &machine.platform);
+    report.end(end.clone());
     report.sink_mut().drain();
     super::crash::disarm();
     exit_qemu(outcome);
+    if saved::finish(on_end) {
+        // SAFETY: the report is out and kept, and nothing else runs.
+        unsafe { power::reset(machine.platform.reset) }
+    }
+    if let (Some(display), OnEnd::Halt) = (&machine.display, on_end) {
+        let mut display = display.lock();
+        display.conclude(&end, report.sink_mut().ways());
+        display.page_for_ever(machine.clock.hz);
+    }
     // SAFETY: the report is out, and nothing else runs.
     unsafe {
         match on_end {

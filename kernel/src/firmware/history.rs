@@ -30,6 +30,10 @@ impl Historian for Target<'_> {
         until::taken()
     }
 
+    fn interrupted(&self) -> u64 {
+        until::interrupted()
+    }
+
     fn disarm(&mut self) {
         // SAFETY: the gate is closed behind every run, and `run_armed` returns behind it or behind a fault, after which
         // the counters are stopped.

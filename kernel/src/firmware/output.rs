@@ -1,48 +1,81 @@
-//! The report's way out: the serial line, if there is one.
+//! The report's way out: the serial lines, if there are some.
 
+use super::ports::Ports;
+use super::saved;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
+use alloc::vec::Vec;
+use arch::acpi::Platform;
 use arch::memory::image;
 use arch::time::tsc;
-use arch::uart::{COM1, Uart, UartError};
 use core::ops::{Deref, DerefMut};
 use kernel::report::{Report, Sink};
+use kernel::screen::Ways;
 use protocol::PROTOCOL_VERSION;
 use protocol::authentication::Key;
 use protocol::record::{Hex, Record, Start};
+use protocol::serial::SerialPorts;
 use spin::{Mutex, MutexGuard};
 
 /// Rate before a job says another.
 pub const DEFAULT_BAUD: u32 = protocol::limits::MAX_BAUD;
 
-/// The serial line, or why there is none.
-pub struct Line(Result<Uart, UartError>);
+/// Where the report goes.
+pub struct Line {
+    ports: Ports,
+    /// What was sent before all ports were found, for those that come later.
+    early: Option<Vec<u8>>,
+}
 
 impl Line {
+    fn new(wanted: SerialPorts, baud: u32) -> Self {
+        Self { ports: Ports::open(wanted, baud), early: Some(Vec::new()) }
+    }
+
+    /// The usual port alone, for a failure. Takes no heap.
+    fn bare() -> Self {
+        Self { ports: Ports::open(SerialPorts::Auto, DEFAULT_BAUD), early: None }
+    }
+
+    /// Takes the ports into use that ACPI and PCI name. Returns what the job asked for and did not get, a sentence each.
+    pub fn widen(&mut self, platform: &Platform, mapped_bytes: u64) -> Vec<String> {
+        let before = self.ports.count();
+        self.ports.widen(platform, mapped_bytes);
+        let early = self.early.take().unwrap_or_default();
+        self.ports.send_from(before, &early);
+        core::mem::take(&mut self.ports.refused)
+    }
+
+    /// The ports in use, and where they are.
+    pub fn names(&self) -> Vec<String> {
+        self.ports.names()
+    }
+
     /// Waits until everything has left the machine.
     pub fn drain(&mut self) {
-        if let Ok(uart) = &mut self.0 {
-            uart.drain();
-        }
+        self.ports.drain();
     }
 
     /// Why the report is kept nowhere, or not all of it, if that is so.
     pub fn trouble(&self) -> Option<String> {
-        match &self.0 {
-            Ok(uart) if uart.lost() == 0 => None,
-            Ok(uart) => Some(format!(
-                "the UART at port {COM1:#x} took no more: {} bytes are lost",
-                uart.lost()
-            )),
-            Err(error) => Some(error.to_string()),
-        }
+        if saved::is_on() { None } else { self.ports.trouble() }
+    }
+
+    /// How the report leaves the machine, for whoever reads the screen.
+    pub fn ways(&self) -> Ways {
+        let trouble = self.trouble();
+        let names = self.names().join(", ");
+        let working = Vec::from([format!("report: {names}")]);
+        Ways { working: if names.is_empty() { Vec::new() } else { working }, trouble }
     }
 }
 
 impl Sink for Line {
     fn send(&mut self, bytes: &[u8]) {
-        if let Ok(uart) = &mut self.0 {
-            uart.send(bytes);
+        saved::push(bytes);
+        self.ports.send_from(0, bytes);
+        if let Some(early) = &mut self.early {
+            early.extend_from_slice(bytes);
         }
     }
 }
@@ -75,10 +108,10 @@ impl DerefMut for Held {
     }
 }
 
-/// Opens the serial line. A machine without one is measured all the same, and shows it on the screen.
-pub fn open(baud: u32) -> Held {
+/// Opens the serial lines. A machine without one is measured all the same, and shows it on the screen.
+pub fn open(wanted: SerialPorts, baud: u32) -> Held {
     let mut report = REPORT.lock();
-    *report = Some(Report::with_key(Line(find(baud)), *KEY.lock()));
+    *report = Some(Report::with_key(Line::new(wanted, baud), *KEY.lock()));
     Held(report)
 }
 
@@ -93,13 +126,8 @@ pub unsafe fn seize() -> Held {
         KEY.force_unlock();
     }
     let mut report = REPORT.lock();
-    report.get_or_insert_with(|| Report::with_key(Line(find(DEFAULT_BAUD)), *KEY.lock()));
+    report.get_or_insert_with(|| Report::with_key(Line::bare(), *KEY.lock()));
     Held(report)
-}
-
-fn find(baud: u32) -> Result<Uart, UartError> {
-    // SAFETY: only the one report uses COM1.
-    unsafe { Uart::open(COM1, baud) }
 }
 
 /// The record that every report begins with. `entered`: the TSC at the firmware's first instruction.

@@ -4,7 +4,6 @@ use super::boot::Handed;
 use super::display::Display;
 use super::output::Line;
 use super::processors;
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::acpi::Platform;
@@ -17,7 +16,8 @@ use arch::watchdog::Watchdog;
 use kernel::events::{self, Known, Names};
 use kernel::machine::{self, Facts};
 use kernel::report::Report;
-use protocol::record::{self, ErrorCode, ErrorRecord, Record};
+use kernel::screen::Ways;
+use protocol::record::{ErrorCode, ErrorRecord, Record};
 
 /// The machine, made ready.
 pub struct Machine {
@@ -49,8 +49,8 @@ pub struct Machine {
     pub vendor: Vendor,
     /// What ends snippets that do not end themselves, or why there is nothing.
     pub watchdog: Result<&'static str, &'static str>,
-    /// Why the report is kept nowhere but on the screen, where that is so.
-    pub unkept: Option<String>,
+    /// How the report leaves the machine.
+    pub ways: Ways,
     /// LVTPC as it was found.
     performance_lvt: Option<u32>,
 }
@@ -77,6 +77,9 @@ pub fn machine(handed: &mut Handed, space: &mut Space, report: &mut Report<Line>
     let extended = unsafe { features::enable(&identity) };
     // SAFETY: the boot loader found the root pointer; physical memory is mapped.
     let platform = handed.rsdp.map_or(Platform::default(), |rsdp| unsafe { Platform::read(rsdp) });
+    for refused in report.sink_mut().widen(&platform, handed.physical_bytes) {
+        report.send(&device_error(&refused));
+    }
     // SAFETY: ring 0, and the 8254 is ours.
     let clock = unsafe { Clock::find(&cpuid, platform.pm_timer) };
     let clock = clock.unwrap_or_else(|| panic!("no timer to measure the TSC against"));
@@ -121,10 +124,11 @@ pub fn machine(handed: &mut Handed, space: &mut Space, report: &mut Report<Line>
         apic_timer_hz,
         processors,
         memory_bytes: handed.frames.total_bytes(),
+        serial: report.sink_mut().names(),
         screen: handed.screen.map(|(_, info)| [info.width as u32, info.height as u32]),
     };
     let record = machine::record(&facts);
-    let lines = describe(&record);
+    let lines = kernel::machine::lines(&record);
     report.send(&Record::Machine(record));
     if let Some(Names { error: Some(error), .. }) = &names {
         report.send(&Record::Error(error.clone()));
@@ -148,7 +152,7 @@ pub fn machine(handed: &mut Handed, space: &mut Space, report: &mut Report<Line>
         hypervisor,
         vendor: identity.vendor,
         watchdog,
-        unkept: report.sink_mut().trouble(),
+        ways: report.sink_mut().ways(),
         performance_lvt,
     }
 }
@@ -177,31 +181,4 @@ fn device_error(text: &str) -> Record {
         fault: None,
         restored: Vec::new(),
     })
-}
-
-/// The machine in a few lines.
-fn describe(machine: &record::Machine) -> Vec<String> {
-    let hypervisor =
-        machine.hypervisor.as_deref().map_or(String::new(), |h| format!(", under {h}"));
-    let pmu = match (&machine.pmu, &machine.pmu_absent) {
-        (Some(p), _) => {
-            format!("PMU version {}, {} counters of {} bits", p.version, p.counters, p.counter_bits)
-        }
-        (None, reason) => format!("no PMU: {}", reason.as_deref().unwrap_or("unknown")),
-    };
-    let contradicted = machine.tsc.told_hz.map(|hz| format!(" measured (told: {} kHz)", hz / 1000));
-    let contradicted = contradicted.unwrap_or_default();
-    Vec::from([
-        machine.brand.clone(),
-        format!(
-            "{} family {:#x} model {:#x} stepping {}{hypervisor}",
-            machine.vendor, machine.family, machine.model, machine.stepping
-        ),
-        format!(
-            "TSC {} kHz{contradicted}, {} MiB of memory",
-            machine.tsc.hz / 1000,
-            machine.memory_bytes >> 20
-        ),
-        pmu,
-    ])
 }

@@ -12,7 +12,7 @@ use core::ops::Range;
 use kernel::snippet::fault;
 use protocol::program::{Program, STACK_BYTES, STACK_END};
 use protocol::ramdisk::{self, SectionKind};
-use protocol::record::Fault;
+use protocol::record::{Fault, ProgramKey};
 
 /// Whose copy of a program's memory it is: each has its own data.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -136,6 +136,11 @@ impl Programs {
     fn of(&self, owner: Owner) -> Option<(&Program<'static>, &Image)> {
         let mapped = self.mapped.iter().find(|one| one.owner == owner)?;
         Some((&self.ready[mapped.at].program, self.image(mapped.at, owner)?))
+    }
+
+    /// What the report calls the program of `owner`.
+    pub fn name(&self, owner: Owner) -> Option<ProgramKey> {
+        self.of(owner).map(|(program, _)| program.head.name())
     }
 
     /// Completes the fault of an item that uses the program of `owner` and has its stack above `stack`.

@@ -18,7 +18,7 @@ use kernel::snippet::measure::Unmeasured;
 use kernel::snippet::{Phase, emit};
 use kernel::tasks;
 use protocol::job::{Difference, Setup, Snippet};
-use protocol::record::{CodePlace, Hex};
+use protocol::record::{CodePlace, Hex, ProgramKey};
 use protocol::sampling::Sampling;
 use protocol::workload::Task;
 use x86_64::instructions::{interrupts, nop};
@@ -61,7 +61,7 @@ impl Sampler for Target<'_> {
         let emitted = self.emitted.as_ref().expect("just emitted");
         let hex = |range: &Range<u64>| [Hex(range.start), Hex(range.end)];
         let (body, init) = (hex(&emitted.body), hex(&emitted.init));
-        CodePlace { body, init, function: hex(&emitted.function) }
+        CodePlace { body, init, function: hex(&emitted.function), program: None }
     }
 
     fn run_task(&mut self, task: &Task, vectors: bool) -> Result<u64, Unmeasured> {
@@ -124,13 +124,15 @@ impl Sampler for Target<'_> {
             tasks::run_beating::<()>(workload, limit_us, &mut processor, &mut [], Some(heart));
         let ticks = tsc::now() - start;
         let hex = |range: Range<u64>| [Hex(range.start), Hex(range.end)];
-        let place = |emitted: &tasks::Emitted| CodePlace {
+        let place = |(emitted, program): (&tasks::Emitted, Option<ProgramKey>)| CodePlace {
             body: hex(emitted.body.clone()),
             init: hex(emitted.init.clone()),
             // The software interrupt at the end has two bytes; what overflows on its way in is sampled behind it.
             function: hex(emitted.init.start..emitted.exit + 3),
+            program,
         };
-        let places = processor.emitted().iter().map(place).collect();
+        let programs = processor.called(workload);
+        let places = processor.emitted().iter().zip(programs).map(place).collect();
         let mut summary = ran?;
         processor.explain(workload, &mut summary.tasks);
         Ok(Scheduled { summary, places, ticks })

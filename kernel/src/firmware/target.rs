@@ -43,7 +43,9 @@ use protocol::control::{DEFAULT_TIME_LIMIT_MS, Ring};
 use protocol::job::{Control, Job, LoopCounter, Setup, Snippet};
 use protocol::limits::MAX_MSRS;
 use protocol::ramdisk::RamdiskError;
-use protocol::record::{Applied, End, ErrorCode, ErrorRecord, Fault, Outcome, Record, Within};
+use protocol::record::{
+    Applied, End, ErrorCode, ErrorRecord, Fault, Outcome, ProgramKey, Record, Within,
+};
 
 pub(super) struct Target<'a> {
     pub(super) machine: &'a Machine,
@@ -175,8 +177,12 @@ fn map_arena(space: &mut Space, frames: &mut Frames) -> Arena {
 
 fn header(machine: &Machine, job: &str) {
     if let Some(display) = &machine.display {
-        let title = concat!("barecount ", env!("CARGO_PKG_VERSION"));
-        display.lock().header(&Header { title, job, machine: &machine.lines });
+        display.lock().header(Header {
+            title: concat!("barecount ", env!("CARGO_PKG_VERSION")).to_string(),
+            job: job.to_string(),
+            machine: machine.lines.clone(),
+            ways: machine.ways.clone(),
+        });
     }
 }
 
@@ -189,8 +195,7 @@ pub fn no_job(error: Option<&RamdiskError>, machine: &Machine, report: &mut Repo
     header(machine, "none");
     if let Some(display) = &machine.display {
         let (outcome, last_error) = (Some(Outcome::BadJob), Some(text.clone()));
-        let unkept = machine.unkept.clone();
-        display.lock().status(&Status { outcome, last_error, unkept, ..Status::default() });
+        display.lock().status(&Status { outcome, last_error, ..Status::default() });
     }
     report.send(&Record::Error(ErrorRecord {
         code,
@@ -382,6 +387,10 @@ impl Runner for Target<'_> {
 
     fn beat(&mut self, within: Within) {
         self.heart.beat(tsc::now(), within);
+    }
+
+    fn called(&self) -> Option<ProgramKey> {
+        self.programs.name(Owner::Processor(0))
     }
 
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault {

@@ -21,7 +21,7 @@ use kernel::tasks::{self, Emitted, Left, Seat, Summary};
 use protocol::bits::Bits;
 use protocol::checksum::crc32;
 use protocol::program::{STACK_BYTES, STACK_END};
-use protocol::record::{TaskResult, Together};
+use protocol::record::{ProgramKey, TaskResult, Together};
 use protocol::workload::{Ring, Task, Tasks, Workload};
 use ring3::UserInstructions;
 use seated::{Here, Sampled, timer};
@@ -112,6 +112,15 @@ impl<'a> Processors<'a> {
                 self.programs.explain(Owner::Task(number), fault, STACK_END - STACK_BYTES);
             }
         }
+    }
+
+    /// What the report calls the program of each task, if it calls a function.
+    pub fn called(&self, workload: &Workload) -> Vec<Option<ProgramKey>> {
+        let owners = workload.tasks.iter().enumerate();
+        let name = |(number, task): (usize, &Task)| {
+            task.program.and_then(|_| self.programs.name(Owner::Task(number)))
+        };
+        owners.map(name).collect()
     }
 
     /// The same for tasks that are sampled with the block that `pmi::install` has taken. If `timer` samples, the

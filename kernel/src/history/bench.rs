@@ -23,6 +23,8 @@ pub(super) struct Run {
     pub counts: Vec<u64>,
     /// The clock stopped the counters; else the code ended before.
     pub stopped: bool,
+    /// Where the clock's interrupt came.
+    pub at: u64,
 }
 
 /// A pass, programmed.
@@ -124,7 +126,8 @@ impl<'a, M: Historian> Bench<'a, M> {
         let mut counts = counts.map_err(refused)?;
         counts[clock] = until.counted(counts[clock]);
         let overflowed = counts[clock] >= events;
-        Ok(Run { counts, stopped: overflowed && (came || until.stop() == Stop::Freeze) })
+        let stopped = overflowed && (came || until.stop() == Stop::Freeze);
+        Ok(Run { counts, stopped, at: self.machine.interrupted() })
     }
 
     /// As many runs as the job asks for.

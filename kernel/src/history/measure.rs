@@ -15,7 +15,7 @@ use arch::pmu::until::{Stop, Until};
 use protocol::history::History;
 use protocol::job::Snippet;
 use protocol::record::{
-    HistoryPass, HistoryResult, HistorySeries, StoppedBy, Unit, Verdict, Within,
+    Hex, HistoryPass, HistoryPlace, HistoryResult, HistorySeries, StoppedBy, Unit, Verdict, Within,
 };
 
 /// Measures the history of item `item`. The record's times are left 0.
@@ -48,6 +48,8 @@ pub fn measure(
         stopped_by: StoppedBy::Freeze,
         passes: Vec::new(),
         series: Vec::new(),
+        program: None,
+        places: Vec::new(),
         uncounted: planned.uncounted,
         controls: Vec::new(),
         restored: Vec::new(),
@@ -58,6 +60,11 @@ pub fn measure(
     for (index, pass) in planned.passes.iter().enumerate() {
         let shows_witness = planned.shows_witness && index == 0;
         by_one_way(machine, history, pass, ways, shows_witness, &mut result)?;
+    }
+    if snippet.setup.call.is_some() {
+        result.program = machine.called();
+    } else {
+        result.places.clear();
     }
     machine.conclude(&mut controls);
     result.controls = controls;
@@ -133,6 +140,12 @@ fn rows<M: Historian>(
     let mut all: Vec<Vec<[f64; 3]>> = Vec::new();
     let last = if history.end_to_end { begin.instructions + begin.own } else { begin.own } as f64;
     let mut end = None;
+    let mut places = Vec::new();
+    if begin.front == 0 {
+        // Nothing interrupts in front of the first row, which begins with the function; or with measuring code.
+        let called = history.snippet.setup.call.as_ref().map_or(0, |call| call.function);
+        places.push(if history.end_to_end { 0 } else { called });
+    }
     if begin.front == 0 && !history.end_to_end {
         base[bench.witness] = begin.instructions as f64;
     }
@@ -156,6 +169,7 @@ fn rows<M: Historian>(
             spread(&values)
         };
         let seen: Vec<[f64; 3]> = (0..pass.len()).map(of).collect();
+        places.push(place(&runs));
         if row == 0 {
             base = seen.iter().map(|spread| spread[1]).collect();
             // Known, also where the clock has stepped over it.
@@ -171,6 +185,10 @@ fn rows<M: Historian>(
             // Behind the snippet the counters are being switched off, and a handler finds some of them so.
             break;
         }
+    }
+    if result.passes.is_empty() {
+        let place = |address| HistoryPlace { address: Hex(address), ..HistoryPlace::default() };
+        result.places = places.into_iter().take(all.len()).map(place).collect();
     }
     let skid = if all.is_empty() { [0; 2] } else { skid };
     result.passes.push(HistoryPass { front: begin.front, end, whole: begin.whole, skid });
@@ -190,6 +208,13 @@ fn rows<M: Historian>(
         result.series.push(series(&pass[place], base[place], all.iter().map(|row| row[place])));
     }
     Ok(())
+}
+
+/// The address that stands in the middle of where the runs were interrupted: that of most, if they differ little.
+fn place(runs: &[Run]) -> u64 {
+    let mut all: Vec<u64> = runs.iter().map(|run| run.at).collect();
+    all.sort_unstable();
+    all[all.len() / 2]
 }
 
 /// One event's rows, from its counts since the switch.

@@ -47,6 +47,11 @@ pub trait Historian: Runner + Sampler {
     /// How often the interrupt has come.
     fn interrupts(&self) -> u64;
 
+    /// The instruction that the last one came in front of.
+    fn interrupted(&self) -> u64 {
+        0
+    }
+
     /// Gives it back.
     fn disarm(&mut self);
 

@@ -9,6 +9,7 @@ use host::{BRANCH, FAULT, Host, LOAD, NOP};
 use pmu_model::{Model, Mutation};
 use protocol::history::History;
 use protocol::job::{Difference, LoopCounter, Setup};
+use protocol::program::Call;
 use protocol::record::{HistoryResult, HistorySeries, StoppedBy};
 use std::borrow::Cow;
 
@@ -82,6 +83,35 @@ fn m16_each_event_is_in_the_cycle_in_which_its_instruction_retires_on_every_mode
         ways.push(freezes);
     }
     assert!(ways.contains(&true) && ways.contains(&false));
+}
+
+/// A row begins with the instruction in front of which the row before was stopped; with three loads and a LFENCE in front.
+#[test]
+fn m16_rows_of_a_call_say_where_they_begin_on_every_model() {
+    for model in models() {
+        let mut history = history(&BODY, &["instructions"], 6);
+        let call = Call { program: 0, function: 77, teardown: Cow::Borrowed(&[]) };
+        history.snippet.setup.call = Some(call);
+        let result = measured(model, &history);
+        let places = |result: &HistoryResult| -> Vec<u64> {
+            result.places.iter().map(|place| place.address.0).collect()
+        };
+        assert_eq!(places(&result), [4, 5, 6, 7, 8, 9], "{model:?}");
+        assert_eq!(result.program.map(|program| program.key.0), Some(9));
+        history.step = 2;
+        assert_eq!(places(&measured(model, &history)), [4, 6, 8], "{model:?}");
+        history.step = 1;
+        history.snippet.setup.call = None;
+        let plain = measured(model, &history);
+        assert_eq!((plain.program, plain.places.len()), (None, 0));
+        if Host::new(model).freezes() {
+            // From the switch on, nothing is stopped in front of the first row.
+            history.snippet.setup.call = Some(Call::default());
+            history.end_to_end = true;
+            let first = places(&measured(model, &history));
+            assert_eq!(first[..4], [0, 1, 2, 3], "{model:?}");
+        }
+    }
 }
 
 #[test]

@@ -156,7 +156,7 @@ impl Sampler for Host {
         self.gate = *gate;
         let [body, init, function] =
             [task.body.len() as u64, 0, 100].map(|len| [Hex(AT), Hex(AT + len)]);
-        CodePlace { body, init, function }
+        CodePlace { body, init, function, program: None }
     }
 
     fn run_task(&mut self, task: &Task, _: bool) -> Result<u64, Unmeasured> {
@@ -229,7 +229,7 @@ impl Sampler for Host {
         }
         let places = (0..tasks.len()).map(|index| {
             let range = [Hex(at(index)), Hex(at(index + 1))];
-            CodePlace { body: range, init: range, function: range }
+            CodePlace { body: range, init: range, function: range, program: None }
         });
         let summary = Summary {
             tasks: vec![],

@@ -1,234 +1,177 @@
 //! What stands where on the screen.
 
-use super::Status;
+use super::grid::{Grid, wrapped};
+use super::lines::{Kind, LEAST, Line, heading};
+use super::{Header, Status};
 use alloc::format;
-use alloc::string::String;
-use embedded_graphics::mono_font::ascii::FONT_10X20;
-use embedded_graphics::mono_font::{MonoFont, MonoTextStyle};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::convert::Infallible;
 use embedded_graphics::pixelcolor::{Rgb888, RgbColor};
-use embedded_graphics::prelude::{DrawTarget, Drawable, Point, Primitive, Size};
-use embedded_graphics::primitives::{PrimitiveStyle, Rectangle};
-use embedded_graphics::text::{Baseline, Text};
+use embedded_graphics::prelude::{DrawTarget, Point, Size};
+use embedded_graphics::primitives::Rectangle;
+use protocol::digest::Standing;
 use protocol::record::Outcome;
 
-/// What does not change during a run.
-pub struct Header<'a> {
-    /// Program and version.
-    pub title: &'a str,
-    /// Name of the job.
-    pub job: &'a str,
-    /// Lines about the machine.
-    pub machine: &'a [String],
-}
+/// Lines of the band that tells how the run went.
+pub(super) const BAND: i32 = 3;
+/// The line of the item that runs.
+const RUNNING_LINE: i32 = BAND;
+const HEADING_LINE: i32 = RUNNING_LINE + 1;
+const TABLE_LINE: i32 = HEADING_LINE + 1;
+/// Lines about the machine and the ways out: on a screen of few lines, and of more.
+const FOOT: [i32; 2] = [4, 7];
+/// From so many lines on there are more.
+const MANY_LINES: i32 = 22;
+/// Blanks between two tables beside each other.
+const GAP: usize = 2;
 
-pub(super) const FONT: MonoFont = FONT_10X20;
-pub(super) const LINE: i32 = 25;
-pub(super) const MARGIN: i32 = 24;
-/// Height of the band that tells how the run went.
-pub(super) const BAND: u32 = 120;
 pub(super) const BACKGROUND: Rgb888 = Rgb888::new(16, 18, 24);
-const FAINT: Rgb888 = Rgb888::new(150, 155, 165);
+// Texts have 100 and more of each colour, no background has.
+pub(super) const FAINT: Rgb888 = Rgb888::new(150, 155, 165);
+const PLAIN: Rgb888 = Rgb888::new(205, 210, 220);
+const PASSED: Rgb888 = Rgb888::new(140, 225, 150);
+const MISSED: Rgb888 = Rgb888::new(255, 140, 130);
+pub(super) const NOTE: Rgb888 = Rgb888::new(245, 205, 110);
 const RUNNING: Rgb888 = Rgb888::new(40, 80, 160);
 const GREEN: Rgb888 = Rgb888::new(20, 130, 50);
 pub(super) const RED: Rgb888 = Rgb888::new(180, 30, 30);
 const GREY: Rgb888 = Rgb888::new(90, 90, 90);
 
-/// Lines between the band and the machine's description: counts, bar, the item that runs, error.
-const STATUS_LINES: i32 = 5;
-/// The line that names the item that runs.
-const RUNNING_LINE: i32 = 2;
-
-pub(super) fn text<D: DrawTarget<Color = Rgb888>>(
-    target: &mut D,
-    line: i32,
-    color: Rgb888,
-    content: &str,
-) -> Result<(), D::Error> {
-    let at = Point::new(MARGIN, BAND as i32 + MARGIN + line * LINE);
-    let style = MonoTextStyle::new(&FONT, color);
-    Text::with_baseline(content, at, style, Baseline::Top).draw(target)?;
-    Ok(())
+/// The table's place.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Table {
+    /// Tables beside each other.
+    pub panes: usize,
+    /// Characters of one of them.
+    pub width: usize,
+    /// Lines of one of them.
+    pub rows: usize,
 }
 
-/// As many characters as fit on a line.
-pub(super) fn cut<D: DrawTarget>(target: &D, content: &str) -> String {
-    let width = target.bounding_box().size.width.saturating_sub(2 * MARGIN as u32);
-    content.chars().take((width / FONT.character_size.width) as usize).collect()
-}
-
-/// Clears the screen and draws what does not change.
-///
-/// # Errors
-/// Those of the target.
-pub fn draw_header<D>(target: &mut D, header: &Header) -> Result<(), D::Error>
-where
-    D: DrawTarget<Color = Rgb888>,
-{
-    target.clear(BACKGROUND)?;
-    let first = STATUS_LINES + 1;
-    text(target, first, RgbColor::WHITE, header.title)?;
-    text(target, first + 1, FAINT, &cut(target, &format!("job: {}", header.job)))?;
-    for (line, content) in (first + 2..).zip(header.machine) {
-        text(target, line, FAINT, &cut(target, content))?;
-    }
-    Ok(())
-}
-
-/// Draws how far the run is, over what stood there.
-///
-/// # Errors
-/// Those of the target.
-pub fn draw_status<D>(target: &mut D, status: &Status) -> Result<(), D::Error>
-where
-    D: DrawTarget<Color = Rgb888>,
-{
-    let (color, word) = match status.outcome {
-        None if status.failed > 0 => (RED, "RUNNING, with failures"),
-        None => (RUNNING, "RUNNING"),
-        Some(Outcome::Pass) => (GREEN, "PASS"),
-        Some(Outcome::Fail) => (RED, "FAIL"),
-        Some(Outcome::BadJob) => (RED, "NO USABLE JOB"),
-        Some(Outcome::Crash) => (RED, "THE FIRMWARE FAILED"),
-        Some(Outcome::Skip) => (GREY, "NOTHING TO RUN"),
-    };
-    let width = target.bounding_box().size.width;
-    let lines = Rectangle::new(
-        Point::new(0, BAND as i32),
-        Size::new(width, (MARGIN + STATUS_LINES * LINE) as u32),
-    );
-    target.fill_solid(&Rectangle::new(Point::zero(), Size::new(width, BAND)), color)?;
-    target.fill_solid(&lines, BACKGROUND)?;
-    band(target, word, status.unkept.as_deref())?;
-    let counts = format!(
-        "{} of {} items: {} passed, {} failed, {} measured",
-        status.done, status.total, status.passed, status.failed, status.measured
-    );
-    text(target, 0, RgbColor::WHITE, &cut(target, &counts))?;
-    bar(target, status, color)?;
-    if let Some(error) = &status.last_error {
-        text(target, 3, RgbColor::WHITE, &cut(target, &format!("last error: {error}")))?;
-    }
-    draw_running(target, status)
-}
-
-/// What stands on the band: `word`, and below it why nothing but the screen will tell.
-pub(super) fn band<D>(target: &mut D, word: &str, unkept: Option<&str>) -> Result<(), D::Error>
-where
-    D: DrawTarget<Color = Rgb888>,
-{
-    let middle = (BAND - FONT.character_size.height) as i32 / 2;
-    let style = MonoTextStyle::new(&FONT, RgbColor::WHITE);
-    let mut put = |content: &str, y: i32| {
-        let at = Point::new(MARGIN, y);
-        Text::with_baseline(content, at, style, Baseline::Top).draw(target).map(|_| ())
-    };
-    match unkept {
-        None => put(word, middle),
-        Some(reason) => {
-            put(word, middle - LINE)?;
-            put("NO SERIAL LINE: this report is kept nowhere but on this screen", middle)?;
-            put(reason, middle + LINE)
-        }
+impl Table {
+    /// Lines on a page.
+    pub fn capacity(&self) -> usize {
+        self.panes * self.rows
     }
 }
 
-/// Draws which item runs, over what stood there. Little enough to be done before every item.
-///
-/// # Errors
-/// Those of the target.
-pub fn draw_running<D>(target: &mut D, status: &Status) -> Result<(), D::Error>
-where
-    D: DrawTarget<Color = Rgb888>,
-{
-    let width = target.bounding_box().size.width;
-    let top = BAND as i32 + MARGIN + RUNNING_LINE * LINE;
-    let line = Rectangle::new(Point::new(0, top), Size::new(width, LINE as u32));
-    target.fill_solid(&line, BACKGROUND)?;
-    let Some(name) = &status.running else { return Ok(()) };
-    let content = format!("running item {} of {}: {name}", status.done + 1, status.total);
-    text(target, RUNNING_LINE, RgbColor::WHITE, &cut(target, &content))
-}
-
-fn bar<D>(target: &mut D, status: &Status, color: Rgb888) -> Result<(), D::Error>
-where
-    D: DrawTarget<Color = Rgb888>,
-{
-    let whole = target.bounding_box().size.width.saturating_sub(2 * MARGIN as u32);
-    let done = u64::from(whole) * u64::from(status.done) / u64::from(status.total.max(1));
-    let at = Point::new(MARGIN, BAND as i32 + MARGIN + LINE);
-    let frame = PrimitiveStyle::with_stroke(FAINT, 1);
-    target.fill_solid(&Rectangle::new(at, Size::new(done as u32, 12)), color)?;
-    Rectangle::new(at, Size::new(whole, 12)).into_styled(frame).draw(target)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::{Canvas, Format};
-    use super::*;
-
-    fn first_pixel(status: &Status, size: (u32, u32)) -> [u8; 3] {
-        let mut memory = vec![0; (size.0 * size.1 * 4) as usize];
-        let mut canvas = Canvas::new(&mut memory, size, size.0 as usize, 4, Format::Rgb).unwrap();
-        let machine = ["a processor".to_string()];
-        let header = Header { title: "barecount", job: "j", machine: &machine };
-        draw_header(&mut canvas, &header).unwrap();
-        draw_status(&mut canvas, status).unwrap();
-        [memory[0], memory[1], memory[2]]
+impl<D: DrawTarget<Color = Rgb888, Error = Infallible>> Grid<'_, D> {
+    pub(super) fn table(&self) -> Table {
+        let panes = ((self.columns + GAP) / (LEAST + GAP)).max(1);
+        let width = (self.columns + GAP) / panes - GAP.min(self.columns);
+        let rows = (self.lines - TABLE_LINE - self.foot_lines()).max(1) as usize;
+        Table { panes, width, rows }
     }
 
-    #[test]
-    fn the_band_tells_pass_fail_and_running_apart() {
-        let with = |outcome| Status { outcome, ..Status::default() };
-        assert_eq!(first_pixel(&with(Some(Outcome::Pass)), (800, 600)), [20, 130, 50]);
-        assert_eq!(first_pixel(&with(Some(Outcome::Fail)), (800, 600)), [180, 30, 30]);
-        assert_eq!(first_pixel(&with(None), (800, 600)), [40, 80, 160]);
+    fn foot_lines(&self) -> i32 {
+        FOOT[usize::from(self.lines >= MANY_LINES)]
     }
 
-    /// Rows of pixels of a picture that differ between two screens.
-    fn rows_that_differ(one: &Status, other: &Status) -> Vec<u32> {
-        let draw = |status: &Status| {
-            let mut memory = vec![0; 640 * 480 * 4];
-            let mut canvas = Canvas::new(&mut memory, (640, 480), 640, 4, Format::Rgb).unwrap();
-            draw_status(&mut canvas, &Status { running: None, ..status.clone() }).unwrap();
-            draw_running(&mut canvas, status).unwrap();
-            memory
+    /// What the band is coloured and says.
+    pub(super) fn band(&mut self, status: &Status) {
+        let (color, word) = match status.outcome {
+            None if status.failed > 0 => (RED, "RUNNING"),
+            None => (RUNNING, "RUNNING"),
+            Some(Outcome::Pass) => (GREEN, "PASS"),
+            Some(Outcome::Fail) => (RED, "FAIL"),
+            Some(Outcome::BadJob) => (RED, "NO USABLE JOB"),
+            Some(Outcome::Crash) => (RED, "THE FIRMWARE FAILED"),
+            Some(Outcome::Skip) => (GREY, "NOTHING TO RUN"),
         };
-        let (one, other) = (draw(one), draw(other));
-        let row = |memory: &[u8], y: usize| memory[y * 640 * 4..(y + 1) * 640 * 4].to_vec();
-        (0..480).filter(|&y| row(&one, y as usize) != row(&other, y as usize)).collect()
-    }
-
-    #[test]
-    fn the_item_that_runs_has_a_line_of_its_own_and_leaves_no_trace() {
-        let running = |name: &str| Status { running: Some(name.into()), ..Status::default() };
-        let line = BAND + MARGIN as u32 + (RUNNING_LINE * LINE) as u32;
-        let rows = rows_that_differ(&running("a rather long name"), &Status::default());
-        assert!(!rows.is_empty());
-        assert!(rows.iter().all(|row| (line..line + LINE as u32).contains(row)), "{rows:?}");
-        let mut memory = vec![0; 640 * 480 * 4];
-        let mut canvas = Canvas::new(&mut memory, (640, 480), 640, 4, Format::Rgb).unwrap();
-        draw_status(&mut canvas, &Status::default()).unwrap();
-        for status in [running("a rather long name"), Status::default()] {
-            draw_running(&mut canvas, &status).unwrap();
+        self.say(color, word);
+        if status.outcome != Some(Outcome::BadJob) {
+            let Status { done, total, passed, failed, measured, .. } = status;
+            self.right(0, RgbColor::WHITE, &format!("{done} of {total} items"));
+            self.right(1, RgbColor::WHITE, &format!("{passed} passed, {failed} failed"));
+            self.right(2, RgbColor::WHITE, &format!("{measured} measured"));
         }
-        let behind = memory.clone();
-        let mut canvas = Canvas::new(&mut memory, (640, 480), 640, 4, Format::Rgb).unwrap();
-        draw_status(&mut canvas, &Status::default()).unwrap();
-        assert!(memory == behind);
+        let width = u64::from(self.size.width);
+        let done = width * u64::from(status.done) / u64::from(status.total.max(1));
+        let top = self.y(BAND) - self.line_height() / 8;
+        let size = Size::new(done as u32, (self.line_height() / 8) as u32);
+        self.rectangle(Rectangle::new(Point::new(0, top), size), RgbColor::WHITE);
     }
 
-    #[test]
-    fn a_report_that_is_not_kept_is_said_on_the_band() {
-        let unkept = Status { unkept: Some("no UART answers".into()), ..Status::default() };
-        let rows = rows_that_differ(&unkept, &Status::default());
-        assert!(!rows.is_empty() && rows.iter().all(|&row| row < BAND), "{rows:?}");
+    /// A band with a word on it.
+    pub(super) fn say(&mut self, color: Rgb888, word: &str) {
+        self.fill(0, self.y(BAND), color);
+        // In the middle of three lines.
+        let lower = self.line_height() / 2;
+        self.large(0, lower, RgbColor::WHITE, word);
     }
 
-    #[test]
-    fn a_tiny_screen_does_no_harm() {
-        let status = Status { last_error: Some("x".repeat(500)), ..Status::default() };
-        for size in [(1, 1), (20, 10), (320, 200)] {
-            first_pixel(&status, size);
+    /// The line below the band.
+    pub(super) fn below_band(&mut self, color: Rgb888, text: &str) {
+        self.fill(self.y(RUNNING_LINE), self.y(RUNNING_LINE + 1), BACKGROUND);
+        self.text(0, RUNNING_LINE, color, text);
+    }
+
+    /// Which item runs. Little enough to be done before every item.
+    pub(super) fn running(&mut self, status: &Status) {
+        let text = match (&status.running, &status.last_error) {
+            (Some(name), _) => format!("item {} of {}: {name}", status.done + 1, status.total),
+            (None, Some(error)) => format!("last error: {error}"),
+            (None, None) => String::new(),
+        };
+        self.below_band(RgbColor::WHITE, &text);
+    }
+
+    /// An empty table.
+    pub(super) fn clear_table(&mut self) {
+        self.fill(self.y(HEADING_LINE), self.y(self.lines - self.foot_lines()), BACKGROUND);
+        let table = self.table();
+        for pane in 0..table.panes {
+            self.text(pane * (table.width + GAP), HEADING_LINE, FAINT, &heading(table.width));
         }
     }
+
+    /// A line of the table, by its place on the page.
+    pub(super) fn table_line(&mut self, place: usize, line: &Line) {
+        let table = self.table();
+        let color = match line.kind {
+            Kind::Item(Standing::Measured) => RgbColor::WHITE,
+            Kind::Item(Standing::Passed) => PASSED,
+            Kind::Item(Standing::Missed | Standing::Error) => MISSED,
+            Kind::Item(Standing::Skipped) => FAINT,
+            Kind::Event => PLAIN,
+            Kind::Note => NOTE,
+        };
+        let (pane, row) = (place / table.rows, place % table.rows);
+        if pane < table.panes {
+            self.text(pane * (table.width + GAP), TABLE_LINE + row as i32, color, &line.text);
+        }
+    }
+
+    /// Text in the table's place, for a run that has no figures.
+    pub(super) fn paragraph(&mut self, text: &str) {
+        self.fill(self.y(HEADING_LINE), self.y(self.lines - self.foot_lines()), BACKGROUND);
+        for (line, part) in (HEADING_LINE..).zip(wrapped(text, self.columns, 0)) {
+            self.text(0, line, RgbColor::WHITE, &part);
+        }
+    }
+
+    /// What the machine is, and how the report leaves it.
+    pub(super) fn foot(&mut self, header: &Header) {
+        let count = self.foot_lines();
+        let top = self.lines - count;
+        self.fill(self.y(top), self.size.height as i32, BACKGROUND);
+        self.fill(self.y(top), self.y(top) + (self.scale as i32), FAINT);
+        let ways = ways(header);
+        let about = Vec::from([format!("{}, job: {}", header.title, header.job)]);
+        let machine = header.machine.iter().chain(&about).map(|text| (FAINT, text));
+        let room = (count as usize).saturating_sub(ways.len());
+        let lines = machine.take(room).chain(ways.iter().map(|(color, text)| (*color, text)));
+        for (line, (color, text)) in (top..).zip(lines) {
+            self.text(0, line, color, text);
+        }
+    }
+}
+
+/// What is said of the ways out: trouble first.
+fn ways(header: &Header) -> Vec<(Rgb888, String)> {
+    let trouble = header.ways.trouble.as_deref();
+    let trouble = trouble.map(|why| (NOTE, format!("NO SERIAL LINE: {why}")));
+    let working = header.ways.working.iter().map(|way| (RgbColor::WHITE, way.to_string()));
+    trouble.into_iter().chain(working).take(2).collect()
 }

@@ -1,15 +1,26 @@
-//! What somebody in front of the machine sees: name, machine, progress, pass or fail at a glance, and the
-//! last error. Everything is in the report as well.
+//! What somebody in front of the machine sees: pass or fail from across the room, how far the run is, the figures themselves,
+//! what the machine is, and how the results leave it. Everything is in the report as well.
 
+mod board;
 mod canvas;
+mod code;
 mod failure;
+mod grid;
 mod layout;
+mod lines;
+mod pages;
+#[cfg(test)]
+mod tests;
 
+pub use board::{Board, MAX_ITEMS};
 pub use canvas::{Canvas, Format};
+pub use code::CHARACTERS;
 pub use failure::{Failure, draw_failure};
-pub use layout::{Header, draw_header, draw_running, draw_status};
+pub use grid::scale;
+pub use pages::Screen;
 
 use alloc::string::String;
+use alloc::vec::Vec;
 use protocol::record::Outcome;
 
 /// How far the run is.
@@ -27,10 +38,30 @@ pub struct Status {
     pub measured: u32,
     /// Name of the item that runs.
     pub running: Option<String>,
-    /// Why the report is kept nowhere but on this screen, where that is so.
-    pub unkept: Option<String>,
     /// The last error, in words.
     pub last_error: Option<String>,
     /// How the run ended, when it has.
     pub outcome: Option<Outcome>,
+}
+
+/// What does not change during a run.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Header {
+    /// Program and version.
+    pub title: String,
+    /// Name of the job.
+    pub job: String,
+    /// Lines about the machine, the most important ones first.
+    pub machine: Vec<String>,
+    /// How the report leaves the machine.
+    pub ways: Ways,
+}
+
+/// How the report leaves the machine.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Ways {
+    /// Ways that work, in words.
+    pub working: Vec<String>,
+    /// Why the report is kept nowhere, or not all of it, if that is so.
+    pub trouble: Option<String>,
 }

@@ -23,6 +23,8 @@ pub fn unknown(trap: &Trap) -> Fault {
     Fault {
         vector: trap.frame.vector as u8,
         mnemonic: match trap.cause {
+            // No exception, but an INT that nobody answers.
+            Cause::Exception if trap.frame.vector >= 32 => format!("INT {:#x}", trap.frame.vector),
             Cause::Exception => trap.frame.exception().mnemonic().to_string(),
             Cause::TimeLimit => TIME_LIMIT.to_string(),
         },
@@ -135,7 +137,7 @@ pub fn of_program<'a>(
     let is_code = |segment: &&Segment| segment.execute && segment.range().contains(&rip);
     if let Some(code) = head.segments.iter().find(is_code) {
         let left = code.range().end - rip;
-        fault.part = PROGRAM.to_string();
+        (fault.part, fault.program) = (PROGRAM.to_string(), Some(head.name()));
         fault.bytes = read(rip, left.min(MAX_INSTRUCTION_BYTES as u64)).map(hexadecimal);
     }
     // SDM vol. 3, 6.15: of all exceptions only #PF says an address.
@@ -271,7 +273,7 @@ mod tests {
     #[test]
     fn a_fault_in_a_program_has_its_code_its_message_and_the_stacks_end() {
         let code = Segment { address: 0x1000, bytes: 4, memory: 4, execute: true, write: false };
-        let head = Head { segments: vec![code], message: Some(0x2000) };
+        let head = Head { segments: vec![code], message: Some(0x2000), key: 7, ..Head::default() };
         let left = [&8u64.to_le_bytes()[..], b"gone: 7?", &[0; 504]].concat();
         let read = |at, count: u64| match at {
             0x1002 => Some(&[0x0f, 0x0b][..count as usize]),
@@ -290,7 +292,9 @@ mod tests {
         assert_eq!(sentence(&fault), text);
         let overruns = |cr2, vector| of(0x1002, cr2, vector).overrun;
         assert!(overruns(0x7fff, 14) && !overruns(0x8000, 14) && !overruns(0x7ff8, 13));
-        assert_eq!(of(0x1004, 0, 6).part, "outside");
+        assert_eq!(fault.program.map(|program| program.key), Some(Hex(7)));
+        let outside = of(0x1004, 0, 6);
+        assert_eq!((&*outside.part, outside.program), ("outside", None));
         assert_eq!(message(&[0; 520]), None);
         assert_eq!(message(&[0xff; 520]).map(|text| text.chars().count()), Some(512));
     }

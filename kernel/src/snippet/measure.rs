@@ -8,7 +8,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::call::Trap;
 use protocol::job::{Difference, Snippet};
-use protocol::record::{Applied, Fault, Metric, Uncounted, Unit, Within};
+use protocol::record::{Applied, Fault, Metric, ProgramKey, Uncounted, Unit, Within};
 
 /// A machine that can run emitted code. The firmware's is the real one; tests bring a made-up one. What has a default is
 /// for machines that control nothing around the snippet.
@@ -69,6 +69,11 @@ pub trait Runner {
     /// Tells how far the item is. Called often; most calls come too early and do nothing.
     fn beat(&mut self, within: Within) {
         let _ = within;
+    }
+
+    /// The program that the loaded snippet calls.
+    fn called(&self) -> Option<ProgramKey> {
+        None
     }
 
     /// System management interrupts during runs that count, since the last call.

@@ -1,4 +1,4 @@
-//! The example workflow, its commands run as a shell would, and the lines of the README.
+//! The example workflow, its commands run as a shell would, and the lines of the guide.
 
 use super::JOB;
 use qemu_tests::{Called, tree};
@@ -128,13 +128,13 @@ fn the_workflow_keeps_a_baseline_passes_what_is_equal_and_fails_what_is_worse() 
     assert!(desk.read("figures.xml").contains("<failure"), "{}", desk.read("figures.xml"));
 }
 
-/// The README's block about baselines, line by line and in its order.
+/// The guide's block about baselines, line by line and in its order.
 #[test]
-fn the_readme_s_gate_works_as_it_stands() {
+fn the_guide_s_gate_works_as_it_stands() {
     let _ = tree();
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    let at = readme.find("cargo xtask run job.toml --save-baseline main").expect("the block");
-    let block: Vec<&str> = readme[at..].lines().take_while(|line| *line != "```").collect();
+    let page = fs::read_to_string(root().join("docs/guide/compare.md")).unwrap();
+    let at = page.find("cargo xtask run job.toml --save-baseline main").expect("the block");
+    let block: Vec<&str> = page[at..].lines().take_while(|line| *line != "```").collect();
     assert!(block.len() >= 3, "{block:?}");
     let desk = Desk::new();
     desk.write("job.toml", JOB);

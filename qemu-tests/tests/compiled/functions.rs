@@ -24,6 +24,9 @@ global_asm!(
     ".globl wild; .type wild,@function",
     "wild: mov byte ptr [rip + wild], 0x90; ret; .size wild, . - wild",
     ".globl wide; .type wide,@function",
+    // Through a pointer that is computed, which nobody follows before the boot.
+    ".globl asks; .type asks,@function",
+    "asks: lea rax, [rip + 3f]; jmp rax; 3: int 0x80; ret; .size asks, . - asks",
     "wide: vpaddd ymm0, ymm1, ymm2; vzeroupper; ret; .size wide, . - wide",
 );
 

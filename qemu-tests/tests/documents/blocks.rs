@@ -5,8 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Documents whose examples a reader types.
-const DOCUMENTS: [&str; 4] =
-    ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "kernel/protocol/SCHEMA.md"];
+const DOCUMENTS: [&str; 3] = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"];
 
 /// A fenced block.
 #[derive(Clone, Debug)]
@@ -19,6 +18,8 @@ pub struct Block {
     pub language: String,
     /// What stands in it.
     pub text: String,
+    /// The paragraph before it.
+    pub before: String,
 }
 
 /// The checkout.
@@ -26,24 +27,47 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the checkout")
 }
 
-/// The documents, and the guide's.
+/// The documents, and the pages of the guide in the order of their paths.
 fn documents() -> Vec<PathBuf> {
-    let guide = fs::read_dir(root().join("docs")).into_iter().flatten().flatten();
-    let guide = guide
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|end| end == "md"));
+    let mut guide = Vec::new();
+    pages(&root().join("docs"), &mut guide);
+    guide.sort();
     DOCUMENTS.iter().map(|name| root().join(name)).chain(guide).collect()
 }
 
-/// Every fenced block of every document.
-pub fn blocks() -> Vec<Block> {
-    documents().iter().flat_map(|path| of(path)).collect()
+fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry")) {
+        let path = entry.path();
+        if path.is_dir() {
+            pages(&path, found);
+        } else if path.extension().is_some_and(|end| end == "md") {
+            found.push(path);
+        }
+    }
 }
 
-fn of(path: &Path) -> Vec<Block> {
+/// How the names of the guide's tutorials begin: their blocks are run in their order, by `documents/tutorials.rs`.
+const TUTORIAL: &str = "tutorial-";
+
+fn is_tutorial(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(TUTORIAL))
+}
+
+/// Every fenced block of every document but the tutorials.
+pub fn blocks() -> Vec<Block> {
+    documents().iter().filter(|path| !is_tutorial(path)).flat_map(|path| of(path)).collect()
+}
+
+/// Every tutorial's file.
+pub fn tutorials() -> Vec<PathBuf> {
+    documents().into_iter().filter(|path| is_tutorial(path)).collect()
+}
+
+/// Every fenced block of one document.
+pub fn of(path: &Path) -> Vec<Block> {
     let document = fs::read_to_string(path).expect("a document");
     let mut found: Vec<Block> = Vec::new();
-    let mut inside = false;
+    let (mut inside, mut paragraph) = (false, String::new());
     for (event, range) in Parser::new(&document).into_offset_iter() {
         match event {
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) => {
@@ -51,10 +75,15 @@ fn of(path: &Path) -> Vec<Block> {
                 let line = document[..range.start].matches('\n').count() + 2;
                 let file = path.strip_prefix(root()).expect("below it").display().to_string();
                 let (language, text) = (language.to_string(), String::new());
-                found.push(Block { file, line, language, text });
+                let before = std::mem::take(&mut paragraph);
+                found.push(Block { file, line, language, text, before });
             }
             Event::Text(text) if inside => found.last_mut().expect("it began").text.push_str(&text),
             Event::End(TagEnd::CodeBlock) => inside = false,
+            Event::Start(Tag::Paragraph) => paragraph.clear(),
+            Event::Text(text) => paragraph.push_str(&text),
+            Event::Code(code) => paragraph.push_str(&format!("`{code}`")),
+            Event::SoftBreak => paragraph.push(' '),
             _ => {}
         }
     }

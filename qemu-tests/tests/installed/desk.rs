@@ -17,7 +17,7 @@ expect = { instructions = 2, loads = 1 }
 
 const PROGRAM: &str = "cargo-barecount";
 
-/// Installs it below the build folder, as the README has it but for the profile: optimising it takes minutes. What is up to
+/// Installs it below the build folder, as the guide has it but for the profile: optimising it takes minutes. What is up to
 /// date is not built again.
 fn installed() -> PathBuf {
     let tree = tree();

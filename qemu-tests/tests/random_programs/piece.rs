@@ -179,3 +179,28 @@ pub struct Code {
     /// counts, so that nothing of ring 0 can be compared.
     pub timer: Option<u32>,
 }
+
+impl Code {
+    /// Whether code with a repeated string instruction may be executed by its second linear address.
+    pub fn calls_by_alias(&self) -> bool {
+        let all = || self.functions.iter().chain([&self.main]);
+        let has = |wanted: &dyn Fn(&Piece) -> bool| all().any(|list| any(list, wanted));
+        has(&|piece| matches!(piece, Piece::Call(CallKind::Alias, _)))
+            && has(&|piece| matches!(piece, Piece::Strings(strings) if strings.repeated))
+    }
+}
+
+/// Whether one of `pieces`, or of what they are made of, is wanted.
+fn any(pieces: &[Piece], wanted: &dyn Fn(&Piece) -> bool) -> bool {
+    pieces.iter().any(|piece| {
+        wanted(piece)
+            || match piece {
+                Piece::Skip(_, _, body)
+                | Piece::Loop(_, _, body)
+                | Piece::Masked(body)
+                | Piece::User(_, body) => any(body, wanted),
+                Piece::Table(_, cases) => cases.iter().any(|body| any(body, wanted)),
+                _ => false,
+            }
+    })
+}

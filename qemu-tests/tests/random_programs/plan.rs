@@ -13,6 +13,8 @@ pub enum EventPlan {
     Drawn(Index),
     /// The one with this name.
     Named(&'static str),
+    /// All branches.
+    Branches,
 }
 
 /// A counter.
@@ -50,6 +52,22 @@ impl PmuPlan {
         self.counters.iter_mut().for_each(|counter| counter.rings = 1);
         self.fixed.iter_mut().for_each(|(rings, _)| *rings = 1);
         self.records = false;
+    }
+
+    /// For a program that executes code by two linear addresses: without a plugin, one that counts instructions alone finds
+    /// repeated string instructions at the first of them only (`payload/code.rs` of the emulated PMU); who counts branches sees
+    /// each instruction.
+    pub fn follow(&mut self) {
+        let rings = if self.timed { 1 } else { 3 };
+        let counter = CounterPlan {
+            event: EventPlan::Branches,
+            rings,
+            cmask: 0,
+            invert: false,
+            edge: false,
+            period: None,
+        };
+        self.counters.insert(0, counter);
     }
 }
 
@@ -145,6 +163,7 @@ fn counter(plan: &CounterPlan, number: usize, timed: bool, model: Model) -> Opti
     let event = match plan.event {
         EventPlan::Drawn(index) => index.get(&list),
         EventPlan::Named(name) => list.iter().find(|event| event.name == name)?,
+        EventPlan::Branches => list.iter().find(|event| counts_branches(event))?,
     };
     let (code, umask) = (u64::from(event.code), u64::from(event.umask));
     let mut selector = match spec.intel() {
@@ -177,6 +196,11 @@ fn counter(plan: &CounterPlan, number: usize, timed: bool, model: Model) -> Opti
     let period = plan.period.map_or(String::new(), |period| format!(" each {period}"));
     let name = format!("{number}={}{rings}{threshold}{period}", event.name);
     Some(Counter { name, selector, select, count })
+}
+
+fn counts_branches(event: &events::Event) -> bool {
+    use Occurrence::*;
+    [JccNotTaken, JccTakenForward, Return, FarBranch].iter().all(|&one| event.selection.has(one))
 }
 
 fn amd_registers(model: Model, number: u32) -> (u32, u32) {

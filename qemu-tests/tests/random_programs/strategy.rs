@@ -13,6 +13,9 @@ pub fn program() -> impl Strategy<Value = (Code, PmuPlan)> {
         if code.timer.is_some() {
             plan.for_timer();
         }
+        if code.calls_by_alias() {
+            plan.follow();
+        }
         (code, plan)
     })
 }

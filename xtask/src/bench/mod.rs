@@ -19,24 +19,24 @@ use crate::build::Tree;
 use crate::cli::{BenchPart, Boot};
 use clap::ValueEnum;
 
-/// Measures everything, or the parts in `only`.
+/// Measures everything, or the parts in `only`; where `brief`, counting's jobs are small.
 ///
 /// # Errors
 /// Something does not build or boot.
-pub fn measure(tree: &Tree, boots: u32, only: &[BenchPart]) -> Result<Vec<Figure>> {
+pub fn measure(tree: &Tree, boots: u32, only: &[BenchPart], brief: bool) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for part in BenchPart::value_variants() {
         if only.is_empty() || only.contains(part) {
-            figures.extend(measure_part(tree, boots, *part)?);
+            figures.extend(measure_part(tree, (boots, brief), *part)?);
         }
     }
     Ok(figures)
 }
 
-fn measure_part(tree: &Tree, count: u32, part: BenchPart) -> Result<Vec<Figure>> {
+fn measure_part(tree: &Tree, (count, brief): (u32, bool), part: BenchPart) -> Result<Vec<Figure>> {
     match part {
         BenchPart::Sizes => sizes(tree),
-        BenchPart::Answer => Ok(vec![answer::measure(tree, count)?]),
+        BenchPart::Answer => answer::measure(tree, count),
         BenchPart::Boots => {
             let hello = tree.build_guest("hello")?;
             tree.build_uefi_pmu()?;
@@ -46,7 +46,7 @@ fn measure_part(tree: &Tree, count: u32, part: BenchPart) -> Result<Vec<Figure>>
         }
         BenchPart::Snippets => snippets::measure(tree),
         BenchPart::Pmu => pmu::measure(tree),
-        BenchPart::Counting => counting::measure(tree),
+        BenchPart::Counting => counting::measure(tree, brief),
         BenchPart::Linux => counting::measure_linux(tree),
         BenchPart::Switches => switches::measure(tree),
     }

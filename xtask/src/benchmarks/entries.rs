@@ -1,7 +1,10 @@
 //! What a linked program registers: the section `barecount`, an array of entries as `bench/src/entry.rs` lays them out.
 
+mod relocated;
+
 use super::BenchmarkError;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
+use relocated::relocated;
 use std::collections::{HashMap, HashSet};
 
 /// Bytes of an entry.
@@ -36,6 +39,8 @@ pub fn read(bytes: &[u8], program: &str) -> Result<Vec<Benchmark>, BenchmarkErro
         why: error.to_string(),
     };
     let file = object::File::parse(bytes).map_err(unreadable)?;
+    let bytes = relocated(&file, bytes);
+    let file = object::File::parse(&*bytes).map_err(unreadable)?;
     let nothing = || BenchmarkError::Nothing(program.to_string());
     let section = file.section_by_name("barecount").ok_or_else(nothing)?;
     let (entries, rest) = section.data().map_err(unreadable)?.as_chunks::<ENTRY>();

@@ -68,18 +68,34 @@ pub fn image(
     ramdisk: Option<&Path>,
     out: &Path,
 ) -> Result<(), BuildError> {
-    image_with_pmu(tree, kernel, ramdisk, None, out)
+    image_with(tree, kernel, ramdisk, Extras::default(), out)
 }
 
-/// Writes such an image, whose UEFI part gives the guest an emulated PMU. [`Tree::build_uefi_pmu`] builds that.
+/// What an image may have for UEFI machines.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extras<'a> {
+    /// An emulated PMU, which [`Tree::build_uefi_pmu`] builds.
+    pub pmu: Option<Model>,
+    /// Reports are saved on it, by what [`Tree::build_stick`] builds.
+    pub save: Option<Save<'a>>,
+}
+
+/// How reports are saved.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Save<'a> {
+    /// Where they are sent, too.
+    pub upload: Option<&'a str>,
+}
+
+/// Writes such an image with more for UEFI machines.
 ///
 /// # Errors
 /// The image maker's message.
-pub fn image_with_pmu(
+pub fn image_with(
     tree: &Tree,
     kernel: &Path,
     ramdisk: Option<&Path>,
-    pmu: Option<Model>,
+    extras: Extras,
     out: &Path,
 ) -> Result<(), BuildError> {
     let mut command = Command::new(tree.image_maker());
@@ -88,7 +104,13 @@ pub fn image_with_pmu(
     if let Some(ramdisk) = ramdisk {
         command.arg("--ramdisk").arg(ramdisk);
     }
-    if let Some(model) = pmu {
+    if let Some(save) = extras.save {
+        command.arg("--save-application").arg(tree.stick_application());
+        if let Some(upload) = save.upload {
+            command.args(["--upload", upload]);
+        }
+    }
+    if let Some(model) = extras.pmu {
         command.arg("--pmu").arg(model.spec().name);
         command.arg("--pmu-application").arg(tree.pmu_application());
         command.arg("--pmu-hypervisor").arg(tree.emulated_pmu());

@@ -6,7 +6,7 @@ mod firmware;
 mod place;
 mod stamp;
 
-pub use derive::{image, image_with_pmu};
+pub use derive::{Extras, Save, image, image_with};
 pub use place::root;
 pub(crate) use place::target;
 
@@ -219,6 +219,23 @@ impl Tree {
         }
     }
 
+    /// The UEFI application that saves reports on the stick.
+    #[must_use]
+    pub fn stick_application(&self) -> PathBuf {
+        match self.parts {
+            Some(_) => self.place(Part::StickApplication),
+            None => self.target().join(firmware::UEFI_FOLDER).join("stick-uefi.efi"),
+        }
+    }
+
+    /// Builds it, if it is stale.
+    ///
+    /// # Errors
+    /// As for [`Tree::build_direct`].
+    pub fn build_stick(&self) -> Result<(), BuildError> {
+        self.get(&[Part::StickApplication], || firmware::build_stick(self))
+    }
+
     /// The program that makes images.
     #[must_use]
     pub fn image_maker(&self) -> PathBuf {
@@ -326,6 +343,7 @@ impl Tree {
             Part::Bios => self.bios(),
             Part::EmulatedPmu => self.emulated_pmu(),
             Part::UefiApplication => self.pmu_application(),
+            Part::StickApplication => self.stick_application(),
             Part::Symbols => {
                 derive::symbols_to(self, &self.kernel_with_symbols(), &smaller)?;
                 smaller

@@ -1,7 +1,8 @@
 //! The commands: those of whoever measures, and those of whoever works on this project.
 
 use super::{
-    Bench, Collect, Color, Compare, Doctor, Events, Image, Mutants, New, Package, Run, Test, Vm,
+    Bench, Collect, Color, Compare, Completions, Doctor, Events, Image, Man, Mutants, New, Package,
+    ReportArguments, Run, Schema, Test, Vm,
 };
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -41,7 +42,7 @@ Measures code on the bare machine: boots barecount's firmware in QEMU or makes a
 Start here:
   cargo xtask run                          a tour of measurements in QEMU
   cargo xtask run --asm 'imul rax, rax'    what one instruction costs
-  cargo xtask run my-job.toml              a job of your own (see the README)
+  cargo xtask run my-job.toml              a job of your own (see docs/guide/snippets.md)
   cargo xtask image my-job.toml --out usb.img
   cargo xtask vm --pmu zen4 --iso other.iso      a PMU for another system
   cargo xtask collect --serial /dev/ttyUSB0";
@@ -81,8 +82,16 @@ pub enum User {
     Collect(Collect),
     /// Compare two reports, and tell by the exit code whether something got worse.
     Compare(Compare),
+    /// Make one HTML file of one or more saved reports.
+    Report(ReportArguments),
     /// List what can be counted, by name, on any processor.
     Events(Events),
+    /// Write the form of job files, by which editors complete and check them.
+    Schema(Schema),
+    /// Write the completions of a shell.
+    Completions(Completions),
+    /// Write the manual pages.
+    Man(Man),
     /// Show whose code is in this program, and under which licences.
     Licences,
     /// Say what is needed, what is there, and how the rest would be got. Changes nothing.

@@ -104,6 +104,8 @@ pub enum CompareFormat {
     Json,
     /// For a comment on a pull request.
     Markdown,
+    /// One file for a browser: what changed, and both runs side by side.
+    Html,
     /// JUnit's XML: a suite for each item, a case for each figure.
     Junit,
     /// The new figures for github-action-benchmark.

@@ -37,6 +37,21 @@ pub fn installed(
     Ok((options, command))
 }
 
+/// The command line of the program that runs, under the name of its file, and its name behind `cargo`: for completions and manual
+/// pages, which `man cargo barecount` looks for by the former.
+#[must_use]
+pub fn described() -> (clap::Command, &'static str) {
+    described_as(crate::parts::installed().is_some())
+}
+
+fn described_as(is_installed: bool) -> (clap::Command, &'static str) {
+    let (command, program, subcommand) = match is_installed {
+        true => (renamed(Arguments::command()), "cargo-barecount", SUBCOMMAND),
+        false => (super::Arguments::command(), "cargo-xtask", "xtask"),
+    };
+    (command.name(program).bin_name(program), subcommand)
+}
+
 /// The examples of the help texts with this program's name.
 fn renamed(mut command: clap::Command) -> clap::Command {
     let own = |text: Option<&StyledStr>| {
@@ -90,6 +105,21 @@ mod tests {
             let error = read(&["cargo-barecount", command]).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidSubcommand, "{command}");
         }
+    }
+
+    #[test]
+    fn each_program_is_described_with_its_own_commands() {
+        let names = |(command, subcommand): (clap::Command, &'static str)| {
+            let all: Vec<String> =
+                command.get_subcommands().map(|one| one.get_name().to_string()).collect();
+            (command.get_name().to_string(), subcommand, all)
+        };
+        let (program, subcommand, commands) = names(described_as(true));
+        assert_eq!((&*program, subcommand), ("cargo-barecount", "barecount"));
+        assert!(!commands.contains(&"bench".to_string()), "{commands:?}");
+        let (program, subcommand, all) = names(described_as(false));
+        assert_eq!((&*program, subcommand), ("cargo-xtask", "xtask"));
+        assert!(commands.iter().all(|one| all.contains(one)) && all.len() > commands.len());
     }
 
     #[test]

@@ -11,15 +11,19 @@ use std::str::FromStr;
 Examples:
   cargo xtask mutants --list kernel/src/statistics.rs     the mistakes that would be planted there
   cargo xtask mutants kernel/src/history                  plant them, one after the other
+  cargo xtask mutants --fast                              plant all of them at once, behind switches
   cargo xtask mutants --shard 0/16                        every sixteenth of all")]
 pub struct Mutants {
-    /// Files or folders to plant mistakes in; without them, all that .cargo/mutants.toml names, which takes half a day.
+    /// Files or folders to plant mistakes in; without them, all that .cargo/mutants.toml names, which takes half a day without `--fast`.
     pub paths: Vec<PathBuf>,
     /// Take every Nth mutant only, beginning with the Kth, from 0.
     #[arg(long, value_name = "K/N")]
     pub shard: Option<Shard>,
-    /// Only list them.
+    /// Build all of them at once, each behind a switch, and try each on the tests that reach it.
     #[arg(long)]
+    pub fast: bool,
+    /// Only list them.
+    #[arg(long, conflicts_with = "fast")]
     pub list: bool,
 }
 

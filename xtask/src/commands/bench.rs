@@ -18,8 +18,11 @@ pub fn run(arguments: &cli::Bench) -> Result<u8> {
     let _deferred = interrupt::defer();
     let tree = prepare(&[Boot::Direct, Boot::Bios, Boot::Uefi])?;
     setup::ensure(&[Need::QemuForPmu], tree.toolchain())?;
-    let figures = measure(&tree, arguments.boots, &arguments.only)?;
+    let figures = measure(&tree, arguments.boots, &arguments.only, arguments.brief)?;
     output::print(&render(&figures))?;
+    if arguments.brief {
+        output::say("note: each job of counting ran once and small; its ratios mean nothing");
+    }
     let json = serde_json::to_string_pretty(&figures).expect("figures serialise") + "\n";
     match &arguments.json {
         Some(path) => output::write(path, json)?,

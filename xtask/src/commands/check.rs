@@ -1,5 +1,7 @@
-//! `check`: what can be said of the source without running it: format, lints, documentation, licences, and the README's table of rows.
+//! `check`: what can be said of the source without running it: format, lints, documentation, licences, and the
+//! guide: its links, its summary, its table of rows.
 
+mod book;
 mod licences;
 mod rows;
 
@@ -29,7 +31,7 @@ struct Check {
 const BARE_METAL: &str = "x86_64-unknown-none";
 const UEFI: &str = "x86_64-unknown-uefi";
 
-const CHECKS: [Check; 10] = [
+const CHECKS: [Check; 11] = [
     Check {
         name: "format",
         arguments: &["fmt", "--all", "--check"],
@@ -101,6 +103,13 @@ const CHECKS: [Check; 10] = [
         component: Some("clippy"),
     },
     Check {
+        name: "lints, the stick's UEFI application",
+        arguments: &["clippy", "--quiet", "-p", "stick", "--features", "application"],
+        target: Some(UEFI),
+        environment: &[],
+        component: Some("clippy"),
+    },
+    Check {
         name: "lints, image maker",
         arguments: &["clippy", "--quiet", "--all-targets", "-p", "boot", "--", "-D", "warnings"],
         target: None,
@@ -150,6 +159,12 @@ pub fn all(tree: &Tree) -> Result<()> {
     }
     if !tell("licences", licences::check(tree.root()).map(|()| true)) {
         failed.push("licences");
+    }
+    if !tell("guide", book::check(tree.root()).map(|()| true)) {
+        failed.push("guide");
+    }
+    if !tell("book", book::build(tree.root(), &tree.target())) {
+        failed.push("book");
     }
     if !tell("table of rows", rows::check(tree.root()).map(|()| true)) {
         failed.push("table of rows");

@@ -1,18 +1,21 @@
-//! `collect`: a report from a serial line or a saved log.
+//! `collect`: a report from a serial line, a saved log or a stick.
+
+mod stick;
 
 use super::run::{needs_symbols, resolve};
 use super::{check_output, deliver};
 use crate::build;
-use crate::cli::Collect;
+use crate::cli::{Collect, Format, Output};
 use crate::collect::Collector;
 use crate::machine::{MachineError, seconds};
+use crate::program::places;
 use crate::progress::Work;
 use crate::render::Context;
-use crate::{Failure, Result, interrupt, verdict};
+use crate::{Failure, Result, interrupt, output, qr, verdict};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -21,9 +24,24 @@ use std::time::{Duration, Instant};
 /// # Errors
 /// Why there is no report.
 pub fn run(arguments: &Collect) -> Result<u8> {
-    check_output(&arguments.output, &[&arguments.serial])?;
+    if !arguments.qr.is_empty() {
+        return digest(arguments);
+    }
+    let from = [&arguments.serial, &arguments.image].into_iter().flatten();
+    let inputs: Vec<&Path> = from.map(PathBuf::as_path).collect();
+    check_output(&arguments.output, &inputs)?;
     let deferred = interrupt::defer();
-    let (collector, mut complaint) = read(arguments)?;
+    let (collector, mut complaint, source) = match (&arguments.serial, &arguments.image) {
+        (_, Some(image)) => {
+            let (collector, source) = stick::read(image, arguments)?;
+            (collector, None, source)
+        }
+        (Some(serial), None) => {
+            let (collector, complaint) = read(serial, arguments)?;
+            (collector, complaint, serial.display().to_string())
+        }
+        (None, None) => unreachable!("one of them is required"),
+    };
     let interrupted = interrupt::take();
     drop(deferred);
     if let Some(signal) = interrupted {
@@ -31,10 +49,11 @@ pub fn run(arguments: &Collect) -> Result<u8> {
     }
     let signed = collector.signed();
     let mut report = collector.finish();
+    let unnamed = places::name(&mut report);
     verdict::add_up(&mut report);
-    let source = arguments.serial.display().to_string();
     let width = arguments.output.width();
     let mut context = Context { source, complaint, interrupted, width, ..Context::default() };
+    context.notes.extend(unnamed);
     if signed {
         context.authentication = Some("not verified: the boot's key is not kept");
         context.notes.push(
@@ -53,14 +72,38 @@ pub fn run(arguments: &Collect) -> Result<u8> {
     deliver(&report, &context, &arguments.output)
 }
 
-fn read(arguments: &Collect) -> Result<(Collector, Option<String>)> {
-    let path = &arguments.serial;
+/// The digest that the QR codes hold.
+fn digest(arguments: &Collect) -> Result<u8> {
+    let Output { format, out, samples_folded, samples_pprof, plots } = &arguments.output;
+    if samples_folded.is_some() || samples_pprof.is_some() || plots.is_some() {
+        let text = "a digest has neither samples nor histories: take the whole report for those";
+        return Err(Failure::Usage(text.to_string()));
+    }
+    let inputs: Vec<&Path> = arguments.qr.iter().map(PathBuf::as_path).collect();
+    check_output(&arguments.output, &inputs)?;
+    let digest = qr::read(&arguments.qr)?;
+    let text = match format {
+        Format::Table => qr::table(&digest, arguments.output.width()),
+        Format::Json => qr::json(&digest),
+        _ => {
+            let text = "a digest comes as table or json: take the whole report for other forms";
+            return Err(Failure::Usage(text.to_string()));
+        }
+    };
+    match out {
+        Some(path) => output::write(path, anstream::adapter::strip_str(&text).to_string())?,
+        None => output::print(&text)?,
+    }
+    Ok(digest.outcome.exit_code())
+}
+
+fn read(path: &Path, arguments: &Collect) -> Result<(Collector, Option<String>)> {
     if path.as_os_str() == "-" {
         return stream(std::io::stdin(), path).map(|collector| (collector, None));
     }
     let data = fs::metadata(path).map_err(Failure::file("read", path))?;
     if data.file_type().is_char_device() {
-        return device(arguments);
+        return device(path, arguments);
     }
     let file = File::open(path).map_err(Failure::file("read", path))?;
     stream(file, path).map(|collector| (collector, None))
@@ -100,8 +143,8 @@ fn stream(mut stream: impl Read + Send + 'static, path: &Path) -> Result<Collect
 }
 
 /// A serial device, until the end record or the timeout.
-fn device(arguments: &Collect) -> Result<(Collector, Option<String>)> {
-    let device = arguments.serial.display().to_string();
+fn device(path: &Path, arguments: &Collect) -> Result<(Collector, Option<String>)> {
+    let device = path.display().to_string();
     let failed = |error| MachineError::NoDevice { device: device.clone(), error };
     let builder = serialport::new(&*device, arguments.baud).timeout(WAIT);
     let mut port = builder.open_native().map_err(failed)?;

@@ -1,13 +1,14 @@
 //! `compare`: two reports side by side.
 
-use crate::cli::Compare;
+use super::report;
+use crate::cli::{Compare, CompareFormat};
 use crate::compare::baseline::{Baselines, read_named};
 use crate::compare::limits::{self, LimitsFile};
 use crate::compare::render::render;
 use crate::compare::saved::Saved;
 use crate::compare::{Comparison, Limits, compare};
 use crate::render::Width;
-use crate::{Result, output};
+use crate::{Result, output, page};
 use std::path::Path;
 
 /// Runs the command.
@@ -26,7 +27,13 @@ pub fn run(arguments: &Compare) -> Result<u8> {
     let [old, new] = [&arguments.old, &arguments.new].map(|it| read_named(it, baselines.as_ref()));
     let comparison = judged(&old?, &new?, file, arguments.confidence.0)?;
     let width = if out.is_some() { Width::default() } else { Width::of_output() };
-    let text = render(&comparison, arguments.format, arguments.all, width);
+    let text = match arguments.format {
+        CompareFormat::Html => {
+            let named = [&arguments.old, &arguments.new].map(String::as_str);
+            page::render(&report::documents(&named, baselines.as_ref())?, Some(&comparison))
+        }
+        format => render(&comparison, format, arguments.all, width),
+    };
     match out {
         Some(path) => output::write(path, anstream::adapter::strip_str(&text).to_string())?,
         None => output::print(&text)?,

@@ -8,6 +8,18 @@ use crate::setup::{self, Need, Status, Toolchain, qemu};
 use crate::{Failure, Result, output};
 use std::fmt::Write;
 
+/// Needs without which everything runs but what they are for.
+const OPTIONAL: [Need; 8] = [
+    Need::Ovmf,
+    Need::Grub,
+    Need::Fsck,
+    Need::Valgrind,
+    Need::Compilers,
+    Need::Chromium,
+    Need::Axe,
+    Need::Mutants,
+];
+
 /// Runs the command. The exit code is 77 if something that `run` needs is missing. What is looked for is shown to the end,
 /// even where there is no compiler.
 ///
@@ -24,7 +36,7 @@ pub fn run(arguments: &cli::Doctor) -> Result<u8> {
         match need.status(toolchain.as_ref()) {
             Status::Present(detail) => line(&mut out, &paint(GOOD, "ok"), need, &detail),
             Status::Missing { why } => {
-                missing |= !matches!(need, Need::Ovmf | Need::Grub | Need::Fsck | Need::Mutants);
+                missing |= !OPTIONAL.contains(&need);
                 line(&mut out, &paint(ERROR, "missing"), need, &why);
                 // The same packages, and apt was asked for them a line ago.
                 let twice = need == Need::QemuForPmu && no_qemu;

@@ -1,12 +1,13 @@
 //! `image`: a disk image for a stick.
 
-use crate::build::{self, Tree};
-use crate::cli::Image;
+use crate::build::{self, Extras, Save, Tree};
+use crate::cli::{Image, OnOff};
 use crate::job::{self, Purpose};
 use crate::machine::devices::{Boot, Pmu};
 use crate::setup::{self, Need, Toolchain, firmware};
 use crate::{Failure, Result, interrupt, output};
 use pmu_model::Model;
+use protocol::ramdisk::{self, SectionKind};
 use std::fs;
 use std::path::Path;
 
@@ -17,7 +18,11 @@ use std::path::Path;
 pub fn run(arguments: &Image) -> Result<u8> {
     // The job is assembled by the compiler: without one that would be the job's fault.
     setup::assembler()?;
-    let packed = job::load(arguments.job.as_deref(), &arguments.overrides, Purpose::Stick)?;
+    let mut packed = job::load(arguments.job.as_deref(), &arguments.overrides, Purpose::Stick)?;
+    if let Some(ports) = &arguments.serial {
+        ramdisk::add_section(&mut packed.bytes, SectionKind::SerialPorts, &ports.pack())
+            .map_err(|error| Failure::Usage(error.to_string()))?;
+    }
     let inputs = arguments.overrides.event_files.iter().map(|file| file.path.as_path());
     let inputs: Vec<&Path> = inputs.chain(arguments.job.as_deref()).collect();
     output::distinct(&[&arguments.out], &inputs)?;
@@ -25,10 +30,11 @@ pub fn run(arguments: &Image) -> Result<u8> {
     output::check(&arguments.out)?;
     let bytes = write(arguments, &packed.bytes)?;
     output::say(&format!(
-        "{}: {bytes} bytes, {} items; boots on BIOS and UEFI machines{}",
+        "{}: {bytes} bytes, {} items; boots on BIOS and UEFI machines{}{}",
         arguments.out.display(),
         packed.job.items.len(),
-        arguments.pmu.map_or(String::new(), in_front)
+        arguments.pmu.map_or(String::new(), in_front),
+        if arguments.save == OnOff::On { "; on UEFI, reports are saved on it" } else { "" }
     ));
     Ok(0)
 }
@@ -59,7 +65,8 @@ pub fn stage(
         fs::write(&job, bytes).map_err(Failure::file("write", &job))?;
     }
     let ramdisk = ramdisk.map(|_| job.as_path());
-    build::image_with_pmu(tree, kernel, ramdisk, Some(model), &image)?;
+    let extras = Extras { pmu: Some(model), save: None };
+    build::image_with(tree, kernel, ramdisk, extras, &image)?;
     let ovmf = firmware::find().ok_or_else(|| Failure::Usage("no UEFI firmware".to_string()))?;
     let ovmf = ovmf.for_run(folder).map_err(Failure::file("write", folder))?;
     // Its options lie in the image.
@@ -76,12 +83,17 @@ fn write(arguments: &Image, ramdisk: &[u8]) -> Result<usize> {
     if arguments.pmu.is_some() {
         tree.build_uefi_pmu()?;
     }
+    let save = (arguments.save == OnOff::On).then_some(Save::default());
+    if save.is_some() {
+        tree.build_stick()?;
+    }
     let _deferred = interrupt::defer();
     let folder = tempfile::tempdir();
     let folder = folder.map_err(Failure::file("create", &std::env::temp_dir()))?;
     let (job, image) = (folder.path().join("ramdisk"), folder.path().join("image"));
     fs::write(&job, ramdisk).map_err(Failure::file("write", &job))?;
-    build::image_with_pmu(&tree, &tree.kernel(), Some(&job), arguments.pmu, &image)?;
+    let extras = Extras { pmu: arguments.pmu, save };
+    build::image_with(&tree, &tree.kernel(), Some(&job), extras, &image)?;
     // By content: the target may be a device, which keeps its own permissions.
     let bytes = fs::read(&image).map_err(Failure::file("read", &image))?;
     if interrupt::pending().is_none() {

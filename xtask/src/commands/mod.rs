@@ -4,14 +4,18 @@ pub mod bench;
 pub mod check;
 pub mod collect;
 pub mod compare;
+pub mod completions;
 pub mod doctor;
 pub mod events;
 pub mod image;
 pub mod licences;
+pub mod man;
 pub mod mutants;
 pub mod new;
 pub mod package;
+pub mod report;
 pub mod run;
+pub mod schema;
 pub mod test;
 pub mod vm;
 
@@ -43,7 +47,11 @@ fn for_user(command: &User) -> Result<u8> {
         User::Image(arguments) => image::run(arguments),
         User::Collect(arguments) => collect::run(arguments),
         User::Compare(arguments) => compare::run(arguments),
+        User::Report(arguments) => report::run(arguments),
         User::Events(arguments) => events::run(arguments),
+        User::Schema(arguments) => schema::run(arguments),
+        User::Completions(arguments) => completions::run(arguments),
+        User::Man(arguments) => man::run(arguments),
         User::Licences => licences::run(),
         User::Doctor(arguments) => doctor::run(arguments),
     }
@@ -68,6 +76,15 @@ fn check_output(wanted: &Output, inputs: &[&Path]) -> Result<()> {
         fs::create_dir_all(folder).map_err(Failure::file("create", folder))?;
     }
     Ok(())
+}
+
+/// Writes `text` to the file, or prints it.
+fn write_text(out: Option<&Path>, text: &str) -> Result<u8> {
+    match out {
+        Some(path) => output::write(path, text)?,
+        None => output::print(text)?,
+    }
+    Ok(0)
 }
 
 /// Writes the report where the arguments want it; returns the exit code.

@@ -5,6 +5,7 @@ use crate::cli;
 use crate::mutants::{ACCEPTED, Accepted, CONFIG, Judgement, Mutant, Outcomes};
 use crate::mutants::{accepted, config, outcomes};
 use crate::process::{find, said};
+use crate::setup::toolchain::cargo;
 use crate::setup::{self, Need, Toolchain};
 use crate::text::printable;
 use crate::{Failure, Result, output};
@@ -32,7 +33,10 @@ pub fn run(arguments: &cli::Mutants) -> Result<u8> {
     if arguments.list {
         return show(&mut command);
     }
-    let outcomes = plant(&mut command, &folder)?;
+    let outcomes = match arguments.fast {
+        true => switch(&mut command, &tree, &folder)?,
+        false => plant(&mut command, &folder)?,
+    };
     judge(&outcomes, &list, tree.root(), arguments)
 }
 
@@ -81,13 +85,18 @@ fn command(arguments: &cli::Mutants, tree: &Tree, config: &Path) -> Result<Comma
     Ok(command)
 }
 
-/// Prints the mutants, one a line.
-fn show(command: &mut Command) -> Result<u8> {
+/// cargo-mutants' list, as JSON.
+fn list(command: &mut Command) -> Result<String> {
     let output = command.args(["--list", "--json"]).output().map_err(not_run)?;
     if !output.status.success() {
         return Err(Failure::Tool(format!("cargo-mutants: {}", said(&output))));
     }
-    let mutants = outcomes::planned(&String::from_utf8_lossy(&output.stdout));
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Prints the mutants, one a line.
+fn show(command: &mut Command) -> Result<u8> {
+    let mutants = outcomes::planned(&list(command)?);
     let mutants = mutants.map_err(|error| Failure::Tool(error.to_string()))?;
     let lines = mutants.iter().map(|mutant| format!("{}\n", printable(&mutant.name)));
     output::print(&(lines.collect::<String>() + &format!("{} mutants\n", mutants.len())))?;
@@ -96,6 +105,41 @@ fn show(command: &mut Command) -> Result<u8> {
 
 fn not_run(error: std::io::Error) -> Failure {
     Failure::Tool(format!("cargo-mutants cannot be run: {error}"))
+}
+
+/// Has them planted all at once (`mutants/`), and reads what became of them.
+fn switch(command: &mut Command, tree: &Tree, folder: &Path) -> Result<Outcomes> {
+    let wrong = |error: crate::mutants::MutantsError| Failure::Tool(error.to_string());
+    let text = list(command)?;
+    let planned = outcomes::planned(&text).map_err(wrong)?;
+    let (list, account) = (folder.join("mutants.json"), folder.join("outcomes.json"));
+    output::write(&list, text)?;
+    let mut command = Command::new(cargo());
+    command
+        .args(["run", "--quiet", "--locked", "--manifest-path"])
+        .arg(tree.root().join("mutants/Cargo.toml"));
+    command
+        .arg("--target-dir")
+        .arg(folder.join("schemata"))
+        .arg("--")
+        .arg("--source")
+        .arg(tree.root());
+    command
+        .arg("--copy")
+        .arg(folder.join("copy"))
+        .arg("--list")
+        .arg(list)
+        .arg("--outcomes")
+        .arg(&account);
+    for package in config::packages(&read(&tree.root().join(CONFIG))?).map_err(wrong)? {
+        command.args(["--package", &package]);
+    }
+    let status =
+        command.status().map_err(|error| Failure::Tool(format!("cargo cannot be run: {error}")))?;
+    if !status.success() {
+        return Err(Failure::Tool(format!("schemata failed ({status})")));
+    }
+    Outcomes::read(&read(&account)?, planned.len()).map_err(wrong)
 }
 
 /// Has them planted, and reads what became of them.

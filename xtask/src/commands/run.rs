@@ -18,6 +18,7 @@ use crate::machine::devices::{
 use crate::machine::{
     self, Choice, Counter, Finished, Given, Host, Launch, Limits, MachineError, accel, pmu_log,
 };
+use crate::program::places;
 use crate::progress::Work;
 use crate::render::{Context, Tools};
 use crate::samples::short;
@@ -63,7 +64,9 @@ pub fn run(arguments: &Run) -> Result<u8> {
     if let Some(note) = &counter.note {
         output::say(&format!("pmu: {note}"));
     }
-    let unasked = if arguments.gate.is_open() { packed.list_values() } else { Vec::new() };
+    let drawn = arguments.output.format == cli::Format::Html;
+    let listed = arguments.gate.is_open() || drawn;
+    let unasked = if listed { packed.list_values() } else { Vec::new() };
     let model = match choice.pmu {
         Given::Emulated(model) => Some(model),
         _ => None,
@@ -89,7 +92,7 @@ pub fn run(arguments: &Run) -> Result<u8> {
     };
     let mut whole = boots::run(&packed, arguments.machine.reboots, boot)?;
     verdict::judge(&mut whole.report, &packed.job);
-    crate::program::places::name(&mut whole.report, &packed.job, &packed.programs);
+    let unnamed = places::name(&mut whole.report);
     verdict::add_up(&mut whole.report);
     scratch.write("serial.log", &whole.raw)?;
     let mut context =
@@ -99,11 +102,12 @@ pub fn run(arguments: &Run) -> Result<u8> {
         // It is told by the exit code, after the report.
         let _ = interrupt::take();
     }
-    if arguments.gate.is_open() || arguments.output.format == cli::Format::Json {
+    if listed || arguments.output.format == cli::Format::Json {
         context.job = Some(packed.about());
         context.tools = Some(tools(&tree));
     }
     context.notes = whole.notes;
+    context.notes.extend(unnamed);
     context.notes.extend(counter.note.clone());
     context.authentication = Some("verified: each record carries the code of its boot's key");
     if let Given::Emulated(model) = choice.pmu {
@@ -117,7 +121,9 @@ pub fn run(arguments: &Run) -> Result<u8> {
     }
     let mut report = whole.report;
     let text = gate.text(&report, &context);
-    gate::without_values(&mut report, &unasked);
+    if !drawn {
+        gate::without_values(&mut report, &unasked);
+    }
     let code = self::report(&report, context, &arguments.output)?;
     text.map_or(Ok(code), |text| gate.close(&text, code, &arguments.output))
 }

@@ -9,7 +9,7 @@ use crate::{Failure, Result};
 use std::process::Command;
 
 /// Crates whose tests run on the host alone.
-const HOST: [&str; 16] = [
+const HOST: [&str; 18] = [
     "protocol",
     "arch",
     "step",
@@ -22,10 +22,12 @@ const HOST: [&str; 16] = [
     "emulated-pmu",
     "emulated-pmu-plugin",
     "emulated-pmu-uefi",
+    "stick",
     "program-format",
     "barecount",
     "kernel",
     "xtask",
+    "html-report",
 ];
 /// The crate whose tests start QEMU.
 const QEMU: &str = "qemu-tests";
@@ -46,10 +48,13 @@ pub fn run(arguments: &Test) -> Result<u8> {
         // A test of an untrusted emulator would fail for no fault of ours.
         setup::ensure(&[Need::QemuForPmu], tree.toolchain())?;
         tree.build_uefi_pmu()?;
+        tree.build_stick()?;
         tree.build_faulty_pmu()?;
         tree.build_plugin()?;
-        // One test needs each, and says that it was skipped where it is not to be had.
-        for need in [Need::Grub, Need::Fsck] {
+        // Single tests need each, and say that they were skipped where it is not to be had.
+        let singly =
+            [Need::Grub, Need::Fsck, Need::Valgrind, Need::Compilers, Need::Chromium, Need::Axe];
+        for need in singly {
             if let Err(error) = setup::ensure(&[need], tree.toolchain()) {
                 crate::output::say(&format!("going on without: {error}"));
             }

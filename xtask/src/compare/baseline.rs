@@ -137,6 +137,14 @@ impl Baselines {
     }
 }
 
+/// The file that somebody named: a baseline's, or else the one of that name.
+#[must_use]
+pub fn file_of(named: &str, baselines: Option<&Baselines>) -> PathBuf {
+    let name = named.parse::<Name>().ok();
+    let known = name.zip(baselines).map(|(name, all)| all.path(&name));
+    known.filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from(named))
+}
+
 /// Reads what somebody named: a baseline, or else a file. `baselines`: none outside of a project.
 ///
 /// # Errors

@@ -4,6 +4,7 @@ mod file;
 mod value;
 
 pub use file::{LimitsFile, read};
+pub(crate) use value::Parts as LimitParts;
 pub use value::{Limit, Worse};
 
 use serde::{Deserialize, Serialize};

@@ -22,6 +22,7 @@ pub mod setting;
 pub mod statistics;
 
 pub use error::{CompareError, ReportError};
+pub(crate) use limits::LimitParts;
 pub use limits::{LimitTable, Limits, has_wildcards};
 pub use result::{Comparison, FigureCompared, ItemCompared, ItemState, TestUsed};
 

@@ -1,5 +1,8 @@
 //! What a report says of the job that it is of, so that two reports can be compared: [`crate::compare`].
 
+mod code;
+pub use code::AboutCode;
+
 use super::Packed;
 use super::errors::Place;
 use super::file::JobFile;
@@ -33,6 +36,9 @@ pub struct About {
 /// An item.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct AboutItem {
+    /// Its name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
     /// The line of the file that it begins in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
@@ -41,6 +47,9 @@ pub struct AboutItem {
     /// How far its figures may get worse.
     #[serde(default, skip_serializing_if = "LimitTable::is_empty")]
     pub limits: LimitTable,
+    /// Its machine code, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub code: Vec<AboutCode>,
 }
 
 /// What is known of a job beyond what goes to the machine.
@@ -84,7 +93,8 @@ impl Packed {
                 all.extend(serde_json::to_vec(&alone(memory)).expect("memory serialises"));
             }
             let digest = digest(&all);
-            AboutItem { line, digest, limits }
+            let (name, code) = (item.name().to_string(), self.code_of(item));
+            AboutItem { name, line, digest, limits, code }
         });
         let (name, items) = (self.job.name.to_string(), items.collect());
         About { name, file, text, items, limits }

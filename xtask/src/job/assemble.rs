@@ -14,10 +14,11 @@ mod rustc;
 use clap::ValueEnum;
 use protocol::bits::Bits;
 use rustc::Stopped;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Dialect of a text.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Syntax {
     /// Intel: destination first, no prefixes.
@@ -160,7 +161,7 @@ fn assemble_texts(sources: &[Source]) -> Result<Vec<Code>, Failed> {
 ///
 /// # Errors
 /// The assembler cannot be run.
-pub(crate) fn object(text: &str) -> Result<Vec<u8>, String> {
+pub fn object(text: &str) -> Result<Vec<u8>, String> {
     let (part, syntax, bits) = (Part::Init, Syntax::Intel, Bits::Wide);
     rustc::assemble(&[Source { part, text, syntax, bits, symbols: &[] }]).map_err(|stopped| {
         match stopped {

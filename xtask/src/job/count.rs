@@ -7,11 +7,13 @@ use super::errors::{JobError, Place};
 use super::expect::{CriteriaFile, Names, RawExpect};
 use super::file::Text;
 use super::memory::MemoryFile;
+use super::schema::{BindText, CountedText, ExpectText};
 use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile, place, too_few};
 use crate::compare::LimitTable;
 use crate::events::EventText;
 use ::events::parse::parse_event;
 use protocol::count::{AtOverflow, Count, CountRequest, CountSet, GateAct};
+use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -22,63 +24,92 @@ use toml::Spanned;
 /// What may stand behind an event in the name of a figure: whose count it is, or its overflows.
 const BEHIND: [&str; 4] = [", kernel", ", overflows", ", cpu ", ", task "];
 
-/// An item as written.
-#[derive(Deserialize)]
+/// Events that are counted while tasks run.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "Count")]
 pub(super) struct RawCount {
+    /// Its name. Default: `count` and its number.
     name: Option<String>,
+    /// What is counted: events, or tables with what follows from their overflows.
     #[serde(default)]
+    #[schemars(with = "Vec<CountedText>")]
     events: Vec<RawEvent>,
+    /// Refuse events that do not fit at once. Default: false.
     #[serde(default)]
     together: bool,
+    /// For whom it is counted. Default: system.
+    #[schemars(with = "Option<BindText>")]
     bind: Option<Spanned<RawBind>>,
+    /// What an overflow does. Default: same.
     #[serde(default)]
     at_overflow: AtOverflow,
+    /// Passes after which counting ends. Default: 0, never.
     #[serde(default)]
     passes: u64,
+    /// Nanoseconds from one row of the series to the next. Default: 0, no series.
     #[serde(default)]
     interval_ns: u64,
     tick_ns: Option<u64>,
     jitter: Option<u64>,
     limit_us: Option<u64>,
+    /// Sets with events of their own, bound one after the other before the tasks start.
     #[serde(default)]
+    #[schemars(with = "Vec<RawSet>")]
     set: Vec<Spanned<RawSet>>,
+    /// Addresses of a task of ring 3 where counting starts, such as `task:label+8`.
     #[serde(default)]
     start_at: Vec<String>,
+    /// Addresses where it stops.
     #[serde(default)]
     stop_at: Vec<String>,
+    #[schemars(with = "Option<ExpectText>")]
     expect: Option<RawExpect>,
     allow_uncounted: Option<bool>,
     limits: Option<LimitTable>,
     #[serde(default)]
     memory: Vec<MemoryFile>,
+    /// The tasks, parents before their children.
     #[serde(default)]
+    #[schemars(with = "Vec<RawTask>")]
     task: Vec<Spanned<RawTask>>,
 }
 
-/// A set of its own, as written: `[[count.set]]`.
-#[derive(Deserialize)]
+/// A set of events that is bound by itself.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "Set")]
 struct RawSet {
+    /// Its name. Default: `set` and its number.
     name: Option<String>,
+    /// What is counted: events, or tables with what follows from their overflows.
+    #[schemars(with = "Vec<CountedText>")]
     events: Vec<RawEvent>,
     #[serde(default)]
     together: bool,
+    #[schemars(with = "Option<BindText>")]
     bind: Option<Spanned<RawBind>>,
+    /// Evict sets that are bound already. Default: false.
     #[serde(default)]
     force: bool,
 }
 
-/// An event with what follows from its overflows, as written: its text alone, or a table.
-#[derive(Clone, Debug, Deserialize)]
+/// An event, and what follows from its overflows.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct EventTable {
+#[schemars(rename = "CountedEvent")]
+pub(super) struct EventTable {
+    /// The event.
     event: EventText,
+    /// The value that it counts from. Default: 0.
     #[serde(default)]
     preset: u64,
+    /// Events from one overflow to the next.
     every: Option<u64>,
+    /// Events that start to count at its first overflow.
     #[serde(default)]
     starts: Vec<String>,
+    /// Whether it is counted in every time slice. Default: false.
     #[serde(default)]
     correlate: bool,
 }

@@ -1,9 +1,11 @@
 //! Exact mode in a job: `exact = true`, or a table with filters.
 
 use super::errors::JobError;
+use super::schema::Width;
 use iced_x86::Mnemonic;
 use protocol::bits::Bits;
 use protocol::exact::{AddressRange, DEFAULT_STEPS, Filter, NoRange};
+use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -68,9 +70,12 @@ impl TryFrom<String> for Range {
 }
 
 /// `exact = true`, or a table.
-#[derive(Clone)]
+#[derive(Clone, JsonSchema)]
+#[schemars(untagged, rename = "Exact")]
 pub(super) enum RawExact {
+    /// Whether it is stepped through.
     Switch(bool),
+    /// What counts.
     Table(RawTable),
 }
 
@@ -99,14 +104,26 @@ impl<'de> Deserialize<'de> for RawExact {
     }
 }
 
-#[derive(Clone, Default, Deserialize)]
+/// What is counted when code is stepped through.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[schemars(rename = "ExactTable")]
 pub(super) struct RawTable {
+    /// Count only instructions with these mnemonics.
+    #[schemars(with = "Vec<String>")]
     opcodes: Vec<Opcode>,
+    /// Count only instructions in this range of bytes of the body: `0x10..0x20`.
+    #[schemars(with = "Option<String>")]
     instructions: Option<Range>,
+    /// Count only accesses to this range: `r14:-8..64`.
+    #[schemars(with = "Option<String>")]
     data: Option<Range>,
+    /// Count only instructions that are executed as 64-bit or as 32-bit code.
+    #[schemars(with = "Option<Width>")]
     bits: Option<Bits>,
+    /// Count with the PMU too, and fail where it differs. Default: false.
     verify: bool,
+    /// Instructions after which the item ends with an error. Default: 250000.
     steps: Option<u64>,
 }
 

@@ -15,6 +15,7 @@ use super::history::{HistoryOptions, RawHistory};
 use super::machine::MachineOptions;
 use super::memory::{self, MemoryFile};
 use super::sample::{self, RawSample, SampleFile};
+use super::schema::{ExpectText, FilesText, HistoryText, Width};
 use super::workload::{RawRun, RunFile};
 use crate::compare::LimitTable;
 use crate::events::EventText;
@@ -26,6 +27,7 @@ use protocol::criteria::{Expect, TSC};
 use protocol::job::{Difference, OnEnd, SelfTest};
 use protocol::limits::{self, LimitError};
 use protocol::record::Hex;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::Path;
 use toml::Spanned;
@@ -151,7 +153,7 @@ pub struct JobFile {
 }
 
 /// What a job is for.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 enum Kind {
     /// Measuring snippets.
@@ -161,35 +163,64 @@ enum Kind {
     Conformance,
 }
 
-#[derive(Deserialize)]
+/// A job: what is measured, and how.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct RawJob {
+#[schemars(rename = "Job")]
+pub(super) struct RawJob {
+    /// Version of the form of jobs. Default: the newest.
+    #[schemars(with = "Option<u64>")]
     version: Option<Spanned<u64>>,
+    /// Name of the job. Default: the name of the file.
     name: Option<String>,
+    /// Rate of the serial line: 115200 divided by a whole number. Default: 115200.
+    #[schemars(with = "Option<u32>")]
     baud: Option<Spanned<u32>>,
+    /// What a real machine does at the end. Default: halt.
     #[serde(default)]
     on_end: OnEnd,
+    /// Break the firmware on purpose, for tests of what it then reports.
     self_test: Option<SelfTest>,
+    /// Whether items pass although events of theirs were not counted. Default: false.
     #[serde(default)]
     allow_uncounted: bool,
+    /// Processors that the job needs, 1 to 255. Default: as many as it names.
+    #[schemars(with = "Option<u32>")]
     cpus: Option<Spanned<u32>>,
+    /// What the job is for. Default: snippets.
     #[serde(default)]
     kind: Kind,
+    /// With `kind = "conformance"`: names of checks, with `*` as wild card. Default: all.
+    #[schemars(with = "Option<Vec<String>>")]
     checks: Option<Spanned<Vec<String>>>,
+    /// What holds for every snippet that does not say otherwise.
     #[serde(default)]
     defaults: RawOptions,
+    /// Pieces of code to measure.
     #[serde(default)]
+    #[schemars(with = "Vec<RawSnippet>")]
     snippet: Vec<Spanned<RawSnippet>>,
+    /// Workloads: tasks that a timer switches between.
     #[serde(default)]
+    #[schemars(with = "Vec<RawRun>")]
     run: Vec<Spanned<RawRun>>,
+    /// Instruction forms, each measured for latency and throughput.
     #[serde(default)]
+    #[schemars(with = "Vec<RawForms>")]
     characterise: Vec<Spanned<RawForms>>,
+    /// Events that are counted while tasks run.
     #[serde(default)]
+    #[schemars(with = "Vec<RawCount>")]
     count: Vec<Spanned<RawCount>>,
+    /// Code that runs on several processors at the same time.
     #[serde(default)]
+    #[schemars(with = "Vec<RawSnippet>")]
     processors: Vec<Spanned<RawSnippet>>,
+    /// Code that is sampled while it runs.
     #[serde(default)]
+    #[schemars(with = "Vec<RawSample>")]
     sample: Vec<Spanned<RawSample>>,
+    /// How far figures of any item may get worse from one report to the next.
     #[serde(default)]
     limits: LimitTable,
 }
@@ -204,50 +235,94 @@ impl RawJob {
     }
 }
 
-/// Options as written: in `[defaults]`, or within a snippet.
-#[derive(Clone, Default, Deserialize)]
+/// What holds for every snippet that does not say otherwise.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "Defaults")]
 struct RawOptions {
+    /// Dialect of the assembly. Default: intel.
     syntax: Option<Syntax>,
+    /// Copies of the body. Default: 100; 1 for a history and for a function.
     unroll: Option<u32>,
+    /// Iterations of a loop around the copies. Default: 0, no loop.
     r#loop: Option<u64>,
+    /// Runs before the measured ones. Default: 5.
     warmup: Option<u32>,
+    /// Measured runs. Default: 10.
     runs: Option<u32>,
+    /// What is subtracted from what. Default: double.
     difference: Option<Difference>,
+    /// Whether the report lists the value of every run. Default: false.
     values: Option<bool>,
+    /// What is counted beside the TSC. Events that do not fit at once are counted in further passes.
     events: Option<Vec<EventText>>,
+    /// Step through the code in place of measuring it: true, or a table with filters.
     exact: Option<RawExact>,
+    /// Show in which cycles events happen: the number of cycles, or a table.
+    #[schemars(with = "Option<HistoryText>")]
     history: Option<RawHistory>,
+    /// Runs before the first warm-up. Default: 0.
     initial_warmup: Option<u32>,
+    /// Bytes from a multiple of 64 to the body, 0 to 63. Default: 0.
     alignment_offset: Option<u8>,
+    /// Keep what is measured in registers, not in memory. Default: false.
     no_memory: Option<bool>,
+    /// Drain the front end of the processor before the body. Default: false.
     drain_frontend: Option<bool>,
+    /// The state of the machine in which the code is measured.
     machine: Option<MachineOptions>,
+    /// 64, or 32 for code of compatibility mode. Default: 64.
+    #[schemars(with = "Option<Width>")]
     bits: Option<Bits>,
+    /// Memory besides the five areas of 1 MiB.
     #[serde(default)]
     memory: Vec<MemoryFile>,
 }
 
-#[derive(Default, Deserialize)]
+/// A piece of code to measure.
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "Snippet")]
 struct RawSnippet {
+    /// Its name. Default: its code.
     name: Option<String>,
+    /// The code to measure: the body.
+    #[schemars(with = "Option<String>")]
     asm: Option<Spanned<String>>,
+    /// Files of compiled code, in place of `asm`: one, or a list.
+    #[schemars(with = "Option<FilesText>")]
     object: Option<RawFiles>,
+    /// The function of `object` to measure.
     function: Option<String>,
+    /// Arguments of the function: integers, or texts such as `memory:list+64`.
     args: Option<Vec<Argument>>,
+    /// A function of `object` that runs before each run, unmeasured.
     setup: Option<String>,
+    /// A function of `object` that runs behind each run, unmeasured.
     teardown: Option<String>,
+    /// An instruction form whose latency is measured, in place of `asm`.
     latency: Option<Form>,
+    /// An instruction form whose throughput is measured, in place of `asm`.
     throughput: Option<Form>,
-    /// In `[[processors]]` alone.
+    /// Only in `[[processors]]`: the number of the processor to run on. Default: all.
+    #[schemars(with = "Option<u16>")]
     cpu: Option<Spanned<u16>>,
-    /// Likewise.
+    /// Only in `[[processors]]`: run a loop with an interrupt at every so many instructions.
+    #[schemars(with = "Option<u64>")]
     interrupt_every: Option<Spanned<u64>>,
+    /// Code that runs once, before everything else.
+    #[schemars(with = "Option<String>")]
     one_time_init: Option<Spanned<String>>,
+    /// Code that runs before each run, unmeasured.
+    #[schemars(with = "Option<String>")]
     init: Option<Spanned<String>>,
+    /// Code that runs directly before the body.
+    #[schemars(with = "Option<String>")]
     late_init: Option<Spanned<String>>,
+    /// What figures must come to: a number for the TSC ticks, bounds, or a table of figures.
+    #[schemars(with = "Option<ExpectText>")]
     expect: Option<RawExpect>,
+    /// Whether it passes although an event was not counted. Default: as the job says.
     allow_uncounted: Option<bool>,
     syntax: Option<Syntax>,
     unroll: Option<u32>,
@@ -258,15 +333,18 @@ struct RawSnippet {
     values: Option<bool>,
     events: Option<Vec<EventText>>,
     exact: Option<RawExact>,
+    #[schemars(with = "Option<HistoryText>")]
     history: Option<RawHistory>,
     initial_warmup: Option<u32>,
     alignment_offset: Option<u8>,
     no_memory: Option<bool>,
     drain_frontend: Option<bool>,
     machine: Option<MachineOptions>,
+    #[schemars(with = "Option<Width>")]
     bits: Option<Bits>,
     #[serde(default)]
     memory: Vec<MemoryFile>,
+    /// How far figures may get worse from one report to the next.
     limits: Option<LimitTable>,
 }
 

@@ -11,6 +11,7 @@ use protocol::job::LoopCounter;
 use protocol::limits::LimitError;
 use protocol::program::{Call, MAX_PROGRAMS, STACK_END};
 use protocol::workload::Workload;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +33,7 @@ pub struct FunctionFile {
 }
 
 /// An argument as it is written.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
 #[serde(
     untagged,
     expecting = "an integer, or a text as \"memory:list+64\" or \"0xffffffffffffffff\""
@@ -265,12 +266,6 @@ impl Programs {
             task.program = Some(number);
         }
         if errors.is_empty() { Ok(()) } else { Err(JobError::Tasks(errors)) }
-    }
-
-    /// The linked file of a program, and what was added to its addresses.
-    pub(super) fn place(&self, number: u16) -> (PathBuf, u64) {
-        let linked = &self.linked[usize::from(number)];
-        (linked.path.clone(), linked.bias)
     }
 
     /// The code around a function.

@@ -4,6 +4,7 @@ use super::errors::JobError;
 use super::file::SnippetFile;
 use crate::events::{EventText, NoEvent};
 use events::parse::parse_list;
+use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -116,14 +117,21 @@ impl<'de> Deserialize<'de> for RawHistory {
     }
 }
 
-#[derive(Clone, Deserialize)]
+/// How a history is taken.
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "HistoryTable")]
 pub(super) struct RawTable {
+    /// The last row.
     cycles: u32,
+    /// Cycles from row to row. Default: 1.
     #[serde(default = "one")]
     step: u32,
+    /// The event that is counted in place of cycles.
     #[serde(default)]
+    #[schemars(with = "Option<String>")]
     event: Clock,
+    /// Begin where the counters are switched on. Default: false.
     #[serde(default)]
     end_to_end: bool,
 }

@@ -1,54 +1,73 @@
 //! `machine = { … }` of a job file, and `--machine KEY=VALUE`.
 
+use super::schema::RingText;
 use protocol::control::{
     Caches, Control, DEFAULT_SMI_REPEATS, DEFAULT_TIME_LIMIT_MS, Interrupts, MemoryType, PageSize,
     ReadMsr, Ring,
 };
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::str::FromStr;
 
-/// Options of the machine as written. What is absent is taken from the job's defaults, then from [`Control`]'s.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+/// The state of the machine in which code is measured.
+// What is absent is taken from the job's defaults, then from [`Control`]'s.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "Machine")]
 pub struct MachineOptions {
+    /// Milliseconds of unhalted cycles after which a run is ended; 0: none. Default: 10000.
     time_limit: Option<u32>,
+    /// How interrupts are kept out. Default: cli.
     interrupts: Option<Interrupts>,
+    /// Whether prefetchers work. Default: as they are.
     prefetchers: Option<Switch>,
+    /// Whether the processor may exceed its nominal frequency. Default: as it is.
     turbo: Option<Switch>,
+    /// The core's frequency in MHz. Default: as it is.
     frequency: Option<u32>,
+    /// State of the caches before each run. Default: warm.
     caches: Option<Temperature>,
+    /// How caches are made cold. Default: wbinvd.
     cold_by: Option<ColdBy>,
+    /// State of the TLB before each run. Default: kept.
     tlb: Option<Tlb>,
+    /// Size of the pages of the five memory areas. Default: 4k.
     page_size: Option<PageSize>,
+    /// Type of the five memory areas. Default: wb.
     memory_type: Option<MemoryType>,
+    /// 0 or 3. Default: 0.
+    #[schemars(with = "Option<RingText>")]
     ring: Option<u8>,
+    /// How often a run with a system management interrupt is repeated. Default: 3.
     smi_repeats: Option<u32>,
+    /// MSRs that are read before and after, by name or number: the difference is a figure.
+    #[schemars(with = "Option<Vec<String>>")]
     msrs: Option<Vec<MsrName>>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 enum Switch {
     On,
     Off,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 enum Temperature {
     Warm,
     Cold,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 enum ColdBy {
     Wbinvd,
     Clflush,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 enum Tlb {
     Kept,

@@ -5,9 +5,11 @@
 mod gather;
 mod option;
 
+use super::schema::SizeText;
 use protocol::control::{MemoryType, PageSize};
 use protocol::job::Memory;
 use protocol::memory::{Chase, Fill, Order, places};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -17,9 +19,10 @@ pub use gather::{Gathered, gather};
 /// Bytes from one element of a chase to the next, if nobody says: a cache line.
 const STRIDE: u32 = 64;
 
-/// A piece of memory as written, all decided.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+/// A piece of memory, and what it is filled with.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(try_from = "Raw")]
+#[schemars(rename = "Memory")]
 pub struct MemoryFile {
     /// What it is called.
     pub name: String,
@@ -31,21 +34,31 @@ pub struct MemoryFile {
 }
 
 /// What memory is filled with, as written.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Fill")]
 enum FillFile {
+    /// Bytes that are 0.
     #[default]
     Zero,
-    Pattern(Digits),
+    /// Bytes in hexadecimal, over and over.
+    Pattern(#[schemars(with = "String")] Digits),
+    /// The content of a file, from the folder of the job.
     File(PathBuf),
+    /// Pointers, each to the next one.
     Chase(ChaseFile),
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+/// Pointers, each to the next one.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Chase")]
 struct ChaseFile {
+    /// Bytes from one pointer to the next. Default: 64.
     stride: u32,
+    /// The order in which they are followed. Default: random.
     order: Order,
+    /// Decides the random order. Default: 0.
     seed: u64,
 }
 
@@ -83,15 +96,21 @@ fn bytes(text: &str) -> Result<u64, String> {
     binary.parse_size(text).map_err(|error| format!("size `{text}`: {error}; write 4096, 64M, 2G"))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Raw {
+    /// Its name: letters, digits and `_`.
     name: String,
+    /// Bytes: a number, or a text such as `64M` or `2G`. Default: as many as its file has.
+    #[schemars(with = "Option<SizeText>")]
     size: Option<toml::Value>,
+    /// Size of its pages. Default: 4k.
     #[serde(default)]
     page_size: PageSize,
+    /// Its type. Default: wb.
     #[serde(default)]
     memory_type: MemoryType,
+    /// What it is filled with. Default: zero.
     #[serde(default)]
     fill: FillFile,
 }

@@ -23,10 +23,11 @@ mod place;
 mod registered;
 mod requires;
 pub mod sample;
+pub mod schema;
 pub mod workload;
 
 pub(crate) use about::digest;
-pub use about::{About, AboutItem};
+pub use about::{About, AboutCode, AboutItem};
 pub use errors::JobError;
 pub use overrides::Overrides;
 

@@ -1,6 +1,7 @@
 //! What the command line changes in a job.
 
 use super::assemble::Syntax;
+use super::count::CountFile;
 use super::errors::JobError;
 use super::exact::ExactOverrides;
 use super::expect::CriteriaFile;
@@ -10,6 +11,7 @@ use super::function::{Argument, FunctionFile};
 use super::history::HistoryOverrides;
 use super::machine::MachineOptions;
 use super::memory::{self, MemoryFile};
+use super::sample::SampleFile;
 use crate::compare::LimitTable;
 use crate::events::{EventFile, EventText};
 use clap::Args;
@@ -117,7 +119,7 @@ pub struct Overrides {
     /// `machine`. Can be given several times.
     #[arg(long = "machine", value_name = "KEY=VALUE")]
     pub machine: Vec<MachineOptions>,
-    /// Give every snippet this memory: `list=64M,page-size=2m,chase=random,stride=64,seed=1`, `table=8K,pattern=00ff`,
+    /// Give every item with code this memory: `list=64M,page-size=2m,chase=random,stride=64,seed=1`, `table=8K,pattern=00ff`,
     /// `text,file=PATH`. Code finds it as `memory_NAME`, and its bytes as `memory_NAME_size`. Can be given several times.
     #[arg(long = "memory-area", value_name = "NAME=SIZE,…")]
     pub memory_areas: Vec<MemoryFile>,
@@ -255,6 +257,12 @@ impl Overrides {
         if self.allow_uncounted {
             file.allow_uncounted = true;
             file.all_criteria().for_each(|criteria| criteria.allow_uncounted = Some(true));
+        }
+        let of_runs = file.runs.iter_mut().map(|run| &mut run.workload.memory);
+        let of_counts = file.counts.iter_mut().map(CountFile::memory_mut);
+        let of_samples = file.samples.iter_mut().map(SampleFile::memory_mut);
+        for memory in of_runs.chain(of_counts).chain(of_samples) {
+            *memory = memory::over(&self.memory_areas, memory);
         }
         for snippet in &mut file.snippets {
             self.history.apply(snippet)?;

@@ -6,6 +6,7 @@ use super::expect::{CriteriaFile, Names, RawExpect};
 use super::file::{JobFile, Lines, Options, SnippetFile, Spans, Text, lines, name_of, position};
 use super::function::{Argument, FunctionFile, Programs, RawFiles, RawFunction};
 use super::memory::{self, MemoryFile};
+use super::schema::{ExpectText, FilesText, Width};
 use super::workload::{Assembled, DEFAULT_LIMIT_US, RawTask, TaskFile, WorkloadFile};
 use super::{SOURCES, analyse, place, sources};
 use crate::compare::LimitTable;
@@ -15,9 +16,9 @@ use protocol::job::Item;
 use protocol::limits;
 use protocol::sampling::{Delivery, Freeze, Keep, OnFull, Rate, SampledEvent, Sampling};
 use protocol::workload::{Ring, Task, Workload};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::borrow::Cow;
-use std::path::PathBuf;
 use toml::Spanned;
 
 /// Entries of the log or the histogram, if the job does not say.
@@ -50,71 +51,99 @@ pub struct TaskCode {
     pub body: Vec<u8>,
     /// Its labels, with their places in it, in order.
     pub labels: Vec<(u64, String)>,
-    /// The linked file of the program that it calls, and what was added to its addresses.
-    pub program: Option<(PathBuf, u64)>,
 }
 
-#[derive(Deserialize)]
+/// Code that is sampled while it runs.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "Sample")]
 pub(super) struct RawSample {
     name: Option<String>,
+    /// The code, if there is one task.
+    #[schemars(with = "Option<String>")]
     asm: Option<Spanned<String>>,
+    #[schemars(with = "Option<FilesText>")]
     object: Option<RawFiles>,
     function: Option<String>,
     args: Option<Vec<Argument>>,
     setup: Option<String>,
     teardown: Option<String>,
+    /// Code that runs once, before it.
+    #[schemars(with = "Option<String>")]
     init: Option<Spanned<String>>,
     syntax: Option<Syntax>,
+    /// How often the code runs. Default: 1.
     turns: Option<u64>,
+    #[schemars(with = "Option<Width>")]
     bits: Option<Bits>,
+    /// What samples are taken by, each with a period or a frequency.
     #[serde(default)]
     events: Vec<RawEvent>,
+    /// Events from one sample to the next, if an event does not say.
     period: Option<u64>,
+    /// Samples a second, if an event does not say.
     frequency: Option<u32>,
+    /// Sample by a timer, every so many nanoseconds.
     interval_ns: Option<u64>,
+    /// What is kept of the samples. Default: histogram.
     #[serde(default)]
     keep: Keep,
+    /// Entries of the log or of the histogram. Default: 4096.
     capacity: Option<u32>,
+    /// What happens when there is no room. Default: drop.
     #[serde(default)]
     on_full: OnFull,
+    /// How the interrupt comes. Default: fixed.
     #[serde(default)]
     delivery: Delivery,
+    /// How counters are kept from counting the handler. Default: auto.
     #[serde(default)]
     freeze: Freeze,
+    /// General registers that are kept with each sample.
     #[serde(default)]
     registers: Vec<String>,
+    /// Interrupts in a millisecond above which the period is made longer.
     limit_per_ms: Option<u32>,
+    /// Take samples from PEBS records. Default: false.
     #[serde(default)]
     precise: bool,
     tick_ns: Option<u64>,
     jitter: Option<u64>,
     limit_us: Option<u64>,
+    #[schemars(with = "Option<ExpectText>")]
     expect: Option<RawExpect>,
     allow_uncounted: Option<bool>,
     limits: Option<LimitTable>,
     #[serde(default)]
     memory: Vec<MemoryFile>,
+    /// Tasks, in place of one code.
     #[serde(default)]
+    #[schemars(with = "Vec<RawTask>")]
     task: Vec<Spanned<RawTask>>,
 }
 
 /// `"cycles"`, or with a rate of its own.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "an event, or { event = ..., period = ... }, or { event = ..., frequency = ... }"
 )]
+#[schemars(rename = "SampledBy")]
 enum RawEvent {
     Plain(EventText),
     Own(OwnRate),
 }
 
-#[derive(Deserialize)]
+/// An event with a rate of its own.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "SampledEvent")]
 struct OwnRate {
+    /// The event.
     event: EventText,
+    /// Events from one sample to the next.
     period: Option<u64>,
+    /// Samples a second.
     frequency: Option<u32>,
 }
 
@@ -346,8 +375,7 @@ fn of_tasks(
         let ahead = task.init.len() as u64;
         let labels =
             labels.into_iter().filter_map(|(name, at)| Some((at.checked_sub(ahead)?, name)));
-        let program = task.program.map(|number| programs.place(number));
-        TaskCode { body: task.body.to_vec(), labels: labels.collect(), program }
+        TaskCode { body: task.body.to_vec(), labels: labels.collect() }
     });
     let codes = codes.collect();
     Ok((workload, codes))
@@ -417,7 +445,7 @@ impl SampleFile {
             bits,
         };
         let labels = body.labels.iter().map(|(name, at)| (*at, name.clone())).collect();
-        Ok((task, TaskCode { body: body.bytes.clone(), labels, ..TaskCode::default() }))
+        Ok((task, TaskCode { body: body.bytes.clone(), labels }))
     }
 }
 

@@ -96,3 +96,30 @@ fn t6_what_32_bit_code_cannot_be_is_refused_by_name() {
         }
     }
 }
+
+#[test]
+fn n5_memory_of_the_command_line_is_that_of_items_of_every_kind() {
+    let task = "name = \"t\"\nasm = \"mov rax, [memory_list]\"";
+    let text = format!(
+        "[[snippet]]\nasm = \"mov rax, [memory_list]\"\n[[run]]\n[[run.task]]\n{task}\n\
+         [[count]]\nevents = [\"cycles\"]\nbind = {{ task = \"t\" }}\n[[count.task]]\n{task}\n\
+         [[sample]]\nasm = \"mov rax, [memory_list]\"\nevents = [\"cycles\"]\nperiod = 99\n\
+         [[sample]]\nevents = [\"cycles\"]\nperiod = 99\n[[sample.task]]\n{task}\n"
+    );
+    let packed = |overrides: &Overrides| {
+        let mut file = file::parse(&text, "x.toml").unwrap();
+        overrides.apply(&mut file).unwrap();
+        pack(&file, Purpose::Qemu).map(|packed| packed.job).map_err(|error| error.to_string())
+    };
+    let job = packed(&Overrides {
+        memory_areas: vec!["list=8K".parse().unwrap()],
+        ..Overrides::default()
+    });
+    let job = job.unwrap();
+    assert_eq!(job.items.len(), 5);
+    for index in 0..5 {
+        let sizes: Vec<u64> = job.memory_of(index).map(|memory| memory.bytes).collect();
+        assert_eq!(sizes, [8 << 10], "item {index}");
+    }
+    assert!(packed(&Overrides::default()).unwrap_err().contains("memory_list"));
+}

@@ -7,10 +7,12 @@ use super::expect::{CriteriaFile, Names, RawExpect};
 use super::file::{Lines, Text, lines};
 use super::function::{Argument, FunctionFile, RawFiles, RawFunction};
 use super::memory::{self, MemoryFile, Symbol};
+use super::schema::{ExpectText, FilesText, RingText, Width};
 use crate::compare::LimitTable;
 use protocol::bits::Bits;
 use protocol::limits::LimitError;
 use protocol::workload::{self, Ring, Task, Tasks, Workload};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::borrow::Cow;
 use toml::Spanned;
@@ -20,26 +22,42 @@ pub const DEFAULT_TICK_NS: u64 = 1_000_000;
 /// Time that a task may take if a job says nothing: 10 s.
 pub const DEFAULT_LIMIT_US: u64 = 10_000_000;
 
-/// A task as written: `[[run.task]]`.
-#[derive(Deserialize)]
+/// A task.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "Task")]
 pub(super) struct RawTask {
+    /// Its name.
+    #[schemars(with = "String")]
     name: Spanned<String>,
+    /// The body, which runs again and again.
+    #[schemars(with = "Option<String>")]
     asm: Option<Spanned<String>>,
+    #[schemars(with = "Option<FilesText>")]
     object: Option<RawFiles>,
     function: Option<String>,
     args: Option<Vec<Argument>>,
     setup: Option<String>,
     teardown: Option<String>,
+    /// Code that runs once, before the body.
+    #[schemars(with = "Option<String>")]
     init: Option<Spanned<String>>,
     syntax: Option<Syntax>,
+    /// How often the body runs. Default: 0, until it exits by itself.
     #[serde(default)]
     turns: u64,
+    /// 0 or 3. Default: 0.
     #[serde(default)]
+    #[schemars(with = "Option<RingText>")]
     ring: RawRing,
+    /// The task that starts it, and that exits after it.
+    #[schemars(with = "Option<String>")]
     parent: Option<Spanned<String>>,
+    /// The processor that it runs on. Default: the first.
     cpu: Option<u16>,
+    /// Whether x87, SSE and AVX state is switched with it. Default: if its code uses it.
     extended: Option<bool>,
+    #[schemars(with = "Option<Width>")]
     bits: Option<Bits>,
 }
 
@@ -60,20 +78,29 @@ impl TryFrom<u64> for RawRing {
     }
 }
 
-/// A workload that is run for its own sake, as written: `[[run]]`.
-#[derive(Deserialize)]
+/// A workload: tasks that a timer switches between.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "Run")]
 pub(super) struct RawRun {
+    /// Its name. Default: `run` and its number.
     name: Option<String>,
+    /// Nanoseconds from one tick of the scheduler to the next; 0: none. Default: 1 ms.
     tick_ns: Option<u64>,
+    /// Seed; with it each tick comes after half to one and a half of that time.
     jitter: Option<u64>,
+    /// Microseconds after which a task is ended. Default: 10 s.
     limit_us: Option<u64>,
+    #[schemars(with = "Option<ExpectText>")]
     expect: Option<RawExpect>,
     allow_uncounted: Option<bool>,
     limits: Option<LimitTable>,
+    /// Memory besides the areas of each task; all of them share it.
     #[serde(default)]
     memory: Vec<MemoryFile>,
+    /// The tasks, parents before their children.
     #[serde(default)]
+    #[schemars(with = "Vec<RawTask>")]
     task: Vec<Spanned<RawTask>>,
 }
 

@@ -235,6 +235,11 @@ fn cpu(machine: &Virtual) -> String {
     if machine.kvm && !model.contains("pmu=") {
         model += if machine.pmu == Pmu::Host { ",pmu=on" } else { ",pmu=off" };
     }
+    // Some hosts' KVM names bits of IA32_ARCH_CAPABILITIES that it then refuses to set, and QEMU 10.0 aborts ("failed to
+    // set MSR 0x10a"). Nothing here reads the register.
+    if machine.kvm && !model.contains("arch-capabilities") {
+        model += ",-arch-capabilities";
+    }
     // SYSCALL outside 64-bit mode, for one, is an instruction on AMD alone (SDM vol. 2, SYSCALL).
     if let Pmu::Emulated { model: emulated, .. } = &machine.pmu
         && let Some(identity) = &emulated.spec().identity
@@ -331,7 +336,8 @@ mod tests {
         assert!(!free.contains("-icount") && free.contains("-cpu max "), "{free}");
         let kvm = line(|machine| machine.kvm = true);
         assert!(
-            !kvm.contains("-icount") && kvm.contains("-cpu host,migratable=off,pmu=off"),
+            !kvm.contains("-icount")
+                && kvm.contains("-cpu host,migratable=off,pmu=off,-arch-capabilities"),
             "{kvm}"
         );
         let named = |icount, cpu: &str| {
@@ -378,7 +384,8 @@ mod tests {
     fn a_pmu_is_the_hosts_or_has_its_alarm_and_its_orders() {
         let host = line(|machine| (machine.kvm, machine.pmu) = (true, Pmu::Host));
         assert!(
-            host.contains("-cpu host,migratable=off,pmu=on") && !host.contains("hpet"),
+            host.contains("-cpu host,migratable=off,pmu=on,-arch-capabilities")
+                && !host.contains("hpet"),
             "{host}"
         );
         let options = "pmu=zen4 shift=3".to_string();

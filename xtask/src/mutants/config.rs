@@ -23,12 +23,24 @@ fn parse(text: &str) -> Result<Table, MutantsError> {
 /// # Errors
 /// The settings are no TOML, or have none.
 pub fn globs(text: &str) -> Result<Vec<String>, MutantsError> {
+    strings(text, KEY)
+}
+
+fn strings(text: &str, key: &str) -> Result<Vec<String>, MutantsError> {
     let settings = parse(text)?;
-    let list = settings.get(KEY).and_then(Value::as_array);
-    let globs = list.and_then(|list| {
-        list.iter().map(|glob| glob.as_str().map(String::from)).collect::<Option<Vec<_>>>()
+    let list = settings.get(key).and_then(Value::as_array);
+    let strings = list.and_then(|list| {
+        list.iter().map(|one| one.as_str().map(String::from)).collect::<Option<Vec<_>>>()
     });
-    globs.filter(|globs| !globs.is_empty()).ok_or_else(|| malformed(format!("no list `{KEY}`")))
+    strings.filter(|all| !all.is_empty()).ok_or_else(|| malformed(format!("no list `{key}`")))
+}
+
+/// The packages whose tests mutants are tried on.
+///
+/// # Errors
+/// The settings are no TOML, or name none.
+pub fn packages(text: &str) -> Result<Vec<String>, MutantsError> {
+    strings(text, "test_package")
 }
 
 /// Whether a file is one of those, before exclusions.
@@ -106,6 +118,15 @@ exclude_re = ["Debug"]
             let begin = format!("{path} holds nothing that .cargo/mutants.toml examines: kernel/");
             assert!(said.starts_with(&begin), "{said}");
         }
+    }
+
+    #[test]
+    fn the_projects_own_settings_name_the_packages_whose_tests_are_run() {
+        let root = crate::build::root().expect("cargo runs this");
+        let text = std::fs::read_to_string(root.join(CONFIG)).unwrap();
+        assert_eq!(packages(&text).unwrap(), ["arch", "events", "kernel", "protocol", "xtask"]);
+        let said = packages(SETTINGS).unwrap_err().to_string();
+        assert_eq!(said, ".cargo/mutants.toml: no list `test_package`");
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub enum Part {
     EmulatedPmu,
     /// The UEFI application that starts it.
     UefiApplication,
+    /// The UEFI application that saves reports on the stick.
+    StickApplication,
     /// The plugin for QEMU's translator.
     Plugin,
     /// The program that makes images; the UEFI loader is in it.
@@ -46,13 +48,14 @@ pub enum Part {
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Kernel,
         Self::Symbols,
         Self::Direct,
         Self::Bios,
         Self::EmulatedPmu,
         Self::UefiApplication,
+        Self::StickApplication,
         Self::Plugin,
         Self::ImageMaker,
         Self::Licences,
@@ -68,6 +71,7 @@ impl Part {
             Self::Bios => "bios.bin",
             Self::EmulatedPmu => "emulated-pmu",
             Self::UefiApplication => "emulated-pmu-uefi.efi",
+            Self::StickApplication => "stick-uefi.efi",
             Self::Plugin => "libemulated_pmu_plugin.so",
             Self::ImageMaker => "boot",
             Self::Licences => "licences.txt",

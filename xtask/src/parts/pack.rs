@@ -17,6 +17,7 @@ pub fn pack(tree: &Tree) -> Result<Vec<u8>> {
     tree.build_direct()?;
     tree.build_images()?;
     tree.build_uefi_pmu()?;
+    tree.build_stick()?;
     tree.build_plugin()?;
     let mut contents = Vec::new();
     for part in Part::ALL {

@@ -5,7 +5,9 @@ use crate::build;
 use std::path::{Path, PathBuf};
 
 /// Changes with the way in which programs are linked.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
+/// Below the folder of everything that is built.
+const FOLDER: &str = "barecount/programs";
 
 /// A name for what is made of `parts`.
 pub(super) fn key<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u64 {
@@ -19,10 +21,20 @@ pub(super) fn key<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u64 {
 /// The folder, beside everything else that is built.
 fn folder() -> Result<PathBuf, ProgramError> {
     let folder = build::target_folder().map_err(|error| ProgramError::Tool(error.to_string()))?;
-    let folder = folder.join("barecount/programs");
+    let folder = folder.join(FOLDER);
     let made = std::fs::create_dir_all(&folder);
     made.map_err(|error| ProgramError::Tool(format!("{}: {error}", folder.display())))?;
     Ok(folder)
+}
+
+/// The linked file of a program, if it is still here. Nothing is created.
+pub(super) fn find(key: u64) -> Option<PathBuf> {
+    let path = build::target_folder().ok()?.join(FOLDER).join(name(key, "elf"));
+    path.is_file().then_some(path)
+}
+
+fn name(key: u64, extension: &str) -> String {
+    format!("{key:016x}.{extension}")
 }
 
 /// The file of that name, made by `make` if it is not there yet. It comes to its place as a whole.
@@ -32,7 +44,7 @@ pub(super) fn file(
     make: impl FnOnce(&Path) -> Result<(), ProgramError>,
 ) -> Result<PathBuf, ProgramError> {
     let folder = folder()?;
-    let path = folder.join(format!("{key:016x}.{extension}"));
+    let path = folder.join(name(key, extension));
     if path.is_file() {
         return Ok(path);
     }

@@ -88,6 +88,15 @@ pub enum ProgramError {
         /// The function.
         name: String,
     },
+    /// A function that another one chooses is called.
+    #[error(
+        "it reaches `{name}`, an indirect function (IFUNC): the start of a C library would choose its variant, and there is none \
+         here; link it with functions of your own"
+    )]
+    Reached {
+        /// The function.
+        name: String,
+    },
     /// Nobody knows which one is meant.
     #[error("there are {count} symbols `{name}`{}", list(places))]
     Ambiguous {

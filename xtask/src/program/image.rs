@@ -72,7 +72,7 @@ impl<'a> File<'a> {
         self.relocate(&mut pieces)?;
         let (segments, contents): (Vec<_>, Vec<_>) = pieces.into_values().unzip();
         let writable = |at: &u64| segments.iter().any(|one| one.write && one.range().contains(at));
-        let head = Head { message: message.filter(writable), segments };
+        let head = Head { message: message.filter(writable), segments, ..Head::default() };
         check(&head)?;
         Ok(Image { head, contents: contents.concat() })
     }

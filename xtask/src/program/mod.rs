@@ -2,23 +2,27 @@
 //!
 //! `input` tells what the files are, `names` finds functions in them, `link` calls rust-lld, `image` makes segments of what
 //! it made (or of an executable that was linked already), `reach` finds what must not be reached, [`call`] makes the code that
-//! calls functions, [`places`] names addresses in a report, `cache` keeps what was linked for as long as nothing changes.
+//! calls functions, [`places`] names addresses in a report, `cache` keeps what was linked for as long as nothing changes, and
+//! `settled` makes it ready to be kept.
 
 mod cache;
 pub mod call;
 mod error;
 mod image;
+mod indirect;
 mod input;
 mod link;
 mod names;
 pub mod places;
 mod reach;
 mod runtime;
+mod settled;
 
 pub use error::{FileError, Missing, ProgramError, WrongFile};
 
 use image::File;
 use input::{Input, Kind};
+use protocol::program::Head;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -86,19 +90,25 @@ pub fn link(wanted: &Wanted) -> Result<Linked, ProgramError> {
             }
         }
         let path = inputs.first().map_or(to, |input| &input.path);
-        look(to, path, wanted, true)?;
-        Ok(())
+        look(to, path, wanted, (key, true))?;
+        settled::settle(to)
     };
     let path = cache::file(key, "elf", made)?;
     let own = inputs.first().map_or(&*path, |input| &input.path);
-    let linked = look(&path, own, wanted, false)?;
-    Ok(Linked { path, key, ..linked })
+    let linked = look(&path, own, wanted, (key, false))?;
+    Ok(Linked { path, ..linked })
 }
 
-/// Reads the linked file `path`, which is named `name` in messages; `new`: it has not been checked before.
-fn look(path: &Path, name: &Path, wanted: &Wanted, new: bool) -> Result<Linked, ProgramError> {
+/// Reads the linked file `path`, which is named `name` in messages. Of the pair, the first is its key, and the second says
+/// that it has not been checked before.
+fn look(
+    path: &Path,
+    name: &Path,
+    wanted: &Wanted,
+    (key, new): (u64, bool),
+) -> Result<Linked, ProgramError> {
     let input = Input { path: name.to_path_buf(), ..Input::read(path)? };
-    let linked = examine(input, wanted, new)?;
+    let linked = examine(input, wanted, (key, new))?;
     Ok(Linked { path: path.to_path_buf(), ..linked })
 }
 
@@ -111,10 +121,10 @@ pub fn read(bytes: &[u8], wanted: &Wanted) -> Result<Linked, ProgramError> {
     let kind = input::kind(bytes).map_err(|what| FileError::new(&path, what))?;
     let input = Input { path, bytes: bytes.to_vec(), kind };
     input.objects()?;
-    examine(input, wanted, true)
+    examine(input, wanted, (0, true))
 }
 
-fn examine(input: Input, wanted: &Wanted, new: bool) -> Result<Linked, ProgramError> {
+fn examine(input: Input, wanted: &Wanted, (key, new): (u64, bool)) -> Result<Linked, ProgramError> {
     let inputs = [input];
     let name = &*inputs[0].path;
     let file = File::parse(name, &inputs[0].bytes)?;
@@ -140,10 +150,11 @@ fn examine(input: Input, wanted: &Wanted, new: bool) -> Result<Linked, ProgramEr
         let entries: Vec<u64> = functions.values().chain(&constructors).copied().collect();
         reach::check(&file, name, &entries)?;
     }
-    let bytes = protocol::program::pack(&image.head, &image.contents)?;
+    let head = Head { key, bias: file.bias, ..image.head };
+    let bytes = protocol::program::pack(&head, &image.contents)?;
     let (bias, path) = (file.bias, name.to_path_buf());
-    let memory = image.head.segments.iter().map(|segment| segment.memory).sum();
-    Ok(Linked { path, bias, bytes, functions, constructors, memory, key: 0 })
+    let memory = head.segments.iter().map(|segment| segment.memory).sum();
+    Ok(Linked { path, bias, bytes, functions, constructors, memory, key })
 }
 
 impl File<'_> {

@@ -1,113 +1,155 @@
 //! Function, file and line of addresses in compiled code, put into a report.
+//!
+//! The report names a program by its key, and `cache` keeps the linked file under it: so a report that comes from a stick is
+//! named like one of QEMU, on the machine where its image was made.
 
-use super::Linked;
+use super::cache;
 use crate::collect::Report;
+use crate::disassembly::unhex;
 use crate::symbols::{Frame, Symbols};
-use protocol::job::{Item, Job, Snippet};
-use protocol::record::{Fault, Record, TaskResult};
-use protocol::workload::Workload;
-use std::collections::HashMap;
+use iced_x86::{Code, Decoder, DecoderOptions, Register};
+use protocol::record::{Fault, ProgramKey, Record, TaskResult};
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 
 /// The part of a fault that came in compiled code.
 const PROGRAM: &str = "program";
 
-/// The names of a job's programs, read when they are first wanted.
-struct Names<'a> {
-    programs: &'a [Linked],
-    known: HashMap<u16, Symbols>,
+/// The names of programs, read when they are first wanted.
+pub struct Names {
+    find: fn(u64) -> Option<PathBuf>,
+    /// `None`: the linked file is not here.
+    known: HashMap<ProgramKey, Option<Symbols>>,
 }
 
-impl Names<'_> {
-    fn at(&mut self, program: u16, address: u64) -> Option<Frame> {
-        let linked = self.programs.get(usize::from(program))?;
-        let symbols = self.known.entry(program).or_insert_with(|| Symbols::of(&linked.path));
-        symbols.at(address.wrapping_sub(linked.bias))
+impl Default for Names {
+    fn default() -> Self {
+        Self { find: cache::find, known: HashMap::new() }
+    }
+}
+
+impl Names {
+    /// What lies at `address` of a program.
+    pub fn at(&mut self, program: ProgramKey, address: u64) -> Option<Frame> {
+        self.symbols(program)?.at(address.wrapping_sub(program.bias.0))
     }
 
-    /// Names where a fault came. Returns a text for people.
-    fn fault(&mut self, program: u16, fault: &mut Fault) -> Option<String> {
-        if fault.part != PROGRAM {
-            return None;
-        }
+    /// The linked file of a program.
+    pub fn symbols(&mut self, program: ProgramKey) -> Option<&Symbols> {
+        let find = self.find;
+        let read = || find(program.key.0).map(|path| Symbols::of(&path));
+        self.known.entry(program).or_insert_with(read).as_ref()
+    }
+
+    /// Keys of the programs that were asked for and are not here.
+    fn missing(&self) -> BTreeSet<u64> {
+        let missing = self.known.iter().filter(|(_, symbols)| symbols.is_none());
+        missing.map(|(program, _)| program.key.0).collect()
+    }
+
+    /// Names where a fault came, and what it asked for. Returns a text for people.
+    fn fault(&mut self, fault: &mut Fault) -> Option<String> {
+        let program = fault.program.filter(|_| fault.part == PROGRAM)?;
         let frame = self.at(program, fault.registers.rip.0)?;
         let function = frame.function?;
         let mut text = format!(": in `{function}`");
         if let Some(location) = &frame.location {
             text += &format!(", {location}");
         }
+        text.extend(asked(fault).map(|what| format!("; {what}")));
         (fault.function, fault.location) = (Some(function), frame.location);
         Some(text)
     }
 
-    fn tasks(&mut self, workload: &Workload, results: &mut [TaskResult]) {
-        for (task, result) in workload.tasks.iter().zip(results) {
-            if let (Some(program), Some(fault)) = (task.program, &mut result.fault) {
-                self.fault(program, fault);
-            }
+    fn tasks(&mut self, results: &mut [TaskResult]) {
+        for fault in results.iter_mut().filter_map(|result| result.fault.as_mut()) {
+            self.fault(fault);
         }
     }
-}
 
-/// The snippet of an item that measures one.
-fn snippet<'a, 'b>(item: &'a Item<'b>) -> Option<&'a Snippet<'b>> {
-    match item {
-        Item::Snippet(snippet) => Some(snippet),
-        Item::Exact(exact) => Some(&exact.snippet),
-        Item::Processors(processors) => Some(&processors.snippet),
-        Item::History(history) => Some(&history.snippet),
-        Item::Conformance(_) | Item::Tasks(_) | Item::Count(_) | Item::Sample(_) => None,
-    }
-}
-
-fn workload<'a, 'b>(item: &'a Item<'b>) -> Option<&'a Workload<'b>> {
-    match item {
-        Item::Tasks(tasks) => Some(&tasks.workload),
-        Item::Count(count) => Some(&count.workload),
-        Item::Sample(sampling) => Some(&sampling.workload),
-        _ => None,
-    }
-}
-
-/// Names what `report`, of `job` with `programs`, says of places in compiled code.
-pub fn name(report: &mut Report, job: &Job, programs: &[Linked]) {
-    if programs.is_empty() {
-        return;
-    }
-    let mut names = Names { programs, known: HashMap::new() };
-    let program_of = |item: u32| {
-        let call = snippet(job.items.get(item as usize)?)?.setup.call.as_ref()?;
-        Some(call.program)
-    };
-    let workload_of = |item: u32| workload(job.items.get(item as usize)?);
-    for numbered in &mut report.records {
-        match &mut numbered.record {
+    fn record(&mut self, record: &mut Record) {
+        match record {
             Record::Error(error) => {
-                let program = error.item.and_then(program_of);
-                if let (Some(program), Some(fault)) = (program, &mut error.fault)
-                    && let Some(text) = names.fault(program, fault)
-                {
-                    error.text += &text;
-                }
+                let named = error.fault.as_mut().and_then(|fault| self.fault(fault));
+                error.text.extend(named);
             }
             Record::Exact(exact) => {
-                let Some(program) = program_of(exact.item) else { continue };
+                let Some(program) = exact.program else { return };
                 for row in &mut exact.listing {
-                    if let Some(frame) = names.at(program, row.offset.into()) {
+                    if let Some(frame) = self.at(program, row.offset.into()) {
                         (row.function, row.location) = (frame.function, frame.location);
                     }
                 }
             }
-            Record::Tasks(ran) => {
-                if let Some(workload) = workload_of(ran.item) {
-                    names.tasks(workload, &mut ran.tasks);
+            Record::History(history) => {
+                let Some(program) = history.program else { return };
+                for place in &mut history.places {
+                    if let Some(frame) = self.at(program, place.address.0) {
+                        (place.function, place.location) = (frame.function, frame.location);
+                    }
                 }
             }
-            Record::Count(count) => {
-                if let Some(workload) = workload_of(count.item) {
-                    names.tasks(workload, &mut count.tasks);
+            Record::Tasks(ran) => self.tasks(&mut ran.tasks),
+            Record::Count(count) => self.tasks(&mut count.tasks),
+            Record::Sample(sampled) => {
+                if let Some(schedule) = &mut sampled.schedule {
+                    self.tasks(&mut schedule.tasks);
+                }
+                // Looked for here so that what is missing is told; the rows are named where they are made.
+                for (program, place) in
+                    sampled.code.iter().filter_map(|code| Some((code.program?, code)))
+                {
+                    let _ = self.at(program, place.body[0].0);
                 }
             }
             _ => {}
         }
     }
 }
+
+/// What a program asked for that nobody gives it here. Before the boot only code is looked through that is reached by addresses
+/// in the program: what is computed shows at its fault.
+fn asked(fault: &Fault) -> Option<String> {
+    if fault.vector >= 32 {
+        // In ring 0 the interrupt comes through, and its instruction is over.
+        return Some(system_call(&format!("int {:#x}", fault.vector)));
+    }
+    let bytes = unhex(fault.bytes.as_deref()?)?;
+    let instruction = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
+    let call = match instruction.code() {
+        Code::Syscall => "syscall".to_string(),
+        Code::Sysenter => "sysenter".to_string(),
+        Code::Int_imm8 => format!("int {:#x}", instruction.immediate8()),
+        Code::Ud2 => return Some("it gave up there (ud2)".to_string()),
+        _ if instruction.segment_prefix() == Register::FS => {
+            return Some("thread-local storage, of which there is none".to_string());
+        }
+        _ => return None,
+    };
+    Some(system_call(&call))
+}
+
+fn system_call(instruction: &str) -> String {
+    format!("{instruction} is a system call, and there is no system below it")
+}
+
+/// Names what `report` says of places in compiled code. Returns what is to be said if it cannot.
+pub fn name(report: &mut Report) -> Option<String> {
+    name_with(&mut Names::default(), report)
+}
+
+fn name_with(names: &mut Names, report: &mut Report) -> Option<String> {
+    report.records.iter_mut().for_each(|numbered| names.record(&mut numbered.record));
+    let missing = names.missing();
+    let keys: Vec<String> = missing.iter().map(|key| format!("{key:016x}")).collect();
+    (!keys.is_empty()).then(|| {
+        format!(
+            "addresses in compiled code have no names: the linked file of {} is not in the build folder; `image` or `run` of \
+             the same job and files puts it there",
+            keys.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests;

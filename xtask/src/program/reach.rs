@@ -6,6 +6,7 @@
 
 use super::error::{FileError, Missing, ProgramError};
 use super::image::File;
+use super::indirect;
 use super::names::demangled;
 use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register,
@@ -48,6 +49,8 @@ struct Walk<'a> {
     code: Vec<(u64, &'a [u8])>,
     symbols: Vec<Symbol>,
     relocations: BTreeMap<u64, Relocation>,
+    /// Slots of indirect functions, with what chooses them.
+    slots: BTreeMap<u64, u64>,
     seen: HashSet<u64>,
     seen_data: HashSet<u64>,
     /// Code that is still to be looked at.
@@ -108,8 +111,9 @@ impl<'a> Walk<'a> {
             })
             .collect();
         symbols.sort_by(|a, b| (a.start, b.end).cmp(&(b.start, a.end)));
+        let slots = indirect::slots(file, path)?;
         let (seen, seen_data, left, missing) = Default::default();
-        Ok(Self { code, symbols, relocations, seen, seen_data, left, missing })
+        Ok(Self { code, symbols, relocations, slots, seen, seen_data, left, missing })
     }
 
     /// The symbol that `at` lies in.
@@ -187,6 +191,14 @@ impl<'a> Walk<'a> {
             let name =
                 canary.then(|| "the stack protector's canary: -fno-stack-protector".to_string());
             return Err(ProgramError::ThreadLocal { name, function: self.function(at) });
+        }
+        let is_fixed = uses_memory
+            && (instruction.is_ip_rel_memory_operand()
+                || instruction.memory_base() == Register::None
+                    && instruction.memory_index() == Register::None);
+        let slot = is_fixed.then(|| self.slots.get(&instruction.memory_displacement64())).flatten();
+        if let Some(&chooser) = slot {
+            return Err(ProgramError::Reached { name: self.function(chooser) });
         }
         let places: Vec<u64> = self.relocations.range(at..next).map(|(place, _)| *place).collect();
         for place in places {

@@ -1,17 +1,20 @@
-//! The four functions that compilers call without being told to: `memcpy`, `memmove`, `memset`, `memcmp`, and `bcmp`.
+//! The functions that compilers call without being told to: `memcpy`, `memmove`, `memset`, `memcmp`, and `bcmp`; and what C++
+//! compilers refer to in every class with virtual functions, and for objects with static storage.
 //!
-//! They are linked only where no file has its own. Each is as short as string instructions make it: a repeated one counts
-//! as one instruction.
+//! They are linked only where no file has its own: all are weak, as a file may have one and need another. The first five are as
+//! short as string instructions make them: a repeated one counts as one instruction. Destructors of static objects are not
+//! run, as nothing ends a program here; what deletes memory that nobody allocated ends the item.
 
 use super::cache;
 use super::error::ProgramError;
 use crate::job::assemble;
 use std::path::PathBuf;
 
-/// System V calling convention: RDI, RSI and RDX in, RAX out; the direction flag is clear between calls.
+/// System V calling convention: RDI, RSI and RDX in, RAX out; the direction flag is clear between calls. The names that begin with
+/// `__cxa` are those of the Itanium C++ ABI (2.8, 3.2.6, 3.3.3, 3.3.6); a guard's first byte says that its object is there.
 const TEXT: &str = r#"
     .section .text.memcpy,"ax",@progbits
-    .globl memcpy; .type memcpy,@function
+    .weak memcpy; .type memcpy,@function
 memcpy:
     mov rax, rdi
     mov rcx, rdx
@@ -20,7 +23,7 @@ memcpy:
     .size memcpy, . - memcpy
 
     .section .text.memmove,"ax",@progbits
-    .globl memmove; .type memmove,@function
+    .weak memmove; .type memmove,@function
 memmove:
     mov rax, rdi
     mov rcx, rdx
@@ -39,7 +42,7 @@ memmove:
     .size memmove, . - memmove
 
     .section .text.memset,"ax",@progbits
-    .globl memset; .type memset,@function
+    .weak memset; .type memset,@function
 memset:
     mov r8, rdi
     mov eax, esi
@@ -50,7 +53,7 @@ memset:
     .size memset, . - memset
 
     .section .text.memcmp,"ax",@progbits
-    .globl memcmp, bcmp; .type memcmp,@function; .type bcmp,@function
+    .weak memcmp, bcmp; .type memcmp,@function; .type bcmp,@function
 memcmp:
 bcmp:
     xor eax, eax
@@ -64,6 +67,59 @@ bcmp:
 2:  ret
     .size memcmp, . - memcmp
     .size bcmp, . - bcmp
+
+    .section .text.__cxa_pure_virtual,"ax",@progbits
+    .weak __cxa_pure_virtual; .type __cxa_pure_virtual,@function
+__cxa_pure_virtual:
+    ud2
+    .size __cxa_pure_virtual, . - __cxa_pure_virtual
+
+    .section .text.__cxa_atexit,"ax",@progbits
+    .weak __cxa_atexit, atexit; .type __cxa_atexit,@function; .type atexit,@function
+__cxa_atexit:
+atexit:
+    xor eax, eax
+    ret
+    .size __cxa_atexit, . - __cxa_atexit
+    .size atexit, . - atexit
+
+    .section .text.__cxa_guard_acquire,"ax",@progbits
+    .weak __cxa_guard_acquire; .type __cxa_guard_acquire,@function
+__cxa_guard_acquire:
+    xor eax, eax
+    cmp byte ptr [rdi], 0
+    sete al
+    ret
+    .size __cxa_guard_acquire, . - __cxa_guard_acquire
+
+    .section .text.__cxa_guard_release,"ax",@progbits
+    .weak __cxa_guard_release; .type __cxa_guard_release,@function
+__cxa_guard_release:
+    mov byte ptr [rdi], 1
+    ret
+    .size __cxa_guard_release, . - __cxa_guard_release
+
+    .section .text._ZdlPv,"ax",@progbits
+    .weak _ZdlPv, _ZdlPvm, _ZdaPv, _ZdaPvm
+    .type _ZdlPv,@function; .type _ZdlPvm,@function; .type _ZdaPv,@function; .type _ZdaPvm,@function
+_ZdlPv:
+_ZdlPvm:
+_ZdaPv:
+_ZdaPvm:
+    test rdi, rdi
+    jnz 1f
+    ret
+1:  ud2
+    .size _ZdlPv, . - _ZdlPv
+    .size _ZdlPvm, . - _ZdlPvm
+    .size _ZdaPv, . - _ZdaPv
+    .size _ZdaPvm, . - _ZdaPvm
+
+    .section .rodata.__dso_handle,"a",@progbits
+    .weak __dso_handle; .hidden __dso_handle; .type __dso_handle,@object
+__dso_handle:
+    .quad 0
+    .size __dso_handle, . - __dso_handle
 "#;
 
 /// The object file that has them, assembled once.

@@ -103,6 +103,22 @@ fn what_a_function_reaches_and_cannot_have_is_refused_by_name() {
     assert!(text.ends_with("; there is f"), "{text}");
 }
 
+/// Of an object, and of an executable that another linker call has made.
+#[test]
+fn an_indirect_function_is_refused_where_it_is_reached_and_nowhere_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = ".globl f, g, m; f: call g; call m; ret; g: ret; .size g, . - g\n\
+                .type m, @gnu_indirect_function; m: lea rax, [rip + g]; ret; .size m, . - m";
+    let file = object(folder.path(), "a.o", text);
+    let fixed = executable(folder.path(), &[&file], &["-static"]);
+    for file in [&file, &fixed] {
+        let text = refusal(&[file], "f");
+        assert!(text.starts_with("it reaches `m`, an indirect function (IFUNC)"), "{text}");
+        link(&wanted(&[file], &["g"])).unwrap_or_else(|error| panic!("{error}"));
+        assert!(refusal(&[file], "m").starts_with("`m` is an indirect function"));
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let folder = tempfile::tempdir().unwrap();

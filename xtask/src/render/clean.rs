@@ -40,7 +40,7 @@ fn record(record: &Record) -> Option<Record> {
 }
 
 /// Whether something in `value` had to be changed.
-fn change(value: &mut Value) -> bool {
+pub(crate) fn change(value: &mut Value) -> bool {
     match value {
         Value::String(text) if text.contains(is_order) => {
             let clean = printable_lines(text);

@@ -93,7 +93,7 @@ fn of_set(count: &CountResult, set: &CountedSet, width: Width) -> String {
 }
 
 /// Why a set has no counts, in a sentence.
-pub(super) fn lost(set: &CountedSet) -> Option<String> {
+pub(crate) fn lost(set: &CountedSet) -> Option<String> {
     let evicted = set.evicted.as_ref().map(|Eviction { by, processor, acquired, generation }| {
         let acquired = format!("acquired in generation {acquired}");
         format!("evicted by {by} on processor {processor} in generation {generation}, {acquired}")
@@ -102,12 +102,12 @@ pub(super) fn lost(set: &CountedSet) -> Option<String> {
 }
 
 /// What could not be counted, of all sets.
-pub(super) fn all_uncounted(count: &CountResult) -> impl Iterator<Item = &Uncounted> {
+pub(crate) fn all_uncounted(count: &CountResult) -> impl Iterator<Item = &Uncounted> {
     count.uncounted.iter().chain(count.sets.iter().flat_map(|set| &set.uncounted))
 }
 
 /// Numbers of the processors whose counts stand beside the sum: one processor's counts are the sum.
-fn cpus(count: &CountResult) -> Vec<u32> {
+pub(crate) fn cpus(count: &CountResult) -> Vec<u32> {
     let numbers = count.cpus.iter().map(|cpu| cpu.processor);
     if count.cpus.len() > 1 { numbers.collect() } else { Vec::new() }
 }
@@ -149,7 +149,7 @@ fn right_but(table: &mut Table, head: &[String], left: usize) {
 }
 
 /// A count as it is; one that stands for more than its own time scaled, behind a `~`.
-pub(super) fn value(value: &CountValue) -> String {
+pub(crate) fn value(value: &CountValue) -> String {
     match value.scaled {
         _ if value.enabled == 0 => "-".to_string(),
         None => "?".to_string(),
@@ -159,7 +159,7 @@ pub(super) fn value(value: &CountValue) -> String {
 }
 
 /// The share of the time during which it was counted.
-fn share(value: &CountValue) -> String {
+pub(crate) fn share(value: &CountValue) -> String {
     match value.enabled {
         0 => String::new(),
         enabled => format!("{:.1} %", 100.0 * value.counted as f64 / enabled as f64),

@@ -44,7 +44,7 @@ fn section(exact: &ExactResult, columns: Width) -> String {
     out
 }
 
-fn compared(comparison: &Comparison, emulated: bool) -> String {
+pub(crate) fn compared(comparison: &Comparison, emulated: bool) -> String {
     let Comparison { event, exact, pmu_min, pmu_max, agrees } = comparison;
     let pmu = if emulated { "emulated PMU" } else { "PMU" };
     if *agrees {
@@ -76,7 +76,7 @@ fn listing(exact: &ExactResult) -> Table {
 }
 
 /// Function, file and line of an instruction of a program.
-fn where_it_is(row: &ListedInstruction) -> String {
+pub(crate) fn where_it_is(row: &ListedInstruction) -> String {
     let file = |location: &String| location.rsplit('/').next().unwrap_or_default().to_string();
     let parts = [row.function.clone(), row.location.as_ref().map(file)];
     printable(&parts.into_iter().flatten().collect::<Vec<_>>().join(", ")).into_owned()
@@ -137,6 +137,7 @@ mod tests {
                 ..ListedInstruction::default()
             }],
             listed: 3,
+            program: None,
             comparisons: vec![Comparison {
                 event: "branches".into(),
                 exact: 1.0,

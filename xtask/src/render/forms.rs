@@ -218,7 +218,7 @@ fn cells(row: &FormRow, events: &[&String]) -> Vec<Cell> {
     form.chain((0..5).map(column)).chain(events.iter().map(counted)).collect()
 }
 
-fn broken(things: &[String]) -> String {
+pub(crate) fn broken(things: &[String]) -> String {
     if things.is_empty() { String::new() } else { format!(", new {} each time", things.join(", ")) }
 }
 

@@ -5,6 +5,7 @@ use super::style::{FAINT, STRONG, WARNING, paint};
 use super::table::{Width, empty, fit};
 use super::tap::point::{Data, Point};
 use crate::collect::Report;
+use crate::text::printable;
 use comfy_table::{Cell, CellAlignment, Table};
 use protocol::record::{HistoryPass, HistoryResult, HistorySeries, StoppedBy};
 use std::fmt::Write;
@@ -36,7 +37,7 @@ fn section(history: &HistoryResult, columns: Width) -> String {
 }
 
 /// What was run, from where the rows count, and what stopped the counters.
-fn heading(history: &HistoryResult) -> String {
+pub(crate) fn heading(history: &HistoryResult) -> String {
     let clock = &history.clock;
     let runs = match history.runs {
         1 => "1 run".to_string(),
@@ -124,6 +125,8 @@ fn rows(history: &HistoryResult) -> Table {
         head.extend([label(history, one), "sum".to_string()]);
     }
     let columns = head.len();
+    let is_named = history.places.iter().any(|place| place.function.is_some());
+    head.extend(is_named.then(|| "at".to_string()));
     table.set_header(head);
     for index in 0..columns {
         if let Some(column) = table.column_mut(index) {
@@ -132,9 +135,10 @@ fn rows(history: &HistoryResult) -> Table {
     }
     let count = history.series.iter().map(|one| one.each.len()).max().unwrap_or(0);
     let alike = |a: usize, b: usize| {
-        history.series.iter().all(|one| {
-            one.each.get(a) == one.each.get(b) && is_certain(one, a) && is_certain(one, b)
-        })
+        function(history, a) == function(history, b)
+            && history.series.iter().all(|one| {
+                one.each.get(a) == one.each.get(b) && is_certain(one, a) && is_certain(one, b)
+            })
     };
     let mut first = 0;
     while first < count {
@@ -142,10 +146,32 @@ fn rows(history: &HistoryResult) -> Table {
         while last + 1 < count && alike(first, last + 1) {
             last += 1;
         }
-        table.add_row(cells(history, first, last));
+        let mut cells = cells(history, first, last);
+        cells.extend(is_named.then(|| Cell::new(places(history, first, last))));
+        table.add_row(cells);
         first = last + 1;
     }
     table
+}
+
+/// The function in which a row began.
+fn function(history: &HistoryResult, row: usize) -> Option<&str> {
+    history.places.get(row)?.function.as_deref()
+}
+
+/// Where rows of one function began: the function, and the line of the first one; if they have several, the last one's too.
+fn places(history: &HistoryResult, first: usize, last: usize) -> String {
+    let line = |row: usize| {
+        let place = history.places.get(row)?.location.as_deref()?;
+        Some(place.rsplit('/').next().unwrap_or(place))
+    };
+    let Some(function) = function(history, first) else { return String::new() };
+    let text = match (line(first), line(last)) {
+        (Some(from), Some(to)) if from != to => format!("{function}, {from} to {to}"),
+        (Some(from), _) => format!("{function}, {from}"),
+        (None, _) => function.to_string(),
+    };
+    printable(&text).into_owned()
 }
 
 /// Whether all runs of a row agreed.

@@ -3,6 +3,8 @@
 use super::forms::{self, FormRow};
 use super::{Context, notes};
 use crate::collect::{Foreign, Numbered, Report};
+use crate::samples::Profile;
+use crate::samples::saved::SavedProfile;
 use crate::text::ascii_controls;
 use serde::Serialize;
 
@@ -17,6 +19,8 @@ struct Document<'a> {
     records: &'a [Numbered],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     forms: Vec<FormRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    profiles: Vec<SavedProfile>,
     problems: Vec<String>,
     notes: Vec<String>,
     foreign: Vec<&'a Foreign>,
@@ -26,12 +30,17 @@ struct Document<'a> {
 #[must_use]
 pub fn render(report: &Report, context: &Context) -> String {
     let problems = report.problems.iter().map(ToString::to_string);
+    let profiles = match report.sampled().next() {
+        Some(_) => Profile::of(report, &context.resolver(report)),
+        None => Vec::new(),
+    };
     let document = Document {
         report: VERSION,
         run: context,
         exit_code: context.exit_code(report),
         records: &report.records,
         forms: forms::rows(report),
+        profiles: profiles.iter().map(SavedProfile::of).collect(),
         problems: problems.chain(report.disputes.iter().cloned()).collect(),
         notes: notes::said(report, context),
         foreign: notes::foreign(report).collect(),

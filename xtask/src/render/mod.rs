@@ -1,20 +1,20 @@
 //! A report for eyes and for other programs.
 
-mod checks;
-mod clean;
-mod count;
+pub(crate) mod checks;
+pub(crate) mod clean;
+pub(crate) mod count;
 pub mod csv;
 pub mod exact;
 pub mod forms;
 pub(crate) mod history;
 pub mod json;
 pub mod notes;
-mod processors;
-mod samples;
+pub(crate) mod processors;
+pub(crate) mod samples;
 pub mod style;
 pub mod table;
 pub mod tap;
-mod tasks;
+pub(crate) mod tasks;
 mod values;
 
 use crate::cli::Format;
@@ -124,11 +124,16 @@ pub fn render(report: &Report, context: &Context, format: Format) -> String {
     if format == Format::Json {
         return json::render(report, context);
     }
+    if format == Format::Html {
+        let text = json::render(report, context);
+        let document = crate::page::read(text.as_bytes(), &context.source);
+        return crate::page::render(&[document.expect("our own document")], None);
+    }
     let (report, context) = (&*clean::report(report), &clean::context(context));
     match format {
         Format::Table => table::render(report, context),
         Format::Tap => tap::render(report, context),
-        Format::Csv | Format::Json => csv::render(report),
+        Format::Csv | Format::Json | Format::Html => csv::render(report),
     }
 }
 

@@ -5,6 +5,7 @@ use super::style::{ERROR, FAINT, WARNING, paint};
 use crate::collect::{Foreign, Report};
 use crate::text::printable;
 use crate::verdict;
+use anstyle::Style;
 use protocol::record::{Crash, ErrorCode, Record, Registers, SnippetResult};
 use protocol::verdict::{said as said_of, sentence};
 use std::fmt::Write;
@@ -12,8 +13,41 @@ use std::fmt::Write;
 /// Most lines of other text that are shown.
 const MAX_FOREIGN: usize = 10;
 
+/// Something to know.
+pub(crate) struct Note {
+    /// How it is shown: [`ERROR`], [`WARNING`] or [`FAINT`].
+    pub style: Style,
+    /// What kind of thing it is.
+    pub label: &'static str,
+    /// The thing.
+    pub text: String,
+    /// Lines that belong to it.
+    pub below: Vec<String>,
+}
+
 /// Writes all notes.
 pub(super) fn write(out: &mut String, report: &Report, context: &Context) {
+    print(out, &all(report, context));
+}
+
+fn print(out: &mut String, notes: &[Note]) {
+    for note in notes {
+        // Writing to a String does not fail.
+        let _ = writeln!(out, "{}: {}", paint(note.style, note.label), note.text);
+        note.below.iter().for_each(|line| {
+            let _ = writeln!(out, "{line}");
+        });
+    }
+}
+
+/// All notes, in the order in which they are told.
+pub(crate) fn all(report: &Report, context: &Context) -> Vec<Note> {
+    let notes = &mut Vec::new();
+    collect(notes, report, context);
+    std::mem::take(notes)
+}
+
+fn collect(out: &mut Vec<Note>, report: &Report, context: &Context) {
     for numbered in &report.records {
         match &numbered.record {
             Record::Error(error) => {
@@ -24,11 +58,11 @@ pub(super) fn write(out: &mut String, report: &Report, context: &Context) {
                 let instruction = error.fault.as_ref().map(super::tasks::instruction);
                 let instruction = instruction.unwrap_or_default();
                 let text = format!("{place}{}{instruction}", error.text);
-                let label = match error.code {
-                    ErrorCode::Skipped => paint(WARNING, "skipped"),
-                    _ => paint(ERROR, "error"),
+                let (style, label) = match error.code {
+                    ErrorCode::Skipped => (WARNING, "skipped"),
+                    _ => (ERROR, "error"),
                 };
-                line(out, &label, &text);
+                line(out, style, label, &text);
                 if let Some(fault) = &error.fault {
                     registers(out, &fault.registers);
                 }
@@ -42,25 +76,25 @@ pub(super) fn write(out: &mut String, report: &Report, context: &Context) {
     failed_uncounted(out, report);
     machine(out, report);
     for problem in &report.problems {
-        line(out, &paint(ERROR, "report"), &problem.to_string());
+        line(out, ERROR, "report", &problem.to_string());
     }
     for dispute in &report.disputes {
-        line(out, &paint(ERROR, "report"), dispute);
+        line(out, ERROR, "report", dispute);
     }
     if report.end().is_none() {
         where_it_stopped(out, report, context);
     }
     if let Some(complaint) = &context.complaint {
-        line(out, &paint(ERROR, "machine"), complaint);
+        line(out, ERROR, "machine", complaint);
     }
     for said in said(report, context) {
-        line(out, &paint(WARNING, "note"), &said);
+        line(out, WARNING, "note", &said);
     }
     write_foreign(out, report);
 }
 
 /// What was not counted, and what is doubtful about what was: each once, with the first item that it is about.
-fn events(out: &mut String, report: &Report) {
+fn events(out: &mut Vec<Note>, report: &Report) {
     type Said = (&'static str, String, String, usize);
     let mut said: Vec<Said> = Vec::new();
     let mut say = |label, text: String, result: &SnippetResult| match said
@@ -82,28 +116,28 @@ fn events(out: &mut String, report: &Report) {
     }
     for (label, text, item, more) in said {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        line(out, &paint(WARNING, label), &format!("{text}; in {item}{more}"));
+        line(out, WARNING, label, &format!("{text}; in {item}{more}"));
     }
 }
 
 /// What became of the options of the machine, and what else is to be known about the machine while an item ran.
-fn machine(out: &mut String, report: &Report) {
+fn machine(out: &mut Vec<Note>, report: &Report) {
     for result in report.results() {
         let place = format!("item {} ({}): ", result.item, result.name);
         for one in &result.controls {
-            let label = if one.applied { "applied" } else { "not available" };
-            let label = paint(if one.applied { FAINT } else { WARNING }, label);
-            line(out, &label, &format!("{place}{}: {}", one.option, one.note));
+            let (style, label) =
+                if one.applied { (FAINT, "applied") } else { (WARNING, "not available") };
+            line(out, style, label, &format!("{place}{}: {}", one.option, one.note));
         }
         if result.unwatched > 0 {
             let text =
                 "its events take every counter, so nothing ends it if it does not end itself";
-            line(out, &paint(WARNING, "note"), &format!("{place}{text}"));
+            line(out, WARNING, "note", &format!("{place}{text}"));
         }
         if result.smis > 0 {
             let text =
                 format!("{} system management interrupts came while it was measured", result.smis);
-            line(out, &paint(WARNING, "doubtful"), &format!("{place}{text}"));
+            line(out, WARNING, "doubtful", &format!("{place}{text}"));
         }
     }
     // A history says it in its own section.
@@ -113,32 +147,38 @@ fn machine(out: &mut String, report: &Report) {
     }
 }
 
-fn put_back(out: &mut String, place: &str, restored: &[String]) {
+fn put_back(out: &mut Vec<Note>, place: &str, restored: &[String]) {
     if !restored.is_empty() {
         let text = format!("{place}it changed {}, which was put back", restored.join(", "));
-        line(out, &paint(FAINT, "restored"), &text);
+        line(out, FAINT, "restored", &text);
     }
 }
 
-fn line(out: &mut String, label: &str, text: &str) {
-    // Writing to a String does not fail, here and below.
-    let _ = writeln!(out, "{label}: {text}");
+fn line(out: &mut Vec<Note>, style: Style, label: &'static str, text: &str) {
+    out.push(Note { style, label, text: text.to_string(), below: Vec::new() });
+}
+
+/// A line that belongs to the note before.
+fn below(out: &mut [Note], text: String) {
+    if let Some(note) = out.last_mut() {
+        note.below.push(text);
+    }
 }
 
 /// What an item missed. Events that were not counted are told with all others of their kind.
-fn missed(out: &mut String, record: &Record) {
+fn missed(out: &mut Vec<Note>, record: &Record) {
     let (Some((item, name)), Some((_, misses))) = (verdict::item_of(record), said_of(record))
     else {
         return;
     };
     for miss in misses.iter().filter(|miss| !verdict::is_uncounted(miss)) {
         let text = format!("item {item} ({name}): {}", sentence(miss));
-        line(out, &paint(ERROR, "missed"), &text);
+        line(out, ERROR, "missed", &text);
     }
 }
 
 /// Items that fail for events that were not counted, and how they need not.
-fn failed_uncounted(out: &mut String, report: &Report) {
+fn failed_uncounted(out: &mut Vec<Note>, report: &Report) {
     let fails = |record: &Record| {
         said_of(record).is_some_and(|(_, misses)| misses.iter().any(verdict::is_uncounted))
     };
@@ -152,10 +192,10 @@ fn failed_uncounted(out: &mut String, report: &Report) {
         "{items} because not everything that was asked for was counted; --allow-uncounted, or allow-uncounted = true in \
          the job, lets that pass"
     );
-    line(out, &paint(ERROR, "not counted"), &text);
+    line(out, ERROR, "not counted", &text);
 }
 
-fn write_crash(out: &mut String, crash: &Crash, context: &Context) {
+fn write_crash(out: &mut Vec<Note>, crash: &Crash, context: &Context) {
     let mut text = format!("the firmware failed: {}", crash.text);
     if let Some(location) = &crash.location {
         let _ = write!(text, ", at {location}");
@@ -167,14 +207,14 @@ fn write_crash(out: &mut String, crash: &Crash, context: &Context) {
         let name = context.items.get(item as usize).map(|n| format!(" ({n})")).unwrap_or_default();
         let _ = write!(text, ", while running item {item}{name}");
     }
-    line(out, &paint(ERROR, "crash"), &text);
+    line(out, ERROR, "crash", &text);
     for (index, frame) in context.backtrace.iter().enumerate() {
-        let _ = writeln!(out, "  {index:2} {frame}");
+        below(out, format!("  {index:2} {frame}"));
     }
     registers(out, &crash.registers);
 }
 
-fn registers(out: &mut String, r: &Registers) {
+fn registers(out: &mut [Note], r: &Registers) {
     let rows = [
         [("rip", r.rip), ("rflags", r.rflags), ("rsp", r.rsp), ("cr2", r.cr2)],
         [("rax", r.rax), ("rbx", r.rbx), ("rcx", r.rcx), ("rdx", r.rdx)],
@@ -184,12 +224,12 @@ fn registers(out: &mut String, r: &Registers) {
     let rest = [("r13", r.r13), ("r14", r.r14), ("r15", r.r15)];
     for row in rows.iter().map(|row| &row[..]).chain([&rest[..]]) {
         let cells: Vec<String> = row.iter().map(|(n, v)| format!("{n:>6} {:#018x}", v.0)).collect();
-        let _ = writeln!(out, "{}", paint(FAINT, &cells.join(" ")));
+        below(out, paint(FAINT, &cells.join(" ")));
     }
 }
 
 /// The item that was running when the report broke off.
-fn where_it_stopped(out: &mut String, report: &Report, context: &Context) {
+fn where_it_stopped(out: &mut Vec<Note>, report: &Report, context: &Context) {
     let next = report.items() as usize;
     if report.records.is_empty() || report.crash().is_some() {
         return;
@@ -198,7 +238,7 @@ fn where_it_stopped(out: &mut String, report: &Report, context: &Context) {
         let total = context.items.len();
         let text =
             format!("the machine stopped in item {next} ({name}); {next} of {total} were done");
-        line(out, &paint(ERROR, "report"), &text);
+        line(out, ERROR, "report", &text);
     }
 }
 
@@ -228,17 +268,17 @@ fn clean(text: &str) -> String {
     printable(text.trim()).into_owned()
 }
 
-fn write_foreign(out: &mut String, report: &Report) {
+fn write_foreign(out: &mut Vec<Note>, report: &Report) {
     let count = foreign(report).count();
     if count == 0 {
         return;
     }
-    line(out, &paint(WARNING, "note"), &format!("{count} lines of other text on the serial line:"));
+    line(out, WARNING, "note", &format!("{count} lines of other text on the serial line:"));
     for foreign in foreign(report).take(MAX_FOREIGN) {
-        let _ = writeln!(out, "  {}: {}", foreign.line, clean(&foreign.text));
+        below(out, format!("  {}: {}", foreign.line, clean(&foreign.text)));
     }
     if count > MAX_FOREIGN {
-        let _ = writeln!(out, "  and {} more", count - MAX_FOREIGN);
+        below(out, format!("  and {} more", count - MAX_FOREIGN));
     }
 }
 
@@ -256,8 +296,10 @@ mod tests {
         let record: Record = serde_json::from_str(result).unwrap();
         let records = vec![Numbered { seq: 0, record }];
         let report = Report { records, ..Report::default() };
+        let mut notes = Vec::new();
+        machine(&mut notes, &report);
         let mut out = String::new();
-        machine(&mut out, &report);
+        print(&mut out, &notes);
         for part in [
             "item 4 (a): ring=3: so",
             "not available",
@@ -295,8 +337,10 @@ mod tests {
     #[test]
     fn what_is_true_of_several_items_is_said_once_with_their_number() {
         let records = vec![snippet(1, "unknown"), snippet(2, "unknown"), snippet(3, "no room")];
+        let mut notes = Vec::new();
+        events(&mut notes, &Report { records, ..Report::default() });
         let mut out = String::new();
-        events(&mut out, &Report { records, ..Report::default() });
+        print(&mut out, &notes);
         let plain = anstream::adapter::strip_str(&out).to_string();
         assert_eq!(
             plain,

@@ -9,7 +9,7 @@ use protocol::record::{Machine, ProcessorResult, ProcessorState, ProcessorsResul
 use std::fmt::Write;
 
 /// The line about the machine's processors, if there are several.
-pub(super) fn heading(machine: &Machine) -> Option<String> {
+pub(crate) fn heading(machine: &Machine) -> Option<String> {
     let all = &machine.processors;
     if all.len() < 2 {
         return None;
@@ -75,7 +75,7 @@ fn section(result: &ProcessorsResult, columns: Width) -> String {
 }
 
 /// Ticks from the snapshot's instant to the processor's reading.
-fn late(result: &ProcessorsResult, one: &ProcessorResult) -> String {
+pub(crate) fn late(result: &ProcessorsResult, one: &ProcessorResult) -> String {
     let ticks = one.snapshot_tsc.wrapping_sub(result.snapshot.deadline) as i64;
     format!("{ticks:+}")
 }

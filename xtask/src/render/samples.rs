@@ -71,7 +71,7 @@ fn section(profile: &Profile, columns: Width) -> String {
     out
 }
 
-fn intervals(timer: &TimerResult) -> String {
+pub(crate) fn intervals(timer: &TimerResult) -> String {
     let mut text = format!("timer: {} ns asked, {} ns set", timer.asked_ns, timer.set_ns);
     if let Some([least, median, most]) = timer.measured_ns {
         let _ = write!(text, ", {least} to {most} ns measured (median {median})");
@@ -80,7 +80,7 @@ fn intervals(timer: &TimerResult) -> String {
 }
 
 /// What is doubtful or was left out.
-fn warnings(result: &SampleResult) -> Vec<String> {
+pub(crate) fn warnings(result: &SampleResult) -> Vec<String> {
     let mut said = Vec::new();
     if result.throttled > 0 {
         let times = result.throttled;
@@ -171,7 +171,7 @@ fn events(result: &SampleResult) -> Table {
 }
 
 /// A part of `total` in percent.
-fn share(count: u64, total: u64) -> String {
+pub(crate) fn share(count: u64, total: u64) -> String {
     format!("{:.1} %", 100.0 * count as f64 / total.max(1) as f64)
 }
 

@@ -42,7 +42,7 @@ fn section(ran: &TasksResult, columns: Width) -> String {
 }
 
 /// How several processors worked together, a line.
-pub(super) fn together(together: &Together) -> String {
+pub(crate) fn together(together: &Together) -> String {
     let numbers: Vec<String> = together.processors.iter().map(u32::to_string).collect();
     let what = if numbers.len() == 1 { "processor" } else { "processors" };
     let mut line = format!("{what} {}", numbers.join(", "));
@@ -59,7 +59,7 @@ pub(super) fn together(together: &Together) -> String {
 }
 
 /// Ticks that left the tasks no time.
-pub(super) fn too_short(interval: u64) -> String {
+pub(crate) fn too_short(interval: u64) -> String {
     format!(
         "; a tick was due before the last one was dealt with: lengthened to {interval} TSC ticks"
     )
@@ -107,7 +107,7 @@ fn table(ran: &TasksResult) -> Table {
 }
 
 /// A task's name, with its processor if that is not the first, and its code if that is not the usual.
-pub(super) fn label(task: &TaskResult) -> String {
+pub(crate) fn label(task: &TaskResult) -> String {
     let cpu = match task.cpu {
         0 => String::new(),
         cpu => format!(" (cpu {cpu})"),
@@ -128,7 +128,7 @@ pub(super) fn instruction(fault: &Fault) -> String {
     }
 }
 
-pub(super) fn sentence(fault: &Fault) -> String {
+pub(crate) fn sentence(fault: &Fault) -> String {
     let place = match fault.offset {
         _ if let Some(function) = &fault.function => {
             let location = fault.location.as_ref().map_or(String::new(), |at| format!(", {at}"));

@@ -5,9 +5,12 @@
 
 pub mod data;
 pub mod folded;
+mod listing;
 pub mod pprof;
 mod resolve;
+pub mod saved;
 
+pub use listing::{Listed, Listing};
 pub use resolve::{Place, Resolver, short};
 
 use crate::collect::Report;
@@ -42,6 +45,8 @@ pub struct Profile<'a> {
     pub rows: Vec<Row>,
     /// The data addresses, where samples have such, of each event the most frequent first.
     pub data: Vec<DataCount>,
+    /// The code that was sampled, whole functions where that is known.
+    pub listings: Vec<Listing>,
 }
 
 /// What samples are told apart by: event, task, ring, bits, address.
@@ -87,7 +92,8 @@ impl<'a> Profile<'a> {
             });
         let mut rows: Vec<Row> = rows.collect();
         rows.sort_by_key(|row| (row.event, std::cmp::Reverse(row.count), row.address));
-        Self { result, rows, data: data::addresses(report, result) }
+        let listings = listing::of(resolver, result, &rows);
+        Self { result, rows, data: data::addresses(report, result), listings }
     }
 
     /// All samples of an event.

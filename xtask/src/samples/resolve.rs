@@ -4,11 +4,15 @@ use super::inside;
 use crate::disassembly::{instruction, unhex};
 use crate::job::sample::TaskCode;
 use crate::parts;
+use crate::program::places::Names;
 use crate::symbols::Symbols;
-use object::{Object, ObjectSection};
 use protocol::record::SampleResult;
+use std::cell::RefCell;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+/// What the longest instruction takes: Intel's manual, volume 2, 2.3.11.
+const MAX_INSTRUCTION_BYTES: usize = 15;
 
 /// What lies at an address.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -27,18 +31,16 @@ pub struct Place {
 #[derive(Default)]
 pub struct Resolver {
     /// By the item's index.
-    tasks: HashMap<u32, Vec<TaskCode>>,
-    /// Names of programs that tasks call, by their files.
-    programs: HashMap<PathBuf, Symbols>,
-    kernel: Option<Kernel>,
+    pub(super) tasks: HashMap<u32, Vec<TaskCode>>,
+    /// Names of programs that tasks call.
+    pub(super) programs: RefCell<Names>,
+    pub(super) kernel: Option<Kernel>,
 }
 
-struct Kernel {
-    symbols: Symbols,
-    /// The file.
-    bytes: Vec<u8>,
+pub(super) struct Kernel {
+    pub(super) symbols: Symbols,
     /// Where it was loaded.
-    base: u64,
+    pub(super) base: u64,
 }
 
 impl Resolver {
@@ -46,13 +48,9 @@ impl Resolver {
     /// and was loaded at `base`. Without either their addresses stay numbers.
     #[must_use]
     pub fn new(sampled: &[(u32, Vec<TaskCode>)], kernel: Option<(&Path, u64)>) -> Self {
-        let kernel = kernel.and_then(|(path, base)| {
-            let bytes = std::fs::read(path).ok()?;
-            Some(Kernel { symbols: Symbols::of(path), bytes, base })
-        });
-        let codes = sampled.iter().flat_map(|(_, codes)| codes);
-        let called = codes.filter_map(|code| code.program.as_ref());
-        let programs = called.map(|(path, _)| (path.clone(), Symbols::of(path))).collect();
+        let kernel = kernel.filter(|(path, _)| path.exists());
+        let kernel = kernel.map(|(path, base)| Kernel { symbols: Symbols::of(path), base });
+        let programs = RefCell::default();
         Self { tasks: sampled.iter().cloned().collect(), programs, kernel }
     }
 
@@ -99,10 +97,9 @@ impl Resolver {
                 }
             }
         }
-        let known = self.tasks.get(&result.item).and_then(|tasks| tasks.get(index));
-        let called = known.and_then(|code| code.program.as_ref());
+        let called = result.code.get(index).and_then(|code| code.program);
         if let Some(frame) =
-            called.and_then(|(path, bias)| self.programs.get(path)?.at(address.checked_sub(*bias)?))
+            called.and_then(|program| self.programs.borrow_mut().at(program, address))
         {
             return Place {
                 symbol: frame.function.unwrap_or_else(|| format!("{address:#x}")),
@@ -123,16 +120,15 @@ impl Kernel {
     fn place(&self, address: u64) -> Option<Place> {
         let at = self.symbols.in_file(address, self.base);
         let frame = self.symbols.at(at)?;
-        let file = object::File::parse(&*self.bytes).ok()?;
-        let code = file.sections().find_map(|section| {
-            let from = at.checked_sub(section.address())?;
-            section.data().ok()?.get(usize::try_from(from).ok()?..)
+        let code = self.symbols.code(at).map(|mut code| {
+            code.truncate(MAX_INSTRUCTION_BYTES);
+            code
         });
         Some(Place {
             symbol: frame.function?,
             offset: None,
             line: frame.location.map(|line| short(&line)),
-            instruction: instruction(code.unwrap_or_default(), address, 64),
+            instruction: instruction(&code.unwrap_or_default(), address, 64),
         })
     }
 }

@@ -59,6 +59,7 @@ fn result() -> SampleResult {
             body: range(0x1000, 0x1006),
             init: range(0xff0, 0xff0),
             function: range(0xf00, 0x1100),
+            program: None,
         }],
         addresses: vec![
             row(0x1001, 0, 6, "480fafc090"),
@@ -100,8 +101,7 @@ fn report(records: Vec<Record>) -> Report {
 }
 
 fn resolver() -> Resolver {
-    let code =
-        TaskCode { body: BODY.to_vec(), labels: vec![(1, "inner".into())], ..TaskCode::default() };
+    let code = TaskCode { body: BODY.to_vec(), labels: vec![(1, "inner".into())] };
     Resolver::new(&[(4, vec![code])], None)
 }
 
@@ -141,6 +141,7 @@ fn i8_tasks_have_their_own_labels_rows_and_table() {
         body: range(at, at + 6),
         init: range(at, at),
         function: range(at, at + 13),
+        program: None,
     };
     let row = |address, task, count| AddressCount {
         address: Hex(address),
@@ -176,11 +177,8 @@ fn i8_tasks_have_their_own_labels_rows_and_table() {
         schedule: Some(Schedule { tasks, switches: 4, ticks: Ticks::default() }),
         ..result()
     };
-    let codes = ["first", "second"].map(|label| TaskCode {
-        body: BODY.to_vec(),
-        labels: vec![(1, label.into())],
-        ..TaskCode::default()
-    });
+    let codes = ["first", "second"]
+        .map(|label| TaskCode { body: BODY.to_vec(), labels: vec![(1, label.into())] });
     let resolver = Resolver::new(&[(4, codes.to_vec())], None);
     let report = report(vec![Record::Sample(result)]);
     let profiles = Profile::of(&report, &resolver);
@@ -302,11 +300,7 @@ fn m8_m9_the_table_says_what_was_sampled_what_was_not_and_how_exact_it_is() {
     let context = Context {
         sampled: vec![(
             4,
-            vec![TaskCode {
-                body: BODY.to_vec(),
-                labels: vec![(1, "inner".into())],
-                ..TaskCode::default()
-            }],
+            vec![TaskCode { body: BODY.to_vec(), labels: vec![(1, "inner".into())] }],
         )],
         ..Context::default()
     };

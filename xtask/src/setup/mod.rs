@@ -4,6 +4,8 @@
 //! with the exact command to type where it may not. `doctor` only looks.
 
 mod apt;
+pub mod axe;
+pub mod chromium;
 pub mod firmware;
 pub mod mutants;
 mod packages;
@@ -40,6 +42,14 @@ pub enum Need {
     Grub,
     /// A checker of FAT file systems, for one test.
     Fsck,
+    /// An independent counter of instructions, for tests that compare with it.
+    Valgrind,
+    /// Compilers of C and C++ and an assembler, for tests that measure what they make.
+    Compilers,
+    /// A browser, for tests of HTML reports.
+    Chromium,
+    /// A checker of accessibility, for these tests.
+    Axe,
     /// The program that plants mistakes in the source.
     Mutants,
 }
@@ -72,7 +82,7 @@ impl Need {
     /// What the installed program takes, in the order in which it is installed.
     const INSTALLED: [Self; 4] = [Self::Assembler, Self::Qemu, Self::QemuForPmu, Self::Ovmf];
     /// What a checkout takes.
-    const CHECKOUT: [Self; 9] = [
+    const CHECKOUT: [Self; 13] = [
         Self::Compiler,
         Self::RustSource,
         Self::LlvmTools,
@@ -81,6 +91,10 @@ impl Need {
         Self::Ovmf,
         Self::Grub,
         Self::Fsck,
+        Self::Valgrind,
+        Self::Compilers,
+        Self::Chromium,
+        Self::Axe,
         Self::Mutants,
     ];
     /// What building the firmware takes.
@@ -111,6 +125,10 @@ impl Need {
             Self::Ovmf => "OVMF",
             Self::Grub => "GRUB's rescue tools",
             Self::Fsck => "fsck.fat",
+            Self::Valgrind => "Valgrind",
+            Self::Compilers => "clang, g++ and nasm",
+            Self::Chromium => "Chromium",
+            Self::Axe => "axe-core",
             Self::Mutants => "cargo-mutants",
         }
     }
@@ -128,6 +146,10 @@ impl Need {
             Self::Ovmf => "run --boot uefi, tests of it",
             Self::Grub => "one test: booting from a GRUB ISO",
             Self::Fsck => "one test: whether an image's file system is clean",
+            Self::Valgrind => "two tests: whether counts are those of Callgrind",
+            Self::Compilers => "tests of what other compilers make",
+            Self::Chromium => "tests of HTML reports",
+            Self::Axe => "tests of HTML reports: whether everybody can read them",
             Self::Mutants => "mutants",
         }
     }
@@ -149,6 +171,10 @@ impl Need {
             Self::Ovmf => firmware::status(),
             Self::Grub => packages::grub_status(),
             Self::Fsck => packages::fsck_status(),
+            Self::Valgrind => packages::programs_status(&["valgrind"]),
+            Self::Compilers => packages::programs_status(&packages::COMPILERS),
+            Self::Chromium => chromium::status(),
+            Self::Axe => axe::status(),
             Self::Mutants => mutants::status(),
         }
     }
@@ -161,17 +187,16 @@ impl Need {
             Self::Compiler => toolchain::install_hint(),
             Self::RustSource => toolchain::component_hint("rust-src"),
             Self::LlvmTools => toolchain::component_hint("llvm-tools"),
-            Self::Qemu | Self::QemuForPmu | Self::Ovmf | Self::Grub | Self::Fsck => {
-                packages::advice(self)
-            }
+            Self::Axe => axe::hint(),
             Self::Mutants => mutants::hint(),
+            _ => packages::advice(self),
         }
     }
 
     /// Installs it, which is missing for `reason`; else why it cannot be, and what to type.
     fn install(self, toolchain: &Toolchain, reason: &str) -> Result<(), (String, String)> {
         let hinted = |why: String| (why, self.hint());
-        if matches!(self, Self::RustSource | Self::LlvmTools | Self::Mutants) {
+        if matches!(self, Self::RustSource | Self::LlvmTools | Self::Axe | Self::Mutants) {
             crate::output::say(&format!("installing {}: {reason}", self.name()));
         }
         match self {
@@ -184,10 +209,9 @@ impl Need {
             }
             Self::RustSource => rust::install_source(toolchain).map_err(hinted),
             Self::LlvmTools => rust::install_tools(toolchain).map_err(hinted),
-            Self::Qemu | Self::QemuForPmu | Self::Ovmf | Self::Grub | Self::Fsck => {
-                packages::install(self, reason)
-            }
+            Self::Axe => axe::install().map_err(hinted),
             Self::Mutants => mutants::install().map_err(hinted),
+            _ => packages::install(self, reason),
         }
     }
 }

@@ -58,6 +58,10 @@ impl Manager {
             Need::Ovmf => ovmf,
             Need::Grub => grub,
             Need::Fsck => "dosfstools",
+            Need::Valgrind => "valgrind",
+            Need::Compilers if self == Self::Pacman => "clang gcc nasm",
+            Need::Compilers => "clang gcc-c++ nasm",
+            Need::Chromium => "chromium",
             _ => qemu,
         };
         names.to_string()
@@ -78,6 +82,17 @@ pub(super) fn grub_status() -> Status {
         return Status::Missing { why: format!("no {}", modules.display()) };
     }
     Status::Present(modules.display().to_string())
+}
+
+/// What tests compile with, beside the C compiler that Rust takes.
+pub(super) const COMPILERS: [&str; 4] = ["clang", "clang++", "g++", "nasm"];
+
+/// Whether all of these are in the search path.
+pub(super) fn programs_status(programs: &[&str]) -> Status {
+    match programs.iter().find(|program| find(program).is_none()) {
+        Some(missing) => Status::Missing { why: format!("no {missing} in the search path") },
+        None => Status::Present(programs.join(", ")),
+    }
 }
 
 /// Where it is: the folder of the superuser's programs need not be in a user's search path.
@@ -102,9 +117,16 @@ pub(super) fn debian(need: Need) -> &'static [&'static str] {
         Need::Ovmf => &["ovmf"],
         Need::Grub => &["grub-common", "grub-pc-bin", "xorriso", "mtools"],
         Need::Fsck => &["dosfstools"],
-        Need::Assembler | Need::Compiler | Need::RustSource | Need::LlvmTools | Need::Mutants => {
-            &[]
-        }
+        Need::Valgrind => &["valgrind"],
+        Need::Compilers => &["clang", "g++", "nasm"],
+        // A browser without fonts draws boxes.
+        Need::Chromium => &["chromium", "fonts-dejavu-core"],
+        Need::Assembler
+        | Need::Compiler
+        | Need::RustSource
+        | Need::LlvmTools
+        | Need::Axe
+        | Need::Mutants => &[],
     }
 }
 

@@ -7,8 +7,14 @@ use std::fs;
 use std::path::Path;
 
 /// The needs that packages meet, and how their files' names begin.
-pub(super) const NEEDS: [(Need, &str); 3] =
-    [(Need::QemuForPmu, "qemu"), (Need::Ovmf, "ovmf"), (Need::Grub, "grub")];
+pub(super) const NEEDS: [(Need, &str); 6] = [
+    (Need::QemuForPmu, "qemu"),
+    (Need::Ovmf, "ovmf"),
+    (Need::Grub, "grub"),
+    (Need::Valgrind, "valgrind"),
+    (Need::Compilers, "compilers"),
+    (Need::Chromium, "chromium"),
+];
 
 /// Writes what apt says of every need to `folder`: the packages, versions and simulations, and what is installed. Hosts of
 /// package sources are left out.

@@ -24,7 +24,9 @@ fn parse(listed: &str) -> Vec<String> {
 /// Downloads packages to `folder`: their files.
 pub fn download(packages: &[String], folder: &Path) -> Result<Vec<PathBuf>, StockError> {
     fs::create_dir_all(folder).map_err(StockError::file(folder))?;
-    run(Command::new("apt-get").args(["-qq", "download"]).args(packages).current_dir(folder))?;
+    let listed = stdout_of(Command::new("apt-cache").arg("madison").args(packages));
+    let wanted = wanted(packages, &listed.unwrap_or_default());
+    run(Command::new("apt-get").args(["-qq", "download"]).args(wanted).current_dir(folder))?;
     let files: Vec<PathBuf> = files(folder)
         .filter(|file| file.extension().is_some_and(|extension| extension == "deb"))
         .collect();
@@ -32,6 +34,23 @@ pub fn download(packages: &[String], folder: &Path) -> Result<Vec<PathBuf>, Stoc
         return Err(StockError::Few { files: files.len(), packages: packages.join(", ") });
     }
     Ok(files)
+}
+
+/// Packages with the newest version that a package source has, from `apt-cache madison`: `name | version | source`, newest
+/// first. Without a version apt takes the installed one where that is newer, which nobody may have any more.
+fn wanted(packages: &[String], listed: &str) -> Vec<String> {
+    let newest = |package: &String| {
+        let mut lines = listed.lines().map(|line| line.split('|').map(str::trim));
+        lines.find_map(|mut fields| {
+            let own = fields.next() == Some(package);
+            own.then(|| fields.next()).flatten().filter(|version| !version.is_empty())
+        })
+    };
+    let one = |package: &String| match newest(package) {
+        Some(version) => format!("{package}={version}"),
+        None => package.clone(),
+    };
+    packages.iter().map(one).collect()
 }
 
 /// Takes `parts` out of a package; all of it, if none is named.
@@ -77,5 +96,15 @@ mod tests {
         let listed = "tool\n PreDepends: first\n  Depends: libone\n |Depends: libtwo\n  Depends: <perl:any>\n    perl\n";
         assert_eq!(parse(listed), ["first", "libone", "libtwo"]);
         assert_eq!(parse("tool\n"), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_downloaded_is_the_newest_that_a_package_source_has() {
+        let listed = " linux-perf | 6.1.172-1 | http://security main amd64 Packages\n \
+                      linux-perf | 6.1.170-3 | http://main main amd64 Packages\n     \
+                      perf | 1 | http://main main amd64 Packages\n";
+        let packages = ["linux-perf", "perf", "busybox-static"].map(str::to_string);
+        let found = wanted(&packages, listed);
+        assert_eq!(found, ["linux-perf=6.1.172-1", "perf=1", "busybox-static"]);
     }
 }

@@ -19,9 +19,12 @@ struct Handled {
     writes: [Write; MAX_WRITES],
     /// Interrupts so far.
     taken: u64,
+    /// RIP of the last one.
+    at: u64,
 }
 
-static mut HANDLED: Handled = Handled { writes: [Write::new(Msr(0), 0); MAX_WRITES], taken: 0 };
+static mut HANDLED: Handled =
+    Handled { writes: [Write::new(Msr(0), 0); MAX_WRITES], taken: 0, at: 0 };
 
 /// Bytes of a [`Write`].
 const STRIDE: usize = size_of::<Write>();
@@ -29,6 +32,8 @@ const _: () = assert!(STRIDE == 16 && core::mem::offset_of!(Write, value) == 8);
 const _: () = assert!(MAX_WRITES == 8);
 /// Where the count lies.
 const TAKEN: usize = STRIDE * MAX_WRITES;
+/// Where the interrupted RIP lies.
+const AT: usize = TAKEN + size_of::<u64>();
 
 /// Stops the counters, without a branch or a look at the stack before. [`Until::handling`] knows its instructions.
 #[unsafe(naked)]
@@ -45,6 +50,9 @@ extern "C" fn stopping() {
         "wrmsr",
         ".set at, at + {stride}",
         ".endr",
+        // Behind the three registers lies the interrupt's frame, with RIP in front (SDM vol. 3, 6.14.2).
+        "mov rax, [rsp + 24]",
+        "mov [rip + {handled} + {place}], rax",
         "inc qword ptr [rip + {handled} + {taken}]",
         "pop rdx",
         "pop rcx",
@@ -54,6 +62,7 @@ extern "C" fn stopping() {
         writes = const MAX_WRITES,
         stride = const STRIDE,
         taken = const TAKEN,
+        place = const AT,
     )
 }
 
@@ -61,10 +70,15 @@ extern "C" fn stopping() {
 #[unsafe(naked)]
 extern "C" fn frozen() {
     naked_asm!(
+        "push rax",
+        "mov rax, [rsp + 8]",
+        "mov [rip + {handled} + {place}], rax",
+        "pop rax",
         "inc qword ptr [rip + {handled} + {taken}]",
         "iretq",
         handled = sym HANDLED,
         taken = const TAKEN,
+        place = const AT,
     )
 }
 
@@ -100,6 +114,13 @@ pub fn allow() {
 pub fn taken() -> u64 {
     // SAFETY: an aligned word, which the handler changes in one instruction.
     unsafe { ptr::read_volatile(&raw const HANDLED.taken) }
+}
+
+/// The instruction that the last one came in front of.
+#[must_use]
+pub fn interrupted() -> u64 {
+    // SAFETY: as for `taken`.
+    unsafe { ptr::read_volatile(&raw const HANDLED.at) }
 }
 
 /// Gives the NMI back.

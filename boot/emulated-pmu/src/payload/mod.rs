@@ -2,7 +2,7 @@
 //! [`tables`], [`switch`]), the machine's clock and timers ([`icount`], [`hpet`], [`lapic`]), the guest's ([`clock`],
 //! [`timer`], [`pm_timer`]), the guest ([`guest`], [`counting`],
 //! [`memory`], [`breakpoint`]), the other processors ([`processors`]), and the loop that runs it: which way to run ([`run`]), each way ([`free`], [`bulk`],
-//! [`step`]), who counts for it at full speed ([`plugin`]), what made it leave ([`exits`]), what is delivered to it ([`events`]), and what it
+//! [`step`]), who counts for it at full speed ([`plugin`]), what made it leave ([`exits`]), what is delivered to it ([`events`], [`delivery`]), and what it
 //! executes while it is counted at full speed ([`code`], [`nested`], [`maps`]).
 
 mod accesses;
@@ -13,6 +13,7 @@ mod clock;
 mod code;
 mod counting;
 pub mod debug;
+mod delivery;
 pub mod entry;
 mod events;
 mod exits;

@@ -124,9 +124,9 @@ impl Plugin {
         })
     }
 
-    /// A stay comes that needs `mode`.
-    pub fn plan(&mut self, mode: Mode) {
-        if let Some(mode) = self.modes.plan(mode) {
+    /// A stay comes that needs `mode`, at this time in instructions.
+    pub fn plan(&mut self, mode: Mode, now: u64) {
+        if let Some(mode) = self.modes.plan(mode, now) {
             set!(mode, mode.bits());
             execute(Command::Mode);
         }
@@ -135,6 +135,11 @@ impl Plugin {
     /// Whether it has to be told of stays: something is counted; or on another processor, with the same translated code.
     pub fn is_on(&self) -> bool {
         !self.modes.current().is_empty() || processors::are_shared()
+    }
+
+    /// The guest goes on elsewhere than where it left.
+    pub fn goes_elsewhere(&mut self) {
+        self.left_at = u64::MAX;
     }
 
     /// The most occurrences that two blocks have had.

@@ -2,7 +2,7 @@
 
 use super::guest::{Guest, RF, TF};
 use super::vmcb::Event;
-use super::{bulk, clock, events, free, nested, processors, step};
+use super::{bulk, clock, delivery, events, free, nested, processors, step};
 use emulated_pmu::translator::{self, Plan};
 
 /// Closer to an overflow than this many instructions the guest is stepped. The alarm clock has to be further away, or
@@ -57,6 +57,7 @@ fn way(guest: &mut Guest) -> Way {
     // What is delivered decides in which ring the guest goes on; a debug exception that waits comes before it.
     if guest.held == 0 && !guest.after_ss {
         events::choose(guest);
+        delivery::here(guest);
     }
     plan(guest);
     let needs = &guest.needs;
@@ -111,7 +112,8 @@ fn plan(guest: &mut Guest) {
     let ring = guest.next_ring();
     let Some(plugin) = &mut guest.plugin else { return };
     let overflows = guest.counting.limits(ring, split).next().is_some();
-    plugin.plan(translator::mode(&guest.needs, overflows && plugin.stops));
+    let now = clock::now() >> guest.calibration.shift;
+    plugin.plan(translator::mode(&guest.needs, overflows && plugin.stops), now);
 }
 
 /// Gives the plugin its limits for a stay at full speed. `None`: an overflow is so near that the guest has to be stepped.

@@ -185,9 +185,21 @@ fn to_next(guest: &mut Guest, instruction: &Instruction) {
     let flag = guest.vmcb.rflags & TF;
     // Nothing but our own breakpoint looks at RF, and that is behind this instruction.
     guest.vmcb.rflags &= !(RF | TF);
+    let left = |guest: &Guest| guest.registers.rcx & StringOperation::count_mask(instruction);
+    let count = left(guest);
     guest.enter(0);
     guest.vmcb.rflags |= flag;
     breakpoint::happened(guest, &placed);
+    let iterated = matches!(step::kind(instruction), Kind::Repeated(_)) && left(guest) != count;
+    if guest.linear_rip() == instruction.ip() && iterated && is_between(guest.vmcb.exit_code) {
+        if left(guest) == 0 {
+            guest.tick();
+            goes_over(guest, instruction);
+        } else {
+            retire::unfinished(guest, ring, instruction, &before);
+            return behind_iteration_with_breakpoint(guest);
+        }
+    }
     if guest.linear_rip() != instruction.next_ip() {
         retire::unfinished(guest, ring, instruction, &before);
         return interrupted(guest, instruction);
@@ -214,6 +226,16 @@ fn interrupted(guest: &mut Guest, instruction: &Instruction) {
     exits::handle(guest);
 }
 
+/// What came behind an iteration that was not the last, and finds RF set. The hypervisor must not miss the instruction when
+/// it goes on.
+fn behind_iteration_with_breakpoint(guest: &mut Guest) {
+    guest.vmcb.rflags |= RF;
+    if nested::is_candidate(guest) {
+        guest.returns.expect(guest.linear_rip());
+    }
+    exits::handle(guest);
+}
+
 /// One iteration of a repeated instruction, which is stepped, or whose data is watched: an exception comes behind each.
 fn iterate(guest: &mut Guest, instruction: &Instruction) {
     let ring = guest.ring();
@@ -232,8 +254,7 @@ fn iterate(guest: &mut Guest, instruction: &Instruction) {
     let bits = core::mem::take(&mut guest.happened) & !SINGLE_STEP;
     let left = guest.registers.rcx & StringOperation::count_mask(instruction);
     if guest.linear_rip() == instruction.next_ip() || left == 0 {
-        guest.vmcb.rip = guest.vmcb.rip.wrapping_add(instruction.next_ip() - guest.linear_rip());
-        guest.vmcb.rflags &= !RF;
+        goes_over(guest, instruction);
         retire::instruction(guest, ring, Some(instruction), &before);
     } else {
         retire::unfinished(guest, ring, instruction, &before);
@@ -244,11 +265,17 @@ fn iterate(guest: &mut Guest, instruction: &Instruction) {
     events::traps(guest, bits | if steps { SINGLE_STEP } else { 0 }, false);
 }
 
-/// A debug exception behind an iteration of a repeated string instruction that the guest stepped itself, at full speed: the
-/// last iteration ends it, where QEMU goes back to it once more. Returns the instructions that this makes retire.
+/// Whether the exit came between two instructions, or between two iterations of a repeated one.
+fn is_between(code: u64) -> bool {
+    matches!(code, DEBUG | exit::INTR | exit::NMI)
+}
+
+/// An exit behind an iteration of a repeated string instruction, at full speed: the last iteration ends it, where QEMU goes
+/// back to it once more. Behind any other one RF is set in the frame of what comes (SDM vol. 3, 17.3.1.1). Returns the
+/// instructions that this makes retire.
 pub fn behind_iteration(guest: &mut Guest) -> u64 {
     let open = guest.plugin.as_ref().is_some_and(Plugin::has_open_string);
-    if guest.vmcb.exit_code != DEBUG || !open {
+    if !is_between(guest.vmcb.exit_code) || !open {
         return 0;
     }
     let Some(instruction) = guest.instruction() else { return 0 };
@@ -256,9 +283,18 @@ pub fn behind_iteration(guest: &mut Guest) -> u64 {
         guest.vmcb.rflags |= RF;
         return 0;
     }
-    guest.vmcb.rip = guest.vmcb.rip.wrapping_add(instruction.len() as u64);
-    guest.vmcb.rflags &= !RF;
+    // QEMU has not looked at the count again, which takes as long as an iteration. Who steps himself sees each.
+    if guest.vmcb.exit_code != DEBUG {
+        guest.tick();
+    }
+    goes_over(guest, &instruction);
     1
+}
+
+/// The guest goes over a repeated instruction whose count is 0.
+fn goes_over(guest: &mut Guest, instruction: &Instruction) {
+    guest.vmcb.rip = guest.vmcb.rip.wrapping_add(instruction.next_ip() - guest.linear_rip());
+    guest.vmcb.rflags &= !RF;
 }
 
 /// With the trap flag.

@@ -171,7 +171,9 @@ pub struct Vmcb {
     pub gdtr: Segment,
     _470: Segment,
     pub idtr: Segment,
-    _490: [u8; 0x3b],
+    /// TR: of VMSAVE alone.
+    pub task: Segment,
+    _4a0: [u8; 0x2b],
     pub cpl: u8,
     _4cc: [u8; 4],
     pub efer: u64,
@@ -206,6 +208,7 @@ const _: () = {
     assert!(offset_of!(Vmcb, es) == 0x400);
     assert!(offset_of!(Vmcb, gdtr) == 0x460);
     assert!(offset_of!(Vmcb, idtr) == 0x480);
+    assert!(offset_of!(Vmcb, task) == 0x490);
     assert!(offset_of!(Vmcb, cpl) == 0x4cb);
     assert!(offset_of!(Vmcb, efer) == 0x4d0);
     assert!(offset_of!(Vmcb, cr4) == 0x548);

@@ -56,20 +56,42 @@ fn parts_see_the_rings_that_are_counted() {
 #[test]
 fn modes_grow_at_once_and_shrink_late() {
     let mut modes = Modes::default();
-    assert_eq!(modes.plan(Mode::empty()), None);
-    assert_eq!(modes.plan(Mode::STRINGS), Some(Mode::STRINGS));
+    assert_eq!(modes.plan(Mode::empty(), 1), None);
+    assert_eq!(modes.plan(Mode::STRINGS, 2), Some(Mode::STRINGS));
     let both = Mode::STRINGS | Mode::BRANCHES;
-    assert_eq!(modes.plan(both), Some(both));
+    assert_eq!(modes.plan(both, 3), Some(both));
     // A task without the counter, now and then one with it.
-    for stay in 0..3 * Modes::PATIENCE {
-        let wanted = if stay % 1000 == 0 { both } else { Mode::STRINGS };
-        assert_eq!(modes.plan(wanted), None, "stay {stay}");
+    const STEP: u64 = Modes::PATIENCE / 4_000;
+    let mut now = 3;
+    let mut stay = |modes: &mut Modes, wanted| {
+        now += STEP;
+        modes.plan(wanted, now)
+    };
+    for number in 0..12_000 {
+        let wanted = if number % 1000 == 0 { both } else { Mode::STRINGS };
+        assert_eq!(stay(&mut modes, wanted), None, "stay {number}");
     }
     // Two periods of patience at most, as the current one has seen it.
-    let stays = (0..2 * Modes::PATIENCE).find_map(|_| modes.plan(Mode::STRINGS));
-    assert_eq!(stays, Some(Mode::STRINGS));
-    let stays = (0..2 * Modes::PATIENCE).find_map(|_| modes.plan(Mode::empty()));
-    assert_eq!((stays, modes.current()), (Some(Mode::empty()), Mode::empty()));
+    let found = (0..9_000).find_map(|_| stay(&mut modes, Mode::STRINGS));
+    assert_eq!(found, Some(Mode::STRINGS));
+    let found = (0..9_000).find_map(|_| stay(&mut modes, Mode::empty()));
+    assert_eq!((found, modes.current()), (Some(Mode::empty()), Mode::empty()));
+}
+
+/// A kernel that waits: its clock goes on, and nothing else happens.
+#[test]
+fn modes_do_not_shrink_where_little_happens() {
+    let mut modes = Modes::default();
+    assert_eq!(modes.plan(Mode::STRINGS, 0), Some(Mode::STRINGS));
+    for number in 1..u64::from(Modes::STAYS) {
+        assert_eq!(modes.plan(Mode::empty(), number * Modes::PATIENCE), None, "stay {number}");
+    }
+    let last = u64::from(Modes::STAYS) * Modes::PATIENCE;
+    // What was needed when the mode changed is of the first period.
+    assert_eq!(modes.plan(Mode::empty(), last), None);
+    let next = (1..=u64::from(Modes::STAYS))
+        .find_map(|n| modes.plan(Mode::empty(), last + n * Modes::PATIENCE));
+    assert_eq!(next, Some(Mode::empty()));
 }
 
 fn plan(selectors: &[u64], left: &[u64], stops: bool, lead: u64) -> Plan {
@@ -135,11 +157,11 @@ proptest! {
     fn a_mode_has_what_is_wanted(wanted in prop::collection::vec(0..256u64, 1..100)) {
         let mut modes = Modes::default();
         let mut all = Mode::empty();
-        for bits in wanted {
+        for (now, bits) in (0..).step_by(Modes::PATIENCE as usize).zip(wanted) {
             let wanted = Mode::from_bits_truncate(bits);
             all |= wanted;
             let before = modes.current();
-            let told = modes.plan(wanted);
+            let told = modes.plan(wanted, now);
             prop_assert!(modes.current().contains(wanted) && all.contains(modes.current()));
             prop_assert_eq!(told.is_some(), modes.current() != before);
         }

@@ -71,6 +71,15 @@ mod tests {
             let error = count(points).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
+        // Init and body lie one behind the other.
+        let longer = |offset| {
+            let init = alloc::borrow::Cow::Borrowed(&[0x90; 2][..]);
+            let tasks = vec![Task { init, ..user("a") }];
+            let workload = Workload { tasks, ..Workload::default() };
+            let gate = vec![GatePoint { task: 0, offset, act: start }];
+            check(&Count { gate, workload, ..Count::default() }).is_ok()
+        };
+        assert_eq!([2, 3].map(longer), [true, false]);
         let gate = vec![GatePoint { task: 0, offset: 0, act: start }];
         let bound = Count { gate, bind: Bind::AllProcessors, ..Count::default() };
         assert!(check(&bound).unwrap_err().to_string().contains("stand beside bind"));

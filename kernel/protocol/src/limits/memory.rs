@@ -192,12 +192,30 @@ mod tests {
         assert_eq!(two("two", AT + 2 * GUARD_BYTES), Ok(()));
         let twice = two("one", AT + 2 * GUARD_BYTES).unwrap_err();
         assert_eq!(twice.to_string(), "memory `one`: the item has another one of that name");
+        // One guard lies between them, whichever comes first in the job.
+        let both = |first, second, bytes| {
+            let (one, other) = (piece("one", first, bytes), piece("two", second, bytes));
+            check_job(&job(alloc::vec![one, other])).is_ok()
+        };
+        for (first, second) in [(AT, AT + 2 * GUARD_BYTES), (AT + 2 * GUARD_BYTES, AT)] {
+            assert!(both(first, second, GUARD_BYTES));
+            assert!(!both(first, second, GUARD_BYTES + 1));
+        }
         let near = two("two", AT).unwrap_err();
         assert_eq!(near.to_string(), "memory `two`: it lies too near to another one");
         let many = (0..17).map(|i| piece(["a", "b"][i % 2], AT, 1)).collect();
         assert!(
             check_job(&job(many)).unwrap_err().to_string().contains("is 17; it must be 0 to 16")
         );
+    }
+
+    #[test]
+    fn n5_memory_leaves_a_guard_at_both_ends_of_where_it_may_lie() {
+        for range in [LOW, HIGH] {
+            let fits = |at| check_job(&job(alloc::vec![piece("m", at, GUARD_BYTES)])).is_ok();
+            assert!(fits(range.start + GUARD_BYTES) && fits(range.end - 2 * GUARD_BYTES));
+            assert!(!fits(range.start) && !fits(range.end - GUARD_BYTES));
+        }
     }
 
     #[test]
@@ -211,5 +229,17 @@ mod tests {
         assert_eq!(check(AT), Ok(()));
         let error = check(HIGH.start + GUARD_BYTES).unwrap_err().to_string();
         assert!(error.starts_with("memory `list`: bits = 32: it lies above 4 GiB"), "{error}");
+        let above = alloc::vec![piece("list", HIGH.start + GUARD_BYTES, 4096)];
+        assert_eq!(check_job(&job(above.clone())), Ok(()));
+        // Tasks have widths of their own.
+        let tasks = |bits| {
+            use crate::job::LoopCounter::Memory as Counter;
+            let one = crate::workload::tests::task("t", None);
+            let tasks = alloc::vec![crate::workload::Task { bits, loop_counter: Counter, ..one }];
+            let workload = crate::workload::Workload { tasks, tick_ns: 0, jitter: None };
+            let items = crate::workload::Tasks { name: "n".into(), workload, limit_us: 1 };
+            check_job(&Job { items: alloc::vec![Item::Tasks(items)], ..job(above.clone()) })
+        };
+        assert_eq!((tasks(Bits::Wide).is_ok(), tasks(Bits::Narrow).is_ok()), (true, false));
     }
 }

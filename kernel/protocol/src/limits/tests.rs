@@ -9,6 +9,8 @@ use crate::job::{LoopCounter, Snippet};
 use crate::workload::Workload;
 use alloc::string::ToString;
 
+mod edges;
+
 #[test]
 fn the_largest_snippet_that_fits_is_taken_and_one_more_copy_is_not() {
     let body = 1000;

@@ -7,7 +7,11 @@ fn segment(address: u64, bytes: u64, memory: u64) -> Segment {
 
 fn head() -> Head {
     let data = Segment { write: true, execute: false, ..segment(0x1000_1000, 3, 0x2000) };
-    Head { segments: alloc::vec![segment(0x1000_0000, 5, 5), data], message: Some(0x1000_1008) }
+    Head {
+        segments: alloc::vec![segment(0x1000_0000, 5, 5), data],
+        message: Some(0x1000_1008),
+        ..Head::default()
+    }
 }
 
 #[test]
@@ -22,7 +26,7 @@ fn a_program_comes_back_with_the_bytes_of_each_segment() {
 #[test]
 fn what_cannot_be_mapped_is_refused_by_its_reason() {
     let why = |segments: &[Segment]| {
-        let head = Head { segments: segments.to_vec(), message: None };
+        let head = Head { segments: segments.to_vec(), ..Head::default() };
         check(&head).unwrap_err().to_string()
     };
     let at = |address, memory| segment(address, 0, memory);
@@ -42,6 +46,13 @@ fn what_cannot_be_mapped_is_refused_by_its_reason() {
     ] {
         assert!(why(segments).contains(expected), "{}", why(segments));
     }
+    // The last address, and as many segments as there may be.
+    let fits = |segments: Vec<Segment>| check(&Head { segments, ..Head::default() });
+    assert_eq!(fits(alloc::vec![at(LINKED_AT, END - LINKED_AT)]), Ok(()));
+    let pages = |count: u64| (0..count).map(|n| at(LINKED_AT + n * PAGE, PAGE)).collect();
+    assert_eq!(fits(pages(MAX_SEGMENTS as u64)), Ok(()));
+    let over = MAX_SEGMENTS + 1;
+    assert_eq!(fits(pages(over as u64)), Err(ProgramError::Segments(over)));
     for message in [0, LINKED_AT, 0x1000_1000 + 0x2000 - MESSAGE_BYTES + 1] {
         let head = Head { message: Some(message), ..head() };
         assert_eq!(check(&head), Err(ProgramError::Message(message)));

@@ -1,8 +1,8 @@
 //! What stands behind the job.
 
 use super::{
-    HEADER_BYTES as JOB_AT, LENGTH_AT as JOB_LENGTH_AT, MAGIC, RamdiskError, SECTIONS_AT, field,
-    frame,
+    CRC_AT, HEADER_BYTES as JOB_AT, LENGTH_AT as JOB_LENGTH_AT, MAGIC, RamdiskError, SECTIONS_AT,
+    checksum, field, frame,
 };
 use crate::authentication::Key;
 use alloc::string::ToString;
@@ -24,6 +24,8 @@ pub enum SectionKind {
     Key = 3,
     /// A program, in the form of [`crate::program`]. There may be several.
     Program = 4,
+    /// Which serial ports the report goes to: [`crate::serial::SerialPorts`] in postcard form.
+    SerialPorts = 5,
 }
 
 /// Writes the sections behind the job.
@@ -38,6 +40,27 @@ pub(super) fn append(
         bytes.extend_from_slice(&length.to_le_bytes());
         bytes.extend_from_slice(content);
     }
+    Ok(())
+}
+
+/// Adds a section to a ramdisk that is packed.
+///
+/// # Errors
+/// As for [`section`]; or there is no room for another one.
+pub fn add_section(
+    bytes: &mut Vec<u8>,
+    kind: SectionKind,
+    content: &[u8],
+) -> Result<(), RamdiskError> {
+    let framed = frame(bytes)?.0.len();
+    let count = u16::from_le_bytes(field(bytes, SECTIONS_AT)).checked_add(1);
+    let count = count
+        .ok_or_else(|| RamdiskError::Decode("there are more than 65535 sections".to_string()))?;
+    append(bytes, &[(kind, content)])?;
+    bytes[SECTIONS_AT..SECTIONS_AT + 2].copy_from_slice(&count.to_le_bytes());
+    // The count is among what the checksum covers.
+    let sum = checksum(&bytes[..framed]);
+    bytes[CRC_AT..JOB_AT].copy_from_slice(&sum.to_le_bytes());
     Ok(())
 }
 

@@ -31,6 +31,8 @@ fn each_refusal_has_its_own_error() {
     let good = pack(&job()).unwrap();
     assert_eq!(unpack(&[]), Err(RamdiskError::NoHeader(0)));
     assert!(matches!(unpack(&[0; 64]), Err(RamdiskError::Magic(_))));
+    assert_eq!(unpack(&[0; HEADER_BYTES - 1]), Err(RamdiskError::NoHeader(HEADER_BYTES - 1)));
+    assert!(matches!(unpack(&[0; HEADER_BYTES]), Err(RamdiskError::Magic(_))));
     let mut newer = good.clone();
     newer[VERSION_AT] = 2;
     assert_eq!(unpack(&newer), Err(RamdiskError::Newer { found: 2 }));
@@ -109,6 +111,16 @@ fn sections_of_one_kind_are_told_by_their_number() {
     for (number, expected) in [Some(&b"one"[..]), Some(b"two"), None].into_iter().enumerate() {
         assert_eq!(nth_section(&bytes, SectionKind::Program, number), Ok(expected));
     }
+}
+
+#[test]
+fn a_section_without_content_is_found_at_the_end_and_a_cut_header_is_told() {
+    let bytes = pack_with(&job(), &[(SectionKind::Licence, &[])]).unwrap();
+    assert_eq!(section(&bytes, SectionKind::Licence), Ok(Some(&[][..])));
+    let cut = section(&bytes[..bytes.len() - 1], SectionKind::Licence);
+    // A section's header: kind and length, four bytes each.
+    let (announced, present) = (8, 7);
+    assert_eq!(cut, Err(RamdiskError::SectionTruncated { index: 0, announced, present }));
 }
 
 #[test]

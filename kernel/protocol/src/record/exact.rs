@@ -1,6 +1,6 @@
 //! What stepping through a snippet came to.
 
-use super::{Miss, Uncounted, Verdict};
+use super::{Miss, ProgramKey, Uncounted, Verdict};
 use crate::bits::record::{is_usual, usual};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -39,6 +39,9 @@ pub struct ExactResult {
     pub listing: Vec<ListedInstruction>,
     /// How many there were; greater than the length of the listing if that was cut.
     pub listed: u32,
+    /// The program that the listing's addresses are of, if it is one of compiled code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramKey>,
     /// The PMU's counts beside the exact ones, if the job asked for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comparisons: Vec<Comparison>,

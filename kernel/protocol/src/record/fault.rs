@@ -1,6 +1,6 @@
 //! Exceptions: in a snippet ([`Fault`]) and in the firmware itself ([`Crash`]).
 
-use super::Hex;
+use super::{Hex, ProgramKey};
 use crate::bits::record::{is_usual, usual};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -36,9 +36,9 @@ pub struct Registers {
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fault {
-    /// Vector, 0 to 31.
+    /// Vector: of an exception 0 to 31, else of an INT that nobody answers.
     pub vector: u8,
-    /// Mnemonic from the manuals: `#UD`, `#PF`, ...; `time limit` if the watchdog ended it.
+    /// Mnemonic from the manuals: `#UD`, `#PF`, ...; `INT 0x80` and the like; `time limit` if the watchdog ended it.
     pub mnemonic: String,
     /// Error code, for the exceptions that push one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,6 +65,9 @@ pub struct Fault {
     /// What the program left to be told, such as the message of a panic and its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The program, if it came in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramKey>,
     /// The function of the program that it came in, found by the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,

@@ -1,6 +1,6 @@
 //! In which cycles of a snippet events happened.
 
-use super::{Applied, Counting, Miss, Uncounted, Verdict};
+use super::{Applied, Counting, HistoryPlace, Miss, ProgramKey, Uncounted, Verdict};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,12 @@ pub struct HistoryResult {
     pub passes: Vec<HistoryPass>,
     /// What was counted.
     pub series: Vec<HistorySeries>,
+    /// The program that was measured, if it is compiled code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramKey>,
+    /// Where in it each row of the first pass began: the instruction in front of which the interrupt of the row before came.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<HistoryPlace>,
     /// Events that were asked for and not counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncounted: Vec<Uncounted>,

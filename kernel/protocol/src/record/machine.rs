@@ -58,6 +58,9 @@ pub struct Machine {
     pub processors: Vec<ListedProcessor>,
     /// Usable memory in bytes.
     pub memory_bytes: u64,
+    /// Serial ports that the report goes to: how each was found, and where it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub serial: Vec<String>,
     /// Width and height of the screen in pixels, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screen: Option<[u32; 2]>,

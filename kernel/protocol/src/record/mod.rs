@@ -8,6 +8,7 @@ mod fault;
 mod hex;
 mod history;
 mod machine;
+mod place;
 mod processors;
 mod result;
 mod sampling;
@@ -27,6 +28,7 @@ pub use machine::{
     Apic, ApicMode, CoreType, CountedBy, EmulatedPmu, Machine, Pmu, PmuArchitecture, Topology, Tsc,
     TscSource,
 };
+pub use place::{HistoryPlace, ProgramKey};
 pub use processors::{
     Interrupts, ListedProcessor, ProcessorResult, ProcessorState, ProcessorsResult, Skew, Snapshot,
     Sum,

@@ -1,6 +1,6 @@
 //! What sampling a workload came to.
 
-use super::{Hex, Miss, TaskResult, Ticks, Uncounted, Verdict};
+use super::{Hex, Miss, ProgramKey, TaskResult, Ticks, Uncounted, Verdict};
 use crate::bits::record::{is_usual, usual};
 use crate::sampling::{Delivery, OnFull};
 use alloc::string::String;
@@ -134,7 +134,7 @@ pub struct SampledCount {
 }
 
 /// Where a task's code lay when it was sampled.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CodePlace {
     /// First address of the body and the first behind it.
@@ -143,6 +143,9 @@ pub struct CodePlace {
     pub init: [Hex; 2],
     /// The same of everything, the measuring code around the body included.
     pub function: [Hex; 2],
+    /// The program that the task calls, if it is compiled code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramKey>,
 }
 
 /// How often overflows of one event met one address.

@@ -253,6 +253,27 @@ fn x1_without_the_key_signed_lines_are_read_and_that_is_said() {
     assert_eq!(reader.finish(), []);
 }
 
+/// A number far beyond the last one is damage that the checksum did not show, and makes nothing lost.
+#[test]
+fn a_number_out_of_all_reason_is_damage() {
+    let begun = |text: &str| {
+        let mut reader = Reader::new();
+        let count = reader.feed(text.as_bytes()).len();
+        assert!(!reader.signed() && !reader.ended(), "{count} events");
+        reader
+    };
+    let last = |reader: &mut Reader, seq: u32| {
+        let line = line::encode(seq, &nth(1, 9));
+        reader.feed(alloc::format!("{line}\n").as_bytes()).pop()
+    };
+    let taken = |event: &Option<Event>| matches!(event, Some(Event::Record { .. }));
+    let mut reader = begun("");
+    assert!(!taken(&last(&mut reader, MAX_GAP + 1)));
+    assert!(taken(&last(&mut reader, MAX_GAP)), "the farthest that is believed");
+    // The gap is counted from the record before.
+    assert!(taken(&last(&mut reader, 2 * MAX_GAP + 1)));
+}
+
 /// Lines are those of the input, over all boots; and codes of the boot before were codes.
 #[test]
 fn a_reset_machine_goes_on_in_the_same_input() {

@@ -4,6 +4,8 @@ use super::*;
 use alloc::borrow::Cow;
 use proptest::prelude::*;
 
+mod kinds;
+
 fn record(json: &str) -> Record {
     serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"))
 }

@@ -21,7 +21,7 @@ use kernel::snippet::measure::Unmeasured;
 use kernel::tasks::Summary;
 use kernel::{processors, run};
 use protocol::job::{Conformance, Count, Memory, Processors, Requirement, Tasks};
-use protocol::record::{Applied, Check, CountResult, ProcessorsResult, Suite};
+use protocol::record::{Applied, Check, CountResult, ProcessorsResult, Record, Suite};
 use raw_cpuid::CpuIdReader as _;
 
 impl run::Machine for Target<'_> {
@@ -169,10 +169,15 @@ impl run::Machine for Target<'_> {
         self.machine.emulated.is_some()
     }
 
+    fn note(&mut self, record: &Record) {
+        if let Some(display) = &self.machine.display {
+            display.lock().note(record);
+        }
+    }
+
     fn show(&mut self, status: &Status) {
         if let Some(display) = &self.machine.display {
-            let unkept = self.machine.unkept.clone();
-            display.lock().status(&Status { unkept, ..status.clone() });
+            display.lock().status(status);
         }
     }
 

@@ -13,7 +13,7 @@ use arch::pmu::until::{Stop, Until};
 use arch::pmu::{Capabilities, Driver, FreezeKind, Gate, Missing, find, trial};
 use pmu_model::{Branch, BranchKind, Delta, Model, Mutation, Occurrence, Ring, Timing};
 use protocol::job::Snippet;
-use protocol::record::{CodePlace, Fault};
+use protocol::record::{CodePlace, Fault, Hex, ProgramKey};
 use protocol::sampling::Sampling;
 use protocol::workload::Task;
 use std::rc::Rc;
@@ -52,6 +52,9 @@ pub struct Host {
     /// The run that a system management interrupt comes into. Its handler takes events of the clock.
     pub smi_at: Option<u64>,
     smis: u64,
+    /// Which instruction comes next, and which one the last interrupt came in front of.
+    next: u64,
+    interrupted: u64,
 }
 
 impl Host {
@@ -91,6 +94,8 @@ impl Host {
             fault_at: None,
             smi_at: None,
             smis: 0,
+            next: 0,
+            interrupted: 0,
         }
     }
 
@@ -105,6 +110,7 @@ impl Host {
         let comes = pmi && hears && !self.handling;
         let Some(until) = self.until.filter(|_| comes) else { return };
         self.taken += 1;
+        self.interrupted = self.next;
         if until.stop() == Stop::Handler {
             // Another NMI waits for the end of this one.
             self.handling = true;
@@ -169,6 +175,7 @@ impl Historian for Host {
     fn run_armed(&mut self) -> Result<(), Box<Trap>> {
         self.runs += 1;
         let gate = self.gate;
+        self.next = 0;
         self.writes(gate.on());
         if self.smi_at == Some(self.runs) {
             self.smis += 1;
@@ -176,6 +183,7 @@ impl Historian for Host {
         }
         let code = self.code.clone();
         for (at, &one) in code.iter().enumerate() {
+            self.next = at as u64 + 1;
             let late = self.fault_at == Some(self.runs) && at == code.len() - 1;
             if late || !self.execute(one, at) {
                 return Err(trap());
@@ -187,6 +195,10 @@ impl Historian for Host {
 
     fn interrupts(&self) -> u64 {
         self.taken
+    }
+
+    fn interrupted(&self) -> u64 {
+        self.interrupted
     }
 
     fn smis(&self) -> (u64, u32) {
@@ -214,6 +226,9 @@ impl Runner for Host {
     }
     fn counts(&self) -> &[u64] {
         &[]
+    }
+    fn called(&self) -> Option<ProgramKey> {
+        Some(ProgramKey { key: Hex(9), ..ProgramKey::default() })
     }
     fn explain(&self, trap: &Trap, _: &Snippet) -> Fault {
         Fault {

@@ -10,6 +10,7 @@ mod code;
 mod counts;
 mod debug;
 mod handlers;
+mod interrupted;
 mod machine;
 mod once;
 mod overflow;
@@ -59,6 +60,7 @@ fn main(info: &'static mut BootInfo) -> ! {
         "overflow" => overflow::run(&unit),
         "many" => overflow::many(&unit),
         "once" => once::run(&unit),
+        "interrupted" => interrupted::run(&unit),
         "stepped" => stepped::run(&unit),
         "debug" => debug::run(&unit),
         "refusals" => refusals::run(&unit),

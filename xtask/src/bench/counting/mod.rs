@@ -19,18 +19,36 @@ use crate::machine::accel::DEFAULT_MODEL;
 use crate::machine::{Given, MachineError};
 use cost::{Cost, Least};
 
-/// Boots of each kind that is quick; those of a round follow each other, because the machine's speed changes.
-const ROUNDS: usize = 4;
-/// Iterations of the workload: 55 instructions in four of them.
-const ITERATIONS: u64 = 20_000_000;
-/// The same where it is stepped.
+/// Iterations of the workload where it is stepped.
 const STEPPED: u64 = 2_000;
-/// The same where it is sampled.
-const SAMPLED: u64 = 30_000_000;
-/// Iterations of the long loop, of ten instructions each, a branch and a load among them.
-const LONG: u64 = 100_000_000;
-/// Overflows that are taken.
-const OVERFLOWS: u64 = 10_000;
+
+/// How much is measured.
+#[derive(Clone, Copy)]
+struct Size {
+    /// Boots of each kind that is quick; those of a round follow each other, because the machine's speed changes.
+    rounds: usize,
+    /// Iterations of the workload: 55 instructions in four of them.
+    iterations: u64,
+    /// The same where it is sampled.
+    sampled: u64,
+    /// Iterations of the long loop, of ten instructions each, a branch and a load among them.
+    long: u64,
+    /// Overflows that are taken.
+    overflows: u64,
+}
+
+/// What figures are taken from.
+const FULL: Size = Size {
+    rounds: 4,
+    iterations: 20_000_000,
+    sampled: 30_000_000,
+    long: 100_000_000,
+    overflows: 10_000,
+};
+
+/// Every job once, to see that it runs: a difference of two times may come out as anything.
+const BRIEF: Size =
+    Size { rounds: 1, iterations: 20_000, sampled: 200_000, long: 100_000, overflows: 1_000 };
 
 /// What is counted together, and what it is called.
 const EVENTS: [(&str, &[&str]); 3] = [
@@ -61,9 +79,10 @@ fn long(iterations: u64, events: &[&str]) -> String {
     snippet(&format!("mov ecx, {iterations}; 2: mov rax, [r14]; {nops}dec ecx; jnz 2b"), events)
 }
 
-/// The workload as a task that is sampled by branches; without a period, as one that just runs.
+/// The workload as a task that is sampled by branches; without a period, as one that just runs. A task's areas are smaller
+/// than a snippet's: 4 KiB of each are used.
 fn task(turns: u64, period: Option<u64>) -> String {
-    let asm = format!("{BODY}; jnz 2f; 2:");
+    let asm = format!("{}; jnz 2f; 2:", BODY.replace("0x3ff8", "0xff8"));
     match period {
         Some(period) => format!(
             "name = \"bench\"\n[[sample]]\nasm = \"{asm}\"\nturns = {turns}\nevents = [\"branches\"]\n\
@@ -91,7 +110,14 @@ fn run(tree: &Tree, text: &str, way: (Given, Counting)) -> Result<(Cost, Report)
     let report = finished.collector.finish();
     match cost {
         Some(cost) if report.exit_code() == 0 => Ok((cost, report)),
-        _ => Err(unfinished("a bench job of counting gave no result")),
+        _ => {
+            let outcome = report.end().map(|end| end.outcome);
+            let text = format!(
+                "a bench job of counting ended with {outcome:?} after {cost:?}; problems {:?}; disputes {:?}; the job:\n{text}",
+                report.problems, report.disputes
+            );
+            Err(unfinished(&text))
+        }
     }
 }
 
@@ -100,26 +126,27 @@ fn unfinished(text: &str) -> crate::Failure {
 }
 
 /// Measures all of it in the firmware.
-pub(super) fn measure(tree: &Tree) -> Result<Vec<Figure>> {
-    let mut figures = ratios(tree)?;
-    figures.extend(sampling(tree)?);
-    figures.extend(four_counters(tree)?);
+pub(super) fn measure(tree: &Tree, brief: bool) -> Result<Vec<Figure>> {
+    let size = if brief { BRIEF } else { FULL };
+    let mut figures = ratios(tree, size)?;
+    figures.extend(sampling(tree, size)?);
+    figures.extend(four_counters(tree, size)?);
     Ok(figures)
 }
 
 /// The workload with each set of events. The time has a pass of its own on the emulated PMU: a job that counts is one that
 /// does not, and the workload once more.
-fn ratios(tree: &Tree) -> Result<Vec<Figure>> {
+fn ratios(tree: &Tree, size: Size) -> Result<Vec<Figure>> {
     let [mut boot, mut plain, mut boot_pmu, mut free] = [Least::default(); 4];
     let mut counted = EVENTS.map(|_| Least::default());
     let once = |text: &str, way| Ok::<_, crate::Failure>(run(tree, text, way)?.0);
-    for _ in 0..ROUNDS {
+    for _ in 0..size.rounds {
         boot.take(once(&workload(1, &[]), PLAIN)?);
-        plain.take(once(&workload(ITERATIONS, &[]), PLAIN)?);
+        plain.take(once(&workload(size.iterations, &[]), PLAIN)?);
         boot_pmu.take(once(&workload(1, &[]), PLUGIN)?);
-        free.take(once(&workload(ITERATIONS, &[]), PLUGIN)?);
+        free.take(once(&workload(size.iterations, &[]), PLUGIN)?);
         for (least, (_, events)) in counted.iter_mut().zip(EVENTS) {
-            least.take(once(&workload(ITERATIONS, events), PLUGIN)?);
+            least.take(once(&workload(size.iterations, events), PLUGIN)?);
         }
     }
     let plain = plain.get().minus(boot.get());
@@ -136,7 +163,7 @@ fn ratios(tree: &Tree) -> Result<Vec<Figure>> {
         let nothing = once(&workload(1, events), STEPS)?;
         let stepped = once(&workload(STEPPED, events), STEPS)?;
         // Its pass for the time takes next to nothing.
-        let stepped = stepped.minus(nothing).times(ITERATIONS as f64 / STEPPED as f64);
+        let stepped = stepped.minus(nothing).times(size.iterations as f64 / STEPPED as f64);
         let name = format!("{name}, by stepping, reckoned from {STEPPED} iterations");
         figures.extend(stepped.to(plain, &name));
     }
@@ -144,19 +171,19 @@ fn ratios(tree: &Tree) -> Result<Vec<Figure>> {
 }
 
 /// Samples of the workload's branches: four in an iteration, and the task's own.
-fn sampling(tree: &Tree) -> Result<Vec<Figure>> {
+fn sampling(tree: &Tree, size: Size) -> Result<Vec<Figure>> {
     let [mut boot, mut plain, mut boot_pmu, mut sampled] = [Least::default(); 4];
-    for _ in 0..ROUNDS {
+    for _ in 0..size.rounds {
         boot.take(run(tree, &task(1, None), PLAIN)?.0);
-        plain.take(run(tree, &task(SAMPLED, None), PLAIN)?.0);
+        plain.take(run(tree, &task(size.sampled, None), PLAIN)?.0);
         boot_pmu.take(run(tree, &task(1, Some(100_000)), PLUGIN)?.0);
-        sampled.take(run(tree, &task(SAMPLED, Some(100_000)), PLUGIN)?.0);
+        sampled.take(run(tree, &task(size.sampled, Some(100_000)), PLUGIN)?.0);
     }
     let sampled = sampled.get().minus(boot_pmu.get());
     let name = "firmware, to plain TCG: sampling each 100,000th branch";
     let mut figures = sampled.to(plain.get().minus(boot.get()), name).to_vec();
     for (name, way, overflows) in
-        [("", PLUGIN, OVERFLOWS), (", by stepping", STEPS, OVERFLOWS / 200)]
+        [("", PLUGIN, size.overflows), (", by stepping", STEPS, size.overflows / 200)]
     {
         let (cost, report) = run(tree, &task(overflows * 1_000 / 5, Some(1_000)), way)?;
         let events = report.sampled().flat_map(|one| &one.events);
@@ -173,23 +200,24 @@ fn sampling(tree: &Tree) -> Result<Vec<Figure>> {
 }
 
 /// 10^9 instructions, 10^8 branches and as many loads, which have to come out so.
-fn four_counters(tree: &Tree) -> Result<Vec<Figure>> {
+fn four_counters(tree: &Tree, size: Size) -> Result<Vec<Figure>> {
     const EVENTS: [&str; 4] = ["instructions", "branches", "loads", "stores"];
     let (boot, _) = run(tree, &long(1, &[]), PLAIN)?;
-    let (plain, _) = run(tree, &long(LONG, &[]), PLAIN)?;
-    let (free, _) = run(tree, &long(LONG, &[]), PLUGIN)?;
-    let (all, report) = run(tree, &long(LONG, &EVENTS), PLUGIN)?;
+    let (plain, _) = run(tree, &long(size.long, &[]), PLAIN)?;
+    let (free, _) = run(tree, &long(size.long, &[]), PLUGIN)?;
+    let (all, report) = run(tree, &long(size.long, &EVENTS), PLUGIN)?;
     let counts = report.results().flat_map(|result| result.metrics.iter().skip(1));
     let counts: Vec<f64> = counts.map(|metric| metric.value.median).collect();
-    let expected = [10 * LONG + 1, LONG, LONG, 0].map(|count| count as f64);
+    let expected = [10 * size.long + 1, size.long, size.long, 0].map(|count| count as f64);
     if counts != expected {
         let text = format!("the long loop was counted wrong: {counts:?}, not {expected:?}");
         return Err(unfinished(&text));
     }
     let (nothing, _) = run(tree, &long(1, &EVENTS), STEPS)?;
     let (stepped, _) = run(tree, &long(STEPPED, &EVENTS), STEPS)?;
-    let steps = stepped.minus(nothing).times(LONG as f64 / STEPPED as f64);
+    let steps = stepped.minus(nothing).times(size.long as f64 / STEPPED as f64);
     let name = "10^9 instructions, 10^8 branches, 10^8 loads";
+    let name = if size.long == FULL.long { name } else { "the long loop, cut short" };
     let mut figures = plain.minus(boot).seconds(&format!("{name}: plain TCG")).to_vec();
     let counted = format!("{name}: counted by four counters, exactly");
     figures.extend(all.minus(free).seconds(&counted));

@@ -1,4 +1,4 @@
-//! Whether the README's table of rows names tests that exist.
+//! Whether the guide's table of rows names tests that exist.
 //!
 //! A row is a line `| I3 | what it is | `test`, `other_test` |`: a letter and a number, and in the last cell each
 //! test by the name of its function.
@@ -6,12 +6,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+/// The page with the table.
+const PAGE: &str = "docs/guide/rows.md";
 /// Folders without sources of ours.
 const PASSED_OVER: [&str; 2] = ["target", ".git"];
 
 /// Looks for each test of the table in the sources.
 pub(super) fn check(root: &Path) -> Result<(), String> {
-    let file = root.join("README.md");
+    let file = root.join(PAGE);
     let text = std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
     let mut functions = BTreeSet::new();
     collect(root, &mut functions).map_err(|error| format!("{}: {error}", root.display()))?;
@@ -55,9 +57,9 @@ fn row(line: &str) -> Option<(&str, impl Iterator<Item = &str>)> {
 }
 
 /// What is wrong with the table: a test that does not exist or carries another row's name, a row twice, no table.
-fn wrong(readme: &str, functions: &BTreeSet<String>) -> Vec<String> {
+fn wrong(page: &str, functions: &BTreeSet<String>) -> Vec<String> {
     let (mut wrong, mut seen) = (Vec::new(), BTreeSet::new());
-    for (id, tests) in readme.lines().filter_map(row) {
+    for (id, tests) in page.lines().filter_map(row) {
         if !seen.insert(id) {
             wrong.push(format!("row {id} stands there twice"));
         }
@@ -71,7 +73,7 @@ fn wrong(readme: &str, functions: &BTreeSet<String>) -> Vec<String> {
         }
     }
     if seen.is_empty() {
-        wrong.push("README.md has no table of rows".to_string());
+        wrong.push(format!("{PAGE} has no table of rows"));
     }
     wrong
 }
@@ -85,7 +87,7 @@ mod tests {
         let functions = BTreeSet::from(["i3_overflow".to_string(), "t1_range".to_string()]);
         let of = |table: &str| wrong(table, &functions);
         assert!(of("| id | what | test |\n| I3 | overflow | `i3_overflow` |\n").is_empty());
-        assert_eq!(of("text\n"), ["README.md has no table of rows"]);
+        assert_eq!(of("text\n"), ["docs/guide/rows.md has no table of rows"]);
         assert_eq!(of("| I3 | x | `i3_gone` |\n"), ["row I3: there is no test i3_gone"]);
         let other = "row I3: the name of t1_range does not carry it";
         assert_eq!(of("| I3 | x | `i3_overflow`, `t1_range` |\n"), [other]);

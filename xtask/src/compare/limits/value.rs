@@ -1,12 +1,13 @@
 //! A limit: `3`, `"5 %"`, or `{ by = 3, percent = 5, worse = "less" }`.
 
+use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
 /// Which change of a figure is one for the worse.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Worse {
     /// More is worse: time, instructions, misses.
@@ -60,11 +61,16 @@ impl Limit {
     }
 }
 
-#[derive(Deserialize)]
+/// How far a figure may get worse: of an absolute and a relative bound the wider one holds.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Parts {
+#[schemars(rename = "LimitTable")]
+pub(crate) struct Parts {
+    /// By so much.
     by: Option<f64>,
+    /// By so many percent of the old value.
     percent: Option<f64>,
+    /// What is worse.
     worse: Option<Worse>,
 }
 

@@ -20,6 +20,7 @@ pub fn render(comparison: &Comparison, format: CompareFormat, all: bool, width: 
     match format {
         CompareFormat::Table => table::render(comparison, all, width),
         CompareFormat::Json => json(comparison),
+        CompareFormat::Html => crate::page::render(&[], Some(comparison)),
         CompareFormat::Markdown => markdown::render(comparison),
         CompareFormat::Junit => junit::render(comparison),
         CompareFormat::CustomSmallerIsBetter => pretty(&benchmark::smaller_is_better(comparison)),
@@ -68,7 +69,7 @@ fn interval(figure: &FigureCompared) -> String {
     ends.map_or(String::new(), |[low, high]| format!("{} to {}", signed(low), signed(high)))
 }
 
-fn word(outcome: Outcome) -> &'static str {
+pub(crate) fn word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Worse => "WORSE",
         Outcome::Changed => "changed",
@@ -81,7 +82,7 @@ fn word(outcome: Outcome) -> &'static str {
     }
 }
 
-fn state_word(state: ItemState) -> &'static str {
+pub(crate) fn state_word(state: ItemState) -> &'static str {
     match state {
         ItemState::Both => "in both",
         ItemState::Added => "added",
@@ -116,7 +117,7 @@ fn sentence(figure: &FigureCompared) -> String {
 }
 
 /// What everything came to, in a line without its first word.
-fn summary(comparison: &Comparison) -> String {
+pub(crate) fn summary(comparison: &Comparison) -> String {
     let figures = [
         (Outcome::Worse, "worse"),
         (Outcome::Changed, "changed"),
@@ -148,7 +149,7 @@ fn summary(comparison: &Comparison) -> String {
 }
 
 /// How figures that vary were judged, if there are some.
-fn test(comparison: &Comparison) -> Option<String> {
+pub(crate) fn test(comparison: &Comparison) -> Option<String> {
     let super::TestUsed { name, confidence, figures } = comparison.test;
     let percent = number(confidence * 100.0);
     (figures > 0).then(|| {
@@ -161,7 +162,7 @@ fn test(comparison: &Comparison) -> Option<String> {
 }
 
 /// What is to be known of items that are in both reports: each note with the names of its items.
-fn shared_notes(comparison: &Comparison) -> Vec<(&str, Vec<&str>)> {
+pub(crate) fn shared_notes(comparison: &Comparison) -> Vec<(&str, Vec<&str>)> {
     let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
     for item in comparison.items.iter().filter(|item| item.state == ItemState::Both) {
         for note in &item.notes {

@@ -5,13 +5,16 @@ use super::{RawOptions, RawSnippet, SnippetFile, decide};
 use crate::compare::LimitTable;
 use crate::events::EventText;
 use crate::job::form::{Form, Wanted};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
 /// Instruction forms, each with latency and throughput.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "Characterise")]
 pub(super) struct RawForms {
+    /// The forms, such as `imul r64, r64`.
     forms: Vec<Form>,
     unroll: Option<u32>,
     warmup: Option<u32>,

@@ -29,10 +29,7 @@ fn i4_events_have_their_own_rate_or_the_common_one() {
     assert!(seen.precise && !sampling("interval-ns = 10000").unwrap().0.precise);
     let task = &seen.workload.tasks[0];
     assert_eq!((task.turns, &*task.body), (5, &[0x90; 4][..]));
-    assert_eq!(
-        code,
-        TaskCode { body: vec![0x90; 4], labels: vec![(1, "here".into())], ..TaskCode::default() }
-    );
+    assert_eq!(code, TaskCode { body: vec![0x90; 4], labels: vec![(1, "here".into())] });
 }
 
 #[test]
@@ -78,10 +75,7 @@ fn i8_tasks_are_written_as_for_a_run_and_keep_their_own_labels() {
     assert_eq!((sampling.limit_us, sampling.workload.tick_ns), (DEFAULT_LIMIT_US, 1_000_000));
     let [a, b] = &sampling.workload.tasks[..] else { panic!() };
     assert_eq!((a.ring, b.ring, b.parent, b.turns), (Ring::Kernel, Ring::User, Some(0), 7));
-    assert_eq!(
-        codes[0],
-        TaskCode { body: vec![0x90; 2], labels: vec![(1, "here".into())], ..TaskCode::default() }
-    );
+    assert_eq!(codes[0], TaskCode { body: vec![0x90; 2], labels: vec![(1, "here".into())] });
     assert_eq!(codes[1].labels, [(3, "there".to_string())]);
 }
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::cli::Format;
 use crate::collect::Numbered;
 use crate::render::{Context, render};
-use protocol::record::{Applied, Counting, Record, Uncounted};
+use protocol::record::{Applied, Counting, Hex, HistoryPlace, Record, Uncounted};
 
 fn series(event: &str, each: &[f64]) -> HistorySeries {
     let mut sum = 0.0;
@@ -44,6 +44,8 @@ pub(crate) fn example() -> HistoryResult {
             series("branches", &[0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
             series("loads", &[0.0, 0.0, 0.0, 0.0, 4.0, 1.0, 0.0]),
         ],
+        program: None,
+        places: vec![],
         uncounted: vec![Uncounted { event: "nonsense".into(), reason: "no such event".into() }],
         controls: vec![Applied { option: "turbo=off".into(), applied: false, note: "why".into() }],
         restored: vec!["CR8".into()],
@@ -136,4 +138,34 @@ fn m16_every_other_form_has_every_row() {
     let loads = &json["records"][0]["series"][1];
     assert_eq!(loads["median"], serde_json::json!([0.0, 0.0, 0.0, 0.0, 4.0, 5.0, 5.0]));
     assert_eq!(json["records"][0]["passes"][0]["front"], 4);
+}
+
+#[test]
+fn m16_rows_of_compiled_code_name_function_file_and_line() {
+    let place = |address, function: &str, line: u32| HistoryPlace {
+        address: Hex(address),
+        function: (!function.is_empty()).then(|| function.into()),
+        location: (line > 0).then(|| format!("/somewhere/walk.rs:{line}")),
+    };
+    let places = vec![
+        place(0x1000, "walk", 12),
+        place(0x1004, "walk", 12),
+        place(0x1008, "step", 0),
+        place(0x100c, "step", 0),
+        place(0x1010, "walk", 13),
+        place(0x1014, "walk", 14),
+        place(0x9000, "", 0),
+    ];
+    let table = rendered(HistoryResult { places, ..example() }, Format::Table);
+    let rows: Vec<String> = table
+        .lines()
+        .filter(|line| line.trim_start().starts_with(|c: char| c.is_ascii_digit()))
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    for end in ["walk, walk.rs:12", "step", "walk, walk.rs:13", "walk, walk.rs:14"] {
+        assert!(rows.iter().any(|row| row.ends_with(end)), "{end}: {rows:#?}");
+    }
+    // Rows 3 and 4 are alike in all figures, and the next is in another function.
+    assert!(rows.iter().any(|row| row.starts_with("3-4 ")), "{rows:#?}");
+    assert!(!rendered(example(), Format::Table).contains("walk"));
 }

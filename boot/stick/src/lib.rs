@@ -1,0 +1,37 @@
+//! How a report gets from the measured machine to the stick that it was booted from.
+//!
+//! The firmware has no driver for USB or for a network card, and needs none: the machine's own firmware has them. So
+//! the report is left where it survives a reset, the machine is reset, and a UEFI application, which starts before any
+//! boot loader, takes it from there and writes it to a file.
+//!
+//! - [`region`]: memory that is reserved for the report, with its length and its checksum. It is the usual way.
+//! - [`variables`]: EFI variables with the report, compressed, for a machine that clears its memory.
+//! - [`settings`]: the text file that says what the application is to do.
+//! - [`names`]: what the files of the folder are called.
+//! - [`summary`]: what is shown of a report.
+//!
+//! All of this is pure; the application (feature `application`) is in `src/application`.
+#![cfg_attr(not(test), no_std)]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+pub mod names;
+pub mod region;
+pub mod settings;
+pub mod summary;
+pub mod variables;
+
+/// Type of the UEFI memory that the region is made of: one of those that are left to loaders (UEFI specification 7.2.1,
+/// from 0x80000000 on), so that nobody else's memory is taken for it.
+pub const MEMORY_TYPE: u32 = 0x8000_bac0;
+/// Where the settings lie on the partition that the application was started from.
+pub const SETTINGS: &str = r"\barecount.conf";
+/// The folder of the reports.
+pub const FOLDER: &str = "barecount";
+/// The job that the reports are of, beside them: the same bytes as the ramdisk.
+pub const JOB: &str = "JOB.BIN";
+/// What the application starts if the settings do not say.
+pub const NEXT: &str = r"\EFI\BOOT\NEXT.EFI";
+/// The emulated PMU's application where both are on the stick: this one starts it, and it starts [`NEXT`].
+pub const PMU_APPLICATION: &str = r"\EFI\barecount\pmu.efi";

@@ -1,0 +1,121 @@
+use super::*;
+use proptest::prelude::*;
+use std::vec;
+
+const BYTES: usize = HEADER_BYTES + 600;
+const TERMS: Terms = Terms {
+    image: 7,
+    boot: 0x1234,
+    bytes: 0,
+    set_variable: 0x7e00_1000,
+    query_variables: 0x7e00_2000,
+    mapped_gib: 4,
+};
+
+fn prepared() -> Vec<u8> {
+    let mut region = vec![0xa5; BYTES];
+    prepare(&mut region, &TERMS);
+    region
+}
+
+fn written(lines: &[&str], after: Option<After>) -> Vec<u8> {
+    let mut region = prepared();
+    let mut writer = Writer::open(&mut region, |_| ()).unwrap();
+    for line in lines {
+        writer.push(line.as_bytes());
+    }
+    if let Some(after) = after {
+        writer.finish(after);
+    }
+    region
+}
+
+#[test]
+fn a_report_comes_back_as_it_was_written() {
+    let mut region = prepared();
+    assert_eq!(read(&region), Found::Nothing);
+    let writer = Writer::open(&mut region, |_| ()).unwrap();
+    assert_eq!(writer.terms, Terms { bytes: BYTES as u64, ..TERMS });
+    for after in [After::Show, After::Leave, After::PowerOff] {
+        let region = written(&["\r\n", "{1}\r\n", "{2}\r\n"], Some(after));
+        let expected = Found::Report { image: 7, bytes: b"{1}\r\n{2}\r\n", whole: Some(after) };
+        assert_eq!(read(&region), expected);
+    }
+}
+
+#[test]
+fn a_run_that_was_cut_off_leaves_its_whole_lines() {
+    let mut region = written(&["{1}\r\n", "{2}\r\n"], None);
+    let part = Found::Report { image: 7, bytes: b"{1}\r\n{2}\r\n", whole: None };
+    assert_eq!(read(&region), part);
+    // The third line was written, its note only in part.
+    region[HEADER_BYTES + 10..][..5].copy_from_slice(b"{3}\r\n");
+    let older = PROGRESS_AT[1];
+    region[older..older + 9].fill(0xff);
+    assert_eq!(read(&region), part);
+}
+
+#[test]
+fn a_line_that_never_left_the_cache_is_left_out() {
+    let mut region = written(&["{1}\r\n", "{2}\r\n"], None);
+    region[HEADER_BYTES + 5..][..5].fill(0);
+    assert_eq!(read(&region), Found::Report { image: 7, bytes: b"{1}\r\n", whole: None });
+    region[HEADER_BYTES] = 0;
+    assert!(matches!(read(&region), Found::Damaged { bytes } if bytes.len() == 10));
+}
+
+#[test]
+fn what_does_not_fit_makes_it_a_part() {
+    let long = "x".repeat(590);
+    let region = written(&[&long, "0123456789abc", "later"], Some(After::Show));
+    assert_eq!(read(&region), Found::Report { image: 7, bytes: long.as_bytes(), whole: None });
+}
+
+#[test]
+fn a_region_is_written_once() {
+    let mut region = written(&["{1}\r\n"], None);
+    assert!(Writer::open(&mut region, |_| ()).is_none());
+    clear(&mut region);
+    assert!(Writer::open(&mut region, |_| ()).is_none());
+    assert_eq!(read(&region), Found::Nothing);
+    // A smaller piece of memory than the terms say.
+    let mut region = prepared();
+    assert!(Writer::open(&mut region[..BYTES - 1], |_| ()).is_none());
+}
+
+#[test]
+fn every_write_is_flushed() {
+    use std::cell::Cell;
+    std::thread_local!(static FLUSHED: Cell<usize> = const { Cell::new(0) });
+    let mut region = prepared();
+    let mut writer = Writer::open(&mut region, |bytes| {
+        FLUSHED.with(|flushed| flushed.set(flushed.get() + bytes.len()));
+    })
+    .unwrap();
+    writer.push(b"{1}\r\n");
+    writer.finish(After::Show);
+    assert_eq!(FLUSHED.with(Cell::get), 5 + 2 * (Progress::BYTES + 4));
+}
+
+proptest! {
+    /// Whatever bytes change: what is taken for a whole report is one.
+    #[test]
+    fn damage_is_never_taken_for_a_report(at in 0..BYTES, to: u8) {
+        let whole = ["{\"seq\":0}\r\n", "{\"seq\":1}\r\n", "{\"seq\":2}\r\n"];
+        let text = whole.concat();
+        let mut region = written(&whole, Some(After::Show));
+        region[at] = to;
+        match read(&region) {
+            Found::Report { bytes, whole: Some(After::Show), image: 7 } => prop_assert_eq!(bytes, text.as_bytes()),
+            Found::Report { bytes, whole: None, image: 7 } => prop_assert!(text.as_bytes().starts_with(bytes)),
+            Found::Nothing | Found::Damaged { .. } => {}
+            other => prop_assert!(false, "{:?}", other),
+        }
+    }
+
+    #[test]
+    fn no_memory_makes_it_panic(mut bytes in proptest::collection::vec(any::<u8>(), 0..HEADER_BYTES + 64)) {
+        let _ = read(&bytes);
+        let _ = Writer::open(&mut bytes, |_| ());
+    }
+}

@@ -1,0 +1,179 @@
+//! An item of a job in a line or two: what it came to, how far its runs lay apart, and what it missed.
+
+use crate::record::{ErrorCode, ExactCount, HistorySeries, Metric, Miss, Record, Verdict};
+use crate::verdict;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// What an item came to.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Item {
+    /// Its index in the job.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// How it stands.
+    pub standing: Standing,
+    /// Its figures; of a kind of item that has very many, those of the whole.
+    pub figures: Vec<Figure>,
+    /// What it missed, or the error that it ended in.
+    pub note: Option<String>,
+}
+
+/// How an item stands.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Nothing was expected.
+    Measured,
+    /// It met what was expected.
+    Passed,
+    /// It did not.
+    Missed,
+    /// It could not be measured.
+    Error,
+    /// It was not run: the processor lacks something.
+    Skipped,
+}
+
+/// A figure. Values are in thousandths, which is as fine as the report's tables are.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Figure {
+    /// What was counted: `tsc`, or an event in the job's words.
+    pub event: String,
+    /// The median, in thousandths; absent: it never had a counter.
+    pub value: Option<i64>,
+    /// From the least to the greatest of the runs, in thousandths; absent: there was one run.
+    pub spread: Option<u64>,
+}
+
+/// Most figures of an item that are kept.
+const MAX_FIGURES: usize = 8;
+/// Most characters of a name, an event or a note.
+const MAX_TEXT: usize = 160;
+
+/// What a record says of its item; `None`: it ends none.
+#[must_use]
+pub fn item(record: &Record) -> Option<Item> {
+    let (index, name, figures) = match record {
+        Record::Result(one) => (one.item, &one.name, one.metrics.iter().map(metric).collect()),
+        Record::Exact(one) => {
+            let count = |count: &ExactCount| single(&count.event, Some(count.value));
+            (one.item, &one.name, one.counts.iter().map(count).collect())
+        }
+        Record::Processors(one) => {
+            let time = one.processors.iter().flat_map(|one| one.metrics.first());
+            let sums = one.sums.iter();
+            let sums = sums.map(|sum| single(&format!("{}, sum", sum.event), Some(sum.value)));
+            (one.item, &one.name, time.map(metric).chain(sums).collect())
+        }
+        Record::History(one) => {
+            let last =
+                |series: &HistorySeries| single(&series.event, series.median.last().copied());
+            (one.item, &one.name, one.series.iter().map(last).collect())
+        }
+        Record::Tasks(one) => (one.item, &one.name, of_whole(record)),
+        Record::Count(one) => (one.item, &one.name, of_whole(record)),
+        Record::Sample(one) => (one.item, &one.name, of_whole(record)),
+        Record::Suite(one) => {
+            let number =
+                |what: &str, count: u32| single(&format!("checks {what}"), Some(count.into()));
+            let figures = Vec::from([number("passed", one.passed), number("failed", one.failed)]);
+            (one.item, &one.name, figures)
+        }
+        Record::Error(error) => {
+            let standing = match error.code {
+                ErrorCode::Skipped => Standing::Skipped,
+                _ => Standing::Error,
+            };
+            let (name, note) = (error.name.as_deref().unwrap_or_default(), Some(cut(&error.text)));
+            return Some(Item {
+                index: error.item?,
+                name: cut(name),
+                standing,
+                figures: Vec::new(),
+                note,
+            });
+        }
+        _ => return None,
+    };
+    let mut figures: Vec<Figure> = figures;
+    figures.truncate(MAX_FIGURES);
+    let (standing, note) = standing(record);
+    Some(Item { index, name: cut(name), standing, figures, note })
+}
+
+/// The figures that are of no task, no processor and no row: those whose name has no comma.
+fn of_whole(record: &Record) -> Vec<Figure> {
+    let all = verdict::figures(record).into_iter().filter(|one| !one.name.contains(','));
+    all.map(|one| single(&one.name, one.value)).collect()
+}
+
+fn standing(record: &Record) -> (Standing, Option<String>) {
+    if let Record::Suite(suite) = record {
+        let note = suite.reason.as_deref().map(cut);
+        return match (suite.failed, suite.passed) {
+            (0, 0) => (Standing::Skipped, note),
+            (0, _) => (Standing::Passed, note),
+            _ => (Standing::Missed, note),
+        };
+    }
+    match verdict::said(record) {
+        Some((Verdict::Pass, _)) => (Standing::Passed, None),
+        Some((Verdict::Fail, misses)) => {
+            (Standing::Missed, misses.first().map(|miss| cut(&verdict::sentence(miss))))
+        }
+        _ => (Standing::Measured, None),
+    }
+}
+
+fn metric(metric: &Metric) -> Figure {
+    let value = &metric.value;
+    let apart = if metric.deterministic { 0.0 } else { (value.max - value.min).abs() };
+    Figure {
+        event: cut(&metric.event),
+        value: thousandths(value.median),
+        spread: thousandths(apart).map(i64::unsigned_abs),
+    }
+}
+
+fn single(event: &str, value: Option<f64>) -> Figure {
+    Figure { event: cut(event), value: value.and_then(thousandths), spread: None }
+}
+
+/// `None` for what is no number, or beyond what fits.
+fn thousandths(value: f64) -> Option<i64> {
+    let scaled = value * 1000.0;
+    // Behind the comma a half goes away from zero, as in the tables.
+    let rounded = if scaled < 0.0 { scaled - 0.5 } else { scaled + 0.5 };
+    (scaled.abs() < 9e18).then_some(rounded as i64)
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(MAX_TEXT) {
+        Some((end, _)) => text[..end].to_string(),
+        None => text.to_string(),
+    }
+}
+
+/// How far an item missed, as a part of the bound: for putting the largest first. What has no figure at all comes before
+/// everything else, and what did not miss is zero.
+#[must_use]
+pub fn excess(record: &Record) -> f64 {
+    if matches!(record, Record::Error(_)) {
+        return f64::INFINITY;
+    }
+    let Some((Verdict::Fail, misses)) = verdict::said(record) else { return 0.0 };
+    // A miss without a figure: an event that was not counted, a task that did not exit.
+    misses.iter().map(beyond).fold(if misses.is_empty() { f64::INFINITY } else { 0.0 }, f64::max)
+}
+
+fn beyond(miss: &Miss) -> f64 {
+    let Some(value) = miss.value else { return f64::INFINITY };
+    let over = miss.max.filter(|max| value > *max).map(|max| (value - max, max));
+    let under = miss.min.filter(|min| value < *min).map(|min| (min - value, min));
+    // Nothing was allowed: any one is as far as it is.
+    over.or(under).map_or(0.0, |(by, bound)| by / bound.abs().max(1.0))
+}

@@ -1,0 +1,130 @@
+//! A file with all of its mutants, each behind its number.
+
+use crate::sites::{ConstFn, Site};
+use std::ops::Range;
+
+/// A mutant in its file.
+#[derive(Clone, Debug)]
+pub struct Planted<'m> {
+    pub number: usize,
+    pub site: Site,
+    pub span: Range<usize>,
+    pub replacement: &'m str,
+}
+
+/// A file that was written, and whose text is where in it.
+#[derive(Debug, Default)]
+pub struct Written {
+    pub text: String,
+    /// The text of one mutant.
+    pub own: Vec<(Range<usize>, usize)>,
+    /// An expression with all of its mutants.
+    pub choices: Vec<(Range<usize>, Vec<usize>)>,
+}
+
+enum Edit<'m> {
+    Delete,
+    Insert(&'m Planted<'m>),
+    Choose(Vec<&'m Planted<'m>>),
+}
+
+struct Piece<'m> {
+    range: Range<usize>,
+    edit: Edit<'m>,
+}
+
+/// Writes the file.
+pub fn rewrite(text: &str, mutants: &[Planted], plain: &[&ConstFn]) -> Written {
+    let mut pieces: Vec<Piece> = Vec::new();
+    for function in plain {
+        pieces.push(Piece { range: function.keyword.clone(), edit: Edit::Delete });
+    }
+    for mutant in mutants {
+        match &mutant.site {
+            Site::Return(at) | Site::Guard(at) => {
+                pieces.push(Piece { range: *at..*at, edit: Edit::Insert(mutant) });
+            }
+            Site::Choice(range) => {
+                let same = pieces.iter_mut().find_map(|piece| match &mut piece.edit {
+                    Edit::Choose(list) if piece.range == *range => Some(list),
+                    _ => None,
+                });
+                match same {
+                    Some(list) => list.push(mutant),
+                    None => pieces
+                        .push(Piece { range: range.clone(), edit: Edit::Choose(vec![mutant]) }),
+                }
+            }
+            Site::Constant | Site::Never | Site::Alone => {}
+        }
+    }
+    // What encloses comes first, and what is put before a byte before what begins there.
+    pieces.sort_by_key(|piece| {
+        let insert = matches!(piece.edit, Edit::Insert(_));
+        (piece.range.start, !insert, std::cmp::Reverse(piece.range.end))
+    });
+    let mut out = Written::default();
+    emit(text, 0..text.len(), &pieces, &mut out);
+    out
+}
+
+/// Writes `range`, whose pieces begin at the first of `pieces`.
+fn emit(text: &str, range: Range<usize>, pieces: &[Piece], out: &mut Written) {
+    let mut at = range.start;
+    let mut index = 0;
+    while let Some(piece) = pieces.get(index) {
+        out.text += &text[at..piece.range.start];
+        at = piece.range.end;
+        let inside = pieces[index + 1..].iter().take_while(|inner| inner.range.start < at).count();
+        match &piece.edit {
+            Edit::Delete => {}
+            Edit::Insert(mutant) => insert(mutant, out),
+            Edit::Choose(mutants) => {
+                let inner = &pieces[index + 1..index + 1 + inside];
+                choose(text, &piece.range, mutants, inner, out);
+            }
+        }
+        index += 1 + inside;
+    }
+    out.text += &text[at..range.end];
+}
+
+fn switch(number: usize) -> String {
+    format!("crate::__schemata::planted({number})")
+}
+
+fn insert(mutant: &Planted, out: &mut Written) {
+    let begin = out.text.len();
+    let on = switch(mutant.number);
+    out.text += &match mutant.site {
+        Site::Guard(_) => format!(" if !{on}"),
+        // As the one expression of a body that would be: its type is known.
+        _ => format!("if {on} {{ return {}; }} ", mutant.replacement),
+    };
+    out.own.push((begin..out.text.len(), mutant.number));
+}
+
+fn choose(
+    text: &str,
+    range: &Range<usize>,
+    mutants: &[&Planted],
+    inner: &[Piece],
+    out: &mut Written,
+) {
+    let begin = out.text.len();
+    out.text += "(";
+    for mutant in mutants {
+        out.text += &format!("if {} {{ ", switch(mutant.number));
+        let own = out.text.len();
+        out.text += &text[range.start..mutant.span.start];
+        out.text += mutant.replacement;
+        out.text += &text[mutant.span.end..range.end];
+        out.own.push((own..out.text.len(), mutant.number));
+        out.text += " } else ";
+    }
+    out.text += "{ ";
+    emit(text, range.clone(), inner, out);
+    out.text += " })";
+    let numbers = mutants.iter().map(|mutant| mutant.number).collect();
+    out.choices.push((begin..out.text.len(), numbers));
+}

@@ -1,0 +1,116 @@
+//! Mutants tried on tests.
+
+use crate::Arguments;
+use crate::build::{Built, build};
+use crate::mutant::{Fate, Mutant};
+use crate::plan::Plan;
+use crate::say;
+use crate::tests::{End, Tests};
+use anyhow::Result;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Instant;
+
+/// A mutant's number, what became of it, and the test or the reason.
+pub type Tried = (usize, Fate, String);
+
+/// All mutants, and what is known of them.
+pub struct Run<'a> {
+    mutants: &'a [Mutant],
+    arguments: &'a Arguments,
+    plan: Plan<'a>,
+    begin: Instant,
+}
+
+impl<'a> Run<'a> {
+    /// Reads the files.
+    pub fn new(mutants: &'a [Mutant], arguments: &'a Arguments) -> Result<Self> {
+        let mut plan = Plan::new(mutants, &arguments.copy)?;
+        if !arguments.package.is_empty() {
+            plan.packages = arguments.package.iter().map(String::as_str).collect();
+        }
+        Ok(Self { mutants, arguments, plan, begin: Instant::now() })
+    }
+
+    /// Tries all of them.
+    pub fn run(mut self) -> Result<Vec<Tried>> {
+        let built = self.plan.build();
+        let tried = built.and_then(|programs| self.try_switched(programs));
+        // The copy as it was, whatever came of it.
+        self.plan.restore()?;
+        let (mut tried, tests) = tried?;
+        if !self.arguments.no_alone {
+            self.try_alone(&mut tried, &tests)?;
+        }
+        let unviable = self.plan.unviable.into_iter();
+        tried.extend(unviable.map(|(number, why)| (number, Fate::Unviable, why)));
+        tried.sort_by_key(|(number, ..)| *number);
+        Ok(tried)
+    }
+
+    fn try_switched(&self, programs: Vec<(PathBuf, PathBuf)>) -> Result<(Vec<Tried>, Tests)> {
+        say(&format!("built after {} s", self.begin.elapsed().as_secs()));
+        let tests = Tests::find(programs, &self.arguments.copy.join("target"))?;
+        for name in &tests.failing {
+            say(&format!("{name} fails without a mutant: it is not run"));
+        }
+        let numbers = self.plan.numbers();
+        let (switched, count, time) =
+            (numbers.len(), tests.count(), self.begin.elapsed().as_secs());
+        say(&format!("{count} tests run after {time} s; {switched} mutants are switched"));
+        let queue = Mutex::new(numbers.into_iter());
+        let tried = Mutex::new(Vec::new());
+        let worker = || -> Result<()> {
+            loop {
+                let Some(number) = queue.lock().expect("no thread panics").next() else {
+                    return Ok(());
+                };
+                let one = self.tell(number, tests.try_switched(number)?, tests.reached(number));
+                tried.lock().expect("no thread panics").push(one);
+            }
+        };
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+        let jobs = self.arguments.jobs.unwrap_or_else(processors);
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(worker)).collect();
+            threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
+        })?;
+        say(&format!("tried after {} s", self.begin.elapsed().as_secs()));
+        Ok((tried.into_inner().expect("no thread panics"), tests))
+    }
+
+    fn tell(&self, number: usize, end: End, reached: usize) -> Tried {
+        let (fate, how) = match end {
+            End::Passed => (Fate::Missed { reached }, format!("{reached} tests reach it")),
+            End::Failed(test) => (Fate::Caught, test),
+            End::TimedOut => (Fate::TimedOut, "time is up".to_string()),
+        };
+        if matches!(fate, Fate::Missed { .. }) {
+            say(&format!("missed, {how}: {}", self.mutants[number].read.name));
+        }
+        (number, fate, how)
+    }
+
+    /// Tries what cannot be switched, with a build for each: its own package's tests, then all.
+    fn try_alone(&self, tried: &mut Vec<Tried>, tests: &Tests) -> Result<()> {
+        say(&format!("{} mutants with a build of their own", self.plan.alone.len()));
+        for &number in self.plan.alone.keys() {
+            let mutant = &self.mutants[number];
+            let own = [mutant.read.package.as_str()];
+            let mut one = self.plan.with_one(mutant, || self.try_one(number, &own, tests))?;
+            if matches!(one.1, Fate::Missed { .. }) {
+                let all = &self.plan.packages;
+                one = self.plan.with_one(mutant, || self.try_one(number, all, tests))?;
+            }
+            tried.push(one);
+        }
+        Ok(())
+    }
+
+    fn try_one(&self, number: usize, packages: &[&str], tests: &Tests) -> Result<Tried> {
+        Ok(match build(self.plan.copy, packages)? {
+            Built::Programs(programs) => self.tell(number, tests.try_all(programs)?, tests.count()),
+            Built::Errors(errors) => (number, Fate::Unviable, errors[0].text.clone()),
+        })
+    }
+}

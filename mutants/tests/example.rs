@@ -1,0 +1,55 @@
+//! A run on a small package, whose outcomes were told by reading it.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+#[test]
+fn what_becomes_of_each_mutant_of_the_example() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let outcomes = scratch.join("outcomes.json");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_schemata"));
+    command.arg("--source").arg(here.join("example")).arg("--copy").arg(scratch.join("copy"));
+    command.arg("--list").arg(here.join("list.json")).arg("--outcomes").arg(&outcomes);
+    assert!(command.status().unwrap().success());
+
+    let text = std::fs::read_to_string(outcomes).unwrap();
+    let account: Value = serde_json::from_str(&text).unwrap();
+    let mut found: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for outcome in account["outcomes"].as_array().unwrap() {
+        let name = outcome["scenario"]["Mutant"]["name"].as_str().unwrap();
+        let (_, change) = name.split_once(": ").unwrap();
+        found.entry(outcome["summary"].as_str().unwrap()).or_default().push(change);
+    }
+    let missed = [
+        // 9 is odd.
+        "replace > with >= in kind",
+        // No test calls it.
+        "replace unused -> u32 with 0",
+        "replace unused -> u32 with 1",
+        "replace - with + in unused",
+        "replace - with / in unused",
+        // No test has ten digits.
+        "replace < with <= in digits",
+    ];
+    assert_eq!(found["MissedMutant"], missed);
+    let unviable = [
+        "replace kind -> Kind with Default::default()",
+        // An array of another length than its value's.
+        "replace twice -> usize with 0",
+        "replace twice -> usize with 1",
+        "replace * with + in twice",
+        "replace * with / in twice",
+        // Beside a `let`.
+        "replace && with || in digits",
+    ];
+    assert_eq!(found["Unviable"], unviable);
+    assert_eq!(found["CaughtMutant"].len(), 28);
+    assert_eq!(found.len(), 3);
+
+    // The copy is as it was, without a switch.
+    let source = std::fs::read(here.join("example/src/lib.rs")).unwrap();
+    assert_eq!(std::fs::read(scratch.join("copy/src/lib.rs")).unwrap(), source);
+}

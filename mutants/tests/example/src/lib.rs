@@ -1,0 +1,69 @@
+//! What the test of schemata plants mistakes in: `../list.json` is cargo-mutants' list of them.
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+use alloc::vec::Vec;
+
+/// Without a default.
+#[derive(Debug, PartialEq)]
+pub struct Kind(u8);
+
+/// The test knows both branches, but no value at which they meet.
+pub fn kind(n: u32) -> Kind {
+    match n {
+        0 => Kind(1),
+        n if n > 9 && n % 2 == 0 => Kind(2),
+        _ => Kind(!0),
+    }
+}
+
+/// No test calls it.
+pub fn unused(a: u32, b: u32) -> u32 {
+    a - b
+}
+
+const fn twice(n: usize) -> usize {
+    n * 2
+}
+
+/// Its length is computed while the compiler runs.
+pub static TABLE: [u8; twice(3)] = [0; 6];
+
+/// Of a type without a name.
+pub fn evens(n: u32) -> impl Iterator<Item = u32> {
+    (0..n).filter(|i| i % 2 == 0)
+}
+
+/// Its replacement needs `vec!`, which a crate without the standard library lacks.
+pub fn digits(n: u32) -> Vec<u32> {
+    let mut rest = n;
+    let mut out = Vec::new();
+    while let Some(digit) = (rest > 0).then_some(rest % 10)
+        && out.len() < 10
+    {
+        out.push(digit);
+        rest /= 10;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds() {
+        assert_eq!([kind(0), kind(12), kind(13), kind(8)], [Kind(1), Kind(2), Kind(255), Kind(255)]);
+    }
+
+    #[test]
+    fn tables() {
+        assert_eq!(TABLE.len(), 6);
+        assert_eq!(evens(5).count(), 3);
+    }
+
+    #[test]
+    fn lists() {
+        assert_eq!(digits(120), [0, 2, 1]);
+    }
+}

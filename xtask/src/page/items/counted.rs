@@ -1,0 +1,193 @@
+//! What was counted over tasks: by task, by processor, and over time.
+
+use super::tasks::{faults, of_tasks, plain};
+use super::{note, share, table};
+use crate::page::Document;
+use crate::render::count::{all_uncounted, cpus, lost, share as counted_share, value};
+use crate::render::tasks::{label, together, too_short};
+use html_report::model::{Cell, Part, Plot, Series, Tone};
+use protocol::record::{CountResult, CountSnapshot, CountValue, CountedEvent};
+
+pub(super) fn parts(document: &Document, count: &CountResult) -> Vec<Part> {
+    let mut text = format!("{} ticks, {} switches", count.ticks, count.switches);
+    if count.groups > 1 {
+        text += &format!(", {} groups of events in turns, {} passes", count.groups, count.passes);
+    }
+    text += &count.lengthened.map(too_short).unwrap_or_default();
+    if let Some(gate) = &count.gate {
+        let task = count.tasks.get(usize::from(gate.task)).map_or("", |task| &task.name);
+        text +=
+            &format!("; in {task} alone: started {} times, stopped {}", gate.starts, gate.stops);
+    }
+    text += &count.bind.as_ref().map_or(String::new(), |bind| format!("; bound to {bind}"));
+    let mut parts = vec![Part::Text(text + ".")];
+    parts.extend(count.together.as_ref().map(|one| Part::Text(plain(&together(one)))));
+    if !count.events.is_empty() {
+        parts.extend(events(count, &count.events, count.groups));
+    }
+    for set in &count.sets {
+        parts.push(Part::Heading(format!("Set {}, bound to {}", set.name, set.bind)));
+        parts.extend(lost(set).map(|why| note(Tone::Warn, "no counts", why)));
+        if !set.events.is_empty() {
+            parts.extend(events(count, &set.events, set.groups));
+        }
+    }
+    parts.extend(series(document, count));
+    if count.dropped > 0 {
+        parts.push(note(Tone::Warn, "series", format!("{} rows found no room", count.dropped)));
+    }
+    parts.push(of_tasks(&count.tasks, count.emulated));
+    parts.extend(faults(&count.tasks));
+    parts.extend(snapshots(count));
+    parts.extend(
+        all_uncounted(count)
+            .map(|one| note(Tone::Warn, "not counted", format!("{}: {}", one.event, one.reason))),
+    );
+    let mut said: Vec<String> = Vec::new();
+    for event in count.events.iter().chain(count.sets.iter().flat_map(|set| &set.events)) {
+        for remark in &event.remarks {
+            let text = format!("{}: {remark}", event.event);
+            if !said.contains(&text) {
+                parts.push(note(Tone::Warn, "doubtful", text.clone()));
+                said.push(text);
+            }
+        }
+    }
+    parts
+}
+
+/// The counts by task, and by processor where there are several; bars are shares of an event's sum.
+fn events(count: &CountResult, events: &[CountedEvent], groups: u32) -> Vec<Part> {
+    let bar = |one: &CountValue, event: &CountedEvent| {
+        Cell::bar(value(one), share(one.scaled.unwrap_or(0), event.sum.scaled.unwrap_or(0)))
+    };
+    let overflows = events.iter().any(|event| event.overflows.is_some());
+    let tasks: Vec<String> = count.tasks.iter().map(label).collect();
+    let mut head = vec!["event", "counter", "sum"];
+    head.extend(tasks.iter().map(String::as_str));
+    head.extend(["kernel", "counted for"]);
+    head.extend(overflows.then_some("overflows"));
+    let row = |event: &CountedEvent| {
+        let group =
+            if groups > 1 { format!(" (group {})", event.group + 1) } else { String::new() };
+        let mut row =
+            vec![Cell::text(format!("{}{group}", event.event)), Cell::text(&*event.counter)];
+        row.push(Cell::text(value(&event.sum)));
+        let of_task =
+            |task| event.tasks.get(task).map_or_else(Cell::default, |one| bar(one, event));
+        row.extend((0..tasks.len()).map(of_task));
+        row.extend([bar(&event.kernel, event), Cell::text(counted_share(&event.sum))]);
+        row.extend(
+            overflows.then(|| Cell::text(event.overflows.map_or(String::new(), |n| n.to_string()))),
+        );
+        row
+    };
+    let mut parts = vec![table("Counts by task", &head, 2, events.iter().map(row).collect())];
+    let cpus = cpus(count);
+    if !cpus.is_empty() {
+        let names: Vec<String> = cpus.iter().map(|cpu| format!("processor {cpu}")).collect();
+        let mut head = vec!["event", "sum"];
+        head.extend(names.iter().map(String::as_str));
+        let row =
+            |event: &CountedEvent| {
+                let mut row = vec![Cell::text(&*event.event), Cell::text(value(&event.sum))];
+                row.extend((0..cpus.len()).map(|cpu| {
+                    event.cpus.get(cpu).map_or_else(Cell::default, |one| bar(one, event))
+                }));
+                row
+            };
+        parts.push(table("Counts by processor", &head, 1, events.iter().map(row).collect()));
+    }
+    parts
+}
+
+/// Events whose counts differ by more than this would flatten each other in one plot.
+const APART: f64 = 20.0;
+
+/// The counts over time; events of very different number in plots of their own.
+fn series(document: &Document, count: &CountResult) -> Vec<Part> {
+    if count.intervals.is_empty() {
+        return Vec::new();
+    }
+    let hz = document.report.machine().map(|machine| machine.tsc.hz).filter(|&hz| hz > 0);
+    let (unit, scale) = match (hz, document.run.ticks_per_instruction) {
+        // Ticks that are instructions are no time.
+        (Some(hz), None) => ("milliseconds".to_string(), 1e3 / hz as f64),
+        _ => ("TSC ticks".to_string(), 1.0),
+    };
+    let x: Vec<f64> = count.intervals.iter().map(|row| row.tsc as f64 * scale).collect();
+    let mut lines: Vec<Series> = count
+        .events
+        .iter()
+        .enumerate()
+        .map(|(index, event)| Series {
+            name: event.event.clone(),
+            y: count
+                .intervals
+                .iter()
+                .map(|row| row.raw.get(index).copied().unwrap_or(0) as f64)
+                .collect(),
+            band: Vec::new(),
+        })
+        .collect();
+    let most = |one: &Series| one.y.iter().copied().fold(0.0, f64::max);
+    lines.sort_by(|a, b| most(b).total_cmp(&most(a)));
+    let mut groups: Vec<Vec<Series>> = Vec::new();
+    for line in lines {
+        match groups.last_mut() {
+            Some(group) if most(&group[0]) <= APART * most(&line).max(1.0) => group.push(line),
+            _ => groups.push(vec![line]),
+        }
+    }
+    let plot = |series: Vec<Series>| {
+        let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
+        Part::Plot(Plot {
+            title: format!("Over time: {}", names.join(", ")),
+            x_label: unit.clone() + " since counting began",
+            y_label: "events in each interval".to_string(),
+            x: x.clone(),
+            series,
+            steps: true,
+            ..Plot::default()
+        })
+    };
+    groups.into_iter().map(plot).collect()
+}
+
+/// What the machine itself counted meanwhile.
+fn snapshots(count: &CountResult) -> Option<Part> {
+    let own = count
+        .cpus
+        .iter()
+        .filter_map(|cpu| Some((format!("processor {}", cpu.processor), cpu.snapshot.as_ref()?)));
+    let own: Vec<(String, &CountSnapshot)> = own.collect();
+    let all = match &own[..] {
+        [] => vec![("machine".to_string(), count.snapshot.as_ref()?)],
+        _ => own,
+    };
+    let row = |(name, one): &(String, &CountSnapshot)| {
+        let count =
+            |value: Option<u64>| Cell::text(value.map_or(String::new(), |value| value.to_string()));
+        let interrupts: Vec<String> =
+            one.interrupts.iter().map(|one| format!("{:#x}: {}", one.vector, one.count)).collect();
+        vec![
+            Cell::text(&**name),
+            Cell::text(interrupts.join(", ")),
+            Cell::text(one.tsc.to_string()),
+            Cell::text(one.switches.to_string()),
+            count(one.aperf),
+            count(one.mperf),
+            count(one.smis),
+        ]
+    };
+    let head = [
+        "",
+        "interrupts and exceptions by vector",
+        "TSC ticks",
+        "switches",
+        "APERF",
+        "MPERF",
+        "SMIs",
+    ];
+    Some(table("Snapshot of the machine", &head, 2, all.iter().map(row).collect()))
+}

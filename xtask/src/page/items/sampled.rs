@@ -1,0 +1,241 @@
+//! Samples: what became of them, and where they lie.
+
+use super::{note, percent, share, table};
+use crate::page::Document;
+use crate::render::samples::{intervals, warnings};
+use crate::samples::{Listing, Profile, Row, width};
+use html_report::model::{Cell, Code, Flame, Frame, Instruction, Part, Table, Tone};
+use protocol::record::{SampleResult, SampledCount};
+use protocol::sampling::Delivery;
+use std::collections::BTreeMap;
+
+pub(super) fn parts(document: &Document, result: &SampleResult) -> Vec<Part> {
+    let delivery = match result.delivery {
+        Delivery::Fixed => "a vector",
+        Delivery::Nmi => "NMI",
+    };
+    let capability = &result.capability;
+    let mut parts = vec![
+        Part::Text(format!("Interrupted by {delivery}; counters meanwhile: {}.", result.handling)),
+        Part::Text(format!(
+            "Skid: {}; data address: {}.",
+            capability.skid, capability.data_address
+        )),
+    ];
+    parts.extend(result.events.iter().filter_map(|one| {
+        Some(Part::Text(format!("Skid of {}: {}.", one.event, one.skid.as_ref()?)))
+    }));
+    parts.extend(result.timer.as_ref().map(|timer| Part::Text(intervals(timer))));
+    parts.push(events(result));
+    parts.extend(
+        result.schedule.as_ref().map(|one| super::tasks::of_tasks(&one.tasks, result.emulated)),
+    );
+    parts.extend(warnings(result).into_iter().map(|text| note(Tone::Warn, "note", text)));
+    let Some(profile) = document.profile(result.item) else { return parts };
+    for (event, count) in result.events.iter().enumerate() {
+        if profile.total(event) > 0 {
+            parts.push(Part::Flame(flame(&profile, event, count)));
+            parts.push(symbols(&profile, event, count));
+            parts.extend(source_lines(&profile, event, count));
+            parts.extend(data_lines(&profile, event, count));
+        }
+    }
+    parts.extend(profile.listings.iter().map(|listing| Part::Code(annotated(&profile, listing))));
+    parts.extend(unlisted(&profile).map(Part::Code));
+    parts
+}
+
+fn events(result: &SampleResult) -> Part {
+    let head = [
+        "event",
+        "counter",
+        "period",
+        "overflows",
+        "sampled",
+        "dropped",
+        "lost",
+        "throttled",
+        "rest",
+        "counted",
+    ];
+    let row = |one: &SampledCount| {
+        let period = match one.last_period {
+            Some(last) => format!("{} to {last}", one.period),
+            None => one.period.to_string(),
+        };
+        let mut row = vec![
+            Cell::text(&*one.event),
+            Cell::text(one.counter.clone().unwrap_or_default()),
+            Cell::text(period),
+        ];
+        let numbers = [one.overflows, one.samples, one.dropped, one.lost, one.throttled, one.rest];
+        row.extend(numbers.map(|number| Cell::text(number.to_string())));
+        row.push(Cell::text(one.witness.map(|count| count.to_string()).unwrap_or_default()));
+        row
+    };
+    table("What became of the overflows", &head, 2, result.events.iter().map(row).collect())
+}
+
+/// Task, function, source line, instruction: from the outermost in.
+fn flame(profile: &Profile, event: usize, count: &SampledCount) -> Flame {
+    let mut root = Tree::default();
+    for row in profile.rows.iter().filter(|row| row.event == event) {
+        let task = format!("{}, ring {}{}", row.task, row.ring, width(row.bits));
+        let line = row.place.line.clone();
+        let frames = [Some(task), Some(row.place.symbol.clone()), line, Some(instruction(row))];
+        root.add(frames.into_iter().flatten(), row.count);
+    }
+    Flame {
+        title: format!("Where {} samples lie: task, function, line, instruction", count.event),
+        unit: "samples".to_string(),
+        frames: root.frames(),
+    }
+}
+
+fn instruction(row: &Row) -> String {
+    let place = row
+        .place
+        .offset
+        .map_or_else(|| format!("{:#x}", row.address), |offset| format!("+{offset:#x}"));
+    format!("{place} {}", row.place.instruction).trim_end().to_string()
+}
+
+#[derive(Default)]
+struct Tree {
+    count: u64,
+    inner: BTreeMap<String, Tree>,
+}
+
+impl Tree {
+    fn add(&mut self, frames: impl Iterator<Item = String>, count: u64) {
+        self.count += count;
+        let mut place = self;
+        for frame in frames {
+            place = place.inner.entry(frame).or_default();
+            place.count += count;
+        }
+    }
+
+    fn frames(self) -> Vec<Frame> {
+        let frame =
+            |(name, tree): (String, Self)| Frame { name, count: tree.count, inner: tree.frames() };
+        self.inner.into_iter().map(frame).collect()
+    }
+}
+
+fn symbols(profile: &Profile, event: usize, count: &SampledCount) -> Part {
+    let total = profile.total(event);
+    let row = |one: &crate::samples::SymbolCount| {
+        vec![
+            Cell::code(&*one.symbol),
+            Cell::text(&*one.task),
+            Cell::text(format!("{}{}", one.ring, width(one.bits))),
+            Cell::text(one.count.to_string()),
+            Cell::bar(percent(one.count, total), share(one.count, total)),
+        ]
+    };
+    let rows: Vec<Vec<Cell>> = profile.symbols(event).iter().map(row).collect();
+    table(
+        &format!("{} by function or label", count.event),
+        &["function", "task", "ring", "samples", "share"],
+        3,
+        rows,
+    )
+}
+
+/// Samples by file and line, where these are known.
+fn source_lines(profile: &Profile, event: usize, count: &SampledCount) -> Option<Part> {
+    let total = profile.total(event);
+    let mut lines: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for row in profile.rows.iter().filter(|row| row.event == event) {
+        if let Some(line) = &row.place.line {
+            *lines.entry((line, &row.place.symbol)).or_default() += row.count;
+        }
+    }
+    let mut lines: Vec<_> = lines.into_iter().collect();
+    lines.sort_by_key(|(line, count)| (std::cmp::Reverse(*count), *line));
+    let row = |((line, symbol), count): &((&str, &str), u64)| {
+        let bar = Cell::bar(percent(*count, total), share(*count, total));
+        vec![Cell::code(*line), Cell::code(*symbol), Cell::text(count.to_string()), bar]
+    };
+    let rows: Vec<Vec<Cell>> = lines.iter().map(row).collect();
+    (!rows.is_empty()).then(|| {
+        let caption = format!("{} by source line", count.event);
+        let filter = rows.len() > 20;
+        let columns = [("line", false), ("function", false), ("samples", true), ("share", true)];
+        let columns = columns.map(|(name, number)| (name.to_string(), number)).into();
+        Part::Table(Table { caption, columns, rows, filter })
+    })
+}
+
+/// Samples by cache line of their data, where records have data addresses.
+fn data_lines(profile: &Profile, event: usize, count: &SampledCount) -> Option<Part> {
+    let lines = profile.lines(event);
+    let total: u64 = lines.iter().map(|line| line.count).sum();
+    let row = |line: &crate::samples::data::LineCount| {
+        vec![
+            Cell::code(format!("{:#x}", line.line)),
+            Cell::text(line.addresses.to_string()),
+            Cell::text(line.count.to_string()),
+            Cell::bar(percent(line.count, total), share(line.count, total)),
+        ]
+    };
+    let caption = format!("{} by cache line of the data", count.event);
+    let rows: Vec<Vec<Cell>> = lines.iter().take(200).map(row).collect();
+    (!rows.is_empty())
+        .then(|| table(&caption, &["cache line", "addresses", "samples", "share"], 1, rows))
+}
+
+/// The samples of each event at an address.
+fn counts_at(profile: &Profile, address: u64) -> Vec<Option<(String, f64)>> {
+    let of = |event: usize| {
+        let rows = profile.rows.iter().filter(|row| row.event == event && row.address == address);
+        let count: u64 = rows.map(|row| row.count).sum();
+        (count > 0).then(|| (count.to_string(), share(count, profile.total(event))))
+    };
+    (0..profile.result.events.len()).map(of).collect()
+}
+
+fn annotated(profile: &Profile, listing: &Listing) -> Code {
+    let first = listing.rows.first().map_or(0, |row| row.address);
+    let rows = listing.rows.iter().map(|row| Instruction {
+        label: row.label.clone(),
+        at: format!("{:x}", row.address.wrapping_sub(first)),
+        bytes: row.bytes.clone(),
+        text: row.text.clone(),
+        line: row.line.clone().unwrap_or_default(),
+        counts: counts_at(profile, row.address),
+    });
+    Code {
+        caption: format!("{}, from {first:#x}: samples at each instruction", listing.name),
+        counts: profile.result.events.iter().map(|event| event.event.clone()).collect(),
+        rows: rows.collect(),
+    }
+}
+
+/// Instructions that were sampled and lie in no listing: their code is known one by one, if at all.
+fn unlisted(profile: &Profile) -> Option<Code> {
+    let listed = |address: u64| {
+        profile.listings.iter().any(|listing| listing.rows.iter().any(|row| row.address == address))
+    };
+    let mut rows: BTreeMap<u64, &Row> = BTreeMap::new();
+    profile.rows.iter().filter(|row| !listed(row.address)).for_each(|row| {
+        rows.entry(row.address).or_insert(row);
+    });
+    let row = |row: &&Row| Instruction {
+        at: format!("{:x}", row.address),
+        text: row.place.instruction.clone(),
+        line: [Some(row.place.symbol.clone()), row.place.line.clone()]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(", "),
+        counts: counts_at(profile, row.address),
+        ..Instruction::default()
+    };
+    (!rows.is_empty()).then(|| Code {
+        caption: "Sampled instructions whose function is not known as a whole".to_string(),
+        counts: profile.result.events.iter().map(|event| event.event.clone()).collect(),
+        rows: rows.values().map(row).collect(),
+    })
+}
