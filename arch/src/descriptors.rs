@@ -30,7 +30,7 @@ pub const USER_CODE_32: SegmentSelector = SegmentSelector(9 << 3 | 3);
 
 /// Whether code with this CS is 32-bit code, by the tables of [`Tables::load`]; else it is 64-bit code.
 #[must_use]
-pub const fn is_narrow(cs: u64) -> bool {
+pub const fn is_compatibility(cs: u64) -> bool {
     // The lowest two bits are the ring.
     let segment = cs as u16 & !3;
     segment == KERNEL_CODE_32.0 || segment == USER_CODE_32.0 & !3
@@ -178,10 +178,10 @@ mod tests {
 
     #[test]
     fn t6_code_segments_of_32_bits_are_told_by_their_selectors_and_descriptors() {
-        for (selector, narrow) in
+        for (selector, compatibility) in
             [(KERNEL_CODE, false), (USER_CODE, false), (KERNEL_CODE_32, true), (USER_CODE_32, true)]
         {
-            assert_eq!(is_narrow(selector.0.into()), narrow);
+            assert_eq!(is_compatibility(selector.0.into()), compatibility);
         }
         for (flags, dpl) in [(DescriptorFlags::KERNEL_CODE32, 0), (DescriptorFlags::USER_CODE32, 3)]
         {

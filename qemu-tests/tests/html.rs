@@ -91,7 +91,23 @@ fn comparison(folder: &Path) -> PathBuf {
     let called =
         call(folder, &["compare", "old", "new", "--format", "html", "--out", "compared.html"]);
     assert_eq!(called.code, 1, "something got worse: {called:#?}");
+    // A run that is compared as it ends has the same on its page.
+    let called = call(
+        folder,
+        &["run", "compared.toml", "--baseline", "old", "--format", "html", "--out", "run.html"],
+    );
+    assert_eq!(called.code, 1, "{called:#?}");
+    let [page, own] =
+        ["compared.html", "run.html"].map(|name| fs::read_to_string(folder.join(name)).unwrap());
+    assert_eq!(changes(&own), changes(&page));
     folder.join("compared.html")
+}
+
+/// The part of a page that says what changed.
+fn changes(page: &str) -> &str {
+    let from = page.find("id=\"changes\"").expect("what changed");
+    let rest = &page[from..];
+    &rest[..rest.find("</section>").expect("its end")]
 }
 
 /// Looks at a page in both themes and every width: nothing is complained of, nothing but tables scrolls sideways.

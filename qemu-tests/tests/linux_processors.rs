@@ -3,7 +3,7 @@
 
 use pmu_model::Model;
 use qemu_tests::stock_linux::kernel_log;
-use qemu_tests::stock_linux::machine::Machine;
+use qemu_tests::stock_linux::machine::{Machine, SAME_EACH_TIME};
 use qemu_tests::{skip, stock_linux, tree, xtask};
 use std::collections::BTreeSet;
 
@@ -44,7 +44,9 @@ fn each_processor_counts_exactly(model: &str, cpus: usize) {
                 "512",
                 "--timeout",
                 "400",
+                "--",
             ],
+            &SAME_EACH_TIME,
         ]
         .concat(),
     );

@@ -149,7 +149,7 @@ fn explained(frame: &TrapFrame, no_error_code: bool) -> bool {
     }
     // SAFETY: the only values ever stored, besides null, are `Judge`s from `set_judge`.
     let judge: Judge = unsafe { core::mem::transmute(judge) };
-    let bits = if crate::descriptors::is_narrow(frame.cs) { 32 } else { 64 };
+    let bits = if crate::descriptors::is_compatibility(frame.cs) { 32 } else { 64 };
     judge(vector, &at[..length], before, bits)
 }
 

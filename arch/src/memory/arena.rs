@@ -8,7 +8,7 @@
 //!
 //! Between the pieces nothing is mapped.
 //!
-//! Each processor has an arena of its own at the same addresses, in an address space of its own ([`Arena::twin`]); the
+//! Each processor has an arena of its own at the same addresses, in an address space of its own ([`Arena::copy_for_processor`]); the
 //! code is one and the same for all, or one for those with a PMU and one for those without.
 
 use super::space::{CODE, DATA, MapError, Parity};
@@ -85,7 +85,7 @@ impl Arena {
     ///
     /// # Errors
     /// Out of memory.
-    pub fn twin(
+    pub fn copy_for_processor(
         &mut self,
         space: &mut Space,
         frames: &mut Frames,
@@ -104,10 +104,10 @@ impl Arena {
                 second
             }
         };
-        let mut twin = space.fork(frames, VirtAddr::new(layout::ARENA))?;
-        twin.map_fresh(frames, VirtAddr::new(DATA_AT), Size4KiB::SIZE, DATA)?;
+        let mut copy = space.fork(frames, VirtAddr::new(layout::ARENA))?;
+        copy.map_fresh(frames, VirtAddr::new(DATA_AT), Size4KiB::SIZE, DATA)?;
         for offset in (0..CODE_BYTES).step_by(Size2MiB::SIZE as usize) {
-            twin.map_page::<Size2MiB>(
+            copy.map_page::<Size2MiB>(
                 frames,
                 VirtAddr::new(CODE_AT + offset),
                 code + offset,
@@ -115,15 +115,15 @@ impl Arena {
             )?;
         }
         for index in 0..AREAS {
-            twin.map_fresh(frames, VirtAddr::new(area(index)), AREA_BYTES, DATA)?;
+            copy.map_fresh(frames, VirtAddr::new(area(index)), AREA_BYTES, DATA)?;
         }
-        Ok(twin)
+        Ok(copy)
     }
 
-    /// The second code area, writable, once a twin asked for it.
+    /// The second code area, writable, once a copy asked for it.
     pub fn second_code_mut(&mut self) -> Option<&mut [u8]> {
         self.second?;
-        // SAFETY: as for `code_mut`, with the place that `twin` mapped.
+        // SAFETY: as for `code_mut`, with the place that `copy` mapped.
         Some(unsafe {
             core::slice::from_raw_parts_mut(SECOND_WRITE_VIEW as *mut u8, CODE_BYTES as usize)
         })

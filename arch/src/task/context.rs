@@ -32,17 +32,17 @@ pub struct Context {
 
 impl Context {
     /// A task that begins at `frame.rip` with the stack `frame.rsp` and the general registers of `frame`, in ring 3 if
-    /// `user`, as 32-bit code if `narrow`, interrupts on, in the address space whose top table is at `root`. `extended` is its
+    /// `user`, as 32-bit code if `compatibility`, interrupts on, in the address space whose top table is at `root`. `extended` is its
     /// own extended state; `None` for a task that has none. FS and GS are the kernel's; DS and ES begin at 0.
     #[must_use]
     pub fn new(
         frame: &TrapFrame,
         user: bool,
-        narrow: bool,
+        compatibility: bool,
         root: u64,
         extended: Option<Extended>,
     ) -> Self {
-        let (cs, data) = match (user, narrow) {
+        let (cs, data) = match (user, compatibility) {
             (false, false) => (KERNEL_CODE, KERNEL_DATA),
             (false, true) => (KERNEL_CODE_32, KERNEL_DATA),
             (true, false) => (USER_CODE, USER_DATA),

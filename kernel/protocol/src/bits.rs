@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 pub enum Bits {
     /// 64-bit mode.
     #[default]
-    Wide,
+    SixtyFour,
     /// Compatibility mode: 32-bit code.
-    Narrow,
+    Compatibility,
 }
 
 impl Bits {
@@ -22,8 +22,8 @@ impl Bits {
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
-            Self::Wide => 64,
-            Self::Narrow => 32,
+            Self::SixtyFour => 64,
+            Self::Compatibility => 32,
         }
     }
 }
@@ -39,8 +39,8 @@ impl TryFrom<u64> for Bits {
 
     fn try_from(number: u64) -> Result<Self, NoBits> {
         match number {
-            64 => Ok(Self::Wide),
-            32 => Ok(Self::Narrow),
+            64 => Ok(Self::SixtyFour),
+            32 => Ok(Self::Compatibility),
             _ => Err(NoBits(number.to_string())),
         }
     }
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn t6_a_width_is_64_or_32_and_any_other_is_named() {
-        for bits in [Bits::Wide, Bits::Narrow] {
+        for bits in [Bits::SixtyFour, Bits::Compatibility] {
             assert_eq!(Bits::try_from(u64::from(bits)), Ok(bits));
             assert_eq!(bits.number().to_string().parse(), Ok(bits));
         }
@@ -92,7 +92,7 @@ mod tests {
     /// A record without a width is of 64-bit code, and one of 64-bit code names none.
     #[test]
     fn t6_a_record_of_64_bit_code_names_no_width() {
-        assert_eq!(record::usual(), Bits::Wide.number());
+        assert_eq!(record::usual(), Bits::SixtyFour.number());
         assert!(record::is_usual(&64) && !record::is_usual(&32));
     }
 }

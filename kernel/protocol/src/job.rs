@@ -335,7 +335,7 @@ pub(crate) mod tests {
             narrow: bool, call in any_call(),
         ) -> Setup<'static> {
             let (one_time_init, late_init) = (Cow::Owned(once), Cow::Owned(late));
-            let bits = if narrow { Bits::Narrow } else { Bits::Wide };
+            let bits = if narrow { Bits::Compatibility } else { Bits::SixtyFour };
             Setup { one_time_init, late_init, initial_warmup, alignment_offset, no_memory, drain_frontend, control, bits, call }
         }
     }
@@ -373,7 +373,7 @@ pub(crate) mod tests {
         ) -> Item<'static> {
             let Item::Snippet(snippet) = item else { unreachable!("any_snippet makes snippets") };
             let opcodes = opcodes.into_iter().map(Cow::Owned).collect();
-            let bits = narrow.map(|narrow| if narrow { Bits::Narrow } else { Bits::Wide });
+            let bits = narrow.map(|narrow| if narrow { Bits::Compatibility } else { Bits::SixtyFour });
             Item::Exact(Exact { snippet, filter: Filter { opcodes, instructions, data, bits }, verify, steps })
         }
     }

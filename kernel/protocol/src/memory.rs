@@ -200,8 +200,8 @@ impl Item<'_> {
 
     /// Whether some of its code is 32-bit code.
     #[must_use]
-    pub fn has_narrow(&self) -> bool {
-        self.kinds().iter().any(|(_, bits)| *bits == Bits::Narrow)
+    pub fn has_compatibility(&self) -> bool {
+        self.kinds().iter().any(|(_, bits)| *bits == Bits::Compatibility)
     }
 }
 

@@ -173,11 +173,11 @@ pub(crate) fn check_turns(
     counter: LoopCounter,
 ) -> Result<(), LimitError> {
     match bits {
-        Bits::Wide => range(field, turns, 0, MAX_LOOP),
-        Bits::Narrow if counter == LoopCounter::R15 => {
-            Err(LimitError::Narrow("a loop keeps its count in memory, as 32-bit code has no R15"))
-        }
-        Bits::Narrow => range(field, turns, 0, u32::MAX.into()),
+        Bits::SixtyFour => range(field, turns, 0, MAX_LOOP),
+        Bits::Compatibility if counter == LoopCounter::R15 => Err(LimitError::Compatibility(
+            "a loop keeps its count in memory, as 32-bit code has no R15",
+        )),
+        Bits::Compatibility => range(field, turns, 0, u32::MAX.into()),
     }
 }
 
@@ -210,7 +210,7 @@ pub(crate) mod tests {
             parent,
             cpu: None,
             program: None,
-            bits: Bits::Wide,
+            bits: Bits::SixtyFour,
         }
     }
 
@@ -245,14 +245,14 @@ pub(crate) mod tests {
             (
                 workload(alloc::vec![Task {
                     turns: 1 << 32,
-                    bits: Bits::Narrow,
+                    bits: Bits::Compatibility,
                     loop_counter: LoopCounter::Memory,
                     ..task("a", None)
                 }]),
                 "task 0 (`a`): turns is 4294967296; it must be 0 to 4294967295",
             ),
             (
-                workload(alloc::vec![Task { bits: Bits::Narrow, ..task("a", None) }]),
+                workload(alloc::vec![Task { bits: Bits::Compatibility, ..task("a", None) }]),
                 "task 0 (`a`): bits = 32: a loop keeps its count in memory",
             ),
             (
@@ -290,7 +290,7 @@ pub(crate) mod tests {
                 init: Cow::Owned(init), body: Cow::Owned(body), turns, extended_state, cpu,
                 loop_counter: if memory { LoopCounter::Memory } else { LoopCounter::R15 },
                 ring: if user { Ring::User } else { Ring::Kernel },
-                bits: if narrow { Bits::Narrow } else { Bits::Wide },
+                bits: if narrow { Bits::Compatibility } else { Bits::SixtyFour },
                 ..task(&name, parent)
             }
         }

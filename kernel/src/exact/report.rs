@@ -111,10 +111,10 @@ fn result(item: u32, exact: &Exact, tallies: &[Tally; 2]) -> ExactResult {
         entry((*event).to_string(), tallies.each_ref().map(|tally| tally.counts[index]))
     });
     // Whoever has nothing but 64-bit code is not told so.
-    let has_narrow = exact.snippet.setup.bits == Bits::Narrow
-        || tallies.iter().any(|tally| tally.widths[Bits::Narrow as usize] > 0);
+    let has_compatibility = exact.snippet.setup.bits == Bits::Compatibility
+        || tallies.iter().any(|tally| tally.widths[Bits::Compatibility as usize] > 0);
     let widths = ["instructions_64", "instructions_32"].into_iter().enumerate();
-    let widths = widths.filter(|_| has_narrow).map(|(index, event)| {
+    let widths = widths.filter(|_| has_compatibility).map(|(index, event)| {
         entry(event.to_string(), tallies.each_ref().map(|tally| tally.widths[index]))
     });
     let names: BTreeSet<_> = tallies.iter().flat_map(|tally| tally.opcodes.keys()).collect();

@@ -38,7 +38,7 @@ pub struct Tally {
 
 /// What an instruction was decoded as.
 fn bits_of(instruction: &Instruction) -> Bits {
-    if instruction.code_size() == CodeSize::Code64 { Bits::Wide } else { Bits::Narrow }
+    if instruction.code_size() == CodeSize::Code64 { Bits::SixtyFour } else { Bits::Compatibility }
 }
 
 impl Tally {

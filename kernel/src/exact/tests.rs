@@ -142,7 +142,7 @@ fn copies_share_their_places() {
     assert_eq!(counts(&tally)[0], ("instructions", 6));
     assert_eq!(
         tally.places.into_iter().collect::<Vec<_>>(),
-        [((0, Bits::Wide), (1, 3)), ((1, Bits::Wide), (1, 3))]
+        [((0, Bits::SixtyFour), (1, 3)), ((1, Bits::SixtyFour), (1, 3))]
     );
 }
 
@@ -243,7 +243,7 @@ fn t6_each_instruction_is_decoded_by_the_segment_it_is_in() {
     ];
     assert_eq!(counts(&tally), expected);
     let places: Vec<_> = tally.places.into_keys().collect();
-    let (w, n) = (Bits::Wide, Bits::Narrow);
+    let (w, n) = (Bits::SixtyFour, Bits::Compatibility);
     assert_eq!(places, [(0, w), (2, n), (3, n), (4, n), (11, w)]);
 }
 
@@ -255,9 +255,15 @@ fn t6_t8_a_filter_by_width_holds_with_the_others() {
         assert!(!filter.is_empty());
         track(&BOTH, 1, &filter, &CHANGES).0.counts[0]
     };
-    assert_eq!([count(Bits::Wide, None), count(Bits::Narrow, None)], [2, 3]);
-    assert_eq!([count(Bits::Wide, Some("push")), count(Bits::Narrow, Some("push"))], [1, 1]);
-    assert_eq!([count(Bits::Wide, Some("inc")), count(Bits::Narrow, Some("inc"))], [0, 1]);
+    assert_eq!([count(Bits::SixtyFour, None), count(Bits::Compatibility, None)], [2, 3]);
+    assert_eq!(
+        [count(Bits::SixtyFour, Some("push")), count(Bits::Compatibility, Some("push"))],
+        [1, 1]
+    );
+    assert_eq!(
+        [count(Bits::SixtyFour, Some("inc")), count(Bits::Compatibility, Some("inc"))],
+        [0, 1]
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod watch;
 
 pub(super) use platform::Processor;
 
-use super::crew::Team;
+use super::per_cpu::AllProcessors;
 use super::tasks;
 use crate::firmware::probe::Machine;
 use alloc::string::{String, ToString};
@@ -44,7 +44,8 @@ pub fn count(
         (None, Ok(_)) => Sets::uncounted(item, "the PMU's events are not known"),
     };
     let cpus = sets.cpus();
-    let members: &[Member] = processors.team().map(Team::members).unwrap_or_default();
+    let members: &[Member] =
+        processors.processors().map(AllProcessors::members).unwrap_or_default();
     let counted =
         members.iter().filter(|member| cpus.iter().any(|&c| u32::from(c) == member.number));
     // The events were chosen for the boot processor.

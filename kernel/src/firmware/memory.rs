@@ -1,6 +1,6 @@
 //! The memory that an item asks for.
 
-use super::crew::Team;
+use super::per_cpu::AllProcessors;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -112,13 +112,13 @@ impl Provided {
     ///
     /// # Errors
     /// Out of memory for their page tables.
-    pub fn share(&mut self, team: &Team, frames: &mut Frames) -> Result<(), String> {
+    pub fn share(&mut self, processors: &AllProcessors, frames: &mut Frames) -> Result<(), String> {
         if self.pieces.is_empty() {
             return Ok(());
         }
         self.shared = true;
         let mut done = Ok(());
-        team.each_space(|space| {
+        processors.each_space(|space| {
             for piece in &self.pieces {
                 if done.is_ok() {
                     done = piece.map(space, frames);
@@ -129,7 +129,12 @@ impl Provided {
     }
 
     /// Takes everything back.
-    pub fn release(&mut self, space: &mut Space, frames: &mut Frames, team: Option<&Team>) {
+    pub fn release(
+        &mut self,
+        space: &mut Space,
+        frames: &mut Frames,
+        processors: Option<&AllProcessors>,
+    ) {
         if self.pieces.is_empty() {
             return;
         }
@@ -137,11 +142,11 @@ impl Provided {
         pieces.iter().for_each(|piece| piece.unmap(space, frames));
         // SAFETY: ring 0.
         unsafe { cache::flush_tlb() };
-        if let Some(team) = team.filter(|_| core::mem::take(&mut self.shared)) {
-            team.each_space(|space| pieces.iter().for_each(|piece| piece.unmap(space, frames)));
+        if let Some(processors) = processors.filter(|_| core::mem::take(&mut self.shared)) {
+            processors
+                .each_space(|space| pieces.iter().for_each(|piece| piece.unmap(space, frames)));
             // SAFETY: ring 0.
-            smp::on_all(|_| unsafe { cache::flush_tlb() })
-                .expect("the boot processor gives the work");
+            smp::on_all(|_| unsafe { cache::flush_tlb() }).expect("called from the boot processor");
         }
         pieces.into_iter().for_each(|piece| piece.give_back(frames));
     }

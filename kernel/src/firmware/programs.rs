@@ -17,7 +17,7 @@ use protocol::record::{Fault, ProgramKey};
 /// Whose copy of a program's memory it is: each has its own data.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Owner {
-    /// Of the processor at this place of the team; 0 is the boot processor.
+    /// Of the processor with this index among those in use; 0 is the boot processor.
     Processor(usize),
     /// Of the task with this number, with a stack.
     Task(usize),

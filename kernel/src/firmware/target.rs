@@ -6,11 +6,11 @@ mod stepper;
 use super::boot::Handed;
 use super::control::{Controls, PLACE};
 use super::counters::Counters;
-use super::crew::Team;
 use super::heap;
 use super::memory::Provided;
 use super::output::Line;
 use super::passes::Counting;
+use super::per_cpu::AllProcessors;
 use super::probe::Machine;
 use super::programs::{Owner, Programs};
 use super::tasks::Slots;
@@ -85,7 +85,7 @@ pub(super) struct Target<'a> {
     /// What the job calls them.
     msr_names: Vec<String>,
     /// The other processors, from their first item on.
-    team: Option<Team>,
+    processors: Option<AllProcessors>,
     /// Interval of the timer that samples.
     pub(super) timer: Option<Interval>,
     /// Where to tell how far an item is.
@@ -142,15 +142,15 @@ pub fn run(
         moved: [0; MAX_MSRS],
         seen: [0; MAX_MSRS],
         msr_names: Vec::new(),
-        team: None,
+        processors: None,
         timer: None,
         heart: &heart,
     };
     let before = heap::mark();
     let end = run::run(job, &mut target, &heart);
     let end = End { heap: Some(heap::used_since(before)), ..end };
-    if let Some(team) = &target.team {
-        team.release();
+    if let Some(processors) = &target.processors {
+        processors.release();
     }
     end
 }
@@ -304,7 +304,7 @@ impl Runner for Target<'_> {
                 note: format!("nothing ends a run that does not end by itself: {reason}"),
             });
         }
-        if snippet.setup.bits == Bits::Narrow {
+        if snippet.setup.bits == Bits::Compatibility {
             let way = match control.ring {
                 Ring::Kernel => "far jumps",
                 Ring::User => "IRETQ and INT",

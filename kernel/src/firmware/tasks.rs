@@ -3,7 +3,7 @@
 mod ring3;
 mod seated;
 
-use super::crew::Team;
+use super::per_cpu::AllProcessors;
 use super::probe;
 use super::programs::{Owner, Programs};
 use alloc::format;
@@ -81,7 +81,7 @@ pub struct Processors<'a> {
     slots: &'a mut Slots,
     programs: &'a mut Programs,
     /// What is known of the others; `None`: the boot processor alone runs tasks.
-    team: Option<&'a Team>,
+    processors: Option<&'a AllProcessors>,
     /// Tasks that are loaded, by processor.
     loaded: Vec<Here>,
     /// Where the code of each task lies.
@@ -98,11 +98,22 @@ impl<'a> Processors<'a> {
         space: &'a Space,
         frames: &'a mut Frames,
         (slots, programs): (&'a mut Slots, &'a mut Programs),
-        team: Option<&'a Team>,
+        processors: Option<&'a AllProcessors>,
     ) -> Self {
         let (loaded, emitted) = (Vec::new(), Vec::new());
         let (sampled, heart) = (None, None);
-        Self { machine, space, frames, slots, programs, team, loaded, emitted, sampled, heart }
+        Self {
+            machine,
+            space,
+            frames,
+            slots,
+            programs,
+            processors,
+            loaded,
+            emitted,
+            sampled,
+            heart,
+        }
     }
 
     /// Completes the faults of tasks that call functions.
@@ -150,8 +161,8 @@ impl<'a> Processors<'a> {
 
     /// What is known of the others.
     #[must_use]
-    pub fn team(&self) -> Option<&'a Team> {
-        self.team
+    pub fn processors(&self) -> Option<&'a AllProcessors> {
+        self.processors
     }
 
     /// The PMU of a processor.
@@ -159,7 +170,7 @@ impl<'a> Processors<'a> {
     /// # Errors
     /// Why it has none, in a sentence.
     pub fn pmu(&self, cpu: u16) -> Result<&Capabilities, String> {
-        let member = self.team.map(Team::members).unwrap_or_default();
+        let member = self.processors.map(AllProcessors::members).unwrap_or_default();
         match member.iter().find(|member| member.number == u32::from(cpu)) {
             Some(member) => member.pmu.as_ref().map_err(String::clone),
             None => self.machine.pmu.as_ref().map_err(|why| format!("there is no PMU: {why}")),
@@ -176,7 +187,7 @@ impl Processors<'_> {
         }
         let memory = &mut self.slots.0[number];
         let user = task.ring == Ring::User;
-        let narrow = task.bits == Bits::Narrow;
+        let compatibility = task.bits == Bits::Compatibility;
         // SAFETY: no task runs; physical memory is mapped, and the space has the kernel at its place.
         let root = unsafe { memory.clear(self.space.root(), user) };
         if let Some(program) = task.program {
@@ -199,7 +210,7 @@ impl Processors<'_> {
         count.copy_from_slice(&task.turns.to_le_bytes());
         let frame = tasks::emit::registers(&place, task, &emitted);
         let extended = task.extended_state.then(|| Extended::new(self.machine.extended));
-        Ok((Context::new(&frame, user, narrow, root.as_u64(), extended), emitted))
+        Ok((Context::new(&frame, user, compatibility, root.as_u64(), extended), emitted))
     }
 }
 
@@ -248,7 +259,7 @@ impl tasks::Machine for Processors<'_> {
         let work: Vec<Mutex<Work>> = work.collect();
         let (machine, sampled) = (self.machine, self.sampled);
         let cpus: Vec<u16> = work.iter().map(|one| one.lock().here.cpu).collect();
-        let together = match (&work[..], self.team) {
+        let together = match (&work[..], self.processors) {
             // What each does is counted by a clock of all.
             (several, _) if several.len() == 1 || machine.emulated.is_some() => {
                 for (one, &cpu) in several.iter().zip(&cpus) {
@@ -258,7 +269,7 @@ impl tasks::Machine for Processors<'_> {
                 let in_turn = several.len() > 1;
                 Together { in_turn, ..Together::default() }
             }
-            (several, team) => at_once(several, &cpus, machine, team),
+            (several, processors) => at_once(several, &cpus, machine, processors),
         };
         self.loaded = work.into_iter().map(|one| one.into_inner().here).collect();
         let processors: Vec<u32> = cpus.iter().map(|&cpu| u32::from(cpu)).collect();
@@ -284,7 +295,7 @@ impl tasks::Machine for Processors<'_> {
     }
 }
 
-/// One processor's part, for its own hands.
+/// One processor's part. It alone touches it.
 struct Work<'a, 'g> {
     here: Here,
     guide: &'a mut (dyn tasks::Guide + 'g),
@@ -314,9 +325,9 @@ fn at_once(
     work: &[Mutex<Work>],
     cpus: &[u16],
     machine: &probe::Machine,
-    team: Option<&Team>,
+    processors: Option<&AllProcessors>,
 ) -> Together {
-    const BOOT: &str = "the boot processor gives the work";
+    const BOOT: &str = "called from the boot processor";
     let numbers: Vec<usize> = smp::in_use().map(smp::Processor::index).collect();
     // The part of the processor at this place among all.
     let of = |place: usize| {
@@ -331,7 +342,7 @@ fn at_once(
             .collect();
         smp::skew(&own)
     };
-    let offsets = team.map(Team::offsets).unwrap_or_default();
+    let offsets = processors.map(AllProcessors::offsets).unwrap_or_default();
     smp::on_all(|place| of(place).iter_mut().for_each(|one| one.guide.open())).expect(BOOT);
     let began = smp::at_instant(&offsets, LEAD_TICKS, |place| {
         if let Some(mut one) = of(place) {

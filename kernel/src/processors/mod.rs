@@ -1,7 +1,7 @@
 //! One snippet on several processors at the same time: each one's counts, their sum, and how far "the same time" was
 //! from being that.
 //!
-//! A [`Crew`] is the processors; the first of them leads: the ordinary measurement ([`measure`](mod@crate::snippet::measure)) runs on
+//! A [`ProcessorSet`] is the processors; the first of them leads: the ordinary measurement ([`measure`](mod@crate::snippet::measure)) runs on
 //! it, and each of its runs is one of all processors. What the others did meanwhile is noted, and the same measurement
 //! is then made once more for each of them out of the notes ([`replay`]). So their figures mean the same.
 
@@ -25,7 +25,7 @@ use protocol::record::{
     Fault, Interrupts, Metric, ProcessorResult, ProcessorsResult, Skew, Snapshot, Sum, Verdict,
     Within,
 };
-use replay::{Lead, Replay};
+use replay::{Recorder, Replay};
 
 /// A processor that takes part.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ pub struct Ran {
 
 /// What was read at one instant.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Shot {
+pub struct SnapshotCounts {
     /// The instant that was named.
     pub deadline: u64,
     /// By member: its time, in the boot processor's.
@@ -63,7 +63,7 @@ pub struct Shot {
 }
 
 /// The processors that a snippet runs on. All lists are in the order of the members.
-pub trait Crew {
+pub trait ProcessorSet {
     /// The members, the leading one first.
     fn members(&self) -> &[Member];
     /// Finds counters for the snippet's events.
@@ -79,10 +79,10 @@ pub trait Crew {
     fn load_once(&mut self, snippet: &Snippet);
     /// Runs what was loaded on every member, begun at one instant.
     fn run(&mut self) -> Vec<Ran>;
-    /// Whether [`Crew::run`] runs them one after the other instead, because one's counters would count the others as well.
+    /// Whether [`ProcessorSet::run`] runs them one after the other instead, because one's counters would count the others as well.
     fn in_turn(&self) -> bool;
     /// Lets what is programmed count on every member from 0, and reads all at one instant.
-    fn snapshot(&mut self) -> Shot;
+    fn snapshot(&mut self) -> SnapshotCounts;
     /// Runs a loop on each member that has a PMU, with an interrupt at every `period` instructions.
     ///
     /// # Errors
@@ -110,20 +110,20 @@ pub struct Failure {
 /// # Errors
 /// The members' PMUs differ, or the snippet raised an exception on one of them.
 pub fn measure_all(
-    crew: &mut impl Crew,
+    set: &mut impl ProcessorSet,
     index: u32,
     item: &Processors,
 ) -> Result<ProcessorsResult, Failure> {
-    let members = crew.members().to_vec();
+    let members = set.members().to_vec();
     if let Err(difference) = agreement::check(&members) {
         let why = Unmeasured::Refused(difference.to_string());
         return Err(Failure { processor: None, why });
     }
     let snippet = &item.snippet;
-    let plan = crew.prepare(snippet);
-    let mut lead = Lead::new(crew, plan.clone());
-    let led = measure(&mut lead, snippet);
-    let (notes, mut skews, trapped) = (lead.notes, lead.skews, lead.trapped);
+    let plan = set.prepare(snippet);
+    let mut recorder = Recorder::new(set, plan.clone());
+    let led = measure(&mut recorder, snippet);
+    let (notes, mut skews, trapped) = (recorder.notes, recorder.skews, recorder.trapped);
     let first = led.map_err(|why| Failure { processor: trapped, why })?;
     let mut figures = Vec::from([first.metrics]);
     for (member, notes) in members[1..].iter().zip(notes) {
@@ -132,8 +132,8 @@ pub fn measure_all(
             .map_err(|why| Failure { processor: Some(member.number), why })?;
         figures.push(again.metrics);
     }
-    let (shot, events) = snapshot(crew, &plan);
-    let interrupts = item.interrupt_every.map(|period| crew.interrupts(period)).transpose();
+    let (taken, events) = snapshot(set, &plan);
+    let interrupts = item.interrupt_every.map(|period| set.interrupts(period)).transpose();
     let interrupts = interrupts.map_err(|(number, reason)| {
         let why = Unmeasured::Refused(format!("interrupts at overflow: {reason}"));
         Failure { processor: Some(number), why }
@@ -149,33 +149,33 @@ pub fn measure_all(
         runs: snippet.runs,
         sums: sums(&figures),
         uncounted: first.uncounted,
-        in_turn: crew.in_turn(),
+        in_turn: set.in_turn(),
         start_skew: summary(&skews),
-        snapshot: Snapshot { deadline: shot.deadline, skew: skew(&shot.tsc), events },
+        snapshot: Snapshot { deadline: taken.deadline, skew: skew(&taken.tsc), events },
         emulated: false,
         tsc: [0; 2],
-        processors: results(&members, figures, &shot, &interrupts.unwrap_or_default()),
+        processors: results(&members, figures, &taken, &interrupts.unwrap_or_default()),
     })
 }
 
 /// The first pass that counts something, counting on all members.
-fn snapshot(crew: &mut impl Crew, plan: &Plan) -> (Shot, Vec<String>) {
-    let pass = plan.passes.iter().find(|pass| !pass.is_empty() && !crew.in_turn());
+fn snapshot(set: &mut impl ProcessorSet, plan: &Plan) -> (SnapshotCounts, Vec<String>) {
+    let pass = plan.passes.iter().find(|pass| !pass.is_empty() && !set.in_turn());
     let mut pass = pass.cloned().unwrap_or_default();
-    while let Err((index, _)) = crew.program(&pass) {
+    while let Err((index, _)) = set.program(&pass) {
         // The result names what cannot be programmed.
         if index >= pass.len() {
             break;
         }
         pass.remove(index);
     }
-    (crew.snapshot(), pass.into_iter().map(|one| one.event).collect())
+    (set.snapshot(), pass.into_iter().map(|one| one.event).collect())
 }
 
 fn results(
     members: &[Member],
     figures: Vec<Vec<Metric>>,
-    shot: &Shot,
+    taken: &SnapshotCounts,
     interrupts: &[Option<Interrupts>],
 ) -> Vec<ProcessorResult> {
     let each = members.iter().zip(figures).enumerate();
@@ -186,8 +186,8 @@ fn results(
         tsc_offset_error: member.offset.error,
         pmu_absent: member.pmu.as_ref().err().cloned(),
         metrics,
-        snapshot_tsc: shot.tsc.get(place).copied().unwrap_or_default(),
-        snapshot: shot.counts.get(place).cloned().unwrap_or_default(),
+        snapshot_tsc: taken.tsc.get(place).copied().unwrap_or_default(),
+        snapshot: taken.counts.get(place).cloned().unwrap_or_default(),
         interrupts: interrupts.get(place).copied().flatten(),
     })
     .collect()

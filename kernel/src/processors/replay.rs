@@ -1,6 +1,6 @@
 //! The leading processor's measurement, which takes notes for the others, and a measurement out of such notes.
 
-use super::{Crew, Ran};
+use super::{ProcessorSet, Ran};
 use crate::snippet::events::{Counted, Plan};
 use crate::snippet::measure::Runner;
 use alloc::boxed::Box;
@@ -23,8 +23,8 @@ pub enum Note {
 }
 
 /// Runs all members, and is the first of them to the measurement.
-pub struct Lead<'a, C> {
-    crew: &'a mut C,
+pub struct Recorder<'a, C> {
+    set: &'a mut C,
     plan: Rc<Plan>,
     counts: Vec<u64>,
     /// Notes for each of the others.
@@ -35,11 +35,11 @@ pub struct Lead<'a, C> {
     pub trapped: Option<u32>,
 }
 
-impl<'a, C: Crew> Lead<'a, C> {
+impl<'a, C: ProcessorSet> Recorder<'a, C> {
     /// Nothing noted yet.
-    pub fn new(crew: &'a mut C, plan: Rc<Plan>) -> Self {
-        let notes = crew.members()[1..].iter().map(|_| VecDeque::new()).collect();
-        Self { crew, plan, counts: Vec::new(), notes, skews: Vec::new(), trapped: None }
+    pub fn new(set: &'a mut C, plan: Rc<Plan>) -> Self {
+        let notes = set.members()[1..].iter().map(|_| VecDeque::new()).collect();
+        Self { set, plan, counts: Vec::new(), notes, skews: Vec::new(), trapped: None }
     }
 
     fn note(&mut self, note: &Note) {
@@ -47,41 +47,41 @@ impl<'a, C: Crew> Lead<'a, C> {
     }
 }
 
-impl<C: Crew> Runner for Lead<'_, C> {
+impl<C: ProcessorSet> Runner for Recorder<'_, C> {
     fn prepare(&mut self, _: &Snippet) -> Rc<Plan> {
         self.plan.clone()
     }
 
     fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {
         // A leader without PMU counts nothing, and so does nobody: the plan is made for its PMU.
-        let missing = self.crew.members()[0].pmu.as_ref().err().filter(|_| !pass.is_empty());
+        let missing = self.set.members()[0].pmu.as_ref().err().filter(|_| !pass.is_empty());
         let done = match missing {
             Some(reason) => Err((0, reason.clone())),
-            None => self.crew.program(pass),
+            None => self.set.program(pass),
         };
         self.note(&Note::Programmed(done.clone()));
         done
     }
 
     fn load(&mut self, snippet: &Snippet, copies: u64) {
-        self.crew.load(snippet, copies);
+        self.set.load(snippet, copies);
     }
 
     fn beat(&mut self, within: Within) {
-        self.crew.beat(within);
+        self.set.beat(within);
     }
 
     fn load_once(&mut self, snippet: &Snippet) {
-        self.crew.load_once(snippet);
+        self.set.load_once(snippet);
     }
 
     fn run(&mut self) -> Result<u64, Box<Trap>> {
-        let all = self.crew.run();
+        let all = self.set.run();
         let starts: Vec<u64> = all.iter().map(|ran| ran.start).collect();
         let mut first = None;
         for (place, Ran { ended, counts, .. }) in all.into_iter().enumerate() {
             let ticks = ended.inspect_err(|_| {
-                self.trapped = Some(self.crew.members()[place].number);
+                self.trapped = Some(self.set.members()[place].number);
             })?;
             match place {
                 0 => first = Some((ticks, counts)),
@@ -99,7 +99,7 @@ impl<C: Crew> Runner for Lead<'_, C> {
     }
 
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault {
-        self.crew.explain(trap, snippet)
+        self.set.explain(trap, snippet)
     }
 }
 

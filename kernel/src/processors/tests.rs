@@ -23,14 +23,14 @@ fn member(number: u32, pmu: Result<Capabilities, String>) -> Member {
     Member { number, apic_id: 2 * number, pmu, offset: Offset { ticks: -4, error: 2 } }
 }
 
-fn crew(costs: &[u64], pmus: &[Option<Model>]) -> Made4 {
+fn set(costs: &[u64], pmus: &[Option<Model>]) -> Made4 {
     let pmu = |model: Option<Model>| model.map(capabilities).ok_or("no PMU here".to_string());
     let members = (0..).zip(pmus).map(|(number, &model)| member(number, pmu(model))).collect();
     let made = costs.iter().map(|&cost| Made::new(cost, 50)).collect();
     Made4 { members, made, runs: 0, fault: None, in_turn: false }
 }
 
-impl Crew for Made4 {
+impl ProcessorSet for Made4 {
     fn members(&self) -> &[Member] {
         &self.members
     }
@@ -75,9 +75,9 @@ impl Crew for Made4 {
     fn in_turn(&self) -> bool {
         self.in_turn
     }
-    fn snapshot(&mut self) -> Shot {
+    fn snapshot(&mut self) -> SnapshotCounts {
         let tsc = (0..self.members.len() as u64).map(|place| 105 + 10 * place).collect();
-        Shot { deadline: 100, tsc, counts: vec![vec![9]; self.members.len()] }
+        SnapshotCounts { deadline: 100, tsc, counts: vec![vec![9]; self.members.len()] }
     }
     fn explain(&self, trap: &Trap, snippet: &Snippet) -> Fault {
         use crate::snippet::Runner;
@@ -94,8 +94,8 @@ const SAME: [Option<Model>; 3] = [Some(Model::Skylake); 3];
 
 #[test]
 fn i7_each_processor_has_its_own_figures_and_counts_are_summed() {
-    let mut crew = crew(&[3, 5, 9], &SAME);
-    let result = measure_all(&mut crew, 4, &item(&["one", "two", "unknown"])).unwrap();
+    let mut set = set(&[3, 5, 9], &SAME);
+    let result = measure_all(&mut set, 4, &item(&["one", "two", "unknown"])).unwrap();
     assert_eq!((result.item, result.processors.len()), (4, 3));
     for (one, cost) in result.processors.iter().zip([3.0, 5.0, 9.0]) {
         let medians: Vec<f64> = one.metrics.iter().map(|metric| metric.value.median).collect();
@@ -113,7 +113,7 @@ fn i7_each_processor_has_its_own_figures_and_counts_are_summed() {
 
 #[test]
 fn m10_the_snapshot_has_each_processors_time_and_the_skew() {
-    let result = measure_all(&mut crew(&[1, 1, 1], &SAME), 0, &item(&["one"])).unwrap();
+    let result = measure_all(&mut set(&[1, 1, 1], &SAME), 0, &item(&["one"])).unwrap();
     assert_eq!((result.snapshot.deadline, result.snapshot.skew), (100, 20));
     assert_eq!(result.snapshot.events, ["one"]);
     let times: Vec<u64> = result.processors.iter().map(|one| one.snapshot_tsc).collect();
@@ -125,17 +125,17 @@ fn m10_the_snapshot_has_each_processors_time_and_the_skew() {
 fn m13_each_processor_has_its_own_interrupts_if_they_are_asked_for() {
     let pmus = [Some(Model::Skylake), None, Some(Model::Skylake)];
     let asked = Processors { interrupt_every: Some(1000), ..item(&[]) };
-    let result = measure_all(&mut crew(&[1, 1, 1], &pmus), 0, &asked).unwrap();
+    let result = measure_all(&mut set(&[1, 1, 1], &pmus), 0, &asked).unwrap();
     let taken = result.processors.iter().map(|one| one.interrupts.map(|one| one.taken));
     assert_eq!(taken.collect::<Vec<_>>(), [Some(1000), None, Some(1002)]);
-    let result = measure_all(&mut crew(&[1, 1, 1], &pmus), 0, &item(&[])).unwrap();
+    let result = measure_all(&mut set(&[1, 1, 1], &pmus), 0, &item(&[])).unwrap();
     assert!(result.processors.iter().all(|one| one.interrupts.is_none()));
 }
 
 #[test]
 fn m10_where_one_counts_for_all_the_snapshot_counts_nothing() {
-    let mut crew = Made4 { in_turn: true, ..crew(&[1, 1, 1], &SAME) };
-    let result = measure_all(&mut crew, 0, &item(&["one"])).unwrap();
+    let mut set = Made4 { in_turn: true, ..set(&[1, 1, 1], &SAME) };
+    let result = measure_all(&mut set, 0, &item(&["one"])).unwrap();
     assert!(result.in_turn && result.snapshot.events.is_empty());
     assert_eq!((result.snapshot.skew, result.sums[0].value), (20, 3.0));
 }
@@ -144,7 +144,7 @@ fn m10_where_one_counts_for_all_the_snapshot_counts_nothing() {
 fn i7_a_processor_without_pmu_is_timed_and_says_why_it_counts_nothing() {
     let pmus = [Some(Model::Skylake), None, Some(Model::Skylake)];
     let events = ["one", "two", "stuck"];
-    let result = measure_all(&mut crew(&[3, 5, 9], &pmus), 0, &item(&events)).unwrap();
+    let result = measure_all(&mut set(&[3, 5, 9], &pmus), 0, &item(&events)).unwrap();
     let lengths: Vec<usize> = result.processors.iter().map(|one| one.metrics.len()).collect();
     assert_eq!(lengths, [3, 1, 3]);
     let second = &result.processors[1];
@@ -156,7 +156,7 @@ fn i7_a_processor_without_pmu_is_timed_and_says_why_it_counts_nothing() {
 
 #[test]
 fn i7_without_any_pmu_there_is_time_and_a_reason() {
-    let result = measure_all(&mut crew(&[3, 5], &[None, None]), 0, &item(&["one"])).unwrap();
+    let result = measure_all(&mut set(&[3, 5], &[None, None]), 0, &item(&["one"])).unwrap();
     assert_eq!(result.processors[1].metrics[0].value.median, 5.0);
     assert_eq!(result.sums, []);
     assert_eq!(result.uncounted[0].reason, "no PMU here");
@@ -165,7 +165,7 @@ fn i7_without_any_pmu_there_is_time_and_a_reason() {
 #[test]
 fn i11_cores_of_two_kinds_are_refused_and_the_difference_is_named() {
     let pmus = [Some(Model::Skylake), None, Some(Model::Core2)];
-    let failure = measure_all(&mut crew(&[1, 1, 1], &pmus), 0, &item(&["one"])).unwrap_err();
+    let failure = measure_all(&mut set(&[1, 1, 1], &pmus), 0, &item(&["one"])).unwrap_err();
     let Unmeasured::Refused(text) = failure.why else { panic!("refused") };
     assert!(text.contains("processor 0 and processor 2 differ in their version"), "{text}");
     let mut hybrid = capabilities(Model::Skylake);
@@ -177,9 +177,9 @@ fn i11_cores_of_two_kinds_are_refused_and_the_difference_is_named() {
 
 #[test]
 fn i7_an_exception_on_one_processor_names_it() {
-    let mut crew = crew(&[1, 1, 1], &SAME);
-    crew.fault = Some((2, 5));
-    let failure = measure_all(&mut crew, 0, &item(&[])).unwrap_err();
+    let mut set = set(&[1, 1, 1], &SAME);
+    set.fault = Some((2, 5));
+    let failure = measure_all(&mut set, 0, &item(&[])).unwrap_err();
     assert_eq!(failure.processor, Some(2));
     assert!(matches!(failure.why, Unmeasured::Fault(_)));
 }
@@ -206,7 +206,7 @@ proptest! {
         item.snippet.runs = runs;
         let one_time_init = if once { Cow::Borrowed(&[0x90][..]) } else { Cow::Borrowed(&[][..]) };
         item.snippet.setup = Setup { one_time_init, initial_warmup, ..Setup::default() };
-        let result = measure_all(&mut crew(&costs, &pmus), 0, &item).unwrap();
+        let result = measure_all(&mut set(&costs, &pmus), 0, &item).unwrap();
         for (place, (one, &cost)) in result.processors.iter().zip(&costs).enumerate() {
             prop_assert_eq!(one.metrics[0].value.median, cost as f64);
             let counted = events.iter().filter(|&&event| event != "stuck").count();

@@ -217,7 +217,8 @@ fn histogram(
             ring: bucket.ring(),
             count: bucket.count,
             bytes: hex(&machine.code(bucket.address)),
-            bits: if bucket.is_narrow() { Bits::Narrow } else { Bits::Wide }.number(),
+            bits: if bucket.is_compatibility() { Bits::Compatibility } else { Bits::SixtyFour }
+                .number(),
         })
         .collect();
     rows.sort_by_key(|row| (core::cmp::Reverse(row.count), row.event, row.address.0));
@@ -242,8 +243,8 @@ fn chunks(
     for part in session.samples(block).chunks(size) {
         let mut chunk = Samples { item: index, first: first as u64, ..Samples::default() };
         let mut last = [0; 2];
-        let narrow = (0..).zip(part).filter(|(_, sample)| sample.is_narrow());
-        chunk.narrow = narrow.map(|(index, _)| index).collect();
+        let compatibility = (0..).zip(part).filter(|(_, sample)| sample.is_compatibility());
+        chunk.compatibility = compatibility.map(|(index, _)| index).collect();
         for sample in part {
             let task = 4 * sample.task + u32::from(sample.ring());
             let events = events_of(session, sample.status);

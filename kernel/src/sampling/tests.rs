@@ -290,7 +290,7 @@ fn item(events: &[SampledEvent<'static>], turns: u64) -> Sampling<'static> {
         parent: None,
         cpu: None,
         program: None,
-        bits: protocol::bits::Bits::Wide,
+        bits: protocol::bits::Bits::SixtyFour,
     };
     Sampling {
         name: Cow::Borrowed("s"),

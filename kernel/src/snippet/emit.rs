@@ -26,23 +26,23 @@
 //! A function is called once. The smaller code size has a call of the same length that leads behind itself, so that what the
 //! two differ in is the function from its first instruction to its RET.
 //!
-//! What differs for ring 3 and for 32-bit code is in `stay`; the gate's code at markers in the body is in `pauses`.
+//! What differs for ring 3 and for 32-bit code is in `mode_switch`; the gate's code at markers in the body is in `pauses`.
 
 use arch::pmu::Gate;
 use arch::pmu::driver::Write;
 use core::mem::offset_of;
 use core::ops::Range;
 use function::CALL_BYTES;
+use mode_switch::ModeSwitch;
 use protocol::bits::Bits;
 use protocol::job::{DRAIN_NOPS, LoopCounter, Snippet};
 use protocol::limits::MAX_MSRS;
-use stay::Stay;
 
+mod compatibility;
 mod function;
+mod mode_switch;
 mod msrs;
-mod narrow;
 mod pauses;
-mod stay;
 mod user;
 
 /// What the emitted code keeps in memory.
@@ -126,8 +126,8 @@ pub fn emit(
 ) -> Emitted {
     let mut code = Code::new(memory, place);
     let setup = &snippet.setup;
-    let stay = Stay::of(setup);
-    let is_narrow = setup.bits == Bits::Narrow;
+    let switch = ModeSwitch::of(setup);
+    let is_compatibility = setup.bits == Bits::Compatibility;
     // push rbx; push rbp; push r12; push r13; push r14; push r15; pushfq
     code.put(&[0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57, 0x9c]);
     code.store(RSP, offset_of!(Data, stack));
@@ -135,7 +135,7 @@ pub fn emit(
         code.load_constant(RAX, snippet.loop_count);
         code.store(RAX, offset_of!(Data, count));
     }
-    let to_init = stay.map(|stay| code.prepare(stay));
+    let to_init = switch.map(|switch| code.prepare(switch));
     for register in 0..16 {
         let value = match register {
             RSP => place.pointers[0],
@@ -143,7 +143,7 @@ pub fn emit(
             RDI => place.pointers[2],
             RSI => place.pointers[3],
             R14 => place.pointers[4],
-            RBX if is_narrow => place.pointers[4],
+            RBX if is_compatibility => place.pointers[4],
             _ => 0,
         };
         code.load_constant(register, value);
@@ -152,8 +152,8 @@ pub fn emit(
         code.enter(entry);
     }
     let init = code.put(&snippet.init);
-    let landed = stay.map(|stay| code.land(stay, 0));
-    let to_body = stay.map(|stay| code.keep(stay));
+    let landed = switch.map(|switch| code.land(switch, 0));
+    let to_body = switch.map(|switch| code.keep(switch));
     if snippet.loop_count > 0 && snippet.loop_counter == LoopCounter::R15 {
         code.load_constant(R15, snippet.loop_count);
     }
@@ -163,7 +163,7 @@ pub fn emit(
         true => REGISTER_START_BYTES + WRITE_BYTES * gate.on().len() as u64,
         false => TIMER_START_BYTES + gate_open_bytes(gate),
     };
-    let crossing = stay.map_or(0, Stay::enter_bytes);
+    let crossing = switch.map_or(0, ModeSwitch::enter_bytes);
     let ahead = opening + crossing + (setup.late_init.len() + drain) as u64;
     code.align(ALIGN, u64::from(setup.alignment_offset), ahead);
     let window = code.address();
@@ -191,8 +191,8 @@ pub fn emit(
     if snippet.loop_count > 0 {
         code.loop_back(snippet.loop_counter, setup.bits, body.start);
     }
-    let landings = stay.zip(landed).map(|(stay, init)| [init, code.land(stay, 1)]);
-    let is_user = matches!(stay, Some(Stay::User { .. }));
+    let landings = switch.zip(landed).map(|(switch, init)| [init, code.land(switch, 1)]);
+    let is_user = matches!(switch, Some(ModeSwitch::User { .. }));
     code.writes(gate.off());
     code.stop_timer();
     code.read_msrs(&setup.control.msrs, 1);
@@ -200,7 +200,7 @@ pub fn emit(
         code.store_start();
     }
     let (teardown, torn_down) = match &setup.call {
-        Some(call) if !call.teardown.is_empty() => code.teardown(stay, &call.teardown),
+        Some(call) if !call.teardown.is_empty() => code.teardown(switch, &call.teardown),
         _ => (0..0, None),
     };
     let exit = code.address();
@@ -422,12 +422,12 @@ impl<'a> Code<'a> {
     pub(crate) fn loop_back(&mut self, counter: LoopCounter, bits: Bits, target: u64) {
         match (bits, counter) {
             // dec r15
-            (Bits::Wide, LoopCounter::R15) => {
+            (Bits::SixtyFour, LoopCounter::R15) => {
                 self.put(&[0x49, 0xff, 0xcf]);
             }
             // dec qword ptr [rip + count]
-            (Bits::Wide, LoopCounter::Memory) => self.with_data(0xff, 1, COUNT_AT),
-            (Bits::Narrow, _) => self.count_down_narrow(COUNT_AT),
+            (Bits::SixtyFour, LoopCounter::Memory) => self.with_data(0xff, 1, COUNT_AT),
+            (Bits::Compatibility, _) => self.count_down_compatibility(COUNT_AT),
         }
         // jnz rel32
         let displacement = self.displacement(target, 6);

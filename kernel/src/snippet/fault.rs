@@ -162,7 +162,11 @@ pub(crate) fn bits_of(frame: &TrapFrame) -> u8 {
 /// The same as a type.
 #[must_use]
 pub fn bits(frame: &TrapFrame) -> Bits {
-    if arch::descriptors::is_narrow(frame.cs) { Bits::Narrow } else { Bits::Wide }
+    if arch::descriptors::is_compatibility(frame.cs) {
+        Bits::Compatibility
+    } else {
+        Bits::SixtyFour
+    }
 }
 
 /// The register file in the report's form.

@@ -53,7 +53,7 @@ pub fn emit(memory: &mut [u8], place: &Place, task: &Task) -> Emitted {
 pub fn registers(place: &Place, task: &Task, emitted: &Emitted) -> TrapFrame {
     let [rsp, rbp, rdi, rsi, r14] = place.pointers;
     let r15 = if task.loop_counter == LoopCounter::R15 { task.turns } else { 0 };
-    let rbx = if task.bits == Bits::Narrow { r14 } else { 0 };
+    let rbx = if task.bits == Bits::Compatibility { r14 } else { 0 };
     TrapFrame { rip: emitted.init.start, rsp, rbp, rdi, rsi, rbx, r14, r15, ..TrapFrame::default() }
 }
 
@@ -75,7 +75,7 @@ mod tests {
             parent: None,
             cpu: None,
             program: None,
-            bits: protocol::bits::Bits::Wide,
+            bits: protocol::bits::Bits::SixtyFour,
         }
     }
 
@@ -83,7 +83,7 @@ mod tests {
     fn t6_a_32_bit_task_counts_in_memory_and_has_its_pointer_in_ebx() {
         use Mnemonic::{Clc, Dec, Int, Jne, Stc};
         let place = Place { code: 0x10_0000, data: 0x18_0000, pointers: [1, 2, 3, 4, 5] };
-        let task = Task { bits: Bits::Narrow, ..task(1, 5, LoopCounter::Memory) };
+        let task = Task { bits: Bits::Compatibility, ..task(1, 5, LoopCounter::Memory) };
         let mut memory = vec![0x90; 256];
         let emitted = emit(&mut memory, &place, &task);
         let start = registers(&place, &task, &emitted);

@@ -175,7 +175,7 @@ fn task(turns: u64, parent: Option<u16>) -> Task<'static> {
         parent,
         cpu: None,
         program: None,
-        bits: protocol::bits::Bits::Wide,
+        bits: protocol::bits::Bits::SixtyFour,
     }
 }
 

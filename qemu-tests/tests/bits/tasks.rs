@@ -105,7 +105,7 @@ fn t6_m9_each_sample_says_which_kind_of_code_it_interrupted() {
             }
             for part in ran.report.samples(result.item) {
                 for (index, (_, _, _, task)) in (0..).zip(Samples::iter(part)) {
-                    let bits = if part.narrow.contains(&index) { 32 } else { 64 };
+                    let bits = if part.compatibility.contains(&index) { 32 } else { 64 };
                     *seen.entry((task >> 2, bits)).or_default() += 1;
                 }
             }

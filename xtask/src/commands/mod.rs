@@ -89,7 +89,11 @@ fn write_text(out: Option<&Path>, text: &str) -> Result<u8> {
 
 /// Writes the report where the arguments want it; returns the exit code.
 fn deliver(report: &Report, context: &Context, wanted: &Output) -> Result<u8> {
-    let text = render(report, context, wanted.format);
+    deliver_text(report, context, wanted, &render(report, context, wanted.format))
+}
+
+/// As [`deliver`], with `text` for the report itself.
+fn deliver_text(report: &Report, context: &Context, wanted: &Output, text: &str) -> Result<u8> {
     if wanted.samples_folded.is_some() || wanted.samples_pprof.is_some() {
         let profiles = Profile::of(report, &context.resolver(report));
         if let Some(path) = &wanted.samples_folded {
@@ -109,10 +113,10 @@ fn deliver(report: &Report, context: &Context, wanted: &Output) -> Result<u8> {
     }
     match &wanted.out {
         Some(path) => {
-            let plain = anstream::adapter::strip_str(&text).to_string();
+            let plain = anstream::adapter::strip_str(text).to_string();
             output::write(path, plain)?;
         }
-        None => output::print(&text)?,
+        None => output::print(text)?,
     }
     Ok(context.exit_code(report))
 }

@@ -5,7 +5,7 @@ mod gate;
 mod staging;
 pub use staging::{plant, stage, stage_files, stage_pmu, stage_with_pmu};
 
-use super::{check_output, deliver};
+use super::{check_output, deliver, deliver_text};
 use crate::build::{self, Tree};
 use crate::cli::{self, Machine, Run};
 use crate::collect::{Collector, Report};
@@ -39,7 +39,8 @@ use std::path::{Path, PathBuf};
 pub fn run(arguments: &Run) -> Result<u8> {
     check_output(&arguments.output, &inputs(arguments))?;
     check_kept(arguments)?;
-    let gate = gate::Ready::of(&arguments.gate)?;
+    let drawn = arguments.output.format == cli::Format::Html;
+    let mut gate = gate::Ready::of(&arguments.gate, drawn)?;
     // The job is assembled by the compiler: without one that would be the job's fault.
     setup::assembler()?;
     let mut choice = accel::choose(&arguments.machine, &Host::read())?;
@@ -64,7 +65,6 @@ pub fn run(arguments: &Run) -> Result<u8> {
     if let Some(note) = &counter.note {
         output::say(&format!("pmu: {note}"));
     }
-    let drawn = arguments.output.format == cli::Format::Html;
     let listed = arguments.gate.is_open() || drawn;
     let unasked = if listed { packed.list_values() } else { Vec::new() };
     let model = match choice.pmu {
@@ -124,7 +124,11 @@ pub fn run(arguments: &Run) -> Result<u8> {
     if !drawn {
         gate::without_values(&mut report, &unasked);
     }
-    let code = self::report(&report, context, &arguments.output)?;
+    let page = match &text {
+        Some(text) => gate.page(text, context.exit_code(&report))?,
+        None => None,
+    };
+    let code = self::report(&report, context, &arguments.output, page)?;
     text.map_or(Ok(code), |text| gate.close(&text, code, &arguments.output))
 }
 
@@ -372,15 +376,23 @@ fn context(
     }
 }
 
-/// Resolves a crash's backtrace, renders the report and tells the exit code.
-fn report(report: &Report, mut context: Context, wanted: &cli::Output) -> Result<u8> {
+/// Resolves a crash's backtrace, renders the report, unless it is there as a `page`, and tells the exit code.
+fn report(
+    report: &Report,
+    mut context: Context,
+    wanted: &cli::Output,
+    page: Option<String>,
+) -> Result<u8> {
     if needs_symbols(report)
         && let Some(kernel) = build::symbols()
     {
         resolve(report, &mut context, &kernel);
         context.kernel = Some(kernel);
     }
-    deliver(report, &context, wanted)
+    match page {
+        Some(page) => deliver_text(report, &context, wanted, &page),
+        None => deliver(report, &context, wanted),
+    }
 }
 
 /// Whether a report has addresses in the firmware.

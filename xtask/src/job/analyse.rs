@@ -12,12 +12,12 @@ use protocol::job::LoopCounter;
 #[must_use]
 pub fn loop_counter(codes: &[&[u8]], bits: Bits) -> LoopCounter {
     let is_free = || codes.iter().all(|code| leaves(code, Register::R15));
-    if bits == Bits::Wide && is_free() { LoopCounter::R15 } else { LoopCounter::Memory }
+    if bits == Bits::SixtyFour && is_free() { LoopCounter::R15 } else { LoopCounter::Memory }
 }
 
 /// Of 64-bit code.
 fn leaves(code: &[u8], other: Register) -> bool {
-    all(code, Bits::Wide, |_, register| register.full_register() != other)
+    all(code, Bits::SixtyFour, |_, register| register.full_register() != other)
 }
 
 /// Whether the code leaves alone what no-memory mode keeps in registers. `counter`: the loop's.
@@ -112,7 +112,7 @@ mod tests {
             &[0x0f, 0xae, 0x10],     // ldmxcsr [rax]
             &[0x06],                 // undecodable
         ] {
-            assert!(uses_extended_state(code, Bits::Wide), "{code:x?}");
+            assert!(uses_extended_state(code, Bits::SixtyFour), "{code:x?}");
         }
         for code in [
             &[0x48, 0x01, 0xd8][..],         // add rax, rbx
@@ -121,7 +121,7 @@ mod tests {
             &[0xf3, 0x48, 0x0f, 0xb8, 0xc1], // popcnt rax, rcx
             &[],
         ] {
-            assert!(!uses_extended_state(code, Bits::Wide), "{code:x?}");
+            assert!(!uses_extended_state(code, Bits::SixtyFour), "{code:x?}");
         }
     }
 
@@ -147,7 +147,7 @@ mod tests {
         let add_r15_rbx = [0x49, 0x01, 0xdf];
         let mov_r15b_al = [0x41, 0x88, 0xc7];
         let load_from_r15 = [0x49, 0x8b, 0x07];
-        let counter = |code: &[u8]| loop_counter(&[&add_rax_rbx, code], Bits::Wide);
+        let counter = |code: &[u8]| loop_counter(&[&add_rax_rbx, code], Bits::SixtyFour);
         assert_eq!(counter(&add_rax_rbx), LoopCounter::R15);
         for code in [&add_r15_rbx, &mov_r15b_al, &load_from_r15] {
             assert_eq!(counter(code), LoopCounter::Memory);
@@ -157,12 +157,12 @@ mod tests {
 
     #[test]
     fn t6_32_bit_code_counts_in_memory_and_is_decoded_as_such() {
-        assert_eq!(loop_counter(&[&[0x90]], Bits::Narrow), LoopCounter::Memory);
+        assert_eq!(loop_counter(&[&[0x90]], Bits::Compatibility), LoopCounter::Memory);
         // push es; inc eax; les eax, [eax]: 0x06 and 0xc4 are no instructions of 64-bit mode, or other ones.
         for code in [&[0x06][..], &[0x40], &[0xc4, 0x00]] {
-            assert!(!uses_extended_state(code, Bits::Narrow), "{code:x?}");
+            assert!(!uses_extended_state(code, Bits::Compatibility), "{code:x?}");
         }
         // movaps xmm0, [eax + eax]
-        assert!(uses_extended_state(&[0x0f, 0x28, 0x04, 0x00], Bits::Narrow));
+        assert!(uses_extended_state(&[0x0f, 0x28, 0x04, 0x00], Bits::Compatibility));
     }
 }

@@ -162,7 +162,7 @@ fn assemble_texts(sources: &[Source]) -> Result<Vec<Code>, Failed> {
 /// # Errors
 /// The assembler cannot be run.
 pub fn object(text: &str) -> Result<Vec<u8>, String> {
-    let (part, syntax, bits) = (Part::Init, Syntax::Intel, Bits::Wide);
+    let (part, syntax, bits) = (Part::Init, Syntax::Intel, Bits::SixtyFour);
     rustc::assemble(&[Source { part, text, syntax, bits, symbols: &[] }]).map_err(|stopped| {
         match stopped {
             Stopped::Failed(Failed::Tool(text)) | Stopped::Exceeded(text) => text,

@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(filter.opcodes, ["imul", "add"]);
         assert_eq!(filter.instructions, "0..4".parse().ok());
         assert_eq!(filter.data, "r14:-8..8".parse().ok());
-        assert_eq!(filter.bits, Some(Bits::Narrow));
+        assert_eq!(filter.bits, Some(Bits::Compatibility));
         for (bad, part) in [
             ("{ bits = 16 }", "bits is 16; code has 64"),
             ("{ opcode = [] }", "`opcode`"),
@@ -269,7 +269,7 @@ mod tests {
         let line = ExactOverrides { data: "rsp:0..8".parse().ok(), ..Default::default() };
         let error = line.apply(&mut none).unwrap_err().to_string();
         assert!(error.contains("--data"), "{error}");
-        let width = ExactOverrides { executed_as: Some(Bits::Wide), ..Default::default() };
+        let width = ExactOverrides { executed_as: Some(Bits::SixtyFour), ..Default::default() };
         let error = width.apply(&mut none).unwrap_err().to_string();
         assert!(error.contains("--executed-as"), "{error}");
         ExactOverrides { exact: true, ..line.clone() }.apply(&mut none).unwrap();

@@ -582,7 +582,7 @@ impl Options {
     /// Makes them those of a function, which is called once in each run, whatever holds for copies of code.
     pub(super) fn call_once(&mut self) {
         (self.unroll, self.loop_count, self.difference) = (1, 0, Difference::Empty);
-        self.bits = Bits::Wide;
+        self.bits = Bits::SixtyFour;
         self.around.no_memory = false;
     }
 }

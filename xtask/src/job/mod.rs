@@ -438,7 +438,7 @@ fn snippet(
     let around = &snippet.options.around;
     let bits = snippet.options.bits;
     let loop_counter = analyse::loop_counter(&[init, late, body], bits);
-    if around.no_memory && bits == Bits::Wide {
+    if around.no_memory && bits == Bits::SixtyFour {
         let looping = (snippet.options.loop_count > 0).then_some(Register::R15);
         analyse::no_memory(init, late, body, looping)
             .map_err(|message| snippet.refused(source, message))?;

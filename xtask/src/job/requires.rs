@@ -163,7 +163,7 @@ mod tests {
     use crate::job::{Purpose, file, pack};
 
     fn names(code: &[u8]) -> Vec<&'static str> {
-        needed(code, Bits::Wide).into_iter().map(|row| FEATURES[row].1).collect()
+        needed(code, Bits::SixtyFour).into_iter().map(|row| FEATURES[row].1).collect()
     }
 
     #[test]

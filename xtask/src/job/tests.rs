@@ -30,27 +30,30 @@ fn t6_32_bit_code_is_assembled_as_such_beside_64_bit_code() {
         panic!("{items:?}")
     };
     assert_eq!((&*narrow.body, &*narrow.init), (&[0x40, 0x50][..], &[0x49][..]));
-    assert_eq!((narrow.setup.bits, narrow.loop_counter), (Bits::Narrow, LoopCounter::Memory));
+    assert_eq!(
+        (narrow.setup.bits, narrow.loop_counter),
+        (Bits::Compatibility, LoopCounter::Memory)
+    );
     assert!(!narrow.extended_state);
-    assert_eq!((&*wide.body, wide.setup.bits), (&[0xff, 0xc0, 0x50][..], Bits::Wide));
-    assert_eq!((&*att.body, att.setup.bits), (&[0x40][..], Bits::Narrow));
+    assert_eq!((&*wide.body, wide.setup.bits), (&[0xff, 0xc0, 0x50][..], Bits::SixtyFour));
+    assert_eq!((&*att.body, att.setup.bits), (&[0x40][..], Bits::Compatibility));
     let tasks: Vec<_> = run.workload.tasks.iter().map(|task| (&*task.body, task.bits)).collect();
-    assert_eq!(tasks, [(&[0x48][..], Bits::Narrow), (&[0xff, 0xc8], Bits::Wide)]);
+    assert_eq!(tasks, [(&[0x48][..], Bits::Compatibility), (&[0xff, 0xc8], Bits::SixtyFour)]);
     let task = &sample.workload.tasks[0];
     assert_eq!(
         (&*task.body, task.bits, task.loop_counter),
-        (&[0x41][..], Bits::Narrow, LoopCounter::Memory)
+        (&[0x41][..], Bits::Compatibility, LoopCounter::Memory)
     );
 }
 
 #[test]
 fn t6_the_command_line_sets_the_width_of_every_snippet() {
-    let overrides = Overrides { bits: Some(Bits::Narrow), ..Overrides::default() };
+    let overrides = Overrides { bits: Some(Bits::Compatibility), ..Overrides::default() };
     let mut file = file::parse("[[snippet]]\nasm = \"inc eax\"", "x.toml").unwrap();
     overrides.apply(&mut file).unwrap();
     let job = pack(&file, Purpose::Qemu).unwrap().job;
     let Item::Snippet(snippet) = &job.items[0] else { panic!() };
-    assert_eq!((&*snippet.body, snippet.setup.bits), (&[0x40][..], Bits::Narrow));
+    assert_eq!((&*snippet.body, snippet.setup.bits), (&[0x40][..], Bits::Compatibility));
 }
 
 #[test]

@@ -162,6 +162,8 @@ pub fn arguments(machine: &Virtual) -> Vec<OsString> {
     if let (false, Some(shift)) = (machine.kvm, machine.icount) {
         // The guest's clock counts instructions; sleep=off skips the time that it spends halted.
         list.add(&["-icount", &format!("shift={shift},sleep=off"), "-rtc", "clock=vm"]);
+        // What RDRAND and RDSEED give is the same in each run as well.
+        list.add(&["-seed", "1"]);
     }
     if let Pmu::Emulated { options, .. } = &machine.pmu {
         // Its alarm clock, its voice, and its orders.

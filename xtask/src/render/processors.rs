@@ -45,12 +45,12 @@ fn section(result: &ProcessorsResult, columns: Width) -> String {
     let text = format!("per execution, {} on each processor; {together}", result.per);
     let _ = writeln!(out, "{}", paint(FAINT, &text));
     let _ = writeln!(out, "{}", fit(table(result), columns));
-    let shot = &result.snapshot;
-    let _ = writeln!(out, "snapshot of all processors: skew {} ticks", shot.skew);
+    let snapshot = &result.snapshot;
+    let _ = writeln!(out, "snapshot of all processors: skew {} ticks", snapshot.skew);
     for one in &result.processors {
         let text =
             format!("  processor {}: TSC {} from its deadline", one.processor, late(result, one));
-        let counts = shot.events.iter().zip(&one.snapshot);
+        let counts = snapshot.events.iter().zip(&one.snapshot);
         let counts: Vec<String> = counts.map(|(event, count)| format!("{count} {event}")).collect();
         let _ = writeln!(out, "{}", [vec![text], counts].concat().join(", "));
     }

@@ -68,9 +68,9 @@ impl<'a> Profile<'a> {
             seen.1.clone_from(&row.bytes);
         }
         for samples in report.samples(result.item) {
-            let narrow: HashSet<u32> = samples.narrow.iter().copied().collect();
+            let compatibility: HashSet<u32> = samples.compatibility.iter().copied().collect();
             for (index, (address, _, events, task)) in (0..).zip(samples.iter()) {
-                let bits = if narrow.contains(&index) { 32 } else { 64 };
+                let bits = if compatibility.contains(&index) { 32 } else { 64 };
                 for event in inside_events(events, result) {
                     let key = (event, task >> 2, (task & 3) as u8, bits, address);
                     counts.entry(key).or_default().0 += 1;

@@ -5,7 +5,7 @@ use super::histogram::{Bucket, Histogram};
 use super::service::REGISTERS;
 use super::throttle::Throttle;
 use super::timer::Times;
-use crate::descriptors::is_narrow;
+use crate::descriptors::is_compatibility;
 use crate::pmu::capabilities::Counter;
 use crate::pmu::driver::{Driver, Gate, PmuError, Write};
 use crate::pmu::pebs::Drain;
@@ -70,8 +70,8 @@ impl Sample {
 
     /// Whether 32-bit code was interrupted.
     #[must_use]
-    pub const fn is_narrow(&self) -> bool {
-        is_narrow(self.cs as u64)
+    pub const fn is_compatibility(&self) -> bool {
+        is_compatibility(self.cs as u64)
     }
 }
 
@@ -429,7 +429,7 @@ mod tests {
     fn a_sample_tells_the_ring_and_the_width_of_the_interrupted_code() {
         let of = |cs: u16| {
             let sample = Sample { cs: cs.into(), ..Sample::default() };
-            (sample.ring(), sample.is_narrow())
+            (sample.ring(), sample.is_compatibility())
         };
         assert_eq!([KERNEL_CODE_32.0, USER_CODE_32.0].map(of), [(0, true), (3, true)]);
         // Any other segment is of 64-bit code.

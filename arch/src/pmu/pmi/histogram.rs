@@ -1,6 +1,6 @@
 //! Interrupted addresses, counted in the interrupt: a table of a fixed size, without lock or allocation.
 
-use crate::descriptors::is_narrow;
+use crate::descriptors::is_compatibility;
 
 /// How often one counter overflowed at one address.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -27,8 +27,8 @@ impl Bucket {
 
     /// Whether 32-bit code was interrupted.
     #[must_use]
-    pub const fn is_narrow(&self) -> bool {
-        is_narrow(self.cs as u64)
+    pub const fn is_compatibility(&self) -> bool {
+        is_compatibility(self.cs as u64)
     }
 }
 

@@ -75,7 +75,7 @@ pub enum LimitError {
     UserRing(&'static str),
     /// What 32-bit code does not allow.
     #[error("bits = 32: {0}")]
-    Narrow(&'static str),
+    Compatibility(&'static str),
     /// What a call of a function does not allow.
     #[error("function: {0}")]
     Call(&'static str),

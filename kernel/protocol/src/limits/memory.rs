@@ -89,7 +89,7 @@ fn check_memory(piece: &Memory) -> Result<(), LimitError> {
 fn check_together(item: &Item, pieces: &[&Memory]) -> Result<(), LimitError> {
     let most = MAX_ITEM_MEMORIES as u64;
     range("the number of pieces of memory of one item", pieces.len() as u64, 0, most)?;
-    let narrow = item.has_narrow();
+    let compatibility = item.has_compatibility();
     for (index, piece) in pieces.iter().enumerate() {
         let wrong =
             |error| LimitError::Memory { name: piece.name.to_string(), error: error_box(error) };
@@ -97,9 +97,9 @@ fn check_together(item: &Item, pieces: &[&Memory]) -> Result<(), LimitError> {
             return Err(wrong(LimitError::MemoryPlace("the conformance suite has no use for it")));
         }
         let mapped = piece.mapped();
-        if narrow && mapped.end > u64::from(u32::MAX) {
+        if compatibility && mapped.end > u64::from(u32::MAX) {
             let reason = "it lies above 4 GiB, out of reach: up to 252 MiB in all, in pages of 4 KiB or 2 MiB, lie below";
-            return Err(wrong(LimitError::Narrow(reason)));
+            return Err(wrong(LimitError::Compatibility(reason)));
         }
         for other in &pieces[..index] {
             if other.name == piece.name {
@@ -220,11 +220,14 @@ mod tests {
 
     #[test]
     fn t6_n5_memory_out_of_reach_of_32_bit_code_is_refused() {
-        let mut narrow = snippet("s", &[0x90]);
-        narrow.setup.bits = Bits::Narrow;
+        let mut compatibility = snippet("s", &[0x90]);
+        compatibility.setup.bits = Bits::Compatibility;
         let check = |at| {
             let memory = alloc::vec![piece("list", at, 4096)];
-            check_job(&Job { items: alloc::vec![Item::Snippet(narrow.clone())], ..job(memory) })
+            check_job(&Job {
+                items: alloc::vec![Item::Snippet(compatibility.clone())],
+                ..job(memory)
+            })
         };
         assert_eq!(check(AT), Ok(()));
         let error = check(HIGH.start + GUARD_BYTES).unwrap_err().to_string();
@@ -240,6 +243,9 @@ mod tests {
             let items = crate::workload::Tasks { name: "n".into(), workload, limit_us: 1 };
             check_job(&Job { items: alloc::vec![Item::Tasks(items)], ..job(above.clone()) })
         };
-        assert_eq!((tasks(Bits::Wide).is_ok(), tasks(Bits::Narrow).is_ok()), (true, false));
+        assert_eq!(
+            (tasks(Bits::SixtyFour).is_ok(), tasks(Bits::Compatibility).is_ok()),
+            (true, false)
+        );
     }
 }

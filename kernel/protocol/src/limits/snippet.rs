@@ -18,7 +18,7 @@ pub(super) fn check_snippet(snippet: &Snippet) -> Result<(), LimitError> {
     let (offset, max) = (u64::from(setup.alignment_offset), u64::from(MAX_ALIGNMENT_OFFSET));
     range("alignment-offset", offset, 0, max)?;
     range("unroll", u64::from(snippet.unroll), 1, u64::from(MAX_UNROLL))?;
-    if snippet.loop_count == 0 || setup.bits == Bits::Wide {
+    if snippet.loop_count == 0 || setup.bits == Bits::SixtyFour {
         range("loop", snippet.loop_count, 0, MAX_LOOP)?;
     } else {
         workload::check_turns("loop", snippet.loop_count, setup.bits, snippet.loop_counter)?;
@@ -58,19 +58,19 @@ fn check_control(snippet: &Snippet) -> Result<(), LimitError> {
     if snippet.setup.no_memory && pauses {
         return Err(LimitError::NoMemory("registers at a pause of counting"));
     }
-    if snippet.setup.bits == Bits::Narrow {
+    if snippet.setup.bits == Bits::Compatibility {
         if snippet.setup.no_memory {
-            return Err(LimitError::Narrow(
+            return Err(LimitError::Compatibility(
                 "no-memory mode keeps values in R9 to R13, which 32-bit code need not preserve",
             ));
         }
         if pauses {
-            return Err(LimitError::Narrow(
+            return Err(LimitError::Compatibility(
                 "counting cannot be paused: the code that does it is 64-bit",
             ));
         }
         if control.page_size == PageSize::Giant {
-            return Err(LimitError::Narrow(
+            return Err(LimitError::Compatibility(
                 "page-size = \"1g\" puts the memory areas above 4 GiB, out of its reach",
             ));
         }
@@ -107,7 +107,7 @@ fn check_call(snippet: &Snippet) -> Result<(), LimitError> {
         snippet.difference != Difference::Empty,
         "what is subtracted is a call that leads nowhere; difference must be \"empty\"",
     )?;
-    refused(setup.bits == Bits::Narrow, "it is 64-bit code; bits must be 64")?;
+    refused(setup.bits == Bits::Compatibility, "it is 64-bit code; bits must be 64")?;
     refused(setup.no_memory, "no-memory keeps values in registers that hold arguments")?;
     refused(!setup.late_init.is_empty(), "late init would stand between its arguments and it")
 }

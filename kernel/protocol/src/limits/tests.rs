@@ -113,7 +113,7 @@ fn i8_tasks_that_cannot_run_are_refused() {
         parent,
         cpu: None,
         program: None,
-        bits: crate::bits::Bits::Wide,
+        bits: crate::bits::Bits::SixtyFour,
     };
     let count = |tasks, request: CountRequest<'static>, tick_ns| {
         check_item(&Item::Count(Count {

@@ -209,7 +209,7 @@ pub struct Samples {
     pub data: Vec<Hex>,
     /// Numbers of the samples that interrupted 32-bit code, from 0 in each record; all others interrupted 64-bit code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub narrow: Vec<u32>,
+    pub compatibility: Vec<u32>,
 }
 
 /// How a scheduler ran sampled tasks.

@@ -17,7 +17,7 @@ pub(super) fn task(name: &'static str, parent: Option<u16>) -> Task<'static> {
         parent,
         cpu: None,
         program: None,
-        bits: protocol::bits::Bits::Wide,
+        bits: protocol::bits::Bits::SixtyFour,
     }
 }
 

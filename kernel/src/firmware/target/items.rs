@@ -2,7 +2,8 @@
 
 use super::Target;
 use crate::firmware::bench::Processor;
-use crate::firmware::crew::{Crew, Team};
+use crate::firmware::per_cpu::AllProcessors;
+use crate::firmware::processor_set::SelectedProcessors;
 use crate::firmware::programs::Owner;
 use crate::firmware::{counting, crash, tasks};
 use alloc::string::{String, ToString};
@@ -70,7 +71,7 @@ impl run::Machine for Target<'_> {
         // Before anything that may raise an exception.
         // SAFETY: ring 0; the tables are as they were copied but for what foreign code changed.
         unsafe { self.tables.restore() };
-        self.memory.release(&mut self.space, &mut self.controls.frames, self.team.as_ref());
+        self.memory.release(&mut self.space, &mut self.controls.frames, self.processors.as_ref());
         self.refresh();
         self.arena.reset(&mut self.space);
         self.controls.restore();
@@ -108,10 +109,10 @@ impl run::Machine for Target<'_> {
         self.gather(&item.workload.cpus())?;
         let frames = &mut self.controls.frames;
         let of_tasks = (&mut self.slots, &mut self.programs);
-        let team = self.team.as_ref();
+        let processors = self.processors.as_ref();
         tasks::run(
             item,
-            &mut tasks::Processors::new(self.machine, &self.space, frames, of_tasks, team)
+            &mut tasks::Processors::new(self.machine, &self.space, frames, of_tasks, processors)
                 .beating(self.heart),
         )
     }
@@ -120,9 +121,9 @@ impl run::Machine for Target<'_> {
         self.gather(&named_cpus(item, &counting::in_use()))?;
         let frames = &mut self.controls.frames;
         let of_tasks = (&mut self.slots, &mut self.programs);
-        let team = self.team.as_ref();
+        let processors = self.processors.as_ref();
         let mut processors =
-            tasks::Processors::new(self.machine, &self.space, frames, of_tasks, team)
+            tasks::Processors::new(self.machine, &self.space, frames, of_tasks, processors)
                 .beating(self.heart);
         counting::count(item, self.machine, &mut processors)
     }
@@ -137,21 +138,28 @@ impl run::Machine for Target<'_> {
             processors::Failure { processor: None, why }
         };
         self.form_team().map_err(refuse)?;
-        let team = self.team.as_mut().expect("just formed");
-        self.memory.share(team, &mut self.controls.frames).map_err(refuse)?;
+        let processors = self.processors.as_mut().expect("just formed");
+        self.memory.share(processors, &mut self.controls.frames).map_err(refuse)?;
         let program = item.snippet.setup.call.as_ref().map(|call| call.program);
         if let Some(number) = program {
             let (programs, frames) = (&mut self.programs, &mut self.controls.frames);
             let own = (Owner::Processor(0), (number, false));
             programs.select(own.0, own.1, &mut self.space, frames).map_err(refuse)?;
-            team.provide(programs, number, frames).map_err(refuse)?;
+            processors.provide(programs, number, frames).map_err(refuse)?;
             // SAFETY: as in `refresh`.
             unsafe { self.tables.refresh(&mut self.space) };
         }
         let (arena, counting) = (&mut self.arena, &mut self.counting);
-        let mut crew =
-            Crew::new(team, arena, counting, self.machine, item.cpu, self.heart).map_err(refuse)?;
-        let measured = processors::measure_all(&mut crew, index, item);
+        let mut set = SelectedProcessors::new(
+            processors,
+            arena,
+            counting,
+            self.machine,
+            item.cpu,
+            self.heart,
+        )
+        .map_err(refuse)?;
+        let measured = processors::measure_all(&mut set, index, item);
         measured.map_err(|mut failure| {
             if let (Unmeasured::Fault(fault), Some(_)) = (&mut failure.why, program) {
                 let owner = Owner::Processor(failure.processor.unwrap_or_default() as usize);
@@ -196,11 +204,12 @@ impl Target<'_> {
     }
 
     fn form_team(&mut self) -> Result<(), String> {
-        if self.team.is_none() {
+        if self.processors.is_none() {
             let frames = &mut self.controls.frames;
-            let team = Team::form(self.machine, &mut self.arena, &mut self.space, frames);
+            let processors =
+                AllProcessors::prepare(self.machine, &mut self.arena, &mut self.space, frames);
             self.refresh();
-            self.team = Some(team.map_err(|error| error.to_string())?);
+            self.processors = Some(processors.map_err(|error| error.to_string())?);
         }
         Ok(())
     }

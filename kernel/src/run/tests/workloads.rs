@@ -45,7 +45,7 @@ fn a_count_item_is_measured_or_has_its_reason() {
         parent: None,
         cpu: None,
         program: None,
-        bits: protocol::bits::Bits::Wide,
+        bits: protocol::bits::Bits::SixtyFour,
     };
     let item = |tasks: usize| Count {
         name: "c".into(),

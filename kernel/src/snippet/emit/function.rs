@@ -1,6 +1,6 @@
 //! The call of a function in place of a body, and what runs behind it.
 
-use super::stay::Stay;
+use super::mode_switch::ModeSwitch;
 use super::{Code, RSP};
 use core::ops::Range;
 
@@ -19,15 +19,15 @@ impl Code<'_> {
     /// The teardown code, with the stack as it was at the start of init. Returns where it lies, and where it lands.
     pub(super) fn teardown(
         &mut self,
-        stay: Option<Stay>,
+        switch: Option<ModeSwitch>,
         code: &[u8],
     ) -> (Range<u64>, Option<u64>) {
-        let entry = stay.map(|stay| self.prepare(stay));
+        let entry = switch.map(|switch| self.prepare(switch));
         self.load_constant(RSP, self.place.pointers[0]);
         if let Some(entry) = entry {
             self.enter(entry);
         }
         let teardown = self.put(code);
-        (teardown, stay.map(|stay| self.land(stay, 2)))
+        (teardown, switch.map(|switch| self.land(switch, 2)))
     }
 }

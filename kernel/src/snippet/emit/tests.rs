@@ -362,7 +362,7 @@ fn t6_32_bit_parts_lie_between_two_switches_each_and_everything_else_is_64_bit_c
     use Mnemonic::{Dec, Inc, Int, Iretq, Jmp, Rdtsc, Stc, Wrmsr};
     // stc; inc eax, which is a REX prefix in 64-bit code.
     let mut snippet = snippet(&[0xf9], &[0x40], 7, LoopCounter::Memory);
-    snippet.setup.bits = Bits::Narrow;
+    snippet.setup.bits = Bits::Compatibility;
     let place = Place { code: 0x20_0000, data: 0x10_0000, pointers: [1, 2, 3, 4, 0x5678] };
     let gate = Gate::EMPTY.with(Msr(0x38f), 15, 0);
     for (ring, [enter, leave]) in [(Ring::Kernel, [Jmp, Jmp]), (Ring::User, [Iretq, Int])] {
@@ -392,7 +392,7 @@ fn t6_32_bit_parts_lie_between_two_switches_each_and_everything_else_is_64_bit_c
             (64, Rdtsc),
         ];
         assert_eq!(order, expected, "{ring:?}");
-        let narrow = |begin: u64| match ring {
+        let compatibility = |begin: u64| match ring {
             Ring::Kernel => begin | 0x40 << 32,
             Ring::User => begin,
         };
@@ -402,7 +402,7 @@ fn t6_32_bit_parts_lie_between_two_switches_each_and_everything_else_is_64_bit_c
             .map(|(.., one)| one.immediate64())
             .collect();
         for begin in [emitted.init.start, emitted.body.start] {
-            assert!(constants.contains(&narrow(begin)), "{ring:?}: {begin:#x}");
+            assert!(constants.contains(&compatibility(begin)), "{ring:?}: {begin:#x}");
         }
         // EBX stands for R14.
         assert_eq!(constants.iter().filter(|&&value| value == 0x5678).count(), 2);

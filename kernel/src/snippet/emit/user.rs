@@ -2,7 +2,7 @@
 //!
 //! Init code and body are two stays. Each begins with an IRETQ that takes its frame from [`Data::user`] and ends in an
 //! INT of its own vector, whose gate leads straight to the code behind it: all registers but RSP are still those of ring
-//! 3, and the interrupted RSP and flags, which the processor has pushed, are kept for the next stay.
+//! 3, and the interrupted RSP and flags, which the processor has pushed, are kept for the next switch.
 
 use super::{Code, Data, RAX, RSP};
 use arch::descriptors::{KERNEL_DATA, USER_CODE, USER_CODE_32, USER_DATA};
@@ -28,8 +28,8 @@ const fn field(word: usize) -> usize {
 
 impl Code<'_> {
     /// Makes the frame for the first stay, but for RIP. Overwrites RAX.
-    pub(super) fn prepare_user(&mut self, narrow: bool) {
-        let code = if narrow { USER_CODE_32 } else { USER_CODE };
+    pub(super) fn prepare_user(&mut self, compatibility: bool) {
+        let code = if compatibility { USER_CODE_32 } else { USER_CODE };
         for (word, value) in [
             (CS, u64::from(code.0)),
             (RFLAGS, FLAGS),
@@ -39,7 +39,7 @@ impl Code<'_> {
             self.load_constant(RAX, value);
             self.store(RAX, field(word));
         }
-        if narrow {
+        if compatibility {
             // 32-bit code reaches data through DS and ES, which IRETQ would empty if they were those of ring 0.
             self.data_segments(USER_DATA);
         }

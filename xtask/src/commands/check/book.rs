@@ -2,7 +2,8 @@
 
 mod links;
 
-use crate::process::{find, said};
+use crate::process::said;
+use crate::setup::toolchain::cargo;
 use links::{anchors, links};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -27,18 +28,19 @@ pub(super) fn check(root: &Path) -> Result<(), String> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
 }
 
-/// Builds the book with mdBook, below the build folder, if mdBook is there; `Ok(false)`: it is not. It takes minutes to build, and finds
-/// little that [`check`] does not, so it is not installed for this.
+/// The crate that builds the book by mdBook's library.
+const BUILDER: &str = "xtask/book/Cargo.toml";
+
+/// Builds the book below the build folder. Whatever mdBook says is a failure: it warns, and goes on, where a file that a page
+/// includes is missing.
 pub(super) fn build(root: &Path, target: &Path) -> Result<bool, String> {
-    let own = target.join("tools/bin/mdbook");
-    let Some(program) = find(&own).or_else(|| find("mdbook")) else { return Ok(false) };
-    let mut command = Command::new(program);
-    command.arg("build").arg(root.join(BOOK)).arg("--dest-dir").arg(target.join("book"));
+    let mut command = Command::new(cargo());
+    command.args(["run", "--quiet", "--locked", "--manifest-path"]).arg(root.join(BUILDER));
+    command.arg("--").arg(root.join(BOOK)).arg(target.join("book"));
+    // A folder of its own: what it shares with the workspace, it wants with other features.
+    command.env("CARGO_TARGET_DIR", target.join("book-builder"));
     let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
-    // It goes on where a file to include is missing, and says so.
-    let said = said(&output);
-    let is_whole = output.status.success() && !said.contains("ERROR");
-    if is_whole { Ok(true) } else { Err(said) }
+    if output.status.success() && output.stderr.is_empty() { Ok(true) } else { Err(said(&output)) }
 }
 
 /// Markdown files below `folder`, which is relative to `root`.

@@ -3,28 +3,45 @@
 use crate::cli::{CompareFormat, Confidence, Format, Gate, Output};
 use crate::collect::Report;
 use crate::commands::compare::{judged, limits_of};
+use crate::compare::Comparison;
 use crate::compare::baseline::Baselines;
 use crate::compare::limits::LimitsFile;
 use crate::compare::render::render;
 use crate::compare::saved::{self, Saved};
+use crate::page::{self, Document};
 use crate::render::{Context, Width};
-use crate::{Result, output};
+use crate::{Failure, Result, output};
 use protocol::record::{Metric, Record};
 
 /// What a run was asked to do with baselines, ready before anything boots.
 #[derive(Default)]
 pub(super) struct Ready {
     keep: Option<(Baselines, crate::compare::baseline::Name)>,
-    old: Option<(Saved, LimitsFile)>,
+    old: Option<Old>,
+}
+
+/// What a run is compared with.
+struct Old {
+    saved: Saved,
+    limits: LimitsFile,
+    /// The same as it is drawn on a page, if the run is.
+    document: Option<Document>,
 }
 
 impl Ready {
     /// Reads what the run is to be compared with, and makes sure that it can be kept.
-    pub(super) fn of(gate: &Gate) -> Result<Self> {
+    /// `drawn`: the run's report is to be a page.
+    pub(super) fn of(gate: &Gate, drawn: bool) -> Result<Self> {
         let mut ready = Self::default();
         if let Some(name) = &gate.baseline {
-            let file = limits_of(gate.limits.as_deref())?;
-            ready.old = Some((Baselines::find()?.read(name)?, file));
+            let limits = limits_of(gate.limits.as_deref())?;
+            let baselines = Baselines::find()?;
+            let saved = baselines.read(name)?;
+            let path = baselines.path(name);
+            let bytes = drawn.then(|| std::fs::read(&path).map_err(Failure::file("read", &path)));
+            let read = |bytes: Vec<u8>| page::read(&bytes, &name.to_string());
+            let document = bytes.transpose()?.map(read).transpose()?;
+            ready.old = Some(Old { saved, limits, document });
         }
         if let Some(name) = &gate.save_baseline {
             let baselines = Baselines::find()?;
@@ -40,6 +57,18 @@ impl Ready {
         wanted.then(|| crate::render::render(report, context, Format::Json))
     }
 
+    /// The page of the run beside its baseline; `None`: there is none, or the run did not come to its end.
+    ///
+    /// # Errors
+    /// The reports cannot be compared.
+    pub(super) fn page(&mut self, text: &str, code: u8) -> Result<Option<String>> {
+        let Some(old) = self.old.as_mut().filter(|_| code <= 1) else { return Ok(None) };
+        let Some(document) = old.document.take() else { return Ok(None) };
+        let comparison = old.compared(text)?;
+        let both = [document, page::read(text.as_bytes(), "this run")?];
+        Ok(Some(page::render(&both, Some(&comparison))))
+    }
+
     /// Compares and keeps a report that the run ended with `code`. Returns the exit code of all.
     pub(super) fn close(self, text: &str, code: u8, wanted: &Output) -> Result<u8> {
         if code > 1 {
@@ -49,9 +78,8 @@ impl Ready {
             return Ok(code);
         }
         let mut all = code;
-        if let Some((old, file)) = self.old {
-            let new = saved::parse(text.as_bytes(), "this run")?;
-            let comparison = judged(&old, &new, file, Confidence::default().0)?;
+        if let Some(old) = self.old {
+            let comparison = old.compared(text)?;
             all = all.max(comparison.exit_code());
             // Behind a document of another form it would be a part of that.
             let beside = wanted.format == Format::Table || wanted.out.is_some();
@@ -68,6 +96,13 @@ impl Ready {
             output::say(&format!("baseline {name}: kept in {}", baselines.path(&name).display()));
         }
         Ok(all)
+    }
+}
+
+impl Old {
+    fn compared(&self, text: &str) -> Result<Comparison> {
+        let new = saved::parse(text.as_bytes(), "this run")?;
+        judged(&self.saved, &new, self.limits.clone(), Confidence::default().0)
     }
 }
 

@@ -91,6 +91,6 @@ impl Packed {
         let Some(code) = symbols.function(address.wrapping_sub(linked.bias)) else { return };
         let name = symbols.at(code.start).and_then(|frame| frame.function);
         let name = name.unwrap_or_else(|| "function".to_string());
-        part(all, name, code.start.wrapping_add(linked.bias), Bits::Wide, &code.bytes);
+        part(all, name, code.start.wrapping_add(linked.bias), Bits::SixtyFour, &code.bytes);
     }
 }

@@ -156,7 +156,7 @@ mod tests {
                 part: Part::Body,
                 text,
                 syntax: Syntax::Intel,
-                bits: Bits::Wide,
+                bits: Bits::SixtyFour,
                 symbols: &[],
             })
             .collect();

@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn n5_names_of_memory_are_numbers_wherever_one_may_stand() {
-        let wide = |text| code(text, Bits::Wide, Syntax::Intel).unwrap();
+        let wide = |text| code(text, Bits::SixtyFour, Syntax::Intel).unwrap();
         assert_eq!(wide("mov rax, offset memory_low"), *b"\x48\xc7\xc0\x00\x00\x20\x70");
         assert_eq!(wide("mov rax, offset memory_low+64"), *b"\x48\xc7\xc0\x40\x00\x20\x70");
         assert_eq!(wide("nop; mov eax, offset memory_low_size - 8"), *b"\x90\xb8\xf8\xff\xff\x03");
@@ -66,15 +66,16 @@ mod tests {
             wide("movabs rax, offset memory_high+1"),
             *b"\x48\xb8\x01\x00\x00\x00\x00\x20\x00\x00"
         );
-        let att = code("movq $memory_low, %rax", Bits::Wide, Syntax::Att).unwrap();
+        let att = code("movq $memory_low, %rax", Bits::SixtyFour, Syntax::Att).unwrap();
         assert_eq!(att, *b"\x48\xc7\xc0\x00\x00\x20\x70");
-        let narrow = code("mov eax, [memory_low+ecx*4]", Bits::Narrow, Syntax::Intel).unwrap();
+        let narrow =
+            code("mov eax, [memory_low+ecx*4]", Bits::Compatibility, Syntax::Intel).unwrap();
         assert_eq!(narrow, *b"\x8b\x04\x8d\x00\x00\x20\x70");
     }
 
     #[test]
     fn n5_what_a_name_of_memory_cannot_be_is_told_with_its_place() {
-        let wrong = |text| code(text, Bits::Wide, Syntax::Intel).unwrap_err();
+        let wrong = |text| code(text, Bits::SixtyFour, Syntax::Intel).unwrap_err();
         assert_eq!(
             wrong("nop\nmov rax, offset memory_high"),
             "2:17: `memory_high` stands for 0x200000000000, which does not fit into 32 bits here; \

@@ -33,8 +33,8 @@ fn text(sources: &[Source]) -> (String, Vec<usize>) {
             Syntax::Att => ".att_syntax prefix",
         };
         let width = match source.bits {
-            Bits::Wide => ".code64",
-            Bits::Narrow => ".code32",
+            Bits::SixtyFour => ".code64",
+            Bits::Compatibility => ".code32",
         };
         // Writing to a String does not fail.
         let _ = writeln!(text, ".section .text.barecount_{index},\"ax\",@progbits");

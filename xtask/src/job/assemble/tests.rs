@@ -2,7 +2,7 @@ use super::*;
 use protocol::bits::Bits;
 
 fn intel(text: &str) -> Source<'_> {
-    Source { part: Part::Body, text, syntax: Syntax::Intel, bits: Bits::Wide, symbols: &[] }
+    Source { part: Part::Body, text, syntax: Syntax::Intel, bits: Bits::SixtyFour, symbols: &[] }
 }
 
 fn messages(sources: &[Source]) -> Vec<Message> {
@@ -18,7 +18,7 @@ fn both_dialects_side_by_side() {
         part: Part::Body,
         text: "addq %rbx, %rax",
         syntax: Syntax::Att,
-        bits: Bits::Wide,
+        bits: Bits::SixtyFour,
         symbols: &[],
     };
     let codes = assemble(&[intel("add rax, rbx"), att, intel(""), intel("nop\nnop\n\n")]).unwrap();
@@ -52,7 +52,7 @@ fn every_wrong_line_is_named() {
             part: Part::Body,
             text: "nop\n\naddq %rbx, %raxx",
             syntax: Syntax::Att,
-            bits: Bits::Wide,
+            bits: Bits::SixtyFour,
             symbols: &[],
         },
     ]);

@@ -23,7 +23,8 @@ pub fn expand(file: &JobFile) -> Result<Cow<'_, JobFile>, JobError> {
     if forms.is_empty() {
         return Ok(Cow::Borrowed(file));
     }
-    let narrow = |one: &&SnippetFile| one.wanted.is_some() && one.options.bits == Bits::Narrow;
+    let narrow =
+        |one: &&SnippetFile| one.wanted.is_some() && one.options.bits == Bits::Compatibility;
     if let Some(one) = file.snippets.iter().find(narrow) {
         let text = "bits = 32: instruction forms are measured as 64-bit code";
         return Err(one.refused(&file.source, text.to_string()));
@@ -103,7 +104,7 @@ impl Known {
             part: Part::Body,
             text,
             syntax: Syntax::Intel,
-            bits: Bits::Wide,
+            bits: Bits::SixtyFour,
             symbols: &[],
         };
         let sources = probes.iter().map(|(_, text)| source(text));

@@ -136,7 +136,7 @@ fn expanded(forms: &[&str]) -> Vec<(Case, String, Vec<u8>)> {
         part: Part::Body,
         text,
         syntax: Syntax::Intel,
-        bits: Bits::Wide,
+        bits: Bits::SixtyFour,
         symbols: &[],
     };
     let texts =

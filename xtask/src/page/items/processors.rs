@@ -91,15 +91,15 @@ fn figures(result: &ProcessorsResult) -> Part {
 }
 
 fn snapshot(result: &ProcessorsResult) -> Part {
-    let shot = &result.snapshot;
+    let snapshot = &result.snapshot;
     let mut head = vec!["processor", "TSC from its deadline"];
-    head.extend(shot.events.iter().map(String::as_str));
+    head.extend(snapshot.events.iter().map(String::as_str));
     let row = |one: &ProcessorResult| {
         let counts = one.snapshot.iter().map(|count| Cell::text(count.to_string()));
         let first = [Cell::text(one.processor.to_string()), Cell::text(late(result, one))];
         first.into_iter().chain(counts).collect()
     };
     let caption =
-        format!("Snapshot of all processors while they counted; skew {} ticks", shot.skew);
+        format!("Snapshot of all processors while they counted; skew {} ticks", snapshot.skew);
     table(&caption, &head, 1, result.processors.iter().map(row).collect())
 }

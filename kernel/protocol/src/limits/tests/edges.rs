@@ -98,13 +98,13 @@ fn t6_loops_of_32_bit_code_count_in_32_bits() {
         said(Item::Snippet(item))
     };
     let (most, memory) = (u64::from(u32::MAX), LoopCounter::Memory);
-    assert_eq!(check(Bits::Narrow, LoopCounter::R15, 0), None);
-    assert_eq!(check(Bits::Narrow, memory, most), None);
-    assert_eq!(check(Bits::Wide, LoopCounter::R15, most + 1), None);
-    assert_eq!(check(Bits::Wide, memory, MAX_LOOP), None);
-    let over = check(Bits::Narrow, memory, most + 1).unwrap();
+    assert_eq!(check(Bits::Compatibility, LoopCounter::R15, 0), None);
+    assert_eq!(check(Bits::Compatibility, memory, most), None);
+    assert_eq!(check(Bits::SixtyFour, LoopCounter::R15, most + 1), None);
+    assert_eq!(check(Bits::SixtyFour, memory, MAX_LOOP), None);
+    let over = check(Bits::Compatibility, memory, most + 1).unwrap();
     assert_eq!(over, "loop is 4294967296; it must be 0 to 4294967295");
-    assert!(check(Bits::Narrow, LoopCounter::R15, 1).unwrap().contains("no R15"));
+    assert!(check(Bits::Compatibility, LoopCounter::R15, 1).unwrap().contains("no R15"));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn x3_a_call_refuses_what_would_stand_between_it_and_its_arguments() {
         (|s| s.unroll = 2, "unroll must be 1"),
         (|s| s.loop_count = 1, "loop must be 0"),
         (|s| s.difference = Difference::Double, "difference must be"),
-        (|s| s.setup.bits = Bits::Narrow, "bits must be 64"),
+        (|s| s.setup.bits = Bits::Compatibility, "bits must be 64"),
         (|s| s.setup.no_memory = true, "no-memory"),
         (|s| s.setup.late_init = [0x90][..].into(), "late init"),
         (|s| of(s).function = LOWEST - 1, "the function's address is 65535"),

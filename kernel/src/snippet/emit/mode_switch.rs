@@ -1,24 +1,24 @@
 //! Leaving the measuring code's ring or width for init code and body, and coming back.
 //!
 //! Ring 3 is entered by IRETQ and left by INT (`user`); 32-bit code of ring 0 is entered and left by far jumps
-//! (`narrow`). Either way init code and body are two stays, gate and timer lie in 64-bit code of ring 0 between them, and
+//! (`compatibility`). Either way init code and body are two stays, gate and timer lie in 64-bit code of ring 0 between them, and
 //! the ways in and out are in both code sizes and cancel. 64-bit code of ring 0 needs nothing of this.
 
-use super::{Code, narrow, user};
+use super::{Code, compatibility, user};
 use protocol::bits::Bits;
 use protocol::control::Ring;
 use protocol::job::Setup;
 
 /// How init code and body are entered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Stay {
+pub(super) enum ModeSwitch {
     /// Ring 3, as 32-bit code if so.
     User {
         /// 32-bit code.
-        narrow: bool,
+        compatibility: bool,
     },
     /// 32-bit code of ring 0.
-    Narrow,
+    Compatibility,
 }
 
 /// Where the address that a stay begins at has to be written.
@@ -26,16 +26,16 @@ pub(super) enum Stay {
 pub(super) struct Entry {
     /// Place of an immediate operand of eight bytes.
     pub(super) at: usize,
-    pub(super) stay: Stay,
+    pub(super) switch: ModeSwitch,
 }
 
-impl Stay {
+impl ModeSwitch {
     /// That of a snippet; `None`: its code is as the measuring code.
     pub(super) fn of(setup: &Setup) -> Option<Self> {
-        let narrow = setup.bits == Bits::Narrow;
+        let compatibility = setup.bits == Bits::Compatibility;
         match setup.control.ring {
-            Ring::User => Some(Self::User { narrow }),
-            Ring::Kernel => narrow.then_some(Self::Narrow),
+            Ring::User => Some(Self::User { compatibility }),
+            Ring::Kernel => compatibility.then_some(Self::Compatibility),
         }
     }
 
@@ -43,51 +43,51 @@ impl Stay {
     pub(super) fn enter_bytes(self) -> u64 {
         match self {
             Self::User { .. } => user::ENTER_BYTES,
-            Self::Narrow => narrow::ENTER_BYTES,
+            Self::Compatibility => compatibility::ENTER_BYTES,
         }
     }
 }
 
 impl Code<'_> {
-    /// Prepares the first stay. Overwrites RAX.
-    pub(super) fn prepare(&mut self, stay: Stay) -> Entry {
-        if let Stay::User { narrow } = stay {
-            self.prepare_user(narrow);
+    /// Prepares the first switch. Overwrites RAX.
+    pub(super) fn prepare(&mut self, switch: ModeSwitch) -> Entry {
+        if let ModeSwitch::User { compatibility } = switch {
+            self.prepare_user(compatibility);
         }
-        self.entry(stay)
+        self.entry(switch)
     }
 
     /// Begins the stay that continues behind this.
-    pub(super) fn enter(&mut self, Entry { at, stay }: Entry) {
-        let begin = self.address() + stay.enter_bytes();
-        let target = match stay {
-            Stay::User { .. } => begin,
-            Stay::Narrow => narrow::target(begin),
+    pub(super) fn enter(&mut self, Entry { at, switch }: Entry) {
+        let begin = self.address() + switch.enter_bytes();
+        let target = match switch {
+            ModeSwitch::User { .. } => begin,
+            ModeSwitch::Compatibility => compatibility::target(begin),
         };
         self.memory[at..at + 8].copy_from_slice(&target.to_le_bytes());
-        match stay {
-            Stay::User { .. } => self.enter_user(),
-            Stay::Narrow => self.enter_narrow(),
+        match switch {
+            ModeSwitch::User { .. } => self.enter_user(),
+            ModeSwitch::Compatibility => self.enter_compatibility(),
         }
         debug_assert_eq!(self.address(), begin);
     }
 
     /// Ends stay `index`; returns the address at which the measuring code goes on.
-    pub(super) fn land(&mut self, stay: Stay, index: usize) -> u64 {
-        match stay {
-            Stay::User { .. } => self.leave_user(index),
-            Stay::Narrow => self.leave_narrow(),
+    pub(super) fn land(&mut self, switch: ModeSwitch, index: usize) -> u64 {
+        match switch {
+            ModeSwitch::User { .. } => self.leave_user(index),
+            ModeSwitch::Compatibility => self.leave_compatibility(),
         }
         self.address()
     }
 
     /// Behind the first landing: prepares the second stay, with all registers as they are.
-    pub(super) fn keep(&mut self, stay: Stay) -> Entry {
+    pub(super) fn keep(&mut self, switch: ModeSwitch) -> Entry {
         self.keep_rax(|code| {
-            if matches!(stay, Stay::User { .. }) {
+            if matches!(switch, ModeSwitch::User { .. }) {
                 code.keep_user();
             }
-            code.entry(stay)
+            code.entry(switch)
         })
     }
 }

@@ -4,12 +4,12 @@
 //! general registers is undefined (SDM vol. 1, 3.4.1.1); the measuring code expects nothing of them, and all addresses
 //! that it gives to 32-bit code lie below 4 GiB.
 
-use super::stay::{Entry, Stay};
+use super::mode_switch::{Entry, ModeSwitch};
 use super::{Code, Data, RAX};
 use arch::descriptors::{KERNEL_CODE, KERNEL_CODE_32};
 use core::mem::offset_of;
 
-/// Bytes of [`Code::enter_narrow`].
+/// Bytes of [`Code::enter_compatibility`].
 pub(super) const ENTER_BYTES: u64 = 6;
 
 /// What the far jump takes: 32 bits of address, and a selector.
@@ -19,22 +19,22 @@ pub(super) fn target(address: u64) -> u64 {
 
 impl Code<'_> {
     /// Makes room for where the next stay begins: the first word of what IRETQ would take. Overwrites RAX.
-    pub(super) fn entry(&mut self, stay: Stay) -> Entry {
+    pub(super) fn entry(&mut self, switch: ModeSwitch) -> Entry {
         self.load_constant(RAX, 0);
         let at = self.at - 8;
         self.store(RAX, offset_of!(Data, user));
-        Entry { at, stay }
+        Entry { at, switch }
     }
 
     /// jmp fword ptr [rip + user]
-    pub(super) fn enter_narrow(&mut self) {
+    pub(super) fn enter_compatibility(&mut self) {
         let displacement = self.displacement(self.data(offset_of!(Data, user)), 6);
         self.put(&[0xff, 5 << 3 | 5]);
         self.put(&displacement);
     }
 
     /// jmp ptr16:32, to behind itself
-    pub(super) fn leave_narrow(&mut self) {
+    pub(super) fn leave_compatibility(&mut self) {
         const BYTES: u64 = 7;
         let target = (self.address() + BYTES) as u32;
         self.put(&[0xea]);
@@ -43,7 +43,7 @@ impl Code<'_> {
     }
 
     /// dec dword ptr [data]: 32-bit code has no addresses relative to RIP.
-    pub(super) fn count_down_narrow(&mut self, offset: usize) {
+    pub(super) fn count_down_compatibility(&mut self, offset: usize) {
         let address = self.data(offset) as u32;
         self.put(&[0xff, 1 << 3 | 5]);
         self.put(&address.to_le_bytes());
