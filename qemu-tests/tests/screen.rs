@@ -137,7 +137,8 @@ fn items(last: &str) -> String {
     let one = |name: &str, asm: &str, expect: &str| {
         format!("[[snippet]]\nname = \"{name}\"\nasm = \"{asm}\"\n{expect}\n")
     };
-    let within = "expect = { min = 0, max = 100000 }";
+    // The clock is the host's, and what differs is small: beside other programs it may come out below 0.
+    let within = "expect = { max = 100000 }";
     one("an add", "add rax, rbx", within)
         + &one("a chain of eight", "imul rax, rax; imul rax, rax", within)
         + &one("cpuid", "cpuid", "")
@@ -170,7 +171,15 @@ fn a_miss_stands_first_with_what_was_expected() {
             "[[snippet]]\nname = \"too slow\"\nasm = \"cpuid; cpuid\"\nexpect = { max = 0.001 }\n\
              [[snippet]]\nname = \"faults\"\nasm = \"ud2\"\n",
         ),
-        &["FAIL", "2 passed, 2 failed", "faults", "too slow", "MISS", "expected at most 0.001"],
+        &[
+            "FAIL",
+            "2 passed, 2 failed",
+            "page 1 of",
+            "faults",
+            "too slow",
+            "MISS",
+            "expected at most 0.001",
+        ],
         RED,
     );
 }
