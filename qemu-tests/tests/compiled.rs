@@ -1,5 +1,8 @@
 //! Functions of compiled code as items: figures, faults, fresh data, and that the next item runs.
 
+#[path = "compiled/sampled.rs"]
+mod sampled;
+
 use pmu_model::Model;
 use protocol::record::{ErrorCode, ErrorRecord, SnippetResult};
 use qemu_tests::{Called, Guest, Ran, xtask};

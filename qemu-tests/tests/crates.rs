@@ -3,6 +3,8 @@
 #[path = "documents/blocks.rs"]
 #[allow(dead_code, reason = "for `documents.rs`")]
 mod blocks;
+#[path = "crates/independent.rs"]
+mod independent;
 #[path = "crates/refused.rs"]
 mod refused;
 
@@ -10,9 +12,10 @@ use protocol::record::{ErrorRecord, SnippetResult};
 use qemu_tests::{Called, tree, xtask_in};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 /// Calls the host tool with baselines in a folder of their own.
 fn call(folder: &Path, arguments: &[&str]) -> Called {
@@ -79,9 +82,21 @@ fn measure(folder: &Path, path: &str) -> BTreeMap<(String, String), f64> {
     figures(&called.out)
 }
 
-/// Five boots of one build, and one of another in another folder.
+/// Makes every file below `folder` as old as if it had been checked out on another day.
+fn set_back(folder: &Path, by: Duration) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        if entry.path().is_dir() {
+            set_back(&entry.path(), by);
+        } else {
+            let file = File::options().write(true).open(entry.path()).unwrap();
+            file.set_modified(SystemTime::now() - by).unwrap();
+        }
+    }
+}
+
+/// Five boots of one build, and one of another day's: in another folder, with other times of its files, and built elsewhere.
 #[test]
-fn thirty_functions_count_the_same_in_every_boot_and_in_builds_of_two_folders() {
+fn thirty_functions_count_the_same_in_every_boot_and_in_builds_of_two_folders_and_days() {
     let [one, two] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let first = checkout(one.path());
     let expected = measure(one.path(), &first);
@@ -91,7 +106,12 @@ fn thirty_functions_count_the_same_in_every_boot_and_in_builds_of_two_folders() 
         assert_eq!(measure(one.path(), &first), expected, "boot {boot}");
     }
     let second = checkout(&two.path().join("another folder with a longer name"));
-    assert_eq!(measure(two.path(), &second), expected, "another folder");
+    set_back(two.path(), Duration::from_secs(30 * 3_600));
+    fs::create_dir(two.path().join(".cargo")).unwrap();
+    let elsewhere = "[build]\ntarget-dir = \"built elsewhere\"\n";
+    fs::write(two.path().join(".cargo/config.toml"), elsewhere).unwrap();
+    assert_eq!(measure(two.path(), &second), expected, "another day's build");
+    assert!(two.path().join("built elsewhere/barecount").is_dir(), "it was built there");
 }
 
 #[test]

@@ -9,8 +9,9 @@ use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// How long QEMU may take to answer: it does not while it shuts down.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long QEMU may take to answer: it does not while it shuts down. On a machine that has much else to do its thread of
+/// devices may have to wait for seconds.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The base of message addresses (SDM vol. 3, 11.11.1); the destination is in bits 12 to 19.
 const MSI_ADDRESS: u64 = 0xfee0_0000;
@@ -30,7 +31,13 @@ pub enum StopError {
 
 /// The line.
 #[derive(Debug)]
-pub struct Line(UnixStream);
+pub struct Line {
+    stream: UnixStream,
+    /// What has come of an answer.
+    begun: Vec<u8>,
+    /// Commands that QEMU has not answered in time. It will, and those answers come first.
+    late: usize,
+}
 
 impl Line {
     /// By its file descriptor, which is the plugin's from now on.
@@ -38,6 +45,10 @@ impl Line {
     /// # Errors
     /// If it is not open, or no socket.
     pub fn new(descriptor: RawFd) -> Result<Self, StopError> {
+        Self::with_patience(descriptor, PATIENCE)
+    }
+
+    fn with_patience(descriptor: RawFd, patience: Duration) -> Result<Self, StopError> {
         // SAFETY: asks about a number, whatever it is.
         if descriptor < 0 || unsafe { libc::fcntl(descriptor, libc::F_GETFD) } < 0 {
             return Err(StopError::NotOpen(descriptor));
@@ -45,9 +56,9 @@ impl Line {
         // SAFETY: it is open, and whoever started QEMU said that it is the plugin's.
         let stream = unsafe { UnixStream::from_raw_fd(descriptor) };
         let unusable = |error| StopError::Unusable(descriptor, error);
-        stream.set_read_timeout(Some(PATIENCE)).map_err(unusable)?;
-        stream.set_write_timeout(Some(PATIENCE)).map_err(unusable)?;
-        Ok(Self(stream))
+        stream.set_read_timeout(Some(patience)).map_err(unusable)?;
+        stream.set_write_timeout(Some(patience)).map_err(unusable)?;
+        Ok(Self { stream, begun: Vec::new(), late: 0 })
     }
 
     /// Sends an NMI to the processor with an APIC ID. False if QEMU does not answer.
@@ -65,21 +76,27 @@ impl Line {
 
     /// What QEMU answers to a command, behind "OK".
     fn ask(&mut self, command: &str) -> Option<String> {
-        self.0.write_all(command.as_bytes()).ok()?;
-        self.answer()
+        while self.late > 0 {
+            self.answer()?;
+            self.late -= 1;
+        }
+        self.stream.write_all(command.as_bytes()).ok()?;
+        let answer = self.answer();
+        self.late += usize::from(answer.is_none());
+        answer
     }
 
     /// Reads up to the end of an answer: QEMU's own messages may come before it.
     fn answer(&mut self) -> Option<String> {
-        let mut line = Vec::new();
         let mut byte = [0];
-        while matches!(self.0.read(&mut byte), Ok(1)) {
+        while matches!(self.stream.read(&mut byte), Ok(1)) {
             if byte[0] != b'\n' {
-                line.push(byte[0]);
-            } else if let Some(rest) = line.strip_prefix(b"OK") {
+                self.begun.push(byte[0]);
+                continue;
+            }
+            let line = core::mem::take(&mut self.begun);
+            if let Some(rest) = line.strip_prefix(b"OK") {
                 return Some(String::from_utf8_lossy(rest).into_owned());
-            } else {
-                line.clear();
             }
         }
         None
@@ -127,6 +144,22 @@ mod tests {
         let asked = qemu.join().expect("it ended");
         assert_eq!(asked, ["readq 0x1008\n", "readq 0x2000\n"]);
         assert_eq!(line.read(0), None, "QEMU is gone");
+    }
+
+    /// Taken for the next command's, a late answer would tell that an NMI waits which is still to come.
+    #[test]
+    fn an_answer_that_comes_late_is_not_the_next_commands() {
+        let (own, mut qemu) = UnixStream::pair().expect("a pair");
+        let patience = Duration::from_millis(20);
+        let mut line = Line::with_patience(own.into_raw_fd(), patience).expect("an open socket");
+        assert_eq!(line.read(0x1000), None, "no answer");
+        qemu.write_all(b"O").expect("a part of it");
+        assert_eq!(line.read(0x2000), None, "and not asked, as the first one is still to come");
+        qemu.write_all(b"K 0x1\nOK 0x3\n").expect("the rest, and the next");
+        assert_eq!(line.read(0x3000), Some(3));
+        let mut asked = [0; 64];
+        let bytes = qemu.read(&mut asked).expect("what was asked");
+        assert_eq!(&asked[..bytes], b"readq 0x1000\nreadq 0x3000\n");
     }
 
     #[test]
