@@ -7,7 +7,12 @@
 //!
 //! On request a UEFI application that saves reports (crate `stick`) takes that name, and the emulated PMU's UEFI application that
 //! name or, behind the other, one of its own; the loader gets another one, under which the application before it finds it. All other files stay as they are, and a BIOS boot does not see the difference.
+//!
+//! For a boot server, all that UEFI firmware takes is one file: the application that saves reports, which carries the same file
+//! system within itself ([`network`]).
 #![warn(missing_docs)]
+
+mod section;
 
 use anyhow::{Context, Result};
 use bootloader::{BootConfig, DiskImageBuilder};
@@ -83,31 +88,49 @@ pub fn image(
     if let Some(ramdisk) = &ramdisk {
         files.push((RAMDISK.to_string(), ramdisk.clone()));
     }
-    let (first, second) = match save {
-        None => (UEFI_LOADER.to_string(), slashes(boot_entry::NEXT)),
-        Some(save) => {
-            add_saving(&mut files, save, ramdisk.unwrap_or_default(), pmu.is_some())?;
-            let behind = if pmu.is_some() { stick::PMU_APPLICATION } else { stick::NEXT };
-            (slashes(behind), slashes(boot_entry::NEXT))
-        }
-    };
-    match pmu {
-        None => files.push((first, uefi_loader()?)),
-        Some(pmu) => {
-            files.push((second, uefi_loader()?));
-            add_pmu(&mut files, pmu, first)?;
-        }
+    if let Some(save) = save {
+        let upload = save.upload.as_deref();
+        add_settings(&mut files, true, ramdisk.as_deref(), pmu.is_some(), upload)?;
+        add_saving(&mut files, save, ramdisk.unwrap_or_default())?;
     }
+    add_loader(&mut files, pmu, save.is_some())?;
     let cluster = save.map(|_| CLUSTER_BYTES);
     let image = disk::image(&read(&bios.loader)?, &files, cluster);
-    let image = image.context("cannot make the disk image")?;
+    write(out, image.context("cannot make the disk image")?)
+}
+
+/// Writes the one file that UEFI firmware takes from a boot server to `out`: `application` with `kernel`, `ramdisk`, `pmu` and the UEFI
+/// loader in it. Reports are sent to `upload`.
+///
+/// # Errors
+/// As for [`image`].
+pub fn network(
+    kernel: &Path,
+    ramdisk: Option<&Path>,
+    application: &Path,
+    pmu: Option<&EmulatedPmu>,
+    upload: Option<&str>,
+    out: &Path,
+) -> Result<()> {
+    let mut files = vec![(KERNEL.to_string(), read(kernel)?), (CONFIG.to_string(), config()?)];
+    let ramdisk = ramdisk.map(read).transpose()?;
+    add_settings(&mut files, false, ramdisk.as_deref(), pmu.is_some(), upload)?;
+    files.extend(ramdisk.map(|ramdisk| (RAMDISK.to_string(), ramdisk)));
+    add_loader(&mut files, pmu, true)?;
+    let volume = disk::file_system(&files).context("cannot make the file system")?;
+    let file = section::add(&read(application)?, stick::VOLUME_SECTION, &volume);
+    write(out, file.with_context(|| format!("cannot add to {}", application.display()))?)
+}
+
+/// Writes a file, which appears whole or not at all.
+fn write(out: &Path, content: Vec<u8>) -> Result<()> {
     let directory = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let unfinished = tempfile::Builder::new()
         .prefix(".image-")
         .permissions(fs::Permissions::from_mode(0o644))
         .tempfile_in(directory)
         .with_context(|| format!("cannot write into {}", directory.display()))?;
-    fs::write(unfinished.path(), image)
+    fs::write(unfinished.path(), content)
         .with_context(|| format!("cannot write into {}", directory.display()))?;
     unfinished.persist(out).with_context(|| format!("cannot write {}", out.display()))?;
     Ok(())
@@ -130,33 +153,52 @@ fn slashes(path: &str) -> String {
     path.replace('\\', "/").trim_start_matches('/').to_lowercase()
 }
 
-/// Adds the emulated PMU with its application at `place`.
-fn add_pmu(files: &mut Vec<(String, Vec<u8>)>, pmu: &EmulatedPmu, place: String) -> Result<()> {
+/// Adds the UEFI loader, with the emulated PMU in front of it. `behind`: the application that saves reports starts the first of them.
+fn add_loader(
+    files: &mut Vec<(String, Vec<u8>)>,
+    pmu: Option<&EmulatedPmu>,
+    behind: bool,
+) -> Result<()> {
+    let Some(pmu) = pmu else {
+        let place = if behind { slashes(stick::NEXT) } else { UEFI_LOADER.to_string() };
+        files.push((place, uefi_loader()?));
+        return Ok(());
+    };
     let entry = format!("pmu {}\n", pmu.model);
     boot_entry::parse(&entry).context("the PMU's model")?;
+    let place = if behind { slashes(stick::PMU_APPLICATION) } else { UEFI_LOADER.to_string() };
+    files.push((slashes(boot_entry::NEXT), uefi_loader()?));
     files.push((place, read(&pmu.application)?));
     files.push((slashes(boot_entry::HYPERVISOR), read(&pmu.hypervisor)?));
     files.push((slashes(boot_entry::FILE), entry.into_bytes()));
     Ok(())
 }
 
-/// Adds what saves reports: the application in the loader's place, its settings, the job, and room.
-fn add_saving(
+/// Adds what the application that saves reports is told.
+fn add_settings(
     files: &mut Vec<(String, Vec<u8>)>,
-    save: &Save,
-    ramdisk: Vec<u8>,
+    save: bool,
+    ramdisk: Option<&[u8]>,
     has_pmu: bool,
+    upload: Option<&str>,
 ) -> Result<()> {
-    let mut settings = format!("save on\nimage {:08x}\n", protocol::checksum::crc32(&ramdisk));
+    let save = if save { "on" } else { "off" };
+    let image = protocol::checksum::crc32(ramdisk.unwrap_or_default());
+    let mut settings = format!("save {save}\nimage {image:08x}\n");
     if has_pmu {
         settings += &format!("next {}\n", stick::PMU_APPLICATION.replace('\\', "/"));
     }
-    if let Some(upload) = &save.upload {
+    if let Some(upload) = upload {
         settings += &format!("upload {upload}\n");
     }
     stick::settings::parse(&settings).context("where reports are sent")?;
-    files.push((UEFI_LOADER.to_string(), read(&save.application)?));
     files.push((slashes(stick::SETTINGS), settings.into_bytes()));
+    Ok(())
+}
+
+/// Adds what saves reports: the application in the loader's place, the job, and room.
+fn add_saving(files: &mut Vec<(String, Vec<u8>)>, save: &Save, ramdisk: Vec<u8>) -> Result<()> {
+    files.push((UEFI_LOADER.to_string(), read(&save.application)?));
     let sizes = ROOMS.into_iter().flat_map(|(count, bytes)| std::iter::repeat_n(bytes, count));
     for (index, bytes) in sizes.enumerate() {
         let name = format!("{}/{}", stick::FOLDER, stick::names::room(index + 1));

@@ -1,4 +1,5 @@
-//! `boot --kernel FILE [--ramdisk FILE] --bios FILE --direct FILE [--pmu MODEL ...] [--save-application FILE ...] --out FILE`: see the library. The host tool calls it; it is a
+//! `boot --kernel FILE [--ramdisk FILE] --bios FILE --direct FILE [--pmu MODEL ...] [--save-application FILE ...] --out FILE`, or
+//! `--network` in place of BIOS and direct loader: see the library. The host tool calls it; it is a
 //! program of its own because building it needs a toolchain that the host tool first makes sure of.
 
 use clap::Parser;
@@ -14,11 +15,14 @@ struct Arguments {
     #[arg(long)]
     ramdisk: Option<PathBuf>,
     /// The BIOS loader.
-    #[arg(long)]
-    bios: PathBuf,
+    #[arg(long, requires = "direct", required_unless_present = "network")]
+    bios: Option<PathBuf>,
     /// The direct loader, which that starts.
-    #[arg(long)]
-    direct: PathBuf,
+    #[arg(long, requires = "bios")]
+    direct: Option<PathBuf>,
+    /// Make the file that UEFI firmware takes from a boot server.
+    #[arg(long, requires = "save_application", conflicts_with = "bios")]
+    network: bool,
     /// Model of an emulated PMU for UEFI machines.
     #[arg(long, requires_all = ["pmu_application", "pmu_hypervisor"])]
     pmu: Option<String>,
@@ -28,7 +32,7 @@ struct Arguments {
     /// Its hypervisor's ELF file.
     #[arg(long, requires = "pmu")]
     pmu_hypervisor: Option<PathBuf>,
-    /// The UEFI application that saves reports on the image; without it, they are not saved.
+    /// The UEFI application that saves reports on the image, or sends them; without it, they are not saved.
     #[arg(long)]
     save_application: Option<PathBuf>,
     /// Where that sends them, too: tftp://SERVER/FOLDER/ or http://SERVER[:PORT]/FOLDER/.
@@ -47,9 +51,17 @@ fn main() -> anyhow::Result<()> {
         }
         _ => None,
     };
-    let bios = boot::Bios { loader: arguments.bios, direct: arguments.direct };
     let (kernel, ramdisk) = (&arguments.kernel, arguments.ramdisk.as_deref());
-    let upload = arguments.upload;
-    let save = arguments.save_application.map(|application| boot::Save { application, upload });
-    boot::image(kernel, ramdisk, &bios, pmu.as_ref(), save.as_ref(), &arguments.out)
+    let (pmu, upload, out) = (pmu.as_ref(), arguments.upload, &arguments.out);
+    match (arguments.bios, arguments.direct, arguments.save_application) {
+        (Some(loader), Some(direct), application) => {
+            let bios = boot::Bios { loader, direct };
+            let save = application.map(|application| boot::Save { application, upload });
+            boot::image(kernel, ramdisk, &bios, pmu, save.as_ref(), out)
+        }
+        (_, _, Some(application)) => {
+            boot::network(kernel, ramdisk, &application, pmu, upload.as_deref(), out)
+        }
+        _ => anyhow::bail!("--network takes --save-application"),
+    }
 }

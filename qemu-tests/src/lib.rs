@@ -8,6 +8,7 @@ pub mod old_qemu;
 mod program;
 mod pty;
 mod run;
+pub mod servers;
 pub mod stick;
 pub mod stock_linux;
 

@@ -1,4 +1,4 @@
-//! A machine with UEFI firmware and a USB stick on which reports are saved.
+//! A machine with UEFI firmware, and a USB stick on which reports are saved or a network card.
 
 use crate::monitor::Monitor;
 use crate::program::xtask;
@@ -105,33 +105,51 @@ impl Machine {
     }
 
     /// Switches it on with these arguments for its stick, called `stick`.
+    #[must_use]
+    pub fn start_with(&self, on_reset: OnReset, stick: &[&str]) -> On {
+        let usb = ["-device", "qemu-xhci", "-device", "usb-storage,drive=stick,bootindex=0"];
+        self.start_devices(on_reset, &[stick, &usb].concat())
+    }
+
+    /// Switches it on with these arguments for its devices.
     ///
     /// # Panics
     /// If QEMU cannot be started.
     #[must_use]
-    pub fn start_with(&self, on_reset: OnReset, stick: &[&str]) -> On {
-        let program = qemu::probe().map_or_else(|_| qemu::program().into(), |found| found.path);
-        let socket = self.folder.join("monitor");
-        let mut command = tied(program);
-        command.args(["-nodefaults", "-no-user-config", "-display", "none"]);
-        command.args(["-machine", "pc,accel=tcg", "-cpu", "max", "-m", "256"]);
+    pub fn start_devices(&self, on_reset: OnReset, devices: &[&str]) -> On {
+        let mut command = plain();
         for (unit, file) in [("0,readonly=on", &self.ovmf.code), ("1", &self.ovmf.variables)] {
             let file = file.display();
             command.args(["-drive", &format!("if=pflash,format=raw,unit={unit},file={file}")]);
         }
-        command.args(stick);
-        command.args(["-device", "qemu-xhci"]);
-        command.args(["-device", "usb-storage,drive=stick,bootindex=0"]);
+        command.args(devices);
         let action = if on_reset == OnReset::Boots { "reset" } else { "shutdown" };
         command.args(["-action", &format!("reboot={action}")]);
-        command.args(["-chardev", "stdio,id=serial,signal=off", "-serial", "chardev:serial"]);
-        command.args(Monitor::arguments(&socket));
-        On::new(&mut command, socket)
+        On::new(&mut command, self.folder.join("monitor"))
     }
 }
 
+/// QEMU without devices.
+fn plain() -> Command {
+    let program = qemu::probe().map_or_else(|_| qemu::program().into(), |found| found.path);
+    let mut command = tied(program);
+    command.args(["-nodefaults", "-no-user-config", "-display", "none"]);
+    command.args(["-machine", "pc,accel=tcg", "-cpu", "max", "-m", "256"]);
+    command
+}
+
 impl On {
+    /// A machine with a BIOS and these devices, switched on; files of the run are in `folder`.
+    #[must_use]
+    pub fn bios(folder: &Path, devices: &[&str]) -> Self {
+        let mut command = plain();
+        command.args(devices);
+        Self::new(&mut command, folder.join("monitor"))
+    }
+
     fn new(command: &mut Command, socket: PathBuf) -> Self {
+        command.args(["-chardev", "stdio,id=serial,signal=off", "-serial", "chardev:serial"]);
+        command.args(Monitor::arguments(&socket));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("QEMU starts");
         let mut stream = child.stdout.take().expect("piped");

@@ -66,7 +66,7 @@ const OF_PAGES: &str = "`html.rs` runs the block in its order";
 const OF_CRATES: &str = "`crates.rs` runs the block in its order";
 
 /// Blocks that are neither jobs nor command lines: how they begin, and what they are.
-const OTHER: [(&str, &str); 7] = [
+const OTHER: [(&str, &str); 9] = [
     ("#:schema docs/job.schema.json", "a comment for editors"),
     (
         "pmu skylake strings=decoded",
@@ -75,6 +75,8 @@ const OTHER: [(&str, &str); 7] = [
     ("#![no_std]\n#![no_main]\n", "a bench target, which `crates.rs` measures"),
     ("BARECOUNT_BENCH(", "a line of C; `callgrind.rs` compiles others"),
     ("gdb target/", "a session with a debugger"),
+    ("port=0\ndhcp-range", "dnsmasq's settings, for a network with another DHCP server"),
+    ("qemu-system-x86_64 -machine q35", "`network_boot.rs` starts QEMU with files of its own"),
     ("RUSTC_BOOTSTRAP=1 cargo fuzz", "a fuzz run has no end"),
     ("{\"seq\":2,", "a line of a report; `protocol` reads it in a test of its own"),
 ];

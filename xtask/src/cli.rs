@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use pmu_model::Model;
 use protocol::serial::SerialPorts;
 use std::path::{Path, PathBuf};
+use stick::upload::Target;
 
 /// Arguments of `run`.
 #[derive(Clone, Debug, Default, Args)]
@@ -152,11 +153,19 @@ pub struct Image {
     #[arg(long, value_name = "PORTS", help_heading = "Image")]
     pub serial: Option<SerialPorts>,
     /// Whether a UEFI machine saves each report on the stick, and shows it: the machine is reset once for that.
-    #[arg(long, value_enum, default_value_t = OnOff::On, help_heading = "Image")]
+    #[arg(long, value_enum, default_value_t = OnOff::On, conflicts_with = "network", help_heading = "Image")]
     pub save: OnOff,
+    /// Where a UEFI machine sends each report: the URL of a folder, http://SERVER:PORT/FOLDER/ (by PUT) or
+    /// tftp://ADDRESS:PORT/FOLDER/; without a port, the usual one.
+    #[arg(long, value_name = "URL", value_parser = stick::upload::Target::parse, help_heading = "Image")]
+    pub upload: Option<Target>,
     /// The image to write.
-    #[arg(long, value_name = "FILE", help_heading = "Image")]
-    pub out: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "network", help_heading = "Image")]
+    pub out: Option<PathBuf>,
+    /// In place of an image, write what a boot server gives out: barecount.efi for UEFI's PXE and HTTP boot, boot.ipxe for iPXE, and
+    /// what that loads on a BIOS machine.
+    #[arg(long, value_name = "DIR", conflicts_with = "out", help_heading = "Image")]
+    pub network: Option<PathBuf>,
 }
 
 /// A switch.

@@ -48,7 +48,8 @@ pub fn image(loader: &[u8], files: &[(String, Vec<u8>)], cluster: Option<u32>) -
         "the BIOS loader has {} bytes, not {SECTOR} to {room}",
         loader.len()
     );
-    let (volume, kind) = volume(files, cluster)?;
+    let (mut volume, kind) = volume(files, cluster)?;
+    say_where(&mut volume, FIRST_SECTOR);
     let mut disk = vec![0; room];
     disk[..loader.len()].copy_from_slice(loader);
     disk.extend(&volume);
@@ -57,6 +58,16 @@ pub fn image(loader: &[u8], files: &[(String, Vec<u8>)], cluster: Option<u32>) -
     table[1] = partition(kind, (volume.len() / SECTOR) as u32)?;
     table.write_into(&mut Cursor::new(&mut disk[..]))?;
     Ok(disk)
+}
+
+/// A file system by itself, with `files` as [`image`] has them.
+///
+/// # Errors
+/// A file cannot be made.
+pub fn file_system(files: &[(String, Vec<u8>)]) -> Result<Vec<u8>> {
+    let (mut volume, _) = volume(files, None)?;
+    say_where(&mut volume, 0);
+    Ok(volume)
 }
 
 /// The table's row for a volume of `sectors`.
@@ -104,7 +115,6 @@ fn volume(files: &[(String, Vec<u8>)], cluster: Option<u32>) -> Result<(Vec<u8>,
     }
     system.unmount()?;
     folders::set_right(&mut bytes);
-    say_where(&mut bytes);
     Ok((bytes, kind))
 }
 
@@ -120,9 +130,9 @@ fn add<D: ReadWriteSeek>(root: Dir<D>, path: &str, content: &[u8]) -> Result<()>
 }
 
 /// Writes into the volume's first sector how many sectors lie before it.
-fn say_where(volume: &mut [u8]) {
+fn say_where(volume: &mut [u8], first: u32) {
     const HIDDEN_SECTORS: usize = 28;
-    volume[HIDDEN_SECTORS..HIDDEN_SECTORS + 4].copy_from_slice(&FIRST_SECTOR.to_le_bytes());
+    volume[HIDDEN_SECTORS..HIDDEN_SECTORS + 4].copy_from_slice(&first.to_le_bytes());
 }
 
 #[cfg(test)]

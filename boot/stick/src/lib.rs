@@ -9,6 +9,8 @@
 //! - [`settings`]: the text file that says what the application is to do.
 //! - [`names`]: what the files of the folder are called.
 //! - [`summary`]: what is shown of a report.
+//! - [`upload`]: the server that reports are sent to.
+//! - `carried`: the volume within the application's own file, when it came over the network.
 //!
 //! All of this is pure; the application (feature `application`) is in `src/application`.
 #![cfg_attr(not(test), no_std)]
@@ -16,10 +18,13 @@
 
 extern crate alloc;
 
+#[cfg(any(test, feature = "application"))]
+pub mod carried;
 pub mod names;
 pub mod region;
 pub mod settings;
 pub mod summary;
+pub mod upload;
 pub mod variables;
 
 /// Type of the UEFI memory that the region is made of: one of those that are left to loaders (UEFI specification 7.2.1,
@@ -35,3 +40,5 @@ pub const JOB: &str = "JOB.BIN";
 pub const NEXT: &str = r"\EFI\BOOT\NEXT.EFI";
 /// The emulated PMU's application where both are on the stick: this one starts it, and it starts [`NEXT`].
 pub const PMU_APPLICATION: &str = r"\EFI\barecount\pmu.efi";
+/// The section of the application's file with the volume that it carries when it comes over the network.
+pub const VOLUME_SECTION: [u8; 8] = *b".volume\0";

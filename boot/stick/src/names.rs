@@ -5,7 +5,7 @@
 //! them, which changes the content alone, and when it has been read back the file is renamed, which is one write.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use core::fmt;
 
 /// What a file holds.
@@ -70,6 +70,14 @@ impl Name {
     }
 }
 
+/// What a report is called on a server, which gets those of many machines: with the network card's address behind the number.
+#[must_use]
+pub fn on_server(name: Name, mac: [u8; 6]) -> String {
+    let name = name.to_string();
+    let mac: String = mac.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{mac}{ENDING}", name.trim_end_matches(ENDING))
+}
+
 fn digits(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
@@ -109,7 +117,6 @@ pub fn report(content: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::ToString;
     use proptest::prelude::*;
 
     #[test]
@@ -117,6 +124,8 @@ mod tests {
         let name = Name { kind: Kind::Report, date: (2026, 11, 22), number: 7 };
         assert_eq!(name.to_string(), "REPORT-20261122-0007.jsonl");
         assert_eq!(Name::parse("report-20261122-0007.JSONL"), Some(name));
+        let mac = [0x52, 0x54, 0, 0x12, 0x34, 0x56];
+        assert_eq!(on_server(name, mac), "REPORT-20261122-0007-525400123456.jsonl");
         for other in [
             "REPORT-2026112-7.json",
             "README.TXT",

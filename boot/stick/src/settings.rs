@@ -4,16 +4,20 @@
 //! # One key a line, white space, the value.
 //! save    on
 //! image   1f2e3d4c
+//! upload  http://10.0.0.1/reports/
 //! ```
 
+use crate::upload::{Target, TargetError};
 use alloc::string::{String, ToString};
 use thiserror::Error;
 
 /// What the file says.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Settings {
-    /// Whether the report is saved.
+    /// Whether the report is saved on the stick.
     pub save: bool,
+    /// Where it is sent.
+    pub upload: Option<Target>,
     /// CRC-32 of the ramdisk.
     pub image: u32,
     /// The program to start then.
@@ -23,7 +27,7 @@ pub struct Settings {
 impl Default for Settings {
     /// What is done without the file: nothing but starting the next boot loader.
     fn default() -> Self {
-        Self { save: false, image: 0, next: crate::NEXT.to_string() }
+        Self { save: false, upload: None, image: 0, next: crate::NEXT.to_string() }
     }
 }
 
@@ -32,7 +36,7 @@ impl Default for Settings {
 #[allow(missing_docs, reason = "the fields are named in each message")]
 pub enum SettingsError {
     /// A key that means nothing here.
-    #[error("line {line}: `{key}` is none of save, image, next")]
+    #[error("line {line}: `{key}` is none of save, image, next, upload")]
     UnknownKey { line: usize, key: String },
     /// A key alone, or with what is none of its values.
     #[error("line {line}: `{key}` is {expected}, not `{value}`")]
@@ -40,6 +44,9 @@ pub enum SettingsError {
     /// A key that was there before.
     #[error("line {line}: `{key}` is said a second time")]
     Twice { line: usize, key: String },
+    /// What is no folder's URL.
+    #[error("line {line}: `upload`: {reason}")]
+    Upload { line: usize, reason: TargetError },
 }
 
 /// Reads the file's text.
@@ -47,7 +54,7 @@ pub enum SettingsError {
 /// # Errors
 /// The first line that is wrong, with its number, its key and the reason.
 pub fn parse(text: &str) -> Result<Settings, SettingsError> {
-    let (mut save, mut image, mut next) = (None, None, None);
+    let (mut save, mut image, mut next, mut upload) = (None, None, None, None);
     for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -60,6 +67,7 @@ pub fn parse(text: &str) -> Result<Settings, SettingsError> {
             "save" => &mut save,
             "image" => &mut image,
             "next" => &mut next,
+            "upload" => &mut upload,
             _ => return Err(SettingsError::UnknownKey { line: number, key: key.to_string() }),
         };
         if place.replace((number, value)).is_some() {
@@ -92,6 +100,10 @@ pub fn parse(text: &str) -> Result<Settings, SettingsError> {
         }
         settings.next = name;
     }
+    if let Some((line, url)) = upload {
+        let target = Target::parse(url);
+        settings.upload = Some(target.map_err(|reason| SettingsError::Upload { line, reason })?);
+    }
     Ok(settings)
 }
 
@@ -103,9 +115,11 @@ mod tests {
     #[test]
     fn a_file_with_everything() {
         let text = "\u{feff}# a comment\r\nsave on\r\nimage 1F2e3d4c\r\n\r\nnext\t/EFI/barecount/pmu.efi\r\n";
-        let expected =
-            Settings { save: true, image: 0x1f2e_3d4c, next: crate::PMU_APPLICATION.into() };
+        let next = crate::PMU_APPLICATION.into();
+        let expected = Settings { save: true, image: 0x1f2e_3d4c, next, upload: None };
         assert_eq!(parse(text), Ok(expected));
+        let upload = parse("upload tftp://10.0.2.2/r/").unwrap().upload;
+        assert_eq!(upload.map(|target| target.url("x")).as_deref(), Some("tftp://10.0.2.2/r/x"));
         assert_eq!(parse("save off"), Ok(Settings::default()));
     }
 
@@ -116,6 +130,7 @@ mod tests {
             ("save on\nsave off", "line 2: `save` is said a second time"),
             ("save", "line 1: `save` is `on` or `off`, not ``"),
             ("image xyz", "line 1: `image` is a number of base 16, not `xyz`"),
+            ("\nupload http://a", "line 2: `upload`: `http://a` does not end with a slash"),
             ("next loader.efi", "line 1: `next` is a file's path from the root, not `loader.efi`"),
         ];
         for (text, part) in table {

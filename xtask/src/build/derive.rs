@@ -98,24 +98,56 @@ pub fn image_with(
     extras: Extras,
     out: &Path,
 ) -> Result<(), BuildError> {
-    let mut command = Command::new(tree.image_maker());
-    command.arg("--kernel").arg(kernel).arg("--out").arg(out);
+    let mut command = maker(tree, kernel, ramdisk, extras.pmu, out);
     command.arg("--bios").arg(tree.bios()).arg("--direct").arg(tree.direct());
-    if let Some(ramdisk) = ramdisk {
-        command.arg("--ramdisk").arg(ramdisk);
-    }
     if let Some(save) = extras.save {
         command.arg("--save-application").arg(tree.stick_application());
         if let Some(upload) = save.upload {
             command.args(["--upload", upload]);
         }
     }
-    if let Some(model) = extras.pmu {
+    run(command).map_err(|reason| BuildError::Derive { path: out.to_path_buf(), reason })
+}
+
+/// Writes the file that UEFI firmware takes from a boot server. [`Tree::build_stick`] builds what it is made of.
+///
+/// # Errors
+/// The image maker's message.
+pub fn network(
+    tree: &Tree,
+    kernel: &Path,
+    ramdisk: &Path,
+    pmu: Option<Model>,
+    upload: Option<&str>,
+    out: &Path,
+) -> Result<(), BuildError> {
+    let mut command = maker(tree, kernel, Some(ramdisk), pmu, out);
+    command.arg("--network").arg("--save-application").arg(tree.stick_application());
+    if let Some(upload) = upload {
+        command.args(["--upload", upload]);
+    }
+    run(command).map_err(|reason| BuildError::Derive { path: out.to_path_buf(), reason })
+}
+
+/// The image maker with what all of its files have.
+fn maker(
+    tree: &Tree,
+    kernel: &Path,
+    ramdisk: Option<&Path>,
+    pmu: Option<Model>,
+    out: &Path,
+) -> Command {
+    let mut command = Command::new(tree.image_maker());
+    command.arg("--kernel").arg(kernel).arg("--out").arg(out);
+    if let Some(ramdisk) = ramdisk {
+        command.arg("--ramdisk").arg(ramdisk);
+    }
+    if let Some(model) = pmu {
         command.arg("--pmu").arg(model.spec().name);
         command.arg("--pmu-application").arg(tree.pmu_application());
         command.arg("--pmu-hypervisor").arg(tree.emulated_pmu());
     }
-    run(command).map_err(|reason| BuildError::Derive { path: out.to_path_buf(), reason })
+    command
 }
 
 fn run(mut command: Command) -> Result<(), String> {

@@ -1,4 +1,6 @@
-//! `image`: a disk image for a stick.
+//! `image`: a disk image for a stick, or files for a boot server.
+
+mod network;
 
 use crate::build::{self, Extras, Save, Tree};
 use crate::cli::{Image, OnOff};
@@ -25,16 +27,25 @@ pub fn run(arguments: &Image) -> Result<u8> {
     }
     let inputs = arguments.overrides.event_files.iter().map(|file| file.path.as_path());
     let inputs: Vec<&Path> = inputs.chain(arguments.job.as_deref()).collect();
-    output::distinct(&[&arguments.out], &inputs)?;
+    if let Some(folder) = &arguments.network {
+        return network::run(arguments, &packed, folder, &inputs);
+    }
+    let out = arguments.out.as_deref().expect("one of the two is required");
+    if arguments.save == OnOff::Off && arguments.upload.is_some() {
+        let text = "--upload and --save off: what is not kept over a reset cannot be sent";
+        return Err(Failure::Usage(text.to_string()));
+    }
+    output::distinct(&[out], &inputs)?;
     // A folder that cannot be written to is noticed before minutes of building.
-    output::check(&arguments.out)?;
-    let bytes = write(arguments, &packed.bytes)?;
+    output::check(out)?;
+    let bytes = write(arguments, &packed.bytes, out)?;
     output::say(&format!(
-        "{}: {bytes} bytes, {} items; boots on BIOS and UEFI machines{}{}",
-        arguments.out.display(),
+        "{}: {bytes} bytes, {} items; boots on BIOS and UEFI machines{}{}{}",
+        out.display(),
         packed.job.items.len(),
         arguments.pmu.map_or(String::new(), in_front),
-        if arguments.save == OnOff::On { "; on UEFI, reports are saved on it" } else { "" }
+        if arguments.save == OnOff::On { "; on UEFI, reports are saved on it" } else { "" },
+        arguments.upload.as_ref().map_or(String::new(), |target| format!(" and sent to {target}")),
     ));
     Ok(0)
 }
@@ -73,8 +84,8 @@ pub fn stage(
     Ok((Boot::Uefi { image, ovmf }, Pmu::Emulated { model, options: String::new() }))
 }
 
-/// Makes and writes it; returns its size in bytes.
-fn write(arguments: &Image, ramdisk: &[u8]) -> Result<usize> {
+/// Builds what images are made of.
+fn build(arguments: &Image, is_saving: bool) -> Result<Tree> {
     let toolchain = Toolchain::find()?;
     setup::ensure(Need::build(), &toolchain)?;
     let tree = Tree::new(toolchain)?;
@@ -83,10 +94,18 @@ fn write(arguments: &Image, ramdisk: &[u8]) -> Result<usize> {
     if arguments.pmu.is_some() {
         tree.build_uefi_pmu()?;
     }
-    let save = (arguments.save == OnOff::On).then_some(Save::default());
-    if save.is_some() {
+    if is_saving {
         tree.build_stick()?;
     }
+    Ok(tree)
+}
+
+/// Makes and writes it; returns its size in bytes.
+fn write(arguments: &Image, ramdisk: &[u8], out: &Path) -> Result<usize> {
+    let upload = arguments.upload.as_ref().map(ToString::to_string);
+    let save = Save { upload: upload.as_deref() };
+    let save = (arguments.save == OnOff::On).then_some(save);
+    let tree = build(arguments, save.is_some())?;
     let _deferred = interrupt::defer();
     let folder = tempfile::tempdir();
     let folder = folder.map_err(Failure::file("create", &std::env::temp_dir()))?;
@@ -97,7 +116,7 @@ fn write(arguments: &Image, ramdisk: &[u8]) -> Result<usize> {
     // By content: the target may be a device, which keeps its own permissions.
     let bytes = fs::read(&image).map_err(Failure::file("read", &image))?;
     if interrupt::pending().is_none() {
-        output::write(&arguments.out, &bytes)?;
+        output::write(out, &bytes)?;
     }
     Ok(bytes.len())
 }

@@ -1,6 +1,9 @@
 //! Screen and keyboard.
 
+use super::time::Deadline;
+use alloc::format;
 use alloc::string::String;
+use core::time::Duration;
 use uefi::boot;
 use uefi::proto::console::text::{Input, Key};
 use uefi::runtime::ResetType;
@@ -32,48 +35,76 @@ pub fn pages(lines: &[String]) {
         }
         if number + 1 < count {
             print!("page {} of {count}; any key shows the next, E the end ", number + 1);
-            let letter = key();
+            let letter = key(None);
             println!();
-            if letter == 'e' {
+            if letter == Some('e') {
                 break;
             }
         }
     }
 }
 
-/// Asks what comes then. `again`: saving failed.
-pub fn ask(again: bool) -> Choice {
+/// What has not worked, for [`ask`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Failed {
+    /// Nothing.
+    Nothing,
+    /// Saving, which somebody has to do something about.
+    Saving,
+    /// Sending: a server comes back by itself, and it is tried again after this time.
+    Sending(Duration),
+}
+
+/// Asks what comes then.
+pub fn ask(failed: Failed) -> Choice {
     loop {
-        let save = if again { "S: try to save again   " } else { "" };
-        print!("{save}R: run the job again   O: switch off   B: boot something else ");
-        let letter = key();
+        let (again, patience) = match failed {
+            Failed::Nothing => (String::new(), None),
+            Failed::Saving => ("S: try to save again   ".into(), None),
+            Failed::Sending(time) => {
+                let text = format!("S: try again now, else in {} s   ", time.as_secs());
+                (text, Some(time))
+            }
+        };
+        print!("{again}R: run the job again   O: switch off   B: boot something else ");
+        let letter = key(patience);
         println!();
         match letter {
-            's' if again => return Choice::Again,
-            'r' => return Choice::Job,
-            'b' => return Choice::Leave,
-            'o' => runtime::reset(ResetType::SHUTDOWN, Status::SUCCESS, None),
-            _ => {}
+            None => return Choice::Again,
+            Some('s') if failed != Failed::Nothing => return Choice::Again,
+            Some('r') => return Choice::Job,
+            Some('b') => return Choice::Leave,
+            Some('o') => runtime::reset(ResetType::SHUTDOWN, Status::SUCCESS, None),
+            Some(_) => {}
         }
     }
 }
 
-/// Waits for a key; returns its letter in lower case. Without a keyboard it waits for good.
-fn key() -> char {
-    /// The least watchdog code that is not the firmware's own.
-    const CODE: u64 = 0x1_0000;
+/// Waits for a key; returns its letter in lower case. Without a keyboard it waits for good, or until `patience` ends.
+fn key(patience: Option<Duration>) -> Option<char> {
     // Firmware resets the machine when a boot loader takes more than five minutes (UEFI specification 3.1.2).
-    let _ = boot::set_watchdog_timer(0, CODE, None);
+    uefi_start::stop_watchdog();
+    let deadline = patience.and_then(|time| Deadline::after(time).ok());
     loop {
-        let event = system::with_stdin(|input| input.wait_for_key_event());
-        if let Ok(event) = event {
-            let _ = boot::wait_for_event(&[event]);
+        let key = system::with_stdin(|input| input.wait_for_key_event());
+        let key = key.ok();
+        // SAFETY: neither is closed while it is waited for.
+        let events = [key.as_ref(), deadline.as_ref().map(Deadline::event)]
+            .into_iter()
+            .flatten()
+            .map(|event| unsafe { event.unsafe_clone() });
+        let events: alloc::vec::Vec<_> = events.collect();
+        let index = boot::wait_for_event(&events).ok();
+        if deadline.is_some() && index == Some(events.len() - 1) {
+            return None;
         }
         match system::with_stdin(Input::read_key) {
-            Ok(Some(Key::Printable(letter))) => return char::from(letter).to_ascii_lowercase(),
-            Ok(Some(Key::Special(_))) => return ' ',
+            Ok(Some(Key::Printable(letter))) => {
+                return Some(char::from(letter).to_ascii_lowercase());
+            }
+            Ok(Some(Key::Special(_))) => return Some(' '),
             // Some consoles say that there is a key and then have none.
-            Ok(None) | Err(_) => boot::stall(core::time::Duration::from_millis(10)),
+            Ok(None) | Err(_) => boot::stall(Duration::from_millis(10)),
         }
     }
 }

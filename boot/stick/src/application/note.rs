@@ -17,6 +17,43 @@ pub struct Note {
     pub keeps_memory: bool,
     /// Runs that were started since the last report.
     pub silent: u32,
+    /// Reports that were sent to a server.
+    pub sent: u32,
+    /// What has been done with the report that is still there.
+    pub done: Option<Done>,
+}
+
+/// What has been done with a report. It is noted before the report is forgotten: a power cut between the two makes nobody save or
+/// send it twice.
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// CRC-32 of the report.
+    pub report: u32,
+    /// It is on the stick.
+    pub saved: bool,
+    /// It is on the server.
+    pub sent: bool,
+}
+
+impl Done {
+    const SAVED: u64 = 1 << 32;
+    const SENT: u64 = 1 << 33;
+
+    /// Nothing yet.
+    pub fn nothing(report: u32) -> Self {
+        Self { report, saved: false, sent: false }
+    }
+
+    fn word(self) -> u64 {
+        let bit = |is_set: bool, bit: u64| if is_set { bit } else { 0 };
+        u64::from(self.report) | bit(self.saved, Self::SAVED) | bit(self.sent, Self::SENT)
+    }
+
+    /// `None`: nothing has been done with any.
+    fn of(word: u64) -> Option<Self> {
+        let (saved, sent) = (word & Self::SAVED != 0, word & Self::SENT != 0);
+        (saved || sent).then_some(Self { report: word as u32, saved, sent })
+    }
 }
 
 /// Whose the variables are.
@@ -53,6 +90,9 @@ impl Note {
                 region: Some(region).filter(|region| region.1 != 0),
                 keeps_memory: word(2)? != 0,
                 silent: word(3)? as u32,
+                // Notes of earlier versions end here.
+                sent: word(4).unwrap_or(0) as u32,
+                done: word(5).and_then(Done::of),
             })
         };
         read().unwrap_or_default()
@@ -61,7 +101,10 @@ impl Note {
     /// Keeps it.
     pub fn write(&self) {
         let (address, bytes) = self.region.unwrap_or_default();
-        let words = [address, bytes, self.keeps_memory.into(), self.silent.into()];
+        let done = self.done.map_or(0, Done::word);
+        let (keeps, silent, sent) =
+            (self.keeps_memory.into(), self.silent.into(), self.sent.into());
+        let words = [address, bytes, keeps, silent, sent, done];
         let mut content = MAGIC.to_vec();
         content.extend(words.iter().flat_map(|word| word.to_le_bytes()));
         let attributes = VariableAttributes::NON_VOLATILE

@@ -13,8 +13,9 @@ use uefi::fs::{self, FileSystem};
 use uefi::proto::media::file::{
     Directory, File, FileAttribute, FileInfo, FileMode, FileType, RegularFile,
 };
+use uefi::proto::media::fs::SimpleFileSystem;
 use uefi::runtime::{self, Time};
-use uefi::{CString16, boot, println};
+use uefi::{CString16, Handle, boot, println};
 
 /// Why something cannot be read or written.
 #[derive(Debug, Error)]
@@ -52,13 +53,19 @@ pub enum VolumeError {
 }
 
 /// Reads what is to be done.
-pub fn settings() -> Result<Settings, VolumeError> {
+pub fn settings(home: Handle) -> Result<Settings, VolumeError> {
     let name = CString16::try_from(SETTINGS).expect("a plain name");
-    let partition = boot::get_image_file_system(boot::image_handle());
+    let partition = boot::open_protocol_exclusive::<SimpleFileSystem>(home);
     let mut system = FileSystem::new(partition.map_err(VolumeError::NoPartition)?);
     let bytes = system.read(name.as_ref()).map_err(VolumeError::Read)?;
     let text = String::from_utf8(bytes).map_err(VolumeError::Text)?;
     settings::parse(&text).map_err(VolumeError::Settings)
+}
+
+/// Year, month and day by the machine's clock. A machine without a clock has a date all the same.
+pub fn date() -> (u16, u8, u8) {
+    let time = runtime::get_time().ok().filter(|time| time.is_valid().is_ok());
+    time.map_or((0, 0, 0), |time| (time.year(), time.month(), time.day()))
 }
 
 /// A file of the folder.
@@ -81,9 +88,9 @@ fn wide(name: &str) -> CString16 {
 }
 
 impl Folder {
-    fn open() -> Result<Self, VolumeError> {
-        let mut partition =
-            boot::get_image_file_system(boot::image_handle()).map_err(VolumeError::NoPartition)?;
+    fn open(home: Handle) -> Result<Self, VolumeError> {
+        let partition = boot::open_protocol_exclusive::<SimpleFileSystem>(home);
+        let mut partition = partition.map_err(VolumeError::NoPartition)?;
         let mut root = partition.open_volume().map_err(VolumeError::NoPartition)?;
         let folder = at(FOLDER, root.open(&wide(FOLDER), FileMode::Read, FileAttribute::empty()))?;
         match at(FOLDER, folder.into_type())? {
@@ -163,10 +170,7 @@ impl Folder {
     fn name(&mut self, kind: Kind) -> Result<String, VolumeError> {
         let entries = self.entries()?;
         let number = names::next_number(entries.iter().map(|entry| entry.name.as_str()));
-        // A machine without a clock has a date all the same.
-        let date = runtime::get_time().ok().filter(|time| time.is_valid().is_ok());
-        let date = date.map_or((0, 0, 0), |time| (time.year(), time.month(), time.day()));
-        Ok(Name { kind, date, number }.to_string())
+        Ok(Name { kind, date: date(), number }.to_string())
     }
 }
 
@@ -196,8 +200,8 @@ fn is_whole(content: &[u8]) -> bool {
 }
 
 /// Saves a report in the first file with room that reads back as it was written; returns the file's name.
-pub fn save(report: &[u8], kind: Kind) -> Result<String, VolumeError> {
-    let mut folder = Folder::open()?;
+pub fn save(home: Handle, report: &[u8], kind: Kind) -> Result<String, VolumeError> {
+    let mut folder = Folder::open(home)?;
     let mut rooms = folder.entries()?;
     rooms.retain(|entry| names::is_room(&entry.name));
     rooms.sort_by(|a, b| (a.bytes, &a.name).cmp(&(b.bytes, &b.name)));
@@ -252,8 +256,8 @@ fn set_aside(folder: &mut Folder, room: &str, content: &[u8]) -> Result<(), Volu
 }
 
 /// Sets aside what a power cut has left half-written.
-pub fn sweep() -> Result<(), VolumeError> {
-    let mut folder = Folder::open()?;
+pub fn sweep(home: Handle) -> Result<(), VolumeError> {
+    let mut folder = Folder::open(home)?;
     let mut rooms = folder.entries()?;
     rooms.retain(|entry| names::is_room(&entry.name));
     for room in rooms {
