@@ -148,8 +148,12 @@ fn linux_counts_exactly_on_the_emulated_skylake() {
             panic!("{console}");
         };
         assert_eq!((throttled, lost), (0, 0), "{event}");
-        // A few fewer at times, for a reason that is not known: 317 to 319 of 320, 198 and 199 of 200 were seen.
-        assert!((expected - 4..=expected).contains(&samples), "{event}: {samples}");
+        // Each record is of the event after the overflow, so a period has an instruction more, and the last has no room.
+        // Seldom more are missing (317 of 320 was seen): an interrupt comes between overflow and record, and Linux, which
+        // then switches tasks, clears IA32_PEBS_ENABLE while the counter is at 0. Nothing of the period is left then, and
+        // Linux begins the next one without a sample (`x86_perf_event_set_period`). Seen in a run with 318 records: the
+        // counter was cleared so once, and what it had in the end lacked the one instruction of that record.
+        assert!((expected - 4..expected).contains(&samples), "{event}: {samples}");
     }
 }
 
