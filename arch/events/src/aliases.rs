@@ -157,6 +157,9 @@ mod tests {
         assert!(same("skx", "SkyLake-X") && same("SKYLAKE_SP", "skx") && same("a", "A"));
         assert!(same("alderlake", "gracemont") && same("gracemont", "rpl") && same("adl", "rpl"));
         assert!(!same("skx", "skylake") && !same("adl_glc", "adl_grt") && !same("x", "y"));
+        // A name and its table, in either order; a name that is nobody's is itself alone.
+        assert!(same("znver5", "zen5") && same("ZEN5", "znver5") && same("no-such", "NoSuch"));
+        assert!(!same("znver5", "zen4") && !same("zen4", "znver5") && !same("no-such", "zen5"));
         assert!(tables_of("skylakex").is_empty(), "its own name is no other name");
     }
 

@@ -156,4 +156,40 @@ mod tests {
             assert!(crate::parse::parse_event(&text).is_ok(), "{text}");
         }
     }
+
+    #[test]
+    fn c9_precision_is_offered_up_to_what_the_processors_records_have() {
+        let offered = |processor: &Processor| -> Vec<bool> {
+            let word = |word| ALL.iter().find(|one| one.word == word).unwrap();
+            ["p", "pp", "ppp"].map(|one| word(one).on(processor).is_ok()).to_vec()
+        };
+        let with = |format, distribution_gp, distribution_fixed| {
+            let pebs = Pebs {
+                gp_counters: 1,
+                fixed_counters: 0,
+                format,
+                distribution_gp,
+                distribution_fixed,
+            };
+            Processor { pebs: Some(pebs), ..Processor::intel(4, 4, 3) }
+        };
+        assert_eq!(offered(&with(0, 0, 0)), [true, false, false]);
+        assert_eq!(offered(&with(1, 0, 0)), [true, false, false]);
+        assert_eq!(offered(&with(2, 0, 0)), [true, true, false]);
+        assert_eq!(offered(&with(3, 2, 0)), [true, true, true]);
+        assert_eq!(offered(&with(4, 0, 1)), [true, true, true]);
+        assert_eq!(offered(&with(4, 1, 1)), [true, true, true]);
+        let why = |processor: &Processor| {
+            ALL.iter().find(|one| one.word == "p").unwrap().on(processor).unwrap_err()
+        };
+        let none = Processor::intel(4, 4, 3);
+        assert!(why(&none).contains("no PEBS with records"));
+        assert!(why(&Processor { described: true, ..none }).contains("no event of its table"));
+        let amd = Processor { described: true, ..Processor::amd(true, true) };
+        assert!(why(&amd).contains("instruction-based sampling"));
+        // Whatever it says of PEBS.
+        assert!(
+            why(&Processor { vendor: Vendor::Amd, ..with(3, 2, 0) }).contains("instruction-based")
+        );
+    }
 }

@@ -85,3 +85,20 @@ impl fmt::Display for CpuKey {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CPUID.1AH:EAX: the kind of core above, the native model below. One that tells no kind tells nothing.
+    #[test]
+    fn i11_a_core_is_told_by_its_kind_and_its_native_model() {
+        let of = |eax| {
+            let key = CpuKey::new(Vendor::Intel, 6, 0x97, 2).with_leaf_1a(eax);
+            (key.core_type, key.native_model)
+        };
+        assert_eq!(of(0x4000_0001), (Some(0x40), Some(1)));
+        assert_eq!(of(0x2000_0000), (Some(0x20), None));
+        assert_eq!([of(0), of(5)], [(None, None); 2]);
+    }
+}

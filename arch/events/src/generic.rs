@@ -186,6 +186,7 @@ pub fn meanings<'t>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     #[test]
     fn m2_each_generic_event_has_one_name_and_one_number() {
@@ -219,5 +220,40 @@ mod tests {
         }
         assert!(matches!(meaning("cycles"), Meaning::Architectural(a) if a.amd == Some(0x76)));
         assert!(matches!(meaning("instructions"), Meaning::Architectural(_)));
+    }
+
+    /// Each name's architectural event, by its bit of CPUID.0AH:EBX (SDM vol. 3, table 20-1), and whether it is the fixed
+    /// counter's.
+    #[test]
+    fn m2_names_stand_for_architectural_events() {
+        for (name, bit, fixed) in [
+            ("cycles", Some(0), false),
+            ("cycles-fixed", Some(0), true),
+            ("instructions", Some(1), false),
+            ("instructions-fixed", Some(1), true),
+            ("ref-cycles", None, false),
+            ("ref-cycles-fixed", Some(2), true),
+            ("cache-references", Some(3), false),
+            ("cache-misses", Some(4), false),
+            ("branches", Some(5), false),
+            ("branch-misses", Some(6), false),
+            ("slots", Some(7), false),
+            ("slots-fixed", Some(7), true),
+            ("smi", None, false),
+            ("arch-core-cycles", Some(0), false),
+            ("arch-slots", Some(7), false),
+        ] {
+            let generic = Generic::from_name(name).unwrap();
+            assert_eq!(generic.architectural().map(|event| event.index), bit, "{name}");
+            assert_eq!((generic.is_fixed(), generic.to_string()), (fixed, name.to_string()));
+            let of_table = !name.starts_with("arch-");
+            assert_eq!(
+                generic.table_column(),
+                of_table.then_some(generic.number().into()),
+                "{name}"
+            );
+        }
+        let by_fixed = |n| architectural::by_fixed(n).map(|event| event.index);
+        assert_eq!([0, 1, 2, 3, 4].map(by_fixed), [Some(1), Some(0), Some(2), Some(7), None]);
     }
 }

@@ -91,4 +91,21 @@ mod tests {
         assert!(text.contains("cpu_core/event=0xc0/ is meant for cpu_core"), "{text}");
         assert!(text.contains("gracemont::inst_retired.any for gracemont"), "{text}");
     }
+
+    #[cfg(feature = "pack")]
+    #[test]
+    fn i11_a_kind_of_core_fits_the_tables_of_its_processors() {
+        use crate::test_support::core;
+        let fit = |pmu, table: &str| fits(pmu, Some(&core(table)));
+        for (pmu, big, small) in [
+            ("cpu", true, true),
+            ("cpu_core", true, false),
+            ("cpu_atom", false, true),
+            ("goldencove", true, false),
+            ("gracemont", false, true),
+        ] {
+            assert_eq!((fit(pmu, "goldencove"), fit(pmu, "gracemont")), (big, small), "{pmu}");
+        }
+        assert!(fits("cpu", None) && !fits("cpu_core", None));
+    }
 }

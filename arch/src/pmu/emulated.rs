@@ -62,3 +62,82 @@ impl Emulated {
         (way.entry != 0).then_some(way)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::msr::{Absent, Msr};
+    use raw_cpuid::CpuIdResult;
+
+    /// Its three leaves, and the way in of each processor.
+    #[derive(Clone)]
+    struct Leaves {
+        first: [u32; 4],
+        facts: [u32; 4],
+        ways: Vec<[u32; 4]>,
+    }
+
+    impl Registers for Leaves {
+        fn cpuid(&self, leaf: u32, subleaf: u32) -> CpuIdResult {
+            let [eax, ebx, ecx, edx] = match leaf {
+                0x4000_0100 => self.first,
+                0x4000_0101 => self.facts,
+                0x4000_0102 => self.ways[subleaf as usize],
+                _ => [0; 4],
+            };
+            CpuIdResult { eax, ebx, ecx, edx }
+        }
+        fn rdmsr(&mut self, _: Msr) -> Result<u64, Absent> {
+            Err(Absent)
+        }
+        fn wrmsr(&mut self, _: Msr, _: u64) -> Result<(), Absent> {
+            Err(Absent)
+        }
+        fn rdpmc(&mut self, _: u32) -> Result<u64, Absent> {
+            Err(Absent)
+        }
+    }
+
+    fn leaves() -> Leaves {
+        let [ebx, ecx, edx] = SIGNATURE.map(|part| u32::from_le_bytes(*part));
+        let ways = vec![[0x5000, 2, 0x7000, 3], [0, 0, 0x7000, 3], [0x9000, 0, 0, 0]];
+        Leaves { first: [0x4000_0102, ebx, ecx, edx], facts: [7, 6, 3, 1], ways }
+    }
+
+    #[test]
+    fn its_facts_stand_in_the_leaf_behind_the_signature() {
+        let facts = |facts| Emulated::detect(&Leaves { facts, ..leaves() });
+        let expected = Emulated { model: 7, tsc_shift: 6, processors: 3, plugin: true };
+        assert_eq!(facts([7, 6, 3, 1]), Some(expected));
+        let stepping = Emulated { plugin: false, ..expected };
+        assert_eq!(facts([7, 6, 3, 2]), Some(stepping), "another bit");
+        let one = Emulated { processors: 1, ..stepping };
+        assert_eq!(facts([7, 6, 0, 0]), Some(one), "one that does not say how many");
+        for number in 0..4 {
+            let mut other = leaves();
+            // Another signature; or no leaf behind it.
+            other.first[number] = if number == 0 { 0x4000_0100 } else { 0 };
+            assert_eq!(Emulated::detect(&other), None, "{number}");
+        }
+        let mut few = leaves();
+        few.first[0] = 0x4000_0101;
+        assert!(Emulated::detect(&few).is_some());
+    }
+
+    #[test]
+    fn the_way_in_is_each_processors_own() {
+        let machine = leaves();
+        let pmu = Emulated::detect(&machine).unwrap();
+        let way = |entry, argument| Some(WayIn { entry, argument });
+        let first = way(0x2_0000_5000, 0x3_0000_7000);
+        assert_eq!(pmu.way_in(&machine, 0), first);
+        assert_eq!(pmu.way_in(&machine, 1), None, "it is not to have one");
+        assert_eq!(pmu.way_in(&machine, 2), way(0x9000, 0));
+        assert_eq!(pmu.way_in(&machine, 3), None, "there are three");
+        let mut highest = leaves();
+        highest.first[0] = 0x4000_0101;
+        assert_eq!(pmu.way_in(&highest, 0), None, "the leaf is not there");
+        highest.first[0] = 0x4000_0103;
+        assert_eq!(pmu.way_in(&highest, 0), first);
+    }
+}

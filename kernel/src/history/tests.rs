@@ -305,6 +305,8 @@ fn m16_a_row_that_most_runs_do_not_reach_is_none() {
             measure(&mut host, 0, &item).unwrap().series[0].each.len()
         };
         assert_eq!((rows(1), rows(3)), (5, 8), "{model:?}");
+        // Half of them are enough.
+        assert_eq!(rows(2), 8, "{model:?}");
     }
 }
 
@@ -387,4 +389,45 @@ fn m16_a_freeze_that_skips_the_beginning_is_told_and_no_other_is() {
     let pairs = [&[NOP, BRANCH].repeat(250), &[NOP][..]].concat();
     let found = late(&pairs, &[BRANCH; 600], false).unwrap();
     assert_eq!((found.passes[0].front, found.remarks.len()), (50, 1), "{:?}", found.remarks);
+}
+
+/// Beside the rows, the snippet runs once to see whether it can, and as often as its first warm-up says, with the watchdog
+/// on; and each row is told of.
+#[test]
+fn m16_a_history_begins_with_runs_that_are_watched_and_tells_each_row() {
+    for model in models() {
+        let runs = |initial_warmup| {
+            let mut item = history(&BODY, &[], 8);
+            item.snippet.setup.initial_warmup = initial_warmup;
+            let mut host = Host::new(model);
+            measure(&mut host, 0, &item).unwrap();
+            let rows: Vec<u64> = host.beats.iter().map(|within| within.done).collect();
+            assert_eq!(rows, [0, 1, 2, 3, 4, 5, 6, 7, 8], "{model:?}");
+            assert!(host.beats.iter().all(|within| within.total == 8), "{model:?}");
+            host.runs
+        };
+        assert_eq!(runs(5), runs(0) + 5, "{model:?}");
+        // The second one of them does not end.
+        let mut item = history(&BODY, &[], 8);
+        item.snippet.setup.initial_warmup = 1;
+        let mut host = Host::new(model);
+        host.fault_at = Some(3);
+        let ended = measure(&mut host, 0, &item);
+        assert!(matches!(ended, Err(Unmeasured::Fault(_))) && host.runs == 3, "{model:?}");
+    }
+}
+
+/// An event that the clock leaves no counter for is left out by name; the clock's own rows are there.
+#[test]
+fn m16_an_event_that_has_to_be_where_the_clock_is_is_left_out() {
+    let mut item = history(&BODY, &["r00c4:counter=0"], 8);
+    item.clock = Cow::Borrowed("r003c:counter=0");
+    let result = measured(Model::Skylake, &item);
+    assert_eq!((result.series.len(), result.passes.len()), (0, 1), "{result:?}");
+    assert_eq!(result.uncounted.len(), 1, "{result:?}");
+    // Beside one that fits, it is left out as well.
+    item.snippet.events.push(Cow::Borrowed("r00c4"));
+    let result = measured(Model::Skylake, &item);
+    assert_eq!((result.series.len(), result.uncounted.len()), (1, 1), "{result:?}");
+    assert_eq!(result.series[0].each, JUMPS);
 }

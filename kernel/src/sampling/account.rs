@@ -206,6 +206,25 @@ mod tests {
         assert_eq!(explained(u64::MAX, 2, u64::MAX), u64::MAX);
     }
 
+    /// A sum may be as far from its witness as the interrupts explain, and no further; where handlers are counted in full,
+    /// anything is explained.
+    #[test]
+    fn m12_a_sum_differs_from_its_witness_where_nothing_explains_it() {
+        let mut pmu = Pmu::new(Model::Skylake, Host::EXAMPLE, Timing::DEFAULT);
+        let mut driver = Driver::new(find(&mut pmu).unwrap());
+        let first = arch::pmu::Counter::General(0);
+        driver.program(&mut pmu, first, &arch::pmu::Selection::of(0xc0, 0)).unwrap();
+        let mut block = ControlBlock::of(&driver);
+        assert!(!mismatch(0, 1_000_000, &block), "counters go on");
+        block.stop_in_handler(&driver).unwrap();
+        // No interrupt: the two ends alone.
+        for (sum, differs) in
+            [(1_000_064, false), (1_000_065, true), (999_936, false), (999_935, true)]
+        {
+            assert_eq!(mismatch(sum, 1_000_000, &block), differs, "{sum}");
+        }
+    }
+
     fn counted([overflows, samples, dropped, lost]: [u64; 4]) -> SampledCount {
         SampledCount {
             event: "e".to_string(),

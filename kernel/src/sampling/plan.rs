@@ -267,4 +267,52 @@ mod tests {
         assert_eq!(period_for(1, u64::MAX, 1, u32::MAX), 1);
         assert_eq!(period_for(u64::MAX, 1, u64::MAX, 1), u64::MAX);
     }
+
+    /// A witness counts the same event, without interrupts; an event that only some counters have gets none.
+    #[test]
+    fn m12_a_witness_is_for_events_that_any_counter_counts() {
+        use arch::pmu::find;
+        use pmu_model::{Host, Model, Pmu as Registers, Timing};
+        let (first, second) = (Counter::General(0), Counter::General(1));
+        let witness = |model, counter, selection: Selection, precise| {
+            let has = find(&mut Registers::new(model, Host::EXAMPLE, Timing::DEFAULT)).unwrap();
+            let selection =
+                if precise { selection.with_records() } else { selection.with_interrupt() };
+            let mut armed = [Armed {
+                event: "e".to_string(),
+                counter,
+                selection,
+                period: 100,
+                witness: None,
+                remarks: Vec::new(),
+            }];
+            witnesses(&mut armed, &has, &[(counter, second.bit())]);
+            armed[0].witness
+        };
+        let of = Selection::of;
+        let (intel, amd) = (Model::Skylake, Model::Zen4);
+        // Fixed counters by the architectural events' codes, whatever unit mask stands there (SDM vol. 3, table 20-2).
+        assert_eq!(witness(intel, Counter::Fixed(0), of(0, 3), false), Some((first, of(0xc0, 0))));
+        assert_eq!(witness(intel, Counter::Fixed(1), of(0, 3), false), Some((first, of(0x3c, 0))));
+        assert_eq!(witness(intel, Counter::Fixed(2), of(0, 3), false), None);
+        for event in [0xc0, 0x3c, 0xc4] {
+            assert_eq!(witness(intel, first, of(event, 0), false), Some((second, of(event, 0))));
+        }
+        for event in [0xd0, 0xc2, 0x76] {
+            assert_eq!(witness(intel, first, of(event, 1), false), None, "{event:#x}");
+        }
+        for event in [0xc0, 0xc2, 0x76] {
+            assert_eq!(witness(amd, first, of(event, 0), false), Some((second, of(event, 0))));
+        }
+        for event in [0x3c, 0xc4, 0x29] {
+            assert_eq!(witness(amd, first, of(event, 1), false), None, "{event:#x}");
+        }
+        // A register beside the event has one value for both.
+        let extra = Selection { extra: Some((arch::msr::Msr(0x1a6), 1)), ..of(0xc0, 0) };
+        assert_eq!(witness(intel, first, extra, false), None);
+        // With records: instructions anywhere, other events where theirs can be counted.
+        assert_eq!(witness(intel, first, of(0xc0, 1), true), Some((second, of(0xc0, 0))));
+        assert_eq!(witness(intel, first, of(0xd0, 0x81), true), Some((second, of(0xd0, 0x81))));
+        assert_eq!(witness(intel, second, of(0xd0, 0x81), true), None, "its one counter is taken");
+    }
 }

@@ -122,3 +122,39 @@ pub(super) fn data(session: &Session, block: &ControlBlock) -> Vec<DataCount> {
     rows.sort_by_key(|row| (core::cmp::Reverse(row.count), row.event, row.address.0, row.task));
     rows
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m9_a_witness_of_records_counts_what_they_are_of() {
+        let (first, second) = (Counter::General(0), Counter::General(1));
+        let of = |plain: &Selection, places: u64| {
+            let mut free = Vec::from([first, second]);
+            let witness = witness(plain, places, &mut free);
+            assert_eq!(free.len(), 2 - usize::from(witness.is_some()));
+            witness
+        };
+        let all = Selection::of(0xc0, 0);
+        // INST_RETIRED, on any counter, by the architectural event.
+        for umask in [0, 1] {
+            assert_eq!(of(&Selection::of(0xc0, umask), 0), Some((first, all)));
+        }
+        // Another event, or one that counts cycles of it, as it stands and where it can be.
+        for plain in [
+            Selection::of(0xd0, 0x01),
+            Selection::of(0xc0, 2),
+            Selection { cmask: 16, ..all },
+            Selection { edge: true, ..all },
+        ] {
+            assert_eq!(of(&plain, second.bit()), Some((second, plain)));
+            assert_eq!(of(&plain, 0), None);
+        }
+        // Loads that are looked at for their latency are not the same on two counters.
+        let latency =
+            Selection { extra: Some((numbers::LOAD_LATENCY, 3)), ..Selection::of(0xcd, 1) };
+        assert!(is_latency(&latency) && !is_latency(&all));
+        assert_eq!(of(&latency, u64::MAX), None);
+    }
+}

@@ -1,5 +1,6 @@
 //! On the register-level model of every processor: it is told what each instruction of a task does.
 
+mod edges;
 mod faults;
 mod precise;
 mod tasks;
@@ -49,6 +50,8 @@ struct Host {
     forgets: bool,
     /// There is no PMU.
     absent: bool,
+    /// Whether interrupts as vectors were asked for, in each run of a task that was called.
+    vectors: Vec<bool>,
 }
 
 impl Host {
@@ -86,6 +89,7 @@ impl Host {
             deaf: false,
             forgets: false,
             absent: false,
+            vectors: Vec::new(),
         }
     }
 
@@ -159,7 +163,8 @@ impl Sampler for Host {
         CodePlace { body, init, function, program: None }
     }
 
-    fn run_task(&mut self, task: &Task, _: bool) -> Result<u64, Unmeasured> {
+    fn run_task(&mut self, task: &Task, vectors: bool) -> Result<u64, Unmeasured> {
+        self.vectors.push(vectors);
         let start = self.tsc;
         let gate = self.gate;
         self.write(gate.on());
@@ -344,6 +349,13 @@ fn i4_i5_every_overflow_is_in_the_histogram_on_each_model() {
             assert!((38..=39).contains(&row.count) && row.bytes == "90", "{model:?}: {row:?}");
         }
         assert_eq!((result.elsewhere, result.interrupts), (0, 389), "{model:?}");
+        assert_eq!((result.item, result.logged), (3, 0), "{model:?}");
+        let counter = host
+            .driver
+            .capabilities()
+            .counters()
+            .find(|counter| one.counter.as_deref() == Some(&counter.to_string()));
+        assert!(counter.is_some(), "{model:?}: {one:?}");
     }
 }
 
@@ -380,6 +392,8 @@ fn m11_single_samples_come_in_chunks_and_what_finds_no_place_is_counted() {
             assert_eq!((address, events, task), (AT + n * 77 % 10, 1, 0), "{model:?}");
         }
         let registers: Vec<_> = chunks.iter().flat_map(|chunk| &chunk.registers).collect();
+        assert!(chunks.iter().all(|chunk| chunk.item == 3 && chunk.tasks.is_empty()), "{model:?}");
+        assert_eq!((result.item, result.logged), (3, 2500), "{model:?}");
         assert!(registers.iter().zip(&all).all(|(register, sample)| register.0 == sample.0));
         assert_eq!((all.len(), registers.len(), result.dropped), (2500, 2500, 2045));
         item.on_full = OnFull::Stop;
@@ -468,6 +482,8 @@ fn c6_each_model_says_what_it_can_tell() {
     assert!(said(Model::Skylake).skid.contains("PEBS") && said(Model::Zen4).skid.contains("IBS"));
     assert!(said(Model::Skylake).data_address.contains("loads and stores"));
     assert!(said(Model::Nehalem).data_address.contains("load-latency"));
+    assert!(said(Model::Nehalem).skid.contains("without PEBS (precise)"));
+    assert!(said(Model::IceLake).skid.contains("there is no PEBS that can be used"));
     for model in [Model::Core2, Model::IceLake, Model::Zen4] {
         assert!(said(model).data_address.starts_with("not available"), "{model:?}");
     }

@@ -122,6 +122,19 @@ fn one_record_of_each_kind_ends_an_item_and_is_listed_among_its_own() {
     assert_eq!((kinds, report.items()), ([1; 9], 9));
 }
 
+/// Checks end no item, and are listed in the order in which they came.
+#[test]
+fn checks_are_listed_in_their_order() {
+    let check = |name: &str| {
+        record(&format!(
+            r#"{{"type":"check","item":0,"name":"{name}","verdict":"pass","expected":"","seen":"","source":""}}"#
+        ))
+    };
+    let report = of(vec![start(), check("a.b"), error(None), check("a.a")]);
+    let names: Vec<&str> = report.checks().map(|check| &check.name[..]).collect();
+    assert_eq!((names, report.items()), (vec!["a.b", "a.a"], 0));
+}
+
 #[test]
 fn single_samples_are_those_of_their_item() {
     let report = of(vec![samples(1), samples(2), samples(2)]);

@@ -358,3 +358,65 @@ proptest::proptest! {
         leads_back(value, &core);
     }
 }
+
+/// An event with anything beside its own code is that event modified.
+#[test]
+fn m1_each_modifier_makes_a_reading_inexact() {
+    let core = core("skylakex");
+    let exact = |bits: u64| {
+        let candidates = general(0x4300c0 | bits, &[], core.vendor(), Some(&core)).unwrap();
+        let of_event = candidates.iter().filter(|one| one.event.is_some());
+        of_event.filter(|one| one.closeness == Closeness::Exact).count()
+    };
+    assert!(exact(0) > 0);
+    // Edge, any thread, invert, counter mask, pin control, in and out of transactions, equal (SDM vol. 3, 20.2, and 20.2.8).
+    for bit in [18, 21, 23, 24, 19, 32, 33, 36] {
+        assert_eq!(exact(1 << bit), 0, "bit {bit}");
+    }
+    let zen = tables().named("zen4").unwrap();
+    for bit in [40, 41] {
+        let candidates = general(0x4300c0 | 1 << bit, &[], zen.vendor(), Some(&zen)).unwrap();
+        let exact = |one: &&Candidate| one.event.is_some() && one.closeness == Closeness::Exact;
+        assert_eq!(candidates.iter().filter(exact).count(), 0, "bit {bit}");
+    }
+}
+
+/// A fixed counter that counts one ring reads as that, one that counts none as what it would count.
+#[test]
+fn a_fixed_counters_rings_are_said_or_told_to_be_missing() {
+    let core = core("skylakex");
+    let control = |user, kernel| FixedControl { user, kernel, ..FixedControl::default() };
+    for (user, kernel, differs) in
+        [(true, true, 0), (true, false, 0), (false, true, 0), (false, false, 3)]
+    {
+        let all = fixed(0, control(user, kernel), Some(&core));
+        assert!(
+            all.len() > 1 && all.iter().all(|one| one.differs == differs),
+            "{user} {kernel}: {all:?}"
+        );
+        // Exact names first, the bare code last.
+        assert_eq!(all.last().map(|one| one.closeness), Some(Closeness::Raw));
+    }
+}
+
+/// Load latency: the threshold that is held names its event; another one names one of them, once.
+#[test]
+fn m5_a_threshold_is_read_as_its_event_or_as_another_one_of_it() {
+    let core = core("skylakex");
+    let read = |value: Option<u64>| {
+        let msrs: Vec<MsrValue> =
+            value.map(|value| MsrValue { address: LOAD_LATENCY, value }).into_iter().collect();
+        let all = general(0x4301cd, &msrs, core.vendor(), Some(&core)).unwrap();
+        let of = |closeness| all.iter().filter(|one| one.closeness == closeness).count();
+        [Closeness::Exact, Closeness::OtherThreshold, Closeness::MsrUnknown].map(of)
+    };
+    assert_eq!(read(Some(8)), [1, 1, 0]);
+    assert_eq!(read(Some(9)), [0, 1, 0]);
+    let [exact, other, unknown] = read(None);
+    assert_eq!((exact, other), (0, 0));
+    assert!(unknown > 1, "any of them may be it");
+    // Another register says nothing of it.
+    let msrs = [MsrValue { address: 0x1a6, value: 8 }];
+    let all = general(0x4301cd, &msrs, core.vendor(), Some(&core)).unwrap();
+    assert!(all.iter().all(|one| one.closeness != Closeness::Exact), "{all:?}");
+}

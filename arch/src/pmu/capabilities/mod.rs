@@ -316,3 +316,6 @@ impl Capabilities {
         list.iter().filter(|(on, _)| *on).map(|&(_, name)| name).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

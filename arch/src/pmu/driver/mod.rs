@@ -159,7 +159,6 @@ impl Driver {
         self.free_running = 0;
         self.stop(registers)?;
         self.forget_store(registers)?;
-        self.enabled &= !METRICS_ENABLE;
         for counter in self.capabilities.generals() {
             self.release(registers, counter)?;
         }

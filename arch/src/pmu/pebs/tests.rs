@@ -51,6 +51,7 @@ fn m9_an_adaptive_record_has_the_groups_that_it_states() {
     // The fourth word of the memory group is about transactions; flags and address are the first of the registers'.
     let registers = core::array::from_fn(|n| 0x10a + n as u64);
     assert_eq!((both.access, both.registers), (Some(access), Some(registers)));
+    assert_eq!(Format::Adaptive.words(), 8, "basic group and memory");
     // Two branches and the vector registers behind them.
     assert_eq!(with(1 << 24 | 0b1110, 4 + 18 + 32 + 6).unwrap().1, 60);
     let contents = 1 << 24 | 0b1110;

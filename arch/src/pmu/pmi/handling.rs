@@ -172,6 +172,7 @@ fn frozen_bits(has: &Capabilities) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pmu::driver::Gate;
 
     /// What the listings of `assembly` come to: the handler's end is five POPs and IRETQ; a counter that the handler stops
     /// sees the ten instructions in front of it as well, and of several each as much wherever it is in the row.
@@ -192,5 +193,43 @@ mod tests {
         assert_eq!([serviced(1), serviced(4)], [47, 68]);
         block.stop = Write::new(crate::msr::Msr(0), 0);
         assert_eq!(seen(&block), (Handling::Frozen { seen: 20 }, Some(20)));
+    }
+
+    /// Without a status register Intel's handler is the one in Rust, as it has to unmask its interrupt; AMD's assembly looks
+    /// at the counters one by one.
+    #[test]
+    fn without_a_status_register_amds_assembly_is_enough() {
+        let mut block = ControlBlock::EMPTY;
+        let select = crate::msr::Msr(0xc001_0200);
+        block.gate = Gate::EMPTY.with(select, 0x53_00c0, 0x13_00c0);
+        block.stops = 1;
+        block.stays_unmasked = true;
+        assert_eq!(block.handling().seen(), Some(stopped_one_by_one(1)));
+        block.stays_unmasked = false;
+        assert_eq!(block.handling().seen(), Some(serviced(1)));
+    }
+
+    #[test]
+    fn a_handler_writes_what_its_way_to_stop_takes() {
+        let global = crate::msr::Msr(0x38f);
+        let write = |value| Write::new(global, value);
+        let around = |block: &ControlBlock| {
+            [Around::of_overflow(block), Around::of_tick(block)]
+                .map(|one| (one.before().to_vec(), one.after().to_vec()))
+        };
+        let mut block = ControlBlock::EMPTY;
+        block.status = 0x38e;
+        block.gate = Gate::EMPTY.with(global, 3, 0);
+        let (nothing, both) = ((vec![], vec![]), (vec![write(0)], vec![write(3)]));
+        // Counters that go on are written to by neither.
+        assert_eq!(around(&block), [nothing.clone(), nothing]);
+        // A freeze is ended; a tick, which nothing freezes, stops them itself.
+        block.resume = write(7);
+        assert_eq!(around(&block), [(vec![], vec![write(7)]), both.clone()]);
+        block.stop = write(8);
+        assert_eq!(around(&block), [(vec![write(8)], vec![write(7)]), both.clone()]);
+        // One by one: the gate's writes.
+        (block.stop, block.resume, block.stops) = (Write::default(), Write::default(), 1);
+        assert_eq!(around(&block), [both.clone(), both]);
     }
 }

@@ -115,6 +115,32 @@ mod tests {
         assert!(Histogram::new(&mut []).is_none());
     }
 
+    #[test]
+    fn m11_a_table_that_is_cleared_holds_nothing_and_counts_from_0() {
+        let mut buckets = [Bucket::default(); 4];
+        let mut table = Histogram::new(&mut buckets).unwrap();
+        (0..6).for_each(|address| table.count(address, 0, 0, 0));
+        assert_eq!((table.used().count(), table.elsewhere), (4, 2));
+        table.clear();
+        assert_eq!((table.used().count(), table.elsewhere), (0, 0));
+        table.count(9, 0, 0, 0);
+        let all: Vec<(u64, u64)> = table.used().map(|one| (one.address, one.count)).collect();
+        assert_eq!(all, [(9, 1)]);
+    }
+
+    /// Selectors of the tables in `descriptors`: 64-bit code of both rings, and 32-bit code.
+    #[test]
+    fn a_bucket_says_which_kind_of_code_was_interrupted() {
+        use crate::descriptors::{KERNEL_CODE_32, USER_CODE_32};
+        let of = |cs| {
+            let bucket = Bucket { cs, ..Bucket::default() };
+            (bucket.ring(), bucket.is_narrow())
+        };
+        assert_eq!(of(KERNEL_CODE_32.0), (0, true));
+        assert_eq!(of(USER_CODE_32.0), (3, true));
+        assert_eq!((of(8), of(7 << 3 | 3)), ((0, false), (3, false)));
+    }
+
     proptest! {
         /// Against a map that knows no bounds.
         #[test]

@@ -139,6 +139,26 @@ mod tests {
         );
     }
 
+    /// Two of eight in a window are a quarter, which is not below it; a limit that is cleared is as it was at first.
+    #[test]
+    fn m8_a_quarter_of_the_limit_is_not_slow_and_a_limit_begins_anew() {
+        let paces = |times: &[u64]| {
+            let mut throttle = Throttle::new(100, 8);
+            (throttle.began, throttle.seen) = (1000, 1);
+            times.iter().map(|time| throttle.judge(1000 + time)).collect::<Vec<_>>()
+        };
+        assert_eq!(paces(&[50, 100]), [Pace::Right, Pace::Right]);
+        assert_eq!(paces(&[50, 101]), [Pace::Right, Pace::Slow]);
+        let mut throttle = Throttle::new(100, 2);
+        for time in 0..9 {
+            throttle.judge(1000 + time);
+        }
+        (throttle.raised, throttle.eased) = (3, 1);
+        assert_ne!(throttle, Throttle::new(100, 2));
+        throttle.clear();
+        assert_eq!(throttle, Throttle::new(100, 2));
+    }
+
     proptest! {
         #[test]
         fn m8_doubling_a_period_keeps_to_what_the_counter_takes(

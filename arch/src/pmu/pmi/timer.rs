@@ -169,6 +169,8 @@ mod tests {
         assert_eq!(Interval::nearest(1_001, 62_500_000).unwrap().ns, 1_008);
         assert_eq!(Interval::nearest(7, 62_500_000), None);
         assert_eq!(Interval::nearest(1_000, 0), None);
+        // 2 counts of a clock of 7 Hz are 285,714,285.7 ns.
+        assert_eq!(Interval::nearest(300_000_000, 7).unwrap().ns, 285_714_286);
         let long = Interval::nearest(100_000_000_000, 1_000_000_000).unwrap();
         assert_eq!((long.divider, long.ns), (5, 100_000_000_000));
         assert_eq!(Interval::nearest(u64::MAX, 1_000_000_000), None);
@@ -190,6 +192,19 @@ mod tests {
             let mut none = Times::EMPTY;
             none.add(n * n, n)
         }));
+    }
+
+    /// Begun anew, the interval is watched as before, and the first ticks are kept where they were.
+    #[test]
+    fn c5_ticks_begin_anew_with_their_interval_and_their_place() {
+        let mut kept = [0; 3];
+        let mut times = Times::watching(100, &mut kept);
+        let late = |times: &mut Times| (1..=6).filter(|n| times.add(1000 + 200 * n, *n)).count();
+        assert_eq!((late(&mut times), times.doubled), (1, 1));
+        times.clear();
+        assert_eq!((times.doubled, times.seen()), (0, &[][..]));
+        assert_eq!((late(&mut times), times.doubled), (1, 1));
+        assert_eq!(times.seen(), [1200, 1400, 1600]);
     }
 
     /// The handler takes a little longer than the interval, and nothing else is done.

@@ -225,3 +225,41 @@ proptest! {
         prop_assert_eq!(seen, [600 / first, 600 / second], "{:?}", model);
     }
 }
+
+/// A status register that reads so, one value after the other, and then 0.
+struct Script(Vec<u64>);
+
+impl Raw for Script {
+    fn rdmsr(&mut self, _: u32) -> u64 {
+        self.0.pop().unwrap_or(0)
+    }
+    fn wrmsr(&mut self, _: u32, _: u64) {}
+    fn unmask(&mut self) {}
+    fn end(&mut self) {}
+    fn tsc(&mut self) -> u64 {
+        0
+    }
+}
+
+/// What overflows while an interrupt is handled is counted beside it, each counter by itself.
+#[test]
+fn m12_overflows_that_come_during_an_interrupt_are_counted() {
+    let mut pmu = machine(Model::Skylake);
+    let mut driver = Driver::new(find(&mut pmu).unwrap());
+    for n in 0..4 {
+        driver.program(&mut pmu, Counter::General(n), &INSTRUCTIONS.with_interrupt()).unwrap();
+    }
+    let mut block = ControlBlock::of(&driver);
+    let mut buckets = [super::pmi::Bucket::default(); 16];
+    block.count_addresses(&mut buckets);
+    service(&mut block, &mut Script(vec![0b1000, 0b0101, 0b1011]), &Interrupted::default());
+    assert_eq!((block.pmis, block.back_to_back, block.spurious), (1, 2, 0));
+    let overflows: Vec<u64> = (0..4).map(|n| block.slot(n).overflows).collect();
+    assert_eq!(overflows, [2, 1, 1, 2]);
+    let mut counted: Vec<(u8, u64)> =
+        block.histogram().unwrap().used().map(|one| (one.bit, one.count)).collect();
+    counted.sort_unstable();
+    assert_eq!(counted, [(0, 2), (1, 1), (2, 1), (3, 2)]);
+    service(&mut block, &mut Script(vec![]), &Interrupted::default());
+    assert_eq!((block.pmis, block.back_to_back, block.spurious), (1, 2, 1));
+}

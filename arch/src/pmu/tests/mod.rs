@@ -2,6 +2,7 @@
 
 mod capabilities;
 mod counting;
+mod edges;
 mod interrupt;
 mod owner;
 mod precise;

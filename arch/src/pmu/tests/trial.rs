@@ -216,3 +216,72 @@ fn no_fault_makes_the_trial_fail_itself() {
         }
     }
 }
+
+/// A machine that refuses RDPMC, or to let anything count.
+struct Refuses {
+    pmu: Pmu,
+    rdpmc: bool,
+    control: Option<crate::msr::Msr>,
+    runs: u64,
+}
+
+impl Registers for Refuses {
+    fn cpuid(&self, leaf: u32, subleaf: u32) -> raw_cpuid::CpuIdResult {
+        Registers::cpuid(&self.pmu, leaf, subleaf)
+    }
+    fn rdmsr(&mut self, msr: crate::msr::Msr) -> Result<u64, crate::msr::Absent> {
+        Registers::rdmsr(&mut self.pmu, msr)
+    }
+    fn wrmsr(&mut self, msr: crate::msr::Msr, value: u64) -> Result<(), crate::msr::Absent> {
+        if self.control == Some(msr) && value != 0 {
+            return Err(crate::msr::Absent);
+        }
+        Registers::wrmsr(&mut self.pmu, msr, value)
+    }
+    fn rdpmc(&mut self, index: u32) -> Result<u64, crate::msr::Absent> {
+        if self.rdpmc {
+            return Err(crate::msr::Absent);
+        }
+        Registers::rdpmc(&mut self.pmu, index)
+    }
+}
+
+impl trial::Bench for Refuses {
+    fn run(&mut self, gate: &Gate, turns: u64) {
+        self.runs += 1;
+        trial::Bench::run(&mut self.pmu, gate, turns);
+    }
+    fn run_until(&mut self, until: &crate::pmu::until::Until, turns: u64) {
+        self.runs += 1;
+        trial::Bench::run_until(&mut self.pmu, until, turns);
+    }
+}
+
+#[test]
+fn rdpmc_that_raises_an_exception_cannot_be_relied_on() {
+    let refuses = |rdpmc| Refuses { pmu: machine(Model::Skylake), rdpmc, control: None, runs: 0 };
+    let faults = |rdpmc| {
+        let mut machine = refuses(rdpmc);
+        let has = find(&mut machine).unwrap();
+        trial::run(&has, &mut machine).unwrap().faults
+    };
+    assert_eq!(faults(false), []);
+    let refused = faults(true);
+    assert!(matches!(refused[..], [Fault::Rdpmc { .. }]), "{refused:?}");
+}
+
+/// A gate that raises an exception is found where that does no harm: the loop, around which nothing would catch it, is not
+/// run.
+#[test]
+fn a_gate_that_is_refused_is_never_opened_around_code() {
+    for (model, control) in
+        [(Model::Skylake, numbers::GLOBAL_CTRL), (Model::Zen4, numbers::AMD_GLOBAL_CTL)]
+    {
+        let (pmu, control) = (machine(model), Some(control));
+        let mut machine = Refuses { pmu, rdpmc: false, control, runs: 0 };
+        let has = find(&mut machine).unwrap();
+        let tried = trial::run(&has, &mut machine);
+        assert!(matches!(tried, Err(Missing::Unreliable { .. })), "{model:?}: {tried:?}");
+        assert_eq!(machine.runs, 0, "{model:?}");
+    }
+}

@@ -172,3 +172,32 @@ fn fault(one: &Event, why: Wrong) -> Fault {
     let Selection { event, umask, .. } = one.selection;
     Fault::Event { name: one.name, event, umask, why }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An eighth and 200 of what the code has; half of what a counter holds for what has no figure.
+    #[test]
+    fn a_counter_is_given_up_from_these_counts_on() {
+        let stated = Counts { instructions: 1_600, ..Counts::default() };
+        let still = Some(Wrong::Still { instructions: 1_600 });
+        assert_eq!(near(0, 1_600, &stated), still);
+        for seen in [1_200, 1_600, 2_000] {
+            assert_eq!(near(seen, 1_600, &stated), None, "{seen}");
+        }
+        for seen in [1, 1_199, 2_001, u64::MAX] {
+            let wrong = Wrong::Miscounts { seen, stated: 1_600 };
+            assert_eq!(near(seen, 1_600, &stated), Some(wrong), "{seen}");
+        }
+        let mask = (1 << 40) - 1;
+        assert_eq!(some(0, mask, &stated), still);
+        for seen in [1, 1 << 20, (1 << 39) - 1] {
+            assert_eq!(some(seen, mask, &stated), None, "{seen:#x}");
+        }
+        for seen in [1 << 39, (1 << 39) + 1, mask] {
+            let wild = Wrong::Wild { seen, instructions: 1_600 };
+            assert_eq!(some(seen, mask, &stated), Some(wild), "{seen:#x}");
+        }
+    }
+}

@@ -52,6 +52,16 @@ fn tried(bench: &mut dyn Bench, has: &Capabilities) -> Result<(), Unfrozen> {
         .and(Piece::Loop.counts(TURNS))
         .instructions;
     let status = driver.status(bench).map_err(refused)?;
+    at_the_overflow(seen, stated)?;
+    let streamlined = has.freeze == FreezeKind::Streamlined;
+    if streamlined && !status.contains(GlobalStatus::COUNTERS_FROZEN) {
+        return Err(Unfrozen::NoStatus);
+    }
+    goes_on(bench, has, &driver, &until, witness, status)
+}
+
+/// Whether a witness that saw so many instructions stood still from the overflow on, where the code has `stated`.
+fn at_the_overflow(seen: u64, stated: u64) -> Result<(), Unfrozen> {
     let period = PERIOD;
     if seen + LATE / 2 >= stated {
         return Err(Unfrozen::Ignored { seen, period });
@@ -63,11 +73,7 @@ fn tried(bench: &mut dyn Bench, has: &Capabilities) -> Result<(), Unfrozen> {
     if seen + 1 < PERIOD {
         return Err(Unfrozen::Early { seen, period });
     }
-    let streamlined = has.freeze == FreezeKind::Streamlined;
-    if streamlined && !status.contains(GlobalStatus::COUNTERS_FROZEN) {
-        return Err(Unfrozen::NoStatus);
-    }
-    goes_on(bench, has, &driver, &until, witness, status)
+    Ok(())
 }
 
 /// Ends the freeze as handlers do, and lets the loop run again.
@@ -87,8 +93,46 @@ fn goes_on(
     let stated = window::overhead(until.gate().on().len() as u64)
         .and(Piece::Loop.counts(TURNS))
         .instructions;
-    match seen.abs_diff(stated) <= stated / 8 + LATE && has.has(witness) {
+    match has.has(witness) {
+        true => all_of_it(seen, stated),
+        false => Err(Unfrozen::Stuck { seen, stated }),
+    }
+}
+
+/// Whether the counters went on, as near as any may be to what the code has.
+fn all_of_it(seen: u64, stated: u64) -> Result<(), Unfrozen> {
+    match seen.abs_diff(stated) <= stated / 8 + LATE {
         true => Ok(()),
         false => Err(Unfrozen::Stuck { seen, stated }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A period of 100, 250 for a skid: from 99 to 350 instructions, of a loop that has 2,000.
+    #[test]
+    fn t7_a_freeze_is_believed_between_these_counts() {
+        let period = PERIOD;
+        for seen in [99, 100, 101, 350] {
+            assert_eq!(at_the_overflow(seen, 2_000), Ok(()), "{seen}");
+        }
+        for seen in [0, 1, 98] {
+            assert_eq!(at_the_overflow(seen, 2_000), Err(Unfrozen::Early { seen, period }));
+        }
+        for seen in [351, 1_874] {
+            assert_eq!(at_the_overflow(seen, 2_000), Err(Unfrozen::Late { seen, period }));
+        }
+        for seen in [1_875, 2_000, 9_000] {
+            assert_eq!(at_the_overflow(seen, 2_000), Err(Unfrozen::Ignored { seen, period }));
+        }
+        // What went on: an eighth and a skid off at most.
+        for seen in [1_500, 2_000, 2_500] {
+            assert_eq!(all_of_it(seen, 2_000), Ok(()), "{seen}");
+        }
+        for seen in [0, 1_499, 2_501] {
+            assert_eq!(all_of_it(seen, 2_000), Err(Unfrozen::Stuck { seen, stated: 2_000 }));
+        }
     }
 }

@@ -9,6 +9,7 @@ use crate::job::{LoopCounter, Snippet};
 use crate::workload::Workload;
 use alloc::string::ToString;
 
+mod combined;
 mod edges;
 
 #[test]

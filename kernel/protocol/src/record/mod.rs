@@ -316,3 +316,6 @@ impl Outcome {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

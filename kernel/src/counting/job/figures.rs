@@ -81,6 +81,10 @@ mod tests {
         assert_eq!((seen.aperf, seen.mperf, seen.smis), (Some(200), Some(600), Some(20)));
         assert_eq!(seen.switches, 10);
         assert!(seen.interrupts.len() == 256 && seen.interrupts.iter().all(|one| one.count == 5));
+        let mut last = last;
+        last.events.taken[3] = first.events.taken[3];
+        let numbers = between(&first, &last).interrupts;
+        assert!(numbers.len() == 255 && numbers.iter().all(|one| one.vector != 3), "none came");
         let none = Snapshot { clocks: Clocks::default(), ..first };
         assert_eq!(between(&none, &last).aperf, None, "not there at the start");
     }

@@ -34,6 +34,8 @@ pub struct Bench {
     came: u64,
     /// What the handler found since somebody last asked.
     pub found: u64,
+    /// Whether there are APERF, two a tick, and MPERF, three a tick, and a count of SMIs.
+    pub clocks: bool,
 }
 
 impl Bench {
@@ -55,6 +57,7 @@ impl Bench {
             to_come: 0,
             came: 0,
             found: 0,
+            clocks: false,
         }
     }
 
@@ -152,13 +155,24 @@ fn overflows(block: &ControlBlock) -> [u64; 64] {
 
 impl Registers for Bench {
     fn cpuid(&self, leaf: u32, subleaf: u32) -> CpuIdResult {
-        Registers::cpuid(&self.pmu, leaf, subleaf)
+        let answer = Registers::cpuid(&self.pmu, leaf, subleaf);
+        match (self.clocks, leaf) {
+            // The highest leaf there is, and leaf 6 with APERF and MPERF.
+            (true, 0) => CpuIdResult { eax: answer.eax.max(6), ..answer },
+            (true, 6) => CpuIdResult { ecx: answer.ecx | 1, ..answer },
+            _ => answer,
+        }
     }
 
     fn rdmsr(&mut self, msr: Msr) -> Result<u64, Absent> {
         self.accesses[0] += 1;
         self.elapse();
-        Registers::rdmsr(&mut self.pmu, msr)
+        match (self.clocks, msr.0) {
+            (true, 0xe8) => Ok(2 * Platform::tsc(self)),
+            (true, 0xe7) => Ok(3 * Platform::tsc(self)),
+            (true, 0x34) => Ok(7),
+            _ => Registers::rdmsr(&mut self.pmu, msr),
+        }
     }
 
     fn wrmsr(&mut self, msr: Msr, value: u64) -> Result<(), Absent> {

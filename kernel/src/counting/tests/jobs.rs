@@ -48,7 +48,7 @@ fn plan(item: &count::Count, known: &Known) -> Planned {
     plan_set(&item.all_sets()[0], known)
 }
 
-fn event(text: &str) -> CountRequest<'static> {
+pub(super) fn event(text: &str) -> CountRequest<'static> {
     CountRequest { event: text.to_string().into(), ..CountRequest::default() }
 }
 
@@ -239,5 +239,67 @@ fn m6_a_job_does_at_an_overflow_what_it_says() {
         // One group: the next one is the same, in another pass.
         assert_eq!(sum(count::AtOverflow::Next), (57_000, Some(5)), "{model:?}");
         assert_eq!(sum(count::AtOverflow::Stop), (10_000, Some(1)), "{model:?}");
+    }
+}
+
+/// More ticks than there are rows: what there is no room for is counted.
+#[test]
+fn a_series_that_is_too_long_says_how_many_rows_it_lost() {
+    for (model, mut bench, driver, known) in machines() {
+        // 5,000 figures are 100 rows of 50.
+        let job = item(vec![event("0xc0.0x00:c=1:u"); 50], 1);
+        let result = run(&job, &mut bench, &driver, &known);
+        assert_eq!(result.intervals.len(), 100, "{model:?}");
+        assert_eq!(result.dropped, result.ticks + 1 - 100, "{model:?}");
+        assert!(result.dropped > 1, "{model:?}");
+    }
+}
+
+/// A job's snapshot lies between start and stop, and nothing behind the stop is counted.
+#[test]
+fn i10_a_jobs_snapshot_ends_where_counting_does() {
+    for (model, mut bench, driver, known) in machines() {
+        bench.clocks = true;
+        let job = item(vec![event("r00c0")], 0);
+        let sets = Sets::new(&job, &known, &[0]);
+        let mut run = CountRun::begin(&job, sets.shares(0), &driver, &mut bench).unwrap();
+        run.start(&mut bench).unwrap();
+        bench.run(Ring::User, 500);
+        bench.to_come = 2;
+        run.switched(None, Some(0), &mut bench).unwrap();
+        run.stop(&mut bench).unwrap();
+        bench.run(Ring::Kernel, 9_000);
+        let part = run.finish(&mut bench).unwrap();
+        assert_eq!(part.sets[0].events[0].sum.raw, 500, "{model:?}");
+        let seen = part.snapshot.unwrap();
+        assert_eq!(
+            (seen.tsc, seen.aperf, seen.mperf),
+            (500, Some(1_000), Some(1_500)),
+            "{model:?}"
+        );
+        assert_eq!((seen.smis, seen.switches, seen.width), (Some(0), 1, 0), "{model:?}");
+        let taken: Vec<_> = seen.interrupts.iter().map(|one| (one.vector, one.count)).collect();
+        assert_eq!(taken, [(14, 2)], "{model:?}: vectors of which none came are not named");
+    }
+}
+
+/// A task's number may be used again: the counts are those of the task that has it now.
+#[test]
+fn i8_a_task_that_is_created_again_counts_from_zero() {
+    for (model, mut bench, driver, known) in machines() {
+        let job = item(vec![event("r00c0:u")], 0);
+        let sets = Sets::new(&job, &known, &[0]);
+        let mut run = CountRun::begin(&job, sets.shares(0), &driver, &mut bench).unwrap();
+        run.start(&mut bench).unwrap();
+        for instructions in [100, 30] {
+            run.created(1, None);
+            run.switched(None, Some(1), &mut bench).unwrap();
+            bench.run(Ring::User, instructions);
+            run.switched(Some(1), None, &mut bench).unwrap();
+            run.exited(1, None, &mut bench).unwrap();
+        }
+        let part = run.finish(&mut bench).unwrap();
+        let event = &part.sets[0].events[0];
+        assert_eq!((event.tasks[1].raw, event.sum.raw), (30, 130), "{model:?}");
     }
 }

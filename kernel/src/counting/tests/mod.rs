@@ -2,8 +2,11 @@
 
 mod addresses;
 mod bench;
+mod gated;
+mod interrupts;
 mod jobs;
 mod owners;
+mod parts;
 mod sets;
 mod sets_of_jobs;
 mod snapshots;

@@ -232,6 +232,8 @@ fn c3_i1_sets_of_two_tasks_take_turns_each_in_its_tasks_time() {
         let result = whole(&job, sets, vec![(0, run.finish(&mut bench).unwrap())]);
         let [first, third] = &result.sets[..] else { panic!("{model:?}") };
         assert_eq!((first.groups, third.groups, result.ticks), (2, 1, 60), "{model:?}");
+        // Its 20 ticks are ten passes; one group has nobody to take turns with.
+        assert_eq!((first.passes, third.passes), (10, 0), "{model:?}");
         for event in &first.events {
             let CountValue { scaled, counted, enabled, .. } = event.sum;
             assert_eq!((scaled, enabled), (Some(20_000), 20_000), "{model:?}: {event:?}");

@@ -1,5 +1,8 @@
 use super::*;
 use crate::counting::snapshot::{Clocks, Events, SnapshotError, Sources, VECTORS, take};
+use arch::msr::{Absent, Msr};
+use arch::pmu::Registers;
+use raw_cpuid::CpuIdResult;
 
 /// A machine on which something may come before each single figure. Every figure is the number of things that came.
 struct Machine {
@@ -88,6 +91,67 @@ fn i10_registers_that_are_not_there_are_absent() {
     // The model has none of them.
     let clocks = Clocks::read(&mut Bench::new(Model::Skylake));
     assert_eq!(clocks, Clocks::default());
+}
+
+/// A processor whose highest leaf of CPUID is `leaf` and whose leaf 6 has `ecx`; each register has ten times its number.
+struct Answers {
+    leaf: u32,
+    ecx: u32,
+}
+
+impl Registers for Answers {
+    fn cpuid(&self, leaf: u32, _: u32) -> CpuIdResult {
+        match leaf {
+            0 => CpuIdResult { eax: self.leaf, ebx: 0, ecx: 0, edx: 0 },
+            _ => CpuIdResult { eax: 0, ebx: 0, ecx: self.ecx, edx: 0 },
+        }
+    }
+    fn rdmsr(&mut self, msr: Msr) -> Result<u64, Absent> {
+        Ok(10 * u64::from(msr.0))
+    }
+    fn wrmsr(&mut self, _: Msr, _: u64) -> Result<(), Absent> {
+        Err(Absent)
+    }
+    fn rdpmc(&mut self, _: u32) -> Result<u64, Absent> {
+        Err(Absent)
+    }
+}
+
+/// APERF and MPERF are there if CPUID leaf 6, ECX bit 0, says so, whatever a hypervisor answers for their numbers.
+#[test]
+fn i10_aperf_and_mperf_are_read_where_cpuid_has_them() {
+    for (leaf, ecx, there) in
+        [(6, 1, true), (0x14, 9, true), (5, 1, false), (0x14, 0, false), (0x14, 8, false)]
+    {
+        let clocks = Clocks::read(&mut Answers { leaf, ecx });
+        // MSR numbers e8, e7 and 34 (SDM vol. 4), tenfold.
+        let expected = Clocks {
+            aperf: there.then_some(10 * 0xe8),
+            mperf: there.then_some(10 * 0xe7),
+            smi_count: Some(10 * 0x34),
+        };
+        assert_eq!(clocks, expected, "leaf {leaf:#x}, ECX {ecx}");
+        // Once more: what was there, and nothing else.
+        assert_eq!(clocks.again(&mut Answers { leaf: 0, ecx: 0 }), expected);
+        let only = Clocks { mperf: clocks.mperf, ..Clocks::default() };
+        assert_eq!(only.again(&mut Answers { leaf: 0, ecx: 0 }), only);
+    }
+}
+
+/// A session's own sources: the counts, the TSC and the registers as they are now.
+#[test]
+fn i10_a_sessions_own_figures_are_those_of_now() {
+    use crate::counting::job::Beside;
+    let Machine { mut session, mut bench, .. } = machine(vec![]);
+    bench.clocks = true;
+    let mut counts = Counts::new(session.set());
+    bench.run(Ring::User, 300);
+    let clocks = Clocks::read(&mut bench);
+    bench.run(Ring::User, 50);
+    let mut beside = Beside { session: &mut session, platform: &mut bench, switches: 0, clocks };
+    let seen = take(&mut beside, &mut counts).unwrap();
+    assert_eq!((seen.tsc, counts.counts()[0].raw), ([350, 350], 350));
+    assert_eq!((seen.clocks.aperf, seen.clocks.mperf), (Some(700), Some(1_050)));
 }
 
 /// A session's own sources: something came while they were read, so they are read again.

@@ -94,6 +94,30 @@ fn c5_a_period_that_the_counter_cannot_take_is_refused() {
     assert!(refused(&mut bench, 1 << 33).contains("32 bits"));
 }
 
+/// The counter wraps after it was read, and its bit is there when the status is: what was read is before the wrap. Read
+/// a little later, interrupts still off, it is behind it.
+#[test]
+fn p7_a_wrap_between_the_counter_and_the_status_is_not_counted_before_it_happened() {
+    for (model, mut bench, mut driver) in Bench::all() {
+        let [count, _] = started(&mut bench, &mut driver, Mode::Free).unwrap();
+        if driver.layout().global.is_none() {
+            continue;
+        }
+        let wrap = 1u64 << driver.capabilities().general_bits;
+        bench.set_interrupts(false);
+        bench.run(Ring::Kernel, wrap - 2);
+        // Nothing before the overflows are looked at and the counter is read, five before anything behind that.
+        bench.between.extend([0, 0, 5]);
+        assert_eq!(count.read(&driver, &mut bench), Ok(wrap - 2), "{model:?}");
+        bench.between.clear();
+        assert_eq!(count.read(&driver, &mut bench), Ok(true_count(&bench)), "{model:?}");
+        bench.run(Ring::Kernel, 1_000);
+        assert_eq!(count.read(&driver, &mut bench), Ok(true_count(&bench)), "{model:?}");
+        bench.set_interrupts(true);
+        assert_eq!(count.read(&driver, &mut bench), Ok(true_count(&bench)), "{model:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 

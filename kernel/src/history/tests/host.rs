@@ -13,7 +13,7 @@ use arch::pmu::until::{Stop, Until};
 use arch::pmu::{Capabilities, Driver, FreezeKind, Gate, Missing, find, trial};
 use pmu_model::{Branch, BranchKind, Delta, Model, Mutation, Occurrence, Ring, Timing};
 use protocol::job::Snippet;
-use protocol::record::{CodePlace, Fault, Hex, ProgramKey};
+use protocol::record::{CodePlace, Fault, Hex, ProgramKey, Within};
 use protocol::sampling::Sampling;
 use protocol::workload::Task;
 use std::rc::Rc;
@@ -55,6 +55,8 @@ pub struct Host {
     /// Which instruction comes next, and which one the last interrupt came in front of.
     next: u64,
     interrupted: u64,
+    /// How far the item said it was.
+    pub beats: Vec<Within>,
 }
 
 impl Host {
@@ -96,6 +98,7 @@ impl Host {
             smis: 0,
             next: 0,
             interrupted: 0,
+            beats: Vec::new(),
         }
     }
 
@@ -226,6 +229,9 @@ impl Runner for Host {
     }
     fn counts(&self) -> &[u64] {
         &[]
+    }
+    fn beat(&mut self, within: Within) {
+        self.beats.push(within);
     }
     fn called(&self) -> Option<ProgramKey> {
         Some(ProgramKey { key: Hex(9), ..ProgramKey::default() })

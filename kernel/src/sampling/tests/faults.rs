@@ -54,6 +54,7 @@ fn i4_where_the_freeze_does_nothing_or_is_refused_the_handler_stops() {
             let result = sampled(model, fault).unwrap_or_else(|text| panic!("{fault:?}: {text}"));
             assert!(result.handling.starts_with("stopped by the handler"), "{}", result.handling);
             let freeze = &result.capability.freeze;
+            assert!(freeze.starts_with("by the handler, at once: "), "{freeze}");
             assert!(freeze.contains("freezing of the counters on a PMI is not used"), "{freeze}");
             assert_eq!(result.events[0].witness, Some(1_000), "{model:?} {fault:?}");
         }

@@ -198,3 +198,44 @@ fn m5_a_threshold_that_a_table_has_can_be_given_back() {
         assert!(error.contains("the smallest threshold is 3"), "{error}");
     }
 }
+
+/// Each remark comes for its reason and for no other.
+#[test]
+fn x2_each_remark_has_its_reason() {
+    use crate::event::Precise;
+    let haswell = core("haswell");
+    let alone = Processor::described_by(&haswell);
+    let beside = Processor { sibling_active: true, ..alone.clone() };
+    let noted = |change: fn(&mut Draft), precise, processor: &Processor| {
+        let mut draft = Draft::code("x".to_string(), 0xd0, 0x82);
+        draft.precise_known = true;
+        change(&mut draft);
+        let mut notes = Vec::new();
+        remarks(&draft, precise, processor, Some(&haswell), &mut notes);
+        notes
+    };
+    assert_eq!(noted(|_| (), 0, &alone), []);
+    assert_eq!(noted(|_| (), 1, &alone), []);
+    assert_eq!(noted(|draft| draft.deprecated = true, 0, &alone), [Note::Deprecated]);
+    assert_eq!(noted(|draft| draft.doubtful = true, 0, &alone), [Note::Doubtful]);
+    assert_eq!(noted(|draft| draft.precise = Precise::Only, 0, &alone), [Note::OnlyPrecise]);
+    assert_eq!(noted(|draft| draft.precise = Precise::Only, 1, &alone), []);
+    assert_eq!(noted(|draft| draft.precise = Precise::Capable, 0, &alone), []);
+    assert_eq!(noted(|draft| draft.invert = true, 0, &alone), [Note::NoCounterMask]);
+    assert_eq!(noted(|draft| draft.edge = true, 0, &alone), [Note::NoCounterMask]);
+    assert_eq!(noted(|draft| (draft.edge, draft.cmask) = (true, 1), 0, &alone), []);
+    assert_eq!(noted(|draft| draft.precise_known = false, 1, &alone), [Note::PrecisionUnknown]);
+    assert_eq!(noted(|draft| draft.precise_known = false, 0, &alone), []);
+    assert_eq!(noted(|_| (), 0, &beside), [Note::CorruptsSibling]);
+    assert_eq!(noted(|draft| draft.ways[0].event = 0xcd, 0, &beside), []);
+}
+
+/// A code learns from the table what events with it may be counted on; an event of the table, or a fixed counter, has
+/// nothing to learn.
+#[test]
+fn a_code_alone_learns_from_the_table() {
+    let counters = |text| general(&skx(text).unwrap(), Vendor::Intel).1;
+    let l1d = "l1d_pend_miss.pending";
+    assert_eq!(counters("r0148"), counters(l1d));
+    assert!(fixed(&skx("fixed1").unwrap()).is_some());
+}

@@ -13,7 +13,7 @@ fn said(item: Item) -> Option<alloc::string::String> {
     check_item(&item).err().map(|error| error.to_string())
 }
 
-fn sampling() -> Sampling<'static> {
+pub(super) fn sampling() -> Sampling<'static> {
     Sampling {
         name: "s".into(),
         events: alloc::vec![],
@@ -178,6 +178,9 @@ fn all_code_around_the_body_counts_for_the_room() {
     let mib = || Cow::from(alloc::vec![0x90; MAX_CODE_BYTES]);
     calls.init = mib();
     calls.setup.call = calls.setup.call.map(|call| Call { teardown: mib(), ..call });
+    assert_eq!(said(Item::Snippet(calls.clone())), None);
+    // A teardown may be all that there is beside the function.
+    calls.init = [][..].into();
     assert_eq!(said(Item::Snippet(calls)), None);
 }
 

@@ -1,0 +1,97 @@
+//! What of the processors' parts, and of what was not counted, stands in the record.
+
+use super::jobs::{event, item};
+use super::*;
+use crate::counting::job::sets::named_cpus;
+use crate::counting::job::{Part, Sets, whole};
+use protocol::count::{Bind, Count, CountSet};
+use protocol::record::{CountGate, CountInterval, CountSnapshot, CountSnapshot as Figures};
+
+fn part(starts: u64) -> Part {
+    Part {
+        intervals: vec![CountInterval { tsc: starts, raw: vec![1] }],
+        dropped: 3 + starts,
+        ticks: 5,
+        switches: 7,
+        snapshot: Some(Figures { tsc: 100 + starts, ..CountSnapshot::default() }),
+        gate: Some(CountGate { task: starts as u16, starts, stops: 9 }),
+        ..Part::default()
+    }
+}
+
+fn known_here() -> Known<'static> {
+    machines().nth(3).unwrap().3
+}
+
+#[test]
+fn i7_m14_the_record_has_what_was_dropped_the_snapshot_and_the_gate() {
+    let job = item(vec![event("r00c0")], 0);
+    let sets = || Sets::new(&job, &known_here(), &[0, 2]);
+    let one = whole(&job, sets(), vec![(0, part(1))]);
+    assert_eq!((one.dropped, one.ticks, one.switches), (4, 5, 7));
+    assert_eq!(one.snapshot.map(|seen| seen.tsc), Some(101));
+    assert_eq!(one.gate, Some(CountGate { task: 1, starts: 1, stops: 9 }));
+    assert_eq!((one.bind, one.cpus.len()), (None, 0), "the system, on the first processor alone");
+    let both = whole(&job, sets(), vec![(0, part(1)), (2, part(4))]);
+    assert_eq!((both.dropped, both.ticks, both.switches), (11, 10, 14));
+    assert_eq!(both.snapshot.map(|seen| seen.tsc), Some(101), "the first one's");
+    assert_eq!(both.gate.unwrap().starts, 4, "of the processor on which its task ran");
+    assert_eq!(both.intervals.iter().map(|row| row.tsc).collect::<Vec<_>>(), [1, 4]);
+    let cpus: Vec<_> = both.cpus.iter().map(|cpu| (cpu.processor, cpu.switches)).collect();
+    assert_eq!(cpus, [(0, 7), (2, 7)]);
+    // A processor alone that is not the first is named.
+    let other = whole(&job, sets(), vec![(2, part(1))]);
+    assert_eq!(other.cpus.iter().map(|cpu| cpu.processor).collect::<Vec<_>>(), [2]);
+}
+
+#[test]
+fn c3_the_record_says_for_whom_unless_it_is_the_system() {
+    let job = Count { bind: Bind::Tasks(vec![1]), ..item(vec![event("r00c0")], 0) };
+    let result = whole(&job, Sets::new(&job, &known_here(), &[0]), vec![(0, part(0))]);
+    assert_eq!(result.bind.as_deref(), Some("task b"));
+}
+
+#[test]
+fn c7_sets_keep_their_names_and_what_of_them_is_not_counted() {
+    let set = |name: &'static str, requests| CountSet {
+        name: name.into(),
+        requests,
+        together: false,
+        bind: Bind::Processor(1),
+        force: false,
+    };
+    let sets = vec![
+        set("good", vec![event("r00c0")]),
+        set("bad", vec![event("no_such"), event("r00c0"), event("fixed9")]),
+    ];
+    let job = Count { sets, ..item(vec![], 0) };
+    let left = |result: protocol::record::CountResult| {
+        let set = |set: &protocol::record::CountedSet| {
+            let uncounted = set.uncounted.iter().map(|one| one.event.clone());
+            (set.name.clone(), uncounted.collect::<Vec<_>>())
+        };
+        result.sets.iter().map(set).collect::<Vec<_>>()
+    };
+    let expected = |good: &[&str], bad: &[&str]| {
+        let own = |list: &[&str]| list.iter().copied().map(String::from).collect::<Vec<_>>();
+        vec![("good".to_string(), own(good)), ("bad".to_string(), own(bad))]
+    };
+    let result = whole(&job, Sets::new(&job, &known_here(), &[0, 1]), vec![]);
+    assert_eq!(left(result), expected(&[], &["no_such", "fixed9"]));
+    // Where there is no PMU, nothing is counted, and each event says why.
+    let none = Sets::uncounted(&job, "there is no PMU");
+    assert!(none.cpus().is_empty() && none.shares(0).is_empty() && none.shares(1).is_empty());
+    let result = whole(&job, none, vec![]);
+    let reasons = result.sets.iter().flat_map(|set| &set.uncounted);
+    assert!(reasons.clone().all(|one| one.reason == "there is no PMU"));
+    assert_eq!(left(result), expected(&["r00c0"], &["no_such", "r00c0", "fixed9"]));
+}
+
+#[test]
+fn c3_the_processors_of_an_item_are_those_of_its_tasks_and_of_its_sets() {
+    let mut job = Count { bind: Bind::Processor(4), ..item(vec![event("r00c0")], 0) };
+    job.workload.tasks[1].cpu = Some(2);
+    assert_eq!(named_cpus(&job, &[0, 1, 2, 3]), [0, 2, 4]);
+    job.bind = Bind::AllProcessors;
+    assert_eq!(named_cpus(&job, &[0, 1, 2, 3]), [0, 1, 2, 3]);
+}
