@@ -134,7 +134,7 @@ mod tests {
         use crate::descriptors::{KERNEL_CODE_32, USER_CODE_32};
         let of = |cs| {
             let bucket = Bucket { cs, ..Bucket::default() };
-            (bucket.ring(), bucket.is_narrow())
+            (bucket.ring(), bucket.is_compatibility())
         };
         assert_eq!(of(KERNEL_CODE_32.0), (0, true));
         assert_eq!(of(USER_CODE_32.0), (3, true));

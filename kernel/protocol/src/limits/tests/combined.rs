@@ -151,23 +151,31 @@ fn n5_files_in_memory_are_bounded_together_and_items_stand_in_order() {
 /// 32-bit code, wherever it stands in an item, reaches no memory above 4 GiB.
 #[test]
 fn t6_n5_32_bit_code_has_its_memory_below_4_gib() {
-    let narrow = |name: &str| {
+    let compatibility = |name: &str| {
         let mut item = snippet(name, &[0x90]);
-        (item.setup.bits, item.loop_counter) = (Bits::Narrow, LoopCounter::Memory);
+        (item.setup.bits, item.loop_counter) = (Bits::Compatibility, LoopCounter::Memory);
         item
     };
     let workload = Workload {
         tasks: vec![
             task("wide", None),
-            Task { bits: Bits::Narrow, loop_counter: LoopCounter::Memory, ..task("t", None) },
+            Task {
+                bits: Bits::Compatibility,
+                loop_counter: LoopCounter::Memory,
+                ..task("t", None)
+            },
         ],
         tick_ns: 0,
         jitter: None,
     };
-    let exact =
-        Exact { snippet: narrow("s"), filter: Filter::default(), verify: false, steps: 1_000 };
+    let exact = Exact {
+        snippet: compatibility("s"),
+        filter: Filter::default(),
+        verify: false,
+        steps: 1_000,
+    };
     let history = History {
-        snippet: narrow("s"),
+        snippet: compatibility("s"),
         clock: "cycles".into(),
         cycles: 1,
         step: 1,
@@ -189,9 +197,13 @@ fn t6_n5_32_bit_code_has_its_memory_below_4_gib() {
         ..sampling()
     };
     let all = [
-        Item::Snippet(narrow("s")),
+        Item::Snippet(compatibility("s")),
         Item::Exact(exact),
-        Item::Processors(Processors { snippet: narrow("s"), cpu: None, interrupt_every: None }),
+        Item::Processors(Processors {
+            snippet: compatibility("s"),
+            cpu: None,
+            interrupt_every: None,
+        }),
         Item::History(history),
         Item::Tasks(Tasks { name: "n".into(), workload, limit_us: 1 }),
         Item::Count(count),
@@ -200,7 +212,7 @@ fn t6_n5_32_bit_code_has_its_memory_below_4_gib() {
     let (low, high) = (crate::memory::LOW.start + (2 << 20), crate::memory::HIGH.start + (2 << 20));
     for item in all {
         let with = |at| job(vec![item.clone()], vec![piece("m", at, 4096)]);
-        assert!(item.has_narrow(), "{item:?}");
+        assert!(item.has_compatibility(), "{item:?}");
         assert_eq!(said(&with(low)), None, "{item:?}");
         let over = said(&with(high)).unwrap_or_else(|| panic!("{item:?}"));
         assert!(over.contains("above 4 GiB"), "{over}");
