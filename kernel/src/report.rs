@@ -34,10 +34,10 @@ impl<S: Sink> Report<S> {
 
     /// Writes one record.
     pub fn send(&mut self, record: &Record) {
-        let mut text = line::encode_with(self.next, record, self.key.as_ref());
-        text.push_str("\r\n");
+        let mut line = line::encode_bytes(self.next, record, self.key.as_ref());
+        line.extend_from_slice(b"\r\n");
         self.next += 1;
-        self.sink.send(text.as_bytes());
+        self.sink.send(&line);
     }
 
     /// Writes the end record; its count includes itself.

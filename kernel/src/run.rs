@@ -125,7 +125,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
         let _ = machine.take_stray();
         status.running = Some(item.name().to_string());
         machine.announce(&status);
-        let before = status.clone();
+        let before = Tally::of(&status);
         let missing = job.requires.iter().find(|one| one.is_of(index) && !machine.has(one));
         let memory: Vec<&Memory> = job.memory_of(index).collect();
         let provided = match memory.is_empty() || missing.is_some() {
@@ -159,7 +159,8 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
         with_memory(&mut record, &memory, provided.unwrap_or_default());
         let restored = machine.settle();
         if let Some(stray) = machine.take_stray() {
-            status = Status { failed: before.failed + 1, ..before.clone() };
+            before.put_back(&mut status);
+            status.failed += 1;
             record = spoilt(index, item, &stray, &mut status);
         }
         if let Some(names) = record.restored_mut() {
@@ -170,7 +171,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
         }
         let changed = machine.is_changed(false);
         if changed {
-            status = before;
+            before.put_back(&mut status);
             record = changed_record(index, item, record, &mut status);
         }
         tally(job.criteria(index as usize), &mut record, &mut status);
@@ -205,6 +206,26 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
         measured: status.measured,
         on_end: job.on_end,
         heap: None,
+    }
+}
+
+/// Items by how they ended, before one of them: what an item that is spoilt has added is taken back. The error that it was
+/// of is overwritten then.
+#[derive(Clone, Copy)]
+struct Tally {
+    passed: u32,
+    failed: u32,
+    measured: u32,
+}
+
+impl Tally {
+    fn of(status: &Status) -> Self {
+        let &Status { passed, failed, measured, .. } = status;
+        Self { passed, failed, measured }
+    }
+
+    fn put_back(self, status: &mut Status) {
+        (status.passed, status.failed, status.measured) = (self.passed, self.failed, self.measured);
     }
 }
 

@@ -4,6 +4,7 @@
 pub mod areas;
 pub mod arena;
 pub mod cache;
+pub mod copy;
 pub mod frames;
 pub mod handover;
 pub mod image;

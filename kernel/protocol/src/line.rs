@@ -12,7 +12,7 @@ use crate::checksum::crc32;
 use crate::record::Record;
 use alloc::format;
 use alloc::string::{String, ToString};
-use core::fmt::Write as _;
+use alloc::vec::Vec;
 use thiserror::Error;
 
 /// How every line starts; nothing else on a serial line is taken for a record.
@@ -65,26 +65,49 @@ pub fn encode(seq: u32, record: &Record) -> String {
 /// The same in a boot that has a key.
 #[must_use]
 pub fn encode_with(seq: u32, record: &Record, key: Option<&Key>) -> String {
+    let line = encode_bytes(seq, record, key);
+    String::from_utf8(line).expect("JSON is UTF-8")
+}
+
+/// The same as bytes: what is sent need not be looked through once more.
+#[must_use]
+pub fn encode_bytes(seq: u32, record: &Record, key: Option<&Key>) -> Vec<u8> {
     // Serialising these types cannot fail: no map with keys that are not text, no failing Serialize.
-    let body = serde_json::to_string(record).expect("records serialise");
+    let body = serde_json::to_vec(record).expect("records serialise");
     // Room for the line end as well, so that nothing is moved to a larger piece of memory.
-    let mut line = String::with_capacity(body.len() + AROUND_BYTES);
-    // A String takes everything.
-    let _ = write!(line, "{PREFIX}{seq},");
-    line.push_str(&body[1..body.len() - 1]);
-    let push = |line: &mut String, key: &str, digits: &[u8]| {
-        line.push_str(key);
-        line.extend(digits.iter().map(|&digit| char::from(digit)));
-        line.push('"');
+    let mut line = Vec::with_capacity(body.len() + AROUND_BYTES);
+    line.extend_from_slice(PREFIX.as_bytes());
+    push_number(&mut line, seq);
+    line.push(b',');
+    // Without the record's braces: its members go on from the number, and others follow them.
+    line.extend_from_slice(&body[1..body.len() - 1]);
+    let push = |line: &mut Vec<u8>, key: &str, digits: &[u8]| {
+        line.extend_from_slice(key.as_bytes());
+        line.extend_from_slice(digits);
+        line.push(b'"');
     };
     if let Some(key) = key {
-        let tag = key.tag(line.as_bytes());
+        let tag = key.tag(&line);
         push(&mut line, MAC_KEY, &digits::<TAG_DIGITS>(tag));
     }
-    let crc = crc32(line.as_bytes());
+    let crc = crc32(&line);
     push(&mut line, CRC_KEY, &digits::<CRC_DIGITS>(u64::from(crc)));
-    line.push('}');
+    line.push(b'}');
     line
+}
+
+/// `number` in decimal, without the formatter's machinery: one stands in each line.
+fn push_number(line: &mut Vec<u8>, number: u32) {
+    let (mut digits, mut at, mut rest) = ([0; 10], 10, number);
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    line.extend_from_slice(&digits[at..]);
 }
 
 /// A line, read.
@@ -186,6 +209,13 @@ mod tests {
         let line = encode(7, &progress(3));
         assert_eq!(line, r#"{"seq":7,"type":"progress","done":3,"total":10,"crc":"f850e731"}"#);
         assert_eq!(decode(&line), Ok((7, progress(3))));
+    }
+
+    #[test]
+    fn the_number_is_that_of_the_formatter() {
+        for seq in [0, 9, 10, 4_095, 1_000_000_000, u32::MAX] {
+            assert!(encode(seq, &progress(1)).starts_with(&format!("{PREFIX}{seq},\"type\"")));
+        }
     }
 
     const KEY: Key = Key::new(*b"sixteen bytes ok");
