@@ -39,6 +39,8 @@ pub struct Processor {
     pub(crate) tables: AtomicPtr<()>,
     /// How often each vector was taken through its stub.
     pub(crate) taken: [AtomicU64; 256],
+    /// How often any vector was.
+    pub(crate) taken_in_all: AtomicU64,
     /// How often the self-test's vector was taken.
     pub(crate) self_tests: AtomicU64,
 }
@@ -63,6 +65,7 @@ impl Processor {
             handlers_data: AtomicPtr::new(core::ptr::null_mut()),
             tables: AtomicPtr::new(core::ptr::null_mut()),
             taken: [const { AtomicU64::new(0) }; 256],
+            taken_in_all: AtomicU64::new(0),
             self_tests: AtomicU64::new(0),
         }
     }

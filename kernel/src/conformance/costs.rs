@@ -4,7 +4,7 @@
 use super::check::{Check, Finding, Outcome};
 use super::context::{Context, INSTRUCTIONS};
 use crate::counting::job::Beside;
-use crate::counting::snapshot::{Clocks, take};
+use crate::counting::snapshot::{self, Clocks, take};
 use crate::counting::{Counts, Platform, Run, Session, Set};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -107,6 +107,7 @@ fn measure(
     let groups = if what == What::Turn { [group.clone(), group].to_vec() } else { [group].into() };
     let set = Set::of_groups(&groups);
     let mut counts = Counts::new(&set);
+    let mut taken = snapshot::Snapshot::EMPTY;
     let clocks = Clocks::read(platform);
     let mut session =
         Session::bind(set, Run::default(), Driver::new(has.clone()), platform).map_err(text)?;
@@ -136,7 +137,7 @@ fn measure(
         What::Snapshot => each(&mut |platform| {
             let session = &mut session;
             let mut beside = Beside { session, platform, switches: 0, clocks };
-            take(&mut beside, &mut counts).map(drop).map_err(text)
+            take(&mut beside, &mut counts, &mut taken).map_err(text)
         }),
     };
     let seen = seen?;
@@ -206,6 +207,10 @@ impl Platform for Kept<'_> {
         self.inner.overflows(counter)
     }
 
+    fn interrupts(&mut self) -> u64 {
+        self.inner.interrupts()
+    }
+
     fn deliver(&mut self, block: ControlBlock) {
         self.inner.deliver(block);
     }
@@ -214,8 +219,12 @@ impl Platform for Kept<'_> {
         self.inner.withdraw();
     }
 
-    fn taken(&mut self) -> [u64; 256] {
-        self.inner.taken()
+    fn taken(&mut self, to: &mut [u64; 256]) {
+        self.inner.taken(to);
+    }
+
+    fn taken_in_all(&mut self) -> u64 {
+        self.inner.taken_in_all()
     }
 }
 

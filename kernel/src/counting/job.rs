@@ -246,8 +246,9 @@ impl CountRun {
         let Some((claim, now)) = &mut self.now else { return Ok(None) };
         let session = self.contexts.session(claim)?;
         let clocks = self.clocks;
-        let taken = take(&mut Beside { session, platform, switches, clocks }, now);
-        taken.map(Some).map_err(|error| match error {
+        let mut taken = Snapshot::EMPTY;
+        let done = take(&mut Beside { session, platform, switches, clocks }, now, &mut taken);
+        done.map(|()| Some(taken)).map_err(|error| match error {
             SnapshotError::Counting(error) => error.into(),
             // Interrupts are off here.
             SnapshotError::Unsettled => ContextError::Unsettled,

@@ -19,6 +19,7 @@ pub mod gate;
 pub mod job;
 pub mod owner;
 mod platform;
+pub mod reading;
 mod request;
 pub mod session;
 mod set;

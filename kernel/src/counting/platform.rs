@@ -1,5 +1,7 @@
 //! What counting needs of the machine.
 
+use super::Count;
+use super::reading::{OneByOne, Reading};
 use arch::pmu::pmi::ControlBlock;
 use arch::pmu::{Counter, Registers};
 
@@ -12,6 +14,15 @@ pub trait Platform: Registers {
     /// counts up at any time, also between two calls.
     fn overflows(&mut self, counter: Counter) -> u64;
 
+    /// Interrupts of the PMU since the last [`Platform::deliver`] that found an overflow: no counter's overflows have changed
+    /// as long as this has not.
+    fn interrupts(&mut self) -> u64;
+
+    /// Reads counts as planned: see [`Reading::run`].
+    fn read(&mut self, plan: &mut Reading, ticks: u64, to: &mut [Count]) -> bool {
+        plan.run(&mut OneByOne(self), ticks, to)
+    }
+
     /// Takes `block` for the handler, and lets the interrupt come.
     fn deliver(&mut self, block: ControlBlock);
 
@@ -19,5 +30,8 @@ pub trait Platform: Registers {
     fn withdraw(&mut self);
 
     /// How often interrupts or exceptions of each vector were taken since boot.
-    fn taken(&mut self) -> [u64; 256];
+    fn taken(&mut self, to: &mut [u64; 256]);
+
+    /// How often any of them was.
+    fn taken_in_all(&mut self) -> u64;
 }

@@ -24,8 +24,10 @@ pub trait Sources {
     fn tsc(&mut self) -> u64;
     /// The registers that count on their own.
     fn clocks(&mut self) -> Clocks;
-    /// What the kernel has counted.
-    fn events(&mut self) -> Events;
+    /// Of these, system management interrupts alone.
+    fn smi_count(&mut self) -> Option<u64>;
+    /// What the kernel has counted, put where it stays: it is large.
+    fn events(&mut self, to: &mut Events);
     /// The session's counts.
     ///
     /// # Errors
@@ -61,11 +63,14 @@ impl Clocks {
     #[must_use]
     pub fn again(&self, registers: &mut dyn Registers) -> Self {
         let mut read = |was: Option<u64>, msr| was.and_then(|_| registers.rdmsr(msr).ok());
-        Self {
-            aperf: read(self.aperf, APERF),
-            mperf: read(self.mperf, MPERF),
-            smi_count: read(self.smi_count, SMI_COUNT),
-        }
+        let (aperf, mperf) = (read(self.aperf, APERF), read(self.mperf, MPERF));
+        Self { aperf, mperf, smi_count: self.smi_count_again(registers) }
+    }
+
+    /// The same of the system management interrupts alone.
+    #[must_use]
+    pub fn smi_count_again(&self, registers: &mut dyn Registers) -> Option<u64> {
+        self.smi_count.and_then(|_| registers.rdmsr(SMI_COUNT).ok())
     }
 }
 
@@ -76,6 +81,11 @@ pub struct Events {
     pub taken: [u64; VECTORS],
     /// Context switches.
     pub context_switches: u64,
+}
+
+impl Events {
+    /// Nothing has come.
+    pub const NONE: Self = Self { taken: [0; VECTORS], context_switches: 0 };
 }
 
 /// All of it at one moment.
@@ -91,6 +101,16 @@ pub struct Snapshot {
     pub retries: u32,
 }
 
+impl Snapshot {
+    /// Room for one.
+    pub const EMPTY: Self = Self {
+        tsc: [0; 2],
+        clocks: Clocks { aperf: None, mperf: None, smi_count: None },
+        events: Events::NONE,
+        retries: 0,
+    };
+}
+
 /// Why there is no snapshot.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum SnapshotError {
@@ -102,22 +122,26 @@ pub enum SnapshotError {
     Counting(#[from] CountingError),
 }
 
-/// Reads everything, and begins again if an interrupt, an exception, a context switch or a system management interrupt
-/// came in between.
+/// Reads everything, counts into `counts` and the rest into `to`, and begins again if an interrupt, an exception, a context
+/// switch or a system management interrupt came in between.
 ///
 /// # Errors
 /// One came each time, or the counts cannot be read.
-pub fn take(sources: &mut dyn Sources, counts: &mut Counts) -> Result<Snapshot, SnapshotError> {
+pub fn take(
+    sources: &mut dyn Sources,
+    counts: &mut Counts,
+    to: &mut Snapshot,
+) -> Result<(), SnapshotError> {
     for retries in 0..MAX_TRIES {
-        let sequence = sources.sequence();
-        let smi_count = sources.clocks().smi_count;
+        let (sequence, smi_count) = (sources.sequence(), sources.smi_count());
         let begin = sources.tsc();
-        let events = sources.events();
+        sources.events(&mut to.events);
         sources.counts(counts)?;
-        let clocks = sources.clocks();
+        to.clocks = sources.clocks();
         let end = sources.tsc();
-        if sources.sequence() == sequence && sources.clocks().smi_count == smi_count {
-            return Ok(Snapshot { tsc: [begin, end], clocks, events, retries });
+        if sources.sequence() == sequence && sources.smi_count() == smi_count {
+            (to.tsc, to.retries) = ([begin, end], retries);
+            return Ok(());
         }
     }
     Err(SnapshotError::Unsettled)

@@ -98,6 +98,16 @@ impl VirtualCounter {
         (self.start.wraps, self.start.events)
     }
 
+    /// The counter's value at the last fold, and what the count is more than a later value as long as it does not wrap.
+    pub(super) const fn at_last_fold(&self) -> (u64, u64) {
+        let preset = match self.mode {
+            Mode::Free => 0,
+            Mode::Every(_) => self.preset,
+        };
+        let value = preset.wrapping_add(self.start.events);
+        (value, self.total.wrapping_sub(value))
+    }
+
     /// The count now. It may run meanwhile.
     ///
     /// # Errors

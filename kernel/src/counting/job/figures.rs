@@ -16,7 +16,7 @@ pub(crate) struct Beside<'a> {
 
 impl Sources for Beside<'_> {
     fn sequence(&mut self) -> u64 {
-        self.platform.taken().into_iter().fold(self.switches, u64::wrapping_add)
+        self.switches.wrapping_add(self.platform.taken_in_all())
     }
 
     fn tsc(&mut self) -> u64 {
@@ -27,9 +27,13 @@ impl Sources for Beside<'_> {
         self.clocks.again(self.platform)
     }
 
-    fn events(&mut self) -> Events {
-        let taken = self.platform.taken();
-        Events { taken, context_switches: self.switches }
+    fn smi_count(&mut self) -> Option<u64> {
+        self.clocks.smi_count_again(self.platform)
+    }
+
+    fn events(&mut self, to: &mut Events) {
+        self.platform.taken(&mut to.taken);
+        to.context_switches = self.switches;
     }
 
     fn counts(&mut self, counts: &mut Counts) -> Result<(), CountingError> {

@@ -62,12 +62,16 @@ impl Session {
             let count = VirtualCounter::arm(driver, platform, counter, mode, total, into)?;
             self.active.push(Active { request: *request, count, told: count.folded().0 });
         }
+        // Those of the block that has just been delivered.
+        let interrupts = platform.interrupts();
+        self.plan_reading(interrupts);
         Ok(())
     }
 
     /// Frees the counters. Their counts have been folded.
     pub(super) fn unload(&mut self, platform: &mut dyn Platform) -> Result<(), PmuError> {
         self.active.clear();
+        self.reading.discard();
         let driver = &mut self.driver;
         let programmed = driver.programmed();
         let counters = driver.capabilities().counters();

@@ -13,6 +13,7 @@ pub use status::{Programmed, Status};
 
 use super::counts::{Count, Counts};
 use super::error::SetError;
+use super::reading::Reading;
 use super::request::{Request, Run};
 use super::set::Set;
 use super::{AtOverflow, Platform, VirtualCounter};
@@ -46,6 +47,8 @@ pub struct Session {
     /// The same as of the last load: from then on a request could have a counter.
     timed: Vec<bool>,
     active: Vec<Active>,
+    /// How all counts are read at once.
+    reading: Reading,
     group: usize,
     passes: u64,
     /// Overflows of each request that were acted on.
@@ -87,6 +90,7 @@ impl Session {
             started: vec![true; requests],
             timed: vec![true; requests],
             active: Vec::with_capacity(requests),
+            reading: Reading::with_capacity(requests),
             group: 0,
             passes: 0,
             overflows: vec![0; requests],
@@ -103,6 +107,8 @@ impl Session {
         for group in (0..session.set.groups().len()).rev() {
             session.begin();
             session.load(group, platform)?;
+            // So that what is read without a guard has been read once with one.
+            session.fold(platform)?;
         }
         Ok(session)
     }
@@ -244,10 +250,24 @@ impl Session {
     ) -> Result<(), super::CountingError> {
         counts.fits(&self.set)?;
         let now = platform.tsc();
+        let ticks = if self.running { now.wrapping_sub(self.since) } else { 0 };
+        if platform.read(&mut self.reading, ticks, counts.counts_mut()) {
+            (counts.generation, counts.tsc) = (self.generation, now);
+            return Ok(());
+        }
+        let interrupts = platform.interrupts();
         self.account(now);
         self.fold(platform)?;
+        self.plan_reading(interrupts);
         self.copy_to(counts, now);
         Ok(())
+    }
+
+    /// The counts as they were put together now, for the reads that come. `interrupts`: those before.
+    fn plan_reading(&mut self, interrupts: u64) {
+        let Self { reading, driver, active, totals, timed, .. } = self;
+        let active = active.iter().map(|active| (active.request, &active.count));
+        reading.plan(driver, active, totals, timed, interrupts);
     }
 
     fn copy_to(&self, counts: &mut Counts, now: u64) {
@@ -273,7 +293,8 @@ impl Session {
         self.stop(platform)?;
         let before = (core::mem::replace(&mut self.set, set), self.group);
         let group = self.group.min(self.set.groups().len() - 1);
-        if let Err(error) = self.load(group, platform) {
+        let tried = self.load(group, platform).and_then(|()| Ok(self.fold(platform)?));
+        if let Err(error) = tried {
             self.set = before.0;
             self.load(before.1, platform)?;
             if was_running {
@@ -294,6 +315,7 @@ impl Session {
     fn account(&mut self, now: u64) {
         let ticks = now.wrapping_sub(self.since);
         self.since = now;
+        self.reading.discard();
         if self.running {
             // What waits for another's overflow is not to be scaled to the time before.
             for (total, timed) in self.totals.iter_mut().zip(&self.timed) {
@@ -307,6 +329,7 @@ impl Session {
 
     /// Counts up to now.
     fn fold(&mut self, platform: &mut dyn Platform) -> Result<(), arch::pmu::PmuError> {
+        self.reading.discard();
         for active in &mut self.active {
             let raw = active.count.fold(&self.driver, platform)?;
             self.totals[active.request].raw = raw;

@@ -206,13 +206,16 @@ impl Raw for Bench {
 }
 
 impl Platform for Bench {
-    fn taken(&mut self) -> [u64; 256] {
+    fn taken(&mut self, to: &mut [u64; 256]) {
+        to.fill(0);
+        to[14] = self.taken_in_all();
+    }
+
+    fn taken_in_all(&mut self) -> u64 {
         if self.to_come > 0 {
             (self.to_come, self.came) = (self.to_come - 1, self.came + 1);
         }
-        let mut taken = [0; 256];
-        taken[14] = self.came;
-        taken
+        self.came
     }
 
     /// A tick is an instruction.
@@ -223,6 +226,10 @@ impl Platform for Bench {
     fn overflows(&mut self, counter: Counter) -> u64 {
         self.elapse();
         self.block.overflows(counter)
+    }
+
+    fn interrupts(&mut self) -> u64 {
+        self.block.pmis
     }
 
     fn deliver(&mut self, block: ControlBlock) {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::counting::snapshot::{Clocks, Events, SnapshotError, Sources, VECTORS, take};
+use crate::counting::snapshot::{Clocks, Events, Snapshot, SnapshotError, Sources, VECTORS, take};
 use arch::msr::{Absent, Msr};
 use arch::pmu::Registers;
 use raw_cpuid::CpuIdResult;
@@ -39,11 +39,14 @@ impl Sources for Machine {
         self.step();
         Clocks { aperf: Some(self.came), mperf: None, smi_count: Some(self.smi) }
     }
-    fn events(&mut self) -> Events {
+    fn smi_count(&mut self) -> Option<u64> {
+        self.clocks().smi_count
+    }
+    fn events(&mut self, to: &mut Events) {
         self.step();
-        let mut taken = [self.seen_by_kernel; VECTORS];
-        taken[200] = self.came;
-        Events { taken, context_switches: self.came }
+        to.taken = [self.seen_by_kernel; VECTORS];
+        to.taken[200] = self.came;
+        to.context_switches = self.came;
     }
     fn counts(&mut self, counts: &mut Counts) -> Result<(), CountingError> {
         self.step();
@@ -67,7 +70,8 @@ proptest! {
     ) {
         let mut machine = machine(schedule);
         let mut counts = Counts::new(machine.session.set());
-        let seen = take(&mut machine, &mut counts).unwrap();
+        let mut seen = Snapshot::EMPTY;
+        take(&mut machine, &mut counts, &mut seen).unwrap();
         let moment = seen.tsc[0];
         prop_assert_eq!(seen.tsc[1], moment);
         prop_assert_eq!(seen.events.taken[200], moment);
@@ -83,7 +87,8 @@ proptest! {
 fn i10_a_machine_that_never_rests_is_reported() {
     let mut machine = machine(vec![Some(false); 10_000]);
     let mut counts = Counts::new(machine.session.set());
-    assert_eq!(take(&mut machine, &mut counts), Err(SnapshotError::Unsettled));
+    let taken = take(&mut machine, &mut counts, &mut { Snapshot::EMPTY });
+    assert_eq!(taken, Err(SnapshotError::Unsettled));
 }
 
 #[test]
@@ -164,7 +169,8 @@ fn i10_what_the_kernel_took_or_switched_meanwhile_begins_the_read_again() {
     bench.to_come = 3;
     let clocks = Clocks::default();
     let mut beside = Beside { session: &mut session, platform: &mut bench, switches: 5, clocks };
-    let seen = take(&mut beside, &mut counts).unwrap();
+    let mut seen = Snapshot::EMPTY;
+    take(&mut beside, &mut counts, &mut seen).unwrap();
     assert_eq!((seen.retries, seen.events.taken[14], seen.events.context_switches), (1, 3, 5));
     let before = beside.sequence();
     beside.switches += 1;

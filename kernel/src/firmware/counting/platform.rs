@@ -6,7 +6,8 @@ use arch::msr::{Absent, Msr};
 use arch::pmu::pmi::{self, ControlBlock};
 use arch::pmu::{self, Counter, Registers};
 use arch::time::tsc;
-use kernel::counting::Platform;
+use kernel::counting::reading::{Access, Reading};
+use kernel::counting::{Count, Platform};
 use raw_cpuid::CpuIdResult;
 
 /// The processor that this runs on.
@@ -32,6 +33,23 @@ impl Processor {
     pub fn close(self) {
         // SAFETY: ring 0, interrupt table loaded, interrupts off, as at the beginning.
         unsafe { pmi::uninstall() };
+    }
+}
+
+/// Accesses that cannot fail: a plan names registers that were read before.
+struct Known;
+
+impl Access for Known {
+    #[inline]
+    fn msr(&mut self, msr: Msr) -> Option<u64> {
+        // SAFETY: the counters and the status register of the driver, which it has read when the set was bound.
+        Some(unsafe { arch::msr::read(msr) })
+    }
+
+    #[inline]
+    fn interrupts(&mut self) -> u64 {
+        // SAFETY: the handler counts up in it, which a read may see before or after.
+        unsafe { (&raw const (*pmi::block()).pmis).read_volatile() }
     }
 }
 
@@ -63,6 +81,14 @@ impl Platform for Processor {
         unsafe { (*pmi::block()).overflows(counter) }
     }
 
+    fn interrupts(&mut self) -> u64 {
+        Known.interrupts()
+    }
+
+    fn read(&mut self, plan: &mut Reading, ticks: u64, to: &mut [Count]) -> bool {
+        plan.run(&mut Known, ticks, to)
+    }
+
     fn deliver(&mut self, block: ControlBlock) {
         // SAFETY: `open` has installed the handler; interrupts are off. The block is of what is programmed, and has no
         // log.
@@ -73,7 +99,11 @@ impl Platform for Processor {
         pmi::mask();
     }
 
-    fn taken(&mut self) -> [u64; 256] {
-        interrupts::taken()
+    fn taken(&mut self, to: &mut [u64; 256]) {
+        interrupts::taken(to);
+    }
+
+    fn taken_in_all(&mut self) -> u64 {
+        interrupts::taken_in_all()
     }
 }
