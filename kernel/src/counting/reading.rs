@@ -125,7 +125,8 @@ impl Reading {
                 self.waiting.push(Waiting { request, count, timed });
             }
         }
-        self.is_valid = true;
+        // Without a status register a wrap is found by its being less than at the last fold, so each read has to be one.
+        self.is_valid = self.status.is_some();
     }
 
     /// Reads the counts of all requests, `ticks` after their times were last accounted for. Returns whether that is all: else

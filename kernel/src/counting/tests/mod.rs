@@ -7,6 +7,7 @@ mod interrupts;
 mod jobs;
 mod owners;
 mod parts;
+mod readings;
 mod sets;
 mod sets_of_jobs;
 mod snapshots;

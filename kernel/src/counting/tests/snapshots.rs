@@ -154,7 +154,8 @@ fn i10_a_sessions_own_figures_are_those_of_now() {
     let clocks = Clocks::read(&mut bench);
     bench.run(Ring::User, 50);
     let mut beside = Beside { session: &mut session, platform: &mut bench, switches: 0, clocks };
-    let seen = take(&mut beside, &mut counts).unwrap();
+    let mut seen = Snapshot::EMPTY;
+    take(&mut beside, &mut counts, &mut seen).unwrap();
     assert_eq!((seen.tsc, counts.counts()[0].raw), ([350, 350], 350));
     assert_eq!((seen.clocks.aperf, seen.clocks.mperf), (Some(700), Some(1_050)));
 }
