@@ -69,8 +69,14 @@ fn each_processor_counts_exactly(model: &str, cpus: usize) {
     }
     assert!(seen.contains(&(0, "moved")), "{console}");
     let log = warnings(console);
-    assert_eq!(kernel_log::complaints(&log), [""; 0], "{console}");
+    let mut complaints = kernel_log::complaints(&log);
+    complaints.retain(|text| !text.contains(SELDOM));
+    assert_eq!(complaints, [""; 0], "{console}");
 }
+
+/// Seen in one of some thirty boots, with all counts right: a processor's timer interrupt took 150 ms of the guest's time, as the
+/// other processor had its turn meanwhile. Why the turn was that long is not known: `docs/guide/limitations.md`.
+const SELDOM: &str = "hrtimer: interrupt took";
 
 /// The lines of the kernel's log that the program shows as warnings.
 fn warnings(console: &str) -> String {

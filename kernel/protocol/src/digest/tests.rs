@@ -2,6 +2,7 @@
 
 use super::text::{MAX_PARTS, TextError, capacity, join, split};
 use super::*;
+use crate::checksum::crc32;
 use crate::record::{
     Aggregates, ErrorCode, ErrorRecord, Metric, Miss, Record, Series, SnippetResult, Verdict,
 };
@@ -167,6 +168,16 @@ fn what_takes_too_many_parts_is_refused() {
     assert_eq!(split(&vec![1; each * MAX_PARTS], 100).unwrap().len(), MAX_PARTS);
     assert!(split(&vec![1; each * MAX_PARTS + 1], 100).is_none());
     assert!(split(&[1], 5).is_none());
+}
+
+/// A checksum that ends like the mark is no second mark.
+#[test]
+fn a_digest_whose_checksum_ends_like_the_mark_comes_back() {
+    let ends_so = |bytes: &[u8]| alloc::format!("{:08X}", crc32(bytes)).ends_with("BC1");
+    let bytes = (0u32..1 << 20).map(u32::to_le_bytes).find(|bytes| ends_so(bytes)).unwrap();
+    let parts = split(&bytes, 60).unwrap();
+    assert!(parts[0].contains("BC1:") && parts[0].matches("BC1:").count() == 2, "{parts:?}");
+    assert_eq!(join(&parts.concat()), Ok(bytes.to_vec()));
 }
 
 proptest! {

@@ -78,8 +78,12 @@ pub fn join(text: &str) -> Result<Vec<u8>, TextError> {
     let text = text.to_uppercase();
     let mut found: Option<(String, usize)> = None;
     let mut parts = BTreeMap::new();
-    for rest in text.split(MARK).skip(1) {
-        let (part, _) = rest.split_once('.').ok_or(TextError::Part("full stop at its end"))?;
+    let mut rest = &text[..];
+    while let Some(at) = rest.find(MARK) {
+        // From full stop to full stop: a checksum may end like the mark.
+        let behind = &rest[at + MARK.len()..];
+        let (part, next) = behind.split_once('.').ok_or(TextError::Part("full stop at its end"))?;
+        rest = next;
         let mut fields = part.splitn(3, ':');
         let number = fields.next().and_then(|field| field.split_once('/'));
         let number = number.and_then(|(n, of)| Some((n.parse().ok()?, of.parse().ok()?)));
