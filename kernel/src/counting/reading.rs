@@ -97,7 +97,6 @@ impl Reading {
         (self.bits, self.interrupts) = (0, interrupts);
         self.status = driver.layout().global.map(|global| global.status);
         let has = driver.capabilities();
-        let mut counts = 0_u64;
         for (request, count) in active {
             let counter = count.counter();
             let total = &totals[request];
@@ -112,15 +111,10 @@ impl Reading {
                 enabled: total.enabled,
             });
             self.bits |= counter.bit();
-            counts |= 1 << (request & 63);
         }
         self.bits &= !has.no_overflow;
         for (request, (&count, &timed)) in totals.iter().zip(timed).enumerate() {
-            // Only the bits of the first 64 say for certain that there is a line.
-            let is_counted = match request {
-                0..64 => counts & 1 << request != 0,
-                _ => self.lines.iter().any(|line| line.request == request),
-            };
+            let is_counted = self.lines.iter().any(|line| line.request == request);
             if !is_counted {
                 self.waiting.push(Waiting { request, count, timed });
             }

@@ -40,6 +40,34 @@ fn i1_more_events_than_counters_share_the_time() {
     }
 }
 
+/// More than 64 events: what waits is told from what is counted for each of them, whichever group has its turn.
+#[test]
+fn i1_reads_between_turns_have_the_time_of_each_of_many_events() {
+    for (model, mut bench, driver, known) in machines() {
+        let set = in_turns(too_many(&driver, 20), &known);
+        assert!(set.requests().len() > 64 || driver_has_few(&set), "{model:?}");
+        let mut session = Session::bind(set, Run::default(), driver, &mut bench).unwrap();
+        session.start(&mut bench).unwrap();
+        for turn in 1..=20 {
+            bench.run_for(&mut session, Ring::User, 1000);
+            for _ in 0..3 {
+                let mut counts = Counts::new(session.set());
+                session.sample(&mut bench, &mut counts).unwrap();
+                for (index, count) in counts.counts().iter().enumerate() {
+                    assert_eq!(count.enabled, turn * 1000, "{model:?}: {index}");
+                    assert_eq!(count.raw, count.counted, "{model:?}: {index}");
+                }
+            }
+            session.slice(&mut bench).unwrap();
+        }
+    }
+}
+
+/// Whether a set's groups have so few counters that it stays below 64.
+fn driver_has_few(set: &Set) -> bool {
+    set.requests().len() / set.groups().len() < 4
+}
+
 #[test]
 fn i1_a_count_that_never_had_a_counter_has_no_scaled_value() {
     let never = Count { raw: 0, counted: 0, enabled: 5 };
