@@ -97,6 +97,8 @@ impl Reading {
         (self.bits, self.interrupts) = (0, interrupts);
         self.status = driver.layout().global.map(|global| global.status);
         let has = driver.capabilities();
+        // Of the first 64 requests, those that have a line: a switch between groups plans anew, and is to be quick.
+        let mut counted = 0_u64;
         for (request, count) in active {
             let counter = count.counter();
             let total = &totals[request];
@@ -111,10 +113,16 @@ impl Reading {
                 enabled: total.enabled,
             });
             self.bits |= counter.bit();
+            if request < 64 {
+                counted |= 1 << request;
+            }
         }
         self.bits &= !has.no_overflow;
         for (request, (&count, &timed)) in totals.iter().zip(timed).enumerate() {
-            let is_counted = self.lines.iter().any(|line| line.request == request);
+            let is_counted = match request {
+                0..64 => counted & 1 << request != 0,
+                _ => self.lines.iter().any(|line| line.request == request),
+            };
             if !is_counted {
                 self.waiting.push(Waiting { request, count, timed });
             }
