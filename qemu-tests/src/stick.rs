@@ -312,3 +312,17 @@ pub fn writes(log: &Path) -> Vec<Written> {
     }
     writes
 }
+
+/// What the kernel wrote to the serial line in its boot of that number, from 0: from its first record to the end of its last
+/// one.
+///
+/// # Panics
+/// There is no whole report of that boot.
+#[must_use]
+pub fn report_of(console: &[u8], boot: usize) -> Vec<u8> {
+    let text = String::from_utf8_lossy(console);
+    let start = text.match_indices("{\"seq\":0,").nth(boot).expect("a report").0;
+    let end = start + text[start..].find("\"type\":\"end\"").expect("its end");
+    let end = end + text[end..].find("\r\n").expect("a line end") + 2;
+    text[start..end].as_bytes().to_vec()
+}

@@ -1,7 +1,7 @@
 //! Boots over the network, and reports that are sent over it.
 
 use qemu_tests::servers::Server;
-use qemu_tests::stick::{Machine, On, OnReset, image};
+use qemu_tests::stick::{Machine, On, OnReset, image, report_of};
 use qemu_tests::xtask;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,15 +19,6 @@ values = true
 const QUESTION: &str = "O: switch off";
 /// The card's address, which QEMU gives the first one.
 const MAC: &str = "525400123456";
-
-/// What the kernel wrote to the serial line in its boot of that number, from 0.
-fn report_of(console: &[u8], boot: usize) -> Vec<u8> {
-    let text = String::from_utf8_lossy(console);
-    let start = text.match_indices("{\"seq\":0,").nth(boot).expect("a report").0;
-    let end = start + text[start..].find("\"type\":\"end\"").expect("its end");
-    let end = end + text[end..].find("\r\n").expect("a line end") + 2;
-    text[start..end].as_bytes().to_vec()
-}
 
 /// A folder for a boot server.
 fn served(folder: &Path, more: &[&str]) -> PathBuf {

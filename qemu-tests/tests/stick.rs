@@ -5,7 +5,7 @@ mod cuts;
 #[path = "stick/kinds.rs"]
 mod kinds;
 
-use qemu_tests::stick::{Machine, On, OnReset, fsck, image, is_clean};
+use qemu_tests::stick::{Machine, On, OnReset, fsck, image, is_clean, report_of};
 use qemu_tests::xtask;
 use std::fs;
 use std::path::Path;
@@ -25,16 +25,6 @@ expect = { max = -1_000_000 }
 ";
 /// What the application asks when it has shown a report.
 const QUESTION: &str = "O: switch off";
-
-/// What the kernel wrote to the serial line in its boot of that number, from 0: from its first record to the end of its last
-/// one.
-fn report_of(console: &[u8], boot: usize) -> Vec<u8> {
-    let text = String::from_utf8_lossy(console);
-    let start = text.match_indices("{\"seq\":0,").nth(boot).expect("a report").0;
-    let end = start + text[start..].find("\"type\":\"end\"").expect("its end");
-    let end = end + text[end..].find("\r\n").expect("a line end") + 2;
-    text[start..end].as_bytes().to_vec()
-}
 
 /// The folder with what `collect` copies from a stick.
 #[track_caller]

@@ -1,6 +1,6 @@
 //! The memory that an item asks for.
 
-use super::per_cpu::AllProcessors;
+use super::per_cpu::{AllProcessors, BOOT};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -146,7 +146,7 @@ impl Provided {
             processors
                 .each_space(|space| pieces.iter().for_each(|piece| piece.unmap(space, frames)));
             // SAFETY: ring 0.
-            smp::on_all(|_| unsafe { cache::flush_tlb() }).expect("called from the boot processor");
+            smp::on_all(|_| unsafe { cache::flush_tlb() }).expect(BOOT);
         }
         pieces.into_iter().for_each(|piece| piece.give_back(frames));
     }

@@ -3,7 +3,7 @@
 mod ring3;
 mod seated;
 
-use super::per_cpu::AllProcessors;
+use super::per_cpu::{AllProcessors, BOOT};
 use super::probe;
 use super::programs::{Owner, Programs};
 use alloc::format;
@@ -327,7 +327,6 @@ fn at_once(
     machine: &probe::Machine,
     processors: Option<&AllProcessors>,
 ) -> Together {
-    const BOOT: &str = "called from the boot processor";
     let numbers: Vec<usize> = smp::in_use().map(smp::Processor::index).collect();
     // The part of the processor at this place among all.
     let of = |place: usize| {

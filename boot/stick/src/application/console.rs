@@ -88,10 +88,10 @@ fn key(patience: Option<Duration>) -> Option<char> {
     loop {
         let key = system::with_stdin(|input| input.wait_for_key_event());
         let key = key.ok();
-        // SAFETY: neither is closed while it is waited for.
         let events = [key.as_ref(), deadline.as_ref().map(Deadline::event)]
             .into_iter()
             .flatten()
+            // SAFETY: neither is closed while it is waited for.
             .map(|event| unsafe { event.unsafe_clone() });
         let events: alloc::vec::Vec<_> = events.collect();
         let index = boot::wait_for_event(&events).ok();
