@@ -4,6 +4,7 @@ use addr2line::Loader;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol};
 use protocol::record::{Hex, Record};
 use std::fmt;
+use std::ops::Range;
 use std::path::Path;
 
 /// One step of a backtrace.
@@ -36,6 +37,8 @@ pub struct Symbols {
     loader: Option<Loader>,
     /// Where the image was linked to start.
     linked: u64,
+    /// The addresses of its segments.
+    segments: Vec<Range<u64>>,
     /// The file.
     bytes: Vec<u8>,
 }
@@ -54,9 +57,12 @@ impl Symbols {
     #[must_use]
     pub fn of(kernel: &Path) -> Self {
         let bytes = std::fs::read(kernel).unwrap_or_default();
-        let first = |file: &object::File| file.segments().map(|part| part.address()).min();
-        let linked = object::File::parse(&*bytes).ok().and_then(|file| first(&file)).unwrap_or(0);
-        Self { loader: Loader::new(kernel).ok(), linked, bytes }
+        let range =
+            |part: object::Segment| part.address()..part.address().saturating_add(part.size());
+        let segments = object::File::parse(&*bytes)
+            .map_or_else(|_| Vec::new(), |file| file.segments().map(range).collect());
+        let linked = segments.iter().map(|part| part.start).min().unwrap_or(0);
+        Self { loader: Loader::new(kernel).ok(), linked, segments, bytes }
     }
 
     /// The code from an address of the file to the end of its section.
@@ -108,9 +114,18 @@ impl Symbols {
         frames
     }
 
+    /// Whether a segment of the file has this address. A symbol without an end, such as the linker's `_end`, would
+    /// otherwise name whatever lies behind it.
+    fn has(&self, address: u64) -> bool {
+        self.segments.iter().any(|part| part.contains(&address))
+    }
+
     /// The innermost function at an address of the file, with its line.
     #[must_use]
     pub fn at(&self, address: u64) -> Option<Frame> {
+        if !self.has(address) {
+            return None;
+        }
         let mut frames = Vec::new();
         self.inlined(address, address, &mut frames);
         let frame = frames.into_iter().next();

@@ -76,7 +76,13 @@ fn command(crates: &[&str], filter: Option<&str>, tree: &Tree) -> Command {
     let nextest = crate::process::find("cargo-nextest").is_some();
     let mut command = Command::new(cargo());
     command.current_dir(tree.root()).env("CARGO_TARGET_DIR", tree.target());
-    command.args(if nextest { &["nextest", "run"][..] } else { &["test"] });
+    // One run tells of everything that fails.
+    let run = if nextest {
+        &["nextest", "run", "--no-fail-fast"][..]
+    } else {
+        &["test", "--no-fail-fast"]
+    };
+    command.args(run);
     for name in crates {
         command.args(["-p", name]);
     }

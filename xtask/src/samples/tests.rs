@@ -408,4 +408,7 @@ fn i5_addresses_of_the_firmware_become_functions_and_lines() {
     assert!(!place.instruction.is_empty() && place.instruction != "(bad)", "{place:?}");
     let nowhere = resolver.place(&result(), 0, 0x10, "", 64);
     assert_eq!((nowhere.symbol.as_str(), nowhere.line), ("0x10", None));
+    // The linker's `_end`, a symbol without an end, is the last below this address.
+    let behind = resolver.place(&result(), 0, base + 0x7000_0000, "", 64);
+    assert_eq!((behind.symbol.as_str(), behind.line), ("0xb0000000", None));
 }

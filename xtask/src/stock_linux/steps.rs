@@ -27,8 +27,9 @@ export PATH=/bin HOME=/tmp TERM=dumb
 dmesg -n 1
 cd /tmp
 ";
-/// Behind the last.
-const ENDING: &str = "poweroff -f\n";
+/// Behind the last. Linux does not empty the serial port's buffer when it switches the machine off. busybox' stty sets a
+/// terminal when it has sent what was written (TCSADRAIN).
+const ENDING: &str = "stty -echo\npoweroff -f\n";
 
 impl Step {
     /// A step. `name` is one word.

@@ -97,6 +97,7 @@ fn another_program() -> Result<u64, Errno> {
 fn power_off() -> ! {
     const MAGIC: (u32, u32) = (0xfee1_dead, 0x2812_1969);
     const POWER_OFF: u32 = 0x4321_fedc;
+    console::drain();
     loop {
         // SAFETY: nothing is mounted and no file is open that could be lost.
         let _ = unsafe { syscall!(Sysno::reboot, MAGIC.0, MAGIC.1, POWER_OFF, 0) };
