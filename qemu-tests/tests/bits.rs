@@ -1,10 +1,7 @@
 //! 32-bit code (compatibility mode) beside 64-bit code: counted alike, told apart, and refused where it cannot be.
 
-#[path = "bits/code.rs"]
 mod code;
-#[path = "bits/snippets.rs"]
 mod snippets;
-#[path = "bits/tasks.rs"]
 mod tasks;
 
 use pmu_model::Model;

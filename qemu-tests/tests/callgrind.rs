@@ -1,7 +1,6 @@
 //! Instruction counts beside those of Callgrind, which counts in an emulator of its own: in the very same linked file,
 //! function by function. What the two count differently has a name ([`above`]); nothing else may differ.
 
-#[path = "callgrind/output.rs"]
 mod output;
 
 use output::{Costs, calls};

@@ -1,8 +1,6 @@
 //! Comparing reports, as somebody does who puts a gate on figures.
 
-#[path = "compare/refused.rs"]
 mod refused;
-#[path = "compare/workflow.rs"]
 mod workflow;
 
 use qemu_tests::{Called, tree, xtask_in};

@@ -1,6 +1,5 @@
 //! Functions of compiled code as items: figures, faults, fresh data, and that the next item runs.
 
-#[path = "compiled/sampled.rs"]
 mod sampled;
 
 use pmu_model::Model;

@@ -1,13 +1,9 @@
 //! Benchmarks of crates, as somebody measures them who has a function in Rust.
 
-#[path = "documents/blocks.rs"]
-#[allow(dead_code, reason = "for `documents.rs`")]
-mod blocks;
-#[path = "crates/independent.rs"]
 mod independent;
-#[path = "crates/refused.rs"]
 mod refused;
 
+use crate::documents::blocks;
 use protocol::record::{ErrorRecord, SnippetResult};
 use qemu_tests::{Called, tree, xtask_in};
 use serde_json::Value;

@@ -4,9 +4,7 @@
 //! lines are run, each with the exit code and the words that it has to end with; what cannot be run here is in
 //! [`NOT_RUN`], with its reason, and is read by the command line's own parser all the same.
 
-#[path = "documents/blocks.rs"]
-mod blocks;
-#[path = "documents/tutorials.rs"]
+pub mod blocks;
 mod tutorials;
 
 use blocks::{Block, blocks, commands, root};

@@ -1,14 +1,8 @@
 //! Every emulated model, counting by the plugin and by stepping: counts against exact ones, an empty snippet, runs and boots
 //! that repeat each other.
 
-#[path = "exact/generate.rs"]
-mod generate;
-#[path = "exact/hand_written.rs"]
-mod hand_written;
-#[allow(dead_code, reason = "only the names of the events are needed")]
-#[path = "named_events/models.rs"]
-mod models;
-
+use crate::exact::{generate, hand_written};
+use crate::named_events::models;
 use events::generic::Generic;
 use pmu_model::Model;
 use protocol::record::{Metric, SnippetResult};

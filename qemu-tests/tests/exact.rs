@@ -1,9 +1,7 @@
 //! Exact mode on the target, and the emulated PMU against it.
 
-#[path = "exact/generate.rs"]
-mod generate;
-#[path = "exact/hand_written.rs"]
-mod hand_written;
+pub mod generate;
+pub mod hand_written;
 
 use pmu_model::Model;
 use protocol::exact::DEFAULT_STEPS;

@@ -1,6 +1,5 @@
 //! Snippets that try to bring the run down.
 
-#[path = "hostile/isolation.rs"]
 mod isolation;
 
 use qemu_tests::xtask;

@@ -1,8 +1,6 @@
 //! Reports as one HTML file, in a browser: what a reader sees, does and hears of them.
 
-#[path = "html/hostile.rs"]
 mod hostile;
-#[path = "html/reader.rs"]
 mod reader;
 
 use qemu_tests::browser::Browser;

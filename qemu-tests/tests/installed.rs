@@ -1,9 +1,7 @@
 //! `cargo barecount`, installed by cargo and called where there is no checkout: another home, an empty folder, a program
 //! that was moved.
 
-#[path = "installed/desk.rs"]
 mod desk;
-#[path = "installed/refused.rs"]
 mod refused;
 
 use desk::{Desk, JOB};

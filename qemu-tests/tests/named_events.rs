@@ -1,7 +1,6 @@
 //! Events by name, counted on the emulated models: each snippet below was counted by hand.
 
-#[path = "named_events/models.rs"]
-mod models;
+pub mod models;
 
 use models::*;
 use pmu_model::Model;

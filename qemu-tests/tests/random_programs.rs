@@ -3,32 +3,19 @@
 //!
 //! `cargo run -p qemu-tests --example random_programs -- smaller 916..917 --model zen4` makes one that differs smaller.
 
-#[path = "random_programs/access.rs"]
 mod access;
-#[path = "random_programs/assemble.rs"]
 mod assemble;
-#[path = "random_programs/draw.rs"]
 mod draw;
-#[path = "random_programs/emit.rs"]
 mod emit;
-#[path = "random_programs/flow.rs"]
 mod flow;
-#[path = "random_programs/machine.rs"]
 mod machine;
-#[path = "random_programs/narrow.rs"]
 mod narrow;
-#[path = "random_programs/piece.rs"]
 mod piece;
-#[path = "random_programs/plan.rs"]
 mod plan;
-#[path = "random_programs/report.rs"]
 mod report;
-#[path = "random_programs/strategy.rs"]
 mod strategy;
-#[path = "random_programs/system.rs"]
 mod system;
 
-#[path = "random_programs/by_hand.rs"]
 mod by_hand;
 
 use draw::{draw, smallest};

@@ -1,8 +1,6 @@
 //! Reports that are saved on the stick, by UEFI firmware's own file system.
 
-#[path = "stick/cuts.rs"]
 mod cuts;
-#[path = "stick/kinds.rs"]
 mod kinds;
 
 use qemu_tests::stick::{Machine, On, OnReset, fsck, image, is_clean, report_of};

@@ -1,6 +1,5 @@
 //! Tasks on the target: what they compute, what they keep through preemption, what a bad one can do, and their counts.
 
-#[path = "tasks/hostile.rs"]
 mod hostile;
 
 use pmu_model::Model;

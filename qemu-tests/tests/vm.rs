@@ -1,9 +1,6 @@
 //! `vm`: other systems below the emulated PMU, as a user starts them.
 
-#[allow(dead_code, reason = "jobs are run elsewhere")]
-#[path = "documents/blocks.rs"]
-mod blocks;
-
+use crate::documents::blocks;
 use protocol::record::CountedBy;
 use qemu_tests::{Called, Started, skip, stock_linux, tree, xtask};
 use std::fs;
