@@ -190,6 +190,8 @@ fn i1_forty_events_in_turns_are_scaled_within_a_bound_of_each_alone() {
         assert!(worst * 10 < exact, "{model:?}: {worst} of {exact}");
         let series: u64 = alone.intervals.iter().map(|row| row.raw[0]).sum();
         assert_eq!(series, exact, "{model:?}");
+        let of_task: u64 = alone.intervals.iter().map(|row| row.tasks[0][0]).sum();
+        assert_eq!(of_task, alone.events[0].tasks[0].raw, "{model:?}");
         assert!(alone.intervals.len() as u64 >= alone.ticks / 5, "{model:?}");
     }
 }

@@ -41,6 +41,13 @@ const CONTRADICTIONS: u32 = 3;
 /// How long a measurement of the rate lasts at least, as a part of a second: 1 ms. The ACPI timer then
 /// resolves 1 in 3,500.
 const MEASURE_PART: u64 = 1_000;
+/// And how long at most, as a part of a second: the 8254 counts 55 ms, and the loop doubles.
+const LONGEST_PART: u64 = 64;
+/// The looks at its two ends may be uncertain by this part of it together, or it goes on.
+const UNCERTAIN_PART: u64 = 500;
+/// So often the reference is read at either end. The host or the firmware may take the processor away between the two
+/// counters, for milliseconds; the reading that took least is the one that counts.
+const LOOKS: u32 = 4;
 /// First length of the loop between two looks at the reference, in iterations.
 const FIRST_SPIN: u64 = 1 << 12;
 /// A reference that has not moved after this many doublings is dead.
@@ -116,28 +123,65 @@ fn from_hypervisor(cpuid: &impl Cpuid) -> Option<u64> {
 
 fn against_pm_timer(timer: PmTimer) -> Option<u64> {
     let start = timer.read();
-    measure(pm_timer::HZ, || timer.between(start, timer.read()))
+    measure(pm_timer::HZ, || timer.between(start, timer.read()), tsc::now, idle)
 }
 
 fn against_pit() -> Option<u64> {
     let mut countdown = pit::Countdown::start();
-    measure(pit::HZ, || countdown.elapsed())
+    measure(pit::HZ, || countdown.elapsed(), tsc::now, idle)
 }
 
-/// Compares the TSC with a reference of `hz` that `elapsed` reads.
+/// A moment on both clocks.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    reference: u64,
+    /// The TSC before the reference was read.
+    tsc: u64,
+    /// TSC ticks that reading took: so much later the moment may be.
+    took: u64,
+}
+
+impl Look {
+    fn take(elapsed: &mut impl FnMut() -> u64, clock: &mut impl FnMut() -> u64) -> Self {
+        let tsc = clock();
+        let reference = elapsed();
+        Self { reference, tsc, took: clock().saturating_sub(tsc) }
+    }
+
+    /// The most certain of several.
+    fn best(elapsed: &mut impl FnMut() -> u64, clock: &mut impl FnMut() -> u64) -> Self {
+        let first = Self::take(elapsed, clock);
+        (1..LOOKS).fold(first, |best, _| {
+            let next = Self::take(elapsed, clock);
+            if next.took < best.took { next } else { best }
+        })
+    }
+}
+
+/// Compares the clock with a reference of `hz` that `elapsed` reads.
 ///
 /// Between two looks the processor runs a plain loop that is doubled until the measurement is long
 /// enough: reading a timer in a loop would cost an exit per read under a hypervisor.
-fn measure(hz: u64, mut elapsed: impl FnMut() -> u64) -> Option<u64> {
+fn measure(
+    hz: u64,
+    mut elapsed: impl FnMut() -> u64,
+    mut clock: impl FnMut() -> u64,
+    mut idle: impl FnMut(u64),
+) -> Option<u64> {
     let mut spin = FIRST_SPIN;
-    let first = (elapsed(), tsc::now());
+    let first = Look::best(&mut elapsed, &mut clock);
     for _ in 0..MAX_DOUBLINGS {
         idle(spin);
-        let (reference, ticks) = (elapsed() - first.0, tsc::now() - first.1);
-        if reference >= hz / MEASURE_PART {
+        spin *= 2;
+        if elapsed() - first.reference < hz / MEASURE_PART {
+            continue;
+        }
+        let last = Look::best(&mut elapsed, &mut clock);
+        let (reference, ticks) = (last.reference - first.reference, last.tsc - first.tsc);
+        let certain = (first.took + last.took).saturating_mul(UNCERTAIN_PART) <= ticks;
+        if certain || reference >= hz / LONGEST_PART {
             return Some((u128::from(ticks) * u128::from(hz) / u128::from(reference)) as u64);
         }
-        spin *= 2;
     }
     None
 }
@@ -199,11 +243,50 @@ mod tests {
     #[test]
     fn the_loop_is_doubled_until_the_reference_has_moved_enough() {
         let mut looks = 0;
-        let rate = measure(1000, || {
-            looks += 1;
-            if looks > 8 { 1_000_000 } else { 0 }
-        });
+        let mut clock = 0;
+        let rate = measure(
+            1000,
+            || {
+                looks += 1;
+                if looks > 8 { 1_000_000 } else { 0 }
+            },
+            || {
+                clock += 1_000_000;
+                clock
+            },
+            |_| {},
+        );
         assert!(rate.is_some());
-        assert_eq!(looks, 9);
+        // Four at the beginning, one for each of five loops, four at the end.
+        assert_eq!(looks, 13);
+    }
+
+    /// A machine of 2 GHz with a reference of 1 MHz, which a host takes the processor away from.
+    fn disturbed(mut stolen: impl FnMut(u64) -> u64) -> u64 {
+        let now = std::cell::Cell::new(0u64);
+        let pass = |ticks: u64| {
+            now.set(now.get() + ticks);
+            now.get()
+        };
+        let mut reads = 0;
+        let elapsed = || {
+            // Reading takes 2 us.
+            reads += 1;
+            let seen = pass(2_000) / 2_000;
+            pass(2_000 + stolen(reads));
+            seen
+        };
+        let idle = |iterations| _ = pass(iterations);
+        measure(1_000_000, elapsed, || pass(100), idle).expect("the reference moves")
+    }
+
+    #[test]
+    fn a_host_that_takes_the_processor_away_between_the_two_clocks_changes_nothing() {
+        let within = |hz: u64| hz.abs_diff(2_000_000_000) <= 2_000_000_000 / 200;
+        let calm = disturbed(|_| 0);
+        assert!(within(calm), "{calm}");
+        // Two milliseconds at three of four looks.
+        let busy = disturbed(|read| if read % 4 == 2 { 0 } else { 4_000_000 });
+        assert!(within(busy), "{busy}");
     }
 }

@@ -279,6 +279,19 @@ impl Contexts {
         Ok(binding.tasks.get(usize::from(task)).ok_or(OwnerError::NoTask { task, count })?)
     }
 
+    /// What each task came to under a claim, by their numbers; read once.
+    ///
+    /// # Errors
+    /// The claim was evicted.
+    pub fn tasks(
+        &mut self,
+        claim: &Claim,
+        platform: &mut dyn Platform,
+    ) -> Result<&[Counts], ContextError> {
+        self.flush(platform)?;
+        Ok(&self.held(claim)?.tasks)
+    }
+
     /// What the kernel itself came to under a claim on the system.
     ///
     /// # Errors

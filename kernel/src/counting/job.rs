@@ -6,10 +6,12 @@
 
 mod figures;
 mod plan;
+mod series;
 pub mod sets;
 mod whole;
 
 pub use plan::{Planned, plan};
+use series::Series;
 pub use sets::{Sets, Share};
 pub use whole::{PartOfSet, whole};
 
@@ -19,38 +21,19 @@ use super::gate::Gate;
 use super::owner::{Ask, Claim, Force, Owner, Right, Scope};
 use super::request::{AtOverflow, Notify, Run};
 use super::snapshot::{Clocks, Snapshot, SnapshotError, take};
-use super::{Count, CountingError, Counts, Platform, Set};
+use super::{Count, CountingError, Counts, Platform};
 use alloc::vec::Vec;
 use arch::pmu::Driver;
 pub(crate) use figures::Beside;
 use figures::between;
 use protocol::count;
-use protocol::limits::MAX_INTERVALS;
 use protocol::record::{CountGate, CountInterval, CountSnapshot, CountValue, CountedEvent};
-
-/// Most figures of a series: some 10 bytes each on the serial line.
-const MAX_FIGURES: usize = 5_000;
 
 /// A set that has counters here.
 #[derive(Clone, Debug)]
 struct Held {
     number: usize,
     claims: Vec<Claim>,
-}
-
-/// The rows of the series.
-#[derive(Clone, Debug)]
-struct Series {
-    claim: Claim,
-    /// Ticks of a row.
-    ticks: u64,
-    /// Rows: TSC, and the raw counts.
-    rows: Vec<(u64, Vec<u64>)>,
-    /// How many of them are full.
-    full: usize,
-    dropped: u64,
-    last: Counts,
-    now: Counts,
 }
 
 /// What one processor counts of a job.
@@ -93,45 +76,6 @@ pub struct Part {
     pub gate: Option<CountGate>,
 }
 
-impl Series {
-    fn new(item: &count::Count, set: &Set, claim: Claim) -> Option<Self> {
-        let ticks = match item.workload.tick_ns {
-            0 => 0,
-            tick_ns => item.interval_ns.div_ceil(tick_ns),
-        };
-        let requests = set.requests().len();
-        let (mut last, now) = (Counts::new(set), Counts::new(set));
-        for (count, request) in last.counts_mut().iter_mut().zip(set.requests()) {
-            count.raw = request.preset;
-        }
-        // A tick comes in an interrupt, so the rows are there beforehand.
-        let rows =
-            alloc::vec![(0, alloc::vec![0; requests]); MAX_INTERVALS.min(MAX_FIGURES / requests)];
-        (ticks > 0).then_some(Self { claim, ticks, rows, full: 0, dropped: 0, last, now })
-    }
-
-    /// One more, up to now.
-    fn row(
-        &mut self,
-        begin: u64,
-        contexts: &mut Contexts,
-        platform: &mut dyn Platform,
-    ) -> Result<(), ContextError> {
-        contexts.session(&self.claim)?.sample(platform, &mut self.now)?;
-        let Some((tsc, raw)) = self.rows.get_mut(self.full) else {
-            self.dropped += 1;
-            return Ok(());
-        };
-        *tsc = self.now.tsc.wrapping_sub(begin);
-        let both = self.now.counts().iter().zip(self.last.counts());
-        for (row, (now, last)) in raw.iter_mut().zip(both) {
-            *row = now.raw.wrapping_sub(last.raw);
-        }
-        self.full += 1;
-        Ok(self.last.copy(&self.now).map_err(CountingError::from)?)
-    }
-}
-
 impl CountRun {
     /// Programs what this processor is to count of `item`. Nothing counts yet.
     ///
@@ -160,7 +104,7 @@ impl CountRun {
                 // A binding counts at once; the kernel keeps what little that is.
                 contexts.session(&claim)?.stop(platform).map_err(CountingError::from)?;
                 now.get_or_insert_with(|| (claim, Counts::new(&set)));
-                series = series.or_else(|| Series::new(item, &set, claim));
+                series = series.or_else(|| Series::new(item, &set, claim, number));
                 claims.push(claim);
             }
             held.push(Held { number, claims });
@@ -290,8 +234,16 @@ impl CountRun {
         task: u16,
         parent: Option<u16>,
         platform: &mut dyn Platform,
-    ) -> Result<(), CountingError> {
-        self.contexts.exited(task, parent, platform)
+    ) -> Result<(), ContextError> {
+        match (&mut self.series, parent) {
+            (Some(series), Some(parent)) => {
+                let exit = |contexts: &mut Contexts, platform: &mut dyn Platform| {
+                    contexts.exited(task, Some(parent), platform)
+                };
+                series.exited(parent, &mut self.contexts, platform, exit)
+            }
+            _ => Ok(self.contexts.exited(task, parent, platform)?),
+        }
     }
 
     /// The timer has ticked while `task` ran.
@@ -305,7 +257,7 @@ impl CountRun {
     ) -> Result<(), ContextError> {
         self.ticks += 1;
         if let Some(series) = &mut self.series
-            && self.ticks.is_multiple_of(series.ticks)
+            && series.is_due(self.ticks)
         {
             series.row(self.begin, &mut self.contexts, platform)?;
         }
@@ -349,9 +301,7 @@ impl CountRun {
             ..Part::default()
         };
         if let Some(series) = self.series.take() {
-            let rows = series.rows.into_iter().take(series.full);
-            part.intervals = rows.map(|(tsc, raw)| CountInterval { tsc, raw }).collect();
-            part.dropped = series.dropped;
+            (part.intervals, part.dropped) = series.rows();
         }
         for Held { number, claims } in core::mem::take(&mut self.held) {
             for claim in claims {

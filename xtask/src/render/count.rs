@@ -168,14 +168,31 @@ pub(crate) fn share(value: &CountValue) -> String {
 
 fn series(count: &CountResult) -> Table {
     let mut table = empty();
+    let cpus = processors_of_series(count);
     let mut head = vec!["TSC ticks".to_string()];
-    head.extend(count.events.iter().map(|event| event.event.clone()));
+    head.extend((cpus.len() > 1).then(|| "cpu".to_string()));
+    head.extend(events_of_series(count).iter().map(|event| event.event.clone()));
     right_but(&mut table, &head, 0);
     for row in &count.intervals {
-        let cells = std::iter::once(row.tsc).chain(row.raw.iter().copied());
+        let cpu = (cpus.len() > 1).then_some(u64::from(row.processor));
+        let cells = std::iter::once(row.tsc).chain(cpu).chain(row.raw.iter().copied());
         table.add_row(cells.map(Cell::new));
     }
     table
+}
+
+/// The events of the series' rows: the item's, or those of the set that has the series.
+pub(crate) fn events_of_series(count: &CountResult) -> &[CountedEvent] {
+    let set = || {
+        let set = usize::try_from(count.intervals.first()?.set).ok()?;
+        Some(&*count.sets.get(set)?.events)
+    };
+    if count.events.is_empty() { set().unwrap_or(&[]) } else { &count.events }
+}
+
+/// The processors that have rows of the series, in the order of their numbers.
+pub(crate) fn processors_of_series(count: &CountResult) -> BTreeSet<u32> {
+    count.intervals.iter().map(|row| row.processor).collect()
 }
 
 /// Rows of a CSV: who and how much, the sum first.
@@ -272,7 +289,12 @@ mod tests {
                 event("loads", &half),
             ],
             uncounted: vec![Uncounted { event: "x".into(), reason: "unknown".into() }],
-            intervals: vec![CountInterval { tsc: 1234, raw: vec![11, 12] }],
+            intervals: vec![CountInterval {
+                tsc: 1234,
+                raw: vec![1011, 1012],
+                tasks: vec![vec![501, 502], vec![403, 404]],
+                ..CountInterval::default()
+            }],
             verdict: if end == TaskEnd::Exit { Verdict::None } else { Verdict::Fail },
             groups: 2,
             passes: 1,

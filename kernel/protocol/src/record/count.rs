@@ -142,6 +142,10 @@ fn is_zero(value: &u64) -> bool {
     *value == 0
 }
 
+fn is_zero_u32(value: &u32) -> bool {
+    *value == 0
+}
+
 /// What the machine itself counts, from the start of counting to its end. Each end is one consistent read together with
 /// the counters: it is repeated if an interrupt, an exception, a switch or a system management interrupt comes in between.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -217,6 +221,15 @@ pub struct CountValue {
 pub struct CountInterval {
     /// TSC ticks since counting began, at the row's end.
     pub tsc: u64,
-    /// Each event's raw count since the row before.
+    /// Each event's raw count since the row before of the same processor.
     pub raw: Vec<u64>,
+    /// Each task's share of [`CountInterval::raw`], in the order of [`CountResult::tasks`]. What is left is the kernel's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<Vec<u64>>,
+    /// The processor that counted.
+    #[serde(default, skip_serializing_if = "is_zero_u32")]
+    pub processor: u32,
+    /// The set whose events these are: an index of [`CountResult::sets`], if there are any.
+    #[serde(default, skip_serializing_if = "is_zero_u32")]
+    pub set: u32,
 }

@@ -7,7 +7,9 @@ use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 use protocol::count::{Bind, Count};
-use protocol::record::{CountCpu, CountResult, CountValue, CountedEvent, CountedSet, Eviction};
+use protocol::record::{
+    CountCpu, CountInterval, CountResult, CountValue, CountedEvent, CountedSet, Eviction,
+};
 
 /// What a processor counted of one set.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -74,7 +76,11 @@ pub fn whole(item: &Count, sets: Sets, parts: Vec<(u16, Part)>) -> CountResult {
         });
         result.cpus = figures.collect();
     }
-    result.intervals = parts.into_iter().flat_map(|(_, part)| part.intervals).collect();
+    let rows = |(cpu, part): (u16, Part)| {
+        let of = move |row| CountInterval { processor: u32::from(cpu), ..row };
+        part.intervals.into_iter().map(of)
+    };
+    result.intervals = parts.into_iter().flat_map(rows).collect();
     result
 }
 

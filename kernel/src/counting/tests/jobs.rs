@@ -141,6 +141,16 @@ fn the_series_adds_up_to_the_sum_and_rows_beyond_its_end_are_counted() {
         for (number, one) in result.events.iter().enumerate() {
             let all: u64 = result.intervals.iter().map(|row| row.raw[number]).sum();
             assert_eq!(all, one.sum.raw, "{model:?}");
+            // Each task's own: the child's are in the child's column, as it ran, and not in its parent's.
+            let of = |task: usize| {
+                result.intervals.iter().map(|row| row.tasks[task][number]).sum::<u64>()
+            };
+            assert_eq!([of(0), of(1), of(2)], [30_000, 20_000, 7_000], "{model:?}");
+        }
+        // In each row the kernel has what is left.
+        for row in &result.intervals {
+            let tasks: u64 = row.tasks.iter().map(|task| task[0]).sum();
+            assert!(tasks <= row.raw[0], "{model:?}: {row:?}");
         }
         assert!(result.intervals.windows(2).all(|pair| pair[0].tsc <= pair[1].tsc));
         assert_eq!(result.dropped, 0);
@@ -246,11 +256,11 @@ fn m6_a_job_does_at_an_overflow_what_it_says() {
 #[test]
 fn a_series_that_is_too_long_says_how_many_rows_it_lost() {
     for (model, mut bench, driver, known) in machines() {
-        // 5,000 figures are 100 rows of 50.
+        // 5,000 figures are 25 rows of 50 for all and for each of three tasks.
         let job = item(vec![event("0xc0.0x00:c=1:u"); 50], 1);
         let result = run(&job, &mut bench, &driver, &known);
-        assert_eq!(result.intervals.len(), 100, "{model:?}");
-        assert_eq!(result.dropped, result.ticks + 1 - 100, "{model:?}");
+        assert_eq!(result.intervals.len(), 25, "{model:?}");
+        assert_eq!(result.dropped, result.ticks + 1 - 25, "{model:?}");
         assert!(result.dropped > 1, "{model:?}");
     }
 }

@@ -9,7 +9,7 @@ use protocol::record::{CountGate, CountInterval, CountSnapshot, CountSnapshot as
 
 fn part(starts: u64) -> Part {
     Part {
-        intervals: vec![CountInterval { tsc: starts, raw: vec![1] }],
+        intervals: vec![CountInterval { tsc: starts, raw: vec![1], ..CountInterval::default() }],
         dropped: 3 + starts,
         ticks: 5,
         switches: 7,
@@ -36,7 +36,8 @@ fn i7_m14_the_record_has_what_was_dropped_the_snapshot_and_the_gate() {
     assert_eq!((both.dropped, both.ticks, both.switches), (11, 10, 14));
     assert_eq!(both.snapshot.map(|seen| seen.tsc), Some(101), "the first one's");
     assert_eq!(both.gate.unwrap().starts, 4, "of the processor on which its task ran");
-    assert_eq!(both.intervals.iter().map(|row| row.tsc).collect::<Vec<_>>(), [1, 4]);
+    let rows: Vec<_> = both.intervals.iter().map(|row| (row.processor, row.tsc)).collect();
+    assert_eq!(rows, [(0, 1), (2, 4)]);
     let cpus: Vec<_> = both.cpus.iter().map(|cpu| (cpu.processor, cpu.switches)).collect();
     assert_eq!(cpus, [(0, 7), (2, 7)]);
     // A processor alone that is not the first is named.

@@ -1,11 +1,12 @@
 //! What was counted over tasks: by task, by processor, and over time.
 
+use super::over_time::series;
 use super::tasks::{faults, of_tasks, plain};
 use super::{note, share, table};
 use crate::page::Document;
 use crate::render::count::{all_uncounted, cpus, lost, share as counted_share, value};
 use crate::render::tasks::{label, together, too_short};
-use html_report::model::{Cell, Part, Plot, Series, Tone};
+use html_report::model::{Cell, Part, Tone};
 use protocol::record::{CountResult, CountSnapshot, CountValue, CountedEvent};
 
 pub(super) fn parts(document: &Document, count: &CountResult) -> Vec<Part> {
@@ -99,59 +100,6 @@ fn events(count: &CountResult, events: &[CountedEvent], groups: u32) -> Vec<Part
         parts.push(table("Counts by processor", &head, 1, events.iter().map(row).collect()));
     }
     parts
-}
-
-/// Events whose counts differ by more than this would flatten each other in one plot.
-const APART: f64 = 20.0;
-
-/// The counts over time; events of very different number in plots of their own.
-fn series(document: &Document, count: &CountResult) -> Vec<Part> {
-    if count.intervals.is_empty() {
-        return Vec::new();
-    }
-    let hz = document.report.machine().map(|machine| machine.tsc.hz).filter(|&hz| hz > 0);
-    let (unit, scale) = match (hz, document.run.ticks_per_instruction) {
-        // Ticks that are instructions are no time.
-        (Some(hz), None) => ("milliseconds".to_string(), 1e3 / hz as f64),
-        _ => ("TSC ticks".to_string(), 1.0),
-    };
-    let x: Vec<f64> = count.intervals.iter().map(|row| row.tsc as f64 * scale).collect();
-    let mut lines: Vec<Series> = count
-        .events
-        .iter()
-        .enumerate()
-        .map(|(index, event)| Series {
-            name: event.event.clone(),
-            y: count
-                .intervals
-                .iter()
-                .map(|row| row.raw.get(index).copied().unwrap_or(0) as f64)
-                .collect(),
-            band: Vec::new(),
-        })
-        .collect();
-    let most = |one: &Series| one.y.iter().copied().fold(0.0, f64::max);
-    lines.sort_by(|a, b| most(b).total_cmp(&most(a)));
-    let mut groups: Vec<Vec<Series>> = Vec::new();
-    for line in lines {
-        match groups.last_mut() {
-            Some(group) if most(&group[0]) <= APART * most(&line).max(1.0) => group.push(line),
-            _ => groups.push(vec![line]),
-        }
-    }
-    let plot = |series: Vec<Series>| {
-        let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
-        Part::Plot(Plot {
-            title: format!("Over time: {}", names.join(", ")),
-            x_label: unit.clone() + " since counting began",
-            y_label: "events in each interval".to_string(),
-            x: x.clone(),
-            series,
-            steps: true,
-            ..Plot::default()
-        })
-    };
-    groups.into_iter().map(plot).collect()
 }
 
 /// What the machine itself counted meanwhile.

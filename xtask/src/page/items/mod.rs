@@ -5,6 +5,7 @@ mod counted;
 mod error;
 mod exact;
 mod history;
+mod over_time;
 mod processors;
 mod sampled;
 mod snippet;
