@@ -203,7 +203,9 @@ fn options_stand_under_the_heading_that_they_belong_to() {
     );
     let history = ["history", "history-step", "history-event", "end-to-end"];
     assert_eq!(section("History mode"), history);
-    assert!(section("Job").contains(&"asm".to_string()), "{help}");
+    for option in ["asm", "honest"] {
+        assert!(section("Job").contains(&option.to_string()), "{option}: {help}");
+    }
     let image = xtask(folder().path(), &["image", "--help"]).out;
     assert!(image.contains("\nImage:\n"), "{image}");
 }

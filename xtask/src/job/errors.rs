@@ -117,6 +117,11 @@ pub enum JobError {
     /// Options of a function, incomplete.
     #[error("{0}")]
     Function(String),
+    /// A certificate asked of a job that has a suite of its own.
+    #[error(
+        "{0} is a job of the conformance suite, and --honest has one of its own; run them one after the other"
+    )]
+    HonestSuite(String),
     /// An option that changes a snippet of the command line, without one.
     #[error("{0} changes the snippet of --asm; give that too")]
     NeedsAsm(&'static str),

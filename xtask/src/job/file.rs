@@ -161,6 +161,8 @@ enum Kind {
     Snippets,
     /// Checking the PMU.
     Conformance,
+    /// Whether the PMU can be believed: experiments in front of the job's own items.
+    Honest,
 }
 
 /// A job: what is measured, and how.
@@ -415,7 +417,7 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         let reason = format!("cpus is {wrong_number}; it must be 1 to {MAX_CPUS}");
         return Err(wrong(format!("line {line}, column {column}: {reason}")));
     }
-    if let (Kind::Snippets, Some(checks)) = (raw.kind, &raw.checks) {
+    if let (Kind::Snippets | Kind::Honest, Some(checks)) = (raw.kind, &raw.checks) {
         let (line, column) = places.position(checks.span().start);
         let reason = "checks needs kind = \"conformance\"";
         return Err(wrong(format!("line {line}, column {column}: {reason}")));
@@ -484,6 +486,9 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
     };
     let folder = Path::new(source).parent().unwrap_or(Path::new(""));
     file.all_memory().flatten().for_each(|memory| memory.based_on(folder));
+    if raw.kind == Kind::Honest {
+        file.add_experiments()?;
+    }
     Ok(file)
 }
 
@@ -598,6 +603,23 @@ pub(super) fn name_of(asm: &str) -> String {
 }
 
 impl JobFile {
+    /// Whether it has the experiments of a certificate.
+    pub(super) fn is_honest(&self) -> bool {
+        self.snippets.iter().any(|one| one.name.starts_with(crate::honest::PREFIX))
+    }
+
+    /// Puts the experiments of the certificate in front of the items of their kinds. Their places are not in this file.
+    pub(super) fn add_experiments(&mut self) -> Result<(), JobError> {
+        let mut given = parse(crate::honest::JOB, "the experiments of a certificate")?;
+        given.all_criteria().for_each(|criteria| criteria.allow_uncounted = Some(true));
+        given.snippets.iter_mut().for_each(|snippet| snippet.spans = None);
+        self.checks = given.checks;
+        self.snippets.splice(0..0, given.snippets);
+        self.counts.splice(0..0, given.counts);
+        self.samples.splice(0..0, given.samples);
+        Ok(())
+    }
+
     /// What each of the items has to come to.
     pub(super) fn all_criteria(&mut self) -> impl Iterator<Item = &mut CriteriaFile> {
         let snippets = self.snippets.iter_mut().map(|snippet| &mut snippet.criteria);

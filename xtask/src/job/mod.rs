@@ -204,6 +204,7 @@ pub fn load_for(
     let mut file = match (path, &overrides.asm, overrides.forms(), &functions[..]) {
         (None, None, None, []) => match registered {
             Some(file) => file,
+            None if overrides.honest => file::parse("name = \"honest\"", "--honest")?,
             None => file::parse(TOUR, "the built-in tour")?,
         },
         _ if registered.is_some() => return Err(JobError::FileAndAsm),
@@ -214,6 +215,13 @@ pub fn load_for(
         _ => return Err(JobError::FileAndAsm),
     };
     overrides.apply(&mut file)?;
+    // The experiments are as they are, whatever the command line says of the job's own snippets.
+    if overrides.honest && !file.is_honest() {
+        if file.checks.is_some() {
+            return Err(JobError::HonestSuite(file.source));
+        }
+        file.add_experiments()?;
+    }
     if let Some(cpus) = cpus {
         if let Some(needed) = file.cpus.filter(|needed| *needed > cpus) {
             return Err(JobError::Cpus { file: file.source.clone(), needed, cpus });

@@ -24,6 +24,10 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Job")]
 pub struct Overrides {
+    /// Is this PMU honest? Run experiments whose counts are known, in front of the job's items or alone, and certify
+    /// each event: exact, exact up to a constant, noisy, or lying.
+    #[arg(long)]
+    pub honest: bool,
     /// Measure this code. Instructions are separated by `;` or line ends.
     #[arg(long, value_name = "CODE")]
     pub asm: Option<String>,

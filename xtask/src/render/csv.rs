@@ -1,6 +1,7 @@
 //! One row per figure.
 
 use crate::collect::Report;
+use crate::honest::{Certificate, render as honest};
 use crate::samples::data;
 use crate::verdict as judged;
 use protocol::record::{CheckVerdict, ErrorCode, Metric, Record, Verdict};
@@ -29,15 +30,13 @@ const OF_CHECKS: [&str; 3] = ["expected", "seen", "source"];
 /// Renders it. A check has a row with the verdict `pass`, `fail`, `skip` or `erratum` and no figures; a suite that could
 /// not run has one with the reason. An item that ended in an error has a row with the verdict `error` and no figures, an
 /// event that was not counted one with the verdict `uncounted`, and what an item missed one with the verdict `missed` that
-/// says so in the place of the event.
+/// says so in the place of the event. A certificate's findings and verdicts stand at the end.
 #[must_use]
 pub fn render(report: &Report) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let further = if report.suites().next().is_some() || report.checks().next().is_some() {
-        &OF_CHECKS[..]
-    } else {
-        &[]
-    };
+    let certificate = Certificate::of(report);
+    let has_checks = report.suites().next().is_some() || report.checks().next().is_some();
+    let further = if has_checks || certificate.is_some() { &OF_CHECKS[..] } else { &[] };
     let columns = HEADER.len() + further.len();
     // Writing to memory does not fail.
     let mut row = |mut fields: Vec<String>| {
@@ -197,6 +196,18 @@ pub fn render(report: &Report) -> String {
                 row(without_figures(item, &name, &sentence, "missed"));
             }
         }
+    }
+    for one in certificate.iter().flat_map(|certificate| &certificate.findings) {
+        let shown = &one.shown;
+        let mut fields = without_figures(0, "certificate", &one.what, &one.class.words());
+        fields[0] = shown.item.map_or_else(String::new, |item| item.to_string());
+        fields.extend([&shown.expected, &shown.came, &shown.ran].map(Clone::clone));
+        row(fields);
+    }
+    for (subject, text) in certificate.iter().flat_map(honest::verdicts) {
+        let mut fields = without_figures(0, "certificate", subject, text);
+        fields[0] = String::new();
+        row(fields);
     }
     let bytes = writer.into_inner().expect("memory takes everything");
     String::from_utf8(bytes).expect("the fields are UTF-8")

@@ -3,6 +3,7 @@
 use super::forms::{self, FormRow};
 use super::{Context, notes};
 use crate::collect::{Foreign, Numbered, Report};
+use crate::honest::Certificate;
 use crate::samples::Profile;
 use crate::samples::saved::SavedProfile;
 use crate::text::ascii_controls;
@@ -16,6 +17,8 @@ struct Document<'a> {
     report: u64,
     run: &'a Context,
     exit_code: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificate: Option<Certificate>,
     records: &'a [Numbered],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     forms: Vec<FormRow>,
@@ -38,6 +41,7 @@ pub fn render(report: &Report, context: &Context) -> String {
         report: VERSION,
         run: context,
         exit_code: context.exit_code(report),
+        certificate: Certificate::of(report),
         records: &report.records,
         forms: forms::rows(report),
         profiles: profiles.iter().map(SavedProfile::of).collect(),

@@ -19,6 +19,7 @@ mod values;
 
 use crate::cli::Format;
 use crate::collect::Report;
+use crate::honest::{self, Certificate};
 use crate::interrupt;
 use crate::job::About;
 use crate::job::sample::TaskCode;
@@ -105,7 +106,19 @@ impl Context {
         match (self.interrupted, &self.complaint) {
             (Some(_), _) => interrupt::EXIT_CODE,
             (None, Some(_)) => 3,
-            (None, None) => report.exit_code(),
+            (None, None) => {
+                let (code, certificate) = (report.exit_code(), Certificate::of(report));
+                match certificate {
+                    // A lie is a failure, and without a PMU there is nothing to certify.
+                    Some(certificate) if code == 0 => certificate.exit_code(),
+                    Some(Certificate { honest: None, .. })
+                        if code == 1 && !honest::others_failed(report) =>
+                    {
+                        Certificate::WITHOUT_PMU
+                    }
+                    _ => code,
+                }
+            }
         }
     }
 

@@ -8,6 +8,7 @@ use super::{
     values,
 };
 use crate::collect::Report;
+use crate::honest::{Certificate, render as honest};
 use comfy_table::{Cell, CellAlignment, Color, Table};
 pub use fit::Width;
 pub(crate) use fit::{empty, fit};
@@ -39,6 +40,7 @@ pub fn render(report: &Report, context: &Context) -> String {
     out.push_str(&processors::sections(report, width));
     out.push_str(&samples::sections(report, context));
     out.push_str(&checks::table(report, width));
+    out.push_str(&honest::section(Certificate::of(report).as_ref(), width));
     notes::write(&mut out, report, context);
     summary(&mut out, report);
     out

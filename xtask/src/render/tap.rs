@@ -10,6 +10,7 @@ pub(super) mod point;
 
 use super::Context;
 use crate::collect::Report;
+use crate::honest::{Certificate, Finding, render as honest};
 use crate::verdict as judged;
 use point::{Data, Point};
 use protocol::record::{ErrorCode, Metric, Outcome, Record, SnippetResult, Verdict};
@@ -19,8 +20,9 @@ use std::fmt::Write;
 /// Renders it. Each item is a test point, each check of a suite too; a report that is not whole bails out.
 #[must_use]
 pub fn render(report: &Report, context: &Context) -> String {
-    let points: Vec<Point> =
+    let mut points: Vec<Point> =
         report.records.iter().filter_map(|one| judged_point(&one.record)).collect();
+    points.extend(Certificate::of(report).iter().flat_map(certified));
     let skipped = report.end().is_some_and(|end| end.outcome == Outcome::Skip);
     let skip = if skipped && points.is_empty() { " # SKIP nothing could run" } else { "" };
     let mut out = format!("TAP version 13\n1..{}{skip}\n", points.len());
@@ -36,6 +38,25 @@ pub fn render(report: &Report, context: &Context) -> String {
         let _ = writeln!(out, "Bail out! {}", point::one_line(&reason));
     }
     out
+}
+
+/// A point for each finding of a certificate, and for the certificate, with its verdicts.
+fn certified(certificate: &Certificate) -> Vec<Point> {
+    let finding = |one: &Finding| {
+        Point::new(&format!("certificate: {}", one.what), !one.class.lies())
+            .text("is", &one.class.words())
+            .text("shown_by", &format!("{}, {}", honest::place(one), one.shown.ran))
+            .text("expected", &one.shown.expected)
+            .text("came", &one.shown.came)
+    };
+    let mut points: Vec<Point> = certificate.findings.iter().map(finding).collect();
+    let whole = Point::new("certificate", certificate.honest != Some(false));
+    let whole = whole.text("branches", &certificate.branches);
+    let whole =
+        whole.text("counting", &certificate.counting).text("sampling", &certificate.sampling);
+    let none = certificate.honest.is_none();
+    points.push(if none { whole.skip("there is no PMU") } else { whole });
+    points
 }
 
 /// The point of a record, as its verdict has it, with what it missed.

@@ -128,12 +128,18 @@ pub enum Mutation {
     DebugControlAbsent,
     /// The global status does not exist.
     GlobalStatusAbsent,
+    /// Of ten retired branches each counter counts nine.
+    LosesATenth,
+    /// Somebody else has the counters of retired branches during 32 of every 256 instructions.
+    Shared,
+    /// Of three overflows that are to interrupt, the third one does not.
+    PmiDropped,
 }
 
 #[cfg(feature = "mutations")]
 impl Mutation {
     /// Every fault.
-    pub const ALL: [Self; 61] = {
+    pub const ALL: [Self; 64] = {
         use Mutation::*;
         [
             StatusBitNeverSets,
@@ -197,6 +203,9 @@ impl Mutation {
             PebsEnableAbsent,
             DebugControlAbsent,
             GlobalStatusAbsent,
+            LosesATenth,
+            Shared,
+            PmiDropped,
         ]
     };
 

@@ -244,6 +244,17 @@ fn sound(fault: Mutation, pmu: &mut Pmu) -> bool {
         PebsEnableAbsent => pmu.read_msr(0x3F1).is_ok(),
         DebugControlAbsent => pmu.read_msr(0x1D9).is_ok(),
         GlobalStatusAbsent => pmu.read_msr(0x38E).is_ok(),
+        LosesATenth | Shared => {
+            write(pmu, 0x186, 0xC4 | EN | USR);
+            for _ in 0..1000 {
+                pmu.advance(&Delta::step(Ring::User).with(Occurrence::JccTakenBackward, 1));
+            }
+            read(pmu, 0xC1) == 1000
+        }
+        PmiDropped => (0..3).all(|_| {
+            arm(pmu, INSTRUCTIONS | INT, 1);
+            pmu.advance(&user(1)).pmi
+        }),
     }
 }
 

@@ -89,6 +89,9 @@ const TABLE: &[(Mutation, Model, &str)] = {
         (PebsEnableAbsent, Skylake, "enumeration.registers_exist"),
         (DebugControlAbsent, Skylake, "enumeration.registers_exist"),
         (GlobalStatusAbsent, Skylake, "enumeration.registers_exist"),
+        (LosesATenth, Skylake, "counting.branches"),
+        (Shared, Skylake, "counting.branches"),
+        (PmiDropped, Skylake, "pmi.each_counter"),
     ]
 };
 

@@ -5,7 +5,7 @@ use super::gate::Which;
 use super::{MAX_FIXED, Pmu, write};
 use crate::delta::Delta;
 use crate::mutation::Mutation;
-use crate::occurrence::Bulk;
+use crate::occurrence::{Bulk, Occurrence};
 use crate::selection::Selection;
 
 /// What a report of [`Pmu::advance`] led to.
@@ -69,6 +69,7 @@ impl Pmu {
                 let (selection, threshold) = self.event(which);
                 let count = self.context().count(&mut counter, selection, threshold, delta, stalls);
                 let count = self.planted_count(which, selection, count);
+                let count = self.planted_loss(&mut counter, selection, delta, count);
                 let armed = self.is_armed(which);
                 let wrapped = if self.is(Mutation::RunsBackwards) && which == Which::General(0) {
                     counter.take(count, self.bits(which));
@@ -95,6 +96,13 @@ impl Pmu {
         }
         self.latch(overflowed);
         self.freeze_late(delta.instructions);
+        if self.is(Mutation::Shared) {
+            self.records = self.records.wrapping_add(delta.instructions);
+        }
+        if pmi && self.is(Mutation::PmiDropped) {
+            self.records += 1;
+            pmi = !self.records.is_multiple_of(3);
+        }
         if pmi {
             self.freeze_on_pmi();
         }
@@ -117,6 +125,32 @@ impl Pmu {
             false if first && self.is(Mutation::CountsTwice) => count.wrapping_mul(2),
             false => count,
         }
+    }
+
+    /// A count of branches without those that a planted fault loses.
+    fn planted_loss(
+        &self,
+        counter: &mut super::Counter,
+        selection: Selection,
+        delta: &Delta,
+        count: u64,
+    ) -> u64 {
+        /// Instructions from one slice of somebody else to the next, and of each slice.
+        const SHARED: [u64; 2] = [256, 32];
+        if selection.has_clock() || !selection.has(Occurrence::JccTakenBackward) {
+            return count;
+        }
+        if self.is(Mutation::LosesATenth) {
+            return count - counter.tenth(count);
+        }
+        if self.is(Mutation::Shared) {
+            let [period, slice] = SHARED;
+            // Instructions up to one that are in slices.
+            let lost = |end: u64| end / period * slice + (end % period).min(slice);
+            let lost = lost(self.records.wrapping_add(delta.instructions)) - lost(self.records);
+            return count - (count * lost).checked_div(delta.instructions).unwrap_or(0);
+        }
+        count
     }
 
     /// Sets status bits, whether an interrupt is wanted or not.

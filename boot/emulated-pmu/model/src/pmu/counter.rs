@@ -52,6 +52,13 @@ impl Counter {
         self.value = self.value.wrapping_sub(count) & ((1 << width_bits) - 1);
     }
 
+    /// How many of these and earlier events make another ten: a planted fault. No clock is counted, so the remainder is free.
+    pub(crate) fn tenth(&mut self, count: u64) -> u64 {
+        let sum = u64::from(self.phase) + count;
+        self.phase = (sum % 10) as u32;
+        sum / 10
+    }
+
     /// Adds to the count; true if it went through 0.
     pub(crate) fn add(&mut self, count: u64, width_bits: u8, planted: Planted) -> bool {
         let limit = 1u128 << width_bits;

@@ -58,7 +58,7 @@ pub struct Pmu {
     pebs_enable: u64,
     /// Counters whose next event makes a PEBS record.
     armed: u64,
-    /// Records written, for a planted fault.
+    /// For planted faults: records written, instructions seen, or interrupts requested.
     records: u64,
     /// Planted faults: PMIs are requested for ever, and instructions until a freeze that comes late.
     storms: bool,
