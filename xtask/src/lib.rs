@@ -31,6 +31,7 @@ pub mod failure;
 pub mod interrupt;
 pub mod job;
 pub mod machine;
+pub mod metrics;
 pub mod mutants;
 pub mod output;
 pub mod page;
