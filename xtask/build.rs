@@ -10,7 +10,7 @@ use std::process::Command;
 /// Part of `rustc --version`'s answer for the compiler that the firmware is built with.
 const PINNED: &str = "rustc 1.95.0 ";
 /// What the parts are made of, below the checkout's root.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 15] = [
     ".cargo/config.toml",
     "Cargo.lock",
     "Cargo.toml",
@@ -24,6 +24,7 @@ const SOURCES: [&str; 14] = [
     "rust-toolchain.toml",
     "xtask/Cargo.toml",
     "xtask/build.rs",
+    "xtask/data",
     "xtask/src",
 ];
 /// What cargo tells a build script and another call of cargo must not take for the user's words: beginnings of names, then

@@ -33,6 +33,7 @@ pub mod honest;
 pub mod interrupt;
 pub mod job;
 pub mod machine;
+pub mod metrics;
 pub mod mutants;
 pub mod output;
 pub mod page;

@@ -18,6 +18,7 @@ Examples:
   cargo xtask events --cpu alderlake --plan cycles,branches,l2_rqsts.miss
                                                           the passes and counters of a set
   cargo xtask events --cpu skylakex --decode 0x4300c0     what a register stands for
+  cargo xtask events --cpu zen4 --metrics bound           metrics with this part in their names
   cargo xtask events --generic                            the same names on every processor")]
 pub struct Events {
     /// A part of a name, a name with wild cards, or events with modifiers, several with commas or in braces; without it,
@@ -42,8 +43,11 @@ pub struct Events {
     /// With --decode: what an extra MSR holds.
     #[arg(long, value_name = "ADDRESS=VALUE", requires = "decode")]
     pub msr: Vec<Msr>,
+    /// List the metrics of the processor, or those whose name has PATTERN as a part.
+    #[arg(long, conflicts_with_all = ["generic", "plan", "decode"])]
+    pub metrics: bool,
     /// List the processors that have a table.
-    #[arg(long, conflicts_with_all = ["pattern", "generic", "decode", "plan", "cpu"])]
+    #[arg(long, conflicts_with_all = ["pattern", "generic", "decode", "plan", "cpu", "metrics"])]
     pub cpus: bool,
     /// Events in perfmon's JSON form, merged over the tables.
     #[arg(long = "event-file", value_name = "[CPU=]FILE")]

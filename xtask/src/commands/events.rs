@@ -1,5 +1,6 @@
 //! `events`: what can be counted on which processor. No machine is started, nothing is built.
 
+mod metrics;
 mod rows;
 mod show;
 
@@ -11,6 +12,7 @@ use crate::events::{CpuName, EventsError, cpu, user, wildcards};
 use crate::render::Width;
 use crate::{Result, output};
 use events::tables::{Core, Tables};
+use metrics::MetricRow;
 use show::Listing;
 use std::path::Path;
 
@@ -111,6 +113,11 @@ fn listing(arguments: &Events, core: &Core<'_>) -> Result<Listing> {
         let msrs: Vec<_> = arguments.msr.iter().map(|msr| msr.0).collect();
         let rows = decoded(core, value.0, &msrs)?;
         return Ok(Listing::new(Some(core), "readings", &rows, DecodedRow::cells, format));
+    }
+    if arguments.metrics {
+        let rows = metrics::rows(core, pattern);
+        some(&rows, core, pattern)?;
+        return Ok(Listing::new(Some(core), "metrics", &rows, MetricRow::cells, format));
     }
     if arguments.generic {
         let rows = list::generics(core, pattern);

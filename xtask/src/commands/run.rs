@@ -19,6 +19,7 @@ use crate::machine::devices::{
 use crate::machine::{
     self, Choice, Counter, Finished, Given, Host, Launch, Limits, MachineError, accel, pmu_log,
 };
+use crate::metrics::{Target, evaluate};
 use crate::program::places;
 use crate::progress::Work;
 use crate::render::{Context, Tools};
@@ -67,7 +68,9 @@ pub fn run(arguments: &Run) -> Result<u8> {
         output::say(&format!("pmu: {note}"));
     }
     let listed = arguments.gate.is_open() || drawn;
-    let unasked = if listed { packed.list_values() } else { Vec::new() };
+    // The spread of a metric is over its values in each run.
+    let unasked =
+        if listed || !packed.metrics.is_empty() { packed.list_values() } else { Vec::new() };
     let model = match choice.pmu {
         Given::Emulated(model) => Some(model),
         _ => None,
@@ -123,6 +126,8 @@ pub fn run(arguments: &Run) -> Result<u8> {
         }
     }
     let mut report = whole.report;
+    let of_instructions = context.ticks_per_instruction.is_some();
+    context.metrics = evaluate::of(&report, &packed.metrics, of_instructions);
     let text = gate.text(&report, &context);
     if !drawn {
         gate::without_values(&mut report, &unasked);
@@ -151,7 +156,19 @@ fn load(arguments: &Run, choice: &Choice) -> Result<Packed> {
     let asks = !overrides.event_files.is_empty();
     let cpu = asks.then(|| cpu_of(choice, &arguments.machine)).flatten();
     let known = (cpu.as_ref(), arguments.machine.cpus);
-    Ok(job::load_for(path, overrides, Purpose::Qemu, known)?)
+    let target = target(choice, &arguments.machine);
+    Ok(job::load_for(path, overrides, Purpose::Qemu, known, target.as_ref())?)
+}
+
+/// The machine whose metrics can be asked for.
+fn target(choice: &Choice, machine: &Machine) -> Option<Target> {
+    match choice.pmu {
+        Given::Emulated(model) => Target::of_model(model),
+        Given::Host if choice.kvm && machine.cpu.is_none() => {
+            cpu::key_of_host().ok().map(|key| Target::of_host(CpuName::of(&key)))
+        }
+        Given::Host | Given::None => None,
+    }
 }
 
 /// Gets the QEMU that an emulated PMU takes.
@@ -364,6 +381,7 @@ fn context(
         reason: Some(choice.reason.clone()),
         boot: Some(format!("{:?}", machine.boot).to_lowercase()),
         ticks_per_instruction: shift.map(|shift| 1 << shift),
+        metrics: Vec::new(),
         backtrace: Vec::new(),
         sampled: packed.sampled.clone(),
         kernel: None,

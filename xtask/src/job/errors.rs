@@ -74,6 +74,14 @@ pub enum JobError {
         /// What is wrong.
         error: Box<ProgramError>,
     },
+    /// Metrics that the job has no item for.
+    #[error("{file}: {message}")]
+    Metrics {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        message: String,
+    },
     /// A value of the job as a whole is out of its bounds.
     #[error("{file}: {error}")]
     Limit {

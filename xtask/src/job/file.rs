@@ -19,6 +19,8 @@ use super::schema::{ExpectText, FilesText, HistoryText, Width};
 use super::workload::{RawRun, RunFile};
 use crate::compare::LimitTable;
 use crate::events::EventText;
+use crate::metrics::Asked;
+use crate::metrics::request::Ask;
 use forms::{RawForms, characterise, check_code};
 pub(super) use lines::{Lines, Spans, Text, lines, position};
 use protocol::PROTOCOL_VERSION;
@@ -104,6 +106,10 @@ pub struct SnippetFile {
     pub wanted: Option<Wanted>,
     /// A function of compiled code that it calls, in place of code of its own.
     pub function: Option<FunctionFile>,
+    /// Metrics that are asked for.
+    pub metrics: Vec<Asked>,
+    /// The same, ready for the machine that is measured.
+    pub asks: Vec<Ask>,
     /// Where it runs, if it stands in `[[processors]]`.
     pub processors: Option<OnProcessors>,
     /// Places in the file: of the snippet and of its texts.
@@ -324,6 +330,10 @@ struct RawSnippet {
     /// What figures must come to: a number for the TSC ticks, bounds, or a table of figures.
     #[schemars(with = "Option<ExpectText>")]
     expect: Option<RawExpect>,
+    /// Metrics to show: names of our own or of perfmon's for the processor, `topdown`, or `topdown-N` down to a level.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    metrics: Vec<Asked>,
     /// Whether it passes although an event was not counted. Default: as the job says.
     allow_uncounted: Option<bool>,
     syntax: Option<Syntax>,
@@ -569,6 +579,8 @@ fn decide(
         exact: raw.exact.as_ref().or(defaults.exact.as_ref()).and_then(RawExact::decide),
         wanted,
         function,
+        metrics: raw.metrics,
+        asks: Vec::new(),
         spans: Some(Spans { whole, asm, one_time_init, init, late_init }),
         asm: body,
     };

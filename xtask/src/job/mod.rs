@@ -18,6 +18,7 @@ pub mod function;
 pub mod history;
 pub mod machine;
 pub mod memory;
+pub mod metrics;
 mod overrides;
 mod place;
 mod registered;
@@ -32,6 +33,8 @@ pub use errors::JobError;
 pub use overrides::Overrides;
 
 use crate::events::{Block, CpuName, EventText, check, user};
+use crate::metrics::Target;
+use crate::metrics::request::Ask;
 use crate::program::Linked;
 use ::events::pack::PERFMON_LICENSE;
 use assemble::{Part, Source};
@@ -81,6 +84,8 @@ pub struct Packed {
     pub mib: u32,
     /// Compiled code that goes along, by the number that items have of it.
     pub programs: Vec<Linked>,
+    /// Metrics by the index of their item.
+    pub metrics: Vec<(u32, Vec<Ask>)>,
     /// What goes into a report and not to the machine.
     known: about::Known,
 }
@@ -108,6 +113,7 @@ impl Packed {
             mib: self.mib,
             key,
             programs,
+            metrics: Vec::new(),
             known,
         })
     }
@@ -149,6 +155,7 @@ impl Packed {
             mib: 0,
             key: None,
             programs: Vec::new(),
+            metrics: Vec::new(),
             known,
         }
     }
@@ -185,19 +192,21 @@ pub fn load(
     overrides: &Overrides,
     purpose: Purpose,
 ) -> Result<Packed, JobError> {
-    load_for(path, overrides, purpose, (None, None))
+    load_for(path, overrides, purpose, (None, None), None)
 }
 
 /// The same for a machine of which something is known: its processor, whose events the user's files are taken to describe,
-/// and how many processors it has, if that is not up to the job.
+/// and how many processors it has, if that is not up to the job. `target`: the processor whose metrics can be asked for.
 ///
 /// # Errors
-/// As for [`load`]; or a task or a count is for a processor that the machine does not have.
+/// As for [`load`]; or a task or a count is for a processor that the machine does not have; or a metric that the
+/// processor does not have.
 pub fn load_for(
     path: Option<&Path>,
     overrides: &Overrides,
     purpose: Purpose,
     (cpu, cpus): (Option<&CpuName>, Option<u32>),
+    target: Option<&Target>,
 ) -> Result<Packed, JobError> {
     let registered = overrides.registered()?;
     let functions = if registered.is_some() { Vec::new() } else { overrides.functions()? };
@@ -230,6 +239,7 @@ pub fn load_for(
         file.counts.iter().try_for_each(|count| count.check_cpus(cpus))?;
     }
     let (tables, lines) = user::merged(&overrides.event_files, cpu)?;
+    metrics::plan(&mut file, target, purpose, &tables)?;
     // The target has these tables and no others, so it would not know the name either.
     let unknown = |allowed| check::unknown(&tables, events(&file, allowed).into_iter());
     for line in lines.into_iter().chain(unknown(true).iter().map(|line| format!("warning: {line}")))
@@ -344,6 +354,11 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
     for (snippet, item) in file.snippets.iter().zip(&job.items[first_snippet..]) {
         limits::check_item(item).map_err(|error| snippet.at(&file.source, &error))?;
     }
+    let metrics = (first_snippet as u32..)
+        .zip(&file.snippets)
+        .filter(|(_, snippet)| !snippet.asks.is_empty())
+        .map(|(index, snippet)| (index, snippet.asks.clone()))
+        .collect();
     let first_sample = job.items.len() - file.samples.len();
     for (sample, item) in file.samples.iter().zip(&job.items[first_sample..]) {
         limits::check_item(item).map_err(|error| sample.code.at(&file.source, &error))?;
@@ -356,7 +371,7 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
         .map_err(|error| JobError::Pack { file: file.source.clone(), error })?;
     let (tables, known) = (tables.bytes().to_vec(), about::Known::of(file));
     let mib = memory::needed_mib(&job.memory);
-    Ok(Packed { job, bytes, tables, sampled, cpus, mib, key: None, programs, known })
+    Ok(Packed { job, bytes, tables, sampled, cpus, mib, key: None, programs, metrics, known })
 }
 
 /// What each item has to come to, in the order of the items.

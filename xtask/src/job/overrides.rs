@@ -11,6 +11,7 @@ use super::function::{Argument, FunctionFile};
 use super::history::HistoryOverrides;
 use super::machine::MachineOptions;
 use super::memory::{self, MemoryFile};
+use super::metrics::MetricOptions;
 use super::sample::SampleFile;
 use crate::compare::LimitTable;
 use crate::events::{EventFile, EventText};
@@ -127,6 +128,9 @@ pub struct Overrides {
     /// `text,file=PATH`. Code finds it as `memory_NAME`, and its bytes as `memory_NAME_size`. Can be given several times.
     #[arg(long = "memory-area", value_name = "NAME=SIZE,…")]
     pub memory_areas: Vec<MemoryFile>,
+    /// Metrics.
+    #[command(flatten)]
+    pub metrics: MetricOptions,
     /// Stepping.
     #[command(flatten)]
     pub exact: ExactOverrides,
@@ -160,6 +164,8 @@ impl Overrides {
             history: None,
             wanted: None,
             function: None,
+            metrics: Vec::new(),
+            asks: Vec::new(),
             spans: None,
         };
         Self::job("--asm", "one snippet", snippet)
@@ -268,6 +274,7 @@ impl Overrides {
         for memory in of_runs.chain(of_counts).chain(of_samples) {
             *memory = memory::over(&self.memory_areas, memory);
         }
+        self.metrics.apply(file)?;
         for snippet in &mut file.snippets {
             self.history.apply(snippet)?;
             let options = &mut snippet.options;

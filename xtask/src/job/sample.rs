@@ -250,6 +250,8 @@ pub(super) fn decide(
             processors: None,
             wanted: None,
             function: None,
+            metrics: Vec::new(),
+            asks: Vec::new(),
             spans: Some(Spans {
                 whole,
                 asm,

@@ -2,6 +2,7 @@
 
 use crate::collect::{Collector, Foreign, Numbered, Report};
 use crate::job::About;
+use crate::metrics::ItemMetrics;
 use crate::render::{Context, Tools, clean, json};
 use crate::samples::Profile;
 use crate::samples::saved::SavedProfile;
@@ -22,6 +23,7 @@ pub struct Document {
     pub(super) report: Report,
     pub(super) context: Context,
     profiles: Vec<SavedProfile>,
+    pub(super) metrics: Vec<ItemMetrics>,
 }
 
 /// Why something is no report.
@@ -81,6 +83,8 @@ struct Whole {
     records: Vec<Value>,
     #[serde(default)]
     profiles: Vec<SavedProfile>,
+    #[serde(default)]
+    metrics: Vec<ItemMetrics>,
     #[serde(default)]
     problems: Vec<String>,
     #[serde(default)]
@@ -162,7 +166,8 @@ fn of(mut value: Value, name: &str) -> Result<Document, PageError> {
         ..Context::default()
     };
     let (run, exit_code, profiles) = (whole.run, whole.exit_code, whole.profiles);
-    Ok(Document { name, run, exit_code, report, context, profiles })
+    let metrics = whole.metrics;
+    Ok(Document { name, run, exit_code, report, context, profiles, metrics })
 }
 
 impl Document {

@@ -5,6 +5,7 @@
 
 use super::Context;
 use crate::collect::{Numbered, Report};
+use crate::metrics::ItemMetrics;
 use crate::text::{is_order, printable_lines};
 use protocol::record::Record;
 use serde_json::Value;
@@ -28,7 +29,17 @@ pub(super) fn context(context: &Context) -> Context {
         complaint: context.complaint.as_ref().map(clean),
         backtrace: context.backtrace.iter().map(clean).collect(),
         items: context.items.iter().map(clean).collect(),
+        metrics: metrics(&context.metrics),
         ..context.clone()
+    }
+}
+
+/// Metrics have names of items, and a machine's reasons.
+fn metrics(metrics: &[ItemMetrics]) -> Vec<ItemMetrics> {
+    let mut value = serde_json::to_value(metrics).expect("metrics serialise");
+    match change(&mut value) {
+        true => serde_json::from_value(value).expect("metrics with other texts"),
+        false => metrics.to_vec(),
     }
 }
 

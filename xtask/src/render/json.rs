@@ -4,6 +4,7 @@ use super::forms::{self, FormRow};
 use super::{Context, notes};
 use crate::collect::{Foreign, Numbered, Report};
 use crate::honest::Certificate;
+use crate::metrics::ItemMetrics;
 use crate::samples::Profile;
 use crate::samples::saved::SavedProfile;
 use crate::text::ascii_controls;
@@ -24,6 +25,8 @@ struct Document<'a> {
     forms: Vec<FormRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     profiles: Vec<SavedProfile>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    metrics: &'a [ItemMetrics],
     problems: Vec<String>,
     notes: Vec<String>,
     foreign: Vec<&'a Foreign>,
@@ -45,6 +48,7 @@ pub fn render(report: &Report, context: &Context) -> String {
         records: &report.records,
         forms: forms::rows(report),
         profiles: profiles.iter().map(SavedProfile::of).collect(),
+        metrics: &context.metrics,
         problems: problems.chain(report.disputes.iter().cloned()).collect(),
         notes: notes::said(report, context),
         foreign: notes::foreign(report).collect(),

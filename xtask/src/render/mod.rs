@@ -8,6 +8,7 @@ pub mod exact;
 pub mod forms;
 pub(crate) mod history;
 pub mod json;
+pub(crate) mod metrics;
 pub mod notes;
 pub(crate) mod processors;
 pub(crate) mod samples;
@@ -23,6 +24,7 @@ use crate::honest::{self, Certificate};
 use crate::interrupt;
 use crate::job::About;
 use crate::job::sample::TaskCode;
+use crate::metrics::ItemMetrics;
 use crate::samples::Resolver;
 use crate::symbols::image_base;
 use serde::{Deserialize, Serialize};
@@ -70,6 +72,9 @@ pub struct Context {
     /// Whether the records come from the firmware, and how that is known; absent where they carry no codes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authentication: Option<&'static str>,
+    /// Metrics of snippets, if some were asked for.
+    #[serde(skip)]
+    pub metrics: Vec<ItemMetrics>,
     /// What is to be said about the boots.
     #[serde(skip)]
     pub notes: Vec<String>,

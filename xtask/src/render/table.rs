@@ -4,8 +4,8 @@ mod fit;
 
 use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
 use super::{
-    Context, checks, count, exact, forms, history, notes, number, processors, samples, tasks,
-    values,
+    Context, checks, count, exact, forms, history, metrics, notes, number, processors, samples,
+    tasks, values,
 };
 use crate::collect::Report;
 use crate::honest::{Certificate, render as honest};
@@ -31,6 +31,7 @@ pub fn render(report: &Report, context: &Context) -> String {
         // Writing to a String does not fail, here and below.
         let _ = writeln!(out, "{}", fit(table, width));
     }
+    out.push_str(&metrics::sections(context));
     out.push_str(&values::section(report, width));
     out.push_str(&forms::table(report, unit(context), width));
     out.push_str(&exact::sections(report, width));

@@ -97,3 +97,20 @@ fn p4_wild_cards_with_modifiers_show_registers() {
     assert!(text.contains("0x41200e") && text.contains("0x1c1010e"), "{text}");
     assert!(shown(&["--cpu", "skx", "nothing*:u"]).unwrap_err().contains("fits \"nothing*\""));
 }
+
+#[test]
+fn s3_the_metrics_of_a_processor_are_listed_with_why_some_cannot_be_had() {
+    let list = json(&["--cpu", "skylake", "--metrics"]);
+    let rows = list["metrics"].as_array().unwrap();
+    let named = |name: &str| rows.iter().find(|row| row["name"] == name).unwrap();
+    assert_eq!(rows.len(), 207 + 10, "perfmon's and our own for all");
+    assert_eq!(named("Memory_Bound")["parent"], "Backend_Bound");
+    assert_eq!((&named("Retiring")["refused"], &named("ipc")["refused"]), (&"".into(), &"".into()));
+    assert!(named("Info_System_Power")["refused"].as_str().unwrap().contains("RAPL"));
+    let here = rows.iter().filter(|row| row["refused"] == "").count();
+    assert!(here > 150, "{here}");
+    let (text, _) = shown(&["--cpu", "icelake", "--metrics", "Retiring"]).unwrap();
+    assert!(text.contains("not here: needs") && text.contains("PERF_METRICS"), "{text}");
+    let none = shown(&["--cpu", "zen2", "--metrics", "nosuch"]).unwrap_err();
+    assert!(none.contains("nosuch"), "{none}");
+}

@@ -6,6 +6,7 @@ mod error;
 mod exact;
 mod history;
 mod over_time;
+mod metrics;
 mod processors;
 mod sampled;
 mod snippet;
@@ -95,6 +96,7 @@ fn entry(document: &Document, record: &Record) -> Option<Entry> {
         Record::History(one) => ("history", history::parts(one), true),
         _ => return None,
     };
+    parts.extend(metrics::parts(document, number));
     let restored = record.restored().map_or(&[][..], |(_, _, restored)| restored);
     if !restored.is_empty() {
         parts.push(note(Tone::Plain, "put back", format!("it changed {}", restored.join(", "))));

@@ -1,0 +1,171 @@
+//! Metrics of snippets whose counts are known by hand, from the command line and from a job.
+
+use qemu_tests::{Called, xtask};
+use serde_json::Value;
+use std::fs;
+
+/// Ten instructions, of which two are branches that are taken and predicted.
+const BODY: &str = "nop; nop; nop; nop; nop; nop; jmp 2f; 2: nop; jmp 3f; 3: nop";
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn json(called: &Called) -> Value {
+    assert_eq!(called.code, 0, "{called:#?}");
+    serde_json::from_str(&called.out).unwrap_or_else(|error| panic!("{error}: {called:#?}"))
+}
+
+fn row<'a>(document: &'a Value, item: usize, name: &str) -> &'a Value {
+    let rows = document["metrics"][item]["rows"].as_array().expect("rows");
+    let found = rows.iter().find(|row| row["name"] == name);
+    found.unwrap_or_else(|| panic!("{name}: {rows:#?}"))
+}
+
+/// The figure of an event in the pass with this number, from 1.
+fn count(document: &Value, event: &str, pass: u64) -> f64 {
+    let records = document["records"].as_array().unwrap();
+    let result = records.iter().find(|record| record["type"] == "result").unwrap();
+    let metrics = result["metrics"].as_array().unwrap();
+    let is = |one: &&Value| one["event"] == event && one["counting"]["pass"] == pass - 1;
+    let found = metrics.iter().find(is).unwrap_or_else(|| panic!("{event}: {metrics:#?}"));
+    found["median"].as_f64().unwrap()
+}
+
+#[test]
+fn s3_metrics_of_the_command_line_have_the_values_of_their_counts() {
+    let line =
+        ["run", "--asm", BODY, "--pmu", "skylake", "--format", "json", "--topdown-level", "2"];
+    let metrics = ["--metric", "ipc", "--metric", "branch_ratio", "--metric", "branch_mpki"];
+    let called = xtask(folder().path(), &[&line[..], &metrics].concat());
+    let document = json(&called);
+    // By hand: two branches among ten instructions, none of them mispredicted.
+    assert_eq!(row(&document, 0, "branch_ratio")["value"], 20.0, "{document:#}");
+    assert_eq!(row(&document, 0, "branch_mpki")["value"], 0.0);
+    let ipc = row(&document, 0, "ipc");
+    let passes: Vec<u64> =
+        ipc["passes"].as_array().unwrap().iter().flat_map(Value::as_u64).collect();
+    let [pass] = passes[..] else { panic!("one pass has both: {ipc:#}") };
+    let by_hand = count(&document, "instructions", pass) / count(&document, "cycles", pass);
+    assert_eq!(count(&document, "instructions", pass), 10.0);
+    assert_eq!(ipc["value"].as_f64().unwrap(), by_hand);
+    assert_eq!(ipc["spread"].as_array().map(Vec::len), Some(2), "{ipc:#}");
+    // The tree is there to its second level, and says of what the emulated PMU does not know that it counts 0.
+    for name in ["Frontend_Bound", "Backend_Bound", "Bad_Speculation", "Retiring"] {
+        let row = row(&document, 0, name);
+        assert_eq!(row["passes"].as_array().map(Vec::len), Some(1), "{row:#}");
+    }
+    // More events than there are counters: in the fewest passes, and what divides by zero there is named.
+    let memory = row(&document, 0, "Memory_Bound");
+    assert_eq!(memory["passes"], serde_json::json!([1, 2]), "{memory:#}");
+    assert!(memory["missing"].to_string().contains("division by zero"), "{memory:#}");
+    let frontend = row(&document, 0, "Frontend_Bound");
+    let doubts = frontend["untrusted"].to_string();
+    assert!(
+        doubts.contains("IDQ_UOPS_NOT_DELIVERED.CORE: the emulated PMU counts nothing for it"),
+        "{frontend:#}"
+    );
+    assert!(document["metrics"][0]["way"].is_string(), "{document:#}");
+    // Runs that nobody asked for are not listed.
+    assert!(!called.out.contains("\"values\""), "{}", called.out);
+}
+
+#[test]
+fn s3_counts_for_metrics_are_those_of_the_events_alone() {
+    let snippet =
+        |name: &str, what: &str| format!("[[snippet]]\nname = {name:?}\nasm = {BODY:?}\n{what}\n");
+    let events = ["cycles", "instructions", "branches", "branch-misses"];
+    let mut toml = snippet("metrics", "metrics = [\"ipc\", \"branch_mpki\", \"branch_miss_rate\"]");
+    for event in events {
+        toml += &snippet(event, &format!("events = [{event:?}]"));
+    }
+    for model in ["skylake", "zen4"] {
+        let folder = folder();
+        fs::write(folder.path().join("job.toml"), &toml).unwrap();
+        let line = ["run", "job.toml", "--pmu", model, "--format", "json"];
+        let document = json(&xtask(folder.path(), &line));
+        let records = document["records"].as_array().unwrap();
+        let results: Vec<&Value> =
+            records.iter().filter(|record| record["type"] == "result").collect();
+        let of = |result: &Value, event: &str| {
+            let metrics = result["metrics"].as_array().unwrap();
+            let found = metrics.iter().find(|one| one["event"] == event);
+            found.unwrap_or_else(|| panic!("{model}: {event}: {result:#}"))["median"].clone()
+        };
+        for (event, alone) in events.iter().zip(&results[1..]) {
+            assert_eq!(of(results[0], event), of(alone, event), "{model}: {event}");
+        }
+        assert_eq!(document["metrics"].as_array().map(Vec::len), Some(1), "{model}");
+        assert_eq!(row(&document, 0, "branch_miss_rate")["value"], 0.0, "{model}");
+    }
+}
+
+/// Code without a branch has no share of mispredicted ones, and a name cannot give orders to a terminal.
+#[test]
+fn s3_a_division_by_zero_is_named_and_texts_are_clean() {
+    let folder = folder();
+    let toml = "[[snippet]]\nname = \"a\\u001b[31mb\"\nasm = \"nop\"\nmetrics = [\"branch_miss_rate\", \"ipc\"]\n";
+    fs::write(folder.path().join("job.toml"), toml).unwrap();
+    let called = xtask(folder.path(), &["run", "job.toml", "--pmu", "skylake"]);
+    assert_eq!(called.code, 0, "{called:#?}");
+    for part in [
+        "a\\u{1b}[31mb: metrics",
+        "branch_miss_rate: no value: division by zero: branches is 0",
+        "no value",
+        "spread",
+    ] {
+        assert!(called.out.contains(part), "{part}: {called:#?}");
+    }
+    assert!(!called.out.contains('\u{1b}'), "{called:#?}");
+    let line = ["run", "job.toml", "--pmu", "skylake", "--format", "html"];
+    let page = xtask(folder.path(), &line);
+    assert_eq!(page.code, 0, "{}", page.err);
+    assert!(page.out.contains("division by zero: branches is 0"), "the page has the metrics");
+}
+
+#[test]
+fn s3_what_cannot_be_had_is_refused_by_name_before_a_boot() {
+    let folder = folder();
+    let run = |pmu: &str, metric: &str| {
+        let line = ["run", "--asm", "nop", "--pmu", pmu, "--metric", metric];
+        xtask(folder.path(), &line)
+    };
+    run("skylake", "Backend_Bond").fails_with(2, &["no metric \"Backend_Bond\"", "Backend_Bound"]);
+    run("skylake", "SMT_Contention").fails_with(2, &["which is one of zen4, zen5"]);
+    run("icelake", "Retiring").fails_with(2, &["PERF_METRICS and SLOTS, which are not read yet"]);
+    run("skylake", "Info_System_Power").fails_with(2, &["RAPL, which is not read yet"]);
+    run("none", "ipc").fails_with(2, &["metrics are of a processor", "--pmu"]);
+    let tree = ["run", "--asm", "nop", "--pmu", "sapphirerapids", "--topdown"];
+    xtask(folder.path(), &tree).fails_with(2, &["has no top-down tree here", "SLOTS"]);
+    let image = ["image", "--asm", "nop", "--metric", "ipc", "--out", "x.img"];
+    xtask(folder.path(), &image).fails_with(2, &["an image does not know on which it will run"]);
+    let exact = ["run", "--asm", "nop", "--pmu", "skylake", "--metric", "ipc", "--exact"];
+    xtask(folder.path(), &exact).fails_with(2, &["metric ipc: metrics are of counts"]);
+    for (job, parts) in [
+        ("[[count]]\nevents = [\"cycles\"]\nmetrics = [\"ipc\"]\n", &["line 3", "metrics"][..]),
+        (
+            "[[processors]]\nasm = \"nop\"\nmetrics = [\"ipc\"]\n",
+            &["job.toml:1:1", "measure the code in [[snippet]]"],
+        ),
+        (
+            "[[snippet]]\nasm = \"nop\"\nmetrics = [\"topdown-9\"]\n",
+            &["line 3", "levels are 1 to 6"],
+        ),
+    ] {
+        fs::write(folder.path().join("job.toml"), job).unwrap();
+        xtask(folder.path(), &["run", "job.toml", "--pmu", "skylake"]).fails_with(2, parts);
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no image was written");
+}
+
+/// The machine's planner needs no more passes than the groups that it is given.
+#[test]
+fn s3_the_machine_takes_the_passes_that_were_planned() {
+    let line = ["run", "--asm", "nop", "--pmu", "zen4", "--format", "json", "--topdown"];
+    let document = json(&xtask(folder().path(), &line));
+    let rows = document["metrics"][0]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 5, "{rows:#?}");
+    for row in rows {
+        assert_eq!(row["passes"], serde_json::json!([1]), "six counters count all six: {row:#}");
+    }
+}

@@ -1,0 +1,109 @@
+//! Metrics of a job's snippets: which are asked for, and the events that are counted for them.
+
+use super::Purpose;
+use super::errors::JobError;
+use super::file::{JobFile, SnippetFile};
+use crate::events::Block;
+use crate::metrics::names::{DEEPEST, find};
+use crate::metrics::request::{Ask, Target, ask, planned};
+use crate::metrics::{Asked, MetricError};
+use clap::Args;
+
+/// What the command line asks for.
+#[derive(Clone, Debug, Default, Args)]
+pub struct MetricOptions {
+    /// Show this metric of every snippet: one of our own like `ipc`, or one of perfmon's for the processor
+    /// (`cargo xtask events --metrics` lists them). Can be given several times.
+    #[arg(long = "metric", value_name = "NAME")]
+    pub metrics: Vec<Asked>,
+    /// Show where the time goes: the first level of the top-down tree.
+    #[arg(long)]
+    pub topdown: bool,
+    /// The same down to this level.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(DEEPEST)))]
+    pub topdown_level: Option<u8>,
+}
+
+impl MetricOptions {
+    /// All that they ask for.
+    fn asked(&self) -> Vec<Asked> {
+        let level = self.topdown_level.or(self.topdown.then_some(1));
+        level.map(Asked::Tree).into_iter().chain(self.metrics.iter().cloned()).collect()
+    }
+
+    /// Adds them to every snippet.
+    ///
+    /// # Errors
+    /// There is no snippet.
+    pub(super) fn apply(&self, file: &mut JobFile) -> Result<(), JobError> {
+        let asked = self.asked();
+        if let (Some(first), true) = (asked.first(), file.snippets.is_empty()) {
+            let message = format!("metric {first}: the job has no snippet to measure it of");
+            return Err(JobError::Metrics { file: file.source.clone(), message });
+        }
+        file.snippets.iter_mut().for_each(|snippet| snippet.metrics.extend(asked.iter().cloned()));
+        Ok(())
+    }
+}
+
+/// Looks the metrics of all snippets up and adds the events that they need.
+///
+/// # Errors
+/// A metric that cannot be had, or an item that has none.
+pub(super) fn plan(
+    file: &mut JobFile,
+    target: Option<&Target>,
+    purpose: Purpose,
+    tables: &Block,
+) -> Result<(), JobError> {
+    let source = file.source.clone();
+    for snippet in file.snippets.iter_mut().filter(|snippet| !snippet.metrics.is_empty()) {
+        let first = snippet.metrics[0].to_string();
+        if let Some(why) = without(snippet) {
+            return Err(snippet.refused(&source, format!("metric {first}: {why}")));
+        }
+        let known = target.ok_or_else(|| MetricError::NoProcessor(unknown(purpose).to_string()));
+        let planned = known.and_then(|target| of(snippet, target, tables));
+        planned.map_err(|error| snippet.refused(&source, error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Why there are no metrics of a snippet of its kind.
+fn without(snippet: &SnippetFile) -> Option<&'static str> {
+    if snippet.exact.is_some() {
+        Some("metrics are of counts, and stepping counts by names of its own")
+    } else if snippet.history.is_some() {
+        Some("metrics are of whole runs, and a history is cycle by cycle")
+    } else if snippet.processors.is_some() {
+        Some("metrics are of one processor; measure the code in [[snippet]]")
+    } else if snippet.wanted.is_some() {
+        Some(
+            "metrics are of code, and an instruction form stands for several; measure its code in [[snippet]]",
+        )
+    } else {
+        None
+    }
+}
+
+fn unknown(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Stick => {
+            "an image does not know on which it will run; name the events in `events`, or measure with `run`"
+        }
+        Purpose::Qemu => {
+            "the guest's is not known or has no PMU; name an emulated one with --pmu (cargo xtask run --help)"
+        }
+    }
+}
+
+fn of(snippet: &mut SnippetFile, target: &Target, block: &Block) -> Result<(), MetricError> {
+    let tables = block.tables();
+    let (core, table) = target.tables(&tables)?;
+    let metrics = find(&table, &snippet.metrics)?;
+    let asks = metrics.iter().map(|metric| ask(target, &core, &table, metric));
+    let mut asks: Vec<Ask> = asks.collect::<Result<_, _>>()?;
+    snippet.options.events.extend(planned(target, &core, &mut asks));
+    snippet.asks = asks;
+    Ok(())
+}

@@ -1,0 +1,278 @@
+//! What metrics come to: values, spreads, and how far to trust them.
+
+use super::formula::{Formula, NoValue};
+use super::request::{Ask, Constant, Meaning};
+use super::tree;
+use crate::collect::Report;
+use protocol::criteria::TSC;
+use protocol::record::{Metric, SnippetResult};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// What percents may be beside 0 and 100 before they are doubted: counts of one pass differ by little.
+const SLACK: f64 = 1.0;
+
+/// A metric of an item.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct MetricRow {
+    /// Its name.
+    pub name: String,
+    /// What its value is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// Its depth in the tree, from 1.
+    pub level: u8,
+    /// The metric above it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// Metrics below it that can be had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub below: Vec<String>,
+    /// What it is, in a sentence.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub brief: String,
+    /// Its value, of the medians of all runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// Its least and its greatest value in a run; absent if the runs are not listed or one of them has no value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<[f64; 2]>,
+    /// The passes that its counts came from, from 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passes: Vec<u32>,
+    /// Why it has no value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
+    /// Why its value is not to be trusted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untrusted: Vec<String>,
+    /// Whether it is over its threshold; absent if it has none, or one on metrics that were not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exceeded: Option<bool>,
+}
+
+/// The metrics of an item.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct ItemMetrics {
+    /// Index of the item in the job.
+    pub item: u32,
+    /// Name of the item.
+    pub name: String,
+    /// The metrics.
+    pub rows: Vec<MetricRow>,
+    /// Where the tree leads, if it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<String>,
+}
+
+/// How time is counted in a machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Clock {
+    /// Ticks of the TSC in a second, if they are known.
+    pub hz: Option<u64>,
+    /// Whether ticks are instructions and no time.
+    pub of_instructions: bool,
+}
+
+/// The metrics of all items that were asked for some, by index.
+#[must_use]
+pub fn of(report: &Report, asked: &[(u32, Vec<Ask>)], of_instructions: bool) -> Vec<ItemMetrics> {
+    let hz = report.machine().map(|machine| machine.tsc.hz).filter(|&hz| hz > 0);
+    let clock = Clock { hz, of_instructions };
+    let asks = |item: u32| asked.iter().find(|(index, _)| *index == item).map(|(_, asks)| asks);
+    let of = |result: &SnippetResult| Some(of_item(result, asks(result.item)?, clock));
+    report.results().filter_map(of).collect()
+}
+
+/// The metrics of an item.
+#[must_use]
+pub fn of_item(result: &SnippetResult, asks: &[Ask], clock: Clock) -> ItemMetrics {
+    let mut rows: Vec<MetricRow> = asks.iter().map(|ask| row(result, ask, clock)).collect();
+    let over: Vec<Option<bool>> = asks.iter().map(|ask| exceeded(ask, asks, &rows)).collect();
+    rows.iter_mut().zip(over).for_each(|(row, over)| row.exceeded = over);
+    let way = tree::way_down(&rows);
+    ItemMetrics { item: result.item, name: result.name.clone(), rows, way }
+}
+
+fn row(result: &SnippetResult, ask: &Ask, clock: Clock) -> MetricRow {
+    let metric = &ask.metric;
+    let mut row = MetricRow {
+        name: metric.name.clone(),
+        unit: metric.unit.clone(),
+        level: metric.level,
+        parent: metric.parent.clone(),
+        below: ask.below.clone(),
+        brief: metric.brief.clone(),
+        ..MetricRow::default()
+    };
+    let counts = match counts(result, ask) {
+        Ok(counts) => counts,
+        Err(why) => {
+            row.missing = Some(why);
+            return row;
+        }
+    };
+    let passes: BTreeSet<u32> =
+        counts.iter().filter_map(|one| Some(one.as_ref()?.counting.as_ref()?.pass + 1)).collect();
+    row.passes = passes.into_iter().collect();
+    let tsc = result.metrics.iter().find(|one| one.event == TSC);
+    let values = |figure: &dyn Fn(&Metric) -> Option<f64>| {
+        let ticks = tsc.and_then(figure);
+        let of = |(meaning, count): (&Option<Meaning>, &Option<&Metric>)| match meaning.as_ref()? {
+            Meaning::Event(_) => figure((*count)?),
+            Meaning::Tsc => ticks,
+            Meaning::Constant(constant) => constant_value(*constant, ticks, clock),
+        };
+        ask.meanings.iter().zip(&counts).map(of).collect::<Vec<Option<f64>>>()
+    };
+    match ask.formula.value(&values(&|one| Some(one.value.median))) {
+        Ok(value) if value.is_finite() => row.value = Some(value),
+        Ok(value) => row.missing = Some(format!("its formula comes to {value}")),
+        Err(why) => row.missing = Some(told(&why, ask)),
+    }
+    let runs = (0..result.runs as usize).map(|run| {
+        let values = values(&|one| of_run(one, run, result.per));
+        ask.formula.value(&values).ok().filter(|value| value.is_finite())
+    });
+    if let (Some(runs), Some(_)) = (runs.collect::<Option<Vec<f64>>>(), row.value) {
+        let least = runs.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = runs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        row.spread = (!runs.is_empty()).then_some([least, most]);
+    }
+    if row.value.is_some() {
+        row.untrusted = doubts(result, ask, &counts, clock, row.value);
+    }
+    row
+}
+
+/// The counts of the metric's events: of one pass that has them all, if there is one.
+fn counts<'a>(result: &'a SnippetResult, ask: &Ask) -> Result<Vec<Option<&'a Metric>>, String> {
+    let all = |text: &str| -> Vec<&'a Metric> {
+        let counted = result.metrics.iter().filter(|one| one.counting.is_some());
+        counted.filter(|one| one.event == text).collect()
+    };
+    let pass = |one: &Metric| one.counting.as_ref().map(|counting| counting.pass);
+    let mut common: Option<BTreeSet<u32>> = None;
+    for text in ask.events() {
+        let found = all(text);
+        if found.is_empty() {
+            let uncounted = result.uncounted.iter().find(|one| one.event == text);
+            let why = uncounted.map_or("the report has no count of it", |one| &one.reason);
+            return Err(format!("event {text} was not counted: {why}"));
+        }
+        let passes: BTreeSet<u32> = found.iter().filter_map(|one| pass(one)).collect();
+        common = Some(match common {
+            None => passes,
+            Some(common) => common.intersection(&passes).copied().collect(),
+        });
+    }
+    let together = common.and_then(|common| common.first().copied());
+    let of = |meaning: &Option<Meaning>| match meaning {
+        Some(Meaning::Event(text)) => {
+            let found = all(text);
+            let there = found.iter().find(|one| together.is_some() && pass(one) == together);
+            there.or(found.first()).copied()
+        }
+        _ => None,
+    };
+    Ok(ask.meanings.iter().map(of).collect())
+}
+
+/// What a run counted for an execution of the body.
+fn of_run(metric: &Metric, run: usize, per: u64) -> Option<f64> {
+    let [small, large] =
+        metric.series.each_ref().map(|series| series.values.as_ref()?.get(run).copied());
+    Some((large? as f64 - small? as f64) / per.max(1) as f64)
+}
+
+fn constant_value(constant: Constant, ticks: Option<f64>, clock: Clock) -> Option<f64> {
+    let seconds = || Some(ticks? / clock.hz? as f64);
+    match constant {
+        Constant::Number(number) => Some(number),
+        Constant::Milliseconds => seconds().map(|seconds| 1e3 * seconds),
+        Constant::Seconds => seconds(),
+        Constant::TscHz => clock.hz.map(|hz| hz as f64),
+        Constant::TscTicks => ticks,
+    }
+}
+
+/// The reason with the events' names in place of the formula's.
+fn told(why: &NoValue, ask: &Ask) -> String {
+    let event = |name: &String| ask.metric.events.get(name).unwrap_or(name).clone();
+    match why {
+        NoValue::Missing(name) => NoValue::Missing(event(name)).to_string(),
+        NoValue::DivisionByZero(names) => {
+            NoValue::DivisionByZero(names.iter().map(event).collect()).to_string()
+        }
+    }
+}
+
+fn doubts(
+    result: &SnippetResult,
+    ask: &Ask,
+    counts: &[Option<&Metric>],
+    clock: Clock,
+    value: Option<f64>,
+) -> Vec<String> {
+    let mut doubts = Vec::new();
+    let passes: BTreeSet<u32> =
+        counts.iter().flatten().filter_map(|one| Some(one.counting.as_ref()?.pass)).collect();
+    if passes.len() > 1 {
+        let text = "its events do not fit at the same time and are of different runs";
+        doubts.push(format!("{text}, in {} passes", passes.len()));
+    }
+    if result.emulated {
+        for event in &ask.silent {
+            doubts.push(format!("{event}: the emulated PMU counts nothing for it"));
+        }
+    }
+    for one in counts.iter().flatten() {
+        for remark in one.counting.iter().flat_map(|counting| &counting.remarks) {
+            doubts.push(format!("{}: {remark}", one.event));
+        }
+        if one.value.median < 0.0 {
+            let count = one.value.median;
+            doubts.push(format!(
+                "{}: more in the smaller code than in the larger: {count}",
+                one.event
+            ));
+        }
+    }
+    let of_time = ask.meanings.iter().flatten().any(|meaning| match meaning {
+        Meaning::Tsc => true,
+        Meaning::Constant(constant) => constant.is_time(),
+        Meaning::Event(_) => false,
+    });
+    if of_time && clock.of_instructions {
+        doubts.push("it is of time, and ticks of the TSC are instructions here".to_string());
+    }
+    if result.smis > 0 {
+        doubts.push(format!("{} system management interrupts came meanwhile", result.smis));
+    }
+    let percent = ask.metric.unit.as_deref() == Some("percent");
+    if percent && value.is_some_and(|value| !(-SLACK..=100.0 + SLACK).contains(&value)) {
+        doubts.push("it is no share of a whole".to_string());
+    }
+    let mut seen = BTreeSet::new();
+    doubts.retain(|doubt| seen.insert(doubt.clone()));
+    doubts
+}
+
+/// Whether a metric is over its threshold, which may ask for others.
+fn exceeded(ask: &Ask, asks: &[Ask], rows: &[MetricRow]) -> Option<bool> {
+    let threshold = ask.metric.threshold.as_ref()?;
+    let formula = Formula::parse(&threshold.formula).ok()?;
+    let value = |name: &String| {
+        let legacy = threshold.metrics.get(name).unwrap_or(name);
+        let is = |ask: &Ask| ask.metric.legacy == *legacy || ask.metric.name == *legacy;
+        let value = rows[asks.iter().position(is)?].value?;
+        // Where a threshold has full names, as in the tables of the E-cores, it takes percents for shares of 1.
+        let is_share = !threshold.metrics.contains_key(name) && name.ends_with("(%)");
+        Some(if is_share { value / 100.0 } else { value })
+    };
+    let values: Vec<Option<f64>> = formula.names().iter().map(value).collect();
+    formula.value(&values).ok().map(|value| value != 0.0)
+}
+
+#[cfg(test)]
+mod tests;

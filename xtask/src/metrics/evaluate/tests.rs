@@ -1,0 +1,125 @@
+use super::*;
+use crate::events::Block;
+use crate::metrics::names::{Asked, find};
+use crate::metrics::request::{Target, ask, planned};
+use pmu_model::Model;
+use serde_json::json;
+
+fn asks(model: Model, asked: &[&str]) -> Vec<Ask> {
+    let block = Block::embedded();
+    let target = Target::of_model(model).unwrap();
+    let (core, table) = target.tables(&block.tables()).unwrap();
+    let asked: Vec<Asked> = asked.iter().map(|name| name.parse().unwrap()).collect();
+    let metrics = find(&table, &asked).unwrap();
+    let mut asks: Vec<Ask> =
+        metrics.iter().map(|one| ask(&target, &core, &table, one).unwrap()).collect();
+    let _ = planned(&target, &core, &mut asks);
+    asks
+}
+
+/// A result of two runs with these counts in passes.
+fn result(counts: &[(&str, u64, u32)]) -> SnippetResult {
+    let metric = |&(event, value, pass): &(&str, u64, u32)| {
+        let series = |times: u64| {
+            json!({"min": times * value, "max": times * value, "distinct": 1,
+                   "values": [times * value, times * value + times - 1]})
+        };
+        let mut metric = json!({"event": event, "min": value, "median": value, "mean": value, "max": value,
+               "deterministic": true, "series": [series(1), series(2)]});
+        if event != "tsc" {
+            metric["counting"] = json!({"name": event, "counter": "counter 0", "pass": pass});
+        }
+        metric
+    };
+    let metrics: Vec<_> = counts.iter().map(metric).collect();
+    serde_json::from_value(json!({"item": 0, "name": "x", "verdict": "none", "per": 1, "runs": 2,
+        "metrics": metrics, "tsc": [0, 1]}))
+    .unwrap()
+}
+
+fn rows(model: Model, asked: &[&str], counts: &[(&str, u64, u32)]) -> Vec<MetricRow> {
+    of_item(&result(counts), &asks(model, asked), Clock::default()).rows
+}
+
+#[test]
+fn s3_a_metric_has_its_value_its_spread_and_its_pass() {
+    let rows = rows(Model::Skylake, &["ipc"], &[("instructions", 300, 1), ("cycles", 100, 1)]);
+    let row = &rows[0];
+    assert_eq!((row.value, &row.passes[..]), (Some(3.0), &[2][..]));
+    let [least, most] = row.spread.unwrap();
+    assert!((least, most) == (301.0 / 101.0, 3.0), "{row:?}");
+    assert!(row.untrusted.is_empty() && row.missing.is_none(), "{row:?}");
+}
+
+/// An event in two passes is that of the pass with the others.
+#[test]
+fn s3_the_counts_of_a_ratio_are_of_one_pass() {
+    let counts = [("cycles", 7, 0), ("instructions", 30, 1), ("cycles", 10, 1), ("branches", 5, 0)];
+    let rows = rows(Model::Skylake, &["ipc"], &counts);
+    assert_eq!((rows[0].value, &rows[0].passes[..]), (Some(3.0), &[2][..]));
+    let apart = [("instructions", 30, 0), ("cycles", 10, 1)];
+    let rows = self::rows(Model::Skylake, &["ipc"], &apart);
+    assert_eq!((rows[0].value, &rows[0].passes[..]), (Some(3.0), &[1, 2][..]));
+    assert!(rows[0].untrusted[0].contains("of different runs, in 2 passes"), "{rows:?}");
+}
+
+#[test]
+fn s3_division_by_zero_and_missing_events_are_named() {
+    let rows =
+        rows(Model::Skylake, &["branch_miss_rate"], &[("branches", 0, 0), ("branch-misses", 0, 0)]);
+    assert_eq!(rows[0].missing.as_deref(), Some("division by zero: branches is 0"));
+    assert_eq!((rows[0].value, rows[0].exceeded), (None, None));
+    let rows = self::rows(Model::Skylake, &["branch_miss_rate"], &[("branches", 4, 0)]);
+    let missing = rows[0].missing.as_deref().unwrap();
+    assert!(missing.contains("event branch-misses was not counted"), "{missing}");
+}
+
+#[test]
+fn s3_thresholds_are_of_percents_or_of_shares_as_the_table_has_them() {
+    let counts = |frontend: u64| {
+        [("IDQ_UOPS_NOT_DELIVERED.CORE", frontend, 0), ("CPU_CLK_UNHALTED.THREAD", 100, 0)]
+    };
+    let exceeded =
+        |frontend| rows(Model::Skylake, &["Frontend_Bound"], &counts(frontend))[0].exceeded;
+    assert_eq!((exceeded(61), exceeded(59)), (Some(true), Some(false)));
+    // On an E-core, 0.20 of six slots a cycle.
+    let block = Block::embedded();
+    let target = Target { cpu: "sierraforest".parse().unwrap(), counters: None, model: None };
+    let (core, table) = target.tables(&block.tables()).unwrap();
+    let metrics = find(&table, &["Frontend_Bound".parse().unwrap()]).unwrap();
+    let asks = [ask(&target, &core, &table, &metrics[0]).unwrap()];
+    let of = |slots| {
+        let texts: Vec<String> = asks[0].events().map(str::to_string).collect();
+        let counts: Vec<(&str, u64, u32)> = texts
+            .iter()
+            .map(|text| (text.as_str(), if text.starts_with("TOPDOWN") { slots } else { 100 }, 0))
+            .collect();
+        of_item(&result(&counts), &asks, Clock::default()).rows[0].clone()
+    };
+    assert_eq!((of(121).exceeded, of(119).exceeded), (Some(true), Some(false)), "{:?}", of(121));
+}
+
+#[test]
+fn s3_time_is_that_of_the_tsc() {
+    let asks = asks(Model::Skylake, &["frequency"]);
+    let result = result(&[("tsc", 2000, 0), ("cycles", 3000, 0)]);
+    let clock = Clock { hz: Some(2_000_000_000), of_instructions: false };
+    let item = of_item(&result, &asks, clock);
+    assert!((item.rows[0].value.unwrap() - 3.0).abs() < 1e-9, "{item:?}");
+    let doubtful = of_item(&result, &asks, Clock { of_instructions: true, ..clock });
+    assert!(doubtful.rows[0].untrusted[0].contains("instructions here"), "{doubtful:?}");
+    let unknown = of_item(&result, &asks, Clock::default());
+    assert_eq!(unknown.rows[0].missing.as_deref(), Some("there is no value of ms"));
+}
+
+#[test]
+fn s3_errata_and_events_that_the_emulated_pmu_does_not_know_are_told() {
+    let mut asks = asks(Model::Skylake, &["ipc"]);
+    asks[0].silent = vec!["cycles".to_string()];
+    let mut result = result(&[("instructions", 300, 0), ("cycles", 100, 0)]);
+    result.emulated = true;
+    result.metrics[0].counting.as_mut().unwrap().remarks = vec!["erratum SKX1".to_string()];
+    let row = &of_item(&result, &asks, Clock::default()).rows[0];
+    assert!(row.untrusted[0].contains("cycles: the emulated PMU counts nothing for it"), "{row:?}");
+    assert_eq!(row.untrusted[1], "instructions: erratum SKX1");
+}

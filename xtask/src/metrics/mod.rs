@@ -1,0 +1,17 @@
+//! Metrics: figures that a formula makes of the counts of several events.
+//!
+//! [`table`] has perfmon's metrics and our own, [`names`] finds those that are asked for, [`formula`] reads and evaluates
+//! what they are made of, [`request`] says which events they need, [`plan`] puts these into the fewest passes,
+//! and [`evaluate`] makes rows of a report's counts, which [`tree`] puts in order and leads down.
+
+pub mod evaluate;
+pub mod formula;
+pub mod names;
+pub mod plan;
+pub mod request;
+pub mod table;
+pub mod tree;
+
+pub use evaluate::{ItemMetrics, MetricRow};
+pub use names::{Asked, MetricError};
+pub use request::{Ask, Target};

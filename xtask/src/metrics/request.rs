@@ -1,0 +1,343 @@
+//! What a metric takes of a processor: its events as the machine is asked for them, and its constants.
+
+use super::formula::Formula;
+use super::names::MetricError;
+use super::plan::{Events, passes};
+use super::table::{Definition, Table};
+use super::{table, tree};
+use crate::events::{CpuName, EventText, cpu};
+use ::events::assign::assign;
+use ::events::encode::{Counters, Encoded, encode};
+use ::events::parse::parse_event;
+use ::events::processor::Processor;
+use ::events::tables::{Core, Tables};
+use pmu_model::events as model_events;
+use pmu_model::{Model, Selection, Selector};
+use raw_cpuid::CpuId;
+use std::collections::BTreeMap;
+
+/// The machine that is measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// Its processor.
+    pub cpu: CpuName,
+    /// Its general-purpose counters, if that is known.
+    pub counters: Option<u32>,
+    /// The emulated PMU.
+    pub model: Option<Model>,
+}
+
+impl Target {
+    /// A machine with this emulated PMU; none has no processor that is known.
+    #[must_use]
+    pub fn of_model(model: Model) -> Option<Self> {
+        let cpu = CpuName::of(&cpu::key_of(model)?);
+        Some(Self { cpu, counters: Some(model.spec().counters()), model: Some(model) })
+    }
+
+    /// A machine with this host's PMU. A guest may have fewer counters than a core without hyper-threading.
+    #[must_use]
+    pub fn of_host(cpu: CpuName) -> Self {
+        let leaf = CpuId::new().get_performance_monitoring_info();
+        let counters = leaf.map(|leaf| u32::from(leaf.number_of_counters())).filter(|&n| n > 0);
+        Self { cpu, counters, model: None }
+    }
+
+    /// The processor's events and metrics.
+    ///
+    /// # Errors
+    /// It has no table of events.
+    pub fn tables<'a>(&self, tables: &Tables<'a>) -> Result<(Core<'a>, Table), MetricError> {
+        let core = self.cpu.core(tables)?;
+        let table = table::table(core.name());
+        Ok((core, table))
+    }
+
+    fn processor(&self, core: &Core<'_>) -> Processor {
+        let mut processor = Processor::described_by(core);
+        if let Some(count) = self.counters {
+            processor.gp_counters &= 1_u64.checked_shl(count).map_or(u64::MAX, |bit| bit - 1);
+        }
+        processor
+    }
+}
+
+/// What a name of a formula means besides an event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Constant {
+    /// This.
+    Number(f64),
+    /// For how long was counted, in milliseconds.
+    Milliseconds,
+    /// The same in seconds.
+    Seconds,
+    /// How many ticks the TSC has in a second.
+    TscHz,
+    /// How many ticks the TSC had while it was counted.
+    TscTicks,
+}
+
+impl Constant {
+    /// What perfmon's word means in a metric. One thread is measured while all others are halted, so a core has one
+    /// thread, and the machine one processor.
+    ///
+    /// `SYSTEM_TSC_FREQ` means two things: in the top-down method's metrics, which divide by it or by it and by the
+    /// time, the ticks of the TSC meanwhile; in the others, which take it for a frequency, its ticks in a second.
+    #[must_use]
+    pub fn of(word: &str, metric: &Definition) -> Option<Self> {
+        Some(match word {
+            "HYPERTHREADING_ON" => Self::Number(0.0),
+            "THREADS_PER_CORE"
+            | "SOCKET_COUNT"
+            | "system.sockets[0].cpus.count * system.socket_count" => Self::Number(1.0),
+            "DURATIONTIMEINMILLISECONDS" => Self::Milliseconds,
+            "DURATIONTIMEINSECONDS" => Self::Seconds,
+            "SYSTEM_TSC_FREQ" if metric.category == "TMA" => Self::TscTicks,
+            "SYSTEM_TSC_FREQ" => Self::TscHz,
+            number => Self::Number(number.parse().ok()?),
+        })
+    }
+
+    /// Whether it is of the time.
+    #[must_use]
+    pub fn is_time(self) -> bool {
+        !matches!(self, Self::Number(_))
+    }
+}
+
+/// What a name of a formula stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Meaning {
+    /// The count of this event, as the machine is asked for it.
+    Event(String),
+    /// The ticks of the TSC.
+    Tsc,
+    /// Something else.
+    Constant(Constant),
+}
+
+/// A metric, ready to be measured.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// What it is.
+    pub metric: Definition,
+    /// Its formula.
+    pub formula: Formula,
+    /// What the formula's names mean, those that are needed, in their order.
+    pub meanings: Vec<Option<Meaning>>,
+    /// Metrics below it.
+    pub below: Vec<String>,
+    /// Its events that the emulated PMU does not know, which count nothing there.
+    pub silent: Vec<String>,
+    /// Whether its events do not fit into one pass.
+    pub spread: bool,
+}
+
+impl Ask {
+    /// Its events.
+    pub fn events(&self) -> impl Iterator<Item = &str> {
+        self.meanings.iter().filter_map(|meaning| match meaning {
+            Some(Meaning::Event(text)) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+}
+
+/// Perfmon's way to write an event in the machine's: `A.B:c1:e1` is `A.B:c=1:e`.
+///
+/// # Errors
+/// A modifier that means nothing here.
+pub fn event_text(event: &str) -> Result<String, String> {
+    let (name, modifiers) = event.split_once(':').unwrap_or((event, ""));
+    let mut text = name.to_string();
+    for modifier in modifiers.split(':').filter(|modifier| !modifier.is_empty()) {
+        let value = |prefix: &str| {
+            let rest = modifier.strip_prefix(prefix)?;
+            rest.starts_with(|c: char| c.is_ascii_digit()).then_some(rest)
+        };
+        let ours = match modifier.to_ascii_lowercase().as_str() {
+            "sup" | "k" => "k".to_string(),
+            "user" | "u" => "u".to_string(),
+            "e1" => "e".to_string(),
+            "i1" => "i".to_string(),
+            "eq1" => "eq".to_string(),
+            _ => match (value("c"), value("u"), modifier.strip_prefix("ocr_msr_val=")) {
+                (Some(mask), ..) => format!("c={mask}"),
+                (_, Some(mask), _) => format!("umask={mask}"),
+                (.., Some(responses)) => format!("offcore_rsp={responses}"),
+                _ => return Err(format!("the modifier {modifier:?} means nothing here")),
+            },
+        };
+        text += &format!(":{ours}");
+    }
+    Ok(text)
+}
+
+/// Makes a metric ready for a machine.
+///
+/// # Errors
+/// An event that its processor cannot count.
+pub fn ask(
+    target: &Target,
+    core: &Core<'_>,
+    table: &Table,
+    metric: &Definition,
+) -> Result<Ask, MetricError> {
+    let wrong = |event: &str, why: String| MetricError::Event {
+        name: metric.name.clone(),
+        table: table.name.clone(),
+        event: event.to_string(),
+        why,
+    };
+    let formula = Formula::parse(&metric.formula);
+    let formula = formula.map_err(|error| wrong(&metric.formula, error.to_string()))?;
+    let constant =
+        |name: &str| Constant::of(metric.constants.get(name).map_or(name, String::as_str), metric);
+    let needed = formula.needed(|name| match constant(name) {
+        Some(Constant::Number(number)) if !metric.events.contains_key(name) => Some(number),
+        _ => None,
+    });
+    let processor = target.processor(core);
+    let (mut meanings, mut silent) = (Vec::new(), Vec::new());
+    for name in formula.names() {
+        if !needed.contains(&name.as_str()) {
+            // What decides a choice is a constant, and nothing that has to be counted.
+            let is_event = metric.events.contains_key(name);
+            let known = constant(name).filter(|known| !is_event && !known.is_time());
+            meanings.push(known.map(Meaning::Constant));
+            continue;
+        }
+        meanings.push(Some(match metric.events.get(name).map(String::as_str) {
+            Some("TSC") => Meaning::Tsc,
+            Some(event) => {
+                let text = event_text(event).map_err(|why| wrong(event, why))?;
+                let encoded = encoded(&text, &processor, core).map_err(|why| wrong(event, why))?;
+                if target.model.is_some_and(|model| is_silent(&encoded, model, core)) {
+                    silent.push(text.clone());
+                }
+                Meaning::Event(text)
+            }
+            None => Meaning::Constant(
+                constant(name).ok_or_else(|| wrong(name, "it is not known".to_string()))?,
+            ),
+        }));
+    }
+    silent.sort();
+    silent.dedup();
+    let below = tree::below(table, metric);
+    Ok(Ask { metric: metric.clone(), formula, meanings, below, silent, spread: false })
+}
+
+fn encoded(text: &str, processor: &Processor, core: &Core<'_>) -> Result<Encoded, String> {
+    let request = parse_event(text).map_err(|error| error.to_string())?;
+    encode(&request, processor, Some(core)).map_err(|error| error.reason.to_string())
+}
+
+/// Whether the emulated PMU counts nothing for an event on any counter.
+fn is_silent(encoded: &Encoded, model: Model, core: &Core<'_>) -> bool {
+    encoded.choices.iter().all(|choice| match &choice.counters {
+        Counters::Fixed { .. } => false,
+        Counters::General { counters, select, .. } => {
+            let selector = Selector(select.to_bits(core.vendor()));
+            let inverted = selector.threshold().is_some_and(|threshold| threshold.invert);
+            let counter = counters.trailing_zeros() as usize;
+            let meaning = model_events::decode(model, selector, counter as _);
+            meaning.selection() == Selection::NOTHING && !inverted
+        }
+    })
+}
+
+/// The events of several metrics, each once.
+pub struct Group {
+    /// The events' texts.
+    pub texts: Vec<String>,
+    /// The events of each metric, by their numbers.
+    pub sets: Vec<Events>,
+    encoded: Vec<Encoded>,
+}
+
+impl Group {
+    /// Whether these can be counted at the same time.
+    #[must_use]
+    pub fn fits(&self, events: &Events) -> bool {
+        let all: Vec<Encoded> = events.iter().map(|event| self.encoded[*event].clone()).collect();
+        assign(&all).is_ok()
+    }
+}
+
+/// The events of metrics on a machine.
+///
+/// # Panics
+/// Never: a metric that is ready has events that can be encoded.
+#[must_use]
+pub fn group(target: &Target, core: &Core<'_>, asks: &[Ask]) -> Group {
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut sets = Vec::new();
+    for one in asks {
+        let set = one.events().map(|text| {
+            let next = numbers.len();
+            *numbers.entry(text).or_insert(next)
+        });
+        sets.push(set.collect());
+    }
+    let mut order: Vec<(usize, &str)> = numbers.iter().map(|(text, at)| (*at, *text)).collect();
+    order.sort_unstable();
+    let texts: Vec<String> = order.into_iter().map(|(_, text)| text.to_string()).collect();
+    let processor = target.processor(core);
+    let encode = |text: &String| encoded(text, &processor, core).expect("it was encoded before");
+    let encoded = texts.iter().map(encode).collect();
+    Group { texts, sets, encoded }
+}
+
+/// Plans metrics: the texts of their events, those of each pass in braces. Marks metrics whose events do not fit
+/// together.
+///
+/// # Panics
+/// Never: events in braces are a list.
+#[must_use]
+pub fn planned(target: &Target, core: &Core<'_>, asks: &mut [Ask]) -> Vec<EventText> {
+    let group = group(target, core, asks);
+    let plan = passes(&group.sets, |events| group.fits(events));
+    for number in plan.spread {
+        asks[number].spread = true;
+    }
+    let text = |pass: &Events| {
+        let texts: Vec<&str> = pass.iter().map(|event| group.texts[*event].as_str()).collect();
+        match &texts[..] {
+            [one] => (*one).to_string(),
+            several => format!("{{{}}}", several.join(",")),
+        }
+    };
+    plan.passes.iter().map(|pass| text(pass).parse().expect("a list of events")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s3_modifiers_of_perfmon_are_ours() {
+        for (theirs, ours) in [
+            ("UOPS_RETIRED.MS:c1:e1", "UOPS_RETIRED.MS:c=1:e"),
+            ("IDQ.MITE_UOPS:c8:i1:eq1", "IDQ.MITE_UOPS:c=8:i:eq"),
+            ("CPU_CLK_UNHALTED.THREAD_P:SUP", "CPU_CLK_UNHALTED.THREAD_P:k"),
+            ("BR_INST_RETIRED.FAR_BRANCH:USER", "BR_INST_RETIRED.FAR_BRANCH:u"),
+            ("A.B:u0xfc", "A.B:umask=0xfc"),
+            ("A.B:ocr_msr_val=0x103b800002", "A.B:offcore_rsp=0x103b800002"),
+            ("instructions", "instructions"),
+        ] {
+            assert_eq!(event_text(theirs).as_deref(), Ok(ours));
+        }
+        assert!(event_text("A.B:one_unit").unwrap_err().contains("one_unit"));
+    }
+
+    #[test]
+    fn s3_the_frequency_of_the_tsc_means_two_things() {
+        let table = table::table("skylakex");
+        let named = |name: &str| table.metrics.iter().find(|one| one.name == name).unwrap();
+        let of = |name| Constant::of("SYSTEM_TSC_FREQ", named(name)).unwrap();
+        assert_eq!(of("cpu_operating_frequency"), Constant::TscHz);
+        assert_eq!(of("Info_System_Core_Frequency"), Constant::TscTicks);
+        assert_eq!(of("Info_System_CPUs_Utilized"), Constant::TscTicks);
+    }
+}

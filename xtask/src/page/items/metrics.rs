@@ -1,0 +1,32 @@
+//! Metrics of a snippet.
+
+use super::{note, table};
+use crate::page::Document;
+use crate::render::metrics::{mark, passes, said, spread, value};
+use html_report::model::{Cell, Part, Tone};
+
+/// The item's metrics, if it has some.
+pub(super) fn parts(document: &Document, item: u32) -> Vec<Part> {
+    let Some(metrics) = document.metrics.iter().find(|one| one.item == item) else {
+        return Vec::new();
+    };
+    let row = |row: &crate::metrics::MetricRow| {
+        let indent = "\u{2003}".repeat(row.level.saturating_sub(1).into());
+        let texts = [
+            format!("{indent}{}", row.name),
+            row.brief.clone(),
+            mark(row).to_string(),
+            row.unit.clone().unwrap_or_default(),
+            spread(row),
+            passes(row),
+            value(row),
+        ];
+        texts.map(Cell::text).into()
+    };
+    let head = ["metric", "what it is", "", "unit", "spread", "passes", "value"];
+    let mut parts = vec![table("Metrics", &head, 6, metrics.rows.iter().map(row).collect())];
+    parts.extend(metrics.way.iter().map(|way| note(Tone::Plain, "what to look at", way.clone())));
+    let doubts = metrics.rows.iter().flat_map(said);
+    parts.extend(doubts.map(|text| note(Tone::Warn, "metric", text)));
+    parts
+}

@@ -1,0 +1,152 @@
+//! Metrics, below the counts that they are made of.
+
+use super::style::{FAINT, STRONG, paint};
+use super::table::{Width, empty, fit};
+use super::{Context, number};
+use crate::metrics::{ItemMetrics, MetricRow};
+use comfy_table::{Cell, CellAlignment, Color, Table};
+use std::fmt::Write;
+
+/// One section for each item that has some.
+pub(super) fn sections(context: &Context) -> String {
+    context.metrics.iter().map(|item| section(item, context.width)).collect()
+}
+
+fn section(item: &ItemMetrics, width: Width) -> String {
+    let mut out = String::new();
+    // Writing to a String does not fail, here and below.
+    let _ = writeln!(out, "{} {}: metrics", item.item, paint(STRONG, &item.name));
+    let _ = writeln!(out, "{}", fit(table(item), width));
+    for row in &item.rows {
+        for line in said(row) {
+            let _ = writeln!(out, "  {line}");
+        }
+    }
+    if let Some(way) = &item.way {
+        let _ = writeln!(out, "{}", paint(FAINT, way));
+    }
+    out
+}
+
+fn table(item: &ItemMetrics) -> Table {
+    let mut table = empty();
+    table.set_header(["metric", "value", "unit", "spread", "passes", ""]);
+    if let Some(column) = table.column_mut(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    for row in &item.rows {
+        let mark = match mark(row) {
+            "over its threshold" => Cell::new("over its threshold").fg(Color::Yellow),
+            mark => Cell::new(mark),
+        };
+        let indent = "  ".repeat(row.level.saturating_sub(1).into());
+        let mut cells = vec![Cell::new(format!("{indent}{}", row.name)), Cell::new(value(row))];
+        cells.push(Cell::new(row.unit.as_deref().unwrap_or_default()));
+        cells.extend([spread(row), passes(row)].map(Cell::new));
+        cells.push(mark);
+        table.add_row(cells);
+    }
+    table
+}
+
+/// The value, or that there is none.
+pub(crate) fn value(row: &MetricRow) -> String {
+    row.value.map_or("-".to_string(), number)
+}
+
+/// Its least and its greatest value in a run.
+pub(crate) fn spread(row: &MetricRow) -> String {
+    match row.spread.map(|spread| spread.map(number)) {
+        Some([least, most]) if least == most => "all equal".to_string(),
+        Some([least, most]) => format!("{least} to {most}"),
+        None => String::new(),
+    }
+}
+
+/// The passes that it is of.
+pub(crate) fn passes(row: &MetricRow) -> String {
+    let passes: Vec<String> = row.passes.iter().map(ToString::to_string).collect();
+    passes.join(", ")
+}
+
+/// What is to be known at once.
+pub(crate) fn mark(row: &MetricRow) -> &'static str {
+    match (row.untrusted.is_empty(), row.exceeded, row.value) {
+        (_, _, None) => "no value",
+        (false, ..) => "not to be trusted",
+        (true, Some(true), _) => "over its threshold",
+        _ => "",
+    }
+}
+
+/// What is to be said about a metric, in sentences.
+pub(crate) fn said(row: &MetricRow) -> impl Iterator<Item = String> + '_ {
+    let missing = row.missing.iter().map(|why| format!("{}: no value: {why}", row.name));
+    let doubts = row.untrusted.iter().map(|why| format!("{}: not to be trusted: {why}", row.name));
+    missing.chain(doubts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Format;
+    use crate::collect::Report;
+    use crate::render::render;
+
+    fn context(reason: &str) -> Context {
+        let row = |name: &str, value: Option<f64>| MetricRow {
+            name: name.to_string(),
+            level: 1,
+            value,
+            passes: vec![1, 2],
+            ..MetricRow::default()
+        };
+        let rows = vec![
+            MetricRow {
+                spread: Some([24.5, 26.0]),
+                unit: Some("percent".to_string()),
+                exceeded: Some(true),
+                ..row("Frontend_Bound", Some(25.0))
+            },
+            MetricRow { level: 2, untrusted: vec![reason.to_string()], ..row("Below", Some(1.5)) },
+            MetricRow { missing: Some(reason.to_string()), ..row("ipc", None) },
+        ];
+        let way = Some("most of it: Frontend_Bound".to_string());
+        let name = "x\u{1b}[31m".to_string();
+        Context { metrics: vec![ItemMetrics { item: 3, name, rows, way }], ..Context::default() }
+    }
+
+    #[test]
+    fn s3_metrics_stand_in_the_table_with_what_is_to_be_known() {
+        let table = render(&Report::default(), &context("a reason"), Format::Table);
+        for part in [
+            "24.5 to 26",
+            "1, 2",
+            "over its threshold",
+            "  Below",
+            "  Below: not to be trusted: a reason\n",
+            "  ipc: no value: a reason\n",
+            "most of it: Frontend_Bound",
+        ] {
+            assert!(table.contains(part), "{part}: {table}");
+        }
+        assert!(!table.contains("Frontend_Bound: "), "{table}");
+    }
+
+    #[test]
+    fn s3_texts_of_a_machine_are_no_orders_for_a_terminal() {
+        let context = context("bad \u{1b}]0;title\u{7} \u{202e}reason");
+        let report = Report::default();
+        let table = render(&report, &context, Format::Table);
+        assert!(
+            table.contains("\\u{1b}]0;title\\u{7}") && table.contains("x\\u{1b}[31m"),
+            "{table}"
+        );
+        assert!(!table.contains("\u{1b}]") && !table.contains('\u{202e}'), "{table}");
+        let json = render(&report, &context, Format::Json);
+        assert!(!json.contains('\u{1b}') && !json.contains('\u{202e}'), "{json}");
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(value["metrics"][0]["rows"][0]["spread"][1], 26.0);
+        assert!(value["metrics"][0]["name"].as_str().unwrap().contains('\u{1b}'));
+    }
+}
