@@ -8,8 +8,8 @@ pub use processor::Known;
 use alloc::format;
 use alloc::string::ToString;
 use arch::cpu::{Cpuid, Identity, has_leaf};
-use events::cpu::{CpuKey, Vendor};
-use events::tables::{Core, Tables, layout};
+use events::cpu::{CORE_TYPE_CORE, CpuKey, Vendor};
+use events::tables::{Core, NoCore, Tables, layout};
 use protocol::ramdisk::{SectionKind, section};
 use protocol::record::{ErrorCode, ErrorRecord, EventTables};
 
@@ -35,7 +35,7 @@ pub fn open<'a>(ramdisk: &'a [u8], identity: &Identity, cpuid: &impl Cpuid) -> O
         Ok(Some(block)) => Tables::open(block).map_err(|error| error.to_string()),
     };
     Some(match opened {
-        Ok(tables) => known(&tables, identity, leaf_1a(cpuid)),
+        Ok(tables) => known(&tables, identity, cpuid),
         Err(reason) => refused(reason.as_str()),
     })
 }
@@ -45,9 +45,37 @@ fn leaf_1a(cpuid: &impl Cpuid) -> u32 {
     if has_leaf(cpuid, 0x1a) { cpuid.cpuid2(0x1a, 0).eax } else { 0 }
 }
 
-fn known<'a>(tables: &Tables<'a>, identity: &Identity, leaf_1a: u32) -> Names<'a> {
-    let core = match key(identity, leaf_1a) {
-        Some(key) => tables.core(&key).map_err(|error| error.to_string()),
+/// Leaf 7 EDX: the package has cores of several kinds.
+const HYBRID: u32 = 1 << 15;
+
+/// Whether a processor that does not tell the kind of its cores has performance cores alone, as parts of a hybrid model do
+/// that are sold without efficient ones (Core i5-12400): leaf 0x1A is 0 there and the package not hybrid (SDM vol. 2,
+/// CPUID). A hypervisor may hide both, so under one nothing is concluded.
+fn has_one_kind(identity: &Identity, cpuid: &impl Cpuid) -> bool {
+    let hybrid = has_leaf(cpuid, 7) && cpuid.cpuid2(7, 0).edx & HYBRID != 0;
+    !hybrid && identity.hypervisor.is_none()
+}
+
+/// The table of this processor, or the reason why there is none.
+fn table<'a>(
+    tables: &Tables<'a>,
+    identity: &Identity,
+    key: CpuKey,
+    cpuid: &impl Cpuid,
+) -> Result<Core<'a>, NoCore> {
+    match tables.core(&key) {
+        Err(NoCore::CoreType { .. })
+            if key.core_type.is_none() && has_one_kind(identity, cpuid) =>
+        {
+            tables.core(&CpuKey { core_type: Some(CORE_TYPE_CORE), ..key })
+        }
+        found => found,
+    }
+}
+
+fn known<'a>(tables: &Tables<'a>, identity: &Identity, cpuid: &impl Cpuid) -> Names<'a> {
+    let core = match key(identity, leaf_1a(cpuid)) {
+        Some(key) => table(tables, identity, key, cpuid).map_err(|error| error.to_string()),
         None => Err(format!(
             "there is no event table for {} family {:#x} model {:#x}",
             identity.vendor_text, identity.family, identity.model

@@ -230,7 +230,7 @@ fn c7_precise_sampling_is_refused_where_the_processor_the_event_or_the_format_ca
     for (model, event, part) in [
         (Model::Zen4, "r00c0", "AMD has instruction-based sampling instead"),
         (Model::IceLake, "r00c0", "the processor has no PEBS"),
-        (Model::Core2, "r00c4", "is not precise on this processor"),
+        (Model::Core2, "r00c4", "cannot be counted precisely"),
         (Model::Core2, "r00c0:pp", "records of format 2 or newer"),
         (Model::Skylake, "inst_retired.any_p", "cannot be counted precisely"),
         (Model::Skylake, "inst_retired.prec_dist:counter=5", "no counter"),

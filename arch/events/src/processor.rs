@@ -62,6 +62,9 @@ pub struct Processor {
     pub extra_msrs: Vec<ExtraMsr>,
     /// AMD: six counters at C001_0200H instead of four, CPUID.8000_0001H:ECX\[23\].
     pub perfctr_ext_core: bool,
+    /// AMD: event 003H may add more than 15 a cycle, for which the odd neighbour of its counter is taken too. From family
+    /// 17h on; before that 003H is another event, on one counter (Linux, `amd_get_event_constraints_f15h`).
+    pub large_increments: bool,
     /// Nobody asked the processor: all this is what its table shows, see [`Self::described_by`].
     pub described: bool,
     /// AMD: global control registers, CPUID.8000_0022H:EAX\[0\].
@@ -108,11 +111,12 @@ impl Processor {
             extra_msrs: Vec::new(),
             perfctr_ext_core: false,
             perfmon_v2: false,
+            large_increments: false,
             described: false,
         }
     }
 
-    /// An AMD PMU: six counters of 48 bits with PerfCtrExtCore, four without.
+    /// An AMD PMU: six counters of 48 bits with PerfCtrExtCore, four without. Of family 17h or later.
     #[must_use]
     pub fn amd(perfctr_ext_core: bool, perfmon_v2: bool) -> Self {
         Self {
@@ -122,6 +126,7 @@ impl Processor {
             any_thread: false,
             perfctr_ext_core,
             perfmon_v2,
+            large_increments: true,
             ..Self::intel(0, if perfctr_ext_core { 6 } else { 4 }, 0)
         }
     }
@@ -151,7 +156,14 @@ impl Processor {
             }
         }
         if core.vendor() == Vendor::Amd {
-            return Self { gp_counters: gp, described: true, ..Self::amd(true, false) };
+            let large = core.events().any(|event| event.is_amd_large_increment());
+            // Six counters came with family 15h and with them the registers of their own.
+            return Self {
+                gp_counters: gp,
+                large_increments: large,
+                described: true,
+                ..Self::amd(gp > 0xf, false)
+            };
         }
         let version = match (wide, any) {
             (true, _) => 6,
@@ -209,5 +221,7 @@ mod tests {
     fn amd_has_six_counters_only_with_the_extension() {
         assert_eq!(Processor::amd(true, true).usable_counters(), 0x3f);
         assert_eq!(Processor::amd(false, false).usable_counters(), 0xf);
+        assert!(Processor::amd(false, false).large_increments);
+        assert!(!Processor::intel(4, 8, 3).large_increments);
     }
 }

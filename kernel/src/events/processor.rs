@@ -2,7 +2,7 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use arch::cpu::has_leaf;
+use arch::cpu::{Identity, has_leaf};
 use arch::msr::Msr;
 use arch::pmu::{Capabilities, Counter, Fault, Registers, leaves};
 use events::cpu::Vendor;
@@ -52,6 +52,9 @@ const TSX_FORCE_ABORT: u32 = 1 << 13;
 /// `intel_set_tfa`).
 const MSR_TSX_FORCE_ABORT: Msr = Msr(0x10f);
 
+/// AMD's first family whose event 003H takes a pair of counters (PPR for family 17h, "Large Increment per Cycle Events").
+const LARGE_INCREMENTS: u32 = 0x17;
+
 impl<'a> Known<'a> {
     /// What is known of the processor that `registers` belong to.
     #[must_use]
@@ -80,6 +83,8 @@ impl<'a> Known<'a> {
         processor.umask2 = has.umask2;
         processor.equal = has.equal;
         processor.taken_counters = taken(registers);
+        processor.large_increments =
+            vendor == Vendor::Amd && Identity::read(&leaves(registers)).family >= LARGE_INCREMENTS;
         // The least skid (ppp) is a matter of the event, INST_RETIRED.PREC_DIST, before Ice Lake.
         processor.pebs = has.pebs_format().map(|format| Pebs {
             gp_counters: has.pebs_counters().into(),
@@ -170,6 +175,12 @@ mod tests {
                 _ => None,
             };
             assert_eq!(pebs, expected, "{model:?}");
+        }
+        for (model, pairs) in [(Model::K10, false), (Model::Zen2, true), (Model::Zen4, true)] {
+            let mut pmu = Pmu::new(model, Host::EXAMPLE, Timing::FLAT);
+            let has = find(&mut pmu).unwrap();
+            let seen = Known::new(&has, None, &mut pmu).processor;
+            assert_eq!(seen.large_increments, pairs, "{model:?}");
         }
         let mut arrow_lake = Pmu::new(Model::ArrowLake, Host::EXAMPLE, Timing::FLAT);
         let has = find(&mut arrow_lake).unwrap();

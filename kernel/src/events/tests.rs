@@ -70,8 +70,19 @@ fn i11_the_table_is_that_of_the_processor_and_of_its_core() {
         let names = open(&ramdisk, &hybrid, &leaf(leaf_1a)).unwrap();
         assert_eq!(names.record.table.as_deref(), Some(table));
     }
-    let unknown = open(&ramdisk, &hybrid, &leaf(0)).unwrap();
+    // One that says that it is hybrid, and not which of its cores this is.
+    let mute = |number, _| {
+        let edx = if number == 7 { 1 << 15 } else { 0 };
+        raw_cpuid::CpuIdResult { eax: if number == 0x1a { 0 } else { 0x20 }, ebx: 0, ecx: 0, edx }
+    };
+    let unknown = open(&ramdisk, &hybrid, &mute).unwrap();
     assert!(unknown.core.is_none() && unknown.record.absent.unwrap().contains("is hybrid"));
+    // Without efficient cores it is not hybrid, and leaf 0x1A is 0. A hypervisor may have hidden that it is.
+    let alone = open(&ramdisk, &hybrid, &leaf(0)).unwrap();
+    assert_eq!(alone.record.table.as_deref(), Some("lioncove_arl"));
+    let below = Identity { hypervisor: Some("KVMKVMKVM".to_string()), ..hybrid };
+    let hidden = open(&ramdisk, &below, &leaf(0)).unwrap();
+    assert!(hidden.core.is_none() && hidden.record.absent.unwrap().contains("is hybrid"));
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn m1_every_row_of_every_table_encodes_decodes_and_encodes_again() {
             rows += 1;
         }
     }
-    assert_eq!(rows, 19_830);
+    assert_eq!(rows, 21_999);
 }
 
 #[test]

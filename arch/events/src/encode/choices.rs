@@ -221,7 +221,7 @@ fn general(
         allowed &= bit;
     }
     // The odd neighbour takes what the even counter cannot: both must be there.
-    let merge = !intel && way.event == AMD_LARGE_INCREMENT_EVENT;
+    let merge = !intel && way.event == AMD_LARGE_INCREMENT_EVENT && processor.large_increments;
     if merge {
         allowed &= usable >> 1 & EVEN;
     }

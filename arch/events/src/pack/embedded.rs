@@ -11,6 +11,15 @@ macro_rules! files {
 
 /// The tables. A test compares the list with the folder.
 pub(super) const TABLES: &[File] = files![
+    "amd/bobcat.csv",
+    "amd/bulldozer.csv",
+    "amd/jaguar.csv",
+    "amd/k10_barcelona.csv",
+    "amd/k10_istanbul.csv",
+    "amd/k10_shanghai.csv",
+    "amd/k8.csv",
+    "amd/llano.csv",
+    "amd/turion.csv",
     "amd/zen1.csv",
     "amd/zen2.csv",
     "amd/zen3.csv",
@@ -23,6 +32,7 @@ pub(super) const TABLES: &[File] = files![
     "intel/broadwellx.csv",
     "intel/cascadelakex.csv",
     "intel/clearwaterforest.csv",
+    "intel/core2.csv",
     "intel/cougarcove.csv",
     "intel/coyotecove.csv",
     "intel/crestmont_arl.csv",

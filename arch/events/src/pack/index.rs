@@ -5,6 +5,9 @@ use super::{PackError, Sources, table_name};
 use crate::cpu::Vendor;
 use std::ops::RangeInclusive;
 
+/// Source of the ranges of a table whose events the kernel's perf has.
+const RANGES: &str = "linux:arch/x86/kernel/";
+
 /// A range of models with one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessorRange {
@@ -52,9 +55,11 @@ impl Sources {
                 _ => ranges(&sheet, line, "steppings")?.remove(0),
             };
             let table = self.table_mut(file, line_number(line), sheet.field(line, "table"))?;
-            // AMD's lines name the source of the ranges; the events come from the kernel's perf.
+            // Lines of AMD that name the kernel's file of ranges: the events come from its perf.
+            let source = sheet.field(line, "source");
             table.source = match vendor {
-                Vendor::Intel => sheet.field(line, "source").to_string(),
+                Vendor::Amd if !source.starts_with(RANGES) => source.to_string(),
+                Vendor::Intel => source.to_string(),
                 Vendor::Amd => format!("linux:tools/perf/pmu-events/arch/x86/amd{}", table.name),
             };
             table.version = sheet.field(line, "source_version").to_string();

@@ -74,7 +74,7 @@ impl Format {
         }
     }
 
-    /// Whether Core's PEBS has the event (SDM vol. 3, table 20-83): those processors have no table that tells.
+    /// Whether Core's PEBS has the event (SDM vol. 3, table 20-83): it holds where no table of events came along.
     #[must_use]
     pub const fn core_has(event: u16, umask: u16) -> bool {
         matches!(

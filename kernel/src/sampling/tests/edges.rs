@@ -50,6 +50,18 @@ fn m8_a_period_of_one_is_taken_in_ring_3_and_of_two_with_records() {
     assert!(text.contains("a period of 1 is too short: at least 2 is needed"), "{text}");
 }
 
+/// Without a table it is the processor that knows which of its events are precise.
+#[test]
+fn c7_an_event_that_is_not_precise_is_refused_without_a_table_too() {
+    let item = Sampling { precise: true, ..item(&[event("r00c4", 100)], 1000) };
+    let said = match measure(&mut Host::new(Model::Core2), 0, &item, &mut |_| ()) {
+        Err(Unmeasured::Refused(text)) => text,
+        Ok(result) => result.uncounted.iter().map(|one| one.reason.as_str()).collect(),
+        Err(other) => panic!("{other:?}"),
+    };
+    assert!(said.contains("event 0xc4/0x00 is not precise on this processor"), "{said}");
+}
+
 /// The rate that takes just the shortest period is had without a remark.
 #[test]
 fn m8_the_rate_of_the_shortest_period_is_no_rate_too_high() {

@@ -118,6 +118,26 @@ fn an_even_counter_without_its_odd_neighbour_counts_no_large_increments() {
     assert!(flops(0b01_0101, 0).unwrap_err().to_string().contains("with its odd neighbour"));
 }
 
+/// Before family 17h event 003H is another one, which fits into one counter.
+#[test]
+fn c6_event_003_takes_one_counter_before_family_17h() {
+    let counters = |processor: &Processor| {
+        let encoded = on(processor, None, "r0003").unwrap();
+        let [Choice { counters: Counters::General { counters, merge, .. }, .. }] =
+            encoded.choices[..]
+        else {
+            panic!("{encoded:?}")
+        };
+        (counters, merge)
+    };
+    let zen = Processor::amd(true, false);
+    assert_eq!(counters(&zen), (0b01_0101, true));
+    let bulldozer = Processor { large_increments: false, ..zen };
+    assert_eq!(counters(&bulldozer), (0b11_1111, false));
+    let k10 = Processor { large_increments: false, ..Processor::amd(false, false) };
+    assert_eq!(counters(&k10), (0xf, false));
+}
+
 #[test]
 fn checkpointed_counts_are_on_counter_2_only() {
     for text in ["r20c4:intxcp", "br_inst_retired.near_taken:intx:intxcp:u", "0x2004320c4"] {
