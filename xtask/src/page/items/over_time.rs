@@ -118,7 +118,11 @@ mod tests {
     use super::*;
     use protocol::record::{CountedEvent, Hex, TaskEnd, TaskResult};
 
-    fn drawn(count: &CountResult) -> Vec<(String, Vec<(String, Vec<f64>)>)> {
+    /// A line's name and its values.
+    type Line = (String, Vec<f64>);
+
+    /// The plots' titles and lines.
+    fn drawn(count: &CountResult) -> Vec<(String, Vec<Line>)> {
         let of = |part: Part| {
             let Part::Plot(plot) = part else { panic!("no plot") };
             (plot.title, plot.series.into_iter().map(|one| (one.name, one.y)).collect())
