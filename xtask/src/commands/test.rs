@@ -9,11 +9,12 @@ use crate::{Failure, Result};
 use std::process::Command;
 
 /// Crates whose tests run on the host alone.
-const HOST: [&str; 18] = [
+const HOST: [&str; 19] = [
     "protocol",
     "arch",
     "step",
     "events",
+    "recorded",
     "bios",
     "disk",
     "pmu-model",
