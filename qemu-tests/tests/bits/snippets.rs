@@ -22,9 +22,7 @@ fn count(result: &ExactResult, event: &str) -> f64 {
 
 #[test]
 fn t6_32_bit_snippets_are_counted_exactly_in_both_rings_on_the_models() {
-    // Not each of the models has events of loads and stores.
-    let mut job = "allow-uncounted = true\n\
-                   [defaults]\nbits = 32\nunroll = 3\nruns = 2\nwarmup = 0\n\
+    let mut job = "[defaults]\nbits = 32\nunroll = 3\nruns = 2\nwarmup = 0\n\
                    events = [\"instructions\", \"branches\", \"loads\", \"stores\"]\n"
         .to_string();
     for ring in [0, 3] {
@@ -43,12 +41,10 @@ fn t6_32_bit_snippets_are_counted_exactly_in_both_rings_on_the_models() {
             let at = format!("{model:?}, {asm}: {:?}", result.controls);
             assert_eq!(median(result, "instructions"), Some(instructions), "{at}");
             assert_eq!(median(result, "branches"), Some(branches), "{at}");
-            let has_both = matches!(model, Model::Skylake | Model::Zen4);
-            let counts_all = model != Model::Core2;
-            assert_eq!(result.uncounted.is_empty(), counts_all, "{at}: {:?}", result.uncounted);
+            assert!(result.uncounted.is_empty(), "{at}: {:?}", result.uncounted);
             if let Some(accesses) = accesses {
                 let counted = ["loads", "stores"].map(|event| median(result, event));
-                assert!(!has_both || counted == accesses.map(Some), "{at}: {counted:?}");
+                assert_eq!(counted, accesses.map(Some), "{at}");
             }
             assert!(result.metrics.iter().all(|metric| metric.deterministic), "{at}");
             let applied = result.controls.iter().find(|one| one.option == "bits=32");
