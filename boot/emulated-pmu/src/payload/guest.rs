@@ -16,7 +16,7 @@ use core::cell::RefCell;
 use emulated_pmu::control::{Control, enterable_code_segment};
 use emulated_pmu::debug_registers::{DebugRegisters, SINGLE_STEP};
 use emulated_pmu::returns::Returns;
-use emulated_pmu::step;
+use emulated_pmu::step::{self, Behind};
 use emulated_pmu::translator;
 use emulated_pmu::vectors::Vectors;
 use emulated_pmu::walk::Paging;
@@ -189,7 +189,7 @@ impl Guest {
     /// Tells the plugin that the guest has left, which ran in `ring`. Returns what is to be added to its instructions.
     fn tell_exit(&mut self, ring: Ring) -> u64 {
         const DEBUG: u64 = exit::EXCEPTION + 1;
-        let rip = self.linear_rip();
+        let behind = self.behind();
         let place = match self.vmcb.exit_code {
             exit::INTR | exit::NMI | DEBUG => Place::Boundary,
             _ if self.is_in_delivery() => Place::Boundary,
@@ -197,7 +197,7 @@ impl Guest {
         };
         let counts = self.needs.stepping_in(ring);
         let Some(plugin) = self.plugin.as_mut().filter(|plugin| plugin.is_on()) else { return 0 };
-        let Left { instructions, stopped } = plugin.exit(rip, place, counts);
+        let Left { instructions, stopped } = plugin.exit(&behind, place, counts);
         if stopped {
             // It may have come as the exit, or wait behind another one.
             events::take_own_nmi(self);
@@ -239,6 +239,11 @@ impl Guest {
             64 => self.vmcb.rip,
             _ => self.vmcb.cs.base.wrapping_add(self.vmcb.rip) & 0xffff_ffff,
         }
+    }
+
+    /// What a branch is judged by that it has just executed.
+    pub fn behind(&self) -> Behind {
+        Behind { rip: self.linear_rip(), rflags: self.vmcb.rflags, rcx: self.registers.rcx }
     }
 
     /// The linear address of the top of its stack.
