@@ -86,6 +86,8 @@ pub struct Guest {
     pub event: Option<Event>,
     /// Device interrupts whose delivery something else came before: they are delivered when the guest can take them.
     pub waiting: Vectors,
+    /// The stay that comes, with nothing to be delivered, is to end when it can.
+    pub leaves_for_interrupt: bool,
     /// Bytes of the INT n that was emulated and is to be delivered: RIP is behind it already. 0 of one that the guest
     /// executes itself.
     pub software_interrupt_bytes: u64,
@@ -155,6 +157,10 @@ impl Guest {
             self.runs = Default::default();
         }
         self.vmcb.set_event(self.event.take());
+        if let Some(vector) = self.waiting.highest().filter(|_| self.leaves_for_interrupt) {
+            self.vmcb.leave_for_interrupt(vector);
+        }
+        self.leaves_for_interrupt = false;
         if self.is_long_mode() {
             self.vmcb.cs.attributes = enterable_code_segment(self.vmcb.cs.attributes);
         }
@@ -191,7 +197,7 @@ impl Guest {
         const DEBUG: u64 = exit::EXCEPTION + 1;
         let behind = self.behind();
         let place = match self.vmcb.exit_code {
-            exit::INTR | exit::NMI | DEBUG => Place::Boundary,
+            exit::INTR | exit::VINTR | exit::NMI | DEBUG => Place::Boundary,
             _ if self.is_in_delivery() => Place::Boundary,
             _ => Place::Instruction,
         };

@@ -176,6 +176,7 @@ unsafe fn build(
             on_intel: is_on_intel(),
             event: None,
             waiting: Default::default(),
+            leaves_for_interrupt: false,
             software_interrupt_bytes: 0,
             code: CodeMap::new(options.strings != Strings::All),
             idle_stays: 0,

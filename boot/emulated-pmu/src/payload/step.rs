@@ -267,7 +267,7 @@ fn iterate(guest: &mut Guest, instruction: &Instruction) {
 
 /// Whether the exit came between two instructions, or between two iterations of a repeated one.
 fn is_between(code: u64) -> bool {
-    matches!(code, DEBUG | exit::INTR | exit::NMI)
+    matches!(code, DEBUG | exit::INTR | exit::VINTR | exit::NMI)
 }
 
 /// An exit behind an iteration of a repeated string instruction, at full speed: the last iteration ends it, where QEMU goes

@@ -8,6 +8,7 @@ bitflags! {
     pub struct Intercepts: u64 {
         const INTR = 1 << 0;
         const NMI = 1 << 1;
+        const VINTR = 1 << 4;
         const RDPMC = 1 << 15;
         const PUSHF = 1 << 16;
         const POPF = 1 << 17;
@@ -118,6 +119,7 @@ pub mod exit {
     pub const EXCEPTION: u64 = 0x40;
     pub const INTR: u64 = 0x60;
     pub const NMI: u64 = 0x61;
+    pub const VINTR: u64 = 0x64;
     pub const RDPMC: u64 = 0x6f;
     pub const CPUID: u64 = 0x72;
     pub const IRET: u64 = 0x74;
@@ -229,6 +231,13 @@ impl Vmcb {
             }
             other => (other.map_or(0, Event::encode), 0),
         };
+    }
+
+    /// Makes the guest leave as soon as it would take an interrupt, of which one waits with this vector. Behind
+    /// [`Self::set_event`] with nothing.
+    pub fn leave_for_interrupt(&mut self, vector: u8) {
+        self.add_intercepts(Intercepts::VINTR);
+        self.int_control = VIRTUAL_IRQ | IGNORE_PRIORITY | u64::from(vector) << VIRTUAL_VECTOR;
     }
 
     /// After an exit: the interrupt that was to be delivered and was not, because something else came first.
