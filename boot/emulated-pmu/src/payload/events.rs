@@ -4,6 +4,7 @@ use super::clock;
 use super::guest::{Guest, IF};
 use super::lapic::{self, Delivery};
 use super::nested;
+use super::precise;
 use super::processors;
 use super::tables;
 use super::vmcb::Event;
@@ -46,7 +47,7 @@ fn is_nmi_due(guest: &Guest) -> bool {
 }
 
 fn takes_interrupts(guest: &Guest) -> bool {
-    guest.vmcb.rflags & IF != 0 && !guest.in_shadow()
+    guest.vmcb.rflags & IF != 0 && !guest.in_shadow() && !precise::holds_interrupts(guest)
 }
 
 /// Raises #GP in the guest.

@@ -88,6 +88,10 @@ pub struct Guest {
     pub waiting: Vectors,
     /// The stay that comes, with nothing to be delivered, is to end when it can.
     pub leaves_for_interrupt: bool,
+    /// Instructions that were stepped since a counter awaits its PEBS record, and whether interrupts of devices are kept out of
+    /// the next one: see [`super::precise::begin`].
+    pub awaiting: u8,
+    pub keeps_interrupts_out: bool,
     /// Bytes of the INT n that was emulated and is to be delivered: RIP is behind it already. 0 of one that the guest
     /// executes itself.
     pub software_interrupt_bytes: u64,
@@ -161,6 +165,9 @@ impl Guest {
             self.vmcb.leave_for_interrupt(vector);
         }
         self.leaves_for_interrupt = false;
+        if core::mem::take(&mut self.keeps_interrupts_out) {
+            self.vmcb.keep_interrupts_out();
+        }
         if self.is_long_mode() {
             self.vmcb.cs.attributes = enterable_code_segment(self.vmcb.cs.attributes);
         }

@@ -177,6 +177,8 @@ unsafe fn build(
             event: None,
             waiting: Default::default(),
             leaves_for_interrupt: false,
+            awaiting: 0,
+            keeps_interrupts_out: false,
             software_interrupt_bytes: 0,
             code: CodeMap::new(options.strings != Strings::All),
             idle_stays: 0,

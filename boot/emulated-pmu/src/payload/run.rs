@@ -2,7 +2,7 @@
 
 use super::guest::{Guest, RF, TF};
 use super::vmcb::Event;
-use super::{bulk, clock, delivery, events, free, nested, processors, step};
+use super::{bulk, clock, delivery, events, free, nested, precise, processors, step};
 use emulated_pmu::translator::{self, Plan};
 
 /// Closer to an overflow than this many instructions the guest is stepped. The alarm clock has to be further away, or
@@ -54,6 +54,7 @@ fn is_stepped(guest: &Guest) -> bool {
 }
 
 fn way(guest: &mut Guest) -> Way {
+    precise::begin(guest);
     // What is delivered decides in which ring the guest goes on; a debug exception that waits comes before it.
     if guest.held == 0 && !guest.after_ss {
         events::choose(guest);

@@ -60,6 +60,8 @@ const LAST_EXCEPTION: u8 = 31;
 const VIRTUAL_IRQ: u64 = 1 << 8;
 /// Interrupt control: it comes whatever the task priority is.
 const IGNORE_PRIORITY: u64 = 1 << 20;
+/// Interrupt control: interrupts of devices are the hypervisor's, which has them off (V_INTR_MASKING).
+const MASKS_INTERRUPTS: u64 = 1 << 24;
 /// Interrupt control: where the vector begins.
 const VIRTUAL_VECTOR: u32 = 32;
 
@@ -231,6 +233,12 @@ impl Vmcb {
             }
             other => (other.map_or(0, Event::encode), 0),
         };
+    }
+
+    /// Keeps interrupts of devices out of the stay. The guest must not touch CR8 in it, which would not be the local APIC's then.
+    /// Behind [`Self::set_event`].
+    pub fn keep_interrupts_out(&mut self) {
+        self.int_control |= MASKS_INTERRUPTS;
     }
 
     /// Makes the guest leave as soon as it would take an interrupt, of which one waits with this vector. Behind
