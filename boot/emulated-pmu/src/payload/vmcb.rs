@@ -11,6 +11,7 @@ bitflags! {
         const VINTR = 1 << 4;
         const RDPMC = 1 << 15;
         const PUSHF = 1 << 16;
+        const PAUSE = 1 << 23;
         const POPF = 1 << 17;
         const CPUID = 1 << 18;
         const IRET = 1 << 20;
@@ -126,6 +127,7 @@ pub mod exit {
     pub const CPUID: u64 = 0x72;
     pub const IRET: u64 = 0x74;
     pub const INT_N: u64 = 0x75;
+    pub const PAUSE: u64 = 0x77;
     pub const HLT: u64 = 0x78;
     pub const PORT: u64 = 0x7b;
     pub const MSR: u64 = 0x7c;
