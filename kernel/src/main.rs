@@ -15,6 +15,7 @@ use arch::memory::{Handover, Space, layout};
 use bootloader_api::config::Mapping;
 use bootloader_api::{BootInfo, BootloaderConfig, entry_point};
 use firmware::{boot, crash, finish, heap, output, probe, saved, stacks, target};
+use protocol::ktap::Ktap;
 use protocol::ramdisk::{self, SectionKind};
 use protocol::serial::SerialPorts;
 
@@ -63,10 +64,12 @@ fn main(ready: boot::Ready) -> ! {
     let job = handed.ramdisk.ok_or(None).and_then(|bytes| ramdisk::unpack(bytes).map_err(Some));
     let terms = finish::Terms::of(job.as_ref().ok());
     finish::agree(terms);
-    let section = |bytes| ramdisk::section(bytes, SectionKind::SerialPorts).ok().flatten();
-    let ports = SerialPorts::unpack(handed.ramdisk.and_then(section));
+    let section = |kind| ramdisk::section(handed.ramdisk?, kind).ok().flatten();
+    let ports = SerialPorts::unpack(section(SectionKind::SerialPorts));
+    let items = job.as_ref().map_or(0, |job| job.items.len() as u32);
+    let ktap = section(SectionKind::Ktap).map(|_| Ktap::new(items));
     let baud = job.as_ref().map_or(output::DEFAULT_BAUD, |job| job.baud);
-    let mut report = output::open(ports, baud);
+    let mut report = output::open(ports, baud, ktap);
     output::start(&mut report, handed.entered);
     let machine = probe::machine(&mut handed, &mut space, &mut report);
     let end = match job {

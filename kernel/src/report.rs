@@ -3,6 +3,7 @@
 use alloc::string::String;
 use core::fmt::Write;
 use protocol::authentication::Key;
+use protocol::ktap::{self, Ktap};
 use protocol::line;
 use protocol::record::{End, Outcome, Record};
 
@@ -16,28 +17,57 @@ pub trait Sink {
 pub struct Report<S> {
     sink: S,
     next: u32,
-    key: Option<Key>,
+    form: Form,
+}
+
+/// What the lines look like. The default: plain records.
+#[derive(Default)]
+pub struct Form {
+    /// With a key, each record carries its code.
+    pub key: Option<Key>,
+    /// The records are diagnostics of KTAP.
+    pub ktap: Option<Ktap>,
 }
 
 impl<S: Sink> Report<S> {
     /// A report that has not begun. The line is ended first, because a boot loader may have left half a
     /// line there.
     pub fn new(sink: S) -> Self {
-        Self::with_key(sink, None)
+        Self::in_form(sink, Form::default())
     }
 
-    /// The same; with a key, each line carries its code.
-    pub fn with_key(mut sink: S, key: Option<Key>) -> Self {
-        sink.send(b"\r\n");
-        Self { sink, next: 0, key }
+    /// The same in another form.
+    pub fn in_form(sink: S, form: Form) -> Self {
+        let mut report = Self { sink, next: 0, form };
+        report.break_line();
+        if let Some(ktap) = &report.form.ktap {
+            for line in ktap.head() {
+                report.text(line);
+            }
+        }
+        report
+    }
+
+    fn text(&mut self, line: String) {
+        let mut line = line.into_bytes();
+        line.extend_from_slice(b"\r\n");
+        self.sink.send(&line);
     }
 
     /// Writes one record.
     pub fn send(&mut self, record: &Record) {
-        let mut line = line::encode_bytes(self.next, record, self.key.as_ref());
+        let mut line = line::encode_bytes(self.next, record, self.form.key.as_ref());
         line.extend_from_slice(b"\r\n");
         self.next += 1;
+        if self.form.ktap.is_some() {
+            self.sink.send(ktap::DIAGNOSTIC.as_bytes());
+        }
         self.sink.send(&line);
+        if let Some(ktap) = &mut self.form.ktap {
+            for line in ktap.behind(record) {
+                self.text(line);
+            }
+        }
     }
 
     /// Writes the end record; its count includes itself.
