@@ -41,17 +41,9 @@ impl<S: Sink> Report<S> {
         let mut report = Self { sink, next: 0, form };
         report.break_line();
         if let Some(ktap) = &report.form.ktap {
-            for line in ktap.head() {
-                report.text(line);
-            }
+            report.sink.send(&ktap.head());
         }
         report
-    }
-
-    fn text(&mut self, line: String) {
-        let mut line = line.into_bytes();
-        line.extend_from_slice(b"\r\n");
-        self.sink.send(&line);
     }
 
     /// Writes one record.
@@ -64,9 +56,7 @@ impl<S: Sink> Report<S> {
         }
         self.sink.send(&line);
         if let Some(ktap) = &mut self.form.ktap {
-            for line in ktap.behind(record) {
-                self.text(line);
-            }
+            self.sink.send(&ktap.behind(record));
         }
     }
 
@@ -125,6 +115,7 @@ impl Sink for Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use protocol::job::OnEnd;
     use protocol::record::Progress;
     use protocol::stream::{Event, Reader};
@@ -147,6 +138,27 @@ mod tests {
         assert_eq!(events.len(), 2);
         assert!(events.iter().all(|event| matches!(event, Event::Record { .. })), "{events:?}");
         assert_eq!(reader.finish(), []);
+    }
+
+    #[test]
+    fn x6_a_report_in_ktap_has_the_same_records_as_diagnostics_and_a_last_point() {
+        let mut plain = Report::new(Buffer::default());
+        let mut ktap = Report::in_form(
+            Buffer::default(),
+            Form { ktap: Some(Ktap::new(0)), ..Form::default() },
+        );
+        let end = End::without_items(Outcome::Skip);
+        for report in [&mut plain, &mut ktap] {
+            report.send(&Record::Progress(Progress { done: 0, total: 0, within: None }));
+            report.end(end.clone());
+        }
+        let records: Vec<&str> = plain.sink_mut().0.trim_start().lines().collect();
+        let expected = alloc::format!(
+            "\r\nKTAP version 1\r\n1..1\r\n# {}\r\n# {}\r\nok 1 - the run\r\n",
+            records[0],
+            records[1]
+        );
+        assert_eq!(ktap.sink_mut().0, expected);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //!
 //! These lines follow from the records alone. So a reader makes them again and knows them from any other text.
 
+use crate::line::push_number;
 use crate::record::{CheckVerdict, ErrorCode, Outcome, Record, Verdict};
 use crate::verdict::{self, Figure};
 use alloc::string::{String, ToString};
@@ -22,6 +23,9 @@ pub const PLAN: &str = "1..";
 const RUN: &str = "the run";
 /// What stands before each line of a nested test.
 const INDENT: &str = "    ";
+/// What is said behind a point of which nothing is.
+const NOTHING: [&str; 2] = ["", ""];
+const LINE_END: &str = "\r\n";
 /// Most figures on a point: the record has all.
 const MAX_FIGURES: usize = 4;
 
@@ -30,8 +34,9 @@ const MAX_FIGURES: usize = 4;
 pub struct Ktap {
     /// Points of the plan, the run's own included.
     planned: u32,
-    /// Points of the nested test that is not complete.
-    checks: Vec<String>,
+    /// Points of the nested test that is not complete, and how many they are.
+    checks: Vec<u8>,
+    checked: u32,
     /// The report says that its figures are not to be trusted.
     distrusted: bool,
 }
@@ -50,39 +55,45 @@ impl Ktap {
         Some(Self { planned, ..Self::default() })
     }
 
-    /// The lines before the first record, without line ends.
+    /// The lines before the first record, in UTF-8.
     #[must_use]
-    pub fn head(&self) -> [String; 2] {
-        [VERSION.to_string(), PLAN.to_string() + &self.planned.to_string()]
+    pub fn head(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        push(&mut out, &[VERSION, LINE_END, PLAN]);
+        push_number(&mut out, self.planned);
+        push(&mut out, &[LINE_END]);
+        out
     }
 
-    /// The lines behind a record, without line ends.
-    pub fn behind(&mut self, record: &Record) -> Vec<String> {
-        let mut lines = Vec::new();
-        let figures;
-        let (is_ok, item, name, said) = match record {
+    /// The lines behind a record, in UTF-8.
+    pub fn behind(&mut self, record: &Record) -> Vec<u8> {
+        let mut out = Vec::new();
+        match record {
             Record::Check(check) => {
                 let said = match check.verdict {
-                    CheckVerdict::Pass | CheckVerdict::Fail => ["", ""],
+                    CheckVerdict::Pass | CheckVerdict::Fail => NOTHING,
                     CheckVerdict::Skip => ["SKIP ", &check.expected],
                     CheckVerdict::KnownErratum => ["XFAIL ", &check.source],
                 };
+                self.checked += 1;
+                push(&mut self.checks, &[INDENT]);
                 let is_ok = check.verdict != CheckVerdict::Fail;
-                let number = self.checks.len() as u32 + 1;
-                self.checks.push(point(is_ok, number, &check.name, said));
-                return lines;
+                point(&mut self.checks, is_ok, self.checked, &check.name, said);
             }
             Record::Suite(suite) => {
                 let checks = core::mem::take(&mut self.checks);
-                if !checks.is_empty() {
-                    let plan = PLAN.to_string() + &checks.len().to_string();
-                    let name = "# Subtest: ".to_string() + &text(&suite.name);
-                    let nested = [VERSION.to_string(), name, plan].into_iter().chain(checks);
-                    lines.extend(nested.map(|line| INDENT.to_string() + &line));
-                }
+                let checked = core::mem::take(&mut self.checked);
                 let reason = suite.reason.as_deref();
-                let said = reason.map_or(["", ""], |reason| ["SKIP ", reason]);
-                (suite.failed == 0, suite.item, &*suite.name, said)
+                let said = reason.map_or(NOTHING, |reason| ["SKIP ", reason]);
+                if checked > 0 {
+                    push(&mut out, &[INDENT, VERSION, LINE_END, INDENT, "# Subtest: "]);
+                    push_text(&mut out, &suite.name);
+                    push(&mut out, &[LINE_END, INDENT, PLAN]);
+                    push_number(&mut out, checked);
+                    push(&mut out, &[LINE_END]);
+                    out.extend_from_slice(&checks);
+                }
+                point(&mut out, suite.failed == 0, suite.item + 1, &suite.name, said);
             }
             Record::Error(error) => {
                 let said = match error.code {
@@ -92,75 +103,85 @@ impl Ktap {
                 };
                 let is_ok = error.code == ErrorCode::Skipped;
                 if !is_ok {
-                    lines.push(DIAGNOSTIC.to_string() + &text(&error.text));
+                    line(&mut out, DIAGNOSTIC, &error.text);
                 }
-                let Some((item, name)) = error.item.zip(error.name.as_deref()) else {
-                    self.distrusted |= error.code == ErrorCode::FirmwareChanged;
-                    return lines;
-                };
-                (is_ok, item, name, said)
+                match (error.item, &error.name) {
+                    (Some(item), Some(name)) => point(&mut out, is_ok, item + 1, name, said),
+                    _ => self.distrusted |= error.code == ErrorCode::FirmwareChanged,
+                }
             }
-            Record::Crash(crash) => {
-                lines.push("Bail out! ".to_string() + &text(&crash.text));
-                return lines;
-            }
+            Record::Crash(crash) => line(&mut out, "Bail out! ", &crash.text),
             Record::End(end) => {
                 let is_whole = matches!(end.outcome, Outcome::Pass | Outcome::Fail | Outcome::Skip);
-                lines.push(point(is_whole && !self.distrusted, self.planned, RUN, ["", ""]));
-                return lines;
+                point(&mut out, is_whole && !self.distrusted, self.planned, RUN, NOTHING);
             }
             _ => {
-                let Some((item, name, _)) = record.restored() else { return lines };
-                let (verdict, misses) = verdict::said(record).unwrap_or_default();
-                let sentences = misses.iter().map(verdict::sentence);
-                lines.extend(sentences.map(|one| DIAGNOSTIC.to_string() + &text(&one)));
-                figures = self::figures(record);
-                (verdict != Verdict::Fail, item, name, ["", &figures])
+                if let Some((item, name, _)) = record.restored() {
+                    let (verdict, misses) = verdict::said(record).unwrap_or_default();
+                    for miss in misses {
+                        line(&mut out, DIAGNOSTIC, &verdict::sentence(miss));
+                    }
+                    let said = ["", &figures(record)];
+                    point(&mut out, verdict != Verdict::Fail, item + 1, name, said);
+                }
             }
-        };
-        lines.push(point(is_ok, item + 1, name, said));
-        lines
+        }
+        out
     }
 }
 
-/// A test point. What is `said` behind it, a directive and more, may be nothing.
-fn point(is_ok: bool, number: u32, name: &str, said: [&str; 2]) -> String {
-    let mut line = String::from(if is_ok { "ok " } else { "not ok " });
-    line += &number.to_string();
-    line += " - ";
-    line += &text(name);
-    if said != ["", ""] {
-        line += " # ";
-        line += said[0];
-        line += &text(said[1]);
+fn push(out: &mut Vec<u8>, parts: &[&str]) {
+    for part in parts {
+        out.extend_from_slice(part.as_bytes());
     }
-    line
+}
+
+/// Adds a text in one line, without what begins a directive (`#`) or, in TAP 14, an escape. The letters that look like these
+/// stand in their places.
+fn push_text(out: &mut Vec<u8>, text: &str) {
+    // Each of these bytes is a character of its own in UTF-8.
+    for byte in text.trim_ascii().bytes() {
+        match byte {
+            b'#' => out.extend_from_slice("\u{ff03}".as_bytes()),
+            b'\\' => out.extend_from_slice("\u{ff3c}".as_bytes()),
+            0..b' ' | 0x7f => out.push(b' '),
+            _ => out.push(byte),
+        }
+    }
+}
+
+/// A line with a text.
+fn line(out: &mut Vec<u8>, before: &str, text: &str) {
+    push(out, &[before]);
+    push_text(out, text);
+    push(out, &[LINE_END]);
+}
+
+/// A test point. What is `said` behind it, a directive and more, may be nothing.
+fn point(out: &mut Vec<u8>, is_ok: bool, number: u32, name: &str, said: [&str; 2]) {
+    push(out, &[if is_ok { "ok " } else { "not ok " }]);
+    push_number(out, number);
+    push(out, &[" - "]);
+    push_text(out, name);
+    if said != NOTHING {
+        push(out, &[" # ", said[0]]);
+        push_text(out, said[1]);
+    }
+    push(out, &[LINE_END]);
 }
 
 /// The first figures: number, then name.
 fn figures(record: &Record) -> String {
     let mut said = String::new();
-    let all = verdict::figures(record);
-    let have = all.iter().filter_map(|Figure { label, value, .. }| Some((label, (*value)?)));
-    for (label, value) in have.take(MAX_FIGURES) {
-        said += if said.is_empty() { "" } else { ", " };
-        said += &value.to_string();
-        said += " ";
-        said += label;
+    for Figure { label, value, .. } in verdict::figures(record).iter().take(MAX_FIGURES) {
+        if let Some(value) = value {
+            let between = if said.is_empty() { "" } else { ", " };
+            for part in [between, &value.to_string(), " ", label] {
+                said += part;
+            }
+        }
     }
     said
-}
-
-/// A text in one line, without what begins a directive (`#`) or, in TAP 14, an escape. The letters that look like these stand
-/// in their places.
-fn text(text: &str) -> String {
-    let letter = |letter| match letter {
-        '#' => '\u{ff03}',
-        '\\' => '\u{ff3c}',
-        letter if char::is_control(letter) => ' ',
-        letter => letter,
-    };
-    text.trim().chars().map(letter).collect()
 }
 
 #[cfg(test)]

@@ -273,7 +273,8 @@ impl Reader {
             }
         }
         if let Some(Form { made: Some(made), expected }) = &mut self.ktap {
-            *expected = made.behind(&record);
+            let lines = made.behind(&record);
+            *expected = String::from_utf8_lossy(&lines).lines().map(str::to_string).collect();
         }
         events.push(Event::Record { seq, record: Box::new(record) });
     }
