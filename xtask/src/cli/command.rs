@@ -1,7 +1,7 @@
 //! The commands: those of whoever measures, and those of whoever works on this project.
 
 use super::{
-    Bench, Collect, Color, Compare, Completions, Doctor, Events, Image, Man, Mutants, New, Package,
+    Bench, Collect, Color, Compare, Completions, Doctor, Events, Image, Lab, Man, Mutants, New, Package,
     ReportArguments, Run, Schema, Test, Vm,
 };
 use clap::{Args, Parser, Subcommand};
@@ -80,6 +80,8 @@ pub enum User {
     Image(Box<Image>),
     /// Read a report from a serial line, a saved log, or standard input.
     Collect(Collect),
+    /// Run a job on many machines, through labgrid, and show one report of all.
+    Lab(Lab),
     /// Compare two reports, and tell by the exit code whether something got worse.
     Compare(Compare),
     /// Make one HTML file of one or more saved reports.

@@ -7,6 +7,7 @@ mod apt;
 pub mod axe;
 pub mod chromium;
 pub mod firmware;
+pub mod labgrid;
 pub mod mutants;
 mod packages;
 pub mod plan;
@@ -52,6 +53,10 @@ pub enum Need {
     Axe,
     /// The program that plants mistakes in the source.
     Mutants,
+    /// Python, with what makes environments.
+    Python,
+    /// The engine of labs.
+    Labgrid,
 }
 
 /// Whether it is there.
@@ -80,9 +85,16 @@ pub struct SetupError {
 
 impl Need {
     /// What the installed program takes, in the order in which it is installed.
-    const INSTALLED: [Self; 4] = [Self::Assembler, Self::Qemu, Self::QemuForPmu, Self::Ovmf];
+    const INSTALLED: [Self; 6] = [
+        Self::Assembler,
+        Self::Qemu,
+        Self::QemuForPmu,
+        Self::Ovmf,
+        Self::Python,
+        Self::Labgrid,
+    ];
     /// What a checkout takes.
-    const CHECKOUT: [Self; 13] = [
+    const CHECKOUT: [Self; 15] = [
         Self::Compiler,
         Self::RustSource,
         Self::LlvmTools,
@@ -96,6 +108,8 @@ impl Need {
         Self::Chromium,
         Self::Axe,
         Self::Mutants,
+        Self::Python,
+        Self::Labgrid,
     ];
     /// What building the firmware takes.
     const BUILD: [Self; 3] = [Self::Compiler, Self::RustSource, Self::LlvmTools];
@@ -130,6 +144,8 @@ impl Need {
             Self::Chromium => "Chromium",
             Self::Axe => "axe-core",
             Self::Mutants => "cargo-mutants",
+            Self::Python => "Python",
+            Self::Labgrid => "labgrid",
         }
     }
 
@@ -151,6 +167,8 @@ impl Need {
             Self::Chromium => "tests of HTML reports",
             Self::Axe => "tests of HTML reports: whether everybody can read them",
             Self::Mutants => "mutants",
+            Self::Python => "lab run, tests of it: runs labgrid",
+            Self::Labgrid => "lab run, tests of it",
         }
     }
 
@@ -176,6 +194,8 @@ impl Need {
             Self::Chromium => chromium::status(),
             Self::Axe => axe::status(),
             Self::Mutants => mutants::status(),
+            Self::Python => labgrid::python_status(),
+            Self::Labgrid => labgrid::status(),
         }
     }
 
@@ -189,6 +209,7 @@ impl Need {
             Self::LlvmTools => toolchain::component_hint("llvm-tools"),
             Self::Axe => axe::hint(),
             Self::Mutants => mutants::hint(),
+            Self::Labgrid => labgrid::hint(),
             _ => packages::advice(self),
         }
     }
@@ -196,7 +217,14 @@ impl Need {
     /// Installs it, which is missing for `reason`; else why it cannot be, and what to type.
     fn install(self, toolchain: &Toolchain, reason: &str) -> Result<(), (String, String)> {
         let hinted = |why: String| (why, self.hint());
-        if matches!(self, Self::RustSource | Self::LlvmTools | Self::Axe | Self::Mutants) {
+        let by_ourselves = [
+            Self::RustSource,
+            Self::LlvmTools,
+            Self::Axe,
+            Self::Mutants,
+            Self::Labgrid,
+        ];
+        if by_ourselves.contains(&self) {
             crate::output::say(&format!("installing {}: {reason}", self.name()));
         }
         match self {
@@ -211,6 +239,7 @@ impl Need {
             Self::LlvmTools => rust::install_tools(toolchain).map_err(hinted),
             Self::Axe => axe::install().map_err(hinted),
             Self::Mutants => mutants::install().map_err(hinted),
+            Self::Labgrid => labgrid::install().map_err(hinted),
             _ => packages::install(self, reason),
         }
     }
