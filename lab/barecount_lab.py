@@ -16,7 +16,7 @@ from pexpect import EOF, TIMEOUT
 
 # The last record of a report (docs/guide/report.md). With KTAP, one line follows it.
 END = re.compile(rb'\{"seq":\d+,"type":"end"[^\n]*\n')
-# Most bytes and seconds of one read. A socket that is closed within a read loses what that read had.
+# Most bytes of one read, and seconds to wait for the first.
 READ_BYTES = 4096
 READ_SECONDS = 0.1
 # What is still on its way behind the end record comes within this time.
@@ -132,8 +132,7 @@ class BarecountStrategy(Strategy):
                 raise StrategyError(f"no end record within {self.timeout:g} s")
             if quiet is not None and quiet.expired:
                 raise StrategyError(f"silent for {self.silence:g} s")
-            read = self._read()
-            if not read:
+            if not self._read():
                 continue
             if self.silence:
                 quiet = Timeout(self.silence)
@@ -150,10 +149,18 @@ class BarecountStrategy(Strategy):
                 return
 
     def _read(self):
+        """Takes what is there; waits a little for the first byte. What a read has when its other end is closed would be lost, so
+        none waits for more than there is."""
+        if not self._take(1, READ_SECONDS):
+            return False
+        self._take(READ_BYTES, 0.0)
+        return True
+
+    def _take(self, size, timeout):
         try:
-            read = self.console.read(size=READ_BYTES, timeout=READ_SECONDS, max_size=READ_BYTES)
+            read = self.console.read(size=size, timeout=timeout)
         except TIMEOUT:
-            return b""
+            return False
         except (OSError, EOF) as error:
             raise StrategyError(f"the serial line was lost: {error}") from error
         if not read:
@@ -162,4 +169,4 @@ class BarecountStrategy(Strategy):
         if self.log:
             with open(self.log, "ab") as log:
                 log.write(read)
-        return read
+        return True

@@ -105,6 +105,9 @@ def boot(arguments):
         raise StrategyError(f"{arguments.env} has no target `{arguments.target}`")
     strategy = target.get_driver(Strategy)
     strategy.log = arguments.log
+    for limit in ("timeout", "silence"):
+        if getattr(arguments, limit) is not None:
+            setattr(strategy, limit, getattr(arguments, limit))
     say(state="booting")
     try:
         strategy.transition("ended")
@@ -150,6 +153,8 @@ def main():
     command.add_argument("--place")
     command.add_argument("--log", required=True)
     command.add_argument("--wait", type=float, default=3600)
+    command.add_argument("--timeout", type=float)
+    command.add_argument("--silence", type=float)
     command.set_defaults(run=run)
     arguments = parser.parse_args()
     try:

@@ -1,8 +1,8 @@
 //! The commands: those of whoever measures, and those of whoever works on this project.
 
 use super::{
-    Bench, Collect, Color, Compare, Completions, Doctor, Events, Image, Lab, Man, Mutants, New, Package,
-    ReportArguments, Run, Schema, Test, Vm,
+    Bench, Collect, Color, Compare, Completions, Doctor, Events, Image, Lab, Man, Mutants, New,
+    Package, ReportArguments, Run, Schema, Test, Vm,
 };
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;

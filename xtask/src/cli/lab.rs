@@ -72,6 +72,13 @@ pub struct LabRun {
     /// Give up a place that is not free within so many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = super::Timeout(3600.0), help_heading = "Lab")]
     pub wait: super::Timeout,
+    /// Give up a machine that has not come to the end of its report so many seconds after it was switched on, in place of the
+    /// environment's time.
+    #[arg(long, value_name = "SECONDS", help_heading = "Lab")]
+    pub timeout: Option<super::Timeout>,
+    /// Take a machine for hung that says nothing for so many seconds, in place of the environment's time.
+    #[arg(long, value_name = "SECONDS", help_heading = "Lab")]
+    pub silence: Option<super::Timeout>,
     /// The PMU of QEMU's machines, where a place has no tag `pmu`.
     #[arg(long, value_name = "MODEL", value_parser = Pmu::model_parser(), help_heading = "Lab")]
     pub pmu: Option<Model>,

@@ -9,7 +9,7 @@ use crate::{Failure, Result, output};
 use std::fmt::Write;
 
 /// Needs without which everything runs but what they are for.
-const OPTIONAL: [Need; 10] = [
+const OPTIONAL: [Need; 11] = [
     Need::Ovmf,
     Need::Grub,
     Need::Fsck,
@@ -20,6 +20,7 @@ const OPTIONAL: [Need; 10] = [
     Need::Mutants,
     Need::Python,
     Need::Labgrid,
+    Need::Parsers,
 ];
 
 /// Runs the command. The exit code is 77 if something that `run` needs is missing. What is looked for is shown to the end,

@@ -103,7 +103,8 @@ fn python(arguments: &LabRun) -> Result<PathBuf> {
             python: python.display().to_string(),
             why: why.to_string(),
         };
-        let found = crate::process::find(python).ok_or_else(|| failed("there is no such program"))?;
+        let found =
+            crate::process::find(python).ok_or_else(|| failed("there is no such program"))?;
         labgrid::version(&found).ok_or_else(|| failed("it has no labgrid"))?;
         return Ok(found);
     }
@@ -175,12 +176,20 @@ fn drive(
     let mut complaints = vec![Some("it was not begun".to_string()); places.len()];
     let (sender, receiver) = channel();
     let mut running = Vec::new();
+    let limits = [
+        ("--wait", Some(arguments.wait)),
+        ("--timeout", arguments.timeout),
+        ("--silence", arguments.silence),
+    ];
+    let seconds = |limit: crate::cli::Timeout| limit.duration().as_secs_f64();
+    let limits: Vec<_> =
+        limits.into_iter().filter_map(|(name, limit)| Some((name, seconds(limit?)))).collect();
     for (index, (place, (folder, variables))) in places.iter().zip(orders).enumerate() {
         let order = Order {
             env,
             target: &arguments.target,
             place: (!arguments.places.is_empty()).then_some(&place.name),
-            wait: arguments.wait.duration().as_secs_f64(),
+            limits: &limits,
             folder,
             variables,
         };

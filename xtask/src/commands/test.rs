@@ -62,6 +62,7 @@ pub fn run(arguments: &Test) -> Result<u8> {
             Need::Axe,
             Need::Python,
             Need::Labgrid,
+            Need::Parsers,
         ];
         for need in singly {
             if let Err(error) = setup::ensure(&[need], tree.toolchain()) {

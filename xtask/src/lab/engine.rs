@@ -50,8 +50,8 @@ pub struct Order<'a> {
     pub target: &'a str,
     /// The place, if a coordinator has it.
     pub place: Option<&'a str>,
-    /// Seconds to wait for it.
-    pub wait: f64,
+    /// How long to wait for it, and its machine's limits where they are not the environment's: options and seconds.
+    pub limits: &'a [(&'static str, f64)],
     /// Where its files are; the log of its serial line becomes [`LOG`] there.
     pub folder: &'a Path,
     /// What the environment is told.
@@ -108,7 +108,9 @@ impl Engine {
         let mut command = self.command();
         command.arg("run").arg("--env").arg(order.env).args(["--target", order.target]);
         command.arg("--log").arg(order.folder.join(LOG));
-        command.args(["--wait", &order.wait.to_string()]);
+        for (limit, seconds) in order.limits {
+            command.args([*limit, &seconds.to_string()]);
+        }
         if let Some(place) = order.place {
             command.args(["--place", place]);
         }
@@ -124,7 +126,9 @@ pub fn wait(child: &mut Child, mut state: impl FnMut(&str)) -> Option<String> {
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
             match serde_json::from_str::<Said>(&line) {
-                Ok(Said::State { state: now, complaint: came }) if now == "done" => complaint = came,
+                Ok(Said::State { state: now, complaint: came }) if now == "done" => {
+                    complaint = came
+                }
                 Ok(Said::State { state: now, .. }) => state(&now),
                 Ok(Said::Error { error }) => complaint = Some(error),
                 _ => {}
@@ -181,7 +185,7 @@ mod tests {
                 env: Path::new("e.yaml"),
                 target: "main",
                 place: Some("a"),
-                wait: 1.0,
+                limits: &[("--wait", 1.0)],
                 folder: folder.path(),
                 variables: &[("LG_BARECOUNT_DIR", "x".to_string())],
             };

@@ -49,8 +49,7 @@ impl Machine {
         let items = packed.job.items.iter().map(|item| item.name().to_string()).collect();
         let (source, job) = (place.name.clone(), Some(packed.about()));
         let notes = notes.into_iter().collect();
-        let context =
-            Context { source, complaint, job, items, notes, width, ..Context::default() };
+        let context = Context { source, complaint, job, items, notes, width, ..Context::default() };
         Self { place, report, context }
     }
 

@@ -46,7 +46,9 @@ pub fn images(text: &str, run: &LabRun, folder: &Path) -> Result<Vec<Variable>> 
 #[must_use]
 pub fn uses(text: &str, variable: &str) -> bool {
     let mut lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
-    lines.any(|line| line.contains(&format!("${variable}")) || line.contains(&format!("${{{variable}}}")))
+    lines.any(|line| {
+        line.contains(&format!("${variable}")) || line.contains(&format!("${{{variable}}}"))
+    })
 }
 
 /// The report comes over the serial line, and a reset to save it would only take time.

@@ -41,8 +41,10 @@ pub fn version(python: &Path) -> Option<String> {
 
 /// What to type to have it.
 pub(super) fn hint() -> String {
-    format!("`lab` gets it where Python's pip reaches a package index. Else type: python3 -m venv DIR; DIR/bin/pip install \
-             labgrid=={VERSION}; and name DIR/bin/python by --python")
+    format!(
+        "`lab` gets it where Python's pip reaches a package index. Else type: python3 -m venv DIR; DIR/bin/pip install \
+             labgrid=={VERSION}; and name DIR/bin/python by --python"
+    )
 }
 
 pub(super) fn status() -> Status {

@@ -10,6 +10,7 @@ pub mod firmware;
 pub mod labgrid;
 pub mod mutants;
 mod packages;
+pub mod parsers;
 pub mod plan;
 pub mod qemu;
 pub use packages::Manager;
@@ -57,6 +58,8 @@ pub enum Need {
     Python,
     /// The engine of labs.
     Labgrid,
+    /// Parsers of TAP, for tests.
+    Parsers,
 }
 
 /// Whether it is there.
@@ -85,16 +88,10 @@ pub struct SetupError {
 
 impl Need {
     /// What the installed program takes, in the order in which it is installed.
-    const INSTALLED: [Self; 6] = [
-        Self::Assembler,
-        Self::Qemu,
-        Self::QemuForPmu,
-        Self::Ovmf,
-        Self::Python,
-        Self::Labgrid,
-    ];
+    const INSTALLED: [Self; 6] =
+        [Self::Assembler, Self::Qemu, Self::QemuForPmu, Self::Ovmf, Self::Python, Self::Labgrid];
     /// What a checkout takes.
-    const CHECKOUT: [Self; 15] = [
+    const CHECKOUT: [Self; 16] = [
         Self::Compiler,
         Self::RustSource,
         Self::LlvmTools,
@@ -110,6 +107,7 @@ impl Need {
         Self::Mutants,
         Self::Python,
         Self::Labgrid,
+        Self::Parsers,
     ];
     /// What building the firmware takes.
     const BUILD: [Self; 3] = [Self::Compiler, Self::RustSource, Self::LlvmTools];
@@ -146,6 +144,7 @@ impl Need {
             Self::Mutants => "cargo-mutants",
             Self::Python => "Python",
             Self::Labgrid => "labgrid",
+            Self::Parsers => "parsers of TAP",
         }
     }
 
@@ -169,6 +168,7 @@ impl Need {
             Self::Mutants => "mutants",
             Self::Python => "lab run, tests of it: runs labgrid",
             Self::Labgrid => "lab run, tests of it",
+            Self::Parsers => "one test: whether others read our KTAP",
         }
     }
 
@@ -196,6 +196,7 @@ impl Need {
             Self::Mutants => mutants::status(),
             Self::Python => labgrid::python_status(),
             Self::Labgrid => labgrid::status(),
+            Self::Parsers => parsers::status(),
         }
     }
 
@@ -210,6 +211,7 @@ impl Need {
             Self::Axe => axe::hint(),
             Self::Mutants => mutants::hint(),
             Self::Labgrid => labgrid::hint(),
+            Self::Parsers => parsers::hint(),
             _ => packages::advice(self),
         }
     }
@@ -223,6 +225,7 @@ impl Need {
             Self::Axe,
             Self::Mutants,
             Self::Labgrid,
+            Self::Parsers,
         ];
         if by_ourselves.contains(&self) {
             crate::output::say(&format!("installing {}: {reason}", self.name()));
@@ -240,6 +243,7 @@ impl Need {
             Self::Axe => axe::install().map_err(hinted),
             Self::Mutants => mutants::install().map_err(hinted),
             Self::Labgrid => labgrid::install().map_err(hinted),
+            Self::Parsers => parsers::install().map_err(hinted),
             _ => packages::install(self, reason),
         }
     }

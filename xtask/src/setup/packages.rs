@@ -131,7 +131,8 @@ pub(super) fn debian(need: Need) -> &'static [&'static str] {
         | Need::LlvmTools
         | Need::Axe
         | Need::Mutants
-        | Need::Labgrid => &[],
+        | Need::Labgrid
+        | Need::Parsers => &[],
     }
 }
 

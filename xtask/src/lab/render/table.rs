@@ -20,11 +20,12 @@ pub(super) fn render(machines: &[Machine], job: &str) -> String {
     let machines: Vec<(String, Shown)> = machines.iter().map(Shown::of).collect();
     let mut out = String::new();
     let title = if job.is_empty() { "job" } else { job };
+    let plural = if machines.len() == 1 { "" } else { "s" };
     // Writing to a String does not fail, here and below.
     let _ = writeln!(
         out,
         "{}",
-        paint(STRONG, &format!("{}, on {} machines", printable(title), machines.len()))
+        paint(STRONG, &format!("{}, on {} machine{plural}", printable(title), machines.len()))
     );
     for (name, shown) in &machines {
         let _ = writeln!(out, "{name}: {}", shown.state);
@@ -119,8 +120,11 @@ impl Shown {
                 Item { index, name: name.clone(), word, figures: Vec::new() }
             }
             Record::Suite(suite) => {
-                let counts =
-                    [(suite.passed, "passed"), (suite.failed, "failed"), (suite.skipped, "skipped")];
+                let counts = [
+                    (suite.passed, "passed"),
+                    (suite.failed, "failed"),
+                    (suite.skipped, "skipped"),
+                ];
                 let figures =
                     counts.map(|(count, what)| (format!("checks {what}"), count.to_string()));
                 let word = if suite.failed > 0 { "FAIL" } else { "" };
@@ -198,7 +202,8 @@ fn rows(machines: &[(String, Shown)]) -> Vec<Vec<String>> {
                 false => vec![String::new(), String::new(), label.to_string()],
             };
             row.extend(machines.iter().map(|(_, shown)| {
-                of(shown).map_or_else(|| NONE.to_string(), |at| cell(&shown.items[at], label, first))
+                of(shown)
+                    .map_or_else(|| NONE.to_string(), |at| cell(&shown.items[at], label, first))
             }));
             rows.push(row);
         }
