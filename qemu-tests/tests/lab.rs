@@ -27,8 +27,27 @@ asm = \"nop\"
 expect = { max = 1_000_000_000 }
 ";
 
-fn job(folder: &Path) {
-    fs::write(folder.join("job.toml"), JOB).unwrap();
+/// A folder with the job and a new lab, as the guide begins.
+fn desk() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("job.toml"), JOB).unwrap();
+    let made = xtask(folder.path(), &words(&guide("cargo xtask lab new lab")));
+    assert_eq!(made.code, 0, "{made:#?}");
+    folder
+}
+
+/// The command line of the guide that begins so.
+fn guide(begin: &str) -> String {
+    let page = tree().root().join("docs/guide/labs.md");
+    let blocks = crate::documents::blocks::of(&page);
+    let lines = blocks.iter().flat_map(|block| block.text.lines());
+    let line = lines.into_iter().find(|line| line.starts_with(begin));
+    line.unwrap_or_else(|| panic!("the guide has no line that begins with {begin}")).to_string()
+}
+
+/// Its words behind the tool's name.
+fn words(line: &str) -> Vec<&str> {
+    line.split(' ').skip(2).collect()
 }
 
 /// One job on three machines: one is fine, one hangs, and of one the serial line is lost. One report says so.
@@ -39,7 +58,7 @@ fn x6_one_job_on_three_places_of_which_one_hangs_and_one_loses_its_line() {
     }
     let wanted = |place, cpu, fault| Wanted {
         place,
-        tags: &["kind=board", "bios=ipxe"],
+        tags: &["cpu=zen4", "rack=2"],
         cpu,
         media: Media::Network,
         fault,
@@ -49,21 +68,18 @@ fn x6_one_job_on_three_places_of_which_one_hangs_and_one_loses_its_line() {
         wanted("hangs", "Skylake-Client", Fault::Hangs),
         wanted("lost", "Nehalem", Fault::LosesLine),
     ]);
-    let folder = tempfile::tempdir().unwrap();
-    job(folder.path());
-    let (env, path) = (environment("pxe.yaml").display().to_string(), lab.path());
-    let environment = lab.environment(&path);
-    let mut line = vec!["lab", "run", "job.toml", "--env", &env, "--places", "kind=board"];
-    line.extend(["--silence", "8", "--keep", "kept", "--format", "json", "--out", "all.json"]);
-    let ran = xtask_in(folder.path(), &line, &environment);
+    let (folder, path) = (desk(), lab.path());
+    let line = guide("cargo xtask lab run job.toml --env lab/pxe.yaml");
+    let line = [&words(&line)[..], &["--silence", "8", "--keep", "kept"]].concat();
+    let ran = xtask_in(folder.path(), &line, &lab.environment(&path));
     assert_eq!(ran.code, 3, "{ran:#?}");
-    let text = fs::read_to_string(folder.path().join("all.json")).unwrap();
+    let text = fs::read_to_string(folder.path().join("lab.json")).unwrap();
     let all: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&all["lab"], &all["exit_code"]), (&1.into(), &3.into()));
     let machines = all["machines"].as_array().unwrap();
     let names: Vec<_> = machines.iter().map(|one| one["place"].as_str().unwrap()).collect();
     assert_eq!(names, ["fine", "hangs", "lost"]);
-    assert_eq!(machines[0]["tags"]["bios"], "ipxe");
+    assert_eq!(machines[0]["tags"]["rack"], "2");
     let run = |at: usize| &machines[at]["report"];
     // The fine one has all, and the miss is its own.
     assert_eq!(
@@ -89,17 +105,18 @@ fn x6_one_job_on_three_places_of_which_one_hangs_and_one_loses_its_line() {
     let log = "kept/place-fine/serial.log";
     let read = xtask(folder.path(), &["collect", "--serial", log]);
     assert!(read.out.contains("EPYC-Genoa") && read.code == 1, "{read:#?}");
-    the_same_on_one_place(&lab, &env, folder.path());
+    the_same_on_one_place(&lab, folder.path());
 }
 
 /// A column for each machine, and rows and pages of all; a place that somebody else has is waited for, and then named.
-fn the_same_on_one_place(lab: &Lab, env: &str, folder: &Path) {
+fn the_same_on_one_place(lab: &Lab, folder: &Path) {
     let path = lab.path();
     let call = |more: &[&str]| {
-        let line = [&["lab", "run", "job.toml", "--ktap", "--env", env, "--places"], more].concat();
+        let line = ["lab", "run", "job.toml", "--ktap", "--env", "lab/pxe.yaml", "--places"];
+        let line = [&line[..], more].concat();
         xtask_in(folder, &line, &lab.environment(&path))
     };
-    let ran = call(&["name=fine,kind=board"]);
+    let ran = call(&["name=fine,cpu=zen4"]);
     assert_eq!(ran.code, 1, "{ran:#?}");
     for part in [
         "lab, on 1 machine\n",
@@ -111,8 +128,8 @@ fn the_same_on_one_place(lab: &Lab, env: &str, folder: &Path) {
     ] {
         assert!(ran.out.contains(part), "no `{part}`: {ran:#?}");
     }
-    let none = call(&["kind=stove"]);
-    none.fails_with(77, &["has the tags kind=stove"]);
+    let none = call(&["cpu=stove"]);
+    none.fails_with(77, &["has the tags cpu=stove"]);
     lab.succeeds(&["-p", "fine", "acquire"]);
     let taken = call(&["name=fine", "--wait", "4", "--format", "csv"]);
     assert_eq!(taken.code, 3, "{taken:#?}");
@@ -139,11 +156,9 @@ fn x6_a_stick_is_written_through_its_switch_and_booted_and_pytest_takes_the_same
         media: Media::Stick,
         fault: Fault::None,
     }]);
-    let folder = tempfile::tempdir().unwrap();
-    job(folder.path());
-    let (env, path) = (environment("stick.yaml").display().to_string(), lab.path());
-    let line = ["lab", "run", "job.toml", "--env", &env, "--places", "cpu=zen4", "--ktap"];
-    let csv = [&line[..], &["--format", "csv", "--keep", "kept"]].concat();
+    let (folder, path) = (desk(), lab.path());
+    let line = guide("cargo xtask lab run job.toml --env lab/stick.yaml");
+    let csv = [&words(&line)[..], &["--ktap", "--format", "csv", "--keep", "kept"]].concat();
     let ran = xtask_in(folder.path(), &csv, &lab.environment(&path));
     assert_eq!(ran.code, 1, "{ran:#?}");
     let rows: Vec<&str> = ran.out.lines().collect();
@@ -156,11 +171,11 @@ fn x6_a_stick_is_written_through_its_switch_and_booted_and_pytest_takes_the_same
     let mut pytest = Command::new(&python);
     pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--lg-env"]);
     // The environment names what was reserved; whoever acquires by hand names the place.
-    let own = folder.path().join("own.yaml");
+    let env = folder.path().join("lab/stick.yaml");
     let text = fs::read_to_string(&env).unwrap().replace("name: \"+\"", "name: stick");
-    let base = environment("barecount_lab.py").display().to_string();
-    fs::write(&own, text.replace("barecount_lab.py", &base)).unwrap();
-    pytest.arg(&own).arg(environment("test_barecount.py")).envs(lab.environment(&path));
+    fs::write(&env, text).unwrap();
+    let line = guide("LG_BARECOUNT_IMAGE=stick.img pytest --lg-env ");
+    pytest.args(line.split(' ').skip(3)).current_dir(folder.path()).envs(lab.environment(&path));
     pytest.env("LG_BARECOUNT_IMAGE", folder.path().join("kept/stick.img"));
     let output = pytest.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
@@ -174,12 +189,10 @@ fn x6_an_environment_of_qemu_runs_a_job_with_an_emulated_pmu() {
     if !has(Need::Labgrid) {
         skip!("there is no labgrid");
     }
-    let folder = tempfile::tempdir().unwrap();
-    job(folder.path());
-    let env = environment("qemu.yaml").display().to_string();
-    let line =
-        ["lab", "run", "job.toml", "--env", &env, "--pmu", "zen4", "--event", "instructions"];
-    let page = [&line[..], &["--format", "html", "--out", "lab.html"]].concat();
+    let folder = desk();
+    let line = guide("cargo xtask lab run job.toml --env lab/qemu.yaml");
+    let more = ["--event", "instructions", "--format", "html", "--out", "lab.html"];
+    let page = [&words(&line)[..], &more].concat();
     let ran = xtask(folder.path(), &page);
     assert_eq!(ran.code, 1, "{ran:#?}");
     let page = fs::read_to_string(folder.path().join("lab.html")).unwrap();

@@ -9,6 +9,7 @@ use crate::verdict::{Tally, sentences};
 use comfy_table::CellAlignment;
 use protocol::criteria::TSC;
 use protocol::record::{ErrorCode, Outcome, Record, Verdict};
+use protocol::stream::Problem;
 use protocol::verdict;
 use std::fmt::Write;
 
@@ -95,7 +96,10 @@ impl Shown {
         for numbered in &report.records {
             shown.take(&numbered.record);
         }
-        for problem in &report.problems {
+        let told = machine.context.complaint.is_some();
+        // The complaint says why there is no end.
+        let problems = report.problems.iter();
+        for problem in problems.filter(|one| !told || !matches!(one, Problem::NoEnd { .. })) {
             shown.notes.push(format!("{} {problem}", paint(ERROR, "report:")));
         }
         for dispute in &report.disputes {
