@@ -130,7 +130,7 @@ impl Lab {
     /// An exporter tells its resources one by one.
     fn wait_for_resources(&self) {
         let start = Instant::now();
-        let all: usize = self.boards.iter().map(|board| board.resources()).sum();
+        let all = self.boards.len() * Board::RESOURCES;
         loop {
             let listed = self.succeeds(&["resources"]);
             if listed.lines().filter(|line| !line.trim().is_empty()).count() == all {

@@ -57,6 +57,9 @@ struct Shared {
 const FIRST: &[u8] = b"\"item\":0,";
 
 impl Board {
+    /// What each has in the lab: a serial line, a power switch, and what it boots from.
+    pub(super) const RESOURCES: usize = 3;
+
     pub(super) fn new(folder: &Path, wanted: &Wanted) -> Self {
         fs::create_dir_all(folder.join("tftp")).expect("a folder");
         // As when a board came from somebody else: with nothing on its stick.
@@ -105,11 +108,6 @@ impl Board {
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.shared.machine.lock().expect("sound").is_some()
-    }
-
-    /// How many resources it has in the lab.
-    pub(super) fn resources(&self) -> usize {
-        3
     }
 
     /// What the exporter is told of it.

@@ -127,7 +127,7 @@ pub fn wait(child: &mut Child, mut state: impl FnMut(&str)) -> Option<String> {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
             match serde_json::from_str::<Said>(&line) {
                 Ok(Said::State { state: now, complaint: came }) if now == "done" => {
-                    complaint = came
+                    complaint = came;
                 }
                 Ok(Said::State { state: now, .. }) => state(&now),
                 Ok(Said::Error { error }) => complaint = Some(error),
