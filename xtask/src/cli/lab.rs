@@ -38,9 +38,9 @@ pub struct LabNew {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
-  cargo xtask lab run job.toml --env lab/qemu.yaml --pmu zen4             one machine, without a coordinator
-  cargo xtask lab run job.toml --env lab/stick.yaml --places cpu=zen4     every place with that tag
-  cargo xtask lab run job.toml --env lab/pxe.yaml --places name=board7 --format json --out board7.json
+  cargo xtask lab run job.toml --env lab/qemu.yaml --pmu zen4          without a coordinator
+  cargo xtask lab run job.toml --env lab/stick.yaml --places cpu=zen4  every place with that tag
+  cargo xtask lab run job.toml --env lab/pxe.yaml --places name=board7
 
 labgrid reserves and acquires each place, switches its power, and gives up when its time is over.")]
 pub struct LabRun {
