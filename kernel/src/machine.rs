@@ -73,6 +73,7 @@ pub fn record(facts: &Facts) -> Machine {
             tsc_shift: seen.tsc_shift,
             processors: seen.processors,
             counted_by: if seen.plugin { CountedBy::Plugin } else { CountedBy::Stepping },
+            recorded: seen.recorded,
         }),
         event_tables: facts.event_tables.clone(),
         tsc: Tsc {

@@ -13,6 +13,7 @@
 //! - [`mutants`]: planted mistakes that no test notices.
 //! - [`compare`]: two reports side by side, for people and CI services.
 //! - [`honest`]: whether a PMU can be believed, judged from its report.
+//! - [`recording`]: recorded processors for the emulated PMU.
 //! - [`qr`]: the digest of a run, out of photographs of a screen.
 //! - [`render`]: the report as table, JSON, TAP or CSV; [`page`]: as one HTML file; [`mod@bench`]: the project's own figures.
 //!
@@ -43,6 +44,7 @@ pub mod process;
 pub mod program;
 pub mod progress;
 pub mod qr;
+pub mod recording;
 pub mod render;
 pub mod samples;
 pub mod setup;

@@ -1,5 +1,6 @@
 //! The answers of one processor.
 
+use pmu_model::recording::Answer;
 use std::collections::BTreeMap;
 use std::fmt;
 use thiserror::Error;
@@ -98,6 +99,20 @@ impl Leaves {
     /// All that was recorded, by leaf and sub-leaf.
     pub fn all(&self) -> impl Iterator<Item = (Leaf, Registers)> + '_ {
         self.answers.iter().map(|(&leaf, &answer)| (leaf, answer))
+    }
+
+    /// The same for the emulated PMU, which gives the only answer of a leaf for every sub-leaf: a leaf with sub-leaves of which one
+    /// was recorded gets an empty second one.
+    #[must_use]
+    pub fn answers(&self) -> Vec<Answer> {
+        let mut list: Vec<Answer> = Vec::with_capacity(self.answers.len());
+        for (Leaf { leaf, subleaf }, registers) in self.all() {
+            list.push(Answer { leaf, subleaf, registers });
+            if subleaf == 0 && INDEXED.contains(&leaf) && self.recorded(leaf, 1).is_none() {
+                list.push(Answer { leaf, subleaf: 1, registers: [0; 4] });
+            }
+        }
+        list
     }
 
     /// Whether nothing was recorded.

@@ -147,6 +147,9 @@ pub struct EmulatedPmu {
     /// Who counts what QEMU's clock does not.
     #[serde(default)]
     pub counted_by: CountedBy,
+    /// It presents a recorded processor; the model is the one whose behaviour that has.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub recorded: bool,
 }
 
 /// Who counts for the emulated PMU.

@@ -26,7 +26,7 @@ impl Pmu {
     /// MISC_ENABLE, DEBUGCTL and the last-branch registers 0x1DB to 0x1DE.
     #[must_use]
     pub fn owns(&self, msr: u32) -> bool {
-        place(self.model(), msr) != Place::Elsewhere
+        place(self.spec(), msr) != Place::Elsewhere
     }
 
     /// The runs of MSR numbers, first and last, in which [`Pmu::owns`] is true: for a permission
@@ -72,7 +72,7 @@ impl Pmu {
     }
 
     fn find(&self, msr: u32) -> Result<Register, MsrError> {
-        match place(self.model(), msr) {
+        match place(self.spec(), msr) {
             Place::Here(register) if self.is_taken_away(register) => {
                 Err(Fault::Absent { msr }.into())
             }
