@@ -6,6 +6,7 @@ use protocol::record::ProcessorState;
 use qemu_tests::{Guest, Ran, is_model, tree, xtask};
 use std::fs;
 use std::path::Path;
+use xtask::build::Hypervisor;
 use xtask::cli::{Boot, Icount, models};
 use xtask::commands::image;
 use xtask::machine::devices::{Boot as Files, PMU_LOG, Pmu};

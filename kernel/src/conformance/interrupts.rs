@@ -104,7 +104,7 @@ fn each_counter(context: &mut Context) -> Outcome {
 }
 
 fn each_fixed_counter(context: &mut Context) -> Outcome {
-    let counters = context.has().fixeds();
+    let counters = context.has().certain_fixeds();
     each(context, counters, All::of("one interrupt, which finds its counter's overflow"))
 }
 

@@ -101,7 +101,7 @@ fn intel(spec: &Spec, msr: u32) -> Option<Register> {
     let intel = spec.intel()?;
     let v4 = intel.version >= 4;
     let single = match msr {
-        msr::FIXED_CTR_CTRL if intel.version >= 2 => Some(FixedControl),
+        msr::FIXED_CTR_CTRL if intel.fixed != 0 => Some(FixedControl),
         msr::GLOBAL_STATUS if intel.version >= 2 => Some(GlobalStatus),
         msr::GLOBAL_CTRL if intel.version >= 2 => Some(GlobalControl),
         msr::GLOBAL_OVF_CTRL if intel.version >= 2 => Some(GlobalClear),
