@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod boot;
+pub mod bring_up;
 pub mod control;
 pub mod counters;
 pub mod counting;

@@ -1,6 +1,7 @@
 //! Finding out what the machine is.
 
 use super::boot::Handed;
+use super::bring_up;
 use super::display::Display;
 use super::output::Line;
 use super::processors;
@@ -41,6 +42,8 @@ pub struct Machine {
     pub known: Option<Known<'static>>,
     /// How the PMU was found.
     pub ownership: Ownership,
+    /// What its registers held before anybody wrote to them, if that was asked for.
+    pub found: Option<bring_up::Read>,
     /// What the emulated PMU says of itself, if it is one.
     pub emulated: Option<Emulated>,
     /// There is a hypervisor.
@@ -69,7 +72,14 @@ impl Machine {
 }
 
 /// Switches the machine's features on, finds out what it is, and reports it.
-pub fn machine(handed: &mut Handed, space: &mut Space, report: &mut Report<Line>) -> Machine {
+///
+/// `keeps_found`: what the machine's firmware left in the PMU's registers is read first, and kept.
+pub fn machine(
+    handed: &mut Handed,
+    space: &mut Space,
+    report: &mut Report<Line>,
+    keeps_found: bool,
+) -> Machine {
     let cpuid = native();
     let identity = Identity::read(&cpuid);
     // SAFETY: ring 0 on the boot processor, interrupt table loaded, nothing measured yet, no page mapped
@@ -96,6 +106,8 @@ pub fn machine(handed: &mut Handed, space: &mut Space, report: &mut Report<Line>
     // SAFETY: interrupt table loaded, ring 0; nobody else uses the PMU.
     let mut registers = unsafe { pmu::Machine::new() };
     let mut processors = processors::start(&platform, &identity, &clock, handed, space);
+    let amd = identity.vendor == Vendor::Amd;
+    let found = keeps_found.then(|| bring_up::registers(amd));
     let announced = pmu::find(&mut registers);
     let ownership = announced
         .as_ref()
@@ -148,6 +160,7 @@ pub fn machine(handed: &mut Handed, space: &mut Space, report: &mut Report<Line>
         announced,
         known,
         ownership,
+        found,
         emulated,
         hypervisor,
         vendor: identity.vendor,

@@ -186,12 +186,9 @@ fn header(machine: &Machine, job: &str) {
     }
 }
 
-/// Reports that there is nothing to run.
-pub fn no_job(error: Option<&RamdiskError>, machine: &Machine, report: &mut Report<Line>) -> End {
-    let (code, text) = match error {
-        None => (ErrorCode::NoJob, "no job: the boot loader handed over no ramdisk".to_string()),
-        Some(error) => (ErrorCode::BadJob, format!("the job cannot be used: {error}")),
-    };
+/// Reports that the job cannot be run.
+pub fn no_job(error: &RamdiskError, machine: &Machine, report: &mut Report<Line>) -> End {
+    let (code, text) = (ErrorCode::BadJob, format!("the job cannot be used: {error}"));
     header(machine, "none");
     if let Some(display) = &machine.display {
         let (outcome, last_error) = (Some(Outcome::BadJob), Some(text.clone()));
