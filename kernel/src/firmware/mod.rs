@@ -20,6 +20,7 @@ pub mod probe;
 pub mod processor_set;
 pub mod processors;
 pub mod programs;
+pub mod reset;
 mod sampling;
 pub mod saved;
 pub mod stacks;

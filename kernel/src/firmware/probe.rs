@@ -4,7 +4,7 @@ use super::boot::Handed;
 use super::bring_up;
 use super::display::Display;
 use super::output::Line;
-use super::processors;
+use super::{processors, reset};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::acpi::Platform;
@@ -14,6 +14,7 @@ use arch::memory::Space;
 use arch::pmu::{self, Capabilities, Driver, Emulated, Missing, Ownership};
 use arch::time::{Clock, tsc};
 use arch::watchdog::Watchdog;
+use arch::watchdog::second::Guard;
 use kernel::events::{self, Known, Names};
 use kernel::machine::{self, Facts};
 use kernel::report::Report;
@@ -52,6 +53,8 @@ pub struct Machine {
     pub vendor: Vendor,
     /// What ends snippets that do not end themselves, or why there is nothing.
     pub watchdog: Result<&'static str, &'static str>,
+    /// Another processor that does so.
+    pub guard: Option<Guard>,
     /// How the report leaves the machine.
     pub ways: Ways,
     /// LVTPC as it was found.
@@ -119,7 +122,15 @@ pub fn machine(
     let (begin, mut pmu) = (tsc::now(), announced.clone());
     pmu = pmu.and_then(|has| pmu::trial::run(&has, &mut registers));
     let trial_ticks = tsc::now() - begin;
+    // The emulated PMU's clock counts the instructions of all processors together.
+    // SAFETY: the boot processor, everything is set up, and nobody uses the other processors' timers.
+    let guard = emulated.is_none().then(|| unsafe { Guard::find(&clock, apic_timer_hz) }).flatten();
     let watchdog = watchdog(&pmu, &mut registers);
+    let watchdog = match (watchdog, guard) {
+        (Ok(_), Some(_)) => Ok("counter NMI; NMI by another processor"),
+        (Err(_), Some(_)) => Ok("NMI by another processor"),
+        (by_counter, None) => by_counter,
+    };
     let names = handed.ramdisk.and_then(|ramdisk| events::open(ramdisk, &identity, &cpuid));
     let facts = Facts {
         identity: &identity,
@@ -129,6 +140,7 @@ pub fn machine(
         trial_ticks,
         ownership: &ownership,
         watchdog,
+        resets: reset::open(&platform),
         emulated,
         event_tables: names.as_ref().map(|names| names.record.clone()),
         clock,
@@ -165,6 +177,7 @@ pub fn machine(
         hypervisor,
         vendor: identity.vendor,
         watchdog,
+        guard,
         ways: report.sink_mut().ways(),
         performance_lvt,
     }

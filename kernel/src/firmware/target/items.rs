@@ -5,7 +5,7 @@ use crate::firmware::bench::Processor;
 use crate::firmware::per_cpu::AllProcessors;
 use crate::firmware::processor_set::SelectedProcessors;
 use crate::firmware::programs::Owner;
-use crate::firmware::{bring_up, counting, crash, tasks};
+use crate::firmware::{bring_up, counting, crash, reset, saved, tasks};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::cpu;
@@ -36,6 +36,8 @@ impl run::Machine for Target<'_> {
 
     fn next_item(&mut self, index: u32, name: &str) {
         crash::at_item(index, name);
+        saved::running(index, name);
+        reset::begin();
         // What an item before asked for and did not wait for comes now, not in this one. Every LVT entry is masked.
         x86_64::instructions::interrupts::enable();
         x86_64::instructions::nop();
@@ -68,6 +70,7 @@ impl run::Machine for Target<'_> {
                 .into_iter()
                 .for_each(|vector| unsafe { interrupts::reset_entry(vector) });
         }
+        self.guard(false);
         // Before anything that may raise an exception.
         // SAFETY: ring 0; the tables are as they were copied but for what foreign code changed.
         unsafe { self.tables.restore() };
@@ -94,7 +97,14 @@ impl run::Machine for Target<'_> {
         index: u32,
         report: &mut dyn FnMut(&Check),
     ) -> Suite {
-        self.checked(|subject, bench| conformance::run(suite, index, subject, bench, report))
+        let second = self.machine.clock.hz;
+        let mut alive = |check: &Check| {
+            reset::reload(tsc::now(), second);
+            report(check);
+        };
+        self.checked(|subject, bench| {
+            conformance::run(suite, index, subject, bench, &mut alive)
+        })
     }
 
     fn bring_up(
@@ -103,6 +113,11 @@ impl run::Machine for Target<'_> {
         index: u32,
         report: &mut dyn FnMut(Record),
     ) -> Suite {
+        let second = self.machine.clock.hz;
+        let report: &mut dyn FnMut(Record) = &mut |record| {
+            reset::reload(tsc::now(), second);
+            report(record);
+        };
         bring_up::report(self.machine, index, self.processors.is_none(), report);
         let suite = self.checked(|subject, bench| {
             let report = core::cell::RefCell::new(&mut *report);
