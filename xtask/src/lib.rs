@@ -13,7 +13,7 @@
 //! - [`mutants`]: planted mistakes that no test notices.
 //! - [`compare`]: two reports side by side, for people and CI services.
 //! - [`honest`]: whether a PMU can be believed, judged from its report.
-//! - [`recording`]: recorded processors for the emulated PMU.
+//! - [`recording`]: recorded processors for the emulated PMU; [`replay`]: what a machine does otherwise than its replay.
 //! - [`qr`]: the digest of a run, out of photographs of a screen.
 //! - [`render`]: the report as table, JSON, TAP or CSV; [`page`]: as one HTML file; [`mod@bench`]: the project's own figures.
 //!
@@ -46,6 +46,7 @@ pub mod progress;
 pub mod qr;
 pub mod recording;
 pub mod render;
+pub mod replay;
 pub mod samples;
 pub mod setup;
 pub mod stick;

@@ -1,16 +1,18 @@
 //! A recorded processor for the emulated PMU: `--pmu dump:FILE`. The file holds answers of CPUID in one of the forms of
 //! [`recorded::text`], or is a report: a bring-up's with all leaves, another one with what its machine record tells.
 
+use crate::collect::Numbered;
 use crate::page;
 use pmu_model::model::Vendor;
-use pmu_model::recording::slot;
+use pmu_model::recording::slot::{self, Processor};
 use pmu_model::{Model, Recording, recording::Answer};
-use protocol::record::Record;
 use recorded::machine::MachineError;
 use recorded::text::TextError;
-use recorded::{Leaves, machine, text};
+use recorded::{Leaves, text};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
+
+pub mod report;
 
 /// In front of the file's name.
 pub const PREFIX: &str = "dump:";
@@ -62,7 +64,7 @@ pub struct Recorded {
     pub inferred: Vec<String>,
     /// The first one.
     pub leaves: Leaves,
-    processors: Vec<&'static [Answer]>,
+    processors: Vec<Processor<'static>>,
 }
 
 impl PartialEq for Recorded {
@@ -92,6 +94,19 @@ impl Recorded {
     pub fn of(
         file: &Path,
         leaves: Vec<Leaves>,
+        inferred: Vec<String>,
+    ) -> Result<Self, RecordingError> {
+        Self::with_registers(file, leaves, Vec::new(), inferred)
+    }
+
+    /// The same with registers of each that the machine's firmware left, by processor.
+    ///
+    /// # Errors
+    /// As for [`Recorded::of`].
+    pub fn with_registers(
+        file: &Path,
+        leaves: Vec<Leaves>,
+        registers: Vec<Vec<(u32, u64)>>,
         mut inferred: Vec<String>,
     ) -> Result<Self, RecordingError> {
         let path = || file.to_path_buf();
@@ -104,9 +119,14 @@ impl Recorded {
                     .map_err(|error| RecordingError::Unfit { file: path(), number, error })
             })
             .collect::<Result<_, _>>()?;
-        let processors = without_repeats(answers);
+        let mut registers = registers.into_iter();
+        let processor = |answers| {
+            let registers = &*Vec::leak(registers.next().unwrap_or_default());
+            Processor { answers, registers }
+        };
+        let processors = without_repeats(answers.into_iter().map(processor).collect());
         let count = processors.len();
-        let words = 1 + processors.iter().map(|one| 1 + 6 * one.len()).sum::<usize>();
+        let words = 1 + processors.iter().map(Processor::words).sum::<usize>();
         if slot::MARK.len() + 4 * words > slot::BYTES {
             return Err(RecordingError::Long { file: path(), processors: count });
         }
@@ -158,9 +178,10 @@ impl Recorded {
 }
 
 /// Processors at the end that answer as the one before them are left out: the last one's answers hold for those behind it.
-fn without_repeats(mut list: Vec<&'static [Answer]>) -> Vec<&'static [Answer]> {
+fn without_repeats(mut list: Vec<Processor<'static>>) -> Vec<Processor<'static>> {
     while let [.., one, last] = list[..]
-        && same(one, last)
+        && same(one.answers, last.answers)
+        && one.registers == last.registers
     {
         list.pop();
     }
@@ -193,15 +214,9 @@ fn parse(bytes: &[u8], file: &Path) -> Result<(Vec<Leaves>, Vec<String>), Record
     let Ok(document) = page::read(bytes, &file.display().to_string()) else {
         return Err(RecordingError::Text { file: path(), error });
     };
-    let records = document.records();
-    let machine = records.iter().rev().find_map(|one| match &one.record {
-        Record::Machine(machine) => Some(machine),
-        _ => None,
-    });
-    let machine = machine.ok_or_else(|| RecordingError::NoMachine { file: path() })?;
-    let (leaves, inferred) = machine::leaves(machine)
-        .map_err(|error| RecordingError::Machine { file: path(), error })?;
-    Ok((vec![leaves], inferred))
+    report::processors(document.records())
+        .map_err(|error| RecordingError::Machine { file: path(), error })?
+        .ok_or_else(|| RecordingError::NoMachine { file: path() })
 }
 
 /// The brand, without the blanks around it.
@@ -218,6 +233,24 @@ fn name(leaves: &Leaves) -> String {
         return format!("a processor with the signature {signature:#x}");
     }
     crate::text::printable(&brand).into_owned()
+}
+
+impl Recorded {
+    /// The machine of a report, with what its firmware had left in the PMU's registers, if the report has that.
+    ///
+    /// # Errors
+    /// As for [`Recorded::read`].
+    pub fn of_report(file: &Path, records: &[Numbered]) -> Result<Self, RecordingError> {
+        let (leaves, inferred) = report::processors(records)
+            .map_err(|error| RecordingError::Machine { file: file.to_path_buf(), error })?
+            .ok_or_else(|| RecordingError::NoMachine { file: file.to_path_buf() })?;
+        let left = |cpu: usize| {
+            let found = report::registers(records, cpu as u32, true)?;
+            Some(found.values.iter().map(|[msr, value]| (msr.0 as u32, value.0)).collect())
+        };
+        let registers = (0..leaves.len()).map(|cpu| left(cpu).unwrap_or_default()).collect();
+        Self::with_registers(file, leaves, registers, inferred)
+    }
 }
 
 #[cfg(test)]

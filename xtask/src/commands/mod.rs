@@ -13,6 +13,7 @@ pub mod man;
 pub mod mutants;
 pub mod new;
 pub mod package;
+pub mod replay;
 pub mod report;
 pub mod run;
 pub mod schema;
@@ -47,6 +48,7 @@ fn for_user(command: &User) -> Result<u8> {
         User::Image(arguments) => image::run(arguments),
         User::Collect(arguments) => collect::run(arguments),
         User::Compare(arguments) => compare::run(arguments),
+        User::Replay(arguments) => replay::run(arguments),
         User::Report(arguments) => report::run(arguments),
         User::Events(arguments) => events::run(arguments),
         User::Schema(arguments) => schema::run(arguments),

@@ -1,6 +1,6 @@
 //! `run`: boot a job in QEMU and show what it measured.
 
-mod boots;
+pub(super) mod boots;
 mod gate;
 mod staging;
 pub use staging::{hypervisor, plant, record, stage, stage_files, stage_pmu, stage_with_pmu};
@@ -450,13 +450,13 @@ pub(super) fn resolve(report: &crate::collect::Report, context: &mut Context, ke
 }
 
 /// The run's folder: a temporary one, or one that is kept.
-struct Scratch {
+pub(super) struct Scratch {
     path: PathBuf,
     _temporary: Option<tempfile::TempDir>,
 }
 
 impl Scratch {
-    fn new(keep: Option<&Path>) -> Result<Self> {
+    pub(super) fn new(keep: Option<&Path>) -> Result<Self> {
         if let Some(path) = keep {
             fs::create_dir_all(path).map_err(Failure::file("create", path))?;
             let path = path.canonicalize().map_err(Failure::file("open", path))?;
@@ -467,11 +467,11 @@ impl Scratch {
         Ok(Self { path: folder.path().to_path_buf(), _temporary: Some(folder) })
     }
 
-    fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         write(&self.path.join(name), bytes)
     }
 }

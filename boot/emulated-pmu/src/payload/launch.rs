@@ -75,7 +75,7 @@ pub extern "sysv64" fn prepare(launch: *const Launch, rip: u64, rsp: u64) -> u64
             acpi::hide_hpet(launch.rsdp);
             let pm_timer = acpi::pm_timer(launch.rsdp);
             // SAFETY: called once, before any guest runs.
-            unsafe { build((options, recording), shift, (alarm, pm_timer), rip, rsp) };
+            unsafe { build((options, recording, launch.processor), shift, (alarm, pm_timer), rip, rsp) };
             if processors::are_shared() {
                 // SAFETY: as above.
                 unsafe { guard::begin() };
@@ -120,7 +120,7 @@ fn checked(line: &[u8], processor: u64, waits: bool) -> Result<Checked, Refusal>
 /// # Safety
 /// Called once, SVM on.
 unsafe fn build(
-    (options, recording): (Options, Option<&'static Recording>),
+    (options, recording, processor): (Options, Option<&'static Recording>, u64),
     shift: u8,
     (alarm, pm_timer): (Alarm, Option<u16>),
     rip: u64,
@@ -133,17 +133,17 @@ unsafe fn build(
     // that translates into the code that counts.
     let counting = if alone { options.counting } else { options::Counting::Stepping };
     COUNTER.call_once(|| counting);
-    #[cfg_attr(not(feature = "faults"), allow(unused_mut, reason = "without faults it is sound"))]
     let mut pmu = match recording {
         Some(recording) => Pmu::recorded(recording, host(), Timing::of_tsc(shift)),
         None => Pmu::new(options.model, host(), Timing::of_tsc(shift)),
     };
-    let spec = pmu.spec();
     #[cfg(feature = "faults")]
     {
         pmu.set_mutation(options.fault);
         pmu.reset();
     }
+    recorded::leave(&mut pmu, processor);
+    let spec = pmu.spec();
     // SAFETY: the statics are touched here and by `go` alone, one after the other.
     unsafe {
         CR3 = tables::build();

@@ -1,10 +1,11 @@
 //! The recorded processor that the host tool has put into this program's file, if it has.
 
+use super::debug;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::arch::asm;
 use handover::Refusal;
-use pmu_model::Recording;
+use pmu_model::{MsrError, Pmu, Recording};
 use pmu_model::recording::slot::Slot;
 
 static SLOT: Slot = Slot::EMPTY;
@@ -16,6 +17,15 @@ fn slot() -> &'static Slot {
     unsafe {
         asm!("lea {}, [rip + {}]", out(reg) at, sym SLOT, options(pure, nomem, nostack, preserves_flags));
         &*at
+    }
+}
+
+/// Puts into the PMU of processor number `processor` what its firmware left there.
+pub fn leave(pmu: &mut Pmu, processor: u64) {
+    for (msr, value) in slot().registers(processor as usize) {
+        if let Err(MsrError::GeneralProtection(fault)) = pmu.leave(msr, value) {
+            debug::line(format_args!("what was left in a register cannot be put there: {fault}"));
+        }
     }
 }
 

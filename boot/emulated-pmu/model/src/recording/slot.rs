@@ -1,8 +1,8 @@
 //! Where a hypervisor's file carries recorded processors: a part of it that begins with a mark, is empty as it is built, and is
 //! filled in by who starts it.
 //!
-//! Behind the mark: the number of processors, then for each the number of its answers and these, six words each, all of 32
-//! bits and little-endian.
+//! Behind the mark: the number of processors, then for each the number of its answers and these, six words each, and the number
+//! of its registers and these, three words each: number, lower and upper half. All words have 32 bits and are little-endian.
 
 use super::Answer;
 
@@ -10,8 +10,26 @@ use super::Answer;
 pub const BYTES: usize = 32 << 10;
 /// How it begins. Not to be found elsewhere in a hypervisor: this constant is of who fills it in alone.
 pub const MARK: [u8; 16] = *b"recorded CPUs :\n";
-/// Words of an answer.
-const WORDS: usize = 6;
+/// Words of an answer, and of a register.
+const ANSWER: usize = 6;
+const REGISTER: usize = 3;
+
+/// A processor that goes into a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Processor<'a> {
+    /// What CPUID answers.
+    pub answers: &'a [Answer],
+    /// Registers that somebody left, and what they hold: see [`crate::Pmu::leave`].
+    pub registers: &'a [(u32, u64)],
+}
+
+impl Processor<'_> {
+    /// Words that it takes.
+    #[must_use]
+    pub const fn words(&self) -> usize {
+        2 + ANSWER * self.answers.len() + REGISTER * self.registers.len()
+    }
+}
 
 /// The slot in a hypervisor.
 #[repr(C, align(16))]
@@ -25,28 +43,46 @@ impl Slot {
     /// An empty one.
     pub const EMPTY: Self = Self { mark: MARK, words: [0; (BYTES - MARK.len()) / 4] };
 
+    /// Words of processor number `processor`, or of the last one, if they are fewer: its answers and its registers. `None` if it
+    /// is empty, or damaged.
+    fn of(&self, processor: usize) -> Option<[&[u32]; 2]> {
+        let (&count, mut rest) = self.words.split_first()?;
+        let number = processor.min((count as usize).checked_sub(1)?);
+        let mut list = |bytes: usize| {
+            let (&count, behind) = rest.split_first()?;
+            let (own, others) = behind.split_at_checked((count as usize).checked_mul(bytes)?)?;
+            rest = others;
+            Some(own)
+        };
+        for _ in 0..number {
+            list(ANSWER)?;
+            list(REGISTER)?;
+        }
+        Some([list(ANSWER)?, list(REGISTER)?])
+    }
+
     /// Answers of processor number `processor`, or of the last one, if they are fewer. `None` if it is empty.
     #[must_use]
     pub fn answers(&self, processor: usize) -> Option<impl Iterator<Item = Answer> + '_> {
-        let (&count, mut rest) = self.words.split_first()?;
-        let number = processor.min((count as usize).checked_sub(1)?);
-        for _ in 0..number {
-            let (&answers, behind) = rest.split_first()?;
-            rest = behind.get(answers as usize * WORDS..)?;
-        }
-        let (&answers, behind) = rest.split_first()?;
-        let words = behind.get(..answers as usize * WORDS)?;
-        Some(words.chunks_exact(WORDS).map(|word| Answer {
+        let [words, _] = self.of(processor)?;
+        Some(words.chunks_exact(ANSWER).map(|word| Answer {
             leaf: word[0],
             subleaf: word[1],
             registers: [word[2], word[3], word[4], word[5]],
         }))
     }
+
+    /// Its registers, each with what it holds.
+    pub fn registers(&self, processor: usize) -> impl Iterator<Item = (u32, u64)> + '_ {
+        let words = self.of(processor).map_or(&[][..], |[_, words]| words);
+        let value = |word: &[u32]| (word[0], u64::from(word[1]) | u64::from(word[2]) << 32);
+        words.chunks_exact(REGISTER).map(value)
+    }
 }
 
 /// Fills the slot in the hypervisor's `file` in. `false`: there is no slot, or the processors do not fit into it.
 #[must_use]
-pub fn fill(file: &mut [u8], processors: &[&[Answer]]) -> bool {
+pub fn fill(file: &mut [u8], processors: &[Processor]) -> bool {
     let Some(at) = file.windows(MARK.len()).position(|window| window == MARK) else {
         return false;
     };
@@ -60,11 +96,15 @@ pub fn fill(file: &mut [u8], processors: &[&[Answer]]) -> bool {
         true
     };
     let mut fits = put(processors.len() as u32);
-    for answers in processors {
-        fits &= put(answers.len() as u32);
-        for one in *answers {
+    for processor in processors {
+        fits &= put(processor.answers.len() as u32);
+        for one in processor.answers {
             let [eax, ebx, ecx, edx] = one.registers;
             fits &= [one.leaf, one.subleaf, eax, ebx, ecx, edx].into_iter().all(&mut put);
+        }
+        fits &= put(processor.registers.len() as u32);
+        for &(msr, value) in processor.registers {
+            fits &= [msr, value as u32, (value >> 32) as u32].into_iter().all(&mut put);
         }
     }
     fits
@@ -95,15 +135,22 @@ mod tests {
         file.extend_from_slice(&[0; BYTES - MARK.len()]);
         file.push(0x5A);
         assert!(Slot::EMPTY.answers(0).is_none());
-        assert!(fill(&mut file, &[&[answer(1), answer(10)], &[answer(20)]]));
+        let registers = [(0xC1, 0xFFFF_0000_0001), (0x186, 7)];
+        let first = Processor { answers: &[answer(1), answer(10)], registers: &registers };
+        let second = Processor { answers: &[answer(20)], registers: &[] };
+        assert_eq!(first.words(), 2 + 12 + 6);
+        assert!(fill(&mut file, &[first, second]));
         let slot = loaded(&file, 100);
         let of = |number| slot.answers(number).unwrap().collect::<Vec<_>>();
         assert_eq!(of(0), [answer(1), answer(10)]);
         assert_eq!(of(1), [answer(20)]);
         assert_eq!(of(7), of(1), "more processors than recordings");
+        assert_eq!(slot.registers(0).collect::<Vec<_>>(), registers);
+        assert_eq!(slot.registers(1).count() + slot.registers(7).count(), 0);
         assert_eq!(file[file.len() - 1], 0x5A);
         let many = vec![answer(1); BYTES / 24];
-        assert!(!fill(&mut file, &[&many]), "too many");
+        let many = Processor { answers: &many, registers: &[] };
+        assert!(!fill(&mut file, &[many]), "too many");
         assert_eq!(file[file.len() - 1], 0x5A);
         assert!(!fill(&mut file[..BYTES], &[]), "cut off");
         assert!(!fill(&mut [0; 64], &[]), "no slot");
