@@ -14,9 +14,10 @@ pub(crate) fn block() -> &'static [u8] {
     BLOCK.get_or_init(|| Sources::embedded().and_then(|sources| sources.pack()).unwrap())
 }
 
-/// All tables.
+/// All tables. Opened once, since the checksum of the whole block takes longer than most tests.
 pub(crate) fn tables() -> Tables<'static> {
-    Tables::open(block()).unwrap()
+    static TABLES: OnceLock<Tables<'static>> = OnceLock::new();
+    *TABLES.get_or_init(|| Tables::open(block()).unwrap())
 }
 
 /// One table.
