@@ -96,6 +96,12 @@ proptest! {
         compare(&problem)?;
     }
 
+}
+
+proptest! {
+    // Lists of a hundred requests take their time.
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
     #[test]
     fn m4_long_lists_are_spread_evenly_and_the_correlate_is_in_every_pass(
         demands in prop::collection::vec(any_demand(6), 1..120),
