@@ -17,6 +17,8 @@ pub mod table;
 pub mod tap;
 pub(crate) mod tasks;
 mod values;
+#[cfg(test)]
+mod whole;
 
 use crate::cli::Format;
 use crate::collect::Report;
