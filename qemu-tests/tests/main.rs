@@ -44,6 +44,7 @@ mod pmu_options;
 mod precise;
 mod program;
 mod random_programs;
+mod recorded;
 mod sampled_tasks;
 mod sampling;
 mod screen;

@@ -9,6 +9,7 @@ use crate::lab::LabError;
 use crate::machine::MachineError;
 use crate::page::PageError;
 use crate::qr::QrError;
+use crate::recording::RecordingError;
 use crate::setup::SetupError;
 use crate::stick::StickError;
 use crate::text::printable_lines;
@@ -68,6 +69,9 @@ pub enum Failure {
     /// Pictures or texts hold no digest.
     #[error(transparent)]
     Qr(#[from] QrError),
+    /// A recorded processor cannot be emulated, or not be put into the hypervisor.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
     /// A stick cannot be read.
     #[error(transparent)]
     Stick(#[from] StickError),
@@ -92,7 +96,7 @@ impl Failure {
         match self {
             Self::Job(_) | Self::Events(_) | Self::Usage(_) => 2,
             Self::Benchmark(_) | Self::Compare(_) | Self::Page(_) => 2,
-            Self::File { .. } | Self::Stick(_) => 2,
+            Self::File { .. } | Self::Stick(_) | Self::Recording(_) => 2,
             Self::Machine(error) => error.exit_code(),
             Self::Output(_) | Self::Qr(_) => 3,
             Self::Interrupted(_) => interrupt::EXIT_CODE,

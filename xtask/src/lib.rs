@@ -14,6 +14,7 @@
 //! - [`compare`]: two reports side by side, for people and CI services.
 //! - [`lab`]: a job on many machines, through labgrid.
 //! - [`honest`]: whether a PMU can be believed, judged from its report.
+//! - [`recording`]: recorded processors for the emulated PMU; [`replay`]: what a machine does otherwise than its replay.
 //! - [`qr`]: the digest of a run, out of photographs of a screen.
 //! - [`render`]: the report as table, JSON, TAP or CSV; [`page`]: as one HTML file; [`mod@bench`]: the project's own figures.
 //!
@@ -45,7 +46,9 @@ pub mod process;
 pub mod program;
 pub mod progress;
 pub mod qr;
+pub mod recording;
 pub mod render;
+pub mod replay;
 pub mod samples;
 pub mod setup;
 pub mod stick;

@@ -2,7 +2,7 @@
 
 use super::{
     Bench, Collect, Color, Compare, Completions, Doctor, Events, Image, Lab, Man, Mutants, New,
-    Package, ReportArguments, Run, Schema, Test, Vm,
+    Package, Replay, ReportArguments, Run, Schema, Test, Vm,
 };
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -84,6 +84,8 @@ pub enum User {
     Lab(Lab),
     /// Compare two reports, and tell by the exit code whether something got worse.
     Compare(Compare),
+    /// Emulate the machine of a report, and show what is otherwise there.
+    Replay(Replay),
     /// Make one HTML file of one or more saved reports.
     Report(ReportArguments),
     /// List what can be counted, by name, on any processor.

@@ -14,6 +14,7 @@ pub mod man;
 pub mod mutants;
 pub mod new;
 pub mod package;
+pub mod replay;
 pub mod report;
 pub mod run;
 pub mod schema;
@@ -49,6 +50,7 @@ fn for_user(command: &User) -> Result<u8> {
         User::Collect(arguments) => collect::run(arguments),
         User::Lab(arguments) => lab::run(arguments),
         User::Compare(arguments) => compare::run(arguments),
+        User::Replay(arguments) => replay::run(arguments),
         User::Report(arguments) => report::run(arguments),
         User::Events(arguments) => events::run(arguments),
         User::Schema(arguments) => schema::run(arguments),
