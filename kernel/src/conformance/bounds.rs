@@ -84,7 +84,10 @@ pub(super) fn overflow(context: &mut Context) -> Result<Option<[u64; 2]>, PmuErr
 }
 
 /// By how much counters of the same event differ that run over the same code.
-fn apart(context: &mut Context, counters: &[(Counter, arch::pmu::Selection)]) -> Result<u64, PmuError> {
+fn apart(
+    context: &mut Context,
+    counters: &[(Counter, arch::pmu::Selection)],
+) -> Result<u64, PmuError> {
     let seen = context.count(counters, Work::kernel(Piece::Loop, 1000))?;
     let (least, most) = (seen.iter().min(), seen.iter().max());
     Ok(most.zip(least).map_or(0, |(most, least)| most - least))

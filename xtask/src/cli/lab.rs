@@ -1,9 +1,8 @@
 //! `lab`: a job on many machines, through labgrid.
 
-use super::{Output, Pmu};
+use super::{Emulated, Output, Pmu};
 use crate::job::Overrides;
 use clap::{Args, Subcommand};
-use pmu_model::Model;
 use std::path::PathBuf;
 
 /// Arguments of `lab`.
@@ -80,8 +79,8 @@ pub struct LabRun {
     #[arg(long, value_name = "SECONDS", help_heading = "Lab")]
     pub silence: Option<super::Timeout>,
     /// The PMU of QEMU's machines, where a place has no tag `pmu`.
-    #[arg(long, value_name = "MODEL", value_parser = Pmu::model_parser(), help_heading = "Lab")]
-    pub pmu: Option<Model>,
+    #[arg(long, value_name = "MODEL", value_parser = Pmu::emulated_parser(), help_heading = "Lab")]
+    pub pmu: Option<Emulated>,
     /// Have the firmware write KTAP to the serial line, with the records as diagnostics.
     #[arg(long, help_heading = "Lab")]
     pub ktap: bool,

@@ -49,9 +49,9 @@ fn of_cpuid(records: &[Numbered]) -> Vec<Leaves> {
         }
         processors.push(leaves);
     }
-    let complete = processors.first().is_some_and(|boot| {
-        boot.recorded(0, 0).is_some() && boot.recorded(1, 0).is_some()
-    });
+    let complete = processors
+        .first()
+        .is_some_and(|boot| boot.recorded(0, 0).is_some() && boot.recorded(1, 0).is_some());
     if complete { processors } else { Vec::new() }
 }
 

@@ -161,7 +161,9 @@ fn arch_lbr(leaves: &Leaves) -> LbrKind {
     if !said || deepest == 0 || deepest > ARCH_ENTRIES {
         return LbrKind::None;
     }
-    let LbrKind::Arch(model) = crate::Model::SapphireRapids.spec().lbr else { return LbrKind::None };
+    let LbrKind::Arch(model) = crate::Model::SapphireRapids.spec().lbr else {
+        return LbrKind::None;
+    };
     // Events counted between branches (ECX[19:16]) are not offered.
     LbrKind::Arch(ArchLbr { leaf: [eax, ebx, ecx & 0xFFFF], entries: deepest, ..model })
 }
