@@ -3,7 +3,7 @@
 use crate::build::Tree;
 use crate::cli::{self, Emulated, Image, LabRun, OnOff};
 use crate::commands::image;
-use crate::commands::run::stage_with_pmu;
+use crate::commands::run::{record, stage_with_pmu};
 use crate::job::Packed;
 use crate::machine::Given;
 use crate::machine::devices::{Cpus, Virtual, arguments, default_memory, without_stop_line};
@@ -83,6 +83,9 @@ pub fn direct(
     let (kernel, job) = (tree.kernel(), Some(&packed.bytes[..]));
     let (boot, devices) =
         stage_with_pmu(tree, &kernel, job, cli::Boot::Direct, (given, recorded, icount), folder)?;
+    if let Some(recorded) = recorded {
+        record(recorded, folder)?;
+    }
     let plugin = match pmu {
         Some(_) => crate::commands::run::counter(tree, given, cli::Counting::default())?.plugin,
         None => None,
