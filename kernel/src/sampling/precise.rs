@@ -149,7 +149,8 @@ mod tests {
         };
         let mut store = store(Format::Skylake);
         let mut with = |full, malformed, witness| {
-            let drain = Drain { full, malformed, ..Drain::new(&mut store, 1) };
+            let mut drain = Drain::new(&mut store, 1);
+            (drain.full, drain.malformed) = (full, malformed);
             let mut block = ControlBlock::of(&driver);
             block.take_records(drain);
             lost(&one, &block, 5, witness)
