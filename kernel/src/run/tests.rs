@@ -125,6 +125,9 @@ macro_rules! without_pmu {
             fn interrupts(&self) -> u64 {
                 0
             }
+            fn interrupted(&self) -> u64 {
+                unreachable!("nothing is armed")
+            }
             fn smis(&self) -> (u64, u32) {
                 unreachable!("nothing is armed")
             }
