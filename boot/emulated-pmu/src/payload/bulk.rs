@@ -3,7 +3,7 @@
 
 use super::free::{self, ALWAYS, returns};
 use super::guest::Guest;
-use super::vmcb::{Event, Intercepts, exit};
+use emulated_pmu::vmcb::{Event, Intercepts, exit};
 use super::{breakpoint, clock, debug, events, exits, nested, processors, retire, step};
 use emulated_pmu::debug_registers::{Placed, Which};
 use emulated_pmu::step::{Kind, is_privileged, kind};

@@ -6,7 +6,7 @@
 
 use super::guest::Guest;
 use super::memory::read_physical;
-use super::vmcb::{Event, Segment, Vmcb};
+use emulated_pmu::vmcb::{Event, Segment, Vmcb};
 use core::arch::asm;
 use core::mem::MaybeUninit;
 use emulated_pmu::delivery::{Delivered, Interrupted, deliver, selector};

@@ -6,7 +6,7 @@ use super::lapic::{self, Delivery};
 use super::nested;
 use super::processors;
 use super::tables;
-use super::vmcb::Event;
+use emulated_pmu::vmcb::Event;
 use emulated_pmu::debug_registers::SINGLE_STEP;
 use pmu_model::{Delta, Occurrence, Outcome, Ring};
 

@@ -1,7 +1,7 @@
 //! The guest while nothing is counted.
 
 use super::guest::Guest;
-use super::vmcb::Intercepts;
+use emulated_pmu::vmcb::Intercepts;
 use super::{breakpoint, bulk, events, exits, nested, processors};
 use emulated_pmu::debug_registers::Which;
 

@@ -11,7 +11,7 @@ use super::pm_timer::PmTimer;
 use super::port::{read_msr, write_debug_7};
 use super::switch::{self, Registers};
 use super::timer::Timer;
-use super::vmcb::{Event, Vmcb, exit};
+use emulated_pmu::vmcb::{Event, Vmcb, exit};
 use core::cell::RefCell;
 use emulated_pmu::control::{Control, enterable_code_segment};
 use emulated_pmu::debug_registers::{DebugRegisters, SINGLE_STEP};

@@ -12,7 +12,7 @@ use super::processors::{arrival, guard};
 use super::run;
 use super::switch::Registers;
 use super::timer::Timer;
-use super::vmcb::{Segment, Vmcb};
+use emulated_pmu::vmcb::{Segment, Vmcb};
 use super::{acpi, breakpoint, clock, debug, lapic, processors, svm, tables};
 use core::arch::asm;
 use core::mem::MaybeUninit;

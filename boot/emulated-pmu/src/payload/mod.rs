@@ -41,4 +41,3 @@ mod switch;
 mod system_call;
 mod tables;
 mod timer;
-mod vmcb;

@@ -5,7 +5,7 @@ use super::guest::Guest;
 use super::maps::{Maps, PAGE, Tree};
 use super::port::read_msr;
 use super::processors::guard;
-use super::vmcb::Intercepts;
+use emulated_pmu::vmcb::Intercepts;
 use super::{breakpoint, debug, events};
 use emulated_pmu::debug_registers::{Placed, Which};
 use emulated_pmu::region;

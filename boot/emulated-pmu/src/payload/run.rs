@@ -1,7 +1,7 @@
 //! The loop: what the PMU's registers ask for decides how the guest runs on.
 
 use super::guest::{Guest, RF, TF};
-use super::vmcb::Event;
+use emulated_pmu::vmcb::Event;
 use super::{bulk, clock, delivery, events, free, nested, processors, step};
 use emulated_pmu::translator::{self, Plan};
 

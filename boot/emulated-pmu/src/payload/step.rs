@@ -5,7 +5,7 @@ use super::accesses::Before;
 use super::free::ALWAYS;
 use super::guest::{Guest, RF, TF};
 use super::plugin::Plugin;
-use super::vmcb::{Event, Intercepts, exit};
+use emulated_pmu::vmcb::{Event, Intercepts, exit};
 use super::{breakpoint, bulk, events, exits, nested, retire, timer};
 use emulated_pmu::debug_registers::{SINGLE_STEP, Which};
 use emulated_pmu::step::{self, Kind, StringOperation};

@@ -1,6 +1,6 @@
 //! Into the guest and back.
 
-use super::vmcb::Vmcb;
+use emulated_pmu::vmcb::Vmcb;
 use core::arch::naked_asm;
 use core::mem::offset_of;
 

@@ -2,7 +2,7 @@
 
 use super::guest::{Guest, RF};
 use super::port::read_msr;
-use super::vmcb::Segment;
+use emulated_pmu::vmcb::Segment;
 use emulated_pmu::step::{self, Kind};
 use iced_x86::Instruction;
 use pmu_model::Ring;

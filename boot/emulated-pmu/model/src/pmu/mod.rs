@@ -11,6 +11,7 @@ mod needs;
 mod pebs;
 mod rdpmc;
 mod read;
+mod world;
 mod write;
 
 pub use access::Effects;
@@ -27,6 +28,7 @@ use crate::metrics::Metrics;
 use crate::model::{Model, Spec, Vendor};
 use crate::mutation::{Mutation, Planted};
 use crate::timing::Timing;
+use crate::world::World;
 use counter::Counter;
 
 /// General-purpose counters that the state has room for.
@@ -64,6 +66,8 @@ pub struct Pmu {
     storms: bool,
     freezes_in: u16,
     planted: Planted,
+    offers_svm: bool,
+    world: World,
 }
 
 impl Pmu {
@@ -93,6 +97,8 @@ impl Pmu {
             storms: false,
             freezes_in: 0,
             planted: Planted::default(),
+            offers_svm: false,
+            world: World::default(),
         };
         pmu.reset();
         pmu

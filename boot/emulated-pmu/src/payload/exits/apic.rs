@@ -2,7 +2,7 @@
 
 use crate::payload::guest::Guest;
 use crate::payload::processors::{self, guard};
-use crate::payload::vmcb::exit;
+use emulated_pmu::vmcb::exit;
 use crate::payload::{events, lapic, retire, step};
 use emulated_pmu::ipi::{Command, Kind};
 use iced_x86::{Code, Instruction};

@@ -1,7 +1,7 @@
 //! The guest's accesses to its debug registers.
 
 use crate::payload::guest::Guest;
-use crate::payload::vmcb::exit;
+use emulated_pmu::vmcb::exit;
 use crate::payload::{events, retire};
 use emulated_pmu::debug_registers::ACCESS_DETECTED;
 use pmu_model::Ring;

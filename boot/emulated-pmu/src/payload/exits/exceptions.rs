@@ -1,7 +1,7 @@
 //! Exceptions that are intercepted so that the count is right, and INT n.
 
 use crate::payload::guest::Guest;
-use crate::payload::vmcb::Event;
+use emulated_pmu::vmcb::Event;
 use crate::payload::{events, retire, step, system_call};
 use emulated_pmu::step::{Kind, kind};
 

@@ -9,7 +9,7 @@ mod halt;
 mod msr;
 
 use super::guest::Guest;
-use super::vmcb::exit;
+use emulated_pmu::vmcb::exit;
 use super::{events, nested, pm_timer, retire, step};
 
 pub use apic::is_write as is_apic_write;

@@ -4,7 +4,7 @@
 use crate::payload::lapic;
 use crate::payload::maps::PAGE;
 use crate::payload::port::read_msr;
-use crate::payload::vmcb::Vmcb;
+use emulated_pmu::vmcb::Vmcb;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const ENTRIES: u64 = 512;

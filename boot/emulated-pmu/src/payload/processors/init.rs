@@ -5,7 +5,7 @@ use crate::payload::guest::Guest;
 use crate::payload::svm::SVME;
 use crate::payload::switch::Registers;
 use crate::payload::timer::Timer;
-use crate::payload::vmcb::Segment;
+use emulated_pmu::vmcb::Segment;
 use crate::payload::{breakpoint, tables};
 use emulated_pmu::debug_registers::{DR6_IDLE, DR7_ONE, DebugRegisters};
 
