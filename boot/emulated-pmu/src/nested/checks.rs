@@ -81,7 +81,8 @@ pub fn check(
     if control.asid == 0 {
         return Err(Refused::Asid);
     }
-    if ends_beyond(control.msr_permissions, MSR_BYTES) || ends_beyond(control.io_permissions, IO_BYTES)
+    if ends_beyond(control.msr_permissions, MSR_BYTES)
+        || ends_beyond(control.io_permissions, IO_BYTES)
     {
         return Err(Refused::Maps);
     }
@@ -145,7 +146,9 @@ mod tests {
             (Refused::Registers, |block| block.cs.attributes |= 1 << 10),
             (Refused::Debug, |block| block.dr6 |= 1 << 32),
             (Refused::Debug, |block| block.dr7 |= 1 << 63),
-            (Refused::Vmrun, |block| block.set_intercepts(Intercepts::all().difference(Intercepts::VMRUN))),
+            (Refused::Vmrun, |block| {
+                block.set_intercepts(Intercepts::all().difference(Intercepts::VMRUN))
+            }),
             (Refused::Asid, |block| block.asid = 0),
             (Refused::Maps, |block| block.msr_permissions = (1 << 40) - 0x1000),
             (Refused::Maps, |block| block.io_permissions = 1 << 45),

@@ -90,7 +90,8 @@ mod tests {
 
     #[test]
     fn instructions_tell_where_they_end_and_others_do_not() {
-        let told = [0x00, 0x10, 0x3f, 0x43, 0x65, exit::CPUID, exit::PORT, exit::MSR, exit::VMMCALL];
+        let told =
+            [0x00, 0x10, 0x3f, 0x43, 0x65, exit::CPUID, exit::PORT, exit::MSR, exit::VMMCALL];
         assert!(told.into_iter().all(is_of_instruction));
         let untold = [0x41, 0x4e, exit::INTR, exit::NMI, exit::VIRTUAL_IRQ, 0x7d, exit::SHUTDOWN];
         assert!(!untold.into_iter().any(is_of_instruction));

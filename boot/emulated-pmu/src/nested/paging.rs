@@ -36,6 +36,20 @@ impl Translation {
     }
 }
 
+/// The top table of four levels in nested tables that have five, as a guest's have that runs with five itself: the processor
+/// walks them as the hypervisor's own, which have four (APM vol. 2, 15.25.3). What lies beyond the lowest entry is out of
+/// reach: physical addresses of more than 48 bits. `None` if that entry is not present.
+#[must_use]
+pub fn top_of_four(nested: &Paging, read: impl FnOnce(u64) -> u64) -> Option<u64> {
+    const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
+    const LA57: u64 = 1 << 12;
+    if nested.cr4 & LA57 == 0 {
+        return Some(nested.cr3);
+    }
+    let entry = read(nested.cr3 & ADDRESS);
+    (entry & 1 != 0).then_some(entry & ADDRESS)
+}
+
 /// A word of the nested guest's memory; 0, which is no present entry, where there is none.
 fn through(nested: &Paging, at: u64, read: impl Fn(u64) -> u64 + Copy) -> u64 {
     nested.translate(at, read).map_or(0, read)
@@ -90,6 +104,17 @@ mod tests {
         let read = |at: u64| memory.get(&at).copied().unwrap_or(0);
         assert_eq!(both().written(0x1234, read), None);
         assert_eq!(both().translate(0x1234, read), Some(0x40_1234));
+    }
+
+    #[test]
+    fn of_five_levels_the_lowest_four_are_walked() {
+        let five = Paging { cr4: 1 << 12, cr3: 0x8000, ..LONG };
+        assert_eq!(
+            top_of_four(&five, |at| if at == 0x8000 { 0x9000 | ALL } else { 0 }),
+            Some(0x9000)
+        );
+        assert_eq!(top_of_four(&five, |_| 0x9000), None);
+        assert_eq!(top_of_four(&LONG, |_| panic!("it is the top")), Some(0x1000));
     }
 
     #[test]

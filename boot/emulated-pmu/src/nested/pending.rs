@@ -65,7 +65,8 @@ mod tests {
     fn an_nmi_comes_before_an_interrupt_and_an_exception_before_both() {
         let control = control(Intercepts::NMI | Intercepts::INTR, 1 << 13);
         let event = Some(Event::Exception { vector: 13, error: Some(5) });
-        let all = Pending { event, injected: false, nmi: true, interrupt: true, interruptible: true };
+        let all =
+            Pending { event, injected: false, nmi: true, interrupt: true, interruptible: true };
         assert_eq!(all.exit(&control), Some(Due { code: 0x4d, info_1: 5 }));
         let rest = Pending { event: None, ..all };
         assert_eq!(rest.exit(&control), Some(Due { code: exit::NMI, info_1: 0 }));
@@ -89,7 +90,8 @@ mod tests {
     fn what_the_guest_does_not_intercept_goes_to_the_nested_guest() {
         let none = control(Intercepts::empty(), 0);
         let event = Some(Event::Exception { vector: 13, error: Some(0) });
-        let all = Pending { event, injected: false, nmi: true, interrupt: true, interruptible: true };
+        let all =
+            Pending { event, injected: false, nmi: true, interrupt: true, interruptible: true };
         assert_eq!(all.exit(&none), None);
         assert_eq!(Pending { event: None, ..all }.exit(&none), None);
     }

@@ -78,7 +78,8 @@ mod tests {
         // OUT of 4 bytes at port 0xcf8, and of one at 0xffff.
         let (long, last) = (0xcf8 << 16 | 1 << 6, 0xffff << 16 | 1 << 4);
         assert_eq!((port(long), port(last)), ((0xcf8, 4), (0xffff, 1)));
-        let only = |wanted: usize| move |at: usize| if at == wanted / 8 { 1 << (wanted % 8) } else { 0 };
+        let only =
+            |wanted: usize| move |at: usize| if at == wanted / 8 { 1 << (wanted % 8) } else { 0 };
         assert!(port_is_intercepted(long, only(0xcfb)));
         assert!(!port_is_intercepted(long, only(0xcfc)));
         assert!(!port_is_intercepted(long, only(0xcf7)));

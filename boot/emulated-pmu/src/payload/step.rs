@@ -5,10 +5,10 @@ use super::accesses::Before;
 use super::free::ALWAYS;
 use super::guest::{Guest, RF, TF};
 use super::plugin::Plugin;
-use emulated_pmu::vmcb::{Event, Intercepts, exit};
-use super::{breakpoint, bulk, events, exits, nested, retire, timer};
+use super::{breakpoint, bulk, events, exits, nested_paging, retire, timer};
 use emulated_pmu::debug_registers::{SINGLE_STEP, Which};
 use emulated_pmu::step::{self, Kind, StringOperation};
+use emulated_pmu::vmcb::{Event, Intercepts, exit};
 use iced_x86::{Instruction, Register};
 use pmu_model::Ring;
 
@@ -137,7 +137,7 @@ fn everything(guest: &mut Guest) {
     guest.vmcb.set_intercepts(intercepts);
     guest.vmcb.exceptions = u32::MAX;
     guest.withhold_system_calls(false);
-    nested::idle(guest);
+    nested_paging::idle(guest);
 }
 
 /// A write to a control register that has been looked at: executes it with the processor's own effects.
@@ -230,7 +230,7 @@ fn interrupted(guest: &mut Guest, instruction: &Instruction) {
 /// it goes on.
 fn behind_iteration_with_breakpoint(guest: &mut Guest) {
     guest.vmcb.rflags |= RF;
-    if nested::is_candidate(guest) {
+    if nested_paging::is_candidate(guest) {
         guest.returns.expect(guest.linear_rip());
     }
     exits::handle(guest);

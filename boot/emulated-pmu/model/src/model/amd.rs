@@ -6,7 +6,7 @@
 //! 35 but 40 and 41; DEBUGCTL keeps bits 5:0, faults on bit 6 and ignores the rest).
 //! PERF_CTL\[41:40\], host-only and guest-only, are dropped where SVM is not offered. PerfMonV2
 //! and LBRv2: Linux, `arch/x86/events/amd/{core,lbr}.c`. SVM: libcpuid's dumps of a Phenom II X4 940, a Ryzen 9 3900X
-//! and a Ryzen 9 7950X.
+//! and a Ryzen 9 7900X.
 
 use super::{Amd, Identity, LbrKind, PmuKind, Spec, SvmFeatures, Vendor};
 use crate::events;

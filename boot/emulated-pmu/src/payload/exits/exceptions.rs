@@ -1,9 +1,9 @@
 //! Exceptions that are intercepted so that the count is right, and INT n.
 
 use crate::payload::guest::Guest;
-use emulated_pmu::vmcb::Event;
-use crate::payload::{events, retire, step, system_call};
+use crate::payload::{events, nested_guest, retire, step, system_call};
 use emulated_pmu::step::{Kind, kind};
+use emulated_pmu::vmcb::Event;
 
 const DEBUG: u8 = 1;
 const INVALID_OPCODE: u8 = 6;
@@ -20,7 +20,9 @@ pub fn handle(guest: &mut Guest, vector: u8) {
             return step::system_call(guest, ring, &instruction);
         }
     }
-    events::reflect(guest, vector);
+    if !nested_guest::leave::takes_exception(guest, vector) {
+        events::reflect(guest, vector);
+    }
 }
 
 /// INT n, INT3 and INTO: retired, and then delivered, if the gate lets the guest's ring in.
