@@ -112,6 +112,8 @@ pub fn reflect(guest: &mut Guest, vector: u8) {
         debug(guest, bits);
     }
     match interrupted {
+        // AMD APM vol. 2, 8.2.9: a double fault that cannot be delivered is a shutdown.
+        Some(Event::Exception { vector: DOUBLE_FAULT, .. }) => super::exits::shutdown(guest),
         // AMD APM vol. 2, table 8-5: which exceptions during the delivery of another one make a double fault.
         Some(Event::Exception { vector: first, .. }) => {
             let contributory = |vector| matches!(vector, 0 | 10..=13);

@@ -26,6 +26,8 @@ pub const NMI: u64 = 0x61;
 pub const VIRTUAL_IRQ: u64 = 0x64;
 /// A write to CR0 changes more than TS and MP.
 pub const CR0_SELECTIVE: u64 = 0x65;
+/// RDTSC.
+pub const RDTSC: u64 = 0x6e;
 /// RDPMC.
 pub const RDPMC: u64 = 0x6f;
 /// CPUID.
@@ -58,6 +60,8 @@ pub const STGI: u64 = 0x84;
 pub const CLGI: u64 = 0x85;
 /// SKINIT.
 pub const SKINIT: u64 = 0x86;
+/// RDTSCP.
+pub const RDTSCP: u64 = 0x87;
 /// INT1.
 pub const ICEBP: u64 = 0x88;
 /// MWAIT.

@@ -14,6 +14,8 @@ bitflags! {
         const VIRTUAL_IRQ = 1 << 4;
         /// Writes to CR0 that change more than TS and MP.
         const CR0_SELECTIVE = 1 << 5;
+        /// RDTSC.
+        const RDTSC = 1 << 14;
         /// RDPMC.
         const RDPMC = 1 << 15;
         /// PUSHF.

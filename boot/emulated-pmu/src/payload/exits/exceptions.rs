@@ -29,12 +29,15 @@ pub fn handle(guest: &mut Guest, vector: u8) {
 pub fn software_interrupt(guest: &mut Guest) {
     let Some(instruction) = guest.instruction() else { return };
     let Kind::SoftwareInterrupt(vector) = kind(&instruction) else { return };
+    let bytes = instruction.len() as u64;
+    if nested_guest::leave::takes_software_interrupt(guest, vector, bytes) {
+        return;
+    }
     if !events::may_use(guest, vector) {
         // The index of the gate, and that it is one of the interrupt table: SDM vol. 3, 6.13.
         return events::general_protection(guest, u32::from(vector) << 3 | 0b10);
     }
     let ring = guest.ring();
-    let bytes = instruction.len() as u64;
     // A gate that does not take it raises #NP or #GP when it is to be delivered, and the instruction does not retire.
     let retires = events::is_usable(guest, vector);
     guest.software_interrupt_bytes = bytes;

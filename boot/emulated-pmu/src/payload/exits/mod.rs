@@ -48,10 +48,12 @@ pub fn handle(guest: &mut Guest) {
             step::step(guest);
             nested_paging::recheck(guest);
         }
+        exit::READ_CR0..exit::WRITE_CR0 | exit::RDTSC | exit::RDTSCP => {
+            nested_guest::leave::let_through(guest);
+        }
         exit::WRITE_CR0 | exit::WRITE_CR4 => control_registers::write(guest),
         exit::VMRUN..=exit::SKINIT | exit::INVLPGA => nested_guest::handle(guest),
-        // The guest, or the nested one, lets interrupts in: the next entry delivers what waits.
-        exit::VIRTUAL_IRQ => {}
+        exit::VIRTUAL_IRQ => nested_guest::stay::take_virtual_interrupt(guest),
         exit::SHUTDOWN => shutdown(guest),
         exit::INVALID if control_registers::is_write(guest) => events::general_protection(guest, 0),
         code => panic!(
@@ -76,8 +78,11 @@ fn rdpmc(guest: &mut Guest) {
     }
 }
 
-/// A triple fault: the machine resets, as it would have without us.
-fn shutdown(guest: &mut Guest) -> ! {
+/// A triple fault: the machine resets, as it would have without us, unless it is a nested guest's.
+pub fn shutdown(guest: &mut Guest) {
+    if nested_guest::leave::takes_shutdown(guest) {
+        return;
+    }
     super::debug::line(format_args!("the guest shut down at {:#x}", guest.vmcb.rip));
     super::port::reset();
     panic!("the machine did not reset")

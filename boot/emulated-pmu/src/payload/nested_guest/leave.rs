@@ -1,16 +1,17 @@
 //! #VMEXIT to the guest.
 
 use super::entry::{BREAKPOINT, OVERFLOW, PAT, set_debug_registers};
-use super::{Irq, maps};
+use super::maps;
 use crate::payload::guest::{Guest, RF, SCE, TF};
 use crate::payload::port::write_msr;
 use crate::payload::svm::{self, SVME};
-use crate::payload::{clock, events, exits};
+use crate::payload::{clock, events, exits, step};
 use emulated_pmu::debug_registers::{DR7_ONE, SINGLE_STEP};
 use emulated_pmu::nested::exit::{Exit, is_of_instruction};
 use emulated_pmu::nested::permissions::{msr_is_intercepted, port_is_intercepted};
 use emulated_pmu::nested::{Control, State};
 use emulated_pmu::vmcb::{Event, Vmcb, exit};
+use iced_x86::Mnemonic;
 use pmu_model::World;
 
 const CR0_PE: u64 = 1;
@@ -21,11 +22,18 @@ const PAGE_FAULT: u8 = 14;
 /// later: see [`takes_exception`].
 pub fn takes(guest: &mut Guest) -> bool {
     let Some(inner) = &guest.svm.inner else { return false };
-    let (control, code) = (inner.control, guest.vmcb.exit_code);
+    let control = inner.control;
+    if matches!(guest.vmcb.exit_code, exit::READ_CR0 | exit::RDTSC) {
+        guest.vmcb.exit_code = own_code(guest);
+    }
+    let code = guest.vmcb.exit_code;
     let is_guests = match code {
         // What comes from outside is taken first, whoever it is for.
-        exit::INTR | exit::NMI => false,
-        exit::VIRTUAL_IRQ => guest.svm.irq == Irq::Guests && control.wants(code),
+        exit::INTR | exit::NMI | exit::VIRTUAL_IRQ => false,
+        // Asked for where it is told from INT3 and INTO.
+        exit::INT_N => false,
+        // No processor that is presented has the instruction: it raises #UD, whatever is intercepted.
+        exit::SKINIT => false,
         exit::EXCEPTION..=exit::LAST_EXCEPTION => false,
         exit::MSR => control.wants(code) && wants_msr(guest, &control),
         exit::PORT => {
@@ -51,6 +59,24 @@ pub fn takes(guest: &mut Guest) -> bool {
         leave(guest, code, infos, delivering);
     }
     is_guests
+}
+
+/// The exit code that the instruction has which QEMU takes for a read of CR0, or for RDTSC.
+fn own_code(guest: &Guest) -> u64 {
+    let code = guest.vmcb.exit_code;
+    let Some(instruction) = guest.instruction() else { return code };
+    match (instruction.mnemonic(), instruction.op1_register()) {
+        (Mnemonic::Rdtscp, _) => exit::RDTSCP,
+        (Mnemonic::Mov, read) if read.is_cr() => exit::READ_CR0 + read.number() as u64,
+        _ => code,
+    }
+}
+
+/// One of those that the guest does not intercept.
+pub fn let_through(guest: &mut Guest) {
+    guest.svm.lets_through = true;
+    step::again(guest);
+    guest.svm.lets_through = false;
 }
 
 fn wants_msr(guest: &Guest, control: &Control) -> bool {
@@ -82,6 +108,29 @@ pub fn takes_exception(guest: &mut Guest, vector: u8) -> bool {
     let delivering = events::take_delivery(guest);
     leave(guest, exit::EXCEPTION + u64::from(vector), (info_1, info_2), delivering);
     true
+}
+
+/// Whether a triple fault is one of the guest's.
+pub fn takes_shutdown(guest: &mut Guest) -> bool {
+    let inner = guest.svm.inner.as_ref();
+    let is_guests = inner.is_some_and(|inner| inner.control.wants(exit::SHUTDOWN));
+    if is_guests {
+        leave(guest, exit::SHUTDOWN, (0, 0), None);
+    }
+    is_guests
+}
+
+/// Whether INT n, INT3 or INTO of this vector, the next instruction, which has `bytes` bytes, is one of the guest's. Those two
+/// are intercepted as their exceptions (APM vol. 2, 15.12.4 and 15.12.5), which QEMU's processor does not look at.
+pub fn takes_software_interrupt(guest: &mut Guest, vector: u8, bytes: u64) -> bool {
+    let Some(inner) = &guest.svm.inner else { return false };
+    let is_int_n = bytes > 1;
+    let code = if is_int_n { exit::INT_N } else { exit::EXCEPTION + u64::from(vector) };
+    let is_guests = inner.control.wants(code);
+    if is_guests {
+        leave(guest, code, (0, 0), None);
+    }
+    is_guests
 }
 
 /// The guest goes on behind its VMRUN.

@@ -59,6 +59,8 @@ pub struct VirtualSvm {
     /// How far behind its instruction the nested guest stands while what it has injected is delivered.
     rewind: u64,
     irq: Irq,
+    /// An instruction that QEMU takes for another one, which the guest intercepts, is let through.
+    lets_through: bool,
     inner: Option<Inner>,
     features: Option<Features>,
 }
@@ -91,6 +93,7 @@ impl VirtualSvm {
             injected: false,
             rewind: 0,
             irq: Irq::Event,
+            lets_through: false,
             inner: None,
             features: None,
         }

@@ -1,11 +1,11 @@
 //! What SVM of the guest's adds to each stay: intercepts, and virtual interrupts.
 
-use super::entry::is_open_to_devices;
-use super::{Inner, Irq};
-use crate::payload::guest::Guest;
+use super::entry::{BREAKPOINT, OVERFLOW, is_open_to_devices};
+use super::{Inner, Irq, leave};
+use crate::payload::guest::{Guest, IF};
 use emulated_pmu::vmcb::{
     Event, IGNORE_PRIORITY, IRQ_PRIORITY, IRQ_VECTOR, Intercepts, VIRTUAL_GIF, VIRTUAL_GIF_ENABLE,
-    VIRTUAL_IRQ, VIRTUAL_MASKING, VIRTUAL_PRIORITY, exit, virtual_interrupt,
+    VIRTUAL_IRQ, VIRTUAL_MASKING, VIRTUAL_PRIORITY, Vmcb, exit, virtual_interrupt,
 };
 
 /// What the processor has of the guest's interrupt control at all times.
@@ -16,51 +16,95 @@ const GUESTS: u64 = VIRTUAL_IRQ | IRQ_PRIORITY | IGNORE_PRIORITY | IRQ_VECTOR;
 /// Before an entry, with the block as it would be without: `event` is what it delivers. Returns whether interrupts of devices
 /// have to be let in by the processor's own IF.
 pub fn begin(guest: &mut Guest, event: Option<Event>) -> bool {
-    let (own, in_shadow) = (guest.vmcb.rflags & crate::payload::guest::IF != 0, guest.in_shadow());
-    let vmcb = &mut guest.vmcb;
     if !guest.svm.enabled {
-        vmcb.add_intercepts(Intercepts::INVLPGA);
+        guest.vmcb.add_intercepts(Intercepts::INVLPGA);
     }
     if !guest.svm.holds_interrupts() {
         return false;
     }
-    vmcb.add_intercepts(Intercepts::INTR);
-    let delivers = vmcb.int_control & VIRTUAL_IRQ != 0;
-    let (mut irq, mut opens) = (Irq::Event, false);
+    guest.vmcb.add_intercepts(Intercepts::INTR);
+    let delivers = guest.vmcb.int_control & VIRTUAL_IRQ != 0;
     let waits = !guest.waiting.is_empty();
-    if let Some(Inner { control, tables, .. }) = &guest.svm.inner {
-        control.merge_into(vmcb);
-        if control.nested_cr3.is_some() {
-            vmcb.nested_cr3 = *tables;
+    let Some(inner) = &guest.svm.inner else {
+        guest.svm.irq = Irq::Event;
+        if guest.svm.gif && !delivers && waits {
+            open_window(guest);
         }
-        vmcb.int_control |= control.int_control & ALWAYS;
-        opens = guest.svm.inner.as_ref().is_some_and(is_open_to_devices);
-        if !delivers && control.int_control & VIRTUAL_IRQ != 0 {
-            vmcb.int_control |= control.int_control & GUESTS;
-            if control.wants(exit::VIRTUAL_IRQ) {
-                vmcb.add_intercepts(Intercepts::VIRTUAL_IRQ);
-            }
-            irq = Irq::Guests;
-        } else if !delivers && waits && !control.wants(exit::INTR) && !control.masks_virtually() {
-            irq = Irq::Window;
-        }
-        // QEMU's virtual interrupts wait for IF; what a guest injects does not.
-        if let Some(Event::Interrupt { .. }) = event
-            && guest.svm.injected
-            && (!own || in_shadow)
-        {
-            vmcb.int_control &= !GUESTS;
-            vmcb.event = event.map_or(0, Event::encode);
-        }
-    } else if guest.svm.gif && !delivers && waits {
-        irq = Irq::Window;
+        return false;
+    };
+    merge(inner, guest.svm.lets_through, guest.vmcb);
+    let (control, opens) = (inner.control, is_open_to_devices(inner));
+    guest.svm.irq = Irq::Event;
+    if delivers {
+        inject_closed(guest, event);
+    } else if control.int_control & VIRTUAL_IRQ != 0 {
+        guest.vmcb.int_control |= control.int_control & GUESTS;
+        guest.vmcb.add_intercepts(Intercepts::VIRTUAL_IRQ);
+        guest.svm.irq = Irq::Guests;
+    } else if waits && !control.masks_virtually() {
+        open_window(guest);
     }
-    if irq == Irq::Window {
-        vmcb.int_control |= virtual_interrupt(0);
-        vmcb.add_intercepts(Intercepts::VIRTUAL_IRQ);
-    }
-    guest.svm.irq = irq;
     opens
+}
+
+/// Puts into the block what the guest has asked for.
+fn merge(inner: &Inner, lets_through: bool, vmcb: &mut Vmcb) {
+    /// Reads of control registers.
+    const READS: u32 = 0xffff;
+    let control = &inner.control;
+    control.merge_into(vmcb);
+    // QEMU 10 looks at the bit of CR0 for all control registers, and at that of RDTSC for RDTSCP, and has their exit codes.
+    if lets_through {
+        vmcb.cr_intercepts &= !READS;
+        vmcb.set_intercepts(vmcb.intercepts().difference(Intercepts::RDTSC));
+    } else {
+        vmcb.cr_intercepts |= u32::from(control.cr_intercepts & READS != 0);
+        if control.wants(exit::RDTSCP) {
+            vmcb.add_intercepts(Intercepts::RDTSC);
+        }
+    }
+    if control.wants_exception(BREAKPOINT) || control.wants_exception(OVERFLOW) {
+        // QEMU's INT3 and INTO look at this alone.
+        vmcb.add_intercepts(Intercepts::INT_N);
+    }
+    if control.nested_cr3.is_some() {
+        vmcb.nested_cr3 = inner.tables;
+    }
+    vmcb.int_control |= control.int_control & ALWAYS;
+}
+
+/// Makes whoever runs leave when it lets interrupts in.
+fn open_window(guest: &mut Guest) {
+    guest.vmcb.int_control |= virtual_interrupt(0);
+    guest.vmcb.add_intercepts(Intercepts::VIRTUAL_IRQ);
+    guest.svm.irq = Irq::Window;
+}
+
+/// QEMU's virtual interrupts wait for IF; what a guest injects does not.
+fn inject_closed(guest: &mut Guest, event: Option<Event>) {
+    let own = guest.vmcb.rflags & IF != 0 && !guest.in_shadow();
+    if guest.svm.injected && !own {
+        guest.vmcb.int_control &= !GUESTS;
+        guest.vmcb.event = event.map_or(0, Event::encode);
+    }
+}
+
+/// A virtual interrupt could be taken. What waits outside comes first; then the guest's own, which is an exit or is delivered
+/// like any other interrupt.
+pub fn take_virtual_interrupt(guest: &mut Guest) {
+    let own = guest.vmcb.rflags & IF != 0 && !guest.in_shadow();
+    let from_outside = !guest.waiting.is_empty() && guest.svm.lets_interrupts_in(own);
+    if guest.svm.irq != Irq::Guests || from_outside {
+        return;
+    }
+    let Some(inner) = &mut guest.svm.inner else { return };
+    let control = &mut inner.control;
+    if control.wants(exit::VIRTUAL_IRQ) {
+        return leave::leave(guest, exit::VIRTUAL_IRQ, (0, 0), None);
+    }
+    control.int_control &= !VIRTUAL_IRQ;
+    let vector = (control.int_control >> IRQ_VECTOR.trailing_zeros()) as u8;
+    guest.event = Some(Event::Interrupt { vector });
 }
 
 /// Behind an exit, before anybody looks at it.
