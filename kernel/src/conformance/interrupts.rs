@@ -216,9 +216,11 @@ fn latency(context: &mut Context) -> Outcome {
     }
     // SAFETY: the log lives for ever, and the handler has written its first entry.
     let rip = unsafe { (*start).rip };
-    let seen = rip.wrapping_sub(Piece::Straight.address() + AT);
-    let most = if context.emulated.is_some() { 0 } else { 400 };
-    Ok(Finding::within(0, most, seen))
+    // Less than 0: it came early.
+    let seen = rip.wrapping_sub(Piece::Straight.address() + AT) as i64;
+    let most: i64 = if context.emulated.is_some() { 0 } else { 400 };
+    let expected = if most == 0 { "0".into() } else { alloc::format!("0 to {most}") };
+    Ok(Finding::when((0..=most).contains(&seen), expected, seen))
 }
 
 /// What the handler costs, by what a counter of ring 0 sees more than without it.

@@ -51,6 +51,7 @@ fn verdict(check: &Check) -> (&'static str, Color) {
         CheckVerdict::Fail => ("FAIL", Color::Red),
         CheckVerdict::Skip => ("skip", Color::DarkGrey),
         CheckVerdict::KnownErratum => ("erratum", Color::Yellow),
+        CheckVerdict::KnownBehaviour => ("known", Color::Yellow),
     }
 }
 
@@ -66,6 +67,9 @@ fn summary(out: &mut String, suite: &Suite) {
     );
     if suite.known_errata > 0 {
         let _ = write!(text, ", {} explained by errata", suite.known_errata);
+    }
+    if suite.known_behaviours > 0 {
+        let _ = write!(text, ", {} known of this hypervisor", suite.known_behaviours);
     }
     if suite.emulated {
         text.push_str("; the PMU is emulated");
@@ -85,14 +89,12 @@ fn summary(out: &mut String, suite: &Suite) {
 
 /// One test point.
 pub(super) fn point(check: &Check) -> Point {
-    let point = Point::new(
-        &check.name,
-        !matches!(check.verdict, CheckVerdict::Fail | CheckVerdict::KnownErratum),
-    );
+    let point =
+        Point::new(&check.name, matches!(check.verdict, CheckVerdict::Pass | CheckVerdict::Skip));
     let point = match check.verdict {
         CheckVerdict::Pass | CheckVerdict::Fail => point,
         CheckVerdict::Skip => return point.skip(&format!("needs {}", check.expected)),
-        CheckVerdict::KnownErratum => point.todo(&check.seen),
+        CheckVerdict::KnownErratum | CheckVerdict::KnownBehaviour => point.todo(&check.seen),
     };
     let point = point.text("expected", &check.expected).text("seen", &check.seen);
     point.text("source", &check.source)
@@ -141,6 +143,7 @@ mod tests {
             failed,
             skipped: 1,
             known_errata: 1,
+            known_behaviours: 1,
             emulated: true,
             reason: reason.map(String::from),
             lacks: vec!["PERF_METRICS".into()],
