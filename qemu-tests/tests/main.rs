@@ -28,6 +28,7 @@ mod hostile;
 mod html;
 mod installed;
 mod linux;
+mod linux_kvm;
 mod linux_perf;
 mod linux_processors;
 mod measure;
