@@ -26,6 +26,8 @@ pub struct Facts<'a> {
     pub ownership: &'a Ownership,
     /// What ends a snippet that does not end by itself, or why there is nothing.
     pub watchdog: Result<&'static str, &'static str>,
+    /// What resets the machine if an item hangs it.
+    pub resets: Option<&'static str>,
     /// What the emulated PMU says of itself, if it is one.
     pub emulated: Option<Emulated>,
     /// The hypervisor beneath.
@@ -70,11 +72,13 @@ pub fn record(facts: &Facts) -> Machine {
         pmu_absent: facts.pmu.err().map(|missing| missing.to_string()),
         watchdog: facts.watchdog.ok().map(ToString::to_string),
         watchdog_absent: facts.watchdog.err().map(ToString::to_string),
+        watchdog_resets: facts.resets.map(ToString::to_string),
         emulated_pmu: facts.emulated.map(|seen| EmulatedPmu {
             model: seen.model,
             tsc_shift: seen.tsc_shift,
             processors: seen.processors,
             counted_by: if seen.plugin { CountedBy::Plugin } else { CountedBy::Stepping },
+            recorded: seen.recorded,
         }),
         virtual_pmu: virtual_pmu(facts),
         event_tables: facts.event_tables.clone(),

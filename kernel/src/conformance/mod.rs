@@ -5,6 +5,7 @@
 //! performance monitoring interrupt. The firmware's bench is the processor; host tests bring the register-level model.
 
 mod bench;
+mod bounds;
 mod check;
 mod context;
 
@@ -27,6 +28,7 @@ mod reset;
 mod status;
 
 pub use bench::{Bench, Work};
+pub use bounds::{Bounds, Measured};
 pub use check::{Check, Finding};
 pub use context::Context;
 
@@ -81,6 +83,18 @@ pub fn run(
     item: u32,
     subject: &Subject,
     bench: &mut dyn Bench,
+    report: impl FnMut(&record::Check),
+) -> Suite {
+    run_measured(job, item, subject, bench, None, report)
+}
+
+/// The same; with `measured`, the bounds of the checks are measured first, and handed to it.
+pub fn run_measured(
+    job: &Conformance,
+    item: u32,
+    subject: &Subject,
+    bench: &mut dyn Bench,
+    measured: Option<&mut dyn FnMut(Measured)>,
     mut report: impl FnMut(&record::Check),
 ) -> Suite {
     let mut suite = Suite {
@@ -114,9 +128,11 @@ pub fn run(
             return suite;
         }
     };
+    let emulated = Emulated::detect(bench);
     let mut context = Context {
         driver: Driver::new(has.clone()),
-        emulated: Emulated::detect(bench),
+        bounds: if emulated.is_some() { Bounds::EXACT } else { Bounds::ASSUMED },
+        emulated,
         hypervisor: subject.hypervisor.is_some(),
         found: subject.found,
         stuck: subject.tried.is_some_and(Capabilities::has_stuck_status),
@@ -125,6 +141,9 @@ pub fn run(
     suite.emulated = context.emulated.is_some();
     // The emulated PMU is exact, whatever is beneath.
     let beneath = subject.hypervisor.filter(|_| !suite.emulated);
+    if let Some(report) = measured {
+        context.bounds = bounds::measure(&mut context, report);
+    }
     suite.lacks = lacks(has);
     for check in checks().filter(|check| job.wants(check.name)) {
         let finding = check.make(&mut context);

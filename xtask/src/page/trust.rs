@@ -102,7 +102,8 @@ fn counts(machine: &Machine) -> Option<Trust> {
             Tone::Warn,
             "Counts of a virtual PMU",
             format!(
-                "{whose} hands the processor's counters on. It counts some of what it emulates itself, delivers overflows late, and may                  take counters away. The PMU was tried before anything was measured; what failed is not used."
+                "{whose} hands the processor's counters on. It counts some of what it emulates itself, delivers overflows late, and \
+                 may take counters away. The PMU was tried before anything was measured; what failed is not used."
             ),
         ));
     }

@@ -150,7 +150,7 @@ mod tests {
         })
     }
 
-    fn four() -> Report {
+    fn five() -> Report {
         report(
             Outcome::Fail,
             vec![
@@ -158,6 +158,7 @@ mod tests {
                 check("a.fail", CheckVerdict::Fail),
                 check("a.skip", CheckVerdict::Skip),
                 check("a.known", CheckVerdict::KnownErratum),
+                check("a.kvm", CheckVerdict::KnownBehaviour),
                 suite(1, 1, None),
             ],
         )
@@ -165,32 +166,34 @@ mod tests {
 
     #[test]
     fn k2_each_check_is_a_test_point() {
-        let text = render(&four(), &Context::default(), Format::Tap);
+        let text = render(&five(), &Context::default(), Format::Tap);
         assert!(text.contains("ok 1 - a.pass\n"), "{text}");
         assert!(text.contains("not ok 2 - a.fail\n  ---\n  expected: \"7 \\\"events\\\"\"\n"));
         assert!(text.contains("ok 3 - a.skip # SKIP needs 7 \"events\"\n"));
         assert!(text.contains("not ok 4 - a.known # TODO 8\n"));
-        assert!(text.contains("1..4\n"));
+        assert!(text.contains("not ok 5 - a.kvm # TODO 8\n"));
+        assert!(text.contains("1..5\n"));
     }
 
     #[test]
     fn k1_the_table_and_the_document_have_every_check() {
-        let text = render(&four(), &Context::default(), Format::Table);
-        for name in ["a.pass", "a.fail", "a.skip", "a.known"] {
+        let text = render(&five(), &Context::default(), Format::Table);
+        for name in ["a.pass", "a.fail", "a.skip", "a.known", "a.kvm"] {
             assert!(text.contains(name), "{text}");
         }
-        assert!(text.contains("1 checks passed, 1 failed, 1 skipped, 1 explained by errata"));
+        let all = "1 checks passed, 1 failed, 1 skipped, 1 explained by errata, 1 known of this hypervisor";
+        assert!(text.contains(all), "{text}");
         assert!(text.contains("not offered: PERF_METRICS"));
-        let text = render(&four(), &Context::default(), Format::Json);
+        let text = render(&five(), &Context::default(), Format::Json);
         let document: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(document["records"][1]["verdict"], "fail");
-        assert_eq!(document["records"][4]["emulated"], true);
+        assert_eq!(document["records"][5]["emulated"], true);
         assert_eq!(document["exit_code"], 1);
     }
 
     #[test]
     fn k2_csv_has_a_row_for_each_check() {
-        let text = render(&four(), &Context::default(), Format::Csv);
+        let text = render(&five(), &Context::default(), Format::Csv);
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let heads: Vec<String> = reader.headers().unwrap().iter().map(String::from).collect();
         let column = |name: &str| heads.iter().position(|head| head == name).unwrap();
@@ -202,8 +205,13 @@ mod tests {
         let row = |check: &str, verdict: &str| {
             format!("conformance|{check}|{verdict}|7 \"events\"|8|the manual")
         };
-        let all =
-            [("a.pass", "pass"), ("a.fail", "fail"), ("a.skip", "skip"), ("a.known", "erratum")];
+        let all = [
+            ("a.pass", "pass"),
+            ("a.fail", "fail"),
+            ("a.skip", "skip"),
+            ("a.known", "erratum"),
+            ("a.kvm", "known"),
+        ];
         assert_eq!(rows, all.map(|(check, verdict)| row(check, verdict)));
         // Without a PMU there are no checks, and the reason has a row.
         let skipped = report(Outcome::Skip, vec![suite(0, 0, Some("no counters"))]);

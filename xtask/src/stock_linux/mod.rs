@@ -10,10 +10,12 @@ mod kernel;
 pub mod modules;
 mod needed;
 mod packages;
+mod parsers;
 pub mod partition;
 pub mod steps;
 mod tools;
 
 pub use error::StockError;
 pub use kernel::kernel;
+pub use parsers::{kunit, lava};
 pub use tools::{Tools, tools};

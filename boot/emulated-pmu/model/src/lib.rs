@@ -51,6 +51,7 @@ pub mod msr;
 mod mutation;
 mod occurrence;
 mod pmu;
+pub mod recording;
 mod registers;
 mod ring;
 mod selection;
@@ -74,6 +75,7 @@ pub use occurrence::{Bulk, OCCURRENCES, Occurrence};
 pub use pmu::{
     Effects, GuestMemory, Limit, Needs, Outcome, Pmu, Retirement, Silence, Unknown, rdpmc_allowed,
 };
+pub use recording::Recording;
 pub use ring::{Ring, RingMask};
 pub use selection::Selection;
 pub use selector::{Selector, Threshold, bits as selector_bits};

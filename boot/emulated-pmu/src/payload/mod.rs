@@ -34,6 +34,7 @@ mod pm_timer;
 mod port;
 mod precise;
 mod processors;
+mod recorded;
 mod retire;
 mod run;
 mod step;

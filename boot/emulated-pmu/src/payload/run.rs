@@ -1,7 +1,9 @@
 //! The loop: what the PMU's registers ask for decides how the guest runs on.
 
 use super::guest::{Guest, RF, TF};
-use super::{bulk, clock, delivery, events, free, nested_guest, nested_paging, processors, step};
+use super::{
+    bulk, clock, delivery, events, free, nested_guest, nested_paging, precise, processors, step,
+};
 use emulated_pmu::translator::{self, Plan};
 use emulated_pmu::vmcb::Event;
 
@@ -55,6 +57,7 @@ fn is_stepped(guest: &Guest) -> bool {
 }
 
 fn way(guest: &mut Guest) -> Way {
+    precise::begin(guest);
     // What is delivered decides in which ring the guest goes on; a debug exception that waits comes before it.
     if guest.held == 0 && !guest.after_ss {
         events::choose(guest);
@@ -63,12 +66,10 @@ fn way(guest: &mut Guest) -> Way {
     plan(guest);
     let needs = &guest.needs;
     // An NMI must not come before the next instruction, and has to come right behind it; or right behind what is delivered
-    // first. An interrupt that waits comes as soon as the guest lets it in.
+    // first. An interrupt that waits comes as soon as the guest lets it in, behind what is delivered first as well.
     let held_back = guest.in_shadow() || guest.event.is_some() && guest.nmi_in() == 0;
-    // With SVM the processor tells when that is.
-    let interrupts_wait = !guest.waiting.is_empty() && !guest.svm.holds_interrupts();
     let waits = guest.awaits_nmi() && held_back
-        || interrupts_wait
+        || !guest.waiting.is_empty() && guest.event.is_some()
         || nested_guest::delivers_before_others(guest);
     // A breakpoint waits; or a frame has to be held against the guest's breakpoints.
     let debug = guest.after_ss || guest.held != 0;

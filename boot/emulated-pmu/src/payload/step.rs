@@ -5,7 +5,7 @@ use super::accesses::Before;
 use super::free::ALWAYS;
 use super::guest::{Guest, RF, TF};
 use super::plugin::Plugin;
-use super::{breakpoint, bulk, events, exits, nested_paging, retire, timer};
+use super::{breakpoint, bulk, events, exits, nested_paging, precise, retire, timer};
 use emulated_pmu::debug_registers::{SINGLE_STEP, Which};
 use emulated_pmu::step::{self, Kind, StringOperation};
 use emulated_pmu::vmcb::{Event, Intercepts, exit};
@@ -79,6 +79,7 @@ pub fn instruction(guest: &mut Guest) {
         return trap(guest, None);
     }
     let Some(instruction) = guest.instruction() else { return trap(guest, None) };
+    precise::keep_interrupts_out(guest, &instruction);
     if timer::is_touched(guest, &instruction) {
         guest.timer.release();
     }
@@ -267,7 +268,7 @@ fn iterate(guest: &mut Guest, instruction: &Instruction) {
 
 /// Whether the exit came between two instructions, or between two iterations of a repeated one.
 fn is_between(code: u64) -> bool {
-    matches!(code, DEBUG | exit::INTR | exit::NMI)
+    matches!(code, DEBUG | exit::INTR | exit::VIRTUAL_IRQ | exit::NMI)
 }
 
 /// An exit behind an iteration of a repeated string instruction, at full speed: the last iteration ends it, where QEMU goes

@@ -192,6 +192,12 @@ impl Vmcb {
         };
     }
 
+    /// Keeps interrupts of devices out of the stay. The guest must not touch CR8 in it, which would not be the local APIC's then.
+    /// Behind [`Self::set_event`].
+    pub const fn keep_interrupts_out(&mut self) {
+        self.int_control |= VIRTUAL_MASKING;
+    }
+
     /// After an exit: the interrupt that was to be delivered and was not, because something else came first.
     #[must_use]
     pub fn undelivered(&self) -> Option<u8> {

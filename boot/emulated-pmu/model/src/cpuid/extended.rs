@@ -14,11 +14,11 @@ const PERFMON_V2: u32 = 0x8000_0022;
 
 /// 0x8000_0001 ECX, hidden from every guest to which it is not offered: SVM, IBS, and the counters of the northbridge, the
 /// TSC and the last-level cache.
-const HIDDEN: u32 = 1 << 2 | 1 << 10 | 1 << 24 | 1 << 27 | 1 << 28;
+pub(super) const HIDDEN: u32 = 1 << 2 | 1 << 10 | 1 << 24 | 1 << 27 | 1 << 28;
 /// 0x8000_0001 ECX: SVM.
 const SVM: u32 = 1 << 2;
 /// 0x8000_0001 ECX: PerfCtrExtCore.
-const PERFCTR_CORE: u32 = 1 << 23;
+pub(super) const PERFCTR_CORE: u32 = 1 << 23;
 /// 0x8000_0001 ECX: what announces registers or leaves that only AMD has (CmpLegacy, ExtApicSpace,
 /// OSVW, SKINIT, WDT, LWP, NodeId, TopologyExtensions, data breakpoint extension, PerfCtrExtCore).
 const AMD_ONLY: u32 = 1 << 1
@@ -32,7 +32,7 @@ const AMD_ONLY: u32 = 1 << 1
     | PERFCTR_CORE
     | 1 << 26;
 /// 0x8000_0008 EBX: the instructions-retired counter.
-const IRPERF: u32 = 1 << 1;
+pub(super) const IRPERF: u32 = 1 << 1;
 
 impl Pmu {
     fn is_intel(&self) -> bool {

@@ -5,6 +5,7 @@ mod intel;
 mod pebs;
 mod spec;
 
+pub(crate) use intel::{debugctl_of, selector_of};
 pub use spec::{
     Amd, ArchLbr, Identity, Intel, LbrKind, LegacyLbr, Pebs, PmuKind, Spec, SvmFeatures, Vendor,
 };

@@ -168,7 +168,7 @@ impl Pmu {
         } else {
             checked(msr, value, valid)?
         };
-        let meaning = events::decode(self.model(), Selector(value), n);
+        let meaning = events::decode_of(self.spec(), Selector(value), n);
         self.counters[n].program(value, meaning);
         self.armed &= !(1 << n);
         Ok(())

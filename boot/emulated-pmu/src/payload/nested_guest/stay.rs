@@ -1,4 +1,5 @@
-//! What SVM of the guest's adds to each stay: intercepts, and virtual interrupts.
+//! What SVM of the guest's adds to each stay: intercepts, and virtual interrupts. Also the window for interrupts that wait,
+//! which there is without.
 
 use super::entry::{BREAKPOINT, OVERFLOW, is_open_to_devices};
 use super::{Inner, Irq, leave};
@@ -19,14 +20,18 @@ pub fn begin(guest: &mut Guest, event: Option<Event>) -> bool {
     if !guest.svm.enabled {
         guest.vmcb.add_intercepts(Intercepts::INVLPGA);
     }
+    guest.svm.irq = Irq::Event;
+    let opens_window = core::mem::take(&mut guest.leaves_for_interrupt);
     if !guest.svm.holds_interrupts() {
+        if opens_window {
+            open_window(guest);
+        }
         return false;
     }
     guest.vmcb.add_intercepts(Intercepts::INTR);
     let delivers = guest.vmcb.int_control & VIRTUAL_IRQ != 0;
     let waits = !guest.waiting.is_empty();
     let Some(inner) = &guest.svm.inner else {
-        guest.svm.irq = Irq::Event;
         if guest.svm.gif && !delivers && waits {
             open_window(guest);
         }
@@ -34,7 +39,6 @@ pub fn begin(guest: &mut Guest, event: Option<Event>) -> bool {
     };
     merge(inner, guest.svm.lets_through, guest.vmcb);
     let (control, opens) = (inner.control, is_open_to_devices(inner));
-    guest.svm.irq = Irq::Event;
     if delivers {
         inject_closed(guest, event);
     } else if control.int_control & VIRTUAL_IRQ != 0 {
@@ -110,6 +114,9 @@ pub fn take_virtual_interrupt(guest: &mut Guest) {
 /// Behind an exit, before anybody looks at it.
 pub fn end(guest: &mut Guest, event: Option<Event>) {
     if !guest.svm.holds_interrupts() {
+        if guest.svm.irq == Irq::Window {
+            guest.vmcb.int_control &= !VIRTUAL_IRQ;
+        }
         return;
     }
     let (irq, injected) = (guest.svm.irq, core::mem::take(&mut guest.svm.injected));
