@@ -245,6 +245,7 @@ impl Machine for Clocked {
             failed: self.failed,
             skipped: 3,
             known_errata: 0,
+            known_behaviours: 0,
             emulated: true,
             reason: None,
             lacks: vec![],

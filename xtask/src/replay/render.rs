@@ -19,6 +19,7 @@ fn verdict(verdict: CheckVerdict) -> &'static str {
         CheckVerdict::Fail => "FAIL",
         CheckVerdict::Skip => "skip",
         CheckVerdict::KnownErratum => "erratum",
+        CheckVerdict::KnownBehaviour => "known",
     }
 }
 

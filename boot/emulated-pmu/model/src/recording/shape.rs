@@ -184,6 +184,7 @@ fn amd(leaves: &Leaves) -> Result<Amd, Unfit> {
             extended,
             v2: v2 & 1 != 0,
             irperf: leaves.of(0x8000_0008, 0)[1] & 1 << 1 != 0,
+            svm: None,
         }),
         _ => Err(Unfit::Counters { bitmap: low(u32::from(counters)), room }),
     }
