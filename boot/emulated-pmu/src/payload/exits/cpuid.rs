@@ -23,12 +23,12 @@ pub(super) fn handle(guest: &mut Guest) {
     let answer = match leaf {
         OWN => CpuidResult { eax: FACTS, ebx: SIGNATURE[0], ecx: SIGNATURE[1], edx: SIGNATURE[2] },
         // The model's number, the clock's shift, and on how many processors it is. Bit 0 of EDX: the plugin in QEMU's translator
-        // counts.
+        // counts. Bit 1: it is a recorded processor, and the model the one whose behaviour it has.
         FACTS => CpuidResult {
             eax: guest.counting.model() as u32,
             ebx: u32::from(guest.calibration.shift),
             ecx: processors::count() as u32,
-            edx: u32::from(guest.plugin.is_some()),
+            edx: u32::from(guest.plugin.is_some()) | u32::from(guest.counting.is_recorded()) << 1,
         },
         _ => overlaid(guest, leaf, subleaf),
     };
