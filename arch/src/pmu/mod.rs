@@ -35,7 +35,7 @@ pub use capabilities::{
     Architecture, Capabilities, Counter, Fault, FreezeKind, LbrKind, Unfrozen, Wrong,
 };
 pub use driver::{Driver, Freeze, Gate, PmuError, Rings, Selection};
-pub use emulated::{Emulated, WayIn};
+pub use emulated::Emulated;
 pub use ownership::{Conflict, Ownership};
 pub use probe::{Missing, find};
 
