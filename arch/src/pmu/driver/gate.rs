@@ -81,6 +81,12 @@ impl Gate {
         self
     }
 
+    /// Another value of the first write that starts.
+    #[inline]
+    pub(in crate::pmu) fn follow(&mut self, on: u64) {
+        self.on[0].value = on;
+    }
+
     fn push(&mut self, msr: Msr, on: u64, off: u64) {
         if self.count < MAX_WRITES {
             self.on[self.count] = Write::new(msr, on);
@@ -98,7 +104,8 @@ impl Driver {
     pub fn gate(&self) -> Gate {
         let mut gate = Gate::EMPTY;
         if let Some(global) = self.layout.global {
-            gate.push(global.control, self.enabled, self.free_running);
+            let off = self.free_running | self.foreign;
+            gate.push(global.control, self.enabled | self.foreign, off);
             return gate;
         }
         for (n, &select) in (0..).zip(&self.selects) {
@@ -120,11 +127,20 @@ impl Driver {
         }
         self.free_running |= counter.bit();
         if let Some(global) = self.layout.global {
-            return Ok([self.free_running, 0].map(|value| Write::new(global.control, value)));
+            let values = [self.free_running | self.foreign, self.foreign];
+            return Ok(values.map(|value| Write::new(global.control, value)));
         }
         let (msr, select) =
             (self.layout.select(counter.index() as u8), self.selects[counter.index()]);
         Ok([select, select & !ENABLE].map(|value| Write::new(msr, value)))
+    }
+
+    /// Leaves these counters, as bits of the global registers, to somebody else: where there is a global control, they run
+    /// whatever this driver starts and stops. It is to program none of them, and no fixed counter if one of them is.
+    #[must_use]
+    pub fn beside(mut self, counters: u64) -> Self {
+        self.foreign = counters;
+        self
     }
 
     /// Starts every programmed counter, as near to each other as the processor permits.

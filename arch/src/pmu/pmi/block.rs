@@ -252,6 +252,14 @@ impl ControlBlock {
         Ok(())
     }
 
+    /// The counters that interrupt are `counters`, as bits of the status, from now on, and the global control that lets
+    /// them run is `enabled`. None of them is reloaded, nor was one before, and there is a status register.
+    #[inline]
+    pub fn follow(&mut self, counters: u64, enabled: u64) {
+        self.mask = counters;
+        self.gate.follow(enabled);
+    }
+
     /// Takes the records of `drain` out at each interrupt of their buffer, and wherever the counters are stopped: each is
     /// an overflow of the counters that it is of, which do not interrupt by themselves. Its store has to outlive the
     /// block's use.

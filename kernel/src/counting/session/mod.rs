@@ -3,8 +3,10 @@
 //! Whatever calls a session keeps its interrupt away meanwhile: interrupts off, or LVTPC masked. The interrupt's
 //! handler first runs `arch::pmu::pmi::service`, then [`Session::interrupt`].
 
+mod group;
 mod load;
 mod notification;
+mod planned;
 mod status;
 mod turns;
 
@@ -16,29 +18,25 @@ use super::error::SetError;
 use super::reading::Reading;
 use super::request::{Request, Run};
 use super::set::Set;
-use super::{AtOverflow, Platform, VirtualCounter};
+use super::{AtOverflow, Platform};
 use crate::events::Known;
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use arch::pmu::Driver;
+use arch::pmu::{Driver, PmuError};
+use group::{Active, Planned, empty};
 use notification::Notifications;
-
-/// A request that has a counter.
-#[derive(Clone, Debug)]
-struct Active {
-    request: usize,
-    count: VirtualCounter,
-    /// Overflows that were acted on.
-    told: u64,
-}
 
 /// The binding.
 #[derive(Clone, Debug)]
 pub struct Session {
     set: Set,
     run: Run,
+    /// What is programmed, unless that was done `by_plan`.
     driver: Driver,
-    /// As of the last fold; those of requests with a counter go on in `active`.
+    /// The group was programmed by its plan: that has the driver as it is.
+    by_plan: bool,
+    /// As of the last fold; those of requests with a counter go on in the group's plan.
     totals: Vec<Count>,
     /// Events of each request since its last overflow.
     into: Vec<u64>,
@@ -46,10 +44,13 @@ pub struct Session {
     started: Vec<bool>,
     /// The same as of the last load: from then on a request could have a counter.
     timed: Vec<bool>,
-    active: Vec<Active>,
-    /// How all counts are read at once.
-    reading: Reading,
+    /// What is known of each group, and how far the requests are of the one that has the counters.
+    planned: Vec<Planned>,
+    /// The group whose turn it is, and how its counts are read.
     group: usize,
+    reading: Box<Reading>,
+    /// Whether it has its counters.
+    loaded: bool,
     passes: u64,
     /// Overflows of each request that were acted on.
     overflows: Vec<u64>,
@@ -81,17 +82,21 @@ impl Session {
         }
         let requests = set.requests().len();
         let at_interrupt = Counts::new(&set);
+        let mut planned = Planned::all(&set);
+        let reading = planned[0].reading.take().unwrap_or_else(empty);
         let mut session = Self {
             set,
             run,
             driver,
+            by_plan: false,
             totals: vec![Count::default(); requests],
             into: vec![0; requests],
             started: vec![true; requests],
             timed: vec![true; requests],
-            active: Vec::with_capacity(requests),
-            reading: Reading::with_capacity(requests),
+            planned,
             group: 0,
+            reading,
+            loaded: false,
             passes: 0,
             overflows: vec![0; requests],
             running: false,
@@ -106,11 +111,19 @@ impl Session {
         // Each group once, so that what is refused is refused here and not in an interrupt.
         for group in (0..session.set.groups().len()).rev() {
             session.begin();
-            session.load(group, platform)?;
-            // So that what is read without a guard has been read once with one.
-            session.fold(platform)?;
+            session.try_on(group, platform)?;
         }
         Ok(session)
+    }
+
+    /// Programs a group and plans its turns. What will be read and written without a guard is so once with one.
+    fn try_on(&mut self, group: usize, platform: &mut dyn Platform) -> Result<(), SetError> {
+        let mut writes = Vec::new();
+        self.load_noting(group, platform, Some(&mut writes))?;
+        self.fold(platform)?;
+        self.plan_turn(writes);
+        self.plan_reading(platform.interrupts());
+        Ok(())
     }
 
     /// Everything at its preset, and triggers not yet released.
@@ -137,8 +150,20 @@ impl Session {
 
     /// The driver, with what is programmed now.
     #[must_use]
-    pub const fn driver(&self) -> &Driver {
-        &self.driver
+    pub fn driver(&self) -> &Driver {
+        let turn = self.planned.get(self.group).and_then(|planned| planned.turn.as_ref());
+        match turn.filter(|_| self.by_plan) {
+            Some(turn) => &turn.driver,
+            None => &self.driver,
+        }
+    }
+
+    /// Lets the driver know what was programmed by a plan.
+    fn catch_up(&mut self) {
+        if self.by_plan {
+            self.driver = self.driver().clone();
+            self.by_plan = false;
+        }
     }
 
     /// Whether it counts.
@@ -183,12 +208,16 @@ impl Session {
             return Ok(());
         }
         // What an overflow has released while the others stood still.
-        let group = self.set.groups()[self.group].iter();
-        if group.filter(|(request, _)| self.started[*request]).count() != self.active.len() {
+        let mut group = self.set.groups()[self.group].iter();
+        let active = &self.planned[self.group].active;
+        let is_active = |request| active.iter().any(|active| active.request == request);
+        if !self.loaded || group.any(|(request, _)| self.started[*request] && !is_active(*request))
+        {
             self.load(self.group, platform)?;
         }
         self.since = platform.tsc();
         self.running = true;
+        self.plan_reading(platform.interrupts());
         Ok(self.resume(platform)?)
     }
 
@@ -243,36 +272,57 @@ impl Session {
     ///
     /// # Errors
     /// The buffer is another set's (as [`super::Mismatch`]), or a register cannot be read.
+    #[inline]
     pub fn sample(
         &mut self,
         platform: &mut dyn Platform,
         counts: &mut Counts,
     ) -> Result<(), super::CountingError> {
-        counts.fits(&self.set)?;
-        let now = platform.tsc();
-        let ticks = if self.running { now.wrapping_sub(self.since) } else { 0 };
-        if platform.read(&mut self.reading, ticks, counts.counts_mut()) {
-            (counts.generation, counts.tsc) = (self.generation, now);
-            return Ok(());
+        match platform.read(self, counts) {
+            true => Ok(()),
+            false => self.sample_anew(platform, counts),
         }
-        let interrupts = platform.interrupts();
+    }
+
+    /// The same where something has overflowed, or nothing was planned.
+    fn sample_anew(
+        &mut self,
+        platform: &mut dyn Platform,
+        counts: &mut Counts,
+    ) -> Result<(), super::CountingError> {
+        counts.fits(&self.set)?;
+        let (now, interrupts) = (platform.tsc(), platform.interrupts());
         self.account(now);
         self.fold(platform)?;
         self.plan_reading(interrupts);
-        self.copy_to(counts, now);
+        counts.counts_mut().copy_from_slice(&self.totals);
+        (counts.generation, counts.tsc) = (self.generation, now);
         Ok(())
     }
 
-    /// The counts as they were put together now, for the reads that come. `interrupts`: those before.
+    /// The counts as they were put together last, for the reads that come while the session runs. `interrupts`: those before.
     fn plan_reading(&mut self, interrupts: u64) {
-        let Self { reading, driver, active, totals, timed, .. } = self;
-        let active = active.iter().map(|active| (active.request, &active.count));
-        reading.plan(driver, active, totals, timed, interrupts);
+        let active = &self.planned[self.group].active;
+        let counted = active.iter().map(|active| (active.request, &active.count));
+        self.reading.plan(&self.driver, counted, &self.totals, [interrupts, self.since]);
+        if !self.running {
+            self.reading.discard();
+        }
     }
 
-    fn copy_to(&self, counts: &mut Counts, now: u64) {
-        counts.counts_mut().copy_from_slice(&self.totals);
-        (counts.generation, counts.tsc) = (self.generation, now);
+    /// Makes `group` the one whose turn it is.
+    fn turn_to(&mut self, group: usize) {
+        if let Some(next) = self.planned[group].reading.take() {
+            let before = core::mem::replace(&mut self.reading, next);
+            self.planned[self.group].reading = Some(before);
+            self.group = group;
+        }
+    }
+
+    /// The requests that have a counter now.
+    fn active(&self) -> &[Active] {
+        let active = self.planned.get(self.group).filter(|_| self.loaded);
+        active.map_or(&[], |planned| &planned.active)
     }
 
     /// Puts another request in the place of number `index`; its count starts anew, the others go on. The generation
@@ -291,12 +341,21 @@ impl Session {
         set.replace(index, request, known)?;
         let was_running = self.running;
         self.stop(platform)?;
-        let before = (core::mem::replace(&mut self.set, set), self.group);
+        self.unload(platform)?;
+        let planned = Planned::all(&set);
+        let before = core::mem::replace(&mut self.set, set);
+        let reading = core::mem::replace(&mut self.reading, empty());
+        let plans = (core::mem::replace(&mut self.planned, planned), self.group, reading);
         let group = self.group.min(self.set.groups().len() - 1);
-        let tried = self.load(group, platform).and_then(|()| Ok(self.fold(platform)?));
-        if let Err(error) = tried {
-            self.set = before.0;
-            self.load(before.1, platform)?;
+        self.group = group;
+        self.reading = self.planned[group].reading.take().unwrap_or_else(empty);
+        let others = (0..self.set.groups().len()).filter(|&other| other != group);
+        let mut all = others.chain([group]);
+        if let Err(error) = all.try_for_each(|group| self.try_on(group, platform)) {
+            self.unload(platform)?;
+            self.set = before;
+            (self.planned, self.group, self.reading) = plans;
+            self.load(self.group, platform)?;
             if was_running {
                 self.start(platform)?;
             }
@@ -321,16 +380,18 @@ impl Session {
             for (total, timed) in self.totals.iter_mut().zip(&self.timed) {
                 total.enabled += if *timed { ticks } else { 0 };
             }
-            for active in &self.active {
+            let active = self.planned[self.group].active.iter();
+            for active in active.filter(|_| self.loaded) {
                 self.totals[active.request].counted += ticks;
             }
         }
     }
 
     /// Counts up to now.
-    fn fold(&mut self, platform: &mut dyn Platform) -> Result<(), arch::pmu::PmuError> {
+    fn fold(&mut self, platform: &mut dyn Platform) -> Result<(), PmuError> {
         self.reading.discard();
-        for active in &mut self.active {
+        let active = self.planned[self.group].active.iter_mut();
+        for active in active.filter(|_| self.loaded) {
             let raw = active.count.fold(&self.driver, platform)?;
             self.totals[active.request].raw = raw;
             self.into[active.request] = active.count.folded().1;

@@ -24,6 +24,9 @@ impl Session {
         if self.ended {
             return Err(SetError::Ended);
         }
+        if platform.next(self)? {
+            return Ok(());
+        }
         let was_running = self.running;
         self.stop(platform)?;
         let next = (self.group + 1) % self.set.groups().len();
@@ -74,7 +77,8 @@ impl Session {
     /// any, and whether something waited.
     pub(super) fn note_overflows(&mut self, platform: &mut dyn Platform) -> (bool, bool) {
         let (mut overflowed, mut released) = (false, false);
-        for active in &mut self.active {
+        let active = self.planned[self.group].active.iter_mut();
+        for active in active.filter(|_| self.loaded) {
             let request = &self.set.requests()[active.request];
             let wraps = active.count.folded().0;
             if request.every.is_none() || active.told >= wraps {
