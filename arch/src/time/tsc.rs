@@ -19,6 +19,18 @@ pub fn now() -> u64 {
     high << 32 | low
 }
 
+/// Reads the counter after all older instructions have completed; younger ones may start before.
+#[inline]
+#[must_use]
+pub fn behind() -> u64 {
+    let (low, high): (u64, u64);
+    // SAFETY: as in `now`.
+    unsafe {
+        asm!("lfence", "rdtsc", out("rax") low, out("rdx") high, options(nostack, preserves_flags));
+    }
+    high << 32 | low
+}
+
 /// Busy-waits for `ticks`.
 pub fn wait(ticks: u64) {
     let start = now();

@@ -158,7 +158,8 @@ fn note<E: ToString>(failed: &mut Option<String>, done: Result<(), E>) {
 }
 
 /// What `meter` counts from reading it to reading it again, with `operation` in between: the least of several, as a
-/// system management interrupt may come into one.
+/// system management interrupt may come into one. A function of its own for each operation, which has the registers to itself.
+#[inline(never)]
 fn stretch(
     platform: &mut dyn Platform,
     meter: Readable,

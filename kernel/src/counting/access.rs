@@ -2,17 +2,15 @@
 
 use super::Platform;
 use arch::msr::Msr;
-use arch::pmu::{Counter, PmuError};
+use arch::pmu::Counter;
+use arch::pmu::driver::Write;
 
 /// What reading counts and switching between groups need of the machine, all of it tried when the set was bound.
 pub trait Access {
     /// RDMSR of a register that a plan names; `None`: it raised an exception.
     fn read(&mut self, msr: Msr) -> Option<u64>;
-    /// WRMSR of a register that a plan names.
-    ///
-    /// # Errors
-    /// It raised an exception.
-    fn write(&mut self, msr: Msr, value: u64) -> Result<(), PmuError>;
+    /// A write of a plan. Returns whether the register took it.
+    fn write(&mut self, write: &Write) -> bool;
     /// The TSC.
     fn tsc(&mut self) -> u64;
     /// See [`Platform::interrupts`].
@@ -31,8 +29,8 @@ impl<P: Platform + ?Sized> Access for OneByOne<'_, P> {
         self.0.rdmsr(msr).ok()
     }
 
-    fn write(&mut self, msr: Msr, value: u64) -> Result<(), PmuError> {
-        self.0.wrmsr(msr, value).map_err(|_| PmuError::Write { msr, value })
+    fn write(&mut self, write: &Write) -> bool {
+        self.0.wrmsr(Msr(write.msr), write.value).is_ok()
     }
 
     fn tsc(&mut self) -> u64 {

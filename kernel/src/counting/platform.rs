@@ -3,7 +3,7 @@
 use super::access::OneByOne;
 use super::{Counts, Session};
 use arch::pmu::pmi::ControlBlock;
-use arch::pmu::{Counter, PmuError, Registers};
+use arch::pmu::{Counter, Registers};
 
 /// The PMU's registers of one processor, and its performance monitoring interrupt.
 ///
@@ -48,10 +48,7 @@ pub trait Platform: Registers {
     }
 
     /// [`Session::next_planned`].
-    ///
-    /// # Errors
-    /// A register refuses.
-    fn next(&mut self, session: &mut Session) -> Result<bool, PmuError> {
+    fn next(&mut self, session: &mut Session) -> bool {
         session.next_planned(&mut OneByOne(self))
     }
 }

@@ -12,7 +12,7 @@ use arch::msr::Msr;
 use arch::pmu::Driver;
 
 /// No interrupt has this number: nothing is planned.
-const NEVER: u64 = u64::MAX;
+pub(super) const NEVER: u64 = u64::MAX;
 
 /// One counter.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +47,12 @@ impl Line {
         }
         self.last = value;
         Some(self.base.wrapping_add(value))
+    }
+
+    /// The count when the counter was at 0.
+    #[inline]
+    pub const fn at_zero(&self) -> u64 {
+        self.base
     }
 
     /// The counter is at 0, and the count at `raw`.
@@ -132,26 +138,16 @@ impl Reading {
             && machine.interrupts() == self.interrupts
     }
 
-    /// Whether anything is planned.
+    /// Whether the group is the whole set, with as many requests, each counted all the time that the set counted.
     #[inline]
-    pub fn is_planned(&self) -> bool {
-        self.interrupts != NEVER
+    pub fn is_whole(&self, requests: usize) -> bool {
+        self.whole && self.lines.len() == requests
     }
 
-    /// Reads the counts of all requests. Returns whether that is all: else something has overflowed, or nothing is planned,
-    /// and what is in `to` is of no use. `totals` and `timed`: all counts when they were put together, and whether the set's
-    /// time is each one's as well.
+    /// Reads the counts of all requests, the group being the whole set. Returns whether that is all: else something has
+    /// overflowed, or nothing is planned, and what is in `to` is of no use.
     #[inline]
-    pub fn run(
-        &mut self,
-        machine: &mut impl Access,
-        now: u64,
-        (totals, timed): (&[Count], &[bool]),
-        to: &mut [Count],
-    ) -> bool {
-        if !self.whole || self.lines.len() != to.len() {
-            return self.run_some(machine, now, (totals, timed), to);
-        }
+    pub fn run(&mut self, machine: &mut impl Access, now: u64, to: &mut [Count]) -> bool {
         let time = now.wrapping_add(self.elapsed);
         for (line, count) in self.lines.iter_mut().zip(to) {
             let Some(raw) = line.read(machine) else { return false };
@@ -161,16 +157,17 @@ impl Reading {
         self.is_quiet(machine, 0)
     }
 
-    /// The same where some wait for their turn, or have not been counted all the time.
-    #[inline(never)]
-    fn run_some(
+    /// The same where some requests wait for their turn, or have not been counted all the time. `totals` and `timed`: all
+    /// counts when they were put together, and whether the set's time is each one's as well.
+    pub fn run_some(
         &mut self,
         machine: &mut impl Access,
         now: u64,
-        (totals, timed): (&[Count], &[bool]),
+        totals: &[Count],
+        timed: &[bool],
         to: &mut [Count],
     ) -> bool {
-        if !self.is_planned() {
+        if self.interrupts == NEVER {
             return false;
         }
         let ticks = now.wrapping_sub(self.since);
@@ -187,8 +184,33 @@ impl Reading {
         self.is_quiet(machine, 0)
     }
 
-    /// Adds what was counted since `last` to `to`, and brings `last` up to date. Returns whether that is all: else what is
-    /// missing lies between `last` and the counts, as before.
+    /// The group's turn is over after `ticks`, its counters stand still and nothing has overflowed: the counts go to `totals`.
+    /// Returns whether that is all: else no times were counted.
+    #[inline(always)]
+    pub fn end(&mut self, machine: &mut impl Access, ticks: u64, totals: &mut [Count]) -> bool {
+        for index in 0..self.lines.len() {
+            let line = &mut self.lines[index];
+            let (Some(raw), Some(total)) = (line.read(machine), totals.get_mut(line.request()))
+            else {
+                self.take_back(index, ticks, totals);
+                return false;
+            };
+            (total.raw, total.counted) = (raw, total.counted.wrapping_add(ticks));
+        }
+        true
+    }
+
+    /// The time of the first `lines` was not counted.
+    #[cold]
+    fn take_back(&self, lines: usize, ticks: u64, totals: &mut [Count]) {
+        for line in &self.lines[..lines] {
+            let total = &mut totals[line.request()];
+            total.counted = total.counted.wrapping_sub(ticks);
+        }
+    }
+
+    /// Adds what was counted since `last` to `to`, and brings `last` up to date, the group being the whole set. Returns
+    /// whether that is all: else what is missing lies between `last` and the counts, as before.
     #[inline]
     pub fn charge(
         &mut self,
@@ -197,9 +219,6 @@ impl Reading {
         last: &mut [Count],
         to: &mut [Count],
     ) -> bool {
-        if !self.whole || self.lines.len() != last.len() || last.len() != to.len() {
-            return false;
-        }
         let time = now.wrapping_add(self.elapsed);
         for ((line, last), to) in self.lines.iter_mut().zip(last).zip(to) {
             let Some(raw) = line.read(machine) else { return false };

@@ -4,6 +4,7 @@ use super::{Driver, ENABLE, PmuError, write};
 use crate::msr::Msr;
 use crate::pmu::access::Registers;
 use crate::pmu::capabilities::Counter;
+use core::arch::asm;
 
 /// One WRMSR.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -21,6 +22,25 @@ impl Write {
     #[must_use]
     pub const fn new(msr: Msr, value: u64) -> Self {
         Self { msr: msr.0, reserved: 0, value }
+    }
+
+    /// Executes it.
+    ///
+    /// # Safety
+    /// As for [`crate::msr::write`].
+    #[inline]
+    pub unsafe fn put(&self) {
+        // SAFETY: the caller's promise. The halves of the value are read from where they lie.
+        unsafe {
+            asm!(
+                "mov ecx, [{0}]",
+                "mov eax, [{0} + 8]",
+                "mov edx, [{0} + 12]",
+                "wrmsr",
+                in(reg) self, out("ecx") _, out("eax") _, out("edx") _,
+                options(nostack, preserves_flags),
+            );
+        }
     }
 }
 

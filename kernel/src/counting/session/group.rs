@@ -2,9 +2,11 @@
 //! and no decisions.
 
 use super::Session;
-use crate::counting::reading::Reading;
+use crate::counting::error::SetError;
+use crate::counting::reading::{NEVER, Reading};
 use crate::counting::{Group, Platform, Set, VirtualCounter};
 use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
 use arch::msr::{Absent, Msr};
 use arch::pmu::driver::Write;
@@ -21,17 +23,6 @@ pub(super) struct Active {
     pub told: u64,
 }
 
-/// A group.
-#[derive(Clone, Debug)]
-pub(super) struct Planned {
-    /// Its requests that count, in their order; as they are while it has the counters.
-    pub active: Vec<Active>,
-    /// How all its counts are read at once; `None` for the group whose turn it is, as the session has it.
-    pub reading: Option<Box<Reading>>,
-    /// How it gets the counters; `None`: only step by step.
-    pub turn: Option<Turn>,
-}
-
 /// What is written when the group gets the counters from another one, while these stand still.
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
@@ -41,28 +32,45 @@ pub(super) struct Turn {
     pub writes: Vec<Write>,
     /// The counters that interrupt, as bits of the status.
     pub counters: u64,
-    /// The global control, and its values while the group counts and while it stands still.
-    pub control: Msr,
-    pub on: u64,
-    pub off: u64,
+    /// What lets it count, and what stops it as well as any other group.
+    pub start: Write,
+    pub stop: Write,
+    /// The counters' interrupts up to which the overflows of its counters are noted.
+    pub interrupts: u64,
 }
 
 /// Bits of the status that say that the counters stand still.
 pub(super) const FROZEN: u64 = GlobalStatus::LBR_FROZEN.union(GlobalStatus::COUNTERS_FROZEN).bits();
 
-/// No reading.
-pub(super) fn empty() -> Box<Reading> {
-    Box::new(Reading::with_capacity(0))
+/// How all counts of a group are read at once, for each group.
+#[derive(Clone, Debug)]
+pub(super) struct Readings {
+    /// Of the group whose turn it is.
+    pub now: Box<Reading>,
+    /// Of all groups; that of the one whose turn it is stands for nothing.
+    all: Vec<Box<Reading>>,
 }
 
-impl Planned {
-    /// Nothing but room for each group of `set`.
-    pub fn all(set: &Set) -> Vec<Self> {
-        let one = |group: &Group| {
-            let reading = Some(Box::new(Reading::with_capacity(group.len())));
-            Self { active: Vec::with_capacity(group.len()), reading, turn: None }
-        };
-        set.groups().iter().map(one).collect()
+impl Readings {
+    /// Nothing but room for each group of `set`; it is the turn of `group`.
+    pub fn new(set: &Set, group: usize) -> Self {
+        let one = |group: &Group| Box::new(Reading::with_capacity(group.len()));
+        let mut all: Vec<_> = set.groups().iter().map(one).collect();
+        let mut now = Box::new(Reading::with_capacity(0));
+        if let Some(own) = all.get_mut(group) {
+            core::mem::swap(&mut now, own);
+        }
+        Self { now, all }
+    }
+
+    /// It is the turn of `next`, behind that of `group`.
+    #[inline]
+    pub fn turn(&mut self, group: usize, next: usize) {
+        let groups = self.all.len();
+        if group != next && group < groups && next < groups {
+            core::mem::swap(&mut self.now, &mut self.all[next]);
+            self.all.swap(group, next);
+        }
     }
 }
 
@@ -71,7 +79,7 @@ impl Turn {
     /// after a period or waits for another, if a counter cannot tell of its overflow, or if there is no global control.
     fn new(set: &Set, group: usize, driver: &Driver, mut writes: Vec<Write>) -> Option<Self> {
         let (has, layout) = (driver.capabilities(), driver.layout());
-        let global = layout.global?;
+        layout.global?;
         let periods = set.requests().iter().any(|request| request.every.is_some());
         let programs =
             |group: usize| set.groups()[group].iter().flat_map(|(_, counted)| counted.programs());
@@ -91,18 +99,62 @@ impl Turn {
             }
         }
         let gate = driver.gate();
-        let (on, off) = (gate.on().first()?.value, gate.off().first()?.value);
-        let counters = driver.programmed();
-        Some(Self { driver: driver.clone(), writes, counters, control: global.control, on, off })
+        let (start, stop) = (*gate.on().first()?, *gate.off().first()?);
+        let (driver, counters) = (driver.clone(), driver.programmed());
+        Some(Self { driver, writes, counters, start, stop, interrupts: NEVER })
     }
 }
 
+/// Room for the active requests of each group of `set`.
+pub(super) fn active(set: &Set) -> Vec<Vec<Active>> {
+    set.groups().iter().map(|group| Vec::with_capacity(group.len())).collect()
+}
+
 impl Session {
-    /// The group was programmed by `writes`: what is to be known of it the next time.
-    pub(super) fn plan_turn(&mut self, writes: Vec<Write>) {
-        let waits = self.started.iter().any(|started| !started);
-        let turn = Turn::new(&self.set, self.group, &self.driver, writes);
-        self.planned[self.group].turn = turn.filter(|_| !waits);
+    /// Programs every group once, `last` as the last one, so that what is refused is refused here and not in an interrupt,
+    /// and that what will be read and written without a guard is so once with one. Plans the turns: of all groups, or of
+    /// none.
+    pub(super) fn try_groups(
+        &mut self,
+        last: usize,
+        platform: &mut dyn Platform,
+    ) -> Result<(), SetError> {
+        self.turns.clear();
+        let groups = self.set.groups().len();
+        let mut turns: Vec<Option<Turn>> = vec![None; groups];
+        let others = (0..groups).rev().filter(|&other| other != last);
+        for group in others.chain([last]) {
+            let mut writes = Vec::new();
+            self.load_noting(group, platform, Some(&mut writes))?;
+            self.fold(platform)?;
+            self.plan_reading(platform.interrupts());
+            turns[group] = Turn::new(&self.set, group, &self.driver, writes);
+        }
+        let wait = self.started.iter().any(|started| !started);
+        let all: Option<Vec<Turn>> = turns.into_iter().collect();
+        self.turns = all.filter(|_| !wait && groups > 1).unwrap_or_default();
+        Ok(())
+    }
+
+    /// What is programmed now.
+    #[must_use]
+    pub fn driver(&self) -> &Driver {
+        match self.turns.get(self.group).filter(|_| self.by_plan) {
+            Some(turn) => &turn.driver,
+            None => &self.driver,
+        }
+    }
+
+    /// The session as it would be if its group had been programmed step by step.
+    pub(super) fn catch_up(&mut self) {
+        if !self.by_plan {
+            return;
+        }
+        self.driver = self.driver().clone();
+        self.by_plan = false;
+        for (active, line) in self.active[self.group].iter_mut().zip(&self.readings.now.lines) {
+            active.count.begin(line.at_zero(), active.told);
+        }
     }
 }
 

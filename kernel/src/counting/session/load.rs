@@ -28,8 +28,9 @@ impl Session {
         mut writes: Option<&mut Vec<Write>>,
     ) -> Result<(), SetError> {
         self.unload(platform)?;
-        self.turn_to(group);
-        self.planned[group].active.clear();
+        self.readings.turn(self.group, group);
+        self.group = group;
+        self.active[group].clear();
         self.timed.copy_from_slice(&self.started);
         let Self { set, driver, .. } = self;
         let members = set.groups()[group].iter().filter(|(request, _)| self.started[*request]);
@@ -84,7 +85,7 @@ impl Session {
             let (total, counter) = (self.totals[*request].raw, counted.counter);
             let count = VirtualCounter::arm(driver, platform, counter, mode, total, into)?;
             let one = Active { request: *request, count, told: count.folded().0 };
-            let active = &mut self.planned[group].active;
+            let active = &mut self.active[group];
             let place = active.iter().position(|other| other.request > one.request);
             active.insert(place.unwrap_or(active.len()), one);
         }
@@ -95,7 +96,7 @@ impl Session {
     /// Frees the counters. Their counts have been folded.
     pub(super) fn unload(&mut self, platform: &mut dyn Platform) -> Result<(), PmuError> {
         self.catch_up();
-        self.reading.discard();
+        self.readings.now.discard();
         self.loaded = false;
         let driver = &mut self.driver;
         let programmed = driver.programmed();

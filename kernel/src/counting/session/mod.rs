@@ -15,16 +15,15 @@ pub use status::{Programmed, Status};
 
 use super::counts::{Count, Counts};
 use super::error::SetError;
-use super::reading::Reading;
 use super::request::{Request, Run};
 use super::set::Set;
 use super::{AtOverflow, Platform};
 use crate::events::Known;
-use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
+use arch::pmu::driver::Write;
 use arch::pmu::{Driver, PmuError};
-use group::{Active, Planned, empty};
+use group::{Active, Readings, Turn};
 use notification::Notifications;
 
 /// The binding.
@@ -44,11 +43,15 @@ pub struct Session {
     started: Vec<bool>,
     /// The same as of the last load: from then on a request could have a counter.
     timed: Vec<bool>,
-    /// What is known of each group, and how far the requests are of the one that has the counters.
-    planned: Vec<Planned>,
+    /// The requests of each group that count, in their order, and how far they are in the one that has the counters.
+    active: Vec<Vec<Active>>,
+    /// How each group gets the counters, if all of them can by a plan.
+    turns: Vec<Turn>,
+    /// A register that did not take what a plan said.
+    refused: Option<Write>,
     /// The group whose turn it is, and how its counts are read.
     group: usize,
-    reading: Box<Reading>,
+    readings: Readings,
     /// Whether it has its counters.
     loaded: bool,
     passes: u64,
@@ -82,8 +85,7 @@ impl Session {
         }
         let requests = set.requests().len();
         let at_interrupt = Counts::new(&set);
-        let mut planned = Planned::all(&set);
-        let reading = planned[0].reading.take().unwrap_or_else(empty);
+        let (active, readings) = (group::active(&set), Readings::new(&set, 0));
         let mut session = Self {
             set,
             run,
@@ -93,9 +95,11 @@ impl Session {
             into: vec![0; requests],
             started: vec![true; requests],
             timed: vec![true; requests],
-            planned,
+            active,
+            turns: Vec::new(),
+            refused: None,
             group: 0,
-            reading,
+            readings,
             loaded: false,
             passes: 0,
             overflows: vec![0; requests],
@@ -108,22 +112,9 @@ impl Session {
             notifications: Notifications::new(),
         };
         session.driver.reset(platform)?;
-        // Each group once, so that what is refused is refused here and not in an interrupt.
-        for group in (0..session.set.groups().len()).rev() {
-            session.begin();
-            session.try_on(group, platform)?;
-        }
+        session.begin();
+        session.try_groups(0, platform)?;
         Ok(session)
-    }
-
-    /// Programs a group and plans its turns. What will be read and written without a guard is so once with one.
-    fn try_on(&mut self, group: usize, platform: &mut dyn Platform) -> Result<(), SetError> {
-        let mut writes = Vec::new();
-        self.load_noting(group, platform, Some(&mut writes))?;
-        self.fold(platform)?;
-        self.plan_turn(writes);
-        self.plan_reading(platform.interrupts());
-        Ok(())
     }
 
     /// Everything at its preset, and triggers not yet released.
@@ -146,24 +137,6 @@ impl Session {
     #[must_use]
     pub const fn set(&self) -> &Set {
         &self.set
-    }
-
-    /// The driver, with what is programmed now.
-    #[must_use]
-    pub fn driver(&self) -> &Driver {
-        let turn = self.planned.get(self.group).and_then(|planned| planned.turn.as_ref());
-        match turn.filter(|_| self.by_plan) {
-            Some(turn) => &turn.driver,
-            None => &self.driver,
-        }
-    }
-
-    /// Lets the driver know what was programmed by a plan.
-    fn catch_up(&mut self) {
-        if self.by_plan {
-            self.driver = self.driver().clone();
-            self.by_plan = false;
-        }
     }
 
     /// Whether it counts.
@@ -209,7 +182,7 @@ impl Session {
         }
         // What an overflow has released while the others stood still.
         let mut group = self.set.groups()[self.group].iter();
-        let active = &self.planned[self.group].active;
+        let active = &self.active[self.group];
         let is_active = |request| active.iter().any(|active| active.request == request);
         if !self.loaded || group.any(|(request, _)| self.started[*request] && !is_active(*request))
         {
@@ -302,27 +275,18 @@ impl Session {
 
     /// The counts as they were put together last, for the reads that come while the session runs. `interrupts`: those before.
     fn plan_reading(&mut self, interrupts: u64) {
-        let active = &self.planned[self.group].active;
+        let active = &self.active[self.group];
         let counted = active.iter().map(|active| (active.request, &active.count));
-        self.reading.plan(&self.driver, counted, &self.totals, [interrupts, self.since]);
+        self.readings.now.plan(&self.driver, counted, &self.totals, [interrupts, self.since]);
         if !self.running {
-            self.reading.discard();
-        }
-    }
-
-    /// Makes `group` the one whose turn it is.
-    fn turn_to(&mut self, group: usize) {
-        if let Some(next) = self.planned[group].reading.take() {
-            let before = core::mem::replace(&mut self.reading, next);
-            self.planned[self.group].reading = Some(before);
-            self.group = group;
+            self.readings.now.discard();
         }
     }
 
     /// The requests that have a counter now.
     fn active(&self) -> &[Active] {
-        let active = self.planned.get(self.group).filter(|_| self.loaded);
-        active.map_or(&[], |planned| &planned.active)
+        let active = self.active.get(self.group).filter(|_| self.loaded);
+        active.map_or(&[], |active| active)
     }
 
     /// Puts another request in the place of number `index`; its count starts anew, the others go on. The generation
@@ -342,19 +306,18 @@ impl Session {
         let was_running = self.running;
         self.stop(platform)?;
         self.unload(platform)?;
-        let planned = Planned::all(&set);
-        let before = core::mem::replace(&mut self.set, set);
-        let reading = core::mem::replace(&mut self.reading, empty());
-        let plans = (core::mem::replace(&mut self.planned, planned), self.group, reading);
-        let group = self.group.min(self.set.groups().len() - 1);
-        self.group = group;
-        self.reading = self.planned[group].reading.take().unwrap_or_else(empty);
-        let others = (0..self.set.groups().len()).filter(|&other| other != group);
-        let mut all = others.chain([group]);
-        if let Err(error) = all.try_for_each(|group| self.try_on(group, platform)) {
+        let group = self.group.min(set.groups().len() - 1);
+        let (active, readings) = (group::active(&set), Readings::new(&set, group));
+        let before = (
+            core::mem::replace(&mut self.set, set),
+            core::mem::replace(&mut self.active, active),
+            core::mem::take(&mut self.turns),
+            core::mem::replace(&mut self.readings, readings),
+            core::mem::replace(&mut self.group, group),
+        );
+        if let Err(error) = self.try_groups(group, platform) {
             self.unload(platform)?;
-            self.set = before;
-            (self.planned, self.group, self.reading) = plans;
+            (self.set, self.active, self.turns, self.readings, self.group) = before;
             self.load(self.group, platform)?;
             if was_running {
                 self.start(platform)?;
@@ -374,13 +337,13 @@ impl Session {
     fn account(&mut self, now: u64) {
         let ticks = now.wrapping_sub(self.since);
         self.since = now;
-        self.reading.discard();
+        self.readings.now.discard();
         if self.running {
             // What waits for another's overflow is not to be scaled to the time before.
             for (total, timed) in self.totals.iter_mut().zip(&self.timed) {
                 total.enabled += if *timed { ticks } else { 0 };
             }
-            let active = self.planned[self.group].active.iter();
+            let active = self.active[self.group].iter();
             for active in active.filter(|_| self.loaded) {
                 self.totals[active.request].counted += ticks;
             }
@@ -389,8 +352,9 @@ impl Session {
 
     /// Counts up to now.
     fn fold(&mut self, platform: &mut dyn Platform) -> Result<(), PmuError> {
-        self.reading.discard();
-        let active = self.planned[self.group].active.iter_mut();
+        self.catch_up();
+        self.readings.now.discard();
+        let active = self.active[self.group].iter_mut();
         for active in active.filter(|_| self.loaded) {
             let raw = active.count.fold(&self.driver, platform)?;
             self.totals[active.request].raw = raw;

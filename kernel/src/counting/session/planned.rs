@@ -2,11 +2,10 @@
 //! it leaves everything to before it has changed anything that counts.
 
 use super::Session;
-use super::group::FROZEN;
+use super::group::{FROZEN, Readings};
+use crate::counting::Counts;
 use crate::counting::access::Access;
-use crate::counting::session::Occasion;
-use crate::counting::{Counts, Notify};
-use arch::pmu::PmuError;
+use arch::pmu::driver::Write;
 
 impl Session {
     /// Reads the counts of all requests into `counts`. Returns whether that is all; else [`Session::sample`] has to go the
@@ -18,8 +17,16 @@ impl Session {
         }
         let now = machine.tsc();
         (counts.generation, counts.tsc) = (self.generation, now);
-        let all = (&self.totals[..], &self.timed[..]);
-        self.reading.run(machine, now, all, counts.counts_mut())
+        if !self.readings.now.is_whole(counts.counts().len()) {
+            return self.read_some(machine, counts);
+        }
+        self.readings.now.run(machine, now, counts.counts_mut())
+    }
+
+    #[inline(never)]
+    fn read_some(&mut self, machine: &mut impl Access, counts: &mut Counts) -> bool {
+        let now = counts.tsc;
+        self.readings.now.run_some(machine, now, &self.totals, &self.timed, counts.counts_mut())
     }
 
     /// Adds what was counted since `last` to `to`, and brings `last` up to date. Returns whether that is all; else what is
@@ -31,77 +38,71 @@ impl Session {
         last: &mut Counts,
         to: &mut Counts,
     ) -> bool {
-        if !last.is_of(&self.set) || !to.is_of(&self.set) {
+        let requests = last.counts().len();
+        if !self.readings.now.is_whole(requests) || !last.is_of(&self.set) || !to.is_of(&self.set) {
             return false;
         }
         let now = machine.tsc();
         for counts in [&mut *last, &mut *to] {
             (counts.generation, counts.tsc) = (self.generation, now);
         }
-        self.reading.charge(machine, now, last.counts_mut(), to.counts_mut())
+        self.readings.now.charge(machine, now, last.counts_mut(), to.counts_mut())
     }
 
     /// Gives the counters to the next group, if nothing has overflowed and that group's turn was planned. Returns whether it
     /// did; else the counters may stand still already, and [`Session::next`] has to go the longer way.
-    ///
-    /// # Errors
-    /// A register refuses what it took before.
     #[inline]
-    pub fn next_planned(&mut self, machine: &mut impl Access) -> Result<bool, PmuError> {
-        let next = if self.group + 1 < self.planned.len() { self.group + 1 } else { 0 };
-        let passes = self.passes + u64::from(next == 0);
-        let is_last = next == 0 && passes == self.run.passes;
-        let Ok([from, to]) = self.planned.get_disjoint_mut([self.group, next]) else {
-            return Ok(false);
-        };
-        let Some(turn) = to.turn.as_ref().filter(|_| !is_last && self.running) else {
-            return Ok(false);
-        };
-        if from.turn.is_none() || to.reading.is_none() || !self.reading.is_planned() {
-            return Ok(false);
+    pub fn next_planned(&mut self, machine: &mut impl Access) -> bool {
+        let next = if self.group + 1 < self.turns.len() { self.group + 1 } else { 0 };
+        let Some(turn) = self.turns.get_mut(next).filter(|_| self.running) else { return false };
+        // The last pass ends the set.
+        if next == 0 && self.passes + 1 == self.run.passes {
+            return false;
         }
-        machine.write(turn.control, turn.off)?;
+        if !machine.write(&turn.stop) {
+            return false;
+        }
         let now = machine.tsc();
-        if !self.reading.is_quiet(machine, FROZEN) {
-            return Ok(false);
-        }
-        for line in &mut self.reading.lines {
-            let total = self.totals.get_mut(line.request());
-            let (Some(raw), Some(total)) = (line.read(machine), total) else { return Ok(false) };
-            total.raw = raw;
+        let ticks = now.wrapping_sub(self.since);
+        let Readings { now: reading, .. } = &mut self.readings;
+        if !reading.is_quiet(machine, FROZEN) || !reading.end(machine, ticks, &mut self.totals) {
+            return false;
         }
         // All is well: the turn is over.
-        let ticks = now.wrapping_sub(self.since);
         for total in &mut self.totals {
             total.enabled = total.enabled.wrapping_add(ticks);
         }
-        for line in &self.reading.lines {
-            if let Some(total) = self.totals.get_mut(line.request()) {
-                total.counted = total.counted.wrapping_add(ticks);
+        reading.discard();
+        self.readings.turn(self.group, next);
+        (self.group, self.by_plan) = (next, true);
+        let reading = &mut self.readings.now;
+        let mut refused = turn.writes.iter().find(|write| !machine.write(write)).copied();
+        for line in &mut reading.lines {
+            let zero = Write::new(line.msr, 0);
+            if !machine.write(&zero) {
+                refused = Some(zero);
+            }
+            line.begin(self.totals.get(line.request()).map_or(0, |total| total.raw));
+        }
+        let interrupts = machine.interrupts();
+        if interrupts != turn.interrupts {
+            // As long as none comes, the overflows stay as they are.
+            turn.interrupts = interrupts;
+            for active in &mut self.active[next] {
+                active.told = machine.overflows(active.count.counter());
             }
         }
-        self.reading.discard();
-        if let Some(reading) = to.reading.take() {
-            from.reading = Some(core::mem::replace(&mut self.reading, reading));
-        }
-        for write in &turn.writes {
-            machine.write(arch::msr::Msr(write.msr), write.value)?;
-        }
-        for (active, line) in to.active.iter_mut().zip(&mut self.reading.lines) {
-            machine.write(line.msr, 0)?;
-            let raw = self.totals.get(line.request()).map_or(0, |total| total.raw);
-            active.told = machine.overflows(active.count.counter());
-            active.count.begin(raw, active.told);
-            line.begin(raw);
-        }
-        machine.follow(turn.counters, turn.on);
-        (self.group, self.passes, self.by_plan) = (next, passes, true);
-        if next == 0 && self.run.notify.contains(Notify::PASS) {
-            self.notifications.push(Occasion::Pass(passes), now);
+        machine.follow(turn.counters, turn.start.value);
+        let start = turn.start;
+        if next == 0 {
+            self.pass(now);
         }
         self.since = machine.tsc();
-        self.reading.resume(machine.interrupts(), self.since);
-        machine.write(turn.control, turn.on)?;
-        Ok(true)
+        self.readings.now.resume(interrupts, self.since);
+        if !machine.write(&start) {
+            refused = Some(start);
+        }
+        self.refused = refused;
+        refused.is_none()
     }
 }

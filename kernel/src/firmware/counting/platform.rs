@@ -3,8 +3,9 @@
 use super::watch::on_pmi;
 use arch::interrupts;
 use arch::msr::{Absent, Msr};
+use arch::pmu::driver::Write;
 use arch::pmu::pmi::{self, ControlBlock};
-use arch::pmu::{self, Counter, PmuError, Readable, Registers};
+use arch::pmu::{self, Counter, Readable, Registers};
 use arch::time::tsc;
 use kernel::counting::access::Access;
 use kernel::counting::{Counts, Platform, Session};
@@ -54,15 +55,15 @@ impl Access for Direct {
     }
 
     #[inline]
-    fn write(&mut self, msr: Msr, value: u64) -> Result<(), PmuError> {
+    fn write(&mut self, write: &Write) -> bool {
         // SAFETY: a register of the driver's, which took the value when the set was bound.
-        unsafe { arch::msr::write(msr, value) };
-        Ok(())
+        unsafe { write.put() };
+        true
     }
 
     #[inline]
     fn tsc(&mut self) -> u64 {
-        tsc::now()
+        tsc::behind()
     }
 
     #[inline]
@@ -132,7 +133,7 @@ impl Platform for Processor {
         session.charge_planned(&mut self.direct, last, to)
     }
 
-    fn next(&mut self, session: &mut Session) -> Result<bool, PmuError> {
+    fn next(&mut self, session: &mut Session) -> bool {
         session.next_planned(&mut self.direct)
     }
 
