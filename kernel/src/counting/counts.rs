@@ -91,14 +91,14 @@ impl Counts {
         &mut self.counts
     }
 
-    /// Whether it is the set's.
+    /// Whether it is that set's, by its number.
     #[inline]
-    pub(super) fn is_of(&self, set: &Set) -> bool {
-        self.set == set.id()
+    pub(super) const fn is_of(&self, set: u64) -> bool {
+        self.set == set
     }
 
     pub(super) fn fits(&self, set: &Set) -> Result<(), Mismatch> {
-        match self.is_of(set) {
+        match self.is_of(set.id()) {
             true => Ok(()),
             false => Err(Mismatch { expected: self.set, found: set.id() }),
         }

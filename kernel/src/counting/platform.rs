@@ -38,7 +38,7 @@ pub trait Platform: Registers {
     fn taken_in_all(&mut self) -> u64;
 
     /// [`Session::read_planned`].
-    fn read(&mut self, session: &mut Session, counts: &mut Counts) -> bool {
+    fn read(&mut self, counts: &mut Counts, session: &mut Session) -> bool {
         session.read_planned(&mut OneByOne(self), counts)
     }
 

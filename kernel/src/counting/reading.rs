@@ -6,7 +6,7 @@
 //! anew ([`super::VirtualCounter`]), and the next read is planned from there.
 
 use super::access::Access;
-use super::{Count, VirtualCounter};
+use super::{Count, Counts, VirtualCounter};
 use alloc::vec::Vec;
 use arch::msr::Msr;
 use arch::pmu::Driver;
@@ -67,8 +67,9 @@ impl Line {
 pub(super) struct Reading {
     /// In the order of their requests.
     pub lines: Vec<Line>,
-    /// Each request of the set has a line, and was counted all the time that the set counted.
-    whole: bool,
+    /// The set's number, if each of its requests has a line and was counted all the time that the set counted; else 0, which
+    /// no set has.
+    whole: u64,
     /// Status register, and the bits in it that are counters of ours.
     status: Msr,
     bits: u64,
@@ -85,7 +86,7 @@ impl Reading {
     pub fn with_capacity(requests: usize) -> Self {
         let lines = Vec::with_capacity(requests);
         let (status, bits) = (Msr(0), 0);
-        Self { lines, whole: false, status, bits, interrupts: NEVER, since: 0, elapsed: 0 }
+        Self { lines, whole: 0, status, bits, interrupts: NEVER, since: 0, elapsed: 0 }
     }
 
     /// What was planned does not hold any more.
@@ -98,7 +99,7 @@ impl Reading {
     /// together; `since`: when their times were accounted for. They run from then on.
     pub fn plan<'a>(
         &mut self,
-        driver: &Driver,
+        (driver, set): (&Driver, u64),
         active: impl Iterator<Item = (usize, &'a VirtualCounter)>,
         totals: &[Count],
         [interrupts, since]: [u64; 2],
@@ -116,7 +117,8 @@ impl Reading {
         self.bits &= !has.no_overflow;
         let time = totals.first().map_or(0, |first| first.enabled);
         let all_the_time = |count: &Count| [count.counted, count.enabled] == [time; 2];
-        self.whole = self.lines.len() == totals.len() && totals.iter().all(all_the_time);
+        let whole = self.lines.len() == totals.len() && totals.iter().all(all_the_time);
+        self.whole = if whole { set } else { 0 };
         self.elapsed = time.wrapping_sub(since);
         // Without a status register a wrap is found by its being less than at the last fold, so each read has to be one.
         let Some(global) = driver.layout().global else { return self.discard() };
@@ -133,15 +135,15 @@ impl Reading {
     /// status that are not to be set either.
     #[inline]
     pub fn is_quiet(&self, machine: &mut impl Access, others: u64) -> bool {
-        let status = machine.read(self.status);
-        status.is_some_and(|status| status & (self.bits | others) == 0)
-            && machine.interrupts() == self.interrupts
+        let Some(status) = machine.read(self.status) else { return false };
+        let found = status & (self.bits | others);
+        found | (machine.interrupts() ^ self.interrupts) == 0
     }
 
-    /// Whether the group is the whole set, with as many requests, each counted all the time that the set counted.
+    /// Whether the group is all of the set that `counts` is of, each request counted all the time that the set counted.
     #[inline]
-    pub fn is_whole(&self, requests: usize) -> bool {
-        self.whole && self.lines.len() == requests
+    pub fn is_whole(&self, counts: &Counts) -> bool {
+        counts.is_of(self.whole)
     }
 
     /// Reads the counts of all requests, the group being the whole set. Returns whether that is all: else something has
@@ -149,6 +151,9 @@ impl Reading {
     #[inline]
     pub fn run(&mut self, machine: &mut impl Access, now: u64, to: &mut [Count]) -> bool {
         let time = now.wrapping_add(self.elapsed);
+        if self.lines.len() != to.len() {
+            return false;
+        }
         for (line, count) in self.lines.iter_mut().zip(to) {
             let Some(raw) = line.read(machine) else { return false };
             *count = Count { raw, counted: time, enabled: time };
@@ -157,7 +162,7 @@ impl Reading {
         self.is_quiet(machine, 0)
     }
 
-    /// The same where some requests wait for their turn, or have not been counted all the time. `totals` and `timed`: all
+    /// Reads them where some requests wait for their turn, or have not been counted all the time. `totals` and `timed`: all
     /// counts when they were put together, and whether the set's time is each one's as well.
     pub fn run_some(
         &mut self,

@@ -251,7 +251,7 @@ impl Session {
         platform: &mut dyn Platform,
         counts: &mut Counts,
     ) -> Result<(), super::CountingError> {
-        match platform.read(self, counts) {
+        match platform.read(counts, self) {
             true => Ok(()),
             false => self.sample_anew(platform, counts),
         }
@@ -277,7 +277,8 @@ impl Session {
     fn plan_reading(&mut self, interrupts: u64) {
         let active = &self.active[self.group];
         let counted = active.iter().map(|active| (active.request, &active.count));
-        self.readings.now.plan(&self.driver, counted, &self.totals, [interrupts, self.since]);
+        let of = (&self.driver, self.set.id());
+        self.readings.now.plan(of, counted, &self.totals, [interrupts, self.since]);
         if !self.running {
             self.readings.now.discard();
         }

@@ -12,21 +12,26 @@ impl Session {
     /// longer way.
     #[inline]
     pub fn read_planned(&mut self, machine: &mut impl Access, counts: &mut Counts) -> bool {
-        if !counts.is_of(&self.set) {
+        if !self.readings.now.is_whole(counts) {
+            return self.read_some(machine, counts);
+        }
+        counts.generation = self.generation;
+        let reading = &mut *self.readings.now;
+        let now = machine.tsc();
+        counts.tsc = now;
+        reading.run(machine, now, counts.counts_mut())
+    }
+
+    /// The same of a set of several groups.
+    #[inline(never)]
+    fn read_some(&mut self, machine: &mut impl Access, counts: &mut Counts) -> bool {
+        if !counts.is_of(self.set.id()) {
             return false;
         }
         let now = machine.tsc();
         (counts.generation, counts.tsc) = (self.generation, now);
-        if !self.readings.now.is_whole(counts.counts().len()) {
-            return self.read_some(machine, counts);
-        }
-        self.readings.now.run(machine, now, counts.counts_mut())
-    }
-
-    #[inline(never)]
-    fn read_some(&mut self, machine: &mut impl Access, counts: &mut Counts) -> bool {
-        let now = counts.tsc;
-        self.readings.now.run_some(machine, now, &self.totals, &self.timed, counts.counts_mut())
+        let counts = counts.counts_mut();
+        self.readings.now.run_some(machine, now, &self.totals, &self.timed, counts)
     }
 
     /// Adds what was counted since `last` to `to`, and brings `last` up to date. Returns whether that is all; else what is
@@ -38,11 +43,10 @@ impl Session {
         last: &mut Counts,
         to: &mut Counts,
     ) -> bool {
-        let requests = last.counts().len();
-        if !self.readings.now.is_whole(requests) || !last.is_of(&self.set) || !to.is_of(&self.set) {
+        let now = machine.tsc();
+        if !self.readings.now.is_whole(last) || !self.readings.now.is_whole(to) {
             return false;
         }
-        let now = machine.tsc();
         for counts in [&mut *last, &mut *to] {
             (counts.generation, counts.tsc) = (self.generation, now);
         }

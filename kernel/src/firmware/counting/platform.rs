@@ -125,7 +125,7 @@ impl Platform for Processor {
         self.direct.follow(counters, enabled);
     }
 
-    fn read(&mut self, session: &mut Session, counts: &mut Counts) -> bool {
+    fn read(&mut self, counts: &mut Counts, session: &mut Session) -> bool {
         session.read_planned(&mut self.direct, counts)
     }
 
