@@ -4,9 +4,13 @@
 //! NMI when it overflows. Neither CLI nor a destroyed stack pointer keeps that out. The handler ends the running
 //! [`crate::call`] at its exit, as an exception would.
 //!
-//! What it cannot end: code that halts with interrupts off, as no counter counts cycles then; code that destroys the
-//! interrupt table, stops the counter or masks its entry in the local APIC. The APIC's timer is no help: its LVT entry has
-//! no delivery mode (SDM vol. 3, figure 10-8), so it cannot send an NMI.
+//! What it cannot end: code that halts with interrupts off, as no counter counts cycles then; code that stops the counter or
+//! masks its entry in the local APIC. The APIC's own timer is no help: its LVT entry has no delivery mode (SDM vol. 3, figure
+//! 10-8), so it cannot send an NMI. [`second`]: another processor can. Code that destroys the interrupt table is ended by nobody
+//! but the machine's own watchdog, which resets it: [`machine`].
+
+pub mod machine;
+pub mod second;
 
 use crate::apic::{self, Register};
 use crate::call;
@@ -195,7 +199,7 @@ impl Watchdog {
             }
         }
         apic::write(Register::LvtPmc, LVT_MASK);
-        interrupts::set_handler(exception::NMI.0, None);
+        interrupts::set_handler(exception::NMI.0, second::at_rest());
     }
 
     /// Whether NMIs of this counter arrive at all: lets it overflow.
@@ -234,6 +238,14 @@ pub(crate) fn leave() {
 
 fn on_nmi(frame: &mut TrapFrame) {
     let relaxed = Ordering::Relaxed;
+    if second::takes(frame) {
+        return;
+    }
+    if ARMED.register.load(relaxed) == 0 {
+        // No counter has ever watched.
+        interrupts::unexpected(frame);
+        return;
+    }
     let (status, mask) = (Msr(ARMED.status.load(relaxed)), ARMED.mask.load(relaxed));
     let counter = Msr(ARMED.register.load(relaxed));
     // SAFETY: the registers that `start` used.

@@ -6,6 +6,7 @@
 //! - [`history`]: counting cycle by cycle.
 //! - [`counting`]: counting over longer work, by sets of events.
 //! - [`tasks`]: running tasks that are switched between.
+//! - [`bring_up`]: what can be found out about a machine.
 //! - [`processors`]: the same on several processors at once.
 //! - [`events`]: the event tables that come with a job.
 //! - [`sampling`]: where a workload is when events happen.
@@ -17,6 +18,7 @@
 
 extern crate alloc;
 
+pub mod bring_up;
 pub mod conformance;
 pub mod counting;
 pub mod events;

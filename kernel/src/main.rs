@@ -11,10 +11,13 @@ extern crate alloc;
 
 mod firmware;
 
+use alloc::vec::Vec;
 use arch::memory::{Handover, Space, layout};
 use bootloader_api::config::Mapping;
 use bootloader_api::{BootInfo, BootloaderConfig, entry_point};
 use firmware::{boot, crash, finish, heap, output, probe, saved, stacks, target};
+use protocol::job::{Conformance, Item, Job, OnEnd};
+use protocol::ktap::Ktap;
 use protocol::ramdisk::{self, SectionKind};
 use protocol::serial::SerialPorts;
 
@@ -60,22 +63,42 @@ fn main(ready: boot::Ready) -> ! {
     heap::init(&mut handed.frames);
     handed.map_screen(&mut space);
     saved::open(&mut handed, &mut space);
-    let job = handed.ramdisk.ok_or(None).and_then(|bytes| ramdisk::unpack(bytes).map_err(Some));
+    let job = handed.ramdisk.map_or_else(|| Ok(bring_up()), ramdisk::unpack);
     let terms = finish::Terms::of(job.as_ref().ok());
     finish::agree(terms);
-    let section = |bytes| ramdisk::section(bytes, SectionKind::SerialPorts).ok().flatten();
-    let ports = SerialPorts::unpack(handed.ramdisk.and_then(section));
+    let section = |kind| ramdisk::section(handed.ramdisk?, kind).ok().flatten();
+    let ports = SerialPorts::unpack(section(SectionKind::SerialPorts));
+    let items = job.as_ref().map_or(0, |job| job.items.len() as u32);
+    let ktap = section(SectionKind::Ktap).map(|_| Ktap::new(items));
     let baud = job.as_ref().map_or(output::DEFAULT_BAUD, |job| job.baud);
-    let mut report = output::open(ports, baud);
+    let mut report = output::open(ports, baud, ktap);
     output::start(&mut report, handed.entered);
-    let machine = probe::machine(&mut handed, &mut space, &mut report);
+    let is_bring_up = |item: &Item| matches!(item, Item::BringUp(_));
+    let brings_up = job.as_ref().is_ok_and(|job| job.items.iter().any(is_bring_up));
+    let machine = probe::machine(&mut handed, &mut space, &mut report, brings_up);
     let end = match job {
         Ok(job) => {
             crash::self_test(job.self_test);
             target::run(&job, &machine, handed, space, &mut report)
         }
-        Err(error) => target::no_job(error.as_ref(), &machine, &mut report),
+        Err(error) => target::no_job(&error, &machine, &mut report),
     };
     machine.release();
     finish::finish(end, &mut report, &machine)
+}
+
+/// What is done on a machine that was given nothing to do.
+fn bring_up() -> Job<'static> {
+    let suite = Conformance { name: "bring-up".into(), checks: Vec::new() };
+    Job {
+        name: "bring-up".into(),
+        baud: output::DEFAULT_BAUD,
+        on_end: OnEnd::Halt,
+        exit_port: None,
+        self_test: None,
+        requires: Vec::new(),
+        items: Vec::from([Item::BringUp(suite)]),
+        criteria: Vec::new(),
+        memory: Vec::new(),
+    }
 }

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xtask::cli::{self, Counting, Icount};
 use xtask::collect::Report;
-use xtask::commands::run::{plant, stage_files, stage_pmu};
+use xtask::commands::run::{plant, record, stage_files, stage_pmu};
 use xtask::job::{self, Purpose, file};
 use xtask::machine::devices::{Boot, Console, Cpus, Pmu, Virtual, arguments};
 use xtask::machine::{self, Ending, Given, Launch, counting, pmu_log};
+use xtask::recording::Recorded;
 use xtask::setup::qemu::{self, Found};
 
 /// A machine to boot: start from [`Guest::new`] and change what the test is about.
@@ -27,6 +28,8 @@ pub struct Guest {
     pub kvm: bool,
     /// The PMU.
     pub pmu: Given,
+    /// A recorded processor for an emulated PMU that behaves as its model.
+    pub recorded: Option<&'static Recorded>,
     /// In place of the QEMU that the other tests run on.
     pub qemu: Option<PathBuf>,
     /// Who counts for an emulated one.
@@ -101,6 +104,7 @@ impl Guest {
             ramdisk,
             kvm: false,
             pmu: Given::None,
+            recorded: None,
             qemu: None,
             counting: Counting::from_environment().unwrap_or_else(|wrong| panic!("{wrong}")),
             pmu_options: None,
@@ -146,6 +150,9 @@ impl Guest {
         }
         if let Some(fault) = self.pmu_fault {
             plant(tree(), fault, &mut pmu, folder).unwrap_or_else(|failure| panic!("{failure}"));
+        }
+        if let Some(recorded) = self.recorded {
+            record(recorded, folder).unwrap_or_else(|failure| panic!("{failure}"));
         }
         let machine = Virtual {
             boot: staged,

@@ -2,6 +2,7 @@
 
 mod cuts;
 mod kinds;
+mod watchdog;
 
 use qemu_tests::stick::{Machine, On, OnReset, fsck, image, is_clean, report_of};
 use qemu_tests::xtask;

@@ -6,6 +6,7 @@ use protocol::record::ProcessorState;
 use qemu_tests::{Guest, Ran, is_model, tree, xtask};
 use std::fs;
 use std::path::Path;
+use xtask::build::Hypervisor;
 use xtask::cli::{Boot, Icount, models};
 use xtask::commands::image;
 use xtask::machine::devices::{Boot as Files, PMU_LOG, Pmu};
@@ -37,7 +38,9 @@ fn guest(model: Model, folder: &Path) -> Guest {
 fn guest_with(job: &str, model: Model, folder: &Path) -> Guest {
     tree().build_uefi_pmu().unwrap_or_else(|error| panic!("{error}"));
     let guest = Guest::new(Boot::Uefi, job);
-    let staged = image::stage(tree(), &tree().kernel(), guest.ramdisk.as_deref(), model, folder);
+    let file = tree().emulated_pmu();
+    let pmu = Hypervisor { model, file: &file };
+    let staged = image::stage(tree(), &tree().kernel(), guest.ramdisk.as_deref(), pmu, folder);
     let (files, pmu) = staged.unwrap_or_else(|failure| panic!("{failure}"));
     assert_ne!(pmu, Pmu::None);
     // As `run` gives it: the model's vendor.

@@ -3,7 +3,6 @@
 use crate::job::Overrides;
 use crate::render::Width;
 use clap::{Args, ValueEnum};
-use pmu_model::Model;
 use protocol::serial::SerialPorts;
 use std::path::{Path, PathBuf};
 use stick::upload::Target;
@@ -37,6 +36,10 @@ pub struct Run {
     /// Keep the run's files (kernel, ramdisk, image, serial log, command line) in this folder.
     #[arg(long, value_name = "DIR", help_heading = "Report")]
     pub keep: Option<PathBuf>,
+    /// Have the firmware write KTAP, the kernel's test protocol, to the serial line, with the records as diagnostics: serial.log
+    /// of --keep has it.
+    #[arg(long, help_heading = "Report")]
+    pub ktap: bool,
 }
 
 /// The virtual machine to boot.
@@ -145,13 +148,16 @@ pub struct Image {
     pub overrides: Overrides,
     /// An emulated PMU for UEFI machines that have SVM and count instructions, as QEMU's TCG does; on all others the
     /// image boots without.
-    #[arg(long, value_name = "MODEL", value_parser = Pmu::model_parser(), help_heading = "Image")]
-    pub pmu: Option<Model>,
+    #[arg(long, value_name = "MODEL", value_parser = Pmu::emulated_parser(), help_heading = "Image")]
+    pub pmu: Option<Emulated>,
     /// Serial ports that the report goes to, at the same time. auto: COM1 and the port that ACPI names as the console's; if
     /// there is neither, the first other one that works. all: every one that works. Or some of com1 to com4, spcr, dbg2, pci,
     /// port:0x3f8 and mmio:0xfe034000/4 (address and distance of the registers), with commas.
     #[arg(long, value_name = "PORTS", help_heading = "Image")]
     pub serial: Option<SerialPorts>,
+    /// Have the firmware write KTAP, the kernel's test protocol, with the records as diagnostics.
+    #[arg(long, help_heading = "Image")]
+    pub ktap: bool,
     /// Whether a UEFI machine saves each report on the stick, and shows it: the machine is reset once for that.
     #[arg(long, value_enum, default_value_t = OnOff::On, conflicts_with = "network", help_heading = "Image")]
     pub save: OnOff,
@@ -352,9 +358,11 @@ mod compare;
 mod counting;
 mod events;
 mod installed;
+mod lab;
 mod mutants;
 mod package;
 mod pmu;
+mod replay;
 mod values;
 mod writes;
 pub use command::{Arguments, Command, Options, Project, User};
@@ -363,9 +371,11 @@ mod vm;
 pub use counting::{Counting, CountingOption};
 pub use events::{Events, ListFormat};
 pub use installed::{described, installed};
+pub use lab::{Lab, LabCommand, LabFormat, LabNew, LabOutput, LabRun};
 pub use mutants::{Mutants, Shard};
 pub use package::Package;
-pub use pmu::{Pmu, models};
+pub use pmu::{Emulated, Pmu, models};
+pub use replay::{Replay, ReplayFormat};
 pub use values::{Icount, Timeout};
 pub use vm::Vm;
 pub use writes::{Completions, Man, Schema, SchemaFormat};

@@ -5,9 +5,11 @@ use crate::build::BuildError;
 use crate::compare::CompareError;
 use crate::events::EventsError;
 use crate::job::JobError;
+use crate::lab::LabError;
 use crate::machine::MachineError;
 use crate::page::PageError;
 use crate::qr::QrError;
+use crate::recording::RecordingError;
 use crate::setup::SetupError;
 use crate::stick::StickError;
 use crate::text::printable_lines;
@@ -61,9 +63,15 @@ pub enum Failure {
     /// The firmware or a loader does not build.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// A lab cannot be used.
+    #[error(transparent)]
+    Lab(#[from] LabError),
     /// Pictures or texts hold no digest.
     #[error(transparent)]
     Qr(#[from] QrError),
+    /// A recorded processor cannot be emulated, or not be put into the hypervisor.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
     /// A stick cannot be read.
     #[error(transparent)]
     Stick(#[from] StickError),
@@ -88,10 +96,12 @@ impl Failure {
         match self {
             Self::Job(_) | Self::Events(_) | Self::Usage(_) => 2,
             Self::Benchmark(_) | Self::Compare(_) | Self::Page(_) => 2,
-            Self::File { .. } | Self::Stick(_) => 2,
+            Self::File { .. } | Self::Stick(_) | Self::Recording(_) => 2,
             Self::Machine(error) => error.exit_code(),
             Self::Output(_) | Self::Qr(_) => 3,
             Self::Interrupted(_) => interrupt::EXIT_CODE,
+            Self::Lab(LabError::Engine(_) | LabError::NoPlace { .. }) => 77,
+            Self::Lab(_) => 2,
             Self::Setup(_) | Self::Build(_) => 77,
             Self::Tool(_) => 1,
         }

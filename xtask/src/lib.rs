@@ -12,7 +12,9 @@
 //! - [`stock_linux`]: the distribution's Linux, for tests and figures.
 //! - [`mutants`]: planted mistakes that no test notices.
 //! - [`compare`]: two reports side by side, for people and CI services.
+//! - [`lab`]: a job on many machines, through labgrid.
 //! - [`honest`]: whether a PMU can be believed, judged from its report.
+//! - [`recording`]: recorded processors for the emulated PMU; [`replay`]: what a machine does otherwise than its replay.
 //! - [`qr`]: the digest of a run, out of photographs of a screen.
 //! - [`render`]: the report as table, JSON, TAP or CSV; [`page`]: as one HTML file; [`mod@bench`]: the project's own figures.
 //!
@@ -32,6 +34,7 @@ pub mod failure;
 pub mod honest;
 pub mod interrupt;
 pub mod job;
+pub mod lab;
 pub mod machine;
 pub mod metrics;
 pub mod mutants;
@@ -43,7 +46,9 @@ pub mod process;
 pub mod program;
 pub mod progress;
 pub mod qr;
+pub mod recording;
 pub mod render;
+pub mod replay;
 pub mod samples;
 pub mod setup;
 pub mod stick;

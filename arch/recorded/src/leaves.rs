@@ -1,5 +1,7 @@
 //! The answers of one processor.
 
+use pmu_model::recording::Answer;
+use protocol::record::INDEXED_LEAVES;
 use std::collections::BTreeMap;
 use std::fmt;
 use thiserror::Error;
@@ -32,30 +34,6 @@ pub struct Twice(pub Leaf);
 pub struct Leaves {
     answers: BTreeMap<Leaf, Registers>,
 }
-
-/// Leaves whose answer depends on ECX (SDM vol. 2, CPUID; APM vol. 3, appendix E).
-const INDEXED: [u32; 20] = [
-    0x4,
-    0x7,
-    0xb,
-    0xd,
-    0xf,
-    0x10,
-    0x12,
-    0x14,
-    0x17,
-    0x18,
-    0x1a,
-    0x1b,
-    0x1d,
-    0x1f,
-    0x20,
-    0x23,
-    0x24,
-    0x8000_001d,
-    0x8000_0020,
-    0x8000_0026,
-];
 
 /// Leaf 0 of Intel and of Centaur, EBX, ECX, EDX: makers whose processors answer a leaf above the highest basic one with
 /// the highest (SDM vol. 2, CPUID).
@@ -100,6 +78,20 @@ impl Leaves {
         self.answers.iter().map(|(&leaf, &answer)| (leaf, answer))
     }
 
+    /// The same for the emulated PMU, which gives the only answer of a leaf for every sub-leaf: a leaf with sub-leaves of which one
+    /// was recorded gets an empty second one.
+    #[must_use]
+    pub fn answers(&self) -> Vec<Answer> {
+        let mut list: Vec<Answer> = Vec::with_capacity(self.answers.len());
+        for (Leaf { leaf, subleaf }, registers) in self.all() {
+            list.push(Answer { leaf, subleaf, registers });
+            if subleaf == 0 && INDEXED_LEAVES.contains(&leaf) && self.recorded(leaf, 1).is_none() {
+                list.push(Answer { leaf, subleaf: 1, registers: [0; 4] });
+            }
+        }
+        list
+    }
+
     /// Whether nothing was recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -112,7 +104,7 @@ impl Leaves {
     pub fn answer(&self, leaf: u32, subleaf: u32) -> Registers {
         let one = |leaf: u32| {
             let exact = self.recorded(leaf, subleaf);
-            exact.or_else(|| self.recorded(leaf, 0).filter(|_| !INDEXED.contains(&leaf)))
+            exact.or_else(|| self.recorded(leaf, 0).filter(|_| !INDEXED_LEAVES.contains(&leaf)))
         };
         one(leaf).or_else(|| self.echoed(leaf).and_then(one)).unwrap_or_default()
     }

@@ -182,6 +182,8 @@ mod tests {
             pmu_absent: None,
             watchdog: None,
             watchdog_absent: None,
+            watchdog_resets: None,
+            virtual_pmu: None,
             emulated_pmu: None,
             event_tables: None,
             tsc: Tsc { hz: 1, source: TscSource::Cpuid, invariant: true, told_hz: None },

@@ -6,6 +6,8 @@
 
 #[cfg(target_os = "none")]
 mod access;
+mod bytes;
+pub mod facts;
 #[cfg(target_os = "none")]
 mod platform;
 #[cfg(target_os = "none")]

@@ -69,6 +69,42 @@ impl Platform {
         self
     }
 
+    /// What each table is, in their order, given to `each`: where it lies, and its bytes, which begin with the header.
+    ///
+    /// # Safety
+    /// As for [`Platform::read`].
+    pub unsafe fn each_table(&self, mut each: impl FnMut(usize, &[u8])) {
+        let Some(rsdp) = self.rsdp else { return };
+        // SAFETY: passed on.
+        let Ok(tables) = (unsafe { AcpiTables::from_rsdp(Access, rsdp as usize) }) else { return };
+        for (address, header) in tables.table_headers() {
+            let at = (layout::PHYSICAL as usize + address) as *const u8;
+            // SAFETY: the tables say that one of this length lies there, and physical memory is mapped.
+            each(address, unsafe { core::slice::from_raw_parts(at, header.length as usize) });
+        }
+    }
+
+    /// Physical address of the HPET, if a table names one in memory.
+    ///
+    /// # Safety
+    /// As for [`Platform::read`].
+    #[must_use]
+    pub unsafe fn hpet(&self) -> Option<u64> {
+        let mut found = None;
+        // SAFETY: passed on.
+        unsafe {
+            self.each_table(|_, table| {
+                // IA-PC HPET specification 1.0a, 3.2.4: the address's space, then the address.
+                if let ([b'H', b'P', b'E', b'T', ..], Some(0), Some(at)) =
+                    (table, table.get(40), table.get(44..52))
+                {
+                    found = Some(u64::from_le_bytes(at.try_into().expect("8")));
+                }
+            });
+        }
+        found
+    }
+
     /// Switches the machine off. Returns only if that fails.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The serial ports that ACPI names: the console's in the SPCR table, debuggers' in DBG2 (Microsoft, "Serial Port Console
 //! Redirection Table" revision 4, "Debug Port Table 2" revision 1).
 
+use super::bytes::{half, word};
 use crate::uart::Place;
 use alloc::vec::Vec;
 
@@ -73,15 +74,6 @@ fn place(address: &[u8]) -> Option<Place> {
         1 if at != 0 => Some(Place::Port(u16::try_from(at).ok()?)),
         _ => None,
     }
-}
-
-/// Zero where the table ends.
-fn word(table: &[u8], at: usize) -> u32 {
-    table.get(at..at + 4).map_or(0, |bytes| u32::from_le_bytes(bytes.try_into().expect("4")))
-}
-
-fn half(table: &[u8], at: usize) -> u16 {
-    table.get(at..at + 2).map_or(0, |bytes| u16::from_le_bytes(bytes.try_into().expect("2")))
 }
 
 #[cfg(test)]

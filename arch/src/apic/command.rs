@@ -4,6 +4,7 @@ use super::{Mode, registers};
 use thiserror::Error;
 
 /// Delivery modes, bits 10:8.
+const NMI: u32 = 0b100 << 8;
 const INIT: u32 = 0b101 << 8;
 const STARTUP: u32 = 0b110 << 8;
 /// Bit 14: assert.
@@ -28,6 +29,11 @@ fn command(apic_id: u32, low: u32) -> Result<(), OutOfReach> {
 /// Sends a fixed interrupt. To an id that cannot be addressed nothing is sent; whoever took it into use has checked.
 pub fn send(apic_id: u32, vector: u8) {
     let _ = command(apic_id, ASSERT | u32::from(vector));
+}
+
+/// Sends an NMI. As for [`send`].
+pub fn send_nmi(apic_id: u32) {
+    let _ = command(apic_id, NMI | ASSERT);
 }
 
 /// Resets a processor, which then waits for its startup interrupt.

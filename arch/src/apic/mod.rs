@@ -4,7 +4,7 @@ mod command;
 mod registers;
 mod timer;
 
-pub use command::{OutOfReach, send, send_init, send_startup};
+pub use command::{OutOfReach, send, send_init, send_nmi, send_startup};
 pub use registers::{Mode, Register};
 pub use timer::{Timer, timer_hz};
 

@@ -13,6 +13,8 @@ pub struct Emulated {
     pub processors: u32,
     /// A plugin in QEMU's translator counts for it; else it steps.
     pub plugin: bool,
+    /// It presents a recorded processor; the model is the one whose behaviour that has.
+    pub recorded: bool,
 }
 
 /// Where another processor comes under its own copy of the emulated PMU.
@@ -29,6 +31,8 @@ pub struct WayIn {
 const LEAF: u32 = 0x4000_0100;
 /// Of the facts' EDX: a plugin counts.
 const PLUGIN: u32 = 1 << 0;
+/// Likewise: a recorded processor.
+const RECORDED: u32 = 1 << 1;
 /// `barecountPMU` in EBX, ECX and EDX.
 const SIGNATURE: [&[u8; 4]; 3] = [b"bare", b"coun", b"tPMU"];
 
@@ -47,6 +51,7 @@ impl Emulated {
             tsc_shift: facts.ebx,
             processors: facts.ecx.max(1),
             plugin: facts.edx & PLUGIN != 0,
+            recorded: facts.edx & RECORDED != 0,
         })
     }
 
@@ -107,10 +112,12 @@ mod tests {
     #[test]
     fn its_facts_stand_in_the_leaf_behind_the_signature() {
         let facts = |facts| Emulated::detect(&Leaves { facts, ..leaves() });
-        let expected = Emulated { model: 7, tsc_shift: 6, processors: 3, plugin: true };
+        let expected =
+            Emulated { model: 7, tsc_shift: 6, processors: 3, plugin: true, recorded: false };
         assert_eq!(facts([7, 6, 3, 1]), Some(expected));
         let stepping = Emulated { plugin: false, ..expected };
-        assert_eq!(facts([7, 6, 3, 2]), Some(stepping), "another bit");
+        assert_eq!(facts([7, 6, 3, 4]), Some(stepping), "another bit");
+        assert_eq!(facts([7, 6, 3, 2]), Some(Emulated { recorded: true, ..stepping }));
         let one = Emulated { processors: 1, ..stepping };
         assert_eq!(facts([7, 6, 0, 0]), Some(one), "one that does not say how many");
         for number in 0..4 {

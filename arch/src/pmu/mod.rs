@@ -14,6 +14,7 @@ mod capabilities;
 pub mod driver;
 mod emulated;
 pub mod errata;
+pub mod inventory;
 pub mod lbr;
 #[cfg(feature = "model")]
 pub mod model;

@@ -20,6 +20,7 @@ extern crate alloc;
 
 #[cfg(any(test, feature = "application"))]
 pub mod carried;
+pub mod lost;
 pub mod names;
 pub mod region;
 pub mod settings;

@@ -4,11 +4,13 @@
 //! | --- | --- | --- |
 //! | 0 to 1023 | [`Terms`]: magic, version, size, whose it is | the application, before the boot loader starts |
 //! | 1024 to 2047, 2048 to 3071 | two `Progress`: how long the report is, its checksum, its state | the firmware, in turn |
+//! | 3072 to 4095 | the item that runs: its index and name | the firmware, before each |
 //! | from 4096 on | the report's lines | the firmware |
 //!
 //! Each of the three has a checksum of its own. The firmware writes a line, then the older `Progress`: at whatever
 //! moment the machine is reset, one of the two is whole and tells of lines that are there.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 use protocol::checksum::{Running, crc32};
 
@@ -17,6 +19,9 @@ pub const HEADER_BYTES: usize = 4096;
 const MAGIC: [u8; 8] = *b"BCREPORT";
 const VERSION: u32 = 1;
 const PROGRESS_AT: [usize; 2] = [1024, 2048];
+const RUNNING_AT: usize = 3072;
+/// Bytes of an item's name that are kept.
+const NAME_BYTES: usize = 200;
 
 /// What the application says to the firmware.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -224,6 +229,17 @@ impl<'a> Writer<'a> {
         self.note();
     }
 
+    /// Notes the item that is about to run.
+    pub fn running(&mut self, index: u32, name: &str) {
+        let name = &name.as_bytes()[..name.floor_char_boundary(NAME_BYTES)];
+        let fields = Fields(Vec::new()).with(&index.to_le_bytes());
+        let fields = fields.with(&(name.len() as u32).to_le_bytes()).with(name);
+        let bytes = fields.0.len() + 4;
+        let place = &mut self.region[RUNNING_AT..RUNNING_AT + bytes];
+        fields.put(place);
+        (self.flush)(place);
+    }
+
     /// The report is whole.
     pub fn finish(&mut self, after: After) {
         self.progress.state = State::Complete(after);
@@ -271,6 +287,16 @@ pub enum Found<'a> {
         /// What stands where it was.
         bytes: &'a [u8],
     },
+}
+
+/// Index and name of the item that ran last in the boot whose report is in `region`, if it was noted.
+#[must_use]
+pub fn running(region: &[u8]) -> Option<(u32, String)> {
+    let place = region.get(RUNNING_AT..HEADER_BYTES)?;
+    let length = u32_at(place, 4)? as usize;
+    let fields = checked(place, 8 + length.min(NAME_BYTES))?;
+    let name = core::str::from_utf8(fields.get(8..)?).ok()?;
+    Some((u32_at(fields, 0)?, String::from(name)))
 }
 
 /// Looks what is in `region`.

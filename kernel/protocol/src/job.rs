@@ -112,6 +112,8 @@ pub enum Item<'a> {
     Sample(#[serde(borrow)] Sampling<'a>),
     /// Look at a piece of machine code cycle by cycle.
     History(#[serde(borrow)] History<'a>),
+    /// Find out all that can be known of a machine, then check its PMU by what was measured.
+    BringUp(#[serde(borrow)] Conformance<'a>),
 }
 
 impl Item<'_> {
@@ -120,7 +122,7 @@ impl Item<'_> {
     pub fn name(&self) -> &str {
         match self {
             Item::Snippet(snippet) => &snippet.name,
-            Item::Conformance(conformance) => &conformance.name,
+            Item::Conformance(suite) | Item::BringUp(suite) => &suite.name,
             Item::Exact(exact) => &exact.snippet.name,
             Item::Tasks(tasks) => &tasks.name,
             Item::Count(count) => &count.name,

@@ -156,7 +156,7 @@ pub fn check_baud(baud: u32) -> Result<(), LimitError> {
 pub fn check_item(item: &Item) -> Result<(), LimitError> {
     match item {
         Item::Snippet(snippet) => check_snippet(snippet),
-        Item::Conformance(conformance) => check_conformance(conformance),
+        Item::Conformance(suite) | Item::BringUp(suite) => check_conformance(suite),
         Item::Exact(exact) => check_exact(exact),
         Item::Tasks(tasks) => workload::check_tasks(tasks),
         Item::Count(count) => check_count(count),

@@ -1,6 +1,7 @@
 //! What every check has at hand.
 
 use super::bench::{Bench, Work};
+use super::bounds::Bounds;
 use alloc::vec::Vec;
 use arch::pmu::errata::Erratum;
 use arch::pmu::pmi::{ControlBlock, Delivery};
@@ -20,6 +21,8 @@ pub struct Context<'a> {
     pub found: &'a Ownership,
     /// The PMU is an emulated one: no instruction is lost to anything, and expectations are exact.
     pub emulated: Option<Emulated>,
+    /// How far it may be off.
+    pub bounds: Bounds,
     /// Bits of the status cannot be cleared, so that no check may freeze the counters: they would stay so for good.
     pub stuck: bool,
     /// There is a hypervisor.

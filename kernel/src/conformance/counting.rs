@@ -272,7 +272,7 @@ fn fixed_instructions(context: &mut Context) -> Outcome {
 
 fn fixed_each_counts(context: &mut Context) -> Outcome {
     let mut all = All::of("each fixed counter counts, and stands still without an enable");
-    for counter in context.has().fixeds() {
+    for counter in context.has().certain_fixeds() {
         let work = Work::kernel(Piece::Loop, 20 * TURNS);
         let seen = context.count(&[(counter, INSTRUCTIONS)], work)?[0];
         all.that(seen > 0, format_args!("{counter} counted nothing"));
@@ -292,7 +292,7 @@ fn fixed_control_fields(context: &mut Context) -> Outcome {
         return Ok(Finding::skip("fixed counters"));
     };
     let mut all = All::of("a field enables its own counter and no other");
-    for counter in context.has().fixeds() {
+    for counter in context.has().certain_fixeds() {
         context.fresh()?;
         context.program(counter, &INSTRUCTIONS)?;
         let bits = u64::from(context.has().fixed) << 32;

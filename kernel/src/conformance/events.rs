@@ -75,7 +75,7 @@ fn cycles_fixed_and_general(context: &mut Context) -> Outcome {
         return Ok(Finding::fail("a count", "none on a general-purpose counter"));
     }
     // Both see the same window; a processor may start them some cycles apart.
-    let apart = if context.emulated.is_some() { 0 } else { 64 };
+    let apart = context.bounds.clocks;
     let (least, most) = (seen[1].saturating_sub(apart), seen[1].saturating_add(apart));
     Ok(Finding::within(least, most, seen[0]))
 }

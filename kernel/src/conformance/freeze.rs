@@ -65,11 +65,6 @@ fn frozen(context: &mut Context) -> Result<(), PmuError> {
     Ok(())
 }
 
-/// Most instructions that a processor counts after the overflow.
-fn late(context: &Context) -> u64 {
-    if context.emulated.is_some() { 0 } else { 250 }
-}
-
 /// Not tried, as everything behind it would count nothing.
 fn never_ends() -> Finding {
     Finding::fail("a freeze that can be ended", "the bits of the status cannot be cleared")
@@ -93,7 +88,7 @@ fn counters(context: &mut Context) -> Outcome {
     if pmis != 1 {
         return Ok(Finding::fail("one interrupt", pmis));
     }
-    Ok(Finding::within(PERIOD, PERIOD + late(context), seen))
+    Ok(Finding::within(PERIOD, PERIOD + context.bounds.skid, seen))
 }
 
 fn skew(context: &mut Context) -> Outcome {
@@ -108,7 +103,6 @@ fn skew(context: &mut Context) -> Outcome {
         let seen = context.get(counter)?;
         (least, most) = (least.min(seen), most.max(seen));
     }
-    let allowed = if context.emulated.is_some() { 0 } else { 32 };
     if least == u64::MAX {
         return Ok(Finding::skip("a second counter"));
     }
@@ -117,7 +111,7 @@ fn skew(context: &mut Context) -> Outcome {
         let expected = alloc::format!("counts between 0 and {whole}, where nothing stops");
         return Ok(Finding::fail(expected, least));
     }
-    Ok(Finding::within(0, allowed, most - least))
+    Ok(Finding::within(0, context.bounds.skew, most - least))
 }
 
 fn form(context: &mut Context) -> Outcome {
@@ -151,9 +145,8 @@ fn nothing_lost(
     let seen = context.get(witness)?;
     // One INT and one IRET at the edges; each interrupt may count once, and each freeze lose what a processor
     // retires between overflow and interrupt.
-    let exact = context.emulated.is_some();
-    let (lost, extra) =
-        if exact { (0, 0) } else { (block.pmis.saturating_mul(250).min(IN_RING_3), block.pmis) };
+    let lost = block.pmis.saturating_mul(context.bounds.skid).min(IN_RING_3);
+    let extra = if context.emulated.is_some() { 0 } else { block.pmis };
     let least = fewest(context);
     let expected = alloc::format!(
         "{} to {} instructions, {least} or more interrupts",

@@ -1,6 +1,7 @@
 //! The performance monitoring interrupt.
 
 use super::bench::Work;
+use super::bounds::{Overflow, overflow};
 use super::check::{All, Check, Finding, Outcome};
 use super::context::{Context, INSTRUCTIONS};
 use arch::pmu::pmi::{ControlBlock, Delivery};
@@ -104,7 +105,7 @@ fn each_counter(context: &mut Context) -> Outcome {
 }
 
 fn each_fixed_counter(context: &mut Context) -> Outcome {
-    let counters = context.has().fixeds();
+    let counters = context.has().certain_fixeds();
     each(context, counters, All::of("one interrupt, which finds its counter's overflow"))
 }
 
@@ -150,8 +151,10 @@ pub(super) const IN_RING_3: u64 = UserPiece::Loop.instructions(USER_TURNS);
 /// Fewest periods: each begins anew when the handler has reloaded the counter, so what a processor counts between
 /// overflow and interrupt is lost to it.
 pub(super) fn fewest(context: &Context) -> u64 {
-    const SKID: u64 = 250;
-    if context.emulated.is_some() { PERIODS } else { IN_RING_3 / (PERIOD + SKID) }
+    match context.bounds.skid {
+        0 => PERIODS,
+        skid => IN_RING_3 / (PERIOD + skid),
+    }
 }
 
 fn counted(context: &mut Context, delivery: Delivery) -> Outcome {
@@ -196,29 +199,16 @@ fn two_at_once(context: &mut Context) -> Outcome {
 }
 
 fn latency(context: &mut Context) -> Outcome {
-    /// The NOP with which the counter overflows.
-    const AT: u64 = 64;
-    /// Instructions from the opening WRMSR to the first NOP: see `arch::pmu::window`.
-    const BEFORE: u64 = 4;
-    let counter = context.first();
-    once(context, counter, INSTRUCTIONS.with_interrupt(), BEFORE + AT)?;
-    let log = context.bench.log();
-    let start = log.as_ptr();
-    context.deliver(Delivery::Fixed, |block, driver| {
-        block.log_to(log);
-        far(block, driver)
-    })?;
-    context.run(Work::kernel(Piece::Straight, 1));
-    let block = context.bench.withdraw();
-    if block.logged(start) != 1 {
-        let seen = alloc::format!("{} samples", block.logged(start));
-        return Ok(Finding::fail("one sample", seen));
-    }
-    // SAFETY: the log lives for ever, and the handler has written its first entry.
-    let rip = unsafe { (*start).rip };
-    let seen = rip.wrapping_sub(Piece::Straight.address() + AT);
-    let most = if context.emulated.is_some() { 0 } else { 400 };
-    Ok(Finding::within(0, most, seen))
+    Ok(match overflow(context)? {
+        None => Finding::fail("one sample", "none or several"),
+        Some(Overflow { skid, .. }) => {
+            let most = context.bounds.straight;
+            let expected = if most == 0 { "0".into() } else { alloc::format!("0 to {most}") };
+            // Less than 0: it came early.
+            let good = u64::try_from(skid).is_ok_and(|skid| skid <= most);
+            Finding::when(good, expected, skid)
+        }
+    })
 }
 
 /// What the handler costs, by what a counter of ring 0 sees more than without it.

@@ -69,8 +69,7 @@ fn edge(context: &mut Context) -> Outcome {
 /// may start them some cycles apart.
 fn slack(context: &Context) -> u64 {
     match (context.emulated.is_some(), context.driver.layout().global.is_some()) {
-        (true, true) => 0,
         (true, false) => 16,
-        (false, _) => 500,
+        _ => context.bounds.idle,
     }
 }

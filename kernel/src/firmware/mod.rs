@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod boot;
+pub mod bring_up;
 pub mod control;
 pub mod counters;
 pub mod counting;
@@ -19,6 +20,7 @@ pub mod probe;
 pub mod processor_set;
 pub mod processors;
 pub mod programs;
+pub mod reset;
 mod sampling;
 pub mod saved;
 pub mod stacks;

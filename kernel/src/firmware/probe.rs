@@ -1,18 +1,20 @@
 //! Finding out what the machine is.
 
 use super::boot::Handed;
+use super::bring_up;
 use super::display::Display;
 use super::output::Line;
-use super::processors;
+use super::{processors, reset};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::acpi::Platform;
 use arch::apic::{self, Apic, Mode, Register};
-use arch::cpu::{Identity, Vendor, features, identity, native};
+use arch::cpu::{Hypervisor, Identity, Vendor, features, identity, native};
 use arch::memory::Space;
 use arch::pmu::{self, Capabilities, Driver, Emulated, Missing, Ownership};
 use arch::time::{Clock, tsc};
 use arch::watchdog::Watchdog;
+use arch::watchdog::second::Guard;
 use kernel::events::{self, Known, Names};
 use kernel::machine::{self, Facts};
 use kernel::report::Report;
@@ -41,14 +43,18 @@ pub struct Machine {
     pub known: Option<Known<'static>>,
     /// How the PMU was found.
     pub ownership: Ownership,
+    /// What its registers held before anybody wrote to them, if that was asked for.
+    pub found: Option<bring_up::Read>,
     /// What the emulated PMU says of itself, if it is one.
     pub emulated: Option<Emulated>,
-    /// There is a hypervisor.
-    pub hypervisor: bool,
+    /// The hypervisor beneath, if there is one.
+    pub hypervisor: Option<Hypervisor>,
     /// The maker.
     pub vendor: Vendor,
     /// What ends snippets that do not end themselves, or why there is nothing.
     pub watchdog: Result<&'static str, &'static str>,
+    /// Another processor that does so.
+    pub guard: Option<Guard>,
     /// How the report leaves the machine.
     pub ways: Ways,
     /// LVTPC as it was found.
@@ -69,9 +75,17 @@ impl Machine {
 }
 
 /// Switches the machine's features on, finds out what it is, and reports it.
-pub fn machine(handed: &mut Handed, space: &mut Space, report: &mut Report<Line>) -> Machine {
+///
+/// `keeps_found`: what the machine's firmware left in the PMU's registers is read first, and kept.
+pub fn machine(
+    handed: &mut Handed,
+    space: &mut Space,
+    report: &mut Report<Line>,
+    keeps_found: bool,
+) -> Machine {
     let cpuid = native();
     let identity = Identity::read(&cpuid);
+    let hypervisor = Hypervisor::detect(&cpuid);
     // SAFETY: ring 0 on the boot processor, interrupt table loaded, nothing measured yet, no page mapped
     // write-through but the screen, whose PAT entry this sets.
     let extended = unsafe { features::enable(&identity) };
@@ -96,6 +110,8 @@ pub fn machine(handed: &mut Handed, space: &mut Space, report: &mut Report<Line>
     // SAFETY: interrupt table loaded, ring 0; nobody else uses the PMU.
     let mut registers = unsafe { pmu::Machine::new() };
     let mut processors = processors::start(&platform, &identity, &clock, handed, space);
+    let amd = identity.vendor == Vendor::Amd;
+    let found = keeps_found.then(|| bring_up::registers(amd));
     let announced = pmu::find(&mut registers);
     let ownership = announced
         .as_ref()
@@ -107,7 +123,15 @@ pub fn machine(handed: &mut Handed, space: &mut Space, report: &mut Report<Line>
     let (begin, mut pmu) = (tsc::now(), announced.clone());
     pmu = pmu.and_then(|has| pmu::trial::run(&has, &mut registers));
     let trial_ticks = tsc::now() - begin;
+    // The emulated PMU's clock counts the instructions of all processors together.
+    // SAFETY: the boot processor, everything is set up, and nobody uses the other processors' timers.
+    let guard = emulated.is_none().then(|| unsafe { Guard::find(&clock, apic_timer_hz) }).flatten();
     let watchdog = watchdog(&pmu, &mut registers);
+    let watchdog = match (watchdog, guard) {
+        (Ok(_), Some(_)) => Ok("counter NMI; NMI by another processor"),
+        (Err(_), Some(_)) => Ok("NMI by another processor"),
+        (by_counter, None) => by_counter,
+    };
     let names = handed.ramdisk.and_then(|ramdisk| events::open(ramdisk, &identity, &cpuid));
     let facts = Facts {
         identity: &identity,
@@ -117,7 +141,9 @@ pub fn machine(handed: &mut Handed, space: &mut Space, report: &mut Report<Line>
         trial_ticks,
         ownership: &ownership,
         watchdog,
+        resets: reset::open(&platform),
         emulated,
+        hypervisor,
         event_tables: names.as_ref().map(|names| names.record.clone()),
         clock,
         apic_mode,
@@ -136,7 +162,6 @@ pub fn machine(handed: &mut Handed, space: &mut Space, report: &mut Report<Line>
     let core = names.and_then(|names| names.core);
     let known = pmu.as_ref().ok().map(|has| Known::new(has, core, &mut registers));
     let display = Display::open(handed).map(spin::Mutex::new);
-    let hypervisor = identity.hypervisor.is_some();
     Machine {
         clock,
         apic_timer_hz,
@@ -148,10 +173,12 @@ pub fn machine(handed: &mut Handed, space: &mut Space, report: &mut Report<Line>
         announced,
         known,
         ownership,
+        found,
         emulated,
         hypervisor,
         vendor: identity.vendor,
         watchdog,
+        guard,
         ways: report.sink_mut().ways(),
         performance_lvt,
     }

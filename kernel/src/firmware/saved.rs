@@ -52,6 +52,13 @@ pub fn push(bytes: &[u8]) {
     }
 }
 
+/// Notes which item runs, for whoever finds the report of a machine that was reset in it.
+pub fn running(index: u32, name: &str) {
+    if let Some(saved) = &mut *SAVED.lock() {
+        saved.writer.running(index, name);
+    }
+}
+
 fn write_back(bytes: &[u8]) {
     let range = bytes.as_ptr_range();
     // SAFETY: a slice is mapped, and every processor with 64-bit mode has CLFLUSH.

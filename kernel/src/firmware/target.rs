@@ -13,6 +13,7 @@ use super::passes::Counting;
 use super::per_cpu::AllProcessors;
 use super::probe::Machine;
 use super::programs::{Owner, Programs};
+use super::reset::{self, Reloading};
 use super::tasks::Slots;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -88,6 +89,8 @@ pub(super) struct Target<'a> {
     processors: Option<AllProcessors>,
     /// Interval of the timer that samples.
     pub(super) timer: Option<Interval>,
+    /// Another processor watches the runs of this item.
+    guarded: bool,
     /// Where to tell how far an item is.
     pub(super) heart: &'a dyn Beat,
 }
@@ -103,6 +106,7 @@ pub fn run(
     header(machine, &job.name);
     // At most one progress record a second.
     let heart = Heartbeat::new(report, machine.clock.hz, tsc::now(), job.items.len() as u32);
+    let reloading = Reloading { heart: &heart, every: machine.clock.hz };
     let mut arena = map_arena(&mut space, &mut handed.frames);
     let user = UserPages::map(&mut space, &mut handed.frames, workload::user_code())
         .unwrap_or_else(|error| panic!("no memory for ring 3: {error}"));
@@ -144,10 +148,12 @@ pub fn run(
         msr_names: Vec::new(),
         processors: None,
         timer: None,
-        heart: &heart,
+        heart: &reloading,
+        guarded: false,
     };
     let before = heap::mark();
     let end = run::run(job, &mut target, &heart);
+    reset::stop();
     let end = End { heap: Some(heap::used_since(before)), ..end };
     if let Some(processors) = &target.processors {
         processors.release();
@@ -186,12 +192,9 @@ fn header(machine: &Machine, job: &str) {
     }
 }
 
-/// Reports that there is nothing to run.
-pub fn no_job(error: Option<&RamdiskError>, machine: &Machine, report: &mut Report<Line>) -> End {
-    let (code, text) = match error {
-        None => (ErrorCode::NoJob, "no job: the boot loader handed over no ramdisk".to_string()),
-        Some(error) => (ErrorCode::BadJob, format!("the job cannot be used: {error}")),
-    };
+/// Reports that the job cannot be run.
+pub fn no_job(error: &RamdiskError, machine: &Machine, report: &mut Report<Line>) -> End {
+    let (code, text) = (ErrorCode::BadJob, format!("the job cannot be used: {error}"));
     header(machine, "none");
     if let Some(display) = &machine.display {
         let (outcome, last_error) = (Some(Outcome::BadJob), Some(text.clone()));
@@ -245,6 +248,17 @@ impl Target<'_> {
         self.machine.watchdog.is_ok() && self.limit > 0 && asked
     }
 
+    /// Has the other processor, if there is one, watch the runs of the item that comes, or of none.
+    pub(super) fn guard(&mut self, watches: bool) {
+        let Some(guard) = self.machine.guard.filter(|_| watches != self.guarded) else { return };
+        if watches {
+            guard.begin(self.limit);
+        } else {
+            guard.end();
+        }
+        self.guarded = watches;
+    }
+
     /// Brings the machine into the state in which what was loaded begins, and returns it.
     pub(super) fn made_ready(&self) -> Function {
         let emitted = self.emitted.as_ref().expect("loaded before");
@@ -273,9 +287,13 @@ impl Target<'_> {
                 self.counting.own.collect();
                 ended
             };
-            let ended = match dog {
-                Some(dog) => dog.watch(run),
+            let mut watched = || match dog {
+                Some(dog) => dog.watch(&mut run),
                 None => run(),
+            };
+            let ended = match self.machine.guard.filter(|_| self.guarded) {
+                Some(guard) => guard.watch(self.limit, watched),
+                None => watched(),
             };
             ended?;
             let data = &*(PLACE.data as *const emit::Data);
@@ -294,6 +312,8 @@ impl Runner for Target<'_> {
         let control = &snippet.setup.control;
         self.limit = self.machine.clock.hz / 1000 * u64::from(control.time_limit_ms);
         self.has_own_limit = control.time_limit_ms != DEFAULT_TIME_LIMIT_MS;
+        reset::limit(control.time_limit_ms);
+        self.guard(self.limit > 0);
         self.msr_names = control.msrs.iter().map(|register| register.name.to_string()).collect();
         self.seen = [0; MAX_MSRS];
         let mut applied = self.controls.apply(control, &mut self.space)?;
@@ -345,7 +365,7 @@ impl Runner for Target<'_> {
 
     fn is_unwatched(&self) -> bool {
         let own = &self.counting.own;
-        self.wants_watch(own.counters.len()) && own.watchdog.is_none()
+        self.wants_watch(own.counters.len()) && own.watchdog.is_none() && !self.guarded
     }
 
     fn trial_runs(&self) -> u32 {

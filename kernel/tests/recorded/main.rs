@@ -2,6 +2,7 @@
 //! driver, event tables and planning.
 
 mod bits;
+mod emulated;
 mod outcome;
 mod page;
 mod registers;

@@ -75,9 +75,18 @@ pub fn image(
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Extras<'a> {
     /// An emulated PMU, which [`Tree::build_uefi_pmu`] builds.
-    pub pmu: Option<Model>,
+    pub pmu: Option<Hypervisor<'a>>,
     /// Reports are saved on it, by what [`Tree::build_stick`] builds.
     pub save: Option<Save<'a>>,
+}
+
+/// An emulated PMU for an image.
+#[derive(Clone, Copy, Debug)]
+pub struct Hypervisor<'a> {
+    /// The model.
+    pub model: Model,
+    /// The file: [`Tree::emulated_pmu`], or one with a recorded processor.
+    pub file: &'a Path,
 }
 
 /// How reports are saved.
@@ -117,7 +126,7 @@ pub fn network(
     tree: &Tree,
     kernel: &Path,
     ramdisk: &Path,
-    pmu: Option<Model>,
+    pmu: Option<Hypervisor>,
     upload: Option<&str>,
     out: &Path,
 ) -> Result<(), BuildError> {
@@ -134,7 +143,7 @@ fn maker(
     tree: &Tree,
     kernel: &Path,
     ramdisk: Option<&Path>,
-    pmu: Option<Model>,
+    pmu: Option<Hypervisor>,
     out: &Path,
 ) -> Command {
     let mut command = Command::new(tree.image_maker());
@@ -142,10 +151,10 @@ fn maker(
     if let Some(ramdisk) = ramdisk {
         command.arg("--ramdisk").arg(ramdisk);
     }
-    if let Some(model) = pmu {
-        command.arg("--pmu").arg(model.spec().name);
+    if let Some(pmu) = pmu {
+        command.arg("--pmu").arg(pmu.model.spec().name);
         command.arg("--pmu-application").arg(tree.pmu_application());
-        command.arg("--pmu-hypervisor").arg(tree.emulated_pmu());
+        command.arg("--pmu-hypervisor").arg(pmu.file);
     }
     command
 }

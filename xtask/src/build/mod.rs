@@ -6,7 +6,7 @@ mod firmware;
 mod place;
 mod stamp;
 
-pub use derive::{Extras, Save, image, image_with, network};
+pub use derive::{Extras, Hypervisor, Save, image, image_with, network};
 pub use place::root;
 pub(crate) use place::target;
 

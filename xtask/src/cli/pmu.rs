@@ -1,9 +1,12 @@
-//! `--pmu`: the values are the emulated PMU's own list of models.
+//! `--pmu`: the values are the emulated PMU's own list of models, and recordings of processors.
 
+use crate::recording::{PREFIX, Recorded};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
 use pmu_model::Model;
+use std::ffi::OsStr;
 use std::fmt;
-use std::str::FromStr;
+use std::path::Path;
 
 /// Which PMU the guest is to have.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -16,7 +19,45 @@ pub enum Pmu {
     /// No PMU.
     None,
     /// An emulated one.
+    Emulated(Emulated),
+}
+
+/// An emulated PMU.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Emulated {
+    /// That of a model.
     Model(Model),
+    /// That of a recorded processor, which lives as long as the program.
+    Recorded(&'static Recorded),
+}
+
+impl Emulated {
+    /// The model whose behaviour it has.
+    #[must_use]
+    pub fn model(self) -> Model {
+        match self {
+            Self::Model(model) => model,
+            Self::Recorded(recorded) => recorded.nearest,
+        }
+    }
+
+    /// The recorded processor, if it is one.
+    #[must_use]
+    pub fn recorded(self) -> Option<&'static Recorded> {
+        match self {
+            Self::Model(_) => None,
+            Self::Recorded(recorded) => Some(recorded),
+        }
+    }
+
+    /// In words: `skylake`, or the processor, its file and the model.
+    #[must_use]
+    pub fn what(self) -> String {
+        match self {
+            Self::Model(model) => model.spec().name.to_string(),
+            Self::Recorded(recorded) => recorded.what(),
+        }
+    }
 }
 
 /// Every model that has a PMU; the one without is [`Pmu::None`].
@@ -24,60 +65,101 @@ pub fn models() -> impl Iterator<Item = Model> {
     Model::ALL.into_iter().filter(|model| *model != Model::None)
 }
 
+/// The words besides the emulated ones.
+const WORDS: [(&str, Pmu, &str); 3] = [
+    (
+        "auto",
+        Pmu::Auto,
+        "the host's if KVM offers guests one, else an emulated Skylake, if that can be had",
+    ),
+    ("host", Pmu::Host, "the host's, through KVM"),
+    ("none", Pmu::None, "no PMU"),
+];
+
 impl Pmu {
     /// The parser for clap, which knows every value and tells them in help texts and errors.
     pub fn parser() -> impl TypedValueParser<Value = Self> {
-        let words = [
-            (
-                "auto",
-                "the host's if KVM offers guests one, else an emulated Skylake, if that can be had",
-            ),
-            ("host", "the host's, through KVM"),
-            ("none", "no PMU"),
-        ];
-        let words = words.map(|(name, help)| PossibleValue::new(name).help(help));
-        let values: Vec<PossibleValue> = words.into_iter().chain(model_values()).collect();
-        PossibleValuesParser::new(values).try_map(|name| name.parse::<Self>())
+        let words = WORDS.map(|(name, _, help)| PossibleValue::new(name).help(help));
+        let values: Vec<PossibleValue> = words.into_iter().chain(emulated_values()).collect();
+        Parser(values).map(|emulated| match emulated {
+            Named::Word(pmu) => pmu,
+            Named::Emulated(emulated) => Self::Emulated(emulated),
+        })
     }
 
     /// The parser for an emulated PMU and nothing else.
-    pub fn model_parser() -> impl TypedValueParser<Value = Model> {
-        let values: Vec<PossibleValue> = model_values().collect();
-        PossibleValuesParser::new(values)
-            .try_map(|name| Model::by_name(&name).ok_or("no PMU that can be emulated"))
-    }
-}
-
-fn model_values() -> impl Iterator<Item = PossibleValue> {
-    models().map(|model| {
-        let spec = model.spec();
-        let brand = spec.identity.as_ref().map_or("", |identity| identity.brand);
-        PossibleValue::new(spec.name).help(format!("emulated: {brand}"))
-    })
-}
-
-impl fmt::Display for Pmu {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Auto => "auto",
-            Self::Host => "host",
-            Self::None => "none",
-            Self::Model(model) => model.spec().name,
+    pub fn emulated_parser() -> impl TypedValueParser<Value = Emulated> {
+        Parser(emulated_values().collect()).try_map(|named| match named {
+            Named::Emulated(emulated) => Ok(emulated),
+            Named::Word(_) => Err("no PMU that can be emulated"),
         })
     }
 }
 
-impl FromStr for Pmu {
-    type Err = String;
+fn emulated_values() -> impl Iterator<Item = PossibleValue> {
+    let models = models().map(|model| {
+        let spec = model.spec();
+        let brand = spec.identity.as_ref().map_or("", |identity| identity.brand);
+        PossibleValue::new(spec.name).help(format!("emulated: {brand}"))
+    });
+    let help = "emulated: the processor of a recording of CPUID (cpuid -r, InstLatx64) or of a report, as far as it can be";
+    models.chain([PossibleValue::new("dump:FILE").help(help)])
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "host" => Ok(Self::Host),
-            "none" => Ok(Self::None),
-            name => Model::by_name(name)
-                .map(Self::Model)
-                .ok_or_else(|| format!("`{name}` is no PMU that can be emulated")),
+/// What a value names.
+#[derive(Clone, Copy)]
+enum Named {
+    Word(Pmu),
+    Emulated(Emulated),
+}
+
+/// One of the values, or `dump:` and a file.
+#[derive(Clone)]
+struct Parser(Vec<PossibleValue>);
+
+impl TypedValueParser for Parser {
+    type Value = Named;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Named, clap::Error> {
+        let Some(file) = value.to_str().and_then(|text| text.strip_prefix(PREFIX)) else {
+            let known = PossibleValuesParser::new(self.0.clone());
+            let name = known.parse_ref(command, argument, value)?;
+            let word = WORDS.into_iter().find(|(word, _, _)| *word == name);
+            return Ok(match (word, Model::by_name(&name)) {
+                (Some((_, pmu, _)), _) => Named::Word(pmu),
+                (None, Some(model)) => Named::Emulated(Emulated::Model(model)),
+                (None, None) => unreachable!("the values are words and models"),
+            });
+        };
+        match Recorded::read(Path::new(file)) {
+            Ok(recorded) => Ok(Named::Emulated(Emulated::Recorded(Box::leak(Box::new(recorded))))),
+            Err(wrong) => {
+                let text = format!("--pmu {}: {wrong}\n", value.display());
+                Err(clap::Error::raw(ErrorKind::ValueValidation, text).with_cmd(command))
+            }
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().cloned()))
+    }
+}
+
+impl fmt::Display for Pmu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Host => f.write_str("host"),
+            Self::None => f.write_str("none"),
+            Self::Emulated(Emulated::Model(model)) => f.write_str(model.spec().name),
+            Self::Emulated(Emulated::Recorded(recorded)) => {
+                write!(f, "{PREFIX}{}", recorded.file.display())
+            }
         }
     }
 }
@@ -86,13 +168,32 @@ impl FromStr for Pmu {
 mod tests {
     use super::*;
 
+    fn parse(text: &str) -> Result<Pmu, String> {
+        let parser = Pmu::parser();
+        let parsed = parser.parse_ref(&clap::Command::new("x"), None, OsStr::new(text));
+        parsed.map_err(|error| error.to_string())
+    }
+
     #[test]
     fn every_name_leads_back() {
         let values = [Pmu::Auto, Pmu::Host, Pmu::None].into_iter();
-        for value in values.chain(models().map(Pmu::Model)) {
-            assert_eq!(value.to_string().parse(), Ok(value));
+        let models = models().map(|model| Pmu::Emulated(Emulated::Model(model)));
+        for value in values.chain(models) {
+            assert_eq!(parse(&value.to_string()), Ok(value));
         }
-        assert!("z80".parse::<Pmu>().unwrap_err().contains("`z80`"));
-        assert_eq!(models().count(), Model::ALL.len() - 1);
+        assert!(parse("z80").unwrap_err().contains("z80"));
+        assert_eq!(super::models().count(), Model::ALL.len() - 1);
+    }
+
+    #[test]
+    fn x10_a_dump_that_is_none_is_refused_with_its_reason() {
+        let error = parse("dump:/nowhere/cpu.txt").unwrap_err();
+        assert!(
+            error.contains("--pmu dump:/nowhere/cpu.txt: cannot read /nowhere/cpu.txt"),
+            "{error}"
+        );
+        let emulated = Pmu::emulated_parser();
+        let word = emulated.parse_ref(&clap::Command::new("x"), None, OsStr::new("none"));
+        assert!(word.is_err());
     }
 }

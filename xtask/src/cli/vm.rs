@@ -1,8 +1,7 @@
 //! `vm`: another system with an emulated PMU.
 
-use super::{CountingOption, Pmu, Timeout};
+use super::{CountingOption, Emulated, Pmu, Timeout};
 use clap::{ArgGroup, Args};
-use pmu_model::Model;
 use std::path::PathBuf;
 
 /// 2 to this power nanoseconds an instruction: less, and the firmware's delays last; more, and the system's clock runs ahead of
@@ -27,8 +26,8 @@ terminal: C-a x ends the machine, C-a c opens QEMU's monitor. It has no screen a
 )]
 pub struct Vm {
     /// The model of its PMU.
-    #[arg(long, value_name = "MODEL", value_parser = Pmu::model_parser())]
-    pub pmu: Model,
+    #[arg(long, value_name = "MODEL", value_parser = Pmu::emulated_parser())]
+    pub pmu: Emulated,
     /// Who counts.
     #[command(flatten)]
     pub by: CountingOption,

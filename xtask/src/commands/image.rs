@@ -2,16 +2,17 @@
 
 mod network;
 
-use crate::build::{self, Extras, Save, Tree};
+use crate::build::{self, Extras, Hypervisor, Save, Tree};
+use crate::cli::Emulated;
 use crate::cli::{Image, OnOff};
+use crate::commands::run::hypervisor;
 use crate::job::{self, Purpose};
 use crate::machine::devices::{Boot, Pmu};
 use crate::setup::{self, Need, Toolchain, firmware};
 use crate::{Failure, Result, interrupt, output};
-use pmu_model::Model;
 use protocol::ramdisk::{self, SectionKind};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Runs the command.
 ///
@@ -21,9 +22,15 @@ pub fn run(arguments: &Image) -> Result<u8> {
     // The job is assembled by the compiler: without one that would be the job's fault.
     setup::assembler()?;
     let mut packed = job::load(arguments.job.as_deref(), &arguments.overrides, Purpose::Stick)?;
+    let mut add = |kind, content: &[u8]| {
+        let added = ramdisk::add_section(&mut packed.bytes, kind, content);
+        added.map_err(|error| Failure::Usage(error.to_string()))
+    };
     if let Some(ports) = &arguments.serial {
-        ramdisk::add_section(&mut packed.bytes, SectionKind::SerialPorts, &ports.pack())
-            .map_err(|error| Failure::Usage(error.to_string()))?;
+        add(SectionKind::SerialPorts, &ports.pack())?;
+    }
+    if arguments.ktap {
+        add(SectionKind::Ktap, &[])?;
     }
     let inputs = arguments.overrides.event_files.iter().map(|file| file.path.as_path());
     let inputs: Vec<&Path> = inputs.chain(arguments.job.as_deref()).collect();
@@ -51,12 +58,26 @@ pub fn run(arguments: &Image) -> Result<u8> {
 }
 
 /// What an emulated PMU takes, in words.
-fn in_front(model: Model) -> String {
+fn in_front(pmu: Emulated) -> String {
     format!(
         ", on UEFI with an emulated PMU ({}) where QEMU runs with -cpu max,-x2apic -icount \
          shift=N,sleep=off -global hpet.msi=on",
-        model.spec().name
+        pmu.what()
     )
+}
+
+/// The emulated PMU that an image gets, and where its hypervisor lies.
+struct Chosen(Option<(Emulated, PathBuf)>);
+
+impl Chosen {
+    fn of(tree: &Tree, pmu: Option<Emulated>, folder: &Path) -> Result<Self> {
+        let of = |pmu: Emulated| Ok((pmu, hypervisor(tree, pmu.recorded(), folder)?));
+        pmu.map(of).transpose().map(Self)
+    }
+
+    fn part(&self) -> Option<Hypervisor<'_>> {
+        self.0.as_ref().map(|(pmu, file)| Hypervisor { model: pmu.model(), file })
+    }
 }
 
 /// Puts an image of `kernel` and `ramdisk` with an emulated PMU into a run's `folder`, to be booted under UEFI
@@ -68,7 +89,7 @@ pub fn stage(
     tree: &Tree,
     kernel: &Path,
     ramdisk: Option<&[u8]>,
-    model: Model,
+    pmu: Hypervisor,
     folder: &Path,
 ) -> Result<(Boot, Pmu)> {
     let (job, image) = (folder.join("ramdisk"), folder.join("disk.img"));
@@ -76,7 +97,7 @@ pub fn stage(
         fs::write(&job, bytes).map_err(Failure::file("write", &job))?;
     }
     let ramdisk = ramdisk.map(|_| job.as_path());
-    let extras = Extras { pmu: Some(model), save: None };
+    let (model, extras) = (pmu.model, Extras { pmu: Some(pmu), save: None });
     build::image_with(tree, kernel, ramdisk, extras, &image)?;
     let ovmf = firmware::find().ok_or_else(|| Failure::Usage("no UEFI firmware".to_string()))?;
     let ovmf = ovmf.for_run(folder).map_err(Failure::file("write", folder))?;
@@ -111,7 +132,8 @@ fn write(arguments: &Image, ramdisk: &[u8], out: &Path) -> Result<usize> {
     let folder = folder.map_err(Failure::file("create", &std::env::temp_dir()))?;
     let (job, image) = (folder.path().join("ramdisk"), folder.path().join("image"));
     fs::write(&job, ramdisk).map_err(Failure::file("write", &job))?;
-    let extras = Extras { pmu: arguments.pmu, save };
+    let pmu = Chosen::of(&tree, arguments.pmu, folder.path())?;
+    let extras = Extras { pmu: pmu.part(), save };
     build::image_with(&tree, &tree.kernel(), Some(&job), extras, &image)?;
     // By content: the target may be a device, which keeps its own permissions.
     let bytes = fs::read(&image).map_err(Failure::file("read", &image))?;

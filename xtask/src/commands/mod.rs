@@ -8,11 +8,13 @@ pub mod completions;
 pub mod doctor;
 pub mod events;
 pub mod image;
+pub mod lab;
 pub mod licences;
 pub mod man;
 pub mod mutants;
 pub mod new;
 pub mod package;
+pub mod replay;
 pub mod report;
 pub mod run;
 pub mod schema;
@@ -46,7 +48,9 @@ fn for_user(command: &User) -> Result<u8> {
         User::Vm(arguments) => vm::run(arguments),
         User::Image(arguments) => image::run(arguments),
         User::Collect(arguments) => collect::run(arguments),
+        User::Lab(arguments) => lab::run(arguments),
         User::Compare(arguments) => compare::run(arguments),
+        User::Replay(arguments) => replay::run(arguments),
         User::Report(arguments) => report::run(arguments),
         User::Events(arguments) => events::run(arguments),
         User::Schema(arguments) => schema::run(arguments),

@@ -1,9 +1,9 @@
 //! `run`: boot a job in QEMU and show what it measured.
 
-mod boots;
+pub(super) mod boots;
 mod gate;
 mod staging;
-pub use staging::{plant, stage, stage_files, stage_pmu, stage_with_pmu};
+pub use staging::{hypervisor, plant, record, stage, stage_files, stage_pmu, stage_with_pmu};
 
 use super::{check_output, deliver, deliver_text};
 use crate::build::{self, Tree};
@@ -28,8 +28,10 @@ use crate::setup::{self, Need, SetupError, Toolchain};
 use crate::symbols::{Symbols, image_base};
 use crate::{Failure, Result, interrupt, output, verdict};
 use pmu_model::Model;
+use protocol::ramdisk::{self, SectionKind};
 use protocol::record::CountedBy;
 use staging::write;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -67,6 +69,9 @@ pub fn run(arguments: &Run) -> Result<u8> {
     if let Some(note) = &counter.note {
         output::say(&format!("pmu: {note}"));
     }
+    for line in choice.recorded.iter().flat_map(|recorded| &recorded.inferred) {
+        output::say(&format!("pmu: {line}"));
+    }
     let listed = arguments.gate.is_open() || drawn;
     // The spread of a metric is over its values in each run.
     let unasked =
@@ -92,7 +97,8 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let _deferred = interrupt::defer();
     let scratch = Scratch::new(arguments.keep.as_deref())?;
     let boot = |packed: &Packed| {
-        boot(&tree, packed, &arguments.machine, (&choice, &counter), scratch.path())
+        let packed = in_form(packed, arguments.ktap)?;
+        boot(&tree, &packed, &arguments.machine, (&choice, &counter), scratch.path())
     };
     let mut whole = boots::run(&packed, arguments.machine.reboots, boot)?;
     verdict::judge(&mut whole.report, &packed.job);
@@ -113,6 +119,10 @@ pub fn run(arguments: &Run) -> Result<u8> {
     context.notes = whole.notes;
     context.notes.extend(unnamed);
     context.notes.extend(counter.note.clone());
+    if let Some(recorded) = choice.recorded {
+        let line = |line: &String| format!("the PMU of a recorded processor: {line}");
+        context.notes.extend(recorded.inferred.iter().map(line));
+    }
     context.authentication = Some("verified: each record carries the code of its boot's key");
     if let Given::Emulated(model) = choice.pmu {
         context.pmu_said = pmu_log::read(scratch.path(), model);
@@ -140,6 +150,17 @@ pub fn run(arguments: &Run) -> Result<u8> {
     text.map_or(Ok(code), |text| gate.close(&text, code, &arguments.output))
 }
 
+/// The job with what its report is to look like.
+fn in_form(packed: &Packed, ktap: bool) -> Result<Cow<'_, Packed>> {
+    if !ktap {
+        return Ok(Cow::Borrowed(packed));
+    }
+    let mut packed = packed.clone();
+    ramdisk::add_section(&mut packed.bytes, SectionKind::Ktap, &[])
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    Ok(Cow::Owned(packed))
+}
+
 /// What makes the report.
 fn tools(tree: &Tree) -> Tools {
     let qemu = setup::qemu::probe().ok().and_then(|found| found.version);
@@ -163,7 +184,10 @@ fn load(arguments: &Run, choice: &Choice) -> Result<Packed> {
 /// The machine whose metrics can be asked for.
 fn target(choice: &Choice, machine: &Machine) -> Option<Target> {
     match choice.pmu {
-        Given::Emulated(model) => Target::of_model(model),
+        Given::Emulated(model) => match choice.recorded {
+            Some(recorded) => Target::of_recorded(recorded),
+            None => Target::of_model(model),
+        },
         Given::Host if choice.kvm && machine.cpu.is_none() => {
             cpu::key_of_host().ok().map(|key| Target::of_host(CpuName::of(&key)))
         }
@@ -272,7 +296,10 @@ fn check_kept(arguments: &Run) -> Result<()> {
 /// The processor that the guest sees, if the tables may know it.
 fn cpu_of(choice: &Choice, machine: &Machine) -> Option<CpuName> {
     let key = match choice.pmu {
-        Given::Emulated(model) => cpu::key_of(model),
+        Given::Emulated(model) => match choice.recorded {
+            Some(recorded) => cpu::key_of_leaves(&recorded.leaves),
+            None => cpu::key_of(model),
+        },
         _ if choice.kvm && machine.cpu.is_none() => cpu::key_of_host().ok(),
         _ => None,
     };
@@ -313,12 +340,15 @@ pub fn boot(
     folder: &Path,
 ) -> Result<Finished> {
     let icount = machine.icount.shift(machine.boot);
-    let given = (choice.pmu, icount);
+    let given = (choice.pmu, choice.recorded, icount);
     let (kernel, job) = (tree.kernel(), Some(&packed.bytes[..]));
     let (boot, mut pmu) = stage_with_pmu(tree, &kernel, job, machine.boot, given, folder)?;
     if let Some(fault) = &machine.pmu_fault {
         tree.build_faulty_pmu()?;
         plant(tree, fault, &mut pmu, folder)?;
+    }
+    if let (Some(recorded), cli::Boot::Direct) = (choice.recorded, machine.boot) {
+        record(recorded, folder)?;
     }
     let virtual_machine = Virtual {
         boot,
@@ -434,13 +464,13 @@ pub(super) fn resolve(report: &crate::collect::Report, context: &mut Context, ke
 }
 
 /// The run's folder: a temporary one, or one that is kept.
-struct Scratch {
+pub(super) struct Scratch {
     path: PathBuf,
     _temporary: Option<tempfile::TempDir>,
 }
 
 impl Scratch {
-    fn new(keep: Option<&Path>) -> Result<Self> {
+    pub(super) fn new(keep: Option<&Path>) -> Result<Self> {
         if let Some(path) = keep {
             fs::create_dir_all(path).map_err(Failure::file("create", path))?;
             let path = path.canonicalize().map_err(Failure::file("open", path))?;
@@ -451,11 +481,11 @@ impl Scratch {
         Ok(Self { path: folder.path().to_path_buf(), _temporary: Some(folder) })
     }
 
-    fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         write(&self.path.join(name), bytes)
     }
 }

@@ -4,7 +4,7 @@ mod system;
 
 use crate::build::Tree;
 use crate::cli::{Counting, Vm};
-use crate::commands::run::counter;
+use crate::commands::run::{counter, hypervisor};
 use crate::machine::devices::{Boot, Console, Cpus, PMU_LOG, Pmu, Virtual, arguments};
 use crate::machine::{Ending, Given, MachineError, console, pmu_log, seconds};
 use crate::setup::{self, Need, Toolchain, firmware};
@@ -19,18 +19,24 @@ pub use system::System;
 pub fn run(wanted: &Vm) -> Result<u8> {
     let system = System::of(wanted)?;
     let tree = prepare()?;
-    let pmu = Given::Emulated(wanted.pmu);
+    let pmu = Given::Emulated(wanted.pmu.model());
     let counter = counter(&tree, pmu, wanted.by.counting)?;
     // From here on there is a machine and a folder to be cleaned up.
     let _deferred = interrupt::defer();
     let folder = tempfile::tempdir();
     let folder = folder.map_err(Failure::file("create", &std::env::temp_dir()))?;
     let pmu = orders(wanted, counter.plugin.is_some());
-    let boot = stage(&tree, &pmu, &system, folder.path())?;
+    let hypervisor = hypervisor(&tree, wanted.pmu.recorded(), folder.path())?;
+    if let Some(recorded) = wanted.pmu.recorded() {
+        for line in &recorded.inferred {
+            output::say(&format!("pmu: {line}"));
+        }
+    }
+    let boot = stage((&tree, &hypervisor), &pmu, &system, folder.path())?;
     let machine = Virtual {
         boot,
         kvm: false,
-        pmu: Pmu::Emulated { model: wanted.pmu, options: String::new() },
+        pmu: Pmu::Emulated { model: wanted.pmu.model(), options: String::new() },
         plugin: counter.plugin.clone(),
         icount: Some(wanted.shift),
         cpus: Cpus::Many(wanted.cpus),
@@ -40,7 +46,7 @@ pub fn run(wanted: &Vm) -> Result<u8> {
         screen: false,
         extra: [system.devices(), wanted.qemu_arguments.clone()].concat(),
     };
-    output::say(&format!("pmu: emulated {}, {}", wanted.pmu.spec().name, counter.what()));
+    output::say(&format!("pmu: emulated {}, {}", wanted.pmu.what(), counter.what()));
     if let Some(note) = &counter.note {
         output::say(&format!("pmu: {note}"));
     }
@@ -75,7 +81,7 @@ fn prepare() -> Result<Tree> {
 
 /// The hypervisor's options. What steps looks for repeated string instructions in decoded code alone: a system has many.
 fn orders(wanted: &Vm, plugin: bool) -> String {
-    let mut text = wanted.pmu.spec().name.to_string();
+    let mut text = wanted.pmu.model().spec().name.to_string();
     if wanted.cpus > 1 {
         text += &format!(" cpus={}", wanted.cpus);
     }
@@ -86,9 +92,9 @@ fn orders(wanted: &Vm, plugin: bool) -> String {
 }
 
 /// Puts the partition from which the firmware starts the PMU, and the firmware's variables, into the run's `folder`.
-fn stage(tree: &Tree, pmu: &str, system: &System, folder: &Path) -> Result<Boot> {
+fn stage(with: (&Tree, &Path), pmu: &str, system: &System, folder: &Path) -> Result<Boot> {
     let partition = folder.join("partition");
-    system.fill(tree, pmu, &partition)?;
+    system.fill(with, pmu, &partition)?;
     let ovmf = firmware::find().ok_or_else(|| Failure::Usage("no UEFI firmware".to_string()))?;
     let ovmf = ovmf.for_run(folder).map_err(Failure::file("write", folder))?;
     // QEMU makes a FAT disk of a folder.
@@ -97,7 +103,7 @@ fn stage(tree: &Tree, pmu: &str, system: &System, folder: &Path) -> Result<Boot>
 
 /// Makes sure that the hypervisor has said that it runs, and tells what else it said.
 fn has_pmu(wanted: &Vm, folder: &Path, plugin: bool) -> Result<()> {
-    let model = wanted.pmu;
+    let model = wanted.pmu.model();
     for line in pmu_log::read(folder, model) {
         output::say(&format!("emulated PMU: {line}"));
     }

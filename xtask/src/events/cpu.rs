@@ -7,6 +7,7 @@ use events::tables::{Core, ProcessorEntry, Tables};
 use pmu_model::Model;
 use pmu_model::model as facts;
 use raw_cpuid::CpuId;
+use recorded::Leaves;
 use std::fmt;
 use std::str::FromStr;
 
@@ -211,6 +212,23 @@ pub fn key_of(model: Model) -> Option<CpuKey> {
     // The model that has leaf 0x23 is a hybrid's performance core.
     let hybrid = spec.intel().is_some_and(|intel| intel.leaf_23.is_some());
     Some(if hybrid { key.with_leaf_1a(0x4000_0003) } else { key })
+}
+
+/// What CPUID says on a recorded processor; `None` for a maker whose PMUs the tables do not describe.
+#[must_use]
+pub fn key_of_leaves(leaves: &Leaves) -> Option<CpuKey> {
+    let [_, ebx, ecx, edx] = leaves.answer(0, 0);
+    let text = [ebx, edx, ecx].map(u32::to_le_bytes);
+    let vendor = Vendor::from_cpuid(&String::from_utf8_lossy(text.as_flattened()))?;
+    let cpuid = CpuId::with_cpuid_fn(|leaf, subleaf| {
+        let [eax, ebx, ecx, edx] = leaves.answer(leaf, subleaf);
+        raw_cpuid::CpuIdResult { eax, ebx, ecx, edx }
+    });
+    let feature = cpuid.get_feature_info()?;
+    let (family, model) = (feature.family_id(), feature.model_id());
+    let key = CpuKey::new(vendor, family.into(), model, feature.stepping_id());
+    let has_kind = leaves.answer(0, 0)[0] >= 0x1a;
+    Some(if has_kind { key.with_leaf_1a(leaves.answer(0x1a, 0)[0]) } else { key })
 }
 
 /// What CPUID says here.

@@ -144,6 +144,8 @@ pub struct JobFile {
     pub cpus: Option<u32>,
     /// Names of checks, if the conformance suite runs; it comes before the snippets. Empty: all.
     pub checks: Option<Vec<String>>,
+    /// The suite is that of a bring-up, behind all that can be found out about the machine.
+    pub brings_up: bool,
     /// The snippets; those of `[[processors]]` behind the others.
     pub snippets: Vec<SnippetFile>,
     /// Workloads; they come behind the snippets.
@@ -169,6 +171,8 @@ enum Kind {
     Conformance,
     /// Whether the PMU can be believed: experiments in front of the job's own items.
     Honest,
+    /// Finding out what a machine is, before its PMU is checked.
+    BringUp,
 }
 
 /// A job: what is measured, and how.
@@ -198,7 +202,7 @@ pub(super) struct RawJob {
     /// What the job is for. Default: snippets.
     #[serde(default)]
     kind: Kind,
-    /// With `kind = "conformance"`: names of checks, with `*` as wild card. Default: all.
+    /// With `kind = "conformance"` and `"bring-up"`: names of checks, with `*` as wild card. Default: all.
     #[schemars(with = "Option<Vec<String>>")]
     checks: Option<Spanned<Vec<String>>>,
     /// What holds for every snippet that does not say otherwise.
@@ -239,7 +243,7 @@ impl RawJob {
         let forms = self.characterise.iter().map(|one| one.get_ref().len()).sum::<usize>();
         let code = self.snippet.len() + self.processors.len() + forms;
         let over_time = self.run.len() + self.count.len() + self.sample.len();
-        code + over_time + usize::from(self.kind == Kind::Conformance)
+        code + over_time + usize::from(matches!(self.kind, Kind::Conformance | Kind::BringUp))
     }
 }
 
@@ -477,7 +481,8 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         self_test: raw.self_test,
         allow_uncounted: raw.allow_uncounted,
         cpus,
-        checks: (raw.kind == Kind::Conformance).then_some(checks),
+        checks: matches!(raw.kind, Kind::Conformance | Kind::BringUp).then_some(checks),
+        brings_up: raw.kind == Kind::BringUp,
         runs: (1..)
             .zip(raw.run)
             .map(|(number, run)| RunFile::decide(run, number, &places, source))

@@ -74,7 +74,7 @@ pub fn forecast(job: &Job, model: Option<Model>, cpus: u32) -> Vec<Stepping> {
                 let event = slow.first(sampling.events.iter().map(|one| &*one.event))?;
                 (of_tasks(&sampling.workload), STEPPED_A_SECOND, event)
             }
-            Item::Conformance(_) | Item::Tasks(_) => return None,
+            Item::Conformance(_) | Item::BringUp(_) | Item::Tasks(_) => return None,
         };
         Some(Stepping { item, name: one.name().to_string(), instructions, rate, why })
     };

@@ -62,6 +62,9 @@ use workload::RunFile;
 /// The job that runs when none is named.
 const TOUR: &str = include_str!("../../jobs/tour.toml");
 
+/// Name of the item of a bring-up, and of the job that is nothing else.
+const BRING_UP: &str = "bring-up";
+
 /// I/O port of the exit device that `run` attaches: QEMU's documentation uses it.
 pub const EXIT_PORT: u16 = 0xf4;
 
@@ -214,6 +217,7 @@ pub fn load_for(
         (None, None, None, []) => match registered {
             Some(file) => file,
             None if overrides.honest => file::parse("name = \"honest\"", "--honest")?,
+            None if overrides.bring_up => file::parse("kind = \"bring-up\"", BRING_UP)?,
             None => file::parse(TOUR, "the built-in tour")?,
         },
         _ if registered.is_some() => return Err(JobError::FileAndAsm),
@@ -224,6 +228,10 @@ pub fn load_for(
         _ => return Err(JobError::FileAndAsm),
     };
     overrides.apply(&mut file)?;
+    if overrides.bring_up {
+        file.checks.get_or_insert_default();
+        file.brings_up = true;
+    }
     // The experiments are as they are, whatever the command line says of the job's own snippets.
     if overrides.honest && !file.is_honest() {
         if file.checks.is_some() {
@@ -333,6 +341,9 @@ fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<P
     let (samples, codes): (Vec<_>, Vec<_>) = sample::pack(file, &programs)?.into_iter().unzip();
     let suite = file.checks.as_ref().map(|checks| {
         let checks = checks.iter().cloned().map(Cow::Owned).collect();
+        if file.brings_up {
+            return Item::BringUp(Conformance { name: Cow::Borrowed(BRING_UP), checks });
+        }
         Item::Conformance(Conformance { name: Cow::Owned(file.name.clone()), checks })
     });
     let items = suite.into_iter().chain(items).chain(runs).chain(counts).chain(samples);

@@ -29,6 +29,10 @@ pub struct Overrides {
     /// each event: exact, exact up to a constant, noisy, or lying.
     #[arg(long)]
     pub honest: bool,
+    /// Find out what this machine is, in front of the job's items or alone: CPUID, the PMU's registers as they were found, ACPI,
+    /// timers, then the conformance suite by what was measured, then costs. What the report holds, `replay` emulates.
+    #[arg(long, conflicts_with = "honest")]
+    pub bring_up: bool,
     /// Measure this code. Instructions are separated by `;` or line ends.
     #[arg(long, value_name = "CODE")]
     pub asm: Option<String>,
@@ -242,6 +246,7 @@ impl Overrides {
             cpus: None,
             counts: Vec::new(),
             checks: None,
+            brings_up: false,
             snippets: vec![snippet],
             runs: Vec::new(),
             samples: Vec::new(),

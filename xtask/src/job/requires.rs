@@ -146,7 +146,7 @@ fn codes<'a>(item: &'a Item) -> Vec<(&'a [u8], Bits)> {
         Item::Tasks(item) => workload(&item.workload),
         Item::Count(item) => workload(&item.workload),
         Item::Sample(item) => workload(&item.workload),
-        Item::Conformance(_) => Vec::new(),
+        Item::Conformance(_) | Item::BringUp(_) => Vec::new(),
     }
 }
 

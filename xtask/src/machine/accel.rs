@@ -2,7 +2,8 @@
 //! one with TCG.
 
 use super::{Host, MachineError};
-use crate::cli::{Accel, Boot, Icount, Machine, Pmu};
+use crate::cli::{Accel, Boot, Emulated, Icount, Machine, Pmu};
+use crate::recording::Recorded;
 use pmu_model::Model;
 
 /// The model that `auto` takes.
@@ -15,6 +16,8 @@ pub struct Choice {
     pub kvm: bool,
     /// The guest's PMU.
     pub pmu: Given,
+    /// The recorded processor of an emulated one, which behaves as its model.
+    pub recorded: Option<&'static Recorded>,
     /// Why.
     pub reason: String,
 }
@@ -36,7 +39,10 @@ impl Choice {
     pub fn what(&self) -> String {
         let accelerator = if self.kvm { "KVM" } else { "TCG" };
         match self.pmu {
-            Given::Emulated(model) => format!("emulated {}", model.spec().name),
+            Given::Emulated(model) => {
+                let emulated = self.recorded.map_or(Emulated::Model(model), Emulated::Recorded);
+                format!("emulated {}", emulated.what())
+            }
             Given::Host => "the host's".to_string(),
             Given::None => format!("none, under {accelerator}"),
         }
@@ -61,7 +67,7 @@ pub fn choose(asked: &Machine, host: &Host) -> Result<Choice, MachineError> {
         Pmu::Auto => Ok(automatic(asked, host)),
         Pmu::Host => hosts(asked, host),
         Pmu::None => Ok(without(asked, host)),
-        Pmu::Model(model) => emulated(asked, model),
+        Pmu::Emulated(pmu) => emulated(asked, pmu),
     }
 }
 
@@ -99,9 +105,11 @@ fn automatic(asked: &Machine, host: &Host) -> Choice {
     let why = match (asked.accel, offered) {
         (Accel::Auto | Accel::Kvm, Ok(())) => {
             let reason = "KVM offers guests one".to_string();
-            return Choice { kvm: true, pmu: Given::Host, reason };
+            return Choice { kvm: true, pmu: Given::Host, recorded: None, reason };
         }
-        (Accel::Kvm, Err(reason)) => return Choice { kvm: true, pmu: Given::None, reason },
+        (Accel::Kvm, Err(reason)) => {
+            return Choice { kvm: true, pmu: Given::None, recorded: None, reason };
+        }
         (Accel::Auto, Err(reason)) => reason,
         (Accel::Tcg, _) => "TCG, as asked, has none of its own".to_string(),
     };
@@ -110,9 +118,13 @@ fn automatic(asked: &Machine, host: &Host) -> Choice {
         asked.cpu.is_some().then_some("--cpu names a processor; --pmu MODEL would replace it")
     });
     match obstacle {
-        None => Choice { kvm: false, pmu: Given::Emulated(DEFAULT_MODEL), reason: why },
+        None => {
+            let pmu = Given::Emulated(DEFAULT_MODEL);
+            Choice { kvm: false, pmu, recorded: None, reason: why }
+        }
         Some(obstacle) => {
-            Choice { kvm: false, pmu: Given::None, reason: format!("{why}; {obstacle}") }
+            let reason = format!("{why}; {obstacle}");
+            Choice { kvm: false, pmu: Given::None, recorded: None, reason }
         }
     }
 }
@@ -124,7 +136,7 @@ fn hosts(asked: &Machine, host: &Host) -> Result<Choice, MachineError> {
     }
     let missing = |reason| MachineError::NoAccelerator(format!("--pmu host: {reason}"));
     offered(host).map_err(missing)?;
-    Ok(Choice { kvm: true, pmu: Given::Host, reason: "as asked".to_string() })
+    Ok(Choice { kvm: true, pmu: Given::Host, recorded: None, reason: "as asked".to_string() })
 }
 
 /// Without a PMU KVM is still taken where `auto` would take it.
@@ -133,15 +145,16 @@ fn without(asked: &Machine, host: &Host) -> Choice {
         Accel::Auto => offered(host).is_ok(),
         accel => accel == Accel::Kvm,
     };
-    Choice { kvm, pmu: Given::None, reason: "as asked".to_string() }
+    Choice { kvm, pmu: Given::None, recorded: None, reason: "as asked".to_string() }
 }
 
-fn emulated(asked: &Machine, model: Model) -> Result<Choice, MachineError> {
+fn emulated(asked: &Machine, pmu: Emulated) -> Result<Choice, MachineError> {
     if let Some(reason) = obstacle(asked) {
         let text = format!("--pmu {} is not possible here: {reason}", asked.pmu);
         return Err(MachineError::Contradiction(text));
     }
-    Ok(Choice { kvm: false, pmu: Given::Emulated(model), reason: "as asked".to_string() })
+    let (pmu, recorded) = (Given::Emulated(pmu.model()), pmu.recorded());
+    Ok(Choice { kvm: false, pmu, recorded, reason: "as asked".to_string() })
 }
 
 #[cfg(test)]

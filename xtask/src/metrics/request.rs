@@ -6,6 +6,7 @@ use super::plan::{Events, passes};
 use super::table::{Definition, Table};
 use super::{table, tree};
 use crate::events::{CpuName, EventText, cpu};
+use crate::recording::Recorded;
 use ::events::assign::assign;
 use ::events::encode::{Counters, Encoded, encode};
 use ::events::parse::parse_event;
@@ -33,6 +34,14 @@ impl Target {
     pub fn of_model(model: Model) -> Option<Self> {
         let cpu = CpuName::of(&cpu::key_of(model)?);
         Some(Self { cpu, counters: Some(model.spec().counters()), model: Some(model) })
+    }
+
+    /// A machine with the emulated PMU of a recorded processor.
+    #[must_use]
+    pub fn of_recorded(recorded: &Recorded) -> Option<Self> {
+        let cpu = CpuName::of(&cpu::key_of_leaves(&recorded.leaves)?);
+        let model = recorded.own.then_some(recorded.nearest);
+        Some(Self { cpu, counters: Some(recorded.counters), model })
     }
 
     /// A machine with this host's PMU. A guest may have fewer counters than a core without hyper-threading.

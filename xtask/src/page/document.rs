@@ -171,6 +171,12 @@ fn of(mut value: Value, name: &str) -> Result<Document, PageError> {
 }
 
 impl Document {
+    /// Its records, in their order.
+    #[must_use]
+    pub fn records(&self) -> &[Numbered] {
+        &self.report.records
+    }
+
     /// What stands above a page of it: the job's name, or the file's.
     pub(super) fn title(&self) -> &str {
         let job =

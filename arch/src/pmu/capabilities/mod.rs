@@ -61,6 +61,13 @@ impl Counter {
             Self::Fixed(n) => 32 + n as usize,
         }
     }
+
+    /// Whether any code can run without its events: slots lost to bad speculation and to the front end, which the fixed
+    /// counters 4 and 5 of Skymont have (SDM vol. 3, fixed-function counters).
+    #[must_use]
+    pub const fn may_stand_still(self) -> bool {
+        matches!(self, Self::Fixed(4 | 5))
+    }
 }
 
 impl fmt::Display for Counter {
@@ -244,6 +251,11 @@ impl Capabilities {
     pub fn fixeds(&self) -> impl Iterator<Item = Counter> + use<> {
         let bitmap = self.fixed;
         (0..16).filter(move |n| bitmap & 1 << n != 0).map(Counter::Fixed)
+    }
+
+    /// The fixed-function counters whose events any code raises, in order.
+    pub fn certain_fixeds(&self) -> impl Iterator<Item = Counter> + use<> {
+        self.fixeds().filter(|counter| !counter.may_stand_still())
     }
 
     /// All counters.

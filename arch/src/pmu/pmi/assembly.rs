@@ -92,6 +92,13 @@ pub(super) extern "C" fn searching_entry() {
         "7: mov r8d, [rdi + {stops}]",
         "test r8d, r8d",
         "jz 33f", // 48
+        // Unless the gate is closed.
+        "cmp dword ptr [rdi + {shut}], 0",
+        "jne 33f",
+        "mov rax, [rsp + 56]",
+        "sub rax, [rdi + {closed}]",
+        "cmp rax, [rdi + {closed} + 8]",
+        "jb 33f",
         // Let each counter go on.
         "lea rsi, [rdi + {on}]",
         "32: mov ecx, [rsi]",
@@ -157,6 +164,8 @@ pub(super) extern "C" fn searching_entry() {
         stops = const offset::STOPS,
         off = const offset::OFF,
         on = const offset::ON,
+        shut = const offset::SHUT,
+        closed = const offset::CLOSED,
         mask = const offset::MASK,
         top = const offset::TOP_IN_EDX,
         apic = const offset::APIC,

@@ -42,6 +42,7 @@ pub(super) fn counters(bench: &mut dyn Bench, has: &mut Capabilities) {
                         Counter::General(_) | Counter::Fixed(0) => {
                             near(seen, stated.instructions, &stated)
                         }
+                        Counter::Fixed(_) if seen == 0 && counter.may_stand_still() => None,
                         Counter::Fixed(_) => some(seen, has.mask(counter), &stated),
                     };
                     why.map(|why| (counter, why))

@@ -17,7 +17,7 @@ pub(super) fn each(bench: &mut dyn Bench, has: &mut Capabilities) {
     if !has.has_global() {
         return;
     }
-    let counters: Vec<Counter> = has.counters().collect();
+    let counters: Vec<Counter> = has.generals().chain(has.certain_fixeds()).collect();
     let found = seen(bench, has, &counters);
     for counter in counters {
         let why = match found {

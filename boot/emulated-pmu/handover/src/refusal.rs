@@ -52,11 +52,14 @@ pub enum Refusal {
         "the HPET has too few timers for the processors; start QEMU with -global hpet.timers=N, two more than processors"
     )]
     NoTimer = 14,
+    /// What the host tool put into the file is no processor that can be presented.
+    #[error("the recorded processor in the hypervisor's file cannot be presented")]
+    Recording = 15,
 }
 
 impl Refusal {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Version,
         Self::Options,
         Self::NoSvm,
@@ -71,6 +74,7 @@ impl Refusal {
         Self::Image,
         Self::NoMemory,
         Self::NoTimer,
+        Self::Recording,
     ];
 
     /// The refusal with number `code`; `None` for 0 and for unknown numbers.

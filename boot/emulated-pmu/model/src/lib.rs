@@ -51,12 +51,14 @@ pub mod msr;
 mod mutation;
 mod occurrence;
 mod pmu;
+pub mod recording;
 mod registers;
 mod ring;
 mod selection;
 mod selector;
 mod timing;
 pub mod uarch;
+mod world;
 
 #[doc = include_str!("../CHOICES.md")]
 pub mod choices {}
@@ -73,7 +75,9 @@ pub use occurrence::{Bulk, OCCURRENCES, Occurrence};
 pub use pmu::{
     Effects, GuestMemory, Limit, Needs, Outcome, Pmu, Retirement, Silence, Unknown, rdpmc_allowed,
 };
+pub use recording::Recording;
 pub use ring::{Ring, RingMask};
 pub use selection::Selection;
 pub use selector::{Selector, Threshold, bits as selector_bits};
 pub use timing::{Ratio, Timing};
+pub use world::World;

@@ -1,6 +1,6 @@
 //! Which register an MSR number is on a given model.
 
-use crate::model::{LbrKind, Model, PmuKind, Spec};
+use crate::model::{LbrKind, PmuKind, Spec};
 use crate::msr;
 
 /// A register of the model. Aliases name the same register.
@@ -67,12 +67,11 @@ fn present(msr: u32, first: u32, bitmap: u32) -> Option<usize> {
     index(msr, first, 32).filter(|index| bitmap & 1 << index != 0)
 }
 
-pub(crate) fn place(model: Model, msr: u32) -> Place {
+pub(crate) fn place(spec: &Spec, msr: u32) -> Place {
     let listed = msr::RANGES.iter().any(|(first, last)| (*first..=*last).contains(&msr));
     if !listed {
         return Place::Elsewhere;
     }
-    let spec = model.spec();
     let found = match &spec.pmu {
         PmuKind::Intel(_) => intel(spec, msr),
         PmuKind::Amd(_) => amd(spec, msr),
@@ -102,13 +101,13 @@ fn intel(spec: &Spec, msr: u32) -> Option<Register> {
     let intel = spec.intel()?;
     let v4 = intel.version >= 4;
     let single = match msr {
-        msr::FIXED_CTR_CTRL => Some(FixedControl),
-        msr::GLOBAL_STATUS => Some(GlobalStatus),
-        msr::GLOBAL_CTRL => Some(GlobalControl),
-        msr::GLOBAL_OVF_CTRL => Some(GlobalClear),
+        msr::FIXED_CTR_CTRL if intel.fixed != 0 => Some(FixedControl),
+        msr::GLOBAL_STATUS if intel.version >= 2 => Some(GlobalStatus),
+        msr::GLOBAL_CTRL if intel.version >= 2 => Some(GlobalControl),
+        msr::GLOBAL_OVF_CTRL if intel.version >= 2 => Some(GlobalClear),
         msr::GLOBAL_STATUS_SET if v4 => Some(GlobalSet),
         msr::GLOBAL_INUSE if v4 => Some(GlobalInUse),
-        msr::PERF_CAPABILITIES => Some(Capabilities),
+        msr::PERF_CAPABILITIES if intel.capabilities != 0 => Some(Capabilities),
         msr::PERF_METRICS if intel.metrics > 0 => Some(Metrics),
         msr::DEBUGCTL => Some(DebugControl),
         msr::MISC_ENABLE => Some(MiscEnable),

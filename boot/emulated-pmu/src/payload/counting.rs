@@ -52,6 +52,11 @@ impl Counting {
     }
 
     /// As above.
+    pub fn is_recorded(&self) -> bool {
+        self.pmu.recording().is_some()
+    }
+
+    /// As above.
     pub fn timing(&self) -> Timing {
         *self.pmu.timing()
     }

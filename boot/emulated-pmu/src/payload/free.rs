@@ -1,9 +1,9 @@
 //! The guest while nothing is counted.
 
 use super::guest::Guest;
-use super::vmcb::Intercepts;
-use super::{breakpoint, bulk, events, exits, nested, processors};
+use super::{breakpoint, bulk, events, exits, nested_paging, processors};
 use emulated_pmu::debug_registers::Which;
+use emulated_pmu::vmcb::Intercepts;
 
 /// #DB among the exceptions.
 pub const DEBUG: u32 = 1 << 1;
@@ -26,6 +26,7 @@ pub const ALWAYS: Intercepts = Intercepts::CPUID
 /// Runs the guest until something of the above happens.
 pub fn stay(guest: &mut Guest) {
     events::choose(guest);
+    events::leave_for_interrupts(guest);
     guest.vmcb.set_intercepts(ALWAYS | returns(guest));
     if guest.timer.is_watched() {
         guest.vmcb.add_intercepts(Intercepts::INTR);
@@ -37,7 +38,7 @@ pub fn stay(guest: &mut Guest) {
     guest.vmcb.exceptions = 0;
     bulk::rewind_if_undelivered(guest);
     guest.withhold_system_calls(false);
-    nested::idle(guest);
+    nested_paging::idle(guest);
     let placed = breakpoint::arm_guests(guest, Which::All);
     let alarm = bulk::alarm(guest, None);
     if guest.debug.is_active() {

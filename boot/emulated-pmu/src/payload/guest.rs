@@ -6,19 +6,22 @@ use super::counting::Counting;
 use super::events;
 use super::hpet::Alarm;
 use super::icount::Calibration;
+use super::nested_guest::{self, VirtualSvm};
 use super::plugin::{Left, Plugin};
 use super::pm_timer::PmTimer;
 use super::port::{read_msr, write_debug_7};
 use super::switch::{self, Registers};
 use super::timer::Timer;
-use super::vmcb::{Event, Vmcb, exit};
+use core::arch::asm;
 use core::cell::RefCell;
 use emulated_pmu::control::{Control, enterable_code_segment};
 use emulated_pmu::debug_registers::{DebugRegisters, SINGLE_STEP};
+use emulated_pmu::nested::paging::Translation;
 use emulated_pmu::returns::Returns;
-use emulated_pmu::step;
+use emulated_pmu::step::{self, Behind};
 use emulated_pmu::translator;
 use emulated_pmu::vectors::Vectors;
+use emulated_pmu::vmcb::{Event, Vmcb, exit};
 use emulated_pmu::walk::Paging;
 use iced_x86::{Instruction, InstructionInfoFactory, Register};
 use plugin_channel::Place;
@@ -82,10 +85,18 @@ pub struct Guest {
     pub vendor: Option<Vendor>,
     /// QEMU's own processor is Intel's: SYSCALL and SYSRET are no instructions outside 64-bit mode.
     pub on_intel: bool,
+    /// SVM, where it is offered, and whoever runs in it.
+    pub svm: VirtualSvm,
     /// An exception or interrupt to be delivered at the next entry.
     pub event: Option<Event>,
     /// Device interrupts whose delivery something else came before: they are delivered when the guest can take them.
     pub waiting: Vectors,
+    /// The stay that comes, with nothing to be delivered, is to end when it can.
+    pub leaves_for_interrupt: bool,
+    /// Instructions that were stepped since a counter awaits its PEBS record, and whether interrupts of devices are kept out of
+    /// the next one: see [`super::precise::begin`].
+    pub awaiting: u8,
+    pub keeps_interrupts_out: bool,
     /// Bytes of the INT n that was emulated and is to be delivered: RIP is behind it already. 0 of one that the guest
     /// executes itself.
     pub software_interrupt_bytes: u64,
@@ -154,7 +165,12 @@ impl Guest {
         if delivers {
             self.runs = Default::default();
         }
-        self.vmcb.set_event(self.event.take());
+        let event = self.event.take();
+        self.vmcb.set_event(event);
+        let opens = nested_guest::stay::begin(self, event);
+        if core::mem::take(&mut self.keeps_interrupts_out) {
+            self.vmcb.keep_interrupts_out();
+        }
         if self.is_long_mode() {
             self.vmcb.cs.attributes = enterable_code_segment(self.vmcb.cs.attributes);
         }
@@ -164,9 +180,18 @@ impl Guest {
             write_debug_7(self.vmcb.dr7);
         }
         self.tell_entry(ring, delivers);
+        if opens {
+            // SAFETY: with GIF 0 nothing comes in; VMRUN notes the flag for the guest.
+            unsafe { asm!("sti", options(nomem, nostack)) };
+        }
         // SAFETY: SVM on, GIF 0, the block prepared by the caller.
         let ticks =
             unsafe { switch::enter(&raw mut self.registers, &raw mut *self.vmcb, alarm_ns) };
+        if opens {
+            // SAFETY: GIF is still 0.
+            unsafe { asm!("cli", options(nomem, nostack)) };
+        }
+        nested_guest::stay::end(self, event);
         if breakpoints {
             write_debug_7(0);
         }
@@ -189,15 +214,15 @@ impl Guest {
     /// Tells the plugin that the guest has left, which ran in `ring`. Returns what is to be added to its instructions.
     fn tell_exit(&mut self, ring: Ring) -> u64 {
         const DEBUG: u64 = exit::EXCEPTION + 1;
-        let rip = self.linear_rip();
+        let behind = self.behind();
         let place = match self.vmcb.exit_code {
-            exit::INTR | exit::NMI | DEBUG => Place::Boundary,
+            exit::INTR | exit::VIRTUAL_IRQ | exit::NMI | DEBUG => Place::Boundary,
             _ if self.is_in_delivery() => Place::Boundary,
             _ => Place::Instruction,
         };
         let counts = self.needs.stepping_in(ring);
         let Some(plugin) = self.plugin.as_mut().filter(|plugin| plugin.is_on()) else { return 0 };
-        let Left { instructions, stopped } = plugin.exit(rip, place, counts);
+        let Left { instructions, stopped } = plugin.exit(&behind, place, counts);
         if stopped {
             // It may have come as the exit, or wait behind another one.
             events::take_own_nmi(self);
@@ -241,6 +266,11 @@ impl Guest {
         }
     }
 
+    /// What a branch is judged by that it has just executed.
+    pub fn behind(&self) -> Behind {
+        Behind { rip: self.linear_rip(), rflags: self.vmcb.rflags, rcx: self.registers.rcx }
+    }
+
     /// The linear address of the top of its stack.
     pub fn linear_stack(&self) -> u64 {
         match self.code_bits() {
@@ -275,10 +305,11 @@ impl Guest {
         step::decode(&bytes[..count], rip, self.code_bits())
     }
 
-    /// The registers that translate its addresses.
-    pub fn paging(&self) -> Paging {
+    /// How its addresses are translated.
+    pub fn translation(&self) -> Translation {
         let vmcb = &self.vmcb;
-        Paging { cr0: vmcb.cr0, cr3: vmcb.cr3, cr4: vmcb.cr4, efer: vmcb.efer }
+        let own = Paging { cr0: vmcb.cr0, cr3: vmcb.cr3, cr4: vmcb.cr4, efer: vmcb.efer };
+        Translation { own, nested: self.svm.nested_paging() }
     }
 
     /// Goes over an instruction that was emulated.
@@ -298,7 +329,7 @@ impl Guest {
 
     /// Whether an NMI waits, and none is being handled.
     pub fn awaits_nmi(&self) -> bool {
-        self.nmi_pending && !self.nmi_blocked
+        self.nmi_pending && !self.nmi_blocked && self.svm.gif
     }
 
     /// Instructions until an NMI that waits may be delivered.

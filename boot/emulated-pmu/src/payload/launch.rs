@@ -5,6 +5,7 @@ use super::counting::Counting;
 use super::guest::{Guest, SCE};
 use super::hpet::Alarm;
 use super::icount;
+use super::nested_guest::{self, VirtualSvm};
 use super::plugin::Plugin;
 use super::pm_timer::PmTimer;
 use super::port::{cpuid, read_msr};
@@ -12,19 +13,19 @@ use super::processors::{arrival, guard};
 use super::run;
 use super::switch::Registers;
 use super::timer::Timer;
-use super::vmcb::{Segment, Vmcb};
-use super::{acpi, breakpoint, clock, debug, lapic, processors, svm, tables};
+use super::{acpi, breakpoint, clock, debug, lapic, processors, recorded, svm, tables};
 use core::arch::asm;
 use core::mem::MaybeUninit;
 use core::slice;
 use core::sync::atomic::{AtomicBool, Ordering};
 use emulated_pmu::debug_registers::DebugRegisters;
 use emulated_pmu::options::{self, Clock, Options, Strings};
+use emulated_pmu::vmcb::{Segment, Vmcb};
 use handover::{LAUNCH_VERSION, Launch, MAX_PROCESSORS, Other, Refusal};
 use iced_x86::InstructionInfoFactory;
 use pmu_model::model::Vendor;
 use pmu_model::uarch::{Core, Llc, Prefetch};
-use pmu_model::{Host, Model, Needs, Pmu, Timing};
+use pmu_model::{Host, Model, Needs, Pmu, Recording, Timing};
 
 static mut VMCB: MaybeUninit<Vmcb> = MaybeUninit::zeroed();
 static mut GUEST: MaybeUninit<Guest> = MaybeUninit::uninit();
@@ -71,11 +72,13 @@ pub extern "sysv64" fn prepare(launch: *const Launch, rip: u64, rsp: u64) -> u64
     processors::set(launch.startup, launch.processor);
     let waits = processors::are_shared() && launch.processor > 0;
     match checked(line, launch.processor, waits) {
-        Ok((options, shift, alarm)) => {
+        Ok((options, recording, shift, alarm)) => {
             acpi::hide_hpet(launch.rsdp);
             let pm_timer = acpi::pm_timer(launch.rsdp);
             // SAFETY: called once, before any guest runs.
-            unsafe { build(options, shift, (alarm, pm_timer), rip, rsp) };
+            unsafe {
+                build((options, recording, launch.processor), shift, (alarm, pm_timer), rip, rsp)
+            };
             if processors::are_shared() {
                 // SAFETY: as above.
                 unsafe { guard::begin() };
@@ -92,10 +95,14 @@ pub extern "sysv64" fn prepare(launch: *const Launch, rip: u64, rsp: u64) -> u64
     }
 }
 
+/// What is to run, as what processor, on which clock.
+type Checked = (Options, Option<&'static Recording>, u8, Alarm);
+
 /// Without switching SVM on if this is not the processor that is to use it.
-fn checked(line: &[u8], processor: u64, waits: bool) -> Result<(Options, u8, Alarm), Refusal> {
+fn checked(line: &[u8], processor: u64, waits: bool) -> Result<Checked, Refusal> {
     let line = core::str::from_utf8(line).map_err(|_| Refusal::Options)?;
     let options = options::parse(line)?.ok_or(Refusal::Options)?;
+    let recording = recorded::of(processor)?;
     svm::check()?;
     let shift = icount::shift()?;
     if options.shift.is_some_and(|said| said != shift) {
@@ -110,13 +117,13 @@ fn checked(line: &[u8], processor: u64, waits: bool) -> Result<(Options, u8, Ala
         // SAFETY: the calibration changes only what it restores, apart from EFER.SVME and the save area.
         unsafe { svm::enable()? };
     }
-    Ok((options, shift, alarm))
+    Ok((options, recording, shift, alarm))
 }
 
 /// # Safety
 /// Called once, SVM on.
 unsafe fn build(
-    options: Options,
+    (options, recording, processor): (Options, Option<&'static Recording>, u64),
     shift: u8,
     (alarm, pm_timer): (Alarm, Option<u16>),
     rip: u64,
@@ -129,13 +136,17 @@ unsafe fn build(
     // that translates into the code that counts.
     let counting = if alone { options.counting } else { options::Counting::Stepping };
     COUNTER.call_once(|| counting);
-    #[cfg_attr(not(feature = "faults"), allow(unused_mut, reason = "without faults it is sound"))]
-    let mut pmu = Pmu::new(options.model, host(), Timing::of_tsc(shift));
+    let mut pmu = match recording {
+        Some(recording) => Pmu::recorded(recording, host(), Timing::of_tsc(shift)),
+        None => Pmu::new(options.model, host(), Timing::of_tsc(shift)),
+    };
     #[cfg(feature = "faults")]
     {
         pmu.set_mutation(options.fault);
         pmu.reset();
     }
+    recorded::leave(&mut pmu, processor);
+    let spec = pmu.spec();
     // SAFETY: the statics are touched here and by `go` alone, one after the other.
     unsafe {
         CR3 = tables::build();
@@ -145,7 +156,7 @@ unsafe fn build(
         vmcb.msr_permissions = msr_permissions;
         vmcb.io_permissions = io_permissions;
         capture(vmcb, rip, rsp);
-        let masks_lvtpc = options.model.spec().intel().is_some();
+        let masks_lvtpc = spec.intel().is_some();
         let llc = &raw mut LLC;
         let calibration = icount::Calibration { shift, ..Default::default() };
         let sce = vmcb.efer & SCE != 0;
@@ -172,10 +183,14 @@ unsafe fn build(
             lets_control_writes: false,
             calibration,
             sce,
-            vendor: options.model.spec().identity.as_ref().map(|identity| identity.vendor),
+            svm: VirtualSvm::new(),
+            vendor: spec.identity.as_ref().map(|identity| identity.vendor),
             on_intel: is_on_intel(),
             event: None,
             waiting: Default::default(),
+            leaves_for_interrupt: false,
+            awaiting: 0,
+            keeps_interrupts_out: false,
             software_interrupt_bytes: 0,
             code: CodeMap::new(options.strings != Strings::All),
             idle_stays: 0,
@@ -259,8 +274,9 @@ pub fn start_clock() {
 /// Says that the guest begins.
 pub fn greet(guest: &Guest) {
     debug::line(format_args!(
-        "{:?}; {}; 2^{} ticks an instruction, {} of our own a stay, {} ns from the clock to the guest",
+        "{:?}{}; {}; 2^{} ticks an instruction, {} of our own a stay, {} ns from the clock to the guest",
         guest.counting.model(),
+        if guest.counting.is_recorded() { "; a recorded processor" } else { "" },
         match &guest.plugin {
             Some(Plugin { stops: true, .. }) => "counted by the plugin in QEMU",
             Some(_) => "counted by the plugin in QEMU, which cannot stop the guest at an overflow",
@@ -289,6 +305,7 @@ pub fn find_plugin(guest: &mut Guest) {
         debug::line(format_args!("no emulated PMU: counting=plugin, and QEMU has no plugin"));
         give_up(guest);
     }
+    nested_guest::offer(guest);
 }
 
 /// A PMU that says nothing of itself.

@@ -4,6 +4,7 @@ use super::memory;
 use super::note::{self, Note};
 use alloc::vec::Vec;
 use core::fmt;
+use stick::lost::with_lost_item;
 use stick::names::Kind;
 use stick::region::{self, After};
 use stick::variables::{self, INDEX, Index};
@@ -92,10 +93,15 @@ fn in_memory(place: (u64, u64)) -> Option<Found> {
         region::Found::Report { image, bytes, whole } => (Some(image), bytes, whole),
         region::Found::Damaged { bytes } => (None, bytes, None),
     };
+    let cut = region::running(region).filter(|_| image.is_some() && whole.is_none());
+    let bytes = match cut {
+        Some(running) => with_lost_item(bytes.to_vec(), running),
+        None => bytes.to_vec(),
+    };
     Some(Found {
         place: Place::Memory,
         image,
-        bytes: bytes.to_vec(),
+        bytes,
         is_whole: whole.is_some(),
         after: whole.unwrap_or_default(),
         region: Some(place),

@@ -36,15 +36,22 @@ pub struct Machine {
     /// Why there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pmu_absent: Option<String>,
-    /// What ends a snippet that does not end by itself: `counter NMI`, of an unhalted-cycles counter that overflows.
+    /// What ends a snippet that does not end by itself: `counter NMI`, of an unhalted-cycles counter that overflows; `NMI by
+    /// another processor`, which ends code that halts with interrupts off as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watchdog: Option<String>,
     /// Why there is none; the host then ends the run of such an item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watchdog_absent: Option<String>,
+    /// What of the machine's own resets it if an item hangs it past that; absent: nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watchdog_resets: Option<String>,
     /// Set if the PMU is barecount's emulated one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulated_pmu: Option<EmulatedPmu>,
+    /// Whose virtual PMU it is, by the hypervisor's name; absent if it is the processor's own, or an emulated one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtual_pmu: Option<String>,
     /// The event tables, if some came with the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_tables: Option<EventTables>,
@@ -147,6 +154,9 @@ pub struct EmulatedPmu {
     /// Who counts what QEMU's clock does not.
     #[serde(default)]
     pub counted_by: CountedBy,
+    /// It presents a recorded processor; the model is the one whose behaviour that has.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub recorded: bool,
 }
 
 /// Who counts for the emulated PMU.

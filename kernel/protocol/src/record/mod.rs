@@ -1,5 +1,6 @@
 //! The report: a list of records, the first [`Start`], the last [`End`].
 
+mod bring_up;
 mod check;
 mod count;
 mod events;
@@ -14,6 +15,7 @@ mod result;
 mod sampling;
 mod tasks;
 
+pub use bring_up::{AcpiTable, AcpiTables, CpuidLeaves, INDEXED_LEAVES, Measure, Msrs};
 pub use check::{Check, CheckVerdict, Suite};
 pub use count::{
     CountCpu, CountGate, CountInterval, CountResult, CountSnapshot, CountValue, CountedEvent,
@@ -74,6 +76,14 @@ pub enum Record {
     Sample(SampleResult),
     /// In which cycles of a snippet events happened.
     History(HistoryResult),
+    /// What CPUID answers on a processor.
+    Cpuid(CpuidLeaves),
+    /// Registers of a processor.
+    Msrs(Msrs),
+    /// The ACPI tables.
+    Acpi(AcpiTables),
+    /// A property of the machine.
+    Measure(Measure),
     /// What a check of the PMU found.
     Check(Check),
     /// What all checks of an item came to.

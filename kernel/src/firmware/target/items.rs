@@ -5,7 +5,7 @@ use crate::firmware::bench::Processor;
 use crate::firmware::per_cpu::AllProcessors;
 use crate::firmware::processor_set::SelectedProcessors;
 use crate::firmware::programs::Owner;
-use crate::firmware::{counting, crash, tasks};
+use crate::firmware::{bring_up, counting, crash, reset, saved, tasks};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::cpu;
@@ -36,6 +36,8 @@ impl run::Machine for Target<'_> {
 
     fn next_item(&mut self, index: u32, name: &str) {
         crash::at_item(index, name);
+        saved::running(index, name);
+        reset::begin();
         // What an item before asked for and did not wait for comes now, not in this one. Every LVT entry is masked.
         x86_64::instructions::interrupts::enable();
         x86_64::instructions::nop();
@@ -68,6 +70,7 @@ impl run::Machine for Target<'_> {
                 .into_iter()
                 .for_each(|vector| unsafe { interrupts::reset_entry(vector) });
         }
+        self.guard(false);
         // Before anything that may raise an exception.
         // SAFETY: ring 0; the tables are as they were copied but for what foreign code changed.
         unsafe { self.tables.restore() };
@@ -94,15 +97,36 @@ impl run::Machine for Target<'_> {
         index: u32,
         report: &mut dyn FnMut(&Check),
     ) -> Suite {
-        let subject = Subject {
-            pmu: self.machine.announced.as_ref().map_err(|missing| *missing),
-            tried: self.machine.pmu.as_ref().ok(),
-            found: &self.machine.ownership,
-            hypervisor: self.machine.hypervisor,
+        let second = self.machine.clock.hz;
+        let mut alive = |check: &Check| {
+            reset::reload(tsc::now(), second);
+            report(check);
         };
-        // SAFETY: the firmware owns the PMU, the handler of its interrupt is the bench's, and the APIC is on.
-        let mut bench = unsafe { Processor::new(&self.user) };
-        conformance::run(suite, index, &subject, &mut bench, report)
+        self.checked(|subject, bench| conformance::run(suite, index, subject, bench, &mut alive))
+    }
+
+    fn bring_up(
+        &mut self,
+        item: &Conformance,
+        index: u32,
+        report: &mut dyn FnMut(Record),
+    ) -> Suite {
+        let second = self.machine.clock.hz;
+        let report: &mut dyn FnMut(Record) = &mut |record| {
+            reset::reload(tsc::now(), second);
+            report(record);
+        };
+        bring_up::report(self.machine, index, self.processors.is_none(), report);
+        let suite = self.checked(|subject, bench| {
+            let report = core::cell::RefCell::new(&mut *report);
+            let mut measured = |one| {
+                (report.borrow_mut())(Record::Measure(kernel::bring_up::measured(index, one)))
+            };
+            let each = |check: &Check| (report.borrow_mut())(Record::Check(check.clone()));
+            conformance::run_measured(item, index, subject, bench, Some(&mut measured), each)
+        });
+        bring_up::report_costs(self.machine, index, report);
+        suite
     }
 
     fn tasks(&mut self, item: &Tasks) -> Result<Summary, String> {
@@ -197,6 +221,19 @@ impl run::Machine for Target<'_> {
 }
 
 impl Target<'_> {
+    /// Runs the conformance suite.
+    fn checked(&mut self, run: impl FnOnce(&Subject, &mut Processor) -> Suite) -> Suite {
+        let subject = Subject {
+            pmu: self.machine.announced.as_ref().map_err(|missing| *missing),
+            tried: self.machine.pmu.as_ref().ok(),
+            found: &self.machine.ownership,
+            hypervisor: self.machine.hypervisor,
+        };
+        // SAFETY: the firmware owns the PMU, the handler of its interrupt is the bench's, and the APIC is on.
+        let mut bench = unsafe { Processor::new(&self.user) };
+        run(&subject, &mut bench)
+    }
+
     /// Takes the other processors into use, if there are others and one of `cpus` is among them.
     fn gather(&mut self, cpus: &[u16]) -> Result<(), String> {
         let other = |&cpu: &u16| cpu != 0 && smp::processor(cpu.into()).is_some();

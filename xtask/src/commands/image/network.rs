@@ -1,6 +1,6 @@
 //! Files for a boot server.
 
-use super::{build, in_front};
+use super::{Chosen, build, in_front};
 use crate::cli::Image;
 use crate::job::Packed;
 use crate::{Failure, Result, interrupt, output};
@@ -57,7 +57,8 @@ pub(super) fn run(
     let upload = arguments.upload.as_ref().map(ToString::to_string);
     let (kernel, direct) = (tree.kernel(), tree.direct());
     let upload = upload.as_deref();
-    crate::build::network(&tree, &kernel, &job, arguments.pmu, upload, &application)?;
+    let pmu = Chosen::of(&tree, arguments.pmu, made.path())?;
+    crate::build::network(&tree, &kernel, &job, pmu.part(), upload, &application)?;
     let read = |path: &Path| fs::read(path).map_err(Failure::file("read", path));
     let contents = [
         read(&application)?,

@@ -1,13 +1,14 @@
 //! Putting what is booted into the run's folder.
 
-use crate::build::{self, Tree};
+use crate::build::{self, Hypervisor, Tree};
 use crate::cli;
 use crate::commands::image;
 use crate::machine::{Boot, Given, devices};
+use crate::recording::Recorded;
 use crate::setup::firmware;
 use crate::{Failure, Result};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The emulated PMU's hypervisor in the run's folder.
 pub(super) const HYPERVISOR: &str = "emulated-pmu";
@@ -66,11 +67,13 @@ pub fn stage_with_pmu(
     kernel: &Path,
     ramdisk: Option<&[u8]>,
     boot: cli::Boot,
-    (pmu, shift): (Given, Option<u8>),
+    (pmu, recorded, shift): (Given, Option<&Recorded>, Option<u8>),
     folder: &Path,
 ) -> Result<(Boot, devices::Pmu)> {
     if let (cli::Boot::Uefi, Given::Emulated(model)) = (boot, pmu) {
-        return image::stage(tree, kernel, ramdisk, model, folder);
+        let file = hypervisor(tree, recorded, folder)?;
+        let hypervisor = Hypervisor { model, file: &file };
+        return image::stage(tree, kernel, ramdisk, hypervisor, folder);
     }
     let mut staged = stage_files(tree, kernel, ramdisk, boot, folder)?;
     let pmu = stage_pmu(tree, pmu, shift, &mut staged, folder)?;
@@ -115,6 +118,26 @@ pub fn stage_pmu(
         options += &format!(" shift={shift}");
     }
     Ok(devices::Pmu::Emulated { model, options })
+}
+
+/// The hypervisor's file; with a recorded processor, a copy in `folder` that has it.
+///
+/// # Errors
+/// A file that cannot be written, or is no hypervisor.
+pub fn hypervisor(tree: &Tree, recorded: Option<&Recorded>, folder: &Path) -> Result<PathBuf> {
+    let Some(recorded) = recorded else { return Ok(tree.emulated_pmu()) };
+    let file = folder.join(HYPERVISOR);
+    copy(&tree.emulated_pmu(), &file)?;
+    recorded.fill(&file)?;
+    Ok(file)
+}
+
+/// Puts the recorded processor into the hypervisor that was staged for the direct loader.
+///
+/// # Errors
+/// As for [`hypervisor`].
+pub fn record(recorded: &Recorded, folder: &Path) -> Result<()> {
+    Ok(recorded.fill(&folder.join(HYPERVISOR))?)
 }
 
 /// Puts the hypervisor with faults, which is built, in the place of the sound one, and names the fault.

@@ -67,7 +67,12 @@ impl System {
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub(super) fn fill(&self, tree: &Tree, pmu: &str, to: &Path) -> Result<()> {
+    pub(super) fn fill(
+        &self,
+        (tree, hypervisor): (&Tree, &Path),
+        pmu: &str,
+        to: &Path,
+    ) -> Result<()> {
         for folder in ["EFI/BOOT", "EFI/barecount"] {
             let folder = to.join(folder);
             fs::create_dir_all(&folder).map_err(Failure::file("create", &folder))?;
@@ -77,7 +82,7 @@ impl System {
             symlink(from, &to).map_err(Failure::file("create", &to))
         };
         link(&tree.pmu_application(), "EFI/BOOT/BOOTX64.EFI")?;
-        link(&tree.emulated_pmu(), "EFI/barecount/pmu.elf")?;
+        link(hypervisor, "EFI/barecount/pmu.elf")?;
         if let Self::Kernel { kernel, initrd, .. } = self {
             link(kernel, "kernel")?;
             initrd.as_deref().map_or(Ok(()), |initrd| link(initrd, "initrd"))?;

@@ -55,7 +55,7 @@ impl Packed {
             Item::Tasks(one) => self.workload(&mut all, &one.workload),
             Item::Count(one) => self.workload(&mut all, &one.workload),
             Item::Sample(one) => self.workload(&mut all, &one.workload),
-            Item::Conformance(_) => {}
+            Item::Conformance(_) | Item::BringUp(_) => {}
         }
         all
     }

@@ -65,7 +65,7 @@ macro_rules! handler {
         extern "C" fn $name() {
             naked_asm!(
                 // What not all of them have a use for.
-                "# {apic} {lvtpc} {eoi} {x2apic} {resume}",
+                "# {apic} {lvtpc} {eoi} {x2apic} {resume} {shut} {closed}",
                 "push rax",
                 "push rcx",
                 "push rdx",
@@ -126,9 +126,9 @@ macro_rules! handler {
                 "jnz 22f", // 38
                 "25:",
                 $($end,)* // 39
-                // Go on counting. What follows is all of the handler that counters see which were frozen.
+                // Go on counting. What follows the last write is all of the handler that counters see which were frozen.
                 $($resume,)*
-                "pop rdi",
+                "26: pop rdi",
                 "pop rsi",
                 "pop rdx",
                 "pop rcx",
@@ -163,6 +163,8 @@ macro_rules! handler {
                 mask = const offset::MASK,
                 found = const offset::FOUND,
                 resume = const offset::RESUME,
+                shut = const offset::SHUT,
+                closed = const offset::CLOSED,
                 apic = const offset::APIC,
                 lvt = const offset::LVT,
                 pmis = const offset::PMIS,
@@ -197,6 +199,13 @@ macro_rules! handlers {
             handler!(
                 resuming, $each_resuming, $sample_resuming, unmask: $unmask, end: $end,
                 resume: [
+                    // Unless the gate is closed.
+                    "cmp dword ptr [rdi + {shut}], 0",
+                    "jne 26f",
+                    "mov rax, [rsp + 40]",
+                    "sub rax, [rdi + {closed}]",
+                    "cmp rax, [rdi + {closed} + 8]",
+                    "jb 26f",
                     "mov ecx, [rdi + {resume}]",
                     "mov eax, [rdi + {resume} + 8]",
                     "mov edx, [rdi + {resume} + 12]",

@@ -7,6 +7,7 @@
 
 mod extended;
 mod perfmon;
+mod recorded;
 
 use crate::Pmu;
 use crate::model::{LbrKind, Vendor};
@@ -74,6 +75,11 @@ impl Pmu {
     /// The caller still sees to what depends on the guest's state: OSXSAVE and OSPKE, the APIC id.
     #[must_use]
     pub fn cpuid(&self, leaf: u32, subleaf: u32, host: CpuidResult) -> CpuidResult {
+        if let Some(recording) = self.recording()
+            && !(0x4000_0000..0x8000_0000).contains(&leaf)
+        {
+            return self.recorded_cpuid(recording.leaves(), leaf, subleaf, host);
+        }
         match leaf {
             0..0x4000_0000 => self.basic(leaf, subleaf, host),
             0x8000_0000..0xC000_0000 => self.extended(leaf, host),

@@ -8,6 +8,15 @@
 use super::Event;
 use super::meaning::*;
 
+/// What every processor with four counters or more counts under the same codes, from family 0Fh on: BKDGs and PPRs, PMCx076,
+/// PMCx0C0, PMCx0C2 and PMCx0C3.
+pub(crate) const EVERY_AMD: &[Event] = &[
+    Event::new("CPU_CLK_UNHALTED", 0x76, 0x00, CYCLES),
+    Event::new("RETIRED_INSTRUCTIONS", 0xC0, 0x00, INSTRUCTIONS),
+    Event::new("RETIRED_BRANCH_INSTRUCTIONS", 0xC2, 0x00, BRANCHES),
+    Event::new("RETIRED_MISPREDICTED_BRANCH_INSTRUCTIONS", 0xC3, 0x00, MISSED),
+];
+
 pub(crate) const K10: &[Event] = &[
     Event::new("CPU_CLK_UNHALTED", 0x76, 0x00, CYCLES),
     Event::new("RETIRED_INSTRUCTIONS", 0xC0, 0x00, INSTRUCTIONS),

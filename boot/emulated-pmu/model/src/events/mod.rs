@@ -20,11 +20,11 @@ mod nehalem;
 mod sapphire_rapids;
 mod skylake;
 
-use crate::model::{Model, PmuKind};
+use crate::model::{Model, PmuKind, Spec};
 use crate::selection::Selection;
 use crate::selector::Selector;
 
-pub(crate) use amd::{K10, ZEN2, ZEN4};
+pub(crate) use amd::{EVERY_AMD, K10, ZEN2, ZEN4};
 pub(crate) use core2::CORE2;
 pub(crate) use haswell::HASWELL;
 pub(crate) use icelake::ICE_LAKE;
@@ -94,7 +94,7 @@ impl Event {
     }
 }
 
-/// What a selector means on a model.
+/// What a selector means on a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// The selector is 0 or names nothing that could be looked up: an unused counter.
@@ -121,13 +121,17 @@ impl Meaning {
 /// All events that a model knows by name: its own, then the architectural ones that its table does
 /// not have under a name of its own.
 pub fn all(model: Model) -> impl Iterator<Item = &'static Event> {
-    let spec = model.spec();
+    all_of(model.spec())
+}
+
+/// The same of a processor.
+pub fn all_of(spec: &Spec) -> impl Iterator<Item = &'static Event> {
+    let list = spec.events;
     let available = spec.intel().map_or(0, crate::model::Intel::architectural_events);
-    let own = |event: &Event| {
-        let mut table = spec.events.iter();
-        table.any(|own| (own.code, own.umask) == (event.code, event.umask))
+    let own = move |event: &Event| {
+        list.iter().any(|own| (own.code, own.umask) == (event.code, event.umask))
     };
-    spec.events.iter().chain(
+    list.iter().chain(
         architectural::EVENTS
             .iter()
             .enumerate()
@@ -139,7 +143,13 @@ pub fn all(model: Model) -> impl Iterator<Item = &'static Event> {
 /// Looks a selector's event up for counter `counter`.
 #[must_use]
 pub fn decode(model: Model, selector: Selector, counter: usize) -> Meaning {
-    let (code, umask) = match model.spec().pmu {
+    decode_of(model.spec(), selector, counter)
+}
+
+/// The same on a processor.
+#[must_use]
+pub fn decode_of(spec: &Spec, selector: Selector, counter: usize) -> Meaning {
+    let (code, umask) = match spec.pmu {
         PmuKind::Absent => return Meaning::Unused,
         PmuKind::Intel(_) => (selector.intel_code(), selector.intel_umask()),
         PmuKind::Amd(_) => (selector.amd_code(), selector.amd_umask()),
@@ -148,21 +158,21 @@ pub fn decode(model: Model, selector: Selector, counter: usize) -> Meaning {
         return Meaning::Unused;
     }
     let mut exact =
-        all(model).filter(|event| event.code == code && event.umask == umask).peekable();
+        all_of(spec).filter(|event| event.code == code && event.umask == umask).peekable();
     if exact.peek().is_some() {
         return exact
             .find(|event| event.counters & 1 << counter != 0)
             .map_or(Meaning::WrongCounter, |event| Meaning::Known(event.selection));
     }
-    union(model, code, umask, counter)
+    union(spec, code, umask, counter)
 }
 
 /// A unit mask whose bits are all listed on their own.
-fn union(model: Model, code: u16, umask: u16, counter: usize) -> Meaning {
+fn union(spec: &Spec, code: u16, umask: u16, counter: usize) -> Meaning {
     let mut selection = Selection::NOTHING;
     let mut left = umask;
     let mut counters = u16::MAX;
-    for event in all(model).filter(|event| event.code == code && event.umask.is_power_of_two()) {
+    for event in all_of(spec).filter(|event| event.code == code && event.umask.is_power_of_two()) {
         if umask & event.umask != 0 {
             selection = selection.or(event.selection);
             left &= !event.umask;

@@ -40,6 +40,30 @@ const FW_WRITES: u64 = 1 << 13;
 /// PERF_CAPABILITIES\[15\].
 const PERF_METRICS: u64 = 1 << 15;
 
+/// Bits of an event select that can be written on a processor whose PMU is like that of `model`, by the features that CPUID
+/// tells of. `own`: it is of that microarchitecture.
+pub(crate) fn selector_of(
+    model: super::Model,
+    own: bool,
+    any_thread: bool,
+    umask2: bool,
+    equal: bool,
+) -> u64 {
+    use super::Model::{Core2, Nehalem};
+    let base = match (model, own) {
+        (Core2, _) => SELECTOR_V2,
+        (Nehalem, true) => SELECTOR_NEHALEM,
+        _ => SELECTOR_V3,
+    };
+    let put = |bits: u64, on: bool| if on { bits } else { 0 };
+    base & !(1 << 21) | put(1 << 21, any_thread) | put(0xFF << 40, umask2) | put(1 << 36, equal)
+}
+
+/// Bits of DEBUGCTL that can be written with a PMU of that version; the freeze came with version 2.
+pub(crate) fn debugctl_of(version: u8) -> u64 {
+    if version >= 2 { DEBUGCTL } else { 0x3 }
+}
+
 const fn identity(signature: u32, brand: &'static str) -> Option<Identity> {
     Some(Identity { vendor: Vendor::Intel, signature, brand })
 }

@@ -23,7 +23,7 @@ impl Vendor {
 }
 
 /// What a processor is, and what PMU it has.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Spec {
     /// Short name, lower case.
     pub name: &'static str,
@@ -46,7 +46,7 @@ pub struct Spec {
 }
 
 /// Which processor it claims to be.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Identity {
     /// The vendor.
     pub vendor: Vendor,
@@ -57,7 +57,7 @@ pub struct Identity {
 }
 
 /// Which kind of PMU it is.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum PmuKind {
     /// None.
     Absent,
@@ -68,7 +68,7 @@ pub enum PmuKind {
 }
 
 /// Facts of an Intel PMU.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Intel {
     /// Architectural version.
     pub version: u8,
@@ -84,7 +84,7 @@ pub struct Intel {
     pub leaf_a: [u32; 4],
     /// Leaf 0x23, sub-leaves 0 to 3.
     pub leaf_23: Option<[[u32; 4]; 4]>,
-    /// `IA32_PERF_CAPABILITIES`.
+    /// `IA32_PERF_CAPABILITIES`; 0 if there is no such register.
     pub capabilities: u64,
     /// FIXED_CTR_CTRL has AnyThread bits.
     pub any_thread: bool,
@@ -95,7 +95,7 @@ pub struct Intel {
 }
 
 /// Facts of precise event-based sampling.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Pebs {
     /// Format of the records, PERF_CAPABILITIES\[11:8\]: 0 to 3.
     pub format: u8,
@@ -125,7 +125,7 @@ impl Intel {
 }
 
 /// Facts of an AMD PMU.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Amd {
     /// Number of core counters.
     pub counters: u8,
@@ -135,10 +135,27 @@ pub struct Amd {
     pub v2: bool,
     /// The instructions-retired counter of HWCR\[30\] exists.
     pub irperf: bool,
+    /// SVM.
+    pub svm: Option<SvmFeatures>,
+}
+
+/// CPUID leaf 0x8000_000A of a processor.
+#[derive(Clone, Copy, Debug)]
+pub struct SvmFeatures {
+    /// EBX: address space identifiers.
+    pub asids: u32,
+    /// EDX: features, of which a hypervisor may offer some.
+    pub features: u32,
+}
+
+impl SvmFeatures {
+    /// Nested paging, the next instruction's address at exits, clean bits, flushes by ASID, the virtual GIF, and checks of
+    /// addresses before intercepts.
+    pub const OFFERED: u32 = 1 << 0 | 1 << 3 | 1 << 5 | 1 << 6 | 1 << 16 | 1 << 28;
 }
 
 /// Which last-branch records there are.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum LbrKind {
     /// None.
     None,
@@ -156,7 +173,7 @@ pub enum LbrKind {
 }
 
 /// Facts of a legacy LBR stack.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct LegacyLbr {
     /// Entries; a power of two, at most 32.
     pub entries: u8,
@@ -177,7 +194,7 @@ pub struct LegacyLbr {
 }
 
 /// Facts of an architectural LBR.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct ArchLbr {
     /// Leaf 0x1C: EAX, EBX, ECX.
     pub leaf: [u32; 3],

@@ -26,7 +26,7 @@ impl Pmu {
     /// MISC_ENABLE, DEBUGCTL and the last-branch registers 0x1DB to 0x1DE.
     #[must_use]
     pub fn owns(&self, msr: u32) -> bool {
-        place(self.model(), msr) != Place::Elsewhere
+        place(self.spec(), msr) != Place::Elsewhere
     }
 
     /// The runs of MSR numbers, first and last, in which [`Pmu::owns`] is true: for a permission
@@ -61,6 +61,25 @@ impl Pmu {
         Ok(Effects { replan: !storage, needs: self.needs(), forward })
     }
 
+    /// Puts into a register what software before the guest has left there, a counter's value with all of its bits, and a status
+    /// that software cannot write. What the register does not hold of it is dropped.
+    ///
+    /// # Errors
+    /// As [`Pmu::write_msr`].
+    pub fn leave(&mut self, msr: u32, value: u64) -> Result<(), MsrError> {
+        match self.find(msr)? {
+            Register::Counter(n) | Register::FullCounter(n) => {
+                self.counters[n].set(value & ((1 << self.counter_bits()) - 1));
+            }
+            Register::GlobalStatus => self.status = value,
+            // Shared with the processor beneath, or made of the other registers.
+            Register::MiscEnable | Register::HardwareConfiguration | Register::Capabilities => {}
+            Register::GlobalInUse | Register::InstructionsRetired => {}
+            register => drop(self.write(register, msr, value)?),
+        }
+        Ok(())
+    }
+
     /// A planted fault.
     fn is_taken_away(&self, register: Register) -> bool {
         match register {
@@ -72,7 +91,7 @@ impl Pmu {
     }
 
     fn find(&self, msr: u32) -> Result<Register, MsrError> {
-        match place(self.model(), msr) {
+        match place(self.spec(), msr) {
             Place::Here(register) if self.is_taken_away(register) => {
                 Err(Fault::Absent { msr }.into())
             }

@@ -8,12 +8,17 @@ use crate::occurrence::Bulk;
 use crate::selection::Selection;
 use crate::selector::{Selector, Threshold, bits};
 
-/// What fixed counter n counts; the fourth came with Ice Lake.
+/// What fixed counter n counts; the fourth came with Ice Lake, those of slots by their use with Skymont (SDM vol. 3, fixed-function
+/// counters).
 const FIXED_EVENTS: [Selection; MAX_FIXED] = [
     Selection::bulk(Bulk::Instructions),
     Selection::bulk(Bulk::Cycles),
     Selection::bulk(Bulk::ReferenceClock),
     Selection::bulk(Bulk::Slots),
+    Selection::bulk(Bulk::BadSpeculationSlots),
+    Selection::NOTHING,
+    // Micro-operations, of which an instruction has one.
+    Selection::bulk(Bulk::Instructions),
 ];
 
 /// A counter, by its place in the global registers.
@@ -56,7 +61,8 @@ impl Pmu {
         let (enabled, rings, interrupt) = match which {
             Which::General(n) => {
                 let selector = Selector(self.counters[n].selector);
-                (selector.enabled(), selector.rings(), selector.interrupt())
+                let enabled = selector.enabled() && self.counts_here(selector);
+                (enabled, selector.rings(), selector.interrupt())
             }
             Which::Fixed(n) => {
                 let field = self.fixed_field(n);

@@ -11,6 +11,7 @@ mod needs;
 mod pebs;
 mod rdpmc;
 mod read;
+mod world;
 mod write;
 
 pub use access::Effects;
@@ -26,13 +27,15 @@ use crate::lbr::Lbr;
 use crate::metrics::Metrics;
 use crate::model::{Model, Spec, Vendor};
 use crate::mutation::{Mutation, Planted};
+use crate::recording::Recording;
 use crate::timing::Timing;
+use crate::world::World;
 use counter::Counter;
 
 /// General-purpose counters that the state has room for.
 pub(crate) const MAX_COUNTERS: usize = 10;
 /// Fixed counters that the state has room for.
-pub(crate) const MAX_FIXED: usize = 4;
+pub(crate) const MAX_FIXED: usize = 7;
 /// Extra registers that the state has room for.
 pub(crate) const MAX_EXTRA: usize = 4;
 
@@ -40,6 +43,8 @@ pub(crate) const MAX_EXTRA: usize = 4;
 #[derive(Clone, Debug)]
 pub struct Pmu {
     model: Model,
+    spec: &'static Spec,
+    recording: Option<&'static Recording>,
     host: Host,
     timing: Timing,
     counters: [Counter; MAX_COUNTERS],
@@ -64,14 +69,34 @@ pub struct Pmu {
     storms: bool,
     freezes_in: u16,
     planted: Planted,
+    offers_svm: bool,
+    world: World,
 }
 
 impl Pmu {
     /// A PMU as it comes out of RESET, in a processor like `model` on top of `host`.
     #[must_use]
     pub fn new(model: Model, host: Host, timing: Timing) -> Self {
+        Self::of(model, model.spec(), None, host, timing)
+    }
+
+    /// The PMU of a recorded processor, as it comes out of RESET.
+    #[must_use]
+    pub fn recorded(recording: &'static Recording, host: Host, timing: Timing) -> Self {
+        Self::of(recording.nearest(), recording.spec(), Some(recording), host, timing)
+    }
+
+    fn of(
+        model: Model,
+        spec: &'static Spec,
+        recording: Option<&'static Recording>,
+        host: Host,
+        timing: Timing,
+    ) -> Self {
         let mut pmu = Self {
             model,
+            spec,
+            recording,
             host,
             timing,
             counters: [Counter::RESET; MAX_COUNTERS],
@@ -93,6 +118,8 @@ impl Pmu {
             storms: false,
             freezes_in: 0,
             planted: Planted::default(),
+            offers_svm: false,
+            world: World::default(),
         };
         pmu.reset();
         pmu
@@ -128,10 +155,16 @@ impl Pmu {
     /// INIT), so that a processor started by INIT and SIPI may find live counters.
     pub const fn init(&mut self) {}
 
-    /// The model that is presented.
+    /// The model that is presented; of a recorded processor, the one whose behaviour it has.
     #[must_use]
     pub const fn model(&self) -> Model {
         self.model
+    }
+
+    /// The recorded processor that is presented, if it is one.
+    #[must_use]
+    pub const fn recording(&self) -> Option<&'static Recording> {
+        self.recording
     }
 
     /// The rule of time.
@@ -145,8 +178,10 @@ impl Pmu {
         &self.host
     }
 
-    pub(crate) const fn spec(&self) -> &'static Spec {
-        self.model.spec()
+    /// Facts of the processor that is presented.
+    #[must_use]
+    pub const fn spec(&self) -> &'static Spec {
+        self.spec
     }
 
     pub(crate) fn is_amd(&self) -> bool {
@@ -185,7 +220,7 @@ impl Pmu {
     pub(crate) fn has_global(&self) -> bool {
         match self.spec().amd() {
             Some(amd) => amd.v2,
-            None => self.spec().intel().is_some(),
+            None => self.spec().intel().is_some_and(|intel| intel.version >= 2),
         }
     }
 

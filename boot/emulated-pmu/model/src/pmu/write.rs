@@ -162,13 +162,13 @@ impl Pmu {
     }
 
     fn write_selector(&mut self, n: usize, msr: u32, value: u64) -> Result<(), Fault> {
-        let valid = self.spec().selector_mask;
+        let valid = self.selector_bits();
         let value = if self.is_amd() || self.is(Mutation::SelectorReservedBitAccepted) {
             value & valid
         } else {
             checked(msr, value, valid)?
         };
-        let meaning = events::decode(self.model(), Selector(value), n);
+        let meaning = events::decode_of(self.spec(), Selector(value), n);
         self.counters[n].program(value, meaning);
         self.armed &= !(1 << n);
         Ok(())

@@ -27,12 +27,13 @@ pub(super) fn handle(guest: &mut Guest) {
             edx: SIGNATURE[2],
         },
         // The model's number, the clock's shift, and how many processors it can be on: an INIT takes a processor out of a
-        // guest, so it is for the kernel to bring the others in again. Bit 0 of EDX: the plugin in QEMU's translator counts.
+        // guest, so it is for the kernel to bring the others in again. Bit 0 of EDX: the plugin in QEMU's translator counts. Bit 1: it is a
+        // recorded processor, and the model the one whose behaviour it has.
         0x4000_0101 => CpuidResult {
             eax: guest.counting.model() as u32,
             ebx: u32::from(guest.calibration.shift),
             ecx: 1 + launch::others() as u32,
-            edx: u32::from(guest.plugin.is_some()),
+            edx: u32::from(guest.plugin.is_some()) | u32::from(guest.counting.is_recorded()) << 1,
         },
         CPUID_OTHERS => launch::other(subleaf).map_or(CpuidResult::default(), |other| {
             let halves = |value: u64| (value as u32, (value >> 32) as u32);

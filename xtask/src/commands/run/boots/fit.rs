@@ -116,13 +116,23 @@ fn part<'a>(record: &'a Record, running: Option<&Item>) -> Option<(u32, Option<&
             (one.item, Some(&one.name), is(|item| matches!(item, Item::Sample(_))))
         }
         Record::Samples(one) => (one.item, None, is(|item| matches!(item, Item::Sample(_)))),
-        Record::Suite(one) => {
-            (one.item, Some(&one.name), is(|item| matches!(item, Item::Conformance(_))))
-        }
-        Record::Check(one) => (one.item, None, is(|item| matches!(item, Item::Conformance(_)))),
+        Record::Suite(one) => (one.item, Some(&one.name), is(has_checks)),
+        Record::Check(one) => (one.item, None, is(has_checks)),
+        Record::Cpuid(one) => (one.item, None, is(brings_up)),
+        Record::Msrs(one) => (one.item, None, is(brings_up)),
+        Record::Acpi(one) => (one.item, None, is(brings_up)),
+        Record::Measure(one) => (one.item, None, is(brings_up)),
         Record::Error(one) => (one.item?, one.name.as_deref(), true),
         _ => return None,
     })
+}
+
+fn brings_up(item: &Item) -> bool {
+    matches!(item, Item::BringUp(_))
+}
+
+fn has_checks(item: &Item) -> bool {
+    matches!(item, Item::Conformance(_)) || brings_up(item)
 }
 
 /// Whether code of the job runs in ring 0 in this item: then it can break the machine for those behind it.
@@ -140,6 +150,6 @@ pub(super) fn runs_in_ring_0(item: &Item) -> bool {
         Item::Tasks(tasks) => one_in_kernel(&tasks.workload),
         Item::Count(count) => one_in_kernel(&count.workload),
         Item::Sample(sampling) => one_in_kernel(&sampling.workload),
-        Item::Conformance(_) => false,
+        Item::Conformance(_) | Item::BringUp(_) => false,
     }
 }

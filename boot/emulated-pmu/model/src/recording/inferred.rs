@@ -1,0 +1,60 @@
+//! What of a recorded processor is not known from its recording.
+
+use super::Recording;
+use super::shape::leaf_23;
+use crate::model::LbrKind;
+use core::fmt::Arguments;
+
+/// Leaf 1 EDX: the DS area.
+const DS: u32 = 1 << 21;
+
+impl Recording {
+    /// Says each thing that was inferred, or that is in the recording and not shown.
+    pub fn inferred(&self, mut each: impl FnMut(Arguments)) {
+        let (spec, leaves, name) = (&self.spec, self.leaves(), self.nearest.spec().name);
+        each(format_args!("how counters, freezes and interrupts behave: as those of {name}"));
+        match (self.own, spec.intel()) {
+            (true, _) => each(format_args!("events: those of {name}")),
+            (false, Some(_)) => each(format_args!(
+                "events: the architectural ones; those of its microarchitecture count nothing"
+            )),
+            (false, None) => each(format_args!(
+                "events: cycles, instructions, branches and mispredicted branches; all others count nothing"
+            )),
+        }
+        each(format_args!(
+            "bits of the event selects that can be written: {:#x}",
+            spec.selector_mask
+        ));
+        if let Some(intel) = spec.intel() {
+            if intel.capabilities != 0 {
+                let value = intel.capabilities;
+                each(format_args!("IA32_PERF_CAPABILITIES: {value:#x}, after {name}"));
+            }
+            if intel.version > 6 {
+                each(format_args!("version {}: behaves as version 6", intel.version));
+            }
+            if intel.pebs.is_none() && leaves.answer(1, 0)[3] & DS != 0 {
+                each(format_args!("PEBS: not offered"));
+            }
+            if leaf_23(&leaves)[0] & !0b1011 != 0 {
+                each(format_args!("sub-leaves of leaf 0x23 beyond 1 and 3: not shown"));
+            }
+        }
+        match spec.lbr {
+            LbrKind::None => each(format_args!("branch records: none, as it is not known which")),
+            LbrKind::Legacy(_) | LbrKind::AmdSingle => {
+                each(format_args!("branch records: those of {name}"));
+            }
+            LbrKind::Arch(_) | LbrKind::AmdV2 { .. } => {}
+        }
+        if let (Some(amd), LbrKind::AmdSingle) = (spec.amd(), spec.lbr)
+            && amd.v2
+        {
+            each(format_args!("LBRv2: not offered"));
+        }
+        each(format_args!(
+            "the clock's leaves (0x15, 0x16), and features that QEMU's translator lacks: not shown"
+        ));
+    }
+}

@@ -1,0 +1,204 @@
+//! The facts of a recorded processor: what its leaves tell, over those of the nearest model.
+//!
+//! Leaf 0xA, 0x23, 0x1C: SDM volume 2, CPUID, and volume 3, 20.2; 0x80000001, 0x80000008, 0x80000022: APM volume 3, appendix E.
+
+use super::nearest::Nearest;
+use super::{Leaves, Unfit};
+use crate::events;
+use crate::model::{
+    Amd, ArchLbr, Identity, Intel, LbrKind, PmuKind, Spec, Vendor, debugctl_of, selector_of,
+};
+use crate::pmu::{MAX_COUNTERS, MAX_FIXED};
+
+/// Widths that the state and the manual allow (SDM volume 2, leaf 0xA: at least 32 in all parts).
+const LEAST_BITS: u8 = 32;
+const MOST_BITS: u8 = 63;
+/// Leaf 0x80000001 EDX: long mode.
+const LONG_MODE: u32 = 1 << 29;
+/// Leaf 1 ECX: PERF_CAPABILITIES exists; the DS area has 64-bit fields. EDX: there is one.
+const PDCM: u32 = 1 << 15;
+const DTES64: u32 = 1 << 2;
+const DS: u32 = 1 << 21;
+/// PERF_CAPABILITIES: PEBS, its register, its format; PERF_METRICS; the format of branch records.
+const PEBS_BITS: u64 = 1 << 6 | 1 << 7 | 0xF << 8 | 1 << 14;
+const METRICS_BIT: u64 = 1 << 15;
+/// The fixed counter of slots.
+const SLOTS: u32 = 1 << 3;
+/// Leaf 0xA EDX: AnyThread is deprecated.
+const NO_ANY_THREAD: u32 = 1 << 15;
+/// Numbers of core counters that AMD's registers have room for.
+const AMD_COUNTERS: u8 = 6;
+/// Branch records that the registers of each kind have room for.
+const ARCH_ENTRIES: u8 = 32;
+const AMD_ENTRIES: u8 = 16;
+
+pub(super) fn of(leaves: &Leaves, nearest: Nearest) -> Result<Spec, Unfit> {
+    if leaves.of(0x8000_0001, 0)[3] & LONG_MODE == 0 {
+        return Err(Unfit::ThirtyTwoBit);
+    }
+    let model = nearest.model.spec();
+    let signature = leaves.answer(1, 0)[0];
+    // The brand is among the recorded leaves.
+    let identity = |vendor| Some(Identity { vendor, signature, brand: "" });
+    match model.pmu {
+        PmuKind::Amd(_) => {
+            let amd = amd(leaves)?;
+            Ok(Spec {
+                identity: identity(Vendor::Amd),
+                lbr: amd_lbr(leaves, amd.v2),
+                events: if nearest.own { model.events } else { events::EVERY_AMD },
+                pmu: PmuKind::Amd(amd),
+                ..*model
+            })
+        }
+        PmuKind::Intel(_) | PmuKind::Absent => {
+            let (intel, umask2, equal) = intel(leaves, nearest)?;
+            let own = nearest.own;
+            let arch = arch_lbr(leaves);
+            let lbr = match (own, model.lbr) {
+                (_, LbrKind::Arch(_)) | (false, _) => arch,
+                (true, kind) => kind,
+            };
+            Ok(Spec {
+                identity: identity(Vendor::Intel),
+                selector_mask: selector_of(nearest.model, own, intel.any_thread, umask2, equal),
+                debugctl_mask: if own { model.debugctl_mask } else { debugctl_of(intel.version) },
+                lbr,
+                extra: if own { model.extra } else { &[] },
+                events: if own { model.events } else { &[] },
+                pmu: PmuKind::Intel(intel),
+                ..*model
+            })
+        }
+    }
+}
+
+/// The facts, and whether the selectors have UMASK2 and EQ.
+fn intel(leaves: &Leaves, nearest: Nearest) -> Result<(Intel, bool, bool), Unfit> {
+    let [eax, ebx, ecx, edx] = leaves.of(0xA, 0);
+    let (version, width) = (eax as u8, (eax >> 16) as u8);
+    let mut counters = low(eax >> 8 & 0xFF);
+    let mut available = !ebx & low(eax >> 24);
+    let (mut fixed, fixed_width) = match version {
+        0 | 1 => (0, 0),
+        _ => (low(edx & 0x1F), (edx >> 5) as u8),
+    };
+    if version >= 5 {
+        fixed |= ecx & 0xFFFF;
+    }
+    let main = leaf_23(leaves);
+    if main[0] & 1 << 1 != 0 {
+        let [general, of_fixed, ..] = leaves.answer(0x23, 1);
+        (counters, fixed) = (general, of_fixed & 0xFFFF);
+    }
+    if main[0] & 1 << 3 != 0 {
+        available = leaves.answer(0x23, 3)[0];
+    }
+    fits(counters, fixed, width, fixed_width)?;
+    let of_model = nearest.model.spec().intel();
+    let [_, _, leaf_1_ecx, leaf_1_edx] = leaves.answer(1, 0);
+    let stores = leaf_1_ecx & DTES64 != 0 && leaf_1_edx & DS != 0;
+    let pebs = of_model.and_then(|intel| intel.pebs).filter(|_| nearest.own && stores);
+    let metrics = of_model.map_or(0, |intel| intel.metrics);
+    let metrics = if nearest.own && fixed & SLOTS != 0 { metrics } else { 0 };
+    let mut capabilities = of_model.map_or(0, |intel| intel.capabilities);
+    if pebs.is_none() {
+        capabilities &= !PEBS_BITS;
+    }
+    if metrics == 0 {
+        capabilities &= !METRICS_BIT;
+    }
+    if leaf_1_ecx & PDCM == 0 {
+        capabilities = 0;
+    }
+    let facts = Intel {
+        version,
+        counters,
+        width,
+        fixed,
+        fixed_width,
+        // Only for what `Intel::architectural_events` reads of it: the recorded leaf is what is shown.
+        leaf_a: [31 << 24, !available, 0, 0],
+        leaf_23: None,
+        capabilities,
+        any_thread: version >= 3 && edx & NO_ANY_THREAD == 0,
+        metrics,
+        pebs,
+    };
+    Ok((facts, main[1] & 1 != 0, main[1] & 2 != 0))
+}
+
+fn fits(counters: u32, fixed: u32, width: u8, fixed_width: u8) -> Result<(), Unfit> {
+    if counters == 0 {
+        return Err(Unfit::NoPmu);
+    }
+    if counters >> MAX_COUNTERS != 0 {
+        return Err(Unfit::Counters { bitmap: counters, room: MAX_COUNTERS });
+    }
+    if fixed >> MAX_FIXED != 0 {
+        return Err(Unfit::FixedCounters { bitmap: fixed, room: MAX_FIXED });
+    }
+    let widths = [Some(width), (fixed != 0).then_some(fixed_width)];
+    let bad = |bits: &u8| !(LEAST_BITS..=MOST_BITS).contains(bits);
+    match widths.into_iter().flatten().find(bad) {
+        Some(bits) => Err(Unfit::Width { bits, least: LEAST_BITS, most: MOST_BITS }),
+        None => Ok(()),
+    }
+}
+
+/// Sub-leaf 0, if the processor says that it has the leaf.
+pub(crate) fn leaf_23(leaves: &Leaves) -> [u32; 4] {
+    let said = leaves.of(7, 0)[0] >= 1 && leaves.answer(7, 1)[0] & 1 << 8 != 0;
+    if said { leaves.of(0x23, 0) } else { [0; 4] }
+}
+
+/// The records that leaf 0x1C describes; without the leaf nobody knows how many there are.
+fn arch_lbr(leaves: &Leaves) -> LbrKind {
+    let [eax, ebx, ecx, _] = leaves.of(0x1C, 0);
+    let said = leaves.of(7, 0)[3] & 1 << 19 != 0;
+    // Bit n of EAX[7:0]: 8 * (n + 1) entries.
+    let deepest = 8 * (8 - (eax as u8).leading_zeros() as u8);
+    if !said || deepest == 0 || deepest > ARCH_ENTRIES {
+        return LbrKind::None;
+    }
+    let LbrKind::Arch(model) = crate::Model::SapphireRapids.spec().lbr else {
+        return LbrKind::None;
+    };
+    // Events counted between branches (ECX[19:16]) are not offered.
+    LbrKind::Arch(ArchLbr { leaf: [eax, ebx, ecx & 0xFFFF], entries: deepest, ..model })
+}
+
+fn amd(leaves: &Leaves) -> Result<Amd, Unfit> {
+    let extended = leaves.of(0x8000_0001, 0)[2] & 1 << 23 != 0;
+    let [v2, numbers, ..] = leaves.of(0x8000_0022, 0);
+    let counters = match (v2 & 1 != 0, extended) {
+        (true, _) => (numbers & 0xF) as u8,
+        (false, true) => 6,
+        (false, false) => 4,
+    };
+    let room = usize::from(AMD_COUNTERS);
+    match counters {
+        0 => Err(Unfit::NoPmu),
+        1..=AMD_COUNTERS => Ok(Amd {
+            counters,
+            extended,
+            v2: v2 & 1 != 0,
+            irperf: leaves.of(0x8000_0008, 0)[1] & 1 << 1 != 0,
+            svm: None,
+        }),
+        _ => Err(Unfit::Counters { bitmap: low(u32::from(counters)), room }),
+    }
+}
+
+fn amd_lbr(leaves: &Leaves, v2: bool) -> LbrKind {
+    let [eax, ebx, ..] = leaves.of(0x8000_0022, 0);
+    match (ebx >> 4 & 0x3F) as u8 {
+        entries @ 1..=AMD_ENTRIES if v2 && eax & 2 != 0 => LbrKind::AmdV2 { entries },
+        _ => LbrKind::AmdSingle,
+    }
+}
+
+/// The low `count` bits.
+fn low(count: u32) -> u32 {
+    1u32.checked_shl(count).map_or(u32::MAX, |bit| bit - 1)
+}
