@@ -45,7 +45,7 @@ pub fn block() -> *mut ControlBlock {
 /// # Safety
 /// Ring 0, interrupt table loaded, APIC on, interrupts off. The block has to fit what is programmed; a log that it names
 /// has to live until [`uninstall`]. Where other processors have PMIs as well, all have to be of one kind: the same
-/// delivery, and a status register and a stop for all or for none.
+/// delivery, and a status register, a stop and a freeze for all or for none.
 pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
     let vector = match delivery {
         Delivery::Fixed => VECTOR,

@@ -285,6 +285,7 @@ mod tests {
     use super::*;
     use crate::msr::Msr;
     use crate::pmu::driver::Write;
+    use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Register as Gpr};
 
     fn all() -> impl Iterator<Item = Handlers> {
         [true, false].into_iter().flat_map(|has_page| {
@@ -330,6 +331,45 @@ mod tests {
             // bsf rdx, rsi; and mov rcx, [rdi + ...]
             assert_eq!(code(each, 4), [0x48, 0x0f, 0xbc, 0xd6]);
             assert_eq!(code(sample, 2), [0x48, 0x8b]);
+        }
+    }
+
+    /// From where a handler goes on that has found an overflow, to its IRETQ.
+    fn end(each: u64) -> Vec<Instruction> {
+        let code = code(each, 256);
+        let mut end: Vec<Instruction> =
+            Decoder::with_ip(64, code, each, DecoderOptions::NONE).iter().collect();
+        let return_ = end.iter().position(|one| one.code() == Code::Iretq).unwrap();
+        end.truncate(return_ + 1);
+        end
+    }
+
+    /// The handlers that let counters go on look first whether the gate has been shut, then whether the interrupted RIP, five
+    /// pushes above the stack pointer, is where it is closed, and go on behind the write if so.
+    #[test]
+    fn i6_counters_of_a_closed_gate_are_left_as_they_are_by_each_handler() {
+        let mut block = ControlBlock::EMPTY;
+        block.resume = Write::new(Msr(0x38f), 1);
+        for handlers in all() {
+            let end = end(handlers.addresses(&block)[1]);
+            // Four instructions of the write, five POPs, IRETQ.
+            let (body, tail) = end.split_at(end.len() - 10);
+            let check = &body[body.len() - 6..];
+            let codes: Vec<Code> = check.iter().chain(&tail[3..5]).map(Instruction::code).collect();
+            let (reads, compares) = (Code::Mov_r64_rm64, Code::Cmp_r64_rm64);
+            assert_eq!(codes[0], Code::Cmp_rm32_imm8);
+            assert_eq!(codes[1], Code::Jne_rel8_64);
+            assert_eq!(codes[2..5], [reads, Code::Sub_r64_rm64, compares]);
+            assert_eq!(codes[5..], [Code::Jb_rel8_64, Code::Wrmsr, Code::Pop_r64]);
+            for branch in [check[1], check[5]] {
+                assert_eq!(branch.near_branch_target(), tail[4].ip());
+            }
+            let (shut, closed) = (offset::SHUT as u64, offset::CLOSED as u64);
+            let operands = [0, 2, 3, 4]
+                .map(|one| (check[one].memory_base(), check[one].memory_displacement64()));
+            let expected =
+                [(Gpr::RDI, shut), (Gpr::RSP, 40), (Gpr::RDI, closed), (Gpr::RDI, closed + 8)];
+            assert_eq!(operands, expected);
         }
     }
 }
