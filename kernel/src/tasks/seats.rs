@@ -85,7 +85,7 @@ impl<O: Observer> Lead<'_, O> {
         match &mut self.heart {
             Some(heart) if cause == Cause::Start => heart.begin = now,
             Some(heart) if !heart.beat.is_early(now) => {
-                self.observer.aside(&mut || heart.tell(now))
+                self.observer.aside(&mut || heart.tell(now));
             }
             _ => {}
         }

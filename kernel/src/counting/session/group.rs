@@ -48,6 +48,7 @@ pub(super) struct Readings {
     /// Of the group whose turn it is.
     pub now: Box<Reading>,
     /// Of all groups; that of the one whose turn it is stands for nothing.
+    #[expect(clippy::vec_box, reason = "a turn exchanges two pointers, not what they point to")]
     all: Vec<Box<Reading>>,
 }
 
