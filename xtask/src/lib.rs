@@ -14,6 +14,7 @@
 //! - [`compare`]: two reports side by side, for people and CI services.
 //! - [`honest`]: whether a PMU can be believed, judged from its report.
 //! - [`recording`]: recorded processors for the emulated PMU; [`replay`]: what a machine does otherwise than its replay.
+//! - [`bring_up`]: what was found out about a machine.
 //! - [`qr`]: the digest of a run, out of photographs of a screen.
 //! - [`render`]: the report as table, JSON, TAP or CSV; [`page`]: as one HTML file; [`mod@bench`]: the project's own figures.
 //!
@@ -22,6 +23,7 @@
 
 pub mod bench;
 pub mod benchmarks;
+pub mod bring_up;
 pub mod build;
 pub mod cli;
 pub mod collect;
