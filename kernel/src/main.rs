@@ -17,6 +17,7 @@ use bootloader_api::config::Mapping;
 use bootloader_api::{BootInfo, BootloaderConfig, entry_point};
 use firmware::{boot, crash, finish, heap, output, probe, saved, stacks, target};
 use protocol::job::{Conformance, Item, Job, OnEnd};
+use protocol::ktap::Ktap;
 use protocol::ramdisk::{self, SectionKind};
 use protocol::serial::SerialPorts;
 
@@ -65,10 +66,12 @@ fn main(ready: boot::Ready) -> ! {
     let job = handed.ramdisk.map_or_else(|| Ok(bring_up()), ramdisk::unpack);
     let terms = finish::Terms::of(job.as_ref().ok());
     finish::agree(terms);
-    let section = |bytes| ramdisk::section(bytes, SectionKind::SerialPorts).ok().flatten();
-    let ports = SerialPorts::unpack(handed.ramdisk.and_then(section));
+    let section = |kind| ramdisk::section(handed.ramdisk?, kind).ok().flatten();
+    let ports = SerialPorts::unpack(section(SectionKind::SerialPorts));
+    let items = job.as_ref().map_or(0, |job| job.items.len() as u32);
+    let ktap = section(SectionKind::Ktap).map(|_| Ktap::new(items));
     let baud = job.as_ref().map_or(output::DEFAULT_BAUD, |job| job.baud);
-    let mut report = output::open(ports, baud);
+    let mut report = output::open(ports, baud, ktap);
     output::start(&mut report, handed.entered);
     let is_bring_up = |item: &Item| matches!(item, Item::BringUp(_));
     let brings_up = job.as_ref().is_ok_and(|job| job.items.iter().any(is_bring_up));

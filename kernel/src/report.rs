@@ -3,6 +3,7 @@
 use alloc::string::String;
 use core::fmt::Write;
 use protocol::authentication::Key;
+use protocol::ktap::{self, Ktap};
 use protocol::line;
 use protocol::record::{End, Outcome, Record};
 
@@ -16,28 +17,47 @@ pub trait Sink {
 pub struct Report<S> {
     sink: S,
     next: u32,
-    key: Option<Key>,
+    form: Form,
+}
+
+/// What the lines look like. The default: plain records.
+#[derive(Default)]
+pub struct Form {
+    /// With a key, each record carries its code.
+    pub key: Option<Key>,
+    /// The records are diagnostics of KTAP.
+    pub ktap: Option<Ktap>,
 }
 
 impl<S: Sink> Report<S> {
     /// A report that has not begun. The line is ended first, because a boot loader may have left half a
     /// line there.
     pub fn new(sink: S) -> Self {
-        Self::with_key(sink, None)
+        Self::in_form(sink, Form::default())
     }
 
-    /// The same; with a key, each line carries its code.
-    pub fn with_key(mut sink: S, key: Option<Key>) -> Self {
-        sink.send(b"\r\n");
-        Self { sink, next: 0, key }
+    /// The same in another form.
+    pub fn in_form(sink: S, form: Form) -> Self {
+        let mut report = Self { sink, next: 0, form };
+        report.break_line();
+        if let Some(ktap) = &report.form.ktap {
+            report.sink.send(&ktap.head());
+        }
+        report
     }
 
     /// Writes one record.
     pub fn send(&mut self, record: &Record) {
-        let mut line = line::encode_bytes(self.next, record, self.key.as_ref());
+        let mut line = line::encode_bytes(self.next, record, self.form.key.as_ref());
         line.extend_from_slice(b"\r\n");
         self.next += 1;
+        if self.form.ktap.is_some() {
+            self.sink.send(ktap::DIAGNOSTIC.as_bytes());
+        }
         self.sink.send(&line);
+        if let Some(ktap) = &mut self.form.ktap {
+            self.sink.send(&ktap.behind(record));
+        }
     }
 
     /// Writes the end record; its count includes itself.
@@ -95,6 +115,7 @@ impl Sink for Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use protocol::job::OnEnd;
     use protocol::record::Progress;
     use protocol::stream::{Event, Reader};
@@ -117,6 +138,27 @@ mod tests {
         assert_eq!(events.len(), 2);
         assert!(events.iter().all(|event| matches!(event, Event::Record { .. })), "{events:?}");
         assert_eq!(reader.finish(), []);
+    }
+
+    #[test]
+    fn x6_a_report_in_ktap_has_the_same_records_as_diagnostics_and_a_last_point() {
+        let mut plain = Report::new(Buffer::default());
+        let mut ktap = Report::in_form(
+            Buffer::default(),
+            Form { ktap: Some(Ktap::new(0)), ..Form::default() },
+        );
+        let end = End::without_items(Outcome::Skip);
+        for report in [&mut plain, &mut ktap] {
+            report.send(&Record::Progress(Progress { done: 0, total: 0, within: None }));
+            report.end(end.clone());
+        }
+        let records: Vec<&str> = plain.sink_mut().0.trim_start().lines().collect();
+        let expected = alloc::format!(
+            "\r\nKTAP version 1\r\n1..1\r\n# {}\r\n# {}\r\nok 1 - the run\r\n",
+            records[0],
+            records[1]
+        );
+        assert_eq!(ktap.sink_mut().0, expected);
     }
 
     #[test]

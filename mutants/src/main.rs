@@ -10,6 +10,7 @@
 mod blame;
 mod build;
 mod copy;
+mod journal;
 mod mutant;
 mod plan;
 mod rewrite;
@@ -45,6 +46,12 @@ struct Arguments {
     /// Mutants that are tried at a time; without it, as many as there are processors.
     #[arg(long)]
     jobs: Option<usize>,
+    /// The journal, in which each outcome is kept as soon as it is known.
+    #[arg(long)]
+    journal: PathBuf,
+    /// Take over of the journal what was noticed, or does not build, in code that has not changed since.
+    #[arg(long)]
+    resume: bool,
     /// Leave out what needs a build of its own.
     #[arg(long)]
     no_alone: bool,

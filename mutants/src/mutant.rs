@@ -1,6 +1,6 @@
 //! A mutant as cargo-mutants lists it, and what becomes of it.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// One of `cargo mutants --list --json`. Its number is its place in that list.
@@ -65,7 +65,7 @@ pub struct Position {
 }
 
 /// What became of a mutant.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Fate {
     /// A test failed.
     Caught,
@@ -75,6 +75,13 @@ pub enum Fate {
     TimedOut,
     /// It does not build.
     Unviable,
+}
+
+impl Fate {
+    /// No test noticed it.
+    pub fn is_missed(&self) -> bool {
+        matches!(self, Self::Missed { .. })
+    }
 }
 
 impl Mutant {

@@ -29,6 +29,8 @@ pub struct Plan<'a> {
     pub alone: BTreeMap<usize, String>,
     /// Names of `const fn`s that have to stay such.
     pub constant: HashSet<String>,
+    /// One more than the greatest number.
+    count: usize,
 }
 
 struct File<'a> {
@@ -41,12 +43,13 @@ struct File<'a> {
 pub type Copy = HashMap<String, Written>;
 
 impl<'a> Plan<'a> {
-    /// Reads the files.
-    pub fn new(mutants: &'a [Mutant], copy: &'a Path) -> Result<Self> {
+    /// Reads the files. What is `known` is not planted.
+    pub fn new(mutants: &'a [Mutant], known: &HashSet<usize>, copy: &'a Path) -> Result<Self> {
         let mut files: BTreeMap<&str, File> = BTreeMap::new();
         let (mut alone, mut unviable) = (BTreeMap::new(), BTreeMap::new());
         let (mut packages, mut roots) = (Vec::new(), BTreeMap::new());
-        for (number, mutant) in mutants.iter().enumerate() {
+        let planted = mutants.iter().enumerate().filter(|(number, _)| !known.contains(number));
+        for (number, mutant) in planted {
             let read = &mutant.read;
             if !packages.contains(&read.package.as_str()) {
                 packages.push(&read.package);
@@ -74,8 +77,8 @@ impl<'a> Plan<'a> {
             }
             file.planted.push(Planted { number, site, span, replacement: &read.replacement });
         }
-        let constant = HashSet::new();
-        Ok(Self { copy, packages, roots, files, unviable, alone, constant })
+        let (constant, count) = (HashSet::new(), mutants.len());
+        Ok(Self { copy, packages, roots, files, unviable, alone, constant, count })
     }
 
     /// The numbers of those that are switched.
@@ -107,8 +110,7 @@ impl<'a> Plan<'a> {
             }
             all.insert(name.to_string(), written);
         }
-        let count = self.unviable.len() + self.alone.len() + self.numbers().len();
-        let switch = SWITCH.replace("COUNT", &count.to_string());
+        let switch = SWITCH.replace("COUNT", &self.count.to_string());
         for (name, text) in &self.roots {
             let text = all.get(name).map_or(text, |written| &written.text);
             change(&self.copy.join(name), &(with_std(text) + &switch))?;

@@ -2,11 +2,13 @@
 
 use crate::Arguments;
 use crate::build::{Built, build};
+use crate::journal::Journal;
 use crate::mutant::{Fate, Mutant};
 use crate::plan::Plan;
 use crate::say;
 use crate::tests::{End, Tests};
 use anyhow::Result;
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -19,38 +21,55 @@ pub struct Run<'a> {
     mutants: &'a [Mutant],
     arguments: &'a Arguments,
     plan: Plan<'a>,
+    journal: Journal,
+    known: Vec<Tried>,
     begin: Instant,
 }
 
 impl<'a> Run<'a> {
     /// Reads the files.
     pub fn new(mutants: &'a [Mutant], arguments: &'a Arguments) -> Result<Self> {
-        let mut plan = Plan::new(mutants, &arguments.copy)?;
+        let Arguments { journal, resume, source, .. } = arguments;
+        let (journal, known) = Journal::open(journal, *resume, mutants, source)?;
+        let numbers: HashSet<usize> = known.iter().map(|(number, ..)| *number).collect();
+        if !known.is_empty() {
+            say(&format!("{} of {} mutants are known", known.len(), mutants.len()));
+        }
+        let mut plan = Plan::new(mutants, &numbers, &arguments.copy)?;
         if !arguments.package.is_empty() {
             plan.packages = arguments.package.iter().map(String::as_str).collect();
         }
-        Ok(Self { mutants, arguments, plan, begin: Instant::now() })
+        Ok(Self { mutants, arguments, plan, journal, known, begin: Instant::now() })
     }
 
     /// Tries all of them.
     pub fn run(mut self) -> Result<Vec<Tried>> {
+        if self.known.len() == self.mutants.len() {
+            return Ok(self.known);
+        }
         let built = self.plan.build();
         let tried = built.and_then(|programs| self.try_switched(programs));
         // The copy as it was, whatever came of it.
         self.plan.restore()?;
         let (mut tried, tests) = tried?;
+        let unviable = self.plan.unviable.iter();
+        tried.extend(unviable.map(|(&number, why)| (number, Fate::Unviable, why.clone())));
+        for (number, fate, how) in &tried {
+            if *fate == Fate::Unviable {
+                self.journal.add(&self.mutants[*number], fate, how)?;
+            }
+        }
         if !self.arguments.no_alone {
             self.try_alone(&mut tried, &tests)?;
         }
-        let unviable = self.plan.unviable.into_iter();
-        tried.extend(unviable.map(|(number, why)| (number, Fate::Unviable, why)));
+        tried.extend(self.known);
         tried.sort_by_key(|(number, ..)| *number);
         Ok(tried)
     }
 
     fn try_switched(&self, programs: Vec<(PathBuf, PathBuf)>) -> Result<(Vec<Tried>, Tests)> {
         say(&format!("built after {} s", self.begin.elapsed().as_secs()));
-        let tests = Tests::find(programs, &self.arguments.copy.join("target"))?;
+        let tests = Tests::find(programs, &self.arguments.copy.join("target"), self.jobs())?;
         for name in &tests.failing {
             say(&format!("{name} fails without a mutant: it is not run"));
         }
@@ -65,12 +84,13 @@ impl<'a> Run<'a> {
                 let Some(number) = queue.lock().expect("no thread panics").next() else {
                     return Ok(());
                 };
-                let one = self.tell(number, tests.try_switched(number)?, tests.reached(number));
+                let end = tests.try_switched(number, &self.mutants[number].read.file)?;
+                let one = self.tell(number, end, tests.reached(number));
+                self.journal.add(&self.mutants[number], &one.1, &one.2)?;
                 tried.lock().expect("no thread panics").push(one);
             }
         };
-        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
-        let jobs = self.arguments.jobs.unwrap_or_else(processors);
+        let jobs = self.jobs();
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(worker)).collect();
             threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
@@ -79,13 +99,18 @@ impl<'a> Run<'a> {
         Ok((tried.into_inner().expect("no thread panics"), tests))
     }
 
+    fn jobs(&self) -> usize {
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.arguments.jobs.unwrap_or_else(processors)
+    }
+
     fn tell(&self, number: usize, end: End, reached: usize) -> Tried {
         let (fate, how) = match end {
             End::Passed => (Fate::Missed { reached }, format!("{reached} tests reach it")),
             End::Failed(test) => (Fate::Caught, test),
             End::TimedOut => (Fate::TimedOut, "time is up".to_string()),
         };
-        if matches!(fate, Fate::Missed { .. }) {
+        if fate.is_missed() {
             say(&format!("missed, {how}: {}", self.mutants[number].read.name));
         }
         (number, fate, how)
@@ -98,10 +123,11 @@ impl<'a> Run<'a> {
             let mutant = &self.mutants[number];
             let own = [mutant.read.package.as_str()];
             let mut one = self.plan.with_one(mutant, || self.try_one(number, &own, tests))?;
-            if matches!(one.1, Fate::Missed { .. }) {
+            if one.1.is_missed() {
                 let all = &self.plan.packages;
                 one = self.plan.with_one(mutant, || self.try_one(number, all, tests))?;
             }
+            self.journal.add(mutant, &one.1, &one.2)?;
             tried.push(one);
         }
         Ok(())
@@ -109,7 +135,11 @@ impl<'a> Run<'a> {
 
     fn try_one(&self, number: usize, packages: &[&str], tests: &Tests) -> Result<Tried> {
         Ok(match build(self.plan.copy, packages)? {
-            Built::Programs(programs) => self.tell(number, tests.try_all(programs)?, tests.count()),
+            Built::Programs(programs) => self.tell(
+                number,
+                tests.try_all(programs, &self.mutants[number].read.file)?,
+                tests.count(),
+            ),
             Built::Errors(errors) => (number, Fate::Unviable, errors[0].text.clone()),
         })
     }

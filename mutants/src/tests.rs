@@ -5,15 +5,18 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 /// The variable that the switches read.
 const SWITCH: &str = "SCHEMATA";
 /// A mutant may ask for any amount of memory.
 const LIMIT_KIB: u64 = 8 << 20;
-/// Tests that a mutant is tried on first, the quickest ones: most mutants fail one of them.
+/// Tests that a mutant is tried on first, the quickest ones: most mutants fail one of them. Each time all pass, four times as
+/// many follow: the harness runs what it is given in an order of its own.
 const FIRST: usize = 6;
+/// How much quicker a test of another package must be to come before one of the mutant's own.
+const FOREIGN: u32 = 4;
 
 /// A program of tests.
 #[derive(Clone)]
@@ -52,28 +55,36 @@ pub enum End {
 }
 
 impl Tests {
-    /// Finds the tests, and runs each of them once to see what it reaches.
-    pub fn find(programs: Vec<(PathBuf, PathBuf)>, scratch: &Path) -> Result<Self> {
+    /// Finds the tests, and runs each of them once, `jobs` at a time, to see what it reaches.
+    pub fn find(programs: Vec<(PathBuf, PathBuf)>, scratch: &Path, jobs: usize) -> Result<Self> {
         let programs = programs.into_iter().map(|(path, folder)| Program { path, folder });
         let programs: Vec<Program> = programs.collect();
-        let mut failing = Vec::new();
-        let mut found = Vec::new();
+        let mut names = Vec::new();
         for (index, program) in programs.iter().enumerate() {
-            for name in program.tests()? {
-                let record = scratch.join("reach");
-                let _ = std::fs::remove_file(&record);
-                let value = format!("record:{}", record.display());
-                let begin = Instant::now();
-                if program.run(&[&name], &value, Duration::from_secs(300))? != End::Passed {
-                    failing.push(name);
-                    continue;
-                }
-                let test = Test { program: index, name, time: begin.elapsed() };
-                let text = std::fs::read_to_string(&record).unwrap_or_default();
-                let numbers: Result<Vec<usize>, _> = text.lines().map(str::parse).collect();
-                found.push((test, numbers.context("what a test reached")?));
-            }
+            names.extend(program.tests()?.into_iter().map(|name| (index, name)));
         }
+        let queue = Mutex::new(names.into_iter());
+        let (failing, found) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+        let worker = |job: usize| -> Result<()> {
+            let record = scratch.join(format!("reach{job}"));
+            loop {
+                let Some((index, name)) = queue.lock().expect("no thread panics").next() else {
+                    return Ok(());
+                };
+                match programs[index].reach(&name, &record)? {
+                    Some((time, numbers)) => {
+                        let test = Test { program: index, name, time };
+                        found.lock().expect("no thread panics").push((test, numbers));
+                    }
+                    None => failing.lock().expect("no thread panics").push(name),
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..jobs).map(|job| scope.spawn(move || worker(job))).collect();
+            threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
+        })?;
+        let mut found = found.into_inner().expect("no thread panics");
         found.sort_by_key(|(test, _)| test.time);
         let mut reach: HashMap<usize, Vec<usize>> = HashMap::new();
         for (index, (_, numbers)) in found.iter().enumerate() {
@@ -82,6 +93,7 @@ impl Tests {
             }
         }
         let passing = found.into_iter().map(|(test, _)| test).collect();
+        let failing = failing.into_inner().expect("no thread panics");
         Ok(Self { programs, passing, failing, reach })
     }
 
@@ -95,14 +107,15 @@ impl Tests {
         self.reach.get(&number).map_or(0, Vec::len)
     }
 
-    /// Runs the tests that reach a switched mutant until one notices it.
-    pub fn try_switched(&self, number: usize) -> Result<End> {
+    /// Runs the tests that reach a switched mutant of `file` until one notices it.
+    pub fn try_switched(&self, number: usize, file: &str) -> Result<End> {
         let list = self.reach.get(&number).into_iter().flatten();
-        try_on(&self.programs, list.map(|&index| &self.passing[index]), &number.to_string())
+        let tests = list.map(|&index| &self.passing[index]).collect();
+        try_on(&self.programs, tests, file, &number.to_string())
     }
 
-    /// Runs all tests of other builds of some of the packages.
-    pub fn try_all(&self, programs: Vec<(PathBuf, PathBuf)>) -> Result<End> {
+    /// Runs all tests of other builds of some of the packages, with a mutant of `file` in them.
+    pub fn try_all(&self, programs: Vec<(PathBuf, PathBuf)>, file: &str) -> Result<End> {
         let of = |old: &Program| programs.iter().find(|(_, folder)| *folder == old.folder);
         let swap = |old: &Program| Program {
             path: of(old).map_or_else(PathBuf::new, |(path, _)| path.clone()),
@@ -111,19 +124,22 @@ impl Tests {
         let swapped: Vec<Program> = self.programs.iter().map(swap).collect();
         let there =
             self.passing.iter().filter(|test| !swapped[test.program].path.as_os_str().is_empty());
-        try_on(&swapped, there, "")
+        try_on(&swapped, there.collect(), file, "")
     }
 }
 
-fn try_on<'t>(
-    programs: &[Program],
-    tests: impl Iterator<Item = &'t Test>,
-    value: &str,
-) -> Result<End> {
-    let tests: Vec<&Test> = tests.collect();
-    let (first, rest) = tests.split_at(tests.len().min(FIRST));
-    for chunk in [first, rest] {
-        for (index, program) in programs.iter().enumerate() {
+fn try_on(programs: &[Program], mut tests: Vec<&Test>, file: &str, value: &str) -> Result<End> {
+    let package = file.split("src/").next().unwrap_or_default().trim_end_matches('/');
+    let is_own = |index: usize| programs[index].folder.ends_with(package);
+    tests.sort_by_key(|test| test.time * if is_own(test.program) { 1 } else { FOREIGN });
+    let mut order: Vec<usize> = (0..programs.len()).collect();
+    order.sort_by_key(|&index| !is_own(index));
+    let mut rest = &tests[..];
+    let mut size = FIRST;
+    while !rest.is_empty() {
+        let (chunk, behind) = rest.split_at(rest.len().min(size));
+        (rest, size) = (behind, size * 4);
+        for &index in &order {
             let own = || chunk.iter().filter(|test| test.program == index);
             let names: Vec<&str> = own().map(|test| test.name.as_str()).collect();
             if names.is_empty() {
@@ -132,7 +148,7 @@ fn try_on<'t>(
             // Others use the machine as well.
             let limit =
                 Duration::from_secs(20) + own().map(|test| test.time * 20).sum::<Duration>();
-            let end = program.run(&names, value, limit)?;
+            let end = programs[index].run(&names, value, limit)?;
             if end != End::Passed {
                 return Ok(end);
             }
@@ -149,6 +165,20 @@ impl Program {
         ensure!(output.status.success(), "{} lists no tests", self.path.display());
         let text = String::from_utf8_lossy(&output.stdout);
         Ok(text.lines().filter_map(|line| Some(line.strip_suffix(": test")?.to_string())).collect())
+    }
+
+    /// How long a test takes, and the mutants that it reaches; nothing if it fails.
+    fn reach(&self, name: &str, record: &Path) -> Result<Option<(Duration, Vec<usize>)>> {
+        let _ = std::fs::remove_file(record);
+        let value = format!("record:{}", record.display());
+        let begin = Instant::now();
+        if self.run(&[name], &value, Duration::from_secs(300))? != End::Passed {
+            return Ok(None);
+        }
+        let time = begin.elapsed();
+        let text = std::fs::read_to_string(record).unwrap_or_default();
+        let numbers: Result<Vec<usize>, _> = text.lines().map(str::parse).collect();
+        Ok(Some((time, numbers.context("what a test reached")?)))
     }
 
     fn run(&self, names: &[&str], value: &str, limit: Duration) -> Result<End> {

@@ -9,13 +9,19 @@ use std::process::Command;
 fn what_becomes_of_each_mutant_of_the_example() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let outcomes = scratch.join("outcomes.json");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_schemata"));
-    command.arg("--source").arg(here.join("example")).arg("--copy").arg(scratch.join("copy"));
-    command.arg("--list").arg(here.join("list.json")).arg("--outcomes").arg(&outcomes);
-    assert!(command.status().unwrap().success());
+    let (outcomes, journal) = (scratch.join("outcomes.json"), scratch.join("journal"));
+    let run = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_schemata"));
+        command.arg("--source").arg(here.join("example")).arg("--copy").arg(scratch.join("copy"));
+        command.arg("--list").arg(here.join("list.json")).arg("--outcomes").arg(&outcomes);
+        let output = command.arg("--journal").arg(&journal).args(more).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{said}");
+        said
+    };
+    run(&[]);
 
-    let text = std::fs::read_to_string(outcomes).unwrap();
+    let text = std::fs::read_to_string(&outcomes).unwrap();
     let account: Value = serde_json::from_str(&text).unwrap();
     let mut found: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for outcome in account["outcomes"].as_array().unwrap() {
@@ -52,4 +58,15 @@ fn what_becomes_of_each_mutant_of_the_example() {
     // The copy is as it was, without a switch.
     let source = std::fs::read(here.join("example/src/lib.rs")).unwrap();
     assert_eq!(std::fs::read(scratch.join("copy/src/lib.rs")).unwrap(), source);
+
+    // What was noticed or does not build is known; what was missed is tried again.
+    let said = run(&["--resume"]);
+    assert!(said.contains("34 of 40 mutants are known"), "{said}");
+    assert!(said.contains("6 mutants are switched"), "{said}");
+    let again: Value = serde_json::from_str(&std::fs::read_to_string(&outcomes).unwrap()).unwrap();
+    assert_eq!(again, account);
+    // A line that was cut off is of no use, and says nothing of the others.
+    let text = std::fs::read_to_string(&journal).unwrap();
+    std::fs::write(&journal, &text[..text.len() - 10]).unwrap();
+    assert!(run(&["--resume"]).contains("34 of 40 mutants are known"));
 }

@@ -3,6 +3,7 @@
 
 pub mod browser;
 mod identity;
+pub mod lab;
 pub mod monitor;
 pub mod old_qemu;
 mod program;

@@ -99,7 +99,7 @@ fn compare(program: &Path, measured: &BTreeMap<String, [f64; 2]>) -> usize {
 }
 
 #[test]
-fn published_crates_count_what_callgrind_counts() {
+fn x7_published_crates_count_what_callgrind_counts() {
     if find("valgrind").is_none() {
         skip!("there is no valgrind");
     }
@@ -111,7 +111,7 @@ fn published_crates_count_what_callgrind_counts() {
 }
 
 #[test]
-fn functions_in_c_and_cpp_of_both_compilers_count_what_callgrind_counts() {
+fn x7_functions_in_c_and_cpp_of_both_compilers_count_what_callgrind_counts() {
     if find("valgrind").is_none() {
         skip!("there is no valgrind");
     }

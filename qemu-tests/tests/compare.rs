@@ -61,7 +61,7 @@ fn changed(comparison: &str) -> Vec<String> {
 }
 
 #[test]
-fn two_runs_of_a_job_are_equal_and_one_changed_instruction_is_found_and_nothing_else() {
+fn x4_two_runs_of_a_job_are_equal_and_one_changed_instruction_is_found_and_nothing_else() {
     let _ = tree();
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
@@ -135,7 +135,7 @@ fn two_runs_of_a_job_are_equal_and_one_changed_instruction_is_found_and_nothing_
 
 /// An item that ends in an error is worse than one with figures; the run's own code says that too.
 #[test]
-fn an_item_that_fails_is_named_by_the_comparison() {
+fn x4_an_item_that_fails_is_named_by_the_comparison() {
     let _ = tree();
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
@@ -155,7 +155,7 @@ fn an_item_that_fails_is_named_by_the_comparison() {
 
 /// Without icount ticks vary, and are judged by the values of their runs.
 #[test]
-fn ticks_of_a_clock_are_judged_by_their_runs() {
+fn x4_ticks_of_a_clock_are_judged_by_their_runs() {
     let _ = tree();
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

@@ -64,7 +64,7 @@ fn exactly(result: &SnippetResult, event: &str) -> f64 {
 }
 
 #[test]
-fn functions_count_from_their_first_instruction_to_their_ret_and_find_what_was_linked() {
+fn x7_functions_count_from_their_first_instruction_to_their_ret_and_find_what_was_linked() {
     let ran = run(r#"
         [defaults]
         events = ["instructions", "branches", "loads", "stores"]
@@ -145,7 +145,7 @@ fn functions_count_from_their_first_instruction_to_their_ret_and_find_what_was_l
 }
 
 #[test]
-fn what_a_function_does_wrong_ends_its_item_alone() {
+fn x7_what_a_function_does_wrong_ends_its_item_alone() {
     let ran = run(r#"
         [defaults]
         events = ["instructions"]
@@ -208,7 +208,7 @@ fn what_a_function_does_wrong_ends_its_item_alone() {
 }
 
 #[test]
-fn every_kind_of_item_takes_a_function() {
+fn x7_every_kind_of_item_takes_a_function() {
     let folder = tempfile::tempdir().unwrap();
     let object = functions(folder.path());
     let job = folder.path().join("job.toml");
@@ -369,7 +369,7 @@ fn names_are_there(called: &Called) {
 
 /// Out of a library the linker takes what the function needs, and a count of a task has the function's own instructions.
 #[test]
-fn a_static_library_will_do_and_counts_of_tasks_take_functions() {
+fn x7_a_static_library_will_do_and_counts_of_tasks_take_functions() {
     let folder = tempfile::tempdir().unwrap();
     let library = compiled(folder.path(), true);
     let count = |name: &str, turns: u64| {

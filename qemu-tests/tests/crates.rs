@@ -92,7 +92,7 @@ fn set_back(folder: &Path, by: Duration) {
 
 /// Five boots of one build, and one of another day's: in another folder, and with other times of its files.
 #[test]
-fn thirty_functions_count_the_same_in_every_boot_and_in_builds_of_two_folders_and_days() {
+fn x7_thirty_functions_count_the_same_in_every_boot_and_in_builds_of_two_folders_and_days() {
     let [one, two] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let first = checkout(one.path());
     let expected = measure(one.path(), &first);
@@ -107,7 +107,7 @@ fn thirty_functions_count_the_same_in_every_boot_and_in_builds_of_two_folders_an
 }
 
 #[test]
-fn one_changed_line_is_found_by_compare_with_its_function_and_nothing_else() {
+fn x7_one_changed_line_is_found_by_compare_with_its_function_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let path = checkout(folder.path());
     let words = ["run", "--crate", &path, "--bench", "functions::", "--timeout", "600"];
@@ -140,7 +140,7 @@ fn one_changed_line_is_found_by_compare_with_its_function_and_nothing_else() {
 
 /// Each ends with its figures or its error, and those behind it are right.
 #[test]
-fn programs_that_go_wrong_are_told_apart_and_the_next_ones_run() {
+fn x7_programs_that_go_wrong_are_told_apart_and_the_next_ones_run() {
     let folder = tempfile::tempdir().unwrap();
     let path = tree().root().join("qemu-tests/benchmarks");
     let words = ["run", "--crate", path.to_str().unwrap(), "--bench", "endings::"];
@@ -199,7 +199,7 @@ fn the_guides_benchmarks_are_measured() {
 
 /// What a new user does: writes the example, tests it, measures it, and puts a gate on it.
 #[test]
-fn the_example_is_tested_measured_and_gated() {
+fn x7_the_example_is_tested_measured_and_gated() {
     let folder = tempfile::tempdir().unwrap();
     let block =
         blocks::blocks().into_iter().find(|block| block.text.starts_with("cargo xtask new"));

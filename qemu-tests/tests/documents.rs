@@ -16,8 +16,9 @@ use std::time::Duration;
 use xtask::cli::Arguments;
 
 /// Commands that are not run here: how they begin, and why.
-const NOT_RUN: [(&str, &str); 26] = [
+const NOT_RUN: [(&str, &str); 27] = [
     ("cargo xtask test", "it runs this test"),
+    ("cargo xtask lab", "`lab.rs` runs each line with boards of its own"),
     ("cargo xtask vm", "`vm.rs` runs each line with a kernel, a disk and a CD of its own"),
     ("cargo xtask run --object", "it takes an object file; `compiled.rs` makes one"),
     ("cargo xtask mutants", "it takes hours"),
@@ -64,7 +65,7 @@ const OF_PAGES: &str = "`html.rs` runs the block in its order";
 const OF_CRATES: &str = "`crates.rs` runs the block in its order";
 
 /// Blocks that are neither jobs nor command lines: how they begin, and what they are.
-const OTHER: [(&str, &str); 9] = [
+const OTHER: [(&str, &str); 13] = [
     ("#:schema docs/job.schema.json", "a comment for editors"),
     (
         "pmu skylake strings=decoded",
@@ -72,6 +73,10 @@ const OTHER: [(&str, &str); 9] = [
     ),
     ("#![no_std]\n#![no_main]\n", "a bench target, which `crates.rs` measures"),
     ("BARECOUNT_BENCH(", "a line of C; `callgrind.rs` compiles others"),
+    ("labgrid-coordinator\n", "`lab.rs` starts labgrid so, on ports of its own"),
+    ("lab, on 3 machines", "what `lab.rs` has shown"),
+    ("KTAP version 1", "lines of a report; `lab.rs` has such read by others"),
+    ("LG_BARECOUNT_IMAGE=", "`lab.rs` runs it with a board of its own"),
     ("gdb target/", "a session with a debugger"),
     ("port=0\ndhcp-range", "dnsmasq's settings, for a network with another DHCP server"),
     ("qemu-system-x86_64 -machine q35", "`network_boot.rs` starts QEMU with files of its own"),
@@ -188,6 +193,8 @@ fn every_command_line_is_one_that_the_tool_takes() {
         &["events", "--help"],
         &["vm", "--help"],
         &["compare", "--help"],
+        &["lab", "new", "--help"],
+        &["lab", "run", "--help"],
     ] {
         for line in xtask(folder.path(), command).out.lines() {
             let line = line.trim_start();

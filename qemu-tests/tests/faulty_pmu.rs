@@ -248,6 +248,43 @@ fn an_interrupt_of_the_wrong_vector_costs_its_item_or_check_and_no_more() {
     assert_eq!(seen.ran.results().last().unwrap().name, "last");
 }
 
+/// What waits while interrupts are off is no reason to step: the machine's clock, which the hypervisor's work takes, shows it.
+#[test]
+fn what_an_interrupt_of_the_wrong_vector_comes_before_runs_at_full_speed() {
+    let toml = r#"
+version = 1
+[[snippet]]
+name = "before"
+asm = "add rax, 3; nop"
+unroll = 100
+[[snippet]]
+name = "leaves one waiting"
+history = 10
+asm = "add rax, rbx; mov rcx, [r14]; add rax, rbx"
+events = ["instructions"]
+[[snippet]]
+name = "behind"
+asm = "add rax, 3; nop"
+unroll = 100
+"#;
+    let file = file::parse(toml, "test").unwrap_or_else(|error| panic!("{error}"));
+    let packed = job::pack(&file, Purpose::Qemu).unwrap_or_else(|error| panic!("{error}"));
+    let guest = Guest {
+        pmu: Given::Emulated(Model::Skylake),
+        pmu_fault: Some("pmi-wrong-vector"),
+        ..Guest::with_ramdisk(Boot::Direct, Some(packed.bytes))
+    };
+    let ran = guest.run();
+    let ticks = |name: &str| {
+        let result = ran.results().into_iter().find(|result| result.name == name);
+        let result = result.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&ran.raw)));
+        let tsc = result.metrics.iter().find(|metric| metric.event == "tsc");
+        tsc.unwrap_or_else(|| panic!("{result:?}")).value.median
+    };
+    // Two instructions of a nanosecond each. The first one waits since the PMU was tried.
+    assert_eq!([ticks("before"), ticks("behind")], [2.0; 2]);
+}
+
 #[test]
 fn interrupts_that_never_stop_are_cut_off() {
     let seen = on(Model::Skylake, "pmi-never-stops");

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 const PASS: &str = "pass: ";
 
 #[test]
-fn the_first_figure_comes_from_an_empty_folder() {
+fn x8_the_first_figure_comes_from_an_empty_folder() {
     let desk = Desk::new();
     let called = desk.call(&["run", "--asm", "nop"]);
     assert_eq!(called.code, 0, "{called:#?}");
@@ -33,7 +33,7 @@ fn the_first_figure_comes_from_an_empty_folder() {
 }
 
 #[test]
-fn the_package_is_one_file_that_runs() {
+fn x8_the_package_is_one_file_that_runs() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cargo-barecount");
     let name = file.to_str().unwrap();
@@ -45,7 +45,7 @@ fn the_package_is_one_file_that_runs() {
 }
 
 #[test]
-fn baselines_are_kept_in_the_project_or_else_in_the_home() {
+fn x8_baselines_are_kept_in_the_project_or_else_in_the_home() {
     let desk = Desk::new();
     desk.write("job.toml", JOB);
     let save = ["run", "../job.toml", "--save-baseline", "main"];
@@ -76,7 +76,7 @@ fn baselines_are_kept_in_the_project_or_else_in_the_home() {
 }
 
 #[test]
-fn an_image_that_it_writes_boots_and_its_log_is_collected() {
+fn x8_an_image_that_it_writes_boots_and_its_log_is_collected() {
     let desk = Desk::new();
     desk.write("job.toml", &format!("on-end = \"power-off\"\n{JOB}"));
     let written = desk.call(&["image", "job.toml", "--out", "usb.img", "--allow-uncounted"]);
@@ -98,7 +98,7 @@ fn an_image_that_it_writes_boots_and_its_log_is_collected() {
 }
 
 #[test]
-fn events_help_doctor_and_licences_need_nothing() {
+fn x8_events_help_doctor_and_licences_need_nothing() {
     let desk = Desk::new();
     let events = desk.call(&["events", "--cpu", "zen4", "ls_dispatch"]);
     assert!(events.code == 0 && events.out.contains("ls_dispatch"), "{events:#?}");
@@ -149,7 +149,7 @@ fn damage(file: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn a_damaged_file_of_the_cache_is_replaced_and_two_at_once_do_not_disturb_each_other() {
+fn x8_a_damaged_file_of_the_cache_is_replaced_and_two_at_once_do_not_disturb_each_other() {
     let desk = Desk::new();
     let run = ["run", "--asm", "nop", "--pmu", "skylake", "--counting", "plugin"];
     std::thread::scope(|scope| {

@@ -28,6 +28,7 @@ mod honest;
 mod hostile;
 mod html;
 mod installed;
+mod lab;
 mod linux;
 mod linux_perf;
 mod linux_processors;

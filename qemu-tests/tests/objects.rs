@@ -47,7 +47,7 @@ fn instructions(records: &[Value]) -> Vec<(String, f64)> {
 const COUNT: [&str; 2] = ["--event", "instructions"];
 
 #[test]
-fn objects_of_nasm_are_counted_and_their_faults_have_function_file_and_line() {
+fn x7_objects_of_nasm_are_counted_and_their_faults_have_function_file_and_line() {
     if find("nasm").is_none() {
         skip!("there is no nasm");
     }
@@ -69,7 +69,7 @@ fn objects_of_nasm_are_counted_and_their_faults_have_function_file_and_line() {
 }
 
 #[test]
-fn objects_of_cpp_have_their_static_objects_and_virtual_functions() {
+fn x7_objects_of_cpp_have_their_static_objects_and_virtual_functions() {
     if find("g++").is_none() {
         skip!("there is no g++");
     }
@@ -136,7 +136,7 @@ fn a_position_independent_executable_registers_benchmarks() {
 
 /// What `image` writes of a crate's benchmarks boots, and `collect` names where one of them failed.
 #[test]
-fn an_image_of_a_crates_benchmarks_boots_and_collect_names_the_function_that_fails() {
+fn x7_an_image_of_a_crates_benchmarks_boots_and_collect_names_the_function_that_fails() {
     let folder = tempfile::tempdir().unwrap();
     let new = xtask(folder.path(), &["new", "counts"]);
     assert_eq!(new.code, 0, "{}", new.err);

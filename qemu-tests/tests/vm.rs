@@ -71,7 +71,7 @@ fn has_counted(called: &Called) {
 }
 
 #[test]
-fn a_disk_is_started_as_it_is_and_counts() {
+fn e2_a_disk_is_started_as_it_is_and_counts() {
     let folder = tempfile::tempdir().unwrap();
     let before = fs::read(stick(folder.path())).unwrap();
     for counting in ["auto", "stepping"] {
@@ -85,7 +85,7 @@ fn a_disk_is_started_as_it_is_and_counts() {
 }
 
 #[test]
-fn a_cd_is_started_and_counts() {
+fn e2_a_cd_is_started_and_counts() {
     if !has(Need::Grub) {
         skip!("no xorriso");
     }
@@ -98,7 +98,7 @@ fn a_cd_is_started_and_counts() {
 
 /// A kernel as the distribution ships it, with a program that counts.
 #[test]
-fn a_linux_kernel_is_started_with_its_initrd_and_command_line_and_counts_exactly() {
+fn e2_a_linux_kernel_is_started_with_its_initrd_and_command_line_and_counts_exactly() {
     let kernel = match stock_linux::kernel(&tree().target().join("linux")) {
         Ok(kernel) => kernel,
         Err(reason) => skip!("no stock kernel: {reason}"),
@@ -146,7 +146,7 @@ fn what_is_missing_or_wrong_is_named() {
 
 /// The guide's lines, with a kernel, a disk and a CD of the names that they have.
 #[test]
-fn every_line_of_the_guide_starts_its_system() {
+fn e2_every_line_of_the_guide_starts_its_system() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::rename(stick(folder.path()), at("disk.img")).unwrap();

@@ -36,6 +36,10 @@ pub struct Run {
     /// Keep the run's files (kernel, ramdisk, image, serial log, command line) in this folder.
     #[arg(long, value_name = "DIR", help_heading = "Report")]
     pub keep: Option<PathBuf>,
+    /// Have the firmware write KTAP, the kernel's test protocol, to the serial line, with the records as diagnostics: serial.log
+    /// of --keep has it.
+    #[arg(long, help_heading = "Report")]
+    pub ktap: bool,
 }
 
 /// The virtual machine to boot.
@@ -151,6 +155,9 @@ pub struct Image {
     /// port:0x3f8 and mmio:0xfe034000/4 (address and distance of the registers), with commas.
     #[arg(long, value_name = "PORTS", help_heading = "Image")]
     pub serial: Option<SerialPorts>,
+    /// Have the firmware write KTAP, the kernel's test protocol, with the records as diagnostics.
+    #[arg(long, help_heading = "Image")]
+    pub ktap: bool,
     /// Whether a UEFI machine saves each report on the stick, and shows it: the machine is reset once for that.
     #[arg(long, value_enum, default_value_t = OnOff::On, conflicts_with = "network", help_heading = "Image")]
     pub save: OnOff,
@@ -351,6 +358,7 @@ mod compare;
 mod counting;
 mod events;
 mod installed;
+mod lab;
 mod mutants;
 mod package;
 mod pmu;
@@ -363,6 +371,7 @@ mod vm;
 pub use counting::{Counting, CountingOption};
 pub use events::{Events, ListFormat};
 pub use installed::{described, installed};
+pub use lab::{Lab, LabCommand, LabFormat, LabNew, LabOutput, LabRun};
 pub use mutants::{Mutants, Shard};
 pub use package::Package;
 pub use pmu::{Emulated, Pmu, models};

@@ -5,6 +5,7 @@ use crate::build::BuildError;
 use crate::compare::CompareError;
 use crate::events::EventsError;
 use crate::job::JobError;
+use crate::lab::LabError;
 use crate::machine::MachineError;
 use crate::page::PageError;
 use crate::qr::QrError;
@@ -62,6 +63,9 @@ pub enum Failure {
     /// The firmware or a loader does not build.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// A lab cannot be used.
+    #[error(transparent)]
+    Lab(#[from] LabError),
     /// Pictures or texts hold no digest.
     #[error(transparent)]
     Qr(#[from] QrError),
@@ -96,6 +100,8 @@ impl Failure {
             Self::Machine(error) => error.exit_code(),
             Self::Output(_) | Self::Qr(_) => 3,
             Self::Interrupted(_) => interrupt::EXIT_CODE,
+            Self::Lab(LabError::Engine(_) | LabError::NoPlace { .. }) => 77,
+            Self::Lab(_) => 2,
             Self::Setup(_) | Self::Build(_) => 77,
             Self::Tool(_) => 1,
         }

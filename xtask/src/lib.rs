@@ -12,6 +12,7 @@
 //! - [`stock_linux`]: the distribution's Linux, for tests and figures.
 //! - [`mutants`]: planted mistakes that no test notices.
 //! - [`compare`]: two reports side by side, for people and CI services.
+//! - [`lab`]: a job on many machines, through labgrid.
 //! - [`honest`]: whether a PMU can be believed, judged from its report.
 //! - [`recording`]: recorded processors for the emulated PMU; [`replay`]: what a machine does otherwise than its replay.
 //! - [`bring_up`]: what was found out about a machine.
@@ -35,6 +36,7 @@ pub mod failure;
 pub mod honest;
 pub mod interrupt;
 pub mod job;
+pub mod lab;
 pub mod machine;
 pub mod metrics;
 pub mod mutants;

@@ -90,6 +90,15 @@ impl fmt::Display for CpuKey {
 mod tests {
     use super::*;
 
+    #[test]
+    fn i11_a_processor_is_named_with_what_tells_it_apart() {
+        let key = CpuKey::new(Vendor::Amd, 0x19, 0x61, 2);
+        assert_eq!(key.to_string(), "AMD family 0x19 model 0x61 stepping 2");
+        let core = CpuKey::new(Vendor::Intel, 6, 0x97, 5).with_leaf_1a(0x2000_0001);
+        let text = "Intel family 0x6 model 0x97 stepping 5 core type 0x20 native model 0x1";
+        assert_eq!(core.to_string(), text);
+    }
+
     /// CPUID.1AH:EAX: the kind of core above, the native model below. One that tells no kind tells nothing.
     #[test]
     fn i11_a_core_is_told_by_its_kind_and_its_native_model() {

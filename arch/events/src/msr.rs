@@ -75,3 +75,48 @@ pub(crate) fn usual(code: &Way) -> Option<u32> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names and addresses of the SDM, volume 4, table 2-2 and those of single processors.
+    #[test]
+    fn m5_each_msr_has_its_name() {
+        for (address, known) in [
+            (0x1a6, "OFFCORE_RSP_0"),
+            (0x1a7, "OFFCORE_RSP_1"),
+            (0x3f6, "PEBS_LD_LAT"),
+            (0x3f7, "PEBS_FRONTEND"),
+            (0x1328, "SNOOP_RSP_0"),
+            (0x1329, "SNOOP_RSP_1"),
+            (0x3e0, "OFFCORE_RSP (0x3e0 to 0x3e3)"),
+            (0x3e3, "OFFCORE_RSP (0x3e0 to 0x3e3)"),
+            (0x3e4, "extra MSR"),
+        ] {
+            assert_eq!(name(address), known, "{address:#x}");
+        }
+    }
+
+    #[test]
+    fn m5_codes_look_at_their_msrs() {
+        let looks = |event, umask| usual(&Way { event, umask, msr: None });
+        for (event, umask, msr) in [
+            (0xb7, 1, 0x1a6),
+            (0x2a, 1, 0x1a6),
+            (0xbb, 1, 0x1a7),
+            (0x2b, 1, 0x1a7),
+            (0xb7, 2, 0x1a7),
+            (0xcd, 1, 0x3f6),
+            (0x0b, 0x10, 0x3f6),
+            (0xd0, 5, 0x3f6),
+            (0xc6, 1, 0x3f7),
+            (0xc6, 3, 0x3f7),
+            (0x27, 1, 0x1328),
+            (0x27, 2, 0x1329),
+        ] {
+            assert_eq!(looks(event, umask), Some(msr), "{event:#x} {umask}");
+        }
+        assert_eq!((looks(0x27, 3), looks(0xc6, 4), looks(0xc0, 1)), (None, None, None));
+    }
+}

@@ -77,9 +77,12 @@ fn apply(attributes: &mut Attributes, setting: &str) -> Result<(), Kind> {
         Some((key, value)) => (key, Some(value)),
         None => (setting, None),
     };
-    let once = |slot: &mut Option<bool>| match slot.replace(true) {
-        None if value.is_none() => Ok(()),
-        _ => Err(Kind::Twice(key.to_string())),
+    let once = |slot: &mut Option<bool>| match (slot.replace(true), value) {
+        (None, None) => Ok(()),
+        (None, Some(_)) => {
+            Err(Kind::NanoBench("AnyT, EDG, INV and TakenAlone stand without a value"))
+        }
+        (Some(_), _) => Err(Kind::Twice(key.to_string())),
     };
     let parsed = || {
         let value = value.ok_or_else(|| Kind::MissingValue(key.to_string()))?;
@@ -121,7 +124,8 @@ mod tests {
     fn n3_config_files_are_read() {
         let text = "# comment\n\n3C.00 CORE_CYCLES\r\n  C4.20.CMSK=1.INV.EDGE Taken jumps\n\
                     CD.01.MSR_3F6H=0x80.CTR=3.TakenAlone LAT\n\
-                    B7.01.MSR_RSP0=0x10001 OCR\n0C1.00 ExRetCops\nC0.00";
+                    B7.01.MSR_RSP0=0x10001 OCR\n0C1.00 ExRetCops\nC0.00\n\
+                    C6.01.MSR_PF=0x11.AnyT";
         let requests = import(text).unwrap();
         let codes: Vec<_> = requests.iter().map(|r| r.base.clone()).collect();
         let code = |event, umask| Base::Code { event, umask };
@@ -133,7 +137,8 @@ mod tests {
                 code(0xcd, 1),
                 code(0xb7, 1),
                 code(0xc1, 0),
-                code(0xc0, 0)
+                code(0xc0, 0),
+                code(0xc6, 1)
             ]
         );
         let label = |index: usize| requests[index].attributes.label.as_deref();
@@ -147,6 +152,8 @@ mod tests {
         assert_eq!(latency.load_latency, Some(0x80));
         assert_eq!((latency.counter, latency.taken_alone), (Some(3), Some(true)));
         assert_eq!(requests[3].attributes.offcore_rsp_at, Some((0, 0x10001)));
+        let frontend = &requests[6].attributes;
+        assert_eq!((frontend.frontend, frontend.any_thread), (Some(0x11), Some(true)));
         assert_eq!(&text[requests[4].at..requests[4].at + 6], "0C1.00");
     }
 
@@ -156,6 +163,9 @@ mod tests {
             ("C4 x", 0, "EventNum.UMask"),
             ("# ok\nZZ.00 x", 5, "hexadecimal"),
             ("C4.0x20 x", 3, "hexadecimal"),
+            ("12345.00 x", 0, "hexadecimal"),
+            (".00 x", 0, "hexadecimal"),
+            ("C4.20.INV=1 x", 6, "without a value"),
             ("C4.20.BLAH x", 6, "unknown setting"),
             ("C4.20.CMSK x", 6, "needs a value"),
             ("C4.20.CMSK=y x", 6, "no number"),

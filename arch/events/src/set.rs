@@ -76,3 +76,17 @@ impl EventSet {
         self.requests.len() - 1
     }
 }
+
+#[cfg(all(test, feature = "pack"))]
+mod tests {
+    use super::*;
+    use crate::test_support::skx;
+
+    #[test]
+    fn c3_a_set_numbers_its_requests() {
+        let mut set = EventSet::default();
+        let numbers = ["cycles", "r20c4", "r02c4"].map(|text| set.add(skx(text).unwrap()));
+        assert_eq!(numbers, [0, 1, 2]);
+        assert_eq!(set.items, [[0], [1], [2]]);
+    }
+}

@@ -15,6 +15,7 @@
 use super::driver::Gate;
 use super::workload::Counts;
 use core::arch::global_asm;
+use core::ops::Range;
 
 /// Argument of the assembly: fields by offset.
 #[repr(C)]
@@ -69,6 +70,8 @@ global_asm!(
     "mov eax, [r14 + 8]",
     "mov edx, [r14 + 12]",
     "wrmsr",
+    ".global barecount_window_closed",
+    "barecount_window_closed:",
     "add r14, 16",
     "dec r15",
     "jnz 3b",
@@ -84,6 +87,8 @@ global_asm!(
     "pop rbp",
     "pop rbx",
     "ret",
+    ".global barecount_window_end",
+    "barecount_window_end:",
     ".popsection",
 );
 
@@ -91,6 +96,14 @@ unsafe extern "sysv64" {
     fn barecount_window(frame: *mut Frame);
     static barecount_window_call: u8;
     static barecount_window_return: u8;
+    static barecount_window_closed: u8;
+    static barecount_window_end: u8;
+}
+
+/// Where a gate of one write is closed. Of several, each but the first is made by code in front of it.
+#[must_use]
+pub fn closed() -> Range<u64> {
+    (&raw const barecount_window_closed) as u64..(&raw const barecount_window_end) as u64
 }
 
 /// What a counter sees of the gate itself, the code excluded: its gate has `writes` writes on each side.

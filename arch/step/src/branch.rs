@@ -1,17 +1,28 @@
 //! Branches as the model tells them apart.
 
+use crate::{Behind, Condition};
 use iced_x86::{FlowControl, Instruction, Mnemonic};
 use pmu_model::{Branch, BranchKind, Ring};
 
-/// The branch that `instruction` made when it went on at `rip` in `ring`, if it is a branch.
+/// The branch that `instruction` made, with these registers `behind` it, in `ring`, if it is a branch.
 #[must_use]
-pub fn branch(instruction: &Instruction, rip: u64, ring: Ring) -> Option<Branch> {
+pub fn branch(instruction: &Instruction, behind: &Behind, ring: Ring) -> Option<Branch> {
     let kind = kind(instruction)?;
-    let conditional = kind == BranchKind::Conditional;
-    let taken = !conditional || rip != instruction.next_ip();
-    // Where a jump that fell through would have gone. One to the next instruction is taken either way.
+    let rip = behind.rip;
+    let taken = match undecided(instruction) {
+        Some(condition) => condition.holds(behind),
+        None => kind != BranchKind::Conditional || rip != instruction.next_ip(),
+    };
+    // Where a jump that fell through would have gone.
     let to = if taken { rip } else { instruction.near_branch_target() };
     Some(Branch { from: instruction.ip(), to, kind, taken, mispredicted: false, ring, cycles: 0 })
+}
+
+/// The condition of a conditional jump to the very next instruction: where the guest goes on does not tell whether it was taken.
+#[must_use]
+pub fn undecided(instruction: &Instruction) -> Option<Condition> {
+    let leads_on = instruction.near_branch_target() == instruction.next_ip();
+    Condition::of(instruction).filter(|_| leads_on)
 }
 
 fn kind(instruction: &Instruction) -> Option<BranchKind> {

@@ -7,11 +7,13 @@
 
 mod accesses;
 mod branch;
+mod condition;
 mod raises;
 mod string;
 
 pub use accesses::{Touch, accesses};
-pub use branch::branch;
+pub use branch::{branch, undecided};
+pub use condition::{Behind, Condition};
 pub use raises::can_raise;
 pub use string::StringOperation;
 

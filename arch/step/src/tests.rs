@@ -46,7 +46,7 @@ proptest! {
 }
 
 fn branch_at(bytes: &[u8], rip: u64) -> Option<pmu_model::Branch> {
-    branch(&at(bytes), rip, Ring::User)
+    branch(&at(bytes), &Behind { rip, ..Behind::default() }, Ring::User)
 }
 
 #[test]
@@ -76,6 +76,12 @@ fn branches_have_kind_target_and_direction() {
     assert_eq!((taken.taken, taken.to, taken.from), (true, 0x1012, RIP));
     let fell_through = branch_at(&[0x75, 0x10], 0x1002).unwrap();
     assert_eq!((fell_through.taken, fell_through.to), (false, 0x1012));
+    // To the next instruction: the flags tell.
+    let zero = Behind { rip: 0x1002, rflags: 1 << 6, rcx: 0 };
+    let [taken, fell_through] =
+        [&[0x74, 0][..], &[0x75, 0]].map(|bytes| branch(&at(bytes), &zero, Ring::User).unwrap());
+    assert_eq!((taken.taken, taken.to), (true, 0x1002));
+    assert_eq!((fell_through.taken, fell_through.to), (false, 0x1002));
 }
 
 fn touched(bytes: &[u8]) -> Vec<(u64, u32, AccessKind, bool)> {
@@ -171,7 +177,11 @@ fn t6_far_branches_of_32_bit_code_are_far() {
         &[0xcd, 0x82],
         &[0xcf],
     ] {
-        let found = branch(&decode(bytes, RIP, 32).unwrap(), 0x2000, Ring::User);
+        let found = branch(
+            &decode(bytes, RIP, 32).unwrap(),
+            &Behind { rip: 0x2000, ..Behind::default() },
+            Ring::User,
+        );
         assert_eq!(found.map(|branch| branch.kind), Some(BranchKind::Far), "{bytes:x?}");
     }
 }
@@ -192,7 +202,7 @@ proptest! {
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..16), rip: u64) {
         if let Some(instruction) = decode(&bytes, rip, 64) {
-            let _ = (kind(&instruction), maintenance(&instruction), branch(&instruction, rip, Ring::User));
+            let _ = (kind(&instruction), maintenance(&instruction), branch(&instruction, &Behind { rip, ..Behind::default() }, Ring::User));
             accesses(&mut InstructionInfoFactory::new(), &instruction, |_| rip, |_| ());
         }
     }

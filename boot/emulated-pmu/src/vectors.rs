@@ -16,12 +16,18 @@ impl Vectors {
         self.0[usize::from(vector / 64)] |= 1 << (vector % 64);
     }
 
+    /// The highest.
+    #[must_use]
+    pub fn highest(&self) -> Option<u8> {
+        let word = (0..4).rev().find(|&word| self.0[word] != 0)?;
+        Some((64 * word + 63 - self.0[word].leading_zeros() as usize) as u8)
+    }
+
     /// Takes the highest, which has the highest priority (SDM vol. 3, 11.8.3.1).
     pub fn take(&mut self) -> Option<u8> {
-        let word = (0..4).rev().find(|&word| self.0[word] != 0)?;
-        let bit = 63 - self.0[word].leading_zeros() as usize;
-        self.0[word] &= !(1 << bit);
-        Some((64 * word + bit) as u8)
+        let vector = self.highest()?;
+        self.0[usize::from(vector / 64)] &= !(1 << (vector % 64));
+        Some(vector)
     }
 }
 

@@ -12,6 +12,7 @@
 //! - [`record`]: the report, and [`mod@line`], its form on the serial line: one JSON object per line,
 //!   with sequence number and checksum.
 //! - [`authentication`]: the key of a boot, and the code on each line that only who has it can make.
+//! - [`ktap`]: the report as the kernel's test protocol, with the records as its diagnostics.
 //! - [`serial`]: which serial ports the report goes to.
 //! - [`workload`]: tasks, for counting and sampling. [`sampling`]: where they are when events happen.
 //! - [`stream`]: the reader of a report, which notices every line that was lost, doubled, reordered
@@ -33,6 +34,7 @@ pub mod digest;
 pub mod exact;
 pub mod history;
 pub mod job;
+pub mod ktap;
 pub mod limits;
 pub mod line;
 pub mod marker;

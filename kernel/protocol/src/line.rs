@@ -97,7 +97,7 @@ pub fn encode_bytes(seq: u32, record: &Record, key: Option<&Key>) -> Vec<u8> {
 }
 
 /// `number` in decimal, without the formatter's machinery: one stands in each line.
-fn push_number(line: &mut Vec<u8>, number: u32) {
+pub(crate) fn push_number(line: &mut Vec<u8>, number: u32) {
     let (mut digits, mut at, mut rest) = ([0; 10], 10, number);
     loop {
         at -= 1;

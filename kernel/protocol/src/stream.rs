@@ -5,6 +5,7 @@
 //! missing. Nothing is dropped in silence: every byte is part of a record or of an event that names it.
 
 use crate::authentication::Key;
+use crate::ktap::{self, Ktap};
 use crate::line::{self, Decoded, LineError, PREFIX};
 use crate::record::Record;
 use alloc::boxed::Box;
@@ -103,6 +104,30 @@ pub struct Reader {
     /// The boot's, if it is known.
     key: Option<Key>,
     signed: bool,
+    /// The report is KTAP: what its lines are made with, once the plan has come, and those that may come.
+    ktap: Option<Form>,
+}
+
+/// The lines of KTAP around the records.
+#[derive(Default)]
+struct Form {
+    made: Option<Ktap>,
+    expected: Vec<String>,
+}
+
+impl Form {
+    /// Whether the line is one of them.
+    fn takes(&mut self, line: &str) -> bool {
+        if let Some(at) = self.expected.iter().position(|expected| expected == line) {
+            self.expected.remove(at);
+            return true;
+        }
+        if self.made.is_none() {
+            self.made = Ktap::of_plan(line);
+            return self.made.is_some();
+        }
+        false
+    }
 }
 
 impl Reader {
@@ -176,10 +201,22 @@ impl Reader {
         let text = String::from_utf8_lossy(&bytes);
         let text = text.trim_end_matches('\r');
         // A boot loader's text may stand before a record on the same line.
-        let (foreign, record) = match text.rfind(PREFIX) {
+        let (mut foreign, record) = match text.rfind(PREFIX) {
             Some(at) => (&text[..at], Some(&text[at..])),
             None => (text, None),
         };
+        if let Some(form) = &mut self.ktap {
+            match record {
+                Some(_) => foreign = foreign.strip_suffix(ktap::DIAGNOSTIC).unwrap_or(foreign),
+                None if form.takes(text) => return,
+                None => {}
+            }
+        }
+        if record.is_none() && text == ktap::VERSION {
+            // Another boot has its own.
+            self.ktap = Some(Form::default());
+            return;
+        }
         if !foreign.trim().is_empty() {
             events.push(Event::Foreign { line: self.line, text: foreign.to_string() });
         }
@@ -211,7 +248,8 @@ impl Reader {
             // The previous boot's losses belong before the new boot's records.
             self.take_losses(events);
             events.push(Event::Problem(Problem::Restarted { line, after: self.next - 1 }));
-            *self = Self { line, signed: self.signed, ..Self::default() };
+            let ktap = self.ktap.take();
+            *self = Self { line, signed: self.signed, ktap, ..Self::default() };
         }
         let problem = if self.missing.remove(&seq) {
             Some(Problem::Reordered { line, seq, after: self.next - 1 })
@@ -233,6 +271,10 @@ impl Reader {
             if end.records != seq + 1 {
                 events.push(Event::Problem(Problem::Count { seq, records: end.records }));
             }
+        }
+        if let Some(Form { made: Some(made), expected }) = &mut self.ktap {
+            let lines = made.behind(&record);
+            *expected = String::from_utf8_lossy(&lines).lines().map(str::to_string).collect();
         }
         events.push(Event::Record { seq, record: Box::new(record) });
     }

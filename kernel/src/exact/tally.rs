@@ -7,7 +7,7 @@ use pmu_model::uarch::AccessKind;
 use pmu_model::{Branch, BranchKind, Ring};
 use protocol::bits::Bits;
 pub use protocol::exact::EVENTS;
-use step::Touch;
+use step::{Behind, Touch};
 
 const INSTRUCTIONS: usize = 0;
 const BRANCHES: usize = 1;
@@ -42,14 +42,14 @@ fn bits_of(instruction: &Instruction) -> Bits {
 }
 
 impl Tally {
-    /// Counts an instruction that went on at `to`, if it passes `qualifier`. `offset`: of its first byte within a copy
+    /// Counts an instruction with these registers `behind` it, if it passes `qualifier`. `offset`: of its first byte within a copy
     /// of the body, if it lies there.
     pub fn retire(
         &mut self,
         qualifier: &Qualifier,
         instruction: &Instruction,
         offset: Option<u64>,
-        to: u64,
+        behind: &Behind,
         accesses: &Accesses,
     ) {
         let bits = bits_of(instruction);
@@ -69,7 +69,7 @@ impl Tally {
         if let Some(offset) = offset {
             self.places.entry((offset, bits)).or_insert((instruction.len() as u8, 0)).1 += 1;
         }
-        if let Some(branch) = step::branch(instruction, to, Ring::Kernel) {
+        if let Some(branch) = step::branch(instruction, behind, Ring::Kernel) {
             self.branch(&branch);
         }
     }

@@ -42,6 +42,7 @@ fn emitted(body: &[u8], copies: u64) -> (Emitted, Vec<u8>) {
         body: CODE + 1..end,
         copy_bytes: body.len() as u64,
         teardown: 0..0,
+        closed: 0..0,
         landings: None,
     };
     (emitted, code)

@@ -12,7 +12,7 @@ use arch::interrupts::TrapFrame;
 use arch::step::{Next, TRAP_FLAG};
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, Register};
 use protocol::bits::Bits;
-use step::{Kind, StringOperation, Touch};
+use step::{Behind, Kind, StringOperation, Touch};
 
 /// What the tracker needs of the machine besides the registers.
 pub trait Processor {
@@ -167,7 +167,7 @@ impl<'a> Tracker<'a> {
             [frame.rax, frame.rbx, frame.rcx, frame.rdx] = values;
             frame.rip = instruction.next_ip();
             self.steps += 1;
-            self.retire(&instruction, frame.rip, &Accesses::default())?;
+            self.retire(&instruction, &behind(frame), &Accesses::default())?;
             return self.limit().map(|_| None);
         }
         let accesses = self.accesses(&instruction, kind, frame, processor);
@@ -290,27 +290,28 @@ impl<'a> Tracker<'a> {
             }
             _ => {}
         }
+        let behind = behind(frame);
         if let Some((shadowed, accesses)) = seen.shadowed.take().filter(|_| to != next) {
-            self.retire(&seen.instruction, next, &seen.accesses)?;
-            return self.retire(&shadowed, to, &accesses);
+            self.retire(&seen.instruction, &Behind { rip: next, ..behind }, &seen.accesses)?;
+            return self.retire(&shadowed, &behind, &accesses);
         }
-        self.retire(&seen.instruction, to, &seen.accesses)
+        self.retire(&seen.instruction, &behind, &seen.accesses)
     }
 
     fn retire(
         &mut self,
         instruction: &Instruction,
-        to: u64,
+        behind: &Behind,
         accesses: &Accesses,
     ) -> Result<(), Refusal> {
-        let from = instruction.ip();
-        let is_branch = step::branch(instruction, to, pmu_model::Ring::Kernel).is_some();
+        let (from, to) = (instruction.ip(), behind.rip);
+        let is_branch = step::branch(instruction, behind, pmu_model::Ring::Kernel).is_some();
         if !is_branch && to != instruction.next_ip() {
             return Err(Refusal::Lost { from, to });
         }
         if self.counts(from) {
             let offset = self.offset(from);
-            self.tally.retire(self.qualifier, instruction, offset, to, accesses);
+            self.tally.retire(self.qualifier, instruction, offset, behind, accesses);
         }
         Ok(())
     }
@@ -344,6 +345,11 @@ impl<'a> Tracker<'a> {
             }
         }
     }
+}
+
+/// What a branch is judged by.
+fn behind(frame: &TrapFrame) -> Behind {
+    Behind { rip: frame.rip, rflags: frame.rflags, rcx: frame.rcx }
 }
 
 /// Value of a register of an address; of a segment register, its base.

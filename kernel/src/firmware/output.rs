@@ -9,10 +9,11 @@ use arch::acpi::Platform;
 use arch::memory::image;
 use arch::time::tsc;
 use core::ops::{Deref, DerefMut};
-use kernel::report::{Report, Sink};
+use kernel::report::{Form, Report, Sink};
 use kernel::screen::Ways;
 use protocol::PROTOCOL_VERSION;
 use protocol::authentication::Key;
+use protocol::ktap::Ktap;
 use protocol::record::{Hex, Record, Start};
 use protocol::serial::SerialPorts;
 use spin::{Mutex, MutexGuard};
@@ -109,9 +110,10 @@ impl DerefMut for Held {
 }
 
 /// Opens the serial lines. A machine without one is measured all the same, and shows it on the screen.
-pub fn open(wanted: SerialPorts, baud: u32) -> Held {
+pub fn open(wanted: SerialPorts, baud: u32, ktap: Option<Ktap>) -> Held {
     let mut report = REPORT.lock();
-    *report = Some(Report::with_key(Line::new(wanted, baud), *KEY.lock()));
+    let form = Form { key: *KEY.lock(), ktap };
+    *report = Some(Report::in_form(Line::new(wanted, baud), form));
     Held(report)
 }
 
@@ -126,7 +128,9 @@ pub unsafe fn seize() -> Held {
         KEY.force_unlock();
     }
     let mut report = REPORT.lock();
-    report.get_or_insert_with(|| Report::with_key(Line::bare(), *KEY.lock()));
+    report.get_or_insert_with(|| {
+        Report::in_form(Line::bare(), Form { key: *KEY.lock(), ktap: None })
+    });
     Held(report)
 }
 

@@ -56,12 +56,13 @@ impl Sampler for Target<'_> {
         Ok(Pmu { registers: &mut self.counting.own.registers, driver, known })
     }
 
-    fn load_task(&mut self, task: &Task, gate: &Gate) -> CodePlace {
+    fn load_task(&mut self, task: &Task, gate: &Gate) -> (CodePlace, Range<u64>) {
         self.emit(Phase::Measured, &snippet(task), 1, gate);
         let emitted = self.emitted.as_ref().expect("just emitted");
         let hex = |range: &Range<u64>| [Hex(range.start), Hex(range.end)];
         let (body, init) = (hex(&emitted.body), hex(&emitted.init));
-        CodePlace { body, init, function: hex(&emitted.function), program: None }
+        let function = hex(&emitted.function);
+        (CodePlace { body, init, function, program: None }, emitted.closed.clone())
     }
 
     fn run_task(&mut self, task: &Task, vectors: bool) -> Result<u64, Unmeasured> {
@@ -88,6 +89,7 @@ impl Sampler for Target<'_> {
                 // A task that faulted left the counters running.
                 let _ = driver.stop(&mut self.counting.own.registers);
             }
+            pmi::shut();
             if vectors {
                 // The exit of a fault switches interrupts off. What waits comes in now.
                 interrupts::enable();

@@ -134,7 +134,7 @@ macro_rules! without_pmu {
             fn pmu(&mut self) -> Result<sampling::Pmu<'_>, String> {
                 Err("there is no PMU".into())
             }
-            fn load_task(&mut self, _: &Task, _: &Gate) -> CodePlace {
+            fn load_task(&mut self, _: &Task, _: &Gate) -> (CodePlace, core::ops::Range<u64>) {
                 unreachable!("nothing is armed")
             }
             fn run_task(&mut self, _: &Task, _: bool) -> Result<u64, Unmeasured> {

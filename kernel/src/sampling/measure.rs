@@ -56,7 +56,8 @@ pub fn measure(
     };
     let (ran, block) = match (item.is_scheduled(), &item.workload.tasks[..]) {
         (false, [task]) => {
-            let place = machine.load_task(task, &gate);
+            let (place, closed) = machine.load_task(task, &gate);
+            block.closes_in(&closed);
             machine.deliver(block, delivery, interval);
             let vectors = delivery == pmi::Delivery::Fixed || interval.is_some();
             let ran = machine.run_task(task, vectors);

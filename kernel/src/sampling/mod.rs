@@ -25,6 +25,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use arch::pmu::pmi::{ControlBlock, Delivery, Interval};
 use arch::pmu::{Driver, Gate, Registers};
+use core::ops::Range;
 use protocol::record::CodePlace;
 use protocol::sampling::Sampling;
 use protocol::workload::Task;
@@ -58,8 +59,9 @@ pub trait Sampler {
     /// There is none, for this reason.
     fn pmu(&mut self) -> Result<Pmu<'_>, String>;
 
-    /// Makes a task of ring 0 ready to run, whose body runs while `gate` is open.
-    fn load_task(&mut self, task: &Task, gate: &Gate) -> CodePlace;
+    /// Makes a task of ring 0 ready to run, whose body runs while `gate` is open. Also returns the code in which it is closed
+    /// again.
+    fn load_task(&mut self, task: &Task, gate: &Gate) -> (CodePlace, Range<u64>);
 
     /// Runs it once, with interrupts on if they are to come as vectors, and returns the TSC ticks that it took.
     ///

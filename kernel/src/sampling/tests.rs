@@ -156,11 +156,11 @@ impl Sampler for Host {
         Ok(Pmu { registers: &mut self.pmu, driver: &mut self.driver, known: &self.known })
     }
 
-    fn load_task(&mut self, task: &Task, gate: &Gate) -> CodePlace {
+    fn load_task(&mut self, task: &Task, gate: &Gate) -> (CodePlace, core::ops::Range<u64>) {
         self.gate = *gate;
         let [body, init, function] =
             [task.body.len() as u64, 0, 100].map(|len| [Hex(AT), Hex(AT + len)]);
-        CodePlace { body, init, function, program: None }
+        (CodePlace { body, init, function, program: None }, 0..0)
     }
 
     fn run_task(&mut self, task: &Task, vectors: bool) -> Result<u64, Unmeasured> {
@@ -203,7 +203,7 @@ impl Sampler for Host {
                 }
                 let mut block = self.block.take().expect("delivered before");
                 block.task = index as u32;
-                resume(&block, self);
+                resume(&mut block, self);
                 self.block = Some(block);
                 for left in (0..slice).rev() {
                     let ring = match task.ring {

@@ -93,6 +93,8 @@ pub struct Emitted {
     pub copy_bytes: u64,
     /// The teardown code.
     pub teardown: Range<u64>,
+    /// The code behind the write that closes the gate, or behind the first one of several.
+    pub closed: Range<u64>,
     /// For ring 3: where `arch::ring3::SNIPPET_VECTORS` have to lead.
     pub landings: Option<[u64; 3]>,
 }
@@ -193,6 +195,7 @@ pub fn emit(
     }
     let landings = switch.zip(landed).map(|(switch, init)| [init, code.land(switch, 1)]);
     let is_user = matches!(switch, Some(ModeSwitch::User { .. }));
+    let closing = code.address();
     code.writes(gate.off());
     code.stop_timer();
     code.read_msrs(&setup.control.msrs, 1);
@@ -210,12 +213,14 @@ pub fn emit(
     }
     // cld; popfq; pop r15; pop r14; pop r13; pop r12; pop rbp; pop rbx; ret
     code.put(&[0xfc, 0x9d, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b, 0xc3]);
+    let first = if gate.off().is_empty() { 0 } else { WRITE_BYTES };
+    let closed = closing + first..code.address();
     code.pauses(&snippet.body, &body, gate);
     let landings = landings.filter(|_| is_user);
     let landings = landings.map(|[init, body]| [init, body, torn_down.unwrap_or(body)]);
     let function = place.code..code.address();
     let copy_bytes = if setup.call.is_some() { CALL_BYTES } else { snippet.body.len() as u64 };
-    Emitted { function, exit, init, late_init, body, copy_bytes, teardown, landings }
+    Emitted { function, exit, init, late_init, body, copy_bytes, teardown, closed, landings }
 }
 
 const LFENCE: [u8; 3] = [0x0f, 0xae, 0xe8];

@@ -242,6 +242,7 @@ mod tests {
             body: 1200..1212,
             copy_bytes: 4,
             teardown: 0..0,
+            closed: 0..0,
             landings: None,
         };
         explain(&trap(rip), &emitted, phase, &snippet)

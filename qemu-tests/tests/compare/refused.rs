@@ -60,7 +60,7 @@ fn files_that_are_no_reports_are_refused_with_the_reason() {
 }
 
 #[test]
-fn limits_that_are_wrong_or_for_nothing_are_refused() {
+fn x4_limits_that_are_wrong_or_for_nothing_are_refused() {
     let folder = desk();
     let folder = folder.path();
     for (text, part) in [
@@ -99,7 +99,7 @@ fn an_output_overwrites_no_input_and_has_to_be_writable() {
 }
 
 #[test]
-fn a_baseline_goes_before_a_file_and_the_exit_code_tells_what_got_worse() {
+fn x4_a_baseline_goes_before_a_file_and_the_exit_code_tells_what_got_worse() {
     let folder = desk();
     let folder = folder.path();
     fs::write(folder.join("main"), "not a report").unwrap();

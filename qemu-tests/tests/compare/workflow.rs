@@ -81,7 +81,7 @@ impl Desk {
 }
 
 #[test]
-fn the_workflow_keeps_a_baseline_passes_what_is_equal_and_fails_what_is_worse() {
+fn x4_the_workflow_keeps_a_baseline_passes_what_is_equal_and_fails_what_is_worse() {
     let _ = tree();
     let text = fs::read_to_string(root().join("docs/ci/github.yml")).unwrap();
     let workflow = YamlLoader::load_from_str(&text).expect("a workflow").remove(0);
@@ -130,7 +130,7 @@ fn the_workflow_keeps_a_baseline_passes_what_is_equal_and_fails_what_is_worse() 
 
 /// The guide's block about baselines, line by line and in its order.
 #[test]
-fn the_guide_s_gate_works_as_it_stands() {
+fn x4_the_guide_s_gate_works_as_it_stands() {
     let _ = tree();
     let page = fs::read_to_string(root().join("docs/guide/compare.md")).unwrap();
     let at = page.find("cargo xtask run job.toml --save-baseline main").expect("the block");

@@ -28,7 +28,7 @@ fn counted(ran: &Ran, name: &str) -> u64 {
 
 /// `grows` takes two instructions for each of the counter's, which begins with 3 and which `reset` sets to 1000.
 #[test]
-fn setup_and_teardown_of_a_sampled_function_run_in_each_turn_in_ring_3() {
+fn x7_setup_and_teardown_of_a_sampled_function_run_in_each_turn_in_ring_3() {
     let all = [
         item("plain", ""),
         item("set up", "setup = \"reset\""),

@@ -4,7 +4,9 @@ use super::draw::{Drawn, build};
 use super::machine::{Way, run};
 use super::piece::*;
 use super::plan::{CounterPlan, EventPlan, PmuPlan};
+use super::report::Report;
 use pmu_model::Model;
+use std::collections::HashMap;
 
 /// Names of Skylake's, in the order of the counters.
 const EVENTS: [&str; 4] = [
@@ -14,7 +16,7 @@ const EVENTS: [&str; 4] = [
     "BR_INST_RETIRED.NEAR_CALL",
 ];
 
-fn program(number: u64, main: Vec<Piece>) -> Drawn {
+fn program(number: u64, main: Vec<Piece>, events: &[&'static str], records: bool) -> Drawn {
     let counter = |name| CounterPlan {
         event: EventPlan::Named(name),
         rings: 3,
@@ -23,9 +25,8 @@ fn program(number: u64, main: Vec<Piece>) -> Drawn {
         edge: false,
         period: None,
     };
-    let counters = EVENTS.into_iter().map(counter).collect();
-    let plan =
-        PmuPlan { counters, fixed: None, nmi: false, freeze: false, records: false, timed: false };
+    let counters = events.iter().copied().map(counter).collect();
+    let plan = PmuPlan { counters, fixed: None, nmi: false, freeze: false, records, timed: false };
     let code = Code {
         main,
         functions: vec![Vec::new()],
@@ -63,14 +64,14 @@ fn what_programs_count_is_what_their_parts_are() {
         (Piece::Deep(5), [5, 5, 16, 5]),
         // 130 bytes from the start of a line: three lines.
         (Piece::Strings(strings), [3, 3, 0, 0]),
-        // INT, and IRET with the five words of its frame; what INT pushes is no access of the model's.
-        (Piece::Service, [5, 0, 2, 0]),
+        // A jump, INT, and IRET with the five words of its frame; what INT pushes is no access of the model's.
+        (Piece::Service, [5, 0, 3, 0]),
         (Piece::Stack(2, at(Spot::At(8))), [2, 2, 0, 0]),
     ];
     let programs: Vec<_> = std::iter::once(Vec::new())
         .chain(cases.iter().map(|(piece, _)| vec![piece.clone()]))
         .zip(0..)
-        .map(|(main, number)| program(number, main))
+        .map(|(main, number)| program(number, main, &EVENTS, false))
         .collect();
     for way in [Way::Stepping, Way::Plugin] {
         let reports = run(Model::Skylake, way, &programs);
@@ -81,4 +82,68 @@ fn what_programs_count_is_what_their_parts_are() {
             assert_eq!(seen, expected, "{way:?} {piece:?}");
         }
     }
+}
+
+/// Where it goes does not tell whether it was taken.
+#[test]
+fn a_conditional_jump_to_the_next_instruction_is_taken_if_its_condition_holds() {
+    const EVENTS: [&str; 3] =
+        ["BR_INST_RETIRED.CONDITIONAL", "BR_INST_RETIRED.NEAR_TAKEN", "BR_INST_RETIRED.NOT_TAKEN"];
+    // R12 is 5 outside loops.
+    let on_flags = |condition, mask| Piece::Nowhere(condition, Test::Counter(mask), 0);
+    let on_count = |place, count| Piece::Nowhere(ON_COUNT + place, Test::Counter(1), count);
+    let (equal, unequal) = (4, 5);
+    let rounds = vec![on_flags(unequal, 1)];
+    let cases = [
+        (on_flags(unequal, 1), [1, 1, 0]),
+        (on_flags(equal, 1), [1, 0, 1]),
+        // LOOP: to 1, and to 0.
+        (on_count(0, 2), [1, 1, 0]),
+        (on_count(0, 1), [1, 0, 1]),
+        // LOOPE and LOOPNE, with ZF clear.
+        (on_count(1, 2), [1, 0, 1]),
+        (on_count(2, 2), [1, 1, 0]),
+        // JRCXZ and JECXZ.
+        (on_count(3, 0), [1, 1, 0]),
+        (on_count(4, 1), [1, 0, 1]),
+        // 25 rounds, in 13 of which the counter is odd, and 24 jumps back.
+        (Piece::Loop(LoopKind::DecJnz, 25, rounds), [50, 37, 13]),
+    ];
+    let programs: Vec<_> = std::iter::once(Vec::new())
+        .chain(cases.iter().map(|(piece, _)| vec![piece.clone()]))
+        .zip(0..)
+        .map(|(main, number)| {
+            let mut drawn = program(number, main, &EVENTS, true);
+            drawn.assembled.program.detailed = true;
+            drawn
+        })
+        .collect();
+    for way in [Way::Stepping, Way::Plugin] {
+        let reports = run(Model::Skylake, way, &programs);
+        super::report::whole(&programs, &reports);
+        for ((piece, expected), report) in cases.iter().zip(&reports[1..]) {
+            let counts = report.counts.iter().zip(&reports[0].counts);
+            let seen: Vec<u64> = counts.map(|(with, without)| with - without).collect();
+            assert_eq!(seen, expected, "{way:?} {piece:?}");
+        }
+        // Every third of the last 32 taken, but for those with which the program ends.
+        let recorded = reports.last().map(records_to_next);
+        assert!(recorded.is_some_and(|count| (8..=10).contains(&count)), "{way:?}: {recorded:?}");
+    }
+}
+
+/// Branch records that lead to the next instruction, by Skylake's MSR_LASTBRANCH_n_FROM_IP and MSR_LASTBRANCH_n_TO_IP.
+fn records_to_next(report: &Report) -> usize {
+    const JUMP_BYTES: u64 = 2;
+    let parse = |line: &String| {
+        let (register, value) = line.strip_prefix("record 0x")?.split_once(" 0x")?;
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        Some((number(register)?, number(value)?))
+    };
+    let registers: HashMap<u64, u64> = report.details.iter().filter_map(parse).collect();
+    let leads = |n: &u64| {
+        let (from, to) = (registers.get(&(0x680 + n)), registers.get(&(0x6c0 + n)));
+        from.zip(to).is_some_and(|(from, to)| to.wrapping_sub(*from) == JUMP_BYTES)
+    };
+    (0..32).filter(leads).count()
 }

@@ -194,6 +194,7 @@ impl Emitter {
             Piece::Strings(strings) => self.strings(strings),
             Piece::Stack(kind, place) => self.stack(*kind, place),
             Piece::Skip(condition, test, body) => self.skip(*condition, *test, body),
+            Piece::Nowhere(condition, test, count) => self.nowhere(*condition, *test, *count),
             Piece::Loop(kind, count, body) => self.repeat(*kind, self.rounds(*count, body), body),
             Piece::Call(kind, index) => self.call(*kind, *index),
             Piece::Deep(depth) => self.deep(*depth),

@@ -7,6 +7,22 @@ use iced_x86::code_asm::*;
 
 impl Emitter {
     pub(super) fn skip(&mut self, condition: u8, test: Test, body: &[Piece]) -> Result {
+        self.test(test)?;
+        let mut end = self.asm.create_label();
+        self.jump(condition, end)?;
+        self.sequence(body)?;
+        self.place(&mut end)
+    }
+
+    pub(super) fn nowhere(&mut self, condition: u8, test: Test, count: u8) -> Result {
+        self.asm.mov(ecx, i32::from(count))?;
+        self.test(test)?;
+        let mut end = self.asm.create_label();
+        self.jump(condition, end)?;
+        self.place(&mut end)
+    }
+
+    fn test(&mut self, test: Test) -> Result {
         match test {
             Test::Counter(mask) => self.asm.test(r12d, i32::from(mask))?,
             Test::Memory(place, bit) => {
@@ -16,7 +32,10 @@ impl Emitter {
             }
             Test::Flags => {}
         }
-        let mut end = self.asm.create_label();
+        Ok(())
+    }
+
+    fn jump(&mut self, condition: u8, end: CodeLabel) -> Result {
         let a = &mut self.asm;
         match condition {
             0 => a.jo(end),
@@ -34,10 +53,22 @@ impl Emitter {
             12 => a.jl(end),
             13 => a.jge(end),
             14 => a.jle(end),
-            _ => a.jg(end),
-        }?;
-        self.sequence(body)?;
-        self.place(&mut end)
+            15 => a.jg(end),
+            ON_COUNT => a.loop_(end),
+            17 => a.loope(end),
+            18 => a.loopne(end),
+            19 => a.jrcxz(end),
+            // JECXZ with a displacement of 0, which the assembler does not know in 64-bit code.
+            _ => a.db(&[0x67, 0xe3, 0]),
+        }
+    }
+
+    /// A jump ends QEMU's block. Within one, what is to go on without a breakpoint (RF), as behind a page fault, goes on to its
+    /// end, and so into what an INT n pushes there.
+    pub(super) fn new_block(&mut self) -> Result {
+        let mut next = self.asm.create_label();
+        self.asm.jmp(next)?;
+        self.place(&mut next)
     }
 
     /// Sets a label where another may stand already.
@@ -137,13 +168,11 @@ impl Emitter {
         if alias {
             // From either to the other.
             self.asm.xor(rdi, Self::ALIAS_BYTES)?;
-            // Under nested paging, which stepping needs, QEMU 10 does not begin a block anew that its own store changes, if
-            // that is the first one to its linear page. So the first one changes nothing, in a block before.
-            let mut next = self.asm.create_label();
-            self.asm.xor(byte_ptr(rdi), 0)?;
-            self.asm.jmp(next)?;
-            self.place(&mut next)?;
         }
+        // Under nested paging, which stepping needs, QEMU 10 does not begin a block anew that its own store changes, if that is
+        // the first one to its linear page. So the first one changes nothing, in a block before.
+        self.asm.xor(byte_ptr(rdi), 0)?;
+        self.new_block()?;
         match change {
             Change::Immediate(value) => {
                 // B0 ib.

@@ -108,6 +108,11 @@ pub enum Forget {
     Line(Place),
 }
 
+/// The first of the jumps that look at RCX: LOOP, LOOPE, LOOPNE, JRCXZ, JECXZ.
+pub const ON_COUNT: u8 = 16;
+/// Conditional jumps.
+pub const CONDITIONS: u8 = ON_COUNT + 5;
+
 /// A part of a program.
 #[derive(Clone, Debug)]
 pub enum Piece {
@@ -121,6 +126,8 @@ pub enum Piece {
     /// PUSH or POP of memory, of registers and flags.
     Stack(u8, Place),
     Skip(u8, Test, Vec<Piece>),
+    /// A conditional jump to the very next instruction, with this count in ECX: one of the flags, or [`ON_COUNT`] and more.
+    Nowhere(u8, Test, u8),
     Loop(LoopKind, u8, Vec<Piece>),
     /// Of one of the functions behind the one that this is in.
     Call(CallKind, u8),

@@ -92,6 +92,8 @@ fn simple() -> BoxedStrategy<Piece> {
         12 => (0..FORMS.len() as u8, place()).prop_map(|(form, place)| Piece::Access(form, place)),
         1 => (0..access::SAVES, place()).prop_map(|(kind, place)| Piece::Save(kind, place)),
         5 => strings(),
+        3 => (0..CONDITIONS, test(), 0u8..4)
+            .prop_map(|(condition, test, count)| Piece::Nowhere(condition, test, count)),
         3 => (0u8..8, place()).prop_map(|(kind, place)| Piece::Stack(kind, place)),
         5 => (call, any::<u8>()).prop_map(|(kind, number)| Piece::Call(kind, number)),
         1 => (2u8..40).prop_map(Piece::Deep),

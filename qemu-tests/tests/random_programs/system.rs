@@ -24,8 +24,14 @@ fn word(slot: u64) -> AsmMemoryOperand {
 impl Emitter {
     pub(super) fn system(&mut self, piece: &Piece) -> Result {
         match piece {
-            Piece::Service => self.asm.int(i32::from(vector::SERVICE)),
-            Piece::Breakpoint => self.asm.int3(),
+            Piece::Service => {
+                self.new_block()?;
+                self.asm.int(i32::from(vector::SERVICE))
+            }
+            Piece::Breakpoint => {
+                self.new_block()?;
+                self.asm.int3()
+            }
             Piece::Undefined => self.asm.ud2(),
             Piece::Division => {
                 self.asm.xor(ecx, ecx)?;

@@ -1,8 +1,8 @@
 //! The commands: those of whoever measures, and those of whoever works on this project.
 
 use super::{
-    Bench, Collect, Color, Compare, Completions, Doctor, Events, Image, Man, Mutants, New, Package,
-    Replay, ReportArguments, Run, Schema, Test, Vm,
+    Bench, Collect, Color, Compare, Completions, Doctor, Events, Image, Lab, Man, Mutants, New,
+    Package, Replay, ReportArguments, Run, Schema, Test, Vm,
 };
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -80,6 +80,8 @@ pub enum User {
     Image(Box<Image>),
     /// Read a report from a serial line, a saved log, or standard input.
     Collect(Collect),
+    /// Run a job on many machines, through labgrid, and show one report of all.
+    Lab(Lab),
     /// Compare two reports, and tell by the exit code whether something got worse.
     Compare(Compare),
     /// Emulate the machine of a report, and show what is otherwise there.

@@ -22,6 +22,9 @@ pub struct Mutants {
     /// Build all of them at once, each behind a switch, and try each on the tests that reach it.
     #[arg(long)]
     pub fast: bool,
+    /// Take over what the run before noticed in code that has not changed since: try only the others.
+    #[arg(long, requires = "fast")]
+    pub resume: bool,
     /// Only list them.
     #[arg(long, conflicts_with = "fast")]
     pub list: bool,

@@ -9,7 +9,7 @@ use crate::{Failure, Result, output};
 use std::fmt::Write;
 
 /// Needs without which everything runs but what they are for.
-const OPTIONAL: [Need; 8] = [
+const OPTIONAL: [Need; 11] = [
     Need::Ovmf,
     Need::Grub,
     Need::Fsck,
@@ -18,6 +18,9 @@ const OPTIONAL: [Need; 8] = [
     Need::Chromium,
     Need::Axe,
     Need::Mutants,
+    Need::Python,
+    Need::Labgrid,
+    Need::Parsers,
 ];
 
 /// Runs the command. The exit code is 77 if something that `run` needs is missing. What is looked for is shown to the end,

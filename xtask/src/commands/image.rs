@@ -22,9 +22,15 @@ pub fn run(arguments: &Image) -> Result<u8> {
     // The job is assembled by the compiler: without one that would be the job's fault.
     setup::assembler()?;
     let mut packed = job::load(arguments.job.as_deref(), &arguments.overrides, Purpose::Stick)?;
+    let mut add = |kind, content: &[u8]| {
+        let added = ramdisk::add_section(&mut packed.bytes, kind, content);
+        added.map_err(|error| Failure::Usage(error.to_string()))
+    };
     if let Some(ports) = &arguments.serial {
-        ramdisk::add_section(&mut packed.bytes, SectionKind::SerialPorts, &ports.pack())
-            .map_err(|error| Failure::Usage(error.to_string()))?;
+        add(SectionKind::SerialPorts, &ports.pack())?;
+    }
+    if arguments.ktap {
+        add(SectionKind::Ktap, &[])?;
     }
     let inputs = arguments.overrides.event_files.iter().map(|file| file.path.as_path());
     let inputs: Vec<&Path> = inputs.chain(arguments.job.as_deref()).collect();

@@ -8,6 +8,7 @@ pub mod completions;
 pub mod doctor;
 pub mod events;
 pub mod image;
+pub mod lab;
 pub mod licences;
 pub mod man;
 pub mod mutants;
@@ -47,6 +48,7 @@ fn for_user(command: &User) -> Result<u8> {
         User::Vm(arguments) => vm::run(arguments),
         User::Image(arguments) => image::run(arguments),
         User::Collect(arguments) => collect::run(arguments),
+        User::Lab(arguments) => lab::run(arguments),
         User::Compare(arguments) => compare::run(arguments),
         User::Replay(arguments) => replay::run(arguments),
         User::Report(arguments) => report::run(arguments),

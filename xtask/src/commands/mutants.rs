@@ -34,7 +34,7 @@ pub fn run(arguments: &cli::Mutants) -> Result<u8> {
         return show(&mut command);
     }
     let outcomes = match arguments.fast {
-        true => switch(&mut command, &tree, &folder)?,
+        true => switch(&mut command, &tree, &folder, arguments.resume)?,
         false => plant(&mut command, &folder)?,
     };
     judge(&outcomes, &list, tree.root(), arguments)
@@ -108,7 +108,7 @@ fn not_run(error: std::io::Error) -> Failure {
 }
 
 /// Has them planted all at once (`mutants/`), and reads what became of them.
-fn switch(command: &mut Command, tree: &Tree, folder: &Path) -> Result<Outcomes> {
+fn switch(command: &mut Command, tree: &Tree, folder: &Path, resume: bool) -> Result<Outcomes> {
     let wrong = |error: crate::mutants::MutantsError| Failure::Tool(error.to_string());
     let text = list(command)?;
     let planned = outcomes::planned(&text).map_err(wrong)?;
@@ -130,7 +130,10 @@ fn switch(command: &mut Command, tree: &Tree, folder: &Path) -> Result<Outcomes>
         .arg("--list")
         .arg(list)
         .arg("--outcomes")
-        .arg(&account);
+        .arg(&account)
+        .arg("--journal")
+        .arg(folder.join("journal"))
+        .args(resume.then_some("--resume"));
     for package in config::packages(&read(&tree.root().join(CONFIG))?).map_err(wrong)? {
         command.args(["--package", &package]);
     }

@@ -28,8 +28,10 @@ use crate::setup::{self, Need, SetupError, Toolchain};
 use crate::symbols::{Symbols, image_base};
 use crate::{Failure, Result, interrupt, output, verdict};
 use pmu_model::Model;
+use protocol::ramdisk::{self, SectionKind};
 use protocol::record::CountedBy;
 use staging::write;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -95,7 +97,8 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let _deferred = interrupt::defer();
     let scratch = Scratch::new(arguments.keep.as_deref())?;
     let boot = |packed: &Packed| {
-        boot(&tree, packed, &arguments.machine, (&choice, &counter), scratch.path())
+        let packed = in_form(packed, arguments.ktap)?;
+        boot(&tree, &packed, &arguments.machine, (&choice, &counter), scratch.path())
     };
     let mut whole = boots::run(&packed, arguments.machine.reboots, boot)?;
     verdict::judge(&mut whole.report, &packed.job);
@@ -145,6 +148,17 @@ pub fn run(arguments: &Run) -> Result<u8> {
     };
     let code = self::report(&report, context, &arguments.output, page)?;
     text.map_or(Ok(code), |text| gate.close(&text, code, &arguments.output))
+}
+
+/// The job with what its report is to look like.
+fn in_form(packed: &Packed, ktap: bool) -> Result<Cow<'_, Packed>> {
+    if !ktap {
+        return Ok(Cow::Borrowed(packed));
+    }
+    let mut packed = packed.clone();
+    ramdisk::add_section(&mut packed.bytes, SectionKind::Ktap, &[])
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    Ok(Cow::Owned(packed))
 }
 
 /// What makes the report.

@@ -53,8 +53,17 @@ pub fn run(arguments: &Test) -> Result<u8> {
         tree.build_faulty_pmu()?;
         tree.build_plugin()?;
         // Single tests need each, and say that they were skipped where it is not to be had.
-        let singly =
-            [Need::Grub, Need::Fsck, Need::Valgrind, Need::Compilers, Need::Chromium, Need::Axe];
+        let singly = [
+            Need::Grub,
+            Need::Fsck,
+            Need::Valgrind,
+            Need::Compilers,
+            Need::Chromium,
+            Need::Axe,
+            Need::Python,
+            Need::Labgrid,
+            Need::Parsers,
+        ];
         for need in singly {
             if let Err(error) = setup::ensure(&[need], tree.toolchain()) {
                 crate::output::say(&format!("going on without: {error}"));

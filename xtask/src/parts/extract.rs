@@ -17,7 +17,10 @@ pub const VARIABLE: &str = "BARECOUNT_CACHE";
 const FOLDER: &str = "barecount";
 
 /// The folder that the variable names, else the user's for what can be made again (XDG Base Directory Specification).
-fn cache() -> Result<PathBuf, PartsError> {
+///
+/// # Errors
+/// There is no home.
+pub fn cache() -> Result<PathBuf, PartsError> {
     if let Some(folder) = std::env::var_os(VARIABLE).filter(|folder| !folder.is_empty()) {
         let folder = PathBuf::from(folder);
         return std::path::absolute(&folder)

@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 
 /// The report with what a terminal would obey spelt out. Most have nothing of the kind.
-pub(super) fn report(report: &Report) -> Cow<'_, Report> {
+pub(crate) fn report(report: &Report) -> Cow<'_, Report> {
     let mut clean = Cow::Borrowed(report);
     for (index, numbered) in report.records.iter().enumerate() {
         if let Some(record) = record(&numbered.record) {

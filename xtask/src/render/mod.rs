@@ -18,6 +18,8 @@ pub mod table;
 pub mod tap;
 pub(crate) mod tasks;
 mod values;
+#[cfg(test)]
+mod whole;
 
 use crate::cli::Format;
 use crate::collect::Report;
@@ -195,6 +197,29 @@ mod tests {
         assert!(!tap.contains("not ok"), "{tap}");
         let csv = render(&report, &context, Format::Csv);
         assert!(csv.contains("skipped") && !csv.contains("error"), "{csv}");
+    }
+
+    /// What stopped the run comes before what it found.
+    #[test]
+    fn the_exit_code_is_that_of_the_first_trouble() {
+        let end = |outcome: &str| {
+            format!(
+                r#"{{"type":"end","records":1,"outcome":"{outcome}","passed":0,"failed":0,"measured":0,"on_end":"halt"}}"#
+            )
+        };
+        for (outcome, code) in
+            [("pass", 0), ("fail", 1), ("bad_job", 2), ("crash", 3), ("skip", 77)]
+        {
+            let report = report(&[&end(outcome)]);
+            let plain = Context::default();
+            assert_eq!(plain.exit_code(&report), code, "{outcome}");
+            let complaint = Some("the machine was reset".to_string());
+            let reset = Context { complaint, ..Context::default() };
+            assert_eq!(reset.exit_code(&report), 3, "{outcome}");
+            let interrupted = Context { interrupted: Some("SIGINT"), ..reset };
+            // 128 + SIGINT, as shells have it.
+            assert_eq!(interrupted.exit_code(&report), 130, "{outcome}");
+        }
     }
 
     #[test]

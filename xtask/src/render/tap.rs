@@ -89,7 +89,7 @@ fn point(record: &Record) -> Option<Point> {
                 let data = Data::new().text("event", &count.event).number("value", count.value);
                 point.push("exact", data);
             }
-            point
+            point.uncounted(&exact.uncounted)
         }
         Record::History(history) => super::history::point(history),
         Record::Tasks(tasks) => super::tasks::point(&tasks.name, &tasks.tasks),

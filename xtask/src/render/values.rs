@@ -37,12 +37,12 @@ fn listed(metric: &Metric) -> Option<[&[u64]; 2]> {
     Some([fewer.values.as_deref()?, more.values.as_deref()?])
 }
 
-/// The values, as many in a line as fit.
+/// The values, as many in a line as fit: the least width has room for one.
 fn lines(out: &mut String, which: &str, values: &[u64], width: Width) {
     let mut line = format!("        {which:<6}");
     let indent = line.len();
     for value in values.iter().map(u64::to_string) {
-        if line.len() > indent && line.len() + 1 + value.len() > width.columns() {
+        if line.len() + 1 + value.len() > width.columns() {
             let _ = writeln!(out, "{line}");
             line = " ".repeat(indent);
         }

@@ -7,8 +7,10 @@ mod apt;
 pub mod axe;
 pub mod chromium;
 pub mod firmware;
+pub mod labgrid;
 pub mod mutants;
 mod packages;
+pub mod parsers;
 pub mod plan;
 pub mod qemu;
 pub use packages::Manager;
@@ -52,6 +54,12 @@ pub enum Need {
     Axe,
     /// The program that plants mistakes in the source.
     Mutants,
+    /// Python, with what makes environments.
+    Python,
+    /// The engine of labs.
+    Labgrid,
+    /// Parsers of TAP, for tests.
+    Parsers,
 }
 
 /// Whether it is there.
@@ -80,9 +88,10 @@ pub struct SetupError {
 
 impl Need {
     /// What the installed program takes, in the order in which it is installed.
-    const INSTALLED: [Self; 4] = [Self::Assembler, Self::Qemu, Self::QemuForPmu, Self::Ovmf];
+    const INSTALLED: [Self; 6] =
+        [Self::Assembler, Self::Qemu, Self::QemuForPmu, Self::Ovmf, Self::Python, Self::Labgrid];
     /// What a checkout takes.
-    const CHECKOUT: [Self; 13] = [
+    const CHECKOUT: [Self; 16] = [
         Self::Compiler,
         Self::RustSource,
         Self::LlvmTools,
@@ -96,6 +105,9 @@ impl Need {
         Self::Chromium,
         Self::Axe,
         Self::Mutants,
+        Self::Python,
+        Self::Labgrid,
+        Self::Parsers,
     ];
     /// What building the firmware takes.
     const BUILD: [Self; 3] = [Self::Compiler, Self::RustSource, Self::LlvmTools];
@@ -130,6 +142,9 @@ impl Need {
             Self::Chromium => "Chromium",
             Self::Axe => "axe-core",
             Self::Mutants => "cargo-mutants",
+            Self::Python => "Python",
+            Self::Labgrid => "labgrid",
+            Self::Parsers => "parsers of TAP",
         }
     }
 
@@ -151,6 +166,9 @@ impl Need {
             Self::Chromium => "tests of HTML reports",
             Self::Axe => "tests of HTML reports: whether everybody can read them",
             Self::Mutants => "mutants",
+            Self::Python => "lab run, tests of it: runs labgrid",
+            Self::Labgrid => "lab run, tests of it",
+            Self::Parsers => "one test: whether others read our KTAP",
         }
     }
 
@@ -176,6 +194,9 @@ impl Need {
             Self::Chromium => chromium::status(),
             Self::Axe => axe::status(),
             Self::Mutants => mutants::status(),
+            Self::Python => labgrid::python_status(),
+            Self::Labgrid => labgrid::status(),
+            Self::Parsers => parsers::status(),
         }
     }
 
@@ -189,6 +210,8 @@ impl Need {
             Self::LlvmTools => toolchain::component_hint("llvm-tools"),
             Self::Axe => axe::hint(),
             Self::Mutants => mutants::hint(),
+            Self::Labgrid => labgrid::hint(),
+            Self::Parsers => parsers::hint(),
             _ => packages::advice(self),
         }
     }
@@ -196,7 +219,15 @@ impl Need {
     /// Installs it, which is missing for `reason`; else why it cannot be, and what to type.
     fn install(self, toolchain: &Toolchain, reason: &str) -> Result<(), (String, String)> {
         let hinted = |why: String| (why, self.hint());
-        if matches!(self, Self::RustSource | Self::LlvmTools | Self::Axe | Self::Mutants) {
+        let by_ourselves = [
+            Self::RustSource,
+            Self::LlvmTools,
+            Self::Axe,
+            Self::Mutants,
+            Self::Labgrid,
+            Self::Parsers,
+        ];
+        if by_ourselves.contains(&self) {
             crate::output::say(&format!("installing {}: {reason}", self.name()));
         }
         match self {
@@ -211,6 +242,8 @@ impl Need {
             Self::LlvmTools => rust::install_tools(toolchain).map_err(hinted),
             Self::Axe => axe::install().map_err(hinted),
             Self::Mutants => mutants::install().map_err(hinted),
+            Self::Labgrid => labgrid::install().map_err(hinted),
+            Self::Parsers => parsers::install().map_err(hinted),
             _ => packages::install(self, reason),
         }
     }

@@ -62,6 +62,8 @@ impl Manager {
             Need::Compilers if self == Self::Pacman => "clang gcc nasm",
             Need::Compilers => "clang gcc-c++ nasm",
             Need::Chromium => "chromium",
+            Need::Python if self == Self::Pacman => "python",
+            Need::Python => "python3",
             _ => qemu,
         };
         names.to_string()
@@ -121,12 +123,16 @@ pub(super) fn debian(need: Need) -> &'static [&'static str] {
         Need::Compilers => &["clang", "g++", "nasm"],
         // A browser without fonts draws boxes.
         Need::Chromium => &["chromium", "fonts-dejavu-core"],
+        // The latter has what `venv` takes.
+        Need::Python => &["python3", "python3-venv"],
         Need::Assembler
         | Need::Compiler
         | Need::RustSource
         | Need::LlvmTools
         | Need::Axe
-        | Need::Mutants => &[],
+        | Need::Mutants
+        | Need::Labgrid
+        | Need::Parsers => &[],
     }
 }
 

@@ -7,10 +7,12 @@ pub mod file_system;
 mod kernel;
 mod needed;
 mod packages;
+mod parsers;
 pub mod partition;
 pub mod steps;
 mod tools;
 
 pub use error::StockError;
 pub use kernel::kernel;
+pub use parsers::{kunit, lava};
 pub use tools::{Tools, tools};

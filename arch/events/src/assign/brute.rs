@@ -81,6 +81,7 @@ pub(crate) fn any_demand(counters: u32) -> impl Strategy<Value = Demand> {
         3 => Just(0_u8),
         1 => 1..3_u8,
         1 => Just(3_u8),
+        1 => Just(4_u8),
     ];
     (1..=all, 0..4_u8, msr, 0..3_u64, 0..8_u8, 0..10_u8).prop_map(
         move |(units, fixed, msr, value, merge, alone)| {
@@ -93,9 +94,11 @@ pub(crate) fn any_demand(counters: u32) -> impl Strategy<Value = Demand> {
             let ways = match msr {
                 0 if fixed > 1 => vec![way(1 << (46 + fixed), None), way(units, None)],
                 0 => vec![way(units, None)],
-                // One MSR, the other, or either.
-                3 => {
-                    vec![way(units, Some(at(1))), way(units.rotate_left(1) & all | 1, Some(at(2)))]
+                // One MSR, the other, or either, with the same value or with another.
+                3 | 4 => {
+                    let second = MsrValue { address: 2, value: value + u64::from(msr == 4) };
+                    let units_there = units.rotate_left(1) & all | 1;
+                    vec![way(units, Some(at(1))), way(units_there, Some(second))]
                 }
                 msr => vec![way(units, Some(at(msr.into())))],
             };

@@ -41,7 +41,6 @@ impl Matching {
         let mut candidates = masks[index] & !*seen;
         while candidates != 0 {
             let unit = candidates.trailing_zeros();
-            candidates &= candidates - 1;
             *seen |= 1 << unit;
             let owner = self.owners[unit as usize];
             if owner != FREE && self.augment(masks, owner.into(), seen) {

@@ -89,6 +89,10 @@ proptest! {
             prop_assert!(fits(&pick(&rest)), "{set:?} is not minimal");
         }
         prop_assert!(conflict.smallest);
+        // Where counters alone are to blame, they are fewer than the requests.
+        if let Reason::Counters { counters } = &conflict.reason {
+            prop_assert!(counters.len() < set.len(), "{conflict:?}");
+        }
         for bits in 0_u32..1 << demands.len() {
             if (bits.count_ones() as usize) < set.len() {
                 let other: Vec<usize> = (0..demands.len()).filter(|i| bits >> i & 1 == 1).collect();
@@ -106,6 +110,34 @@ fn a_large_set_is_refused_at_once() {
     let conflict = conflict::find(&many, |index| index.to_string());
     assert_eq!(conflict.requests.len(), 3, "three need one of two counters");
     assert!(conflict.smallest);
+}
+
+/// As many requests as there are units, each on its own one.
+#[test]
+fn all_units_can_be_taken_at_once() {
+    let own = |unit: u32| Demand::of(vec![way(1 << unit, None)], false, false);
+    let mut demands: Vec<Demand> = (0..64).map(own).collect();
+    let solution = solve(&demands.iter().collect::<Vec<_>>()).unwrap();
+    assert_eq!(solution.units, (0..64).collect::<Vec<u8>>());
+    demands.push(own(0));
+    assert_eq!(solve(&demands.iter().collect::<Vec<_>>()), None);
+}
+
+/// Too many sets to try: the conflict is minimal all the same, and it is said that a smaller one was not ruled out.
+#[test]
+fn c7_a_conflict_among_many_kinds_is_minimal_and_says_that_not_all_was_tried() {
+    // Eight units; each request leaves one or two of them out, and no eight of these lack a unit together.
+    let out = |units: u64| Demand::of(vec![way(0xff & !units, None)], false, false);
+    let mut demands = vec![Demand::of(vec![way(1 << 20, None)], false, false), out(0)];
+    demands.extend((0..8).map(|unit| out(1 << unit)));
+    demands.extend((0..8).map(|unit| out(1 << unit | 1 << ((unit + 1) % 8))));
+    let all: Vec<&Demand> = demands.iter().collect();
+    let conflict = conflict::find(&all, |index| index.to_string());
+    let set: Vec<usize> = conflict.requests.iter().map(|(index, _)| *index).collect();
+    assert_eq!(set, (1..10).collect::<Vec<_>>(), "the first request is on a unit of its own");
+    // 106,761 sets of up to eight of eighteen kinds.
+    assert!(!conflict.smallest);
+    assert_eq!(conflict.reason, Reason::Counters { counters: (0..8).map(counter).collect() });
 }
 
 #[cfg(feature = "pack")]
@@ -196,6 +228,14 @@ mod with_tables {
         let registers = registers(&assignment, &requests.iter().collect::<Vec<_>>(), Vendor::Amd);
         assert_eq!(registers.selects.len(), 6);
         assert_eq!(registers.global_control, 0x3f);
+        // The merge event is on the counter behind its event's.
+        let at = |select: u64| {
+            let on = registers.selects.iter().filter(|(_, value)| *value == select);
+            on.map(|(counter, _)| *counter).collect::<Vec<_>>()
+        };
+        let pairs = at(0x43_ff03);
+        assert_eq!(at(0xf_0040_00ff), pairs.iter().map(|even| even + 1).collect::<Vec<_>>());
+        assert_eq!(pairs.len(), 2, "{registers:?}");
         assert_eq!(
             registers.selects.iter().filter(|(_, value)| *value == 0xf_0040_00ff).count(),
             2
@@ -208,6 +248,23 @@ mod with_tables {
             conflict.to_string().contains("need one of 3: counter 0, counter 2, counter 4"),
             "{conflict}"
         );
+    }
+
+    /// Which choice a place is of, whatever their order, and the MSRs that a request has.
+    #[test]
+    fn a_place_names_its_choice() {
+        let mut requests = all(&["instructions", "mem_trans_retired.load_latency_gt_8:p"]);
+        for (fixed, general) in [(0, 1), (1, 0)] {
+            let assignment = assign(&requests).unwrap();
+            assert_eq!(assignment.places[0], Place { counter: Counter::Fixed(0), choice: fixed });
+            let without = assign(&[requests[0].clone(), all(&["fixed0"]).remove(0)]).unwrap();
+            let place = Place { counter: Counter::General(0), choice: general };
+            assert_eq!(without.places[0], place);
+            assert_eq!(assignment.msrs, [MsrValue { address: 0x3f6, value: 8 }]);
+            requests[0].choices.reverse();
+        }
+        let alone = assign(&requests[1..]).unwrap();
+        assert_eq!(alone.msrs, [MsrValue { address: 0x3f6, value: 8 }]);
     }
 
     #[test]

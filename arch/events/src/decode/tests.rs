@@ -1,3 +1,5 @@
+mod own_tables;
+
 use super::*;
 use crate::encode::{Choice, Counters, Encoded};
 use crate::processor::{Pebs, Processor};

@@ -95,8 +95,7 @@ fn pebs(
 
 /// The architectural event that a draft is, by its code.
 fn architectural(draft: &Draft, processor: &Processor) -> Option<&'static Architectural> {
-    let intel = processor.vendor == Vendor::Intel && draft.ways.len() == 1;
-    let way = draft.ways.first().filter(|_| intel)?;
+    let way = draft.ways.first().filter(|_| processor.vendor == Vendor::Intel)?;
     match draft.fixed {
         Some(fixed) => architectural::by_fixed(fixed),
         None => architectural::by_code(way.event, way.umask),
@@ -178,7 +177,7 @@ fn general_ways(draft: &Draft, processor: &Processor, core: Option<&Core<'_>>) -
     }
     let in_table = core.filter(|_| draft.from_table).and_then(|core| {
         let name = format!("{}_P", draft.name);
-        core.find(&name).filter(|event| event.fixed.is_none() && event.ways().len() == 1)
+        core.find(&name).filter(|event| event.fixed.is_none())
     });
     if let Some(event) = in_table {
         return event.ways().iter().map(|way| (*way, event.counters.into())).collect();

@@ -144,7 +144,7 @@ impl Draft {
 
     /// A fixed counter by its number.
     pub fn fixed(index: u8) -> Self {
-        let mut draft = Self::code(alloc::format!("fixed{index}"), 0, u16::from(index) + 1);
+        let mut draft = Self::code(alloc::format!("fixed{index}"), 0, 0);
         draft.fixed = Some(index);
         draft.only_fixed = true;
         draft.counters = 0;

@@ -236,3 +236,27 @@ fn a_users_mistakes_are_named() {
     let block = sources.pack().unwrap();
     assert_eq!(Tables::open(&block).unwrap().named("mine").unwrap().len(), 1);
 }
+
+#[test]
+fn what_cannot_be_numbered_or_found_is_named() {
+    let small = |count| write::small("names", count).map_err(|error| error.to_string());
+    assert_eq!(small(65_534), Ok(65_534));
+    assert_eq!(small(65_535), Err("65535 names: the layout has room for 65534".to_string()));
+    let mut sources = Sources::default();
+    for table in ["there", "not there"] {
+        let json = r#"[{"EventName": "A", "EventCode": "1", "Counter": "0"}]"#;
+        sources.merge_perfmon("there", json).unwrap();
+        sources.processors.push(ProcessorRange {
+            vendor: Vendor::Intel,
+            family: 6,
+            models: 1..=2,
+            steppings: 0..=0xff,
+            core_type: None,
+            native_model: None,
+            role: String::new(),
+            table: table.to_string(),
+        });
+    }
+    let error = sources.pack().unwrap_err().to_string();
+    assert_eq!(error, "processors line 2: there is no table \"not there\"");
+}

@@ -32,7 +32,7 @@ impl<T: Clone + Eq + std::hash::Hash> Pool<T> {
     }
 }
 
-fn small(what: &'static str, count: usize) -> Result<u16, PackError> {
+pub(super) fn small(what: &'static str, count: usize) -> Result<u16, PackError> {
     match u16::try_from(count) {
         Ok(number) if number != NONE_16 => Ok(number),
         _ => Err(PackError::TooMany { what, count, most: usize::from(NONE_16) - 1 }),

@@ -151,6 +151,7 @@ mod tests {
         let error = |texts: &[&str]| read(texts).unwrap_err().to_string();
         assert!(error(&["q"]).contains("unknown modifier \"q\""));
         assert!(error(&["pppp"]).contains("p is given twice"));
+        assert!(error(&["p", "pp"]).contains("p is given twice"));
         assert!(error(&["u", "user"]).contains("user is given twice"));
         assert!(error(&["c"]).contains("c needs a value"));
         assert!(error(&["c=x"]).contains("c is \"x\", which is no number"));

@@ -7,16 +7,12 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 
 pub(super) fn event(part: &Part<'_>) -> Result<Request, ParseError> {
-    if part.text.is_empty() || part.text.starts_with(':') {
-        return Err(fail(part.at, Kind::MissingEvent));
-    }
     let mut request = Request { text: part.text.to_string(), at: part.at, ..Request::default() };
     if let Some((pmu, behind)) = part.split_once('/') {
         check_name(&pmu)?;
         request.pmu = Some(named(&pmu));
-        let Some((inside, modifiers)) = behind.split_once('/') else {
-            return Err(fail(part.at + pmu.text.len(), Kind::OpenTerms));
-        };
+        let open = || fail(part.at, Kind::OpenTerms);
+        let (inside, modifiers) = behind.split_once('/').ok_or_else(open)?;
         (request.base, request.attributes) = terms::terms(&inside)?;
         let bare = modifiers.text.strip_prefix(':').unwrap_or(modifiers.text);
         if !modifiers.text.is_empty() {

@@ -79,6 +79,21 @@ fn groups_hand_their_modifiers_down() {
     assert_eq!(items[2].requests.len(), 1);
 }
 
+/// Between slashes a brace is a letter of a label.
+#[test]
+fn braces_between_slashes_are_no_group() {
+    let labels = |text: &str| {
+        let items = parse_list(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let labels = |item: &Item| {
+            item.requests.iter().filter_map(|r| r.attributes.label.clone()).collect::<Vec<_>>()
+        };
+        items.iter().map(labels).collect::<Vec<_>>()
+    };
+    assert_eq!(labels("cpu/event=1,name=a{b/,cpu/event=2,name=c/"), [["a{b"], ["c"]]);
+    assert_eq!(labels("{cpu/event=1,name=a}b/,cpu/event=2,name=c/}"), [["a}b", "c"]]);
+    assert_eq!(labels("{cpu/event=1,name=a/,r1c0},cpu/event=2,name=b/"), [["a"], ["b"]]);
+}
+
 #[test]
 fn hybrid_requests_name_their_cores() {
     let request = one("goldencove::inst_retired.any:u");
@@ -112,6 +127,10 @@ fn c7_errors_carry_their_place() {
         ("a,0x12|bogus", 7, "no part of a function word"),
         ("a:", 2, "an event is missing"),
         ("a::", 3, "an event is missing"),
+        ("a,0xc0}", 6, "unexpected character '}'"),
+        ("a,{b", 2, "not closed"),
+        ("cpu/event=1,blah/", 12, "unknown term \"blah\""),
+        ("cpu/blah=2/", 4, "unknown term \"blah\""),
         ("ünder", 0, "unexpected character 'ü'"),
     ] {
         let error = parse_list(text).expect_err(text);

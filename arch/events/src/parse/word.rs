@@ -80,6 +80,7 @@ mod tests {
             ("0x29|UM_MESI|UM_A|U|K|EN", 0x43_2f29),
             ("0x29|UM_M|UM_E|UM_S|UM_I", 0x0f29),
             ("0xc0|1<<20", 0x10_00c0),
+            ("0xff<<CM_SHIFT", 0xff00_0000),
         ] {
             assert_eq!(word(text), Ok(value), "{text}");
         }

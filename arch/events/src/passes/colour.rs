@@ -30,23 +30,15 @@ pub(super) fn colour(
         lefts,
         colour_of: vec![0; edges.len()],
     };
-    // Edges that meet on both sides first: the others take what their unit has left.
-    let free_ends = |edge: &Edge| edge.left.is_none();
-    for pass in [false, true] {
-        for (index, edge) in edges.iter().enumerate().filter(|(_, edge)| free_ends(edge) == pass) {
-            let right = table.free(lefts + edge.right)?;
-            let colour = match edge.left {
-                None => right,
-                Some(left) => {
-                    let left_free = table.free(left)?;
-                    table.common(left, lefts + edge.right).unwrap_or_else(|| {
-                        table.swap_path(lefts + edge.right, left_free, right);
-                        left_free
-                    })
-                }
-            };
-            table.set(index, colour);
+    for (index, edge) in edges.iter().enumerate() {
+        let right = lefts + edge.right;
+        let mut colour = table.free(right)?;
+        if let Some(left) = edge.left {
+            let left_free = table.free(left)?;
+            table.swap_path(right, left_free, colour);
+            colour = left_free;
         }
+        table.set(index, colour);
     }
     Some(table.colour_of)
 }
@@ -69,11 +61,6 @@ impl Table<'_> {
         self.row(node).iter().position(|edge| *edge == NONE)
     }
 
-    fn common(&self, a: usize, b: usize) -> Option<usize> {
-        let mut both = self.row(a).iter().zip(self.row(b));
-        both.position(|(a, b)| *a == NONE && *b == NONE)
-    }
-
     fn ends(&self, edge: usize) -> [Option<usize>; 2] {
         [self.edges[edge].left, Some(self.lefts + self.edges[edge].right)]
     }
@@ -86,7 +73,7 @@ impl Table<'_> {
     }
 
     /// Frees `first` at a node by exchanging two colours along the path that starts there with
-    /// `first`. `second` is free at the node, so the path does not come back.
+    /// `first`: no path if it is free already. `second` is free at the node, so the path does not come back.
     fn swap_path(&mut self, node: usize, first: usize, second: usize) {
         let mut path = Vec::new();
         let (mut at, mut colour) = (node, first);

@@ -23,7 +23,7 @@ pub(super) fn first_fit(problem: &Problem) -> Vec<Vec<usize>> {
 
 /// A pass, with what is needed to say no quickly.
 #[derive(Clone)]
-struct Filling {
+pub(super) struct Filling {
     items: Vec<usize>,
     /// The units that each demand of it can have; a pair counts twice.
     units: Vec<u64>,
@@ -33,7 +33,7 @@ struct Filling {
 }
 
 impl Filling {
-    fn new(problem: &Problem, msrs: &[Option<(u64, u64)>]) -> Self {
+    pub(super) fn new(problem: &Problem, msrs: &[Option<(u64, u64)>]) -> Self {
         let mut pass = Self { items: vec![], units: vec![], alone: false, msrs: vec![] };
         pass.add_demands(problem, msrs, &problem.correlates);
         pass
@@ -51,7 +51,7 @@ impl Filling {
         }
     }
 
-    fn add(&mut self, problem: &Problem, msrs: &[Option<(u64, u64)>], item: usize) {
+    pub(super) fn add(&mut self, problem: &Problem, msrs: &[Option<(u64, u64)>], item: usize) {
         self.items.push(item);
         self.add_demands(problem, msrs, &problem.items[item]);
     }
@@ -70,7 +70,12 @@ impl Filling {
     }
 
     /// Whether MSRs that an item needs are taken by as many other values as there are MSRs.
-    fn lacks_msrs(&self, problem: &Problem, msrs: &[Option<(u64, u64)>], item: usize) -> bool {
+    pub(super) fn lacks_msrs(
+        &self,
+        problem: &Problem,
+        msrs: &[Option<(u64, u64)>],
+        item: usize,
+    ) -> bool {
         let needed = problem.items[item].iter().filter_map(|number| msrs[*number]);
         needed.into_iter().any(|(wanted, value)| {
             let competes = |(held, other): &(u64, u64)| held & !wanted == 0 && *other != value;
@@ -84,7 +89,7 @@ impl Filling {
 
     /// Hall's condition for the units of each new demand: those that can go nowhere else are too
     /// many.
-    fn is_hopeless(&self, problem: &Problem, item: usize) -> bool {
+    pub(super) fn is_hopeless(&self, problem: &Problem, item: usize) -> bool {
         problem.items[item].iter().any(|number| {
             let demand = &problem.demands[*number];
             let mut units = demand.units;
@@ -92,7 +97,7 @@ impl Filling {
                 units &= FIXED_UNITS;
             }
             let inside = self.units.iter().filter(|other| **other & !units == 0).count();
-            self.alone && demand.alone || inside >= units.count_ones() as usize
+            inside >= units.count_ones() as usize
         })
     }
 }

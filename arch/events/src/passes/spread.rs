@@ -58,10 +58,9 @@ pub(super) fn spread(problem: &Problem) -> Option<Vec<Vec<usize>>> {
     let mut edges = Vec::new();
     let mut owners = Vec::new();
     for (number, class) in everywhere.iter().enumerate() {
-        // Correlates do not count beside requests that are alone here, those places are others'.
+        // Correlates do not count beside requests that are alone: their class has no unit there.
         for _ in 0..count {
-            let at = places[*class].iter().position(|unit| *unit < BESIDE_ALONE as usize)?;
-            let right = places[*class].swap_remove(at);
+            let right = places[*class].pop()?;
             edges.push(Edge { left: Some(msrs.addresses.len() + number), right });
             owners.push(None);
         }

@@ -1,3 +1,5 @@
+mod parts;
+
 use super::*;
 use crate::assign::brute::{any_demand, check, fits};
 use crate::assign::solve::solve;
@@ -50,7 +52,9 @@ fn compare(problem: &Problem) -> Result<(), TestCaseError> {
     prop_assert!(bound::lower_bound(problem) <= optimum, "{problem:?}");
     prop_assert_eq!(passes.len(), optimum, "{:?}", problem);
     prop_assert_eq!(lower_bound, optimum, "{:?}", problem);
-    check_passes(problem, &greedy::first_fit(problem));
+    let greedy = greedy::first_fit(problem);
+    check_passes(problem, &greedy);
+    prop_assert_eq!(greedy, parts::plain_first_fit(problem));
     if let Some(passes) = spread::spread(problem) {
         check_passes(problem, &passes);
     }
@@ -95,6 +99,12 @@ proptest! {
     fn n2_passes_equal_the_optimum_with_groups(problem in any_problem(4, true)) {
         compare(&problem)?;
     }
+
+}
+
+proptest! {
+    // Lists of a hundred requests take their time.
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn m4_long_lists_are_spread_evenly_and_the_correlate_is_in_every_pass(

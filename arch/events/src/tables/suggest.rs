@@ -36,10 +36,8 @@ pub fn nearest<'n>(names: impl Iterator<Item = &'n str>, typed: &str, most: usiz
             }
         };
         let place = best.partition_point(|(other, _)| *other <= rank);
-        if place < most {
-            best.insert(place, (rank, name));
-            best.truncate(most);
-        }
+        best.insert(place, (rank, name));
+        best.truncate(most);
     }
     best.into_iter().map(|(_, name)| name).collect()
 }
@@ -57,7 +55,7 @@ fn distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
     for (i, &x) in a.iter().enumerate() {
         let (new, last, before) = ((i + 1) % 3, i % 3, (i + 2) % 3);
         rows[new][0] = i + 1;
-        let mut smallest = i + 1;
+        let mut smallest = rows[new][0];
         for (j, &y) in b.iter().enumerate() {
             let mut cost = (rows[last][j] + usize::from(x != y))
                 .min(rows[last][j + 1] + 1)
@@ -113,7 +111,41 @@ mod tests {
         assert!(nearest(names.into_iter(), "zzzzzz", 3).is_empty());
     }
 
+    /// The longest name that is compared at all, and one longer.
+    #[test]
+    fn very_long_names_are_not_compared() {
+        let (a, b) = ([b'a'; MOST_BYTES], [b'a'; MOST_BYTES + 1]);
+        assert_eq!((distance(&a, &a, 9), distance(&a, &b, 9)), (Some(0), None));
+        assert_eq!(distance(&a[..MOST_BYTES - 2], &a, 2), Some(2));
+        let name = "x".repeat(MOST_BYTES);
+        assert_eq!(nearest(core::iter::once(&*name), &name, 1), [&*name]);
+        assert!(nearest(core::iter::once(&*name), &(name.clone() + "x"), 1).is_empty());
+    }
+
     proptest! {
+        /// Whatever is left out for speed: the first ones of all names in the order of their ranks.
+        #[test]
+        fn the_nearest_are_the_first_of_all(
+            names in prop::collection::vec("[ab]{1,6}", 0..9),
+            typed in "[ab]{1,7}",
+            most in 0_usize..4,
+        ) {
+            let rank = |name: &str| {
+                let longer = name.len().saturating_sub(typed.len());
+                let away = slow(typed.as_bytes(), name.as_bytes());
+                match () {
+                    () if name.starts_with(&typed) => Some((0, longer)),
+                    () if name.contains(&typed) => Some((1, longer)),
+                    () => (away <= typed.len() / 3 + 1).then_some((2, away)),
+                }
+            };
+            let mut all: Vec<(_, &str)> =
+                names.iter().filter_map(|name| Some((rank(name)?, name.as_str()))).collect();
+            all.sort_by_key(|(rank, _)| *rank);
+            let first: Vec<&str> = all.iter().map(|(_, name)| *name).take(most).collect();
+            prop_assert_eq!(nearest(names.iter().map(String::as_str), &typed, most), first);
+        }
+
         #[test]
         fn distance_equals_the_textbook(a in "[abc]{0,6}", b in "[abc]{0,6}", limit in 0_usize..7) {
             let expected = slow(a.as_bytes(), b.as_bytes());

@@ -1,3 +1,5 @@
+mod own;
+
 use super::layout::{COUNTS_AT, CRC_AT, HEADER_BYTES, LENGTH_AT, VERSION_AT};
 use super::*;
 use crate::generic::{Generic, meanings};
@@ -33,7 +35,16 @@ fn walk(tables: &Tables<'_>) {
 fn each_refusal_has_its_own_error() {
     let open = |block: &[u8]| Tables::open(block).map(|_| ()).unwrap_err();
     assert_eq!(open(&[]), TableError::NoHeader(0));
-    assert!(matches!(open(&[0; 100]), TableError::Magic(_)));
+    assert_eq!(open(&[0; HEADER_BYTES - 1]), TableError::NoHeader(HEADER_BYTES - 1));
+    assert!(matches!(open(&[0; HEADER_BYTES]), TableError::Magic(_)));
+    // A header alone may be a table, as far as its length goes.
+    let announcing = |length: usize| {
+        let mut header = block()[..HEADER_BYTES].to_vec();
+        header[LENGTH_AT..LENGTH_AT + 4].copy_from_slice(&(length as u32).to_le_bytes());
+        open(&header)
+    };
+    assert!(matches!(announcing(HEADER_BYTES), TableError::Checksum { .. }));
+    assert!(matches!(announcing(HEADER_BYTES - 1), TableError::Truncated { .. }));
     let mut newer = block().to_vec();
     newer[VERSION_AT] = 9;
     assert_eq!(open(&newer), TableError::Version { found: 9 });

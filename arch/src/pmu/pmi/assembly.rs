@@ -106,6 +106,13 @@ pub(super) extern "C" fn entry() {
         "7: mov ecx, [rdi + {resume}]",
         "test ecx, ecx",
         "jz 26f", // 53
+        // Unless the gate is closed.
+        "cmp dword ptr [rdi + {shut}], 0",
+        "jne 26f",
+        "mov rax, [rsp + 40]",
+        "sub rax, [rdi + {closed}]",
+        "cmp rax, [rdi + {closed} + 8]",
+        "jb 26f",
         "mov eax, [rdi + {resume} + 8]",
         "mov edx, [rdi + {resume} + 12]",
         "wrmsr",
@@ -170,6 +177,8 @@ pub(super) extern "C" fn entry() {
         clear = const offset::CLEAR,
         mask = const offset::MASK,
         resume = const offset::RESUME,
+        shut = const offset::SHUT,
+        closed = const offset::CLOSED,
         apic = const offset::APIC,
         lvt = const offset::LVT,
         nmi = const offset::NMI,
@@ -258,6 +267,13 @@ pub(super) extern "C" fn searching_entry() {
         "7: mov r8d, [rdi + {stops}]",
         "test r8d, r8d",
         "jz 33f", // 48
+        // Unless the gate is closed.
+        "cmp dword ptr [rdi + {shut}], 0",
+        "jne 33f",
+        "mov rax, [rsp + 56]",
+        "sub rax, [rdi + {closed}]",
+        "cmp rax, [rdi + {closed} + 8]",
+        "jb 33f",
         // Let each counter go on.
         "lea rsi, [rdi + {on}]",
         "32: mov ecx, [rsi]",
@@ -323,6 +339,8 @@ pub(super) extern "C" fn searching_entry() {
         stops = const offset::STOPS,
         off = const offset::OFF,
         on = const offset::ON,
+        shut = const offset::SHUT,
+        closed = const offset::CLOSED,
         mask = const offset::MASK,
         top = const offset::TOP_IN_EDX,
         apic = const offset::APIC,

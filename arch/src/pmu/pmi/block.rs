@@ -10,6 +10,8 @@ use crate::pmu::capabilities::Counter;
 use crate::pmu::driver::{Driver, Gate, PmuError, Write};
 use crate::pmu::pebs::Drain;
 use crate::pmu::registers::GlobalStatus;
+use crate::pmu::window;
+use core::ops::Range;
 
 /// One counter.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -100,6 +102,10 @@ pub struct ControlBlock {
     pub(super) gate: Gate,
     /// How many of these the handler makes; 0: it does not stop the counters.
     pub(super) stops: u32,
+    /// Not 0: the gate is closed, whatever was interrupted.
+    pub(super) shut: u32,
+    /// Code in which the gate is closed: its first address, and how many bytes.
+    pub(super) closed: [u64; 2],
     /// Who is interrupted, for the samples; set by whoever switches between tasks.
     pub task: u32,
     /// Address of the APIC's page; 0: x2APIC.
@@ -175,6 +181,8 @@ impl ControlBlock {
         stop: NO_WRITE,
         gate: Gate::EMPTY,
         stops: 0,
+        shut: 0,
+        closed: [0; 2],
         task: 0,
         apic: 0,
         lvt: 0,
@@ -218,6 +226,7 @@ impl ControlBlock {
         block.stays_unmasked = !has.is_intel();
         block.top_in_edx = has.general_bits.clamp(33, 64) - 33;
         block.gate = driver.gate();
+        block.closes_in(&window::closed());
         for counter in has.counters().filter(|counter| driver.programmed() & counter.bit() != 0) {
             let slot = &mut block.slots[counter.index()];
             slot.look_at = driver.layout().counter(counter).0;
@@ -339,6 +348,24 @@ impl ControlBlock {
             || self.notify.is_some()
     }
 
+    /// The code in which the gate is closed again, in place of [`window::closed`]: an interrupt that comes there, because it was
+    /// pending when the gate was closed, does not let the counters go on. Frozen counters stand as stopped ones do, so they
+    /// do not tell.
+    pub fn closes_in(&mut self, code: &Range<u64>) {
+        self.closed = [code.start, code.end.saturating_sub(code.start)];
+    }
+
+    /// Whether the handler's end would start counters that a closed gate has stopped. The end of a streamlined freeze does not.
+    pub(super) fn reopens(&self) -> bool {
+        self.stops > 0 || self.resume.msr != 0 && self.gate.on().contains(&self.resume)
+    }
+
+    /// Whether the gate is closed where the code was interrupted, so that the counters are not to go on.
+    pub(super) fn is_closed_at(&self, rip: u64) -> bool {
+        let [start, bytes] = self.closed;
+        self.reopens() && (self.shut != 0 || rip.wrapping_sub(start) < bytes)
+    }
+
     /// What counters see of the handler.
     #[must_use]
     pub fn handling(&self) -> Handling {
@@ -356,7 +383,7 @@ impl ControlBlock {
             (slot.level, slot.running) = (0, 0);
         }
         (self.pmis, self.spurious, self.back_to_back, self.dropped) = (0, 0, 0, 0);
-        (self.cursor, self.stopped) = (self.start, false);
+        (self.cursor, self.stopped, self.shut) = (self.start, false, 0);
         self.throttle.clear();
         self.times.clear();
         for histogram in [&mut self.histogram, &mut self.data].into_iter().flatten() {
@@ -407,6 +434,8 @@ pub(super) mod offset {
     pub const END: usize = offset_of!(ControlBlock, end);
     pub const TASK: usize = offset_of!(ControlBlock, task);
     pub const STOPS: usize = offset_of!(ControlBlock, stops);
+    pub const SHUT: usize = offset_of!(ControlBlock, shut);
+    pub const CLOSED: usize = offset_of!(ControlBlock, closed);
     pub const ON: usize = offset_of!(ControlBlock, gate) + Gate::ON;
     pub const OFF: usize = offset_of!(ControlBlock, gate) + Gate::OFF;
     pub const UNSAMPLED: usize = offset_of!(ControlBlock, slots) + offset_of!(Slot, dropped);

@@ -117,6 +117,10 @@ unsafe fn put(mut new: ControlBlock, delivery: Delivery, enter: impl FnOnce(&Con
         Delivery::Fixed => u32::from(VECTOR),
         Delivery::Nmi => MODE_NMI,
     };
+    if !new.reopens() {
+        // The assembly compares alone: the end of a streamlined freeze is due everywhere.
+        new.closes_in(&(0..0));
+    }
     new.lvt = lvt;
     new.nmi = u32::from(delivery == Delivery::Nmi);
     new.apic = apic::page().unwrap_or(0);
@@ -182,6 +186,20 @@ pub unsafe fn drain_installed() {
     drain(block, &mut processor, &Interrupted::default());
 }
 
+/// The gate is closed from now on, whatever is interrupted: what is pending does not let the counters go on.
+///
+/// # Safety
+/// Ring 0, a block installed by [`install`], the counters stopped.
+pub unsafe fn shut() {
+    let block = block();
+    // SAFETY: one word of the block, which a handler may look at before or after.
+    unsafe {
+        if (*block).reopens() {
+            (&raw mut (*block).shut).write_volatile(1);
+        }
+    }
+}
+
 /// A task is about to go on, whose number samples get: starts the counters of the block that is installed.
 ///
 /// # Safety
@@ -190,7 +208,8 @@ pub unsafe fn let_in(task: u32) {
     // SAFETY: interrupts are off, so only an NMI's handler could use the block: it comes from a counter, and they stand.
     let block = unsafe { &mut *block() };
     block.task = task;
-    resume(block, &mut processor(block));
+    let mut processor = processor(block);
+    resume(block, &mut processor);
 }
 
 /// The task was interrupted at `frame`: stops the counters, and handles what had overflowed.

@@ -12,7 +12,7 @@
 //! 6. look at the status once more, and begin again at 2 if something came; such are counted as back-to-back;
 //! 7. end the interrupt, unless it is an NMI;
 //! 8. let frozen or stopped counters go on: the last thing before the return, so that they see nothing of the rest
-//!    but [`Handling::seen`].
+//!    but [`Handling::seen`]. Not where the gate has been closed meanwhile ([`ControlBlock::closes_in`], [`shut`]).
 //!
 //! With a status register all this is assembly. Without one the counters' top bits have to be looked at: on
 //! AMD before PerfMonV2 in assembly as well, on Intel's version 1 by [`service`]. [`service`] knows every way, and alone
@@ -32,7 +32,7 @@ mod timer;
 pub use block::{ControlBlock, Notify, Sample, Slot};
 pub use entry::{
     Delivery, VECTOR, block, drain_installed, exchange, install, install_for, let_in, let_out,
-    mask, service_installed, uninstall,
+    mask, service_installed, shut, uninstall,
 };
 pub use handling::Handling;
 pub use histogram::{Bucket, Histogram};

@@ -56,7 +56,7 @@ pub fn service(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted)
     let around = Around::of_overflow(block);
     put_all(raw, around.before());
     handle(block, raw, from);
-    if !block.stopped {
+    if !block.stopped && !block.is_closed_at(from.rip) {
         put_all(raw, around.after());
     }
 }
@@ -105,6 +105,7 @@ pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interr
 #[inline]
 pub fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     put_all(raw, block.gate.off());
+    block.shut = 1;
     drain(block, raw, from);
     if overflows(block, raw) == 0 {
         return;
@@ -118,7 +119,8 @@ pub fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
 
 /// Lets the counters go on that [`pause`] stopped, unless a full log has stopped them for good.
 #[inline]
-pub fn resume(block: &ControlBlock, raw: &mut impl Raw) {
+pub fn resume(block: &mut ControlBlock, raw: &mut impl Raw) {
+    block.shut = 0;
     if !block.stopped {
         put_all(raw, block.gate.on());
     }
@@ -131,7 +133,7 @@ pub fn tick(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     let around = Around::of_tick(block);
     put_all(raw, around.before());
     handle_tick(block, raw, from);
-    if !block.stopped {
+    if !block.stopped && !block.is_closed_at(from.rip) {
         put_all(raw, around.after());
     }
 }

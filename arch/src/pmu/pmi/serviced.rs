@@ -44,6 +44,8 @@ macro_rules! entry {
                 "jnz 2b",
                 "3: mov rdi, rsp",
                 "call {work}",
+                "test al, al",
+                "jz 5f",
                 "mov ebp, [rbx + {resumes}]",
                 "test ebp, ebp",
                 "jz 5f",
@@ -73,7 +75,8 @@ macro_rules! entry {
 entry!(on_overflow, OVERFLOW, overflow);
 entry!(on_tick, TICK, ticked);
 
-extern "sysv64" fn overflow(frame: &TrapFrame) {
+/// Returns whether the counters go on.
+extern "sysv64" fn overflow(frame: &TrapFrame) -> bool {
     // SAFETY: this handler and whoever holds LVTPC masked never run at the same time.
     unsafe {
         let block = &mut *super::block();
@@ -81,10 +84,12 @@ extern "sysv64" fn overflow(frame: &TrapFrame) {
         if block.stopped {
             (OVERFLOW.resumes, TICK.resumes) = (0, 0);
         }
+        !block.is_closed_at(frame.rip)
     }
 }
 
-extern "sysv64" fn ticked(frame: &TrapFrame) {
+/// Likewise.
+extern "sysv64" fn ticked(frame: &TrapFrame) -> bool {
     // SAFETY: as above. Both handlers run with interrupts off, and NMIs are not chosen together with the timer.
     unsafe {
         let block = &mut *super::block();
@@ -92,5 +97,6 @@ extern "sysv64" fn ticked(frame: &TrapFrame) {
         if block.stopped {
             (OVERFLOW.resumes, TICK.resumes) = (0, 0);
         }
+        !block.is_closed_at(frame.rip)
     }
 }

@@ -1,4 +1,4 @@
-use super::pmi::{ControlBlock, Interrupted, REGISTERS, Raw, Sample, service};
+use super::pmi::{ControlBlock, Interrupted, REGISTERS, Raw, Sample, pause, resume, service};
 use super::*;
 use pmu_model::{Delta, Retirement, Ring, RingMask};
 use proptest::prelude::*;
@@ -262,4 +262,41 @@ fn m12_overflows_that_come_during_an_interrupt_are_counted() {
     assert_eq!(counted, [(0, 2), (1, 1), (2, 1), (3, 2)]);
     service(&mut block, &mut Script(vec![]), &Interrupted::default());
     assert_eq!((block.pmis, block.back_to_back, block.spurious), (1, 2, 1));
+}
+
+/// The interrupt of an overflow at the very end of the window comes when the gate is closed, and finds counters that stand as
+/// frozen ones do.
+#[test]
+fn i6_a_pending_interrupt_does_not_start_the_counters_of_a_closed_gate() {
+    const CLOSED: u64 = 0x1000;
+    for (model, mut pmu, mut driver) in machines() {
+        let freeze = match driver.capabilities().freeze {
+            FreezeKind::None => Freeze::empty(),
+            FreezeKind::Legacy | FreezeKind::Streamlined => Freeze::COUNTERS,
+        };
+        let mut block = armed(&mut pmu, &mut driver, freeze);
+        if freeze.is_empty() {
+            block.stop_in_handler(&driver).unwrap();
+        }
+        block.closes_in(&(CLOSED..CLOSED + 0x10));
+        let mut processor = Processor::new(pmu, &driver);
+        let seen = |processor: &mut Processor| driver.read(&mut processor.pmu, Counter::General(1));
+        // The instruction that closes the gate is the last one of the period.
+        let delta = Delta::bulk(Ring::Kernel, PERIOD);
+        assert!(processor.pmu.advance(&delta).pmi, "{model:?}");
+        driver.stop(&mut processor.pmu).unwrap();
+        let at = |rip| Interrupted { rip, ..Interrupted::default() };
+        service(&mut block, &mut processor, &at(CLOSED));
+        processor.pmu.advance(&delta);
+        assert_eq!((block.pmis, seen(&mut processor)), (1, Ok(PERIOD)), "{model:?}");
+        // An interrupt that finds nothing, anywhere, once the gate has been shut for good.
+        pause(&mut block, &mut processor, &at(0));
+        service(&mut block, &mut processor, &at(0));
+        processor.pmu.advance(&delta);
+        assert_eq!((block.spurious, seen(&mut processor)), (1, Ok(PERIOD)), "{model:?}");
+        // And goes on where it is opened again.
+        resume(&mut block, &mut processor);
+        processor.run(&mut block, 2 * PERIOD);
+        assert_eq!((block.pmis, seen(&mut processor)), (3, Ok(3 * PERIOD)), "{model:?}");
+    }
 }

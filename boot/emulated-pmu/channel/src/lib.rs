@@ -11,7 +11,7 @@
 //! | [`Command::Region`] | `region_start`, `region_end`, `own` | |
 //! | [`Command::Mode`] | `mode` | |
 //! | [`Command::Enter`] | `parts`, `record_kinds`, `entry`, `limits` | `lead` |
-//! | [`Command::Exit`] | `rip`, `place` | `counts`, `instructions`, `string_starts`, `string_ends`, `lead`, `stopped`, `records` |
+//! | [`Command::Exit`] | `rip`, `rflags`, `rcx`, `place` | `counts`, `instructions`, `string_starts`, `string_ends`, `lead`, `stopped`, `records` |
 #![cfg_attr(not(test), no_std)]
 #![warn(missing_docs)]
 
@@ -22,7 +22,7 @@ pub use mailbox::{Limit, MAX_LIMITS, MAX_RECORDS, Mailbox, Record, Records, SLOT
 use bitflags::bitflags;
 
 /// What both sides must agree on; any change of this crate is a new version.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 /// In `question`, at [`Command::Who`]: a guest's own NOP will not have it there.
 pub const QUESTION: u64 = u64::from_le_bytes(*b"barecnt?");
 /// In `answer`, of a plugin.

@@ -105,6 +105,11 @@ pub struct Mailbox {
     pub records: Records,
     /// Who: vCPUs of the machine.
     pub processors: u64,
+    /// Exit: RFLAGS and RCX, by which a conditional jump to the next instruction is judged. The plugin makes the guest leave behind
+    /// one, if it can.
+    pub rflags: u64,
+    /// See there.
+    pub rcx: u64,
 }
 
 const _: () = assert!(size_of::<Mailbox>() == 4096);
@@ -140,5 +145,7 @@ impl Mailbox {
                 MAX_RECORDS],
         },
         processors: 0,
+        rflags: 0,
+        rcx: 0,
     };
 }

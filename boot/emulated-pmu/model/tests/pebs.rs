@@ -32,7 +32,11 @@ fn every_nth_instruction_is_in_a_record_and_none_is_lost() {
         for number in 1..=105 {
             let outcome = instruction(&mut pmu, &mut area, number, Delta::step(Ring::User));
             assert!(!outcome.pmi && outcome.overflowed == 0, "{model:?}: {number}");
+            // Each ninth has overflowed, and the next one is awaited.
+            assert_eq!(pmu.awaits_record(Ring::User), number % 10 == 9, "{model:?}: {number}");
         }
+        write(&mut pmu, 0x186 + n, event | EN | OS);
+        assert!(!pmu.awaits_record(Ring::User), "{model:?}: it does not run there");
         assert_eq!(area.records(words), 10, "{model:?}");
         assert_eq!(read(&mut pmu, 0x38E), 0, "{model:?}: no status without a threshold");
         for (index, record) in area.buffer().chunks(words).take(10).enumerate() {

@@ -52,6 +52,7 @@ pub fn apply(
                 beside.call_if(callbacks::spent, Condition::AtLeast, word, ALARM, data);
             }
             Action::NoteStart => beside.call(callbacks::note_start, null_mut()),
+            Action::Leave => beside.call(callbacks::undecided, null_mut()),
             Action::Count(tally) => beside.count(tally, translator.mode),
             Action::OpenSettled(opened) => {
                 let stays = translator.opened.get(*opened);
@@ -125,10 +126,17 @@ impl Beside<'_> {
         }
     }
 
-    /// A callback at the block's start.
+    /// A callback at the block's start, or before an instruction.
     fn call(&self, callback: Executed, data: *mut c_void) {
         // SAFETY: as above; the callback takes such data, which stays.
-        unsafe { (api().at_block)(self.block, callback, Registers::Read, data) };
+        unsafe {
+            match self.at {
+                At::Before(index) => {
+                    (api().before)(self.insns[index], callback, Registers::None, data);
+                }
+                _ => (api().at_block)(self.block, callback, Registers::Read, data),
+            }
+        }
     }
 
     fn call_if(

@@ -15,6 +15,7 @@ use core::ffi::c_void;
 use plugin_channel::{ANSWER, Command, Mailbox, Mode, Parts, Place, QUESTION, SLOTS, VERSION};
 use pmu_model::OCCURRENCES;
 use std::sync::atomic::{AtomicU64, Ordering};
+use step::Behind;
 
 /// Bytes of a page.
 const PAGE: u64 = 4096;
@@ -111,12 +112,15 @@ fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     let at = (mailbox.rip & OFFSET) as u16;
     let open = matches!(vcpu.opened(), Some(Opened::Repeat { ip, .. }) if !failed && *ip == at);
     mailbox.string_open = open.into();
+    let &mut Mailbox { rip, rflags, rcx, .. } = mailbox;
+    vcpu.behind = Some(Behind { rip, rflags, rcx });
     if let Some(opened) = vcpu.opened() {
         let to = if failed { Where::Failed } else { Where::Left };
         settle::next(vcpu, opened, to(mailbox.rip));
     } else if failed {
         vcpu.memory.drop_pending();
     }
+    vcpu.behind = None;
     vcpu.collect();
     mailbox.counts = [0; SLOTS];
     mailbox.counts[..OCCURRENCES].copy_from_slice(&vcpu.sums.0[..OCCURRENCES]);

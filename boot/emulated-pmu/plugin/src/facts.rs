@@ -8,7 +8,7 @@ use iced_x86::{CodeSize, Instruction, InstructionInfoFactory};
 use plugin_channel::Mode;
 use pmu_model::uarch::AccessKind;
 use pmu_model::{BranchKind, Occurrence, Ring};
-use step::{Kind, Maintenance, StringOperation, Touch};
+use step::{Behind, Condition, Kind, Maintenance, StringOperation, Touch};
 
 #[cfg(test)]
 mod tests;
@@ -31,6 +31,8 @@ pub struct Branch {
     pub backward: bool,
     /// It is conditional, and offsets do not tell whether it was taken: target and next differ in their pages alone.
     pub ambiguous: bool,
+    /// The condition of a jump to the next instruction. Registers tell whether it was taken, which QEMU shows at an exit alone.
+    pub undecided: Option<Condition>,
 }
 
 impl Branch {
@@ -140,7 +142,7 @@ fn offset(linear: u64) -> u16 {
 }
 
 fn branch(instruction: &Instruction) -> Option<Branch> {
-    let kind = step::branch(instruction, 0, Ring::Kernel)?.kind;
+    let kind = step::branch(instruction, &Behind::default(), Ring::Kernel)?.kind;
     let (ip, next) = (instruction.ip(), instruction.next_ip());
     let target = instruction.near_branch_target();
     // The instruction pointer wraps at the code's size, and the linear address has the segment's base in it.
@@ -159,5 +161,6 @@ fn branch(instruction: &Instruction) -> Option<Branch> {
         kind,
         backward,
         ambiguous,
+        undecided: step::undecided(instruction),
     })
 }

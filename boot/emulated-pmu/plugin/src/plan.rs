@@ -47,6 +47,8 @@ pub enum Action {
     Spend(Bound),
     /// The block's address is noted.
     NoteStart,
+    /// The guest leaves behind the instruction.
+    Leave,
     /// Counts.
     Count(Tally),
     /// Something is open now.
@@ -233,6 +235,9 @@ impl Plan {
             let counted = !self.is_settled(&branch);
             let opened = Opened::Branch { branch, bytes, early, counted };
             self.open_at(index, opened);
+            if branch.undecided.is_some() {
+                self.push(At::Before(index), Action::Leave);
+            }
         }
     }
 }

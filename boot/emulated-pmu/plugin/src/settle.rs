@@ -126,6 +126,10 @@ fn rarer(vcpu: &mut Vcpu, opened: &Opened, to: Where) {
 /// A branch is done about which more has to be known.
 fn branch(vcpu: &mut Vcpu, branch: &Branch, bytes: u16, counted: bool, to: Where) {
     let mut fell = branch.kind == BranchKind::Conditional && fell(branch, to);
+    if let Some(condition) = branch.undecided {
+        // Without a line the guest could not be made to leave.
+        fell = !vcpu.behind.is_some_and(|behind| condition.holds(&behind));
+    }
     if fell && branch.ambiguous {
         fell = rip(vcpu, to).wrapping_sub(vcpu.block_start) == u64::from(bytes);
     }

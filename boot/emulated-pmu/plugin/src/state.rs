@@ -96,16 +96,19 @@ impl State {
         &self.stoppers[index as usize]
     }
 
-    /// Makes a vCPU leave the guest. Once, until it is armed again.
+    /// Makes a vCPU leave the guest because of its limits. Once, until it is armed again.
     pub fn stop(&self, index: u32) {
-        let stopper = self.stopper(index);
-        if !stopper.armed.swap(false, Ordering::Relaxed) {
-            return;
+        if self.stopper(index).armed.swap(false, Ordering::Relaxed) {
+            self.leave(index);
         }
+    }
+
+    /// Makes a vCPU leave the guest, if there is a line.
+    pub fn leave(&self, index: u32) {
         if let Some(line) = &self.line
             && line.lock().expect("nobody panics with it").nmi(index as u8)
         {
-            stopper.stopped.fetch_add(1, Ordering::Relaxed);
+            self.stopper(index).stopped.fetch_add(1, Ordering::Relaxed);
         }
     }
 

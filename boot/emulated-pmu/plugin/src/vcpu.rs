@@ -14,6 +14,7 @@ use crate::state::state;
 use crate::tally::Sums;
 use plugin_channel::Parts;
 use pmu_model::uarch::{Core, Llc};
+use step::Behind;
 
 /// A vCPU. Its own thread alone uses it.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub struct Vcpu {
     pub string_ends: u64,
     /// The parts that see what runs.
     pub parts: Parts,
+    /// At an exit: its registers.
+    pub behind: Option<Behind>,
     /// Where the block began that has what is open at its end: RIP.
     pub block_start: u64,
     /// The counters that can overflow.
@@ -58,6 +61,7 @@ impl Vcpu {
             sums: Sums::NONE,
             string_ends: 0,
             parts: Parts::empty(),
+            behind: None,
             block_start: 0,
             limits: Limits::default(),
             core: Core::default(),

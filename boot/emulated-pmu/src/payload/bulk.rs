@@ -98,6 +98,7 @@ fn intercept(guest: &mut Guest, ring: Ring) {
     }
     guest.vmcb.set_intercepts(intercepts);
     guest.vmcb.exceptions = exceptions;
+    events::leave_for_interrupts(guest);
     rewind_if_undelivered(guest);
     careful(guest);
     guest.withhold_system_calls(split);

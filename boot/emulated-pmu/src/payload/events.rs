@@ -4,6 +4,7 @@ use super::clock;
 use super::guest::{Guest, IF};
 use super::lapic::{self, Delivery};
 use super::nested;
+use super::precise;
 use super::processors;
 use super::tables;
 use super::vmcb::Event;
@@ -36,12 +37,17 @@ pub fn choose(guest: &mut Guest) -> bool {
     guest.event.is_some()
 }
 
+/// For a stay at full speed: it ends when the guest lets in an interrupt that waits.
+pub fn leave_for_interrupts(guest: &mut Guest) {
+    guest.leaves_for_interrupt = guest.event.is_none() && !guest.waiting.is_empty();
+}
+
 fn is_nmi_due(guest: &Guest) -> bool {
     guest.awaits_nmi() && guest.nmi_in() == 0 && !guest.in_shadow()
 }
 
 fn takes_interrupts(guest: &Guest) -> bool {
-    guest.vmcb.rflags & IF != 0 && !guest.in_shadow()
+    guest.vmcb.rflags & IF != 0 && !guest.in_shadow() && !precise::holds_interrupts(guest)
 }
 
 /// Raises #GP in the guest.

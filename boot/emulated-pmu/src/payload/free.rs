@@ -26,6 +26,7 @@ pub const ALWAYS: Intercepts = Intercepts::CPUID
 /// Runs the guest until something of the above happens.
 pub fn stay(guest: &mut Guest) {
     events::choose(guest);
+    events::leave_for_interrupts(guest);
     guest.vmcb.set_intercepts(ALWAYS | returns(guest));
     if guest.timer.is_watched() {
         guest.vmcb.add_intercepts(Intercepts::INTR);

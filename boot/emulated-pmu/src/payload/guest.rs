@@ -16,7 +16,7 @@ use core::cell::RefCell;
 use emulated_pmu::control::{Control, enterable_code_segment};
 use emulated_pmu::debug_registers::{DebugRegisters, SINGLE_STEP};
 use emulated_pmu::returns::Returns;
-use emulated_pmu::step;
+use emulated_pmu::step::{self, Behind};
 use emulated_pmu::translator;
 use emulated_pmu::vectors::Vectors;
 use emulated_pmu::walk::Paging;
@@ -86,6 +86,12 @@ pub struct Guest {
     pub event: Option<Event>,
     /// Device interrupts whose delivery something else came before: they are delivered when the guest can take them.
     pub waiting: Vectors,
+    /// The stay that comes, with nothing to be delivered, is to end when it can.
+    pub leaves_for_interrupt: bool,
+    /// Instructions that were stepped since a counter awaits its PEBS record, and whether interrupts of devices are kept out of
+    /// the next one: see [`super::precise::begin`].
+    pub awaiting: u8,
+    pub keeps_interrupts_out: bool,
     /// Bytes of the INT n that was emulated and is to be delivered: RIP is behind it already. 0 of one that the guest
     /// executes itself.
     pub software_interrupt_bytes: u64,
@@ -155,6 +161,13 @@ impl Guest {
             self.runs = Default::default();
         }
         self.vmcb.set_event(self.event.take());
+        if let Some(vector) = self.waiting.highest().filter(|_| self.leaves_for_interrupt) {
+            self.vmcb.leave_for_interrupt(vector);
+        }
+        self.leaves_for_interrupt = false;
+        if core::mem::take(&mut self.keeps_interrupts_out) {
+            self.vmcb.keep_interrupts_out();
+        }
         if self.is_long_mode() {
             self.vmcb.cs.attributes = enterable_code_segment(self.vmcb.cs.attributes);
         }
@@ -189,15 +202,15 @@ impl Guest {
     /// Tells the plugin that the guest has left, which ran in `ring`. Returns what is to be added to its instructions.
     fn tell_exit(&mut self, ring: Ring) -> u64 {
         const DEBUG: u64 = exit::EXCEPTION + 1;
-        let rip = self.linear_rip();
+        let behind = self.behind();
         let place = match self.vmcb.exit_code {
-            exit::INTR | exit::NMI | DEBUG => Place::Boundary,
+            exit::INTR | exit::VINTR | exit::NMI | DEBUG => Place::Boundary,
             _ if self.is_in_delivery() => Place::Boundary,
             _ => Place::Instruction,
         };
         let counts = self.needs.stepping_in(ring);
         let Some(plugin) = self.plugin.as_mut().filter(|plugin| plugin.is_on()) else { return 0 };
-        let Left { instructions, stopped } = plugin.exit(rip, place, counts);
+        let Left { instructions, stopped } = plugin.exit(&behind, place, counts);
         if stopped {
             // It may have come as the exit, or wait behind another one.
             events::take_own_nmi(self);
@@ -239,6 +252,11 @@ impl Guest {
             64 => self.vmcb.rip,
             _ => self.vmcb.cs.base.wrapping_add(self.vmcb.rip) & 0xffff_ffff,
         }
+    }
+
+    /// What a branch is judged by that it has just executed.
+    pub fn behind(&self) -> Behind {
+        Behind { rip: self.linear_rip(), rflags: self.vmcb.rflags, rcx: self.registers.rcx }
     }
 
     /// The linear address of the top of its stack.

@@ -5,6 +5,7 @@ use super::{debug, processors};
 use core::arch::asm;
 use core::mem::offset_of;
 use core::ptr::{addr_of, addr_of_mut};
+use emulated_pmu::step::Behind;
 use emulated_pmu::translator::Modes;
 use plugin_channel::{
     ANSWER, CALL_BYTES, Command, Limit, MAX_LIMITS, MAX_RECORDS, Mailbox, Mode, Parts, Place,
@@ -172,11 +173,13 @@ impl Plugin {
         execute(Command::Enter);
     }
 
-    /// The guest has left. What was counted is kept if `counts`. Returns what has to be added to the clock's instructions,
+    /// The guest has left, with these registers. What was counted is kept if `counts`. Returns what has to be added to the clock's instructions,
     /// as it counts repeated string instructions by iteration, and whether an NMI was asked for.
-    pub fn exit(&mut self, rip: u64, place: Place, counts: bool) -> Left {
-        self.left_at = rip;
-        set!(rip, rip);
+    pub fn exit(&mut self, at: &Behind, place: Place, counts: bool) -> Left {
+        self.left_at = at.rip;
+        set!(rip, at.rip);
+        set!(rflags, at.rflags);
+        set!(rcx, at.rcx);
         set!(place, place as u64);
         execute(Command::Exit);
         for (index, sum) in self.counts.iter_mut().enumerate() {

@@ -3,7 +3,8 @@
 use super::clock;
 use super::events;
 use super::guest::Guest;
-use iced_x86::Register;
+use emulated_pmu::step::{self, Kind};
+use iced_x86::{Instruction, Register};
 use pmu_model::{GuestMemory, Outcome, Retirement};
 
 /// The general registers in the order of their encoding.
@@ -37,6 +38,30 @@ impl GuestMemory for Memory<'_> {
     fn write(&mut self, linear: u64, value: u64) -> Option<()> {
         self.0.write_word(linear, value)
     }
+}
+
+/// Instructions for which interrupts of devices wait, at most.
+const WAIT: u8 = 16;
+
+/// Before each stay. Between an overflow and its record a processor executes an instruction or a few, and seldom has an
+/// interrupt there. The machine's devices go on while the hypervisor works, so here it would be often; and a system that
+/// switches the counter off in its handler loses the record. So interrupts wait for a few instructions.
+pub fn begin(guest: &mut Guest) {
+    let ring = guest.next_ring();
+    let awaits = guest.needs.precise && guest.counting.peek().awaits_record(ring);
+    guest.awaiting = if awaits { guest.awaiting.saturating_add(1) } else { 0 };
+}
+
+/// Whether interrupts of devices wait.
+pub fn holds_interrupts(guest: &Guest) -> bool {
+    (1..=WAIT).contains(&guest.awaiting)
+}
+
+/// Before `instruction` is stepped. One that touches CR8 does not keep interrupts out, nor one that may last.
+pub fn keep_interrupts_out(guest: &mut Guest, instruction: &Instruction) {
+    let touches = [instruction.op0_register(), instruction.op1_register()].contains(&Register::CR8);
+    let lasts = matches!(step::kind(instruction), Kind::Repeated(_));
+    guest.keeps_interrupts_out = holds_interrupts(guest) && !touches && !lasts;
 }
 
 /// An instruction that has just been reported.

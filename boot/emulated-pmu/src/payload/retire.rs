@@ -16,8 +16,9 @@ pub fn instruction(
     instruction: Option<&Instruction>,
     before: &Before,
 ) -> bool {
-    let to = guest.linear_rip();
-    let branch = instruction.and_then(|instruction| step::branch(instruction, to, guest.ring()));
+    let behind = guest.behind();
+    let branch =
+        instruction.and_then(|instruction| step::branch(instruction, &behind, guest.ring()));
     let taken = branch.is_some_and(|branch| branch.taken);
     let place = before.place(guest, instruction);
     if !guest.needs.stepping_in(ring) {

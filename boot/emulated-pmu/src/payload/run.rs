@@ -2,7 +2,7 @@
 
 use super::guest::{Guest, RF, TF};
 use super::vmcb::Event;
-use super::{bulk, clock, delivery, events, free, nested, processors, step};
+use super::{bulk, clock, delivery, events, free, nested, precise, processors, step};
 use emulated_pmu::translator::{self, Plan};
 
 /// Closer to an overflow than this many instructions the guest is stepped. The alarm clock has to be further away, or
@@ -54,6 +54,7 @@ fn is_stepped(guest: &Guest) -> bool {
 }
 
 fn way(guest: &mut Guest) -> Way {
+    precise::begin(guest);
     // What is delivered decides in which ring the guest goes on; a debug exception that waits comes before it.
     if guest.held == 0 && !guest.after_ss {
         events::choose(guest);
@@ -62,9 +63,10 @@ fn way(guest: &mut Guest) -> Way {
     plan(guest);
     let needs = &guest.needs;
     // An NMI must not come before the next instruction, and has to come right behind it; or right behind what is delivered
-    // first. An interrupt that waits comes as soon as the guest lets it in.
+    // first. An interrupt that waits comes as soon as the guest lets it in, behind what is delivered first as well.
     let held_back = guest.in_shadow() || guest.event.is_some() && guest.nmi_in() == 0;
-    let waits = guest.awaits_nmi() && held_back || !guest.waiting.is_empty();
+    let waits =
+        guest.awaits_nmi() && held_back || !guest.waiting.is_empty() && guest.event.is_some();
     // A breakpoint waits; or a frame has to be held against the guest's breakpoints.
     let debug = guest.after_ss || guest.held != 0;
     let delivers = guest.event.is_some();

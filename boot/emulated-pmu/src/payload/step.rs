@@ -6,7 +6,7 @@ use super::free::ALWAYS;
 use super::guest::{Guest, RF, TF};
 use super::plugin::Plugin;
 use super::vmcb::{Event, Intercepts, exit};
-use super::{breakpoint, bulk, events, exits, nested, retire, timer};
+use super::{breakpoint, bulk, events, exits, nested, precise, retire, timer};
 use emulated_pmu::debug_registers::{SINGLE_STEP, Which};
 use emulated_pmu::step::{self, Kind, StringOperation};
 use iced_x86::{Instruction, Register};
@@ -79,6 +79,7 @@ pub fn instruction(guest: &mut Guest) {
         return trap(guest, None);
     }
     let Some(instruction) = guest.instruction() else { return trap(guest, None) };
+    precise::keep_interrupts_out(guest, &instruction);
     if timer::is_touched(guest, &instruction) {
         guest.timer.release();
     }
@@ -267,7 +268,7 @@ fn iterate(guest: &mut Guest, instruction: &Instruction) {
 
 /// Whether the exit came between two instructions, or between two iterations of a repeated one.
 fn is_between(code: u64) -> bool {
-    matches!(code, DEBUG | exit::INTR | exit::NMI)
+    matches!(code, DEBUG | exit::INTR | exit::VINTR | exit::NMI)
 }
 
 /// An exit behind an iteration of a repeated string instruction, at full speed: the last iteration ends it, where QEMU goes

@@ -8,6 +8,7 @@ bitflags! {
     pub struct Intercepts: u64 {
         const INTR = 1 << 0;
         const NMI = 1 << 1;
+        const VINTR = 1 << 4;
         const RDPMC = 1 << 15;
         const PUSHF = 1 << 16;
         const POPF = 1 << 17;
@@ -59,6 +60,8 @@ const LAST_EXCEPTION: u8 = 31;
 const VIRTUAL_IRQ: u64 = 1 << 8;
 /// Interrupt control: it comes whatever the task priority is.
 const IGNORE_PRIORITY: u64 = 1 << 20;
+/// Interrupt control: interrupts of devices are the hypervisor's, which has them off (V_INTR_MASKING).
+const MASKS_INTERRUPTS: u64 = 1 << 24;
 /// Interrupt control: where the vector begins.
 const VIRTUAL_VECTOR: u32 = 32;
 
@@ -118,6 +121,7 @@ pub mod exit {
     pub const EXCEPTION: u64 = 0x40;
     pub const INTR: u64 = 0x60;
     pub const NMI: u64 = 0x61;
+    pub const VINTR: u64 = 0x64;
     pub const RDPMC: u64 = 0x6f;
     pub const CPUID: u64 = 0x72;
     pub const IRET: u64 = 0x74;
@@ -229,6 +233,19 @@ impl Vmcb {
             }
             other => (other.map_or(0, Event::encode), 0),
         };
+    }
+
+    /// Keeps interrupts of devices out of the stay. The guest must not touch CR8 in it, which would not be the local APIC's then.
+    /// Behind [`Self::set_event`].
+    pub fn keep_interrupts_out(&mut self) {
+        self.int_control |= MASKS_INTERRUPTS;
+    }
+
+    /// Makes the guest leave as soon as it would take an interrupt, of which one waits with this vector. Behind
+    /// [`Self::set_event`] with nothing.
+    pub fn leave_for_interrupt(&mut self, vector: u8) {
+        self.add_intercepts(Intercepts::VINTR);
+        self.int_control = VIRTUAL_IRQ | IGNORE_PRIORITY | u64::from(vector) << VIRTUAL_VECTOR;
     }
 
     /// After an exit: the interrupt that was to be delivered and was not, because something else came first.

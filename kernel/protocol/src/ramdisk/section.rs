@@ -26,6 +26,8 @@ pub enum SectionKind {
     Program = 4,
     /// Which serial ports the report goes to: [`crate::serial::SerialPorts`] in postcard form.
     SerialPorts = 5,
+    /// The report is to be KTAP: [`crate::ktap`]. The content is empty.
+    Ktap = 6,
 }
 
 /// Writes the sections behind the job.

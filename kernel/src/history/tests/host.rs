@@ -259,7 +259,7 @@ impl Sampler for Host {
         }
         Ok(Pmu { registers: &mut self.pmu, driver: &mut self.driver, known: &self.known })
     }
-    fn load_task(&mut self, _: &Task, _: &Gate) -> CodePlace {
+    fn load_task(&mut self, _: &Task, _: &Gate) -> (CodePlace, core::ops::Range<u64>) {
         unreachable!("nothing is sampled")
     }
     fn run_task(&mut self, _: &Task, _: bool) -> Result<u64, Unmeasured> {

@@ -24,10 +24,11 @@ const _: () = assert!(size_of::<Attributes>() == 64);
 #[derive(Clone, Copy)]
 pub struct Event(u32, u64);
 
-/// PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, PERF_TYPE_HW_CACHE.
+/// PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW.
 const HARDWARE: u32 = 0;
 const SOFTWARE: u32 = 1;
 const HARDWARE_CACHE: u32 = 3;
+const RAW: u32 = 4;
 
 impl Event {
     pub const CYCLES: Self = Self(HARDWARE, 0);
@@ -41,6 +42,15 @@ impl Event {
     pub const MIGRATIONS: Self = Self(SOFTWARE, 4);
     /// First-level data cache, read, accesses.
     pub const L1_LOADS: Self = Self(HARDWARE_CACHE, 0);
+
+    /// Cycles in which two loads or more retire: MEM_INST_RETIRED.ALL_LOADS of Skylake, LsDispatch of Zen, with a counter mask
+    /// of 2. An emulated PMU has to see each instruction for it.
+    pub fn two_loads_at_once() -> Self {
+        const COUNTER_MASK: u64 = 2 << 24;
+        let vendor = core::arch::x86_64::__cpuid(0).ebx.to_le_bytes();
+        let loads = if vendor == *b"Genu" { 0x81d0 } else { 0x0129 };
+        Self(RAW, loads | COUNTER_MASK)
+    }
 }
 
 /// What is counted of an event, and how it is sampled.

@@ -19,6 +19,11 @@ const ITERATIONS: u64 = 4_000_000;
 /// Instructions from one sample to the next.
 const PERIOD: u64 = 100_000;
 
+/// Iterations of the loop that is stepped, and of those beside it, which last longer than their turns would if each were as
+/// long as the hypervisor's work for some of the steps.
+const STEPPED: u64 = 1_000;
+const BESIDE: u64 = 10_000_000;
+
 /// How many processors the machine has.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
@@ -43,6 +48,7 @@ pub fn all(count: usize) {
     run(every, "together", instructions);
     run(every, "branches", branches);
     run(every, "samples", samples);
+    run(every, "nanoseconds", stepped_beside_others);
     run(&[0], "moved", moved);
     if let Err(error) = switch_off_and_on() {
         say!("processor 1: off and on: {error}");
@@ -91,6 +97,28 @@ fn samples(processor: usize) -> Count {
         say!("processor {processor}: samples: {records:?}");
     }
     Ok((records.inside, region_instructions(ITERATIONS) / PERIOD))
+}
+
+/// The last processor is stepped, while the others execute plain code: how long it takes, and how long its instructions would
+/// take it alone.
+fn stepped_beside_others(processor: usize) -> Count {
+    if processor + 1 < COUNT.load(Relaxed) {
+        let counter = Counter::of_this_task(Event::INSTRUCTIONS, USER)?;
+        region(counter.descriptor(), BESIDE);
+        return Ok((0, 0));
+    }
+    let counter = Counter::of_this_task(Event::two_loads_at_once(), USER)?;
+    let begun = now();
+    region(counter.descriptor(), STEPPED);
+    let took = now() - begun;
+    counter.read()?;
+    Ok((took, region_instructions(STEPPED)))
+}
+
+/// The TSC: a nanosecond each.
+fn now() -> u64 {
+    // SAFETY: reads the counter, which Linux lets programs do.
+    unsafe { core::arch::x86_64::_rdtsc() }
 }
 
 /// A task that is on each processor once.

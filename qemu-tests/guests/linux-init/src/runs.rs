@@ -103,6 +103,9 @@ fn precise() {
     tell_samples("cycles:up", sample(Event::CYCLES, How { precise: 1, ..cycles }, SAMPLED));
     let instructions = How { period: 100_000, ..how };
     tell_samples("instructions:upp", sample(Event::INSTRUCTIONS, instructions, SAMPLED));
+    // So often that a device would now and then interrupt between an overflow and its record.
+    let often = How { period: 10_000, ..how };
+    tell_samples("often:upp", sample(Event::INSTRUCTIONS, often, SAMPLED));
     let seldom = How { period: 100, ..how };
     tell_samples("branches:upp", sample(Event::BRANCHES, seldom, SAMPLED_BRANCHES));
 }

@@ -23,7 +23,7 @@ fn of(old: &Figure, new: &Figure, limit: Option<Limit>) -> Outcome {
 }
 
 #[test]
-fn exact_figures_may_not_change_at_all_unless_a_limit_lets_them() {
+fn x4_exact_figures_may_not_change_at_all_unless_a_limit_lets_them() {
     for (worse, change, limit, outcome) in [
         (Worse::More, 0.0, None, Outcome::Equal),
         (Worse::More, 1e-9, None, Outcome::Worse),
@@ -49,7 +49,7 @@ fn exact_figures_may_not_change_at_all_unless_a_limit_lets_them() {
 }
 
 #[test]
-fn figures_that_vary_change_only_by_more_than_their_runs_do() {
+fn x4_figures_that_vary_change_only_by_more_than_their_runs_do() {
     let old = runs(100.0, Worse::More);
     let told = |by| compare(&old, &runs(100.0 + by, Worse::More), None, &mut Test::new(0.99, 1));
     assert_eq!(told(1.0).outcome, Outcome::NoChangeShown);

@@ -31,7 +31,7 @@ fn told(old: &Saved, new: &Saved) -> Vec<String> {
 }
 
 #[test]
-fn everything_that_figures_depend_on_is_told_if_it_differs() {
+fn x4_everything_that_figures_depend_on_is_told_if_it_differs() {
     let same = report(machine(), |_| {});
     assert_eq!(told(&same, &same), [""; 0]);
     let changes: [(&str, Value, &str); 9] = [

@@ -1,4 +1,5 @@
 use super::*;
+use crate::processor::Pebs;
 
 #[test]
 fn fixed_events_have_both_choices_the_fixed_one_first() {
@@ -29,6 +30,79 @@ fn fixed_events_have_both_choices_the_fixed_one_first() {
     assert_eq!(fixed(&retiring).map(|f| f.0), Some(6));
     let retiring = on(&processor, Some(&skymont), "topdown_retiring.all").unwrap();
     assert_eq!(retiring.choices.len(), 2);
+}
+
+/// Slots on a processor whose CPUID does not tell of them, and what a place or a name asks for.
+#[test]
+fn a_fixed_counters_event_has_the_code_of_the_same_event() {
+    let icelake = core("icelake");
+    let described = Processor::described_by(&icelake);
+    // Bit 7 of CPUID.0AH:EBX is younger than the list (SDM vol. 3, 20.2.3): the fixed counter says that there are slots.
+    let seven = Processor { architectural_events: 0x7f, ..described.clone() };
+    assert!(fixed(&on(&seven, Some(&icelake), "topdown.slots").unwrap()).is_some());
+    let six = Processor { architectural_events: 0x3f, ..described };
+    assert!(refusal(on(&six, Some(&icelake), "r00c5")).contains("EBX[6]"));
+    // A counter that is asked for is a general-purpose one, and alone.
+    let second = skx("instructions:counter=1").unwrap();
+    assert_eq!((fixed(&second), general(&second, Vendor::Intel).1), (None, 1 << 1));
+    assert_eq!(second.choices.len(), 1);
+    // An event on a fixed counter whose programmable form has another name: what both count is the same.
+    let any = skx("cpu_clk_unhalted.thread_any").unwrap();
+    assert_eq!((fixed(&any), general(&any, Vendor::Intel).0), (Some((1, 7)), 0x63_003c));
+    // PREC_DIST shares the counter, and is another event.
+    let icelakes = Processor::described_by(&icelake);
+    let dist = on(&icelakes, Some(&icelake), "inst_retired.prec_dist").unwrap();
+    assert_eq!((dist.choices.len(), fixed(&dist).is_some()), (1, true));
+    // Reference cycles on general-purpose counters tick at another rate, with a table and without.
+    let reference = |text| on(&skylakex(), None, text).unwrap();
+    assert_eq!(reference("ref-cycles-fixed").choices.len(), 1);
+    assert_eq!(fixed(&reference("ref-cycles-fixed")), Some((2, 3)));
+    assert_eq!(fixed(&reference("arch-ref-cycles")), None);
+}
+
+/// Without skid needs format 2; with the least skid, only the counters of precise distribution.
+#[test]
+fn c9_pebs_takes_the_counters_that_its_level_has() {
+    let table = core("icelake");
+    let described = Processor::described_by(&table);
+    let with = |pebs: Pebs, text: &str| {
+        let processor = Processor { pebs: Some(pebs), ..described.clone() };
+        on(&processor, Some(&table), text)
+    };
+    let pebs = Pebs {
+        gp_counters: 0b0110,
+        fixed_counters: 0b01,
+        format: 4,
+        distribution_gp: 0b1010,
+        distribution_fixed: 0b10,
+    };
+    let counters = |text: &str| {
+        let encoded = with(pebs, text).unwrap_or_else(|error| panic!("{error}"));
+        (fixed(&encoded).map(|(index, _)| index), general(&encoded, Vendor::Intel).1)
+    };
+    assert_eq!(counters("inst_retired.any:p"), (Some(0), 0b0110));
+    assert_eq!(counters("inst_retired.any:ppp"), (None, 0b0010));
+    let both = Pebs { fixed_counters: 0b11, distribution_fixed: 0b01, ..pebs };
+    assert!(fixed(&with(both, "inst_retired.any:ppp").unwrap()).is_some());
+    let other = Pebs { fixed_counters: 0b10, distribution_fixed: 0b11, ..pebs };
+    assert_eq!(fixed(&with(other, "inst_retired.any:p").unwrap()), None);
+    // Each fixed counter has its own bit.
+    let block = crate::test_support::block_of(
+        &["one"],
+        r#"[{"EventName": "A", "EventCode": "0", "UMask": "2", "Counter": "Fixed counter 1", "PEBS": "1"}]"#,
+    );
+    let own = crate::tables::Tables::open(&block).unwrap().named("one").unwrap();
+    for (fixed_counters, precise) in [(0b01, false), (0b10, true)] {
+        let pebs = Some(Pebs { gp_counters: 0, fixed_counters, ..pebs });
+        let encoded = on(&Processor { pebs, ..skylakex() }, Some(&own), "a:p");
+        assert_eq!(encoded.is_ok(), precise, "{fixed_counters:#b}: {encoded:?}");
+    }
+    for (format, level, works) in
+        [(1, "p", true), (1, "pp", false), (1, "ppp", false), (2, "pp", true), (2, "ppp", true)]
+    {
+        let encoded = with(Pebs { format, ..pebs }, &format!("br_inst_retired.near_taken:{level}"));
+        assert_eq!(encoded.is_ok(), works, "format {format}, {level}: {encoded:?}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 mod counters;
 mod names;
 mod refusals;
+mod tables;
 
 use super::*;
 use crate::test_support::{core, on, skx, skylakex};

@@ -11,7 +11,20 @@ fn m1_what_cannot_be_had_is_refused_with_its_reason() {
     for (result, part) in [
         (skx("fixed0:e"), "fixed counter 0 counts one event as it is: it has no edge"),
         (skx("fixed0:c=1"), "it has no counter mask"),
+        (skx("fixed0:intx"), "it has no transaction qualifier"),
+        (skx("fixed0:intxcp"), "it has no transaction qualifier"),
         (skx("fixed7"), "no fixed counter 7"),
+        (
+            skx("r01c0:counter=0"),
+            "no counter of this processor can count it: the event needs 1, of 0, 1, 2, 3 that exist",
+        ),
+        (skx("0x8004300c0"), "bit 35 cannot be had"),
+        (skx("cpu/br_inst_retired.near_taken,umask=0x10000/"), "it goes up to 0xffff"),
+        (
+            on(&amd, Some(&zen), "cpu/ex_ret_instr,umask=0x100/"),
+            "umask is 0x100; on AMD processors it goes up to 0xff",
+        ),
+        (on(&skylakex(), None, "inst_retired.any:zz"), "has no unit mask \"zz\""),
         (on(&later, Some(&table), "r20c4:any"), "EDX[15] says that AnyThread is gone"),
         (skx("r20c4:c=256"), "cmask is 0x100; on Intel processors it goes up to 0xff"),
         (on(&later, Some(&table), "br_inst_retired.near_taken:p"), "the processor has no PEBS"),
@@ -196,6 +209,38 @@ fn m5_a_threshold_that_a_table_has_can_be_given_back() {
     for cycles in 0..3 {
         let error = refusal(skx(&format!("r01cd:ldlat={cycles}")));
         assert!(error.contains("the smallest threshold is 3"), "{error}");
+    }
+}
+
+#[test]
+fn a_unit_mask_of_the_request_is_instead_of_the_events() {
+    assert_eq!(intel("cpu/br_inst_retired.near_taken,umask=0x40/").0, 0x43_40c4);
+    let zen = core("zen4");
+    let amd = Processor::amd(true, true);
+    let encoded = on(&amd, Some(&zen), "cpu/ex_ret_instr,umask=0xff/").unwrap();
+    assert_eq!(general(&encoded, Vendor::Amd).0, 0x43_ffc0);
+    // Version 6 has wide ones, and bit 35.
+    let sixth = Processor::intel(6, 8, 4);
+    let wide = on(&sixth, None, "cpu/event=0xc4,umask=0xffff/").unwrap();
+    assert_eq!(general(&wide, Vendor::Intel).0, 0xff00_0043_ffc4);
+    assert!(on(&sixth, None, "0x8004300c1").is_ok());
+}
+
+#[test]
+fn each_remark_has_its_words() {
+    for (note, words) in [
+        (Note::Deprecated, "deprecated"),
+        (Note::Doubtful, "do not agree on its code"),
+        (Note::AnyThread, "read as AnyThread"),
+        (Note::OnlyPrecise, "without :p"),
+        (Note::IgnoredBits(0x53_0000), "bits 0x530000 of the raw code"),
+        (Note::NoCounterMask, "without a counter mask"),
+        (Note::PrecisionUnknown, "not known whether this code can be precise"),
+        (Note::CorruptsSibling, "the other hyper-thread (BJ122, BV98, HSD29)"),
+        (Note::NeedsAuxiliary, "event 0x03/0x82"),
+        (Note::NotEnabled, "no EN bit"),
+    ] {
+        assert!(note.to_string().contains(words), "{note}");
     }
 }
 

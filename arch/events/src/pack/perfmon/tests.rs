@@ -1,3 +1,5 @@
+mod fields;
+
 use super::*;
 use crate::event::Way;
 use crate::pack::ProcessorRange;
@@ -113,6 +115,7 @@ fn a_fixed_counter_that_contradicts_the_event_is_refused() {
         fixed("GOOD", "0x3c", "0x00", "Fixed counter 1"),
         fixed("FIRST", "0x12", "0x34", "Fixed counter 0"),
         fixed("GLOBAL", "0x00", "0x02", "33"),
+        fixed("GLOBAL.3", "0x00", "0x03", "34"),
     ];
     let (sources, merged) = merge("skylakex", &rows.join(","));
     let refused = refusals(&merged);
@@ -190,6 +193,12 @@ fn values_that_do_not_fit_are_refused_and_not_cut_off() {
             "no event of AMD's processors looks at an extra MSR",
         ),
         ("skylakex", r#""Counter": """#, "these are no counters"),
+        ("skylakex", r#""Counter": "0,32""#, "these are no counters"),
+        (
+            "skylakex",
+            r#""MSRIndex": "0xffffffff", "Counter": "0""#,
+            "a number is too large: they go up to 0xfffffffe",
+        ),
     ] {
         let (_, merged) = merge(table, &row(fields));
         let refused = refusals(&merged);

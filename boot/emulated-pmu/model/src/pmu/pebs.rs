@@ -3,6 +3,7 @@
 
 use super::gate::Which;
 use super::{Outcome, Pmu};
+use crate::Ring;
 use crate::model::Pebs;
 use crate::mutation::Mutation;
 use crate::selector::Selector;
@@ -58,6 +59,12 @@ impl Pmu {
         }
         let selector = Selector(self.counters[n].selector);
         pebs.events.contains(&(selector.intel_code(), selector.intel_umask()))
+    }
+
+    /// Whether a counter that runs in `ring` has overflowed, and its next event makes a record.
+    #[must_use]
+    pub fn awaits_record(&self, ring: Ring) -> bool {
+        self.each().any(|which| self.is_armed(which) && self.gate(which).rings.contains(ring))
     }
 
     /// Whether the next event of this counter makes a record.

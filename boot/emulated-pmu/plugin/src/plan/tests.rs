@@ -197,3 +197,20 @@ fn a_block_looks_for_what_fell_through_only_where_something_may_have() {
         assert!(looks(Mode::BRANCHES | mode), "{mode:?}");
     }
 }
+
+/// Where the guest goes on does not tell the way of such a jump; of any other one it does.
+#[test]
+fn the_guest_leaves_behind_a_jump_to_the_next_instruction() {
+    let leaves = |code: &[u8], mode| {
+        let plan = plan(&facts(0x1000, &[&[0x90], code]), complete(mode));
+        plan.iter().filter(|step| **step == (At::Before(1), Action::Leave)).count()
+    };
+    // JNZ and LOOP, JNZ elsewhere, JMP.
+    for (code, expected) in [(&[0x75, 0][..], 1), (&[0xe2, 0], 1), (&[0x75, 2], 0), (&[0xeb, 0], 0)]
+    {
+        for mode in [Mode::TAKEN | Mode::BRANCHES, Mode::PREDICTOR, Mode::RECORDS] {
+            assert_eq!(leaves(code, mode), expected, "{code:x?} {mode:?}");
+        }
+        assert_eq!(leaves(code, Mode::BRANCHES), 0, "nobody asks");
+    }
+}

@@ -14,7 +14,7 @@ impl Vcpu {
     #[inline]
     pub fn is_plain(&self, branch: &Branch, counted: bool) -> bool {
         let recorded = !counted && self.parts.contains(Parts::RECORDS);
-        !branch.ambiguous && !recorded && self.memory.has_no_access()
+        !branch.ambiguous && branch.undecided.is_none() && !recorded && self.memory.has_no_access()
     }
 
     /// Whether a branch that was taken is recorded.

@@ -30,6 +30,8 @@ pub fn handle(guest: &mut Guest) {
         exit::MWAIT => halt::wait_for_write(guest),
         exit::NMI => events::take_nmi(guest),
         exit::INTR => events::take_interrupt(guest),
+        // What waits is chosen for the next stay.
+        exit::VINTR => {}
         exit::IRET => step::instruction(guest),
         exit::INT_N => exceptions::software_interrupt(guest),
         code @ exit::EXCEPTION..=LAST_EXCEPTION => {

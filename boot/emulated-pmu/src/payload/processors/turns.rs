@@ -29,7 +29,8 @@ const ROUNDS: usize = 8;
 /// Instructions in which a processor comes that was started.
 const ARRIVAL: u64 = 1 << 24;
 
-/// The TSC at the end of the turn.
+/// The guest's time at the end of the turn. In the machine's, which goes on while the hypervisor works, a guest that is
+/// stepped would come a few instructions further in each of its turns.
 static END: AtomicU64 = AtomicU64::new(0);
 /// The turn is to end before the guest runs on.
 static ENDS: AtomicBool = AtomicBool::new(false);
@@ -57,7 +58,7 @@ pub fn left(guest: &Guest) -> Option<u64> {
     let has_others = (0..shared.all().len()).any(|one| one != index() && has_turns(one));
     has_others.then(|| {
         (END.load(SeqCst) + patience(guest))
-            .saturating_sub(tsc())
+            .saturating_sub(clock::now())
             .max(LEAST << guest.calibration.shift)
     })
 }
@@ -85,7 +86,7 @@ pub fn take(guest: &mut Guest) {
 /// Whether the turn is over. Handlers of NMIs are short, and systems measure how long they take: others wait for a while.
 fn is_over(guest: &Guest) -> bool {
     let patience = patience(guest);
-    tsc() >= END.load(SeqCst) + patience || patience == 0 && ENDS.swap(false, SeqCst)
+    clock::now() >= END.load(SeqCst) + patience || patience == 0 && ENDS.swap(false, SeqCst)
 }
 
 /// What a turn may be longer.
@@ -102,7 +103,7 @@ fn renew(shared: &Startup, shift: u8) {
         (_, true) => LONG,
         _ => DOZE,
     };
-    END.store(tsc() + (instructions << shift), SeqCst);
+    END.store(clock::now() + (instructions << shift), SeqCst);
 }
 
 /// An NMI that another processor's guest has sent.

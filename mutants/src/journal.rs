@@ -1,0 +1,83 @@
+//! What became of mutants, kept as it is found: a run that is broken off is not lost, and the next one takes over what
+//! was noticed in code that has not changed since.
+
+use crate::mutant::{Fate, Mutant};
+use crate::run::Tried;
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Mutex;
+
+/// The journal of a run: lines of JSON.
+pub struct Journal {
+    file: Mutex<File>,
+    /// By file, what its code was.
+    codes: HashMap<String, u64>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Line {
+    name: String,
+    /// The hash of its file's code.
+    code: u64,
+    fate: Fate,
+    how: String,
+}
+
+impl Journal {
+    /// Opens the journal at `path`. What `resume` takes over of it is handed out by the mutants' numbers: those that a test
+    /// noticed and those that do not build. One that was missed is tried again, since it is tests that have changed.
+    pub fn open(
+        path: &Path,
+        resume: bool,
+        mutants: &[Mutant],
+        source: &Path,
+    ) -> Result<(Self, Vec<Tried>)> {
+        let mut codes = HashMap::new();
+        for mutant in mutants {
+            if !codes.contains_key(&mutant.read.file) {
+                let text = fs::read_to_string(source.join(&mutant.read.file))
+                    .with_context(|| mutant.read.file.clone())?;
+                codes.insert(mutant.read.file.clone(), code(&text));
+            }
+        }
+        let text =
+            if resume { fs::read_to_string(path).unwrap_or_default() } else { String::new() };
+        // A line may be cut off; of a mutant's lines the last one counts.
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
+        let lines: HashMap<(String, u64), Line> =
+            lines.map(|line| ((line.name.clone(), line.code), line)).collect();
+        let mut known = Vec::new();
+        for (number, mutant) in mutants.iter().enumerate() {
+            let key = (mutant.read.name.clone(), codes[&mutant.read.file]);
+            if let Some(line) = lines.get(&key).filter(|line| !line.fate.is_missed()) {
+                known.push((number, line.fate.clone(), line.how.clone()));
+            }
+        }
+        let mut options = OpenOptions::new();
+        options.create(true).append(resume).write(true).truncate(!resume);
+        let file = options.open(path).with_context(|| path.display().to_string())?;
+        Ok((Self { file: Mutex::new(file), codes }, known))
+    }
+
+    /// Adds what became of a mutant.
+    pub fn add(&self, mutant: &Mutant, fate: &Fate, how: &str) -> Result<()> {
+        let (name, code) = (mutant.read.name.clone(), self.codes[&mutant.read.file]);
+        let line = Line { name, code, fate: fate.clone(), how: how.to_string() };
+        let text = serde_json::to_string(&line)? + "\n";
+        let mut file = self.file.lock().expect("no thread panics");
+        file.write_all(text.as_bytes()).context("the journal cannot be written")
+    }
+}
+
+/// The hash of a file's code: a new test at its end changes no mutant.
+fn code(text: &str) -> u64 {
+    let end = text.find("\n#[cfg(test)]\nmod ").unwrap_or(text.len());
+    let mut hasher = DefaultHasher::new();
+    text[..end].hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,139 @@
+//! `lab`: a job on many machines, through labgrid.
+
+use super::{Output, Pmu};
+use crate::job::Overrides;
+use clap::{Args, Subcommand};
+use pmu_model::Model;
+use std::path::PathBuf;
+
+/// Arguments of `lab`.
+#[derive(Clone, Debug, Args)]
+pub struct Lab {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+/// The commands of `lab`.
+#[derive(Clone, Debug, Subcommand)]
+pub enum LabCommand {
+    /// Write environments for labgrid, the strategy that they use, and a job for LAVA, to begin with.
+    New(LabNew),
+    /// Run a job on each machine, and show one report of all.
+    Run(Box<LabRun>),
+}
+
+/// Arguments of `lab new`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Example:
+  cargo xtask lab new lab
+  cargo xtask lab run --env lab/qemu.yaml")]
+pub struct LabNew {
+    /// The folder to make. Nothing in it is overwritten.
+    pub path: PathBuf,
+}
+
+/// Arguments of `lab run`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cargo xtask lab run job.toml --env lab/qemu.yaml --pmu zen4             one machine, without a coordinator
+  cargo xtask lab run job.toml --env lab/stick.yaml --places cpu=zen4     every place with that tag
+  cargo xtask lab run job.toml --env lab/pxe.yaml --places name=board7 --format json --out board7.json
+
+labgrid reserves and acquires each place, switches its power, and gives up when its time is over.")]
+pub struct LabRun {
+    /// The job file; without it and without --asm, a tour of measurements.
+    pub job: Option<PathBuf>,
+    /// What to change in the job.
+    #[command(flatten)]
+    pub overrides: Overrides,
+    /// labgrid's environment: the drivers of a machine, and the strategy.
+    #[arg(long, value_name = "FILE", help_heading = "Lab")]
+    pub env: PathBuf,
+    /// Run on every place of the coordinator whose tags have these values; `name` is the place's own. Without it, on the machine
+    /// that the environment describes, without a coordinator.
+    #[arg(long, value_name = "TAG=VALUE,…", value_delimiter = ',', value_parser = tag, help_heading = "Lab")]
+    pub places: Vec<String>,
+    /// The coordinator.
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        env = "LG_COORDINATOR",
+        hide_env_values = true,
+        default_value = "127.0.0.1:20408",
+        help_heading = "Lab"
+    )]
+    pub coordinator: String,
+    /// The target of the environment, if it has several.
+    #[arg(long, value_name = "NAME", default_value = "main", help_heading = "Lab")]
+    pub target: String,
+    /// Give up a place that is not free within so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = super::Timeout(3600.0), help_heading = "Lab")]
+    pub wait: super::Timeout,
+    /// Give up a machine that has not come to the end of its report so many seconds after it was switched on, in place of the
+    /// environment's time.
+    #[arg(long, value_name = "SECONDS", help_heading = "Lab")]
+    pub timeout: Option<super::Timeout>,
+    /// Take a machine for hung that says nothing for so many seconds, in place of the environment's time.
+    #[arg(long, value_name = "SECONDS", help_heading = "Lab")]
+    pub silence: Option<super::Timeout>,
+    /// The PMU of QEMU's machines, where a place has no tag `pmu`.
+    #[arg(long, value_name = "MODEL", value_parser = Pmu::model_parser(), help_heading = "Lab")]
+    pub pmu: Option<Model>,
+    /// Have the firmware write KTAP to the serial line, with the records as diagnostics.
+    #[arg(long, help_heading = "Lab")]
+    pub ktap: bool,
+    /// A Python that has labgrid, in place of our own.
+    #[arg(long, value_name = "PROGRAM", help_heading = "Lab")]
+    pub python: Option<PathBuf>,
+    /// Keep what was booted and each machine's serial log in this folder.
+    #[arg(long, value_name = "DIR", help_heading = "Report")]
+    pub keep: Option<PathBuf>,
+    /// The report's form.
+    #[command(flatten)]
+    pub output: LabOutput,
+}
+
+/// How to show the report of many machines.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Report")]
+pub struct LabOutput {
+    /// The report's form.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: LabFormat,
+    /// Write it to this file instead of standard output.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Form of a report of many machines.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
+pub enum LabFormat {
+    /// For people: a column for each machine.
+    #[default]
+    Table,
+    /// One document with every machine's report.
+    Json,
+    /// One row per figure, with the machine in the first column.
+    Csv,
+    /// One file for a browser, the machines side by side.
+    Html,
+}
+
+impl LabOutput {
+    /// The same for what one machine's report takes.
+    #[must_use]
+    pub fn width(&self) -> crate::render::Width {
+        Output { out: self.out.clone(), ..Output::default() }.width()
+    }
+}
+
+/// A tag and its value, as labgrid takes them.
+fn tag(text: &str) -> Result<String, String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() && !value.is_empty() => Ok(text.to_string()),
+        _ => Err("a tag and its value are meant, as cpu=zen4".to_string()),
+    }
+}

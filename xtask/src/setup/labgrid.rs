@@ -1,0 +1,103 @@
+//! labgrid, which drives machines in labs; of one version, in an environment of Python's of its own.
+
+use super::{SetupError, Status};
+use crate::build::{root, target};
+use crate::parts;
+use crate::process::{find, said, stdout_of};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The version.
+pub const VERSION: &str = "26.0.1";
+/// What Python has to have for environments; Debian has the latter in a package of its own.
+const MODULES: &str = "import venv, ensurepip";
+
+/// Where it is put: below the build folder, or where the installed program has its files.
+fn folder() -> Result<PathBuf, SetupError> {
+    let name = format!("labgrid-{VERSION}");
+    if parts::installed().is_some() {
+        let failed = |error: parts::PartsError| SetupError {
+            need: "a folder for labgrid",
+            why: error.to_string(),
+            hint: String::new(),
+        };
+        return Ok(parts::extract::cache().map_err(failed)?.join(name));
+    }
+    Ok(target(root()?).join("tools").join(name))
+}
+
+/// Its Python, if it is there.
+#[must_use]
+pub fn python() -> Option<PathBuf> {
+    find(folder().ok()?.join("bin/python"))
+}
+
+/// labgrid's version in what a Python has.
+#[must_use]
+pub fn version(python: &Path) -> Option<String> {
+    let asked = "import importlib.metadata as m; print(m.version('labgrid'))";
+    stdout_of(Command::new(python).args(["-c", asked]))
+}
+
+/// What to type to have it.
+pub(super) fn hint() -> String {
+    format!(
+        "`lab` gets it where Python's pip reaches a package index. Else type: python3 -m venv DIR; DIR/bin/pip install \
+             labgrid=={VERSION}; and name DIR/bin/python by --python"
+    )
+}
+
+pub(super) fn status() -> Status {
+    match python().and_then(|python| Some((version(&python)?, python))) {
+        Some((found, python)) if found == VERSION => {
+            Status::Present(format!("{VERSION}, {}", python.display()))
+        }
+        Some((found, python)) => {
+            Status::Missing { why: format!("{} has {found}", python.display()) }
+        }
+        None => Status::Missing { why: "it was not fetched yet".to_string() },
+    }
+}
+
+/// Whether there is a Python that makes environments.
+pub(super) fn python_status() -> Status {
+    let Some(python) = find("python3") else {
+        return Status::Missing { why: "no python3 in the search path".to_string() };
+    };
+    match Command::new(&python).args(["-c", MODULES]).output() {
+        Ok(output) if output.status.success() => Status::Present(python.display().to_string()),
+        Ok(output) => {
+            let said = said(&output);
+            let last = said.lines().last().unwrap_or_default();
+            Status::Missing { why: format!("{}: {last}", python.display()) }
+        }
+        Err(error) => Status::Missing { why: format!("{}: {error}", python.display()) },
+    }
+}
+
+/// Fetches it. An environment has its own path in its programs, so it is made where it stays, and one that was begun is made
+/// anew.
+pub(super) fn install() -> Result<(), String> {
+    let python = find("python3").ok_or("there is no python3 in the search path")?;
+    let folder = folder().map_err(|error| error.to_string())?;
+    let run = |command: &mut Command| match command.output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(said(&output)),
+        Err(error) => Err(format!("{} cannot be run: {error}", python.display())),
+    };
+    run(Command::new(&python).args(["-m", "venv", "--clear"]).arg(&folder))?;
+    let mut pip = Command::new(folder.join("bin/python"));
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    run(pip.arg(format!("labgrid=={VERSION}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_no_python_has_no_labgrid() {
+        assert_eq!(version(Path::new("/bin/false")), None);
+        assert_eq!(version(Path::new("/nowhere/python")), None);
+    }
+}
