@@ -109,7 +109,10 @@ mod tests {
         let of = |leaf: u32| all.iter().filter(|answer| answer[0] == leaf).count();
         assert_eq!([of(0), of(1), of(4), of(7), of(0xb), of(0xd)], [1, 1, 3, 1, 2, 2]);
         assert_eq!([of(0x8000_0000), of(0x8000_0001), of(0x8000_0002)], [1, 1, 0]);
-        assert_eq!([of(0x4000_0000), of(0x4000_0100), of(0x4000_0101), of(0xc000_0000)], [0, 1, 1, 0]);
+        assert_eq!(
+            [of(0x4000_0000), of(0x4000_0100), of(0x4000_0101), of(0xc000_0000)],
+            [0, 1, 1, 0]
+        );
         let mut other = all.clone();
         other[1][3] = 0x0100_0000;
         assert_eq!(differing(other, &all), [[1, 0, 1, 0x0100_0000, 0, 0]]);

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::apic::Mode;
-use arch::cpu::{self, Identity};
+use arch::cpu::{self, Hypervisor, Identity};
 use arch::pmu::{Architecture, Capabilities, Counter, Emulated, Fault, Missing, Ownership};
 use arch::time::{Clock, Source};
 use protocol::record::{
@@ -30,6 +30,8 @@ pub struct Facts<'a> {
     pub resets: Option<&'static str>,
     /// What the emulated PMU says of itself, if it is one.
     pub emulated: Option<Emulated>,
+    /// The hypervisor beneath.
+    pub hypervisor: Option<Hypervisor>,
     /// The event tables, if some came with the job.
     pub event_tables: Option<EventTables>,
     /// The TSC.
@@ -78,6 +80,7 @@ pub fn record(facts: &Facts) -> Machine {
             counted_by: if seen.plugin { CountedBy::Plugin } else { CountedBy::Stepping },
             recorded: seen.recorded,
         }),
+        virtual_pmu: virtual_pmu(facts),
         event_tables: facts.event_tables.clone(),
         tsc: Tsc {
             hz: facts.clock.hz,
@@ -97,6 +100,12 @@ pub fn record(facts: &Facts) -> Machine {
         serial: facts.serial.clone(),
         screen: facts.screen,
     }
+}
+
+/// Whose virtual PMU it is, if it is one.
+fn virtual_pmu(facts: &Facts) -> Option<String> {
+    let beneath = facts.hypervisor.filter(|_| facts.pmu.is_ok() && facts.emulated.is_none());
+    beneath.map(|hypervisor| hypervisor.name().to_string())
 }
 
 /// The machine in a few lines for the screen, the most important ones first.
@@ -139,10 +148,10 @@ fn trust(machine: &Machine) -> String {
     let Some(pmu) = &machine.pmu else {
         return "TSC ticks alone, no event is counted".to_string();
     };
-    let whose = match (&machine.emulated_pmu, &machine.hypervisor) {
-        (Some(_), _) => "exact counts of an emulated PMU",
-        (None, Some(_)) => "a hypervisor's PMU, which it may interrupt",
-        (None, None) => "this processor's own PMU",
+    let whose = match (&machine.emulated_pmu, &machine.virtual_pmu) {
+        (Some(_), _) => "exact counts of an emulated PMU".to_string(),
+        (None, Some(whose)) => format!("the virtual PMU of {whose}, which it may interrupt"),
+        (None, None) => "this processor's own PMU".to_string(),
     };
     let said = [
         (pmu.faults.len(), "faults avoided"),
@@ -150,7 +159,7 @@ fn trust(machine: &Machine) -> String {
         (pmu.conflicts.len(), "signs of another user"),
     ];
     let said = said.iter().filter(|(count, _)| *count > 0);
-    said.fold(whose.to_string(), |text, (count, what)| format!("{text}; {count} {what}"))
+    said.fold(whose, |text, (count, what)| format!("{text}; {count} {what}"))
 }
 
 fn core_type(kind: cpu::CoreType) -> CoreType {

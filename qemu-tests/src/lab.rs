@@ -166,7 +166,7 @@ impl Lab {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// A search path in which [`SSH`] comes first.
+    /// A search path in which `SSH` comes first.
     #[must_use]
     pub fn path(&self) -> OsString {
         let mut path = OsString::from(self.folder.path().join("bin"));

@@ -12,7 +12,8 @@ use xtask::machine::Given;
 use xtask::machine::devices::Cpus;
 
 /// A bring-up with few checks.
-const JOB: &str = "kind = \"bring-up\"\nchecks = [\"pmi.latency\", \"freeze.counters\", \"modifiers.*\"]";
+const JOB: &str =
+    "kind = \"bring-up\"\nchecks = [\"pmi.latency\", \"freeze.counters\", \"modifiers.*\"]";
 
 fn records<'a, T>(ran: &'a Ran, pick: impl Fn(&'a Record) -> Option<T>) -> Vec<T> {
     ran.report.records.iter().filter_map(|one| pick(&one.record)).collect()
@@ -151,7 +152,8 @@ fn x10_a_replay_finds_exactly_what_was_planted() {
             report(folder.path(), "there.json", CHECKS, &["--pmu", model, "--pmu-fault", fault]);
         assert_eq!(called.code, 1, "{called:#?}");
         let there: Value =
-            serde_json::from_str(&fs::read_to_string(folder.path().join("there.json")).unwrap()).unwrap();
+            serde_json::from_str(&fs::read_to_string(folder.path().join("there.json")).unwrap())
+                .unwrap();
         let failed: BTreeSet<&str> = there["records"]
             .as_array()
             .unwrap()

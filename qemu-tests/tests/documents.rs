@@ -203,7 +203,7 @@ fn every_command_line_is_one_that_the_tool_takes() {
                 && !line.contains("[OPTIONS]")
             {
                 // What it is for stands behind some spaces.
-                parsed(line.split("   ").next().unwrap_or(line));
+                parsed(line.split("  ").next().unwrap_or(line));
                 seen += 1;
             }
         }

@@ -38,7 +38,9 @@ fn wrong(core: &str, leaves: &Leaves, ran: &Ran) -> Vec<String> {
         .report
         .checks()
         .filter(|check| check.verdict == CheckVerdict::Fail)
-        .map(|check| format!("{core}: {}: expected {}, seen {}", check.name, check.expected, check.seen))
+        .map(|check| {
+            format!("{core}: {}: expected {}, seen {}", check.name, check.expected, check.seen)
+        })
         .collect();
     wrong.extend(ran.errors().iter().map(|error| format!("{core}: {}", error.text)));
     wrong.extend(ran.complaint.iter().map(|complaint| format!("{core}: {complaint}")));
@@ -148,7 +150,9 @@ fn x10_run_takes_a_recording_of_each_form_and_says_what_it_inferred() {
     for (leaf, [a, b, c, d]) in core.leaves.all() {
         let (leaf, sub) = (leaf.leaf, leaf.subleaf);
         latx += &format!("CPUID {leaf:08X}: {a:08X}-{b:08X}-{c:08X}-{d:08X} [SL {sub:02X}]\n");
-        cpuid += &format!("   {leaf:#010x} {sub:#04x}: eax={a:#010x} ebx={b:#010x} ecx={c:#010x} edx={d:#010x}\n");
+        cpuid += &format!(
+            "   {leaf:#010x} {sub:#04x}: eax={a:#010x} ebx={b:#010x} ecx={c:#010x} edx={d:#010x}\n"
+        );
         csv += &format!("{leaf:08x},{sub},{a:08x},{b:08x},{c:08x},{d:08x}\n");
     }
     let run = |file: &Path, more: &[&str]| {
@@ -162,8 +166,12 @@ fn x10_run_takes_a_recording_of_each_form_and_says_what_it_inferred() {
         let called = run(&file, &[]);
         assert_eq!(called.code, 0, "{}{}", called.out, called.err);
         assert!(called.err.contains("AMD Ryzen 5 7600X 6-Core Processor of"), "{}", called.err);
-        assert!(called.err.contains("as zen4") && called.err.contains("pmu: events: those of zen4"));
-        assert!(called.out.contains("note: the PMU of a recorded processor: events: those of zen4"));
+        assert!(
+            called.err.contains("as zen4") && called.err.contains("pmu: events: those of zen4")
+        );
+        assert!(
+            called.out.contains("note: the PMU of a recorded processor: events: those of zen4")
+        );
         assert!(called.out.contains("6 counters of 48 bits"), "{}", called.out);
     }
     // A report of one such machine is a recording for the next.

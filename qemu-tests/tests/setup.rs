@@ -116,3 +116,26 @@ fn an_unchanged_tree_is_not_built_again_and_the_emulator_probed_once() {
     }
     assert!(tree().kernel().exists());
 }
+
+/// cargo keeps what a build script printed. With a path of the checkout in it, a checkout that has moved would be linked by the
+/// script of the old one, or not at all.
+#[test]
+fn what_links_the_bare_metal_programs_moves_with_the_checkout() {
+    qemu_tests::direct("[[snippet]]\nasm = \"nop\"\n").ends_with(0);
+    let root = tree().root().canonicalize().unwrap();
+    let built = tree().target().join("x86_64-unknown-none/firmware/build");
+    let outputs: Vec<PathBuf> = fs::read_dir(built)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("output"))
+        .filter(|file| file.is_file())
+        .collect();
+    let said = outputs.iter().map(|file| fs::read_to_string(file).unwrap());
+    let arguments: Vec<String> = said
+        .flat_map(|text| text.lines().map(String::from).collect::<Vec<_>>())
+        .filter(|line| line.contains("rustc-link-arg"))
+        .collect();
+    assert!(arguments.iter().any(|line| line.contains("link.ld")), "{arguments:?}");
+    for line in arguments {
+        assert!(!line.contains(&root.display().to_string()), "{line}");
+    }
+}

@@ -27,13 +27,30 @@ impl Table {
 /// Everything that the bring-ups of a report found, but their checks.
 #[must_use]
 pub fn tables(report: &Report) -> Vec<Table> {
-    let mut measures = Table::new("Measured on this machine", &[
-        ("what", false), ("unit", false), ("runs", true), ("least", true), ("middle", true), ("greatest", true),
-        ("told", true), ("checks allow", true),
-    ]);
-    let mut acpi = Table::new("ACPI tables", &[
-        ("table", false), ("address", false), ("bytes", true), ("revision", true), ("made by", false), ("facts", false),
-    ]);
+    let mut measures = Table::new(
+        "Measured on this machine",
+        &[
+            ("what", false),
+            ("unit", false),
+            ("runs", true),
+            ("least", true),
+            ("middle", true),
+            ("greatest", true),
+            ("told", true),
+            ("checks allow", true),
+        ],
+    );
+    let mut acpi = Table::new(
+        "ACPI tables",
+        &[
+            ("table", false),
+            ("address", false),
+            ("bytes", true),
+            ("revision", true),
+            ("made by", false),
+            ("facts", false),
+        ],
+    );
     let (mut registers, mut leaves) = (Vec::new(), Vec::new());
     for numbered in &report.records {
         match &numbered.record {
@@ -57,14 +74,28 @@ fn measure(one: &Measure) -> Vec<String> {
     let values = [one.min, one.median, one.max].map(|value| value.to_string());
     let [min, median, max] = values;
     let unit = one.unit.clone();
-    Vec::from([what, unit, one.runs.to_string(), min, median, max, optional(one.told), optional(one.bound)])
+    Vec::from([
+        what,
+        unit,
+        one.runs.to_string(),
+        min,
+        median,
+        max,
+        optional(one.told),
+        optional(one.bound),
+    ])
 }
 
 fn acpi_rows(tables: &AcpiTables) -> impl Iterator<Item = Vec<String>> + '_ {
     tables.tables.iter().map(|one| {
         let (address, bytes) = (one.address.to_string(), one.bytes.to_string());
         Vec::from([
-            one.signature.clone(), address, bytes, one.revision.to_string(), one.oem.clone(), one.facts.clone(),
+            one.signature.clone(),
+            address,
+            bytes,
+            one.revision.to_string(),
+            one.oem.clone(),
+            one.facts.clone(),
         ])
     })
 }
@@ -72,7 +103,8 @@ fn acpi_rows(tables: &AcpiTables) -> impl Iterator<Item = Vec<String>> + '_ {
 /// Those that hold something; the others are told in the title.
 fn msr_table(msrs: &Msrs) -> Table {
     let zeros = msrs.values.iter().filter(|[_, value]| value.0 == 0).count();
-    let when = if msrs.found { "as the machine's firmware left them" } else { "during the bring-up" };
+    let when =
+        if msrs.found { "as the machine's firmware left them" } else { "during the bring-up" };
     let title = format!(
         "Registers of processor {} {when} ({zeros} more hold 0, {} raise an exception)",
         msrs.cpu,
@@ -92,7 +124,14 @@ fn leaf_table(cpuid: &CpuidLeaves) -> Table {
         0 => "CPUID of the boot processor".to_string(),
         cpu => format!("CPUID of processor {cpu}, where it is not as on the boot processor"),
     };
-    let heads = [("leaf", false), ("sub-leaf", false), ("EAX", false), ("EBX", false), ("ECX", false), ("EDX", false)];
+    let heads = [
+        ("leaf", false),
+        ("sub-leaf", false),
+        ("EAX", false),
+        ("EBX", false),
+        ("ECX", false),
+        ("EDX", false),
+    ];
     let mut table = Table::new(title, &heads);
     table.long = true;
     let row = |&[leaf, subleaf, a, b, c, d]: &[u32; 6]| {
@@ -120,7 +159,9 @@ pub(crate) mod tests {
     ];
 
     pub fn report() -> Report {
-        let read = |line: &&str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        let read = |line: &&str| {
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"))
+        };
         let records = (0..).zip(LINES.iter().map(read));
         let records = records.map(|(seq, record)| Numbered { seq, record }).collect();
         Report { records, ..Report::default() }
@@ -130,16 +171,22 @@ pub(crate) mod tests {
     fn x10_every_record_of_a_bring_up_has_its_rows() {
         let tables = tables(&report());
         let titles: Vec<&str> = tables.iter().map(|table| table.title.as_str()).collect();
-        assert_eq!(titles, [
-            "Measured on this machine",
-            "Registers of processor 0 as the machine's firmware left them (1 more hold 0, 1 raise an exception)",
-            "ACPI tables",
-            "CPUID of the boot processor",
-        ]);
+        assert_eq!(
+            titles,
+            [
+                "Measured on this machine",
+                "Registers of processor 0 as the machine's firmware left them (1 more hold 0, 1 raise an exception)",
+                "ACPI tables",
+                "CPUID of the boot processor",
+            ]
+        );
         for table in &tables {
             assert!(table.rows.iter().all(|row| row.len() == table.heads.len()), "{table:?}");
         }
-        assert_eq!(tables[0].rows[0], ["skid.interrupt", "instructions", "64", "12", "14", "31", "", "62"]);
+        assert_eq!(
+            tables[0].rows[0],
+            ["skid.interrupt", "instructions", "64", "12", "14", "31", "", "62"]
+        );
         assert_eq!(tables[0].rows[1][0], "skew.tsc, processor 1");
         assert_eq!(tables[1].rows, [["0x186", "IA32_PERFEVTSEL0", "0x4300c0"]]);
         assert_eq!(tables[3].rows[0][2..4], ["0000000d", "756e6547"]);

@@ -115,8 +115,11 @@ impl Recorded {
         let recordings: Vec<Recording> = (0..)
             .zip(&answers)
             .map(|(number, answers)| {
-                Recording::of(answers)
-                    .map_err(|error| RecordingError::Unfit { file: path(), number, error })
+                Recording::of(answers).map_err(|error| RecordingError::Unfit {
+                    file: path(),
+                    number,
+                    error,
+                })
             })
             .collect::<Result<_, _>>()?;
         let mut registers = registers.into_iter();

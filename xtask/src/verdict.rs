@@ -34,7 +34,9 @@ impl Tally {
                 (Record::Error(error), _) if error.code == ErrorCode::Skipped => continue,
                 (Record::Error(error), _) if error.item.is_some() => &mut tally.failed,
                 (Record::Suite(suite), _) if suite.failed > 0 => &mut tally.failed,
-                (Record::Suite(suite), _) if suite.passed + suite.known_errata > 0 => {
+                (Record::Suite(suite), _)
+                    if suite.passed + suite.known_errata + suite.known_behaviours > 0 =>
+                {
                     &mut tally.passed
                 }
                 _ => continue,

@@ -116,7 +116,8 @@ mod tests {
         assert_eq!(text, "no power management timer; hardware-reduced; profile 0");
         let hpet = table(56, &[(36, &[1, 0xa2, 0x86, 0x80]), (44, &[0, 0, 0xd0, 0xfe])]);
         assert_eq!(facts("HPET", &hpet), "at 0xfed00000, block 0x8086a201");
-        let entries = [&[0, 8, 0, 0, 1, 0, 0, 0][..], &[0, 8, 1, 1, 0, 0, 0, 0], &[1, 12], &[0; 10]];
+        let entries =
+            [&[0, 8, 0, 0, 1, 0, 0, 0][..], &[0, 8, 1, 1, 0, 0, 0, 0], &[1, 12], &[0; 10]];
         let madt = table(44 + 28, &[(44, &entries.concat())]);
         assert_eq!(facts("APIC", &madt), "1 processors enabled, 1 not; 1 other entries");
         let fields: [(usize, &[u8]); 5] =

@@ -1,11 +1,13 @@
 //! The processor: what it is ([`identity`]), what it can do and what of that is switched on
-//! ([`features`]), and the state beyond the general registers ([`extended`]).
+//! ([`features`]), what lies beneath ([`hypervisor`]), and the state beyond the general registers ([`extended`]).
 
 pub mod extended;
 pub mod features;
+pub mod hypervisor;
 pub mod identity;
 pub mod topology;
 
+pub use hypervisor::Hypervisor;
 pub use identity::{CoreType, Identity, Vendor};
 pub use topology::Topology;
 

@@ -69,7 +69,10 @@ const AMD: [Run; 12] = [
 /// All of them, in the order of their numbers within the maker's; `amd`: of AMD's processors.
 pub fn registers(amd: bool) -> impl Iterator<Item = Msr> {
     let own: &[Run] = if amd { &AMD } else { &INTEL };
-    COMMON.iter().chain(own).flat_map(|&(first, count)| (0..count.into()).map(move |n| Msr(first + n)))
+    COMMON
+        .iter()
+        .chain(own)
+        .flat_map(|&(first, count)| (0..count.into()).map(move |n| Msr(first + n)))
 }
 
 #[cfg(test)]

@@ -62,6 +62,10 @@ impl Ownership {
             if msr == numbers::AMD_HWCR {
                 continue;
             }
+            // Some hypervisors complain of any write to this one, even of what it has.
+            if msr == numbers::DEBUGCTL && value == 0 {
+                continue;
+            }
             let _ = registers.wrmsr(msr, 0);
             if let Ok(found) = registers.rdmsr(msr)
                 && found != 0
@@ -105,6 +109,9 @@ impl Ownership {
     /// Puts everything back: the counters first, the global control last, so that nothing counts in between.
     pub fn restore(&self, registers: &mut dyn Registers) {
         for &(msr, value) in self.saved.iter().rev() {
+            if msr == numbers::DEBUGCTL && registers.rdmsr(msr) == Ok(value) {
+                continue;
+            }
             // A counter of which only 32 bits can be written comes back as near as it can.
             let _ = registers.wrmsr(msr, value);
         }

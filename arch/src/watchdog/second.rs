@@ -47,7 +47,8 @@ impl Guard {
     /// The boot processor, ring 0, interrupt tables loaded, APICs on; nobody else uses that processor's timer.
     #[must_use]
     pub unsafe fn find(clock: &Clock, apic_timer_hz: u64) -> Option<Self> {
-        let (place, processor) = smp::in_use().enumerate().last().filter(|(place, _)| *place > 0)?;
+        let (place, processor) =
+            smp::in_use().enumerate().last().filter(|(place, _)| *place > 0)?;
         let ahead = smp::offsets().ok()?.get(place)?.ticks;
         AHEAD.store(ahead as u64, Ordering::Relaxed);
         interrupts::set_handler(exception::NMI.0, Some(on_nmi));
@@ -119,7 +120,8 @@ fn on_tick(_: &mut TrapFrame) {
     let (deadline, now) = (DEADLINE.load(Ordering::Acquire), tsc::now());
     let now = now.wrapping_sub(AHEAD.load(Ordering::Relaxed));
     let is_up = deadline != 0 && now.wrapping_sub(deadline) as i64 >= 0;
-    if is_up && DEADLINE.compare_exchange(deadline, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+    if is_up && DEADLINE.compare_exchange(deadline, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    {
         send();
     }
 }

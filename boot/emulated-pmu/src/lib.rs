@@ -16,6 +16,7 @@ pub mod debug_registers;
 pub mod delivery;
 pub mod ipi;
 pub mod mtrrs;
+pub mod nested;
 pub mod options;
 pub mod region;
 pub mod rep;
@@ -23,6 +24,7 @@ pub mod returns;
 pub mod translator;
 pub mod turns;
 pub mod vectors;
+pub mod vmcb;
 pub mod walk;
 
 pub use ::step;

@@ -46,6 +46,14 @@ impl Paging {
         physical.filter(|_| is_supervisors)
     }
 
+    /// The same by nested tables, whose walks count as user accesses (AMD APM vol. 2, 15.25.5).
+    pub fn written_by_any(&self, address: u64, read: impl FnMut(u64) -> u64) -> Option<u64> {
+        self.walk(address, read, |entry, is_page| {
+            let wanted = WRITABLE | USER | ACCESSED | if is_page { DIRTY } else { 0 };
+            entry & wanted == wanted
+        })
+    }
+
     /// As above, through entries that are `wanted`: each, and whether it is the page's.
     fn walk(
         &self,

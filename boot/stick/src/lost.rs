@@ -57,10 +57,13 @@ mod tests {
         let mut reader = Reader::new();
         let mut events = reader.feed(report);
         events.extend(reader.finish());
-        events.into_iter().filter_map(|event| match event {
-            Event::Record { record, .. } => Some(*record),
-            _ => None,
-        }).collect()
+        events
+            .into_iter()
+            .filter_map(|event| match event {
+                Event::Record { record, .. } => Some(*record),
+                _ => None,
+            })
+            .collect()
     }
 
     #[test]

@@ -64,3 +64,20 @@ impl Default for Running {
         Self::new()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The check value of CRC-32/ISO-HDLC (catalogue of parametrised CRC algorithms), in one piece and in several.
+    #[test]
+    fn a_checksum_of_pieces_is_that_of_the_whole() {
+        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+        let mut running = Running::default();
+        assert_eq!(running.value(), crc32(b""));
+        for piece in [&b"1234"[..], b"", b"56789"] {
+            running.update(piece);
+        }
+        assert_eq!(running.value(), 0xcbf4_3926);
+    }
+}

@@ -161,3 +161,31 @@ pub enum AtOverflow {
     /// Nothing counts any more.
     Stop,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::tests::any_job;
+    use crate::job::{Item, Job};
+    use proptest::prelude::*;
+
+    proptest! {
+        /// An item's sets are those that it names; without any it is one itself, gated if it has a gate.
+        #[test]
+        fn c3_an_item_without_sets_is_one(job in any_job()) {
+            let Job { items, .. } = &job;
+            for item in items {
+                let Item::Count(count) = item else { continue };
+                let sets = count.all_sets();
+                let bound: Vec<_> = sets.iter().map(|set| (set.bind, set.force, set.gated)).collect();
+                if count.sets.is_empty() {
+                    prop_assert_eq!(bound, [(&count.bind, false, !count.gate.is_empty())]);
+                    prop_assert_eq!(sets[0].requests, &count.requests[..]);
+                } else {
+                    let own = count.sets.iter().map(|set| (&set.bind, set.force, false));
+                    prop_assert_eq!(bound, own.collect::<Vec<_>>());
+                }
+            }
+        }
+    }
+}

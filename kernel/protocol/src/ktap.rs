@@ -74,6 +74,7 @@ impl Ktap {
                     CheckVerdict::Pass | CheckVerdict::Fail => NOTHING,
                     CheckVerdict::Skip => ["SKIP ", &check.expected],
                     CheckVerdict::KnownErratum => ["XFAIL ", &check.source],
+                    CheckVerdict::KnownBehaviour => ["XFAIL ", &check.seen],
                 };
                 self.checked += 1;
                 push(&mut self.checks, &[INDENT]);

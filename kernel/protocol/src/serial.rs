@@ -143,8 +143,26 @@ mod tests {
             let ports = ports.unwrap();
             assert_eq!(SerialPorts::unpack(Some(&ports.pack())), ports);
         }
+        for (number, name) in (1..).zip(["com1", "com2", "com3", "com4"]) {
+            assert_eq!(name.parse(), these(&[SerialPort::Com(number)]));
+        }
         assert_eq!(SerialPorts::unpack(None), SerialPorts::Auto);
         assert_eq!(SerialPorts::unpack(Some(&[9])), SerialPorts::Auto);
+    }
+
+    #[test]
+    fn ports_are_named_as_a_report_has_them() {
+        let texts = [
+            (SerialPort::Com(3), "COM3"),
+            (SerialPort::Spcr, "SPCR"),
+            (SerialPort::Dbg2, "DBG2"),
+            (SerialPort::Pci, "PCI"),
+            (SerialPort::Port(0x3e8), "port:0x3e8"),
+            (SerialPort::Memory { address: 0xfe03_4000, stride: 4 }, "mmio:0xfe034000/4"),
+        ];
+        for (port, text) in texts {
+            assert_eq!(alloc::format!("{port}"), text);
+        }
     }
 
     #[test]

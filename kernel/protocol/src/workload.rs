@@ -215,6 +215,21 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn i7_each_processor_of_a_workload_is_named_once_in_order() {
+        let on = |cpu, parent| Task { cpu, ..task("t", parent) };
+        let tasks = alloc::vec![
+            on(Some(3), None),
+            on(None, Some(0)),
+            on(None, None),
+            on(Some(1), Some(0)),
+            on(Some(3), None),
+        ];
+        let workload = Workload { tasks, tick_ns: 0, jitter: None };
+        assert_eq!([0, 1, 2, 3].map(|index| workload.cpu_of(index)), [3, 3, 0, 1]);
+        assert_eq!(workload.cpus(), [0, 1, 3]);
+    }
+
+    #[test]
     fn t9_bounds_of_a_workload_name_the_task() {
         let workload = |tasks| Workload { tasks, tick_ns: 1_000, jitter: Some(1) };
         let good = workload(alloc::vec![task("a", None), task("b", Some(0))]);

@@ -48,7 +48,7 @@ pub struct Measured {
 
 impl Measured {
     /// Twice the greatest value: the next one may be greater than all before.
-    fn new(name: &'static str, unit: &'static str, values: Vec<u64>) -> Self {
+    pub(super) fn new(name: &'static str, unit: &'static str, values: Vec<u64>) -> Self {
         let bound = values.iter().max().map(|most| 2 * most);
         Self { name, unit, values, bound }
     }
@@ -59,9 +59,17 @@ const AT: u64 = 64;
 /// Instructions from the opening WRMSR to the first NOP: see `arch::pmu::window`.
 const BEFORE: u64 = 4;
 
-/// An overflow in straight code: instructions up to the interrupt, and TSC ticks from before the window to the handler. `None`: no
-/// interrupt, or several.
-pub(super) fn overflow(context: &mut Context) -> Result<Option<[u64; 2]>, PmuError> {
+/// An overflow in straight code.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Overflow {
+    /// Instructions from the one that should overflow to the interrupt: less than 0 if that came early.
+    pub skid: i64,
+    /// TSC ticks from before the window to the handler.
+    pub ticks: u64,
+}
+
+/// Makes one. `None`: no interrupt, or several.
+pub(super) fn overflow(context: &mut Context) -> Result<Option<Overflow>, PmuError> {
     let counter = context.first();
     context.fresh()?;
     once(context, counter, INSTRUCTIONS.with_interrupt(), BEFORE + AT)?;
@@ -79,12 +87,15 @@ pub(super) fn overflow(context: &mut Context) -> Result<Option<[u64; 2]>, PmuErr
     }
     // SAFETY: the log lives for ever, and the handler has written its first entry.
     let sample = unsafe { *start };
-    let skid = sample.rip.wrapping_sub(Piece::Straight.address() + AT);
-    Ok(Some([skid, sample.tsc.wrapping_sub(before)]))
+    let skid = sample.rip.wrapping_sub(Piece::Straight.address() + AT) as i64;
+    Ok(Some(Overflow { skid, ticks: sample.tsc.wrapping_sub(before) }))
 }
 
 /// By how much counters of the same event differ that run over the same code.
-fn apart(context: &mut Context, counters: &[(Counter, arch::pmu::Selection)]) -> Result<u64, PmuError> {
+fn apart(
+    context: &mut Context,
+    counters: &[(Counter, arch::pmu::Selection)],
+) -> Result<u64, PmuError> {
     let seen = context.count(counters, Work::kernel(Piece::Loop, 1000))?;
     let (least, most) = (seen.iter().min(), seen.iter().max());
     Ok(most.zip(least).map_or(0, |(most, least)| most - least))
@@ -101,9 +112,9 @@ pub(super) fn measure(context: &mut Context, report: &mut dyn FnMut(Measured)) -
         }
         bound
     };
-    let overflows: Vec<[u64; 2]> =
-        (0..RUNS).filter_map(|_| overflow(context).ok().flatten()).collect();
-    let [skids, ticks] = [0, 1].map(|at| overflows.iter().map(|one| one[at]).collect());
+    let overflows: Vec<_> = (0..RUNS).filter_map(|_| overflow(context).ok().flatten()).collect();
+    let skids = overflows.iter().map(|one| one.skid.max(0) as u64).collect();
+    let ticks = overflows.iter().map(|one| one.ticks).collect();
     if let Some(bound) = note(Measured::new("skid.interrupt", "instructions", skids)) {
         (bounds.skid, bounds.straight) = (bound, bound);
     }

@@ -1,7 +1,7 @@
 //! The performance monitoring interrupt.
 
 use super::bench::Work;
-use super::bounds::overflow;
+use super::bounds::{Overflow, overflow};
 use super::check::{All, Check, Finding, Outcome};
 use super::context::{Context, INSTRUCTIONS};
 use arch::pmu::pmi::{ControlBlock, Delivery};
@@ -201,7 +201,13 @@ fn two_at_once(context: &mut Context) -> Outcome {
 fn latency(context: &mut Context) -> Outcome {
     Ok(match overflow(context)? {
         None => Finding::fail("one sample", "none or several"),
-        Some([skid, _]) => Finding::within(0, context.bounds.straight, skid),
+        Some(Overflow { skid, .. }) => {
+            let most = context.bounds.straight;
+            let expected = if most == 0 { "0".into() } else { alloc::format!("0 to {most}") };
+            // Less than 0: it came early.
+            let good = u64::try_from(skid).is_ok_and(|skid| skid <= most);
+            Finding::when(good, expected, skid)
+        }
     })
 }
 

@@ -17,6 +17,7 @@ mod events;
 mod freeze;
 mod interference;
 mod interrupts;
+mod known;
 mod modifiers;
 mod overflow;
 mod precise;
@@ -33,6 +34,7 @@ pub use context::Context;
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::cpu::Hypervisor;
 use arch::pmu::{Capabilities, Driver, Emulated, Missing, Ownership};
 use protocol::job::Conformance;
 use protocol::record::{self, CheckVerdict, Suite};
@@ -71,8 +73,8 @@ pub struct Subject<'a> {
     pub tried: Option<&'a Capabilities>,
     /// How it was found.
     pub found: &'a Ownership,
-    /// Whether there is a hypervisor.
-    pub hypervisor: bool,
+    /// The hypervisor beneath, if there is one.
+    pub hypervisor: Option<Hypervisor>,
 }
 
 /// Runs the checks that `job` asks for as item `item`, and hands each record to `report`. Leaves the PMU stopped.
@@ -102,6 +104,7 @@ pub fn run_measured(
         failed: 0,
         skipped: 0,
         known_errata: 0,
+        known_behaviours: 0,
         emulated: false,
         reason: None,
         lacks: Vec::new(),
@@ -130,23 +133,27 @@ pub fn run_measured(
         driver: Driver::new(has.clone()),
         bounds: if emulated.is_some() { Bounds::EXACT } else { Bounds::ASSUMED },
         emulated,
-        hypervisor: subject.hypervisor,
+        hypervisor: subject.hypervisor.is_some(),
         found: subject.found,
         stuck: subject.tried.is_some_and(Capabilities::has_stuck_status),
         bench,
     };
     suite.emulated = context.emulated.is_some();
+    // The emulated PMU is exact, whatever is beneath.
+    let beneath = subject.hypervisor.filter(|_| !suite.emulated);
     if let Some(report) = measured {
         context.bounds = bounds::measure(&mut context, report);
     }
     suite.lacks = lacks(has);
     for check in checks().filter(|check| job.wants(check.name)) {
         let finding = check.make(&mut context);
+        let finding = known::explain(finding, check.name, beneath, !has.is_intel());
         let count = match finding.verdict {
             CheckVerdict::Pass => &mut suite.passed,
             CheckVerdict::Fail => &mut suite.failed,
             CheckVerdict::Skip => &mut suite.skipped,
             CheckVerdict::KnownErratum => &mut suite.known_errata,
+            CheckVerdict::KnownBehaviour => &mut suite.known_behaviours,
         };
         *count += 1;
         report(&record::Check {

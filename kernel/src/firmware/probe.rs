@@ -9,7 +9,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::acpi::Platform;
 use arch::apic::{self, Apic, Mode, Register};
-use arch::cpu::{Identity, Vendor, features, identity, native};
+use arch::cpu::{Hypervisor, Identity, Vendor, features, identity, native};
 use arch::memory::Space;
 use arch::pmu::{self, Capabilities, Driver, Emulated, Missing, Ownership};
 use arch::time::{Clock, tsc};
@@ -47,8 +47,8 @@ pub struct Machine {
     pub found: Option<bring_up::Read>,
     /// What the emulated PMU says of itself, if it is one.
     pub emulated: Option<Emulated>,
-    /// There is a hypervisor.
-    pub hypervisor: bool,
+    /// The hypervisor beneath, if there is one.
+    pub hypervisor: Option<Hypervisor>,
     /// The maker.
     pub vendor: Vendor,
     /// What ends snippets that do not end themselves, or why there is nothing.
@@ -85,6 +85,7 @@ pub fn machine(
 ) -> Machine {
     let cpuid = native();
     let identity = Identity::read(&cpuid);
+    let hypervisor = Hypervisor::detect(&cpuid);
     // SAFETY: ring 0 on the boot processor, interrupt table loaded, nothing measured yet, no page mapped
     // write-through but the screen, whose PAT entry this sets.
     let extended = unsafe { features::enable(&identity) };
@@ -142,6 +143,7 @@ pub fn machine(
         watchdog,
         resets: reset::open(&platform),
         emulated,
+        hypervisor,
         event_tables: names.as_ref().map(|names| names.record.clone()),
         clock,
         apic_mode,
@@ -160,7 +162,6 @@ pub fn machine(
     let core = names.and_then(|names| names.core);
     let known = pmu.as_ref().ok().map(|has| Known::new(has, core, &mut registers));
     let display = Display::open(handed).map(spin::Mutex::new);
-    let hypervisor = identity.hypervisor.is_some();
     Machine {
         clock,
         apic_timer_hz,

@@ -242,6 +242,14 @@ mod tests {
     use protocol::record::Counting;
 
     #[test]
+    fn m16_a_row_begins_where_the_run_in_the_middle_was_interrupted() {
+        let at = |at| Run { counts: Vec::new(), stopped: true, at };
+        assert_eq!(place(&[9, 1, 5, 2, 5].map(at)), 5);
+        assert_eq!(place(&[4, 1].map(at)), 4);
+        assert_eq!(place(&[at(7)]), 7);
+    }
+
+    #[test]
     fn m16_a_row_has_its_least_its_median_and_its_greatest() {
         let counting = Counting {
             name: "LOADS".into(),

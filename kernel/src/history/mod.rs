@@ -48,9 +48,7 @@ pub trait Historian: Runner + Sampler {
     fn interrupts(&self) -> u64;
 
     /// The instruction that the last one came in front of.
-    fn interrupted(&self) -> u64 {
-        0
-    }
+    fn interrupted(&self) -> u64;
 
     /// Gives it back.
     fn disarm(&mut self);

@@ -417,6 +417,25 @@ fn m16_a_history_begins_with_runs_that_are_watched_and_tells_each_row() {
     }
 }
 
+/// The clock and the witness are in every pass: one counter is not enough. Nor is a clock any event that takes two.
+#[test]
+fn m16_the_clock_has_a_counter_beside_the_witness() {
+    let host = Host::new(Model::Zen4);
+    let plan = |clock: &'static str, events: &[&'static str], counters: u64| {
+        let mut known = host.known.clone();
+        known.processor.gp_counters = counters;
+        let item = History { clock: Cow::Borrowed(clock), ..history(&BODY, events, 8) };
+        super::plan::plan(&item, &known).map(|planned| planned.passes.len())
+    };
+    assert_eq!(plan("cycles", &[], 0b11), Ok(1));
+    let alone = plan("cycles", &[], 0b01).unwrap_err();
+    assert!(alone.contains("the clock `cycles` and instructions") && alone.contains("together"));
+    // SSE and AVX operations, which take a pair (PPR for family 17h, PMCx003): as an event, and as the clock.
+    assert_eq!(plan("cycles", &["rff03"], 0b11_1111), Ok(1));
+    let pair = plan("rff03", &[], 0b11_1111).unwrap_err();
+    assert!(pair.contains("the clock `rff03` takes two counters"), "{pair}");
+}
+
 /// An event that the clock leaves no counter for is left out by name; the clock's own rows are there.
 #[test]
 fn m16_an_event_that_has_to_be_where_the_clock_is_is_left_out() {

@@ -125,6 +125,9 @@ macro_rules! without_pmu {
             fn interrupts(&self) -> u64 {
                 0
             }
+            fn interrupted(&self) -> u64 {
+                unreachable!("nothing is armed")
+            }
             fn smis(&self) -> (u64, u32) {
                 unreachable!("nothing is armed")
             }
@@ -242,6 +245,7 @@ impl Machine for Clocked {
             failed: self.failed,
             skipped: 3,
             known_errata: 0,
+            known_behaviours: 0,
             emulated: true,
             reason: None,
             lacks: vec![],

@@ -63,7 +63,7 @@ pub(super) fn witness(
         // Load latency looks at some of the loads, and each counter at others.
         return None;
     }
-    let all = Selection { event: 0xc0, umask: 0, ..*plain };
+    let all = Selection { umask: 0, ..*plain };
     // INST_RETIRED.PREC_DIST (C0/01) and, on Nehalem, ANY_P count what the architectural event does.
     let instructions = plain.event == 0xc0 && plain.umask <= 1 && plain.cmask == 0 && !plain.edge;
     let at = free.iter().position(|counter| instructions || places & counter.bit() != 0)?;
@@ -126,6 +126,43 @@ pub(super) fn data(session: &Session, block: &ControlBlock) -> Vec<DataCount> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is no record ends the buffer, and that is said; of records that found no room the witness tells the number.
+    #[test]
+    fn m9_a_buffer_with_something_else_in_it_is_told() {
+        use arch::pmu::pebs::Drain;
+        use arch::pmu::{Driver, find};
+        let host = pmu_model::Host::EXAMPLE;
+        let mut pmu =
+            pmu_model::Pmu::new(pmu_model::Model::Skylake, host, pmu_model::Timing::DEFAULT);
+        let mut driver = Driver::new(find(&mut pmu).unwrap());
+        let counter = Counter::General(0);
+        let selection = Selection::of(0xc0, 1).with_records();
+        driver.program(&mut pmu, counter, &Selection::of(0xc0, 1)).unwrap();
+        let one = Armed {
+            event: "e".to_string(),
+            counter,
+            selection,
+            period: 10,
+            witness: None,
+            remarks: Vec::new(),
+        };
+        let mut store = store(Format::Skylake);
+        let mut with = |full, malformed, witness| {
+            let mut drain = Drain::new(&mut store, 1);
+            (drain.full, drain.malformed) = (full, malformed);
+            let mut block = ControlBlock::of(&driver);
+            block.take_records(drain);
+            lost(&one, &block, 5, witness)
+        };
+        assert_eq!(with(0, 0, Some(1_000)), Ok(0));
+        assert_eq!(with(1, 0, Some(1_000)), Ok(99));
+        assert!(with(1, 0, None).unwrap_err().contains("no counter was free"));
+        for full in [0, 1] {
+            let said = with(full, 2, Some(1_000)).unwrap_err();
+            assert!(said.starts_with("2 times the buffer held what is no record"), "{said}");
+        }
+    }
 
     #[test]
     fn m9_a_witness_of_records_counts_what_they_are_of() {

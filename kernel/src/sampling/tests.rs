@@ -412,6 +412,7 @@ fn m8_a_timer_samples_beside_an_event_and_its_intervals_are_told() {
         let (result, _) = run(&mut host, &item);
         let [retired, timer] = &result.events[..] else { panic!("{:?}", result.events) };
         assert_eq!((retired.overflows, retired.samples, retired.rest), (100, 100, 0), "{model:?}");
+        assert_eq!((retired.last_period, timer.last_period), (None, None), "{model:?}");
         // 100,000 instructions and 100 for each of the interrupts.
         assert!(timer.overflows >= 22 && timer.samples == timer.overflows, "{model:?}: {timer:?}");
         let measured = result.timer.unwrap();
@@ -432,6 +433,9 @@ fn m8_a_rate_that_is_too_high_makes_the_period_longer_and_says_so() {
         assert!(result.throttled >= 3, "{model:?}: {result:?}");
         assert_eq!(one.last_period, Some(100 << result.throttled), "{model:?}");
         assert!(one.throttled > 0 && one.samples == one.overflows, "{model:?}: {one:?}");
+        // Of the period that runs at the end, which is longer, no interrupt was lost.
+        assert!(one.rest > (2 * 100) >> result.throttled, "{model:?}: {one:?}");
+        assert_eq!(one.remarks, [""; 0], "{model:?}");
         assert_eq!((one.overflows + one.throttled) * 100 + one.rest, 200_000, "{model:?}");
         assert_eq!(one.witness, Some(200_000), "{model:?}");
     }

@@ -107,6 +107,8 @@ fn c6_a_presented_pmu_with_any_bit_of_its_leaves_turned_over_works_or_is_refused
             }
         }
     }
-    println!("{works} work, {same} change nothing, {refused} are refused, {useless} are found useless");
+    println!(
+        "{works} work, {same} change nothing, {refused} are refused, {useless} are found useless"
+    );
     assert!(works > 100 && refused > 50, "{works} {same} {refused} {useless}");
 }

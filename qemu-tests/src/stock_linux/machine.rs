@@ -108,7 +108,7 @@ impl Machine {
         counter(tree(), given, self.counting).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    fn run(&self, kernel: &Path, initial: impl Fn(&Path) -> io::Result<()>) -> Ran {
+    pub(super) fn run(&self, kernel: &Path, initial: impl Fn(&Path) -> io::Result<()>) -> Ran {
         tree().build_uefi_pmu().unwrap_or_else(|error| panic!("{error}"));
         let folder = tempfile::tempdir().unwrap();
         let files = folder.path().join("partition");
@@ -152,10 +152,10 @@ impl Machine {
 }
 
 /// Where the distribution's files are kept.
-fn folder() -> PathBuf {
+pub(super) fn folder() -> PathBuf {
     tree().target().join("linux")
 }
 
-fn found<T>(what: &str, result: Result<T, StockError>) -> Option<T> {
+pub(super) fn found<T>(what: &str, result: Result<T, StockError>) -> Option<T> {
     result.map_err(|reason| eprintln!("skipped: no {what}: {reason}")).ok()
 }

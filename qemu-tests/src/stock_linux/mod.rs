@@ -1,10 +1,13 @@
 //! Linux as the distribution ships it ([`xtask::stock_linux`]): a machine that boots it with the emulated PMU in front
-//! ([`machine`]), programs of which every instruction is known ([`known`]), and how to read what perf and the kernel say
+//! ([`machine`]), also with guests of KVM in it ([`kvm`]), programs of which every instruction is known ([`known`]), and how to read what perf and the kernel say
 //! ([`perf`], [`kernel_log`]).
 
 pub mod kernel_log;
 pub mod known;
+pub mod kvm;
 pub mod machine;
 pub mod perf;
 
-pub use xtask::stock_linux::{StockError, Tools, file_system, kernel, partition, steps, tools};
+pub use xtask::stock_linux::{
+    StockError, Tools, emulator, file_system, kernel, modules, partition, steps, tools,
+};

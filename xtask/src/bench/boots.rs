@@ -47,7 +47,8 @@ pub(super) fn boot_counting(
     let folder = scratch()?;
     let counter = counter(tree, pmu, counting)?;
     let icount = Icount::Auto.shift(boot);
-    let (boot, pmu) = stage_with_pmu(tree, kernel, ramdisk, boot, (pmu, None, icount), folder.path())?;
+    let (boot, pmu) =
+        stage_with_pmu(tree, kernel, ramdisk, boot, (pmu, None, icount), folder.path())?;
     let machine = Virtual {
         boot,
         kvm: false,

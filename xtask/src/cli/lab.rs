@@ -1,9 +1,8 @@
 //! `lab`: a job on many machines, through labgrid.
 
-use super::{Output, Pmu};
+use super::{Emulated, Output, Pmu};
 use crate::job::Overrides;
 use clap::{Args, Subcommand};
-use pmu_model::Model;
 use std::path::PathBuf;
 
 /// Arguments of `lab`.
@@ -38,9 +37,9 @@ pub struct LabNew {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
-  cargo xtask lab run job.toml --env lab/qemu.yaml --pmu zen4             one machine, without a coordinator
-  cargo xtask lab run job.toml --env lab/stick.yaml --places cpu=zen4     every place with that tag
-  cargo xtask lab run job.toml --env lab/pxe.yaml --places name=board7 --format json --out board7.json
+  cargo xtask lab run job.toml --env lab/qemu.yaml --pmu zen4          without a coordinator
+  cargo xtask lab run job.toml --env lab/stick.yaml --places cpu=zen4  every place with that tag
+  cargo xtask lab run job.toml --env lab/pxe.yaml --places name=board7
 
 labgrid reserves and acquires each place, switches its power, and gives up when its time is over.")]
 pub struct LabRun {
@@ -80,8 +79,8 @@ pub struct LabRun {
     #[arg(long, value_name = "SECONDS", help_heading = "Lab")]
     pub silence: Option<super::Timeout>,
     /// The PMU of QEMU's machines, where a place has no tag `pmu`.
-    #[arg(long, value_name = "MODEL", value_parser = Pmu::model_parser(), help_heading = "Lab")]
-    pub pmu: Option<Model>,
+    #[arg(long, value_name = "MODEL", value_parser = Pmu::emulated_parser(), help_heading = "Lab")]
+    pub pmu: Option<Emulated>,
     /// Have the firmware write KTAP to the serial line, with the records as diagnostics.
     #[arg(long, help_heading = "Lab")]
     pub ktap: bool,

@@ -137,9 +137,7 @@ impl TypedValueParser for Parser {
             });
         };
         match Recorded::read(Path::new(file)) {
-            Ok(recorded) => {
-                Ok(Named::Emulated(Emulated::Recorded(Box::leak(Box::new(recorded)))))
-            }
+            Ok(recorded) => Ok(Named::Emulated(Emulated::Recorded(Box::leak(Box::new(recorded))))),
             Err(wrong) => {
                 let text = format!("--pmu {}: {wrong}\n", value.display());
                 Err(clap::Error::raw(ErrorKind::ValueValidation, text).with_cmd(command))
@@ -190,7 +188,10 @@ mod tests {
     #[test]
     fn x10_a_dump_that_is_none_is_refused_with_its_reason() {
         let error = parse("dump:/nowhere/cpu.txt").unwrap_err();
-        assert!(error.contains("--pmu dump:/nowhere/cpu.txt: cannot read /nowhere/cpu.txt"), "{error}");
+        assert!(
+            error.contains("--pmu dump:/nowhere/cpu.txt: cannot read /nowhere/cpu.txt"),
+            "{error}"
+        );
         let emulated = Pmu::emulated_parser();
         let word = emulated.parse_ref(&clap::Command::new("x"), None, OsStr::new("none"));
         assert!(word.is_err());

@@ -4,8 +4,8 @@ mod network;
 
 use crate::build::{self, Extras, Hypervisor, Save, Tree};
 use crate::cli::Emulated;
-use crate::commands::run::hypervisor;
 use crate::cli::{Image, OnOff};
+use crate::commands::run::hypervisor;
 use crate::job::{self, Purpose};
 use crate::machine::devices::{Boot, Pmu};
 use crate::setup::{self, Need, Toolchain, firmware};

@@ -1,7 +1,7 @@
 //! `lab`: a job on many machines, through labgrid.
 
 use crate::build::Tree;
-use crate::cli::{Boot, Lab, LabCommand, LabNew, LabRun};
+use crate::cli::{Boot, Emulated, Lab, LabCommand, LabNew, LabRun};
 use crate::commands::run::prepare;
 use crate::job::{self, Packed, Purpose};
 use crate::lab::engine::{Engine, LOG, Order, Place, interrupt as end_early, wait};
@@ -70,12 +70,12 @@ fn run_all(arguments: &LabRun) -> Result<u8> {
         [] => vec![Place { name: arguments.target.clone(), ..Place::default() }],
         tags => engine.places(tags)?,
     };
-    let models = places.iter().map(|place| model(place, arguments)).collect::<Result<Vec<_>>>()?;
+    let pmus = places.iter().map(|place| pmu(place, arguments)).collect::<Result<Vec<_>>>()?;
     let shared = stage::images(&text, arguments, &folder)?;
     let tree = stage::uses(&text, stage::DIR).then(|| prepare(&[Boot::Direct])).transpose()?;
     let mut orders = Vec::new();
-    for (place, model) in places.iter().zip(models) {
-        orders.push(prepared(place, model, (tree.as_ref(), &packed), &folder, &shared)?);
+    for (place, pmu) in places.iter().zip(pmus) {
+        orders.push(prepared(place, pmu, (tree.as_ref(), &packed), &folder, &shared)?);
     }
     let complaints = drive(arguments, &engine, &env, &places, &orders)?;
     let interrupted = interrupt::take();
@@ -125,12 +125,12 @@ fn folder(keep: Option<&Path>) -> Result<(PathBuf, Option<tempfile::TempDir>)> {
 }
 
 /// The PMU that a place is to have, if QEMU is the machine.
-fn model(place: &Place, arguments: &LabRun) -> Result<Option<Model>> {
+fn pmu(place: &Place, arguments: &LabRun) -> Result<Option<Emulated>> {
     match place.tags.get("pmu").map(String::as_str) {
         None => Ok(arguments.pmu),
         Some("none") => Ok(None),
         Some(name) => match Model::by_name(name) {
-            Some(model) => Ok(Some(model)),
+            Some(model) => Ok(Some(Emulated::Model(model))),
             None => {
                 let (place, value) = (place.name.clone(), name.to_string());
                 Err(LabError::Pmu { place, value }.into())
@@ -142,7 +142,7 @@ fn model(place: &Place, arguments: &LabRun) -> Result<Option<Model>> {
 /// A machine's folder, and what its environment is told.
 fn prepared(
     place: &Place,
-    model: Option<Model>,
+    pmu: Option<Emulated>,
     (tree, packed): (Option<&Tree>, &Packed),
     folder: &Path,
     shared: &[Variable],
@@ -160,7 +160,7 @@ fn prepared(
     let mut variables = shared.to_vec();
     variables.push(("LG_BARECOUNT_PLACE", place.name.clone()));
     if let Some(tree) = tree {
-        variables.extend(stage::direct(tree, packed, model, &folder)?);
+        variables.extend(stage::direct(tree, packed, pmu, &folder)?);
     }
     Ok((folder, variables))
 }

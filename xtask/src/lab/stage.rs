@@ -1,15 +1,14 @@
 //! What an environment boots: it says so by the variables that it uses.
 
 use crate::build::Tree;
-use crate::cli::{self, Image, LabRun, OnOff};
+use crate::cli::{self, Emulated, Image, LabRun, OnOff};
 use crate::commands::image;
-use crate::commands::run::stage_with_pmu;
+use crate::commands::run::{record, stage_with_pmu};
 use crate::job::Packed;
 use crate::machine::Given;
 use crate::machine::devices::{Cpus, Virtual, arguments, default_memory, without_stop_line};
 use crate::setup::qemu;
 use crate::{Failure, Result};
-use pmu_model::Model;
 use std::path::{Path, PathBuf};
 
 /// An image for a stick.
@@ -73,15 +72,21 @@ fn image_of(run: &LabRun, out: Option<PathBuf>, network: Option<PathBuf>) -> Ima
 pub fn direct(
     tree: &Tree,
     packed: &Packed,
-    model: Option<Model>,
+    pmu: Option<Emulated>,
     folder: &Path,
 ) -> Result<Vec<Variable>> {
     let icount = cli::Icount::default().shift(cli::Boot::Direct);
-    let given = model.map_or(Given::None, Given::Emulated);
+    let (given, recorded) = (
+        pmu.map_or(Given::None, |pmu| Given::Emulated(pmu.model())),
+        pmu.and_then(Emulated::recorded),
+    );
     let (kernel, job) = (tree.kernel(), Some(&packed.bytes[..]));
-    let (boot, pmu) =
-        stage_with_pmu(tree, &kernel, job, cli::Boot::Direct, (given, icount), folder)?;
-    let plugin = match model {
+    let (boot, devices) =
+        stage_with_pmu(tree, &kernel, job, cli::Boot::Direct, (given, recorded, icount), folder)?;
+    if let Some(recorded) = recorded {
+        record(recorded, folder)?;
+    }
+    let plugin = match pmu {
         Some(_) => crate::commands::run::counter(tree, given, cli::Counting::default())?.plugin,
         None => None,
     };
@@ -89,7 +94,7 @@ pub fn direct(
     let machine = Virtual {
         boot,
         kvm: false,
-        pmu,
+        pmu: devices,
         plugin,
         icount,
         cpus: Cpus::Many(packed.cpus),

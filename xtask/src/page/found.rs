@@ -10,7 +10,8 @@ pub(super) fn of(documents: &[Document]) -> Vec<Table> {
     let mut all = Vec::new();
     for document in documents {
         for one in tables(&document.report) {
-            let caption = if many { format!("{}: {}", document.name, one.title) } else { one.title };
+            let caption =
+                if many { format!("{}: {}", document.name, one.title) } else { one.title };
             let heads = one.heads.iter().map(|(head, number)| (head.to_string(), *number));
             let cells = |row: Vec<String>| row.into_iter().map(Cell::text).collect();
             all.push(Table {

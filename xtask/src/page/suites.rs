@@ -35,6 +35,7 @@ pub(super) fn of(documents: &[Document]) -> Vec<Matrix> {
                 CheckVerdict::Fail => Badge::new(Tone::Bad, "fail"),
                 CheckVerdict::Skip => Badge::new(Tone::Plain, "skip"),
                 CheckVerdict::KnownErratum => Badge::new(Tone::Warn, "erratum"),
+                CheckVerdict::KnownBehaviour => Badge::new(Tone::Warn, "known"),
             };
             let (expected, seen) = (check.expected.clone(), check.seen.clone());
             checks[known].results[run] = Some(Checked { verdict, expected, seen });
@@ -55,10 +56,13 @@ fn place(all: &mut Vec<Matrix>, name: &str, runs: usize) -> usize {
 }
 
 fn summary(suite: &Suite) -> String {
-    let Suite { passed, failed, skipped, known_errata, .. } = suite;
+    let Suite { passed, failed, skipped, known_errata, known_behaviours, .. } = suite;
     let mut text = format!("{passed} checks passed, {failed} failed, {skipped} skipped");
     if *known_errata > 0 {
         text += &format!(", {known_errata} explained by errata");
+    }
+    if *known_behaviours > 0 {
+        text += &format!(", {known_behaviours} known of this hypervisor");
     }
     if suite.emulated {
         text += "; the PMU is emulated";

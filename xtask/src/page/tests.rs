@@ -159,6 +159,16 @@ fn x5_trust_is_told_in_words() {
             ],
         ),
         (
+            machine(&format!(r#"{pmu},"virtual_pmu":"KVM","hypervisor":"KVMKVMKVM""#)),
+            r#"{"accelerator":"kvm"}"#,
+            &[
+                "Report complete",
+                "A virtual machine on the host's processor",
+                "Counts of a virtual PMU",
+                "Known errata",
+            ],
+        ),
+        (
             machine(&faulty),
             r#"{"accelerator":"kvm"}"#,
             &[
@@ -249,6 +259,7 @@ fn x5_checks_of_several_runs_are_one_matrix() {
         &check("a.x", "skip", "-"),
         &check("a.z", "pass", "7"),
         &check("b.y", "known_erratum", "8"),
+        &check("c.x", "known_behaviour", "8"),
         END,
     ]);
     let documents: Vec<Document> = [("one", one), ("two", two)]
@@ -268,7 +279,7 @@ fn x5_checks_of_several_runs_are_one_matrix() {
             format!("{}.{}: {}", check.family, check.name, verdicts.collect::<Vec<_>>().join(" "))
         })
         .collect();
-    assert_eq!(rows, ["a.x: pass skip", "a.z: - pass", "b.y: fail erratum"]);
+    assert_eq!(rows, ["a.x: pass skip", "a.z: - pass", "b.y: fail erratum", "c.x: - known"]);
 }
 
 /// Everything that a bring-up reports is on the page, long tables with a filter; of two runs with their names.

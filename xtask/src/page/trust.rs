@@ -96,6 +96,17 @@ fn counts(machine: &Machine) -> Option<Trust> {
              are a small model: their counts are not those of the processor that the PMU is named for.",
         ));
     }
+    let whose = machine.virtual_pmu.as_ref().filter(|_| machine.pmu.is_some());
+    if let Some(whose) = whose {
+        return Some(label(
+            Tone::Warn,
+            "Counts of a virtual PMU",
+            format!(
+                "{whose} hands the processor's counters on. It counts some of what it emulates itself, delivers overflows late, and \
+                 may take counters away. The PMU was tried before anything was measured; what failed is not used."
+            ),
+        ));
+    }
     Some(match &machine.pmu {
         Some(_) => label(
             Tone::Good,

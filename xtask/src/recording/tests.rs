@@ -4,7 +4,10 @@ use ::recorded::cores;
 fn text_of(name: &str) -> String {
     let core = cores::named(name).unwrap_or_else(|| panic!("{name}"));
     let line = |(leaf, [a, b, c, d]): (recorded::Leaf, recorded::Registers)| {
-        format!("CPUID {:08X}: {a:08X}-{b:08X}-{c:08X}-{d:08X} [SL {:02X}]\n", leaf.leaf, leaf.subleaf)
+        format!(
+            "CPUID {:08X}: {a:08X}-{b:08X}-{c:08X}-{d:08X} [SL {:02X}]\n",
+            leaf.leaf, leaf.subleaf
+        )
     };
     core.leaves.all().map(line).collect()
 }
@@ -22,7 +25,11 @@ fn x10_a_recording_is_named_and_what_is_inferred_is_listed() {
     assert_eq!(zen4.name, "AMD Ryzen 5 7600X 6-Core Processor");
     assert_eq!((zen4.nearest, zen4.own, zen4.counters), (Model::Zen4, true, 6));
     assert_eq!(zen4.vendor(), Vendor::Amd);
-    assert!(zen4.inferred.iter().any(|line| line == "events: those of zen4"), "{:?}", zen4.inferred);
+    assert!(
+        zen4.inferred.iter().any(|line| line == "events: those of zen4"),
+        "{:?}",
+        zen4.inferred
+    );
     let atom = read(&text_of("intel-x86-atom-silvermont-intel-celeron-cpu-j1900")).unwrap();
     assert_eq!((atom.nearest, atom.own, atom.counters), (Model::Haswell, false, 2));
     let said = "events: the architectural ones; those of its microarchitecture count nothing";
@@ -33,7 +40,10 @@ fn x10_a_recording_is_named_and_what_is_inferred_is_listed() {
 fn x10_processors_that_differ_in_their_numbers_alone_are_stored_once() {
     let one = text_of("intel-x86-64-skylake-intel-core-i5-6400t-cpu");
     let other = text_of("intel-x86-64-nehalem-intel-core-i7-cpu-920");
-    let twice = read(&format!("{one}{}", one.replace("CPUID 00000001: 000506E3-0", "CPUID 00000001: 000506E3-1")));
+    let twice = read(&format!(
+        "{one}{}",
+        one.replace("CPUID 00000001: 000506E3-0", "CPUID 00000001: 000506E3-1")
+    ));
     assert_eq!(twice.unwrap().processors.len(), 1);
     let mixed = read(&format!("{one}{other}{other}")).unwrap();
     assert_eq!(mixed.processors.len(), 2);

@@ -51,6 +51,7 @@ fn verdict(check: &Check) -> (&'static str, Color) {
         CheckVerdict::Fail => ("FAIL", Color::Red),
         CheckVerdict::Skip => ("skip", Color::DarkGrey),
         CheckVerdict::KnownErratum => ("erratum", Color::Yellow),
+        CheckVerdict::KnownBehaviour => ("known", Color::Yellow),
     }
 }
 
@@ -66,6 +67,9 @@ fn summary(out: &mut String, suite: &Suite) {
     );
     if suite.known_errata > 0 {
         let _ = write!(text, ", {} explained by errata", suite.known_errata);
+    }
+    if suite.known_behaviours > 0 {
+        let _ = write!(text, ", {} known of this hypervisor", suite.known_behaviours);
     }
     if suite.emulated {
         text.push_str("; the PMU is emulated");
@@ -85,14 +89,12 @@ fn summary(out: &mut String, suite: &Suite) {
 
 /// One test point.
 pub(super) fn point(check: &Check) -> Point {
-    let point = Point::new(
-        &check.name,
-        !matches!(check.verdict, CheckVerdict::Fail | CheckVerdict::KnownErratum),
-    );
+    let point =
+        Point::new(&check.name, matches!(check.verdict, CheckVerdict::Pass | CheckVerdict::Skip));
     let point = match check.verdict {
         CheckVerdict::Pass | CheckVerdict::Fail => point,
         CheckVerdict::Skip => return point.skip(&format!("needs {}", check.expected)),
-        CheckVerdict::KnownErratum => point.todo(&check.seen),
+        CheckVerdict::KnownErratum | CheckVerdict::KnownBehaviour => point.todo(&check.seen),
     };
     let point = point.text("expected", &check.expected).text("seen", &check.seen);
     point.text("source", &check.source)
@@ -141,13 +143,14 @@ mod tests {
             failed,
             skipped: 1,
             known_errata: 1,
+            known_behaviours: 1,
             emulated: true,
             reason: reason.map(String::from),
             lacks: vec!["PERF_METRICS".into()],
         })
     }
 
-    fn four() -> Report {
+    fn five() -> Report {
         report(
             Outcome::Fail,
             vec![
@@ -155,6 +158,7 @@ mod tests {
                 check("a.fail", CheckVerdict::Fail),
                 check("a.skip", CheckVerdict::Skip),
                 check("a.known", CheckVerdict::KnownErratum),
+                check("a.kvm", CheckVerdict::KnownBehaviour),
                 suite(1, 1, None),
             ],
         )
@@ -162,32 +166,34 @@ mod tests {
 
     #[test]
     fn k2_each_check_is_a_test_point() {
-        let text = render(&four(), &Context::default(), Format::Tap);
+        let text = render(&five(), &Context::default(), Format::Tap);
         assert!(text.contains("ok 1 - a.pass\n"), "{text}");
         assert!(text.contains("not ok 2 - a.fail\n  ---\n  expected: \"7 \\\"events\\\"\"\n"));
         assert!(text.contains("ok 3 - a.skip # SKIP needs 7 \"events\"\n"));
         assert!(text.contains("not ok 4 - a.known # TODO 8\n"));
-        assert!(text.contains("1..4\n"));
+        assert!(text.contains("not ok 5 - a.kvm # TODO 8\n"));
+        assert!(text.contains("1..5\n"));
     }
 
     #[test]
     fn k1_the_table_and_the_document_have_every_check() {
-        let text = render(&four(), &Context::default(), Format::Table);
-        for name in ["a.pass", "a.fail", "a.skip", "a.known"] {
+        let text = render(&five(), &Context::default(), Format::Table);
+        for name in ["a.pass", "a.fail", "a.skip", "a.known", "a.kvm"] {
             assert!(text.contains(name), "{text}");
         }
-        assert!(text.contains("1 checks passed, 1 failed, 1 skipped, 1 explained by errata"));
+        let all = "1 checks passed, 1 failed, 1 skipped, 1 explained by errata, 1 known of this hypervisor";
+        assert!(text.contains(all), "{text}");
         assert!(text.contains("not offered: PERF_METRICS"));
-        let text = render(&four(), &Context::default(), Format::Json);
+        let text = render(&five(), &Context::default(), Format::Json);
         let document: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(document["records"][1]["verdict"], "fail");
-        assert_eq!(document["records"][4]["emulated"], true);
+        assert_eq!(document["records"][5]["emulated"], true);
         assert_eq!(document["exit_code"], 1);
     }
 
     #[test]
     fn k2_csv_has_a_row_for_each_check() {
-        let text = render(&four(), &Context::default(), Format::Csv);
+        let text = render(&five(), &Context::default(), Format::Csv);
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let heads: Vec<String> = reader.headers().unwrap().iter().map(String::from).collect();
         let column = |name: &str| heads.iter().position(|head| head == name).unwrap();
@@ -199,8 +205,13 @@ mod tests {
         let row = |check: &str, verdict: &str| {
             format!("conformance|{check}|{verdict}|7 \"events\"|8|the manual")
         };
-        let all =
-            [("a.pass", "pass"), ("a.fail", "fail"), ("a.skip", "skip"), ("a.known", "erratum")];
+        let all = [
+            ("a.pass", "pass"),
+            ("a.fail", "fail"),
+            ("a.skip", "skip"),
+            ("a.known", "erratum"),
+            ("a.kvm", "known"),
+        ];
         assert_eq!(rows, all.map(|(check, verdict)| row(check, verdict)));
         // Without a PMU there are no checks, and the reason has a row.
         let skipped = report(Outcome::Skip, vec![suite(0, 0, Some("no counters"))]);

@@ -170,6 +170,7 @@ pub fn render(report: &Report) -> String {
                     CheckVerdict::Fail => "fail",
                     CheckVerdict::Skip => "skip",
                     CheckVerdict::KnownErratum => "erratum",
+                    CheckVerdict::KnownBehaviour => "known",
                 };
                 // The suite's own record, which has its name, comes last.
                 let suite = report.suites().find(|suite| suite.item == check.item);

@@ -12,7 +12,11 @@ pub(super) fn sections(report: &Report, width: Width) -> String {
     for one in tables(report) {
         // Writing to a String does not fail, here and below.
         if one.long {
-            let text = format!("{}: {} answers, which the other forms of the report list", one.title, one.rows.len());
+            let text = format!(
+                "{}: {} answers, which the other forms of the report list",
+                one.title,
+                one.rows.len()
+            );
             let _ = writeln!(out, "{}", paint(FAINT, &text));
             continue;
         }
@@ -35,11 +39,19 @@ mod tests {
     #[test]
     fn x10_a_bring_up_is_told_on_a_terminal_and_its_measures_in_csv() {
         let text = render(&report(), &Context::default(), Format::Table);
-        for part in ["skid.interrupt", "IA32_PERFEVTSEL0", "FACP", "2 answers, which the other forms"] {
+        for part in
+            ["skid.interrupt", "IA32_PERFEVTSEL0", "FACP", "2 answers, which the other forms"]
+        {
             assert!(text.contains(part), "{part}: {text}");
         }
         let text = render(&report(), &Context::default(), Format::Csv);
-        assert!(text.contains("0,bring-up,skid.interrupt (instructions),14,12,,31,64,1,"), "{text}");
-        assert!(text.contains("0,bring-up,\"skew.tsc (TSC ticks), processor 1\",-3,-4,,2,8,1,"), "{text}");
+        assert!(
+            text.contains("0,bring-up,skid.interrupt (instructions),14,12,,31,64,1,"),
+            "{text}"
+        );
+        assert!(
+            text.contains("0,bring-up,\"skew.tsc (TSC ticks), processor 1\",-3,-4,,2,8,1,"),
+            "{text}"
+        );
     }
 }

@@ -4,8 +4,8 @@ mod fit;
 
 use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
 use super::{
-    Context, checks, count, exact, forms, found, history, metrics, notes, number, processors, samples,
-    tasks, values,
+    Context, checks, count, exact, forms, found, history, metrics, notes, number, processors,
+    samples, tasks, values,
 };
 use crate::collect::Report;
 use crate::honest::{Certificate, render as honest};
@@ -82,13 +82,15 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
     match (&machine.pmu, &machine.pmu_absent) {
         (Some(pmu), _) => {
             let emulated = if machine.emulated_pmu.is_some() { "emulated " } else { "" };
+            let whose = machine.virtual_pmu.as_ref();
+            let whose = whose.map_or(String::new(), |name| format!("{name}'s virtual "));
             let by = machine.emulated_pmu.map_or("", |pmu| match pmu.counted_by {
                 CountedBy::Plugin => ", counting by plugin",
                 CountedBy::Stepping => ", counting by stepping",
             });
             let _ = write!(
                 line,
-                "; {emulated}PMU version {}{by}: {} counters of {} bits, {} fixed",
+                "; {emulated}{whose}PMU version {}{by}: {} counters of {} bits, {} fixed",
                 pmu.version, pmu.counters, pmu.counter_bits, pmu.fixed_counters
             );
         }

@@ -206,11 +206,17 @@ fn facts(there: Option<&Machine>, here: Option<&Machine>) -> Vec<FactDifference>
         (!all.is_empty()).then(|| all.join("; "))
     }
     let facts: [Fact; 9] = [
-        ("PMU", |one| one.pmu.as_ref().map(|pmu| format!("{:?}, version {}", pmu.architecture, pmu.version))),
+        ("PMU", |one| {
+            one.pmu.as_ref().map(|pmu| format!("{:?}, version {}", pmu.architecture, pmu.version))
+        }),
         ("no PMU", |one| one.pmu_absent.clone()),
-        ("counters", |one| one.pmu.as_ref().map(|pmu| format!("{} of {} bits", pmu.counters, pmu.counter_bits))),
+        ("counters", |one| {
+            one.pmu.as_ref().map(|pmu| format!("{} of {} bits", pmu.counters, pmu.counter_bits))
+        }),
         ("fixed counters", |one| {
-            one.pmu.as_ref().map(|pmu| format!("{} of {} bits", pmu.fixed_counters, pmu.fixed_counter_bits))
+            one.pmu
+                .as_ref()
+                .map(|pmu| format!("{} of {} bits", pmu.fixed_counters, pmu.fixed_counter_bits))
         }),
         ("features", |one| list(&one.pmu.as_ref()?.features)),
         ("errata", |one| list(&one.pmu.as_ref()?.errata)),
@@ -266,7 +272,9 @@ const COUNTERS: [[u64; 2]; 4] =
 /// Whether a register is a counter: AMD's extended ones have every other number.
 fn is_counter(msr: u64) -> bool {
     let within = COUNTERS.iter().any(|[first, last]| (first..=last).contains(&&msr));
-    within || (0xc001_0200..=0xc001_020b).contains(&msr) && msr & 1 == 1 || [0x1920, 0x1924, 0x1928].contains(&msr)
+    within
+        || (0xc001_0200..=0xc001_020b).contains(&msr) && msr & 1 == 1
+        || [0x1920, 0x1924, 0x1928].contains(&msr)
 }
 
 fn differing(there: &Msrs, here: &Msrs) -> Vec<RegisterDifference> {
@@ -281,7 +289,10 @@ fn differing(there: &Msrs, here: &Msrs) -> Vec<RegisterDifference> {
             selects.into_iter().any(|[_, value]| value.0 & 1 << 22 != 0)
         };
         let fixed = msrs.values.iter().any(|[msr, value]| msr.0 == 0x38d && value.0 != 0);
-        enabled(0x186, 0x18d) || enabled(0xc001_0000, 0xc001_0003) || enabled(0xc001_0200, 0xc001_020a) || fixed
+        enabled(0x186, 0x18d)
+            || enabled(0xc001_0000, 0xc001_0003)
+            || enabled(0xc001_0200, 0xc001_020a)
+            || fixed
     };
     let skips_counters = !there.found || runs(there);
     let restless = |msr: u64| RESTLESS.iter().any(|[first, last]| (first..=last).contains(&&msr));
@@ -289,10 +300,17 @@ fn differing(there: &Msrs, here: &Msrs) -> Vec<RegisterDifference> {
     for (msr, pair) in pairs(values(there), values(here)) {
         // Of a register that one of the two did not look at nothing is known.
         let (Some(one), Some(other)) = (pair.there, pair.here) else { continue };
-        let skipped = restless(msr) || is_counter(msr) && skips_counters && one.is_some() == other.is_some();
+        let skipped =
+            restless(msr) || is_counter(msr) && skips_counters && one.is_some() == other.is_some();
         if one != other && !skipped {
             let (msr, values) = (msr as u32, Pair { there: one, here: other });
-            list.push(RegisterDifference { cpu: there.cpu, msr, name: name(msr), found: there.found, values });
+            list.push(RegisterDifference {
+                cpu: there.cpu,
+                msr,
+                name: name(msr),
+                found: there.found,
+                values,
+            });
         }
     }
     list

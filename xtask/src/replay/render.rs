@@ -19,6 +19,7 @@ fn verdict(verdict: CheckVerdict) -> &'static str {
         CheckVerdict::Fail => "FAIL",
         CheckVerdict::Skip => "skip",
         CheckVerdict::KnownErratum => "erratum",
+        CheckVerdict::KnownBehaviour => "known",
     }
 }
 
@@ -62,7 +63,8 @@ pub fn table(comparison: &Comparison, machine: &Recorded, width: Width) -> Strin
     section("checks with other figures", "check", figures.into_iter().map(row).collect());
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_string());
     let facts = comparison.pmu.iter();
-    let facts = facts.map(|one| [one.what.to_string(), text(&one.values.there), text(&one.values.here)]);
+    let facts =
+        facts.map(|one| [one.what.to_string(), text(&one.values.there), text(&one.values.here)]);
     section("facts about the PMU", "fact", facts.collect());
     let registers = comparison.registers.iter().map(|one| {
         let when = if one.found { ", as it was found" } else { "" };
@@ -82,7 +84,10 @@ pub fn table(comparison: &Comparison, machine: &Recorded, width: Width) -> Strin
     });
     section("CPUID", "leaf", cpuid.collect());
     let three = |values: &Option<[i64; 3]>| {
-        values.map_or_else(|| "not measured".to_string(), |values| values.map(|one| one.to_string()).join(" "))
+        values.map_or_else(
+            || "not measured".to_string(),
+            |values| values.map(|one| one.to_string()).join(" "),
+        )
     };
     let measures = comparison.measures.iter().map(|one| {
         [format!("{} ({})", one.name, one.unit), three(&one.values.there), three(&one.values.here)]

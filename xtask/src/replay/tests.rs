@@ -2,7 +2,9 @@ use super::*;
 use serde_json::{Value, json};
 
 fn records(lines: &[Value]) -> Vec<Numbered> {
-    let read = |value: &Value| serde_json::from_value(value.clone()).unwrap_or_else(|error| panic!("{value}: {error}"));
+    let read = |value: &Value| {
+        serde_json::from_value(value.clone()).unwrap_or_else(|error| panic!("{value}: {error}"))
+    };
     (0..).zip(lines.iter().map(read)).map(|(seq, record)| Numbered { seq, record }).collect()
 }
 
@@ -35,11 +37,23 @@ fn x10_a_report_does_not_differ_from_itself() {
 }
 
 #[test]
-fn x10_checks_differ_by_their_verdict_or_their_figures_and_those_of_one_report_alone_are_left_out() {
-    let there = [check("a.same", "pass", "7"), check("b.verdict", "fail", "8"), check("c.figure", "pass", "7"), check("d.alone", "pass", "7")];
-    let here = [check("a.same", "pass", "7"), check("b.verdict", "pass", "7"), check("c.figure", "pass", "9"), check("e.alone", "pass", "7")];
+fn x10_checks_differ_by_their_verdict_or_their_figures_and_those_of_one_report_alone_are_left_out()
+{
+    let there = [
+        check("a.same", "pass", "7"),
+        check("b.verdict", "fail", "8"),
+        check("c.figure", "pass", "7"),
+        check("d.alone", "pass", "7"),
+    ];
+    let here = [
+        check("a.same", "pass", "7"),
+        check("b.verdict", "pass", "7"),
+        check("c.figure", "pass", "9"),
+        check("e.alone", "pass", "7"),
+    ];
     let comparison = compare(&records(&there), &records(&here));
-    let names: Vec<_> = comparison.checks.iter().map(|one| (one.name.as_str(), one.of_verdict())).collect();
+    let names: Vec<_> =
+        comparison.checks.iter().map(|one| (one.name.as_str(), one.of_verdict())).collect();
     assert_eq!(names, [("b.verdict", true), ("c.figure", false)]);
     assert_eq!(comparison.compared, 3);
 }
@@ -47,13 +61,21 @@ fn x10_checks_differ_by_their_verdict_or_their_figures_and_those_of_one_report_a
 #[test]
 fn x10_a_register_is_named_if_it_holds_something_else_and_somebody_holds_it_still() {
     // Select 1, a counter, the TSC, one that is absent here, one that only one side looked at.
-    let there = [["0x187", "0x4300c0"], ["0xc1", "0x5"], ["0x10", "0x1"], ["0x345", "0x33c5"], ["0x999", "0x1"]];
+    let there = [
+        ["0x187", "0x4300c0"],
+        ["0xc1", "0x5"],
+        ["0x10", "0x1"],
+        ["0x345", "0x33c5"],
+        ["0x999", "0x1"],
+    ];
     let here = [["0x187", "0x0"], ["0xc1", "0x6"], ["0x10", "0x2"]];
     let differing = |found| {
         let there = records(&[msrs(found, &there, &[])]);
         let here = records(&[msrs(found, &here, &["0x345"])]);
         let list = compare(&there, &here).registers;
-        list.into_iter().map(|one| (one.name, one.values.there, one.values.here)).collect::<Vec<_>>()
+        list.into_iter()
+            .map(|one| (one.name, one.values.there, one.values.here))
+            .collect::<Vec<_>>()
     };
     let select = ("IA32_PERFEVTSEL1".to_string(), Some(0x4300c0), Some(0));
     let capabilities = ("IA32_PERF_CAPABILITIES".to_string(), Some(0x33c5), None);
@@ -67,10 +89,18 @@ fn x10_a_register_is_named_if_it_holds_something_else_and_somebody_holds_it_stil
 
 #[test]
 fn x10_answers_of_cpuid_differ_leaf_by_leaf_without_those_of_hypervisors() {
-    let there = records(&[cpuid(&[[1, 0, 1, 2, 3, 4], [7, 0, 1, 0, 0, 0], [0x4000_0000, 0, 9, 9, 9, 9], [0xa, 0, 0, 0, 0, 0]])]);
+    let there = records(&[cpuid(&[
+        [1, 0, 1, 2, 3, 4],
+        [7, 0, 1, 0, 0, 0],
+        [0x4000_0000, 0, 9, 9, 9, 9],
+        [0xa, 0, 0, 0, 0, 0],
+    ])]);
     let here = records(&[cpuid(&[[1, 0, 1, 2, 3, 4], [7, 0, 0, 0, 0, 0]])]);
     let [seven] = &compare(&there, &here).cpuid[..] else { panic!() };
-    assert_eq!((seven.leaf, seven.answers.there, seven.answers.here), (7, Some([1, 0, 0, 0]), None));
+    assert_eq!(
+        (seven.leaf, seven.answers.there, seven.answers.here),
+        (7, Some([1, 0, 0, 0]), None)
+    );
 }
 
 #[test]
@@ -88,14 +118,24 @@ fn x10_registers_have_the_manuals_names() {
         assert_eq!(name(msr), expected);
     }
     // Every register that the firmware reads has a name.
-    let nameless = |amd| arch::pmu::inventory::registers(amd).filter(|msr| name(msr.0).starts_with("MSR 0x")).count();
+    let nameless = |amd| {
+        arch::pmu::inventory::registers(amd).filter(|msr| name(msr.0).starts_with("MSR 0x")).count()
+    };
     assert_eq!(nameless(false) + nameless(true), 0);
 }
 
 #[test]
 fn x10_a_comparison_is_told_for_people_and_as_a_document() {
-    let there = [check("b.verdict", "fail", "8"), msrs(true, &[["0x186", "0x1"]], &[]), cpuid(&[[7, 0, 1, 0, 0, 0]])];
-    let here = [check("b.verdict", "pass", "7"), msrs(true, &[["0x186", "0x0"]], &[]), cpuid(&[[7, 0, 0, 0, 0, 0]])];
+    let there = [
+        check("b.verdict", "fail", "8"),
+        msrs(true, &[["0x186", "0x1"]], &[]),
+        cpuid(&[[7, 0, 1, 0, 0, 0]]),
+    ];
+    let here = [
+        check("b.verdict", "pass", "7"),
+        msrs(true, &[["0x186", "0x0"]], &[]),
+        cpuid(&[[7, 0, 0, 0, 0, 0]]),
+    ];
     let comparison = compare(&records(&there), &records(&here));
     let core = recorded::cores::named("amd-zen4-amd-ryzen-5-7600x-6-core-processor").unwrap();
     let file = std::path::Path::new("x.json");

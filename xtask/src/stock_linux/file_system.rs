@@ -5,7 +5,7 @@ use super::steps::{self, Step};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Cursor};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const EXECUTABLE: u32 = 0o100_755;
 const FOLDER: u32 = 0o040_755;
@@ -29,14 +29,21 @@ pub fn with_steps(
     steps: &[Step],
     out: &Path,
 ) -> io::Result<()> {
-    let mut files = vec![("init".to_string(), steps::script(steps).into_bytes())];
-    for (name, file) in programs {
-        files.push((format!("bin/{name}"), fs::read(file)?));
+    let programs = programs.iter().map(|(name, file)| (format!("bin/{name}"), file.to_path_buf()));
+    let files: Vec<_> = programs.chain(tools.files.iter().cloned()).collect();
+    with_files(&files, steps, out)
+}
+
+/// The same of any files, by their names there.
+///
+/// # Errors
+/// The host's file system's.
+pub fn with_files(files: &[(String, PathBuf)], steps: &[Step], out: &Path) -> io::Result<()> {
+    let mut all = vec![("init".to_string(), steps::script(steps).into_bytes())];
+    for (name, file) in files {
+        all.push((name.clone(), fs::read(file)?));
     }
-    for (name, file) in &tools.files {
-        files.push((name.clone(), fs::read(file)?));
-    }
-    write(files, out)
+    write(all, out)
 }
 
 fn write(files: Vec<(String, Vec<u8>)>, out: &Path) -> io::Result<()> {

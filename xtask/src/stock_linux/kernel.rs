@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Debian's package whose only dependency is the current kernel's.
 const NEWEST: &str = "linux-image-amd64";
 /// First part of the kernel's name in /boot.
-const KERNEL: &str = "vmlinuz-";
+pub(super) const KERNEL: &str = "vmlinuz-";
 
 /// The kernel's file, from `folder`, where the first call leaves it. Nothing is installed: the package is downloaded, and one
 /// file is taken out of it.

@@ -70,7 +70,7 @@ pub fn unpack(package: &Path, parts: &[&str], folder: &Path) -> Result<(), Stock
 }
 
 /// What lies in a folder.
-pub fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
+pub fn files(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 

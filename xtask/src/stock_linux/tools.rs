@@ -12,7 +12,7 @@ const FOLDER: &str = "tools";
 const PERF: &str = "linux-perf";
 const SHELL: &str = "busybox-static";
 /// The program that starts programs with shared libraries.
-const INTERPRETER: &str = "lib64/ld-linux-x86-64.so.2";
+pub(super) const INTERPRETER: &str = "lib64/ld-linux-x86-64.so.2";
 const PROGRAM: &str = "bin/perf";
 
 /// The tools' files.

@@ -82,12 +82,12 @@ pub(crate) fn assign_demands(
     demands: &[&Demand],
 ) -> Result<Assignment, Conflict> {
     match solve(demands) {
-        Some(solution) => Ok(to_assignment(requests, &solution)),
+        Some(solution) => Ok(to_assignment(requests, solution)),
         None => Err(conflict::find(demands, |index| requests[index].text.clone())),
     }
 }
 
-fn to_assignment(requests: &[&Encoded], solution: &Solution) -> Assignment {
+fn to_assignment(requests: &[&Encoded], solution: Solution) -> Assignment {
     let places = requests
         .iter()
         .zip(&solution.units)
@@ -106,10 +106,7 @@ fn to_assignment(requests: &[&Encoded], solution: &Solution) -> Assignment {
             Place { counter, choice: request.choices.iter().position(fits).unwrap_or(0) }
         })
         .collect();
-    let used = |msr: &&MsrValue| {
-        requests.iter().flat_map(|request| &request.choices).any(|c| c.msr == Some(**msr))
-    };
-    Assignment { places, msrs: solution.msrs.iter().filter(used).copied().collect() }
+    Assignment { places, msrs: solution.msrs }
 }
 
 #[cfg(test)]

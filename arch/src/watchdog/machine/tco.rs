@@ -74,7 +74,8 @@ impl Tco {
         }
         let pm = u64::from(configuration(access, PMBASE) & 0xff80);
         let rcba = configuration(access, RCBA);
-        if configuration(access, ACPI_CNTL) & ACPI_ENABLE == 0 || pm == 0 || rcba & RCBA_ENABLE == 0 {
+        if configuration(access, ACPI_CNTL) & ACPI_ENABLE == 0 || pm == 0 || rcba & RCBA_ENABLE == 0
+        {
             return None;
         }
         let found = Self { pm, gcs: u64::from(rcba & !0x3fff) + GCS };

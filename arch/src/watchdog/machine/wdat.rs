@@ -59,7 +59,8 @@ impl Wdat {
     /// Reads a table from its header on. `None`: it is cut off, or says something that no watchdog could do.
     #[must_use]
     pub fn read(table: &[u8]) -> Option<Self> {
-        let (period_ms, most, least) = (word(table, PERIOD)?, word(table, MOST)?, word(table, LEAST)?);
+        let (period_ms, most, least) =
+            (word(table, PERIOD)?, word(table, MOST)?, word(table, LEAST)?);
         let count = word(table, COUNT)?;
         if period_ms == 0 || least > most || most == 0 || count > MOST_ENTRIES {
             return None;
@@ -68,10 +69,11 @@ impl Wdat {
         let entries = bytes.chunks_exact(ENTRY_BYTES).map(entry).collect::<Option<Vec<_>>>()?;
         let has = |action: u8| entries.iter().any(|entry| entry.action == action);
         // Without these it can be neither set nor stopped.
-        [RESET, SET_COUNTDOWN, SET_RUNNING, SET_STOPPED]
-            .into_iter()
-            .all(has)
-            .then_some(Self { period_ms, counts: [least, most], entries })
+        [RESET, SET_COUNTDOWN, SET_RUNNING, SET_STOPPED].into_iter().all(has).then_some(Self {
+            period_ms,
+            counts: [least, most],
+            entries,
+        })
     }
 
     /// See [`super::Watchdog::arm`].

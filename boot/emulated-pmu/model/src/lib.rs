@@ -58,6 +58,7 @@ mod selection;
 mod selector;
 mod timing;
 pub mod uarch;
+mod world;
 
 #[doc = include_str!("../CHOICES.md")]
 pub mod choices {}
@@ -79,3 +80,4 @@ pub use ring::{Ring, RingMask};
 pub use selection::Selection;
 pub use selector::{Selector, Threshold, bits as selector_bits};
 pub use timing::{Ratio, Timing};
+pub use world::World;

@@ -3,10 +3,10 @@
 
 use super::free::{self, ALWAYS, returns};
 use super::guest::Guest;
-use super::vmcb::{Event, Intercepts, exit};
-use super::{breakpoint, clock, debug, events, exits, nested, processors, retire, step};
+use super::{breakpoint, clock, debug, events, exits, nested_paging, processors, retire, step};
 use emulated_pmu::debug_registers::{Placed, Which};
 use emulated_pmu::step::{Kind, is_privileged, kind};
+use emulated_pmu::vmcb::{Event, Intercepts, exit};
 use pmu_model::Ring;
 
 const INVALID_OPCODE: u64 = exit::EXCEPTION + 6;
@@ -29,9 +29,9 @@ pub fn stay(guest: &mut Guest, left: Option<u64>) {
     let ring = guest.next_ring();
     intercept(guest, ring);
     let placed = if guest.is_watched(ring) {
-        nested::watch(guest)
+        nested_paging::watch(guest)
     } else {
-        nested::idle(guest);
+        nested_paging::idle(guest);
         breakpoint::arm_guests(guest, Which::All)
     };
     run(guest, ring, left, &placed);
@@ -39,7 +39,7 @@ pub fn stay(guest: &mut Guest, left: Option<u64>) {
 
 /// The same, within one page; or one step, if that cannot be.
 pub fn stay_here(guest: &mut Guest, left: Option<u64>) {
-    let Some(placed) = nested::stay_here(guest) else { return step::step(guest) };
+    let Some(placed) = nested_paging::stay_here(guest) else { return step::step(guest) };
     let ring = guest.ring();
     intercept(guest, ring);
     // Nothing may go on elsewhere in this page unseen.
@@ -65,8 +65,8 @@ fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, placed: &Placed) {
     match guest.vmcb.exit_code {
         DEBUG if hit => step::instruction(guest),
         DEBUG if is_debug_behind_ss(guest) => events::debug_behind_ss(guest),
-        exit::NESTED_PAGE_FAULT if !exits::is_apic_write(guest) => {
-            if nested::fault(guest) {
+        exit::NESTED_PAGE_FAULT if nested_paging::is_ours(guest) => {
+            if nested_paging::fault(guest) {
                 step::step(guest);
             }
         }

@@ -20,6 +20,8 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub static NOW: AtomicU64 = AtomicU64::new(0);
 /// All ones if its time is its own; 0 if it is the machine's.
 pub static OWN: AtomicU64 = AtomicU64::new(0);
+/// What a nested guest's TSC is ahead of the guest's.
+pub static NESTED_OFFSET: AtomicU64 = AtomicU64::new(0);
 /// The machine's time at the last exit.
 static LEFT: AtomicU64 = AtomicU64::new(0);
 
@@ -45,6 +47,11 @@ pub fn begin() {
 /// Whether the guest's time is its own.
 pub fn is_own() -> bool {
     OWN.load(Ordering::Relaxed) != 0
+}
+
+/// A nested guest begins whose TSC is so far ahead of the guest's, or it is over, with 0.
+pub fn set_nested_offset(offset: u64) {
+    NESTED_OFFSET.store(offset, Ordering::Relaxed);
 }
 
 /// The guest's time.

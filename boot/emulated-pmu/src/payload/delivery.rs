@@ -6,10 +6,10 @@
 
 use super::guest::Guest;
 use super::memory::read_physical;
-use super::vmcb::{Event, Segment, Vmcb};
 use core::arch::asm;
 use core::mem::MaybeUninit;
 use emulated_pmu::delivery::{Delivered, Interrupted, deliver, selector};
+use emulated_pmu::vmcb::{Event, Segment, Vmcb};
 
 /// Delivers what is pending, if it is an interrupt. False, and nothing is changed, where that is the processor's matter.
 pub fn here(guest: &mut Guest) -> bool {
@@ -34,6 +34,7 @@ pub fn here(guest: &mut Guest) -> bool {
         (delivered.rip, delivered.rsp, delivered.rflags, 0);
     vmcb.int_state &= !1;
     guest.event = None;
+    guest.svm.is_delivered();
     guest.runs = Default::default();
     if let Some(plugin) = &mut guest.plugin {
         plugin.goes_elsewhere();
@@ -77,5 +78,5 @@ fn frame(guest: &Guest, at: u64) -> Option<u64> {
     const PAGE: u64 = 4096;
     const BYTES: u64 = 40;
     let within = at % PAGE + BYTES <= PAGE;
-    guest.paging().written(at, read_physical).filter(|_| within)
+    guest.translation().written(at, read_physical).filter(|_| within)
 }

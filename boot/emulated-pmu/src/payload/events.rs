@@ -3,12 +3,12 @@
 use super::clock;
 use super::guest::{Guest, IF};
 use super::lapic::{self, Delivery};
-use super::nested;
+use super::nested_paging;
 use super::precise;
 use super::processors;
 use super::tables;
-use super::vmcb::Event;
 use emulated_pmu::debug_registers::SINGLE_STEP;
+use emulated_pmu::vmcb::Event;
 use pmu_model::{Delta, Occurrence, Outcome, Ring};
 
 const DEBUG: u8 = 1;
@@ -47,7 +47,13 @@ fn is_nmi_due(guest: &Guest) -> bool {
 }
 
 fn takes_interrupts(guest: &Guest) -> bool {
-    guest.vmcb.rflags & IF != 0 && !guest.in_shadow() && !precise::holds_interrupts(guest)
+    let own = guest.vmcb.rflags & IF != 0 && !guest.in_shadow();
+    guest.svm.delivers_interrupts(own) && !precise::holds_interrupts(guest)
+}
+
+/// Whether an interrupt would end a halt.
+pub fn is_interruptible(guest: &Guest) -> bool {
+    guest.svm.lets_interrupts_in(guest.vmcb.rflags & IF != 0)
 }
 
 /// Raises #GP in the guest.
@@ -98,7 +104,7 @@ pub fn debug_behind_ss(guest: &mut Guest) {
 pub fn reflect(guest: &mut Guest, vector: u8) {
     let interrupted = take_delivery(guest);
     // The frame of a fault says that no breakpoint is to stop the instruction when it is tried again; ours has to.
-    if interrupted.is_none() && nested::is_candidate(guest) {
+    if interrupted.is_none() && nested_paging::is_candidate(guest) {
         guest.returns.expect(guest.linear_rip());
     }
     let has_error = matches!(vector, 8 | 10..=14 | 17 | 21);
@@ -112,6 +118,8 @@ pub fn reflect(guest: &mut Guest, vector: u8) {
         debug(guest, bits);
     }
     match interrupted {
+        // AMD APM vol. 2, 8.2.9: a double fault that cannot be delivered is a shutdown.
+        Some(Event::Exception { vector: DOUBLE_FAULT, .. }) => super::exits::shutdown(guest),
         // AMD APM vol. 2, table 8-5: which exceptions during the delivery of another one make a double fault.
         Some(Event::Exception { vector: first, .. }) => {
             let contributory = |vector| matches!(vector, 0 | 10..=13);
@@ -147,7 +155,11 @@ pub fn take_interrupt(guest: &mut Guest) {
 /// Takes over what came in while the hypervisor had its door open.
 pub fn take_what_came(guest: &mut Guest) {
     if let Some(vector) = tables::take_vector() {
-        guest.event = Some(Event::Interrupt { vector });
+        if guest.svm.holds_interrupts() {
+            guest.waiting.insert(vector);
+        } else {
+            guest.event = Some(Event::Interrupt { vector });
+        }
         if guest.needs.occurrences.has(Occurrence::Interrupt) {
             let delta = Delta::bulk(guest.ring(), 0).with(Occurrence::Interrupt, 1);
             let outcome = guest.counting.pmu().advance(&delta);

@@ -1,9 +1,9 @@
 //! The guest while nothing is counted.
 
 use super::guest::Guest;
-use super::vmcb::Intercepts;
-use super::{breakpoint, bulk, events, exits, nested, processors};
+use super::{breakpoint, bulk, events, exits, nested_paging, processors};
 use emulated_pmu::debug_registers::Which;
+use emulated_pmu::vmcb::Intercepts;
 
 /// #DB among the exceptions.
 pub const DEBUG: u32 = 1 << 1;
@@ -38,7 +38,7 @@ pub fn stay(guest: &mut Guest) {
     guest.vmcb.exceptions = 0;
     bulk::rewind_if_undelivered(guest);
     guest.withhold_system_calls(false);
-    nested::idle(guest);
+    nested_paging::idle(guest);
     let placed = breakpoint::arm_guests(guest, Which::All);
     let alarm = bulk::alarm(guest, None);
     if guest.debug.is_active() {

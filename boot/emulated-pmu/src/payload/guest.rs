@@ -6,19 +6,22 @@ use super::counting::Counting;
 use super::events;
 use super::hpet::Alarm;
 use super::icount::Calibration;
+use super::nested_guest::{self, VirtualSvm};
 use super::plugin::{Left, Plugin};
 use super::pm_timer::PmTimer;
 use super::port::{read_msr, write_debug_7};
 use super::switch::{self, Registers};
 use super::timer::Timer;
-use super::vmcb::{Event, Vmcb, exit};
+use core::arch::asm;
 use core::cell::RefCell;
 use emulated_pmu::control::{Control, enterable_code_segment};
 use emulated_pmu::debug_registers::{DebugRegisters, SINGLE_STEP};
+use emulated_pmu::nested::paging::Translation;
 use emulated_pmu::returns::Returns;
 use emulated_pmu::step::{self, Behind};
 use emulated_pmu::translator;
 use emulated_pmu::vectors::Vectors;
+use emulated_pmu::vmcb::{Event, Vmcb, exit};
 use emulated_pmu::walk::Paging;
 use iced_x86::{Instruction, InstructionInfoFactory, Register};
 use plugin_channel::Place;
@@ -82,6 +85,8 @@ pub struct Guest {
     pub vendor: Option<Vendor>,
     /// QEMU's own processor is Intel's: SYSCALL and SYSRET are no instructions outside 64-bit mode.
     pub on_intel: bool,
+    /// SVM, where it is offered, and whoever runs in it.
+    pub svm: VirtualSvm,
     /// An exception or interrupt to be delivered at the next entry.
     pub event: Option<Event>,
     /// Device interrupts whose delivery something else came before: they are delivered when the guest can take them.
@@ -160,11 +165,9 @@ impl Guest {
         if delivers {
             self.runs = Default::default();
         }
-        self.vmcb.set_event(self.event.take());
-        if let Some(vector) = self.waiting.highest().filter(|_| self.leaves_for_interrupt) {
-            self.vmcb.leave_for_interrupt(vector);
-        }
-        self.leaves_for_interrupt = false;
+        let event = self.event.take();
+        self.vmcb.set_event(event);
+        let opens = nested_guest::stay::begin(self, event);
         if core::mem::take(&mut self.keeps_interrupts_out) {
             self.vmcb.keep_interrupts_out();
         }
@@ -177,9 +180,18 @@ impl Guest {
             write_debug_7(self.vmcb.dr7);
         }
         self.tell_entry(ring, delivers);
+        if opens {
+            // SAFETY: with GIF 0 nothing comes in; VMRUN notes the flag for the guest.
+            unsafe { asm!("sti", options(nomem, nostack)) };
+        }
         // SAFETY: SVM on, GIF 0, the block prepared by the caller.
         let ticks =
             unsafe { switch::enter(&raw mut self.registers, &raw mut *self.vmcb, alarm_ns) };
+        if opens {
+            // SAFETY: GIF is still 0.
+            unsafe { asm!("cli", options(nomem, nostack)) };
+        }
+        nested_guest::stay::end(self, event);
         if breakpoints {
             write_debug_7(0);
         }
@@ -204,7 +216,7 @@ impl Guest {
         const DEBUG: u64 = exit::EXCEPTION + 1;
         let behind = self.behind();
         let place = match self.vmcb.exit_code {
-            exit::INTR | exit::VINTR | exit::NMI | DEBUG => Place::Boundary,
+            exit::INTR | exit::VIRTUAL_IRQ | exit::NMI | DEBUG => Place::Boundary,
             _ if self.is_in_delivery() => Place::Boundary,
             _ => Place::Instruction,
         };
@@ -293,10 +305,11 @@ impl Guest {
         step::decode(&bytes[..count], rip, self.code_bits())
     }
 
-    /// The registers that translate its addresses.
-    pub fn paging(&self) -> Paging {
+    /// How its addresses are translated.
+    pub fn translation(&self) -> Translation {
         let vmcb = &self.vmcb;
-        Paging { cr0: vmcb.cr0, cr3: vmcb.cr3, cr4: vmcb.cr4, efer: vmcb.efer }
+        let own = Paging { cr0: vmcb.cr0, cr3: vmcb.cr3, cr4: vmcb.cr4, efer: vmcb.efer };
+        Translation { own, nested: self.svm.nested_paging() }
     }
 
     /// Goes over an instruction that was emulated.
@@ -316,7 +329,7 @@ impl Guest {
 
     /// Whether an NMI waits, and none is being handled.
     pub fn awaits_nmi(&self) -> bool {
-        self.nmi_pending && !self.nmi_blocked
+        self.nmi_pending && !self.nmi_blocked && self.svm.gif
     }
 
     /// Instructions until an NMI that waits may be delivered.

@@ -11,9 +11,9 @@
 
 use super::hpet::Alarm;
 use super::switch::{Registers, enter};
-use super::vmcb::{Intercepts, Segment, Vmcb, exit};
 use core::arch::{asm, global_asm};
 use emulated_pmu::debug_registers::{DR6_IDLE, DR7_ONE};
+use emulated_pmu::vmcb::{Intercepts, Segment, Vmcb, exit};
 use handover::Refusal;
 
 /// What to subtract.

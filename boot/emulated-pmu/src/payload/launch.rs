@@ -5,6 +5,7 @@ use super::counting::Counting;
 use super::guest::{Guest, SCE};
 use super::hpet::Alarm;
 use super::icount;
+use super::nested_guest::{self, VirtualSvm};
 use super::plugin::Plugin;
 use super::pm_timer::PmTimer;
 use super::port::{cpuid, read_msr};
@@ -12,7 +13,6 @@ use super::processors::{arrival, guard};
 use super::run;
 use super::switch::Registers;
 use super::timer::Timer;
-use super::vmcb::{Segment, Vmcb};
 use super::{acpi, breakpoint, clock, debug, lapic, processors, recorded, svm, tables};
 use core::arch::asm;
 use core::mem::MaybeUninit;
@@ -20,6 +20,7 @@ use core::slice;
 use core::sync::atomic::{AtomicBool, Ordering};
 use emulated_pmu::debug_registers::DebugRegisters;
 use emulated_pmu::options::{self, Clock, Options, Strings};
+use emulated_pmu::vmcb::{Segment, Vmcb};
 use handover::{LAUNCH_VERSION, Launch, MAX_PROCESSORS, Other, Refusal};
 use iced_x86::InstructionInfoFactory;
 use pmu_model::model::Vendor;
@@ -75,7 +76,9 @@ pub extern "sysv64" fn prepare(launch: *const Launch, rip: u64, rsp: u64) -> u64
             acpi::hide_hpet(launch.rsdp);
             let pm_timer = acpi::pm_timer(launch.rsdp);
             // SAFETY: called once, before any guest runs.
-            unsafe { build((options, recording, launch.processor), shift, (alarm, pm_timer), rip, rsp) };
+            unsafe {
+                build((options, recording, launch.processor), shift, (alarm, pm_timer), rip, rsp);
+            };
             if processors::are_shared() {
                 // SAFETY: as above.
                 unsafe { guard::begin() };
@@ -180,6 +183,7 @@ unsafe fn build(
             lets_control_writes: false,
             calibration,
             sce,
+            svm: VirtualSvm::new(),
             vendor: spec.identity.as_ref().map(|identity| identity.vendor),
             on_intel: is_on_intel(),
             event: None,
@@ -301,6 +305,7 @@ pub fn find_plugin(guest: &mut Guest) {
         debug::line(format_args!("no emulated PMU: counting=plugin, and QEMU has no plugin"));
         give_up(guest);
     }
+    nested_guest::offer(guest);
 }
 
 /// A PMU that says nothing of itself.

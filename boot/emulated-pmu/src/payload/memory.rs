@@ -6,7 +6,7 @@ use super::maps::PAGE;
 impl Guest {
     /// The physical address behind a linear one, by the guest's page tables.
     pub fn physical(&self, linear: u64) -> Option<u64> {
-        self.paging().translate(linear, read_physical)
+        self.translation().translate(linear, read_physical)
     }
 
     /// Reads as many bytes as are mapped; returns how many.

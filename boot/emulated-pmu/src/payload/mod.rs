@@ -3,7 +3,7 @@
 //! [`timer`], [`pm_timer`]), the guest ([`guest`], [`counting`],
 //! [`memory`], [`breakpoint`]), the other processors ([`processors`]), and the loop that runs it: which way to run ([`run`]), each way ([`free`], [`bulk`],
 //! [`step`]), who counts for it at full speed ([`plugin`]), what made it leave ([`exits`]), what is delivered to it ([`events`], [`delivery`]), and what it
-//! executes while it is counted at full speed ([`code`], [`nested`], [`maps`]).
+//! executes while it is counted at full speed ([`code`], [`nested_paging`], [`maps`]).
 
 mod accesses;
 mod acpi;
@@ -26,7 +26,8 @@ mod lapic;
 mod launch;
 mod maps;
 mod memory;
-mod nested;
+mod nested_guest;
+mod nested_paging;
 mod panic;
 mod plugin;
 mod pm_timer;
@@ -42,4 +43,3 @@ mod switch;
 mod system_call;
 mod tables;
 mod timer;
-mod vmcb;

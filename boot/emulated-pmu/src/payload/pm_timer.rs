@@ -2,7 +2,7 @@
 //! intercepted and shows the guest's time; before, the machine's, as a firmware's delays read it all the time.
 
 use super::guest::Guest;
-use super::{clock, processors, retire, step, svm};
+use super::{clock, nested_guest, processors, retire, step};
 use iced_x86::Register;
 
 /// ACPI 6.5, 4.8.3.3: 3.579545 MHz.
@@ -29,7 +29,7 @@ impl PmTimer {
     pub fn start(&mut self) {
         if let (Some(port), None, true) = (self.port, self.ahead, clock::is_own()) {
             self.ahead = Some(processors::agree_on_timer(clock::ahead()));
-            svm::intercept_port(port, true);
+            nested_guest::intercept_port(port, true);
         }
     }
 
@@ -48,9 +48,9 @@ pub fn handle(guest: &mut Guest) {
     let Some(first) = guest.pm_timer.port else { return };
     if access & (IN | STRING) != IN {
         // The timer ignores writes, and nobody reads it by INS.
-        svm::intercept_port(first, false);
+        nested_guest::intercept_port(first, false);
         step::instruction(guest);
-        svm::intercept_port(first, true);
+        nested_guest::intercept_port(first, true);
         return;
     }
     let value = guest.pm_timer.value() >> (8 * u32::from(port.wrapping_sub(first) & 3));

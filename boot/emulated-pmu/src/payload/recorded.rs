@@ -5,8 +5,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::arch::asm;
 use handover::Refusal;
-use pmu_model::{MsrError, Pmu, Recording};
 use pmu_model::recording::slot::Slot;
+use pmu_model::{MsrError, Pmu, Recording};
 
 static SLOT: Slot = Slot::EMPTY;
 

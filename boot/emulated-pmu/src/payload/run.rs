@@ -1,9 +1,11 @@
 //! The loop: what the PMU's registers ask for decides how the guest runs on.
 
 use super::guest::{Guest, RF, TF};
-use super::vmcb::Event;
-use super::{bulk, clock, delivery, events, free, nested, precise, processors, step};
+use super::{
+    bulk, clock, delivery, events, free, nested_guest, nested_paging, precise, processors, step,
+};
 use emulated_pmu::translator::{self, Plan};
+use emulated_pmu::vmcb::Event;
 
 /// Closer to an overflow than this many instructions the guest is stepped. The alarm clock has to be further away, or
 /// it would ring before the guest executes anything: its tick is 10 instructions at shift 0.
@@ -26,6 +28,7 @@ pub fn run(guest: &mut Guest) -> ! {
     let shift = guest.calibration.shift;
     loop {
         processors::turns::take(guest);
+        nested_guest::poll(guest);
         let way = way(guest);
         match way {
             Way::Step if is_stepped(guest) => guest.timer.step(shift),
@@ -65,14 +68,16 @@ fn way(guest: &mut Guest) -> Way {
     // An NMI must not come before the next instruction, and has to come right behind it; or right behind what is delivered
     // first. An interrupt that waits comes as soon as the guest lets it in, behind what is delivered first as well.
     let held_back = guest.in_shadow() || guest.event.is_some() && guest.nmi_in() == 0;
-    let waits =
-        guest.awaits_nmi() && held_back || !guest.waiting.is_empty() && guest.event.is_some();
+    let waits = guest.awaits_nmi() && held_back
+        || !guest.waiting.is_empty() && guest.event.is_some()
+        || nested_guest::delivers_before_others(guest);
     // A breakpoint waits; or a frame has to be held against the guest's breakpoints.
     let debug = guest.after_ss || guest.held != 0;
     let delivers = guest.event.is_some();
     // QEMU sets RF in the frame of an interrupt as in that of a fault.
     let interrupts = matches!(guest.event, Some(Event::Interrupt { .. } | Event::Nmi));
-    let frame = interrupts || delivers && (guest.debug.is_active() || nested::is_candidate(guest));
+    let frame =
+        interrupts || delivers && (guest.debug.is_active() || nested_paging::is_candidate(guest));
     // The delivery is a record itself.
     let recorded = delivers && needs.branch_records;
     let stepped = is_stepped(guest) || recorded;

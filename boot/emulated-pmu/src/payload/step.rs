@@ -5,10 +5,10 @@ use super::accesses::Before;
 use super::free::ALWAYS;
 use super::guest::{Guest, RF, TF};
 use super::plugin::Plugin;
-use super::vmcb::{Event, Intercepts, exit};
-use super::{breakpoint, bulk, events, exits, nested, precise, retire, timer};
+use super::{breakpoint, bulk, events, exits, nested_paging, precise, retire, timer};
 use emulated_pmu::debug_registers::{SINGLE_STEP, Which};
 use emulated_pmu::step::{self, Kind, StringOperation};
+use emulated_pmu::vmcb::{Event, Intercepts, exit};
 use iced_x86::{Instruction, Register};
 use pmu_model::Ring;
 
@@ -138,7 +138,7 @@ fn everything(guest: &mut Guest) {
     guest.vmcb.set_intercepts(intercepts);
     guest.vmcb.exceptions = u32::MAX;
     guest.withhold_system_calls(false);
-    nested::idle(guest);
+    nested_paging::idle(guest);
 }
 
 /// A write to a control register that has been looked at: executes it with the processor's own effects.
@@ -231,7 +231,7 @@ fn interrupted(guest: &mut Guest, instruction: &Instruction) {
 /// it goes on.
 fn behind_iteration_with_breakpoint(guest: &mut Guest) {
     guest.vmcb.rflags |= RF;
-    if nested::is_candidate(guest) {
+    if nested_paging::is_candidate(guest) {
         guest.returns.expect(guest.linear_rip());
     }
     exits::handle(guest);
@@ -268,7 +268,7 @@ fn iterate(guest: &mut Guest, instruction: &Instruction) {
 
 /// Whether the exit came between two instructions, or between two iterations of a repeated one.
 fn is_between(code: u64) -> bool {
-    matches!(code, DEBUG | exit::INTR | exit::VINTR | exit::NMI)
+    matches!(code, DEBUG | exit::INTR | exit::VIRTUAL_IRQ | exit::NMI)
 }
 
 /// An exit behind an iteration of a repeated string instruction, at full speed: the last iteration ends it, where QEMU goes

@@ -1,6 +1,8 @@
 //! Switching SVM on, and the map of model-specific registers that the guest cannot reach by itself.
 
 use super::port::{cpuid, read_msr, write_msr};
+use core::slice;
+use emulated_pmu::nested::permissions::{IO_BYTES, MSR_BYTES, msr_place};
 use handover::Refusal;
 use pmu_model::Pmu;
 
@@ -17,14 +19,12 @@ pub const VM_HSAVE_PA: u32 = 0xc001_0117;
 struct HostSave([u8; 4096]);
 static mut HOST_SAVE: HostSave = HostSave([0; 4096]);
 
-/// Two bits a register, read then write: APM vol. 2, 15.11. Three ranges of 0x2000 registers.
 #[repr(C, align(4096))]
-pub struct MsrPermissions([u8; 0x2000]);
-static mut MSR_PERMISSIONS: MsrPermissions = MsrPermissions([0; 0x2000]);
-/// A bit a port: APM vol. 2, 15.10.1.
+struct MsrPermissions([u8; MSR_BYTES]);
+static mut MSR_PERMISSIONS: MsrPermissions = MsrPermissions([0; MSR_BYTES]);
 #[repr(C, align(4096))]
-struct IoPermissions([u8; 0x3000]);
-static mut IO_PERMISSIONS: IoPermissions = IoPermissions([0; 0x3000]);
+struct IoPermissions([u8; IO_BYTES]);
+static mut IO_PERMISSIONS: IoPermissions = IoPermissions([0; IO_BYTES]);
 
 /// Says whether this processor has what is needed.
 pub fn check() -> Result<(), Refusal> {
@@ -95,14 +95,26 @@ pub fn intercept_port(port: u16, on: bool) {
     }
 }
 
-fn set(map: &mut [u8; 0x2000], msr: u32) {
-    let (range, base) = match msr {
-        0..=0x1fff => (0, 0),
-        0xc000_0000..=0xc000_1fff => (1, 0xc000_0000),
-        0xc001_0000..=0xc001_1fff => (2, 0xc001_0000),
-        // Registers outside the three ranges always exit.
-        _ => return,
-    };
-    let index = range * 0x2000 + (msr - base) as usize;
-    map[index / 4] |= 0b11 << (2 * (index % 4));
+/// The addresses of both maps.
+pub fn map_addresses() -> (u64, u64) {
+    ((&raw const MSR_PERMISSIONS) as u64, (&raw const IO_PERMISSIONS) as u64)
+}
+
+/// Both maps, by words.
+pub fn maps() -> (&'static [u64], &'static [u64]) {
+    let (msr, io) = map_addresses();
+    // SAFETY: one processor, which runs the hypervisor now and keeps neither beyond the next change; they are aligned to pages.
+    unsafe {
+        (
+            slice::from_raw_parts(msr as *const u64, MSR_BYTES / 8),
+            slice::from_raw_parts(io as *const u64, IO_BYTES / 8),
+        )
+    }
+}
+
+fn set(map: &mut [u8; MSR_BYTES], msr: u32) {
+    // Registers outside the three ranges always exit.
+    if let Some((byte, bit)) = msr_place(msr) {
+        map[byte] |= 0b11 << bit;
+    }
 }

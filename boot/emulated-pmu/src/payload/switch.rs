@@ -1,8 +1,8 @@
 //! Into the guest and back.
 
-use super::vmcb::Vmcb;
 use core::arch::naked_asm;
 use core::mem::offset_of;
+use emulated_pmu::vmcb::Vmcb;
 
 /// The guest's general registers; RAX and RSP are in the VMCB.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,6 +68,7 @@ pub unsafe extern "sysv64" fn enter(
         "mov rcx, [rip + {now}]",
         "sub rcx, rax",
         "and rcx, [rip + {own}]",
+        "add rcx, [rip + {nested}]",
         "mov [rsi + {offset}], rcx",
         "mov rcx, [rdi]",
         "mov rdx, [rdi + 8]",
@@ -118,6 +119,7 @@ pub unsafe extern "sysv64" fn enter(
         "ret",
         now = sym super::clock::NOW,
         own = sym super::clock::OWN,
+        nested = sym super::clock::NESTED_OFFSET,
         offset = const offset_of!(Vmcb, tsc_offset),
         origin = sym super::hpet::ORIGIN,
         tick = sym super::hpet::TICK,

@@ -2,8 +2,8 @@
 
 use super::guest::{Guest, RF};
 use super::port::read_msr;
-use super::vmcb::Segment;
 use emulated_pmu::step::{self, Kind};
+use emulated_pmu::vmcb::Segment;
 use iced_x86::Instruction;
 use pmu_model::Ring;
 use pmu_model::model::Vendor;

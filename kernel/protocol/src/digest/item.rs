@@ -144,10 +144,10 @@ fn single(event: &str, value: Option<f64>) -> Figure {
 }
 
 /// `None` for what is no number, or beyond what fits.
-fn thousandths(value: f64) -> Option<i64> {
+pub(super) fn thousandths(value: f64) -> Option<i64> {
     let scaled = value * 1000.0;
     // Behind the comma a half goes away from zero, as in the tables.
-    let rounded = if scaled < 0.0 { scaled - 0.5 } else { scaled + 0.5 };
+    let rounded = scaled + 0.5_f64.copysign(scaled);
     (scaled.abs() < 9e18).then_some(rounded as i64)
 }
 
@@ -172,8 +172,9 @@ pub fn excess(record: &Record) -> f64 {
 
 fn beyond(miss: &Miss) -> f64 {
     let Some(value) = miss.value else { return f64::INFINITY };
-    let over = miss.max.filter(|max| value > *max).map(|max| (value - max, max));
-    let under = miss.min.filter(|min| value < *min).map(|min| (min - value, min));
     // Nothing was allowed: any one is as far as it is.
-    over.or(under).map_or(0.0, |(by, bound)| by / bound.abs().max(1.0))
+    let part = |by: f64, bound: f64| by / bound.abs().max(1.0);
+    let over = miss.max.map_or(0.0, |max| part(value - max, max));
+    let under = miss.min.map_or(0.0, |min| part(min - value, min));
+    over.max(under).max(0.0)
 }

@@ -81,6 +81,152 @@ fn the_excess_is_relative_to_the_bound_and_no_figure_exceeds_all() {
     assert_eq!(of(several), 4.0);
     assert_eq!(of(vec![miss(None, None, Some(10.0))]), f64::INFINITY);
     assert_eq!(excess(&result(Verdict::Pass, vec![])), 0.0);
+    // Between both bounds nothing is missed, whatever the verdict says; outside of one it is.
+    assert_eq!(of(vec![miss(Some(5.0), Some(5.0), Some(5.0))]), 0.0);
+    assert_eq!(of(vec![miss(Some(30.0), Some(5.0), Some(20.0))]), 0.5);
+    assert_eq!(of(vec![miss(Some(2.0), Some(4.0), Some(20.0))]), 0.5);
+    assert_eq!(of(vec![miss(Some(-15.0), None, Some(-20.0))]), 0.25);
+}
+
+#[test]
+fn values_are_rounded_to_thousandths_as_far_as_these_fit() {
+    use super::item::thousandths;
+    for (value, expected) in [
+        (0.0, Some(0)),
+        (1.0, Some(1000)),
+        (0.0004, Some(0)),
+        (0.0005, Some(1)),
+        (-0.0004, Some(0)),
+        (-0.0005, Some(-1)),
+        (-1.2346, Some(-1235)),
+        (8.9e15, Some(8_900_000_000_000_000_000)),
+        (9e15, None),
+        (-9e15, None),
+        (f64::NAN, None),
+        (f64::INFINITY, None),
+    ] {
+        assert_eq!(thousandths(value), expected, "{value}");
+    }
+}
+
+/// What each kind of record says of its item: standing, figures and a note.
+#[test]
+fn items_of_every_kind_have_their_figures() {
+    let head = r#""item":2,"name":"n","tsc":[0,1]"#;
+    let metric = |median: f64| {
+        let series = r#"[{"min":1,"max":1,"distinct":1},{"min":1,"max":1,"distinct":1}]"#;
+        format!(
+            r#"{{"event":"tsc","min":{median},"median":{median},"mean":{median},"max":{median},"deterministic":true,
+               "series":{series}}}"#
+        )
+    };
+    let (first, second) = (metric(4.0), metric(5.0));
+    let value = r#"{"raw":7,"scaled":14,"counted":1,"enabled":2}"#;
+    let event = format!(
+        r#"{{"event":"loads","name":"L","counter":"c","group":0,"sum":{value},"cpus":[],"kernel":{value},"tasks":[]}}"#
+    );
+    let ticks = r#"{"count":9,"min":0,"median":0,"max":0}"#;
+    let processor = |number: u32, metrics: &str| {
+        format!(
+            r#"{{"processor":{number},"apic_id":0,"tsc_offset":0,"tsc_offset_error":0,"metrics":[{metrics}],
+               "snapshot_tsc":0,"snapshot":[]}}"#
+        )
+    };
+    let (zero, one) = (processor(0, &format!("{first},{second}")), processor(1, &second));
+    let skew = r#"{"min":0,"median":0,"max":0}"#;
+    let counting = r#"{"name":"L","counter":"c","pass":0}"#;
+    let cases = [
+        (
+            format!(
+                r#"{{"type":"exact",{head},"verdict":"pass","per":1,"counts":[{{"event":"loads","value":2.5,"totals":[0,0]}}],
+                   "opcodes":[],"listing":[],"listed":0}}"#
+            ),
+            Standing::Passed,
+            vec![("loads", Some(2500), None)],
+        ),
+        (
+            format!(
+                r#"{{"type":"processors",{head},"per":1,"runs":1,"processors":[{zero},{one}],
+                   "sums":[{{"event":"loads","value":3,"processors":2}}],"start_skew":{skew},
+                   "snapshot":{{"deadline":0,"skew":0,"events":[]}}}}"#
+            ),
+            Standing::Measured,
+            vec![
+                ("tsc", Some(4000), Some(0)),
+                ("tsc", Some(5000), Some(0)),
+                ("loads, sum", Some(3000), None),
+            ],
+        ),
+        (
+            format!(
+                r#"{{"type":"history",{head},"clock":"cycles","step":1,"runs":1,"per":1,"stopped_by":"freeze",
+                   "passes":[],"series":[{{"event":"loads","counting":{counting},"front":0,"median":[1,2.5],
+                   "min":[1,2],"max":[1,3],"each":[1,1]}}]}}"#
+            ),
+            Standing::Measured,
+            vec![("loads", Some(2500), None)],
+        ),
+        (
+            format!(
+                r#"{{"type":"tasks",{head},"tasks":[{{"name":"t","entry":"0x0","end":"exit","turns":9,"switches":2,"time":5,
+                   "value":"0x2a","memory_crc32":"0x0"}}],"switches":3,"ticks":{ticks},"interrupts":[],
+                   "user_instructions":18}}"#
+            ),
+            Standing::Measured,
+            vec![
+                ("ticks", Some(9000), None),
+                ("switches", Some(3000), None),
+                ("instructions:u", Some(18_000), None),
+            ],
+        ),
+        (
+            format!(
+                r#"{{"type":"count",{head},"tasks":[],"events":[{event}],"groups":1,"passes":0,"ticks":0,"switches":0}}"#
+            ),
+            Standing::Measured,
+            vec![("loads", Some(14_000), None)],
+        ),
+        (
+            format!(
+                r#"{{"type":"sample",{head},"events":[{{"event":"cycles","period":10,"overflows":6,"samples":6,"dropped":0}}],
+                   "tasks":[],"code":[],"on_full":"drop","delivery":"fixed","handling":"h","interrupts":0,"spurious":0,
+                   "back_to_back":0,"ticks":0,"capability":{{"overflow_interrupt":true,"culprit":"c","freeze":"f",
+                   "skid":"s","data_address":"d"}}}}"#
+            ),
+            Standing::Measured,
+            vec![("cycles", Some(60_000), None)],
+        ),
+    ];
+    for (json, standing, figures) in cases {
+        let record: Record = serde_json::from_str(&json).unwrap_or_else(|e| panic!("{e}: {json}"));
+        let seen = item(&record).unwrap();
+        assert_eq!((seen.index, &*seen.name, seen.standing), (2, "n", standing), "{json}");
+        let own: Vec<_> =
+            seen.figures.iter().map(|one| (&*one.event, one.value, one.spread)).collect();
+        assert!(figures.iter().all(|one| own.contains(one)), "{json}: {own:?}");
+        // Those of a task, a processor or a row are left out.
+        let whole = |event: &str| !event.contains(", ") || event.ends_with(", sum");
+        assert!(seen.figures.iter().all(|one| whole(&one.event)), "{seen:?}");
+    }
+    for (passed, failed, standing) in [
+        (2, 0, Standing::Passed),
+        (2, 1, Standing::Missed),
+        (0, 1, Standing::Missed),
+        (0, 0, Standing::Skipped),
+    ] {
+        let json = format!(
+            r#"{{"type":"suite","item":2,"name":"n","passed":{passed},"failed":{failed},"skipped":0,"known_errata":0,
+               "reason":"why","lacks":[]}}"#
+        );
+        let seen = item(&serde_json::from_str(&json).unwrap()).unwrap();
+        assert_eq!((seen.standing, seen.note.as_deref()), (standing, Some("why")));
+        let figures: Vec<_> = seen.figures.iter().map(|one| (&*one.event, one.value)).collect();
+        let thousand = |count: i64| Some(1000 * count);
+        assert_eq!(
+            figures,
+            [("checks passed", thousand(passed)), ("checks failed", thousand(failed))]
+        );
+    }
 }
 
 fn digest(items: usize) -> Digest {
@@ -117,6 +263,10 @@ fn what_does_not_fit_is_counted_as_left_out() {
     let read = Digest::unpack(&packed).unwrap();
     assert_eq!(read.items.len() + read.left_out as usize, 100);
     assert!(read.items.iter().zip(digest(100).items).all(|(one, other)| *one == other));
+    // An eighth goes at a time: 100, 88, 77, 68, 60, 53, 47.
+    let fifty = |packed: &[u8]| Digest::unpack(packed).unwrap().items.len() <= 50;
+    let left = Digest::unpack(&digest(100).pack_what_fits(fifty)).unwrap();
+    assert_eq!((left.items.len(), left.left_out), (47, 53));
     // Even where nothing fits, there is an end.
     let none = digest(5).pack_what_fits(|_| false);
     assert_eq!(Digest::unpack(&none).unwrap().left_out, 5);
@@ -152,9 +302,22 @@ fn what_is_missing_mixed_or_damaged_is_said() {
     let (one, other) =
         (split(&digest(60).pack(), 200).unwrap(), split(&digest(61).pack(), 200).unwrap());
     let total = one.len();
-    let missing = Err(TextError::Missing { missing: (2..=total).collect(), total });
-    assert_eq!(join(&one[0]), missing);
+    let missing = join(&one[0]).unwrap_err();
+    assert_eq!(missing, TextError::Missing { missing: (2..=total).collect(), total });
     assert!(matches!(join(&(one[0].clone() + &other[1])), Err(TextError::Mixed(..))));
+    let numbers: Vec<String> = (2..=total).map(|number| number.to_string()).collect();
+    let all = format!("{} of {total} codes are missing: {}", total - 1, numbers.join(", "));
+    assert_eq!(missing.to_string(), all);
+    let said = |text: &str| join(text).unwrap_err().to_string();
+    assert_eq!(said("BC1:1/2:00000000:AA."), "1 of 2 codes is missing: 2");
+    // Of two runs: another checksum, or another number of parts.
+    let first = "BC1:1/3:00000000:AA.";
+    for second in ["BC1:2/3:00000001:AA.", "BC1:2/4:00000000:AA."] {
+        assert!(matches!(join(&[first, second].concat()), Err(TextError::Mixed(..))), "{second}");
+    }
+    let last = |total: usize| join(&format!("BC1:1/{total}:00000000:AA."));
+    assert!(matches!(last(MAX_PARTS), Err(TextError::Missing { .. })));
+    assert_eq!(last(MAX_PARTS + 1), Err(TextError::Part("number that can be")));
     assert_eq!(join("hello"), Err(TextError::Nothing));
     assert!(matches!(join("BC1:1/1:00000000:AA"), Err(TextError::Part(_))));
     assert!(matches!(join("BC1:0/1:00000000:AA."), Err(TextError::Part(_))));

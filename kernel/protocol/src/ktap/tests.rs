@@ -84,7 +84,8 @@ fn x6_errors_have_the_directive_of_their_kind() {
 #[test]
 fn x6_a_suite_is_a_nested_test_with_a_point_for_each_check() {
     let mut ktap = Ktap::new(1);
-    for (name, verdict) in [("a", "pass"), ("b", "fail"), ("c", "skip"), ("d", "known_erratum")] {
+    let verdicts = ["pass", "fail", "skip", "known_erratum", "known_behaviour"];
+    for (name, verdict) in ["a", "b", "c", "d", "e"].into_iter().zip(verdicts) {
         let check = format!(
             r#"{{"type":"check","item":0,"name":"{name}","verdict":"{verdict}","expected":"v2","seen":"s","source":"E1"}}"#
         );
@@ -94,11 +95,12 @@ fn x6_a_suite_is_a_nested_test_with_a_point_for_each_check() {
     let expected = [
         "    KTAP version 1",
         "    # Subtest: pmu",
-        "    1..4",
+        "    1..5",
         "    ok 1 - a",
         "    not ok 2 - b",
         "    ok 3 - c # SKIP v2",
         "    ok 4 - d # XFAIL E1",
+        "    ok 5 - e # XFAIL s",
         "not ok 1 - pmu",
     ];
     assert_eq!(lines(&ktap.behind(&record(suite))), expected);

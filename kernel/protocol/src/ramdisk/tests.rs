@@ -149,6 +149,18 @@ fn a_cut_in_the_sections_costs_them_and_not_the_job() {
 }
 
 #[test]
+fn a_section_can_be_added_to_a_packed_ramdisk() {
+    let mut bytes = with_sections();
+    add_section(&mut bytes, SectionKind::Key, &[7; 16]).unwrap();
+    assert_eq!(unpack(&bytes).unwrap(), job());
+    assert_eq!(section(&bytes, SectionKind::Key), Ok(Some(&[7; 16][..])));
+    assert_eq!(section(&bytes, SectionKind::EventTables), Ok(Some(TABLES)));
+    let mut damaged = bytes[..20].to_vec();
+    assert!(add_section(&mut damaged, SectionKind::Key, &[]).is_err());
+    assert_eq!(damaged, &bytes[..20]);
+}
+
+#[test]
 fn x1_the_key_is_there_once_and_the_job_is_not_changed() {
     let key = Key::new(*b"sixteen bytes ok");
     let sections = [(SectionKind::EventTables, TABLES), (SectionKind::Key, &key.bytes()[..])];

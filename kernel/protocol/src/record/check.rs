@@ -35,6 +35,8 @@ pub enum CheckVerdict {
     Skip,
     /// Not as expected, and an erratum of the processor explains it.
     KnownErratum,
+    /// Not as expected, in just the way that the hypervisor beneath is known for.
+    KnownBehaviour,
 }
 
 /// The suite as a whole, after its checks.
@@ -53,6 +55,9 @@ pub struct Suite {
     pub skipped: u32,
     /// Checks that an erratum explains.
     pub known_errata: u32,
+    /// Checks that came out as the hypervisor beneath is known for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub known_behaviours: u32,
     /// Whether the PMU is barecount's emulated one.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub emulated: bool,
@@ -61,4 +66,9 @@ pub struct Suite {
     pub reason: Option<String>,
     /// What this PMU does not offer, of all that barecount can use.
     pub lacks: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

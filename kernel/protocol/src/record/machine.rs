@@ -49,6 +49,9 @@ pub struct Machine {
     /// Set if the PMU is barecount's emulated one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulated_pmu: Option<EmulatedPmu>,
+    /// Whose virtual PMU it is, by the hypervisor's name; absent if it is the processor's own, or an emulated one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtual_pmu: Option<String>,
     /// The event tables, if some came with the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_tables: Option<EventTables>,

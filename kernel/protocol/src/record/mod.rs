@@ -15,9 +15,7 @@ mod result;
 mod sampling;
 mod tasks;
 
-pub use bring_up::{
-    AcpiTable, AcpiTables, CpuidLeaves, INDEXED_LEAVES, Measure, Msrs,
-};
+pub use bring_up::{AcpiTable, AcpiTables, CpuidLeaves, INDEXED_LEAVES, Measure, Msrs};
 pub use check::{Check, CheckVerdict, Suite};
 pub use count::{
     CountCpu, CountGate, CountInterval, CountResult, CountSnapshot, CountValue, CountedEvent,

@@ -50,6 +50,19 @@ fn every_record_that_ends_an_item_has_the_state_that_was_put_back() {
     assert_eq!(none.restored_mut(), None);
 }
 
+/// What is usual is left out of a record: a row of the first processor and of the first set, a program that was not moved.
+#[test]
+fn the_usual_is_left_out_and_all_else_is_said() {
+    let row = |processor, set| CountInterval { processor, set, ..CountInterval::default() };
+    let said = |row: &CountInterval| serde_json::to_value(row).unwrap();
+    assert_eq!(said(&row(0, 0)), json!({ "tsc": 0, "raw": [] }));
+    assert_eq!(said(&row(2, 1)), json!({ "tsc": 0, "raw": [], "processor": 2, "set": 1 }));
+    let program = |bias| ProgramKey { key: Hex(1), bias: Hex(bias) };
+    let said = |program: ProgramKey| serde_json::to_value(program).unwrap();
+    assert_eq!(said(program(0)), json!({ "key": "0x1" }));
+    assert_eq!(said(program(16)), json!({ "key": "0x1", "bias": "0x10" }));
+}
+
 /// A record of a boot that did not say how many processors have the emulated PMU is of one.
 #[test]
 fn an_emulated_pmu_is_one_processors_unless_it_says_more() {

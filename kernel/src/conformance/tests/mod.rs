@@ -31,7 +31,7 @@ fn suite(model: Model, fault: Option<Mutation>, job: &Conformance) -> (Vec<Made>
         pmu: pmu.as_ref().map_err(|missing| *missing),
         found: &found,
         tried: None,
-        hypervisor: true,
+        hypervisor: Some(Hypervisor::Tcg),
     };
     let mut made = vec![];
     let suite = run(job, 0, &subject, &mut host, |check| made.push(check.clone()));

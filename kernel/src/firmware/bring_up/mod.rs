@@ -62,7 +62,8 @@ fn leaves() -> Vec<Answer> {
 fn msrs(item: u32, cpu: u32, found: bool, read: &[(Msr, Option<u64>)]) -> Msrs {
     let hex = |msr: &Msr| Hex(u64::from(msr.0));
     let values = read.iter().filter_map(|(msr, value)| Some([hex(msr), Hex((*value)?)])).collect();
-    let absent = read.iter().filter(|(_, value)| value.is_none()).map(|(msr, _)| hex(msr)).collect();
+    let absent =
+        read.iter().filter(|(_, value)| value.is_none()).map(|(msr, _)| hex(msr)).collect();
     Msrs { item, cpu, found, values, absent }
 }
 

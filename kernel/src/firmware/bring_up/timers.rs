@@ -31,7 +31,10 @@ struct Source {
 pub(super) fn measure_all(machine: &Machine, item: u32, report: &mut dyn FnMut(Measure)) {
     let hz = machine.clock.hz;
     let told = machine.clock.told_hz.unwrap_or(hz) as i64;
-    report(Measure { told: Some(told), ..measure(item, "timer.tsc", "Hz", Vec::from([hz as i64])) });
+    report(Measure {
+        told: Some(told),
+        ..measure(item, "timer.tsc", "Hz", Vec::from([hz as i64]))
+    });
     // SAFETY: the tables were read before; the HPET is nobody else's.
     let hpet = unsafe { machine.platform.hpet().and_then(|address| Hpet::start(address)) };
     for mut source in sources(machine, hpet.as_ref().map(|hpet| (hpet.told_hz(), hpet.mask()))) {
@@ -61,7 +64,10 @@ pub(super) fn measure_all(machine: &Machine, item: u32, report: &mut dyn FnMut(M
     apic::write(Register::TimerInitialCount, 0);
     if let Some(us) = second(machine) {
         let told = Some(1_000_000);
-        report(Measure { told, ..measure(item, "timer.rtc", "us of the TSC in a second", Vec::from([us])) });
+        report(Measure {
+            told,
+            ..measure(item, "timer.rtc", "us of the TSC in a second", Vec::from([us]))
+        });
     }
 }
 

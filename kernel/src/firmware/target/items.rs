@@ -102,9 +102,7 @@ impl run::Machine for Target<'_> {
             reset::reload(tsc::now(), second);
             report(check);
         };
-        self.checked(|subject, bench| {
-            conformance::run(suite, index, subject, bench, &mut alive)
-        })
+        self.checked(|subject, bench| conformance::run(suite, index, subject, bench, &mut alive))
     }
 
     fn bring_up(
@@ -121,8 +119,9 @@ impl run::Machine for Target<'_> {
         bring_up::report(self.machine, index, self.processors.is_none(), report);
         let suite = self.checked(|subject, bench| {
             let report = core::cell::RefCell::new(&mut *report);
-            let mut measured =
-                |one| (report.borrow_mut())(Record::Measure(kernel::bring_up::measured(index, one)));
+            let mut measured = |one| {
+                (report.borrow_mut())(Record::Measure(kernel::bring_up::measured(index, one)));
+            };
             let each = |check: &Check| (report.borrow_mut())(Record::Check(check.clone()));
             conformance::run_measured(item, index, subject, bench, Some(&mut measured), each)
         });

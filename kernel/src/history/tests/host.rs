@@ -30,7 +30,7 @@ const REPEATS: u32 = 1;
 pub struct Host {
     pub pmu: pmu_model::Pmu,
     driver: Driver,
-    known: Known<'static>,
+    pub known: Known<'static>,
     gate: Gate,
     until: Option<Until>,
     /// Front, then body with its loop.

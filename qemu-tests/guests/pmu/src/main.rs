@@ -12,6 +12,7 @@ mod debug;
 mod handlers;
 mod interrupted;
 mod machine;
+mod nested;
 mod once;
 mod overflow;
 mod plugin;
@@ -64,6 +65,7 @@ fn main(info: &'static mut BootInfo) -> ! {
         "stepped" => stepped::run(&unit),
         "debug" => debug::run(&unit),
         "refusals" => refusals::run(&unit),
+        "nested" => nested::run(&unit),
         other => line!("no group {other}"),
     }
     line!("end");

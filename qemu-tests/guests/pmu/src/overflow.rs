@@ -26,6 +26,16 @@ static STATUS: AtomicU64 = AtomicU64::new(0);
 /// PMIs with the status bit set.
 static WITH_STATUS: AtomicU64 = AtomicU64::new(0);
 
+/// Where the last interrupt was noted, and how many were.
+pub fn noted() -> (u64, u64) {
+    (SEEN_RIP.load(Relaxed), SEEN_COUNT.load(Relaxed))
+}
+
+/// Where the handler goes on; 0: where it was.
+pub fn set_going_on(rip: u64) {
+    GO_ON.store(rip, Relaxed);
+}
+
 macro_rules! note {
     ($end:literal) => {
         naked_asm!(

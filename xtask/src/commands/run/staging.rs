@@ -124,11 +124,7 @@ pub fn stage_pmu(
 ///
 /// # Errors
 /// A file that cannot be written, or is no hypervisor.
-pub fn hypervisor(
-    tree: &Tree,
-    recorded: Option<&Recorded>,
-    folder: &Path,
-) -> Result<PathBuf> {
+pub fn hypervisor(tree: &Tree, recorded: Option<&Recorded>, folder: &Path) -> Result<PathBuf> {
     let Some(recorded) = recorded else { return Ok(tree.emulated_pmu()) };
     let file = folder.join(HYPERVISOR);
     copy(&tree.emulated_pmu(), &file)?;

@@ -7,12 +7,16 @@ use crate::mutation::Mutation;
 
 /// The highest extended leaf of an Intel processor.
 const INTEL_HIGHEST: u32 = 0x8000_0008;
+/// The leaf of SVM.
+const SVM_LEAF: u32 = 0x8000_000A;
 /// The leaf of PerfMonV2 and LBRv2.
 const PERFMON_V2: u32 = 0x8000_0022;
 
-/// 0x8000_0001 ECX, hidden from every guest: SVM, IBS, and the counters of the northbridge, the TSC
-/// and the last-level cache.
+/// 0x8000_0001 ECX, hidden from every guest to which it is not offered: SVM, IBS, and the counters of the northbridge, the
+/// TSC and the last-level cache.
 pub(super) const HIDDEN: u32 = 1 << 2 | 1 << 10 | 1 << 24 | 1 << 27 | 1 << 28;
+/// 0x8000_0001 ECX: SVM.
+const SVM: u32 = 1 << 2;
 /// 0x8000_0001 ECX: PerfCtrExtCore.
 pub(super) const PERFCTR_CORE: u32 = 1 << 23;
 /// 0x8000_0001 ECX: what announces registers or leaves that only AMD has (CmpLegacy, ExtApicSpace,
@@ -40,6 +44,7 @@ impl Pmu {
         match self.spec().pmu {
             PmuKind::Intel(_) => INTEL_HIGHEST,
             PmuKind::Amd(Amd { v2: true, .. }) => host.max(PERFMON_V2),
+            PmuKind::Amd(_) if self.offers_svm() => host.max(SVM_LEAF),
             PmuKind::Amd(_) => host.max(INTEL_HIGHEST),
             PmuKind::Absent => host,
         }
@@ -61,8 +66,9 @@ impl Pmu {
                 let irperf = self.spec().amd().is_some_and(|amd| amd.irperf);
                 CpuidResult { ebx: put(host.ebx, IRPERF, irperf), ..host }
             }
-            // SVM; instruction-based sampling.
-            0x8000_000A | 0x8000_001B => CpuidResult::ZERO,
+            SVM_LEAF => self.svm_leaf(),
+            // Instruction-based sampling.
+            0x8000_001B => CpuidResult::ZERO,
             PERFMON_V2 => self.perfmon_v2(),
             _ => host,
         }
@@ -86,9 +92,10 @@ impl Pmu {
         if self.is_intel() {
             return CpuidResult { eax: 0, ebx: 0, ecx: ecx & !AMD_ONLY, edx: host.edx };
         }
+        let extended = spec.amd().is_some_and(|amd| amd.extended);
         CpuidResult {
             eax: spec.identity.as_ref().map_or(host.eax, |identity| identity.signature),
-            ecx: put(ecx, PERFCTR_CORE, spec.amd().is_some_and(|amd| amd.extended)),
+            ecx: put(put(ecx, PERFCTR_CORE, extended), SVM, self.offers_svm()),
             ..host
         }
     }

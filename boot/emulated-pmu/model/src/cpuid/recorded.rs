@@ -2,8 +2,8 @@
 //! where the code runs. A feature that stands for registers or instructions is shown if both have it.
 
 use super::{
-    ARCH_LBR, ARCH_PERFMON_EXT, CpuidResult, DS, DTES64, LEAF_1_ECX_HIDDEN, LEAF_7_EBX_HIDDEN, PDCM,
-    XSS_HIDDEN, put,
+    ARCH_LBR, ARCH_PERFMON_EXT, CpuidResult, DS, DTES64, LEAF_1_ECX_HIDDEN, LEAF_7_EBX_HIDDEN,
+    PDCM, XSS_HIDDEN, put,
 };
 use crate::Pmu;
 use crate::model::{LbrKind, PmuKind};
@@ -63,7 +63,9 @@ impl Pmu {
             // State of the extended registers, power management, clocks: the machine's, or nothing.
             0x5 | 0x6 => host,
             0xD => extended_state(subleaf, host),
-            0x9 | 0xF..=0x12 | 0x14..=0x17 | 0x19 | 0x1B | 0x1D | 0x1E | 0x20..=0x22 | 0x24.. if leaf < 0x8000_0000 => {
+            0x9 | 0xF..=0x12 | 0x14..=0x17 | 0x19 | 0x1B | 0x1D | 0x1E | 0x20..=0x22 | 0x24..
+                if leaf < 0x8000_0000 =>
+            {
                 CpuidResult::ZERO
             }
             0x8000_0001 => self.recorded_extended_1(seen, host),

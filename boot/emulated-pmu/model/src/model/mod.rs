@@ -6,7 +6,9 @@ mod pebs;
 mod spec;
 
 pub(crate) use intel::{debugctl_of, selector_of};
-pub use spec::{Amd, ArchLbr, Identity, Intel, LbrKind, LegacyLbr, Pebs, PmuKind, Spec, Vendor};
+pub use spec::{
+    Amd, ArchLbr, Identity, Intel, LbrKind, LegacyLbr, Pebs, PmuKind, Spec, SvmFeatures, Vendor,
+};
 
 /// A processor whose PMU is presented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

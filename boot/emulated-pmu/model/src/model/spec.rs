@@ -135,6 +135,23 @@ pub struct Amd {
     pub v2: bool,
     /// The instructions-retired counter of HWCR\[30\] exists.
     pub irperf: bool,
+    /// SVM.
+    pub svm: Option<SvmFeatures>,
+}
+
+/// CPUID leaf 0x8000_000A of a processor.
+#[derive(Clone, Copy, Debug)]
+pub struct SvmFeatures {
+    /// EBX: address space identifiers.
+    pub asids: u32,
+    /// EDX: features, of which a hypervisor may offer some.
+    pub features: u32,
+}
+
+impl SvmFeatures {
+    /// Nested paging, the next instruction's address at exits, clean bits, flushes by ASID, the virtual GIF, and checks of
+    /// addresses before intercepts.
+    pub const OFFERED: u32 = 1 << 0 | 1 << 3 | 1 << 5 | 1 << 6 | 1 << 16 | 1 << 28;
 }
 
 /// Which last-branch records there are.

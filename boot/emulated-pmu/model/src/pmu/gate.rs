@@ -61,7 +61,8 @@ impl Pmu {
         let (enabled, rings, interrupt) = match which {
             Which::General(n) => {
                 let selector = Selector(self.counters[n].selector);
-                (selector.enabled(), selector.rings(), selector.interrupt())
+                let enabled = selector.enabled() && self.counts_here(selector);
+                (enabled, selector.rings(), selector.interrupt())
             }
             Which::Fixed(n) => {
                 let field = self.fixed_field(n);

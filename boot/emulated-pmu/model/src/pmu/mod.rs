@@ -11,6 +11,7 @@ mod needs;
 mod pebs;
 mod rdpmc;
 mod read;
+mod world;
 mod write;
 
 pub use access::Effects;
@@ -28,6 +29,7 @@ use crate::model::{Model, Spec, Vendor};
 use crate::mutation::{Mutation, Planted};
 use crate::recording::Recording;
 use crate::timing::Timing;
+use crate::world::World;
 use counter::Counter;
 
 /// General-purpose counters that the state has room for.
@@ -67,6 +69,8 @@ pub struct Pmu {
     storms: bool,
     freezes_in: u16,
     planted: Planted,
+    offers_svm: bool,
+    world: World,
 }
 
 impl Pmu {
@@ -114,6 +118,8 @@ impl Pmu {
             storms: false,
             freezes_in: 0,
             planted: Planted::default(),
+            offers_svm: false,
+            world: World::default(),
         };
         pmu.reset();
         pmu

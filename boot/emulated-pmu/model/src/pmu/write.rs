@@ -162,7 +162,7 @@ impl Pmu {
     }
 
     fn write_selector(&mut self, n: usize, msr: u32, value: u64) -> Result<(), Fault> {
-        let valid = self.spec().selector_mask;
+        let valid = self.selector_bits();
         let value = if self.is_amd() || self.is(Mutation::SelectorReservedBitAccepted) {
             value & valid
         } else {

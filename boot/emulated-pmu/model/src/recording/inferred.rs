@@ -22,7 +22,10 @@ impl Recording {
                 "events: cycles, instructions, branches and mispredicted branches; all others count nothing"
             )),
         }
-        each(format_args!("bits of the event selects that can be written: {:#x}", spec.selector_mask));
+        each(format_args!(
+            "bits of the event selects that can be written: {:#x}",
+            spec.selector_mask
+        ));
         if let Some(intel) = spec.intel() {
             if intel.capabilities != 0 {
                 let value = intel.capabilities;

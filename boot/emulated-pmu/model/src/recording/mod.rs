@@ -123,8 +123,7 @@ impl Leaves {
         let [signature, ..] = self.answer(1, 0);
         let (base, low) = (signature >> 8 & 0xF, signature >> 4 & 0xF);
         let family = if base == 0xF { base + (signature >> 20 & 0xFF) } else { base };
-        let model =
-            if matches!(base, 6 | 0xF) { low | (signature >> 16 & 0xF) << 4 } else { low };
+        let model = if matches!(base, 6 | 0xF) { low | (signature >> 16 & 0xF) << 4 } else { low };
         (family, model)
     }
 }

@@ -161,7 +161,9 @@ fn arch_lbr(leaves: &Leaves) -> LbrKind {
     if !said || deepest == 0 || deepest > ARCH_ENTRIES {
         return LbrKind::None;
     }
-    let LbrKind::Arch(model) = crate::Model::SapphireRapids.spec().lbr else { return LbrKind::None };
+    let LbrKind::Arch(model) = crate::Model::SapphireRapids.spec().lbr else {
+        return LbrKind::None;
+    };
     // Events counted between branches (ECX[19:16]) are not offered.
     LbrKind::Arch(ArchLbr { leaf: [eax, ebx, ecx & 0xFFFF], entries: deepest, ..model })
 }
@@ -182,6 +184,7 @@ fn amd(leaves: &Leaves) -> Result<Amd, Unfit> {
             extended,
             v2: v2 & 1 != 0,
             irperf: leaves.of(0x8000_0008, 0)[1] & 1 << 1 != 0,
+            svm: None,
         }),
         _ => Err(Unfit::Counters { bitmap: low(u32::from(counters)), room }),
     }

@@ -48,9 +48,15 @@ fn the_model_is_that_of_the_microarchitecture_or_of_the_version() {
     };
     assert_eq!(nearest(intel(0x506E3, SKYLAKE, 1 << 29)), (Model::Skylake, true));
     // Broadwell has no model, and Goldmont and Family 19 have none either.
-    assert_eq!(nearest(intel(0x306D4, [0x0730_0403, 0, 0, 0x603], 1 << 29)), (Model::Haswell, false));
+    assert_eq!(
+        nearest(intel(0x306D4, [0x0730_0403, 0, 0, 0x603], 1 << 29)),
+        (Model::Haswell, false)
+    );
     assert_eq!(nearest(intel(0x506C9, SKYLAKE, 1 << 29)), (Model::Skylake, false));
-    assert_eq!(nearest(intel(0x1306C3, [0x0730_0806, 0, 0, 0x603], 1 << 29)), (Model::ArrowLake, false));
+    assert_eq!(
+        nearest(intel(0xD06F0, [0x0730_0806, 0, 0, 0x603], 1 << 29)),
+        (Model::ArrowLake, false)
+    );
     assert_eq!(nearest(amd(0x100F42, 0, [0; 4])), (Model::K10, true));
     assert_eq!(nearest(amd(0x600F12, 1 << 23, [0; 4])), (Model::Zen2, false));
     assert_eq!(nearest(amd(0x870F10, 1 << 23, [0; 4])), (Model::Zen2, true));
@@ -101,13 +107,8 @@ fn registers_start_with_what_was_left_in_them() {
         std::boxed::Box::leak(std::boxed::Box::new(of(intel(0x506E3, SKYLAKE, 1 << 29)).unwrap()));
     let mut pmu = Pmu::recorded(recording, Host::EXAMPLE, Timing::DEFAULT);
     // PERFEVTSEL0, a counter beyond 32 bits, FIXED_CTR_CTRL, GLOBAL_STATUS, GLOBAL_CTRL.
-    let left = [
-        (0x186, 0x41_00C0),
-        (0xC1, 0x8123_4567_89AB),
-        (0x38D, 0x3),
-        (0x38E, 0x1),
-        (0x38F, 0x1),
-    ];
+    let left =
+        [(0x186, 0x41_00C0), (0xC1, 0x8123_4567_89AB), (0x38D, 0x3), (0x38E, 0x1), (0x38F, 0x1)];
     for (msr, value) in left {
         pmu.leave(msr, value).unwrap();
         assert_eq!(pmu.read_msr(msr).unwrap(), value, "{msr:#x}");

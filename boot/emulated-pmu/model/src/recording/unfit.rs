@@ -13,10 +13,14 @@ pub enum Unfit {
     #[error("its CPUID announces no performance counters")]
     NoPmu,
     /// No long mode.
-    #[error("it is a 32-bit processor (leaf 0x80000001 EDX bit 29 is 0); barecount runs in 64-bit mode")]
+    #[error(
+        "it is a 32-bit processor (leaf 0x80000001 EDX bit 29 is 0); barecount runs in 64-bit mode"
+    )]
     ThirtyTwoBit,
     /// Counters that the state has no room for.
-    #[error("its general-purpose counters are the bits of {bitmap:#x}; the emulated PMU has room for {room}")]
+    #[error(
+        "its general-purpose counters are the bits of {bitmap:#x}; the emulated PMU has room for {room}"
+    )]
     Counters { bitmap: u32, room: usize },
     /// As above.
     #[error("its fixed counters are the bits of {bitmap:#x}; the emulated PMU has room for {room}")]

@@ -2,9 +2,9 @@
 
 use crate::payload::guest::Guest;
 use crate::payload::processors::{self, guard};
-use crate::payload::vmcb::exit;
 use crate::payload::{events, lapic, retire, step};
 use emulated_pmu::ipi::{Command, Kind};
+use emulated_pmu::vmcb::exit;
 use iced_x86::{Code, Instruction};
 
 const PAGE: u64 = 4096;

@@ -4,7 +4,7 @@
 //! leaves the guest at a MOV whose value has reserved bits, with the exit code of a guest that VMRUN refuses.
 
 use crate::payload::guest::Guest;
-use crate::payload::{events, nested, step};
+use crate::payload::{events, nested_paging, step};
 use emulated_pmu::control::{Features, Register as Written};
 use iced_x86::{Instruction, Mnemonic, Register};
 use pmu_model::Ring;
@@ -15,11 +15,11 @@ pub(super) fn write(guest: &mut Guest) {
         return events::general_protection(guest, 0);
     }
     step::control_write(guest);
-    nested::recheck(guest);
+    nested_paging::recheck(guest);
 }
 
 /// Whether an exit with the code of a state that VMRUN refuses was made by a MOV to a control register.
-pub(super) fn is_write(guest: &Guest) -> bool {
+pub fn is_write(guest: &Guest) -> bool {
     guest.instruction().is_some_and(|instruction| written(&instruction).is_some())
 }
 
@@ -42,7 +42,7 @@ fn written(instruction: &Instruction) -> Option<Written> {
 }
 
 /// What the guest's CPUID says.
-fn features(guest: &mut Guest) -> Features {
+pub fn features(guest: &mut Guest) -> Features {
     let mut leaf = |number| super::cpuid::overlaid(guest, number, 0);
     let seven = leaf(7);
     Features::new(leaf(1).ecx, (seven.ebx, seven.ecx), leaf(0x8000_0008).eax)

@@ -1,9 +1,9 @@
 //! The guest's accesses to its debug registers.
 
 use crate::payload::guest::Guest;
-use crate::payload::vmcb::exit;
 use crate::payload::{events, retire};
 use emulated_pmu::debug_registers::ACCESS_DETECTED;
+use emulated_pmu::vmcb::exit;
 use pmu_model::Ring;
 
 /// CR4.DE: DR4 and DR5 are no longer other names of DR6 and DR7.

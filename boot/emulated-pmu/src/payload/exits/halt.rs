@@ -1,6 +1,6 @@
 //! HLT and MWAIT while something is counted: time spent halted is not.
 
-use crate::payload::guest::{Guest, IF};
+use crate::payload::guest::Guest;
 use crate::payload::port::tsc;
 use crate::payload::{clock, events, processors, retire, tables};
 
@@ -11,7 +11,7 @@ pub fn handle(guest: &mut Guest, bytes: u64) {
     // Here the machine's time is the guest's.
     guest.timer.release();
     let begun = tsc();
-    let interruptible = guest.vmcb.rflags & IF != 0;
+    let interruptible = events::is_interruptible(guest);
     let nmi_comes = |guest: &Guest| guest.awaits_nmi();
     let waits = |guest: &Guest| interruptible && !guest.waiting.is_empty();
     while guest.event.is_none() && !nmi_comes(guest) && !waits(guest) {
@@ -35,7 +35,7 @@ pub fn wait_for_write(guest: &mut Guest) {
     if processors::are_shared() {
         retire::plain(guest, None);
         guest.skip(BYTES);
-        let interruptible = guest.vmcb.rflags & IF != 0;
+        let interruptible = events::is_interruptible(guest);
         processors::turns::doze(guest, interruptible);
         events::take_what_came(guest);
         processors::turns::go_on();

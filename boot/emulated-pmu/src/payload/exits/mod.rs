@@ -9,17 +9,19 @@ mod halt;
 mod msr;
 
 use super::guest::Guest;
-use super::vmcb::exit;
-use super::{events, nested, pm_timer, retire, step};
+use super::{events, nested_guest, nested_paging, pm_timer, retire, step};
+use emulated_pmu::vmcb::exit;
 
 pub use apic::is_write as is_apic_write;
+pub use control_registers::{features, is_write as is_control_write};
 pub use cpuid::overlaid;
 pub use exceptions::software_interrupt;
 
-const LAST_EXCEPTION: u64 = exit::EXCEPTION + 31;
-
 /// Handles the exit that just happened.
 pub fn handle(guest: &mut Guest) {
+    if nested_guest::leave::takes(guest) {
+        return;
+    }
     match guest.vmcb.exit_code {
         exit::CPUID => cpuid::handle(guest),
         exit::PORT => pm_timer::handle(guest),
@@ -30,26 +32,28 @@ pub fn handle(guest: &mut Guest) {
         exit::MWAIT => halt::wait_for_write(guest),
         exit::NMI => events::take_nmi(guest),
         exit::INTR => events::take_interrupt(guest),
-        // What waits is chosen for the next stay.
-        exit::VINTR => {}
         exit::IRET => step::instruction(guest),
         exit::INT_N => exceptions::software_interrupt(guest),
-        code @ exit::EXCEPTION..=LAST_EXCEPTION => {
+        code @ exit::EXCEPTION..=exit::LAST_EXCEPTION => {
             exceptions::handle(guest, (code - exit::EXCEPTION) as u8);
         }
         exit::NESTED_PAGE_FAULT if apic::is_write(guest) => apic::write(guest),
         exit::NESTED_PAGE_FAULT => {
-            nested::fault(guest);
+            nested_paging::fault(guest);
         }
         exit::READ_DR0..=exit::LAST_DR => debug_registers::handle(guest),
         exit::ICEBP => exceptions::debug_instruction(guest),
         // The watched page may be elsewhere in another address space.
         exit::WRITE_CR3 => {
             step::step(guest);
-            nested::recheck(guest);
+            nested_paging::recheck(guest);
+        }
+        exit::READ_CR0..exit::WRITE_CR0 | exit::RDTSC | exit::RDTSCP => {
+            nested_guest::leave::let_through(guest);
         }
         exit::WRITE_CR0 | exit::WRITE_CR4 => control_registers::write(guest),
-        exit::VMRUN..=exit::SKINIT => events::invalid_opcode(guest),
+        exit::VMRUN..=exit::SKINIT | exit::INVLPGA => nested_guest::handle(guest),
+        exit::VIRTUAL_IRQ => nested_guest::stay::take_virtual_interrupt(guest),
         exit::SHUTDOWN => shutdown(guest),
         exit::INVALID if control_registers::is_write(guest) => events::general_protection(guest, 0),
         code => panic!(
@@ -74,8 +78,11 @@ fn rdpmc(guest: &mut Guest) {
     }
 }
 
-/// A triple fault: the machine resets, as it would have without us.
-fn shutdown(guest: &mut Guest) -> ! {
+/// A triple fault: the machine resets, as it would have without us, unless it is a nested guest's.
+pub fn shutdown(guest: &mut Guest) {
+    if nested_guest::leave::takes_shutdown(guest) {
+        return;
+    }
     super::debug::line(format_args!("the guest shut down at {:#x}", guest.vmcb.rip));
     super::port::reset();
     panic!("the machine did not reset")

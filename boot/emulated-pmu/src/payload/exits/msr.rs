@@ -2,7 +2,7 @@
 
 use crate::payload::guest::{Guest, SCE};
 use crate::payload::svm::{EFER, SVME, VM_CR, VM_HSAVE_PA};
-use crate::payload::{events, port, retire};
+use crate::payload::{events, nested_guest, port, retire};
 use pmu_model::{MsrError, Ring, Silence, msr};
 
 /// Reserved bits of EFER that QEMU's processors do not have: everything but SCE, LME, LMA, NXE, FFXSR and, hidden, SVME.
@@ -14,8 +14,12 @@ const ENABLE: u64 = 1 << 22;
 pub(super) fn read(guest: &mut Guest) {
     let number = guest.registers.rcx as u32;
     let value = match number {
-        EFER => Some(guest.vmcb.efer & !(SVME | SCE) | u64::from(guest.sce)),
-        VM_CR | VM_HSAVE_PA => None,
+        EFER => {
+            let own = u64::from(guest.sce) | guest.svm.svme();
+            Some(guest.vmcb.efer & !(SVME | SCE) | own)
+        }
+        VM_CR => nested_guest::read_vm_cr(guest),
+        VM_HSAVE_PA => nested_guest::read_save_area(guest),
         _ => guest.counting.pmu().read_msr(number).ok(),
     };
     match value {
@@ -37,6 +41,8 @@ pub(super) fn write(guest: &mut Guest) {
     retire::plain(guest, None);
     match number {
         EFER => write_efer(guest, value),
+        VM_CR => nested_guest::write_vm_cr(guest, value),
+        VM_HSAVE_PA => nested_guest::write_save_area(guest, value),
         _ => write_pmu(guest, number, value),
     }
     guest.skip(2);
@@ -48,8 +54,12 @@ fn is_allowed(guest: &mut Guest, number: u32, value: u64) -> bool {
         return false;
     }
     match number {
-        EFER => value & !EFER_BITS == 0 && !guest.control().refuses_efer(value),
-        VM_CR | VM_HSAVE_PA => false,
+        EFER => {
+            let svme = if nested_guest::may_enable(guest) { SVME } else { 0 };
+            value & !(EFER_BITS | svme) == 0 && !guest.control().refuses_efer(value)
+        }
+        VM_CR => nested_guest::may_write_vm_cr(guest, value),
+        VM_HSAVE_PA => nested_guest::may_write_save_area(guest, value),
         _ => !matches!(
             guest.counting.peek().clone().write_msr(number, value),
             Err(MsrError::GeneralProtection(_))
@@ -61,6 +71,7 @@ fn write_efer(guest: &mut Guest, value: u64) {
     const LMA: u64 = 1 << 10;
     guest.sce = value & SCE != 0;
     guest.vmcb.efer = value & !LMA | guest.vmcb.efer & LMA | SVME;
+    nested_guest::enable(guest, value & SVME != 0);
 }
 
 fn write_pmu(guest: &mut Guest, number: u32, value: u64) {

@@ -4,8 +4,8 @@
 use crate::payload::lapic;
 use crate::payload::maps::PAGE;
 use crate::payload::port::read_msr;
-use crate::payload::vmcb::Vmcb;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use emulated_pmu::vmcb::Vmcb;
 
 const ENTRIES: u64 = 512;
 /// Present, writable, user: nested walks count as user accesses.

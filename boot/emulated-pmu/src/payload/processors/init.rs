@@ -2,12 +2,13 @@
 
 use crate::payload::exits::overlaid;
 use crate::payload::guest::Guest;
+use crate::payload::nested_guest::VirtualSvm;
 use crate::payload::svm::SVME;
 use crate::payload::switch::Registers;
 use crate::payload::timer::Timer;
-use crate::payload::vmcb::Segment;
 use crate::payload::{breakpoint, tables};
 use emulated_pmu::debug_registers::{DR6_IDLE, DR7_ONE, DebugRegisters};
+use emulated_pmu::vmcb::Segment;
 
 /// CR0: caches off, and ET, which is always set.
 const CR0: u64 = 1 << 30 | 1 << 29 | 1 << 4;
@@ -37,7 +38,7 @@ pub fn reset(guest: &mut Guest, vector: u8) {
 
     guest.debug = DebugRegisters::new(breakpoint::read(), vmcb.dr6, vmcb.dr7);
     (guest.happened, guest.held) = (0, 0);
-    (guest.after_ss, guest.sce) = (false, false);
+    (guest.after_ss, guest.sce, guest.svm) = (false, false, VirtualSvm::new());
     guest.returns = Default::default();
     (guest.event, guest.waiting) = (None, Default::default());
     guest.runs = Default::default();

@@ -116,9 +116,7 @@ fn part<'a>(record: &'a Record, running: Option<&Item>) -> Option<(u32, Option<&
             (one.item, Some(&one.name), is(|item| matches!(item, Item::Sample(_))))
         }
         Record::Samples(one) => (one.item, None, is(|item| matches!(item, Item::Sample(_)))),
-        Record::Suite(one) => {
-            (one.item, Some(&one.name), is(has_checks))
-        }
+        Record::Suite(one) => (one.item, Some(&one.name), is(has_checks)),
         Record::Check(one) => (one.item, None, is(has_checks)),
         Record::Cpuid(one) => (one.item, None, is(brings_up)),
         Record::Msrs(one) => (one.item, None, is(brings_up)),

@@ -5,10 +5,10 @@ use super::guest::Guest;
 use super::maps::{Maps, PAGE, Tree};
 use super::port::read_msr;
 use super::processors::guard;
-use super::vmcb::Intercepts;
-use super::{breakpoint, debug, events};
+use super::{breakpoint, debug, events, exits};
 use emulated_pmu::debug_registers::{Placed, Which};
 use emulated_pmu::region;
+use emulated_pmu::vmcb::Intercepts;
 
 const PAT: u32 = 0x277;
 /// Exit information of a nested page fault: AMD APM vol. 2, 15.25.6.
@@ -88,6 +88,11 @@ fn enable(guest: &mut Guest, tree: Tree) {
     // SAFETY: every x86-64 processor has the register; the guest's value is live in it.
     vmcb.pat = unsafe { read_msr(PAT) };
     guard::apply(vmcb);
+}
+
+/// Whether a nested page fault is that of a page which is watched: neither a nested guest's, nor a write to the local APIC.
+pub fn is_ours(guest: &Guest) -> bool {
+    !guest.svm.runs_nested() && !exits::is_apic_write(guest)
 }
 
 /// A nested page fault. True if the next instruction has to be stepped.
