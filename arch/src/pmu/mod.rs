@@ -30,7 +30,7 @@ pub mod until;
 pub mod window;
 pub mod workload;
 
-pub use access::{Machine, Registers, leaves};
+pub use access::{Machine, Readable, Registers, leaves};
 pub use capabilities::{
     Architecture, Capabilities, Counter, Fault, FreezeKind, LbrKind, Unfrozen, Wrong,
 };

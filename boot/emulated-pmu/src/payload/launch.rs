@@ -56,7 +56,7 @@ pub extern "sysv64" fn prepare(launch: *const Launch, rip: u64, rsp: u64) -> u64
             let pm_timer = acpi::pm_timer(launch.rsdp);
             // SAFETY: called once, before any guest runs.
             unsafe {
-                build((options, recording, launch.processor), shift, (alarm, pm_timer), rip, rsp)
+                build((options, recording, launch.processor), shift, (alarm, pm_timer), rip, rsp);
             };
             if processors::are_shared() {
                 // SAFETY: as above.
