@@ -180,13 +180,14 @@ fn x10_a_replay_starts_with_what_was_left_in_the_registers() {
     assert_eq!(called.code, 0, "{called:#?}");
     let path = folder.path().join("there.json");
     let mut there: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
-    let mut set = |msr: &str, value: &str| {
+    let mut put = |found: bool, msr: &str, value: &str| {
         let records = there["records"].as_array_mut().unwrap();
-        let found = records.iter_mut().find(|one| one["type"] == "msrs" && one["found"] == true);
+        let found = records.iter_mut().find(|one| one["type"] == "msrs" && one["found"] == found);
         let values = found.unwrap()["values"].as_array_mut().unwrap();
         let pair = values.iter_mut().find(|pair| pair[0] == msr).unwrap_or_else(|| panic!("{msr}"));
         pair[1] = value.into();
     };
+    let mut set = |msr: &str, value: &str| put(true, msr, value);
     // Instructions on counter 1 of both rings, from a value of 48 bits; off-core response, which nothing uses; and one that the
     // emulated machine has of its own.
     set("0x187", "0x4300c0");
@@ -195,6 +196,8 @@ fn x10_a_replay_starts_with_what_was_left_in_the_registers() {
     // Which counters are in use is made of the selects.
     set("0x392", "0x2");
     set("0xce", "0x80000000");
+    // Nothing has written to it since.
+    put(false, "0x1a6", "0x234");
     fs::write(&path, there.to_string()).unwrap();
     let (code, document) = replay(folder.path(), "there.json");
     assert_eq!(code, 1, "{document:#}");

@@ -57,7 +57,7 @@ impl Pmu {
             },
             // Id of this processor in EDX.
             0xB | 0x1F | 0x8000_0026 => CpuidResult { edx: host.edx, ..seen },
-            0x8000_001E => CpuidResult { eax: host.eax, ..seen },
+            0x8000_001E if seen != CpuidResult::ZERO => CpuidResult { eax: host.eax, ..seen },
             0x1C => self.leaf_1c(subleaf),
             0x23 => recorded_23(leaves, subleaf, seen),
             // State of the extended registers, power management, clocks: the machine's, or nothing.
