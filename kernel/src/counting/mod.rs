@@ -10,8 +10,10 @@
 //! - [`Platform`]: what all of this needs of the machine beside the PMU's registers.
 #![warn(missing_docs)]
 
+pub mod access;
 pub mod address;
 pub mod allot;
+pub mod charged;
 pub mod contexts;
 mod counts;
 mod error;
@@ -19,7 +21,7 @@ pub mod gate;
 pub mod job;
 pub mod owner;
 mod platform;
-pub mod reading;
+mod reading;
 mod request;
 pub mod session;
 mod set;

@@ -4,9 +4,9 @@
 //! processor for the first time. New tasks and those whose time is up go to the end of the queue. A task that ended
 //! waits for its children before it is gone. Nothing here allocates after [`Scheduler::new`].
 
+use super::queue::Queue;
 use super::ticks::{Intervals, Stalls, Ticker};
 use super::{Cause, Decision, Observer, Timer};
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use protocol::record::TaskEnd;
 use protocol::workload::{Task, Workload};
@@ -37,7 +37,7 @@ struct Entry {
 pub struct Scheduler {
     cpu: u16,
     tasks: Vec<Entry>,
-    ready: VecDeque<u16>,
+    ready: Queue,
     current: Option<u16>,
     /// TSC when the current one was given the processor.
     since: u64,
@@ -67,7 +67,7 @@ impl Scheduler {
         }
         Self {
             cpu,
-            ready: VecDeque::with_capacity(tasks.len()),
+            ready: Queue::new(tasks.len()),
             tasks,
             current: None,
             since: 0,
@@ -112,6 +112,33 @@ impl Scheduler {
         self.ticker.lengthened()
     }
 
+    /// Says who goes on when a task lets others go first, if that is all: `None` asks [`Scheduler::decide`], as nothing has
+    /// happened yet. The timer is left as it is.
+    #[inline]
+    pub fn yields(&mut self, now: u64, observer: &mut impl Observer) -> Option<u16> {
+        let from = self.current?;
+        let account = &mut self.tasks.get_mut(usize::from(from))?.account;
+        let time = account.time + now.wrapping_sub(self.since);
+        if time >= self.limit || !self.ticker.ticks() {
+            return None;
+        }
+        (account.time, self.since) = (time, now);
+        self.stalls.note(Cause::Yield);
+        let next = self.ready.rotate(from);
+        if next == from {
+            return Some(next);
+        }
+        self.current = Some(next);
+        self.switches += 1;
+        let account = &mut self.tasks.get_mut(usize::from(next))?.account;
+        account.switches += 1;
+        if account.switches == 1 {
+            self.create(Some(next), observer);
+        }
+        observer.switched(Some(from), Some(next));
+        Some(next)
+    }
+
     /// Says who goes on. `now`: the TSC.
     pub fn decide(&mut self, cause: Cause, now: u64, observer: &mut impl Observer) -> Decision {
         let ran = now.wrapping_sub(self.since);
@@ -150,6 +177,8 @@ impl Scheduler {
     }
 
     /// Brings the children of `parent` into being; of `None`, the tasks without parent.
+    #[cold]
+    #[inline(never)]
     fn create(&mut self, parent: Option<u16>, observer: &mut impl Observer) {
         for (index, task) in (0..).zip(&self.tasks) {
             if task.here && task.parent == parent {
