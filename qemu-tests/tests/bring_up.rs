@@ -182,7 +182,8 @@ fn x10_a_replay_starts_with_what_was_left_in_the_registers() {
     let mut there: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     let mut put = |found: bool, msr: &str, value: &str| {
         let records = there["records"].as_array_mut().unwrap();
-        let found = records.iter_mut().find(|one| one["type"] == "msrs" && one["found"] == found);
+        let found =
+            records.iter_mut().find(|one| one["type"] == "msrs" && (one["found"] == true) == found);
         let values = found.unwrap()["values"].as_array_mut().unwrap();
         let pair = values.iter_mut().find(|pair| pair[0] == msr).unwrap_or_else(|| panic!("{msr}"));
         pair[1] = value.into();
