@@ -193,6 +193,7 @@ fn x10_a_replay_starts_with_what_was_left_in_the_registers() {
     // emulated machine has of its own.
     set("0x187", "0x4300c0");
     set("0xc2", "0xabcdef012345");
+    set("0x4c2", "0xabcdef012345");
     set("0x1a6", "0x234");
     // Which counters are in use is made of the selects.
     set("0x392", "0x2");
