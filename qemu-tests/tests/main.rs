@@ -27,7 +27,6 @@ mod history;
 mod honest;
 mod hostile;
 mod html;
-mod hybrid;
 mod installed;
 mod lab;
 mod linux;
