@@ -33,10 +33,16 @@ pub fn count(
     machine: &Machine,
     processors: &mut tasks::Processors,
 ) -> Result<CountResult, String> {
-    for cpu in named_cpus(item, &in_use()) {
+    let named = named_cpus(item, &in_use());
+    for &cpu in &named {
         processors.has(cpu).map_err(|why| alloc::format!("processor {cpu} is named: {why}"))?;
     }
-    let sets = match (&machine.known, &machine.pmu) {
+    // Events are chosen for the first processor that is named, or else for the boot processor.
+    let all = processors.processors();
+    let own = named.first().and_then(|&cpu| Some((cpu, all?.known(cpu.into())?)));
+    let known = own.map(|(_, known)| known).or(machine.known.as_ref());
+    let basis = own.map_or(0, |(cpu, _)| cpu);
+    let sets = match (known, &machine.pmu) {
         (Some(known), _) => Sets::new(item, known, &in_use()),
         (None, Err(missing)) => {
             Sets::uncounted(item, &alloc::format!("there is no PMU: {missing}"))
@@ -48,8 +54,8 @@ pub fn count(
         processors.processors().map(AllProcessors::members).unwrap_or_default();
     let counted =
         members.iter().filter(|member| cpus.iter().any(|&c| u32::from(c) == member.number));
-    // The events were chosen for the boot processor.
-    let boot = members.iter().filter(|member| member.number == 0 && !cpus.contains(&0));
+    let chosen_for = |member: &&Member| member.number == u32::from(basis);
+    let boot = members.iter().filter(chosen_for).filter(|_| !cpus.contains(&basis));
     let counted: Vec<Member> = boot.chain(counted).cloned().collect();
     agreement::check(&counted).map_err(|difference| difference.to_string())?;
     let mut watched = Vec::new();

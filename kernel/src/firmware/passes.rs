@@ -7,6 +7,7 @@ use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::time::tsc;
+use kernel::events::Known;
 use kernel::snippet::events::{self, Plan};
 use protocol::job::Snippet;
 
@@ -14,19 +15,27 @@ use protocol::job::Snippet;
 pub struct Counting {
     /// The boot processor's counters.
     pub own: Counters,
-    /// The last plan and what it is for: most items of a job ask for the same events.
-    pub plan: (Vec<String>, Rc<Plan>),
+    /// The last plan, the processor that it is for, and its events: most items of a job ask for the same events.
+    pub plan: (usize, Vec<String>, Rc<Plan>),
 }
 
 impl Counting {
-    /// A plan for the snippet's events, the last one if they are the same.
-    pub fn prepare(&mut self, snippet: &Snippet, machine: &Machine) -> Rc<Plan> {
+    /// A plan for the snippet's events, the last one if they are the same. `own`: the processor that they are counted on and
+    /// what is known of it, if that is something else than of the boot processor.
+    pub fn prepare(
+        &mut self,
+        snippet: &Snippet,
+        machine: &Machine,
+        own: Option<(usize, &Known<'static>)>,
+    ) -> Rc<Plan> {
+        let place = own.map_or(0, |(place, _)| place);
+        let known = own.map(|(_, known)| known).or(machine.known.as_ref());
         let texts = &snippet.events;
-        if !texts.is_empty() && self.plan.0 == *texts {
-            return self.plan.1.clone();
+        if !texts.is_empty() && self.plan.0 == place && self.plan.1 == *texts {
+            return self.plan.2.clone();
         }
         let begin = tsc::now();
-        let plan = match (&machine.known, &machine.pmu) {
+        let plan = match (known, &machine.pmu) {
             (Some(known), _) if machine.emulated.is_some() => {
                 events::plan(texts, known).with_time_apart()
             }
@@ -37,7 +46,7 @@ impl Counting {
         let ticks = if texts.is_empty() { 0 } else { tsc::now().wrapping_sub(begin) };
         let texts = texts.iter().map(ToString::to_string).collect();
         // The ticks are those of the item that the plan was made for.
-        self.plan = (texts, Rc::new(plan.clone()));
+        self.plan = (place, texts, Rc::new(plan.clone()));
         Rc::new(Plan { ticks, ..plan })
     }
 }

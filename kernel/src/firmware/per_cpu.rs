@@ -6,11 +6,13 @@ use super::programs::{Owner, Programs};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use arch::cpu::{Identity, native};
 use arch::memory::arena::{Arena, Code};
 use arch::memory::space::MapError;
 use arch::memory::{Frames, Space, cache};
 use arch::pmu::{self, Capabilities, Ownership};
 use arch::smp::{self, Offset};
+use kernel::events::{self, Known};
 use kernel::processors::Member;
 use spin::Mutex;
 use x86_64::registers::control::Cr3;
@@ -28,10 +30,27 @@ pub(super) struct PerCpu {
 pub struct AllProcessors {
     pub(super) members: Vec<Member>,
     pub(super) per_cpu: Vec<Mutex<PerCpu>>,
+    /// What is known of those whose PMU is not the boot processor's.
+    known: Vec<Option<Known<'static>>>,
 }
 
 /// Held while a processor's PMU is tried.
 static TRIAL: Mutex<()> = Mutex::new(());
+
+/// What is known of this processor, at `place`, if its PMU is not the boot processor's: the cores of a hybrid package have tables
+/// of their own, which leaf 0x1A of each names.
+fn own_kind(
+    machine: &Machine,
+    place: usize,
+    pmu: Option<&Capabilities>,
+    registers: &mut pmu::Machine,
+) -> Option<Known<'static>> {
+    let has = pmu.filter(|has| place > 0 && machine.pmu.as_ref().ok() != Some(*has))?;
+    let cpuid = native();
+    let identity = Identity::read(&cpuid);
+    let names = machine.ramdisk.and_then(|ramdisk| events::open(ramdisk, &identity, &cpuid));
+    Some(Known::new(has, names.and_then(|names| names.core), registers))
+}
 
 /// Calls of other processors fail only where they do not come from the boot processor.
 pub(super) const BOOT: &str = "called from the boot processor";
@@ -64,12 +83,13 @@ impl AllProcessors {
             };
             // SAFETY: as above; these are the processor's own.
             let counters = unsafe { Counters::new(pmu.clone().ok()) };
-            (pmu, PerCpu { counters, ownership, space: None })
+            let known = own_kind(machine, place, pmu.as_ref().ok(), &mut registers);
+            (pmu, PerCpu { counters, ownership, space: None }, known)
         })
         .expect(BOOT);
         let offsets = smp::offsets().expect(BOOT);
-        let (mut members, mut per_cpu) = (Vec::new(), Vec::new());
-        for ((processor, (pmu, mut own)), offset) in smp::in_use().zip(found).zip(offsets) {
+        let (mut members, mut per_cpu, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
+        for ((processor, (pmu, mut own, known)), offset) in smp::in_use().zip(found).zip(offsets) {
             let number = processor.index() as u32;
             if number > 0 {
                 let alike = pmu.is_ok() == machine.pmu.is_ok();
@@ -89,8 +109,15 @@ impl AllProcessors {
             });
             members.push(Member { number, apic_id: processor.apic_id(), pmu, offset });
             per_cpu.push(Mutex::new(own));
+            kinds.push(known);
         }
-        Ok(Self { members, per_cpu })
+        Ok(Self { members, per_cpu, known: kinds })
+    }
+
+    /// What is known of a processor whose PMU is not the boot processor's; `None` if it is.
+    #[must_use]
+    pub fn known(&self, place: usize) -> Option<&Known<'static>> {
+        self.known.get(place)?.as_ref()
     }
 
     /// Gives every other processor program `number`, with its data as they were linked.

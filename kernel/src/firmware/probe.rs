@@ -41,6 +41,8 @@ pub struct Machine {
     pub announced: Result<Capabilities, Missing>,
     /// What events are resolved with, if there is a PMU.
     pub known: Option<Known<'static>>,
+    /// What came with the kernel: the other processors' tables of events are looked up in it.
+    pub ramdisk: Option<&'static [u8]>,
     /// How the PMU was found.
     pub ownership: Ownership,
     /// What its registers held before anybody wrote to them, if that was asked for.
@@ -172,6 +174,7 @@ pub fn machine(
         pmu,
         announced,
         known,
+        ramdisk: handed.ramdisk,
         ownership,
         found,
         emulated,

@@ -191,7 +191,9 @@ impl processors::ProcessorSet for SelectedProcessors<'_> {
     }
 
     fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> {
-        self.counting.prepare(snippet, self.machine)
+        // Those that take part are of one kind.
+        let own = self.chosen.first().and_then(|&place| Some((place, self.all.known(place)?)));
+        self.counting.prepare(snippet, self.machine, own)
     }
 
     fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {

@@ -377,7 +377,7 @@ impl Runner for Target<'_> {
     }
 
     fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> {
-        self.counting.prepare(snippet, self.machine)
+        self.counting.prepare(snippet, self.machine, None)
     }
 
     fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> {

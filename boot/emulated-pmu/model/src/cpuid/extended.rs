@@ -16,7 +16,7 @@ const PERFMON_V2: u32 = 0x8000_0022;
 /// TSC and the last-level cache.
 pub(super) const HIDDEN: u32 = 1 << 2 | 1 << 10 | 1 << 24 | 1 << 27 | 1 << 28;
 /// 0x8000_0001 ECX: SVM.
-const SVM: u32 = 1 << 2;
+pub(super) const SVM: u32 = 1 << 2;
 /// 0x8000_0001 ECX: PerfCtrExtCore.
 pub(super) const PERFCTR_CORE: u32 = 1 << 23;
 /// 0x8000_0001 ECX: what announces registers or leaves that only AMD has (CmpLegacy, ExtApicSpace,

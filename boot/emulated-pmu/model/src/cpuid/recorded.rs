@@ -57,7 +57,7 @@ impl Pmu {
             },
             // Id of this processor in EDX.
             0xB | 0x1F | 0x8000_0026 => CpuidResult { edx: host.edx, ..seen },
-            0x8000_001E => CpuidResult { eax: host.eax, ..seen },
+            0x8000_001E if seen != CpuidResult::ZERO => CpuidResult { eax: host.eax, ..seen },
             0x1C => self.leaf_1c(subleaf),
             0x23 => recorded_23(leaves, subleaf, seen),
             // State of the extended registers, power management, clocks: the machine's, or nothing.
@@ -73,8 +73,12 @@ impl Pmu {
             0x8000_0008 => self.recorded_extended_8(seen, host),
             0x8000_0021 => both(seen, host),
             0x8000_0022 => self.recorded_v2(seen),
-            // SVM, instruction-based sampling, encryption of memory, allocation of caches.
-            0x8000_000A | 0x8000_001B | 0x8000_001C | 0x8000_001F | 0x8000_0020 | 0x8000_0023.. => {
+            0x8000_000A => match seen {
+                CpuidResult::ZERO => seen,
+                _ => self.svm_leaf(),
+            },
+            // Instruction-based sampling, encryption of memory, allocation of caches.
+            0x8000_001B | 0x8000_001C | 0x8000_001F | 0x8000_0020 | 0x8000_0023.. => {
                 CpuidResult::ZERO
             }
             _ => seen,
@@ -119,6 +123,8 @@ impl Pmu {
     fn recorded_extended_1(&self, seen: CpuidResult, host: CpuidResult) -> CpuidResult {
         let extended = self.spec().amd().is_some_and(|amd| amd.extended);
         let ecx = seen.ecx & (host.ecx | LEAVES_ALONE) & !super::extended::HIDDEN;
+        let svm = self.offers_svm() && seen.ecx & super::extended::SVM != 0;
+        let ecx = put(ecx, super::extended::SVM, svm);
         CpuidResult {
             ecx: put(ecx, super::extended::PERFCTR_CORE, extended),
             edx: seen.edx & host.edx,

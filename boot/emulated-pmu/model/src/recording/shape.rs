@@ -6,7 +6,8 @@ use super::nearest::Nearest;
 use super::{Leaves, Unfit};
 use crate::events;
 use crate::model::{
-    Amd, ArchLbr, Identity, Intel, LbrKind, PmuKind, Spec, Vendor, debugctl_of, selector_of,
+    Amd, ArchLbr, Identity, Intel, LbrKind, PmuKind, Spec, SvmFeatures, Vendor, debugctl_of,
+    selector_of,
 };
 use crate::pmu::{MAX_COUNTERS, MAX_FIXED};
 
@@ -184,7 +185,7 @@ fn amd(leaves: &Leaves) -> Result<Amd, Unfit> {
             extended,
             v2: v2 & 1 != 0,
             irperf: leaves.of(0x8000_0008, 0)[1] & 1 << 1 != 0,
-            svm: None,
+            svm: svm(leaves),
         }),
         _ => Err(Unfit::Counters { bitmap: low(u32::from(counters)), room }),
     }
@@ -201,4 +202,11 @@ fn amd_lbr(leaves: &Leaves, v2: bool) -> LbrKind {
 /// The low `count` bits.
 fn low(count: u32) -> u32 {
     1u32.checked_shl(count).map_or(u32::MAX, |bit| bit - 1)
+}
+
+/// SVM as it was recorded, of which the guest is offered what the emulator has (leaf 0x8000000A).
+fn svm(leaves: &Leaves) -> Option<SvmFeatures> {
+    let [_, asids, _, features] = leaves.of(0x8000_000A, 0);
+    let offered = leaves.of(0x8000_0001, 0)[2] & 1 << 2 != 0 && asids != 0;
+    offered.then_some(SvmFeatures { asids, features })
 }
