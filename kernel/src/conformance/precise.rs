@@ -60,7 +60,9 @@ const NEEDS: &str = "PEBS with records of formats 0 to 3";
 fn instructions(format: Format) -> (Counter, Selection) {
     match format {
         // INST_RETIRED.ANY_P.
-        Format::Core | Format::Adaptive => (Counter::General(0), Selection::of(0xc0, 0)),
+        Format::Core | Format::Adaptive | Format::Adaptive32 | Format::Snapshot => {
+            (Counter::General(0), Selection::of(0xc0, 0))
+        }
         Format::Nehalem => (Counter::General(0), Selection::of(0xc0, 1)),
         // INST_RETIRED.PREC_DIST.
         Format::Haswell | Format::Skylake => (Counter::General(1), Selection::of(0xc0, 1)),

@@ -217,7 +217,7 @@ impl Capabilities {
     /// The format of PEBS records, where there is PEBS that can be used.
     #[must_use]
     pub fn pebs_format(&self) -> Option<Format> {
-        Format::of(self.perf).filter(|format| self.pebs && *format != Format::Adaptive)
+        Format::of(self.perf).filter(|format| self.pebs && !format.is_adaptive())
     }
 
     /// The general-purpose counters that can write PEBS records, as a bitmap.
