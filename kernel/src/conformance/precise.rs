@@ -54,7 +54,7 @@ const PERIOD: u64 = 20;
 /// Instructions that a counter sees before the first one of a piece: `add`, `dec`, `jnz` and the call. See
 /// [`arch::pmu::window`]; with a global control there is one write.
 const AHEAD: u64 = 4;
-const NEEDS: &str = "PEBS with records of formats 0 to 3";
+const NEEDS: &str = "PEBS with records of formats 0 to 6";
 
 /// A counter with an event that is every instruction, and is precise.
 fn instructions(format: Format) -> (Counter, Selection) {
