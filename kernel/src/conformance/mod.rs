@@ -9,6 +9,7 @@ mod bounds;
 mod check;
 mod context;
 
+mod adaptive;
 mod branches;
 mod costs;
 mod counting;
@@ -56,6 +57,7 @@ const FAMILIES: [&[Check]; 17] = [
     rdpmc::CHECKS,
     branches::CHECKS,
     precise::CHECKS,
+    adaptive::CHECKS,
     interference::CHECKS,
     costs::CHECKS,
 ];

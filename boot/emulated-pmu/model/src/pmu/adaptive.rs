@@ -61,7 +61,9 @@ impl Pmu {
         words: &mut [u64; MAX_WORDS],
     ) -> usize {
         let asked = self.each().any(|one| due & one.bit() != 0 && self.asks_for_groups(one));
-        let config = if asked { self.pebs_data_config } else { 0 };
+        let asked = asked || self.is(Mutation::PebsAdaptiveIgnored);
+        let missing = if self.is(Mutation::PebsGroupMissing) { GENERAL } else { 0 };
+        let config = if asked { self.pebs_data_config & !missing } else { 0 };
         let late = self.is(Mutation::PebsAddressWrong);
         let ip = if late { retired.next } else { retired.ip };
         let mut record = Words { words, count: 0 };
@@ -89,7 +91,7 @@ impl Pmu {
         if config & (COUNTERS | METRICS) != 0 {
             self.put_counters(config, &mut record);
         }
-        let size = 8 * record.count as u64;
+        let size = 8 * record.count as u64 - if self.is(Mutation::PebsSizeWrong) { 8 } else { 0 };
         record.words[0] = contents | size << SIZE_AT;
         record.count
     }

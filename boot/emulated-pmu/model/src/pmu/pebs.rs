@@ -67,7 +67,7 @@ impl Pmu {
 
     /// Whether the counter's event is a precise one, and PEBS is on for it.
     pub(super) fn is_precise(&self, which: Which) -> bool {
-        let Some(pebs) = self.pebs().filter(|_| self.pebs_enable & which.bit() != 0) else {
+        let Some(pebs) = self.pebs().filter(|_| self.is_on(which)) else {
             return false;
         };
         let Which::General(n) = which else {
@@ -82,7 +82,13 @@ impl Pmu {
     /// where records are adaptive (SDM volume 3, 20.9.1: extended PEBS).
     pub(super) fn writes_records(&self, which: Which) -> bool {
         let all = self.pebs().is_some_and(Pebs::is_adaptive);
-        self.is_precise(which) || all && self.pebs_enable & which.bit() != 0
+        self.is_precise(which) || all && self.is_on(which)
+    }
+
+    /// Whether PEBS is on for the counter.
+    fn is_on(&self, which: Which) -> bool {
+        let dead = matches!(which, Which::Fixed(_)) && self.is(Mutation::PebsFixedDead);
+        self.pebs_enable & which.bit() != 0 && !dead
     }
 
     /// Whether the record of an armed counter, which counted so many events just now, is of this instruction: it is of one
@@ -140,7 +146,8 @@ impl Pmu {
         }
         for which in self.each().filter(|which| due & which.bit() != 0) {
             let place = area.wrapping_add(RESETS + 8 * pebs.reset_of(which));
-            if let Some(reset) = memory.read(place) {
+            let lost = matches!(which, Which::Fixed(_)) && self.is(Mutation::PebsFixedResetLost);
+            if let Some(reset) = memory.read(place).filter(|_| !lost) {
                 let width = (1 << self.bits(which)) - 1;
                 self.counter_mut(which).set(reset & width);
             }

@@ -121,6 +121,8 @@ impl Pmu {
             }
             Register::PebsDataConfig => {
                 let valid = self.pebs().map_or(0, |pebs| pebs.data_config);
+                let unchecked = self.is(Mutation::PebsDataConfigUnchecked);
+                let value = if unchecked { value & valid } else { value };
                 self.pebs_data_config = checked(msr, value, valid)?;
             }
             Register::LbrSelect
