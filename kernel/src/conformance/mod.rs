@@ -41,7 +41,7 @@ use protocol::job::Conformance;
 use protocol::record::{self, CheckVerdict, Suite};
 
 /// All families, in the order in which they run: what later ones rely on comes first.
-const FAMILIES: [&[Check]; 17] = [
+const FAMILIES: [&[Check]; 18] = [
     enumeration::CHECKS,
     reset::CHECKS,
     registers::CHECKS,
