@@ -67,7 +67,7 @@ fn groups(context: &mut Context) -> Outcome {
         context.run(straight());
         let mut others = 0;
         let mut far = 0;
-        drain.run_groups(|record| {
+        drain.run_groups(&mut |record| {
             others += u32::from(record.groups() != wanted);
             // The longest instruction has 15 bytes; the piece's last one is a return.
             let next = record.general.map_or(1, |general| general.next.wrapping_sub(record.ip));
@@ -93,7 +93,7 @@ fn basic(context: &mut Context) -> Outcome {
     let taken = context.registers().wrmsr(select, value & !ADAPTIVE).is_ok();
     context.run(straight());
     let mut with = 0;
-    drain.run_groups(|record| with += u32::from(!record.groups().is_empty()));
+    drain.run_groups(&mut |record| with += u32::from(!record.groups().is_empty()));
     let mut all = All::of("the basic group alone");
     let set = value & ADAPTIVE != 0 && taken;
     all.that(set, format_args!("the event select was {value:#x}"));
@@ -116,7 +116,7 @@ fn fixed(context: &mut Context) -> Outcome {
     let stated = context.stated(Piece::Straight, 1).instructions;
     context.run(straight());
     let mut counters = Vec::new();
-    drain.run_groups(|record| counters.push(record.counters));
+    drain.run_groups(&mut |record| counters.push(record.counters));
     let mut all = All::of("a record, and the reset value, at each overflow of fixed counter 0");
     let least = stated / (PERIOD + slack(context));
     let records = counters.len() as u64;

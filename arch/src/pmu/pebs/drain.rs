@@ -51,7 +51,7 @@ impl Drain {
     #[inline]
     pub fn run(&mut self, mut each: impl FnMut(&Record, u64)) {
         let format = self.format;
-        self.take(|words, ours| {
+        self.take(&mut |words, ours| {
             let (record, count) = decode(format, words)?;
             let named = record.counters & ours;
             each(&record, if named == 0 { ours } else { named });
@@ -60,9 +60,9 @@ impl Drain {
     }
 
     /// As [`Self::run`], with all groups of adaptive records. Other records count as malformed.
-    pub fn run_groups(&mut self, mut each: impl FnMut(&Adaptive<'_>)) {
+    pub fn run_groups(&mut self, each: &mut dyn FnMut(&Adaptive<'_>)) {
         let format = self.format;
-        self.take(|words, _| {
+        self.take(&mut |words, _| {
             let (record, count) = Adaptive::decode(format, words)?;
             each(&record);
             Ok(count)
@@ -71,8 +71,7 @@ impl Drain {
 
     /// Takes records from the front of the words that are there, until none is left or `each` finds none. It says how many
     /// words its record has, and gets the counters that write any.
-    #[inline]
-    fn take(&mut self, mut each: impl FnMut(&[u64], u64) -> Result<usize, Malformed>) {
+    fn take(&mut self, each: &mut dyn FnMut(&[u64], u64) -> Result<usize, Malformed>) {
         // SAFETY: the store outlives this, by `new`; the processor writes to it, so it is read as memory that changes.
         // The index lies between base and maximum.
         let (mut words, full) = unsafe {

@@ -67,7 +67,7 @@ fn s1_every_group_of_a_record_is_what_retired() {
                 assert_eq!((store.format(), driver.recording()), (format, counter.bit()));
                 run(&mut pmu, 1..=41);
                 let mut n = 0;
-                drain.run_groups(|record| {
+                drain.run_groups(&mut |record| {
                     n += PERIOD;
                     let behind = retirement(n);
                     assert_eq!(record.groups(), config.groups, "{model:?} {counter}");
@@ -105,7 +105,7 @@ fn s1_branch_records_come_newest_first() {
             run(&mut pmu, n..=n);
         }
         let mut seen = Vec::new();
-        drain.run_groups(|record| {
+        drain.run_groups(&mut |record| {
             let places = |one: BranchRecord| (one.from, one.to);
             seen.push(record.branch_records().map(places).collect::<Vec<_>>());
         });
@@ -131,7 +131,7 @@ fn s1_values_of_counters_come_with_format_6_alone() {
         driver.start(&mut pmu).unwrap();
         run(&mut pmu, 1..=8);
         let mut seen = Vec::new();
-        drain.run_groups(|record: &Adaptive| {
+        drain.run_groups(&mut |record: &Adaptive| {
             seen.push(
                 record.snapshot.map(|one| {
                     (one.general, one.fixed, one.values.to_vec(), one.metrics.is_some())
