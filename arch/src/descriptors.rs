@@ -1,5 +1,6 @@
 //! Segments and the task state segment. Each processor has its own.
 
+use crate::interrupts::TrapFrame;
 use crate::smp::Processor;
 use core::sync::atomic::Ordering;
 use x86_64::VirtAddr;
@@ -54,6 +55,8 @@ pub const IST_FAULT: u16 = 5;
 pub const IST_DEVICE: u16 = 6;
 /// How many interrupt stacks there are.
 pub const IST_STACKS: usize = 6;
+/// For the vectors of tasks: the stack for device interrupts, or where the registers of the running task are kept.
+pub const IST_TASK: u16 = 7;
 
 /// One processor's descriptor tables. They stay where they are for as long as the processor runs.
 pub struct Tables {
@@ -74,6 +77,12 @@ impl Tables {
         Self { gdt: GlobalDescriptorTable::empty(), tss: TaskStateSegment::new() }
     }
 
+    /// The stacks' ends, as the processor has them.
+    fn ends(&self) -> [VirtAddr; 7] {
+        // The TSS is a packed structure: its fields are copied, never borrowed.
+        self.tss.interrupt_stack_table
+    }
+
     /// Fills the tables and loads them on this processor, which is `processor`. `stacks` are the ends (highest addresses)
     /// of the interrupt stacks, `IST_DOUBLE_FAULT` first, multiples of 16. The top word of each says whose it is.
     ///
@@ -88,12 +97,15 @@ impl Tables {
         let stacks = stacks.map(|end| {
             let top = end - TOP_BYTES;
             // SAFETY: the stack is writable, and this its end.
-            unsafe { top.as_mut_ptr::<&'static Processor>().write(processor) };
+            unsafe {
+                top.as_mut_ptr::<&'static Processor>().write(processor);
+                (top + 8).as_mut_ptr::<u64>().write((top - size_of::<TrapFrame>() as u64).as_u64());
+            }
             top
         });
-        // The TSS is a packed structure: its fields are assigned, never borrowed.
-        let mut table = self.tss.interrupt_stack_table;
+        let mut table = self.ends();
         table[..IST_STACKS].copy_from_slice(&stacks);
+        table[usize::from(IST_TASK - 1)] = table[usize::from(IST_DEVICE - 1)];
         self.tss.interrupt_stack_table = table;
         self.gdt.append(Descriptor::kernel_code_segment());
         self.gdt.append(Descriptor::kernel_data_segment());
@@ -140,10 +152,23 @@ pub(crate) fn words_of(processor: &Processor) -> [*const [u64]; 2] {
 /// The words above a processor's interrupt stacks, which say whose they are.
 pub(crate) fn stack_tops_of(processor: &Processor) -> impl Iterator<Item = *const [u64]> {
     let tables = processor.tables.load(Ordering::Acquire).cast_const().cast::<Tables>();
-    // SAFETY: as above; the structure is packed, so the field is copied.
-    let stacks = (!tables.is_null()).then(|| unsafe { (*tables).tss.interrupt_stack_table });
+    // SAFETY: as above.
+    let stacks = (!tables.is_null()).then(|| unsafe { (*tables).ends() });
     let tops = stacks.into_iter().flat_map(|stacks| stacks.into_iter().take(IST_STACKS));
     tops.map(|top| core::ptr::slice_from_raw_parts(top.as_ptr::<u64>(), 1))
+}
+
+/// Where a processor's state segment says where the interrupts of tasks begin to push, and where those of devices do.
+///
+/// # Safety
+/// The processor has loaded its tables, and uses the place for nothing else.
+pub(crate) unsafe fn task_stack_of(processor: &Processor) -> (*mut u64, VirtAddr) {
+    let tables = processor.tables.load(Ordering::Acquire).cast::<Tables>();
+    // SAFETY: the caller's promise; the tables stay where they are.
+    unsafe {
+        let table = (&raw mut (*tables).tss.interrupt_stack_table).cast::<u64>();
+        (table.add(usize::from(IST_TASK - 1)), (*tables).ends()[usize::from(IST_DEVICE - 1)])
+    }
 }
 
 /// Loads the task register anew.
@@ -162,7 +187,7 @@ pub(crate) unsafe fn reload_task(selector: SegmentSelector) {
     }
 }
 
-/// Bytes kept at the end of an interrupt stack: a pointer, and what keeps the stack aligned.
+/// Bytes kept at the end of an interrupt stack: a pointer to the processor, and the place of what an interrupt pushes.
 const TOP_BYTES: u64 = 16;
 
 /// A data segment of ring 3 with the given limit, read only: SDM vol. 3, 3.4.5.

@@ -32,14 +32,16 @@ pub const AMD_DE_CFG: Msr = Msr(0xc001_1029);
 /// # Safety
 /// The processor must have the register (else #GP), and reading it must have no side effect that the
 /// caller does not want.
+#[inline]
 #[must_use]
 pub unsafe fn read(msr: Msr) -> u64 {
-    let (low, high): (u32, u32);
+    // RDMSR clears the upper halves of both.
+    let (low, high): (u64, u64);
     // SAFETY: the caller promises that the register exists; RDMSR touches no memory.
     unsafe {
-        asm!("rdmsr", in("ecx") msr.0, out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags));
+        asm!("rdmsr", in("ecx") msr.0, out("rax") low, out("rdx") high, options(nomem, nostack, preserves_flags));
     }
-    u64::from(high) << 32 | u64::from(low)
+    high << 32 | low
 }
 
 /// Writes a register that exists.
@@ -47,6 +49,7 @@ pub unsafe fn read(msr: Msr) -> u64 {
 /// # Safety
 /// The processor must have the register and allow the value; what it changes must not break the
 /// assumptions of code that runs afterwards.
+#[inline]
 pub unsafe fn write(msr: Msr, value: u64) {
     // SAFETY: the caller promises all that the instruction needs. No `nomem`: some registers change
     // how memory behaves.

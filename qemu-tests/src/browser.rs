@@ -122,6 +122,23 @@ impl Browser {
         self.call("Page.captureScreenshot", asked)["data"].as_str().expect("a picture").to_string()
     }
 
+    /// Shows the page as on paper, or as on a screen.
+    pub fn on_paper(&mut self, paper: bool) {
+        self.call(
+            "Emulation.setEmulatedMedia",
+            json!({ "media": if paper { "print" } else { "" } }),
+        );
+    }
+
+    /// Prints the page, with what it does before and behind that. Returns the PDF file in base64.
+    ///
+    /// # Panics
+    /// If nothing is printed.
+    pub fn print(&mut self) -> String {
+        let printed = self.call("Page.printToPDF", json!({ "printBackground": false }));
+        printed["data"].as_str().expect("a PDF file").to_string()
+    }
+
     /// Everything that was complained of since the last call.
     pub fn complaints(&mut self) -> Vec<String> {
         // What is on its way comes before the answer to this.

@@ -14,8 +14,8 @@ fn packed() -> Vec<u8> {
     Guest::new(Boot::Direct, JOB).ramdisk.unwrap()
 }
 
-fn refused(ramdisk: Option<Vec<u8>>, code: ErrorCode, part: &str) {
-    let ran = Guest::with_ramdisk(Boot::Direct, ramdisk).run();
+fn refused(ramdisk: Vec<u8>, code: ErrorCode, part: &str) {
+    let ran = Guest::with_ramdisk(Boot::Direct, Some(ramdisk)).run();
     // Without a job there is no exit device to use: the machine halts, and the host tool stops it.
     assert_eq!(ran.ending, Ending::Stopped);
     ran.ends_with(2);
@@ -26,35 +26,30 @@ fn refused(ramdisk: Option<Vec<u8>>, code: ErrorCode, part: &str) {
 }
 
 #[test]
-fn no_ramdisk() {
-    refused(None, ErrorCode::NoJob, "no ramdisk");
-}
-
-#[test]
 fn a_damaged_ramdisk() {
     let mut bytes = packed();
     // The first byte of the job; the event tables behind it have a checksum of their own.
     bytes[20] ^= 1;
-    refused(Some(bytes), ErrorCode::BadJob, "its checksum is");
+    refused(bytes, ErrorCode::BadJob, "its checksum is");
 }
 
 #[test]
 fn a_truncated_ramdisk() {
     let mut bytes = packed();
     bytes.truncate(25);
-    refused(Some(bytes), ErrorCode::BadJob, "is truncated");
+    refused(bytes, ErrorCode::BadJob, "is truncated");
 }
 
 #[test]
 fn a_ramdisk_of_a_newer_version() {
     let mut bytes = packed();
     bytes[8] = 2;
-    refused(Some(bytes), ErrorCode::BadJob, "protocol version 2; this firmware knows up to 1");
+    refused(bytes, ErrorCode::BadJob, "protocol version 2; this firmware knows up to 1");
 }
 
 #[test]
 fn a_foreign_file_as_ramdisk() {
-    refused(Some(vec![0x7f; 5000]), ErrorCode::BadJob, "magic");
+    refused(vec![0x7f; 5000], ErrorCode::BadJob, "magic");
 }
 
 /// Breaks the firmware on purpose; returns the run and the resolved backtrace as text.

@@ -1,6 +1,7 @@
 //! Reports as one HTML file, in a browser: what a reader sees, does and hears of them.
 
 mod hostile;
+mod pictures;
 mod reader;
 
 use qemu_tests::browser::Browser;
@@ -42,7 +43,7 @@ events = ["instructions"]
 
 /// A job of so many snippets.
 fn many(count: usize) -> String {
-    let mut job = "name = \"a thousand snippets\"\n".to_string();
+    let mut job = format!("name = \"{count} snippets\"\n");
     for number in 0..count {
         let code = ["add rax, rbx", "imul rax, rax", "mov rcx, [r14]", "xor esi, esi"][number % 4];
         // Writing to a String does not fail.
@@ -58,12 +59,13 @@ fn job(name: &str) -> String {
 
 /// Runs a job and returns the page that comes of it.
 fn page(folder: &Path, name: &str, job: &str) -> PathBuf {
-    let (file, out) = (folder.join(format!("{name}.toml")), folder.join(format!("{name}.html")));
-    fs::write(&file, job).unwrap();
-    let line = ["run", file.to_str().unwrap(), "--format", "html", "--out", out.to_str().unwrap()];
+    let name = name.trim_end_matches(".toml");
+    let [file, out] = ["toml", "html"].map(|ending| format!("{name}.{ending}"));
+    fs::write(folder.join(&file), job).unwrap();
+    let line = ["run", &file, "--format", "html", "--out", &out];
     let called = xtask(folder, &[&line[..], &["--timeout", "300"]].concat());
     assert_eq!(called.code, 0, "{name}: {called:#?}");
-    out
+    folder.join(out)
 }
 
 /// Calls the host tool with baselines in a folder of their own.
@@ -116,6 +118,7 @@ fn looks_right(browser: &mut Browser, page: &Path) {
             browser.resize(width);
             let over = browser.evaluate("document.documentElement.scrollWidth - innerWidth");
             assert_eq!(over, 0, "{} is wider than {width} pixels", page.display());
+            pictures::keep(browser, page, &format!("{width}{}", if dark { "-dark" } else { "" }));
         }
         everybody_can_read(browser, page);
     }

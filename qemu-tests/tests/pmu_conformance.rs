@@ -68,8 +68,8 @@ fn k1_the_suite_passes_on_every_model() {
     }
 }
 
-/// The figures that barecount promises: a counting overflow within 60 instructions, one with a sample within 100, no
-/// instruction between overflow and interrupt, and an empty measurement of exactly nothing.
+/// The figures that barecount promises: a counting overflow within 45 instructions, one with a sample within 60, and 60 and 100
+/// without a status register; no instruction between overflow and interrupt, and an empty measurement of exactly nothing.
 #[test]
 fn m12_the_interrupts_path_and_the_empty_measurement_in_instructions() {
     let job = "kind = \"conformance\"\nchecks = [\"pmi.*\", \"counting.nothing\"]";
@@ -105,12 +105,12 @@ fn i10_reads_turns_and_a_snapshot_take_as_many_instructions_as_stated() {
             assert_ne!(check.verdict, CheckVerdict::Fail, "{model:?} {check:?}");
             check.seen.split(' ').next()?.parse::<u64>().ok()
         };
-        assert!((20..=60).contains(&cost("cost.rdpmc").unwrap()), "{model:?}");
+        assert!((5..=20).contains(&cost("cost.rdpmc").unwrap()), "{model:?}");
         assert!((4..=5).contains(&cost("cost.rdpmc_ring_3").unwrap()), "{model:?}");
-        for (what, more) in [("read", 50), ("turn", 300)] {
+        for (what, least, more) in [("read", 30, 40), ("turn", 100, 120)] {
             let costs = [1, 4, 8].map(|counters| cost(&format!("cost.{what}_{counters}")));
             let costs: Vec<u64> = costs.into_iter().flatten().collect();
-            assert!(!costs.is_empty() && costs[0] > 100, "{model:?}: {costs:?}");
+            assert!(!costs.is_empty() && costs[0] > least, "{model:?}: {costs:?}");
             assert!(costs.windows(2).all(|pair| pair[0] + more < pair[1]), "{model:?}: {costs:?}");
         }
         // It contains the read; two counters and one that measures are too few for it.

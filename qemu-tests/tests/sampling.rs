@@ -282,3 +282,34 @@ fn m12_ten_thousand_overflows_at_the_highest_rate_are_all_accounted_for() {
 fn m12_a_million_overflows_at_the_highest_rate_are_all_accounted_for() {
     assert!(at_the_highest_rate(9_000_000, 3600) >= 1_000_000);
 }
+
+/// Its last instruction, the write that closes the gate, makes the counter overflow: the interrupt comes behind it, where the
+/// counters stand whether they are frozen or stopped.
+#[test]
+fn i6_an_interrupt_that_is_pending_when_the_gate_closes_does_not_open_it() {
+    const TURNS: u64 = 400;
+    const COUNTED: u64 = 5 * TURNS + GATE;
+    for model in [Model::Core2, Model::Nehalem, Model::Haswell, Model::Skylake, Model::Zen4] {
+        let item = |delivery: &str, rest: &str| {
+            format!(
+                "events = [\"{RETIRED}\"]\nperiod = {COUNTED}\nturns = {TURNS}\ndelivery = \"{delivery}\"\n{rest}"
+            )
+        };
+        // The handler in assembly, and the one in Rust; frozen by the processor, and stopped.
+        let rests = ["keep = \"samples\"", "", "freeze = \"software\"\nkeep = \"samples\""];
+        let items: Vec<String> =
+            ["fixed", "nmi"].iter().flat_map(|how| rests.map(|rest| item(how, rest))).collect();
+        let ran = on(model, &items.iter().map(String::as_str).collect::<Vec<_>>());
+        let results = sampled(&ran);
+        assert_eq!(results.len(), items.len());
+        for (result, item) in results.into_iter().zip(&items) {
+            let one = &result.events[0];
+            assert_eq!((one.overflows, one.rest), (1, 0), "{model:?}: {item}: {one:?}");
+            // Stopped by the handler: what it sees of it before it stops them.
+            let stops = item.contains("software");
+            let most = COUNTED + if stops { result.handler_instructions.unwrap_or(0) } else { 0 };
+            let witness = one.witness.expect("there is room");
+            assert!((COUNTED..=most).contains(&witness), "{model:?}: {item}: {witness}");
+        }
+    }
+}

@@ -15,6 +15,7 @@
 //! - [`lab`]: a job on many machines, through labgrid.
 //! - [`honest`]: whether a PMU can be believed, judged from its report.
 //! - [`recording`]: recorded processors for the emulated PMU; [`replay`]: what a machine does otherwise than its replay.
+//! - [`bring_up`]: what was found out about a machine.
 //! - [`qr`]: the digest of a run, out of photographs of a screen.
 //! - [`render`]: the report as table, JSON, TAP or CSV; [`page`]: as one HTML file; [`mod@bench`]: the project's own figures.
 //!
@@ -23,6 +24,7 @@
 
 pub mod bench;
 pub mod benchmarks;
+pub mod bring_up;
 pub mod build;
 pub mod cli;
 pub mod collect;

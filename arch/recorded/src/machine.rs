@@ -183,6 +183,7 @@ mod tests {
             watchdog: None,
             watchdog_absent: None,
             watchdog_resets: None,
+            virtual_pmu: None,
             emulated_pmu: None,
             event_tables: None,
             tsc: Tsc { hz: 1, source: TscSource::Cpuid, invariant: true, told_hz: None },

@@ -2,7 +2,7 @@
 
 use super::stubs;
 use crate::descriptors::{
-    IST_DEBUG, IST_DEVICE, IST_DOUBLE_FAULT, IST_FAULT, IST_MACHINE_CHECK, IST_NMI,
+    IST_DEBUG, IST_DEVICE, IST_DOUBLE_FAULT, IST_FAULT, IST_MACHINE_CHECK, IST_NMI, IST_TASK,
 };
 use crate::interrupts::exception;
 use crate::pmu::workload::USER_VECTOR;
@@ -69,15 +69,17 @@ pub(crate) fn gates() -> Option<[*mut [u64]; 2]> {
 /// The table of [`load`] must be in use. `handler` must be an interrupt handler: it saves what it changes and ends in
 /// IRETQ; the vector's exception must have no error code.
 pub unsafe fn set_entry(vector: u8, handler: u64) {
-    let table = x86_64::instructions::tables::sidt();
-    // SAFETY: `load` made the table out of 256 gates. One processor, and the vector is masked or the new gate as
-    // good as the old one.
-    unsafe {
-        let copy = COPY.0.get().cast::<Gate>().add(usize::from(vector));
-        let options = (*copy).options;
-        *copy = Gate { options, ..Gate::new(VirtAddr::new(handler), 0) };
-        *table.base.as_mut_ptr::<Gate>().add(usize::from(vector)) = *copy;
-    }
+    // SAFETY: the caller's promise.
+    unsafe { enter_at(vector, handler, stack(vector)) };
+}
+
+/// The same for a vector of tasks, whose registers are pushed where [`IST_TASK`] says.
+///
+/// # Safety
+/// As for [`set_entry`].
+pub(crate) unsafe fn set_task_entry(vector: u8, handler: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { enter_at(vector, handler, IST_TASK) };
 }
 
 /// Gives `vector` back to its stub.
@@ -87,6 +89,20 @@ pub unsafe fn set_entry(vector: u8, handler: u64) {
 pub unsafe fn reset_entry(vector: u8) {
     // SAFETY: the stubs are what `load` filled the table with.
     unsafe { set_entry(vector, stubs::address(vector)) };
+}
+
+/// # Safety
+/// As for [`set_entry`].
+unsafe fn enter_at(vector: u8, handler: u64, stack: u16) {
+    let table = x86_64::instructions::tables::sidt();
+    // SAFETY: `load` made the table out of 256 gates. One processor, and the vector is masked or the new gate as
+    // good as the old one.
+    unsafe {
+        let copy = COPY.0.get().cast::<Gate>().add(usize::from(vector));
+        let options = (*copy).options & !7 | stack;
+        *copy = Gate { options, ..Gate::new(VirtAddr::new(handler), stack) };
+        *table.base.as_mut_ptr::<Gate>().add(usize::from(vector)) = *copy;
+    }
 }
 
 /// A 64-bit interrupt gate: SDM vol. 3, figure 6-8.

@@ -15,6 +15,7 @@ pub use exception::Exception;
 pub(crate) use fixup::fixup;
 pub use frame::TrapFrame;
 pub(crate) use idt::gates;
+pub(crate) use idt::set_task_entry;
 pub use idt::{load, reset_entry, set_entry};
 
 use crate::smp::{self, Processor};
@@ -59,7 +60,8 @@ pub fn set_handler(vector: u8, handler: Option<Handler>) {
     HANDLERS[usize::from(vector)].store(pointer, Ordering::Release);
 }
 
-/// How often this processor took each vector since boot. One with an entry of its own ([`set_entry`]) is not counted.
+/// How often this processor took each vector since boot. One with an entry of its own ([`set_entry`]) is not counted, but for
+/// those of tasks.
 pub fn taken(to: &mut [u64; 256]) {
     let own = &smp::this().taken;
     // SAFETY: reads one array of 256 words, which this processor's handlers alone count up in, and writes another. In
@@ -92,9 +94,7 @@ extern "sysv64" fn dispatch(frame: &mut TrapFrame) {
     if no_error_code {
         frame.error_code = 0;
     }
-    let this = Processor::of_frame(frame);
-    this.taken[vector].fetch_add(1, Ordering::Relaxed);
-    this.taken_in_all.fetch_add(1, Ordering::Relaxed);
+    Processor::of_frame(frame).count(frame.vector);
     let handler = HANDLERS[vector].load(Ordering::Acquire);
     if !handler.is_null() {
         // SAFETY: the only values ever stored, besides null, are `Handler`s from `set_handler`.

@@ -31,7 +31,16 @@ pub trait Registers {
     /// # Errors
     /// It raised an exception.
     fn rdpmc(&mut self, index: u32) -> Result<u64, Absent>;
+
+    /// RDPMC of a counter that was read so before on this processor: no exception to guard against.
+    fn rdpmc_again(&mut self, counter: Readable) -> u64 {
+        self.rdpmc(counter.0).unwrap_or_default()
+    }
 }
+
+/// A counter that RDPMC has read: see [`super::Driver::readable`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Readable(pub(super) u32);
 
 /// CPUID of `registers` in the form that `raw_cpuid` and [`crate::cpu`] read.
 pub fn leaves(registers: &dyn Registers) -> impl Cpuid + '_ {
@@ -87,5 +96,16 @@ impl Registers for Machine {
             );
         }
         if failed == 0 { Ok(u64::from(high) << 32 | u64::from(low)) } else { Err(Absent) }
+    }
+
+    #[inline]
+    fn rdpmc_again(&mut self, Readable(index): Readable) -> u64 {
+        // RDPMC clears the upper halves of both.
+        let (low, high): (u64, u64);
+        // SAFETY: reads a counter, and touches no memory. There is no `Readable` but of an index that RDPMC took.
+        unsafe {
+            asm!("rdpmc", in("ecx") index, out("rax") low, out("rdx") high, options(nomem, nostack, preserves_flags));
+        }
+        high << 32 | low
     }
 }

@@ -17,16 +17,6 @@ pub struct Emulated {
     pub recorded: bool,
 }
 
-/// Where another processor comes under its own copy of the emulated PMU.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct WayIn {
-    /// Physical address of a function of the C ABI that takes the other address, and returns 0 if the processor has
-    /// the PMU from then on.
-    pub entry: u64,
-    /// What it takes.
-    pub argument: u64,
-}
-
 /// Hypervisors answer from leaf 0x40000000 on, 0x100 apart; the first is the machine's own.
 const LEAF: u32 = 0x4000_0100;
 /// Of the facts' EDX: a plugin counts.
@@ -54,18 +44,6 @@ impl Emulated {
             recorded: facts.edx & RECORDED != 0,
         })
     }
-
-    /// The way in for processor number `index`, asked on the first one. `None` if it is not to have the PMU.
-    #[must_use]
-    pub fn way_in(&self, registers: &dyn Registers, index: u32) -> Option<WayIn> {
-        if index >= self.processors || registers.cpuid(LEAF, 0).eax < LEAF + 2 {
-            return None;
-        }
-        let leaf = registers.cpuid(LEAF + 2, index);
-        let whole = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
-        let way = WayIn { entry: whole(leaf.eax, leaf.ebx), argument: whole(leaf.ecx, leaf.edx) };
-        (way.entry != 0).then_some(way)
-    }
 }
 
 #[cfg(test)]
@@ -74,20 +52,18 @@ mod tests {
     use crate::msr::{Absent, Msr};
     use raw_cpuid::CpuIdResult;
 
-    /// Its three leaves, and the way in of each processor.
+    /// Its two leaves.
     #[derive(Clone)]
     struct Leaves {
         first: [u32; 4],
         facts: [u32; 4],
-        ways: Vec<[u32; 4]>,
     }
 
     impl Registers for Leaves {
-        fn cpuid(&self, leaf: u32, subleaf: u32) -> CpuIdResult {
+        fn cpuid(&self, leaf: u32, _: u32) -> CpuIdResult {
             let [eax, ebx, ecx, edx] = match leaf {
                 0x4000_0100 => self.first,
                 0x4000_0101 => self.facts,
-                0x4000_0102 => self.ways[subleaf as usize],
                 _ => [0; 4],
             };
             CpuIdResult { eax, ebx, ecx, edx }
@@ -105,8 +81,7 @@ mod tests {
 
     fn leaves() -> Leaves {
         let [ebx, ecx, edx] = SIGNATURE.map(|part| u32::from_le_bytes(*part));
-        let ways = vec![[0x5000, 2, 0x7000, 3], [0, 0, 0x7000, 3], [0x9000, 0, 0, 0]];
-        Leaves { first: [0x4000_0102, ebx, ecx, edx], facts: [7, 6, 3, 1], ways }
+        Leaves { first: [0x4000_0101, ebx, ecx, edx], facts: [7, 6, 3, 1] }
     }
 
     #[test]
@@ -126,25 +101,5 @@ mod tests {
             other.first[number] = if number == 0 { 0x4000_0100 } else { 0 };
             assert_eq!(Emulated::detect(&other), None, "{number}");
         }
-        let mut few = leaves();
-        few.first[0] = 0x4000_0101;
-        assert!(Emulated::detect(&few).is_some());
-    }
-
-    #[test]
-    fn the_way_in_is_each_processors_own() {
-        let machine = leaves();
-        let pmu = Emulated::detect(&machine).unwrap();
-        let way = |entry, argument| Some(WayIn { entry, argument });
-        let first = way(0x2_0000_5000, 0x3_0000_7000);
-        assert_eq!(pmu.way_in(&machine, 0), first);
-        assert_eq!(pmu.way_in(&machine, 1), None, "it is not to have one");
-        assert_eq!(pmu.way_in(&machine, 2), way(0x9000, 0));
-        assert_eq!(pmu.way_in(&machine, 3), None, "there are three");
-        let mut highest = leaves();
-        highest.first[0] = 0x4000_0101;
-        assert_eq!(pmu.way_in(&highest, 0), None, "the leaf is not there");
-        highest.first[0] = 0x4000_0103;
-        assert_eq!(pmu.way_in(&highest, 0), first);
     }
 }

@@ -30,12 +30,12 @@ pub mod until;
 pub mod window;
 pub mod workload;
 
-pub use access::{Machine, Registers, leaves};
+pub use access::{Machine, Readable, Registers, leaves};
 pub use capabilities::{
     Architecture, Capabilities, Counter, Fault, FreezeKind, LbrKind, Unfrozen, Wrong,
 };
 pub use driver::{Driver, Freeze, Gate, PmuError, Rings, Selection};
-pub use emulated::{Emulated, WayIn};
+pub use emulated::Emulated;
 pub use ownership::{Conflict, Ownership};
 pub use probe::{Missing, find};
 

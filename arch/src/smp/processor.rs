@@ -87,6 +87,13 @@ impl Processor {
         self.apic_id.store(id, Ordering::Relaxed);
     }
 
+    /// It has taken an interrupt or exception of this vector.
+    #[inline]
+    pub(crate) fn count(&self, vector: u64) {
+        self.taken[vector as usize & 0xff].fetch_add(1, Ordering::Relaxed);
+        self.taken_in_all.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// What its PMI's handler works with.
     pub(crate) fn block(&self) -> *mut ControlBlock {
         self.pmi.get()

@@ -6,28 +6,48 @@ use crate::descriptors::{
     KERNEL_CODE, KERNEL_CODE_32, KERNEL_DATA, USER_CODE, USER_CODE_32, USER_DATA,
 };
 use crate::interrupts::TrapFrame;
+use crate::msr::{self, Msr};
+use crate::smp::Processor;
 use alloc::alloc::{alloc_zeroed, dealloc, handle_alloc_error};
 use core::alloc::Layout;
 use core::arch::asm;
 use core::ptr::NonNull;
 use raw_cpuid::CpuIdReader as _;
-use x86_64::VirtAddr;
-use x86_64::registers::control::Cr3;
-use x86_64::registers::model_specific::{FsBase, GsBase};
+use x86_64::registers::control::{Cr3, Cr4, Cr4Flags};
 
 /// RFLAGS with interrupts on: bit 9, and the reserved one.
 const FLAGS: u64 = 1 << 9 | 1 << 1;
 
 /// Registers of a task that does not run.
 #[derive(Debug)]
+#[repr(C, align(16))]
 pub struct Context {
+    /// The processor pushes them here when it interrupts the task, below the two words that an interrupt stack has at its
+    /// end as well (`crate::descriptors`).
     frame: TrapFrame,
-    segments: Segments,
-    fs_base: VirtAddr,
-    gs_base: VirtAddr,
+    processor: *const Processor,
+    stack: u64,
+    held: Held,
     /// CR3.
     root: u64,
     extended: Option<Extended>,
+    /// The bases are 0, and there is no extended state.
+    is_plain: bool,
+}
+
+// An interrupt stack's end is a multiple of 16 (SDM vol. 3, 6.14.2).
+const _: () = assert!(size_of::<TrapFrame>().is_multiple_of(16));
+
+// SAFETY: the processor is one for all, and its address all that is used.
+unsafe impl Send for Context {}
+
+/// What the processor holds of a task beside the general registers, and keeps from one task to the next if they have the
+/// same.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Held {
+    segments: Segments,
+    /// Of FS and GS.
+    bases: [u64; 2],
 }
 
 impl Context {
@@ -50,7 +70,10 @@ impl Context {
         };
         let frame =
             TrapFrame { cs: u64::from(cs.0), ss: u64::from(data.0), rflags: FLAGS, ..*frame };
-        Self { frame, root, extended, segments: Segments::flat(data), ..Self::kernel() }
+        let kernel = Self::kernel();
+        let held = Held { segments: Segments::flat(data), ..kernel.held };
+        let is_plain = extended.is_none() && held.bases == [0; 2];
+        Self { frame, root, extended, held, is_plain, ..kernel }
     }
 
     /// The general registers as they were when it was switched away from, or at its start.
@@ -63,43 +86,115 @@ impl Context {
     pub(super) fn kernel() -> Self {
         Self {
             frame: TrapFrame::default(),
-            segments: Segments::flat(KERNEL_DATA),
-            fs_base: FsBase::read(),
-            gs_base: GsBase::read(),
+            processor: core::ptr::null(),
+            stack: 0,
+            held: Held { segments: Segments::flat(KERNEL_DATA), bases: bases() },
             root: Cr3::read().0.start_address().as_u64(),
             extended: None,
+            is_plain: false,
         }
     }
 
-    /// Takes over what the processor holds, with `frame` for what is on the interrupt stack. Returns the data segments.
-    pub(super) fn save(&mut self, frame: &TrapFrame) -> Segments {
+    /// Whose task it is, and the end of the stack that its interrupts' handlers have.
+    pub(super) fn belongs_to(&mut self, processor: &'static Processor, stack: u64) {
+        (self.processor, self.stack) = (processor, stack);
+    }
+
+    /// Where the processor begins to push the registers.
+    #[inline]
+    pub(super) fn stack(&self) -> u64 {
+        (&raw const self.processor) as u64
+    }
+
+    /// Keeps registers that were pushed elsewhere.
+    pub(super) fn keep(&mut self, frame: &TrapFrame) {
         self.frame = *frame;
-        self.segments = Segments::read();
-        self.fs_base = FsBase::read();
-        self.gs_base = GsBase::read();
+    }
+
+    /// Whether another can go on with what the processor holds of this one beside the general registers, which are here
+    /// already; and that is nothing that is not kept. `harmless`: as from [`harmless`].
+    #[inline]
+    pub(super) fn gives_way_to(&self, other: &Self, harmless: u64) -> bool {
+        let segments = Segments::read();
+        self.frame.cs & harmless == RING_3
+            && self.held.segments == segments
+            && other.held.segments == segments
+            && self.is_plain & other.is_plain
+    }
+
+    /// Gives its address space to the processor, which holds all else.
+    ///
+    /// # Safety
+    /// As for [`Context::load`].
+    #[inline]
+    pub(super) unsafe fn enter(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { asm!("mov cr3, {}", in(reg) self.root, options(nostack, preserves_flags)) };
+    }
+
+    /// Keeps what the processor holds beside the general registers, which are here already. `harmless`: as from
+    /// [`harmless`].
+    pub(super) fn hold(&mut self, harmless: u64) -> Held {
+        self.held.segments = Segments::read();
+        if self.frame.cs & harmless != RING_3 || self.held.bases != [0; 2] {
+            self.held.bases = bases();
+            self.is_plain = self.extended.is_none() && self.held.bases == [0; 2];
+        }
         if let Some(extended) = &mut self.extended {
             extended.save();
         }
-        self.segments
+        self.held
     }
 
-    /// Gives it back to the processor, which holds the data segments `from`; `frame` is what the interrupt returns to.
+    /// Gives it back to the processor, which holds `now`.
     ///
     /// # Safety
     /// The address space must have the running code at the same place; the registers must be good for whatever runs
     /// with them.
-    pub(super) unsafe fn load(&self, frame: &mut TrapFrame, from: Segments) {
-        *frame = self.frame;
-        // Before the bases: on some processors a selector overwrites its base.
-        self.segments.load(from);
-        FsBase::write(self.fs_base);
-        GsBase::write(self.gs_base);
-        // SAFETY: the caller's promise. The frame that the interrupt returns with was written just now.
-        unsafe { asm!("mov cr3, {}", in(reg) self.root, options(nostack, preserves_flags)) };
+    pub(super) unsafe fn load(&self, now: Held) {
+        if self.held != now {
+            // SAFETY: the caller's promise.
+            unsafe { self.held.load(now) };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.enter() };
         if let Some(extended) = &self.extended {
             extended.load();
         }
     }
+}
+
+impl Held {
+    /// # Safety
+    /// The bases must be good for whatever runs with them.
+    unsafe fn load(self, now: Self) {
+        if self.segments != now.segments {
+            self.segments.load();
+        }
+        // Behind the selectors: on some processors one overwrites its base.
+        for (msr, base) in BASES.into_iter().zip(self.bases) {
+            // SAFETY: 64-bit processors have both registers; the kernel uses neither.
+            unsafe { msr::write(msr, base) };
+        }
+    }
+}
+
+/// Bits of CS that say that code is of ring 3.
+const RING_3: u64 = 3;
+
+/// What tells by CS whether code could not change a base that is 0, which is [`RING_3`] then: that of ring 3 cannot, as all
+/// segments begin there, unless WRFSBASE is allowed (CR4.FSGSBASE; SDM vol. 3, 2.5).
+pub(super) fn harmless() -> u64 {
+    if Cr4::read().contains(Cr4Flags::FSGSBASE) { 0 } else { RING_3 }
+}
+
+/// IA32_FS_BASE and IA32_GS_BASE (SDM vol. 4, table 2-2).
+const BASES: [Msr; 2] = [Msr(0xc000_0100), Msr(0xc000_0101)];
+
+/// What they are.
+fn bases() -> [u64; 2] {
+    // SAFETY: 64-bit processors have both.
+    BASES.map(|base| unsafe { msr::read(base) })
 }
 
 /// Bytes of FXSAVE's area (SDM vol. 1, 10.5.1).

@@ -2,21 +2,24 @@
 //!
 //! [`run`] gives the processor away and comes back when nobody wants it any more. In between only interrupts bring the
 //! kernel back: the timer's tick, a software interrupt by which a task yields or exits, an exception that it raised.
-//! Each is put before a function that decides who goes on. A switch is an exchange of the [`TrapFrame`] on the
-//! interrupt stack, together with what the stubs do not save ([`Context`]). Which task is whose turn, and when the next
-//! tick comes, is not decided here.
+//! Each is put before a function that decides who goes on. At a switch the [`TrapFrame`] on the interrupt stack is kept in
+//! the [`Context`] of whoever was interrupted, together with what the entries ([`entry`]) do not save, and the interrupt
+//! returns with the frame in the context of whoever goes on. Which task is whose turn, and when the next tick comes, is not
+//! decided here.
 //!
 //! Each processor runs its own tasks, and its handlers touch no other's. What a task of ring 0 can do to it: anything. CR0, CR4, the
 //! descriptor tables and the data segments are put right when a task ends, and breakpoints are off then: whoever watches a
 //! task by debug registers sets them when it is given the processor. One that switches interrupts off keeps the processor.
 
 mod context;
+mod entry;
 pub mod memory;
 mod segments;
 
 pub use context::{Context, Extended};
 
 use crate::apic;
+use crate::descriptors;
 use crate::interrupts::{self, TrapFrame, exception};
 use crate::smp::{self, Processor};
 use crate::state::Core as State;
@@ -36,6 +39,7 @@ pub const TICK_VECTOR: u8 = 0xd0;
 
 /// Why the kernel has the processor.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u8)]
 pub enum Cause {
     /// It just gave it away: who begins?
     Start,
@@ -46,54 +50,56 @@ pub enum Cause {
     /// The task ended.
     Exit,
     /// The task raised an exception, whose vector the frame has.
-    Fault {
-        /// CR2: the faulting address, if the exception is #PF.
-        cr2: u64,
-    },
+    Fault,
 }
 
-/// What happened.
-#[derive(Clone, Copy, Debug)]
-pub struct Event<'a> {
-    /// Why the kernel has the processor.
-    pub cause: Cause,
-    /// The task that had it; `None`: the kernel.
-    pub task: Option<usize>,
-    /// Registers at the interrupt.
-    pub frame: &'a TrapFrame,
-}
+/// In place of a task's number: the kernel.
+pub const KERNEL: usize = usize::MAX;
 
-/// Says who goes on; `None`: the kernel. Called in the interrupt: it must neither allocate nor wait.
-pub type Decide<'a> = &'a mut dyn FnMut(Event) -> Option<usize>;
+/// Says who goes on: a task by its place among the contexts, or the [`KERNEL`]. It is told why it is asked, who had the
+/// processor, and the registers at the interrupt. Called in the interrupt: it must neither allocate nor wait.
+pub type Decide<'a> = &'a mut dyn FnMut(Cause, usize, &TrapFrame) -> usize;
+
+/// The address of the fault that brought the kernel back, if the exception is #PF: CR2.
+#[must_use]
+pub fn fault_address() -> u64 {
+    Cr2::read_raw()
+}
 
 /// A run in progress.
 pub(crate) struct Running<'a> {
     contexts: &'a mut [Context],
     kernel: Context,
     state: State,
-    current: Option<usize>,
+    /// Who has the processor.
+    current: usize,
     decide: Decide<'a>,
     /// The kernel is at work: an exception now is its own.
     inside: bool,
+    /// Where the processor looks up where it pushes the registers of the task that it interrupts.
+    stack: *mut u64,
+    /// See [`context::harmless`].
+    harmless: u64,
 }
 
-/// Processors with a run in progress: they share the table of handlers, so the first one sets these and the last one takes
-/// them away. Not asked by the handlers.
+/// Processors with a run in progress: they share the interrupt table, so the first one makes the entries and the last one
+/// takes them away. Not asked by the handlers.
 static RUNS: Mutex<usize> = Mutex::new(0);
-
-const HANDLERS: [(u8, interrupts::Handler); 4] = [
-    (START_VECTOR, |frame| enter(frame, Cause::Start)),
-    (YIELD_VECTOR, |frame| enter(frame, Cause::Yield)),
-    (EXIT_VECTOR, |frame| enter(frame, Cause::Exit)),
-    (TICK_VECTOR, on_tick),
-];
 
 /// One run more, or one less.
 fn count_runs(begins: bool) {
     let mut runs = RUNS.lock();
     *runs = if begins { *runs + 1 } else { *runs - 1 };
-    for (vector, handler) in HANDLERS {
-        interrupts::set_handler(vector, (*runs > 0).then_some(handler));
+    let is_edge = *runs == usize::from(begins);
+    for (vector, entry) in entry::ALL.into_iter().filter(|_| is_edge) {
+        // SAFETY: the interrupt table is loaded, as `run`'s caller promises; these are entries of vectors without an error
+        // code, and no task runs here.
+        unsafe {
+            match begins {
+                true => interrupts::set_task_entry(vector, entry as *const () as u64),
+                false => interrupts::reset_entry(vector),
+            }
+        }
     }
 }
 
@@ -104,16 +110,26 @@ fn count_runs(begins: bool) {
 /// stacks that are mapped, in address spaces that have the kernel at the same place as this one; what the code writes
 /// to must be memory that nothing else relies on. When `decide` says `None`, the timer must have been stopped.
 pub unsafe fn run(contexts: &mut [Context], decide: Decide) {
+    let this = smp::this();
+    // SAFETY: ring 0 runs with the tables of this processor, and tasks one at a time.
+    let (stack, device) = unsafe { descriptors::task_stack_of(this) };
     let mut running = Running {
         contexts,
         kernel: Context::kernel(),
         state: State::save(),
-        current: None,
+        current: KERNEL,
         decide,
         inside: true,
+        stack,
+        harmless: context::harmless(),
     };
+    for context in running.contexts.iter_mut().chain([&mut running.kernel]) {
+        context.belongs_to(this, device.as_u64());
+    }
+    // SAFETY: as above. The place is changed back below.
+    let before = unsafe { core::mem::replace(&mut *stack.cast(), running.kernel.stack()) };
     // Nothing uses the variable but this processor's handlers, until they have come back here.
-    let place = &smp::this().tasks;
+    let place = &this.tasks;
     place.store((&raw mut running).cast::<Running<'static>>(), Ordering::Relaxed);
     count_runs(true);
     // SAFETY: the handler comes back with all registers as they are; the memory that it changes is what `decide`
@@ -124,12 +140,9 @@ pub unsafe fn run(contexts: &mut [Context], decide: Decide) {
     x86_64::instructions::interrupts::enable();
     x86_64::instructions::nop();
     x86_64::instructions::interrupts::disable();
+    // SAFETY: as above.
+    unsafe { stack.write_unaligned(before) };
     count_runs(false);
-}
-
-fn on_tick(frame: &mut TrapFrame) {
-    apic::end_of_interrupt();
-    enter(frame, Cause::Tick);
 }
 
 /// Ends the task that raised the exception, if one did: called for an exception that nothing else explains.
@@ -137,49 +150,110 @@ pub(crate) fn recover(frame: &mut TrapFrame) -> bool {
     // These two come from outside.
     let foreign = [exception::NMI, exception::MACHINE_CHECK].contains(&frame.exception());
     // SAFETY: `run` stored the address of its own variable, and waits for what this interrupts.
-    let task = unsafe { Processor::of_frame(frame).tasks.load(Ordering::Relaxed).as_ref() }
-        .filter(|running| !running.inside && running.current.is_some());
-    if foreign || task.is_none() {
-        return false;
-    }
-    enter(frame, Cause::Fault { cr2: Cr2::read_raw() });
+    let task = unsafe { Processor::of_frame(frame).tasks.load(Ordering::Relaxed).as_mut() }
+        .filter(|running| !running.inside && running.current != KERNEL);
+    let Some(running) = task.filter(|_| !foreign) else { return false };
+    // It lies on the stack for exceptions.
+    place(running.contexts, &mut running.kernel, running.current).keep(frame);
+    running.restore();
+    // SAFETY: a context's frame, which nothing changes before its task is interrupted.
+    *frame = unsafe { *faulted(running, frame) };
     true
 }
 
-/// Puts what happened before `decide`, and does what it says.
-fn enter(frame: &mut TrapFrame, cause: Cause) {
-    // SAFETY: as in `recover`; interrupts are off, and no other processor has this pointer, so this is the only reference.
-    let running = unsafe { Processor::of_frame(frame).tasks.load(Ordering::Relaxed).as_mut() };
-    // Not one of this processor's tasks: the tick behind its last one, or a snippet's own INT.
-    let Some(running) = running else { return };
-    running.inside = true;
-    let ended = matches!(cause, Cause::Exit | Cause::Fault { .. });
-    if ended {
-        // SAFETY: the kernel ran with these values before; its own parts are mapped in every address space.
-        unsafe { running.state.restore() };
-    }
-    let from = running.current;
-    let to = (running.decide)(Event { cause, task: from, frame });
-    if to != from {
-        if to.is_none() && !ended {
-            // SAFETY: as above.
-            unsafe { running.state.restore() };
-        }
-        let segments = place(running.contexts, &mut running.kernel, from).save(frame);
-        // SAFETY: `run`'s caller promises that contexts are sound; the kernel's was saved above, at the start.
-        unsafe { place(running.contexts, &mut running.kernel, to).load(frame, segments) };
-        running.current = to;
-    }
-    running.inside = to.is_none();
+/// An exception of a task.
+#[inline(never)]
+fn faulted(running: &mut Running, frame: &TrapFrame) -> *const TrapFrame {
+    running.event(frame, Cause::Fault)
 }
 
+/// What one of the [`entry`]s calls for `cause`. Returns the registers that the interrupt returns with.
+extern "sysv64" fn entered(frame: &TrapFrame, cause: Cause) -> *const TrapFrame {
+    let processor = Processor::of_frame(frame);
+    processor.count(frame.vector);
+    match running(processor) {
+        Some(running) => running.event(frame, cause),
+        // Not one of this processor's tasks: the tick behind its last one, or a snippet's own INT.
+        None => frame,
+    }
+}
+
+/// The same at the timer's tick.
+extern "sysv64" fn ticked(frame: &TrapFrame, cause: Cause) -> *const TrapFrame {
+    apic::end_of_interrupt();
+    entered(frame, cause)
+}
+
+/// The same behind the last instruction of a task.
+extern "sysv64" fn ended(frame: &TrapFrame, cause: Cause) -> *const TrapFrame {
+    if let Some(running) = running(Processor::of_frame(frame)) {
+        running.restore();
+    }
+    entered(frame, cause)
+}
+
+/// The run in progress on the processor that a handler interrupted.
+#[inline]
+fn running(processor: &Processor) -> Option<&'static mut Running<'static>> {
+    // SAFETY: as in `recover`; interrupts are off, and no other processor has this pointer, so this is the only reference.
+    unsafe { processor.tasks.load(Ordering::Relaxed).as_mut() }
+}
+
+impl Running<'_> {
+    /// Puts what happened before `decide`, and does what it says.
+    #[inline(always)]
+    fn event(&mut self, frame: &TrapFrame, cause: Cause) -> *const TrapFrame {
+        self.inside = true;
+        let to = (self.decide)(cause, self.current, frame);
+        let Some(next) = self.contexts.get(to) else { return self.exchange(to) };
+        let Some(from) = self.contexts.get(self.current) else { return self.exchange(to) };
+        // Most switches are between two of these.
+        if !from.gives_way_to(next, self.harmless) {
+            return self.exchange(to);
+        }
+        // SAFETY: `run`'s caller promises that contexts are sound. The place is in the processor's state segment, of which
+        // `run` has made sure.
+        unsafe {
+            next.enter();
+            self.stack.write_unaligned(next.stack());
+        }
+        (self.current, self.inside) = (to, false);
+        next.frame()
+    }
+
+    /// Any other switch.
+    #[inline(never)]
+    fn exchange(&mut self, to: usize) -> *const TrapFrame {
+        if to == KERNEL {
+            self.restore();
+        }
+        let Self { contexts, kernel, current, harmless, .. } = self;
+        if to != *current {
+            let held = place(contexts, kernel, *current).hold(*harmless);
+            // SAFETY: as above; the kernel's was kept at the start.
+            unsafe { place(contexts, kernel, to).load(held) };
+        }
+        let next = place(contexts, kernel, to);
+        // SAFETY: as above.
+        unsafe { self.stack.write_unaligned(next.stack()) };
+        (*current, self.inside) = (to, to == KERNEL);
+        next.frame()
+    }
+
+    /// The kernel's own values of what a task of ring 0 may have changed.
+    #[cold]
+    #[inline(never)]
+    fn restore(&self) {
+        // SAFETY: the kernel ran with these values before; its own parts are mapped in every address space.
+        unsafe { self.state.restore() };
+    }
+}
+
+/// Whose registers are kept where.
 fn place<'a>(
     contexts: &'a mut [Context],
     kernel: &'a mut Context,
-    index: Option<usize>,
+    index: usize,
 ) -> &'a mut Context {
-    match index.and_then(|index| contexts.get_mut(index)) {
-        Some(context) => context,
-        None => kernel,
-    }
+    contexts.get_mut(index).unwrap_or(kernel)
 }

@@ -40,16 +40,9 @@ impl Segments {
         Self(packed)
     }
 
-    /// Gives them back to the processor, which holds `now`. Most tasks leave them alone, and loads are slow.
-    #[inline]
-    pub(super) fn load(self, now: Self) {
-        if self != now {
-            self.put();
-        }
-    }
-
+    /// Gives them back to the processor. Most tasks leave them alone, and loads are slow.
     #[cold]
-    fn put(self) {
+    pub(super) fn load(self) {
         let [ds, es, fs, gs] =
             [0, 16, 32, 48].map(|bit| usable(SegmentSelector((self.0 >> bit) as u16)));
         // SAFETY: in 64-bit mode, in which the kernel runs, DS and ES mean nothing, and the kernel uses neither FS nor

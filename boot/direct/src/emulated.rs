@@ -3,15 +3,17 @@
 
 use crate::memory::{Memory, Region};
 use core::fmt::Write;
-use core::ptr::{null, null_mut};
+use core::ptr::null_mut;
 use core::slice;
-use handover::{Entry, LAUNCH_VERSION, Launch, MAX_PROCESSORS, Other, Refusal, image};
+use handover::startup::{END, PAGE_SHIFT};
+use handover::{Entry, LAUNCH_VERSION, Launch, MAX_PROCESSORS, Refusal, Startup, image};
 use uart_16550::{BaudRate, Config, Uart16550Tty};
 
 /// More than any hypervisor here needs: a damaged file must not ask for all memory.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Loads the hypervisor's `file` into free memory from `from` on and starts it. Returns the memory that it keeps.
+/// Loads the hypervisor's `file` into free memory from `from` on, a copy for each processor, and starts it. Takes the memory that
+/// it keeps out of `memory`, and returns where the rest begins.
 ///
 /// If it refuses, that is said on the serial line, and the guest boots without a PMU.
 pub fn launch(
@@ -19,13 +21,17 @@ pub fn launch(
     options: &str,
     rsdp: Option<u64>,
     from: u64,
-    memory: &Memory,
-) -> Option<Region> {
+    memory: &mut Memory,
+) -> u64 {
     match try_launch(file, options, rsdp, from, memory) {
-        Ok(region) => Some(region),
+        Ok(kept) => {
+            let end = kept[0].end();
+            kept.into_iter().for_each(|region| memory.reserve(region));
+            end
+        }
         Err(refusal) => {
             say(refusal);
-            None
+            from
         }
     }
 }
@@ -36,7 +42,7 @@ fn try_launch(
     rsdp: Option<u64>,
     from: u64,
     memory: &Memory,
-) -> Result<Region, Refusal> {
+) -> Result<[Region; 2], Refusal> {
     let each = image::bytes_needed(file)?.next_multiple_of(image::ALIGN);
     let cpus = cpus(options);
     let papers = each * cpus as u64;
@@ -45,76 +51,53 @@ fn try_launch(
     if each > MAX_BYTES || options.len() > MAX_OPTIONS || !memory.is_free(start, bytes) {
         return Err(Refusal::NoMemory);
     }
+    let page = memory.last_page_below(END).ok_or(Refusal::NoMemory)?;
+    // QEMU numbers the cores of one socket, which is what `-smp N` makes, from 0 on.
+    let apic_ids: [u64; MAX_PROCESSORS] = core::array::from_fn(|processor| processor as u64);
+    let startup = Startup::new(page, &apic_ids[..cpus]).ok_or(Refusal::NoMemory)?;
     // SAFETY: free memory behind everything that was loaded, mapped one to one.
     let place = unsafe { slice::from_raw_parts_mut(start as *mut u8, bytes as usize) };
     let (images, papers) = place.split_at_mut(papers as usize);
     // The copies for other processors are started when this loader is long gone, so what they read is kept with them.
     let papers = papers.as_mut_ptr().cast::<Papers>();
+    let mut line = [0; MAX_OPTIONS];
+    line[..options.len()].copy_from_slice(options.as_bytes());
     // SAFETY: a page's multiple of the memory above, large enough, used for nothing else.
-    let papers = unsafe {
-        papers.write(Papers::EMPTY);
-        &mut *papers
+    let (line, startup) = unsafe {
+        (&raw mut (*papers).options).write(line);
+        (&raw mut (*papers).startup).write(startup);
+        ((&raw const (*papers).options).cast(), &raw mut (*papers).startup)
     };
-    papers.options[..options.len()].copy_from_slice(options.as_bytes());
-    let (line, others) = (papers.options.as_ptr(), papers.others.as_ptr());
     let launch = |processor: usize| Launch {
         version: LAUNCH_VERSION,
         options: line,
         options_len: options.len() as u64,
-        // The tables are changed once.
-        rsdp: if processor == 0 { rsdp.unwrap_or(0) } else { 0 },
+        rsdp: rsdp.unwrap_or(0),
         processor: processor as u64,
-        others,
-        others_len: if processor == 0 { cpus as u64 - 1 } else { 0 },
-        // The kernel takes the others to their copies.
-        startup: null_mut(),
+        startup: if cpus > 1 { startup } else { null_mut() },
     };
-    let mut first = 0;
-    for (processor, image) in images.chunks_exact_mut(each as usize).enumerate() {
+    // The first comes last: it makes this program its guest.
+    for (processor, image) in images.chunks_exact_mut(each as usize).enumerate().rev() {
         let entry = image::load(file, image, start + each * processor as u64)?;
-        papers.launches[processor] = launch(processor);
-        match processor.checked_sub(1) {
-            None => first = entry,
-            Some(index) => {
-                let launch = (&raw const papers.launches[processor]) as u64;
-                papers.others[index] = Other { entry, launch };
-            }
-        }
+        // SAFETY: within the array.
+        let launched = unsafe {
+            let place = &raw mut (*papers).launches[processor];
+            place.write(launch(processor));
+            place.cast_const()
+        };
+        // SAFETY: `load` put the program there; this is its entry point.
+        let entry: Entry = unsafe { core::mem::transmute(entry) };
+        Refusal::from_code(entry(launched)).map_or(Ok(()), Err)?;
     }
-    // SAFETY: `load` put the program there; this is its entry point.
-    let entry: Entry = unsafe { core::mem::transmute(first) };
-    match Refusal::from_code(entry(&raw const papers.launches[0])) {
-        None => Ok(Region::reserved(start, bytes)),
-        Some(refusal) => Err(refusal),
-    }
+    Ok([Region::reserved(start, bytes), Region::reserved(page, 1 << PAGE_SHIFT)])
 }
 
 /// What the copies of the hypervisor are started with.
 #[repr(C)]
 struct Papers {
     launches: [Launch; MAX_PROCESSORS],
-    others: [Other; MAX_PROCESSORS],
+    startup: Startup,
     options: [u8; MAX_OPTIONS],
-}
-
-impl Papers {
-    const EMPTY: Self = {
-        let launch = Launch {
-            version: 0,
-            options: null(),
-            options_len: 0,
-            rsdp: 0,
-            processor: 0,
-            others: null(),
-            others_len: 0,
-            startup: null_mut(),
-        };
-        Self {
-            launches: [launch; MAX_PROCESSORS],
-            others: [Other { entry: 0, launch: 0 }; MAX_PROCESSORS],
-            options: [0; MAX_OPTIONS],
-        }
-    };
 }
 
 /// Longest command line.

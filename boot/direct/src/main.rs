@@ -36,11 +36,7 @@ extern "sysv64" fn main(magic: u32, information: u32) -> ! {
     let mut first_free = modules.end();
     if let Some(file) = modules.hypervisor {
         let options = information.command_line().unwrap_or("");
-        let kept = emulated::launch(file.bytes(), options, rsdp, first_free, &memory);
-        if let Some(range) = kept {
-            first_free = range.end();
-            memory.reserve(range);
-        }
+        first_free = emulated::launch(file.bytes(), options, rsdp, first_free, &mut memory);
     }
     let first_free = PhysFrame::containing_address(PhysAddr::new(first_free));
     let mut frames = LegacyFrameAllocator::new_starting_at(first_free, memory.leak());

@@ -93,6 +93,16 @@ impl Memory {
         })
     }
 
+    /// The last whole page of usable memory below `end`.
+    pub fn last_page_below(&self, end: u64) -> Option<u64> {
+        const PAGE: u64 = 4096;
+        let last = |region: &Region| {
+            let page = (region.end().min(end) & !(PAGE - 1)).checked_sub(PAGE)?;
+            (region.kind == MemoryRegionKind::Usable && page >= region.start).then_some(page)
+        };
+        self.regions[..self.count].iter().filter_map(last).max()
+    }
+
     /// Takes a range out of the usable memory.
     pub fn reserve(&mut self, range: Region) {
         let inside = |r: &Region| r.start <= range.start && range.end() <= r.end();

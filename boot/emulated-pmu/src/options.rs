@@ -12,7 +12,7 @@ pub struct Options {
     pub shift: Option<u8>,
     /// `strings=all|decoded`: which repeated string instructions are made to count once, where no plugin counts them.
     pub strings: Strings,
-    /// `cpus=N`: how many processors it is to be on; the loader loads a copy for each.
+    /// `cpus=N`: how many processors it is to be on; the direct loader loads a copy for each.
     pub cpus: usize,
     /// `counting=auto|plugin|stepping`: who counts what cannot be told from QEMU's clock.
     pub counting: Counting,

@@ -51,25 +51,68 @@ impl Status {
 pub enum Next {
     /// The same processor again.
     Own,
-    /// Another one.
+    /// Another one, which runs, or was called.
     Other(usize),
+    /// Another one, which is halted, to look for interrupts of devices: nobody knows of those but itself.
+    Look(usize),
     /// Nobody has anything to do: all wait for interrupts.
     Sleep,
 }
 
-/// Who comes next behind processor `own`, whose turn it is. `quiet`: turns in a row, this one included, in which a halted
-/// processor found no interrupt.
-#[must_use]
-pub fn next(statuses: &[Status], own: usize, quiet: usize) -> Next {
-    let count = statuses.len();
-    let others = || (1..count).map(|step| (own + step) % count);
-    let first = others().find(|&other| statuses[other].has_turns());
-    let halted = statuses.iter().filter(|status| **status == Status::Halted).count();
-    let runs = statuses.contains(&Status::Runs);
-    match first {
-        Some(other) if runs || quiet < halted => Next::Other(other),
-        None if statuses[own] == Status::Runs => Next::Own,
-        _ => Next::Sleep,
+/// Halted processors that look from one turn of a processor that runs to the next. Each look takes the machine as long as
+/// thousands of instructions, so of many processors not all do.
+pub const LOOKS: u64 = 2;
+
+/// Where the turns are.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Round {
+    /// Whose turn it is.
+    pub own: usize,
+    /// Who had the last turn that was no look.
+    pub last: usize,
+    /// Who looked last.
+    pub looker: usize,
+    /// How many have looked since that turn.
+    pub looks: u64,
+}
+
+impl Round {
+    /// Who comes next. `called`: halted processors that another one has sent an interrupt, or whose timer has rung, as bits.
+    #[must_use]
+    pub fn next(&self, statuses: &[Status], called: u64) -> Next {
+        let count = statuses.len();
+        let behind = |from: usize| (1..=count).map(move |step| (from + step) % count);
+        let is_other = |index: &usize| *index != self.own;
+        let is_called = |index: usize| called >> index & 1 != 0;
+        let is_halted = |index: usize| statuses[index] == Status::Halted;
+        let runs = |index: &usize| {
+            statuses[*index] == Status::Runs || is_halted(*index) && is_called(*index)
+        };
+        let runner = behind(self.last).filter(is_other).find(runs);
+        let own_runs = statuses[self.own] == Status::Runs;
+        if runner.is_none() && !own_runs {
+            return Next::Sleep;
+        }
+        // Not in front of one for which another has just halted: it is waited for.
+        let may_look = self.looks < LOOKS && (own_runs || self.looks > 0);
+        let waits = |index: &usize| is_halted(*index) && !is_called(*index);
+        let looker = behind(self.looker).filter(is_other).find(waits);
+        match (looker.filter(|_| may_look), runner) {
+            (Some(looker), _) => Next::Look(looker),
+            (None, Some(runner)) => Next::Other(runner),
+            (None, None) => Next::Own,
+        }
+    }
+
+    /// The same when that one has come.
+    #[must_use]
+    pub fn with(self, next: Next) -> Self {
+        match next {
+            Next::Own => Self { looks: 0, ..self },
+            Next::Other(other) => Self { own: other, last: other, looks: 0, ..self },
+            Next::Look(other) => Self { own: other, looker: other, looks: self.looks + 1, ..self },
+            Next::Sleep => self,
+        }
     }
 }
 
@@ -79,28 +122,43 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// The next ones, as far as they do not depend on what these do.
+    fn course(statuses: &[Status], called: u64, own: usize, length: usize) -> Vec<Next> {
+        let mut round = Round { own, last: own, ..Round::default() };
+        let step = |_| {
+            let next = round.next(statuses, called);
+            round = round.with(next);
+            next
+        };
+        (0..length).map(step).collect()
+    }
+
     #[test]
-    fn processors_take_turns_and_halted_ones_look_for_interrupts() {
-        let all = [Runs, Halted, Absent, Runs];
-        assert_eq!(next(&all, 0, 0), Next::Other(1));
-        assert_eq!(next(&all, 1, 1), Next::Other(3));
-        assert_eq!(next(&all, 3, 0), Next::Other(0));
+    fn processors_take_turns_and_two_halted_ones_look_in_between() {
+        use Next::{Look, Other};
+        let all = [Runs, Halted, Absent, Runs, Halted, Halted];
+        let expected = [Look(1), Look(4), Other(3), Look(5), Look(1), Other(0), Look(4)];
+        assert_eq!(course(&all, 0, 0, 7), expected);
+        // One that was called has a turn, and does not look.
+        assert_eq!(course(&all, 1 << 4, 3, 4), [Look(1), Look(5), Other(4), Other(0)]);
     }
 
     #[test]
     fn a_processor_alone_goes_on() {
-        assert_eq!(next(&[Runs], 0, 0), Next::Own);
-        assert_eq!(next(&[Absent, Runs, Initial, Stopped], 1, 0), Next::Own);
-        assert_eq!(next(&[Halted], 0, 1), Next::Sleep);
+        let next = |statuses: &[Status], own| course(statuses, 0, own, 1)[0];
+        assert_eq!(next(&[Runs], 0), Next::Own);
+        assert_eq!(next(&[Absent, Runs, Initial, Stopped], 1), Next::Own);
+        assert_eq!(next(&[Halted], 0), Next::Sleep);
+        assert_eq!(course(&[Runs, Halted], 0, 0, 2), [Next::Look(1), Next::Other(0)]);
     }
 
     #[test]
-    fn all_sleep_when_each_has_looked() {
+    fn all_sleep_when_nobody_runs_or_is_called() {
         let all = [Halted, Stopped, Halted, Halted];
-        assert_eq!(next(&all, 0, 1), Next::Other(2));
-        assert_eq!(next(&all, 2, 2), Next::Other(3));
-        assert_eq!(next(&all, 3, 3), Next::Sleep);
-        assert_eq!(next(&[Stopped, Stopped], 0, 0), Next::Sleep);
+        assert_eq!(course(&all, 0, 0, 1), [Next::Sleep]);
+        assert_eq!(course(&all, 1 << 2, 0, 1), [Next::Other(2)]);
+        // Who is halted with interrupts off is not woken by a call.
+        assert_eq!(course(&[Stopped, Stopped], 0b11, 0, 1), [Next::Sleep]);
     }
 
     #[test]
@@ -119,21 +177,28 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever runs has a turn before anybody has a second one.
+        /// Whoever runs has a turn before anybody has a second one, and whoever is halted looks now and then.
         #[test]
-        fn nobody_is_left_out(numbers in prop::collection::vec(0u64..6, 1..8), own: prop::sample::Index) {
+        fn nobody_is_left_out(
+            numbers in prop::collection::vec(0u64..6, 1..8), own: prop::sample::Index, called: u64,
+        ) {
             let statuses: Vec<_> = numbers.into_iter().map(Status::from_number).collect();
             let own = own.index(statuses.len());
-            let (mut at, mut seen) = (own, vec![]);
-            while let Next::Other(other) = next(&statuses, at, 0) {
-                if seen.contains(&other) {
-                    break;
+            let course = course(&statuses, called, own, 64);
+            let others: Vec<_> = course
+                .iter()
+                .filter_map(|next| if let Next::Other(other) = next { Some(*other) } else { None })
+                .collect();
+            let again = (1..others.len()).find(|end| others[..*end].contains(&others[*end]));
+            let first = &others[..again.unwrap_or(others.len())];
+            let nobody = course.contains(&Next::Sleep);
+            for (index, status) in statuses.iter().enumerate().filter(|(index, _)| *index != own) {
+                let is_called = called >> index & 1 != 0;
+                if *status == Runs || *status == Halted && is_called {
+                    prop_assert!(first.contains(&index), "{statuses:?} {course:?}");
+                } else if *status == Halted && statuses.contains(&Runs) {
+                    prop_assert!(nobody || course.contains(&Next::Look(index)), "{statuses:?}");
                 }
-                seen.push(other);
-                at = other;
-            }
-            for (index, status) in statuses.iter().enumerate() {
-                prop_assert!(*status != Runs || index == own || seen.contains(&index), "{statuses:?}");
             }
         }
     }

@@ -179,7 +179,7 @@ mod tests {
                 let sets = count.all_sets();
                 let bound: Vec<_> = sets.iter().map(|set| (set.bind, set.force, set.gated)).collect();
                 if count.sets.is_empty() {
-                    prop_assert_eq!(bound, [(&count.bind, false, count.gate.len() > 0)]);
+                    prop_assert_eq!(bound, [(&count.bind, false, !count.gate.is_empty())]);
                     prop_assert_eq!(sets[0].requests, &count.requests[..]);
                 } else {
                     let own = count.sets.iter().map(|set| (&set.bind, set.force, false));

@@ -48,7 +48,7 @@ pub struct Measured {
 
 impl Measured {
     /// Twice the greatest value: the next one may be greater than all before.
-    fn new(name: &'static str, unit: &'static str, values: Vec<u64>) -> Self {
+    pub(super) fn new(name: &'static str, unit: &'static str, values: Vec<u64>) -> Self {
         let bound = values.iter().max().map(|most| 2 * most);
         Self { name, unit, values, bound }
     }

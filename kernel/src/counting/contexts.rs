@@ -329,9 +329,13 @@ impl Contexts {
     fn flush(&mut self, platform: &mut dyn Platform) -> Result<(), CountingError> {
         let Some(index) = self.loaded else { return Ok(()) };
         let Binding { session, tasks, kernel, last, scratch, .. } = &mut self.bindings[index];
-        session.sample(platform, scratch)?;
         let ran = self.current.and_then(|task| tasks.get_mut(usize::from(task)));
-        ran.unwrap_or(kernel).add_between(last, scratch);
+        let ran = ran.unwrap_or(kernel);
+        if platform.charge(session, last, ran) {
+            return Ok(());
+        }
+        session.sample(platform, scratch)?;
+        ran.add_between(last, scratch);
         Ok(last.copy(scratch)?)
     }
 

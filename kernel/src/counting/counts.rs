@@ -5,7 +5,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use thiserror::Error;
 
-/// What one request came to.
+/// What one request came to. As long as a power of two, so that a read goes through many with one index.
+#[repr(align(32))]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Count {
     /// Events, while it had a counter.
@@ -30,6 +31,14 @@ impl Count {
         let (raw, counted) = (u128::from(self.raw), u128::from(self.counted));
         let scaled = (raw * u128::from(self.enabled) + counted / 2) / counted;
         Some(u64::try_from(scaled).unwrap_or(u64::MAX))
+    }
+
+    /// Adds what lies between two of the same request.
+    #[inline]
+    pub(super) fn add_between(&mut self, from: &Self, to: &Self) {
+        self.raw = self.raw.wrapping_add(to.raw.wrapping_sub(from.raw));
+        self.counted = self.counted.wrapping_add(to.counted.wrapping_sub(from.counted));
+        self.enabled = self.enabled.wrapping_add(to.enabled.wrapping_sub(from.enabled));
     }
 
     /// The share of the time during which it was counted, in parts of a million.
@@ -82,8 +91,14 @@ impl Counts {
         &mut self.counts
     }
 
+    /// Whether it is that set's, by its number.
+    #[inline]
+    pub(super) const fn is_of(&self, set: u64) -> bool {
+        self.set == set
+    }
+
     pub(super) fn fits(&self, set: &Set) -> Result<(), Mismatch> {
-        match self.set == set.id() {
+        match self.is_of(set.id()) {
             true => Ok(()),
             false => Err(Mismatch { expected: self.set, found: set.id() }),
         }
@@ -124,9 +139,7 @@ impl Counts {
     /// Adds what lies between two samples of the same set.
     pub(super) fn add_between(&mut self, from: &Self, to: &Self) {
         for ((count, from), to) in self.counts.iter_mut().zip(&from.counts).zip(&to.counts) {
-            count.raw = count.raw.wrapping_add(to.raw.wrapping_sub(from.raw));
-            count.counted = count.counted.wrapping_add(to.counted.wrapping_sub(from.counted));
-            count.enabled = count.enabled.wrapping_add(to.enabled.wrapping_sub(from.enabled));
+            count.add_between(from, to);
         }
         (self.generation, self.tsc) = (to.generation, to.tsc);
     }

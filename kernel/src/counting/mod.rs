@@ -10,6 +10,7 @@
 //! - [`Platform`]: what all of this needs of the machine beside the PMU's registers.
 #![warn(missing_docs)]
 
+pub mod access;
 pub mod address;
 pub mod allot;
 pub mod contexts;
@@ -19,7 +20,7 @@ pub mod gate;
 pub mod job;
 pub mod owner;
 mod platform;
-pub mod reading;
+mod reading;
 mod request;
 pub mod session;
 mod set;

@@ -1,11 +1,14 @@
 //! What counting needs of the machine.
 
-use super::Count;
-use super::reading::{OneByOne, Reading};
+use super::access::OneByOne;
+use super::{Counts, Session};
 use arch::pmu::pmi::ControlBlock;
 use arch::pmu::{Counter, Registers};
 
 /// The PMU's registers of one processor, and its performance monitoring interrupt.
+///
+/// The last three methods are there so that the processor itself can do by a plan, register by register, what it is asked
+/// for by one call.
 pub trait Platform: Registers {
     /// The TSC.
     fn tsc(&mut self) -> u64;
@@ -18,13 +21,12 @@ pub trait Platform: Registers {
     /// as long as this has not.
     fn interrupts(&mut self) -> u64;
 
-    /// Reads counts as planned: see [`Reading::run`].
-    fn read(&mut self, plan: &mut Reading, ticks: u64, to: &mut [Count]) -> bool {
-        plan.run(&mut OneByOne(self), ticks, to)
-    }
-
     /// Takes `block` for the handler, and lets the interrupt come.
     fn deliver(&mut self, block: ControlBlock);
+
+    /// Other counters are programmed, none of which is reloaded: the handler's block has `counters` and `enabled` from now on
+    /// ([`ControlBlock::follow`]). The counters stand still.
+    fn follow(&mut self, counters: u64, enabled: u64);
 
     /// The interrupt does not come any more.
     fn withdraw(&mut self);
@@ -34,4 +36,19 @@ pub trait Platform: Registers {
 
     /// How often any of them was.
     fn taken_in_all(&mut self) -> u64;
+
+    /// [`Session::read_planned`].
+    fn read(&mut self, counts: &mut Counts, session: &mut Session) -> bool {
+        session.read_planned(&mut OneByOne(self), counts)
+    }
+
+    /// [`Session::charge_planned`].
+    fn charge(&mut self, session: &mut Session, last: &mut Counts, to: &mut Counts) -> bool {
+        session.charge_planned(&mut OneByOne(self), last, to)
+    }
+
+    /// [`Session::next_planned`].
+    fn next(&mut self, session: &mut Session) -> bool {
+        session.next_planned(&mut OneByOne(self))
+    }
 }

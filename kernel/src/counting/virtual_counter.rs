@@ -71,6 +71,13 @@ impl VirtualCounter {
         Ok(Self { counter, mode, wrap, preset, start, total })
     }
 
+    /// The same without a look at the processor: the counter stands at 0, and its overflows are `wraps` now. For one that
+    /// runs freely.
+    #[inline]
+    pub(super) fn begin(&mut self, total: u64, wraps: u64) {
+        (self.start, self.total) = (Position { wraps, events: 0 }, total);
+    }
+
     /// The counter.
     #[must_use]
     pub const fn counter(&self) -> Counter {

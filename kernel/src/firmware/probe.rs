@@ -118,7 +118,7 @@ pub fn machine(
         .map_or_else(|_| Ownership::default(), |has| Ownership::claim(&mut registers, has));
     let mut emulated = Emulated::detect(&registers).filter(|_| announced.is_ok());
     if let Some(emulated) = &mut emulated {
-        processors::bring_under(emulated, &registers, handed, space, &mut processors);
+        processors::under(emulated, &mut processors);
     }
     let (begin, mut pmu) = (tsc::now(), announced.clone());
     pmu = pmu.and_then(|has| pmu::trial::run(&has, &mut registers));

@@ -10,13 +10,10 @@ use arch::acpi::processors::{Listed, State};
 use arch::apic;
 use arch::cpu::Identity;
 use arch::memory::Space;
-use arch::pmu::{self, Emulated, WayIn};
+use arch::pmu::Emulated;
 use arch::smp::{self, Silent};
 use arch::time::Clock;
 use protocol::record::{ListedProcessor, ProcessorState};
-use x86_64::VirtAddr;
-use x86_64::registers::control::Cr3;
-use x86_64::structures::paging::PhysFrame;
 
 /// Memory that other processors do not get: the boot processor's snippets take 22 MiB of it, a second code area 16.
 const KEPT_BYTES: u64 = 48 << 20;
@@ -60,15 +57,9 @@ pub fn start(
     list
 }
 
-/// Brings the other processors under the emulated PMU as far as it has a place for them, and notes how many there are.
-/// What it refuses stands with its processor.
-pub fn bring_under(
-    emulated: &mut Emulated,
-    registers: &pmu::Machine,
-    handed: &mut Handed,
-    space: &mut Space,
-    list: &mut [ListedProcessor],
-) {
+/// Notes which processors are outside of the emulated PMU, and how many have it: it takes in as many as it has a place for
+/// when they are started.
+pub fn under(emulated: &mut Emulated, list: &mut [ListedProcessor]) {
     // Its clock counts the instructions of all processors together.
     smp::halt_while_waiting();
     let reached = emulated.processors;
@@ -77,50 +68,7 @@ pub fn bring_under(
             one.reason = Some(format!("the emulated PMU reaches {reached} of the processors"));
         }
     }
-    let mut covered = 1;
-    if smp::count() > 1 && emulated.processors > 1 {
-        // The hypervisor's own code lies where it lies, and looks at what its caller has at its addresses.
-        let identity = space.fork(&mut handed.frames, VirtAddr::new(0)).and_then(|mut identity| {
-            identity.map_first_gib(&mut handed.frames, 4)?;
-            Ok(identity)
-        });
-        let Ok(identity) = identity else { return };
-        for processor in smp::in_use().skip(1) {
-            let index = processor.index();
-            let way = emulated.way_in(registers, index as u32);
-            let answer = way.map(|way| {
-                // SAFETY: the first processor's hypervisor named the way; memory is mapped there as it wants it.
-                smp::run_on(index, || unsafe { enter(&way, &identity) })
-            });
-            match answer {
-                Some(Ok(0)) => covered += 1,
-                Some(Ok(code)) => {
-                    let named = list.iter_mut().find(|one| one.apic_id == processor.apic_id());
-                    if let Some(one) = named {
-                        one.reason = Some(format!("the emulated PMU refused it (code {code})"));
-                    }
-                }
-                Some(Err(_)) | None => {}
-            }
-        }
-    }
-    emulated.processors = covered;
-}
-
-/// Calls the hypervisor; on success this processor goes on as its guest.
-///
-/// # Safety
-/// The way must be the hypervisor's, and `identity` map it one to one besides everything that is mapped now.
-unsafe fn enter(way: &WayIn, identity: &Space) -> u64 {
-    let (own, flags) = Cr3::read();
-    // SAFETY: the caller's promise. The function keeps what the ABI wants kept.
-    unsafe {
-        Cr3::write(PhysFrame::containing_address(identity.root()), flags);
-        let entry: extern "sysv64" fn(u64) -> u64 = core::mem::transmute(way.entry);
-        let answer = entry(way.argument);
-        Cr3::write(own, flags);
-        answer
-    }
+    emulated.processors = reached.min(smp::count() as u32);
 }
 
 fn record(apic_id: u32, state: ProcessorState, reason: Option<String>) -> ListedProcessor {

@@ -434,7 +434,7 @@ fn m8_a_rate_that_is_too_high_makes_the_period_longer_and_says_so() {
         assert_eq!(one.last_period, Some(100 << result.throttled), "{model:?}");
         assert!(one.throttled > 0 && one.samples == one.overflows, "{model:?}: {one:?}");
         // Of the period that runs at the end, which is longer, no interrupt was lost.
-        assert!(one.rest > 2 * 100 >> result.throttled, "{model:?}: {one:?}");
+        assert!(one.rest > (2 * 100) >> result.throttled, "{model:?}: {one:?}");
         assert_eq!(one.remarks, [""; 0], "{model:?}");
         assert_eq!((one.overflows + one.throttled) * 100 + one.rest, 200_000, "{model:?}");
         assert_eq!(one.witness, Some(200_000), "{model:?}");

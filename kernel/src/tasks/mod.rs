@@ -6,6 +6,7 @@
 //! [`Observer`] on each processor.
 
 pub mod emit;
+mod queue;
 mod report;
 pub mod scheduler;
 pub mod seats;
@@ -43,6 +44,10 @@ pub trait Observer: Send {
     fn ended(&mut self) {}
     /// The end of it. May allocate.
     fn closed(&mut self) {}
+    /// Whether anybody is told.
+    fn is_there(&self) -> bool {
+        true
+    }
     /// A task came into being: at the beginning, or when its parent is about to run for the first time.
     fn created(&mut self, task: u16, parent: Option<u16>) {
         let _ = (task, parent);
@@ -65,6 +70,37 @@ pub trait Observer: Send {
 
 /// Sees nothing.
 impl Observer for () {}
+
+/// Sees what the other does, if there is one.
+impl<O: Observer> Observer for Option<&mut O> {
+    fn created(&mut self, task: u16, parent: Option<u16>) {
+        self.iter_mut().for_each(|observer| observer.created(task, parent));
+    }
+
+    #[inline]
+    fn is_there(&self) -> bool {
+        self.is_some()
+    }
+
+    fn switched(&mut self, from: Option<u16>, to: Option<u16>) {
+        self.iter_mut().for_each(|observer| observer.switched(from, to));
+    }
+
+    fn exited(&mut self, task: u16, parent: Option<u16>) {
+        self.iter_mut().for_each(|observer| observer.exited(task, parent));
+    }
+
+    fn tick(&mut self) {
+        self.iter_mut().for_each(|observer| observer.tick());
+    }
+
+    fn aside(&mut self, work: &mut dyn FnMut()) {
+        match self {
+            Some(observer) => observer.aside(work),
+            None => work(),
+        }
+    }
+}
 
 /// Why the scheduler is asked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

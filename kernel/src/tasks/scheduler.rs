@@ -4,9 +4,9 @@
 //! processor for the first time. New tasks and those whose time is up go to the end of the queue. A task that ended
 //! waits for its children before it is gone. Nothing here allocates after [`Scheduler::new`].
 
+use super::queue::Queue;
 use super::ticks::{Intervals, Stalls, Ticker};
 use super::{Cause, Decision, Observer, Timer};
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use protocol::record::TaskEnd;
 use protocol::workload::{Task, Workload};
@@ -37,7 +37,7 @@ struct Entry {
 pub struct Scheduler {
     cpu: u16,
     tasks: Vec<Entry>,
-    ready: VecDeque<u16>,
+    ready: Queue,
     current: Option<u16>,
     /// TSC when the current one was given the processor.
     since: u64,
@@ -67,7 +67,7 @@ impl Scheduler {
         }
         Self {
             cpu,
-            ready: VecDeque::with_capacity(tasks.len()),
+            ready: Queue::new(tasks.len()),
             tasks,
             current: None,
             since: 0,
@@ -110,6 +110,42 @@ impl Scheduler {
     #[must_use]
     pub fn lengthened(&self) -> Option<u64> {
         self.ticker.lengthened()
+    }
+
+    /// Says who goes on when a task lets others go first, if that is all: `None` asks [`Scheduler::decide`], as nothing has
+    /// happened yet. The timer is left as it is.
+    #[inline]
+    pub fn yields(&mut self, now: u64, observer: &mut impl Observer) -> Option<u16> {
+        let from = self.current?;
+        let account = &mut self.tasks.get_mut(usize::from(from))?.account;
+        let time = account.time + now.wrapping_sub(self.since);
+        if time >= self.limit || !self.ticker.ticks() {
+            return None;
+        }
+        (account.time, self.since) = (time, now);
+        self.stalls.note(Cause::Yield);
+        let next = self.ready.rotate(from);
+        if next == from {
+            return Some(next);
+        }
+        self.current = Some(next);
+        self.switches += 1;
+        let account = &mut self.tasks.get_mut(usize::from(next))?.account;
+        account.switches += 1;
+        if account.switches == 1 || observer.is_there() {
+            return Some(self.switched(from, next, observer));
+        }
+        Some(next)
+    }
+
+    /// What else there is to do about a switch that [`Scheduler::yields`] has made. Returns who goes on.
+    #[inline(never)]
+    fn switched(&mut self, from: u16, to: u16, observer: &mut impl Observer) -> u16 {
+        if self.tasks[usize::from(to)].account.switches == 1 {
+            self.create(Some(to), observer);
+        }
+        observer.switched(Some(from), Some(to));
+        to
     }
 
     /// Says who goes on. `now`: the TSC.

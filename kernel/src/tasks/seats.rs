@@ -14,6 +14,12 @@ pub trait Guide: Send {
     fn open(&mut self);
     /// Directly before the first decision, at the same instant on all processors if they work at the same time.
     fn begin(&mut self);
+    /// The running task lets others go first, at TSC `now`: who goes on, if that is all and the timer is left as it is; `None`
+    /// asks [`Guide::decide`].
+    fn yields(&mut self, now: u64) -> Option<u16> {
+        let _ = now;
+        None
+    }
     /// Who goes on, at TSC `now`.
     fn decide(&mut self, cause: Cause, now: u64) -> Decision;
     /// All tasks are gone on all processors, again at one instant.
@@ -73,6 +79,19 @@ impl Heart<'_> {
     }
 }
 
+impl<O: Observer> Lead<'_, O> {
+    /// Tells how far the tasks are, if somebody wants to know and it is time.
+    fn tell(&mut self, cause: Cause, now: u64) {
+        match &mut self.heart {
+            Some(heart) if cause == Cause::Start => heart.begin = now,
+            Some(heart) if !heart.beat.is_early(now) => {
+                self.observer.aside(&mut || heart.tell(now));
+            }
+            _ => {}
+        }
+    }
+}
+
 impl<O: Observer> Guide for Lead<'_, O> {
     fn open(&mut self) {
         self.observer.iter_mut().for_each(|observer| observer.opened());
@@ -82,19 +101,15 @@ impl<O: Observer> Guide for Lead<'_, O> {
         self.observer.iter_mut().for_each(|observer| observer.loaded());
     }
 
+    fn yields(&mut self, now: u64) -> Option<u16> {
+        self.scheduler.yields(now, &mut self.observer)
+    }
+
     fn decide(&mut self, cause: Cause, now: u64) -> Decision {
-        match (&mut self.heart, cause) {
-            (Some(heart), Cause::Start) => heart.begin = now,
-            (Some(heart), Cause::Tick) if !heart.beat.is_early(now) => match &mut self.observer {
-                Some(observer) => observer.aside(&mut || heart.tell(now)),
-                None => heart.tell(now),
-            },
-            _ => {}
+        if matches!(cause, Cause::Start | Cause::Tick) {
+            self.tell(cause, now);
         }
-        match &mut self.observer {
-            Some(observer) => self.scheduler.decide(cause, now, *observer),
-            None => self.scheduler.decide(cause, now, &mut ()),
-        }
+        self.scheduler.decide(cause, now, &mut self.observer)
     }
 
     fn end(&mut self) {

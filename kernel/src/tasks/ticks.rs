@@ -46,8 +46,9 @@ impl Ticker {
     }
 
     /// Whether there are ticks.
+    #[inline]
     #[must_use]
-    pub fn ticks(&self) -> bool {
+    pub const fn ticks(&self) -> bool {
         self.interval > 0
     }
 
@@ -72,6 +73,7 @@ pub struct Stalls(u32);
 
 impl Stalls {
     /// Returns whether there have been too many.
+    #[inline]
     pub fn note(&mut self, cause: Cause) -> bool {
         self.0 = if cause == Cause::Stall { self.0 + 1 } else { 0 };
         let too_many = self.0 == TOO_MANY;

@@ -1,8 +1,9 @@
 //! The guide's page of all recorded cores: `docs/guide/recorded.md`.
 
+use crate::emulated::presented;
 use crate::outcome::{Outcome, Pmu};
 use crate::outcomes;
-use recorded::cores;
+use recorded::{Leaves, cores};
 use std::path::{Path, PathBuf};
 
 /// Set: the page is written in place of being compared.
@@ -21,6 +22,9 @@ The recordings are libcpuid's (`NOTICE`). Registers cannot be recorded by CPUID:
 - *table*: where the names of its events come from. *architectural*: there is no table, only the events that every such processor
   has, and raw codes. The report says so.
 - *generic*: how many of the 46 [generic events](events.md) it counts, and in how many passes all of these.
+- *emulated*: the [emulated PMU](emulated-pmu.md#recorded-processors) boots as it, with the behaviour of that model; *own* if it is of
+  the model's microarchitecture. *host only*: it has a PMU that the firmware drives here, and that the emulator does not show, for the
+  reason given. `cargo nextest run -p qemu-tests --run-ignored only x10_every` boots each and runs the whole conformance suite on it.
 
 ";
 
@@ -38,7 +42,19 @@ fn cell(pmu: &Pmu) -> String {
     format!("{vendor} {}: {} of {} bits{fixed}", pmu.version, pmu.counters, pmu.bits)
 }
 
-fn row(name: &str, outcome: &Outcome) -> String {
+/// What the emulator makes of it.
+fn emulated(leaves: &Leaves, pmu: &Result<Pmu, String>) -> String {
+    match (presented(leaves), pmu) {
+        (Ok(recording), _) => {
+            let own = if recording.is_of_nearest() { ", own" } else { "" };
+            format!("{}{own}", recording.nearest().spec().name)
+        }
+        (Err(why), Ok(_)) => format!("host only: {why}"),
+        (Err(_), Err(_)) => String::new(),
+    }
+}
+
+fn row(name: &str, outcome: &Outcome, emulated: &str) -> String {
     let identity = &outcome.identity;
     let who = format!("{:x}.{:02x}.{:x}", identity.family, identity.model, identity.stepping);
     match &outcome.pmu {
@@ -46,9 +62,9 @@ fn row(name: &str, outcome: &Outcome) -> String {
             let table = pmu.table.as_deref().unwrap_or("*architectural*");
             let passes = if pmu.passes == 1 { "pass" } else { "passes" };
             let generic = format!("{} in {} {passes}", pmu.generic, pmu.passes);
-            format!("| {name} | {who} | {} | {table} | {generic} |\n", cell(pmu))
+            format!("| {name} | {who} | {} | {table} | {generic} | {emulated} |\n", cell(pmu))
         }
-        Err(_) => format!("| {name} | {who} | none | | |\n"),
+        Err(_) => format!("| {name} | {who} | none | | | |\n"),
     }
 }
 
@@ -56,17 +72,25 @@ fn page() -> String {
     let all = outcomes();
     let with: Vec<&Pmu> = all.iter().filter_map(|(_, one)| one.pmu.as_ref().ok()).collect();
     let tables = with.iter().filter(|pmu| pmu.table.is_ok()).count();
+    let emulated: Vec<String> = cores::all()
+        .iter()
+        .zip(all)
+        .map(|(core, (_, outcome))| emulated(&core.leaves, &outcome.pmu))
+        .collect();
+    let host_only = emulated.iter().filter(|text| text.starts_with("host only")).count();
+    let booted = emulated.iter().filter(|text| !text.is_empty()).count() - host_only;
     let counts = format!(
-        "Of {}, {} have a PMU that the firmware drives, {tables} of these with a table of events. The others announce none: they are \
-         older than Intel's leaf 0xA or AMD's family 0Fh, and nearly all lack the 64-bit mode in which the firmware runs.\n\n",
+        "Of {}, {} have a PMU that the firmware drives, {tables} of these with a table of events. The emulated PMU boots as {booted} of \
+         them; {host_only} are driven on the host only. The others announce none: they are older than Intel's leaf 0xA or AMD's \
+         family 0Fh, and nearly all lack the 64-bit mode in which the firmware runs.\n\n",
         all.len(),
         with.len(),
     );
     let mut page = format!("{HEAD}{counts}");
-    page.push_str("| core | family.model.stepping | PMU | table | generic |\n");
-    page.push_str("| --- | --- | --- | --- | --- |\n");
-    for (name, outcome) in all {
-        page.push_str(&row(name, outcome));
+    page.push_str("| core | family.model.stepping | PMU | table | generic | emulated |\n");
+    page.push_str("| --- | --- | --- | --- | --- | --- |\n");
+    for ((name, outcome), emulated) in all.iter().zip(&emulated) {
+        page.push_str(&row(name, outcome, emulated));
     }
     page
 }

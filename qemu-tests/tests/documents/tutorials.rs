@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Lines that are read and not run: how they begin, and why.
-const NOT_RUN: [(&str, &str); 4] = [
+const NOT_RUN: [(&str, &str); 5] = [
     ("cargo xtask collect --image", "there is no stick; `stick.rs` boots a machine with one"),
     ("sudo dd", "it writes a disk"),
     ("lsblk", "it lists the disks of whoever reads"),
     ("cargo xtask collect --serial /dev/ttyUSB0", "there is no serial device"),
+    ("cargo xtask replay strange.json", "the machine is not here; the page replays another one"),
 ];
 
 /// What stands before a block that is a file, with its name in back quotes.
@@ -205,7 +206,16 @@ fn a_stranger_brings_a_stick_to_a_strange_machine() {
     assert!(said(&printed, "cargo xtask collect --serial run/serial.log").contains("measured"));
 }
 
-/// All five in a real clone, by cargo alone. It builds everything first, which takes minutes: `cargo nextest run -p qemu-tests
+#[test]
+fn a_stranger_brings_a_machine_up_and_replays_it() {
+    let printed = done("tutorial-bring-up.md");
+    let replayed = said(&printed, "cargo xtask replay there.json");
+    assert!(replayed.contains("0 differences: 0 of "), "{replayed}");
+    let run = said(&printed, "cargo xtask run --pmu dump:there.json");
+    assert!(run.contains("AMD Ryzen 9 7950X") && run.contains("pass: 1 measured"), "{run}");
+}
+
+/// All six in a real clone, by cargo alone. It builds everything first, which takes minutes: `cargo nextest run -p qemu-tests
 /// --run-ignored all a_fresh_clone`.
 #[test]
 #[ignore = "builds a whole checkout"]
@@ -221,7 +231,7 @@ fn a_fresh_clone_is_enough_for_every_tutorial() {
 fn every_tutorial_is_done_and_every_line_is_a_command() {
     let source = include_str!("tutorials.rs");
     let pages = blocks::tutorials();
-    assert_eq!(pages.len(), 5, "{pages:#?}");
+    assert_eq!(pages.len(), 6, "{pages:#?}");
     let mut all = Vec::new();
     for page in pages {
         let name = page.file_name().unwrap().to_string_lossy().into_owned();

@@ -38,6 +38,8 @@ pub struct Page {
     pub items: Vec<Item>,
     /// Instruction forms.
     pub forms: Vec<Table>,
+    /// What was found out about the machines.
+    pub found: Vec<Table>,
     /// Conformance suites.
     pub suites: Vec<Matrix>,
 }

@@ -78,6 +78,7 @@ fn links(page: &Page) -> Vec<(&'static str, &'static str, usize)> {
         ("machine", "Machine and trust", !page.runs.is_empty(), 0),
         ("notes", "Notes", notes > 0, notes),
         ("forms", "Instruction forms", forms > 0, forms),
+        ("found", "Bring-up", !page.found.is_empty(), page.found.len()),
         ("conformance", "Conformance", checks > 0 || !page.suites.is_empty(), checks),
         ("figures", "Figures", has_figures(page), figures),
         ("items", "Items", items > 0, items),
@@ -107,6 +108,7 @@ fn sections(page: &Page) -> Markup {
         }
         @if shows("notes") { section #notes { h2 { "Notes" } (notes(&page.runs)) } }
         @if shows("forms") { section #forms { h2 { "Instruction forms" } @for one in &page.forms { (table::render(one)) } } }
+        @if shows("found") { section #found { h2 { "What the bring-up found" } @for one in &page.found { (table::render(one)) } } }
         @if shows("conformance") {
             section #conformance {
                 h2 { "Conformance of the PMU" }

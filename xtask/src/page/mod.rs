@@ -10,6 +10,7 @@ mod changes;
 mod document;
 mod facts;
 mod forms;
+mod found;
 mod items;
 mod suites;
 mod trust;
@@ -34,6 +35,7 @@ fn page(documents: &[Document], comparison: Option<&Comparison>) -> Page {
         changes: comparison.map(changes::of),
         items: items::of(documents),
         forms: forms::of(documents),
+        found: found::of(documents),
         suites: suites::of(documents),
     }
 }

@@ -281,3 +281,28 @@ fn x5_checks_of_several_runs_are_one_matrix() {
         .collect();
     assert_eq!(rows, ["a.x: pass skip", "a.z: - pass", "b.y: fail erratum", "c.x: - known"]);
 }
+
+/// Everything that a bring-up reports is on the page, long tables with a filter; of two runs with their names.
+#[test]
+fn x5_a_page_has_all_that_a_bring_up_found() {
+    let report = report(&crate::bring_up::tests::LINES);
+    let page = page_of(&report);
+    for part in [
+        "What the bring-up found",
+        "Measured on this machine",
+        "skid.interrupt",
+        "IA32_PERFEVTSEL0",
+        "0x4300c0",
+        "power management timer of 24 bits",
+        "CPUID of the boot processor",
+        "756e6547",
+        "data-filter",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let json = text(&report, &Context::default(), Format::Json);
+    let document = |name| read(json.as_bytes(), name).unwrap();
+    let both = render(&[document("one"), document("two")], None);
+    assert!(both.contains("one: ACPI tables") && both.contains("two: ACPI tables"), "{both}");
+    assert!(!page_of(&self::report(&[END])).contains("bring-up"), "nothing was found");
+}

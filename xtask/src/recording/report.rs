@@ -8,13 +8,14 @@ use recorded::{Leaves, machine};
 /// Leaves of hypervisors, which are no part of a processor.
 const HYPERVISORS: std::ops::Range<u32> = 0x4000_0000..0x8000_0000;
 
+/// Processors, and what of their leaves had to be inferred.
+pub type Inferred = (Vec<Leaves>, Vec<String>);
+
 /// The processors of a report, and what of their leaves had to be inferred. `None`: it says nothing of its machine.
 ///
 /// # Errors
 /// The machine record is none that a processor could have.
-pub fn processors(
-    records: &[Numbered],
-) -> Result<Option<(Vec<Leaves>, Vec<String>)>, MachineError> {
+pub fn processors(records: &[Numbered]) -> Result<Option<Inferred>, MachineError> {
     let found = of_cpuid(records);
     if !found.is_empty() {
         return Ok(Some((found, Vec::new())));

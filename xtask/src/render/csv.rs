@@ -27,7 +27,7 @@ const HEADER: [&str; 13] = [
 /// Further columns of a report that has checks of the conformance suite.
 const OF_CHECKS: [&str; 3] = ["expected", "seen", "source"];
 
-/// Renders it. A check has a row with the verdict `pass`, `fail`, `skip` or `erratum` and no figures; a suite that could
+/// Renders it. What a bring-up measured has a row with its unit in the place of the event. A check has a row with the verdict `pass`, `fail`, `skip` or `erratum` and no figures; a suite that could
 /// not run has one with the reason. An item that ended in an error has a row with the verdict `error` and no figures, an
 /// event that was not counted one with the verdict `uncounted`, and what an item missed one with the verdict `missed` that
 /// says so in the place of the event. A certificate's findings and verdicts stand at the end.
@@ -177,6 +177,14 @@ pub fn render(report: &Report) -> String {
                 let suite = suite.map_or("conformance", |suite| &suite.name);
                 let mut fields = without_figures(check.item, suite, &check.name, verdict);
                 fields.extend([&check.expected, &check.seen, &check.source].map(String::clone));
+                row(fields);
+            }
+            Record::Measure(one) => {
+                let mut fields = vec![one.item.to_string(), "bring-up".to_string()];
+                let cpu = one.cpu.map_or_else(String::new, |cpu| format!(", processor {cpu}"));
+                fields.push(format!("{} ({}){cpu}", one.name, one.unit));
+                let [median, min, max] = [one.median, one.min, one.max].map(|it| it.to_string());
+                fields.extend([median, min, String::new(), max, one.runs.to_string(), "1".into()]);
                 row(fields);
             }
             Record::Suite(suite) => {

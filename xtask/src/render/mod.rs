@@ -6,6 +6,7 @@ pub(crate) mod count;
 pub mod csv;
 pub mod exact;
 pub mod forms;
+mod found;
 pub(crate) mod history;
 pub mod json;
 pub(crate) mod metrics;

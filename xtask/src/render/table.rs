@@ -4,8 +4,8 @@ mod fit;
 
 use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
 use super::{
-    Context, checks, count, exact, forms, history, metrics, notes, number, processors, samples,
-    tasks, values,
+    Context, checks, count, exact, forms, found, history, metrics, notes, number, processors,
+    samples, tasks, values,
 };
 use crate::collect::Report;
 use crate::honest::{Certificate, render as honest};
@@ -40,6 +40,7 @@ pub fn render(report: &Report, context: &Context) -> String {
     out.push_str(&count::sections(report, width));
     out.push_str(&processors::sections(report, width));
     out.push_str(&samples::sections(report, context));
+    out.push_str(&found::sections(report, width));
     out.push_str(&checks::table(report, width));
     out.push_str(&honest::section(Certificate::of(report).as_ref(), width));
     notes::write(&mut out, report, context);

@@ -1,7 +1,7 @@
 //! Reading and writing counters.
 
 use super::{Driver, Layout, PmuError, RDPMC_METRICS, read, write};
-use crate::pmu::access::Registers;
+use crate::pmu::access::{Readable, Registers};
 use crate::pmu::capabilities::Counter;
 use crate::pmu::numbers;
 use crate::pmu::registers::PerfMetrics;
@@ -24,6 +24,19 @@ impl Driver {
         self.exists(counter)?;
         let index = Layout::rdpmc_index(counter);
         registers.rdpmc(index).map_err(|_| PmuError::Rdpmc(index))
+    }
+
+    /// The counter, to be read by RDPMC as often as needed: it was read once, and raises no exception on this processor.
+    ///
+    /// # Errors
+    /// As for [`Driver::rdpmc`].
+    pub fn readable(
+        &self,
+        registers: &mut dyn Registers,
+        counter: Counter,
+    ) -> Result<Readable, PmuError> {
+        self.rdpmc(registers, counter)?;
+        Ok(Readable(Layout::rdpmc_index(counter)))
     }
 
     /// Sets the counter.

@@ -4,6 +4,7 @@ use super::{Driver, ENABLE, PmuError, write};
 use crate::msr::Msr;
 use crate::pmu::access::Registers;
 use crate::pmu::capabilities::Counter;
+use core::arch::asm;
 
 /// One WRMSR.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -21,6 +22,25 @@ impl Write {
     #[must_use]
     pub const fn new(msr: Msr, value: u64) -> Self {
         Self { msr: msr.0, reserved: 0, value }
+    }
+
+    /// Executes it.
+    ///
+    /// # Safety
+    /// As for [`crate::msr::write`].
+    #[inline]
+    pub unsafe fn put(&self) {
+        // SAFETY: the caller's promise. The halves of the value are read from where they lie.
+        unsafe {
+            asm!(
+                "mov ecx, [{0}]",
+                "mov eax, [{0} + 8]",
+                "mov edx, [{0} + 12]",
+                "wrmsr",
+                in(reg) self, out("ecx") _, out("eax") _, out("edx") _,
+                options(nostack, preserves_flags),
+            );
+        }
     }
 }
 
@@ -81,6 +101,12 @@ impl Gate {
         self
     }
 
+    /// Another value of the first write that starts.
+    #[inline]
+    pub(in crate::pmu) fn follow(&mut self, on: u64) {
+        self.on[0].value = on;
+    }
+
     fn push(&mut self, msr: Msr, on: u64, off: u64) {
         if self.count < MAX_WRITES {
             self.on[self.count] = Write::new(msr, on);
@@ -98,7 +124,8 @@ impl Driver {
     pub fn gate(&self) -> Gate {
         let mut gate = Gate::EMPTY;
         if let Some(global) = self.layout.global {
-            gate.push(global.control, self.enabled, self.free_running);
+            let off = self.free_running | self.foreign;
+            gate.push(global.control, self.enabled | self.foreign, off);
             return gate;
         }
         for (n, &select) in (0..).zip(&self.selects) {
@@ -120,11 +147,20 @@ impl Driver {
         }
         self.free_running |= counter.bit();
         if let Some(global) = self.layout.global {
-            return Ok([self.free_running, 0].map(|value| Write::new(global.control, value)));
+            let values = [self.free_running | self.foreign, self.foreign];
+            return Ok(values.map(|value| Write::new(global.control, value)));
         }
         let (msr, select) =
             (self.layout.select(counter.index() as u8), self.selects[counter.index()]);
         Ok([select, select & !ENABLE].map(|value| Write::new(msr, value)))
+    }
+
+    /// Leaves these counters, as bits of the global registers, to somebody else: where there is a global control, they run
+    /// whatever this driver starts and stops. It is to program none of them, and no fixed counter if one of them is.
+    #[must_use]
+    pub fn beside(mut self, counters: u64) -> Self {
+        self.foreign = counters;
+        self
     }
 
     /// Starts every programmed counter, as near to each other as the processor permits.

@@ -24,6 +24,7 @@ use super::access::Registers;
 use super::capabilities::{Capabilities, Counter};
 use super::registers::FixedControl;
 use crate::msr::Msr;
+use alloc::sync::Arc;
 
 /// RDPMC's ECX for fixed counter 0 (SDM vol. 2, RDPMC).
 pub const RDPMC_FIXED: u32 = 0x4000_0000;
@@ -35,7 +36,8 @@ const METRICS_ENABLE: u64 = 1 << 48;
 /// The driver: what is programmed, on which PMU.
 #[derive(Clone, Debug)]
 pub struct Driver {
-    capabilities: Capabilities,
+    /// Shared, as a driver is copied for each group of events.
+    capabilities: Arc<Capabilities>,
     layout: Layout,
     /// Event selects, enables on; 0 for a counter that is free.
     selects: [u64; 32],
@@ -44,6 +46,8 @@ pub struct Driver {
     enabled: u64,
     /// Counters that the gate leaves alone, as bits of the global registers.
     free_running: u64,
+    /// Counters that are somebody else's, likewise.
+    foreign: u64,
     /// IA32_PEBS_ENABLE.
     records: u64,
 }
@@ -54,12 +58,13 @@ impl Driver {
     pub fn new(capabilities: Capabilities) -> Self {
         let layout = Layout::of(&capabilities);
         Self {
-            capabilities,
+            capabilities: Arc::new(capabilities),
             layout,
             selects: [0; 32],
             fixed: FixedControl(0),
             enabled: 0,
             free_running: 0,
+            foreign: 0,
             records: 0,
         }
     }
@@ -161,10 +166,14 @@ impl Driver {
         self.free_running = 0;
         self.stop(registers)?;
         self.forget_store(registers)?;
-        for counter in self.capabilities.generals() {
+        let foreign = self.foreign;
+        let own = |counter: &Counter| foreign & counter.bit() == 0;
+        for counter in self.capabilities.generals().filter(own) {
             self.release(registers, counter)?;
         }
-        if self.capabilities.fixed != 0 {
+        if self.capabilities.fixed != 0
+            && self.foreign & u64::from(self.capabilities.fixed) << 32 == 0
+        {
             write(registers, super::numbers::FIXED_CTR_CTRL, 0)?;
         }
         self.fixed = FixedControl(0);

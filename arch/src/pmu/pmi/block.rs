@@ -94,6 +94,8 @@ pub struct ControlBlock {
     pub(super) clear: u32,
     /// Bits of the status that are counters of ours; never the frozen ones.
     pub(super) mask: u64,
+    /// Where the handler goes on when it has found an overflow, worked out by whoever installs it.
+    pub(super) found: u64,
     /// Lets the counters go on: a register, 0 if nothing has to be done, and its value.
     pub(super) resume: Write,
     /// Stops the counters at the beginning: likewise.
@@ -177,6 +179,7 @@ impl ControlBlock {
         status: 0,
         clear: 0,
         mask: 0,
+        found: 0,
         resume: NO_WRITE,
         stop: NO_WRITE,
         gate: Gate::EMPTY,
@@ -259,6 +262,14 @@ impl ControlBlock {
         slot.preset = preset;
         self.mask |= counter.bit();
         Ok(())
+    }
+
+    /// The counters that interrupt are `counters`, as bits of the status, from now on, and the global control that lets
+    /// them run is `enabled`. None of them is reloaded, nor was one before, and there is a status register.
+    #[inline]
+    pub fn follow(&mut self, counters: u64, enabled: u64) {
+        self.mask = counters;
+        self.gate.follow(enabled);
     }
 
     /// Takes the records of `drain` out at each interrupt of their buffer, and wherever the counters are stopped: each is
@@ -421,6 +432,7 @@ pub(super) mod offset {
     pub const STATUS: usize = offset_of!(ControlBlock, status);
     pub const CLEAR: usize = offset_of!(ControlBlock, clear);
     pub const MASK: usize = offset_of!(ControlBlock, mask);
+    pub const FOUND: usize = offset_of!(ControlBlock, found);
     pub const RESUME: usize = offset_of!(ControlBlock, resume);
     pub const STOP: usize = offset_of!(ControlBlock, stop);
     pub const APIC: usize = offset_of!(ControlBlock, apic);

@@ -1,6 +1,6 @@
 //! The way in and out on this processor.
 
-use super::assembly;
+use super::assembly::{self, Handlers};
 use super::handling::Around;
 use super::service::{drain, pause, resume, service};
 use super::serviced;
@@ -45,29 +45,26 @@ pub fn block() -> *mut ControlBlock {
 /// # Safety
 /// Ring 0, interrupt table loaded, APIC on, interrupts off. The block has to fit what is programmed; a log that it names
 /// has to live until [`uninstall`]. Where other processors have PMIs as well, all have to be of one kind: the same
-/// delivery, and a status register and a stop for all or for none.
-pub unsafe fn install(new: ControlBlock, delivery: Delivery) {
+/// delivery, and a status register, a stop and a freeze for all or for none.
+pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
     let vector = match delivery {
         Delivery::Fixed => VECTOR,
         Delivery::Nmi => exception::NMI.0,
     };
-    let (status, stops) = (new.status, new.stop.msr != 0);
-    let in_rust = new.needs_service();
+    let [mut entry, found] = Handlers::of(apic::page().is_some(), delivery).addresses(&new);
+    new.found = found;
     // AMD's APIC leaves LVTPC open at delivery: an overflow during the handler is an interrupt of its own.
-    let unmasked = new.stays_unmasked;
+    if new.needs_service() || new.status == 0 && !new.stays_unmasked {
+        entry = serviced::on_overflow as *const () as u64;
+    } else if new.status == 0 {
+        entry = assembly::searching_entry as *const () as u64;
+    }
     // SAFETY: the caller's promise; the entries leave the interrupted code as it was.
     unsafe {
         let open = put(new, delivery, |block| {
             serviced::OVERFLOW = Around::of_overflow(block);
             serviced::TICK = Around::of_tick(block);
-            let entry = match (status, stops) {
-                _ if in_rust => serviced::on_overflow as *const (),
-                (0, _) if unmasked => assembly::searching_entry as *const (),
-                (0, _) => serviced::on_overflow as *const (),
-                (_, true) => assembly::stopping_entry as *const (),
-                (_, false) => assembly::entry as *const (),
-            };
-            interrupts::set_entry(vector, entry as u64);
+            interrupts::set_entry(vector, entry);
         });
         apic::write(Register::LvtPmc, open);
     }

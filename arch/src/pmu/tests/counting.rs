@@ -19,12 +19,23 @@ fn every_counter_counts_between_start_and_stop_and_only_then() {
         for &counter in &counters {
             let seen = driver.read(&mut pmu, counter).unwrap();
             assert_eq!(driver.rdpmc(&mut pmu, counter), Ok(seen));
+            let readable = driver.readable(&mut pmu, counter).unwrap();
+            assert_eq!(pmu.rdpmc_again(readable), seen);
             match counter {
                 // Reference cycles at two thirds, slots at the processor's width.
                 Counter::Fixed(2) => assert_eq!(seen, 200, "{model:?}"),
                 Counter::Fixed(3) => assert_eq!(seen % 300, 0, "{model:?}"),
                 _ => assert_eq!(seen, 300, "{model:?}: {counter}"),
             }
+        }
+    }
+}
+
+#[test]
+fn a_counter_that_is_not_there_is_not_readable() {
+    for (_, mut pmu, driver) in machines() {
+        for none in [Counter::General(31), Counter::Fixed(15)] {
+            assert_eq!(driver.readable(&mut pmu, none), Err(PmuError::NoCounter(none)));
         }
     }
 }

@@ -31,26 +31,10 @@ pub struct Launch {
     pub rsdp: u64,
     /// Number of the processor that makes the call; the first one's is 0.
     pub processor: u64,
-    /// For the first processor's: those for the others.
-    pub others: *const Other,
-    /// How many.
-    pub others_len: u64,
-    /// What the copies share if an operating system is to start the other processors by itself; null if none is. The copies
+    /// What the copies share if there are other processors, which the guest starts by itself; null if there are none. The copies
     /// of the others are called first, by the processor that makes all these calls: they prepare themselves, and that is
     /// all that they change. The first processor's copy comes last.
     pub startup: *mut Startup,
-}
-
-/// A copy of the hypervisor that waits for another processor, to which a kernel of ours takes it. Each processor has one of its own: they share nothing but
-/// the machine. The kernel, which starts the processors, finds the copies by CPUID ([`CPUID_OTHERS`]) and calls their entry
-/// point on each, with all memory below 4 GiB mapped one to one.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct Other {
-    /// Its entry point, an [`Entry`].
-    pub entry: u64,
-    /// The address of its [`Launch`].
-    pub launch: u64,
 }
 
 /// Most processors: as many as there are timers for. QEMU's HPET has registers for 24 of them, whatever `hpet.timers` says:
@@ -58,12 +42,8 @@ pub struct Other {
 /// 2.3.1). The first two may replace the PC's old timers.
 pub const MAX_PROCESSORS: usize = 22;
 
-/// CPUID leaf of the first processor's hypervisor with processor n in sub-leaf n: [`Other::entry`] in EBX:EAX,
-/// [`Other::launch`] in EDX:ECX.
-pub const CPUID_OTHERS: u32 = 0x4000_0102;
-
 /// Version of [`Launch`].
-pub const LAUNCH_VERSION: u64 = 4;
+pub const LAUNCH_VERSION: u64 = 5;
 
 /// I/O port of QEMU's debug console, where the hypervisor speaks; its documented default.
 pub const DEBUG_PORT: u16 = 0xe9;

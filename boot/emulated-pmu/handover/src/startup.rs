@@ -29,8 +29,11 @@ pub struct Processor {
     pub status: AtomicU64,
     /// 1: the guest sent it an NMI.
     pub nmi: AtomicU64,
-    /// The TSC from which on it is to look whether another processor has written to memory.
+    /// The TSC from which on it is to have a turn: to look whether another processor has written to memory, or because its timer
+    /// has rung.
     pub due: AtomicU64,
+    /// 1: another processor has sent it an interrupt.
+    pub called: AtomicU64,
 }
 
 /// What they share. The loader fills in `page`, `count`, and `apic_id` of each processor, the first of which is the one
@@ -54,8 +57,12 @@ pub struct Startup {
     pub turn: AtomicU64,
     /// 1: all wait for interrupts.
     pub asleep: AtomicU64,
-    /// Turns in a row in which a halted processor found no interrupt.
-    pub quiet: AtomicU64,
+    /// Who had the last turn that was not to look for interrupts, who looked last, and how many have looked since that turn.
+    pub last: AtomicU64,
+    /// See there.
+    pub looker: AtomicU64,
+    /// See there.
+    pub looks: AtomicU64,
     /// Processors that execute something, as bits by their numbers.
     pub awake: AtomicU64,
     /// The guest's time when the turn was passed on, or when all began to wait.
@@ -84,6 +91,7 @@ impl Processor {
             status: AtomicU64::new(0),
             nmi: AtomicU64::new(0),
             due: AtomicU64::new(0),
+            called: AtomicU64::new(0),
         }
     }
 }
@@ -109,7 +117,9 @@ impl Startup {
             before_entry: AtomicU64::new(0),
             turn: AtomicU64::new(0),
             asleep: AtomicU64::new(0),
-            quiet: AtomicU64::new(0),
+            last: AtomicU64::new(0),
+            looker: AtomicU64::new(0),
+            looks: AtomicU64::new(0),
             awake: AtomicU64::new(1),
             now: AtomicU64::new(0),
             slept: AtomicU64::new(0),

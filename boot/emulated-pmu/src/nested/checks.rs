@@ -147,7 +147,7 @@ mod tests {
             (Refused::Debug, |block| block.dr6 |= 1 << 32),
             (Refused::Debug, |block| block.dr7 |= 1 << 63),
             (Refused::Vmrun, |block| {
-                block.set_intercepts(Intercepts::all().difference(Intercepts::VMRUN))
+                block.set_intercepts(Intercepts::all().difference(Intercepts::VMRUN));
             }),
             (Refused::Asid, |block| block.asid = 0),
             (Refused::Maps, |block| block.msr_permissions = (1 << 40) - 0x1000),

@@ -76,7 +76,8 @@ fn run(guest: &mut Guest, ring: Ring, left: Option<u64>, placed: &Placed) {
 
 fn intercept(guest: &mut Guest, ring: Ring) {
     let split = guest.tells_rings_apart();
-    let mut intercepts = ALWAYS | Intercepts::HLT | Intercepts::MWAIT | returns(guest);
+    let mut intercepts =
+        ALWAYS | Intercepts::HLT | Intercepts::MWAIT | returns(guest) | free::yields();
     // Each is an event, or a change of ring, or of a watched timer; and QEMU sets RF in its frame.
     intercepts |= Intercepts::INTR;
     let mut exceptions = MISCOUNTED | free::DEBUG;

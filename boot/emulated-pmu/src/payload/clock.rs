@@ -9,9 +9,7 @@
 //! - and what nobody holds back: the HPET, which the guest is not told of, the PC's old timers and the real-time clock. They
 //!   run on while the hypervisor works.
 //!
-//! Where processors run at once, as those that a kernel of ours brings in, they would see each other's instructions as time
-//! of nobody, and nothing is held back. Those that an operating system starts run one at a time, and the guest's time goes
-//! from one to the next.
+//! Several processors run one at a time, and the guest's time goes from one to the next.
 
 use super::port::tsc;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};

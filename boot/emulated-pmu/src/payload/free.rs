@@ -33,7 +33,7 @@ pub fn stay(guest: &mut Guest) {
     }
     if processors::are_shared() {
         // Others have their turn meanwhile.
-        guest.vmcb.add_intercepts(Intercepts::HLT | Intercepts::MWAIT);
+        guest.vmcb.add_intercepts(Intercepts::HLT | Intercepts::MWAIT | yields());
     }
     guest.vmcb.exceptions = 0;
     bulk::rewind_if_undelivered(guest);
@@ -59,6 +59,12 @@ pub fn stay(guest: &mut Guest) {
         guest.debug.set_status(guest.vmcb.dr6);
     }
     exits::handle(guest);
+}
+
+/// Who waits for another processor in a loop lets it have its turn.
+pub fn yields() -> Intercepts {
+    let others = processors::turns::others_run();
+    if others { Intercepts::PAUSE } else { Intercepts::empty() }
 }
 
 /// While an NMI is being handled, its IRET has to be seen, and while a frame leads past a breakpoint of the hypervisor's.

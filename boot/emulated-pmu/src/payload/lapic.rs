@@ -1,7 +1,7 @@
 //! The guest's own local APIC, as far as a performance monitoring interrupt needs it: what LVTPC asks for, its mask
 //! bit, and the way in for a fixed vector.
 
-use super::port::{read_msr, write_msr};
+use super::port::{read_msr, tsc, write_msr};
 use emulated_pmu::ipi::{Command, Kind};
 
 /// IA32_APIC_BASE.
@@ -98,6 +98,12 @@ pub fn timer() -> Option<Timer> {
     // SDM vol. 3, figure 11-10: bits 3, 1 and 0; 111 divides by 1.
     let shift = ((divide & 0b11 | divide >> 1 & 0b100) + 1) & 7;
     Some(Timer { lvt, initial: read(base, INITIAL), current: read(base, CURRENT), shift })
+}
+
+/// The machine's time at which the timer rings, if it does.
+pub fn rings_at() -> Option<u64> {
+    let timer = timer().filter(|timer| timer.current > 0)?;
+    Some(tsc() + (u64::from(timer.current) << timer.shift))
 }
 
 /// Starts the timer, or stops it with 0. A different `lvt` changes its mode first.

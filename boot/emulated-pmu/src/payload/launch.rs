@@ -21,7 +21,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use emulated_pmu::debug_registers::DebugRegisters;
 use emulated_pmu::options::{self, Clock, Options, Strings};
 use emulated_pmu::vmcb::{Segment, Vmcb};
-use handover::{LAUNCH_VERSION, Launch, MAX_PROCESSORS, Other, Refusal};
+use handover::{LAUNCH_VERSION, Launch, Refusal};
 use iced_x86::InstructionInfoFactory;
 use pmu_model::model::Vendor;
 use pmu_model::uarch::{Core, Llc, Prefetch};
@@ -35,20 +35,6 @@ static mut CR3: u64 = 0;
 static COUNTER: spin::Once<options::Counting> = spin::Once::new();
 /// The guest's time is its own.
 static OWN_TIME: AtomicBool = AtomicBool::new(false);
-/// What waits for the other processors.
-static OTHERS: spin::Once<([Other; MAX_PROCESSORS], usize)> = spin::Once::new();
-
-/// What waits for processor number `processor`, which is not the first.
-pub fn other(processor: u32) -> Option<Other> {
-    let (list, count) = OTHERS.get()?;
-    list[..*count].get((processor as usize).checked_sub(1)?).copied()
-}
-
-/// How many wait.
-pub fn others() -> usize {
-    OTHERS.get().map_or(0, |(_, count)| *count)
-}
-
 /// What [`prepare`] returns from a copy that waits for its processor.
 pub const PREPARED: i32 = -1;
 
@@ -62,13 +48,6 @@ pub extern "sysv64" fn prepare(launch: *const Launch, rip: u64, rsp: u64) -> u64
     }
     // SAFETY: as above.
     let line = unsafe { slice::from_raw_parts(launch.options, launch.options_len as usize) };
-    let count = (launch.others_len as usize).min(MAX_PROCESSORS);
-    if count > 0 {
-        let mut list = [Other { entry: 0, launch: 0 }; MAX_PROCESSORS];
-        // SAFETY: as above.
-        list[..count].copy_from_slice(unsafe { slice::from_raw_parts(launch.others, count) });
-        OTHERS.call_once(|| (list, count));
-    }
     processors::set(launch.startup, launch.processor);
     let waits = processors::are_shared() && launch.processor > 0;
     match checked(line, launch.processor, waits) {
@@ -77,7 +56,7 @@ pub extern "sysv64" fn prepare(launch: *const Launch, rip: u64, rsp: u64) -> u64
             let pm_timer = acpi::pm_timer(launch.rsdp);
             // SAFETY: called once, before any guest runs.
             unsafe {
-                build((options, recording, launch.processor), shift, (alarm, pm_timer), rip, rsp)
+                build((options, recording, launch.processor), shift, (alarm, pm_timer), rip, rsp);
             };
             if processors::are_shared() {
                 // SAFETY: as above.
@@ -129,13 +108,8 @@ unsafe fn build(
     rip: u64,
     rsp: u64,
 ) {
-    let alone = options.cpus == 1 || processors::are_shared();
-    let own = options.clock == Clock::Guest && alone;
-    OWN_TIME.store(own, Ordering::Relaxed);
-    // QEMU's plugins know only one processor at a time, and here all guests run at once: QEMU bakes the number of the vCPU
-    // that translates into the code that counts.
-    let counting = if alone { options.counting } else { options::Counting::Stepping };
-    COUNTER.call_once(|| counting);
+    OWN_TIME.store(options.clock == Clock::Guest, Ordering::Relaxed);
+    COUNTER.call_once(|| options.counting);
     let mut pmu = match recording {
         Some(recording) => Pmu::recorded(recording, host(), Timing::of_tsc(shift)),
         None => Pmu::new(options.model, host(), Timing::of_tsc(shift)),

@@ -107,8 +107,8 @@ impl Plugin {
             ));
             return None;
         }
-        // It does not tell processors apart that run at the same time, under the hypervisor or not.
-        if get!(processors) > 1 && !processors::are_shared() {
+        // It does not tell processors apart that run at the same time, as those do that are outside of the hypervisor.
+        if get!(processors) > processors::count() as u64 {
             return None;
         }
         set!(region_start, &raw const __executable_start as u64);

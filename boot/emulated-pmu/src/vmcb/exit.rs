@@ -36,6 +36,8 @@ pub const CPUID: u64 = 0x72;
 pub const IRET: u64 = 0x74;
 /// INT n.
 pub const INT_N: u64 = 0x75;
+/// PAUSE.
+pub const PAUSE: u64 = 0x77;
 /// HLT.
 pub const HLT: u64 = 0x78;
 /// INVLPGA.

@@ -28,6 +28,8 @@ bitflags! {
         const IRET = 1 << 20;
         /// INT n.
         const INT_N = 1 << 21;
+        /// PAUSE.
+        const PAUSE = 1 << 23;
         /// HLT.
         const HLT = 1 << 24;
         /// INVLPG.

@@ -56,6 +56,24 @@ fn a_run_that_was_cut_off_leaves_its_whole_lines() {
 }
 
 #[test]
+fn x1_the_item_that_runs_is_noted_before_it_does() {
+    let mut region = prepared();
+    assert_eq!(running(&region), None);
+    let mut writer = Writer::open(&mut region, |_| ()).unwrap();
+    writer.running(0, "first");
+    let long = "\u{1f980}".repeat(NAME_BYTES);
+    writer.running(7, &long);
+    let (index, name) = running(&region).unwrap();
+    assert_eq!(index, 7);
+    assert!(long.starts_with(&name) && name.len() > NAME_BYTES - 4, "{name}");
+    // Another boot has noted nothing, and a note that was written in part is none.
+    region[RUNNING_AT + 9] ^= 1;
+    assert_eq!(running(&region), None);
+    assert_eq!(running(&prepared()), None);
+    assert_eq!(running(&[0; 8]), None);
+}
+
+#[test]
 fn a_line_that_never_left_the_cache_is_left_out() {
     let mut region = written(&["{1}\r\n", "{2}\r\n"], None);
     region[HEADER_BYTES + 5..][..5].fill(0);

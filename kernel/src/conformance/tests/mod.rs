@@ -1,6 +1,7 @@
 //! The suite on the model of every processor: sound ones, and ones with a planted fault.
 
 mod host;
+mod measured;
 mod models;
 mod mutations;
 

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Every fault that the model knows, on which processor, and the check that must notice it.
-const TABLE: &[(Mutation, Model, &str)] = {
+pub(super) const TABLE: &[(Mutation, Model, &str)] = {
     use Model::{ArrowLake, Core2, Haswell, IceLake, SapphireRapids, Skylake, Zen4};
     use Mutation::*;
     &[

@@ -1,20 +1,36 @@
 //! Giving a group its counters, and taking them away.
 
-use super::{Active, Session};
+use super::Session;
+use super::group::{Active, FROZEN, Noted};
 use crate::counting::error::SetError;
 use crate::counting::{Mode, Platform, VirtualCounter};
+use alloc::vec::Vec;
+use arch::pmu::driver::Write;
 use arch::pmu::pmi::ControlBlock;
-use arch::pmu::{Freeze, FreezeKind, PmuError, Selection};
+use arch::pmu::registers::GlobalStatus;
+use arch::pmu::{Freeze, FreezeKind, PmuError, Registers, Selection};
 
 impl Session {
-    /// Programs a group. Nothing runs.
+    /// Programs a group. Nothing runs. Allocates nothing.
     pub(super) fn load(
         &mut self,
         group: usize,
         platform: &mut dyn Platform,
     ) -> Result<(), SetError> {
+        self.load_noting(group, platform, None)
+    }
+
+    /// The same, with what is written for its events noted.
+    pub(super) fn load_noting(
+        &mut self,
+        group: usize,
+        platform: &mut dyn Platform,
+        mut writes: Option<&mut Vec<Write>>,
+    ) -> Result<(), SetError> {
         self.unload(platform)?;
+        self.readings.turn(self.group, group);
         self.group = group;
+        self.active[group].clear();
         self.timed.copy_from_slice(&self.started);
         let Self { set, driver, .. } = self;
         let members = set.groups()[group].iter().filter(|(request, _)| self.started[*request]);
@@ -34,7 +50,15 @@ impl Session {
                 let can = every.is_some() || driver.capabilities().overflows(counter);
                 let interrupt = interrupt && counter == counted.counter && can;
                 let selection = Selection { interrupt, ..selection };
-                driver.program(platform, counter, &selection).map_err(refused)?;
+                let mut noted;
+                let registers: &mut dyn Registers = match &mut writes {
+                    None => platform,
+                    Some(writes) => {
+                        noted = Noted { inner: platform, writes };
+                        &mut noted
+                    }
+                };
+                driver.program(registers, counter, &selection).map_err(refused)?;
             }
             if let Some(period) = every {
                 reloads[counted.counter.index()] =
@@ -60,18 +84,20 @@ impl Session {
             let into = if mode == Mode::Free { 0 } else { self.into[*request] };
             let (total, counter) = (self.totals[*request].raw, counted.counter);
             let count = VirtualCounter::arm(driver, platform, counter, mode, total, into)?;
-            self.active.push(Active { request: *request, count, told: count.folded().0 });
+            let one = Active { request: *request, count, told: count.folded().0 };
+            let active = &mut self.active[group];
+            let place = active.iter().position(|other| other.request > one.request);
+            active.insert(place.unwrap_or(active.len()), one);
         }
-        // Those of the block that has just been delivered.
-        let interrupts = platform.interrupts();
-        self.plan_reading(interrupts);
+        self.loaded = true;
         Ok(())
     }
 
     /// Frees the counters. Their counts have been folded.
     pub(super) fn unload(&mut self, platform: &mut dyn Platform) -> Result<(), PmuError> {
-        self.active.clear();
-        self.reading.discard();
+        self.catch_up();
+        self.readings.now.discard();
+        self.loaded = false;
         let driver = &mut self.driver;
         let programmed = driver.programmed();
         let counters = driver.capabilities().counters();
@@ -86,19 +112,16 @@ impl Session {
     /// Lets the counters run, from a stop or from a freeze. The write that does is the last thing here, so that as
     /// little as possible of what called it is counted.
     pub(super) fn resume(&mut self, platform: &mut dyn Platform) -> Result<(), PmuError> {
+        self.catch_up();
         if self.driver.capabilities().freeze != FreezeKind::Streamlined {
             return self.driver.start(platform);
         }
-        let frozen = self.driver.status(platform)? & frozen();
+        let frozen = GlobalStatus::from_bits_retain(FROZEN);
+        let frozen = self.driver.status(platform)? & frozen;
         self.driver.start(platform)?;
         match frozen.is_empty() {
             true => Ok(()),
             false => self.driver.acknowledge(platform, frozen),
         }
     }
-}
-
-const fn frozen() -> arch::pmu::registers::GlobalStatus {
-    use arch::pmu::registers::GlobalStatus;
-    GlobalStatus::LBR_FROZEN.union(GlobalStatus::COUNTERS_FROZEN)
 }

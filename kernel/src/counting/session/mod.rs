@@ -3,8 +3,10 @@
 //! Whatever calls a session keeps its interrupt away meanwhile: interrupts off, or LVTPC masked. The interrupt's
 //! handler first runs `arch::pmu::pmi::service`, then [`Session::interrupt`].
 
+mod group;
 mod load;
 mod notification;
+mod planned;
 mod status;
 mod turns;
 
@@ -13,32 +15,27 @@ pub use status::{Programmed, Status};
 
 use super::counts::{Count, Counts};
 use super::error::SetError;
-use super::reading::Reading;
 use super::request::{Request, Run};
 use super::set::Set;
-use super::{AtOverflow, Platform, VirtualCounter};
+use super::{AtOverflow, Platform};
 use crate::events::Known;
 use alloc::vec;
 use alloc::vec::Vec;
-use arch::pmu::Driver;
+use arch::pmu::driver::Write;
+use arch::pmu::{Driver, PmuError};
+use group::{Active, Readings, Turn};
 use notification::Notifications;
-
-/// A request that has a counter.
-#[derive(Clone, Debug)]
-struct Active {
-    request: usize,
-    count: VirtualCounter,
-    /// Overflows that were acted on.
-    told: u64,
-}
 
 /// The binding.
 #[derive(Clone, Debug)]
 pub struct Session {
     set: Set,
     run: Run,
+    /// What is programmed, unless that was done `by_plan`.
     driver: Driver,
-    /// As of the last fold; those of requests with a counter go on in `active`.
+    /// The group was programmed by its plan: that has the driver as it is.
+    by_plan: bool,
+    /// As of the last fold; those of requests with a counter go on in the group's plan.
     totals: Vec<Count>,
     /// Events of each request since its last overflow.
     into: Vec<u64>,
@@ -46,10 +43,17 @@ pub struct Session {
     started: Vec<bool>,
     /// The same as of the last load: from then on a request could have a counter.
     timed: Vec<bool>,
-    active: Vec<Active>,
-    /// How all counts are read at once.
-    reading: Reading,
+    /// The requests of each group that count, in their order, and how far they are in the one that has the counters.
+    active: Vec<Vec<Active>>,
+    /// How each group gets the counters, if all of them can by a plan.
+    turns: Vec<Turn>,
+    /// A register that did not take what a plan said.
+    refused: Option<Write>,
+    /// The group whose turn it is, and how its counts are read.
     group: usize,
+    readings: Readings,
+    /// Whether it has its counters.
+    loaded: bool,
     passes: u64,
     /// Overflows of each request that were acted on.
     overflows: Vec<u64>,
@@ -81,17 +85,22 @@ impl Session {
         }
         let requests = set.requests().len();
         let at_interrupt = Counts::new(&set);
+        let (active, readings) = (group::active(&set), Readings::new(&set, 0));
         let mut session = Self {
             set,
             run,
             driver,
+            by_plan: false,
             totals: vec![Count::default(); requests],
             into: vec![0; requests],
             started: vec![true; requests],
             timed: vec![true; requests],
-            active: Vec::with_capacity(requests),
-            reading: Reading::with_capacity(requests),
+            active,
+            turns: Vec::new(),
+            refused: None,
             group: 0,
+            readings,
+            loaded: false,
             passes: 0,
             overflows: vec![0; requests],
             running: false,
@@ -103,13 +112,8 @@ impl Session {
             notifications: Notifications::new(),
         };
         session.driver.reset(platform)?;
-        // Each group once, so that what is refused is refused here and not in an interrupt.
-        for group in (0..session.set.groups().len()).rev() {
-            session.begin();
-            session.load(group, platform)?;
-            // So that what is read without a guard has been read once with one.
-            session.fold(platform)?;
-        }
+        session.begin();
+        session.try_groups(0, platform)?;
         Ok(session)
     }
 
@@ -133,12 +137,6 @@ impl Session {
     #[must_use]
     pub const fn set(&self) -> &Set {
         &self.set
-    }
-
-    /// The driver, with what is programmed now.
-    #[must_use]
-    pub const fn driver(&self) -> &Driver {
-        &self.driver
     }
 
     /// Whether it counts.
@@ -183,12 +181,16 @@ impl Session {
             return Ok(());
         }
         // What an overflow has released while the others stood still.
-        let group = self.set.groups()[self.group].iter();
-        if group.filter(|(request, _)| self.started[*request]).count() != self.active.len() {
+        let mut group = self.set.groups()[self.group].iter();
+        let active = &self.active[self.group];
+        let is_active = |request| active.iter().any(|active| active.request == request);
+        if !self.loaded || group.any(|(request, _)| self.started[*request] && !is_active(*request))
+        {
             self.load(self.group, platform)?;
         }
         self.since = platform.tsc();
         self.running = true;
+        self.plan_reading(platform.interrupts());
         Ok(self.resume(platform)?)
     }
 
@@ -243,36 +245,49 @@ impl Session {
     ///
     /// # Errors
     /// The buffer is another set's (as [`super::Mismatch`]), or a register cannot be read.
+    #[inline]
     pub fn sample(
         &mut self,
         platform: &mut dyn Platform,
         counts: &mut Counts,
     ) -> Result<(), super::CountingError> {
-        counts.fits(&self.set)?;
-        let now = platform.tsc();
-        let ticks = if self.running { now.wrapping_sub(self.since) } else { 0 };
-        if platform.read(&mut self.reading, ticks, counts.counts_mut()) {
-            (counts.generation, counts.tsc) = (self.generation, now);
-            return Ok(());
+        match platform.read(counts, self) {
+            true => Ok(()),
+            false => self.sample_anew(platform, counts),
         }
-        let interrupts = platform.interrupts();
+    }
+
+    /// The same where something has overflowed, or nothing was planned.
+    fn sample_anew(
+        &mut self,
+        platform: &mut dyn Platform,
+        counts: &mut Counts,
+    ) -> Result<(), super::CountingError> {
+        counts.fits(&self.set)?;
+        let (now, interrupts) = (platform.tsc(), platform.interrupts());
         self.account(now);
         self.fold(platform)?;
         self.plan_reading(interrupts);
-        self.copy_to(counts, now);
+        counts.counts_mut().copy_from_slice(&self.totals);
+        (counts.generation, counts.tsc) = (self.generation, now);
         Ok(())
     }
 
-    /// The counts as they were put together now, for the reads that come. `interrupts`: those before.
+    /// The counts as they were put together last, for the reads that come while the session runs. `interrupts`: those before.
     fn plan_reading(&mut self, interrupts: u64) {
-        let Self { reading, driver, active, totals, timed, .. } = self;
-        let active = active.iter().map(|active| (active.request, &active.count));
-        reading.plan(driver, active, totals, timed, interrupts);
+        let active = &self.active[self.group];
+        let counted = active.iter().map(|active| (active.request, &active.count));
+        let of = (&self.driver, self.set.id());
+        self.readings.now.plan(of, counted, &self.totals, [interrupts, self.since]);
+        if !self.running {
+            self.readings.now.discard();
+        }
     }
 
-    fn copy_to(&self, counts: &mut Counts, now: u64) {
-        counts.counts_mut().copy_from_slice(&self.totals);
-        (counts.generation, counts.tsc) = (self.generation, now);
+    /// The requests that have a counter now.
+    fn active(&self) -> &[Active] {
+        let active = self.active.get(self.group).filter(|_| self.loaded);
+        active.map_or(&[], |active| active)
     }
 
     /// Puts another request in the place of number `index`; its count starts anew, the others go on. The generation
@@ -291,12 +306,20 @@ impl Session {
         set.replace(index, request, known)?;
         let was_running = self.running;
         self.stop(platform)?;
-        let before = (core::mem::replace(&mut self.set, set), self.group);
-        let group = self.group.min(self.set.groups().len() - 1);
-        let tried = self.load(group, platform).and_then(|()| Ok(self.fold(platform)?));
-        if let Err(error) = tried {
-            self.set = before.0;
-            self.load(before.1, platform)?;
+        self.unload(platform)?;
+        let group = self.group.min(set.groups().len() - 1);
+        let (active, readings) = (group::active(&set), Readings::new(&set, group));
+        let before = (
+            core::mem::replace(&mut self.set, set),
+            core::mem::replace(&mut self.active, active),
+            core::mem::take(&mut self.turns),
+            core::mem::replace(&mut self.readings, readings),
+            core::mem::replace(&mut self.group, group),
+        );
+        if let Err(error) = self.try_groups(group, platform) {
+            self.unload(platform)?;
+            (self.set, self.active, self.turns, self.readings, self.group) = before;
+            self.load(self.group, platform)?;
             if was_running {
                 self.start(platform)?;
             }
@@ -315,22 +338,25 @@ impl Session {
     fn account(&mut self, now: u64) {
         let ticks = now.wrapping_sub(self.since);
         self.since = now;
-        self.reading.discard();
+        self.readings.now.discard();
         if self.running {
             // What waits for another's overflow is not to be scaled to the time before.
             for (total, timed) in self.totals.iter_mut().zip(&self.timed) {
                 total.enabled += if *timed { ticks } else { 0 };
             }
-            for active in &self.active {
+            let active = self.active[self.group].iter();
+            for active in active.filter(|_| self.loaded) {
                 self.totals[active.request].counted += ticks;
             }
         }
     }
 
     /// Counts up to now.
-    fn fold(&mut self, platform: &mut dyn Platform) -> Result<(), arch::pmu::PmuError> {
-        self.reading.discard();
-        for active in &mut self.active {
+    fn fold(&mut self, platform: &mut dyn Platform) -> Result<(), PmuError> {
+        self.catch_up();
+        self.readings.now.discard();
+        let active = self.active[self.group].iter_mut();
+        for active in active.filter(|_| self.loaded) {
             let raw = active.count.fold(&self.driver, platform)?;
             self.totals[active.request].raw = raw;
             self.into[active.request] = active.count.folded().1;

@@ -68,7 +68,7 @@ impl Session {
                     request: *request,
                     event: one.counting.name.clone(),
                     group,
-                    now: self.active.iter().any(|active| {
+                    now: self.active().iter().any(|active| {
                         active.request == *request && active.count.counter() == one.counter
                     }) && group == self.group,
                     counter: one.counter,
@@ -92,7 +92,7 @@ impl Session {
         if self.driver.capabilities().fixed != 0 {
             list.push(numbers::FIXED_CTR_CTRL);
         }
-        for active in &self.active {
+        for active in self.active() {
             if let Counter::General(n) = active.count.counter() {
                 list.push(layout.select(n));
             }

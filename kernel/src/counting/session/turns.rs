@@ -3,6 +3,8 @@
 use super::{Occasion, Session};
 use crate::counting::error::SetError;
 use crate::counting::{AtOverflow, Notify, Platform};
+use arch::msr::Msr;
+use arch::pmu::PmuError;
 
 impl Session {
     /// A time slice is over: the next group counts, if the session runs and has several.
@@ -20,7 +22,19 @@ impl Session {
     ///
     /// # Errors
     /// The set has ended, or a register refuses.
+    #[inline]
     pub fn next(&mut self, platform: &mut dyn Platform) -> Result<(), SetError> {
+        match platform.next(self) {
+            true => Ok(()),
+            false => self.next_anew(platform),
+        }
+    }
+
+    /// The same where something has overflowed, or nothing was planned.
+    fn next_anew(&mut self, platform: &mut dyn Platform) -> Result<(), SetError> {
+        if let Some(write) = self.refused.take() {
+            return Err(PmuError::Write { msr: Msr(write.msr), value: write.value }.into());
+        }
         if self.ended {
             return Err(SetError::Ended);
         }
@@ -28,10 +42,7 @@ impl Session {
         self.stop(platform)?;
         let next = (self.group + 1) % self.set.groups().len();
         if next == 0 {
-            self.passes += 1;
-            if self.run.notify.contains(Notify::PASS) {
-                self.notifications.push(Occasion::Pass(self.passes), platform.tsc());
-            }
+            self.pass(platform.tsc());
             if self.passes == self.run.passes {
                 self.unload(platform)?;
                 self.end(platform.tsc());
@@ -40,6 +51,14 @@ impl Session {
         }
         self.load(next, platform)?;
         if was_running { self.start(platform) } else { Ok(()) }
+    }
+
+    /// Each group has had its turn.
+    pub(super) fn pass(&mut self, now: u64) {
+        self.passes += 1;
+        if self.run.notify.contains(Notify::PASS) {
+            self.notifications.push(Occasion::Pass(self.passes), now);
+        }
     }
 
     /// What follows from a performance monitoring interrupt, after the handler has counted and reloaded. Counters
@@ -74,7 +93,8 @@ impl Session {
     /// any, and whether something waited.
     pub(super) fn note_overflows(&mut self, platform: &mut dyn Platform) -> (bool, bool) {
         let (mut overflowed, mut released) = (false, false);
-        for active in &mut self.active {
+        let active = self.active[self.group].iter_mut();
+        for active in active.filter(|_| self.loaded) {
             let request = &self.set.requests()[active.request];
             let wraps = active.count.folded().0;
             if request.every.is_none() || active.told >= wraps {

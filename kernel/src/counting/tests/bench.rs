@@ -239,6 +239,10 @@ impl Platform for Bench {
         self.pending = false;
     }
 
+    fn follow(&mut self, counters: u64, enabled: u64) {
+        self.block.follow(counters, enabled);
+    }
+
     fn withdraw(&mut self) {
         self.delivering = false;
         self.masked = true;

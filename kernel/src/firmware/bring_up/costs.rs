@@ -30,16 +30,26 @@ pub(super) fn measure_all(machine: &Machine, item: u32, report: &mut dyn FnMut(M
     let layout = Layout::of(has);
     let Some(first) = has.generals().next() else { return };
     let (counter, select) = (layout.counter(first), layout.select(first.index() as u8));
-    one("cost.rdpmc", &mut || drop(registers.rdpmc(Layout::rdpmc_index(first))));
-    one("cost.rdmsr", &mut || drop(registers.rdmsr(counter)));
-    one("cost.wrmsr_counter", &mut || drop(registers.wrmsr(counter, 0)));
-    one("cost.wrmsr_select", &mut || drop(registers.wrmsr(select, 0)));
+    one("cost.rdpmc", &mut || {
+        let _ = registers.rdpmc(Layout::rdpmc_index(first));
+    });
+    one("cost.rdmsr", &mut || {
+        let _ = registers.rdmsr(counter);
+    });
+    one("cost.wrmsr_counter", &mut || {
+        let _ = registers.wrmsr(counter, 0);
+    });
+    one("cost.wrmsr_select", &mut || {
+        let _ = registers.wrmsr(select, 0);
+    });
     if let Some(global) = layout.global {
-        one("cost.wrmsr_global", &mut || drop(registers.wrmsr(global.control, 0)));
+        one("cost.wrmsr_global", &mut || {
+            let _ = registers.wrmsr(global.control, 0);
+        });
     }
     if has.has(Counter::Fixed(0)) {
         one("cost.rdpmc_fixed", &mut || {
-            drop(registers.rdpmc(Layout::rdpmc_index(Counter::Fixed(0))));
+            let _ = registers.rdpmc(Layout::rdpmc_index(Counter::Fixed(0)));
         });
     }
 }

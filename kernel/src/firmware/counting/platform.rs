@@ -3,16 +3,18 @@
 use super::watch::on_pmi;
 use arch::interrupts;
 use arch::msr::{Absent, Msr};
+use arch::pmu::driver::Write;
 use arch::pmu::pmi::{self, ControlBlock};
-use arch::pmu::{self, Counter, Registers};
+use arch::pmu::{self, Counter, Readable, Registers};
 use arch::time::tsc;
-use kernel::counting::reading::{Access, Reading};
-use kernel::counting::{Count, Platform};
+use kernel::counting::access::Access;
+use kernel::counting::{Counts, Platform, Session};
 use raw_cpuid::CpuIdResult;
 
 /// The processor that this runs on.
 pub struct Processor {
     registers: pmu::Machine,
+    direct: Direct,
 }
 
 impl Processor {
@@ -25,7 +27,7 @@ impl Processor {
         // SAFETY: the caller's promise.
         unsafe {
             pmi::install_for(on_pmi);
-            Self { registers: pmu::Machine::new() }
+            Self { registers: pmu::Machine::new(), direct: Direct { block: pmi::block() } }
         }
     }
 
@@ -36,20 +38,50 @@ impl Processor {
     }
 }
 
-/// Accesses that cannot fail: a plan names registers that were read before.
-struct Known;
+/// Accesses that cannot fail: a plan names registers that took the same when the set was bound.
+struct Direct {
+    /// This processor's, which stays where it is.
+    block: *mut ControlBlock,
+}
 
-impl Access for Known {
+// SAFETY: the block is this processor's, as is whoever has this: it is used on no other.
+unsafe impl Send for Direct {}
+
+impl Access for Direct {
     #[inline]
-    fn msr(&mut self, msr: Msr) -> Option<u64> {
+    fn read(&mut self, msr: Msr) -> Option<u64> {
         // SAFETY: the counters and the status register of the driver, which it has read when the set was bound.
         Some(unsafe { arch::msr::read(msr) })
     }
 
     #[inline]
+    fn write(&mut self, write: &Write) -> bool {
+        // SAFETY: a register of the driver's, which took the value when the set was bound.
+        unsafe { write.put() };
+        true
+    }
+
+    #[inline]
+    fn tsc(&mut self) -> u64 {
+        tsc::behind()
+    }
+
+    #[inline]
     fn interrupts(&mut self) -> u64 {
         // SAFETY: the handler counts up in it, which a read may see before or after.
-        unsafe { (&raw const (*pmi::block()).pmis).read_volatile() }
+        unsafe { (&raw const (*self.block).pmis).read_volatile() }
+    }
+
+    #[inline]
+    fn overflows(&mut self, counter: Counter) -> u64 {
+        // SAFETY: as above.
+        unsafe { (*self.block).overflows(counter) }
+    }
+
+    #[inline]
+    fn follow(&mut self, counters: u64, enabled: u64) {
+        // SAFETY: the counters stand still and interrupts are off, so that the handler does not run.
+        unsafe { (*self.block).follow(counters, enabled) };
     }
 }
 
@@ -69,6 +101,11 @@ impl Registers for Processor {
     fn rdpmc(&mut self, index: u32) -> Result<u64, Absent> {
         self.registers.rdpmc(index)
     }
+
+    #[inline]
+    fn rdpmc_again(&mut self, counter: Readable) -> u64 {
+        self.registers.rdpmc_again(counter)
+    }
 }
 
 impl Platform for Processor {
@@ -77,16 +114,27 @@ impl Platform for Processor {
     }
 
     fn overflows(&mut self, counter: Counter) -> u64 {
-        // SAFETY: the handler counts up in it, which a read may see before or after.
-        unsafe { (*pmi::block()).overflows(counter) }
+        self.direct.overflows(counter)
     }
 
     fn interrupts(&mut self) -> u64 {
-        Known.interrupts()
+        self.direct.interrupts()
     }
 
-    fn read(&mut self, plan: &mut Reading, ticks: u64, to: &mut [Count]) -> bool {
-        plan.run(&mut Known, ticks, to)
+    fn follow(&mut self, counters: u64, enabled: u64) {
+        self.direct.follow(counters, enabled);
+    }
+
+    fn read(&mut self, counts: &mut Counts, session: &mut Session) -> bool {
+        session.read_planned(&mut self.direct, counts)
+    }
+
+    fn charge(&mut self, session: &mut Session, last: &mut Counts, to: &mut Counts) -> bool {
+        session.charge_planned(&mut self.direct, last, to)
+    }
+
+    fn next(&mut self, session: &mut Session) -> bool {
+        session.next_planned(&mut self.direct)
     }
 
     fn deliver(&mut self, block: ControlBlock) {

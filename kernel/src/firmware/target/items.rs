@@ -120,7 +120,7 @@ impl run::Machine for Target<'_> {
         let suite = self.checked(|subject, bench| {
             let report = core::cell::RefCell::new(&mut *report);
             let mut measured = |one| {
-                (report.borrow_mut())(Record::Measure(kernel::bring_up::measured(index, one)))
+                (report.borrow_mut())(Record::Measure(kernel::bring_up::measured(index, one)));
             };
             let each = |check: &Check| (report.borrow_mut())(Record::Check(check.clone()));
             conformance::run_measured(item, index, subject, bench, Some(&mut measured), each)

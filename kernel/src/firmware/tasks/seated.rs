@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 use arch::apic;
 use arch::interrupts::TrapFrame;
 use arch::pmu::pmi::{self, Interval};
-use arch::task::{self, Context, TICK_VECTOR};
+use arch::task::{self, Context, KERNEL, TICK_VECTOR};
 use arch::time::tsc;
-use kernel::tasks::{Cause, Guide, Timer};
+use kernel::tasks::{Cause, Decision, Guide, Timer};
 
 /// Tasks are sampled: `arch::pmu::pmi`'s counters run while a task does, with this timer beside them.
 #[derive(Clone, Copy)]
@@ -72,63 +72,22 @@ impl Here {
         sampled: Option<Sampled>,
         guide: &mut dyn Guide,
     ) {
-        let Some(mut timer) = timer(machine) else { return };
-        let (numbers, cr2, stops) = (&self.numbers, &mut self.cr2, &mut self.stops);
-        // TSC when the kernel came and when it went, of the last tick.
-        let (mut came, mut went) = (0, 0);
+        let Some(timer) = timer(machine) else { return };
         // A switch is no place to search.
-        let most = numbers.iter().max().map_or(0, |&most| usize::from(most) + 1);
-        let mut places = vec![0; most];
-        (0..).zip(numbers).for_each(|(place, &number)| places[usize::from(number)] = place);
+        let most = self.numbers.iter().max().map_or(0, |&most| usize::from(most) + 1);
+        let mut places = vec![KERNEL; most];
+        for (place, &number) in self.numbers.iter().enumerate() {
+            places[usize::from(number)] = place;
+        }
+        let (cr2, stops) = (&mut self.cr2[..], &mut self.stops[..]);
+        let mut switcher = Switcher { guide, timer, sampled, places, cr2, stops, came: 0, went: 0 };
         let sampling_timer = sampled.and_then(|sampled| sampled.timer);
-        let mut on_event = |event: task::Event| {
-            if sampled.is_some() {
-                // SAFETY: in an interrupt of ring 0's, all of which come with interrupts off; `sampled`'s caller has
-                // installed the block.
-                unsafe { pmi::let_out(event.frame) };
-            }
-            let now = tsc::now();
-            let cause = match event.cause {
-                task::Cause::Start => Cause::Start,
-                task::Cause::Tick => {
-                    timer.ticked();
-                    let stop = Stop::of(event.frame);
-                    let before = event.task.and_then(|task| stops.get_mut(task));
-                    let stays =
-                        before.is_some_and(|before| core::mem::replace(before, stop) == stop);
-                    // A task that waits in one place is not held up: it has more time than the kernel.
-                    let stalled = stays && now.wrapping_sub(went) < went.wrapping_sub(came);
-                    came = now;
-                    if stalled { Cause::Stall } else { Cause::Tick }
-                }
-                task::Cause::Yield => Cause::Yield,
-                task::Cause::Exit => Cause::Exit,
-                task::Cause::Fault { cr2: address } => {
-                    if let Some(place) = event.task.and_then(|task| cr2.get_mut(task)) {
-                        *place = address;
-                    }
-                    Cause::Fault
-                }
-            };
-            let decision = guide.decide(cause, now);
-            match decision.timer {
-                _ if sampling_timer.is_some() => {
-                    if decision.next.is_none() {
-                        pmi::stop_timer();
-                    }
-                }
-                Timer::Leave => {}
-                Timer::Once(ticks) => timer.once(ticks),
-                Timer::Every(ticks) => timer.every(ticks),
-                Timer::Stop => timer.stop(),
-            }
-            if let (Some(task), true) = (decision.next, sampled.is_some()) {
-                // SAFETY: as above.
-                unsafe { pmi::let_in(task.into()) };
-            }
-            // Behind anything but a tick, none is a stall.
-            went = if event.cause == task::Cause::Tick { tsc::now() } else { came };
-            decision.next.map(|number| places[usize::from(number)])
+        let mut on_event = |cause: task::Cause, task: usize, frame: &TrapFrame| match cause
+            == task::Cause::Yield
+            && switcher.sampled.is_none()
+        {
+            true => switcher.yields(),
+            false => switcher.event(cause, task, frame),
         };
         if let Some(interval) = sampling_timer {
             // SAFETY: ring 0, interrupts off, the APIC on. The scheduler has just stopped its own use of the timer, and
@@ -138,6 +97,100 @@ impl Here {
         // SAFETY: the caller's promise; interrupt table loaded, one workload at a time. When the last task is gone the
         // scheduler stops the timer. What a task of ring 0 does beyond its memory is its author's business.
         unsafe { task::run(&mut self.contexts, &mut on_event) };
+    }
+}
+
+/// What is at work while tasks run.
+struct Switcher<'a> {
+    guide: &'a mut dyn Guide,
+    timer: apic::Timer,
+    sampled: Option<Sampled>,
+    /// Where each task is among those of this processor, by its number.
+    places: Vec<usize>,
+    cr2: &'a mut [u64],
+    stops: &'a mut [Stop],
+    /// TSC when the kernel came and when it went, of the last tick.
+    came: u64,
+    went: u64,
+}
+
+impl Switcher<'_> {
+    /// A task lets others go first, and none is sampled.
+    #[inline]
+    fn yields(&mut self) -> usize {
+        // Behind anything but a tick, none is a stall.
+        self.went = self.came;
+        match self.guide.yields(tsc::behind()) {
+            Some(next) => self.places[usize::from(next)],
+            None => self.decide(Cause::Yield, tsc::now()),
+        }
+    }
+
+    /// Anything else.
+    #[inline(never)]
+    fn event(&mut self, cause: task::Cause, task: usize, frame: &TrapFrame) -> usize {
+        if self.sampled.is_some() {
+            // SAFETY: in an interrupt of ring 0's, all of which come with interrupts off; `sampled`'s caller has
+            // installed the block.
+            unsafe { pmi::let_out(frame) };
+        }
+        let now = tsc::now();
+        let why = match cause {
+            task::Cause::Start => Cause::Start,
+            task::Cause::Tick => self.tick(now, task, frame),
+            task::Cause::Yield => Cause::Yield,
+            task::Cause::Exit => Cause::Exit,
+            task::Cause::Fault => {
+                if let Some(place) = self.cr2.get_mut(task) {
+                    *place = task::fault_address();
+                }
+                Cause::Fault
+            }
+        };
+        let next = self.decide(why, now);
+        self.went = if cause == task::Cause::Tick { tsc::now() } else { self.came };
+        next
+    }
+
+    /// Asks who goes on, and does what is to be done for it.
+    #[inline(never)]
+    fn decide(&mut self, why: Cause, now: u64) -> usize {
+        let Decision { next, timer } = self.guide.decide(why, now);
+        match self.sampled.and_then(|sampled| sampled.timer) {
+            Some(_) if next.is_none() => {
+                pmi::stop_timer();
+            }
+            Some(_) => {}
+            None => self.set(timer),
+        }
+        if let (Some(task), true) = (next, self.sampled.is_some()) {
+            // SAFETY: as for `let_out`.
+            unsafe { pmi::let_in(task.into()) };
+        }
+        next.map_or(KERNEL, |number| self.places[usize::from(number)])
+    }
+
+    /// The timer came at `now`.
+    #[inline]
+    fn tick(&mut self, now: u64, task: usize, frame: &TrapFrame) -> Cause {
+        self.timer.ticked();
+        let stop = Stop::of(frame);
+        let before = self.stops.get_mut(task);
+        let stays = before.is_some_and(|before| core::mem::replace(before, stop) == stop);
+        // A task that waits in one place is not held up: it has more time than the kernel.
+        let had = self.went.wrapping_sub(self.came);
+        let stalled = stays && now.wrapping_sub(self.went) < had;
+        self.came = now;
+        if stalled { Cause::Stall } else { Cause::Tick }
+    }
+
+    fn set(&mut self, timer: Timer) {
+        match timer {
+            Timer::Leave => {}
+            Timer::Once(ticks) => self.timer.once(ticks),
+            Timer::Every(ticks) => self.timer.every(ticks),
+            Timer::Stop => self.timer.stop(),
+        }
     }
 }
 

@@ -1,1 +1,120 @@
+use super::*;
+use crate::{Host, Pmu, Timing};
+use std::string::{String, ToString as _};
+use std::vec::Vec;
 
+const INTEL: [u32; 3] = [0x756E_6547, 0x6C65_746E, 0x4965_6E69];
+const AMD: [u32; 3] = [0x6874_7541, 0x444D_4163, 0x6974_6E65];
+
+fn answer(leaf: u32, registers: [u32; 4]) -> Answer {
+    Answer { leaf, subleaf: 0, registers }
+}
+
+/// A processor of that signature with leaf 0xA; the 64-bit mode by bit 29.
+fn intel(signature: u32, leaf_a: [u32; 4], extended_edx: u32) -> Vec<Answer> {
+    let [b, d, c] = INTEL;
+    std::vec![
+        answer(0, [0x16, b, c, d]),
+        answer(1, [signature, 0, 0, 0]),
+        answer(0xA, leaf_a),
+        answer(0x8000_0000, [0x8000_0008, 0, 0, 0]),
+        answer(0x8000_0001, [0, 0, 0, extended_edx]),
+    ]
+}
+
+fn amd(signature: u32, extended_ecx: u32, leaf_22: [u32; 4]) -> Vec<Answer> {
+    let [b, d, c] = AMD;
+    std::vec![
+        answer(0, [0xD, b, c, d]),
+        answer(1, [signature, 0, 0, 0]),
+        answer(0x8000_0000, [0x8000_0022, 0, 0, 0]),
+        answer(0x8000_0001, [0, 0, extended_ecx, 1 << 29]),
+        answer(0x8000_0022, leaf_22),
+    ]
+}
+
+fn of(answers: Vec<Answer>) -> Result<Recording, String> {
+    Recording::of(Vec::leak(answers)).map_err(|unfit| unfit.to_string())
+}
+
+/// Version 4, four counters of 48 bits, seven events, three fixed counters of 48 bits.
+const SKYLAKE: [u32; 4] = [0x0730_0404, 0, 0, 0x603];
+
+#[test]
+fn the_model_is_that_of_the_microarchitecture_or_of_the_version() {
+    let nearest = |answers| {
+        let recording = of(answers).unwrap();
+        (recording.nearest(), recording.is_of_nearest())
+    };
+    assert_eq!(nearest(intel(0x506E3, SKYLAKE, 1 << 29)), (Model::Skylake, true));
+    // Broadwell has no model, and Goldmont and Family 19 have none either.
+    assert_eq!(
+        nearest(intel(0x306D4, [0x0730_0403, 0, 0, 0x603], 1 << 29)),
+        (Model::Haswell, false)
+    );
+    assert_eq!(nearest(intel(0x506C9, SKYLAKE, 1 << 29)), (Model::Skylake, false));
+    assert_eq!(
+        nearest(intel(0xD06F0, [0x0730_0806, 0, 0, 0x603], 1 << 29)),
+        (Model::ArrowLake, false)
+    );
+    assert_eq!(nearest(amd(0x100F42, 0, [0; 4])), (Model::K10, true));
+    assert_eq!(nearest(amd(0x600F12, 1 << 23, [0; 4])), (Model::Zen2, false));
+    assert_eq!(nearest(amd(0x870F10, 1 << 23, [0; 4])), (Model::Zen2, true));
+    assert_eq!(nearest(amd(0xA60F12, 1 << 23, [1, 6, 0, 0])), (Model::Zen4, true));
+}
+
+#[test]
+fn what_no_emulated_processor_could_have_is_refused_by_name() {
+    let refused = |answers| of(answers).unwrap_err();
+    assert_eq!(refused(Vec::new()), "it has no leaf 0x1");
+    let none = "its CPUID announces no performance counters";
+    assert_eq!(refused(intel(0x506E3, [0; 4], 1 << 29)), none);
+    assert_eq!(refused(intel(0x506E3, [0x0730_0004, 0, 0, 0], 1 << 29)), none);
+    assert_eq!(refused(amd(0x660, 0, [0; 4])), none);
+    assert_eq!(refused(amd(0xA60F12, 1 << 23, [1, 0, 0, 0])), none);
+    assert!(refused(intel(0x506E3, SKYLAKE, 0)).starts_with("it is a 32-bit processor"));
+    let many = refused(intel(0x506E3, [0x0730_2004, 0, 0, 0x603], 1 << 29));
+    assert!(many.contains("0xffffffff; the emulated PMU has room for"), "{many}");
+    let many = refused(amd(0xA60F12, 1 << 23, [1, 7, 0, 0]));
+    assert!(many.contains("0x7f; the emulated PMU has room for 6"), "{many}");
+    let fixed = refused(intel(0x506E3, [0x0730_0405, 0, 0xFF, 0x603], 1 << 29));
+    assert!(fixed.contains("fixed counters are the bits of 0xff"), "{fixed}");
+    for wide in [0x0710_0404, 0x0740_0404] {
+        let width = refused(intel(0x506E3, [wide, 0, 0, 0x603], 1 << 29));
+        assert!(width.contains("counters have"), "{width}");
+    }
+}
+
+#[test]
+fn leaves_answer_as_recorded_and_beyond_the_highest_as_their_maker_does() {
+    let mut answers = intel(0x506E3, SKYLAKE, 1 << 29);
+    answers.push(Answer { leaf: 0xB, subleaf: 0, registers: [1, 2, 0x100, 7] });
+    answers.push(Answer { leaf: 0xB, subleaf: 1, registers: [4, 8, 0x201, 7] });
+    let leaves = Leaves(Vec::leak(answers));
+    assert_eq!(leaves.answer(0xA, 5), SKYLAKE, "one answer for every sub-leaf");
+    assert_eq!(leaves.answer(0xB, 1), [4, 8, 0x201, 7]);
+    assert_eq!(leaves.answer(0xB, 2), [0; 4]);
+    assert!(leaves.has(0x16) && !leaves.has(0x17) && leaves.has(0x8000_0008));
+    assert_eq!(leaves.of(0x8000_0009, 0), [0; 4]);
+    assert_eq!(leaves.family_and_model(), (6, 0x5E));
+    assert!(leaves.echoes());
+    assert!(!Leaves(Vec::leak(amd(0x870F10, 0, [0; 4]))).echoes());
+}
+
+#[test]
+fn registers_start_with_what_was_left_in_them() {
+    let recording: &'static Recording =
+        std::boxed::Box::leak(std::boxed::Box::new(of(intel(0x506E3, SKYLAKE, 1 << 29)).unwrap()));
+    let mut pmu = Pmu::recorded(recording, Host::EXAMPLE, Timing::DEFAULT);
+    // PERFEVTSEL0, a counter beyond 32 bits, FIXED_CTR_CTRL, GLOBAL_STATUS, GLOBAL_CTRL.
+    let left =
+        [(0x186, 0x41_00C0), (0xC1, 0x8123_4567_89AB), (0x38D, 0x3), (0x38E, 0x1), (0x38F, 0x1)];
+    for (msr, value) in left {
+        pmu.leave(msr, value).unwrap();
+        assert_eq!(pmu.read_msr(msr).unwrap(), value, "{msr:#x}");
+    }
+    // What does not exist, and what the register does not hold.
+    assert!(pmu.leave(0x18A, 1).is_err());
+    pmu.leave(0xC2, u64::MAX).unwrap();
+    assert_eq!(pmu.read_msr(0xC2).unwrap(), (1 << 48) - 1);
+}

@@ -2,12 +2,13 @@
 
 use crate::payload::guest::Guest;
 use crate::payload::port::cpuid;
-use crate::payload::{launch, processors, retire};
-use handover::CPUID_OTHERS;
+use crate::payload::{processors, retire};
 use pmu_model::{CpuidResult, Occurrence};
 
 /// Where our own leaves begin: hypervisor interfaces lie 0x100 apart from 0x4000_0000 on, the first of which is QEMU's.
 const OWN: u32 = 0x4000_0100;
+/// The leaf with the facts, which is the last one.
+const FACTS: u32 = OWN + 1;
 /// `barecountPMU`, in EBX, ECX, EDX.
 const SIGNATURE: [u32; 3] = [0x6572_6162, 0x6e75_6f63, 0x554d_5074];
 /// CR4 bits that show in CPUID, and where: leaf 1 ECX bit 27 (OSXSAVE), leaf 7 ECX bit 4 (OSPKE).
@@ -20,26 +21,15 @@ pub(super) fn handle(guest: &mut Guest) {
     retire::plain(guest, Some(Occurrence::Cpuid));
     let (leaf, subleaf) = (guest.vmcb.rax as u32, guest.registers.rcx as u32);
     let answer = match leaf {
-        OWN => CpuidResult {
-            eax: CPUID_OTHERS,
-            ebx: SIGNATURE[0],
-            ecx: SIGNATURE[1],
-            edx: SIGNATURE[2],
-        },
-        // The model's number, the clock's shift, and how many processors it can be on: an INIT takes a processor out of a
-        // guest, so it is for the kernel to bring the others in again. Bit 0 of EDX: the plugin in QEMU's translator counts. Bit 1: it is a
-        // recorded processor, and the model the one whose behaviour it has.
-        0x4000_0101 => CpuidResult {
+        OWN => CpuidResult { eax: FACTS, ebx: SIGNATURE[0], ecx: SIGNATURE[1], edx: SIGNATURE[2] },
+        // The model's number, the clock's shift, and on how many processors it is. Bit 0 of EDX: the plugin in QEMU's translator
+        // counts. Bit 1: it is a recorded processor, and the model the one whose behaviour it has.
+        FACTS => CpuidResult {
             eax: guest.counting.model() as u32,
             ebx: u32::from(guest.calibration.shift),
-            ecx: 1 + launch::others() as u32,
+            ecx: processors::count() as u32,
             edx: u32::from(guest.plugin.is_some()) | u32::from(guest.counting.is_recorded()) << 1,
         },
-        CPUID_OTHERS => launch::other(subleaf).map_or(CpuidResult::default(), |other| {
-            let halves = |value: u64| (value as u32, (value >> 32) as u32);
-            let ((eax, ebx), (ecx, edx)) = (halves(other.entry), halves(other.launch));
-            CpuidResult { eax, ebx, ecx, edx }
-        }),
         _ => overlaid(guest, leaf, subleaf),
     };
     guest.vmcb.rax = u64::from(answer.eax);

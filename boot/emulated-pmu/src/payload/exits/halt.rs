@@ -22,9 +22,7 @@ pub fn handle(guest: &mut Guest, bytes: u64) {
         }
         events::take_what_came(guest);
     }
-    if processors::are_shared() {
-        processors::turns::go_on();
-    } else {
+    if !processors::are_shared() {
         clock::pass(tsc().wrapping_sub(begun));
     }
 }
@@ -38,7 +36,6 @@ pub fn wait_for_write(guest: &mut Guest) {
         let interruptible = events::is_interruptible(guest);
         processors::turns::doze(guest, interruptible);
         events::take_what_came(guest);
-        processors::turns::go_on();
     } else {
         handle(guest, BYTES);
     }

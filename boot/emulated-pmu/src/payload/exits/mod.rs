@@ -9,7 +9,7 @@ mod halt;
 mod msr;
 
 use super::guest::Guest;
-use super::{events, nested_guest, nested_paging, pm_timer, retire, step};
+use super::{events, nested_guest, nested_paging, pm_timer, processors, retire, step};
 use emulated_pmu::vmcb::exit;
 
 pub use apic::is_write as is_apic_write;
@@ -28,6 +28,7 @@ pub fn handle(guest: &mut Guest) {
         exit::MSR if guest.vmcb.exit_info_1 == 0 => msr::read(guest),
         exit::MSR => msr::write(guest),
         exit::RDPMC => rdpmc(guest),
+        exit::PAUSE => pause(guest),
         exit::HLT => halt::handle(guest, 1),
         exit::MWAIT => halt::wait_for_write(guest),
         exit::NMI => events::take_nmi(guest),
@@ -61,6 +62,14 @@ pub fn handle(guest: &mut Guest) {
             guest.vmcb.exit_info_1, guest.vmcb.exit_info_2, guest.vmcb.rip
         ),
     }
+}
+
+/// PAUSE, while another processor runs: a loop that waits for it.
+fn pause(guest: &mut Guest) {
+    let Some(instruction) = guest.instruction() else { return };
+    retire::plain(guest, None);
+    guest.skip(instruction.len() as u64);
+    processors::turns::give_way();
 }
 
 fn rdpmc(guest: &mut Guest) {

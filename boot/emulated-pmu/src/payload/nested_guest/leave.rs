@@ -146,7 +146,7 @@ pub fn leave(guest: &mut Guest, code: u64, infos: (u64, u64), delivering: Option
         _ => 0,
     };
     state.rip = state.rip.wrapping_sub(behind);
-    state.efer = state.efer & !(SCE | SVME) | u64::from(guest.sce) * SCE | guest.svm.svme();
+    state.efer = (state.efer & !(SCE | SVME)) | (u64::from(guest.sce) * SCE) | guest.svm.svme();
     (state.dr6, state.dr7) = (guest.debug.read(6), guest.debug.read(7));
     let left = Exit {
         code,

@@ -1,4 +1,4 @@
-//! The other processors, where an operating system starts them by itself: see [`handover::startup`].
+//! The other processors, which the guest starts by itself: see [`handover::startup`].
 //!
 //! Each processor's copy of the hypervisor keeps the local APIC's registers from being written to unseen ([`guard`]). What is
 //! written there goes on as it is ([`super::exits`]), but for start-up interrupts: they take the receiver to a page
@@ -18,7 +18,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use emulated_pmu::ipi::Command;
 use handover::startup::Startup;
 
-/// What the copies share; null if the guest has one processor, or its kernel brings the others in itself.
+/// What the copies share; null if the guest has one processor.
 static SHARED: AtomicPtr<Startup> = AtomicPtr::new(null_mut());
 /// This copy's processor.
 static OWN: AtomicU64 = AtomicU64::new(0);
@@ -58,6 +58,11 @@ pub fn agree_on_timer(ahead: u64) -> u64 {
     }
 }
 
+/// How many there are.
+pub fn count() -> usize {
+    shared().map_or(1, |shared| shared.all().len())
+}
+
 fn shared() -> Option<&'static Startup> {
     // SAFETY: the loader's structure stays for good, and what changes in it is atomic.
     unsafe { SHARED.load(Ordering::Relaxed).as_ref() }
@@ -81,9 +86,11 @@ fn receivers(command: Command) -> impl Iterator<Item = usize> {
 }
 
 /// A start-up interrupt: notes the vector with its receivers, which `send` starts, given the vector to send in its place.
-/// Comes back when they are there.
+/// Comes back when they are there. One that no copy waits for is started as the guest means it, outside of the hypervisor.
 pub fn start(command: Command, vector: u8, shift: u8, send: impl FnOnce(u8)) {
-    let Some(shared) = shared() else { return };
+    let Some(shared) = shared().filter(|_| receivers(command).next().is_some()) else {
+        return send(vector);
+    };
     for other in receivers(command).filter(|other| turns::awaits_start(*other)) {
         shared.processors[other].vector.store(vector.into(), Ordering::SeqCst);
         turns::expect(other);
@@ -105,7 +112,5 @@ pub fn send_nmi(command: Command) {
 
 /// Anything else: others that it reaches have their turn soon.
 pub fn signal(command: Command) {
-    if receivers(command).any(|other| other != index()) {
-        turns::end();
-    }
+    receivers(command).filter(|other| *other != index()).for_each(turns::call);
 }

@@ -2,8 +2,9 @@
 //!
 //! Whose turn it is stands in [`Startup::turn`]. All others are halted, and an NMI wakes them ([`wake`]): when it is their
 //! turn, or when nobody has anything to do and all wait for interrupts ([`Startup::asleep`]). A turn ends with the alarm
-//! clock, with an interrupt that the guest sends to another processor, or when the guest halts. Who halts has turns all the
-//! same, to look for interrupts, which a halted processor does not take.
+//! clock, with an interrupt that the guest sends to another processor, or when the guest halts. Who halts has a turn when another
+//! one sends it an interrupt or its timer rings, and now and then to look for interrupts of devices, which a halted processor
+//! does not take.
 //!
 //! Nothing but the processor whose turn it is may execute anything while its guest runs, so it begins with waiting until all
 //! others are halted ([`settle`]).
@@ -14,7 +15,7 @@ use crate::payload::port::tsc;
 use crate::payload::{clock, lapic, tables};
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use emulated_pmu::turns::{Next, Status, next};
+use emulated_pmu::turns::{LOOKS, Next, Round, Status};
 use handover::startup::{NOBODY, Startup};
 
 /// Instructions of a turn while another guest runs, and while the others only look for interrupts.
@@ -63,6 +64,23 @@ pub fn left(guest: &Guest) -> Option<u64> {
     })
 }
 
+/// Whether another processor's guest runs, and would go on.
+pub fn others_run() -> bool {
+    let Some(shared) = shared() else { return false };
+    (0..shared.all().len()).any(|one| one != index() && status(shared, one) == Status::Runs)
+}
+
+/// The guest waits for another processor: the turn ends. Seldom do halted ones look then, as such turns are short.
+pub fn give_way() {
+    const LOOK: u64 = 16;
+    static TURNS: AtomicU64 = AtomicU64::new(0);
+    if let Some(shared) = shared() {
+        let looks = if TURNS.fetch_add(1, SeqCst).is_multiple_of(LOOK) { 0 } else { LOOKS };
+        shared.looks.store(looks, SeqCst);
+    }
+    end();
+}
+
 /// The turn ends before the guest runs on.
 pub fn end() {
     ENDS.store(true, SeqCst);
@@ -73,7 +91,6 @@ pub fn take(guest: &mut Guest) {
     let Some(shared) = shared() else { return };
     let shift = guest.calibration.shift;
     if is_over(guest) {
-        shared.quiet.store(0, SeqCst);
         pass(shared, Status::Runs, guest);
         renew(shared, shift);
     }
@@ -115,18 +132,19 @@ fn take_nmi(shared: &Startup, guest: &mut Guest) {
 
 /// The guest is halted, and has nothing to go on for: comes back when it may have.
 pub fn halt(guest: &mut Guest, interruptible: bool) {
-    idle(guest, interruptible, if interruptible { Status::Halted } else { Status::Stopped });
+    let status = if interruptible { Status::Halted } else { Status::Stopped };
+    idle(guest, interruptible, status, lapic::rings_at());
 }
 
 /// The guest waits for a write to memory, or an interrupt: comes back when another guest may have written.
 pub fn doze(guest: &mut Guest, interruptible: bool) {
-    if let Some(shared) = shared() {
-        shared.processors[index()].due.store(tsc() + (DOZE << guest.calibration.shift), SeqCst);
-    }
-    idle(guest, interruptible, if interruptible { Status::Halted } else { Status::Dozes });
+    // With interrupts on it is a system's idle loop, which other processors wake by the write alone.
+    let (status, wait) = if interruptible { (Status::Halted, 0) } else { (Status::Dozes, DOZE) };
+    idle(guest, interruptible, status, Some(tsc() + (wait << guest.calibration.shift)));
 }
 
-fn idle(guest: &mut Guest, interruptible: bool, status: Status) {
+/// `due`: the machine's time at which it is to have a turn.
+fn idle(guest: &mut Guest, interruptible: bool, status: Status, due: Option<u64>) {
     let Some(shared) = shared() else { return };
     // What came while others had their turn.
     tables::open(interruptible);
@@ -134,32 +152,29 @@ fn idle(guest: &mut Guest, interruptible: bool, status: Status) {
     if tables::has_vector() || guest.nmi_pending {
         return;
     }
-    if interruptible {
-        shared.quiet.fetch_add(1, SeqCst);
-    }
+    shared.processors[index()].due.store(due.unwrap_or(u64::MAX), SeqCst);
     pass(shared, status, guest);
     renew(shared, guest.calibration.shift);
     take_nmi(shared, guest);
 }
 
-/// A halted guest goes on.
-pub fn go_on() {
-    if let Some(shared) = shared() {
-        shared.quiet.store(0, SeqCst);
-    }
-}
-
 /// Passes the turn on, and comes back when it is this processor's again, or still.
 fn pass(shared: &Startup, own: Status, guest: &mut Guest) {
-    let mut statuses = [Status::Absent; handover::MAX_PROCESSORS];
+    let (mut statuses, mut called) = ([Status::Absent; handover::MAX_PROCESSORS], 0);
     let count = shared.all().len();
     set_status(shared, index(), own);
     for (one, place) in statuses.iter_mut().enumerate().take(count) {
-        *place = status(shared, one).when_due(shared.processors[one].due.load(SeqCst) <= tsc());
+        let processor = &shared.processors[one];
+        let is_due = processor.due.load(SeqCst) <= tsc();
+        *place = status(shared, one).when_due(is_due);
+        called |= u64::from(is_due || processor.called.load(SeqCst) != 0) << one;
     }
-    match next(&statuses[..count], index(), shared.quiet.load(SeqCst) as usize) {
+    let now = round(shared);
+    let next = now.next(&statuses[..count], called);
+    set_round(shared, now.with(next));
+    match next {
         Next::Own => return,
-        Next::Other(other) => {
+        Next::Other(other) | Next::Look(other) => {
             leave(shared, guest);
             shared.turn.store(other as u64, SeqCst);
             wake(shared, other);
@@ -173,6 +188,17 @@ fn pass(shared: &Startup, own: Status, guest: &mut Guest) {
         }
     }
     wait(shared);
+}
+
+fn round(shared: &Startup) -> Round {
+    let [last, looker] = [&shared.last, &shared.looker].map(|one| one.load(SeqCst) as usize);
+    Round { own: index(), last, looker, looks: shared.looks.load(SeqCst) }
+}
+
+fn set_round(shared: &Startup, round: Round) {
+    shared.last.store(round.last as u64, SeqCst);
+    shared.looker.store(round.looker as u64, SeqCst);
+    shared.looks.store(round.looks, SeqCst);
 }
 
 /// The guest's time goes on elsewhere. What its timer is set to is known by now and here alone.
@@ -199,6 +225,7 @@ pub fn wait(shared: &Startup) {
         }
     }
     tables::take_nmis();
+    shared.processors[own].called.store(0, SeqCst);
     set_status(shared, own, Status::Runs);
     settle(shared);
     if shared.timer_ahead.load(SeqCst) != 0 {
@@ -242,6 +269,14 @@ fn settle(shared: &Startup) {
         if !others_are_awake() {
             return;
         }
+    }
+}
+
+/// The guest sends processor number `other` an interrupt: it has a turn soon.
+pub fn call(other: usize) {
+    if let Some(shared) = shared() {
+        shared.processors[other].called.store(1, SeqCst);
+        end();
     }
 }
 

@@ -5,7 +5,7 @@ use super::pages::Pages;
 use super::processors;
 use alloc::vec::Vec;
 use core::mem::transmute;
-use core::ptr::{null, null_mut};
+use core::ptr::null_mut;
 use handover::startup::{END, Startup};
 use handover::{Entry, LAUNCH_VERSION, Launch, MAX_PROCESSORS, Refusal, image};
 use thiserror::Error;
@@ -83,8 +83,6 @@ fn launch(file: &[u8], options: &str, apic_ids: &[u64]) -> Result<(), Refusal> {
             options_len: options.len() as u64,
             rsdp: rsdp().unwrap_or(0),
             processor: processor as u64,
-            others: null(),
-            others_len: 0,
             startup: if apic_ids.len() > 1 { startup_at } else { null_mut() },
         };
         // SAFETY: within the array.

@@ -39,7 +39,6 @@ pub const DR6: usize = 0x568;
 pub const RIP: usize = 0x578;
 pub const RSP: usize = 0x5d8;
 pub const RAX: usize = 0x5f8;
-pub const CR2: usize = 0x640;
 const PAT: usize = 0x668;
 
 /// Bits of [`VECTORS`].

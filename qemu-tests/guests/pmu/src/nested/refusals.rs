@@ -89,7 +89,7 @@ pub fn before(unit: &Unit) {
         let before = UNDEFINED.load(Relaxed);
         // SAFETY: as above.
         unsafe {
-            asm!("stgi", "clgi", "invlpga rax, ecx", ".byte 0x0f, 0x01, 0xd9", in("rax") 0, in("rcx") 0)
+            asm!("stgi", "clgi", "invlpga rax, ecx", ".byte 0x0f, 0x01, 0xd9", in("rax") 0, in("rcx") 0);
         };
         case("refusals.without_svme.others", UNDEFINED.load(Relaxed) - before, 4);
     });
