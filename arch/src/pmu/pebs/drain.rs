@@ -3,6 +3,9 @@
 use super::store::Area;
 use super::{Adaptive, Format, Malformed, Record, Store, decode};
 
+/// What finds a record at the front of the words: how many it has.
+type Each<'a> = dyn FnMut(&[u64], u64) -> Result<usize, Malformed> + 'a;
+
 /// What a handler empties a [`Store`] with.
 #[derive(Clone, Debug)]
 pub struct Drain {
@@ -71,7 +74,7 @@ impl Drain {
 
     /// Takes records from the front of the words that are there, until none is left or `each` finds none. It says how many
     /// words its record has, and gets the counters that write any.
-    fn take(&mut self, each: &mut dyn FnMut(&[u64], u64) -> Result<usize, Malformed>) {
+    fn take(&mut self, each: &mut Each<'_>) {
         // SAFETY: the store outlives this, by `new`; the processor writes to it, so it is read as memory that changes.
         // The index lies between base and maximum.
         let (mut words, full) = unsafe {

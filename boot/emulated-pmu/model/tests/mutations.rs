@@ -319,7 +319,7 @@ fn adaptive_is_sound(fault: Mutation, pmu: &mut Pmu) -> bool {
         instruction(pmu, &mut area, n, Delta::step(Ring::User));
     }
     let words = if fixed { 22 } else { 4 };
-    let head = 8 * words << 48 | if fixed { 2 } else { 0 };
+    let head = (8 * words) << 48 | if fixed { 2 } else { 0 };
     let records = [area.buffer()[0], area.buffer()[words as usize]];
     match fault {
         PebsFixedDead => area.index() > BASE,
