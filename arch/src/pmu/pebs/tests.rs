@@ -282,6 +282,13 @@ proptest! {
         match decode(format, &words) {
             Ok((record, count)) => {
                 prop_assert!(count >= 4 && count <= words.len());
+                if format.is_adaptive() {
+                    // What was understood of it is written and read back the same.
+                    let (seen, _) = Adaptive::decode(format, &words).unwrap();
+                    let again = seen.encode();
+                    prop_assert_eq!(Adaptive::decode(format, &again), Ok((seen, again.len())));
+                    prop_assert_eq!(seen.record(), record);
+                }
                 prop_assert_eq!(record.access.is_some(), format != Format::Core && (!format.is_adaptive() || head & 1 != 0));
             }
             Err(why) => prop_assert!(!why.to_string().is_empty()),
