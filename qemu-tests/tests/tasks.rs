@@ -287,18 +287,18 @@ fn t9_a_context_switch_costs_a_bounded_number_of_instructions() {
         let one = |name| task(name, "int 0x83", &format!("turns = {turns}\n{rest}"));
         run("tick-ns = 10000000000", &[one("a"), one("b")])
     };
-    let kinds = ["ring = 0", "ring = 3", "ring = 3\nextended = true"];
-    let job: String = kinds.map(|rest| yields(1_000, rest) + &yields(2_000, rest)).concat();
+    let kinds = [("ring = 0", 310.0), ("ring = 3", 220.0), ("ring = 3\nextended = true", 310.0)];
+    let job: String = kinds.map(|(rest, _)| yields(1_000, rest) + &yields(2_000, rest)).concat();
     let ran = direct(&job);
     let runs = whole(&ran);
-    for (pair, kind) in runs.chunks(2).zip(kinds) {
+    for (pair, (kind, most)) in runs.chunks(2).zip(kinds) {
         let [short, long] = pair else { panic!("{pair:?}") };
         let switches = long.switches - short.switches;
         assert_eq!((switches, long.ticks.count), (2_000, 0), "each yield is a switch");
         // DEC and JNZ of each turn.
         let cost = (time(long) - time(short)) as f64 / switches as f64 - 2.0;
         eprintln!("{}: {cost} instructions a switch", kind.replace('\n', ", "));
-        assert!((200.0..600.0).contains(&cost), "{kind}: {cost}");
+        assert!((150.0..=most).contains(&cost), "{kind}: {cost}");
     }
 }
 
@@ -309,10 +309,10 @@ fn t9_a_tick_costs_a_bounded_number_of_instructions() {
     let one = |name| task(name, "nop", &format!("turns = {turns}"));
     let timers = ["tick-ns = 5000", "tick-ns = 5000\njitter = 1"];
     let ran = direct(&timers.map(|timer| run(timer, &[one("a"), one("b")])).concat());
-    for (one, timer) in whole(&ran).into_iter().zip(timers) {
+    for ((one, timer), most) in whole(&ran).into_iter().zip(timers).zip([720.0, 820.0]) {
         let own = 2 * 3 * turns;
         let cost = (time(one) - own) as f64 / one.ticks.count as f64;
         eprintln!("{}: {cost:.0} instructions a tick", timer.replace('\n', ", "));
-        assert!((200.0..900.0).contains(&cost), "{timer}: {cost}");
+        assert!((200.0..=most).contains(&cost), "{timer}: {cost}");
     }
 }

@@ -32,19 +32,19 @@ macro_rules! check {
 }
 
 pub(super) const CHECKS: &[Check] = &[
-    check!("rdpmc", Rdpmc, 1, 20, 20),
+    check!("rdpmc", Rdpmc, 1, 15, 15),
     Check {
         name: "cost.rdpmc_ring_3",
         source: "barecount: RDPMC with its index and its halves put together, and the way out",
         run: in_ring_3,
     },
     check!("read_1", Read, 1, 60, 600),
-    check!("read_4", Read, 4, 110, 1700),
-    check!("read_8", Read, 8, 180, 3200),
-    check!("turn_1", Turn, 1, 250, 5200),
-    check!("turn_4", Turn, 4, 450, 9200),
-    check!("turn_8", Turn, 8, 750, 14500),
-    check!("snapshot", Snapshot, 4, 900, 2500),
+    check!("read_4", Read, 4, 110, 1450),
+    check!("read_8", Read, 8, 170, 3200),
+    check!("turn_1", Turn, 1, 210, 4700),
+    check!("turn_4", Turn, 4, 390, 8700),
+    check!("turn_8", Turn, 8, 630, 14500),
+    check!("snapshot", Snapshot, 4, 460, 1850),
 ];
 
 /// What is measured.

@@ -4,6 +4,7 @@
 //! ran. Hardware counters are given from one set to another at a switch only if the two tasks are counted by different
 //! sets; else they run on, and a switch costs one read of each.
 
+use super::charged::Charged;
 use super::owner::{Ask, Claim, Force, Owner, OwnerError, Right, Scope};
 use super::{CountingError, Counts, Platform, Run, Session, Set, SetError};
 use alloc::vec::Vec;
@@ -39,14 +40,15 @@ struct Binding {
     valid: bool,
     /// Whether each task is counted; for the system, all are.
     counted: Vec<bool>,
-    /// What each task came to, its children that have exited included.
-    tasks: Vec<Counts>,
-    /// What ran in no task.
-    kernel: Counts,
+    /// What each task came to, its children that have exited included, and behind them what ran in no task.
+    counts: Vec<Counts>,
     /// Up to here everything has gone to somebody.
-    last: Counts,
+    last: Charged,
     scratch: Counts,
 }
+
+/// In place of a binding's number: none has the counters.
+const NOBODY: usize = usize::MAX;
 
 /// The contexts of all tasks on one processor.
 #[derive(Clone, Debug)]
@@ -55,8 +57,10 @@ pub struct Contexts {
     tasks: u16,
     bindings: Vec<Binding>,
     current: Option<u16>,
-    /// The binding that has the counters.
-    loaded: Option<usize>,
+    /// The binding that has the counters, or [`NOBODY`].
+    loaded: usize,
+    /// The binding that is to have them while each task runs, or behind these the kernel; likewise.
+    holders: Vec<usize>,
     switches: u64,
 }
 
@@ -64,7 +68,9 @@ impl Contexts {
     /// Contexts for so many tasks.
     #[must_use]
     pub fn new(owner: Owner, tasks: u16) -> Self {
-        Self { owner, tasks, bindings: Vec::new(), current: None, loaded: None, switches: 0 }
+        let holders = alloc::vec![NOBODY; usize::from(tasks) + 1];
+        let (current, loaded) = (None, NOBODY);
+        Self { owner, tasks, bindings: Vec::new(), current, loaded, holders, switches: 0 }
     }
 
     /// Switches between tasks, and between tasks and the kernel, that were told.
@@ -106,8 +112,9 @@ impl Contexts {
         let claim = self.owner.acquire(scope, self.current, right, force)?;
         // The registers are free while the set is tried on them.
         self.flush(platform)?;
-        if let Some(index) = self.loaded.take() {
-            self.bindings[index].session.suspend(platform)?;
+        if let Some(binding) = self.bindings.get_mut(self.loaded) {
+            self.loaded = NOBODY;
+            binding.session.suspend(platform)?;
         }
         let bound = self.try_on(set, run, driver, claim, platform);
         let done = match bound {
@@ -147,10 +154,9 @@ impl Contexts {
             claim,
             valid: true,
             counted: counted.collect(),
-            tasks: alloc::vec![counts.clone(); usize::from(self.tasks)],
-            kernel: counts,
+            counts: alloc::vec![counts; self.holders.len()],
             scratch: start.clone(),
-            last: start,
+            last: Charged::new(start),
             session,
         })
     }
@@ -183,8 +189,9 @@ impl Contexts {
             if binding.claim.scope() != Scope::System {
                 binding.counted[index] |= inherits;
             }
-            binding.tasks[index].zero();
+            binding.counts[index].zero();
         }
+        self.find_holders();
     }
 
     /// `from` ran until now, `to` runs from here on; `None` is the kernel.
@@ -200,6 +207,39 @@ impl Contexts {
         self.current = from;
         self.switches += 1;
         self.settle(to, platform)
+    }
+
+    /// The same of two tasks, if both are counted by the set that has the counters and nothing has overflowed. Returns whether
+    /// that is so; else [`Contexts::switched`] is to be told.
+    #[inline]
+    pub fn switched_planned(&mut self, from: u16, to: u16, platform: &mut impl Platform) -> bool {
+        let [from, place] = [usize::from(from), usize::from(to)];
+        let Some(&holder) = self.holders.get(place) else { return false };
+        if holder != self.loaded {
+            return false;
+        }
+        let Some(Binding { session, counts, last, .. }) = self.bindings.get_mut(holder) else {
+            return false;
+        };
+        let Some(ran) = counts.get_mut(from) else { return false };
+        if !platform.charge(session, last, ran) {
+            return false;
+        }
+        self.switches += 1;
+        self.current = Some(to);
+        true
+    }
+
+    /// Who runs.
+    #[must_use]
+    pub const fn current(&self) -> Option<u16> {
+        self.current
+    }
+
+    /// Where `task` is among the tasks; `None` is behind them.
+    #[inline]
+    fn place(&self, task: Option<u16>) -> usize {
+        place(self.tasks, task)
     }
 
     /// A task has ended: its counts are added to its parent's.
@@ -220,7 +260,7 @@ impl Contexts {
                 continue;
             };
             if let Ok([child, parent]) =
-                binding.tasks.get_disjoint_mut([usize::from(task), usize::from(parent)])
+                binding.counts.get_disjoint_mut([usize::from(task), usize::from(parent)])
             {
                 parent.add(child)?;
             }
@@ -238,8 +278,8 @@ impl Contexts {
         task: Option<u16>,
         platform: &mut dyn Platform,
     ) -> Result<(), CountingError> {
-        if let Some(index) = self.loaded {
-            return Ok(self.bindings[index].session.slice(platform)?);
+        if let Some(binding) = self.bindings.get_mut(self.loaded) {
+            return Ok(binding.session.slice(platform)?);
         }
         let own = self.bindings.iter_mut().find(|binding| binding.valid && binding.counts(task));
         if let Some(Binding { session, .. }) = own
@@ -257,8 +297,8 @@ impl Contexts {
     /// # Errors
     /// A register refuses.
     pub fn interrupt(&mut self, platform: &mut dyn Platform) -> Result<(), CountingError> {
-        match self.loaded {
-            Some(index) => Ok(self.bindings[index].session.interrupt(platform)?),
+        match self.bindings.get_mut(self.loaded) {
+            Some(binding) => Ok(binding.session.interrupt(platform)?),
             None => Ok(()),
         }
     }
@@ -274,9 +314,9 @@ impl Contexts {
         platform: &mut dyn Platform,
     ) -> Result<&Counts, ContextError> {
         self.flush(platform)?;
-        let count = self.tasks;
-        let binding = self.held(claim)?;
-        Ok(binding.tasks.get(usize::from(task)).ok_or(OwnerError::NoTask { task, count })?)
+        let tasks = self.tasks;
+        let counts = &self.held(claim)?.counts[..usize::from(tasks)];
+        Ok(counts.get(usize::from(task)).ok_or(OwnerError::NoTask { task, count: tasks })?)
     }
 
     /// What each task came to under a claim, by their numbers; read once.
@@ -289,7 +329,8 @@ impl Contexts {
         platform: &mut dyn Platform,
     ) -> Result<&[Counts], ContextError> {
         self.flush(platform)?;
-        Ok(&self.held(claim)?.tasks)
+        let tasks = usize::from(self.tasks);
+        Ok(&self.held(claim)?.counts[..tasks])
     }
 
     /// What the kernel itself came to under a claim on the system.
@@ -302,7 +343,8 @@ impl Contexts {
         platform: &mut dyn Platform,
     ) -> Result<&Counts, ContextError> {
         self.flush(platform)?;
-        Ok(&self.held(claim)?.kernel)
+        let kernel = self.place(None);
+        Ok(&self.held(claim)?.counts[kernel])
     }
 
     /// The session of a claim: what it counted in all.
@@ -317,6 +359,16 @@ impl Contexts {
         for binding in &mut self.bindings {
             binding.valid = self.owner.check(&binding.claim).is_ok();
         }
+        self.find_holders();
+    }
+
+    /// Which binding is to have the counters when. To be called when one comes or goes, or counts a task more or less.
+    fn find_holders(&mut self) {
+        for (place, holder) in self.holders.iter_mut().enumerate() {
+            let task = Some(place as u16).filter(|&task| task < self.tasks);
+            let counts = |binding: &Binding| binding.valid && binding.counts(task);
+            *holder = self.bindings.iter().position(counts).unwrap_or(NOBODY);
+        }
     }
 
     fn held(&mut self, claim: &Claim) -> Result<&mut Binding, OwnerError> {
@@ -327,16 +379,16 @@ impl Contexts {
 
     /// What was counted since the last time goes to whom it is due.
     fn flush(&mut self, platform: &mut dyn Platform) -> Result<(), CountingError> {
-        let Some(index) = self.loaded else { return Ok(()) };
-        let Binding { session, tasks, kernel, last, scratch, .. } = &mut self.bindings[index];
-        let ran = self.current.and_then(|task| tasks.get_mut(usize::from(task)));
-        let ran = ran.unwrap_or(kernel);
+        let ran = self.place(self.current);
+        let Some(binding) = self.bindings.get_mut(self.loaded) else { return Ok(()) };
+        let Binding { session, counts, last, scratch, .. } = binding;
+        let ran = &mut counts[ran];
         if platform.charge(session, last, ran) {
             return Ok(());
         }
         session.sample(platform, scratch)?;
-        ran.add_between(last, scratch);
-        Ok(last.copy(scratch)?)
+        ran.add_between(last.counts(), scratch);
+        Ok(last.up_to(scratch)?)
     }
 
     /// Gives the counters to whoever counts `to`, and what was counted up to here to who ran. Bindings that were evicted
@@ -346,29 +398,34 @@ impl Contexts {
         to: Option<u16>,
         platform: &mut dyn Platform,
     ) -> Result<(), CountingError> {
-        let next = self.bindings.iter().position(|binding| binding.valid && binding.counts(to));
+        let next = self.holders[self.place(to)];
         if next == self.loaded {
             self.flush(platform)?;
             self.current = to;
             return Ok(());
         }
-        if let Some(index) = self.loaded {
+        if let Some(binding) = self.bindings.get_mut(self.loaded) {
             // Read when it stands, so that nothing comes behind.
-            self.bindings[index].session.stop(platform)?;
+            binding.session.stop(platform)?;
             self.flush(platform)?;
-            self.loaded = None;
-            self.bindings[index].session.suspend(platform)?;
+            let before = core::mem::replace(&mut self.loaded, NOBODY);
+            self.bindings[before].session.suspend(platform)?;
         }
         self.current = to;
-        if let Some(index) = next {
-            let session = &mut self.bindings[index].session;
-            if !session.has_ended() {
-                session.start(platform)?;
-                self.loaded = Some(index);
-            }
+        if let Some(Binding { session, .. }) = self.bindings.get_mut(next)
+            && !session.has_ended()
+        {
+            session.start(platform)?;
+            self.loaded = next;
         }
         Ok(())
     }
+}
+
+/// The place of `task` among so many; of the kernel, which `None` is, behind them.
+#[inline]
+fn place(tasks: u16, task: Option<u16>) -> usize {
+    usize::from(task.unwrap_or(tasks))
 }
 
 impl Binding {

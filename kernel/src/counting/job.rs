@@ -225,6 +225,19 @@ impl CountRun {
         Ok(gate.resume(to, session, platform).map_err(CountingError::from)?)
     }
 
+    /// The same of two tasks, if nothing is to be done but to charge what was counted to `from`. Returns whether that is so;
+    /// else [`CountRun::switched`] is to be told.
+    #[inline]
+    pub fn switched_planned(&mut self, from: u16, to: u16, platform: &mut impl Platform) -> bool {
+        self.gate.is_none() && self.contexts.switched_planned(from, to, platform)
+    }
+
+    /// The task that runs; `None` is the kernel.
+    #[must_use]
+    pub const fn current(&self) -> Option<u16> {
+        self.contexts.current()
+    }
+
     /// A task has ended.
     ///
     /// # Errors

@@ -13,6 +13,7 @@
 pub mod access;
 pub mod address;
 pub mod allot;
+pub mod charged;
 pub mod contexts;
 mod counts;
 mod error;

@@ -1,6 +1,7 @@
 //! What counting needs of the machine.
 
 use super::access::OneByOne;
+use super::charged::Charged;
 use super::{Counts, Session};
 use arch::pmu::pmi::ControlBlock;
 use arch::pmu::{Counter, Registers};
@@ -43,7 +44,7 @@ pub trait Platform: Registers {
     }
 
     /// [`Session::charge_planned`].
-    fn charge(&mut self, session: &mut Session, last: &mut Counts, to: &mut Counts) -> bool {
+    fn charge(&mut self, session: &mut Session, last: &mut Charged, to: &mut Counts) -> bool {
         session.charge_planned(&mut OneByOne(self), last, to)
     }
 

@@ -6,6 +6,7 @@
 //! anew ([`super::VirtualCounter`]), and the next read is planned from there.
 
 use super::access::Access;
+use super::charged::Charged;
 use super::{Count, Counts, VirtualCounter};
 use alloc::vec::Vec;
 use arch::msr::Msr;
@@ -221,16 +222,30 @@ impl Reading {
         &mut self,
         machine: &mut impl Access,
         now: u64,
-        last: &mut [Count],
+        last: &mut Charged,
         to: &mut [Count],
     ) -> bool {
+        let Some(before) = last.time() else { return false };
         let time = now.wrapping_add(self.elapsed);
-        for ((line, last), to) in self.lines.iter_mut().zip(last).zip(to) {
-            let Some(raw) = line.read(machine) else { return false };
-            let now = Count { raw, counted: time, enabled: time };
-            to.add_between(last, &now);
-            *last = now;
+        let passed = time.wrapping_sub(before);
+        let raw = last.raw();
+        if self.lines.len() != raw.len() || self.lines.len() != to.len() {
+            return false;
         }
-        self.is_quiet(machine, 0)
+        let mut charged = 0;
+        for ((line, last), to) in self.lines.iter_mut().zip(raw).zip(to) {
+            let Some(raw) = line.read(machine) else { break };
+            to.raw = to.raw.wrapping_add(raw).wrapping_sub(last.raw);
+            to.counted = to.counted.wrapping_add(passed);
+            to.enabled = to.enabled.wrapping_add(passed);
+            last.raw = raw;
+            charged += 1;
+        }
+        if charged == self.lines.len() && self.is_quiet(machine, 0) {
+            last.pass(time);
+            return true;
+        }
+        last.part(charged, [time, before]);
+        false
     }
 }

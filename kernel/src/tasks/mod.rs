@@ -44,10 +44,6 @@ pub trait Observer: Send {
     fn ended(&mut self) {}
     /// The end of it. May allocate.
     fn closed(&mut self) {}
-    /// Whether anybody is told.
-    fn is_there(&self) -> bool {
-        true
-    }
     /// A task came into being: at the beginning, or when its parent is about to run for the first time.
     fn created(&mut self, task: u16, parent: Option<u16>) {
         let _ = (task, parent);
@@ -78,12 +74,10 @@ impl<O: Observer> Observer for Option<&mut O> {
     }
 
     #[inline]
-    fn is_there(&self) -> bool {
-        self.is_some()
-    }
-
     fn switched(&mut self, from: Option<u16>, to: Option<u16>) {
-        self.iter_mut().for_each(|observer| observer.switched(from, to));
+        if let Some(observer) = self {
+            observer.switched(from, to);
+        }
     }
 
     fn exited(&mut self, task: u16, parent: Option<u16>) {

@@ -132,20 +132,11 @@ impl Scheduler {
         self.switches += 1;
         let account = &mut self.tasks.get_mut(usize::from(next))?.account;
         account.switches += 1;
-        if account.switches == 1 || observer.is_there() {
-            return Some(self.switched(from, next, observer));
+        if account.switches == 1 {
+            self.create(Some(next), observer);
         }
+        observer.switched(Some(from), Some(next));
         Some(next)
-    }
-
-    /// What else there is to do about a switch that [`Scheduler::yields`] has made. Returns who goes on.
-    #[inline(never)]
-    fn switched(&mut self, from: u16, to: u16, observer: &mut impl Observer) -> u16 {
-        if self.tasks[usize::from(to)].account.switches == 1 {
-            self.create(Some(to), observer);
-        }
-        observer.switched(Some(from), Some(to));
-        to
     }
 
     /// Says who goes on. `now`: the TSC.
@@ -186,6 +177,8 @@ impl Scheduler {
     }
 
     /// Brings the children of `parent` into being; of `None`, the tasks without parent.
+    #[cold]
+    #[inline(never)]
     fn create(&mut self, parent: Option<u16>, observer: &mut impl Observer) {
         for (index, task) in (0..).zip(&self.tasks) {
             if task.here && task.parent == parent {

@@ -5,6 +5,7 @@ use super::Session;
 use super::group::{FROZEN, Readings};
 use crate::counting::Counts;
 use crate::counting::access::Access;
+use crate::counting::charged::Charged;
 use arch::pmu::driver::Write;
 
 impl Session {
@@ -40,17 +41,16 @@ impl Session {
     pub fn charge_planned(
         &mut self,
         machine: &mut impl Access,
-        last: &mut Counts,
+        last: &mut Charged,
         to: &mut Counts,
     ) -> bool {
-        let now = machine.tsc();
-        if !self.readings.now.is_whole(last) || !self.readings.now.is_whole(to) {
+        let reading = &mut *self.readings.now;
+        if !reading.is_whole(to) {
             return false;
         }
-        for counts in [&mut *last, &mut *to] {
-            (counts.generation, counts.tsc) = (self.generation, now);
-        }
-        self.readings.now.charge(machine, now, last.counts_mut(), to.counts_mut())
+        let now = machine.tsc();
+        (to.generation, to.tsc) = (self.generation, now);
+        reading.charge(machine, now, last, to.counts_mut())
     }
 
     /// Gives the counters to the next group, if nothing has overflowed and that group's turn was planned. Returns whether it

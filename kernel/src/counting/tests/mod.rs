@@ -2,6 +2,7 @@
 
 mod addresses;
 mod bench;
+mod charged;
 mod gated;
 mod interrupts;
 mod jobs;

@@ -32,7 +32,11 @@ impl Scheduler {
     }
 
     fn switch(&mut self, to: Option<u16>) {
-        self.contexts.switched(self.running, to, &mut self.bench).unwrap();
+        match (self.running, to) {
+            (Some(from), Some(to)) if self.contexts.switched_planned(from, to, &mut self.bench) => {
+            }
+            (from, to) => self.contexts.switched(from, to, &mut self.bench).unwrap(),
+        }
         self.running = to;
     }
 

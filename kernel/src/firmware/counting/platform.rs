@@ -8,6 +8,7 @@ use arch::pmu::pmi::{self, ControlBlock};
 use arch::pmu::{self, Counter, Readable, Registers};
 use arch::time::tsc;
 use kernel::counting::access::Access;
+use kernel::counting::charged::Charged;
 use kernel::counting::{Counts, Platform, Session};
 use raw_cpuid::CpuIdResult;
 
@@ -129,7 +130,9 @@ impl Platform for Processor {
         session.read_planned(&mut self.direct, counts)
     }
 
-    fn charge(&mut self, session: &mut Session, last: &mut Counts, to: &mut Counts) -> bool {
+    // In the scheduler's way, and called from one place.
+    #[inline(always)]
+    fn charge(&mut self, session: &mut Session, last: &mut Charged, to: &mut Counts) -> bool {
         session.charge_planned(&mut self.direct, last, to)
     }
 

@@ -21,7 +21,6 @@ use protocol::count::Count;
 struct Running {
     run: CountRun,
     processor: Processor,
-    current: Option<u16>,
     /// The first thing that went wrong in a handler.
     error: Option<String>,
 }
@@ -61,10 +60,16 @@ fn on_debug(_: &mut TrapFrame, dr6: u64) -> bool {
 
 impl Running {
     /// From what runs to `to`.
+    #[inline(never)]
     fn switch(&mut self, to: Option<u16>) {
-        let from = core::mem::replace(&mut self.current, to);
-        let done = self.run.switched(from, to, &mut self.processor);
+        let done = self.run.switched(self.run.current(), to, &mut self.processor);
         self.note(done);
+    }
+
+    /// From one task to another, if that is all there is to do about it.
+    #[inline(never)]
+    fn switch_planned(&mut self, from: u16, to: u16) -> bool {
+        self.run.switched_planned(from, to, &mut self.processor)
     }
 
     fn note<E: ToString>(&mut self, done: Result<(), E>) {
@@ -83,6 +88,8 @@ pub struct Watch<'a> {
     begins: Vec<u64>,
     /// The task with breakpoints, and these. They are set while it has the processor.
     breakpoints: Option<(u16, AddressGate)>,
+    /// What [`here`] has, for the observer, which needs not look for it; null while nothing is counted.
+    running: AtomicPtr<Running>,
     done: Result<Part, String>,
 }
 
@@ -90,7 +97,8 @@ impl<'a> Watch<'a> {
     /// For a processor with this PMU, which counts these shares.
     pub fn new(item: &'a Count<'a>, shares: Vec<Share>, has: Capabilities) -> Self {
         let done = Err("it was not counted".to_string());
-        Self { item, shares, has, begins: Vec::new(), breakpoints: None, done }
+        let running = AtomicPtr::new(ptr::null_mut());
+        Self { item, shares, has, begins: Vec::new(), breakpoints: None, running, done }
     }
 
     /// What was counted.
@@ -102,12 +110,25 @@ impl<'a> Watch<'a> {
     }
 
     /// Calls `tell` with what counts here, if it does.
+    #[inline]
     fn tell(&mut self, tell: impl FnOnce(&mut Running)) {
-        let running = here().load(Ordering::Relaxed).cast::<Running>();
         // SAFETY: made by `opened` and taken back by `closed`, on this processor; used with interrupts off only, here,
         // one call at a time, and in `on_pmi`.
-        if let Some(running) = unsafe { running.as_mut() } {
+        if let Some(running) = unsafe { self.running.load(Ordering::Relaxed).as_mut() } {
             tell(running);
+        }
+    }
+
+    /// The debug registers are those of the task with breakpoints.
+    #[cold]
+    fn change_breakpoints(&self, from: Option<u16>, to: Option<u16>) {
+        let Some((task, gate)) = self.breakpoints else { return };
+        if from == Some(task) {
+            debug::clear_breakpoints();
+        }
+        if to == Some(task) {
+            // SAFETY: ring 0, interrupt table loaded; the addresses are the task's, where the kernel is not.
+            unsafe { debug::set_breakpoints(gate.addresses(), gate.dr7(), on_debug) };
         }
     }
 }
@@ -130,8 +151,10 @@ impl Observer for Watch<'_> {
         match placed {
             Ok((run, breakpoints)) => {
                 self.breakpoints = breakpoints;
-                let running = Box::new(Running { run, processor, current: None, error: None });
-                here().store(Box::into_raw(running).cast(), Ordering::Relaxed);
+                let running = Box::new(Running { run, processor, error: None });
+                let running = Box::into_raw(running);
+                here().store(running.cast(), Ordering::Relaxed);
+                self.running.store(running, Ordering::Relaxed);
             }
             Err(error) => {
                 processor.close();
@@ -155,7 +178,8 @@ impl Observer for Watch<'_> {
     }
 
     fn closed(&mut self) {
-        let running = here().swap(ptr::null_mut(), Ordering::Relaxed).cast::<Running>();
+        here().store(ptr::null_mut(), Ordering::Relaxed);
+        let running = self.running.swap(ptr::null_mut(), Ordering::Relaxed);
         if running.is_null() {
             return;
         }
@@ -170,17 +194,15 @@ impl Observer for Watch<'_> {
         self.tell(|running| running.run.created(task, parent));
     }
 
+    #[inline]
     fn switched(&mut self, from: Option<u16>, to: Option<u16>) {
-        if let Some((task, gate)) = self.breakpoints {
-            if from == Some(task) {
-                debug::clear_breakpoints();
-            }
-            if to == Some(task) {
-                // SAFETY: ring 0, interrupt table loaded; the addresses are the task's, where the kernel is not.
-                unsafe { debug::set_breakpoints(gate.addresses(), gate.dr7(), on_debug) };
-            }
+        if self.breakpoints.is_some() {
+            self.change_breakpoints(from, to);
         }
-        self.tell(|running| running.switch(to));
+        self.tell(|running| match (from, to) {
+            (Some(from), Some(to)) if running.switch_planned(from, to) => {}
+            _ => running.switch(to),
+        });
     }
 
     fn exited(&mut self, task: u16, parent: Option<u16>) {
@@ -193,7 +215,7 @@ impl Observer for Watch<'_> {
     fn aside(&mut self, work: &mut dyn FnMut()) {
         let mut task = None;
         self.tell(|running| {
-            task = running.current;
+            task = running.run.current();
             running.switch(None);
         });
         work();
@@ -203,7 +225,7 @@ impl Observer for Watch<'_> {
     /// What the tick does with the counters is the kernel's.
     fn tick(&mut self) {
         self.tell(|running| {
-            let task = running.current;
+            let task = running.run.current();
             running.switch(None);
             let done = running.run.tick(task, &mut running.processor);
             running.note(done);

@@ -63,6 +63,7 @@ impl Observer for UserInstructions {
         self.open = Open::new(&self.has);
     }
 
+    #[inline(never)]
     fn switched(&mut self, from: Option<u16>, _: Option<u16>) {
         let Some(open) = &mut self.open else { return };
         let counted = open.driver.read(&mut open.registers, open.counter).unwrap_or(0);

@@ -28,8 +28,10 @@ pub fn run() {
     .run();
     // IRET's loads count as the decoder has them: see the test of the facts.
     Test::new("far", &[(FarBranch, 1), (Return, 1), (Store, 5), (Load, 1 + 5)], 9).at(far).run();
-    // A jump to the next instruction has not been taken, whatever its condition.
-    Test::new("next", &[(JccNotTaken, 2), (Return, 1), (Load, 1)], 4).at(next).run();
+    // A jump to the next instruction is taken by its condition, which the exit behind it tells.
+    Test::new("next", &[(JccTakenForward, 2), (JccNotTaken, 1), (Return, 1), (Load, 1)], 5)
+        .at(next)
+        .run();
 }
 
 #[unsafe(naked)]
@@ -76,5 +78,6 @@ extern "C" fn far() {
 
 #[unsafe(naked)]
 extern "C" fn next() {
-    naked_asm!("xor eax, eax", ".byte 0x74, 0", ".byte 0x75, 0", "ret")
+    // JE twice, and JNE.
+    naked_asm!("xor eax, eax", ".byte 0x74, 0", ".byte 0x74, 0", ".byte 0x75, 0", "ret")
 }

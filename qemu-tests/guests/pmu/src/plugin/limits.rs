@@ -99,7 +99,8 @@ const BEHIND_JMP: u64 = LOOP + 3 + 3 + 2;
 const BEHIND_JC: u64 = BEHIND_JMP + 3 + 1 + 6;
 const LOOP: u64 = 5;
 
-/// 10,000 turns of JMP, JC, which is not taken, and JNZ.
+/// 10,000 turns of JMP, JC, which is not taken, and JNZ. JC leads past a NOP: the guest leaves behind each jump to the very next
+/// instruction.
 #[unsafe(naked)]
 extern "C" fn loops() {
     naked_asm!(
@@ -110,7 +111,8 @@ extern "C" fn loops() {
         "3: add rax, [rdi]",
         "clc",
         ".byte 0x0f, 0x82",
-        ".long 0",
+        ".long 1",
+        "nop",
         "dec ecx",
         ".byte 0x0f, 0x85",
         ".long 2b - 4f",

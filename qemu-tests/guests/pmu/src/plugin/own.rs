@@ -53,6 +53,9 @@ global_asm!(
     "push rax", "push rcx", "push rdx", "push rsi", "push rdi", "push r8", "push r9", "push r10", "push r11",
     "mov rax, [rsp + 72]",
     "mov [rip + own_start + 4096 + {rip}], rax",
+    "mov [rip + own_start + 4096 + {rcx}], rcx",
+    "mov rax, [rsp + 88]",
+    "mov [rip + own_start + 4096 + {rflags}], rax",
     ".quad {exit}",
     "mov rdi, rsp",
     "push rbp",
@@ -78,6 +81,8 @@ global_asm!(
     enter = const u64::from_le_bytes(call(Command::Enter)),
     exit = const u64::from_le_bytes(call(Command::Exit)),
     rip = const offset_of!(Mailbox, rip),
+    rflags = const offset_of!(Mailbox, rflags),
+    rcx = const offset_of!(Mailbox, rcx),
     entry = const offset_of!(Mailbox, entry),
     place = const offset_of!(Mailbox, place),
 );
