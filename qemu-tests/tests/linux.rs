@@ -159,6 +159,30 @@ fn linux_counts_exactly_on_the_emulated_skylake() {
     }
 }
 
+/// Linux' own driver of adaptive records as the judge: it decodes what the model wrote, by groups, and complains of a size that
+/// they do not make up.
+#[test]
+fn s1_linux_takes_adaptive_records_of_the_emulated_ice_lake() {
+    let Some(console) = boot(Model::IceLake, "") else { return };
+    let said = driver(&console);
+    assert!(said.contains("PEBS fmt4+-baseline") && said.contains("Icelake events"), "{said}");
+    for (event, expected) in
+        [("cycles:upp", 320), ("instructions:upp", 200), ("often:upp", 2_000), ("branches:upp", 50)]
+    {
+        let [samples, throttled, lost, ..] = numbers(&console, &format!("sampled: {event}: "))[..]
+        else {
+            panic!("{console}");
+        };
+        // As on the emulated Skylake: a period has an instruction more, and the last has no room.
+        assert_eq!((samples, throttled, lost), (expected - 1, 0, 0), "{event}");
+    }
+    // A failed assertion of the kernel's, as that of a record's size.
+    for part in ["WARNING: CPU", "cut here"] {
+        assert!(!console.contains(part), "{console}");
+    }
+    counts_are_exact(&console);
+}
+
 #[test]
 fn linux_counts_exactly_on_the_emulated_zen_4() {
     // And once without the kernel's own use of the HPET, one of whose timers is the hypervisor's.

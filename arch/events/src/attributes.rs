@@ -97,7 +97,7 @@ impl Attribute {
                 None if processor.described => {
                     Err("no event of its table can be counted with PEBS")
                 }
-                None => Err("the processor has no PEBS with records of formats 0 to 3"),
+                None => Err("the processor has no PEBS with records of formats 0 to 6"),
                 Some(pebs) if level == 2 => there(pebs.format >= 2, "PEBS records are too old"),
                 Some(pebs) if level == 3 => there(
                     pebs.distribution_gp | u64::from(pebs.distribution_fixed) != 0,

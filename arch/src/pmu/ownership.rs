@@ -98,6 +98,11 @@ impl Ownership {
         {
             self.saved.push((numbers::DS_AREA, area));
         }
+        if has.has_adaptive_records()
+            && let Ok(groups) = registers.rdmsr(numbers::PEBS_DATA_CFG)
+        {
+            self.saved.push((numbers::PEBS_DATA_CFG, groups));
+        }
     }
 
     /// What a register held when the PMU was taken over.

@@ -9,6 +9,7 @@ mod bounds;
 mod check;
 mod context;
 
+mod adaptive;
 mod branches;
 mod costs;
 mod counting;
@@ -40,7 +41,7 @@ use protocol::job::Conformance;
 use protocol::record::{self, CheckVerdict, Suite};
 
 /// All families, in the order in which they run: what later ones rely on comes first.
-const FAMILIES: [&[Check]; 17] = [
+const FAMILIES: [&[Check]; 18] = [
     enumeration::CHECKS,
     reset::CHECKS,
     registers::CHECKS,
@@ -56,6 +57,7 @@ const FAMILIES: [&[Check]; 17] = [
     rdpmc::CHECKS,
     branches::CHECKS,
     precise::CHECKS,
+    adaptive::CHECKS,
     interference::CHECKS,
     costs::CHECKS,
 ];

@@ -6,7 +6,7 @@ use super::context::{Context, INSTRUCTIONS};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use arch::pmu::pebs::{Drain, Format, Record, Store};
+use arch::pmu::pebs::{DataConfig, Drain, Format, Record, Store};
 use arch::pmu::pmi::Delivery;
 use arch::pmu::registers::GlobalStatus;
 use arch::pmu::workload::{Piece, STRAIGHT_INSTRUCTIONS, UserPiece};
@@ -50,17 +50,19 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-const PERIOD: u64 = 20;
+pub(super) const PERIOD: u64 = 20;
 /// Instructions that a counter sees before the first one of a piece: `add`, `dec`, `jnz` and the call. See
 /// [`arch::pmu::window`]; with a global control there is one write.
 const AHEAD: u64 = 4;
-const NEEDS: &str = "PEBS with records of formats 0 to 3";
+const NEEDS: &str = "PEBS with records of formats 0 to 6";
 
 /// A counter with an event that is every instruction, and is precise.
 fn instructions(format: Format) -> (Counter, Selection) {
     match format {
         // INST_RETIRED.ANY_P.
-        Format::Core | Format::Adaptive => (Counter::General(0), Selection::of(0xc0, 0)),
+        Format::Core | Format::Adaptive | Format::Adaptive32 | Format::Snapshot => {
+            (Counter::General(0), Selection::of(0xc0, 0))
+        }
         Format::Nehalem => (Counter::General(0), Selection::of(0xc0, 1)),
         // INST_RETIRED.PREC_DIST.
         Format::Haswell | Format::Skylake => (Counter::General(1), Selection::of(0xc0, 1)),
@@ -72,10 +74,20 @@ fn instructions(format: Format) -> (Counter, Selection) {
 fn armed(
     context: &mut Context,
     format: Format,
+    one: (Counter, Selection),
+    sizes: [usize; 2],
+) -> Result<(Store, Drain), PmuError> {
+    armed_with(context, (format, DataConfig::SAMPLES), one, sizes)
+}
+
+/// The same, with these groups where records are adaptive.
+pub(super) fn armed_with(
+    context: &mut Context,
+    (format, config): (Format, DataConfig),
     (counter, event): (Counter, Selection),
     [records, threshold]: [usize; 2],
 ) -> Result<(Store, Drain), PmuError> {
-    let mut store = Store::new(format, records, threshold);
+    let mut store = Store::with_groups(format, config, records, threshold);
     // The event behind the overflow makes the record.
     let preset = context.arm(counter, PERIOD - 1)?;
     store.set_reset(counter, preset);
@@ -91,13 +103,13 @@ fn taken(drain: &mut Drain) -> Vec<Record> {
     records
 }
 
-fn straight() -> Work {
+pub(super) fn straight() -> Work {
     Work::kernel(Piece::Straight, 1)
 }
 
 /// What is between two records: exactly the period where nothing lies between overflow and record, as on an emulated PMU.
 /// A processor takes a few events to arm itself.
-fn slack(context: &Context) -> u64 {
+pub(super) fn slack(context: &Context) -> u64 {
     if context.emulated.is_some() { 0 } else { PERIOD }
 }
 

@@ -4,7 +4,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::cpu::{Identity, has_leaf};
 use arch::msr::Msr;
-use arch::pmu::{Capabilities, Counter, Fault, Registers, leaves};
+use arch::pmu::pebs::Format;
+use arch::pmu::{Capabilities, Counter, Fault, LbrKind, Registers, leaves};
 use events::cpu::Vendor;
 use events::msr::ExtraMsr;
 use events::processor::{Pebs, Processor};
@@ -85,13 +86,12 @@ impl<'a> Known<'a> {
         processor.taken_counters = taken(registers);
         processor.large_increments =
             vendor == Vendor::Amd && Identity::read(&leaves(registers)).family >= LARGE_INCREMENTS;
-        // The least skid (ppp) is a matter of the event, INST_RETIRED.PREC_DIST, before Ice Lake.
         processor.pebs = has.pebs_format().map(|format| Pebs {
             gp_counters: has.pebs_counters().into(),
-            fixed_counters: 0,
+            fixed_counters: has.pebs_fixed(),
             format: format.number(),
-            distribution_gp: has.pebs_counters().into(),
-            distribution_fixed: 0,
+            distribution_gp: distribution(has, format),
+            distribution_fixed: has.pebs_fixed() & 1,
         });
         let valid = core.as_ref().map(Core::extra_msrs).unwrap_or_default();
         let bits = |address| valid.iter().find(|msr| msr.address == address);
@@ -139,6 +139,17 @@ impl<'a> Known<'a> {
     }
 }
 
+/// General-purpose counters with the least skid (ppp). Before Ice Lake it is a matter of the event, INST_RETIRED.PREC_DIST;
+/// there fixed counter 0 has it alone, and from Golden Cove and Gracemont on counter 0 as well (Linux,
+/// `intel_icl_pebs_event_constraints` and `spr_get_event_constraints`). Architectural branch records came with the same cores.
+fn distribution(has: &Capabilities, format: Format) -> u64 {
+    match (format.is_adaptive(), has.lbr) {
+        (false, _) => has.pebs_counters().into(),
+        (true, LbrKind::Architectural { .. }) => u64::from(has.pebs_counters()) & 1,
+        (true, _) => 0,
+    }
+}
+
 /// Counters that microcode uses.
 fn taken(registers: &mut dyn Registers) -> u64 {
     let offered =
@@ -172,9 +183,20 @@ mod tests {
                 Model::Nehalem => Some((1, 0xf)),
                 Model::Haswell => Some((2, 0xf)),
                 Model::Skylake => Some((3, 0xf)),
+                Model::IceLake | Model::SapphireRapids => Some((4, 0xff)),
+                Model::ArrowLake => Some((6, 0x3ff)),
                 _ => None,
             };
             assert_eq!(pebs, expected, "{model:?}");
+            let fixed = seen.pebs.map_or(0, |pebs| pebs.fixed_counters);
+            let adaptive = expected.is_some_and(|(format, _)| format >= 4);
+            assert_eq!(fixed, if adaptive { 0xf } else { 0 }, "{model:?}");
+            let least = seen.pebs.map(|pebs| (pebs.distribution_gp, pebs.distribution_fixed));
+            match model {
+                Model::IceLake => assert_eq!(least, Some((0, 1))),
+                Model::SapphireRapids | Model::ArrowLake => assert_eq!(least, Some((1, 1))),
+                _ => assert_eq!(least.map(|(gp, _)| gp), expected.map(|(_, gp)| gp)),
+            }
         }
         for (model, pairs) in [(Model::K10, false), (Model::Zen2, true), (Model::Zen4, true)] {
             let mut pmu = Pmu::new(model, Host::EXAMPLE, Timing::FLAT);
@@ -185,6 +207,6 @@ mod tests {
         let mut arrow_lake = Pmu::new(Model::ArrowLake, Host::EXAMPLE, Timing::FLAT);
         let has = find(&mut arrow_lake).unwrap();
         let seen = Known::new(&has, None, &mut arrow_lake).processor;
-        assert!(seen.umask2 && !seen.any_thread && seen.version == 6 && seen.pebs.is_none());
+        assert!(seen.umask2 && !seen.any_thread && seen.version == 6);
     }
 }

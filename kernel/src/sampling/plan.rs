@@ -238,13 +238,21 @@ fn witnesses(armed: &mut [Armed], has: &Capabilities, places: &[(Counter, u64)])
         let plain = plain(&one.selection);
         if one.selection.precise {
             let place = places.iter().find(|(counter, _)| *counter == one.counter);
-            one.witness = precise::witness(&plain, place.map_or(0, |place| place.1), &mut free);
+            let (plain, at) = match one.counter {
+                Counter::Fixed(_) => match architectural(one.counter, &plain) {
+                    Some(same) => (same, u64::MAX),
+                    None => continue,
+                },
+                Counter::General(_) => (plain, place.map_or(0, |place| place.1)),
+            };
+            one.witness = precise::witness(&plain, at, &mut free);
             continue;
         }
         let selection = match (one.counter, has.is_intel()) {
-            // Fixed counters 0 and 1 count what the architectural events 0xC0 and 0x3C do (SDM vol. 3, table 20-2).
-            (Counter::Fixed(0), true) => Selection { event: 0xc0, umask: 0, ..plain },
-            (Counter::Fixed(1), true) => Selection { event: 0x3c, umask: 0, ..plain },
+            (Counter::Fixed(_), true) => match architectural(one.counter, &plain) {
+                Some(same) => same,
+                None => continue,
+            },
             // Architectural: instructions, cycles, branches. AMD's PMCx0C0, 0C2, 076 are as free.
             (Counter::General(_), true) if matches!(plain.event, 0xc0 | 0x3c | 0xc4) => plain,
             (Counter::General(_), false) if matches!(plain.event, 0xc0 | 0xc2 | 0x76) => plain,
@@ -254,6 +262,17 @@ fn witnesses(armed: &mut [Armed], has: &Capabilities, places: &[(Counter, u64)])
             one.witness = Some((free.remove(0), selection));
         }
     }
+}
+
+/// What counts on any counter as `plain` does on a fixed one: 0 and 1 count the architectural events 0xC0 and 0x3C (SDM vol. 3,
+/// table 20-2).
+fn architectural(counter: Counter, plain: &Selection) -> Option<Selection> {
+    let event = match counter {
+        Counter::Fixed(0) => 0xc0,
+        Counter::Fixed(1) => 0x3c,
+        _ => return None,
+    };
+    Some(Selection { event, umask: 0, ..*plain })
 }
 
 #[cfg(test)]
@@ -314,5 +333,9 @@ mod tests {
         assert_eq!(witness(intel, first, of(0xc0, 1), true), Some((second, of(0xc0, 0))));
         assert_eq!(witness(intel, first, of(0xd0, 0x81), true), Some((second, of(0xd0, 0x81))));
         assert_eq!(witness(intel, second, of(0xd0, 0x81), true), None, "its one counter is taken");
+        // From Ice Lake on fixed counters have records.
+        let fixed = |n| witness(Model::IceLake, Counter::Fixed(n), of(0, 1), true);
+        assert_eq!(fixed(0), Some((first, of(0xc0, 0))));
+        assert_eq!((fixed(1), fixed(2)), (Some((first, of(0x3c, 0))), None));
     }
 }

@@ -487,8 +487,9 @@ fn c6_each_model_says_what_it_can_tell() {
     assert!(said(Model::Skylake).data_address.contains("loads and stores"));
     assert!(said(Model::Nehalem).data_address.contains("load-latency"));
     assert!(said(Model::Nehalem).skid.contains("without PEBS (precise)"));
-    assert!(said(Model::IceLake).skid.contains("there is no PEBS that can be used"));
-    for model in [Model::Core2, Model::IceLake, Model::Zen4] {
+    assert!(said(Model::IceLake).skid.contains("without PEBS (precise)"));
+    assert!(said(Model::ArrowLake).data_address.contains("loads and stores"));
+    for model in [Model::Core2, Model::Zen4] {
         assert!(said(model).data_address.starts_with("not available"), "{model:?}");
     }
     let emulated = capability(Host::new(Model::Zen4).driver.capabilities(), true);

@@ -76,7 +76,7 @@ fn pebs(
         return Err(absent(if processor.described {
             "no event of its table can be counted with PEBS"
         } else {
-            "the processor has no PEBS with records of formats 0 to 3"
+            "the processor has no PEBS with records of formats 0 to 6"
         }));
     };
     // No skid needs the address of the instruction itself, which records have from format 2 on.

@@ -5,6 +5,7 @@ use crate::cpu::has_leaf;
 use crate::msr::Msr;
 use crate::pmu::access::{Registers, leaves};
 use crate::pmu::numbers;
+use crate::pmu::pebs::Format;
 use crate::pmu::registers::PerfCapabilities;
 use alloc::vec::Vec;
 
@@ -112,12 +113,15 @@ fn metrics(registers: &mut dyn Registers, seen: &Capabilities) -> bool {
         && registers.rdmsr(numbers::PERF_METRICS).is_ok()
 }
 
-/// Both registers have to be there: a hypervisor may announce the DS area and have no PEBS.
+/// Its registers have to be there: a hypervisor may announce the DS area and have no PEBS.
 fn pebs(registers: &mut dyn Registers, seen: &mut Capabilities) -> bool {
     let misc = registers.rdmsr(crate::msr::IA32_MISC_ENABLE).unwrap_or(PEBS_UNAVAILABLE);
+    let adaptive = Format::of(seen.perf).is_some_and(Format::is_adaptive);
+    let groups = adaptive.then_some(numbers::PEBS_DATA_CFG);
     misc & PEBS_UNAVAILABLE == 0
         && [numbers::PEBS_ENABLE, numbers::DS_AREA]
             .into_iter()
+            .chain(groups)
             .all(|msr| seen.there(registers, msr, "PEBS is not used"))
 }
 

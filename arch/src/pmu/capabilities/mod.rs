@@ -217,13 +217,25 @@ impl Capabilities {
     /// The format of PEBS records, where there is PEBS that can be used.
     #[must_use]
     pub fn pebs_format(&self) -> Option<Format> {
-        Format::of(self.perf).filter(|format| self.pebs && *format != Format::Adaptive)
+        Format::of(self.perf).filter(|_| self.pebs)
     }
 
     /// The general-purpose counters that can write PEBS records, as a bitmap.
     #[must_use]
     pub fn pebs_counters(&self) -> u32 {
         self.pebs_format().map_or(0, |format| format.counters(self.general))
+    }
+
+    /// The fixed counters that can write PEBS records, as a bitmap.
+    #[must_use]
+    pub fn pebs_fixed(&self) -> u32 {
+        self.pebs_format().map_or(0, |format| format.fixed_counters(self.fixed))
+    }
+
+    /// Whether PEBS records consist of groups that MSR_PEBS_DATA_CFG chooses.
+    #[must_use]
+    pub fn has_adaptive_records(&self) -> bool {
+        self.pebs_format().is_some_and(Format::is_adaptive)
     }
 
     /// Whether this is Intel's.
@@ -321,7 +333,8 @@ impl Capabilities {
             (matches!(self.lbr, LbrKind::Architectural { .. }), "architectural LBR"),
             (matches!(self.lbr, LbrKind::AmdV2 { .. }), "LBRv2"),
             (self.irperf, "instructions-retired counter"),
-            (self.pebs_format().is_some(), "PEBS"),
+            (self.pebs_format().is_some() && !self.has_adaptive_records(), "PEBS"),
+            (self.has_adaptive_records(), "PEBS (adaptive)"),
             (self.pebs && self.pebs_format().is_none(), "PEBS (of a format that is not used)"),
             (self.ibs.is_some(), "IBS (not used)"),
         ];

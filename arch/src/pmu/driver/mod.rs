@@ -120,7 +120,8 @@ impl Driver {
             }
             Counter::Fixed(i) => {
                 let field = selection.field(counter, &self.capabilities)?;
-                let control = self.fixed.with(i, field);
+                let adaptive = selection.precise && self.capabilities.has_adaptive_records();
+                let control = self.fixed.with(i, field).with_adaptive(i, adaptive);
                 write(registers, super::numbers::FIXED_CTR_CTRL, control.0)?;
                 self.fixed = control;
             }
@@ -146,7 +147,8 @@ impl Driver {
                 self.selects[usize::from(n)] = 0;
             }
             Counter::Fixed(i) => {
-                let control = self.fixed.with(i, super::registers::FixedField::empty());
+                let none = super::registers::FixedField::empty();
+                let control = self.fixed.with(i, none).with_adaptive(i, false);
                 write(registers, super::numbers::FIXED_CTR_CTRL, control.0)?;
                 self.fixed = control;
             }

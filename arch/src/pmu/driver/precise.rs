@@ -6,7 +6,8 @@ use crate::pmu::capabilities::Counter;
 use crate::pmu::numbers;
 use crate::pmu::pebs::Store;
 
-/// IA32_PEBS_ENABLE\[32 + n\]: counter n has a load-latency event (SDM vol. 3, 20.3.1.1.2).
+/// IA32_PEBS_ENABLE\[32 + n\]: counter n has a load-latency event (SDM vol. 3, 20.3.1.1.2). With adaptive records it is fixed
+/// counter n's (20.9.1).
 const LOAD_LATENCY: u32 = 32;
 
 impl Driver {
@@ -21,18 +22,19 @@ impl Driver {
             return self.write_no_records(registers, counter);
         }
         let refuse = |reason| Err(PmuError::Attribute { counter, attribute: "PEBS", reason });
-        let Counter::General(n) = counter else {
+        if matches!(counter, Counter::Fixed(_)) && !self.capabilities.has_adaptive_records() {
             return refuse("only general-purpose counters have it");
-        };
-        if self.capabilities.pebs_counters() & 1 << n == 0 {
+        }
+        if self.offered() & counter.bit() == 0 {
             return refuse("the processor does not offer it there");
         }
         if selection.interrupt {
             return refuse("its buffer interrupts, and not the counter");
         }
         let latency = matches!(selection.extra, Some((numbers::LOAD_LATENCY, _)));
-        let bits = counter.bit() | u64::from(latency) << (LOAD_LATENCY + u32::from(n));
-        self.records = self.records & !both(counter) | bits;
+        let both = self.bits_of(counter);
+        let bits = if latency { both } else { counter.bit() };
+        self.records = self.records & !both | bits;
         write(registers, numbers::PEBS_ENABLE, self.records)
     }
 
@@ -42,10 +44,11 @@ impl Driver {
         registers: &mut dyn Registers,
         counter: Counter,
     ) -> Result<(), PmuError> {
-        if self.records & both(counter) == 0 {
+        let both = self.bits_of(counter);
+        if self.records & both == 0 {
             return Ok(());
         }
-        self.records &= !both(counter);
+        self.records &= !both;
         write(registers, numbers::PEBS_ENABLE, self.records)
     }
 
@@ -56,31 +59,49 @@ impl Driver {
         }
         self.records = 0;
         write(registers, numbers::PEBS_ENABLE, 0)?;
+        if self.capabilities.has_adaptive_records() {
+            write(registers, numbers::PEBS_DATA_CFG, 0)?;
+        }
         write(registers, numbers::DS_AREA, 0)
     }
 
-    /// Names the memory that records go to, until [`Driver::reset`]. It has to stay where it is, and mapped, as long.
+    /// Names the memory that records go to, until [`Driver::reset`], and the groups that it is made for. It has to stay where
+    /// it is, and mapped, as long.
     ///
     /// # Errors
-    /// There is no PEBS, or the register refuses the address.
+    /// There is no PEBS, the memory is for records of another kind, or a register refuses its value.
     pub fn use_store(&self, registers: &mut dyn Registers, store: &Store) -> Result<(), PmuError> {
         if self.capabilities.pebs_format().is_none() {
             return Err(PmuError::Unsupported("PEBS"));
         }
+        if self.capabilities.has_adaptive_records() {
+            if self.capabilities.pebs_format() != Some(store.format()) {
+                return Err(PmuError::Unsupported("PEBS with records of that format"));
+            }
+            write(registers, numbers::PEBS_DATA_CFG, store.config().bits())?;
+        }
         write(registers, numbers::DS_AREA, store.address())
+    }
+
+    /// The counters that can write records, as bits of the global registers.
+    fn offered(&self) -> u64 {
+        u64::from(self.capabilities.pebs_counters())
+            | u64::from(self.capabilities.pebs_fixed()) << 32
+    }
+
+    /// The bits of IA32_PEBS_ENABLE that are a counter's.
+    fn bits_of(&self, counter: Counter) -> u64 {
+        match counter {
+            Counter::General(n) if !self.capabilities.has_adaptive_records() => {
+                1 << n | 1 << (LOAD_LATENCY + u32::from(n))
+            }
+            Counter::General(_) | Counter::Fixed(_) => counter.bit(),
+        }
     }
 
     /// The counters that write records, as bits of the global registers.
     #[must_use]
     pub fn recording(&self) -> u64 {
-        self.records & u64::from(self.capabilities.pebs_counters())
-    }
-}
-
-/// The bits of a counter.
-const fn both(counter: Counter) -> u64 {
-    match counter {
-        Counter::General(n) => 1 << n | 1 << (LOAD_LATENCY + n as u32),
-        Counter::Fixed(_) => 0,
+        self.records & self.offered()
     }
 }

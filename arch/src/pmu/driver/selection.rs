@@ -105,6 +105,7 @@ impl Selection {
             select.set(EventSelect::EQ, self.equal);
             select.set(EventSelect::ANY_THREAD, self.any_thread);
             select.set(EventSelect::INT, self.interrupt);
+            select.set(EventSelect::ADAPTIVE, self.precise && has.has_adaptive_records());
             return Ok(select.bits());
         }
         self.limit(counter, "event", self.event, 0xfff)?;

@@ -1,13 +1,18 @@
 //! Taking records out.
 
 use super::store::Area;
-use super::{Format, Record, Store, decode};
+use super::{Adaptive, Format, Malformed, Record, Store, decode};
+
+/// What finds a record at the front of the words: how many it has.
+type Each<'a> = dyn FnMut(&[u64], u64) -> Result<usize, Malformed> + 'a;
 
 /// What a handler empties a [`Store`] with.
 #[derive(Clone, Debug)]
 pub struct Drain {
     area: *mut Area,
     format: Format,
+    /// Words of a record.
+    words: usize,
     /// The counters that write records, as bits of the global status.
     pub counters: u64,
     /// Records taken out.
@@ -22,8 +27,8 @@ impl Drain {
     /// For the records of `counters` (bits of the global status) in `store`, which has to outlive it.
     #[must_use]
     pub fn new(store: &mut Store, counters: u64) -> Self {
-        let (format, area) = (store.format(), store.area());
-        Self { area, format, counters, records: 0, full: 0, malformed: 0 }
+        let (format, words, area) = (store.format(), store.record_words(), store.area());
+        Self { area, format, words, counters, records: 0, full: 0, malformed: 0 }
     }
 
     /// What the records are.
@@ -48,6 +53,28 @@ impl Drain {
     /// lost.
     #[inline]
     pub fn run(&mut self, mut each: impl FnMut(&Record, u64)) {
+        let format = self.format;
+        self.take(&mut |words, ours| {
+            let (record, count) = decode(format, words)?;
+            let named = record.counters & ours;
+            each(&record, if named == 0 { ours } else { named });
+            Ok(count)
+        });
+    }
+
+    /// As [`Self::run`], with all groups of adaptive records. Other records count as malformed.
+    pub fn run_groups(&mut self, each: &mut dyn FnMut(&Adaptive<'_>)) {
+        let format = self.format;
+        self.take(&mut |words, _| {
+            let (record, count) = Adaptive::decode(format, words)?;
+            each(&record);
+            Ok(count)
+        });
+    }
+
+    /// Takes records from the front of the words that are there, until none is left or `each` finds none. It says how many
+    /// words its record has, and gets the counters that write any.
+    fn take(&mut self, each: &mut Each<'_>) {
         // SAFETY: the store outlives this, by `new`; the processor writes to it, so it is read as memory that changes.
         // The index lies between base and maximum.
         let (mut words, full) = unsafe {
@@ -58,20 +85,18 @@ impl Drain {
             let end = index.min(maximum).max(base);
             let count = (end - base) as usize / 8;
             let room = (maximum - end) as usize / 8;
-            (core::slice::from_raw_parts(base as *const u64, count), room < self.format.words())
+            (core::slice::from_raw_parts(base as *const u64, count), room < self.words)
         };
         if words.is_empty() {
             return;
         }
         self.full += u64::from(full);
         while !words.is_empty() {
-            let Ok((record, count)) = decode(self.format, words) else {
+            let Ok(count) = each(words, self.counters) else {
                 self.malformed += 1;
                 break;
             };
-            let named = record.counters & self.counters;
             self.records += 1;
-            each(&record, if named == 0 { self.counters } else { named });
             words = &words[count..];
         }
         self.rewind();

@@ -1,5 +1,6 @@
 //! The formats of records.
 
+use super::{DataConfig, Groups};
 use crate::pmu::registers::PerfCapabilities;
 
 /// Format of the records, as IA32_PERF_CAPABILITIES\[11:8\] have it.
@@ -15,19 +16,37 @@ pub enum Format {
     Skylake,
     /// 4, Ice Lake and later: groups, of which MSR_PEBS_DATA_CFG chooses; PEBS works on every counter.
     Adaptive,
+    /// 5: the same records; the debug store has reset values for 32 general-purpose counters.
+    Adaptive32,
+    /// 6, Lunar Lake, Arrow Lake: and groups with values of counters.
+    Snapshot,
 }
 
 impl Format {
-    /// The format that a processor announces, if it is one of these. Later ones (5, 6, architectural PEBS) have another
-    /// debug store.
+    /// All, by their numbers.
+    pub const ALL: [Self; 7] = [
+        Self::Core,
+        Self::Nehalem,
+        Self::Haswell,
+        Self::Skylake,
+        Self::Adaptive,
+        Self::Adaptive32,
+        Self::Snapshot,
+    ];
+
+    /// The format that a processor announces, if it is one of these. Architectural PEBS (15) has registers of its own in
+    /// place of the debug store.
     #[must_use]
     pub const fn of(capabilities: PerfCapabilities) -> Option<Self> {
+        let baseline = capabilities.contains(PerfCapabilities::PEBS_BASELINE);
         match capabilities.pebs_format() {
             0 => Some(Self::Core),
             1 => Some(Self::Nehalem),
             2 => Some(Self::Haswell),
             3 => Some(Self::Skylake),
-            4 if capabilities.contains(PerfCapabilities::PEBS_BASELINE) => Some(Self::Adaptive),
+            4 if baseline => Some(Self::Adaptive),
+            5 if baseline => Some(Self::Adaptive32),
+            6 if baseline => Some(Self::Snapshot),
             _ => None,
         }
     }
@@ -38,7 +57,25 @@ impl Format {
         self as u8
     }
 
-    /// Words of 8 bytes that the largest record asked for has. Adaptive: basic group and memory.
+    /// Whether records consist of groups.
+    #[must_use]
+    pub const fn is_adaptive(self) -> bool {
+        matches!(self, Self::Adaptive | Self::Adaptive32 | Self::Snapshot)
+    }
+
+    /// The groups that records can have beside the basic one; none before format 4.
+    #[must_use]
+    pub const fn groups(self) -> Groups {
+        match self {
+            Self::Core | Self::Nehalem | Self::Haswell | Self::Skylake => Groups::empty(),
+            Self::Adaptive | Self::Adaptive32 => {
+                Groups::all().difference(Groups::COUNTERS.union(Groups::METRICS))
+            }
+            Self::Snapshot => Groups::all(),
+        }
+    }
+
+    /// Words of 8 bytes that a record has. Adaptive: with the groups that samples need.
     #[must_use]
     pub const fn words(self) -> usize {
         match self {
@@ -46,21 +83,21 @@ impl Format {
             Self::Nehalem => 22,
             Self::Haswell => 24,
             Self::Skylake => 25,
-            Self::Adaptive => 4 + 4,
+            Self::Adaptive | Self::Adaptive32 | Self::Snapshot => DataConfig::SAMPLES.words(),
         }
     }
 
     /// Whether records have the address of the instruction itself, and not of the one behind it.
     #[must_use]
     pub const fn is_exact(self) -> bool {
-        matches!(self, Self::Haswell | Self::Skylake | Self::Adaptive)
+        !matches!(self, Self::Core | Self::Nehalem)
     }
 
     /// Whether records tell reliably which counters they are of. Before, the status field is that of all counters at the
     /// time (Linux, `intel_pmu_drain_pebs_nhm`), or absent.
     #[must_use]
     pub const fn names_counters(self) -> bool {
-        matches!(self, Self::Skylake | Self::Adaptive)
+        !matches!(self, Self::Core | Self::Nehalem | Self::Haswell)
     }
 
     /// General-purpose counters that can do it, out of those that there are: the first one on Core, the first four up to
@@ -71,6 +108,28 @@ impl Format {
             Self::Core => general & 1,
             Self::Nehalem | Self::Haswell | Self::Skylake => general & 0xf,
             Self::Adaptive => general & 0xff,
+            Self::Adaptive32 | Self::Snapshot => general,
+        }
+    }
+
+    /// Fixed counters that can do it: all that the debug store has a reset value for, from format 4 on (SDM vol. 3,
+    /// 20.9.1, extended PEBS).
+    #[must_use]
+    pub const fn fixed_counters(self, fixed: u32) -> u32 {
+        match self {
+            Self::Adaptive => fixed & 0xf,
+            Self::Adaptive32 | Self::Snapshot => fixed & 0xffff,
+            _ => 0,
+        }
+    }
+
+    /// Reset values for general-purpose counters in the debug store, in front of those of the fixed ones (Linux,
+    /// `MAX_PEBS_EVENTS_FMT4` and `MAX_PEBS_EVENTS`).
+    #[must_use]
+    pub const fn general_resets(self) -> usize {
+        match self {
+            Self::Adaptive32 | Self::Snapshot => 32,
+            _ => 8,
         }
     }
 

@@ -3,6 +3,7 @@
 //! formats as Linux has them, `arch/x86/events/intel/ds.c`).
 //!
 //! - [`Format`]: which records a processor writes, and [`decode`] for all of them; pure.
+//! - [`DataConfig`]: the groups that are asked for from format 4 on, and [`Adaptive`]: a record with them; pure.
 //! - [`Store`]: the debug store, where records go, with the counters' reset values.
 //! - [`Drain`]: what a handler takes records out with, without lock or allocation.
 //!
@@ -11,11 +12,15 @@
 //! [`Selection::precise`](crate::pmu::Selection); such a counter raises no interrupt of its own. The buffer does, when
 //! it reaches its threshold: status bit 62.
 
+mod adaptive;
+mod config;
 mod drain;
 mod format;
 mod record;
 mod store;
 
+pub use adaptive::{Adaptive, BranchRecord, General, Snapshot};
+pub use config::{DataConfig, Groups};
 pub use drain::Drain;
 pub use format::Format;
 pub use record::{Access, Malformed, Record, decode};

@@ -1,6 +1,6 @@
 //! The debug store.
 
-use super::Format;
+use super::{DataConfig, Format};
 use crate::pmu::capabilities::Counter;
 use alloc::boxed::Box;
 use alloc::vec;
@@ -10,11 +10,12 @@ use core::mem::offset_of;
 /// What the buffer is filled with.
 const UNTOUCHED: u64 = 0x5ebb_0ff5_e7ed_5a17;
 
-/// Reset values before format 5: eight general-purpose counters, then the fixed ones.
-const RESETS: usize = 8 + 4;
+/// Reset values that the area has room for: of 32 general-purpose counters, then of 16 fixed ones. Before format 5 it is 8
+/// and 4, at the front.
+const RESETS: usize = 32 + 16;
 
 /// The buffer management area, with the 64-bit fields of DTES64 (SDM vol. 3, figure 18-8; Linux, `struct debug_store`).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Area {
     /// Branch trace store; not used.
@@ -39,6 +40,7 @@ pub struct Store {
     /// Written to by the processor; one record more than it is told of.
     buffer: Vec<u64>,
     format: Format,
+    config: DataConfig,
 }
 
 impl Store {
@@ -46,25 +48,63 @@ impl Store {
     /// when it is requested, between 1 and `records`. What comes while it waits needs room behind it.
     #[must_use]
     pub fn new(format: Format, records: usize, threshold: usize) -> Self {
+        let config = if format.is_adaptive() { DataConfig::SAMPLES } else { DataConfig::BASIC };
+        Self::sized(format, config, format.words(), [records, threshold])
+    }
+
+    /// The same for adaptive records with other groups. Those that the format does not have are left out.
+    #[must_use]
+    pub fn with_groups(
+        format: Format,
+        config: DataConfig,
+        records: usize,
+        threshold: usize,
+    ) -> Self {
+        if !format.is_adaptive() {
+            return Self::new(format, records, threshold);
+        }
+        let config = DataConfig { groups: config.groups & format.groups(), ..config };
+        Self::sized(format, config, config.words(), [records, threshold])
+    }
+
+    fn sized(
+        format: Format,
+        config: DataConfig,
+        words: usize,
+        [records, threshold]: [usize; 2],
+    ) -> Self {
         let records = records.max(2);
         let threshold = threshold.clamp(1, records);
-        let buffer = vec![UNTOUCHED; (records + 1) * format.words()];
+        let buffer = vec![UNTOUCHED; (records + 1) * words];
         let base = buffer.as_ptr() as u64;
-        let at = |count: usize| base + 8 * (count * format.words()) as u64;
+        let at = |count: usize| base + 8 * (count * words) as u64;
         let area = Area {
             base,
             index: base,
             maximum: at(records),
             threshold: at(threshold),
-            ..Area::default()
+            branches: [0; 4],
+            resets: [0; RESETS],
         };
-        Self { area: Box::new(area), buffer, format }
+        Self { area: Box::new(area), buffer, format, config }
+    }
+
+    /// The groups of its records, if they have groups.
+    #[must_use]
+    pub fn config(&self) -> DataConfig {
+        self.config
+    }
+
+    /// Words of a record.
+    #[must_use]
+    pub fn record_words(&self) -> usize {
+        if self.format.is_adaptive() { self.config.words() } else { self.format.words() }
     }
 
     /// Whether something was written behind the end that the processor was told of.
     #[must_use]
     pub fn is_overrun(&self) -> bool {
-        let end = self.buffer.len() - self.format.words();
+        let end = self.buffer.len() - self.record_words();
         // SAFETY: words of the buffer, which the processor may have changed.
         self.buffer[end..]
             .iter()
@@ -85,14 +125,14 @@ impl Store {
 
     /// What `counter` starts from behind each of its records. Counters that the area has no place for are left out.
     pub fn set_reset(&mut self, counter: Counter, value: u64) {
+        let general = self.format.general_resets();
+        let fixed = if general == 8 { 4 } else { 16 };
         let index = match counter {
-            Counter::General(n) if n < 8 => usize::from(n),
-            Counter::Fixed(n) => 8 + usize::from(n),
-            Counter::General(_) => return,
+            Counter::General(n) if usize::from(n) < general => usize::from(n),
+            Counter::Fixed(n) if usize::from(n) < fixed => general + usize::from(n),
+            Counter::General(_) | Counter::Fixed(_) => return,
         };
-        if let Some(place) = self.area.resets.get_mut(index) {
-            *place = value;
-        }
+        self.area.resets[index] = value;
     }
 
     pub(super) fn area(&mut self) -> *mut Area {

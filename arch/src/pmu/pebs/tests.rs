@@ -2,8 +2,7 @@ use super::*;
 use crate::pmu::registers::PerfCapabilities;
 use proptest::prelude::*;
 
-const FORMATS: [Format; 5] =
-    [Format::Core, Format::Nehalem, Format::Haswell, Format::Skylake, Format::Adaptive];
+const FORMATS: [Format; 7] = Format::ALL;
 
 /// Words that tell where they stood.
 fn counting() -> Vec<u64> {
@@ -28,7 +27,8 @@ fn m9_records_of_each_format_have_their_fields_where_the_manual_draws_them() {
         assert_eq!(rest, core::array::from_fn(|n| 0x10a + n as u64), "{format:?}");
         let newer = format != Format::Core;
         assert_eq!(record.counters, if newer { 0x112 } else { 0 }, "{format:?}");
-        let access = Access { address: 0x113, source: 0x114, latency: 0x115 };
+        let transaction = if size > 176 { 0x117 } else { 0 };
+        let access = Access { address: 0x113, source: 0x114, latency: 0x115, transaction };
         assert_eq!(record.access, newer.then_some(access), "{format:?}");
         assert_eq!(record.ip, if format.is_exact() { 0x116 } else { 0x101 }, "{format:?}");
         assert_eq!(record.tsc, (size == 200).then_some(0x118), "{format:?}");
@@ -36,7 +36,7 @@ fn m9_records_of_each_format_have_their_fields_where_the_manual_draws_them() {
 }
 
 #[test]
-fn m9_an_adaptive_record_has_the_groups_that_it_states() {
+fn s1_an_adaptive_record_has_the_groups_that_it_states() {
     let mut words = counting();
     let mut with = |contents: u64, size: u64| {
         words[0] = (8 * size) << 48 | contents;
@@ -47,15 +47,21 @@ fn m9_an_adaptive_record_has_the_groups_that_it_states() {
     assert_eq!((basic.access, basic.registers), (None, None));
     let (both, count) = with(3, 26).unwrap();
     assert_eq!(count, 26);
-    let access = Access { address: 0x104, source: 0x105, latency: 0x106 };
-    // The fourth word of the memory group is about transactions; flags and address are the first of the registers'.
+    let access = Access { address: 0x104, source: 0x105, latency: 0x106, transaction: 0x107 };
+    // Flags and address are the first of the registers'.
     let registers = core::array::from_fn(|n| 0x10a + n as u64);
     assert_eq!((both.access, both.registers), (Some(access), Some(registers)));
-    assert_eq!(Format::Adaptive.words(), 8, "basic group and memory");
+    assert_eq!(Format::Adaptive.words(), 26, "basic group, memory, general registers");
     // Two branches and the vector registers behind them.
     assert_eq!(with(1 << 24 | 0b1110, 4 + 18 + 32 + 6).unwrap().1, 60);
     let contents = 1 << 24 | 0b1110;
-    assert_eq!(with(contents, 59), Err(Malformed::Groups { contents, needed: 60, there: 59 }));
+    for there in [59, 61] {
+        let said = with(contents, there as u64);
+        assert_eq!(said, Err(Malformed::Groups { contents: contents as u32, there }));
+    }
+    let unknown = Malformed::Unknown { format: 4, unknown: 0x10 };
+    assert_eq!(with(0x10, 4), Err(unknown), "counters came with format 6");
+    assert_eq!(with(0x40, 4), Err(Malformed::Unknown { format: 4, unknown: 0x40 }));
     assert_eq!(with(0, 3), Err(Malformed::Size { bytes: 24 }));
     assert_eq!(with(0, 65), Err(Malformed::Short { format: 4, needed: 65, there: 64 }));
     words[0] = 33 << 48;
@@ -68,10 +74,13 @@ fn a_format_is_what_perf_capabilities_say_and_later_ones_are_not_taken_for_it() 
     assert_eq!(of(0x10c2), Some(Format::Core));
     assert_eq!(of(0x33c5), Some(Format::Skylake));
     assert_eq!(of(0x74c5), Some(Format::Adaptive));
-    // 4 without the baseline; 5; architectural PEBS.
-    assert_eq!((of(0x34c5), of(0x75c5), of(0x7fc5)), (None, None, None));
-    let counters = |format: Format| format.counters(0x3ff);
-    assert_eq!([Format::Core, Format::Skylake, Format::Adaptive].map(counters), [1, 0xf, 0xff]);
+    assert_eq!((of(0x75c5), of(0x76c5)), (Some(Format::Adaptive32), Some(Format::Snapshot)));
+    // Without the baseline; a later one; architectural PEBS.
+    assert_eq!([0x34c5, 0x35c5, 0x36c5, 0x77c5, 0x7fc5].map(of), [None; 5]);
+    let counters = |format: Format| (format.counters(0x3ff), format.fixed_counters(0x7f));
+    let all = [Format::Core, Format::Skylake, Format::Adaptive, Format::Adaptive32];
+    assert_eq!(all.map(counters), [(1, 0), (0xf, 0), (0xff, 0xf), (0x3ff, 0x7f)]);
+    assert!((0..).zip(Format::ALL).all(|(number, format)| format.number() == number));
     assert!(Format::core_has(0xcb, 8) && !Format::core_has(0xc4, 0));
 }
 
@@ -94,13 +103,13 @@ fn draining_takes_all_records_in_order_and_leaves_the_buffer_empty() {
         words.truncate(format.words());
         for round in 0..2 {
             for n in 1..=4 {
-                words[0] = (8 * words.len() as u64) << 48 | 1;
+                words[0] = (8 * words.len() as u64) << 48 | 3;
                 words[1] = n;
                 if words.len() > 22 {
                     words[22] = n;
                 }
                 // The second counter's.
-                let counters = if format == Format::Adaptive { 2 } else { 18 };
+                let counters = if format.is_adaptive() { 2 } else { 18 };
                 if let Some(word) = words.get_mut(counters) {
                     *word = 0b110;
                 }
@@ -125,6 +134,49 @@ fn draining_takes_all_records_in_order_and_leaves_the_buffer_empty() {
         assert!(store.is_overrun(), "{format:?}");
         drain.clear();
         assert_eq!((drain.records, drain.full), (0, 0));
+    }
+}
+
+/// Up to Ice Lake the latency is one figure; where it is split, one of the instruction and one of the caches.
+#[test]
+fn s1_the_latency_is_whole_or_split() {
+    let access = Access { latency: 0x0123_0000_0456, ..Access::default() };
+    assert_eq!((access.instruction_latency(), access.cache_latency()), (0x456, 0x123));
+    let whole = Access { latency: 0x1_2345, ..Access::default() };
+    assert_eq!(whole.load_latency(), 0x1_2345);
+}
+
+#[test]
+fn s1_a_store_has_room_for_records_of_the_groups_asked_for_that_the_format_has() {
+    let config = DataConfig { groups: Groups::all(), branches: 32, general: 0xff, fixed: 0xf };
+    let words = |format| Store::with_groups(format, config, 4, 2).record_words();
+    let common = 4 + 4 + 18 + 32 + 3 * 32;
+    assert_eq!(words(Format::Skylake), 25);
+    assert_eq!(words(Format::Adaptive), common);
+    assert_eq!(words(Format::Snapshot), common + 2 + 12 + 2);
+    assert!(config.fits(Format::Snapshot) && !config.fits(Format::Adaptive));
+    assert_eq!(config.bits(), 0x000f_00ff_1f00_003f);
+    assert_eq!(DataConfig::BASIC.bits(), 0);
+}
+
+#[test]
+fn s1_the_area_of_format_5_has_its_reset_values_elsewhere() {
+    for (format, places) in
+        [(Format::Adaptive, [8 + 7, 8 + 8 + 3]), (Format::Snapshot, [8 + 9, 8 + 32 + 6])]
+    {
+        let mut store = Store::new(format, 4, 2);
+        store.set_reset(crate::pmu::Counter::General(7), 70);
+        store.set_reset(crate::pmu::Counter::General(9), 90);
+        store.set_reset(crate::pmu::Counter::Fixed(3), 300);
+        store.set_reset(crate::pmu::Counter::Fixed(6), 600);
+        // SAFETY: the area, which is as long.
+        let words = unsafe { core::slice::from_raw_parts(store.address() as *const u64, 56) };
+        let set: Vec<_> = (0..).zip(words).skip(8).filter(|(_, word)| **word != 0).collect();
+        let [general, fixed] = places;
+        assert!(set.iter().any(|(at, _)| *at == general) && set.iter().any(|(at, _)| *at == fixed));
+        let expected =
+            if format == Format::Adaptive { vec![70, 300] } else { vec![70, 90, 300, 600] };
+        assert_eq!(set.iter().map(|(_, word)| **word).collect::<Vec<_>>(), expected, "{format:?}");
     }
 }
 
@@ -156,6 +208,69 @@ fn the_area_is_what_the_processor_reads() {
 }
 
 proptest! {
+    /// A record of any groups is read back as it was written, and refused one word shorter or longer.
+    #[test]
+    fn s1_what_is_encoded_is_decoded(
+        all in prop::collection::vec(any::<u64>(), 4 + 18 + 32 + 3 * 256 + 34), ip: u64, counters: u64, tsc: u64,
+        retire_latency: u16, groups in 0u32..64, entries in 1usize..=256, masks: (u16, u8), format in 4usize..7,
+    ) {
+        let format = Format::ALL[format];
+        let groups = Groups::from_bits_truncate(groups) & format.groups();
+        let (memory, rest) = all.split_first_chunk::<4>().unwrap();
+        let (general, rest) = rest.split_first_chunk::<18>().unwrap();
+        let (vectors, rest) = rest.split_first_chunk::<32>().unwrap();
+        let (branches, rest) = rest.split_at(3 * 256);
+        let (of_general, of_fixed) = match groups.contains(Groups::COUNTERS) {
+            true => (u32::from(masks.0), u32::from(masks.1)),
+            false => (0, 0),
+        };
+        let values = &rest[..(of_general.count_ones() + of_fixed.count_ones()) as usize];
+        let metrics = groups.contains(Groups::METRICS).then_some([rest[32], rest[33]]);
+        let [address, source, latency, transaction] = *memory;
+        let [flags, next, ref registers @ ..] = *general;
+        let snapshot = Snapshot { general: of_general, fixed: of_fixed, values, metrics };
+        let is_empty = values.is_empty() && metrics.is_none();
+        let record = Adaptive {
+            ip, counters, tsc, retire_latency,
+            access: groups.contains(Groups::MEMORY).then_some(Access { address, source, latency, transaction }),
+            general: groups.contains(Groups::GENERAL).then_some(General { flags, next, registers: *registers }),
+            vectors: groups.contains(Groups::VECTORS).then_some(vectors),
+            snapshot: (!is_empty).then_some(snapshot),
+            branches: if groups.contains(Groups::BRANCHES) { &branches.as_chunks().0[..entries] } else { &[] },
+        };
+        let mut words = record.encode();
+        prop_assert_eq!(Adaptive::decode(format, &words), Ok((record, words.len())));
+        let config = DataConfig {
+            groups: record.groups(), branches: entries as u16, general: masks.0, fixed: masks.1,
+        };
+        prop_assert_eq!(config.words(), words.len());
+        prop_assert_eq!(DataConfig::from_bits(config.bits()).map(DataConfig::words), Some(words.len()));
+        // What every format has is the same by the other way.
+        let (plain, _) = decode(format, &words).unwrap();
+        prop_assert_eq!((plain.ip, plain.access, plain.tsc), (ip, record.access, Some(tsc)));
+        if groups.contains(Groups::BRANCHES) {
+            let first = record.branch_records().next().unwrap();
+            prop_assert_eq!(&[first.from, first.to, first.info][..], &branches[..3]);
+        }
+        for there in [words.len() - 1, words.len() + 1] {
+            words.resize(there, 0);
+            words[0] = words[0] & 0xffff_ffff_ffff | (8 * there as u64) << 48;
+            prop_assert!(Adaptive::decode(format, &words).is_err());
+        }
+    }
+
+    #[test]
+    fn s1_a_data_configuration_is_what_its_register_has(bits: u64) {
+        if let Some(config) = DataConfig::from_bits(bits) {
+            prop_assert_eq!(config.bits() & !bits, 0);
+            prop_assert_eq!(DataConfig::from_bits(config.bits()), Some(config));
+        }
+        let known = bits & 0x00ff_ffff_ff00_003f;
+        prop_assert!(DataConfig::from_bits(known).is_some());
+        prop_assert_eq!(DataConfig::from_bits(known | 1 << 56), None);
+        prop_assert_eq!(DataConfig::from_bits(known | 1 << 6), None);
+    }
+
     /// Whatever lies in memory, decoding ends, takes at least a basic record and never more than is there.
     #[test]
     fn any_words_are_a_record_or_refused(
@@ -167,7 +282,14 @@ proptest! {
         match decode(format, &words) {
             Ok((record, count)) => {
                 prop_assert!(count >= 4 && count <= words.len());
-                prop_assert_eq!(record.access.is_some(), format != Format::Core && (format != Format::Adaptive || head & 1 != 0));
+                if format.is_adaptive() {
+                    // What was understood of it is written and read back the same.
+                    let (seen, _) = Adaptive::decode(format, &words).unwrap();
+                    let again = seen.encode();
+                    prop_assert_eq!(Adaptive::decode(format, &again), Ok((seen, again.len())));
+                    prop_assert_eq!(seen.record(), record);
+                }
+                prop_assert_eq!(record.access.is_some(), format != Format::Core && (!format.is_adaptive() || head & 1 != 0));
             }
             Err(why) => prop_assert!(!why.to_string().is_empty()),
         }

@@ -72,6 +72,8 @@ bitflags! {
         const PERF_METRICS = 1 << 15;
         /// PEBS can write into Processor Trace.
         const PEBS_OUTPUT_TO_TRACE = 1 << 16;
+        /// Basic groups of adaptive PEBS records have the retire latency.
+        const PEBS_TIMING = 1 << 17;
         const _ = !0;
     }
 }
@@ -115,6 +117,14 @@ impl FixedControl {
         let shift = 4 * index;
         Self(self.0 & !(0xf << shift) | (field.bits() as u64 & 0xf) << shift)
     }
+
+    /// The same with the adaptive bit of counter `index`, below 8, at 32 + 4 * index: its PEBS records have more than the basic
+    /// group (SDM vol. 3, 20.9.2.1).
+    #[must_use]
+    pub const fn with_adaptive(self, index: u8, on: bool) -> Self {
+        let bit = 1 << (32 + 4 * (index & 7));
+        Self(if on { self.0 | bit } else { self.0 & !bit })
+    }
 }
 
 #[cfg(test)]
@@ -127,6 +137,11 @@ mod tests {
         assert_eq!(all.with(2, FixedField::OS).0, 0xffff_ffff_ffff_f1ff);
         let none = FixedControl(0).with(3, FixedField::PMI | FixedField::USR);
         assert_eq!((none.0, none.field(3)), (0xa000, FixedField::PMI | FixedField::USR));
+        let adaptive = none.with_adaptive(3, true);
+        assert_eq!(
+            (adaptive.0, adaptive.with_adaptive(3, false)),
+            (0x1000_0000_a000 | 0xa000, none)
+        );
     }
 
     #[test]

@@ -22,6 +22,8 @@ bitflags! {
         const EN = 1 << 22;
         /// Inverts the comparison with the counter mask.
         const INV = 1 << 23;
+        /// PEBS records of the counter have more than the basic group (SDM vol. 3, 20.9.2.1).
+        const ADAPTIVE = 1 << 34;
         /// The comparison is for equality. Version 6, leaf 0x23.
         const EQ = 1 << 36;
         const _ = !0;

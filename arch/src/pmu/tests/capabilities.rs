@@ -68,7 +68,7 @@ fn c6_features_of_some_models_in_words() {
         "global control, full-width writes, AnyThread, freeze on PMI (streamlined), freeze while in SMM, \
          legacy LBR, PEBS",
         "global control, full-width writes, UMASK2, EQ, freeze on PMI (streamlined), freeze while in SMM, \
-         PERF_METRICS, architectural LBR",
+         PERF_METRICS, architectural LBR, PEBS (adaptive)",
         "",
         "global control, freeze on PMI (streamlined), LBRv2, instructions-retired counter",
     ];

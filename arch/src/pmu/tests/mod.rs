@@ -1,5 +1,6 @@
 //! The driver against the register-level model of every processor.
 
+mod adaptive;
 mod capabilities;
 mod counting;
 mod edges;

@@ -6,20 +6,29 @@ use super::pmi::{Bucket, ControlBlock, Interrupted, Sample, drain, pause};
 use super::*;
 
 /// The model, the counter and the event that every instruction is.
-const MODELS: [(Model, u8, u16); 4] =
-    [(Model::Core2, 0, 0), (Model::Nehalem, 0, 1), (Model::Haswell, 1, 1), (Model::Skylake, 1, 1)];
+const MODELS: [(Model, Counter, u16); 10] = [
+    (Model::Core2, Counter::General(0), 0),
+    (Model::Nehalem, Counter::General(0), 1),
+    (Model::Haswell, Counter::General(1), 1),
+    (Model::Skylake, Counter::General(1), 1),
+    (Model::IceLake, Counter::General(7), 0),
+    (Model::IceLake, Counter::Fixed(0), 0),
+    (Model::SapphireRapids, Counter::General(4), 0),
+    (Model::SapphireRapids, Counter::Fixed(0), 0),
+    (Model::ArrowLake, Counter::General(9), 0),
+    (Model::ArrowLake, Counter::Fixed(0), 0),
+];
 const PERIOD: u64 = 10;
 
 /// A processor that writes a record every [`PERIOD`] instructions into a store of `records`, and its block.
 fn recording(
-    (model, counter, umask): (Model, u8, u16),
+    (model, counter, umask): (Model, Counter, u16),
     records: usize,
     threshold: usize,
     freeze: bool,
 ) -> (Processor, Driver, Store, ControlBlock) {
     let mut pmu = machine(model);
     let mut driver = Driver::new(find(&mut pmu).unwrap());
-    let counter = Counter::General(counter);
     let format = driver.capabilities().pebs_format().unwrap();
     let mut store = Store::new(format, records, threshold);
     let preset = driver.preset(counter, PERIOD - 1).unwrap();
@@ -39,14 +48,14 @@ fn recording(
 }
 
 #[test]
-fn m9_records_are_taken_out_at_their_threshold_and_none_is_lost() {
+fn m9_s1_records_are_taken_out_at_their_threshold_and_none_is_lost() {
     for one in MODELS {
         for freeze in [false, true] {
             let mut log = [Sample::default(); 64];
             let (mut processor, driver, store, mut block) = recording(one, 8, 4, freeze);
             block.log_to(&mut log);
             processor.run(&mut block, 57 * PERIOD + 3);
-            let counter = usize::from(one.1);
+            let counter = one.1.index();
             // 14 interrupts of four records; the last one is still in the buffer.
             assert_eq!((block.pmis, block.slot(counter).overflows), (14, 56), "{one:?}");
             drain(&mut block, &mut processor, &Interrupted::default());
@@ -56,18 +65,18 @@ fn m9_records_are_taken_out_at_their_threshold_and_none_is_lost() {
             let exact = store.format().is_exact();
             for (n, sample) in (1..).zip(&log[..57]) {
                 let ip = n * PERIOD - u64::from(exact);
-                assert_eq!((sample.rip, sample.status), (ip, 1 << counter), "{one:?} {n}");
+                assert_eq!((sample.rip, sample.status), (ip, one.1.bit()), "{one:?} {n}");
             }
-            let value = driver.read(&mut processor.pmu, Counter::General(one.1)).unwrap();
+            let value = driver.read(&mut processor.pmu, one.1).unwrap();
             let began = (PERIOD - 1).wrapping_neg();
-            let mask = driver.capabilities().mask(Counter::General(one.1));
+            let mask = driver.capabilities().mask(one.1);
             assert_eq!(value.wrapping_sub(began) & mask, 3, "{one:?}");
         }
     }
 }
 
 #[test]
-fn m9_stopping_the_counters_takes_the_records_out() {
+fn m9_s1_stopping_the_counters_takes_the_records_out() {
     for one in MODELS {
         let mut buckets = [Bucket::default(); 64];
         let (mut processor, _, _store, mut block) = recording(one, 100, 90, true);
@@ -110,7 +119,7 @@ fn t5_a_record_of_the_kernel_is_not_of_the_ring_that_was_interrupted() {
 }
 
 #[test]
-fn m11_a_full_buffer_keeps_what_it_has_and_says_so() {
+fn m11_s1_a_full_buffer_keeps_what_it_has_and_says_so() {
     for one in MODELS {
         let (mut processor, _, _store, mut block) = recording(one, 8, 8, false);
         // No interrupt comes through.
@@ -123,7 +132,7 @@ fn m11_a_full_buffer_keeps_what_it_has_and_says_so() {
 }
 
 #[test]
-fn i6_pebs_is_off_and_without_memory_once_the_driver_is_reset_and_what_was_found_comes_back() {
+fn i6_s1_pebs_is_off_and_without_memory_once_the_driver_is_reset_and_what_was_found_comes_back() {
     for one in MODELS {
         let mut pmu = machine(one.0);
         let mut driver = Driver::new(find(&mut pmu).unwrap());
@@ -133,9 +142,9 @@ fn i6_pebs_is_off_and_without_memory_once_the_driver_is_reset_and_what_was_found
         let own = Ownership::claim(&mut pmu, driver.capabilities());
         let left = Conflict::LeftOn { msr: numbers::PEBS_ENABLE.0, value: 1 };
         assert_eq!(own.conflicts, [left], "{one:?}");
-        let store = Store::new(Format::Core, 4, 2);
+        let store = Store::new(driver.capabilities().pebs_format().unwrap(), 4, 2);
         driver.use_store(&mut pmu, &store).unwrap();
-        let counter = Counter::General(one.1);
+        let counter = one.1;
         let selection = Selection::of(0xc0, one.2).with_records();
         driver.program(&mut pmu, counter, &selection).unwrap();
         assert_eq!(driver.recording(), counter.bit());

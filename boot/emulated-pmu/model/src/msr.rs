@@ -46,6 +46,8 @@ pub const GLOBAL_STATUS_SET: u32 = 0x391;
 pub const GLOBAL_INUSE: u32 = 0x392;
 /// `IA32_PEBS_ENABLE`.
 pub const PEBS_ENABLE: u32 = 0x3F1;
+/// `MSR_PEBS_DATA_CFG`.
+pub const PEBS_DATA_CFG: u32 = 0x3F2;
 /// `MSR_PEBS_LD_LAT`.
 pub const LOAD_LATENCY: u32 = 0x3F6;
 /// `MSR_PEBS_FRONTEND`.
@@ -124,7 +126,7 @@ pub const RANGES: &[(u32, u32)] = &[
     (PERF_CAPABILITIES, PERF_CAPABILITIES),
     (FIXED_CTR_CTRL, GLOBAL_INUSE),
     // PEBS_ENABLE and PEBS_DATA_CFG; the architectural PEBS base and index; the filters.
-    (PEBS_ENABLE, 0x3F2),
+    (PEBS_ENABLE, PEBS_DATA_CFG),
     (0x3F4, FRONTEND),
     (A_PMC, A_PMC + 15),
     (DS_AREA, DS_AREA),

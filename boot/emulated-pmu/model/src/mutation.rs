@@ -96,6 +96,18 @@ pub enum Mutation {
     PebsThresholdIgnored,
     /// PEBS records are written beyond the end of their buffer.
     PebsMaximumIgnored,
+    /// IA32_PEBS_ENABLE's bits of fixed counters do nothing: they overflow as ever.
+    PebsFixedDead,
+    /// A fixed counter does not get its reset value behind a record.
+    PebsFixedResetLost,
+    /// Adaptive PEBS records state 8 bytes less than they have.
+    PebsSizeWrong,
+    /// Adaptive PEBS records never have the group of general registers.
+    PebsGroupMissing,
+    /// Adaptive PEBS records have the groups of MSR_PEBS_DATA_CFG whether the counter's adaptive bit is set or not.
+    PebsAdaptiveIgnored,
+    /// MSR_PEBS_DATA_CFG takes reserved bits, and drops them.
+    PebsDataConfigUnchecked,
     /// Leaf 0xA and 0x80000022 claim one counter more than there is.
     OneCounterTooManyEnumerated,
     /// General-purpose counter 0 stands still.
@@ -139,7 +151,7 @@ pub enum Mutation {
 #[cfg(feature = "mutations")]
 impl Mutation {
     /// Every fault.
-    pub const ALL: [Self; 64] = {
+    pub const ALL: [Self; 70] = {
         use Mutation::*;
         [
             StatusBitNeverSets,
@@ -187,6 +199,12 @@ impl Mutation {
             PebsRecordLost,
             PebsThresholdIgnored,
             PebsMaximumIgnored,
+            PebsFixedDead,
+            PebsFixedResetLost,
+            PebsSizeWrong,
+            PebsGroupMissing,
+            PebsAdaptiveIgnored,
+            PebsDataConfigUnchecked,
             OneCounterTooManyEnumerated,
             CounterStandsStill,
             AllStandStill,

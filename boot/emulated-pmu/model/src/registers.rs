@@ -28,6 +28,7 @@ pub(crate) enum Register {
     Extra(usize),
     DsArea,
     PebsEnable,
+    PebsDataConfig,
     LbrSelect,
     LbrTos,
     LbrFrom(usize),
@@ -113,6 +114,9 @@ fn intel(spec: &Spec, msr: u32) -> Option<Register> {
         msr::MISC_ENABLE => Some(MiscEnable),
         msr::DS_AREA if intel.pebs.is_some() => Some(DsArea),
         msr::PEBS_ENABLE if intel.pebs.is_some() => Some(PebsEnable),
+        msr::PEBS_DATA_CFG if intel.pebs.is_some_and(|pebs| pebs.is_adaptive()) => {
+            Some(PebsDataConfig)
+        }
         _ => None,
     };
     single

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::pebs::{AREA, Area, instruction};
+use common::pebs::{AREA, Area, BASE, instruction};
 use common::{EDGE, EN, INT, INV, OS, USR, read, write};
 use pmu_model::{Branch, BranchKind, Delta, Host, Model, Mutation, Occurrence, Pmu, Ring, Timing};
 
@@ -200,6 +200,12 @@ fn sound(fault: Mutation, pmu: &mut Pmu) -> bool {
         PebsAddressWrong | PebsRecordLost | PebsThresholdIgnored | PebsMaximumIgnored => {
             pebs_is_sound(fault, pmu)
         }
+        PebsFixedDead
+        | PebsFixedResetLost
+        | PebsSizeWrong
+        | PebsGroupMissing
+        | PebsAdaptiveIgnored
+        | PebsDataConfigUnchecked => adaptive_is_sound(fault, pmu),
         OneCounterTooManyEnumerated => {
             let host = pmu_model::CpuidResult::default();
             let claimed = pmu.cpuid(0xA, 0, host).eax >> 8 & 0xFF;
@@ -277,12 +283,58 @@ fn pebs_is_sound(fault: Mutation, pmu: &mut Pmu) -> bool {
     }
 }
 
+/// Whether a fault concerns adaptive records, which the later models have.
+fn is_adaptive(fault: Mutation) -> bool {
+    use Mutation::*;
+    matches!(
+        fault,
+        PebsFixedDead
+            | PebsFixedResetLost
+            | PebsSizeWrong
+            | PebsGroupMissing
+            | PebsAdaptiveIgnored
+            | PebsDataConfigUnchecked
+    )
+}
+
+/// Records of every second instruction: general registers of fixed counter 0, or the basic group of counter 0.
+fn adaptive_is_sound(fault: Mutation, pmu: &mut Pmu) -> bool {
+    use Mutation::*;
+    if fault == PebsDataConfigUnchecked {
+        return pmu.write_msr(0x3F2, 1 << 6).is_err();
+    }
+    let mut area = Area::new(1000, 1000);
+    let fixed = fault != PebsAdaptiveIgnored;
+    let reset = (1 << 48) - 1;
+    area.set_reset(if fixed { 8 } else { 0 }, reset);
+    write(pmu, 0x600, AREA);
+    write(pmu, 0x3F1, if fixed { 1 << 32 } else { 1 });
+    write(pmu, 0x3F2, 2);
+    write(pmu, 0x38F, 1 << 32 | 1);
+    write(pmu, 0x186, if fixed { 0 } else { 0xC0 | EN | USR });
+    write(pmu, 0x38D, if fixed { 1 << 32 | 2 } else { 0 });
+    write(pmu, 0x4C1, reset);
+    write(pmu, 0x309, reset);
+    for n in 1..=4 {
+        instruction(pmu, &mut area, n, Delta::step(Ring::User));
+    }
+    let words = if fixed { 22 } else { 4 };
+    let head = (8 * words) << 48 | if fixed { 2 } else { 0 };
+    let records = [area.buffer()[0], area.buffer()[words as usize]];
+    match fault {
+        PebsFixedDead => area.index() > BASE,
+        PebsFixedResetLost => records[1] != 0,
+        _ => records == [head; 2],
+    }
+}
+
 #[test]
 fn each_planted_fault_is_seen_and_only_when_planted() {
     for fault in Mutation::ALL {
-        let mut pmu = planted(Model::Skylake, None);
+        let model = if is_adaptive(fault) { Model::IceLake } else { Model::Skylake };
+        let mut pmu = planted(model, None);
         assert!(sound(fault, &mut pmu), "{fault:?}: the sound model fails the check");
-        let mut pmu = planted(Model::Skylake, Some(fault));
+        let mut pmu = planted(model, Some(fault));
         assert!(!sound(fault, &mut pmu), "{fault:?}: nothing shows");
     }
 }

@@ -57,15 +57,15 @@ fn read_only_registers_fault_on_write() {
 }
 
 #[test]
-fn perf_capabilities_are_those_of_the_part_and_of_later_ones_without_pebs() {
+fn perf_capabilities_are_those_of_the_part() {
     for (model, value) in [
         (Model::Core2, 0x10C2),
         (Model::Nehalem, 0x11C3),
         (Model::Haswell, 0x32C4),
         (Model::Skylake, 0x33C5),
-        (Model::IceLake, 0xB005),
-        (Model::SapphireRapids, 0xB03F),
-        (Model::ArrowLake, 0xB03F),
+        (Model::IceLake, 0xF4C5),
+        (Model::SapphireRapids, 0xF4FF),
+        (Model::ArrowLake, 0xF6FF),
     ] {
         assert_eq!(read(&mut pmu(model), 0x345), value, "{model:?}");
     }

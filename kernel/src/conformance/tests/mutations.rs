@@ -4,7 +4,7 @@ use super::*;
 
 /// Every fault that the model knows, on which processor, and the check that must notice it.
 pub(super) const TABLE: &[(Mutation, Model, &str)] = {
-    use Model::{Core2, Haswell, Skylake, Zen4};
+    use Model::{ArrowLake, Core2, Haswell, IceLake, SapphireRapids, Skylake, Zen4};
     use Mutation::*;
     &[
         (StatusBitNeverSets, Skylake, "overflow.status_bit"),
@@ -57,6 +57,17 @@ pub(super) const TABLE: &[(Mutation, Model, &str)] = {
         (PebsRecordLost, Core2, "pebs.interrupt"),
         (PebsThresholdIgnored, Haswell, "pebs.interrupt"),
         (PebsMaximumIgnored, Core2, "pebs.maximum"),
+        (PebsAddressWrong, IceLake, "pebs.address"),
+        (PebsRecordLost, SapphireRapids, "pebs.count"),
+        (PebsThresholdIgnored, ArrowLake, "pebs.interrupt"),
+        (PebsMaximumIgnored, ArrowLake, "pebs.maximum"),
+        (PebsFixedDead, IceLake, "pebs.fixed"),
+        (PebsFixedResetLost, IceLake, "pebs.fixed"),
+        (PebsFixedResetLost, ArrowLake, "pebs.fixed"),
+        (PebsSizeWrong, IceLake, "pebs.groups"),
+        (PebsGroupMissing, SapphireRapids, "pebs.groups"),
+        (PebsAdaptiveIgnored, ArrowLake, "pebs.basic"),
+        (PebsDataConfigUnchecked, IceLake, "pebs.data_config"),
         (OneCounterTooManyEnumerated, Skylake, "enumeration.counters_exist"),
         (StatusClearStuck, Zen4, "status.cleared_bit_by_bit"),
         (GlobalControlResetsToZero, Zen4, "reset.global_control"),

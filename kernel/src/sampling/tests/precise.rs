@@ -4,11 +4,16 @@ use super::*;
 use protocol::record::SampledCount;
 
 /// Models with an event of theirs that every instruction is and that is precise.
-const MODELS: [(Model, &str); 4] = [
+const MODELS: [(Model, &str); 8] = [
     (Model::Core2, "r00c0"),
     (Model::Nehalem, "r01c0"),
     (Model::Haswell, "r01c0:c=0"),
     (Model::Skylake, "r01c0:u:k"),
+    // Fixed counter 0; any other one.
+    (Model::IceLake, "r00c0"),
+    (Model::IceLake, "r00c0:counter=6"),
+    (Model::SapphireRapids, "r00c0"),
+    (Model::ArrowLake, "r00c0:counter=9"),
 ];
 
 fn precise(text: &'static str, period: u64, turns: u64) -> Sampling<'static> {
@@ -32,7 +37,7 @@ fn is_whole(one: &SampledCount) {
 }
 
 #[test]
-fn m9_every_nth_instruction_is_a_sample_of_itself() {
+fn m9_s1_every_nth_instruction_is_a_sample_of_itself() {
     for (model, text) in MODELS {
         let (result, _) = run(&mut host(model), &precise(text, 77, 9000));
         let one = &result.events[0];
@@ -40,7 +45,7 @@ fn m9_every_nth_instruction_is_a_sample_of_itself() {
         // 90,000 instructions; two thirds of 256 records each time.
         assert_eq!((one.overflows, one.rest, result.interrupts), (1168, 64, 6), "{model:?}");
         let skid = one.skid.as_deref().unwrap();
-        let exact = matches!(model, Model::Haswell | Model::Skylake);
+        let exact = !matches!(model, Model::Core2 | Model::Nehalem);
         assert_eq!(skid.starts_with("0:"), exact, "{model:?}: {skid}");
         let mut item = precise(text, 77, 9000);
         (item.keep, item.capacity, item.registers) = (Keep::Samples, 2000, 1 << 3);
@@ -60,29 +65,27 @@ fn m9_every_nth_instruction_is_a_sample_of_itself() {
 }
 
 #[test]
-fn m9_loads_have_their_addresses_counted() {
-    let mut item = precise("r81d0", 64, 2000);
-    item.workload.tasks[0].body = Cow::Borrowed(&[0x90, LOAD, 0x90]);
-    let (result, _) = run(&mut host_of_loads(), &item);
-    let one = &result.events[0];
-    is_whole(one);
-    assert_eq!((one.overflows, result.addresses.len()), (31, 1), "{result:?}");
-    assert_eq!(result.addresses[0].address.0, AT + 1);
-    let counted: u64 = result.data.iter().map(|row| row.count).sum();
-    assert_eq!((counted, result.data_elsewhere), (31, 0), "{result:?}");
-    assert!(result.data.iter().all(|row| (DATA..DATA + 32).contains(&row.address.0)));
-    (item.keep, item.capacity) = (Keep::Samples, 40);
-    let (_, chunks) = run(&mut host_of_loads(), &item);
-    assert_eq!(chunks[0].data.len(), 31);
-    assert!(chunks[0].data.iter().all(|address| (DATA..DATA + 32).contains(&address.0)));
-}
-
-fn host_of_loads() -> Host {
-    Host::new(Model::Skylake)
+fn m9_s1_loads_have_their_addresses_counted() {
+    for model in [Model::Skylake, Model::IceLake, Model::SapphireRapids, Model::ArrowLake] {
+        let mut item = precise("r81d0", 64, 2000);
+        item.workload.tasks[0].body = Cow::Borrowed(&[0x90, LOAD, 0x90]);
+        let (result, _) = run(&mut Host::new(model), &item);
+        let one = &result.events[0];
+        is_whole(one);
+        assert_eq!((one.overflows, result.addresses.len()), (31, 1), "{model:?} {result:?}");
+        assert_eq!(result.addresses[0].address.0, AT + 1);
+        let counted: u64 = result.data.iter().map(|row| row.count).sum();
+        assert_eq!((counted, result.data_elsewhere), (31, 0), "{model:?} {result:?}");
+        assert!(result.data.iter().all(|row| (DATA..DATA + 32).contains(&row.address.0)));
+        (item.keep, item.capacity) = (Keep::Samples, 40);
+        let (_, chunks) = run(&mut Host::new(model), &item);
+        assert_eq!(chunks[0].data.len(), 31);
+        assert!(chunks[0].data.iter().all(|address| (DATA..DATA + 32).contains(&address.0)));
+    }
 }
 
 #[test]
-fn m11_records_that_find_no_room_are_counted_by_the_witness() {
+fn m11_s1_records_that_find_no_room_are_counted_by_the_witness() {
     for (model, text) in MODELS {
         let mut host = host(model);
         host.deaf = true;
@@ -120,7 +123,11 @@ fn c7_what_pebs_cannot_do_is_refused_with_the_reason() {
             other => panic!("{other:?}"),
         };
     assert!(refused(Model::Zen4, &precise("r00c0", 64, 1)).contains("AMD has instruction-based"));
-    assert!(refused(Model::IceLake, &precise("r00c0", 64, 1)).contains("no PEBS"));
+    let mut without = Host::with(Model::IceLake, Mutation::PebsEnableAbsent).unwrap();
+    match measure(&mut without, 0, &precise("r00c0", 64, 1), &mut |_| ()) {
+        Err(Unmeasured::Refused(text)) => assert!(text.contains("no PEBS"), "{text}"),
+        other => panic!("{other:?}"),
+    }
     assert!(refused(Model::Core2, &precise("r00c4", 64, 1)).contains("not precise"));
     assert!(refused(Model::Core2, &item(&[event("r00c0:pp", 64)], 1)).contains("format 2"));
     let limited = Sampling { limit_per_ms: 5, ..precise("r00c0", 64, 1) };

@@ -98,6 +98,22 @@ impl Lbr {
         self.before_event = self.newest(spec);
     }
 
+    /// FROM, TO and INFO of the record before which `older` newer ones came.
+    pub(crate) fn behind(&self, spec: &Spec, older: usize) -> [u64; 3] {
+        let depth = usize::from(self.depth);
+        let record = match spec.lbr {
+            _ if older >= depth => Record::default(),
+            LbrKind::Legacy(_) => self.records[(usize::from(self.top) + depth - older) % depth],
+            _ => self.records[older],
+        };
+        [record.from, record.to, record.info]
+    }
+
+    /// Entries in use.
+    pub(crate) fn depth(&self) -> usize {
+        self.depth.into()
+    }
+
     fn newest(&self, spec: &Spec) -> Record {
         match spec.lbr {
             LbrKind::Legacy(_) => self.records[usize::from(self.top)],

@@ -10,8 +10,7 @@
 //! `arch/x86/events/intel/core.c`. Slots in a cycle: recalled.
 //!
 //! What differs from the real part: BTS and TSX are not offered, so DEBUGCTL lacks the BTS bits and
-//! the selectors IN_TX. PEBS is offered up to Skylake; the later ones, whose records are adaptive,
-//! lack its fields in PERF_CAPABILITIES.
+//! the selectors IN_TX. PEBS through Processor Trace, retire latencies and architectural PEBS are not offered either.
 
 use super::{ArchLbr, Identity, Intel, LbrKind, LegacyLbr, PmuKind, Spec, Vendor, pebs};
 use crate::events;
@@ -223,12 +222,12 @@ pub(super) const ICE_LAKE: Spec = Spec {
         fixed_width: 48,
         leaf_a: [0x0830_0805, 0, 0xF, 0x8604],
         leaf_23: None,
-        capabilities: 5 | SMM_FREEZE | FW_WRITES | PERF_METRICS,
+        capabilities: 5 | SMM_FREEZE | FW_WRITES | PERF_METRICS | pebs::adaptive(4),
         any_thread: false,
         metrics: 4,
-        pebs: None,
+        pebs: Some(pebs::ICE_LAKE),
     }),
-    selector_mask: SELECTOR_V5,
+    selector_mask: SELECTOR_V5 | pebs::ADAPTIVE_SELECT,
     debugctl_mask: DEBUGCTL,
     lbr: SKYLAKE_LBR,
     extra: &[
@@ -252,12 +251,12 @@ pub(super) const SAPPHIRE_RAPIDS: Spec = Spec {
         fixed_width: 48,
         leaf_a: [0x0830_0805, 0, 0xF, 0x8604],
         leaf_23: None,
-        capabilities: 0x3F | SMM_FREEZE | FW_WRITES | PERF_METRICS,
+        capabilities: 0x3F | SMM_FREEZE | FW_WRITES | PERF_METRICS | pebs::adaptive(4),
         any_thread: false,
         metrics: 8,
-        pebs: None,
+        pebs: Some(pebs::SAPPHIRE_RAPIDS),
     }),
-    selector_mask: SELECTOR_V5,
+    selector_mask: SELECTOR_V5 | pebs::ADAPTIVE_SELECT,
     debugctl_mask: DEBUGCTL,
     lbr: ARCH_LBR,
     extra: &[
@@ -282,12 +281,12 @@ pub(super) const ARROW_LAKE: Spec = Spec {
         // What the P-core's and the E-core's PMU share.
         leaf_a: [0x0D30_0806, 0x280, 0x7, 0x8603],
         leaf_23: Some([[0x0B, 3, 0, 0], [0x3FF, 0xF, 0, 0], [0; 4], [0x1DFF, 0, 0, 0]]),
-        capabilities: 0x3F | SMM_FREEZE | FW_WRITES | PERF_METRICS,
+        capabilities: 0x3F | SMM_FREEZE | FW_WRITES | PERF_METRICS | pebs::adaptive(6),
         any_thread: false,
         metrics: 8,
-        pebs: None,
+        pebs: Some(pebs::ARROW_LAKE),
     }),
-    selector_mask: SELECTOR_V6,
+    selector_mask: SELECTOR_V6 | pebs::ADAPTIVE_SELECT,
     debugctl_mask: DEBUGCTL,
     lbr: ARCH_LBR,
     extra: &[

@@ -6,6 +6,7 @@ mod pebs;
 mod spec;
 
 pub(crate) use intel::{debugctl_of, selector_of};
+pub(crate) use pebs::ADAPTIVE_SELECT;
 pub use spec::{
     Amd, ArchLbr, Identity, Intel, LbrKind, LegacyLbr, Pebs, PmuKind, Spec, SvmFeatures, Vendor,
 };

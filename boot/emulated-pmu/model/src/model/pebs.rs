@@ -3,15 +3,31 @@
 //! Which events are precise, and which records hold the data's address: the public tables, columns `PEBS` and `Data_LA`,
 //! of the events that the models know; of Core 2, which has no table, Linux, `arch/x86/events/intel/ds.c`. Counters:
 //! the first one on Core 2, the first four later (Intel SDM volume 4, IA32_PEBS_ENABLE); bit 32 + n goes with load
-//! latency.
+//! latency. From Ice Lake on all, and bit 32 + n is fixed counter n's. Formats: Linux names them at its start, 4 on Ice Lake
+//! and Sapphire Rapids, 6 on Lunar Lake, whose performance cores Arrow Lake has.
 //!
 //! The tables name one encoding where the processor takes several. Linux asks for the architectural ones, C0/00, C4/00 and
 //! C5/00, on every part that has PEBS (`intel_*_pebs_event_constraints` in the same file: on Nehalem all of C0 and C4, from
 //! Haswell on all events), and takes C0/00 with counter mask 16, inverted, for cycles on Core 2, Nehalem and Skylake
 //! (`intel_pebs_aliases_core2` and `_skl` in `arch/x86/events/intel/core.c`), C2/01 on Haswell (`_snb`, by `_ivb`). These
-//! are listed as well. Counter mask, INV and EDGE play no part in whether an event is precise.
+//! are listed as well. From Ice Lake on the tables have them. Counter mask, INV and EDGE play no part in whether an event is precise.
 
 use super::Pebs;
+
+/// PERF_CAPABILITIES\[14\]: adaptive records, on every counter.
+const BASELINE: u64 = 1 << 14;
+/// The adaptive bit of an event select.
+pub(crate) const ADAPTIVE_SELECT: u64 = 1 << 34;
+
+/// MSR_PEBS_DATA_CFG: memory, general registers, vector registers, branches; how many of those.
+const GROUPS: u64 = 0xF | 0xFF << 24;
+/// And from format 6 on values of counters, metrics; which counters.
+const SNAPSHOT: u64 = 0b11 << 4;
+
+/// What PERF_CAPABILITIES say of a processor with adaptive records of this format.
+pub(super) const fn adaptive(format: u64) -> u64 {
+    capabilities(format) | BASELINE
+}
 
 /// What PERF_CAPABILITIES say of a processor with records of this format, which are trap-like and hold the registers.
 pub(super) const fn capabilities(format: u64) -> u64 {
@@ -23,6 +39,7 @@ const FOUR_COUNTERS: u64 = 0xF | 0xF << 32;
 pub(super) const CORE2: Pebs = Pebs {
     format: 0,
     enable: 1,
+    data_config: 0,
     events: &[(0xC0, 0x00), (0xC5, 0x00), (0xCB, 0x01), (0xCB, 0x04), (0xCB, 0x10)],
     data: &[],
 };
@@ -30,6 +47,7 @@ pub(super) const CORE2: Pebs = Pebs {
 pub(super) const NEHALEM: Pebs = Pebs {
     format: 1,
     enable: FOUR_COUNTERS,
+    data_config: 0,
     events: &[
         (0x0B, 0x01),
         (0x0B, 0x02),
@@ -54,6 +72,7 @@ pub(super) const NEHALEM: Pebs = Pebs {
 pub(super) const HASWELL: Pebs = Pebs {
     format: 2,
     enable: FOUR_COUNTERS,
+    data_config: 0,
     events: &[
         (0xC0, 0x00),
         (0xC0, 0x01),
@@ -88,6 +107,7 @@ pub(super) const HASWELL: Pebs = Pebs {
 pub(super) const SKYLAKE: Pebs = Pebs {
     format: 3,
     enable: FOUR_COUNTERS,
+    data_config: 0,
     events: &[
         (0xC0, 0x00),
         (0xC0, 0x01),
@@ -116,6 +136,102 @@ pub(super) const SKYLAKE: Pebs = Pebs {
         (0xD1, 0x08),
         (0xD1, 0x10),
         (0xD1, 0x20),
+    ],
+    data: &[0xD0, 0xD1],
+};
+
+pub(super) const ICE_LAKE: Pebs = Pebs {
+    format: 4,
+    enable: 0xFF | 0xF << 32,
+    data_config: GROUPS,
+    events: &[
+        (0xC0, 0x00),
+        (0xC4, 0x00),
+        (0xC4, 0x01),
+        (0xC4, 0x02),
+        (0xC4, 0x08),
+        (0xC4, 0x10),
+        (0xC4, 0x11),
+        (0xC4, 0x20),
+        (0xC4, 0x40),
+        (0xC4, 0x80),
+        (0xC5, 0x00),
+        (0xC5, 0x01),
+        (0xC5, 0x02),
+        (0xC5, 0x08),
+        (0xC5, 0x10),
+        (0xC5, 0x11),
+        (0xC5, 0x20),
+        (0xC5, 0x80),
+        (0xD0, 0x11),
+        (0xD0, 0x12),
+        (0xD0, 0x21),
+        (0xD0, 0x41),
+        (0xD0, 0x42),
+        (0xD0, 0x81),
+        (0xD0, 0x82),
+        (0xD0, 0x83),
+        (0xD1, 0x01),
+        (0xD1, 0x02),
+        (0xD1, 0x04),
+        (0xD1, 0x08),
+        (0xD1, 0x10),
+        (0xD1, 0x20),
+        (0xD1, 0x40),
+    ],
+    data: &[0xD0, 0xD1],
+};
+
+/// The same format, counters and events.
+pub(super) const SAPPHIRE_RAPIDS: Pebs = ICE_LAKE;
+
+pub(super) const ARROW_LAKE: Pebs = Pebs {
+    format: 6,
+    enable: 0x3FF | 0xF << 32,
+    data_config: GROUPS | SNAPSHOT | 0x3FF << 32 | 0xF << 48,
+    events: &[
+        (0xC0, 0x00),
+        (0xC4, 0x00),
+        (0xC4, 0x01),
+        (0xC4, 0x02),
+        (0xC4, 0x08),
+        (0xC4, 0x10),
+        (0xC4, 0x20),
+        (0xC4, 0x40),
+        (0xC4, 0x80),
+        (0xC4, 0x100),
+        (0xC4, 0x101),
+        (0xC4, 0x111),
+        (0xC5, 0x00),
+        (0xC5, 0x01),
+        (0xC5, 0x02),
+        (0xC5, 0x08),
+        (0xC5, 0x10),
+        (0xC5, 0x20),
+        (0xC5, 0x80),
+        (0xC5, 0x100),
+        (0xC5, 0x101),
+        (0xC5, 0x111),
+        (0xD0, 0x09),
+        (0xD0, 0x0A),
+        (0xD0, 0x11),
+        (0xD0, 0x12),
+        (0xD0, 0x21),
+        (0xD0, 0x41),
+        (0xD0, 0x42),
+        (0xD0, 0x81),
+        (0xD0, 0x82),
+        (0xD0, 0x87),
+        (0xD1, 0x01),
+        (0xD1, 0x02),
+        (0xD1, 0x04),
+        (0xD1, 0x08),
+        (0xD1, 0x10),
+        (0xD1, 0x20),
+        (0xD1, 0x40),
+        (0xD1, 0x100),
+        (0xD1, 0x101),
+        (0xE4, 0x01),
     ],
     data: &[0xD0, 0xD1],
 };

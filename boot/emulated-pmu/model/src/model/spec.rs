@@ -97,14 +97,24 @@ pub struct Intel {
 /// Facts of precise event-based sampling.
 #[derive(Clone, Copy, Debug)]
 pub struct Pebs {
-    /// Format of the records, PERF_CAPABILITIES\[11:8\]: 0 to 3.
+    /// Format of the records, PERF_CAPABILITIES\[11:8\]: 0 to 6.
     pub format: u8,
     /// Bits of PEBS_ENABLE that can be written.
     pub enable: u64,
+    /// Bits of MSR_PEBS_DATA_CFG that can be written; 0 if there is no such register.
+    pub data_config: u64,
     /// The precise events, by code and unit mask.
     pub events: &'static [(u16, u16)],
     /// Codes of those whose records hold the data's address.
     pub data: &'static [u16],
+}
+
+impl Pebs {
+    /// Records consist of groups, every event on every counter can have one: formats 4 to 6.
+    #[must_use]
+    pub const fn is_adaptive(&self) -> bool {
+        self.format >= 4
+    }
 }
 
 impl Intel {

@@ -77,9 +77,9 @@ impl Pmu {
                 } else {
                     counter.add(count, self.bits(which), self.planted)
                 };
-                if armed && count > 0 && delta.instructions <= 1 {
+                if armed && self.is_occasion(which, count, delta) {
                     outcome.due |= which.bit();
-                } else if wrapped && self.is_precise(which) {
+                } else if wrapped && self.writes_records(which) {
                     self.armed |= which.bit();
                 } else if wrapped {
                     overflowed |= which.bit();
@@ -187,7 +187,7 @@ impl Pmu {
         }
     }
 
-    fn counter_mut(&mut self, which: Which) -> &mut Counter {
+    pub(super) fn counter_mut(&mut self, which: Which) -> &mut Counter {
         match which {
             Which::General(n) => &mut self.counters[n],
             Which::Fixed(n) => &mut self.fixed[n],

@@ -24,7 +24,7 @@ impl Pmu {
             let runs = [Ring::User, Ring::Kernel]
                 .into_iter()
                 .any(|ring| rings.contains(ring) && gate.rings.contains(ring));
-            let matters = gate.interrupt || self.is_precise(which);
+            let matters = gate.interrupt || self.writes_records(which);
             if !runs || !matters || !selection.has_occurrences() {
                 return None;
             }

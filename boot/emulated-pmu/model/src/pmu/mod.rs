@@ -1,6 +1,7 @@
 //! The PMU's state, and how it starts.
 
 mod access;
+mod adaptive;
 mod advance;
 mod branches;
 mod counter;
@@ -61,6 +62,7 @@ pub struct Pmu {
     lbr: Lbr,
     ds_area: u64,
     pebs_enable: u64,
+    pebs_data_config: u64,
     /// Counters whose next event makes a PEBS record.
     armed: u64,
     /// For planted faults: records written, instructions seen, or interrupts requested.
@@ -113,6 +115,7 @@ impl Pmu {
             lbr: Lbr::RESET,
             ds_area: 0,
             pebs_enable: 0,
+            pebs_data_config: 0,
             armed: 0,
             records: 0,
             storms: false,
@@ -148,6 +151,7 @@ impl Pmu {
         self.metrics = Metrics::default();
         self.lbr = Lbr::reset(spec);
         (self.ds_area, self.pebs_enable, self.armed) = (0, 0, 0);
+        self.pebs_data_config = 0;
         (self.storms, self.freezes_in) = (false, 0);
     }
 

@@ -165,7 +165,7 @@ impl Pmu {
                 continue;
             }
             needs.rings = needs.rings.or(rings);
-            needs.precise |= self.is_precise(which);
+            needs.precise |= self.writes_records(which);
             needs.ring_split |= rings != RingMask::BOTH
                 || selection.has_bulk(Bulk::UserCycles)
                 || selection.has_bulk(Bulk::KernelCycles);

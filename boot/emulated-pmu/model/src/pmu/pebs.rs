@@ -3,10 +3,10 @@
 
 use super::gate::Which;
 use super::{Outcome, Pmu};
-use crate::Ring;
 use crate::model::Pebs;
 use crate::mutation::Mutation;
 use crate::selector::Selector;
+use crate::{Delta, Ring};
 
 /// DS area: base of the buffer, where the next record goes, the first byte behind it, and the threshold.
 const BUFFER: [u64; 4] = [0x20, 0x28, 0x30, 0x38];
@@ -16,8 +16,8 @@ const RESETS: u64 = 0x40;
 const BUFFER_OVERFLOW: u64 = 1 << 62;
 /// Unit mask bits 1:0 of the events of memory instructions that count stores alone; those of loads have bit 0.
 const STORES: u16 = 2;
-/// Most words of a record.
-const MAX_WORDS: usize = 25;
+/// Most words of a record: an adaptive one with all groups, 32 branches and every counter.
+pub(super) const MAX_WORDS: usize = 4 + 4 + 18 + 32 + 3 * 32 + 2 + 16 + 8 + 2;
 
 /// Memory of the guest, by linear address.
 pub trait GuestMemory {
@@ -44,6 +44,20 @@ pub struct Retirement {
     pub store: Option<u64>,
     /// The TSC.
     pub tsc: u64,
+    /// XMM0 to XMM15, two words each, the lower one first. Of use where [`Pmu::records_vectors`].
+    pub vectors: [u64; 32],
+}
+
+impl Pebs {
+    /// Which reset value of the DS area is a counter's: eight of general-purpose counters, with format 5 and later 32, are
+    /// in front of those of the fixed ones.
+    const fn reset_of(&self, which: Which) -> u64 {
+        let general = if self.format >= 5 { 32 } else { 8 };
+        match which {
+            Which::General(n) => n as u64,
+            Which::Fixed(n) => general + n as u64,
+        }
+    }
 }
 
 impl Pmu {
@@ -51,14 +65,39 @@ impl Pmu {
         self.spec().intel()?.pebs.as_ref()
     }
 
-    /// Whether the counter writes records instead of overflowing: PEBS is on for it, and its event is a precise one.
+    /// Whether the counter's event is a precise one, and PEBS is on for it.
     pub(super) fn is_precise(&self, which: Which) -> bool {
-        let (Which::General(n), Some(pebs)) = (which, self.pebs()) else { return false };
-        if self.pebs_enable & which.bit() == 0 {
+        let Some(pebs) = self.pebs().filter(|_| self.is_on(which)) else {
             return false;
-        }
+        };
+        let Which::General(n) = which else {
+            // INST_RETIRED.ANY and PREC_DIST.
+            return which == Which::Fixed(0);
+        };
         let selector = Selector(self.counters[n].selector);
         pebs.events.contains(&(selector.intel_code(), selector.intel_umask()))
+    }
+
+    /// Whether the counter writes records instead of overflowing: PEBS is on for it, and its event is a precise one, or any
+    /// where records are adaptive (SDM volume 3, 20.9.1: extended PEBS).
+    pub(super) fn writes_records(&self, which: Which) -> bool {
+        let all = self.pebs().is_some_and(Pebs::is_adaptive);
+        self.is_precise(which) || all && self.is_on(which)
+    }
+
+    /// Whether PEBS is on for the counter.
+    fn is_on(&self, which: Which) -> bool {
+        let dead = matches!(which, Which::Fixed(_)) && self.is(Mutation::PebsFixedDead);
+        self.pebs_enable & which.bit() != 0 && !dead
+    }
+
+    /// Whether the record of an armed counter, which counted so many events just now, is of this instruction: it is of one
+    /// with a further event, or, of an event that is not precise, of the next one.
+    pub(super) fn is_occasion(&self, which: Which, count: u64, delta: &Delta) -> bool {
+        match self.is_precise(which) {
+            true => count > 0 && delta.instructions <= 1,
+            false => delta.instructions == 1,
+        }
     }
 
     /// Whether a counter that runs in `ring` has overflowed, and its next event makes a record.
@@ -90,7 +129,10 @@ impl Pmu {
             return outcome;
         };
         let mut words = [0; MAX_WORDS];
-        let count = self.record(pebs, due, retired, &mut words);
+        let count = match pebs.is_adaptive() {
+            true => self.adaptive_record(pebs, due, retired, &mut words),
+            false => self.record(pebs, due, retired, &mut words),
+        };
         let end = index.wrapping_add(8 * count as u64);
         let fits = end <= maximum || self.is(Mutation::PebsMaximumIgnored);
         if fits {
@@ -102,11 +144,12 @@ impl Pmu {
                 let _ = memory.write(area.wrapping_add(BUFFER[1]), end);
             }
         }
-        let width = (1 << self.counter_bits()) - 1;
-        for (n, counter) in self.counters.iter_mut().enumerate().filter(|(n, _)| due & 1 << n != 0)
-        {
-            if let Some(reset) = memory.read(area.wrapping_add(RESETS + 8 * n as u64)) {
-                counter.set(reset & width);
+        for which in self.each().filter(|which| due & which.bit() != 0) {
+            let place = area.wrapping_add(RESETS + 8 * pebs.reset_of(which));
+            let lost = matches!(which, Which::Fixed(_)) && self.is(Mutation::PebsFixedResetLost);
+            if let Some(reset) = memory.read(place).filter(|_| !lost) {
+                let width = (1 << self.bits(which)) - 1;
+                self.counter_mut(which).set(reset & width);
             }
         }
         let reached = if fits { end } else { index };
@@ -155,7 +198,7 @@ impl Pmu {
     }
 
     /// The data's address, which only some events have: of the load, or of the store for those that count stores alone.
-    fn data_of(&self, pebs: &Pebs, due: u64, retired: &Retirement) -> u64 {
+    pub(super) fn data_of(&self, pebs: &Pebs, due: u64, retired: &Retirement) -> u64 {
         let counters = self.counters.iter().enumerate().filter(|(n, _)| due & 1 << n != 0);
         let mut selectors = counters.map(|(_, counter)| Selector(counter.selector));
         let with_data = selectors.find(|selector| pebs.data.contains(&selector.intel_code()));

@@ -46,6 +46,7 @@ impl Pmu {
             Register::Extra(n) => self.extra[n],
             Register::DsArea => self.ds_area,
             Register::PebsEnable => self.pebs_enable,
+            Register::PebsDataConfig => self.pebs_data_config,
             Register::HardwareConfiguration => self.hwcr,
             Register::InstructionsRetired => self.instructions_retired,
             Register::LbrSelect

@@ -4,7 +4,7 @@ use super::read::{PERFMON_AVAILABLE, TRACES_UNAVAILABLE};
 use super::{Pmu, freeze};
 use crate::error::Fault;
 use crate::events;
-use crate::model::LbrKind;
+use crate::model::{LbrKind, Pebs};
 use crate::mutation::Mutation;
 use crate::registers::Register;
 use crate::selector::Selector;
@@ -63,9 +63,15 @@ impl Pmu {
                     checked => checked?,
                 };
                 self.fixed[n].set(value);
+                self.armed &= !(1 << (32 + n));
             }
             Register::FixedControl => {
-                self.fixed_control = checked(msr, value, self.fixed_control_mask())?;
+                let value = checked(msr, value, self.fixed_control_mask())?;
+                let changed = value ^ self.fixed_control;
+                for n in (0..super::MAX_FIXED).filter(|n| changed >> (4 * n) & 0xF != 0) {
+                    self.armed &= !(1 << (32 + n));
+                }
+                self.fixed_control = value;
             }
             Register::GlobalStatus => match self.is(Mutation::StatusWriteAccepted) {
                 true => self.status = value,
@@ -112,6 +118,12 @@ impl Pmu {
                 let valid = self.pebs().map_or(0, |pebs| pebs.enable);
                 self.pebs_enable = checked(msr, value, valid)?;
                 self.armed &= value;
+            }
+            Register::PebsDataConfig => {
+                let valid = self.pebs().map_or(0, |pebs| pebs.data_config);
+                let unchecked = self.is(Mutation::PebsDataConfigUnchecked);
+                let value = if unchecked { value & valid } else { value };
+                self.pebs_data_config = checked(msr, value, valid)?;
             }
             Register::LbrSelect
             | Register::LbrTos
@@ -183,11 +195,12 @@ impl Pmu {
         }
     }
 
-    /// For each fixed counter OS, USR and PMI; AnyThread where version 3 or 4 has it.
+    /// For each fixed counter OS, USR and PMI; AnyThread where version 3 or 4 has it; and with adaptive records bit 32 + 4n.
     fn fixed_control_mask(&self) -> u64 {
         let spec = self.spec();
         let any = spec.intel().is_some_and(|intel| intel.any_thread);
-        let field = if any { 0xF } else { 0xB };
+        let adaptive = self.pebs().is_some_and(Pebs::is_adaptive);
+        let field = if any { 0xF } else { 0xB } | u64::from(adaptive) << 32;
         (0..super::MAX_FIXED).filter(|n| spec.fixed() & 1 << n != 0).map(|n| field << (4 * n)).sum()
     }
 

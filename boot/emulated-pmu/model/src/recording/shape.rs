@@ -6,8 +6,8 @@ use super::nearest::Nearest;
 use super::{Leaves, Unfit};
 use crate::events;
 use crate::model::{
-    Amd, ArchLbr, Identity, Intel, LbrKind, PmuKind, Spec, SvmFeatures, Vendor, debugctl_of,
-    selector_of,
+    ADAPTIVE_SELECT, Amd, ArchLbr, Identity, Intel, LbrKind, Pebs, PmuKind, Spec, SvmFeatures,
+    Vendor, debugctl_of, selector_of,
 };
 use crate::pmu::{MAX_COUNTERS, MAX_FIXED};
 
@@ -62,7 +62,12 @@ pub(super) fn of(leaves: &Leaves, nearest: Nearest) -> Result<Spec, Unfit> {
             };
             Ok(Spec {
                 identity: identity(Vendor::Intel),
-                selector_mask: selector_of(nearest.model, own, intel.any_thread, umask2, equal),
+                selector_mask: selector_of(nearest.model, own, intel.any_thread, umask2, equal)
+                    | if intel.pebs.is_some_and(|pebs| pebs.is_adaptive()) {
+                        ADAPTIVE_SELECT
+                    } else {
+                        0
+                    },
                 debugctl_mask: if own { model.debugctl_mask } else { debugctl_of(intel.version) },
                 lbr,
                 extra: if own { model.extra } else { &[] },
@@ -100,6 +105,7 @@ fn intel(leaves: &Leaves, nearest: Nearest) -> Result<(Intel, bool, bool), Unfit
     let [_, _, leaf_1_ecx, leaf_1_edx] = leaves.answer(1, 0);
     let stores = leaf_1_ecx & DTES64 != 0 && leaf_1_edx & DS != 0;
     let pebs = of_model.and_then(|intel| intel.pebs).filter(|_| nearest.own && stores);
+    let pebs = pebs.map(|pebs| within(pebs, counters, fixed));
     let metrics = of_model.map_or(0, |intel| intel.metrics);
     let metrics = if nearest.own && fixed & SLOTS != 0 { metrics } else { 0 };
     let mut capabilities = of_model.map_or(0, |intel| intel.capabilities);
@@ -127,6 +133,20 @@ fn intel(leaves: &Leaves, nearest: Nearest) -> Result<(Intel, bool, bool), Unfit
         pebs,
     };
     Ok((facts, main[1] & 1 != 0, main[1] & 2 != 0))
+}
+
+/// The same on a processor with these counters alone: hyper-threading halves the general-purpose ones.
+fn within(pebs: Pebs, counters: u32, fixed: u32) -> Pebs {
+    if !pebs.is_adaptive() {
+        return pebs;
+    }
+    let (counters, fixed) = (u64::from(counters), u64::from(fixed));
+    let snapshot = counters << 32 & 0xFFFF << 32 | fixed << 48 & 0xFF << 48;
+    Pebs {
+        enable: pebs.enable & (counters | fixed << 32),
+        data_config: pebs.data_config & (0xFFFF_FFFF | snapshot),
+        ..pebs
+    }
 }
 
 fn fits(counters: u32, fixed: u32, width: u8, fixed_width: u8) -> Result<(), Unfit> {

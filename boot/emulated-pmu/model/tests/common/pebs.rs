@@ -10,7 +10,7 @@ pub const BASE: u64 = 0x1_0000;
 const MAPPED: usize = 2048;
 
 pub struct Area {
-    words: [u64; 16],
+    words: [u64; 56],
     memory: Vec<u64>,
     end: usize,
 }
@@ -18,14 +18,15 @@ pub struct Area {
 impl Area {
     /// A buffer with its threshold and its end after so many words.
     pub fn new(threshold: usize, end: usize) -> Self {
-        let mut words = [0; 16];
+        let mut words = [0; 56];
         let at = |words: usize| BASE + 8 * words as u64;
         words[4..8].copy_from_slice(&[BASE, BASE, at(end), at(threshold)]);
         Self { words, memory: vec![0; MAPPED], end }
     }
 
-    pub fn set_reset(&mut self, counter: usize, value: u64) {
-        self.words[8 + counter] = value;
+    /// Sets the reset value at this place among them.
+    pub fn set_reset(&mut self, place: usize, value: u64) {
+        self.words[8 + place] = value;
     }
 
     pub fn index(&self) -> u64 {
@@ -82,6 +83,7 @@ pub fn instruction(pmu: &mut Pmu, area: &mut Area, number: u64, delta: Delta) ->
         load: Some(0x10_0000),
         store: Some(0x20_0000),
         tsc: 5000 + number,
+        vectors: core::array::from_fn(|n| 0x7000 + n as u64),
     };
     pmu.write_record(outcome.due, &retired, area)
 }

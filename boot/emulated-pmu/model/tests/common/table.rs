@@ -137,9 +137,9 @@ pub fn table(model: Model) -> Table {
             }
         }
         Model::IceLake => {
-            table.intel(8, 0xFFD7_FFFF, 4, 48);
+            table.intel(8, 0x4_FFD7_FFFF, 4, 48);
             table.full_width(8);
-            table.faulting(0x38D, 0, 0xBBBB);
+            table.faulting(0x38D, 0, 0x1111_0000_BBBB);
             table.faulting(0x38F, 0xFF, 0x1_000F_0000_00FF);
             table.special.extend([0x391, 0x392]);
             table.faulting(0x329, 0, 0xFFFF_FFFF);
@@ -147,6 +147,9 @@ pub fn table(model: Model) -> Table {
             table.faulting(0x1C8, 0, 0x3FF);
             table.faulting(0x1A6, 0, 0x3F_FFFF_BFFF);
             table.faulting(0x1A7, 0, 0x3F_FFFF_BFFF);
+            table.faulting(0x3F1, 0, 0xF_0000_00FF);
+            table.faulting(0x3F2, 0, 0xFF00_000F);
+            table.special.push(0x600);
             table.faulting(0x3F6, 0, 0xFFFF);
             table.faulting(0x3F7, 0, 0x7F_FF17);
             table.legacy_lbr(32, 0x680, 0x6C0);
@@ -155,33 +158,39 @@ pub fn table(model: Model) -> Table {
             }
         }
         Model::SapphireRapids => {
-            table.intel(8, 0xFFD7_FFFF, 4, 48);
+            table.intel(8, 0x4_FFD7_FFFF, 4, 48);
             table.full_width(8);
-            table.faulting(0x38D, 0, 0xBBBB);
+            table.faulting(0x38D, 0, 0x1111_0000_BBBB);
             table.faulting(0x38F, 0xFF, 0x1_000F_0000_00FF);
             table.special.extend([0x391, 0x392, 0x1D9]);
             table.faulting(0x329, 0, u64::MAX);
             table.faulting(0x1A6, 0, 0x3F_FFFF_FFFF);
             table.faulting(0x1A7, 0, 0x3F_FFFF_FFFF);
+            table.faulting(0x3F1, 0, 0xF_0000_00FF);
+            table.faulting(0x3F2, 0, 0xFF00_000F);
+            table.special.push(0x600);
             table.faulting(0x3F6, 0, 0xFFFF);
             table.faulting(0x3F7, 0, 0x7F_FF1F);
             table.arch_lbr();
         }
         Model::ArrowLake => {
-            table.intel(10, 0xFF10_FFD7_FFFF, 4, 48);
+            table.intel(10, 0xFF14_FFD7_FFFF, 4, 48);
             table.full_width(10);
-            table.faulting(0x38D, 0, 0xBBBB);
+            table.faulting(0x38D, 0, 0x1111_0000_BBBB);
             table.faulting(0x38F, 0x3FF, 0x1_000F_0000_03FF);
             table.special.extend([0x391, 0x392, 0x1D9]);
             table.faulting(0x329, 0, u64::MAX);
             table.faulting(0x1A6, 0, 0xFFF_FFFF_FFFF);
             table.faulting(0x1A7, 0, 0xFFF_FFFF_FFFF);
+            table.faulting(0x3F1, 0, 0xF_0000_03FF);
+            table.faulting(0x3F2, 0, 0xF_03FF_FF00_003F);
+            table.special.push(0x600);
             table.faulting(0x3F6, 0, 0xFFFF);
             table.faulting(0x3F7, 0, 0x7F_FF1F);
             table.arch_lbr();
             for n in 0..10 {
                 table.faulting(0x1900 + 4 * n, 0, (1 << 48) - 1);
-                table.faulting(0x1901 + 4 * n, 0, 0xFF10_FFD7_FFFF);
+                table.faulting(0x1901 + 4 * n, 0, 0xFF14_FFD7_FFFF);
             }
             for n in 0..4 {
                 table.faulting(0x1980 + 4 * n, 0, (1 << 48) - 1);
