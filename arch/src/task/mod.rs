@@ -3,7 +3,7 @@
 //! [`run`] gives the processor away and comes back when nobody wants it any more. In between only interrupts bring the
 //! kernel back: the timer's tick, a software interrupt by which a task yields or exits, an exception that it raised.
 //! Each is put before a function that decides who goes on. At a switch the [`TrapFrame`] on the interrupt stack is kept in
-//! the [`Context`] of whoever was interrupted, together with what the entries ([`entry`]) do not save, and the interrupt
+//! the [`Context`] of whoever was interrupted, together with what the entries (`entry`) do not save, and the interrupt
 //! returns with the frame in the context of whoever goes on. Which task is whose turn, and when the next tick comes, is not
 //! decided here.
 //!
