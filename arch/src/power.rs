@@ -31,12 +31,12 @@ pub unsafe fn reset(acpi: Option<(u16, u8)>) -> ! {
     unsafe {
         if let Some((port, value)) = acpi {
             Port::new(port).write(value);
-            settle();
+            delay();
         }
         // Bit 1: hard reset; bit 2: on its rising edge (Intel PIIX3, 2.5.11).
         Port::<u8>::new(0xcf9).write(0x02);
         Port::<u8>::new(0xcf9).write(0x06);
-        settle();
+        delay();
         // Command 0xFE pulses the reset line (IBM PC AT).
         Port::<u8>::new(0x64).write(0xfe);
     }
@@ -44,7 +44,7 @@ pub unsafe fn reset(acpi: Option<(u16, u8)>) -> ! {
 }
 
 /// Gives a device the time to act: some ten milliseconds of port writes.
-pub(crate) fn settle() {
+pub(crate) fn delay() {
     for _ in 0..10_000 {
         // SAFETY: port 0x80 takes diagnostic codes and has no effect.
         unsafe { Port::<u8>::new(0x80).write(0) };

@@ -1,6 +1,6 @@
-//! A stay in ring 3.
+//! A run in ring 3.
 //!
-//! [`enter`] runs code in ring 3 until it executes `int` [`LEAVE_VECTOR`], or something else ends the stay through
+//! [`enter`] runs code in ring 3 until it executes `int` [`LEAVE_VECTOR`], or something else ends the run through
 //! [`leave`]. Code and stack have to be mapped for ring 3 ([`crate::memory::space::USER`]).
 
 use crate::descriptors::{KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA};
@@ -16,15 +16,15 @@ pub const LEAVE_VECTOR: u8 = 0x88;
 /// where they lead ([`crate::interrupts::set_entry`]).
 pub const SNIPPET_VECTORS: [u8; 3] = [0x85, 0x86, 0x87];
 
-/// A processor's stay in ring 3.
-pub(crate) struct Stay {
-    /// Stack pointer to come back with; 0 outside a stay.
+/// A processor's run in ring 3.
+pub(crate) struct Ring3Run {
+    /// Stack pointer to come back with; 0 outside a run.
     stack: AtomicU64,
-    /// Exception that ended the stay.
+    /// Exception that ended the run.
     gave_up: AtomicU64,
 }
 
-impl Stay {
+impl Ring3Run {
     /// Outside of one.
     pub(crate) const fn none() -> Self {
         Self { stack: AtomicU64::new(0), gave_up: AtomicU64::new(NOTHING) }
@@ -39,21 +39,21 @@ impl Stay {
 /// that nothing else relies on.
 pub unsafe fn enter(rip: u64, rsp: u64, rflags: u64, argument: u64) -> u64 {
     interrupts::set_handler(LEAVE_VECTOR, Some(leave));
-    let stay = &smp::this().ring3;
+    let run = &smp::this().ring3;
     // SAFETY: the caller's promise.
-    let value = unsafe { switch(rip, rsp, rflags, stay.stack.as_ptr(), 0, argument) };
-    // Outside a stay there is no stack to come back to.
-    stay.stack.store(0, Ordering::Relaxed);
+    let value = unsafe { switch(rip, rsp, rflags, run.stack.as_ptr(), 0, argument) };
+    // Outside a run there is no stack to come back to.
+    run.stack.store(0, Ordering::Relaxed);
     value
 }
 
-/// No exception ended the stay.
+/// No exception ended the run.
 const NOTHING: u64 = u64::MAX;
 
 /// As [`enter`], for code that may raise #UD, #GP or #PF.
 ///
 /// # Errors
-/// The exception that ended the stay.
+/// The exception that ended the run.
 ///
 /// # Safety
 /// As for [`enter`]; ring 0 must raise none of the three meanwhile, and one processor at a time may be in here.
@@ -80,7 +80,7 @@ fn give_up(frame: &mut TrapFrame) {
     leave(frame);
 }
 
-/// Ends the stay: the interrupted code of ring 3 is given up, and [`enter`] returns. Outside a stay it is an interrupt of
+/// Ends the run: the interrupted code of ring 3 is given up, and [`enter`] returns. Outside a run it is an interrupt of
 /// nobody's, and nothing is done.
 pub fn leave(frame: &mut TrapFrame) {
     let processor = Processor::of_frame(frame);

@@ -39,7 +39,7 @@ pub trait Machine: Historian + Runner + Sampler + Stepper {
         let _ = requirement;
         true
     }
-    /// Gives the item that comes the memory that it asks for, filled; ring 3 may use it if `user`. [`Machine::settle`] takes it
+    /// Gives the item that comes the memory that it asks for, filled; ring 3 may use it if `user`. [`Machine::restore`] takes it
     /// back. Returns what the report says of it.
     ///
     /// # Errors
@@ -50,9 +50,9 @@ pub trait Machine: Historian + Runner + Sampler + Stepper {
     }
     /// Behind an item: takes back what it asked of the machine, and puts back what it changed besides. Returns the
     /// names of the latter.
-    fn settle(&mut self) -> Vec<String>;
+    fn restore(&mut self) -> Vec<String>;
     /// Whether foreign code has changed the firmware's own code, which cannot be put back. Looked for only if
-    /// [`Machine::settle`] found reason to, or `at_end`.
+    /// [`Machine::restore`] found reason to, or `at_end`.
     fn is_changed(&mut self, at_end: bool) -> bool {
         let _ = at_end;
         false
@@ -172,7 +172,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
             }
         };
         with_memory(&mut record, &memory, provided.unwrap_or_default());
-        let restored = machine.settle();
+        let restored = machine.restore();
         if let Some(stray) = machine.take_stray() {
             before.put_back(&mut status);
             status.failed += 1;
@@ -327,7 +327,7 @@ fn one(index: u32, snippet: &Snippet, machine: &mut impl Machine, status: &mut S
 
 /// Judges the record of an item, and adds it to the counts. What ended in an error was counted then.
 fn tally(criteria: &Criteria, record: &mut Record, status: &mut Status) {
-    match verdict::settle(criteria, record) {
+    match verdict::judge_record(criteria, record) {
         None => {}
         Some(Verdict::Pass) => status.passed += 1,
         Some(Verdict::None) => status.measured += 1,

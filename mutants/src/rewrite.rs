@@ -28,60 +28,60 @@ enum Edit<'m> {
     Choose(Vec<&'m Planted<'m>>),
 }
 
-struct Piece<'m> {
+struct Change<'m> {
     range: Range<usize>,
     edit: Edit<'m>,
 }
 
 /// Writes the file.
 pub fn rewrite(text: &str, mutants: &[Planted], plain: &[&ConstFn]) -> Written {
-    let mut pieces: Vec<Piece> = Vec::new();
+    let mut changes: Vec<Change> = Vec::new();
     for function in plain {
-        pieces.push(Piece { range: function.keyword.clone(), edit: Edit::Delete });
+        changes.push(Change { range: function.keyword.clone(), edit: Edit::Delete });
     }
     for mutant in mutants {
         match &mutant.site {
             Site::Return(at) | Site::Guard(at) => {
-                pieces.push(Piece { range: *at..*at, edit: Edit::Insert(mutant) });
+                changes.push(Change { range: *at..*at, edit: Edit::Insert(mutant) });
             }
             Site::Choice(range) => {
-                let same = pieces.iter_mut().find_map(|piece| match &mut piece.edit {
-                    Edit::Choose(list) if piece.range == *range => Some(list),
+                let same = changes.iter_mut().find_map(|change| match &mut change.edit {
+                    Edit::Choose(list) if change.range == *range => Some(list),
                     _ => None,
                 });
                 match same {
                     Some(list) => list.push(mutant),
-                    None => pieces
-                        .push(Piece { range: range.clone(), edit: Edit::Choose(vec![mutant]) }),
+                    None => changes
+                        .push(Change { range: range.clone(), edit: Edit::Choose(vec![mutant]) }),
                 }
             }
             Site::Constant | Site::Never | Site::Alone => {}
         }
     }
     // What encloses comes first, and what is put before a byte before what begins there.
-    pieces.sort_by_key(|piece| {
-        let insert = matches!(piece.edit, Edit::Insert(_));
-        (piece.range.start, !insert, std::cmp::Reverse(piece.range.end))
+    changes.sort_by_key(|change| {
+        let insert = matches!(change.edit, Edit::Insert(_));
+        (change.range.start, !insert, std::cmp::Reverse(change.range.end))
     });
     let mut out = Written::default();
-    emit(text, 0..text.len(), &pieces, &mut out);
+    emit(text, 0..text.len(), &changes, &mut out);
     out
 }
 
 /// Writes `range`, whose pieces begin at the first of `pieces`.
-fn emit(text: &str, range: Range<usize>, pieces: &[Piece], out: &mut Written) {
+fn emit(text: &str, range: Range<usize>, changes: &[Change], out: &mut Written) {
     let mut at = range.start;
     let mut index = 0;
-    while let Some(piece) = pieces.get(index) {
-        out.text += &text[at..piece.range.start];
-        at = piece.range.end;
-        let inside = pieces[index + 1..].iter().take_while(|inner| inner.range.start < at).count();
-        match &piece.edit {
+    while let Some(change) = changes.get(index) {
+        out.text += &text[at..change.range.start];
+        at = change.range.end;
+        let inside = changes[index + 1..].iter().take_while(|inner| inner.range.start < at).count();
+        match &change.edit {
             Edit::Delete => {}
             Edit::Insert(mutant) => insert(mutant, out),
             Edit::Choose(mutants) => {
-                let inner = &pieces[index + 1..index + 1 + inside];
-                choose(text, &piece.range, mutants, inner, out);
+                let inner = &changes[index + 1..index + 1 + inside];
+                choose(text, &change.range, mutants, inner, out);
             }
         }
         index += 1 + inside;
@@ -108,7 +108,7 @@ fn choose(
     text: &str,
     range: &Range<usize>,
     mutants: &[&Planted],
-    inner: &[Piece],
+    inner: &[Change],
     out: &mut Written,
 ) {
     let begin = out.text.len();

@@ -8,18 +8,18 @@
 mod access;
 #[path = "../tests/random_programs/assemble.rs"]
 mod assemble;
+#[path = "../tests/random_programs/compatibility.rs"]
+mod compatibility;
 #[path = "../tests/random_programs/draw.rs"]
 mod draw;
 #[path = "../tests/random_programs/emit.rs"]
 mod emit;
 #[path = "../tests/random_programs/flow.rs"]
 mod flow;
+#[path = "../tests/random_programs/fragment.rs"]
+mod fragment;
 #[path = "../tests/random_programs/machine.rs"]
 mod machine;
-#[path = "../tests/random_programs/narrow.rs"]
-mod narrow;
-#[path = "../tests/random_programs/piece.rs"]
-mod piece;
 #[path = "../tests/random_programs/plan.rs"]
 mod plan;
 #[path = "../tests/random_programs/report.rs"]

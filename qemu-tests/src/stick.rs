@@ -281,7 +281,7 @@ pub fn is_clean(program: &str, stick: &[u8]) {
 pub struct Written {
     /// Where, in bytes.
     pub at: usize,
-    /// What.
+    /// What was written there.
     pub bytes: Vec<u8>,
 }
 

@@ -107,7 +107,7 @@ fn job(text: &str, what: &str) {
 }
 
 /// A folder in which the documents' own names are there: the checkout's jobs, a job, a file of events.
-fn desk() -> tempfile::TempDir {
+fn user_folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(root().join("xtask"), folder.path().join("xtask")).unwrap();
     let first = blocks().into_iter().find(Block::is_job).expect("the README has a job");
@@ -230,7 +230,7 @@ macro_rules! ships {
         const SHIPPED: &[&str] = &[$($name),*];
         $(#[test]
         fn $test() {
-            let folder = desk();
+            let folder = user_folder();
             let path = concat!("xtask/jobs/", $name);
             passes(folder.path(), &["run", path], path);
         })*
@@ -268,7 +268,7 @@ fn every_command_line_of_the_documents_succeeds() {
     lines.retain(|line| !line.contains("xtask/jobs/") && line != "cargo xtask run");
     assert!(lines.len() >= 10, "{lines:#?}");
     let _ = tree();
-    let folder = desk();
+    let folder = user_folder();
     for line in &lines {
         let _ = run(folder.path(), line);
     }
@@ -283,7 +283,7 @@ fn a_history_is_plotted() {
         .flat_map(commands)
         .find(|line| line.contains(" --history "))
         .expect("an example");
-    let folder = desk();
+    let folder = user_folder();
     assert!(run(folder.path(), &line).is_none(), "it measures");
     assert!(folder.path().join("plots/history-0.svg").exists());
 }
@@ -293,7 +293,7 @@ fn an_event_file_goes_with_an_image() {
     let all = blocks();
     let line =
         all.iter().flat_map(commands).find(|line| line.contains("image job.toml --event-file"));
-    let (line, folder) = (line.expect("an example"), desk());
+    let (line, folder) = (line.expect("an example"), user_folder());
     let called = run(folder.path(), &line).expect("it writes an image");
     assert!(called.err.contains("1 events added"), "{called:#?}");
 }
@@ -302,7 +302,7 @@ fn an_event_file_goes_with_an_image() {
 /// which is the length of the emulated PMU's own code, and the lines that it leaves out.
 #[test]
 fn the_readme_shows_what_its_commands_print() {
-    let folder = desk();
+    let folder = user_folder();
     let words = |line: &str| line.split_whitespace().map(String::from).collect::<Vec<_>>();
     let is_rule = |line: &str| line.chars().all(|c| c == '─');
     let is_compared = |line: &&str| {

@@ -28,7 +28,7 @@ expect = { max = 1_000_000_000 }
 ";
 
 /// A folder with the job and a new lab, as the guide begins.
-fn desk() -> tempfile::TempDir {
+fn user_folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("job.toml"), JOB).unwrap();
     let made = xtask(folder.path(), &words(&guide("cargo xtask lab new lab")));
@@ -68,7 +68,7 @@ fn x6_one_job_on_three_places_of_which_one_hangs_and_one_loses_its_line() {
         wanted("hangs", "Skylake-Client", Fault::Hangs),
         wanted("lost", "Nehalem", Fault::LosesLine),
     ]);
-    let (folder, path) = (desk(), lab.path());
+    let (folder, path) = (user_folder(), lab.path());
     let line = guide("cargo xtask lab run job.toml --env lab/pxe.yaml");
     let line = [&words(&line)[..], &["--silence", "8", "--keep", "kept"]].concat();
     let ran = xtask_in(folder.path(), &line, &lab.environment(&path));
@@ -156,7 +156,7 @@ fn x6_a_stick_is_written_through_its_switch_and_booted_and_pytest_takes_the_same
         media: Media::Stick,
         fault: Fault::None,
     }]);
-    let (folder, path) = (desk(), lab.path());
+    let (folder, path) = (user_folder(), lab.path());
     let line = guide("cargo xtask lab run job.toml --env lab/stick.yaml");
     let csv = [&words(&line)[..], &["--ktap", "--format", "csv", "--keep", "kept"]].concat();
     let ran = xtask_in(folder.path(), &csv, &lab.environment(&path));
@@ -189,7 +189,7 @@ fn x6_an_environment_of_qemu_runs_a_job_with_an_emulated_pmu() {
     if !has(Need::Labgrid) {
         skip!("there is no labgrid");
     }
-    let folder = desk();
+    let folder = user_folder();
     let line = guide("cargo xtask lab run job.toml --env lab/qemu.yaml");
     let more = ["--event", "instructions", "--format", "html", "--out", "lab.html"];
     let page = [&words(&line)[..], &more].concat();

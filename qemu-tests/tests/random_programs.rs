@@ -5,12 +5,12 @@
 
 mod access;
 mod assemble;
+mod compatibility;
 mod draw;
 mod emit;
 mod flow;
+mod fragment;
 mod machine;
-mod narrow;
-mod piece;
 mod plan;
 mod report;
 mod strategy;

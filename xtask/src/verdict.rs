@@ -69,7 +69,7 @@ pub fn judge(report: &mut Report, job: &Job) {
         let record = &mut numbered.record;
         let Some((item, name)) = item_of(record) else { continue };
         let said = verdict::said(record).map(|(verdict, _)| verdict);
-        let judged = verdict::settle(job.criteria(item as usize), record);
+        let judged = verdict::judge_record(job.criteria(item as usize), record);
         if let (Some(said), Some(judged)) = (said, judged)
             && said != judged
         {

@@ -33,7 +33,7 @@ pub struct Pmu {
 pub enum Base {
     /// A name, in pieces that colons separated. The last pieces may be modifiers or unit masks:
     /// only the processor's table can tell.
-    Name(Vec<Piece>),
+    Name(Vec<NamePart>),
     /// `cpu/event=…,umask=…/`, or a line of nanoBench.
     Code {
         /// Event.
@@ -57,7 +57,7 @@ impl Default for Base {
 
 /// A piece of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct NamePart {
     /// Its text.
     pub text: String,
     /// Where it starts in the list.

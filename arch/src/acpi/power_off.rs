@@ -58,7 +58,7 @@ pub unsafe fn power_off(rsdp: u64) -> Result<(), Error> {
             write(port, types[1]);
         }
     }
-    crate::power::settle();
+    crate::power::delay();
     Err(Error::NoEffect)
 }
 

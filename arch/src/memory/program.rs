@@ -27,7 +27,7 @@ pub struct Part<'a> {
 
 /// The same in memory.
 #[derive(Debug)]
-struct Piece {
+struct MappedSegment {
     pages: Range<u64>,
     frames: PhysAddr,
     write: bool,
@@ -37,10 +37,10 @@ struct Piece {
 /// A program in memory.
 #[derive(Debug)]
 pub struct Image {
-    pieces: Vec<Piece>,
+    segments: Vec<MappedSegment>,
 }
 
-impl Piece {
+impl MappedSegment {
     fn bytes(&self) -> u64 {
         self.pages.end - self.pages.start
     }
@@ -83,16 +83,17 @@ impl Image {
         parts: impl Iterator<Item = Part<'a>>,
         frames: &mut Frames,
     ) -> Result<Self, OutOfMemory> {
-        let mut pieces = Vec::new();
+        let mut segments = Vec::new();
         for part in parts {
             let pages = part.address..(part.address + part.memory).next_multiple_of(Size4KiB::SIZE);
             let to = frames.allocate(pages.end - pages.start, Size4KiB::SIZE)?;
-            let mut piece = Piece { pages, frames: to, write: part.write, execute: part.execute };
+            let mut piece =
+                MappedSegment { pages, frames: to, write: part.write, execute: part.execute };
             // SAFETY: fresh frames.
             unsafe { piece.fill(part.bytes) };
-            pieces.push(piece);
+            segments.push(piece);
         }
-        Ok(Self { pieces })
+        Ok(Self { segments })
     }
 
     /// Puts back what may be written to. `parts` are those that it was made of.
@@ -100,7 +101,7 @@ impl Image {
     /// # Safety
     /// The program must not be running.
     pub unsafe fn refill<'a>(&mut self, parts: impl Iterator<Item = Part<'a>>) {
-        for (piece, part) in self.pieces.iter_mut().zip(parts).filter(|(piece, _)| piece.write) {
+        for (piece, part) in self.segments.iter_mut().zip(parts).filter(|(piece, _)| piece.write) {
             // SAFETY: the caller's promise.
             unsafe { piece.fill(part.bytes) };
         }
@@ -111,7 +112,7 @@ impl Image {
     /// # Errors
     /// Out of memory, or something is mapped there already.
     pub fn map(&self, space: &mut Space, frames: &mut Frames, user: bool) -> Result<(), MapError> {
-        for piece in &self.pieces {
+        for piece in &self.segments {
             let from = VirtAddr::new(piece.pages.start);
             space.map_range(frames, from, piece.frames, piece.bytes(), piece.flags(user))?;
         }
@@ -120,7 +121,7 @@ impl Image {
 
     /// Takes it out of `space`, which is in use on this processor.
     pub fn unmap(&self, space: &mut Space) {
-        for piece in &self.pieces {
+        for piece in &self.segments {
             space.unmap_range(VirtAddr::new(piece.pages.start), piece.bytes());
         }
     }
@@ -128,7 +129,7 @@ impl Image {
     /// What stands at `address` now: `count` bytes, if the program has so many there.
     #[must_use]
     pub fn read(&self, address: u64, count: u64) -> Option<&[u8]> {
-        let piece = self.pieces.iter().find(|piece| piece.pages.contains(&address))?;
+        let piece = self.segments.iter().find(|piece| piece.pages.contains(&address))?;
         let offset = address - piece.pages.start;
         if count > piece.bytes() - offset {
             return None;
@@ -142,6 +143,6 @@ impl Image {
 
     /// The addresses of what may be executed.
     pub fn code(&self) -> impl Iterator<Item = Range<u64>> + '_ {
-        self.pieces.iter().filter(|piece| piece.execute).map(|piece| piece.pages.clone())
+        self.segments.iter().filter(|piece| piece.execute).map(|piece| piece.pages.clone())
     }
 }

@@ -25,8 +25,8 @@ pub mod pmi;
 mod probe;
 pub mod rdpmc;
 pub mod registers;
+pub mod stop_on_overflow;
 pub mod trial;
-pub mod until;
 pub mod window;
 pub mod workload;
 

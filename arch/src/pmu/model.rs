@@ -2,8 +2,8 @@
 
 use super::access::Registers;
 use super::driver::{Gate, Write};
+use super::stop_on_overflow::StopOnOverflow;
 use super::trial;
-use super::until::Until;
 use crate::msr::{Absent, Msr};
 use pmu_model::{
     Branch, BranchKind, CpuidResult, Delta, GuestMemory, Outcome, Pmu, Retirement, Ring,
@@ -37,7 +37,7 @@ impl Registers for Pmu {
     }
 }
 
-impl trial::Bench for Pmu {
+impl trial::TrialMachine for Pmu {
     fn run(&mut self, gate: &Gate, turns: u64) {
         let plain = |pmu: &mut Self, count| {
             let _ = pmu.advance(&Delta::bulk(Ring::Kernel, count));
@@ -68,8 +68,8 @@ impl trial::Bench for Pmu {
         side(self, gate.off());
     }
 
-    fn run_until(&mut self, until: &Until, turns: u64) {
-        trial::Bench::run(self, until.gate(), turns);
+    fn run_until(&mut self, on_overflow: &StopOnOverflow, turns: u64) {
+        trial::TrialMachine::run(self, on_overflow.gate(), turns);
     }
 }
 

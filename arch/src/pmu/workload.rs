@@ -34,7 +34,7 @@ impl Counts {
 
 /// A piece of ring 0. `n` is at least 1.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Piece {
+pub enum Ring0Code {
     /// `ret`.
     Empty,
     /// n times `dec; jnz`.
@@ -143,7 +143,7 @@ unsafe extern "sysv64" {
     static barecount_piece_rewrite: u8;
 }
 
-/// Addresses of [`Piece::Calls`], as branch records show them.
+/// Addresses of [`Ring0Code::Calls`], as branch records show them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CallsSites {
     /// The call, and the piece's first instruction.
@@ -158,7 +158,7 @@ pub struct CallsSites {
     pub leaf: u64,
 }
 
-/// NOPs of [`Piece::Straight`].
+/// NOPs of [`Ring0Code::Straight`].
 pub const STRAIGHT_INSTRUCTIONS: u64 = 512;
 
 /// Bytes of `call rel32`.
@@ -177,9 +177,9 @@ pub fn calls_sites() -> CallsSites {
     }
 }
 
-impl Piece {
+impl Ring0Code {
     /// Address of the function. RDI is the number of turns, RSI what the piece needs besides: the memory of
-    /// [`Piece::ColdLoads`], the [`super::driver::Write`] of [`Piece::Rewrite`].
+    /// [`Ring0Code::ColdLoads`], the [`super::driver::Write`] of [`Ring0Code::Rewrite`].
     #[must_use]
     pub fn address(self) -> u64 {
         let symbol = match self {
@@ -195,7 +195,7 @@ impl Piece {
         symbol as u64
     }
 
-    /// What `n` turns are. For [`Piece::Unpredictable`] the instructions alone are certain: a turn's jump is taken, or
+    /// What `n` turns are. For [`Ring0Code::Unpredictable`] the instructions alone are certain: a turn's jump is taken, or
     /// falls through to another that is; `branches` and `taken` are the least.
     #[must_use]
     pub const fn counts(self, n: u64) -> Counts {
@@ -212,7 +212,7 @@ impl Piece {
         }
     }
 
-    /// Instructions of [`Piece::Rewrite`] behind its WRMSR.
+    /// Instructions of [`Ring0Code::Rewrite`] behind its WRMSR.
     #[must_use]
     pub const fn after_rewrite(n: u64) -> u64 {
         2 * n + 1
@@ -225,7 +225,7 @@ const fn counts(instructions: u64, branches: u64, taken: u64, conditional: u64) 
 
 /// A piece of ring 3: position-independent code that finds its argument in R9.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum UserPiece {
+pub enum Ring3Code {
     /// n times `dec; jnz`.
     Loop,
     /// n times `int 0x81; dec; jnz`.
@@ -238,7 +238,7 @@ pub enum UserPiece {
     Rdtsc,
 }
 
-/// Vector of the software interrupt of [`UserPiece::Interrupts`].
+/// Vector of the software interrupt of [`Ring3Code::Interrupts`].
 pub const USER_VECTOR: u8 = 0x81;
 
 global_asm!(
@@ -321,7 +321,7 @@ pub fn fault_bytes() -> u64 {
     (&raw const barecount_user_fault_end) as u64 - (&raw const barecount_user_fault) as u64
 }
 
-impl UserPiece {
+impl Ring3Code {
     /// Offset of the piece in [`user_code`].
     #[must_use]
     pub fn offset(self) -> u64 {
@@ -371,14 +371,14 @@ mod tests {
     #[test]
     fn c6_what_three_turns_of_each_piece_are() {
         for (piece, [instructions, branches, taken, conditional]) in [
-            (Piece::Empty, [1, 1, 1, 0]),
-            (Piece::Loop, [7, 4, 3, 3]),
-            (Piece::NotTaken, [13, 7, 3, 6]),
-            (Piece::Calls, [13, 10, 9, 3]),
-            (Piece::Unpredictable, [28, 7, 6, 6]),
-            (Piece::ColdLoads, [19, 4, 3, 3]),
-            (Piece::Straight, [513, 1, 1, 0]),
-            (Piece::Rewrite, [11, 4, 3, 3]),
+            (Ring0Code::Empty, [1, 1, 1, 0]),
+            (Ring0Code::Loop, [7, 4, 3, 3]),
+            (Ring0Code::NotTaken, [13, 7, 3, 6]),
+            (Ring0Code::Calls, [13, 10, 9, 3]),
+            (Ring0Code::Unpredictable, [28, 7, 6, 6]),
+            (Ring0Code::ColdLoads, [19, 4, 3, 3]),
+            (Ring0Code::Straight, [513, 1, 1, 0]),
+            (Ring0Code::Rewrite, [11, 4, 3, 3]),
         ] {
             let expected = Counts { instructions, branches, taken, conditional };
             assert_eq!(piece.counts(3), expected, "{piece:?}");
@@ -386,13 +386,13 @@ mod tests {
             let seen = [twice.instructions, twice.branches, twice.taken, twice.conditional];
             assert_eq!(seen, [instructions, branches, taken, conditional].map(|count| 2 * count));
         }
-        assert_eq!(Piece::after_rewrite(3), 7);
+        assert_eq!(Ring0Code::after_rewrite(3), 7);
         for (piece, instructions, interrupts) in [
-            (UserPiece::Loop, 6, 1),
-            (UserPiece::Interrupts, 6, 4),
-            (UserPiece::Faults, 7, 1),
-            (UserPiece::Rdpmc, 4, 1),
-            (UserPiece::Rdtsc, 3, 1),
+            (Ring3Code::Loop, 6, 1),
+            (Ring3Code::Interrupts, 6, 4),
+            (Ring3Code::Faults, 7, 1),
+            (Ring3Code::Rdpmc, 4, 1),
+            (Ring3Code::Rdtsc, 3, 1),
         ] {
             assert_eq!((piece.instructions(3), piece.interrupts(3)), (instructions, interrupts));
         }
@@ -401,13 +401,13 @@ mod tests {
     #[test]
     fn c6_the_addresses_are_those_of_the_instructions() {
         let sites = calls_sites();
-        assert_eq!(sites.call, Piece::Calls.address());
+        assert_eq!(sites.call, Ring0Code::Calls.address());
         assert_eq!(bytes(sites.call), [0xe8], "CALL");
         assert_eq!(bytes(sites.after), [0x48, 0xff, 0xcf], "DEC RDI");
         assert_eq!(bytes(sites.jump), [0x75], "JNZ");
         assert_eq!((bytes(sites.piece_return), bytes(sites.leaf)), ([0xc3], [0xc3]), "RET");
         assert_eq!((sites.jump, sites.leaf), (sites.after + 3, sites.piece_return + 1));
-        let end = Piece::Straight.address() + STRAIGHT_INSTRUCTIONS;
+        let end = Ring0Code::Straight.address() + STRAIGHT_INSTRUCTIONS;
         assert_eq!(bytes(end - 1), [0x90, 0xc3], "the last NOP, and RET");
     }
 
@@ -415,11 +415,11 @@ mod tests {
     fn c6_the_pieces_of_ring_3_begin_at_their_offsets() {
         let code = user_code();
         for (piece, begin) in [
-            (UserPiece::Loop, &[0x49, 0xff, 0xc9, 0x75][..]),
-            (UserPiece::Interrupts, &[0xcd, USER_VECTOR]),
-            (UserPiece::Faults, &[0x45, 0x31, 0xc0]),
-            (UserPiece::Rdpmc, &[0x44, 0x89, 0xc9, 0x0f, 0x33]),
-            (UserPiece::Rdtsc, &[0x0f, 0x31]),
+            (Ring3Code::Loop, &[0x49, 0xff, 0xc9, 0x75][..]),
+            (Ring3Code::Interrupts, &[0xcd, USER_VECTOR]),
+            (Ring3Code::Faults, &[0x45, 0x31, 0xc0]),
+            (Ring3Code::Rdpmc, &[0x44, 0x89, 0xc9, 0x0f, 0x33]),
+            (Ring3Code::Rdtsc, &[0x0f, 0x31]),
         ] {
             assert!(code[piece.offset() as usize..].starts_with(begin), "{piece:?}");
         }

@@ -29,7 +29,7 @@ pub struct Processor {
     in_use: AtomicBool,
     apic_id: AtomicU32,
     pub(crate) call: call::Running,
-    pub(crate) ring3: ring3::Stay,
+    pub(crate) ring3: ring3::Ring3Run,
     pub(crate) mailbox: Mailbox,
     /// The tasks that it runs; null when it runs none. Its own handlers alone use them.
     pub(crate) tasks: AtomicPtr<task::Running<'static>>,
@@ -59,7 +59,7 @@ impl Processor {
             in_use: AtomicBool::new(false),
             apic_id: AtomicU32::new(0),
             call: call::Running::none(),
-            ring3: ring3::Stay::none(),
+            ring3: ring3::Ring3Run::none(),
             mailbox: Mailbox::empty(),
             tasks: AtomicPtr::new(core::ptr::null_mut()),
             handlers_data: AtomicPtr::new(core::ptr::null_mut()),

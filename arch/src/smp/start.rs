@@ -120,14 +120,14 @@ pub unsafe fn start(
             Some(reason) => Err(reason),
             None => {
                 let (answer, called) = answers.next().expect("one for each that was called");
-                settle(answer, called)
+                admit(answer, called)
             }
         })
         .collect()
 }
 
 /// Takes the processor into use, or shuts the door on it.
-fn settle(answer: Result<(), Silent>, called: &'static Called) -> Outcome {
+fn admit(answer: Result<(), Silent>, called: &'static Called) -> Outcome {
     let closed =
         called.state.compare_exchange(CALLED, GIVEN_UP, Ordering::AcqRel, Ordering::Acquire);
     answer?;

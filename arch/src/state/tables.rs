@@ -33,7 +33,7 @@ const USED: u64 = PageTableFlags::ACCESSED.bits();
 const WRITTEN: u64 = USED | PageTableFlags::DIRTY.bits();
 
 /// A piece of memory, and its copy.
-struct Piece {
+struct SavedTable {
     name: usize,
     place: *mut u64,
     copy: *const u64,
@@ -42,7 +42,7 @@ struct Piece {
 
 /// The tables, and their copies.
 pub struct Tables {
-    pieces: Vec<Piece>,
+    saved: Vec<SavedTable>,
     copies: Vec<u64>,
     /// Of the page tables, when they were copied.
     changes: u64,
@@ -54,7 +54,7 @@ impl Tables {
     /// # Safety
     /// Ring 0; the tables are the firmware's.
     pub unsafe fn take(space: &mut Space) -> Self {
-        let mut tables = Self { pieces: Vec::new(), copies: Vec::new(), changes: 0 };
+        let mut tables = Self { saved: Vec::new(), copies: Vec::new(), changes: 0 };
         // SAFETY: the caller's promise.
         unsafe { tables.copy(space) };
         tables
@@ -72,7 +72,7 @@ impl Tables {
     }
 
     unsafe fn copy(&mut self, space: &mut Space) {
-        self.pieces.clear();
+        self.saved.clear();
         // SAFETY: the caller's promise; nothing else holds a reference to the tables.
         unsafe { self.page_tables(space.root(), TOP_LEVEL, 0) };
         for processor in smp::in_use() {
@@ -83,18 +83,18 @@ impl Tables {
                 self.add(STACK_TOP, word.cast_mut(), 1);
             }
         }
-        let words = self.pieces.iter().map(|piece| piece.words).sum();
+        let words = self.saved.iter().map(|table| table.words).sum();
         self.copies.clear();
         self.copies.reserve_exact(words);
-        for piece in &mut self.pieces {
+        for table in &mut self.saved {
             let at = self.copies.len();
             // SAFETY: the pieces are memory of the firmware that is mapped and aligned.
-            self.copies.extend((0..piece.words).map(|word| unsafe { *piece.place.add(word) }));
-            piece.copy = self.copies[at..].as_ptr();
+            self.copies.extend((0..table.words).map(|word| unsafe { *table.place.add(word) }));
+            table.copy = self.copies[at..].as_ptr();
         }
         if let Some([gates, copy]) = interrupts::gates() {
             let words = gates.len();
-            self.pieces.push(Piece {
+            self.saved.push(SavedTable {
                 name: IDT,
                 place: gates.cast(),
                 copy: copy.cast_const().cast(),
@@ -105,7 +105,7 @@ impl Tables {
     }
 
     fn add(&mut self, name: usize, place: *mut [u64], words: usize) {
-        self.pieces.push(Piece { name, place: place.cast(), copy: core::ptr::null(), words });
+        self.saved.push(SavedTable { name, place: place.cast(), copy: core::ptr::null(), words });
     }
 
     /// The used part of a table, and the tables that it leads to. `from`: the first address that it is for.
@@ -151,13 +151,13 @@ impl Tables {
     /// # Safety
     /// As for [`Tables::take`].
     pub unsafe fn restore(&self) {
-        for piece in &self.pieces {
+        for table in &self.saved {
             // SAFETY: both are memory of the firmware, of so many words.
             unsafe {
-                if differs(piece.place, piece.copy, piece.words) {
-                    core::ptr::copy_nonoverlapping(piece.copy, piece.place, piece.words);
-                    note(piece.name);
-                    if piece.name == PAGE_TABLES {
+                if differs(table.place, table.copy, table.words) {
+                    core::ptr::copy_nonoverlapping(table.copy, table.place, table.words);
+                    note(table.name);
+                    if table.name == PAGE_TABLES {
                         cache::flush_tlb();
                     }
                 }

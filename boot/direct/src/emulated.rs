@@ -45,8 +45,8 @@ fn try_launch(
 ) -> Result<[Region; 2], Refusal> {
     let each = image::bytes_needed(file)?.next_multiple_of(image::ALIGN);
     let cpus = cpus(options);
-    let papers = each * cpus as u64;
-    let bytes = papers + PAPERS_BYTES;
+    let arguments = each * cpus as u64;
+    let bytes = arguments + PAPERS_BYTES;
     let start = from.next_multiple_of(image::ALIGN);
     if each > MAX_BYTES || options.len() > MAX_OPTIONS || !memory.is_free(start, bytes) {
         return Err(Refusal::NoMemory);
@@ -57,16 +57,16 @@ fn try_launch(
     let startup = Startup::new(page, &apic_ids[..cpus]).ok_or(Refusal::NoMemory)?;
     // SAFETY: free memory behind everything that was loaded, mapped one to one.
     let place = unsafe { slice::from_raw_parts_mut(start as *mut u8, bytes as usize) };
-    let (images, papers) = place.split_at_mut(papers as usize);
+    let (images, arguments) = place.split_at_mut(arguments as usize);
     // The copies for other processors are started when this loader is long gone, so what they read is kept with them.
-    let papers = papers.as_mut_ptr().cast::<Papers>();
+    let arguments = arguments.as_mut_ptr().cast::<StartArguments>();
     let mut line = [0; MAX_OPTIONS];
     line[..options.len()].copy_from_slice(options.as_bytes());
     // SAFETY: a page's multiple of the memory above, large enough, used for nothing else.
     let (line, startup) = unsafe {
-        (&raw mut (*papers).options).write(line);
-        (&raw mut (*papers).startup).write(startup);
-        ((&raw const (*papers).options).cast(), &raw mut (*papers).startup)
+        (&raw mut (*arguments).options).write(line);
+        (&raw mut (*arguments).startup).write(startup);
+        ((&raw const (*arguments).options).cast(), &raw mut (*arguments).startup)
     };
     let launch = |processor: usize| Launch {
         version: LAUNCH_VERSION,
@@ -81,7 +81,7 @@ fn try_launch(
         let entry = image::load(file, image, start + each * processor as u64)?;
         // SAFETY: within the array.
         let launched = unsafe {
-            let place = &raw mut (*papers).launches[processor];
+            let place = &raw mut (*arguments).launches[processor];
             place.write(launch(processor));
             place.cast_const()
         };
@@ -94,7 +94,7 @@ fn try_launch(
 
 /// What the copies of the hypervisor are started with.
 #[repr(C)]
-struct Papers {
+struct StartArguments {
     launches: [Launch; MAX_PROCESSORS],
     startup: Startup,
     options: [u8; MAX_OPTIONS],
@@ -104,7 +104,7 @@ struct Papers {
 const MAX_OPTIONS: usize = 4096;
 /// Memory for [`Papers`].
 const PAPERS_BYTES: u64 = 16 << 10;
-const _: () = assert!(size_of::<Papers>() as u64 <= PAPERS_BYTES);
+const _: () = assert!(size_of::<StartArguments>() as u64 <= PAPERS_BYTES);
 
 /// The number in the word `cpus=N`. The hypervisor refuses what makes no sense.
 fn cpus(options: &str) -> usize {

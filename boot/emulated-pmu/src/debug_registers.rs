@@ -1,5 +1,5 @@
 //! The guest's debug registers: SDM vol. 3, 17.2. The hypervisor uses the processor's for itself, so the guest's are
-//! kept here, and what fits goes into the processor's for each stay.
+//! kept here, and what fits goes into the processor's for each guest run.
 
 /// Breakpoints that there are.
 pub const COUNT: usize = 4;
@@ -47,7 +47,7 @@ pub struct DebugRegisters {
     dr7: u64,
 }
 
-/// What to put into the processor's registers for a stay.
+/// What to put into the processor's registers for a guest run.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Placed {
     /// DR0 to DR3.
@@ -62,7 +62,7 @@ pub struct Placed {
     code: u64,
 }
 
-/// What the processor's DR6 says of a stay.
+/// What the processor's DR6 says of a guest run.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Happened {
     /// One of the hypervisor's breakpoints, and nothing else that comes first.
@@ -78,7 +78,7 @@ pub enum Which {
     All,
     /// Those on data and ports.
     Data,
-    /// None.
+    /// No breakpoint at all.
     None,
 }
 

@@ -38,7 +38,7 @@ impl Scheme {
 /// The folder.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Target {
-    /// How.
+    /// The protocol by which it is sent.
     pub scheme: Scheme,
     /// A name or an IPv4 address.
     pub host: String,

@@ -334,10 +334,10 @@ pub(crate) mod tests {
         fn any_setup()(
             once in prop::collection::vec(any::<u8>(), 0..50), late in prop::collection::vec(any::<u8>(), 0..50),
             initial_warmup: u32, alignment_offset: u8, no_memory: bool, drain_frontend: bool, control in any_control(),
-            narrow: bool, call in any_call(),
+            compatibility: bool, call in any_call(),
         ) -> Setup<'static> {
             let (one_time_init, late_init) = (Cow::Owned(once), Cow::Owned(late));
-            let bits = if narrow { Bits::Compatibility } else { Bits::SixtyFour };
+            let bits = if compatibility { Bits::Compatibility } else { Bits::SixtyFour };
             Setup { one_time_init, late_init, initial_warmup, alignment_offset, no_memory, drain_frontend, control, bits, call }
         }
     }
@@ -370,12 +370,12 @@ pub(crate) mod tests {
     prop_compose! {
         fn any_exact()(
             item in any_snippet(), opcodes in prop::collection::vec(".{0,10}", 0..4), verify: bool,
-            instructions in prop::option::of(any_range()), data in prop::option::of(any_range()), narrow: Option<bool>,
+            instructions in prop::option::of(any_range()), data in prop::option::of(any_range()), compatibility: Option<bool>,
             steps: u64,
         ) -> Item<'static> {
             let Item::Snippet(snippet) = item else { unreachable!("any_snippet makes snippets") };
             let opcodes = opcodes.into_iter().map(Cow::Owned).collect();
-            let bits = narrow.map(|narrow| if narrow { Bits::Compatibility } else { Bits::SixtyFour });
+            let bits = compatibility.map(|compatibility| if compatibility { Bits::Compatibility } else { Bits::SixtyFour });
             Item::Exact(Exact { snippet, filter: Filter { opcodes, instructions, data, bits }, verify, steps })
         }
     }

@@ -60,7 +60,7 @@ pub fn judge(criteria: &Criteria, record: &Record) -> Option<Judgement> {
 }
 
 /// Judges a record, and writes the judgement into it. Returns the verdict, if there is something to judge.
-pub fn settle(criteria: &Criteria, record: &mut Record) -> Option<Verdict> {
+pub fn judge_record(criteria: &Criteria, record: &mut Record) -> Option<Verdict> {
     let Judgement { verdict, misses } = judge(criteria, record)?;
     let (place, list) = place(record)?;
     (*place, *list) = (verdict, misses);

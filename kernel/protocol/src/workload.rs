@@ -299,13 +299,13 @@ pub(crate) mod tests {
         fn any_task()(
             name in ".{0,20}", init in prop::collection::vec(any::<u8>(), 0..50),
             body in prop::collection::vec(any::<u8>(), 0..100), turns: u64, memory: bool,
-            extended_state: bool, user: bool, parent: Option<u16>, cpu: Option<u16>, narrow: bool,
+            extended_state: bool, user: bool, parent: Option<u16>, cpu: Option<u16>, compatibility: bool,
         ) -> Task<'static> {
             Task {
                 init: Cow::Owned(init), body: Cow::Owned(body), turns, extended_state, cpu,
                 loop_counter: if memory { LoopCounter::Memory } else { LoopCounter::R15 },
                 ring: if user { Ring::User } else { Ring::Kernel },
-                bits: if narrow { Bits::Compatibility } else { Bits::SixtyFour },
+                bits: if compatibility { Bits::Compatibility } else { Bits::SixtyFour },
                 ..task(&name, parent)
             }
         }

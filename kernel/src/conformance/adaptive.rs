@@ -5,7 +5,7 @@ use super::context::{Context, INSTRUCTIONS};
 use super::precise::{PERIOD, armed_with, slack, straight};
 use alloc::vec::Vec;
 use arch::pmu::pebs::{DataConfig, Format, Groups};
-use arch::pmu::workload::Piece;
+use arch::pmu::workload::Ring0Code;
 use arch::pmu::{Counter, numbers};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -113,7 +113,7 @@ fn fixed(context: &mut Context) -> Outcome {
     let config = (format, DataConfig::BASIC);
     let one = (counter, INSTRUCTIONS);
     let (_store, mut drain) = armed_with(context, config, one, [64, 64])?;
-    let stated = context.stated(Piece::Straight, 1).instructions;
+    let stated = context.stated(Ring0Code::Straight, 1).instructions;
     context.run(straight());
     let mut counters = Vec::new();
     drain.run_groups(&mut |record| counters.push(record.counters));

@@ -1,12 +1,12 @@
 //! How far a processor's counters may be off without being wrong: nothing on the emulated PMU, what is assumed of a processor
 //! that nobody has measured, or what was measured before the checks.
 
-use super::bench::Work;
 use super::context::{Context, INSTRUCTIONS};
 use super::interrupts::{far, once};
+use super::machine::Work;
 use alloc::vec::Vec;
 use arch::pmu::pmi::Delivery;
-use arch::pmu::workload::Piece;
+use arch::pmu::workload::Ring0Code;
 use arch::pmu::{Counter, PmuError};
 
 /// The bounds.
@@ -73,21 +73,21 @@ pub(super) fn overflow(context: &mut Context) -> Result<Option<Overflow>, PmuErr
     let counter = context.first();
     context.fresh()?;
     once(context, counter, INSTRUCTIONS.with_interrupt(), BEFORE + AT)?;
-    let log = context.bench.log();
+    let log = context.machine.log();
     let start = log.as_ptr();
     context.deliver(Delivery::Fixed, |block, driver| {
         block.log_to(log);
         far(block, driver)
     })?;
-    let before = context.bench.tsc();
-    context.run(Work::kernel(Piece::Straight, 1));
-    let block = context.bench.withdraw();
+    let before = context.machine.tsc();
+    context.run(Work::kernel(Ring0Code::Straight, 1));
+    let block = context.machine.withdraw();
     if block.logged(start) != 1 {
         return Ok(None);
     }
     // SAFETY: the log lives for ever, and the handler has written its first entry.
     let sample = unsafe { *start };
-    let skid = sample.rip.wrapping_sub(Piece::Straight.address() + AT) as i64;
+    let skid = sample.rip.wrapping_sub(Ring0Code::Straight.address() + AT) as i64;
     Ok(Some(Overflow { skid, ticks: sample.tsc.wrapping_sub(before) }))
 }
 
@@ -96,7 +96,7 @@ fn apart(
     context: &mut Context,
     counters: &[(Counter, arch::pmu::Selection)],
 ) -> Result<u64, PmuError> {
-    let seen = context.count(counters, Work::kernel(Piece::Loop, 1000))?;
+    let seen = context.count(counters, Work::kernel(Ring0Code::Loop, 1000))?;
     let (least, most) = (seen.iter().min(), seen.iter().max());
     Ok(most.zip(least).map_or(0, |(most, least)| most - least))
 }

@@ -1,12 +1,12 @@
 //! Branch records.
 
-use super::bench::Work;
 use super::check::{All, Check, Finding, Outcome};
 use super::context::Context;
+use super::machine::Work;
 use alloc::vec::Vec;
 use arch::pmu::lbr::{self, Branch};
 use arch::pmu::registers::LbrSelect;
-use arch::pmu::workload::{Piece, calls_sites};
+use arch::pmu::workload::{Ring0Code, calls_sites};
 use arch::pmu::{Gate, LbrKind, PmuError, window};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -38,15 +38,15 @@ const TURNS: u64 = 40;
 fn records(
     context: &mut Context,
     filter: LbrSelect,
-    piece: Piece,
+    piece: Ring0Code,
 ) -> Result<Vec<Branch>, PmuError> {
     let has = context.has().clone();
-    lbr::start(context.bench, &has, filter)?;
-    lbr::stop(context.bench, &has)?;
-    let (msr, on, off) = lbr::switch(context.bench, &has, filter)?;
+    lbr::start(context.machine, &has, filter)?;
+    lbr::stop(context.machine, &has)?;
+    let (msr, on, off) = lbr::switch(context.machine, &has, filter)?;
     let gate = Gate::EMPTY.with(msr, on, off);
-    context.bench.run(&gate, Work::kernel(piece, TURNS));
-    lbr::records(context.bench, &has)
+    context.machine.run(&gate, Work::kernel(piece, TURNS));
+    lbr::records(context.machine, &has)
 }
 
 /// Everything but one kind of branch kept out.
@@ -55,7 +55,7 @@ fn only(kind: LbrSelect) -> LbrSelect {
     LbrSelect::all() - rings - kind
 }
 
-/// The branches of [`Piece::Calls`] from the newest back.
+/// The branches of [`Ring0Code::Calls`] from the newest back.
 fn newest_first() -> impl Iterator<Item = [u64; 2]> {
     let (at, [call_site, back]) = (calls_sites(), window::call_site());
     let turns = (0..TURNS).flat_map(move |turn| {
@@ -69,7 +69,7 @@ fn order(context: &mut Context) -> Outcome {
     if context.has().lbr == LbrKind::None {
         return Ok(Finding::skip("branch records"));
     }
-    let seen = records(context, LbrSelect::empty(), Piece::Calls)?;
+    let seen = records(context, LbrSelect::empty(), Ring0Code::Calls)?;
     let mut all =
         All::of("the last branches of the listing, newest first, as many as there are entries");
     all.equal("entries", usize::from(context.has().lbr.entries()), seen.len());
@@ -94,7 +94,7 @@ fn filter(context: &mut Context) -> Outcome {
         return Ok(Finding::skip("a filter of branch records"));
     }
     let at = calls_sites();
-    let seen = records(context, only(LbrSelect::NOT_RETURN), Piece::Calls)?;
+    let seen = records(context, only(LbrSelect::NOT_RETURN), Ring0Code::Calls)?;
     let mut all = All::of("with returns alone: the piece's own, and before it the function's");
     all.that(seen.len() > 1, format_args!("{} records", seen.len()));
     for (age, record) in seen.iter().enumerate() {
@@ -109,11 +109,11 @@ fn ring_filter(context: &mut Context) -> Outcome {
         return Ok(Finding::skip("a filter of branch records"));
     }
     // No record tells something only where there are some without the filter.
-    let without = records(context, LbrSelect::empty(), Piece::Calls)?.len();
+    let without = records(context, LbrSelect::empty(), Ring0Code::Calls)?.len();
     if without == 0 {
         return Ok(Finding::fail("records without the filter, none with it", "none at all"));
     }
-    let seen = records(context, LbrSelect::NOT_KERNEL, Piece::Calls)?;
+    let seen = records(context, LbrSelect::NOT_KERNEL, Ring0Code::Calls)?;
     Ok(Finding::equal(0, seen.len()))
 }
 
@@ -125,7 +125,7 @@ fn mispredicted(context: &mut Context) -> Outcome {
     let kind = if filters(context) { only(LbrSelect::NOT_CONDITIONAL) } else { LbrSelect::empty() };
     let mut marked = 0;
     for _ in 0..ATTEMPTS {
-        let seen = records(context, kind, Piece::Unpredictable)?;
+        let seen = records(context, kind, Ring0Code::Unpredictable)?;
         if seen.iter().all(|record| record.mispredicted.is_none()) {
             return Ok(Finding::skip("a misprediction flag in branch records"));
         }

@@ -24,13 +24,13 @@ pub struct Check {
 impl Check {
     /// Makes the check. The PMU is free and stopped before and after.
     pub fn make(&self, context: &mut Context) -> Finding {
-        let _ = context.bench.take_stray();
+        let _ = context.machine.take_stray();
         let ready = context.fresh();
         let found = ready.and_then(|()| (self.run)(context));
         // A check that left in the middle may have left PMIs coming.
-        let _ = context.bench.withdraw();
+        let _ = context.machine.withdraw();
         let _ = context.fresh();
-        if let Some(stray) = context.bench.take_stray() {
+        if let Some(stray) = context.machine.take_stray() {
             return Finding::fail("no interrupt but those that are asked for", stray);
         }
         found.unwrap_or_else(|error| Finding::fail("every access succeeds", error))

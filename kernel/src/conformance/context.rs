@@ -1,12 +1,12 @@
 //! What every check has at hand.
 
-use super::bench::{Bench, Work};
 use super::bounds::Bounds;
+use super::machine::{TestMachine, Work};
 use alloc::vec::Vec;
 use arch::pmu::errata::Erratum;
 use arch::pmu::pmi::{ControlBlock, Delivery};
 use arch::pmu::window;
-use arch::pmu::workload::{Counts, Piece};
+use arch::pmu::workload::{Counts, Ring0Code};
 use arch::pmu::{
     Capabilities, Counter, Driver, Emulated, Gate, Ownership, PmuError, Registers, Selection,
 };
@@ -14,7 +14,7 @@ use arch::pmu::{
 /// The PMU under test.
 pub struct Context<'a> {
     /// The machine.
-    pub bench: &'a mut dyn Bench,
+    pub machine: &'a mut dyn TestMachine,
     /// The driver, whose counters are free when a check begins.
     pub driver: Driver,
     /// How the PMU was found.
@@ -40,26 +40,26 @@ impl Context<'_> {
 
     /// Its registers.
     pub fn registers(&mut self) -> &mut dyn Registers {
-        self.bench
+        self.machine
     }
 
     /// Frees and zeroes every counter.
     pub fn fresh(&mut self) -> Result<(), PmuError> {
-        self.driver.reset(self.bench)?;
+        self.driver.reset(self.machine)?;
         for counter in self.has().counters() {
-            self.driver.write(self.bench, counter, 0)?;
+            self.driver.write(self.machine, counter, 0)?;
         }
         Ok(())
     }
 
     /// Gives a counter an event.
     pub fn program(&mut self, counter: Counter, event: &Selection) -> Result<(), PmuError> {
-        self.driver.program(self.bench, counter, event)
+        self.driver.program(self.machine, counter, event)
     }
 
     /// Sets a counter.
     pub fn set(&mut self, counter: Counter, value: u64) -> Result<(), PmuError> {
-        self.driver.write(self.bench, counter, value)
+        self.driver.write(self.machine, counter, value)
     }
 
     /// Sets a counter so that it overflows after `period` events.
@@ -71,13 +71,13 @@ impl Context<'_> {
 
     /// Reads a counter.
     pub fn get(&mut self, counter: Counter) -> Result<u64, PmuError> {
-        self.driver.read(self.bench, counter)
+        self.driver.read(self.machine, counter)
     }
 
     /// Runs `work` while everything that is programmed counts. Returns ticks of the TSC.
     pub fn run(&mut self, work: Work) -> u64 {
         let gate = self.driver.gate();
-        self.bench.run(&gate, work)
+        self.machine.run(&gate, work)
     }
 
     /// What `counters`, each with its event and from 0, count of `work`.
@@ -115,12 +115,12 @@ impl Context<'_> {
     }
 
     /// What a counter sees of a piece with the gate of what is programmed now.
-    pub fn stated(&self, piece: Piece, turns: u64) -> Counts {
+    pub fn stated(&self, piece: Ring0Code, turns: u64) -> Counts {
         self.stated_with(&self.driver.gate(), piece, turns)
     }
 
     /// The same with another gate.
-    pub fn stated_with(&self, gate: &Gate, piece: Piece, turns: u64) -> Counts {
+    pub fn stated_with(&self, gate: &Gate, piece: Ring0Code, turns: u64) -> Counts {
         window::overhead(gate.on().len() as u64).and(piece.counts(turns))
     }
 
@@ -132,7 +132,7 @@ impl Context<'_> {
     ) -> Result<(), PmuError> {
         let mut block = ControlBlock::of(&self.driver);
         change(&mut block, &self.driver)?;
-        self.bench.deliver(block, delivery);
+        self.machine.deliver(block, delivery);
         Ok(())
     }
 

@@ -75,7 +75,7 @@ fn cost(context: &mut Context, what: What, counters: usize, most: [u64; 2]) -> O
     }
     let mut seen = Ok(0);
     let ran = context
-        .bench
+        .machine
         .on_platform(&mut |platform| seen = measure(platform, &has, meter, &members, what));
     if !ran {
         return Ok(Finding::skip("a machine that executes the firmware"));
@@ -187,15 +187,15 @@ fn stretch(
 /// A read without the kernel, by what a counter of ring 3 sees. Whether the INT that leaves counts is the processor's
 /// choice.
 fn in_ring_3(context: &mut Context) -> Outcome {
-    if !context.bench.counts_handlers() {
+    if !context.machine.counts_handlers() {
         return Ok(Finding::skip("a machine that executes ring 3"));
     }
     let first = context.first();
     let index = Layout::rdpmc_index(first);
     context.program(first, &INSTRUCTIONS.in_rings(Rings::USER))?;
-    context.driver.start(context.bench)?;
-    let read = context.bench.rdpmc_in_ring_3(index, true);
-    context.driver.stop(context.bench)?;
+    context.driver.start(context.machine)?;
+    let read = context.machine.rdpmc_in_ring_3(index, true);
+    context.driver.stop(context.machine)?;
     if read.is_none() {
         return Ok(Finding::fail("a count", "an exception"));
     }

@@ -1,11 +1,11 @@
 //! Counting what was counted by hand.
 
-use super::bench::Work;
 use super::check::{All, Check, Finding, Outcome};
 use super::context::{Context, INSTRUCTIONS};
+use super::machine::Work;
 use alloc::vec::Vec;
 use arch::pmu::driver::Write;
-use arch::pmu::workload::Piece;
+use arch::pmu::workload::Ring0Code;
 use arch::pmu::{Counter, Selection};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -84,11 +84,17 @@ pub(super) const FIXED_CHECKS: &[Check] = &[
 /// Turns of loops that are counted exactly.
 const TURNS: u64 = 100;
 
-const PIECES: [Piece; 4] = [Piece::Empty, Piece::Loop, Piece::NotTaken, Piece::Calls];
+const PIECES: [Ring0Code; 4] =
+    [Ring0Code::Empty, Ring0Code::Loop, Ring0Code::NotTaken, Ring0Code::Calls];
 
 /// Those, and one whose branches differ from turn to turn.
-const COUNTED: [Piece; 5] =
-    [Piece::Empty, Piece::Loop, Piece::NotTaken, Piece::Calls, Piece::Unpredictable];
+const COUNTED: [Ring0Code; 5] = [
+    Ring0Code::Empty,
+    Ring0Code::Loop,
+    Ring0Code::NotTaken,
+    Ring0Code::Calls,
+    Ring0Code::Unpredictable,
+];
 
 fn instructions(context: &mut Context) -> Outcome {
     let mut all = All::of("each counter, each piece of code: the instructions of its listing");
@@ -130,8 +136,8 @@ fn all_at_once(context: &mut Context) -> Outcome {
     let mut all = All::of("all counters at once: the instructions of the listing");
     let list: Vec<(Counter, Selection)> =
         context.has().generals().map(|counter| (counter, INSTRUCTIONS)).collect();
-    let seen = context.count(&list, Work::kernel(Piece::NotTaken, TURNS))?;
-    let stated = context.stated(Piece::NotTaken, TURNS).instructions;
+    let seen = context.count(&list, Work::kernel(Ring0Code::NotTaken, TURNS))?;
+    let stated = context.stated(Ring0Code::NotTaken, TURNS).instructions;
     for ((counter, _), seen) in list.iter().zip(seen) {
         all.equal(counter, stated, seen);
     }
@@ -142,11 +148,11 @@ fn linear(context: &mut Context) -> Outcome {
     let mut all = All::of(
         "2 and 10 times the turns: 2 and 10 times the instructions, without the window's own",
     );
-    let empty = context.count_one(INSTRUCTIONS, Work::kernel(Piece::Loop, 1))?;
-    let one = context.count_one(INSTRUCTIONS, Work::kernel(Piece::Loop, 1 + TURNS))?;
+    let empty = context.count_one(INSTRUCTIONS, Work::kernel(Ring0Code::Loop, 1))?;
+    let one = context.count_one(INSTRUCTIONS, Work::kernel(Ring0Code::Loop, 1 + TURNS))?;
     let one = one.wrapping_sub(empty);
     for times in [2, 10] {
-        let work = Work::kernel(Piece::Loop, 1 + times * TURNS);
+        let work = Work::kernel(Ring0Code::Loop, 1 + times * TURNS);
         let seen = context.count_one(INSTRUCTIONS, work)?.wrapping_sub(empty);
         all.equal(format_args!("{times} times"), one.wrapping_mul(times), seen);
     }
@@ -154,7 +160,7 @@ fn linear(context: &mut Context) -> Outcome {
 }
 
 fn repeatable(context: &mut Context) -> Outcome {
-    let work = Work::kernel(Piece::Calls, 10);
+    let work = Work::kernel(Ring0Code::Calls, 10);
     let first = context.count_one(INSTRUCTIONS, work)?;
     let mut all = All::of("100 runs count the same");
     for run in 1..100 {
@@ -165,9 +171,9 @@ fn repeatable(context: &mut Context) -> Outcome {
 }
 
 fn nothing(context: &mut Context) -> Outcome {
-    let work = Work::kernel(Piece::Empty, 1);
+    let work = Work::kernel(Ring0Code::Empty, 1);
     let overhead = context.count_one(INSTRUCTIONS, work)?;
-    let stated = context.stated(Piece::Empty, 1).instructions;
+    let stated = context.stated(Ring0Code::Empty, 1).instructions;
     let mut cancelled = context.count_one(INSTRUCTIONS, work)?.abs_diff(overhead);
     for _ in 0..10 {
         cancelled = cancelled.max(context.count_one(INSTRUCTIONS, work)?.abs_diff(overhead));
@@ -190,7 +196,7 @@ fn enable_bit(context: &mut Context) -> Outcome {
         let select = context.driver.layout().select(counter.index() as u8);
         let value = context.registers().rdmsr(select).unwrap_or(0);
         let _ = context.registers().wrmsr(select, value & !(1 << 22));
-        context.run(Work::kernel(Piece::Loop, TURNS));
+        context.run(Work::kernel(Ring0Code::Loop, TURNS));
         all.equal(counter, 0, context.get(counter)?);
     }
     Ok(all.finish())
@@ -209,7 +215,7 @@ fn global_enable(context: &mut Context) -> Outcome {
         }
         let others = context.driver.programmed() & !counter.bit();
         let gate = arch::pmu::Gate::EMPTY.with(global.control, others, 0);
-        context.bench.run(&gate, Work::kernel(Piece::Loop, TURNS));
+        context.machine.run(&gate, Work::kernel(Ring0Code::Loop, TURNS));
         all.equal(counter, 0, context.get(counter)?);
     }
     Ok(all.finish())
@@ -224,7 +230,7 @@ fn write_while_running(context: &mut Context) -> Outcome {
         let write = Write::new(context.driver.layout().counter(counter), value);
         context.run(Work::Rewrite { turns: TURNS, write });
         // Behind the write: the rest of the piece, and the four instructions up to the closing WRMSR.
-        let expected = value + Piece::after_rewrite(TURNS) + 4;
+        let expected = value + Ring0Code::after_rewrite(TURNS) + 4;
         all.equal(counter, expected, context.get(counter)?);
     }
     Ok(all.finish().explained_by(context.instructions_erratum()))
@@ -245,7 +251,7 @@ fn irperf(context: &mut Context) -> Outcome {
     let mut counted = [0; 2];
     for (seen, turns) in counted.iter_mut().zip([TURNS, 3 * TURNS]) {
         let start = context.registers().rdmsr(AMD_IRPERF).unwrap_or(0);
-        context.run(Work::kernel(Piece::Loop, turns));
+        context.run(Work::kernel(Ring0Code::Loop, turns));
         *seen = context.registers().rdmsr(AMD_IRPERF).unwrap_or(0).wrapping_sub(start);
     }
     let _ = context.registers().wrmsr(AMD_HWCR, before);
@@ -273,14 +279,14 @@ fn fixed_instructions(context: &mut Context) -> Outcome {
 fn fixed_each_counts(context: &mut Context) -> Outcome {
     let mut all = All::of("each fixed counter counts, and stands still without an enable");
     for counter in context.has().certain_fixeds() {
-        let work = Work::kernel(Piece::Loop, 20 * TURNS);
+        let work = Work::kernel(Ring0Code::Loop, 20 * TURNS);
         let seen = context.count(&[(counter, INSTRUCTIONS)], work)?[0];
         all.that(seen > 0, format_args!("{counter} counted nothing"));
-        context.driver.release(context.bench, counter)?;
+        context.driver.release(context.machine, counter)?;
         context.set(counter, 0)?;
         if let Some(global) = context.driver.layout().global {
             let gate = arch::pmu::Gate::EMPTY.with(global.control, counter.bit(), 0);
-            context.bench.run(&gate, work);
+            context.machine.run(&gate, work);
         }
         all.equal(format_args!("{counter}, not enabled"), 0, context.get(counter)?);
     }
@@ -297,7 +303,7 @@ fn fixed_control_fields(context: &mut Context) -> Outcome {
         context.program(counter, &INSTRUCTIONS)?;
         let bits = u64::from(context.has().fixed) << 32;
         let gate = arch::pmu::Gate::EMPTY.with(global.control, bits, 0);
-        context.bench.run(&gate, Work::kernel(Piece::Loop, 20 * TURNS));
+        context.machine.run(&gate, Work::kernel(Ring0Code::Loop, 20 * TURNS));
         for other in context.has().fixeds() {
             let seen = context.get(other)?;
             let good = (seen > 0) == (other == counter);
@@ -314,9 +320,9 @@ fn metrics(context: &mut Context) -> Outcome {
     let slots = Counter::Fixed(3);
     context.program(slots, &INSTRUCTIONS)?;
     context.driver.enable_metrics()?;
-    context.driver.clear_metrics(context.bench)?;
-    context.run(Work::kernel(Piece::Loop, 50 * TURNS));
-    let seen = context.driver.metrics(context.bench)?;
+    context.driver.clear_metrics(context.machine)?;
+    context.run(Work::kernel(Ring0Code::Loop, 50 * TURNS));
+    let seen = context.driver.metrics(context.machine)?;
     // Each of the four is rounded to a 255th.
     let expected = "retiring above 0, the four fractions 251 to 259 of 255";
     let sum = seen.first_level();

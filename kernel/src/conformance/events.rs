@@ -1,9 +1,9 @@
 //! The architectural events that depend on the machine's timing and caches: bounds, not exact counts.
 
-use super::bench::Work;
 use super::check::{All, Check, Finding, Outcome};
 use super::context::{Context, INSTRUCTIONS};
-use arch::pmu::workload::Piece;
+use super::machine::Work;
+use arch::pmu::workload::Ring0Code;
 use arch::pmu::{Counter, Selection};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -57,7 +57,7 @@ fn cycles(context: &mut Context) -> Outcome {
     let event = context.cycles();
     let mut all = All::of("cycles on each counter, at least a 16th of the instructions");
     for counter in context.has().generals() {
-        let seen = context.count(&[(counter, event)], Work::kernel(Piece::Loop, TURNS))?[0];
+        let seen = context.count(&[(counter, event)], Work::kernel(Ring0Code::Loop, TURNS))?[0];
         let least = 2 * TURNS / WIDEST;
         all.that(seen >= least, format_args!("{counter}: {seen}, less than {least}"));
     }
@@ -69,7 +69,7 @@ fn cycles_fixed_and_general(context: &mut Context) -> Outcome {
     if !context.has().has(fixed) {
         return Ok(Finding::skip("fixed counter 1"));
     }
-    let work = Work::kernel(Piece::Loop, TURNS);
+    let work = Work::kernel(Ring0Code::Loop, TURNS);
     let seen = context.count(&[(fixed, event), (general, event)], work)?;
     if seen[1] == 0 {
         return Ok(Finding::fail("a count", "none on a general-purpose counter"));
@@ -88,12 +88,12 @@ fn reference_rate(context: &mut Context) -> Outcome {
     context.program(cycles, &INSTRUCTIONS)?;
     context.program(reference, &INSTRUCTIONS)?;
     // Once before it counts: what runs for the first time takes time that no counter of cycles has, in a hypervisor.
-    context.run(Work::kernel(Piece::Loop, 1));
+    context.run(Work::kernel(Ring0Code::Loop, 1));
     // The TSC's window is the larger one by the writes of the gate, which a hypervisor may make long: take away what
     // it is with nothing in it.
-    let empty = context.run(Work::kernel(Piece::Empty, 1));
+    let empty = context.run(Work::kernel(Ring0Code::Empty, 1));
     let start = [context.get(cycles)?, context.get(reference)?];
-    let ticks = context.run(Work::kernel(Piece::Loop, 100 * TURNS)).saturating_sub(empty);
+    let ticks = context.run(Work::kernel(Ring0Code::Loop, 100 * TURNS)).saturating_sub(empty);
     // The difference of two readings, also of a counter that does not go upwards.
     let mask = context.has().mask(reference);
     let cycles = context.get(cycles)?.wrapping_sub(start[0]) & mask;
@@ -114,7 +114,7 @@ fn reference_general(context: &mut Context) -> Outcome {
     if !context.has().is_intel() {
         return Ok(Finding::skip("the event of reference cycles"));
     }
-    let seen = context.count_one(event, Work::kernel(Piece::Loop, 10 * TURNS))?;
+    let seen = context.count_one(event, Work::kernel(Ring0Code::Loop, 10 * TURNS))?;
     Ok(Finding::when(seen > 0, "more than 0", seen))
 }
 
@@ -123,8 +123,8 @@ fn mispredictions(context: &mut Context) -> Outcome {
         return Ok(Finding::skip("the events of retired and of mispredicted branches"));
     };
     let list = [(context.first(), missed), (context.second(), branches)];
-    let seen = context.count(&list, Work::kernel(Piece::Unpredictable, 500))?;
-    let stated = context.stated(Piece::Unpredictable, 500).branches;
+    let seen = context.count(&list, Work::kernel(Ring0Code::Unpredictable, 500))?;
+    let stated = context.stated(Ring0Code::Unpredictable, 500).branches;
     if seen[1] < stated {
         let expected = alloc::format!("{stated} or more branches, some of them mispredicted");
         return Ok(Finding::fail(expected, alloc::format!("{} branches", seen[1])));
@@ -139,7 +139,7 @@ fn cache(context: &mut Context, bit: u32, umask: u16) -> Outcome {
     let Some(event) = event.filter(|event| *event != none) else {
         return Ok(Finding::skip("an architectural event of the last-level cache"));
     };
-    let seen = context.count_one(event, Work::kernel(Piece::ColdLoads, LINES))?;
+    let seen = context.count_one(event, Work::kernel(Ring0Code::ColdLoads, LINES))?;
     // A prefetcher may have brought a line back between its flush and its load, and asks for others.
     Ok(Finding::within(LINES / 2, 20 * LINES, seen))
 }
@@ -157,7 +157,7 @@ fn slots(context: &mut Context) -> Outcome {
         return Ok(Finding::skip("the event of topdown slots"));
     }
     let list = [(context.first(), Selection::of(0xa4, 1)), (context.second(), context.cycles())];
-    let seen = context.count(&list, Work::kernel(Piece::Loop, TURNS))?;
+    let seen = context.count(&list, Work::kernel(Ring0Code::Loop, TURNS))?;
     let expected = alloc::format!("at least {} and at most {WIDEST} times that", seen[1]);
     let good = seen[1] > 0 && seen[0] >= seen[1] && seen[0] <= WIDEST.saturating_mul(seen[1]);
     Ok(Finding::when(good, expected, seen[0]))

@@ -1,12 +1,12 @@
 //! Counters and branch records that stand still after a PMI.
 
-use super::bench::Work;
 use super::check::{All, Check, Finding, Outcome};
 use super::context::{Context, INSTRUCTIONS};
 use super::interrupts::{IN_RING_3, far, fewest, in_ring_3, once};
+use super::machine::Work;
 use arch::pmu::pmi::{ControlBlock, Delivery};
 use arch::pmu::registers::{GlobalStatus, LbrSelect};
-use arch::pmu::workload::{Piece, calls_sites};
+use arch::pmu::workload::{Ring0Code, calls_sites};
 use arch::pmu::{Driver, Freeze, FreezeKind, LbrKind, PmuError, Rings, lbr};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -56,12 +56,12 @@ fn frozen(context: &mut Context) -> Result<(), PmuError> {
     for other in context.has().generals().skip(1) {
         context.program(other, &INSTRUCTIONS)?;
     }
-    context.driver.set_freeze(context.bench, Freeze::COUNTERS)?;
+    context.driver.set_freeze(context.machine, Freeze::COUNTERS)?;
     // The handler acknowledges and reloads the first counter alone.
     context.deliver(Delivery::Fixed, |block, driver| {
         block.reload(driver, first, driver.preset(first, 1 << 30)?)
     })?;
-    context.run(Work::kernel(Piece::Loop, TURNS));
+    context.run(Work::kernel(Ring0Code::Loop, TURNS));
     Ok(())
 }
 
@@ -83,7 +83,7 @@ fn counters(context: &mut Context) -> Outcome {
         return Ok(skip);
     }
     frozen(context)?;
-    let pmis = context.bench.withdraw().pmis;
+    let pmis = context.machine.withdraw().pmis;
     let seen = context.get(context.second())?;
     if pmis != 1 {
         return Ok(Finding::fail("one interrupt", pmis));
@@ -96,9 +96,9 @@ fn skew(context: &mut Context) -> Outcome {
         return Ok(skip);
     }
     frozen(context)?;
-    context.bench.withdraw();
+    context.machine.withdraw();
     let (mut least, mut most) = (u64::MAX, 0);
-    let whole = context.stated(Piece::Loop, TURNS).instructions;
+    let whole = context.stated(Ring0Code::Loop, TURNS).instructions;
     for counter in context.has().generals().skip(1) {
         let seen = context.get(counter)?;
         (least, most) = (least.min(seen), most.max(seen));
@@ -120,9 +120,9 @@ fn form(context: &mut Context) -> Outcome {
     }
     // Only while the window is still open can the enables be seen; the status bit stays.
     frozen(context)?;
-    context.bench.withdraw();
-    let status = context.driver.status(context.bench)?;
-    let whole = context.stated(Piece::Loop, TURNS).instructions;
+    context.machine.withdraw();
+    let status = context.driver.status(context.machine)?;
+    let whole = context.stated(Ring0Code::Loop, TURNS).instructions;
     let stopped = context.get(context.second())?;
     if stopped == 0 || stopped >= whole {
         let expected = alloc::format!("a counter that stopped between 0 and {whole}");
@@ -162,7 +162,7 @@ fn resume(context: &mut Context) -> Outcome {
     if let Some(skip) = needs_freeze(context) {
         return Ok(skip);
     }
-    context.driver.set_freeze(context.bench, Freeze::COUNTERS)?;
+    context.driver.set_freeze(context.machine, Freeze::COUNTERS)?;
     nothing_lost(context, |block, driver| {
         block.resume_in_handler(driver);
         Ok(())
@@ -184,17 +184,17 @@ fn branch_records(context: &mut Context) -> Outcome {
     }
     let first = context.first();
     once(context, first, INSTRUCTIONS.with_interrupt(), 150)?;
-    context.driver.set_freeze(context.bench, Freeze::LBR)?;
-    lbr::start(context.bench, &has, LbrSelect::empty())?;
-    lbr::stop(context.bench, &has)?;
-    let (msr, on, off) = lbr::switch(context.bench, &has, LbrSelect::empty())?;
+    context.driver.set_freeze(context.machine, Freeze::LBR)?;
+    lbr::start(context.machine, &has, LbrSelect::empty())?;
+    lbr::stop(context.machine, &has)?;
+    let (msr, on, off) = lbr::switch(context.machine, &has, LbrSelect::empty())?;
     context.deliver(Delivery::Fixed, far)?;
     let gate = context.driver.gate().with(msr, on, off);
-    context.bench.run(&gate, Work::kernel(Piece::Calls, 200));
-    context.bench.withdraw();
+    context.machine.run(&gate, Work::kernel(Ring0Code::Calls, 200));
+    context.machine.withdraw();
     let sites = calls_sites();
-    let status = context.driver.status(context.bench)?;
-    let seen = lbr::records(context.bench, &has)?;
+    let status = context.driver.status(context.machine)?;
+    let seen = lbr::records(context.machine, &has)?;
     let mut all = All::of("records up to the interrupt, and none from the code behind it");
     all.that(!seen.is_empty(), "no record");
     for record in &seen {

@@ -3,13 +3,13 @@
 //! On processors, a hardware interrupt and a page fault add up to one instruction each to a count of ring 3
 //! (V. Weaver, "Non-determinism and overcount on modern hardware performance counter implementations").
 
-use super::bench::Work;
 use super::check::{Check, Finding, Outcome};
 use super::context::{Context, INSTRUCTIONS};
 use super::interrupts::{IN_RING_3, in_ring_3};
+use super::machine::Work;
 use arch::pmu::Rings;
 use arch::pmu::pmi::Delivery;
-use arch::pmu::workload::UserPiece;
+use arch::pmu::workload::Ring3Code;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -34,7 +34,7 @@ pub(super) const CHECKS: &[Check] = &[
 const TURNS: u64 = 25;
 
 /// Instructions of ring 3 that one more turn adds, if it is always the same.
-fn slope(context: &mut Context, piece: UserPiece) -> Result<Option<u64>, arch::pmu::PmuError> {
+fn slope(context: &mut Context, piece: Ring3Code) -> Result<Option<u64>, arch::pmu::PmuError> {
     let event = INSTRUCTIONS.in_rings(Rings::USER);
     let mut run = |turns| context.count_one(event, Work::user(piece, turns));
     let (one, two, four) = (run(TURNS)?, run(2 * TURNS)?, run(4 * TURNS)?);
@@ -42,7 +42,7 @@ fn slope(context: &mut Context, piece: UserPiece) -> Result<Option<u64>, arch::p
     Ok((first % TURNS == 0 && second == 2 * first).then_some(first / TURNS))
 }
 
-fn fitted(context: &mut Context, piece: UserPiece, most: u64) -> Outcome {
+fn fitted(context: &mut Context, piece: Ring3Code, most: u64) -> Outcome {
     /// The loop's own.
     const LOOP: u64 = 2;
     let expected = alloc::format!("{LOOP} to {most} instructions a turn, always the same");
@@ -57,12 +57,12 @@ fn fitted(context: &mut Context, piece: UserPiece, most: u64) -> Outcome {
 }
 
 fn software_interrupts(context: &mut Context) -> Outcome {
-    fitted(context, UserPiece::Interrupts, 4)
+    fitted(context, Ring3Code::Interrupts, 4)
 }
 
 fn page_faults(context: &mut Context) -> Outcome {
     let most = if context.emulated.is_some() { 2 } else { 3 };
-    fitted(context, UserPiece::Faults, most)
+    fitted(context, Ring3Code::Faults, most)
 }
 
 fn interrupted(context: &mut Context, delivery: Delivery) -> Outcome {

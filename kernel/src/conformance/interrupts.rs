@@ -1,11 +1,11 @@
 //! The performance monitoring interrupt.
 
-use super::bench::Work;
 use super::bounds::{Overflow, overflow};
 use super::check::{All, Check, Finding, Outcome};
 use super::context::{Context, INSTRUCTIONS};
+use super::machine::Work;
 use arch::pmu::pmi::{ControlBlock, Delivery};
-use arch::pmu::workload::{Piece, UserPiece};
+use arch::pmu::workload::{Ring0Code, Ring3Code};
 use arch::pmu::{Counter, PmuError, Rings, Selection};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -85,8 +85,8 @@ fn each(context: &mut Context, counters: impl Iterator<Item = Counter>, mut all:
         context.fresh()?;
         once(context, counter, INSTRUCTIONS.with_interrupt(), 50)?;
         context.deliver(Delivery::Fixed, far)?;
-        context.run(Work::kernel(Piece::Loop, 1000));
-        let block = context.bench.withdraw();
+        context.run(Work::kernel(Ring0Code::Loop, 1000));
+        let block = context.machine.withdraw();
         let seen = (block.pmis, block.overflows(counter), block.spurious);
         all.that(
             seen == (1, 1, 0),
@@ -115,8 +115,8 @@ fn only_with_int(context: &mut Context) -> Outcome {
         context.fresh()?;
         once(context, counter, INSTRUCTIONS, 50)?;
         context.deliver(Delivery::Fixed, far)?;
-        context.run(Work::kernel(Piece::Loop, 1000));
-        let block = context.bench.withdraw();
+        context.run(Work::kernel(Ring0Code::Loop, 1000));
+        let block = context.machine.withdraw();
         all.equal(counter, 0, block.pmis + block.spurious);
     }
     Ok(all.finish())
@@ -141,12 +141,12 @@ pub(super) fn in_ring_3(
         block.reload(driver, counter, preset)?;
         change(block, driver)
     })?;
-    context.run(Work::user(UserPiece::Loop, USER_TURNS));
-    Ok(context.bench.withdraw())
+    context.run(Work::user(Ring3Code::Loop, USER_TURNS));
+    Ok(context.machine.withdraw())
 }
 
 /// Instructions of ring 3 in [`in_ring_3`], without the INT.
-pub(super) const IN_RING_3: u64 = UserPiece::Loop.instructions(USER_TURNS);
+pub(super) const IN_RING_3: u64 = Ring3Code::Loop.instructions(USER_TURNS);
 
 /// Fewest periods: each begins anew when the handler has reloaded the counter, so what a processor counts between
 /// overflow and interrupt is lost to it.
@@ -189,8 +189,8 @@ fn two_at_once(context: &mut Context) -> Outcome {
         once(context, counter, INSTRUCTIONS.with_interrupt(), 100)?;
     }
     context.deliver(Delivery::Fixed, far)?;
-    context.run(Work::kernel(Piece::Loop, 1000));
-    let block = context.bench.withdraw();
+    context.run(Work::kernel(Ring0Code::Loop, 1000));
+    let block = context.machine.withdraw();
     let overflows = pair.map(|counter| block.overflows(counter));
     // A processor may raise them one after the other.
     let good = overflows == [1, 1] && (1..=2).contains(&block.pmis);
@@ -214,7 +214,7 @@ fn latency(context: &mut Context) -> Outcome {
 /// What the handler costs, by what a counter of ring 0 sees more than without it.
 fn cost(context: &mut Context, [most, searching]: [u64; 2], with_log: bool) -> Outcome {
     let most = if context.has().has_global() { most } else { searching };
-    if !context.bench.counts_handlers() {
+    if !context.machine.counts_handlers() {
         return Ok(Finding::skip("a machine that runs the handler's instructions"));
     }
     const TURNS: u64 = 3000;
@@ -222,16 +222,16 @@ fn cost(context: &mut Context, [most, searching]: [u64; 2], with_log: bool) -> O
     context.program(counter, &INSTRUCTIONS.with_interrupt())?;
     context.program(witness, &INSTRUCTIONS)?;
     let preset = context.arm(counter, PERIOD)?;
-    let log = context.bench.log();
+    let log = context.machine.log();
     context.deliver(Delivery::Fixed, |block, driver| {
         if with_log {
             block.log_to(log);
         }
         block.reload(driver, counter, preset)
     })?;
-    context.run(Work::kernel(Piece::Loop, TURNS));
-    let block = context.bench.withdraw();
-    let stated = context.stated(Piece::Loop, TURNS).instructions;
+    context.run(Work::kernel(Ring0Code::Loop, TURNS));
+    let block = context.machine.withdraw();
+    let stated = context.stated(Ring0Code::Loop, TURNS).instructions;
     let more = context.get(witness)?.wrapping_sub(stated);
     if block.pmis == 0 {
         return Ok(Finding::fail("interrupts", "none"));

@@ -1,13 +1,13 @@
 //! The conformance suite: does this PMU do what the manuals promise?
 //!
 //! Each family of checks is a file. A check has a stable name, and says what it expects, from where it knows, and what
-//! it saw. The checks are written against a [`Bench`]: registers, pieces of code with known counts, and the
+//! it saw. The checks are written against a [`TestMachine`]: registers, pieces of code with known counts, and the
 //! performance monitoring interrupt. The firmware's bench is the processor; host tests bring the register-level model.
 
-mod bench;
 mod bounds;
 mod check;
 mod context;
+mod machine;
 
 mod adaptive;
 mod branches;
@@ -28,10 +28,10 @@ mod registers;
 mod reset;
 mod status;
 
-pub use bench::{Bench, Work};
 pub use bounds::{Bounds, Measured};
 pub use check::{Check, Finding};
 pub use context::Context;
+pub use machine::{TestMachine, Work};
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -84,10 +84,10 @@ pub fn run(
     job: &Conformance,
     item: u32,
     subject: &Subject,
-    bench: &mut dyn Bench,
+    machine: &mut dyn TestMachine,
     report: impl FnMut(&record::Check),
 ) -> Suite {
-    run_measured(job, item, subject, bench, None, report)
+    run_measured(job, item, subject, machine, None, report)
 }
 
 /// The same; with `measured`, the bounds of the checks are measured first, and handed to it.
@@ -95,7 +95,7 @@ pub fn run_measured(
     job: &Conformance,
     item: u32,
     subject: &Subject,
-    bench: &mut dyn Bench,
+    machine: &mut dyn TestMachine,
     measured: Option<&mut dyn FnMut(Measured)>,
     mut report: impl FnMut(&record::Check),
 ) -> Suite {
@@ -130,7 +130,7 @@ pub fn run_measured(
             return suite;
         }
     };
-    let emulated = Emulated::detect(bench);
+    let emulated = Emulated::detect(machine);
     let mut context = Context {
         driver: Driver::new(has.clone()),
         bounds: if emulated.is_some() { Bounds::EXACT } else { Bounds::ASSUMED },
@@ -138,7 +138,7 @@ pub fn run_measured(
         hypervisor: subject.hypervisor.is_some(),
         found: subject.found,
         stuck: subject.tried.is_some_and(Capabilities::has_stuck_status),
-        bench,
+        machine,
     };
     suite.emulated = context.emulated.is_some();
     // The emulated PMU is exact, whatever is beneath.

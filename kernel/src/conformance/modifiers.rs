@@ -1,10 +1,10 @@
 //! Counter mask, inversion and edge detection.
 
-use super::bench::Work;
 use super::check::{Check, Finding, Outcome};
 use super::context::{Context, INSTRUCTIONS};
+use super::machine::Work;
 use arch::pmu::Selection;
-use arch::pmu::workload::Piece;
+use arch::pmu::workload::Ring0Code;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -34,7 +34,7 @@ const TURNS: u64 = 1000;
 const NEVER: u8 = 127;
 
 fn work() -> Work {
-    Work::kernel(Piece::Loop, TURNS)
+    Work::kernel(Ring0Code::Loop, TURNS)
 }
 
 fn counter_mask(context: &mut Context) -> Outcome {

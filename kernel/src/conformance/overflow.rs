@@ -1,10 +1,10 @@
 //! What a counter does when it goes through 0.
 
-use super::bench::Work;
 use super::check::{All, Check, Outcome};
 use super::context::{Context, INSTRUCTIONS};
+use super::machine::Work;
 use arch::pmu::Counter;
-use arch::pmu::workload::Piece;
+use arch::pmu::workload::Ring0Code;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -37,7 +37,7 @@ pub(super) const CHECKS: &[Check] = &[
 const TURNS: u64 = 50;
 
 fn work() -> Work {
-    Work::kernel(Piece::Loop, TURNS)
+    Work::kernel(Ring0Code::Loop, TURNS)
 }
 
 /// Each counter alone overflows; exactly its bit shows.
@@ -46,8 +46,8 @@ fn each(context: &mut Context, counters: impl Iterator<Item = Counter>, mut all:
         context.fresh()?;
         context.program(counter, &INSTRUCTIONS)?;
         context.arm(counter, 5)?;
-        context.run(Work::kernel(Piece::Loop, 20 * TURNS));
-        let seen = context.driver.status(context.bench)?.counters();
+        context.run(Work::kernel(Ring0Code::Loop, 20 * TURNS));
+        let seen = context.driver.status(context.machine)?.counters();
         all.same(counter, counter.bit(), seen);
     }
     Ok(all.finish())
@@ -79,10 +79,10 @@ fn exact(context: &mut Context) -> Outcome {
         for (later, expected) in [(0, counter.bit()), (1, 0)] {
             context.fresh()?;
             context.program(counter, &INSTRUCTIONS)?;
-            let stated = context.stated(Piece::Loop, TURNS).instructions;
+            let stated = context.stated(Ring0Code::Loop, TURNS).instructions;
             context.arm(counter, stated + later)?;
             context.run(work());
-            let seen = context.driver.status(context.bench)?.counters();
+            let seen = context.driver.status(context.machine)?.counters();
             all.same(format_args!("{counter}, {later} later"), expected, seen);
         }
     }
@@ -94,9 +94,9 @@ fn goes_on(context: &mut Context) -> Outcome {
     for counter in of_instructions(context) {
         context.fresh()?;
         context.program(counter, &INSTRUCTIONS)?;
-        let stated = context.stated(Piece::Straight, 1).instructions;
+        let stated = context.stated(Ring0Code::Straight, 1).instructions;
         context.arm(counter, stated - 200)?;
-        context.run(Work::kernel(Piece::Straight, 1));
+        context.run(Work::kernel(Ring0Code::Straight, 1));
         all.equal(counter, 200, context.get(counter)?);
     }
     Ok(all.finish().explained_by(context.instructions_erratum()))
@@ -114,10 +114,10 @@ fn width(context: &mut Context) -> Outcome {
             continue;
         }
         context.run(work());
-        let stated = context.stated(Piece::Loop, TURNS).instructions;
+        let stated = context.stated(Ring0Code::Loop, TURNS).instructions;
         all.same(counter, half + stated, context.get(counter)?);
         if context.driver.layout().global.is_some() {
-            let status = context.driver.status(context.bench)?.counters();
+            let status = context.driver.status(context.machine)?.counters();
             all.same(format_args!("{counter}, status"), 0, status);
         }
     }

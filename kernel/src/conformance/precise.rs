@@ -1,15 +1,15 @@
 //! PEBS: records of the instruction itself.
 
-use super::bench::Work;
 use super::check::{All, Check, Finding, Outcome};
 use super::context::{Context, INSTRUCTIONS};
+use super::machine::Work;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use arch::pmu::pebs::{DataConfig, Drain, Format, Record, Store};
 use arch::pmu::pmi::Delivery;
 use arch::pmu::registers::GlobalStatus;
-use arch::pmu::workload::{Piece, STRAIGHT_INSTRUCTIONS, UserPiece};
+use arch::pmu::workload::{Ring0Code, Ring3Code, STRAIGHT_INSTRUCTIONS};
 use arch::pmu::{Counter, Freeze, FreezeKind, PmuError, Rings, Selection, numbers};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -91,7 +91,7 @@ pub(super) fn armed_with(
     // The event behind the overflow makes the record.
     let preset = context.arm(counter, PERIOD - 1)?;
     store.set_reset(counter, preset);
-    context.driver.use_store(context.bench, &store)?;
+    context.driver.use_store(context.machine, &store)?;
     context.program(counter, &event.with_records())?;
     let drain = Drain::new(&mut store, context.driver.recording());
     Ok((store, drain))
@@ -104,7 +104,7 @@ fn taken(drain: &mut Drain) -> Vec<Record> {
 }
 
 pub(super) fn straight() -> Work {
-    Work::kernel(Piece::Straight, 1)
+    Work::kernel(Ring0Code::Straight, 1)
 }
 
 /// What is between two records: exactly the period where nothing lies between overflow and record, as on an emulated PMU.
@@ -144,7 +144,7 @@ fn address(context: &mut Context) -> Outcome {
         true => "each record names the instruction that retired with the event",
         false => "each record names the instruction behind the one that retired with the event",
     });
-    let (begin, slack) = (Piece::Straight.address(), slack(context));
+    let (begin, slack) = (Ring0Code::Straight.address(), slack(context));
     let piece = AHEAD + 1..=AHEAD + STRAIGHT_INSTRUCTIONS;
     // The event's number among those of the window; what lies outside the piece is the window's own.
     let number = |record: &Record| {
@@ -176,7 +176,7 @@ fn count(context: &mut Context) -> Outcome {
     let Some(format) = context.has().pebs_format() else { return Ok(Finding::skip(NEEDS)) };
     let one = instructions(format);
     let (_store, mut drain) = armed(context, format, one, [64, 64])?;
-    let stated = context.stated(Piece::Straight, 1).instructions;
+    let stated = context.stated(Ring0Code::Straight, 1).instructions;
     context.run(straight());
     let records = taken(&mut drain).len() as u64;
     let least = stated / (PERIOD + slack(context));
@@ -203,7 +203,7 @@ fn threshold(context: &mut Context) -> Outcome {
         context.fresh()?;
         let (_store, mut drain) = armed(context, format, one, [64, threshold])?;
         context.run(straight());
-        let seen = context.driver.status(context.bench)?.bits() & !GlobalStatus::CHANGED.bits();
+        let seen = context.driver.status(context.machine)?.bits() & !GlobalStatus::CHANGED.bits();
         all.same(format_args!("threshold {threshold}"), expected, seen);
         let records = taken(&mut drain).len();
         all.that(records >= 12, format_args!("threshold {threshold}: {records} records"));
@@ -228,7 +228,7 @@ fn interrupt(context: &mut Context) -> Outcome {
         return Ok(Finding::fail("a freeze that can be ended", text));
     }
     if context.has().freeze != FreezeKind::None {
-        context.driver.set_freeze(context.bench, Freeze::COUNTERS)?;
+        context.driver.set_freeze(context.machine, Freeze::COUNTERS)?;
     }
     context.deliver(Delivery::Fixed, |block, driver| {
         if driver.capabilities().freeze != FreezeKind::None {
@@ -237,8 +237,8 @@ fn interrupt(context: &mut Context) -> Outcome {
         block.take_records(drain);
         Ok(())
     })?;
-    context.run(Work::user(UserPiece::Loop, TURNS));
-    let block = context.bench.withdraw();
+    context.run(Work::user(Ring3Code::Loop, TURNS));
+    let block = context.machine.withdraw();
     let counted = context.get(witness)?;
     let mask = context.has().mask(counter);
     let rest = context.get(counter)?.wrapping_add(PERIOD - 1) & mask;
@@ -266,7 +266,7 @@ fn maximum(context: &mut Context) -> Outcome {
     let Some(format) = context.has().pebs_format() else { return Ok(Finding::skip(NEEDS)) };
     let one = instructions(format);
     // A dozen records or more, and room for all but one of what an exact PMU writes.
-    let records = (context.stated(Piece::Straight, 1).instructions / PERIOD) as usize - 1;
+    let records = (context.stated(Ring0Code::Straight, 1).instructions / PERIOD) as usize - 1;
     let records = if slack(context) == 0 { records } else { 4 };
     let (store, mut drain) = armed(context, format, one, [records, records])?;
     context.run(straight());
@@ -292,12 +292,12 @@ fn data_address(context: &mut Context) -> Outcome {
     // MEM_INST_RETIRED.ALL_LOADS and MEM_UOPS_RETIRED.ALL_LOADS.
     let loads = (Counter::General(0), Selection::of(0xd0, 0x81));
     let (_store, mut drain) = armed(context, format, loads, [64, 64])?;
-    context.run(Work::kernel(Piece::ColdLoads, TURNS));
+    context.run(Work::kernel(Ring0Code::ColdLoads, TURNS));
     let records = taken(&mut drain);
     let mut all = All::of(
         "each record has the address of its load, as many lines behind the one before as loads",
     );
-    let piece = Piece::ColdLoads.address();
+    let piece = Ring0Code::ColdLoads.address();
     let inside: Vec<&Record> =
         records.iter().filter(|record| (piece..piece + 0x20).contains(&record.ip)).collect();
     // CLFLUSH may count as a load, so a period is as many lines or half of them.

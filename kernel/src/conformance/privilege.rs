@@ -1,9 +1,9 @@
 //! Ring 0 and the rings above told apart.
 
-use super::bench::Work;
 use super::check::{All, Check, Outcome};
 use super::context::{Context, INSTRUCTIONS};
-use arch::pmu::workload::{Piece, UserPiece};
+use super::machine::Work;
+use arch::pmu::workload::{Ring0Code, Ring3Code};
 use arch::pmu::{Counter, Rings};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -42,15 +42,15 @@ fn user(context: &mut Context) -> Outcome {
         let event = INSTRUCTIONS.in_rings(Rings::USER);
         let mut run = |turns| {
             context
-                .count(&[(counter, event)], Work::user(UserPiece::Loop, turns))
+                .count(&[(counter, event)], Work::user(Ring3Code::Loop, turns))
                 .map(|seen| seen[0])
         };
         let (once, twice) = (run(TURNS)?, run(2 * TURNS)?);
-        let least = UserPiece::Loop.instructions(TURNS);
+        let least = Ring3Code::Loop.instructions(TURNS);
         let good = (least..=least + EDGES).contains(&once);
         all.that(good, format_args!("{counter}: {once}, not {least} to {}", least + EDGES));
         all.equal(format_args!("{counter}, doubled"), least, twice.wrapping_sub(once));
-        let kernel = context.count(&[(counter, event)], Work::kernel(Piece::Loop, TURNS))?[0];
+        let kernel = context.count(&[(counter, event)], Work::kernel(Ring0Code::Loop, TURNS))?[0];
         all.equal(format_args!("{counter}, ring 0"), 0, kernel);
     }
     Ok(all.finish().explained_by(context.instructions_erratum()))
@@ -60,11 +60,11 @@ fn kernel(context: &mut Context) -> Outcome {
     let mut all = All::of("ring 0's own instructions, and none of a loop in ring 3");
     for counter in counters(context) {
         let event = INSTRUCTIONS.in_rings(Rings::KERNEL);
-        let seen = context.count(&[(counter, event)], Work::kernel(Piece::Loop, TURNS))?[0];
-        all.equal(counter, context.stated(Piece::Loop, TURNS).instructions, seen);
+        let seen = context.count(&[(counter, event)], Work::kernel(Ring0Code::Loop, TURNS))?[0];
+        all.equal(counter, context.stated(Ring0Code::Loop, TURNS).instructions, seen);
         let mut run = |turns| {
             context
-                .count(&[(counter, event)], Work::user(UserPiece::Loop, turns))
+                .count(&[(counter, event)], Work::user(Ring3Code::Loop, turns))
                 .map(|seen| seen[0])
         };
         let (once, twice) = (run(TURNS)?, run(2 * TURNS)?);
@@ -77,7 +77,7 @@ fn none(context: &mut Context) -> Outcome {
     let mut all = All::of("nothing");
     for counter in counters(context) {
         let event = INSTRUCTIONS.in_rings(Rings::empty());
-        for work in [Work::kernel(Piece::Loop, TURNS), Work::user(UserPiece::Loop, TURNS)] {
+        for work in [Work::kernel(Ring0Code::Loop, TURNS), Work::user(Ring3Code::Loop, TURNS)] {
             let seen = context.count(&[(counter, event)], work)?[0];
             all.equal(counter, 0, seen);
         }

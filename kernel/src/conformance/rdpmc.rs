@@ -1,10 +1,10 @@
 //! RDPMC, and RDTSC in ring 3.
 
-use super::bench::Work;
 use super::check::{All, Check, Finding, Outcome};
 use super::context::{Context, INSTRUCTIONS};
+use super::machine::Work;
 use arch::pmu::driver::{Layout, RDPMC_FIXED, RDPMC_METRICS};
-use arch::pmu::workload::Piece;
+use arch::pmu::workload::Ring0Code;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -50,13 +50,13 @@ fn equals_rdmsr(context: &mut Context) -> Outcome {
         // All ones but the lowest: fits the sign extension as well.
         let value = context.has().mask(counter) - 1;
         context.set(counter, value)?;
-        all.same(counter, value, context.driver.rdpmc(context.bench, counter)?);
+        all.same(counter, value, context.driver.rdpmc(context.machine, counter)?);
         context.set(counter, 0x1234_5678)?;
-        all.same(counter, 0x1234_5678, context.driver.rdpmc(context.bench, counter)?);
+        all.same(counter, 0x1234_5678, context.driver.rdpmc(context.machine, counter)?);
     }
     let first = context.first();
-    let counted = context.count(&[(first, INSTRUCTIONS)], Work::kernel(Piece::Loop, 10))?[0];
-    all.equal("a count", counted, context.driver.rdpmc(context.bench, first)?);
+    let counted = context.count(&[(first, INSTRUCTIONS)], Work::kernel(Ring0Code::Loop, 10))?[0];
+    all.equal("a count", counted, context.driver.rdpmc(context.machine, first)?);
     Ok(all.finish())
 }
 
@@ -93,20 +93,20 @@ fn ring_3_allowed(context: &mut Context) -> Outcome {
     let mut all = All::of("each counter's value in ring 3");
     for counter in context.has().counters() {
         context.set(counter, 0x0765_4321)?;
-        let seen = context.bench.rdpmc_in_ring_3(Layout::rdpmc_index(counter), true);
+        let seen = context.machine.rdpmc_in_ring_3(Layout::rdpmc_index(counter), true);
         match seen {
             Some(seen) => all.same(counter, 0x0765_4321, seen),
             None => all.that(false, format_args!("{counter}: an exception")),
         }
     }
-    let bad = context.bench.rdpmc_in_ring_3(64, true);
+    let bad = context.machine.rdpmc_in_ring_3(64, true);
     all.that(bad.is_none(), "ECX = 0x40 was accepted in ring 3");
     Ok(all.finish())
 }
 
 fn ring_3_forbidden(context: &mut Context) -> Outcome {
     let index = Layout::rdpmc_index(context.first());
-    Ok(match context.bench.rdpmc_in_ring_3(index, false) {
+    Ok(match context.machine.rdpmc_in_ring_3(index, false) {
         None => Finding::pass("#GP in ring 3", "an exception"),
         Some(value) => Finding::fail("#GP in ring 3", format_args!("{value:#x}")),
     })
@@ -114,9 +114,9 @@ fn ring_3_forbidden(context: &mut Context) -> Outcome {
 
 fn tsc_ring_3_allowed(context: &mut Context) -> Outcome {
     let expected = "a time between those of ring 0 before and after";
-    let before = context.bench.tsc();
-    let seen = context.bench.rdtsc_in_ring_3(true);
-    let after = context.bench.tsc();
+    let before = context.machine.tsc();
+    let seen = context.machine.rdtsc_in_ring_3(true);
+    let after = context.machine.tsc();
     Ok(match seen {
         None => Finding::fail(expected, "an exception"),
         Some(seen) if (before..=after).contains(&seen) => Finding::pass(expected, "such a time"),
@@ -127,7 +127,7 @@ fn tsc_ring_3_allowed(context: &mut Context) -> Outcome {
 }
 
 fn tsc_ring_3_forbidden(context: &mut Context) -> Outcome {
-    Ok(match context.bench.rdtsc_in_ring_3(false) {
+    Ok(match context.machine.rdtsc_in_ring_3(false) {
         None => Finding::pass("#GP in ring 3", "an exception"),
         Some(value) => Finding::fail("#GP in ring 3", format_args!("{value:#x}")),
     })

@@ -1,10 +1,10 @@
 //! The global status register.
 
-use super::bench::Work;
 use super::check::{All, Check, Finding, Outcome};
 use super::context::{Context, INSTRUCTIONS};
+use super::machine::Work;
 use arch::pmu::driver::Global;
-use arch::pmu::workload::Piece;
+use arch::pmu::workload::Ring0Code;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -41,7 +41,7 @@ fn overflow_all(context: &mut Context) -> Result<u64, arch::pmu::PmuError> {
         context.arm(counter, 1)?;
         bits |= counter.bit();
     }
-    context.run(Work::kernel(Piece::Empty, 1));
+    context.run(Work::kernel(Ring0Code::Empty, 1));
     Ok(bits)
 }
 

@@ -128,7 +128,7 @@ impl Contexts {
             }
         };
         self.owners_changed();
-        self.settle(self.current, platform)?;
+        self.switch_to(self.current, platform)?;
         done
     }
 
@@ -173,7 +173,7 @@ impl Contexts {
         self.owner.check(claim)?;
         self.owner.release(claim)?;
         self.owners_changed();
-        Ok(self.settle(self.current, platform)?)
+        Ok(self.switch_to(self.current, platform)?)
     }
 
     /// A task has begun. Its counts are zero; if its parent is counted, so is the task.
@@ -206,7 +206,7 @@ impl Contexts {
     ) -> Result<(), CountingError> {
         self.current = from;
         self.switches += 1;
-        self.settle(to, platform)
+        self.switch_to(to, platform)
     }
 
     /// The same of two tasks, if both are counted by the set that has the counters and nothing has overflowed. Returns whether
@@ -393,7 +393,7 @@ impl Contexts {
 
     /// Gives the counters to whoever counts `to`, and what was counted up to here to who ran. Bindings that were evicted
     /// have the counters no more.
-    fn settle(
+    fn switch_to(
         &mut self,
         to: Option<u16>,
         platform: &mut dyn Platform,

@@ -3,16 +3,17 @@
 //! - [`VirtualCounter`]: 64 bits over a hardware counter of any width, by interrupt and by read.
 //! - [`Request`], [`Set`]: what is to be counted, put together first; [`Session`]: a set bound to the counters, which
 //!   its groups share in turns. [`Counts`]: what came of it.
-//! - [`owner`]: who may count, the system or tasks. [`contexts`]: counts that follow tasks. [`allot`]: who of several sets
+//! - [`owner`]: who may count, the system or tasks. [`contexts`]: counts that follow tasks. [`allocate`]: who of several sets
 //!   gets the counters.
-//! - [`address`]: counting between two addresses, [`gate`] of a task. [`snapshot`]: counts and the machine's own figures in one read.
+//! - [`address`]: counting between two addresses, [`gate`] of a task. [`snapshot`]: counts and the machine's own figures in
+//!   one read.
 //! - [`job`]: the job kind `count`.
 //! - [`Platform`]: what all of this needs of the machine beside the PMU's registers.
 #![warn(missing_docs)]
 
 pub mod access;
 pub mod address;
-pub mod allot;
+pub mod allocate;
 pub mod charged;
 pub mod contexts;
 mod counts;

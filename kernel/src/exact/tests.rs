@@ -215,7 +215,7 @@ fn t8_all_filters_have_to_hold_at_once() {
 }
 
 /// Goes on in ring 0's 32-bit code segment, or in its 64-bit one.
-fn narrow(frame: &mut TrapFrame) {
+fn compatibility(frame: &mut TrapFrame) {
     frame.cs = arch::descriptors::KERNEL_CODE_32.0.into();
 }
 
@@ -225,7 +225,7 @@ fn wide(frame: &mut TrapFrame) {
 
 /// jmp far [rsi]; inc eax; push eax; jmp 8:…; push rax: the third byte, 0x40, would be a REX prefix of the fourth.
 const BOTH: [u8; 12] = [0xff, 0x2e, 0x40, 0x50, 0xea, 0, 0, 0, 0, 8, 0, 0x50];
-const CHANGES: [Stop; 5] = [(0, wide), (2, narrow), (3, nothing), (4, nothing), (11, wide)];
+const CHANGES: [Stop; 5] = [(0, wide), (2, compatibility), (3, nothing), (4, nothing), (11, wide)];
 
 #[test]
 fn t6_each_instruction_is_decoded_by_the_segment_it_is_in() {

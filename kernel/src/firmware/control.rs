@@ -279,7 +279,7 @@ impl Controls {
     }
 
     /// Behind all runs: what the clocks did.
-    pub fn conclude(&mut self, list: &mut [Applied]) {
+    pub fn finish(&mut self, list: &mut [Applied]) {
         let ratio = match self.clocks {
             None => "APERF and MPERF are not available".to_string(),
             Some(before) => {

@@ -73,8 +73,8 @@ impl Display {
     }
 
     /// The run has ended: sorts what came, and makes the codes.
-    pub fn conclude(&mut self, end: &End, ways: Ways) {
-        self.screen.conclude(end, ways);
+    pub fn finish(&mut self, end: &End, ways: Ways) {
+        self.screen.finish(end, ways);
     }
 
     /// Draws one page after the other, for ever. Returns if there is but one.

@@ -55,7 +55,7 @@ pub fn finish(end: End, report: &mut Report<Line>, machine: &Machine) -> ! {
     }
     if let (Some(display), OnEnd::Halt) = (&machine.display, on_end) {
         let mut display = display.lock();
-        display.conclude(&end, report.sink_mut().ways());
+        display.finish(&end, report.sink_mut().ways());
         display.page_for_ever(machine.clock.hz);
     }
     // SAFETY: the report is out, and nothing else runs.

@@ -4,7 +4,7 @@ use super::target::Target;
 use alloc::boxed::Box;
 use arch::call::Trap;
 use arch::pmu::Gate;
-use arch::pmu::until::{self, Until};
+use arch::pmu::stop_on_overflow::{self, StopOnOverflow};
 use kernel::history::Historian;
 use kernel::snippet::Phase;
 use protocol::job::Snippet;
@@ -14,30 +14,30 @@ impl Historian for Target<'_> {
         self.emit(Phase::Measured, snippet, copies, gate);
     }
 
-    fn arm(&mut self, until: &Until) {
+    fn arm(&mut self, on_overflow: &StopOnOverflow) {
         // SAFETY: ring 0, interrupt table loaded; neither a watchdog nor a sampler runs beside a history.
-        unsafe { until::install(until) };
+        unsafe { stop_on_overflow::install(on_overflow) };
     }
 
     fn run_armed(&mut self) -> Result<(), Box<Trap>> {
         let function = self.made_ready();
-        until::allow();
+        stop_on_overflow::allow();
         // SAFETY: emitted with its exit, its code mapped executable, interrupts off; ring 0 is what was asked for.
         unsafe { function.run() }
     }
 
     fn interrupts(&self) -> u64 {
-        until::taken()
+        stop_on_overflow::taken()
     }
 
     fn interrupted(&self) -> u64 {
-        until::interrupted()
+        stop_on_overflow::interrupted()
     }
 
     fn disarm(&mut self) {
         // SAFETY: the gate is closed behind every run, and `run_armed` returns behind it or behind a fault, after which
         // the counters are stopped.
-        unsafe { until::uninstall() };
+        unsafe { stop_on_overflow::uninstall() };
     }
 
     fn smis(&self) -> (u64, u32) {

@@ -1,6 +1,5 @@
 //! The parts of the bootable program.
 
-pub mod bench;
 pub mod boot;
 pub mod bring_up;
 pub mod control;
@@ -26,3 +25,4 @@ pub mod saved;
 pub mod stacks;
 pub mod target;
 pub mod tasks;
+pub mod test_machine;

@@ -15,7 +15,7 @@ use arch::call::{Function, Trap};
 use arch::cpu::{self, extended};
 use arch::memory::arena::{self, Arena};
 use arch::pmu::pmi::{self, ControlBlock, Delivery};
-use arch::pmu::workload::Piece;
+use arch::pmu::workload::Ring0Code;
 use arch::pmu::{self, Capabilities, Counter, Driver, Gate, PmuError, Selection, window};
 use arch::smp::{self, Offset};
 use arch::time::tsc;
@@ -165,7 +165,7 @@ fn interrupted(has: &Capabilities, period: u64, turns: u64) -> Result<Interrupts
     let block = unsafe {
         pmi::install(block, Delivery::Fixed);
         interrupts::enable();
-        window::run(&driver.gate(), Piece::Loop.address(), [turns, 0]);
+        window::run(&driver.gate(), Ring0Code::Loop.address(), [turns, 0]);
         // One that was raised at the end is still on its way.
         x86_64::instructions::nop();
         x86_64::instructions::nop();

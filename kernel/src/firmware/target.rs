@@ -37,7 +37,7 @@ use kernel::report::Report;
 use kernel::run;
 use kernel::screen::{Header, Status};
 use kernel::snippet::events::{Counted, Plan};
-use kernel::snippet::undisturbed::undisturbed;
+use kernel::snippet::repeat_on_smi::repeat_on_smi;
 use kernel::snippet::{Emitted, Phase, Runner, emit, fault};
 use protocol::bits::Bits;
 use protocol::control::{DEFAULT_TIME_LIMIT_MS, Ring};
@@ -348,8 +348,8 @@ impl Runner for Target<'_> {
         Ok(applied)
     }
 
-    fn conclude(&mut self, controls: &mut Vec<Applied>) {
-        self.controls.conclude(controls);
+    fn finish(&mut self, controls: &mut Vec<Applied>) {
+        self.controls.finish(controls);
         let silent = self.msr_names.iter().zip(self.seen).filter(|(_, seen)| *seen == 0);
         controls.extend(silent.map(|(name, _)| Applied {
             option: format!("msrs={name}"),
@@ -400,9 +400,10 @@ impl Runner for Target<'_> {
 
     fn run(&mut self) -> Result<u64, Box<Trap>> {
         let repeats = self.controls.smi_repeats();
-        let settled = undisturbed(self, repeats, |target| target.controls.smi_count(), Self::once)?;
-        self.smis = self.smis.saturating_add(settled.came.try_into().unwrap_or(u32::MAX));
-        Ok(settled.result)
+        let repeated =
+            repeat_on_smi(self, repeats, |target| target.controls.smi_count(), Self::once)?;
+        self.smis = self.smis.saturating_add(repeated.came.try_into().unwrap_or(u32::MAX));
+        Ok(repeated.result)
     }
 
     fn beat(&mut self, within: Within) {

@@ -1,7 +1,7 @@
 //! The processors as those that run tasks.
 
+mod local;
 mod ring3;
-mod seated;
 
 use super::per_cpu::{AllProcessors, BOOT};
 use super::probe;
@@ -17,14 +17,14 @@ use arch::task::memory::{self, Memory};
 use arch::task::{Context, Extended};
 use kernel::heartbeat::Beat;
 use kernel::snippet::{Place, emit};
-use kernel::tasks::{self, Emitted, Left, Seat, Summary};
+use kernel::tasks::{self, AssignedProcessor, Emitted, Left, Summary};
+use local::{LocalTasks, Sampled, timer};
 use protocol::bits::Bits;
 use protocol::checksum::crc32;
 use protocol::program::{STACK_BYTES, STACK_END};
 use protocol::record::{ProgramKey, TaskResult, Together};
 use protocol::workload::{Ring, Task, Tasks, Workload};
 use ring3::UserInstructions;
-use seated::{Here, Sampled, timer};
 use spin::Mutex;
 
 /// Memory of tasks, kept from one workload for the next.
@@ -83,7 +83,7 @@ pub struct Processors<'a> {
     /// What is known of the others; `None`: the boot processor alone runs tasks.
     processors: Option<&'a AllProcessors>,
     /// Tasks that are loaded, by processor.
-    loaded: Vec<Here>,
+    loaded: Vec<LocalTasks>,
     /// Where the code of each task lies.
     emitted: Vec<Emitted>,
     sampled: Option<Sampled>,
@@ -232,7 +232,7 @@ impl tasks::Machine for Processors<'_> {
         if timer(self.machine).is_none() {
             return Err("tasks need the local APIC's timer, which does not count here".to_string());
         }
-        self.loaded = workload.cpus().into_iter().map(Here::new).collect();
+        self.loaded = workload.cpus().into_iter().map(LocalTasks::new).collect();
         self.emitted.clear();
         for (index, task) in workload.tasks.iter().enumerate() {
             let (context, emitted) = self.prepare(index, task)?;
@@ -244,17 +244,19 @@ impl tasks::Machine for Processors<'_> {
         Ok(self.emitted.clone())
     }
 
-    fn run(&mut self, seats: &mut [Seat]) -> Option<Together> {
+    fn run(&mut self, assigned: &mut [AssignedProcessor]) -> Option<Together> {
         let mut loaded = core::mem::take(&mut self.loaded);
-        let mut idle: Vec<Here> = Vec::new();
-        for seat in seats.iter().filter(|seat| !loaded.iter().any(|here| here.cpu == seat.cpu)) {
-            idle.push(Here::new(seat.cpu));
+        let mut idle: Vec<LocalTasks> = Vec::new();
+        for processor in
+            assigned.iter().filter(|processor| !loaded.iter().any(|here| here.cpu == processor.cpu))
+        {
+            idle.push(LocalTasks::new(processor.cpu));
         }
         loaded.append(&mut idle);
-        let work = seats.iter_mut().map(|seat| {
-            let here = loaded.iter().position(|here| here.cpu == seat.cpu);
+        let work = assigned.iter_mut().map(|processor| {
+            let here = loaded.iter().position(|here| here.cpu == processor.cpu);
             let here = loaded.swap_remove(here.expect("made above"));
-            Mutex::new(Work { here, guide: &mut *seat.guide })
+            Mutex::new(Work { here, scheduler: &mut *processor.scheduler })
         });
         let work: Vec<Mutex<Work>> = work.collect();
         let (machine, sampled) = (self.machine, self.sampled);
@@ -297,23 +299,23 @@ impl tasks::Machine for Processors<'_> {
 
 /// One processor's part. It alone touches it.
 struct Work<'a, 'g> {
-    here: Here,
-    guide: &'a mut (dyn tasks::Guide + 'g),
+    here: LocalTasks,
+    scheduler: &'a mut (dyn tasks::ProcessorScheduler + 'g),
 }
 
 impl Work<'_, '_> {
     /// From the beginning to the end, on its processor.
     fn whole(&mut self, machine: &probe::Machine, sampled: Option<Sampled>) {
-        self.guide.open();
-        self.guide.begin();
+        self.scheduler.open();
+        self.scheduler.begin();
         self.tasks(machine, sampled);
-        self.guide.end();
-        self.guide.close();
+        self.scheduler.end();
+        self.scheduler.close();
     }
 
     fn tasks(&mut self, machine: &probe::Machine, sampled: Option<Sampled>) {
         // SAFETY: on the processor of the tasks, which `load` made with memory and address spaces of their own.
-        unsafe { self.here.run(machine, sampled, &mut *self.guide) };
+        unsafe { self.here.run(machine, sampled, &mut *self.scheduler) };
     }
 }
 
@@ -333,7 +335,7 @@ fn at_once(
         let found = cpus.iter().position(|&cpu| numbers[place] == usize::from(cpu));
         found.map(|at| work[at].lock())
     };
-    let seated = |tsc: &[u64]| {
+    let local = |tsc: &[u64]| {
         let all = tsc.iter().zip(&numbers);
         let own: Vec<u64> = all
             .filter(|(_, number)| cpus.iter().any(|&cpu| usize::from(cpu) == **number))
@@ -342,20 +344,20 @@ fn at_once(
         smp::skew(&own)
     };
     let offsets = processors.map(AllProcessors::offsets).unwrap_or_default();
-    smp::on_all(|place| of(place).iter_mut().for_each(|one| one.guide.open())).expect(BOOT);
+    smp::on_all(|place| of(place).iter_mut().for_each(|one| one.scheduler.open())).expect(BOOT);
     let began = smp::at_instant(&offsets, LEAD_TICKS, |place| {
         if let Some(mut one) = of(place) {
-            one.guide.begin();
+            one.scheduler.begin();
             one.tasks(machine, None);
         }
     });
     let ended = smp::at_instant(&offsets, LEAD_TICKS, |place| {
-        of(place).iter_mut().for_each(|one| one.guide.end());
+        of(place).iter_mut().for_each(|one| one.scheduler.end());
     });
-    smp::on_all(|place| of(place).iter_mut().for_each(|one| one.guide.close())).expect(BOOT);
+    smp::on_all(|place| of(place).iter_mut().for_each(|one| one.scheduler.close())).expect(BOOT);
     Together {
-        begin_skew: Some(seated(&began.expect(BOOT).tsc)),
-        end_skew: Some(seated(&ended.expect(BOOT).tsc)),
+        begin_skew: Some(local(&began.expect(BOOT).tsc)),
+        end_skew: Some(local(&ended.expect(BOOT).tsc)),
         ..Together::default()
     }
 }

@@ -1,13 +1,13 @@
 //! Where the snippet begins and ends, in instructions of the witness and in events of the clock.
 
 use super::Historian;
-use super::bench::{Bench, NEVER, Run};
+use super::programmed_pass::{NEVER, ProgrammedPass, Run};
 use crate::snippet::measure::Unmeasured;
 use crate::statistics::spread;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use arch::pmu::until::Stop;
+use arch::pmu::stop_on_overflow::Stop;
 use protocol::history::History;
 use protocol::job::Snippet;
 
@@ -51,8 +51,11 @@ pub(super) fn median(runs: &[Run], place: usize) -> f64 {
 /// the middle of the writes behind the snippet.
 const LEAST: u64 = 3;
 
-/// Totals of undisturbed runs: the witness's and the clock's.
-fn totals<M: Historian>(bench: &mut Bench<M>, clock: &str) -> Result<[f64; 2], Unmeasured> {
+/// Totals of repeat_on_smi runs: the witness's and the clock's.
+fn totals<M: Historian>(
+    bench: &mut ProgrammedPass<M>,
+    clock: &str,
+) -> Result<[f64; 2], Unmeasured> {
     let runs = bench.runs(NEVER)?;
     if runs.iter().any(|run| run.counts[bench.clock] >= NEVER) {
         let text = format!("the snippet takes {NEVER} events of the clock `{clock}` or more");
@@ -65,7 +68,10 @@ fn totals<M: Historian>(bench: &mut Bench<M>, clock: &str) -> Result<[f64; 2], U
 ///
 /// # Errors
 /// A fault, or the reason why it cannot be found.
-pub(super) fn find<M: Historian>(bench: &mut Bench<M>, history: &History) -> Result<Begin, Lost> {
+pub(super) fn find<M: Historian>(
+    bench: &mut ProgrammedPass<M>,
+    history: &History,
+) -> Result<Begin, Lost> {
     let refuse = |text: String| Err(Lost::Unmeasured(Unmeasured::Refused(text)));
     let (snippet, clock) = (&history.snippet, &*history.clock);
     bench.load(&Snippet { loop_count: 0, ..snippet.clone() }, 0)?;
@@ -113,7 +119,7 @@ pub(super) fn find<M: Historian>(bench: &mut Bench<M>, history: &History) -> Res
 }
 
 /// Whether the counters stop at all.
-fn stops<M: Historian>(bench: &mut Bench<M>, all: f64) -> Result<(), Lost> {
+fn stops<M: Historian>(bench: &mut ProgrammedPass<M>, all: f64) -> Result<(), Lost> {
     let run = bench.once(1)?;
     let runs_on = match bench.stop() {
         Stop::Freeze => run.counts[bench.witness] as f64 >= all,
@@ -132,7 +138,10 @@ fn stops<M: Historian>(bench: &mut Bench<M>, all: f64) -> Result<(), Lost> {
 
 /// The clock's events in front of the snippet: the number after which the witness has counted just the code in front. If
 /// it steps over that, the number before.
-fn front<M: Historian>(bench: &mut Bench<M>, begin: &Begin) -> Result<(u64, bool), Unmeasured> {
+fn front<M: Historian>(
+    bench: &mut ProgrammedPass<M>,
+    begin: &Begin,
+) -> Result<(u64, bool), Unmeasured> {
     let target = (begin.instructions + bench.handling) as f64;
     let mut at = |events: u64| -> Result<f64, Unmeasured> {
         let runs: Vec<Run> = bench.runs(events)?;

@@ -2,8 +2,8 @@
 
 use super::Historian;
 use super::begin::{self, Begin, Lost};
-use super::bench::{Bench, Run};
 use super::plan::{self, CLOCK_NUMBER, WITNESS_NUMBER};
+use super::programmed_pass::{ProgrammedPass, Run};
 use crate::snippet::events::Counted;
 use crate::snippet::measure::{Unmeasured, executions, run_once};
 use crate::statistics::spread;
@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use arch::pmu::until::{Stop, Until};
+use arch::pmu::stop_on_overflow::{Stop, StopOnOverflow};
 use protocol::history::History;
 use protocol::job::Snippet;
 use protocol::record::{
@@ -31,7 +31,10 @@ pub fn measure(
     let mut controls = machine.control(snippet).map_err(Unmeasured::Refused)?;
     let (planned, ways) = {
         let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
-        (plan::plan(history, pmu.known).map_err(Unmeasured::Refused)?, Until::ways(pmu.driver))
+        (
+            plan::plan(history, pmu.known).map_err(Unmeasured::Refused)?,
+            StopOnOverflow::ways(pmu.driver),
+        )
     };
     run_once(machine, snippet)?;
     watched(machine, snippet)?;
@@ -66,7 +69,7 @@ pub fn measure(
     } else {
         result.places.clear();
     }
-    machine.conclude(&mut controls);
+    machine.finish(&mut controls);
     result.controls = controls;
     result.remarks.sort();
     result.remarks.dedup();
@@ -97,7 +100,7 @@ fn by_one_way(
 ) -> Result<(), Unmeasured> {
     let mut why_not: Option<String> = None;
     for &stop in ways {
-        let mut bench = Bench::new(machine, &history.snippet, pass, stop)?;
+        let mut bench = ProgrammedPass::new(machine, &history.snippet, pass, stop)?;
         let begin = match begin::find(&mut bench, history) {
             Ok(begin) => begin,
             Err(Lost::RunsOn(reason)) => {
@@ -128,7 +131,7 @@ fn by_one_way(
 
 /// All rows of a pass.
 fn rows<M: Historian>(
-    bench: &mut Bench<M>,
+    bench: &mut ProgrammedPass<M>,
     history: &History,
     pass: &[Counted],
     begin: &Begin,

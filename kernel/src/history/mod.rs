@@ -1,7 +1,7 @@
 //! History mode: in which cycles of a snippet events happen.
 //!
 //! The snippet runs again and again, and all counters stop when one of them, the clock, has counted k events (see
-//! [`arch::pmu::until`]). What was counted at k minus what was counted at the k before is what happened between.
+//! [`arch::pmu::stop_on_overflow`]). What was counted at k minus what was counted at the k before is what happened between.
 //!
 //! Where the snippet begins is found with a second counter that is in every pass, the *witness*, which counts
 //! instructions. Between the switch that starts the counters and the snippet stands code whose last instruction is an
@@ -14,9 +14,9 @@
 //! together.
 
 mod begin;
-mod bench;
 mod measure;
 mod plan;
+mod programmed_pass;
 
 pub use measure::measure;
 
@@ -25,7 +25,7 @@ use crate::snippet::measure::Runner;
 use alloc::boxed::Box;
 use arch::call::Trap;
 use arch::pmu::Gate;
-use arch::pmu::until::Until;
+use arch::pmu::stop_on_overflow::StopOnOverflow;
 use protocol::job::Snippet;
 
 /// A machine whose counters can be stopped by one of them. The firmware's is the real one; tests bring the register-level
@@ -35,7 +35,7 @@ pub trait Historian: Runner + Sampler {
     fn load_within(&mut self, snippet: &Snippet, copies: u64, gate: &Gate);
 
     /// Takes the interrupt of the clock.
-    fn arm(&mut self, until: &Until);
+    fn arm(&mut self, on_overflow: &StopOnOverflow);
 
     /// Runs what was loaded once, in a clean state. What the counters start from was written before, and they are read
     /// afterwards.

@@ -8,7 +8,7 @@ use crate::snippet::measure::tests::{Made, nop};
 use arch::call::Trap;
 use arch::pmu::Gate;
 use arch::pmu::pmi::{ControlBlock, Delivery, Interval};
-use arch::pmu::until::Until;
+use arch::pmu::stop_on_overflow::StopOnOverflow;
 use protocol::control::{MemoryType, PageSize, Ring};
 use protocol::exact::Filter;
 use protocol::job::{Bounds, Difference, Expect, OnEnd};
@@ -90,7 +90,7 @@ impl Runner for Clocked {
     fn control(&mut self, snippet: &Snippet) -> Result<Vec<Applied>, String> {
         self.made.control(snippet)
     }
-    fn conclude(&mut self, _: &mut Vec<Applied>) {}
+    fn finish(&mut self, _: &mut Vec<Applied>) {}
     fn msrs(&self) -> &[u64] {
         self.made.msrs()
     }
@@ -116,7 +116,7 @@ macro_rules! without_pmu {
             fn load_within(&mut self, _: &Snippet, _: u64, _: &Gate) {
                 unreachable!("there is no PMU")
             }
-            fn arm(&mut self, _: &Until) {
+            fn arm(&mut self, _: &StopOnOverflow) {
                 unreachable!("there is no PMU")
             }
             fn run_armed(&mut self) -> Result<(), Box<Trap>> {
@@ -215,7 +215,7 @@ impl Machine for Clocked {
         };
         Ok(asked.iter().map(applied).collect())
     }
-    fn settle(&mut self) -> Vec<String> {
+    fn restore(&mut self) -> Vec<String> {
         vec!["CR8".into()]
     }
     fn is_changed(&mut self, at_end: bool) -> bool {
@@ -665,7 +665,7 @@ proptest::proptest! {
             fn prepare(&mut self, snippet: &Snippet) -> Rc<Plan> { self.0.prepare(snippet) }
             fn program(&mut self, pass: &[Counted]) -> Result<(), (usize, String)> { self.0.program(pass) }
             fn control(&mut self, s: &Snippet) -> Result<Vec<Applied>, String> { self.0.control(s) }
-            fn conclude(&mut self, _: &mut Vec<Applied>) {}
+            fn finish(&mut self, _: &mut Vec<Applied>) {}
             fn msrs(&self) -> &[u64] { &[] }
             fn is_unwatched(&self) -> bool { false }
             fn trial_runs(&self) -> u32 { 0 }
@@ -691,7 +691,7 @@ proptest::proptest! {
             fn now(&self) -> u64 { self.0.now() }
             fn progress_ticks(&self) -> u64 { u64::MAX }
             fn next_item(&mut self, index: u32, name: &str) { self.0.next_item(index, name); }
-            fn settle(&mut self) -> Vec<String> { vec![] }
+            fn restore(&mut self) -> Vec<String> { vec![] }
             fn conformance(&mut self, suite: &Conformance, item: u32, report: &mut dyn FnMut(&Check)) -> Suite {
                 self.0.conformance(suite, item, report)
             }

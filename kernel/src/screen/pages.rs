@@ -84,7 +84,7 @@ impl Screen {
     }
 
     /// The run has ended: the largest misses go first, and the digest is made.
-    pub fn conclude(&mut self, end: &End, ways: Ways) {
+    pub fn finish(&mut self, end: &End, ways: Ways) {
         self.header.ways = ways;
         self.board.sort();
         self.lines = self.board.lines(self.width).collect();

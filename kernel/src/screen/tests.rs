@@ -168,7 +168,7 @@ fn at_the_end_the_largest_misses_come_first_and_pages_hold_all() {
     let status = Status { outcome: Some(Outcome::Fail), ..Status::default() };
     for size in SIZES {
         let (mut screen, mut picture) = shown(size, &records, &status);
-        screen.conclude(&End::without_items(Outcome::Fail), header().ways);
+        screen.finish(&End::without_items(Outcome::Fail), header().ways);
         let order: Vec<u32> = screen.board().items().take(4).map(|item| item.index).collect();
         assert_eq!(order, [3, 1, 0, 2], "{size:?}");
         let pages = screen.pages(&mut picture.canvas());
@@ -206,7 +206,7 @@ fn the_codes_hold_the_digest() {
         let (mut screen, mut picture) = shown(size, &records, &status);
         let tables = screen.pages(&mut picture.canvas());
         let end = End { failed: 35, ..End::without_items(Outcome::Fail) };
-        screen.conclude(&end, header().ways);
+        screen.finish(&end, header().ways);
         let mut read = String::new();
         let mut codes = 0;
         for page in tables..screen.pages(&mut picture.canvas()) {
@@ -251,7 +251,7 @@ fn a_tiny_screen_does_no_harm() {
     let status = Status { last_error: Some("x".repeat(500)), ..Status::default() };
     for size in [(1, 1), (20, 10), (320, 200)] {
         let (mut screen, mut picture) = shown(size, &[result(0, 1.0, None)], &status);
-        screen.conclude(&End::without_items(Outcome::Pass), Ways::default());
+        screen.finish(&End::without_items(Outcome::Pass), Ways::default());
         for page in 0..screen.pages(&mut picture.canvas()) {
             screen.page(&mut picture.canvas(), page);
         }

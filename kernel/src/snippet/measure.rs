@@ -47,7 +47,7 @@ pub trait Runner {
     fn counts(&self) -> &[u64];
 
     /// Completes what `control` said, behind the last run.
-    fn conclude(&mut self, controls: &mut Vec<Applied>) {
+    fn finish(&mut self, controls: &mut Vec<Applied>) {
         let _ = controls;
     }
 
@@ -164,7 +164,7 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
     }
     numbered.sort_by_key(|&(number, _)| number);
     let metrics = numbered.into_iter().map(|(_, metric)| metric).collect();
-    runner.conclude(&mut controls);
+    runner.finish(&mut controls);
     Ok(Measured { metrics, uncounted, planning: plan.ticks, controls, unwatched, smis })
 }
 

@@ -1,22 +1,22 @@
 //! Running a workload: tasks that are switched between by a timer.
 //!
 //! [`scheduler`] decides whose turn it is, and [`ticks`] when the timer comes next; [`emit`] makes a loop out of a task's
-//! code; [`seats`] is what of it each processor does; `report` puts together how it went. The processors themselves are
+//! code; [`assigned`] is what of it each processor does; `report` puts together how it went. The processors themselves are
 //! behind [`Machine`], so that all this runs on the host as well. Whoever counts or samples watches through an
 //! [`Observer`] on each processor.
 
+pub mod assigned;
 pub mod emit;
 mod queue;
 mod report;
 pub mod scheduler;
-pub mod seats;
 #[cfg(test)]
 mod tests;
 pub mod ticks;
 
+pub use assigned::{AssignedProcessor, ProcessorScheduler};
 pub use emit::Emitted;
 pub use scheduler::Scheduler;
-pub use seats::{Guide, Seat};
 
 use crate::heartbeat::Beat;
 use alloc::string::String;
@@ -167,10 +167,11 @@ pub trait Machine {
     /// Why that cannot be, in a sentence.
     fn load(&mut self, workload: &Workload) -> Result<Vec<Emitted>, String>;
 
-    /// Runs the loaded tasks, those of each seat on its processor, as its guide says. Every guide is called in the order
-    /// [`Guide::open`], [`Guide::begin`], [`Guide::decide`] until that says that the kernel goes on, [`Guide::end`],
-    /// [`Guide::close`]. Returns how several processors worked together.
-    fn run(&mut self, seats: &mut [Seat]) -> Option<Together>;
+    /// Runs the loaded tasks of each processor as its scheduler says. Every scheduler is called in the order
+    /// [`ProcessorScheduler::open`], [`ProcessorScheduler::begin`], [`ProcessorScheduler::decide`] until that says that the
+    /// kernel goes on, [`ProcessorScheduler::end`], [`ProcessorScheduler::close`]. Returns how several processors worked
+    /// together.
+    fn run(&mut self, assigned: &mut [AssignedProcessor]) -> Option<Together>;
 
     /// What a task left behind after [`Machine::run`].
     fn left(&mut self, task: usize) -> Left;
@@ -222,12 +223,12 @@ pub fn run_beating<O: Observer>(
     watched: &mut [(u16, O)],
     heart: Option<&dyn Beat>,
 ) -> Result<Summary, String> {
-    seats::check(workload, watched, machine)?;
+    assigned::check(workload, watched, machine)?;
     let emitted = machine.load(workload)?;
     watched.iter_mut().for_each(|(_, observer)| observer.placed(&emitted));
     let before: Vec<u64> = (0..=255).map(|vector| machine.taken(vector)).collect();
     let hz = machine.tsc_hz();
-    let (together, schedulers) = seats::run(workload, [limit_us, hz], watched, machine, heart);
+    let (together, schedulers) = assigned::run(workload, [limit_us, hz], watched, machine, heart);
     let taken = (0..=255).zip(before).map(|(vector, before)| VectorCount {
         vector,
         count: machine.taken(vector).wrapping_sub(before),

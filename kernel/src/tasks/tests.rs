@@ -41,10 +41,10 @@ impl Made {
         Self { habits, done, turns: vec![], now: 1_000, tick: None, taken: 7, cost: 0 }
     }
 
-    fn run_one(&mut self, guide: &mut dyn Guide) {
+    fn run_one(&mut self, scheduler: &mut dyn ProcessorScheduler) {
         let mut cause = Cause::Start;
         loop {
-            let Decision { next, timer } = guide.decide(cause, self.now);
+            let Decision { next, timer } = scheduler.decide(cause, self.now);
             match timer {
                 Timer::Leave => {}
                 Timer::Once(ticks) => self.tick = Some((self.now + ticks, None)),
@@ -101,15 +101,15 @@ impl Machine for Made {
         Ok(tasks.iter().map(|_| Emitted { init: 0..10, body: 64..70, exit: 80 }).collect())
     }
 
-    fn run(&mut self, seats: &mut [Seat]) -> Option<Together> {
-        for seat in seats.iter_mut() {
-            seat.guide.open();
-            seat.guide.begin();
-            self.run_one(seat.guide);
-            seat.guide.end();
-            seat.guide.close();
+    fn run(&mut self, assigned: &mut [AssignedProcessor]) -> Option<Together> {
+        for processor in assigned.iter_mut() {
+            processor.scheduler.open();
+            processor.scheduler.begin();
+            self.run_one(processor.scheduler);
+            processor.scheduler.end();
+            processor.scheduler.close();
         }
-        let processors = seats.iter().map(|seat| u32::from(seat.cpu)).collect();
+        let processors = assigned.iter().map(|processor| u32::from(processor.cpu)).collect();
         Some(Together { processors, in_turn: true, ..Together::default() })
     }
 

@@ -107,7 +107,7 @@ impl Default for Intervals {
 }
 
 impl Intervals {
-    /// None yet.
+    /// No tick has come.
     #[must_use]
     pub fn new() -> Self {
         Self { count: 0, last: 0, min: u64::MAX, max: 0, kept: Vec::with_capacity(KEPT), every: 1 }

@@ -5,7 +5,7 @@
 /// A program and its rounds: from 1 to 10^19.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Program {
-    /// Which.
+    /// The kind of program.
     pub kind: Kind,
     /// How often its loop is executed.
     pub rounds: u64,

@@ -24,10 +24,10 @@ pub const NARROW: [(&str, f64, f64, Option<[f64; 2]>); 9] = [
 
 /// 64-bit code of `ring` that goes to 32-bit code and comes back, with its instructions of both and its branches.
 pub fn there_and_back(ring: u8) -> (String, u64, u64, u64) {
-    let (wide, narrow) = if ring == 0 { ("0x08", "0x40") } else { ("0x23", "0x4b") };
+    let (wide, compatibility) = if ring == 0 { ("0x08", "0x40") } else { ("0x23", "0x4b") };
     // 0x48 0xcb: RETFQ. From the POP to label 4 are 8 bytes.
     let asm = format!(
-        "lea rax, [rip + 2f]\npush {narrow}\npush rax\n.byte 0x48, 0xcb\n\
+        "lea rax, [rip + 2f]\npush {compatibility}\npush rax\n.byte 0x48, 0xcb\n\
          .code32\n2: inc eax\ndec eax\nmov edx, [esi]\ncall 3f\n3: pop eax\nadd eax, 8\n\
          push {wide}\npush eax\nretf\n.code64\n4: nop"
     );

@@ -55,7 +55,7 @@ fn t6_32_bit_snippets_are_counted_exactly_in_both_rings_on_the_models() {
 
 #[test]
 fn t6_exact_counts_of_32_bit_and_of_mixed_code_are_those_of_the_pmu() {
-    let (mixed, wide, narrow, branches) = there_and_back(0);
+    let (mixed, wide, compatibility, branches) = there_and_back(0);
     let mut job = "[defaults]\nunroll = 3\nexact = { verify = true }\n".to_string();
     for (asm, ..) in NARROW {
         job += &format!("[[snippet]]\nasm = \"{asm}\"\nbits = 32\n");
@@ -78,7 +78,7 @@ fn t6_exact_counts_of_32_bit_and_of_mixed_code_are_those_of_the_pmu() {
         let result = results[NARROW.len()];
         let counts = ["instructions_64", "instructions_32", "branches"];
         let counts = counts.map(|event| count(result, event));
-        assert_eq!(counts, [wide, narrow, branches].map(|count| count as f64), "{model:?}");
+        assert_eq!(counts, [wide, compatibility, branches].map(|count| count as f64), "{model:?}");
         assert!(results.iter().all(|result| result.comparisons.iter().all(|one| one.agrees)));
         assert!(results.iter().all(|result| result.comparisons.len() == 2));
     }
@@ -99,7 +99,7 @@ fn t6_the_listing_shows_each_instruction_as_what_it_was_executed_as() {
 
 #[test]
 fn t6_t8_a_filter_by_width_holds_together_with_the_others() {
-    let (mixed, wide, narrow, _) = there_and_back(0);
+    let (mixed, wide, compatibility, _) = there_and_back(0);
     let of = |filter: &str| {
         let ran = direct(&format!(
             "[[snippet]]\nunroll = 2\nexact = {{ {filter} }}\nasm = '''\n{mixed}\n'''\n"
@@ -110,7 +110,7 @@ fn t6_t8_a_filter_by_width_holds_together_with_the_others() {
     };
     // PUSH of 8 bytes and of 4.
     assert_eq!(of("bits = 64"), [wide as f64, 2.0, 16.0]);
-    assert_eq!(of("bits = 32"), [narrow as f64, 3.0, 12.0]);
+    assert_eq!(of("bits = 32"), [compatibility as f64, 3.0, 12.0]);
     assert_eq!(of("bits = 32, opcodes = [\"push\"]"), [2.0, 2.0, 8.0]);
     assert_eq!(of("bits = 64, opcodes = [\"inc\"]"), [0.0; 3]);
     assert_eq!(of("bits = 32, data = \"rsi:0..4\""), [1.0, 0.0, 0.0]);
@@ -196,8 +196,8 @@ fn t6_the_example_runs() {
     let exact: Vec<_> = ran.report.exact().collect();
     let both = ["instructions_64", "instructions_32"].map(|event| count(exact[0], event));
     assert_eq!((both, count(exact[1], "instructions")), ([5.0, 7.0], 2.0));
-    let narrow = ran.report.sampled().next().expect("a sample").addresses.iter();
-    assert!(narrow.filter(|row| row.bits == 32).all(|row| row.task == 1));
+    let compatibility = ran.report.sampled().next().expect("a sample").addresses.iter();
+    assert!(compatibility.filter(|row| row.bits == 32).all(|row| row.task == 1));
 }
 
 #[test]

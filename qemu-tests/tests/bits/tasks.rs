@@ -18,15 +18,15 @@ fn hash(turns: u64) -> u64 {
 
 /// Name, code, bits, ring, turns, and instructions of a turn with the loop's two.
 fn tasks() -> [(&'static str, String, u8, u8, u64, u64); 6] {
-    let (there, wide, narrow, _) = there_and_back(3);
+    let (there, wide, compatibility, _) = there_and_back(3);
     let (zero, ..) = there_and_back(0);
     [
         ("wide", WIDE.into(), 64, 3, 4_001, 6),
-        ("narrow", NARROW.into(), 32, 3, 5_003, 6),
-        ("narrow zero", NARROW.into(), 32, 0, 3_001, 6),
+        ("compatibility", NARROW.into(), 32, 3, 5_003, 6),
+        ("compatibility zero", NARROW.into(), 32, 0, 3_001, 6),
         ("wide zero", WIDE.into(), 64, 0, 2_003, 6),
-        ("both", there, 64, 3, 1_009, wide + narrow + 2),
-        ("both zero", zero, 64, 0, 501, wide + narrow + 2),
+        ("both", there, 64, 3, 1_009, wide + compatibility + 2),
+        ("both zero", zero, 64, 0, 501, wide + compatibility + 2),
     ]
 }
 
@@ -91,7 +91,7 @@ fn t6_c3_counts_by_task_are_exact_in_both_modes_under_random_ticks() {
 
 #[test]
 fn t6_m9_each_sample_says_which_kind_of_code_it_interrupted() {
-    let (_, wide, narrow, _) = there_and_back(3);
+    let (_, wide, compatibility, _) = there_and_back(3);
     for model in MODELS {
         for keep in ["histogram", "samples"] {
             let head = "events = [\"r00c0:u\"]\nperiod = 97\ntick-ns = 300000\njitter = 5";
@@ -120,11 +120,12 @@ fn t6_m9_each_sample_says_which_kind_of_code_it_interrupted() {
             // The one that changes has the share of its instructions in each, as far as the period lets it.
             let (in_wide, in_narrow) = (of(4, 64) as f64, of(4, 32) as f64);
             let share = in_narrow / (in_wide + in_narrow);
-            let expected = narrow as f64 / (wide + narrow + 2) as f64;
+            let expected = compatibility as f64 / (wide + compatibility + 2) as f64;
             assert!((share - expected).abs() < 0.1, "{model:?}, {keep}: {share} of {expected}");
             let shown =
                 xtask::render::render(&ran.report, &Default::default(), xtask::cli::Format::Table);
-            for part in ["narrow (32-bit)", "3 (32-bit)", "mov [ebx], eax", "mov [r14], eax"] {
+            for part in ["compatibility (32-bit)", "3 (32-bit)", "mov [ebx], eax", "mov [r14], eax"]
+            {
                 assert!(
                     shown.contains(part) || keep == "samples" && part.contains("mov"),
                     "{part}: {shown}"

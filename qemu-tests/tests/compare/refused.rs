@@ -14,7 +14,7 @@ fn report(item: &str, ticks: f64) -> String {
     )
 }
 
-fn desk() -> tempfile::TempDir {
+fn user_folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in [
         ("old.json", report("a", 1.0)),
@@ -40,7 +40,7 @@ fn refused(folder: &Path, arguments: &[&str], parts: &[&str]) {
 
 #[test]
 fn files_that_are_no_reports_are_refused_with_the_reason() {
-    let folder = desk();
+    let folder = user_folder();
     let folder = folder.path();
     for (file, part) in [
         ("text.json", "text.json: it is no JSON document"),
@@ -61,7 +61,7 @@ fn files_that_are_no_reports_are_refused_with_the_reason() {
 
 #[test]
 fn x4_limits_that_are_wrong_or_for_nothing_are_refused() {
-    let folder = desk();
+    let folder = user_folder();
     let folder = folder.path();
     for (text, part) in [
         ("[limits]\ntsc = { bye = 1 }", "unknown field `bye`"),
@@ -85,7 +85,7 @@ fn x4_limits_that_are_wrong_or_for_nothing_are_refused() {
 
 #[test]
 fn an_output_overwrites_no_input_and_has_to_be_writable() {
-    let folder = desk();
+    let folder = user_folder();
     let folder = folder.path();
     refused(folder, &["old.json", "new.json", "--out", "old.json"], &["would overwrite old.json"]);
     refused(folder, &["old.json", "new.json", "--out", "nowhere/x"], &["cannot write nowhere/x"]);
@@ -100,7 +100,7 @@ fn an_output_overwrites_no_input_and_has_to_be_writable() {
 
 #[test]
 fn x4_a_baseline_goes_before_a_file_and_the_exit_code_tells_what_got_worse() {
-    let folder = desk();
+    let folder = user_folder();
     let folder = folder.path();
     fs::write(folder.join("main"), "not a report").unwrap();
     let called = call(folder, &["compare", "main", "new.json"]);

@@ -24,9 +24,9 @@ fn steps(workflow: &Yaml, job: &str) -> Vec<String> {
 
 /// A folder with the files that the workflow names, and a `cargo` that installs this checkout's tool there, in a profile that
 /// takes less time, and has the checkout's own as its `xtask`.
-struct Desk(tempfile::TempDir);
+struct UserFolder(tempfile::TempDir);
 
-impl Desk {
+impl UserFolder {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("bin")).unwrap();
@@ -88,44 +88,52 @@ fn x4_the_workflow_keeps_a_baseline_passes_what_is_equal_and_fails_what_is_worse
     // `on` is a key of YAML 1.2, and what it names are events of GitHub.
     assert!(!workflow["on"]["pull_request"].is_badvalue() && !workflow["on"]["push"].is_badvalue());
     assert_eq!(workflow["env"]["BARECOUNT_BASELINES"].as_str(), Some(BASELINES));
-    let desk = Desk::new();
-    desk.write("job.toml", &JOB.replace("name = \"memory\"", "name = \"store-to-load\""));
-    desk.write("limits.toml", &fs::read_to_string(root().join("docs/ci/limits.toml")).unwrap());
+    let user_folder = UserFolder::new();
+    user_folder.write("job.toml", &JOB.replace("name = \"memory\"", "name = \"store-to-load\""));
+    user_folder
+        .write("limits.toml", &fs::read_to_string(root().join("docs/ci/limits.toml")).unwrap());
     let baseline = steps(&workflow, "baseline");
     assert!(baseline.len() == 2 && baseline[0].starts_with("cargo install"), "{baseline:?}");
     for step in &baseline {
-        let called = desk.shell(step);
+        let called = user_folder.shell(step);
         assert_eq!(called.code, 0, "{step}\n{called:#?}");
     }
-    assert!(desk.read("baselines/main.json").contains("\"values\""));
+    assert!(user_folder.read("baselines/main.json").contains("\"values\""));
     let compare = steps(&workflow, "compare");
     let (gate, before) = compare.split_last().expect("steps");
     assert!(gate.contains("--format annotations") && before.len() == 4, "{compare:?}");
     for step in before {
-        let called = desk.shell(step);
+        let called = user_folder.shell(step);
         assert_eq!(called.code, 0, "{step}\n{called:#?}");
     }
-    let called = desk.shell(gate);
+    let called = user_folder.shell(gate);
     assert_eq!(called.code, 0, "{called:#?}");
     assert!(!called.out.contains("::error"), "{called:#?}");
-    assert!(desk.read("summary.md").starts_with("### barecount: nothing is worse\n"));
+    assert!(user_folder.read("summary.md").starts_with("### barecount: nothing is worse\n"));
     // The same commands for a change that is worse: all but the gate pass, and say it.
-    desk.write("job.toml", &desk.read("job.toml").replacen("add rax, rbx", "add rax, [r14]", 1));
-    fs::remove_file(desk.0.path().join("summary.md")).unwrap();
+    user_folder.write(
+        "job.toml",
+        &user_folder.read("job.toml").replacen("add rax, rbx", "add rax, [r14]", 1),
+    );
+    fs::remove_file(user_folder.0.path().join("summary.md")).unwrap();
     for step in before {
-        let called = desk.shell(step);
+        let called = user_folder.shell(step);
         assert_eq!(called.code, 0, "{step}\n{called:#?}");
     }
-    let called = desk.shell(gate);
+    let called = user_folder.shell(gate);
     assert_eq!(called.code, 1, "{called:#?}");
     assert_eq!(called.out.matches("::error ").count(), 1, "{called:#?}");
     assert!(called.out.contains("title=registers%3A worse::loads: 0 to 1"), "{called:#?}");
     assert!(
-        desk.read("summary.md").contains("| `registers` | `loads` | 0 | 1 | +1 |"),
+        user_folder.read("summary.md").contains("| `registers` | `loads` | 0 | 1 | +1 |"),
         "{}",
-        desk.read("summary.md")
+        user_folder.read("summary.md")
     );
-    assert!(desk.read("figures.xml").contains("<failure"), "{}", desk.read("figures.xml"));
+    assert!(
+        user_folder.read("figures.xml").contains("<failure"),
+        "{}",
+        user_folder.read("figures.xml")
+    );
 }
 
 /// The guide's block about baselines, line by line and in its order.
@@ -136,11 +144,11 @@ fn x4_the_guide_s_gate_works_as_it_stands() {
     let at = page.find("cargo xtask run job.toml --save-baseline main").expect("the block");
     let block: Vec<&str> = page[at..].lines().take_while(|line| *line != "```").collect();
     assert!(block.len() >= 3, "{block:?}");
-    let desk = Desk::new();
-    desk.write("job.toml", JOB);
-    desk.write("limits.toml", "[limits]\ntsc = \"2 %\"\n");
+    let user_folder = UserFolder::new();
+    user_folder.write("job.toml", JOB);
+    user_folder.write("limits.toml", "[limits]\ntsc = \"2 %\"\n");
     for line in block {
-        let called = desk.shell(line);
+        let called = user_folder.shell(line);
         assert_eq!(called.code, 0, "{line}\n{called:#?}");
     }
 }

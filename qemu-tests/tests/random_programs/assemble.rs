@@ -1,7 +1,7 @@
 //! From a drawn program to machine code, page tables and contents.
 
 use super::emit::{Emitter, Target};
-use super::piece::Code;
+use super::fragment::Code;
 use iced_x86::{BlockEncoderOptions, IcedError};
 use program_format::layout::{PAGE, address, flag};
 use program_format::{Content, Frame, Mapping, Pmu, Program};
@@ -12,7 +12,7 @@ pub const CODE_PAGES: u16 = 10;
 pub const CODE: u16 = 0;
 /// The same frames once more.
 pub const ALIAS: u16 = 16;
-/// Frames with the same bytes, for [`super::piece::Piece::SwapCode`].
+/// Frames with the same bytes, for [`super::fragment::Fragment::SwapCode`].
 pub const COPY: u16 = 32;
 /// Addresses of functions and of cases.
 pub const TABLE: u16 = 96;

@@ -1,8 +1,8 @@
 //! Programs whose accesses and branches are counted by hand: the generator writes what it means to, and the guest counts it.
 
 use super::draw::{Drawn, build};
+use super::fragment::*;
 use super::machine::{Way, run};
-use super::piece::*;
 use super::plan::{CounterPlan, EventPlan, PmuPlan};
 use super::report::Report;
 use pmu_model::Model;
@@ -16,7 +16,7 @@ const EVENTS: [&str; 4] = [
     "BR_INST_RETIRED.NEAR_CALL",
 ];
 
-fn program(number: u64, main: Vec<Piece>, events: &[&'static str], records: bool) -> Drawn {
+fn program(number: u64, main: Vec<Fragment>, events: &[&'static str], records: bool) -> Drawn {
     let counter = |name| CounterPlan {
         event: EventPlan::Named(name),
         rings: 3,
@@ -42,7 +42,7 @@ fn program(number: u64, main: Vec<Piece>, events: &[&'static str], records: bool
 #[test]
 fn what_programs_count_is_what_their_parts_are() {
     let at = |spot| Place { page: 0, spot, form: Addressing::Base };
-    let load = Piece::Access(0, at(Spot::At(0)));
+    let load = Fragment::Access(0, at(Spot::At(0)));
     let strings = Strings {
         kind: StringKind::Movs,
         size: 0,
@@ -52,34 +52,34 @@ fn what_programs_count_is_what_their_parts_are() {
         destination: at(Spot::At(256)),
         count: 130,
     };
-    let cases: [(Piece, [u64; 4]); 8] = [
+    let cases: [(Fragment, [u64; 4]); 8] = [
         // PUSH and POP of the loop's counter; ten loads; ten jumps.
-        (Piece::Loop(LoopKind::DecJnz, 10, vec![load.clone()]), [11, 1, 10, 0]),
+        (Fragment::Loop(LoopKind::DecJnz, 10, vec![load.clone()]), [11, 1, 10, 0]),
         // The counter's PUSH and POP as well, and one pair of each round.
-        (Piece::Loop(LoopKind::Loop, 10, vec![load.clone()]), [21, 11, 10, 0]),
-        (Piece::Call(CallKind::Direct, 0), [1, 1, 2, 1]),
+        (Fragment::Loop(LoopKind::Loop, 10, vec![load.clone()]), [21, 11, 10, 0]),
+        (Fragment::Call(CallKind::Direct, 0), [1, 1, 2, 1]),
         // The address comes from a table.
-        (Piece::Call(CallKind::Alias, 0), [2, 1, 2, 1]),
+        (Fragment::Call(CallKind::Alias, 0), [2, 1, 2, 1]),
         // Five calls and returns, five jumps, and one over the function.
-        (Piece::Deep(5), [5, 5, 16, 5]),
+        (Fragment::Deep(5), [5, 5, 16, 5]),
         // 130 bytes from the start of a line: three lines.
-        (Piece::Strings(strings), [3, 3, 0, 0]),
+        (Fragment::Strings(strings), [3, 3, 0, 0]),
         // A jump, INT, and IRET with the five words of its frame; what INT pushes is no access of the model's.
-        (Piece::Service, [5, 0, 3, 0]),
-        (Piece::Stack(2, at(Spot::At(8))), [2, 2, 0, 0]),
+        (Fragment::Service, [5, 0, 3, 0]),
+        (Fragment::Stack(2, at(Spot::At(8))), [2, 2, 0, 0]),
     ];
     let programs: Vec<_> = std::iter::once(Vec::new())
-        .chain(cases.iter().map(|(piece, _)| vec![piece.clone()]))
+        .chain(cases.iter().map(|(fragment, _)| vec![fragment.clone()]))
         .zip(0..)
         .map(|(main, number)| program(number, main, &EVENTS, false))
         .collect();
     for way in [Way::Stepping, Way::Plugin] {
         let reports = run(Model::Skylake, way, &programs);
         super::report::whole(&programs, &reports);
-        for ((piece, expected), report) in cases.iter().zip(&reports[1..]) {
+        for ((fragment, expected), report) in cases.iter().zip(&reports[1..]) {
             let counts = report.counts.iter().zip(&reports[0].counts);
             let seen: Vec<u64> = counts.map(|(with, without)| with - without).collect();
-            assert_eq!(seen, expected, "{way:?} {piece:?}");
+            assert_eq!(seen, expected, "{way:?} {fragment:?}");
         }
     }
 }
@@ -90,8 +90,8 @@ fn a_conditional_jump_to_the_next_instruction_is_taken_if_its_condition_holds() 
     const EVENTS: [&str; 3] =
         ["BR_INST_RETIRED.CONDITIONAL", "BR_INST_RETIRED.NEAR_TAKEN", "BR_INST_RETIRED.NOT_TAKEN"];
     // R12 is 5 outside loops.
-    let on_flags = |condition, mask| Piece::Nowhere(condition, Test::Counter(mask), 0);
-    let on_count = |place, count| Piece::Nowhere(ON_COUNT + place, Test::Counter(1), count);
+    let on_flags = |condition, mask| Fragment::Nowhere(condition, Test::Counter(mask), 0);
+    let on_count = |place, count| Fragment::Nowhere(ON_COUNT + place, Test::Counter(1), count);
     let (equal, unequal) = (4, 5);
     let rounds = vec![on_flags(unequal, 1)];
     let cases = [
@@ -107,10 +107,10 @@ fn a_conditional_jump_to_the_next_instruction_is_taken_if_its_condition_holds() 
         (on_count(3, 0), [1, 1, 0]),
         (on_count(4, 1), [1, 0, 1]),
         // 25 rounds, in 13 of which the counter is odd, and 24 jumps back.
-        (Piece::Loop(LoopKind::DecJnz, 25, rounds), [50, 37, 13]),
+        (Fragment::Loop(LoopKind::DecJnz, 25, rounds), [50, 37, 13]),
     ];
     let programs: Vec<_> = std::iter::once(Vec::new())
-        .chain(cases.iter().map(|(piece, _)| vec![piece.clone()]))
+        .chain(cases.iter().map(|(fragment, _)| vec![fragment.clone()]))
         .zip(0..)
         .map(|(main, number)| {
             let mut drawn = program(number, main, &EVENTS, true);
@@ -121,10 +121,10 @@ fn a_conditional_jump_to_the_next_instruction_is_taken_if_its_condition_holds() 
     for way in [Way::Stepping, Way::Plugin] {
         let reports = run(Model::Skylake, way, &programs);
         super::report::whole(&programs, &reports);
-        for ((piece, expected), report) in cases.iter().zip(&reports[1..]) {
+        for ((fragment, expected), report) in cases.iter().zip(&reports[1..]) {
             let counts = report.counts.iter().zip(&reports[0].counts);
             let seen: Vec<u64> = counts.map(|(with, without)| with - without).collect();
-            assert_eq!(seen, expected, "{way:?} {piece:?}");
+            assert_eq!(seen, expected, "{way:?} {fragment:?}");
         }
         // Every third of the last 32 taken, but for those with which the program ends.
         let recorded = reports.last().map(records_to_next);

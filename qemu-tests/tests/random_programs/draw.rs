@@ -1,8 +1,8 @@
 //! Programs by number: the same number is the same program, on every machine and at any time.
 
 use super::assemble::{Assembled, assemble};
+use super::fragment::Code;
 use super::machine::{Way, run};
-use super::piece::Code;
 use super::plan::{PmuPlan, resolve};
 use super::report::difference;
 use super::strategy;

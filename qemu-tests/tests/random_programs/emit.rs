@@ -5,7 +5,7 @@
 
 use super::access::{self, FORMS};
 use super::assemble::{self, ALIAS, CODE, DATA, FIRST_DATA, TABLE};
-use super::piece::*;
+use super::fragment::*;
 use iced_x86::IcedError;
 use iced_x86::code_asm::*;
 use program_format::layout::{LARGE, PAGE, address, slot, slot_address};
@@ -86,46 +86,46 @@ impl Emitter {
         self.asm.jmp(qword_ptr(slot_address(slot::EXIT)))
     }
 
-    /// As many pieces as the budget allows.
-    pub(super) fn sequence(&mut self, pieces: &[Piece]) -> Result {
+    /// As many fragments as the budget allows.
+    pub(super) fn sequence(&mut self, fragments: &[Fragment]) -> Result {
         let mut left = BUDGET;
-        for piece in pieces {
-            let cost = self.cost(std::slice::from_ref(piece));
+        for fragment in fragments {
+            let cost = self.cost(std::slice::from_ref(fragment));
             if cost > left {
                 continue;
             }
             left -= cost;
-            self.piece(piece)?;
+            self.fragment(fragment)?;
         }
         Ok(())
     }
 
-    /// Instructions that pieces execute at the most, roughly.
-    pub(super) fn cost(&self, pieces: &[Piece]) -> u32 {
-        pieces.iter().map(|piece| self.cost_of(piece)).fold(0, u32::saturating_add)
+    /// Instructions that fragments execute at the most, roughly.
+    pub(super) fn cost(&self, fragments: &[Fragment]) -> u32 {
+        fragments.iter().map(|fragment| self.cost_of(fragment)).fold(0, u32::saturating_add)
     }
 
-    fn cost_of(&self, piece: &Piece) -> u32 {
-        match piece {
-            Piece::Plain(list) => list.len() as u32,
-            Piece::Skip(_, _, body) | Piece::Masked(body) => 4 + self.cost(body),
-            Piece::User(_, body) => 12 + self.cost(body),
-            Piece::Loop(_, count, body) => 4 + self.rounds(*count, body) * (2 + self.cost(body)),
-            Piece::Call(_, index) => {
+    fn cost_of(&self, fragment: &Fragment) -> u32 {
+        match fragment {
+            Fragment::Plain(list) => list.len() as u32,
+            Fragment::Skip(_, _, body) | Fragment::Masked(body) => 4 + self.cost(body),
+            Fragment::User(_, body) => 12 + self.cost(body),
+            Fragment::Loop(_, count, body) => 4 + self.rounds(*count, body) * (2 + self.cost(body)),
+            Fragment::Call(_, index) => {
                 3 + self.callee(*index).map_or(0, |callee| self.functions[callee].1)
             }
-            Piece::Deep(depth) => 3 + 4 * u32::from(*depth),
-            Piece::Table(_, cases) => {
+            Fragment::Deep(depth) => 3 + 4 * u32::from(*depth),
+            Fragment::Table(_, cases) => {
                 6 + cases.iter().map(|case| self.cost(case)).max().unwrap_or_default()
             }
-            Piece::Narrow(_, count) => 20 + 12 * u32::from(*count),
-            Piece::Ipi(_) => 60,
+            Fragment::Compatibility(_, count) => 20 + 12 * u32::from(*count),
+            Fragment::Ipi(_) => 60,
             _ => 10,
         }
     }
 
     /// Rounds of a loop within the budget.
-    pub(super) fn rounds(&self, count: u8, body: &[Piece]) -> u32 {
+    pub(super) fn rounds(&self, count: u8, body: &[Fragment]) -> u32 {
         u32::from(count).min(LOOP_BUDGET / (2 + self.cost(body))).max(1)
     }
 
@@ -186,20 +186,22 @@ impl Emitter {
         self.asm.zero_bytes()
     }
 
-    fn piece(&mut self, piece: &Piece) -> Result {
-        match piece {
-            Piece::Plain(list) => list.iter().try_for_each(|&number| self.plain(number)),
-            Piece::Access(form, place) => self.access(&FORMS[usize::from(*form)], place),
-            Piece::Save(kind, place) => self.save(*kind, place),
-            Piece::Strings(strings) => self.strings(strings),
-            Piece::Stack(kind, place) => self.stack(*kind, place),
-            Piece::Skip(condition, test, body) => self.skip(*condition, *test, body),
-            Piece::Nowhere(condition, test, count) => self.nowhere(*condition, *test, *count),
-            Piece::Loop(kind, count, body) => self.repeat(*kind, self.rounds(*count, body), body),
-            Piece::Call(kind, index) => self.call(*kind, *index),
-            Piece::Deep(depth) => self.deep(*depth),
-            Piece::Table(four, cases) => self.table(*four, cases),
-            Piece::Change(change, alias) => self.change(*change, *alias),
+    fn fragment(&mut self, fragment: &Fragment) -> Result {
+        match fragment {
+            Fragment::Plain(list) => list.iter().try_for_each(|&number| self.plain(number)),
+            Fragment::Access(form, place) => self.access(&FORMS[usize::from(*form)], place),
+            Fragment::Save(kind, place) => self.save(*kind, place),
+            Fragment::Strings(strings) => self.strings(strings),
+            Fragment::Stack(kind, place) => self.stack(*kind, place),
+            Fragment::Skip(condition, test, body) => self.skip(*condition, *test, body),
+            Fragment::Nowhere(condition, test, count) => self.nowhere(*condition, *test, *count),
+            Fragment::Loop(kind, count, body) => {
+                self.repeat(*kind, self.rounds(*count, body), body)
+            }
+            Fragment::Call(kind, index) => self.call(*kind, *index),
+            Fragment::Deep(depth) => self.deep(*depth),
+            Fragment::Table(four, cases) => self.table(*four, cases),
+            Fragment::Change(change, alias) => self.change(*change, *alias),
             other => self.system(other),
         }
     }

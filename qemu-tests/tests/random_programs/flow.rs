@@ -2,11 +2,11 @@
 
 use super::access;
 use super::emit::{Emitter, Result, Target};
-use super::piece::*;
+use super::fragment::*;
 use iced_x86::code_asm::*;
 
 impl Emitter {
-    pub(super) fn skip(&mut self, condition: u8, test: Test, body: &[Piece]) -> Result {
+    pub(super) fn skip(&mut self, condition: u8, test: Test, body: &[Fragment]) -> Result {
         self.test(test)?;
         let mut end = self.asm.create_label();
         self.jump(condition, end)?;
@@ -77,7 +77,7 @@ impl Emitter {
         self.asm.zero_bytes()
     }
 
-    pub(super) fn repeat(&mut self, kind: LoopKind, count: u32, body: &[Piece]) -> Result {
+    pub(super) fn repeat(&mut self, kind: LoopKind, count: u32, body: &[Fragment]) -> Result {
         let (mut head, mut end) = (self.asm.create_label(), self.asm.create_label());
         let count = count as i32;
         self.asm.push(r12)?;
@@ -143,7 +143,7 @@ impl Emitter {
         self.place(&mut over)
     }
 
-    pub(super) fn table(&mut self, four: bool, cases: &[Vec<Piece>]) -> Result {
+    pub(super) fn table(&mut self, four: bool, cases: &[Vec<Fragment>]) -> Result {
         let count = if four { 4 } else { 2 };
         let mut end = self.asm.create_label();
         let mut labels: Vec<_> = (0..count).map(|_| self.asm.create_label()).collect();

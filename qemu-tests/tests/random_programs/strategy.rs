@@ -1,7 +1,7 @@
 //! How random programs are drawn.
 
 use super::access::{self, FORMS};
-use super::piece::*;
+use super::fragment::*;
 use super::plan::{CounterPlan, EventPlan, PmuPlan};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -62,7 +62,7 @@ fn test() -> BoxedStrategy<Test> {
     .boxed()
 }
 
-fn strings() -> BoxedStrategy<Piece> {
+fn strings() -> BoxedStrategy<Fragment> {
     let kind = prop_oneof![
         3 => Just(StringKind::Movs),
         2 => Just(StringKind::Stos),
@@ -74,13 +74,21 @@ fn strings() -> BoxedStrategy<Piece> {
     let parts = (kind, 0u8..4, prop::bool::weighted(0.8), prop::bool::weighted(0.3));
     (parts, place(), place(), prop_oneof![0u8..4, 0u8..200])
         .prop_map(|((kind, size, repeated, backward), source, destination, count)| {
-            Piece::Strings(Strings { kind, size, repeated, backward, source, destination, count })
+            Fragment::Strings(Strings {
+                kind,
+                size,
+                repeated,
+                backward,
+                source,
+                destination,
+                count,
+            })
         })
         .boxed()
 }
 
 /// What has no parts of its own and can stand in any ring.
-fn simple() -> BoxedStrategy<Piece> {
+fn simple() -> BoxedStrategy<Fragment> {
     let call = prop_oneof![
         Just(CallKind::Direct),
         Just(CallKind::Register),
@@ -88,77 +96,77 @@ fn simple() -> BoxedStrategy<Piece> {
         Just(CallKind::Alias),
     ];
     prop_oneof![
-        3 => vec(any::<u8>(), 1..8).prop_map(Piece::Plain),
-        12 => (0..FORMS.len() as u8, place()).prop_map(|(form, place)| Piece::Access(form, place)),
-        1 => (0..access::SAVES, place()).prop_map(|(kind, place)| Piece::Save(kind, place)),
+        3 => vec(any::<u8>(), 1..8).prop_map(Fragment::Plain),
+        12 => (0..FORMS.len() as u8, place()).prop_map(|(form, place)| Fragment::Access(form, place)),
+        1 => (0..access::SAVES, place()).prop_map(|(kind, place)| Fragment::Save(kind, place)),
         5 => strings(),
         3 => (0..CONDITIONS, test(), 0u8..4)
-            .prop_map(|(condition, test, count)| Piece::Nowhere(condition, test, count)),
-        3 => (0u8..8, place()).prop_map(|(kind, place)| Piece::Stack(kind, place)),
-        5 => (call, any::<u8>()).prop_map(|(kind, number)| Piece::Call(kind, number)),
-        1 => (2u8..40).prop_map(Piece::Deep),
-        1 => Just(Piece::Service),
-        1 => Just(Piece::Breakpoint),
-        1 => Just(Piece::Undefined),
-        1 => Just(Piece::Division),
-        1 => (0u8..4).prop_map(Piece::Protection),
-        1 => place().prop_map(|place| Piece::Forget(Forget::Line(place))),
+            .prop_map(|(condition, test, count)| Fragment::Nowhere(condition, test, count)),
+        3 => (0u8..8, place()).prop_map(|(kind, place)| Fragment::Stack(kind, place)),
+        5 => (call, any::<u8>()).prop_map(|(kind, number)| Fragment::Call(kind, number)),
+        1 => (2u8..40).prop_map(Fragment::Deep),
+        1 => Just(Fragment::Service),
+        1 => Just(Fragment::Breakpoint),
+        1 => Just(Fragment::Undefined),
+        1 => Just(Fragment::Division),
+        1 => (0u8..4).prop_map(Fragment::Protection),
+        1 => place().prop_map(|place| Fragment::Forget(Forget::Line(place))),
         2 => change(),
-        1 => (0u8..2).prop_map(Piece::Counter),
-        1 => Just(Piece::Cpuid),
+        1 => (0u8..2).prop_map(Fragment::Counter),
+        1 => Just(Fragment::Cpuid),
     ]
     .boxed()
 }
 
-fn change() -> BoxedStrategy<Piece> {
+fn change() -> BoxedStrategy<Fragment> {
     let change = prop_oneof![any::<u8>().prop_map(Change::Immediate), Just(Change::Jump)];
-    (change, any::<bool>()).prop_map(|(change, alias)| Piece::Change(change, alias)).boxed()
+    (change, any::<bool>()).prop_map(|(change, alias)| Fragment::Change(change, alias)).boxed()
 }
 
-fn nested(inner: BoxedStrategy<Piece>) -> BoxedStrategy<Piece> {
+fn nested(inner: BoxedStrategy<Fragment>) -> BoxedStrategy<Fragment> {
     let kind = prop_oneof![Just(LoopKind::DecJnz), Just(LoopKind::Loop), Just(LoopKind::Jrcxz)];
     prop_oneof![
         3 => (0u8..16, test(), vec(inner.clone(), 0..4))
-            .prop_map(|(condition, test, body)| Piece::Skip(condition, test, body)),
+            .prop_map(|(condition, test, body)| Fragment::Skip(condition, test, body)),
         3 => (kind, 1u8..40, vec(inner.clone(), 0..4))
-            .prop_map(|(kind, count, body)| Piece::Loop(kind, count, body)),
+            .prop_map(|(kind, count, body)| Fragment::Loop(kind, count, body)),
         1 => (any::<bool>(), vec(vec(inner, 0..3), 4..5))
-            .prop_map(|(four, cases)| Piece::Table(four, cases)),
+            .prop_map(|(four, cases)| Fragment::Table(four, cases)),
     ]
     .boxed()
 }
 
 /// What can stand in any ring.
-fn anywhere() -> BoxedStrategy<Piece> {
+fn anywhere() -> BoxedStrategy<Fragment> {
     let inner = prop_oneof![3 => simple(), 1 => nested(simple())].boxed();
     prop_oneof![2 => simple(), 2 => nested(inner)].boxed()
 }
 
 /// What stands in ring 0.
-fn kernel() -> BoxedStrategy<Piece> {
-    let masked = vec(simple(), 0..4).prop_map(Piece::Masked);
+fn kernel() -> BoxedStrategy<Fragment> {
+    let masked = vec(simple(), 0..4).prop_map(Fragment::Masked);
     let user = (any::<bool>(), vec(user(), 1..6));
     prop_oneof![
         20 => anywhere(),
-        6 => user.prop_map(|(call, body)| Piece::User(call, body)),
-        1 => (vec(any::<u8>(), 1..8), 1u8..8).prop_map(|(list, count)| Piece::Narrow(list, count)),
-        2 => any::<bool>().prop_map(Piece::Ipi),
+        6 => user.prop_map(|(call, body)| Fragment::User(call, body)),
+        1 => (vec(any::<u8>(), 1..8), 1u8..8).prop_map(|(list, count)| Fragment::Compatibility(list, count)),
+        2 => any::<bool>().prop_map(Fragment::Ipi),
         1 => masked,
-        1 => (0u16..20_000).prop_map(Piece::Halt),
-        2 => (0u8..16).prop_map(Piece::Unmap),
-        1 => (0u8..16, 0u8..16).prop_map(|(one, other)| Piece::Swap(one, other)),
-        1 => (0u8..4).prop_map(Piece::SwapCode),
-        1 => (0u8..16).prop_map(|page| Piece::Forget(Forget::Page(page))),
-        1 => Just(Piece::Forget(Forget::All)),
-        1 => Just(Piece::Forget(Forget::Caches)),
-        1 => Just(Piece::Port),
-        1 => Just(Piece::Shadow),
+        1 => (0u16..20_000).prop_map(Fragment::Halt),
+        2 => (0u8..16).prop_map(Fragment::Unmap),
+        1 => (0u8..16, 0u8..16).prop_map(|(one, other)| Fragment::Swap(one, other)),
+        1 => (0u8..4).prop_map(Fragment::SwapCode),
+        1 => (0u8..16).prop_map(|page| Fragment::Forget(Forget::Page(page))),
+        1 => Just(Fragment::Forget(Forget::All)),
+        1 => Just(Fragment::Forget(Forget::Caches)),
+        1 => Just(Fragment::Port),
+        1 => Just(Fragment::Shadow),
     ]
     .boxed()
 }
 
-fn user() -> BoxedStrategy<Piece> {
-    prop_oneof![8 => anywhere(), 1 => Just(Piece::SystemCall)].boxed()
+fn user() -> BoxedStrategy<Fragment> {
+    prop_oneof![8 => anywhere(), 1 => Just(Fragment::SystemCall)].boxed()
 }
 
 fn pmu() -> BoxedStrategy<PmuPlan> {

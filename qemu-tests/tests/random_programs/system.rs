@@ -1,9 +1,9 @@
 //! Exceptions, interrupts, rings, page tables, and the PMU's own instructions.
 
 use super::assemble::{CODE, COPY, FIRST_DATA, USER_STACK_END};
+use super::compatibility;
 use super::emit::{Emitter, Result};
-use super::narrow;
-use super::piece::*;
+use super::fragment::*;
 use iced_x86::code_asm::*;
 use program_format::layout::{
     LEAVE_CALL, address, entry_address, page, selector, slot, slot_address, vector,
@@ -22,36 +22,36 @@ fn word(slot: u64) -> AsmMemoryOperand {
 }
 
 impl Emitter {
-    pub(super) fn system(&mut self, piece: &Piece) -> Result {
-        match piece {
-            Piece::Service => {
+    pub(super) fn system(&mut self, fragment: &Fragment) -> Result {
+        match fragment {
+            Fragment::Service => {
                 self.new_block()?;
                 self.asm.int(i32::from(vector::SERVICE))
             }
-            Piece::Breakpoint => {
+            Fragment::Breakpoint => {
                 self.new_block()?;
                 self.asm.int3()
             }
-            Piece::Undefined => self.asm.ud2(),
-            Piece::Division => {
+            Fragment::Undefined => self.asm.ud2(),
+            Fragment::Division => {
                 self.asm.xor(ecx, ecx)?;
                 self.asm.div(cl)
             }
-            Piece::Protection(kind) => self.protection(*kind),
-            Piece::Counter(number) => self.counter(*number),
-            Piece::Cpuid => {
+            Fragment::Protection(kind) => self.protection(*kind),
+            Fragment::Counter(number) => self.counter(*number),
+            Fragment::Cpuid => {
                 self.asm.mov(eax, 1)?;
                 self.asm.cpuid()
             }
-            Piece::Forget(Forget::Line(place)) => {
+            Fragment::Forget(Forget::Line(place)) => {
                 let memory = self.operand(place, 1)?;
                 self.asm.clflush(byte_ptr(memory))
             }
-            Piece::SystemCall if self.ring == 3 && self.level == 0 => {
+            Fragment::SystemCall if self.ring == 3 && self.level == 0 => {
                 self.asm.xor(eax, eax)?;
                 self.asm.syscall()
             }
-            Piece::SystemCall => self.asm.nop(),
+            Fragment::SystemCall => self.asm.nop(),
             other if self.ring == 0 => self.privileged(other),
             // Refused.
             _ => self.guarded(|this| this.asm.cli()),
@@ -87,20 +87,20 @@ impl Emitter {
         self.asm.xor(rbp, rax)
     }
 
-    fn privileged(&mut self, piece: &Piece) -> Result {
-        match piece {
-            Piece::User(call, body) => self.user(*call, body),
-            Piece::Narrow(list, count) => self.narrow(list, *count),
-            Piece::Ipi(nmi) => self.ipi(*nmi),
-            Piece::Masked(body) => {
+    fn privileged(&mut self, fragment: &Fragment) -> Result {
+        match fragment {
+            Fragment::User(call, body) => self.user(*call, body),
+            Fragment::Compatibility(list, count) => self.compatibility(list, *count),
+            Fragment::Ipi(nmi) => self.ipi(*nmi),
+            Fragment::Masked(body) => {
                 self.asm.cli()?;
                 self.ipi(false)?;
                 self.sequence(body)?;
                 self.asm.sti()?;
                 self.asm.nop()
             }
-            Piece::Halt(ticks) => self.halt(*ticks),
-            Piece::Unmap(number) => {
+            Fragment::Halt(ticks) => self.halt(*ticks),
+            Fragment::Unmap(number) => {
                 let number = FIRST_DATA + u16::from(number % 16);
                 // The mark of pages that come back, instead of presence.
                 self.asm.mov(eax, dword_ptr(entry_address(number)))?;
@@ -109,20 +109,20 @@ impl Emitter {
                 self.asm.mov(dword_ptr(entry_address(number)), eax)?;
                 self.asm.invlpg(byte_ptr(address(number)))
             }
-            Piece::Swap(one, other) => {
+            Fragment::Swap(one, other) => {
                 let [one, other] = [one, other].map(|number| FIRST_DATA + u16::from(number % 16));
                 self.swap(one, other)
             }
-            Piece::SwapCode(number) => {
+            Fragment::SwapCode(number) => {
                 let number = u16::from(number % 4);
                 self.swap(CODE + number, COPY + number)
             }
-            Piece::Forget(forget) => self.forget(*forget),
-            Piece::Port => {
+            Fragment::Forget(forget) => self.forget(*forget),
+            Fragment::Port => {
                 self.asm.mov(al, 1)?;
                 self.asm.out(0x80, al)
             }
-            Piece::Shadow => {
+            Fragment::Shadow => {
                 self.asm.mov(eax, i32::from(selector::KERNEL_DATA))?;
                 self.asm.mov(ss, ax)?;
                 self.asm.inc(rsi)
@@ -203,7 +203,7 @@ impl Emitter {
         self.asm.iretq()
     }
 
-    fn user(&mut self, call: bool, body: &[Piece]) -> Result {
+    fn user(&mut self, call: bool, body: &[Fragment]) -> Result {
         let (mut start, mut back) = (self.asm.create_label(), self.asm.create_label());
         self.asm.lea(rax, ptr(start))?;
         self.enter(selector::USER_CODE, back)?;
@@ -222,9 +222,9 @@ impl Emitter {
         self.asm.zero_bytes()
     }
 
-    fn narrow(&mut self, list: &[u8], count: u8) -> Result {
+    fn compatibility(&mut self, list: &[u8], count: u8) -> Result {
         let (mut start, mut back) = (self.asm.create_label(), self.asm.create_label());
-        let code = narrow::code(list, count)?;
+        let code = compatibility::code(list, count)?;
         self.asm.lea(rax, ptr(start))?;
         self.enter(selector::USER_CODE_32, back)?;
         self.asm.set_label(&mut start)?;

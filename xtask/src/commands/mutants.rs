@@ -56,7 +56,7 @@ fn narrowed(arguments: &cli::Mutants, root: &Path) -> Result<String> {
         paths.push(from_root(path, root)?);
     }
     let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
-    config::narrow(&text, &paths).map_err(|error| Failure::Usage(error.to_string()))
+    config::restrict(&text, &paths).map_err(|error| Failure::Usage(error.to_string()))
 }
 
 /// A path of the working folder as one from the checkout's root.

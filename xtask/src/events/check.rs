@@ -4,7 +4,7 @@
 use super::Block;
 use events::generic::{Generic, NAMES};
 use events::parse::{ParseError, parse_list};
-use events::request::{Base, Piece};
+use events::request::{Base, NamePart};
 use events::tables::{Tables, nearest};
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -84,7 +84,7 @@ pub fn unknown<'t>(block: &Block, texts: impl Iterator<Item = &'t EventText>) ->
 
 /// Whether some table has an event whose name is a beginning of `pieces`, or events of which the first piece is the
 /// beginning: what follows are then unit masks or modifiers, which the target judges.
-fn is_known(tables: &Tables<'_>, pieces: &[Piece]) -> bool {
+fn is_known(tables: &Tables<'_>, pieces: &[NamePart]) -> bool {
     let first = pieces[0].text.as_str();
     let number = first.strip_prefix("generic").and_then(|number| number.parse().ok());
     if Generic::from_name(first).is_some() || number.and_then(Generic::from_number).is_some() {

@@ -135,7 +135,7 @@ pub enum Class {
     },
     /// A lie.
     Lying {
-        /// Which.
+        /// The kind of lie.
         how: Lie,
     },
 }

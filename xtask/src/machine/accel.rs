@@ -25,7 +25,7 @@ pub struct Choice {
 /// The PMU that the guest gets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Given {
-    /// None.
+    /// The guest gets no PMU.
     None,
     /// The host's.
     Host,

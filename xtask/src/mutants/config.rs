@@ -54,7 +54,7 @@ pub fn examines(globs: &[String], file: &str) -> bool {
 ///
 /// # Errors
 /// The settings are malformed, or a path holds nothing of theirs.
-pub fn narrow(text: &str, paths: &[&Path]) -> Result<String, MutantsError> {
+pub fn restrict(text: &str, paths: &[&Path]) -> Result<String, MutantsError> {
     let all = globs(text)?;
     let mut kept = Vec::new();
     for path in paths {
@@ -96,7 +96,7 @@ exclude_re = ["Debug"]
 
     fn kept(paths: &[&str]) -> Vec<String> {
         let paths: Vec<&Path> = paths.iter().map(Path::new).collect();
-        let text = narrow(SETTINGS, &paths).unwrap();
+        let text = restrict(SETTINGS, &paths).unwrap();
         assert!(text.contains("exclude_re = [\"Debug\"]"), "{text}");
         globs(&text).unwrap()
     }
@@ -114,7 +114,7 @@ exclude_re = ["Debug"]
     #[test]
     fn a_path_that_is_not_examined_is_refused() {
         for path in ["boot", "kernel/src/count", "kernel/src/run.rs", "xtask/src/render.rs"] {
-            let said = narrow(SETTINGS, &[Path::new(path)]).unwrap_err().to_string();
+            let said = restrict(SETTINGS, &[Path::new(path)]).unwrap_err().to_string();
             let begin = format!("{path} holds nothing that .cargo/mutants.toml examines: kernel/");
             assert!(said.starts_with(&begin), "{said}");
         }

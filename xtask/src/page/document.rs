@@ -52,7 +52,7 @@ pub enum PageError {
     Record {
         /// The file.
         name: String,
-        /// Which.
+        /// Its place among the items.
         index: usize,
         /// Why.
         error: serde_json::Error,

@@ -130,7 +130,7 @@ pub enum ProgramError {
         function: String,
         /// `syscall`, `sysenter` or `int`.
         instruction: String,
-        /// Where.
+        /// Address of it in the program.
         address: u64,
     },
     /// An address does not fit into its field.

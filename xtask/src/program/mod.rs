@@ -15,8 +15,8 @@ mod link;
 mod names;
 pub mod places;
 mod reach;
+mod relocated;
 mod runtime;
-mod settled;
 
 pub use error::{FileError, Missing, ProgramError, WrongFile};
 
@@ -91,7 +91,7 @@ pub fn link(wanted: &Wanted) -> Result<Linked, ProgramError> {
         }
         let path = inputs.first().map_or(to, |input| &input.path);
         look(to, path, wanted, (key, true))?;
-        settled::settle(to)
+        relocated::drop_relocations(to)
     };
     let path = cache::file(key, "elf", made)?;
     let own = inputs.first().map_or(&*path, |input| &input.path);

@@ -91,7 +91,7 @@ pub struct CpuidDifference {
 /// A fact about the PMU that is another one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FactDifference {
-    /// Which.
+    /// Name of what differs.
     pub what: &'static str,
     /// What it is.
     #[serde(flatten)]

@@ -157,7 +157,7 @@ pub(super) fn by_other_means(need: Need) -> String {
 }
 
 /// Asks apt as far as a decision takes it.
-fn settle(need: Need) -> Decision {
+fn resolve(need: Need) -> Decision {
     let (manager, root) = (Manager::of_this_machine(), apt::is_root());
     let mut facts = Facts { manager, root, ..Facts::default() };
     loop {
@@ -174,7 +174,7 @@ pub(super) fn install(need: Need, reason: &str) -> Result<(), (String, String)> 
     if is_named(need) {
         return Err((String::new(), named_hint()));
     }
-    let mut decision = settle(need);
+    let mut decision = resolve(need);
     for attempt in 0..2 {
         let plan = match decision {
             Decision::Install(plan) => plan,
@@ -190,7 +190,7 @@ pub(super) fn install(need: Need, reason: &str) -> Result<(), (String, String)> 
             Err(_) if attempt == 0 && plan.from == Question::Own => apt::update(),
             Err(why) => return Err((why, format!("Type: sudo {}", plan.command()))),
         }
-        decision = settle(need);
+        decision = resolve(need);
     }
     Err((String::new(), by_other_means(need)))
 }
@@ -208,7 +208,7 @@ pub(super) fn advice(need: Need) -> String {
     if is_named(need) {
         return named_hint();
     }
-    match settle(need) {
+    match resolve(need) {
         Decision::Install(plan) => format!("`run` and `test` install it: {}", plan.command()),
         Decision::Refuse { hint, .. } => hint,
         Decision::Ask(_) => unreachable!("settled"),

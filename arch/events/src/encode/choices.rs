@@ -109,7 +109,7 @@ pub(super) fn denied(event: &Architectural, processor: &Processor) -> bool {
 }
 
 /// The fixed counter that counts the same, if there is one.
-fn twin(draft: &Draft, processor: &Processor, core: Option<&Core<'_>>) -> Option<u8> {
+fn fixed_alternative(draft: &Draft, processor: &Processor, core: Option<&Core<'_>>) -> Option<u8> {
     if draft.fixed.is_some() {
         return draft.fixed;
     }
@@ -133,7 +133,7 @@ fn fixed(
     core: Option<&Core<'_>>,
     pebs: Option<(u64, u32)>,
 ) -> Result<Option<Choice>, Refusal> {
-    let Some(index) = twin(draft, processor, core) else {
+    let Some(index) = fixed_alternative(draft, processor, core) else {
         return Ok(None);
     };
     if let Some(what) = draft.beyond_fixed() {

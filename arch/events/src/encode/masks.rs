@@ -4,7 +4,7 @@ use super::Refusal;
 use super::draft::Draft;
 use super::resolve::Refused;
 use crate::event::Event;
-use crate::request::Piece;
+use crate::request::NamePart;
 use crate::tables::Core;
 use alloc::format;
 use alloc::string::ToString;
@@ -14,7 +14,7 @@ use alloc::string::ToString;
 ///
 /// # Errors
 /// The events differ in more than their unit masks.
-pub(super) fn join(pieces: &[Piece], core: &Core<'_>) -> Result<Option<Draft>, Refused> {
+pub(super) fn join(pieces: &[NamePart], core: &Core<'_>) -> Result<Option<Draft>, Refused> {
     let [first, masks @ ..] = pieces else {
         return Ok(None);
     };

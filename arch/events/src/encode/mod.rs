@@ -141,7 +141,7 @@ fn encode_placed(
     }
     // The request's own word on being alone comes before what a code has learned.
     draft.taken_alone = attributes.taken_alone.unwrap_or(draft.taken_alone);
-    msrs::settle(&mut draft, &attributes, processor, core).map_err(placed)?;
+    msrs::resolve_msrs(&mut draft, &attributes, processor, core).map_err(placed)?;
     let choices = choices::choices(&draft, &attributes, processor, core).map_err(placed)?;
     let precise = attributes.precise.unwrap_or(0);
     remarks(&draft, precise, processor, core, &mut notes);

@@ -47,11 +47,11 @@ fn wanted(attributes: &Attributes) -> Result<Option<Wanted>, Refusal> {
     }
 }
 
-/// Settles the draft's ways and the value of their MSRs.
+/// Resolves the draft's ways and the value of their MSRs.
 ///
 /// # Errors
 /// A value is missing, does not belong there, or must not be written.
-pub(super) fn settle(
+pub(super) fn resolve_msrs(
     draft: &mut Draft,
     attributes: &Attributes,
     processor: &Processor,

@@ -8,7 +8,7 @@ use crate::cpu::Vendor;
 use crate::generic::{Generic, Meaning};
 use crate::parse::{attribute, is_modifier};
 use crate::processor::Processor;
-use crate::request::{Attributes, Piece};
+use crate::request::{Attributes, NamePart};
 use crate::tables::{Core, fold};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -40,7 +40,7 @@ pub(super) type Refused = (usize, Refusal);
 /// is the precise event and not `INST_RETIRED.ANY_P`. Modifiers go to `attributes`. One that could
 /// have been meant as a unit mask, `any`, is noted.
 pub(super) fn name(
-    pieces: &[Piece],
+    pieces: &[NamePart],
     attributes: &mut Attributes,
     processor: &Processor,
     core: Option<&Core<'_>>,
@@ -71,13 +71,13 @@ pub(super) fn name(
     Err(unknown(pieces, processor, core))
 }
 
-fn joined(pieces: &[Piece]) -> String {
+fn joined(pieces: &[NamePart]) -> String {
     let texts: Vec<&str> = pieces.iter().map(|piece| piece.text.as_str()).collect();
     texts.join(":")
 }
 
 /// An event of the table, or one with several unit masks.
-fn in_table(pieces: &[Piece], core: &Core<'_>) -> Result<Option<Draft>, Refused> {
+fn in_table(pieces: &[NamePart], core: &Core<'_>) -> Result<Option<Draft>, Refused> {
     match core.find(&joined(pieces)) {
         Some(event) => Ok(Some(Draft::event(&event))),
         None => masks::join(pieces, core),
@@ -86,7 +86,7 @@ fn in_table(pieces: &[Piece], core: &Core<'_>) -> Result<Option<Draft>, Refused>
 
 /// A generic event, or without a table one of Intel's names for architectural events.
 fn of_any_processor(
-    pieces: &[Piece],
+    pieces: &[NamePart],
     processor: &Processor,
     core: Option<&Core<'_>>,
 ) -> Result<Option<Draft>, Refused> {
@@ -124,7 +124,7 @@ fn well_known(name: &str, processor: &Processor) -> Option<Draft> {
 }
 
 /// Says which of the pieces is wrong, and what may have been meant.
-fn unknown(pieces: &[Piece], processor: &Processor, core: Option<&Core<'_>>) -> Refused {
+fn unknown(pieces: &[NamePart], processor: &Processor, core: Option<&Core<'_>>) -> Refused {
     let at = pieces.first().map_or(0, |piece| piece.at);
     let Some(core) = core else {
         let name = pieces.first().map(|piece| piece.text.clone()).unwrap_or_default();
@@ -161,6 +161,6 @@ fn unknown(pieces: &[Piece], processor: &Processor, core: Option<&Core<'_>>) -> 
     (at, refusal)
 }
 
-fn no_mask(event: String, piece: &Piece, nearest: Vec<String>) -> Refusal {
+fn no_mask(event: String, piece: &NamePart, nearest: Vec<String>) -> Refusal {
     Refusal::UnknownUnitMask { event, mask: piece.text.clone(), nearest }
 }

@@ -9,7 +9,7 @@ use thiserror::Error;
 pub struct ParseError {
     /// Where, in bytes from the beginning of the text.
     pub at: usize,
-    /// What.
+    /// What is wrong with it.
     pub kind: ParseErrorKind,
 }
 

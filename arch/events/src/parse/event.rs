@@ -2,7 +2,7 @@
 
 use super::number::number;
 use super::{ParseError, ParseErrorKind as Kind, Part, fail, modifiers_into, terms, word};
-use crate::request::{Attributes, Base, Piece, Pmu, Request};
+use crate::request::{Attributes, Base, NamePart, Pmu, Request};
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
@@ -92,7 +92,7 @@ fn base(part: &Part<'_>, attributes: &mut Attributes) -> Result<Base, ParseError
             None => (here, None),
         };
         check_name(&piece)?;
-        pieces.push(Piece { text: piece.text.to_string(), at: piece.at });
+        pieces.push(NamePart { text: piece.text.to_string(), at: piece.at });
         rest = behind;
     }
     Ok(Base::Name(pieces))

@@ -2,7 +2,7 @@
 
 use super::number::number;
 use super::{ParseError, ParseErrorKind as Kind, Part, attribute, fail};
-use crate::request::{Attributes, Base, Piece};
+use crate::request::{Attributes, Base, NamePart};
 use alloc::string::ToString;
 use alloc::vec;
 
@@ -73,7 +73,7 @@ fn value(term: &Part<'_>) -> Result<u64, ParseError> {
 }
 
 /// An event's name; modifiers and unit masks have terms of their own here.
-fn piece(term: &Part<'_>) -> Result<Piece, ParseError> {
+fn piece(term: &Part<'_>) -> Result<NamePart, ParseError> {
     super::event::check_name(term)?;
-    Ok(Piece { text: term.text.to_string(), at: term.at })
+    Ok(NamePart { text: term.text.to_string(), at: term.at })
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::request::{Base, Piece};
+use crate::request::{Base, NamePart};
 use proptest::prelude::*;
 
 fn one(text: &str) -> Request {
@@ -8,7 +8,7 @@ fn one(text: &str) -> Request {
 
 fn pieces(base: &Base) -> Vec<&str> {
     let Base::Name(pieces) = base else { panic!("{base:?}") };
-    pieces.iter().map(|Piece { text, .. }| text.as_str()).collect()
+    pieces.iter().map(|NamePart { text, .. }| text.as_str()).collect()
 }
 
 #[test]

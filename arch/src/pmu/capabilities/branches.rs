@@ -9,7 +9,7 @@ use crate::pmu::numbers;
 /// The branch records of a processor.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LbrKind {
-    /// None.
+    /// The processor keeps no branch records.
     None,
     /// A ring with a top-of-stack register.
     Legacy {

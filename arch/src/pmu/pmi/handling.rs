@@ -78,7 +78,7 @@ pub(super) struct Around {
 }
 
 impl Around {
-    /// None.
+    /// Nothing is written around the handler.
     pub(super) const NOTHING: Self = Self {
         before: [Write::new(crate::msr::Msr(0), 0); MAX_WRITES],
         after: [Write::new(crate::msr::Msr(0), 0); MAX_WRITES],

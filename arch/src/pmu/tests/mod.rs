@@ -10,8 +10,8 @@ mod precise;
 mod records;
 mod sampling;
 mod status;
+mod stop_on_overflow;
 mod trial;
-mod until;
 mod watchdog;
 
 use super::*;

@@ -45,12 +45,12 @@ fn i6_what_the_firmware_left_running_is_told_and_comes_back() {
 }
 
 /// A PMU that somebody else drives: one counter moves at each look, one select comes back.
-struct Haunted(Pmu, u64);
+struct ForeignDriver(Pmu, u64);
 
 const MOVES: Msr = Msr(0x4c2);
 const RETURNS: Msr = Msr(0x188);
 
-impl Registers for Haunted {
+impl Registers for ForeignDriver {
     fn cpuid(&self, leaf: u32, subleaf: u32) -> raw_cpuid::CpuIdResult {
         Registers::cpuid(&self.0, leaf, subleaf)
     }
@@ -72,7 +72,7 @@ impl Registers for Haunted {
 
 #[test]
 fn i6_counters_that_move_by_themselves_are_told() {
-    let mut pmu = Haunted(machine(Model::Skylake), 0);
+    let mut pmu = ForeignDriver(machine(Model::Skylake), 0);
     let has = find(&mut pmu).unwrap();
     let own = Ownership::claim(&mut pmu, &has);
     let text: Vec<String> = own.conflicts.iter().map(ToString::to_string).collect();

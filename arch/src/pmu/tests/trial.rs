@@ -181,14 +181,18 @@ impl Registers for Counted {
     }
 }
 
-impl trial::Bench for Counted {
+impl trial::TrialMachine for Counted {
     fn run(&mut self, gate: &Gate, turns: u64) {
         self.instructions += 2 * turns;
-        trial::Bench::run(&mut self.pmu, gate, turns);
+        trial::TrialMachine::run(&mut self.pmu, gate, turns);
     }
-    fn run_until(&mut self, until: &crate::pmu::until::Until, turns: u64) {
+    fn run_until(
+        &mut self,
+        on_overflow: &crate::pmu::stop_on_overflow::StopOnOverflow,
+        turns: u64,
+    ) {
         self.instructions += 2 * turns;
-        trial::Bench::run_until(&mut self.pmu, until, turns);
+        trial::TrialMachine::run_until(&mut self.pmu, on_overflow, turns);
     }
 }
 
@@ -246,14 +250,18 @@ impl Registers for Refuses {
     }
 }
 
-impl trial::Bench for Refuses {
+impl trial::TrialMachine for Refuses {
     fn run(&mut self, gate: &Gate, turns: u64) {
         self.runs += 1;
-        trial::Bench::run(&mut self.pmu, gate, turns);
+        trial::TrialMachine::run(&mut self.pmu, gate, turns);
     }
-    fn run_until(&mut self, until: &crate::pmu::until::Until, turns: u64) {
+    fn run_until(
+        &mut self,
+        on_overflow: &crate::pmu::stop_on_overflow::StopOnOverflow,
+        turns: u64,
+    ) {
         self.runs += 1;
-        trial::Bench::run_until(&mut self.pmu, until, turns);
+        trial::TrialMachine::run_until(&mut self.pmu, on_overflow, turns);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Counters and events that are to count a loop.
 
-use super::{ATTEMPTS, Bench, INSTRUCTIONS, window};
+use super::{ATTEMPTS, INSTRUCTIONS, TrialMachine, window};
 use crate::pmu::capabilities::{Capabilities, Counter, Fault, Wrong};
 use crate::pmu::driver::Selection;
 use crate::pmu::workload::Counts;
@@ -12,14 +12,14 @@ const TURNS: u64 = 1000;
 const BRANCH_TURNS: u64 = 16;
 
 /// Each counter that is left counts: general-purpose ones and fixed counter 0 instructions, the others something.
-pub(super) fn counters(bench: &mut dyn Bench, has: &mut Capabilities) {
+pub(super) fn counters(machine: &mut dyn TrialMachine, has: &mut Capabilities) {
     let mut left: Vec<(Counter, Selection)> =
         has.counters().map(|counter| (counter, what(counter))).collect();
-    let mut first = Some(window(bench, has, &left, TURNS));
+    let mut first = Some(window(machine, has, &left, TURNS));
     if matches!(first, Some(Err(_))) {
         // Which of them it is that a register refuses.
         first = None;
-        left.retain(|one| match window(bench, has, core::slice::from_ref(one), 1) {
+        left.retain(|one| match window(machine, has, core::slice::from_ref(one), 1) {
             Ok(_) => true,
             Err(error) => {
                 has.give_up(one.0, Wrong::Refused(error));
@@ -32,7 +32,7 @@ pub(super) fn counters(bench: &mut dyn Bench, has: &mut Capabilities) {
         if left.is_empty() {
             return;
         }
-        let made = first.take().unwrap_or_else(|| window(bench, has, &left, TURNS));
+        let made = first.take().unwrap_or_else(|| window(machine, has, &left, TURNS));
         wrong = match made {
             Ok((seen, stated)) => left
                 .iter()
@@ -125,20 +125,20 @@ fn list(has: &Capabilities) -> Vec<Event> {
 }
 
 /// Each event that a loop raises is counted by general-purpose counters.
-pub(super) fn events(bench: &mut dyn Bench, has: &mut Capabilities) {
+pub(super) fn events(machine: &mut dyn TrialMachine, has: &mut Capabilities) {
     let generals: Vec<Counter> = has.generals().collect();
     for (branches, turns) in [(false, TURNS), (true, BRANCH_TURNS)] {
         let list: Vec<Event> =
             list(has).into_iter().filter(|one| one.branches == branches).collect();
         for part in list.chunks(generals.len().max(1)) {
-            together(bench, has, &generals, part, turns);
+            together(machine, has, &generals, part, turns);
         }
     }
 }
 
 /// No more events than there are counters.
 fn together(
-    bench: &mut dyn Bench,
+    machine: &mut dyn TrialMachine,
     has: &mut Capabilities,
     generals: &[Counter],
     part: &[Event],
@@ -148,7 +148,7 @@ fn together(
         generals.iter().zip(part).map(|(&counter, one)| (counter, one.selection)).collect();
     let mut wrong = Vec::new();
     for _ in 0..ATTEMPTS {
-        wrong = match window(bench, has, &counters, turns) {
+        wrong = match window(machine, has, &counters, turns) {
             Ok((seen, stated)) => {
                 let each = part.iter().zip(seen).zip(generals);
                 each.filter_map(|((one, seen), &counter)| {

@@ -1,12 +1,12 @@
 //! Freezing on a PMI: set, overflow, look.
 
-use super::{Bench, INSTRUCTIONS, try_gate, window};
+use super::{INSTRUCTIONS, TrialMachine, try_gate, window};
 use crate::pmu::capabilities::{Capabilities, Counter, Fault, FreezeKind, Unfrozen};
 use crate::pmu::driver::{Driver, PmuError};
 use crate::pmu::numbers::DEBUGCTL;
 use crate::pmu::registers::{DebugCtl, GlobalStatus};
-use crate::pmu::until::{Stop, Until};
-use crate::pmu::workload::Piece;
+use crate::pmu::stop_on_overflow::{Stop, StopOnOverflow};
+use crate::pmu::workload::Ring0Code;
 
 const TURNS: u64 = 400;
 /// Instructions up to the PMI.
@@ -16,18 +16,18 @@ const LATE: u64 = 250;
 
 /// Lets one counter overflow with the freeze on, and looks at where another one stopped. If that is not at the overflow, the
 /// freeze is given up: handlers then stop the counters themselves.
-pub(super) fn counters(bench: &mut dyn Bench, has: &mut Capabilities) {
+pub(super) fn counters(machine: &mut dyn TrialMachine, has: &mut Capabilities) {
     if has.freeze == FreezeKind::None {
         return;
     }
-    if let Err(why) = tried(bench, has) {
-        let _ = Driver::new(has.clone()).reset(bench);
+    if let Err(why) = tried(machine, has) {
+        let _ = Driver::new(has.clone()).reset(machine);
         has.freeze = FreezeKind::None;
         has.faults.push(Fault::Freeze(why));
     }
 }
 
-fn tried(bench: &mut dyn Bench, has: &Capabilities) -> Result<(), Unfrozen> {
+fn tried(machine: &mut dyn TrialMachine, has: &Capabilities) -> Result<(), Unfrozen> {
     let refused = |error: PmuError| Unfrozen::Refused(error);
     let clock = has.generals().find(|&counter| has.overflows(counter));
     let clock = clock.ok_or(Unfrozen::Untried)?;
@@ -35,29 +35,30 @@ fn tried(bench: &mut dyn Bench, has: &Capabilities) -> Result<(), Unfrozen> {
     let fixed = Some(Counter::Fixed(0)).filter(|&counter| has.has(counter));
     let witness = witness.or(fixed).ok_or(Unfrozen::Untried)?;
     let mut driver = Driver::new(has.clone());
-    driver.reset(bench).map_err(refused)?;
-    driver.program(bench, clock, &INSTRUCTIONS.with_interrupt()).map_err(refused)?;
-    driver.program(bench, witness, &INSTRUCTIONS).map_err(refused)?;
-    try_gate(bench, &driver).map_err(refused)?;
-    let mut until = Until::new(&driver, bench, clock, Stop::Freeze).map_err(refused)?;
-    let held = DebugCtl::from_bits_retain(bench.rdmsr(DEBUGCTL).unwrap_or(0));
+    driver.reset(machine).map_err(refused)?;
+    driver.program(machine, clock, &INSTRUCTIONS.with_interrupt()).map_err(refused)?;
+    driver.program(machine, witness, &INSTRUCTIONS).map_err(refused)?;
+    try_gate(machine, &driver).map_err(refused)?;
+    let mut on_overflow =
+        StopOnOverflow::new(&driver, machine, clock, Stop::Freeze).map_err(refused)?;
+    let held = DebugCtl::from_bits_retain(machine.rdmsr(DEBUGCTL).unwrap_or(0));
     if !held.contains(DebugCtl::FREEZE_PERFMON_ON_PMI) {
         return Err(Unfrozen::DoesNotHold);
     }
-    driver.write(bench, witness, 0).map_err(refused)?;
-    until.set(&driver, bench, PERIOD).map_err(refused)?;
-    bench.run_until(&until, TURNS);
-    let seen = driver.read(bench, witness).map_err(refused)?;
-    let stated = window::overhead(until.gate().on().len() as u64)
-        .and(Piece::Loop.counts(TURNS))
+    driver.write(machine, witness, 0).map_err(refused)?;
+    on_overflow.set(&driver, machine, PERIOD).map_err(refused)?;
+    machine.run_until(&on_overflow, TURNS);
+    let seen = driver.read(machine, witness).map_err(refused)?;
+    let stated = window::overhead(on_overflow.gate().on().len() as u64)
+        .and(Ring0Code::Loop.counts(TURNS))
         .instructions;
-    let status = driver.status(bench).map_err(refused)?;
+    let status = driver.status(machine).map_err(refused)?;
     at_the_overflow(seen, stated)?;
     let streamlined = has.freeze == FreezeKind::Streamlined;
     if streamlined && !status.contains(GlobalStatus::COUNTERS_FROZEN) {
         return Err(Unfrozen::NoStatus);
     }
-    goes_on(bench, has, &driver, &until, witness, status)
+    goes_on(machine, has, &driver, &on_overflow, witness, status)
 }
 
 /// Whether a witness that saw so many instructions stood still from the overflow on, where the code has `stated`.
@@ -78,20 +79,20 @@ fn at_the_overflow(seen: u64, stated: u64) -> Result<(), Unfrozen> {
 
 /// Ends the freeze as handlers do, and lets the loop run again.
 fn goes_on(
-    bench: &mut dyn Bench,
+    machine: &mut dyn TrialMachine,
     has: &Capabilities,
     driver: &Driver,
-    until: &Until,
+    on_overflow: &StopOnOverflow,
     witness: Counter,
     status: GlobalStatus,
 ) -> Result<(), Unfrozen> {
-    driver.acknowledge(bench, status).map_err(Unfrozen::Refused)?;
-    driver.no_freeze(bench).map_err(Unfrozen::Refused)?;
-    driver.write(bench, witness, 0).map_err(Unfrozen::Refused)?;
-    bench.run(until.gate(), TURNS);
-    let seen = driver.read(bench, witness).map_err(Unfrozen::Refused)?;
-    let stated = window::overhead(until.gate().on().len() as u64)
-        .and(Piece::Loop.counts(TURNS))
+    driver.acknowledge(machine, status).map_err(Unfrozen::Refused)?;
+    driver.no_freeze(machine).map_err(Unfrozen::Refused)?;
+    driver.write(machine, witness, 0).map_err(Unfrozen::Refused)?;
+    machine.run(on_overflow.gate(), TURNS);
+    let seen = driver.read(machine, witness).map_err(Unfrozen::Refused)?;
+    let stated = window::overhead(on_overflow.gate().on().len() as u64)
+        .and(Ring0Code::Loop.counts(TURNS))
         .instructions;
     match has.has(witness) {
         true => all_of_it(seen, stated),

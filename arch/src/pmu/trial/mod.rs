@@ -21,34 +21,34 @@ use super::access::Registers;
 use super::capabilities::{Capabilities, Counter, Fault, Wrong};
 use super::driver::{Driver, Gate, PmuError, Selection};
 use super::probe::Missing;
-use super::until::{self, Until};
-use super::workload::{Counts, Piece};
+use super::stop_on_overflow::{self, StopOnOverflow};
+use super::workload::{Counts, Ring0Code};
 use super::{Machine, window};
 use alloc::vec::Vec;
 
 /// A machine on which a PMU is tried.
-pub trait Bench: Registers {
-    /// Runs [`Piece::Loop`] with so many turns while `gate` is open, as [`window`] does. Interrupts are off, and LVTPC is
+pub trait TrialMachine: Registers {
+    /// Runs [`Ring0Code::Loop`] with so many turns while `gate` is open, as [`window`] does. Interrupts are off, and LVTPC is
     /// masked.
     fn run(&mut self, gate: &Gate, turns: u64);
 
     /// The same while the interrupt of `until` may come.
-    fn run_until(&mut self, until: &Until, turns: u64);
+    fn run_until(&mut self, on_overflow: &StopOnOverflow, turns: u64);
 }
 
-impl Bench for Machine {
+impl TrialMachine for Machine {
     fn run(&mut self, gate: &Gate, turns: u64) {
         // SAFETY: ring 0; the gate is a driver's, which has made these writes before; the piece takes its turns in RDI.
-        unsafe { window::run(gate, Piece::Loop.address(), [turns, 0]) };
+        unsafe { window::run(gate, Ring0Code::Loop.address(), [turns, 0]) };
     }
 
-    fn run_until(&mut self, until: &Until, turns: u64) {
+    fn run_until(&mut self, on_overflow: &StopOnOverflow, turns: u64) {
         // SAFETY: ring 0, interrupt table loaded, and nobody else uses the PMU (`Machine::new`).
         unsafe {
-            until::install(until);
-            until::allow();
-            window::run(until.gate(), Piece::Loop.address(), [turns, 0]);
-            until::uninstall();
+            stop_on_overflow::install(on_overflow);
+            stop_on_overflow::allow();
+            window::run(on_overflow.gate(), Ring0Code::Loop.address(), [turns, 0]);
+            stop_on_overflow::uninstall();
         }
     }
 }
@@ -65,25 +65,28 @@ const ATTEMPTS: u32 = 3;
 ///
 /// # Errors
 /// No counter counts.
-pub fn run(announced: &Capabilities, bench: &mut dyn Bench) -> Result<Capabilities, Missing> {
+pub fn run(
+    announced: &Capabilities,
+    machine: &mut dyn TrialMachine,
+) -> Result<Capabilities, Missing> {
     let mut has = announced.clone();
-    present(bench, &mut has);
-    count::counters(bench, &mut has);
+    present(machine, &mut has);
+    count::counters(machine, &mut has);
     if has.general == 0 {
         return Err(nothing(&has));
     }
-    rdpmc(bench, &mut has);
-    count::events(bench, &mut has);
-    overflow::each(bench, &mut has);
-    freeze::counters(bench, &mut has);
+    rdpmc(machine, &mut has);
+    count::events(machine, &mut has);
+    overflow::each(machine, &mut has);
+    freeze::counters(machine, &mut has);
     // What never lets go of a freeze has taken all counters with it.
     if has.faults.iter().any(|fault| matches!(fault, Fault::Freeze(_))) {
-        count::counters(bench, &mut has);
+        count::counters(machine, &mut has);
         if has.general == 0 {
             return Err(nothing(&has));
         }
     }
-    let _ = Driver::new(has.clone()).reset(bench);
+    let _ = Driver::new(has.clone()).reset(machine);
     Ok(has)
 }
 
@@ -114,25 +117,25 @@ impl Capabilities {
 const PATTERNS: [u64; 2] = [0x2a5a_5a5a, 0];
 
 /// Every counter has to take 0 in its event select, and to hold what is written to it.
-fn present(bench: &mut dyn Bench, has: &mut Capabilities) {
+fn present(machine: &mut dyn TrialMachine, has: &mut Capabilities) {
     let driver = Driver::new(has.clone());
     for counter in has.counters().collect::<Vec<_>>() {
-        if let Err(why) = holds(bench, &driver, counter) {
+        if let Err(why) = holds(machine, &driver, counter) {
             has.give_up(counter, why);
         }
     }
 }
 
-fn holds(bench: &mut dyn Bench, driver: &Driver, counter: Counter) -> Result<(), Wrong> {
+fn holds(machine: &mut dyn TrialMachine, driver: &Driver, counter: Counter) -> Result<(), Wrong> {
     if let Counter::General(n) = counter {
         let select = driver.layout().select(n);
-        bench.rdmsr(select).map_err(|_| Wrong::Refused(PmuError::Read(select)))?;
+        machine.rdmsr(select).map_err(|_| Wrong::Refused(PmuError::Read(select)))?;
         let refused = Wrong::Refused(PmuError::Write { msr: select, value: 0 });
-        bench.wrmsr(select, 0).map_err(|_| refused)?;
+        machine.wrmsr(select, 0).map_err(|_| refused)?;
     }
     for written in PATTERNS {
-        driver.write(bench, counter, written).map_err(Wrong::Refused)?;
-        let found = driver.read(bench, counter).map_err(Wrong::Refused)?;
+        driver.write(machine, counter, written).map_err(Wrong::Refused)?;
+        let found = driver.read(machine, counter).map_err(Wrong::Refused)?;
         if found != written {
             return Err(Wrong::DoesNotHold { written, found });
         }
@@ -142,41 +145,41 @@ fn holds(bench: &mut dyn Bench, driver: &Driver, counter: Counter) -> Result<(),
 
 /// What counters, each with its event and from 0, count of a loop with so many turns; and what the loop has.
 fn window(
-    bench: &mut dyn Bench,
+    machine: &mut dyn TrialMachine,
     has: &Capabilities,
     counters: &[(Counter, Selection)],
     turns: u64,
 ) -> Result<(Vec<u64>, Counts), PmuError> {
     let mut driver = Driver::new(has.clone());
-    driver.reset(bench)?;
+    driver.reset(machine)?;
     for (counter, selection) in counters {
-        driver.program(bench, *counter, selection)?;
+        driver.program(machine, *counter, selection)?;
     }
-    try_gate(bench, &driver)?;
+    try_gate(machine, &driver)?;
     for &(counter, _) in counters {
-        driver.write(bench, counter, 0)?;
+        driver.write(machine, counter, 0)?;
     }
     let gate = driver.gate();
-    bench.run(&gate, turns);
+    machine.run(&gate, turns);
     let mut seen = Vec::with_capacity(counters.len());
     for &(counter, _) in counters {
-        seen.push(driver.read(bench, counter)?);
+        seen.push(driver.read(machine, counter)?);
     }
-    Ok((seen, window::overhead(gate.on().len() as u64).and(Piece::Loop.counts(turns))))
+    Ok((seen, window::overhead(gate.on().len() as u64).and(Ring0Code::Loop.counts(turns))))
 }
 
 /// Makes the gate's writes once where an exception does no harm: around the loop nothing catches one.
-fn try_gate(bench: &mut dyn Bench, driver: &Driver) -> Result<(), PmuError> {
-    driver.start(bench)?;
-    driver.stop(bench)
+fn try_gate(machine: &mut dyn TrialMachine, driver: &Driver) -> Result<(), PmuError> {
+    driver.start(machine)?;
+    driver.stop(machine)
 }
 
 /// RDPMC has to read what RDMSR does, of every counter, with what it holds now.
-fn rdpmc(bench: &mut dyn Bench, has: &mut Capabilities) {
+fn rdpmc(machine: &mut dyn TrialMachine, has: &mut Capabilities) {
     let driver = Driver::new(has.clone());
     for counter in has.counters().collect::<Vec<_>>() {
-        let by_rdmsr = driver.read(bench, counter).unwrap_or(0);
-        let by_rdpmc = driver.rdpmc(bench, counter).unwrap_or(!by_rdmsr);
+        let by_rdmsr = driver.read(machine, counter).unwrap_or(0);
+        let by_rdpmc = driver.rdpmc(machine, counter).unwrap_or(!by_rdmsr);
         if by_rdpmc != by_rdmsr {
             has.faults.push(Fault::Rdpmc { counter, by_rdpmc, by_rdmsr });
             return;

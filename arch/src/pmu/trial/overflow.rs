@@ -1,6 +1,6 @@
 //! The status bits that overflows leave.
 
-use super::{Bench, INSTRUCTIONS, try_gate};
+use super::{INSTRUCTIONS, TrialMachine, try_gate};
 use crate::pmu::capabilities::{Capabilities, Counter, Fault, STUCK};
 use crate::pmu::driver::{Driver, PmuError, Selection};
 use crate::pmu::registers::GlobalStatus;
@@ -13,12 +13,12 @@ const PERIOD: u64 = 8;
 /// Every counter overflows once, with LVTPC masked. Its bit of the status has to be set then, and to be clear once it has
 /// been acknowledged: what samples by it would never come to an end, or never begin. Without a status register there is
 /// nothing to see.
-pub(super) fn each(bench: &mut dyn Bench, has: &mut Capabilities) {
+pub(super) fn each(machine: &mut dyn TrialMachine, has: &mut Capabilities) {
     if !has.has_global() {
         return;
     }
     let counters: Vec<Counter> = has.generals().chain(has.certain_fixeds()).collect();
-    let found = seen(bench, has, &counters);
+    let found = seen(machine, has, &counters);
     for counter in counters {
         let why = match found {
             Ok([set, _]) if set & counter.bit() == 0 => "the status does not show its overflow",
@@ -33,28 +33,28 @@ pub(super) fn each(bench: &mut dyn Bench, has: &mut Capabilities) {
 
 /// The status behind the overflows, and behind its being acknowledged.
 fn seen(
-    bench: &mut dyn Bench,
+    machine: &mut dyn TrialMachine,
     has: &Capabilities,
     counters: &[Counter],
 ) -> Result<[u64; 2], PmuError> {
     let mut driver = Driver::new(has.clone());
-    driver.reset(bench)?;
+    driver.reset(machine)?;
     for &counter in counters {
         let event = match counter {
             Counter::General(_) => INSTRUCTIONS,
             Counter::Fixed(_) => Selection::of(0, 0),
         };
-        driver.program(bench, counter, &event.with_interrupt())?;
+        driver.program(machine, counter, &event.with_interrupt())?;
     }
-    try_gate(bench, &driver)?;
-    let status = driver.status(bench)?;
-    driver.acknowledge(bench, status)?;
+    try_gate(machine, &driver)?;
+    let status = driver.status(machine)?;
+    driver.acknowledge(machine, status)?;
     for &counter in counters {
-        driver.write(bench, counter, driver.preset(counter, PERIOD)?)?;
+        driver.write(machine, counter, driver.preset(counter, PERIOD)?)?;
     }
-    bench.run(&driver.gate(), TURNS);
-    let set = driver.status(bench)?;
-    driver.acknowledge(bench, set)?;
-    let left = driver.status(bench)?;
+    machine.run(&driver.gate(), TURNS);
+    let set = driver.status(machine)?;
+    driver.acknowledge(machine, set)?;
+    let left = driver.status(machine)?;
     Ok([set, left].map(GlobalStatus::counters))
 }

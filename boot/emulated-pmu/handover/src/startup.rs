@@ -49,7 +49,7 @@ pub struct Startup {
     pub processors: [Processor; MAX_PROCESSORS],
     /// What the first copy has found out about the machine's accounting, for all: 1 if it has.
     pub calibrated: AtomicU64,
-    /// Instructions of the hypervisor's in each stay.
+    /// Instructions of the hypervisor's in each guest run.
     pub overhead: AtomicU64,
     /// Nanoseconds from the clock to the guest.
     pub before_entry: AtomicU64,

@@ -50,7 +50,7 @@ pub(crate) enum Register {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// The model has it.
-    Here(Register),
+    InModel(Register),
     /// A register of some PMU, but not of this model: #GP.
     Absent,
     /// No register of a PMU.
@@ -79,7 +79,7 @@ pub(crate) fn place(spec: &Spec, msr: u32) -> Place {
         PmuKind::Absent => None,
     };
     match found.or_else(|| lbr(spec, msr)) {
-        Some(register) => Place::Here(register),
+        Some(register) => Place::InModel(register),
         None if passes(spec, msr) => Place::Elsewhere,
         None => Place::Absent,
     }

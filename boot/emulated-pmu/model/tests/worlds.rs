@@ -112,7 +112,7 @@ fn vmrun_is_a_branch_of_the_guest_and_none_of_its_instructions() {
 fn an_edge_is_seen_anew_in_each_stay_in_the_guest() {
     let mut pmu = offering(Model::Zen4);
     let unit = counter(Model::Zen4, 0);
-    // Cycles, with EDGE: once for each stay.
+    // Cycles, with EDGE: once for each guest run.
     write(&mut pmu, unit.selector, 0x76 | USR | OS | EDGE | EN | GUEST_ONLY);
     for _ in 0..3 {
         pmu.enter_world(World::Guest);

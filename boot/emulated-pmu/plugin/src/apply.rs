@@ -39,9 +39,9 @@ pub fn apply(
                 beside.call_if(callbacks::restarted, Condition::Equal, word, *key, data);
             }
             Action::Iterated => beside.inline(Operation::Store, OPEN, ITERATED),
-            Action::Settle(ip) => {
+            Action::Resolve(ip) => {
                 let (word, data) = (beside.word(OPEN), usize::from(*ip) as *mut c_void);
-                beside.call_if(callbacks::settle, Condition::NotEqual, word, NOTHING, data);
+                beside.call_if(callbacks::resolve, Condition::NotEqual, word, NOTHING, data);
             }
             Action::Close => beside.inline(Operation::Store, OPEN, NOTHING),
             Action::Spend(bound) => {

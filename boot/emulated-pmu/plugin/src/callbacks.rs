@@ -2,8 +2,8 @@
 
 use crate::bound::Bound;
 use crate::cells::{ALARM, SPENT};
+use crate::resolve::{self, Where};
 use crate::running::running;
-use crate::settle::{self, Where};
 use crate::state::state;
 use core::ffi::c_void;
 
@@ -11,7 +11,7 @@ use core::ffi::c_void;
 pub extern "C" fn fell_through(_: u32, _: *mut c_void) {
     let Some(vcpu) = running() else { return };
     let Some(opened) = vcpu.opened() else { return };
-    settle::next(vcpu, opened, Where::FellThrough);
+    resolve::next(vcpu, opened, Where::FellThrough);
 }
 
 /// A block starts whose first instruction may be what is open, and begin once more.
@@ -20,15 +20,15 @@ pub extern "C" fn restarted(_: u32, offset: *mut c_void) {
     let offset = offset as usize as u16;
     let Some(opened) = vcpu.opened() else { return };
     if opened.restarts_at(offset) {
-        settle::next(vcpu, opened, Where::Offset(offset));
+        resolve::next(vcpu, opened, Where::Offset(offset));
     }
 }
 
 /// A block starts at an offset while something is open.
-pub extern "C" fn settle(_: u32, offset: *mut c_void) {
+pub extern "C" fn resolve(_: u32, offset: *mut c_void) {
     let Some(vcpu) = running() else { return };
     let Some(opened) = vcpu.opened() else { return };
-    settle::next(vcpu, opened, Where::Offset(offset as usize as u16));
+    resolve::next(vcpu, opened, Where::Offset(offset as usize as u16));
 }
 
 /// A block starts at whose end something will be open, for which its address is needed.

@@ -6,8 +6,8 @@ use crate::facts::OFFSET;
 use crate::limit::Limits;
 use crate::opened::Opened;
 use crate::plan;
+use crate::resolve::{self, Where};
 use crate::running::{calling, is_back, runs};
-use crate::settle::{self, Where};
 use crate::state::{page, state, translate_anew};
 use crate::tally;
 use crate::vcpu::Vcpu;
@@ -116,7 +116,7 @@ fn exit(vcpu: &mut Vcpu, mailbox: &mut Mailbox) {
     vcpu.behind = Some(Behind { rip, rflags, rcx });
     if let Some(opened) = vcpu.opened() {
         let to = if failed { Where::Failed } else { Where::Left };
-        settle::next(vcpu, opened, to(mailbox.rip));
+        resolve::next(vcpu, opened, to(mailbox.rip));
     } else if failed {
         vcpu.memory.drop_pending();
     }

@@ -9,7 +9,7 @@
 //! | [`decode`], [`facts`], [`leaves`] | what the instructions of a block are |
 //! | [`plan`] | what is put beside them; [`tally`], [`opened`] and [`bound`] are what it is made of |
 //! | [`translate`], [`translator`], [`apply`] | the block and its plan, from and to QEMU |
-//! | [`callbacks`], [`settle`] | what translated code calls |
+//! | [`callbacks`], [`resolve`] | what translated code calls |
 //! | [`shape`], [`trace`], [`memory`], [`recent`], [`registers`] | accesses with their addresses |
 //! | [`records`] | branch records |
 //! | [`calls`], [`vcpu`], [`running`], [`state`], [`cells`] | the hypervisor's calls, and what is kept |
@@ -37,8 +37,8 @@ pub mod qemu;
 pub mod recent;
 pub mod records;
 pub mod registers;
+pub mod resolve;
 pub mod running;
-pub mod settle;
 pub mod shape;
 pub mod state;
 pub mod stop;

@@ -18,7 +18,7 @@ use pmu_model::uarch::AccessKind;
 #[cfg(test)]
 mod tests;
 
-/// Where.
+/// Where in a block an action is taken.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum At {
     /// At the block's start.
@@ -31,7 +31,7 @@ pub enum At {
     Stored(usize),
 }
 
-/// What.
+/// What is done there.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Action {
     /// If what is open has this block's key, it has fallen through.
@@ -40,7 +40,7 @@ pub enum Action {
     /// changes its own block begin anew by itself.
     Restarted(u64),
     /// If something is open, it is decided by this block's offset.
-    Settle(u16),
+    Resolve(u16),
     /// Nothing is open.
     Close,
     /// The block may have as many occurrences as this.
@@ -128,13 +128,13 @@ impl Plan {
     }
 
     /// Whether a callback decides everything that is open.
-    fn settles(&self) -> bool {
+    fn resolves(&self) -> bool {
         self.mode.intersects(Mode::PREDICTOR | Mode::MEMORY)
     }
 
     fn open_at(&mut self, index: usize, opened: Opened) {
-        let settled = self.settles();
-        let action = if settled { Action::OpenSettled(opened) } else { Action::Open(opened) };
+        let resolved = self.resolves();
+        let action = if resolved { Action::OpenSettled(opened) } else { Action::Open(opened) };
         self.push(At::Before(index), action);
     }
 
@@ -146,8 +146,8 @@ impl Plan {
 
     fn start(&mut self, block: &[Facts], ip: u16) {
         let nothing = self.mode.difference(Mode::LIMITS).is_empty();
-        if self.settles() {
-            self.push(At::Start, Action::Settle(ip));
+        if self.resolves() {
+            self.push(At::Start, Action::Resolve(ip));
         } else if !nothing {
             if let Some(opened) = self.restarting(&block[0]) {
                 self.push(At::Start, Action::Restarted(opened.key()));
@@ -211,9 +211,9 @@ impl Plan {
 
     fn early(&mut self, index: usize, facts: &Facts, own: Tally) {
         self.count(At::Before(index), own);
-        // A branch that a callback settles is open itself, and has this with it.
-        let settled = facts.branch.is_some_and(|branch| self.is_settled(&branch));
-        if !own.is_none() && !settled {
+        // A branch that a callback resolves is open itself, and has this with it.
+        let resolved = facts.branch.is_some_and(|branch| self.is_settled(&branch));
+        if !own.is_none() && !resolved {
             let opened = Opened::Early { ip: facts.ip, tally: own };
             self.open_at(index, opened);
         }

@@ -1,4 +1,4 @@
-//! The processor's debug registers: for each stay the guest's breakpoints, and the hypervisor's own beside them. The guest
+//! The processor's debug registers: for each guest run the guest's breakpoints, and the hypervisor's own beside them. The guest
 //! itself never gets at them; its accesses are intercepted.
 
 use super::guest::Guest;

@@ -24,7 +24,7 @@ const OF_STRINGS: u32 = 1 << 14 | 1 << 17;
 const STI: u8 = 0xfb;
 
 /// Runs the guest until the alarm, or whatever comes first. `left`: instructions until the next overflow.
-pub fn stay(guest: &mut Guest, left: Option<u64>) {
+pub fn enter(guest: &mut Guest, left: Option<u64>) {
     events::choose(guest);
     let ring = guest.next_ring();
     intercept(guest, ring);
@@ -38,8 +38,8 @@ pub fn stay(guest: &mut Guest, left: Option<u64>) {
 }
 
 /// The same, within one page; or one step, if that cannot be.
-pub fn stay_here(guest: &mut Guest, left: Option<u64>) {
-    let Some(placed) = nested_paging::stay_here(guest) else { return step::step(guest) };
+pub fn enter_in_page(guest: &mut Guest, left: Option<u64>) {
+    let Some(placed) = nested_paging::enter_in_page(guest) else { return step::step(guest) };
     let ring = guest.ring();
     intercept(guest, ring);
     // Nothing may go on elsewhere in this page unseen.
@@ -145,7 +145,7 @@ fn nanoseconds(guest: &Guest, left: u64) -> Option<u64> {
     nanoseconds.checked_add(calibration.before_entry)
 }
 
-/// Sets the alarm clock for the stay, to these nanoseconds or the end of the processor's turn. 0: it does not ring.
+/// Sets the alarm clock for the guest run, to these nanoseconds or the end of the processor's turn. 0: it does not ring.
 pub fn alarm(guest: &mut Guest, left_ns: Option<u64>) -> u64 {
     let turn = processors::turns::left(guest);
     let earliest = left_ns.into_iter().chain(turn).min();

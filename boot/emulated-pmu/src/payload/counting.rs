@@ -35,14 +35,14 @@ impl Counting {
 
     /// The PMU, up to date.
     pub fn pmu(&mut self) -> &mut Pmu {
-        self.settle();
+        self.flush();
         self.left = None;
         &mut self.pmu
     }
 
     /// The PMU, up to date, to look at.
     pub fn peek(&mut self) -> &Pmu {
-        self.settle();
+        self.flush();
         &self.pmu
     }
 
@@ -80,7 +80,7 @@ impl Counting {
         {
             return left.instructions;
         }
-        self.settle();
+        self.flush();
         let instructions = self.pmu.until_overflow(rings(ring, split));
         self.ring = ring;
         self.left = Some(Left { instructions, split });
@@ -100,7 +100,7 @@ impl Counting {
         self.pmu().advance(&Delta::bulk(ring, count))
     }
 
-    fn settle(&mut self) {
+    fn flush(&mut self) {
         if self.unreported > 0 {
             let delta = Delta::bulk(self.ring, core::mem::take(&mut self.unreported));
             let outcome = self.pmu.advance(&delta);

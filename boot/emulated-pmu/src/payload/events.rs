@@ -37,7 +37,7 @@ pub fn choose(guest: &mut Guest) -> bool {
     guest.event.is_some()
 }
 
-/// For a stay at full speed: it ends when the guest lets in an interrupt that waits.
+/// For a guest run at full speed: it ends when the guest lets in an interrupt that waits.
 pub fn leave_for_interrupts(guest: &mut Guest) {
     guest.leaves_for_interrupt = guest.event.is_none() && !guest.waiting.is_empty();
 }

@@ -24,7 +24,7 @@ pub const ALWAYS: Intercepts = Intercepts::CPUID
     .union(Intercepts::SKINIT);
 
 /// Runs the guest until something of the above happens.
-pub fn stay(guest: &mut Guest) {
+pub fn enter(guest: &mut Guest) {
     events::choose(guest);
     events::leave_for_interrupts(guest);
     guest.vmcb.set_intercepts(ALWAYS | returns(guest));

@@ -167,7 +167,7 @@ impl Guest {
         }
         let event = self.event.take();
         self.vmcb.set_event(event);
-        let opens = nested_guest::stay::begin(self, event);
+        let opens = nested_guest::merge::begin(self, event);
         if core::mem::take(&mut self.keeps_interrupts_out) {
             self.vmcb.keep_interrupts_out();
         }
@@ -191,7 +191,7 @@ impl Guest {
             // SAFETY: GIF is still 0.
             unsafe { asm!("cli", options(nomem, nostack)) };
         }
-        nested_guest::stay::end(self, event);
+        nested_guest::merge::end(self, event);
         if breakpoints {
             write_debug_7(0);
         }

@@ -1,7 +1,7 @@
 //! Instructions from the TSC.
 //!
 //! Under QEMU's `-icount shift=N` the TSC advances by 2^N for each instruction that the translator starts. So the
-//! guest's instructions are the TSC's advance over its stay, less the hypervisor's own between the two readings,
+//! guest's instructions are the TSC's advance over its guest run, less the hypervisor's own between the two readings,
 //! which is measured here with guests of known length. What the translator counts otherwise than silicon does is
 //! measured too, so that another QEMU version shows itself at the launch and not in a count:
 //!
@@ -21,14 +21,14 @@ use handover::Refusal;
 pub struct Calibration {
     /// The shift.
     pub shift: u8,
-    /// The hypervisor's instructions in each stay, the intercepted one not among them.
+    /// The hypervisor's instructions in each guest run, the intercepted one not among them.
     pub overhead: u64,
     /// Nanoseconds from the reading of the clock, for the alarm, to the guest's first instruction.
     pub before_entry: u64,
 }
 
 impl Calibration {
-    /// The guest's instructions in a stay of `ticks`.
+    /// The guest's instructions in a guest run of `ticks`.
     pub fn instructions(&self, ticks: u64) -> u64 {
         (ticks >> self.shift).saturating_sub(self.overhead)
     }

@@ -25,7 +25,7 @@ const WRITE_CR0: u32 = 1 << WRITES;
 const WRITE_CR4: u32 = 1 << (WRITES + 4);
 const ALL_DEBUG: u32 = u32::MAX;
 
-/// For a stay that counts by the clock: sets the breakpoints of the watched pages beside the guest's.
+/// For a guest run that counts by the clock: sets the breakpoints of the watched pages beside the guest's.
 pub fn watch(guest: &mut Guest) -> Placed {
     if !guest.code.is_active() {
         // It forgets all that is known, which takes long.
@@ -48,9 +48,9 @@ pub fn watch(guest: &mut Guest) -> Placed {
     breakpoint::arm(guest, watched.addresses(), Which::All).unwrap_or_default()
 }
 
-/// For a stay in a page with too many candidates: no other page may be executed, and the breakpoints are where code
+/// For a guest run in a page with too many candidates: no other page may be executed, and the breakpoints are where code
 /// leaves it unforeseen. `None` if they are too many.
-pub fn stay_here(guest: &mut Guest) -> Option<Placed> {
+pub fn enter_in_page(guest: &mut Guest) -> Option<Placed> {
     let rip = guest.linear_rip();
     if guest.event.is_some() || guest.nmi_pending {
         return None;
@@ -70,7 +70,7 @@ pub fn stay_here(guest: &mut Guest) -> Option<Placed> {
     breakpoint::arm(guest, stops.addresses(), Which::All)
 }
 
-/// For any other stay. Code stays watched for a while, because counting may go on soon.
+/// For any other guest run. Code stays watched for a while, because counting may go on soon.
 pub fn idle(guest: &mut Guest) {
     guest.idle_stays = guest.idle_stays.saturating_add(1);
     if guest.idle_stays == IDLE_STAYS {

@@ -86,7 +86,7 @@ pub struct Plugin {
     counts: [u64; OCCURRENCES],
     /// Where the guest left.
     left_at: u64,
-    /// The limits are for the stay that comes; the mailbox has others than none.
+    /// The limits are for the guest run that comes; the mailbox has others than none.
     limited: bool,
     has_limits: bool,
 }
@@ -148,13 +148,13 @@ impl Plugin {
         get!(lead)
     }
 
-    /// The limits of the next stay.
+    /// The limits of the next guest run.
     pub fn set_limits(&mut self, limits: &[Limit; MAX_LIMITS]) {
         set!(limits, *limits);
         (self.limited, self.has_limits) = (true, true);
     }
 
-    /// The next stay has none after all.
+    /// The next guest run has none after all.
     pub fn drop_limits(&mut self) {
         self.limited = false;
     }
@@ -173,8 +173,8 @@ impl Plugin {
         execute(Command::Enter);
     }
 
-    /// The guest has left, with these registers. What was counted is kept if `counts`. Returns what has to be added to the clock's instructions,
-    /// as it counts repeated string instructions by iteration, and whether an NMI was asked for.
+    /// The guest has left, with these registers. What was counted is kept if `counts`. Returns what has to be added
+    /// to the clock's instructions, as it counts repeated string instructions by iteration, and whether an NMI was asked for.
     pub fn exit(&mut self, at: &Behind, place: Place, counts: bool) -> Left {
         self.left_at = at.rip;
         set!(rip, at.rip);
@@ -200,7 +200,7 @@ impl Plugin {
         Delta::counted(ring, instructions, &counts)
     }
 
-    /// The branches of the last stay.
+    /// The branches of the last guest run.
     pub fn records(&self) -> Branches {
         Branches { count: get!(records.count), position: get!(records.position) }
     }
@@ -215,7 +215,7 @@ pub struct Left {
     pub stopped: bool,
 }
 
-/// The branch records of a stay.
+/// The branch records of a guest run.
 #[derive(Clone, Copy, Debug)]
 pub struct Branches {
     count: u64,

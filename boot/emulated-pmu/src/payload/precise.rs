@@ -44,7 +44,7 @@ impl GuestMemory for Memory<'_> {
 /// Instructions for which interrupts of devices wait, at most.
 const WAIT: u8 = 16;
 
-/// Before each stay. Between an overflow and its record a processor executes an instruction or a few, and seldom has an
+/// Before each guest run. Between an overflow and its record a processor executes an instruction or a few, and seldom has an
 /// interrupt there. The machine's devices go on while the hypervisor works, so here it would be often; and a system that
 /// switches the counter off in its handler loses the record. So interrupts wait for a few instructions.
 pub fn begin(guest: &mut Guest) {

@@ -70,7 +70,7 @@ fn stepped(
     report(guest, &delta, place);
 }
 
-/// By what the plugin has counted in the stay that has just ended, in which `retired` instructions retired in `ring`.
+/// By what the plugin has counted in the guest run that has just ended, in which `retired` instructions retired in `ring`.
 pub fn counted(guest: &mut Guest, ring: Ring, retired: u64, place: Option<Place>) {
     let Some(plugin) = &mut guest.plugin else { return };
     let mut delta = plugin.take(ring, retired);

@@ -18,7 +18,7 @@ enum Way {
     /// Instructions are counted, at full speed. With the number until the next overflow, if there will be one.
     Bulk(Option<u64>),
     /// The same, in a page whose string instructions cannot all be watched.
-    Here(Option<u64>),
+    InPage(Option<u64>),
     /// One instruction.
     Step,
 }
@@ -42,9 +42,9 @@ pub fn run(guest: &mut Guest) -> ! {
             guest.pm_timer.start();
         }
         match way {
-            Way::Free => free::stay(guest),
-            Way::Bulk(left) => bulk::stay(guest, left),
-            Way::Here(left) => bulk::stay_here(guest, left),
+            Way::Free => free::enter(guest),
+            Way::Bulk(left) => bulk::enter(guest, left),
+            Way::InPage(left) => bulk::enter_in_page(guest, left),
             Way::Step => step::step(guest),
         }
     }
@@ -108,12 +108,12 @@ fn way(guest: &mut Guest) -> Way {
             }
             Way::Step
         }
-        left if guest.code.is_crowded(guest.linear_rip()) => Way::Here(left),
+        left if guest.code.is_crowded(guest.linear_rip()) => Way::InPage(left),
         left => Way::Bulk(left),
     }
 }
 
-/// Tells the plugin what the next stay needs.
+/// Tells the plugin what the next guest run needs.
 fn plan(guest: &mut Guest) {
     let split = guest.tells_rings_apart();
     let ring = guest.next_ring();
@@ -123,7 +123,7 @@ fn plan(guest: &mut Guest) {
     plugin.plan(translator::mode(&guest.needs, overflows && plugin.stops), now);
 }
 
-/// Gives the plugin its limits for a stay at full speed. `None`: an overflow is so near that the guest has to be stepped.
+/// Gives the plugin its limits for a guest run at full speed. `None`: an overflow is so near that the guest has to be stepped.
 /// Otherwise the instructions until it could be, if the plugin cannot tell.
 fn limits(guest: &mut Guest) -> Option<Option<u64>> {
     let (ring, split) = (guest.next_ring(), guest.tells_rings_apart());

@@ -36,7 +36,7 @@ fn deliver(guest: &mut Guest) {
     let is_interrupt = matches!(guest.event, Some(Event::Interrupt { .. } | Event::Nmi));
     let clears_resume = is_interrupt && guest.vmcb.rflags & RF == 0;
     let has_error = matches!(guest.event, Some(Event::Exception { error: Some(_), .. }));
-    let Some(handler) = events::handler(guest, vector) else { return bulk::stay(guest, None) };
+    let Some(handler) = events::handler(guest, vector) else { return bulk::enter(guest, None) };
     let placed = breakpoint::arm(guest, &[handler], Which::None).unwrap_or_default();
     everything(guest);
     guest.enter(0);
@@ -68,7 +68,7 @@ pub fn instruction(guest: &mut Guest) {
     if guest.vmcb.rflags & RF == 0 && !suppressed {
         let hits = guest.debug.on_instruction(guest.linear_rip());
         if hits != 0 {
-            if settled(guest) {
+            if completed(guest) {
                 let held = core::mem::take(&mut guest.held);
                 events::debug(guest, hits | held);
             }
@@ -89,11 +89,11 @@ pub fn instruction(guest: &mut Guest) {
             iterate(guest, &instruction);
         }
         Kind::Repeated(_) | Kind::Shadow => to_next(guest, &instruction),
-        Kind::SystemCall | Kind::SystemReturn(_) if settled(guest) => {
+        Kind::SystemCall | Kind::SystemReturn(_) if completed(guest) => {
             emulate(guest, &instruction);
         }
         Kind::SoftwareInterrupt(vector) if vector > 1 && (vector != 4 || overflow) => {
-            if settled(guest) {
+            if completed(guest) {
                 exits::software_interrupt(guest);
             }
         }
@@ -158,7 +158,7 @@ pub fn again(guest: &mut Guest) {
 }
 
 /// Whether nothing comes in front of the next instruction. What comes is handled.
-fn settled(guest: &mut Guest) -> bool {
+fn completed(guest: &mut Guest) -> bool {
     let rip = guest.linear_rip();
     let placed = breakpoint::arm(guest, &[rip], Which::None).unwrap_or_default();
     everything(guest);
@@ -167,11 +167,11 @@ fn settled(guest: &mut Guest) -> bool {
     guest.enter(0);
     guest.vmcb.rflags |= resume;
     let hit = breakpoint::happened(guest, &placed);
-    let settled = guest.vmcb.exit_code == DEBUG && hit;
-    if !settled {
+    let completed = guest.vmcb.exit_code == DEBUG && hit;
+    if !completed {
         exits::handle(guest);
     }
-    settled
+    completed
 }
 
 /// With a breakpoint behind the instruction, and the guest's on data, if there is room.

@@ -192,8 +192,8 @@ impl Vmcb {
         };
     }
 
-    /// Keeps interrupts of devices out of the stay. The guest must not touch CR8 in it, which would not be the local APIC's then.
-    /// Behind [`Self::set_event`].
+    /// Keeps interrupts of devices out of the guest run. The guest must not touch CR8 in it, which would not be the local
+    /// APIC's then. Behind [`Self::set_event`].
     pub const fn keep_interrupts_out(&mut self) {
         self.int_control |= VIRTUAL_MASKING;
     }

@@ -88,7 +88,11 @@ fn uncounted_of_every_kind() -> Vec<Record> {
 #[test]
 fn c7_what_was_asked_for_and_not_counted_fails_every_kind_of_item_unless_that_is_allowed() {
     for mut record in uncounted_of_every_kind() {
-        assert_eq!(settle(&Criteria::default(), &mut record), Some(Verdict::Fail), "{record:?}");
+        assert_eq!(
+            judge_record(&Criteria::default(), &mut record),
+            Some(Verdict::Fail),
+            "{record:?}"
+        );
         let (verdict, misses) = said(&record).unwrap();
         assert_eq!(verdict, Verdict::Fail);
         assert_eq!(sentence(&misses[0]), "nosuch was not counted: no such event");
@@ -147,7 +151,7 @@ fn expectations_hold_for_any_event_and_a_miss_has_its_bounds_and_its_value() {
 fn x1_a_forged_verdict_is_not_believed() {
     let mut forged = snippet("");
     assert_eq!(said(&forged).unwrap().0, Verdict::Pass);
-    assert_eq!(settle(&exactly("tsc", 99.0), &mut forged), Some(Verdict::Fail));
+    assert_eq!(judge_record(&exactly("tsc", 99.0), &mut forged), Some(Verdict::Fail));
     assert_eq!(said(&forged).unwrap().0, Verdict::Fail);
 }
 

@@ -1,10 +1,10 @@
 //! The register-level model as a bench: it is told what each instruction of the stated code does.
 
-use super::super::bench::{Bench, Work};
+use super::super::machine::{TestMachine, Work};
 use arch::msr::{Absent, Msr};
 use arch::pmu::driver::Write;
 use arch::pmu::pmi::{ControlBlock, Delivery, Interrupted, Raw, Sample, service};
-use arch::pmu::workload::{Piece, STRAIGHT_INSTRUCTIONS, UserPiece, calls_sites};
+use arch::pmu::workload::{Ring0Code, Ring3Code, STRAIGHT_INSTRUCTIONS, calls_sites};
 use arch::pmu::{Gate, Registers, window};
 use pmu_model::{
     Branch, BranchKind, Delta, Model, Occurrence, Pmu, Retirement, Ring, RingMask, Timing,
@@ -126,13 +126,13 @@ impl Host {
         }
     }
 
-    fn kernel(&mut self, piece: Piece, turns: u64) {
+    fn kernel(&mut self, piece: Ring0Code, turns: u64) {
         let (at, [_, back]) = (piece.address(), window::call_site());
         let mut leave = at + 0x20;
         match piece {
-            Piece::Empty => {}
-            Piece::Loop => self.count_down(at, turns),
-            Piece::NotTaken => {
+            Ring0Code::Empty => {}
+            Ring0Code::Loop => self.count_down(at, turns),
+            Ring0Code::NotTaken => {
                 for turn in 1..=turns {
                     self.plain(Ring::Kernel, 1);
                     self.jump(BranchKind::Conditional, at + 3, at + 10, false, false);
@@ -140,7 +140,7 @@ impl Host {
                     self.loop_jump(at + 8, at, turn == turns);
                 }
             }
-            Piece::Calls => {
+            Ring0Code::Calls => {
                 let sites = calls_sites();
                 for turn in 1..=turns {
                     self.jump(BranchKind::RelativeCall, sites.call, sites.leaf, true, false);
@@ -150,7 +150,7 @@ impl Host {
                 }
                 leave = sites.piece_return;
             }
-            Piece::Unpredictable => {
+            Ring0Code::Unpredictable => {
                 self.plain(Ring::Kernel, 3);
                 for turn in 1..=turns {
                     self.plain(Ring::Kernel, 3);
@@ -166,7 +166,7 @@ impl Host {
                     self.loop_jump(at + 0x2a, at + 0x17, turn == turns);
                 }
             }
-            Piece::ColdLoads => {
+            Ring0Code::ColdLoads => {
                 for turn in 1..=turns {
                     self.plain(Ring::Kernel, 2);
                     let load = Delta::step(Ring::Kernel)
@@ -185,11 +185,11 @@ impl Host {
                     self.loop_jump(at + 0x10, at, turn == turns);
                 }
             }
-            Piece::Straight => {
+            Ring0Code::Straight => {
                 self.rip = at;
                 self.plain(Ring::Kernel, STRAIGHT_INSTRUCTIONS);
             }
-            Piece::Rewrite => unreachable!("it has a write"),
+            Ring0Code::Rewrite => unreachable!("it has a write"),
         }
         self.jump(BranchKind::Return, leave, back, true, false);
     }
@@ -211,25 +211,25 @@ impl Host {
         self.advance(&delta);
     }
 
-    fn user(&mut self, piece: UserPiece, turns: u64) {
+    fn user(&mut self, piece: Ring3Code, turns: u64) {
         let [_, back] = window::call_site();
         self.plain(Ring::Kernel, PASSAGE);
         self.far(Ring::Kernel);
-        if piece == UserPiece::Faults {
+        if piece == Ring3Code::Faults {
             self.plain(Ring::User, 1);
         }
         for turn in 1..=turns {
             match piece {
-                UserPiece::Interrupts => {
+                Ring3Code::Interrupts => {
                     self.far(Ring::User);
                     self.plain(Ring::Kernel, PASSAGE);
                     self.far(Ring::Kernel);
                 }
-                UserPiece::Faults => {
+                Ring3Code::Faults => {
                     self.plain(Ring::Kernel, PASSAGE);
                     self.far(Ring::Kernel);
                 }
-                UserPiece::Loop | UserPiece::Rdpmc | UserPiece::Rdtsc => {}
+                Ring3Code::Loop | Ring3Code::Rdpmc | Ring3Code::Rdtsc => {}
             }
             self.plain(Ring::User, 1);
             self.branch(&Branch {
@@ -293,7 +293,7 @@ impl Raw for Host {
     }
 }
 
-impl Bench for Host {
+impl TestMachine for Host {
     fn run(&mut self, gate: &Gate, work: Work) -> u64 {
         let (start, [call, _]) = (self.tsc, window::call_site());
         let writes = gate.on().len();
@@ -305,7 +305,7 @@ impl Bench for Host {
         }
         let target = match work {
             Work::Kernel { piece, .. } => piece.address(),
-            Work::Rewrite { .. } => Piece::Rewrite.address(),
+            Work::Rewrite { .. } => Ring0Code::Rewrite.address(),
             Work::User { .. } => 0x2000,
         };
         self.jump(BranchKind::IndirectCall, call, target, true, false);

@@ -2,7 +2,7 @@
 
 use super::{Planned, plan};
 use crate::counting::Set;
-use crate::counting::allot::{Fate, Wish, allot};
+use crate::counting::allocate::{Allocation, SetRequest, allocate};
 use crate::counting::owner::Scope;
 use crate::events::Known;
 use alloc::string::{String, ToString};
@@ -25,8 +25,8 @@ pub struct Share {
 #[derive(Clone, Debug)]
 pub struct Sets {
     pub(super) planned: Vec<Planned>,
-    pub(super) fates: Vec<Fate>,
-    wishes: Vec<Wish>,
+    pub(super) allocations: Vec<Allocation>,
+    requests: Vec<SetRequest>,
 }
 
 impl Sets {
@@ -47,24 +47,28 @@ impl Sets {
 
     fn of(item: &Count, planned: Vec<Planned>, in_use: &[u16]) -> Self {
         let sets = item.all_sets();
-        let wish = |(set, planned): (&protocol::count::SetOf, &Planned)| {
+        let request = |(set, planned): (&protocol::count::SetOf, &Planned)| {
             let places = match planned.set {
                 Some(_) => places(set.bind, &item.workload, in_use),
                 None => Vec::new(),
             };
-            Wish { places, force: set.force }
+            SetRequest { places, force: set.force }
         };
-        let wishes: Vec<Wish> = sets.iter().zip(&planned).map(wish).collect();
+        let requests: Vec<SetRequest> = sets.iter().zip(&planned).map(request).collect();
         let tasks = u16::try_from(item.workload.tasks.len()).unwrap_or(u16::MAX);
-        Self { fates: allot(&wishes, tasks), planned, wishes }
+        Self { allocations: allocate(&requests, tasks), planned, requests }
     }
 
     /// Numbers of the processors that count something.
     #[must_use]
     pub fn cpus(&self) -> Vec<u16> {
-        let each = self.wishes.iter().zip(&self.fates).filter(|(_, fate)| **fate == Fate::Counts);
+        let each = self
+            .requests
+            .iter()
+            .zip(&self.allocations)
+            .filter(|(_, allocation)| **allocation == Allocation::Counts);
         let mut cpus: Vec<u16> =
-            each.flat_map(|(wish, _)| wish.places.iter().map(|(cpu, _)| *cpu)).collect();
+            each.flat_map(|(request, _)| request.places.iter().map(|(cpu, _)| *cpu)).collect();
         cpus.sort_unstable();
         cpus.dedup();
         cpus
@@ -73,12 +77,17 @@ impl Sets {
     /// What processor `cpu` counts.
     #[must_use]
     pub fn shares(&self, cpu: u16) -> Vec<Share> {
-        let each = self.planned.iter().zip(&self.fates).zip(&self.wishes).enumerate();
-        let share = |(number, ((planned, fate), wish)): (usize, ((&Planned, &Fate), &Wish))| {
-            let here = wish.places.iter().filter(|(place, _)| *place == cpu);
+        let each = self.planned.iter().zip(&self.allocations).zip(&self.requests).enumerate();
+        let share = |(number, ((planned, allocation), request)): (
+            usize,
+            ((&Planned, &Allocation), &SetRequest),
+        )| {
+            let here = request.places.iter().filter(|(place, _)| *place == cpu);
             let scopes: Vec<Scope> = here.map(|(_, scope)| *scope).collect();
-            let set =
-                planned.set.clone().filter(|_| *fate == Fate::Counts && !scopes.is_empty())?;
+            let set = planned
+                .set
+                .clone()
+                .filter(|_| *allocation == Allocation::Counts && !scopes.is_empty())?;
             Some(Share { number, set, scopes })
         };
         each.filter_map(share).collect()

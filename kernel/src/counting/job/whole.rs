@@ -2,7 +2,7 @@
 
 use super::Part;
 use super::sets::{Sets, words};
-use crate::counting::allot::Fate;
+use crate::counting::allocate::Allocation;
 use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -39,16 +39,16 @@ pub fn whole(item: &Count, sets: Sets, parts: Vec<(u16, Part)>) -> CountResult {
     };
     let mut counted: Vec<CountedSet> = Vec::new();
     let of_item = item.all_sets();
-    let all = of_item.iter().zip(sets.planned).zip(&sets.fates).enumerate();
-    for (number, ((set, planned), fate)) in all {
+    let all = of_item.iter().zip(sets.planned).zip(&sets.allocations).enumerate();
+    for (number, ((set, planned), allocation)) in all {
         let mut one = CountedSet {
             name: item.sets.get(number).map_or(item.name.to_string(), |set| set.name.to_string()),
             bind: words(set.bind, &item.workload),
             uncounted: planned.uncounted,
-            refused: fate.refusal(),
+            refused: allocation.refusal(),
             ..CountedSet::default()
         };
-        if let Fate::Evicted { by, cpu, acquired, evicted } = *fate {
+        if let Allocation::Evicted { by, cpu, acquired, evicted } = *allocation {
             let by = item.sets.get(by).map_or(item.name.to_string(), |set| set.name.to_string());
             one.evicted =
                 Some(Eviction { by, processor: cpu.into(), acquired, generation: evicted });

@@ -24,7 +24,7 @@ pub enum Occasion {
 /// One of them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Notification {
-    /// What.
+    /// What has happened to the set.
     pub occasion: Occasion,
     /// When: the TSC.
     pub tsc: u64,

@@ -53,7 +53,12 @@ pub(super) fn event(text: &str) -> CountRequest<'static> {
 }
 
 /// Three tasks of known length under preemption at uneven ticks; the kernel takes some instructions at each.
-fn run(item: &count::Count, bench: &mut Bench, driver: &Driver, known: &Known) -> CountResult {
+fn run(
+    item: &count::Count,
+    bench: &mut FakeMachine,
+    driver: &Driver,
+    known: &Known,
+) -> CountResult {
     let sets = Sets::new(item, known, &[0]);
     let mut run = CountRun::begin(item, sets.shares(0), driver, bench).unwrap();
     run.start(bench).unwrap();

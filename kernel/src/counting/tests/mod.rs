@@ -1,8 +1,8 @@
 //! The library against the register-level model of every processor.
 
 mod addresses;
-mod bench;
 mod charged;
+mod fake_machine;
 mod gated;
 mod interrupts;
 mod jobs;
@@ -20,7 +20,7 @@ use super::*;
 use crate::events::Known;
 use arch::pmu::pmi::ControlBlock;
 use arch::pmu::{Counter, Driver, Freeze, FreezeKind, Selection};
-use bench::Bench;
+use fake_machine::FakeMachine;
 use pmu_model::{Model, Ring};
 use proptest::prelude::*;
 use session::{Notification, Occasion};
@@ -29,13 +29,13 @@ use session::{Notification, Occasion};
 const INSTRUCTIONS: Selection = Selection::of(0xc0, 0);
 
 /// What a model's PMU can count, without an event table: raw, fixed and architectural events.
-fn known(bench: &mut Bench, driver: &Driver) -> Known<'static> {
+fn known(bench: &mut FakeMachine, driver: &Driver) -> Known<'static> {
     Known::new(driver.capabilities(), None, bench)
 }
 
 /// Every model, with what is known of it.
-fn machines() -> impl Iterator<Item = (Model, Bench, Driver, Known<'static>)> {
-    Bench::all().map(|(model, mut bench, driver)| {
+fn machines() -> impl Iterator<Item = (Model, FakeMachine, Driver, Known<'static>)> {
+    FakeMachine::all().map(|(model, mut bench, driver)| {
         let known = known(&mut bench, &driver);
         (model, bench, driver, known)
     })
@@ -47,7 +47,7 @@ fn together(requests: Vec<Request>, known: &Known) -> Set {
 }
 
 /// The raw counts of a session now.
-fn raw(session: &mut Session, bench: &mut Bench) -> Vec<u64> {
+fn raw(session: &mut Session, bench: &mut FakeMachine) -> Vec<u64> {
     let mut counts = Counts::new(session.set());
     session.sample(bench, &mut counts).unwrap();
     counts.counts().iter().map(|count| count.raw).collect()

@@ -32,7 +32,7 @@ proptest! {
             let mut session = Session::bind(set, Run::default(), driver, &mut bench).unwrap();
             session.start(&mut bench).unwrap();
             let counter = session.query().unwrap()[0].counter;
-            let all = |bench: &Bench| bench.instructions[0] + bench.instructions[1];
+            let all = |bench: &FakeMachine| bench.instructions[0] + bench.instructions[1];
             let begin = all(&bench);
             for &(part, interrupts, between) in &steps {
                 // A wrap in every fourth step or so, whatever the counter's width.

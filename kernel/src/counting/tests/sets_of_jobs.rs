@@ -1,60 +1,60 @@
 //! Who of several sets gets the counters, on one processor and on several, and what their counts come to together.
 
 use super::*;
-use crate::counting::allot::{Fate, Wish, allot};
+use crate::counting::allocate::{Allocation, SetRequest, allocate};
 use crate::counting::job::{CountRun, Part, PartOfSet, Sets, whole};
 use crate::counting::owner::{OwnerError, Scope};
 use protocol::count::{self, Bind, CountRequest, CountSet};
 use protocol::record::{CountValue, CountedEvent};
 use protocol::workload::{Task, Workload};
 
-fn wish(places: &[(u16, Scope)], force: bool) -> Wish {
-    Wish { places: places.to_vec(), force }
+fn request(places: &[(u16, Scope)], force: bool) -> SetRequest {
+    SetRequest { places: places.to_vec(), force }
 }
 
 #[test]
 fn i6_c10_a_set_gets_all_its_processors_or_none() {
     let (both, task) = ([(0, Scope::System), (1, Scope::System)], Scope::Task(3));
-    let fates = allot(
+    let allocations = allocate(
         &[
-            wish(&[(1, task)], false),
-            wish(&both, false),
+            request(&[(1, task)], false),
+            request(&both, false),
             // Processor 0 was not kept by the one that was refused.
-            wish(&[(0, Scope::System)], false),
-            wish(&[(1, Scope::Task(4))], false),
-            wish(&[(0, Scope::Task(9))], false),
-            wish(&[], true),
+            request(&[(0, Scope::System)], false),
+            request(&[(1, Scope::Task(4))], false),
+            request(&[(0, Scope::Task(9))], false),
+            request(&[], true),
         ],
         8,
     );
-    let refused = |cpu, error| Fate::Refused { cpu, error };
-    assert_eq!(fates[0], Fate::Counts);
-    assert_eq!(fates[1], refused(1, OwnerError::TasksCount(1)));
-    assert_eq!((&fates[2], &fates[3]), (&Fate::Counts, &Fate::Counts));
-    assert_eq!(fates[4], refused(0, OwnerError::NoTask { task: 9, count: 8 }));
-    assert_eq!(fates[5], Fate::Counts, "it asks for nothing");
-    assert!(fates[1].refusal().unwrap().starts_with("on processor 1: busy: 1 tasks count"));
+    let refused = |cpu, error| Allocation::Refused { cpu, error };
+    assert_eq!(allocations[0], Allocation::Counts);
+    assert_eq!(allocations[1], refused(1, OwnerError::TasksCount(1)));
+    assert_eq!((&allocations[2], &allocations[3]), (&Allocation::Counts, &Allocation::Counts));
+    assert_eq!(allocations[4], refused(0, OwnerError::NoTask { task: 9, count: 8 }));
+    assert_eq!(allocations[5], Allocation::Counts, "it asks for nothing");
+    assert!(allocations[1].refusal().unwrap().starts_with("on processor 1: busy: 1 tasks count"));
 }
 
 #[test]
 fn i6_c10_force_evicts_everywhere_and_the_generation_is_that_of_the_processor() {
     let system = |cpus: &[u16]| cpus.iter().map(|&cpu| (cpu, Scope::System)).collect::<Vec<_>>();
-    let fates = allot(
+    let allocations = allocate(
         &[
-            wish(&[(0, Scope::Task(0)), (1, Scope::Task(1))], false),
-            wish(&system(&[1]), true),
+            request(&[(0, Scope::Task(0)), (1, Scope::Task(1))], false),
+            request(&system(&[1]), true),
             // Free since the first set lost its other half.
-            wish(&[(0, Scope::Task(0))], false),
-            wish(&system(&[1]), true),
-            wish(&system(&[0, 1]), true),
+            request(&[(0, Scope::Task(0))], false),
+            request(&system(&[1]), true),
+            request(&system(&[0, 1]), true),
         ],
         2,
     );
-    let evicted = |by, cpu, acquired, evicted| Fate::Evicted { by, cpu, acquired, evicted };
-    assert_eq!(fates[0], evicted(1, 1, 0, 1));
-    assert_eq!(fates[1], evicted(3, 1, 1, 2));
-    assert_eq!(fates[2], evicted(4, 0, 0, 1));
-    assert_eq!((&fates[3], &fates[4]), (&evicted(4, 1, 2, 3), &Fate::Counts));
+    let evicted = |by, cpu, acquired, evicted| Allocation::Evicted { by, cpu, acquired, evicted };
+    assert_eq!(allocations[0], evicted(1, 1, 0, 1));
+    assert_eq!(allocations[1], evicted(3, 1, 1, 2));
+    assert_eq!(allocations[2], evicted(4, 0, 0, 1));
+    assert_eq!((&allocations[3], &allocations[4]), (&evicted(4, 1, 2, 3), &Allocation::Counts));
 }
 
 proptest! {
@@ -66,16 +66,16 @@ proptest! {
         ),
     ) {
         let scope = |task: Option<u16>| task.map_or(Scope::System, Scope::Task);
-        let wishes: Vec<Wish> = asked.iter().map(|(places, force)| {
+        let requests: Vec<SetRequest> = asked.iter().map(|(places, force)| {
             let places = places.iter().map(|(&cpu, &task)| (cpu, scope(task))).collect();
-            Wish { places, force: *force }
+            SetRequest { places, force: *force }
         }).collect();
-        let fates = allot(&wishes, 4);
-        prop_assert_eq!(fates.len(), wishes.len());
+        let allocations = allocate(&requests, 4);
+        prop_assert_eq!(allocations.len(), requests.len());
         for cpu in 0..3 {
-            let counts = wishes.iter().zip(&fates).filter(|(_, fate)| **fate == Fate::Counts);
+            let counts = requests.iter().zip(&allocations).filter(|(_, allocation)| **allocation == Allocation::Counts);
             let here: Vec<Scope> = counts
-                .flat_map(|(wish, _)| wish.places.iter().filter(|(at, _)| *at == cpu))
+                .flat_map(|(request, _)| request.places.iter().filter(|(at, _)| *at == cpu))
                 .map(|(_, scope)| *scope)
                 .collect();
             let system = here.contains(&Scope::System);
@@ -84,12 +84,12 @@ proptest! {
             prop_assert!(unlike, "{:?}", here);
         }
         // A set that is forced is never refused, and the last one that is counts.
-        for (wish, fate) in wishes.iter().zip(&fates) {
-            prop_assert!(!wish.force || !matches!(fate, Fate::Refused { .. }), "{:?}", fate);
+        for (request, allocation) in requests.iter().zip(&allocations) {
+            prop_assert!(!request.force || !matches!(allocation, Allocation::Refused { .. }), "{:?}", allocation);
         }
-        for (number, fate) in fates.iter().enumerate() {
-            if let Fate::Evicted { by, acquired, evicted, .. } = fate {
-                prop_assert!(*by > number && wishes[*by].force && acquired < evicted);
+        for (number, allocation) in allocations.iter().enumerate() {
+            if let Allocation::Evicted { by, acquired, evicted, .. } = allocation {
+                prop_assert!(*by > number && requests[*by].force && acquired < evicted);
             }
         }
     }

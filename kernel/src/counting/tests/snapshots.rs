@@ -12,7 +12,7 @@ struct Machine {
     seen_by_kernel: u64,
     smi: u64,
     session: Session,
-    bench: Bench,
+    bench: FakeMachine,
 }
 
 impl Machine {
@@ -94,7 +94,7 @@ fn i10_a_machine_that_never_rests_is_reported() {
 #[test]
 fn i10_registers_that_are_not_there_are_absent() {
     // The model has none of them.
-    let clocks = Clocks::read(&mut Bench::new(Model::Skylake));
+    let clocks = Clocks::read(&mut FakeMachine::new(Model::Skylake));
     assert_eq!(clocks, Clocks::default());
 }
 

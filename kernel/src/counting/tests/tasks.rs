@@ -5,7 +5,7 @@ use arch::pmu::Rings;
 
 /// A processor whose scheduler runs what it is told to.
 struct Scheduler {
-    bench: Bench,
+    bench: FakeMachine,
     contexts: Contexts,
     running: Option<u16>,
     /// Instructions of each task and of the kernel.
@@ -15,7 +15,7 @@ struct Scheduler {
 const TASKS: u16 = 4;
 
 impl Scheduler {
-    fn new(bench: Bench) -> Self {
+    fn new(bench: FakeMachine) -> Self {
         let contexts = Contexts::new(Owner::new(Ok(()), TASKS), TASKS);
         Self { bench, contexts, running: None, truth: [0; 5] }
     }

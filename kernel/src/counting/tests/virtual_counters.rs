@@ -5,7 +5,7 @@ const SECOND: Counter = Counter::General(1);
 
 /// Both counters programmed, the handler installed, everything started.
 fn started(
-    bench: &mut Bench,
+    bench: &mut FakeMachine,
     driver: &mut Driver,
     mode: Mode,
 ) -> Result<[VirtualCounter; 2], arch::pmu::PmuError> {
@@ -27,13 +27,13 @@ fn started(
     Ok([first, second])
 }
 
-fn true_count(bench: &Bench) -> u64 {
+fn true_count(bench: &FakeMachine) -> u64 {
     bench.instructions[0] + bench.instructions[1]
 }
 
 #[test]
 fn i1_p7_a_count_goes_on_beyond_the_width_of_its_counter() {
-    for (model, mut bench, mut driver) in Bench::all() {
+    for (model, mut bench, mut driver) in FakeMachine::all() {
         let [mut count, _] = started(&mut bench, &mut driver, Mode::Free).unwrap();
         let width = 1 << driver.capabilities().general_bits;
         for turn in 1..=1000u64 {
@@ -47,7 +47,7 @@ fn i1_p7_a_count_goes_on_beyond_the_width_of_its_counter() {
 
 #[test]
 fn p7_with_a_status_register_any_number_of_wraps_is_told_by_the_interrupt() {
-    for (model, mut bench, mut driver) in Bench::all() {
+    for (model, mut bench, mut driver) in FakeMachine::all() {
         let [count, _] = started(&mut bench, &mut driver, Mode::Free).unwrap();
         if driver.layout().global.is_none() {
             continue;
@@ -61,7 +61,7 @@ fn p7_with_a_status_register_any_number_of_wraps_is_told_by_the_interrupt() {
 /// which nobody ever writes to, tells what is true.
 #[test]
 fn p7_i1_32_usable_bits_wrapped_1000_times_under_read_pressure() {
-    for (model, mut bench, mut driver) in Bench::all() {
+    for (model, mut bench, mut driver) in FakeMachine::all() {
         let period = 1u64 << 31;
         let [count, truth] = started(&mut bench, &mut driver, Mode::Every(period)).unwrap();
         let mut reads = 0;
@@ -83,8 +83,8 @@ fn p7_i1_32_usable_bits_wrapped_1000_times_under_read_pressure() {
 
 #[test]
 fn c5_a_period_that_the_counter_cannot_take_is_refused() {
-    let (_, mut bench, driver) = Bench::all().next().unwrap();
-    let refused = |bench: &mut Bench, period| {
+    let (_, mut bench, driver) = FakeMachine::all().next().unwrap();
+    let refused = |bench: &mut FakeMachine, period| {
         VirtualCounter::arm(&driver, bench, FIRST, Mode::Every(period), 0, 0)
             .unwrap_err()
             .to_string()
@@ -98,7 +98,7 @@ fn c5_a_period_that_the_counter_cannot_take_is_refused() {
 /// a little later, interrupts still off, it is behind it.
 #[test]
 fn p7_a_wrap_between_the_counter_and_the_status_is_not_counted_before_it_happened() {
-    for (model, mut bench, mut driver) in Bench::all() {
+    for (model, mut bench, mut driver) in FakeMachine::all() {
         let [count, _] = started(&mut bench, &mut driver, Mode::Free).unwrap();
         if driver.layout().global.is_none() {
             continue;
@@ -128,7 +128,7 @@ proptest! {
         which in 0usize..10,
         steps in prop::collection::vec((any::<bool>(), 0u64..4, prop::collection::vec(0u64..3, 0..12), any::<bool>()), 1..25),
     ) {
-        let (model, mut bench, mut driver) = Bench::all().nth(which).unwrap();
+        let (model, mut bench, mut driver) = FakeMachine::all().nth(which).unwrap();
         let [mut count, _] = started(&mut bench, &mut driver, Mode::Free).unwrap();
         let half = 1u64 << (driver.capabilities().general_bits - 1);
         for (interrupts, before, between, fold) in steps {
@@ -165,7 +165,7 @@ proptest! {
         which in 0usize..10, period in 50u64..400,
         steps in prop::collection::vec((0u64..500, prop::collection::vec(0u64..9, 0..12), any::<bool>()), 1..25),
     ) {
-        let (model, mut bench, mut driver) = Bench::all().nth(which).unwrap();
+        let (model, mut bench, mut driver) = FakeMachine::all().nth(which).unwrap();
         let [mut count, _] = started(&mut bench, &mut driver, Mode::Every(period)).unwrap();
         for (before, between, fold) in steps {
             bench.run(Ring::User, before);

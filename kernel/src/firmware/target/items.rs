@@ -1,10 +1,10 @@
 //! The processor as one that runs a job's items.
 
 use super::Target;
-use crate::firmware::bench::Processor;
 use crate::firmware::per_cpu::AllProcessors;
 use crate::firmware::processor_set::SelectedProcessors;
 use crate::firmware::programs::Owner;
+use crate::firmware::test_machine::Processor;
 use crate::firmware::{bring_up, counting, crash, reset, saved, tasks};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -62,7 +62,7 @@ impl run::Machine for Target<'_> {
         provided
     }
 
-    fn settle(&mut self) -> Vec<String> {
+    fn restore(&mut self) -> Vec<String> {
         if self.controls.user {
             self.arena.set_user_code(&mut self.space, false);
             // SAFETY: the interrupt table is loaded.

@@ -9,7 +9,7 @@ use arch::call::Trap;
 use arch::interrupts::TrapFrame;
 use arch::pmu::driver::Write;
 use arch::pmu::pmi::{ControlBlock, Delivery, Interval};
-use arch::pmu::until::{Stop, Until};
+use arch::pmu::stop_on_overflow::{Stop, StopOnOverflow};
 use arch::pmu::{Capabilities, Driver, FreezeKind, Gate, Missing, find, trial};
 use pmu_model::{Branch, BranchKind, Delta, Model, Mutation, Occurrence, Ring, Timing};
 use protocol::job::Snippet;
@@ -32,7 +32,7 @@ pub struct Host {
     driver: Driver,
     pub known: Known<'static>,
     gate: Gate,
-    until: Option<Until>,
+    on_overflow: Option<StopOnOverflow>,
     /// Front, then body with its loop.
     code: Vec<u8>,
     taken: u64,
@@ -77,14 +77,14 @@ impl Host {
 
     fn of(mut pmu: pmu_model::Pmu, has: Capabilities) -> Self {
         let known = Known::new(&has, None, &mut pmu);
-        let (gate, until) = (Gate::EMPTY, None);
+        let (gate, on_overflow) = (Gate::EMPTY, None);
         let (driver, code) = (Driver::new(has), Vec::new());
         Self {
             pmu,
             driver,
             known,
             gate,
-            until,
+            on_overflow,
             code,
             taken: 0,
             runs: 0,
@@ -111,14 +111,14 @@ impl Host {
         let pmi = self.pmu.advance(delta).pmi;
         let hears = !self.deaf && self.hears.as_ref().is_none_or(|hears| hears(self.runs));
         let comes = pmi && hears && !self.handling;
-        let Some(until) = self.until.filter(|_| comes) else { return };
+        let Some(on_overflow) = self.on_overflow.filter(|_| comes) else { return };
         self.taken += 1;
         self.interrupted = self.next;
-        if until.stop() == Stop::Handler {
+        if on_overflow.stop() == Stop::Handler {
             // Another NMI waits for the end of this one.
             self.handling = true;
             self.pmu.advance(&Delta::bulk(Ring::Kernel, 3));
-            self.writes(until.gate().off());
+            self.writes(on_overflow.gate().off());
             self.handling = false;
         }
     }
@@ -171,8 +171,8 @@ impl Historian for Host {
         self.code.extend(body.repeat(snippet.loop_count.max(1) as usize));
     }
 
-    fn arm(&mut self, until: &Until) {
-        (self.until, self.armed) = (Some(*until), true);
+    fn arm(&mut self, on_overflow: &StopOnOverflow) {
+        (self.on_overflow, self.armed) = (Some(*on_overflow), true);
     }
 
     fn run_armed(&mut self) -> Result<(), Box<Trap>> {
@@ -209,7 +209,7 @@ impl Historian for Host {
     }
 
     fn disarm(&mut self) {
-        (self.until, self.armed) = (None, false);
+        (self.on_overflow, self.armed) = (None, false);
     }
 }
 

@@ -53,7 +53,7 @@ impl Runner for Made {
         }
     }
 
-    fn conclude(&mut self, _: &mut Vec<Applied>) {}
+    fn finish(&mut self, _: &mut Vec<Applied>) {}
 
     fn msrs(&self) -> &[u64] {
         &self.moved
@@ -281,7 +281,7 @@ fn x2_the_time_can_have_a_pass_of_its_own() {
         }
         fn counts(&self) -> &[u64] { self.0.counts() }
         fn control(&mut self, s: &Snippet) -> Result<Vec<Applied>, String> { self.0.control(s) }
-        fn conclude(&mut self, _: &mut Vec<Applied>) {}
+        fn finish(&mut self, _: &mut Vec<Applied>) {}
         fn msrs(&self) -> &[u64] { self.0.msrs() }
         fn is_unwatched(&self) -> bool { false }
         fn trial_runs(&self) -> u32 { 0 }

@@ -47,8 +47,8 @@ pub unsafe fn set_up() {
         GDT.append(Descriptor::user_code_segment());
         let tss = GDT.append(Descriptor::tss_segment(&TSS));
         // A 32-bit code segment of ring 3, flat: SDM vol. 3, 3.4.5.
-        let narrow = GDT.append(Descriptor::UserSegment(0x00cf_fb00_0000_ffff));
-        assert_eq!(narrow.0, selector::USER_CODE_32);
+        let code_32 = GDT.append(Descriptor::UserSegment(0x00cf_fb00_0000_ffff));
+        assert_eq!(code_32.0, selector::USER_CODE_32);
         GDT.load();
         CS::set_reg(kernel);
         let data = SegmentSelector(selector::KERNEL_DATA);

@@ -55,7 +55,7 @@ impl Cost {
 pub struct Least(Option<Cost>);
 
 impl Least {
-    /// One more.
+    /// Adds the cost of one more run.
     pub fn take(&mut self, cost: Cost) {
         self.0 = Some(self.0.map_or(cost, |least| least.each(cost, f64::min)));
     }

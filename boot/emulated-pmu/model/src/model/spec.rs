@@ -59,7 +59,7 @@ pub struct Identity {
 /// Which kind of PMU it is.
 #[derive(Clone, Copy, Debug)]
 pub enum PmuKind {
-    /// None.
+    /// The processor has no PMU.
     Absent,
     /// Intel's architectural performance monitoring.
     Intel(Intel),
@@ -167,7 +167,7 @@ impl SvmFeatures {
 /// Which last-branch records there are.
 #[derive(Clone, Copy, Debug)]
 pub enum LbrKind {
-    /// None.
+    /// The processor keeps no branch records.
     None,
     /// A stack with a top-of-stack register.
     Legacy(LegacyLbr),

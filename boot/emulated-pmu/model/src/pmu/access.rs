@@ -92,10 +92,10 @@ impl Pmu {
 
     fn find(&self, msr: u32) -> Result<Register, MsrError> {
         match place(self.spec(), msr) {
-            Place::Here(register) if self.is_taken_away(register) => {
+            Place::InModel(register) if self.is_taken_away(register) => {
                 Err(Fault::Absent { msr }.into())
             }
-            Place::Here(register) => Ok(register),
+            Place::InModel(register) => Ok(register),
             Place::Absent => Err(Fault::Absent { msr }.into()),
             Place::Elsewhere => Err(MsrError::NotMine { msr }),
         }

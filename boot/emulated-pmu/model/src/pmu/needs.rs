@@ -25,7 +25,7 @@ pub struct Needs {
     /// Those of `stepped` that deltas of several instructions do not serve, as bits: a threshold over occurrences of which
     /// an instruction may have several, or with EDGE; or a sum of occurrences and amounts.
     pub unspread: u64,
-    /// A counter runs in one ring only, or tells rings apart: every stay in a ring has to be
+    /// A counter runs in one ring only, or tells rings apart: every guest run in a ring has to be
     /// reported as a delta of its own. Otherwise any ring will do.
     pub ring_split: bool,
     /// The rings in which anything runs that is reported in bulk or stepped.

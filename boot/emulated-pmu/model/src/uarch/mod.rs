@@ -33,5 +33,5 @@ pub use core::{Core, Parts, Retired};
 pub use predictor::{Predictor, Resolved};
 pub use set_assoc::SetAssoc;
 pub use sink::Sink;
-pub use string_run::{Piece, StringRun};
+pub use string_run::{LinePart, StringRun};
 pub use tlb::{PAGE_BYTES, Tlb, Translation};

@@ -15,7 +15,7 @@ pub struct StringRun {
 
 /// A part of an element that lies in one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct LinePart {
     /// Linear address of its first byte.
     pub linear: u64,
     /// Bytes.
@@ -28,14 +28,14 @@ impl StringRun {
 
     /// An element is done: what it touches that the one before did not, one piece for each line.
     #[inline]
-    pub fn element(&mut self, linear: u64, bytes: u32) -> impl Iterator<Item = Piece> + use<> {
+    pub fn element(&mut self, linear: u64, bytes: u32) -> impl Iterator<Item = LinePart> + use<> {
         let end = linear.wrapping_add(u64::from(bytes.max(1)) - 1);
         let (first, last) = (linear / LINE_BYTES, end / LINE_BYTES);
         let before = self.last.replace((first, last));
         let is_new = move |line: u64| before.is_none_or(|(from, to)| line != from && line != to);
-        let head = Piece { linear, bytes: if first == last { bytes } else { rest(linear) } };
+        let head = LinePart { linear, bytes: if first == last { bytes } else { rest(linear) } };
         let start = last * LINE_BYTES;
-        let tail = Piece { linear: start, bytes: (end - start + 1) as u32 };
+        let tail = LinePart { linear: start, bytes: (end - start + 1) as u32 };
         let head = is_new(first).then_some(head);
         let tail = (first != last && is_new(last)).then_some(tail);
         head.into_iter().chain(tail)

@@ -168,7 +168,7 @@ fn callbacks_see_what_they_count_and_nothing_counts_it_twice() {
     let mode = complete(Mode::MEMORY | Mode::PREDICTOR);
     let plan = plan(&block, mode);
     assert!(plan.iter().all(|(_, action)| !matches!(action, Action::Count(_))), "{plan:?}");
-    assert_eq!(plan[0], (At::Start, Action::Settle(0)));
+    assert_eq!(plan[0], (At::Start, Action::Resolve(0)));
     for index in [0, 1, 3] {
         assert!(plan.contains(&(At::Before(index), Action::Trace)), "{index}");
     }

@@ -54,7 +54,7 @@ pub fn handle(guest: &mut Guest) {
         }
         exit::WRITE_CR0 | exit::WRITE_CR4 => control_registers::write(guest),
         exit::VMRUN..=exit::SKINIT | exit::INVLPGA => nested_guest::handle(guest),
-        exit::VIRTUAL_IRQ => nested_guest::stay::take_virtual_interrupt(guest),
+        exit::VIRTUAL_IRQ => nested_guest::merge::take_virtual_interrupt(guest),
         exit::SHUTDOWN => shutdown(guest),
         exit::INVALID if control_registers::is_write(guest) => events::general_protection(guest, 0),
         code => panic!(

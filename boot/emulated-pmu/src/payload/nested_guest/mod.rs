@@ -2,7 +2,7 @@
 //!
 //! While a nested guest runs, it is what the block and the registers hold; the guest's own state is kept in [`Inner`].
 //! Everything else goes on as ever: how the guest runs, who counts, what is stepped. Its way in is [`instructions`] and
-//! [`entry`], its way out [`leave`]; what is merged into each entry and taken out behind it is in [`stay`].
+//! [`entry`], its way out [`leave`]; what is merged into each entry and taken out behind it is in [`merge`].
 //!
 //! SVM is offered where the plugin counts and the guest has one processor.
 
@@ -10,7 +10,7 @@ mod entry;
 mod instructions;
 pub mod leave;
 mod maps;
-pub mod stay;
+pub mod merge;
 
 use super::clock;
 use super::guest::{Guest, IF};

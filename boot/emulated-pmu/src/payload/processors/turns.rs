@@ -7,7 +7,7 @@
 //! does not take.
 //!
 //! Nothing but the processor whose turn it is may execute anything while its guest runs, so it begins with waiting until all
-//! others are halted ([`settle`]).
+//! others are halted ([`wait_until_halted`]).
 
 use super::{index, shared};
 use crate::payload::guest::Guest;
@@ -86,7 +86,7 @@ pub fn end() {
     ENDS.store(true, SeqCst);
 }
 
-/// Before each stay: lets others have their turn when this one is over.
+/// Before each guest run: lets others have their turn when this one is over.
 pub fn take(guest: &mut Guest) {
     let Some(shared) = shared() else { return };
     let shift = guest.calibration.shift;
@@ -227,7 +227,7 @@ pub fn wait(shared: &Startup) {
     tables::take_nmis();
     shared.processors[own].called.store(0, SeqCst);
     set_status(shared, own, Status::Runs);
-    settle(shared);
+    wait_until_halted(shared);
     if shared.timer_ahead.load(SeqCst) != 0 {
         clock::begin();
     }
@@ -259,7 +259,7 @@ fn wake(shared: &Startup, other: usize) {
 }
 
 /// Waits until all others are halted.
-fn settle(shared: &Startup) {
+fn wait_until_halted(shared: &Startup) {
     let others_are_awake = || shared.awake.load(SeqCst) & !(1 << index()) != 0;
     loop {
         while others_are_awake() {
@@ -321,7 +321,7 @@ pub fn welcome(shift: u8) {
             shared.awake.fetch_and(!others(), SeqCst);
         }
     }
-    settle(shared);
+    wait_until_halted(shared);
     end();
 }
 

@@ -43,7 +43,7 @@ pub fn start(path: &str, options: &str) -> Result<(), StartError> {
 }
 
 /// What the copies read when this program is gone.
-struct Papers {
+struct StartArguments {
     launches: [Launch; MAX_PROCESSORS],
     startup: Startup,
     options: [u8; MAX_OPTIONS],
@@ -51,7 +51,7 @@ struct Papers {
 /// More than a line of the file's that anybody would write.
 const MAX_OPTIONS: usize = 2048;
 // It is written to the beginning of a page.
-const _: () = assert!(align_of::<Papers>() <= PAGE_SIZE);
+const _: () = assert!(align_of::<StartArguments>() <= PAGE_SIZE);
 
 fn launch(file: &[u8], options: &str, apic_ids: &[u64]) -> Result<(), Refusal> {
     let bytes = image::bytes_needed(file)?;
@@ -59,16 +59,16 @@ fn launch(file: &[u8], options: &str, apic_ids: &[u64]) -> Result<(), Refusal> {
         return Err(Refusal::NoMemory);
     }
     let entry = Pages::below(END, PAGE_SIZE)?;
-    let papers_pages = Pages::below(u64::from(u32::MAX) + 1, size_of::<Papers>())?;
-    let papers = papers_pages.address() as *mut Papers;
+    let papers_pages = Pages::below(u64::from(u32::MAX) + 1, size_of::<StartArguments>())?;
+    let arguments = papers_pages.address() as *mut StartArguments;
     let startup = Startup::new(entry.address(), apic_ids).ok_or(Refusal::NoMemory)?;
     let mut line = [0; MAX_OPTIONS];
     line[..options.len()].copy_from_slice(options.as_bytes());
     // SAFETY: pages for this and nothing else, large enough.
     let (options_at, startup_at) = unsafe {
-        (&raw mut (*papers).startup).write(startup);
-        (&raw mut (*papers).options).write(line);
-        ((&raw const (*papers).options).cast(), &raw mut (*papers).startup)
+        (&raw mut (*arguments).startup).write(startup);
+        (&raw mut (*arguments).options).write(line);
+        ((&raw const (*arguments).options).cast(), &raw mut (*arguments).startup)
     };
     let mut images = Vec::with_capacity(apic_ids.len());
     let mut entries = Vec::with_capacity(apic_ids.len());
@@ -86,7 +86,7 @@ fn launch(file: &[u8], options: &str, apic_ids: &[u64]) -> Result<(), Refusal> {
             startup: if apic_ids.len() > 1 { startup_at } else { null_mut() },
         };
         // SAFETY: within the array.
-        unsafe { (&raw mut (*papers).launches[processor]).write(launch) };
+        unsafe { (&raw mut (*arguments).launches[processor]).write(launch) };
     }
     // The first comes last: it makes this program its guest, and from then on there is no way back.
     for (processor, entry) in entries.into_iter().enumerate().rev() {
@@ -94,7 +94,7 @@ fn launch(file: &[u8], options: &str, apic_ids: &[u64]) -> Result<(), Refusal> {
         let entry: Entry = unsafe { transmute(entry) };
         // SAFETY: within the array. Interrupts are off from its first instruction on, and come back as they were: none
         // of the firmware's can run in between.
-        let code = entry(unsafe { &raw const (*papers).launches[processor] });
+        let code = entry(unsafe { &raw const (*arguments).launches[processor] });
         Refusal::from_code(code).map_or(Ok(()), Err)?;
     }
     images.into_iter().for_each(Pages::keep);

@@ -8,7 +8,7 @@ use uefi::proto::network::http::HttpBinding;
 
 /// What makes such instances.
 pub trait Binding: Protocol {
-    /// One more.
+    /// Creates one more child of the service.
     fn create(&mut self) -> uefi::Result<Handle>;
     /// One less.
     fn destroy(&mut self, child: Handle) -> uefi::Result;

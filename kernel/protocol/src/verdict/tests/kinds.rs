@@ -31,13 +31,13 @@ fn what_was_put_back_is_told_with_its_item_by_every_kind() {
     assert_eq!(progress.restored(), None);
 }
 
-/// A verdict that was settled stands in the record that it is of.
+/// A verdict that was judged stands in the record that it is of.
 #[test]
 fn a_verdict_is_written_into_every_kind() {
     let fails = exactly("nosuch figure", 1.0);
     for mut record in every_kind() {
-        assert_eq!(settle(&fails, &mut record), Some(Verdict::Fail));
-        let (verdict, misses) = said(&record).expect("it was settled");
+        assert_eq!(judge_record(&fails, &mut record), Some(Verdict::Fail));
+        let (verdict, misses) = said(&record).expect("it was judged");
         assert_eq!(verdict, Verdict::Fail, "{record:?}");
         assert!(misses.iter().any(|miss| miss.figure == "nosuch figure"), "{record:?}");
     }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::msr::Msr;
-use crate::pmu::until::{Stop, Until};
+use crate::pmu::stop_on_overflow::{Stop, StopOnOverflow};
 use pmu_model::{Branch, BranchKind, Delta, Mutation, Occurrence, Ring};
 
 /// A jump every third instruction, a load every fourth.
@@ -20,16 +20,16 @@ fn instruction(at: u64) -> Delta {
 }
 
 /// Runs `length` instructions while the gate is open. At the interrupt the handler makes its writes, if it is to.
-fn run(pmu: &mut Pmu, until: &Until, length: u64) -> u64 {
+fn run(pmu: &mut Pmu, on_overflow: &StopOnOverflow, length: u64) -> u64 {
     let mut interrupts = 0;
     let write = |pmu: &mut Pmu, one: &driver::Write| pmu.wrmsr(Msr(one.msr), one.value).unwrap();
-    until.gate().on().iter().for_each(|one| write(pmu, one));
+    on_overflow.gate().on().iter().for_each(|one| write(pmu, one));
     for at in 1..=length {
         if pmu.advance(&instruction(at)).pmi {
             interrupts += 1;
-            if until.stop() == Stop::Handler {
+            if on_overflow.stop() == Stop::Handler {
                 pmu.advance(&Delta::bulk(Ring::Kernel, 3));
-                for one in until.gate().off() {
+                for one in on_overflow.gate().off() {
                     // The write itself is counted by what it stops.
                     pmu.advance(&Delta::bulk(Ring::Kernel, 4));
                     write(pmu, one);
@@ -37,7 +37,7 @@ fn run(pmu: &mut Pmu, until: &Until, length: u64) -> u64 {
             }
         }
     }
-    until.gate().off().iter().for_each(|one| write(pmu, one));
+    on_overflow.gate().off().iter().for_each(|one| write(pmu, one));
     interrupts
 }
 
@@ -71,15 +71,17 @@ fn m16_everything_stops_at_the_nth_event_of_the_clock_for_every_n() {
     const LENGTH: u64 = 60;
     let mut ways_seen = Vec::new();
     for (model, mut pmu, mut driver) in machines() {
-        for &stop in Until::ways(&driver) {
+        for &stop in StopOnOverflow::ways(&driver) {
             ways_seen.push(stop);
             for clock in 0..3 {
                 let counters = programmed(&mut pmu, &mut driver, clock);
-                let mut until = Until::new(&driver, &mut pmu, counters[clock], stop).unwrap();
+                let mut on_overflow =
+                    StopOnOverflow::new(&driver, &mut pmu, counters[clock], stop).unwrap();
                 if driver.layout().global.is_none() {
                     let Counter::General(own) = counters[clock] else { panic!("no fixed ones") };
                     let own = driver.layout().select(own).0;
-                    let ends = [until.gate().on(), until.gate().off()].map(|side| side.last());
+                    let ends =
+                        [on_overflow.gate().on(), on_overflow.gate().off()].map(|side| side.last());
                     assert!(ends.iter().all(|one| one.is_some_and(|one| one.msr == own)));
                 }
                 let whole = if clock == 2 { LENGTH / 3 } else { LENGTH };
@@ -87,19 +89,19 @@ fn m16_everything_stops_at_the_nth_event_of_the_clock_for_every_n() {
                     for counter in counters {
                         driver.write(&mut pmu, counter, 0).unwrap();
                     }
-                    until.set(&driver, &mut pmu, n).unwrap();
-                    let interrupts = run(&mut pmu, &until, LENGTH);
+                    on_overflow.set(&driver, &mut pmu, n).unwrap();
+                    let interrupts = run(&mut pmu, &on_overflow, LENGTH);
                     assert_eq!(interrupts, u64::from(n <= whole), "{model:?} {stop:?}");
                     let at = if clock == 2 { 3 * n } else { n }.min(LENGTH);
                     let truth = [at, at, at / 3];
                     for (index, counter) in counters.into_iter().enumerate() {
                         let mut seen = driver.read(&mut pmu, counter).unwrap();
                         if index == clock {
-                            seen = until.counted(seen);
+                            seen = on_overflow.counted(seen);
                         }
                         // The handler has no branches.
                         if n <= whole && index < 2 {
-                            seen -= until.handling(&driver, counter);
+                            seen -= on_overflow.handling(&driver, counter);
                         }
                         assert_eq!(seen, truth[index], "{model:?} {stop:?} {clock} {n} {counter}");
                     }
@@ -114,17 +116,17 @@ fn m16_everything_stops_at_the_nth_event_of_the_clock_for_every_n() {
 fn m16_a_way_that_the_processor_lacks_and_a_clock_that_is_not_programmed_are_refused() {
     for (model, mut pmu, mut driver) in machines() {
         let [clock, ..] = programmed(&mut pmu, &mut driver, 0);
-        let frozen = Until::new(&driver, &mut pmu, clock, Stop::Freeze).map(|_| ());
+        let frozen = StopOnOverflow::new(&driver, &mut pmu, clock, Stop::Freeze).map(|_| ());
         match driver.capabilities().freeze {
             FreezeKind::None => {
-                assert_eq!(Until::ways(&driver), [Stop::Handler], "{model:?}");
+                assert_eq!(StopOnOverflow::ways(&driver), [Stop::Handler], "{model:?}");
                 let error = frozen.unwrap_err();
                 assert!(error.to_string().contains("freezing of counters"), "{model:?}: {error}");
             }
             _ => assert_eq!(frozen, Ok(()), "{model:?}"),
         }
         driver.reset(&mut pmu).unwrap();
-        let error = Until::new(&driver, &mut pmu, clock, Stop::Handler).unwrap_err();
+        let error = StopOnOverflow::new(&driver, &mut pmu, clock, Stop::Handler).unwrap_err();
         assert_eq!(error, PmuError::NoCounter(clock));
     }
 }
@@ -133,9 +135,10 @@ fn m16_a_way_that_the_processor_lacks_and_a_clock_that_is_not_programmed_are_ref
 fn m16_a_clock_cannot_be_set_back_by_nothing_or_by_more_than_it_has() {
     let (_, mut pmu, mut driver) = machines().next().unwrap();
     let [clock, ..] = programmed(&mut pmu, &mut driver, 0);
-    let mut until = Until::new(&driver, &mut pmu, clock, Until::ways(&driver)[0]).unwrap();
+    let mut on_overflow =
+        StopOnOverflow::new(&driver, &mut pmu, clock, StopOnOverflow::ways(&driver)[0]).unwrap();
     for (events, reason) in [(0, "never ends"), (u64::MAX, "does not fit")] {
-        let error = until.set(&driver, &mut pmu, events).unwrap_err().to_string();
+        let error = on_overflow.set(&driver, &mut pmu, events).unwrap_err().to_string();
         assert!(error.contains(reason), "{error}");
     }
 }
@@ -147,9 +150,9 @@ fn m16_a_freeze_that_does_not_freeze_shows_in_the_counts() {
     let mut driver = Driver::new(find(&mut pmu).unwrap());
     pmu.set_mutation(Some(Mutation::FreezeIgnored));
     let [clock, instructions, _] = programmed(&mut pmu, &mut driver, 0);
-    let mut until = Until::new(&driver, &mut pmu, clock, Stop::Freeze).unwrap();
+    let mut on_overflow = StopOnOverflow::new(&driver, &mut pmu, clock, Stop::Freeze).unwrap();
     driver.write(&mut pmu, instructions, 0).unwrap();
-    until.set(&driver, &mut pmu, 5).unwrap();
-    run(&mut pmu, &until, 60);
+    on_overflow.set(&driver, &mut pmu, 5).unwrap();
+    run(&mut pmu, &on_overflow, 60);
     assert_eq!(driver.read(&mut pmu, instructions), Ok(60));
 }

@@ -33,21 +33,21 @@ fn installed() -> PathBuf {
 }
 
 /// A folder with the program in it, a user's home and a folder that the user is in.
-pub struct Desk(tempfile::TempDir);
+pub struct UserFolder(tempfile::TempDir);
 
-impl Desk {
+impl UserFolder {
     pub fn new() -> Self {
         Self::with(&installed())
     }
 
     /// The same with another program.
     pub fn with(program: &Path) -> Self {
-        let desk = Self(tempfile::tempdir().unwrap());
+        let user_folder = Self(tempfile::tempdir().unwrap());
         for folder in ["bin", "home", "here"] {
-            fs::create_dir(desk.0.path().join(folder)).unwrap();
+            fs::create_dir(user_folder.0.path().join(folder)).unwrap();
         }
-        fs::copy(program, desk.program()).unwrap();
-        desk
+        fs::copy(program, user_folder.program()).unwrap();
+        user_folder
     }
 
     /// The program, which was moved from where cargo had put it.

@@ -2,7 +2,7 @@
 
 /// What came of a run and its repetitions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Settled<T> {
+pub struct Repeated<T> {
     /// The result of the last one, which counts.
     pub result: T,
     /// What came into that one all the same.
@@ -14,19 +14,19 @@ pub struct Settled<T> {
 ///
 /// # Errors
 /// That of the run.
-pub fn undisturbed<M, T, E>(
+pub fn repeat_on_smi<M, T, E>(
     machine: &mut M,
     repeats: u32,
     count: impl Fn(&M) -> u64,
     mut run: impl FnMut(&mut M) -> Result<T, E>,
-) -> Result<Settled<T>, E> {
+) -> Result<Repeated<T>, E> {
     let mut left = repeats;
     loop {
         let before = count(machine);
         let result = run(machine)?;
         let came = count(machine).wrapping_sub(before);
         if came == 0 || left == 0 {
-            return Ok(Settled { result, came });
+            return Ok(Repeated { result, came });
         }
         left -= 1;
     }
@@ -40,22 +40,22 @@ mod tests {
     struct Made(u32, u64);
 
     /// Interrupts come into the first `disturbed` runs, two into each.
-    fn settled(repeats: u32, disturbed: u32) -> Settled<u32> {
+    fn repeated(repeats: u32, disturbed: u32) -> Repeated<u32> {
         let run = |made: &mut Made| {
             made.0 += 1;
             made.1 += if made.0 <= disturbed { 2 } else { 0 };
             Ok::<_, ()>(made.0)
         };
-        undisturbed(&mut Made(0, 7), repeats, |made| made.1, run).unwrap()
+        repeat_on_smi(&mut Made(0, 7), repeats, |made| made.1, run).unwrap()
     }
 
     #[test]
     fn x2_a_run_is_repeated_until_nothing_comes_or_as_often_as_allowed() {
-        assert_eq!(settled(3, 0), Settled { result: 1, came: 0 });
-        assert_eq!(settled(3, 2), Settled { result: 3, came: 0 });
-        assert_eq!(settled(3, 9), Settled { result: 4, came: 2 });
-        assert_eq!(settled(0, 9), Settled { result: 1, came: 2 });
+        assert_eq!(repeated(3, 0), Repeated { result: 1, came: 0 });
+        assert_eq!(repeated(3, 2), Repeated { result: 3, came: 0 });
+        assert_eq!(repeated(3, 9), Repeated { result: 4, came: 2 });
+        assert_eq!(repeated(0, 9), Repeated { result: 1, came: 2 });
         let failing = |made: &mut Made| Err::<(), _>(made.0);
-        assert_eq!(undisturbed(&mut Made(5, 0), 3, |made| made.1, failing), Err(5));
+        assert_eq!(repeat_on_smi(&mut Made(5, 0), 3, |made| made.1, failing), Err(5));
     }
 }

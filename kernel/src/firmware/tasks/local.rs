@@ -8,7 +8,7 @@ use arch::interrupts::TrapFrame;
 use arch::pmu::pmi::{self, Interval};
 use arch::task::{self, Context, KERNEL, TICK_VECTOR};
 use arch::time::tsc;
-use kernel::tasks::{Cause, Decision, Guide, Timer};
+use kernel::tasks::{Cause, Decision, ProcessorScheduler, Timer};
 
 /// Tasks are sampled: `arch::pmu::pmi`'s counters run while a task does, with this timer beside them.
 #[derive(Clone, Copy)]
@@ -18,7 +18,7 @@ pub struct Sampled {
 
 /// The tasks of one processor.
 #[derive(Default)]
-pub struct Here {
+pub struct LocalTasks {
     /// Its number.
     pub cpu: u16,
     /// Their numbers among all tasks.
@@ -41,13 +41,13 @@ impl Stop {
     }
 }
 
-impl Here {
-    /// None yet.
+impl LocalTasks {
+    /// No tasks on processor `cpu`.
     pub fn new(cpu: u16) -> Self {
         Self { cpu, ..Self::default() }
     }
 
-    /// One more.
+    /// Adds a task under its number among all tasks.
     pub fn push(&mut self, number: u16, context: Context) {
         self.numbers.push(number);
         self.contexts.push(context);
@@ -61,7 +61,7 @@ impl Here {
         Some((&self.contexts[place], self.cr2[place]))
     }
 
-    /// Runs them until `guide` says that the kernel goes on.
+    /// Runs them until `scheduler` says that the kernel goes on.
     ///
     /// # Safety
     /// On the processor whose they are, with interrupts off; nobody else uses its timer. Each context leads into code and
@@ -70,7 +70,7 @@ impl Here {
         &mut self,
         machine: &probe::Machine,
         sampled: Option<Sampled>,
-        guide: &mut dyn Guide,
+        scheduler: &mut dyn ProcessorScheduler,
     ) {
         let Some(timer) = timer(machine) else { return };
         // A switch is no place to search.
@@ -80,7 +80,8 @@ impl Here {
             places[usize::from(number)] = place;
         }
         let (cr2, stops) = (&mut self.cr2[..], &mut self.stops[..]);
-        let mut switcher = Switcher { guide, timer, sampled, places, cr2, stops, came: 0, went: 0 };
+        let mut switcher =
+            Switcher { scheduler, timer, sampled, places, cr2, stops, came: 0, went: 0 };
         let sampling_timer = sampled.and_then(|sampled| sampled.timer);
         let mut on_event = |cause: task::Cause, task: usize, frame: &TrapFrame| match cause
             == task::Cause::Yield
@@ -102,7 +103,7 @@ impl Here {
 
 /// What is at work while tasks run.
 struct Switcher<'a> {
-    guide: &'a mut dyn Guide,
+    scheduler: &'a mut dyn ProcessorScheduler,
     timer: apic::Timer,
     sampled: Option<Sampled>,
     /// Where each task is among those of this processor, by its number.
@@ -120,7 +121,7 @@ impl Switcher<'_> {
     fn yields(&mut self) -> usize {
         // Behind anything but a tick, none is a stall.
         self.went = self.came;
-        match self.guide.yields(tsc::behind()) {
+        match self.scheduler.yields(tsc::behind()) {
             Some(next) => self.places[usize::from(next)],
             None => self.decide(Cause::Yield, tsc::now()),
         }
@@ -155,7 +156,7 @@ impl Switcher<'_> {
     /// Asks who goes on, and does what is to be done for it.
     #[inline(never)]
     fn decide(&mut self, why: Cause, now: u64) -> usize {
-        let Decision { next, timer } = self.guide.decide(why, now);
+        let Decision { next, timer } = self.scheduler.decide(why, now);
         match self.sampled.and_then(|sampled| sampled.timer) {
             Some(_) if next.is_none() => {
                 pmi::stop_timer();

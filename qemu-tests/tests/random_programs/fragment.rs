@@ -115,7 +115,7 @@ pub const CONDITIONS: u8 = ON_COUNT + 5;
 
 /// A part of a program.
 #[derive(Clone, Debug)]
-pub enum Piece {
+pub enum Fragment {
     /// Instructions without memory, by number.
     Plain(Vec<u8>),
     /// An instruction of the table of those that touch memory.
@@ -125,16 +125,16 @@ pub enum Piece {
     Strings(Strings),
     /// PUSH or POP of memory, of registers and flags.
     Stack(u8, Place),
-    Skip(u8, Test, Vec<Piece>),
+    Skip(u8, Test, Vec<Fragment>),
     /// A conditional jump to the very next instruction, with this count in ECX: one of the flags, or [`ON_COUNT`] and more.
     Nowhere(u8, Test, u8),
-    Loop(LoopKind, u8, Vec<Piece>),
+    Loop(LoopKind, u8, Vec<Fragment>),
     /// Of one of the functions behind the one that this is in.
     Call(CallKind, u8),
     /// Calls nested so deep.
     Deep(u8),
     /// One of two or four cases by the innermost loop's counter.
-    Table(bool, Vec<Vec<Piece>>),
+    Table(bool, Vec<Vec<Fragment>>),
     /// INT n.
     Service,
     Breakpoint,
@@ -145,7 +145,7 @@ pub enum Piece {
     /// An interrupt to itself: as an NMI or not.
     Ipi(bool),
     /// The same while interrupts are off.
-    Masked(Vec<Piece>),
+    Masked(Vec<Fragment>),
     /// Waits for the timer in HLT.
     Halt(u16),
     /// A data page is taken away, to be given back by the page fault.
@@ -163,9 +163,9 @@ pub enum Piece {
     /// MOV SS, and what it holds back.
     Shadow,
     /// Ring 3, left by SYSCALL or INT.
-    User(bool, Vec<Piece>),
+    User(bool, Vec<Fragment>),
     /// 32-bit code of ring 3.
-    Narrow(Vec<u8>, u8),
+    Compatibility(Vec<u8>, u8),
     /// SYSCALL and SYSRET.
     SystemCall,
 }
@@ -173,8 +173,8 @@ pub enum Piece {
 /// A program: its functions call only those behind them.
 #[derive(Clone, Debug)]
 pub struct Code {
-    pub main: Vec<Piece>,
-    pub functions: Vec<Vec<Piece>>,
+    pub main: Vec<Fragment>,
+    pub functions: Vec<Vec<Fragment>>,
     /// Frame of each page of the data area, and whether it is there from the beginning on.
     pub data: Vec<(u8, bool)>,
     /// Where in its page the code begins.
@@ -191,22 +191,22 @@ impl Code {
     /// Whether code with a repeated string instruction may be executed by its second linear address.
     pub fn calls_by_alias(&self) -> bool {
         let all = || self.functions.iter().chain([&self.main]);
-        let has = |wanted: &dyn Fn(&Piece) -> bool| all().any(|list| any(list, wanted));
-        has(&|piece| matches!(piece, Piece::Call(CallKind::Alias, _)))
-            && has(&|piece| matches!(piece, Piece::Strings(strings) if strings.repeated))
+        let has = |wanted: &dyn Fn(&Fragment) -> bool| all().any(|list| any(list, wanted));
+        has(&|fragment| matches!(fragment, Fragment::Call(CallKind::Alias, _)))
+            && has(&|fragment| matches!(fragment, Fragment::Strings(strings) if strings.repeated))
     }
 }
 
-/// Whether one of `pieces`, or of what they are made of, is wanted.
-fn any(pieces: &[Piece], wanted: &dyn Fn(&Piece) -> bool) -> bool {
-    pieces.iter().any(|piece| {
-        wanted(piece)
-            || match piece {
-                Piece::Skip(_, _, body)
-                | Piece::Loop(_, _, body)
-                | Piece::Masked(body)
-                | Piece::User(_, body) => any(body, wanted),
-                Piece::Table(_, cases) => cases.iter().any(|body| any(body, wanted)),
+/// Whether one of `fragments`, or of what they are made of, is wanted.
+fn any(fragments: &[Fragment], wanted: &dyn Fn(&Fragment) -> bool) -> bool {
+    fragments.iter().any(|fragment| {
+        wanted(fragment)
+            || match fragment {
+                Fragment::Skip(_, _, body)
+                | Fragment::Loop(_, _, body)
+                | Fragment::Masked(body)
+                | Fragment::User(_, body) => any(body, wanted),
+                Fragment::Table(_, cases) => cases.iter().any(|body| any(body, wanted)),
                 _ => false,
             }
     })

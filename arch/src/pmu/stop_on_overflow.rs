@@ -30,7 +30,7 @@ const SAVES: u64 = 3;
 
 /// A clock, and what it stops.
 #[derive(Clone, Copy, Debug)]
-pub struct Until {
+pub struct StopOnOverflow {
     clock: Counter,
     mask: u64,
     preset: u64,
@@ -38,7 +38,7 @@ pub struct Until {
     gate: Gate,
 }
 
-impl Until {
+impl StopOnOverflow {
     /// Makes `clock` stop everything that `driver` has programmed; `clock` itself with an interrupt.
     ///
     /// # Errors

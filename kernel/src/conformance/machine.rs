@@ -4,7 +4,7 @@ use crate::counting::Platform;
 use alloc::string::String;
 use arch::pmu::driver::Write;
 use arch::pmu::pmi::{ControlBlock, Delivery, Sample};
-use arch::pmu::workload::{Piece, UserPiece};
+use arch::pmu::workload::{Ring0Code, Ring3Code};
 use arch::pmu::{Gate, Registers};
 
 /// Code to run inside a window.
@@ -12,12 +12,12 @@ use arch::pmu::{Gate, Registers};
 pub enum Work {
     /// A piece of ring 0.
     Kernel {
-        /// Which.
-        piece: Piece,
+        /// The code that runs.
+        piece: Ring0Code,
         /// How many turns, at least 1.
         turns: u64,
     },
-    /// [`Piece::Rewrite`].
+    /// [`Ring0Code::Rewrite`].
     Rewrite {
         /// Turns of the loop behind the write.
         turns: u64,
@@ -26,8 +26,8 @@ pub enum Work {
     },
     /// A piece of ring 3. Ring 0 brings it there and back, by a constant number of instructions.
     User {
-        /// Which.
-        piece: UserPiece,
+        /// The code that runs.
+        piece: Ring3Code,
         /// How many turns, at least 1.
         turns: u64,
     },
@@ -36,19 +36,19 @@ pub enum Work {
 impl Work {
     /// A piece of ring 0.
     #[must_use]
-    pub const fn kernel(piece: Piece, turns: u64) -> Self {
+    pub const fn kernel(piece: Ring0Code, turns: u64) -> Self {
         Self::Kernel { piece, turns }
     }
 
     /// A piece of ring 3.
     #[must_use]
-    pub const fn user(piece: UserPiece, turns: u64) -> Self {
+    pub const fn user(piece: Ring3Code, turns: u64) -> Self {
         Self::User { piece, turns }
     }
 }
 
 /// A machine with a PMU.
-pub trait Bench: Registers {
+pub trait TestMachine: Registers {
     /// Runs `work` once while `gate` is open, as `arch::pmu::window` describes. Interrupts are on if a fixed vector was
     /// chosen for the PMI. Returns ticks of the TSC.
     fn run(&mut self, gate: &Gate, work: Work) -> u64;

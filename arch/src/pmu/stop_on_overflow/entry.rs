@@ -1,6 +1,6 @@
 //! The clock's interrupt on this processor.
 
-use super::{Stop, Until};
+use super::{Stop, StopOnOverflow};
 use crate::apic::{self, Register};
 use crate::interrupts::{self, exception};
 use crate::msr::Msr;
@@ -86,9 +86,9 @@ extern "C" fn frozen() {
 ///
 /// # Safety
 /// Ring 0, interrupt table loaded, no other user of this processor's LVTPC or NMI until [`uninstall`].
-pub unsafe fn install(until: &Until) {
-    let off = until.gate().off();
-    let entry = match until.stop() {
+pub unsafe fn install(on_overflow: &StopOnOverflow) {
+    let off = on_overflow.gate().off();
+    let entry = match on_overflow.stop() {
         Stop::Freeze => frozen as *const () as u64,
         Stop::Handler => stopping as *const () as u64,
     };

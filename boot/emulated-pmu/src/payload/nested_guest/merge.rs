@@ -1,4 +1,4 @@
-//! What SVM of the guest's adds to each stay: intercepts, and virtual interrupts. Also the window for interrupts that wait,
+//! What SVM of the guest's adds to each guest run: intercepts, and virtual interrupts. Also the window for interrupts that wait,
 //! which there is without.
 
 use super::entry::{BREAKPOINT, OVERFLOW, is_open_to_devices};

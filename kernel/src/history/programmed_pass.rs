@@ -4,16 +4,16 @@ use super::Historian;
 use super::plan::{CLOCK_NUMBER, WITNESS_NUMBER, place};
 use crate::snippet::events::Counted;
 use crate::snippet::measure::Unmeasured;
-use crate::snippet::undisturbed::undisturbed;
+use crate::snippet::repeat_on_smi::repeat_on_smi;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use arch::pmu::until::{Stop, Until};
+use arch::pmu::stop_on_overflow::{Stop, StopOnOverflow};
 use arch::pmu::{Driver, PmuError, Registers};
 use protocol::job::Snippet;
 use protocol::record::Within;
 
-/// The clock does not get so far: what runs undisturbed takes fewer events. Every counter can be set back by this.
+/// The clock does not get so far: what runs repeat_on_smi takes fewer events. Every counter can be set back by this.
 pub(super) const NEVER: u64 = 1 << 30;
 
 /// What was counted in one run.
@@ -28,11 +28,11 @@ pub(super) struct Run {
 }
 
 /// A pass, programmed.
-pub(super) struct Bench<'a, M: Historian> {
+pub(super) struct ProgrammedPass<'a, M: Historian> {
     pub machine: &'a mut M,
     snippet: &'a Snippet<'a>,
     pass: &'a [Counted],
-    until: Until,
+    on_overflow: StopOnOverflow,
     /// Places in the pass.
     pub clock: usize,
     pub witness: usize,
@@ -45,7 +45,7 @@ fn refused(error: impl ToString) -> Unmeasured {
     Unmeasured::Refused(error.to_string())
 }
 
-impl<'a, M: Historian> Bench<'a, M> {
+impl<'a, M: Historian> ProgrammedPass<'a, M> {
     /// Programs the pass.
     ///
     /// # Errors
@@ -67,16 +67,18 @@ impl<'a, M: Historian> Bench<'a, M> {
             program(driver, registers, one, index == clock)
                 .map_err(|error| Unmeasured::Refused(error_of(one, &error)))?;
         }
-        let until = Until::new(driver, registers, pass[clock].counter, stop).map_err(refused)?;
+        let on_overflow =
+            StopOnOverflow::new(driver, registers, pass[clock].counter, stop).map_err(refused)?;
         let own = pass[witness].counter;
-        let (closing, handling) = (until.closing(driver, own), until.handling(driver, own));
-        machine.arm(&until);
-        Ok(Self { machine, snippet, pass, until, clock, witness, closing, handling })
+        let (closing, handling) =
+            (on_overflow.closing(driver, own), on_overflow.handling(driver, own));
+        machine.arm(&on_overflow);
+        Ok(Self { machine, snippet, pass, on_overflow, clock, witness, closing, handling })
     }
 
     /// Loads so many copies of a snippet and warms them up.
     pub(super) fn load(&mut self, snippet: &Snippet, copies: u64) -> Result<(), Unmeasured> {
-        self.machine.load_within(snippet, copies, self.until.gate());
+        self.machine.load_within(snippet, copies, self.on_overflow.gate());
         (0..self.snippet.warmup).try_for_each(|_| self.once(NEVER).map(|_| ()))
     }
 
@@ -87,34 +89,34 @@ impl<'a, M: Historian> Bench<'a, M> {
 
     /// What stops the counters.
     pub(super) fn stop(&self) -> Stop {
-        self.until.stop()
+        self.on_overflow.stop()
     }
 
     /// One run that is not stopped by a system management interrupt, as far as these may be repeated.
     pub(super) fn once(&mut self, events: u64) -> Result<Run, Unmeasured> {
         let (_, repeats) = self.machine.smis();
-        let settled = undisturbed(
+        let repeated = repeat_on_smi(
             self,
             repeats,
             |bench| bench.machine.smis().0,
             |bench| bench.single(events),
         )?;
-        Ok(settled.result)
+        Ok(repeated.result)
     }
 
     fn single(&mut self, events: u64) -> Result<Run, Unmeasured> {
-        let (until, pass, clock) = (&mut self.until, self.pass, self.clock);
+        let (on_overflow, pass, clock) = (&mut self.on_overflow, self.pass, self.clock);
         let pmu = self.machine.pmu().map_err(Unmeasured::Refused)?;
         for one in pass {
             pmu.driver.write(pmu.registers, one.counter, 0).map_err(refused)?;
         }
-        until.set(pmu.driver, pmu.registers, events).map_err(refused)?;
+        on_overflow.set(pmu.driver, pmu.registers, events).map_err(refused)?;
         let before = self.machine.interrupts();
         let ended = self.machine.run_armed();
         let came = self.machine.interrupts() != before;
         let pmu = self.machine.pmu().map_err(Unmeasured::Refused)?;
         // A snippet that ended early left them counting.
-        until.gate().off().iter().for_each(|one| {
+        on_overflow.gate().off().iter().for_each(|one| {
             let _ = pmu.registers.wrmsr(arch::msr::Msr(one.msr), one.value);
         });
         let read = |one: &Counted| pmu.driver.read(pmu.registers, one.counter);
@@ -124,9 +126,9 @@ impl<'a, M: Historian> Bench<'a, M> {
             return Err(Unmeasured::Fault(Box::new(fault)));
         }
         let mut counts = counts.map_err(refused)?;
-        counts[clock] = until.counted(counts[clock]);
+        counts[clock] = on_overflow.counted(counts[clock]);
         let overflowed = counts[clock] >= events;
-        let stopped = overflowed && (came || until.stop() == Stop::Freeze);
+        let stopped = overflowed && (came || on_overflow.stop() == Stop::Freeze);
         Ok(Run { counts, stopped, at: self.machine.interrupted() })
     }
 
@@ -136,7 +138,7 @@ impl<'a, M: Historian> Bench<'a, M> {
     }
 }
 
-impl<M: Historian> Drop for Bench<'_, M> {
+impl<M: Historian> Drop for ProgrammedPass<'_, M> {
     fn drop(&mut self) {
         // The counters' interrupt and the freeze are not for what comes after, and nothing overflows when the interrupt is
         // given back.

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 /// What a set asks for.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Wish {
+pub struct SetRequest {
     /// Numbers of processors, and for whom there. None: nothing is to be counted.
     pub places: Vec<(u16, Scope)>,
     /// Whether those in the way are evicted.
@@ -18,14 +18,14 @@ pub struct Wish {
 
 /// What comes of it.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Fate {
+pub enum Allocation {
     /// It has the counters.
     Counts,
     /// It did not get them.
     Refused {
         /// The processor on which somebody was in the way.
         cpu: u16,
-        /// Who.
+        /// Why, with who has the counters.
         error: OwnerError,
     },
     /// It had them, and lost them.
@@ -41,7 +41,7 @@ pub enum Fate {
     },
 }
 
-impl Fate {
+impl Allocation {
     /// Why it was refused, in a sentence.
     #[must_use]
     pub fn refusal(&self) -> Option<String> {
@@ -56,39 +56,39 @@ impl Fate {
 /// A set with what it holds.
 struct Holder {
     claims: Vec<(u16, Claim)>,
-    fate: Fate,
+    allocation: Allocation,
 }
 
 /// Decides for all sets, one after the other. `tasks`: how many there are.
 #[must_use]
-pub fn allot(wishes: &[Wish], tasks: u16) -> Vec<Fate> {
+pub fn allocate(requests: &[SetRequest], tasks: u16) -> Vec<Allocation> {
     let mut owners: Vec<(u16, Owner)> = Vec::new();
     let mut holders: Vec<Holder> = Vec::new();
-    for (number, wish) in wishes.iter().enumerate() {
-        for &(cpu, _) in &wish.places {
+    for (number, request) in requests.iter().enumerate() {
+        for &(cpu, _) in &request.places {
             if !owners.iter().any(|(known, _)| *known == cpu) {
                 owners.push((cpu, Owner::new(Ok(()), tasks)));
             }
         }
-        let mut holder = Holder { claims: Vec::new(), fate: Fate::Counts };
-        for &(cpu, scope) in &wish.places {
-            let force = if wish.force { Force::Evict } else { Force::Ask };
+        let mut holder = Holder { claims: Vec::new(), allocation: Allocation::Counts };
+        for &(cpu, scope) in &request.places {
+            let force = if request.force { Force::Evict } else { Force::Ask };
             let ask = Ask { scope, right: Right::Any, force };
             match of(&mut owners, cpu).acquire(ask.scope, None, ask.right, ask.force) {
                 Ok(claim) => holder.claims.push((cpu, claim)),
                 Err(error) => {
-                    holder.fate = Fate::Refused { cpu, error };
+                    holder.allocation = Allocation::Refused { cpu, error };
                     break;
                 }
             }
         }
-        if holder.fate != Fate::Counts {
+        if holder.allocation != Allocation::Counts {
             give_back(&mut owners, &mut holder);
         }
         holders.push(holder);
         notice(&mut owners, &mut holders, number);
     }
-    holders.into_iter().map(|holder| holder.fate).collect()
+    holders.into_iter().map(|holder| holder.allocation).collect()
 }
 
 /// Who lost something to set `by`.
@@ -99,10 +99,10 @@ fn notice(owners: &mut [(u16, Owner)], holders: &mut [Holder], by: usize) {
             else {
                 return None;
             };
-            Some(Fate::Evicted { by, cpu: *cpu, acquired, evicted })
+            Some(Allocation::Evicted { by, cpu: *cpu, acquired, evicted })
         });
-        if let Some(fate) = lost {
-            holder.fate = fate;
+        if let Some(allocation) = lost {
+            holder.allocation = allocation;
             give_back(owners, holder);
         }
     }
@@ -117,5 +117,5 @@ fn give_back(owners: &mut [(u16, Owner)], holder: &mut Holder) {
 
 fn of(owners: &mut [(u16, Owner)], cpu: u16) -> &mut Owner {
     let found = owners.iter_mut().find(|(known, _)| *known == cpu);
-    &mut found.expect("each processor of a wish has an owner").1
+    &mut found.expect("each processor of a request has an owner").1
 }

@@ -9,7 +9,7 @@ use pmu_model::{Delta, Host, Model, Pmu, Ring, RingMask, Timing};
 use raw_cpuid::CpuIdResult;
 use std::collections::VecDeque;
 
-pub struct Bench {
+pub struct FakeMachine {
     pub pmu: Pmu,
     block: ControlBlock,
     delivering: bool,
@@ -38,7 +38,7 @@ pub struct Bench {
     pub clocks: bool,
 }
 
-impl Bench {
+impl FakeMachine {
     pub fn new(model: Model) -> Self {
         Self {
             pmu: Pmu::new(model, Host::EXAMPLE, Timing::FLAT),
@@ -153,7 +153,7 @@ fn overflows(block: &ControlBlock) -> [u64; 64] {
     std::array::from_fn(|n| block.overflows(counter(n as u8)))
 }
 
-impl Registers for Bench {
+impl Registers for FakeMachine {
     fn cpuid(&self, leaf: u32, subleaf: u32) -> CpuIdResult {
         let answer = Registers::cpuid(&self.pmu, leaf, subleaf);
         match (self.clocks, leaf) {
@@ -187,7 +187,7 @@ impl Registers for Bench {
     }
 }
 
-impl Raw for Bench {
+impl Raw for FakeMachine {
     fn rdmsr(&mut self, msr: u32) -> u64 {
         self.elapse_in_handler();
         self.pmu.read_msr(msr).expect("a register of the PMU")
@@ -205,7 +205,7 @@ impl Raw for Bench {
     }
 }
 
-impl Platform for Bench {
+impl Platform for FakeMachine {
     fn taken(&mut self, to: &mut [u64; 256]) {
         to.fill(0);
         to[14] = self.taken_in_all();

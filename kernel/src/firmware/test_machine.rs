@@ -8,11 +8,11 @@ use arch::memory::user::UserPages;
 use arch::msr::{Absent, Msr};
 use arch::pmu::driver::Write;
 use arch::pmu::pmi::{self, ControlBlock, Delivery, Sample};
-use arch::pmu::workload::{self, Piece, USER_VECTOR, UserPiece};
+use arch::pmu::workload::{self, Ring0Code, Ring3Code, USER_VECTOR};
 use arch::pmu::{Gate, Machine, Registers, rdpmc, window};
 use arch::ring3;
 use arch::time::tsc;
-use kernel::conformance::{Bench, Work};
+use kernel::conformance::{TestMachine, Work};
 use kernel::counting::Platform;
 use raw_cpuid::CpuIdResult;
 
@@ -29,9 +29,9 @@ pub struct Processor<'a> {
     delivery: Option<Delivery>,
 }
 
-/// What [`stay`] needs to know.
+/// What [`entry_frame`] needs to know.
 #[repr(C)]
-struct Stay {
+struct EntryFrame {
     rip: u64,
     rsp: u64,
     rflags: u64,
@@ -51,9 +51,9 @@ impl<'a> Processor<'a> {
         if self.delivery == Some(Delivery::Fixed) { FLAGS | INTERRUPTS } else { FLAGS }
     }
 
-    fn stay(&self, piece: UserPiece) -> Stay {
+    fn entry_frame(&self, piece: Ring3Code) -> EntryFrame {
         let rip = self.user.code() + piece.offset();
-        Stay { rip, rsp: self.user.stack(), rflags: self.flags() }
+        EntryFrame { rip, rsp: self.user.stack(), rflags: self.flags() }
     }
 
     /// Runs a window with interrupts on if the PMI is to come as one.
@@ -62,10 +62,10 @@ impl<'a> Processor<'a> {
         if fixed {
             x86_64::instructions::interrupts::enable();
         }
-        // SAFETY: the gate's writes are the driver's, the code is a piece or `stay`, with its arguments.
+        // SAFETY: the gate's writes are the driver's, the code is a piece or `entry_frame`, with its arguments.
         let ticks = unsafe { window::run(gate, code, arguments) };
         if fixed {
-            // A stay in ring 3 comes back with interrupts off: let in what waits.
+            // A entry_frame in ring 3 comes back with interrupts off: let in what waits.
             x86_64::instructions::interrupts::enable();
             x86_64::instructions::nop();
             x86_64::instructions::nop();
@@ -75,19 +75,19 @@ impl<'a> Processor<'a> {
     }
 }
 
-/// A stay in ring 3, as code inside a window.
-extern "sysv64" fn stay(turns: u64, stay: *const Stay) {
-    // SAFETY: `Bench::run` passes a valid one, whose pages are mapped for ring 3.
+/// A entry_frame in ring 3, as code inside a window.
+extern "sysv64" fn entry_frame(turns: u64, entry_frame: *const EntryFrame) {
+    // SAFETY: `TestMachine::run` passes a valid one, whose pages are mapped for ring 3.
     unsafe {
-        let stay = &*stay;
-        ring3::enter(stay.rip, stay.rsp, stay.rflags, turns);
+        let entry_frame = &*entry_frame;
+        ring3::enter(entry_frame.rip, entry_frame.rsp, entry_frame.rflags, turns);
     }
 }
 
 /// The software interrupt of ring 3: nothing to do, and no EOI.
 fn on_software_interrupt(_: &mut TrapFrame) {}
 
-/// The load of [`UserPiece::Faults`]: goes on behind it.
+/// The load of [`Ring3Code::Faults`]: goes on behind it.
 fn on_page_fault(frame: &mut TrapFrame) {
     frame.rip += workload::fault_bytes();
 }
@@ -110,7 +110,7 @@ impl Registers for Processor<'_> {
     }
 }
 
-impl Bench for Processor<'_> {
+impl TestMachine for Processor<'_> {
     fn run(&mut self, gate: &Gate, work: Work) -> u64 {
         match work {
             Work::Kernel { piece, turns } => {
@@ -118,16 +118,17 @@ impl Bench for Processor<'_> {
             }
             Work::Rewrite { turns, write } => {
                 let write: *const Write = &raw const write;
-                self.window(gate, Piece::Rewrite.address(), [turns, write as u64])
+                self.window(gate, Ring0Code::Rewrite.address(), [turns, write as u64])
             }
             Work::User { piece, turns } => {
-                let place = self.stay(piece);
-                let place: *const Stay = &raw const place;
+                let place = self.entry_frame(piece);
+                let place: *const EntryFrame = &raw const place;
                 interrupts::set_handler(USER_VECTOR, Some(on_software_interrupt));
-                if piece == UserPiece::Faults {
+                if piece == Ring3Code::Faults {
                     interrupts::set_handler(exception::PAGE_FAULT.0, Some(on_page_fault));
                 }
-                let ticks = self.window(gate, stay as *const () as u64, [turns, place as u64]);
+                let ticks =
+                    self.window(gate, entry_frame as *const () as u64, [turns, place as u64]);
                 interrupts::set_handler(USER_VECTOR, None);
                 interrupts::set_handler(exception::PAGE_FAULT.0, None);
                 ticks
@@ -159,11 +160,16 @@ impl Bench for Processor<'_> {
     }
 
     fn rdpmc_in_ring_3(&mut self, index: u32, allowed: bool) -> Option<u64> {
-        let stay = self.stay(UserPiece::Rdpmc);
+        let entry_frame = self.entry_frame(Ring3Code::Rdpmc);
         // SAFETY: the pages are mapped for ring 3 and hold the piece; ring 0 raises no exception meanwhile.
         unsafe {
             let before = rdpmc::allow_above_ring_0(allowed);
-            let value = ring3::try_enter(stay.rip, stay.rsp, stay.rflags, u64::from(index));
+            let value = ring3::try_enter(
+                entry_frame.rip,
+                entry_frame.rsp,
+                entry_frame.rflags,
+                u64::from(index),
+            );
             rdpmc::allow_above_ring_0(before);
             value.ok()
         }
@@ -174,11 +180,11 @@ impl Bench for Processor<'_> {
     }
 
     fn rdtsc_in_ring_3(&mut self, allowed: bool) -> Option<u64> {
-        let stay = self.stay(UserPiece::Rdtsc);
+        let entry_frame = self.entry_frame(Ring3Code::Rdtsc);
         // SAFETY: as for RDPMC.
         unsafe {
             let before = rdpmc::allow_tsc_above_ring_0(allowed);
-            let value = ring3::try_enter(stay.rip, stay.rsp, stay.rflags, 0);
+            let value = ring3::try_enter(entry_frame.rip, entry_frame.rsp, entry_frame.rflags, 0);
             rdpmc::allow_tsc_above_ring_0(before);
             value.ok()
         }

@@ -9,13 +9,13 @@ use protocol::record::{Together, Unit, Within};
 use protocol::workload::{Task, Workload};
 
 /// Leads one processor through a workload. All calls come from that processor, one at a time.
-pub trait Guide: Send {
+pub trait ProcessorScheduler: Send {
     /// Before anything runs. May allocate.
     fn open(&mut self);
     /// Directly before the first decision, at the same instant on all processors if they work at the same time.
     fn begin(&mut self);
     /// The running task lets others go first, at TSC `now`: who goes on, if that is all and the timer is left as it is; `None`
-    /// asks [`Guide::decide`].
+    /// asks [`ProcessorScheduler::decide`].
     fn yields(&mut self, now: u64) -> Option<u16> {
         let _ = now;
         None
@@ -28,12 +28,12 @@ pub trait Guide: Send {
     fn close(&mut self);
 }
 
-/// A processor with the guide of its tasks.
-pub struct Seat<'a> {
+/// A processor with the scheduler of its tasks.
+pub struct AssignedProcessor<'a> {
     /// The processor's number.
     pub cpu: u16,
-    /// Its guide.
-    pub guide: &'a mut dyn Guide,
+    /// Its scheduler.
+    pub scheduler: &'a mut dyn ProcessorScheduler,
 }
 
 /// Whether all processors are there.
@@ -54,7 +54,7 @@ pub(super) fn check<O>(
 }
 
 /// The scheduler of a processor, and its observer if it has one.
-struct Lead<'a, O> {
+struct ObservedScheduler<'a, O> {
     scheduler: Scheduler,
     observer: Option<&'a mut O>,
     heart: Option<Heart<'a>>,
@@ -79,7 +79,7 @@ impl Heart<'_> {
     }
 }
 
-impl<O: Observer> Lead<'_, O> {
+impl<O: Observer> ObservedScheduler<'_, O> {
     /// Tells how far the tasks are, if somebody wants to know and it is time.
     fn tell(&mut self, cause: Cause, now: u64) {
         match &mut self.heart {
@@ -92,7 +92,7 @@ impl<O: Observer> Lead<'_, O> {
     }
 }
 
-impl<O: Observer> Guide for Lead<'_, O> {
+impl<O: Observer> ProcessorScheduler for ObservedScheduler<'_, O> {
     fn open(&mut self) {
         self.observer.iter_mut().for_each(|observer| observer.opened());
     }
@@ -137,14 +137,19 @@ pub(super) fn run<O: Observer>(
     let most = (limit_us / 1000).saturating_mul(workload.tasks.len() as u64);
     let ticks = (hz / 1000).max(1);
     let heart = beat.map(|beat| Heart { beat, begin: 0, most, ticks });
-    let lead = |cpu: u16| {
+    let observed = |cpu: u16| {
         let own = observers.iter_mut().find(|(own, _)| *own == cpu);
         let observer = own.and_then(|(_, observer)| observer.take());
-        Lead { scheduler: Scheduler::new(workload, limit_us, hz, cpu), observer, heart }
+        ObservedScheduler {
+            scheduler: Scheduler::new(workload, limit_us, hz, cpu),
+            observer,
+            heart,
+        }
     };
-    let mut leads: Vec<Lead<O>> = cpus.iter().copied().map(lead).collect();
-    let seats = leads.iter_mut().zip(&cpus);
-    let mut seats: Vec<Seat> = seats.map(|(lead, &cpu)| Seat { cpu, guide: lead }).collect();
-    let together = machine.run(&mut seats);
-    (together, leads.into_iter().map(|lead| lead.scheduler).collect())
+    let mut observed: Vec<ObservedScheduler<O>> = cpus.iter().copied().map(observed).collect();
+    let assigned = observed.iter_mut().zip(&cpus);
+    let mut assigned: Vec<AssignedProcessor> =
+        assigned.map(|(observed, &cpu)| AssignedProcessor { cpu, scheduler: observed }).collect();
+    let together = machine.run(&mut assigned);
+    (together, observed.into_iter().map(|observed| observed.scheduler).collect())
 }

@@ -14,7 +14,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// The file cannot be read or written.
-pub(super) fn settle(path: &Path) -> Result<(), ProgramError> {
+pub(super) fn drop_relocations(path: &Path) -> Result<(), ProgramError> {
     let failed = |error| FileError::new(path, WrongFile::Read(error));
     let mut bytes = std::fs::read(path).map_err(failed)?;
     for at in applied(&bytes).map_err(FileError::damaged(path))? {
