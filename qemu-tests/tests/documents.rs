@@ -129,8 +129,12 @@ fn parsed(line: &str) {
     let Some(arguments) = words.strip_prefix(&["cargo".to_string(), "xtask".to_string()]) else {
         return;
     };
-    let arguments =
-        ["cargo xtask".to_string()].iter().chain(arguments).cloned().collect::<Vec<_>>();
+    // A recorded processor is read with the line, and comes of another line that is only read here: a model stands for it.
+    let arguments = arguments
+        .iter()
+        .map(|word| if word.starts_with("dump:") { "skylake".to_string() } else { word.clone() });
+    let arguments: Vec<String> =
+        std::iter::once("cargo xtask".to_string()).chain(arguments).collect();
     if let Err(error) = Arguments::try_parse_from(arguments) {
         panic!("{line}\n{error}");
     }

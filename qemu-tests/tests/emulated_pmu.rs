@@ -2,7 +2,7 @@
 //! what is right. Each group runs with the plugin, and by stepping.
 
 use pmu_model::Model;
-use qemu_tests::{Guest, both_ways, tree};
+use qemu_tests::{Guest, both_ways, skip, tree};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -102,6 +102,18 @@ fn i3_overflow_at_other_shifts_of_the_clock() {
 #[test]
 fn i3_as_many_interrupts_as_overflows_over_100_000() {
     assert_eq!(both(Model::Skylake, "many"), ["many.count", "many.status", "many.left"]);
+}
+
+/// A guest that runs guests of its own by SVM: intercepts, events, interrupts, nested paging and the counts of both, by hand.
+#[test]
+fn x12_a_guest_that_runs_guests_gets_what_svm_promises_and_each_counts_for_itself() {
+    if !both_ways().contains(&Counting::Plugin) {
+        skip!("SVM is offered where the plugin counts");
+    }
+    for model in [Model::K10, Model::Zen2, Model::Zen4] {
+        let names = cases(guest(model, "nested", Counting::Plugin));
+        assert!(names.len() >= 2_000, "{model:?}: {} cases", names.len());
+    }
 }
 
 /// The codes of these events are those of the models named; the meanings on the others are tested on the host.

@@ -199,7 +199,7 @@ fn options_stand_under_the_heading_that_they_belong_to() {
     assert_eq!(section("Machine")[..11], machine);
     assert_eq!(
         section("Report"),
-        ["format", "out", "samples-folded", "samples-pprof", "plots", "keep"]
+        ["format", "out", "samples-folded", "samples-pprof", "plots", "keep", "ktap"]
     );
     let history = ["history", "history-step", "history-event", "end-to-end"];
     assert_eq!(section("History mode"), history);

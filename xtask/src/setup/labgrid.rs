@@ -49,6 +49,11 @@ pub(super) fn hint() -> String {
 
 pub(super) fn status() -> Status {
     match python().and_then(|python| Some((version(&python)?, python))) {
+        Some((_, python)) if !has_its_python(&python.with_file_name("labgrid-client")) => {
+            let why =
+                format!("{}: its programs name another folder, it was moved", python.display());
+            Status::Missing { why }
+        }
         Some((found, python)) if found == VERSION => {
             Status::Present(format!("{VERSION}, {}", python.display()))
         }
@@ -57,6 +62,15 @@ pub(super) fn status() -> Status {
         }
         None => Status::Missing { why: "it was not fetched yet".to_string() },
     }
+}
+
+/// Whether the Python is there that a program of the environment names in its first lines. The path is that of the folder in which
+/// the environment was made; pip puts it behind `exec` where it is too long for the kernel.
+fn has_its_python(program: &Path) -> bool {
+    let Ok(text) = std::fs::read_to_string(program) else { return false };
+    let words = text.lines().take(2).flat_map(str::split_whitespace);
+    let mut paths = words.map(|word| word.trim_start_matches("#!").trim_matches(['\'', '"']));
+    paths.any(|path| path.starts_with('/') && path.contains("python") && Path::new(path).exists())
 }
 
 /// Whether there is a Python that makes environments.
@@ -99,5 +113,23 @@ mod tests {
     fn a_program_that_is_no_python_has_no_labgrid() {
         assert_eq!(version(Path::new("/bin/false")), None);
         assert_eq!(version(Path::new("/nowhere/python")), None);
+    }
+
+    /// A build folder that was moved has programs that name the folder it was made in.
+    #[test]
+    fn a_moved_environment_is_made_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let [python, program] = ["python3", "labgrid-client"].map(|name| folder.path().join(name));
+        let write = |text: String| std::fs::write(&program, text).unwrap();
+        assert!(!has_its_python(&program), "it is not there");
+        let short = format!("#!{}\nimport sys\n", python.display());
+        let long = format!("#!/bin/sh\n'''exec' {} \"$0\" \"$@\"\n' '''\n", python.display());
+        for text in [short, long] {
+            write(text);
+            assert!(!has_its_python(&program));
+            std::fs::write(&python, "").unwrap();
+            assert!(has_its_python(&program));
+            std::fs::remove_file(&python).unwrap();
+        }
     }
 }

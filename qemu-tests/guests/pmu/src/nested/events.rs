@@ -150,8 +150,8 @@ fn injection(unit: &Unit, way: Way, injected: &Injected) {
     line!("case {way}.inject.{name}.rip {at} {}", block::code() + soft);
     line!("case {way}.inject.{name}.count {count} 1");
     line!("case {way}.inject.{name}.error {:#x} {:#x}", ERROR.load(Relaxed), error.unwrap_or(0));
-    line!("case {way}.inject.{name}.gone {:#x} 0", block::get(INJECT) & VALID);
-    line!("case {way}.inject.{name}.delivering {:#x} 0", block::get(DELIVERING) & VALID);
+    line!("case {way}.inject.{name}.gone {} 0", block::get(INJECT) & VALID);
+    line!("case {way}.inject.{name}.delivering {} 0", block::get(DELIVERING) & VALID);
     line!("case {way}.inject.{name}.counted {counted} {expected}");
 }
 
@@ -215,7 +215,7 @@ fn virtual_interrupts(unit: &Unit, way: Way) {
                 "case {way}.virtual.{name}.noted {vector:#x}.{at}.{count} {:#x}.{open}.1",
                 control >> 32
             );
-            line!("case {way}.virtual.{name}.left {left:#x} 0");
+            line!("case {way}.virtual.{name}.left {left} 0");
         } else {
             line!("case {way}.virtual.{name}.noted {count} 0");
             line!("case {way}.virtual.{name}.left {left:#x} {WAITS:#x}");
