@@ -3,7 +3,7 @@
 //! - [`find`]: is there one, and what can it do ([`Capabilities`], with [`errata`]). [`trial`]: what of it really works.
 //! - [`Ownership`]: taking it over and giving it back.
 //! - [`Driver`]: programming, reading, starting and stopping counters, on every model behind one face.
-//! - [`lbr`]: branch records. [`pmi`]: the interrupt at overflow. [`rdpmc`]: reading above ring 0. [`mod@until`]: all
+//! - [`lbr`]: branch records. [`pmi`]: the interrupt at overflow. [`rdpmc`]: reading above ring 0. [`stop_on_overflow`]: all
 //!   counters stop at an overflow.
 //! - [`window`] and [`workload`]: code with known counts between two writes of the [`Gate`].
 //!
