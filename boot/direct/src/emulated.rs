@@ -46,7 +46,7 @@ fn try_launch(
     let each = image::bytes_needed(file)?.next_multiple_of(image::ALIGN);
     let cpus = cpus(options);
     let arguments = each * cpus as u64;
-    let bytes = arguments + PAPERS_BYTES;
+    let bytes = arguments + ARGUMENTS_BYTES;
     let start = from.next_multiple_of(image::ALIGN);
     if each > MAX_BYTES || options.len() > MAX_OPTIONS || !memory.is_free(start, bytes) {
         return Err(Refusal::NoMemory);
@@ -102,9 +102,9 @@ struct StartArguments {
 
 /// Longest command line.
 const MAX_OPTIONS: usize = 4096;
-/// Memory for [`Papers`].
-const PAPERS_BYTES: u64 = 16 << 10;
-const _: () = assert!(size_of::<StartArguments>() as u64 <= PAPERS_BYTES);
+/// Memory for [`StartArguments`].
+const ARGUMENTS_BYTES: u64 = 16 << 10;
+const _: () = assert!(size_of::<StartArguments>() as u64 <= ARGUMENTS_BYTES);
 
 /// The number in the word `cpus=N`. The hypervisor refuses what makes no sense.
 fn cpus(options: &str) -> usize {

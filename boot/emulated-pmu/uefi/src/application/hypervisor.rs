@@ -59,8 +59,8 @@ fn launch(file: &[u8], options: &str, apic_ids: &[u64]) -> Result<(), Refusal> {
         return Err(Refusal::NoMemory);
     }
     let entry = Pages::below(END, PAGE_SIZE)?;
-    let papers_pages = Pages::below(u64::from(u32::MAX) + 1, size_of::<StartArguments>())?;
-    let arguments = papers_pages.address() as *mut StartArguments;
+    let argument_pages = Pages::below(u64::from(u32::MAX) + 1, size_of::<StartArguments>())?;
+    let arguments = argument_pages.address() as *mut StartArguments;
     let startup = Startup::new(entry.address(), apic_ids).ok_or(Refusal::NoMemory)?;
     let mut line = [0; MAX_OPTIONS];
     line[..options.len()].copy_from_slice(options.as_bytes());
@@ -98,7 +98,7 @@ fn launch(file: &[u8], options: &str, apic_ids: &[u64]) -> Result<(), Refusal> {
         Refusal::from_code(code).map_or(Ok(()), Err)?;
     }
     images.into_iter().for_each(Pages::keep);
-    papers_pages.keep();
+    argument_pages.keep();
     if apic_ids.len() > 1 {
         entry.keep();
     }
