@@ -16,6 +16,22 @@ const EVENTS: [&str; 4] = [
     "BR_INST_RETIRED.NEAR_CALL",
 ];
 
+/// Runs the programs, of which the first has nothing and each other one a case, which adds what is expected of it.
+fn each_adds<const N: usize>(
+    way: Way,
+    cases: &[(Fragment, [u64; N])],
+    programs: &[Drawn],
+) -> Vec<Report> {
+    let reports = run(Model::Skylake, way, programs);
+    super::report::whole(programs, &reports);
+    for ((fragment, expected), report) in cases.iter().zip(&reports[1..]) {
+        let counts = report.counts.iter().zip(&reports[0].counts);
+        let seen: Vec<u64> = counts.map(|(with, without)| with - without).collect();
+        assert_eq!(seen, expected, "{way:?} {fragment:?}");
+    }
+    reports
+}
+
 fn program(number: u64, main: Vec<Fragment>, events: &[&'static str], records: bool) -> Drawn {
     let counter = |name| CounterPlan {
         event: EventPlan::Named(name),
@@ -74,13 +90,7 @@ fn what_programs_count_is_what_their_parts_are() {
         .map(|(main, number)| program(number, main, &EVENTS, false))
         .collect();
     for way in [Way::Stepping, Way::Plugin] {
-        let reports = run(Model::Skylake, way, &programs);
-        super::report::whole(&programs, &reports);
-        for ((fragment, expected), report) in cases.iter().zip(&reports[1..]) {
-            let counts = report.counts.iter().zip(&reports[0].counts);
-            let seen: Vec<u64> = counts.map(|(with, without)| with - without).collect();
-            assert_eq!(seen, expected, "{way:?} {fragment:?}");
-        }
+        each_adds(way, &cases, &programs);
     }
 }
 
@@ -119,13 +129,7 @@ fn a_conditional_jump_to_the_next_instruction_is_taken_if_its_condition_holds() 
         })
         .collect();
     for way in [Way::Stepping, Way::Plugin] {
-        let reports = run(Model::Skylake, way, &programs);
-        super::report::whole(&programs, &reports);
-        for ((fragment, expected), report) in cases.iter().zip(&reports[1..]) {
-            let counts = report.counts.iter().zip(&reports[0].counts);
-            let seen: Vec<u64> = counts.map(|(with, without)| with - without).collect();
-            assert_eq!(seen, expected, "{way:?} {fragment:?}");
-        }
+        let reports = each_adds(way, &cases, &programs);
         // Every third of the last 32 taken, but for those with which the program ends.
         let recorded = reports.last().map(records_to_next);
         assert!(recorded.is_some_and(|count| (8..=10).contains(&count)), "{way:?}: {recorded:?}");
