@@ -27,6 +27,7 @@ mod history;
 mod honest;
 mod hostile;
 mod html;
+mod hybrid;
 mod installed;
 mod lab;
 mod linux;
