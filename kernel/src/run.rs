@@ -1,5 +1,7 @@
 //! The loop over a job's items.
 
+pub mod kinds;
+
 use crate::exact::{self, Stepper};
 use crate::heartbeat::Heartbeat;
 use crate::history::{self, Historian};
@@ -14,6 +16,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::string::ToString;
 use alloc::vec::Vec;
+use protocol::core_kind::CoreKind;
 use protocol::job::{
     Conformance, Count, Criteria, Exact, History, Item, Job, Memory, Processors, Requirement,
     Sampling, Snippet, Tasks,
@@ -84,13 +87,18 @@ pub trait Machine: Historian + Runner + Sampler + Stepper {
     /// # Errors
     /// Why the tasks cannot run or the PMU refuses, in a sentence.
     fn count(&mut self, item: &Count) -> Result<CountResult, String>;
-    /// Measures a snippet on several processors, as item `index`.
+    /// The kind of each processor's core, by their numbers, where the processors tell.
+    fn kinds(&mut self) -> Vec<Option<CoreKind>> {
+        Vec::new()
+    }
+    /// Measures a snippet on several processors, of a kind of core where one is given, as item `index`.
     ///
     /// # Errors
     /// Why that cannot be done.
     fn processors(
         &mut self,
         item: &Processors,
+        core: Option<CoreKind>,
         index: u32,
     ) -> Result<ProcessorsResult, processors::Failure>;
     /// Interrupts since the last call that nothing asked for and no instruction raised, in a sentence.
@@ -129,7 +137,9 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
     let mut status = Status { total, ..Status::default() };
     let mut last_shown = machine.now();
     machine.show(&status);
-    for (index, item) in (0..).zip(&job.items) {
+    let kinds = machine.kinds();
+    for part in kinds::parts(&job.items, &kinds) {
+        let (index, item) = (part.index, part.item);
         machine.next_item(index, item.name());
         // What came by now is of something before, and has spoilt nothing of this one.
         let _ = machine.take_stray();
@@ -144,6 +154,11 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
         };
         let mut record = match item {
             _ if let Some(requirement) = missing => skipped(index, item.name(), requirement),
+            _ if let Some(text) = &part.refused => {
+                status.failed += 1;
+                status.last_error = Some(alloc::format!("{}: {text}", item.name()));
+                Record::Error(refused_record(index, item.name(), text.clone()))
+            }
             _ if let Err(text) = &provided => {
                 status.failed += 1;
                 status.last_error = Some(alloc::format!("{}: {text}", item.name()));
@@ -154,7 +169,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
             Item::History(history) => by_cycle(index, history, machine, &mut status),
             Item::Tasks(tasks) => workload(index, tasks, machine, &mut status),
             Item::Count(count) => counted(index, count, machine, &mut status),
-            Item::Processors(item) => on_processors(index, item, machine, &mut status),
+            Item::Processors(item) => on_processors(index, (item, part.core), machine, &mut status),
             Item::Sample(sampling) => {
                 let mut each = |samples: Samples| heart.send(&Record::Samples(samples));
                 sampled(index, sampling, machine, &mut status, &mut each)
@@ -172,6 +187,9 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
             }
         };
         with_memory(&mut record, &memory, provided.unwrap_or_default());
+        if let Record::Processors(result) = &mut record {
+            result.more = part.more;
+        }
         let restored = machine.restore();
         if let Some(stray) = machine.take_stray() {
             before.put_back(&mut status);
@@ -383,17 +401,21 @@ fn failed(index: u32, snippet: &Snippet, unmeasured: Unmeasured, status: &mut St
 
 fn on_processors(
     index: u32,
-    item: &Processors,
+    (item, core): (&Processors, Option<CoreKind>),
     machine: &mut impl Machine,
     status: &mut Status,
 ) -> Record {
     let start = machine.now();
-    let measured = machine.processors(item, index);
+    let measured = machine.processors(item, core.or(item.core), index);
     let tsc = [start, machine.now()];
     match measured {
         Ok(result) => {
             let emulated = machine.is_emulated() && !result.sums.is_empty();
-            Record::Processors(ProcessorsResult { emulated, tsc, ..result })
+            let name = match core {
+                Some(core) => alloc::format!("{}, {core} cores", result.name),
+                None => result.name,
+            };
+            Record::Processors(ProcessorsResult { name, emulated, tsc, ..result })
         }
         Err(failure) => {
             let mut record = failed(index, &item.snippet, failure.why, status);

@@ -133,7 +133,9 @@ impl Collector {
 pub(crate) fn ends_item(record: &Record) -> bool {
     match record {
         Record::Result(_) | Record::Exact(_) | Record::Suite(_) | Record::Tasks(_) => true,
-        Record::Count(_) | Record::Processors(_) | Record::Sample(_) | Record::History(_) => true,
+        Record::Count(_) | Record::Sample(_) | Record::History(_) => true,
+        // Each kind of core has a result of its own.
+        Record::Processors(result) => !result.more,
         Record::Error(error) => error.item.is_some(),
         _ => false,
     }

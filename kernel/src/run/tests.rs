@@ -292,6 +292,7 @@ impl Machine for Clocked {
     fn processors(
         &mut self,
         item: &Processors,
+        _: Option<CoreKind>,
         _: u32,
     ) -> Result<ProcessorsResult, processors::Failure> {
         let why = Unmeasured::Refused("one processor only".into());
@@ -626,8 +627,12 @@ fn x1_a_change_that_is_noticed_at_the_end_fails_the_run() {
 
 #[test]
 fn i7_an_item_for_processors_that_fails_names_the_processor() {
-    let item =
-        Item::Processors(Processors { snippet: nop("p"), cpu: Some(3), interrupt_every: None });
+    let item = Item::Processors(Processors {
+        snippet: nop("p"),
+        cpu: Some(3),
+        core: None,
+        interrupt_every: None,
+    });
     let job = Job { items: vec![item], ..job(vec![]) };
     let mut report = Report::new(Buffer::default());
     let end = run(&job, &mut Clocked::new(1), &mut report);
@@ -700,9 +705,10 @@ proptest::proptest! {
             fn processors(
                 &mut self,
                 item: &Processors,
+                core: Option<CoreKind>,
                 index: u32,
             ) -> Result<ProcessorsResult, processors::Failure> {
-                self.0.processors(item, index)
+                self.0.processors(item, core, index)
             }
             fn is_emulated(&self) -> bool { false }
             fn show(&mut self, status: &Status) { self.0.show(status); }

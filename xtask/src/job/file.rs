@@ -25,6 +25,7 @@ use forms::{RawForms, characterise, check_code};
 pub(super) use lines::{Lines, Spans, Text, lines, position};
 use protocol::PROTOCOL_VERSION;
 use protocol::bits::Bits;
+use protocol::core_kind::CoreKind;
 use protocol::criteria::{Expect, TSC};
 use protocol::job::{Difference, OnEnd, SelfTest};
 use protocol::limits::{self, LimitError};
@@ -121,6 +122,8 @@ pub struct SnippetFile {
 pub struct OnProcessors {
     /// On the processor with this number; `None`: on all.
     pub cpu: Option<u16>,
+    /// On cores of this kind, among whose processors `cpu` is counted.
+    pub core: Option<CoreKind>,
     /// Instructions from one interrupt to the next, in a loop of its own.
     pub interrupt_every: Option<u64>,
 }
@@ -319,6 +322,10 @@ struct RawSnippet {
     /// Only in `[[processors]]`: the number of the processor to run on. Default: all.
     #[schemars(with = "Option<u16>")]
     cpu: Option<Spanned<u16>>,
+    /// Only in `[[processors]]`: the kind of core to run on, among whose processors `cpu` is then counted. Default: each kind, one
+    /// after the other, with a result of its own.
+    #[schemars(with = "Option<CoreKind>")]
+    core: Option<Spanned<CoreKind>>,
     /// Only in `[[processors]]`: run a loop with an interrupt at every so many instructions.
     #[schemars(with = "Option<u64>")]
     interrupt_every: Option<Spanned<u64>>,
@@ -443,6 +450,11 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         let reason = "cpu needs [[processors]] in place of [[snippet]]";
         return Err(wrong(format!("line {line}, column {column}: {reason}")));
     }
+    if let Some(core) = raw.snippet.iter().find_map(|one| one.get_ref().core.as_ref()) {
+        let (line, column) = places.position(core.span().start);
+        let reason = "core needs [[processors]] in place of [[snippet]]";
+        return Err(wrong(format!("line {line}, column {column}: {reason}")));
+    }
     if let Some(every) = raw.snippet.iter().find_map(|one| one.get_ref().interrupt_every.as_ref()) {
         let (line, column) = places.position(every.span().start);
         let reason = "interrupt-every needs [[processors]] in place of [[snippet]]";
@@ -469,7 +481,8 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         let function = function.decide(source).map_err(|reason| place(at, reason))?;
         let cpu = one.get_ref().cpu.as_ref().map(|cpu| *cpu.get_ref());
         let interrupt_every = one.get_ref().interrupt_every.as_ref().map(|every| *every.get_ref());
-        let processors = Some(OnProcessors { cpu, interrupt_every });
+        let core = one.get_ref().core.as_ref().map(|core| *core.get_ref());
+        let processors = Some(OnProcessors { cpu, core, interrupt_every });
         snippets.push(SnippetFile { processors, ..decide(one, function, &raw.defaults, &places) });
     }
     let counts = (1..).zip(raw.count);
@@ -658,7 +671,10 @@ impl JobFile {
     /// How many processors it needs: as many as it says, and those that its items name.
     #[must_use]
     pub fn needed_cpus(&self) -> u32 {
-        let snippets = self.snippets.iter().filter_map(|snippet| snippet.processors?.cpu);
+        // Of a kind of core, cpu is no number of a processor.
+        let numbered = |on: &OnProcessors| on.core.is_none();
+        let snippets =
+            self.snippets.iter().filter_map(|snippet| snippet.processors.filter(numbered)?.cpu);
         let runs = self.runs.iter().filter_map(|run| run.workload.greatest_cpu());
         let counts = self.counts.iter().filter_map(CountFile::greatest_cpu);
         let samples = self.samples.iter().filter_map(SampleFile::greatest_cpu);

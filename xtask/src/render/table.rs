@@ -106,6 +106,9 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
     if let Some(line) = processors::heading(machine) {
         let _ = writeln!(out, "{}", paint(FAINT, &line));
     }
+    for line in processors::kinds(machine) {
+        let _ = writeln!(out, "{}", paint(FAINT, &line));
+    }
     if let Some(pmu) = &machine.pmu {
         for (what, list) in
             [("erratum", &pmu.errata), ("PMU", &pmu.conflicts), ("PMU", &pmu.faults)]

@@ -46,6 +46,7 @@ pub mod events;
 mod host;
 mod lbr;
 mod metrics;
+pub mod mixture;
 pub mod model;
 pub mod msr;
 mod mutation;
@@ -68,6 +69,7 @@ pub use cpuid::CpuidResult;
 pub use delta::Delta;
 pub use error::{Fault, MsrError};
 pub use host::Host;
+pub use mixture::Mixture;
 pub use model::Model;
 #[cfg(feature = "mutations")]
 pub use mutation::Mutation;

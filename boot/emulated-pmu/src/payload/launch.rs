@@ -112,7 +112,7 @@ unsafe fn build(
     COUNTER.call_once(|| options.counting);
     let mut pmu = match recording {
         Some(recording) => Pmu::recorded(recording, host(), Timing::of_tsc(shift)),
-        None => Pmu::new(options.model, host(), Timing::of_tsc(shift)),
+        None => Pmu::new(options.models.of(processor as usize), host(), Timing::of_tsc(shift)),
     };
     #[cfg(feature = "faults")]
     {

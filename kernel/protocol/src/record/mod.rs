@@ -27,8 +27,8 @@ pub use fault::{Crash, CrashKind, Fault, Registers};
 pub use hex::Hex;
 pub use history::{HistoryPass, HistoryResult, HistorySeries, StoppedBy};
 pub use machine::{
-    Apic, ApicMode, CoreType, CountedBy, EmulatedPmu, Machine, Pmu, PmuArchitecture, Topology, Tsc,
-    TscSource,
+    Apic, ApicMode, CoreType, CountedBy, EmulatedPmu, KindOfCores, Machine, Pmu, PmuArchitecture,
+    Topology, Tsc, TscSource,
 };
 pub use place::{HistoryPlace, ProgramKey};
 pub use processors::{
