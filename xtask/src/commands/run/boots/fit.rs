@@ -104,7 +104,11 @@ fn part<'a>(record: &'a Record, running: Option<&Item>) -> Option<(u32, Option<&
             (one.item, Some(&one.name), is(|item| matches!(item, Item::History(_))))
         }
         Record::Processors(one) => {
-            (one.item, Some(&one.name), is(|item| matches!(item, Item::Processors(_))))
+            // Where several kinds of core run an item, each one's result says whose it is behind the name.
+            let of_kind = one.core.filter(|_| running.is_some_and(|item| item.name() != one.name));
+            let behind = of_kind.map_or(String::new(), |core| format!(", {core} cores"));
+            let name = one.name.strip_suffix(behind.as_str()).unwrap_or(&one.name);
+            (one.item, Some(name), is(|item| matches!(item, Item::Processors(_))))
         }
         Record::Tasks(one) => {
             (one.item, Some(&one.name), is(|item| matches!(item, Item::Tasks(_))))
