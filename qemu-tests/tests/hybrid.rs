@@ -190,7 +190,7 @@ fn x13_every_output_keeps_the_kinds_of_core_apart() {
             &["efficient cores: processor 1", "both, performance cores", "both, efficient cores"],
         ),
     ] {
-        let shown = xtask(folder, &["collect", "kept/serial.log", "--format", format]);
+        let shown = xtask(folder, &["collect", "--serial", "kept/serial.log", "--format", format]);
         for line in lines {
             let text = if format == "json" {
                 shown.out.replace(": ", ":").replace([' ', '\n'], "")
