@@ -196,7 +196,7 @@ mod tests {
             match model {
                 Model::IceLake => assert_eq!(least, Some((0, 1))),
                 Model::SapphireRapids | Model::ArrowLake | Model::GoldenCove | Model::Gracemont => {
-                    assert_eq!(least, Some((1, 1)))
+                    assert_eq!(least, Some((1, 1)));
                 }
                 _ => assert_eq!(least.map(|(gp, _)| gp), expected.map(|(_, gp)| gp)),
             }
