@@ -17,6 +17,8 @@ pub struct Counting {
     pub own: Counters,
     /// The last plan, the processor that it is for, and its events: most items of a job ask for the same events.
     pub plan: (usize, Vec<String>, Rc<Plan>),
+    /// The plan for no event.
+    pub nothing: Rc<Plan>,
 }
 
 impl Counting {
@@ -31,7 +33,10 @@ impl Counting {
         let place = own.map_or(0, |(place, _)| place);
         let known = own.map(|(_, known)| known).or(machine.known.as_ref());
         let texts = &snippet.events;
-        if !texts.is_empty() && self.plan.0 == place && self.plan.1 == *texts {
+        if texts.is_empty() {
+            return self.nothing.clone();
+        }
+        if self.plan.0 == place && self.plan.1 == *texts {
             return self.plan.2.clone();
         }
         let begin = tsc::now();
@@ -43,7 +48,7 @@ impl Counting {
             (_, Err(missing)) => Plan::without_pmu(texts, &format!("there is no PMU: {missing}")),
             (_, Ok(_)) => Plan::without_pmu(texts, "the PMU's events are not known"),
         };
-        let ticks = if texts.is_empty() { 0 } else { tsc::now().wrapping_sub(begin) };
+        let ticks = tsc::now().wrapping_sub(begin);
         let texts = texts.iter().map(ToString::to_string).collect();
         // The ticks are those of the item that the plan was made for.
         self.plan = (place, texts, Rc::new(plan.clone()));

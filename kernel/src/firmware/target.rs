@@ -91,9 +91,16 @@ pub(super) struct Target<'a> {
     pub(super) timer: Option<Interval>,
     /// Another processor watches the runs of this item.
     guarded: bool,
+    /// Nothing has to be done around a run of the loaded snippet but calling it: see [`Target::is_bare`].
+    bare: bool,
     /// Where to tell how far an item is.
     pub(super) heart: &'a dyn Beat,
+    /// TSC when it was last told by a run.
+    told: u64,
 }
+
+/// How often in a second the runs of a snippet tell how far they are, at most. What hears it acts once a second.
+const TOLD_A_SECOND: u64 = 64;
 
 /// Runs the job.
 pub fn run(
@@ -114,6 +121,7 @@ pub fn run(
         // SAFETY: ring 0, interrupt table loaded; the firmware owns the PMU, and arms no interrupt here.
         own: unsafe { Counters::new(machine.pmu.clone().ok()) },
         plan: Default::default(),
+        nothing: Default::default(),
     };
     // The upper levels of the code area's page tables keep what the first snippet of ring 3 would change.
     arena.set_user_code(&mut space, true);
@@ -149,6 +157,8 @@ pub fn run(
         processors: None,
         timer: None,
         heart: &reloading,
+        told: 0,
+        bare: false,
         guarded: false,
     };
     let before = heap::mark();
@@ -224,6 +234,7 @@ impl Target<'_> {
         self.phase = phase;
         self.runs = 0;
         self.resets_extended = snippet.extended_state;
+        self.bare = self.is_bare();
         // The code was written through another address than it runs at: a serialising instruction has to
         // stand between (SDM vol. 3, 8.1.3).
         cpu::serialise();
@@ -270,6 +281,29 @@ impl Target<'_> {
             self.controls.before_run(emitted.function.clone());
         }
         Function { entry: emitted.function.start, exit: emitted.exit }
+    }
+
+    /// Whether a run is the call of what was loaded and nothing else: nothing is counted, read, reset or watched. It is asked
+    /// once, when a snippet is loaded: what it asks of the machine is in force by then.
+    fn is_bare(&self) -> bool {
+        let own = &self.counting.own;
+        own.counters.is_empty()
+            && own.watchdog.is_none()
+            && !self.guarded
+            && !self.resets_extended
+            && self.controls.is_bare()
+    }
+
+    /// A run of what needs nothing around it.
+    fn bare(&self) -> Result<u64, Box<Trap>> {
+        let emitted = self.emitted.as_ref().expect("loaded before");
+        let function = Function { entry: emitted.function.start, exit: emitted.exit };
+        // SAFETY: as in `once`.
+        unsafe {
+            function.run()?;
+            let data = &*(PLACE.data as *const emit::Data);
+            Ok(data.stop.wrapping_sub(data.start))
+        }
     }
 
     fn once(&mut self) -> Result<u64, Box<Trap>> {
@@ -399,6 +433,9 @@ impl Runner for Target<'_> {
     }
 
     fn run(&mut self) -> Result<u64, Box<Trap>> {
+        if self.bare {
+            return self.bare();
+        }
         let repeats = self.controls.smi_repeats();
         let repeated =
             repeat_on_smi(self, repeats, |target| target.controls.smi_count(), Self::once)?;
@@ -407,7 +444,11 @@ impl Runner for Target<'_> {
     }
 
     fn beat(&mut self, within: Within) {
-        self.heart.beat(tsc::now(), within);
+        let now = tsc::now();
+        if now.wrapping_sub(self.told) >= self.machine.clock.hz / TOLD_A_SECOND {
+            self.told = now;
+            self.heart.beat(now, within);
+        }
     }
 
     fn called(&self) -> Option<ProgramKey> {
