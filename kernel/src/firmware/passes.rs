@@ -6,6 +6,7 @@ use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::pmu::pmi::Interval;
 use arch::time::tsc;
 use kernel::events::Known;
 use kernel::snippet::events::{self, Plan};
@@ -19,6 +20,8 @@ pub struct Counting {
     pub plan: (usize, Vec<String>, Rc<Plan>),
     /// The plan for no event.
     pub nothing: Rc<Plan>,
+    /// Interval of the timer that samples beside the counters.
+    pub timer: Option<Interval>,
 }
 
 impl Counting {
