@@ -114,7 +114,7 @@ impl Scheduler {
 
     /// Says who goes on when a task lets others go first, if that is all: `None` asks [`Scheduler::decide`], as nothing has
     /// happened yet. The timer is left as it is.
-    #[inline]
+    #[inline(always)]
     pub fn yields(&mut self, now: u64, observer: &mut impl Observer) -> Option<u16> {
         self.passes(Cause::Yield, now, observer)
     }
@@ -125,8 +125,8 @@ impl Scheduler {
         if self.ticker.asks() { None } else { self.passes(Cause::Tick, now, observer) }
     }
 
-    /// The task's turn goes to the next one, and to nobody else.
-    #[inline]
+    /// The task's turn goes to the next one, and to nobody else. Always inlined: a call of its own costs a yield 25 instructions.
+    #[inline(always)]
     fn passes(&mut self, cause: Cause, now: u64, observer: &mut impl Observer) -> Option<u16> {
         let from = self.current?;
         let account = &mut self.tasks.get_mut(usize::from(from))?.account;
