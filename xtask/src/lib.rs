@@ -36,6 +36,7 @@ pub mod failure;
 pub mod honest;
 pub mod interrupt;
 pub mod job;
+pub(crate) mod kinds;
 pub mod lab;
 pub mod machine;
 pub mod metrics;

@@ -117,11 +117,8 @@ impl Packed {
 
 /// The snippet whose runs an item lists, if it lists them.
 fn snippet<'a, 'b>(item: &'a mut Item<'b>) -> Option<&'a mut Snippet<'b>> {
-    match item {
-        Item::Snippet(snippet) => Some(snippet),
-        Item::Processors(one) => Some(&mut one.snippet),
-        _ => None,
-    }
+    let part = item.part_mut();
+    if part.lists_values() { part.snippet_mut() } else { None }
 }
 
 /// The item without what changes no figure: whether its runs are listed, and where a linker has put the functions that it

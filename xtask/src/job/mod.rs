@@ -33,6 +33,7 @@ pub use errors::JobError;
 pub use overrides::Overrides;
 
 use crate::events::{Block, CpuName, EventText, check, user};
+use crate::kinds;
 use crate::metrics::Target;
 use crate::metrics::request::Ask;
 use crate::program::Linked;
@@ -53,7 +54,6 @@ use protocol::job::{
 };
 use protocol::limits;
 use protocol::ramdisk::{self, RamdiskError, SectionKind};
-use protocol::workload::Workload;
 use sample::TaskCode;
 use std::borrow::Cow;
 use std::path::Path;
@@ -125,15 +125,11 @@ impl Packed {
     #[must_use]
     pub fn program_mib(&self) -> u32 {
         let copies = |number: u16| {
-            let tasks = |workload: &Workload| {
-                workload.tasks.iter().filter(|task| task.program == Some(number)).count() as u64
-            };
-            let of = |item: &Item| match item {
-                Item::Tasks(item) => tasks(&item.workload),
-                Item::Count(item) => tasks(&item.workload),
-                Item::Sample(item) => tasks(&item.workload),
-                Item::Processors(_) => self.cpus.into(),
-                _ => 1,
+            let of = |item: &Item| match item.part().workload() {
+                Some(workload) => {
+                    workload.tasks.iter().filter(|task| task.program == Some(number)).count() as u64
+                }
+                None => kinds::planned(item).copies(self.cpus).into(),
             };
             self.job.items.iter().map(of).max().unwrap_or(0) + 1
         };

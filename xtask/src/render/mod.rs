@@ -17,7 +17,7 @@ pub mod style;
 pub mod table;
 pub mod tap;
 pub(crate) mod tasks;
-mod values;
+pub(crate) mod values;
 #[cfg(test)]
 mod whole;
 
