@@ -1,7 +1,9 @@
 //! Instruction forms in a job file.
 
+use super::SnippetFile;
 use super::lines::Text;
-use super::{RawOptions, RawSnippet, SnippetFile, decide};
+use super::raw::{RawOptions, RawSnippet};
+use super::snippet::decide;
 use crate::compare::LimitTable;
 use crate::events::EventText;
 use crate::job::form::{Form, Wanted};
