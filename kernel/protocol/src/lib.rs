@@ -20,6 +20,8 @@
 //!   or damaged. `docs/guide/report.md` describes the lines for other readers.
 //!
 //! The crate is pure: no I/O, no machine, no global state.
+//!
+//! `docs/architecture.md` tells the way of one measurement through the code.
 #![cfg_attr(not(test), no_std)]
 #![warn(missing_docs)]
 
