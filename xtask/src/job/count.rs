@@ -31,7 +31,7 @@ const BEHIND: [&str; 4] = [", kernel", ", overflows", ", cpu ", ", task "];
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "Count")]
-pub(super) struct RawCount {
+pub(crate) struct RawCount {
     /// Its name. Default: `count` and its number.
     name: Option<String>,
     /// What is counted: events, or tables with what follows from their overflows.

@@ -18,12 +18,14 @@ use super::memory::MemoryFile;
 use crate::events::EventText;
 use crate::metrics::Asked;
 use crate::metrics::request::Ask;
+pub(crate) use forms::RawForms;
 pub(super) use lines::{Lines, Spans, Text, lines, position};
 use protocol::bits::Bits;
 use protocol::job::Difference;
+pub(crate) use raw::RawSnippet;
 pub use read::{parse, read};
 pub use sections::JobFile;
-pub(super) use sections::{FileItem, PackedItem, RawJob, Section};
+pub(crate) use sections::{FileItem, PackedItem, RawJob, Section};
 pub(super) use snippet::name_of;
 
 /// Most processors that a guest can have.

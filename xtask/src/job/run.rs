@@ -20,7 +20,7 @@ use toml::Spanned;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "Run")]
-pub(super) struct RawRun {
+pub(crate) struct RawRun {
     /// Its name. Default: `run` and its number.
     name: Option<String>,
     /// Nanoseconds from one tick of the scheduler to the next; 0: none. Default: 1 ms.

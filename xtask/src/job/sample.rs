@@ -60,7 +60,7 @@ pub struct TaskCode {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "Sample")]
-pub(super) struct RawSample {
+pub(crate) struct RawSample {
     name: Option<String>,
     /// The code, if there is one task.
     #[schemars(with = "Option<String>")]

@@ -2,7 +2,7 @@
 //!
 //! The table of kinds is [`protocol::kinds!`]. A kind implements [`Planned`] for its job part and [`Shown`] for its record;
 //! every command, forecast, form and comparison reaches it through these two. What a kind is called in job files stands in
-//! the table of [`crate::job::sections`].
+//! the table `sections` here.
 
 mod conformance;
 mod count;
@@ -30,6 +30,28 @@ use protocol::record::{
     CountResult, ExactResult, HistoryResult, Metric, ProcessorsResult, Record, SampleResult,
     SnippetResult, TasksResult,
 };
+
+/// Calls a macro with the table of what stands in a job file: key, what is read, and what is decided of it. Those that stand for
+/// snippets are decided by themselves; all others become items behind them, in this order.
+macro_rules! sections {
+    ($with:ident!()) => {
+        $with! {
+            /// Pieces of code to measure.
+            snippet: crate::job::file::RawSnippet, "Vec<crate::job::file::RawSnippet>";
+            /// Workloads: tasks that a timer switches between.
+            run: crate::job::run::RawRun, "Vec<crate::job::run::RawRun>" => runs: crate::job::run::RunFile;
+            /// Instruction forms, each measured for latency and throughput.
+            characterise: crate::job::file::RawForms, "Vec<crate::job::file::RawForms>";
+            /// Events that are counted while tasks run.
+            count: crate::job::count::RawCount, "Vec<crate::job::count::RawCount>" => counts: crate::job::count::CountFile;
+            /// Code that runs on several processors at the same time.
+            processors: crate::job::file::RawSnippet, "Vec<crate::job::file::RawSnippet>";
+            /// Code that is sampled while it runs.
+            sample: crate::job::sample::RawSample, "Vec<crate::job::sample::RawSample>" => samples: crate::job::sample::SampleFile;
+        }
+    };
+}
+pub(crate) use sections;
 
 /// What is known of an item before it runs.
 pub trait Planned {

@@ -15,7 +15,7 @@ use toml::Spanned;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "Characterise")]
-pub(super) struct RawForms {
+pub(crate) struct RawForms {
     /// The forms, such as `imul r64, r64`.
     forms: Vec<Form>,
     unroll: Option<u32>,

@@ -66,7 +66,7 @@ pub(super) struct RawOptions {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "Snippet")]
-pub(super) struct RawSnippet {
+pub(crate) struct RawSnippet {
     /// Its name. Default: its code.
     pub(super) name: Option<String>,
     /// The code to measure: the body.

@@ -1,20 +1,18 @@
-//! What stands in a job file, in one table: a section for each kind of item that is written down by itself.
+//! What stands in a job file: a section for each kind of item that is written down by itself, from the table in
+//! [`crate::kinds`].
 //!
-//! A new kind adds its row to [`sections!`], and implements [`FileItem`] and [`Section`] where its keys are.
+//! A kind implements [`FileItem`] and [`Section`] where its keys are.
 
 use super::SnippetFile;
-use super::forms::RawForms;
 use super::lines::Text;
-use super::raw::{RawOptions, RawSnippet};
+use super::raw::RawOptions;
 use crate::compare::LimitTable;
 use crate::events::EventText;
-use crate::job::count::{CountFile, RawCount};
 use crate::job::errors::{JobError, Place};
 use crate::job::expect::CriteriaFile;
 use crate::job::function::Programs;
 use crate::job::memory::MemoryFile;
-use crate::job::run::{RawRun, RunFile};
-use crate::job::sample::{RawSample, SampleFile, TaskCode};
+use crate::job::sample::TaskCode;
 use crate::job::workload::WorkloadFile;
 use protocol::job::{Item, OnEnd, SelfTest};
 use protocol::record::Hex;
@@ -22,34 +20,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
-/// Calls a macro with the table: key, what is read, and what is decided of it. Those that stand for snippets are decided by
-/// themselves; all others become items behind them, in this order.
-macro_rules! sections {
-    ($with:ident!()) => {
-        $with! {
-            /// Pieces of code to measure.
-            snippet: RawSnippet, "Vec<RawSnippet>";
-            /// Workloads: tasks that a timer switches between.
-            run: RawRun, "Vec<RawRun>" => runs: RunFile;
-            /// Instruction forms, each measured for latency and throughput.
-            characterise: RawForms, "Vec<RawForms>";
-            /// Events that are counted while tasks run.
-            count: RawCount, "Vec<RawCount>" => counts: CountFile;
-            /// Code that runs on several processors at the same time.
-            processors: RawSnippet, "Vec<RawSnippet>";
-            /// Code that is sampled while it runs.
-            sample: RawSample, "Vec<RawSample>" => samples: SampleFile;
-        }
-    };
-}
-
 macro_rules! job {
-    ($($(#[$doc:meta])* $key:ident: $raw:ident, $list:tt $(=> $all:ident: $decided:ident)?;)*) => {
+    ($($(#[$doc:meta])* $key:ident: $raw:ty, $list:tt $(=> $all:ident: $decided:ty)?;)*) => {
         /// A job: what is measured, and how.
         #[derive(Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, rename_all = "kebab-case")]
         #[schemars(rename = "Job")]
-        pub(in crate::job) struct RawJob {
+        pub(crate) struct RawJob {
             /// Version of the form of jobs. Default: the newest.
             #[schemars(with = "Option<u64>")]
             pub(super) version: Option<Spanned<u64>>,
@@ -166,7 +143,7 @@ macro_rules! job {
                 programs: &Programs,
             ) -> Result<Vec<PackedItem>, JobError> {
                 let mut all = Vec::new();
-                $($(all.extend($decided::pack(self, &self.$all, programs)?);)?)*
+                $($(all.extend(<$decided>::pack(self, &self.$all, programs)?);)?)*
                 Ok(all)
             }
 
@@ -179,13 +156,13 @@ macro_rules! job {
     };
 }
 
-sections!(job!());
+crate::kinds::sections!(job!());
 
 /// An item as it goes to the machine, and what the host keeps of its tasks' code if addresses in it have to be named.
-pub(in crate::job) type PackedItem = (Item<'static>, Option<Vec<TaskCode>>);
+pub(crate) type PackedItem = (Item<'static>, Option<Vec<TaskCode>>);
 
 /// What every item of a job file has.
-pub(in crate::job) trait FileItem {
+pub(crate) trait FileItem {
     /// Where it stands.
     fn place(&self, source: &str) -> Place;
 
@@ -235,7 +212,7 @@ pub(in crate::job) trait FileItem {
 }
 
 /// A section of items behind the snippets.
-pub(in crate::job) trait Section: FileItem + Sized {
+pub(crate) trait Section: FileItem + Sized {
     /// What is read of one.
     type Raw;
 
