@@ -189,7 +189,7 @@ fn users(file: &JobFile) -> Vec<User<'_>> {
 
 /// The programs of a job.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Programs {
+pub(crate) struct Programs {
     pub(super) linked: Vec<Linked>,
     /// Positions in `linked`, by files.
     numbers: BTreeMap<Vec<PathBuf>, u16>,

@@ -25,7 +25,7 @@ fn worse(name: &str) -> Worse {
 }
 
 /// Everything that `result` has, as of one run.
-fn plain(result: &dyn ItemRecord, steady: bool) -> impl Iterator<Item = Figure> {
+pub(crate) fn plain(result: &dyn ItemRecord, steady: bool) -> impl Iterator<Item = Figure> {
     result.figures().into_iter().filter_map(move |figure| {
         let one = Figure::new(figure.label, EVENTS, figure.value?, once(steady));
         Some(Figure { worse: worse(&figure.name), ..one })
