@@ -184,7 +184,7 @@ pub fn shown_mut(record: &mut Record) -> Option<&mut dyn Shown> {
 
 /// The sections of all kinds, in the order of the table.
 #[must_use]
-pub fn sections(report: &Report, context: &Context) -> String {
+pub fn result_sections(report: &Report, context: &Context) -> String {
     protocol::kinds!(all_sections!(report, context))
 }
 

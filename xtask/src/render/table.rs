@@ -30,7 +30,7 @@ pub fn render(report: &Report, context: &Context) -> String {
         let _ = writeln!(out, "{}", fit(table, width));
     }
     out.push_str(&metrics::sections(context));
-    out.push_str(&kinds::sections(report, context));
+    out.push_str(&kinds::result_sections(report, context));
     out.push_str(&found::sections(report, width));
     out.push_str(&checks::table(report, width));
     out.push_str(&honest::section(Certificate::of(report).as_ref(), width));
