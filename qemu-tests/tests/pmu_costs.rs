@@ -1,7 +1,7 @@
 //! What the emulated PMU costs, in exits and steps, as `statistics=` has them told: bounds that do not depend on the host.
 
 use pmu_model::Model;
-use qemu_tests::{Guest, Ran};
+use qemu_tests::{Guest, Ran, both_ways, skip};
 use std::collections::HashMap;
 use xtask::cli::{Boot, Counting};
 use xtask::machine::Given;
@@ -28,36 +28,35 @@ fn statistics(ran: &Ran) -> HashMap<&str, u64> {
     words.map(|(name, count)| (name, count.parse().expect("a number"))).collect()
 }
 
-fn sampled(events: &str, period: u64, overflows: u64) -> String {
-    // Five branches in a turn, and the loop's.
+/// Six branches in a turn with the loop's, and eleven or twelve instructions.
+fn sampled(event: &str) -> String {
     let asm = "test cl, 3; jz 3f; imul rax, rcx; 3: call 4f; jmp 5f; 4: mov rdx, [r14]; ret; 5: dec ecx; jnz 2f; 2:";
-    let turns = overflows * period / 4;
-    format!(
-        "[[sample]]\nasm = \"{asm}\"\nturns = {turns}\nevents = [\"{events}\"]\nperiod = {period}\n"
-    )
+    format!("[[sample]]\nasm = \"{asm}\"\nturns = 100000\nevents = [\"{event}\"]\nperiod = 1000\n")
 }
 
-/// An overflow of branches is approached up to the block that has it, and stepped from there: the start of its handler is the
-/// next thing. One of loads has two blocks of memory accesses before it that are stepped.
+/// An overflow of branches ends its block, and no instruction is stepped for it. One of instructions is approached by QEMU's
+/// clock up to 16 of them, which are stepped. Besides there are the exits of our own handler, which reads the status, acknowledges it and
+/// reloads the counter. The last number is what an overflow may cost in exits, those at the start included: some hundreds.
 #[test]
 fn an_overflow_takes_few_steps_and_exits() {
-    if !qemu_tests::both_ways().contains(&Counting::Plugin) {
-        eprintln!("skipped: there is no plugin");
-        return;
+    if !both_ways().contains(&Counting::Plugin) {
+        skip!("the plugin's steps are looked at");
     }
     for model in [Model::Skylake, Model::Zen4] {
-        for (event, most_steps, most_exits) in
-            [("branches", STEPS, EXITS), ("instructions", STEPS, EXITS)]
-        {
-            let ran = on(model, &sampled(event, 1_000, 200));
+        for (event, most_steps, most_exits) in [("branches", 1, 12), ("instructions", 24, 40)] {
+            let ran = on(model, &sampled(event));
             ran.ends_with(0);
-            let taken: u64 =
-                ran.report.sampled().flat_map(|one| &one.events).map(|event| event.overflows).sum();
+            let events = ran.report.sampled().flat_map(|one| &one.events);
+            let taken: u64 = events.map(|event| event.overflows).sum();
             let seen = statistics(&ran);
-            assert!(taken > 100, "{taken} overflows");
-            assert!(seen["step"] <= most_steps * taken, "{model:?}, {event}, {taken}: {seen:?}");
-            assert!(seen["exits"] <= most_exits * taken, "{model:?}, {event}, {taken}: {seen:?}");
-            assert!(seen.get("modes").is_none_or(|modes| *modes <= 4), "{model:?}: {seen:?}");
+            let what = format!("{model:?}, {event}, {taken} overflows: {seen:?}");
+            assert!(taken > 500, "{what}");
+            assert!(seen["overflows"].abs_diff(taken) < taken / 10, "{what}");
+            let steps = seen.get("step").copied().unwrap_or_default();
+            assert!(steps <= most_steps * taken, "{what}");
+            assert!(seen["exits"] <= most_exits * taken, "{what}");
+            // A change throws all translated code away.
+            assert!(seen.get("modes").is_none_or(|modes| *modes <= 6), "{what}");
         }
     }
 }
