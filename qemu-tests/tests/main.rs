@@ -42,6 +42,7 @@ mod objects;
 mod old_machines;
 mod plugin;
 mod pmu_conformance;
+mod pmu_costs;
 mod pmu_options;
 mod precise;
 mod program;
