@@ -70,3 +70,54 @@ fn the_corrections_that_were_applied_go_with_the_tables() {
     assert_eq!(sources.overrides.len(), lines);
     assert!(sources.overrides.iter().all(|one| !one.reason.is_empty()));
 }
+
+/// Each value at its edge: an event select has 8 bits for the event and, with UMASK2, 16 for the unit mask on Intel
+/// (SDM vol. 3, 20.2.1), 12 and 8 on AMD (APM vol. 2, 13.2.1).
+#[test]
+fn a_row_fits_the_registers_of_its_vendor() {
+    let row = |event, umask| Row {
+        ways: vec![Way { event, umask, msr: None }],
+        counters: 1,
+        ..Row::default()
+    };
+    let field = |vendor, row: Row| row.check(vendor).err().map(|misfit| misfit.field);
+    use Vendor::{Amd, Intel};
+    for (vendor, event, umask) in [(Intel, 0xff, 0xffff), (Amd, 0xfff, 0xff)] {
+        assert_eq!(field(vendor, row(event, umask)), None);
+        assert_eq!(field(vendor, row(event + 1, 0)), Some("EventCode"));
+        assert_eq!(field(vendor, row(event + 2, 0)), Some("EventCode"));
+        if let Some(wide) = u16::checked_add(umask, 1) {
+            assert_eq!(field(vendor, row(1, wide)), Some("UMask"));
+            assert_eq!(field(vendor, row(1, wide + 1)), Some("UMask"));
+        }
+    }
+    // What Intel's processors alone have.
+    let msr = vec![Way { event: 1, umask: 0, msr: Some(0x1a6) }];
+    for (one, wrong) in [
+        (Row { fixed: Some(1), ..row(1, 1) }, "Counter"),
+        (Row { ways: msr, ..row(1, 1) }, "MSRIndex"),
+        (Row { any_thread: true, ..row(1, 1) }, "AnyThread"),
+    ] {
+        assert_eq!(field(Intel, one.clone()), None);
+        assert_eq!(field(Amd, one), Some(wrong));
+    }
+    // Some counter has to have it.
+    assert_eq!(field(Intel, Row { counters: 0, ..row(1, 1) }), Some("Counter"));
+    assert_eq!(field(Intel, Row { counters: 0, fixed: Some(1), ..row(1, 1) }), None);
+}
+
+#[test]
+fn bits_of_an_msr_go_to_the_tables_that_use_it() {
+    let mut sources = Sources::default();
+    for (name, msr) in [("a", r#", "MSRIndex": "0x1a6", "MSRValue": "1""#), ("b", "")] {
+        let json = format!(r#"[{{"EventName": "A", "EventCode": "1", "Counter": "0"{msr}}}]"#);
+        sources.merge_perfmon(name, &json).unwrap();
+    }
+    let text = "tables,msr,bits,source\n*,0x1a6,0xf,x\nb.csv|a.csv,0x1a7,0x3,x\n";
+    sources.read_msr_bits("msr_bits.csv", text).unwrap();
+    let bits = |table: usize| -> Vec<(u32, u64)> {
+        sources.tables[table].msrs.iter().map(|msr| (msr.address, msr.valid_bits)).collect()
+    };
+    assert_eq!(bits(0), [(0x1a6, 0xf), (0x1a7, 3)]);
+    assert_eq!(bits(1), [(0x1a7, 3)]);
+}
