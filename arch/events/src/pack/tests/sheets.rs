@@ -121,3 +121,46 @@ fn bits_of_an_msr_go_to_the_tables_that_use_it() {
     assert_eq!(bits(0), [(0x1a6, 0xf), (0x1a7, 3)]);
     assert_eq!(bits(1), [(0x1a7, 3)]);
 }
+
+/// A line of a table with these fields, the others as most lines have them.
+fn line(fields: &[(&str, &str)]) -> Result<Row, String> {
+    let usual = [("name", "A"), ("event", "1"), ("umask", "1"), ("counters", "1")];
+    let zero = ["cmask", "inv", "edge", "any", "precise", "data_la", "taken_alone", "deprecated"];
+    let of = |column: &&str| {
+        let found = fields.iter().chain(&usual).find(|(name, _)| name == column);
+        found.map_or(if zero.contains(column) { "0" } else { "" }, |(_, text)| text)
+    };
+    let cells: Vec<&str> = row::COLUMNS.iter().map(of).collect();
+    let text = format!("{}\n{}\n", row::COLUMNS.join(","), cells.join(","));
+    let sheet = Sheet::read("intel/x.csv", &text, &row::COLUMNS).unwrap();
+    row::read(&sheet, 0, Vendor::Intel).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_line_of_a_table_is_read_or_refused_by_its_field() {
+    let precise = |text| line(&[("precise", text)]).map(|row| row.precise);
+    let all = ["0", "1", "2"].map(|text| precise(text).unwrap());
+    assert_eq!(all, [Precise::No, Precise::Capable, Precise::Only]);
+    assert!(precise("3").is_err());
+    assert_eq!(line(&[("cmask", "0xff")]).map(|row| row.cmask), Ok(0xff));
+    assert!(line(&[("cmask", "0x100")]).unwrap_err().contains("the number is too large"));
+    for name in ["", "CAFÉ"] {
+        assert!(line(&[("name", name)]).unwrap_err().contains("all of them ASCII"), "{name}");
+    }
+    let msr = |text| line(&[("msr", text)]).map(|row| row.ways[0].msr);
+    assert_eq!(msr("0xfffffffe"), Ok(Some(0xffff_fffe)));
+    assert!(msr("0xffffffff").is_err(), "that number says that there is none");
+    let ways = |event, umask, msr| {
+        let read = line(&[("event", event), ("umask", umask), ("msr", msr)]);
+        read.map(|row| row.ways.iter().map(|way| (way.event, way.umask)).collect::<Vec<_>>())
+    };
+    assert_eq!(ways("1|2", "3|4", ""), Ok(vec![(1, 3), (2, 4)]));
+    assert_eq!(ways("1|2", "3", "5|6"), Ok(vec![(1, 3), (2, 3)]));
+    assert_eq!(ways("1", "3|4|5", ""), Ok(vec![(1, 3), (1, 4), (1, 5)]));
+    for (event, umask, msr) in
+        [("1|2|3", "3|4", ""), ("1|2", "3|4|5", ""), ("1|2", "3", "5"), ("1|2|3|4|5", "1", "")]
+    {
+        let said = ways(event, umask, msr).unwrap_err();
+        assert!(said.contains("do not go together"), "{said}");
+    }
+}
