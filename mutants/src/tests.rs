@@ -204,8 +204,7 @@ impl Program {
 
     fn run(&self, names: &[&str], value: &str, limit: Limit) -> Result<End> {
         let Limit { processor, wall } = limit;
-        let script =
-            format!("ulimit -v {LIMIT_KIB}; ulimit -S -t {processor}; exec \"$0\" \"$@\"");
+        let script = format!("ulimit -v {LIMIT_KIB}; ulimit -S -t {processor}; exec \"$0\" \"$@\"");
         let mut command = Command::new("sh");
         command
             .args(["-c", &script])
@@ -260,7 +259,7 @@ fn watch(lines: &mpsc::Receiver<String>, until: Instant) -> Option<End> {
 }
 
 #[cfg(test)]
-mod tests {
+mod ends {
     use super::*;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
