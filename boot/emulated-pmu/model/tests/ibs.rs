@@ -251,7 +251,7 @@ fn with_random_tagging_the_first_fetches_are_fewer() {
 fn both_units_at_once() {
     let mut pmu = zen4(EN | COUNTS_OPS | 2);
     write(&mut pmu, FETCH_CTL, FETCH_EN | 1);
-    assert_eq!(pmu.needs().bulk.count_ones(), 2 + 0);
+    assert_eq!(pmu.needs().bulk.count_ones(), 2);
     let samples: Vec<u64> = (1..=100).filter(|n| step(&mut pmu, *n).ibs).collect();
     assert_eq!(samples, [17, 33]);
     assert_eq!(read(&mut pmu, FETCH_LINEAR), 0x1000 + 17);
@@ -368,10 +368,8 @@ fn where_the_data_was_is_known_if_caches_are_modelled() {
     };
     assert_eq!(translated(LoadStlbHit), 0b001);
     assert_eq!(translated(StoreWalk), 0b011);
-    assert_eq!(translated(Load_), 0b100);
+    assert_eq!(translated(Occurrence::Load), 0b100);
 }
-
-use Occurrence::Load as Load_;
 
 #[test]
 fn an_instruction_without_access_or_branch_leaves_nothing_of_the_last_one() {
