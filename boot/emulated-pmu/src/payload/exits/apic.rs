@@ -29,9 +29,9 @@ pub(super) fn handle(guest: &mut Guest) {
     }
 }
 
-/// Whether an instruction has to be executed, as its accesses are counted or may be wanted for a sample.
+/// Whether an instruction has to be executed, as its accesses are counted, or a record or a sample is of it.
 fn counts_accesses(guest: &Guest) -> bool {
-    guest.needs.stepping() || guest.needs.occurrences.has_occurrences() || guest.needs.precise
+    guest.needs.stepping() || guest.needs.occurrences.has_occurrences() || guest.awaiting > 0
 }
 
 /// Reads for the guest, or lets it read.
