@@ -61,6 +61,8 @@ fn ibs_ctl_names_entry_0_and_cannot_be_written() {
         let mut pmu = pmu(model);
         assert_eq!(read(&mut pmu, IBS_CTL), 1 << 8);
         assert!(pmu.write_msr(IBS_CTL, 1 << 8).is_err());
+        assert_eq!(pmu.leave(IBS_CTL, 0), Ok(()), "it is as firmware leaves it");
+        assert_eq!(read(&mut pmu, IBS_CTL), 1 << 8);
     }
 }
 

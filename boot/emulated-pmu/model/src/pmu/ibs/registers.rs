@@ -11,7 +11,7 @@ use crate::pmu::gate::Which;
 const CONTROL: u64 = LVT_OFFSET_VALID;
 const LVT_OFFSET_VALID: u64 = 1 << 8;
 /// IBS_CTL among the registers.
-const IBS_CTL: usize = 10;
+pub(crate) const IBS_CTL: usize = 10;
 /// OP_CTL and FETCH_CTL: the maximum count.
 const MAXIMUM: u64 = 0xFFFF;
 /// OP_CTL: upper bits of the maximum count.
