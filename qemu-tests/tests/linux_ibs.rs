@@ -37,7 +37,7 @@ fn boot(model: Model) -> Option<Console> {
     let mut steps = Vec::new();
     for (name, event, period) in RECORDS {
         let run = LOOP.command();
-        let record = format!("perf record -q -R -e {event} -c {period} -o {name} {run}");
+        let record = format!("perf record -q -a -R -e {event} -c {period} -o {name} {run}");
         steps.push(Step::new(name, &record));
         let script = format!("perf script -F comm,ip -i {name}");
         steps.push(Step::new(&format!("{name}-samples"), &script));
