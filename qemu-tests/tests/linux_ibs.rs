@@ -76,8 +76,8 @@ fn check(model: Model) {
         let outside = samples.keys().find(|at| !OFFSETS.contains(&(**at - first)));
         assert_eq!(outside, None, "{name}: {samples:x?}");
         let count: u64 = samples.values().sum();
-        // The kernel's own instructions are counted as well; some samples are of them.
-        assert!((expected - 5..=expected).contains(&count), "{name}: {count} of {expected}");
+        // The kernel counts as well: some samples are of it, and a period that it began may end in the program.
+        assert!((expected - 5..=expected + 2).contains(&count), "{name}: {count} of {expected}");
     }
 }
 
