@@ -30,6 +30,7 @@ mod html;
 mod installed;
 mod lab;
 mod linux;
+mod linux_ibs;
 mod linux_kvm;
 mod linux_perf;
 mod linux_processors;
