@@ -162,6 +162,12 @@ pub fn write(register: Register, value: u32) {
     }
 }
 
+/// Writes an entry of AMD's extended local vector table, 0 to 3, of this processor's APIC. Returns what it holds then; 0 if the
+/// APIC is not in use.
+pub fn write_extended(entry: u8, value: u32) -> u32 {
+    registers().map_or(0, |mut registers| registers.write_extended(entry, value))
+}
+
 /// Whether this processor's APIC waits for the end of interrupt of `vector`.
 #[must_use]
 pub fn is_in_service(vector: u8) -> bool {

@@ -7,6 +7,7 @@ use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::apic;
 use arch::call::Function;
 use arch::cpu::extended;
 use arch::pmu::Gate;
@@ -175,6 +176,15 @@ impl Sampler for Target<'_> {
         let bytes = INSTRUCTION_BYTES.min(emitted.function.end - address) as usize;
         // SAFETY: the emitted code, which nothing writes to now.
         unsafe { core::slice::from_raw_parts(address as *const u8, bytes) }.to_vec()
+    }
+
+    fn has_extended_lvt(&mut self, entry: u8) -> bool {
+        /// Masked, as the entry stays until the block is installed.
+        const MASKED: u32 = 1 << 16;
+        let with_vector = MASKED | u32::from(pmi::IBS_VECTOR);
+        let holds = apic::write_extended(entry, with_vector) == with_vector;
+        apic::write_extended(entry, MASKED);
+        holds
     }
 
     fn has_emulated_pmu(&self) -> bool {

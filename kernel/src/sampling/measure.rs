@@ -1,6 +1,6 @@
 //! A `sample` item of a job.
 
-use super::{Sampler, Scheduled, Session, account, capability, plan, precise};
+use super::{Sampler, Scheduled, Session, account, capability, ibs, plan, precise};
 use crate::snippet::measure::Unmeasured;
 use crate::tasks::Summary;
 use alloc::format;
@@ -54,7 +54,9 @@ pub fn measure(
         Delivery::Fixed => pmi::Delivery::Fixed,
         Delivery::Nmi => pmi::Delivery::Nmi,
     };
-    let (ran, block) = match (item.is_scheduled(), &item.workload.tasks[..]) {
+    // The scheduler stops the unit with the counters; the gate around a task that is called does not know it.
+    let scheduled = item.is_scheduled() || session.has_instruction_based();
+    let (ran, block) = match (scheduled, &item.workload.tasks[..]) {
         (false, [task]) => {
             let (place, closed) = machine.load_task(task, &gate);
             block.closes_in(&closed);
@@ -76,6 +78,7 @@ pub fn measure(
     } else {
         let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
         pmu.driver.stop(pmu.registers).map_err(refused)?;
+        ibs::disarm(pmu.registers, &session.events).map_err(refused)?;
         let counts = account::account(pmu.registers, pmu.driver, &session, &block, interval);
         let counts = counts.map_err(refused)?;
         let capability = capability::capability(pmu.driver.capabilities(), emulated);

@@ -1,6 +1,6 @@
 //! Programmed counters, and the memory that their handler writes to.
 
-use super::{Armed, precise};
+use super::{Armed, ibs, precise};
 use alloc::vec;
 use alloc::vec::Vec;
 use arch::pmu::pebs::{Drain, Store};
@@ -67,8 +67,11 @@ impl Session {
             sampling::Freeze::Auto | sampling::Freeze::Software => block.stop_in_handler(driver)?,
             sampling::Freeze::Off => {}
         }
-        for one in events.iter().filter(|one| !one.selection.precise) {
+        for one in events.iter().filter(|one| one.selection.interrupt) {
             block.reload(driver, one.counter, driver.preset(one.counter, one.period)?)?;
+        }
+        for one in &events {
+            ibs::arm(registers, driver, one, &mut block)?;
         }
         let mut session = Self::new(events, store);
         if let Some(store) = &mut session.store {
@@ -111,7 +114,7 @@ impl Session {
             Keep::Histogram => {
                 self.buckets = vec![Bucket::default(); capacity.next_power_of_two()];
                 block.count_addresses(&mut self.buckets);
-                if self.store.is_some() {
+                if self.has_data() {
                     self.data_buckets = self.buckets.clone();
                     block.count_data(&mut self.data_buckets);
                 }
@@ -123,7 +126,7 @@ impl Session {
                     self.registers = vec![[0; REGISTERS]; capacity];
                     block.registers_to(&mut self.registers);
                 }
-                if self.store.is_some() {
+                if self.has_data() {
                     self.data = vec![0; capacity];
                     block.data_to(&mut self.data);
                 }
@@ -149,13 +152,27 @@ impl Session {
         let status = driver.status(registers)?;
         driver.acknowledge(registers, status)?;
         for one in &self.events {
-            driver.write(registers, one.counter, driver.preset(one.counter, one.distance())?)?;
+            let preset = match one.ibs {
+                Some(_) => 0,
+                None => driver.preset(one.counter, one.distance())?,
+            };
+            driver.write(registers, one.counter, preset)?;
             if let Some((witness, _)) = one.witness {
                 driver.write(registers, witness, 0)?;
             }
         }
         block.clear();
         Ok(())
+    }
+
+    /// Whether samples may have a data address.
+    fn has_data(&self) -> bool {
+        self.store.is_some() || self.has_instruction_based()
+    }
+
+    /// Whether samples are instruction-based.
+    pub(super) fn has_instruction_based(&self) -> bool {
+        self.events.iter().any(|one| one.ibs.is_some())
     }
 
     /// Room for the times of the timer's first ticks.

@@ -273,6 +273,9 @@ impl Sampler for Host {
         vec![0x90; usize::from(address < AT + 10)]
     }
 
+    fn has_extended_lvt(&mut self, _: u8) -> bool {
+        true
+    }
     fn has_emulated_pmu(&self) -> bool {
         true
     }

@@ -2,6 +2,7 @@
 
 use super::handling::Handling;
 use super::histogram::{Bucket, Histogram};
+use super::ibs::Sampling;
 use super::service::REGISTERS;
 use super::throttle::Throttle;
 use super::timer::Times;
@@ -138,6 +139,8 @@ pub struct ControlBlock {
     pub(super) histogram: Option<Histogram>,
     /// PEBS records to take out.
     pub(super) records: Option<Drain>,
+    /// The unit of instruction-based sampling that samples beside the counters.
+    pub(super) ibs: Option<Sampling>,
     /// Data addresses of records, counted.
     pub(super) data: Option<Histogram>,
     /// Data address of each sample of the log; null: they are not kept.
@@ -201,6 +204,7 @@ impl ControlBlock {
         start: 0,
         histogram: None,
         records: None,
+        ibs: None,
         data: None,
         data_log: core::ptr::null_mut(),
         throttle: Throttle::NONE,
@@ -402,6 +406,9 @@ impl ControlBlock {
         }
         if let Some(records) = &mut self.records {
             records.clear();
+        }
+        if let Some(sampling) = &mut self.ibs {
+            sampling.clear();
         }
     }
 

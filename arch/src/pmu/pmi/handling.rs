@@ -114,6 +114,17 @@ impl Around {
         }
     }
 
+    /// Those of the handler of instruction-based samples: the counters as for a tick, and the unit that samples, which is the
+    /// last to go on.
+    pub(super) fn of_sample(block: &ControlBlock) -> Self {
+        let mut around = Self::of_tick(block);
+        if let (Some(sampling), true) = (block.sampling(), (around.resumes as usize) < MAX_WRITES) {
+            around.after[around.resumes as usize] = sampling.begin();
+            around.resumes += 1;
+        }
+        around
+    }
+
     pub(super) fn before(&self) -> &[Write] {
         &self.before[..self.stops as usize]
     }

@@ -24,6 +24,7 @@ mod block;
 mod entry;
 mod handling;
 mod histogram;
+mod ibs;
 mod service;
 mod serviced;
 mod throttle;
@@ -36,6 +37,7 @@ pub use entry::{
 };
 pub use handling::Handling;
 pub use histogram::{Bucket, Histogram};
+pub use ibs::{IBS_VECTOR, Sampling, sampled};
 pub use service::{
     Interrupted, MOST_SPURIOUS, REGISTERS, Raw, drain, pause, resume, service, tick,
 };

@@ -106,6 +106,7 @@ pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interr
 pub fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     put_all(raw, block.gate.off());
     block.shut = 1;
+    super::ibs::pause(block, raw, from);
     drain(block, raw, from);
     if overflows(block, raw) == 0 {
         return;
@@ -123,6 +124,7 @@ pub fn resume(block: &mut ControlBlock, raw: &mut impl Raw) {
     block.shut = 0;
     if !block.stopped {
         put_all(raw, block.gate.on());
+        super::ibs::resume(block, raw);
     }
 }
 
@@ -153,7 +155,7 @@ pub(super) fn handle_tick(block: &mut ControlBlock, raw: &mut impl Raw, from: &I
     }
 }
 
-fn put_all(raw: &mut impl Raw, writes: &[Write]) {
+pub(super) fn put_all(raw: &mut impl Raw, writes: &[Write]) {
     for &write in writes {
         if write.msr != 0 {
             raw.wrmsr(write.msr, write.value);
@@ -218,7 +220,7 @@ pub fn drain(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
 
 /// Everything that is told of the overflows of `status`: at `tsc`, or now; with a data address, or 0.
 #[inline]
-fn note(
+pub(super) fn note(
     block: &mut ControlBlock,
     raw: &mut impl Raw,
     from: &Interrupted,
