@@ -168,6 +168,17 @@ pub fn write_extended(entry: u8, value: u32) -> u32 {
     registers().map_or(0, |mut registers| registers.write_extended(entry, value))
 }
 
+/// Whether this processor's APIC has an entry of AMD's extended local vector table: one that holds what is written. It is masked
+/// then.
+#[must_use]
+pub fn has_extended(entry: u8) -> bool {
+    /// A vector that nobody else has, masked.
+    const PROBE: u32 = LVT_MASK | 0xe2;
+    let holds = write_extended(entry, PROBE) == PROBE;
+    write_extended(entry, LVT_MASK);
+    holds
+}
+
 /// Whether this processor's APIC waits for the end of interrupt of `vector`.
 #[must_use]
 pub fn is_in_service(vector: u8) -> bool {

@@ -82,6 +82,9 @@ pub trait TestMachine: Registers {
         None
     }
 
+    /// Whether the local APIC has this entry of AMD's extended local vector table.
+    fn has_extended_lvt(&mut self, entry: u8) -> bool;
+
     /// Whether the handler's own instructions are counted. They are on any processor; a model runs no handler.
     fn counts_handlers(&self) -> bool;
 }

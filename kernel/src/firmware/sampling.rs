@@ -179,12 +179,7 @@ impl Sampler for Target<'_> {
     }
 
     fn has_extended_lvt(&mut self, entry: u8) -> bool {
-        /// Masked, as the entry stays until the block is installed.
-        const MASKED: u32 = 1 << 16;
-        let with_vector = MASKED | u32::from(pmi::IBS_VECTOR);
-        let holds = apic::write_extended(entry, with_vector) == with_vector;
-        apic::write_extended(entry, MASKED);
-        holds
+        apic::has_extended(entry)
     }
 
     fn has_emulated_pmu(&self) -> bool {

@@ -151,6 +151,10 @@ impl TestMachine for Processor<'_> {
         }
     }
 
+    fn has_extended_lvt(&mut self, entry: u8) -> bool {
+        arch::apic::has_extended(entry)
+    }
+
     fn log(&mut self) -> &'static mut [Sample] {
         let log = &raw mut LOG;
         // SAFETY: one check at a time uses the log, and the handler only while that check lets it.

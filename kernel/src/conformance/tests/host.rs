@@ -341,6 +341,10 @@ impl TestMachine for Host {
         self.block.clone()
     }
 
+    fn has_extended_lvt(&mut self, entry: u8) -> bool {
+        entry < 4
+    }
+
     fn log(&mut self) -> &'static mut [Sample] {
         // SAFETY: leaked in `new`; one check at a time uses it.
         let log = unsafe { &mut *self.log };
