@@ -192,7 +192,7 @@ fn period(context: &mut Context) -> Outcome {
     let [less, more] = match context.emulated {
         // The operation behind the last one is the one that is tagged, and there are some behind the piece.
         Some(_) => [(whole - 16) & !15, (whole + 32) & !15],
-        None => [whole / 2 & !15, (2 * whole) & !15],
+        None => [(whole / 2) & !15, (2 * whole) & !15],
     };
     let mut all = All::of("a sample where the count reaches its maximum, and none before");
     for (length, wanted) in [(less, true), (more, false)] {
