@@ -7,6 +7,7 @@
 //! (`crate::tasks`), and the counters stand while it works. [`capability`] says what the PMU can tell at all.
 
 pub mod account;
+mod branches;
 mod capability;
 mod ibs;
 mod measure;

@@ -1,6 +1,6 @@
 //! From events and rates to counters and periods.
 
-use super::{Sampler, ibs, precise};
+use super::{Sampler, branches, ibs, precise};
 use crate::events::Known;
 use crate::snippet::events::{self, Use};
 use crate::snippet::measure::Unmeasured;
@@ -55,7 +55,10 @@ pub fn plan(
     item: &Sampling,
 ) -> Result<(Vec<Armed>, Vec<Uncounted>), Unmeasured> {
     if item.events.is_empty() {
-        return Ok((Vec::new(), Vec::new()));
+        return match item.branches {
+            true => Err(Unmeasured::Refused(branches::NO_EVENT.to_string())),
+            false => Ok((Vec::new(), Vec::new())),
+        };
     }
     let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
     let has = pmu.driver.capabilities().clone();
@@ -138,6 +141,8 @@ pub fn plan(
         let text = "the emulated PMU has no latencies, so no load reaches a threshold";
         one.remarks.push(text.to_string());
     }
+    let precise = armed.iter().any(|one| one.selection.precise || one.ibs.is_some());
+    branches::check(item, &has, precise).map_err(Unmeasured::Refused)?;
     witnesses(&mut armed, &has, &places);
     Ok((armed, left_out))
 }

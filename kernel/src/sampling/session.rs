@@ -1,11 +1,11 @@
 //! Programmed counters, and the memory that their handler writes to.
 
-use super::{Armed, ibs, precise};
+use super::{Armed, branches, ibs, precise};
 use alloc::vec;
 use alloc::vec::Vec;
 use arch::pmu::pebs::{Drain, Store};
-use arch::pmu::pmi::{Bucket, ControlBlock, REGISTERS, Sample, Throttle};
-use arch::pmu::{Driver, Freeze, FreezeKind, PmuError, Registers};
+use arch::pmu::pmi::{Bucket, ControlBlock, Edge, REGISTERS, Sample, Throttle};
+use arch::pmu::{Driver, FreezeKind, PmuError, Registers};
 use protocol::sampling::{self, Keep, OnFull, Sampling};
 
 /// A set of sampling counters. Holds the log that the block names, so it has to outlive the block's use.
@@ -22,6 +22,8 @@ pub struct Session {
     /// Their data addresses: counted, or one for each sample of the log.
     data_buckets: Vec<Bucket>,
     data: Vec<u64>,
+    /// Branches that were recorded before the samples, counted.
+    edges: Vec<Edge>,
 }
 
 /// Ticks of the timer whose times are kept.
@@ -56,12 +58,13 @@ impl Session {
                 driver.program(registers, *witness, selection)?;
             }
         }
+        let edges = branches::start(registers, driver, item)?;
         let mut block = ControlBlock::of(driver);
         let by_processor = driver.capabilities().freeze != FreezeKind::None;
         match item.freeze {
             _ if events.is_empty() => {}
             sampling::Freeze::Auto if by_processor => {
-                driver.set_freeze(registers, Freeze::COUNTERS)?;
+                driver.set_freeze(registers, branches::freeze(item))?;
                 block.resume_in_handler(driver);
             }
             sampling::Freeze::Auto | sampling::Freeze::Software => block.stop_in_handler(driver)?,
@@ -74,6 +77,10 @@ impl Session {
             ibs::arm(registers, driver, one, &mut block)?;
         }
         let mut session = Self::new(events, store);
+        if let Some(kind) = edges {
+            session.edges = vec![Edge::default(); (item.capacity as usize).next_power_of_two()];
+            branches::count(registers, driver, kind, &mut session.edges, &mut block)?;
+        }
         if let Some(store) = &mut session.store {
             block.take_records(Drain::new(store, driver.recording()));
         }
@@ -101,6 +108,7 @@ impl Session {
             store,
             data_buckets: Vec::new(),
             data: Vec::new(),
+            edges: Vec::new(),
         }
     }
 

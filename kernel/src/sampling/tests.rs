@@ -313,6 +313,7 @@ fn item(events: &[SampledEvent<'static>], turns: u64) -> Sampling<'static> {
         registers: 0,
         limit_per_ms: 0,
         precise: false,
+        branches: false,
         limit_us: 1,
     }
 }

@@ -104,9 +104,12 @@ pub(super) struct RawSample {
     registers: Vec<String>,
     /// Interrupts in a millisecond above which the period is made longer.
     limit_per_ms: Option<u32>,
-    /// Take samples from PEBS records. Default: false.
+    /// Sample the instruction itself: by PEBS records, on AMD by IBS. Default: false.
     #[serde(default)]
     precise: bool,
+    /// Count the branches that the processor recorded before each sample. Default: false.
+    #[serde(default)]
+    branches: bool,
     tick_ns: Option<u64>,
     jitter: Option<u64>,
     limit_us: Option<u64>,
@@ -231,6 +234,7 @@ pub(super) fn decide(
             registers,
             limit_per_ms: raw.limit_per_ms.unwrap_or(0),
             precise: raw.precise,
+            branches: raw.branches,
         },
         code: SnippetFile {
             name,

@@ -160,6 +160,14 @@ pub fn render(report: &Report) -> String {
                     fields.resize(HEADER.len(), String::new());
                     row(fields);
                 }
+                for one in sampled.branches.iter().flat_map(|branches| &branches.edges) {
+                    let mut fields = vec![sampled.item.to_string(), sampled.name.clone()];
+                    fields.push(format!("branch from {:#x} to {:#x}", one.from.0, one.to.0));
+                    fields.extend(std::iter::repeat_n(one.count.to_string(), 4));
+                    fields.extend(["1".into(), "1".into()]);
+                    fields.resize(HEADER.len(), String::new());
+                    row(fields);
+                }
                 for one in &sampled.uncounted {
                     row(without_figures(sampled.item, &sampled.name, &one.event, "uncounted"));
                 }

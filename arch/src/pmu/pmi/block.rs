@@ -1,5 +1,6 @@
 //! What the handler needs, worked out beforehand.
 
+use super::edges::Edges;
 use super::handling::Handling;
 use super::histogram::{Bucket, Histogram};
 use super::ibs::Sampling;
@@ -141,6 +142,8 @@ pub struct ControlBlock {
     pub(super) records: Option<Drain>,
     /// The unit of instruction-based sampling that samples beside the counters.
     pub(super) ibs: Option<Sampling>,
+    /// Branches that were recorded before each sample, counted.
+    pub(super) edges: Option<Edges>,
     /// Data addresses of records, counted.
     pub(super) data: Option<Histogram>,
     /// Data address of each sample of the log; null: they are not kept.
@@ -205,6 +208,7 @@ impl ControlBlock {
         histogram: None,
         records: None,
         ibs: None,
+        edges: None,
         data: None,
         data_log: core::ptr::null_mut(),
         throttle: Throttle::NONE,
@@ -359,6 +363,7 @@ impl ControlBlock {
             || self.needs_registers()
             || self.histogram.is_some()
             || self.records.is_some()
+            || self.edges.is_some()
             || self.throttle.limits()
             || self.notify.is_some()
     }
@@ -409,6 +414,9 @@ impl ControlBlock {
         }
         if let Some(sampling) = &mut self.ibs {
             sampling.clear();
+        }
+        if let Some(edges) = &mut self.edges {
+            edges.clear();
         }
     }
 

@@ -21,6 +21,7 @@
 
 mod assembly;
 mod block;
+mod edges;
 mod entry;
 mod handling;
 mod histogram;
@@ -31,6 +32,7 @@ mod throttle;
 mod timer;
 
 pub use block::{ControlBlock, Notify, Sample, Slot};
+pub use edges::{Edge, Edges};
 pub use entry::{
     Delivery, VECTOR, block, drain_installed, exchange, install, install_for, let_in, let_out,
     mask, service_installed, shut, uninstall,

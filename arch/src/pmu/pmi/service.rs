@@ -2,6 +2,7 @@
 
 use super::ControlBlock;
 use super::block::{Sample, Slot};
+use super::edges;
 use super::handling::Around;
 use super::throttle::Pace;
 use super::timer::{TIMER_BIT, TIMER_SLOT};
@@ -84,6 +85,7 @@ pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interr
             drain(block, raw, from);
         }
         if found & !BUFFER != 0 {
+            edges::take(block, raw);
             note(block, raw, from, found & !BUFFER, None, 0);
         }
         raw.unmask();
@@ -105,6 +107,9 @@ pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interr
 #[inline]
 pub fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     put_all(raw, block.gate.off());
+    if let Some([_, off]) = block.recording() {
+        put_all(raw, &[off]);
+    }
     block.shut = 1;
     super::ibs::pause(block, raw, from);
     drain(block, raw, from);
@@ -122,6 +127,9 @@ pub fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
 #[inline]
 pub fn resume(block: &mut ControlBlock, raw: &mut impl Raw) {
     block.shut = 0;
+    if let (Some([on, _]), false) = (block.recording(), block.stopped) {
+        put_all(raw, &[on]);
+    }
     if !block.stopped {
         put_all(raw, block.gate.on());
         super::ibs::resume(block, raw);
