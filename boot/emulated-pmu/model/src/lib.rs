@@ -73,7 +73,8 @@ pub use model::Model;
 pub use mutation::Mutation;
 pub use occurrence::{Bulk, OCCURRENCES, Occurrence};
 pub use pmu::{
-    Effects, GuestMemory, Limit, Needs, Outcome, Pmu, Retirement, Silence, Unknown, rdpmc_allowed,
+    Effects, GuestMemory, Limit, Needs, Outcome, PageSize, Pmu, Retirement, Sampled, Silence,
+    Unknown, rdpmc_allowed,
 };
 pub use recording::Recording;
 pub use ring::{Ring, RingMask};

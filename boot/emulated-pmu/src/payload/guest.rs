@@ -16,6 +16,7 @@ use core::arch::asm;
 use core::cell::RefCell;
 use emulated_pmu::control::{Control, enterable_code_segment};
 use emulated_pmu::debug_registers::{DebugRegisters, SINGLE_STEP};
+use emulated_pmu::extended_apic::ExtendedApic;
 use emulated_pmu::nested::paging::Translation;
 use emulated_pmu::returns::Returns;
 use emulated_pmu::step::{self, Behind};
@@ -121,6 +122,8 @@ pub struct Guest {
     pub said_stepped: [u64; 4],
     /// Intel's local APIC masks LVTPC when it delivers a PMI.
     pub masks_lvtpc: bool,
+    /// Registers of its local APIC that QEMU's has not.
+    pub extended_apic: ExtendedApic,
     /// Linear address of the instruction that was stepped over last.
     pub stepped: u64,
 }

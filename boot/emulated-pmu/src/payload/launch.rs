@@ -19,6 +19,7 @@ use core::mem::MaybeUninit;
 use core::slice;
 use core::sync::atomic::{AtomicBool, Ordering};
 use emulated_pmu::debug_registers::DebugRegisters;
+use emulated_pmu::extended_apic::ExtendedApic;
 use emulated_pmu::options::{self, Clock, Options, Strings};
 use emulated_pmu::vmcb::{Segment, Vmcb};
 use handover::{LAUNCH_VERSION, Launch, Refusal};
@@ -177,6 +178,7 @@ unsafe fn build(
             nmi_not_before: 0,
             nmi_streak: 0,
             masks_lvtpc,
+            extended_apic: ExtendedApic::RESET,
             stepped: 0,
         });
     }

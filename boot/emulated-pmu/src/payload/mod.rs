@@ -2,7 +2,7 @@
 //! [`tables`], [`switch`]), the machine's clock and timers ([`icount`], [`hpet`], [`lapic`]), the guest's ([`clock`],
 //! [`timer`], [`pm_timer`]), the guest ([`guest`], [`counting`],
 //! [`memory`], [`breakpoint`]), the other processors ([`processors`]), and the loop that runs it: which way to run ([`run`]), each way ([`free`], [`bulk`],
-//! [`step`]), who counts for it at full speed ([`plugin`]), what made it leave ([`exits`]), what is delivered to it ([`events`], [`delivery`]), and what it
+//! [`step`]), who counts for it at full speed ([`plugin`]), what made it leave ([`exits`]), what is delivered to it ([`events`], [`delivery`], [`ibs`]), and what it
 //! executes while it is counted at full speed ([`code`], [`nested_paging`], [`maps`]).
 
 mod accesses;
@@ -21,6 +21,7 @@ mod free;
 mod guest;
 mod heap;
 mod hpet;
+mod ibs;
 mod icount;
 mod lapic;
 mod launch;

@@ -86,6 +86,7 @@ impl Pmu {
             Register::PebsEnable => self.is(Mutation::PebsEnableAbsent),
             Register::DebugControl => self.is(Mutation::DebugControlAbsent),
             Register::GlobalStatus => self.is(Mutation::GlobalStatusAbsent),
+            Register::Ibs(_) => self.is(Mutation::IbsRegistersAbsent),
             _ => false,
         }
     }

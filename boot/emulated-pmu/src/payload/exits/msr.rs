@@ -2,7 +2,7 @@
 
 use crate::payload::guest::{Guest, SCE};
 use crate::payload::svm::{EFER, SVME, VM_CR, VM_HSAVE_PA};
-use crate::payload::{events, nested_guest, port, retire};
+use crate::payload::{events, ibs, nested_guest, port, retire};
 use pmu_model::{MsrError, Ring, Silence, msr};
 
 /// Reserved bits of EFER that QEMU's processors do not have: everything but SCE, LME, LMA, NXE, FFXSR and, hidden, SVME.
@@ -13,6 +13,7 @@ const ENABLE: u64 = 1 << 22;
 
 pub(super) fn read(guest: &mut Guest) {
     let number = guest.registers.rcx as u32;
+    ibs::on_read_msr(guest, number);
     let value = match number {
         EFER => {
             let own = u64::from(guest.sce) | guest.svm.svme();
