@@ -55,7 +55,11 @@ fn s2_edges_come_as_often_as_loops_take_them() {
             // The handler's way in and out takes some of the places, in ring 0.
             let least = if ring == 3 { entries - 1 } else { entries - 8 };
             assert!(all <= entries * samples && all >= least * (samples - 1), "{samples}: {what}");
-            assert_eq!((inner.cycles.is_some(), inner.mispredicted.is_some()), (cycles, misses), "{what}");
+            assert_eq!(
+                (inner.cycles.is_some(), inner.mispredicted.is_some()),
+                (cycles, misses),
+                "{what}"
+            );
             if let Some(cycles) = inner.cycles {
                 // Three instructions from one jump to the next, and what a misprediction costs.
                 assert!(cycles >= 3 * (inner.count - samples), "{what}");
@@ -71,7 +75,7 @@ fn s2_branches_are_refused_with_the_reason() {
         (Model::Skylake, "precise = true", "precise samples have none of their own"),
         (Model::Skylake, "interval-ns = 100000", "not at a timer's tick"),
     ] {
-        let toml = job(3, more).replace("\"branches\"", "\"br_inst_retired.all_branches\"");
+        let toml = job(3, more).replace("\"branches\"", "\"inst_retired.prec_dist\"");
         let toml = if model == Model::Zen2 { job(3, more) } else { toml };
         let ran = on(model, &toml);
         ran.ends_with(1);

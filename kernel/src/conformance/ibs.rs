@@ -4,6 +4,7 @@ use super::check::{All, Check, Finding, Outcome};
 use super::context::Context;
 use super::machine::Work;
 use alloc::vec;
+use alloc::vec::Vec;
 use arch::pmu::ibs::{Features, LvtOffset, OpData, OpData3, Period, Unit};
 use arch::pmu::pmi::{Delivery, Sample, Sampling};
 use arch::pmu::workload::Ring0Code;
@@ -54,12 +55,14 @@ pub(super) const CHECKS: &[Check] = &[
 
 const NEEDS: &str = "instruction-based sampling (CPUID 0x80000001 ECX[10])";
 /// Longer than everything around a piece.
-const LONG: u64 = 4096;
+const LONG: u64 = 1024;
 /// Instructions of a turn of [`Ring0Code::ColdLoads`]; where its load and its jump are, and how long it is in bytes.
 const TURN: u64 = 6;
 const LOAD: u64 = 6;
 const JUMP: u64 = 0x10;
 const BYTES: u64 = 0x13;
+/// IbsFetchCtl, bit 50: the fetch was completed.
+const COMPLETE: u64 = 1 << 50;
 /// IbsOpData, bit 37: a branch retired; IbsOpData3, bit 0: a load.
 const BRANCH: u64 = 1 << 37;
 const LOADS: u64 = 1 << 0;
@@ -67,6 +70,13 @@ const LOADS: u64 = 1 << 0;
 /// AMD's PMCx0C1 and PMCx076: operations retired, and cycles.
 const OPERATIONS: Selection = Selection::of(0xc1, 0);
 const CYCLES: Selection = Selection::of(0x76, 0);
+
+/// Registers that came later, and the bits of CPUID 0x8000001B EAX that announce them: IbsBrTarget, IbsFetchCtlExtd, IbsOpData4.
+const BY_FEATURE: [(Features, arch::msr::Msr); 3] = [
+    (Features::BRANCH_TARGET, arch::msr::Msr(0xc001_103b)),
+    (Features::FETCH_EXTENDED, arch::msr::Msr(0xc001_103c)),
+    (Features::OP_DATA_4, arch::msr::Msr(0xc001_103d)),
+];
 
 fn features(context: &Context) -> Option<Features> {
     context.has().ibs.map(Features::from_bits_retain)
@@ -79,6 +89,7 @@ struct Seen {
     what: u64,
     access: OpData3,
     linear: u64,
+    physical: u64,
 }
 
 fn get(context: &mut Context, msr: arch::msr::Msr) -> Result<u64, PmuError> {
@@ -110,6 +121,7 @@ fn seen(context: &mut Context, unit: Unit) -> Result<Seen, PmuError> {
         what: get(context, OpData::MSR)?,
         access: OpData3(get(context, OpData3::MSR)?),
         linear: get(context, OpData3::LINEAR)?,
+        physical: get(context, OpData3::PHYSICAL)?,
     })
 }
 
@@ -132,7 +144,11 @@ fn registers(context: &mut Context) -> Outcome {
         let _ = set(context, unit.control(), 0);
         all.that(get(context, unit.address()).is_ok(), format_args!("{unit:?}: no address"));
     }
-    for msr in [OpData::MSR, OpData3::MSR, OpData3::LINEAR, LvtOffset::MSR] {
+    for (feature, msr) in BY_FEATURE {
+        let there = !has.contains(feature) || get(context, msr).is_ok();
+        all.that(there, format_args!("MSR {:#x}, which CPUID announces, cannot be read", msr.0));
+    }
+    for msr in [OpData::MSR, OpData3::MSR, OpData3::LINEAR, OpData3::PHYSICAL, LvtOffset::MSR] {
         all.that(get(context, msr).is_ok(), format_args!("MSR {:#x} cannot be read", msr.0));
     }
     Ok(all.finish())
@@ -175,6 +191,19 @@ fn count(context: &mut Context) -> Outcome {
         let what = if operations { "operations" } else { "cycles" };
         all.that(good && seen > 0, format_args!("{seen} {what}, where a counter has {counter}"));
     }
+    if let Some(period) = of_ops(has, 0xf_0000) {
+        const MORE: u64 = 1000;
+        let work = Work::kernel(Ring0Code::Loop, 100);
+        let mut counts = [0; 3];
+        // The first time is another way around the piece.
+        for (start, count) in [0, 0, MORE].into_iter().zip(&mut counts) {
+            *count = Unit::Op.count(tag(context, period, start, work)?.control);
+        }
+        let seen = counts[2].wrapping_sub(counts[1]);
+        let off = seen.abs_diff(MORE);
+        let good = if context.emulated.is_some() { off == 0 } else { off < MORE / 2 };
+        all.that(good, format_args!("{seen} further where it was begun with {MORE}"));
+    }
     Ok(all.finish())
 }
 
@@ -209,9 +238,9 @@ fn period(context: &mut Context) -> Outcome {
 fn valid(context: &mut Context) -> Outcome {
     let Some(has) = features(context) else { return Ok(Finding::skip(NEEDS)) };
     let Some(period) = of_ops(has, LONG) else { return Ok(Finding::skip(NEEDS)) };
-    let work = Work::kernel(Ring0Code::Loop, 4 * LONG);
+    let work = Work::kernel(Ring0Code::Loop, 2 * LONG);
     let first = look(context, period, 0, work)?;
-    context.run(Work::kernel(Ring0Code::NotTaken, 4 * LONG));
+    context.run(Work::kernel(Ring0Code::NotTaken, LONG));
     let second = seen(context, Unit::Op)?;
     set(context, Unit::Op.control(), 0)?;
     let mut all = All::of("the sample is valid, and stays as it is until software takes it");
@@ -234,7 +263,7 @@ fn each(
     for start in 0..2 * TURN {
         let start = if has.contains(Features::READ_WRITE_COUNT) { start } else { 0 };
         // Enough where operations are fused.
-        let work = Work::kernel(Ring0Code::ColdLoads, LONG);
+        let work = Work::kernel(Ring0Code::ColdLoads, LONG / 2);
         let seen = tag(context, period, start, work)?;
         take(&seen);
     }
@@ -278,6 +307,7 @@ fn data_address(context: &mut Context) -> Outcome {
     let mut all =
         All::of("a load's data is on a line of its memory, another one's elsewhere or invalid");
     let (mut loads, mut first) = (0, None);
+    let mut addresses = Vec::new();
     let mut look = |seen: &Seen| {
         if seen.control & Unit::Op.valid() == 0 || seen.rip != at + LOAD {
             return;
@@ -289,8 +319,15 @@ fn data_address(context: &mut Context) -> Outcome {
         // The same number of turns has gone by, but for what the beginning moves.
         let near = far.is_multiple_of(LINE) && far.wrapping_add(LONG * LINE) < 2 * LONG * LINE;
         all.that(linear != 0 && near, format_args!("{linear:#x}, {far:#x} from the first"));
+        if seen.access.has_physical() {
+            addresses.push((linear, seen.physical));
+        }
     };
     each(context, has, &mut look)?;
+    for (linear, physical) in addresses {
+        let wanted = context.machine.physical(linear).unwrap_or(0);
+        all.same(format_args!("the physical address of {linear:#x}"), wanted, physical);
+    }
     if context.emulated.is_some() {
         all.that(loads == 2, format_args!("{loads} loads in two turns"));
     }
@@ -303,25 +340,38 @@ fn fetch(context: &mut Context) -> Outcome {
         return Ok(Finding::skip("sampling of fetches (CPUID 0x8000001B EAX[1])"));
     };
     // A fetch may bring several instructions.
-    let seen = tag(context, period, 0, Work::kernel(Ring0Code::Loop, 16 * LONG))?;
+    let seen = tag(context, period, 0, Work::kernel(Ring0Code::Loop, 8 * LONG))?;
     let at = Ring0Code::Loop.address();
     let mut all = All::of("a sample of a fetch of the piece's code");
     all.that(seen.control & Unit::Fetch.valid() != 0, format_args!("{:#x}", seen.control));
     all.that((at & !63..at + 8).contains(&seen.rip), format_args!("{:#x} is elsewhere", seen.rip));
+    all.that(seen.control & COMPLETE != 0, format_args!("it is not complete: {:#x}", seen.control));
+    if let (Some(_), Some(period)) = (&context.emulated, of_ops(has, LONG)) {
+        // A fetch and an operation for each instruction: the same one is tagged.
+        let op = tag(context, period, 0, Work::kernel(Ring0Code::Loop, 8 * LONG))?;
+        all.same("the address, where an operation has", op.rip, seen.rip);
+    }
     Ok(all.finish())
 }
 
 fn interrupt(context: &mut Context) -> Outcome {
-    const TURNS: u64 = 20_000;
+    const TURNS: u64 = 8_000;
     const PERIOD: u64 = 1024;
     /// Of the ends, and of periods that begin anew.
     const ENDS: u64 = 2;
     let Some(has) = features(context) else { return Ok(Finding::skip(NEEDS)) };
     let Some(period) = of_ops(has, PERIOD) else { return Ok(Finding::skip(NEEDS)) };
     let entry = LvtOffset(get(context, LvtOffset::MSR)?).entry();
-    let Some(entry) = entry.filter(|&entry| context.machine.has_extended_lvt(entry)) else {
-        return Ok(Finding::skip("an extended LVT entry that the machine's firmware has set up"));
+    let wanted = "an interrupt with a sample at the end of each period";
+    let Some(entry) = entry else {
+        return Ok(Finding::fail(wanted, "the machine's firmware has not set IbsControl up"));
     };
+    if !context.machine.has_extended_lvt(entry) {
+        return Ok(Finding::fail(
+            wanted,
+            format_args!("the APIC has no extended LVT entry {entry}"),
+        ));
+    }
     let counter = context.first();
     context
         .program(counter, if has.contains(Features::COUNTS_OPS) { &OPERATIONS } else { &CYCLES })?;

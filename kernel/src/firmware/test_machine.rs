@@ -151,6 +151,11 @@ impl TestMachine for Processor<'_> {
         }
     }
 
+    fn physical(&mut self, linear: u64) -> Option<u64> {
+        // SAFETY: the kernel's own tables are in use, and nobody else changes them meanwhile.
+        unsafe { arch::memory::physical(linear) }
+    }
+
     fn has_extended_lvt(&mut self, entry: u8) -> bool {
         arch::apic::has_extended(entry)
     }

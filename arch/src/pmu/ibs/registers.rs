@@ -24,10 +24,16 @@ bitflags! {
         const READ_WRITE_COUNT = 1 << 3;
         /// Operations can be counted in place of cycles.
         const COUNTS_OPS = 1 << 4;
+        /// IbsBrTarget exists.
+        const BRANCH_TARGET = 1 << 5;
         /// The count has 27 bits in place of 20.
         const WIDE_COUNT = 1 << 6;
         /// A sample says where its address is none.
         const CHECKS_ADDRESS = 1 << 7;
+        /// IbsFetchCtlExtd exists.
+        const FETCH_EXTENDED = 1 << 9;
+        /// IbsOpData4 exists.
+        const OP_DATA_4 = 1 << 10;
         const _ = !0;
     }
 }
@@ -121,6 +127,15 @@ impl OpData3 {
     pub const MSR: Msr = Msr(0xc001_1037);
     /// IbsDcLinAd: the linear address of the data.
     pub const LINEAR: Msr = Msr(0xc001_1038);
+
+    /// IbsDcPhysAd: the physical one.
+    pub const PHYSICAL: Msr = Msr(0xc001_1039);
+
+    /// IbsDcPhyAddrValid: it has a physical address.
+    #[must_use]
+    pub const fn has_physical(self) -> bool {
+        self.0 & 1 << 18 != 0
+    }
 
     /// IbsDcLinAddrValid: it has a linear address.
     #[must_use]
