@@ -4,6 +4,7 @@ mod bench;
 mod bits;
 mod boot;
 mod bound;
+mod branches;
 mod bring_up;
 mod callgrind;
 mod compare;

@@ -7,6 +7,7 @@ use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::apic;
 use arch::cpu::extended;
 use arch::pmu::Gate;
 use arch::pmu::pmi::{self, ControlBlock, Delivery, Interval};
@@ -173,6 +174,10 @@ impl Sampler for Target<'_> {
         let bytes = INSTRUCTION_BYTES.min(emitted.function.end - address) as usize;
         // SAFETY: the emitted code, which nothing writes to now.
         unsafe { core::slice::from_raw_parts(address as *const u8, bytes) }.to_vec()
+    }
+
+    fn has_extended_lvt(&mut self, entry: u8) -> bool {
+        apic::has_extended(entry)
     }
 
     fn has_emulated_pmu(&self) -> bool {

@@ -168,6 +168,9 @@ macro_rules! without_pmu {
             fn code(&mut self, _: u64) -> Vec<u8> {
                 Vec::new()
             }
+            fn has_extended_lvt(&mut self, _: u8) -> bool {
+                true
+            }
             fn has_emulated_pmu(&self) -> bool {
                 false
             }

@@ -274,6 +274,9 @@ impl Sampler for Host {
         vec![0x90; usize::from(address < AT + 10)]
     }
 
+    fn has_extended_lvt(&mut self, _: u8) -> bool {
+        true
+    }
     fn has_emulated_pmu(&self) -> bool {
         true
     }
@@ -311,6 +314,7 @@ fn item(events: &[SampledEvent<'static>], turns: u64) -> Sampling<'static> {
         registers: 0,
         limit_per_ms: 0,
         precise: false,
+        branches: false,
         limit_us: 1,
     }
 }

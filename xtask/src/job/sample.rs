@@ -107,9 +107,12 @@ pub(crate) struct RawSample {
     registers: Vec<String>,
     /// Interrupts in a millisecond above which the period is made longer.
     limit_per_ms: Option<u32>,
-    /// Take samples from PEBS records. Default: false.
+    /// Sample the instruction itself: by PEBS records, on AMD by IBS. Default: false.
     #[serde(default)]
     precise: bool,
+    /// Count the branches that the processor recorded before each sample. Default: false.
+    #[serde(default)]
+    branches: bool,
     tick_ns: Option<u64>,
     jitter: Option<u64>,
     limit_us: Option<u64>,
@@ -230,6 +233,7 @@ fn decide(spanned: Spanned<RawSample>, text: &Text, source: &str) -> Result<Samp
             registers,
             limit_per_ms: raw.limit_per_ms.unwrap_or(0),
             precise: raw.precise,
+            branches: raw.branches,
         },
         code: SnippetFile {
             name,

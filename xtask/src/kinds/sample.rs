@@ -55,6 +55,10 @@ impl Shown for SampleResult {
             let event = format!("sampled {event} of data at {:#x}", one.address.0);
             rows.push(row(event, one.count, ""));
         }
+        for one in self.branches.iter().flat_map(|branches| &branches.edges) {
+            let event = format!("branch from {:#x} to {:#x}", one.from.0, one.to.0);
+            rows.push(row(event, one.count, ""));
+        }
         rows.extend(csv::uncounted(self.item, &self.name, &self.uncounted));
         rows
     }

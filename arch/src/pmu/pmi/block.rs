@@ -1,7 +1,9 @@
 //! What the handler needs, worked out beforehand.
 
+use super::edges::Edges;
 use super::handling::Handling;
 use super::histogram::{Bucket, Histogram};
+use super::ibs::Sampling;
 use super::service::REGISTERS;
 use super::throttle::Throttle;
 use super::timer::Times;
@@ -138,6 +140,10 @@ pub struct ControlBlock {
     pub(super) histogram: Option<Histogram>,
     /// PEBS records to take out.
     pub(super) records: Option<Drain>,
+    /// The unit of instruction-based sampling that samples beside the counters.
+    pub(super) ibs: Option<Sampling>,
+    /// Branches that were recorded before each sample, counted.
+    pub(super) edges: Option<Edges>,
     /// Data addresses of records, counted.
     pub(super) data: Option<Histogram>,
     /// Data address of each sample of the log; null: they are not kept.
@@ -201,6 +207,8 @@ impl ControlBlock {
         start: 0,
         histogram: None,
         records: None,
+        ibs: None,
+        edges: None,
         data: None,
         data_log: core::ptr::null_mut(),
         throttle: Throttle::NONE,
@@ -355,6 +363,7 @@ impl ControlBlock {
             || self.needs_registers()
             || self.histogram.is_some()
             || self.records.is_some()
+            || self.edges.is_some()
             || self.throttle.limits()
             || self.notify.is_some()
     }
@@ -402,6 +411,12 @@ impl ControlBlock {
         }
         if let Some(records) = &mut self.records {
             records.clear();
+        }
+        if let Some(sampling) = &mut self.ibs {
+            sampling.clear();
+        }
+        if let Some(edges) = &mut self.edges {
+            edges.clear();
         }
     }
 

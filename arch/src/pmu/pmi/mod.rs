@@ -23,21 +23,25 @@
 
 mod assembly;
 mod block;
+mod edges;
 mod entry;
 mod handling;
 mod histogram;
+mod ibs;
 mod service;
 mod serviced;
 mod throttle;
 mod timer;
 
 pub use block::{ControlBlock, Notify, Sample, Slot};
+pub use edges::{Edge, Edges};
 pub use entry::{
     Delivery, VECTOR, block, drain_installed, exchange, install, install_for, let_in, let_out,
     mask, service_installed, shut, uninstall,
 };
 pub use handling::Handling;
 pub use histogram::{Bucket, Histogram};
+pub use ibs::{IBS_VECTOR, Sampling, sampled};
 pub use service::{
     Interrupted, MOST_SPURIOUS, REGISTERS, Raw, drain, pause, resume, service, tick,
 };

@@ -39,8 +39,8 @@ pub use result::{
     Aggregates, Applied, Counting, Metric, Miss, Series, SnippetResult, Uncounted, Verdict,
 };
 pub use sampling::{
-    AddressCount, CodePlace, DataCount, SampleResult, SampledCount, Samples, SamplingCapability,
-    Schedule, TimerResult,
+    AddressCount, CodePlace, DataCount, EdgeCount, RecordedBranches, SampleResult, SampledCount,
+    Samples, SamplingCapability, Schedule, TimerResult,
 };
 pub use tasks::{TaskEnd, TaskResult, TasksResult, Ticks, Together, VectorCount};
 
