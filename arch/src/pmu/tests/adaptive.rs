@@ -46,6 +46,7 @@ fn retirement(n: u64) -> Retirement {
         load: None,
         store: None,
         tsc: 10 * n,
+        ..Retirement::default()
     }
 }
 
