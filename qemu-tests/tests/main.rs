@@ -43,6 +43,7 @@ mod objects;
 mod old_machines;
 mod plugin;
 mod pmu_conformance;
+mod pmu_costs;
 mod pmu_options;
 mod precise;
 mod program;

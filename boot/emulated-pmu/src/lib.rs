@@ -2,7 +2,7 @@
 //! ([`options`]), how the guest's page tables are read ([`walk`]), its debug registers ([`debug_registers`]), what an
 //! instruction does ([`step`]), what it sends to other processors ([`ipi`]), registers that QEMU's local APIC has not ([`extended_apic`]) and what these keep ([`mtrrs`]), whose turn it is ([`turns`]), what is
 //! changed in the machine's tables ([`acpi`]), where the repeated string instructions are that QEMU's clock counts wrongly ([`rep`],
-//! [`region`]), which frames lead back to them ([`returns`]), what it asks of the plugin in QEMU's translator ([`translator`]), and what waits to be delivered ([`vectors`]). The hypervisor around them is
+//! [`region`]), which frames lead back to them ([`returns`]), what it asks of the plugin in QEMU's translator ([`translator`]), what waits to be delivered ([`vectors`]), and what has cost how much ([`statistics`]). The hypervisor around them is
 //! `main.rs`; the PMU itself is the crate `pmu-model`.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -22,6 +22,7 @@ pub mod options;
 pub mod region;
 pub mod rep;
 pub mod returns;
+pub mod statistics;
 pub mod translator;
 pub mod turns;
 pub mod vectors;

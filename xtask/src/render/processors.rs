@@ -27,7 +27,7 @@ pub(crate) fn heading(machine: &Machine) -> Option<String> {
 }
 
 /// One section for each item.
-pub(super) fn sections(report: &Report, columns: Width) -> String {
+pub(crate) fn sections(report: &Report, columns: Width) -> String {
     report.processors().map(|one| section(one, columns)).collect()
 }
 

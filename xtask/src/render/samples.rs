@@ -15,7 +15,7 @@ use std::fmt::Write;
 const MAX_ROWS: usize = 20;
 
 /// One section for each item.
-pub(super) fn sections(report: &Report, context: &Context) -> String {
+pub(crate) fn sections(report: &Report, context: &Context) -> String {
     let resolver = context.resolver(report);
     Profile::of(report, &resolver).iter().map(|one| section(one, context.width)).collect()
 }

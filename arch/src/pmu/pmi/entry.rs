@@ -276,3 +276,14 @@ impl Raw for Processor {
         tsc::now()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SDM vol. 3, figure 10-8: bits 10:8 are the delivery mode, 100 is NMI; bit 16 is the mask.
+    #[test]
+    fn the_fields_of_lvtpc_are_where_the_manual_has_them() {
+        assert_eq!((MODE_NMI, MASK), (0x400, 0x1_0000));
+    }
+}

@@ -18,6 +18,8 @@
 //! AMD before PerfMonV2 in assembly as well, on Intel's version 1 by [`service`]. [`service`] knows every way, and alone
 //! what takes longer: a [`Histogram`], throttling, registers in the log, a callback, stopping when the log is full.
 //! Host tests run it on a model.
+//!
+//! `docs/architecture/overflow.md` tells the way from arming a counter to its sample.
 
 mod assembly;
 mod block;

@@ -35,6 +35,8 @@
 //! [`choices`] lists every point at which the model had to choose.
 //!
 //! The crate allocates nothing, holds no floating-point number, and is `no_std`.
+//!
+//! `docs/architecture/emulated-pmu.md` tells the way of one counted instruction through its parts.
 #![cfg_attr(not(test), no_std)]
 #![warn(missing_docs)]
 

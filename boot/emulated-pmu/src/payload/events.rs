@@ -7,6 +7,7 @@ use super::lapic::{self, Delivery};
 use super::nested_paging;
 use super::precise;
 use super::processors;
+use super::statistics;
 use super::tables;
 use emulated_pmu::debug_registers::SINGLE_STEP;
 use emulated_pmu::vmcb::Event;
@@ -211,6 +212,8 @@ pub fn end_nmi(guest: &mut Guest) {
 /// Delivers the PMI, and the interrupt of a sample, that the model asks for, through the guest's local APIC.
 pub fn deliver_pmi(guest: &mut Guest, outcome: Outcome) {
     if outcome.overflowed != 0 {
+        let counters = u64::from(outcome.overflowed.count_ones());
+        statistics::note(|seen| seen.overflows += counters);
         guest.needs = guest.counting.peek().needs();
     }
     if outcome.pmi && guest.counting.peek().has_wrong_vector() {

@@ -9,7 +9,8 @@ use super::icount::Calibration;
 use super::nested_guest::{self, VirtualSvm};
 use super::plugin::{Left, Plugin};
 use super::pm_timer::PmTimer;
-use super::port::{read_msr, write_debug_7};
+use super::port::{read_msr, tsc, write_debug_7};
+use super::statistics;
 use super::switch::{self, Registers};
 use super::timer::Timer;
 use core::arch::asm;
@@ -187,6 +188,7 @@ impl Guest {
             // SAFETY: with GIF 0 nothing comes in; VMRUN notes the flag for the guest.
             unsafe { asm!("sti", options(nomem, nostack)) };
         }
+        let entered = tsc();
         // SAFETY: SVM on, GIF 0, the block prepared by the caller.
         let ticks =
             unsafe { switch::enter(&raw mut self.registers, &raw mut *self.vmcb, alarm_ns) };
@@ -201,6 +203,7 @@ impl Guest {
         if let Some(vector) = self.vmcb.undelivered() {
             self.waiting.insert(vector);
         }
+        statistics::exit(self.vmcb.exit_code, entered.wrapping_sub(clock::left()), ticks);
         clock::leave(ticks.saturating_sub(self.calibration.overhead << self.calibration.shift));
         let instructions = self.calibration.instructions(ticks);
         instructions.wrapping_add(self.tell_exit(ring))

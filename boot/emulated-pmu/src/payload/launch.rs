@@ -13,7 +13,7 @@ use super::processors::{arrival, guard};
 use super::run;
 use super::switch::Registers;
 use super::timer::Timer;
-use super::{acpi, breakpoint, clock, debug, lapic, processors, recorded, svm, tables};
+use super::{acpi, breakpoint, clock, debug, lapic, processors, recorded, statistics, svm, tables};
 use core::arch::asm;
 use core::mem::MaybeUninit;
 use core::slice;
@@ -111,6 +111,7 @@ unsafe fn build(
 ) {
     OWN_TIME.store(options.clock == Clock::Guest, Ordering::Relaxed);
     COUNTER.call_once(|| options.counting);
+    statistics::want(options.statistics);
     let mut pmu = match recording {
         Some(recording) => Pmu::recorded(recording, host(), Timing::of_tsc(shift)),
         None => Pmu::new(options.model, host(), Timing::of_tsc(shift)),

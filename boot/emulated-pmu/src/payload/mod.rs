@@ -3,7 +3,7 @@
 //! [`timer`], [`pm_timer`]), the guest ([`guest`], [`counting`],
 //! [`memory`], [`breakpoint`]), the other processors ([`processors`]), and the loop that runs it: which way to run ([`run`]), each way ([`free`], [`bulk`],
 //! [`step`]), who counts for it at full speed ([`plugin`]), what made it leave ([`exits`]), what is delivered to it ([`events`], [`delivery`], [`ibs`]), and what it
-//! executes while it is counted at full speed ([`code`], [`nested_paging`], [`maps`]).
+//! executes while it is counted at full speed ([`code`], [`nested_paging`], [`maps`]). What all of it costs is counted by [`statistics`].
 
 mod accesses;
 mod acpi;
@@ -38,6 +38,7 @@ mod processors;
 mod recorded;
 mod retire;
 mod run;
+mod statistics;
 mod step;
 mod svm;
 mod switch;

@@ -1,4 +1,4 @@
-use super::super::file::parse;
+use super::super::file::{FileItem, parse};
 use super::super::{Purpose, pack};
 use protocol::count::{Bind, GateAct, GatePoint};
 use protocol::job::Item;

@@ -9,7 +9,7 @@ use protocol::record::{SampleResult, SampledCount};
 use protocol::sampling::Delivery;
 use std::collections::BTreeMap;
 
-pub(super) fn parts(document: &Document, result: &SampleResult) -> Vec<Part> {
+pub(crate) fn parts(document: &Document, result: &SampleResult) -> Vec<Part> {
     let delivery = match result.delivery {
         Delivery::Fixed => "a vector",
         Delivery::Nmi => "NMI",
