@@ -172,7 +172,10 @@ impl Uart {
     /// What `send_bytes` of the library does, by one string instruction: below a hypervisor that is one exit and not one for
     /// each byte.
     fn burst(&mut self, port: u16, bytes: &[u8]) -> usize {
-        if bytes.is_empty() || self.device.ready_to_send().is_err() {
+        // SAFETY: the line status register of the device. Flow control is off: `open` asks for none.
+        let status =
+            LSR::from_bits_retain(unsafe { self.device.backend_mut().read(offsets::LSR as u8) });
+        if bytes.is_empty() || !status.contains(LSR::THR_EMPTY) {
             return 0;
         }
         let count = bytes.len().min(if self.device.fifo_enabled() { FIFO_SIZE } else { 1 });

@@ -12,6 +12,8 @@
 //! - [`sampling`]: where a workload is when events happen.
 //! - [`run`]: the loop over a job's items. [`report`]: records on their way out.
 //! - [`screen`]: the same in short for somebody who stands in front of the machine.
+//!
+//! `docs/architecture.md` tells the way of one measurement through the code.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]

@@ -79,7 +79,7 @@ fn main(ready: boot::Ready) -> ! {
     let end = match job {
         Ok(mut job) => {
             crash::self_test(job.self_test);
-            kernel::run::kinds::find(&mut job.items, &machine.kinds);
+            kernel::run::core_kinds::find(&mut job.items, &machine.kinds);
             target::run(&job, &machine, handed, space, &mut report)
         }
         Err(error) => target::no_job(&error, &machine, &mut report),

@@ -30,13 +30,14 @@ struct Line {
 
 impl Journal {
     /// Opens the journal at `path`. What `resume` takes over of it is handed out by the mutants' numbers: those that a test
-    /// noticed and those that do not build. One that was missed is tried again, since it is tests that have changed.
+    /// noticed and those that do not build; and those that are known to need a build of their own. One that was missed is
+    /// tried again, since it is tests that have changed.
     pub fn open(
         path: &Path,
         resume: bool,
         mutants: &[Mutant],
         source: &Path,
-    ) -> Result<(Self, Vec<Tried>)> {
+    ) -> Result<(Self, Vec<Tried>, Vec<usize>)> {
         let mut codes = HashMap::new();
         for mutant in mutants {
             if !codes.contains_key(&mutant.read.file) {
@@ -51,17 +52,21 @@ impl Journal {
         let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
         let lines: HashMap<(String, u64), Line> =
             lines.map(|line| ((line.name.clone(), line.code), line)).collect();
-        let mut known = Vec::new();
+        let (mut known, mut alone) = (Vec::new(), Vec::new());
         for (number, mutant) in mutants.iter().enumerate() {
             let key = (mutant.read.name.clone(), codes[&mutant.read.file]);
-            if let Some(line) = lines.get(&key).filter(|line| !line.fate.is_missed()) {
-                known.push((number, line.fate.clone(), line.how.clone()));
+            match lines.get(&key) {
+                Some(line) if line.fate.is_final() => {
+                    known.push((number, line.fate.clone(), line.how.clone()));
+                }
+                Some(line) if line.fate == Fate::Alone => alone.push(number),
+                _ => {}
             }
         }
         let mut options = OpenOptions::new();
         options.create(true).append(resume).write(true).truncate(!resume);
         let file = options.open(path).with_context(|| path.display().to_string())?;
-        Ok((Self { file: Mutex::new(file), codes }, known))
+        Ok((Self { file: Mutex::new(file), codes }, known, alone))
     }
 
     /// Adds what became of a mutant.

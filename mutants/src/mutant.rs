@@ -75,12 +75,19 @@ pub enum Fate {
     TimedOut,
     /// It does not build.
     Unviable,
+    /// It cannot be switched, and was not tried yet: for the journal alone.
+    Alone,
 }
 
 impl Fate {
     /// No test noticed it.
     pub fn is_missed(&self) -> bool {
         matches!(self, Self::Missed { .. })
+    }
+
+    /// Nothing is left to try.
+    pub fn is_final(&self) -> bool {
+        !self.is_missed() && *self != Self::Alone
     }
 }
 
@@ -99,6 +106,7 @@ impl Mutant {
             Fate::Missed { reached } => ("MissedMutant", Some(reached)),
             Fate::TimedOut => ("Timeout", None),
             Fate::Unviable => ("Unviable", None),
+            Fate::Alone => ("NotTried", None),
         };
         json!({ "scenario": { "Mutant": self.whole }, "summary": summary, "reached_by_tests": reached, "how": how })
     }

@@ -30,12 +30,13 @@ impl<'a> Run<'a> {
     /// Reads the files.
     pub fn new(mutants: &'a [Mutant], arguments: &'a Arguments) -> Result<Self> {
         let Arguments { journal, resume, source, .. } = arguments;
-        let (journal, known) = Journal::open(journal, *resume, mutants, source)?;
+        let (journal, known, alone) = Journal::open(journal, *resume, mutants, source)?;
         let numbers: HashSet<usize> = known.iter().map(|(number, ..)| *number).collect();
         if !known.is_empty() {
             say(&format!("{} of {} mutants are known", known.len(), mutants.len()));
         }
         let mut plan = Plan::new(mutants, &numbers, &arguments.copy)?;
+        plan.alone.extend(alone.into_iter().map(|number| (number, "no switch".to_string())));
         if !arguments.package.is_empty() {
             plan.packages = arguments.package.iter().map(String::as_str).collect();
         }
@@ -48,23 +49,32 @@ impl<'a> Run<'a> {
             return Ok(self.known);
         }
         let built = self.plan.build();
-        let tried = built.and_then(|programs| self.try_switched(programs));
+        let tried = built.and_then(|programs| {
+            self.note_planned()?;
+            self.try_switched(programs)
+        });
         // The copy as it was, whatever came of it.
         self.plan.restore()?;
         let (mut tried, tests) = tried?;
         let unviable = self.plan.unviable.iter();
         tried.extend(unviable.map(|(&number, why)| (number, Fate::Unviable, why.clone())));
-        for (number, fate, how) in &tried {
-            if *fate == Fate::Unviable {
-                self.journal.add(&self.mutants[*number], fate, how)?;
-            }
-        }
         if !self.arguments.no_alone {
             self.try_alone(&mut tried, &tests)?;
         }
         tried.extend(self.known);
         tried.sort_by_key(|(number, ..)| *number);
         Ok(tried)
+    }
+
+    /// Notes what the build told, which takes longer to find than all tests: a run that is broken off later keeps it.
+    fn note_planned(&self) -> Result<()> {
+        for (number, why) in &self.plan.unviable {
+            self.journal.add(&self.mutants[*number], &Fate::Unviable, why)?;
+        }
+        for (number, why) in &self.plan.alone {
+            self.journal.add(&self.mutants[*number], &Fate::Alone, why)?;
+        }
+        Ok(())
     }
 
     fn try_switched(&self, programs: Vec<(PathBuf, PathBuf)>) -> Result<(Vec<Tried>, Tests)> {

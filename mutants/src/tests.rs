@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, mpsc};
@@ -17,6 +18,28 @@ const LIMIT_KIB: u64 = 8 << 20;
 const FIRST: usize = 6;
 /// How much quicker a test of another package must be to come before one of the mutant's own.
 const FOREIGN: u32 = 4;
+
+/// The signal at the end of a process' time (Linux, signal(7)).
+const SIGXCPU: i32 = 24;
+
+/// How long tests may take.
+#[derive(Clone, Copy)]
+struct Limit {
+    /// Seconds of the processor's time: what never ends is told by it on a busy machine as soon as on an idle one.
+    processor: u64,
+    /// For what waits.
+    wall: Duration,
+}
+
+impl Limit {
+    /// Where nothing is known of them.
+    const UNKNOWN: Self = Self { processor: 300, wall: Duration::from_secs(300) };
+
+    /// Of tests that took `time` in all without a mutant, while others used the machine as well.
+    fn of(time: Duration) -> Self {
+        Self { processor: 10 + 10 * time.as_secs(), wall: Duration::from_secs(60) + time * 60 }
+    }
+}
 
 /// A program of tests.
 #[derive(Clone)]
@@ -145,9 +168,7 @@ fn try_on(programs: &[Program], mut tests: Vec<&Test>, file: &str, value: &str) 
             if names.is_empty() {
                 continue;
             }
-            // Others use the machine as well.
-            let limit =
-                Duration::from_secs(20) + own().map(|test| test.time * 20).sum::<Duration>();
+            let limit = Limit::of(own().map(|test| test.time).sum());
             let end = programs[index].run(&names, value, limit)?;
             if end != End::Passed {
                 return Ok(end);
@@ -172,7 +193,7 @@ impl Program {
         let _ = std::fs::remove_file(record);
         let value = format!("record:{}", record.display());
         let begin = Instant::now();
-        if self.run(&[name], &value, Duration::from_secs(300))? != End::Passed {
+        if self.run(&[name], &value, Limit::UNKNOWN)? != End::Passed {
             return Ok(None);
         }
         let time = begin.elapsed();
@@ -181,8 +202,9 @@ impl Program {
         Ok(Some((time, numbers.context("what a test reached")?)))
     }
 
-    fn run(&self, names: &[&str], value: &str, limit: Duration) -> Result<End> {
-        let script = format!("ulimit -v {LIMIT_KIB}; exec \"$0\" \"$@\"");
+    fn run(&self, names: &[&str], value: &str, limit: Limit) -> Result<End> {
+        let Limit { processor, wall } = limit;
+        let script = format!("ulimit -v {LIMIT_KIB}; ulimit -S -t {processor}; exec \"$0\" \"$@\"");
         let mut command = Command::new("sh");
         command
             .args(["-c", &script])
@@ -204,7 +226,7 @@ impl Program {
                 let _ = send.send(line);
             }
         });
-        let end = watch(&lines, Instant::now() + limit);
+        let end = watch(&lines, Instant::now() + wall);
         if end.is_some() {
             let _ = child.kill();
         }
@@ -212,6 +234,7 @@ impl Program {
         Ok(match end {
             Some(end) => end,
             None if status.success() => End::Passed,
+            None if status.signal() == Some(SIGXCPU) => End::TimedOut,
             // Neither a test's result nor success: the process died.
             None => End::Failed(status.to_string()),
         })
@@ -232,5 +255,37 @@ fn watch(lines: &mpsc::Receiver<String>, until: Instant) -> Option<End> {
             Err(mpsc::RecvTimeoutError::Timeout) => return Some(End::TimedOut),
             Err(mpsc::RecvTimeoutError::Disconnected) => return None,
         }
+    }
+}
+
+#[cfg(test)]
+mod ends {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// A program that does what `script` says, whatever tests it is to run.
+    fn end_of(name: &str, script: &str, limit: Limit) -> End {
+        let folder = std::env::temp_dir().join(format!("schemata-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let end = Program { path, folder: folder.clone() }.run(&["a"], "", limit).unwrap();
+        fs::remove_file(folder.join(name)).unwrap();
+        let _ = fs::remove_dir(folder);
+        end
+    }
+
+    #[test]
+    fn what_does_not_end_is_told_by_its_time_and_what_waits_by_the_clock() {
+        let long = Limit { processor: 1, wall: Duration::from_secs(300) };
+        assert_eq!(end_of("endless", "while :; do :; done", long), End::TimedOut);
+        let short = Limit { processor: 300, wall: Duration::from_millis(200) };
+        assert_eq!(end_of("waits", "exec sleep 300", short), End::TimedOut);
+        assert_eq!(end_of("passes", "echo 'test a ... ok'", long), End::Passed);
+        let failed = End::Failed("a".to_string());
+        assert_eq!(end_of("fails", "echo 'test a ... FAILED'", long), failed);
+        assert!(matches!(end_of("dies", "kill -SEGV $$", long), End::Failed(_)));
     }
 }

@@ -86,7 +86,7 @@ impl Collector {
             (self.items, self.counted) = (0, 0);
         }
         self.items +=
-            records[self.counted..].iter().filter(|one| ends_item(&one.record)).count() as u64;
+            records[self.counted..].iter().filter(|one| one.record.ends_item()).count() as u64;
         self.counted = records.len();
     }
 
@@ -126,18 +126,6 @@ impl Collector {
         let events = self.reader.finish();
         self.report.take(events);
         self.report
-    }
-}
-
-/// Whether the record is the last one of an item: a result, exact counts, a suite or an error.
-pub(crate) fn ends_item(record: &Record) -> bool {
-    match record {
-        Record::Result(_) | Record::Exact(_) | Record::Suite(_) | Record::Tasks(_) => true,
-        Record::Count(_) | Record::Sample(_) | Record::History(_) => true,
-        // Each kind of core has a result of its own.
-        Record::Processors(result) => !result.more,
-        Record::Error(error) => error.item.is_some(),
-        _ => false,
     }
 }
 
@@ -296,7 +284,7 @@ impl Report {
     /// Items that have a result of any kind, a suite or an error.
     #[must_use]
     pub fn items(&self) -> u64 {
-        self.records.iter().filter(|one| ends_item(&one.record)).count() as u64
+        self.records.iter().filter(|one| one.record.ends_item()).count() as u64
     }
 
     /// Exit code: 3 if the report is not whole or contradicts itself, else the run's own.

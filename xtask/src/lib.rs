@@ -20,6 +20,8 @@
 //! - [`render`]: the report as table, JSON, TAP or CSV; [`page`]: as one HTML file; [`mod@bench`]: the project's own figures.
 //!
 //! Everything that starts a process is here and in `qemu-tests`.
+//!
+//! `docs/architecture.md` tells the way of one measurement through the code.
 #![warn(missing_docs)]
 
 pub mod bench;
@@ -36,6 +38,7 @@ pub mod failure;
 pub mod honest;
 pub mod interrupt;
 pub mod job;
+pub(crate) mod kinds;
 pub mod lab;
 pub mod machine;
 pub mod metrics;

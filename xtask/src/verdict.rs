@@ -122,16 +122,7 @@ fn word(verdict: Verdict) -> &'static str {
 /// Index and name of the item that the record is the result of.
 #[must_use]
 pub fn item_of(record: &Record) -> Option<(u32, String)> {
-    Some(match record {
-        Record::Result(result) => (result.item, result.name.clone()),
-        Record::Exact(exact) => (exact.item, exact.name.clone()),
-        Record::Tasks(ran) => (ran.item, ran.name.clone()),
-        Record::Count(count) => (count.item, count.name.clone()),
-        Record::Processors(result) => (result.item, result.name.clone()),
-        Record::Sample(sampled) => (sampled.item, sampled.name.clone()),
-        Record::History(history) => (history.item, history.name.clone()),
-        _ => return None,
-    })
+    record.result().map(|result| (result.head().item, result.head().name.to_string()))
 }
 
 /// Whether the miss is an event that was not counted, of which nothing was expected.

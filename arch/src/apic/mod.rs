@@ -162,6 +162,23 @@ pub fn write(register: Register, value: u32) {
     }
 }
 
+/// Writes an entry of AMD's extended local vector table, 0 to 3, of this processor's APIC. Returns what it holds then; 0 if the
+/// APIC is not in use.
+pub fn write_extended(entry: u8, value: u32) -> u32 {
+    registers().map_or(0, |mut registers| registers.write_extended(entry, value))
+}
+
+/// Whether this processor's APIC has an entry of AMD's extended local vector table: one that holds what is written. It is masked
+/// then.
+#[must_use]
+pub fn has_extended(entry: u8) -> bool {
+    /// A vector that nobody else has, masked.
+    const PROBE: u32 = LVT_MASK | 0xe2;
+    let holds = write_extended(entry, PROBE) == PROBE;
+    write_extended(entry, LVT_MASK);
+    holds
+}
+
 /// Whether this processor's APIC waits for the end of interrupt of `vector`.
 #[must_use]
 pub fn is_in_service(vector: u8) -> bool {

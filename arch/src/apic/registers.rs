@@ -43,6 +43,9 @@ impl Register {
     }
 }
 
+/// First entry of AMD's extended local vector table; three more may follow, 0x10 apart (AMD APM vol. 2, 16.4.5).
+const EXTENDED_LVT: u32 = 0x500;
+
 /// Upper half of the interrupt command in xAPIC mode.
 const INTERRUPT_COMMAND_HIGH: u32 = 0x310;
 /// Interrupt command, bit 12: the last one is not accepted yet (xAPIC only).
@@ -93,6 +96,27 @@ impl Registers {
             match self.mode {
                 Mode::XApic => ((self.page + u64::from(register)) as *const u32).read_volatile(),
                 Mode::X2Apic => msr::read(Msr(0x800 + (register >> 4))) as u32,
+            }
+        }
+    }
+
+    /// Writes an entry of the extended table, 0 to 3, and returns what it reads then.
+    pub(super) fn write_extended(&mut self, entry: u8, value: u32) -> u32 {
+        let register = EXTENDED_LVT + 0x10 * u32::from(entry & 3);
+        // SAFETY: for the page as for `write`. In x2APIC mode the MSR may be absent, and then raises an exception that is
+        // taken.
+        unsafe {
+            match self.mode {
+                Mode::XApic => {
+                    let at = (self.page + u64::from(register)) as *mut u32;
+                    at.write_volatile(value);
+                    at.read_volatile()
+                }
+                Mode::X2Apic => {
+                    let msr = Msr(0x800 + (register >> 4));
+                    let _ = msr::try_write(msr, u64::from(value));
+                    msr::try_read(msr).map_or(0, |value| value as u32)
+                }
             }
         }
     }

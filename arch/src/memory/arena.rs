@@ -11,7 +11,7 @@
 //! Each processor has an arena of its own at the same addresses, in an address space of its own ([`Arena::copy_for_processor`]); the
 //! code is one and the same for all, or one for those with a PMU and one for those without.
 
-use super::space::{CODE, DATA, MapError, Parity};
+use super::space::{CODE, Clean, DATA, MapError};
 use super::{Frames, Space, layout};
 use x86_64::structures::paging::{PageSize, Size2MiB, Size4KiB};
 use x86_64::{PhysAddr, VirtAddr};
@@ -56,8 +56,8 @@ pub enum Code {
 pub struct Arena {
     code: PhysAddr,
     second: Option<PhysAddr>,
-    /// What the page tables of the memory areas come to.
-    parities: [Option<Parity>; AREAS as usize],
+    /// The page tables of the memory areas while the areas are clean.
+    clean: [Option<Clean>; AREAS as usize],
 }
 
 impl Arena {
@@ -76,8 +76,8 @@ impl Arena {
         for index in 0..AREAS {
             space.map_fresh(frames, VirtAddr::new(area(index)), AREA_BYTES, DATA)?;
         }
-        let parity = |index| space.parity(VirtAddr::new(area(index as u64)), AREA_BYTES);
-        Ok(Self { code, second: None, parities: core::array::from_fn(parity) })
+        let clean = |index| space.clean(VirtAddr::new(area(index as u64)), AREA_BYTES);
+        Ok(Self { code, second: None, clean: core::array::from_fn(clean) })
     }
 
     /// Makes an address space for another processor: that of the boot processor, which is `space`, with an arena of its
@@ -148,7 +148,7 @@ impl Arena {
     /// dirty bit, and a write of only those pages that changed.
     pub fn reset(&mut self, space: &mut Space) {
         // SAFETY: `self` is the arena of the boot processor's space, and borrowed exclusively.
-        unsafe { reset_with(space, &self.parities) };
+        unsafe { reset_with(space, &self.clean) };
     }
 }
 
@@ -158,12 +158,12 @@ impl Arena {
 /// Nothing may hold a reference into the memory areas.
 pub unsafe fn reset(space: &mut Space) {
     // SAFETY: the caller's promise.
-    unsafe { reset_with(space, &[None; AREAS as usize]) };
+    unsafe { reset_with(space, &[const { None }; AREAS as usize]) };
 }
 
-unsafe fn reset_with(space: &mut Space, parities: &[Option<Parity>; AREAS as usize]) {
-    for (index, parity) in (0..).zip(parities) {
-        space.take_dirty(VirtAddr::new(area(index)), AREA_BYTES, *parity, |page| {
+unsafe fn reset_with(space: &mut Space, clean: &[Option<Clean>; AREAS as usize]) {
+    for (index, clean) in (0..).zip(clean) {
+        space.take_dirty(VirtAddr::new(area(index)), AREA_BYTES, clean.as_ref(), |page| {
             // SAFETY: a mapped page of the arena, which the caller gave.
             unsafe {
                 core::ptr::write_bytes(page.as_mut_ptr::<u8>(), 0, Size4KiB::SIZE as usize);

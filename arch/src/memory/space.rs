@@ -9,8 +9,8 @@ mod remove;
 
 use super::{Frames, OutOfMemory, layout};
 use crate::memory::image;
-use crate::state::note_page_table;
-use core::arch::asm;
+use crate::state::{differs, note_page_table};
+use alloc::vec::Vec;
 use thiserror::Error;
 use x86_64::structures::paging::mapper::{MapToError, MappedPageTable, PageTableFrameMapping};
 use x86_64::structures::paging::page_table::PageTableEntry;
@@ -278,14 +278,14 @@ impl Space {
     }
 
     /// Calls `each` with the address of every 4 KiB page that was written to since the last call, in a
-    /// range that one page table covers (2 MiB, aligned), and marks those pages clean afterwards. The range is mapped to
-    /// contiguous memory with the flags of its first page, and `parity` is what [`Space::parity`] said of it: entries that
-    /// foreign code has changed are put back first. `None`: that is not looked at.
+    /// range that one page table covers (2 MiB, aligned), and marks those pages clean afterwards. `clean` is what
+    /// [`Space::clean`] gave for the range: entries that foreign code has changed are put back first. `None`: that is not
+    /// looked at.
     pub fn take_dirty(
         &mut self,
         from: VirtAddr,
         bytes: u64,
-        parity: Option<Parity>,
+        clean: Option<&Clean>,
         mut each: impl FnMut(VirtAddr),
     ) {
         let Some(table) = self.leaf_table(from) else {
@@ -295,27 +295,26 @@ impl Space {
         let count = (bytes / Size4KiB::SIZE) as usize;
         let entries = &mut entries(table)[first..first + count];
         // Between two snippets nearly all pages are clean, and a job looks at them for each.
-        let (mut any, all) = fold(entries);
-        if let Some(parity) = parity.filter(|parity| parity.all != all & FIXED_BITS) {
-            for (index, entry) in entries.iter_mut().enumerate() {
-                let wanted = parity.first + index as u64 * Size4KiB::SIZE;
-                if (entry.addr().as_u64() | entry.flags().bits()) & FIXED_BITS != wanted {
-                    // Dirty, since nobody knows what was written through the entry, or by which.
-                    let flags = PageTableFlags::from_bits_truncate(wanted) | PageTableFlags::DIRTY;
-                    entry.set_addr(PhysAddr::new_truncate(wanted & ADDRESS_BITS), flags);
-                    note_page_table(from + index as u64 * Size4KiB::SIZE);
-                }
-            }
-            any |= PageTableFlags::DIRTY.bits();
-        }
-        if any & PageTableFlags::DIRTY.bits() == 0 {
+        // SAFETY: as many entries as words, of 64 bits each.
+        if clean.is_some_and(|Clean(words)| unsafe {
+            !differs(entries.as_ptr().cast(), words.as_ptr(), words.len().min(entries.len()))
+        }) {
             return;
         }
         for (index, entry) in entries.iter_mut().enumerate() {
+            let page = from + index as u64 * Size4KiB::SIZE;
+            if let Some(&wanted) = clean.and_then(|Clean(words)| words.get(index)) {
+                if (bits(entry) ^ wanted) & FIXED_BITS != 0 {
+                    // Dirty, since nobody knows what was written through the entry, or by which.
+                    let flags = PageTableFlags::from_bits_truncate(wanted) | PageTableFlags::DIRTY;
+                    entry.set_addr(PhysAddr::new_truncate(wanted & ADDRESS_BITS), flags);
+                    note_page_table(page);
+                }
+                entry.set_flags(entry.flags() | PageTableFlags::ACCESSED);
+            }
             if !entry.flags().contains(PageTableFlags::DIRTY) {
                 continue;
             }
-            let page = from + index as u64 * Size4KiB::SIZE;
             each(page);
             entry.set_flags(entry.flags() - PageTableFlags::DIRTY);
             // The processor sets the bit again only after the TLB forgot it (SDM vol. 3, 4.8).
@@ -323,14 +322,17 @@ impl Space {
         }
     }
 
-    /// What the entries of a range come to that one page table covers, and that is mapped to contiguous memory.
-    pub fn parity(&mut self, from: VirtAddr, bytes: u64) -> Option<Parity> {
+    /// The entries of a range, which one page table covers, as they are while its pages are clean. Sets their accessed bits, which
+    /// the processor never clears (SDM vol. 3, 4.8).
+    pub fn clean(&mut self, from: VirtAddr, bytes: u64) -> Option<Clean> {
         let table = self.leaf_table(from)?;
         let first = usize::from(from.p1_index());
-        let entries = &entries(table)[first..first + (bytes / Size4KiB::SIZE) as usize];
-        let entry = entries.first()?;
-        let first = (entry.addr().as_u64() | entry.flags().bits()) & FIXED_BITS;
-        Some(Parity { all: fold(entries).1 & FIXED_BITS, first })
+        let entries = &mut entries(table)[first..first + (bytes / Size4KiB::SIZE) as usize];
+        let words = entries.iter_mut().map(|entry| {
+            entry.set_flags(entry.flags() | PageTableFlags::ACCESSED);
+            bits(entry) & !PageTableFlags::DIRTY.bits()
+        });
+        Some(Clean(words.collect()))
     }
 
     /// Lets ring 3 use a range that is mapped in 2 MiB pages, or not any more.
@@ -381,47 +383,17 @@ impl Space {
     }
 }
 
-/// The exclusive or of a range's entries without the bits that the processor sets, and the first of them.
-#[derive(Clone, Copy, Debug)]
-pub struct Parity {
-    all: u64,
-    first: u64,
-}
+/// A range's entries while no page is dirty.
+#[derive(Debug)]
+pub struct Clean(Vec<u64>);
 
 /// Bits of an entry that hold an address.
 const ADDRESS_BITS: u64 = 0x000f_ffff_ffff_f000;
 /// Bits that the processor does not change.
 const FIXED_BITS: u64 = !(PageTableFlags::ACCESSED.union(PageTableFlags::DIRTY)).bits();
 
-/// The or and the exclusive or of all entries.
-fn fold(entries: &[PageTableEntry]) -> (u64, u64) {
-    const AT_ONCE: usize = 8;
-    let bits = |entry: &PageTableEntry| entry.addr().as_u64() | entry.flags().bits();
-    let (mut any, mut all) = (0, 0);
-    let groups = entries.chunks_exact(AT_ONCE);
-    for entry in groups.remainder() {
-        (any, all) = (any | bits(entry), all ^ bits(entry));
-    }
-    for group in groups {
-        let at = group.as_ptr();
-        // SAFETY: reads the eight entries of the group, which are 64 bits each. Written out, since this stands between
-        // any two snippets and the firmware is compiled for size.
-        unsafe {
-            asm!(
-                "mov {t}, [{at}]", "or {any}, {t}", "xor {all}, {t}",
-                "mov {t}, [{at} + 8]", "or {any}, {t}", "xor {all}, {t}",
-                "mov {t}, [{at} + 16]", "or {any}, {t}", "xor {all}, {t}",
-                "mov {t}, [{at} + 24]", "or {any}, {t}", "xor {all}, {t}",
-                "mov {t}, [{at} + 32]", "or {any}, {t}", "xor {all}, {t}",
-                "mov {t}, [{at} + 40]", "or {any}, {t}", "xor {all}, {t}",
-                "mov {t}, [{at} + 48]", "or {any}, {t}", "xor {all}, {t}",
-                "mov {t}, [{at} + 56]", "or {any}, {t}", "xor {all}, {t}",
-                t = out(reg) _, at = in(reg) at, any = inout(reg) any, all = inout(reg) all,
-                options(nostack, readonly),
-            );
-        }
-    }
-    (any, all)
+fn bits(entry: &PageTableEntry) -> u64 {
+    entry.addr().as_u64() | entry.flags().bits()
 }
 
 /// A table as a slice.
@@ -437,24 +409,4 @@ fn frame(frames: &mut Frames) -> Result<PhysFrame, OutOfMemory> {
 
 fn out_of_frames(frames: &Frames) -> OutOfMemory {
     OutOfMemory { bytes: Size4KiB::SIZE, largest: frames.largest_bytes() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn x1_every_entry_is_folded() {
-        for count in [0, 1, 7, 8, 9, 256] {
-            let mut entries = alloc::vec![PageTableEntry::new(); count];
-            for (index, entry) in entries.iter_mut().enumerate() {
-                entry.set_addr(PhysAddr::new((index as u64 + 5) << 12), DATA);
-            }
-            let bits = |entry: &PageTableEntry| entry.addr().as_u64() | entry.flags().bits();
-            let expected = entries
-                .iter()
-                .fold((0, 0), |(any, all), entry| (any | bits(entry), all ^ bits(entry)));
-            assert_eq!(fold(&entries), expected);
-        }
-    }
 }

@@ -3,8 +3,8 @@
 //! - [`find`]: is there one, and what can it do ([`Capabilities`], with [`errata`]). [`trial`]: what of it really works.
 //! - [`Ownership`]: taking it over and giving it back.
 //! - [`Driver`]: programming, reading, starting and stopping counters, on every model behind one face.
-//! - [`lbr`]: branch records. [`pmi`]: the interrupt at overflow. [`rdpmc`]: reading above ring 0. [`stop_on_overflow`]: all
-//!   counters stop at an overflow.
+//! - [`lbr`]: branch records. [`ibs`]: AMD's instruction-based sampling. [`pmi`]: the interrupt at overflow. [`rdpmc`]:
+//!   reading above ring 0. [`stop_on_overflow`]: all counters stop at an overflow.
 //! - [`window`] and [`workload`]: code with known counts between two writes of the [`Gate`].
 //!
 //! Everything reaches the registers through [`Registers`]: the processor, or a model of it in host tests.
@@ -14,6 +14,7 @@ mod capabilities;
 pub mod driver;
 mod emulated;
 pub mod errata;
+pub mod ibs;
 pub mod inventory;
 pub mod lbr;
 #[cfg(feature = "model")]

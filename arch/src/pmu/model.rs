@@ -89,7 +89,7 @@ impl GuestMemory for Process {
     }
 }
 
-/// Reports `delta`, of the instruction `retired`, and writes the PEBS records that follow.
+/// Reports `delta`, of the instruction `retired`, and writes the PEBS records and takes the samples that follow.
 pub fn retire(pmu: &mut Pmu, delta: &Delta, retired: &Retirement) -> Outcome {
     let outcome = pmu.advance(delta);
     if outcome.due == 0 {
@@ -99,6 +99,7 @@ pub fn retire(pmu: &mut Pmu, delta: &Delta, retired: &Retirement) -> Outcome {
     Outcome {
         pmi: outcome.pmi | more.pmi,
         overflowed: outcome.overflowed | more.overflowed,
+        ibs: outcome.ibs | more.ibs,
         ..outcome
     }
 }

@@ -4,8 +4,10 @@ use super::note;
 use crate::descriptors::{self, KERNEL_DATA};
 use crate::interrupts::fixup;
 use core::arch::asm;
+use core::mem::MaybeUninit;
+use x86_64::VirtAddr;
 use x86_64::instructions::segmentation::{DS, ES, FS, GS, SS, Segment};
-use x86_64::registers::control::{Cr0, Cr3, Cr4};
+use x86_64::registers::control::{Cr0, Cr4};
 use x86_64::structures::DescriptorTablePointer;
 use x86_64::structures::gdt::SegmentSelector;
 
@@ -24,63 +26,137 @@ const DR7: usize = 14;
 /// The registers as they were before a call.
 pub(crate) struct Core {
     cr0: u64,
-    cr3: (x86_64::structures::paging::PhysFrame, u16),
+    cr3: u64,
     cr4: u64,
     cr8: u64,
-    gdt: DescriptorTablePointer,
-    idt: DescriptorTablePointer,
-    ldt: u16,
-    task: u16,
+    gdt: Table,
+    idt: Table,
+    /// LDTR in the lower half, TR in the upper one.
+    tasks: u64,
+}
+
+/// GDTR or IDTR, as SGDT and SIDT store it behind three words: so both parts are aligned.
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
+struct Table {
+    unused: [MaybeUninit<u16>; 3],
+    limit: u16,
+    base: u64,
+}
+
+impl Table {
+    /// Not 0 if they differ.
+    fn difference(self, other: Self) -> u64 {
+        u64::from(self.limit ^ other.limit) | (self.base ^ other.base)
+    }
+
+    fn pointer(self) -> DescriptorTablePointer {
+        DescriptorTablePointer { limit: self.limit, base: VirtAddr::new_truncate(self.base) }
+    }
+}
+
+macro_rules! stored {
+    ($instruction:literal) => {{
+        let mut table = MaybeUninit::<Table>::uninit();
+        // SAFETY: stores ten bytes, for which the structure has room behind its first three words; the words before may be anything.
+        unsafe {
+            asm!(concat!($instruction, " [{} + 6]"), in(reg) table.as_mut_ptr(),
+                options(nostack, preserves_flags));
+            table.assume_init()
+        }
+    }};
+}
+
+macro_rules! control {
+    ($register:literal) => {{
+        let value: u64;
+        // SAFETY: reads a register.
+        unsafe {
+            asm!(concat!("mov {}, ", $register), out(reg) value,
+                options(nomem, nostack, preserves_flags));
+        }
+        value
+    }};
 }
 
 impl Core {
+    #[inline(always)]
     pub(crate) fn save() -> Self {
-        use x86_64::instructions::tables::{sgdt, sidt};
-        let (cr0, cr3, cr4) = (Cr0::read_raw(), Cr3::read_raw(), Cr4::read_raw());
-        Self { cr0, cr3, cr4, cr8: read_cr8(), gdt: sgdt(), idt: sidt(), ldt: sldt(), task: str() }
+        Self {
+            cr0: control!("cr0"),
+            cr3: control!("cr3"),
+            cr4: control!("cr4"),
+            cr8: control!("cr8"),
+            gdt: stored!("sgdt"),
+            idt: stored!("sidt"),
+            tasks: tasks(),
+        }
     }
 
-    /// Puts back what differs.
+    /// Puts back what differs. Behind nearly every call nothing does, so all of it is asked first, and at once.
     ///
     /// # Safety
     /// The state must be one that this code can go on in.
+    #[inline(always)]
     pub(crate) unsafe fn restore(&self) {
-        use x86_64::instructions::tables::{lgdt, lidt, sgdt, sidt};
+        // First, as a breakpoint could lie in what follows.
         if no_breakpoints() {
             note(DR7);
         }
+        let now = Self::save();
+        let differing = (now.cr0 ^ self.cr0)
+            | (now.cr3 ^ self.cr3)
+            | (now.cr4 ^ self.cr4)
+            | (now.cr8 ^ self.cr8)
+            | now.gdt.difference(self.gdt)
+            | now.idt.difference(self.idt)
+            | (now.tasks ^ self.tasks)
+            | segment_difference();
+        if differing != 0 {
+            // SAFETY: the caller's promise.
+            unsafe { self.put_back(&now) };
+        }
+    }
+
+    /// # Safety
+    /// As for [`Core::restore`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn put_back(&self, now: &Self) {
+        use x86_64::instructions::tables::{lgdt, lidt};
         // SAFETY: the caller's promise.
         unsafe {
-            if Cr3::read_raw() != self.cr3 {
-                Cr3::write_raw(self.cr3.0, self.cr3.1);
+            if now.cr3 != self.cr3 {
+                asm!("mov cr3, {}", in(reg) self.cr3, options(nostack, preserves_flags));
                 note(CR3);
             }
-            if Cr0::read_raw() != self.cr0 {
+            if now.cr0 != self.cr0 {
                 Cr0::write_raw(self.cr0);
                 note(CR0);
             }
-            if Cr4::read_raw() != self.cr4 {
+            if now.cr4 != self.cr4 {
                 Cr4::write_raw(self.cr4);
                 note(CR4);
             }
-            if read_cr8() != self.cr8 {
+            if now.cr8 != self.cr8 {
                 asm!("mov cr8, {}", in(reg) self.cr8, options(nostack, preserves_flags));
                 note(CR8);
             }
-            if parts(&sgdt()) != parts(&self.gdt) {
-                lgdt(&self.gdt);
+            if now.gdt.difference(self.gdt) != 0 {
+                lgdt(&self.gdt.pointer());
                 note(GDTR);
             }
-            if parts(&sidt()) != parts(&self.idt) {
-                lidt(&self.idt);
+            if now.idt.difference(self.idt) != 0 {
+                lidt(&self.idt.pointer());
                 note(IDTR);
             }
-            if sldt() != self.ldt {
-                asm!("lldt {:x}", in(reg) self.ldt, options(nostack, preserves_flags));
+            let [ldt, task] = [self.tasks as u16, (self.tasks >> 32) as u16];
+            if now.tasks as u16 != ldt {
+                asm!("lldt {:x}", in(reg) ldt, options(nostack, preserves_flags));
                 note(LDTR);
             }
-            if str() != self.task {
-                descriptors::reload_task(SegmentSelector(self.task));
+            if (now.tasks >> 32) as u16 != task {
+                descriptors::reload_task(SegmentSelector(task));
                 note(TR);
             }
             segments();
@@ -88,20 +164,32 @@ impl Core {
     }
 }
 
-/// Puts the segment registers back. Behind nearly every call all are as they should be, so that is asked first.
-///
-/// # Safety
-/// The descriptor table is the firmware's.
-unsafe fn segments() {
+/// LDTR and TR.
+fn tasks() -> u64 {
+    let (ldt, task): (u64, u64);
+    // SAFETY: reads registers. Into a 32-bit register SLDT and STR clear all but the selector.
+    unsafe {
+        asm!("sldt {:e}", "str {:e}", out(reg) ldt, out(reg) task, options(nomem, nostack, preserves_flags));
+    }
+    ldt | task << 32
+}
+
+/// Not 0 if a segment register is not as the firmware has it.
+fn segment_difference() -> u64 {
     const DATA: u16 = KERNEL_DATA.0;
     let differing = (DS::get_reg().0 ^ DATA)
         | (ES::get_reg().0 ^ DATA)
         | (SS::get_reg().0 ^ DATA)
         | FS::get_reg().0
         | GS::get_reg().0;
-    if differing == 0 {
-        return;
-    }
+    differing.into()
+}
+
+/// Puts the segment registers back.
+///
+/// # Safety
+/// The descriptor table is the firmware's.
+unsafe fn segments() {
     let segments = [
         (DS::get_reg(), KERNEL_DATA, DS::set_reg as unsafe fn(SegmentSelector)),
         (ES::get_reg(), KERNEL_DATA, ES::set_reg),
@@ -118,36 +206,11 @@ unsafe fn segments() {
     }
 }
 
-/// Limit and base; the structure itself is packed and cannot be compared.
-fn parts(pointer: &DescriptorTablePointer) -> (u16, u64) {
-    (pointer.limit, { pointer.base }.as_u64())
-}
-
-fn read_cr8() -> u64 {
-    let value: u64;
-    // SAFETY: reads a register.
-    unsafe { asm!("mov {}, cr8", out(reg) value, options(nomem, nostack, preserves_flags)) };
-    value
-}
-
-fn sldt() -> u16 {
-    let selector: u16;
-    // SAFETY: reads a register.
-    unsafe { asm!("sldt {:x}", out(reg) selector, options(nomem, nostack, preserves_flags)) };
-    selector
-}
-
-fn str() -> u16 {
-    let selector: u16;
-    // SAFETY: reads a register.
-    unsafe { asm!("str {:x}", out(reg) selector, options(nomem, nostack, preserves_flags)) };
-    selector
-}
-
 /// Breakpoint enables, and general detect: the next access to a debug register raises #DB.
 const ACTIVE: u64 = 0x20ff;
 
 /// Switches off breakpoints, which could lie in the firmware itself. Returns whether there were any.
+#[inline(always)]
 pub(crate) fn no_breakpoints() -> bool {
     let (value, detected): (u64, u64);
     // SAFETY: reads a register. With general detect on, the read raises #DB, whose delivery switches that off (SDM

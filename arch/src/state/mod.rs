@@ -16,7 +16,7 @@ mod tables;
 pub use baseline::Baseline;
 pub(crate) use core_state::{Core, no_breakpoints};
 pub use tables::Tables;
-pub(crate) use tables::note_page_table;
+pub(crate) use tables::{differs, note_page_table};
 
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};

@@ -176,7 +176,7 @@ pub(crate) fn note_page_table(at: VirtAddr) {
 ///
 /// # Safety
 /// Both are so many words of memory.
-unsafe fn differs(one: *const u64, other: *const u64, words: usize) -> bool {
+pub(crate) unsafe fn differs(one: *const u64, other: *const u64, words: usize) -> bool {
     let equal: u64;
     // SAFETY: the caller's promise; the direction flag is clear, as the ABI wants it. With no word at all ZF is set before.
     unsafe {

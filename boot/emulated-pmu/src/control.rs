@@ -187,6 +187,14 @@ impl Control {
     }
 }
 
+/// Whether a write of CR0 changes nothing but MP, EM, TS, NE, WP, AM, NW and CD: neither mode nor paging, and no bit that is
+/// fixed.
+#[must_use]
+pub const fn only_flags(old: u64, new: u64) -> bool {
+    const FLAGS: u64 = 0b1110 | 1 << 5 | 1 << 16 | 1 << 18 | 1 << 29 | 1 << 30;
+    (old ^ new) & !FLAGS == 0
+}
+
 /// Attributes of CS that VMRUN takes: of a 64-bit segment with the reserved D bit, without that bit. A processor raises #GP
 /// when such a segment is loaded (SDM vol. 3, 5.2.1); QEMU does not, and runs it as 64-bit code.
 #[must_use]

@@ -32,6 +32,8 @@ pub struct Interrupted {
     pub ss: u16,
     /// The ring.
     pub cpl: u8,
+    /// CR4.LA57: linear addresses have 57 bits and not 48.
+    pub la57: bool,
 }
 
 /// The state in which the handler begins: in ring 0.
@@ -80,7 +82,8 @@ pub fn deliver(
         number => Some(IST1 + 8 * (number - 1)),
     };
     let top = stack.map_or(Some(before.rsp), tss)? & !0xf;
-    if !is_canonical(rip) || !is_canonical(top) {
+    let bits = if before.la57 { 57 } else { 48 };
+    if !is_canonical(rip, bits) || !is_canonical(top, bits) {
         return None;
     }
     let limit = (descriptor & 0xffff | descriptor >> 32 & 0xf_0000) as u32;
@@ -98,9 +101,10 @@ pub fn deliver(
     })
 }
 
-/// Of 48 bits, as all addresses are where there is no fifth level of page tables.
-fn is_canonical(address: u64) -> bool {
-    (address as i64) << 16 >> 16 == address as i64
+/// Whether all bits above are as the uppermost of so many.
+fn is_canonical(address: u64, bits: u32) -> bool {
+    let unused = 64 - bits;
+    (address as i64) << unused >> unused == address as i64
 }
 
 #[cfg(test)]
@@ -109,12 +113,32 @@ mod tests {
 
     const HANDLER: u64 = 0xffff_8000_1234_5678;
     const DESCRIPTOR: u64 = 0x00af_9b00_0000_ffff;
-    const BEFORE: Interrupted =
-        Interrupted { rip: 0x1000, cs: 0x33, rflags: 0x1_4346, rsp: 0x7ff8, ss: 0x2b, cpl: 3 };
+    const BEFORE: Interrupted = Interrupted {
+        rip: 0x1000,
+        cs: 0x33,
+        rflags: 0x1_4346,
+        rsp: 0x7ff8,
+        ss: 0x2b,
+        cpl: 3,
+        la57: false,
+    };
 
     fn gate(kind: u64, ist: u64) -> [u64; 2] {
         let low = HANDLER & 0xffff | (HANDLER & 0xffff_0000) << 32;
         [low | 0x10 << 16 | ist << 32 | kind << 40, HANDLER >> 32]
+    }
+
+    /// Linux' stacks lie beyond 48 bits wherever the processor has page tables of five levels.
+    #[test]
+    fn a_stack_may_lie_as_high_as_the_page_tables_reach() {
+        const STACK: u64 = 0xffa0_0000_0010_3f58;
+        let deliver = |la57, rsp| {
+            let before = Interrupted { rsp, cpl: 0, la57, ..BEFORE };
+            deliver(&before, gate(0x8e, 0), DESCRIPTOR, |_| None).map(|delivered| delivered.rsp)
+        };
+        assert_eq!(deliver(false, STACK), None);
+        assert_eq!(deliver(true, STACK), Some(STACK - 8 - 40));
+        assert_eq!(deliver(true, STACK & !(1 << 56)), None, "of neither kind");
     }
 
     fn stack(at: u64) -> Option<u64> {

@@ -1,8 +1,8 @@
 //! The parts of the emulated PMU that need no machine: what the loader's command line asks for
 //! ([`options`]), how the guest's page tables are read ([`walk`]), its debug registers ([`debug_registers`]), what an
-//! instruction does ([`step`]), what it sends to other processors ([`ipi`]) and what these keep ([`mtrrs`]), whose turn it is ([`turns`]), what is
+//! instruction does ([`step`]), what it sends to other processors ([`ipi`]), registers that QEMU's local APIC has not ([`extended_apic`]) and what these keep ([`mtrrs`]), whose turn it is ([`turns`]), what is
 //! changed in the machine's tables ([`acpi`]), where the repeated string instructions are that QEMU's clock counts wrongly ([`rep`],
-//! [`region`]), which frames lead back to them ([`returns`]), what it asks of the plugin in QEMU's translator ([`translator`]), and what waits to be delivered ([`vectors`]). The hypervisor around them is
+//! [`region`]), which frames lead back to them ([`returns`]), what it asks of the plugin in QEMU's translator ([`translator`]), what waits to be delivered ([`vectors`]), and what has cost how much ([`statistics`]). The hypervisor around them is
 //! `main.rs`; the PMU itself is the crate `pmu-model`.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -14,6 +14,7 @@ pub mod acpi;
 pub mod control;
 pub mod debug_registers;
 pub mod delivery;
+pub mod extended_apic;
 pub mod ipi;
 pub mod mtrrs;
 pub mod nested;
@@ -21,6 +22,7 @@ pub mod options;
 pub mod region;
 pub mod rep;
 pub mod returns;
+pub mod statistics;
 pub mod translator;
 pub mod turns;
 pub mod vectors;

@@ -5,6 +5,8 @@
 //!
 //! The guest owns the whole machine: memory, devices and interrupts are its own, without nested paging as long
 //! as no instructions are counted. What is intercepted is what makes the PMU.
+//!
+//! `docs/architecture/emulated-pmu.md` tells the way of one counted instruction through its parts.
 #![no_std]
 #![no_main]
 #![deny(unsafe_op_in_unsafe_fn)]

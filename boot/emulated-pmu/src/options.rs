@@ -16,6 +16,8 @@ pub struct Options {
     pub cpus: usize,
     /// `counting=auto|plugin|stepping`: who counts what cannot be told from QEMU's clock.
     pub counting: Counting,
+    /// `statistics=N`: a line of exits and what they cost at each Nth exit; 0, and nothing is counted.
+    pub statistics: u64,
     /// `clock=guest|machine`: whose time the guest's clocks show.
     pub clock: Clock,
     /// `fault=NAME`: what the PMU does wrong. Refused by a hypervisor that was built without faults.
@@ -97,6 +99,10 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
         Some("machine") => Clock::Machine,
         Some(_) => return Err(Refusal::Options),
     };
+    let statistics = match value("statistics") {
+        None => 0,
+        Some(text) => text.parse().map_err(|_| Refusal::Options)?,
+    };
     #[cfg(feature = "faults")]
     let fault = match value("fault") {
         None => None,
@@ -112,6 +118,7 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
         strings,
         cpus,
         counting,
+        statistics,
         clock,
         #[cfg(feature = "faults")]
         fault,
@@ -151,8 +158,17 @@ mod tests {
         assert_eq!(counting("pmu=zen4 counting=auto"), Counting::Auto);
         assert_eq!(counting("pmu=zen4 counting=plugin"), Counting::Plugin);
         assert_eq!(counting("pmu=zen4 counting=stepping"), Counting::Stepping);
-        for wrong in ["strings=user", "counting=both", "clock=mine", "cpus=0", "cpus=23", "cpus=x"]
-        {
+        assert_eq!(parse("pmu=zen4").unwrap().unwrap().statistics, 0);
+        assert_eq!(parse("pmu=zen4 statistics=4096").unwrap().unwrap().statistics, 4096);
+        for wrong in [
+            "strings=user",
+            "statistics=all",
+            "counting=both",
+            "clock=mine",
+            "cpus=0",
+            "cpus=23",
+            "cpus=x",
+        ] {
             assert_eq!(parse(&format!("pmu=zen4 {wrong}")), Err(Refusal::Options), "{wrong}");
         }
     }

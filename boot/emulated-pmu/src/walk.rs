@@ -31,6 +31,11 @@ impl Paging {
     /// physical memory at an aligned address. Without paging the two are the same; 32-bit paging is not
     /// read.
     pub fn translate(&self, linear: u64, read: impl FnMut(u64) -> u64) -> Option<u64> {
+        self.page(linear, read).map(|(physical, _)| physical)
+    }
+
+    /// The same, and how many bits of the address are the offset in its page: 12, 21 or 30; 12 without paging.
+    pub fn page(&self, linear: u64, read: impl FnMut(u64) -> u64) -> Option<(u64, u32)> {
         self.walk(linear, read, |_, _| true)
     }
 
@@ -43,7 +48,7 @@ impl Paging {
             let wanted = WRITABLE | ACCESSED | if is_page { DIRTY } else { 0 };
             entry & wanted == wanted
         });
-        physical.filter(|_| is_supervisors)
+        physical.filter(|_| is_supervisors).map(|(physical, _)| physical)
     }
 
     /// The same by nested tables, whose walks count as user accesses (AMD APM vol. 2, 15.25.5).
@@ -52,6 +57,7 @@ impl Paging {
             let wanted = WRITABLE | USER | ACCESSED | if is_page { DIRTY } else { 0 };
             entry & wanted == wanted
         })
+        .map(|(physical, _)| physical)
     }
 
     /// As above, through entries that are `wanted`: each, and whether it is the page's.
@@ -60,9 +66,9 @@ impl Paging {
         linear: u64,
         mut read: impl FnMut(u64) -> u64,
         mut wanted: impl FnMut(u64, bool) -> bool,
-    ) -> Option<u64> {
+    ) -> Option<(u64, u32)> {
         if self.cr0 & CR0_PG == 0 {
-            return Some(linear);
+            return Some((linear, 12));
         }
         if self.efer & EFER_LMA == 0 {
             return None;
@@ -79,7 +85,7 @@ impl Paging {
             }
             if is_page {
                 let offset = (1 << shift) - 1;
-                return Some(entry & ADDRESS & !offset | linear & offset);
+                return Some((entry & ADDRESS & !offset | linear & offset, shift));
             }
             table = entry & ADDRESS;
         }

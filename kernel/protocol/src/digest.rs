@@ -9,6 +9,7 @@ mod tests;
 pub mod text;
 
 pub use item::{Figure, Item, Standing, excess, item};
+pub(crate) use item::{metric, single};
 
 use crate::record::{End, Outcome};
 use alloc::format;

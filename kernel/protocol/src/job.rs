@@ -14,6 +14,7 @@ pub use crate::count::Count;
 pub use crate::criteria::{Bounds, Criteria, Expect};
 pub use crate::exact::Exact;
 pub use crate::history::History;
+pub use crate::kinds::Item;
 pub use crate::memory::Memory;
 pub use crate::requirement::Requirement;
 pub use crate::sampling::Sampling;
@@ -92,46 +93,6 @@ pub enum SelfTest {
     ExecuteData,
     /// A loop without end, interrupts off.
     Hang,
-}
-
-/// One piece of work.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub enum Item<'a> {
-    /// Measure a piece of machine code.
-    Snippet(#[serde(borrow)] Snippet<'a>),
-    /// Check the PMU.
-    Conformance(#[serde(borrow)] Conformance<'a>),
-    /// Step through a piece of machine code.
-    Exact(#[serde(borrow)] Exact<'a>),
-    /// Run tasks.
-    Tasks(#[serde(borrow)] Tasks<'a>),
-    /// Count events while tasks run.
-    Count(#[serde(borrow)] Count<'a>),
-    /// Measure a piece of machine code on several processors at once.
-    Processors(#[serde(borrow)] Processors<'a>),
-    /// Sample a workload.
-    Sample(#[serde(borrow)] Sampling<'a>),
-    /// Look at a piece of machine code cycle by cycle.
-    History(#[serde(borrow)] History<'a>),
-    /// Find out all that can be known of a machine, then check its PMU by what was measured.
-    BringUp(#[serde(borrow)] Conformance<'a>),
-}
-
-impl Item<'_> {
-    /// The item's name, as the report gives it.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        match self {
-            Item::Snippet(snippet) => &snippet.name,
-            Item::Conformance(suite) | Item::BringUp(suite) => &suite.name,
-            Item::Exact(exact) => &exact.snippet.name,
-            Item::Tasks(tasks) => &tasks.name,
-            Item::Count(count) => &count.name,
-            Item::Processors(processors) => &processors.snippet.name,
-            Item::Sample(sampling) => &sampling.name,
-            Item::History(history) => &history.snippet.name,
-        }
-    }
 }
 
 /// Machine code that runs on every processor at the same time, or on one of them.

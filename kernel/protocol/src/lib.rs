@@ -12,6 +12,7 @@
 //! - [`record`]: the report, and [`mod@line`], its form on the serial line: one JSON object per line,
 //!   with sequence number and checksum.
 //! - [`authentication`]: the key of a boot, and the code on each line that only who has it can make.
+//! - [`kinds`]: the kinds of items, in one table.
 //! - [`ktap`]: the report as the kernel's test protocol, with the records as its diagnostics.
 //! - [`serial`]: which serial ports the report goes to.
 //! - [`workload`]: tasks, for counting and sampling. [`sampling`]: where they are when events happen.
@@ -19,6 +20,8 @@
 //!   or damaged. `docs/guide/report.md` describes the lines for other readers.
 //!
 //! The crate is pure: no I/O, no machine, no global state.
+//!
+//! `docs/architecture.md` tells the way of one measurement through the code.
 #![cfg_attr(not(test), no_std)]
 #![warn(missing_docs)]
 
@@ -35,6 +38,8 @@ pub mod digest;
 pub mod exact;
 pub mod history;
 pub mod job;
+#[macro_use]
+pub mod kinds;
 pub mod ktap;
 pub mod limits;
 pub mod line;

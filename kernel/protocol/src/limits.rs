@@ -4,7 +4,6 @@
 use crate::control::{Control, Ring};
 use crate::criteria;
 use crate::exact::Exact;
-use crate::history;
 use crate::job::{Conformance, Item, Job, Processors};
 use crate::sampling::{Delivery, Keep, OnFull, Rate, Sampling};
 use crate::workload;
@@ -15,9 +14,9 @@ mod gate;
 mod memory;
 mod snippet;
 
-use count::check_count;
+pub(crate) use count::check_count;
 use memory::check_memories;
-use snippet::check_snippet;
+pub(crate) use snippet::check_snippet;
 
 pub use error::LimitError;
 pub use gate::MAX_GATE_POINTS;
@@ -154,22 +153,10 @@ pub fn check_baud(baud: u32) -> Result<(), LimitError> {
 /// # Errors
 /// The first value outside its bounds.
 pub fn check_item(item: &Item) -> Result<(), LimitError> {
-    match item {
-        Item::Snippet(snippet) => check_snippet(snippet),
-        Item::Conformance(suite) | Item::BringUp(suite) => check_conformance(suite),
-        Item::Exact(exact) => check_exact(exact),
-        Item::Tasks(tasks) => workload::check_tasks(tasks),
-        Item::Count(count) => check_count(count),
-        Item::Processors(processors) => check_processors(processors),
-        Item::Sample(sampling) => check_sampling(sampling),
-        Item::History(history) => {
-            check_snippet(&history.snippet)?;
-            history::check(history)
-        }
-    }
+    item.part().check()
 }
 
-fn check_processors(processors: &Processors) -> Result<(), LimitError> {
+pub(crate) fn check_processors(processors: &Processors) -> Result<(), LimitError> {
     check_snippet(&processors.snippet)?;
     range("cpu", processors.cpu.unwrap_or(0).into(), 0, MAX_CPU.into())?;
     let (least, most) = (MIN_INTERRUPT_EVERY, MAX_INTERRUPT_EVERY);
@@ -182,7 +169,7 @@ fn check_processors(processors: &Processors) -> Result<(), LimitError> {
     Ok(())
 }
 
-fn check_exact(exact: &Exact) -> Result<(), LimitError> {
+pub(crate) fn check_exact(exact: &Exact) -> Result<(), LimitError> {
     check_snippet(&exact.snippet)?;
     let opcodes = &exact.filter.opcodes;
     range("the number of opcodes", opcodes.len() as u64, 0, MAX_OPCODES as u64)?;
@@ -200,7 +187,7 @@ fn check_exact(exact: &Exact) -> Result<(), LimitError> {
     Ok(())
 }
 
-fn check_sampling(sampling: &Sampling) -> Result<(), LimitError> {
+pub(crate) fn check_sampling(sampling: &Sampling) -> Result<(), LimitError> {
     name(&sampling.name)?;
     let events = &sampling.events;
     range("the number of events", events.len() as u64, 0, MAX_SAMPLED_EVENTS as u64)?;
@@ -244,7 +231,7 @@ fn check_sampling(sampling: &Sampling) -> Result<(), LimitError> {
     }
 }
 
-fn check_conformance(conformance: &Conformance) -> Result<(), LimitError> {
+pub(crate) fn check_conformance(conformance: &Conformance) -> Result<(), LimitError> {
     name(&conformance.name)?;
     range("the number of checks", conformance.checks.len() as u64, 0, MAX_CHECKS as u64)?;
     conformance.checks.iter().try_for_each(|check| name(check))

@@ -7,7 +7,6 @@
 use crate::bits::Bits;
 use crate::control::{MemoryType, PageSize, Ring};
 use crate::job::Item;
-use crate::workload::Workload;
 use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
@@ -168,40 +167,24 @@ pub fn beyond<'a>(
 }
 
 impl Item<'_> {
-    /// The workload of an item that runs tasks.
-    fn workload(&self) -> Option<&Workload<'_>> {
-        match self {
-            Item::Tasks(tasks) => Some(&tasks.workload),
-            Item::Count(count) => Some(&count.workload),
-            Item::Sample(sampling) => Some(&sampling.workload),
-            _ => None,
-        }
-    }
-
-    /// Ring and width of each of its pieces of code.
-    fn kinds(&self) -> Vec<(Ring, Bits)> {
-        let snippet = match self {
-            Item::Snippet(snippet) => Some(snippet),
-            Item::Exact(exact) => Some(&exact.snippet),
-            Item::Processors(processors) => Some(&processors.snippet),
-            Item::History(history) => Some(&history.snippet),
-            _ => None,
-        };
+    /// Ring and width of each of its parts of code.
+    fn codes(&self) -> Vec<(Ring, Bits)> {
+        let snippet = self.part().snippet();
         let snippet = snippet.map(|one| (one.setup.control.ring, one.setup.bits));
-        let tasks = self.workload().into_iter().flat_map(|workload| &workload.tasks);
+        let tasks = self.part().workload().into_iter().flat_map(|workload| &workload.tasks);
         snippet.into_iter().chain(tasks.map(|task| (task.ring, task.bits))).collect()
     }
 
     /// Whether some of its code runs in ring 3.
     #[must_use]
     pub fn has_ring_3(&self) -> bool {
-        self.kinds().iter().any(|(ring, _)| *ring == Ring::User)
+        self.codes().iter().any(|(ring, _)| *ring == Ring::User)
     }
 
     /// Whether some of its code is 32-bit code.
     #[must_use]
     pub fn has_compatibility(&self) -> bool {
-        self.kinds().iter().any(|(_, bits)| *bits == Bits::Compatibility)
+        self.codes().iter().any(|(_, bits)| *bits == Bits::Compatibility)
     }
 }
 

@@ -40,6 +40,8 @@ pub struct Sampling<'a> {
     /// Every event is sampled with PEBS: by records that the processor writes of the instruction itself, and not by an
     /// interrupt behind it. Without it, those whose attributes say so (`:p`).
     pub precise: bool,
+    /// The branches that the processor recorded before each sample are counted.
+    pub branches: bool,
 }
 
 impl Sampling<'_> {
@@ -144,11 +146,11 @@ pub(crate) mod tests {
         pub fn any_sampling()(
             name in ".{0,40}", events in prop::collection::vec(any_event(), 0..5), interval_ns: u64,
             workload in any_workload(), samples: bool, capacity: u32, stop: bool, nmi: bool,
-            registers: u16, limit_per_ms: u32, limit_us: u64, precise: bool,
+            registers: u16, limit_per_ms: u32, limit_us: u64, precise: bool, branches: bool,
         ) -> Sampling<'static> {
             Sampling {
                 name: Cow::Owned(name), events, interval_ns, workload, capacity, registers, limit_per_ms, limit_us,
-                precise,
+                precise, branches,
                 keep: if samples { Keep::Samples } else { Keep::Histogram },
                 on_full: if stop { OnFull::Stop } else { OnFull::Drop },
                 delivery: if nmi { Delivery::Nmi } else { Delivery::Fixed },

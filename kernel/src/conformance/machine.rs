@@ -82,6 +82,12 @@ pub trait TestMachine: Registers {
         None
     }
 
+    /// The physical address behind a linear one, if it is mapped.
+    fn physical(&mut self, linear: u64) -> Option<u64>;
+
+    /// Whether the local APIC has this entry of AMD's extended local vector table.
+    fn has_extended_lvt(&mut self, entry: u8) -> bool;
+
     /// Whether the handler's own instructions are counted. They are on any processor; a model runs no handler.
     fn counts_handlers(&self) -> bool;
 }

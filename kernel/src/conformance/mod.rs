@@ -16,6 +16,7 @@ mod counting;
 mod enumeration;
 mod events;
 mod freeze;
+mod ibs;
 mod interference;
 mod interrupts;
 mod known;
@@ -41,7 +42,7 @@ use protocol::job::Conformance;
 use protocol::record::{self, CheckVerdict, Suite};
 
 /// All families, in the order in which they run: what later ones rely on comes first.
-const FAMILIES: [&[Check]; 18] = [
+const FAMILIES: [&[Check]; 19] = [
     enumeration::CHECKS,
     reset::CHECKS,
     registers::CHECKS,
@@ -58,6 +59,7 @@ const FAMILIES: [&[Check]; 18] = [
     branches::CHECKS,
     precise::CHECKS,
     adaptive::CHECKS,
+    ibs::CHECKS,
     interference::CHECKS,
     costs::CHECKS,
 ];
@@ -189,7 +191,8 @@ fn lacks(has: &Capabilities) -> Vec<String> {
         (!matches!(has.lbr, LbrKind::None | LbrKind::Single), "a stack of branch records"),
         (has.metrics, "PERF_METRICS"),
         (has.umask2, "UMASK2"),
-        (has.pebs_format().is_some(), "PEBS"),
+        (has.pebs_format().is_some() || !has.is_intel(), "PEBS"),
+        (has.ibs.is_some() || has.is_intel(), "instruction-based sampling"),
     ];
     list.iter().filter(|(offered, _)| !offered).map(|(_, name)| name.to_string()).collect()
 }

@@ -234,6 +234,15 @@ impl Controls {
         }
     }
 
+    /// Whether [`Controls::before_run`] has nothing to do, and nothing is read around a run.
+    pub fn is_bare(&self) -> bool {
+        self.priority == 0
+            && self.caches == Caches::Warm
+            && !self.flush_tlb
+            && self.msrs == 0
+            && self.smi_count.is_none()
+    }
+
     /// Directly before a run of the code at `code`.
     ///
     /// # Safety

@@ -41,6 +41,6 @@ impl Historian for Target<'_> {
     }
 
     fn smis(&self) -> (u64, u32) {
-        (self.controls.smi_count(), self.controls.smi_repeats())
+        (self.asked.controls.smi_count(), self.asked.controls.smi_repeats())
     }
 }

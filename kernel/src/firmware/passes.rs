@@ -6,6 +6,7 @@ use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::pmu::pmi::Interval;
 use arch::time::tsc;
 use kernel::events::Known;
 use kernel::snippet::events::{self, Plan};
@@ -17,6 +18,10 @@ pub struct Counting {
     pub own: Counters,
     /// The last plan, the processor that it is for, and its events: most items of a job ask for the same events.
     pub plan: (usize, Vec<String>, Rc<Plan>),
+    /// The plan for no event.
+    pub nothing: Rc<Plan>,
+    /// Interval of the timer that samples beside the counters.
+    pub timer: Option<Interval>,
 }
 
 impl Counting {
@@ -31,7 +36,10 @@ impl Counting {
         let place = own.map_or(0, |(place, _)| place);
         let known = own.map(|(_, known)| known).or(machine.known.as_ref());
         let texts = &snippet.events;
-        if !texts.is_empty() && self.plan.0 == place && self.plan.1 == *texts {
+        if texts.is_empty() {
+            return self.nothing.clone();
+        }
+        if self.plan.0 == place && self.plan.1 == *texts {
             return self.plan.2.clone();
         }
         let begin = tsc::now();
@@ -43,7 +51,7 @@ impl Counting {
             (_, Err(missing)) => Plan::without_pmu(texts, &format!("there is no PMU: {missing}")),
             (_, Ok(_)) => Plan::without_pmu(texts, "the PMU's events are not known"),
         };
-        let ticks = if texts.is_empty() { 0 } else { tsc::now().wrapping_sub(begin) };
+        let ticks = tsc::now().wrapping_sub(begin);
         let texts = texts.iter().map(ToString::to_string).collect();
         // The ticks are those of the item that the plan was made for.
         self.plan = (place, texts, Rc::new(plan.clone()));

@@ -7,7 +7,7 @@ use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use arch::call::Function;
+use arch::apic;
 use arch::cpu::extended;
 use arch::pmu::Gate;
 use arch::pmu::pmi::{self, ControlBlock, Delivery, Interval};
@@ -58,7 +58,7 @@ impl Sampler for Target<'_> {
 
     fn load_task(&mut self, task: &Task, gate: &Gate) -> (CodePlace, Range<u64>) {
         self.emit(Phase::Measured, &snippet(task), 1, gate);
-        let emitted = self.emitted.as_ref().expect("just emitted");
+        let emitted = self.loaded.emitted();
         let hex = |range: &Range<u64>| [Hex(range.start), Hex(range.end)];
         let (body, init) = (hex(&emitted.body), hex(&emitted.init));
         let function = hex(&emitted.function);
@@ -66,20 +66,19 @@ impl Sampler for Target<'_> {
     }
 
     fn run_task(&mut self, task: &Task, vectors: bool) -> Result<u64, Unmeasured> {
-        let emitted = self.emitted.as_ref().expect("loaded before");
-        let function = Function { entry: emitted.function.start, exit: emitted.exit };
+        let function = self.loaded.function();
         // SAFETY: as for a snippet: the function was emitted with its exit, and is mapped executable. Interrupts, if
         // they are on, are the sampling handlers' alone, which have stacks of their own and take no lock. Nobody else
         // uses the timer.
         let ended = unsafe {
-            if self.resets_extended {
+            if self.loaded.resets_extended {
                 extended::reset(self.machine.extended);
             }
             if vectors {
                 interrupts::enable();
             }
             // As near to the task as can be: the rest is not what is sampled.
-            if let Some(interval) = self.timer {
+            if let Some(interval) = self.counting.timer {
                 pmi::start_timer(interval);
             }
             let ended = function.run();
@@ -100,7 +99,8 @@ impl Sampler for Target<'_> {
             ended
         };
         if let Err(trap) = ended {
-            let fault = kernel::snippet::fault::explain(&trap, emitted, self.phase, &snippet(task));
+            let (emitted, phase) = (self.loaded.emitted(), self.loaded.phase());
+            let fault = kernel::snippet::fault::explain(&trap, emitted, phase, &snippet(task));
             return Err(Unmeasured::Fault(Box::new(fault)));
         }
         // SAFETY: the emitted code has written it.
@@ -115,11 +115,11 @@ impl Sampler for Target<'_> {
                 "a task is to run on processor {cpu}; tasks are sampled on processor 0 only"
             ));
         }
-        let (frames, slots) = (&mut self.controls.frames, &mut self.slots);
+        let (frames, slots) = (&mut self.asked.controls.frames, &mut self.slots);
         let heart = self.heart;
         let of_tasks = (slots, &mut self.programs);
         let processor = Processors::new(self.machine, &self.space, frames, of_tasks, None);
-        let mut processor = processor.sampled(self.timer);
+        let mut processor = processor.sampled(self.counting.timer);
         let start = tsc::now();
         let (workload, limit_us) = (&item.workload, item.limit_us);
         let ran =
@@ -144,11 +144,11 @@ impl Sampler for Target<'_> {
         // SAFETY: ring 0, interrupt table loaded, APIC on; the block is that of the driver's counters, and the session
         // that it names memory of lives until `withdraw`.
         unsafe { pmi::install(block, delivery) };
-        self.timer = timer;
+        self.counting.timer = timer;
     }
 
     fn withdraw(&mut self) -> ControlBlock {
-        self.timer = None;
+        self.counting.timer = None;
         // SAFETY: LVTPC and the timer are masked then, so no handler uses the block any more.
         unsafe {
             pmi::uninstall();
@@ -163,8 +163,7 @@ impl Sampler for Target<'_> {
     }
 
     fn code(&mut self, address: u64) -> Vec<u8> {
-        let inside = self.emitted.as_ref().filter(|emitted| emitted.function.contains(&address));
-        let Some(emitted) = inside else {
+        let Some(emitted) = self.loaded.around(address) else {
             let code = self.slots.code(address, INSTRUCTION_BYTES as usize);
             return if code.is_empty() {
                 self.programs.any(address, INSTRUCTION_BYTES)
@@ -175,6 +174,10 @@ impl Sampler for Target<'_> {
         let bytes = INSTRUCTION_BYTES.min(emitted.function.end - address) as usize;
         // SAFETY: the emitted code, which nothing writes to now.
         unsafe { core::slice::from_raw_parts(address as *const u8, bytes) }.to_vec()
+    }
+
+    fn has_extended_lvt(&mut self, entry: u8) -> bool {
+        apic::has_extended(entry)
     }
 
     fn has_emulated_pmu(&self) -> bool {

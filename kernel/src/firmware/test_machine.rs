@@ -151,6 +151,15 @@ impl TestMachine for Processor<'_> {
         }
     }
 
+    fn physical(&mut self, linear: u64) -> Option<u64> {
+        // SAFETY: the kernel's own tables are in use, and nobody else changes them meanwhile.
+        unsafe { arch::memory::physical(linear) }
+    }
+
+    fn has_extended_lvt(&mut self, entry: u8) -> bool {
+        arch::apic::has_extended(entry)
+    }
+
     fn log(&mut self) -> &'static mut [Sample] {
         let log = &raw mut LOG;
         // SAFETY: one check at a time uses the log, and the handler only while that check lets it.

@@ -1,21 +1,34 @@
+mod faults;
+mod verdicts;
 mod workloads;
 
 use super::*;
+use crate::exact::{self, Stepper};
 use crate::exact::{Tally, Unstepped};
+use crate::history::Historian;
 use crate::report::{Buffer, Report};
+use crate::sampling::Sampler;
 use crate::snippet::events::{Counted, Plan};
+use crate::snippet::fault;
 use crate::snippet::measure::tests::{Made, nop};
+use crate::snippet::measure::{Runner, Unmeasured};
+use crate::{processors, sampling, tasks};
 use arch::call::Trap;
 use arch::pmu::Gate;
 use arch::pmu::pmi::{ControlBlock, Delivery, Interval};
 use arch::pmu::stop_on_overflow::StopOnOverflow;
 use protocol::control::{MemoryType, PageSize, Ring};
+use protocol::core_kind::CoreKind;
 use protocol::exact::Filter;
 use protocol::job::{Bounds, Difference, Expect, OnEnd};
+use protocol::job::{
+    Conformance, Count, Criteria, Exact, Processors, Requirement, Sampling, Snippet, Tasks,
+};
 use protocol::memory::Fill;
 use protocol::record::{
     Applied, CheckVerdict, CodePlace, Hex, Outcome, TaskEnd, TaskResult, Ticks,
 };
+use protocol::record::{Check, CountResult, Fault, ProcessorsResult, Suite, Verdict};
 use protocol::stream::{self, Reader};
 use protocol::workload::Task;
 use std::borrow::Cow;
@@ -155,6 +168,9 @@ macro_rules! without_pmu {
             }
             fn code(&mut self, _: u64) -> Vec<u8> {
                 Vec::new()
+            }
+            fn has_extended_lvt(&mut self, _: u8) -> bool {
+                true
             }
             fn has_emulated_pmu(&self) -> bool {
                 false
@@ -384,260 +400,6 @@ fn an_item_whose_code_needs_what_the_processor_has_not_is_skipped_with_the_reaso
     let job = Job { requires: vec![requirement("POPCNT", vec![0])], ..self::job(vec![nop("a")]) };
     let mut report = Report::new(Buffer::default());
     assert_eq!(run(&job, &mut machine, &mut report).outcome, Outcome::Skip);
-}
-
-#[test]
-fn expectations_decide_the_verdict_and_the_outcome() {
-    let expect = |min, max| {
-        let expect = Expect { figure: "tsc".into(), bounds: Bounds::between(min, max) };
-        Criteria { expect: vec![expect], allow_uncounted: false }
-    };
-    // The last item has no criteria of its own.
-    let criteria = vec![expect(2.0, 2.0), Criteria::default(), expect(0.0, 1.9)];
-    let mut machine = Clocked::new(1);
-    let items = ["right", "free", "wrong", "last"].map(nop);
-    let (records, end) = judged(&mut machine, items.to_vec(), criteria);
-    let verdicts: Vec<Verdict> = records
-        .iter()
-        .map(|record| match record {
-            Record::Result(result) => result.verdict,
-            other => panic!("{other:?}"),
-        })
-        .collect();
-    assert_eq!(verdicts, [Verdict::Pass, Verdict::None, Verdict::Fail, Verdict::None]);
-    let Record::Result(missed) = &records[2] else { panic!("{records:?}") };
-    let seen: Vec<_> = missed.misses.iter().map(|miss| (miss.max, miss.value)).collect();
-    assert_eq!(seen, [(Option::Some(1.9), Option::Some(2.0))]);
-    assert_eq!((end.passed, end.measured, end.failed), (1, 2, 1));
-    assert_eq!((end.outcome, end.on_end), (Outcome::Fail, OnEnd::Reboot));
-    assert_eq!(machine.items, [0, 1, 2, 3]);
-    let last = machine.shown.last().unwrap();
-    assert_eq!(last.outcome, Some(Outcome::Fail));
-    assert_eq!(last.last_error.as_deref(), Some("wrong: tsc came to 2; expected 0 to 1.9"));
-}
-
-#[test]
-fn k2_a_suite_decides_the_outcome() {
-    for (passed, failed, expected) in
-        [(5, 0, Outcome::Pass), (5, 1, Outcome::Fail), (0, 0, Outcome::Skip)]
-    {
-        let mut machine = Clocked::new(1);
-        (machine.passed, machine.failed) = (passed, failed);
-        let suite = Conformance { name: Cow::Borrowed("suite"), checks: vec![] };
-        let job = Job { items: vec![Item::Conformance(suite)], ..job(vec![]) };
-        let mut report = Report::new(Buffer::default());
-        assert_eq!(run(&job, &mut machine, &mut report).outcome, expected);
-        let text = &report.sink_mut().0;
-        assert!(
-            text.contains("\"type\":\"check\"") && text.contains("\"type\":\"suite\""),
-            "{text}"
-        );
-    }
-}
-
-/// The made-up PMU counts each event once a copy.
-#[test]
-fn x2_a_pmu_that_disagrees_with_the_exact_counts_fails_the_run() {
-    let exact = |verify| {
-        let snippet = Snippet { difference: Difference::Empty, ..nop("stepped") };
-        vec![Item::Exact(Exact { snippet, filter: Filter::default(), verify, steps: 1000 })]
-    };
-    let run = |verify| {
-        let mut report = Report::new(Buffer::default());
-        let mut machine = Clocked::new(1);
-        let end = run(&Job { items: exact(verify), ..job(vec![]) }, &mut machine, &mut report);
-        let events = Reader::new().feed(report.sink_mut().0.as_bytes());
-        let stream::Event::Record { record, .. } = &events[0] else { panic!("{events:?}") };
-        let Record::Exact(result) = &**record else { panic!("{record:?}") };
-        (end, result.clone())
-    };
-    let (end, result) = run(false);
-    assert_eq!((end.outcome, end.measured), (Outcome::Pass, 1));
-    assert_eq!((result.counts[0].value, result.counts[0].totals), (2.0, [0, 100]));
-    assert_eq!((result.comparisons.len(), result.emulated), (0, false));
-    assert_eq!(result.restored, ["CR8"], "what it changed is named, as that of a snippet");
-    let (end, result) = run(true);
-    assert_eq!((end.outcome, end.failed), (Outcome::Fail, 1));
-    let seen: Vec<_> = result.comparisons.iter().map(|c| (c.exact, c.pmu_min, c.agrees)).collect();
-    assert_eq!(seen, [(2.0, 1.0, false), (1.0, 1.0, true)]);
-    assert!(result.emulated);
-}
-
-#[test]
-fn exact_mode_that_reaches_its_limit_of_steps_is_an_error_of_its_own() {
-    let snippet = Snippet { difference: Difference::Empty, ..nop("long") };
-    let exact = Exact { snippet, filter: Filter::default(), verify: false, steps: 99 };
-    let job = Job { items: vec![Item::Exact(exact)], ..job(vec![nop("next")]) };
-    let mut report = Report::new(Buffer::default());
-    let end = run(&job, &mut Clocked::new(1), &mut report);
-    assert_eq!((end.outcome, end.failed), (Outcome::Fail, 1));
-    let text = &report.sink_mut().0;
-    assert!(text.contains("\"code\":\"step_limit\"") && text.contains("99 instructions"), "{text}");
-}
-
-#[test]
-fn x2_counts_of_an_emulated_pmu_say_so_and_ticks_do_not() {
-    let counted = Snippet { events: vec!["loads".into()], ..nop("counted") };
-    let (records, _) = records(&mut Clocked::new(1), vec![counted, nop("timed")]);
-    let emulated: Vec<bool> = records
-        .iter()
-        .map(|record| match record {
-            Record::Result(result) => result.emulated,
-            other => panic!("{other:?}"),
-        })
-        .collect();
-    assert_eq!(emulated, [true, false]);
-}
-
-#[test]
-fn c7_an_event_that_cannot_be_counted_has_its_reason_in_the_result() {
-    let two = Snippet { events: vec!["unknown".into(), "loads".into()], ..nop("two") };
-    let (records, end) = records(&mut Clocked::new(1), vec![two, nop("good")]);
-    let Record::Result(result) = &records[0] else { panic!("{records:?}") };
-    assert_eq!(result.uncounted[0].event, "unknown");
-    assert_eq!((result.metrics[1].event.as_str(), result.planning), ("loads", 7));
-    // It was asked for, so the item failed.
-    assert_eq!((result.verdict, result.misses[0].figure.as_str()), (Verdict::Fail, "unknown"));
-    assert_eq!((end.failed, end.measured), (1, 1));
-    let two = Snippet { events: vec!["unknown".into(), "loads".into()], ..nop("two") };
-    let allowed = Criteria { allow_uncounted: true, ..Criteria::default() };
-    let (_, end) = judged(&mut Clocked::new(1), vec![two], vec![allowed]);
-    assert_eq!((end.failed, end.measured, end.outcome), (0, 1, Outcome::Pass));
-}
-
-#[test]
-fn x1_a_fault_is_an_error_record_and_the_next_item_runs() {
-    let mut machine = Clocked::new(1);
-    machine.made.fault_at = Some(1);
-    let (records, end) = records(&mut machine, vec![nop("bad"), nop("good")]);
-    let Record::Error(error) = &records[0] else { panic!("{records:?}") };
-    assert_eq!((error.code, error.item), (ErrorCode::SnippetFault, Some(0)));
-    assert_eq!(error.name.as_deref(), Some("bad"));
-    assert!(matches!(&records[1], Record::Result(result) if result.name == "good"));
-    assert_eq!((end.failed, end.measured), (1, 1));
-}
-
-#[test]
-fn x1_a_stray_interrupt_costs_the_item_that_it_came_into_and_no_other() {
-    // Before and behind each item: the fourth time is behind the second one.
-    let mut machine = Clocked { stray_at: 4, ..Clocked::new(1) };
-    let (records, end) = records(&mut machine, vec![nop("first"), nop("hit"), nop("last")]);
-    let [Record::Result(_), Record::Error(error), Record::Result(_)] = &records[..] else {
-        panic!("{records:?}");
-    };
-    assert_eq!((error.code, error.item), (ErrorCode::StrayInterrupt, Some(1)));
-    assert_eq!(error.text, "a stray interrupt of vector 0 (#DE)");
-    assert_eq!((end.measured, end.failed, end.outcome), (2, 1, Outcome::Fail));
-    let shown = machine.shown.last().unwrap();
-    assert!(
-        shown.last_error.as_deref().unwrap().starts_with("hit: a stray interrupt"),
-        "{shown:?}"
-    );
-    // One that came before an item is not that item's.
-    let mut machine = Clocked { stray_at: 3, ..Clocked::new(1) };
-    let (_, end) = self::records(&mut machine, vec![nop("first"), nop("second")]);
-    assert_eq!((end.measured, end.failed), (2, 0));
-}
-
-/// Memory of the items with these indices.
-fn memory(name: &'static str, bytes: u64, items: &[u32]) -> Memory<'static> {
-    Memory {
-        name: Cow::Borrowed(name),
-        at: 0x7020_0000,
-        bytes,
-        page_size: PageSize::Small,
-        memory_type: MemoryType::WriteBack,
-        fill: Fill::Zero,
-        items: items.to_vec(),
-    }
-}
-
-#[test]
-fn n5_items_have_their_memory_and_one_that_cannot_have_it_is_refused_alone() {
-    let mut ring_3 = nop("ring 3");
-    ring_3.setup.control.ring = Ring::User;
-    let memory = vec![memory("a", 4096, &[0, 2]), memory("b", 1 << 40, &[1]), memory("c", 1, &[2])];
-    let job = Job { memory, ..job(vec![nop("first"), nop("greedy"), ring_3, nop("none")]) };
-    let mut machine = Clocked::new(1);
-    let (records, end) = run_job(&mut machine, &job);
-    assert_eq!(machine.provided, ["a false", "a true", "c true"]);
-    assert_eq!((end.measured, end.failed), (3, 1));
-    let controls: Vec<Vec<&str>> = records
-        .iter()
-        .filter_map(|record| match record {
-            Record::Result(result) => {
-                Some(result.controls.iter().map(|one| &*one.option).collect())
-            }
-            _ => None,
-        })
-        .collect();
-    assert_eq!(controls, [vec!["memory=a"], vec!["memory=a", "memory=c"], vec![]]);
-    let Record::Error(error) = &records[1] else { panic!("{records:?}") };
-    assert_eq!((error.code, &*error.text), (ErrorCode::Unsupported, "memory `b`: too much"));
-}
-
-#[test]
-fn n5_a_page_fault_behind_memory_names_it() {
-    let list = [memory("list", 4096, &[0])];
-    let pieces: Vec<&Memory> = list.iter().collect();
-    let fault = |vector, cr2| {
-        let registers = protocol::record::Registers { cr2: Hex(cr2), ..Default::default() };
-        let frame = arch::interrupts::TrapFrame { vector, ..Default::default() };
-        let trap = Trap { frame, cr2, cause: arch::call::Cause::Exception };
-        let fault = Fault { registers, ..fault::unknown(&trap) };
-        let refused = refused_record(0, "x", "it faulted".to_string());
-        let mut record = Record::Error(ErrorRecord { fault: Some(fault), ..refused });
-        with_memory(&mut record, &pieces, Vec::new());
-        let Record::Error(error) = record else { unreachable!() };
-        error.text
-    };
-    let text = "it faulted, 8 bytes behind the end of memory `list`";
-    assert_eq!(fault(14, 0x7020_1008), text);
-    assert_eq!(fault(13, 0x7020_1008), "it faulted");
-    assert_eq!(fault(14, 0x6000_0000), "it faulted");
-}
-
-#[test]
-fn x1_behind_a_changed_firmware_no_item_runs_and_each_has_its_record() {
-    let mut machine = Clocked { changer: Some(1), ..Clocked::new(1) };
-    let (records, end) = records(&mut machine, vec![nop("a"), nop("b"), nop("c"), nop("d")]);
-    assert_eq!(machine.items, [0, 1]);
-    assert!(matches!(&records[0], Record::Result(result) if result.item == 0));
-    let errors: Vec<_> = records[1..]
-        .iter()
-        .map(|record| match record {
-            Record::Error(error) => (error.code, error.item.unwrap(), error.restored.len()),
-            other => panic!("{other:?}"),
-        })
-        .collect();
-    let expected =
-        [(ErrorCode::FirmwareChanged, 1, 1), (ErrorCode::NotRun, 2, 0), (ErrorCode::NotRun, 3, 0)];
-    assert_eq!(errors, expected);
-    assert_eq!((end.outcome, end.failed, end.measured), (Outcome::Fail, 3, 1));
-}
-
-#[test]
-fn x1_a_change_that_is_noticed_at_the_end_fails_the_run() {
-    let mut machine = Clocked { changer: Some(0), noticed_late: true, ..Clocked::new(1) };
-    let (records, end) = records(&mut machine, vec![nop("a"), nop("b")]);
-    let Record::Error(error) = &records[2] else { panic!("{records:?}") };
-    assert_eq!((error.code, error.item), (ErrorCode::FirmwareChanged, None));
-    assert_eq!((end.outcome, end.measured, machine.items), (Outcome::Fail, 2, vec![0, 1]));
-}
-
-#[test]
-fn i7_an_item_for_processors_that_fails_names_the_processor() {
-    let item = Item::Processors(Processors {
-        snippet: nop("p"),
-        cpu: Some(3),
-        core: None,
-        interrupt_every: None,
-    });
-    let job = Job { items: vec![item], ..job(vec![]) };
-    let mut report = Report::new(Buffer::default());
-    let end = run(&job, &mut Clocked::new(1), &mut report);
-    assert_eq!(end.outcome, Outcome::Fail);
-    assert!(report.sink_mut().0.contains("on processor 3: one processor only"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Every overflow accounted for.
 
-use super::{Armed, Session, precise};
+use super::{Armed, Session, ibs, precise};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -105,6 +105,19 @@ fn event(
     samples: u64,
 ) -> Result<SampledCount, PmuError> {
     let value = driver.read(registers, one.counter)?;
+    if let (Some(ask), Some(sampling)) = (one.ibs, block.sampling()) {
+        let counted = count(block, index, one.event.clone(), one.period, Some(&samples));
+        return Ok(SampledCount {
+            counter: Some(ibs::counter(ask)),
+            overflows: counted.overflows + sampling.invalid,
+            rest: sampling.rest(),
+            witness: Some(value),
+            remarks: one.remarks.clone(),
+            skid: Some(ibs::skid(ask)),
+            lost: sampling.invalid,
+            ..counted
+        });
+    }
     // The period that runs now began as long before the counter's end as it is long.
     let began = (one.distance() << block.slot(index).running()).wrapping_neg();
     let rest = value.wrapping_sub(began) & driver.capabilities().mask(one.counter);

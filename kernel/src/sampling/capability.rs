@@ -5,9 +5,6 @@ use arch::pmu::pebs::Format;
 use arch::pmu::{Capabilities, Fault, FreezeKind};
 use protocol::record::SamplingCapability;
 
-/// Why there is no data address, where the processor could give one.
-const NOT_USED: &str = "which is not used";
-
 /// The data addresses of PEBS records (SDM vol. 3, 20.3.1.1.2 and 20.3.6.3; Linux, `arch/x86/events/intel/ds.c`).
 fn of_records(format: Option<Format>) -> &'static str {
     match format {
@@ -56,12 +53,13 @@ pub fn capability(has: &Capabilities, emulated: bool) -> SamplingCapability {
         (false, true) => {
             "up to tens of instructions, not precise: there is no PEBS that can be used"
         }
-        (false, false) => "up to tens of instructions, not precise: IBS is not used",
+        (false, false) if has.ibs.is_some() => "up to tens of instructions, without IBS (precise)",
+        (false, false) => "up to tens of instructions, not precise: this processor has no IBS",
     };
     let data_address = match (has.is_intel(), has.pebs, has.ibs.is_some()) {
         (true, true, _) => of_records(has.pebs_format()).to_string(),
         (true, false, _) => "not available: this PMU has no PEBS that can be used".to_string(),
-        (false, _, true) => alloc::format!("not available: it takes IBS, {NOT_USED}"),
+        (false, _, true) => "with IBS (precise), of operations that load or store".to_string(),
         (false, _, false) => "not available: this processor has no IBS".to_string(),
     };
     SamplingCapability {

@@ -1,6 +1,6 @@
 //! A `sample` item of a job.
 
-use super::{Sampler, Scheduled, Session, account, capability, plan, precise};
+use super::{Sampler, Scheduled, Session, account, branches, capability, ibs, plan, precise};
 use crate::snippet::measure::Unmeasured;
 use crate::tasks::Summary;
 use alloc::format;
@@ -54,7 +54,9 @@ pub fn measure(
         Delivery::Fixed => pmi::Delivery::Fixed,
         Delivery::Nmi => pmi::Delivery::Nmi,
     };
-    let (ran, block) = match (item.is_scheduled(), &item.workload.tasks[..]) {
+    // The scheduler stops the unit with the counters; the gate around a task that is called does not know it.
+    let scheduled = item.is_scheduled() || session.has_instruction_based();
+    let (ran, block) = match (scheduled, &item.workload.tasks[..]) {
         (false, [task]) => {
             let (place, closed) = machine.load_task(task, &gate);
             block.closes_in(&closed);
@@ -71,17 +73,19 @@ pub fn measure(
         }
     };
     let emulated = machine.has_emulated_pmu();
-    let (counts, capability) = if let Some(reason) = &no_pmu {
-        (account::timer_alone(&session, &block, interval), capability::none(reason))
+    let (counts, capability, entries) = if let Some(reason) = &no_pmu {
+        (account::timer_alone(&session, &block, interval), capability::none(reason), 0)
     } else {
         let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
         pmu.driver.stop(pmu.registers).map_err(refused)?;
+        ibs::disarm(pmu.registers, &session.events).map_err(refused)?;
         let counts = account::account(pmu.registers, pmu.driver, &session, &block, interval);
         let counts = counts.map_err(refused)?;
+        branches::stop(pmu.registers, pmu.driver, &block).map_err(refused)?;
         let capability = capability::capability(pmu.driver.capabilities(), emulated);
         // The PMU is the next item's.
         pmu.driver.reset(pmu.registers).map_err(refused)?;
-        (counts, capability)
+        (counts, capability, pmu.driver.capabilities().lbr.entries())
     };
     let ran = ran?;
     if block.spurious >= pmi::MOST_SPURIOUS {
@@ -106,6 +110,7 @@ pub fn measure(
         emulated: emulated && !session.events.is_empty(),
         uncounted,
         data,
+        branches: branches::record(&block, entries),
         ..result.record()
     })
 }
@@ -154,6 +159,7 @@ impl Gathered<'_> {
             tsc: [0; 2],
             data: Vec::new(),
             data_elsewhere: block.data().map_or(0, |histogram| histogram.elsewhere),
+            branches: None,
         }
     }
 }

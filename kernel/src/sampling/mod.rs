@@ -7,7 +7,9 @@
 //! (`crate::tasks`), and the counters stand while it works. [`capability`] says what the PMU can tell at all.
 
 pub mod account;
+mod branches;
 mod capability;
+mod ibs;
 mod measure;
 mod plan;
 mod precise;
@@ -87,6 +89,9 @@ pub trait Sampler {
 
     /// The machine code of what was run last at an address, 15 bytes at most; empty if it lies elsewhere.
     fn code(&mut self, address: u64) -> Vec<u8>;
+
+    /// Whether the local APIC has this entry of AMD's extended local vector table.
+    fn has_extended_lvt(&mut self, entry: u8) -> bool;
 
     /// Whether the PMU is barecount's emulated one.
     fn has_emulated_pmu(&self) -> bool;

@@ -1,8 +1,10 @@
 //! From events and rates to counters and periods.
 
-use super::{Pmu, Sampler, precise};
+use super::{Sampler, branches, ibs, precise};
+use crate::events::Known;
 use crate::snippet::events::{self, Use};
 use crate::snippet::measure::Unmeasured;
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -30,6 +32,8 @@ pub struct Armed {
     pub witness: Option<(Counter, Selection)>,
     /// Doubts about the count.
     pub remarks: Vec<String>,
+    /// The instruction-based samples that are taken, by a unit beside the counter.
+    pub ibs: Option<ibs::Ask>,
 }
 
 impl Armed {
@@ -51,13 +55,16 @@ pub fn plan(
     item: &Sampling,
 ) -> Result<(Vec<Armed>, Vec<Uncounted>), Unmeasured> {
     if item.events.is_empty() {
-        return Ok((Vec::new(), Vec::new()));
+        return match item.branches {
+            true => Err(Unmeasured::Refused(branches::NO_EVENT.to_string())),
+            false => Ok((Vec::new(), Vec::new())),
+        };
     }
-    let texts: Vec<_> = item.events.iter().map(|event| event.event.clone()).collect();
     let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
-    let purpose = Use::Sampling { precise: item.precise };
-    let planned = events::plan_for(purpose, &texts, pmu.known);
     let has = pmu.driver.capabilities().clone();
+    let asked = Asked::of(item, pmu.known, &has);
+    let purpose = Use::Sampling { precise: item.precise && has.is_intel() };
+    let planned = events::plan_for(purpose, &asked.texts, pmu.known);
     if planned.passes.len() > 1 {
         let late = planned.passes[1..].iter().flatten().map(|one| format!("`{}`", one.event));
         return Err(Unmeasured::Refused(format!(
@@ -66,31 +73,45 @@ pub fn plan(
         )));
     }
     let mut left_out = planned.uncounted;
+    left_out.extend(asked.refused);
     let (mut armed, mut rates) = (Vec::<Armed>::new(), Vec::new());
     let mut places = Vec::new();
     for one in planned.passes.into_iter().flatten() {
         // A group in braces is one text with several events, which then have its rate.
-        let rate = rate(item, one.number, &one.event);
+        let sampled = asked.ibs.filter(|(_, ask)| ask.beside() == one.event);
+        let (event, ask) = match sampled {
+            Some((number, ask)) => (item.events[number].event.to_string(), Some(ask)),
+            None => (one.event, None),
+        };
+        let rate = rate(item, one.number, &event);
         if one.merges {
             let reason = "it takes a pair of counters, whose overflow is not sampled".to_string();
-            left_out.push(Uncounted { event: one.event, reason });
+            left_out.push(Uncounted { event, reason });
             continue;
         }
-        if let Err(reason) = precise::check(&one.selection, &has, &armed, item) {
-            left_out.push(Uncounted { event: one.event, reason });
+        let possible = match ask {
+            Some(_) => ibs::check(item),
+            None => precise::check(&one.selection, &has, &armed, item),
+        };
+        if let Err(reason) = possible {
+            left_out.push(Uncounted { event, reason });
             continue;
         }
         places.push((one.counter, one.counters));
+        let mut remarks = one.counting.remarks;
+        remarks.extend(ask.map(ibs::remark));
         armed.push(Armed {
-            event: one.event,
+            event,
             counter: one.counter,
-            selection: match one.selection.precise {
-                true => one.selection.with_records(),
-                false => one.selection.with_interrupt(),
+            selection: match (ask, one.selection.precise) {
+                (Some(_), _) => one.selection,
+                (None, true) => one.selection.with_records(),
+                (None, false) => one.selection.with_interrupt(),
             },
             period: 0,
             witness: None,
-            remarks: one.counting.remarks,
+            remarks,
+            ibs: ask,
         });
         rates.push(rate);
     }
@@ -104,8 +125,7 @@ pub fn plan(
         }
     }
     let emulated = machine.has_emulated_pmu();
-    let mut pmu = machine.pmu().map_err(Unmeasured::Refused)?;
-    armed.retain(|one| match possible(&mut pmu, one) {
+    armed.retain(|one| match possible(machine, one) {
         Ok(()) => true,
         Err(reason) => {
             left_out.push(Uncounted { event: one.event.clone(), reason });
@@ -121,8 +141,39 @@ pub fn plan(
         let text = "the emulated PMU has no latencies, so no load reaches a threshold";
         one.remarks.push(text.to_string());
     }
+    let precise = armed.iter().any(|one| one.selection.precise || one.ibs.is_some());
+    branches::check(item, &has, precise).map_err(Unmeasured::Refused)?;
     witnesses(&mut armed, &has, &places);
     Ok((armed, left_out))
+}
+
+/// The events of an item, with those that instruction-based sampling takes as what counts beside it.
+struct Asked<'a> {
+    texts: Vec<Cow<'a, str>>,
+    /// The one that it takes: its number among all, and what is sampled.
+    ibs: Option<(usize, ibs::Ask)>,
+    refused: Vec<Uncounted>,
+}
+
+impl<'a> Asked<'a> {
+    fn of(item: &'a Sampling, known: &Known, has: &Capabilities) -> Self {
+        let mut asked = Self { texts: Vec::new(), ibs: None, refused: Vec::new() };
+        for (number, event) in item.events.iter().enumerate() {
+            let text = &event.event;
+            match ibs::ask(text, item.precise, known, has) {
+                None => asked.texts.push(text.clone()),
+                Some(Ok(ask)) if asked.ibs.is_none() => {
+                    asked.texts.push(Cow::Borrowed(ask.beside()));
+                    asked.ibs = Some((number, ask));
+                }
+                Some(result) => {
+                    let reason = result.err().unwrap_or_else(|| ibs::ONE.to_string());
+                    asked.refused.push(Uncounted { event: text.to_string(), reason });
+                }
+            }
+        }
+        asked
+    }
 }
 
 /// The rate of the event with this number among all, or of the last one.
@@ -132,7 +183,12 @@ fn rate(item: &Sampling, number: usize, event: &str) -> Rate {
 }
 
 /// Whether the counter can be set back by the period, and anything is left to run in it.
-fn possible(pmu: &mut Pmu, one: &Armed) -> Result<(), String> {
+fn possible(machine: &mut impl Sampler, one: &Armed) -> Result<(), String> {
+    let mut pmu = machine.pmu()?;
+    if let Some(ask) = one.ibs {
+        let entry = ibs::possible(&mut pmu, ask, one.period)?;
+        return ibs::has_entry(machine, entry);
+    }
     if one.period < MIN_PERIOD && one.selection.rings.contains(Rings::KERNEL) {
         return Err(format!(
             "a period of {} is too short: the handler's own end would fill it; in ring 0 at least {MIN_PERIOD} are needed",
@@ -208,7 +264,8 @@ fn count(
                         "{per_second} samples a second would take a period of {period}; {MIN_PERIOD} is the shortest"
                     ));
                 }
-                period.max(MIN_PERIOD)
+                let period = period.max(MIN_PERIOD);
+                if one.ibs.is_some() { ibs::nearest(period) } else { period }
             }
         };
         chosen.push(one);
@@ -304,6 +361,7 @@ mod tests {
                 period: 100,
                 witness: None,
                 remarks: Vec::new(),
+                ibs: None,
             }];
             witnesses(&mut armed, &has, &[(counter, second.bit())]);
             armed[0].witness

@@ -146,6 +146,7 @@ mod tests {
             period: 10,
             witness: None,
             remarks: Vec::new(),
+            ibs: None,
         };
         let mut store = store(Format::Skylake);
         let mut with = |full, malformed, witness| {

@@ -1,11 +1,11 @@
 //! Programmed counters, and the memory that their handler writes to.
 
-use super::{Armed, precise};
+use super::{Armed, branches, ibs, precise};
 use alloc::vec;
 use alloc::vec::Vec;
 use arch::pmu::pebs::{Drain, Store};
-use arch::pmu::pmi::{Bucket, ControlBlock, REGISTERS, Sample, Throttle};
-use arch::pmu::{Driver, Freeze, FreezeKind, PmuError, Registers};
+use arch::pmu::pmi::{Bucket, ControlBlock, Edge, REGISTERS, Sample, Throttle};
+use arch::pmu::{Driver, FreezeKind, PmuError, Registers};
 use protocol::sampling::{self, Keep, OnFull, Sampling};
 
 /// A set of sampling counters. Holds the log that the block names, so it has to outlive the block's use.
@@ -22,6 +22,8 @@ pub struct Session {
     /// Their data addresses: counted, or one for each sample of the log.
     data_buckets: Vec<Bucket>,
     data: Vec<u64>,
+    /// Branches that were recorded before the samples, counted.
+    edges: Vec<Edge>,
 }
 
 /// Ticks of the timer whose times are kept.
@@ -56,21 +58,29 @@ impl Session {
                 driver.program(registers, *witness, selection)?;
             }
         }
+        let edges = branches::start(registers, driver, item)?;
         let mut block = ControlBlock::of(driver);
         let by_processor = driver.capabilities().freeze != FreezeKind::None;
         match item.freeze {
             _ if events.is_empty() => {}
             sampling::Freeze::Auto if by_processor => {
-                driver.set_freeze(registers, Freeze::COUNTERS)?;
+                driver.set_freeze(registers, branches::freeze(item))?;
                 block.resume_in_handler(driver);
             }
             sampling::Freeze::Auto | sampling::Freeze::Software => block.stop_in_handler(driver)?,
             sampling::Freeze::Off => {}
         }
-        for one in events.iter().filter(|one| !one.selection.precise) {
+        for one in events.iter().filter(|one| one.selection.interrupt) {
             block.reload(driver, one.counter, driver.preset(one.counter, one.period)?)?;
         }
+        for one in &events {
+            ibs::arm(registers, driver, one, &mut block)?;
+        }
         let mut session = Self::new(events, store);
+        if let Some(kind) = edges {
+            session.edges = vec![Edge::default(); (item.capacity as usize).next_power_of_two()];
+            branches::count(registers, driver, kind, &mut session.edges, &mut block)?;
+        }
         if let Some(store) = &mut session.store {
             block.take_records(Drain::new(store, driver.recording()));
         }
@@ -98,6 +108,7 @@ impl Session {
             store,
             data_buckets: Vec::new(),
             data: Vec::new(),
+            edges: Vec::new(),
         }
     }
 
@@ -111,7 +122,7 @@ impl Session {
             Keep::Histogram => {
                 self.buckets = vec![Bucket::default(); capacity.next_power_of_two()];
                 block.count_addresses(&mut self.buckets);
-                if self.store.is_some() {
+                if self.has_data() {
                     self.data_buckets = self.buckets.clone();
                     block.count_data(&mut self.data_buckets);
                 }
@@ -123,7 +134,7 @@ impl Session {
                     self.registers = vec![[0; REGISTERS]; capacity];
                     block.registers_to(&mut self.registers);
                 }
-                if self.store.is_some() {
+                if self.has_data() {
                     self.data = vec![0; capacity];
                     block.data_to(&mut self.data);
                 }
@@ -149,13 +160,27 @@ impl Session {
         let status = driver.status(registers)?;
         driver.acknowledge(registers, status)?;
         for one in &self.events {
-            driver.write(registers, one.counter, driver.preset(one.counter, one.distance())?)?;
+            let preset = match one.ibs {
+                Some(_) => 0,
+                None => driver.preset(one.counter, one.distance())?,
+            };
+            driver.write(registers, one.counter, preset)?;
             if let Some((witness, _)) = one.witness {
                 driver.write(registers, witness, 0)?;
             }
         }
         block.clear();
         Ok(())
+    }
+
+    /// Whether samples may have a data address.
+    fn has_data(&self) -> bool {
+        self.store.is_some() || self.has_instruction_based()
+    }
+
+    /// Whether samples are instruction-based.
+    pub(super) fn has_instruction_based(&self) -> bool {
+        self.events.iter().any(|one| one.ibs.is_some())
     }
 
     /// Room for the times of the timer's first ticks.

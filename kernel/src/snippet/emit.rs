@@ -269,6 +269,13 @@ impl<'a> Code<'a> {
         start..self.address()
     }
 
+    /// Appends so many bytes: what [`Code::put`] does, without a copy whose length is not known.
+    fn put_these<const BYTES: usize>(&mut self, bytes: [u8; BYTES]) {
+        let end = self.at + BYTES;
+        self.memory[self.at..end].copy_from_slice(&bytes);
+        self.at = end;
+    }
+
     /// Appends `copies` copies, doubling what is there already.
     fn repeat(&mut self, bytes: &[u8], copies: u64) -> Range<u64> {
         let total = bytes.len() * copies as usize;
@@ -308,7 +315,7 @@ impl<'a> Code<'a> {
     fn with_data(&mut self, opcode: u8, register: u8, offset: usize) {
         let rex = 0x48 | (register >> 3) << 2;
         let [a, b, c, d] = self.displacement(self.data(offset), 7);
-        self.put(&[rex, opcode, (register & 7) << 3 | 5, a, b, c, d]);
+        self.put_these([rex, opcode, (register & 7) << 3 | 5, a, b, c, d]);
     }
 
     /// mov [rip + data], r64
@@ -324,19 +331,19 @@ impl<'a> Code<'a> {
     /// mov [rip + data], r32, for the eight old registers
     fn store_half(&mut self, register: u8, offset: usize) {
         let [a, b, c, d] = self.displacement(self.data(offset), 6);
-        self.put(&[0x89, register << 3 | 5, a, b, c, d]);
+        self.put_these([0x89, register << 3 | 5, a, b, c, d]);
     }
 
     /// mov r64, imm64
     fn load_constant(&mut self, register: u8, value: u64) {
         let mut bytes = [0x48 | register >> 3, 0xb8 | register & 7, 0, 0, 0, 0, 0, 0, 0, 0];
         bytes[2..].copy_from_slice(&value.to_le_bytes());
-        self.put(&bytes);
+        self.put_these(bytes);
     }
 
     /// lfence; rdtsc; the two halves to memory. MOV leaves the flags alone.
     fn read_timer(&mut self, offset: usize) {
-        self.put(&[0x0f, 0xae, 0xe8, 0x0f, 0x31]);
+        self.put_these([0x0f, 0xae, 0xe8, 0x0f, 0x31]);
         self.store_half(RAX, offset);
         self.store_half(RDX, offset + 4);
     }
@@ -349,7 +356,7 @@ impl<'a> Code<'a> {
         self.load(RAX, offset_of!(Data, rax));
         self.load(RDX, offset_of!(Data, rdx));
         // Behind the reloads, so that neither they nor RDTSC are still in flight when the body starts.
-        self.put(&[0x0f, 0xae, 0xe8]);
+        self.put_these(LFENCE);
         debug_assert_eq!((self.at - before) as u64, TIMER_START_BYTES);
     }
 
@@ -395,7 +402,7 @@ impl<'a> Code<'a> {
             return;
         }
         self.kept(|code| code.writes(gate.on()));
-        self.put(&[0x0f, 0xae, 0xe8]);
+        self.put_these(LFENCE);
         debug_assert_eq!((self.at - before) as u64, gate_open_bytes(gate));
     }
 
@@ -420,7 +427,7 @@ impl<'a> Code<'a> {
 
     fn stop_timer(&mut self) {
         self.read_timer(offset_of!(Data, stop));
-        self.put(&[0x0f, 0xae, 0xe8]);
+        self.put_these(LFENCE);
     }
 
     /// Counts down, and goes back to `target` while something is left. 32-bit code counts in memory.

@@ -20,6 +20,11 @@ pub trait ProcessorScheduler: Send {
         let _ = now;
         None
     }
+    /// The same at a tick at which the running task had got on.
+    fn ticked(&mut self, now: u64) -> Option<u16> {
+        let _ = now;
+        None
+    }
     /// Who goes on, at TSC `now`.
     fn decide(&mut self, cause: Cause, now: u64) -> Decision;
     /// All tasks are gone on all processors, again at one instant.
@@ -103,6 +108,14 @@ impl<O: Observer> ProcessorScheduler for ObservedScheduler<'_, O> {
 
     fn yields(&mut self, now: u64) -> Option<u16> {
         self.scheduler.yields(now, &mut self.observer)
+    }
+
+    fn ticked(&mut self, now: u64) -> Option<u16> {
+        match &self.heart {
+            // It is told first, in `decide`.
+            Some(heart) if !heart.beat.is_early(now) => None,
+            _ => self.scheduler.ticked(now, &mut self.observer),
+        }
     }
 
     fn decide(&mut self, cause: Cause, now: u64) -> Decision {

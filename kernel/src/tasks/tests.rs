@@ -33,18 +33,28 @@ struct Made {
     taken: u64,
     /// TSC ticks that the kernel takes each time.
     cost: u64,
+    /// The firmware's quick ways are taken where they answer.
+    quick: bool,
 }
 
 impl Made {
     fn new(habits: &[Habits]) -> Self {
         let (habits, done) = (habits.to_vec(), vec![0; habits.len()]);
-        Self { habits, done, turns: vec![], now: 1_000, tick: None, taken: 7, cost: 0 }
+        Self { habits, done, turns: vec![], now: 1_000, tick: None, taken: 7, cost: 0, quick: true }
     }
 
     fn run_one(&mut self, scheduler: &mut dyn ProcessorScheduler) {
         let mut cause = Cause::Start;
         loop {
-            let Decision { next, timer } = scheduler.decide(cause, self.now);
+            let quickly = match cause {
+                Cause::Yield if self.quick => scheduler.yields(self.now),
+                Cause::Tick if self.quick => scheduler.ticked(self.now),
+                _ => None,
+            };
+            let Decision { next, timer } = match quickly {
+                Some(next) => Decision { next: Some(next), timer: Timer::Leave },
+                None => scheduler.decide(cause, self.now),
+            };
             match timer {
                 Timer::Leave => {}
                 Timer::Once(ticks) => self.tick = Some((self.now + ticks, None)),
@@ -186,8 +196,12 @@ fn workload(tasks: &[(u64, Option<u16>)], tick_ns: u64, jitter: Option<u64>) -> 
 }
 
 fn watched(workload: &Workload, limit_us: u64, habits: &[Habits]) -> (Summary, Vec<Seen>) {
+    watched_on(Made::new(habits), workload, limit_us)
+}
+
+fn watched_on(mut made: Made, workload: &Workload, limit_us: u64) -> (Summary, Vec<Seen>) {
     let mut watched = [(0, Watcher::default())];
-    let summary = run(workload, limit_us, &mut Made::new(habits), &mut watched).unwrap();
+    let summary = run(workload, limit_us, &mut made, &mut watched).unwrap();
     let [(_, Watcher(mut seen))] = watched;
     // Around all the rest.
     let phases = [seen.remove(0), seen.remove(0), seen.pop().unwrap(), seen.pop().unwrap()];
@@ -383,6 +397,15 @@ proptest! {
         prop_assert!(running.is_none() && alive.is_empty());
         prop_assert_eq!(summary.ticks.count, seen.iter().filter(|&&one| one == Seen::Tick).count() as u64);
         prop_assert_eq!(summary.switches, 1 + summary.tasks.iter().map(|task| task.switches).sum::<u64>());
+    }
+
+    /// The quick ways at a yield and at a tick say the same as the long one, to the last tick and account.
+    #[test]
+    fn t9_the_quick_ways_tell_the_same_story(
+        (workload, habits) in any_run(), limit_us in prop_oneof![Just(1_000_000), 1..20_u64],
+    ) {
+        let slow = Made { quick: false, ..Made::new(&habits) };
+        prop_assert_eq!(watched(&workload, limit_us, &habits), watched_on(slow, &workload, limit_us));
     }
 
     /// Each tick lets the next one in the queue go on: a task waits for as many ticks as there are tasks at most.

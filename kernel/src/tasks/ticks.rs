@@ -52,6 +52,13 @@ impl Ticker {
         self.interval > 0
     }
 
+    /// Whether each tick has to ask when the next one comes.
+    #[inline]
+    #[must_use]
+    pub const fn asks(&self) -> bool {
+        self.random.is_some()
+    }
+
     /// What the timer is to do after `cause`.
     pub fn timer(&mut self, cause: Cause) -> Timer {
         match (cause, &mut self.random) {
@@ -124,7 +131,8 @@ impl Intervals {
         self.min = self.min.min(interval);
         self.max = self.max.max(interval);
         let number = self.count - 2;
-        if !number.is_multiple_of(self.every) {
+        // It is a power of two.
+        if number & (self.every - 1) != 0 {
             return;
         }
         if self.kept.len() == KEPT {

@@ -103,9 +103,9 @@ fn of(records: Vec<Record>) -> Report {
 
 #[test]
 fn one_record_of_each_kind_ends_an_item_and_is_listed_among_its_own() {
-    assert!(endings().iter().all(ends_item));
+    assert!(endings().iter().all(Record::ends_item));
     for other in [start(), machine(), end("pass"), crash(Some(3)), samples(3), error(None)] {
-        assert!(!ends_item(&other), "{other:?}");
+        assert!(!other.ends_item(), "{other:?}");
     }
     let report = of(endings());
     let kinds = [

@@ -2,10 +2,11 @@
 //!
 //! They have the names that `expect` has for them: [`protocol::verdict::figures`].
 
-mod counted;
-mod measured;
+pub(crate) mod counted;
+pub(crate) mod measured;
 
 use super::limits::Worse;
+use crate::kinds;
 use protocol::record::{CheckVerdict, Record};
 
 /// What TSC ticks are called, whatever they tick with.
@@ -73,54 +74,21 @@ pub struct Item {
 /// translator does while it counts instructions; then one run tells all.
 #[must_use]
 pub fn of(record: &Record, steady: bool) -> Option<Item> {
-    let uncounted = || {
-        let all = protocol::verdict::uncounted(record).into_iter();
-        all.map(|one| (one.event, one.reason)).chain(counted::without_value(record)).collect()
-    };
-    let item = |kind, index, name: &str, emulated, per, figures| Item {
-        index,
-        kind,
-        name: name.to_string(),
-        emulated,
-        per,
-        figures,
-        uncounted: uncounted(),
-    };
     Some(match record {
-        Record::Result(one) => {
-            let figures = measured::of_metrics(&one.metrics, one.runs, one.per, steady, "");
-            item("result", one.item, &one.name, one.emulated, Some(one.per), figures)
-        }
-        Record::Exact(one) => {
-            let per = Some(one.per);
-            item("exact", one.item, &one.name, false, per, measured::stepped(one))
-        }
-        Record::Processors(one) => {
-            let figures = measured::of_processors(one, steady);
-            item("processors", one.item, &one.name, one.emulated, Some(one.per), figures)
-        }
-        Record::History(one) => {
-            let figures = measured::of_history(one, steady);
-            item("history", one.item, &one.name, one.emulated, Some(one.per), figures)
-        }
-        Record::Tasks(one) => {
-            let figures = counted::of_tasks(record, steady);
-            item("tasks", one.item, &one.name, one.emulated, None, figures)
-        }
-        Record::Count(one) => {
-            let figures = counted::of_count(one, record, steady);
-            item("count", one.item, &one.name, one.emulated, None, figures)
-        }
-        Record::Sample(one) => {
-            let figures = counted::of_samples(one, record, steady);
-            item("sample", one.item, &one.name, one.emulated, None, figures)
-        }
         Record::Check(one) if one.verdict != CheckVerdict::Skip => {
             let fails = f64::from(u8::from(one.verdict == CheckVerdict::Fail));
             let figure = Figure::new("fails", "checks", fails, Spread::Exact(1));
-            item("check", one.item, &one.name, false, None, vec![figure])
+            Item {
+                index: one.item,
+                kind: "check",
+                name: one.name.clone(),
+                emulated: false,
+                per: None,
+                figures: vec![figure],
+                uncounted: Vec::new(),
+            }
         }
-        _ => return None,
+        _ => kinds::compared(record, steady)?,
     })
 }
 

@@ -66,17 +66,9 @@ impl Known {
     pub(super) fn of(file: &JobFile) -> Self {
         let line = |place: Place| place.position.map(|(line, _)| line);
         let suite = file.checks.iter().map(|_| (None, LimitTable::default()));
-        let snippets = file
-            .snippets
-            .iter()
-            .map(|one| (line(one.place(&file.source)), one.criteria.limits.clone()));
-        let runs = file.runs.iter().map(|one| (line(one.place()), one.criteria.limits.clone()));
-        let counts = file.counts.iter().map(|one| (line(one.place()), one.criteria.limits.clone()));
-        let samples = file
-            .samples
-            .iter()
-            .map(|one| (line(one.code.place(&file.source)), one.code.criteria.limits.clone()));
-        let items = suite.chain(snippets).chain(runs).chain(counts).chain(samples).collect();
+        let items = file.items().into_iter();
+        let items = items.map(|one| (line(one.place(&file.source)), one.criteria().limits.clone()));
+        let items = suite.chain(items).collect();
         let (text, limits) = (file.text, file.limits.clone());
         Self { file: file.source.clone(), text, items, limits }
     }
@@ -117,11 +109,8 @@ impl Packed {
 
 /// The snippet whose runs an item lists, if it lists them.
 fn snippet<'a, 'b>(item: &'a mut Item<'b>) -> Option<&'a mut Snippet<'b>> {
-    match item {
-        Item::Snippet(snippet) => Some(snippet),
-        Item::Processors(one) => Some(&mut one.snippet),
-        _ => None,
-    }
+    let part = item.part_mut();
+    if part.lists_values() { part.snippet_mut() } else { None }
 }
 
 /// The item without what changes no figure: whether its runs are listed, and where a linker has put the functions that it

@@ -5,7 +5,8 @@ mod gate;
 use super::bind::{BindFile, RawBind};
 use super::errors::{JobError, Place};
 use super::expect::{CriteriaFile, Names, RawExpect};
-use super::file::Text;
+use super::file::{FileItem, JobFile, PackedItem, Section, Text};
+use super::function::Programs;
 use super::memory::MemoryFile;
 use super::schema::{BindText, CountedText, ExpectText};
 use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile, place, too_few};
@@ -13,6 +14,8 @@ use crate::compare::LimitTable;
 use crate::events::EventText;
 use ::events::parse::parse_event;
 use protocol::count::{AtOverflow, Count, CountRequest, CountSet, GateAct};
+use protocol::job::Item;
+use protocol::limits::{self, LimitError};
 use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{MapAccess, Visitor};
@@ -28,7 +31,7 @@ const BEHIND: [&str; 4] = [", kernel", ", overflows", ", cpu ", ", task "];
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "Count")]
-pub(super) struct RawCount {
+pub(crate) struct RawCount {
     /// Its name. Default: `count` and its number.
     name: Option<String>,
     /// What is counted: events, or tables with what follows from their overflows.
@@ -173,106 +176,6 @@ pub struct CountFile {
 }
 
 impl CountFile {
-    /// Decides what `raw` leaves open. `number`: its place among all counts of the job, from 1.
-    pub(super) fn decide(raw: Spanned<RawCount>, number: usize, text: &Text, source: &str) -> Self {
-        let place = place(text, source, &raw.span());
-        let raw = raw.into_inner();
-        let starts = raw.start_at.into_iter().map(|text| (text, GateAct::Start));
-        let stops = raw.stop_at.into_iter().map(|text| (text, GateAct::Stop));
-        let name = raw.name.unwrap_or_else(|| format!("count {number}"));
-        let own = SetFile {
-            name: name.clone(),
-            events: raw.events.into_iter().map(|event| event.0).collect(),
-            together: raw.together,
-            bind: BindFile::decide(raw.bind, text, source),
-            force: false,
-            place: place.clone(),
-        };
-        let sets = raw.set.into_iter().zip(1..);
-        let sets = sets.map(|(set, number)| SetFile::decide(set, number, text, source));
-        Self {
-            name,
-            own,
-            sets: sets.collect(),
-            at_overflow: raw.at_overflow,
-            passes: raw.passes,
-            interval_ns: raw.interval_ns,
-            limit_us: raw.limit_us.unwrap_or(DEFAULT_LIMIT_US),
-            workload: WorkloadFile {
-                memory: raw.memory,
-                ..WorkloadFile::decide(raw.task, raw.tick_ns, raw.jitter, text, source)
-            },
-            gate: starts.chain(stops).collect(),
-            criteria: CriteriaFile::new(raw.expect, raw.allow_uncounted, raw.limits),
-            place,
-        }
-    }
-
-    /// Where it stands.
-    pub(super) fn place(&self) -> Place {
-        self.place.clone()
-    }
-
-    /// The memory that its tasks see.
-    pub(super) fn memory(&self) -> &[MemoryFile] {
-        &self.workload.memory
-    }
-
-    /// The same, to be changed.
-    pub(super) fn memory_mut(&mut self) -> &mut Vec<MemoryFile> {
-        &mut self.workload.memory
-    }
-
-    /// The texts of its events.
-    pub fn events(&self) -> impl Iterator<Item = &EventText> {
-        let all = core::iter::once(&self.own).chain(&self.sets);
-        all.flat_map(|set| &set.events).map(|event| &event.event)
-    }
-
-    /// Whether there can be every figure that is expected.
-    ///
-    /// # Errors
-    /// The first one that there cannot.
-    pub(super) fn check_expected(&self) -> Result<(), JobError> {
-        let gate = if self.gate.is_empty() { &[][..] } else { &["starts", "stops"] };
-        let whole = ["ticks", "switches"].iter().chain(gate).map(ToString::to_string);
-        let mut names = Names { whole: whole.collect(), behind: &BEHIND, events: Vec::new() };
-        for set in self.sets.iter().chain(self.sets.is_empty().then_some(&self.own)) {
-            let of = if self.sets.is_empty() { String::new() } else { format!("{}: ", set.name) };
-            names.whole.extend(["groups", "passes"].map(|figure| format!("{of}{figure}")));
-            let events = Names::of_events(set.events.iter().map(|event| &event.event));
-            names.events.extend(events.into_iter().map(|event| format!("{of}{event}")));
-        }
-        names.check(&self.criteria).map_err(|message| self.refused(message))
-    }
-
-    /// The greatest number of a processor that it names.
-    pub(super) fn greatest_cpu(&self) -> Option<u16> {
-        let sets = core::iter::once(&self.own).chain(&self.sets);
-        let bound = sets.filter_map(|set| match &set.bind {
-            BindFile::Cpu(_, cpu) => Some(*cpu),
-            _ => None,
-        });
-        bound.chain(self.workload.greatest_cpu()).max()
-    }
-
-    /// Whether a machine with so many processors has all that the item names.
-    ///
-    /// # Errors
-    /// The first one that it does not have.
-    pub(super) fn check_cpus(&self, cpus: u32) -> Result<(), JobError> {
-        self.workload.check_cpus(cpus)?;
-        for set in core::iter::once(&self.own).chain(&self.sets) {
-            if let BindFile::Cpu(place, cpu) = &set.bind
-                && u32::from(*cpu) >= cpus
-            {
-                let message = format!("bind names processor {cpu}; {}", too_few(*cpu, cpus));
-                return Err(self.refused_at(place, message));
-            }
-        }
-        Ok(())
-    }
-
     /// The item.
     ///
     /// # Errors
@@ -288,7 +191,8 @@ impl CountFile {
         let own = self.set(&self.own)?;
         let sets = self.sets.iter().map(|set| self.set(set));
         let gate = self.gate.iter().map(|(text, act)| {
-            gate::point(text, *act, &assembled).map_err(|message| self.refused(message))
+            gate::point(text, *act, &assembled)
+                .map_err(|message| self.refused_at(&self.place, message))
         });
         let gate = gate.collect::<Result<_, _>>()?;
         Ok(Count {
@@ -344,13 +248,138 @@ impl CountFile {
         })
     }
 
-    /// The error that `message` says, with the item's place.
-    pub(super) fn refused(&self, message: String) -> JobError {
-        self.refused_at(&self.place, message)
-    }
-
+    /// The error that `message` says, with a place in the item.
     fn refused_at(&self, place: &Place, message: String) -> JobError {
         JobError::Count { place: place.clone(), count: self.name.clone(), message }
+    }
+}
+
+impl FileItem for CountFile {
+    fn place(&self, _source: &str) -> Place {
+        self.place.clone()
+    }
+
+    fn criteria(&self) -> &CriteriaFile {
+        &self.criteria
+    }
+
+    fn criteria_mut(&mut self) -> &mut CriteriaFile {
+        &mut self.criteria
+    }
+
+    fn memory(&self) -> &[MemoryFile] {
+        &self.workload.memory
+    }
+
+    fn memory_mut(&mut self) -> &mut Vec<MemoryFile> {
+        &mut self.workload.memory
+    }
+
+    fn events(&self) -> Vec<&EventText> {
+        let all = core::iter::once(&self.own).chain(&self.sets);
+        all.flat_map(|set| &set.events).map(|event| &event.event).collect()
+    }
+
+    fn workload(&self) -> Option<&WorkloadFile> {
+        Some(&self.workload)
+    }
+
+    fn check_expected(&self, _source: &str) -> Result<(), JobError> {
+        let gate = if self.gate.is_empty() { &[][..] } else { &["starts", "stops"] };
+        let whole = ["ticks", "switches"].iter().chain(gate).map(ToString::to_string);
+        let mut names = Names { whole: whole.collect(), behind: &BEHIND, events: Vec::new() };
+        for set in self.sets.iter().chain(self.sets.is_empty().then_some(&self.own)) {
+            let of = if self.sets.is_empty() { String::new() } else { format!("{}: ", set.name) };
+            names.whole.extend(["groups", "passes"].map(|figure| format!("{of}{figure}")));
+            let events = Names::of_events(set.events.iter().map(|event| &event.event));
+            names.events.extend(events.into_iter().map(|event| format!("{of}{event}")));
+        }
+        names.check(&self.criteria).map_err(|message| self.refused_at(&self.place, message))
+    }
+
+    fn greatest_cpu(&self) -> Option<u16> {
+        let sets = core::iter::once(&self.own).chain(&self.sets);
+        let bound = sets.filter_map(|set| match &set.bind {
+            BindFile::Cpu(_, cpu) => Some(*cpu),
+            _ => None,
+        });
+        bound.chain(self.workload.greatest_cpu()).max()
+    }
+
+    fn check_cpus(&self, cpus: u32) -> Result<(), JobError> {
+        self.workload.check_cpus(cpus)?;
+        for set in core::iter::once(&self.own).chain(&self.sets) {
+            if let BindFile::Cpu(place, cpu) = &set.bind
+                && u32::from(*cpu) >= cpus
+            {
+                let message = format!("bind names processor {cpu}; {}", too_few(*cpu, cpus));
+                return Err(self.refused_at(place, message));
+            }
+        }
+        Ok(())
+    }
+
+    fn refused(&self, _source: &str, message: String) -> JobError {
+        self.refused_at(&self.place, message)
+    }
+}
+
+impl Section for CountFile {
+    type Raw = RawCount;
+
+    fn decide(
+        raw: Spanned<RawCount>,
+        number: usize,
+        text: &Text,
+        source: &str,
+    ) -> Result<Self, JobError> {
+        let place = place(text, source, &raw.span());
+        let raw = raw.into_inner();
+        let starts = raw.start_at.into_iter().map(|text| (text, GateAct::Start));
+        let stops = raw.stop_at.into_iter().map(|text| (text, GateAct::Stop));
+        let name = raw.name.unwrap_or_else(|| format!("count {number}"));
+        let own = SetFile {
+            name: name.clone(),
+            events: raw.events.into_iter().map(|event| event.0).collect(),
+            together: raw.together,
+            bind: BindFile::decide(raw.bind, text, source),
+            force: false,
+            place: place.clone(),
+        };
+        let sets = raw.set.into_iter().zip(1..);
+        let sets = sets.map(|(set, number)| SetFile::decide(set, number, text, source));
+        Ok(Self {
+            name,
+            own,
+            sets: sets.collect(),
+            at_overflow: raw.at_overflow,
+            passes: raw.passes,
+            interval_ns: raw.interval_ns,
+            limit_us: raw.limit_us.unwrap_or(DEFAULT_LIMIT_US),
+            workload: WorkloadFile {
+                memory: raw.memory,
+                ..WorkloadFile::decide(raw.task, raw.tick_ns, raw.jitter, text, source)
+            },
+            gate: starts.chain(stops).collect(),
+            criteria: CriteriaFile::new(raw.expect, raw.allow_uncounted, raw.limits),
+            place,
+        })
+    }
+
+    fn pack(
+        _file: &JobFile,
+        all: &[Self],
+        programs: &Programs,
+    ) -> Result<Vec<PackedItem>, JobError> {
+        let pack = |count: &Self| {
+            let mut counted = count.item()?;
+            programs.fill(&count.workload, &mut counted.workload)?;
+            let item = Item::Count(counted);
+            let wrong = |error: LimitError| count.refused_at(&count.place, error.to_string());
+            limits::check_item(&item).map_err(wrong)?;
+            Ok((item, None))
+        };
+        all.iter().map(pack).collect()
     }
 }
 

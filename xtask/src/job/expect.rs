@@ -154,7 +154,7 @@ impl CriteriaFile {
 
 /// The figures that a kind of item has, for the host to say which names are none. The target knows no more of them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     /// Whole names.
     pub whole: Vec<String>,
     /// What may stand behind one of `events`, as it is or followed by a number or a name.
@@ -190,7 +190,7 @@ impl Names {
     ///
     /// # Errors
     /// The first one that there is not, and what there is.
-    pub(super) fn check(&self, criteria: &CriteriaFile) -> Result<(), String> {
+    pub(crate) fn check(&self, criteria: &CriteriaFile) -> Result<(), String> {
         let expected = criteria.expect.iter().map(|expect| ("expect", &*expect.figure));
         let limits = criteria.limits.names().filter(|name| !has_wildcards(name));
         for (key, figure) in expected.chain(limits.map(|name| ("limits", name))) {

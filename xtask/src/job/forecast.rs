@@ -6,6 +6,7 @@
 
 use crate::events::encodings::encoded;
 use crate::events::{Block, cpu};
+use crate::kinds;
 use events::parse::parse_list;
 use iced_x86::{Decoder, DecoderOptions};
 use pmu_model::{Model, Occurrence, Selector, events as model_events};
@@ -47,38 +48,20 @@ impl Stepping {
 pub fn forecast(job: &Job, model: Option<Model>, cpus: u32) -> Vec<Stepping> {
     let slow = Slow::of(model);
     let step = |(item, one): (u32, &Item)| {
-        let (instructions, rate, why) = match one {
-            Item::Snippet(snippet) => slow.of_runs(snippet, 1)?,
-            Item::Processors(item) => {
-                slow.of_runs(&item.snippet, if item.cpu.is_some() { 1 } else { cpus.into() })?
-            }
-            Item::Exact(exact) => {
-                let once = |copies| of_body(&exact.snippet, copies).min(exact.steps);
-                let why = "exact mode".to_string();
-                (sizes(&exact.snippet).map(once).iter().sum(), TRAPPED_A_SECOND, why)
-            }
-            Item::History(history) => {
-                let snippet = &history.snippet;
-                let event = slow.first(texts(snippet).chain([&*history.clock]))?;
-                // A row ends the run when the clock has come so far: on average half of the body.
-                let runs = history.rows().saturating_mul(snippet.runs.into());
-                let body = of_body(snippet, snippet.unroll.into());
-                (runs.saturating_mul(body) / 2, STEPPED_A_SECOND, event)
-            }
-            Item::Count(count) => {
-                let sets = count.all_sets();
-                let events = sets.iter().flat_map(|set| set.requests.iter().map(|one| &*one.event));
-                (of_tasks(&count.workload), STEPPED_A_SECOND, slow.first(events)?)
-            }
-            Item::Sample(sampling) => {
-                let event = slow.first(sampling.events.iter().map(|one| &*one.event))?;
-                (of_tasks(&sampling.workload), STEPPED_A_SECOND, event)
-            }
-            Item::Conformance(_) | Item::BringUp(_) | Item::Tasks(_) => return None,
-        };
+        let Steps { instructions, rate, why } = kinds::planned(one).steps(&slow, cpus)?;
         Some(Stepping { item, name: one.name().to_string(), instructions, rate, why })
     };
     (0..).zip(&job.items).filter_map(step).collect()
+}
+
+/// What an item steps.
+pub struct Steps {
+    /// Instructions, at least.
+    pub instructions: u64,
+    /// How many of them a second.
+    pub rate: u64,
+    /// What it is done for.
+    pub why: String,
 }
 
 /// What is to be said if all of it does not fit into `timeout`.
@@ -101,7 +84,7 @@ pub fn warning(steps: &[Stepping], timeout: Duration) -> Option<String> {
 }
 
 /// Events that an emulated PMU counts by stepping.
-struct Slow(Option<Model>);
+pub struct Slow(Option<Model>);
 
 impl Slow {
     fn of(model: Option<Model>) -> Self {
@@ -109,7 +92,7 @@ impl Slow {
     }
 
     /// The first event that has to be stepped.
-    fn first<'a>(&self, mut texts: impl Iterator<Item = &'a str>) -> Option<String> {
+    pub(crate) fn first<'a>(&self, mut texts: impl Iterator<Item = &'a str>) -> Option<String> {
         let model = self.0?;
         let block = Block::embedded();
         let tables = block.tables();
@@ -131,12 +114,12 @@ impl Slow {
     }
 
     /// All runs of a snippet on so many processors.
-    fn of_runs(&self, snippet: &Snippet, processors: u64) -> Option<(u64, u64, String)> {
+    pub(crate) fn of_runs(&self, snippet: &Snippet, processors: u64) -> Option<Steps> {
         let event = self.first(texts(snippet))?;
         let runs = u64::from(snippet.warmup) + u64::from(snippet.runs);
         let both: u64 = sizes(snippet).iter().map(|&copies| of_body(snippet, copies)).sum();
         let all = both.saturating_mul(runs).saturating_mul(processors);
-        Some((all, STEPPED_A_SECOND, event))
+        Some(Steps { instructions: all, rate: STEPPED_A_SECOND, why: event })
     }
 }
 
@@ -147,11 +130,13 @@ fn is_stepped(model: Model, control: u64) -> bool {
     meaning.selection().occurrences().any(|one| !is_free(one))
 }
 
-fn texts<'a>(snippet: &'a Snippet) -> impl Iterator<Item = &'a str> {
+/// The events of a snippet, as written.
+pub(crate) fn texts<'a>(snippet: &'a Snippet) -> impl Iterator<Item = &'a str> {
     snippet.events.iter().map(|text| &**text)
 }
 
-fn sizes(snippet: &Snippet) -> [u64; 2] {
+/// Copies of the body in the two codes that are subtracted from each other.
+pub(crate) fn sizes(snippet: &Snippet) -> [u64; 2] {
     let unroll = u64::from(snippet.unroll);
     match snippet.difference {
         Difference::Double => [unroll, 2 * unroll],
@@ -160,7 +145,7 @@ fn sizes(snippet: &Snippet) -> [u64; 2] {
 }
 
 /// Instructions of so many copies of the body, and of the loop around them.
-fn of_body(snippet: &Snippet, copies: u64) -> u64 {
+pub(crate) fn of_body(snippet: &Snippet, copies: u64) -> u64 {
     let body = instructions(&snippet.body, snippet.setup.bits);
     let once = copies.saturating_mul(body);
     match snippet.loop_count {
@@ -170,7 +155,8 @@ fn of_body(snippet: &Snippet, copies: u64) -> u64 {
     }
 }
 
-fn of_tasks(workload: &Workload) -> u64 {
+/// Instructions of all tasks.
+pub(crate) fn of_tasks(workload: &Workload) -> u64 {
     let task = |task: &protocol::workload::Task| {
         let body = instructions(&task.body, task.bits);
         let loops = if task.turns == 0 { 0 } else { 2 };

@@ -1,9 +1,8 @@
 //! Functions of compiled code in place of assembly: what a job says of them, and the programs that they are linked into.
 
 use super::errors::{JobError, Place};
-use super::file::JobFile;
+use super::file::{FileItem, JobFile};
 use super::memory::{Area, MemoryFile, areas, resolve};
-use super::sample::SampleFile;
 use super::workload::WorkloadFile;
 use crate::program::call::{Calls, MAX_ARGUMENTS};
 use crate::program::{self, Linked, ProgramError, Wanted};
@@ -177,9 +176,7 @@ fn users(file: &JobFile) -> Vec<User<'_>> {
         let (place, item) = (snippet.place(&file.source), &*snippet.name);
         Some(User { place, item, function: snippet.function.as_ref()? })
     });
-    let runs = file.runs.iter().map(|run| &run.workload);
-    let counts = file.counts.iter().map(|count| &count.workload);
-    let workloads = runs.chain(counts).chain(file.samples.iter().filter_map(SampleFile::tasks));
+    let workloads = file.items().into_iter().filter_map(FileItem::workload);
     let tasks = workloads.flat_map(|workload| &workload.tasks).filter_map(|task| {
         Some(User {
             place: task.place.clone(),
@@ -192,7 +189,7 @@ fn users(file: &JobFile) -> Vec<User<'_>> {
 
 /// The programs of a job.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Programs {
+pub(crate) struct Programs {
     pub(super) linked: Vec<Linked>,
     /// Positions in `linked`, by files.
     numbers: BTreeMap<Vec<PathBuf>, u16>,

@@ -8,7 +8,7 @@ mod analyse;
 pub mod assemble;
 mod bind;
 pub mod count;
-mod errors;
+pub(crate) mod errors;
 pub mod exact;
 pub mod expect;
 pub mod file;
@@ -20,9 +20,11 @@ pub mod machine;
 pub mod memory;
 pub mod metrics;
 mod overrides;
+mod pack;
 mod place;
 mod registered;
 mod requires;
+pub(crate) mod run;
 pub mod sample;
 pub mod schema;
 pub mod workload;
@@ -30,34 +32,22 @@ pub mod workload;
 pub(crate) use about::digest;
 pub use about::{About, AboutCode, AboutItem};
 pub use errors::JobError;
+use file::FileItem;
 pub use overrides::Overrides;
+pub use pack::pack;
+use pack::{SOURCES, pack_with, sources};
 
-use crate::events::{Block, CpuName, EventText, check, user};
+use crate::events::{CpuName, EventText, check, user};
+use crate::kinds;
 use crate::metrics::Target;
 use crate::metrics::request::Ask;
 use crate::program::Linked;
 use ::events::pack::PERFMON_LICENSE;
-use assemble::{Part, Source};
-use count::CountFile;
-use exact::ExactOptions;
-use expect::CriteriaFile;
-use file::OnProcessors;
-use function::Programs;
-use history::HistoryOptions;
-use iced_x86::Register;
 use protocol::authentication::Key;
-use protocol::bits::Bits;
-use protocol::exact::EVENTS;
-use protocol::job::{
-    Conformance, Criteria, Exact, History, Item, Job, OnEnd, Processors, Setup, Snippet,
-};
-use protocol::limits;
+use protocol::job::{Item, Job};
 use protocol::ramdisk::{self, RamdiskError, SectionKind};
-use protocol::workload::Workload;
 use sample::TaskCode;
-use std::borrow::Cow;
 use std::path::Path;
-use workload::RunFile;
 
 /// The job that runs when none is named.
 const TOUR: &str = include_str!("../../jobs/tour.toml");
@@ -125,15 +115,11 @@ impl Packed {
     #[must_use]
     pub fn program_mib(&self) -> u32 {
         let copies = |number: u16| {
-            let tasks = |workload: &Workload| {
-                workload.tasks.iter().filter(|task| task.program == Some(number)).count() as u64
-            };
-            let of = |item: &Item| match item {
-                Item::Tasks(item) => tasks(&item.workload),
-                Item::Count(item) => tasks(&item.workload),
-                Item::Sample(item) => tasks(&item.workload),
-                Item::Processors(_) => self.cpus.into(),
-                _ => 1,
+            let of = |item: &Item| match item.part().workload() {
+                Some(workload) => {
+                    workload.tasks.iter().filter(|task| task.program == Some(number)).count() as u64
+                }
+                None => kinds::planned(item).copies(self.cpus).into(),
             };
             self.job.items.iter().map(of).max().unwrap_or(0) + 1
         };
@@ -243,8 +229,7 @@ pub fn load_for(
         if let Some(needed) = file.cpus.filter(|needed| *needed > cpus) {
             return Err(JobError::Cpus { file: file.source.clone(), needed, cpus });
         }
-        file.runs.iter().try_for_each(|run| run.workload.check_cpus(cpus))?;
-        file.counts.iter().try_for_each(|count| count.check_cpus(cpus))?;
+        file.items().into_iter().try_for_each(|item| item.check_cpus(cpus))?;
     }
     let (tables, lines) = user::merged(&overrides.event_files, cpu)?;
     metrics::plan(&mut file, target, purpose, &tables)?;
@@ -262,23 +247,10 @@ pub fn load_for(
 
 /// The events of all items that may leave events uncounted, or of all that may not.
 fn events(file: &file::JobFile, allowed: bool) -> Vec<&EventText> {
-    let is_meant = |criteria: &CriteriaFile| {
-        criteria.allow_uncounted.unwrap_or(file.allow_uncounted) == allowed
+    let is_meant = |item: &&dyn FileItem| {
+        item.criteria().allow_uncounted.unwrap_or(file.allow_uncounted) == allowed
     };
-    let snippets = file.snippets.iter().filter(|snippet| is_meant(&snippet.criteria));
-    let of_snippets = snippets.flat_map(|snippet| {
-        // What stepping tells has names of its own.
-        let stepped =
-            |event: &&EventText| snippet.exact.is_some() && EVENTS.contains(&&*event.to_string());
-        let events = snippet.options.events.iter().filter(move |event| !stepped(event));
-        events.chain(snippet.history.iter().map(|history| &history.clock))
-    });
-    let counts = file.counts.iter().filter(|count| is_meant(&count.criteria));
-    let samples = file.samples.iter().filter(|sample| is_meant(&sample.code.criteria));
-    of_snippets
-        .chain(counts.flat_map(CountFile::events))
-        .chain(samples.flat_map(|sample| &sample.texts))
-        .collect()
+    file.items().into_iter().filter(is_meant).flat_map(|item| item.events()).collect()
 }
 
 /// The tour's first item alone, for timing a whole run.
@@ -289,224 +261,6 @@ pub fn first_of_tour(purpose: Purpose) -> Result<Packed, JobError> {
     let mut file = file::parse(TOUR, "the built-in tour")?;
     file.snippets.truncate(1);
     pack(&file, purpose)
-}
-
-/// Assembles and packs a job file, with the project's event tables.
-///
-/// # Errors
-/// As for [`load`].
-pub fn pack(file: &file::JobFile, purpose: Purpose) -> Result<Packed, JobError> {
-    pack_with(file, purpose, &Block::embedded())
-}
-
-fn pack_with(file: &file::JobFile, purpose: Purpose, tables: &Block) -> Result<Packed, JobError> {
-    let forms = file.snippets.iter().find(|one| one.wanted.is_some() && one.history.is_some());
-    if let Some(snippet) = forms {
-        let text = "a history is of one piece of code, and instruction forms stand for several";
-        return Err(snippet.refused(&file.source, text.to_string()));
-    }
-    let cpus = file.needed_cpus();
-    let file = &*form::expand(file)?;
-    let criteria = criteria(file)?;
-    let gathered = memory::gather(file)?;
-    let symbols: Vec<_> =
-        file.snippets.iter().map(|one| memory::symbols(&one.options.memory)).collect();
-    let programs = Programs::of(file)?;
-    let both = file.snippets.iter().zip(&symbols);
-    let sources: Vec<Source> = both.flat_map(|(one, symbols)| sources(one, symbols)).collect();
-    let codes =
-        assemble::assemble(&sources).map_err(|errors| place::explain(errors, &sources, file))?;
-    let items = file
-        .snippets
-        .iter()
-        .zip(codes.as_chunks::<SOURCES>().0)
-        .map(|(snippet, codes)| item(snippet, codes, &file.source, &programs));
-    let items = items.collect::<Result<Vec<_>, _>>()?;
-    let runs = file.runs.iter().map(|run| {
-        let mut tasks = run.item()?;
-        programs.fill(&run.workload, &mut tasks.workload)?;
-        let item = Item::Tasks(tasks);
-        limits::check_item(&item).map_err(|error| run.at(&error))?;
-        Ok(item)
-    });
-    let runs = runs.collect::<Result<Vec<_>, JobError>>()?;
-    let counts = file.counts.iter().map(|count| {
-        let mut counted = count.item()?;
-        programs.fill(&count.workload, &mut counted.workload)?;
-        let item = Item::Count(counted);
-        limits::check_item(&item).map_err(|error| count.refused(error.to_string()))?;
-        Ok(item)
-    });
-    let counts = counts.collect::<Result<Vec<_>, JobError>>()?;
-    let (samples, codes): (Vec<_>, Vec<_>) = sample::pack(file, &programs)?.into_iter().unzip();
-    let suite = file.checks.as_ref().map(|checks| {
-        let checks = checks.iter().cloned().map(Cow::Owned).collect();
-        if file.brings_up {
-            return Item::BringUp(Conformance { name: Cow::Borrowed(BRING_UP), checks });
-        }
-        Item::Conformance(Conformance { name: Cow::Owned(file.name.clone()), checks })
-    });
-    let items = suite.into_iter().chain(items).chain(runs).chain(counts).chain(samples);
-    let items: Vec<Item> = items.collect();
-    let job = Job {
-        name: Cow::Owned(file.name.clone()),
-        baud: file.baud,
-        on_end: if purpose == Purpose::Qemu { OnEnd::Halt } else { file.on_end },
-        exit_port: (purpose == Purpose::Qemu).then_some(EXIT_PORT),
-        self_test: file.self_test,
-        requires: requires::of(&items),
-        items,
-        criteria,
-        memory: gathered
-            .read()
-            .map_err(|error| JobError::Memory { file: file.source.clone(), error })?,
-    };
-    let first_snippet = usize::from(file.checks.is_some());
-    for (snippet, item) in file.snippets.iter().zip(&job.items[first_snippet..]) {
-        limits::check_item(item).map_err(|error| snippet.at(&file.source, &error))?;
-    }
-    let metrics = (first_snippet as u32..)
-        .zip(&file.snippets)
-        .filter(|(_, snippet)| !snippet.asks.is_empty())
-        .map(|(index, snippet)| (index, snippet.asks.clone()))
-        .collect();
-    let first_sample = job.items.len() - file.samples.len();
-    for (sample, item) in file.samples.iter().zip(&job.items[first_sample..]) {
-        limits::check_item(item).map_err(|error| sample.code.at(&file.source, &error))?;
-    }
-    let sampled = (first_sample as u32..).zip(codes).collect();
-    limits::check_job(&job)
-        .map_err(|error| JobError::Limit { file: file.source.clone(), error })?;
-    let programs = programs.linked;
-    let bytes = bytes(&job, tables.bytes(), &programs, None)
-        .map_err(|error| JobError::Pack { file: file.source.clone(), error })?;
-    let (tables, known) = (tables.bytes().to_vec(), about::Known::of(file));
-    let mib = memory::needed_mib(&job.memory);
-    Ok(Packed { job, bytes, tables, sampled, cpus, mib, key: None, programs, metrics, known })
-}
-
-/// What each item has to come to, in the order of the items.
-fn criteria(file: &file::JobFile) -> Result<Vec<Criteria<'static>>, JobError> {
-    file.snippets.iter().try_for_each(|snippet| snippet.check_expected(&file.source))?;
-    file.runs.iter().try_for_each(RunFile::check_expected)?;
-    file.counts.iter().try_for_each(CountFile::check_expected)?;
-    file.samples.iter().try_for_each(|sample| sample.check_expected(&file.source))?;
-    let suite = file.checks.iter().map(|_| Criteria::default());
-    let snippets = file.snippets.iter().map(|snippet| &snippet.criteria);
-    let all = snippets
-        .chain(file.runs.iter().map(|run| &run.criteria))
-        .chain(file.counts.iter().map(|count| &count.criteria))
-        .chain(file.samples.iter().map(|sample| &sample.code.criteria));
-    let mut all: Vec<_> = suite.chain(all.map(|one| one.criteria(file.allow_uncounted))).collect();
-    // Items beyond the end have the default, so most jobs carry none.
-    let used = all.iter().rposition(|one| *one != Criteria::default()).map_or(0, |last| last + 1);
-    all.truncate(used);
-    Ok(all)
-}
-
-/// Texts of a snippet.
-const SOURCES: usize = 4;
-
-/// The texts of a snippet, in the order in which [`item`] expects their code.
-fn sources<'a>(
-    snippet: &'a file::SnippetFile,
-    symbols: &'a [memory::Symbol],
-) -> [Source<'a>; SOURCES] {
-    let (syntax, bits) = (snippet.syntax, snippet.options.bits);
-    let of = |part, text| Source { part, text, syntax, bits, symbols };
-    [
-        of(Part::OneTimeInit, snippet.one_time_init.as_str()),
-        of(Part::Init, snippet.init.as_str()),
-        of(Part::LateInit, snippet.late_init.as_str()),
-        of(Part::Body, snippet.asm.as_str()),
-    ]
-}
-
-fn item(
-    file: &file::SnippetFile,
-    codes: &[Vec<u8>; SOURCES],
-    source: &str,
-    programs: &Programs,
-) -> Result<Item<'static>, JobError> {
-    let snippet = snippet(file, codes, source, programs)?;
-    if let Some(HistoryOptions { cycles, step, clock, end_to_end }) = &file.history {
-        let other = match (&file.exact, file.processors) {
-            (Some(_), _) => "exact mode steps, and history mode counts; give one of the two",
-            (_, Some(_)) => "history mode is for one processor, [[processors]] runs on several",
-            (None, None) => {
-                let (clock, end_to_end) = (Cow::Owned(clock.to_string()), *end_to_end);
-                let (cycles, step) = (*cycles, *step);
-                return Ok(Item::History(History { snippet, clock, cycles, step, end_to_end }));
-            }
-        };
-        return Err(file.refused(source, other.to_string()));
-    }
-    Ok(match (file.exact.clone(), file.processors) {
-        (None, None) => Item::Snippet(snippet),
-        (None, Some(OnProcessors { cpu, core, interrupt_every })) => {
-            Item::Processors(Processors { snippet, cpu, core, interrupt_every })
-        }
-        (Some(ExactOptions { filter, verify, steps }), None) => {
-            Item::Exact(Exact { snippet, filter, verify, steps })
-        }
-        (Some(_), Some(_)) => {
-            let text = "exact mode steps on one processor, [[processors]] runs on several";
-            return Err(file.refused(source, text.to_string()));
-        }
-    })
-}
-
-fn snippet(
-    snippet: &file::SnippetFile,
-    [once, init, late, body]: &[Vec<u8>; SOURCES],
-    source: &str,
-    programs: &Programs,
-) -> Result<Snippet<'static>, JobError> {
-    let function =
-        snippet.function.as_ref().map(|function| programs.code(function, &snippet.options.memory));
-    let function = function.transpose().map_err(|message| snippet.refused(source, message))?;
-    let [mut once, mut init] = [once, init];
-    if let Some(function) = &function {
-        (once, init) = (&function.once, &function.init);
-    }
-    let around = &snippet.options.around;
-    let bits = snippet.options.bits;
-    let loop_counter = analyse::loop_counter(&[init, late, body], bits);
-    if around.no_memory && bits == Bits::SixtyFour {
-        let looping = (snippet.options.loop_count > 0).then_some(Register::R15);
-        analyse::no_memory(init, late, body, looping)
-            .map_err(|message| snippet.refused(source, message))?;
-    }
-    let control =
-        snippet.options.machine.decide().map_err(|message| snippet.refused(source, message))?;
-    let setup = Setup {
-        one_time_init: Cow::Owned(once.clone()),
-        late_init: Cow::Owned(late.clone()),
-        initial_warmup: around.initial_warmup,
-        alignment_offset: around.alignment_offset,
-        no_memory: around.no_memory,
-        drain_frontend: around.drain_frontend,
-        control,
-        bits,
-        call: function.as_ref().map(|function| function.call.clone()),
-    };
-    Ok(Snippet {
-        name: Cow::Owned(snippet.name.clone()),
-        init: Cow::Owned(init.clone()),
-        body: Cow::Owned(body.clone()),
-        unroll: snippet.options.unroll,
-        loop_count: snippet.options.loop_count,
-        loop_counter,
-        // A compiler uses vector registers for anything.
-        extended_state: function.is_some()
-            || [once, init, late, body].iter().any(|c| analyse::uses_extended_state(c, bits)),
-        warmup: snippet.options.warmup,
-        runs: snippet.options.runs,
-        difference: snippet.options.difference,
-        values: snippet.options.values,
-        events: snippet.options.events.iter().map(|text| Cow::Owned(text.to_string())).collect(),
-        setup,
-    })
 }
 
 #[cfg(test)]

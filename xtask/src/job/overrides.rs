@@ -1,7 +1,6 @@
 //! What the command line changes in a job.
 
 use super::assemble::Syntax;
-use super::count::CountFile;
 use super::errors::JobError;
 use super::exact::ExactOverrides;
 use super::expect::CriteriaFile;
@@ -12,12 +11,10 @@ use super::history::HistoryOverrides;
 use super::machine::MachineOptions;
 use super::memory::{self, MemoryFile};
 use super::metrics::MetricOptions;
-use super::sample::SampleFile;
-use crate::compare::LimitTable;
 use crate::events::{EventFile, EventText};
 use clap::Args;
 use protocol::bits::Bits;
-use protocol::job::{Difference, OnEnd};
+use protocol::job::Difference;
 use protocol::limits;
 use std::path::PathBuf;
 
@@ -240,18 +237,8 @@ impl Overrides {
             source: source.to_string(),
             name: name.to_string(),
             baud: limits::MAX_BAUD,
-            on_end: OnEnd::default(),
-            self_test: None,
-            allow_uncounted: false,
-            cpus: None,
-            counts: Vec::new(),
-            checks: None,
-            brings_up: false,
             snippets: vec![snippet],
-            runs: Vec::new(),
-            samples: Vec::new(),
-            limits: LimitTable::default(),
-            text: None,
+            ..JobFile::default()
         }
     }
 
@@ -271,12 +258,12 @@ impl Overrides {
         }
         if self.allow_uncounted {
             file.allow_uncounted = true;
-            file.all_criteria().for_each(|criteria| criteria.allow_uncounted = Some(true));
+            for item in file.items_mut() {
+                item.criteria_mut().allow_uncounted = Some(true);
+            }
         }
-        let of_runs = file.runs.iter_mut().map(|run| &mut run.workload.memory);
-        let of_counts = file.counts.iter_mut().map(CountFile::memory_mut);
-        let of_samples = file.samples.iter_mut().map(SampleFile::memory_mut);
-        for memory in of_runs.chain(of_counts).chain(of_samples) {
+        for item in file.items_mut() {
+            let memory = item.memory_mut();
             *memory = memory::over(&self.memory_areas, memory);
         }
         self.metrics.apply(file)?;
@@ -292,7 +279,6 @@ impl Overrides {
             options.values |= self.values;
             options.events.extend(self.events.iter().cloned());
             self.exact.apply(&mut snippet.exact)?;
-            options.memory = memory::over(&self.memory_areas, &options.memory);
             for machine in &self.machine {
                 options.machine = machine.over(&options.machine);
             }

@@ -138,16 +138,9 @@ fn codes<'a>(item: &'a Item) -> Vec<(&'a [u8], Bits)> {
         };
         workload.tasks.iter().flat_map(parts).collect()
     };
-    match item {
-        Item::Snippet(item) => snippet(item),
-        Item::Exact(item) => snippet(&item.snippet),
-        Item::Processors(item) => snippet(&item.snippet),
-        Item::History(item) => snippet(&item.snippet),
-        Item::Tasks(item) => workload(&item.workload),
-        Item::Count(item) => workload(&item.workload),
-        Item::Sample(item) => workload(&item.workload),
-        Item::Conformance(_) | Item::BringUp(_) => Vec::new(),
-    }
+    let of_snippet = item.part().snippet().map(snippet).unwrap_or_default();
+    let of_tasks = item.part().workload().map(workload).unwrap_or_default();
+    [of_snippet, of_tasks].concat()
 }
 
 /// Rows of the table whose features the code needs. What does not decode needs nothing: it is an exception anywhere.

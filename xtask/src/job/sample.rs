@@ -3,7 +3,10 @@
 use super::assemble::{Code, Source, Syntax, assemble_with_labels};
 use super::errors::{JobError, Place};
 use super::expect::{CriteriaFile, Names, RawExpect};
-use super::file::{JobFile, Lines, Options, SnippetFile, Spans, Text, lines, name_of, position};
+use super::file::{
+    FileItem, JobFile, Lines, Options, PackedItem, Section, SnippetFile, Spans, Text, lines,
+    name_of, position,
+};
 use super::function::{Argument, FunctionFile, Programs, RawFiles, RawFunction};
 use super::memory::{self, MemoryFile};
 use super::schema::{ExpectText, FilesText, Width};
@@ -57,7 +60,7 @@ pub struct TaskCode {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "Sample")]
-pub(super) struct RawSample {
+pub(crate) struct RawSample {
     name: Option<String>,
     /// The code, if there is one task.
     #[schemars(with = "Option<String>")]
@@ -104,9 +107,12 @@ pub(super) struct RawSample {
     registers: Vec<String>,
     /// Interrupts in a millisecond above which the period is made longer.
     limit_per_ms: Option<u32>,
-    /// Take samples from PEBS records. Default: false.
+    /// Sample the instruction itself: by PEBS records, on AMD by IBS. Default: false.
     #[serde(default)]
     precise: bool,
+    /// Count the branches that the processor recorded before each sample. Default: false.
+    #[serde(default)]
+    branches: bool,
     tick_ns: Option<u64>,
     jitter: Option<u64>,
     limit_us: Option<u64>,
@@ -148,11 +154,7 @@ struct OwnRate {
 }
 
 /// Fills in what is not said.
-pub(super) fn decide(
-    spanned: Spanned<RawSample>,
-    text: &Text,
-    source: &str,
-) -> Result<SampleFile, JobError> {
+fn decide(spanned: Spanned<RawSample>, text: &Text, source: &str) -> Result<SampleFile, JobError> {
     let whole = lines(text, &spanned.span());
     let at = spanned.span().start;
     let wrong = |message: String| {
@@ -231,6 +233,7 @@ pub(super) fn decide(
             registers,
             limit_per_ms: raw.limit_per_ms.unwrap_or(0),
             precise: raw.precise,
+            branches: raw.branches,
         },
         code: SnippetFile {
             name,
@@ -336,22 +339,23 @@ fn name_of_tasks(workload: &WorkloadFile) -> String {
 ///
 /// # Errors
 /// What the assembler refuses; a task too large for the code area; what is wrong with tasks, each named.
-pub(super) fn pack(
+fn pack(
     file: &JobFile,
+    samples: &[SampleFile],
     programs: &Programs,
-) -> Result<Vec<(Item<'static>, Vec<TaskCode>)>, JobError> {
-    let alone = file.samples.iter().filter(|sample| sample.tasks.is_none());
+) -> Result<Vec<PackedItem>, JobError> {
+    let alone = samples.iter().filter(|sample| sample.tasks.is_none());
     let snippets: Vec<SnippetFile> = alone.map(|sample| sample.code.clone()).collect();
     let symbols: Vec<_> = snippets.iter().map(|one| memory::symbols(&one.options.memory)).collect();
     let both = snippets.iter().zip(&symbols);
     let all: Vec<Source> = both.flat_map(|(one, symbols)| sources(one, symbols)).collect();
     let assembled = assemble_with_labels(&all).map_err(|failed| {
-        let samples = JobFile { snippets: snippets.clone(), ..file.clone() };
-        place::explain(failed, &all, &samples)
+        let alone = JobFile { snippets: snippets.clone(), ..file.clone() };
+        place::explain(failed, &all, &alone)
     })?;
     let mut parts = assembled.as_chunks::<SOURCES>().0.iter();
-    let mut items = Vec::with_capacity(file.samples.len());
-    for sample in &file.samples {
+    let mut items = Vec::with_capacity(samples.len());
+    for sample in samples {
         let (workload, codes) = match &sample.tasks {
             Some(tasks) => of_tasks(tasks, programs)?,
             None => {
@@ -360,7 +364,9 @@ pub(super) fn pack(
                 (Workload { tasks: vec![task], tick_ns: 0, jitter: None }, vec![code])
             }
         };
-        items.push((Item::Sample(Sampling { workload, ..sample.sampling.clone() }), codes));
+        let item = Item::Sample(Sampling { workload, ..sample.sampling.clone() });
+        limits::check_item(&item).map_err(|error| sample.code.at(&file.source, &error))?;
+        items.push((item, Some(codes)));
     }
     Ok(items)
 }
@@ -383,12 +389,37 @@ fn of_tasks(
     Ok((workload, codes))
 }
 
-impl SampleFile {
-    /// Whether there can be every figure that is expected.
-    ///
-    /// # Errors
-    /// The first one that there cannot.
-    pub(super) fn check_expected(&self, source: &str) -> Result<(), JobError> {
+impl FileItem for SampleFile {
+    fn place(&self, source: &str) -> Place {
+        self.code.place(source)
+    }
+
+    fn criteria(&self) -> &CriteriaFile {
+        &self.code.criteria
+    }
+
+    fn criteria_mut(&mut self) -> &mut CriteriaFile {
+        &mut self.code.criteria
+    }
+
+    fn memory(&self) -> &[MemoryFile] {
+        self.tasks.as_ref().map_or(&self.code.options.memory, |tasks| &tasks.memory)
+    }
+
+    fn memory_mut(&mut self) -> &mut Vec<MemoryFile> {
+        let own = &mut self.code.options.memory;
+        self.tasks.as_mut().map_or(own, |tasks| &mut tasks.memory)
+    }
+
+    fn events(&self) -> Vec<&EventText> {
+        self.texts.iter().collect()
+    }
+
+    fn workload(&self) -> Option<&WorkloadFile> {
+        self.tasks.as_ref()
+    }
+
+    fn check_expected(&self, source: &str) -> Result<(), JobError> {
         let tasks = self.tasks.iter().flat_map(|tasks| &tasks.tasks);
         let whole = tasks.map(|task| format!("turns, task {}", task.name)).collect();
         let mut events = Names::of_events(self.texts.iter());
@@ -398,27 +429,33 @@ impl SampleFile {
         names.check(&self.code.criteria).map_err(|message| self.code.refused(source, message))
     }
 
-    /// The memory that its code sees.
-    pub(super) fn memory(&self) -> &[MemoryFile] {
-        self.tasks.as_ref().map_or(&self.code.options.memory, |tasks| &tasks.memory)
+    fn refused(&self, source: &str, message: String) -> JobError {
+        self.code.refused(source, message)
+    }
+}
+
+impl Section for SampleFile {
+    type Raw = RawSample;
+
+    fn decide(
+        raw: Spanned<RawSample>,
+        _number: usize,
+        text: &Text,
+        source: &str,
+    ) -> Result<Self, JobError> {
+        decide(raw, text, source)
     }
 
-    /// The same, to be changed.
-    pub(super) fn memory_mut(&mut self) -> &mut Vec<MemoryFile> {
-        let own = &mut self.code.options.memory;
-        self.tasks.as_mut().map_or(own, |tasks| &mut tasks.memory)
+    fn pack(
+        file: &JobFile,
+        all: &[Self],
+        programs: &Programs,
+    ) -> Result<Vec<PackedItem>, JobError> {
+        pack(file, all, programs)
     }
+}
 
-    /// Its tasks, if it has not just code of its own.
-    pub(super) fn tasks(&self) -> Option<&WorkloadFile> {
-        self.tasks.as_ref()
-    }
-
-    /// The greatest number of a processor that a task is to run on.
-    pub(super) fn greatest_cpu(&self) -> Option<u16> {
-        self.tasks.as_ref().and_then(WorkloadFile::greatest_cpu)
-    }
-
+impl SampleFile {
     /// Its code as a task that runs alone.
     fn task(
         &self,

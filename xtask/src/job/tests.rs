@@ -1,6 +1,7 @@
 //! Jobs with 32-bit code, from their text to what the firmware gets.
 
 use super::*;
+use protocol::bits::Bits;
 use protocol::job::LoopCounter;
 
 fn packed(text: &str) -> Result<Job<'static>, String> {

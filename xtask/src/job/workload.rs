@@ -3,16 +3,14 @@
 use super::analyse::{loop_counter, uses_extended_state};
 use super::assemble::{self, Code, Failed, Labels, Message, Part, Source, Syntax};
 use super::errors::{JobError, Place, TaskError};
-use super::expect::{CriteriaFile, Names, RawExpect};
 use super::file::{Lines, Text, lines};
 use super::function::{Argument, FunctionFile, RawFiles, RawFunction};
 use super::memory::{self, MemoryFile, Symbol};
-use super::schema::{ExpectText, FilesText, RingText, Width};
-use crate::compare::LimitTable;
+use super::schema::{FilesText, RingText, Width};
 use protocol::bits::Bits;
 use protocol::core_kind::CoreKind;
 use protocol::limits::LimitError;
-use protocol::workload::{self, Ring, Task, Tasks, Workload};
+use protocol::workload::{self, Ring, Task, Workload};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -81,32 +79,6 @@ impl TryFrom<u64> for RawRing {
     }
 }
 
-/// A workload: tasks that a timer switches between.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-#[schemars(rename = "Run")]
-pub(super) struct RawRun {
-    /// Its name. Default: `run` and its number.
-    name: Option<String>,
-    /// Nanoseconds from one tick of the scheduler to the next; 0: none. Default: 1 ms.
-    tick_ns: Option<u64>,
-    /// Seed; with it each tick comes after half to one and a half of that time.
-    jitter: Option<u64>,
-    /// Microseconds after which a task is ended. Default: 10 s.
-    limit_us: Option<u64>,
-    #[schemars(with = "Option<ExpectText>")]
-    expect: Option<RawExpect>,
-    allow_uncounted: Option<bool>,
-    limits: Option<LimitTable>,
-    /// Memory besides the areas of each task; all of them share it.
-    #[serde(default)]
-    memory: Vec<MemoryFile>,
-    /// The tasks, parents before their children.
-    #[serde(default)]
-    #[schemars(with = "Vec<RawTask>")]
-    task: Vec<Spanned<RawTask>>,
-}
-
 /// A task, all decided but its machine code.
 #[derive(Clone, Debug)]
 pub struct TaskFile {
@@ -162,93 +134,6 @@ pub struct Assembled {
     pub workload: Workload<'static>,
     /// The labels of each task, counted from where it begins: `entry` in its record.
     pub symbols: Vec<Labels>,
-}
-
-/// A workload that is run for its own sake.
-#[derive(Clone, Debug)]
-pub struct RunFile {
-    /// Its name.
-    pub name: String,
-    /// The tasks and the timer.
-    pub workload: WorkloadFile,
-    /// Microseconds that each task may take.
-    pub limit_us: u64,
-    /// What it has to come to.
-    pub criteria: CriteriaFile,
-    /// Where it stands.
-    place: Place,
-}
-
-impl RunFile {
-    /// Decides what `raw` leaves open. `number`: its place among all runs of the job, from 1.
-    pub(super) fn decide(raw: Spanned<RawRun>, number: usize, text: &Text, source: &str) -> Self {
-        let place = place(text, source, &raw.span());
-        let raw = raw.into_inner();
-        let RawRun {
-            name,
-            tick_ns,
-            jitter,
-            limit_us,
-            expect,
-            allow_uncounted,
-            limits,
-            memory,
-            task,
-        } = raw;
-        Self {
-            name: name.unwrap_or_else(|| format!("run {number}")),
-            workload: WorkloadFile {
-                memory,
-                ..WorkloadFile::decide(task, tick_ns, jitter, text, source)
-            },
-            limit_us: limit_us.unwrap_or(DEFAULT_LIMIT_US),
-            criteria: CriteriaFile::new(expect, allow_uncounted, limits),
-            place,
-        }
-    }
-
-    /// The item.
-    ///
-    /// # Errors
-    /// Everything that is wrong with the tasks, each named.
-    pub fn item(&self) -> Result<Tasks<'static>, JobError> {
-        let assembled = self.workload.assemble().map_err(|error| match error {
-            JobError::Workload(error) => self.at(&error),
-            other => other,
-        })?;
-        let name = Cow::Owned(self.name.clone());
-        Ok(Tasks { name, workload: assembled.workload, limit_us: self.limit_us })
-    }
-
-    /// The error that this run breaks a bound.
-    pub(super) fn at(&self, error: &LimitError) -> JobError {
-        self.workload.task_error(error).unwrap_or_else(|| self.refused(error.to_string()))
-    }
-
-    /// Where it stands.
-    pub(super) fn place(&self) -> Place {
-        self.place.clone()
-    }
-
-    /// The error that `message` says, with its place.
-    pub(super) fn refused(&self, message: String) -> JobError {
-        JobError::Run { place: self.place.clone(), run: self.name.clone(), message }
-    }
-
-    /// Whether there can be every figure that is expected.
-    ///
-    /// # Errors
-    /// The first one that there cannot.
-    pub(super) fn check_expected(&self) -> Result<(), JobError> {
-        let mut whole: Vec<String> =
-            ["ticks", "switches", "instructions:u"].map(String::from).to_vec();
-        for task in &self.workload.tasks {
-            let figures = ["turns", "switches", "value", "instructions:u"];
-            whole.extend(figures.map(|figure| format!("{figure}, task {}", task.name)));
-        }
-        let names = Names { whole, ..Names::default() };
-        names.check(&self.criteria).map_err(|message| self.refused(message))
-    }
 }
 
 /// What a machine with so many processors lacks for `cpu`.
@@ -468,7 +353,7 @@ impl WorkloadFile {
     }
 
     /// The error with its place, if it is a task's.
-    fn task_error(&self, error: &LimitError) -> Option<JobError> {
+    pub(super) fn task_error(&self, error: &LimitError) -> Option<JobError> {
         let LimitError::Task { index, error, .. } = error else { return None };
         Some(JobError::Tasks(vec![self.tasks.get(*index)?.error(error.to_string())]))
     }

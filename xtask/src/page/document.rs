@@ -185,7 +185,7 @@ impl Document {
     }
 
     /// Whether the machine does the same in every run.
-    pub(super) fn steady(&self) -> bool {
+    pub(crate) fn steady(&self) -> bool {
         self.run.ticks_per_instruction.is_some()
     }
 

@@ -11,7 +11,7 @@ mod document;
 mod facts;
 mod forms;
 mod found;
-mod items;
+pub(crate) mod items;
 mod suites;
 mod trust;
 

@@ -1,8 +1,9 @@
 //! How far the figures of a run can be trusted, in plain words.
 
 use super::Document;
+use crate::kinds;
 use html_report::model::{Tone, Trust};
-use protocol::record::{Machine, Record};
+use protocol::record::Machine;
 
 fn label(tone: Tone, head: impl Into<String>, text: impl Into<String>) -> Trust {
     Trust { tone, head: head.into(), text: text.into() }
@@ -135,13 +136,8 @@ fn faults(machine: &Machine) -> Option<Trust> {
 
 /// How many figures were the same in every run.
 fn repeated(document: &Document) -> Option<Trust> {
-    let metrics = document.report.records.iter().flat_map(|one| match &one.record {
-        Record::Result(result) => result.metrics.iter().collect::<Vec<_>>(),
-        Record::Processors(result) => {
-            result.processors.iter().flat_map(|one| &one.metrics).collect()
-        }
-        _ => Vec::new(),
-    });
+    let results = document.report.records.iter().filter_map(|one| kinds::shown(&one.record));
+    let metrics = results.flat_map(|result| result.metrics());
     let (mut all, mut equal) = (0_usize, 0_usize);
     for metric in metrics {
         all += 1;

@@ -6,6 +6,7 @@
 use super::cache;
 use crate::collect::Report;
 use crate::disassembly::unhex;
+use crate::kinds;
 use crate::symbols::{Frame, Symbols};
 use iced_x86::{Code, Decoder, DecoderOptions, Register};
 use protocol::record::{Fault, ProgramKey, Record, TaskResult};
@@ -61,7 +62,8 @@ impl Names {
         Some(text)
     }
 
-    fn tasks(&mut self, results: &mut [TaskResult]) {
+    /// Names where faults of tasks came.
+    pub(crate) fn tasks(&mut self, results: &mut [TaskResult]) {
         for fault in results.iter_mut().filter_map(|result| result.fault.as_mut()) {
             self.fault(fault);
         }
@@ -73,36 +75,11 @@ impl Names {
                 let named = error.fault.as_mut().and_then(|fault| self.fault(fault));
                 error.text.extend(named);
             }
-            Record::Exact(exact) => {
-                let Some(program) = exact.program else { return };
-                for row in &mut exact.listing {
-                    if let Some(frame) = self.at(program, row.offset.into()) {
-                        (row.function, row.location) = (frame.function, frame.location);
-                    }
+            record => {
+                if let Some(result) = kinds::shown_mut(record) {
+                    result.name_places(self);
                 }
             }
-            Record::History(history) => {
-                let Some(program) = history.program else { return };
-                for place in &mut history.places {
-                    if let Some(frame) = self.at(program, place.address.0) {
-                        (place.function, place.location) = (frame.function, frame.location);
-                    }
-                }
-            }
-            Record::Tasks(ran) => self.tasks(&mut ran.tasks),
-            Record::Count(count) => self.tasks(&mut count.tasks),
-            Record::Sample(sampled) => {
-                if let Some(schedule) = &mut sampled.schedule {
-                    self.tasks(&mut schedule.tasks);
-                }
-                // Looked for here so that what is missing is told; the rows are named where they are made.
-                for (program, place) in
-                    sampled.code.iter().filter_map(|code| Some((code.program?, code)))
-                {
-                    let _ = self.at(program, place.body[0].0);
-                }
-            }
-            _ => {}
         }
     }
 }

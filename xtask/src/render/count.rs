@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// One section for each item.
-pub(super) fn sections(report: &Report, width: Width) -> String {
+pub(crate) fn sections(report: &Report, width: Width) -> String {
     report.counts().map(|count| section(count, width)).collect()
 }
 
@@ -196,7 +196,7 @@ pub(crate) fn processors_of_series(count: &CountResult) -> BTreeSet<u32> {
 }
 
 /// Rows of a CSV: who and how much, the sum first.
-pub(super) fn rows(count: &CountResult) -> Vec<(String, CountValue)> {
+pub(crate) fn rows(count: &CountResult) -> Vec<(String, CountValue)> {
     let mut rows = Vec::new();
     for (set, event) in figures(count) {
         let name = |whose: &str| format!("count {set}{}{whose}", event.event);
@@ -213,7 +213,7 @@ pub(super) fn rows(count: &CountResult) -> Vec<(String, CountValue)> {
 }
 
 /// The item as a test point: it passes if every task exited.
-pub(super) fn point(count: &CountResult) -> Point {
+pub(crate) fn point(count: &CountResult) -> Point {
     let mut point = super::tasks::point(&count.name, &count.tasks);
     for (set, event) in figures(count) {
         let value = event.sum.scaled.unwrap_or(event.sum.raw);

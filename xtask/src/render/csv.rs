@@ -2,10 +2,13 @@
 
 use crate::collect::Report;
 use crate::honest::{Certificate, render as honest};
-use crate::samples::data;
+use crate::kinds;
 use crate::verdict as judged;
-use protocol::record::{CheckVerdict, ErrorCode, Metric, Record, Verdict};
+use protocol::record::{CheckVerdict, ErrorCode, Metric, Record, Uncounted, Verdict};
 use protocol::verdict;
+
+/// The fields of a row, from the first column.
+pub(crate) type Row = Vec<String>;
 
 /// Columns.
 const HEADER: [&str; 13] = [
@@ -39,7 +42,7 @@ pub fn render(report: &Report) -> String {
     let further = if has_checks || certificate.is_some() { &OF_CHECKS[..] } else { &[] };
     let columns = HEADER.len() + further.len();
     // Writing to memory does not fail.
-    let mut row = |mut fields: Vec<String>| {
+    let mut row = |mut fields: Row| {
         fields.resize(columns, String::new());
         writer.write_record(&fields).expect("rows of one length");
     };
@@ -51,119 +54,6 @@ pub fn render(report: &Report) -> String {
             _ => "",
         };
         match &numbered.record {
-            Record::Result(result) => {
-                for metric in &result.metrics {
-                    let event = metric.event.clone();
-                    let measured = (result.runs, result.per, verdict);
-                    row(figures(result.item, &result.name, event, metric, measured));
-                }
-                for one in &result.uncounted {
-                    row(without_figures(result.item, &result.name, &one.event, "uncounted"));
-                }
-            }
-            Record::Processors(result) => {
-                for one in &result.processors {
-                    for metric in &one.metrics {
-                        let event = format!("{} on cpu {}", metric.event, one.processor);
-                        let measured = (result.runs, result.per, verdict);
-                        row(figures(result.item, &result.name, event, metric, measured));
-                    }
-                }
-                for one in &result.uncounted {
-                    row(without_figures(result.item, &result.name, &one.event, "uncounted"));
-                }
-            }
-            Record::Exact(exact) => {
-                for count in &exact.counts {
-                    let value = count.value.to_string();
-                    let mut fields = vec![exact.item.to_string(), exact.name.clone()];
-                    fields.push(format!("exact {}", count.event));
-                    fields.extend(std::iter::repeat_n(value, 4));
-                    // One run, whose counts are exact.
-                    fields.extend(["1".into(), exact.per.to_string(), "true".into()]);
-                    fields.extend(["1".into(), "1".into(), verdict.into()]);
-                    row(fields);
-                }
-                for one in &exact.uncounted {
-                    row(without_figures(exact.item, &exact.name, &one.event, "uncounted"));
-                }
-            }
-            Record::History(history) => {
-                for (event, [median, min, max], agree) in super::history::figures(history) {
-                    let mut fields = vec![history.item.to_string(), history.name.clone(), event];
-                    fields.extend([median.to_string(), min.to_string()]);
-                    // A mean of medians would be of little use.
-                    fields.extend([String::new(), max.to_string()]);
-                    fields.extend([history.runs.to_string(), history.per.to_string()]);
-                    fields.push(agree.to_string());
-                    fields.resize(HEADER.len() - 1, String::new());
-                    fields.push(verdict.to_string());
-                    row(fields);
-                }
-                for one in &history.uncounted {
-                    row(without_figures(history.item, &history.name, &one.event, "uncounted"));
-                }
-            }
-            Record::Tasks(tasks) => {
-                for (event, value, passed) in super::tasks::figures(tasks) {
-                    let mut fields = vec![tasks.item.to_string(), tasks.name.clone(), event];
-                    fields.extend(std::iter::repeat_n(value.to_string(), 4));
-                    fields.extend(["1".into(), "1".into()]);
-                    fields.resize(HEADER.len() - 1, String::new());
-                    // A task that exited did not fail the others.
-                    let own = if verdict == "fail" { "" } else { verdict };
-                    fields.push(if passed { own.to_string() } else { "fail".into() });
-                    row(fields);
-                }
-            }
-            Record::Count(count) => {
-                for (event, value) in super::count::rows(count) {
-                    let figure = value.scaled.map_or(String::new(), |scaled| scaled.to_string());
-                    let mut fields = vec![count.item.to_string(), count.name.clone(), event];
-                    fields.extend(std::iter::repeat_n(figure, 4));
-                    // One run, exact if it was counted all the time.
-                    let whole = (value.counted == value.enabled).to_string();
-                    fields.extend(["1".into(), "1".into(), whole]);
-                    fields.extend(["1".into(), "1".into(), verdict.into()]);
-                    row(fields);
-                }
-                for one in super::count::all_uncounted(count) {
-                    row(without_figures(count.item, &count.name, &one.event, "uncounted"));
-                }
-                for set in &count.sets {
-                    let what = match (&set.evicted, &set.refused) {
-                        (Some(_), _) => "evicted",
-                        (None, Some(_)) => "refused",
-                        (None, None) => continue,
-                    };
-                    row(without_figures(count.item, &count.name, &set.name, what));
-                }
-            }
-            Record::Sample(sampled) => {
-                for one in &sampled.events {
-                    let mut fields = vec![sampled.item.to_string(), sampled.name.clone()];
-                    fields.push(format!("sampled {}", one.event));
-                    // One run, whose overflows are counted; the report itself has the rest.
-                    fields.extend(std::iter::repeat_n(one.overflows.to_string(), 4));
-                    fields.extend(["1".into(), "1".into()]);
-                    fields.resize(HEADER.len() - 1, String::new());
-                    fields.push(verdict.to_string());
-                    row(fields);
-                }
-                for one in data::addresses(report, sampled) {
-                    let event = sampled.events.get(one.event as usize);
-                    let event = event.map_or("", |event| event.event.as_str());
-                    let mut fields = vec![sampled.item.to_string(), sampled.name.clone()];
-                    fields.push(format!("sampled {event} of data at {:#x}", one.address.0));
-                    fields.extend(std::iter::repeat_n(one.count.to_string(), 4));
-                    fields.extend(["1".into(), "1".into()]);
-                    fields.resize(HEADER.len(), String::new());
-                    row(fields);
-                }
-                for one in &sampled.uncounted {
-                    row(without_figures(sampled.item, &sampled.name, &one.event, "uncounted"));
-                }
-            }
             Record::Check(check) => {
                 let verdict = match check.verdict {
                     CheckVerdict::Pass => "pass",
@@ -198,7 +88,10 @@ pub fn render(report: &Report) -> String {
                 let what = if error.code == ErrorCode::Skipped { "skipped" } else { "error" };
                 row(without_figures(item, name.unwrap_or_default(), "", what));
             }
-            _ => {}
+            record => {
+                let rows = kinds::shown(record).map(|result| result.csv(report, verdict));
+                rows.into_iter().flatten().for_each(&mut row);
+            }
         }
         if let Some((item, name)) = judged::item_of(&numbered.record) {
             for sentence in judged::sentences(&numbered.record) {
@@ -222,14 +115,14 @@ pub fn render(report: &Report) -> String {
     String::from_utf8(bytes).expect("the fields are UTF-8")
 }
 
-/// The row of a figure; `measured`: runs, executions a run, verdict.
-fn figures(
+/// The row of a metric; `measured`: runs, executions a run, verdict.
+pub(crate) fn of_metric(
     item: u32,
     name: &str,
     event: String,
     metric: &Metric,
     (runs, per, verdict): (u32, u64, &str),
-) -> Vec<String> {
+) -> Row {
     let (value, [small, large]) = (&metric.value, &metric.series);
     vec![
         item.to_string(),
@@ -249,11 +142,24 @@ fn figures(
 }
 
 /// The row of what has none.
-fn without_figures(item: u32, name: &str, event: &str, verdict: &str) -> Vec<String> {
-    let mut fields = vec![String::new(); HEADER.len()];
-    fields[0] = item.to_string();
-    fields[1] = name.to_string();
-    fields[2] = event.to_string();
-    fields[HEADER.len() - 1] = verdict.to_string();
+pub(crate) fn without_figures(item: u32, name: &str, event: &str, verdict: &str) -> Row {
+    let fields = vec![item.to_string(), name.to_string(), event.to_string()];
+    with_verdict(fields, verdict)
+}
+
+/// The rows of what was not counted.
+pub(crate) fn uncounted<'a>(
+    item: u32,
+    name: &str,
+    all: impl IntoIterator<Item = &'a Uncounted>,
+) -> Vec<Row> {
+    let row = |one: &Uncounted| without_figures(item, name, &one.event, "uncounted");
+    all.into_iter().map(row).collect()
+}
+
+/// A row with its last column, the verdict; what lies between stays empty.
+pub(crate) fn with_verdict(mut fields: Row, verdict: &str) -> Row {
+    fields.resize(HEADER.len() - 1, String::new());
+    fields.push(verdict.to_string());
     fields
 }

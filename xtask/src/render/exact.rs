@@ -12,7 +12,7 @@ use protocol::record::{Comparison, ExactResult, ListedInstruction};
 use std::fmt::Write;
 
 /// One section for each item.
-pub(super) fn sections(report: &Report, columns: Width) -> String {
+pub(crate) fn sections(report: &Report, columns: Width) -> String {
     report.exact().map(|exact| section(exact, columns)).collect()
 }
 

@@ -154,7 +154,7 @@ fn figure(metric: &Metric) -> (f64, u32) {
 }
 
 /// One row for each form, with a line for each of its measurements; nothing without forms.
-pub(super) fn table(report: &Report, ticks: &str, width: Width) -> String {
+pub(crate) fn table(report: &Report, ticks: &str, width: Width) -> String {
     let rows = rows(report);
     let Some(first) = rows.first() else { return String::new() };
     let emulated = report.results().any(|result| result.emulated && is_form(result));

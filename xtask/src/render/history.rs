@@ -16,7 +16,7 @@ const PLOT_WIDTH: usize = 80;
 const BARS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// One section for each item.
-pub(super) fn sections(report: &Report, columns: Width) -> String {
+pub(crate) fn sections(report: &Report, columns: Width) -> String {
     report.histories().map(|history| section(history, columns)).collect()
 }
 
@@ -234,7 +234,7 @@ fn notes(out: &mut String, history: &HistoryResult) {
 }
 
 /// Figures for CSV: event, median, least, greatest, whether all runs agreed. Of each row the sum, and what happened in it.
-pub(super) fn figures(history: &HistoryResult) -> Vec<(String, [f64; 3], bool)> {
+pub(crate) fn figures(history: &HistoryResult) -> Vec<(String, [f64; 3], bool)> {
     let mut figures = Vec::new();
     for one in &history.series {
         let rows = one.median.iter().zip(&one.min).zip(&one.max).zip(&one.each);
@@ -249,7 +249,7 @@ pub(super) fn figures(history: &HistoryResult) -> Vec<(String, [f64; 3], bool)> 
 }
 
 /// The item as a test point. What happened in each row is one text, with spaces between.
-pub(super) fn point(history: &HistoryResult) -> Point {
+pub(crate) fn point(history: &HistoryResult) -> Point {
     let mut point = Point::new(&history.name, true);
     for one in &history.series {
         let pass = history.passes.get(one.counting.pass as usize);

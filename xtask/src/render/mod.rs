@@ -17,7 +17,7 @@ pub mod style;
 pub mod table;
 pub mod tap;
 pub(crate) mod tasks;
-mod values;
+pub(crate) mod values;
 #[cfg(test)]
 mod whole;
 
@@ -268,8 +268,18 @@ mod tests {
         .collect()
     }
 
+    macro_rules! names {
+        (() items $items:tt results { $($(#[$doc:meta])* $name:ident($result:ident),)* }) => {
+            [$(stringify!($name)),*]
+        };
+    }
+
     #[test]
     fn every_format_shows_what_an_item_of_every_kind_missed() {
+        for kind in protocol::kinds!(names!()) {
+            let is_of = |record: &Record| format!("{record:?}").starts_with(&format!("{kind}("));
+            assert_eq!(missed().iter().filter(|record| is_of(record)).count(), 1, "{kind}");
+        }
         for record in missed() {
             let records = vec![Numbered { seq: 0, record }];
             let report = Report { records, ..Report::default() };

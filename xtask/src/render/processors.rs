@@ -62,7 +62,7 @@ pub(crate) fn kinds(machine: &Machine) -> Vec<String> {
 }
 
 /// One section for each item.
-pub(super) fn sections(report: &Report, columns: Width) -> String {
+pub(crate) fn sections(report: &Report, columns: Width) -> String {
     report.processors().map(|one| section(one, columns)).collect()
 }
 

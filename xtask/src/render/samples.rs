@@ -5,6 +5,7 @@ use super::style::{FAINT, STRONG, WARNING, paint};
 use super::table::{Width, empty, fit};
 use crate::collect::Report;
 use crate::samples::data::LineCount;
+use crate::samples::edges::{self, EdgeRow};
 use crate::samples::{Profile, width};
 use comfy_table::{Cell, CellAlignment, Table};
 use protocol::record::{SampleResult, SampledCount, Schedule, TaskEnd, TimerResult};
@@ -15,7 +16,7 @@ use std::fmt::Write;
 const MAX_ROWS: usize = 20;
 
 /// One section for each item.
-pub(super) fn sections(report: &Report, context: &Context) -> String {
+pub(crate) fn sections(report: &Report, context: &Context) -> String {
     let resolver = context.resolver(report);
     Profile::of(report, &resolver).iter().map(|one| section(one, context.width)).collect()
 }
@@ -68,6 +69,12 @@ fn section(profile: &Profile, columns: Width) -> String {
             }
         }
     }
+    if !profile.edges.is_empty() {
+        let _ = writeln!(out, "{}", fit(by_edge(&profile.edges), columns));
+        if profile.edges.len() > MAX_ROWS {
+            let _ = writeln!(out, "  and {} more branches", profile.edges.len() - MAX_ROWS);
+        }
+    }
     out
 }
 
@@ -102,6 +109,13 @@ pub(crate) fn warnings(result: &SampleResult) -> Vec<String> {
     if result.data_elsewhere > 0 {
         let count = result.data_elsewhere;
         said.push(format!("{count} data addresses found no place in their histogram"));
+    }
+    if let Some(branches) = result.branches.as_ref().filter(|branches| branches.elsewhere > 0) {
+        let count = branches.elsewhere;
+        said.push(format!("{count} branches found no place in their table"));
+    }
+    if result.branches.as_ref().is_some_and(|branches| branches.edges.is_empty()) {
+        said.push("no branch of the tasks was in the records at any sample".to_string());
     }
     for one in result.events.iter().filter(|one| one.lost > 0) {
         said.push(format!(
@@ -212,6 +226,28 @@ fn by_address(profile: &Profile, event: usize) -> Table {
             row.count.to_string(),
             share(row.count, total),
             place.line.clone().unwrap_or_default(),
+        ];
+        table.add_row(cells.map(Cell::new));
+    }
+    table
+}
+
+/// By branch; shares are of all branches in the records.
+fn by_edge(edges: &[EdgeRow]) -> Table {
+    let head =
+        ["branch", "instruction", "to", "task", "recorded", "share", "mispredicted", "cycles"];
+    let mut table = table(&head, &[4, 5, 6, 7]);
+    let total = edges.iter().map(|edge| edge.seen.count).sum();
+    for edge in edges.iter().take(MAX_ROWS) {
+        let cells = [
+            edges::text(&edge.from, edge.seen.from.0),
+            edge.from.instruction.clone(),
+            edges::text(&edge.to, edge.seen.to.0),
+            edge.task.clone(),
+            edge.seen.count.to_string(),
+            share(edge.seen.count, total),
+            edge.mispredicted().map_or(String::new(), |part| format!("{part:.1} %")),
+            edge.cycles().map_or(String::new(), |cycles| format!("{cycles:.1}")),
         ];
         table.add_row(cells.map(Cell::new));
     }

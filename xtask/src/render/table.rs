@@ -3,12 +3,10 @@
 mod fit;
 
 use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
-use super::{
-    Context, checks, count, exact, forms, found, history, metrics, notes, number, processors,
-    samples, tasks, values,
-};
+use super::{Context, checks, found, metrics, notes, number, processors};
 use crate::collect::Report;
 use crate::honest::{Certificate, render as honest};
+use crate::kinds;
 use comfy_table::{Cell, CellAlignment, Color, Table};
 pub use fit::Width;
 pub(crate) use fit::{empty, fit};
@@ -32,14 +30,7 @@ pub fn render(report: &Report, context: &Context) -> String {
         let _ = writeln!(out, "{}", fit(table, width));
     }
     out.push_str(&metrics::sections(context));
-    out.push_str(&values::section(report, width));
-    out.push_str(&forms::table(report, unit(context), width));
-    out.push_str(&exact::sections(report, width));
-    out.push_str(&history::sections(report, width));
-    out.push_str(&tasks::sections(report, width));
-    out.push_str(&count::sections(report, width));
-    out.push_str(&processors::sections(report, width));
-    out.push_str(&samples::sections(report, context));
+    out.push_str(&kinds::result_sections(report, context));
     out.push_str(&found::sections(report, width));
     out.push_str(&checks::table(report, width));
     out.push_str(&honest::section(Certificate::of(report).as_ref(), width));
@@ -130,7 +121,8 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
     let _ = writeln!(out, "{}", paint(FAINT, &line));
 }
 
-fn unit(context: &Context) -> &'static str {
+/// What TSC ticks are called.
+pub(crate) fn unit(context: &Context) -> &'static str {
     match context.ticks_per_instruction {
         Some(1) => "TSC ticks = instructions",
         _ => "TSC ticks",
@@ -147,12 +139,6 @@ fn results(report: &Report, context: &Context) -> Table {
     }
     for numbered in &report.records {
         match &numbered.record {
-            // Forms have a table of their own.
-            Record::Result(result) if !forms::is_form(result) => {
-                for metric in &result.metrics {
-                    table.add_row(row(result, metric));
-                }
-            }
             Record::Error(error) if error.item.is_some() => {
                 let name = error.name.as_deref().unwrap_or_default();
                 let item = error.item.unwrap_or_default().to_string();
@@ -171,13 +157,18 @@ fn results(report: &Report, context: &Context) -> Table {
                 cells.push(Cell::new(what).fg(color));
                 table.add_row(cells);
             }
-            _ => {}
+            record => {
+                for row in kinds::shown(record).map(|result| result.rows()).unwrap_or_default() {
+                    table.add_row(row);
+                }
+            }
         }
     }
     table
 }
 
-fn row(result: &SnippetResult, metric: &Metric) -> Vec<Cell> {
+/// The row of a figure.
+pub(crate) fn row(result: &SnippetResult, metric: &Metric) -> Vec<Cell> {
     let value = &metric.value;
     let distinct = metric.series.iter().map(|series| series.distinct).max().unwrap_or(0);
     let spread =

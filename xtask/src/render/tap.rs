@@ -6,14 +6,15 @@
 //! reads no other. `#` is no part of a description: TAP 14 would escape it, which KTAP does not know; a point whose
 //! description differs from its name has the name in its block.
 
-pub(super) mod point;
+pub(crate) mod point;
 
 use super::Context;
 use crate::collect::Report;
 use crate::honest::{Certificate, Finding, render as honest};
+use crate::kinds;
 use crate::verdict as judged;
 use point::{Data, Point};
-use protocol::record::{ErrorCode, Metric, Outcome, Record, SnippetResult, Verdict};
+use protocol::record::{ErrorCode, Outcome, Record, Verdict};
 use protocol::verdict;
 use std::fmt::Write;
 
@@ -73,36 +74,6 @@ fn judged_point(record: &Record) -> Option<Point> {
 
 fn point(record: &Record) -> Option<Point> {
     Some(match record {
-        Record::Result(result) => of_result(result),
-        Record::Processors(result) => {
-            let mut point = Point::new(&result.name, true);
-            for sum in &result.sums {
-                let data = Data::new().text("event", &sum.event).number("sum", sum.value);
-                point.push("sums", data);
-            }
-            point.uncounted(&result.uncounted)
-        }
-        Record::Exact(exact) => {
-            let agrees = exact.comparisons.iter().all(|comparison| comparison.agrees);
-            let mut point = Point::new(&exact.name, agrees);
-            for count in &exact.counts {
-                let data = Data::new().text("event", &count.event).number("value", count.value);
-                point.push("exact", data);
-            }
-            point.uncounted(&exact.uncounted)
-        }
-        Record::History(history) => super::history::point(history),
-        Record::Tasks(tasks) => super::tasks::point(&tasks.name, &tasks.tasks),
-        Record::Count(count) => super::count::point(count),
-        Record::Sample(sampled) => {
-            let mut point = Point::new(&sampled.name, true);
-            for one in &sampled.events {
-                let data = Data::new().text("event", &one.event);
-                let data = data.plain("overflows", one.overflows).plain("dropped", one.dropped);
-                point.push("sampled", data);
-            }
-            point.uncounted(&sampled.uncounted)
-        }
         Record::Check(check) => super::checks::point(check),
         Record::Suite(suite) => {
             let reason = suite.reason.as_ref()?;
@@ -116,18 +87,8 @@ fn point(record: &Record) -> Option<Point> {
             let text = format!("{}{}", error.text, instruction.unwrap_or_default());
             Point::new(error.name.as_deref().unwrap_or("the job"), false).text("message", &text)
         }
-        _ => return None,
+        _ => kinds::shown(record)?.tap(),
     })
-}
-
-fn of_result(result: &SnippetResult) -> Point {
-    let mut point = Point::new(&result.name, result.verdict != Verdict::Fail);
-    for Metric { event, value, deterministic, .. } in &result.metrics {
-        let data = Data::new().text("event", event).number("median", value.median);
-        let data = data.number("min", value.min).number("max", value.max);
-        point.push("metrics", data.plain("deterministic", deterministic));
-    }
-    point.uncounted(&result.uncounted)
 }
 
 #[cfg(test)]

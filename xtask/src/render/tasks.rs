@@ -11,7 +11,7 @@ use protocol::record::{Fault, TaskEnd, TaskResult, TasksResult, Together};
 use std::fmt::Write;
 
 /// One section for each item.
-pub(super) fn sections(report: &Report, columns: Width) -> String {
+pub(crate) fn sections(report: &Report, columns: Width) -> String {
     report.tasks().map(|ran| section(ran, columns)).collect()
 }
 
@@ -152,7 +152,7 @@ pub(super) fn whole(tasks: &[TaskResult]) -> bool {
 }
 
 /// A test point: it passes if every task exited.
-pub(super) fn point(name: &str, tasks: &[TaskResult]) -> Point {
+pub(crate) fn point(name: &str, tasks: &[TaskResult]) -> Point {
     let mut point = Point::new(name, whole(tasks));
     for task in tasks {
         let end = match (&task.fault, task.end) {
@@ -167,7 +167,7 @@ pub(super) fn point(name: &str, tasks: &[TaskResult]) -> Point {
 }
 
 /// Figures of each task: what, how many, and whether the task exited.
-pub(super) fn figures(ran: &TasksResult) -> impl Iterator<Item = (String, u64, bool)> + '_ {
+pub(crate) fn figures(ran: &TasksResult) -> impl Iterator<Item = (String, u64, bool)> + '_ {
     ran.tasks.iter().flat_map(|task: &TaskResult| {
         let figures = [
             ("turns", Some(task.turns)),

@@ -7,7 +7,7 @@ use protocol::record::{Metric, SnippetResult};
 use std::fmt::Write;
 
 /// Lines for each metric whose runs are listed: those of both codes that are subtracted from each other, in order.
-pub(super) fn section(report: &Report, width: Width) -> String {
+pub(crate) fn section(report: &Report, width: Width) -> String {
     let mut out = String::new();
     let metrics =
         |result: &SnippetResult| result.metrics.iter().any(|metric| listed(metric).is_some());

@@ -4,6 +4,7 @@
 //! viewers that exist.
 
 pub mod data;
+pub mod edges;
 pub mod folded;
 mod listing;
 pub mod pprof;
@@ -45,6 +46,8 @@ pub struct Profile<'a> {
     pub rows: Vec<Row>,
     /// The data addresses, where samples have such, of each event the most frequent first.
     pub data: Vec<DataCount>,
+    /// The branches that were recorded before the samples, most often first.
+    pub edges: Vec<edges::EdgeRow>,
     /// The code that was sampled, whole functions where that is known.
     pub listings: Vec<Listing>,
 }
@@ -93,7 +96,8 @@ impl<'a> Profile<'a> {
         let mut rows: Vec<Row> = rows.collect();
         rows.sort_by_key(|row| (row.event, std::cmp::Reverse(row.count), row.address));
         let listings = listing::of(resolver, result, &rows);
-        Self { result, rows, data: data::addresses(report, result), listings }
+        let edges = edges::rows(result, resolver);
+        Self { result, rows, data: data::addresses(report, result), edges, listings }
     }
 
     /// All samples of an event.

@@ -94,6 +94,8 @@ impl SavedProfile {
             result,
             rows: self.rows.iter().map(row).collect(),
             data: data::addresses(report, result),
+            // Places of branches are not saved: what is known of the tasks' code is.
+            edges: super::edges::rows(result, &super::Resolver::default()),
             listings: self.listings.iter().map(listing).collect(),
         })
     }

@@ -89,6 +89,7 @@ fn result() -> SampleResult {
         emulated: true,
         data: vec![],
         data_elsewhere: 0,
+        branches: None,
         uncounted: vec![],
         ticks: 7,
         tsc: [0; 2],

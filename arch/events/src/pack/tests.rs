@@ -1,3 +1,5 @@
+mod sheets;
+
 use super::*;
 use crate::cpu::{CORE_TYPE_ATOM, CORE_TYPE_CORE, CpuKey};
 use crate::event::{Precise, Way};

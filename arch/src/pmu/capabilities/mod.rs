@@ -116,7 +116,7 @@ pub struct Capabilities {
     pub extra: Vec<Msr>,
     /// AMD's instructions-retired counter exists (leaf 0x80000008 EBX\[1\]).
     pub irperf: bool,
-    /// AMD's instruction-based sampling: leaf 0x8000001B EAX. Reported, not used.
+    /// AMD's instruction-based sampling: leaf 0x8000001B EAX.
     pub ibs: Option<u32>,
     /// Intel's PEBS is there: leaf 1 EDX\[21\] and ECX\[2\], not switched off, and no erratum keeps it from being used.
     pub pebs: bool,
@@ -336,7 +336,7 @@ impl Capabilities {
             (self.pebs_format().is_some() && !self.has_adaptive_records(), "PEBS"),
             (self.has_adaptive_records(), "PEBS (adaptive)"),
             (self.pebs && self.pebs_format().is_none(), "PEBS (of a format that is not used)"),
-            (self.ibs.is_some(), "IBS (not used)"),
+            (self.ibs.is_some(), "IBS"),
         ];
         list.iter().filter(|(on, _)| *on).map(|&(_, name)| name).collect()
     }

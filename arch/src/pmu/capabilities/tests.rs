@@ -330,3 +330,14 @@ fn a_status_that_sticks_is_told_by_the_fault_alone() {
     has.faults.push(Fault::Overflow { counter, why: STUCK });
     assert!(has.has_stuck_status());
 }
+
+/// Skymont's fixed counters 4 and 5 count what code need not raise (SDM vol. 3, fixed-function counters): nothing is expected
+/// of them. Counter 6, retired slots, goes on with any code.
+#[test]
+fn all_fixed_counters_but_4_and_5_count_with_any_code() {
+    let mut has = of_intel(&intel());
+    has.fixed = 0x7f;
+    let certain: Vec<Counter> = has.certain_fixeds().collect();
+    assert_eq!(certain, [0, 1, 2, 3, 6].map(Counter::Fixed));
+    assert!(!Counter::General(4).may_stand_still());
+}

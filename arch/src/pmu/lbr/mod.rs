@@ -130,25 +130,42 @@ fn clear(registers: &mut dyn Registers, has: &Capabilities) -> Result<(), PmuErr
 /// # Errors
 /// There are none, or a register cannot be read.
 pub fn records(registers: &mut dyn Registers, has: &Capabilities) -> Result<Vec<Branch>, PmuError> {
-    let entries = has.lbr.entries();
-    let newest = match has.lbr {
-        LbrKind::None => return Err(PmuError::Unsupported("branch records")),
-        LbrKind::Legacy { .. } => read(registers, numbers::LBR_TOS)? as u8 % entries,
+    if matches!(has.lbr, LbrKind::None) {
+        return Err(PmuError::Unsupported("branch records"));
+    }
+    let mut found = Vec::with_capacity(usize::from(has.lbr.entries()));
+    each(has.lbr, &mut |msr| read(registers, msr), &mut |branch| found.push(branch))?;
+    Ok(found)
+}
+
+/// Hands each of the records to `take`, newest first, without empty ones; `read` reads a register. Allocates nothing, so it can be
+/// used in an interrupt's handler. Stop first.
+///
+/// # Errors
+/// Those of `read`.
+pub fn each<E>(
+    kind: LbrKind,
+    read: &mut dyn FnMut(Msr) -> Result<u64, E>,
+    take: &mut dyn FnMut(Branch),
+) -> Result<(), E> {
+    let entries = kind.entries();
+    let newest = match kind {
+        LbrKind::Legacy { .. } => read(numbers::LBR_TOS)? as u8 % entries.max(1),
         _ => 0,
     };
-    let mut found = Vec::with_capacity(usize::from(entries));
     for age in 0..entries {
-        let index = match has.lbr {
+        let index = match kind {
             LbrKind::Legacy { .. } => (newest + entries - age) % entries,
             _ => age,
         };
-        let place = has.lbr.place(index);
-        let from = read(registers, place.from)?;
-        let to = read(registers, place.to)?;
-        let info = place.info.map(|msr| read(registers, msr)).transpose()?;
-        found.extend(format::branch(has.lbr, from, to, info));
+        let place = kind.place(index);
+        let (from, to) = (read(place.from)?, read(place.to)?);
+        let info = place.info.map(&mut *read).transpose()?;
+        if let Some(branch) = format::branch(kind, from, to, info) {
+            take(branch);
+        }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// The registers of one entry.

@@ -1,7 +1,9 @@
 //! What the handler needs, worked out beforehand.
 
+use super::edges::Edges;
 use super::handling::Handling;
 use super::histogram::{Bucket, Histogram};
+use super::ibs::Sampling;
 use super::service::REGISTERS;
 use super::throttle::Throttle;
 use super::timer::Times;
@@ -138,6 +140,10 @@ pub struct ControlBlock {
     pub(super) histogram: Option<Histogram>,
     /// PEBS records to take out.
     pub(super) records: Option<Drain>,
+    /// The unit of instruction-based sampling that samples beside the counters.
+    pub(super) ibs: Option<Sampling>,
+    /// Branches that were recorded before each sample, counted.
+    pub(super) edges: Option<Edges>,
     /// Data addresses of records, counted.
     pub(super) data: Option<Histogram>,
     /// Data address of each sample of the log; null: they are not kept.
@@ -201,6 +207,8 @@ impl ControlBlock {
         start: 0,
         histogram: None,
         records: None,
+        ibs: None,
+        edges: None,
         data: None,
         data_log: core::ptr::null_mut(),
         throttle: Throttle::NONE,
@@ -355,6 +363,7 @@ impl ControlBlock {
             || self.needs_registers()
             || self.histogram.is_some()
             || self.records.is_some()
+            || self.edges.is_some()
             || self.throttle.limits()
             || self.notify.is_some()
     }
@@ -402,6 +411,12 @@ impl ControlBlock {
         }
         if let Some(records) = &mut self.records {
             records.clear();
+        }
+        if let Some(sampling) = &mut self.ibs {
+            sampling.clear();
+        }
+        if let Some(edges) = &mut self.edges {
+            edges.clear();
         }
     }
 
@@ -462,115 +477,4 @@ pub(super) mod offset {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::descriptors::{KERNEL_CODE_32, USER_CODE_32};
-
-    #[test]
-    fn a_sample_tells_the_ring_and_the_width_of_the_interrupted_code() {
-        let of = |cs: u16| {
-            let sample = Sample { cs: cs.into(), ..Sample::default() };
-            (sample.ring(), sample.is_compatibility())
-        };
-        assert_eq!([KERNEL_CODE_32.0, USER_CODE_32.0].map(of), [(0, true), (3, true)]);
-        // Any other segment is of 64-bit code.
-        assert_eq!([0x08, 0x33].map(of), [(0, false), (3, false)]);
-    }
-
-    /// Each of these alone is more than the assembly does: without the rest of the handler it would not happen.
-    #[test]
-    fn whatever_the_assembly_does_not_do_needs_the_service() {
-        fn nothing(_: u64, _: u64) {}
-        let (mut buckets, mut registers) = ([Bucket::default(); 2], [[0; REGISTERS]; 1]);
-        assert!(!ControlBlock::EMPTY.needs_service());
-        let needs = |change: &mut dyn FnMut(&mut ControlBlock)| {
-            let mut block = ControlBlock::EMPTY;
-            change(&mut block);
-            block.needs_service()
-        };
-        assert!(needs(&mut |block| block.stop_when_full()));
-        assert!(needs(&mut |block| block.registers_to(&mut registers)));
-        assert!(needs(&mut |block| block.count_addresses(&mut buckets)));
-        assert!(needs(&mut |block| block.throttle = Throttle::new(1000, 2)));
-        assert!(needs(&mut |block| block.notify(nothing)));
-    }
-
-    /// What the handler looks at, on processors with a status register and without one.
-    #[test]
-    fn a_block_has_the_registers_and_bits_of_the_programmed_counters() {
-        use crate::pmu::{Selection, find};
-        use pmu_model::{Host, Model, Pmu, Timing};
-        let (first, second) = (Counter::General(0), Counter::General(1));
-        let of = |model| {
-            let mut pmu = Pmu::new(model, Host::EXAMPLE, Timing::FLAT);
-            let mut driver = Driver::new(find(&mut pmu).unwrap());
-            driver.program(&mut pmu, second, &Selection::of(0xc0, 0)).unwrap();
-            let mut block = ControlBlock::of(&driver);
-            let before = block.mask;
-            assert_eq!(block.reload(&driver, first, 5), Err(PmuError::NoCounter(first)));
-            block.reload(&driver, second, 5).unwrap();
-            let [none, slot] = [block.slots[0], block.slots[1]];
-            assert_eq!(none, NO_SLOT, "{model:?}");
-            assert_eq!(
-                (slot.look_at, slot.reload),
-                (driver.layout().counter(second).0, slot.look_at)
-            );
-            let edx = (block.stays_unmasked, block.top, block.top_in_edx);
-            (block.status, [before, block.mask], edx, [slot.width, slot.ones])
-        };
-        let full = |bits: u32| (1u64 << bits) - 1;
-        // IA32_PERF_GLOBAL_STATUS; 40 bits, of which 32 can be written: bits 39 to 31 have to be equal.
-        let core_2 = (0x38e, [2, 2], (false, 1 << 39, 7), [full(40), full(40) - full(31)]);
-        assert_eq!(of(Model::Core2), core_2);
-        let skylake = (0x38e, [2, 2], (false, 1 << 47, 15), [full(48), 1 << 47]);
-        assert_eq!(of(Model::Skylake), skylake);
-        let zen_4 = (0xc000_0300, [2, 2], (true, 1 << 47, 15), [full(48), 1 << 47]);
-        assert_eq!(of(Model::Zen4), zen_4);
-        // Without a status register a counter tells only if it is reloaded.
-        let k10 = (0, [0, 2], (true, 1 << 47, 15), [full(48), 1 << 47]);
-        assert_eq!(of(Model::K10), k10);
-    }
-
-    #[test]
-    fn what_goes_with_a_log_is_not_shorter_than_it() {
-        let mut log = [Sample::default(); 5];
-        let (mut short, mut long) = ([0; 4], [0; 5]);
-        let mut block = ControlBlock::EMPTY;
-        block.log_to(&mut log);
-        block.data_to(&mut short);
-        assert!(block.data_log.is_null());
-        block.data_to(&mut long);
-        assert!(!block.data_log.is_null());
-        let (mut short, mut long) = ([[0; REGISTERS]; 4], [[0; REGISTERS]; 5]);
-        block.registers_to(&mut short);
-        assert!(!block.needs_registers());
-        block.registers_to(&mut long);
-        assert!(block.needs_registers());
-    }
-
-    /// Counters that write records do not interrupt by themselves: their buffer does.
-    #[test]
-    fn records_take_their_counters_bits_for_the_buffers() {
-        use crate::pmu::pebs::{Format, Store};
-        let mut store = Store::new(Format::Skylake, 4, 3);
-        let mut block = ControlBlock::EMPTY;
-        block.mask = 0b111;
-        block.take_records(Drain::new(&mut store, 0b010));
-        // GLOBAL_STATUS[62]: the debug store's buffer.
-        assert_eq!(block.mask, 0b101 | 1 << 62);
-    }
-
-    #[test]
-    fn the_assembly_finds_the_slots_where_they_are() {
-        let block = ControlBlock::EMPTY;
-        let begin = &raw const block as usize;
-        let slot = &block.slots[0];
-        let place = |field: *const u8| field as usize - begin;
-        assert_eq!(place((&raw const slot.dropped).cast()), offset::UNSAMPLED);
-        assert_eq!(place((&raw const slot.reload).cast()), offset::RELOAD);
-        assert_eq!(place((&raw const slot.preset).cast()), offset::PRESET);
-        assert_eq!(place((&raw const slot.overflows).cast()), offset::OVERFLOWS);
-        assert_eq!(place(block.gate.on().as_ptr().cast()), offset::ON);
-        assert_eq!(place(block.gate.off().as_ptr().cast()), offset::OFF);
-    }
-}
+mod tests;

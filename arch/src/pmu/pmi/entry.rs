@@ -2,6 +2,7 @@
 
 use super::assembly::{self, Handlers};
 use super::handling::Around;
+use super::ibs::IBS_VECTOR;
 use super::service::{drain, pause, resume, service};
 use super::serviced;
 use super::{ControlBlock, Interrupted, Raw, TIMER_VECTOR, stop_timer};
@@ -64,8 +65,17 @@ pub unsafe fn install(mut new: ControlBlock, delivery: Delivery) {
         let open = put(new, delivery, |block| {
             serviced::OVERFLOW = Around::of_overflow(block);
             serviced::TICK = Around::of_tick(block);
+            serviced::SAMPLE = Around::of_sample(block);
             interrupts::set_entry(vector, entry);
+            if block.sampling().is_some() {
+                let vector = if delivery == Delivery::Nmi { vector } else { IBS_VECTOR };
+                interrupts::set_entry(vector, serviced::on_sample as *const () as u64);
+            }
         });
+        if let Some(sampling) = (&*block()).sampling() {
+            let lvt = if delivery == Delivery::Nmi { open } else { u32::from(IBS_VECTOR) };
+            apic::write_extended(sampling.entry, lvt);
+        }
         apic::write(Register::LvtPmc, open);
     }
 }
@@ -133,13 +143,22 @@ unsafe fn put(mut new: ControlBlock, delivery: Delivery, enter: impl FnOnce(&Con
     lvt
 }
 
-/// Masks this processor's LVTPC and stops the timer that samples. The last one to do so gives the vectors back.
+/// Masks this processor's LVTPC and the entry of instruction-based samples, and stops the timer that samples. The last one to
+/// do so gives the vectors back.
 ///
 /// # Safety
-/// Ring 0, interrupt table loaded, interrupts off. If the timer sampled, they are on for a moment.
+/// Ring 0, interrupt table loaded, interrupts off. If the timer or an instruction-based unit sampled, they are on for a
+/// moment.
 pub unsafe fn uninstall() {
     apic::write(Register::LvtPmc, MASK);
-    if stop_timer() {
+    let index = smp::this().index();
+    let was_installed = INSTALLED.lock()[index / 64] & 1 << (index % 64) != 0;
+    // SAFETY: LVTPC is masked, and no unit samples any more, so no handler changes the block.
+    let sampling = unsafe { (&*block()).sampling().copied() }.filter(|_| was_installed);
+    if let Some(sampling) = sampling {
+        apic::write_extended(sampling.entry, MASK);
+    }
+    if stop_timer() || sampling.is_some() {
         // A tick that waits has to be taken while its handler is there: nobody else would end it, and then its vector
         // would keep all of its priority class out.
         x86_64::instructions::interrupts::enable();
@@ -148,12 +167,11 @@ pub unsafe fn uninstall() {
         x86_64::instructions::interrupts::disable();
     }
     let mut installed = INSTALLED.lock();
-    let index = smp::this().index();
     installed[index / 64] &= !(1 << (index % 64));
     if installed.iter().any(|&word| word != 0) {
         return;
     }
-    for vector in [VECTOR, exception::NMI.0, TIMER_VECTOR] {
+    for vector in [VECTOR, exception::NMI.0, TIMER_VECTOR, IBS_VECTOR] {
         interrupts::set_handler(vector, None);
         // SAFETY: the vector's own stub.
         unsafe { interrupts::reset_entry(vector) };
@@ -274,5 +292,16 @@ impl Raw for Processor {
     #[inline]
     fn tsc(&mut self) -> u64 {
         tsc::now()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SDM vol. 3, figure 10-8: bits 10:8 are the delivery mode, 100 is NMI; bit 16 is the mask.
+    #[test]
+    fn the_fields_of_lvtpc_are_where_the_manual_has_them() {
+        assert_eq!((MODE_NMI, MASK), (0x400, 0x1_0000));
     }
 }

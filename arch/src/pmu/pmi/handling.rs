@@ -96,22 +96,51 @@ impl Around {
 
     /// Those of the handler of overflows.
     pub(super) fn of_overflow(block: &ControlBlock) -> Self {
-        match block.handling() {
+        let around = match block.handling() {
             Handling::Counted => Self::NOTHING,
             Handling::Frozen { .. } => Self::new(&[], &[block.resume]),
             Handling::Stopped { .. } if block.stops == 0 => {
                 Self::new(&[block.stop], &[block.resume])
             }
             Handling::Stopped { .. } => Self::new(block.gate.off(), block.gate.on()),
-        }
+        };
+        around.stopping_records(block)
     }
 
     /// Those of the timer's handler: nothing freezes by itself there.
     pub(super) fn of_tick(block: &ControlBlock) -> Self {
-        match block.handling() {
+        let around = match block.handling() {
             Handling::Counted => Self::NOTHING,
             _ => Self::new(block.gate.off(), block.gate.on()),
+        };
+        around.stopping_records(block)
+    }
+
+    /// The same with branch records that stop behind the counters and go on before them: what the counters see of the handler
+    /// stays as it is. On a legacy freeze the processor has switched the records off, so they are switched on in any case.
+    fn stopping_records(self, block: &ControlBlock) -> Self {
+        let Some([on, off]) = block.recording() else { return self };
+        let (stops, resumes) = (self.stops as usize, self.resumes as usize);
+        if stops.max(resumes) >= MAX_WRITES {
+            return self;
         }
+        let mut with = self;
+        with.before[stops] = off;
+        with.after[0] = on;
+        with.after[1..=resumes].copy_from_slice(self.after());
+        (with.stops, with.resumes) = (self.stops + 1, self.resumes + 1);
+        with
+    }
+
+    /// Those of the handler of instruction-based samples: the counters as for a tick, and the unit that samples, which is the
+    /// last to go on.
+    pub(super) fn of_sample(block: &ControlBlock) -> Self {
+        let mut around = Self::of_tick(block);
+        if let (Some(sampling), true) = (block.sampling(), (around.resumes as usize) < MAX_WRITES) {
+            around.after[around.resumes as usize] = sampling.begin();
+            around.resumes += 1;
+        }
+        around
     }
 
     pub(super) fn before(&self) -> &[Write] {

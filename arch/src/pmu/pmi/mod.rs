@@ -18,24 +18,30 @@
 //! AMD before PerfMonV2 in assembly as well, on Intel's version 1 by [`service`]. [`service`] knows every way, and alone
 //! what takes longer: a [`Histogram`], throttling, registers in the log, a callback, stopping when the log is full.
 //! Host tests run it on a model.
+//!
+//! `docs/architecture/overflow.md` tells the way from arming a counter to its sample.
 
 mod assembly;
 mod block;
+mod edges;
 mod entry;
 mod handling;
 mod histogram;
+mod ibs;
 mod service;
 mod serviced;
 mod throttle;
 mod timer;
 
 pub use block::{ControlBlock, Notify, Sample, Slot};
+pub use edges::{Edge, Edges};
 pub use entry::{
     Delivery, VECTOR, block, drain_installed, exchange, install, install_for, let_in, let_out,
     mask, service_installed, shut, uninstall,
 };
 pub use handling::Handling;
 pub use histogram::{Bucket, Histogram};
+pub use ibs::{IBS_VECTOR, Sampling, sampled};
 pub use service::{
     Interrupted, MOST_SPURIOUS, REGISTERS, Raw, drain, pause, resume, service, tick,
 };

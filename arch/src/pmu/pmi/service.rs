@@ -2,6 +2,7 @@
 
 use super::ControlBlock;
 use super::block::{Sample, Slot};
+use super::edges;
 use super::handling::Around;
 use super::throttle::Pace;
 use super::timer::{TIMER_BIT, TIMER_SLOT};
@@ -84,6 +85,7 @@ pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interr
             drain(block, raw, from);
         }
         if found & !BUFFER != 0 {
+            edges::take(block, raw);
             note(block, raw, from, found & !BUFFER, None, 0);
         }
         raw.unmask();
@@ -105,7 +107,11 @@ pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interr
 #[inline]
 pub fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     put_all(raw, block.gate.off());
+    if let Some([_, off]) = block.recording() {
+        put_all(raw, &[off]);
+    }
     block.shut = 1;
+    super::ibs::pause(block, raw, from);
     drain(block, raw, from);
     if overflows(block, raw) == 0 {
         return;
@@ -121,8 +127,12 @@ pub fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
 #[inline]
 pub fn resume(block: &mut ControlBlock, raw: &mut impl Raw) {
     block.shut = 0;
+    if let (Some([on, _]), false) = (block.recording(), block.stopped) {
+        put_all(raw, &[on]);
+    }
     if !block.stopped {
         put_all(raw, block.gate.on());
+        super::ibs::resume(block, raw);
     }
 }
 
@@ -153,7 +163,7 @@ pub(super) fn handle_tick(block: &mut ControlBlock, raw: &mut impl Raw, from: &I
     }
 }
 
-fn put_all(raw: &mut impl Raw, writes: &[Write]) {
+pub(super) fn put_all(raw: &mut impl Raw, writes: &[Write]) {
     for &write in writes {
         if write.msr != 0 {
             raw.wrmsr(write.msr, write.value);
@@ -218,7 +228,7 @@ pub fn drain(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
 
 /// Everything that is told of the overflows of `status`: at `tsc`, or now; with a data address, or 0.
 #[inline]
-fn note(
+pub(super) fn note(
     block: &mut ControlBlock,
     raw: &mut impl Raw,
     from: &Interrupted,

@@ -2,6 +2,7 @@
 
 use super::entry::{interrupted, processor};
 use super::handling::Around;
+use super::ibs;
 use super::service::{handle, handle_tick};
 use crate::interrupts::TrapFrame;
 use core::arch::naked_asm;
@@ -19,6 +20,8 @@ pub(super) const fn serviced(count: u64) -> u64 {
 /// The writes around a PMI's handler, and around a tick's. One processor samples; where several count, their writes are the same.
 pub(super) static mut OVERFLOW: Around = Around::NOTHING;
 pub(super) static mut TICK: Around = Around::NOTHING;
+/// The same around the handler of instruction-based samples.
+pub(super) static mut SAMPLE: Around = Around::NOTHING;
 
 /// Puts the interrupted code's registers into a [`TrapFrame`] as the common stub does, with the writes around the call.
 macro_rules! entry {
@@ -74,6 +77,7 @@ macro_rules! entry {
 
 entry!(on_overflow, OVERFLOW, overflow);
 entry!(on_tick, TICK, ticked);
+entry!(on_sample, SAMPLE, sampled);
 
 /// Returns whether the counters go on.
 extern "sysv64" fn overflow(frame: &TrapFrame) -> bool {
@@ -82,7 +86,7 @@ extern "sysv64" fn overflow(frame: &TrapFrame) -> bool {
         let block = &mut *super::block();
         handle(block, &mut processor(block), &interrupted(frame));
         if block.stopped {
-            (OVERFLOW.resumes, TICK.resumes) = (0, 0);
+            (OVERFLOW.resumes, TICK.resumes, SAMPLE.resumes) = (0, 0, 0);
         }
         !block.is_closed_at(frame.rip)
     }
@@ -95,8 +99,33 @@ extern "sysv64" fn ticked(frame: &TrapFrame) -> bool {
         let block = &mut *super::block();
         handle_tick(block, &mut processor(block), &interrupted(frame));
         if block.stopped {
-            (OVERFLOW.resumes, TICK.resumes) = (0, 0);
+            (OVERFLOW.resumes, TICK.resumes, SAMPLE.resumes) = (0, 0, 0);
         }
         !block.is_closed_at(frame.rip)
+    }
+}
+
+/// Likewise; the unit that samples goes on with the counters.
+extern "sysv64" fn sampled(frame: &TrapFrame) -> bool {
+    // SAFETY: as above: both interrupts are fixed ones, or this one is the NMI, and no counter interrupts.
+    unsafe {
+        let block = &mut *super::block();
+        let found = ibs::handle(block, &mut processor(block), &interrupted(frame));
+        if block.stopped {
+            (OVERFLOW.resumes, TICK.resumes, SAMPLE.resumes) = (0, 0, 0);
+        }
+        found && !block.is_closed_at(frame.rip)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counted in the assembly above by hand: what a counter sees of an interrupt when it is the first, and the only one.
+    #[test]
+    fn an_interrupt_costs_its_instructions_by_the_number_of_counters() {
+        assert_eq!(SERVICED_TAIL, 20);
+        assert_eq!([1, 2, 8].map(serviced), [47, 54, 96]);
     }
 }

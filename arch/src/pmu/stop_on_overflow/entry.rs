@@ -132,3 +132,20 @@ pub unsafe fn uninstall() {
     // SAFETY: the vector's own stub.
     unsafe { interrupts::reset_entry(exception::NMI.0) };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::mem::offset_of;
+
+    /// SDM vol. 3, figure 10-8: bits 10:8 are the delivery mode, 100 is NMI; bit 16 is the mask.
+    #[test]
+    fn the_fields_of_lvtpc_are_where_the_manual_has_them() {
+        assert_eq!((MODE_NMI, LVT_MASK), (0x400, 0x1_0000));
+    }
+
+    #[test]
+    fn the_assembly_writes_where_the_count_and_the_place_are() {
+        assert_eq!((TAKEN, AT), (offset_of!(Handled, taken), offset_of!(Handled, at)));
+    }
+}

@@ -46,6 +46,7 @@ fn retirement(n: u64) -> Retirement {
         load: None,
         store: None,
         tsc: 10 * n,
+        ..Retirement::default()
     }
 }
 
@@ -273,5 +274,16 @@ fn s1_i6_the_groups_that_were_found_come_back() {
         assert_eq!(pmu.rdmsr(numbers::PEBS_DATA_CFG), Ok(0));
         own.restore(&mut pmu);
         assert_eq!(pmu.rdmsr(numbers::PEBS_DATA_CFG), Ok(3));
+    }
+}
+
+/// IA32_FIXED_CTR_CTRL\[32\] is for counters that write records.
+#[test]
+fn a_fixed_counter_without_records_has_no_adaptive_bit() {
+    for (model, _) in MODELS {
+        let mut pmu = machine(model);
+        let mut driver = Driver::new(find(&mut pmu).unwrap());
+        driver.program(&mut pmu, Counter::Fixed(0), &INSTRUCTIONS).unwrap();
+        assert_eq!(pmu.rdmsr(numbers::FIXED_CTR_CTRL), Ok(3), "{model:?}");
     }
 }

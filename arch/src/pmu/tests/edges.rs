@@ -313,3 +313,20 @@ fn switching_records_keeps_the_other_bits_of_the_register() {
     let (msr, on, off) = lbr::switch(&mut pmu, driver.capabilities(), LbrSelect::empty()).unwrap();
     assert_eq!((msr, on & 1, off), (numbers::ARCH_LBR_CTL, 1, 0));
 }
+
+/// One register controls all fixed counters: a reset leaves it alone where somebody else has one of them.
+#[test]
+fn a_reset_leaves_the_fixed_counters_of_somebody_else_running() {
+    for (model, mut pmu, driver) in machines() {
+        if driver.capabilities().fixed == 0 {
+            continue;
+        }
+        let cases = [(0, 0), (Counter::Fixed(0).bit(), 0xb), (Counter::General(0).bit(), 0)];
+        for (others, left) in cases {
+            pmu.wrmsr(numbers::FIXED_CTR_CTRL, 0xb).unwrap();
+            let mut driver = Driver::new(driver.capabilities().clone()).beside(others);
+            driver.reset(&mut pmu).unwrap();
+            assert_eq!(pmu.rdmsr(numbers::FIXED_CTR_CTRL), Ok(left), "{model:?} {others:#x}");
+        }
+    }
+}

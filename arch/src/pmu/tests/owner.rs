@@ -79,3 +79,35 @@ fn i6_counters_that_move_by_themselves_are_told() {
     assert!(text.iter().any(|line| line.contains("MSR 0x4c2 went from")), "{text:?}");
     assert!(text.iter().any(|line| line.contains("MSR 0x188 reads 0x41003c after 0")), "{text:?}");
 }
+
+/// Notes what is written.
+struct Noting(Pmu, Vec<Msr>);
+
+impl Registers for Noting {
+    fn cpuid(&self, leaf: u32, subleaf: u32) -> raw_cpuid::CpuIdResult {
+        Registers::cpuid(&self.0, leaf, subleaf)
+    }
+    fn rdmsr(&mut self, msr: Msr) -> Result<u64, crate::msr::Absent> {
+        self.0.rdmsr(msr)
+    }
+    fn wrmsr(&mut self, msr: Msr, value: u64) -> Result<(), crate::msr::Absent> {
+        self.1.push(msr);
+        self.0.wrmsr(msr, value)
+    }
+    fn rdpmc(&mut self, index: u32) -> Result<u64, crate::msr::Absent> {
+        Registers::rdpmc(&mut self.0, index)
+    }
+}
+
+/// Some hypervisors complain of any write to IA32_DEBUGCTL: one that has its value already is left alone, both times.
+#[test]
+fn debugctl_is_not_written_with_what_it_has() {
+    for (model, pmu, driver) in machines() {
+        let mut noting = Noting(pmu, Vec::new());
+        let own = Ownership::claim(&mut noting, driver.capabilities());
+        let claimed = noting.1.len();
+        own.restore(&mut noting);
+        assert!(claimed > 0 && noting.1.len() > claimed, "{model:?}: others are written");
+        assert!(!noting.1.contains(&numbers::DEBUGCTL), "{model:?}");
+    }
+}

@@ -35,6 +35,8 @@
 //! [`choices`] lists every point at which the model had to choose.
 //!
 //! The crate allocates nothing, holds no floating-point number, and is `no_std`.
+//!
+//! `docs/architecture/emulated-pmu.md` tells the way of one counted instruction through its parts.
 #![cfg_attr(not(test), no_std)]
 #![warn(missing_docs)]
 
@@ -75,7 +77,8 @@ pub use model::Model;
 pub use mutation::Mutation;
 pub use occurrence::{Bulk, OCCURRENCES, Occurrence};
 pub use pmu::{
-    Effects, GuestMemory, Limit, Needs, Outcome, Pmu, Retirement, Silence, Unknown, rdpmc_allowed,
+    Effects, GuestMemory, Limit, Needs, Outcome, PageSize, Pmu, Retirement, Sampled, Silence,
+    Unknown, rdpmc_allowed,
 };
 pub use recording::Recording;
 pub use ring::{Ring, RingMask};

@@ -105,6 +105,12 @@ pub const AMD_HWCR: u32 = 0xC001_0015;
 pub const AMD_PERF_CTL: u32 = 0xC001_0200;
 /// AMD: FROM and TO of the LBR stack, in turn for each entry.
 pub const AMD_LBR: u32 = 0xC001_0300;
+/// AMD: `IBS_FETCH_CTL`, the first of the registers of instruction-based sampling, in the order of their numbers: that, linear
+/// and physical address of the fetch; `IBS_OP_CTL`, `IBS_OP_RIP`, three registers of data, linear and physical address of the
+/// data; `IBS_CTL`, the branch's target, the fetch's extended control, and a fourth register of data.
+pub const AMD_IBS: u32 = 0xC001_1030;
+/// AMD: `IBS_CTL`.
+pub const AMD_IBS_CTL: u32 = 0xC001_103A;
 
 /// Every register that a PMU of either vendor has had and that this crate answers for, first and
 /// last number of each run. What a model has not raises #GP; see [`crate::Pmu::owns`] for the three
@@ -153,7 +159,7 @@ pub const RANGES: &[(u32, u32)] = &[
     (0xC001_0240, 0xC001_0247),
     (AMD_LBR, AMD_LBR + 31),
     // Instruction-based sampling.
-    (0xC001_1030, 0xC001_103D),
+    (AMD_IBS, AMD_IBS + 13),
 ];
 
 #[cfg(test)]

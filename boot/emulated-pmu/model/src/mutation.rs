@@ -146,11 +146,41 @@ pub enum Mutation {
     Shared,
     /// Of three overflows that are to interrupt, the third one does not.
     PmiDropped,
+    /// A sample of IBS does not set its valid bit, and the count starts over.
+    IbsValidNeverSets,
+    /// IBS_OP_RIP is the address of the next instruction.
+    IbsRipOfNext,
+    /// The linear address of the data is 0 although it is said to be valid.
+    IbsDataAddressLost,
+    /// A unit of IBS counts on, and samples, while its valid bit is set.
+    IbsCountsOn,
+    /// A sample of IBS requests no interrupt.
+    IbsInterruptLost,
+    /// A unit of IBS takes its maximum count twice.
+    IbsPeriodDoubled,
+    /// IBS counts cycles whatever IBS_OP_CTL\[19\] says.
+    IbsCountControlIgnored,
+    /// The registers of IBS do not exist, although CPUID says so.
+    IbsRegistersAbsent,
+    /// A sample of IBS never says that the instruction is a branch.
+    IbsBranchFlagsLost,
+    /// The linear address of a fetch is that of the next instruction.
+    IbsFetchOfNext,
+    /// A sampled fetch is said not to have been completed.
+    IbsFetchIncomplete,
+    /// The physical address of the data is the linear one.
+    IbsPhysicalIsLinear,
+    /// CPUID claims IBS_OP_DATA4, which does not exist.
+    IbsFeatureTooMany,
+    /// What is written to the current count of IBS_OP_CTL is taken as 0.
+    IbsCountWriteIgnored,
+    /// IBS_CTL says that its entry of the local vector table is not valid.
+    IbsLvtOffsetInvalid,
 }
 
 #[cfg(feature = "mutations")]
 impl Mutation {
-    /// Every fault.
+    /// Every fault but those of [`Mutation::IBS`].
     pub const ALL: [Self; 70] = {
         use Mutation::*;
         [
@@ -227,11 +257,33 @@ impl Mutation {
         ]
     };
 
+    /// Those of instruction-based sampling, which are not in [`Mutation::ALL`]: they show on AMD's models alone.
+    pub const IBS: [Self; 15] = {
+        use Mutation::*;
+        [
+            IbsValidNeverSets,
+            IbsRipOfNext,
+            IbsDataAddressLost,
+            IbsCountsOn,
+            IbsInterruptLost,
+            IbsPeriodDoubled,
+            IbsCountControlIgnored,
+            IbsRegistersAbsent,
+            IbsBranchFlagsLost,
+            IbsFetchOfNext,
+            IbsFetchIncomplete,
+            IbsPhysicalIsLinear,
+            IbsFeatureTooMany,
+            IbsCountWriteIgnored,
+            IbsLvtOffsetInvalid,
+        ]
+    };
+
     /// The fault with a name as a command line has it: the variant's, in lower case, with a hyphen between words or
     /// without.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|fault| fault.is_called(name))
+        Self::ALL.into_iter().chain(Self::IBS).find(|fault| fault.is_called(name))
     }
 
     fn is_called(self, name: &str) -> bool {
@@ -260,7 +312,7 @@ mod tests {
 
     #[test]
     fn every_name_leads_to_its_fault_and_no_other() {
-        for fault in Mutation::ALL {
+        for fault in Mutation::ALL.into_iter().chain(Mutation::IBS) {
             let name = format!("{fault:?}").to_lowercase();
             assert_eq!(Mutation::by_name(&name), Some(fault));
         }

@@ -2,6 +2,7 @@
 
 use crate::model::{LbrKind, PmuKind, Spec};
 use crate::msr;
+use crate::pmu::ibs;
 
 /// A register of the model. Aliases name the same register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub(crate) enum Register {
     DebugExtension,
     HardwareConfiguration,
     InstructionsRetired,
+    /// The register with this number among those of instruction-based sampling.
+    Ibs(usize),
 }
 
 /// Who answers for an MSR.
@@ -170,6 +173,7 @@ fn amd(spec: &Spec, msr: u32) -> Option<Register> {
         .or_else(|| index(msr, msr::AMD_LEGACY_CTL, 4).map(Selector))
         .or_else(|| index(msr, msr::AMD_LEGACY_CTR, 4).map(FullCounter))
         .or_else(|| if amd.extended { extended() } else { None })
+        .or_else(|| index(msr, msr::AMD_IBS, 14).filter(|at| ibs::present(amd.ibs, *at)).map(Ibs))
 }
 
 fn lbr(spec: &Spec, msr: u32) -> Option<Register> {

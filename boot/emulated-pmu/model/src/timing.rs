@@ -111,7 +111,7 @@ impl Stalls {
     }
 }
 
-const MISPREDICTED: Selection = {
+pub(crate) const MISPREDICTED: Selection = {
     use Occurrence::*;
     Selection::of(&[
         MissedJccNotTaken,

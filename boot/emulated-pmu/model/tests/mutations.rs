@@ -261,6 +261,63 @@ fn sound(fault: Mutation, pmu: &mut Pmu) -> bool {
             arm(pmu, INSTRUCTIONS | INT, 1);
             pmu.advance(&user(1)).pmi
         }),
+        _ => ibs_is_sound(fault, pmu),
+    }
+}
+
+/// A sample of a load by every sixteenth operation, and one of a fetch.
+fn ibs_is_sound(fault: Mutation, pmu: &mut Pmu) -> bool {
+    use Mutation::*;
+    use common::ibs::{self, COUNTS_OPS, FETCH_CTL, FETCH_EN, FETCH_VAL, OP_CTL, VAL};
+    const EN: u64 = ibs::EN | COUNTS_OPS;
+    let nothing = pmu_model::CpuidResult::default();
+    let features = pmu.cpuid(0x8000_001B, 0, nothing).eax;
+    match fault {
+        IbsRegistersAbsent => return features != 0 && pmu.read_msr(OP_CTL).is_ok(),
+        IbsFeatureTooMany => {
+            return pmu.read_msr(ibs::OP_DATA4).is_ok() == (features >> 10 & 1 != 0);
+        }
+        IbsLvtOffsetInvalid => return read(pmu, ibs::IBS_CTL) == 1 << 8,
+        IbsCountWriteIgnored => {
+            write(pmu, OP_CTL, EN | 1 | 10 << 32);
+            return ibs::first_sample(pmu) == 7;
+        }
+        IbsCountControlIgnored => {
+            // A misprediction takes more cycles than there are operations to the sample.
+            write(pmu, OP_CTL, EN | 1);
+            pmu.advance(&Delta::step(Ring::User).with(Occurrence::MissedReturn, 1));
+            return ibs::first_sample(pmu) == 16;
+        }
+        IbsFetchOfNext | IbsFetchIncomplete => {
+            write(pmu, FETCH_CTL, FETCH_EN | 1);
+            let n = ibs::first_sample(pmu);
+            let status = read(pmu, FETCH_CTL) & (FETCH_VAL | 1 << 50);
+            let whole = status == FETCH_VAL | 1 << 50;
+            return whole && read(pmu, ibs::FETCH_LINEAR) == 0x1000 + n;
+        }
+        _ => {}
+    }
+    write(pmu, OP_CTL, EN | 1);
+    pmu.advance(&user(16));
+    let access = pmu_model::uarch::Access {
+        physical: 0x5000,
+        ..pmu_model::uarch::Access::identity(0x9000, 8, pmu_model::uarch::AccessKind::Load)
+    };
+    let sampled = pmu_model::Sampled {
+        branch: Some(jump(0x2000, BranchKind::RelativeJump, false)),
+        access: Some((access, pmu_model::PageSize::Small)),
+        code: None,
+    };
+    let outcome = ibs::sample(pmu, &Delta::step(Ring::User), sampled);
+    match fault {
+        IbsValidNeverSets => read(pmu, OP_CTL) & VAL != 0,
+        IbsRipOfNext => read(pmu, ibs::OP_RIP) == 0x1000,
+        IbsDataAddressLost => read(pmu, ibs::DATA_LINEAR) == 0x9000,
+        IbsPhysicalIsLinear => read(pmu, ibs::DATA_PHYSICAL) == 0x5000,
+        IbsBranchFlagsLost => read(pmu, ibs::OP_DATA) >> 37 & 1 == 1,
+        IbsCountsOn => (0..100).all(|n| !ibs::step(pmu, n).ibs),
+        IbsInterruptLost | IbsPeriodDoubled => outcome.ibs,
+        _ => unreachable!("{fault:?} is none of IBS"),
     }
 }
 
@@ -330,8 +387,12 @@ fn adaptive_is_sound(fault: Mutation, pmu: &mut Pmu) -> bool {
 
 #[test]
 fn each_planted_fault_is_seen_and_only_when_planted() {
-    for fault in Mutation::ALL {
-        let model = if is_adaptive(fault) { Model::IceLake } else { Model::Skylake };
+    for fault in Mutation::ALL.into_iter().chain(Mutation::IBS) {
+        let model = match fault {
+            _ if is_adaptive(fault) => Model::IceLake,
+            _ if Mutation::IBS.contains(&fault) => Model::Zen4,
+            _ => Model::Skylake,
+        };
         let mut pmu = planted(model, None);
         assert!(sound(fault, &mut pmu), "{fault:?}: the sound model fails the check");
         let mut pmu = planted(model, Some(fault));

@@ -19,6 +19,8 @@ fn special_registers_start_at_0_unless_they_tell_of_the_part() {
                     assert_eq!(value, 1 | 1 << 7 | 1 << 11 | none << 12, "{model:?}");
                 }
                 0x14CF => assert_eq!(value, 32, "{model:?}"),
+                // IBS_CTL: the first entry of the extended local vector table.
+                0xC001_103A => assert_eq!(value, 1 << 8, "{model:?}"),
                 0x345 => assert_ne!(value, 0, "{model:?}"),
                 _ => assert_eq!(value, 0, "{model:?} {msr:#x}"),
             }

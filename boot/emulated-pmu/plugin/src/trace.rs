@@ -250,9 +250,25 @@ extern "C" fn element(_: u32, info: MemInfo, linear: u64, data: *mut c_void) {
     let word = data as usize;
     let (bytes, has_source) = ((word & 0xff) as u32, word >> 8 & 1 != 0);
     let destination = (word >> 16 != 0).then(|| Way::of((word >> 16) as u8 - 1).kind());
+    // QEMU makes an element's access to the destination last, but for CMPS.
+    let is_second = vcpu.memory.half.is_some();
+    let is_source = has_source
+        && match destination {
+            Some(AccessKind::Load) => is_second,
+            Some(_) => !is_second,
+            None => true,
+        };
+    let is_quiet = vcpu.memory.runs[usize::from(!is_source)].is_quiet(linear, bytes);
+    if is_quiet && !(has_source && destination.is_some()) {
+        return;
+    }
     let first = vcpu.memory.half.take();
     let seen: &Vcpu = vcpu;
-    let own = |kind| seen.accessed(info, linear, bytes, Way::new(kind, false));
+    let own = |kind| match is_quiet {
+        // Nobody asks where it lies.
+        true => Access::identity(linear, bytes, kind),
+        false => seen.accessed(info, linear, bytes, Way::new(kind, false)),
+    };
     match (has_source, destination, first) {
         (true, None, _) => vcpu.element(Some(own(AccessKind::Load)), None),
         (false, Some(kind), _) => vcpu.element(None, Some(own(kind))),

@@ -1,4 +1,16 @@
 use super::*;
+
+#[test]
+fn a_write_of_cr0_that_changes_the_mode_is_told_apart() {
+    let old = CR0_PE | CR0_PG | 1 << 4;
+    for flag in [1, 2, 3, 5, 16, 18, 29, 30] {
+        assert!(only_flags(old, old | 1 << flag), "{flag}");
+    }
+    for other in [0, 4, 31] {
+        assert!(!only_flags(old, old ^ 1 << other), "{other}");
+    }
+    assert!(!only_flags(old, old | 1 << 6) && only_flags(old, old));
+}
 use proptest::prelude::*;
 
 /// QEMU's `max`: PCIDE is missing.

@@ -20,6 +20,15 @@ impl Translation {
         nested.translate(inner, read)
     }
 
+    /// The same, and the bits of the offset in its page, or in the smaller one of both translations.
+    #[must_use]
+    pub fn page(&self, linear: u64, read: impl Fn(u64) -> u64 + Copy) -> Option<(u64, u32)> {
+        let Some(nested) = &self.nested else { return self.own.page(linear, read) };
+        let (inner, bits) = self.own.page(linear, |at| through(nested, at, read))?;
+        let (physical, other) = nested.page(inner, read)?;
+        Some((physical, bits.min(other)))
+    }
+
     /// The same of a page that ring 0 may write to, and that has been written to: nothing in the page tables would change,
     /// and nothing fault.
     #[must_use]

@@ -82,6 +82,8 @@ impl Before {
             next,
             load: first([AccessKind::Load, AccessKind::LoadStore]),
             store: first([AccessKind::Store, AccessKind::LoadStore]),
+            branch: None,
+            access: self.list().first().copied(),
         };
         if let Some(instruction) = instruction.filter(|_| guest.needs.precise)
             && let Kind::Repeated(operation) = step::kind(instruction)
@@ -98,9 +100,21 @@ impl Before {
                 StringOperation { destination: Some(AccessKind::Load), .. } => Some(destination),
                 _ => None,
             };
+            place.access = operation_access(guest, &operation, &place);
         }
         place
     }
+}
+
+/// The first access of a repeated string instruction.
+fn operation_access(guest: &Guest, operation: &StringOperation, place: &Place) -> Option<Access> {
+    let (linear, kind) = match (place.load, place.store) {
+        (Some(load), _) => (load, AccessKind::Load),
+        (None, Some(store)) => (store, AccessKind::Store),
+        (None, None) => return None,
+    };
+    let touch = Touch { linear, bytes: operation.element_bytes.into(), kind, locked: false };
+    Some(access(guest, &touch, guest.physical(linear)?))
 }
 
 /// Segment bases of the two operands of a string instruction.

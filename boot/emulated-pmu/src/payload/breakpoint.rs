@@ -1,9 +1,14 @@
 //! The processor's debug registers: for each guest run the guest's breakpoints, and the hypervisor's own beside them. The guest
-//! itself never gets at them; its accesses are intercepted.
+//! itself gets at them only to read them, while there is no breakpoint ([`show`]); its other accesses are intercepted.
 
 use super::guest::Guest;
 use core::arch::asm;
 use emulated_pmu::debug_registers::{COUNT, DR6_IDLE, DR7_ONE, Placed, Which};
+
+/// What was written to DR0 to DR3 last.
+static mut LOADED: Option<[u64; COUNT]> = None;
+/// Intercepts of reads: the lower half, by number.
+const READS: u32 = 0xffff;
 
 /// Places the guest's `which`, and breakpoints on the instructions at `own`. `None`, and nothing is changed, if they are
 /// too many.
@@ -18,6 +23,18 @@ pub fn arm(guest: &mut Guest, own: &[u64], which: Which) -> Option<Placed> {
     guest.vmcb.dr7 = DR7_ONE | placed.dr7;
     guest.vmcb.dr6 = DR6_IDLE;
     Some(placed)
+}
+
+/// For a guest run without any breakpoints: the processor's registers are the guest's own, which it may read.
+pub fn show(guest: &mut Guest) {
+    let own = core::array::from_fn(|number| guest.debug.read(number));
+    // SAFETY: one processor, which runs the hypervisor now.
+    if unsafe { LOADED } != Some(own) {
+        write(own);
+    }
+    // Its own single steps are the processor's matter.
+    (guest.vmcb.dr6, guest.vmcb.dr7) = (guest.debug.read(6), guest.debug.read(7));
+    guest.vmcb.dr_intercepts &= !READS;
 }
 
 /// Places the guest's `which` alone, for which there is always room.
@@ -43,7 +60,10 @@ pub fn read() -> [u64; COUNT] {
     [a, b, c, d]
 }
 
-fn write([a, b, c, d]: [u64; COUNT]) {
+fn write(addresses: [u64; COUNT]) {
+    // SAFETY: one processor, which runs the hypervisor now.
+    unsafe { LOADED = Some(addresses) };
+    let [a, b, c, d] = addresses;
     // SAFETY: the hypervisor's DR7 enables none of them.
     unsafe {
         asm!("mov dr0, {}", "mov dr1, {}", "mov dr2, {}", "mov dr3, {}", in(reg) a, in(reg) b, in(reg) c, in(reg) d);

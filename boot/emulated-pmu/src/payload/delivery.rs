@@ -11,6 +11,9 @@ use core::mem::MaybeUninit;
 use emulated_pmu::delivery::{Delivered, Interrupted, deliver, selector};
 use emulated_pmu::vmcb::{Event, Segment, Vmcb};
 
+/// CR4.LA57.
+const CR4_LA57: u64 = 1 << 12;
+
 /// Delivers what is pending, if it is an interrupt. False, and nothing is changed, where that is the processor's matter.
 pub fn here(guest: &mut Guest) -> bool {
     let Some(event @ (Event::Interrupt { .. } | Event::Nmi)) = guest.event else { return false };
@@ -58,6 +61,7 @@ fn delivered(guest: &Guest, vector: u8) -> Option<Delivered> {
         rsp: vmcb.rsp,
         ss: vmcb.ss.selector,
         cpl: vmcb.cpl,
+        la57: vmcb.cr4 & CR4_LA57 != 0,
     };
     deliver(&before, gate, descriptor, |at| word(&task_segment(), at))
 }

@@ -2,10 +2,12 @@
 
 use super::clock;
 use super::guest::{Guest, IF};
+use super::ibs;
 use super::lapic::{self, Delivery};
 use super::nested_paging;
 use super::precise;
 use super::processors;
+use super::statistics;
 use super::tables;
 use emulated_pmu::debug_registers::SINGLE_STEP;
 use emulated_pmu::vmcb::Event;
@@ -207,9 +209,11 @@ pub fn end_nmi(guest: &mut Guest) {
     guest.nmi_blocked = false;
 }
 
-/// Delivers the PMI that the model asks for, through the guest's local APIC.
+/// Delivers the PMI, and the interrupt of a sample, that the model asks for, through the guest's local APIC.
 pub fn deliver_pmi(guest: &mut Guest, outcome: Outcome) {
     if outcome.overflowed != 0 {
+        let counters = u64::from(outcome.overflowed.count_ones());
+        statistics::note(|seen| seen.overflows += counters);
         guest.needs = guest.counting.peek().needs();
     }
     if outcome.pmi && guest.counting.peek().has_wrong_vector() {
@@ -218,7 +222,9 @@ pub fn deliver_pmi(guest: &mut Guest, outcome: Outcome) {
         }
         return;
     }
-    if outcome.pmi && lapic::deliver(guest.masks_lvtpc) == Delivery::Nmi {
+    let pmi = outcome.pmi && lapic::deliver(guest.masks_lvtpc) == Delivery::Nmi;
+    let sample = outcome.ibs && ibs::deliver(guest) == Delivery::Nmi;
+    if pmi || sample {
         guest.nmi_streak = if guest.nmi_blocked { guest.nmi_streak.saturating_add(1) } else { 0 };
         guest.nmi_pending = true;
     }

@@ -52,8 +52,7 @@ pub fn enter(guest: &mut Guest) {
         }
     } else {
         guest.vmcb.exceptions &= !DEBUG;
-        // Its own single steps are the processor's matter.
-        guest.vmcb.dr6 = guest.debug.read(6);
+        breakpoint::show(guest);
         guest.enter(alarm);
         events::stop_alarm(guest);
         guest.debug.set_status(guest.vmcb.dr6);

@@ -9,13 +9,15 @@ use super::icount::Calibration;
 use super::nested_guest::{self, VirtualSvm};
 use super::plugin::{Left, Plugin};
 use super::pm_timer::PmTimer;
-use super::port::{read_msr, write_debug_7};
+use super::port::{read_msr, tsc, write_debug_7};
+use super::statistics;
 use super::switch::{self, Registers};
 use super::timer::Timer;
 use core::arch::asm;
 use core::cell::RefCell;
 use emulated_pmu::control::{Control, enterable_code_segment};
 use emulated_pmu::debug_registers::{DebugRegisters, SINGLE_STEP};
+use emulated_pmu::extended_apic::ExtendedApic;
 use emulated_pmu::nested::paging::Translation;
 use emulated_pmu::returns::Returns;
 use emulated_pmu::step::{self, Behind};
@@ -121,6 +123,8 @@ pub struct Guest {
     pub said_stepped: [u64; 4],
     /// Intel's local APIC masks LVTPC when it delivers a PMI.
     pub masks_lvtpc: bool,
+    /// Registers of its local APIC that QEMU's has not.
+    pub extended_apic: ExtendedApic,
     /// Linear address of the instruction that was stepped over last.
     pub stepped: u64,
 }
@@ -184,6 +188,7 @@ impl Guest {
             // SAFETY: with GIF 0 nothing comes in; VMRUN notes the flag for the guest.
             unsafe { asm!("sti", options(nomem, nostack)) };
         }
+        let entered = tsc();
         // SAFETY: SVM on, GIF 0, the block prepared by the caller.
         let ticks =
             unsafe { switch::enter(&raw mut self.registers, &raw mut *self.vmcb, alarm_ns) };
@@ -198,6 +203,7 @@ impl Guest {
         if let Some(vector) = self.vmcb.undelivered() {
             self.waiting.insert(vector);
         }
+        statistics::exit(self.vmcb.exit_code, entered.wrapping_sub(clock::left()), ticks);
         clock::leave(ticks.saturating_sub(self.calibration.overhead << self.calibration.shift));
         let instructions = self.calibration.instructions(ticks);
         instructions.wrapping_add(self.tell_exit(ring))

@@ -144,6 +144,12 @@ pub fn send_nmi(apic_id: u64) {
     write(base, COMMAND_HIGH, destination);
 }
 
+/// What the guest reads in a register of the xAPIC.
+pub fn read_as_guest(register: u64) -> u32 {
+    // SAFETY: the page of the registers, identity mapped; it is the guest's read.
+    unsafe { ((page() | register) as *const u32).read_volatile() }
+}
+
 /// Writes what the guest writes to a register of the xAPIC.
 pub fn write_as_guest(register: u64, value: u32) {
     // SAFETY: the page of the registers, identity mapped; it is the guest's write.
@@ -193,21 +199,30 @@ pub fn is_open() -> bool {
 /// Takes the PMI to the APIC: what LVTPC says, and with `mask_on_delivery` its mask bit set, as Intel's does.
 pub fn deliver(mask_on_delivery: bool) -> Delivery {
     let base = base();
-    if base & ENABLE == 0 || read(base, SPURIOUS) & SOFTWARE_ENABLE == 0 {
+    if base & ENABLE == 0 {
         return Delivery::None;
     }
     let lvt = read(base, LVTPC);
-    let delivery = match (lvt & MASK, lvt >> 8 & 7) {
-        (0, 0) => Delivery::Fixed(lvt as u8),
-        (0, 4) => Delivery::Nmi,
-        _ => return Delivery::None,
-    };
-    if mask_on_delivery {
+    let delivery = deliver_by(lvt);
+    if mask_on_delivery && delivery != Delivery::None {
         write(base, LVTPC, lvt | MASK);
     }
-    if let Delivery::Fixed(vector) = delivery {
-        // The vector has to become pending in the APIC itself, so that priority and EOI work as ever.
-        write(base, COMMAND, TO_SELF | u32::from(vector));
-    }
     delivery
+}
+
+/// Delivers what an entry of the local vector table, or of its extension, says.
+pub fn deliver_by(lvt: u32) -> Delivery {
+    let base = base();
+    if base & ENABLE == 0 || read(base, SPURIOUS) & SOFTWARE_ENABLE == 0 {
+        return Delivery::None;
+    }
+    match (lvt & MASK, lvt >> 8 & 7) {
+        (0, 0) => {
+            // The vector has to become pending in the APIC itself, so that priority and EOI work as ever.
+            write(base, COMMAND, TO_SELF | lvt & 0xff);
+            Delivery::Fixed(lvt as u8)
+        }
+        (0, 4) => Delivery::Nmi,
+        _ => Delivery::None,
+    }
 }

@@ -13,12 +13,13 @@ use super::processors::{arrival, guard};
 use super::run;
 use super::switch::Registers;
 use super::timer::Timer;
-use super::{acpi, breakpoint, clock, debug, lapic, processors, recorded, svm, tables};
+use super::{acpi, breakpoint, clock, debug, lapic, processors, recorded, statistics, svm, tables};
 use core::arch::asm;
 use core::mem::MaybeUninit;
 use core::slice;
 use core::sync::atomic::{AtomicBool, Ordering};
 use emulated_pmu::debug_registers::DebugRegisters;
+use emulated_pmu::extended_apic::ExtendedApic;
 use emulated_pmu::options::{self, Clock, Options, Strings};
 use emulated_pmu::vmcb::{Segment, Vmcb};
 use handover::{LAUNCH_VERSION, Launch, Refusal};
@@ -110,6 +111,7 @@ unsafe fn build(
 ) {
     OWN_TIME.store(options.clock == Clock::Guest, Ordering::Relaxed);
     COUNTER.call_once(|| options.counting);
+    statistics::want(options.statistics);
     let mut pmu = match recording {
         Some(recording) => Pmu::recorded(recording, host(), Timing::of_tsc(shift)),
         None => Pmu::new(options.models.of(processor as usize), host(), Timing::of_tsc(shift)),
@@ -177,6 +179,7 @@ unsafe fn build(
             nmi_not_before: 0,
             nmi_streak: 0,
             masks_lvtpc,
+            extended_apic: ExtendedApic::RESET,
             stepped: 0,
         });
     }

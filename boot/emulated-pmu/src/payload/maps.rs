@@ -36,6 +36,8 @@ pub enum Right {
     Execute,
     /// Neither.
     Read,
+    /// Not even read.
+    Nothing,
 }
 
 #[derive(Clone, Copy)]
@@ -94,14 +96,19 @@ impl Maps {
         self.used = 2;
         self.single = None;
         if let Some(page) = guard::page() {
-            self.set(page, Right::Read);
+            self.set(page, if guard::hides() { Right::Nothing } else { Right::Read });
         }
     }
 
     /// Sets what may be done with the page at `page`.
     pub fn set(&mut self, page: u64, right: Right) {
         let Some((index, slot)) = self.place(page) else { return };
-        let bits = page | if right == Right::Write { OPEN } else { OPEN & !WRITABLE };
+        let bits = page
+            | match right {
+                Right::Write => OPEN,
+                Right::Execute | Right::Read => OPEN & !WRITABLE,
+                Right::Nothing => 0,
+            };
         let closed = if right == Right::Execute { 0 } else { NO_EXECUTE };
         table(index, Tree::Searched).0[slot] = bits | closed;
         table(index, Tree::Everything).0[slot] = bits;

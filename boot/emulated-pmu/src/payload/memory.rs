@@ -2,11 +2,18 @@
 
 use super::guest::Guest;
 use super::maps::PAGE;
+use pmu_model::PageSize;
 
 impl Guest {
     /// The physical address behind a linear one, by the guest's page tables.
     pub fn physical(&self, linear: u64) -> Option<u64> {
         self.translation().translate(linear, read_physical)
+    }
+
+    /// The same, and the size of the page.
+    pub fn page(&self, linear: u64) -> Option<(u64, PageSize)> {
+        let (physical, bits) = self.translation().page(linear, read_physical)?;
+        Some((physical, PageSize::of_offset_bits(bits)))
     }
 
     /// Reads as many bytes as are mapped; returns how many.

@@ -2,8 +2,9 @@
 //! [`tables`], [`switch`]), the machine's clock and timers ([`icount`], [`hpet`], [`lapic`]), the guest's ([`clock`],
 //! [`timer`], [`pm_timer`]), the guest ([`guest`], [`counting`],
 //! [`memory`], [`breakpoint`]), the other processors ([`processors`]), and the loop that runs it: which way to run ([`run`]), each way ([`free`], [`bulk`],
-//! [`step`]), who counts for it at full speed ([`plugin`]), what made it leave ([`exits`]), what is delivered to it ([`events`], [`delivery`]), and what it
-//! executes while it is counted at full speed ([`code`], [`nested_paging`], [`maps`]).
+//! [`step`]), who counts for it at full speed ([`plugin`]), what made it leave ([`exits`]), what is delivered to it ([`events`],
+//! [`delivery`], [`ibs`]), and what it executes while it is counted at full speed ([`code`], [`nested_paging`], [`maps`]). What
+//! all of it costs is counted by [`statistics`].
 
 mod accesses;
 mod acpi;
@@ -21,6 +22,7 @@ mod free;
 mod guest;
 mod heap;
 mod hpet;
+mod ibs;
 mod icount;
 mod lapic;
 mod launch;
@@ -37,6 +39,7 @@ mod processors;
 mod recorded;
 mod retire;
 mod run;
+mod statistics;
 mod step;
 mod svm;
 mod switch;

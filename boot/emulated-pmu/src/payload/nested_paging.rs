@@ -90,9 +90,9 @@ fn enable(guest: &mut Guest, tree: Tree) {
     guard::apply(vmcb);
 }
 
-/// Whether a nested page fault is that of a page which is watched: neither a nested guest's, nor a write to the local APIC.
+/// Whether a nested page fault is that of a page which is watched: neither a nested guest's, nor an access to the local APIC.
 pub fn is_ours(guest: &Guest) -> bool {
-    !guest.svm.runs_nested() && !exits::is_apic_write(guest)
+    !guest.svm.runs_nested() && !exits::is_apic_access(guest)
 }
 
 /// A nested page fault. True if the next instruction has to be stepped.

@@ -1,7 +1,7 @@
 //! The plugin in QEMU's translator, which counts what the guest executes at full speed: calls to it, and what it answers.
 //! See the crate `plugin-channel`.
 
-use super::{debug, processors};
+use super::{debug, processors, statistics};
 use core::arch::asm;
 use core::mem::offset_of;
 use core::ptr::{addr_of, addr_of_mut};
@@ -45,6 +45,11 @@ const fn calls() -> [u8; PAGE] {
         index += 1;
     }
     page
+}
+
+/// Where the hypervisor lies.
+pub fn own_start() -> u64 {
+    &raw const __executable_start as u64
 }
 
 unsafe extern "C" {
@@ -111,7 +116,7 @@ impl Plugin {
         if get!(processors) > processors::count() as u64 {
             return None;
         }
-        set!(region_start, &raw const __executable_start as u64);
+        set!(region_start, own_start());
         set!(region_end, &raw const _end as u64);
         set!(own, &raw const CHANNEL as u64);
         execute(Command::Region);
@@ -128,6 +133,7 @@ impl Plugin {
     /// A stay comes that needs `mode`, at this time in instructions.
     pub fn plan(&mut self, mode: Mode, now: u64) {
         if let Some(mode) = self.modes.plan(mode, now) {
+            statistics::note(|seen| seen.modes += 1);
             set!(mode, mode.bits());
             execute(Command::Mode);
         }

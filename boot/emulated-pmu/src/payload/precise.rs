@@ -1,4 +1,4 @@
-//! PEBS records: the model says when and what, this is where and of which instruction.
+//! PEBS records and AMD's samples: the model says when and what, this is where and of which instruction.
 
 use super::clock;
 use super::events;
@@ -6,7 +6,8 @@ use super::guest::Guest;
 use core::arch::asm;
 use emulated_pmu::step::{self, Kind};
 use iced_x86::{Instruction, Register};
-use pmu_model::{GuestMemory, Outcome, Retirement};
+use pmu_model::uarch::Access;
+use pmu_model::{Branch, GuestMemory, Outcome, PageSize, Retirement, Sampled};
 
 /// The general registers in the order of their encoding.
 const REGISTERS: [Register; 16] = [
@@ -76,6 +77,20 @@ pub struct Place {
     pub load: Option<u64>,
     /// What it stored to first.
     pub store: Option<u64>,
+    /// Its branch, if it is one.
+    pub branch: Option<Branch>,
+    /// Its first access.
+    pub access: Option<Access>,
+}
+
+/// What a sample of AMD's tells of it.
+fn sampled(guest: &Guest, place: &Place) -> Sampled {
+    let size = |linear| guest.page(linear).map_or(PageSize::Small, |(_, size)| size);
+    Sampled {
+        code: guest.page(place.ip),
+        branch: place.branch,
+        access: place.access.map(|access| (access, size(access.linear))),
+    }
 }
 
 /// Where FXSAVE puts XMM0, in words (SDM vol. 1, 10.5.1).
@@ -120,7 +135,7 @@ fn vectors() -> [u64; 32] {
     vectors
 }
 
-/// Writes the records that `outcome` asks for, of the instruction at `place`, and adds the interrupt that they lead to.
+/// Writes the records and samples that `outcome` asks for, of the instruction at `place`, and adds the interrupt that they lead to.
 pub fn record(guest: &mut Guest, outcome: Outcome, place: Place) -> Outcome {
     if outcome.due == 0 {
         return outcome;
@@ -134,6 +149,7 @@ pub fn record(guest: &mut Guest, outcome: Outcome, place: Place) -> Outcome {
         store: place.store,
         tsc: clock::now(),
         vectors: if guest.counting.peek().records_vectors() { vectors() } else { [0; 32] },
+        sampled: if guest.masks_lvtpc { Sampled::default() } else { sampled(guest, &place) },
     };
     // The model is written to while the guest's memory is looked at.
     let mut pmu = guest.counting.pmu().clone();
@@ -141,6 +157,7 @@ pub fn record(guest: &mut Guest, outcome: Outcome, place: Place) -> Outcome {
     *guest.counting.pmu() = pmu;
     Outcome {
         pmi: outcome.pmi | more.pmi,
+        ibs: more.ibs,
         // The counters were set back: look at the needs again.
         overflowed: outcome.overflowed | more.overflowed | outcome.due,
         ..outcome

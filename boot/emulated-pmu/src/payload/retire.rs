@@ -20,7 +20,7 @@ pub fn instruction(
     let branch =
         instruction.and_then(|instruction| step::branch(instruction, &behind, guest.ring()));
     let taken = branch.is_some_and(|branch| branch.taken);
-    let place = before.place(guest, instruction);
+    let place = Place { branch, ..before.place(guest, instruction) };
     if !guest.needs.stepping_in(ring) {
         let outcome = guest.counting.retire(ring, 1);
         precise::finish(guest, outcome, place);
@@ -66,7 +66,7 @@ fn stepped(
         maintain(guest, instruction, &mut delta);
     }
     record(guest, branch, &mut delta);
-    let place = before.place(guest, instruction);
+    let place = Place { branch, ..before.place(guest, instruction) };
     report(guest, &delta, place);
 }
 
@@ -155,7 +155,7 @@ pub fn plain(guest: &mut Guest, occurrence: Option<Occurrence>) {
     let ip = guest.linear_rip();
     let next = || guest.instruction().map_or(ip, |instruction| instruction.next_ip());
     let next = if guest.needs.precise { next() } else { ip };
-    let place = Place { ip, next, load: None, store: None };
+    let place = Place { ip, next, load: None, store: None, branch: None, access: None };
     let counts = occurrence.is_some_and(|occurrence| guest.needs.occurrences.has(occurrence));
     if !guest.needs.stepping_in(ring) && !counts {
         let outcome = guest.counting.retire(ring, 1);
@@ -178,7 +178,7 @@ pub fn far(guest: &mut Guest, ring: Ring, instruction: &Instruction, handler: Op
         Some(handler) => to_handler(ip, handler),
         None => Branch { ring: guest.ring(), ..to_handler(ip, next) },
     };
-    let place = Place { ip, next, load: None, store: None };
+    let place = Place { ip, next, load: None, store: None, branch: Some(branch), access: None };
     if !guest.needs.stepping_in(ring) {
         let outcome = guest.counting.retire(ring, 1);
         return precise::finish(guest, outcome, place);

@@ -2,8 +2,10 @@
 
 use super::guest::{Guest, RF, TF};
 use super::{
-    bulk, clock, delivery, events, free, nested_guest, nested_paging, precise, processors, step,
+    bulk, clock, delivery, events, free, nested_guest, nested_paging, precise, processors,
+    statistics, step,
 };
+use emulated_pmu::statistics::Way as Kind;
 use emulated_pmu::translator::{self, Plan};
 use emulated_pmu::vmcb::Event;
 
@@ -21,6 +23,17 @@ enum Way {
     InPage(Option<u64>),
     /// One instruction.
     Step,
+}
+
+impl Way {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Free => Kind::Free,
+            Self::Bulk(_) => Kind::Bulk,
+            Self::InPage(_) => Kind::Page,
+            Self::Step => Kind::Step,
+        }
+    }
 }
 
 /// Runs the guest for good.
@@ -41,6 +54,7 @@ pub fn run(guest: &mut Guest) -> ! {
             clock::begin();
             guest.pm_timer.start();
         }
+        statistics::note(|seen| seen.way(way.kind()));
         match way {
             Way::Free => free::enter(guest),
             Way::Bulk(left) => bulk::enter(guest, left),

@@ -1,6 +1,6 @@
 //! An item of a job in a line or two: what it came to, how far its runs lay apart, and what it missed.
 
-use crate::record::{ErrorCode, ExactCount, HistorySeries, Metric, Miss, Record, Verdict};
+use crate::record::{ErrorCode, Metric, Miss, Record, Verdict};
 use crate::verdict;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -58,30 +58,11 @@ const MAX_TEXT: usize = 160;
 #[must_use]
 pub fn item(record: &Record) -> Option<Item> {
     let (index, name, figures) = match record {
-        Record::Result(one) => (one.item, &one.name, one.metrics.iter().map(metric).collect()),
-        Record::Exact(one) => {
-            let count = |count: &ExactCount| single(&count.event, Some(count.value));
-            (one.item, &one.name, one.counts.iter().map(count).collect())
-        }
-        Record::Processors(one) => {
-            let time = one.processors.iter().flat_map(|one| one.metrics.first());
-            let sums = one.sums.iter();
-            let sums = sums.map(|sum| single(&format!("{}, sum", sum.event), Some(sum.value)));
-            (one.item, &one.name, time.map(metric).chain(sums).collect())
-        }
-        Record::History(one) => {
-            let last =
-                |series: &HistorySeries| single(&series.event, series.median.last().copied());
-            (one.item, &one.name, one.series.iter().map(last).collect())
-        }
-        Record::Tasks(one) => (one.item, &one.name, of_whole(record)),
-        Record::Count(one) => (one.item, &one.name, of_whole(record)),
-        Record::Sample(one) => (one.item, &one.name, of_whole(record)),
         Record::Suite(one) => {
             let number =
                 |what: &str, count: u32| single(&format!("checks {what}"), Some(count.into()));
             let figures = Vec::from([number("passed", one.passed), number("failed", one.failed)]);
-            (one.item, &one.name, figures)
+            (one.item, &*one.name, figures)
         }
         Record::Error(error) => {
             let standing = match error.code {
@@ -97,18 +78,15 @@ pub fn item(record: &Record) -> Option<Item> {
                 note,
             });
         }
-        _ => return None,
+        _ => {
+            let result = record.result()?;
+            (result.head().item, result.head().name, result.digest())
+        }
     };
     let mut figures: Vec<Figure> = figures;
     figures.truncate(MAX_FIGURES);
     let (standing, note) = standing(record);
     Some(Item { index, name: cut(name), standing, figures, note })
-}
-
-/// The figures that are of no task, no processor and no row: those whose name has no comma.
-fn of_whole(record: &Record) -> Vec<Figure> {
-    let all = verdict::figures(record).into_iter().filter(|one| !one.name.contains(','));
-    all.map(|one| single(&one.name, one.value)).collect()
 }
 
 fn standing(record: &Record) -> (Standing, Option<String>) {
@@ -129,7 +107,8 @@ fn standing(record: &Record) -> (Standing, Option<String>) {
     }
 }
 
-fn metric(metric: &Metric) -> Figure {
+/// A metric's median, and how far its runs lie apart.
+pub(crate) fn metric(metric: &Metric) -> Figure {
     let value = &metric.value;
     let apart = if metric.deterministic { 0.0 } else { (value.max - value.min).abs() };
     Figure {
@@ -139,7 +118,8 @@ fn metric(metric: &Metric) -> Figure {
     }
 }
 
-fn single(event: &str, value: Option<f64>) -> Figure {
+/// A figure of one run.
+pub(crate) fn single(event: &str, value: Option<f64>) -> Figure {
     Figure { event: cut(event), value: value.and_then(thousandths), spread: None }
 }
 

@@ -5,7 +5,7 @@ use super::{LimitError, MAX_CPU, MAX_EVENT_BYTES, MAX_EVENTS, length, name, rang
 use crate::count::{Bind, Count, CountRequest, MAX_SETS};
 use crate::workload::{self, Workload};
 
-pub(super) fn check_count(count: &Count) -> Result<(), LimitError> {
+pub(crate) fn check_count(count: &Count) -> Result<(), LimitError> {
     name(&count.name)?;
     range("the number of sets", count.sets.len() as u64, 0, MAX_SETS as u64)?;
     if !count.sets.is_empty() && !count.requests.is_empty() {

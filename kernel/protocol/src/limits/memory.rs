@@ -93,7 +93,7 @@ fn check_together(item: &Item, pieces: &[&Memory]) -> Result<(), LimitError> {
     for (index, piece) in pieces.iter().enumerate() {
         let wrong =
             |error| LimitError::Memory { name: piece.name.to_string(), error: error_box(error) };
-        if matches!(item, Item::Conformance(_) | Item::BringUp(_)) {
+        if item.part().snippet().is_none() && item.part().workload().is_none() {
             return Err(wrong(LimitError::MemoryPlace("the conformance suite has no use for it")));
         }
         let mapped = piece.mapped();

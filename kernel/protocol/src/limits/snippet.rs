@@ -7,7 +7,7 @@ use crate::job::{Difference, LoopCounter, Snippet};
 use crate::marker::{STUB_BYTES, markers};
 use crate::program::{END, LOWEST, MAX_PROGRAMS};
 
-pub(super) fn check_snippet(snippet: &Snippet) -> Result<(), LimitError> {
+pub(crate) fn check_snippet(snippet: &Snippet) -> Result<(), LimitError> {
     name(&snippet.name)?;
     length("the body's machine code", snippet.body.len(), MAX_CODE_BYTES)?;
     length("the init code", snippet.init.len(), MAX_CODE_BYTES)?;

@@ -11,6 +11,7 @@ use alloc::string::ToString;
 
 mod combined;
 mod edges;
+mod figures;
 
 #[test]
 fn the_largest_snippet_that_fits_is_taken_and_one_more_copy_is_not() {

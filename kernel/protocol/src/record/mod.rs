@@ -39,93 +39,61 @@ pub use result::{
     Aggregates, Applied, Counting, Metric, Miss, Series, SnippetResult, Uncounted, Verdict,
 };
 pub use sampling::{
-    AddressCount, CodePlace, DataCount, SampleResult, SampledCount, Samples, SamplingCapability,
-    Schedule, TimerResult,
+    AddressCount, CodePlace, DataCount, EdgeCount, RecordedBranches, SampleResult, SampledCount,
+    Samples, SamplingCapability, Schedule, TimerResult,
 };
 pub use tasks::{TaskEnd, TaskResult, TasksResult, Ticks, Together, VectorCount};
+
+pub use crate::kinds::Record;
 
 use crate::job::OnEnd;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// One line of the report.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum Record {
-    /// The first record of every boot.
-    Start(Start),
-    /// What the firmware runs on.
-    Machine(Machine),
-    /// How far the run is; at most one a second.
-    Progress(Progress),
-    /// What a snippet cost.
-    Result(SnippetResult),
-    /// What stepping through a snippet came to.
-    Exact(ExactResult),
-    /// How a workload's tasks ran.
-    Tasks(TasksResult),
-    /// What was counted while tasks ran.
-    Count(CountResult),
-    /// What a snippet cost on several processors.
-    Processors(ProcessorsResult),
-    /// Single samples of a workload.
-    Samples(Samples),
-    /// What sampling a workload came to.
-    Sample(SampleResult),
-    /// In which cycles of a snippet events happened.
-    History(HistoryResult),
-    /// What CPUID answers on a processor.
-    Cpuid(CpuidLeaves),
-    /// Registers of a processor.
-    Msrs(Msrs),
-    /// The ACPI tables.
-    Acpi(AcpiTables),
-    /// A property of the machine.
-    Measure(Measure),
-    /// What a check of the PMU found.
-    Check(Check),
-    /// What all checks of an item came to.
-    Suite(Suite),
-    /// Something that did not work; the run goes on.
-    Error(ErrorRecord),
-    /// The firmware itself failed; nothing follows but the end record.
-    Crash(Crash),
-    /// The last record of every boot.
-    End(End),
-}
-
 impl Record {
     /// The state that an item had changed and that was put back behind it, if the record is the one that ends an item and
     /// says so.
     pub fn restored_mut(&mut self) -> Option<&mut Vec<String>> {
-        Some(match self {
-            Self::Result(result) => &mut result.restored,
-            Self::Exact(exact) => &mut exact.restored,
-            Self::Tasks(tasks) => &mut tasks.restored,
-            Self::Count(count) => &mut count.restored,
-            Self::Processors(processors) => &mut processors.restored,
-            Self::Sample(sample) => &mut sample.restored,
-            Self::History(history) => &mut history.restored,
-            Self::Error(error) => &mut error.restored,
-            _ => return None,
-        })
+        match self {
+            Self::Error(error) => Some(&mut error.restored),
+            _ => self.result_mut().map(|result| result.head_mut().restored),
+        }
     }
 
     /// The same, to read: item, name and state of the records that are no errors.
     #[must_use]
     pub fn restored(&self) -> Option<(u32, &str, &[String])> {
-        Some(match self {
-            Self::Result(one) => (one.item, &one.name, &one.restored),
-            Self::Exact(one) => (one.item, &one.name, &one.restored),
-            Self::Tasks(one) => (one.item, &one.name, &one.restored),
-            Self::Count(one) => (one.item, &one.name, &one.restored),
-            Self::Processors(one) => (one.item, &one.name, &one.restored),
-            Self::Sample(one) => (one.item, &one.name, &one.restored),
-            Self::History(one) => (one.item, &one.name, &one.restored),
-            _ => return None,
+        self.result().map(|result| {
+            let head = result.head();
+            (head.item, head.name, head.restored)
         })
+    }
+
+    /// The item that it belongs to, if it belongs to one, to be changed.
+    pub fn item_mut(&mut self) -> Option<&mut u32> {
+        match self {
+            Self::Samples(samples) => Some(&mut samples.item),
+            Self::Check(check) => Some(&mut check.item),
+            Self::Suite(suite) => Some(&mut suite.item),
+            Self::Cpuid(cpuid) => Some(&mut cpuid.item),
+            Self::Msrs(msrs) => Some(&mut msrs.item),
+            Self::Acpi(acpi) => Some(&mut acpi.item),
+            Self::Measure(measure) => Some(&mut measure.item),
+            Self::Error(error) => error.item.as_mut(),
+            Self::Crash(crash) => crash.item.as_mut(),
+            _ => self.result_mut().map(|result| result.head_mut().item),
+        }
+    }
+
+    /// Whether it is the last one of an item: its result, a suite or an error.
+    #[must_use]
+    pub fn ends_item(&self) -> bool {
+        match self {
+            Self::Suite(_) => true,
+            Self::Error(error) => error.item.is_some(),
+            _ => self.result().is_some_and(|result| !result.has_more()),
+        }
     }
 }
 

@@ -91,6 +91,9 @@ pub struct SampleResult {
     /// PEBS records whose data address found no place in that histogram.
     #[serde(default)]
     pub data_elsewhere: u64,
+    /// The branches that the processor recorded before each sample, where the job asks for them and there are such records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branches: Option<RecordedBranches>,
 }
 
 /// One event that was sampled by. `samples` + `dropped` + `lost` = `overflows`.
@@ -182,6 +185,40 @@ pub struct DataCount {
     pub task: u32,
     /// How often.
     pub count: u64,
+}
+
+/// The branches that were in the processor's records at the samples of an item. One may be in the records of several samples, if
+/// fewer branches than there are records come between them.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RecordedBranches {
+    /// How many records the processor keeps.
+    pub entries: u8,
+    /// Each branch, most often first.
+    pub edges: Vec<EdgeCount>,
+    /// Branches that found no place in the table.
+    #[serde(default)]
+    pub elsewhere: u64,
+}
+
+/// How often a branch was in the records.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EdgeCount {
+    /// Address of the branch.
+    pub from: Hex,
+    /// Where it went.
+    pub to: Hex,
+    /// Index of the task.
+    pub task: u32,
+    /// How often.
+    pub count: u64,
+    /// Of these, how many were mispredicted; absent where the records do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mispredicted: Option<u64>,
+    /// Core cycles since the taken branch before, of all of them; absent where the records do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycles: Option<u64>,
 }
 
 /// Single samples of one item, in the order in which they came.

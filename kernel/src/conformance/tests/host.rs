@@ -3,16 +3,23 @@
 use super::super::machine::{TestMachine, Work};
 use arch::msr::{Absent, Msr};
 use arch::pmu::driver::Write;
-use arch::pmu::pmi::{ControlBlock, Delivery, Interrupted, Raw, Sample, service};
+use arch::pmu::pmi::{ControlBlock, Delivery, Interrupted, Raw, Sample, sampled, service};
 use arch::pmu::workload::{Ring0Code, Ring3Code, STRAIGHT_INSTRUCTIONS, calls_sites};
 use arch::pmu::{Gate, Registers, window};
+use pmu_model::uarch::{Access, AccessKind};
 use pmu_model::{
-    Branch, BranchKind, Delta, Model, Occurrence, Pmu, Retirement, Ring, RingMask, Timing,
+    Branch, BranchKind, Delta, Model, Occurrence, PageSize, Pmu, Retirement, Ring, RingMask,
+    Sampled, Timing,
 };
 use raw_cpuid::CpuIdResult;
 
 /// Instructions of ring 0 on the way into ring 3 or out of it: any constant would do.
 const PASSAGE: u64 = 40;
+
+/// Where memory lies.
+const fn physical(linear: u64) -> u64 {
+    linear + 0x4000_0000
+}
 
 pub struct Host {
     pub pmu: Pmu,
@@ -52,6 +59,12 @@ impl Host {
     fn retire(&mut self, delta: &Delta, retired: Retirement) {
         self.tsc += delta.instructions;
         let outcome = arch::pmu::model::retire(&mut self.pmu, delta, &retired);
+        if outcome.ibs && self.delivery.is_some() {
+            let mut block = std::mem::replace(&mut self.block, ControlBlock::EMPTY);
+            let from = Interrupted { rip: self.rip, ..Interrupted::default() };
+            sampled(&mut block, self, &from);
+            self.block = block;
+        }
         if !outcome.pmi || self.masked || self.delivery.is_none() {
             return;
         }
@@ -101,7 +114,8 @@ impl Host {
             self.rip = branch.to;
         }
         let next = if branch.taken { branch.to } else { branch.from + 1 };
-        let retired = Retirement { ip: branch.from, next, ..Retirement::default() };
+        let sampled = Sampled { branch: Some(*branch), ..Sampled::default() };
+        let retired = Retirement { ip: branch.from, next, sampled, ..Retirement::default() };
         self.retire(&delta, retired);
     }
 
@@ -174,10 +188,17 @@ impl Host {
                         .with(Occurrence::LoadLlcMiss, 1)
                         .with(Occurrence::LlcReference, 1)
                         .with(Occurrence::LlcMiss, 1);
+                    let linear = 0x10_0000 + 64 * turn;
+                    let access = Access {
+                        physical: physical(linear),
+                        ..Access::identity(linear, 8, AccessKind::Load)
+                    };
+                    let access = Some((access, PageSize::default()));
                     let retired = Retirement {
                         ip: at + 6,
                         next: at + 9,
-                        load: Some(0x10_0000 + 64 * turn),
+                        load: Some(linear),
+                        sampled: Sampled { access, ..Sampled::default() },
                         ..Retirement::default()
                     };
                     self.retire(&load, retired);
@@ -339,6 +360,14 @@ impl TestMachine for Host {
         self.delivery = None;
         self.masked = true;
         self.block.clone()
+    }
+
+    fn physical(&mut self, linear: u64) -> Option<u64> {
+        Some(physical(linear))
+    }
+
+    fn has_extended_lvt(&mut self, entry: u8) -> bool {
+        entry < 4
     }
 
     fn log(&mut self) -> &'static mut [Sample] {

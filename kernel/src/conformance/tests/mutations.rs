@@ -4,7 +4,7 @@ use super::*;
 
 /// Every fault that the model knows, on which processor, and the check that must notice it.
 pub(super) const TABLE: &[(Mutation, Model, &str)] = {
-    use Model::{ArrowLake, Core2, Haswell, IceLake, SapphireRapids, Skylake, Zen4};
+    use Model::{ArrowLake, Core2, Haswell, IceLake, K10, SapphireRapids, Skylake, Zen2, Zen4};
     use Mutation::*;
     &[
         (StatusBitNeverSets, Skylake, "overflow.status_bit"),
@@ -103,6 +103,22 @@ pub(super) const TABLE: &[(Mutation, Model, &str)] = {
         (LosesATenth, Skylake, "counting.branches"),
         (Shared, Skylake, "counting.branches"),
         (PmiDropped, Skylake, "pmi.each_counter"),
+        (IbsRegistersAbsent, Zen4, "ibs.registers"),
+        (IbsFeatureTooMany, Zen4, "ibs.registers"),
+        (IbsCountControlIgnored, Zen4, "ibs.count"),
+        (IbsCountWriteIgnored, K10, "ibs.count"),
+        (IbsPeriodDoubled, Zen4, "ibs.period"),
+        (IbsPeriodDoubled, K10, "ibs.period"),
+        (IbsValidNeverSets, Zen4, "ibs.valid"),
+        (IbsCountsOn, Zen2, "ibs.valid"),
+        (IbsRipOfNext, Zen4, "ibs.address"),
+        (IbsBranchFlagsLost, Zen2, "ibs.address"),
+        (IbsDataAddressLost, Zen4, "ibs.data_address"),
+        (IbsPhysicalIsLinear, K10, "ibs.data_address"),
+        (IbsFetchOfNext, Zen4, "ibs.fetch"),
+        (IbsFetchIncomplete, K10, "ibs.fetch"),
+        (IbsInterruptLost, Zen4, "ibs.interrupt"),
+        (IbsLvtOffsetInvalid, Zen2, "ibs.interrupt"),
     ]
 };
 

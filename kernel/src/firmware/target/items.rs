@@ -1,7 +1,7 @@
 //! The processor as one that runs a job's items.
 
 use super::Target;
-use crate::firmware::per_cpu::AllProcessors;
+use super::others::Others;
 use crate::firmware::processor_set::SelectedProcessors;
 use crate::firmware::programs::Owner;
 use crate::firmware::test_machine::Processor;
@@ -12,7 +12,6 @@ use arch::cpu;
 use arch::interrupts;
 use arch::memory::arena;
 use arch::ring3::SNIPPET_VECTORS;
-use arch::smp;
 use arch::state;
 use arch::time::tsc;
 use kernel::conformance::{self, Subject};
@@ -55,40 +54,34 @@ impl run::Machine for Target<'_> {
     }
 
     fn provide(&mut self, asked: &[&Memory], user: bool) -> Result<Vec<Applied>, String> {
-        let places = (&mut self.space, &mut self.controls.frames);
-        let provided = self.memory.provide(asked, user, places, self.heart);
-        self.controls.requested = self.memory.ranges();
-        self.refresh();
+        let places = (&mut self.space, &mut self.asked.controls.frames);
+        let provided = self.asked.memory.provide(asked, user, places, self.heart);
+        self.asked.controls.requested = self.asked.memory.ranges();
+        self.found.refresh(&mut self.space);
         provided
     }
 
     fn restore(&mut self) -> Vec<String> {
-        if self.controls.user {
-            self.arena.set_user_code(&mut self.space, false);
+        if self.asked.controls.user {
+            self.loaded.arena.set_user_code(&mut self.space, false);
             // SAFETY: the interrupt table is loaded.
             SNIPPET_VECTORS
                 .into_iter()
                 .for_each(|vector| unsafe { interrupts::reset_entry(vector) });
         }
-        self.guard(false);
-        // Before anything that may raise an exception.
-        // SAFETY: ring 0; the tables are as they were copied but for what foreign code changed.
-        unsafe { self.tables.restore() };
-        self.memory.release(&mut self.space, &mut self.controls.frames, self.processors.as_ref());
-        self.refresh();
-        self.arena.reset(&mut self.space);
-        self.controls.restore();
-        // SAFETY: ring 0, interrupt table loaded, the processor of the job.
-        unsafe { self.baseline.restore() };
-        self.is_suspect |= state::is_broken();
+        self.others.guard(self.machine, None);
+        self.found.restore_tables();
+        let frames = &mut self.asked.controls.frames;
+        self.asked.memory.release(&mut self.space, frames, self.others.processors.as_ref());
+        self.found.refresh(&mut self.space);
+        self.loaded.arena.reset(&mut self.space);
+        self.asked.controls.restore();
+        self.found.restore_registers();
         state::take_restored().into_iter().map(ToString::to_string).collect()
     }
 
     fn is_changed(&mut self, at_end: bool) -> bool {
-        let look = core::mem::take(&mut self.is_suspect) || at_end;
-        // SAFETY: the image is mapped as it was: page tables were put back.
-        let sum = || unsafe { state::image::sum() };
-        look && sum() != self.image
+        self.found.is_changed(at_end)
     }
 
     fn conformance(
@@ -116,7 +109,7 @@ impl run::Machine for Target<'_> {
             reset::reload(tsc::now(), second);
             report(record);
         };
-        bring_up::report(self.machine, index, self.processors.is_none(), report);
+        bring_up::report(self.machine, index, self.others.processors.is_none(), report);
         let suite = self.checked(|subject, bench| {
             let report = core::cell::RefCell::new(&mut *report);
             let mut measured = |one| {
@@ -131,9 +124,9 @@ impl run::Machine for Target<'_> {
 
     fn tasks(&mut self, item: &Tasks) -> Result<Summary, String> {
         self.gather(&item.workload.cpus())?;
-        let frames = &mut self.controls.frames;
+        let frames = &mut self.asked.controls.frames;
         let of_tasks = (&mut self.slots, &mut self.programs);
-        let processors = self.processors.as_ref();
+        let processors = self.others.processors.as_ref();
         tasks::run(
             item,
             &mut tasks::Processors::new(self.machine, &self.space, frames, of_tasks, processors)
@@ -143,9 +136,9 @@ impl run::Machine for Target<'_> {
 
     fn count(&mut self, item: &Count) -> Result<CountResult, String> {
         self.gather(&named_cpus(item, &counting::in_use()))?;
-        let frames = &mut self.controls.frames;
+        let frames = &mut self.asked.controls.frames;
         let of_tasks = (&mut self.slots, &mut self.programs);
-        let processors = self.processors.as_ref();
+        let processors = self.others.processors.as_ref();
         let mut processors =
             tasks::Processors::new(self.machine, &self.space, frames, of_tasks, processors)
                 .beating(self.heart);
@@ -167,18 +160,17 @@ impl run::Machine for Target<'_> {
             processors::Failure { processor: None, why }
         };
         self.form_team().map_err(refuse)?;
-        let processors = self.processors.as_mut().expect("just formed");
-        self.memory.share(processors, &mut self.controls.frames).map_err(refuse)?;
+        let processors = self.others.processors.as_mut().expect("just formed");
+        self.asked.memory.share(processors, &mut self.asked.controls.frames).map_err(refuse)?;
         let program = item.snippet.setup.call.as_ref().map(|call| call.program);
         if let Some(number) = program {
-            let (programs, frames) = (&mut self.programs, &mut self.controls.frames);
+            let (programs, frames) = (&mut self.programs, &mut self.asked.controls.frames);
             let own = (Owner::Processor(0), (number, false));
             programs.select(own.0, own.1, &mut self.space, frames).map_err(refuse)?;
             processors.provide(programs, number, frames).map_err(refuse)?;
-            // SAFETY: as in `refresh`.
-            unsafe { self.tables.refresh(&mut self.space) };
+            self.found.refresh(&mut self.space);
         }
-        let (arena, counting) = (&mut self.arena, &mut self.counting);
+        let (arena, counting) = (&mut self.loaded.arena, &mut self.counting);
         let mut set = SelectedProcessors::new(
             processors,
             arena,
@@ -241,24 +233,14 @@ impl Target<'_> {
 
     /// Takes the other processors into use, if there are others and one of `cpus` is among them.
     fn gather(&mut self, cpus: &[u16]) -> Result<(), String> {
-        let other = |&cpu: &u16| cpu != 0 && smp::processor(cpu.into()).is_some();
-        if cpus.iter().any(other) { self.form_team() } else { Ok(()) }
+        if Others::are_named(cpus) { self.form_team() } else { Ok(()) }
     }
 
     fn form_team(&mut self) -> Result<(), String> {
-        if self.processors.is_none() {
-            let frames = &mut self.controls.frames;
-            let processors =
-                AllProcessors::prepare(self.machine, &mut self.arena, &mut self.space, frames);
-            self.refresh();
-            self.processors = Some(processors.map_err(|error| error.to_string())?);
+        let (arena, frames) = (&mut self.loaded.arena, &mut self.asked.controls.frames);
+        if self.others.form(self.machine, arena, &mut self.space, frames)? {
+            self.found.refresh(&mut self.space);
         }
         Ok(())
-    }
-
-    /// Copies the tables again if the firmware has changed them for the item that comes.
-    pub(super) fn refresh(&mut self) {
-        // SAFETY: ring 0; what foreign code changed was put back behind its item, and the next one has not run yet.
-        unsafe { self.tables.refresh(&mut self.space) };
     }
 }

@@ -5,7 +5,6 @@ use crate::firmware::control::PLACE;
 use crate::firmware::programs::Owner;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use arch::call::Function;
 use arch::cpu::{self, extended};
 use arch::pmu::{Capabilities, Gate};
 use arch::step;
@@ -60,7 +59,7 @@ impl Stepper for Target<'_> {
         self.counting.own.gate = Gate::EMPTY;
         let setup = Setup { control: Control::default(), ..snippet.setup.clone() };
         self.load(&Snippet { setup, ..snippet.clone() }, copies);
-        let emitted = self.emitted.as_ref().expect("just loaded");
+        let emitted = self.loaded.emitted();
         let bytes = (emitted.function.end - emitted.function.start) as usize;
         // SAFETY: the emitted code, which nothing writes to while it runs.
         let code =
@@ -71,11 +70,11 @@ impl Stepper for Target<'_> {
         };
         let mut tracker = Tracker::new(emitted, code, &qualifier, limit).calling(program);
         let heart = self.heart;
-        let function = Function { entry: emitted.function.start, exit: emitted.exit };
+        let function = self.loaded.function();
         // SAFETY: as in `run`. The tracker allocates in the exception's handler: what it interrupts is the emitted
         // code alone, which does not.
         let ended = unsafe {
-            if self.resets_extended {
+            if self.loaded.resets_extended {
                 extended::reset(self.machine.extended);
             }
             step::run(&function, &mut |frame| {

@@ -278,6 +278,9 @@ impl Sampler for Host {
     fn code(&mut self, _: u64) -> Vec<u8> {
         Vec::new()
     }
+    fn has_extended_lvt(&mut self, _: u8) -> bool {
+        true
+    }
     fn has_emulated_pmu(&self) -> bool {
         true
     }

@@ -65,14 +65,19 @@ fn a_count_item_is_measured_or_has_its_reason() {
         sets: vec![],
         gate: vec![],
     };
-    let mut machine = Clocked::new(1);
-    let mut status = Status::default();
-    let mut record = counted(3, &item(1), &mut machine, &mut status);
-    tally(&Criteria::default(), &mut record, &mut status);
-    let Record::Count(result) = record else { panic!() };
-    assert_eq!((result.item, result.name.as_str(), result.ticks), (3, "c", 7));
-    assert_eq!((status.measured, status.failed), (1, 0));
-    let Record::Error(error) = counted(4, &item(2), &mut machine, &mut status) else { panic!() };
-    assert_eq!((error.item, error.text.as_str()), (Some(4), "one task at a time"));
-    assert_eq!((status.measured, status.failed), (1, 1));
+    for (tasks, ended) in [(1, [1, 0]), (2, [0, 1])] {
+        let mut machine = Clocked::new(1);
+        let job = Job { items: vec![Item::Count(item(tasks))], ..job(vec![]) };
+        let (records, end) = run_job(&mut machine, &job);
+        assert_eq!([end.measured, end.failed], ended);
+        match &records[0] {
+            Record::Count(result) => {
+                assert_eq!((result.item, result.name.as_str(), result.ticks), (0, "c", 7));
+            }
+            Record::Error(error) => {
+                assert_eq!((error.item, error.text.as_str()), (Some(0), "one task at a time"));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
 }

@@ -177,25 +177,7 @@ impl Whole {
     fn take(&mut self, report: Report, done: usize) {
         let later = done > 0;
         for mut one in report.records {
-            let item = match &mut one.record {
-                Record::Result(result) => Some(&mut result.item),
-                Record::Exact(exact) => Some(&mut exact.item),
-                Record::History(history) => Some(&mut history.item),
-                Record::Processors(processors) => Some(&mut processors.item),
-                Record::Tasks(tasks) => Some(&mut tasks.item),
-                Record::Count(count) => Some(&mut count.item),
-                Record::Samples(samples) => Some(&mut samples.item),
-                Record::Sample(sampled) => Some(&mut sampled.item),
-                Record::Check(check) => Some(&mut check.item),
-                Record::Suite(suite) => Some(&mut suite.item),
-                Record::Cpuid(cpuid) => Some(&mut cpuid.item),
-                Record::Msrs(msrs) => Some(&mut msrs.item),
-                Record::Acpi(acpi) => Some(&mut acpi.item),
-                Record::Measure(measure) => Some(&mut measure.item),
-                Record::Error(error) => error.item.as_mut(),
-                Record::Crash(crash) => crash.item.as_mut(),
-                _ => None,
-            };
+            let item = one.record.item_mut();
             let is_item = item.is_some();
             if let Some(item) = item {
                 *item += done as u32;

@@ -8,10 +8,10 @@ use crate::compare::baseline::Baselines;
 use crate::compare::limits::LimitsFile;
 use crate::compare::render::render;
 use crate::compare::saved::{self, Saved};
+use crate::kinds;
 use crate::page::{self, Document};
 use crate::render::{Context, Width};
 use crate::{Failure, Result, output};
-use protocol::record::{Metric, Record};
 
 /// What a run was asked to do with baselines, ready before anything boots.
 #[derive(Default)]
@@ -108,17 +108,11 @@ impl Old {
 
 /// Takes the values of the runs out of the results of items that were not asked for them.
 pub(super) fn without_values(report: &mut Report, unasked: &[u32]) {
-    let take = |metrics: &mut [Metric]| {
-        let series = metrics.iter_mut().flat_map(|metric| &mut metric.series);
-        series.for_each(|series| series.values = None);
-    };
     for numbered in &mut report.records {
-        match &mut numbered.record {
-            Record::Result(one) if unasked.contains(&one.item) => take(&mut one.metrics),
-            Record::Processors(one) if unasked.contains(&one.item) => {
-                one.processors.iter_mut().for_each(|one| take(&mut one.metrics));
-            }
-            _ => {}
+        let Some(result) = kinds::shown_mut(&mut numbered.record) else { continue };
+        if unasked.contains(&result.head().item) {
+            let metrics = result.metrics_mut().into_iter();
+            metrics.flat_map(|metric| &mut metric.series).for_each(|series| series.values = None);
         }
     }
 }

@@ -3,8 +3,8 @@
 
 use super::super::limits::Worse;
 use super::{EVENTS, Figure, SCALED, Spread, once};
-use protocol::record::{CountResult, CountValue, CountedEvent, Record, SampleResult};
-use protocol::verdict::{self, figures};
+use protocol::kinds::ItemRecord;
+use protocol::record::{CountResult, CountValue, CountedEvent, SampleResult, TasksResult};
 
 /// What of a run of tasks is neither better nor worse with more of it: the scheduler's own doings.
 const NEVER: [&str; 3] = ["ticks", "groups", "passes"];
@@ -24,20 +24,21 @@ fn worse(name: &str) -> Worse {
     }
 }
 
-/// Everything that `record` has, as of one run.
-fn plain(record: &Record, steady: bool) -> impl Iterator<Item = Figure> {
-    figures(record).into_iter().filter_map(move |figure| {
+/// Everything that `result` has, as of one run.
+pub(crate) fn plain(result: &dyn ItemRecord, steady: bool) -> impl Iterator<Item = Figure> {
+    result.figures().into_iter().filter_map(move |figure| {
         let one = Figure::new(figure.label, EVENTS, figure.value?, once(steady));
         Some(Figure { worse: worse(&figure.name), ..one })
     })
 }
 
-pub(super) fn of_tasks(record: &Record, steady: bool) -> Vec<Figure> {
-    plain(record, steady).collect()
+/// What a run of tasks came to.
+pub(crate) fn of_tasks(ran: &TasksResult, steady: bool) -> Vec<Figure> {
+    plain(ran, steady).collect()
 }
 
 /// Counts know what they counted, and whether they had a counter all the time.
-pub(super) fn of_count(count: &CountResult, record: &Record, steady: bool) -> Vec<Figure> {
+pub(crate) fn of_count(count: &CountResult, steady: bool) -> Vec<Figure> {
     let mut known: Vec<(String, &CountedEvent, Option<CountValue>)> = Vec::new();
     let own = count.events.iter().map(|event| (String::new(), event));
     let sets = count
@@ -67,11 +68,11 @@ pub(super) fn of_count(count: &CountResult, record: &Record, steady: bool) -> Ve
         }
         figure
     };
-    plain(record, steady).map(with).collect()
+    plain(count, steady).map(with).collect()
 }
 
 /// What is counted by overflows depends on the period.
-pub(super) fn of_samples(sampled: &SampleResult, record: &Record, steady: bool) -> Vec<Figure> {
+pub(crate) fn of_samples(sampled: &SampleResult, steady: bool) -> Vec<Figure> {
     let with = |mut figure: Figure| {
         for one in &sampled.events {
             let Some(behind) = figure.name.strip_prefix(&*one.event) else { continue };
@@ -82,12 +83,5 @@ pub(super) fn of_samples(sampled: &SampleResult, record: &Record, steady: bool) 
         }
         figure
     };
-    plain(record, steady).map(with).collect()
-}
-
-/// Figures that never had a counter, of a record, and why they are none.
-pub(super) fn without_value(record: &Record) -> Vec<(String, String)> {
-    let all = verdict::figures(record).into_iter();
-    let none = all.filter(|figure| figure.value.is_none());
-    none.map(|figure| (figure.label, "it never had a counter".to_string())).collect()
+    plain(sampled, steady).map(with).collect()
 }

@@ -6,7 +6,7 @@ use protocol::criteria::TSC;
 use protocol::record::{ExactResult, HistoryResult, Metric, ProcessorsResult, Series};
 
 /// The metrics of a snippet; `behind` stands behind each name.
-pub(super) fn of_metrics(
+pub(crate) fn of_metrics(
     metrics: &[Metric],
     runs: u32,
     per: u64,
@@ -48,7 +48,7 @@ fn values(series: &Series, runs: u32) -> Option<Vec<u64>> {
 }
 
 /// What stepping counts it counts exactly. The mnemonics say what ran, not how well.
-pub(super) fn stepped(exact: &ExactResult) -> Vec<Figure> {
+pub(crate) fn stepped(exact: &ExactResult) -> Vec<Figure> {
     let of = |count: &protocol::record::ExactCount, worse| {
         let figure = Figure::new(&*count.event, EVENTS, count.value, Spread::Exact(1));
         Figure { worse, ..figure }
@@ -58,7 +58,7 @@ pub(super) fn stepped(exact: &ExactResult) -> Vec<Figure> {
 }
 
 /// Each processor's metrics, and the sums.
-pub(super) fn of_processors(result: &ProcessorsResult, steady: bool) -> Vec<Figure> {
+pub(crate) fn of_processors(result: &ProcessorsResult, steady: bool) -> Vec<Figure> {
     let mut all = Vec::new();
     for one in &result.processors {
         let behind = format!(" on cpu {}", one.processor);
@@ -75,7 +75,7 @@ pub(super) fn of_processors(result: &ProcessorsResult, steady: bool) -> Vec<Figu
 }
 
 /// Each event up to the last row, and up to each row. When something happens is no better or worse by itself.
-pub(super) fn of_history(history: &HistoryResult, steady: bool) -> Vec<Figure> {
+pub(crate) fn of_history(history: &HistoryResult, steady: bool) -> Vec<Figure> {
     let mut all = Vec::new();
     for one in &history.series {
         let event = Some(one.counting.name.clone());

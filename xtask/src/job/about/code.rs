@@ -47,15 +47,11 @@ impl Packed {
     /// The code of an item, its parts in the order in which they run.
     pub(super) fn code_of(&self, item: &Item) -> Vec<AboutCode> {
         let mut all = Vec::new();
-        match item {
-            Item::Snippet(one) => self.snippet(&mut all, one),
-            Item::Exact(one) => self.snippet(&mut all, &one.snippet),
-            Item::History(one) => self.snippet(&mut all, &one.snippet),
-            Item::Processors(one) => self.snippet(&mut all, &one.snippet),
-            Item::Tasks(one) => self.workload(&mut all, &one.workload),
-            Item::Count(one) => self.workload(&mut all, &one.workload),
-            Item::Sample(one) => self.workload(&mut all, &one.workload),
-            Item::Conformance(_) | Item::BringUp(_) => {}
+        if let Some(snippet) = item.part().snippet() {
+            self.snippet(&mut all, snippet);
+        }
+        if let Some(workload) = item.part().workload() {
+            self.workload(&mut all, workload);
         }
         all
     }

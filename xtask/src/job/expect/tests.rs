@@ -97,7 +97,10 @@ fn an_item_may_say_otherwise_than_the_job_and_the_command_line_has_the_last_word
     let mut file = job(&text).unwrap();
     let allowed = |file: &mut JobFile| {
         let base = file.allow_uncounted;
-        file.all_criteria().map(|one| one.criteria(base).allow_uncounted).collect::<Vec<_>>()
+        {
+            let all = file.items_mut().into_iter();
+            all.map(|one| one.criteria().criteria(base).allow_uncounted).collect::<Vec<_>>()
+        }
     };
     assert_eq!(allowed(&mut file), [true, false, false, false, false, false]);
     let line = crate::job::Overrides { allow_uncounted: true, ..Default::default() };

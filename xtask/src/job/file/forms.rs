@@ -1,7 +1,9 @@
 //! Instruction forms in a job file.
 
+use super::SnippetFile;
 use super::lines::Text;
-use super::{RawOptions, RawSnippet, SnippetFile, decide};
+use super::raw::{RawOptions, RawSnippet};
+use super::snippet::decide;
 use crate::compare::LimitTable;
 use crate::events::EventText;
 use crate::job::form::{Form, Wanted};
@@ -13,7 +15,7 @@ use toml::Spanned;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "Characterise")]
-pub(super) struct RawForms {
+pub(crate) struct RawForms {
     /// The forms, such as `imul r64, r64`.
     forms: Vec<Form>,
     unroll: Option<u32>,

@@ -22,7 +22,7 @@ pub(in crate::job) struct Lines {
 }
 
 /// A file's text, and where its lines start: a long job asks for tens of thousands of places.
-pub(in crate::job) struct Text<'a> {
+pub(crate) struct Text<'a> {
     text: &'a str,
     starts: Vec<usize>,
 }
@@ -34,7 +34,7 @@ impl<'a> Text<'a> {
     }
 
     /// Line and column of a byte, counted from 1.
-    pub(in crate::job) fn position(&self, at: usize) -> (usize, usize) {
+    pub(crate) fn position(&self, at: usize) -> (usize, usize) {
         let at = at.min(self.text.len());
         let line = self.starts.partition_point(|&start| start <= at);
         let column = self.text[self.starts[line - 1]..at].chars().count() + 1;

@@ -1,5 +1,8 @@
 use super::*;
+use crate::job::JobError;
 use proptest::prelude::*;
+use protocol::job::OnEnd;
+use protocol::limits;
 
 const GOOD: &str = r#"
 name = "example"

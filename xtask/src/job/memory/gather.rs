@@ -22,21 +22,9 @@ pub struct Gathered<'f> {
 pub fn gather(file: &JobFile) -> Result<Gathered<'_>, JobError> {
     let mut gathered = Gathered::default();
     let mut item = u32::from(file.checks.is_some());
-    let mut add = |pieces| {
+    for one in file.items() {
+        gathered.add(item, one.memory()).map_err(|wrong| one.refused(&file.source, wrong))?;
         item += 1;
-        gathered.add(item - 1, pieces)
-    };
-    for one in &file.snippets {
-        add(&one.options.memory).map_err(|wrong| one.refused(&file.source, wrong))?;
-    }
-    for run in &file.runs {
-        add(&run.workload.memory).map_err(|wrong| run.refused(wrong))?;
-    }
-    for count in &file.counts {
-        add(count.memory()).map_err(|wrong| count.refused(wrong))?;
-    }
-    for sample in &file.samples {
-        add(sample.memory()).map_err(|wrong| sample.code.refused(&file.source, wrong))?;
     }
     Ok(gathered)
 }

@@ -1,6 +1,7 @@
 use super::super::file::parse;
 use super::super::{Purpose, pack};
 use super::*;
+use crate::job::run::RunFile;
 use protocol::job::LoopCounter;
 
 const JOB: &str = r#"

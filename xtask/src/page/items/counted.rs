@@ -9,7 +9,7 @@ use crate::render::tasks::{label, together, too_short};
 use html_report::model::{Cell, Part, Tone};
 use protocol::record::{CountResult, CountSnapshot, CountValue, CountedEvent};
 
-pub(super) fn parts(document: &Document, count: &CountResult) -> Vec<Part> {
+pub(crate) fn parts(document: &Document, count: &CountResult) -> Vec<Part> {
     let mut text = format!("{} ticks, {} switches", count.ticks, count.switches);
     if count.groups > 1 {
         text += &format!(", {} groups of events in turns, {} passes", count.groups, count.passes);

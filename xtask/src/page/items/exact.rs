@@ -7,7 +7,7 @@ use crate::samples::width;
 use html_report::model::{Cell, Code, Instruction, Part, Tone};
 use protocol::record::{ExactCount, ExactResult};
 
-pub(super) fn parts(exact: &ExactResult) -> Vec<Part> {
+pub(crate) fn parts(exact: &ExactResult) -> Vec<Part> {
     let filtered = if exact.filtered { ", as far as the filter lets them count" } else { "" };
     let mut parts = vec![Part::Text(format!(
         "Exact counts per execution, {} stepped through{filtered}.",

@@ -5,7 +5,7 @@ use crate::render::history::heading;
 use html_report::model::{Cell, Part, Plot, Series, Tone};
 use protocol::record::{HistoryPlace, HistoryResult, HistorySeries};
 
-pub(super) fn parts(history: &HistoryResult) -> Vec<Part> {
+pub(crate) fn parts(history: &HistoryResult) -> Vec<Part> {
     let mut text = heading(history);
     if let Some(first) = text.get(..1).map(str::to_uppercase) {
         text.replace_range(..1, &first);

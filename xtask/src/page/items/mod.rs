@@ -1,19 +1,20 @@
 //! Items: what each kind shows, and which items of several runs belong together.
 
 mod code;
-mod counted;
+pub(crate) mod counted;
 mod error;
-mod exact;
-mod history;
+pub(crate) mod exact;
+pub(crate) mod history;
 mod metrics;
 mod over_time;
-mod processors;
-mod sampled;
-mod snippet;
-mod tasks;
+pub(crate) mod processors;
+pub(crate) mod sampled;
+pub(crate) mod snippet;
+pub(crate) mod tasks;
 
 use super::Document;
 use crate::compare::figures::{self, Spread};
+use crate::kinds::{self, Compared, Page};
 use crate::render::number;
 use crate::verdict::item_of;
 use html_report::model::{Badge, Cell, Figure, Item, Note, Part, Table, Tone, Value};
@@ -21,13 +22,16 @@ use protocol::record::{Applied, Miss, Record, Verdict};
 use protocol::verdict::{said, sentence, uncounted};
 use std::collections::HashMap;
 
+/// Name, unit and value of a figure.
+pub(crate) type PageFigure = (String, String, Value);
+
 /// An item of one run.
 struct Entry {
     number: u32,
     name: String,
     kind: &'static str,
     verdict: Badge,
-    figures: Vec<(String, String, Value)>,
+    figures: Vec<PageFigure>,
     parts: Vec<Part>,
     open: bool,
 }
@@ -86,25 +90,15 @@ fn entry(document: &Document, record: &Record) -> Option<Entry> {
         return error::of(document, error);
     }
     let (number, name) = item_of(record)?;
-    let (kind, mut parts, open) = match record {
-        Record::Result(one) => (snippet::kind(one), snippet::parts(one), false),
-        Record::Exact(one) => ("exact", exact::parts(one), false),
-        Record::Tasks(one) => ("tasks", tasks::parts(one), true),
-        Record::Count(one) => ("count", counted::parts(document, one), true),
-        Record::Processors(one) => ("processors", processors::parts(one), true),
-        Record::Sample(one) => ("samples", sampled::parts(document, one), true),
-        Record::History(one) => ("history", history::parts(one), true),
-        _ => return None,
-    };
+    let result = kinds::shown(record)?;
+    let Page { kind, mut parts, open, lists_code } = result.page(document);
     parts.extend(metrics::parts(document, number));
     let restored = record.restored().map_or(&[][..], |(_, _, restored)| restored);
     if !restored.is_empty() {
         parts.push(note(Tone::Plain, "put back", format!("it changed {}", restored.join(", "))));
     }
-    // Exact mode has its own listing, and samples theirs.
-    if !matches!(record, Record::Exact(_))
-        && !parts.iter().any(|part| matches!(part, Part::Code(_)))
-    {
+    // A sample's listing is among its parts.
+    if !lists_code && !parts.iter().any(|part| matches!(part, Part::Code(_))) {
         parts.extend(code::parts(document, number));
     }
     let (verdict, misses) = said(record).unwrap_or((Verdict::None, &[]));
@@ -113,11 +107,7 @@ fn entry(document: &Document, record: &Record) -> Option<Entry> {
         Verdict::Fail => Badge::new(Tone::Bad, "fail"),
         Verdict::None => Badge::default(),
     };
-    let figures = match record {
-        Record::Result(one) => snippet::figures(document, one),
-        record => general(document, record),
-    };
-    let mut figures = judged(figures, misses);
+    let mut figures = judged(result.page_figures(document), misses);
     figures.extend(uncounted(record).into_iter().map(|one| {
         let verdict = Badge::new(Tone::Warn, format!("not counted: {}", one.reason));
         (one.event, String::new(), Value { verdict, ..Value::default() })
@@ -126,10 +116,7 @@ fn entry(document: &Document, record: &Record) -> Option<Entry> {
 }
 
 /// Figures with what they missed.
-fn judged(
-    mut figures: Vec<(String, String, Value)>,
-    misses: &[Miss],
-) -> Vec<(String, String, Value)> {
+fn judged(mut figures: Vec<PageFigure>, misses: &[Miss]) -> Vec<PageFigure> {
     for (name, _, value) in &mut figures {
         if let Some(miss) = misses.iter().find(|miss| miss.figure == *name) {
             value.verdict = Badge::new(Tone::Bad, sentence(miss));
@@ -138,19 +125,13 @@ fn judged(
     figures
 }
 
-/// The figures that are compared as well, but for a history's rows and a listing's mnemonics, which stand in their own place.
-fn general(document: &Document, record: &Record) -> Vec<(String, String, Value)> {
-    let Some(item) = figures::of(record, document.steady()) else { return Vec::new() };
-    let opcodes = match record {
-        Record::Exact(one) => one.opcodes.iter().map(|one| one.event.as_str()).collect(),
-        _ => Vec::new(),
-    };
-    let shown = |figure: &&figures::Figure| {
-        let row = matches!(record, Record::History(_)) && figure.name.contains(", row ");
-        let nothing = matches!(record, Record::Exact(_)) && figure.value == 0.0;
-        !row && !nothing && !opcodes.contains(&&*figure.name)
-    };
-    let figures = item.figures.iter().filter(shown).map(|figure| {
+/// The figures that are compared as well, those of them that are `shown`: others stand in a place of their own.
+pub(crate) fn general(
+    document: &Document,
+    compared: Compared,
+    shown: impl Fn(&figures::Figure) -> bool,
+) -> Vec<PageFigure> {
+    let figures = compared.figures.iter().filter(|figure| shown(figure)).map(|figure| {
         let unit = if figure.name == "tsc" { document.tsc() } else { String::new() };
         (figure.name.clone(), unit, value(figure))
     });

@@ -6,7 +6,7 @@ use crate::render::processors::late;
 use html_report::model::{Cell, Part, Spread, Tone};
 use protocol::record::{ProcessorResult, ProcessorsResult};
 
-pub(super) fn parts(result: &ProcessorsResult) -> Vec<Part> {
+pub(crate) fn parts(result: &ProcessorsResult) -> Vec<Part> {
     let skew = &result.start_skew;
     let together = match result.in_turn {
         true => "They ran one after the other, as the emulated PMU's clock counts all of them."

@@ -3,13 +3,14 @@
 use super::{note, percent, share, table};
 use crate::page::Document;
 use crate::render::samples::{intervals, warnings};
+use crate::samples::edges::{self, EdgeRow};
 use crate::samples::{Listing, Profile, Row, width};
 use html_report::model::{Cell, Code, Flame, Frame, Instruction, Part, Table, Tone};
 use protocol::record::{SampleResult, SampledCount};
 use protocol::sampling::Delivery;
 use std::collections::BTreeMap;
 
-pub(super) fn parts(document: &Document, result: &SampleResult) -> Vec<Part> {
+pub(crate) fn parts(document: &Document, result: &SampleResult) -> Vec<Part> {
     let delivery = match result.delivery {
         Delivery::Fixed => "a vector",
         Delivery::Nmi => "NMI",
@@ -40,6 +41,7 @@ pub(super) fn parts(document: &Document, result: &SampleResult) -> Vec<Part> {
             parts.extend(data_lines(&profile, event, count));
         }
     }
+    parts.extend(branches(&profile));
     parts.extend(profile.listings.iter().map(|listing| Part::Code(annotated(&profile, listing))));
     parts.extend(unlisted(&profile).map(Part::Code));
     parts
@@ -166,6 +168,27 @@ fn source_lines(profile: &Profile, event: usize, count: &SampledCount) -> Option
         let columns = columns.map(|(name, number)| (name.to_string(), number)).into();
         Part::Table(Table { caption, columns, rows, filter })
     })
+}
+
+/// The branches that were recorded before the samples, if the item asked for them.
+fn branches(profile: &Profile) -> Option<Part> {
+    let total = profile.edges.iter().map(|edge| edge.seen.count).sum();
+    let row = |edge: &EdgeRow| {
+        vec![
+            Cell::code(edges::text(&edge.from, edge.seen.from.0)),
+            Cell::code(&*edge.from.instruction),
+            Cell::code(edges::text(&edge.to, edge.seen.to.0)),
+            Cell::text(&*edge.task),
+            Cell::text(edge.seen.count.to_string()),
+            Cell::bar(percent(edge.seen.count, total), share(edge.seen.count, total)),
+            Cell::text(edge.mispredicted().map_or(String::new(), |part| format!("{part:.1} %"))),
+            Cell::text(edge.cycles().map_or(String::new(), |cycles| format!("{cycles:.1}"))),
+        ]
+    };
+    let rows: Vec<Vec<Cell>> = profile.edges.iter().map(row).collect();
+    let head =
+        ["branch", "instruction", "to", "task", "recorded", "share", "mispredicted", "cycles"];
+    (!rows.is_empty()).then(|| table("Branches recorded before the samples", &head, 4, rows))
 }
 
 /// Samples by cache line of their data, where records have data addresses.

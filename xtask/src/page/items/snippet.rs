@@ -6,12 +6,12 @@ use html_report::model::{Cell, Part, Spread, Tone};
 use protocol::criteria::TSC;
 use protocol::record::{Metric, Series, SnippetResult};
 
-pub(super) fn kind(result: &SnippetResult) -> &'static str {
+pub(crate) fn kind(result: &SnippetResult) -> &'static str {
     if forms::is_form(result) { "form" } else { "snippet" }
 }
 
 /// The figures: of each event the median, with least, mean and greatest of the runs.
-pub(super) fn figures(document: &Document, result: &SnippetResult) -> Vec<(String, String, Value)> {
+pub(crate) fn figures(document: &Document, result: &SnippetResult) -> Vec<(String, String, Value)> {
     let figure = |metric: &Metric| {
         let unit = if metric.event == TSC { document.tsc() } else { String::new() };
         let value = &metric.value;
@@ -39,7 +39,7 @@ fn distinct(metric: &Metric) -> u32 {
     metric.series.iter().map(|series| series.distinct).max().unwrap_or(0)
 }
 
-pub(super) fn parts(result: &SnippetResult) -> Vec<Part> {
+pub(crate) fn parts(result: &SnippetResult) -> Vec<Part> {
     let mut parts = Vec::new();
     let spreads: Vec<Spread> =
         result.metrics.iter().flat_map(|metric| spreads(metric, "")).collect();

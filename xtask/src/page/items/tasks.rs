@@ -5,7 +5,7 @@ use crate::render::tasks::{label, sentence, together, too_short};
 use html_report::model::{Cell, Part, Tone};
 use protocol::record::{TaskEnd, TaskResult, TasksResult};
 
-pub(super) fn parts(ran: &TasksResult) -> Vec<Part> {
+pub(crate) fn parts(ran: &TasksResult) -> Vec<Part> {
     let ticks = &ran.ticks;
     let mut text = format!("{} switches, {} ticks", ran.switches, ticks.count);
     if ticks.max > 0 {

@@ -6,25 +6,25 @@ use std::fmt::{Display, Write};
 
 /// Keys with values, in order, as YAML takes them.
 #[derive(Default)]
-pub(in crate::render) struct Data(Vec<(&'static str, String)>);
+pub(crate) struct Data(Vec<(&'static str, String)>);
 
 impl Data {
-    pub(in crate::render) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// A text, in quotes: JSON's are YAML's (YAML 1.2, 1.2).
-    pub(in crate::render) fn text(self, key: &'static str, text: &str) -> Self {
+    pub(crate) fn text(self, key: &'static str, text: &str) -> Self {
         self.plain(key, serde_json::to_string(text).expect("text serialises"))
     }
 
     /// A figure.
-    pub(in crate::render) fn number(self, key: &'static str, value: f64) -> Self {
+    pub(crate) fn number(self, key: &'static str, value: f64) -> Self {
         self.plain(key, number(value))
     }
 
     /// What stands for itself: a whole number, `true`, `~`.
-    pub(in crate::render) fn plain(mut self, key: &'static str, value: impl Display) -> Self {
+    pub(crate) fn plain(mut self, key: &'static str, value: impl Display) -> Self {
         self.0.push((key, value.to_string()));
         self
     }
@@ -37,7 +37,7 @@ enum Directive {
 }
 
 /// A test point.
-pub(in crate::render) struct Point {
+pub(crate) struct Point {
     name: String,
     passed: bool,
     directive: Option<Directive>,
@@ -46,36 +46,36 @@ pub(in crate::render) struct Point {
 }
 
 impl Point {
-    pub(in crate::render) fn new(name: &str, passed: bool) -> Self {
+    pub(crate) fn new(name: &str, passed: bool) -> Self {
         let name = name.to_string();
         Self { name, passed, directive: None, data: Data::new(), lists: Vec::new() }
     }
 
     /// It did not come to what was expected.
-    pub(in crate::render) fn fail(&mut self) {
+    pub(crate) fn fail(&mut self) {
         self.passed = false;
     }
 
     /// It was not run.
-    pub(in crate::render) fn skip(mut self, reason: &str) -> Self {
+    pub(crate) fn skip(mut self, reason: &str) -> Self {
         self.directive = Some(Directive::Skip(reason.to_string()));
         self
     }
 
     /// It is known to fail: harnesses do not count it.
-    pub(in crate::render) fn todo(mut self, reason: &str) -> Self {
+    pub(crate) fn todo(mut self, reason: &str) -> Self {
         self.directive = Some(Directive::Todo(reason.to_string()));
         self
     }
 
     /// Adds one text.
-    pub(in crate::render) fn text(mut self, key: &'static str, text: &str) -> Self {
+    pub(crate) fn text(mut self, key: &'static str, text: &str) -> Self {
         self.data = self.data.text(key, text);
         self
     }
 
     /// Adds an entry to a list.
-    pub(in crate::render) fn push(&mut self, list: &'static str, data: Data) {
+    pub(crate) fn push(&mut self, list: &'static str, data: Data) {
         match self.lists.iter_mut().find(|(key, _)| *key == list) {
             Some((_, entries)) => entries.push(data),
             None => self.lists.push((list, vec![data])),
@@ -83,7 +83,7 @@ impl Point {
     }
 
     /// Adds what was asked for and not counted.
-    pub(in crate::render) fn uncounted(mut self, all: &[Uncounted]) -> Self {
+    pub(crate) fn uncounted(mut self, all: &[Uncounted]) -> Self {
         for one in all {
             let data = Data::new().text("event", &one.event).text("reason", &one.reason);
             self.push("uncounted", data);
@@ -130,6 +130,6 @@ fn in_one_line(text: &str) -> String {
     one_line(text).replace('#', "\u{ff03}").replace('\\', "\u{ff3c}")
 }
 
-pub(in crate::render) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -284,3 +284,20 @@ fn a_code_alone_learns_from_the_table() {
     assert_eq!(counters("r0148"), counters(l1d));
     assert!(fixed(&skx("fixed1").unwrap()).is_some());
 }
+
+/// Linux, `PMU_FL_MEM_LOADS_AUX`: Golden Cove's load latencies, in servers and in hybrid processors, and nothing else of them.
+#[test]
+fn load_latencies_of_golden_cove_need_their_auxiliary_event() {
+    let needing = |event, umask| -> Vec<&str> {
+        let cores = crate::test_support::tables();
+        let needs = |core: &Core<'_>| errata::needs_auxiliary(Some(core), event, umask);
+        let mut names: Vec<&str> = cores.cores().filter(needs).map(|core| core.name()).collect();
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(needing(0xcd, 1), ["emeraldrapids", "goldencove", "sapphirerapids"]);
+    for (event, umask) in [(0xcd, 2), (0xcd, 0), (0xd0, 1), (0x1cd, 1)] {
+        assert_eq!(needing(event, umask), [""; 0], "{event:#x} {umask}");
+    }
+    assert!(!errata::needs_auxiliary(None, 0xcd, 1));
+}

@@ -11,10 +11,14 @@ const INTEL_HIGHEST: u32 = 0x8000_0008;
 const SVM_LEAF: u32 = 0x8000_000A;
 /// The leaf of PerfMonV2 and LBRv2.
 const PERFMON_V2: u32 = 0x8000_0022;
+/// The leaf of instruction-based sampling.
+pub(super) const IBS_LEAF: u32 = 0x8000_001B;
 
 /// 0x8000_0001 ECX, hidden from every guest to which it is not offered: SVM, IBS, and the counters of the northbridge, the
-/// TSC and the last-level cache.
-pub(super) const HIDDEN: u32 = 1 << 2 | 1 << 10 | 1 << 24 | 1 << 27 | 1 << 28;
+/// TSC and the last-level cache. Of the extended space of the local APIC a guest sees what IBS needs.
+pub(super) const HIDDEN: u32 = 1 << 2 | IBS | 1 << 24 | 1 << 27 | 1 << 28;
+/// 0x8000_0001 ECX: ExtApicSpace and IBS, whose interrupt comes through that space.
+pub(super) const IBS: u32 = 1 << 3 | 1 << 10;
 /// 0x8000_0001 ECX: SVM.
 pub(super) const SVM: u32 = 1 << 2;
 /// 0x8000_0001 ECX: PerfCtrExtCore.
@@ -44,6 +48,7 @@ impl Pmu {
         match self.spec().pmu {
             PmuKind::Intel(_) => INTEL_HIGHEST,
             PmuKind::Amd(Amd { v2: true, .. }) => host.max(PERFMON_V2),
+            PmuKind::Amd(_) if self.ibs_features() != 0 => host.max(IBS_LEAF),
             PmuKind::Amd(_) if self.offers_svm() => host.max(SVM_LEAF),
             PmuKind::Amd(_) => host.max(INTEL_HIGHEST),
             PmuKind::Absent => host,
@@ -67,8 +72,7 @@ impl Pmu {
                 CpuidResult { ebx: put(host.ebx, IRPERF, irperf), ..host }
             }
             SVM_LEAF => self.svm_leaf(),
-            // Instruction-based sampling.
-            0x8000_001B => CpuidResult::ZERO,
+            IBS_LEAF => self.ibs_leaf(),
             PERFMON_V2 => self.perfmon_v2(),
             _ => host,
         }
@@ -95,9 +99,18 @@ impl Pmu {
         let extended = spec.amd().is_some_and(|amd| amd.extended);
         CpuidResult {
             eax: spec.identity.as_ref().map_or(host.eax, |identity| identity.signature),
-            ecx: put(put(ecx, PERFCTR_CORE, extended), SVM, self.offers_svm()),
+            ecx: put(self.with_ibs(put(ecx, PERFCTR_CORE, extended)), SVM, self.offers_svm()),
             ..host
         }
+    }
+
+    /// 0x8000_0001 ECX with the bits of instruction-based sampling.
+    pub(super) fn with_ibs(&self, ecx: u32) -> u32 {
+        put(ecx, IBS, self.ibs_features() != 0)
+    }
+
+    pub(super) fn ibs_leaf(&self) -> CpuidResult {
+        CpuidResult { eax: self.ibs_features(), ..CpuidResult::ZERO }
     }
 
     /// EAX: PerfMonV2, LBRv2, and that both can be frozen. EBX: core counters, LBR entries; no

@@ -74,10 +74,9 @@ impl Pmu {
                 CpuidResult::ZERO => seen,
                 _ => self.svm_leaf(),
             },
-            // Instruction-based sampling, encryption of memory, allocation of caches.
-            0x8000_001B | 0x8000_001C | 0x8000_001F | 0x8000_0020 | 0x8000_0023.. => {
-                CpuidResult::ZERO
-            }
+            super::extended::IBS_LEAF => self.ibs_leaf(),
+            // Lightweight profiling, encryption of memory, allocation of caches.
+            0x8000_001C | 0x8000_001F | 0x8000_0020 | 0x8000_0023.. => CpuidResult::ZERO,
             _ => seen,
         }
     }
@@ -121,7 +120,7 @@ impl Pmu {
         let extended = self.spec().amd().is_some_and(|amd| amd.extended);
         let ecx = seen.ecx & (host.ecx | LEAVES_ALONE) & !super::extended::HIDDEN;
         let svm = self.offers_svm() && seen.ecx & super::extended::SVM != 0;
-        let ecx = put(ecx, super::extended::SVM, svm);
+        let ecx = self.with_ibs(put(ecx, super::extended::SVM, svm));
         CpuidResult {
             ecx: put(ecx, super::extended::PERFCTR_CORE, extended),
             edx: seen.edx & host.edx,

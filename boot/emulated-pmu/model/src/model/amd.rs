@@ -5,7 +5,7 @@
 //! on a family 15h part for VirtualBox's processor database (PERF_CTL ignores bit 21 and all above
 //! 35 but 40 and 41; DEBUGCTL keeps bits 5:0, faults on bit 6 and ignores the rest).
 //! PERF_CTL\[41:40\], host-only and guest-only, are dropped where SVM is not offered. PerfMonV2
-//! and LBRv2: Linux, `arch/x86/events/amd/{core,lbr}.c`. SVM: libcpuid's dumps of a Phenom II X4 940, a Ryzen 9 3900X
+//! and LBRv2: Linux, `arch/x86/events/amd/{core,lbr}.c`. SVM and IBS: libcpuid's dumps of a Phenom II X4 940, a Ryzen 9 3900X
 //! and a Ryzen 9 7900X.
 
 use super::{Amd, Identity, LbrKind, PmuKind, Spec, SvmFeatures, Vendor};
@@ -28,6 +28,7 @@ pub(super) const K10: Spec = Spec {
         extended: false,
         v2: false,
         irperf: false,
+        ibs: 0x1F,
         svm: Some(SvmFeatures { asids: 0x40, features: 0xF }),
     }),
     selector_mask: SELECTOR,
@@ -46,6 +47,7 @@ pub(super) const ZEN2: Spec = Spec {
         extended: true,
         v2: false,
         irperf: true,
+        ibs: 0x3FF,
         svm: Some(SvmFeatures { asids: 0x8000, features: 0x0013_BCFF }),
     }),
     selector_mask: SELECTOR,
@@ -64,6 +66,7 @@ pub(super) const ZEN4: Spec = Spec {
         extended: true,
         v2: true,
         irperf: true,
+        ibs: 0xBFF,
         svm: Some(SvmFeatures { asids: 0x8000, features: 0x1EBF_BCFF }),
     }),
     selector_mask: SELECTOR,

@@ -10,7 +10,7 @@ pub(crate) use intel::{debugctl_of, selector_of};
 pub(crate) use pebs::ADAPTIVE_SELECT;
 pub use spec::{
     Amd, ArchLbr, CoreKind, Identity, Intel, LbrKind, LegacyLbr, Pebs, PmuKind, Spec, SvmFeatures,
-    Vendor,
+    Vendor, ibs,
 };
 
 /// A processor whose PMU is presented.

@@ -75,6 +75,7 @@ impl Pmu {
             // Shared with the processor beneath, or made of the other registers.
             Register::MiscEnable | Register::HardwareConfiguration | Register::Capabilities => {}
             Register::GlobalInUse | Register::InstructionsRetired => {}
+            Register::Ibs(n) if n == super::ibs::IBS_CTL => {}
             register => drop(self.write(register, msr, value)?),
         }
         Ok(())
@@ -86,6 +87,7 @@ impl Pmu {
             Register::PebsEnable => self.is(Mutation::PebsEnableAbsent),
             Register::DebugControl => self.is(Mutation::DebugControlAbsent),
             Register::GlobalStatus => self.is(Mutation::GlobalStatusAbsent),
+            Register::Ibs(_) => self.is(Mutation::IbsRegistersAbsent),
             _ => false,
         }
     }

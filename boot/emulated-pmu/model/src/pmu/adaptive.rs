@@ -49,6 +49,7 @@ impl Pmu {
         match which {
             Which::General(n) => self.counters[n].selector >> 34 & 1 != 0,
             Which::Fixed(n) => self.fixed_control >> (32 + 4 * n) & 1 != 0,
+            Which::IbsFetch | Which::IbsOp => false,
         }
     }
 
@@ -101,6 +102,7 @@ impl Pmu {
         let wanted = |which| match which {
             Which::General(n) => config & COUNTERS != 0 && config >> GENERAL_AT >> n & 1 != 0,
             Which::Fixed(n) => config & COUNTERS != 0 && config >> FIXED_AT >> n & 1 != 0,
+            Which::IbsFetch | Which::IbsOp => false,
         };
         let bits = self.each().filter(|&which| wanted(which)).map(Which::bit).sum();
         let metrics = if config & METRICS != 0 { BOTH_METRICS } else { 0 };

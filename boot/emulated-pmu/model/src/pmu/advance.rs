@@ -18,7 +18,10 @@ pub struct Outcome {
     /// Counters that overflowed, as bits of the global registers; also on models without a status
     /// register.
     pub overflowed: u64,
-    /// Counters that want a PEBS record of this instruction, as bits: [`Pmu::write_record`]. The event after the one
+    /// An interrupt of instruction-based sampling is requested, through the entry of the extended local vector table that
+    /// IBS_CTL names. Masking is the caller's.
+    pub ibs: bool,
+    /// Counters that want a PEBS record, and units that want a sample, of this instruction, as bits: [`Pmu::write_record`]. The event after the one
     /// that overflowed makes it (SDM volume 3, 20.3.1.1.1). Only a delta of a single instruction has any.
     pub due: u64,
     /// Instructions of this delta after its first bulk overflow. Not 0 means that the caller ran
@@ -89,6 +92,9 @@ impl Pmu {
                 counter.pause();
             }
             *self.counter_mut(which) = counter;
+        }
+        if outcome.due & (Which::IbsFetch.bit() | Which::IbsOp.bit()) != 0 {
+            self.note_tagged(delta, stalls);
         }
         self.count_metrics(delta, stalls);
         if self.hwcr & write::HWCR_IRPERF != 0 {
@@ -184,6 +190,7 @@ impl Pmu {
         match which {
             Which::General(n) => &self.counters[n],
             Which::Fixed(n) => &self.fixed[n],
+            Which::IbsFetch | Which::IbsOp => self.ibs.counter(which),
         }
     }
 
@@ -191,6 +198,7 @@ impl Pmu {
         match which {
             Which::General(n) => &mut self.counters[n],
             Which::Fixed(n) => &mut self.fixed[n],
+            Which::IbsFetch | Which::IbsOp => self.ibs.counter_mut(which),
         }
     }
 
@@ -198,6 +206,7 @@ impl Pmu {
         match which {
             Which::General(_) => self.counter_bits(),
             Which::Fixed(_) => self.fixed_bits(),
+            Which::IbsFetch | Which::IbsOp => super::ibs::BITS,
         }
     }
 }

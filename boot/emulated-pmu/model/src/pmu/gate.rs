@@ -26,6 +26,10 @@ const FIXED_EVENTS: [Selection; MAX_FIXED] = [
 pub(crate) enum Which {
     General(usize),
     Fixed(usize),
+    /// The unit of instruction-based sampling that counts fetches.
+    IbsFetch,
+    /// The one that counts cycles or operations.
+    IbsOp,
 }
 
 impl Which {
@@ -34,18 +38,24 @@ impl Which {
         match self {
             Self::General(n) => 1 << n,
             Self::Fixed(n) => 1 << (32 + n),
+            // In no register: only in the masks of this crate.
+            Self::IbsFetch => 1 << 60,
+            Self::IbsOp => 1 << 61,
         }
     }
 }
 
 impl Pmu {
-    /// The counters of the model.
+    /// The counters of the model, and the units of instruction-based sampling that run.
     pub(super) fn each(&self) -> impl Iterator<Item = Which> + use<> {
         let (counters, fixed) = (self.spec().counters(), self.spec().fixed());
+        let [fetch, op] =
+            [Which::IbsFetch, Which::IbsOp].map(|unit| self.ibs_runs(unit).then_some(unit));
         (0..MAX_COUNTERS)
             .filter(move |n| counters & 1 << n != 0)
             .map(Which::General)
             .chain((0..MAX_FIXED).filter(move |n| fixed & 1 << n != 0).map(Which::Fixed))
+            .chain([fetch, op].into_iter().flatten())
     }
 
     pub(super) fn context(&self) -> Context<'_> {
@@ -55,6 +65,9 @@ impl Pmu {
     /// A counter counts if its own enable and its bit of the global control are set, in the rings
     /// that it is told, unless the counters are frozen.
     pub(super) fn gate(&self, which: Which) -> Gate {
+        if matches!(which, Which::IbsFetch | Which::IbsOp) {
+            return Self::ibs_gate();
+        }
         if !self.globally_enabled(which) || self.is_frozen() {
             return Gate::default();
         }
@@ -69,6 +82,7 @@ impl Pmu {
                 let rings = RingMask::new(field & 2 != 0, field & 1 != 0);
                 (!rings.is_empty(), rings, field & 8 != 0)
             }
+            Which::IbsFetch | Which::IbsOp => return Self::ibs_gate(),
         };
         self.planted_gate(which, enabled, Gate { rings, interrupt })
     }
@@ -84,6 +98,7 @@ impl Pmu {
         let enabled = match which {
             Which::General(_) => enabled || self.is(Mutation::EnableBitIgnored),
             Which::Fixed(n) => enabled && !(n == 2 && self.is(Mutation::Fixed2Dead)),
+            Which::IbsFetch | Which::IbsOp => enabled,
         };
         let rings = RingMask::new(
             gate.rings.user || self.is(Mutation::UserFilterIgnored),
@@ -100,6 +115,7 @@ impl Pmu {
     pub(super) fn event(&self, which: Which) -> (Selection, Option<Threshold>) {
         match which {
             Which::Fixed(n) => (FIXED_EVENTS[n], None),
+            Which::IbsFetch | Which::IbsOp => (self.ibs_event(which), None),
             Which::General(n) => {
                 let counter = &self.counters[n];
                 let mut selector = counter.selector;

@@ -8,6 +8,7 @@ mod counter;
 mod freeze;
 mod gate;
 mod horizon;
+pub(crate) mod ibs;
 mod needs;
 mod pebs;
 mod rdpmc;
@@ -18,6 +19,7 @@ mod write;
 pub use access::Effects;
 pub use advance::Outcome;
 pub use horizon::Limit;
+pub use ibs::{PageSize, Sampled};
 pub use needs::{Needs, Silence, Unknown};
 pub use pebs::{GuestMemory, Retirement};
 pub use rdpmc::rdpmc_allowed;
@@ -32,6 +34,7 @@ use crate::recording::Recording;
 use crate::timing::Timing;
 use crate::world::World;
 use counter::Counter;
+use ibs::Ibs;
 
 /// General-purpose counters that the state has room for.
 pub(crate) const MAX_COUNTERS: usize = 10;
@@ -63,6 +66,7 @@ pub struct Pmu {
     ds_area: u64,
     pebs_enable: u64,
     pebs_data_config: u64,
+    ibs: Ibs,
     /// Counters whose next event makes a PEBS record.
     armed: u64,
     /// For planted faults: records written, instructions seen, or interrupts requested.
@@ -116,6 +120,7 @@ impl Pmu {
             ds_area: 0,
             pebs_enable: 0,
             pebs_data_config: 0,
+            ibs: Ibs::RESET,
             armed: 0,
             records: 0,
             storms: false,
@@ -152,6 +157,7 @@ impl Pmu {
         self.lbr = Lbr::reset(spec);
         (self.ds_area, self.pebs_enable, self.armed) = (0, 0, 0);
         self.pebs_data_config = 0;
+        self.ibs = Ibs::RESET;
         (self.storms, self.freezes_in) = (false, 0);
     }
 

@@ -2,7 +2,7 @@
 //! 18.4.9 and 20.3.1 to 20.3.8; the layouts also in Linux, `arch/x86/events/intel/ds.c`).
 
 use super::gate::Which;
-use super::{Outcome, Pmu};
+use super::{Outcome, Pmu, Sampled};
 use crate::model::Pebs;
 use crate::mutation::Mutation;
 use crate::selector::Selector;
@@ -46,6 +46,8 @@ pub struct Retirement {
     pub tsc: u64,
     /// XMM0 to XMM15, two words each, the lower one first. Of use where [`Pmu::records_vectors`].
     pub vectors: [u64; 32],
+    /// What AMD's samples tell of it. Of use where there is instruction-based sampling.
+    pub sampled: Sampled,
 }
 
 impl Pebs {
@@ -56,6 +58,7 @@ impl Pebs {
         match which {
             Which::General(n) => n as u64,
             Which::Fixed(n) => general + n as u64,
+            Which::IbsFetch | Which::IbsOp => 0,
         }
     }
 }
@@ -81,6 +84,9 @@ impl Pmu {
     /// Whether the counter writes records instead of overflowing: PEBS is on for it, and its event is a precise one, or any
     /// where records are adaptive (SDM volume 3, 20.9.1: extended PEBS).
     pub(super) fn writes_records(&self, which: Which) -> bool {
+        if matches!(which, Which::IbsFetch | Which::IbsOp) {
+            return true;
+        }
         let all = self.pebs().is_some_and(Pebs::is_adaptive);
         self.is_precise(which) || all && self.is_on(which)
     }
@@ -111,7 +117,7 @@ impl Pmu {
         self.armed & which.bit() != 0
     }
 
-    /// Writes the record that [`Outcome::due`] asks for, of the instruction just reported, and gives those counters
+    /// Writes the record or the sample that [`Outcome::due`] asks for, of the instruction just reported, and gives those counters
     /// their reset values. A buffer without room keeps what it has. The outcome says whether that requests an interrupt.
     pub fn write_record(
         &mut self,
@@ -121,6 +127,7 @@ impl Pmu {
     ) -> Outcome {
         let mut outcome = Outcome::default();
         self.armed &= !due;
+        outcome.ibs = self.take_samples(due, retired);
         let Some(pebs) = self.pebs() else { return outcome };
         let area = self.ds_area;
         let [Some(_), Some(index), Some(maximum), Some(threshold)] =

@@ -49,6 +49,7 @@ impl Pmu {
             Register::PebsDataConfig => self.pebs_data_config,
             Register::HardwareConfiguration => self.hwcr,
             Register::InstructionsRetired => self.instructions_retired,
+            Register::Ibs(n) => self.read_ibs(n),
             Register::LbrSelect
             | Register::LbrTos
             | Register::LbrFrom(_)

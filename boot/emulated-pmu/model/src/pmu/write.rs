@@ -125,6 +125,7 @@ impl Pmu {
                 let value = if unchecked { value & valid } else { value };
                 self.pebs_data_config = checked(msr, value, valid)?;
             }
+            Register::Ibs(n) => self.write_ibs(n, msr, value)?,
             Register::LbrSelect
             | Register::LbrTos
             | Register::LbrFrom(_)

@@ -60,6 +60,14 @@ impl Recording {
         {
             each(format_args!("LBRv2: not offered"));
         }
+        if let Some(amd) = spec.amd() {
+            let hidden = leaves.of(0x8000_001B, 0)[0] & !amd.ibs;
+            match (amd.ibs, hidden) {
+                (_, 0) => {}
+                (0, _) => each(format_args!("IBS: not offered")),
+                (_, bits) => each(format_args!("features of IBS: {bits:#x} not offered")),
+            }
+        }
         each(format_args!(
             "the clock's leaves (0x15, 0x16), and features that QEMU's translator lacks: not shown"
         ));

@@ -8,7 +8,7 @@ use crate::cpuid::HYBRID;
 use crate::events;
 use crate::model::{
     ADAPTIVE_SELECT, Amd, ArchLbr, CoreKind, Identity, Intel, LbrKind, Model, Pebs, PmuKind, Spec,
-    SvmFeatures, Vendor, debugctl_of, selector_of,
+    SvmFeatures, Vendor, debugctl_of, ibs, selector_of,
 };
 use crate::pmu::{MAX_COUNTERS, MAX_FIXED};
 
@@ -221,6 +221,7 @@ fn amd(leaves: &Leaves) -> Result<Amd, Unfit> {
             extended,
             v2: v2 & 1 != 0,
             irperf: leaves.of(0x8000_0008, 0)[1] & 1 << 1 != 0,
+            ibs: ibs(leaves),
             svm: svm(leaves),
         }),
         _ => Err(Unfit::Counters { bitmap: low(u32::from(counters)), room }),
@@ -238,6 +239,12 @@ fn amd_lbr(leaves: &Leaves, v2: bool) -> LbrKind {
 /// The low `count` bits.
 fn low(count: u32) -> u32 {
     1u32.checked_shl(count).map_or(u32::MAX, |bit| bit - 1)
+}
+
+/// IBS as it was recorded, as far as the model does it (leaf 0x8000001B).
+fn ibs(leaves: &Leaves) -> u32 {
+    let said = leaves.of(0x8000_0001, 0)[2] & 1 << 10 != 0;
+    if said { ibs::offered(leaves.of(0x8000_001B, 0)[0]) } else { 0 }
 }
 
 /// SVM as it was recorded, of which the guest is offered what the emulator has (leaf 0x8000000A).

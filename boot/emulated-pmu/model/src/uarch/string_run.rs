@@ -41,6 +41,16 @@ impl StringRun {
         head.into_iter().chain(tail)
     }
 
+    /// Whether an element touches nothing that the one before did not, and leaves this as it is: [`StringRun::element`] may then
+    /// be left out.
+    #[inline]
+    #[must_use]
+    pub const fn is_quiet(&self, linear: u64, bytes: u32) -> bool {
+        let line = linear / LINE_BYTES;
+        let end = linear.wrapping_add(bytes as u64 - 1) / LINE_BYTES;
+        matches!(self.last, Some((first, last)) if first == line && last == line && end == line)
+    }
+
     /// How many elements behind the last one, which began at `linear`, touch nothing new; `backward` says in which
     /// direction the next one lies. Leaving out so many, or fewer, changes nothing if [`StringRun::leave_out`] says so.
     #[must_use]
@@ -103,6 +113,23 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn an_element_that_is_quiet_changes_nothing(
+            before in proptest::option::of(0u64..0x200),
+            at in 0u64..0x200,
+            size in prop::sample::select(&[1u32, 2, 4, 8][..]),
+        ) {
+            let mut run = StringRun::NEW;
+            before.into_iter().for_each(|before| drop(run.element(before, size)));
+            let (old, quiet) = (run, run.is_quiet(at, size));
+            let touches = run.element(at, size).count();
+            if quiet {
+                prop_assert_eq!((touches, run), (0, old));
+            } else {
+                prop_assert!(touches > 0 || run != old);
+            }
+        }
+
         #[test]
         fn leaving_out_quiet_elements_changes_nothing(
             start in 0x1000u64..0x1100,

@@ -1,6 +1,7 @@
 //! What several tests use.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
+pub mod ibs;
 pub mod lbr;
 pub mod pebs;
 pub mod table;

@@ -84,6 +84,7 @@ pub fn instruction(pmu: &mut Pmu, area: &mut Area, number: u64, delta: Delta) ->
         store: Some(0x20_0000),
         tsc: 5000 + number,
         vectors: core::array::from_fn(|n| 0x7000 + n as u64),
+        ..Retirement::default()
     };
     pmu.write_record(outcome.due, &retired, area)
 }

@@ -50,6 +50,18 @@ impl Table {
         self.special.extend([0x38E, 0x390, 0x345, 0x1A0, 0x1DD, 0x1DE]);
     }
 
+    /// Instruction-based sampling: bits of the fetch and the op control that can be written, and whether there are the
+    /// branch's target and the fetch's extended control.
+    fn ibs(&mut self, fetch: u64, op: u64, further: bool) {
+        self.dropping(0xC001_1030, 0, fetch);
+        self.dropping(0xC001_1033, 0, op);
+        let data = [1, 2, 4, 5, 6, 7, 8, 9].into_iter().chain([0xB, 0xC].repeat(further.into()));
+        for n in data {
+            self.dropping(0xC001_1030 + n, 0, u64::MAX);
+        }
+        self.special.push(0xC001_103A);
+    }
+
     fn full_width(&mut self, counters: u32) {
         for n in 0..counters {
             self.faulting(0x4C1 + n, 0, (1 << 48) - 1);
@@ -216,6 +228,7 @@ pub fn table(model: Model) -> Table {
                 table.dropping(0xC001_0000 + n, 0, (1 << 48) - 1);
             }
             table.special.extend([0x1D9, 0x1DB, 0x1DC, 0x1DD, 0x1DE]);
+            table.ibs(0x0203_0000_FFFF_FFFF, 0x000F_FFFF_000E_FFFF, false);
         }
         Model::Zen2 | Model::Zen4 => {
             table.amd(&[0xC001_0000, 0xC001_0001, 0xC001_0002, 0xC001_0003]);
@@ -227,6 +240,12 @@ pub fn table(model: Model) -> Table {
                 table.dropping(0xC001_0000 + n, 0, (1 << 48) - 1);
             }
             table.special.extend([0x1D9, 0x1DB, 0x1DC, 0x1DD, 0x1DE, 0xC000_00E9, 0xC001_0015]);
+            let only_misses = [1 << 59, 1 << 16].map(|bit| u64::from(model == Model::Zen4) * bit);
+            table.ibs(
+                0x0203_0000_FFFF_FFFF | only_misses[0],
+                0x07FF_FFFF_07FE_FFFF | only_misses[1],
+                true,
+            );
             if model == Model::Zen4 {
                 table.dropping(0xC000_0301, 0x3F, 0x3F);
                 table.special.extend([0xC000_0300, 0xC000_0302, 0xC000_0303]);

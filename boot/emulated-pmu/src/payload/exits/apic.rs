@@ -1,26 +1,59 @@
-//! The guest writes to its local APIC, whose page is guarded: see [`crate::payload::processors`].
+//! The guest accesses its local APIC, whose page is guarded: see [`crate::payload::processors`] and [`crate::payload::ibs`].
 
 use crate::payload::guest::Guest;
 use crate::payload::processors::{self, guard};
 use crate::payload::{events, lapic, retire, step};
+use emulated_pmu::extended_apic::ExtendedApic;
 use emulated_pmu::ipi::{Command, Kind};
 use emulated_pmu::vmcb::exit;
-use iced_x86::{Code, Instruction};
+use iced_x86::{Code, Instruction, Register};
+use pmu_model::Occurrence;
 
 const PAGE: u64 = 4096;
 /// A write that was refused: AMD APM vol. 2, 15.25.6.
 const WRITE: u64 = 1 << 1;
 
-/// Whether the exit is such a write.
-pub fn is_write(guest: &Guest) -> bool {
+/// Whether the exit is an access that was refused.
+pub fn is_access(guest: &Guest) -> bool {
     let vmcb = &guest.vmcb;
     vmcb.exit_code == exit::NESTED_PAGE_FAULT
-        && vmcb.exit_info_1 & WRITE != 0
+        && (vmcb.exit_info_1 & WRITE != 0 || guard::hides())
         && guard::page().is_some_and(|page| vmcb.exit_info_2 & !(PAGE - 1) == page)
 }
 
+/// Handles it.
+pub(super) fn handle(guest: &mut Guest) {
+    match guest.vmcb.exit_info_1 & WRITE {
+        0 => read(guest),
+        _ => write(guest),
+    }
+}
+
+/// Whether an instruction has to be executed, as its accesses are counted, or a record or a sample is of it.
+fn counts_accesses(guest: &Guest) -> bool {
+    guest.needs.stepping() || guest.needs.occurrences.has_occurrences() || guest.awaiting > 0
+}
+
+/// Reads for the guest, or lets it read.
+fn read(guest: &mut Guest) {
+    let register = guest.vmcb.exit_info_2 % PAGE;
+    guest.event = events::take_delivery(guest);
+    let instruction = guest.instruction();
+    let loaded = instruction.as_ref().and_then(loaded);
+    let is_extended = ExtendedApic::has(register);
+    let Some((instruction, to)) =
+        instruction.zip(loaded).filter(|_| is_extended || !counts_accesses(guest))
+    else {
+        return guard::lift(|| step::again(guest));
+    };
+    let value = guest.extended_apic.read(register, || lapic::read_as_guest(register));
+    guest.set_register(to, value.into());
+    retire::plain(guest, is_extended.then_some(Occurrence::Load));
+    guest.skip(instruction.len() as u64);
+}
+
 /// Lets the write through, but for one that starts another processor or sends it an NMI.
-pub(super) fn write(guest: &mut Guest) {
+fn write(guest: &mut Guest) {
     let register = guest.vmcb.exit_info_2 % PAGE;
     guest.event = events::take_delivery(guest);
     let instruction = guest.instruction();
@@ -28,6 +61,10 @@ pub(super) fn write(guest: &mut Guest) {
     let Some((instruction, value)) = instruction.zip(value) else {
         return guard::lift(|| step::again(guest));
     };
+    if guard::hides() && guest.extended_apic.write(register, value) {
+        retire::plain(guest, Some(Occurrence::Store));
+        return guest.skip(instruction.len() as u64);
+    }
     let shift = guest.calibration.shift;
     let write = |value| lapic::write_as_guest(register, value);
     let is_command = register == lapic::COMMAND;
@@ -37,7 +74,7 @@ pub(super) fn write(guest: &mut Guest) {
         Kind::Startup(vector) if is_command => {
             processors::start(command, vector, shift, |own| write(command.with_vector(own)));
         }
-        Kind::Nmi if is_command => processors::send_nmi(command),
+        Kind::Nmi if is_command && processors::are_shared() => processors::send_nmi(command),
         // Where accesses are counted, the instruction has to be executed.
         kind => {
             if is_command {
@@ -46,7 +83,7 @@ pub(super) fn write(guest: &mut Guest) {
                 }
                 processors::signal(command);
             }
-            if guest.needs.stepping() || guest.needs.occurrences.has_occurrences() {
+            if counts_accesses(guest) {
                 return guard::lift(|| step::again(guest));
             }
             write(value);
@@ -63,6 +100,15 @@ fn stored(guest: &Guest, instruction: &Instruction) -> Option<u32> {
             Some(guest.register(instruction.op1_register()) as u32)
         }
         Code::Mov_rm32_imm32 => Some(instruction.immediate32()),
+        _ => None,
+    }
+}
+
+/// Where a plain load of 32 bits loads to.
+fn loaded(instruction: &Instruction) -> Option<Register> {
+    match instruction.code() {
+        Code::Mov_r32_rm32 => Some(instruction.op0_register()),
+        Code::Mov_EAX_moffs32 => Some(Register::EAX),
         _ => None,
     }
 }

@@ -4,8 +4,8 @@
 //! leaves the guest at a MOV whose value has reserved bits, with the exit code of a guest that VMRUN refuses.
 
 use crate::payload::guest::Guest;
-use crate::payload::{events, nested_paging, step};
-use emulated_pmu::control::{Features, Register as Written};
+use crate::payload::{events, nested_paging, retire, step};
+use emulated_pmu::control::{Features, Register as Written, only_flags};
 use iced_x86::{Instruction, Mnemonic, Register};
 use pmu_model::Ring;
 
@@ -14,8 +14,30 @@ pub(super) fn write(guest: &mut Guest) {
     if is_refused(guest) {
         return events::general_protection(guest, 0);
     }
-    step::control_write(guest);
+    if !written_here(guest) {
+        step::control_write(guest);
+    }
     nested_paging::recheck(guest);
+}
+
+/// Does the write without a guest run of its own, where VMRUN takes the new value over with all that follows from it. That is
+/// quicker by two exits: UEFI firmware writes CR4 twice and CR0 once in each of its interrupts. False, and nothing is done, where
+/// the plugin has to see the instruction, or where it changes the mode.
+fn written_here(guest: &mut Guest) -> bool {
+    let sees = guest.needs.stepping() || guest.needs.occurrences.has_occurrences();
+    if sees || guest.needs.branch_trap || guest.svm.runs_nested() {
+        return false;
+    }
+    let Some(instruction) = guest.instruction() else { return false };
+    let value = guest.register(instruction.op1_register());
+    match written(&instruction) {
+        Some(Written::Cr0) if only_flags(guest.vmcb.cr0, value) => guest.vmcb.cr0 = value,
+        Some(Written::Cr4) => guest.vmcb.cr4 = value,
+        _ => return false,
+    }
+    retire::plain(guest, None);
+    guest.skip(instruction.len() as u64);
+    true
 }
 
 /// Whether an exit with the code of a state that VMRUN refuses was made by a MOV to a control register.

@@ -2,7 +2,7 @@
 
 use crate::payload::guest::Guest;
 use crate::payload::port::cpuid;
-use crate::payload::{processors, retire};
+use crate::payload::{ibs, processors, retire};
 use pmu_model::{CpuidResult, Occurrence};
 
 /// Where our own leaves begin: hypervisor interfaces lie 0x100 apart from 0x4000_0000 on, the first of which is QEMU's.
@@ -22,6 +22,7 @@ const X2APIC: u32 = 21;
 pub(super) fn handle(guest: &mut Guest) {
     retire::plain(guest, Some(Occurrence::Cpuid));
     let (leaf, subleaf) = (guest.vmcb.rax as u32, guest.registers.rcx as u32);
+    ibs::on_cpuid(guest, leaf);
     let answer = match leaf {
         OWN => CpuidResult { eax: FACTS, ebx: SIGNATURE[0], ecx: SIGNATURE[1], edx: SIGNATURE[2] },
         // The model's number, the clock's shift, and on how many processors it is. Bit 0 of EDX: the plugin in QEMU's translator

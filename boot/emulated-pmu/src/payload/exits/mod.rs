@@ -12,7 +12,7 @@ use super::guest::Guest;
 use super::{events, nested_guest, nested_paging, pm_timer, processors, retire, step};
 use emulated_pmu::vmcb::exit;
 
-pub use apic::is_write as is_apic_write;
+pub use apic::is_access as is_apic_access;
 pub use control_registers::{features, is_write as is_control_write};
 pub use cpuid::overlaid;
 pub use exceptions::software_interrupt;
@@ -38,7 +38,7 @@ pub fn handle(guest: &mut Guest) {
         code @ exit::EXCEPTION..=exit::LAST_EXCEPTION => {
             exceptions::handle(guest, (code - exit::EXCEPTION) as u8);
         }
-        exit::NESTED_PAGE_FAULT if apic::is_write(guest) => apic::write(guest),
+        exit::NESTED_PAGE_FAULT if apic::is_access(guest) => apic::handle(guest),
         exit::NESTED_PAGE_FAULT => {
             nested_paging::fault(guest);
         }

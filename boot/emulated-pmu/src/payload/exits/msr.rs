@@ -2,7 +2,7 @@
 
 use crate::payload::guest::{Guest, SCE};
 use crate::payload::svm::{EFER, SVME, VM_CR, VM_HSAVE_PA};
-use crate::payload::{events, nested_guest, port, retire};
+use crate::payload::{events, ibs, nested_guest, port, retire, statistics};
 use pmu_model::{MsrError, Ring, Silence, msr};
 
 /// Reserved bits of EFER that QEMU's processors do not have: everything but SCE, LME, LMA, NXE, FFXSR and, hidden, SVME.
@@ -13,6 +13,8 @@ const ENABLE: u64 = 1 << 22;
 
 pub(super) fn read(guest: &mut Guest) {
     let number = guest.registers.rcx as u32;
+    statistics::note(|seen| seen.register(number, false));
+    ibs::on_read_msr(guest, number);
     let value = match number {
         EFER => {
             let own = u64::from(guest.sce) | guest.svm.svme();
@@ -34,6 +36,7 @@ pub(super) fn read(guest: &mut Guest) {
 
 pub(super) fn write(guest: &mut Guest) {
     let (number, value) = (guest.registers.rcx as u32, guest.edx_eax());
+    statistics::note(|seen| seen.register(number, true));
     if !is_allowed(guest, number, value) {
         return events::general_protection(guest, 0);
     }

@@ -1,5 +1,6 @@
-//! Keeping the local APIC's registers from being written to unseen: nested page tables that map all memory as it is, but for
-//! that one page.
+//! Keeping the local APIC's registers from being written to unseen, and from being read as well where the hypervisor has
+//! registers of its own among them ([`crate::payload::ibs`]): nested page tables that map all memory as it is, but for that
+//! one page.
 
 use crate::payload::lapic;
 use crate::payload::maps::PAGE;
@@ -20,18 +21,35 @@ struct Table([u64; ENTRIES as usize]);
 static mut TABLES: [Table; 4] = [const { Table([0; ENTRIES as usize]) }; 4];
 /// The page's address, or 0 if it is not guarded.
 static GUARDED: AtomicU64 = AtomicU64::new(0);
-/// A write that has been looked at is let through.
-static LETS_WRITE: AtomicBool = AtomicBool::new(false);
+/// It must not be read either.
+static HIDES: AtomicBool = AtomicBool::new(false);
+/// An access that has been looked at is let through.
+static LETS_ACCESS: AtomicBool = AtomicBool::new(false);
 
 /// The page that is guarded, if one is.
 pub fn page() -> Option<u64> {
     Some(GUARDED.load(Ordering::Relaxed)).filter(|&page| page != 0)
 }
 
+/// Whether reads are seen as well.
+pub fn hides() -> bool {
+    HIDES.load(Ordering::Relaxed)
+}
+
+/// Sees reads as well from now on, in the mode in which the registers have a page. The guest is not running.
+pub fn hide() {
+    if !lapic::is_in_page(lapic::page()) {
+        return;
+    }
+    HIDES.store(true, Ordering::Relaxed);
+    // SAFETY: the hypervisor runs, on this copy's processor; no guest walks the tables now.
+    unsafe { begin() };
+}
+
 /// Begins to guard the page where the local APIC's registers are.
 ///
 /// # Safety
-/// Once, before any guest runs.
+/// While no guest runs.
 pub unsafe fn begin() {
     let guarded = lapic::page();
     let tables = &raw mut TABLES;
@@ -48,6 +66,7 @@ pub unsafe fn begin() {
             let start = first + slot as u64 * span;
             let holds = guarded & !(span - 1) == start;
             *entry = match (holds, level) {
+                (true, 3) if hides() => 0,
                 (true, 3) => start | OPEN & !WRITABLE,
                 (true, _) => address(level + 1) | OPEN,
                 (false, _) => start | OPEN | size,
@@ -62,7 +81,7 @@ pub fn apply(vmcb: &mut Vmcb) {
     if page().is_none() {
         return;
     }
-    if LETS_WRITE.load(Ordering::Relaxed) {
+    if LETS_ACCESS.load(Ordering::Relaxed) {
         vmcb.nested_control = 0;
     } else if vmcb.nested_control == 0 {
         vmcb.nested_control = 1;
@@ -72,9 +91,9 @@ pub fn apply(vmcb: &mut Vmcb) {
     }
 }
 
-/// Lets what happens in `during` write to the page.
+/// Lets what happens in `during` access the page.
 pub fn lift(during: impl FnOnce()) {
-    LETS_WRITE.store(true, Ordering::Relaxed);
+    LETS_ACCESS.store(true, Ordering::Relaxed);
     during();
-    LETS_WRITE.store(false, Ordering::Relaxed);
+    LETS_ACCESS.store(false, Ordering::Relaxed);
 }

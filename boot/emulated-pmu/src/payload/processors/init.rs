@@ -6,7 +6,7 @@ use crate::payload::nested_guest::VirtualSvm;
 use crate::payload::svm::SVME;
 use crate::payload::switch::Registers;
 use crate::payload::timer::Timer;
-use crate::payload::{breakpoint, tables};
+use crate::payload::{breakpoint, ibs, tables};
 use emulated_pmu::debug_registers::{DR6_IDLE, DR7_ONE, DebugRegisters};
 use emulated_pmu::vmcb::Segment;
 
@@ -46,6 +46,7 @@ pub fn reset(guest: &mut Guest, vector: u8) {
     (guest.nmi_pending, guest.nmi_blocked) = (false, false);
     (guest.nmi_not_before, guest.nmi_streak) = (0, 0);
     guest.timer = Timer::default();
+    ibs::reset(guest);
     guest.code.end();
     guest.alarm.silence();
     // Of what came in before.

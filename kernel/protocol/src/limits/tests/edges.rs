@@ -26,6 +26,7 @@ pub(super) fn sampling() -> Sampling<'static> {
         freeze: crate::sampling::Freeze::Software,
         registers: 0,
         precise: false,
+        branches: false,
         limit_per_ms: 0,
         limit_us: 1,
     }

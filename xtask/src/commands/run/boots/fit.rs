@@ -3,7 +3,7 @@
 //! The firmware runs in one address space with the code that it measures, so the host, which has the job, looks at order,
 //! number, names and kinds itself, and does not take a report's word for its being whole.
 
-use crate::collect::{Report, ends_item};
+use crate::collect::Report;
 use protocol::job::{Item, Job};
 use protocol::record::{Crash, ErrorCode, Outcome, Record};
 
@@ -76,7 +76,7 @@ pub(super) fn look(job: &Job, report: &Report) -> Result<usize, Cut> {
             );
             return cut(ErrorCode::Forged, cause);
         }
-        if ends_item(&numbered.record) {
+        if numbered.record.ends_item() {
             done += 1;
         }
     }
@@ -87,38 +87,9 @@ pub(super) fn look(job: &Job, report: &Report) -> Result<usize, Cut> {
 }
 
 /// Of a record that belongs to an item: the item, its name, and whether `running` can have such a record.
-fn part<'a>(record: &'a Record, running: Option<&Item>) -> Option<(u32, Option<&'a str>, bool)> {
+fn part<'a>(record: &'a Record, running: Option<&'a Item>) -> Option<(u32, Option<&'a str>, bool)> {
     let is = |fits: fn(&Item) -> bool| running.is_some_and(fits);
     Some(match record {
-        Record::Result(one) => {
-            let fits = match running {
-                Some(Item::Snippet(snippet)) => snippet.runs == one.runs,
-                _ => false,
-            };
-            (one.item, Some(&one.name), fits)
-        }
-        Record::Exact(one) => {
-            (one.item, Some(&one.name), is(|item| matches!(item, Item::Exact(_))))
-        }
-        Record::History(one) => {
-            (one.item, Some(&one.name), is(|item| matches!(item, Item::History(_))))
-        }
-        Record::Processors(one) => {
-            // Where several kinds of core run an item, each one's result says whose it is behind the name.
-            let of_kind = one.core.filter(|_| running.is_some_and(|item| item.name() != one.name));
-            let behind = of_kind.map_or(String::new(), |core| format!(", {core} cores"));
-            let name = one.name.strip_suffix(behind.as_str()).unwrap_or(&one.name);
-            (one.item, Some(name), is(|item| matches!(item, Item::Processors(_))))
-        }
-        Record::Tasks(one) => {
-            (one.item, Some(&one.name), is(|item| matches!(item, Item::Tasks(_))))
-        }
-        Record::Count(one) => {
-            (one.item, Some(&one.name), is(|item| matches!(item, Item::Count(_))))
-        }
-        Record::Sample(one) => {
-            (one.item, Some(&one.name), is(|item| matches!(item, Item::Sample(_))))
-        }
         Record::Samples(one) => (one.item, None, is(|item| matches!(item, Item::Sample(_)))),
         Record::Suite(one) => (one.item, Some(&one.name), is(has_checks)),
         Record::Check(one) => (one.item, None, is(has_checks)),
@@ -127,7 +98,13 @@ fn part<'a>(record: &'a Record, running: Option<&Item>) -> Option<(u32, Option<&
         Record::Acpi(one) => (one.item, None, is(brings_up)),
         Record::Measure(one) => (one.item, None, is(brings_up)),
         Record::Error(one) => (one.item?, one.name.as_deref(), true),
-        _ => return None,
+        _ => {
+            let result = record.result()?;
+            let head = result.head();
+            let name = running.map(Item::name).filter(|name| result.is_named(name));
+            let fits = running.is_some_and(|item| result.is_of(item));
+            (head.item, Some(name.unwrap_or(head.name)), fits)
+        }
     })
 }
 
@@ -141,19 +118,9 @@ fn has_checks(item: &Item) -> bool {
 
 /// Whether code of the job runs in ring 0 in this item: then it can break the machine for those behind it.
 pub(super) fn runs_in_ring_0(item: &Item) -> bool {
-    use protocol::control::Ring;
-    use protocol::workload::{self, Workload};
-    let in_kernel = |snippet: &protocol::job::Snippet| snippet.setup.control.ring == Ring::Kernel;
-    let one_in_kernel =
-        |workload: &Workload| workload.tasks.iter().any(|task| task.ring == workload::Ring::Kernel);
-    match item {
-        Item::Snippet(snippet) => in_kernel(snippet),
-        Item::Exact(exact) => in_kernel(&exact.snippet),
-        Item::History(history) => in_kernel(&history.snippet),
-        Item::Processors(processors) => in_kernel(&processors.snippet),
-        Item::Tasks(tasks) => one_in_kernel(&tasks.workload),
-        Item::Count(count) => one_in_kernel(&count.workload),
-        Item::Sample(sampling) => one_in_kernel(&sampling.workload),
-        Item::Conformance(_) | Item::BringUp(_) => false,
-    }
+    use protocol::{control, workload};
+    let snippet = item.part().snippet();
+    let tasks = item.part().workload().into_iter().flat_map(|workload| &workload.tasks);
+    snippet.is_some_and(|snippet| snippet.setup.control.ring == control::Ring::Kernel)
+        || tasks.into_iter().any(|task| task.ring == workload::Ring::Kernel)
 }

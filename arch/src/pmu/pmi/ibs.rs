@@ -1,0 +1,347 @@
+//! Samples of AMD's instruction-based sampling. They come through an interrupt of their own, beside that of the counters.
+
+use super::ControlBlock;
+use super::handling::Around;
+use super::service::{Interrupted, Raw, note, put_all};
+use crate::pmu::driver::Write;
+use crate::pmu::ibs::{OpData, OpData3, Period, Unit};
+
+/// Vector of its interrupt, if it comes as a fixed one.
+pub const IBS_VECTOR: u8 = 0xe2;
+
+/// A unit that samples.
+#[derive(Clone, Copy, Debug)]
+pub struct Sampling {
+    period: Period,
+    /// Whose samples they are: the slot of a counter that counts beside.
+    slot: u8,
+    /// Entry of the extended local vector table.
+    pub(super) entry: u8,
+    /// A sample may say that its address is none.
+    checks_address: bool,
+    /// The current count can be written, so that a period goes on where it was stopped.
+    keeps_count: bool,
+    /// The count where the unit was stopped, as bits of the control register.
+    stopped_at: u64,
+    /// Samples without an address.
+    pub invalid: u64,
+}
+
+impl Sampling {
+    /// Samples of `period` that are the counter's of number `slot`, by way of `entry`.
+    #[must_use]
+    pub const fn new(period: Period, slot: u8, entry: u8) -> Self {
+        Self {
+            period,
+            slot: slot & 63,
+            entry,
+            checks_address: false,
+            keeps_count: false,
+            stopped_at: 0,
+            invalid: 0,
+        }
+    }
+
+    /// Samples may say that they have no address.
+    #[must_use]
+    pub const fn checking_address(self, checks_address: bool) -> Self {
+        Self { checks_address, ..self }
+    }
+
+    /// The current count can be written.
+    #[must_use]
+    pub const fn keeping_count(self, keeps_count: bool) -> Self {
+        Self { keeps_count, ..self }
+    }
+
+    /// What was counted of the period that was not over when the unit was stopped.
+    #[must_use]
+    pub const fn rest(&self) -> u64 {
+        self.period.unit().count(self.stopped_at)
+    }
+
+    /// Forgets what was sampled.
+    pub(super) fn clear(&mut self) {
+        (self.stopped_at, self.invalid) = (0, 0);
+    }
+
+    /// Lets the unit begin a new period.
+    pub(super) const fn begin(&self) -> Write {
+        Write::new(self.period.unit().control(), self.period.on())
+    }
+}
+
+impl ControlBlock {
+    /// Takes the samples of `sampling` beside the overflows of counters.
+    pub fn sample_by(&mut self, sampling: Sampling) {
+        self.ibs = Some(sampling);
+    }
+
+    /// The unit that samples, if one does.
+    #[must_use]
+    pub fn sampling(&self) -> Option<&Sampling> {
+        self.ibs.as_ref()
+    }
+}
+
+/// Takes the sample out, if there is one, and leaves the unit off. Says whether there was.
+fn take(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) -> bool {
+    let Some(ibs) = block.ibs else { return false };
+    let unit = ibs.period.unit();
+    let control = raw.rdmsr(unit.control().0);
+    if control & unit.valid() == 0 {
+        return false;
+    }
+    let rip = raw.rdmsr(unit.address().0);
+    let (invalid, data) = match unit {
+        Unit::Op => {
+            let what = OpData(raw.rdmsr(OpData::MSR.0));
+            let access = OpData3(raw.rdmsr(OpData3::MSR.0));
+            let data = if access.has_address() { raw.rdmsr(OpData3::LINEAR.0) } else { 0 };
+            (ibs.checks_address && what.address_is_invalid(), data)
+        }
+        // Erratum 1197: the address may read 0.
+        Unit::Fetch => (rip == 0, 0),
+    };
+    // Erratum 420 of family 10h: the unit goes off in one write, and on with its count in another.
+    raw.wrmsr(unit.control().0, ibs.period.off());
+    if invalid {
+        if let Some(ibs) = &mut block.ibs {
+            ibs.invalid += 1;
+        }
+        return true;
+    }
+    block.slots[usize::from(ibs.slot)].overflows += 1;
+    // The sample does not tell its ring: that of what ran, but for addresses of the upper half, which is the kernel's.
+    let cs = if rip >> 63 == 0 { from.cs } else { 0 };
+    let place = Interrupted { rip, cs, registers: from.registers };
+    note(block, raw, &place, 1 << ibs.slot, None, data);
+    true
+}
+
+/// Stops the unit because other code than what is sampled goes on; its period goes on with [`resume`].
+#[inline]
+pub(super) fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
+    let Some(ibs) = block.ibs else { return };
+    let unit = ibs.period.unit();
+    let count = if take(block, raw, from) {
+        0
+    } else {
+        let control = raw.rdmsr(unit.control().0);
+        raw.wrmsr(unit.control().0, ibs.period.off());
+        control & unit.count_bits()
+    };
+    if let Some(ibs) = &mut block.ibs {
+        ibs.stopped_at = count;
+    }
+}
+
+/// Lets the unit go on that [`pause`] stopped.
+#[inline]
+pub(super) fn resume(block: &mut ControlBlock, raw: &mut impl Raw) {
+    let Some(ibs) = block.ibs else { return };
+    let count = if ibs.keeps_count { ibs.stopped_at } else { 0 };
+    raw.wrmsr(ibs.period.unit().control().0, ibs.period.on() | count);
+}
+
+/// Handles one interrupt of the unit: stops the counters as the handler of overflows does, takes the sample, and lets all go on.
+#[inline]
+pub fn sampled(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
+    let around = Around::of_sample(block);
+    put_all(raw, around.before());
+    if handle(block, raw, from) {
+        put_all(raw, around.after());
+    }
+}
+
+/// The part of [`sampled`] between the writes. Says whether those behind it are due.
+#[inline]
+pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) -> bool {
+    let found = take(block, raw, from);
+    if found {
+        block.pmis += 1;
+    } else {
+        block.spurious += 1;
+    }
+    if block.nmi == 0 {
+        raw.end();
+    }
+    if block.stopped {
+        put_all(raw, block.gate.off());
+        return false;
+    }
+    if block.shut != 0 {
+        return false;
+    }
+    if !found {
+        // The sample was taken where the unit was stopped, and a new period runs: it is not begun again.
+        put_all(raw, Around::of_tick(block).after());
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pmu::driver::Gate;
+    use crate::pmu::ibs::Features;
+    use crate::pmu::pmi::{Bucket, Sample, pause, resume};
+    use std::collections::BTreeMap;
+
+    const CONTROL: u32 = 0xc001_1033;
+    const GLOBAL: crate::msr::Msr = crate::msr::Msr(0xc000_0301);
+
+    /// Registers that hold what is written, and the order of the writes.
+    #[derive(Default)]
+    struct Machine {
+        registers: BTreeMap<u32, u64>,
+        writes: Vec<(u32, u64)>,
+        ended: u32,
+    }
+
+    impl Raw for Machine {
+        fn rdmsr(&mut self, msr: u32) -> u64 {
+            self.registers.get(&msr).copied().unwrap_or(0)
+        }
+        fn wrmsr(&mut self, msr: u32, value: u64) {
+            self.registers.insert(msr, value);
+            self.writes.push((msr, value));
+        }
+        fn unmask(&mut self) {}
+        fn end(&mut self) {
+            self.ended += 1;
+        }
+        fn tsc(&mut self) -> u64 {
+            77
+        }
+    }
+
+    impl Machine {
+        /// An operation was tagged: a load, where `data` says from where.
+        fn tags(&mut self, rip: u64, data: Option<u64>) {
+            *self.registers.entry(CONTROL).or_default() |= 1 << 18;
+            self.registers.insert(0xc001_1034, rip);
+            self.registers.insert(0xc001_1037, if data.is_some() { 1 << 17 | 1 } else { 0 });
+            self.registers.insert(0xc001_1038, data.unwrap_or(0xdead));
+        }
+    }
+
+    fn period(length: u64) -> Period {
+        Period::new(Unit::Op, true, length, Features::all()).unwrap()
+    }
+
+    fn block(log: &mut [Sample], data: &mut [u64], sampling: Sampling) -> ControlBlock {
+        let mut block = ControlBlock::EMPTY;
+        block.gate = Gate::EMPTY.with(GLOBAL, 3, 0);
+        block.resume = Write::new(GLOBAL, 3);
+        block.stop = Write::new(GLOBAL, 0);
+        block.log_to(log);
+        block.data_to(data);
+        block.sample_by(sampling);
+        block
+    }
+
+    #[test]
+    fn s1_a_sample_is_of_the_tagged_instruction_with_its_data() {
+        let (mut log, mut data) = ([Sample::default(); 4], [0; 4]);
+        let mut block = block(&mut log, &mut data, Sampling::new(period(64), 2, 0));
+        let mut machine = Machine::default();
+        let from = Interrupted { rip: 0x1050, cs: 3, ..Interrupted::default() };
+        machine.tags(0x1040, Some(0x7008));
+        sampled(&mut block, &mut machine, &from);
+        machine.tags(0x1044, None);
+        sampled(&mut block, &mut machine, &from);
+        let logged = block.logged(log.as_ptr());
+        let seen: Vec<_> = log[..logged].iter().map(|one| (one.rip, one.status, one.cs)).collect();
+        assert_eq!(seen, [(0x1040, 1 << 2, 3), (0x1044, 1 << 2, 3)]);
+        assert_eq!(data, [0x7008, 0, 0, 0]);
+        assert_eq!((block.slot(2).overflows, block.pmis, block.spurious), (2, 2, 0));
+        // The counters stop first; the unit goes off with its sample, and on last.
+        let on = period(64).on();
+        let writes = [(GLOBAL.0, 0), (CONTROL, on & !(1 << 17)), (GLOBAL.0, 3), (CONTROL, on)];
+        assert_eq!(machine.writes, [writes, writes].concat());
+        assert_eq!(machine.ended, 2);
+    }
+
+    #[test]
+    fn s1_a_period_goes_on_where_it_was_stopped() {
+        let (mut log, mut data) = ([Sample::default(); 4], [0; 4]);
+        let sampling = Sampling::new(period(64), 0, 0).keeping_count(true);
+        let mut block = block(&mut log, &mut data, sampling);
+        let mut machine = Machine::default();
+        resume(&mut block, &mut machine);
+        assert_eq!(machine.registers[&CONTROL], period(64).on());
+        *machine.registers.get_mut(&CONTROL).unwrap() |= 40 << 32;
+        pause(&mut block, &mut machine, &Interrupted::default());
+        assert_eq!(machine.registers[&CONTROL], period(64).off());
+        assert_eq!(block.sampling().unwrap().rest(), 40);
+        resume(&mut block, &mut machine);
+        assert_eq!(machine.registers[&CONTROL], period(64).on() | 40 << 32);
+        // A sample that waits where the task stops is taken there; its interrupt finds none, and begins no new period.
+        machine.tags(0x1000, None);
+        pause(&mut block, &mut machine, &Interrupted::default());
+        resume(&mut block, &mut machine);
+        *machine.registers.get_mut(&CONTROL).unwrap() |= 7 << 32;
+        sampled(&mut block, &mut machine, &Interrupted::default());
+        assert_eq!((block.slot(0).overflows, block.spurious), (1, 1));
+        assert_eq!(machine.registers[&CONTROL], period(64).on() | 7 << 32);
+        assert_eq!(machine.registers[&GLOBAL.0], 3, "the counters go on");
+        // Where the count cannot be written the period begins anew.
+        block.sample_by(Sampling { keeps_count: false, ..*block.sampling().unwrap() });
+        pause(&mut block, &mut machine, &Interrupted::default());
+        resume(&mut block, &mut machine);
+        assert_eq!(machine.registers[&CONTROL], period(64).on());
+    }
+
+    #[test]
+    fn s1_a_sample_without_an_address_is_lost_and_counted_so() {
+        let (mut log, mut data) = ([Sample::default(); 4], [0; 4]);
+        let sampling = Sampling::new(period(64), 0, 0).checking_address(true);
+        let mut block = block(&mut log, &mut data, sampling);
+        let mut machine = Machine::default();
+        machine.tags(0x1000, None);
+        machine.registers.insert(0xc001_1035, 1 << 38);
+        sampled(&mut block, &mut machine, &Interrupted::default());
+        assert_eq!((block.sampling().unwrap().invalid, block.slot(0).overflows), (1, 0));
+        assert_eq!(block.logged(log.as_ptr()), 0);
+        // It goes on all the same.
+        assert_eq!(machine.registers[&CONTROL], period(64).on());
+        block.clear();
+        assert_eq!(block.sampling().unwrap().invalid, 0);
+    }
+
+    #[test]
+    fn s1_a_full_log_stops_the_unit_with_the_counters() {
+        let (mut log, mut data) = ([Sample::default(); 1], [0; 1]);
+        let mut block = block(&mut log, &mut data, Sampling::new(period(64), 0, 0));
+        block.stop_when_full();
+        let mut machine = Machine::default();
+        machine.tags(0x1000, None);
+        sampled(&mut block, &mut machine, &Interrupted::default());
+        assert!(block.stopped);
+        assert_eq!(
+            [machine.registers[&CONTROL], machine.registers[&GLOBAL.0]],
+            [period(64).off(), 0]
+        );
+        resume(&mut block, &mut machine);
+        assert_eq!(machine.registers[&CONTROL], period(64).off());
+    }
+
+    #[test]
+    fn s1_fetches_have_an_address_of_their_own() {
+        let fetch = Period::new(Unit::Fetch, false, 64, Features::all()).unwrap();
+        let mut buckets = [Bucket::default(); 4];
+        let mut block = ControlBlock::EMPTY;
+        block.count_addresses(&mut buckets);
+        block.sample_by(Sampling::new(fetch, 1, 0));
+        let mut machine = Machine::default();
+        // Erratum 1197: the second one's address reads 0.
+        for address in [0x1040, 0] {
+            machine.registers.insert(0xc001_1030, fetch.on() | 1 << 49);
+            machine.registers.insert(0xc001_1031, address);
+            sampled(&mut block, &mut machine, &Interrupted::default());
+        }
+        let seen: Vec<_> = block.histogram().unwrap().used().map(|one| one.address).collect();
+        assert_eq!((seen, block.sampling().unwrap().invalid), (vec![0x1040], 1));
+    }
+}

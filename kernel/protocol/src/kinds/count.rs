@@ -1,0 +1,94 @@
+//! Events that are counted while tasks run.
+
+use super::{Item, ItemRecord, JobPart, head};
+use crate::job::Count;
+use crate::limits::{self, LimitError};
+use crate::record::{CountResult, CountValue, CountedEvent, TaskResult, Uncounted};
+use crate::verdict::{Figure, figure};
+use crate::workload::Workload;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+impl<'a> JobPart<'a> for Count<'a> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn check(&self) -> Result<(), LimitError> {
+        limits::check_count(self)
+    }
+
+    fn workload(&self) -> Option<&Workload<'a>> {
+        Some(&self.workload)
+    }
+}
+
+impl ItemRecord for CountResult {
+    head!();
+
+    fn is_of(&self, item: &Item) -> bool {
+        matches!(item, Item::Count(_))
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let number = |value: u64| Some(value as f64);
+        let mut all = Vec::from([
+            figure("ticks", number(self.ticks)),
+            figure("switches", number(self.switches)),
+        ]);
+        if let Some(gate) = &self.gate {
+            let (starts, stops) = (number(gate.starts), number(gate.stops));
+            all.extend([figure("starts", starts), figure("stops", stops)]);
+        }
+        let own = (!self.events.is_empty()).then_some((
+            "",
+            &self.events[..],
+            [self.groups.into(), self.passes],
+        ));
+        let sets = self.sets.iter().filter(|set| !set.events.is_empty());
+        let sets = sets.map(|set| (&*set.name, &set.events[..], [set.groups.into(), set.passes]));
+        for (set, events, [groups, passes]) in own.into_iter().chain(sets) {
+            let set = if set.is_empty() { String::new() } else { format!("{set}: ") };
+            all.push(figure(format!("{set}groups"), number(groups)));
+            all.push(figure(format!("{set}passes"), number(passes)));
+            events.iter().for_each(|event| of_event(self, &set, event, &mut all));
+        }
+        all
+    }
+
+    fn uncounted(&self) -> Vec<Uncounted> {
+        let mut all = self.uncounted.clone();
+        for set in &self.sets {
+            all.extend(set.uncounted.iter().cloned());
+            let lost = match (&set.evicted, &set.refused) {
+                (Some(eviction), _) => Some(format!("evicted by {}", eviction.by)),
+                (None, refused) => refused.as_ref().map(|why| format!("refused: {why}")),
+            };
+            let event = format!("set {}", set.name);
+            all.extend(lost.map(|reason| Uncounted { event, reason }));
+        }
+        all
+    }
+
+    fn tasks(&self) -> &[TaskResult] {
+        &self.tasks
+    }
+}
+
+/// An event of a count: all of it, and everybody's part. Names are those of the CSV.
+fn of_event(count: &CountResult, set: &str, event: &CountedEvent, all: &mut Vec<Figure>) {
+    let scaled = |value: &CountValue| value.scaled.map(|scaled| scaled as f64);
+    let name = |whose: &str| format!("{set}{}{whose}", event.event);
+    all.push(figure(name(""), scaled(&event.sum)));
+    all.push(figure(name(", kernel"), scaled(&event.kernel)));
+    if let Some(overflows) = event.overflows {
+        all.push(figure(name(", overflows"), overflows as f64));
+    }
+    for (cpu, value) in count.cpus.iter().zip(&event.cpus) {
+        all.push(figure(name(&format!(", cpu {}", cpu.processor)), scaled(value)));
+    }
+    for (task, value) in count.tasks.iter().zip(&event.tasks) {
+        all.push(figure(name(&format!(", task {}", task.name)), scaled(value)));
+    }
+}

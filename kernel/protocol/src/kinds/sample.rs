@@ -1,0 +1,61 @@
+//! Workloads that are sampled while they run.
+
+use super::{Item, ItemRecord, JobPart, head};
+use crate::job::Sampling;
+use crate::limits::{self, LimitError};
+use crate::record::{SampleResult, TaskResult, Uncounted};
+use crate::verdict::{Figure, figure};
+use crate::workload::Workload;
+use alloc::format;
+use alloc::vec::Vec;
+
+impl<'a> JobPart<'a> for Sampling<'a> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn check(&self) -> Result<(), LimitError> {
+        limits::check_sampling(self)
+    }
+
+    fn workload(&self) -> Option<&Workload<'a>> {
+        Some(&self.workload)
+    }
+}
+
+impl ItemRecord for SampleResult {
+    head!();
+
+    fn is_of(&self, item: &Item) -> bool {
+        matches!(item, Item::Sample(_))
+    }
+
+    /// What each counter saw, and what became of its overflows.
+    fn figures(&self) -> Vec<Figure> {
+        let number = |value: u64| Some(value as f64);
+        let mut all = Vec::new();
+        for one in &self.events {
+            let periods = one.overflows.saturating_add(one.throttled);
+            let seen = periods.saturating_mul(one.period).saturating_add(one.rest);
+            all.push(figure(&*one.event, number(seen)));
+            for (what, value) in
+                [("overflows", one.overflows), ("samples", one.samples), ("dropped", one.dropped)]
+            {
+                all.push(figure(format!("{}, {what}", one.event), number(value)));
+            }
+        }
+        let turns = self.tasks().iter();
+        all.extend(
+            turns.map(|task| figure(format!("turns, task {}", task.name), number(task.turns))),
+        );
+        all
+    }
+
+    fn uncounted(&self) -> Vec<Uncounted> {
+        self.uncounted.clone()
+    }
+
+    fn tasks(&self) -> &[TaskResult] {
+        self.schedule.as_ref().map_or(&[], |schedule| &schedule.tasks)
+    }
+}

@@ -1,0 +1,61 @@
+//! Workloads that are run for their own sake.
+
+use super::{Item, ItemRecord, JobPart, head};
+use crate::job::Tasks;
+use crate::limits::LimitError;
+use crate::record::{TaskResult, TasksResult, Uncounted};
+use crate::verdict::{Figure, figure};
+use crate::workload::{self, Workload};
+use alloc::format;
+use alloc::vec::Vec;
+
+impl<'a> JobPart<'a> for Tasks<'a> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn check(&self) -> Result<(), LimitError> {
+        workload::check_tasks(self)
+    }
+
+    fn workload(&self) -> Option<&Workload<'a>> {
+        Some(&self.workload)
+    }
+}
+
+impl ItemRecord for TasksResult {
+    head!();
+
+    fn is_of(&self, item: &Item) -> bool {
+        matches!(item, Item::Tasks(_))
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let number = |value: u64| Some(value as f64);
+        let mut all = Vec::from([
+            figure("ticks", number(self.ticks.count)),
+            figure("switches", number(self.switches)),
+            figure("instructions:u", self.user_instructions.map(|count| count as f64)),
+        ]);
+        for task in &self.tasks {
+            let user = |count: Option<u64>| count.map(|count| count as f64);
+            for (what, value) in [
+                ("turns", number(task.turns)),
+                ("switches", number(task.switches)),
+                ("value", number(task.value.0)),
+                ("instructions:u", user(task.user_instructions)),
+            ] {
+                all.push(figure(format!("{what}, task {}", task.name), value));
+            }
+        }
+        all
+    }
+
+    fn uncounted(&self) -> Vec<Uncounted> {
+        Vec::new()
+    }
+
+    fn tasks(&self) -> &[TaskResult] {
+        &self.tasks
+    }
+}

@@ -1,0 +1,102 @@
+//! The machine as the loop sees it.
+
+use crate::exact::Stepper;
+use crate::history::Historian;
+use crate::sampling::Sampler;
+use crate::screen::Status;
+use crate::snippet::measure::Runner;
+use crate::{processors, tasks};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use protocol::job::{Conformance, CoreKind, Count, Memory, Processors, Requirement, Tasks};
+use protocol::record::{Applied, Check, CountResult, ProcessorsResult, Record, Suite};
+
+/// What the loop needs of the machine besides running code.
+pub trait Machine: Historian + Runner + Sampler + Stepper {
+    /// The TSC now.
+    fn now(&self) -> u64;
+    /// Ticks between two progress records.
+    fn progress_ticks(&self) -> u64;
+    /// Prepares for the next item: memory areas zero.
+    fn next_item(&mut self, index: u32, name: &str);
+    /// Whether the processor has what the code of an item needs.
+    fn has(&self, requirement: &Requirement) -> bool {
+        let _ = requirement;
+        true
+    }
+    /// Gives the item that comes the memory that it asks for, filled; ring 3 may use it if `user`. [`Machine::restore`] takes it
+    /// back. Returns what the report says of it.
+    ///
+    /// # Errors
+    /// What cannot be had, in a sentence.
+    fn provide(&mut self, asked: &[&Memory], user: bool) -> Result<Vec<Applied>, String> {
+        let _ = user;
+        if asked.is_empty() { Ok(Vec::new()) } else { Err("there is no memory".to_string()) }
+    }
+    /// Behind an item: takes back what it asked of the machine, and puts back what it changed besides. Returns the
+    /// names of the latter.
+    fn restore(&mut self) -> Vec<String>;
+    /// Whether foreign code has changed the firmware's own code, which cannot be put back. Looked for only if
+    /// [`Machine::restore`] found reason to, or `at_end`.
+    fn is_changed(&mut self, at_end: bool) -> bool {
+        let _ = at_end;
+        false
+    }
+    /// Runs the conformance suite as item `index`, and hands each of its records to `report`.
+    fn conformance(
+        &mut self,
+        suite: &Conformance,
+        index: u32,
+        report: &mut dyn FnMut(&Check),
+    ) -> Suite;
+    /// Finds out all that can be known of the machine, and then runs the conformance suite by what was measured, as item
+    /// `index`; hands each record but the last to `report`.
+    fn bring_up(
+        &mut self,
+        suite: &Conformance,
+        index: u32,
+        report: &mut dyn FnMut(Record),
+    ) -> Suite {
+        self.conformance(suite, index, &mut |check| report(Record::Check(check.clone())))
+    }
+    /// Runs a workload to its end.
+    ///
+    /// # Errors
+    /// Why it cannot be run, in a sentence.
+    fn tasks(&mut self, item: &Tasks) -> Result<tasks::Summary, String>;
+    /// Counts while the tasks of `item` run. Item, name and times are filled in by the caller.
+    ///
+    /// # Errors
+    /// Why the tasks cannot run or the PMU refuses, in a sentence.
+    fn count(&mut self, item: &Count) -> Result<CountResult, String>;
+    /// The kind of each processor's core, by their numbers, where the processors tell.
+    fn kinds(&mut self) -> Vec<Option<CoreKind>> {
+        Vec::new()
+    }
+    /// Measures a snippet on several processors, of a kind of core where one is given, as item `index`.
+    ///
+    /// # Errors
+    /// Why that cannot be done.
+    fn processors(
+        &mut self,
+        item: &Processors,
+        core: Option<CoreKind>,
+        index: u32,
+    ) -> Result<ProcessorsResult, processors::Failure>;
+    /// Interrupts since the last call that nothing asked for and no instruction raised, in a sentence.
+    fn take_stray(&mut self) -> Option<String> {
+        None
+    }
+    /// Whether the PMU is an emulated one.
+    fn is_emulated(&self) -> bool;
+    /// Notes the record of an item that is done, for the screen.
+    fn note(&mut self, record: &Record) {
+        let _ = record;
+    }
+    /// Shows how far the run is, and what was noted.
+    fn show(&mut self, status: &Status);
+    /// Shows which item is about to run: that alone, because it is done before every one.
+    fn announce(&mut self, status: &Status) {
+        let _ = status;
+    }
+}

@@ -1,0 +1,263 @@
+//! Sampling with AMD's instruction-based sampling: which requests it can serve, and what its samples come to.
+//!
+//! A unit counts cycles, dispatched operations or fetches, in every ring, and samples one of each period. It cannot be read
+//! like a counter: so one is programmed beside it that counts the same, or what comes nearest, and the samples stand under
+//! that counter's number.
+
+use super::{Armed, Pmu, Sampler};
+use crate::events::Known;
+use alloc::format;
+use alloc::string::{String, ToString};
+use arch::pmu::ibs::{Features, LvtOffset, Period, Unit};
+use arch::pmu::pmi::{ControlBlock, Sampling};
+use arch::pmu::{Capabilities, Driver, PmuError, Registers};
+use events::encode::{Counters, encode};
+use events::parse::parse_list;
+use events::request::{Attributes, Request};
+use protocol::sampling::{Delivery, Sampling as Item};
+
+/// Why a second event has none.
+pub(super) const ONE: &str = "one instruction-based sample at a time is taken";
+
+/// What one event of a job asks of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Ask {
+    /// What is sampled.
+    pub unit: Unit,
+    /// Operations are counted, not cycles.
+    pub operations: bool,
+}
+
+/// Cycles not halted, operations and instructions retired: AMD's PMCx076, PMCx0C1 and PMCx0C0 on every processor.
+const CYCLES: u16 = 0x76;
+const OPERATIONS: u16 = 0xc1;
+
+impl Ask {
+    const CYCLES: Self = Self { unit: Unit::Op, operations: false };
+    const OPERATIONS: Self = Self { unit: Unit::Op, operations: true };
+    const FETCHES: Self = Self { unit: Unit::Fetch, operations: false };
+
+    /// The text of an event that counts the same beside it; of fetches nothing does, and instructions come nearest. Nobody
+    /// writes it with so many zeros, so it is told from an event of the job.
+    pub(super) const fn beside(self) -> &'static str {
+        match (self.unit, self.operations) {
+            (Unit::Op, false) => "r000000076",
+            (Unit::Op, true) => "r0000000c1",
+            (Unit::Fetch, _) => "r0000000c0",
+        }
+    }
+
+    /// Its name in reports: perf's.
+    fn name(self) -> &'static str {
+        match (self.unit, self.operations) {
+            (Unit::Op, false) => "ibs_op, by cycles",
+            (Unit::Op, true) => "ibs_op, by operations",
+            (Unit::Fetch, _) => "ibs_fetch",
+        }
+    }
+
+    /// As perf writes it: a PMU with terms.
+    fn named(text: &str) -> Option<Self> {
+        match text {
+            "ibs_op" | "ibs_op//" | "ibs_op/cnt_ctl=0/" => Some(Self::CYCLES),
+            "ibs_op/cnt_ctl=1/" => Some(Self::OPERATIONS),
+            "ibs_fetch" | "ibs_fetch//" => Some(Self::FETCHES),
+            _ => None,
+        }
+    }
+}
+
+/// Whether an event is to be sampled this way: it names a unit, or asks for precision on an AMD processor. `precise`: the item
+/// asks for it.
+///
+/// # Errors
+/// It asks for it and cannot have it: why.
+pub(super) fn ask(
+    text: &str,
+    precise: bool,
+    known: &Known,
+    has: &Capabilities,
+) -> Option<Result<Ask, String>> {
+    let named = Ask::named(text.trim());
+    if has.is_intel() {
+        let reason = "instruction-based sampling is AMD's; on Intel `precise` samples by PEBS";
+        return named.map(|_| Err(reason.to_string()));
+    }
+    let asked = match named {
+        Some(ask) => Ok(ask),
+        None => {
+            let requests = parse_list(text).ok()?.into_iter().flat_map(|item| item.requests);
+            let mut requests: alloc::vec::Vec<Request> = requests.collect();
+            let wants = |one: &Request| precise || one.attributes.precise.unwrap_or(0) > 0;
+            if !requests.iter().any(wants) {
+                return None;
+            }
+            match &mut requests[..] {
+                [one] => equivalent(one, known),
+                _ => Err("instruction-based sampling takes one event of each text".to_string()),
+            }
+        }
+    };
+    Some(asked.and_then(|ask| offered(ask, has)))
+}
+
+/// The unit that counts what an event counts.
+fn equivalent(request: &mut Request, known: &Known) -> Result<Ask, String> {
+    let Attributes { user, kernel, .. } = request.attributes;
+    if user.is_some() || kernel.is_some() {
+        return Err("IBS counts in every ring: it cannot be told one".to_string());
+    }
+    request.attributes.precise = None;
+    let encoded = encode(request, &known.processor, known.core.as_ref());
+    let encoded = encoded.map_err(|error| error.reason.to_string())?;
+    let code = encoded.choices.iter().find_map(|choice| match &choice.counters {
+        Counters::General { select, .. } if select.cmask == 0 && !select.edge => {
+            Some((select.event, select.wide_umask()))
+        }
+        _ => None,
+    });
+    match code {
+        Some((CYCLES, 0)) => Ok(Ask::CYCLES),
+        Some((OPERATIONS, 0)) => Ok(Ask::OPERATIONS),
+        _ => Err(format!(
+            "IBS samples by cycles (`cycles`, event 0x76) or by operations (event 0xc1), not by `{}`",
+            request.text
+        )),
+    }
+}
+
+fn offered(ask: Ask, has: &Capabilities) -> Result<Ask, String> {
+    let Some(features) = features(has) else {
+        return Err(
+            "this processor has no instruction-based sampling (CPUID 0x80000001 ECX[10])".into()
+        );
+    };
+    // 64 is a period that any unit has.
+    let any = Period::new(ask.unit, ask.operations, 64, features);
+    any.map(|_| ask).map_err(|error| error.to_string())
+}
+
+fn features(has: &Capabilities) -> Option<Features> {
+    let features = Features::from_bits_retain(has.ibs?);
+    // Before the leaf said more, on the first of family 10h, it was 0, and both units were there.
+    let first = Features::FETCH | Features::OP;
+    Some(if features.contains(Features::VALID) { features } else { first })
+}
+
+/// Whether it can be sampled so.
+///
+/// # Errors
+/// Why not.
+pub(super) fn possible(pmu: &mut Pmu, ask: Ask, length: u64) -> Result<u8, String> {
+    let has = pmu.driver.capabilities();
+    let features = features(has).ok_or("there is no instruction-based sampling")?;
+    if length < super::plan::MIN_PERIOD {
+        return Err(format!(
+            "a period of {length} is too short: IBS counts ring 0 as well, and the handler's end would fill it; at least {} are needed",
+            super::plan::MIN_PERIOD
+        ));
+    }
+    Period::new(ask.unit, ask.operations, length, features).map_err(|error| error.to_string())?;
+    let offset = pmu.registers.rdmsr(LvtOffset::MSR).map_err(|_| {
+        format!(
+            "MSR {:#x}, which names the interrupt's LVT entry, cannot be read",
+            LvtOffset::MSR.0
+        )
+    })?;
+    LvtOffset(offset).entry().ok_or_else(|| {
+        format!(
+            "the machine's firmware has not set IBS up: MSR {:#x} reads {offset:#x}, without a valid LVT entry",
+            LvtOffset::MSR.0
+        )
+    })
+}
+
+/// The period nearest to `period` that a unit can have, from below.
+pub(super) const fn nearest(period: u64) -> u64 {
+    period & !15
+}
+
+/// The block's part: samples by way of `entry`.
+///
+/// # Errors
+/// The period is none of this processor's.
+pub(super) fn arm(
+    registers: &mut dyn Registers,
+    driver: &Driver,
+    one: &Armed,
+    block: &mut ControlBlock,
+) -> Result<(), PmuError> {
+    const UNSUPPORTED: PmuError = PmuError::Unsupported("instruction-based sampling");
+    let Some(ask) = one.ibs else { return Ok(()) };
+    let features = features(driver.capabilities()).ok_or(UNSUPPORTED)?;
+    let period = Period::new(ask.unit, ask.operations, one.period, features);
+    let period = period.map_err(|_| UNSUPPORTED)?;
+    let offset = registers.rdmsr(LvtOffset::MSR).map_err(|_| UNSUPPORTED)?;
+    let entry = LvtOffset(offset).entry().ok_or(UNSUPPORTED)?;
+    stop(registers, ask.unit)?;
+    let sampling = Sampling::new(period, one.counter.index() as u8, entry)
+        .checking_address(features.contains(Features::CHECKS_ADDRESS))
+        .keeping_count(ask.unit == Unit::Fetch || features.contains(Features::READ_WRITE_COUNT));
+    block.sample_by(sampling);
+    Ok(())
+}
+
+/// Switches a unit off.
+fn stop(registers: &mut dyn Registers, unit: Unit) -> Result<(), PmuError> {
+    let off = registers.wrmsr(unit.control(), 0);
+    off.map_err(|_| PmuError::Unsupported("instruction-based sampling"))
+}
+
+/// Switches the unit of each such event off, as a task that faulted leaves it on.
+///
+/// # Errors
+/// The register refuses.
+pub(super) fn disarm(registers: &mut dyn Registers, events: &[Armed]) -> Result<(), PmuError> {
+    events.iter().filter_map(|one| one.ibs).try_for_each(|ask| stop(registers, ask.unit))
+}
+
+/// What the report calls the counter.
+pub(super) fn counter(ask: Ask) -> String {
+    ask.name().to_string()
+}
+
+/// How far a sample's address is from the instruction that is sampled, in words.
+pub(super) fn skid(ask: Ask) -> String {
+    match ask.unit {
+        Unit::Op => "0: IBS names the instruction of the operation that was tagged".to_string(),
+        Unit::Fetch => "0: IBS names the address of the fetch that was tagged".to_string(),
+    }
+}
+
+/// Remarks on what its periods are.
+pub(super) fn remark(ask: Ask) -> String {
+    let name = ask.name();
+    format!(
+        "{name}: it counts every ring, so each period includes the end of its interrupt's handler"
+    )
+}
+
+/// Whether an event of the item can be sampled so.
+///
+/// # Errors
+/// Why not.
+pub(super) fn check(item: &Item) -> Result<(), String> {
+    if item.limit_per_ms > 0 {
+        return Err("limit-per-ms cannot change IBS's periods".to_string());
+    }
+    if item.delivery == Delivery::Nmi && item.events.len() > 1 {
+        return Err("as an NMI it cannot be told from the counters' interrupts".to_string());
+    }
+    Ok(())
+}
+
+/// The machine's APIC has the entry, or the reason why not.
+pub(super) fn has_entry(machine: &mut impl Sampler, entry: u8) -> Result<(), String> {
+    match machine.has_extended_lvt(entry) {
+        true => Ok(()),
+        false => Err(format!(
+            "the local APIC has no extended LVT entry {entry} (offset {:#x}), through which its interrupt would come",
+            0x500 + 0x10 * u32::from(entry)
+        )),
+    }
+}

@@ -1,0 +1,78 @@
+//! Sessions as wholes: started again, refused, labelled.
+
+use super::*;
+
+#[test]
+fn c5_a_session_starts_again_with_one_call() {
+    let mut host = Host::new(Model::Skylake);
+    let item = item(&[event(RETIRED, 100)], 100);
+    let task = &item.workload.tasks[0];
+    let (events, _) = plan(&mut host, &item).unwrap();
+    let armed = Session::arm(&mut host.pmu, &mut host.driver, &item, events, 1);
+    let (mut session, block) = armed.unwrap();
+    host.load_task(task, &host.driver.gate());
+    host.deliver(block, Delivery::Fixed, None);
+    for _ in 0..3 {
+        host.run_task(task, true).unwrap();
+        let mut block = host.withdraw();
+        let overflows = block.slot(session.events[0].counter.index()).overflows;
+        assert_eq!((overflows, block.pmis), (10, 10));
+        session.restart(&mut host.pmu, &host.driver, &mut block).unwrap();
+        host.deliver(block, Delivery::Fixed, None);
+    }
+}
+
+#[test]
+fn c6_each_model_says_what_it_can_tell() {
+    let said = |model| capability(Host::new(model).driver.capabilities(), false);
+    assert!(said(Model::Zen2).culprit.contains("top bit"));
+    assert!(said(Model::Zen2).freeze.contains("one counter after the other"));
+    assert!(said(Model::Zen4).culprit.contains("status register"));
+    assert!(said(Model::Skylake).freeze.contains("streamlined"));
+    assert!(said(Model::Core2).freeze.contains("legacy"));
+    assert!(said(Model::Skylake).skid.contains("PEBS") && said(Model::Zen4).skid.contains("IBS"));
+    assert!(said(Model::Skylake).data_address.contains("loads and stores"));
+    assert!(said(Model::Nehalem).data_address.contains("load-latency"));
+    assert!(said(Model::Nehalem).skid.contains("without PEBS (precise)"));
+    assert!(said(Model::IceLake).skid.contains("without PEBS (precise)"));
+    assert!(said(Model::ArrowLake).data_address.contains("loads and stores"));
+    for model in [Model::Core2, Model::Zen4] {
+        assert!(said(model).data_address.starts_with("not available"), "{model:?}");
+    }
+    let emulated = capability(Host::new(Model::Zen4).driver.capabilities(), true);
+    assert!(emulated.skid.starts_with("none"));
+}
+
+#[test]
+fn c7_what_cannot_be_sampled_is_refused_by_name() {
+    assert!(refused(&item(&[event("no-such-event", 5)], 1)).contains("no-such-event"));
+    assert!(refused(&item(&[event("r00c0:p", 5)], 1)).contains("too short"));
+    assert!(refused(&item(&[event(RETIRED, 1 << 60)], 1)).contains("does not fit"));
+    assert!(refused(&item(&[event(RETIRED, 63)], 1)).contains("at least 64"));
+    let names: Vec<&'static str> = (0..13).map(|n| &*format!("r{n:02x}d1").leak()).collect();
+    let many: Vec<_> = names.into_iter().map(|name| event(name, 100)).collect();
+    assert!(refused(&item(&many, 1)).contains("at the same time"));
+}
+
+/// Where the samples do not come to the overflows there is no result: a figure that does not add up is none.
+#[test]
+fn m11_m12_samples_that_do_not_account_for_the_overflows_are_refused() {
+    for (model, mut host) in hosts() {
+        let item = item(&[event(RETIRED, 100)], 100);
+        assert!(measure(&mut host, 0, &item, &mut |_| ()).is_ok(), "{model:?}");
+        host.forgets = true;
+        let refused = measure(&mut host, 0, &item, &mut |_| ());
+        let Err(Unmeasured::Refused(text)) = refused else { panic!("{model:?}: {refused:?}") };
+        assert!(text.contains("10 overflows, but 0 samples"), "{model:?}: {text}");
+    }
+}
+
+/// What the emulated PMU counted says so; what the timer alone sampled is no count of it.
+#[test]
+fn samples_of_the_emulated_pmu_are_labelled() {
+    let mut host = Host::new(Model::Skylake);
+    let (result, _) = run(&mut host, &item(&[event(RETIRED, 100)], 100));
+    assert!(result.emulated);
+    let (result, _) = run(&mut host, &Sampling { interval_ns: 100_000, ..item(&[], 1000) });
+    assert!(!result.emulated && result.timer.is_some());
+}

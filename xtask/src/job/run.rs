@@ -1,0 +1,169 @@
+//! `[[run]]`: workloads that are run for their own sake.
+
+use super::errors::{JobError, Place};
+use super::expect::{CriteriaFile, Names, RawExpect};
+use super::file::{FileItem, JobFile, PackedItem, Section, Text};
+use super::function::Programs;
+use super::memory::MemoryFile;
+use super::schema::ExpectText;
+use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile, place};
+use crate::compare::LimitTable;
+use protocol::job::Item;
+use protocol::limits::{self, LimitError};
+use protocol::workload::Tasks;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::borrow::Cow;
+use toml::Spanned;
+
+/// A workload: tasks that a timer switches between.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "Run")]
+pub(crate) struct RawRun {
+    /// Its name. Default: `run` and its number.
+    name: Option<String>,
+    /// Nanoseconds from one tick of the scheduler to the next; 0: none. Default: 1 ms.
+    tick_ns: Option<u64>,
+    /// Seed; with it each tick comes after half to one and a half of that time.
+    jitter: Option<u64>,
+    /// Microseconds after which a task is ended. Default: 10 s.
+    limit_us: Option<u64>,
+    #[schemars(with = "Option<ExpectText>")]
+    expect: Option<RawExpect>,
+    allow_uncounted: Option<bool>,
+    limits: Option<LimitTable>,
+    /// Memory besides the areas of each task; all of them share it.
+    #[serde(default)]
+    memory: Vec<MemoryFile>,
+    /// The tasks, parents before their children.
+    #[serde(default)]
+    #[schemars(with = "Vec<RawTask>")]
+    task: Vec<Spanned<RawTask>>,
+}
+
+/// A workload that is run for its own sake.
+#[derive(Clone, Debug)]
+pub struct RunFile {
+    /// Its name.
+    pub name: String,
+    /// The tasks and the timer.
+    pub workload: WorkloadFile,
+    /// Microseconds that each task may take.
+    pub limit_us: u64,
+    /// What it has to come to.
+    pub criteria: CriteriaFile,
+    /// Where it stands.
+    place: Place,
+}
+
+impl RunFile {
+    /// The item.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the tasks, each named.
+    pub fn item(&self) -> Result<Tasks<'static>, JobError> {
+        let assembled = self.workload.assemble().map_err(|error| match error {
+            JobError::Workload(error) => self.at(&error),
+            other => other,
+        })?;
+        let name = Cow::Owned(self.name.clone());
+        Ok(Tasks { name, workload: assembled.workload, limit_us: self.limit_us })
+    }
+
+    /// The error that this run breaks a bound.
+    fn at(&self, error: &LimitError) -> JobError {
+        self.workload.task_error(error).unwrap_or_else(|| self.refused("", error.to_string()))
+    }
+}
+
+impl FileItem for RunFile {
+    fn place(&self, _source: &str) -> Place {
+        self.place.clone()
+    }
+
+    fn criteria(&self) -> &CriteriaFile {
+        &self.criteria
+    }
+
+    fn criteria_mut(&mut self) -> &mut CriteriaFile {
+        &mut self.criteria
+    }
+
+    fn memory(&self) -> &[MemoryFile] {
+        &self.workload.memory
+    }
+
+    fn memory_mut(&mut self) -> &mut Vec<MemoryFile> {
+        &mut self.workload.memory
+    }
+
+    fn workload(&self) -> Option<&WorkloadFile> {
+        Some(&self.workload)
+    }
+
+    fn check_expected(&self, source: &str) -> Result<(), JobError> {
+        let mut whole: Vec<String> =
+            ["ticks", "switches", "instructions:u"].map(String::from).to_vec();
+        for task in &self.workload.tasks {
+            let figures = ["turns", "switches", "value", "instructions:u"];
+            whole.extend(figures.map(|figure| format!("{figure}, task {}", task.name)));
+        }
+        let names = Names { whole, ..Names::default() };
+        names.check(&self.criteria).map_err(|message| self.refused(source, message))
+    }
+
+    fn refused(&self, _source: &str, message: String) -> JobError {
+        JobError::Run { place: self.place.clone(), run: self.name.clone(), message }
+    }
+}
+
+impl Section for RunFile {
+    type Raw = RawRun;
+
+    fn decide(
+        raw: Spanned<RawRun>,
+        number: usize,
+        text: &Text,
+        source: &str,
+    ) -> Result<Self, JobError> {
+        let place = place(text, source, &raw.span());
+        let raw = raw.into_inner();
+        let RawRun {
+            name,
+            tick_ns,
+            jitter,
+            limit_us,
+            expect,
+            allow_uncounted,
+            limits,
+            memory,
+            task,
+        } = raw;
+        Ok(Self {
+            name: name.unwrap_or_else(|| format!("run {number}")),
+            workload: WorkloadFile {
+                memory,
+                ..WorkloadFile::decide(task, tick_ns, jitter, text, source)
+            },
+            limit_us: limit_us.unwrap_or(DEFAULT_LIMIT_US),
+            criteria: CriteriaFile::new(expect, allow_uncounted, limits),
+            place,
+        })
+    }
+
+    fn pack(
+        _file: &JobFile,
+        all: &[Self],
+        programs: &Programs,
+    ) -> Result<Vec<PackedItem>, JobError> {
+        let pack = |run: &Self| {
+            let mut tasks = run.item()?;
+            programs.fill(&run.workload, &mut tasks.workload)?;
+            let item = Item::Tasks(tasks);
+            limits::check_item(&item).map_err(|error| run.at(&error))?;
+            Ok((item, None))
+        };
+        all.iter().map(pack).collect()
+    }
+}

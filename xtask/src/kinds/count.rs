@@ -1,0 +1,70 @@
+//! Events that are counted while tasks run.
+
+use super::{Compared, Page, Planned, Shown};
+use crate::collect::Report;
+use crate::compare::figures::counted;
+use crate::job::forecast::{STEPPED_A_SECOND, Slow, Steps, of_tasks};
+use crate::page::Document;
+use crate::page::items::counted as page;
+use crate::program::places::Names;
+use crate::render::csv::{self, Row};
+use crate::render::tap::point::Point;
+use crate::render::{self, Context};
+use protocol::job::Count;
+use protocol::record::CountResult;
+
+impl Planned for Count<'_> {
+    fn steps(&self, slow: &Slow, _cpus: u32) -> Option<Steps> {
+        let sets = self.all_sets();
+        let events = sets.iter().flat_map(|set| set.requests.iter().map(|one| &*one.event));
+        let (instructions, why) = (of_tasks(&self.workload), slow.first(events)?);
+        Some(Steps { instructions, rate: STEPPED_A_SECOND, why })
+    }
+}
+
+impl Shown for CountResult {
+    fn section(report: &Report, context: &Context) -> String {
+        render::count::sections(report, context.width)
+    }
+
+    fn tap(&self) -> Point {
+        render::count::point(self)
+    }
+
+    fn csv(&self, _report: &Report, verdict: &str) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for (event, value) in render::count::rows(self) {
+            let figure = value.scaled.map_or(String::new(), |scaled| scaled.to_string());
+            let mut fields = vec![self.item.to_string(), self.name.clone(), event];
+            fields.extend(std::iter::repeat_n(figure, 4));
+            // One run, exact if it was counted all the time.
+            let whole = (value.counted == value.enabled).to_string();
+            fields.extend(["1".into(), "1".into(), whole]);
+            fields.extend(["1".into(), "1".into(), verdict.into()]);
+            rows.push(fields);
+        }
+        rows.extend(csv::uncounted(self.item, &self.name, render::count::all_uncounted(self)));
+        for set in &self.sets {
+            let what = match (&set.evicted, &set.refused) {
+                (Some(_), _) => "evicted",
+                (None, Some(_)) => "refused",
+                (None, None) => continue,
+            };
+            rows.push(csv::without_figures(self.item, &self.name, &set.name, what));
+        }
+        rows
+    }
+
+    fn compared(&self, steady: bool) -> Compared {
+        let figures = counted::of_count(self, steady);
+        Compared { kind: "count", emulated: self.emulated, per: None, figures }
+    }
+
+    fn page(&self, document: &Document) -> Page {
+        Page { kind: "count", parts: page::parts(document, self), open: true, lists_code: false }
+    }
+
+    fn name_places(&mut self, names: &mut Names) {
+        names.tasks(&mut self.tasks);
+    }
+}

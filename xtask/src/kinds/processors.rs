@@ -1,0 +1,68 @@
+//! Snippets that run on several processors at once.
+
+use super::{Compared, Page, Planned, Shown};
+use crate::collect::Report;
+use crate::compare::figures::measured;
+use crate::job::forecast::{Slow, Steps};
+use crate::page::Document;
+use crate::page::items::processors;
+use crate::render::csv::{self, Row};
+use crate::render::tap::point::{Data, Point};
+use crate::render::{self, Context};
+use protocol::job::Processors;
+use protocol::record::{Metric, ProcessorsResult};
+
+impl Planned for Processors<'_> {
+    fn steps(&self, slow: &Slow, cpus: u32) -> Option<Steps> {
+        slow.of_runs(&self.snippet, if self.cpu.is_some() { 1 } else { cpus.into() })
+    }
+
+    fn copies(&self, cpus: u32) -> u32 {
+        cpus
+    }
+}
+
+impl Shown for ProcessorsResult {
+    fn section(report: &Report, context: &Context) -> String {
+        render::processors::sections(report, context.width)
+    }
+
+    fn tap(&self) -> Point {
+        let mut point = Point::new(&self.name, true);
+        for sum in &self.sums {
+            let data = Data::new().text("event", &sum.event).number("sum", sum.value);
+            point.push("sums", data);
+        }
+        point.uncounted(&self.uncounted)
+    }
+
+    fn csv(&self, _report: &Report, verdict: &str) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for one in &self.processors {
+            for metric in &one.metrics {
+                let event = format!("{} on cpu {}", metric.event, one.processor);
+                let measured = (self.runs, self.per, verdict);
+                rows.push(csv::of_metric(self.item, &self.name, event, metric, measured));
+            }
+        }
+        rows.extend(csv::uncounted(self.item, &self.name, &self.uncounted));
+        rows
+    }
+
+    fn compared(&self, steady: bool) -> Compared {
+        let figures = measured::of_processors(self, steady);
+        Compared { kind: "processors", emulated: self.emulated, per: Some(self.per), figures }
+    }
+
+    fn page(&self, _document: &Document) -> Page {
+        Page { kind: "processors", parts: processors::parts(self), open: true, lists_code: false }
+    }
+
+    fn metrics(&self) -> Vec<&Metric> {
+        self.processors.iter().flat_map(|one| &one.metrics).collect()
+    }
+
+    fn metrics_mut(&mut self) -> Vec<&mut Metric> {
+        self.processors.iter_mut().flat_map(|one| &mut one.metrics).collect()
+    }
+}

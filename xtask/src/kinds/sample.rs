@@ -1,0 +1,85 @@
+//! Workloads that are sampled while they run.
+
+use super::{Compared, Page, Planned, Shown};
+use crate::collect::Report;
+use crate::compare::figures::counted;
+use crate::job::forecast::{STEPPED_A_SECOND, Slow, Steps, of_tasks};
+use crate::page::Document;
+use crate::page::items::sampled;
+use crate::program::places::Names;
+use crate::render::csv::{self, Row};
+use crate::render::tap::point::{Data, Point};
+use crate::render::{self, Context};
+use crate::samples::data;
+use protocol::job::Sampling;
+use protocol::record::SampleResult;
+
+impl Planned for Sampling<'_> {
+    fn steps(&self, slow: &Slow, _cpus: u32) -> Option<Steps> {
+        let why = slow.first(self.events.iter().map(|one| &*one.event))?;
+        let instructions = of_tasks(&self.workload);
+        Some(Steps { instructions, rate: STEPPED_A_SECOND, why })
+    }
+}
+
+impl Shown for SampleResult {
+    fn section(report: &Report, context: &Context) -> String {
+        render::samples::sections(report, context)
+    }
+
+    fn tap(&self) -> Point {
+        let mut point = Point::new(&self.name, true);
+        for one in &self.events {
+            let data = Data::new().text("event", &one.event);
+            let data = data.plain("overflows", one.overflows).plain("dropped", one.dropped);
+            point.push("sampled", data);
+        }
+        point.uncounted(&self.uncounted)
+    }
+
+    fn csv(&self, report: &Report, verdict: &str) -> Vec<Row> {
+        let row = |event: String, count: u64, verdict: &str| {
+            let mut fields = vec![self.item.to_string(), self.name.clone(), event];
+            // One run, whose overflows are counted; the report itself has the rest.
+            fields.extend(std::iter::repeat_n(count.to_string(), 4));
+            fields.extend(["1".into(), "1".into()]);
+            csv::with_verdict(fields, verdict)
+        };
+        let mut rows = Vec::new();
+        for one in &self.events {
+            rows.push(row(format!("sampled {}", one.event), one.overflows, verdict));
+        }
+        for one in data::addresses(report, self) {
+            let event = self.events.get(one.event as usize);
+            let event = event.map_or("", |event| event.event.as_str());
+            let event = format!("sampled {event} of data at {:#x}", one.address.0);
+            rows.push(row(event, one.count, ""));
+        }
+        for one in self.branches.iter().flat_map(|branches| &branches.edges) {
+            let event = format!("branch from {:#x} to {:#x}", one.from.0, one.to.0);
+            rows.push(row(event, one.count, ""));
+        }
+        rows.extend(csv::uncounted(self.item, &self.name, &self.uncounted));
+        rows
+    }
+
+    fn compared(&self, steady: bool) -> Compared {
+        let figures = counted::of_samples(self, steady);
+        Compared { kind: "sample", emulated: self.emulated, per: None, figures }
+    }
+
+    fn page(&self, document: &Document) -> Page {
+        let parts = sampled::parts(document, self);
+        Page { kind: "samples", parts, open: true, lists_code: false }
+    }
+
+    fn name_places(&mut self, names: &mut Names) {
+        if let Some(schedule) = &mut self.schedule {
+            names.tasks(&mut schedule.tasks);
+        }
+        // Looked for here so that what is missing is told; the rows are named where they are made.
+        for (program, place) in self.code.iter().filter_map(|code| Some((code.program?, code))) {
+            let _ = names.at(program, place.body[0].0);
+        }
+    }
+}
