@@ -60,7 +60,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
             Ok(record) => record,
             Err(failure) => {
                 failure.count(item.name(), &mut status);
-                Record::Error(failure.record(index, item.name()))
+                Record::Error(ErrorRecord { more: part.more, ..failure.record(index, item.name()) })
             }
         };
         if let Record::Suite(suite) = &record {
@@ -72,7 +72,8 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
             before.put_back(&mut status);
             let failure = Failure::new(ErrorCode::StrayInterrupt, stray);
             failure.count(item.name(), &mut status);
-            record = Record::Error(failure.record(index, item.name()));
+            let error = failure.record(index, item.name());
+            record = Record::Error(ErrorRecord { more: part.more, ..error });
         }
         if let Some(names) = record.restored_mut() {
             *names = restored;

@@ -240,5 +240,6 @@ fn device_error(text: &str) -> Record {
         text: text.into(),
         fault: None,
         restored: Vec::new(),
+        more: false,
     })
 }

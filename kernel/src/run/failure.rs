@@ -84,5 +84,5 @@ pub(super) fn error_record(
     text: String,
 ) -> ErrorRecord {
     let (item, name) = item.map(|(item, name)| (item, name.to_string())).unzip();
-    ErrorRecord { code, item, name, text, fault: None, restored: Vec::new() }
+    ErrorRecord { code, item, name, text, fault: None, restored: Vec::new(), more: false }
 }

@@ -82,8 +82,8 @@ fn c6_features_of_some_models_in_words() {
          legacy LBR, PEBS",
         "global control, full-width writes, UMASK2, EQ, freeze on PMI (streamlined), freeze while in SMM, \
          PERF_METRICS, architectural LBR, PEBS (adaptive)",
-        "",
-        "global control, freeze on PMI (streamlined), LBRv2, instructions-retired counter",
+        "IBS",
+        "global control, freeze on PMI (streamlined), LBRv2, instructions-retired counter, IBS",
     ];
     assert_eq!(models.map(features), expected);
 }

@@ -8,8 +8,9 @@ static mut SEEN: Statistics = Statistics::new(0);
 
 /// Counts, if that is wanted.
 pub fn note(count: impl FnOnce(&mut Statistics)) {
+    let seen = &raw mut SEEN;
     // SAFETY: this processor's hypervisor alone uses it, and no note takes another one.
-    let seen = unsafe { &mut *(&raw mut SEEN) };
+    let seen = unsafe { &mut *seen };
     if seen.are_wanted() {
         count(seen);
     }

@@ -91,7 +91,7 @@ impl Record {
     pub fn ends_item(&self) -> bool {
         match self {
             Self::Suite(_) => true,
-            Self::Error(error) => error.item.is_some(),
+            Self::Error(error) => error.item.is_some() && !error.more,
             _ => self.result().is_some_and(|result| !result.has_more()),
         }
     }
@@ -176,6 +176,9 @@ pub struct ErrorRecord {
     /// State that the snippet had changed and that was put back behind it, in the manuals' names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restored: Vec<String>,
+    /// The item has results of other kinds of core behind this.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub more: bool,
 }
 
 /// Kinds of errors.

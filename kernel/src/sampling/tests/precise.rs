@@ -122,7 +122,7 @@ fn c7_what_pebs_cannot_do_is_refused_with_the_reason() {
             Err(Unmeasured::Refused(text)) => text,
             other => panic!("{other:?}"),
         };
-    assert!(refused(Model::Zen4, &precise("r00c0", 64, 1)).contains("AMD has instruction-based"));
+    assert!(refused(Model::Zen4, &precise("r00c0", 64, 1)).contains("IBS samples by"));
     let mut without = Host::with(Model::IceLake, Mutation::PebsEnableAbsent).unwrap();
     match measure(&mut without, 0, &precise("r00c0", 64, 1), &mut |_| ()) {
         Err(Unmeasured::Refused(text)) => assert!(text.contains("no PEBS"), "{text}"),

@@ -125,7 +125,8 @@ mod tests {
             let touches = run.element(at, size).count();
             if quiet {
                 prop_assert_eq!((touches, run), (0, old));
-            } else {
+            } else if at % 64 + u64::from(size) <= 64 {
+                // One that crosses a line is never quiet.
                 prop_assert!(touches > 0 || run != old);
             }
         }
