@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use protocol::job::{Requirement, Snippet};
+use protocol::job::{CoreKind, Requirement, Snippet};
 use protocol::record::{ErrorCode, ErrorRecord, Fault};
 
 /// Why an item has no result.
@@ -59,6 +59,12 @@ impl Failure {
     /// The same on processor `number`.
     pub(super) fn on_processor(mut self, number: u32) -> Self {
         self.text = format!("on processor {number}: {}", self.text);
+        self
+    }
+
+    /// The same on all cores of a kind.
+    pub(super) fn on_cores(mut self, core: CoreKind) -> Self {
+        self.text = format!("on {core} cores: {}", self.text);
         self
     }
 

@@ -58,6 +58,8 @@ struct Clocked {
     bytes: u64,
     /// Names of what was provided.
     provided: Vec<String>,
+    /// Kinds of its cores.
+    cores: Vec<Option<CoreKind>>,
 }
 
 impl Clocked {
@@ -77,6 +79,7 @@ impl Clocked {
             noticed_late: false,
             bytes: 1 << 20,
             provided: vec![],
+            cores: vec![],
         }
     }
 }
@@ -304,6 +307,9 @@ impl Machine for Clocked {
             1 => Ok(CountResult { ticks: 7, ..CountResult::default() }),
             _ => Err("one task at a time".into()),
         }
+    }
+    fn kinds(&mut self) -> Vec<Option<CoreKind>> {
+        self.cores.clone()
     }
     fn processors(
         &mut self,

@@ -10,9 +10,10 @@ pub(super) fn run(item: &Processors, run: &mut Run<impl Machine>) -> Result<Reco
     let (measured, tsc) = run.timed(|run| run.machine.processors(item, core, run.index));
     let result = measured.map_err(|failure| {
         let why = Failure::of(&item.snippet, failure.why);
-        match failure.processor {
-            Some(number) => why.on_processor(number),
-            None => why,
+        match (failure.processor, run.core) {
+            (Some(number), _) => why.on_processor(number),
+            (None, Some(core)) => why.on_cores(core),
+            (None, None) => why,
         }
     })?;
     let emulated = run.machine.is_emulated() && !result.sums.is_empty();
