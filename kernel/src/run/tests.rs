@@ -3,8 +3,7 @@ mod verdicts;
 mod workloads;
 
 use super::*;
-use crate::exact::{self, Stepper};
-use crate::exact::{Tally, Unstepped};
+use crate::exact::{self, Stepper, Tally, Unstepped};
 use crate::history::Historian;
 use crate::report::{Buffer, Report};
 use crate::sampling::Sampler;
@@ -18,9 +17,8 @@ use arch::pmu::Gate;
 use arch::pmu::pmi::{ControlBlock, Delivery, Interval};
 use arch::pmu::stop_on_overflow::StopOnOverflow;
 use protocol::control::{MemoryType, PageSize, Ring};
-use protocol::core_kind::CoreKind;
 use protocol::exact::Filter;
-use protocol::job::{Bounds, Difference, Expect, OnEnd};
+use protocol::job::{Bounds, CoreKind, Difference, Expect, OnEnd};
 use protocol::job::{
     Conformance, Count, Criteria, Exact, Processors, Requirement, Sampling, Snippet, Tasks,
 };
