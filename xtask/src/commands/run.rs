@@ -3,6 +3,7 @@
 pub(super) mod boots;
 mod gate;
 mod staging;
+use staging::cpus;
 pub use staging::{hypervisor, mix, plant, record, stage, stage_files, stage_pmu, stage_with_pmu};
 
 use super::{check_output, deliver, deliver_text};
@@ -253,21 +254,6 @@ fn has_pmu(report: &Report, model: Model, said: &[String]) -> Result<()> {
     let why: Vec<&str> = loader.chain(said.iter().map(String::as_str)).chain(firmware).collect();
     let model = model.spec().name;
     Err(MachineError::NoPmu { model, why: why.join("; ") }.into())
-}
-
-/// How many processors the machine gets: as many as were asked for, or as the job and the models need.
-fn cpus(machine: &Machine, packed: &Packed) -> Result<u32> {
-    let Some(mixture) = machine.pmu.mixture() else {
-        return Ok(machine.cpus.unwrap_or(packed.cpus));
-    };
-    let (least, most) = (mixture.least(), mixture.most());
-    let cpus = machine.cpus.unwrap_or(packed.cpus.max(least));
-    if cpus < least || most.is_some_and(|most| cpus > most) {
-        let whose = if machine.cpus.is_some() { "--cpus is" } else { "the job needs" };
-        let text = format!("--pmu {mixture} is for {least} processors, and {whose} {cpus}");
-        return Err(Failure::Usage(text));
-    }
-    Ok(cpus)
 }
 
 /// Refuses less memory than the processors take: without it some of them would not be used.

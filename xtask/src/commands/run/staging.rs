@@ -1,8 +1,9 @@
 //! Putting what is booted into the run's folder.
 
 use crate::build::{self, Hypervisor, Tree};
-use crate::cli;
+use crate::cli::{self, Machine};
 use crate::commands::image;
+use crate::job::Packed;
 use crate::machine::{Boot, Given, devices};
 use crate::recording::Recorded;
 use crate::setup::firmware;
@@ -119,6 +120,24 @@ pub fn stage_pmu(
         options += &format!(" shift={shift}");
     }
     Ok(devices::Pmu::Emulated { model, options })
+}
+
+/// How many processors the machine gets: as many as were asked for, or as the job and the models need.
+///
+/// # Errors
+/// It is not the number that the models are for.
+pub(super) fn cpus(machine: &Machine, packed: &Packed) -> Result<u32> {
+    let Some(mixture) = machine.pmu.mixture() else {
+        return Ok(machine.cpus.unwrap_or(packed.cpus));
+    };
+    let (least, most) = (mixture.least(), mixture.most());
+    let cpus = machine.cpus.unwrap_or(packed.cpus.max(least));
+    if cpus < least || most.is_some_and(|most| cpus > most) {
+        let whose = if machine.cpus.is_some() { "--cpus is" } else { "the job needs" };
+        let text = format!("--pmu {mixture} is for {least} processors, and {whose} {cpus}");
+        return Err(Failure::Usage(text));
+    }
+    Ok(cpus)
 }
 
 /// Names several models in the place of the one that was staged: each is on some of the processors.
