@@ -110,6 +110,7 @@ fn refused(reason: &str) -> Names<'static> {
             text,
             fault: None,
             restored: alloc::vec::Vec::new(),
+            more: false,
         }),
     }
 }

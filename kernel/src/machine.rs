@@ -7,9 +7,10 @@ use arch::apic::Mode;
 use arch::cpu::{self, Hypervisor, Identity};
 use arch::pmu::{Architecture, Capabilities, Counter, Emulated, Fault, Missing, Ownership};
 use arch::time::{Clock, Source};
+use protocol::core_kind::CoreKind;
 use protocol::record::{
-    Apic, ApicMode, CoreType, CountedBy, EmulatedPmu, EventTables, Hex, ListedProcessor, Machine,
-    Pmu, PmuArchitecture, Topology, Tsc, TscSource,
+    Apic, ApicMode, CoreType, CountedBy, EmulatedPmu, EventTables, Hex, KindOfCores,
+    ListedProcessor, Machine, Pmu, PmuArchitecture, Topology, Tsc, TscSource,
 };
 
 /// What the firmware found out about the machine.
@@ -42,6 +43,8 @@ pub struct Facts<'a> {
     pub apic_timer_hz: u64,
     /// All processors, the boot processor first.
     pub processors: Vec<ListedProcessor>,
+    /// The kinds of core of a hybrid package.
+    pub kinds: Vec<KindOfCores>,
     /// Usable memory in bytes.
     pub memory_bytes: u64,
     /// Serial ports that the report goes to.
@@ -96,10 +99,47 @@ pub fn record(facts: &Facts) -> Machine {
             timer_hz: facts.apic_timer_hz,
         },
         processors: facts.processors.clone(),
+        kinds: facts.kinds.clone(),
         memory_bytes: facts.memory_bytes,
         serial: facts.serial.clone(),
         screen: facts.screen,
     }
+}
+
+/// What a processor tells of the kind of its core.
+#[derive(Clone, Debug)]
+pub struct OwnKind {
+    /// The kind.
+    pub core: CoreKind,
+    /// Leaf 0x1A EAX.
+    pub native: u32,
+    /// Its PMU, or why it has none.
+    pub pmu: Result<Capabilities, Missing>,
+    /// Its event tables.
+    pub event_tables: Option<EventTables>,
+}
+
+/// The kinds of core, if there are several: each with what the first of its processors tells. `told`: by processor.
+#[must_use]
+pub fn kinds(told: &[Option<OwnKind>]) -> Vec<KindOfCores> {
+    let mut all: Vec<KindOfCores> = Vec::new();
+    for (number, own) in (0..).zip(told) {
+        let Some(own) = own else { continue };
+        if let Some(known) = all.iter_mut().find(|known| known.core == own.core) {
+            known.processors.push(number);
+            continue;
+        }
+        let has = own.pmu.as_ref();
+        all.push(KindOfCores {
+            core: own.core,
+            native: Hex(own.native.into()),
+            processors: Vec::from([number]),
+            pmu: has.ok().map(|has| pmu(has, &Ownership::default(), 0)),
+            pmu_absent: has.err().map(ToString::to_string),
+            event_tables: own.event_tables.clone(),
+        });
+    }
+    if all.len() < 2 { Vec::new() } else { all }
 }
 
 /// Whose virtual PMU it is, if it is one.

@@ -77,8 +77,9 @@ fn main(ready: boot::Ready) -> ! {
     let brings_up = job.as_ref().is_ok_and(|job| job.items.iter().any(is_bring_up));
     let machine = probe::machine(&mut handed, &mut space, &mut report, brings_up);
     let end = match job {
-        Ok(job) => {
+        Ok(mut job) => {
             crash::self_test(job.self_test);
+            kernel::run::core_kinds::find(&mut job.items, &machine.kinds);
             target::run(&job, &machine, handed, space, &mut report)
         }
         Err(error) => target::no_job(&error, &machine, &mut report),

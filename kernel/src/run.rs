@@ -1,8 +1,10 @@
 //! The loop over a job's items.
 //!
 //! [`kinds`] has one module for each kind of item, and the one match over them; `failure` is what an item ends in that gives no
-//! result, `judge` whether it passed. What all this asks of the machine is [`Machine`].
+//! result, `judge` whether it passed; [`core_kinds`] divides items among the kinds of core of a hybrid package. What all this
+//! asks of the machine is [`Machine`].
 
+pub mod core_kinds;
 mod failure;
 mod judge;
 mod kinds;
@@ -34,7 +36,9 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
     let mut status = Status { total, ..Status::default() };
     let mut last_shown = machine.now();
     machine.show(&status);
-    for (index, item) in (0..).zip(&job.items) {
+    let cores = machine.kinds();
+    for part in core_kinds::parts(&job.items, &cores) {
+        let (index, item) = (part.index, part.item);
         machine.next_item(index, item.name());
         // What came by now is of something before, and has spoilt nothing of this one.
         let _ = machine.take_stray();
@@ -43,20 +47,20 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
         let before = Tally::of(&status);
         let missing = job.requires.iter().find(|one| one.is_of(index) && !machine.has(one));
         let memory: Vec<&Memory> = job.memory_of(index).collect();
-        let provided = match memory.is_empty() || missing.is_some() {
+        let provided = match memory.is_empty() || missing.is_some() || part.refused.is_some() {
             true => Ok(Vec::new()),
             false => machine.provide(&memory, item.has_ring_3()),
         };
-        let ran = match (missing, &provided) {
-            (Some(requirement), _) => Err(Failure::skipped(requirement)),
-            (None, Err(text)) => Err(Failure::refused(text.clone())),
-            (None, Ok(_)) => kinds::run(item, index, machine, &mut |record| heart.send(record)),
+        let ran = match (missing, &part.refused, &provided) {
+            (Some(requirement), ..) => Err(Failure::skipped(requirement)),
+            (None, Some(text), _) | (None, None, Err(text)) => Err(Failure::refused(text.clone())),
+            (None, None, Ok(_)) => kinds::run(&part, machine, &mut |record| heart.send(record)),
         };
         let mut record = match ran {
             Ok(record) => record,
             Err(failure) => {
                 failure.count(item.name(), &mut status);
-                Record::Error(failure.record(index, item.name()))
+                Record::Error(ErrorRecord { more: part.more, ..failure.record(index, item.name()) })
             }
         };
         if let Record::Suite(suite) = &record {
@@ -68,7 +72,8 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
             before.put_back(&mut status);
             let failure = Failure::new(ErrorCode::StrayInterrupt, stray);
             failure.count(item.name(), &mut status);
-            record = Record::Error(failure.record(index, item.name()));
+            let error = failure.record(index, item.name());
+            record = Record::Error(ErrorRecord { more: part.more, ..error });
         }
         if let Some(names) = record.restored_mut() {
             *names = restored;
@@ -84,7 +89,7 @@ pub fn run<S: Sink>(job: &Job, machine: &mut impl Machine, heart: &Heartbeat<S>)
         judge::tally(job.criteria(index as usize), &mut record, &mut status);
         machine.note(&record);
         heart.send(&record);
-        (status.done, status.running) = (index + 1, None);
+        (status.done, status.running) = (index + u32::from(!part.more), None);
         if changed {
             not_run(index, job, machine, &mut status, heart);
             break;

@@ -1,13 +1,14 @@
 //! A run in QEMU.
 
 use crate::tree;
+use pmu_model::Mixture;
 use protocol::authentication::Key;
 use protocol::record::{ErrorRecord, SnippetResult};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xtask::cli::{self, Counting, Icount};
 use xtask::collect::Report;
-use xtask::commands::run::{plant, record, stage_files, stage_pmu};
+use xtask::commands::run::{mix, plant, record, stage_files, stage_pmu};
 use xtask::job::{self, Purpose, file};
 use xtask::machine::devices::{Boot, Console, Cpus, Pmu, Virtual, arguments};
 use xtask::machine::{self, Ending, Given, Launch, counting, pmu_log};
@@ -28,6 +29,8 @@ pub struct Guest {
     pub kvm: bool,
     /// The PMU.
     pub pmu: Given,
+    /// Models of several kinds of core, the first of which is that of `pmu`.
+    pub mixture: Option<Mixture>,
     /// A recorded processor for an emulated PMU that behaves as its model.
     pub recorded: Option<&'static Recorded>,
     /// In place of the QEMU that the other tests run on.
@@ -104,6 +107,7 @@ impl Guest {
             ramdisk,
             kvm: false,
             pmu: Given::None,
+            mixture: None,
             recorded: None,
             qemu: None,
             counting: Counting::from_environment().unwrap_or_else(|wrong| panic!("{wrong}")),
@@ -145,6 +149,9 @@ impl Guest {
         let icount = self.icount.shift(self.boot);
         let mut pmu = stage_pmu(tree(), self.pmu, icount, &mut staged, folder)
             .unwrap_or_else(|failure| panic!("{failure}"));
+        if let Some(mixture) = self.mixture {
+            mix(&mixture, &mut pmu);
+        }
         if let (Pmu::Emulated { options, .. }, Some(other)) = (&mut pmu, self.pmu_options) {
             *options = other;
         }

@@ -103,8 +103,14 @@ fn passes(folder: &Path, words: &[&str], what: &str) {
 fn job(text: &str, what: &str) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("job.toml"), text).unwrap();
-    passes(folder.path(), &["run", "job.toml"], what);
+    let run = ["run", "job.toml"];
+    // One that names kinds of core takes a machine that has some.
+    let mixed = if text.contains(KIND) { &["--pmu", "goldencove+gracemont"][..] } else { &[] };
+    passes(folder.path(), &[&run[..], mixed].concat(), what);
 }
+
+/// In a job that names a kind of core.
+const KIND: &str = "core = \"";
 
 /// A folder in which the documents' own names are there: the checkout's jobs, a job, a file of events.
 fn user_folder() -> tempfile::TempDir {
@@ -114,6 +120,9 @@ fn user_folder() -> tempfile::TempDir {
     for name in ["job.toml", "branch.toml"] {
         fs::write(folder.path().join(name), &first.text).unwrap();
     }
+    let hybrid = blocks().into_iter().find(|one| one.is_job() && one.text.contains(KIND));
+    let hybrid = hybrid.expect("a job names kinds of core");
+    fs::write(folder.path().join("hybrid.toml"), &hybrid.text).unwrap();
     let events =
         r#"[{"EventName": "NEW.ONE", "EventCode": "0xc0", "UMask": "0x00", "Counter": "0,1,2,3"}]"#;
     fs::write(folder.path().join("new.json"), events).unwrap();

@@ -177,4 +177,6 @@ on_each! {
     k10: K10,
     zen2: Zen2,
     zen4: Zen4,
+    golden_cove: GoldenCove,
+    gracemont: Gracemont,
 }

@@ -28,6 +28,7 @@ mod history;
 mod honest;
 mod hostile;
 mod html;
+mod hybrid;
 mod ibs;
 mod installed;
 mod lab;

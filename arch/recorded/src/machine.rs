@@ -189,6 +189,7 @@ mod tests {
             tsc: Tsc { hz: 1, source: TscSource::Cpuid, invariant: true, told_hz: None },
             apic: Apic { mode: ApicMode::XApic, timer_hz: 1 },
             processors: vec![],
+            kinds: vec![],
             memory_bytes: 0,
             serial: vec![],
             screen: None,

@@ -19,10 +19,10 @@ pub use handover::Handover;
 pub use space::Space;
 
 use space::Window;
-use x86_64::VirtAddr;
 use x86_64::registers::control::Cr3;
 use x86_64::structures::paging::Translate as _;
 use x86_64::structures::paging::mapper::{MappedPageTable, PageTableFrameMapping as _};
+use x86_64::{PhysAddr, VirtAddr};
 
 /// The physical address behind a linear one, by the page tables in use; `None` if it is not canonical or not mapped.
 ///
@@ -34,5 +34,5 @@ pub unsafe fn physical(linear: u64) -> Option<u64> {
     // SAFETY: the caller's promise; the tables are looked at only.
     let tables =
         unsafe { MappedPageTable::new(&mut *window.frame_to_pointer(Cr3::read().0), window) };
-    tables.translate_addr(VirtAddr::try_new(linear).ok()?).map(|at| at.as_u64())
+    tables.translate_addr(VirtAddr::try_new(linear).ok()?).map(PhysAddr::as_u64)
 }

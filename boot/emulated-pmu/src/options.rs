@@ -1,13 +1,13 @@
 //! The command line: words `key=value`, separated by white space. Unknown words are left to others.
 
 use handover::{MAX_PROCESSORS, Refusal};
-use pmu_model::Model;
+use pmu_model::Mixture;
 
 /// What the command line asks for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Options {
-    /// `pmu=NAME`: the model to present.
-    pub model: Model,
+    /// `pmu=NAME`, `pmu=NAME:2+NAME:4`: the models to present.
+    pub models: Mixture,
     /// `shift=N`: QEMU's icount shift, to be checked against the machine.
     pub shift: Option<u8>,
     /// `strings=all|decoded`: which repeated string instructions are made to count once, where no plugin counts them.
@@ -73,7 +73,7 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
     if name == "none" {
         return Ok(None);
     }
-    let model = Model::by_name(name).ok_or(Refusal::Options)?;
+    let models = Mixture::parse(name).map_err(|_| Refusal::Options)?;
     let shift = match value("shift") {
         None => None,
         Some(text) => Some(text.parse().map_err(|_| Refusal::Options)?),
@@ -113,7 +113,7 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
         return Err(Refusal::Options);
     }
     Ok(Some(Options {
-        model,
+        models,
         shift,
         strings,
         cpus,
@@ -128,12 +128,16 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pmu_model::Model;
     use proptest::prelude::*;
 
     #[test]
     fn a_model_and_a_shift_among_other_words() {
         let seen = parse("quiet pmu=skylake  shift=4 root=/dev/sda").unwrap().unwrap();
-        assert_eq!((seen.model, seen.shift), (Model::Skylake, Some(4)));
+        assert_eq!(
+            (seen.models.first(), seen.models.is_mixed(), seen.shift),
+            (Model::Skylake, false, Some(4))
+        );
         assert_eq!(parse("pmu=zen4").unwrap().unwrap().shift, None);
         assert_eq!(parse("pmu=zen4 pmu=none"), Ok(None), "the last word counts");
         assert_eq!(parse("quiet"), Ok(None));
@@ -167,6 +171,15 @@ mod tests {
         ] {
             assert_eq!(parse(&format!("pmu=zen4 {wrong}")), Err(Refusal::Options), "{wrong}");
         }
+    }
+
+    #[test]
+    fn x13_models_of_several_kinds_of_core() {
+        let seen = parse("pmu=goldencove:2+gracemont cpus=4").unwrap().unwrap().models;
+        let models = [0, 1, 2, 3].map(|processor| seen.of(processor));
+        let (p, e) = (Model::GoldenCove, Model::Gracemont);
+        assert_eq!(models, [p, p, e, e]);
+        assert_eq!(parse("pmu=goldencove+zen4"), Err(Refusal::Options));
     }
 
     #[test]

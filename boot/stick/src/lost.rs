@@ -15,11 +15,12 @@ pub fn with_lost_item(mut report: Vec<u8>, (index, name): (u32, String)) -> Vec<
     for event in reader.feed(&report) {
         if let Event::Record { seq, record } = event {
             next = seq + 1;
-            is_done |= match &*record {
+            let is_of_it = match &*record {
                 Record::Error(error) => error.item == Some(index),
                 Record::Suite(suite) => suite.item == index,
                 other => other.restored().is_some_and(|(item, _, _)| item == index),
             };
+            is_done |= is_of_it && record.ends_item();
         }
     }
     if is_done || next == 0 {
@@ -33,6 +34,7 @@ pub fn with_lost_item(mut report: Vec<u8>, (index, name): (u32, String)) -> Vec<
         text,
         fault: None,
         restored: Vec::new(),
+        more: false,
     };
     // A line that was cut off in the middle.
     if !report.ends_with(b"\n") {

@@ -125,6 +125,7 @@ mod tests {
             text: "#UD at 0x40000000 while it ran, which is a long story".into(),
             fault: None,
             restored: Vec::new(),
+            more: false,
         };
         let end = End { passed: 1, failed: 2, records: 4, ..End::without_items(Outcome::Fail) };
         assert_eq!(end.on_end, OnEnd::Halt);

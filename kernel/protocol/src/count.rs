@@ -1,5 +1,6 @@
 //! Counting over time: sets of events over tasks, as `perf stat` counts.
 
+use crate::core_kind::CoreKind;
 use crate::workload::Workload;
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -106,6 +107,8 @@ pub enum Bind {
     AllProcessors,
     /// Everything on the processor of this number.
     Processor(u16),
+    /// Everything on one processor of a kind of core: the one of this number among them, from 0 on.
+    Core(CoreKind, u16),
     /// These tasks by their indices, and children that they start; nothing else.
     Tasks(Vec<u16>),
 }

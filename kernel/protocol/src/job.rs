@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 pub use crate::control::Control;
+pub use crate::core_kind::CoreKind;
 pub use crate::count::Count;
 pub use crate::criteria::{Bounds, Criteria, Expect};
 pub use crate::exact::Exact;
@@ -102,6 +103,8 @@ pub struct Processors<'a> {
     pub snippet: Snippet<'a>,
     /// The processor that it runs on, by its number; `None`: all.
     pub cpu: Option<u16>,
+    /// The kind of core that it runs on, among whose processors `cpu` is then counted; `None`: each kind, one after the other.
+    pub core: Option<CoreKind>,
     /// Afterwards, a loop of barecount's own on each of them with an interrupt at every so many instructions.
     pub interrupt_every: Option<u64>,
 }
@@ -346,6 +349,7 @@ pub(crate) mod tests {
             Just(Bind::System),
             Just(Bind::AllProcessors),
             any::<u16>().prop_map(Bind::Processor),
+            any::<u16>().prop_map(|number| Bind::Core(CoreKind::Efficient, number)),
             prop::collection::vec(any::<u16>(), 0..4).prop_map(Bind::Tasks),
         ]
     }
@@ -378,7 +382,8 @@ pub(crate) mod tests {
     prop_compose! {
         fn any_processors()(item in any_snippet(), cpu: Option<u16>, interrupt_every: Option<u64>) -> Item<'static> {
             let Item::Snippet(snippet) = item else { unreachable!("any_snippet makes snippets") };
-            Item::Processors(Processors { snippet, cpu, interrupt_every })
+            let core = cpu.filter(|cpu| cpu % 2 == 1).map(|_| CoreKind::LowPower);
+            Item::Processors(Processors { snippet, cpu, core, interrupt_every })
         }
     }
 

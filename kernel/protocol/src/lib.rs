@@ -31,6 +31,7 @@ pub mod authentication;
 pub mod bits;
 pub mod checksum;
 pub mod control;
+pub mod core_kind;
 pub mod count;
 pub mod criteria;
 pub mod digest;

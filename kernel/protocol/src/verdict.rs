@@ -11,6 +11,7 @@ pub(crate) use figures::figure;
 pub use figures::{Figure, figures};
 
 use crate::criteria::{Bounds, Criteria, Expect};
+use crate::kinds::ItemRecord;
 use crate::record::{Miss, Record, TaskEnd, TaskResult, Uncounted, Verdict};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -75,7 +76,7 @@ fn whole(tasks: &[TaskResult]) -> bool {
 /// What was asked for and not counted: events, and sets that lost the counters or never had them.
 #[must_use]
 pub fn uncounted(record: &Record) -> Vec<Uncounted> {
-    record.result().map(|result| result.uncounted()).unwrap_or_default()
+    record.result().map(ItemRecord::uncounted).unwrap_or_default()
 }
 
 fn not_counted(one: &Uncounted) -> Miss {

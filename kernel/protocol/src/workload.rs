@@ -1,6 +1,7 @@
 //! Work that goes on over time, for counting and sampling: tasks that a scheduler switches between.
 
 use crate::bits::Bits;
+use crate::core_kind::CoreKind;
 use crate::job::LoopCounter;
 use crate::limits::{LimitError, MAX_CPU, MAX_LOOP, length, name, range};
 use crate::program::MAX_PROGRAMS;
@@ -59,6 +60,8 @@ pub struct Task<'a> {
     pub parent: Option<u16>,
     /// The number of the processor that it runs on; `None`: its parent's, or the first.
     pub cpu: Option<u16>,
+    /// The kind of core that it runs on, among whose processors `cpu` is then counted, from 0 on.
+    pub core: Option<CoreKind>,
     /// What its code is when it starts. 32-bit code has EBX in place of R14, and its loop counts in memory.
     pub bits: Bits,
     /// The program that its code calls, by its position in the ramdisk among programs.
@@ -209,6 +212,7 @@ pub(crate) mod tests {
             ring: Ring::Kernel,
             parent,
             cpu: None,
+            core: None,
             program: None,
             bits: Bits::SixtyFour,
         }

@@ -183,18 +183,21 @@ mod tests {
                 Model::Nehalem => Some((1, 0xf)),
                 Model::Haswell => Some((2, 0xf)),
                 Model::Skylake => Some((3, 0xf)),
-                Model::IceLake | Model::SapphireRapids => Some((4, 0xff)),
+                Model::IceLake | Model::SapphireRapids | Model::GoldenCove => Some((4, 0xff)),
+                Model::Gracemont => Some((4, 0x3f)),
                 Model::ArrowLake => Some((6, 0x3ff)),
                 _ => None,
             };
             assert_eq!(pebs, expected, "{model:?}");
             let fixed = seen.pebs.map_or(0, |pebs| pebs.fixed_counters);
             let adaptive = expected.is_some_and(|(format, _)| format >= 4);
-            assert_eq!(fixed, if adaptive { 0xf } else { 0 }, "{model:?}");
+            assert_eq!(fixed, if adaptive { has.fixed } else { 0 }, "{model:?}");
             let least = seen.pebs.map(|pebs| (pebs.distribution_gp, pebs.distribution_fixed));
             match model {
                 Model::IceLake => assert_eq!(least, Some((0, 1))),
-                Model::SapphireRapids | Model::ArrowLake => assert_eq!(least, Some((1, 1))),
+                Model::SapphireRapids | Model::ArrowLake | Model::GoldenCove | Model::Gracemont => {
+                    assert_eq!(least, Some((1, 1)));
+                }
                 _ => assert_eq!(least.map(|(gp, _)| gp), expected.map(|(_, gp)| gp)),
             }
         }

@@ -13,7 +13,7 @@ use arch::memory::{Frames, Space, cache};
 use arch::pmu::{self, Capabilities, Ownership};
 use arch::smp::{self, Offset};
 use kernel::events::{self, Known};
-use kernel::processors::Member;
+use kernel::processors::{Member, kind};
 use spin::Mutex;
 use x86_64::registers::control::Cr3;
 use x86_64::structures::paging::PhysFrame;
@@ -84,12 +84,15 @@ impl AllProcessors {
             // SAFETY: as above; these are the processor's own.
             let counters = unsafe { Counters::new(pmu.clone().ok()) };
             let known = own_kind(machine, place, pmu.as_ref().ok(), &mut registers);
-            (pmu, PerCpu { counters, ownership, space: None }, known)
+            let core = kind::of(&native());
+            (pmu, PerCpu { counters, ownership, space: None }, (known, core))
         })
         .expect(BOOT);
         let offsets = smp::offsets().expect(BOOT);
         let (mut members, mut per_cpu, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
-        for ((processor, (pmu, mut own, known)), offset) in smp::in_use().zip(found).zip(offsets) {
+        for ((processor, (pmu, mut own, (known, core))), offset) in
+            smp::in_use().zip(found).zip(offsets)
+        {
             let number = processor.index() as u32;
             if number > 0 {
                 let alike = pmu.is_ok() == machine.pmu.is_ok();
@@ -107,7 +110,7 @@ impl AllProcessors {
                 true => format!("there is no PMU: {missing}"),
                 false => format!("the emulated PMU does not reach this processor ({missing})"),
             });
-            members.push(Member { number, apic_id: processor.apic_id(), pmu, offset });
+            members.push(Member { number, apic_id: processor.apic_id(), core, pmu, offset });
             per_cpu.push(Mutex::new(own));
             kinds.push(known);
         }

@@ -12,13 +12,16 @@ use arch::apic::{self, Apic, Mode, Register};
 use arch::cpu::{Hypervisor, Identity, Vendor, features, identity, native};
 use arch::memory::Space;
 use arch::pmu::{self, Capabilities, Driver, Emulated, Missing, Ownership};
+use arch::smp;
 use arch::time::{Clock, tsc};
 use arch::watchdog::Watchdog;
 use arch::watchdog::second::Guard;
 use kernel::events::{self, Known, Names};
 use kernel::machine::{self, Facts};
+use kernel::processors::kind;
 use kernel::report::Report;
 use kernel::screen::Ways;
+use protocol::core_kind::CoreKind;
 use protocol::record::{ErrorCode, ErrorRecord, Record};
 
 /// The machine, made ready.
@@ -29,6 +32,8 @@ pub struct Machine {
     pub apic_timer_hz: u64,
     /// ACPI's facts.
     pub platform: Platform,
+    /// The kind of each processor's core.
+    pub kinds: Vec<Option<CoreKind>>,
     /// Components of the extended state that are switched on.
     pub extended: u64,
     /// The screen.
@@ -135,6 +140,7 @@ pub fn machine(
         (by_counter, None) => by_counter,
     };
     let names = handed.ramdisk.and_then(|ramdisk| events::open(ramdisk, &identity, &cpuid));
+    let told = kinds(handed.ramdisk);
     let facts = Facts {
         identity: &identity,
         // SAFETY: interrupt table loaded, ring 0.
@@ -151,6 +157,7 @@ pub fn machine(
         apic_mode,
         apic_timer_hz,
         processors,
+        kinds: machine::kinds(&told),
         memory_bytes: handed.frames.total_bytes(),
         serial: report.sink_mut().names(),
         screen: handed.screen.map(|(_, info)| [info.width as u32, info.height as u32]),
@@ -168,6 +175,7 @@ pub fn machine(
         clock,
         apic_timer_hz,
         platform,
+        kinds: told.iter().map(|own| own.as_ref().map(|own| own.core)).collect(),
         extended,
         display,
         lines,
@@ -202,6 +210,28 @@ fn watchdog(
     if works { Ok("counter NMI") } else { Err("the NMI of a counter's overflow did not come") }
 }
 
+/// What each processor tells of the kind of its core.
+fn kinds(ramdisk: Option<&'static [u8]>) -> Vec<Option<machine::OwnKind>> {
+    // Of one alone nothing but the kind is wanted.
+    let several = smp::count() > 1;
+    let own = |_| {
+        let cpuid = native();
+        let core = kind::of(&cpuid)?;
+        // SAFETY: ring 0, interrupt table loaded; nobody else uses the PMU.
+        let mut registers = unsafe { pmu::Machine::new() };
+        let names = ramdisk
+            .filter(|_| several)
+            .and_then(|ramdisk| events::open(ramdisk, &Identity::read(&cpuid), &cpuid));
+        Some(machine::OwnKind {
+            core,
+            native: kind::native(&cpuid),
+            pmu: if several { pmu::find(&mut registers) } else { Err(Missing::NotAnnounced) },
+            event_tables: names.map(|names| names.record),
+        })
+    };
+    smp::on_all(own).unwrap_or_default()
+}
+
 fn device_error(text: &str) -> Record {
     Record::Error(ErrorRecord {
         code: ErrorCode::Device,
@@ -210,5 +240,6 @@ fn device_error(text: &str) -> Record {
         text: text.into(),
         fault: None,
         restored: Vec::new(),
+        more: false,
     })
 }

@@ -23,7 +23,7 @@ use kernel::heartbeat::Beat;
 use kernel::processors::{self, Member, Ran, SnapshotCounts};
 use kernel::snippet::events::{Counted, Plan};
 use kernel::snippet::{Emitted, Phase, emit, fault};
-use protocol::job::Snippet;
+use protocol::job::{CoreKind, Snippet};
 use protocol::record::{Fault, Interrupts, Within};
 use x86_64::instructions::interrupts;
 
@@ -48,7 +48,7 @@ pub struct SelectedProcessors<'a> {
 }
 
 impl<'a> SelectedProcessors<'a> {
-    /// All processors, or the one with number `cpu`. Their memory areas are zero.
+    /// All processors, those of a kind of core, or the one with number `cpu`. Their memory areas are zero.
     ///
     /// # Errors
     /// There is none with that number.
@@ -57,10 +57,13 @@ impl<'a> SelectedProcessors<'a> {
         arena: &'a mut Arena,
         counting: &'a mut Counting,
         machine: &'a Machine,
-        cpu: Option<u16>,
+        (cpu, core): (Option<u16>, Option<CoreKind>),
         heart: &'a dyn Beat,
     ) -> Result<Self, String> {
-        let is_chosen = |member: &Member| cpu.is_none_or(|cpu| member.number == u32::from(cpu));
+        let is_chosen = |member: &Member| match cpu {
+            Some(cpu) => member.number == u32::from(cpu),
+            None => core.is_none() || member.core == core,
+        };
         let places = all.members.iter().enumerate().filter(|(_, member)| is_chosen(member));
         let chosen: Vec<usize> = places.map(|(place, _)| place).collect();
         if chosen.is_empty() {

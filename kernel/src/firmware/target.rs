@@ -150,6 +150,7 @@ pub fn no_job(error: &RamdiskError, machine: &Machine, report: &mut Report<Line>
         text,
         fault: None,
         restored: Vec::new(),
+        more: false,
     }));
     End::without_items(Outcome::BadJob)
 }

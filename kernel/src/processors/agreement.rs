@@ -10,7 +10,7 @@ use thiserror::Error;
 /// Two processors differ.
 #[derive(Clone, Debug, Error, Eq, PartialEq)]
 #[error(
-    "the PMUs of processor {one} and processor {other} differ in {what}; name one processor with cpu = {one} or cpu = {other}"
+    "the PMUs of processor {one} and processor {other} differ in {what}; name one processor with cpu = {one} or cpu = {other}, or a kind of core"
 )]
 pub struct Disagreement {
     /// The first processor with a PMU.

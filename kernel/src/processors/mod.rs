@@ -6,6 +6,7 @@
 //! is then made once more for each of them out of the notes ([`replay`]). So their figures mean the same.
 
 pub mod agreement;
+pub mod kind;
 pub mod replay;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use alloc::vec::Vec;
 use arch::call::Trap;
 use arch::pmu::Capabilities;
 use arch::smp::{Offset, skew};
+use protocol::core_kind::CoreKind;
 use protocol::job::{Processors, Snippet};
 use protocol::record::{
     Fault, Interrupts, Metric, ProcessorResult, ProcessorsResult, Skew, Snapshot, Sum, Verdict,
@@ -34,6 +36,8 @@ pub struct Member {
     pub number: u32,
     /// Its local APIC's id.
     pub apic_id: u32,
+    /// The kind of its core, if it tells.
+    pub core: Option<CoreKind>,
     /// Its PMU, or why it has none.
     pub pmu: Result<Capabilities, String>,
     /// Its TSC against the boot processor's.
@@ -142,6 +146,8 @@ pub fn measure_all(
     Ok(ProcessorsResult {
         item: index,
         name: snippet.name.to_string(),
+        core: members[0].core,
+        more: false,
         verdict: Verdict::None,
         misses: Vec::new(),
         restored: Vec::new(),

@@ -20,7 +20,7 @@ fn capabilities(model: Model) -> Capabilities {
 }
 
 fn member(number: u32, pmu: Result<Capabilities, String>) -> Member {
-    Member { number, apic_id: 2 * number, pmu, offset: Offset { ticks: -4, error: 2 } }
+    Member { number, apic_id: 2 * number, core: None, pmu, offset: Offset { ticks: -4, error: 2 } }
 }
 
 fn set(costs: &[u64], pmus: &[Option<Model>]) -> Made4 {
@@ -87,7 +87,12 @@ impl ProcessorSet for Made4 {
 
 fn item(events: &[&'static str]) -> Processors<'static> {
     let events = events.iter().map(|&event| Cow::Borrowed(event)).collect();
-    Processors { snippet: Snippet { events, ..nop("x") }, cpu: None, interrupt_every: None }
+    Processors {
+        snippet: Snippet { events, ..nop("x") },
+        cpu: None,
+        core: None,
+        interrupt_every: None,
+    }
 }
 
 const SAME: [Option<Model>; 3] = [Some(Model::Skylake); 3];

@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use protocol::job::{Requirement, Snippet};
+use protocol::job::{CoreKind, Requirement, Snippet};
 use protocol::record::{ErrorCode, ErrorRecord, Fault};
 
 /// Why an item has no result.
@@ -62,6 +62,12 @@ impl Failure {
         self
     }
 
+    /// The same on all cores of a kind.
+    pub(super) fn on_cores(mut self, core: CoreKind) -> Self {
+        self.text = format!("on {core} cores: {}", self.text);
+        self
+    }
+
     /// Counts it as that of the item `name`.
     pub(super) fn count(&self, name: &str, status: &mut Status) {
         if self.code != ErrorCode::Skipped {
@@ -84,5 +90,5 @@ pub(super) fn error_record(
     text: String,
 ) -> ErrorRecord {
     let (item, name) = item.map(|(item, name)| (item, name.to_string())).unzip();
-    ErrorRecord { code, item, name, text, fault: None, restored: Vec::new() }
+    ErrorRecord { code, item, name, text, fault: None, restored: Vec::new(), more: false }
 }

@@ -9,14 +9,18 @@ mod snippet;
 mod suite;
 mod tasks;
 
+use super::core_kinds::Part;
 use super::failure::Failure;
 use super::machine::Machine;
-use protocol::job::Item;
+use protocol::job::{CoreKind, Item};
 use protocol::record::Record;
 
 /// An item that runs: where it stands in the job, on what, and where the records go that it writes before its last one.
 struct Run<'a, M> {
     index: u32,
+    /// The kind of core that it is for, of an item that several kinds run, and whether another one's turn comes behind it.
+    core: Option<CoreKind>,
+    more: bool,
     machine: &'a mut M,
     report: &'a mut dyn FnMut(&Record),
 }
@@ -30,15 +34,15 @@ impl<M: Machine> Run<'_, M> {
     }
 }
 
-/// Runs item `index`, and hands the records that it writes meanwhile to `report`.
+/// Runs an item, or the part of it that is for one kind of core, and hands the records that it writes meanwhile to `report`.
 pub(super) fn run(
-    item: &Item,
-    index: u32,
+    part: &Part,
     machine: &mut impl Machine,
     report: &mut dyn FnMut(&Record),
 ) -> Result<Record, Failure> {
-    let run = &mut Run { index, machine, report };
-    match item {
+    let &Part { index, core, more, .. } = part;
+    let run = &mut Run { index, core, more, machine, report };
+    match part.item {
         Item::Snippet(item) => snippet::run(item, run),
         Item::Exact(item) => exact::run(item, run),
         Item::History(item) => history::run(item, run),

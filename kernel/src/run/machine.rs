@@ -8,7 +8,7 @@ use crate::snippet::measure::Runner;
 use crate::{processors, tasks};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use protocol::job::{Conformance, Count, Memory, Processors, Requirement, Tasks};
+use protocol::job::{Conformance, CoreKind, Count, Memory, Processors, Requirement, Tasks};
 use protocol::record::{Applied, Check, CountResult, ProcessorsResult, Record, Suite};
 
 /// What the loop needs of the machine besides running code.
@@ -69,13 +69,18 @@ pub trait Machine: Historian + Runner + Sampler + Stepper {
     /// # Errors
     /// Why the tasks cannot run or the PMU refuses, in a sentence.
     fn count(&mut self, item: &Count) -> Result<CountResult, String>;
-    /// Measures a snippet on several processors, as item `index`.
+    /// The kind of each processor's core, by their numbers, where the processors tell.
+    fn kinds(&mut self) -> Vec<Option<CoreKind>> {
+        Vec::new()
+    }
+    /// Measures a snippet on several processors, of a kind of core where one is given, as item `index`.
     ///
     /// # Errors
     /// Why that cannot be done.
     fn processors(
         &mut self,
         item: &Processors,
+        core: Option<CoreKind>,
         index: u32,
     ) -> Result<ProcessorsResult, processors::Failure>;
     /// Interrupts since the last call that nothing asked for and no instruction raised, in a sentence.

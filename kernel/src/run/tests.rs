@@ -3,8 +3,7 @@ mod verdicts;
 mod workloads;
 
 use super::*;
-use crate::exact::{self, Stepper};
-use crate::exact::{Tally, Unstepped};
+use crate::exact::{self, Stepper, Tally, Unstepped};
 use crate::history::Historian;
 use crate::report::{Buffer, Report};
 use crate::sampling::Sampler;
@@ -19,7 +18,7 @@ use arch::pmu::pmi::{ControlBlock, Delivery, Interval};
 use arch::pmu::stop_on_overflow::StopOnOverflow;
 use protocol::control::{MemoryType, PageSize, Ring};
 use protocol::exact::Filter;
-use protocol::job::{Bounds, Difference, Expect, OnEnd};
+use protocol::job::{Bounds, CoreKind, Difference, Expect, OnEnd};
 use protocol::job::{
     Conformance, Count, Criteria, Exact, Processors, Requirement, Sampling, Snippet, Tasks,
 };
@@ -57,6 +56,8 @@ struct Clocked {
     bytes: u64,
     /// Names of what was provided.
     provided: Vec<String>,
+    /// Kinds of its cores.
+    cores: Vec<Option<CoreKind>>,
 }
 
 impl Clocked {
@@ -76,6 +77,7 @@ impl Clocked {
             noticed_late: false,
             bytes: 1 << 20,
             provided: vec![],
+            cores: vec![],
         }
     }
 }
@@ -304,9 +306,13 @@ impl Machine for Clocked {
             _ => Err("one task at a time".into()),
         }
     }
+    fn kinds(&mut self) -> Vec<Option<CoreKind>> {
+        self.cores.clone()
+    }
     fn processors(
         &mut self,
         item: &Processors,
+        _: Option<CoreKind>,
         _: u32,
     ) -> Result<ProcessorsResult, processors::Failure> {
         let why = Unmeasured::Refused("one processor only".into());
@@ -465,9 +471,10 @@ proptest::proptest! {
             fn processors(
                 &mut self,
                 item: &Processors,
+                core: Option<CoreKind>,
                 index: u32,
             ) -> Result<ProcessorsResult, processors::Failure> {
-                self.0.processors(item, index)
+                self.0.processors(item, core, index)
             }
             fn is_emulated(&self) -> bool { false }
             fn show(&mut self, status: &Status) { self.0.show(status); }

@@ -298,6 +298,7 @@ fn item(events: &[SampledEvent<'static>], turns: u64) -> Sampling<'static> {
         ring: TaskRing::Kernel,
         parent: None,
         cpu: None,
+        core: None,
         program: None,
         bits: protocol::bits::Bits::SixtyFour,
     };

@@ -74,6 +74,7 @@ mod tests {
             ring: Ring::User,
             parent: None,
             cpu: None,
+            core: None,
             program: None,
             bits: protocol::bits::Bits::SixtyFour,
         }

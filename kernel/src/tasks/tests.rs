@@ -184,6 +184,7 @@ fn task(turns: u64, parent: Option<u16>) -> Task<'static> {
         ring: Ring::Kernel,
         parent,
         cpu: None,
+        core: None,
         program: None,
         bits: protocol::bits::Bits::SixtyFour,
     }

@@ -117,8 +117,8 @@ const ROWS: [Row; 30] = [
         "intel-x86-64-golden-cove-12th-gen-intel-core-i7-12700h-p-core",
         [6, 0x9a],
         5,
-        [6, 48],
-        [3, 48],
+        [8, 48],
+        [4, 48],
         Some("goldencove"),
     ),
     (

@@ -3,7 +3,8 @@
 use crate::recording::{PREFIX, Recorded};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
-use pmu_model::Model;
+use pmu_model::mixture::MixtureError;
+use pmu_model::{Mixture, Model};
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
@@ -27,6 +28,8 @@ pub enum Pmu {
 pub enum Emulated {
     /// That of a model.
     Model(Model),
+    /// Those of several models, each on some of the processors.
+    Mixed(Mixture),
     /// That of a recorded processor, which lives as long as the program.
     Recorded(&'static Recorded),
 }
@@ -37,6 +40,7 @@ impl Emulated {
     pub fn model(self) -> Model {
         match self {
             Self::Model(model) => model,
+            Self::Mixed(mixture) => mixture.first(),
             Self::Recorded(recorded) => recorded.nearest,
         }
     }
@@ -45,7 +49,7 @@ impl Emulated {
     #[must_use]
     pub fn recorded(self) -> Option<&'static Recorded> {
         match self {
-            Self::Model(_) => None,
+            Self::Model(_) | Self::Mixed(_) => None,
             Self::Recorded(recorded) => Some(recorded),
         }
     }
@@ -55,6 +59,7 @@ impl Emulated {
     pub fn what(self) -> String {
         match self {
             Self::Model(model) => model.spec().name.to_string(),
+            Self::Mixed(mixture) => mixture.to_string(),
             Self::Recorded(recorded) => recorded.what(),
         }
     }
@@ -77,10 +82,21 @@ const WORDS: [(&str, Pmu, &str); 3] = [
 ];
 
 impl Pmu {
+    /// The models of the processors, if they are several.
+    #[must_use]
+    pub fn mixture(self) -> Option<Mixture> {
+        match self {
+            Self::Emulated(Emulated::Mixed(mixture)) => Some(mixture),
+            _ => None,
+        }
+    }
+
     /// The parser for clap, which knows every value and tells them in help texts and errors.
     pub fn parser() -> impl TypedValueParser<Value = Self> {
         let words = WORDS.map(|(name, _, help)| PossibleValue::new(name).help(help));
-        let values: Vec<PossibleValue> = words.into_iter().chain(emulated_values()).collect();
+        let help = "emulated: models of several kinds of core, each on so many processors: goldencove:2+gracemont:4";
+        let mixed = PossibleValue::new("MODEL+MODEL").help(help);
+        let values = words.into_iter().chain(emulated_values()).chain([mixed]).collect();
         Parser(values).map(|emulated| match emulated {
             Named::Word(pmu) => pmu,
             Named::Emulated(emulated) => Self::Emulated(emulated),
@@ -90,6 +106,7 @@ impl Pmu {
     /// The parser for an emulated PMU and nothing else.
     pub fn emulated_parser() -> impl TypedValueParser<Value = Emulated> {
         Parser(emulated_values().collect()).try_map(|named| match named {
+            Named::Emulated(Emulated::Mixed(_)) => Err("several models are for `run` alone"),
             Named::Emulated(emulated) => Ok(emulated),
             Named::Word(_) => Err("no PMU that can be emulated"),
         })
@@ -113,7 +130,15 @@ enum Named {
     Emulated(Emulated),
 }
 
-/// One of the values, or `dump:` and a file.
+fn mixed(text: &str) -> Result<Named, MixtureError<'_>> {
+    let mixture = Mixture::parse(text)?;
+    Ok(Named::Emulated(match mixture.is_mixed() {
+        true => Emulated::Mixed(mixture),
+        false => return Err(MixtureError::Alone(mixture.first())),
+    }))
+}
+
+/// One of the values, or `dump:` and a file, or several models.
 #[derive(Clone)]
 struct Parser(Vec<PossibleValue>);
 
@@ -127,6 +152,12 @@ impl TypedValueParser for Parser {
         value: &OsStr,
     ) -> Result<Named, clap::Error> {
         let Some(file) = value.to_str().and_then(|text| text.strip_prefix(PREFIX)) else {
+            if let Some(text) = value.to_str().filter(|text| text.contains(['+', ':'])) {
+                return mixed(text).map_err(|wrong| {
+                    let text = format!("--pmu {text}: {wrong}\n");
+                    clap::Error::raw(ErrorKind::ValueValidation, text).with_cmd(command)
+                });
+            }
             let known = PossibleValuesParser::new(self.0.clone());
             let name = known.parse_ref(command, argument, value)?;
             let word = WORDS.into_iter().find(|(word, _, _)| *word == name);
@@ -157,6 +188,7 @@ impl fmt::Display for Pmu {
             Self::Host => f.write_str("host"),
             Self::None => f.write_str("none"),
             Self::Emulated(Emulated::Model(model)) => f.write_str(model.spec().name),
+            Self::Emulated(Emulated::Mixed(mixture)) => mixture.fmt(f),
             Self::Emulated(Emulated::Recorded(recorded)) => {
                 write!(f, "{PREFIX}{}", recorded.file.display())
             }
@@ -183,6 +215,32 @@ mod tests {
         }
         assert!(parse("z80").unwrap_err().contains("z80"));
         assert_eq!(super::models().count(), Model::ALL.len() - 1);
+    }
+
+    #[test]
+    fn x13_models_of_several_kinds_lead_back_and_others_are_refused() {
+        for text in ["goldencove+gracemont", "gracemont:3+goldencove:1"] {
+            let parsed = parse(text).unwrap();
+            assert_eq!(parsed.to_string(), text);
+            assert!(parsed.mixture().is_some());
+        }
+        for (text, reason) in [
+            (
+                "goldencove+zen4",
+                "--pmu goldencove+zen4: goldencove and zen4 are of different makers",
+            ),
+            (
+                "skylake:2",
+                "--pmu skylake:2: skylake alone is on all processors; --cpus says how many",
+            ),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(reason), "{error}");
+        }
+        let command = clap::Command::new("x");
+        let alone = Pmu::emulated_parser();
+        let mixed = alone.parse_ref(&command, None, OsStr::new("goldencove+gracemont"));
+        assert!(mixed.unwrap_err().to_string().contains("several models are for `run` alone"));
     }
 
     #[test]

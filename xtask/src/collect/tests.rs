@@ -16,6 +16,7 @@ fn error(item: Option<u32>) -> Record {
         text,
         fault: None,
         restored: Vec::new(),
+        more: false,
     })
 }
 

@@ -3,7 +3,7 @@
 pub(super) mod boots;
 mod gate;
 mod staging;
-pub use staging::{hypervisor, plant, record, stage, stage_files, stage_pmu, stage_with_pmu};
+pub use staging::{hypervisor, mix, plant, record, stage, stage_files, stage_pmu, stage_with_pmu};
 
 use super::{check_output, deliver, deliver_text};
 use crate::build::{self, Tree};
@@ -27,7 +27,7 @@ use crate::samples::short;
 use crate::setup::{self, Need, SetupError, Toolchain};
 use crate::symbols::{Symbols, image_base};
 use crate::{Failure, Result, interrupt, output, verdict};
-use pmu_model::Model;
+use pmu_model::{Mixture, Model};
 use protocol::ramdisk::{self, SectionKind};
 use protocol::record::CountedBy;
 use staging::write;
@@ -80,8 +80,9 @@ pub fn run(arguments: &Run) -> Result<u8> {
         Given::Emulated(model) => Some(model),
         _ => None,
     };
-    let cpus = arguments.machine.cpus.unwrap_or(packed.cpus);
-    check_memory(&arguments.machine, cpus, &choice)?;
+    let cpus = cpus(&arguments.machine, &packed)?;
+    let machine = Machine { cpus: Some(cpus), ..arguments.machine.clone() };
+    check_memory(&machine, cpus, &choice)?;
     if matches!(choice.pmu, Given::Emulated(_)) && cpus > MAX_EMULATED {
         output::say(&format!(
             "pmu: on {MAX_EMULATED} of the {cpus} processors; QEMU's HPET has no timers for more"
@@ -98,7 +99,7 @@ pub fn run(arguments: &Run) -> Result<u8> {
     let scratch = Scratch::new(arguments.keep.as_deref())?;
     let boot = |packed: &Packed| {
         let packed = in_form(packed, arguments.ktap)?;
-        boot(&tree, &packed, &arguments.machine, (&choice, &counter), scratch.path())
+        boot(&tree, &packed, &machine, (&choice, &counter), scratch.path())
     };
     let mut whole = boots::run(&packed, arguments.machine.reboots, boot)?;
     verdict::judge(&mut whole.report, &packed.job);
@@ -126,6 +127,9 @@ pub fn run(arguments: &Run) -> Result<u8> {
     context.authentication = Some("verified: each record carries the code of its boot's key");
     if let Given::Emulated(model) = choice.pmu {
         context.pmu_said = pmu_log::read(scratch.path(), model);
+        for (other, _) in arguments.machine.pmu.mixture().iter().flat_map(Mixture::kinds) {
+            context.pmu_said.retain(|line| !line.starts_with(&format!("{other:?}; ")));
+        }
         // A PMU that announces counters of which none counts is what a certificate is about.
         let lies = Certificate::of(&whole.report).is_some_and(|one| one.honest == Some(false));
         if arguments.machine.pmu != cli::Pmu::Auto && !lies {
@@ -251,6 +255,21 @@ fn has_pmu(report: &Report, model: Model, said: &[String]) -> Result<()> {
     Err(MachineError::NoPmu { model, why: why.join("; ") }.into())
 }
 
+/// How many processors the machine gets: as many as were asked for, or as the job and the models need.
+fn cpus(machine: &Machine, packed: &Packed) -> Result<u32> {
+    let Some(mixture) = machine.pmu.mixture() else {
+        return Ok(machine.cpus.unwrap_or(packed.cpus));
+    };
+    let (least, most) = (mixture.least(), mixture.most());
+    let cpus = machine.cpus.unwrap_or(packed.cpus.max(least));
+    if cpus < least || most.is_some_and(|most| cpus > most) {
+        let whose = if machine.cpus.is_some() { "--cpus is" } else { "the job needs" };
+        let text = format!("--pmu {mixture} is for {least} processors, and {whose} {cpus}");
+        return Err(Failure::Usage(text));
+    }
+    Ok(cpus)
+}
+
 /// Refuses less memory than the processors take: without it some of them would not be used.
 fn check_memory(machine: &Machine, cpus: u32, choice: &Choice) -> Result<()> {
     let Some(memory) = machine.memory else { return Ok(()) };
@@ -343,6 +362,9 @@ pub fn boot(
     let given = (choice.pmu, choice.recorded, icount);
     let (kernel, job) = (tree.kernel(), Some(&packed.bytes[..]));
     let (boot, mut pmu) = stage_with_pmu(tree, &kernel, job, machine.boot, given, folder)?;
+    if let Some(mixture) = machine.pmu.mixture() {
+        mix(&mixture, &mut pmu);
+    }
     if let Some(fault) = &machine.pmu_fault {
         tree.build_faulty_pmu()?;
         plant(tree, fault, &mut pmu, folder)?;

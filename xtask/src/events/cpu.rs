@@ -209,9 +209,8 @@ pub fn key_of(model: Model) -> Option<CpuKey> {
     let upper = if base == 0xf || base == 6 { signature >> 16 & 0xf } else { 0 };
     let number = (upper << 4 | signature >> 4 & 0xf) as u8;
     let key = CpuKey::new(vendor, family as u16, number, (signature & 0xf) as u8);
-    // The model that has leaf 0x23 is a hybrid's performance core.
-    let hybrid = spec.intel().is_some_and(|intel| intel.leaf_23.is_some());
-    Some(if hybrid { key.with_leaf_1a(0x4000_0003) } else { key })
+    let core = spec.intel().and_then(|intel| intel.core);
+    Some(core.map_or(key, |core| key.with_leaf_1a(core.native)))
 }
 
 /// What CPUID says on a recorded processor; `None` for a maker whose PMUs the tables do not describe.

@@ -3,6 +3,7 @@
 use super::errors::Place;
 use super::file::Text;
 use super::workload::{WorkloadFile, place};
+use protocol::core_kind::CoreKind;
 use protocol::count::Bind;
 use protocol::limits::MAX_CPU;
 use serde::de::value::MapAccessDeserializer;
@@ -12,7 +13,7 @@ use std::fmt;
 use toml::Spanned;
 
 /// What it can be.
-const FORMS: &str = "\"system\", \"all-cpus\", { cpu = N }, { task = NAME } or { tasks = [NAMES] }";
+const FORMS: &str = "\"system\", \"all-cpus\", { cpu = N }, { core = KIND, cpu = N }, { task = NAME } or { tasks = [NAMES] }";
 
 /// As written.
 #[derive(Clone, Debug)]
@@ -20,6 +21,7 @@ pub(super) enum RawBind {
     System,
     AllCpus,
     Cpu(u16),
+    Core(CoreKind, u16),
     Tasks(Vec<Spanned<String>>),
 }
 
@@ -27,6 +29,7 @@ pub(super) enum RawBind {
 #[serde(deny_unknown_fields)]
 struct Table {
     cpu: Option<u16>,
+    core: Option<CoreKind>,
     task: Option<Spanned<String>>,
     tasks: Option<Vec<Spanned<String>>>,
 }
@@ -52,11 +55,16 @@ impl<'de> Deserialize<'de> for RawBind {
 
             fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<RawBind, M::Error> {
                 match Table::deserialize(MapAccessDeserializer::new(map))? {
-                    Table { cpu: Some(cpu), task: None, tasks: None } => Ok(RawBind::Cpu(cpu)),
-                    Table { cpu: None, task: Some(task), tasks: None } => {
+                    Table { cpu: Some(cpu), core: None, task: None, tasks: None } => {
+                        Ok(RawBind::Cpu(cpu))
+                    }
+                    Table { cpu, core: Some(core), task: None, tasks: None } => {
+                        Ok(RawBind::Core(core, cpu.unwrap_or(0)))
+                    }
+                    Table { cpu: None, core: None, task: Some(task), tasks: None } => {
                         Ok(RawBind::Tasks(vec![task]))
                     }
-                    Table { cpu: None, task: None, tasks: Some(tasks) } => {
+                    Table { cpu: None, core: None, task: None, tasks: Some(tasks) } => {
                         Ok(RawBind::Tasks(tasks))
                     }
                     _ => Err(M::Error::custom(format!("bind must be one of {FORMS}"))),
@@ -75,6 +83,7 @@ pub(super) enum BindFile {
     System(Place),
     AllCpus(Place),
     Cpu(Place, u16),
+    Core(Place, CoreKind, u16),
     Tasks(Place, Vec<(Place, String)>),
 }
 
@@ -87,6 +96,7 @@ impl BindFile {
             RawBind::System => Self::System(whole),
             RawBind::AllCpus => Self::AllCpus(whole),
             RawBind::Cpu(cpu) => Self::Cpu(whole, cpu),
+            RawBind::Core(core, cpu) => Self::Core(whole, core, cpu),
             RawBind::Tasks(tasks) => {
                 let named =
                     |task: Spanned<String>| (place(text, source, &task.span()), task.into_inner());
@@ -102,6 +112,7 @@ impl BindFile {
             Self::System(place)
             | Self::AllCpus(place)
             | Self::Cpu(place, _)
+            | Self::Core(place, ..)
             | Self::Tasks(place, _) => Some(place),
         }
     }
@@ -115,7 +126,8 @@ impl BindFile {
             Self::Default | Self::System(_) => Bind::System,
             Self::AllCpus(_) => Bind::AllProcessors,
             Self::Cpu(_, cpu) if *cpu <= MAX_CPU => Bind::Processor(*cpu),
-            Self::Cpu(place, cpu) => {
+            Self::Core(_, core, cpu) if *cpu <= MAX_CPU => Bind::Core(*core, *cpu),
+            Self::Cpu(place, cpu) | Self::Core(place, _, cpu) => {
                 let message = format!("bind names processor {cpu}; the numbers are 0 to {MAX_CPU}");
                 return Err((place.clone(), message));
             }

@@ -22,6 +22,7 @@ pub(crate) use forms::RawForms;
 pub(crate) use lines::Text;
 pub(super) use lines::{Lines, Spans, lines, position};
 use protocol::bits::Bits;
+use protocol::core_kind::CoreKind;
 use protocol::job::Difference;
 pub(crate) use raw::RawSnippet;
 pub use read::{parse, read};
@@ -116,6 +117,8 @@ pub struct SnippetFile {
 pub struct OnProcessors {
     /// On the processor with this number; `None`: on all.
     pub cpu: Option<u16>,
+    /// On cores of this kind, among whose processors `cpu` is counted.
+    pub core: Option<CoreKind>,
     /// Instructions from one interrupt to the next, in a loop of its own.
     pub interrupt_every: Option<u64>,
 }

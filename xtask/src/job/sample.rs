@@ -480,6 +480,7 @@ impl SampleFile {
             ring: Ring::Kernel,
             parent: None,
             cpu: None,
+            core: None,
             program: None,
             bits,
         };

@@ -8,6 +8,7 @@ use super::function::{Argument, FunctionFile, RawFiles, RawFunction};
 use super::memory::{self, MemoryFile, Symbol};
 use super::schema::{FilesText, RingText, Width};
 use protocol::bits::Bits;
+use protocol::core_kind::CoreKind;
 use protocol::limits::LimitError;
 use protocol::workload::{self, Ring, Task, Workload};
 use schemars::JsonSchema;
@@ -53,6 +54,8 @@ pub(super) struct RawTask {
     parent: Option<Spanned<String>>,
     /// The processor that it runs on. Default: the first.
     cpu: Option<u16>,
+    /// The kind of core that it runs on, among whose processors `cpu` is then counted.
+    core: Option<CoreKind>,
     /// Whether x87, SSE and AVX state is switched with it. Default: if its code uses it.
     extended: Option<bool>,
     #[schemars(with = "Option<Width>")]
@@ -95,6 +98,8 @@ pub struct TaskFile {
     pub parent: Option<String>,
     /// The processor that it runs on.
     pub cpu: Option<u16>,
+    /// The kind of core that it runs on.
+    pub core: Option<CoreKind>,
     /// Whether it has extended state; `None`: its code tells.
     pub extended: Option<bool>,
     /// What its code is.
@@ -156,6 +161,9 @@ impl TaskFile {
         let wrong = match (raw.asm.is_some(), function.is_there()) {
             (true, true) => Some("a task has either asm or a function of object".to_string()),
             (false, false) => Some("missing field `asm` (or object and function)".to_string()),
+            _ if raw.core.is_some() && raw.parent.is_some() => {
+                Some("a task runs where its parent does: give core to the parent".to_string())
+            }
             (_, true) if other_code => Some("a function has no init, syntax or bits".to_string()),
             _ => None,
         };
@@ -172,6 +180,7 @@ impl TaskFile {
             ring: raw.ring.0,
             parent: raw.parent.map(Spanned::into_inner),
             cpu: raw.cpu,
+            core: raw.core,
             extended: raw.extended,
             bits: raw.bits.unwrap_or_default(),
             place,
@@ -214,6 +223,7 @@ impl TaskFile {
             ring: self.ring,
             parent,
             cpu: self.cpu,
+            core: self.core,
             bits: self.bits,
             program: None,
         }
@@ -230,6 +240,7 @@ impl TaskFile {
             ring: Ring::User,
             parent: None,
             cpu: None,
+            core: None,
             extended: None,
             bits: Bits::default(),
             function: Some(function),
@@ -269,7 +280,7 @@ impl WorkloadFile {
 
     /// The greatest number of a processor that a task is to run on.
     pub(super) fn greatest_cpu(&self) -> Option<u16> {
-        self.tasks.iter().filter_map(|task| task.cpu).max()
+        self.tasks.iter().filter(|task| task.core.is_none()).filter_map(|task| task.cpu).max()
     }
 
     /// Whether a machine with so many processors has all that tasks are to run on.
@@ -278,7 +289,8 @@ impl WorkloadFile {
     /// Every task for which it has none.
     pub(super) fn check_cpus(&self, cpus: u32) -> Result<(), JobError> {
         let beyond = |task: &TaskFile| {
-            let cpu = task.cpu.filter(|&cpu| u32::from(cpu) >= cpus)?;
+            let numbered = task.cpu.filter(|_| task.core.is_none());
+            let cpu = numbered.filter(|&cpu| u32::from(cpu) >= cpus)?;
             Some(task.error(format!("it is to run on processor {cpu}; {}", too_few(cpu, cpus))))
         };
         let errors: Vec<TaskError> = self.tasks.iter().filter_map(beyond).collect();

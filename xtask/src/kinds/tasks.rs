@@ -33,7 +33,7 @@ impl Shown for TasksResult {
             let own = if verdict == "fail" { "" } else { verdict };
             csv::with_verdict(fields, if passed { own } else { "fail" })
         };
-        render::tasks::figures(self).into_iter().map(row).collect()
+        render::tasks::figures(self).map(row).collect()
     }
 
     fn compared(&self, steady: bool) -> Compared {

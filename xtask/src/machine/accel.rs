@@ -153,8 +153,16 @@ fn emulated(asked: &Machine, pmu: Emulated) -> Result<Choice, MachineError> {
         let text = format!("--pmu {} is not possible here: {reason}", asked.pmu);
         return Err(MachineError::Contradiction(text));
     }
+    if let (Emulated::Mixed(_), Boot::Uefi) = (pmu, asked.boot) {
+        let text = format!("--pmu {}: several models take --boot direct", asked.pmu);
+        return Err(MachineError::Contradiction(text));
+    }
+    let reason = match pmu {
+        Emulated::Mixed(mixture) => format!("as asked: the first of {mixture}"),
+        _ => "as asked".to_string(),
+    };
     let (pmu, recorded) = (Given::Emulated(pmu.model()), pmu.recorded());
-    Ok(Choice { kvm: false, pmu, recorded, reason: "as asked".to_string() })
+    Ok(Choice { kvm: false, pmu, recorded, reason })
 }
 
 #[cfg(test)]

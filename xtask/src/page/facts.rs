@@ -72,6 +72,7 @@ fn machine_facts(all: &mut Vec<(&str, String)>, machine: &Machine) {
         all.push(("Events by name", events));
     }
     all.push(("Processors", processors::heading(machine).unwrap_or_default()));
+    all.push(("Kinds of core", processors::kinds(machine).join(". ")));
     all.push(("Memory", format!("{} MiB", machine.memory_bytes >> 20)));
 }
 

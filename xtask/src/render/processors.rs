@@ -5,7 +5,7 @@ use super::style::{FAINT, STRONG, paint};
 use super::table::{Width, empty, fit};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Table};
-use protocol::record::{Machine, ProcessorResult, ProcessorState, ProcessorsResult};
+use protocol::record::{KindOfCores, Machine, ProcessorResult, ProcessorState, ProcessorsResult};
 use std::fmt::Write;
 
 /// The line about the machine's processors, if there are several.
@@ -26,6 +26,41 @@ pub(crate) fn heading(machine: &Machine) -> Option<String> {
     Some(line)
 }
 
+/// A line for each kind of core of a hybrid package.
+pub(crate) fn kinds(machine: &Machine) -> Vec<String> {
+    let line = |kind: &KindOfCores| {
+        let numbers: Vec<String> = kind.processors.iter().map(u32::to_string).collect();
+        let s = if numbers.len() == 1 { "" } else { "s" };
+        let mut line = format!("{} cores: processor{s} {}", kind.core, numbers.join(", "));
+        match (&kind.pmu, &kind.pmu_absent) {
+            (Some(pmu), _) => {
+                // Writing to a String does not fail.
+                let _ = write!(
+                    line,
+                    "; PMU version {}: {} counters of {} bits, {} fixed of {}",
+                    pmu.version,
+                    pmu.counters,
+                    pmu.counter_bits,
+                    pmu.fixed_counters,
+                    pmu.fixed_counter_bits
+                );
+            }
+            (None, reason) => {
+                let _ = write!(line, "; no PMU: {}", reason.as_deref().unwrap_or("unknown"));
+            }
+        }
+        let tables = kind.event_tables.as_ref();
+        if let Some(table) = tables.and_then(|tables| tables.table.as_ref()) {
+            let events = tables.map_or(0, |tables| tables.events);
+            let _ = write!(line, "; {events} events by name: table {table}");
+        } else if let Some(reason) = tables.and_then(|tables| tables.absent.as_ref()) {
+            let _ = write!(line, "; no events by name: {reason}");
+        }
+        line
+    };
+    machine.kinds.iter().map(line).collect()
+}
+
 /// One section for each item.
 pub(crate) fn sections(report: &Report, columns: Width) -> String {
     report.processors().map(|one| section(one, columns)).collect()
@@ -42,7 +77,8 @@ fn section(result: &ProcessorsResult, columns: Width) -> String {
             skew.median, skew.min, skew.max
         ),
     };
-    let text = format!("per execution, {} on each processor; {together}", result.per);
+    let on = result.core.map_or("processor".to_string(), |core| format!("{core} core"));
+    let text = format!("per execution, {} on each {on}; {together}", result.per);
     let _ = writeln!(out, "{}", paint(FAINT, &text));
     let _ = writeln!(out, "{}", fit(table(result), columns));
     let snapshot = &result.snapshot;
@@ -151,6 +187,8 @@ mod tests {
         let result = ProcessorsResult {
             item: 2,
             name: "adds".into(),
+            core: None,
+            more: false,
             verdict: protocol::record::Verdict::None,
             misses: vec![],
             restored: Vec::new(),

@@ -6,7 +6,7 @@ use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
 use super::{Context, checks, found, metrics, notes, number, processors};
 use crate::collect::Report;
 use crate::honest::{Certificate, render as honest};
-use crate::kinds;
+use crate::kinds::{self, Shown};
 use comfy_table::{Cell, CellAlignment, Color, Table};
 pub use fit::Width;
 pub(crate) use fit::{empty, fit};
@@ -97,6 +97,9 @@ fn heading(out: &mut String, machine: &Machine, context: &Context) {
     if let Some(line) = processors::heading(machine) {
         let _ = writeln!(out, "{}", paint(FAINT, &line));
     }
+    for line in processors::kinds(machine) {
+        let _ = writeln!(out, "{}", paint(FAINT, &line));
+    }
     if let Some(pmu) = &machine.pmu {
         for (what, list) in
             [("erratum", &pmu.errata), ("PMU", &pmu.conflicts), ("PMU", &pmu.faults)]
@@ -155,7 +158,7 @@ fn results(report: &Report, context: &Context) -> Table {
                 table.add_row(cells);
             }
             record => {
-                for row in kinds::shown(record).map(|result| result.rows()).unwrap_or_default() {
+                for row in kinds::shown(record).map(Shown::rows).unwrap_or_default() {
                     table.add_row(row);
                 }
             }

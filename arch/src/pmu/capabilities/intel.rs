@@ -50,6 +50,7 @@ pub(super) fn read(registers: &mut dyn Registers) -> Option<Capabilities> {
     }
     seen.any_thread = version >= 3 && leaf.edx & ANY_THREAD_DEPRECATED == 0;
     extended(registers, &mut seen);
+    performance_core(registers, &mut seen);
     seen.lose_global(registers, [numbers::GLOBAL_CTRL, numbers::GLOBAL_STATUS]);
     let lost = "fixed counters are not used";
     if seen.fixed != 0 && !seen.there(registers, numbers::FIXED_CTR_CTRL, lost) {
@@ -100,6 +101,32 @@ fn extended(registers: &dyn Registers, seen: &mut Capabilities) {
     if main.eax & 1 << 3 != 0 {
         // Unlike leaf 0xA: a set bit is an event that is there.
         seen.events = registers.cpuid(0x23, 3).eax;
+    }
+}
+
+/// Family 6: Alder Lake and Raptor Lake.
+const WITHOUT_LEAF_23: [u32; 5] = [0x97, 0x9a, 0xb7, 0xba, 0xbf];
+/// Leaf 0x1A EAX\[31:24\]: a performance core.
+const CORE: u32 = 0x40;
+
+/// On a hybrid package without leaf 0x23, leaf 0xA says what the kinds of core share, and a performance core has two counters and
+/// the fixed one of slots besides (Linux, `arch/x86/events/intel/core.c`, `intel_pmu_init`). They are used if they answer.
+fn performance_core(registers: &mut dyn Registers, seen: &mut Capabilities) {
+    let signature = registers.cpuid(1, 0).eax;
+    let (family, model) = (signature >> 8 & 0xf, signature >> 4 & 0xf | signature >> 12 & 0xf0);
+    let is_one = family == 6
+        && WITHOUT_LEAF_23.contains(&model)
+        && has_leaf(&leaves(registers), 0x1a)
+        && registers.cpuid(7, 0).edx & HYBRID != 0
+        && registers.cpuid(0x1a, 0).eax >> 24 == CORE;
+    if !is_one || seen.general != 0x3f {
+        return;
+    }
+    if [6, 7].iter().all(|n| registers.rdmsr(Msr(numbers::PMC + n)).is_ok()) {
+        seen.general = 0xff;
+    }
+    if registers.rdmsr(Msr(numbers::FIXED_CTR + 3)).is_ok() {
+        seen.fixed |= SLOTS;
     }
 }
 

@@ -16,6 +16,8 @@ fn c6_capabilities_of_every_model() {
         (Model::K10, 0, 0xf, 0, 48, None),
         (Model::Zen2, 1, 0x3f, 0, 48, None),
         (Model::Zen4, 2, 0x3f, 0, 48, Streamlined),
+        (Model::GoldenCove, 5, 0xff, 0xf, 48, Streamlined),
+        (Model::Gracemont, 5, 0x3f, 0x7, 48, Streamlined),
     ];
     for ((model, _, driver), row) in machines().zip(expected) {
         let has = driver.capabilities();
@@ -38,7 +40,7 @@ fn branch_records_of_every_model() {
             Model::Nehalem => legacy(16, 3, false, true),
             Model::Haswell => legacy(16, 4, false, true),
             Model::Skylake | Model::IceLake => legacy(32, 5, false, true),
-            Model::SapphireRapids | Model::ArrowLake => {
+            Model::SapphireRapids | Model::ArrowLake | Model::GoldenCove | Model::Gracemont => {
                 LbrKind::Architectural { depth: 32, mispredict: true, filter: true }
             }
             Model::Zen4 => LbrKind::AmdV2 { entries: 16 },
@@ -56,6 +58,17 @@ fn i11_a_hybrid_core_is_read_from_leaf_23() {
     assert_eq!(has.core_type, Some(CoreType::Core));
     assert!(has.umask2 && has.equal && !has.any_thread);
     assert_eq!(has.events, 0x1dff);
+}
+
+/// Leaf 0xA announces 6 counters and 3 fixed ones on both.
+#[test]
+fn x13_a_performance_core_has_more_than_what_both_kinds_share() {
+    let [p, e] = [Model::GoldenCove, Model::Gracemont].map(|model| find(&mut machine(model)));
+    let (p, e) = (p.unwrap(), e.unwrap());
+    assert_eq!((p.general, p.fixed, p.metrics), (0xff, 0xf, true));
+    assert_eq!((e.general, e.fixed, e.metrics), (0x3f, 0x7, false));
+    assert_eq!([p.core_type, e.core_type], [Some(CoreType::Core), Some(CoreType::Atom)]);
+    assert_eq!(p.events, e.events);
 }
 
 /// What the report says of the PMU: all of it that is there, and nothing that is not.

@@ -48,6 +48,7 @@ pub mod events;
 mod host;
 mod lbr;
 mod metrics;
+pub mod mixture;
 pub mod model;
 pub mod msr;
 mod mutation;
@@ -70,6 +71,7 @@ pub use cpuid::CpuidResult;
 pub use delta::Delta;
 pub use error::{Fault, MsrError};
 pub use host::Host;
+pub use mixture::Mixture;
 pub use model::Model;
 #[cfg(feature = "mutations")]
 pub use mutation::Mutation;

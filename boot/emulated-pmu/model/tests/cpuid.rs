@@ -6,7 +6,7 @@ use common::{counters, fixed_counters, pmu};
 use pmu_model::{CpuidResult, Host, Model, Pmu, Timing};
 use proptest::prelude::*;
 
-const INTEL: [Model; 7] = [
+const INTEL: [Model; 9] = [
     Model::Core2,
     Model::Nehalem,
     Model::Haswell,
@@ -14,6 +14,8 @@ const INTEL: [Model; 7] = [
     Model::IceLake,
     Model::SapphireRapids,
     Model::ArrowLake,
+    Model::GoldenCove,
+    Model::Gracemont,
 ];
 
 /// Leaves that are none of the PMU's.
@@ -49,6 +51,9 @@ fn leaf_a_is_the_parts_own() {
         (Model::IceLake, [0x0830_0805, 0, 0xF, 0x8604]),
         (Model::SapphireRapids, [0x0830_0805, 0, 0xF, 0x8604]),
         (Model::ArrowLake, [0x0D30_0806, 0x280, 0x7, 0x8603]),
+        // What both kinds of core share.
+        (Model::GoldenCove, [0x0730_0605, 0, 0x7, 0x8603]),
+        (Model::Gracemont, [0x0730_0605, 0, 0x7, 0x8603]),
         (Model::K10, [0; 4]),
         (Model::Zen2, [0; 4]),
         (Model::Zen4, [0; 4]),
@@ -78,10 +83,15 @@ fn leaf_23_exists_on_version_6_and_says_more_than_leaf_a() {
 #[test]
 fn architectural_lbrs_have_leaf_and_feature_bit_together() {
     for model in Model::ALL {
-        let arch = matches!(model, Model::SapphireRapids | Model::ArrowLake);
+        let eax = match model {
+            Model::SapphireRapids | Model::ArrowLake | Model::GoldenCove => 0x4000_000B,
+            Model::Gracemont => 0xC000_000B,
+            _ => 0,
+        };
+        let arch = eax != 0;
         for host in [FULL, EMPTY] {
             assert_eq!(leaf(model, 7, 0, host).edx & 1 << 19 != 0, arch, "{model:?}");
-            let expected = if arch { [0x4000_000B, 7, 7, 0] } else { [0; 4] };
+            let expected = if arch { [eax, 7, 7, 0] } else { [0; 4] };
             assert_eq!(quad(leaf(model, 0x1C, 0, host)), expected, "{model:?}");
             assert_eq!(quad(leaf(model, 0x1C, 1, host)), [0; 4], "{model:?}");
         }
@@ -127,14 +137,34 @@ fn what_is_not_offered_is_hidden_on_a_host_that_has_it() {
             assert_eq!(one.ecx & 1 << 2 != 0, store, "{model:?}");
             assert_eq!(one.edx & 1 << 21 != 0, store, "{model:?}");
         }
-        // HLE, RTM, Processor Trace; TSX_FORCE_ABORT, HYBRID.
+        // HLE, RTM, Processor Trace; TSX_FORCE_ABORT; HYBRID but where it is the model's own.
         let seven = leaf(model, 7, 0, FULL);
         assert_eq!(seven.ebx & (1 << 4 | 1 << 11 | 1 << 25), 0, "{model:?}");
-        assert_eq!(seven.edx & (1 << 11 | 1 << 13 | 1 << 15), 0, "{model:?}");
+        assert_eq!(seven.edx & (1 << 11 | 1 << 13), 0, "{model:?}");
+        let hybrid = matches!(model, Model::GoldenCove | Model::Gracemont);
+        assert_eq!(seven.edx & 1 << 15 != 0, hybrid, "{model:?}");
         // SVM, northbridge, TSC and last-level counters.
         let hidden = 1 << 2 | 1 << 24 | 1 << 27 | 1 << 28;
         assert_eq!(leaf(model, 0x8000_0001, 0, FULL).ecx & hidden, 0, "{model:?}");
         assert_eq!(quad(leaf(model, 0x8000_000A, 0, FULL)), [0; 4], "{model:?}");
+    }
+}
+
+#[test]
+fn x13_the_kinds_of_core_of_a_package_differ_in_leaf_1a_alone() {
+    for (model, native) in [
+        (Model::GoldenCove, 0x4000_0001),
+        (Model::Gracemont, 0x2000_0001),
+        (Model::ArrowLake, 0x4000_0003),
+        (Model::SapphireRapids, 0),
+    ] {
+        for host in [FULL, EMPTY] {
+            assert_eq!(quad(leaf(model, 0x1A, 0, host)), [native, 0, 0, 0], "{model:?}");
+        }
+    }
+    for number in [1, 7, 0xA] {
+        let of = |model| quad(leaf(model, number, 0, FULL));
+        assert_eq!(of(Model::GoldenCove), of(Model::Gracemont), "leaf {number:#x}");
     }
 }
 
@@ -175,6 +205,11 @@ fn enumeration_agrees_with_what_faults() {
             general = wider.eax.count_ones();
             fixed = wider.ebx.count_ones();
         }
+        if model == Model::GoldenCove {
+            // Leaf 0xA and PERF_CAPABILITIES tell what it shares with the efficient cores.
+            assert_eq!((general, fixed), (6, 3));
+            (general, fixed) = (8, 4);
+        }
         assert_eq!(general, counters(model), "{model:?}");
         assert_eq!(fixed, fixed_counters(model), "{model:?}");
         let mut pmu = pmu(model);
@@ -190,8 +225,9 @@ fn enumeration_agrees_with_what_faults() {
         // Full-width writes where PERF_CAPABILITIES[13] says so, metrics where [15] does.
         let capabilities = pmu.read_msr(0x345).unwrap();
         assert_eq!(pmu.read_msr(0x4C1).is_ok(), capabilities >> 13 & 1 != 0, "{model:?}");
-        assert_eq!(pmu.read_msr(0x329).is_ok(), capabilities >> 15 & 1 != 0, "{model:?}");
-        assert_eq!(pmu.rdpmc(0x2000_0000).is_ok(), capabilities >> 15 & 1 != 0);
+        let metrics = capabilities >> 15 & 1 != 0 || model == Model::GoldenCove;
+        assert_eq!(pmu.read_msr(0x329).is_ok(), metrics, "{model:?}");
+        assert_eq!(pmu.rdpmc(0x2000_0000).is_ok(), metrics);
         // The counters are as wide as the leaf says.
         let width = leaf_a.eax >> 16 & 0xFF;
         pmu.write_msr(0xC1, u64::MAX).unwrap();
@@ -279,7 +315,7 @@ proptest! {
         let seven = leaf(model, 7, 0, host);
         prop_assert_eq!(seven.ebx & !host.ebx, 0);
         prop_assert_eq!(seven.ecx, host.ecx);
-        prop_assert_eq!(seven.edx & !(host.edx | 1 << 19), 0);
+        prop_assert_eq!(seven.edx & !(host.edx | 1 << 19 | 1 << 15), 0);
         let extended = leaf(model, 0x8000_0001, 0, host);
         // PerfCtrExtCore; ExtApicSpace and IBS.
         prop_assert_eq!(extended.ecx & !(host.ecx | 1 << 23 | 1 << 3 | 1 << 10), 0);

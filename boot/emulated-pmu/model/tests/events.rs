@@ -8,13 +8,15 @@ use pmu_model::{Delta, Model, Occurrence, Ring, Silence};
 
 /// Lines copied from the project's normalised event tables, by the name of the table: perfmon's for
 /// Intel, the Linux kernel's for AMD.
-const FACTS: [(Model, &str, &str); 8] = [
+const FACTS: [(Model, &str, &str); 10] = [
     (Model::Nehalem, "intel/nehalemep.csv", include_str!("facts/nehalemep.csv")),
     (Model::Haswell, "intel/haswell.csv", include_str!("facts/haswell.csv")),
     (Model::Skylake, "intel/skylake.csv", include_str!("facts/skylake.csv")),
     (Model::IceLake, "intel/icelake.csv", include_str!("facts/icelake.csv")),
     (Model::SapphireRapids, "intel/sapphirerapids.csv", include_str!("facts/sapphirerapids.csv")),
     (Model::ArrowLake, "intel/lioncove_arl.csv", include_str!("facts/lioncove_arl.csv")),
+    (Model::GoldenCove, "intel/goldencove.csv", include_str!("facts/goldencove.csv")),
+    (Model::Gracemont, "intel/gracemont.csv", include_str!("facts/gracemont.csv")),
     (Model::Zen2, "amd/zen2.csv", include_str!("facts/zen2.csv")),
     (Model::Zen4, "amd/zen4.csv", include_str!("facts/zen4.csv")),
 ];

@@ -114,7 +114,7 @@ unsafe fn build(
     statistics::want(options.statistics);
     let mut pmu = match recording {
         Some(recording) => Pmu::recorded(recording, host(), Timing::of_tsc(shift)),
-        None => Pmu::new(options.model, host(), Timing::of_tsc(shift)),
+        None => Pmu::new(options.models.of(processor as usize), host(), Timing::of_tsc(shift)),
     };
     #[cfg(feature = "faults")]
     {

@@ -63,6 +63,7 @@ fn what_could_not_be_measured_is_an_error_and_what_could_not_be_run_is_skipped()
             text: "why".to_string(),
             fault: None,
             restored: vec![],
+            more: false,
         })
     };
     let standing = |code| item(&error(code)).unwrap().standing;

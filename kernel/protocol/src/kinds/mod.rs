@@ -211,6 +211,16 @@ pub trait ItemRecord {
     /// Whether `item` is of the kind that ends so.
     fn is_of(&self, item: &Item) -> bool;
 
+    /// Whether it can be of the item that a job calls `name`.
+    fn is_named(&self, name: &str) -> bool {
+        self.head().name == name
+    }
+
+    /// Whether the item has another such record behind it, so that it has not ended.
+    fn has_more(&self) -> bool {
+        false
+    }
+
     /// All its figures that an expectation can name.
     fn figures(&self) -> Vec<Figure>;
 

@@ -38,6 +38,17 @@ impl ItemRecord for ProcessorsResult {
         matches!(item, Item::Processors(_))
     }
 
+    // Where several kinds of core run an item, each one's result says whose it is behind the name.
+    fn is_named(&self, name: &str) -> bool {
+        let behind = self.core.map(|core| format!(", {core} cores"));
+        let own = behind.and_then(|behind| self.name.strip_suffix(behind.as_str()));
+        self.name == name || own == Some(name)
+    }
+
+    fn has_more(&self) -> bool {
+        self.more
+    }
+
     fn figures(&self) -> Vec<Figure> {
         let mut all = Vec::new();
         for one in &self.processors {

@@ -41,7 +41,9 @@ fn check_requests(requests: &[CountRequest]) -> Result<(), LimitError> {
 fn check_bind(bind: &Bind, workload: &Workload) -> Result<(), LimitError> {
     match bind {
         Bind::System | Bind::AllProcessors => Ok(()),
-        Bind::Processor(cpu) => range("cpu", u64::from(*cpu), 0, u64::from(MAX_CPU)),
+        Bind::Processor(cpu) | Bind::Core(_, cpu) => {
+            range("cpu", u64::from(*cpu), 0, u64::from(MAX_CPU))
+        }
         Bind::Tasks(tasks) => {
             let most = workload.tasks.len() as u64;
             range("the number of tasks that are bound", tasks.len() as u64, 1, most)?;
@@ -66,7 +68,7 @@ fn check_series(count: &Count) -> Result<(), LimitError> {
     let one = match count.bind {
         Bind::System => true,
         Bind::Processor(cpu) => cpu == first,
-        Bind::AllProcessors | Bind::Tasks(_) => false,
+        Bind::AllProcessors | Bind::Core(..) | Bind::Tasks(_) => false,
     };
     match one && count.sets.is_empty() && cpus.all(|cpu| cpu == first) {
         true => Ok(()),

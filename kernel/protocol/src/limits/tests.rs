@@ -114,6 +114,7 @@ fn i8_tasks_that_cannot_run_are_refused() {
         ring: crate::workload::Ring::Kernel,
         parent,
         cpu: None,
+        core: None,
         program: None,
         bits: crate::bits::Bits::SixtyFour,
     };
@@ -236,7 +237,7 @@ fn n1_each_copy_of_a_marker_has_room_for_its_jump() {
 fn i6_processors_take_a_limit_of_time_and_no_other_option_of_the_machine() {
     let check = |change: fn(&mut Processors)| {
         let snippet = snippet("s", &[0x90]);
-        let mut item = Processors { snippet, cpu: None, interrupt_every: None };
+        let mut item = Processors { snippet, cpu: None, core: None, interrupt_every: None };
         change(&mut item);
         check_item(&Item::Processors(item))
     };

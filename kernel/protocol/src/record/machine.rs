@@ -1,6 +1,7 @@
 //! The identity of the machine, as far as a number's meaning depends on it.
 
 use super::{EventTables, Hex, ListedProcessor};
+use crate::core_kind::CoreKind;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -63,6 +64,9 @@ pub struct Machine {
     /// order of their numbers.
     #[serde(default)]
     pub processors: Vec<ListedProcessor>,
+    /// On a hybrid package: each kind of core that there is, with its own PMU and events.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<KindOfCores>,
     /// Usable memory in bytes.
     pub memory_bytes: u64,
     /// Serial ports that the report goes to: how each was found, and where it is.
@@ -71,6 +75,27 @@ pub struct Machine {
     /// Width and height of the screen in pixels, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screen: Option<[u32; 2]>,
+}
+
+/// One kind of core of a hybrid package.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct KindOfCores {
+    /// Which.
+    pub core: CoreKind,
+    /// CPUID leaf 0x1A EAX: the core type and the native model's number.
+    pub native: Hex,
+    /// Numbers of its processors.
+    pub processors: Vec<u32>,
+    /// The PMU of the first of them; what a trial finds is known of the boot processor's alone at this point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pmu: Option<Pmu>,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pmu_absent: Option<String>,
+    /// The event tables, if some came with the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_tables: Option<EventTables>,
 }
 
 /// Where the boot processor stands (CPUID leaves 0x1F, 0xB, 0x8000001E or 1).

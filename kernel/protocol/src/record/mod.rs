@@ -27,8 +27,8 @@ pub use fault::{Crash, CrashKind, Fault, Registers};
 pub use hex::Hex;
 pub use history::{HistoryPass, HistoryResult, HistorySeries, StoppedBy};
 pub use machine::{
-    Apic, ApicMode, CoreType, CountedBy, EmulatedPmu, Machine, Pmu, PmuArchitecture, Topology, Tsc,
-    TscSource,
+    Apic, ApicMode, CoreType, CountedBy, EmulatedPmu, KindOfCores, Machine, Pmu, PmuArchitecture,
+    Topology, Tsc, TscSource,
 };
 pub use place::{HistoryPlace, ProgramKey};
 pub use processors::{
@@ -91,8 +91,8 @@ impl Record {
     pub fn ends_item(&self) -> bool {
         match self {
             Self::Suite(_) => true,
-            Self::Error(error) => error.item.is_some(),
-            _ => self.result().is_some(),
+            Self::Error(error) => error.item.is_some() && !error.more,
+            _ => self.result().is_some_and(|result| !result.has_more()),
         }
     }
 }
@@ -176,6 +176,9 @@ pub struct ErrorRecord {
     /// State that the snippet had changed and that was put back behind it, in the manuals' names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restored: Vec<String>,
+    /// The item has results of other kinds of core behind this.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub more: bool,
 }
 
 /// Kinds of errors.

@@ -1,6 +1,7 @@
 //! The processors of the machine, and what was measured on several of them.
 
 use super::{Metric, Miss, Uncounted, Verdict};
+use crate::core_kind::CoreKind;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -39,8 +40,14 @@ pub enum ProcessorState {
 pub struct ProcessorsResult {
     /// Index of the item in the job.
     pub item: u32,
-    /// Name of the item.
+    /// Name of the item; where several kinds of core ran it one after the other, with the kind.
     pub name: String,
+    /// Kind of the cores that it ran on, if the processor tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core: Option<CoreKind>,
+    /// The item has results of other kinds of core behind this one.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub more: bool,
     /// Whether it met what the job expects; absent: nothing was expected, and nothing went wrong.
     #[serde(default, skip_serializing_if = "Verdict::is_none")]
     pub verdict: Verdict,

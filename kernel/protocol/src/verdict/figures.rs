@@ -1,5 +1,6 @@
 //! The figures of a record that an expectation can name.
 
+use crate::kinds::ItemRecord;
 use crate::record::Record;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -24,5 +25,5 @@ pub(crate) fn figure(name: impl Into<String>, value: impl Into<Option<f64>>) -> 
 /// All figures of a record.
 #[must_use]
 pub fn figures(record: &Record) -> Vec<Figure> {
-    record.result().map(|result| result.figures()).unwrap_or_default()
+    record.result().map(ItemRecord::figures).unwrap_or_default()
 }

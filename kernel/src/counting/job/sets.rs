@@ -101,6 +101,8 @@ fn places(bind: &Bind, workload: &Workload, in_use: &[u16]) -> Vec<(u16, Scope)>
         Bind::System => whole(&workload.cpus()),
         Bind::AllProcessors => whole(in_use),
         Bind::Processor(cpu) => whole(&[*cpu]),
+        // The run has put the processor's number in its place.
+        Bind::Core(..) => Vec::new(),
         Bind::Tasks(tasks) => {
             let place = |&task: &u16| (workload.cpu_of(usize::from(task)), Scope::Task(task));
             tasks.iter().map(place).collect()
@@ -130,6 +132,7 @@ pub(super) fn words(bind: &Bind, workload: &Workload) -> String {
         Bind::System => "the system".to_string(),
         Bind::AllProcessors => "all processors".to_string(),
         Bind::Processor(cpu) => alloc::format!("processor {cpu}"),
+        Bind::Core(core, number) => alloc::format!("processor {number} of the {core} ones"),
         Bind::Tasks(tasks) => {
             let names: Vec<String> = tasks.iter().map(name).collect();
             let what = if names.len() == 1 { "task" } else { "tasks" };

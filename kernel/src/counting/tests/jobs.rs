@@ -16,6 +16,7 @@ pub(super) fn task(name: &'static str, parent: Option<u16>) -> Task<'static> {
         ring: workload::Ring::User,
         parent,
         cpu: None,
+        core: None,
         program: None,
         bits: protocol::bits::Bits::SixtyFour,
     }

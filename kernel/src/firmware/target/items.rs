@@ -20,7 +20,7 @@ use kernel::screen::Status;
 use kernel::snippet::measure::Unmeasured;
 use kernel::tasks::Summary;
 use kernel::{processors, run};
-use protocol::job::{Conformance, Count, Memory, Processors, Requirement, Tasks};
+use protocol::job::{Conformance, CoreKind, Count, Memory, Processors, Requirement, Tasks};
 use protocol::record::{Applied, Check, CountResult, ProcessorsResult, Record, Suite};
 use raw_cpuid::CpuIdReader as _;
 
@@ -145,9 +145,14 @@ impl run::Machine for Target<'_> {
         counting::count(item, self.machine, &mut processors)
     }
 
+    fn kinds(&mut self) -> Vec<Option<CoreKind>> {
+        self.machine.kinds.clone()
+    }
+
     fn processors(
         &mut self,
         item: &Processors,
+        core: Option<CoreKind>,
         index: u32,
     ) -> Result<ProcessorsResult, processors::Failure> {
         let refuse = |text: String| {
@@ -171,7 +176,7 @@ impl run::Machine for Target<'_> {
             arena,
             counting,
             self.machine,
-            item.cpu,
+            (item.cpu, core),
             self.heart,
         )
         .map_err(refuse)?;

@@ -124,11 +124,34 @@ fn x1_a_change_that_is_noticed_at_the_end_fails_the_run() {
 
 #[test]
 fn i7_an_item_for_processors_that_fails_names_the_processor() {
-    let item =
-        Item::Processors(Processors { snippet: nop("p"), cpu: Some(3), interrupt_every: None });
+    let item = Item::Processors(Processors {
+        snippet: nop("p"),
+        cpu: Some(3),
+        core: None,
+        interrupt_every: None,
+    });
     let job = Job { items: vec![item], ..job(vec![]) };
     let mut report = Report::new(Buffer::default());
     let end = run(&job, &mut Clocked::new(1), &mut report);
     assert_eq!(end.outcome, Outcome::Fail);
     assert!(report.sink_mut().0.contains("on processor 3: one processor only"));
+}
+
+#[test]
+fn x13_each_kind_of_core_that_fails_has_its_error_and_the_last_ends_the_item() {
+    let on_all = Processors { snippet: nop("p"), cpu: None, core: None, interrupt_every: None };
+    let kinds = vec![Some(CoreKind::Performance), Some(CoreKind::Efficient)];
+    let mut machine = Clocked { cores: kinds, ..Clocked::new(1) };
+    let items = vec![Item::Processors(on_all), Item::Snippet(nop("behind"))];
+    let (all, end) = run_job(&mut machine, &Job { items, ..job(vec![]) });
+    let [Record::Error(first), Record::Error(second), Record::Result(_)] = &all[..] else {
+        panic!("{all:?}")
+    };
+    let text = |kind| format!("on {kind} cores: one processor only");
+    assert_eq!((&first.text, &second.text), (&text("performance"), &text("efficient")));
+    assert_eq!((first.item, second.item), (Some(0), Some(0)));
+    assert_eq!((first.more, second.more), (true, false));
+    let ends: Vec<bool> = all.iter().map(Record::ends_item).collect();
+    assert_eq!(ends, [false, true, true]);
+    assert_eq!((end.failed, end.measured), (2, 1));
 }

@@ -44,6 +44,7 @@ fn a_count_item_is_measured_or_has_its_reason() {
         ring: protocol::workload::Ring::Kernel,
         parent: None,
         cpu: None,
+        core: None,
         program: None,
         bits: protocol::bits::Bits::SixtyFour,
     };

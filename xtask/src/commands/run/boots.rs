@@ -163,8 +163,8 @@ impl Whole {
 
     fn error(&mut self, index: usize, name: &str, code: ErrorCode, text: String) {
         let (item, name) = (Some(index as u32), Some(name.to_string()));
-        let restored = Vec::new();
-        self.push(Record::Error(ErrorRecord { code, item, name, text, fault: None, restored }));
+        let (fault, restored, more) = (None, Vec::new(), false);
+        self.push(Record::Error(ErrorRecord { code, item, name, text, fault, restored, more }));
     }
 
     fn push(&mut self, record: Record) {

@@ -7,6 +7,7 @@ use crate::machine::{Boot, Given, devices};
 use crate::recording::Recorded;
 use crate::setup::firmware;
 use crate::{Failure, Result};
+use pmu_model::Mixture;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -118,6 +119,14 @@ pub fn stage_pmu(
         options += &format!(" shift={shift}");
     }
     Ok(devices::Pmu::Emulated { model, options })
+}
+
+/// Names several models in the place of the one that was staged: each is on some of the processors.
+pub fn mix(mixture: &Mixture, pmu: &mut devices::Pmu) {
+    if let devices::Pmu::Emulated { model, options } = pmu {
+        let (one, all) = (format!("pmu={}", model.spec().name), format!("pmu={mixture}"));
+        *options = options.replacen(&one, &all, 1);
+    }
 }
 
 /// The hypervisor's file; with a recorded processor, a copy in `folder` that has it.

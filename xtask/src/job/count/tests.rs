@@ -139,7 +139,7 @@ fn c3_a_bind_to_what_is_not_there_is_said_with_line_and_column() {
         ("[\"second\", \"first\"]", "[]", &["job.toml:18:8:", "names no task"]),
         ("{ cpu = 1 }", "{ cpu = 256 }", &["job.toml:15:8:", "processor 256", "0 to 255"]),
         ("{ cpu = 1 }", "{ cpu = -1 }", &["line 15", "-1"]),
-        ("{ cpu = 1 }", "{ core = 1 }", &["line 15", "unknown field `core`"]),
+        ("{ cpu = 1 }", "{ cores = 1 }", &["line 15", "unknown field `cores`"]),
         ("{ cpu = 1 }", "{ cpu = 1, task = \"first\" }", &["line 15", "bind must be one of"]),
         ("\"all-cpus\"", "\"everybody\"", &["line 10, column 8", "bind is `everybody`"]),
         ("\"all-cpus\"", "3", &["line 10", "expected \"system\", \"all-cpus\", { cpu = N }"]),

@@ -13,6 +13,7 @@ use crate::job::memory::MemoryFile;
 use crate::job::schema::{ExpectText, FilesText, HistoryText, Width};
 use crate::metrics::Asked;
 use protocol::bits::Bits;
+use protocol::core_kind::CoreKind;
 use protocol::job::Difference;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -90,6 +91,10 @@ pub(crate) struct RawSnippet {
     /// Only in `[[processors]]`: the number of the processor to run on. Default: all.
     #[schemars(with = "Option<u16>")]
     pub(super) cpu: Option<Spanned<u16>>,
+    /// Only in `[[processors]]`: the kind of core to run on, among whose processors `cpu` is then counted. Default: each kind, one
+    /// after the other, with a result of its own.
+    #[schemars(with = "Option<CoreKind>")]
+    pub(super) core: Option<Spanned<CoreKind>>,
     /// Only in `[[processors]]`: run a loop with an interrupt at every so many instructions.
     #[schemars(with = "Option<u64>")]
     pub(super) interrupt_every: Option<Spanned<u64>>,

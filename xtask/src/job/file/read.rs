@@ -59,6 +59,11 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         let reason = "cpu needs [[processors]] in place of [[snippet]]";
         return Err(wrong(format!("line {line}, column {column}: {reason}")));
     }
+    if let Some(core) = raw.snippet.iter().find_map(|one| one.get_ref().core.as_ref()) {
+        let (line, column) = places.position(core.span().start);
+        let reason = "core needs [[processors]] in place of [[snippet]]";
+        return Err(wrong(format!("line {line}, column {column}: {reason}")));
+    }
     if let Some(every) = raw.snippet.iter().find_map(|one| one.get_ref().interrupt_every.as_ref()) {
         let (line, column) = places.position(every.span().start);
         let reason = "interrupt-every needs [[processors]] in place of [[snippet]]";
@@ -85,7 +90,8 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         let function = function.decide(source).map_err(|reason| place(at, reason))?;
         let cpu = one.get_ref().cpu.as_ref().map(|cpu| *cpu.get_ref());
         let interrupt_every = one.get_ref().interrupt_every.as_ref().map(|every| *every.get_ref());
-        let processors = Some(OnProcessors { cpu, interrupt_every });
+        let core = one.get_ref().core.as_ref().map(|core| *core.get_ref());
+        let processors = Some(OnProcessors { cpu, core, interrupt_every });
         snippets.push(SnippetFile { processors, ..decide(one, function, &raw.defaults, &places) });
     }
     let mut file = JobFile {

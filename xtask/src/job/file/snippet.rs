@@ -196,7 +196,8 @@ impl FileItem for SnippetFile {
     }
 
     fn greatest_cpu(&self) -> Option<u16> {
-        self.processors?.cpu
+        // Of a kind of core, cpu is no number of a processor.
+        self.processors.filter(|on| on.core.is_none())?.cpu
     }
 
     fn check_expected(&self, source: &str) -> Result<(), JobError> {

@@ -21,10 +21,8 @@ pub struct Gathered<'f> {
 /// The first piece that there cannot be, with the place of its item.
 pub fn gather(file: &JobFile) -> Result<Gathered<'_>, JobError> {
     let mut gathered = Gathered::default();
-    let mut item = u32::from(file.checks.is_some());
-    for one in file.items() {
+    for (item, one) in (u32::from(file.checks.is_some())..).zip(file.items()) {
         gathered.add(item, one.memory()).map_err(|wrong| one.refused(&file.source, wrong))?;
-        item += 1;
     }
     Ok(gathered)
 }

@@ -7,6 +7,7 @@ use super::super::form::Form;
 use super::super::history;
 use crate::compare::{LimitParts, LimitTable};
 use crate::events::EventText;
+use protocol::core_kind::CoreKind;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -81,6 +82,8 @@ pub(in crate::job) enum BindText {
     Word(BindWord),
     /// One processor.
     Processor(BindProcessor),
+    /// One processor of a kind of core.
+    Core(BindCore),
     /// One task.
     Task(BindTask),
     /// Several tasks.
@@ -103,6 +106,16 @@ pub(in crate::job) enum BindWord {
 pub(in crate::job) struct BindProcessor {
     /// Its number.
     cpu: u16,
+}
+
+// One processor of a kind of core.
+#[derive(JsonSchema)]
+#[schemars(inline, deny_unknown_fields)]
+pub(in crate::job) struct BindCore {
+    /// The kind.
+    core: CoreKind,
+    /// Which of its processors, from 0 on. Default: the first.
+    cpu: Option<u16>,
 }
 
 // One task.

@@ -26,6 +26,7 @@ fn failed(program: ProgramKey, rip: u64) -> Report {
         text: "it failed".into(),
         fault: Some(fault),
         restored: Vec::new(),
+        more: false,
     });
     Report { records: vec![Numbered { seq: 0, record }], ..Report::default() }
 }

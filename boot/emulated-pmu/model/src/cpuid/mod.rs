@@ -10,7 +10,7 @@ mod perfmon;
 mod recorded;
 
 use crate::Pmu;
-use crate::model::{LbrKind, Vendor};
+use crate::model::{CoreKind, LbrKind, Vendor};
 
 /// The four registers of a leaf.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,16 +55,16 @@ const PDCM: u32 = 1 << 15;
 const DS: u32 = 1 << 21;
 /// Leaf 7 EBX: HLE, RTM and Processor Trace.
 const LEAF_7_EBX_HIDDEN: u32 = 1 << 4 | 1 << 11 | 1 << 25;
-/// Leaf 7 EDX: RTM_ALWAYS_ABORT, TSX_FORCE_ABORT and HYBRID.
-const LEAF_7_EDX_HIDDEN: u32 = 1 << 11 | 1 << 13 | 1 << 15;
+/// Leaf 7 EDX: RTM_ALWAYS_ABORT and TSX_FORCE_ABORT.
+const LEAF_7_EDX_HIDDEN: u32 = 1 << 11 | 1 << 13;
+/// Leaf 7 EDX: the package has cores of several kinds.
+pub(crate) const HYBRID: u32 = 1 << 15;
 /// Leaf 7 EDX: architectural LBRs.
 const ARCH_LBR: u32 = 1 << 19;
 /// Leaf 7.1 EAX: leaf 0x23 exists.
 const ARCH_PERFMON_EXT: u32 = 1 << 8;
 /// Leaf 0xD.1 ECX: the XSAVE states of Processor Trace (8) and the LBRs (15).
 const XSS_HIDDEN: u32 = 1 << 8 | 1 << 15;
-/// Leaf 0x1A EAX: a performance core, of the Lion Cove kind.
-const LION_COVE: u32 = 0x4000_0003;
 
 const VENDOR_INTEL: [u32; 3] = [0x756E_6547, 0x6C65_746E, 0x4965_6E69];
 const VENDOR_AMD: [u32; 3] = [0x6874_7541, 0x444D_4163, 0x6974_6E65];
@@ -111,7 +111,7 @@ impl Pmu {
             (0xA, _) => self.leaf_a(),
             (0xD, 1) => CpuidResult { ecx: host.ecx & !XSS_HIDDEN, ..host },
             (0xD, 8 | 15) | (0x14, _) => CpuidResult::ZERO,
-            (0x1A, 0) => self.leaf_1a(host),
+            (0x1A, 0) => self.leaf_1a(),
             (0x1A, _) => CpuidResult::ZERO,
             (0x1C, _) => self.leaf_1c(subleaf),
             (0x23, _) => self.leaf_23(subleaf),
@@ -154,10 +154,10 @@ impl Pmu {
                 ebx: host.ebx & !LEAF_7_EBX_HIDDEN,
                 ecx: host.ecx,
                 edx: put(
-                    host.edx & !LEAF_7_EDX_HIDDEN,
-                    ARCH_LBR,
-                    matches!(spec.lbr, LbrKind::Arch(_)),
-                ),
+                    put(host.edx, ARCH_LBR, matches!(spec.lbr, LbrKind::Arch(_))),
+                    HYBRID,
+                    self.core().is_some_and(|core| core.hybrid),
+                ) & !LEAF_7_EDX_HIDDEN,
             },
             1 => CpuidResult { eax: put(host.eax, ARCH_PERFMON_EXT, version_6), ..host },
             _ => host,
@@ -165,8 +165,11 @@ impl Pmu {
     }
 
     /// A core type is shown for the model that has one to show, and not the host's.
-    fn leaf_1a(&self, _: CpuidResult) -> CpuidResult {
-        let hybrid = self.spec().intel().is_some_and(|intel| intel.leaf_23.is_some());
-        CpuidResult { eax: if hybrid { LION_COVE } else { 0 }, ..CpuidResult::ZERO }
+    fn leaf_1a(&self) -> CpuidResult {
+        CpuidResult { eax: self.core().map_or(0, |core| core.native), ..CpuidResult::ZERO }
+    }
+
+    fn core(&self) -> Option<CoreKind> {
+        self.spec().intel().and_then(|intel| intel.core)
     }
 }

@@ -2,8 +2,8 @@
 //! where the code runs. A feature that stands for registers or instructions is shown if both have it.
 
 use super::{
-    ARCH_LBR, ARCH_PERFMON_EXT, CpuidResult, DS, DTES64, LEAF_1_ECX_HIDDEN, LEAF_7_EBX_HIDDEN,
-    PDCM, XSS_HIDDEN, put,
+    ARCH_LBR, ARCH_PERFMON_EXT, CpuidResult, DS, DTES64, HYBRID, LEAF_1_ECX_HIDDEN,
+    LEAF_7_EBX_HIDDEN, LEAF_7_EDX_HIDDEN, PDCM, XSS_HIDDEN, put,
 };
 use crate::Pmu;
 use crate::model::{LbrKind, PmuKind};
@@ -14,9 +14,6 @@ use crate::recording::Leaves;
 const LEAF_1_ECX_MACHINE: u32 = 1 << 21 | 1 << 27 | 1 << 31;
 /// Leaf 1 EDX: hyper-threading, which says that EBX\[23:16\] counts.
 const HTT: u32 = 1 << 28;
-/// Leaf 7 EDX: RTM_ALWAYS_ABORT and TSX_FORCE_ABORT, which stand for registers; HYBRID stands for none.
-const LEAF_7_EDX_HIDDEN: u32 = 1 << 11 | 1 << 13;
-const HYBRID: u32 = 1 << 15;
 /// 0x80000001 ECX: CmpLegacy and TopologyExtensions, which stand for leaves alone.
 const LEAVES_ALONE: u32 = 1 << 1 | 1 << 22;
 /// The local APIC's id in leaf 1 EBX.

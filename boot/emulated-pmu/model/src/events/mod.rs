@@ -12,6 +12,8 @@
 mod amd;
 mod architectural;
 mod core2;
+mod golden_cove;
+mod gracemont;
 mod haswell;
 mod icelake;
 mod lion_cove;
@@ -26,6 +28,8 @@ use crate::selector::Selector;
 
 pub(crate) use amd::{EVERY_AMD, K10, ZEN2, ZEN4};
 pub(crate) use core2::CORE2;
+pub(crate) use golden_cove::GOLDEN_COVE;
+pub(crate) use gracemont::GRACEMONT;
 pub(crate) use haswell::HASWELL;
 pub(crate) use icelake::ICE_LAKE;
 pub(crate) use lion_cove::LION_COVE;

@@ -12,7 +12,7 @@
 //! What differs from the real part: BTS and TSX are not offered, so DEBUGCTL lacks the BTS bits and
 //! the selectors IN_TX. PEBS through Processor Trace, retire latencies and architectural PEBS are not offered either.
 
-use super::{ArchLbr, Identity, Intel, LbrKind, LegacyLbr, PmuKind, Spec, Vendor, pebs};
+use super::{ArchLbr, CoreKind, Identity, Intel, LbrKind, LegacyLbr, PmuKind, Spec, Vendor, pebs};
 use crate::events;
 use crate::msr;
 
@@ -23,19 +23,19 @@ const SELECTOR_NEHALEM: u64 = 0xFFFF_FFFF;
 /// Without pin control, which faults from Sandy Bridge on.
 const SELECTOR_V3: u64 = 0xFFF7_FFFF;
 /// Without AnyThread, which is deprecated.
-const SELECTOR_V5: u64 = SELECTOR_V3 & !(1 << 21);
+pub(super) const SELECTOR_V5: u64 = SELECTOR_V3 & !(1 << 21);
 /// With EQ and UMASK2.
 const SELECTOR_V6: u64 = SELECTOR_V5 | 0xFF << 40 | 1 << 36;
 
 /// LBR, BTF, both freeze bits, FREEZE_WHILE_SMM.
-const DEBUGCTL: u64 = 0x5803;
+pub(super) const DEBUGCTL: u64 = 0x5803;
 /// And ENABLE_UNCORE_PMI, on Nehalem to Broadwell.
 const DEBUGCTL_UNCORE: u64 = DEBUGCTL | 1 << 13;
 
 /// PERF_CAPABILITIES\[12\], FREEZE_WHILE_SMM.
-const SMM_FREEZE: u64 = 1 << 12;
+pub(super) const SMM_FREEZE: u64 = 1 << 12;
 /// PERF_CAPABILITIES\[13\], full-width writes.
-const FW_WRITES: u64 = 1 << 13;
+pub(super) const FW_WRITES: u64 = 1 << 13;
 /// PERF_CAPABILITIES\[15\].
 const PERF_METRICS: u64 = 1 << 15;
 
@@ -63,7 +63,7 @@ pub(crate) fn debugctl_of(version: u8) -> u64 {
     if version >= 2 { DEBUGCTL } else { 0x3 }
 }
 
-const fn identity(signature: u32, brand: &'static str) -> Option<Identity> {
+pub(super) const fn identity(signature: u32, brand: &'static str) -> Option<Identity> {
     Some(Identity { vendor: Vendor::Intel, signature, brand })
 }
 
@@ -93,7 +93,7 @@ const SKYLAKE_LBR: LbrKind = LbrKind::Legacy(LegacyLbr {
 
 /// Depths 8, 16 and 32; all filters, call stack; mispredictions, cycles and types recorded. The
 /// dump's ECX\[19:16\], events counted between branches, is not offered.
-const ARCH_LBR: LbrKind =
+pub(super) const ARCH_LBR: LbrKind =
     LbrKind::Arch(ArchLbr { leaf: [0x4000_000B, 7, 7], entries: 32, control: 0x7F_000F });
 
 pub(super) const CORE2: Spec = Spec {
@@ -111,6 +111,7 @@ pub(super) const CORE2: Spec = Spec {
         any_thread: false,
         metrics: 0,
         pebs: Some(pebs::CORE2),
+        core: None,
     }),
     selector_mask: SELECTOR_V2,
     debugctl_mask: DEBUGCTL,
@@ -145,6 +146,7 @@ pub(super) const NEHALEM: Spec = Spec {
         any_thread: true,
         metrics: 0,
         pebs: Some(pebs::NEHALEM),
+        core: None,
     }),
     selector_mask: SELECTOR_NEHALEM,
     debugctl_mask: DEBUGCTL_UNCORE,
@@ -169,6 +171,7 @@ pub(super) const HASWELL: Spec = Spec {
         any_thread: true,
         metrics: 0,
         pebs: Some(pebs::HASWELL),
+        core: None,
     }),
     selector_mask: SELECTOR_V3,
     debugctl_mask: DEBUGCTL_UNCORE,
@@ -197,6 +200,7 @@ pub(super) const SKYLAKE: Spec = Spec {
         any_thread: true,
         metrics: 0,
         pebs: Some(pebs::SKYLAKE),
+        core: None,
     }),
     selector_mask: SELECTOR_V3,
     debugctl_mask: DEBUGCTL,
@@ -226,6 +230,7 @@ pub(super) const ICE_LAKE: Spec = Spec {
         any_thread: false,
         metrics: 4,
         pebs: Some(pebs::ICE_LAKE),
+        core: None,
     }),
     selector_mask: SELECTOR_V5 | pebs::ADAPTIVE_SELECT,
     debugctl_mask: DEBUGCTL,
@@ -255,6 +260,7 @@ pub(super) const SAPPHIRE_RAPIDS: Spec = Spec {
         any_thread: false,
         metrics: 8,
         pebs: Some(pebs::SAPPHIRE_RAPIDS),
+        core: None,
     }),
     selector_mask: SELECTOR_V5 | pebs::ADAPTIVE_SELECT,
     debugctl_mask: DEBUGCTL,
@@ -278,13 +284,14 @@ pub(super) const ARROW_LAKE: Spec = Spec {
         width: 48,
         fixed: 0xF,
         fixed_width: 48,
-        // What the P-core's and the E-core's PMU share.
+        // What the P-core's and the E-core's PMU share; of the Lion Cove kind.
         leaf_a: [0x0D30_0806, 0x280, 0x7, 0x8603],
         leaf_23: Some([[0x0B, 3, 0, 0], [0x3FF, 0xF, 0, 0], [0; 4], [0x1DFF, 0, 0, 0]]),
         capabilities: 0x3F | SMM_FREEZE | FW_WRITES | PERF_METRICS | pebs::adaptive(6),
         any_thread: false,
         metrics: 8,
         pebs: Some(pebs::ARROW_LAKE),
+        core: Some(CoreKind { native: 0x4000_0003, hybrid: false }),
     }),
     selector_mask: SELECTOR_V6 | pebs::ADAPTIVE_SELECT,
     debugctl_mask: DEBUGCTL,

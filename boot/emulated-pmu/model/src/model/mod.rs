@@ -1,6 +1,7 @@
 //! The processors that can be presented, each a table of facts. No other module names a processor.
 
 mod amd;
+mod hybrid;
 mod intel;
 mod pebs;
 mod spec;
@@ -8,8 +9,8 @@ mod spec;
 pub(crate) use intel::{debugctl_of, selector_of};
 pub(crate) use pebs::ADAPTIVE_SELECT;
 pub use spec::{
-    Amd, ArchLbr, Identity, Intel, LbrKind, LegacyLbr, Pebs, PmuKind, Spec, SvmFeatures, Vendor,
-    ibs,
+    Amd, ArchLbr, CoreKind, Identity, Intel, LbrKind, LegacyLbr, Pebs, PmuKind, Spec, SvmFeatures,
+    Vendor, ibs,
 };
 
 /// A processor whose PMU is presented.
@@ -39,11 +40,16 @@ pub enum Model {
     Zen2,
     /// AMD Zen 4: 6 counters, PerfMonV2, LBRv2.
     Zen4,
+    /// The performance core of Alder Lake-S (06_97): version 5, where leaf 0xA tells only what both kinds of its cores have (8
+    /// counters, 4 fixed ones), PERF_METRICS, architectural LBRs.
+    GoldenCove,
+    /// The efficient core of Alder Lake-S: 6 counters, 3 fixed ones, architectural LBRs.
+    Gracemont,
 }
 
 impl Model {
     /// Every model.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::None,
         Self::Core2,
         Self::Nehalem,
@@ -55,6 +61,8 @@ impl Model {
         Self::K10,
         Self::Zen2,
         Self::Zen4,
+        Self::GoldenCove,
+        Self::Gracemont,
     ];
 
     /// The model's facts.
@@ -72,6 +80,8 @@ impl Model {
             Self::K10 => &amd::K10,
             Self::Zen2 => &amd::ZEN2,
             Self::Zen4 => &amd::ZEN4,
+            Self::GoldenCove => &hybrid::GOLDEN_COVE,
+            Self::Gracemont => &hybrid::GRACEMONT,
         }
     }
 
@@ -121,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn leaf_a_agrees_with_the_counters_unless_leaf_23_says_more() {
+    fn leaf_a_agrees_with_the_counters_unless_it_tells_what_two_kinds_share() {
         for model in Model::ALL {
             let Some(intel) = model.spec().intel() else {
                 continue;
@@ -133,6 +143,11 @@ mod tests {
             let counters = (1 << (eax >> 8 & 0xFF)) - 1;
             let fixed = ((1 << (edx & 0x1F)) - 1) | ecx;
             match intel.leaf_23 {
+                // Alder Lake's tells what its two kinds of core share.
+                None if model == Model::GoldenCove => {
+                    let other = Model::Gracemont.spec();
+                    assert_eq!((counters, fixed), (other.counters(), other.fixed()));
+                }
                 None => assert_eq!((counters, fixed), (intel.counters, intel.fixed), "{model:?}"),
                 Some(leaf) => assert_eq!(leaf[1][..2], [intel.counters, intel.fixed]),
             }

@@ -92,6 +92,17 @@ pub struct Intel {
     pub metrics: u8,
     /// Precise event-based sampling, where it is offered.
     pub pebs: Option<Pebs>,
+    /// The kind of core, where the processor tells it.
+    pub core: Option<CoreKind>,
+}
+
+/// What a core tells of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoreKind {
+    /// Leaf 0x1A EAX: 0x20, Atom, or 0x40, Core, in bits 31:24; the native model's number.
+    pub native: u32,
+    /// Leaf 7 EDX\[15\]: the package has cores of several kinds.
+    pub hybrid: bool,
 }
 
 /// Facts of precise event-based sampling.

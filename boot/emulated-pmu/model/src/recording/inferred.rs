@@ -31,6 +31,13 @@ impl Recording {
                 let value = intel.capabilities;
                 each(format_args!("IA32_PERF_CAPABILITIES: {value:#x}, after {name}"));
             }
+            let told = leaves.of(0xA, 0)[0] >> 8 & 0xFF;
+            if leaf_23(&leaves)[0] & 1 << 1 == 0 && intel.counters.count_ones() != told {
+                let (count, fixed) = (intel.counters.count_ones(), intel.fixed.count_ones());
+                each(format_args!(
+                    "{count} counters and {fixed} fixed ones, as {name} has them: leaf 0xA tells what both kinds of core share"
+                ));
+            }
             if intel.version > 6 {
                 each(format_args!("version {}: behaves as version 6", intel.version));
             }

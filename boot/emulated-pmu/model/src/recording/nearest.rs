@@ -36,7 +36,11 @@ pub(super) fn of(leaves: &Leaves) -> Result<Nearest, Unfit> {
         return Err(Unfit::NoPmu);
     }
     let efficient = leaves.of(0x1A, 0)[0] >> 24 == ATOM;
-    let own = (vendor == INTEL && family == 6 && !efficient).then(|| own(model)).flatten();
+    let own = match (vendor == INTEL && family == 6, efficient) {
+        (false, _) => None,
+        (true, false) => own(model),
+        (true, true) => own_efficient(model),
+    };
     Ok(match own {
         Some(model) => Nearest { model, own: true },
         None => {
@@ -55,10 +59,17 @@ fn own(model: u32) -> Option<Model> {
         0x4E | 0x5E | 0x55 | 0x8E | 0x9E | 0xA5 | 0xA6 => Model::Skylake,
         // Rocket Lake is Ice Lake's core in another process, with the same table.
         0x6A | 0x6C | 0x7D | 0x7E | 0x9D | 0xA7 => Model::IceLake,
-        0x8F | 0x97 | 0x9A | 0xB7 | 0xBA | 0xBF | 0xCF => Model::SapphireRapids,
+        0x8F | 0xCF => Model::SapphireRapids,
+        // Alder Lake and Raptor Lake.
+        0x97 | 0x9A | 0xB7 | 0xBA | 0xBF => Model::GoldenCove,
         0xBD | 0xC5 | 0xC6 => Model::ArrowLake,
         _ => return None,
     })
+}
+
+/// The same of the efficient cores: Alder Lake's, also alone (06_BE), and Raptor Lake's.
+fn own_efficient(model: u32) -> Option<Model> {
+    matches!(model, 0x97 | 0x9A | 0xB7 | 0xBA | 0xBE | 0xBF).then_some(Model::Gracemont)
 }
 
 fn by_version(version: u32, model: u32, arch_lbr: bool) -> Model {

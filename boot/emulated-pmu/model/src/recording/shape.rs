@@ -4,10 +4,11 @@
 
 use super::nearest::Nearest;
 use super::{Leaves, Unfit};
+use crate::cpuid::HYBRID;
 use crate::events;
 use crate::model::{
-    ADAPTIVE_SELECT, Amd, ArchLbr, Identity, Intel, LbrKind, Pebs, PmuKind, Spec, SvmFeatures,
-    Vendor, debugctl_of, ibs, selector_of,
+    ADAPTIVE_SELECT, Amd, ArchLbr, CoreKind, Identity, Intel, LbrKind, Model, Pebs, PmuKind, Spec,
+    SvmFeatures, Vendor, debugctl_of, ibs, selector_of,
 };
 use crate::pmu::{MAX_COUNTERS, MAX_FIXED};
 
@@ -100,6 +101,13 @@ fn intel(leaves: &Leaves, nearest: Nearest) -> Result<(Intel, bool, bool), Unfit
     if main[0] & 1 << 3 != 0 {
         available = leaves.answer(0x23, 3)[0];
     }
+    let core = core(leaves);
+    if let Some(CoreKind { hybrid: true, .. }) = core
+        && nearest == (Nearest { model: Model::GoldenCove, own: true })
+    {
+        // Leaf 0xA tells what both kinds of core share.
+        (counters, fixed) = (nearest.model.spec().counters(), nearest.model.spec().fixed());
+    }
     fits(counters, fixed, width, fixed_width)?;
     let of_model = nearest.model.spec().intel();
     let [_, _, leaf_1_ecx, leaf_1_edx] = leaves.answer(1, 0);
@@ -131,8 +139,16 @@ fn intel(leaves: &Leaves, nearest: Nearest) -> Result<(Intel, bool, bool), Unfit
         any_thread: version >= 3 && edx & NO_ANY_THREAD == 0,
         metrics,
         pebs,
+        core,
     };
     Ok((facts, main[1] & 1 != 0, main[1] & 2 != 0))
+}
+
+/// What leaves 0x1A and 7 tell of its kind.
+fn core(leaves: &Leaves) -> Option<CoreKind> {
+    let native = leaves.of(0x1A, 0)[0];
+    let hybrid = leaves.of(7, 0)[3] & HYBRID != 0;
+    (native != 0).then_some(CoreKind { native, hybrid })
 }
 
 /// The same on a processor with these counters alone: hyper-threading halves the general-purpose ones.

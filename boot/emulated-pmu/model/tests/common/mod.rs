@@ -96,8 +96,8 @@ pub fn counters(model: Model) -> u32 {
         Model::None => 0,
         Model::Core2 => 2,
         Model::Nehalem | Model::Haswell | Model::K10 => 4,
-        Model::Zen2 | Model::Zen4 => 6,
-        Model::Skylake | Model::IceLake | Model::SapphireRapids => 8,
+        Model::Zen2 | Model::Zen4 | Model::Gracemont => 6,
+        Model::Skylake | Model::IceLake | Model::SapphireRapids | Model::GoldenCove => 8,
         Model::ArrowLake => 10,
     }
 }
@@ -105,8 +105,8 @@ pub fn counters(model: Model) -> u32 {
 pub fn fixed_counters(model: Model) -> u32 {
     match model {
         Model::None | Model::K10 | Model::Zen2 | Model::Zen4 => 0,
-        Model::Core2 | Model::Nehalem | Model::Haswell | Model::Skylake => 3,
-        Model::IceLake | Model::SapphireRapids | Model::ArrowLake => 4,
+        Model::Core2 | Model::Nehalem | Model::Haswell | Model::Skylake | Model::Gracemont => 3,
+        Model::IceLake | Model::SapphireRapids | Model::ArrowLake | Model::GoldenCove => 4,
     }
 }
 

@@ -169,7 +169,7 @@ pub fn table(model: Model) -> Table {
                 table.faulting(0xDC0 + n, 0, 0xE000_0000_0000_FFFF);
             }
         }
-        Model::SapphireRapids => {
+        Model::SapphireRapids | Model::GoldenCove => {
             table.intel(8, 0x4_FFD7_FFFF, 4, 48);
             table.full_width(8);
             table.faulting(0x38D, 0, 0x1111_0000_BBBB);
@@ -207,6 +207,20 @@ pub fn table(model: Model) -> Table {
             for n in 0..4 {
                 table.faulting(0x1980 + 4 * n, 0, (1 << 48) - 1);
             }
+        }
+        Model::Gracemont => {
+            table.intel(6, 0x4_FFD7_FFFF, 3, 48);
+            table.full_width(6);
+            table.faulting(0x38D, 0, 0x111_0000_0BBB);
+            table.faulting(0x38F, 0x3F, 0x7_0000_003F);
+            table.special.extend([0x391, 0x392, 0x1D9]);
+            table.faulting(0x1A6, 0, 0x3F_FFFF_FFFF);
+            table.faulting(0x1A7, 0, 0x3F_FFFF_FFFF);
+            table.faulting(0x3F1, 0, 0x7_0000_003F);
+            table.faulting(0x3F2, 0, 0xFF00_000F);
+            table.special.push(0x600);
+            table.faulting(0x3F6, 0, 0xFFFF);
+            table.arch_lbr();
         }
         Model::K10 => {
             table.amd(&[0xC001_0000, 0xC001_0001, 0xC001_0002, 0xC001_0003]);

@@ -14,6 +14,8 @@ const SIGNATURE: [u32; 3] = [0x6572_6162, 0x6e75_6f63, 0x554d_5074];
 /// CR4 bits that show in CPUID, and where: leaf 1 ECX bit 27 (OSXSAVE), leaf 7 ECX bit 4 (OSPKE).
 const CR4_OSXSAVE: u64 = 1 << 18;
 const CR4_PKE: u64 = 1 << 22;
+/// The leaf of the topology whose EDX is the id of the local APIC; QEMU's processors have it.
+const TOPOLOGY: u32 = 0xb;
 /// Leaf 1 ECX: the x2APIC.
 const X2APIC: u32 = 21;
 
@@ -54,6 +56,9 @@ pub fn overlaid(guest: &mut Guest, leaf: u32, subleaf: u32) -> CpuidResult {
             own.ecx &= !(u32::from(processors::are_shared()) << X2APIC);
         }
         (7, 0) => mirror(&mut own.ecx, 4, CR4_PKE),
+        // Leaves of the topology that QEMU's processor may lack, and a recorded one has: the id of this one.
+        (0x1f | 0x8000_0026, _) => own.edx = cpuid(TOPOLOGY, 0).edx,
+        (0x8000_001e, _) => own.eax = cpuid(TOPOLOGY, 0).edx,
         _ => {}
     }
     guest.counting.peek().cpuid(leaf, subleaf, own)

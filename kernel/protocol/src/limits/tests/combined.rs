@@ -203,6 +203,7 @@ fn t6_n5_32_bit_code_has_its_memory_below_4_gib() {
         Item::Processors(Processors {
             snippet: compatibility("s"),
             cpu: None,
+            core: None,
             interrupt_every: None,
         }),
         Item::History(history),

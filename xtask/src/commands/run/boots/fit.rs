@@ -87,7 +87,7 @@ pub(super) fn look(job: &Job, report: &Report) -> Result<usize, Cut> {
 }
 
 /// Of a record that belongs to an item: the item, its name, and whether `running` can have such a record.
-fn part<'a>(record: &'a Record, running: Option<&Item>) -> Option<(u32, Option<&'a str>, bool)> {
+fn part<'a>(record: &'a Record, running: Option<&'a Item>) -> Option<(u32, Option<&'a str>, bool)> {
     let is = |fits: fn(&Item) -> bool| running.is_some_and(fits);
     Some(match record {
         Record::Samples(one) => (one.item, None, is(|item| matches!(item, Item::Sample(_)))),
@@ -101,7 +101,9 @@ fn part<'a>(record: &'a Record, running: Option<&Item>) -> Option<(u32, Option<&
         _ => {
             let result = record.result()?;
             let head = result.head();
-            (head.item, Some(head.name), running.is_some_and(|item| result.is_of(item)))
+            let name = running.map(Item::name).filter(|name| result.is_named(name));
+            let fits = running.is_some_and(|item| result.is_of(item));
+            (head.item, Some(name.unwrap_or(head.name)), fits)
         }
     })
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::collect::Numbered;
 use protocol::control::{Control, Ring};
-use protocol::job::{Job, Setup, Snippet};
+use protocol::job::{Job, Processors, Setup, Snippet};
 use std::borrow::Cow;
 
 fn record(json: &str) -> Record {
@@ -289,6 +289,37 @@ fn x1_records_that_do_not_fit_the_job_are_not_taken() {
     let more = vec![start(), machine(), result(0, "a"), result(1, "b"), result(2, "c"), end(3)];
     let (whole, _) = scripted(&packed, 16, vec![(more, GONE)]);
     assert!(whole.complaint.as_deref().unwrap().contains("all items were done"));
+}
+
+#[test]
+fn x13_an_item_ends_with_the_result_of_the_last_kind_of_core() {
+    let mut packed = job(&["a", "b"], Ring::Kernel);
+    let Item::Snippet(snippet) = packed.job.items[0].clone() else { panic!("a snippet") };
+    let on_all = Processors { snippet, cpu: None, core: None, interrupt_every: None };
+    packed.job.items[0] = Item::Processors(on_all);
+    let of_kind = |core: &str, more: bool| {
+        Real(record(&format!(
+            r#"{{"type":"processors","item":0,"name":"a, {core} cores","core":"{core}","more":{more},"per":1,"runs":1,"processors":[],"sums":[],"start_skew":{{"min":0,"median":0,"max":0}},"snapshot":{{"deadline":0,"skew":0,"events":[]}},"tsc":[0,1]}}"#
+        )))
+    };
+    let failed = Real(record(
+        r#"{"type":"error","code":"unsupported","item":0,"name":"a","text":"on performance cores: why","more":true}"#,
+    ));
+    for first in [of_kind("performance", true), failed] {
+        let end = Real(end_of(6, "pass", 3));
+        let said =
+            vec![start(), machine(), first, of_kind("efficient", false), result(1, "b"), end];
+        let (whole, _) = scripted(&packed, 16, vec![(said, GONE)]);
+        assert_eq!(whole.report.errors().filter(|one| one.code == ErrorCode::Forged).count(), 0);
+        assert!(whole.complaint.is_none(), "{:?}", whole.complaint);
+        assert_eq!((whole.report.processors().count() >= 1, whole.report.items()), (true, 2));
+    }
+    // Without the last kind the item is not done.
+    let said = vec![start(), machine(), of_kind("performance", true), result(1, "b"), end(2)];
+    let again = vec![start(), machine(), result(0, "b"), end(1)];
+    let (whole, _) = scripted(&packed, 16, vec![(said, GONE), (again, GONE)]);
+    let error = whole.report.errors().next().expect("an error");
+    assert!(error.text.contains("is not the next one"), "{}", error.text);
 }
 
 #[test]
