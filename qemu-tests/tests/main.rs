@@ -29,6 +29,7 @@ mod honest;
 mod hostile;
 mod html;
 mod hybrid;
+mod ibs;
 mod installed;
 mod lab;
 mod linux;

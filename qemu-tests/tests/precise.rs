@@ -239,7 +239,7 @@ fn c7_precise_sampling_is_refused_where_the_processor_the_event_or_the_format_ca
         format!("[[sample]]\nasm = \"nop\"\nperiod = 64\nprecise = true\nevents = [\"{event}\"]\n")
     };
     for (model, event, part) in [
-        (Model::Zen4, "r00c0", "AMD has instruction-based sampling instead"),
+        (Model::Zen4, "r00c0", "IBS samples by cycles"),
         (Model::IceLake, "cpu_clk_unhalted.thread_p", "cannot be counted precisely"),
         (Model::ArrowLake, "l1d.replacement", "cannot be counted precisely"),
         (Model::Core2, "r00c4", "cannot be counted precisely"),

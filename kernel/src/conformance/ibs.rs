@@ -108,6 +108,11 @@ fn of_ops(has: Features, length: u64) -> Option<Period> {
 /// Lets the unit run for `work`, with `start` counted already, and looks at it then. It is still on.
 fn look(context: &mut Context, period: Period, start: u64, work: Work) -> Result<Seen, PmuError> {
     let unit = period.unit();
+    if context.driver.programmed() == 0 {
+        // A gate without a counter is not opened, and nothing runs.
+        let counter = context.first();
+        context.program(counter, &OPERATIONS)?;
+    }
     set(context, unit.control(), period.off())?;
     set(context, unit.control(), period.on() | start << 32)?;
     context.run(work);

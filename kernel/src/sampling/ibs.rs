@@ -13,7 +13,7 @@ use arch::pmu::pmi::{ControlBlock, Sampling};
 use arch::pmu::{Capabilities, Driver, PmuError, Registers};
 use events::encode::{Counters, encode};
 use events::parse::parse_list;
-use events::request::{Attributes, Request};
+use events::request::Request;
 use protocol::sampling::{Delivery, Sampling as Item};
 
 /// Why a second event has none.
@@ -27,6 +27,10 @@ pub struct Ask {
     /// Operations are counted, not cycles.
     pub operations: bool,
 }
+
+/// Shortest period. An interrupt that finds its sample taken already is counted in full, as is the way from the scheduler to a task:
+/// each has more than a hundred instructions, and with a period that fits into it the machine would do nothing else.
+pub(super) const MIN_PERIOD: u64 = 256;
 
 /// Cycles not halted, operations and instructions retired: AMD's PMCx076, PMCx0C1 and PMCx0C0 on every processor.
 const CYCLES: u16 = 0x76;
@@ -56,12 +60,11 @@ impl Ask {
         }
     }
 
-    /// As perf writes it: a PMU with terms.
+    /// As perf names them.
     fn named(text: &str) -> Option<Self> {
         match text {
-            "ibs_op" | "ibs_op//" | "ibs_op/cnt_ctl=0/" => Some(Self::CYCLES),
-            "ibs_op/cnt_ctl=1/" => Some(Self::OPERATIONS),
-            "ibs_fetch" | "ibs_fetch//" => Some(Self::FETCHES),
+            "ibs_op" => Some(Self::CYCLES),
+            "ibs_fetch" => Some(Self::FETCHES),
             _ => None,
         }
     }
@@ -103,22 +106,21 @@ pub(super) fn ask(
 
 /// The unit that counts what an event counts.
 fn equivalent(request: &mut Request, known: &Known) -> Result<Ask, String> {
-    let Attributes { user, kernel, .. } = request.attributes;
-    if user.is_some() || kernel.is_some() {
-        return Err("IBS counts in every ring: it cannot be told one".to_string());
-    }
     request.attributes.precise = None;
     let encoded = encode(request, &known.processor, known.core.as_ref());
     let encoded = encoded.map_err(|error| error.reason.to_string())?;
     let code = encoded.choices.iter().find_map(|choice| match &choice.counters {
         Counters::General { select, .. } if select.cmask == 0 && !select.edge => {
-            Some((select.event, select.wide_umask()))
+            Some((select.event, select.wide_umask(), select.user && select.kernel))
         }
         _ => None,
     });
     match code {
-        Some((CYCLES, 0)) => Ok(Ask::CYCLES),
-        Some((OPERATIONS, 0)) => Ok(Ask::OPERATIONS),
+        Some((CYCLES | OPERATIONS, 0, false)) => {
+            Err("IBS counts in every ring: it cannot be told one".to_string())
+        }
+        Some((CYCLES, 0, _)) => Ok(Ask::CYCLES),
+        Some((OPERATIONS, 0, _)) => Ok(Ask::OPERATIONS),
         _ => Err(format!(
             "IBS samples by cycles (`cycles`, event 0x76) or by operations (event 0xc1), not by `{}`",
             request.text
@@ -151,10 +153,9 @@ fn features(has: &Capabilities) -> Option<Features> {
 pub(super) fn possible(pmu: &mut Pmu, ask: Ask, length: u64) -> Result<u8, String> {
     let has = pmu.driver.capabilities();
     let features = features(has).ok_or("there is no instruction-based sampling")?;
-    if length < super::plan::MIN_PERIOD {
+    if length < MIN_PERIOD {
         return Err(format!(
-            "a period of {length} is too short: IBS counts ring 0 as well, and the handler's end would fill it; at least {} are needed",
-            super::plan::MIN_PERIOD
+            "a period of {length} is too short: IBS counts ring 0 as well, and interrupts would fill it; at least {MIN_PERIOD} are needed"
         ));
     }
     Period::new(ask.unit, ask.operations, length, features).map_err(|error| error.to_string())?;
@@ -172,9 +173,9 @@ pub(super) fn possible(pmu: &mut Pmu, ask: Ask, length: u64) -> Result<u8, Strin
     })
 }
 
-/// The period nearest to `period` that a unit can have, from below.
+/// The period nearest to `period` that is taken, from below; at least [`MIN_PERIOD`].
 pub(super) const fn nearest(period: u64) -> u64 {
-    period & !15
+    if period < MIN_PERIOD { MIN_PERIOD } else { period & !15 }
 }
 
 /// The block's part: samples by way of `entry`.

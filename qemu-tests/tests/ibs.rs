@@ -1,0 +1,140 @@
+//! Instruction-based sampling on the emulated AMD models: each sample is of the tagged instruction itself.
+
+use pmu_model::Model;
+use protocol::record::{CheckVerdict, SampleResult};
+use qemu_tests::{Guest, Ran};
+use xtask::cli::Boot;
+use xtask::machine::Given;
+
+const MODELS: [Model; 3] = [Model::K10, Model::Zen2, Model::Zen4];
+/// Instructions of the handler's end, which every ring's count sees, and those by which the counter beside goes on earlier.
+const HANDLER: u64 = 64;
+
+fn on(model: Model, toml: &str) -> Ran {
+    Guest { pmu: Given::Emulated(model), ..Guest::new(Boot::Direct, toml) }.run()
+}
+
+fn sampled(ran: &Ran) -> Vec<&SampleResult> {
+    ran.report.sampled().collect()
+}
+
+/// Every sample is accounted for, and the periods come to what a counter beside saw but for the handlers' ends.
+fn is_whole(result: &SampleResult, model: Model) {
+    let one = &result.events[0];
+    assert_eq!((one.samples + one.dropped, one.lost), (one.overflows, 0), "{model:?}: {one:?}");
+    let sum = one.overflows * one.period + one.rest;
+    let beside = one.witness.expect("a counter counts beside");
+    let off = sum.abs_diff(beside);
+    assert!(off <= HANDLER * (one.overflows + 4), "{model:?}: {sum}, {beside}: {one:?}");
+}
+
+#[test]
+fn s1_ibs_samples_the_tagged_instruction_with_its_data() {
+    for model in MODELS {
+        for ring in [0, 3] {
+            let toml = format!(
+                "[[sample]]\nprecise = true\nevents = [\"r00c1\"]\nperiod = 272\nkeep = \"samples\"\ncapacity = 4000\n\
+                 [[sample.task]]\nname = \"t\"\nturns = 4000\nring = {ring}\n\
+                 asm = \"mov rdx, [r14+rcx]; add rcx, 8; and rcx, 0x1f8\"\n"
+            );
+            let ran = on(model, &toml);
+            ran.ends_with(0);
+            let result = sampled(&ran)[0];
+            is_whole(result, model);
+            let one = &result.events[0];
+            assert_eq!(one.counter.as_deref(), Some("ibs_op, by operations"), "{model:?}");
+            assert!(one.skid.as_deref().is_some_and(|skid| skid.starts_with("0: ")), "{one:?}");
+            // 20,000 instructions, and handlers' ends.
+            assert!((73..=140).contains(&one.samples), "{model:?} {ring}: {one:?}");
+            let body = result.code[0].body[0].0;
+            let (mut loads, mut others) = (0, 0);
+            for chunk in ran.report.samples(0) {
+                for ((address, ..), data) in chunk.iter().zip(&chunk.data) {
+                    let at = address.wrapping_sub(body);
+                    match at {
+                        0 => {
+                            loads += 1;
+                            assert!(data.0 != 0 && data.0 % 8 == 0, "{model:?}: {data:?}");
+                        }
+                        // `add` and `and`, four and seven bytes, behind the load of four.
+                        4 | 8 => {
+                            others += 1;
+                            assert_eq!(data.0, 0, "{model:?}: {at}");
+                        }
+                        // The loop's own, and the handler's end.
+                        _ => {}
+                    }
+                }
+            }
+            assert!(loads >= 8 && others >= 16, "{model:?} in ring {ring}: {loads}, {others}");
+        }
+    }
+}
+
+#[test]
+fn s1_ibs_by_cycles_of_fetches_and_by_a_rate() {
+    let item = |event: &str| {
+        format!(
+            "[[sample]]\nprecise = true\nevents = [{event}]\nasm = \"imul rax, rax; nop\"\nturns = 6000\n"
+        )
+    };
+    let events = [
+        "{ event = \"cycles\", period = 256 }",
+        "{ event = \"ibs_fetch\", period = 256 }",
+        "{ event = \"ex_ret_ops\", frequency = 200000 }",
+        "{ event = \"cycles:pp\", period = 512 }, { event = \"instructions\", period = 1000 }",
+    ];
+    let ran = on(Model::Zen4, &events.map(item).concat());
+    ran.ends_with(0);
+    let results = sampled(&ran);
+    for (result, counter) in results.iter().zip([
+        "ibs_op, by cycles",
+        "ibs_fetch",
+        "ibs_op, by operations",
+        "ibs_op, by cycles",
+    ]) {
+        let one = &result.events[0];
+        assert_eq!(one.counter.as_deref(), Some(counter));
+        is_whole(result, Model::Zen4);
+        assert!(one.samples >= 10, "{one:?}");
+        assert_eq!(one.period % 16, 0, "{one:?}");
+    }
+    // A counter is sampled beside as ever.
+    let other = &results[3].events[1];
+    assert!(other.overflows >= 20 && other.samples == other.overflows, "{other:?}");
+}
+
+#[test]
+fn s1_ibs_refuses_what_it_cannot_by_name() {
+    let item = |event: &str, period: u64| {
+        format!(
+            "[[sample]]\nprecise = true\nevents = [\"{event}\"]\nasm = \"nop\"\nperiod = {period}\n"
+        )
+    };
+    for (model, event, period, part) in [
+        (Model::Zen4, "ex_ret_instr", 272, "IBS samples by cycles"),
+        (Model::Zen4, "cycles:u", 272, "every ring"),
+        (Model::Zen4, "cycles", 1000, "the nearest are 992 and 1008"),
+        (Model::Zen4, "cycles", 128, "at least 256 are needed"),
+        (Model::K10, "cycles", 1 << 20, "out of IBS's range, which is 16 to 1048560"),
+        (Model::Skylake, "ibs_op", 272, "instruction-based sampling is AMD's"),
+    ] {
+        let ran = on(model, &item(event, period));
+        ran.ends_with(1);
+        let texts: Vec<&str> = ran.errors().iter().map(|error| error.text.as_str()).collect();
+        assert!(texts[0].contains(part), "{model:?} {event}: {texts:?}");
+    }
+}
+
+#[test]
+fn k1_the_checks_of_ibs_pass_where_it_is_and_are_skipped_elsewhere() {
+    let job = "kind = \"conformance\"\nchecks = [\"ibs.*\"]";
+    for (model, passed) in MODELS.map(|model| (model, 8)).into_iter().chain([(Model::Skylake, 0)]) {
+        let ran = on(model, job);
+        let suite = ran.report.suites().next().expect("a suite ran");
+        let checks: Vec<_> = ran.report.checks().collect();
+        assert_eq!((suite.passed, suite.failed), (passed, 0), "{model:?}: {checks:#?}");
+        let skipped = checks.iter().filter(|check| check.verdict == CheckVerdict::Skip);
+        assert_eq!(skipped.count() as u32, 8 - passed, "{model:?}: {checks:#?}");
+    }
+}
