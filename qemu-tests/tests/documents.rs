@@ -105,12 +105,19 @@ fn job(text: &str, what: &str) {
     fs::write(folder.path().join("job.toml"), text).unwrap();
     let run = ["run", "job.toml"];
     // One that names kinds of core takes a machine that has some.
-    let mixed = if text.contains(KIND) { &["--pmu", "goldencove+gracemont"][..] } else { &[] };
-    passes(folder.path(), &[&run[..], mixed].concat(), what);
+    // Events of AMD's take one of its processors.
+    let pmu = match () {
+        () if text.contains(KIND) => &["--pmu", "goldencove+gracemont"][..],
+        () if text.contains(AMD) => &["--pmu", "zen4"],
+        () => &[],
+    };
+    passes(folder.path(), &[&run[..], pmu].concat(), what);
 }
 
 /// In a job that names a kind of core.
 const KIND: &str = "core = \"";
+/// In a job with an event that Zen processors alone have.
+const AMD: &str = "ex_ret_";
 
 /// A folder in which the documents' own names are there: the checkout's jobs, a job, a file of events.
 fn user_folder() -> tempfile::TempDir {

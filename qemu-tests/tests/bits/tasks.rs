@@ -121,7 +121,8 @@ fn t6_m9_each_sample_says_which_kind_of_code_it_interrupted() {
             let (in_wide, in_narrow) = (of(4, 64) as f64, of(4, 32) as f64);
             let share = in_narrow / (in_wide + in_narrow);
             let expected = compatibility as f64 / (wide + compatibility + 2) as f64;
-            assert!((share - expected).abs() < 0.1, "{model:?}, {keep}: {share} of {expected}");
+            // Some 160 samples: 0.12 are three standard deviations.
+            assert!((share - expected).abs() < 0.12, "{model:?}, {keep}: {share} of {expected}");
             let shown =
                 xtask::render::render(&ran.report, &Default::default(), xtask::cli::Format::Table);
             for part in ["compatibility (32-bit)", "3 (32-bit)", "mov [ebx], eax", "mov [r14], eax"]
