@@ -21,7 +21,7 @@ use std::borrow::Cow;
 /// Assembles and packs a job file, with the project's event tables.
 ///
 /// # Errors
-/// As for [`load`].
+/// As for [`super::load`].
 pub fn pack(file: &file::JobFile, purpose: Purpose) -> Result<Packed, JobError> {
     pack_with(file, purpose, &Block::embedded())
 }
