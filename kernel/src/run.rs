@@ -1,6 +1,6 @@
 //! The loop over a job's items.
 //!
-//! [`kinds`] has one module for each kind of item, and the one match over them; `failure` is what an item ends in that gives no
+//! `kinds` has one module for each kind of item, and the one match over them; `failure` is what an item ends in that gives no
 //! result, `judge` whether it passed; [`core_kinds`] divides items among the kinds of core of a hybrid package. What all this
 //! asks of the machine is [`Machine`].
 

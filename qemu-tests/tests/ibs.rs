@@ -98,7 +98,7 @@ fn s1_ibs_by_cycles_of_fetches_and_by_a_rate() {
         let one = &result.events[0];
         assert_eq!(one.counter.as_deref(), Some(counter));
         is_whole(result, Model::Zen4);
-        assert!(one.samples >= 10, "{one:?}");
+        assert!(one.samples >= 5, "{one:?}");
         assert_eq!(one.period % 16, 0, "{one:?}");
     }
     // A counter is sampled beside as ever.

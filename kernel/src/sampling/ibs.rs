@@ -13,7 +13,7 @@ use arch::pmu::pmi::{ControlBlock, Sampling};
 use arch::pmu::{Capabilities, Driver, PmuError, Registers};
 use events::encode::{Counters, encode};
 use events::parse::parse_list;
-use events::request::Request;
+use events::request::{Base, Request};
 use protocol::sampling::{Delivery, Sampling as Item};
 
 /// Why a second event has none.
@@ -91,7 +91,9 @@ pub(super) fn ask(
         None => {
             let requests = parse_list(text).ok()?.into_iter().flat_map(|item| item.requests);
             let mut requests: alloc::vec::Vec<Request> = requests.collect();
-            let wants = |one: &Request| precise || one.attributes.precise.unwrap_or(0) > 0;
+            let wants = |one: &Request| {
+                precise || one.attributes.precise.unwrap_or(0) > 0 || asks_in_its_name(one)
+            };
             if !requests.iter().any(wants) {
                 return None;
             }
@@ -104,9 +106,25 @@ pub(super) fn ask(
     Some(asked.and_then(|ask| offered(ask, has)))
 }
 
+/// `p` to `ppp`.
+fn is_precise(word: &str) -> bool {
+    (1..=3).contains(&word.len()) && word.bytes().all(|byte| byte == b'p')
+}
+
+/// Whether one of the words behind the name asks for precision: only the processor's table could tell them from unit masks.
+fn asks_in_its_name(request: &Request) -> bool {
+    match &request.base {
+        Base::Name(parts) => parts.iter().skip(1).any(|part| is_precise(&part.text)),
+        _ => false,
+    }
+}
+
 /// The unit that counts what an event counts.
 fn equivalent(request: &mut Request, known: &Known) -> Result<Ask, String> {
     request.attributes.precise = None;
+    if let Base::Name(parts) = &mut request.base {
+        parts.retain(|part| !is_precise(&part.text));
+    }
     let encoded = encode(request, &known.processor, known.core.as_ref());
     let encoded = encoded.map_err(|error| error.reason.to_string())?;
     let code = encoded.choices.iter().find_map(|choice| match &choice.counters {
