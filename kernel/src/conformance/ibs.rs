@@ -79,7 +79,7 @@ const BY_FEATURE: [(Features, arch::msr::Msr); 3] = [
 ];
 
 fn features(context: &Context) -> Option<Features> {
-    context.has().ibs.map(Features::from_bits_retain)
+    context.has().ibs.map(Features::announced)
 }
 
 /// What a unit holds.

@@ -105,15 +105,15 @@ fn event(
     samples: u64,
 ) -> Result<SampledCount, PmuError> {
     let value = driver.read(registers, one.counter)?;
-    if let (Some(ask), Some(sampling)) = (one.ibs, block.sampling()) {
+    if let (Some(ibs_event), Some(sampling)) = (one.ibs, block.sampling()) {
         let counted = count(block, index, one.event.clone(), one.period, Some(&samples));
         return Ok(SampledCount {
-            counter: Some(ibs::counter(ask)),
+            counter: Some(ibs::counter(ibs_event)),
             overflows: counted.overflows + sampling.invalid,
             rest: sampling.rest(),
             witness: Some(value),
             remarks: one.remarks.clone(),
-            skid: Some(ibs::skid(ask)),
+            skid: Some(ibs::skid(ibs_event)),
             lost: sampling.invalid,
             ..counted
         });

@@ -21,7 +21,7 @@ pub(super) const ONE: &str = "one instruction-based sample at a time is taken";
 
 /// What one event of a job asks of it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Ask {
+pub struct IbsEvent {
     /// What is sampled.
     pub unit: Unit,
     /// Operations are counted, not cycles.
@@ -36,7 +36,7 @@ pub(super) const MIN_PERIOD: u64 = 256;
 const CYCLES: u16 = 0x76;
 const OPERATIONS: u16 = 0xc1;
 
-impl Ask {
+impl IbsEvent {
     const CYCLES: Self = Self { unit: Unit::Op, operations: false };
     const OPERATIONS: Self = Self { unit: Unit::Op, operations: true };
     const FETCHES: Self = Self { unit: Unit::Fetch, operations: false };
@@ -75,19 +75,19 @@ impl Ask {
 ///
 /// # Errors
 /// It asks for it and cannot have it: why.
-pub(super) fn ask(
+pub(super) fn requested(
     text: &str,
     precise: bool,
     known: &Known,
     has: &Capabilities,
-) -> Option<Result<Ask, String>> {
-    let named = Ask::named(text.trim());
+) -> Option<Result<IbsEvent, String>> {
+    let named = IbsEvent::named(text.trim());
     if has.is_intel() {
         let reason = "instruction-based sampling is AMD's; on Intel `precise` samples by PEBS";
         return named.map(|_| Err(reason.to_string()));
     }
     let asked = match named {
-        Some(ask) => Ok(ask),
+        Some(event) => Ok(event),
         None => {
             let requests = parse_list(text).ok()?.into_iter().flat_map(|item| item.requests);
             let mut requests: alloc::vec::Vec<Request> = requests.collect();
@@ -103,7 +103,7 @@ pub(super) fn ask(
             }
         }
     };
-    Some(asked.and_then(|ask| offered(ask, has)))
+    Some(asked.and_then(|event| offered(event, has)))
 }
 
 /// `p` to `ppp`.
@@ -120,7 +120,7 @@ fn asks_in_its_name(request: &Request) -> bool {
 }
 
 /// The unit that counts what an event counts.
-fn equivalent(request: &mut Request, known: &Known) -> Result<Ask, String> {
+fn equivalent(request: &mut Request, known: &Known) -> Result<IbsEvent, String> {
     request.attributes.precise = None;
     if let Base::Name(parts) = &mut request.base {
         parts.retain(|part| !is_precise(&part.text));
@@ -137,8 +137,8 @@ fn equivalent(request: &mut Request, known: &Known) -> Result<Ask, String> {
         Some((CYCLES | OPERATIONS, 0, false)) => {
             Err("IBS counts in every ring: it cannot be told one".to_string())
         }
-        Some((CYCLES, 0, _)) => Ok(Ask::CYCLES),
-        Some((OPERATIONS, 0, _)) => Ok(Ask::OPERATIONS),
+        Some((CYCLES, 0, _)) => Ok(IbsEvent::CYCLES),
+        Some((OPERATIONS, 0, _)) => Ok(IbsEvent::OPERATIONS),
         _ => Err(format!(
             "IBS samples by cycles (`cycles`, event 0x76) or by operations (event 0xc1), not by `{}`",
             request.text
@@ -146,29 +146,26 @@ fn equivalent(request: &mut Request, known: &Known) -> Result<Ask, String> {
     }
 }
 
-fn offered(ask: Ask, has: &Capabilities) -> Result<Ask, String> {
+fn offered(event: IbsEvent, has: &Capabilities) -> Result<IbsEvent, String> {
     let Some(features) = features(has) else {
         return Err(
             "this processor has no instruction-based sampling (CPUID 0x80000001 ECX[10])".into()
         );
     };
     // 64 is a period that any unit has.
-    let any = Period::new(ask.unit, ask.operations, 64, features);
-    any.map(|_| ask).map_err(|error| error.to_string())
+    let any = Period::new(event.unit, event.operations, 64, features);
+    any.map(|_| event).map_err(|error| error.to_string())
 }
 
 fn features(has: &Capabilities) -> Option<Features> {
-    let features = Features::from_bits_retain(has.ibs?);
-    // Before the leaf said more, on the first of family 10h, it was 0, and both units were there.
-    let first = Features::FETCH | Features::OP;
-    Some(if features.contains(Features::VALID) { features } else { first })
+    has.ibs.map(Features::announced)
 }
 
 /// Whether it can be sampled so.
 ///
 /// # Errors
 /// Why not.
-pub(super) fn possible(pmu: &mut Pmu, ask: Ask, length: u64) -> Result<u8, String> {
+pub(super) fn possible(pmu: &mut Pmu, event: IbsEvent, length: u64) -> Result<u8, String> {
     let has = pmu.driver.capabilities();
     let features = features(has).ok_or("there is no instruction-based sampling")?;
     if length < MIN_PERIOD {
@@ -176,7 +173,8 @@ pub(super) fn possible(pmu: &mut Pmu, ask: Ask, length: u64) -> Result<u8, Strin
             "a period of {length} is too short: IBS counts ring 0 as well, and interrupts would fill it; at least {MIN_PERIOD} are needed"
         ));
     }
-    Period::new(ask.unit, ask.operations, length, features).map_err(|error| error.to_string())?;
+    Period::new(event.unit, event.operations, length, features)
+        .map_err(|error| error.to_string())?;
     let offset = pmu.registers.rdmsr(LvtOffset::MSR).map_err(|_| {
         format!(
             "MSR {:#x}, which names the interrupt's LVT entry, cannot be read",
@@ -207,16 +205,16 @@ pub(super) fn arm(
     block: &mut ControlBlock,
 ) -> Result<(), PmuError> {
     const UNSUPPORTED: PmuError = PmuError::Unsupported("instruction-based sampling");
-    let Some(ask) = one.ibs else { return Ok(()) };
+    let Some(event) = one.ibs else { return Ok(()) };
     let features = features(driver.capabilities()).ok_or(UNSUPPORTED)?;
-    let period = Period::new(ask.unit, ask.operations, one.period, features);
+    let period = Period::new(event.unit, event.operations, one.period, features);
     let period = period.map_err(|_| UNSUPPORTED)?;
     let offset = registers.rdmsr(LvtOffset::MSR).map_err(|_| UNSUPPORTED)?;
     let entry = LvtOffset(offset).entry().ok_or(UNSUPPORTED)?;
-    stop(registers, ask.unit)?;
+    stop(registers, event.unit)?;
     let sampling = Sampling::new(period, one.counter.index() as u8, entry)
         .checking_address(features.contains(Features::CHECKS_ADDRESS))
-        .keeping_count(ask.unit == Unit::Fetch || features.contains(Features::READ_WRITE_COUNT));
+        .keeping_count(event.unit == Unit::Fetch || features.contains(Features::READ_WRITE_COUNT));
     block.sample_by(sampling);
     Ok(())
 }
@@ -232,25 +230,25 @@ fn stop(registers: &mut dyn Registers, unit: Unit) -> Result<(), PmuError> {
 /// # Errors
 /// The register refuses.
 pub(super) fn disarm(registers: &mut dyn Registers, events: &[Armed]) -> Result<(), PmuError> {
-    events.iter().filter_map(|one| one.ibs).try_for_each(|ask| stop(registers, ask.unit))
+    events.iter().filter_map(|one| one.ibs).try_for_each(|event| stop(registers, event.unit))
 }
 
 /// What the report calls the counter.
-pub(super) fn counter(ask: Ask) -> String {
-    ask.name().to_string()
+pub(super) fn counter(event: IbsEvent) -> String {
+    event.name().to_string()
 }
 
 /// How far a sample's address is from the instruction that is sampled, in words.
-pub(super) fn skid(ask: Ask) -> String {
-    match ask.unit {
+pub(super) fn skid(event: IbsEvent) -> String {
+    match event.unit {
         Unit::Op => "0: IBS names the instruction of the operation that was tagged".to_string(),
         Unit::Fetch => "0: IBS names the address of the fetch that was tagged".to_string(),
     }
 }
 
 /// Remarks on what its periods are.
-pub(super) fn remark(ask: Ask) -> String {
-    let name = ask.name();
+pub(super) fn remark(event: IbsEvent) -> String {
+    let name = event.name();
     format!(
         "{name}: it counts every ring, so each period includes the end of its interrupt's handler"
     )

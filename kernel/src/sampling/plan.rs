@@ -33,7 +33,7 @@ pub struct Armed {
     /// Doubts about the count.
     pub remarks: Vec<String>,
     /// The instruction-based samples that are taken, by a unit beside the counter.
-    pub ibs: Option<ibs::Ask>,
+    pub ibs: Option<ibs::IbsEvent>,
 }
 
 impl Armed {
@@ -62,9 +62,9 @@ pub fn plan(
     }
     let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
     let has = pmu.driver.capabilities().clone();
-    let asked = Asked::of(item, pmu.known, &has);
+    let requested = Requested::of(item, pmu.known, &has);
     let purpose = Use::Sampling { precise: item.precise && has.is_intel() };
-    let planned = events::plan_for(purpose, &asked.texts, pmu.known);
+    let planned = events::plan_for(purpose, &requested.texts, pmu.known);
     if planned.passes.len() > 1 {
         let late = planned.passes[1..].iter().flatten().map(|one| format!("`{}`", one.event));
         return Err(Unmeasured::Refused(format!(
@@ -73,14 +73,14 @@ pub fn plan(
         )));
     }
     let mut left_out = planned.uncounted;
-    left_out.extend(asked.refused);
+    left_out.extend(requested.refused);
     let (mut armed, mut rates) = (Vec::<Armed>::new(), Vec::new());
     let mut places = Vec::new();
     for one in planned.passes.into_iter().flatten() {
         // A group in braces is one text with several events, which then have its rate.
-        let sampled = asked.ibs.filter(|(_, ask)| ask.beside() == one.event);
-        let (event, ask) = match sampled {
-            Some((number, ask)) => (item.events[number].event.to_string(), Some(ask)),
+        let sampled = requested.ibs.filter(|(_, ibs_event)| ibs_event.beside() == one.event);
+        let (event, ibs_event) = match sampled {
+            Some((number, ibs_event)) => (item.events[number].event.to_string(), Some(ibs_event)),
             None => (one.event, None),
         };
         let rate = rate(item, one.number, &event);
@@ -89,7 +89,7 @@ pub fn plan(
             left_out.push(Uncounted { event, reason });
             continue;
         }
-        let possible = match ask {
+        let possible = match ibs_event {
             Some(_) => ibs::check(item),
             None => precise::check(&one.selection, &has, &armed, item),
         };
@@ -99,11 +99,11 @@ pub fn plan(
         }
         places.push((one.counter, one.counters));
         let mut remarks = one.counting.remarks;
-        remarks.extend(ask.map(ibs::remark));
+        remarks.extend(ibs_event.map(ibs::remark));
         armed.push(Armed {
             event,
             counter: one.counter,
-            selection: match (ask, one.selection.precise) {
+            selection: match (ibs_event, one.selection.precise) {
                 (Some(_), _) => one.selection,
                 (None, true) => one.selection.with_records(),
                 (None, false) => one.selection.with_interrupt(),
@@ -111,7 +111,7 @@ pub fn plan(
             period: 0,
             witness: None,
             remarks,
-            ibs: ask,
+            ibs: ibs_event,
         });
         rates.push(rate);
     }
@@ -148,31 +148,31 @@ pub fn plan(
 }
 
 /// The events of an item, with those that instruction-based sampling takes as what counts beside it.
-struct Asked<'a> {
+struct Requested<'a> {
     texts: Vec<Cow<'a, str>>,
     /// The one that it takes: its number among all, and what is sampled.
-    ibs: Option<(usize, ibs::Ask)>,
+    ibs: Option<(usize, ibs::IbsEvent)>,
     refused: Vec<Uncounted>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Requested<'a> {
     fn of(item: &'a Sampling, known: &Known, has: &Capabilities) -> Self {
-        let mut asked = Self { texts: Vec::new(), ibs: None, refused: Vec::new() };
+        let mut requested = Self { texts: Vec::new(), ibs: None, refused: Vec::new() };
         for (number, event) in item.events.iter().enumerate() {
             let text = &event.event;
-            match ibs::ask(text, item.precise, known, has) {
-                None => asked.texts.push(text.clone()),
-                Some(Ok(ask)) if asked.ibs.is_none() => {
-                    asked.texts.push(Cow::Borrowed(ask.beside()));
-                    asked.ibs = Some((number, ask));
+            match ibs::requested(text, item.precise, known, has) {
+                None => requested.texts.push(text.clone()),
+                Some(Ok(ibs_event)) if requested.ibs.is_none() => {
+                    requested.texts.push(Cow::Borrowed(ibs_event.beside()));
+                    requested.ibs = Some((number, ibs_event));
                 }
                 Some(result) => {
                     let reason = result.err().unwrap_or_else(|| ibs::ONE.to_string());
-                    asked.refused.push(Uncounted { event: text.to_string(), reason });
+                    requested.refused.push(Uncounted { event: text.to_string(), reason });
                 }
             }
         }
-        asked
+        requested
     }
 }
 
@@ -185,8 +185,8 @@ fn rate(item: &Sampling, number: usize, event: &str) -> Rate {
 /// Whether the counter can be set back by the period, and anything is left to run in it.
 fn possible(machine: &mut impl Sampler, one: &Armed) -> Result<(), String> {
     let mut pmu = machine.pmu()?;
-    if let Some(ask) = one.ibs {
-        let entry = ibs::possible(&mut pmu, ask, one.period)?;
+    if let Some(ibs_event) = one.ibs {
+        let entry = ibs::possible(&mut pmu, ibs_event, one.period)?;
         return ibs::has_entry(machine, entry);
     }
     if one.period < MIN_PERIOD && one.selection.rings.contains(Rings::KERNEL) {
@@ -292,6 +292,10 @@ fn witnesses(armed: &mut [Armed], has: &Capabilities, places: &[(Counter, u64)])
     let mut free: Vec<Counter> =
         has.generals().filter(|&counter| armed.iter().all(|one| one.counter != counter)).collect();
     for one in armed {
+        if one.ibs.is_some() {
+            // Its counter interrupts nobody, and is one itself.
+            continue;
+        }
         let plain = plain(&one.selection);
         if one.selection.precise {
             let place = places.iter().find(|(counter, _)| *counter == one.counter);

@@ -94,7 +94,7 @@ fn t6_m9_each_sample_says_which_kind_of_code_it_interrupted() {
     let (_, wide, compatibility, _) = there_and_back(3);
     for model in MODELS {
         for keep in ["histogram", "samples"] {
-            let head = "events = [\"r00c0:u\"]\nperiod = 97\ntick-ns = 300000\njitter = 5";
+            let head = "events = [\"r00c0:u\"]\nperiod = 61\ntick-ns = 300000\njitter = 5";
             let job = format!("[[sample]]\n{head}\nkeep = \"{keep}\"\n{}", tables("sample"));
             let ran = on(model, &job);
             let result = ran.ends_with(0).report.sampled().next().expect("an item");
@@ -113,7 +113,7 @@ fn t6_m9_each_sample_says_which_kind_of_code_it_interrupted() {
             assert_eq!(seen.values().sum::<u64>(), one.overflows, "{model:?}: {seen:?}");
             let all: u64 =
                 tasks().iter().filter(|task| task.3 == 3).map(|task| task.4 * task.5 + 1).sum();
-            assert_eq!(one.overflows * 97 + one.rest, all, "{model:?}");
+            assert_eq!(one.overflows * 61 + one.rest, all, "{model:?}");
             let of = |task, bits| seen.get(&(task, bits)).copied().unwrap_or(0);
             assert_eq!([of(0, 32), of(1, 64)], [0, 0], "{model:?}, {keep}: {seen:?}");
             assert!(of(0, 64) > 200 && of(1, 32) > 250, "{model:?}, {keep}: {seen:?}");
@@ -121,8 +121,8 @@ fn t6_m9_each_sample_says_which_kind_of_code_it_interrupted() {
             let (in_wide, in_narrow) = (of(4, 64) as f64, of(4, 32) as f64);
             let share = in_narrow / (in_wide + in_narrow);
             let expected = compatibility as f64 / (wide + compatibility + 2) as f64;
-            // Some 160 samples: 0.12 are three standard deviations.
-            assert!((share - expected).abs() < 0.12, "{model:?}, {keep}: {share} of {expected}");
+            // Some 250 samples: three standard deviations are 0.093.
+            assert!((share - expected).abs() < 0.1, "{model:?}, {keep}: {share} of {expected}");
             let shown =
                 xtask::render::render(&ran.report, &Default::default(), xtask::cli::Format::Table);
             for part in ["compatibility (32-bit)", "3 (32-bit)", "mov [ebx], eax", "mov [r14], eax"]

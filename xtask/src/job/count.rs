@@ -9,7 +9,7 @@ use super::file::{FileItem, JobFile, PackedItem, Section, Text};
 use super::function::Programs;
 use super::memory::MemoryFile;
 use super::schema::{BindText, CountedText, ExpectText};
-use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile, place, too_few};
+use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile, of_workload, place, too_few};
 use crate::compare::LimitTable;
 use crate::events::EventText;
 use ::events::parse::parse_event;
@@ -255,33 +255,11 @@ impl CountFile {
 }
 
 impl FileItem for CountFile {
-    fn place(&self, _source: &str) -> Place {
-        self.place.clone()
-    }
-
-    fn criteria(&self) -> &CriteriaFile {
-        &self.criteria
-    }
-
-    fn criteria_mut(&mut self) -> &mut CriteriaFile {
-        &mut self.criteria
-    }
-
-    fn memory(&self) -> &[MemoryFile] {
-        &self.workload.memory
-    }
-
-    fn memory_mut(&mut self) -> &mut Vec<MemoryFile> {
-        &mut self.workload.memory
-    }
+    of_workload!();
 
     fn events(&self) -> Vec<&EventText> {
         let all = core::iter::once(&self.own).chain(&self.sets);
         all.flat_map(|set| &set.events).map(|event| &event.event).collect()
-    }
-
-    fn workload(&self) -> Option<&WorkloadFile> {
-        Some(&self.workload)
     }
 
     fn check_expected(&self, _source: &str) -> Result<(), JobError> {

@@ -6,7 +6,7 @@ use super::file::{FileItem, JobFile, PackedItem, Section, Text};
 use super::function::Programs;
 use super::memory::MemoryFile;
 use super::schema::ExpectText;
-use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile, place};
+use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile, of_workload, place};
 use crate::compare::LimitTable;
 use protocol::job::Item;
 use protocol::limits::{self, LimitError};
@@ -78,29 +78,7 @@ impl RunFile {
 }
 
 impl FileItem for RunFile {
-    fn place(&self, _source: &str) -> Place {
-        self.place.clone()
-    }
-
-    fn criteria(&self) -> &CriteriaFile {
-        &self.criteria
-    }
-
-    fn criteria_mut(&mut self) -> &mut CriteriaFile {
-        &mut self.criteria
-    }
-
-    fn memory(&self) -> &[MemoryFile] {
-        &self.workload.memory
-    }
-
-    fn memory_mut(&mut self) -> &mut Vec<MemoryFile> {
-        &mut self.workload.memory
-    }
-
-    fn workload(&self) -> Option<&WorkloadFile> {
-        Some(&self.workload)
-    }
+    of_workload!();
 
     fn check_expected(&self, source: &str) -> Result<(), JobError> {
         let mut whole: Vec<String> =

@@ -16,6 +16,36 @@ use serde::Deserialize;
 use std::borrow::Cow;
 use toml::Spanned;
 
+/// What [`super::file::FileItem`] asks of a kind whose file has `place`, `criteria` and `workload` as they are.
+macro_rules! of_workload {
+    () => {
+        fn place(&self, _source: &str) -> $crate::job::errors::Place {
+            self.place.clone()
+        }
+
+        fn criteria(&self) -> &$crate::job::expect::CriteriaFile {
+            &self.criteria
+        }
+
+        fn criteria_mut(&mut self) -> &mut $crate::job::expect::CriteriaFile {
+            &mut self.criteria
+        }
+
+        fn memory(&self) -> &[$crate::job::memory::MemoryFile] {
+            &self.workload.memory
+        }
+
+        fn memory_mut(&mut self) -> &mut Vec<$crate::job::memory::MemoryFile> {
+            &mut self.workload.memory
+        }
+
+        fn workload(&self) -> Option<&$crate::job::workload::WorkloadFile> {
+            Some(&self.workload)
+        }
+    };
+}
+pub(super) use of_workload;
+
 /// Time between two ticks if a job says nothing: 1 ms, as most systems have it.
 pub const DEFAULT_TICK_NS: u64 = 1_000_000;
 /// Time that a task may take if a job says nothing: 10 s.

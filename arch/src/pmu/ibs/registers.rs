@@ -38,6 +38,15 @@ bitflags! {
     }
 }
 
+impl Features {
+    /// What CPUID leaf 0x8000001B EAX says. On the first processors of family 10h the leaf was not valid, and both units were there.
+    #[must_use]
+    pub const fn announced(eax: u32) -> Self {
+        let features = Self::from_bits_retain(eax);
+        if features.contains(Self::VALID) { features } else { Self::FETCH.union(Self::OP) }
+    }
+}
+
 /// What is sampled.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Unit {
@@ -173,6 +182,12 @@ mod tests {
         for unit in [Unit::Op, Unit::Fetch] {
             assert_eq!(unit.count_bits() & (unit.enable() | unit.valid()), 0);
         }
+    }
+
+    #[test]
+    fn a_leaf_that_is_not_valid_stands_for_both_units() {
+        assert_eq!(Features::announced(0), Features::FETCH | Features::OP);
+        assert_eq!(Features::announced(0x3ff).bits(), 0x3ff);
     }
 
     #[test]

@@ -280,6 +280,11 @@ impl Raw for Processor {
         interrupts::stray::storm(VECTOR);
     }
 
+    fn mask_extended(&mut self, entry: u8) {
+        apic::write_extended(entry, MASK);
+        interrupts::stray::storm(IBS_VECTOR);
+    }
+
     fn end(&mut self) {
         apic::end_of_interrupt();
     }

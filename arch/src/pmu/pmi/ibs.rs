@@ -2,7 +2,7 @@
 
 use super::ControlBlock;
 use super::handling::Around;
-use super::service::{Interrupted, Raw, note, put_all};
+use super::service::{Interrupted, MOST_SPURIOUS, Raw, note, put_all};
 use crate::pmu::driver::Write;
 use crate::pmu::ibs::{OpData, OpData3, Period, Unit};
 
@@ -23,6 +23,8 @@ pub struct Sampling {
     keeps_count: bool,
     /// The count where the unit was stopped, as bits of the control register.
     stopped_at: u64,
+    /// A sample was taken where the unit was stopped, and its interrupt, which waits, will find none.
+    awaited: bool,
     /// Samples without an address.
     pub invalid: u64,
 }
@@ -38,6 +40,7 @@ impl Sampling {
             checks_address: false,
             keeps_count: false,
             stopped_at: 0,
+            awaited: false,
             invalid: 0,
         }
     }
@@ -62,7 +65,7 @@ impl Sampling {
 
     /// Forgets what was sampled.
     pub(super) fn clear(&mut self) {
-        (self.stopped_at, self.invalid) = (0, 0);
+        (self.stopped_at, self.awaited, self.invalid) = (0, false, 0);
     }
 
     /// Lets the unit begin a new period.
@@ -124,7 +127,8 @@ fn take(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) -> boo
 pub(super) fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     let Some(ibs) = block.ibs else { return };
     let unit = ibs.period.unit();
-    let count = if take(block, raw, from) {
+    let taken = take(block, raw, from);
+    let count = if taken {
         0
     } else {
         let control = raw.rdmsr(unit.control().0);
@@ -132,7 +136,7 @@ pub(super) fn pause(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interru
         control & unit.count_bits()
     };
     if let Some(ibs) = &mut block.ibs {
-        ibs.stopped_at = count;
+        (ibs.stopped_at, ibs.awaited) = (count, ibs.awaited | taken);
     }
 }
 
@@ -158,10 +162,14 @@ pub fn sampled(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted)
 #[inline]
 pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) -> bool {
     let found = take(block, raw, from);
+    let awaited = block.ibs.as_mut().is_some_and(|ibs| core::mem::take(&mut ibs.awaited));
     if found {
         block.pmis += 1;
-    } else {
+    } else if !awaited {
         block.spurious += 1;
+        if let Some(ibs) = block.ibs.filter(|_| block.spurious >= MOST_SPURIOUS) {
+            raw.mask_extended(ibs.entry);
+        }
     }
     if block.nmi == 0 {
         raw.end();
@@ -170,7 +178,7 @@ pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interr
         put_all(raw, block.gate.off());
         return false;
     }
-    if block.shut != 0 {
+    if block.shut != 0 || block.is_closed_at(from.rip) {
         return false;
     }
     if !found {
@@ -197,6 +205,7 @@ mod tests {
         registers: BTreeMap<u32, u64>,
         writes: Vec<(u32, u64)>,
         ended: u32,
+        masked: Option<u8>,
     }
 
     impl Raw for Machine {
@@ -208,6 +217,9 @@ mod tests {
             self.writes.push((msr, value));
         }
         fn unmask(&mut self) {}
+        fn mask_extended(&mut self, entry: u8) {
+            self.masked = Some(entry);
+        }
         fn end(&mut self) {
             self.ended += 1;
         }
@@ -283,9 +295,15 @@ mod tests {
         resume(&mut block, &mut machine);
         *machine.registers.get_mut(&CONTROL).unwrap() |= 7 << 32;
         sampled(&mut block, &mut machine, &Interrupted::default());
-        assert_eq!((block.slot(0).overflows, block.spurious), (1, 1));
+        assert_eq!((block.slot(0).overflows, block.spurious), (1, 0), "it was awaited");
         assert_eq!(machine.registers[&CONTROL], period(64).on() | 7 << 32);
         assert_eq!(machine.registers[&GLOBAL.0], 3, "the counters go on");
+        // Another one is not, and too many are kept out.
+        for _ in 0..MOST_SPURIOUS {
+            assert_eq!(machine.masked, None);
+            sampled(&mut block, &mut machine, &Interrupted::default());
+        }
+        assert_eq!((block.spurious, machine.masked), (MOST_SPURIOUS, Some(0)));
         // Where the count cannot be written the period begins anew.
         block.sample_by(Sampling { keeps_count: false, ..*block.sampling().unwrap() });
         pause(&mut block, &mut machine, &Interrupted::default());

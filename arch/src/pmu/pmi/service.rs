@@ -22,6 +22,8 @@ pub trait Raw {
     fn unmask(&mut self);
     /// Sets LVTPC's mask bit for good.
     fn mask(&mut self) {}
+    /// Sets the mask bit of an entry of the extended local vector table for good.
+    fn mask_extended(&mut self, _entry: u8) {}
     /// End of interrupt.
     fn end(&mut self);
     /// RDTSC.

@@ -110,11 +110,11 @@ extern "sysv64" fn sampled(frame: &TrapFrame) -> bool {
     // SAFETY: as above: both interrupts are fixed ones, or this one is the NMI, and no counter interrupts.
     unsafe {
         let block = &mut *super::block();
-        let found = ibs::handle(block, &mut processor(block), &interrupted(frame));
+        let goes_on = ibs::handle(block, &mut processor(block), &interrupted(frame));
         if block.stopped {
             (OVERFLOW.resumes, TICK.resumes, SAMPLE.resumes) = (0, 0, 0);
         }
-        found && !block.is_closed_at(frame.rip)
+        goes_on
     }
 }
 

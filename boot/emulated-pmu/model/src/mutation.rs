@@ -180,8 +180,8 @@ pub enum Mutation {
 
 #[cfg(feature = "mutations")]
 impl Mutation {
-    /// Every fault but those of [`Mutation::IBS`].
-    pub const ALL: [Self; 70] = {
+    /// Every fault.
+    pub const ALL: [Self; 85] = {
         use Mutation::*;
         [
             StatusBitNeverSets,
@@ -254,13 +254,6 @@ impl Mutation {
             LosesATenth,
             Shared,
             PmiDropped,
-        ]
-    };
-
-    /// Those of instruction-based sampling, which are not in [`Mutation::ALL`]: they show on AMD's models alone.
-    pub const IBS: [Self; 15] = {
-        use Mutation::*;
-        [
             IbsValidNeverSets,
             IbsRipOfNext,
             IbsDataAddressLost,
@@ -283,7 +276,7 @@ impl Mutation {
     /// without.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().chain(Self::IBS).find(|fault| fault.is_called(name))
+        Self::ALL.into_iter().find(|fault| fault.is_called(name))
     }
 
     fn is_called(self, name: &str) -> bool {
@@ -312,7 +305,7 @@ mod tests {
 
     #[test]
     fn every_name_leads_to_its_fault_and_no_other() {
-        for fault in Mutation::ALL.into_iter().chain(Mutation::IBS) {
+        for fault in Mutation::ALL {
             let name = format!("{fault:?}").to_lowercase();
             assert_eq!(Mutation::by_name(&name), Some(fault));
         }

@@ -387,10 +387,10 @@ fn adaptive_is_sound(fault: Mutation, pmu: &mut Pmu) -> bool {
 
 #[test]
 fn each_planted_fault_is_seen_and_only_when_planted() {
-    for fault in Mutation::ALL.into_iter().chain(Mutation::IBS) {
+    for fault in Mutation::ALL {
         let model = match fault {
             _ if is_adaptive(fault) => Model::IceLake,
-            _ if Mutation::IBS.contains(&fault) => Model::Zen4,
+            _ if format!("{fault:?}").starts_with("Ibs") => Model::Zen4,
             _ => Model::Skylake,
         };
         let mut pmu = planted(model, None);

@@ -136,7 +136,7 @@ fn k1_each_planted_fault_is_noticed_by_its_check() {
 
 #[test]
 fn the_table_has_every_fault() {
-    for fault in Mutation::ALL.into_iter().chain(Mutation::IBS) {
+    for fault in Mutation::ALL {
         assert!(TABLE.iter().any(|(listed, ..)| *listed == fault), "{fault:?}");
     }
 }

@@ -62,8 +62,9 @@ pub(crate) const SAPPHIRE_RAPIDS: &[Event] = &[
     Event::new("DTLB_STORE_MISSES.WALK_COMPLETED_4K", 0x13, 0x02, STORE_WALKS).on(0xF),
     Event::new("DTLB_STORE_MISSES.WALK_COMPLETED", 0x13, 0x0E, STORE_WALKS).on(0xF),
     Event::new("DTLB_STORE_MISSES.STLB_HIT", 0x13, 0x20, STORE_STLB_HITS).on(0xF),
-    Event::new("HW_INTERRUPTS.RECEIVED", 0xCB, 0x01, INTERRUPTS).on(0xFF),
     Event::new("MISC_RETIRED.LBR_INSERTS", 0xCC, 0x20, LBR_INSERTS).on(0xFF),
     Event::new("LONGEST_LAT_CACHE.REFERENCE", 0x2E, 0x4F, LLC_REFERENCES).on(0xFF),
     Event::new("LONGEST_LAT_CACHE.MISS", 0x2E, 0x41, LLC_MISSES).on(0xFF),
+    // The last one, as Golden Cove's table lacks it.
+    Event::new("HW_INTERRUPTS.RECEIVED", 0xCB, 0x01, INTERRUPTS).on(0xFF),
 ];
