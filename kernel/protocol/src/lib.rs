@@ -12,7 +12,7 @@
 //! - [`record`]: the report, and [`mod@line`], its form on the serial line: one JSON object per line,
 //!   with sequence number and checksum.
 //! - [`authentication`]: the key of a boot, and the code on each line that only who has it can make.
-//! - [`kinds`]: the kinds of items, in one table.
+//! - [`mod@kinds`]: the kinds of items, in one table.
 //! - [`ktap`]: the report as the kernel's test protocol, with the records as its diagnostics.
 //! - [`serial`]: which serial ports the report goes to.
 //! - [`workload`]: tasks, for counting and sampling. [`sampling`]: where they are when events happen.

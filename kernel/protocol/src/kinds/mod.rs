@@ -3,7 +3,7 @@
 //! A kind is one module here. It says of its job part what every item has to say ([`JobPart`]), and of its record what every
 //! result has to say ([`ItemRecord`]); a new kind also has its two types there. Everything else in this crate reaches a kind
 //! through these two traits, so nothing but the table lists them. Where the host and the firmware list them,
-//! they do it with [`kinds!`](crate::kinds) or in one `match` over [`Item`].
+//! they do it with [`kinds!`](macro@crate::kinds) or in one `match` over [`Item`].
 
 mod conformance;
 mod count;
