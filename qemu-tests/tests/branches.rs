@@ -87,3 +87,80 @@ fn s2_branches_are_refused_with_the_reason() {
     let texts: Vec<&str> = ran.errors().iter().map(|error| error.text.as_str()).collect();
     assert!(texts[0].contains("not at a timer's tick"), "{texts:?}");
 }
+
+#[test]
+fn s2_precise_records_have_branches_of_their_own_instant() {
+    for model in [Model::IceLake, Model::SapphireRapids] {
+        let ran = on(model, &job(3, "precise = true"));
+        ran.ends_with(0);
+        let result = ran.report.sampled().next().expect("one item");
+        let [inner, outer] = loops(result);
+        let turns = inner.count as f64 / outer.count as f64;
+        assert!((turns - (INNER - 1) as f64).abs() < 1.0, "{turns}: {model:?}: {result:?}");
+        let entries = u64::from(result.branches.as_ref().unwrap().entries);
+        let samples = result.events[0].samples;
+        // Nothing of the way into an interrupt takes a place: each record but the first is full.
+        let all = inner.count + outer.count;
+        assert!(
+            all <= entries * samples && all >= entries * (samples - 1),
+            "{all} of {samples}: {model:?}"
+        );
+    }
+}
+
+/// The calls that are open in front of each byte of the code below, the newest first: `call outer; jmp 9f`, `outer` from 7 on,
+/// `inner` from 14 on.
+fn open(place: u64) -> &'static [u64] {
+    match place {
+        7..14 => &[0],
+        14..23 => &[7, 0],
+        _ => &[],
+    }
+}
+
+#[test]
+fn s2_call_stacks_are_those_of_the_code() {
+    const CODE: &str = "call outer; jmp 9f; outer: call inner; nop; ret; inner: imul rax, rax; imul rax, rax; ret; 9:";
+    for (model, ring, precise) in
+        [(Model::Haswell, 3, false), (Model::SapphireRapids, 3, true), (Model::Skylake, 0, false)]
+    {
+        let task = match ring {
+            // Alone.
+            0 => String::new(),
+            // Without ticks: all of it is stepped.
+            _ => format!("tick-ns = 0\n[[sample.task]]\nname = \"t\"\nring = {ring}\n"),
+        };
+        let toml = format!(
+            "[[sample]]\ncall-graph = \"lbr\"\nprecise = {precise}\nevents = [\"instructions\"]\nperiod = 101\n\
+             {task}asm = \"{CODE}\"\nturns = 300\n"
+        );
+        let ran = on(model, &toml);
+        ran.ends_with(0);
+        let result = ran.report.sampled().next().expect("one item");
+        let stacks = result.stacks.as_ref().expect("stacks were asked for");
+        let samples: u64 = stacks.stacks.iter().map(|one| one.count).sum();
+        assert_eq!((samples, stacks.elsewhere), (result.events[0].samples, 0), "{model:?}");
+        let body = result.code[0].body[0].0;
+        let mut deep = 0;
+        for one in &stacks.stacks {
+            let frames: Vec<u64> =
+                one.frames.iter().map(|frame| frame.0.wrapping_sub(body)).collect();
+            if frames[0] >= 23 {
+                continue;
+            }
+            // A record is behind its instruction; only inside of `inner` that makes no difference.
+            if !precise || frames[0] < 22 && frames[0] >= 14 {
+                assert_eq!(frames[1..], *open(frames[0]), "{model:?} in ring {ring}: {frames:?}");
+            }
+            deep += if frames.len() == 3 { one.count } else { 0 };
+        }
+        assert!(deep * 5 > samples, "{model:?} in ring {ring}: {deep} of {samples}: {stacks:?}");
+    }
+    let ran = on(
+        Model::Zen4,
+        "[[sample]]\ncall-graph = \"lbr\"\nevents = [\"instructions\"]\nperiod = 101\nasm = \"nop\"\nturns = 500\n",
+    );
+    ran.ends_with(1);
+    let texts: Vec<&str> = ran.errors().iter().map(|error| error.text.as_str()).collect();
+    assert!(texts[0].contains("AMD's branch records have no call-stack mode"), "{texts:?}");
+}

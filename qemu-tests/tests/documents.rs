@@ -16,7 +16,7 @@ use std::time::Duration;
 use xtask::cli::Arguments;
 
 /// Commands that are not run here: how they begin, and why.
-const NOT_RUN: [(&str, &str); 27] = [
+const NOT_RUN: [(&str, &str); 28] = [
     ("cargo xtask test", "it runs this test"),
     ("cargo xtask lab", "`lab.rs` runs each line with boards of its own"),
     ("cargo xtask vm", "`vm.rs` runs each line with a kernel, a disk and a CD of its own"),
@@ -26,6 +26,7 @@ const NOT_RUN: [(&str, &str); 27] = [
         "cargo test --manifest-path mutants/Cargo.toml",
         "it gets cargo-mutants, which takes minutes to build",
     ),
+    ("cargo xtask instructions shard.json", "it takes the report of a shard; `forms.rs` makes two"),
     ("cargo xtask check", "it is a part of `test`, which runs it before this"),
     (
         "cargo xtask run --asm 'nop; jmp 2f; 2: mov rax, [r14]; nop' --history",
@@ -273,6 +274,8 @@ fn every_job_that_ships_is_run() {
     let mut names: Vec<String> =
         folder.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
+    // All of its forms take minutes: `forms.rs` runs the shards of it that the guide names, and, by hand, the whole.
+    names.retain(|name| name != "all-instructions.toml");
     assert_eq!(names, SHIPPED);
 }
 

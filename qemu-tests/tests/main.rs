@@ -20,6 +20,7 @@ mod events;
 mod every_model;
 mod exact;
 mod expectations;
+mod facts;
 mod failures;
 mod fallback;
 mod faulty_pmu;

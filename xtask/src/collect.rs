@@ -2,7 +2,7 @@
 
 use protocol::authentication::Key;
 use protocol::record::{
-    Check, CountResult, Crash, End, ErrorRecord, ExactResult, HistoryResult, Machine,
+    Check, CountResult, Crash, End, ErrorRecord, ExactResult, FactsResult, HistoryResult, Machine,
     ProcessorsResult, Record, SampleResult, Samples, SnippetResult, Suite, TasksResult,
 };
 use protocol::stream::{Event, Problem, Reader};
@@ -209,6 +209,14 @@ impl Report {
     pub fn histories(&self) -> impl Iterator<Item = &HistoryResult> {
         self.records.iter().filter_map(|numbered| match &numbered.record {
             Record::History(history) => Some(history),
+            _ => None,
+        })
+    }
+
+    /// The fact sheets, in order.
+    pub fn fact_sheets(&self) -> impl Iterator<Item = &FactsResult> {
+        self.records.iter().filter_map(|numbered| match &numbered.record {
+            Record::Facts(facts) => Some(facts),
             _ => None,
         })
     }

@@ -16,6 +16,7 @@
 //! - [`honest`]: whether a PMU can be believed, judged from its report.
 //! - [`recording`]: recorded processors for the emulated PMU; [`replay`]: what a machine does otherwise than its replay.
 //! - [`bring_up`]: what was found out about a machine.
+//! - [`instructions`]: the table of all instruction forms.
 //! - [`qr`]: the digest of a run, out of photographs of a screen.
 //! - [`render`]: the report as table, JSON, TAP or CSV; [`page`]: as one HTML file; [`mod@bench`]: the project's own figures.
 //!
@@ -36,6 +37,7 @@ pub mod disassembly;
 pub mod events;
 pub mod failure;
 pub mod honest;
+pub mod instructions;
 pub mod interrupt;
 pub mod job;
 pub(crate) mod kinds;

@@ -192,4 +192,12 @@ mod tests {
             why(&Processor { vendor: Vendor::Amd, ..with(3, 2, 0) }).contains("instruction-based")
         );
     }
+
+    /// SDM vol. 4, IA32_PERFEVTSEL0.
+    #[test]
+    fn attributes_of_one_bit_have_the_manuals() {
+        let bits = |a: &Attribute| if let Kind::Field(bits) = a.kind { Some(bits) } else { None };
+        let bits: Vec<u64> = ALL.iter().filter_map(bits).collect();
+        assert_eq!(bits, [0x20_0000, 0x10_0000_0000, 0x8_0000, 0x1_0000_0000, 0x2_0000_0000]);
+    }
 }

@@ -25,3 +25,14 @@ pub(crate) fn needs_auxiliary(core: Option<&Core<'_>>, event: u16, umask: u16) -
 /// The only counter that can drop what aborted transactions counted: IN_TXCP works on counter 2
 /// (SDM 3B, "Performance Monitoring and Intel TSX").
 pub(crate) const CHECKPOINTED_COUNTERS: u64 = 1 << 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SDM vol. 3, "Performance Monitoring and Intel TSX".
+    #[test]
+    fn checkpointed_events_have_counter_2() {
+        assert_eq!(CHECKPOINTED_COUNTERS, 4);
+    }
+}

@@ -63,10 +63,13 @@ pub const NAMES: [&str; 46] = [
 /// How many names have a column in the tables.
 pub const TABLE_NAMES: usize = 38;
 
-/// Other names for the same: perf's two, and barecount's own from before it had tables.
-const ALIASES: [(&str, &str); 3] = [
+/// Other names for the same: perf's four, and barecount's own from before it had tables. Sampling takes more of perf's two of
+/// memory than a count can tell.
+const ALIASES: [(&str, &str); 5] = [
     ("cpu-cycles", "cycles"),
     ("branch-instructions", "branches"),
+    ("mem-loads", "load-latency"),
+    ("mem-stores", "stores"),
     ("reference-cycles", "ref-cycles-fixed"),
 ];
 

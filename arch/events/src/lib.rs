@@ -34,6 +34,7 @@ pub mod msr;
 pub mod nanobench;
 pub mod parse;
 pub mod passes;
+pub mod perf_metrics;
 pub mod processor;
 pub mod register;
 pub mod request;

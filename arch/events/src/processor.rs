@@ -65,6 +65,8 @@ pub struct Processor {
     /// AMD: event 003H may add more than 15 a cycle, for which the odd neighbour of its counter is taken too. From family
     /// 17h on; before that 003H is another event, on one counter (Linux, `amd_get_event_constraints_f15h`).
     pub large_increments: bool,
+    /// Fields of MSR_PERF_METRICS: 0, 4 or 8.
+    pub metric_fields: u8,
     /// Nobody asked the processor: all this is what its table shows, see [`Self::described_by`].
     pub described: bool,
     /// AMD: global control registers, CPUID.8000_0022H:EAX\[0\].
@@ -112,6 +114,7 @@ impl Processor {
             perfctr_ext_core: false,
             perfmon_v2: false,
             large_increments: false,
+            metric_fields: 0,
             described: false,
         }
     }
@@ -187,6 +190,7 @@ impl Processor {
             }),
             extra_msrs: core.extra_msrs(),
             tsx,
+            metric_fields: if fixed & 8 != 0 { crate::perf_metrics::fields(Some(core)) } else { 0 },
             described: true,
             ..Self::intel(version, 0, 0)
         }

@@ -11,6 +11,7 @@
 
 mod access;
 mod capabilities;
+pub mod data_source;
 pub mod driver;
 mod emulated;
 pub mod errata;

@@ -144,3 +144,14 @@ fn controls(has: &Capabilities, layout: &Layout) -> Vec<Msr> {
     }
     list
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SDM vol. 4, IA32_PERFEVTSEL0: EN.
+    #[test]
+    fn the_enable_is_where_the_manual_has_it() {
+        assert_eq!(ENABLE, 0x40_0000);
+    }
+}

@@ -4,13 +4,21 @@
 //! So they are kept where they are, the handler takes another stack, and the interrupt returns with whichever registers it is
 //! told. An exception goes the common way.
 
-use super::{Cause, EXIT_VECTOR, START_VECTOR, TICK_VECTOR, YIELD_VECTOR, ended, entered, ticked};
+use super::{
+    Cause, EXIT_VECTOR, READ_VECTOR, START_VECTOR, TICK_VECTOR, YIELD_VECTOR, ended, entered,
+    ticked,
+};
 use crate::interrupts::TrapFrame;
 use core::arch::naked_asm;
 
 /// Each vector's.
-pub(super) const ALL: [(u8, extern "C" fn()); 4] =
-    [(START_VECTOR, start), (YIELD_VECTOR, yields), (EXIT_VECTOR, exit), (TICK_VECTOR, tick)];
+pub(super) const ALL: [(u8, extern "C" fn()); 5] = [
+    (START_VECTOR, start),
+    (YIELD_VECTOR, yields),
+    (EXIT_VECTOR, exit),
+    (READ_VECTOR, reads),
+    (TICK_VECTOR, tick),
+];
 
 /// From the registers to what says where the handler's stack is: behind the pointer to the processor.
 const STACK: usize = size_of::<TrapFrame>() + 8;
@@ -47,4 +55,5 @@ macro_rules! entry {
 entry!(start, START_VECTOR, Start, entered);
 entry!(yields, YIELD_VECTOR, Yield, entered);
 entry!(exit, EXIT_VECTOR, Exit, ended);
+entry!(reads, READ_VECTOR, Read, entered);
 entry!(tick, TICK_VECTOR, Tick, ticked);

@@ -34,6 +34,8 @@ pub const EXIT_VECTOR: u8 = 0x82;
 pub const YIELD_VECTOR: u8 = 0x83;
 /// Software interrupt by which the kernel gives the processor away.
 const START_VECTOR: u8 = 0x84;
+/// Software interrupt by which a task reads what was counted of it, and goes on.
+pub const READ_VECTOR: u8 = 0x85;
 /// Vector of the timer's tick. Of lower priority than the PMI's (SDM vol. 3, 10.8.3.1).
 pub const TICK_VECTOR: u8 = 0xd0;
 
@@ -51,14 +53,17 @@ pub enum Cause {
     Exit,
     /// The task raised an exception, whose vector the frame has.
     Fault,
+    /// The task asks what was counted of it. The answer goes into the frame, and the task goes on.
+    Read,
 }
 
 /// In place of a task's number: the kernel.
 pub const KERNEL: usize = usize::MAX;
 
 /// Says who goes on: a task by its place among the contexts, or the [`KERNEL`]. It is told why it is asked, who had the
-/// processor, and the registers at the interrupt. Called in the interrupt: it must neither allocate nor wait.
-pub type Decide<'a> = &'a mut dyn FnMut(Cause, usize, &TrapFrame) -> usize;
+/// processor, and the registers at the interrupt, which it may change for a task that reads. Called in the interrupt: it must
+/// neither allocate nor wait.
+pub type Decide<'a> = &'a mut dyn FnMut(Cause, usize, &mut TrapFrame) -> usize;
 
 /// The address of the fault that brought the kernel back, if the exception is #PF: CR2.
 #[must_use]
@@ -163,12 +168,12 @@ pub(crate) fn recover(frame: &mut TrapFrame) -> bool {
 
 /// An exception of a task.
 #[inline(never)]
-fn faulted(running: &mut Running, frame: &TrapFrame) -> *const TrapFrame {
+fn faulted(running: &mut Running, frame: &mut TrapFrame) -> *const TrapFrame {
     running.event(frame, Cause::Fault)
 }
 
 /// What one of the [`entry`]s calls for `cause`. Returns the registers that the interrupt returns with.
-extern "sysv64" fn entered(frame: &TrapFrame, cause: Cause) -> *const TrapFrame {
+extern "sysv64" fn entered(frame: &mut TrapFrame, cause: Cause) -> *const TrapFrame {
     let processor = Processor::of_frame(frame);
     processor.count(frame.vector);
     match running(processor) {
@@ -179,13 +184,13 @@ extern "sysv64" fn entered(frame: &TrapFrame, cause: Cause) -> *const TrapFrame 
 }
 
 /// The same at the timer's tick.
-extern "sysv64" fn ticked(frame: &TrapFrame, cause: Cause) -> *const TrapFrame {
+extern "sysv64" fn ticked(frame: &mut TrapFrame, cause: Cause) -> *const TrapFrame {
     apic::end_of_interrupt();
     entered(frame, cause)
 }
 
 /// The same behind the last instruction of a task.
-extern "sysv64" fn ended(frame: &TrapFrame, cause: Cause) -> *const TrapFrame {
+extern "sysv64" fn ended(frame: &mut TrapFrame, cause: Cause) -> *const TrapFrame {
     if let Some(running) = running(Processor::of_frame(frame)) {
         running.restore();
     }
@@ -202,7 +207,7 @@ fn running(processor: &Processor) -> Option<&'static mut Running<'static>> {
 impl Running<'_> {
     /// Puts what happened before `decide`, and does what it says.
     #[inline(always)]
-    fn event(&mut self, frame: &TrapFrame, cause: Cause) -> *const TrapFrame {
+    fn event(&mut self, frame: &mut TrapFrame, cause: Cause) -> *const TrapFrame {
         self.inside = true;
         let to = (self.decide)(cause, self.current, frame);
         let Some(next) = self.contexts.get(to) else { return self.exchange(to) };

@@ -2,6 +2,7 @@
 
 use handover::{MAX_PROCESSORS, Refusal};
 use pmu_model::Mixture;
+use pmu_model::uarch::Parameters;
 
 /// What the command line asks for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -20,6 +21,9 @@ pub struct Options {
     pub statistics: u64,
     /// `clock=guest|machine`: whose time the guest's clocks show.
     pub clock: Clock,
+    /// `uarch=l1d=24k/6,…`: the parameters of caches, TLBs and predictor, by which loads take time; see
+    /// [`pmu_model::uarch::parameters`]. The plugin alone has such caches, so it has to be there.
+    pub parameters: Option<Parameters>,
     /// `fault=NAME`: what the PMU does wrong. Refused by a hypervisor that was built without faults.
     #[cfg(feature = "faults")]
     pub fault: Option<pmu_model::Mutation>,
@@ -94,6 +98,12 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
         Some("stepping") => Counting::Stepping,
         Some(_) => return Err(Refusal::Options),
     };
+    let parameters = match value("uarch") {
+        None => None,
+        Some(_) if counting == Counting::Stepping => return Err(Refusal::Options),
+        Some(text) => Some(Parameters::parse(text).map_err(|_| Refusal::Options)?),
+    };
+    let counting = if parameters.is_some() { Counting::Plugin } else { counting };
     let clock = match value("clock") {
         None | Some("guest") => Clock::Guest,
         Some("machine") => Clock::Machine,
@@ -120,6 +130,7 @@ pub fn parse(line: &str) -> Result<Option<Options>, Refusal> {
         counting,
         statistics,
         clock,
+        parameters,
         #[cfg(feature = "faults")]
         fault,
     }))
@@ -170,6 +181,18 @@ mod tests {
             "cpus=x",
         ] {
             assert_eq!(parse(&format!("pmu=zen4 {wrong}")), Err(Refusal::Options), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn d1_parameters_take_the_plugin() {
+        let options = parse("pmu=skylake uarch=l1d=24k/6,dtlb=16/4").unwrap().unwrap();
+        let parameters = options.parameters.unwrap();
+        assert_eq!((parameters.caches[0].unwrap().bytes, parameters.dtlb.entries), (24 << 10, 16));
+        assert_eq!(options.counting, Counting::Plugin);
+        assert_eq!(parse("pmu=skylake").unwrap().unwrap().parameters, None);
+        for wrong in ["uarch=", "uarch=l1d=24k/5", "uarch=l1d=24k/6 counting=stepping"] {
+            assert_eq!(parse(&format!("pmu=skylake {wrong}")), Err(Refusal::Options), "{wrong}");
         }
     }
 

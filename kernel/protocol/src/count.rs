@@ -31,6 +31,8 @@ pub struct Count<'a> {
     pub workload: Workload<'a>,
     /// For whom [`Count::requests`] are counted.
     pub bind: Bind,
+    /// As [`CountSet::alone`].
+    pub alone: bool,
     /// Sets of their own, bound one after the other; [`Count::requests`] are empty then.
     #[serde(borrow)]
     pub sets: Vec<CountSet<'a>>,
@@ -48,6 +50,7 @@ impl Count<'_> {
                 requests: &set.requests,
                 together: set.together,
                 bind: &set.bind,
+                alone: set.alone,
                 force: set.force,
                 gated: false,
                 at_overflow: self.at_overflow,
@@ -55,8 +58,8 @@ impl Count<'_> {
             return sets.collect();
         }
         let (together, bind, gated) = (self.together, &self.bind, !self.gate.is_empty());
-        let (requests, at_overflow) = (&self.requests[..], self.at_overflow);
-        Vec::from([SetOf { requests, together, bind, force: false, gated, at_overflow }])
+        let (requests, alone, at_overflow) = (&self.requests[..], self.alone, self.at_overflow);
+        Vec::from([SetOf { requests, together, bind, alone, force: false, gated, at_overflow }])
     }
 }
 
@@ -69,6 +72,8 @@ pub struct SetOf<'a> {
     pub together: bool,
     /// For whom.
     pub bind: &'a Bind,
+    /// As [`CountSet::alone`].
+    pub alone: bool,
     /// As [`CountSet::force`].
     pub force: bool,
     /// Whether counting starts and stops at addresses: [`Count::gate`].
@@ -90,6 +95,8 @@ pub struct CountSet<'a> {
     pub together: bool,
     /// For whom.
     pub bind: Bind,
+    /// Of tasks that are bound: whether children that they start are left out.
+    pub alone: bool,
     /// Whether sets that are in the way, bound before it, are evicted.
     pub force: bool,
 }

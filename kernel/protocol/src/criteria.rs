@@ -163,4 +163,10 @@ pub(crate) mod tests {
             Criteria { expect, allow_uncounted }
         }
     }
+
+    /// An event of 1000 bytes, and the name of a task or a set beside it.
+    #[test]
+    fn the_longest_name_of_a_figure_is_an_event_and_500_bytes() {
+        assert_eq!(MAX_FIGURE_BYTES, 1500);
+    }
 }

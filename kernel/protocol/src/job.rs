@@ -13,6 +13,7 @@ pub use crate::core_kind::CoreKind;
 pub use crate::count::Count;
 pub use crate::criteria::{Bounds, Criteria, Expect};
 pub use crate::exact::Exact;
+pub use crate::facts::Facts;
 pub use crate::history::History;
 pub use crate::kinds::Item;
 pub use crate::memory::Memory;
@@ -367,13 +368,14 @@ pub(crate) mod tests {
             let requests: Vec<_> = events.into_iter().map(request).collect();
             let set = CountSet {
                 name: Cow::Owned(name.clone()), requests: requests.clone(), together, bind: bind.clone(), force: !together,
+                alone: together,
             };
             let gate = gate.into_iter().map(|(task, offset, starts)| GatePoint {
                 task, offset, act: if starts { GateAct::Start } else { GateAct::Stop },
             });
             Item::Count(Count {
                 name: Cow::Owned(name), requests, together, bind, sets: alloc::vec![set; passes as usize % 3],
-                at_overflow: AtOverflow::Next, passes, interval_ns, limit_us, workload,
+                at_overflow: AtOverflow::Next, passes, interval_ns, limit_us, workload, alone: !together,
                 gate: gate.collect(),
             })
         }

@@ -36,6 +36,7 @@ pub mod count;
 pub mod criteria;
 pub mod digest;
 pub mod exact;
+pub mod facts;
 pub mod history;
 pub mod job;
 #[macro_use]

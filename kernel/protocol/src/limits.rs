@@ -49,6 +49,8 @@ pub const MAX_EVENTS: usize = 500;
 pub const MAX_EVENT_BYTES: usize = 1000;
 /// Rows of the series of an item.
 pub const MAX_INTERVALS: usize = 1_000;
+/// Readings of tasks that one processor keeps for an item: some 200 bytes each on the serial line.
+pub const MAX_READINGS: usize = 256;
 /// Opcodes of a filter.
 pub const MAX_OPCODES: usize = 100;
 /// Most instructions that exact mode steps over in one run, those of the measuring code among them.

@@ -304,4 +304,12 @@ mod tests {
             prop_assert!(decode_with(&line, Some(&KEY)).is_err());
         }
     }
+
+    /// `,"crc":"` and `"}` around eight digits, `,"mac":"` and `"` around sixteen.
+    #[test]
+    fn what_stands_around_a_record_is_as_long_as_its_constants() {
+        assert_eq!((CRC_TAIL_BYTES, MAC_TAIL_BYTES, AROUND_BYTES), (18, 25, 73));
+        let tail = format!("{CRC_KEY}{:08x}\"}}", 0);
+        assert_eq!(tail.len(), CRC_TAIL_BYTES);
+    }
 }

@@ -52,4 +52,10 @@ mod tests {
         assert_eq!(markers(&code), [(2, Marker::Pause), (11, Marker::Resume)]);
         assert_eq!(markers(&[]), []);
     }
+
+    /// Eight writes of 17 bytes are 136, six moves of 7 are 42; LFENCE has three, a near JMP five.
+    #[test]
+    fn a_stub_has_186_bytes_at_most() {
+        assert_eq!(STUB_BYTES, 186);
+    }
 }

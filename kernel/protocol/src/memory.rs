@@ -289,4 +289,10 @@ pub(crate) mod tests {
         assert_eq!(beyond(u64::MAX, &[piece("x", u64::MAX - 1, u64::MAX)]), None);
         assert_eq!(PageSize::Giant.name().to_string(), "1 GiB");
     }
+
+    /// What one entry of a page directory maps: 2 MiB (SDM vol. 3, 4.5).
+    #[test]
+    fn pieces_lie_2_mib_apart() {
+        assert_eq!(GUARD_BYTES, 2_097_152);
+    }
 }

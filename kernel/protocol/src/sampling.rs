@@ -42,6 +42,8 @@ pub struct Sampling<'a> {
     pub precise: bool,
     /// The branches that the processor recorded before each sample are counted.
     pub branches: bool,
+    /// Samples have the calls that led to them.
+    pub call_graph: Option<CallGraph>,
 }
 
 impl Sampling<'_> {
@@ -58,6 +60,15 @@ impl Sampling<'_> {
             _ => true,
         }
     }
+}
+
+/// Where the calls that led to a sample come from.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum CallGraph {
+    /// Branch records in call-stack mode: Intel's, from Haswell on.
+    Lbr,
 }
 
 /// An event that is sampled by.
@@ -146,11 +157,12 @@ pub(crate) mod tests {
         pub fn any_sampling()(
             name in ".{0,40}", events in prop::collection::vec(any_event(), 0..5), interval_ns: u64,
             workload in any_workload(), samples: bool, capacity: u32, stop: bool, nmi: bool,
-            registers: u16, limit_per_ms: u32, limit_us: u64, precise: bool, branches: bool,
+            registers: u16, limit_per_ms: u32, limit_us: u64, precise: bool, branches: bool, stacks: bool,
         ) -> Sampling<'static> {
             Sampling {
                 name: Cow::Owned(name), events, interval_ns, workload, capacity, registers, limit_per_ms, limit_us,
                 precise, branches,
+                call_graph: stacks.then_some(CallGraph::Lbr),
                 keep: if samples { Keep::Samples } else { Keep::Histogram },
                 on_full: if stop { OnFull::Stop } else { OnFull::Drop },
                 delivery: if nmi { Delivery::Nmi } else { Delivery::Fixed },

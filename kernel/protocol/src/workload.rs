@@ -55,9 +55,13 @@ pub struct Task<'a> {
     pub extended_state: bool,
     /// Where it runs.
     pub ring: Ring,
-    /// Index of the task that starts this one when it starts itself, and that does not end before it; counts of a
-    /// child begin at zero and are added to its parent's when it exits. `None`: it is there from the beginning.
+    /// Index of the task that starts this one when it starts itself, and that does not end before it unless
+    /// [`Task::outlives`]; counts of a child begin at zero and are added to its parent's when it exits. `None`: it is there
+    /// from the beginning.
     pub parent: Option<u16>,
+    /// Whether its parent may end before it. Its counts go to the nearest ancestor that is there when it exits; if none
+    /// is, they remain its own.
+    pub outlives: bool,
     /// The number of the processor that it runs on; `None`: its parent's, or the first.
     pub cpu: Option<u16>,
     /// The kind of core that it runs on, among whose processors `cpu` is then counted, from 0 on.
@@ -213,6 +217,7 @@ pub(crate) mod tests {
             parent,
             cpu: None,
             core: None,
+            outlives: false,
             program: None,
             bits: Bits::SixtyFour,
         }
@@ -304,9 +309,10 @@ pub(crate) mod tests {
             name in ".{0,20}", init in prop::collection::vec(any::<u8>(), 0..50),
             body in prop::collection::vec(any::<u8>(), 0..100), turns: u64, memory: bool,
             extended_state: bool, user: bool, parent: Option<u16>, cpu: Option<u16>, compatibility: bool,
+            outlives: bool,
         ) -> Task<'static> {
             Task {
-                init: Cow::Owned(init), body: Cow::Owned(body), turns, extended_state, cpu,
+                init: Cow::Owned(init), body: Cow::Owned(body), turns, extended_state, cpu, outlives,
                 loop_counter: if memory { LoopCounter::Memory } else { LoopCounter::R15 },
                 ring: if user { Ring::User } else { Ring::Kernel },
                 bits: if compatibility { Bits::Compatibility } else { Bits::SixtyFour },
@@ -329,5 +335,11 @@ pub(crate) mod tests {
         ) -> Workload<'static> {
             Workload { tasks, tick_ns, jitter }
         }
+    }
+
+    /// In bytes.
+    #[test]
+    fn the_code_of_a_task_has_192_kib() {
+        assert_eq!(MAX_TASK_CODE_BYTES, 196_608);
     }
 }

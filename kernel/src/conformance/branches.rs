@@ -26,6 +26,11 @@ pub(super) const CHECKS: &[Check] = &[
         run: ring_filter,
     },
     Check {
+        name: "lbr.call_stack",
+        source: "SDM vol. 3, 18.11 and 19.1.2: in call-stack mode a call pushes and a return pops",
+        run: call_stack,
+    },
+    Check {
         name: "lbr.mispredicted",
         source: "a generator's bits cannot be predicted: some of the recorded jumps are marked",
         run: mispredicted,
@@ -115,6 +120,25 @@ fn ring_filter(context: &mut Context) -> Outcome {
     }
     let seen = records(context, LbrSelect::NOT_KERNEL, Ring0Code::Calls)?;
     Ok(Finding::equal(0, seen.len()))
+}
+
+fn call_stack(context: &mut Context) -> Outcome {
+    if !context.has().call_stacks {
+        return Ok(Finding::skip("branch records as a stack of calls (Haswell and later)"));
+    }
+    let calls = LbrSelect::NOT_RELATIVE_CALL | LbrSelect::NOT_INDIRECT_CALL;
+    // No record tells something only where there are some without the mode.
+    let without = records(context, only(calls | LbrSelect::NOT_RETURN), Ring0Code::Calls)?.len();
+    let mode = only(calls | LbrSelect::NOT_RETURN) | LbrSelect::CALL_STACK;
+    let stack = records(context, mode, Ring0Code::Calls)?;
+    let mut all = All::of(
+        "calls and returns are recorded, and in call-stack mode none is left behind the returns",
+    );
+    all.that(without > 0, format_args!("{without} records of calls and returns"));
+    let at = calls_sites();
+    let left = stack.iter().filter(|record| record.from == at.call).count();
+    all.that(left == 0, format_args!("{left} calls that have returned are in the stack"));
+    Ok(all.finish())
 }
 
 fn mispredicted(context: &mut Context) -> Outcome {

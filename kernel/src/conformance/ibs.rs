@@ -5,6 +5,7 @@ use super::context::Context;
 use super::machine::Work;
 use alloc::vec;
 use alloc::vec::Vec;
+use arch::pmu::data_source::{Level, ibs_datum};
 use arch::pmu::ibs::{Features, LvtOffset, OpData, OpData3, Period, Unit};
 use arch::pmu::pmi::{Delivery, Sample, Sampling};
 use arch::pmu::workload::Ring0Code;
@@ -42,6 +43,16 @@ pub(super) const CHECKS: &[Check] = &[
         run: data_address,
     },
     Check {
+        name: "ibs.latency",
+        source: "PPR, IbsOpData3: IbsDcMiss and IbsDcMissLat of a load; IbsOpData2: where its data was",
+        run: latency,
+    },
+    Check {
+        name: "ibs.outcome",
+        source: "PPR, IbsOpData: IbsOpBrnTaken of a branch that retired",
+        run: outcome,
+    },
+    Check {
         name: "ibs.fetch",
         source: "AMD APM vol. 2, 13.3.1: IbsFetchLinAd of the tagged fetch",
         run: fetch,
@@ -67,6 +78,9 @@ const COMPLETE: u64 = 1 << 50;
 const BRANCH: u64 = 1 << 37;
 const LOADS: u64 = 1 << 0;
 
+/// IbsOpData2.
+const DATA_2: arch::msr::Msr = arch::msr::Msr(0xc001_1036);
+
 /// AMD's PMCx0C1 and PMCx076: operations retired, and cycles.
 const OPERATIONS: Selection = Selection::of(0xc1, 0);
 const CYCLES: Selection = Selection::of(0x76, 0);
@@ -87,6 +101,7 @@ struct Seen {
     control: u64,
     rip: u64,
     what: u64,
+    data_2: u64,
     access: OpData3,
     linear: u64,
     physical: u64,
@@ -124,6 +139,7 @@ fn seen(context: &mut Context, unit: Unit) -> Result<Seen, PmuError> {
         control: get(context, unit.control())?,
         rip: get(context, unit.address())?,
         what: get(context, OpData::MSR)?,
+        data_2: get(context, DATA_2)?,
         access: OpData3(get(context, OpData3::MSR)?),
         linear: get(context, OpData3::LINEAR)?,
         physical: get(context, OpData3::PHYSICAL)?,
@@ -335,6 +351,59 @@ fn data_address(context: &mut Context) -> Outcome {
     }
     if context.emulated.is_some() {
         all.that(loads == 2, format_args!("{loads} loads in two turns"));
+    }
+    Ok(all.finish())
+}
+
+fn latency(context: &mut Context) -> Outcome {
+    const MISS: u64 = 1 << 7;
+    let Some(has) = features(context) else { return Ok(Finding::skip(NEEDS)) };
+    let at = Ring0Code::ColdLoads.address();
+    let mut seen_loads = Vec::new();
+    let mut look = |seen: &Seen| {
+        if seen.control & Unit::Op.valid() != 0 && seen.rip == at + LOAD {
+            seen_loads.push((seen.access.0, seen.data_2, seen.linear));
+        }
+    };
+    each(context, has, &mut look)?;
+    let mut all = All::of(
+        "a load of a flushed line missed, waited, and found its data beyond the first level",
+    );
+    for &(data_3, data_2, linear) in &seen_loads {
+        let datum = ibs_datum(data_2, data_3, linear).unwrap_or_default();
+        let source = context.has().memory.source(&datum).unwrap_or_default();
+        all.that(data_3 & MISS != 0, format_args!("{linear:#x} did not miss"));
+        all.that(datum.latency > 0, format_args!("{linear:#x} took no cycle"));
+        let good = match context.emulated {
+            Some(_) => source.level == Level::Memory,
+            None => source.level != Level::L1,
+        };
+        all.that(good, format_args!("{linear:#x} came from {}", source.level.name()));
+    }
+    if context.emulated.is_some() {
+        all.that(seen_loads.len() == 2, format_args!("{} loads in two turns", seen_loads.len()));
+    }
+    Ok(all.finish())
+}
+
+fn outcome(context: &mut Context) -> Outcome {
+    let Some(has) = features(context) else { return Ok(Finding::skip(NEEDS)) };
+    let at = Ring0Code::ColdLoads.address();
+    let (mut branches, mut taken, mut returns) = (0, 0, 0);
+    let mut look = |seen: &Seen| {
+        let what = OpData(seen.what);
+        if seen.control & Unit::Op.valid() != 0 && seen.rip == at + JUMP && what.is_branch() {
+            branches += 1;
+            taken += u32::from(what.is_taken());
+            returns += u32::from(what.is_return());
+        }
+    };
+    each(context, has, &mut look)?;
+    let mut all = All::of("each sampled jump of a loop was taken, and is no return");
+    all.same("jumps that were taken", branches, u64::from(taken));
+    all.same("jumps that were returns", 0, u64::from(returns));
+    if context.emulated.is_some() {
+        all.same("jumps in two turns", 2, branches);
     }
     Ok(all.finish())
 }

@@ -8,6 +8,7 @@ mod bounds;
 mod check;
 mod context;
 mod machine;
+mod memory;
 
 mod adaptive;
 mod branches;
@@ -20,6 +21,7 @@ mod ibs;
 mod interference;
 mod interrupts;
 mod known;
+mod metrics;
 mod modifiers;
 mod overflow;
 mod precise;
@@ -42,13 +44,14 @@ use protocol::job::Conformance;
 use protocol::record::{self, CheckVerdict, Suite};
 
 /// All families, in the order in which they run: what later ones rely on comes first.
-const FAMILIES: [&[Check]; 19] = [
+const FAMILIES: [&[Check]; 21] = [
     enumeration::CHECKS,
     reset::CHECKS,
     registers::CHECKS,
     status::CHECKS,
     counting::CHECKS,
     counting::FIXED_CHECKS,
+    metrics::CHECKS,
     events::CHECKS,
     modifiers::CHECKS,
     privilege::CHECKS,
@@ -59,6 +62,7 @@ const FAMILIES: [&[Check]; 19] = [
     branches::CHECKS,
     precise::CHECKS,
     adaptive::CHECKS,
+    memory::CHECKS,
     ibs::CHECKS,
     interference::CHECKS,
     costs::CHECKS,

@@ -99,7 +99,7 @@ pub(super) fn armed_with(
 
 fn taken(drain: &mut Drain) -> Vec<Record> {
     let mut records = Vec::new();
-    drain.run(|record, _| records.push(*record));
+    drain.run(|record, _, _| records.push(*record));
     records
 }
 

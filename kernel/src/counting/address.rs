@@ -102,3 +102,15 @@ impl AddressGate {
         Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SDM vol. 3, 17.2.4: bit 10 is 1, whatever else is set.
+    #[test]
+    fn bit_10_of_dr7_is_set() {
+        assert_eq!(DR7_FIXED, 0x400);
+        assert_eq!(AddressGate::default().dr7(), 0x400);
+    }
+}

@@ -14,6 +14,8 @@ pub struct SetRequest {
     pub places: Vec<(u16, Scope)>,
     /// Whether those in the way are evicted.
     pub force: bool,
+    /// Whether children of its tasks are left out.
+    pub alone: bool,
 }
 
 /// What comes of it.

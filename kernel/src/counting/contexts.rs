@@ -6,7 +6,8 @@
 
 use super::charged::Charged;
 use super::owner::{Ask, Claim, Force, Owner, OwnerError, Right, Scope};
-use super::{CountingError, Counts, Platform, Run, Session, Set, SetError};
+use super::{Count, CountingError, Counts, Platform, Run, Session, Set, SetError};
+use crate::tasks::Family;
 use alloc::vec::Vec;
 use arch::pmu::Driver;
 use thiserror::Error;
@@ -42,6 +43,10 @@ struct Binding {
     counted: Vec<bool>,
     /// What each task came to, its children that have exited included, and behind them what ran in no task.
     counts: Vec<Counts>,
+    /// How much of that each task has from others that have exited.
+    inherited: Vec<Counts>,
+    /// Whether children of tasks that are counted are left out.
+    alone: bool,
     /// Up to here everything has gone to somebody.
     last: Charged,
     scratch: Counts,
@@ -61,6 +66,7 @@ pub struct Contexts {
     loaded: usize,
     /// The binding that is to have them while each task runs, or behind these the kernel; likewise.
     holders: Vec<usize>,
+    family: Family,
     switches: u64,
 }
 
@@ -70,7 +76,8 @@ impl Contexts {
     pub fn new(owner: Owner, tasks: u16) -> Self {
         let holders = alloc::vec![NOBODY; usize::from(tasks) + 1];
         let (current, loaded) = (None, NOBODY);
-        Self { owner, tasks, bindings: Vec::new(), current, loaded, holders, switches: 0 }
+        let (bindings, family) = (Vec::new(), Family::new(tasks));
+        Self { owner, tasks, bindings, current, loaded, holders, family, switches: 0 }
     }
 
     /// Switches between tasks, and between tasks and the kernel, that were told.
@@ -154,6 +161,8 @@ impl Contexts {
             claim,
             valid: true,
             counted: counted.collect(),
+            inherited: alloc::vec![counts.clone(); usize::from(self.tasks)],
+            alone: false,
             counts: alloc::vec![counts; self.holders.len()],
             scratch: start.clone(),
             last: Charged::new(start),
@@ -181,15 +190,18 @@ impl Contexts {
         if task >= self.tasks {
             return;
         }
+        self.family.created(task, parent);
         // A set of its own comes before the parent's.
         let own = self.bindings.iter().any(|binding| binding.valid && binding.counts(Some(task)));
         for binding in &mut self.bindings {
-            let inherits = !own && parent.is_some_and(|parent| binding.counts(Some(parent)));
+            let inherits =
+                !own && !binding.alone && parent.is_some_and(|parent| binding.counts(Some(parent)));
             let index = usize::from(task);
             if binding.claim.scope() != Scope::System {
                 binding.counted[index] |= inherits;
             }
             binding.counts[index].zero();
+            binding.inherited[index].zero();
         }
         self.find_holders();
     }
@@ -242,30 +254,66 @@ impl Contexts {
         place(self.tasks, task)
     }
 
-    /// A task has ended: its counts are added to its parent's.
+    /// A task is gone: its counts are added to its heir's.
     ///
     /// # Errors
     /// A register refuses.
     pub fn exited(
         &mut self,
         task: u16,
-        parent: Option<u16>,
+        heir: Option<u16>,
         platform: &mut dyn Platform,
     ) -> Result<(), CountingError> {
         if self.current == Some(task) {
             self.flush(platform)?;
         }
+        self.family.gone(task, heir);
         for binding in &mut self.bindings {
-            let Some(parent) = parent.filter(|&parent| binding.counts(Some(parent))) else {
+            let Some(heir) = heir.filter(|&heir| binding.counts(Some(heir))) else {
                 continue;
             };
-            if let Ok([child, parent]) =
-                binding.counts.get_disjoint_mut([usize::from(task), usize::from(parent)])
-            {
-                parent.add(child)?;
+            let places = [usize::from(task), usize::from(heir)];
+            if let Ok([child, heir]) = binding.counts.get_disjoint_mut(places) {
+                heir.add(child)?;
+                binding.inherited[places[1]].add(child)?;
             }
         }
         Ok(())
+    }
+
+    /// Leaves out children of the tasks of a claim that come into being from here on, or counts them.
+    ///
+    /// # Errors
+    /// The claim was evicted.
+    pub fn leave_children_out(&mut self, claim: &Claim, alone: bool) -> Result<(), ContextError> {
+        self.held(claim)?.alone = alone;
+        Ok(())
+    }
+
+    /// The claim under which a task is counted now, if there is one.
+    #[must_use]
+    pub fn counts_of(&self, task: u16) -> Option<Claim> {
+        let holder = *self.holders.get(usize::from(task))?;
+        Some(self.bindings.get(holder)?.claim)
+    }
+
+    /// What a task came to by itself under a claim, and what its descendants did, those that have exited and those that are
+    /// there: the count of one request. `None`: the set has no such request, or there is no such task.
+    ///
+    /// # Errors
+    /// The claim was evicted, or a register refuses.
+    pub fn family(
+        &mut self,
+        claim: &Claim,
+        task: u16,
+        request: usize,
+        platform: &mut dyn Platform,
+    ) -> Result<Option<[Count; 2]>, ContextError> {
+        self.flush(platform)?;
+        self.owner.check(claim)?;
+        let binding = self.bindings.iter().find(|binding| binding.claim == *claim);
+        let binding = binding.ok_or(OwnerError::Released)?;
+        Ok(binding.family(task, self.family.descendants(task), request))
     }
 
     /// The timer has ticked while `task` ran: the next of the requests that take turns, of whoever has the counters, or
@@ -429,6 +477,25 @@ fn place(tasks: u16, task: Option<u16>) -> usize {
 }
 
 impl Binding {
+    /// The counts of a task alone and of its descendants.
+    fn family(
+        &self,
+        task: u16,
+        descendants: impl Iterator<Item = u16>,
+        request: usize,
+    ) -> Option<[Count; 2]> {
+        let of = |counts: &[Counts], task: u16| {
+            counts.get(usize::from(task))?.counts().get(request).copied()
+        };
+        let mut children = of(&self.inherited, task)?;
+        let mut own = Count::default();
+        own.add_between(&children, &of(&self.counts, task)?);
+        for descendant in descendants {
+            children.add_between(&Count::default(), &of(&self.counts, descendant)?);
+        }
+        Some([own, children])
+    }
+
     fn counts(&self, task: Option<u16>) -> bool {
         match task {
             None => self.claim.scope() == Scope::System,

@@ -6,11 +6,13 @@
 
 mod figures;
 mod plan;
+mod readings;
 mod series;
 pub mod sets;
 mod whole;
 
 pub use plan::{Planned, plan};
+use readings::Readings;
 use series::Series;
 pub use sets::{Sets, Share};
 pub use whole::{PartOfSet, whole};
@@ -22,18 +24,23 @@ use super::owner::{Ask, Claim, Force, Owner, Right, Scope};
 use super::request::{AtOverflow, Notify, Run};
 use super::snapshot::{Clocks, Snapshot, SnapshotError, take};
 use super::{Count, CountingError, Counts, Platform};
+use crate::tasks::Read;
 use alloc::vec::Vec;
 use arch::pmu::Driver;
 pub(crate) use figures::Beside;
 use figures::between;
 use protocol::count;
-use protocol::record::{CountGate, CountInterval, CountSnapshot, CountValue, CountedEvent};
+use protocol::record::{
+    CountGate, CountInterval, CountReading, CountSnapshot, CountValue, CountedEvent,
+};
 
 /// A set that has counters here.
 #[derive(Clone, Debug)]
 struct Held {
     number: usize,
     claims: Vec<Claim>,
+    /// The number of each request among the job's events of the set.
+    events: Vec<usize>,
 }
 
 /// What one processor counts of a job.
@@ -55,6 +62,7 @@ pub struct CountRun {
     now: Option<(Claim, Counts)>,
     /// Counting starts and stops at addresses.
     gate: Option<Gate>,
+    readings: Readings,
 }
 
 /// What one processor counted.
@@ -74,6 +82,10 @@ pub struct Part {
     pub snapshot: Option<CountSnapshot>,
     /// How counting started and stopped, if that was at addresses.
     pub gate: Option<CountGate>,
+    /// What tasks read of themselves.
+    pub readings: Vec<CountReading>,
+    /// Readings that there was no room for.
+    pub readings_dropped: u64,
 }
 
 impl CountRun {
@@ -96,18 +108,19 @@ impl CountRun {
         let tasks = u16::try_from(item.workload.tasks.len()).unwrap_or(u16::MAX);
         let mut contexts = Contexts::new(Owner::new(Ok(()), tasks), tasks);
         let (mut held, mut series, mut now) = (Vec::new(), None, None);
-        for Share { number, set, scopes } in shares {
+        for Share { number, set, scopes, events, alone } in shares {
             let mut claims = Vec::new();
             for scope in scopes {
                 let ask = Ask { scope, right: Right::Any, force: Force::Ask };
                 let claim = contexts.bind(set.clone(), run, driver.clone(), ask, platform)?;
                 // A binding counts at once; the kernel keeps what little that is.
                 contexts.session(&claim)?.stop(platform).map_err(CountingError::from)?;
+                contexts.leave_children_out(&claim, alone)?;
                 now.get_or_insert_with(|| (claim, Counts::new(&set)));
                 series = series.or_else(|| Series::new(item, &set, claim, number));
                 claims.push(claim);
             }
-            held.push(Held { number, claims });
+            held.push(Held { number, claims, events });
         }
         Ok(Self {
             contexts,
@@ -121,6 +134,7 @@ impl CountRun {
             snapshot: None,
             now,
             gate: Gate::of(item),
+            readings: Readings::new(),
         })
     }
 
@@ -238,25 +252,39 @@ impl CountRun {
         self.contexts.current()
     }
 
-    /// A task has ended.
+    /// A task is gone, and its counts are its heir's.
     ///
     /// # Errors
     /// A register refuses.
     pub fn exited(
         &mut self,
         task: u16,
-        parent: Option<u16>,
+        heir: Option<u16>,
         platform: &mut dyn Platform,
     ) -> Result<(), ContextError> {
-        match (&mut self.series, parent) {
-            (Some(series), Some(parent)) => {
+        match (&mut self.series, heir) {
+            (Some(series), Some(heir)) => {
                 let exit = |contexts: &mut Contexts, platform: &mut dyn Platform| {
-                    contexts.exited(task, Some(parent), platform)
+                    contexts.exited(task, Some(heir), platform)
                 };
-                series.exited(parent, &mut self.contexts, platform, exit)
+                series.exited(heir, &mut self.contexts, platform, exit)
             }
-            _ => Ok(self.contexts.exited(task, parent, platform)?),
+            _ => Ok(self.contexts.exited(task, heir, platform)?),
         }
+    }
+
+    /// The running task reads its count of event number `event` of the set that counts it. `None`: there is none.
+    ///
+    /// # Errors
+    /// A register refuses.
+    pub fn reads(
+        &mut self,
+        task: u16,
+        event: u64,
+        platform: &mut dyn Platform,
+    ) -> Result<Option<Read>, ContextError> {
+        let what = [task.into(), event];
+        self.readings.read(what, &self.held, self.begin, &mut self.contexts, platform)
     }
 
     /// The timer has ticked while `task` ran.
@@ -316,7 +344,9 @@ impl CountRun {
         if let Some(series) = self.series.take() {
             (part.intervals, part.dropped) = series.rows();
         }
-        for Held { number, claims } in core::mem::take(&mut self.held) {
+        let readings = core::mem::replace(&mut self.readings, Readings::new());
+        (part.readings, part.readings_dropped) = readings.rows();
+        for Held { number, claims, .. } in core::mem::take(&mut self.held) {
             for claim in claims {
                 part.sets.push(self.part_of(number, &claim, platform)?);
                 self.contexts.unbind(&claim, platform)?;

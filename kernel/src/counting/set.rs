@@ -67,10 +67,19 @@ impl Set {
                 let counting = Counting { name, counter: event.clone(), pass, remarks };
                 requests.push(Request::new(&event));
                 // It stays where it is.
-                let (merges, counters) = (false, 0);
+                let (merges, counters, metric) = (false, 0, None);
                 group.push((
                     number,
-                    Counted { number, event, counter, selection, merges, counters, counting },
+                    Counted {
+                        number,
+                        event,
+                        counter,
+                        selection,
+                        merges,
+                        counters,
+                        metric,
+                        counting,
+                    },
                 ));
             }
             groups.push(group);

@@ -83,6 +83,8 @@ impl<'a> Known<'a> {
         processor.any_thread = has.any_thread;
         processor.umask2 = has.umask2;
         processor.equal = has.equal;
+        processor.metric_fields =
+            if has.metrics { events::perf_metrics::fields(core.as_ref()) } else { 0 };
         processor.taken_counters = taken(registers);
         processor.large_increments =
             vendor == Vendor::Amd && Identity::read(&leaves(registers)).family >= LARGE_INCREMENTS;

@@ -267,6 +267,7 @@ mod tests {
             selection: Selection::of(0xc0, 0),
             merges: false,
             counters: 0,
+            metric: None,
             counting,
         };
         let rows = [[10.0, 12.0, 19.0], [13.0, 15.0, 16.0]];

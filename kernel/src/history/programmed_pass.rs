@@ -164,3 +164,14 @@ fn program(
 fn error_of(one: &Counted, error: &PmuError) -> String {
     alloc::format!("{}: {error}", one.event)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A counter that is written with 32 bits takes the sign of bit 31 (SDM vol. 3, 20.2.1.1 on full-width writes).
+    #[test]
+    fn a_counter_of_32_bits_can_be_set_back_by_never() {
+        assert_eq!(NEVER, 0x4000_0000);
+    }
+}

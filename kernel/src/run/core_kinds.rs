@@ -178,6 +178,7 @@ mod tests {
             parent: None,
             cpu: None,
             core: None,
+            outlives: false,
             program: None,
             bits: protocol::bits::Bits::SixtyFour,
         }

@@ -35,6 +35,7 @@ fn last_error(record: &Record) -> String {
         Record::Count(count) => (&count.name, &count.tasks[..]),
         Record::Processors(result) => (&result.name, &[][..]),
         Record::History(history) => (&history.name, &[][..]),
+        Record::Facts(facts) => (&facts.name, &[][..]),
         Record::Sample(sampled) => {
             let tasks = sampled.schedule.as_ref().map_or(&[][..], |schedule| &schedule.tasks);
             (&sampled.name, tasks)

@@ -2,6 +2,7 @@
 //! [`run`].
 
 mod exact;
+mod facts;
 mod history;
 mod processors;
 mod sampling;
@@ -45,6 +46,7 @@ pub(super) fn run(
     match part.item {
         Item::Snippet(item) => snippet::run(item, run),
         Item::Exact(item) => exact::run(item, run),
+        Item::Facts(item) => facts::run(item, run),
         Item::History(item) => history::run(item, run),
         Item::Tasks(item) => tasks::run(item, run),
         Item::Count(item) => tasks::count(item, run),

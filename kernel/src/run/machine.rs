@@ -8,8 +8,8 @@ use crate::snippet::measure::Runner;
 use crate::{processors, tasks};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use protocol::job::{Conformance, CoreKind, Count, Memory, Processors, Requirement, Tasks};
-use protocol::record::{Applied, Check, CountResult, ProcessorsResult, Record, Suite};
+use protocol::job::{Conformance, CoreKind, Count, Facts, Memory, Processors, Requirement, Tasks};
+use protocol::record::{Applied, Check, CountResult, FactsResult, ProcessorsResult, Record, Suite};
 
 /// What the loop needs of the machine besides running code.
 pub trait Machine: Historian + Runner + Sampler + Stepper {
@@ -83,6 +83,15 @@ pub trait Machine: Historian + Runner + Sampler + Stepper {
         core: Option<CoreKind>,
         index: u32,
     ) -> Result<ProcessorsResult, processors::Failure>;
+    /// Finds out what the processor's caches and TLBs are, in the memory of the item. Item, name and times are filled in by the
+    /// caller.
+    ///
+    /// # Errors
+    /// Why that cannot be done, in a sentence.
+    fn facts(&mut self, item: &Facts) -> Result<FactsResult, String> {
+        let _ = item;
+        Err("this machine times no loads".to_string())
+    }
     /// Interrupts since the last call that nothing asked for and no instruction raised, in a sentence.
     fn take_stray(&mut self) -> Option<String> {
         None

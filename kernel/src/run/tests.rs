@@ -281,6 +281,8 @@ impl Machine for Clocked {
             fault: None,
             user_instructions: Some(1),
             child_user_instructions: None,
+            added_to: None,
+            outlived: None,
             cpu: 0,
             bits: 64,
             ended_bits: None,

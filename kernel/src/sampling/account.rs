@@ -93,6 +93,7 @@ fn count(
         remarks: Vec::new(),
         skid: None,
         lost: 0,
+        filtered: 0,
     }
 }
 
@@ -115,6 +116,7 @@ fn event(
             remarks: one.remarks.clone(),
             skid: Some(ibs::skid(ibs_event)),
             lost: sampling.invalid,
+            filtered: sampling.filtered,
             ..counted
         });
     }
@@ -253,6 +255,7 @@ mod tests {
             remarks: vec![],
             skid: None,
             lost,
+            filtered: 0,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::events::Known;
 use alloc::format;
 use alloc::string::{String, ToString};
 use arch::pmu::ibs::{Features, LvtOffset, Period, Unit};
-use arch::pmu::pmi::{ControlBlock, Sampling};
+use arch::pmu::pmi::{ControlBlock, Filter, Sampling};
 use arch::pmu::{Capabilities, Driver, PmuError, Registers};
 use events::encode::{Counters, encode};
 use events::parse::parse_list;
@@ -26,6 +26,8 @@ pub struct IbsEvent {
     pub unit: Unit,
     /// Operations are counted, not cycles.
     pub operations: bool,
+    /// Which samples are kept; `None`: all.
+    pub filter: Option<Filter>,
 }
 
 /// Shortest period. An interrupt that finds its sample taken already is counted in full, as is the way from the scheduler to a task:
@@ -37,9 +39,16 @@ const CYCLES: u16 = 0x76;
 const OPERATIONS: u16 = 0xc1;
 
 impl IbsEvent {
-    const CYCLES: Self = Self { unit: Unit::Op, operations: false };
-    const OPERATIONS: Self = Self { unit: Unit::Op, operations: true };
-    const FETCHES: Self = Self { unit: Unit::Fetch, operations: false };
+    const CYCLES: Self = Self { unit: Unit::Op, operations: false, filter: None };
+    const OPERATIONS: Self = Self { unit: Unit::Op, operations: true, filter: None };
+    const FETCHES: Self = Self { unit: Unit::Fetch, operations: false, filter: None };
+
+    /// Operations of which some are kept, by operations where those can be counted; `None`: there are none.
+    pub(super) fn of_operations(filter: Filter, has: &Capabilities) -> Option<Self> {
+        let features = features(has).filter(|has| has.contains(Features::OP))?;
+        let operations = features.contains(Features::COUNTS_OPS);
+        Some(Self { unit: Unit::Op, operations, filter: Some(filter) })
+    }
 
     /// The text of an event that counts the same beside it; of fetches nothing does, and instructions come nearest. Nobody
     /// writes it with so many zeros, so it is told from an event of the job.
@@ -209,11 +218,17 @@ pub(super) fn arm(
     let features = features(driver.capabilities()).ok_or(UNSUPPORTED)?;
     let period = Period::new(event.unit, event.operations, one.period, features);
     let period = period.map_err(|_| UNSUPPORTED)?;
+    let period = match event.filter {
+        // The processor keeps those away that are a step too fast; the handler looks at the rest.
+        Some(Filter::Loads { beyond }) => period.of_loads_from(beyond.into(), features),
+        Some(Filter::Stores) | None => period,
+    };
     let offset = registers.rdmsr(LvtOffset::MSR).map_err(|_| UNSUPPORTED)?;
     let entry = LvtOffset(offset).entry().ok_or(UNSUPPORTED)?;
     stop(registers, event.unit)?;
     let sampling = Sampling::new(period, one.counter.index() as u8, entry)
         .checking_address(features.contains(Features::CHECKS_ADDRESS))
+        .filtered_by(event.filter)
         .keeping_count(event.unit == Unit::Fetch || features.contains(Features::READ_WRITE_COUNT));
     block.sample_by(sampling);
     Ok(())
@@ -249,8 +264,16 @@ pub(super) fn skid(event: IbsEvent) -> String {
 /// Remarks on what its periods are.
 pub(super) fn remark(event: IbsEvent) -> String {
     let name = event.name();
+    let kept = match event.filter {
+        None => String::new(),
+        Some(Filter::Loads { beyond: 0 }) => "; samples that are no load are left out".to_string(),
+        Some(Filter::Loads { beyond }) => format!(
+            "; samples that are no load of more than {beyond} cycles beyond the first level are left out, by software"
+        ),
+        Some(Filter::Stores) => "; samples that are no store are left out".to_string(),
+    };
     format!(
-        "{name}: it counts every ring, so each period includes the end of its interrupt's handler"
+        "{name}: it counts every ring, so each period includes the end of its interrupt's handler{kept}"
     )
 }
 

@@ -1,11 +1,14 @@
 //! A `sample` item of a job.
 
-use super::{Sampler, Scheduled, Session, account, branches, capability, ibs, plan, precise};
+use super::{
+    Sampler, Scheduled, Session, account, branches, capability, ibs, memory, plan, precise,
+};
 use crate::snippet::measure::Unmeasured;
 use crate::tasks::Summary;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::pmu::data_source::Datum;
 use arch::pmu::pmi::{self, ControlBlock, Interval, Times};
 use arch::pmu::{Gate, PmuError};
 use protocol::bits::Bits;
@@ -43,7 +46,9 @@ pub fn measure(
             let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
             let armed = Session::arm(pmu.registers, pmu.driver, item, events, tsc_hz);
             let (session, block) = armed.map_err(refused)?;
-            (session, block, pmu.driver.gate())
+            let gate = pmu.driver.gate();
+            let gate = if item.call_graph.is_some() { block.with_records(gate) } else { gate };
+            (session, block, gate)
         }
     };
     if let Some(interval) = interval {
@@ -73,8 +78,9 @@ pub fn measure(
         }
     };
     let emulated = machine.has_emulated_pmu();
-    let (counts, capability, entries) = if let Some(reason) = &no_pmu {
-        (account::timer_alone(&session, &block, interval), capability::none(reason), 0)
+    let (counts, capability, entries, latencies) = if let Some(reason) = &no_pmu {
+        let counts = account::timer_alone(&session, &block, interval);
+        (counts, capability::none(reason), 0, None)
     } else {
         let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
         pmu.driver.stop(pmu.registers).map_err(refused)?;
@@ -85,7 +91,9 @@ pub fn measure(
         let capability = capability::capability(pmu.driver.capabilities(), emulated);
         // The PMU is the next item's.
         pmu.driver.reset(pmu.registers).map_err(refused)?;
-        (counts, capability, pmu.driver.capabilities().lbr.entries())
+        let has = pmu.driver.capabilities();
+        let latencies = block.accesses().map(|_| memory::latencies(has));
+        (counts, capability, has.lbr.entries(), latencies)
     };
     let ran = ran?;
     if block.spurious >= pmi::MOST_SPURIOUS {
@@ -99,7 +107,11 @@ pub fn measure(
         chunks(index, item, &session, &block, report);
     }
     let addresses = histogram(machine, &session, &block);
-    let data = precise::data(&session, &block);
+    let mut data = precise::data(&session, &block);
+    memory::with_latencies(&mut data, &session, &block);
+    let (sources, sources_elsewhere) = memory::sources(&session, &block);
+    let (outcomes, outcomes_elsewhere) = memory::outcomes(&block);
+    let stacks = branches::stacks(&session, &block, entries);
     let result = Gathered { item, block: &block, ran, capability };
     Ok(SampleResult {
         item: index,
@@ -111,6 +123,12 @@ pub fn measure(
         uncounted,
         data,
         branches: branches::record(&block, entries),
+        sources,
+        sources_elsewhere,
+        latencies,
+        outcomes,
+        outcomes_elsewhere,
+        stacks,
         ..result.record()
     })
 }
@@ -160,6 +178,12 @@ impl Gathered<'_> {
             data: Vec::new(),
             data_elsewhere: block.data().map_or(0, |histogram| histogram.elsewhere),
             branches: None,
+            sources: Vec::new(),
+            sources_elsewhere: 0,
+            latencies: None,
+            outcomes: Vec::new(),
+            outcomes_elsewhere: 0,
+            stacks: None,
         }
     }
 }
@@ -236,6 +260,27 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Sources and latencies of single samples, where they are told.
+fn told(chunk: &mut Samples, block: &ControlBlock, data: &[Datum]) {
+    if data.iter().any(|one| one.latency != 0) {
+        chunk.latencies = data.iter().map(|one| one.latency).collect();
+    }
+    if !data.iter().any(Datum::is_told) {
+        return;
+    }
+    for one in data {
+        let source = memory::source(block, one).map_or(0, |name| {
+            let known = chunk.source_names.iter().position(|known| *known == name);
+            let place = known.unwrap_or_else(|| {
+                chunk.source_names.push(name);
+                chunk.source_names.len() - 1
+            });
+            place as u32 + 1
+        });
+        chunk.sources.push(source);
+    }
+}
+
 /// Single samples, in records that stay well below the longest line.
 fn chunks(
     index: u32,
@@ -245,7 +290,7 @@ fn chunks(
     report: &mut dyn FnMut(Samples),
 ) {
     let wanted: Vec<usize> = (0..16).filter(|n| item.registers >> n & 1 != 0).collect();
-    let size = CHUNK / (1 + wanted.len() + usize::from(!session.data().is_empty()));
+    let size = CHUNK / (1 + wanted.len() + 3 * usize::from(!session.data().is_empty()));
     let mut first = 0;
     for part in session.samples(block).chunks(size) {
         let mut chunk = Samples { item: index, first: first as u64, ..Samples::default() };
@@ -267,9 +312,10 @@ fn chunks(
             chunk.registers = sets.iter().flat_map(each).collect();
         }
         if let Some(data) = session.data().get(first..first + part.len())
-            && data.iter().any(|&address| address != 0)
+            && data.iter().any(|one| one.address != 0)
         {
-            chunk.data = data.iter().copied().map(Hex).collect();
+            chunk.data = data.iter().map(|one| Hex(one.address)).collect();
+            told(&mut chunk, block, data);
         }
         first += part.len();
         report(chunk);

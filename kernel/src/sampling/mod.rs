@@ -11,6 +11,7 @@ mod branches;
 mod capability;
 mod ibs;
 mod measure;
+mod memory;
 mod plan;
 mod precise;
 mod session;

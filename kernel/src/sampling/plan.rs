@@ -1,6 +1,6 @@
 //! From events and rates to counters and periods.
 
-use super::{Sampler, branches, ibs, precise};
+use super::{Sampler, branches, ibs, memory, precise};
 use crate::events::Known;
 use crate::snippet::events::{self, Use};
 use crate::snippet::measure::Unmeasured;
@@ -34,6 +34,8 @@ pub struct Armed {
     pub remarks: Vec<String>,
     /// The instruction-based samples that are taken, by a unit beside the counter.
     pub ibs: Option<ibs::IbsEvent>,
+    /// A counter that has to count another event, so that this one counts at all.
+    pub auxiliary: Option<(Counter, Selection)>,
 }
 
 impl Armed {
@@ -55,7 +57,7 @@ pub fn plan(
     item: &Sampling,
 ) -> Result<(Vec<Armed>, Vec<Uncounted>), Unmeasured> {
     if item.events.is_empty() {
-        return match item.branches {
+        return match item.branches || item.call_graph.is_some() {
             true => Err(Unmeasured::Refused(branches::NO_EVENT.to_string())),
             false => Ok((Vec::new(), Vec::new())),
         };
@@ -73,7 +75,10 @@ pub fn plan(
         )));
     }
     let mut left_out = planned.uncounted;
-    left_out.extend(requested.refused);
+    for one in &mut left_out {
+        one.event = requested.name(item, core::mem::take(&mut one.event));
+    }
+    left_out.extend(requested.refused.iter().cloned());
     let (mut armed, mut rates) = (Vec::<Armed>::new(), Vec::new());
     let mut places = Vec::new();
     for one in planned.passes.into_iter().flatten() {
@@ -81,7 +86,7 @@ pub fn plan(
         let sampled = requested.ibs.filter(|(_, ibs_event)| ibs_event.beside() == one.event);
         let (event, ibs_event) = match sampled {
             Some((number, ibs_event)) => (item.events[number].event.to_string(), Some(ibs_event)),
-            None => (one.event, None),
+            None => (requested.name(item, one.event), None),
         };
         let rate = rate(item, one.number, &event);
         if one.merges {
@@ -112,9 +117,11 @@ pub fn plan(
             witness: None,
             remarks,
             ibs: ibs_event,
+            auxiliary: None,
         });
         rates.push(rate);
     }
+    memory::auxiliary(&mut armed, &has).map_err(Unmeasured::Refused)?;
     if rates.iter().any(|rate| matches!(rate, Rate::PerSecond(_))) {
         count(machine, item, &mut armed, &rates, &mut left_out)?;
     } else {
@@ -124,7 +131,6 @@ pub fn plan(
             }
         }
     }
-    let emulated = machine.has_emulated_pmu();
     armed.retain(|one| match possible(machine, one) {
         Ok(()) => true,
         Err(reason) => {
@@ -136,13 +142,7 @@ pub fn plan(
         let reasons = left_out.iter().map(|one| format!("{}: {}", one.event, one.reason));
         return Err(Unmeasured::Refused(reasons.collect::<Vec<_>>().join("; ")));
     }
-    let latency = |one: &&mut Armed| precise::is_latency(&one.selection);
-    for one in armed.iter_mut().filter(latency).filter(|_| emulated) {
-        let text = "the emulated PMU has no latencies, so no load reaches a threshold";
-        one.remarks.push(text.to_string());
-    }
-    let precise = armed.iter().any(|one| one.selection.precise || one.ibs.is_some());
-    branches::check(item, &has, precise).map_err(Unmeasured::Refused)?;
+    branches::check(item, &has, &armed).map_err(Unmeasured::Refused)?;
     witnesses(&mut armed, &has, &places);
     Ok((armed, left_out))
 }
@@ -150,6 +150,8 @@ pub fn plan(
 /// The events of an item, with those that instruction-based sampling takes as what counts beside it.
 struct Requested<'a> {
     texts: Vec<Cow<'a, str>>,
+    /// Texts of the job that others stand for: by their number among the events.
+    renamed: Vec<(usize, String)>,
     /// The one that it takes: its number among all, and what is sampled.
     ibs: Option<(usize, ibs::IbsEvent)>,
     refused: Vec<Uncounted>,
@@ -157,10 +159,21 @@ struct Requested<'a> {
 
 impl<'a> Requested<'a> {
     fn of(item: &'a Sampling, known: &Known, has: &Capabilities) -> Self {
-        let mut requested = Self { texts: Vec::new(), ibs: None, refused: Vec::new() };
+        let (texts, renamed, refused) = (Vec::new(), Vec::new(), Vec::new());
+        let mut requested = Self { texts, renamed, ibs: None, refused };
         for (number, event) in item.events.iter().enumerate() {
             let text = &event.event;
-            match ibs::requested(text, item.precise, known, has) {
+            let by_ibs = match memory::requested(text, has) {
+                Some(Ok(memory::Requested::Event(stands))) => {
+                    requested.texts.push(Cow::Owned(stands.clone()));
+                    requested.renamed.push((number, stands));
+                    continue;
+                }
+                Some(Ok(memory::Requested::Ibs(event))) => Some(Ok(event)),
+                Some(Err(reason)) => Some(Err(reason)),
+                None => ibs::requested(text, item.precise, known, has),
+            };
+            match by_ibs {
                 None => requested.texts.push(text.clone()),
                 Some(Ok(ibs_event)) if requested.ibs.is_none() => {
                     requested.texts.push(Cow::Borrowed(ibs_event.beside()));
@@ -173,6 +186,12 @@ impl<'a> Requested<'a> {
             }
         }
         requested
+    }
+
+    /// What an event is called in the report: as the job has it.
+    fn name(&self, item: &Sampling, event: String) -> String {
+        let stands = self.renamed.iter().find(|(_, text)| *text == event);
+        stands.map_or(event, |(number, _)| item.events[*number].event.to_string())
     }
 }
 
@@ -225,6 +244,7 @@ fn count(
         let pmu = machine.pmu().map_err(Unmeasured::Refused)?;
         pmu.driver.reset(pmu.registers).map_err(refused)?;
         for one in armed.iter() {
+            memory::program(pmu.registers, pmu.driver, one).map_err(refused)?;
             let selection = plain(&one.selection);
             pmu.driver.program(pmu.registers, one.counter, &selection).map_err(refused)?;
             pmu.driver.write(pmu.registers, one.counter, 0).map_err(refused)?;
@@ -289,8 +309,12 @@ fn plain(selection: &Selection) -> Selection {
 /// Gives events that can be counted on any counter a second, free one; those with PEBS also one of `places`, the counters
 /// that their event can be on.
 fn witnesses(armed: &mut [Armed], has: &Capabilities, places: &[(Counter, u64)]) {
-    let mut free: Vec<Counter> =
-        has.generals().filter(|&counter| armed.iter().all(|one| one.counter != counter)).collect();
+    let taken = |counter| {
+        let auxiliary =
+            |one: &Armed| one.auxiliary.is_some_and(|(auxiliary, _)| auxiliary == counter);
+        armed.iter().any(|one| one.counter == counter || auxiliary(one))
+    };
+    let mut free: Vec<Counter> = has.generals().filter(|&counter| !taken(counter)).collect();
     for one in armed {
         if one.ibs.is_some() {
             // Its counter interrupts nobody, and is one itself.
@@ -366,6 +390,7 @@ mod tests {
                 witness: None,
                 remarks: Vec::new(),
                 ibs: None,
+                auxiliary: None,
             }];
             witnesses(&mut armed, &has, &[(counter, second.bit())]);
             armed[0].witness

@@ -4,20 +4,25 @@ use super::{Armed, Session};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use arch::pmu::pebs::Format;
+use arch::pmu::pebs::{DataConfig, Format, Groups, Store};
 use arch::pmu::pmi::ControlBlock;
 use arch::pmu::{Capabilities, Counter, Selection, numbers};
 use protocol::record::{DataCount, Hex};
 use protocol::sampling::Sampling;
 
-/// Records that the buffer holds: 50 kB of the largest.
+/// Records that the buffer holds: 50 kB of the largest, 250 kB with branch records.
 const RECORDS: usize = 256;
 /// Records at which the buffer interrupts. What comes while the interrupt waits fits behind it.
 const THRESHOLD: usize = 192;
 
-/// Memory for the records of a session.
-pub(super) fn store(format: Format) -> arch::pmu::pebs::Store {
-    arch::pmu::pebs::Store::new(format, RECORDS, THRESHOLD)
+/// Memory for the records of a session, with so many branch records each, where the format has groups.
+pub(super) fn store(format: Format, branches: u8) -> Store {
+    let mut config = DataConfig::SAMPLES;
+    if branches > 0 {
+        config.groups |= Groups::BRANCHES;
+        config.branches = branches.into();
+    }
+    Store::with_groups(format, config, RECORDS, THRESHOLD)
 }
 
 /// Whether an event can be sampled with PEBS beside those that are `armed` already.
@@ -117,7 +122,7 @@ pub(super) fn data(session: &Session, block: &ControlBlock) -> Vec<DataCount> {
     for bucket in histogram.used() {
         let Some(event) = number(bucket.bit) else { continue };
         let (address, event, task) = (Hex(bucket.address), event as u32, bucket.task);
-        rows.push(DataCount { address, event, task, count: bucket.count });
+        rows.push(DataCount { address, event, task, count: bucket.count, ..DataCount::default() });
     }
     rows.sort_by_key(|row| (core::cmp::Reverse(row.count), row.event, row.address.0, row.task));
     rows
@@ -147,8 +152,9 @@ mod tests {
             witness: None,
             remarks: Vec::new(),
             ibs: None,
+            auxiliary: None,
         };
-        let mut store = store(Format::Skylake);
+        let mut store = store(Format::Skylake, 0);
         let mut with = |full, malformed, witness| {
             let mut drain = Drain::new(&mut store, 1);
             (drain.full, drain.malformed) = (full, malformed);

@@ -1,10 +1,11 @@
 //! Programmed counters, and the memory that their handler writes to.
 
-use super::{Armed, branches, ibs, precise};
+use super::{Armed, branches, ibs, memory, precise};
 use alloc::vec;
 use alloc::vec::Vec;
+use arch::pmu::data_source::Datum;
 use arch::pmu::pebs::{Drain, Store};
-use arch::pmu::pmi::{Bucket, ControlBlock, Edge, REGISTERS, Sample, Throttle};
+use arch::pmu::pmi::{Bucket, Chain, ControlBlock, Edge, REGISTERS, Sample, Throttle};
 use arch::pmu::{Driver, FreezeKind, PmuError, Registers};
 use protocol::sampling::{self, Keep, OnFull, Sampling};
 
@@ -21,9 +22,13 @@ pub struct Session {
     store: Option<Store>,
     /// Their data addresses: counted, or one for each sample of the log.
     data_buckets: Vec<Bucket>,
-    data: Vec<u64>,
+    data: Vec<Datum>,
+    /// What is told of those accesses, counted.
+    memory: memory::Places,
     /// Branches that were recorded before the samples, counted.
     edges: Vec<Edge>,
+    /// Calls that led to the samples, counted.
+    chains: Vec<Chain>,
 }
 
 /// Ticks of the timer whose times are kept.
@@ -45,7 +50,9 @@ impl Session {
         driver.reset(registers)?;
         let precise = events.iter().any(|one| one.selection.precise);
         let format = driver.capabilities().pebs_format().filter(|_| precise);
-        let mut store = format.map(precise::store);
+        let entries = driver.capabilities().lbr.entries();
+        let branches = if branches::are_recorded(item) { entries } else { 0 };
+        let mut store = format.map(|format| precise::store(format, branches));
         if let Some(store) = &mut store {
             for one in events.iter().filter(|one| one.selection.precise) {
                 store.set_reset(one.counter, driver.preset(one.counter, one.distance())?);
@@ -53,6 +60,7 @@ impl Session {
             driver.use_store(registers, store)?;
         }
         for one in &events {
+            memory::program(registers, driver, one)?;
             driver.program(registers, one.counter, &one.selection)?;
             if let Some((witness, selection)) = &one.witness {
                 driver.program(registers, *witness, selection)?;
@@ -78,12 +86,17 @@ impl Session {
         }
         let mut session = Self::new(events, store);
         if let Some(kind) = edges {
-            session.edges = vec![Edge::default(); (item.capacity as usize).next_power_of_two()];
+            session.edges = vec![Edge::default(); branches::edges(item)];
+            session.chains = vec![Chain::default(); branches::chains(item)];
+            block.count_chains(&mut session.chains);
             branches::count(registers, driver, kind, &mut session.edges, &mut block)?;
         }
         if let Some(store) = &mut session.store {
             block.take_records(Drain::new(store, driver.recording()));
         }
+        let has = driver.capabilities();
+        let capacity = item.capacity as usize;
+        memory::count(&mut session.memory, &session.events, has, capacity, &mut block);
         session.keep(item, &mut block, tsc_hz);
         session.restart(registers, driver, &mut block)?;
         Ok((session, block))
@@ -108,7 +121,9 @@ impl Session {
             store,
             data_buckets: Vec::new(),
             data: Vec::new(),
+            memory: memory::Places::default(),
             edges: Vec::new(),
+            chains: Vec::new(),
         }
     }
 
@@ -135,7 +150,7 @@ impl Session {
                     block.registers_to(&mut self.registers);
                 }
                 if self.has_data() {
-                    self.data = vec![0; capacity];
+                    self.data = vec![Datum::default(); capacity];
                     block.data_to(&mut self.data);
                 }
                 if item.on_full == OnFull::Stop {
@@ -194,9 +209,9 @@ impl Session {
         &self.log[..block.logged(self.log.as_ptr()).min(self.log.len())]
     }
 
-    /// The data addresses of those samples; empty if no PEBS records are written.
+    /// The data accesses of those samples; empty if nothing tells of any.
     #[must_use]
-    pub fn data(&self) -> &[u64] {
+    pub fn data(&self) -> &[Datum] {
         &self.data
     }
 

@@ -2,8 +2,10 @@
 
 mod edges;
 mod faults;
+mod memory;
 mod precise;
 mod sessions;
+mod stacks;
 mod tasks;
 
 use super::plan::MIN_PERIOD;
@@ -12,7 +14,8 @@ use arch::pmu::driver::Write;
 use arch::pmu::pmi::{Interrupted, Raw, drain, pause, resume, service, tick};
 use arch::pmu::{Capabilities, Missing, find, trial};
 use pmu_model::{
-    Delta, Model, Mutation, Occurrence, Outcome, Pmu as Registers_, Retirement, Ring, Timing,
+    Branch, BranchKind, Delta, Model, Mutation, Occurrence, Outcome, Pmu as Registers_, Retirement,
+    Ring, Timing,
 };
 use protocol::job::LoopCounter;
 use protocol::record::{Hex, SampleResult, Samples, Ticks};
@@ -23,10 +26,18 @@ use std::borrow::Cow;
 /// Where code lies.
 const AT: u64 = 0x1000;
 
-/// An instruction that loads.
+/// An instruction that loads, out of the first level.
 const LOAD: u8 = 0x8b;
 /// From where.
 const DATA: u64 = 0x7000;
+/// One that loads out of memory, and one that stores there.
+const FAR: u8 = 0x8a;
+const STORE: u8 = 0x89;
+const FAR_DATA: u64 = 0x9000;
+/// Branches to the next instruction.
+const CALL: u8 = 0xe8;
+const RETURN: u8 = 0xc3;
+const JUMP: u8 = 0xeb;
 
 /// A machine whose tasks are one-byte instructions, `body.len()` of them each turn.
 struct Host {
@@ -105,9 +116,32 @@ impl Host {
         let mut delta = Delta::step(ring);
         let mut retired = Retirement { ip: rip, next, tsc: self.tsc, ..Retirement::default() };
         retired.registers[3] = next;
-        if byte == LOAD {
-            delta.add(Occurrence::Load, 1);
-            retired.load = Some(DATA + 8 * (self.tsc % 4));
+        let mut adds = |list: &[Occurrence]| list.iter().for_each(|&one| delta.add(one, 1));
+        match byte {
+            LOAD => {
+                adds(&[Occurrence::Load, Occurrence::LoadL1Hit]);
+                retired.load = Some(DATA + 8 * (self.tsc % 4));
+            }
+            FAR => {
+                adds(&[Occurrence::Load, Occurrence::LoadLlcMiss, Occurrence::LoadWalk]);
+                retired.load = Some(FAR_DATA);
+            }
+            STORE => {
+                adds(&[Occurrence::Store, Occurrence::StoreLlcMiss]);
+                retired.store = Some(FAR_DATA + 8);
+            }
+            _ => {}
+        }
+        let kind = match byte {
+            CALL => Some(BranchKind::RelativeCall),
+            RETURN => Some(BranchKind::Return),
+            JUMP => Some(BranchKind::RelativeJump),
+            _ => None,
+        };
+        if let Some(kind) = kind {
+            let (from, to, taken, mispredicted) = (rip, next, true, false);
+            let branch = Branch { from, to, kind, taken, mispredicted, ring, cycles: 7 };
+            self.pmu.record_branch(&branch);
         }
         arch::pmu::model::retire(&mut self.pmu, &delta, &retired)
     }
@@ -299,6 +333,7 @@ fn item(events: &[SampledEvent<'static>], turns: u64) -> Sampling<'static> {
         parent: None,
         cpu: None,
         core: None,
+        outlives: false,
         program: None,
         bits: protocol::bits::Bits::SixtyFour,
     };
@@ -316,6 +351,7 @@ fn item(events: &[SampledEvent<'static>], turns: u64) -> Sampling<'static> {
         limit_per_ms: 0,
         precise: false,
         branches: false,
+        call_graph: None,
         limit_us: 1,
     }
 }

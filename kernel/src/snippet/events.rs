@@ -37,6 +37,8 @@ pub struct Counted {
     pub merges: bool,
     /// General-purpose counters that could have been taken, as a bitmap.
     pub counters: u64,
+    /// The field of MSR_PERF_METRICS, whose share of `counter` is meant.
+    pub metric: Option<u8>,
     /// For the report.
     pub counting: Counting,
 }
@@ -54,6 +56,22 @@ impl Counted {
         // The merge event comes first, so that the pair never counts without it.
         merge.into_iter().chain([(self.counter, self.selection)])
     }
+}
+
+/// Which event of a pass cannot be counted, and why, if PERF_METRICS is in it: it divides the slots of fixed counter 3 by what
+/// happens in the rings of that counter, so all that stand on it want the same rings.
+#[must_use]
+pub fn metrics_apart(pass: &[Counted]) -> Option<(usize, String)> {
+    let on_slots = |one: &&Counted| one.counter == Counter::Fixed(3);
+    pass.iter().any(|one| one.metric.is_some()).then_some(())?;
+    let first = pass.iter().find(on_slots)?;
+    let other = |one: &Counted| on_slots(&one) && one.selection.rings != first.selection.rings;
+    let at = pass.iter().position(other)?;
+    let reason = format!(
+        "PERF_METRICS and slots count in the same rings, and {} is for others than {}",
+        pass[at].event, first.event
+    );
+    Some((at, reason))
 }
 
 /// What is counted when.
@@ -93,8 +111,10 @@ fn uncounted(event: &str, reason: impl ToString) -> Uncounted {
 /// What events are wanted for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Use {
-    /// Their counts.
+    /// Their counts between two instructions at which the counters stand still.
     Counting,
+    /// Their counts beside others that overflow.
+    Beside,
     /// Samples; with `precise` out of PEBS records, whether their attributes ask for that or not.
     Sampling {
         /// Every event.
@@ -125,11 +145,11 @@ pub fn plan_beside(
 ) -> Result<Plan, Uncounted> {
     let mut set = EventSet::default();
     for request in beside {
-        let encoded = countable(Use::Counting, request, known);
+        let encoded = countable(Use::Beside, request, known);
         set.correlates.push(set.requests.len());
         set.requests.push(encoded.map_err(|reason| uncounted(&request.text, reason))?);
     }
-    Ok(fill(set, Use::Counting, texts, known))
+    Ok(fill(set, Use::Beside, texts, known))
 }
 
 /// Adds the texts to a set that has nothing but requests for every pass, and plans it.
@@ -205,13 +225,34 @@ fn countable(purpose: Use, request: &Request, known: &Known) -> Result<Encoded, 
     let encoded = encode(request, &known.processor, known.core.as_ref());
     let encoded = encoded.map_err(|error| error.reason.to_string())?;
     match purpose {
-        Use::Counting => programmable(encoded, known),
-        Use::Sampling { .. } => offered(encoded, known),
+        Use::Counting => countable_at_rest(encoded, known),
+        Use::Beside => programmable(encoded, known),
+        Use::Sampling { .. } => {
+            without_metrics(&encoded)?;
+            offered(encoded, known)
+        }
     }
 }
 
-/// The same of a request that is encoded already, and is to be counted.
+/// The same of a request that is encoded already, and is to be counted by a counter of its own.
 pub(crate) fn programmable(encoded: Encoded, known: &Known) -> Result<Encoded, String> {
+    without_metrics(&encoded)?;
+    countable_at_rest(encoded, known)
+}
+
+/// PERF_METRICS is no counter: it neither overflows nor goes on from where it was.
+fn without_metrics(encoded: &Encoded) -> Result<(), String> {
+    let is_metric = |choice: &Choice| matches!(choice.counters, Counters::Metric { .. });
+    match encoded.choices.iter().any(is_metric) {
+        true => {
+            Err("PERF_METRICS is read in snippets; slots and the TOPDOWN events are counted here"
+                .to_string())
+        }
+        false => Ok(()),
+    }
+}
+
+fn countable_at_rest(encoded: Encoded, known: &Known) -> Result<Encoded, String> {
     if encoded.precise > 0 {
         return Err("a precise event (PEBS) is for sampling: it writes records".to_string());
     }
@@ -244,6 +285,9 @@ fn reliable(
     known: &Known,
 ) -> Result<(), String> {
     match &mut choice.counters {
+        Counters::Metric { .. } => {
+            known.fixed_given_up(3).map_or(Ok(()), |why| Err(why.to_string()))
+        }
         Counters::Fixed { index, .. } => {
             known.fixed_given_up(*index).map_or(Ok(()), |why| Err(why.to_string()))
         }
@@ -277,11 +321,16 @@ pub(crate) fn at(
     selection.precise = request.precise > 0;
     let counters = match choice.counters {
         Counters::General { counters, .. } => counters,
-        Counters::Fixed { .. } => 0,
+        Counters::Fixed { .. } | Counters::Metric { .. } => 0,
+    };
+    let metric = match choice.counters {
+        Counters::Metric { field, .. } => Some(field),
+        _ => None,
     };
     let counter = match place.counter {
         assign::Counter::General(n) => Counter::General(n),
         assign::Counter::Fixed(n) => Counter::Fixed(n),
+        assign::Counter::Metric(_) => Counter::Fixed(3),
     };
     let errata = request.errata.split('|').filter(|id| !id.is_empty());
     let errata = errata.map(|id| format!("erratum {id}"));
@@ -294,12 +343,16 @@ pub(crate) fn at(
         selection,
         merges,
         counters,
+        metric,
         counting: Counting {
             name: match table {
                 Some(core) => format!("{}::{}", core.name(), request.name),
                 None => request.name.clone(),
             },
-            counter: counter.to_string(),
+            counter: match metric {
+                Some(field) => format!("PERF_METRICS field {field}, in 255ths of {counter}"),
+                None => counter.to_string(),
+            },
             pass,
             remarks: errata.chain(notes).collect(),
         },

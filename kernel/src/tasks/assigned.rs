@@ -1,6 +1,6 @@
 //! What each processor does of a workload: its own tasks under its own scheduler, watched by its own observer.
 
-use super::{Cause, Decision, Machine, Observer, Scheduler};
+use super::{Cause, Decision, Machine, Observer, Read, Scheduler};
 use crate::heartbeat::Beat;
 use alloc::format;
 use alloc::string::String;
@@ -25,6 +25,8 @@ pub trait ProcessorScheduler: Send {
         let _ = now;
         None
     }
+    /// The running task reads its counts of event number `event`, and goes on; `None`: there are none.
+    fn reads(&mut self, event: u64) -> Option<Read>;
     /// Who goes on, at TSC `now`.
     fn decide(&mut self, cause: Cause, now: u64) -> Decision;
     /// All tasks are gone on all processors, again at one instant.
@@ -116,6 +118,11 @@ impl<O: Observer> ProcessorScheduler for ObservedScheduler<'_, O> {
             Some(heart) if !heart.beat.is_early(now) => None,
             _ => self.scheduler.ticked(now, &mut self.observer),
         }
+    }
+
+    fn reads(&mut self, event: u64) -> Option<Read> {
+        let task = self.scheduler.current()?;
+        self.observer.as_mut()?.reads(task, event)
     }
 
     fn decide(&mut self, cause: Cause, now: u64) -> Decision {

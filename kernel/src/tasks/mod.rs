@@ -7,6 +7,7 @@
 
 pub mod assigned;
 pub mod emit;
+pub mod family;
 mod queue;
 mod report;
 pub mod scheduler;
@@ -16,6 +17,7 @@ pub mod ticks;
 
 pub use assigned::{AssignedProcessor, ProcessorScheduler};
 pub use emit::Emitted;
+pub use family::Family;
 pub use scheduler::Scheduler;
 
 use crate::heartbeat::Beat;
@@ -29,7 +31,8 @@ use protocol::workload::Workload;
 /// for a lock. `None` stands for the kernel itself. All calls but the first come from the processor that is observed.
 ///
 /// A task that ends is switched away from first, to the kernel; then it exits, and its parent with it if that had only
-/// waited for it; then the kernel switches to the next task.
+/// waited for it; then the kernel switches to the next task. One that exits has an heir: its parent, or if that is gone
+/// before it, the nearest ancestor that is there.
 pub trait Observer: Send {
     /// All tasks are in memory, those of other processors too. Called on the boot processor, before anything else. May
     /// allocate.
@@ -52,9 +55,14 @@ pub trait Observer: Send {
     fn switched(&mut self, from: Option<u16>, to: Option<u16>) {
         let _ = (from, to);
     }
-    /// A task is gone, after all its children.
-    fn exited(&mut self, task: u16, parent: Option<u16>) {
-        let _ = (task, parent);
+    /// A task is gone, after all the children that it waits for. Children that it does not wait for are its heir's.
+    fn exited(&mut self, task: u16, heir: Option<u16>) {
+        let _ = (task, heir);
+    }
+    /// The running task asks for its counts of event number `event`. `None`: there are none.
+    fn reads(&mut self, task: u16, event: u64) -> Option<Read> {
+        let _ = (task, event);
+        None
     }
     /// The timer came.
     fn tick(&mut self) {}
@@ -62,6 +70,15 @@ pub trait Observer: Send {
     fn aside(&mut self, work: &mut dyn FnMut()) {
         work();
     }
+}
+
+/// What a task reads of itself while it runs.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Read {
+    /// Its own count.
+    pub own: u64,
+    /// The count of its descendants: of those that have exited, and of those that are there.
+    pub children: u64,
 }
 
 /// Sees nothing.
@@ -80,8 +97,12 @@ impl<O: Observer> Observer for Option<&mut O> {
         }
     }
 
-    fn exited(&mut self, task: u16, parent: Option<u16>) {
-        self.iter_mut().for_each(|observer| observer.exited(task, parent));
+    fn exited(&mut self, task: u16, heir: Option<u16>) {
+        self.iter_mut().for_each(|observer| observer.exited(task, heir));
+    }
+
+    fn reads(&mut self, task: u16, event: u64) -> Option<Read> {
+        self.as_mut()?.reads(task, event)
     }
 
     fn tick(&mut self) {

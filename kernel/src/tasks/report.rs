@@ -32,6 +32,8 @@ pub(super) fn task(
         fault: (end == TaskEnd::Fault).then(|| fault(task, emitted, left)),
         user_instructions: None,
         child_user_instructions: None,
+        added_to: account.heir,
+        outlived: task.parent.filter(|&parent| account.heir != Some(parent)),
         cpu: u32::from(cpu),
         bits: task.bits.number(),
         ended_bits: Some(ended).filter(|_| ended != task.bits.number()),

@@ -2,7 +2,7 @@
 //!
 //! A task without parent is there from the beginning; one with a parent comes into being when its parent is given the
 //! processor for the first time. New tasks and those whose time is up go to the end of the queue. A task that ended
-//! waits for its children before it is gone. Nothing here allocates after [`Scheduler::new`].
+//! waits for its children before it is gone, but for those that may outlive it: these are its heir's then. Nothing here allocates after [`Scheduler::new`].
 
 use super::queue::Queue;
 use super::ticks::{Intervals, Stalls, Ticker};
@@ -20,14 +20,19 @@ pub struct Account {
     pub switches: u64,
     /// How it ended; `None`: it did not.
     pub end: Option<TaskEnd>,
+    /// Its parent when it was gone, or the nearest ancestor that was still there.
+    pub heir: Option<u16>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     /// It runs on this processor.
     here: bool,
+    /// Its parent; when that is gone, its heir.
     parent: Option<u16>,
-    /// Children that are not gone.
+    /// Its parent does not wait for it.
+    outlives: bool,
+    /// Children that it waits for.
     children: u16,
     account: Account,
 }
@@ -56,10 +61,11 @@ impl Scheduler {
     pub fn new(workload: &Workload, limit_us: u64, tsc_hz: u64, cpu: u16) -> Self {
         let entry = |(index, task): (usize, &Task)| {
             let here = workload.cpu_of(index) == cpu;
-            Entry { here, parent: task.parent, children: 0, account: Account::default() }
+            let (parent, outlives) = (task.parent, task.outlives);
+            Entry { here, parent, outlives, children: 0, account: Account::default() }
         };
         let mut tasks: Vec<Entry> = workload.tasks.iter().enumerate().map(entry).collect();
-        for task in &workload.tasks {
+        for task in workload.tasks.iter().filter(|task| !task.outlives) {
             if let Some(parent) = task.parent.and_then(|parent| tasks.get_mut(usize::from(parent)))
             {
                 parent.children += 1;
@@ -83,6 +89,12 @@ impl Scheduler {
     #[must_use]
     pub fn cpu(&self) -> u16 {
         self.cpu
+    }
+
+    /// The task that runs; `None`: the kernel.
+    #[must_use]
+    pub const fn current(&self) -> Option<u16> {
+        self.current
     }
 
     /// What became of task `index`.
@@ -204,21 +216,26 @@ impl Scheduler {
         }
     }
 
-    /// Ends a task: it has no more turn, and is gone when its children are.
+    /// Ends a task: it has no more turn, and is gone when the children that it waits for are.
     fn end(&mut self, task: u16, how: TaskEnd, observer: &mut impl Observer) {
         self.tasks[usize::from(task)].account.end = Some(how);
         observer.switched(Some(task), None);
         let mut next = Some(task);
         while let Some(task) = next {
-            let Entry { parent, children, account, .. } = self.tasks[usize::from(task)];
+            let Entry { parent, outlives, children, account, .. } = self.tasks[usize::from(task)];
             if children > 0 || account.end.is_none() {
                 break;
             }
+            self.tasks[usize::from(task)].account.heir = parent;
             observer.exited(task, parent);
-            if let Some(parent) = parent {
+            for child in self.tasks.iter_mut().filter(|child| child.parent == Some(task)) {
+                child.parent = parent;
+            }
+            // Nobody waits for one that may outlive its parent.
+            next = parent.filter(|_| !outlives);
+            if let Some(parent) = next {
                 self.tasks[usize::from(parent)].children -= 1;
             }
-            next = parent;
         }
     }
 

@@ -185,6 +185,7 @@ fn task(turns: u64, parent: Option<u16>) -> Task<'static> {
         parent,
         cpu: None,
         core: None,
+        outlives: false,
         program: None,
         bits: protocol::bits::Bits::SixtyFour,
     }

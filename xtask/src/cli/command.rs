@@ -1,8 +1,8 @@
 //! The commands: those of whoever measures, and those of whoever works on this project.
 
 use super::{
-    Bench, Collect, Color, Compare, Completions, Doctor, Events, Image, Lab, Man, Mutants, New,
-    Package, Replay, ReportArguments, Run, Schema, Test, Vm,
+    Bench, Collect, Color, Compare, Completions, Doctor, Events, Image, Instructions, Lab, Man,
+    Mutants, New, Package, Replay, ReportArguments, Run, Schema, Test, Vm,
 };
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -88,6 +88,8 @@ pub enum User {
     Replay(Replay),
     /// Make one HTML file of one or more saved reports.
     Report(ReportArguments),
+    /// List all instruction forms, and what reports say of them: latency, throughput, or why there is neither.
+    Instructions(Instructions),
     /// List what can be counted, by name, on any processor.
     Events(Events),
     /// Write the form of job files, by which editors complete and check them.

@@ -4,6 +4,7 @@ use crate::recording::{PREFIX, Recorded};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use pmu_model::mixture::MixtureError;
+use pmu_model::uarch::Parameters;
 use pmu_model::{Mixture, Model};
 use std::ffi::OsStr;
 use std::fmt;
@@ -30,6 +31,8 @@ pub enum Emulated {
     Model(Model),
     /// Those of several models, each on some of the processors.
     Mixed(Mixture),
+    /// That of a model, with parameters of caches, TLBs and predictor, which live as long as the program.
+    Shaped(Model, &'static Parameters),
     /// That of a recorded processor, which lives as long as the program.
     Recorded(&'static Recorded),
 }
@@ -39,7 +42,7 @@ impl Emulated {
     #[must_use]
     pub fn model(self) -> Model {
         match self {
-            Self::Model(model) => model,
+            Self::Model(model) | Self::Shaped(model, _) => model,
             Self::Mixed(mixture) => mixture.first(),
             Self::Recorded(recorded) => recorded.nearest,
         }
@@ -49,7 +52,7 @@ impl Emulated {
     #[must_use]
     pub fn recorded(self) -> Option<&'static Recorded> {
         match self {
-            Self::Model(_) | Self::Mixed(_) => None,
+            Self::Model(_) | Self::Mixed(_) | Self::Shaped(..) => None,
             Self::Recorded(recorded) => Some(recorded),
         }
     }
@@ -60,6 +63,7 @@ impl Emulated {
         match self {
             Self::Model(model) => model.spec().name.to_string(),
             Self::Mixed(mixture) => mixture.to_string(),
+            Self::Shaped(model, parameters) => format!("{},{parameters}", model.spec().name),
             Self::Recorded(recorded) => recorded.what(),
         }
     }
@@ -91,12 +95,23 @@ impl Pmu {
         }
     }
 
+    /// The parameters of caches, TLBs and predictor, if some are given.
+    #[must_use]
+    pub fn parameters(self) -> Option<&'static Parameters> {
+        match self {
+            Self::Emulated(Emulated::Shaped(_, parameters)) => Some(parameters),
+            _ => None,
+        }
+    }
+
     /// The parser for clap, which knows every value and tells them in help texts and errors.
     pub fn parser() -> impl TypedValueParser<Value = Self> {
         let words = WORDS.map(|(name, _, help)| PossibleValue::new(name).help(help));
         let help = "emulated: models of several kinds of core, each on so many processors: goldencove:2+gracemont:4";
         let mixed = PossibleValue::new("MODEL+MODEL").help(help);
-        let values = words.into_iter().chain(emulated_values()).chain([mixed]).collect();
+        let help = "emulated: a model whose caches, TLBs and predictor have these parameters, by which loads take time: skylake,l1d=24k/6,l2=1m/16,dtlb=64/4";
+        let shaped = PossibleValue::new("MODEL,KEY=VALUE").help(help);
+        let values = words.into_iter().chain(emulated_values()).chain([mixed, shaped]).collect();
         Parser(values).map(|emulated| match emulated {
             Named::Word(pmu) => pmu,
             Named::Emulated(emulated) => Self::Emulated(emulated),
@@ -107,6 +122,9 @@ impl Pmu {
     pub fn emulated_parser() -> impl TypedValueParser<Value = Emulated> {
         Parser(emulated_values().collect()).try_map(|named| match named {
             Named::Emulated(Emulated::Mixed(_)) => Err("several models are for `run` alone"),
+            Named::Emulated(Emulated::Shaped(..)) => {
+                Err("parameters of caches are for `run` alone")
+            }
             Named::Emulated(emulated) => Ok(emulated),
             Named::Word(_) => Err("no PMU that can be emulated"),
         })
@@ -138,6 +156,14 @@ fn mixed(text: &str) -> Result<Named, MixtureError<'_>> {
     }))
 }
 
+/// A model, and the parameters behind the first comma.
+fn shaped(name: &str, parameters: &str) -> Result<Named, String> {
+    let model = Model::by_name(name).filter(|model| *model != Model::None);
+    let model = model.ok_or_else(|| format!("there is no model \"{name}\""))?;
+    let parameters = Parameters::parse(parameters).map_err(|wrong| wrong.to_string())?;
+    Ok(Named::Emulated(Emulated::Shaped(model, Box::leak(Box::new(parameters)))))
+}
+
 /// One of the values, or `dump:` and a file, or several models.
 #[derive(Clone)]
 struct Parser(Vec<PossibleValue>);
@@ -152,6 +178,12 @@ impl TypedValueParser for Parser {
         value: &OsStr,
     ) -> Result<Named, clap::Error> {
         let Some(file) = value.to_str().and_then(|text| text.strip_prefix(PREFIX)) else {
+            if let Some((name, rest)) = value.to_str().and_then(|text| text.split_once(',')) {
+                return shaped(name, rest).map_err(|wrong| {
+                    let text = format!("--pmu {name},{rest}: {wrong}\n");
+                    clap::Error::raw(ErrorKind::ValueValidation, text).with_cmd(command)
+                });
+            }
             if let Some(text) = value.to_str().filter(|text| text.contains(['+', ':'])) {
                 return mixed(text).map_err(|wrong| {
                     let text = format!("--pmu {text}: {wrong}\n");
@@ -189,6 +221,9 @@ impl fmt::Display for Pmu {
             Self::None => f.write_str("none"),
             Self::Emulated(Emulated::Model(model)) => f.write_str(model.spec().name),
             Self::Emulated(Emulated::Mixed(mixture)) => mixture.fmt(f),
+            Self::Emulated(Emulated::Shaped(model, parameters)) => {
+                write!(f, "{},{parameters}", model.spec().name)
+            }
             Self::Emulated(Emulated::Recorded(recorded)) => {
                 write!(f, "{PREFIX}{}", recorded.file.display())
             }
@@ -241,6 +276,30 @@ mod tests {
         let alone = Pmu::emulated_parser();
         let mixed = alone.parse_ref(&command, None, OsStr::new("goldencove+gracemont"));
         assert!(mixed.unwrap_err().to_string().contains("several models are for `run` alone"));
+    }
+
+    #[test]
+    fn d1_parameters_lead_back_and_wrong_ones_are_refused() {
+        let parsed = parse("skylake,l1d=24k/6,dtlb=16/4").unwrap();
+        assert_eq!(parse(&parsed.to_string()), Ok(parsed));
+        let parameters = parsed.parameters().unwrap();
+        assert_eq!(parameters.caches[0].unwrap().ways, 6);
+        for (text, reason) in [
+            ("z80,l1d=24k/6", "there is no model \"z80\""),
+            ("none,l1d=24k/6", "there is no model \"none\""),
+            ("skylake,l1d=24k/5", "has to be a power of two"),
+            ("skylake,ports=3", "the keys are l1d, l2"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(
+                error.contains(&format!("--pmu {text}: ")) && error.contains(reason),
+                "{error}"
+            );
+        }
+        let command = clap::Command::new("x");
+        let alone = Pmu::emulated_parser();
+        let shaped = alone.parse_ref(&command, None, OsStr::new("skylake,l1d=24k/6"));
+        assert!(shaped.unwrap_err().to_string().contains("for `run` alone"));
     }
 
     #[test]

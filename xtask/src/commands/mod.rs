@@ -8,6 +8,7 @@ pub mod completions;
 pub mod doctor;
 pub mod events;
 pub mod image;
+pub mod instructions;
 pub mod lab;
 pub mod licences;
 pub mod man;
@@ -52,6 +53,7 @@ fn for_user(command: &User) -> Result<u8> {
         User::Compare(arguments) => compare::run(arguments),
         User::Replay(arguments) => replay::run(arguments),
         User::Report(arguments) => report::run(arguments),
+        User::Instructions(arguments) => instructions::run(arguments),
         User::Events(arguments) => events::run(arguments),
         User::Schema(arguments) => schema::run(arguments),
         User::Completions(arguments) => completions::run(arguments),

@@ -4,7 +4,9 @@ pub(super) mod boots;
 mod gate;
 mod staging;
 use staging::cpus;
-pub use staging::{hypervisor, mix, plant, record, stage, stage_files, stage_pmu, stage_with_pmu};
+pub use staging::{
+    hypervisor, mix, plant, record, shape, stage, stage_files, stage_pmu, stage_with_pmu,
+};
 
 use super::{check_output, deliver, deliver_text};
 use crate::build::{self, Tree};
@@ -350,6 +352,9 @@ pub fn boot(
     let (boot, mut pmu) = stage_with_pmu(tree, &kernel, job, machine.boot, given, folder)?;
     if let Some(mixture) = machine.pmu.mixture() {
         mix(&mixture, &mut pmu);
+    }
+    if let Some(parameters) = machine.pmu.parameters() {
+        shape(parameters, &mut pmu);
     }
     if let Some(fault) = &machine.pmu_fault {
         tree.build_faulty_pmu()?;

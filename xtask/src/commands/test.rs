@@ -9,7 +9,7 @@ use crate::{Failure, Result};
 use std::process::Command;
 
 /// Crates whose tests run on the host alone.
-const HOST: [&str; 19] = [
+const HOST: [&str; 20] = [
     "protocol",
     "arch",
     "step",
@@ -26,6 +26,7 @@ const HOST: [&str; 19] = [
     "stick",
     "program-format",
     "barecount",
+    "facts",
     "kernel",
     "xtask",
     "html-report",

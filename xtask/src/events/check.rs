@@ -4,9 +4,11 @@
 use super::Block;
 use events::generic::{Generic, NAMES};
 use events::parse::{ParseError, parse_list};
+use events::perf_metrics;
 use events::request::{Base, NamePart};
 use events::tables::{Tables, nearest};
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
@@ -36,6 +38,11 @@ impl FromStr for EventText {
     type Err = NoEvent;
 
     fn from_str(text: &str) -> Result<Self, NoEvent> {
+        // perf's form of a threshold, which elsewhere would be two events.
+        let threshold =
+            text.trim().strip_prefix("mem-loads,").filter(|rest| rest.starts_with("ldlat="));
+        let text =
+            &*threshold.map_or(Cow::Borrowed(text), |rest| Cow::Owned(format!("mem-loads:{rest}")));
         match parse_list(text) {
             Ok(_) => Ok(Self(text.to_string())),
             Err(error) => Err(NoEvent { text: text.to_string(), error }),
@@ -87,6 +94,9 @@ pub fn unknown<'t>(block: &Block, texts: impl Iterator<Item = &'t EventText>) ->
 fn is_known(tables: &Tables<'_>, pieces: &[NamePart]) -> bool {
     let first = pieces[0].text.as_str();
     let number = first.strip_prefix("generic").and_then(|number| number.parse().ok());
+    if perf_metrics::by_name(first).is_some() {
+        return true;
+    }
     if Generic::from_name(first).is_some() || number.and_then(Generic::from_number).is_some() {
         return true;
     }
@@ -104,7 +114,8 @@ fn is_known(tables: &Tables<'_>, pieces: &[NamePart]) -> bool {
 fn all_names<'t>(tables: &Tables<'t>) -> Vec<&'t str> {
     let of_tables =
         tables.cores().flat_map(|core| core.events().map(|event| event.name).collect::<Vec<_>>());
-    let mut all: Vec<&str> = NAMES.into_iter().chain(of_tables).collect();
+    let shares = perf_metrics::FIELDS.iter().flat_map(|field| [field.name, field.perf]);
+    let mut all: Vec<&str> = NAMES.into_iter().chain(shares).chain(of_tables).collect();
     all.sort_unstable();
     all.dedup();
     all
@@ -142,6 +153,8 @@ mod tests {
             "cpu/event=0xc4,umask=0x20/",
             "fixed0",
             "zen4::ex_ret_instr",
+            "PERF_METRICS.RETIRING",
+            "topdown-fe-bound:u",
         ] {
             assert_eq!(warned(text), Vec::<String>::new(), "{text}");
         }

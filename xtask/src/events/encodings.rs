@@ -80,10 +80,19 @@ fn rows_of(encoded: &Encoded, group: Option<usize>, core: &Core<'_>) -> Vec<Enco
     if !encoded.errata.is_empty() {
         notes.push(format!("errata {}", encoded.errata.replace('|', ", ")));
     }
+    for choice in &encoded.choices {
+        if let Counters::Metric { field, .. } = choice.counters {
+            notes.push(format!(
+                "field {field} of MSR_PERF_METRICS, known to 1/255 of the slots of fixed counter 3"
+            ));
+        }
+    }
     let row = |choice: &Choice| {
         let (counters, fixed) = match &choice.counters {
             Counters::General { counters, .. } => (format!("{counters:#x}"), None),
             Counters::Fixed { index, .. } => (String::new(), Some(*index)),
+            // Of the slots of that counter.
+            Counters::Metric { .. } => (String::new(), Some(3)),
         };
         EncodedRow {
             text: encoded.text.clone(),
@@ -105,7 +114,9 @@ fn rows_of(encoded: &Encoded, group: Option<usize>, core: &Core<'_>) -> Vec<Enco
 pub(super) fn control_of(choice: &Choice, vendor: Vendor) -> String {
     match &choice.counters {
         Counters::General { select, .. } => format!("{:#x}", select.to_bits(vendor)),
-        Counters::Fixed { control, .. } => format!("{:#x}", control.to_nibble()),
+        Counters::Fixed { control, .. } | Counters::Metric { control, .. } => {
+            format!("{:#x}", control.to_nibble())
+        }
     }
 }
 

@@ -98,6 +98,7 @@ pub fn planned(core: &Core<'_>, text: &str, counters: Option<u8>) -> Result<Plan
                     Counter::General(index) if merge => format!("{index} and {}", index + 1),
                     Counter::General(index) => index.to_string(),
                     Counter::Fixed(index) => format!("fixed {index}"),
+                    Counter::Metric(index) => format!("PERF_METRICS {index}"),
                 },
                 control: control_of(choice, core.vendor()),
                 msr: msr_of(choice),

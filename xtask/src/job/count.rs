@@ -13,7 +13,7 @@ use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile, of_workload, plac
 use crate::compare::LimitTable;
 use crate::events::EventText;
 use ::events::parse::parse_event;
-use protocol::count::{AtOverflow, Count, CountRequest, CountSet, GateAct};
+use protocol::count::{AtOverflow, Bind, Count, CountRequest, CountSet, GateAct};
 use protocol::job::Item;
 use protocol::limits::{self, LimitError};
 use schemars::JsonSchema;
@@ -25,7 +25,7 @@ use std::fmt;
 use toml::Spanned;
 
 /// What may stand behind an event in the name of a figure: whose count it is, or its overflows.
-const BEHIND: [&str; 4] = [", kernel", ", overflows", ", cpu ", ", task "];
+const BEHIND: [&str; 5] = [", kernel", ", overflows", ", cpu ", ", task ", ", children of "];
 
 /// Events that are counted while tasks run.
 #[derive(Deserialize, JsonSchema)]
@@ -44,6 +44,8 @@ pub(crate) struct RawCount {
     /// For whom it is counted. Default: system.
     #[schemars(with = "Option<BindText>")]
     bind: Option<Spanned<RawBind>>,
+    /// Of tasks that are bound: whether children that they start are counted too. Default: true.
+    inherit: Option<bool>,
     /// What an overflow does. Default: same.
     #[serde(default)]
     at_overflow: AtOverflow,
@@ -92,6 +94,7 @@ struct RawSet {
     together: bool,
     #[schemars(with = "Option<BindText>")]
     bind: Option<Spanned<RawBind>>,
+    inherit: Option<bool>,
     /// Evict sets that are bound already. Default: false.
     #[serde(default)]
     force: bool,
@@ -152,6 +155,8 @@ struct SetFile {
     events: Vec<EventTable>,
     together: bool,
     bind: BindFile,
+    /// Whether children of tasks are counted; `None`: it does not say.
+    inherit: Option<bool>,
     force: bool,
     place: Place,
 }
@@ -206,6 +211,7 @@ impl CountFile {
             workload: assembled.workload,
             gate,
             bind: own.bind,
+            alone: own.alone,
             sets: sets.collect::<Result<_, _>>()?,
         })
     }
@@ -213,11 +219,16 @@ impl CountFile {
     fn set(&self, set: &SetFile) -> Result<CountSet<'static>, JobError> {
         let requests = set.events.iter().map(|event| self.request(event, set));
         let bind = set.bind.bind(&self.workload);
+        if set.inherit.is_some() && !matches!(bind, Ok(Bind::Tasks(_)) | Err(_)) {
+            let message = "inherit is for what is bound to tasks".to_string();
+            return Err(self.refused_at(&set.place, message));
+        }
         Ok(CountSet {
             name: Cow::Owned(set.name.clone()),
             requests: requests.collect::<Result<_, _>>()?,
             together: set.together,
             bind: bind.map_err(|(place, message)| self.refused_at(&place, message))?,
+            alone: set.inherit == Some(false),
             force: set.force,
         })
     }
@@ -321,6 +332,7 @@ impl Section for CountFile {
             events: raw.events.into_iter().map(|event| event.0).collect(),
             together: raw.together,
             bind: BindFile::decide(raw.bind, text, source),
+            inherit: raw.inherit,
             force: false,
             place: place.clone(),
         };
@@ -371,6 +383,7 @@ impl SetFile {
             events: raw.events.into_iter().map(|event| event.0).collect(),
             together: raw.together,
             bind: BindFile::decide(raw.bind, text, source),
+            inherit: raw.inherit,
             force: raw.force,
             place,
         }

@@ -54,6 +54,16 @@ pub enum JobError {
     /// The same, of a workload whose place is not known here.
     #[error("the workload: {0}")]
     Workload(LimitError),
+    /// A fact sheet that cannot be made.
+    #[error("{place}: facts `{name}`: {message}")]
+    Facts {
+        /// Its place.
+        place: Place,
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        message: String,
+    },
     /// A count that cannot be made.
     #[error("{place}: count `{count}`: {message}")]
     Count {
@@ -133,6 +143,9 @@ pub enum JobError {
     /// An option that changes a snippet of the command line, without one.
     #[error("{0} changes the snippet of --asm; give that too")]
     NeedsAsm(&'static str),
+    /// A part of all instruction forms, in a job that does not measure them.
+    #[error("--shard divides the forms of [[characterise]] with all = true; the job has none")]
+    NeedsCatalog,
     /// A filter on the command line, for snippets that are not stepped through.
     #[error("{0} filters what exact mode counts; give --exact too")]
     NeedsExact(&'static str),

@@ -91,7 +91,7 @@ impl TryFrom<String> for Digits {
 }
 
 /// The number that `text` says: `K`, `M`, `G` and `T` are powers of 1024, as QEMU has them.
-fn bytes(text: &str) -> Result<u64, String> {
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let binary = parse_size::Config::new().with_binary();
     binary.parse_size(text).map_err(|error| format!("size `{text}`: {error}; write 4096, 64M, 2G"))
 }
@@ -141,6 +141,17 @@ impl TryFrom<Raw> for MemoryFile {
 }
 
 impl MemoryFile {
+    /// Memory that is zero, in pages of 2 MiB.
+    pub(super) fn large(name: &str, bytes: u64) -> Self {
+        Self {
+            name: name.to_string(),
+            size: Some(bytes),
+            page_size: PageSize::Large,
+            memory_type: MemoryType::default(),
+            fill: FillFile::Zero,
+        }
+    }
+
     /// Takes the path of a file that it is filled with as one from `folder`.
     pub(super) fn based_on(&mut self, folder: &Path) {
         if let FillFile::File(path) = &mut self.fill {

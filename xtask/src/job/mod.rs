@@ -11,6 +11,7 @@ pub mod count;
 pub(crate) mod errors;
 pub mod exact;
 pub mod expect;
+pub mod facts;
 pub mod file;
 pub mod forecast;
 pub mod form;
@@ -203,6 +204,7 @@ pub fn load_for(
         (None, None, None, []) => match registered {
             Some(file) => file,
             None if overrides.honest => file::parse("name = \"honest\"", "--honest")?,
+            None if overrides.facts => file::parse(facts::JOB, "facts")?,
             None if overrides.bring_up => file::parse("kind = \"bring-up\"", BRING_UP)?,
             None => file::parse(TOUR, "the built-in tour")?,
         },
@@ -217,6 +219,9 @@ pub fn load_for(
     if overrides.bring_up {
         file.checks.get_or_insert_default();
         file.brings_up = true;
+    }
+    if overrides.facts && file.fact_sheets.is_empty() {
+        file.add_facts()?;
     }
     // The experiments are as they are, whatever the command line says of the job's own snippets.
     if overrides.honest && !file.is_honest() {

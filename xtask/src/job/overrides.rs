@@ -11,6 +11,7 @@ use super::history::HistoryOverrides;
 use super::machine::MachineOptions;
 use super::memory::{self, MemoryFile};
 use super::metrics::MetricOptions;
+use crate::cli::Shard;
 use crate::events::{EventFile, EventText};
 use clap::Args;
 use protocol::bits::Bits;
@@ -30,6 +31,9 @@ pub struct Overrides {
     /// timers, then the conformance suite by what was measured, then costs. What the report holds, `replay` emulates.
     #[arg(long, conflicts_with = "honest")]
     pub bring_up: bool,
+    /// What is this processor? Measure its caches and TLBs, in front of the job's other items of that kind or alone.
+    #[arg(long)]
+    pub facts: bool,
     /// Measure this code. Instructions are separated by `;` or line ends.
     #[arg(long, value_name = "CODE")]
     pub asm: Option<String>,
@@ -63,6 +67,9 @@ pub struct Overrides {
     /// times.
     #[arg(long, value_name = "FORM")]
     pub throughput: Vec<Form>,
+    /// Measure only this part of the forms of each `all = true`: `3/16` is the fourth of 16.
+    #[arg(long, value_name = "K/N")]
+    pub shard: Option<Shard>,
     /// With --asm: code that runs before each run, unmeasured.
     #[arg(long, value_name = "CODE")]
     pub init: Option<String>,
@@ -222,7 +229,7 @@ impl Overrides {
     pub(super) fn forms(&self) -> Option<Wanted> {
         let (latency, throughput) = (self.latency.clone(), self.throughput.clone());
         let none = latency.is_empty() && throughput.is_empty();
-        (!none).then_some(Wanted { latency, throughput, lenient: false })
+        (!none).then_some(Wanted { latency, throughput, lenient: false, catalog: None })
     }
 
     /// The job that they stand for.
@@ -265,6 +272,12 @@ impl Overrides {
         for item in file.items_mut() {
             let memory = item.memory_mut();
             *memory = memory::over(&self.memory_areas, memory);
+        }
+        if let Some(shard) = self.shard {
+            let wanted = file.snippets.iter_mut().filter_map(|snippet| snippet.wanted.as_mut());
+            let mut catalogs = wanted.filter_map(|wanted| wanted.catalog.as_mut()).peekable();
+            catalogs.peek().ok_or(JobError::NeedsCatalog)?;
+            catalogs.for_each(|selection| selection.shard = shard);
         }
         self.metrics.apply(file)?;
         for snippet in &mut file.snippets {

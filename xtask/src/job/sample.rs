@@ -17,7 +17,7 @@ use crate::events::EventText;
 use protocol::bits::Bits;
 use protocol::job::Item;
 use protocol::limits;
-use protocol::sampling::{Delivery, Freeze, Keep, OnFull, Rate, SampledEvent, Sampling};
+use protocol::sampling::{CallGraph, Delivery, Freeze, Keep, OnFull, Rate, SampledEvent, Sampling};
 use protocol::workload::{Ring, Task, Workload};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -113,6 +113,8 @@ pub(crate) struct RawSample {
     /// Count the branches that the processor recorded before each sample. Default: false.
     #[serde(default)]
     branches: bool,
+    /// The calls that led to each sample. lbr: by branch records in call-stack mode, of Intel's processors from Haswell on.
+    call_graph: Option<CallGraph>,
     tick_ns: Option<u64>,
     jitter: Option<u64>,
     limit_us: Option<u64>,
@@ -151,6 +153,19 @@ struct OwnRate {
     period: Option<u64>,
     /// Samples a second.
     frequency: Option<u32>,
+    /// With mem-loads: of loads that take longer than so many cycles alone. Default: 3.
+    latency: Option<u32>,
+}
+
+/// An event with its threshold of latency in it.
+fn with_latency(event: EventText, latency: Option<u32>) -> Result<EventText, String> {
+    let Some(cycles) = latency else { return Ok(event) };
+    let text = event.to_string();
+    let plain = text.trim();
+    if plain != "mem-loads" && !plain.starts_with("mem-loads:") || plain.contains("ldlat=") {
+        return Err(format!("{text}: a latency is for mem-loads, once"));
+    }
+    format!("{plain}:ldlat={cycles}").parse().map_err(|error| format!("{error}"))
 }
 
 /// Fills in what is not said.
@@ -177,9 +192,9 @@ fn decide(spanned: Spanned<RawSample>, text: &Text, source: &str) -> Result<Samp
     for event in std::mem::take(&mut raw.events) {
         let (event, own) = match event {
             RawEvent::Plain(event) => (event, None),
-            RawEvent::Own(OwnRate { event, period, frequency }) => {
+            RawEvent::Own(OwnRate { event, period, frequency, latency }) => {
                 let own = rate(&event.to_string(), period, frequency)?;
-                (event, own)
+                (with_latency(event, latency).map_err(wrong)?, own)
             }
         };
         let Some(rate) = own.or(common) else {
@@ -234,6 +249,7 @@ fn decide(spanned: Spanned<RawSample>, text: &Text, source: &str) -> Result<Samp
             limit_per_ms: raw.limit_per_ms.unwrap_or(0),
             precise: raw.precise,
             branches: raw.branches,
+            call_graph: raw.call_graph,
         },
         code: SnippetFile {
             name,
@@ -481,6 +497,7 @@ impl SampleFile {
             parent: None,
             cpu: None,
             core: None,
+            outlives: false,
             program: None,
             bits,
         };

@@ -82,6 +82,9 @@ pub(super) struct RawTask {
     /// The task that starts it, and that exits after it.
     #[schemars(with = "Option<String>")]
     parent: Option<Spanned<String>>,
+    /// Whether its parent may exit before it. Default: false.
+    #[serde(default)]
+    outlives: bool,
     /// The processor that it runs on. Default: the first.
     cpu: Option<u16>,
     /// The kind of core that it runs on, among whose processors `cpu` is then counted.
@@ -126,6 +129,8 @@ pub struct TaskFile {
     pub ring: Ring,
     /// Name of the task that starts it.
     pub parent: Option<String>,
+    /// Whether it may go on when that has ended.
+    pub outlives: bool,
     /// The processor that it runs on.
     pub cpu: Option<u16>,
     /// The kind of core that it runs on.
@@ -194,6 +199,9 @@ impl TaskFile {
             _ if raw.core.is_some() && raw.parent.is_some() => {
                 Some("a task runs where its parent does: give core to the parent".to_string())
             }
+            _ if raw.outlives && raw.parent.is_none() => {
+                Some("outlives is for a task with a parent".to_string())
+            }
             (_, true) if other_code => Some("a function has no init, syntax or bits".to_string()),
             _ => None,
         };
@@ -209,6 +217,7 @@ impl TaskFile {
             turns: raw.turns,
             ring: raw.ring.0,
             parent: raw.parent.map(Spanned::into_inner),
+            outlives: raw.outlives,
             cpu: raw.cpu,
             core: raw.core,
             extended: raw.extended,
@@ -252,6 +261,7 @@ impl TaskFile {
             extended_state: self.extended.unwrap_or_else(uses),
             ring: self.ring,
             parent,
+            outlives: self.outlives,
             cpu: self.cpu,
             core: self.core,
             bits: self.bits,
@@ -269,6 +279,7 @@ impl TaskFile {
             turns,
             ring: Ring::User,
             parent: None,
+            outlives: false,
             cpu: None,
             core: None,
             extended: None,

@@ -7,6 +7,7 @@
 mod conformance;
 mod count;
 mod exact;
+mod facts;
 mod history;
 mod processors;
 mod sample;
@@ -27,8 +28,8 @@ use html_report::model::Part;
 use protocol::job::Item;
 use protocol::kinds::ItemRecord;
 use protocol::record::{
-    CountResult, ExactResult, HistoryResult, Metric, ProcessorsResult, Record, SampleResult,
-    SnippetResult, TasksResult,
+    CountResult, ExactResult, FactsResult, HistoryResult, Metric, ProcessorsResult, Record,
+    SampleResult, SnippetResult, TasksResult,
 };
 
 /// Calls a macro with the table of what stands in a job file: key, what is read, and what is decided of it. Those that stand for
@@ -46,6 +47,8 @@ macro_rules! sections {
             count: crate::job::count::RawCount, "Vec<crate::job::count::RawCount>" => counts: crate::job::count::CountFile;
             /// Code that runs on several processors at the same time.
             processors: crate::job::file::RawSnippet, "Vec<crate::job::file::RawSnippet>";
+            /// What the processor's caches and TLBs are.
+            facts: crate::job::facts::RawFacts, "Vec<crate::job::facts::RawFacts>" => fact_sheets: crate::job::facts::FactsFile;
             /// Code that is sampled while it runs.
             sample: crate::job::sample::RawSample, "Vec<crate::job::sample::RawSample>" => samples: crate::job::sample::SampleFile;
         }

@@ -10,7 +10,8 @@ use crate::program::places::Names;
 use crate::render::csv::{self, Row};
 use crate::render::tap::point::{Data, Point};
 use crate::render::{self, Context};
-use crate::samples::data;
+use crate::samples::memory::class;
+use crate::samples::{Profile, data};
 use protocol::job::Sampling;
 use protocol::record::SampleResult;
 
@@ -19,6 +20,45 @@ impl Planned for Sampling<'_> {
         let why = slow.first(self.events.iter().map(|one| &*one.event))?;
         let instructions = of_tasks(&self.workload);
         Some(Steps { instructions, rate: STEPPED_A_SECOND, why })
+    }
+}
+
+/// Rows of CSV for what is told of data, branches and calls.
+trait Told {
+    fn told(&self, report: &Report) -> Vec<(String, u64)>;
+}
+
+impl Told for SampleResult {
+    fn told(&self, report: &Report) -> Vec<(String, u64)> {
+        let profile = Profile::bare(report, self);
+        let mut rows = Vec::new();
+        for (index, one) in self.events.iter().enumerate() {
+            let event = &one.event;
+            for line in profile.lines(index) {
+                rows.push((format!("sampled {event} of data line {:#x}", line.line), line.count));
+            }
+            for page in profile.pages(index) {
+                rows.push((format!("sampled {event} of data page {:#x}", page.line), page.count));
+            }
+            for level in profile.levels(index) {
+                rows.push((format!("sampled {event} from {}", level.source), level.count));
+            }
+            for (least, count) in profile.latencies(index) {
+                rows.push((format!("sampled {event} latency {}", class(least)), count));
+            }
+        }
+        for one in &self.outcomes {
+            let at = format!("sampled branch at {:#x}", one.address.0);
+            rows.push((at.clone(), one.count));
+            rows.push((format!("{at} taken"), one.taken));
+            rows.push((format!("{at} mispredicted"), one.mispredicted));
+        }
+        for one in self.stacks.iter().flat_map(|stacks| &stacks.stacks) {
+            let frames: Vec<String> =
+                one.frames.iter().rev().map(|frame| format!("{:#x}", frame.0)).collect();
+            rows.push((format!("calls {}", frames.join(" ")), one.count));
+        }
+        rows
     }
 }
 
@@ -55,6 +95,7 @@ impl Shown for SampleResult {
             let event = format!("sampled {event} of data at {:#x}", one.address.0);
             rows.push(row(event, one.count, ""));
         }
+        rows.extend(self.told(report).into_iter().map(|(event, count)| row(event, count, "")));
         for one in self.branches.iter().flat_map(|branches| &branches.edges) {
             let event = format!("branch from {:#x} to {:#x}", one.from.0, one.to.0);
             rows.push(row(event, one.count, ""));

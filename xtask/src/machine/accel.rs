@@ -2,7 +2,7 @@
 //! one with TCG.
 
 use super::{Host, MachineError};
-use crate::cli::{Accel, Boot, Emulated, Icount, Machine, Pmu};
+use crate::cli::{Accel, Boot, Counting, Emulated, Icount, Machine, Pmu};
 use crate::recording::Recorded;
 use pmu_model::Model;
 
@@ -153,12 +153,25 @@ fn emulated(asked: &Machine, pmu: Emulated) -> Result<Choice, MachineError> {
         let text = format!("--pmu {} is not possible here: {reason}", asked.pmu);
         return Err(MachineError::Contradiction(text));
     }
-    if let (Emulated::Mixed(_), Boot::Uefi) = (pmu, asked.boot) {
-        let text = format!("--pmu {}: several models take --boot direct", asked.pmu);
+    let alone = match pmu {
+        Emulated::Mixed(_) => Some("several models take"),
+        Emulated::Shaped(..) => Some("parameters of caches take"),
+        Emulated::Model(_) | Emulated::Recorded(_) => None,
+    };
+    if let (Some(what), Boot::Uefi) = (alone, asked.boot) {
+        let text = format!("--pmu {}: {what} --boot direct", asked.pmu);
+        return Err(MachineError::Contradiction(text));
+    }
+    if asked.pmu.parameters().is_some() && asked.by.counting == Counting::Stepping {
+        let text = format!(
+            "--pmu {}: parameters of caches take the plugin, and --counting stepping goes without it",
+            asked.pmu
+        );
         return Err(MachineError::Contradiction(text));
     }
     let reason = match pmu {
         Emulated::Mixed(mixture) => format!("as asked: the first of {mixture}"),
+        Emulated::Shaped(_, parameters) => format!("as asked, with {parameters}"),
         _ => "as asked".to_string(),
     };
     let (pmu, recorded) = (Given::Emulated(pmu.model()), pmu.recorded());

@@ -2,7 +2,7 @@
 
 use super::formula::{Formula, NoValue};
 use super::request::{Ask, Constant, Meaning};
-use super::tree;
+use super::{shares, tree};
 use crate::collect::Report;
 use protocol::criteria::TSC;
 use protocol::record::{Metric, SnippetResult};
@@ -60,6 +60,9 @@ pub struct ItemMetrics {
     pub name: String,
     /// The metrics.
     pub rows: Vec<MetricRow>,
+    /// To how many percent of the slots the shares of PERF_METRICS are known, if there are some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shares_known_to: Option<f64>,
     /// Where the tree leads, if it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub way: Option<String>,
@@ -91,7 +94,10 @@ pub fn of_item(result: &SnippetResult, asks: &[Ask], clock: Clock) -> ItemMetric
     let over: Vec<Option<bool>> = asks.iter().map(|ask| exceeded(ask, asks, &rows)).collect();
     rows.iter_mut().zip(over).for_each(|(row, over)| row.exceeded = over);
     let way = tree::way_down(&rows);
-    ItemMetrics { item: result.item, name: result.name.clone(), rows, way }
+    let has_shares = asks.iter().any(shares::has);
+    let shares_known_to =
+        has_shares.then(|| shares::known_to(result)).flatten().filter(|known| known.is_finite());
+    ItemMetrics { item: result.item, name: result.name.clone(), rows, shares_known_to, way }
 }
 
 fn row(result: &SnippetResult, ask: &Ask, clock: Clock) -> MetricRow {
@@ -237,6 +243,9 @@ fn doubts(
                 one.event
             ));
         }
+    }
+    if shares::has(ask) {
+        doubts.extend(shares::known_to(result).and_then(shares::doubt));
     }
     let of_time = ask.meanings.iter().flatten().any(|meaning| match meaning {
         Meaning::Tsc => true,

@@ -9,6 +9,7 @@ pub mod formula;
 pub mod names;
 pub mod plan;
 pub mod request;
+mod shares;
 pub mod table;
 pub mod tree;
 

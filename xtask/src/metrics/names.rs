@@ -196,9 +196,7 @@ pub fn not_yet(metric: &Definition) -> Option<String> {
     let of_event = metric.events.values().find_map(|event| {
         let (name, modifiers) = event.split_once(':').unwrap_or((event, ""));
         let has = |word: &str| modifiers.split(':').any(|modifier| modifier == word);
-        let what = if name.starts_with("PERF_METRICS.") || has("perf_metrics") {
-            "PERF_METRICS and SLOTS, which are not read yet"
-        } else if name == "UNC_PKG_ENERGY_STATUS" {
+        let what = if name == "UNC_PKG_ENERGY_STATUS" {
             "RAPL, which is not read yet"
         } else if name.starts_with("UNC_") {
             "an uncore counter, which is not read yet"
@@ -236,11 +234,6 @@ mod tests {
         );
         let others = said("haswell", "SMT_Contention");
         assert!(others.contains("one of zen4, zen5"), "{others}");
-        let metrics = said("icelake", "Retiring");
-        assert!(metrics.contains("PERF_METRICS and SLOTS, which are not read yet"), "{metrics}");
-        let tree = said("icelake", "topdown");
-        assert!(tree.contains("no top-down tree here") && tree.contains("SLOTS"), "{tree}");
-        assert!(tree.contains("Info_Thread_IPC"), "{tree}");
         let none = said("zen2", "topdown-2");
         assert!(none.contains("zen2 has no top-down tree here") && none.contains("ipc"), "{none}");
         let uncore = said("skylakex", "uncore_frequency");

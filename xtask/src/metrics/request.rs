@@ -170,6 +170,8 @@ pub fn event_text(event: &str) -> Result<String, String> {
             "e1" => "e".to_string(),
             "i1" => "i".to_string(),
             "eq1" => "eq".to_string(),
+            // Slots as PERF_METRICS divides them: of the fixed counter, which the machine takes where it can.
+            "perf_metrics" => continue,
             _ => match (value("c"), value("u"), modifier.strip_prefix("ocr_msr_val=")) {
                 (Some(mask), ..) => format!("c={mask}"),
                 (_, Some(mask), _) => format!("umask={mask}"),
@@ -245,7 +247,7 @@ fn encoded(text: &str, processor: &Processor, core: &Core<'_>) -> Result<Encoded
 /// Whether the emulated PMU counts nothing for an event on any counter.
 fn is_silent(encoded: &Encoded, model: Model, core: &Core<'_>) -> bool {
     encoded.choices.iter().all(|choice| match &choice.counters {
-        Counters::Fixed { .. } => false,
+        Counters::Fixed { .. } | Counters::Metric { .. } => false,
         Counters::General { counters, select, .. } => {
             let selector = Selector(select.to_bits(core.vendor()));
             let inverted = selector.threshold().is_some_and(|threshold| threshold.invert);

@@ -115,9 +115,16 @@ mod tests {
 
     #[test]
     fn s3_the_tree_has_four_at_the_top_and_children_behind_their_parents() {
-        for (table, second) in
-            [("haswell", 8), ("skylake", 8), ("zen4", 8), ("zen5", 8), ("sierraforest", 6)]
-        {
+        for (table, second) in [
+            ("haswell", 8),
+            ("skylake", 8),
+            ("zen4", 8),
+            ("zen5", 8),
+            ("sierraforest", 6),
+            ("icelake", 8),
+            ("sapphirerapids", 8),
+            ("goldencove", 8),
+        ] {
             let top = names(table, 1);
             assert!(TOP.iter().all(|name| top.iter().any(|one| one == name)), "{table}: {top:?}");
             let two = names(table, 2);

@@ -99,6 +99,14 @@ struct ForeignLine {
     text: String,
 }
 
+impl Document {
+    /// The records.
+    #[must_use]
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+}
+
 /// Reads a report; `name` is what it is called.
 ///
 /// # Errors

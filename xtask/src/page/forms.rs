@@ -89,7 +89,8 @@ fn pairs(row: &FormRow) -> String {
         .throughput
         .iter()
         .map(|one| format!("throughput: {} apart{}", one.copies, broken(&one.breaking)));
-    latencies.chain(throughput).collect::<Vec<_>>().join("\n")
+    let same = row.same_register.iter().map(|value| format!("one register: {}", number(*value)));
+    latencies.chain(same).chain(throughput).collect::<Vec<_>>().join("\n")
 }
 
 fn values(row: &FormRow) -> Cell {

@@ -6,7 +6,8 @@ use super::tap::point::{Data, Point};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Table};
 use protocol::record::{
-    CountResult, CountValue, CountedEvent, CountedSet, Eviction, TaskEnd, Uncounted,
+    CountReading, CountResult, CountValue, CountedEvent, CountedSet, Eviction, TaskEnd, TaskResult,
+    Uncounted,
 };
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -54,6 +55,16 @@ fn section(count: &CountResult, width: Width) -> String {
     }
     if count.dropped > 0 {
         let _ = writeln!(out, "  and {} that there was no room for", plural(count.dropped, "row"));
+    }
+    if !count.readings.is_empty() {
+        let _ = writeln!(out, "{}", fit(readings(count), width));
+    }
+    if count.readings_dropped > 0 {
+        let dropped = plural(count.readings_dropped, "reading");
+        let _ = writeln!(out, "  and {dropped} that there was no room for");
+    }
+    for one in count.tasks.iter().filter_map(|task| inherited_from_afar(count, task)) {
+        let _ = writeln!(out, "  {one}");
     }
     for one in all_uncounted(count) {
         let _ = writeln!(out, "  not counted: {}: {}", one.event, one.reason);
@@ -166,6 +177,43 @@ pub(crate) fn share(value: &CountValue) -> String {
     }
 }
 
+/// What tasks read while they ran: by row who, when, which event, its own count and that of its descendants.
+pub(crate) fn rows_of_readings(count: &CountResult) -> Vec<[String; 5]> {
+    let row = |reading: &CountReading| {
+        let [task, event] = count.names_of(reading);
+        let (own, children) = (value(&reading.own), value(&reading.children));
+        [task, reading.tsc.to_string(), event, own, children]
+    };
+    count.readings.iter().map(row).collect()
+}
+
+/// The head of [`rows_of_readings`].
+pub(crate) const READINGS: [&str; 5] =
+    ["read by", "TSC ticks", "event", "its own", "its descendants'"];
+
+fn readings(count: &CountResult) -> Table {
+    let mut table = empty();
+    right_but(&mut table, &READINGS.map(String::from), 3);
+    for row in rows_of_readings(count) {
+        table.add_row(row);
+    }
+    table
+}
+
+/// Where the counts of a task are that was there longer than its parent, in a sentence.
+pub(crate) fn inherited_from_afar(count: &CountResult, task: &TaskResult) -> Option<String> {
+    let name = |index: u16| count.tasks.get(usize::from(index)).map_or("", |task| &*task.name);
+    match (task.outlived?, task.added_to) {
+        (parent, Some(heir)) => {
+            let (parent, heir) = (name(parent), name(heir));
+            Some(format!("{} outlived {parent}: its counts are in those of {heir}", task.name))
+        }
+        (parent, None) => {
+            Some(format!("{} outlived {}: its counts are its own", task.name, name(parent)))
+        }
+    }
+}
+
 fn series(count: &CountResult) -> Table {
     let mut table = empty();
     let cpus = processors_of_series(count);
@@ -209,6 +257,8 @@ pub(crate) fn rows(count: &CountResult) -> Vec<(String, CountValue)> {
             rows.push((name(&format!(", task {}", task.name)), *value));
         }
     }
+    let readings = count.named_readings().into_iter();
+    rows.extend(readings.map(|(name, value)| (format!("count {name}"), value)));
     rows
 }
 
@@ -219,6 +269,10 @@ pub(crate) fn point(count: &CountResult) -> Point {
         let value = event.sum.scaled.unwrap_or(event.sum.raw);
         let data = Data::new().text("event", &format!("{set}{}", event.event));
         point.push("counts", data.plain("value", value));
+    }
+    for [task, tsc, event, own, children] in rows_of_readings(count) {
+        let data = Data::new().text("task", &task).text("tsc", &tsc).text("event", &event);
+        point.push("readings", data.text("own", &own).text("children", &children));
     }
     for set in &count.sets {
         let Some(lost) = lost(set) else { continue };
@@ -262,6 +316,8 @@ mod tests {
             fault: None,
             user_instructions: None,
             child_user_instructions: None,
+            added_to: None,
+            outlived: None,
             cpu: 0,
             bits: 64,
             ended_bits: None,

@@ -9,6 +9,7 @@ use crate::job::form::case::{Case, Kind};
 use comfy_table::{Cell, CellAlignment};
 use protocol::record::{Metric, Record, SnippetResult};
 use serde::Serialize;
+use std::collections::HashMap;
 
 /// All that was measured of one form.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -19,6 +20,10 @@ pub struct FormRow {
     pub unit: &'static str,
     /// One entry for each pair of a source and a destination.
     pub latency: Vec<Latency>,
+    /// Units an instruction of a chain in which all operands of the destination's kind are one register: what a zero
+    /// idiom takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_register: Option<f64>,
     /// Units an instruction, if none waits for another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
@@ -104,16 +109,17 @@ pub fn rows(report: &Report) -> Vec<FormRow> {
     let unit = if cycles { "cycles" } else { "tsc" };
     let figure = |result| metric(result, unit).map_or((0.0, 0), figure);
     // A way back that is a chain by itself is known, all others take at least one.
-    let known = |form: &String| {
-        let direct = cases.iter().find(|(case, _)| case.form == *form && case.tells_way_back());
-        direct.map(|(_, result)| figure(result).0)
-    };
-    let mut rows: Vec<FormRow> = Vec::new();
+    let mut direct: HashMap<&str, f64> = HashMap::new();
+    for (case, result) in cases.iter().filter(|(case, _)| case.tells_way_back()) {
+        direct.entry(&case.form).or_insert_with(|| figure(result).0);
+    }
+    let known = |form: &String| direct.get(form.as_str()).copied();
+    let (mut rows, mut places): (Vec<FormRow>, HashMap<&str, usize>) = Default::default();
     for (case, result) in &cases {
         let (measured, distinct) = figure(result);
-        let index = rows.iter().position(|row| row.form == case.form).unwrap_or_else(|| {
+        let index = *places.entry(&case.form).or_insert_with(|| {
             let (form, latency) = (case.form.clone(), Vec::new());
-            rows.push(FormRow { form, unit, latency, throughput: None });
+            rows.push(FormRow { form, unit, latency, same_register: None, throughput: None });
             rows.len() - 1
         });
         let breaking = case.breaking.clone();
@@ -132,6 +138,7 @@ pub fn rows(report: &Report) -> Vec<FormRow> {
                     distinct,
                 });
             }
+            Kind::SameRegister => rows[index].same_register = Some(measured),
             Kind::Throughput { copies } => {
                 let events = result.metrics.iter().filter(|m| m.event != "tsc" && m.event != unit);
                 let events = events.map(|m| (m.event.clone(), m.value.median)).collect();
@@ -196,6 +203,10 @@ fn cells(row: &FormRow, events: &[&String]) -> Vec<Cell> {
         let value = format!("{bound}{}", number(latency.value));
         let chain = number(latency.measured);
         lines.push([value, String::new(), how, chain, values(latency.distinct)]);
+    }
+    if let Some(value) = row.same_register {
+        let how = "one register in all operands".to_string();
+        lines.push([number(value), String::new(), how, String::new(), String::new()]);
     }
     if let Some(throughput) = &row.throughput {
         let how = format!("{} apart{}", throughput.copies, broken(&throughput.breaking));

@@ -22,6 +22,9 @@ fn section(item: &ItemMetrics, width: Width) -> String {
             let _ = writeln!(out, "  {line}");
         }
     }
+    if let Some(line) = shares(item) {
+        let _ = writeln!(out, "  {line}");
+    }
     if let Some(way) = &item.way {
         let _ = writeln!(out, "{}", paint(FAINT, way));
     }
@@ -69,6 +72,13 @@ pub(crate) fn passes(row: &MetricRow) -> String {
     passes.join(", ")
 }
 
+/// How finely PERF_METRICS tells its shares, if it was read.
+pub(crate) fn shares(item: &ItemMetrics) -> Option<String> {
+    let known = item.shares_known_to?;
+    let percent = number((100.0 * known).ceil() / 100.0);
+    Some(format!("shares of PERF_METRICS are known to {percent} percent of the slots"))
+}
+
 /// What is to be known at once.
 pub(crate) fn mark(row: &MetricRow) -> &'static str {
     match (row.untrusted.is_empty(), row.exceeded, row.value) {
@@ -113,7 +123,10 @@ mod tests {
         ];
         let way = Some("most of it: Frontend_Bound".to_string());
         let name = "x\u{1b}[31m".to_string();
-        Context { metrics: vec![ItemMetrics { item: 3, name, rows, way }], ..Context::default() }
+        Context {
+            metrics: vec![ItemMetrics { item: 3, name, rows, way, shares_known_to: Some(0.7843) }],
+            ..Context::default()
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub(crate) mod clean;
 pub(crate) mod count;
 pub mod csv;
 pub mod exact;
+pub(crate) mod facts;
 pub mod forms;
 mod found;
 pub(crate) mod history;
@@ -257,6 +258,9 @@ mod tests {
             format!(r#""type":"tasks",{of_tasks},"ticks":{ticks},"interrupts":[]"#),
             r#""type":"processors","per":1,"runs":1,"processors":[],"sums":[],
                "start_skew":{"min":0,"median":0,"max":0},"snapshot":{"deadline":0,"skew":0,"events":[]}"#
+                .to_string(),
+            r#""type":"facts","timer":"tsc","bytes":0,"cpuid":[],"memory":{"line_evidence":[],"first_tenths":0,
+               "memory_tenths":0,"caches":[],"tlbs":[],"crossing_tenths":[0,0],"curve":[]}"#
                 .to_string(),
             r#""type":"sample","events":[],"tasks":[],"code":[],"on_full":"drop","delivery":"fixed","handling":"h",
                "interrupts":0,"spurious":0,"back_to_back":0,"ticks":0,"capability":{"overflow_interrupt":true,

@@ -1,5 +1,7 @@
 //! What was sampled: what became of the overflows, and where they were.
 
+mod memory;
+
 use super::Context;
 use super::style::{FAINT, STRONG, WARNING, paint};
 use super::table::{Width, empty, fit};
@@ -60,12 +62,16 @@ fn section(profile: &Profile, columns: Width) -> String {
             if rows > MAX_ROWS {
                 let _ = writeln!(out, "  and {} more addresses", rows - MAX_ROWS);
             }
-            let lines = profile.lines(event);
-            if !lines.is_empty() {
-                let _ = writeln!(out, "{}", fit(by_line(&lines), columns));
-                if lines.len() > MAX_ROWS {
-                    let _ = writeln!(out, "  and {} more lines", lines.len() - MAX_ROWS);
+            for (what, lines) in [("line", profile.lines(event)), ("page", profile.pages(event))] {
+                if !lines.is_empty() {
+                    let _ = writeln!(out, "{}", fit(by_line(what, &lines), columns));
                 }
+                if lines.len() > MAX_ROWS {
+                    let _ = writeln!(out, "  and {} more {what}s", lines.len() - MAX_ROWS);
+                }
+            }
+            for table in memory::tables(profile, event) {
+                let _ = writeln!(out, "{}", fit(table, columns));
             }
         }
     }
@@ -74,6 +80,9 @@ fn section(profile: &Profile, columns: Width) -> String {
         if profile.edges.len() > MAX_ROWS {
             let _ = writeln!(out, "  and {} more branches", profile.edges.len() - MAX_ROWS);
         }
+    }
+    for table in memory::outcomes(profile).into_iter().chain(memory::stacks(profile)) {
+        let _ = writeln!(out, "{}", fit(table, columns));
     }
     out
 }
@@ -116,6 +125,19 @@ pub(crate) fn warnings(result: &SampleResult) -> Vec<String> {
     }
     if result.branches.as_ref().is_some_and(|branches| branches.edges.is_empty()) {
         said.push("no branch of the tasks was in the records at any sample".to_string());
+    }
+    if result.sources_elsewhere + result.outcomes_elsewhere > 0 {
+        let count = result.sources_elsewhere + result.outcomes_elsewhere;
+        said.push(format!("{count} sources and outcomes found no place in their tables"));
+    }
+    if let Some(stacks) = result.stacks.as_ref().filter(|stacks| stacks.elsewhere > 0) {
+        said.push(format!("{} stacks of calls found no place in their table", stacks.elsewhere));
+    }
+    for one in result.events.iter().filter(|one| one.filtered > 0) {
+        said.push(format!(
+            "{}: {} samples were none of these, and left out",
+            one.event, one.filtered
+        ));
     }
     for one in result.events.iter().filter(|one| one.lost > 0) {
         said.push(format!(
@@ -254,9 +276,12 @@ fn by_edge(edges: &[EdgeRow]) -> Table {
     table
 }
 
-/// By cache line of the data; shares are of the samples that have a data address.
-fn by_line(lines: &[LineCount]) -> Table {
-    let mut table = table(&["data line", "addresses", "samples", "share"], &[0, 1, 2, 3]);
+/// By cache line or page of the data; shares are of the samples that have a data address.
+fn by_line(what: &str, lines: &[LineCount]) -> Table {
+    let head = [&*format!("data {what}"), "addresses", "samples", "share", "latency", "longest"];
+    let told = lines.iter().any(|line| line.latency.is_some());
+    let head = &head[..if told { 6 } else { 4 }];
+    let mut table = table(head, &[0, 1, 2, 3, 4, 5]);
     let total = lines.iter().map(|line| line.count).sum();
     for line in lines.iter().take(MAX_ROWS) {
         let cells = [
@@ -264,8 +289,10 @@ fn by_line(lines: &[LineCount]) -> Table {
             line.addresses.to_string(),
             line.count.to_string(),
             share(line.count, total),
+            line.mean().map_or(String::new(), |cycles| format!("{cycles:.1}")),
+            line.longest.map_or(String::new(), |cycles| cycles.to_string()),
         ];
-        table.add_row(cells.map(Cell::new));
+        table.add_row(cells[..head.len()].iter().map(Cell::new));
     }
     table
 }

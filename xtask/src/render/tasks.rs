@@ -215,6 +215,8 @@ mod tests {
             fault: (end == TaskEnd::Fault).then(|| fault.clone()),
             user_instructions: Some(910),
             child_user_instructions: Some(0),
+            added_to: None,
+            outlived: None,
             cpu: 0,
             bits: if end == TaskEnd::Fault { 32 } else { 64 },
             ended_bits: (end == TaskEnd::Limit).then_some(32),

@@ -7,9 +7,11 @@ pub mod data;
 pub mod edges;
 pub mod folded;
 mod listing;
+pub mod memory;
 pub mod pprof;
 mod resolve;
 pub mod saved;
+pub mod stacks;
 
 pub use listing::{Listed, Listing};
 pub use resolve::{Place, Resolver, short};
@@ -48,6 +50,8 @@ pub struct Profile<'a> {
     pub data: Vec<DataCount>,
     /// The branches that were recorded before the samples, most often first.
     pub edges: Vec<edges::EdgeRow>,
+    /// The calls that led to the samples, where they are known, most often first.
+    pub stacks: Vec<stacks::StackRow>,
     /// The code that was sampled, whole functions where that is known.
     pub listings: Vec<Listing>,
 }
@@ -60,6 +64,18 @@ impl<'a> Profile<'a> {
     #[must_use]
     pub fn of(report: &'a Report, resolver: &Resolver) -> Vec<Self> {
         report.sampled().map(|result| Self::one(report, result, resolver)).collect()
+    }
+
+    /// What needs no resolver: data, their sources and latencies.
+    pub(crate) fn bare(report: &'a Report, result: &'a SampleResult) -> Self {
+        Self {
+            result,
+            rows: Vec::new(),
+            data: data::addresses(report, result),
+            edges: Vec::new(),
+            stacks: Vec::new(),
+            listings: Vec::new(),
+        }
     }
 
     fn one(report: &'a Report, result: &'a SampleResult, resolver: &Resolver) -> Self {
@@ -96,8 +112,8 @@ impl<'a> Profile<'a> {
         let mut rows: Vec<Row> = rows.collect();
         rows.sort_by_key(|row| (row.event, std::cmp::Reverse(row.count), row.address));
         let listings = listing::of(resolver, result, &rows);
-        let edges = edges::rows(result, resolver);
-        Self { result, rows, data: data::addresses(report, result), edges, listings }
+        let (edges, stacks) = (edges::rows(result, resolver), stacks::rows(result, resolver));
+        Self { result, rows, data: data::addresses(report, result), edges, stacks, listings }
     }
 
     /// All samples of an event.

@@ -133,14 +133,34 @@ fn message(profiles: &[Profile]) -> proto::Profile {
         writer.profile.sample_type.push(kind);
     }
     for profile in profiles {
-        for row in &profile.rows {
-            let event = profile.result.events.get(row.event);
+        let value = |event: usize, count: u64| {
+            let event = profile.result.events.get(event);
             let mut value = vec![0; 1 + events.len()];
-            value[0] = row.count as i64;
+            value[0] = count as i64;
             let place = event.and_then(|event| events.iter().position(|name| *name == event.event));
             if let (Some(event), Some(place)) = (event, place) {
-                value[1 + place] = row.count.saturating_mul(event.period) as i64;
+                value[1 + place] = count.saturating_mul(event.period) as i64;
             }
+            value
+        };
+        for row in &profile.stacks {
+            // The innermost frame comes first.
+            let mut location_id = Vec::with_capacity(row.frames.len() + 1);
+            for (address, place) in &row.frames {
+                location_id.push(writer.location(*address, &place.symbol, place.line.as_deref()));
+            }
+            let task = format!("{} (ring {})", row.task, row.ring);
+            location_id.push(writer.location(0, &task, None));
+            let instruction = row.frames.first().map_or("", |(_, place)| &place.instruction);
+            let label = vec![
+                writer.label("item", &profile.result.name),
+                writer.label("instruction", instruction),
+            ];
+            let value = value(row.event, row.count);
+            writer.profile.sample.push(proto::Sample { location_id, value, label });
+        }
+        for row in profile.rows.iter().filter(|_| profile.stacks.is_empty()) {
+            let value = value(row.event, row.count);
             let task = format!("{} (ring {}){}", row.task, row.ring, super::width(row.bits));
             // The innermost frame comes first.
             let leaf = writer.location(row.address, &row.place.symbol, row.place.line.as_deref());

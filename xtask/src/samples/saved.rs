@@ -1,5 +1,6 @@
 //! Resolved samples as a report keeps them: whoever reads it later has neither the job nor the firmware's file.
 
+use super::stacks::StackRow;
 use super::{Listed, Listing, Place, Profile, Row, data};
 use crate::collect::Report;
 use protocol::record::Hex;
@@ -13,6 +14,51 @@ pub struct SavedProfile {
     rows: Vec<SavedRow>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     listings: Vec<SavedListing>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    stacks: Vec<SavedStack>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+struct SavedStack {
+    event: usize,
+    task: String,
+    ring: u8,
+    count: u64,
+    frames: Vec<SavedFrame>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+struct SavedFrame {
+    address: Hex,
+    symbol: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    line: Option<String>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    instruction: String,
+}
+
+impl SavedStack {
+    fn of(row: &StackRow) -> Self {
+        let frame = |(address, place): &(u64, Place)| {
+            let Place { symbol, offset, line, instruction } = place.clone();
+            SavedFrame { address: Hex(*address), symbol, offset, line, instruction }
+        };
+        let StackRow { event, ring, count, .. } = *row;
+        let frames = row.frames.iter().map(frame).collect();
+        Self { event, task: row.task.clone(), ring, count, frames }
+    }
+
+    fn row(&self) -> StackRow {
+        let frame = |frame: &SavedFrame| {
+            let SavedFrame { address, symbol, offset, line, instruction } = frame.clone();
+            (address.0, Place { symbol, offset, line, instruction })
+        };
+        let Self { event, ring, count, .. } = *self;
+        let frames = self.frames.iter().map(frame).collect();
+        StackRow { event, task: self.task.clone(), ring, frames, count }
+    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -69,7 +115,8 @@ impl SavedProfile {
         };
         let rows = profile.rows.iter().map(row).collect();
         let listings = profile.listings.iter().map(listing).collect();
-        Self { item: profile.result.item, rows, listings }
+        let stacks = profile.stacks.iter().map(SavedStack::of).collect();
+        Self { item: profile.result.item, rows, listings, stacks }
     }
 
     /// The profile again; nothing if `report` has no such item.
@@ -96,6 +143,7 @@ impl SavedProfile {
             data: data::addresses(report, result),
             // Places of branches are not saved: what is known of the tasks' code is.
             edges: super::edges::rows(result, &super::Resolver::default()),
+            stacks: self.stacks.iter().map(SavedStack::row).collect(),
             listings: self.listings.iter().map(listing).collect(),
         })
     }

@@ -29,6 +29,7 @@ fn count(event: &str, period: u64, samples: u64) -> SampledCount {
         remarks: vec!["erratum X1".into()],
         skid: None,
         lost: 0,
+        filtered: 0,
     }
 }
 
@@ -90,6 +91,12 @@ fn result() -> SampleResult {
         data: vec![],
         data_elsewhere: 0,
         branches: None,
+        sources: vec![],
+        sources_elsewhere: 0,
+        latencies: None,
+        outcomes: vec![],
+        outcomes_elsewhere: 0,
+        stacks: None,
         uncounted: vec![],
         ticks: 7,
         tsc: [0; 2],
@@ -165,6 +172,8 @@ fn i8_tasks_have_their_own_labels_rows_and_table() {
         fault: None,
         user_instructions: None,
         child_user_instructions: None,
+        added_to: None,
+        outlived: None,
         cpu: 0,
         bits: 64,
         ended_bits: None,
@@ -342,7 +351,12 @@ fn m8_m9_the_table_says_what_was_sampled_what_was_not_and_how_exact_it_is() {
 
 #[test]
 fn m9_data_addresses_are_shown_by_line_and_each_in_csv() {
-    let row = |address, event, count| DataCount { address: Hex(address), event, task: 0, count };
+    let row = |address, event, count| DataCount {
+        address: Hex(address),
+        event,
+        count,
+        ..DataCount::default()
+    };
     let data = vec![row(0x5008, 0, 3), row(0x5000, 0, 2), row(0x5040, 0, 1), row(0x6000, 1, 3)];
     let mut result = SampleResult { data, data_elsewhere: 2, ..result() };
     result.events[0].skid = Some("0: for a test".into());
@@ -412,4 +426,136 @@ fn i5_addresses_of_the_firmware_become_functions_and_lines() {
     // The linker's `_end`, a symbol without an end, is the last below this address.
     let behind = resolver.place(&result(), 0, base + 0x7000_0000, "", 64);
     assert_eq!((behind.symbol.as_str(), behind.line), ("0xb0000000", None));
+}
+
+/// Stacks of two calls, and of none; call sites in the loop's code.
+fn with_stacks() -> SampleResult {
+    use protocol::record::{SampledStacks, StackCount};
+    let stack = |frames: &[u64], count| StackCount {
+        event: 0,
+        task: 0,
+        ring: 0,
+        frames: frames.iter().copied().map(Hex).collect(),
+        count,
+    };
+    let stacks = vec![stack(&[0x1001, 0x1005, 0x1000], 6), stack(&[0x1000], 3)];
+    SampleResult { stacks: Some(SampledStacks { entries: 32, stacks, elsewhere: 1 }), ..result() }
+}
+
+#[test]
+fn s2_stacks_become_call_chains_in_folded_and_pprof() {
+    let report = report(vec![Record::Sample(with_stacks())]);
+    let profiles = Profile::of(&report, &resolver());
+    let text = folded::write(&profiles);
+    let lines: Vec<&str> = text.lines().collect();
+    let expected = [
+        "s,t;cycles;work;work;work:inner;work:inner;0x1001 imul rax, rax 6",
+        "s,t;cycles;work;work;0x1000 nop 3",
+    ];
+    assert_eq!(lines, expected);
+    let bytes = pprof::write(&profiles).unwrap();
+    let mut plain = Vec::new();
+    GzDecoder::new(&bytes[..]).read_to_end(&mut plain).unwrap();
+    let profile = proto::Profile::decode(&plain[..]).unwrap();
+    let addresses = |sample: &proto::Sample| -> Vec<u64> {
+        let location = |id: &u64| profile.location.iter().find(|one| one.id == *id).unwrap();
+        sample.location_id.iter().map(|id| location(id).address).collect()
+    };
+    let seen: Vec<_> =
+        profile.sample.iter().map(|one| (addresses(one), one.value.clone())).collect();
+    // The innermost frame first, the task last.
+    assert_eq!(
+        seen,
+        [(vec![0x1001, 0x1005, 0x1000, 0], vec![6, 600, 0]), (vec![0x1000, 0], vec![3, 300, 0])]
+    );
+    let table = render(&report, &Context::default(), Format::Table);
+    for part in ["work > work > work", "66.7 %", "1 stacks of calls found no place"] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    let csv = render(&report, &Context::default(), Format::Csv);
+    assert!(csv.contains("4,s;t,calls 0x1000 0x1005 0x1001,6,"), "{csv}");
+    // A report that was saved has them as well.
+    let saved = super::saved::SavedProfile::of(&profiles[0]);
+    assert_eq!(saved.profile(&report).unwrap().stacks, profiles[0].stacks);
+}
+
+#[test]
+fn s1_sources_and_latencies_are_shown_by_level_class_line_and_page() {
+    use protocol::record::{OutcomeCount, SourceCount};
+    let source = |source: &str, least, count, latency, longest| SourceCount {
+        source: source.into(),
+        tlb_miss: Some(least > 100),
+        least,
+        count,
+        latency,
+        longest,
+        ..SourceCount::default()
+    };
+    let data = |address, count, latency| DataCount {
+        address: Hex(address),
+        count,
+        latency: Some(latency),
+        longest: Some((latency / count) as u32),
+        ..DataCount::default()
+    };
+    let result = SampleResult {
+        sources: vec![
+            source("L1", 4, 6, 24, 4),
+            source("L1", 8, 1, 9, 9),
+            source("memory", 128, 3, 702, 234),
+        ],
+        latencies: Some(["from dispatch to the data".into(), String::new()]),
+        data: vec![data(0x5008, 6, 24), data(0x5000, 1, 9), data(0x6040, 3, 702)],
+        outcomes: vec![OutcomeCount {
+            address: Hex(0x1005),
+            task: 0,
+            count: 8,
+            taken: 6,
+            mispredicted: 2,
+            returns: 0,
+        }],
+        ..result()
+    };
+    let whole = report(vec![Record::Sample(result)]);
+    let profile = &Profile::of(&whole, &resolver())[0];
+    let levels: Vec<_> = profile
+        .levels(0)
+        .into_iter()
+        .map(|level| {
+            (level.source.clone(), level.count, level.tlb_misses, level.mean(), level.longest)
+        })
+        .collect();
+    let expected = [
+        ("L1".to_string(), 7, Some(0), Some(33.0 / 7.0), 9),
+        ("memory".to_string(), 3, Some(3), Some(234.0), 234),
+    ];
+    assert_eq!(levels, expected);
+    assert_eq!(profile.latencies(0), [(4, 6), (8, 1), (128, 3)]);
+    let pages: Vec<_> =
+        profile.pages(0).iter().map(|page| (page.line, page.addresses, page.latency)).collect();
+    assert_eq!(pages, [(0x5000, 2, Some(33)), (0x6000, 1, Some(702))]);
+    let context = Context::default();
+    let table = render(&whole, &context, Format::Table);
+    for part in [
+        "data page",
+        "data from",
+        "128 to 255",
+        "70.0 %",
+        "234.0",
+        "sampled branch",
+        "75.0 %",
+        "25.0 %",
+    ] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    let csv = render(&whole, &context, Format::Csv);
+    for part in [
+        "sampled cycles from memory,3,",
+        "sampled cycles latency 128 to 255,3,",
+        "sampled cycles of data line 0x5000,7,",
+        "sampled cycles of data page 0x6000,3,",
+        "sampled branch at 0x1005 taken,6,",
+    ] {
+        assert!(csv.contains(part), "{part}: {csv}");
+    }
 }

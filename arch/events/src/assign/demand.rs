@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 
 /// Where fixed counters start in a set of units: general-purpose counters are bits 0 to 47.
 pub(crate) const FIXED_AT: u32 = 48;
+/// Where the fields of MSR_PERF_METRICS start among the fixed counters, of which no processor has more than eight.
+pub(crate) const METRICS_BEHIND: u8 = 8;
 /// All fixed counters.
 pub(crate) const FIXED_UNITS: u64 = !0 << FIXED_AT;
 
@@ -38,8 +40,18 @@ impl Demand {
                 Way { units: counters & !FIXED_UNITS, msr: choice.msr }
             }
             Counters::Fixed { index, .. } => Way {
-                units: 1_u64.checked_shl(FIXED_AT + u32::from(index)).unwrap_or(0),
+                units: match index {
+                    0..METRICS_BEHIND => 1 << (FIXED_AT + u32::from(index)),
+                    _ => 0,
+                },
                 msr: choice.msr,
+            },
+            // Each counts beside all others.
+            Counters::Metric { field, .. } => Way {
+                units: 1_u64
+                    .checked_shl(FIXED_AT + u32::from(METRICS_BEHIND) + u32::from(field))
+                    .unwrap_or(0),
+                msr: None,
             },
         };
         let merge =
@@ -58,5 +70,16 @@ impl Demand {
     /// Whether a choice of units is all that it needs.
     pub fn is_plain(&self) -> bool {
         !self.merge && !self.alone && self.ways.iter().all(|way| way.msr.is_none())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Units 48 to 63.
+    #[test]
+    fn the_fixed_counters_are_the_16_units_behind_48() {
+        assert_eq!(FIXED_UNITS, 0xffff_0000_0000_0000);
     }
 }

@@ -18,7 +18,7 @@ use crate::encode::{Counters, Encoded};
 use crate::msr::MsrValue;
 use alloc::vec::Vec;
 use core::fmt;
-use demand::{Demand, FIXED_AT};
+use demand::{Demand, FIXED_AT, METRICS_BEHIND};
 use solve::{Solution, solve};
 
 /// A counter of a processor.
@@ -28,6 +28,8 @@ pub enum Counter {
     General(u8),
     /// A fixed counter.
     Fixed(u8),
+    /// A field of MSR_PERF_METRICS.
+    Metric(u8),
 }
 
 impl fmt::Display for Counter {
@@ -35,6 +37,7 @@ impl fmt::Display for Counter {
         match self {
             Self::General(index) => write!(f, "counter {index}"),
             Self::Fixed(index) => write!(f, "fixed counter {index}"),
+            Self::Metric(index) => write!(f, "field {index} of PERF_METRICS"),
         }
     }
 }
@@ -42,6 +45,7 @@ impl fmt::Display for Counter {
 /// The counter with this number in a set of units.
 fn counter(unit: u8) -> Counter {
     match unit.checked_sub(FIXED_AT as u8) {
+        Some(index) if index >= METRICS_BEHIND => Counter::Metric(index - METRICS_BEHIND),
         Some(index) => Counter::Fixed(index),
         None => Counter::General(unit),
     }
@@ -100,6 +104,7 @@ fn to_assignment(requests: &[&Encoded], solution: Solution) -> Assignment {
                         counters >> index & 1 == 1
                     }
                     (Counters::Fixed { index, .. }, Counter::Fixed(other)) => index == other,
+                    (Counters::Metric { field, .. }, Counter::Metric(other)) => field == other,
                     _ => false,
                 }
             };

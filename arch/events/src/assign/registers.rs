@@ -43,6 +43,11 @@ pub fn registers(assignment: &Assignment, requests: &[&Encoded], vendor: Vendor)
                 out.fixed_control |= control.to_bits(index);
                 1 << (32 + index)
             }
+            // The register counts by bit 48, and its slots by those of fixed counter 3.
+            (Counter::Metric(_), Counters::Metric { control, .. }) => {
+                out.fixed_control |= control.to_bits(3);
+                1 << 48 | 1 << 35
+            }
             _ => 0,
         };
         out.global_control |= bit;

@@ -16,6 +16,7 @@ fn registers(choice: &Choice, vendor: Vendor) -> (u64, Option<u8>, Option<MsrVal
     match choice.counters {
         Counters::General { select, .. } => (select.to_bits(vendor), None, choice.msr),
         Counters::Fixed { index, control } => (control.to_nibble().into(), Some(index), choice.msr),
+        Counters::Metric { field, .. } => panic!("field {field} has no register of its own"),
     }
 }
 
@@ -26,6 +27,7 @@ fn read<'t>(choice: &Choice, core: &Core<'t>) -> Vec<Candidate<'t>> {
             general(select.to_bits(core.vendor()), &msrs, core.vendor(), Some(core)).unwrap()
         }
         Counters::Fixed { index, control } => fixed(index, control, Some(core)),
+        Counters::Metric { .. } => Vec::new(),
     }
 }
 
@@ -242,7 +244,7 @@ fn written(
     let encoded = crate::encode::encode(&request, processor, core).map_err(|error| error.reason)?;
     let general = encoded.choices.iter().filter_map(|choice| match choice.counters {
         Counters::General { select, .. } => Some(select.to_bits(processor.vendor)),
-        Counters::Fixed { .. } => None,
+        Counters::Fixed { .. } | Counters::Metric { .. } => None,
     });
     Ok(general.collect())
 }
@@ -421,4 +423,10 @@ fn m5_a_threshold_is_read_as_its_event_or_as_another_one_of_it() {
     let msrs = [MsrValue { address: 0x1a6, value: 8 }];
     let all = general(0x4301cd, &msrs, core.vendor(), Some(&core)).unwrap();
     assert!(all.iter().all(|one| one.closeness != Closeness::Exact), "{all:?}");
+}
+
+/// SDM vol. 4, IA32_PERFEVTSEL0: USR and OS are bits 16 and 17.
+#[test]
+fn the_rings_are_where_the_manual_has_them() {
+    assert_eq!(super::MODES, 0x3_0000);
 }

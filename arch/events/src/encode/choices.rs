@@ -24,6 +24,9 @@ pub(super) fn choices(
     core: Option<&Core<'_>>,
 ) -> Result<Vec<Choice>, Refusal> {
     let modes = fields::modes(attributes)?;
+    if let Some(field) = draft.metric {
+        return metric(field, draft, attributes, modes, processor).map(|choice| [choice].into());
+    }
     let pebs = pebs(draft, attributes, processor)?;
     if let (true, Some(index), Some(what)) = (draft.only_fixed, draft.fixed, draft.beyond_fixed()) {
         return Err(Refusal::FixedHasNo { index, what });
@@ -123,6 +126,44 @@ fn fixed_alternative(draft: &Draft, processor: &Processor, core: Option<&Core<'_
     let fixed_name = name.strip_suffix("_P").or_else(|| name.strip_suffix("_p"))?;
     let other = core?.find(fixed_name)?;
     fold::same(other.name, fixed_name).then_some(other.fixed).flatten()
+}
+
+/// Fixed counter 3, of which MSR_PERF_METRICS tells shares.
+const SLOTS: u8 = 3;
+
+/// A field of MSR_PERF_METRICS.
+fn metric(
+    field: u8,
+    draft: &Draft,
+    attributes: &Attributes,
+    (user, kernel): (bool, bool),
+    processor: &Processor,
+) -> Result<Choice, Refusal> {
+    let absent = |why| Err(Refusal::Absent { what: "such a field of PERF_METRICS", why });
+    match processor.metric_fields {
+        0 => {
+            return absent(
+                "the processor has no PERF_METRICS; frontend-bound-slots and backend-bound-slots may be counted",
+            );
+        }
+        4 if field >= 4 => {
+            return absent("its PERF_METRICS has the four of the first level alone");
+        }
+        _ => {}
+    }
+    let other = attributes.counter.is_some() || attributes.umask.is_some();
+    let other = other.then_some("number or unit mask to choose");
+    let precise = attributes.precise.is_some_and(|level| level > 0);
+    let precise = precise.then_some("precise level: PERF_METRICS is beside it");
+    let any = draft.any_thread.then_some("count of both threads in PERF_METRICS");
+    if let Some(what) = draft.beyond_fixed().or(other).or(precise).or(any) {
+        return Err(Refusal::FixedHasNo { index: SLOTS, what });
+    }
+    if processor.fixed_counters >> SLOTS & 1 == 0 {
+        return Err(Refusal::NoFixed(SLOTS));
+    }
+    let control = FixedControl { kernel, user, any_thread: false, interrupt: false };
+    Ok(Choice { counters: Counters::Metric { field, control }, msr: None })
 }
 
 fn fixed(

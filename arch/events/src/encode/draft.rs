@@ -3,6 +3,7 @@
 use crate::architectural::Architectural;
 use crate::cpu::Vendor;
 use crate::event::{Event, Precise, Way};
+use crate::perf_metrics::Field;
 use crate::register::EventSelect;
 use crate::tables::Core;
 use alloc::string::{String, ToString};
@@ -26,6 +27,8 @@ pub(super) struct Draft {
     pub counters: u64,
     /// The fixed counter that it is, or that counts the same.
     pub fixed: Option<u8>,
+    /// The field of MSR_PERF_METRICS that it is.
+    pub metric: Option<u8>,
     /// It was asked for by the fixed counter's number: nothing else will do.
     pub only_fixed: bool,
     pub msr_value: Option<u64>,
@@ -56,6 +59,7 @@ impl Draft {
             in_tx_checkpointed: false,
             counters: u64::MAX,
             fixed: None,
+            metric: None,
             only_fixed: false,
             msr_value: None,
             precise: Precise::No,
@@ -119,6 +123,7 @@ impl Draft {
             in_tx_checkpointed: false,
             counters: event.counters.into(),
             fixed: event.fixed,
+            metric: None,
             only_fixed: false,
             msr_value: event.ways()[0].msr.map(|_| event.msr_value),
             precise: event.precise,
@@ -147,6 +152,14 @@ impl Draft {
         let mut draft = Self::code(alloc::format!("fixed{index}"), 0, 0);
         draft.fixed = Some(index);
         draft.only_fixed = true;
+        draft.counters = 0;
+        draft
+    }
+
+    /// A field of MSR_PERF_METRICS.
+    pub fn metric(field: &Field) -> Self {
+        let mut draft = Self::code(field.name.to_string(), 0, 0);
+        draft.metric = Some(field.index);
         draft.counters = 0;
         draft
     }

@@ -85,6 +85,13 @@ pub enum Counters {
         /// Its field in IA32_FIXED_CTR_CTRL.
         control: FixedControl,
     },
+    /// A field of MSR_PERF_METRICS, which counts beside fixed counter 3.
+    Metric {
+        /// Its number.
+        field: u8,
+        /// The field of fixed counter 3 in IA32_FIXED_CTR_CTRL.
+        control: FixedControl,
+    },
 }
 
 /// What the odd counter of a pair is programmed with on AMD, when the even one counts large

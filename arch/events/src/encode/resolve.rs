@@ -7,6 +7,7 @@ use crate::architectural;
 use crate::cpu::Vendor;
 use crate::generic::{Generic, Meaning};
 use crate::parse::{attribute, is_modifier};
+use crate::perf_metrics;
 use crate::processor::Processor;
 use crate::request::{Attributes, NamePart};
 use crate::tables::{Core, fold};
@@ -101,6 +102,12 @@ fn of_any_processor(
             }
             Meaning::None => Err((only.at, Refusal::NoCounterpart(name.to_string()))),
         };
+    }
+    if let [only] = pieces
+        && processor.vendor == Vendor::Intel
+        && let Some(field) = perf_metrics::by_name(&only.text)
+    {
+        return Ok(Some(Draft::metric(field)));
     }
     Ok(match core {
         Some(_) => None,

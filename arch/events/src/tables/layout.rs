@@ -152,3 +152,17 @@ impl Counts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table file of another build is read by these: eleven counts of four bytes behind byte 20, six flags from bit 0 on.
+    #[test]
+    fn the_header_and_the_flags_are_those_of_version_2() {
+        assert_eq!((VERSION, HEADER_BYTES), (2, 64));
+        assert_eq!([flag::INVERT, flag::EDGE, flag::ANY_THREAD], [1, 2, 4]);
+        assert_eq!([flag::DATA_ADDRESS, flag::TAKEN_ALONE, flag::DEPRECATED], [8, 16, 32]);
+        assert_eq!(DOUBTFUL, 0x80);
+    }
+}

@@ -51,3 +51,15 @@ pub(super) fn read(registers: &mut dyn Registers, family: u32) -> Option<Capabil
 }
 
 const ZERO: raw_cpuid::CpuIdResult = raw_cpuid::CpuIdResult { eax: 0, ebx: 0, ecx: 0, edx: 0 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// APM vol. 3, appendix E: functions 8000_0001, 8000_0008 and 8000_0022.
+    #[test]
+    fn the_bits_are_where_the_manual_has_them() {
+        assert_eq!((PERF_CTR_EXT_CORE, IBS), (0x80_0000, 0x400));
+        assert_eq!((IRPERF, PERFMON_V2, FREEZE_ON_PMI), (2, 1, 4));
+    }
+}

@@ -43,6 +43,8 @@ pub enum LbrKind {
 
 /// Leaf 7 EDX: architectural records.
 const ARCH_LBR: u32 = 1 << 19;
+/// Leaf 0x1C EBX: call-stack mode.
+const CALL_STACK: u32 = 1 << 2;
 /// Leaf 0x80000022 EAX: LBRv2.
 const LBR_V2: u32 = 1 << 1;
 
@@ -61,6 +63,16 @@ pub(super) fn read(registers: &mut dyn Registers, seen: &Capabilities) -> LbrKin
         });
     }
     legacy(registers, seen)
+}
+
+/// Whether calls can push and returns pop: LBR_SELECT\[9\] from Haswell on, whose format came with it (SDM vol. 3, 18.11), and
+/// what leaf 0x1C EBX says of architectural records.
+pub(super) fn have_call_stacks(registers: &dyn Registers, kind: LbrKind) -> bool {
+    match kind {
+        LbrKind::Legacy { format, filter, .. } => filter && matches!(format, 4..=7),
+        LbrKind::Architectural { .. } => registers.cpuid(0x1c, 0).ebx & CALL_STACK != 0,
+        LbrKind::None | LbrKind::AmdV2 { .. } | LbrKind::Single => false,
+    }
 }
 
 /// The number of legacy entries is not enumerated; the registers are there or raise #GP.
@@ -94,5 +106,16 @@ fn amd(registers: &mut dyn Registers) -> LbrKind {
     match registers.rdmsr(numbers::LAST_BRANCH_FROM) {
         Ok(_) => LbrKind::Single,
         Err(_) => LbrKind::None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SDM vol. 2, CPUID, leaf 7; APM vol. 3, appendix E, function 8000_0022.
+    #[test]
+    fn the_bits_are_where_the_manuals_have_them() {
+        assert_eq!((ARCH_LBR, LBR_V2), (0x8_0000, 2));
     }
 }

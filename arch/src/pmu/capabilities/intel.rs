@@ -173,3 +173,17 @@ fn extra(registers: &mut dyn Registers) -> Vec<Msr> {
 fn bitmap(count: u32) -> u32 {
     1u32.checked_shl(count).map_or(u32::MAX, |bit| bit - 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SDM vol. 2, CPUID, leaves 1, 7 and 0xA; vol. 4 for IA32_MISC_ENABLE.
+    #[test]
+    fn the_bits_are_where_the_manual_has_them() {
+        assert_eq!((PDCM, DTES64, DS), (0x8000, 4, 0x20_0000));
+        assert_eq!((PERFMON_EXTENSION, HYBRID), (0x100, 0x8000));
+        assert_eq!((ANY_THREAD_DEPRECATED, PEBS_UNAVAILABLE), (0x8000, 0x1000));
+        assert_eq!(SLOTS, 8);
+    }
+}

@@ -9,6 +9,7 @@ pub use branches::LbrKind;
 pub use fault::{Fault, STUCK, Unfrozen, Wrong};
 
 use super::access::{Registers, leaves};
+use super::data_source::Words;
 use super::errata::{self, Effect, Erratum};
 use super::pebs::Format;
 use super::registers::PerfCapabilities;
@@ -120,6 +121,10 @@ pub struct Capabilities {
     pub ibs: Option<u32>,
     /// Intel's PEBS is there: leaf 1 EDX\[21\] and ECX\[2\], not switched off, and no erratum keeps it from being used.
     pub pebs: bool,
+    /// What records and samples say of data accesses, and how.
+    pub memory: Words,
+    /// Branch records can be kept as a stack of calls.
+    pub call_stacks: bool,
     /// Kind of core, on processors that have leaf 0x1A: counters and events differ by it.
     pub core_type: Option<CoreType>,
     /// What is known to be wrong.
@@ -143,7 +148,13 @@ impl Capabilities {
             _ => intel::read(registers),
         }?;
         seen.core_type = identity.core_type;
+        seen.memory = match (identity.vendor, identity.family) {
+            (Vendor::Amd, family) => Words::of_amd(family, seen.ibs.unwrap_or(0)),
+            (_, 6) => Words::of_intel(identity.model, identity.core_type),
+            _ => Words::default(),
+        };
         seen.lbr = branches::read(registers, &seen);
+        seen.call_stacks = branches::have_call_stacks(registers, seen.lbr);
         seen.errata = errata::of(&identity);
         seen.pebs &= !seen.errata.iter().any(|row| row.effect == Effect::Precise);
         Some(seen)
@@ -171,6 +182,8 @@ impl Capabilities {
             irperf: false,
             ibs: None,
             pebs: false,
+            memory: Words::default(),
+            call_stacks: false,
             core_type: None,
             errata: Vec::new(),
             global: true,

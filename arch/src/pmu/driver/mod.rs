@@ -30,6 +30,8 @@ use alloc::sync::Arc;
 pub const RDPMC_FIXED: u32 = 0x4000_0000;
 /// RDPMC's ECX for MSR_PERF_METRICS.
 pub const RDPMC_METRICS: u32 = 0x2000_0000;
+/// The counter of slots, of which MSR_PERF_METRICS tells shares.
+const SLOTS: Counter = Counter::Fixed(3);
 /// GLOBAL_CTRL\[48\]: PERF_METRICS counts.
 const METRICS_ENABLE: u64 = 1 << 48;
 
@@ -154,6 +156,9 @@ impl Driver {
             }
         }
         self.enabled &= !counter.bit();
+        if counter == SLOTS {
+            self.enabled &= !METRICS_ENABLE;
+        }
         self.free_running &= !counter.bit();
         Ok(())
     }
@@ -213,4 +218,16 @@ pub(super) fn read(registers: &mut dyn Registers, msr: Msr) -> Result<u64, PmuEr
 /// Writes a register that should take the value.
 pub(super) fn write(registers: &mut dyn Registers, msr: Msr, value: u64) -> Result<(), PmuError> {
     registers.wrmsr(msr, value).map_err(|_| PmuError::Write { msr, value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SDM vol. 4, IA32_PERFEVTSEL0 (EN) and IA32_PERF_GLOBAL_CTRL (EN_PERF_METRICS); AMD's PERF_CTL has EN in the same place.
+    #[test]
+    fn the_bits_are_where_the_manual_has_them() {
+        assert_eq!(ENABLE, 0x40_0000);
+        assert_eq!(METRICS_ENABLE, 0x1_0000_0000_0000);
+    }
 }

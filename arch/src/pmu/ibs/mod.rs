@@ -8,4 +8,5 @@ mod period;
 mod registers;
 
 pub use period::{Period, PeriodError};
+pub(crate) use registers::OP_DATA_2;
 pub use registers::{Features, LvtOffset, OpData, OpData3, Unit};

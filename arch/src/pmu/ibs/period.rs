@@ -80,6 +80,22 @@ impl Period {
         Ok(Self { unit, off, length })
     }
 
+    /// The same, of loads alone that take at least `cycles`, in steps of 128 from 128 to 2048 (IbsOpLdLat and its threshold, less
+    /// one, Linux `IBS_OP_LDLAT_EN` and `IBS_OP_LDLAT_THRSH`). Unchanged where the processor cannot, or the threshold is lower:
+    /// whoever takes the samples has to look at each anyway.
+    #[must_use]
+    pub const fn of_loads_from(self, cycles: u64, has: Features) -> Self {
+        const ENABLE: u64 = 1 << 63;
+        const STEP: u64 = 128;
+        let most = 16;
+        let steps = if cycles / STEP > most { most } else { cycles / STEP };
+        let can = has.contains(Features::LOAD_LATENCY) && matches!(self.unit, Unit::Op);
+        if !can || steps == 0 {
+            return self;
+        }
+        Self { off: self.off | ENABLE | (steps - 1) << 59, ..self }
+    }
+
     /// What is sampled.
     #[must_use]
     pub const fn unit(self) -> Unit {
@@ -124,6 +140,19 @@ mod tests {
     }
 
     #[test]
+    fn s1_a_latency_filter_stands_above_the_count_where_there_is_one() {
+        let period = Period::new(Unit::Op, false, 256, ALL).unwrap();
+        let bits = |cycles| period.of_loads_from(cycles, ALL).off() >> 59;
+        assert_eq!([0, 127, 128, 255, 256, 2048, 9999].map(bits), [0, 0, 16, 16, 17, 31, 31]);
+        let without = ALL.difference(Features::LOAD_LATENCY);
+        assert_eq!(period.of_loads_from(256, without), period);
+        let fetch = Period::new(Unit::Fetch, false, 256, ALL).unwrap();
+        assert_eq!(fetch.of_loads_from(256, ALL), fetch);
+        // The filter stays where the unit is switched on and off.
+        assert_eq!(period.of_loads_from(256, ALL).on() >> 59, 17);
+    }
+
+    #[test]
     fn periods_that_cannot_be_are_refused_with_those_that_can() {
         let of = |unit, ops, length, has| Period::new(unit, ops, length, has).unwrap_err();
         let said = of(Unit::Op, false, 1009, ALL).to_string();
@@ -160,5 +189,11 @@ mod tests {
                 prop_assert_eq!(period.on() ^ period.off(), unit.enable());
             }
         }
+    }
+
+    /// APM vol. 2, IbsOpCtl: IbsOpMaxCnt in bits 26:20 and 15:0, IbsOpCntCtl in bit 19.
+    #[test]
+    fn the_fields_are_where_the_manual_has_them() {
+        assert_eq!((LOW, HIGH, COUNTS_OPS), (0xffff, 0x7f0_0000, 0x8_0000));
     }
 }

@@ -34,6 +34,10 @@ bitflags! {
         const FETCH_EXTENDED = 1 << 9;
         /// IbsOpData4 exists.
         const OP_DATA_4 = 1 << 10;
+        /// Zen 4's additions: samples of misses of the third level alone, more data sources.
+        const ZEN_4 = 1 << 11;
+        /// Samples of loads that take long enough alone.
+        const LOAD_LATENCY = 1 << 12;
         const _ = !0;
     }
 }
@@ -120,12 +124,39 @@ impl OpData {
     /// Its register.
     pub const MSR: Msr = Msr(0xc001_1035);
 
+    /// IbsOpBrnRet: it is a branch that retired. The other flags of branches mean something then.
+    #[must_use]
+    pub const fn is_branch(self) -> bool {
+        self.0 & 1 << 37 != 0
+    }
+
+    /// IbsOpBrnMisp: the branch was mispredicted.
+    #[must_use]
+    pub const fn is_mispredicted(self) -> bool {
+        self.0 & 1 << 36 != 0
+    }
+
+    /// IbsOpBrnTaken: it was taken.
+    #[must_use]
+    pub const fn is_taken(self) -> bool {
+        self.0 & 1 << 35 != 0
+    }
+
+    /// IbsOpReturn: it was a return.
+    #[must_use]
+    pub const fn is_return(self) -> bool {
+        self.0 & 1 << 34 != 0
+    }
+
     /// IbsRipInvalid: the address is none. Of meaning with [`Features::CHECKS_ADDRESS`].
     #[must_use]
     pub const fn address_is_invalid(self) -> bool {
         self.0 & 1 << 38 != 0
     }
 }
+
+/// IbsOpData2: where its data came from.
+pub(crate) const OP_DATA_2: Msr = Msr(0xc001_1036);
 
 /// IbsOpData3: what an operation did in the data cache.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -144,6 +175,18 @@ impl OpData3 {
     #[must_use]
     pub const fn has_physical(self) -> bool {
         self.0 & 1 << 18 != 0
+    }
+
+    /// IbsLdOp: it loaded.
+    #[must_use]
+    pub const fn loads(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    /// IbsStOp: it stored.
+    #[must_use]
+    pub const fn stores(self) -> bool {
+        self.0 & 2 != 0
     }
 
     /// IbsDcLinAddrValid: it has a linear address.

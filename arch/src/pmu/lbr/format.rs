@@ -142,4 +142,10 @@ mod tests {
             assert_eq!(seen, expected, "{kind:?} {from:#x}");
         }
     }
+
+    /// SDM vol. 4, MSR_LASTBRANCH_0_FROM_IP; Linux, `struct branch_entry` of amd/lbr.c.
+    #[test]
+    fn the_flags_are_the_top_bits() {
+        assert_eq!((MISPREDICTED, AMD_VALID), (0x8000_0000_0000_0000, 0x8000_0000_0000_0000));
+    }
 }

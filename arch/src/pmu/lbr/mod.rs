@@ -52,6 +52,9 @@ pub fn start(
     };
     let rings = LbrSelect::NOT_KERNEL | LbrSelect::NOT_USER;
     let by_ring = matches!(has.lbr, LbrKind::Architectural { .. }) && rings.contains(filter);
+    if filter.contains(LbrSelect::CALL_STACK) && !has.call_stacks {
+        return Err(PmuError::Unsupported("branch records as a stack of calls"));
+    }
     if !filter.is_empty() && !filterable && !by_ring {
         return Err(PmuError::Unsupported("such filter of branch records"));
     }
@@ -168,6 +171,12 @@ pub fn each<E>(
     Ok(())
 }
 
+/// The branch of a record that stands in memory, as an adaptive PEBS record has it: in the form of the registers.
+#[must_use]
+pub fn recorded(kind: LbrKind, from: u64, to: u64, info: u64) -> Option<Branch> {
+    format::branch(kind, from, to, Some(info))
+}
+
 /// The registers of one entry.
 struct Place {
     from: Msr,
@@ -210,5 +219,16 @@ impl LbrKind {
                 pair(numbers::LAST_BRANCH_FROM.0, numbers::LAST_BRANCH_TO.0, None)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Linux, `DBG_EXTN_CFG_LBRV2EN`: bit 6.
+    #[test]
+    fn the_enable_is_where_the_manual_has_it() {
+        assert_eq!(AMD_ENABLE, 0x40);
     }
 }

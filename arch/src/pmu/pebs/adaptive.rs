@@ -223,3 +223,14 @@ impl<'a> Adaptive<'a> {
         words
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SDM vol. 3, 20.9.2.2: bits 31:24 of the first word.
+    #[test]
+    fn the_branches_are_where_the_manual_has_them() {
+        assert_eq!(BRANCHES, 0xff00_0000);
+    }
+}

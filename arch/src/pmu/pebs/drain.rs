@@ -48,16 +48,25 @@ impl Drain {
         unsafe { (&raw mut (*self.area).index).write_volatile((*self.area).base) };
     }
 
-    /// Takes every record out, in the order in which they were written, with the counters that it is of. Those of formats
-    /// that do not tell are of all that write any. To be called while counters stand, or an index that moves meanwhile is
+    /// Takes every record out, in the order in which they were written, with the counters that it is of, and its branch records,
+    /// the newest first. Those of formats that do not tell are of all that write any. To be called while counters stand, or an index that moves meanwhile is
     /// lost.
     #[inline]
-    pub fn run(&mut self, mut each: impl FnMut(&Record, u64)) {
+    pub fn run(&mut self, mut each: impl FnMut(&Record, u64, &[[u64; 3]])) {
         let format = self.format;
         self.take(&mut |words, ours| {
-            let (record, count) = decode(format, words)?;
+            let (record, count, branches) = match format.is_adaptive() {
+                true => {
+                    let (seen, count) = Adaptive::decode(format, words)?;
+                    (seen.record(), count, seen.branches)
+                }
+                false => {
+                    let (record, count) = decode(format, words)?;
+                    (record, count, &[][..])
+                }
+            };
             let named = record.counters & ours;
-            each(&record, if named == 0 { ours } else { named });
+            each(&record, if named == 0 { ours } else { named }, branches);
             Ok(count)
         });
     }

@@ -139,3 +139,15 @@ impl Store {
         &raw mut *self.area
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Linux, `struct debug_store`: eight words, 32 of general-purpose counters and 16 of fixed ones.
+    #[test]
+    fn the_area_ends_behind_48_reset_values() {
+        assert_eq!(RESETS, 48);
+        assert_eq!(offset_of!(Area, resets) + 8 * 48, 448);
+    }
+}

@@ -116,16 +116,16 @@ fn draining_takes_all_records_in_order_and_leaves_the_buffer_empty() {
                 written(&mut store, &words);
             }
             let mut seen = Vec::new();
-            drain.run(|record, counters| seen.push((record.ip, counters)));
+            drain.run(|record, counters, _| seen.push((record.ip, counters)));
             let counters = if format == Format::Core { 0b11 } else { 0b10 };
             assert_eq!(seen, (1..=4).map(|n| (n, counters)).collect::<Vec<_>>(), "{format:?}");
             assert_eq!((drain.records, drain.full), (4 * (round + 1), 0), "{format:?}");
         }
-        drain.run(|_, _| panic!("it is empty"));
+        drain.run(|_, _, _| panic!("it is empty"));
         for _ in 0..5 {
             written(&mut store, &words);
         }
-        drain.run(|_, _| ());
+        drain.run(|_, _, _| ());
         assert_eq!((drain.records, drain.full, drain.malformed), (13, 1, 0), "{format:?}");
         assert!(!store.is_overrun(), "{format:?}");
         for _ in 0..6 {
@@ -187,9 +187,9 @@ fn what_is_no_record_is_given_up_and_counted() {
     written(&mut store, &[32 << 48, 7, 1, 0]);
     written(&mut store, &[7 << 48, 8, 1, 0]);
     let mut seen = 0;
-    drain.run(|_, _| seen += 1);
+    drain.run(|_, _, _| seen += 1);
     assert_eq!((seen, drain.records, drain.malformed), (1, 1, 1));
-    drain.run(|_, _| panic!("the rest was given up"));
+    drain.run(|_, _, _| panic!("the rest was given up"));
 }
 
 #[test]
@@ -294,4 +294,12 @@ proptest! {
             Err(why) => prop_assert!(!why.to_string().is_empty()),
         }
     }
+}
+
+/// MSR_PEBS_DATA_CFG (SDM vol. 4; Linux, `PEBS_DATACFG_*`): groups in bits 5:0, branch records in 31:24,
+/// general-purpose counters in 47:32, fixed ones in 55:48.
+#[test]
+fn a_configuration_has_the_bits_of_its_fields_and_no_other() {
+    let known = (0..64).filter(|bit| DataConfig::from_bits(1 << bit).is_some());
+    assert_eq!(known.fold(0, |bits: u64, bit| bits | 1 << bit), 0x00ff_ffff_ff00_003f);
 }

@@ -1,14 +1,18 @@
 //! What the handler needs, worked out beforehand.
 
+use super::accesses::{Accesses, Outcome};
+use super::chains::Chain;
 use super::edges::Edges;
 use super::handling::Handling;
 use super::histogram::{Bucket, Histogram};
 use super::ibs::Sampling;
 use super::service::REGISTERS;
+use super::table::Table;
 use super::throttle::Throttle;
 use super::timer::Times;
 use crate::descriptors::is_compatibility;
 use crate::pmu::capabilities::Counter;
+use crate::pmu::data_source::Datum;
 use crate::pmu::driver::{Driver, Gate, PmuError, Write};
 use crate::pmu::pebs::Drain;
 use crate::pmu::registers::GlobalStatus;
@@ -146,8 +150,14 @@ pub struct ControlBlock {
     pub(super) edges: Option<Edges>,
     /// Data addresses of records, counted.
     pub(super) data: Option<Histogram>,
-    /// Data address of each sample of the log; null: they are not kept.
-    pub(super) data_log: *mut u64,
+    /// Data accesses of samples, counted with their sources.
+    pub(super) accesses: Option<Accesses>,
+    /// What became of sampled branches, counted.
+    pub(super) outcomes: Option<Table<Outcome>>,
+    /// Call stacks of samples, counted.
+    pub(super) chains: Option<Table<Chain>>,
+    /// Data access of each sample of the log; null: they are not kept.
+    pub(super) data_log: *mut Datum,
     /// The limit of the rate.
     pub throttle: Throttle,
     /// Called at each interrupt.
@@ -210,6 +220,9 @@ impl ControlBlock {
         ibs: None,
         edges: None,
         data: None,
+        accesses: None,
+        outcomes: None,
+        chains: None,
         data_log: core::ptr::null_mut(),
         throttle: Throttle::NONE,
         notify: None,
@@ -305,12 +318,12 @@ impl ControlBlock {
         self.data.as_ref()
     }
 
-    /// Keeps the data address of each sample as well; 0: it has none. Needs a log that is not longer, and has to outlive
+    /// Keeps the data access of each sample as well. Needs a log that is not longer, and has to outlive
     /// the block's use.
-    pub fn data_to(&mut self, addresses: &mut [u64]) {
+    pub fn data_to(&mut self, accesses: &mut [Datum]) {
         let samples = (self.end - self.start) as usize / size_of::<Sample>();
-        if addresses.len() >= samples {
-            self.data_log = addresses.as_mut_ptr();
+        if accesses.len() >= samples {
+            self.data_log = accesses.as_mut_ptr();
         }
     }
 
@@ -364,6 +377,7 @@ impl ControlBlock {
             || self.histogram.is_some()
             || self.records.is_some()
             || self.edges.is_some()
+            || self.chains.is_some()
             || self.throttle.limits()
             || self.notify.is_some()
     }
@@ -417,6 +431,15 @@ impl ControlBlock {
         }
         if let Some(edges) = &mut self.edges {
             edges.clear();
+        }
+        if let Some(accesses) = &mut self.accesses {
+            accesses.clear();
+        }
+        if let Some(outcomes) = &mut self.outcomes {
+            outcomes.clear();
+        }
+        if let Some(chains) = &mut self.chains {
+            chains.clear();
         }
     }
 

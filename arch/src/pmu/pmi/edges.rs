@@ -1,10 +1,11 @@
 //! Branches that the processor recorded before each sample, counted by where they come from and go to.
 
 use super::ControlBlock;
-use super::service::Raw;
+use super::chains::Chain;
+use super::service::{Interrupted, Raw};
 use crate::msr::Msr;
 use crate::pmu::capabilities::LbrKind;
-use crate::pmu::driver::Write;
+use crate::pmu::driver::{Gate, Write};
 use crate::pmu::lbr::{self, Branch};
 use core::convert::Infallible;
 
@@ -71,6 +72,15 @@ impl Edges {
         unsafe { &mut *self.places.add(index & (self.len - 1)) }
     }
 
+    /// A branch of the records: counted, or a call of the stack.
+    fn see(&mut self, branch: &Branch, task: u32, chain: &mut Chain, stacks: bool) {
+        if stacks {
+            chain.push(branch);
+        } else if (branch.from | branch.to) >> 63 == 0 {
+            self.count(branch, task);
+        }
+    }
+
     fn count(&mut self, branch: &Branch, task: u32) {
         // Multiplicative hashing by 2^64 divided by the golden ratio (Knuth, vol. 3, 6.4).
         const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -116,6 +126,13 @@ impl ControlBlock {
         self.edges.as_ref()
     }
 
+    /// `gate`, with branches that are recorded while it is open.
+    #[must_use]
+    pub fn with_records(&self, gate: Gate) -> Gate {
+        self.edges
+            .map_or(gate, |edges| gate.with(Msr(edges.on.msr), edges.on.value, edges.off.value))
+    }
+
     /// The writes that let branches be recorded, and that stop it.
     pub(super) fn recording(&self) -> Option<[Write; 2]> {
         self.edges.map(|edges| [edges.on, edges.off])
@@ -123,16 +140,36 @@ impl ControlBlock {
 }
 
 /// Counts what the records hold; they stand still. Branches of the kernel, in the upper half of addresses, are the way in and
-/// out of its handlers.
-pub(super) fn take(block: &mut ControlBlock, raw: &mut impl Raw) {
+/// out of its handlers. Where stacks are counted, the records are the calls that led to `from`.
+pub(super) fn take(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted, status: u64) {
     let Some(mut edges) = block.edges else { return };
+    let mut chain = Chain::at(from.rip, from.cs, block.task);
+    let stacks = block.chains.is_some();
     let mut read = |msr: Msr| Ok::<u64, Infallible>(raw.rdmsr(msr.0));
     let Ok(()) = lbr::each(edges.kind, &mut read, &mut |branch| {
-        if (branch.from | branch.to) >> 63 == 0 {
-            edges.count(&branch, block.task);
-        }
+        edges.see(&branch, block.task, &mut chain, stacks);
     });
     block.edges = Some(edges);
+    block.count_chain(&chain, status);
+}
+
+/// The same of the records that stand in a PEBS record, which are those of its own instant.
+pub(super) fn take_recorded(
+    block: &mut ControlBlock,
+    place: &Interrupted,
+    status: u64,
+    records: &[[u64; 3]],
+) {
+    let Some(mut edges) = block.edges else { return };
+    let mut chain = Chain::at(place.rip, place.cs, block.task);
+    let stacks = block.chains.is_some();
+    for &[from, to, info] in records {
+        if let Some(branch) = lbr::recorded(edges.kind, from, to, info) {
+            edges.see(&branch, block.task, &mut chain, stacks);
+        }
+    }
+    block.edges = Some(edges);
+    block.count_chain(&chain, status);
 }
 
 #[cfg(test)]

@@ -1,13 +1,36 @@
 //! Samples of AMD's instruction-based sampling. They come through an interrupt of their own, beside that of the counters.
 
 use super::ControlBlock;
+use super::accesses::Outcome;
 use super::handling::Around;
 use super::service::{Interrupted, MOST_SPURIOUS, Raw, note, put_all};
+use crate::pmu::data_source::{Datum, ibs_datum};
 use crate::pmu::driver::Write;
-use crate::pmu::ibs::{OpData, OpData3, Period, Unit};
+use crate::pmu::ibs::{OP_DATA_2, OpData, OpData3, Period, Unit};
 
 /// Vector of its interrupt, if it comes as a fixed one.
 pub const IBS_VECTOR: u8 = 0xe2;
+
+/// Which operations are kept of those that are sampled.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Filter {
+    /// Loads that waited longer than this for what the first level did not have; 0: all loads.
+    Loads {
+        /// Cycles.
+        beyond: u32,
+    },
+    /// Stores.
+    Stores,
+}
+
+impl Filter {
+    fn keeps(self, access: OpData3, datum: &Datum) -> bool {
+        match self {
+            Self::Loads { beyond } => access.loads() && (beyond == 0 || datum.latency > beyond),
+            Self::Stores => access.stores(),
+        }
+    }
+}
 
 /// A unit that samples.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +48,12 @@ pub struct Sampling {
     stopped_at: u64,
     /// A sample was taken where the unit was stopped, and its interrupt, which waits, will find none.
     awaited: bool,
+    /// Which samples are kept; `None`: all.
+    filter: Option<Filter>,
     /// Samples without an address.
     pub invalid: u64,
+    /// Samples that the filter kept out.
+    pub filtered: u64,
 }
 
 impl Sampling {
@@ -41,8 +68,16 @@ impl Sampling {
             keeps_count: false,
             stopped_at: 0,
             awaited: false,
+            filter: None,
             invalid: 0,
+            filtered: 0,
         }
+    }
+
+    /// Some samples are kept alone.
+    #[must_use]
+    pub const fn filtered_by(self, filter: Option<Filter>) -> Self {
+        Self { filter, ..self }
     }
 
     /// Samples may say that they have no address.
@@ -65,7 +100,8 @@ impl Sampling {
 
     /// Forgets what was sampled.
     pub(super) fn clear(&mut self) {
-        (self.stopped_at, self.awaited, self.invalid) = (0, false, 0);
+        (self.stopped_at, self.awaited) = (0, false);
+        (self.invalid, self.filtered) = (0, 0);
     }
 
     /// Lets the unit begin a new period.
@@ -96,15 +132,18 @@ fn take(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) -> boo
         return false;
     }
     let rip = raw.rdmsr(unit.address().0);
-    let (invalid, data) = match unit {
+    let (mut kept, mut what) = (true, OpData::default());
+    let (invalid, datum) = match unit {
         Unit::Op => {
-            let what = OpData(raw.rdmsr(OpData::MSR.0));
+            what = OpData(raw.rdmsr(OpData::MSR.0));
             let access = OpData3(raw.rdmsr(OpData3::MSR.0));
             let data = if access.has_address() { raw.rdmsr(OpData3::LINEAR.0) } else { 0 };
-            (ibs.checks_address && what.address_is_invalid(), data)
+            let datum = ibs_datum(raw.rdmsr(OP_DATA_2.0), access.0, data).unwrap_or_default();
+            kept = ibs.filter.is_none_or(|filter| filter.keeps(access, &datum));
+            (ibs.checks_address && what.address_is_invalid(), datum)
         }
         // Erratum 1197: the address may read 0.
-        Unit::Fetch => (rip == 0, 0),
+        Unit::Fetch => (rip == 0, Datum::default()),
     };
     // Erratum 420 of family 10h: the unit goes off in one write, and on with its count in another.
     raw.wrmsr(unit.control().0, ibs.period.off());
@@ -114,11 +153,28 @@ fn take(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) -> boo
         }
         return true;
     }
+    if !kept {
+        if let Some(ibs) = &mut block.ibs {
+            ibs.filtered += 1;
+        }
+        return true;
+    }
     block.slots[usize::from(ibs.slot)].overflows += 1;
     // The sample does not tell its ring: that of what ran, but for addresses of the upper half, which is the kernel's.
     let cs = if rip >> 63 == 0 { from.cs } else { 0 };
     let place = Interrupted { rip, cs, registers: from.registers };
-    note(block, raw, &place, 1 << ibs.slot, None, data);
+    let task = block.task;
+    if let Some(outcomes) = block.outcomes.as_mut().filter(|_| what.is_branch()) {
+        outcomes.take(&Outcome {
+            address: rip,
+            task,
+            count: 1,
+            taken: what.is_taken().into(),
+            mispredicted: what.is_mispredicted().into(),
+            returns: what.is_return().into(),
+        });
+    }
+    note(block, raw, &place, 1 << ibs.slot, None, datum);
     true
 }
 
@@ -242,7 +298,7 @@ mod tests {
         Period::new(Unit::Op, true, length, Features::all()).unwrap()
     }
 
-    fn block(log: &mut [Sample], data: &mut [u64], sampling: Sampling) -> ControlBlock {
+    fn block(log: &mut [Sample], data: &mut [Datum], sampling: Sampling) -> ControlBlock {
         let mut block = ControlBlock::EMPTY;
         block.gate = Gate::EMPTY.with(GLOBAL, 3, 0);
         block.resume = Write::new(GLOBAL, 3);
@@ -255,7 +311,7 @@ mod tests {
 
     #[test]
     fn s1_a_sample_is_of_the_tagged_instruction_with_its_data() {
-        let (mut log, mut data) = ([Sample::default(); 4], [0; 4]);
+        let (mut log, mut data) = ([Sample::default(); 4], [Datum::default(); 4]);
         let mut block = block(&mut log, &mut data, Sampling::new(period(64), 2, 0));
         let mut machine = Machine::default();
         let from = Interrupted { rip: 0x1050, cs: 3, ..Interrupted::default() };
@@ -266,7 +322,7 @@ mod tests {
         let logged = block.logged(log.as_ptr());
         let seen: Vec<_> = log[..logged].iter().map(|one| (one.rip, one.status, one.cs)).collect();
         assert_eq!(seen, [(0x1040, 1 << 2, 3), (0x1044, 1 << 2, 3)]);
-        assert_eq!(data, [0x7008, 0, 0, 0]);
+        assert_eq!(data.map(|one| one.address), [0x7008, 0, 0, 0]);
         assert_eq!((block.slot(2).overflows, block.pmis, block.spurious), (2, 2, 0));
         // The counters stop first; the unit goes off with its sample, and on last.
         let on = period(64).on();
@@ -277,7 +333,7 @@ mod tests {
 
     #[test]
     fn s1_a_period_goes_on_where_it_was_stopped() {
-        let (mut log, mut data) = ([Sample::default(); 4], [0; 4]);
+        let (mut log, mut data) = ([Sample::default(); 4], [Datum::default(); 4]);
         let sampling = Sampling::new(period(64), 0, 0).keeping_count(true);
         let mut block = block(&mut log, &mut data, sampling);
         let mut machine = Machine::default();
@@ -313,7 +369,7 @@ mod tests {
 
     #[test]
     fn s1_a_sample_without_an_address_is_lost_and_counted_so() {
-        let (mut log, mut data) = ([Sample::default(); 4], [0; 4]);
+        let (mut log, mut data) = ([Sample::default(); 4], [Datum::default(); 4]);
         let sampling = Sampling::new(period(64), 0, 0).checking_address(true);
         let mut block = block(&mut log, &mut data, sampling);
         let mut machine = Machine::default();
@@ -329,8 +385,61 @@ mod tests {
     }
 
     #[test]
+    fn s1_branches_are_counted_with_what_became_of_them() {
+        let (mut log, mut data) = ([Sample::default(); 8], [Datum::default(); 8]);
+        let mut outcomes = [Outcome::default(); 4];
+        let mut block = block(&mut log, &mut data, Sampling::new(period(64), 0, 0));
+        block.count_outcomes(&mut outcomes);
+        let mut machine = Machine::default();
+        const BRANCH: u64 = 1 << 37;
+        // The flags mean nothing of what is no branch.
+        for (rip, what) in [
+            (0x1000, BRANCH | 1 << 35),
+            (0x1000, BRANCH | 1 << 36 | 1 << 35),
+            (0x1000, BRANCH),
+            (0x1008, 1 << 34 | 1 << 35 | 1 << 36),
+            (0x1010, BRANCH | 1 << 34 | 1 << 35),
+        ] {
+            machine.tags(rip, None);
+            machine.registers.insert(0xc001_1035, what);
+            sampled(&mut block, &mut machine, &Interrupted::default());
+        }
+        let mut seen: Vec<_> = block
+            .outcomes()
+            .unwrap()
+            .used()
+            .map(|one| (one.address, [one.count, one.taken, one.mispredicted, one.returns]))
+            .collect();
+        seen.sort_unstable();
+        assert_eq!(seen, [(0x1000, [3, 2, 1, 0]), (0x1010, [1, 1, 0, 1])]);
+    }
+
+    #[test]
+    fn s1_m5_a_filter_keeps_slow_loads_or_stores_and_counts_the_rest() {
+        let of = |filter, accesses: &[(u64, u64)]| {
+            let (mut log, mut data) = ([Sample::default(); 8], [Datum::default(); 8]);
+            let sampling = Sampling::new(period(64), 0, 0).filtered_by(Some(filter));
+            let mut block = block(&mut log, &mut data, sampling);
+            let mut machine = Machine::default();
+            for &(flags, latency) in accesses {
+                machine.tags(0x1000, Some(0x7000));
+                machine.registers.insert(0xc001_1037, flags | latency << 32 | 1 << 17);
+                sampled(&mut block, &mut machine, &Interrupted::default());
+            }
+            let kept = block.logged(log.as_ptr());
+            let latencies = data[..kept].iter().map(|one| one.latency).collect::<Vec<_>>();
+            (latencies, block.sampling().unwrap().filtered, block.pmis)
+        };
+        const MISS: u64 = 1 << 7;
+        let seen = [(1 | MISS, 30), (1 | MISS, 31), (1, 200), (2, 0), (0, 0)];
+        assert_eq!(of(Filter::Loads { beyond: 30 }, &seen), (vec![31], 4, 5));
+        assert_eq!(of(Filter::Loads { beyond: 0 }, &seen), (vec![30, 31, 0], 2, 5));
+        assert_eq!(of(Filter::Stores, &seen), (vec![0], 4, 5));
+    }
+
+    #[test]
     fn s1_a_full_log_stops_the_unit_with_the_counters() {
-        let (mut log, mut data) = ([Sample::default(); 1], [0; 1]);
+        let (mut log, mut data) = ([Sample::default(); 1], [Datum::default(); 1]);
         let mut block = block(&mut log, &mut data, Sampling::new(period(64), 0, 0));
         block.stop_when_full();
         let mut machine = Machine::default();

@@ -21,8 +21,10 @@
 //!
 //! `docs/architecture/overflow.md` tells the way from arming a counter to its sample.
 
+mod accesses;
 mod assembly;
 mod block;
+mod chains;
 mod edges;
 mod entry;
 mod handling;
@@ -30,10 +32,13 @@ mod histogram;
 mod ibs;
 mod service;
 mod serviced;
+mod table;
 mod throttle;
 mod timer;
 
+pub use accesses::{Access, Accesses, Outcome};
 pub use block::{ControlBlock, Notify, Sample, Slot};
+pub use chains::{Chain, MOST_CALLS};
 pub use edges::{Edge, Edges};
 pub use entry::{
     Delivery, VECTOR, block, drain_installed, exchange, install, install_for, let_in, let_out,
@@ -41,9 +46,10 @@ pub use entry::{
 };
 pub use handling::Handling;
 pub use histogram::{Bucket, Histogram};
-pub use ibs::{IBS_VECTOR, Sampling, sampled};
+pub use ibs::{Filter, IBS_VECTOR, Sampling, sampled};
 pub use service::{
     Interrupted, MOST_SPURIOUS, REGISTERS, Raw, drain, pause, resume, service, tick,
 };
+pub use table::{Row, Table};
 pub use throttle::Throttle;
 pub use timer::{Interval, TIMER_BIT, TIMER_SLOT, TIMER_VECTOR, Times, start_timer, stop_timer};

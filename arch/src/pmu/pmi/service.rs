@@ -6,6 +6,7 @@ use super::edges;
 use super::handling::Around;
 use super::throttle::Pace;
 use super::timer::{TIMER_BIT, TIMER_SLOT};
+use crate::pmu::data_source::Datum;
 use crate::pmu::driver::Write;
 use crate::pmu::registers::GlobalStatus;
 
@@ -87,8 +88,8 @@ pub(super) fn handle(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interr
             drain(block, raw, from);
         }
         if found & !BUFFER != 0 {
-            edges::take(block, raw);
-            note(block, raw, from, found & !BUFFER, None, 0);
+            edges::take(block, raw, from, found & !BUFFER);
+            note(block, raw, from, found & !BUFFER, None, Datum::default());
         }
         raw.unmask();
         rounds += 1;
@@ -158,7 +159,7 @@ pub(super) fn handle_tick(block: &mut ControlBlock, raw: &mut impl Raw, from: &I
     if block.times.add(now, from.rip) {
         raw.slow_timer();
     }
-    note(block, raw, from, TIMER_BIT, None, 0);
+    note(block, raw, from, TIMER_BIT, None, Datum::default());
     raw.end();
     if block.stopped {
         put_all(raw, block.gate.off());
@@ -213,7 +214,7 @@ fn reload(block: &mut ControlBlock, raw: &mut impl Raw, mut found: u64) {
 #[inline]
 pub fn drain(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
     let Some(mut records) = block.records.take() else { return };
-    records.run(|record, counters| {
+    records.run(|record, counters, branches| {
         let mut left = counters;
         while left != 0 {
             block.slots[left.trailing_zeros() as usize].overflows += 1;
@@ -222,13 +223,14 @@ pub fn drain(block: &mut ControlBlock, raw: &mut impl Raw, from: &Interrupted) {
         let cs = if record.ip >> 63 == 0 { from.cs } else { 0 };
         let registers = record.registers.unwrap_or(from.registers);
         let place = Interrupted { rip: record.ip, cs, registers };
-        let data = record.access.map_or(0, |access| access.address);
-        note(block, raw, &place, counters, record.tsc, data);
+        let datum = block.datum(record.access.as_ref(), counters);
+        edges::take_recorded(block, &place, counters, branches);
+        note(block, raw, &place, counters, record.tsc, datum);
     });
     block.records = Some(records);
 }
 
-/// Everything that is told of the overflows of `status`: at `tsc`, or now; with a data address, or 0.
+/// Everything that is told of the overflows of `status`: at `tsc`, or now; with a data access.
 #[inline]
 pub(super) fn note(
     block: &mut ControlBlock,
@@ -236,9 +238,11 @@ pub(super) fn note(
     from: &Interrupted,
     status: u64,
     tsc: Option<u64>,
-    data: u64,
+    datum: Datum,
 ) {
     let task = block.task;
+    block.count_access(&datum, status);
+    let data = datum.address;
     if let Some(histogram) = block.data.as_mut().filter(|_| data != 0) {
         let mut left = status;
         while left != 0 {
@@ -255,7 +259,7 @@ pub(super) fn note(
     }
     if block.end != 0 {
         let tsc = tsc.unwrap_or_else(|| raw.tsc());
-        log(block, from, status, tsc, data);
+        log(block, from, status, tsc, datum);
     }
     if block.throttle.limits() {
         let pace = block.throttle.judge(raw.tsc());
@@ -286,7 +290,7 @@ fn pace_slots(block: &mut ControlBlock, pace: Pace) {
 }
 
 #[inline]
-fn log(block: &mut ControlBlock, from: &Interrupted, status: u64, tsc: u64, data: u64) {
+fn log(block: &mut ControlBlock, from: &Interrupted, status: u64, tsc: u64, datum: Datum) {
     if block.cursor >= block.end {
         block.dropped += 1;
         let mut left = status;
@@ -303,7 +307,7 @@ fn log(block: &mut ControlBlock, from: &Interrupted, status: u64, tsc: u64, data
         (block.cursor as *mut Sample).write(one);
         let index = (block.cursor - block.start) as usize / size_of::<Sample>();
         if !block.data_log.is_null() {
-            block.data_log.add(index).write(data);
+            block.data_log.add(index).write(datum);
         }
         if !block.registers.is_null() {
             block.registers.add(index).write(from.registers);

@@ -238,4 +238,11 @@ mod tests {
             prop_assert!(off <= count_ns / 2.0 + 1.5 + ns as f64 * 1e-12, "{interval:?} for {ns} at {hz}");
         }
     }
+
+    /// SDM vol. 3, 10.5.1: bits 18:17 are the mode, 01 is periodic; bit 16 is the mask. Bit 63 of a status is no counter's.
+    #[test]
+    fn the_fields_of_the_timers_entry_are_where_the_manual_has_them() {
+        assert_eq!((PERIODIC, MASKED), (0x2_0000, 0x1_0000));
+        assert_eq!(TIMER_BIT, 0x8000_0000_0000_0000);
+    }
 }

@@ -8,7 +8,7 @@
 //! | command | operands | results |
 //! | --- | --- | --- |
 //! | [`Command::Who`] | `question` | `answer`, `version`, `stops` |
-//! | [`Command::Region`] | `region_start`, `region_end`, `own` | |
+//! | [`Command::Region`] | `region_start`, `region_end`, `own`, `parameters` | |
 //! | [`Command::Mode`] | `mode` | |
 //! | [`Command::Enter`] | `parts`, `record_kinds`, `entry`, `limits` | `lead` |
 //! | [`Command::Exit`] | `rip`, `rflags`, `rcx`, `place` | `counts`, `instructions`, `string_starts`, `string_ends`, `lead`, `stopped`, `records` |
@@ -22,7 +22,7 @@ pub use mailbox::{Limit, MAX_LIMITS, MAX_RECORDS, Mailbox, Record, Records, SLOT
 use bitflags::bitflags;
 
 /// What both sides must agree on; any change of this crate is a new version.
-pub const VERSION: u64 = 3;
+pub const VERSION: u64 = 4;
 /// In `question`, at [`Command::Who`]: a guest's own NOP will not have it there.
 pub const QUESTION: u64 = u64::from_le_bytes(*b"barecnt?");
 /// In `answer`, of a plugin.

@@ -1,6 +1,7 @@
 //! The page through which operands and results go.
 
 use pmu_model::OCCURRENCES;
+use pmu_model::uarch::Parameters;
 
 /// Room for counts, one for each [`pmu_model::Occurrence`] by its discriminant.
 pub const SLOTS: usize = 64;
@@ -110,6 +111,8 @@ pub struct Mailbox {
     pub rflags: u64,
     /// See there.
     pub rcx: u64,
+    /// Region: [`Parameters::words`] of caches, TLBs and predictor; all zeros: they are those without parameters.
+    pub parameters: [u64; Parameters::WORDS],
 }
 
 const _: () = assert!(size_of::<Mailbox>() == 4096);
@@ -147,5 +150,6 @@ impl Mailbox {
         processors: 0,
         rflags: 0,
         rcx: 0,
+        parameters: [0; Parameters::WORDS],
     };
 }

@@ -34,11 +34,14 @@
 //!
 //! [`choices`] lists every point at which the model had to choose.
 //!
-//! The crate allocates nothing, holds no floating-point number, and is `no_std`.
+//! The crate allocates nothing (but for `hierarchy`, which is for the host), holds no floating-point number, and is `no_std`.
 //!
 //! `docs/architecture/emulated-pmu.md` tells the way of one counted instruction through its parts.
 #![cfg_attr(not(test), no_std)]
 #![warn(missing_docs)]
+
+#[cfg(any(test, feature = "hierarchy"))]
+extern crate alloc;
 
 mod branch;
 mod cpuid;

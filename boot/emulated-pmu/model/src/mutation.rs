@@ -88,6 +88,8 @@ pub enum Mutation {
     LbrFilterIgnored,
     /// The misprediction flag of a branch record is never set.
     LbrMispredictLost,
+    /// In call-stack mode a return takes no record away.
+    LbrReturnsStay,
     /// A PEBS record names the next instruction instead of its own, or the other way round.
     PebsAddressWrong,
     /// Every second PEBS record is written over by the next one.
@@ -108,6 +110,16 @@ pub enum Mutation {
     PebsAdaptiveIgnored,
     /// MSR_PEBS_DATA_CFG takes reserved bits, and drops them.
     PebsDataConfigUnchecked,
+    /// The branch records of an adaptive PEBS record begin with the second one.
+    PebsBranchesStale,
+    /// Loads that are faster than the threshold of their latency have records as well.
+    PebsLatencyIgnored,
+    /// The event of load latency has records without the one that has to run beside it.
+    PebsAuxiliaryIgnored,
+    /// A record says that the first level had the data, wherever it was.
+    PebsSourceWrong,
+    /// The latency of a record is 0.
+    PebsLatencyLost,
     /// Leaf 0xA and 0x80000022 claim one counter more than there is.
     OneCounterTooManyEnumerated,
     /// General-purpose counter 0 stands still.
@@ -164,6 +176,10 @@ pub enum Mutation {
     IbsRegistersAbsent,
     /// A sample of IBS never says that the instruction is a branch.
     IbsBranchFlagsLost,
+    /// A sample of IBS never says that a branch was taken.
+    IbsTakenLost,
+    /// The latency of a load that missed is 0 in a sample of IBS.
+    IbsLatencyLost,
     /// The linear address of a fetch is that of the next instruction.
     IbsFetchOfNext,
     /// A sampled fetch is said not to have been completed.
@@ -176,12 +192,34 @@ pub enum Mutation {
     IbsCountWriteIgnored,
     /// IBS_CTL says that its entry of the local vector table is not valid.
     IbsLvtOffsetInvalid,
+    /// The fields of PERF_METRICS do not add up to 255: the back end lacks a quarter of its slots.
+    MetricsSumTooSmall,
+    /// PERF_METRICS takes slots that retire for ones in which the back end took nothing.
+    MetricsRetiringLost,
+    /// PERF_METRICS takes slots of mispredictions for ones in which the back end took nothing.
+    MetricsMispredictsLost,
+    /// PERF_METRICS has the whole of its slots as waiting for memory.
+    MetricsSecondLevelWrong,
+    /// A write to PERF_METRICS does not start its fractions over.
+    MetricsWriteGoesOn,
+    /// PERF_METRICS takes reserved bits, and drops them.
+    MetricsReservedAccepted,
+    /// RDPMC does not know PERF_METRICS.
+    MetricsRdpmcAbsent,
+    /// PERF_METRICS counts while its bit of the global control is clear.
+    MetricsEnableIgnored,
+    /// Status bit 48 (PERF_METRICS) cannot be set by software.
+    MetricsStatusStuck,
+    /// Fixed counter 3 counts every slot twice.
+    SlotsTwice,
+    /// The event of slots on general-purpose counters counts a slot less a cycle than fixed counter 3.
+    SlotsEventDiffers,
 }
 
 #[cfg(feature = "mutations")]
 impl Mutation {
     /// Every fault.
-    pub const ALL: [Self; 85] = {
+    pub const ALL: [Self; 104] = {
         use Mutation::*;
         [
             StatusBitNeverSets,
@@ -225,6 +263,7 @@ impl Mutation {
             LbrOrderReversed,
             LbrFilterIgnored,
             LbrMispredictLost,
+            LbrReturnsStay,
             PebsAddressWrong,
             PebsRecordLost,
             PebsThresholdIgnored,
@@ -235,6 +274,11 @@ impl Mutation {
             PebsGroupMissing,
             PebsAdaptiveIgnored,
             PebsDataConfigUnchecked,
+            PebsBranchesStale,
+            PebsLatencyIgnored,
+            PebsAuxiliaryIgnored,
+            PebsSourceWrong,
+            PebsLatencyLost,
             OneCounterTooManyEnumerated,
             CounterStandsStill,
             AllStandStill,
@@ -263,12 +307,25 @@ impl Mutation {
             IbsCountControlIgnored,
             IbsRegistersAbsent,
             IbsBranchFlagsLost,
+            IbsTakenLost,
+            IbsLatencyLost,
             IbsFetchOfNext,
             IbsFetchIncomplete,
             IbsPhysicalIsLinear,
             IbsFeatureTooMany,
             IbsCountWriteIgnored,
             IbsLvtOffsetInvalid,
+            MetricsSumTooSmall,
+            MetricsRetiringLost,
+            MetricsMispredictsLost,
+            MetricsSecondLevelWrong,
+            MetricsWriteGoesOn,
+            MetricsReservedAccepted,
+            MetricsRdpmcAbsent,
+            MetricsEnableIgnored,
+            MetricsStatusStuck,
+            SlotsTwice,
+            SlotsEventDiffers,
         ]
     };
 

@@ -93,10 +93,15 @@ pub enum Occurrence {
     ClFlush,
     /// A CPUID retired.
     Cpuid,
+    // Only with parameters of the caches (see [`crate::uarch::Parameters`]).
+    LoadL2Hit,
+    StoreL2Hit,
+    /// A cycle that a load took beyond that of its instruction.
+    MemoryStall,
 }
 
 /// Number of [`Occurrence`]s.
-pub const OCCURRENCES: usize = Occurrence::Cpuid as usize + 1;
+pub const OCCURRENCES: usize = Occurrence::MemoryStall as usize + 1;
 
 impl Occurrence {
     /// Every occurrence, in the order of its discriminant.
@@ -143,6 +148,9 @@ impl Occurrence {
             LbrInsert,
             ClFlush,
             Cpuid,
+            LoadL2Hit,
+            StoreL2Hit,
+            MemoryStall,
         ]
     };
 

@@ -126,6 +126,11 @@ impl Selection {
         self.occurrences
     }
 
+    /// Whether core cycles are in the sum, in whatever form.
+    pub(crate) const fn follows_cycles(self) -> bool {
+        self.bulk & !(1 << Bulk::Instructions as u8) != 0
+    }
+
     /// Whether a clock is in the sum, which ticks at a rate of its own.
     pub(crate) const fn has_clock(self) -> bool {
         self.has_bulk(Bulk::ReferenceClock) || self.has_bulk(Bulk::BusClock)

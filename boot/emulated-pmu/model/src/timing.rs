@@ -11,6 +11,9 @@
 //! | load whose translation came from the second-level TLB | 7 |
 //! | load that walked the page tables | 30 |
 //!
+//! The latency that a PEBS record or a sample of IBS states is always by these figures, of loads and stores, and from
+//! dispatch to data it is four cycles more ([`Latency`]).
+//!
 //! Stores and interrupts stall nothing. Stalls are known only while the code is stepped: at full
 //! speed, cycles are a multiple of instructions. [`Timing::FLAT`] takes the stalls away, so that cycles do not
 //! depend on which events are being counted. Clocks tick at a fixed ratio to core cycles, each
@@ -19,6 +22,7 @@
 use crate::delta::Delta;
 use crate::occurrence::Occurrence;
 use crate::selection::Selection;
+use crate::uarch::Parameters;
 use core::num::NonZeroU32;
 
 /// A clock's rate: so many ticks in so many core cycles.
@@ -94,6 +98,52 @@ pub struct Timing {
     pub stlb_cycles: u32,
     /// Cycles a load waits for a page walk.
     pub walk_cycles: u32,
+    /// Loads take the time of the model's parameters, reported as [`Occurrence::MemoryStall`]; so counters of cycles ask for it.
+    pub parameters: bool,
+}
+
+/// Cycles from a load's dispatch to its data, where the first level has it and its translation.
+pub const FIRST_LEVEL_CYCLES: u64 = 4;
+
+/// How long an instruction's data access took, as records and samples state it: by the rule of [`Timing::DEFAULT`], whether
+/// cycles are counted with their stalls or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Latency {
+    /// Cycles beyond the first level's until the data was there.
+    pub miss: u32,
+    /// Cycles until the translation was there.
+    pub translation: u32,
+}
+
+impl Latency {
+    /// Of the access that went farthest, of an instruction that retired with this delta.
+    #[must_use]
+    pub fn of(delta: &Delta) -> Self {
+        use Occurrence::*;
+        const RULE: Timing = Timing::DEFAULT;
+        let any = |list: &[Occurrence]| delta.sum(Selection::of(list)) > 0;
+        let miss = if any(&[LoadLlcMiss, StoreLlcMiss]) {
+            RULE.memory_cycles
+        } else if any(&[LoadLlcHit, StoreLlcHit]) {
+            RULE.llc_cycles
+        } else {
+            0
+        };
+        let translation = if any(&[LoadWalk, StoreWalk]) {
+            RULE.walk_cycles
+        } else if any(&[LoadStlbHit, StoreStlbHit]) {
+            RULE.stlb_cycles
+        } else {
+            0
+        };
+        Self { miss, translation }
+    }
+
+    /// From dispatch to data: what a record states, and a threshold is compared with.
+    #[must_use]
+    pub const fn whole(self) -> u64 {
+        FIRST_LEVEL_CYCLES + self.miss as u64 + self.translation as u64
+    }
 }
 
 /// Cycles in which nothing retired.
@@ -137,6 +187,7 @@ impl Timing {
         memory_cycles: 200,
         stlb_cycles: 7,
         walk_cycles: 30,
+        parameters: false,
     };
 
     /// The same clocks without any stall.
@@ -164,6 +215,28 @@ impl Timing {
         }
     }
 
+    /// The same where loads and mispredicted branches take the time of parameters.
+    #[must_use]
+    pub const fn with(self, parameters: &Parameters) -> Self {
+        Self {
+            mispredict_cycles: parameters.mispredict_cycles,
+            llc_cycles: 0,
+            memory_cycles: 0,
+            stlb_cycles: 0,
+            walk_cycles: 0,
+            parameters: true,
+            ..self
+        }
+    }
+
+    /// What has to be seen for cycles to be right.
+    pub(crate) fn waits(&self) -> Selection {
+        match self.parameters {
+            true => MISPREDICTED.or(Selection::of(&[Occurrence::MemoryStall])),
+            false => Selection::NOTHING,
+        }
+    }
+
     pub(crate) fn stalls(&self, delta: &Delta) -> Stalls {
         let each = u64::from(self.instruction_cycles.get()) - 1;
         let execution = delta.instructions.saturating_mul(each);
@@ -178,7 +251,8 @@ impl Timing {
             memory: of(Occurrence::LoadLlcHit, self.llc_cycles)
                 .saturating_add(of(Occurrence::LoadLlcMiss, self.memory_cycles))
                 .saturating_add(of(Occurrence::LoadStlbHit, self.stlb_cycles))
-                .saturating_add(of(Occurrence::LoadWalk, self.walk_cycles)),
+                .saturating_add(of(Occurrence::LoadWalk, self.walk_cycles))
+                .saturating_add(delta.count(Occurrence::MemoryStall)),
         }
     }
 

@@ -312,6 +312,7 @@ const ACCESS: Access = Access {
     bytes: 8,
     kind: AccessKind::Load,
     locked: false,
+    page_bits: 12,
 };
 
 /// OP_DATA2, OP_DATA3, linear and physical address.

@@ -197,6 +197,23 @@ fn sound(fault: Mutation, pmu: &mut Pmu) -> bool {
             let top = read(pmu, 0x1C9) as u32;
             read(pmu, 0xDC0 + top) >> 63 == 1
         }
+        LbrReturnsStay => {
+            write(pmu, 0x1C8, 1 << 9);
+            write(pmu, 0x1D9, 1);
+            pmu.record_branch(&jump(0x2000, BranchKind::RelativeCall, false));
+            pmu.record_branch(&jump(0x1005, BranchKind::Return, false));
+            let top = read(pmu, 0x1C9) as u32;
+            read(pmu, 0x680 + top) == 0
+        }
+        PebsBranchesStale => {
+            write(pmu, 0x1D9, 1);
+            pmu.record_branch(&jump(0x2000, BranchKind::RelativeJump, false));
+            load_record(pmu, 0xC0, 0, 8)[4..6] == [0x1000, 0x2000]
+        }
+        PebsLatencyIgnored => load_record(pmu, 0x1CD, 204, 1) == [0; 8],
+        PebsAuxiliaryIgnored => load_record(pmu, 0x1CD, 3, 1) == [0; 8],
+        PebsSourceWrong => load_record(pmu, 0x1CD, 3, 1)[5] == 0xA,
+        PebsLatencyLost => load_record(pmu, 0x1CD, 3, 1)[6] == 204,
         PebsAddressWrong | PebsRecordLost | PebsThresholdIgnored | PebsMaximumIgnored => {
             pebs_is_sound(fault, pmu)
         }
@@ -261,7 +278,71 @@ fn sound(fault: Mutation, pmu: &mut Pmu) -> bool {
             arm(pmu, INSTRUCTIONS | INT, 1);
             pmu.advance(&user(1)).pmi
         }),
+        _ if is_of_slots(fault) => slots_are_sound(fault, pmu),
         _ => ibs_is_sound(fault, pmu),
+    }
+}
+
+/// The first words of an adaptive record with these groups, of a load from memory that comes second; zeros if there is none.
+fn load_record(pmu: &mut Pmu, event: u64, threshold: u64, groups: u64) -> [u64; 8] {
+    let mut area = Area::new(1000, 1000);
+    area.set_reset(1, (1 << 48) - 1);
+    write(pmu, 0x600, AREA);
+    write(pmu, 0x3F1, 2);
+    write(pmu, 0x3F2, groups);
+    write(pmu, 0x3F6, threshold);
+    write(pmu, 0x187, event | EN | USR | 1 << 34);
+    write(pmu, 0x4C2, (1 << 48) - 1);
+    for n in 1..=2 {
+        let delta = Delta::step(Ring::User).with(Occurrence::Load, 1);
+        instruction(pmu, &mut area, n, delta.with(Occurrence::LoadLlcMiss, 1));
+    }
+    area.buffer()[..8].try_into().unwrap()
+}
+
+fn is_of_slots(fault: Mutation) -> bool {
+    let name = format!("{fault:?}");
+    name.starts_with("Slots") || name.starts_with("Metrics")
+}
+
+/// A hundred instructions, a tenth of them mispredicted branches, as slots and as PERF_METRICS.
+fn slots_are_sound(fault: Mutation, pmu: &mut Pmu) -> bool {
+    use Mutation::*;
+    const METRICS: u32 = 0x329;
+    let width = u64::from(pmu.spec().width);
+    let count = |pmu: &mut Pmu, enable: u64| {
+        write(pmu, 0x186, 0x01A4 | EN | USR);
+        write(pmu, 0x38D, 0x2000);
+        write(pmu, 0x38F, enable | 1 << 35 | 1);
+        write(pmu, 0x30C, 0);
+        write(pmu, 0xC1, 0);
+        write(pmu, METRICS, 0);
+        pmu.advance(&user(100).with(Occurrence::MissedReturn, 10));
+        (read(pmu, 0x30C), read(pmu, 0xC1), read(pmu, METRICS))
+    };
+    let (slots, general, shares) = count(pmu, 1 << 48);
+    let field = |index: u32| shares >> (8 * index) & 0xFF;
+    // Each misprediction takes 16 cycles of its own.
+    let cycles = 100 + 160;
+    match fault {
+        SlotsTwice => slots == width * cycles,
+        SlotsEventDiffers => general == slots,
+        MetricsSumTooSmall => (0..4).map(field).sum::<u64>() == 255,
+        MetricsRetiringLost => field(0) == 100 * 255 / slots,
+        MetricsMispredictsLost => field(1) > 150,
+        MetricsSecondLevelWrong => field(7) <= field(3),
+        MetricsWriteGoesOn => {
+            write(pmu, METRICS, 0);
+            read(pmu, METRICS) == 0
+        }
+        MetricsReservedAccepted => pmu.write_msr(METRICS, 1 << 32).is_err(),
+        MetricsRdpmcAbsent => pmu.rdpmc(0x2000_0000) == Ok(shares),
+        MetricsEnableIgnored => count(pmu, 0).2 == 0,
+        MetricsStatusStuck => {
+            write(pmu, 0x391, 1 << 48);
+            read(pmu, 0x38E) == 1 << 48
+        }
+        _ => unreachable!("{fault:?} is none of slots"),
     }
 }
 
@@ -308,13 +389,16 @@ fn ibs_is_sound(fault: Mutation, pmu: &mut Pmu) -> bool {
         access: Some((access, pmu_model::PageSize::Small)),
         code: None,
     };
-    let outcome = ibs::sample(pmu, &Delta::step(Ring::User), sampled);
+    let missed = Delta::step(Ring::User).with(Occurrence::LoadLlcMiss, 1);
+    let outcome = ibs::sample(pmu, &missed, sampled);
     match fault {
         IbsValidNeverSets => read(pmu, OP_CTL) & VAL != 0,
         IbsRipOfNext => read(pmu, ibs::OP_RIP) == 0x1000,
         IbsDataAddressLost => read(pmu, ibs::DATA_LINEAR) == 0x9000,
         IbsPhysicalIsLinear => read(pmu, ibs::DATA_PHYSICAL) == 0x5000,
         IbsBranchFlagsLost => read(pmu, ibs::OP_DATA) >> 37 & 1 == 1,
+        IbsTakenLost => read(pmu, ibs::OP_DATA) >> 35 & 1 == 1,
+        IbsLatencyLost => read(pmu, ibs::OP_DATA3) >> 32 & 0xFFFF == 200,
         IbsCountsOn => (0..100).all(|n| !ibs::step(pmu, n).ibs),
         IbsInterruptLost | IbsPeriodDoubled => outcome.ibs,
         _ => unreachable!("{fault:?} is none of IBS"),
@@ -351,6 +435,10 @@ fn is_adaptive(fault: Mutation) -> bool {
             | PebsGroupMissing
             | PebsAdaptiveIgnored
             | PebsDataConfigUnchecked
+            | PebsBranchesStale
+            | PebsLatencyIgnored
+            | PebsSourceWrong
+            | PebsLatencyLost
     )
 }
 
@@ -390,7 +478,10 @@ fn each_planted_fault_is_seen_and_only_when_planted() {
     for fault in Mutation::ALL {
         let model = match fault {
             _ if is_adaptive(fault) => Model::IceLake,
+            Mutation::PebsAuxiliaryIgnored => Model::SapphireRapids,
             _ if format!("{fault:?}").starts_with("Ibs") => Model::Zen4,
+            Mutation::MetricsSecondLevelWrong => Model::SapphireRapids,
+            _ if is_of_slots(fault) => Model::IceLake,
             _ => Model::Skylake,
         };
         let mut pmu = planted(model, None);

@@ -14,6 +14,7 @@ use crate::vcpu::Vcpu;
 use core::ffi::c_void;
 use plugin_channel::{ANSWER, Command, Mailbox, Mode, Parts, Place, QUESTION, SLOTS, VERSION};
 use pmu_model::OCCURRENCES;
+use pmu_model::uarch::Parameters;
 use std::sync::atomic::{AtomicU64, Ordering};
 use step::Behind;
 
@@ -36,7 +37,7 @@ pub extern "C" fn called(index: u32, data: *mut c_void) {
     let Some(vcpu) = calling(index).filter(|_| is_known) else { return };
     match command {
         Command::Who => {}
-        Command::Region => region(page, mailbox),
+        Command::Region => region(page, vcpu, mailbox),
         Command::Mode => mode(page, mailbox),
         Command::Enter => enter(vcpu, mailbox),
         Command::Exit => exit(vcpu, mailbox),
@@ -57,7 +58,13 @@ fn who(page: u64, mailbox: &mut Mailbox) {
     mailbox.processors = PROCESSORS.load(Ordering::Relaxed);
 }
 
-fn region(page: u64, mailbox: &Mailbox) {
+fn region(page: u64, vcpu: &mut Vcpu, mailbox: &Mailbox) {
+    let parameters = Parameters::of_words(&mailbox.parameters);
+    if parameters.is_some() || vcpu.core.is_shaped() {
+        vcpu.core.shape(parameters.as_ref());
+        state().shape(parameters.is_some());
+        translate_anew();
+    }
     let &Mailbox { region_start, region_end, own, .. } = mailbox;
     if !(region_start..region_end).contains(&own) {
         return;

@@ -6,6 +6,7 @@ use crate::tally::Sums;
 use iced_x86::{Instruction, Register};
 use pmu_model::Occurrence;
 use pmu_model::uarch::{Access, AccessKind, PAGE_BYTES, Sink, StringRun};
+use std::collections::HashMap;
 use step::Maintenance;
 
 /// Kind and LOCK of an access as a small number.
@@ -59,6 +60,8 @@ pub struct Memory {
     pub recent: Recent,
     /// Where pages lie.
     pub translations: Translations,
+    /// Bits of the offset in a page, by linear page of 4 KiB; asked for where caches are by parameters.
+    pub page_sizes: HashMap<u64, u8>,
     /// Accesses to recent lines, by way.
     hits: [u64; WAYS],
     /// Accesses of an instruction that is not done.
@@ -107,6 +110,7 @@ impl Memory {
     pub fn forget_translations(&mut self) {
         self.recent.clear();
         self.translations.clear();
+        self.page_sizes.clear();
     }
 
     /// A repeated string instruction came to its end.

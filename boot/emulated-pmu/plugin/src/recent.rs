@@ -130,6 +130,7 @@ mod tests {
                     bytes,
                     kind: AccessKind::Load,
                     locked: false,
+                    page_bits: 12,
                 };
                 let mut plain = Delta::step(Ring::User);
                 core.access(&access, &mut llc, Parts::ALL, &mut plain);

@@ -25,6 +25,8 @@ pub struct State {
     most: [AtomicU32; 2],
     /// How often the mode has changed.
     modes: AtomicU64,
+    /// Caches and TLBs are by parameters.
+    shaped: AtomicBool,
 }
 
 /// What other vCPUs' threads know of a vCPU.
@@ -57,6 +59,7 @@ impl State {
             stoppers: (0..MAX_VCPUS).map(|_| Stopper::default()).collect(),
             most: Default::default(),
             modes: AtomicU64::new(0),
+            shaped: AtomicBool::new(false),
         };
         STATE.set(state).expect("QEMU installs a plugin once");
     }
@@ -79,6 +82,16 @@ impl State {
     /// How often the mode has changed: code that was executed meanwhile may not have told what it did to translations.
     pub fn modes(&self) -> u64 {
         self.modes.load(Ordering::Relaxed)
+    }
+
+    /// Whether caches and TLBs are by parameters, so that sizes of pages matter.
+    pub fn is_shaped(&self) -> bool {
+        self.shaped.load(Ordering::Relaxed)
+    }
+
+    /// Caches and TLBs are by parameters, or no longer.
+    pub fn shape(&self, shaped: bool) {
+        self.shaped.store(shaped, Ordering::Relaxed);
     }
 
     /// The mode has changed.

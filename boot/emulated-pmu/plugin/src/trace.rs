@@ -8,6 +8,7 @@ use crate::plan::Action;
 use crate::qemu::{Direction, Insn, MemInfo, Registers, api};
 use crate::running::running;
 use crate::shape::Shape;
+use crate::state::state;
 use crate::tally::Tally;
 use crate::translator::Translator;
 use crate::vcpu::Vcpu;
@@ -41,9 +42,11 @@ pub fn apply(
     action: &Action,
 ) {
     let opened = Opened::Early { ip: facts.ip, tally: Tally::NONE };
+    // Where sizes of pages matter, the page tables are looked into.
+    let registers = if state().is_shaped() { Registers::Read } else { Registers::None };
     let accessed = |callback, direction, data: *mut c_void| {
         // SAFETY: the instruction is being translated; the callback takes such data, which stays.
-        unsafe { (api().accessed)(insn, callback, Registers::None, direction, data) };
+        unsafe { (api().accessed)(insn, callback, registers, direction, data) };
     };
     let before = |callback, data: *mut c_void| {
         // SAFETY: as above.

@@ -200,5 +200,5 @@ fn access(guest: &Guest, touch: &Touch, physical: u64) -> Access {
     let crosses = linear % PAGE + u64::from(bytes) > PAGE;
     let physical_next_page =
         if crosses { guest.physical(next).unwrap_or(physical) } else { physical };
-    Access { linear, physical, physical_next_page, bytes, kind, locked }
+    Access { linear, physical, physical_next_page, bytes, kind, locked, page_bits: 12 }
 }

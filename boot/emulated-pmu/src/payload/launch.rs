@@ -25,7 +25,7 @@ use emulated_pmu::vmcb::{Segment, Vmcb};
 use handover::{LAUNCH_VERSION, Launch, Refusal};
 use iced_x86::InstructionInfoFactory;
 use pmu_model::model::Vendor;
-use pmu_model::uarch::{Core, Llc, Prefetch};
+use pmu_model::uarch::{Core, Llc, Parameters, Prefetch};
 use pmu_model::{Host, Model, Needs, Pmu, Recording, Timing};
 
 static mut VMCB: MaybeUninit<Vmcb> = MaybeUninit::zeroed();
@@ -34,6 +34,8 @@ static mut LLC: Llc = Llc::new();
 static mut CR3: u64 = 0;
 /// Who is to count what cannot be told from QEMU's clock.
 static COUNTER: spin::Once<options::Counting> = spin::Once::new();
+/// The parameters of caches, TLBs and predictor, if there are some.
+static PARAMETERS: spin::Once<Parameters> = spin::Once::new();
 /// The guest's time is its own.
 static OWN_TIME: AtomicBool = AtomicBool::new(false);
 /// What [`prepare`] returns from a copy that waits for its processor.
@@ -112,9 +114,14 @@ unsafe fn build(
     OWN_TIME.store(options.clock == Clock::Guest, Ordering::Relaxed);
     COUNTER.call_once(|| options.counting);
     statistics::want(options.statistics);
+    let mut timing = Timing::of_tsc(shift);
+    if let Some(parameters) = options.parameters {
+        PARAMETERS.call_once(|| parameters);
+        timing = timing.with(&parameters);
+    }
     let mut pmu = match recording {
-        Some(recording) => Pmu::recorded(recording, host(), Timing::of_tsc(shift)),
-        None => Pmu::new(options.models.of(processor as usize), host(), Timing::of_tsc(shift)),
+        Some(recording) => Pmu::recorded(recording, host(), timing),
+        None => Pmu::new(options.models.of(processor as usize), host(), timing),
     };
     #[cfg(feature = "faults")]
     {
@@ -276,10 +283,10 @@ pub fn greet(guest: &Guest) {
 pub fn find_plugin(guest: &mut Guest) {
     let wanted = COUNTER.get().copied().unwrap_or_default();
     if wanted != options::Counting::Stepping {
-        guest.plugin = Plugin::find();
+        guest.plugin = Plugin::find(PARAMETERS.get());
     }
     if wanted == options::Counting::Plugin && guest.plugin.is_none() {
-        debug::line(format_args!("no emulated PMU: counting=plugin, and QEMU has no plugin"));
+        debug::line(format_args!("no emulated PMU: the plugin is asked for, and QEMU has none"));
         give_up(guest);
     }
     nested_guest::offer(guest);

@@ -11,6 +11,7 @@ use plugin_channel::{
     ANSWER, CALL_BYTES, Command, Limit, MAX_LIMITS, MAX_RECORDS, Mailbox, Mode, Parts, Place,
     QUESTION, Record, VERSION, call,
 };
+use pmu_model::uarch::Parameters;
 use pmu_model::{Delta, OCCURRENCES, Ring};
 
 const PAGE: usize = 4096;
@@ -98,7 +99,7 @@ pub struct Plugin {
 
 impl Plugin {
     /// Asks for it. Says so if there is one that speaks otherwise.
-    pub fn find() -> Option<Self> {
+    pub fn find(parameters: Option<&Parameters>) -> Option<Self> {
         set!(question, QUESTION);
         set!(answer, 0);
         execute(Command::Who);
@@ -119,6 +120,7 @@ impl Plugin {
         set!(region_start, own_start());
         set!(region_end, &raw const _end as u64);
         set!(own, &raw const CHANNEL as u64);
+        set!(parameters, parameters.map_or([0; Parameters::WORDS], Parameters::words));
         execute(Command::Region);
         Some(Self {
             modes: Modes::default(),

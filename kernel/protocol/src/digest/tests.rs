@@ -365,3 +365,9 @@ proptest! {
         let _ = Digest::unpack(&[&[VERSION], &bytes[..]].concat());
     }
 }
+
+/// 1 MiB.
+#[test]
+fn a_digest_has_its_bound() {
+    assert_eq!(MAX_BYTES, 1_048_576);
+}

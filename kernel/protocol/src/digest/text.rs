@@ -114,3 +114,15 @@ pub fn join(text: &str) -> Result<Vec<u8>, TextError> {
     let found = format!("{:08X}", crc32(&packed));
     if found == announced { Ok(packed) } else { Err(TextError::Checksum { announced, found }) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `BC1:`, `12/12`, `:`, eight digits, `:` and `.`.
+    #[test]
+    fn the_frame_of_a_part_is_20_characters() {
+        assert_eq!(FRAME, "BC1:12/12:1A2B3C4D:.".len());
+        assert_eq!(FRAME, 20);
+    }
+}

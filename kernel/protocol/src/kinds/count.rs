@@ -54,6 +54,8 @@ impl ItemRecord for CountResult {
             all.push(figure(format!("{set}passes"), number(passes)));
             events.iter().for_each(|event| of_event(self, &set, event, &mut all));
         }
+        let readings = self.named_readings().into_iter();
+        all.extend(readings.map(|(name, value)| figure(name, scaled(&value))));
         all
     }
 
@@ -76,9 +78,12 @@ impl ItemRecord for CountResult {
     }
 }
 
+fn scaled(value: &CountValue) -> Option<f64> {
+    value.scaled.map(|scaled| scaled as f64)
+}
+
 /// An event of a count: all of it, and everybody's part. Names are those of the CSV.
 fn of_event(count: &CountResult, set: &str, event: &CountedEvent, all: &mut Vec<Figure>) {
-    let scaled = |value: &CountValue| value.scaled.map(|scaled| scaled as f64);
     let name = |whose: &str| format!("{set}{}{whose}", event.event);
     all.push(figure(name(""), scaled(&event.sum)));
     all.push(figure(name(", kernel"), scaled(&event.kernel)));

@@ -8,6 +8,7 @@
 mod conformance;
 mod count;
 mod exact;
+mod facts;
 mod history;
 mod processors;
 mod sample;
@@ -15,10 +16,10 @@ mod snippet;
 mod tasks;
 
 use crate::digest;
-use crate::job::{Conformance, Count, Exact, History, Processors, Sampling, Snippet, Tasks};
+use crate::job::{Conformance, Count, Exact, Facts, History, Processors, Sampling, Snippet, Tasks};
 use crate::limits::LimitError;
 use crate::record::{
-    AcpiTables, Check, CountResult, CpuidLeaves, Crash, End, ErrorRecord, ExactResult,
+    AcpiTables, Check, CountResult, CpuidLeaves, Crash, End, ErrorRecord, ExactResult, FactsResult,
     HistoryResult, Machine, Measure, Miss, Msrs, ProcessorsResult, Progress, SampleResult, Samples,
     SnippetResult, Start, Suite, TaskResult, TasksResult, Uncounted, Verdict,
 };
@@ -56,6 +57,8 @@ macro_rules! kinds {
                 History(History),
                 /// Find out all that can be known of a machine, then check its PMU by what was measured.
                 BringUp(Conformance),
+                /// Find out what the processor's caches and TLBs are.
+                Facts(Facts),
             }
             results {
                 /// What a snippet cost.
@@ -72,6 +75,8 @@ macro_rules! kinds {
                 Processors(ProcessorsResult),
                 /// What sampling a workload came to.
                 Sample(SampleResult),
+                /// What the processor's caches and TLBs are.
+                Facts(FactsResult),
             }
         }
     };

@@ -20,6 +20,9 @@ pub enum LimitError {
          lower unroll, or use loop"
     )]
     CodeArea { copies: u64, body: u64, total: u64, max: u64 },
+    /// Memory of a fact sheet that has no such size.
+    #[error("the memory of a fact sheet is {0} bytes; it must be a power of two from 8 MiB on")]
+    FactBytes(u64),
     /// A rate that the UART cannot make.
     #[error(
         "baud is {0}; it must divide 115200 without remainder (115200, 57600, 38400, 9600, ...)"

@@ -93,7 +93,8 @@ fn check_together(item: &Item, pieces: &[&Memory]) -> Result<(), LimitError> {
     for (index, piece) in pieces.iter().enumerate() {
         let wrong =
             |error| LimitError::Memory { name: piece.name.to_string(), error: error_box(error) };
-        if item.part().snippet().is_none() && item.part().workload().is_none() {
+        let has_code = item.part().snippet().is_some() || item.part().workload().is_some();
+        if !has_code && !matches!(item, Item::Facts(_)) {
             return Err(wrong(LimitError::MemoryPlace("the conformance suite has no use for it")));
         }
         let mapped = piece.mapped();

@@ -115,6 +115,7 @@ fn i8_tasks_that_cannot_run_are_refused() {
         parent,
         cpu: None,
         core: None,
+        outlives: false,
         program: None,
         bits: crate::bits::Bits::SixtyFour,
     };
@@ -129,6 +130,7 @@ fn i8_tasks_that_cannot_run_are_refused() {
             limit_us: 1,
             workload: crate::workload::Workload { tasks, tick_ns, jitter: None },
             bind: Bind::System,
+            alone: false,
             sets: alloc::vec![],
             gate: alloc::vec![],
         }))
@@ -159,6 +161,7 @@ fn c3_a_set_is_bound_to_what_there_is() {
         requests: alloc::vec![request.clone()],
         together: false,
         bind,
+        alone: false,
         force,
     };
     let item = |sets: &[CountSet<'static>]| Count {
@@ -175,6 +178,7 @@ fn c3_a_set_is_bound_to_what_there_is() {
             jitter: None,
         },
         bind: Bind::System,
+        alone: false,
         sets: sets.to_vec(),
         gate: alloc::vec![],
     };
@@ -254,4 +258,14 @@ fn i6_processors_take_a_limit_of_time_and_no_other_option_of_the_machine() {
         let error = check(change).unwrap_err();
         assert!(matches!(error, LimitError::Range { field: f, .. } if f == field), "{error}");
     }
+}
+
+/// In figures: the guide's page of jobs names some of them.
+#[test]
+fn bounds_in_bytes_and_entries_are_what_their_documentation_says() {
+    assert_eq!((MAX_CODE_BYTES, CODE_AREA_BYTES), (1_048_576, 16_777_216));
+    // 16 MiB of the target's memory, and 10 MiB.
+    assert_eq!((MAX_SAMPLES * 32, MAX_SAMPLES_WITH_REGISTERS * 160), (16_777_216, 10_485_760));
+    // 256 GiB and 64 MiB.
+    assert_eq!((memory::MAX_MEMORY_BYTES, memory::MAX_FILE_BYTES), (274_877_906_944, 67_108_864));
 }

@@ -80,3 +80,9 @@ proptest! {
         let _ = Program::unpack(&framed);
     }
 }
+
+/// 1 MiB; a length of eight bytes, and 512 bytes of text.
+#[test]
+fn a_program_has_a_stack_of_1_mib_and_520_bytes_of_message() {
+    assert_eq!((STACK_BYTES, MESSAGE_BYTES), (1_048_576, 520));
+}

@@ -1,7 +1,8 @@
 //! What was counted while tasks ran.
 
 use super::{Miss, TaskResult, Together, Uncounted, VectorCount, Verdict};
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -66,9 +67,44 @@ pub struct CountResult {
     /// How counting started and stopped, if that was at addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<CountGate>,
+    /// What tasks read of themselves while they ran, in the order of each processor.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<CountReading>,
+    /// Readings that there was no room for here. The tasks were answered.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub readings_dropped: u64,
     /// TSC ticks between two timer ticks at the end, if those that were asked for left the tasks no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lengthened: Option<u64>,
+}
+
+impl CountResult {
+    /// What tasks read, by the names of its figures: each task's own count of an event, and that of its descendants. The
+    /// readings of a task and an event are numbered from 1.
+    #[must_use]
+    pub fn named_readings(&self) -> Vec<(String, CountValue)> {
+        let mut all = Vec::new();
+        for (index, reading) in self.readings.iter().enumerate() {
+            let of = |one: &CountReading| (one.task, one.set, one.event);
+            let before = self.readings[..index].iter().filter(|one| of(one) == of(reading));
+            let (number, [task, event]) = (before.count() + 1, self.names_of(reading));
+            for (what, value) in [("task", reading.own), ("children of", reading.children)] {
+                all.push((format!("{event}, {what} {task}, reading {number}"), value));
+            }
+        }
+        all
+    }
+
+    /// The names of the task and of the event of a reading, that behind its set's if there are sets.
+    #[must_use]
+    pub fn names_of(&self, reading: &CountReading) -> [String; 2] {
+        let set = self.sets.get(reading.set as usize);
+        let events = set.map_or(&self.events, |set| &set.events);
+        let event = events.get(reading.event as usize).map_or("", |event| &*event.event);
+        let set = set.map_or(String::new(), |set| format!("{}: ", set.name));
+        let task = self.tasks.get(usize::from(reading.task)).map_or("", |task| &*task.name);
+        [task.to_string(), format!("{set}{event}")]
+    }
 }
 
 /// What a processor did while it counted.
@@ -198,6 +234,25 @@ pub struct CountedEvent {
     /// Errata of the event, and what else puts the count in doubt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
+}
+
+/// What a task read of itself, by `int 0x85`.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CountReading {
+    /// The task, as an index into [`CountResult::tasks`].
+    pub task: u16,
+    /// The set that counted it: an index of [`CountResult::sets`], if there are any.
+    #[serde(default, skip_serializing_if = "is_zero_u32")]
+    pub set: u32,
+    /// The event, as an index into the set's events.
+    pub event: u32,
+    /// TSC ticks since counting began.
+    pub tsc: u64,
+    /// What the task itself had come to.
+    pub own: CountValue,
+    /// What its descendants had come to: those that had exited, and those that were still there.
+    pub children: CountValue,
 }
 
 /// A count, and how much of the time it stands for.

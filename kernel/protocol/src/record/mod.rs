@@ -5,6 +5,7 @@ mod check;
 mod count;
 mod events;
 mod exact;
+mod facts;
 mod fault;
 mod hex;
 mod history;
@@ -18,11 +19,15 @@ mod tasks;
 pub use bring_up::{AcpiTable, AcpiTables, CpuidLeaves, INDEXED_LEAVES, Measure, Msrs};
 pub use check::{Check, CheckVerdict, Suite};
 pub use count::{
-    CountCpu, CountGate, CountInterval, CountResult, CountSnapshot, CountValue, CountedEvent,
-    CountedSet, Eviction,
+    CountCpu, CountGate, CountInterval, CountReading, CountResult, CountSnapshot, CountValue,
+    CountedEvent, CountedSet, Eviction,
 };
 pub use events::EventTables;
 pub use exact::{Comparison, ExactCount, ExactResult, ListedInstruction};
+pub use facts::{
+    CacheFact, CurvePoint, FactsResult, FactsTimer, Fit, MemoryFacts, PolicyEvidence,
+    PolicySequence, TlbFact,
+};
 pub use fault::{Crash, CrashKind, Fault, Registers};
 pub use hex::Hex;
 pub use history::{HistoryPass, HistoryResult, HistorySeries, StoppedBy};
@@ -39,8 +44,9 @@ pub use result::{
     Aggregates, Applied, Counting, Metric, Miss, Series, SnippetResult, Uncounted, Verdict,
 };
 pub use sampling::{
-    AddressCount, CodePlace, DataCount, EdgeCount, RecordedBranches, SampleResult, SampledCount,
-    Samples, SamplingCapability, Schedule, TimerResult,
+    AddressCount, CodePlace, DataCount, EdgeCount, OutcomeCount, RecordedBranches, SampleResult,
+    SampledCount, SampledStacks, Samples, SamplingCapability, Schedule, SourceCount, StackCount,
+    TimerResult,
 };
 pub use tasks::{TaskEnd, TaskResult, TasksResult, Ticks, Together, VectorCount};
 

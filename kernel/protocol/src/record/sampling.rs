@@ -94,6 +94,28 @@ pub struct SampleResult {
     /// The branches that the processor recorded before each sample, where the job asks for them and there are such records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branches: Option<RecordedBranches>,
+    /// Where the data of sampled accesses came from and how long it took, most often first; empty if no sample tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<SourceCount>,
+    /// Accesses whose source found no place there.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sources_elsewhere: u64,
+    /// What the cycles of `sources` are, and what the other cycles are; absent: nothing tells any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latencies: Option<[String; 2]>,
+    /// What became of branches that were sampled themselves, most often first: with IBS.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outcomes: Vec<OutcomeCount>,
+    /// Branches that found no place there.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub outcomes_elsewhere: u64,
+    /// The calls that led to the samples, where the job asks for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stacks: Option<SampledStacks>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// One event that was sampled by. `samples` + `dropped` + `lost` = `overflows`.
@@ -134,6 +156,9 @@ pub struct SampledCount {
     /// Overflows whose PEBS record the processor did not write because the buffer was full.
     #[serde(default)]
     pub lost: u64,
+    /// Samples that were none of what was asked for and were left out by software; they are not among the overflows.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub filtered: u64,
 }
 
 /// Where a task's code lay when it was sampled.
@@ -174,7 +199,7 @@ pub struct AddressCount {
 }
 
 /// How often PEBS records of one event had one data address.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DataCount {
     /// Linear address of what was loaded or stored.
@@ -183,6 +208,94 @@ pub struct DataCount {
     pub event: u32,
     /// Index of the task.
     pub task: u32,
+    /// How often.
+    pub count: u64,
+    /// Cycles to the data, of all of them; absent where records do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<u64>,
+    /// The longest of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest: Option<u32>,
+}
+
+/// How often samples of one event found their data in one place, with a latency of one class.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SourceCount {
+    /// Index of the event.
+    pub event: u32,
+    /// Index of the task.
+    pub task: u32,
+    /// Where the data was: `L1`, `LFB`, `L2`, `L3`, `memory`, `remote memory` and others; behind a comma what other caches had.
+    pub source: String,
+    /// They were stores.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub store: bool,
+    /// Whether the second-level TLB had no translation; absent where that is not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tlb_miss: Option<bool>,
+    /// Whether they were locked; absent where that is not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locked: Option<bool>,
+    /// The class of the latency: from so many cycles to less than twice as many; 0: no latency was told.
+    #[serde(default)]
+    pub least: u32,
+    /// How often.
+    pub count: u64,
+    /// Cycles to the data, of all of them.
+    #[serde(default)]
+    pub latency: u64,
+    /// The longest of them.
+    #[serde(default)]
+    pub longest: u32,
+    /// Cycles of the other kind, of all of them.
+    #[serde(default)]
+    pub other: u64,
+}
+
+/// What became of a branch that was sampled.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OutcomeCount {
+    /// Address of the branch.
+    pub address: Hex,
+    /// Index of the task.
+    pub task: u32,
+    /// How often it was sampled.
+    pub count: u64,
+    /// Of these, how many were taken.
+    pub taken: u64,
+    /// How many were mispredicted.
+    pub mispredicted: u64,
+    /// How many were returns.
+    pub returns: u64,
+}
+
+/// The calls that led to the samples of an item.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SampledStacks {
+    /// How many calls the processor's records hold: of deeper stacks the oldest are missing.
+    pub entries: u8,
+    /// Each stack, most often first.
+    pub stacks: Vec<StackCount>,
+    /// Samples whose stack found no place in the table.
+    #[serde(default)]
+    pub elsewhere: u64,
+}
+
+/// How often a stack was sampled.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StackCount {
+    /// Index of the event.
+    pub event: u32,
+    /// Index of the task.
+    pub task: u32,
+    /// Its ring.
+    pub ring: u8,
+    /// The sampled instruction, and before it the calls that led to it, the newest first.
+    pub frames: Vec<Hex>,
     /// How often.
     pub count: u64,
 }
@@ -244,6 +357,15 @@ pub struct Samples {
     /// The data address of each sample, 0 where it has none; empty if all are 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<Hex>,
+    /// Cycles to the data of each sample, 0 where they are not told; empty if all are 0.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latencies: Vec<u32>,
+    /// Where the data of each sample came from, as a number among `source_names`, from 1; 0: it is not told. Empty if all are 0.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<u32>,
+    /// The names of these, as in `sources` of the item's result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub source_names: Vec<String>,
     /// Numbers of the samples that interrupted 32-bit code, from 0 in each record; all others interrupted 64-bit code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compatibility: Vec<u32>,

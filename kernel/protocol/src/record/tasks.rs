@@ -92,6 +92,13 @@ pub struct TaskResult {
     /// The same of its children and theirs, added as each exited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_user_instructions: Option<u64>,
+    /// The task to whose counts its own were added when it was gone, as an index: its parent, or the nearest ancestor that was
+    /// still there. Absent: none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added_to: Option<u16>,
+    /// The parent that was gone before it, as an index; absent: none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outlived: Option<u16>,
     /// Number of the processor that it ran on; absent: the first.
     #[serde(default, skip_serializing_if = "is_first")]
     pub cpu: u32,

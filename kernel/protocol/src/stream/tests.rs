@@ -314,3 +314,9 @@ fn a_line_as_long_as_may_be_is_not_cut() {
     assert_eq!(reader.feed(&[b'x'; MAX_LINE_BYTES]), []);
     assert_eq!(reader.feed(b"x").len(), 1);
 }
+
+/// 1 MiB, and as many missing numbers.
+#[test]
+fn lines_and_gaps_have_their_bounds() {
+    assert_eq!((MAX_LINE_BYTES, MAX_GAP), (1_048_576, 1_048_576));
+}

@@ -4,7 +4,9 @@ use super::*;
 
 /// Every fault that the model knows, on which processor, and the check that must notice it.
 pub(super) const TABLE: &[(Mutation, Model, &str)] = {
-    use Model::{ArrowLake, Core2, Haswell, IceLake, K10, SapphireRapids, Skylake, Zen2, Zen4};
+    use Model::{
+        ArrowLake, Core2, Haswell, IceLake, K10, Nehalem, SapphireRapids, Skylake, Zen2, Zen4,
+    };
     use Mutation::*;
     &[
         (StatusBitNeverSets, Skylake, "overflow.status_bit"),
@@ -49,6 +51,19 @@ pub(super) const TABLE: &[(Mutation, Model, &str)] = {
         (LbrOrderReversed, Skylake, "lbr.order"),
         (LbrFilterIgnored, Skylake, "lbr.filter"),
         (LbrMispredictLost, Skylake, "lbr.mispredicted"),
+        (LbrReturnsStay, Haswell, "lbr.call_stack"),
+        (LbrReturnsStay, Skylake, "lbr.call_stack"),
+        (LbrReturnsStay, ArrowLake, "lbr.call_stack"),
+        (PebsBranchesStale, IceLake, "pebs.branches"),
+        (PebsBranchesStale, SapphireRapids, "pebs.branches"),
+        (PebsLatencyIgnored, Nehalem, "pebs.load_latency"),
+        (PebsLatencyIgnored, Skylake, "pebs.load_latency"),
+        (PebsLatencyIgnored, SapphireRapids, "pebs.load_latency"),
+        (PebsLatencyLost, Haswell, "pebs.latency"),
+        (PebsLatencyLost, ArrowLake, "pebs.latency"),
+        (PebsSourceWrong, Nehalem, "pebs.data_source"),
+        (PebsSourceWrong, ArrowLake, "pebs.data_source"),
+        (PebsAuxiliaryIgnored, SapphireRapids, "pebs.auxiliary"),
         (PebsAddressWrong, Skylake, "pebs.address"),
         (PebsRecordLost, Skylake, "pebs.count"),
         (PebsThresholdIgnored, Skylake, "pebs.threshold"),
@@ -113,12 +128,30 @@ pub(super) const TABLE: &[(Mutation, Model, &str)] = {
         (IbsCountsOn, Zen2, "ibs.valid"),
         (IbsRipOfNext, Zen4, "ibs.address"),
         (IbsBranchFlagsLost, Zen2, "ibs.address"),
+        (IbsLatencyLost, Zen4, "ibs.latency"),
+        (IbsLatencyLost, K10, "ibs.latency"),
+        (IbsTakenLost, Zen2, "ibs.outcome"),
         (IbsDataAddressLost, Zen4, "ibs.data_address"),
         (IbsPhysicalIsLinear, K10, "ibs.data_address"),
         (IbsFetchOfNext, Zen4, "ibs.fetch"),
         (IbsFetchIncomplete, K10, "ibs.fetch"),
         (IbsInterruptLost, Zen4, "ibs.interrupt"),
         (IbsLvtOffsetInvalid, Zen2, "ibs.interrupt"),
+        (SlotsTwice, IceLake, "slots.width"),
+        (SlotsTwice, SapphireRapids, "slots.fixed_and_general"),
+        (SlotsEventDiffers, ArrowLake, "slots.fixed_and_general"),
+        (FixedStatusNeverSets, IceLake, "slots.overflow"),
+        (MetricsSumTooSmall, IceLake, "metrics.sum"),
+        (MetricsSumTooSmall, SapphireRapids, "fixed.metrics"),
+        (MetricsRetiringLost, IceLake, "metrics.retiring"),
+        (MetricsMispredictsLost, IceLake, "metrics.bad_speculation"),
+        (MetricsSecondLevelWrong, SapphireRapids, "metrics.second_level"),
+        (MetricsWriteGoesOn, SapphireRapids, "metrics.starts_over"),
+        (MetricsEnableIgnored, IceLake, "metrics.needs_enable"),
+        (KernelFilterIgnored, IceLake, "metrics.rings"),
+        (MetricsStatusStuck, ArrowLake, "metrics.status_bit"),
+        (MetricsRdpmcAbsent, IceLake, "metrics.rdpmc_equals_rdmsr"),
+        (MetricsReservedAccepted, IceLake, "metrics.reserved"),
     ]
 };
 

@@ -15,6 +15,8 @@ use protocol::record::Uncounted;
 pub struct Planned {
     /// The set; `None`: nothing can be counted.
     pub set: Option<Set>,
+    /// The number of each of its requests among the job's.
+    pub events: Vec<usize>,
     /// Left out, each with its reason.
     pub uncounted: Vec<Uncounted>,
 }
@@ -24,7 +26,7 @@ impl Planned {
     #[must_use]
     pub fn uncounted(set: &SetOf, reason: &str) -> Self {
         let uncounted = set.requests.iter().map(|request| refused(request, reason)).collect();
-        Self { set: None, uncounted }
+        Self { uncounted, ..Self::default() }
     }
 }
 
@@ -39,7 +41,7 @@ pub fn plan(item: &SetOf, known: &Known) -> Planned {
         let requests = left.iter().map(|&index| request(&item.requests[index], &left));
         let (index, reason) = match Set::build(requests.collect(), sharing, known) {
             Ok(set) => match (in_ring_0(&set).filter(|_| item.gated), too_often(item, &set)) {
-                (None, None) => return Planned { set: Some(set), uncounted },
+                (None, None) => return Planned { set: Some(set), events: left, uncounted },
                 (Some(index), _) => (index, IN_RING_0.to_string()),
                 (None, Some(refused)) => refused,
             },
@@ -60,7 +62,7 @@ pub fn plan(item: &SetOf, known: &Known) -> Planned {
         uncounted.push(refused(&item.requests[left[index]], &reason));
         left.remove(index);
     }
-    Planned { set: None, uncounted }
+    Planned { uncounted, ..Planned::default() }
 }
 
 /// Least number of events between two overflows of a request that counts ring 0: the handler's own way out is counted

@@ -29,7 +29,7 @@ pub(super) struct Series {
     /// Raw counts in the order of a row, up to the last one.
     last: Vec<u64>,
     now: Counts,
-    /// A parent's raw counts before its child exits.
+    /// An heir's raw counts before another's are added.
     before: Vec<u64>,
 }
 
@@ -96,20 +96,19 @@ impl Series {
         Ok(())
     }
 
-    /// A child of `parent` exits, which `exit` adds to its parent's counts. The rows have them where they were counted: as
-    /// the child's.
+    /// A task exits, which `exit` adds to the counts of `heir`. The rows have them where they were counted: as the task's.
     pub(super) fn exited(
         &mut self,
-        parent: u16,
+        heir: u16,
         contexts: &mut Contexts,
         platform: &mut dyn Platform,
         exit: impl FnOnce(&mut Contexts, &mut dyn Platform) -> Result<(), CountingError>,
     ) -> Result<(), ContextError> {
-        let counts = contexts.task(&self.claim, parent, platform)?.counts();
+        let counts = contexts.task(&self.claim, heir, platform)?.counts();
         self.before.iter_mut().zip(counts).for_each(|(before, count)| *before = count.raw);
         exit(contexts, platform)?;
-        let counts = contexts.task(&self.claim, parent, platform)?.counts();
-        let first = self.events * (1 + usize::from(parent));
+        let counts = contexts.task(&self.claim, heir, platform)?.counts();
+        let first = self.events * (1 + usize::from(heir));
         let last = self.last.iter_mut().skip(first);
         for ((last, before), count) in last.zip(&self.before).zip(counts) {
             *last = last.wrapping_add(count.raw.wrapping_sub(*before));

@@ -19,6 +19,10 @@ pub struct Share {
     pub set: Set,
     /// For whom: each gets counters of its own.
     pub scopes: Vec<Scope>,
+    /// The number of each request of the set among the job's events.
+    pub events: Vec<usize>,
+    /// Whether children of the tasks are left out.
+    pub alone: bool,
 }
 
 /// All sets of an item.
@@ -52,7 +56,7 @@ impl Sets {
                 Some(_) => places(set.bind, &item.workload, in_use),
                 None => Vec::new(),
             };
-            SetRequest { places, force: set.force }
+            SetRequest { places, force: set.force, alone: set.alone }
         };
         let requests: Vec<SetRequest> = sets.iter().zip(&planned).map(request).collect();
         let tasks = u16::try_from(item.workload.tasks.len()).unwrap_or(u16::MAX);
@@ -88,7 +92,8 @@ impl Sets {
                 .set
                 .clone()
                 .filter(|_| *allocation == Allocation::Counts && !scopes.is_empty())?;
-            Some(Share { number, set, scopes })
+            let events = planned.events.clone();
+            Some(Share { number, set, scopes, events, alone: request.alone })
         };
         each.filter_map(share).collect()
     }

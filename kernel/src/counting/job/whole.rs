@@ -31,6 +31,8 @@ pub fn whole(item: &Count, sets: Sets, parts: Vec<(u16, Part)>) -> CountResult {
     let mut result = CountResult {
         ticks: parts.iter().map(|(_, part)| part.ticks).sum(),
         switches: parts.iter().map(|(_, part)| part.switches).sum(),
+        readings_dropped: parts.iter().map(|(_, part)| part.readings_dropped).sum(),
+        readings: parts.iter().flat_map(|(_, part)| part.readings.iter().copied()).collect(),
         dropped: parts.iter().map(|(_, part)| part.dropped).sum(),
         snapshot: parts.first().and_then(|(_, part)| part.snapshot.clone()),
         // The processor on which its task runs has it.

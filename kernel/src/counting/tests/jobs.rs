@@ -17,6 +17,7 @@ pub(super) fn task(name: &'static str, parent: Option<u16>) -> Task<'static> {
         parent,
         cpu: None,
         core: None,
+        outlives: false,
         program: None,
         bits: protocol::bits::Bits::SixtyFour,
     }
@@ -40,6 +41,7 @@ pub(super) fn item(
             jitter: None,
         },
         bind: Bind::System,
+        alone: false,
         sets: vec![],
         gate: vec![],
     }

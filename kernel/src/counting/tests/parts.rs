@@ -59,6 +59,7 @@ fn c7_sets_keep_their_names_and_what_of_them_is_not_counted() {
         requests,
         together: false,
         bind: Bind::Processor(1),
+        alone: false,
         force: false,
     };
     let sets = vec![

@@ -9,7 +9,7 @@ use protocol::record::{CountValue, CountedEvent};
 use protocol::workload::{Task, Workload};
 
 fn request(places: &[(u16, Scope)], force: bool) -> SetRequest {
-    SetRequest { places: places.to_vec(), force }
+    SetRequest { places: places.to_vec(), force, alone: false }
 }
 
 #[test]
@@ -68,7 +68,7 @@ proptest! {
         let scope = |task: Option<u16>| task.map_or(Scope::System, Scope::Task);
         let requests: Vec<SetRequest> = asked.iter().map(|(places, force)| {
             let places = places.iter().map(|(&cpu, &task)| (cpu, scope(task))).collect();
-            SetRequest { places, force: *force }
+            SetRequest { places, force: *force, alone: false }
         }).collect();
         let allocations = allocate(&requests, 4);
         prop_assert_eq!(allocations.len(), requests.len());
@@ -106,6 +106,7 @@ fn item(sets: &[(&'static str, Bind, bool)]) -> count::Count<'static> {
         requests: vec![request.clone()],
         together: false,
         bind: bind.clone(),
+        alone: false,
         force: *force,
     };
     count::Count {
@@ -122,6 +123,7 @@ fn item(sets: &[(&'static str, Bind, bool)]) -> count::Count<'static> {
             jitter: None,
         },
         bind: Bind::System,
+        alone: false,
         sets: sets.iter().map(set).collect(),
         gate: vec![],
     }

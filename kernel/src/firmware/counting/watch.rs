@@ -14,7 +14,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 use kernel::counting::address::AddressGate;
 use kernel::counting::job::{CountRun, Part, Share};
-use kernel::tasks::{Emitted, Observer};
+use kernel::tasks::{Emitted, Observer, Read};
 use protocol::count::Count;
 
 /// What the handlers of one processor work with while an item runs.
@@ -205,11 +205,20 @@ impl Observer for Watch<'_> {
         });
     }
 
-    fn exited(&mut self, task: u16, parent: Option<u16>) {
+    fn exited(&mut self, task: u16, heir: Option<u16>) {
         self.tell(|running| {
-            let done = running.run.exited(task, parent, &mut running.processor);
+            let done = running.run.exited(task, heir, &mut running.processor);
             running.note(done);
         });
+    }
+
+    fn reads(&mut self, task: u16, event: u64) -> Option<Read> {
+        let mut read = None;
+        self.tell(|running| match running.run.reads(task, event, &mut running.processor) {
+            Ok(found) => read = found,
+            Err(error) => running.note(Err::<(), _>(error)),
+        });
+        read
     }
 
     fn aside(&mut self, work: &mut dyn FnMut()) {

@@ -5,7 +5,7 @@ use super::others::Others;
 use crate::firmware::processor_set::SelectedProcessors;
 use crate::firmware::programs::Owner;
 use crate::firmware::test_machine::Processor;
-use crate::firmware::{bring_up, counting, crash, reset, saved, tasks};
+use crate::firmware::{bring_up, counting, crash, facts, reset, saved, tasks};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::cpu;
@@ -20,8 +20,8 @@ use kernel::screen::Status;
 use kernel::snippet::measure::Unmeasured;
 use kernel::tasks::Summary;
 use kernel::{processors, run};
-use protocol::job::{Conformance, CoreKind, Count, Memory, Processors, Requirement, Tasks};
-use protocol::record::{Applied, Check, CountResult, ProcessorsResult, Record, Suite};
+use protocol::job::{Conformance, CoreKind, Count, Facts, Memory, Processors, Requirement, Tasks};
+use protocol::record::{Applied, Check, CountResult, FactsResult, ProcessorsResult, Record, Suite};
 use raw_cpuid::CpuIdReader as _;
 
 impl run::Machine for Target<'_> {
@@ -188,6 +188,16 @@ impl run::Machine for Target<'_> {
             }
             failure
         })
+    }
+
+    fn facts(&mut self, item: &Facts) -> Result<FactsResult, String> {
+        let ranges = self.asked.memory.ranges();
+        let frames = &mut self.asked.controls.frames;
+        let counters = (&mut self.counting.own, self.machine.clock.hz);
+        let mut result = facts::measure(item, &ranges, (&mut self.space, frames), counters)?;
+        self.found.refresh(&mut self.space);
+        result.emulated = self.machine.emulated.is_some();
+        Ok(result)
     }
 
     fn take_stray(&mut self) -> Option<String> {

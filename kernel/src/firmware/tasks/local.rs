@@ -8,7 +8,10 @@ use arch::interrupts::TrapFrame;
 use arch::pmu::pmi::{self, Interval};
 use arch::task::{self, Context, KERNEL, TICK_VECTOR};
 use arch::time::tsc;
-use kernel::tasks::{Cause, Decision, ProcessorScheduler, Timer};
+use kernel::tasks::{Cause, Decision, ProcessorScheduler, Read, Timer};
+
+/// RFLAGS.CF (SDM vol. 1, 3.4.3.1).
+const CARRY: u64 = 1;
 
 /// Tasks are sampled: `arch::pmu::pmi`'s counters run while a task does, with this timer beside them.
 #[derive(Clone, Copy)]
@@ -86,11 +89,11 @@ impl LocalTasks {
         for (place, &number) in self.numbers.iter().enumerate() {
             places[usize::from(number)] = place;
         }
-        let (cr2, stops) = (&mut self.cr2[..], &mut self.stops[..]);
+        let (cr2, stops, numbers) = (&mut self.cr2[..], &mut self.stops[..], &self.numbers[..]);
         let mut switcher =
-            Switcher { scheduler, timer, sampled, places, cr2, stops, came: 0, went: 0 };
+            Switcher { scheduler, timer, sampled, places, numbers, cr2, stops, came: 0, went: 0 };
         let sampling_timer = sampled.and_then(|sampled| sampled.timer);
-        let mut on_event = |cause: task::Cause, task: usize, frame: &TrapFrame| match cause
+        let mut on_event = |cause: task::Cause, task: usize, frame: &mut TrapFrame| match cause
             == task::Cause::Yield
             && switcher.sampled.is_none()
         {
@@ -115,6 +118,8 @@ struct Switcher<'a> {
     sampled: Option<Sampled>,
     /// Where each task is among those of this processor, by its number.
     places: Vec<usize>,
+    /// The number of each.
+    numbers: &'a [u16],
     cr2: &'a mut [u64],
     stops: &'a mut [Stop],
     /// TSC when the kernel came and when it went, of the last tick.
@@ -136,7 +141,7 @@ impl Switcher<'_> {
 
     /// Anything else.
     #[inline(never)]
-    fn event(&mut self, cause: task::Cause, task: usize, frame: &TrapFrame) -> usize {
+    fn event(&mut self, cause: task::Cause, task: usize, frame: &mut TrapFrame) -> usize {
         if self.sampled.is_some() {
             // SAFETY: in an interrupt of ring 0's, all of which come with interrupts off; `sampled`'s caller has
             // installed the block.
@@ -154,6 +159,7 @@ impl Switcher<'_> {
                 }
                 Cause::Fault
             }
+            task::Cause::Read => return self.reads(task, frame),
         };
         let next = match why {
             Cause::Tick if self.sampled.is_none() => match self.scheduler.ticked(now) {
@@ -164,6 +170,25 @@ impl Switcher<'_> {
         };
         self.went = if cause == task::Cause::Tick { tsc::now() } else { self.came };
         next
+    }
+
+    /// The task reads its count of the event whose number is in RAX, and goes on: its own is in RAX then, that of its descendants
+    /// in RDX. Without a count CF is set, and both are as they were.
+    #[cold]
+    #[inline(never)]
+    fn reads(&mut self, task: usize, frame: &mut TrapFrame) -> usize {
+        match self.scheduler.reads(frame.rax) {
+            Some(Read { own, children }) => {
+                (frame.rax, frame.rdx) = (own, children);
+                frame.rflags &= !CARRY;
+            }
+            None => frame.rflags |= CARRY,
+        }
+        if self.sampled.is_some() {
+            // SAFETY: as for `let_out`; the task that ran goes on.
+            unsafe { pmi::let_in(self.numbers.get(task).copied().unwrap_or_default().into()) };
+        }
+        task
     }
 
     /// Asks who goes on, and does what is to be done for it.

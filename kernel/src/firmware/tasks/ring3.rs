@@ -13,7 +13,7 @@ pub struct Counts {
     pub children: u64,
 }
 
-/// Read and zeroed at each switch. What a child has is added to its parent when it exits. A second counter counts the same
+/// Read and zeroed at each switch. What a task has is added to its heir when it exits. A second counter counts the same
 /// through, whoever runs.
 pub struct UserInstructions {
     has: Capabilities,
@@ -73,10 +73,10 @@ impl Observer for UserInstructions {
         }
     }
 
-    fn exited(&mut self, task: u16, parent: Option<u16>) {
+    fn exited(&mut self, task: u16, heir: Option<u16>) {
         let Counts { own, children } = self.counts[usize::from(task)];
-        if let Some(parent) = parent {
-            self.counts[usize::from(parent)].children += own + children;
+        if let Some(heir) = heir {
+            self.counts[usize::from(heir)].children += own + children;
         }
     }
 

@@ -23,7 +23,7 @@ pub(super) fn selection(choice: &Choice) -> Result<(Selection, bool), &'static s
             };
             Ok((selection, merge))
         }
-        Counters::Fixed { control, .. } => {
+        Counters::Fixed { control, .. } | Counters::Metric { control, .. } => {
             let selection = Selection {
                 rings: rings(control.kernel, control.user),
                 any_thread: control.any_thread,

@@ -88,6 +88,7 @@ impl Runner for Made {
                 selection: Selection::of(0xc0, 0),
                 merges: false,
                 counters: 0,
+                metric: None,
                 counting: Counting {
                     name: text.to_uppercase(),
                     counter: "counter 0".to_string(),

@@ -9,6 +9,7 @@ use crate::recording::Recorded;
 use crate::setup::firmware;
 use crate::{Failure, Result};
 use pmu_model::Mixture;
+use pmu_model::uarch::Parameters;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -145,6 +146,13 @@ pub fn mix(mixture: &Mixture, pmu: &mut devices::Pmu) {
     if let devices::Pmu::Emulated { model, options } = pmu {
         let (one, all) = (format!("pmu={}", model.spec().name), format!("pmu={mixture}"));
         *options = options.replacen(&one, &all, 1);
+    }
+}
+
+/// Gives the PMU that was staged other caches, TLBs and predictor.
+pub fn shape(parameters: &Parameters, pmu: &mut devices::Pmu) {
+    if let devices::Pmu::Emulated { options, .. } = pmu {
+        *options += &format!(" uarch={parameters}");
     }
 }
 

@@ -3,7 +3,8 @@
 use super::super::limits::Worse;
 use super::{EVENTS, Figure, ONE_RUN, SUM, Spread, TICKS};
 use protocol::criteria::TSC;
-use protocol::record::{ExactResult, HistoryResult, Metric, ProcessorsResult, Series};
+use protocol::kinds::ItemRecord as _;
+use protocol::record::{ExactResult, FactsResult, HistoryResult, Metric, ProcessorsResult, Series};
 
 /// The metrics of a snippet; `behind` stands behind each name.
 pub(crate) fn of_metrics(
@@ -73,6 +74,20 @@ pub(crate) fn of_processors(result: &ProcessorsResult, steady: bool) -> Vec<Figu
     }
     all
 }
+
+/// What was told of caches and TLBs. No change of it is one for the worse.
+pub(crate) fn of_facts(facts: &FactsResult, steady: bool) -> Vec<Figure> {
+    let told = facts.figures().into_iter().filter_map(|figure| {
+        let unit = if figure.name.ends_with("cycles") { CYCLES } else { FACTS };
+        let figure = Figure::new(figure.name, unit, figure.value?, super::once(steady));
+        Some(Figure { worse: Worse::Never, ..figure })
+    });
+    told.collect()
+}
+
+/// What times of a fact sheet are in, and what its other figures are numbers of.
+const CYCLES: &str = "cycles";
+const FACTS: &str = "facts";
 
 /// Each event up to the last row, and up to each row. When something happens is no better or worse by itself.
 pub(crate) fn of_history(history: &HistoryResult, steady: bool) -> Vec<Figure> {

@@ -4,8 +4,10 @@ use super::SnippetFile;
 use super::lines::Text;
 use super::raw::{RawOptions, RawSnippet};
 use super::snippet::decide;
+use crate::cli::Shard;
 use crate::compare::LimitTable;
 use crate::events::EventText;
+use crate::job::form::catalog::Selection;
 use crate::job::form::{Form, Wanted};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,9 +17,19 @@ use toml::Spanned;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "Characterise")]
+#[schemars(extend("anyOf" = [{ "required": ["forms"] }, { "required": ["all"] }]))]
 pub(crate) struct RawForms {
-    /// The forms, such as `imul r64, r64`.
+    /// The forms, such as `imul r64, r64`. Either these or `all`.
+    #[serde(default)]
     forms: Vec<Form>,
+    /// In place of `forms`: all forms that the instruction decoder knows and that can be measured.
+    #[serde(default)]
+    all: bool,
+    /// With `all`: only forms of these extensions, such as `AVX2`. Default: of every one.
+    #[serde(default)]
+    extensions: Vec<String>,
+    /// With `all`: only this part of them, such as `3/16`, the fourth of 16. Default: all.
+    shard: Option<Shard>,
     unroll: Option<u32>,
     warmup: Option<u32>,
     runs: Option<u32>,
@@ -31,6 +43,19 @@ impl RawForms {
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.forms.len()
+    }
+
+    /// Forms are listed, or are all that there are.
+    pub(super) fn check(&self) -> Result<(), &'static str> {
+        let selects = !self.extensions.is_empty() || self.shard.is_some();
+        match (self.all, self.forms.is_empty()) {
+            (true, false) => Err("[[characterise]] has either forms or all"),
+            (false, true) => {
+                Err("[[characterise]] has no forms; `all = true` takes all that there are")
+            }
+            (false, false) if selects => Err("extensions and shard select from all = true"),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -70,7 +95,10 @@ pub(super) fn characterise(
 ) -> SnippetFile {
     let span = spanned.span();
     let raw = spanned.into_inner();
-    let wanted = Wanted { latency: raw.forms.clone(), throughput: raw.forms, lenient: true };
+    let selection = Selection { extensions: raw.extensions, shard: raw.shard.unwrap_or_default() };
+    let catalog = raw.all.then_some(selection);
+    let wanted =
+        Wanted { latency: raw.forms.clone(), throughput: raw.forms, lenient: true, catalog };
     let options = RawSnippet {
         unroll: raw.unroll,
         warmup: raw.warmup,

@@ -81,6 +81,8 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         snippets.push(decide(snippet, function, &raw.defaults, &places));
     }
     for forms in std::mem::take(&mut raw.characterise) {
+        let at = places.position(forms.span().start);
+        forms.get_ref().check().map_err(|why| place(at, why.to_string()))?;
         snippets.push(characterise(forms, &raw.defaults, &places));
     }
     for mut one in std::mem::take(&mut raw.processors) {

@@ -287,6 +287,13 @@ impl JobFile {
         Ok(())
     }
 
+    /// Puts a fact sheet with the default memory among its items. Its place is not in this file.
+    pub(in crate::job) fn add_facts(&mut self) -> Result<(), JobError> {
+        let mut given = super::parse(crate::job::facts::JOB, "--facts")?;
+        self.fact_sheets.append(&mut given.fact_sheets);
+        Ok(())
+    }
+
     /// How many processors it needs: as many as it says, and those that its items name.
     #[must_use]
     pub fn needed_cpus(&self) -> u32 {

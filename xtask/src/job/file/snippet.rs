@@ -41,6 +41,7 @@ pub(super) fn decide(
         latency,
         throughput,
         lenient: false,
+        catalog: None,
     });
     let history = raw.history.as_ref().or(defaults.history.as_ref());
     let history = history.and_then(RawHistory::decide);

@@ -1,5 +1,6 @@
 //! Throughput: instructions of a form that do not wait for each other.
 
+use super::address::{Address, MEMORY};
 use super::chain::Made;
 use super::effects::Effects;
 use super::registers::{Free, Kind, Reg};
@@ -38,6 +39,9 @@ pub fn throughput(form: &Form, effects: &Effects) -> Result<Made, FormError> {
     if most == 0 {
         return Err(effects::refused(form, "no register is left for its result"));
     }
+    if effects.implicit.iter().any(|(reg, access)| access.both() && reg.kind == Kind::X87) {
+        return Err(effects::refused(form, "each waits for what the one before left in ST(0)"));
+    }
     let (breaks, breaking) = breaks(form, effects);
     let (mut lines, mut used) = (Vec::new(), Vec::new());
     for copy in 0..most {
@@ -51,7 +55,8 @@ pub fn throughput(form: &Form, effects: &Effects) -> Result<Made, FormError> {
             (*reg).map(|reg: Reg| (reg, bits))
         }));
         lines.extend(breaks.iter().cloned());
-        lines.push(form.with(&registers, &format!("r14 + {}", STRIDE * copy)));
+        let displacement = (STRIDE * copy) as u32;
+        lines.push(form.with(&registers, Address { displacement, ..MEMORY }));
     }
     used.sort_by_key(|(reg, _)| reg.number);
     used.dedup();

@@ -27,6 +27,8 @@ pub enum Kind {
         /// Forms that lead from there back, each once in the chain.
         back: Vec<String>,
     },
+    /// A chain in which all operands of the destination's kind are one register.
+    SameRegister,
     /// So many instructions that do not wait for each other.
     Throughput {
         /// Instructions of the form in the body.
@@ -36,6 +38,7 @@ pub enum Kind {
 
 const LATENCY: &str = "latency: ";
 const THROUGHPUT: &str = "throughput: ";
+const SAME: &str = "one register: ";
 const BACK: &str = "back: ";
 const BREAKING: &str = "breaking ";
 
@@ -49,6 +52,7 @@ impl fmt::Display for Case {
                     write!(f, "; {BACK}{}", back.join(" + "))?;
                 }
             }
+            Kind::SameRegister => write!(f, "{SAME}{form} (1 -> 1")?,
             Kind::Throughput { copies } => write!(f, "{THROUGHPUT}{form} ({copies} apart")?,
         }
         if !self.breaking.is_empty() {
@@ -62,10 +66,9 @@ impl FromStr for Case {
     type Err = ();
 
     fn from_str(name: &str) -> Result<Self, ()> {
-        let (rest, is_latency) = match name.strip_prefix(LATENCY) {
-            Some(rest) => (rest, true),
-            None => (name.strip_prefix(THROUGHPUT).ok_or(())?, false),
-        };
+        let starts = [LATENCY, THROUGHPUT, SAME];
+        let start = starts.into_iter().find(|start| name.starts_with(start)).ok_or(())?;
+        let (rest, is_latency) = (&name[start.len()..], start == LATENCY);
         let (form, rest) =
             rest.strip_suffix(')').and_then(|rest| rest.split_once(" (")).ok_or(())?;
         let mut parts = rest.split("; ");
@@ -82,6 +85,8 @@ impl FromStr for Case {
         let kind = if is_latency {
             let (from, to) = head.split_once(" -> ").ok_or(())?;
             Kind::Latency { from: from.to_string(), to: to.to_string(), back }
+        } else if start == SAME {
+            Kind::SameRegister
         } else {
             let copies = head.strip_suffix(" apart").and_then(|copies| copies.parse().ok());
             Kind::Throughput { copies: copies.filter(|&copies| copies > 0).ok_or(())? }
@@ -97,13 +102,23 @@ impl Case {
     #[must_use]
     pub fn copies(&self) -> u32 {
         match self.kind {
-            Kind::Latency { .. } => 1,
+            Kind::Latency { .. } | Kind::SameRegister => 1,
             Kind::Throughput { copies } => copies,
         }
     }
 }
 
 impl Case {
+    /// The pair of a latency as `1 -> 2`, or `throughput`.
+    #[must_use]
+    pub fn what(&self) -> String {
+        match &self.kind {
+            Kind::Latency { from, to, .. } => format!("{from} -> {to}"),
+            Kind::SameRegister => "one register".to_string(),
+            Kind::Throughput { .. } => "throughput".to_string(),
+        }
+    }
+
     /// Whether it is a chain of the form alone, and so shows what the form adds to another chain that it leads back in.
     /// A load waits for a store's data there, which its latency from the address does not tell.
     #[must_use]

@@ -4,6 +4,7 @@
 //! Which results depend on which sources iced-x86 does not say; each is taken to depend on each, which holds for all but
 //! a few instructions (XCHG is one).
 
+use super::address::Address;
 use super::effects::{Access, Effects};
 use super::registers::{Free, Reg};
 use super::way::{self, End, Way};
@@ -149,8 +150,8 @@ impl Chains<'_> {
             true => Way::default(),
             false => way::back(form, end(to)?, end(from)?, &mut free)?,
         };
-        let (breaks, breaking) = self.breaks(from, &registers, &way);
-        let instruction = form.with(&registers, &address.name(64));
+        let (breaks, breaking) = self.breaks(from, &registers, &way)?;
+        let instruction = form.with(&registers, Address::at(address));
         let lines = std::iter::once(instruction).chain(way.lines).chain(breaks);
         let body = lines.collect::<Vec<_>>().join("\n");
         let mut init = self.init(&registers);
@@ -180,6 +181,10 @@ impl Chains<'_> {
     fn renamed(&self, from: Place, to: Place) -> Option<(usize, usize)> {
         let (Place::Operand(source), Place::Operand(destination)) = (from, to) else { return None };
         let kinds = [source, destination].map(|index| self.form.register(index).map(|r| r.0));
+        // Some faults where a source is the destination too, as the complex multiplications of AVX512-FP16 do.
+        if self.form.encoding.is_some_and(super::encoding::Encoding::unique) {
+            return None;
+        }
         let fresh = !self.access(to).read && !self.access(from).write;
         (source != destination && kinds[0] == kinds[1] && fresh).then_some((source, destination))
     }
@@ -219,11 +224,14 @@ impl Chains<'_> {
         from: Place,
         registers: &[Option<Reg>],
         way: &Way,
-    ) -> (Vec<String>, Vec<String>) {
+    ) -> Result<(Vec<String>, Vec<String>), String> {
         let others = self.all().into_iter().filter(|&place| place != from);
         let (mut lines, mut names) = (Vec::new(), Vec::new());
         for place in others {
             let access = self.access(place);
+            if access.both() && self.is_of_stack(place) {
+                return Err(format!("{} cannot be written anew", self.name(place)));
+            }
             let line = match place {
                 Place::Operand(index) if access.both() => {
                     let bits = self.form.register(index).map_or(64, |register| register.1);
@@ -241,6 +249,50 @@ impl Chains<'_> {
                 names.push(self.name(place));
             }
         }
-        (lines, names)
+        Ok((lines, names))
     }
+
+    /// A register of the x87 stack: loads push there, they do not overwrite.
+    fn is_of_stack(&self, place: Place) -> bool {
+        let kind = match place {
+            Place::Operand(index) => self.form.register(index).map(|(kind, _)| kind),
+            Place::Implicit(reg) => Some(reg.kind),
+            Place::Address | Place::Memory | Place::Flags => None,
+        };
+        kind == Some(super::registers::Kind::X87)
+    }
+}
+
+/// A chain of the form in which all operands of the destination's kind are one register. Where the processor knows that
+/// the result does not depend on it (XOR, SUB, PCMPEQ of a register with itself), it is shorter than the latency.
+pub fn same_register(form: &Form, effects: &Effects) -> Option<Made> {
+    let chains = Chains { form, effects };
+    let (destination, kind) = (0..form.operands.len())
+        .filter(|&index| effects.operands[index].write)
+        .find_map(|index| Some((index, form.register(index)?)))?;
+    let unique = form.encoding.is_some_and(super::encoding::Encoding::unique);
+    let same = |index: &usize| form.register(*index) == Some(kind);
+    if unique || effects.hidden_memory || (0..form.operands.len()).filter(same).count() < 2 {
+        return None;
+    }
+    let mut free = Free::without(&effects.taken());
+    let shared = free.take(kind.0)?;
+    let mut registers = Vec::new();
+    for index in 0..form.operands.len() {
+        registers.push(match form.register(index) {
+            Some(_) if same(&index) => Some(shared),
+            Some((other, _)) => Some(free.take(other)?),
+            None => None,
+        });
+    }
+    let from = Place::Operand(destination);
+    // The shared register is what the chain goes through: no operand of it is written anew.
+    let apart: Vec<Option<Reg>> =
+        registers.iter().map(|reg| reg.filter(|reg| *reg != shared)).collect();
+    let (breaks, breaking) = chains.breaks(from, &apart, &Way::default()).ok()?;
+    let lines = std::iter::once(form.with(&registers, super::address::MEMORY)).chain(breaks);
+    let body = lines.collect::<Vec<_>>().join("\n");
+    let init = chains.init(&registers);
+    let case = Case { form: form.to_string(), kind: case::Kind::SameRegister, breaking };
+    Some(Made { case, init, body })
 }

@@ -1,9 +1,11 @@
 //! What an instruction reads and writes, found by assembling one and looking at it.
 
+use super::address::MEMORY;
 use super::registers::{Free, Reg};
 use super::{Form, FormError};
 use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, Register,
+    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
+    Register, RflagsBits,
 };
 
 /// What happens to a thing.
@@ -52,7 +54,7 @@ pub fn probe(form: &Form) -> Result<(Vec<Option<Reg>>, String), FormError> {
         free.take(kind).map(Some).ok_or_else(|| refused(form, reason))
     });
     let registers = registers.collect::<Result<Vec<_>, _>>()?;
-    let text = form.with(&registers, "r14");
+    let text = form.with(&registers, MEMORY);
     Ok((registers, text))
 }
 
@@ -77,15 +79,18 @@ impl Effects {
         if instruction.is_privileged() {
             return Err(refused(form, "it is privileged, and works on the machine's state"));
         }
+        if instruction.fpu_stack_increment_info().writes_top() {
+            return Err(refused(form, "it pushes to or pops from the x87 stack"));
+        }
+        if let Some(reason) = unsafe_here(&instruction) {
+            return Err(refused(form, reason));
+        }
         let mut effects =
             Self { operands: vec![Access::default(); form.operands.len()], ..Self::default() };
         let mut factory = InstructionInfoFactory::new();
         let info = factory.info(&instruction);
         for used in info.used_registers() {
             let (register, access) = (used.register(), used.access());
-            if register.is_st() {
-                return Err(refused(form, "it works on the x87 stack"));
-            }
             let Some(reg) = Reg::of(register).filter(|&reg| reg != Reg::general(14)) else {
                 continue;
             };
@@ -96,9 +101,13 @@ impl Effects {
         }
         let memory = form.memory().map(|(index, _)| index);
         for used in info.used_memory() {
+            let hidden = Reg::of(used.base()).filter(|reg| *reg != Reg::general(14));
             match memory.filter(|_| used.base() == Register::R14) {
                 Some(index) => effects.operands[index].add(used.access()),
-                None => effects.hidden_memory = true,
+                None if used.base() == Register::None || hidden.is_some_and(Reg::is_pointer) => {
+                    effects.hidden_memory = true;
+                }
+                None => return Err(refused(form, "a register of it is a pointer to memory")),
             }
         }
         effects.flags.read = instruction.rflags_read() != 0;
@@ -119,4 +128,43 @@ impl Effects {
     pub fn taken(&self) -> Vec<Reg> {
         self.implicit.iter().map(|(reg, _)| *reg).collect()
     }
+}
+
+/// Flags that the firmware works with: direction, interrupts, alignment check.
+const KEPT_FLAGS: u32 = RflagsBits::DF | RflagsBits::IF | RflagsBits::AC | RflagsBits::UIF;
+
+/// Why an instruction in the middle of a snippet would bring down what is behind it, or wait for what does not come.
+fn unsafe_here(instruction: &Instruction) -> Option<&'static str> {
+    use Mnemonic as M;
+    match instruction.mnemonic() {
+        M::Mwait | M::Mwaitx | M::Umwait | M::Tpause | M::Monitor | M::Monitorx | M::Umonitor => {
+            return Some("it waits, or prepares to wait");
+        }
+        M::Fldcw
+        | M::Ldmxcsr
+        | M::Vldmxcsr
+        | M::Fldenv
+        | M::Frstor
+        | M::Fxrstor
+        | M::Fxrstor64
+        | M::Xrstor
+        | M::Xrstor64
+        | M::Xrstors
+        | M::Xrstors64 => {
+            return Some("it loads the state of the floating-point unit from memory");
+        }
+        M::Xgetbv | M::Rdpmc => return Some("RCX selects a register, of which few exist"),
+        M::Enter | M::Leave => return Some("it moves the stack to where RBP points"),
+        M::Wrfsbase | M::Wrgsbase | M::Swapgs | M::Lss | M::Lfs | M::Lgs => {
+            return Some("it works on a segment register");
+        }
+        _ => {}
+    }
+    let kept = instruction.rflags_modified() & KEPT_FLAGS & !clears(instruction);
+    (kept != 0).then_some("it changes a flag that the firmware works with")
+}
+
+/// CLD leaves the direction as the firmware has it.
+fn clears(instruction: &Instruction) -> u32 {
+    if instruction.mnemonic() == Mnemonic::Cld { RflagsBits::DF } else { 0 }
 }

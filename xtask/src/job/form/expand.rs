@@ -1,5 +1,6 @@
 //! From forms in a job to the snippets that measure them.
 
+use super::catalog::{self, Selection};
 use super::chain::{self, Made};
 use super::effects::{self, Effects};
 use super::{Form, FormError, Wanted, apart, case};
@@ -20,7 +21,9 @@ pub fn expand(file: &JobFile) -> Result<Cow<'_, JobFile>, JobError> {
     let wanted = file.snippets.iter().filter_map(|snippet| snippet.wanted.as_ref());
     let forms = wanted.flat_map(|wanted| wanted.latency.iter().chain(&wanted.throughput));
     let forms: Vec<&Form> = forms.collect();
-    if forms.is_empty() {
+    let selections =
+        file.snippets.iter().filter_map(|snippet| snippet.wanted.as_ref()?.catalog.as_ref());
+    if forms.is_empty() && selections.count() == 0 {
         return Ok(Cow::Borrowed(file));
     }
     let narrow =
@@ -35,6 +38,11 @@ pub fn expand(file: &JobFile) -> Result<Cow<'_, JobFile>, JobError> {
     for snippet in &file.snippets {
         match &snippet.wanted {
             None => snippets.push(snippet.clone()),
+            Some(Wanted { catalog: Some(selection), .. }) => {
+                let made = made_of_catalog(selection)
+                    .map_err(|text| snippet.refused(&file.source, text))?;
+                snippets.extend(made.into_iter().map(|made| put(snippet, made)));
+            }
             Some(wanted) => {
                 let made = known.made(wanted).map_err(|error| failed(file, error.into()))?;
                 snippets.extend(made.into_iter().map(|made| put(snippet, made)));
@@ -158,6 +166,12 @@ impl Known {
         all.sort_by_key(position);
         Ok(all)
     }
+}
+
+/// All measurements of a part of the catalog. What cannot be measured is left out: `cargo xtask instructions` lists it.
+fn made_of_catalog(selection: &Selection) -> Result<Vec<Made>, String> {
+    let entries = selection.of(catalog::all())?;
+    Ok(entries.iter().flat_map(|entry| catalog::measure(entry).made).collect())
 }
 
 /// A snippet with the options of the item that asked for it.

@@ -4,11 +4,15 @@
 //! snippets of its latency, `apart` the one of its throughput, and [`case`] the names that tell a reader of the report
 //! what was measured. [`expand`] puts them into the job.
 
+mod address;
 mod apart;
 pub mod case;
+pub mod catalog;
 mod chain;
 mod effects;
+mod encoding;
 mod expand;
+pub mod operand;
 mod registers;
 mod start;
 mod text;
@@ -56,6 +60,16 @@ pub enum FormError {
     },
 }
 
+impl FormError {
+    /// Why, without the form where that is a sentence by itself.
+    fn reason(&self) -> String {
+        match self {
+            Self::Refused { reason, .. } => reason.clone(),
+            other => other.to_string(),
+        }
+    }
+}
+
 /// Latency and throughput of which forms an item of a job asks for.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
@@ -65,6 +79,8 @@ pub struct Wanted {
     pub throughput: Vec<Form>,
     /// Forms without a latency (nothing to wait for) are left out instead of refused.
     pub lenient: bool,
+    /// Forms of the catalog, as far as they can be measured.
+    pub catalog: Option<catalog::Selection>,
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ pub enum Kind {
     Mmx,
     /// AVX-512 masks.
     Mask,
+    /// The x87 stack's.
+    X87,
 }
 
 /// A register of any width.
@@ -41,6 +43,7 @@ impl Reg {
             _ if full.is_vector_register() => Kind::Vector,
             _ if full.is_mm() => Kind::Mmx,
             _ if full.is_k() => Kind::Mask,
+            _ if full.is_st() => Kind::X87,
             _ => return None,
         };
         Some(Self { kind, number: full.number() as u8 })
@@ -55,6 +58,7 @@ impl Reg {
             (Kind::Vector, _) => format!("xmm{number}"),
             (Kind::Mmx, _) => format!("mm{number}"),
             (Kind::Mask, _) => format!("k{number}"),
+            (Kind::X87, _) => format!("st({number})"),
             (Kind::General, _) if number >= 8 => {
                 let suffix = match bits {
                     8 => "b",
@@ -85,7 +89,11 @@ impl Reg {
 
 impl fmt::Display for Reg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name(64))
+        match self.kind {
+            // A name without parentheses.
+            Kind::X87 => write!(f, "st{}", self.number),
+            _ => f.write_str(&self.name(64)),
+        }
     }
 }
 
@@ -98,6 +106,8 @@ pub fn pool(kind: Kind) -> Vec<Reg> {
         Kind::Vector => (1..16).collect(),
         Kind::Mmx => (0..8).collect(),
         Kind::Mask => (1..8).collect(),
+        // ST(0) is an operand of nearly all.
+        Kind::X87 => (1..8).collect(),
     };
     numbers.into_iter().map(|number| Reg { kind, number }).collect()
 }
@@ -108,7 +118,7 @@ pub struct Free(Vec<Reg>);
 impl Free {
     /// All registers but `taken`.
     pub fn without(taken: &[Reg]) -> Self {
-        let kinds = [Kind::General, Kind::Vector, Kind::Mmx, Kind::Mask];
+        let kinds = [Kind::General, Kind::Vector, Kind::Mmx, Kind::Mask, Kind::X87];
         Self(kinds.into_iter().flat_map(pool).filter(|reg| !taken.contains(reg)).collect())
     }
 

@@ -17,6 +17,8 @@ pub fn load(form: &Form, reg: Reg, bits: u16) -> String {
         Kind::Vector => format!("movups {name}, [{ONES}]"),
         Kind::Mmx => format!("movq {name}, qword ptr [{ONES}]"),
         Kind::Mask => format!("kmovw {name}, word ptr [{ONES}]"),
+        // The whole stack is filled at once: see `init`.
+        Kind::X87 => String::new(),
     }
 }
 
@@ -43,6 +45,11 @@ pub fn init(form: &Form, effects: &Effects, used: &[(Reg, u16)], lines: usize) -
         let qwords = 8 * lines;
         let _ = writeln!(code, "mov rcx, r14\nmov edx, {qwords}\n2: mov [rcx], rax\nadd rcx, 8");
         let _ = writeln!(code, "dec edx\njnz 2b");
+    }
+    let implicit = effects.implicit.iter().map(|(reg, _)| reg);
+    if used.iter().map(|(reg, _)| reg).chain(implicit).any(|reg| reg.kind == Kind::X87) {
+        code += "fninit\n";
+        code += &"fld1\n".repeat(8);
     }
     for &(reg, bits) in used {
         let _ = writeln!(code, "{}", load(form, reg, bits));

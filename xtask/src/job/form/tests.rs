@@ -270,7 +270,11 @@ fn n3_a_form_that_cannot_be_measured_is_named_with_the_reason() {
         ("hlt", "it is privileged"),
         ("mov cr3, r64", "has `cr3`"),
         ("rdmsr", "it is privileged"),
-        ("fsin", "it works on the x87 stack"),
+        ("fld1", "it pushes to or pops from the x87 stack"),
+        ("std", "it changes a flag that the firmware works with"),
+        ("mwait", "it waits, or prepares to wait"),
+        ("ldmxcsr m32", "it loads the state of the floating-point unit"),
+        ("xlatb", "a register of it is a pointer to memory"),
         ("rep movsb", "repeated instruction"),
         ("lfence", "it has no result that waits for a source"),
         ("push r64", "it accesses memory that no operand names"),
@@ -307,9 +311,13 @@ fn word() -> impl Strategy<Value = String> {
 prop_compose! {
     fn any_case()(
         form in word(), from in word(), to in word(), back in prop::collection::vec(word(), 0..3),
-        breaking in prop::collection::vec(word(), 0..3), copies in 1_u32..100, latency: bool,
+        breaking in prop::collection::vec(word(), 0..3), copies in 1_u32..100, kind in 0..3,
     ) -> Case {
-        let kind = if latency { case::Kind::Latency { from, to, back } } else { case::Kind::Throughput { copies } };
+        let kind = match kind {
+            0 => case::Kind::Latency { from, to, back },
+            1 => case::Kind::SameRegister,
+            _ => case::Kind::Throughput { copies },
+        };
         Case { form, kind, breaking }
     }
 }
@@ -321,7 +329,7 @@ proptest! {
     }
 
     #[test]
-    fn no_name_makes_reading_it_panic(name in "(latency: |throughput: )?.{0,60}") {
+    fn no_name_makes_reading_it_panic(name in "(latency: |throughput: |one register: )?.{0,60}") {
         let _ = name.parse::<Case>();
     }
 

@@ -1,6 +1,8 @@
 //! A form as it is written, and as instructions with registers.
 
 use super::FormError;
+use super::address::Address;
+use super::encoding::Encoding;
 use super::registers::{Kind, Reg};
 use serde::Deserialize;
 use std::fmt;
@@ -14,6 +16,8 @@ pub struct Form {
     pub mnemonic: String,
     /// Operands, destination first.
     pub operands: Vec<Operand>,
+    /// The one encoding that it is bound to; otherwise the assembler chooses one.
+    pub encoding: Option<Encoding>,
 }
 
 /// One operand of a form.
@@ -35,7 +39,7 @@ pub enum Operand {
 }
 
 /// The classes and what they are.
-static CLASSES: [(&str, Operand); 21] = {
+static CLASSES: [(&str, Operand); 22] = {
     use Operand::{Immediate, Memory, Register};
     const fn register(kind: Kind, bits: u16) -> Operand {
         Register { kind, bits }
@@ -50,6 +54,7 @@ static CLASSES: [(&str, Operand); 21] = {
         ("zmm", register(Kind::Vector, 512)),
         ("mm", register(Kind::Mmx, 64)),
         ("k", register(Kind::Mask, 64)),
+        ("st", register(Kind::X87, 80)),
         ("m", Memory(None)),
         ("m8", Memory(Some(8))),
         ("m16", Memory(Some(16))),
@@ -66,8 +71,8 @@ static CLASSES: [(&str, Operand); 21] = {
 };
 
 /// Registers that a form may name itself: the ones that encodings are bound to.
-const NAMED: [&str; 13] =
-    ["al", "ax", "eax", "rax", "cl", "cx", "ecx", "rcx", "dx", "edx", "rdx", "ah", "xmm0"];
+const NAMED: [&str; 14] =
+    ["al", "ax", "eax", "rax", "cl", "cx", "ecx", "rcx", "dx", "edx", "rdx", "ah", "xmm0", "st0"];
 
 impl FromStr for Form {
     type Err = FormError;
@@ -102,12 +107,13 @@ impl FromStr for Form {
                 None if NAMED.contains(&word) || is_number => Ok(Operand::Fixed(word.to_string())),
                 None => Err(part(
                     word,
-                    "no operand class: r8 to r64, xmm, ymm, zmm, mm, k, m, m8 to m512, imm8 to imm64, a number, or a \
-                     register that the instruction insists on (al, ax, eax, rax, cl, dx, xmm0)",
+                    "no operand class: r8 to r64, xmm, ymm, zmm, mm, k, st, m, m8 to m512, imm8 to imm64, a number, or a \
+                     register that the instruction insists on (al, ax, eax, rax, cl, dx, xmm0, st0)",
                 )),
             }
         });
-        Ok(Self { mnemonic: head.to_string(), operands: operands.collect::<Result<_, _>>()? })
+        let operands = operands.collect::<Result<_, _>>()?;
+        Ok(Self { mnemonic: head.to_string(), operands, encoding: None })
     }
 }
 
@@ -145,7 +151,10 @@ impl fmt::Display for Form {
                 }
             }
         }
-        Ok(())
+        match self.encoding.filter(|encoding| encoding.named) {
+            Some(encoding) => write!(f, " [{}]", encoding.code.op_code().op_code_string()),
+            None => Ok(()),
+        }
     }
 }
 
@@ -166,7 +175,15 @@ pub fn sized(bits: Option<u16>, address: &str) -> String {
 
 impl Form {
     /// The instruction with these registers, one entry for each operand, and this address.
-    pub fn with(&self, registers: &[Option<Reg>], address: &str) -> String {
+    ///
+    /// Of one encoding it is its bytes. What the encoder refuses is left to the assembler.
+    pub fn with(&self, registers: &[Option<Reg>], address: Address) -> String {
+        let bytes = self.encoding.map(|one| one.bytes(&self.operands, registers, address));
+        if let Some(Ok(bytes)) = bytes {
+            let bytes: Vec<String> = bytes.iter().map(|byte| format!("{byte:#x}")).collect();
+            return format!(".byte {}", bytes.join(", "));
+        }
+        let address = &address.to_string();
         let operands = self.operands.iter().zip(registers).map(|(operand, reg)| match operand {
             Operand::Register { bits, .. } => reg.map_or_else(String::new, |reg| reg.name(*bits)),
             Operand::Memory(bits) => sized(*bits, address),
@@ -175,6 +192,7 @@ impl Form {
             Operand::Immediate(16) => "0x1234".to_string(),
             Operand::Immediate(32) => "0x12345678".to_string(),
             Operand::Immediate(_) => "0x123456789abcdef0".to_string(),
+            Operand::Fixed(text) if text == "st0" => "st(0)".to_string(),
             Operand::Fixed(text) => text.clone(),
         });
         format!("{} {}", self.mnemonic, operands.collect::<Vec<_>>().join(", ")).trim().to_string()

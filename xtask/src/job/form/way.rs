@@ -55,7 +55,7 @@ pub fn back(form: &Form, from: End, to: End, free: &mut Free) -> Result<Way, Str
         (End::Register(reg, bits, _), End::Register(other, other_bits, explicit)) => {
             let (from, to) = ((reg, bits), (other, other_bits));
             if reg.kind == other.kind {
-                return Ok(within(form, from, to, explicit));
+                return within(form, from, to, explicit);
             }
             if reg.kind == Kind::General || other.kind == Kind::General {
                 return across(form, Way::default(), from, to);
@@ -87,10 +87,15 @@ pub fn back(form: &Form, from: End, to: End, free: &mut Free) -> Result<Way, Str
 }
 
 /// Between registers of one kind.
-fn within(form: &Form, (reg, _): (Reg, u16), (to, bits): (Reg, u16), explicit: bool) -> Way {
+fn within(
+    form: &Form,
+    (reg, _): (Reg, u16),
+    (to, bits): (Reg, u16),
+    explicit: bool,
+) -> Result<Way, String> {
     let vex = form.is_vex();
     let way = Way::default();
-    match reg.kind {
+    Ok(match reg.kind {
         // A divisor must not become 0.
         Kind::General if form.divides() && explicit => {
             way.step(format!("lea {}, [{} + 1]", to.name(64), reg.name(64)), "lea r64, m")
@@ -115,7 +120,8 @@ fn within(form: &Form, (reg, _): (Reg, u16), (to, bits): (Reg, u16), explicit: b
             let [to, reg] = [to, reg].map(|reg| reg.name(64));
             way.step(format!("korw {to}, {reg}, {reg}"), "korw k, k, k")
         }
-    }
+        Kind::X87 => return Err("there is no simple way back".to_string()),
+    })
 }
 
 fn class(bits: u16) -> &'static str {

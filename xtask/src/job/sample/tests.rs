@@ -99,3 +99,38 @@ fn c7_what_is_wrong_with_tasks_is_named_with_its_place() {
     let both = TASKS.replace("period = 100", "period = 100\ninterval-ns = 10000\ntick-ns = 0");
     assert_eq!(tasks(&both).unwrap().0.interval_ns, 10_000);
 }
+
+#[test]
+fn s1_a_latency_is_part_of_mem_loads_in_either_form() {
+    let text = |events: &str| {
+        let (sampling, ..) = sampling(&format!("period = 100\nevents = [{events}]"))?;
+        Ok::<_, String>(sampling.events[0].event.to_string())
+    };
+    for (events, expected) in [
+        ("{ event = 'mem-loads', latency = 30 }", "mem-loads:ldlat=30"),
+        ("{ event = 'mem-loads:u', latency = 30 }", "mem-loads:u:ldlat=30"),
+        ("'mem-loads,ldlat=50'", "mem-loads:ldlat=50"),
+        ("'mem-loads'", "mem-loads"),
+        ("'mem-stores'", "mem-stores"),
+    ] {
+        assert_eq!(text(events).as_deref(), Ok(expected), "{events}");
+    }
+    for events in [
+        "{ event = 'mem-stores', latency = 30 }",
+        "{ event = 'cycles', latency = 30 }",
+        "{ event = 'mem-loads:ldlat=3', latency = 30 }",
+    ] {
+        let error = text(events).unwrap_err();
+        assert!(error.contains("a latency is for mem-loads, once"), "{events}: {error}");
+    }
+}
+
+#[test]
+fn s2_a_call_graph_is_by_branch_records() {
+    use protocol::sampling::CallGraph;
+    let stacks = |rest: &str| sampling(rest).map(|(sampling, ..)| sampling.call_graph);
+    let events = "period = 100\nevents = ['cycles']\n";
+    assert_eq!(stacks(&format!("{events}call-graph = 'lbr'")), Ok(Some(CallGraph::Lbr)));
+    assert_eq!(stacks(events), Ok(None));
+    assert!(stacks(&format!("{events}call-graph = 'fp'")).unwrap_err().contains("lbr"));
+}

@@ -4,7 +4,10 @@ use super::over_time::series;
 use super::tasks::{faults, of_tasks, plain};
 use super::{note, share, table};
 use crate::page::Document;
-use crate::render::count::{all_uncounted, cpus, lost, share as counted_share, value};
+use crate::render::count::{
+    READINGS, all_uncounted, cpus, inherited_from_afar, lost, rows_of_readings,
+    share as counted_share, value,
+};
 use crate::render::tasks::{label, together, too_short};
 use html_report::model::{Cell, Part, Tone};
 use protocol::record::{CountResult, CountSnapshot, CountValue, CountedEvent};
@@ -37,8 +40,11 @@ pub(crate) fn parts(document: &Document, count: &CountResult) -> Vec<Part> {
     if count.dropped > 0 {
         parts.push(note(Tone::Warn, "series", format!("{} rows found no room", count.dropped)));
     }
+    parts.extend(readings(count));
     parts.push(of_tasks(&count.tasks, count.emulated));
     parts.extend(faults(&count.tasks));
+    let outlived = count.tasks.iter().filter_map(|task| inherited_from_afar(count, task));
+    parts.extend(outlived.map(|text| Part::Text(text + ".")));
     parts.extend(snapshots(count));
     parts.extend(
         all_uncounted(count)
@@ -98,6 +104,21 @@ fn events(count: &CountResult, events: &[CountedEvent], groups: u32) -> Vec<Part
                 row
             };
         parts.push(table("Counts by processor", &head, 1, events.iter().map(row).collect()));
+    }
+    parts
+}
+
+/// What tasks read while they ran.
+fn readings(count: &CountResult) -> Vec<Part> {
+    if count.readings.is_empty() {
+        return Vec::new();
+    }
+    let rows = rows_of_readings(count);
+    let rows = rows.iter().map(|row| row.iter().map(|text| Cell::text(&**text)).collect());
+    let mut parts = vec![table("Readings while they ran", &READINGS, 3, rows.collect())];
+    if count.readings_dropped > 0 {
+        let text = format!("{} readings found no room", count.readings_dropped);
+        parts.push(note(Tone::Warn, "readings", text));
     }
     parts
 }

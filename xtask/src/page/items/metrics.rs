@@ -2,7 +2,7 @@
 
 use super::{note, table};
 use crate::page::Document;
-use crate::render::metrics::{mark, passes, said, spread, value};
+use crate::render::metrics::{mark, passes, said, shares, spread, value};
 use html_report::model::{Cell, Part, Tone};
 
 /// The item's metrics, if it has some.
@@ -26,6 +26,7 @@ pub(super) fn parts(document: &Document, item: u32) -> Vec<Part> {
     let head = ["metric", "what it is", "", "unit", "spread", "passes", "value"];
     let mut parts = vec![table("Metrics", &head, 6, metrics.rows.iter().map(row).collect())];
     parts.extend(metrics.way.iter().map(|way| note(Tone::Plain, "what to look at", way.clone())));
+    parts.extend(shares(metrics).map(|text| note(Tone::Plain, "metric", text)));
     let doubts = metrics.rows.iter().flat_map(said);
     parts.extend(doubts.map(|text| note(Tone::Warn, "metric", text)));
     parts

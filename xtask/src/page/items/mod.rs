@@ -4,6 +4,7 @@ mod code;
 pub(crate) mod counted;
 mod error;
 pub(crate) mod exact;
+pub(crate) mod facts;
 pub(crate) mod history;
 mod metrics;
 mod over_time;

@@ -150,6 +150,8 @@ mod tests {
             fault: None,
             user_instructions: None,
             child_user_instructions: None,
+            added_to: None,
+            outlived: None,
             cpu: 0,
             bits: 64,
             ended_bits: None,

@@ -1,5 +1,7 @@
 //! Samples: what became of them, and where they lie.
 
+mod memory;
+
 use super::{note, percent, share, table};
 use crate::page::Document;
 use crate::render::samples::{intervals, warnings};
@@ -38,10 +40,17 @@ pub(crate) fn parts(document: &Document, result: &SampleResult) -> Vec<Part> {
             parts.push(Part::Flame(flame(&profile, event, count)));
             parts.push(symbols(&profile, event, count));
             parts.extend(source_lines(&profile, event, count));
-            parts.extend(data_lines(&profile, event, count));
+            for (what, lines) in
+                [("cache line", profile.lines(event)), ("page", profile.pages(event))]
+            {
+                parts.extend(memory::data(what, &lines, count));
+            }
+            parts.extend(memory::sources(&profile, event, count));
         }
     }
     parts.extend(branches(&profile));
+    parts.extend(memory::outcomes(&profile));
+    parts.extend(memory::stacks(&profile));
     parts.extend(profile.listings.iter().map(|listing| Part::Code(annotated(&profile, listing))));
     parts.extend(unlisted(&profile).map(Part::Code));
     parts
@@ -81,6 +90,20 @@ fn events(result: &SampleResult) -> Part {
 /// Task, function, source line, instruction: from the outermost in.
 fn flame(profile: &Profile, event: usize, count: &SampledCount) -> Flame {
     let mut root = Tree::default();
+    let stacks: Vec<_> = profile.stacks.iter().filter(|row| row.event == event).collect();
+    for row in &stacks {
+        let task = format!("{}, ring {}", row.task, row.ring);
+        let leaf = row.frames.first().map(|(at, place)| format!("{at:#x} {}", place.instruction));
+        let frames = row.symbols().map(str::to_string).chain(leaf);
+        root.add([task].into_iter().chain(frames), row.count);
+    }
+    if !stacks.is_empty() {
+        return Flame {
+            title: format!("Where {} samples lie: task, calls, function, instruction", count.event),
+            unit: "samples".to_string(),
+            frames: root.frames(),
+        };
+    }
     for row in profile.rows.iter().filter(|row| row.event == event) {
         let task = format!("{}, ring {}{}", row.task, row.ring, width(row.bits));
         let line = row.place.line.clone();
@@ -189,24 +212,6 @@ fn branches(profile: &Profile) -> Option<Part> {
     let head =
         ["branch", "instruction", "to", "task", "recorded", "share", "mispredicted", "cycles"];
     (!rows.is_empty()).then(|| table("Branches recorded before the samples", &head, 4, rows))
-}
-
-/// Samples by cache line of their data, where records have data addresses.
-fn data_lines(profile: &Profile, event: usize, count: &SampledCount) -> Option<Part> {
-    let lines = profile.lines(event);
-    let total: u64 = lines.iter().map(|line| line.count).sum();
-    let row = |line: &crate::samples::data::LineCount| {
-        vec![
-            Cell::code(format!("{:#x}", line.line)),
-            Cell::text(line.addresses.to_string()),
-            Cell::text(line.count.to_string()),
-            Cell::bar(percent(line.count, total), share(line.count, total)),
-        ]
-    };
-    let caption = format!("{} by cache line of the data", count.event);
-    let rows: Vec<Vec<Cell>> = lines.iter().take(200).map(row).collect();
-    (!rows.is_empty())
-        .then(|| table(&caption, &["cache line", "addresses", "samples", "share"], 1, rows))
 }
 
 /// The samples of each event at an address.

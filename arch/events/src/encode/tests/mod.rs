@@ -13,7 +13,7 @@ fn general(encoded: &Encoded, vendor: Vendor) -> (u64, u64) {
         .iter()
         .find_map(|choice| match choice.counters {
             Counters::General { counters, select, .. } => Some((select.to_bits(vendor), counters)),
-            Counters::Fixed { .. } => None,
+            Counters::Fixed { .. } | Counters::Metric { .. } => None,
         })
         .unwrap_or_else(|| panic!("{encoded:?}"))
 }
@@ -25,7 +25,7 @@ fn intel(text: &str) -> (u64, u64) {
 fn fixed(encoded: &Encoded) -> Option<(u8, u8)> {
     encoded.choices.iter().find_map(|choice| match choice.counters {
         Counters::Fixed { index, control } => Some((index, control.to_nibble())),
-        Counters::General { .. } => None,
+        Counters::General { .. } | Counters::Metric { .. } => None,
     })
 }
 

@@ -68,7 +68,7 @@ fn a_block_has_the_registers_and_bits_of_the_programmed_counters() {
 #[test]
 fn what_goes_with_a_log_is_not_shorter_than_it() {
     let mut log = [Sample::default(); 5];
-    let (mut short, mut long) = ([0; 4], [0; 5]);
+    let (mut short, mut long) = ([Datum::default(); 4], [Datum::default(); 5]);
     let mut block = ControlBlock::EMPTY;
     block.log_to(&mut log);
     block.data_to(&mut short);

@@ -33,6 +33,7 @@ pub(crate) const HASWELL: &[Event] = &[
     Event::new("BR_MISP_RETIRED.NEAR_TAKEN", 0xC5, 0x20, MISSED_TAKEN).on(0xFF),
     Event::new("BR_INST_EXEC.ALL_BRANCHES", 0x88, 0xFF, BRANCHES).on(0xFF),
     Event::new("BR_MISP_EXEC.ALL_BRANCHES", 0x89, 0xFF, MISSED).on(0xFF),
+    Event::new("MEM_TRANS_RETIRED.LOAD_LATENCY_GT_4", 0xCD, 0x01, LOADS).on(0x8),
     Event::new("MEM_UOPS_RETIRED.STLB_MISS_LOADS", 0xD0, 0x11, LOAD_WALKS).on(0xF),
     Event::new("MEM_UOPS_RETIRED.STLB_MISS_STORES", 0xD0, 0x12, STORE_WALKS).on(0xF),
     Event::new("MEM_UOPS_RETIRED.LOCK_LOADS", 0xD0, 0x21, LOCKED).on(0xF),

@@ -36,6 +36,7 @@ pub(crate) const ICE_LAKE: &[Event] = &[
     Event::new("BR_MISP_RETIRED.COND", 0xC5, 0x11, MISSED_JCC).on(0xFF),
     Event::new("BR_MISP_RETIRED.NEAR_TAKEN", 0xC5, 0x20, MISSED_TAKEN).on(0xFF),
     Event::new("BR_MISP_RETIRED.INDIRECT", 0xC5, 0x80, MISSED_INDIRECT).on(0xFF),
+    Event::new("MEM_TRANS_RETIRED.LOAD_LATENCY_GT_4", 0xCD, 0x01, LOADS).on(0xFF),
     Event::new("MEM_INST_RETIRED.STLB_MISS_LOADS", 0xD0, 0x11, LOAD_WALKS).on(0xF),
     Event::new("MEM_INST_RETIRED.STLB_MISS_STORES", 0xD0, 0x12, STORE_WALKS).on(0xF),
     Event::new("MEM_INST_RETIRED.LOCK_LOADS", 0xD0, 0x21, LOCKED).on(0xF),

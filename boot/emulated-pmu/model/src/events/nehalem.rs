@@ -35,6 +35,7 @@ pub(crate) const NEHALEM: &[Event] = &[
     Event::new("BR_MISP_EXEC.ANY", 0x89, 0x7F, MISSED).on(0xF),
     Event::new("MEM_INST_RETIRED.LOADS", 0x0B, 0x01, LOADS).on(0xF),
     Event::new("MEM_INST_RETIRED.STORES", 0x0B, 0x02, STORES).on(0xF),
+    Event::new("MEM_INST_RETIRED.LATENCY_ABOVE_THRESHOLD_4", 0x0B, 0x10, LOADS).on(0x8),
     Event::new("MEM_LOAD_RETIRED.L1D_HIT", 0xCB, 0x01, LOAD_L1_HIT).on(0xF),
     Event::new("MEM_LOAD_RETIRED.L2_HIT", 0xCB, 0x02, NOTHING).on(0xF),
     Event::new("MEM_LOAD_RETIRED.LLC_UNSHARED_HIT", 0xCB, 0x04, LOAD_LLC_HIT).on(0xF),

@@ -30,6 +30,7 @@ pub(crate) const SKYLAKE: &[Event] = &[
     Event::new("BR_MISP_RETIRED.NEAR_CALL", 0xC5, 0x02, MISSED_CALL).on(0xFF),
     Event::new("BR_MISP_RETIRED.ALL_BRANCHES_PEBS", 0xC5, 0x04, MISSED).on(0xF),
     Event::new("BR_MISP_RETIRED.NEAR_TAKEN", 0xC5, 0x20, MISSED_TAKEN).on(0xFF),
+    Event::new("MEM_TRANS_RETIRED.LOAD_LATENCY_GT_4", 0xCD, 0x01, LOADS).on(0xF),
     Event::new("MEM_INST_RETIRED.STLB_MISS_LOADS", 0xD0, 0x11, LOAD_WALKS).on(0xF),
     Event::new("MEM_INST_RETIRED.STLB_MISS_STORES", 0xD0, 0x12, STORE_WALKS).on(0xF),
     Event::new("MEM_INST_RETIRED.LOCK_LOADS", 0xD0, 0x21, LOCKED).on(0xF),

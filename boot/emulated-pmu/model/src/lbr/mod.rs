@@ -82,7 +82,9 @@ impl Lbr {
             match branch.kind {
                 BranchKind::RelativeCall | BranchKind::IndirectCall => {}
                 BranchKind::Return => {
-                    self.pop(spec);
+                    if !planted.is(Mutation::LbrReturnsStay) {
+                        self.pop(spec);
+                    }
                     return false;
                 }
                 _ => return false,

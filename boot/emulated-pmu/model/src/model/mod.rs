@@ -9,8 +9,8 @@ mod spec;
 pub(crate) use intel::{debugctl_of, selector_of};
 pub(crate) use pebs::ADAPTIVE_SELECT;
 pub use spec::{
-    Amd, ArchLbr, CoreKind, Identity, Intel, LbrKind, LegacyLbr, Pebs, PmuKind, Spec, SvmFeatures,
-    Vendor, ibs,
+    Amd, ArchLbr, CoreKind, Identity, Intel, LbrKind, LegacyLbr, Pebs, PmuKind, Sources, Spec,
+    SvmFeatures, Vendor, ibs,
 };
 
 /// A processor whose PMU is presented.

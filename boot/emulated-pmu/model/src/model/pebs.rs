@@ -12,7 +12,7 @@
 //! (`intel_pebs_aliases_core2` and `_skl` in `arch/x86/events/intel/core.c`), C2/01 on Haswell (`_snb`, by `_ivb`). These
 //! are listed as well. From Ice Lake on the tables have them. Counter mask, INV and EDGE play no part in whether an event is precise.
 
-use super::Pebs;
+use super::{Pebs, Sources};
 
 /// PERF_CAPABILITIES\[14\]: adaptive records, on every counter.
 const BASELINE: u64 = 1 << 14;
@@ -36,12 +36,39 @@ pub(super) const fn capabilities(format: u64) -> u64 {
 
 const FOUR_COUNTERS: u64 = 0xF | 0xF << 32;
 
+/// No event states where data came from.
+const NO_LATENCY: Pebs = Pebs {
+    format: 0,
+    enable: 0,
+    data_config: 0,
+    events: &[],
+    data: &[],
+    sources: Sources::Nehalem,
+    loads: None,
+    stores: None,
+    auxiliary: None,
+    splits_latency: false,
+};
+
+/// MEM_TRANS_RETIRED.LOAD_LATENCY.
+const LOADS: Pebs = Pebs { sources: Sources::SandyBridge, loads: Some((0xCD, 0x01)), ..NO_LATENCY };
+
+/// And MEM_TRANS_RETIRED.STORE_SAMPLE, from Golden Cove on, with both latencies. There an event has to run beside that of
+/// loads: 03/82 (Linux, `PMU_FL_MEM_LOADS_AUX`).
+const BOTH: Pebs = Pebs {
+    stores: Some((0xCD, 0x02)),
+    auxiliary: Some((0x03, 0x82)),
+    splits_latency: true,
+    ..LOADS
+};
+
 pub(super) const CORE2: Pebs = Pebs {
     format: 0,
     enable: 1,
     data_config: 0,
     events: &[(0xC0, 0x00), (0xC5, 0x00), (0xCB, 0x01), (0xCB, 0x04), (0xCB, 0x10)],
     data: &[],
+    ..NO_LATENCY
 };
 
 pub(super) const NEHALEM: Pebs = Pebs {
@@ -65,8 +92,11 @@ pub(super) const NEHALEM: Pebs = Pebs {
         (0xCB, 0x04),
         (0xCB, 0x10),
         (0xCB, 0x80),
+        (0x0B, 0x10),
     ],
     data: &[],
+    loads: Some((0x0B, 0x10)),
+    ..NO_LATENCY
 };
 
 pub(super) const HASWELL: Pebs = Pebs {
@@ -100,8 +130,10 @@ pub(super) const HASWELL: Pebs = Pebs {
         (0xD1, 0x08),
         (0xD1, 0x10),
         (0xD1, 0x20),
+        (0xCD, 0x01),
     ],
     data: &[0xD0, 0xD1],
+    ..LOADS
 };
 
 pub(super) const SKYLAKE: Pebs = Pebs {
@@ -136,8 +168,10 @@ pub(super) const SKYLAKE: Pebs = Pebs {
         (0xD1, 0x08),
         (0xD1, 0x10),
         (0xD1, 0x20),
+        (0xCD, 0x01),
     ],
     data: &[0xD0, 0xD1],
+    ..LOADS
 };
 
 pub(super) const ICE_LAKE: Pebs = Pebs {
@@ -178,12 +212,32 @@ pub(super) const ICE_LAKE: Pebs = Pebs {
         (0xD1, 0x10),
         (0xD1, 0x20),
         (0xD1, 0x40),
+        (0xCD, 0x01),
     ],
     data: &[0xD0, 0xD1],
+    ..LOADS
 };
 
-/// The same format, counters and events.
-pub(super) const SAPPHIRE_RAPIDS: Pebs = ICE_LAKE;
+/// The same format and counters, and stores that are sampled.
+pub(super) const SAPPHIRE_RAPIDS: Pebs = Pebs {
+    format: ICE_LAKE.format,
+    enable: ICE_LAKE.enable,
+    data_config: ICE_LAKE.data_config,
+    events: &WITH_STORES,
+    data: ICE_LAKE.data,
+    ..BOTH
+};
+
+/// Ice Lake's precise events, and that of stores.
+const WITH_STORES: [(u16, u16); ICE_LAKE.events.len() + 1] = {
+    let mut events = [(0xCD, 0x02); ICE_LAKE.events.len() + 1];
+    let mut n = 0;
+    while n < ICE_LAKE.events.len() {
+        events[n] = ICE_LAKE.events[n];
+        n += 1;
+    }
+    events
+};
 
 pub(super) const ARROW_LAKE: Pebs = Pebs {
     format: 6,
@@ -232,8 +286,13 @@ pub(super) const ARROW_LAKE: Pebs = Pebs {
         (0xD1, 0x100),
         (0xD1, 0x101),
         (0xE4, 0x01),
+        (0xCD, 0x01),
+        (0xCD, 0x02),
     ],
     data: &[0xD0, 0xD1],
+    sources: Sources::LionCove,
+    auxiliary: None,
+    ..BOTH
 };
 
 /// Format 4, all 6 counters and 3 fixed ones.
@@ -280,6 +339,12 @@ pub(super) const GRACEMONT: Pebs = Pebs {
         (0xD1, 0x10),
         (0xD1, 0x80),
         (0xE4, 0x01),
+        (0xD0, 0x05),
+        (0xD0, 0x06),
     ],
     data: &[0xD0, 0xD1, 0xD2],
+    loads: Some((0xD0, 0x05)),
+    stores: Some((0xD0, 0x06)),
+    auxiliary: None,
+    ..BOTH
 };

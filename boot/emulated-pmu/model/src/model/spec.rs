@@ -118,6 +118,27 @@ pub struct Pebs {
     pub events: &'static [(u16, u16)],
     /// Codes of those whose records hold the data's address.
     pub data: &'static [u16],
+    /// How records say where data came from.
+    pub sources: Sources,
+    /// Code and unit mask of the event of loads that takes longer than the threshold; `None`: there is none.
+    pub loads: Option<(u16, u16)>,
+    /// Those of the event whose records state the source and the latency of stores.
+    pub stores: Option<(u16, u16)>,
+    /// Those of an event that has to be counted beside `loads`, so that it has records.
+    pub auxiliary: Option<(u16, u16)>,
+    /// A record's latency is of the data alone, in bits 47:32, and of the instruction, in bits 15:0.
+    pub splits_latency: bool,
+}
+
+/// Encodings of a record's data source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sources {
+    /// Four bits, without flags.
+    Nehalem,
+    /// Four bits; bit 4 says that the second-level TLB missed, bit 5 that the access was locked.
+    SandyBridge,
+    /// Eight bits, with those flags in bits 10 and 11.
+    LionCove,
 }
 
 impl Pebs {

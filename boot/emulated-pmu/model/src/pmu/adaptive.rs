@@ -70,8 +70,9 @@ impl Pmu {
         let mut record = Words { words, count: 0 };
         record.put(&[0, ip, due, retired.tsc]);
         if config & MEMORY != 0 {
-            // Source, latency and transactions are 0: this machine has none.
-            record.put(&[self.data_of(pebs, due, retired), 0, 0, 0]);
+            // Transactions are 0: this machine has none.
+            let [source, latency] = self.source_of(pebs, due);
+            record.put(&[self.data_of(pebs, due, retired), source, latency, 0]);
         }
         if config & GENERAL != 0 {
             record.put(&[retired.flags, retired.next]);
@@ -84,8 +85,9 @@ impl Pmu {
         if config & BRANCHES != 0 {
             // No more than there are registers.
             let entries = (config >> ENTRIES_AT & 0xFF).min(self.lbr.depth() as u64 - 1);
+            let stale = usize::from(self.is(Mutation::PebsBranchesStale));
             for older in 0..=entries as usize {
-                record.put(&self.lbr.behind(self.spec(), older));
+                record.put(&self.lbr.behind(self.spec(), older + stale));
             }
             contents |= entries << ENTRIES_AT;
         }
@@ -111,7 +113,7 @@ impl Pmu {
             record.put(&[self.counter(which).value]);
         }
         if metrics != 0 {
-            record.put(&[self.counter(Which::Fixed(3)).value, self.metrics.value()]);
+            record.put(&[self.counter(Which::Fixed(3)).value, self.metrics_value()]);
         }
     }
 }

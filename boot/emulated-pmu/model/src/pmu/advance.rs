@@ -3,10 +3,13 @@
 use super::counter::Counter;
 use super::gate::Which;
 use super::{MAX_FIXED, Pmu, write};
+use crate::RingMask;
 use crate::delta::Delta;
+use crate::metrics::Shape;
 use crate::mutation::Mutation;
 use crate::occurrence::{Bulk, Occurrence};
 use crate::selection::Selection;
+use crate::timing::Stalls;
 
 /// What a report of [`Pmu::advance`] led to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,6 +74,7 @@ impl Pmu {
             if gate.rings.contains(delta.ring) {
                 let (selection, threshold) = self.event(which);
                 let count = self.context().count(&mut counter, selection, threshold, delta, stalls);
+                let count = self.slow_loads(which, delta, count);
                 let count = self.planted_count(which, selection, count);
                 let count = self.planted_loss(&mut counter, selection, delta, count);
                 let armed = self.is_armed(which);
@@ -93,7 +97,7 @@ impl Pmu {
             }
             *self.counter_mut(which) = counter;
         }
-        if outcome.due & (Which::IbsFetch.bit() | Which::IbsOp.bit()) != 0 {
+        if outcome.due != 0 {
             self.note_tagged(delta, stalls);
         }
         self.count_metrics(delta, stalls);
@@ -129,6 +133,16 @@ impl Pmu {
         match still {
             true => 0,
             false if first && self.is(Mutation::CountsTwice) => count.wrapping_mul(2),
+            false if which == Which::Fixed(3) && self.is(Mutation::SlotsTwice) => {
+                count.wrapping_mul(2)
+            }
+            false
+                if matches!(which, Which::General(_))
+                    && selection == Selection::bulk(Bulk::Slots)
+                    && self.is(Mutation::SlotsEventDiffers) =>
+            {
+                count - count / u64::from(self.spec().width)
+            }
             false => count,
         }
     }
@@ -173,17 +187,53 @@ impl Pmu {
         }
     }
 
-    /// PERF_METRICS follows fixed counter 3: both enables, its rings, and the freeze.
-    fn count_metrics(&mut self, delta: &Delta, stalls: crate::timing::Stalls) {
+    /// Whether PERF_METRICS counts, and in which rings: those of fixed counter 3, with both enables, unless frozen.
+    pub(super) fn metrics_rings(&self) -> RingMask {
         const ENABLE: u64 = 1 << 48;
-        if self.global_control & ENABLE == 0 || self.spec().fixed() & 8 == 0 {
-            return;
+        let enabled = self.global_control & ENABLE != 0 || self.is(Mutation::MetricsEnableIgnored);
+        if !enabled || self.spec().fixed() & 8 == 0 || self.metrics_fields() == 0 {
+            return RingMask::NONE;
         }
-        if self.gate(Which::Fixed(3)).rings.contains(delta.ring) {
-            let (width, fields) =
-                (self.spec().width, self.spec().intel().map_or(0, |intel| intel.metrics));
-            self.metrics.add(delta.instructions, stalls, width, fields);
+        self.gate(Which::Fixed(3)).rings
+    }
+
+    /// Fields of PERF_METRICS; 0: there is no such register.
+    pub(super) fn metrics_fields(&self) -> u8 {
+        self.spec().intel().map_or(0, |intel| intel.metrics)
+    }
+
+    fn count_metrics(&mut self, delta: &Delta, stalls: Stalls) {
+        if self.metrics_rings().contains(delta.ring) {
+            let shape = Shape {
+                width: self.spec().width,
+                fields: self.metrics_fields(),
+                cycles: self.timing.instruction_cycles.get(),
+            };
+            self.metrics.add(delta, stalls, shape);
         }
+    }
+
+    /// What PERF_METRICS reads, with the planted fault, if any.
+    pub(super) fn metrics_value(&self) -> u64 {
+        let value = self.metrics.value();
+        if self.is(Mutation::MetricsSumTooSmall) {
+            // The back end loses a quarter of what it has.
+            let backend = value >> 24 & 0xFF;
+            return value & !(0xFF << 24) | (backend - backend / 4) << 24;
+        }
+        if self.is(Mutation::MetricsSecondLevelWrong) && self.metrics_fields() >= 8 {
+            return value | 0xFF << 56;
+        }
+        if self.is(Mutation::MetricsMispredictsLost) {
+            let field = |index: u32| value >> (8 * index) & 0xFF;
+            return value & !(0xFF << 24 | 0xFF << 8) | (field(1) + field(3)).min(0xFF) << 24;
+        }
+        if self.is(Mutation::MetricsRetiringLost) {
+            // It is taken for the back end's.
+            let field = |index: u32| value >> (8 * index) & 0xFF;
+            return value & !(0xFF << 24 | 0xFF) | (field(0) + field(3)).min(0xFF) << 24;
+        }
+        value
     }
 
     pub(super) fn counter(&self, which: Which) -> &Counter {

@@ -9,6 +9,7 @@ mod freeze;
 mod gate;
 mod horizon;
 pub(crate) mod ibs;
+mod latency;
 mod needs;
 mod pebs;
 mod rdpmc;

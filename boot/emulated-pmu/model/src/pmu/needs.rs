@@ -2,6 +2,7 @@
 
 use super::Pmu;
 use super::freeze::DEBUGCTL_BTF;
+use super::gate::Which;
 use super::write::HWCR_IRPERF;
 use crate::events::Meaning;
 use crate::occurrence::{Bulk, Occurrence};
@@ -46,6 +47,24 @@ pub struct Needs {
 impl Needs {
     /// Occurrences that a hypervisor sees without stepping, as it intercepts them.
     const INTERCEPTED: Selection = Selection::of(&[Occurrence::Interrupt, Occurrence::Cpuid]);
+
+    /// What tells where an access found its data and its translation.
+    const SOURCES: Selection = {
+        use Occurrence::*;
+        Selection::of(&[
+            LoadL1Hit,
+            LoadLlcHit,
+            LoadLlcMiss,
+            StoreL1Hit,
+            StoreLlcHit,
+            StoreLlcMiss,
+            LoadStlbHit,
+            StoreStlbHit,
+            LoadWalk,
+            StoreWalk,
+            Locked,
+        ])
+    };
 
     /// Whether instructions have to be stepped. If not, [`crate::Delta::bulk`] at full speed is
     /// exact (with the intercepted occurrences added where they happen).
@@ -109,6 +128,9 @@ impl Needs {
             StoreStlbHit,
             LoadWalk,
             StoreWalk,
+            LoadL2Hit,
+            StoreL2Hit,
+            MemoryStall,
         ])
     }
 
@@ -133,6 +155,8 @@ pub enum Silence {
     WrongCounter,
     /// The event exists, but in this machine it never happens: what it is about is not modelled.
     Never,
+    /// Another event has to be counted beside it, and is not.
+    Alone,
 }
 
 /// A running or waiting counter that counts nothing.
@@ -169,20 +193,54 @@ impl Pmu {
             needs.ring_split |= rings != RingMask::BOTH
                 || selection.has_bulk(Bulk::UserCycles)
                 || selection.has_bulk(Bulk::KernelCycles);
+            if self.tells_source(which) {
+                needs.occurrences = needs.occurrences.or(Needs::SOURCES);
+                if which == Which::IbsOp {
+                    // What became of a branch.
+                    needs.occurrences = needs.occurrences.or(Selection::BRANCHES);
+                    needs.tells_misses = true;
+                    needs.tells_taken = true;
+                }
+                needs.stepped_rings = needs.stepped_rings.or(rings);
+            }
             if selection.without(Needs::INTERCEPTED).has_occurrences() {
                 needs.stepped_rings = needs.stepped_rings.or(rings);
             }
-            if selection.has_occurrences() {
+            let waits =
+                if selection.follows_cycles() { self.timing.waits() } else { Selection::NOTHING };
+            if waits.has_occurrences() {
+                // Cycles are sums then, which no count of instructions tells beforehand.
+                needs.stepped_rings = needs.stepped_rings.or(rings);
+                needs.stepped |= which.bit();
+                needs.tells_misses = true;
+                needs.occurrences = needs.occurrences.or(waits).or(selection.only_occurrences());
+                if threshold.is_some()
+                    || self.gate(which).interrupt
+                    || self.writes_records(which)
+                    || selection.has_occurrences()
+                {
+                    needs.unspread |= which.bit();
+                }
+            } else if selection.has_occurrences() {
                 needs.stepped |= which.bit();
                 needs.tells_misses |= selection.tells_misses();
                 needs.tells_taken |= selection.tells_taken();
-                if !is_spread(selection, threshold) {
+                if !is_spread(selection, threshold) || self.counts_slow_loads(which) {
                     needs.unspread |= which.bit();
                 }
                 needs.occurrences = needs.occurrences.or(selection.only_occurrences());
             } else {
                 needs.bulk |= which.bit();
             }
+        }
+        let metrics = self.metrics_rings();
+        if !metrics.is_empty() {
+            let occurrences = crate::metrics::occurrences(self.metrics_fields());
+            needs.rings = needs.rings.or(metrics);
+            needs.stepped_rings = needs.stepped_rings.or(metrics);
+            needs.occurrences = needs.occurrences.or(occurrences);
+            (needs.tells_misses, needs.tells_taken) = (true, true);
+            needs.ring_split |= metrics != RingMask::BOTH;
         }
         if needs.branch_records {
             needs.stepped_rings = RingMask::BOTH;
@@ -204,6 +262,7 @@ impl Pmu {
                 {
                     Silence::Never
                 }
+                Meaning::Known(_) if self.misses_auxiliary(counter) => Silence::Alone,
                 Meaning::Unused | Meaning::Known(_) => return None,
             };
             Some(Unknown { counter, selector, why })

@@ -51,6 +51,16 @@ pub struct Retirement {
 }
 
 impl Pebs {
+    /// Whether records of an event hold the data's address.
+    fn has_data(&self, event: (u16, u16)) -> bool {
+        self.data.contains(&event.0) || self.has_latency(event)
+    }
+
+    /// Whether records of an event hold the data's source and latency.
+    pub(super) fn has_latency(&self, event: (u16, u16)) -> bool {
+        [self.loads, self.stores].contains(&Some(event))
+    }
+
     /// Which reset value of the DS area is a counter's: eight of general-purpose counters, with format 5 and later 32, are
     /// in front of those of the fixed ones.
     const fn reset_of(&self, which: Which) -> u64 {
@@ -193,7 +203,8 @@ impl Pmu {
         words[10..18].copy_from_slice(&rest);
         words[18] = due;
         words[19] = self.data_of(pebs, due, retired);
-        // 20 and 21, data source and latency, are 0: this machine has neither. 23, transactions, likewise.
+        // 23, transactions, is 0: this machine has none.
+        [words[20], words[21]] = self.source_of(pebs, due);
         words[22] = eventing;
         words[24] = retired.tsc;
         match pebs.format {
@@ -204,12 +215,19 @@ impl Pmu {
         }
     }
 
+    /// The events that a record is of, of general-purpose counters.
+    pub(super) fn events_of(&self, due: u64) -> impl Iterator<Item = (u16, u16)> + '_ {
+        let counters = self.counters.iter().enumerate().filter(move |(n, _)| due & 1 << n != 0);
+        counters.map(|(_, counter)| {
+            let selector = Selector(counter.selector);
+            (selector.intel_code(), selector.intel_umask())
+        })
+    }
+
     /// The data's address, which only some events have: of the load, or of the store for those that count stores alone.
     pub(super) fn data_of(&self, pebs: &Pebs, due: u64, retired: &Retirement) -> u64 {
-        let counters = self.counters.iter().enumerate().filter(|(n, _)| due & 1 << n != 0);
-        let mut selectors = counters.map(|(_, counter)| Selector(counter.selector));
-        let with_data = selectors.find(|selector| pebs.data.contains(&selector.intel_code()));
-        let data = with_data.and_then(|selector| match selector.intel_umask() & 3 {
+        let with_data = self.events_of(due).find(|event| pebs.has_data(*event));
+        let data = with_data.and_then(|(_, umask)| match umask & 3 {
             STORES => retired.store,
             _ => retired.load.or(retired.store),
         });

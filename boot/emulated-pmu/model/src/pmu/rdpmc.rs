@@ -56,7 +56,10 @@ impl Pmu {
                 return Some(self.fixed[index].value);
             }
             (Some(intel), _) if ecx == METRICS && intel.metrics > 0 => {
-                return Some(self.metrics.value());
+                return match self.is(Mutation::MetricsRdpmcAbsent) {
+                    true => None,
+                    false => Some(self.metrics_value()),
+                };
             }
             (_, 0) => general(ecx),
             _ => None,

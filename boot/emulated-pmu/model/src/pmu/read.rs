@@ -40,7 +40,7 @@ impl Pmu {
             Register::GlobalClear | Register::GlobalSet => 0,
             Register::GlobalInUse => self.in_use(),
             Register::Capabilities => self.spec().intel().map_or(0, |intel| intel.capabilities),
-            Register::Metrics => self.metrics.value(),
+            Register::Metrics => self.metrics_value(),
             Register::DebugControl => self.debugctl,
             Register::MiscEnable => self.misc_enable,
             Register::Extra(n) => self.extra[n],

@@ -94,13 +94,21 @@ impl Pmu {
             Register::GlobalSet => {
                 let bits = self.global(msr, value, self.status_mask(false))?;
                 if !self.is(Mutation::StatusSetIgnored) {
-                    self.status |= bits;
+                    let lost = u64::from(self.is(Mutation::MetricsStatusStuck)) << 48;
+                    self.status |= bits & !lost;
                 }
             }
             Register::Metrics => {
-                let fields = self.spec().intel().map_or(0, |intel| intel.metrics);
+                let fields = self.metrics_fields();
                 let valid = if fields >= 8 { u64::MAX } else { low(8 * fields) };
-                self.metrics.set(checked(msr, value, valid)?);
+                let checked = match checked(msr, value, valid) {
+                    Err(_) if self.is(Mutation::MetricsReservedAccepted) => Ok(value & valid),
+                    checked => checked,
+                };
+                match self.is(Mutation::MetricsWriteGoesOn) {
+                    true => self.metrics.set_and_go_on(checked?),
+                    false => self.metrics.set(checked?),
+                }
             }
             Register::DebugControl => self.write_debugctl(msr, value)?,
             Register::MiscEnable => return self.write_misc_enable(msr, value).map(Some),

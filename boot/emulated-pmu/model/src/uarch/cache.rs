@@ -33,6 +33,8 @@ pub struct Access {
     pub kind: AccessKind,
     /// With LOCK semantics.
     pub locked: bool,
+    /// Bits of the offset in its page: 12, 21 or 30. Asked for with [`super::Parameters`] alone.
+    pub page_bits: u8,
 }
 
 impl Access {
@@ -47,6 +49,7 @@ impl Access {
             bytes,
             kind,
             locked: false,
+            page_bits: 12,
         }
     }
 

@@ -45,13 +45,41 @@ pub struct Core {
     pub tlb: Tlb,
     l1d: L1d,
     prefetch: Prefetch,
+    /// In place of all these, if there are parameters.
+    #[cfg(feature = "hierarchy")]
+    shaped: Option<alloc::boxed::Box<super::Hierarchy>>,
 }
 
 impl Core {
     /// A core with everything empty.
     #[must_use]
     pub const fn new(prefetch: Prefetch) -> Self {
-        Self { predictor: Predictor::new(), tlb: Tlb::new(), l1d: L1d::new(), prefetch }
+        Self {
+            predictor: Predictor::new(),
+            tlb: Tlb::new(),
+            l1d: L1d::new(),
+            prefetch,
+            #[cfg(feature = "hierarchy")]
+            shaped: None,
+        }
+    }
+
+    /// Gives it other caches and TLBs, which are empty, and another predictor; `None`: those that it has without parameters.
+    #[cfg(feature = "hierarchy")]
+    pub fn shape(&mut self, parameters: Option<&super::Parameters>) {
+        self.shaped = parameters.map(|all| alloc::boxed::Box::new(super::Hierarchy::new(all)));
+        self.predictor
+            .keep_returns(parameters.map_or(super::Parameters::DEFAULT.returns, |all| all.returns));
+    }
+
+    /// Whether it has those of parameters, to which every access matters.
+    #[must_use]
+    #[inline]
+    pub const fn is_shaped(&self) -> bool {
+        #[cfg(feature = "hierarchy")]
+        return self.shaped.is_some();
+        #[cfg(not(feature = "hierarchy"))]
+        false
     }
 
     /// An access of an instruction that retires.
@@ -60,6 +88,10 @@ impl Core {
         cache::note(access, sink);
         if !parts.memory {
             return;
+        }
+        #[cfg(feature = "hierarchy")]
+        if let Some(shaped) = &mut self.shaped {
+            return shaped.access(access, sink);
         }
         if !access.is_split() && self.is_recent(access.linear, access.physical) {
             // Nothing would move.
@@ -74,7 +106,9 @@ impl Core {
     #[must_use]
     #[inline]
     pub fn is_recent(&self, linear: u64, physical: u64) -> bool {
-        self.l1d.is_newest(physical) && self.tlb.is_newest(linear / super::PAGE_BYTES)
+        !self.is_shaped()
+            && self.l1d.is_newest(physical)
+            && self.tlb.is_newest(linear / super::PAGE_BYTES)
     }
 
     /// A branch that retires; true if it was mispredicted. Wholly in its caller, which often knows the kind.
@@ -109,6 +143,8 @@ impl Core {
 
     /// CLFLUSH of a physical address. Reports [`Occurrence::ClFlush`] if a delta is given.
     pub fn clflush(&mut self, physical: u64, llc: &mut Llc, delta: Option<&mut Delta>) {
+        #[cfg(feature = "hierarchy")]
+        self.shaped.iter_mut().for_each(|shaped| shaped.flush_line(physical));
         self.l1d.flush_line(physical);
         llc.flush_line(physical);
         if let Some(delta) = delta {
@@ -118,17 +154,23 @@ impl Core {
 
     /// WBINVD or INVD.
     pub fn flush_caches(&mut self, llc: &mut Llc) {
+        #[cfg(feature = "hierarchy")]
+        self.shaped.iter_mut().for_each(|shaped| shaped.flush_caches());
         self.l1d.flush();
         llc.flush();
     }
 
     /// INVLPG of a linear address.
     pub fn invlpg(&mut self, linear: u64) {
+        #[cfg(feature = "hierarchy")]
+        self.shaped.iter_mut().for_each(|shaped| shaped.invlpg(linear));
         self.tlb.invlpg(linear);
     }
 
     /// All translations go.
     pub fn flush_tlb(&mut self) {
+        #[cfg(feature = "hierarchy")]
+        self.shaped.iter_mut().for_each(|shaped| shaped.flush_tlb());
         self.tlb.flush();
     }
 }

@@ -19,10 +19,17 @@
 //! Caches are addressed by physical address, TLBs by linear page without an address-space tag: the
 //! caller flushes them where the guest's TLB would be ([`Core::flush_tlb`], [`Core::invlpg`]).
 //! Instruction fetches, write-backs and page-walk accesses touch nothing.
+//!
+//! With [`Parameters`] caches and TLBs are others, and loads take time: [`parameters`] has the list, `Hierarchy` the rules. It
+//! takes memory of its own, and with it the feature `hierarchy`.
 
 mod cache;
 mod core;
+#[cfg(feature = "hierarchy")]
+mod hierarchy;
+pub mod parameters;
 mod predictor;
+pub mod replacement;
 mod set_assoc;
 mod sink;
 mod string_run;
@@ -30,6 +37,9 @@ mod tlb;
 
 pub use cache::{Access, AccessKind, LINE_BYTES, Llc, Prefetch};
 pub use core::{Core, Parts, Retired};
+#[cfg(feature = "hierarchy")]
+pub use hierarchy::Hierarchy;
+pub use parameters::Parameters;
 pub use predictor::{Predictor, Resolved};
 pub use set_assoc::SetAssoc;
 pub use sink::Sink;

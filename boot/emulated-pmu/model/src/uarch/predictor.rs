@@ -8,8 +8,8 @@ const COUNTERS: usize = 4096;
 const HISTORY_BITS: u32 = 8;
 /// Targets of indirect branches; a power of two.
 const TARGETS: usize = 1024;
-/// Return addresses.
-const RETURNS: usize = 16;
+/// Most return addresses, a power of two; it keeps 16 if nobody says.
+const RETURNS: usize = 64;
 /// Bits of an address that the predictor looks at: those within a page, which are the same in linear, physical and any
 /// other kind of address.
 const TAG_BITS: u32 = 12;
@@ -68,6 +68,8 @@ pub struct Predictor {
     /// Where an indirect branch went the last time: its tag, the target's, and a bit that says that there was one.
     targets: [u32; TARGETS],
     returns: [u16; RETURNS],
+    /// Entries of it that are used, less 16.
+    more_returns: i8,
     top: u8,
     /// Valid entries of the return stack.
     depth: u8,
@@ -82,6 +84,7 @@ impl Predictor {
             history: 0,
             targets: [0; TARGETS],
             returns: [0; RETURNS],
+            more_returns: 0,
             top: 0,
             depth: 0,
         }
@@ -89,7 +92,18 @@ impl Predictor {
 
     /// An indirect branch predictor barrier (IBPB), or anything else that should make it forget.
     pub fn clear(&mut self) {
-        *self = Self::new();
+        *self = Self { more_returns: self.more_returns, ..Self::new() };
+    }
+
+    /// Keeps so many return addresses, 1 to 64, and forgets those that it has.
+    pub fn keep_returns(&mut self, returns: u32) {
+        self.more_returns = returns.clamp(1, RETURNS as u32) as i8 - 16;
+        (self.top, self.depth) = (0, 0);
+    }
+
+    #[inline]
+    const fn kept(&self) -> u8 {
+        (self.more_returns + 16) as u8
     }
 
     /// A branch retires: says whether it was mispredicted, and learns from it.
@@ -133,16 +147,17 @@ impl Predictor {
 
     #[inline]
     fn push(&mut self, address: u16) {
-        self.top = (self.top + 1) % RETURNS as u8;
+        let kept = self.kept();
+        self.top = if self.top + 1 >= kept { 0 } else { self.top + 1 };
         self.returns[usize::from(self.top)] = address;
-        self.depth = (self.depth + 1).min(RETURNS as u8);
+        self.depth = (self.depth + 1).min(kept);
     }
 
     #[inline]
     fn pop(&mut self) -> Option<u16> {
         self.depth = self.depth.checked_sub(1)?;
         let address = self.returns[usize::from(self.top)];
-        self.top = (self.top + RETURNS as u8 - 1) % RETURNS as u8;
+        self.top = if self.top == 0 { self.kept() - 1 } else { self.top - 1 };
         Some(address)
     }
 }

@@ -19,6 +19,12 @@ impl Vcpu {
     /// An access of an instruction that is done.
     pub fn access(&mut self, access: &Access) {
         let parts = self.model_parts();
+        if self.traces && self.core.is_shaped() {
+            let access = Access { page_bits: self.page_bits(access.linear), ..*access };
+            self.core.access(&access, &mut self.llc, parts, &mut self.sums);
+            self.memory.translations.note(access.linear, access.physical);
+            return;
+        }
         self.core.access(access, &mut self.llc, parts, &mut self.sums);
         if self.traces {
             self.memory.recent.note(access);
@@ -93,6 +99,22 @@ impl Vcpu {
         Some(physical)
     }
 
+    /// How many bits of a linear address are the offset in its page: 12 where the page tables do not tell. In a callback that was
+    /// asked for as one that reads registers.
+    fn page_bits(&mut self, linear: u64) -> u8 {
+        const SMALL: u8 = 12;
+        if let Some(bits) = self.memory.page_sizes.get(&(linear / PAGE_BYTES)) {
+            return *bits;
+        }
+        let Some(registers) = self.handles.paging else { return SMALL };
+        let [cr0, cr3, cr4, efer] = registers.map(|register| self.reader.read(register));
+        let read = |at| state().read(at).unwrap_or(0);
+        let found = Paging { cr0, cr3, cr4, efer }.page(linear, read);
+        let bits = found.map_or(SMALL, |(_, bits)| bits as u8);
+        self.memory.page_sizes.insert(linear / PAGE_BYTES, bits);
+        bits
+    }
+
     /// An instruction flushed something: of a line, at its physical address; of a page, at its linear one.
     fn flush(&mut self, maintenance: Maintenance, address: Option<u64>) {
         match (maintenance, address) {
@@ -124,5 +146,6 @@ impl Vcpu {
         self.core.flush_tlb();
         self.memory.recent.clear();
         self.memory.translations.clear();
+        self.memory.page_sizes.clear();
     }
 }

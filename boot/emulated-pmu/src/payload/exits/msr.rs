@@ -106,6 +106,7 @@ fn name_unknown_events(guest: &mut Guest) {
                 Silence::Unknown => "unknown",
                 Silence::WrongCounter => "not for this counter",
                 Silence::Never => "one that never happens in this machine",
+                Silence::Alone => "one that counts nothing without event 03/82 beside it",
             }
         ));
     }

@@ -18,7 +18,7 @@ use crate::RingMask;
 use crate::mutation::Mutation;
 use crate::occurrence::Bulk;
 use crate::selection::Selection;
-use sample::Seen;
+pub(super) use sample::{Seen, Source};
 
 /// Registers from MSRC001_1030 on.
 const REGISTERS: usize = 14;

@@ -11,7 +11,7 @@ use crate::occurrence::Occurrence;
 use crate::pmu::gate::Which;
 use crate::pmu::pebs::Retirement;
 use crate::selection::Selection;
-use crate::timing::{MISPREDICTED, Stalls};
+use crate::timing::{Latency, MISPREDICTED, Stalls};
 use crate::uarch::{Access, AccessKind};
 
 /// How large a page is.
@@ -49,21 +49,22 @@ pub struct Sampled {
     pub access: Option<(Access, PageSize)>,
 }
 
-/// What the report of the tagged instruction said of it.
+/// What the report of the instruction said of it that a record or a sample is of.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(in crate::pmu) struct Seen {
     cycles: u16,
     mispredicted: bool,
-    source: Source,
-    /// A load waited so long for its data, and for its translation and its data.
-    latency: u16,
+    pub(in crate::pmu) source: Source,
+    /// How long its data took.
+    pub(in crate::pmu) latency: Latency,
     first_tlb_miss: bool,
-    second_tlb_miss: bool,
+    pub(in crate::pmu) second_tlb_miss: bool,
+    pub(in crate::pmu) locked: bool,
 }
 
 /// Where the data was found, if caches are modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+pub(in crate::pmu) enum Source {
     Unknown,
     First,
     Last,
@@ -75,9 +76,10 @@ impl Seen {
         cycles: 0,
         mispredicted: false,
         source: Source::Unknown,
-        latency: 0,
+        latency: Latency { miss: 0, translation: 0 },
         first_tlb_miss: false,
         second_tlb_miss: false,
+        locked: false,
     };
 
     fn of(delta: &Delta, stalls: Stalls) -> Self {
@@ -98,15 +100,21 @@ impl Seen {
             cycles: saturated(delta.instructions.saturating_add(stalls.cycles())),
             mispredicted: delta.sum(MISPREDICTED) > 0,
             source,
-            latency: saturated(stalls.memory),
+            latency: Latency::of(delta),
             first_tlb_miss: walks || any(&[LoadStlbHit, StoreStlbHit]),
             second_tlb_miss: walks,
+            locked: any(&[Locked]),
         }
     }
 }
 
 impl Pmu {
-    /// The tagged instruction has been reported.
+    /// What was reported of the instruction that a record or a sample is of.
+    pub(in crate::pmu) fn seen(&self) -> &Seen {
+        &self.ibs.seen
+    }
+
+    /// The instruction of a record or a sample has been reported.
     pub(in crate::pmu) fn note_tagged(&mut self, delta: &Delta, stalls: Stalls) {
         self.ibs.seen = Seen::of(delta, stalls);
     }
@@ -182,7 +190,7 @@ impl Pmu {
         let bit = |on: bool, bit: u64| if on { bit } else { 0 };
         let flags = BRANCH
             | bit(branch.kind == BranchKind::Return, RETURN)
-            | bit(branch.taken, TAKEN)
+            | bit(branch.taken && !self.is(Mutation::IbsTakenLost), TAKEN)
             | bit(branch.mispredicted || self.ibs.seen.mispredicted, MISPREDICTED);
         (cycles | flags, if branch.taken { branch.to } else { 0 })
     }
@@ -201,6 +209,7 @@ impl Pmu {
         const SECOND_MISS: u64 = 1 << 20;
         const WIDTH_AT: u32 = 22;
         const LATENCY_AT: u32 = 32;
+        const REFILL_AT: u32 = 48;
         let Some((access, page)) = access else { return [0; 4] };
         let seen = &self.ibs.seen;
         let loads = access.kind != AccessKind::Store;
@@ -218,12 +227,13 @@ impl Pmu {
             // Bits 4 and 5: found in the first level, in a page of 2 MiB or 1 GiB.
             data_3 |= 1 << (PAGE_AT + page as u32);
         }
-        if missed && loads {
-            data_3 |= u64::from(seen.latency) << LATENCY_AT;
+        if missed && loads && !self.is(Mutation::IbsLatencyLost) {
+            data_3 |= u64::from(seen.latency.miss) << LATENCY_AT;
         }
         if self.offers(features::WIDE_COUNT) {
-            // Family 10h has neither.
+            // Family 10h has none of these.
             data_3 |= bit(missed, SECOND_MISS) | width(access.bytes) << WIDTH_AT;
+            data_3 |= u64::from(seen.latency.translation) << REFILL_AT;
         }
         let data_2 = if loads { self.source(seen.source) } else { 0 };
         let physical = match self.is(Mutation::IbsPhysicalIsLinear) {

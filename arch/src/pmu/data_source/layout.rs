@@ -1,0 +1,165 @@
+//! Which encoding a processor has, and which of its events tell something.
+
+use super::{DataSource, Datum, amd, intel};
+use crate::cpu::CoreType;
+use crate::pmu::driver::Selection;
+use crate::pmu::numbers;
+use crate::pmu::pebs::Access;
+
+/// How a processor encodes sources. Intel's tables are the SDM's, vol. 3, "Data Source Encoding for Load Latency Record" of
+/// each processor, and Linux's, `arch/x86/events/intel/ds.c`.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Encoding {
+    /// Nehalem, Westmere.
+    Nehalem,
+    /// Sandy Bridge to Broadwell.
+    #[default]
+    SandyBridge,
+    /// Skylake to Raptor Cove, without persistent memory.
+    Skylake,
+    /// The same in servers, with persistent memory.
+    SkylakeServer,
+    /// Gracemont.
+    Gracemont,
+    /// Crestmont, Skymont.
+    Crestmont,
+    /// Lion Cove.
+    LionCove,
+    /// IBS, family 10h.
+    Family10h,
+    /// IBS, Zen to Zen 3.
+    Zen,
+    /// IBS with the longer source field: Zen 4 and later (CPUID 0x8000001B EAX\[11\]).
+    Zen4,
+}
+
+/// What the memory records of a processor are like.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Words {
+    /// The encoding of sources.
+    pub encoding: Encoding,
+    /// The latency has two parts: of the instruction in bits 15:0, of the data in bits 47:32.
+    pub splits: bool,
+    /// Event 03/82 has to be counted beside that of load latency (Linux, `PMU_FL_MEM_LOADS_AUX`).
+    pub auxiliary: bool,
+    /// There is an event that samples the source and the latency of stores: its code and unit mask.
+    pub stores: Option<(u16, u16)>,
+}
+
+/// What records of an event tell beside the address.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Told {
+    /// Nothing.
+    Nothing,
+    /// Of a load, its source and latency.
+    Load,
+    /// Of a store, its source and latency.
+    Store,
+    /// Of a store, whether the first level had the line (SDM vol. 3, 20.3.6.3, Haswell and later).
+    StoreHit,
+}
+
+impl Words {
+    /// Those of an Intel processor of family 6. Models as in Linux, `arch/x86/include/asm/intel-family.h`.
+    #[must_use]
+    pub fn of_intel(model: u32, core: Option<CoreType>) -> Self {
+        use Encoding::*;
+        const SAMPLED: Option<(u16, u16)> = Some((0xcd, 0x02));
+        const LATENCY: Option<(u16, u16)> = Some((0xd0, 0x06));
+        let small = core == Some(CoreType::Atom);
+        let plain = |encoding| Self { encoding, splits: false, auxiliary: false, stores: None };
+        let split = |encoding, stores| Self { stores, splits: true, ..plain(encoding) };
+        let gracemont = split(Gracemont, LATENCY);
+        match model {
+            0x1a | 0x1e | 0x1f | 0x2e | 0x25 | 0x2c | 0x2f => plain(Nehalem),
+            // Skylake, Kaby Lake, Comet Lake, Ice Lake, Tiger Lake, Rocket Lake.
+            0x4e | 0x5e | 0x8e | 0x9e | 0xa5 | 0xa6 | 0x7d | 0x7e | 0x9d | 0x8c | 0x8d | 0xa7 => {
+                plain(Skylake)
+            }
+            0x55 | 0x6a | 0x6c => plain(SkylakeServer),
+            // Sapphire and Emerald Rapids.
+            0x8f | 0xcf => Self { auxiliary: true, ..split(SkylakeServer, SAMPLED) },
+            // Granite Rapids.
+            0xad | 0xae => split(SkylakeServer, SAMPLED),
+            // Alder Lake, Raptor Lake.
+            0x97 | 0x9a | 0xb7 | 0xba | 0xbf if small => gracemont,
+            0x97 | 0x9a | 0xb7 | 0xba | 0xbf => Self { auxiliary: true, ..split(Skylake, SAMPLED) },
+            0xbe => gracemont,
+            // Meteor Lake, the low-power Arrow Lake.
+            0xaa | 0xac | 0xb5 if small => split(Crestmont, LATENCY),
+            0xaa | 0xac | 0xb5 => split(Skylake, SAMPLED),
+            // Sierra Forest, Grand Ridge, Clearwater Forest.
+            0xaf | 0xb6 | 0xdd => split(Crestmont, LATENCY),
+            // Lunar Lake, Arrow Lake.
+            0xbd | 0xc5 | 0xc6 if small => split(Crestmont, LATENCY),
+            0xbd | 0xc5 | 0xc6 => split(LionCove, SAMPLED),
+            _ => plain(SandyBridge),
+        }
+    }
+
+    /// Those of an AMD processor with these features of IBS.
+    #[must_use]
+    pub const fn of_amd(family: u32, ibs: u32) -> Self {
+        /// Additions of Zen 4.
+        const ZEN_4: u32 = 1 << 11;
+        let encoding = match family {
+            _ if ibs & ZEN_4 != 0 => Encoding::Zen4,
+            0x10..=0x16 => Encoding::Family10h,
+            _ => Encoding::Zen,
+        };
+        Self { encoding, splits: false, auxiliary: false, stores: None }
+    }
+
+    /// What PEBS records of an event tell, in a format that has a data address of events of loads and stores (`data`), or of
+    /// load latency alone.
+    #[must_use]
+    pub fn told(&self, selection: &Selection, data: bool) -> Told {
+        let event = (selection.event, selection.umask);
+        if matches!(selection.extra, Some((numbers::LOAD_LATENCY, _))) {
+            return Told::Load;
+        }
+        if self.stores == Some(event) {
+            return Told::Store;
+        }
+        match event {
+            (0xd0, umask) if data && umask & 3 == 2 => Told::StoreHit,
+            _ => Told::Nothing,
+        }
+    }
+
+    /// The access of a PEBS record.
+    #[must_use]
+    pub const fn datum(&self, access: &Access, told: Told) -> Datum {
+        const STORE: u32 = 1 << 30;
+        const HIT_ONLY: u32 = 1 << 29;
+        let flags = match told {
+            Told::Nothing => return Datum::at(access.address),
+            Told::Load => Datum::TOLD,
+            Told::Store => Datum::TOLD | STORE,
+            Told::StoreHit => Datum::TOLD | STORE | HIT_ONLY,
+        };
+        let source = access.source as u16 as u32 | flags;
+        let (latency, other) = match told {
+            Told::StoreHit | Told::Nothing => (0, 0),
+            Told::Load | Told::Store if self.splits => {
+                (access.cache_latency() as u32, access.instruction_latency() as u32)
+            }
+            Told::Load | Told::Store => (access.load_latency(), 0),
+        };
+        Datum { address: access.address, source, latency, other }
+    }
+
+    /// What the source of a [`Datum`] means; nothing if it says none.
+    #[must_use]
+    pub fn source(&self, datum: &Datum) -> Option<DataSource> {
+        if !datum.is_told() {
+            return None;
+        }
+        Some(match self.encoding {
+            Encoding::Family10h | Encoding::Zen | Encoding::Zen4 => {
+                amd::source(self.encoding, datum.source)
+            }
+            encoding => intel::source(encoding, datum.source),
+        })
+    }
+}

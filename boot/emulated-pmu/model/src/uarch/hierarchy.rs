@@ -1,0 +1,216 @@
+//! Caches and TLBs by parameters, with the time that loads take.
+//!
+//! Each level brings in what it did not have, and none looks at what another one holds. A load takes the cycles of the level that
+//! served it, a crossing its own, and a translation what it adds; stores take none, as they are buffered. Of an access that
+//! crosses a line or a page, the slower part counts.
+
+use super::PAGE_BYTES;
+use super::cache::{Access, AccessKind};
+use super::parameters::{CacheShape, LEVELS, Parameters, TlbShape};
+use super::replacement::{Dice, Policy, Set};
+use super::sink::Sink;
+use crate::occurrence::Occurrence;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Bits of the offset in a page of 4 KiB.
+const SMALL: u8 = 12;
+
+/// Sets of tags.
+#[derive(Clone, Debug)]
+struct Store {
+    tags: Vec<u64>,
+    state: Vec<u8>,
+    sets: u64,
+    ways: usize,
+    policy: Policy,
+}
+
+impl Store {
+    fn new(sets: u64, ways: u32, policy: Policy) -> Self {
+        let places = sets as usize * ways as usize;
+        Self { tags: vec![0; places], state: vec![0; places], sets, ways: ways as usize, policy }
+    }
+
+    fn of_tlb(shape: TlbShape) -> Self {
+        Self::new(shape.sets().into(), shape.ways, Policy::Lru)
+    }
+
+    fn set(&mut self, key: u64) -> Set<'_> {
+        let first = (key % self.sets) as usize * self.ways;
+        let places = first..first + self.ways;
+        Set { tags: &mut self.tags[places.clone()], state: &mut self.state[places] }
+    }
+
+    fn touch(&mut self, key: u64, tag: u64, dice: &mut Dice) -> bool {
+        let policy = self.policy;
+        self.set(key).touch(tag.wrapping_add(1), policy, dice)
+    }
+
+    fn remove(&mut self, key: u64, tag: u64) {
+        let policy = self.policy;
+        self.set(key).remove(tag.wrapping_add(1), policy);
+    }
+
+    fn clear(&mut self) {
+        self.tags.fill(0);
+        self.state.fill(0);
+    }
+}
+
+/// Caches and TLBs of one logical processor.
+#[derive(Clone, Debug)]
+pub struct Hierarchy {
+    parameters: Parameters,
+    caches: Vec<Store>,
+    dtlb: Store,
+    dtlb_large: Store,
+    stlb: Option<Store>,
+    dice: Dice,
+}
+
+impl Hierarchy {
+    /// Empty ones.
+    #[must_use]
+    pub fn new(parameters: &Parameters) -> Self {
+        let cache =
+            |cache: &CacheShape| Store::new(parameters.sets(cache), cache.ways, cache.policy);
+        Self {
+            parameters: *parameters,
+            caches: parameters.caches.iter().flatten().map(cache).collect(),
+            dtlb: Store::of_tlb(parameters.dtlb),
+            dtlb_large: Store::of_tlb(parameters.dtlb_large),
+            stlb: parameters.stlb.map(Store::of_tlb),
+            dice: Dice::NEW,
+        }
+    }
+
+    /// An access of an instruction that retires. Notes what happened, and the cycles that it takes beyond those of the instruction.
+    pub fn access(&mut self, access: &Access, sink: &mut impl Sink) {
+        let line = u64::from(self.parameters.line);
+        let first = access.linear;
+        let last = first.wrapping_add(u64::from(access.bytes.clamp(1, PAGE_BYTES as u32)) - 1);
+        let loads = access.kind != AccessKind::Store;
+        let mut waits = 0;
+        for page in
+            [first, last].into_iter().take(1 + usize::from(first / PAGE_BYTES != last / PAGE_BYTES))
+        {
+            waits = self.translate(page, access.page_bits, loads, sink).max(waits);
+        }
+        let mut served = 0;
+        let mut at = first & !(line - 1);
+        loop {
+            let base = match at / PAGE_BYTES == last / PAGE_BYTES
+                && first / PAGE_BYTES != last / PAGE_BYTES
+            {
+                true => access.physical_next_page & !(PAGE_BYTES - 1),
+                false => access.physical & !(PAGE_BYTES - 1),
+            };
+            served = self.look_up((base + at % PAGE_BYTES) / line, sink).max(served);
+            if last.wrapping_sub(at) < line {
+                break;
+            }
+            at = at.wrapping_add(line);
+        }
+        self.note(access.kind, served, sink);
+        if !loads {
+            return;
+        }
+        let caches = self.parameters.caches.iter().flatten();
+        let of_level = caches.map(|cache| cache.cycles).nth(served);
+        waits += of_level.unwrap_or(self.parameters.memory_cycles) - 1;
+        waits += match (first / PAGE_BYTES != last / PAGE_BYTES, first / line != last / line) {
+            (true, _) => self.parameters.cross_cycles,
+            (false, true) => self.parameters.split_cycles,
+            (false, false) => 0,
+        };
+        if waits > 0 {
+            sink.add(Occurrence::MemoryStall, waits.into());
+        }
+    }
+
+    /// The level that had a line, from 0; one more than there are: memory. It is in all of them afterwards.
+    fn look_up(&mut self, line: u64, sink: &mut impl Sink) -> usize {
+        let levels = self.caches.len();
+        for (level, cache) in self.caches.iter_mut().enumerate() {
+            if level == 1 {
+                sink.add(Occurrence::L1Fill, 1);
+            }
+            if level > 0 && level + 1 == levels {
+                sink.add(Occurrence::LlcReference, 1);
+            }
+            if cache.touch(line, line, &mut self.dice) {
+                return level;
+            }
+        }
+        if levels == 1 {
+            sink.add(Occurrence::L1Fill, 1);
+            sink.add(Occurrence::LlcReference, 1);
+        }
+        sink.add(Occurrence::LlcMiss, 1);
+        levels
+    }
+
+    fn note(&self, kind: AccessKind, served: usize, sink: &mut impl Sink) {
+        use Occurrence::*;
+        let levels = self.caches.len();
+        const { assert!(LEVELS == 3) };
+        let (by_load, by_store) = match served {
+            0 => (LoadL1Hit, StoreL1Hit),
+            _ if served == levels => (LoadLlcMiss, StoreLlcMiss),
+            _ if served + 1 == levels => (LoadLlcHit, StoreLlcHit),
+            _ => (LoadL2Hit, StoreL2Hit),
+        };
+        sink.add(if kind == AccessKind::Store { by_store } else { by_load }, 1);
+        if kind == AccessKind::LoadStore {
+            sink.add(StoreL1Hit, 1);
+        }
+    }
+
+    /// Translates; returns the cycles that it takes.
+    fn translate(&mut self, linear: u64, bits: u8, loads: bool, sink: &mut impl Sink) -> u32 {
+        use Occurrence::*;
+        let page = linear >> bits;
+        // Pages of both sizes are told apart where they lie together.
+        let tag = page << 1 | u64::from(bits > SMALL);
+        let first = if bits > SMALL { &mut self.dtlb_large } else { &mut self.dtlb };
+        if first.touch(page, tag, &mut self.dice) {
+            return 0;
+        }
+        if self.stlb.as_mut().is_some_and(|stlb| stlb.touch(page, tag, &mut self.dice)) {
+            sink.add(if loads { LoadStlbHit } else { StoreStlbHit }, 1);
+            return self.parameters.stlb_cycles;
+        }
+        sink.add(if loads { LoadWalk } else { StoreWalk }, 1);
+        self.parameters.walk_cycles
+    }
+
+    /// CLFLUSH of a physical address.
+    pub fn flush_line(&mut self, physical: u64) {
+        let line = physical / u64::from(self.parameters.line);
+        self.caches.iter_mut().for_each(|cache| cache.remove(line, line));
+    }
+
+    /// WBINVD.
+    pub fn flush_caches(&mut self) {
+        self.caches.iter_mut().for_each(Store::clear);
+    }
+
+    /// INVLPG of a linear address, whatever the size of its page.
+    pub fn invlpg(&mut self, linear: u64) {
+        for bits in [SMALL, 21, 30] {
+            let page = linear >> bits;
+            let tag = page << 1 | u64::from(bits > SMALL);
+            self.dtlb.remove(page, tag);
+            self.dtlb_large.remove(page, tag);
+            self.stlb.iter_mut().for_each(|stlb| stlb.remove(page, tag));
+        }
+    }
+
+    /// All translations go.
+    pub fn flush_tlb(&mut self) {
+        self.dtlb.clear();
+        self.dtlb_large.clear();
+        self.stlb.iter_mut().for_each(Store::clear);
+    }
+}

@@ -1,0 +1,414 @@
+//! The parameters of caches, TLBs and predictor, as `l1d=24k/6:fifo@4,l2=1m/16@14,dtlb=64/4`.
+//!
+//! | key | value | default |
+//! | --- | --- | --- |
+//! | `l1d`, `l2`, `l3` | size / ways : policy @ cycles of a load that it serves | `32k/8:lru@4`, `2m/16:lru@14`, none |
+//! | `memory` | cycles of a load that no cache serves | 200 |
+//! | `line` | bytes of a line: 32, 64 or 128 | 64 |
+//! | `dtlb`, `dtlb2m` | entries / ways for pages of 4 KiB, and for larger ones | `64/4`, `32/4` |
+//! | `stlb` | entries / ways @ further cycles, for pages of every size; or `none` | `1536/12@7` |
+//! | `walk` | further cycles of a load that walks the page tables | 30 |
+//! | `split`, `cross` | further cycles of a load that crosses a line, and of one that crosses a page of 4 KiB | 5, 20 |
+//! | `mispredict` | cycles that a mispredicted branch costs | 16 |
+//! | `returns` | return addresses that the predictor keeps, 1 to 64 | 16 |
+//!
+//! Whatever is given, all others get these defaults, and loads take their time: without parameters every instruction takes the
+//! same.
+
+use super::replacement::Policy;
+use core::fmt;
+
+/// Levels of data caches.
+pub const LEVELS: usize = 3;
+/// Most lines of a cache: 64 MiB of the smallest.
+const MAX_LINES: u64 = 2 << 20;
+/// Most ways of a cache or a TLB.
+pub const MAX_WAYS: u32 = 64;
+/// Most entries of a TLB.
+const MAX_ENTRIES: u32 = 1 << 14;
+
+/// A cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheShape {
+    /// Bytes.
+    pub bytes: u64,
+    /// Ways.
+    pub ways: u32,
+    /// Its policy.
+    pub policy: Policy,
+    /// Cycles of a load that it serves.
+    pub cycles: u32,
+}
+
+/// A TLB, which replaces the least recently used entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TlbShape {
+    /// Entries.
+    pub entries: u32,
+    /// Ways.
+    pub ways: u32,
+}
+
+impl TlbShape {
+    /// Sets.
+    #[must_use]
+    pub const fn sets(self) -> u32 {
+        self.entries / self.ways
+    }
+}
+
+/// All of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// Bytes of a line.
+    pub line: u32,
+    /// The data caches, from the first level on; behind the last one there is none.
+    pub caches: [Option<CacheShape>; LEVELS],
+    /// Cycles of a load that no cache serves.
+    pub memory_cycles: u32,
+    /// The first-level TLB for pages of 4 KiB.
+    pub dtlb: TlbShape,
+    /// The one for larger pages.
+    pub dtlb_large: TlbShape,
+    /// The second level.
+    pub stlb: Option<TlbShape>,
+    /// Further cycles of a load that it serves.
+    pub stlb_cycles: u32,
+    /// Further cycles of a load that walks the page tables.
+    pub walk_cycles: u32,
+    /// Further cycles of a load that crosses a line.
+    pub split_cycles: u32,
+    /// The same of one that crosses a page, in place of those.
+    pub cross_cycles: u32,
+    /// Cycles that a mispredicted branch costs.
+    pub mispredict_cycles: u32,
+    /// Return addresses that the predictor keeps.
+    pub returns: u32,
+}
+
+/// What is wrong with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParameterError<'a> {
+    /// The part of the text.
+    pub part: &'a str,
+    /// What it has to be.
+    pub reason: &'static str,
+}
+
+impl fmt::Display for ParameterError<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`: {}", self.part, self.reason)
+    }
+}
+
+const CACHE: &str = "a cache is SIZE/WAYS, then :POLICY and @CYCLES if wanted, as l1d=24k/6:fifo@4";
+const TLB: &str = "a TLB is ENTRIES/WAYS, as dtlb=64/4";
+const POLICY: &str = "policies are lru, fifo, plru (ways a power of two), mru, random, and qlru_hXY_mX_rX_uX (hXY: h00, h10, h11, h20 or h21; m0 to m3; r0 or r2; u0 to u3)";
+const CYCLES: &str = "cycles are 1 to 4000";
+const SETS: &str = "size / ways / line has to be a power of two, with at most 64 ways";
+
+impl Parameters {
+    /// The defaults of the module's table.
+    pub const DEFAULT: Self = Self {
+        line: 64,
+        caches: [
+            Some(CacheShape { bytes: 32 << 10, ways: 8, policy: Policy::Lru, cycles: 4 }),
+            Some(CacheShape { bytes: 2 << 20, ways: 16, policy: Policy::Lru, cycles: 14 }),
+            None,
+        ],
+        memory_cycles: 200,
+        dtlb: TlbShape { entries: 64, ways: 4 },
+        dtlb_large: TlbShape { entries: 32, ways: 4 },
+        stlb: Some(TlbShape { entries: 1536, ways: 12 }),
+        stlb_cycles: 7,
+        walk_cycles: 30,
+        split_cycles: 5,
+        cross_cycles: 20,
+        mispredict_cycles: 16,
+        returns: 16,
+    };
+
+    /// Reads them.
+    ///
+    /// # Errors
+    /// The part that is wrong, and what it has to be.
+    pub fn parse(text: &str) -> Result<Self, ParameterError<'_>> {
+        let mut all = Self::DEFAULT;
+        for part in text.split(',') {
+            let wrong = |reason| ParameterError { part, reason };
+            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict and returns";
+            let (key, value) = part.split_once('=').ok_or(wrong(keys))?;
+            let cycles = |least| {
+                let number = value.parse().ok().filter(|number| (least..=4000).contains(number));
+                number.ok_or(wrong(CYCLES))
+            };
+            match key {
+                "l1d" => all.caches[0] = cache(value, 4).map_err(wrong)?,
+                "l2" => all.caches[1] = cache(value, 14).map_err(wrong)?,
+                "l3" => all.caches[2] = cache(value, 40).map_err(wrong)?,
+                "memory" => all.memory_cycles = cycles(1)?,
+                "line" => {
+                    let line = value.parse().ok().filter(|line| [32, 64, 128].contains(line));
+                    all.line = line.ok_or(wrong("a line has 32, 64 or 128 bytes"))?;
+                }
+                "dtlb" => all.dtlb = tlb(value).map_err(wrong)?,
+                "dtlb2m" => all.dtlb_large = tlb(value).map_err(wrong)?,
+                "stlb" if value == "none" => all.stlb = None,
+                "stlb" => {
+                    let (shape, own) = value.split_once('@').unwrap_or((value, "7"));
+                    all.stlb = Some(tlb(shape).map_err(wrong)?);
+                    let own = own.parse().ok().filter(|number| (1..=4000).contains(number));
+                    all.stlb_cycles = own.ok_or(wrong(CYCLES))?;
+                }
+                "walk" => all.walk_cycles = cycles(1)?,
+                "split" => all.split_cycles = cycles(0)?,
+                "cross" => all.cross_cycles = cycles(0)?,
+                "mispredict" => all.mispredict_cycles = cycles(0)?,
+                "returns" => {
+                    let number = value.parse().ok().filter(|number| (1..=64).contains(number));
+                    all.returns = number.ok_or(wrong("return addresses are 1 to 64"))?;
+                }
+                _ => return Err(wrong(keys)),
+            }
+            all.check().map_err(wrong)?;
+        }
+        Ok(all)
+    }
+
+    /// Whether the caches have whole sets, and each is slower than the one in front of it.
+    fn check(&self) -> Result<(), &'static str> {
+        if self.caches[0].is_none() || self.caches[1].is_none() && self.caches[2].is_some() {
+            return Err("there is a cache of each level up to the last one");
+        }
+        for cache in self.caches.iter().flatten() {
+            if !self.sets(cache).is_power_of_two()
+                || self.sets(cache) * u64::from(cache.ways * self.line) != cache.bytes
+            {
+                return Err(SETS);
+            }
+            if cache.bytes / u64::from(self.line) > MAX_LINES {
+                return Err("a cache has at most 2097152 lines");
+            }
+            if cache.policy == Policy::TreePlru && !cache.ways.is_power_of_two() {
+                return Err(POLICY);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets of a cache.
+    #[must_use]
+    pub fn sets(&self, cache: &CacheShape) -> u64 {
+        cache.bytes / u64::from(self.line) / u64::from(cache.ways)
+    }
+
+    /// Words of [`Self::words`].
+    pub const WORDS: usize = 16;
+
+    /// As words, for those who talk over a page of them; none is all zeros.
+    #[must_use]
+    pub fn words(&self) -> [u64; Self::WORDS] {
+        let cache = |one: &Option<CacheShape>| {
+            one.map_or([0; 2], |one| {
+                let policy = u64::from(one.policy.number());
+                [one.bytes, u64::from(one.ways) | policy << 16 | u64::from(one.cycles) << 32]
+            })
+        };
+        let tlb = |one: TlbShape| u64::from(one.entries) | u64::from(one.ways) << 32;
+        let [[a, b], [c, d], [e, f]] = [0, 1, 2].map(|level| cache(&self.caches[level]));
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        [
+            pair(self.line, self.memory_cycles),
+            a,
+            b,
+            c,
+            d,
+            e,
+            f,
+            tlb(self.dtlb),
+            tlb(self.dtlb_large),
+            self.stlb.map_or(0, tlb),
+            pair(self.stlb_cycles, self.walk_cycles),
+            pair(self.split_cycles, self.cross_cycles),
+            pair(self.mispredict_cycles, self.returns),
+            0,
+            0,
+            0,
+        ]
+    }
+
+    /// The same from words; `None`: there are none, or they are no parameters.
+    #[must_use]
+    pub fn of_words(words: &[u64; Self::WORDS]) -> Option<Self> {
+        let halves = |word: u64| (word as u32, (word >> 32) as u32);
+        let cache = |bytes: u64, rest: u64| {
+            let policy = Policy::by_number((rest >> 16) as u16)?;
+            let shape = CacheShape {
+                bytes,
+                ways: u32::from(rest as u16),
+                policy,
+                cycles: (rest >> 32) as u32,
+            };
+            (bytes > 0).then_some(shape)
+        };
+        let tlb = |word: u64| {
+            let (entries, ways) = halves(word);
+            TlbShape { entries, ways }
+        };
+        let &[first, a, b, c, d, e, f, dtlb, dtlb_large, stlb, g, h, i, ..] = words;
+        let (line, memory_cycles) = halves(first);
+        let (stlb_cycles, walk_cycles) = halves(g);
+        let (split_cycles, cross_cycles) = halves(h);
+        let (mispredict_cycles, returns) = halves(i);
+        let all = Self {
+            line,
+            caches: [cache(a, b), cache(c, d), cache(e, f)],
+            memory_cycles,
+            dtlb: tlb(dtlb),
+            dtlb_large: tlb(dtlb_large),
+            stlb: (stlb != 0).then(|| tlb(stlb)),
+            stlb_cycles,
+            walk_cycles,
+            split_cycles,
+            cross_cycles,
+            mispredict_cycles,
+            returns,
+        };
+        let is_tlb = |tlb: &TlbShape| is_tlb(*tlb);
+        let sound = [32, 64, 128].contains(&line)
+            && all.caches.iter().flatten().all(|cache| (1..=MAX_WAYS).contains(&cache.ways))
+            && [all.dtlb, all.dtlb_large].iter().chain(&all.stlb).all(is_tlb)
+            && (1..=64).contains(&returns);
+        (sound && all.check().is_ok()).then_some(all)
+    }
+}
+
+fn is_tlb(tlb: TlbShape) -> bool {
+    (1..=MAX_ENTRIES).contains(&tlb.entries)
+        && (1..=tlb.entries).contains(&tlb.ways)
+        && tlb.entries.is_multiple_of(tlb.ways)
+        && tlb.sets().is_power_of_two()
+}
+
+/// `24k/6:fifo@4`, or `none`.
+fn cache(text: &str, cycles: u32) -> Result<Option<CacheShape>, &'static str> {
+    if text == "none" {
+        return Ok(None);
+    }
+    let (rest, cycles) = match text.split_once('@') {
+        None => (text, Some(cycles)),
+        Some((rest, cycles)) => (rest, cycles.parse().ok()),
+    };
+    let cycles = cycles.filter(|cycles| (1..=4000).contains(cycles)).ok_or(CYCLES)?;
+    let (shape, policy) = match rest.split_once(':') {
+        None => (rest, Policy::Lru),
+        Some((shape, policy)) => (shape, Policy::by_name(policy).ok_or(POLICY)?),
+    };
+    let (size, ways) = shape.split_once('/').ok_or(CACHE)?;
+    let shift = match size.as_bytes().last() {
+        Some(b'k' | b'K') => 10,
+        Some(b'm' | b'M') => 20,
+        _ => 0,
+    };
+    let digits = size.trim_end_matches(['k', 'K', 'm', 'M']);
+    let bytes = digits.parse::<u32>().map_err(|_| CACHE)?;
+    let bytes = u64::from(bytes) << shift;
+    let ways = ways.parse().ok().filter(|ways| (1..=MAX_WAYS).contains(ways)).ok_or(SETS)?;
+    Ok(Some(CacheShape { bytes, ways, policy, cycles }))
+}
+
+/// `64/4`.
+fn tlb(text: &str) -> Result<TlbShape, &'static str> {
+    let (entries, ways) = text.split_once('/').ok_or(TLB)?;
+    let (entries, ways) = (entries.parse().map_err(|_| TLB)?, ways.parse().map_err(|_| TLB)?);
+    let shape = TlbShape { entries, ways };
+    let sets = "entries / ways has to be a power of two, with at most 16384 entries";
+    is_tlb(shape).then_some(shape).ok_or(sets)
+}
+
+impl fmt::Display for Parameters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (key, cache) in ["l1d", "l2", "l3"].into_iter().zip(&self.caches) {
+            match cache {
+                Some(CacheShape { bytes, ways, policy, cycles }) => {
+                    match bytes.is_multiple_of(1024) {
+                        true => write!(f, "{key}={}k", bytes / 1024)?,
+                        false => write!(f, "{key}={bytes}")?,
+                    }
+                    write!(f, "/{ways}:{policy}@{cycles},")?;
+                }
+                None => write!(f, "{key}=none,")?,
+            }
+        }
+        let Self { line, memory_cycles, dtlb, dtlb_large, walk_cycles, .. } = self;
+        write!(f, "memory={memory_cycles},line={line},dtlb={}/{}", dtlb.entries, dtlb.ways)?;
+        write!(f, ",dtlb2m={}/{}", dtlb_large.entries, dtlb_large.ways)?;
+        match self.stlb {
+            Some(stlb) => {
+                write!(f, ",stlb={}/{}@{}", stlb.entries, stlb.ways, self.stlb_cycles)?;
+            }
+            None => f.write_str(",stlb=none")?,
+        }
+        write!(f, ",walk={walk_cycles},split={},cross={}", self.split_cycles, self.cross_cycles)?;
+        write!(f, ",mispredict={},returns={}", self.mispredict_cycles, self.returns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn d1_what_is_given_stands_and_the_rest_is_the_default() {
+        let text =
+            "l1d=24k/6,l2=512k/8:qlru_h00_m1_r2_u1@15,l3=8m/16@42,dtlb=64/4,stlb=none,line=64";
+        let all = Parameters::parse(text).unwrap();
+        let first = all.caches[0].unwrap();
+        assert_eq!((first.bytes, first.ways, all.sets(&first)), (24 << 10, 6, 64));
+        assert_eq!((first.policy, first.cycles), (Policy::Lru, 4));
+        assert_eq!(all.caches[1].unwrap().policy.to_string(), "qlru_h00_m1_r2_u1");
+        assert_eq!((all.caches[2].unwrap().cycles, all.stlb), (42, None));
+        assert_eq!(all.walk_cycles, Parameters::DEFAULT.walk_cycles);
+        for all in [all, Parameters::DEFAULT] {
+            assert_eq!(Parameters::parse(&all.to_string()), Ok(all));
+            assert_eq!(Parameters::of_words(&all.words()), Some(all));
+        }
+        assert_eq!(Parameters::of_words(&[0; Parameters::WORDS]), None);
+    }
+
+    #[test]
+    fn d1_what_is_wrong_is_named() {
+        for (text, reason) in [
+            ("l1d=24k/5", SETS),
+            ("l1d=32k/8:lfu", POLICY),
+            ("l1d=24k/6:plru", POLICY),
+            ("l2=1m", CACHE),
+            ("l1d=none", "each level"),
+            ("l2=none,l3=8m/16", "each level"),
+            ("dtlb=64/5", "power of two"),
+            ("dtlb=0/1", "power of two"),
+            ("dtlb=64", TLB),
+            ("line=63", "32, 64 or 128"),
+            ("memory=0", CYCLES),
+            ("returns=65", "1 to 64"),
+            ("ports=3", "the keys are"),
+            ("", "the keys are"),
+            ("l1d=32k/8,", "the keys are"),
+        ] {
+            let error = Parameters::parse(text).unwrap_err().to_string();
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_and_no_words_make_it_panic(text in "(l1d|l2|stlb|line)?=?[0-9a-z/:@,=]{0,40}", words: [u64; Parameters::WORDS]) {
+            let _ = Parameters::parse(&text);
+            if let Some(all) = Parameters::of_words(&words) {
+                let text = all.to_string();
+                prop_assert_eq!(Parameters::parse(&text), Ok(all));
+            }
+        }
+    }
+}

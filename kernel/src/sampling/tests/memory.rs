@@ -1,0 +1,143 @@
+//! Loads and stores by one word, and what is told of their data.
+
+use super::*;
+use protocol::record::SourceCount;
+
+/// Each model with a counter that the event of loads can be on: there is no table here that says so.
+const LOADS: [(Model, &str); 8] = [
+    (Model::Nehalem, "mem-loads:counter=3"),
+    (Model::Haswell, "mem-loads:counter=3"),
+    (Model::Skylake, "mem-loads:counter=2"),
+    (Model::IceLake, "mem-loads:counter=7"),
+    (Model::SapphireRapids, "mem-loads:counter=1"),
+    (Model::GoldenCove, "mem-loads:counter=1"),
+    (Model::ArrowLake, "mem-loads:counter=2"),
+    (Model::Gracemont, "mem-loads:counter=1"),
+];
+
+/// Turns of these instructions, sampled by `text`.
+fn of(text: &'static str, body: &'static [u8]) -> Sampling<'static> {
+    let mut item = item(&[event(text, 64)], 2000);
+    item.workload.tasks[0].body = Cow::Borrowed(body);
+    item
+}
+
+/// Source, class, count, sum and longest latency of the rows.
+fn rows(sources: &[SourceCount]) -> Vec<(&str, u32, u64, u64, u32)> {
+    fn row(one: &SourceCount) -> (&str, u32, u64, u64, u32) {
+        let level = one.source.split(',').next().unwrap();
+        assert_eq!((one.event, one.task), (0, 0));
+        assert_eq!(one.latency, one.count * u64::from(one.longest), "{one:?}");
+        (level, one.least, one.count, one.latency, one.longest)
+    }
+    sources.iter().map(row).collect()
+}
+
+#[test]
+fn s1_m5_mem_loads_tells_levels_and_latencies_and_keeps_fast_loads_away() {
+    for (model, text) in LOADS {
+        // Three near ones, then one out of memory with a page walk; the 64th of all of them is a far one, or one before it.
+        let (result, _) = run(&mut Host::new(model), &of(text, &[LOAD, LOAD, FAR]));
+        let one = &result.events[0];
+        assert_eq!((&*one.event, one.samples), (text, 6000 / 64), "{model:?}: {one:?}");
+        let mut seen = rows(&result.sources);
+        seen.sort_unstable();
+        let [near, far] = &seen[..] else { panic!("{model:?}: {:?}", result.sources) };
+        assert_eq!((near.0, near.1, near.4), ("L1", 4, 4), "{model:?}");
+        assert_eq!((far.0, far.1, far.4), ("memory", 128, 234), "{model:?}");
+        assert_eq!((near.2, far.2), (62, 31), "{model:?}");
+        let walk = result.sources.iter().find(|one| one.source.starts_with("memory")).unwrap();
+        let told = model != Model::Nehalem;
+        assert_eq!(walk.tlb_miss, told.then_some(true), "{model:?}");
+        // By address: the far ones with their sum.
+        let at = result.data.iter().find(|row| row.address.0 == FAR_DATA).unwrap();
+        assert_eq!(
+            (at.count, at.latency, at.longest),
+            (31, Some(31 * 234), Some(234)),
+            "{model:?}"
+        );
+        assert!(result.latencies.is_some() && result.sources_elsewhere == 0);
+        for (threshold, samples) in [("30", 2000 / 64), ("234", 0)] {
+            let text: &'static str = format!("{text}:ldlat={threshold}").leak();
+            let (result, _) = run(&mut Host::new(model), &of(text, &[LOAD, LOAD, FAR]));
+            assert_eq!(result.events[0].samples, samples, "{model:?} {text}: {result:?}");
+            assert!(result.addresses.iter().all(|row| row.count == samples), "{model:?}");
+        }
+    }
+}
+
+#[test]
+fn s1_single_samples_have_their_source_and_latency() {
+    let mut item = of("mem-loads:counter=1", &[LOAD, LOAD, FAR]);
+    (item.keep, item.capacity) = (Keep::Samples, 100);
+    let (_, chunks) = run(&mut Host::new(Model::SapphireRapids), &item);
+    let chunk = &chunks[0];
+    assert_eq!((chunk.data.len(), chunk.latencies.len(), chunk.sources.len()), (93, 93, 93));
+    for ((address, latency), source) in chunk.data.iter().zip(&chunk.latencies).zip(&chunk.sources)
+    {
+        let name = &chunk.source_names[*source as usize - 1];
+        let far = address.0 == FAR_DATA;
+        let expected = if far { (234, "memory, snoop hit") } else { (4, "L1") };
+        assert_eq!((*latency, name.as_str()), expected);
+    }
+}
+
+#[test]
+fn s1_mem_stores_tell_what_their_processor_has() {
+    for (model, level, latency) in [
+        (Model::Haswell, "not L1", 0),
+        (Model::Skylake, "not L1", 0),
+        (Model::IceLake, "not L1", 0),
+        (Model::SapphireRapids, "memory", 204),
+        (Model::ArrowLake, "memory", 204),
+        (Model::Gracemont, "memory", 204),
+    ] {
+        let (result, _) = run(&mut Host::new(model), &of("mem-stores", &[LOAD, STORE]));
+        assert_eq!(result.events[0].samples, 31, "{model:?}: {result:?}");
+        let seen = rows(&result.sources);
+        assert_eq!((seen[0].0, seen[0].2, seen[0].4), (level, 31, latency), "{model:?}");
+        assert!(result.sources.iter().all(|one| one.store), "{model:?}");
+        assert_eq!(result.data.len(), 1, "{model:?}");
+        assert_eq!(result.data[0].address.0, FAR_DATA + 8);
+    }
+}
+
+#[test]
+fn s1_golden_cove_counts_the_auxiliary_event_beside() {
+    for (model, beside) in [(Model::SapphireRapids, true), (Model::IceLake, false)] {
+        let (result, _) = run(&mut Host::new(model), &of("mem-loads", &[FAR]));
+        let said = result.events[0].remarks.iter().any(|remark| remark.contains("0x03/0x82"));
+        assert_eq!(said, beside, "{model:?}: {:?}", result.events[0].remarks);
+    }
+    // The first four counters are in use.
+    let text = "r00c4:counter=0,r00c4:counter=1,r00c4:counter=2,r00c4:counter=3";
+    let mut all: Vec<_> = text.split(',').map(|one| event(one, 100)).collect();
+    all.push(event("mem-loads", 64));
+    let mut item = item(&all, 100);
+    item.workload.tasks[0].body = Cow::Borrowed(&[FAR]);
+    let said = match measure(&mut Host::new(Model::SapphireRapids), 0, &item, &mut |_| ()) {
+        Err(Unmeasured::Refused(text)) => text,
+        other => panic!("{other:?}"),
+    };
+    assert!(said.contains("none of them is free"), "{said}");
+}
+
+#[test]
+fn c7_s1_requests_of_one_word_are_refused_with_the_nearest() {
+    for (model, text, part) in [
+        (Model::Core2, "mem-loads", "MEM_LOAD_RETIRED.L1D_MISS"),
+        (Model::Core2, "mem-stores", "the nearest is the event `stores`"),
+        (Model::Nehalem, "mem-stores", "the nearest is the event `stores`"),
+        (Model::Skylake, "mem-loads:ldlat=2", "the least is 3"),
+        (Model::Skylake, "mem-loads:ldlat=70000", "from 3 to 65535"),
+        (Model::Skylake, "mem-stores:ldlat=30", "is nothing that"),
+        (Model::Zen4, "mem-loads:u", "every ring"),
+    ] {
+        let said = match measure(&mut Host::new(model), 0, &of(text, &[LOAD]), &mut |_| ()) {
+            Err(Unmeasured::Refused(text)) => text,
+            other => panic!("{model:?} {text}: {other:?}"),
+        };
+        assert!(said.contains(part), "{model:?} {text}: {said}");
+        assert!(said.starts_with(text), "as the job has it: {said}");
+    }
+}

@@ -1,0 +1,63 @@
+//! Encodings that no item measures, because of what they are.
+
+use iced_x86::{Code, CpuidFeature, Mnemonic};
+
+/// Why an encoding is not measured.
+pub fn reason(code: Code) -> Option<&'static str> {
+    // SDM vol. 2, group 3 has no /1; AMD's manual has TEST there, as /0.
+    let doubled = [
+        Code::Test_rm8_imm8_F6r1,
+        Code::Test_rm16_imm16_F7r1,
+        Code::Test_rm32_imm32_F7r1,
+        Code::Test_rm64_imm32_F7r1,
+    ];
+    if doubled.contains(&code) {
+        return Some("it is a second encoding of TEST that Intel's manual does not have");
+    }
+    if code.mnemonic() == Mnemonic::Reservednop {
+        return Some("it is a reserved NOP, in whose place processors have other instructions");
+    }
+    code.cpuid_features().iter().find_map(|&feature| of_feature(feature))
+}
+
+fn of_feature(feature: CpuidFeature) -> Option<&'static str> {
+    use CpuidFeature as F;
+    Some(match feature {
+        F::FSGSBASE | F::PKU | F::LWP | F::CET_SS | F::CET_IBT | F::UINTR | F::FRED | F::LKGS => {
+            "an operating system has to enable it"
+        }
+        F::KL | F::AESKLE | F::WIDE_KL => "it needs a key that an operating system loads",
+        F::VMX
+        | F::SVM
+        | F::SKINIT
+        | F::SEV_ES
+        | F::SEV_SNP
+        | F::SMX
+        | F::SGX1
+        | F::TDX
+        | F::SMM
+        | F::TSE => "it belongs to hypervisors, enclaves and firmware",
+        F::HLE | F::RTM | F::TSXLDTRK => "it is about transactions, which end elsewhere",
+        F::PADLOCK_ACE
+        | F::PADLOCK_PHE
+        | F::PADLOCK_PMM
+        | F::PADLOCK_RNG
+        | F::PADLOCK_GMI
+        | F::PADLOCK_UNDOC => "it is one of PadLock's, whose operands lie where registers point to",
+        F::MPX => "it works on bounds registers, which MPX has to enable",
+        F::AMX_TILE | F::AMX_BF16 | F::AMX_INT8 | F::AMX_FP16 | F::AMX_COMPLEX => {
+            "it works on AMX tiles, which have to be configured"
+        }
+        F::CYRIX_FPU
+        | F::CYRIX_SMM
+        | F::CYRIX_SMINT
+        | F::CYRIX_SHR
+        | F::CYRIX_DDI
+        | F::CYRIX_EMMI
+        | F::CYRIX_DMI
+        | F::CYRIX_D3NOW
+        | F::CENTAUR_AIS
+        | F::UDBG => "no processor of 64 bits is documented to have it",
+        _ => return None,
+    })
+}

@@ -1,0 +1,221 @@
+//! What a processor's caches and TLBs are.
+
+mod told;
+
+use super::number;
+use super::style::{FAINT, STRONG, WARNING, paint};
+use super::table::{Width, empty, fit};
+use crate::collect::Report;
+use ::facts::judge::{self, Told};
+use comfy_table::Cell;
+use protocol::record::{CacheFact, FactsResult, FactsTimer, TlbFact};
+use std::fmt::Write;
+
+/// Most policies that are named.
+const NAMED: usize = 6;
+
+/// A figure in words.
+pub(crate) struct Row {
+    /// What.
+    pub figure: String,
+    /// What was measured.
+    pub value: String,
+    /// What CPUID says, with a mark if it is something else.
+    pub told: String,
+    /// What it was told from.
+    pub evidence: String,
+}
+
+/// One section for each item.
+pub(crate) fn sections(report: &Report, columns: Width) -> String {
+    report.fact_sheets().map(|sheet| section(sheet, columns)).collect()
+}
+
+fn section(sheet: &FactsResult, columns: Width) -> String {
+    let mut out = String::new();
+    // Writing to a String does not fail, here and below.
+    let _ = writeln!(out, "{} {}", sheet.item, paint(STRONG, &sheet.name));
+    let _ = writeln!(out, "{}", paint(FAINT, &heading(sheet)));
+    let mut table = empty();
+    table.set_header(["figure", "measured", "by CPUID", "from"]);
+    for row in rows(sheet) {
+        table.add_row([row.figure, row.value, row.told, row.evidence].map(Cell::new));
+    }
+    let _ = writeln!(out, "{}", fit(table, columns));
+    for text in untold(sheet) {
+        let _ = writeln!(out, "{} {text}", paint(WARNING, "not told:"));
+    }
+    out
+}
+
+/// What times are in.
+pub(crate) fn unit(sheet: &FactsResult) -> &'static str {
+    match sheet.timer {
+        FactsTimer::CoreCycles => "cycles",
+        FactsTimer::Tsc => "TSC ticks",
+    }
+}
+
+/// How it was measured.
+pub(crate) fn heading(sheet: &FactsResult) -> String {
+    let clock = match sheet.timer {
+        FactsTimer::CoreCycles => "a counter of core cycles",
+        FactsTimer::Tsc => "the TSC, whose ticks are no core cycles: no counter counts them",
+    };
+    let size = size(sheet.bytes);
+    format!("told from the time of loads alone, by {clock}, in {size} of contiguous memory")
+}
+
+/// Bytes in words.
+pub(crate) fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} bytes"),
+        _ if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
+        _ => format!("{} KiB", number(bytes as f64 / 1024.0)),
+    }
+}
+
+/// All figures.
+pub(crate) fn rows(sheet: &FactsResult) -> Vec<Row> {
+    let (memory, unit) = (&sheet.memory, unit(sheet));
+    let cycles = |tenths: u64| format!("{} {unit}", number(tenths as f64 / 10.0));
+    let row = |figure: &str, value: String, told: Option<String>, evidence: String| {
+        let (figure, told) = (figure.to_string(), told.unwrap_or_default());
+        Row { figure, value, told, evidence }
+    };
+    let says = told::Says::of(&sheet.cpuid);
+    let mut all = Vec::new();
+    let line = memory.line.map_or("not told".to_string(), |line| format!("{line} bytes"));
+    let steps = memory.line_evidence.iter().map(|[far, cost]| format!("{far}: {cost}"));
+    let steps = steps.collect::<Vec<_>>().join(", ");
+    let told = says.line().map(|told| marked(memory.line, Some(told), format!("{told} bytes")));
+    all.push(row("line", line, told, format!("{unit} more, so many bytes beside a line: {steps}")));
+    for (at, cache) in memory.caches.iter().enumerate() {
+        let name = format!("L{} data", cache.level);
+        let told = says.cache(cache.level).map(|told| {
+            let seen = cache.bytes().zip(cache.ways);
+            marked(seen, Some((told.bytes, told.ways)), told.to_string())
+        });
+        all.push(row(&name, shape(cache), told, fits(cache)));
+        if let Some(tenths) = cache.tenths {
+            all.push(row(&format!("{name}, latency"), cycles(tenths), None, "single loads".into()));
+        }
+        let policy = policies(&memory.caches, at);
+        let evidence = cache.policy.as_ref().map_or(String::new(), |evidence| {
+            let (count, runs) = (evidence.sequences.len(), evidence.runs);
+            format!("{count} sequences of accesses to a set, {runs} runs of each")
+        });
+        all.push(row(&format!("{name}, policy"), policy, None, evidence));
+    }
+    all.push(row(
+        "memory, latency",
+        cycles(memory.memory_tenths),
+        None,
+        "a load behind WBINVD".into(),
+    ));
+    for tlb in &memory.tlbs {
+        let page = size(tlb.page);
+        let name = format!("L{} TLB, {page} pages", tlb.level);
+        let told = says.tlb(tlb.level, tlb.page).map(|(entries, ways)| {
+            let seen = tlb.ways.zip(tlb.sets).map(|(ways, sets)| (ways * sets, ways));
+            marked(seen, Some((entries, ways)), format!("{entries} entries, {ways} ways"))
+        });
+        let fit = tlb.evidence.len();
+        all.push(row(&name, entries(tlb), told, format!("{fit} numbers and distances of pages")));
+        let costs = match (tlb.level, tlb.tenths) {
+            (1, _) => format!("{} more where no TLB has it", cycles(tlb.walk_tenths)),
+            (_, Some(tenths)) => format!("{} more than a hit of the first", cycles(tenths)),
+            (_, None) => continue,
+        };
+        all.push(row(&format!("{name}, cost"), costs, None, "single loads".into()));
+    }
+    let [line, page] = memory.crossing_tenths;
+    all.push(row("crossing a line", format!("{} more", cycles(line)), None, "single loads".into()));
+    all.push(row("crossing a page", format!("{} more", cycles(page)), None, "single loads".into()));
+    all
+}
+
+/// What CPUID says, with a mark if something else was measured.
+fn marked<T: PartialEq>(seen: Option<T>, told: Option<T>, text: String) -> String {
+    if seen.is_some() && seen != told { format!("{text} (contradicts)") } else { text }
+}
+
+fn shape(cache: &CacheFact) -> String {
+    match cache.bytes().zip(cache.ways) {
+        Some((bytes, ways)) => format!("{}, {ways} ways", size(bytes)),
+        None => "not told".to_string(),
+    }
+}
+
+fn entries(tlb: &TlbFact) -> String {
+    match tlb.ways.zip(tlb.sets) {
+        Some((ways, 1)) => format!("{ways} entries, fully associative"),
+        Some((ways, sets)) => format!("{} entries, {ways} ways", ways * sets),
+        None => "not told".to_string(),
+    }
+}
+
+/// The numbers of lines of one set that fit, and that do not.
+fn fits(cache: &CacheFact) -> String {
+    let greatest = cache.evidence.iter().map(|fit| fit.stride).max().unwrap_or(0);
+    let of = |fits| move |fit: &&protocol::record::Fit| fit.stride == greatest && fit.fits == fits;
+    let most = cache.evidence.iter().filter(of(true)).map(|fit| fit.places).max();
+    let least = cache.evidence.iter().filter(of(false)).map(|fit| fit.places).min();
+    let (Some(most), Some(least)) = (most, least) else { return String::new() };
+    let repeat = cache
+        .set_stride
+        .map_or(String::new(), |stride| format!("; sets repeat every {}", size(stride)));
+    format!("{most} lines {} apart stay, {least} do not{repeat}", size(greatest))
+}
+
+/// Which policies are left.
+fn policies(caches: &[CacheFact], level: usize) -> String {
+    match judge::policies(caches, level) {
+        Told::OneOf(left) if left.len() <= NAMED => {
+            left.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")
+        }
+        Told::OneOf(left) => {
+            let first: Vec<String> = left.iter().take(NAMED).map(ToString::to_string).collect();
+            format!("{} or {} more", first.join(" or "), left.len() - NAMED)
+        }
+        Told::Random => "random, or by more than the set".to_string(),
+        Told::NoneKnown => "none of those that are known".to_string(),
+        Told::NotTold(_) => "not told".to_string(),
+    }
+}
+
+/// What was not told, and why, in sentences.
+pub(crate) fn untold(sheet: &FactsResult) -> Vec<String> {
+    let mut all = Vec::new();
+    let memory = &sheet.memory;
+    if memory.line.is_none() {
+        all.push("the bytes of a line: loads beside a line are as quick as on it".to_string());
+    }
+    for (at, cache) in memory.caches.iter().enumerate() {
+        let level = cache.level;
+        if let Some(reason) = &cache.reason {
+            match cache.tenths {
+                Some(_) => all.push(format!("size and ways of the L{level} data cache: {reason}")),
+                None => all.push(format!("whether there is an L{level} data cache: {reason}")),
+            }
+        }
+        if let Told::NotTold(reason) = judge::policies(&memory.caches, at) {
+            all.push(format!("the policy of the L{level} data cache: {reason}"));
+        }
+    }
+    for tlb in &memory.tlbs {
+        let (level, page) = (tlb.level, size(tlb.page));
+        if let Some(reason) = &tlb.reason {
+            all.push(format!("the L{level} TLB for pages of {page}: {reason}"));
+        }
+    }
+    all.push("which processors share a cache: one processor measures".to_string());
+    all.push(
+        "slices of the last cache: a hash of addresses shows as sets that do not repeat"
+            .to_string(),
+    );
+    all
+}
+
+#[cfg(test)]
+mod tests;
