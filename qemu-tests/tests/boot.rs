@@ -66,10 +66,10 @@ fn x3_a_bios_boot_reads_each_file_once() {
 
 /// A stick's BIOS reads slowly, and a network boot too: whoever adds to the kernel is to notice what it takes.
 #[test]
-fn x3_the_kernel_takes_less_than_1_560_000_bytes() {
+fn x3_the_kernel_takes_no_more_than_its_bound() {
     let bytes = tree().kernel().metadata().unwrap().len();
     println!("{bytes} bytes");
-    assert!((100_000..1_560_000).contains(&bytes), "{bytes}");
+    assert!((100_000..1_640_000).contains(&bytes), "{bytes}");
 }
 
 #[test]

@@ -186,9 +186,11 @@ fn x1_what_tasks_change_is_put_back_and_named() {
         )
     };
     let change = task("changes", "mov ecx, 0xc0000082; rdmsr; xor eax, 0x1000; wrmsr");
-    let ran = on_plain(&(change + &task("does not", "nop")));
+    // Its data segments and the timer that limits it are the firmware's own doing.
+    let ring_3 = "[[run]]\nname = \"ring 3\"\ntick-ns = 0\n[[run.task]]\nname = \"a\"\nring = 3\nasm = \"nop\"\n";
+    let ran = on_plain(&(change + &task("does not", "nop") + ring_3));
     let seen: Vec<_> = ran.ends_with(0).report.tasks().map(|run| run.restored.clone()).collect();
-    assert_eq!(seen, [vec!["IA32_LSTAR".to_string()], vec![]]);
+    assert_eq!(seen, [vec!["IA32_LSTAR".to_string()], vec![], vec![]]);
 }
 
 /// Boots `toml` without a PMU.

@@ -132,11 +132,10 @@ fn s3_what_cannot_be_had_is_refused_by_name_before_a_boot() {
     };
     run("skylake", "Backend_Bond").fails_with(2, &["no metric \"Backend_Bond\"", "Backend_Bound"]);
     run("skylake", "SMT_Contention").fails_with(2, &["which is one of zen4, zen5"]);
-    run("icelake", "Retiring").fails_with(2, &["PERF_METRICS and SLOTS, which are not read yet"]);
     run("skylake", "Info_System_Power").fails_with(2, &["RAPL, which is not read yet"]);
     run("none", "ipc").fails_with(2, &["metrics are of a processor", "--pmu"]);
-    let tree = ["run", "--asm", "nop", "--pmu", "sapphirerapids", "--topdown"];
-    xtask(folder.path(), &tree).fails_with(2, &["has no top-down tree here", "SLOTS"]);
+    let tree = ["run", "--asm", "nop", "--pmu", "zen2", "--topdown"];
+    xtask(folder.path(), &tree).fails_with(2, &["zen2", "top-down tree"]);
     let image = ["image", "--asm", "nop", "--metric", "ipc", "--out", "x.img"];
     xtask(folder.path(), &image).fails_with(2, &["an image does not know on which it will run"]);
     let exact = ["run", "--asm", "nop", "--pmu", "skylake", "--metric", "ipc", "--exact"];
@@ -167,5 +166,34 @@ fn s3_the_machine_takes_the_passes_that_were_planned() {
     assert_eq!(rows.len(), 5, "{rows:#?}");
     for row in rows {
         assert_eq!(row["passes"], serde_json::json!([1]), "six counters count all six: {row:#}");
+    }
+}
+
+/// The first level where the processor has a register for it: five slots in each of Ice Lake's cycles, one instruction a cycle in the
+/// emulated one. Each retires in one; the other four of a taken branch are the front end's, those of the rest the back end's.
+#[test]
+fn s3_the_first_level_of_the_tree_comes_from_perf_metrics() {
+    let line = ["run", "--asm", BODY, "--format", "json", "--topdown"];
+    for (model, width) in [("icelake", 5.0), ("sapphirerapids", 6.0)] {
+        let document = json(&xtask(folder().path(), &[&line[..], &["--pmu", model]].concat()));
+        let slots = 10.0 * width;
+        assert_eq!(count(&document, "TOPDOWN.SLOTS", 1), slots, "{model}: {document:#}");
+        let others = width - 1.0;
+        let expected = [
+            ("Retiring", 10.0),
+            ("Frontend_Bound", 2.0 * others),
+            ("Bad_Speculation", 0.0),
+            ("Backend_Bound", 8.0 * others),
+        ];
+        let mut sum = 0.0;
+        for (name, of_slots) in expected {
+            let row = row(&document, 0, name);
+            let (value, by_hand) = (row["value"].as_f64().unwrap(), 100.0 * of_slots / slots);
+            // Fields are 255ths of a run, which has other code around the body.
+            assert!((value - by_hand).abs() < 2.0, "{model} {name}: {value} of {by_hand}: {row:#}");
+            assert_eq!(row["passes"], serde_json::json!([1]), "{row:#}");
+            sum += value;
+        }
+        assert!((sum - 100.0).abs() < 0.001, "{model}: all slots went somewhere: {sum}");
     }
 }

@@ -110,6 +110,10 @@ impl Timer {
         self.period = None;
         write(Register::LvtTimer, LVT_MASK);
         write(Register::TimerInitialCount, 0);
+        // As it was before a long time was asked for.
+        if let Kind::Countdown(_) = self.kind {
+            write(Register::TimerDivide, DIVIDE_BY_1);
+        }
     }
 
     fn deadline(&self, at: u64) {

@@ -95,6 +95,11 @@ impl Context {
         }
     }
 
+    /// Whether it was interrupted, or begins, in ring 3.
+    pub(super) fn is_user(&self) -> bool {
+        self.frame.cs & RING_3 == RING_3
+    }
+
     /// Whose task it is, and the end of the stack that its interrupts' handlers have.
     pub(super) fn belongs_to(&mut self, processor: &'static Processor, stack: u64) {
         (self.processor, self.stack) = (processor, stack);
@@ -181,6 +186,11 @@ impl Held {
 
 /// Bits of CS that say that code is of ring 3.
 const RING_3: u64 = 3;
+
+/// Gives the kernel's data segments to the processor.
+pub(super) fn load_kernel_segments() {
+    Segments::flat(KERNEL_DATA).load();
+}
 
 /// What tells by CS whether code could not change a base that is 0, which is [`RING_3`] then: that of ring 3 cannot, as all
 /// segments begin there, unless WRFSBASE is allowed (CR4.FSGSBASE; SDM vol. 3, 2.5).

@@ -249,6 +249,10 @@ impl Running<'_> {
     #[cold]
     #[inline(never)]
     fn restore(&self) {
+        // Those of a task of ring 3 are not the kernel's, and it has changed nothing by that.
+        if self.contexts.get(self.current).is_some_and(Context::is_user) {
+            context::load_kernel_segments();
+        }
         // SAFETY: the kernel ran with these values before; its own parts are mapped in every address space.
         unsafe { self.state.restore() };
     }

@@ -140,6 +140,60 @@ fn i8_a_child_starts_at_zero_and_is_added_to_its_parent_when_it_exits() {
     }
 }
 
+/// A parent reads its own count and that of its descendants: of those that run, of those that have exited, and of those whose
+/// parent has exited before them.
+#[test]
+fn i8_c3_a_parent_reads_its_descendants_sum_while_they_run() {
+    for (model, bench, driver, known) in machines() {
+        let mut machine = Scheduler::new(bench);
+        let set = together(vec![instructions()], &known);
+        let claim = machine.bind(set, &driver, Scope::System, Force::Ask).unwrap();
+        machine.contexts.created(0, None);
+        machine.contexts.created(1, Some(0));
+        machine.contexts.created(2, Some(1));
+        for (task, count) in [(0, 50), (1, 7), (2, 4), (0, 1)] {
+            machine.switch(Some(task));
+            machine.run(count);
+        }
+        let read = |machine: &mut Scheduler, task| {
+            let both = machine.contexts.family(&claim, task, 0, &mut machine.bench).unwrap();
+            both.unwrap().map(|count| count.raw)
+        };
+        assert_eq!(read(&mut machine, 0), [51, 11], "{model:?}: both run");
+        assert_eq!(read(&mut machine, 1), [7, 4], "{model:?}");
+        // The child exits before its own: the grandchild is the first one's from here on.
+        machine.contexts.exited(1, Some(0), &mut machine.bench).unwrap();
+        machine.switch(Some(2));
+        machine.run(10);
+        assert_eq!(read(&mut machine, 0), [51, 21], "{model:?}: one has exited, one runs");
+        machine.contexts.exited(2, Some(0), &mut machine.bench).unwrap();
+        assert_eq!(read(&mut machine, 0), [51, 21], "{model:?}: both have exited");
+        assert_eq!(machine.task(&claim, 0), [72], "{model:?}");
+        let none = machine.contexts.family(&claim, 0, 1, &mut machine.bench).unwrap();
+        assert_eq!(none, None, "no such request");
+    }
+}
+
+/// Children that come into being behind that are not counted, if the set says so.
+#[test]
+fn i8_children_are_left_out_where_the_set_says_so() {
+    for (model, bench, driver, known) in machines() {
+        let mut machine = Scheduler::new(bench);
+        let set = together(vec![instructions()], &known);
+        let claim = machine.bind(set, &driver, Scope::Task(0), Force::Ask).unwrap();
+        machine.contexts.leave_children_out(&claim, true).unwrap();
+        machine.contexts.created(0, None);
+        machine.contexts.created(1, Some(0));
+        for (task, count) in [(0, 50), (1, 7)] {
+            machine.switch(Some(task));
+            machine.run(count);
+        }
+        assert_eq!([0, 1].map(|task| machine.task(&claim, task)[0]), [50, 0], "{model:?}");
+        machine.contexts.exited(1, Some(0), &mut machine.bench).unwrap();
+        assert_eq!(machine.task(&claim, 0), [50], "{model:?}");
+    }
+}
+
 #[test]
 fn i6_c10_binding_the_system_by_force_evicts_the_tasks_sets() {
     for (model, bench, driver, known) in machines() {

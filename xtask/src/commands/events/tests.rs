@@ -109,8 +109,11 @@ fn s3_the_metrics_of_a_processor_are_listed_with_why_some_cannot_be_had() {
     assert!(named("Info_System_Power")["refused"].as_str().unwrap().contains("RAPL"));
     let here = rows.iter().filter(|row| row["refused"] == "").count();
     assert!(here > 150, "{here}");
+    let (text, _) = shown(&["--cpu", "icelake", "--metrics", "Info_System_Power"]).unwrap();
+    assert!(text.contains("not here: needs UNC_PKG_ENERGY_STATUS: RAPL"), "{text}");
+    // Its formula has the fields of PERF_METRICS, which are read.
     let (text, _) = shown(&["--cpu", "icelake", "--metrics", "Retiring"]).unwrap();
-    assert!(text.contains("not here: needs") && text.contains("PERF_METRICS"), "{text}");
+    assert!(text.contains("fraction of slots") && !text.contains("not here"), "{text}");
     let none = shown(&["--cpu", "zen2", "--metrics", "nosuch"]).unwrap_err();
     assert!(none.contains("nosuch"), "{none}");
 }
