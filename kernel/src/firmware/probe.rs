@@ -44,6 +44,8 @@ pub struct Machine {
     pub pmu: Result<Capabilities, Missing>,
     /// The PMU as it is announced: what the conformance suite is about.
     pub announced: Result<Capabilities, Missing>,
+    /// What it tells of its energy, or why it tells nothing.
+    pub energy: Result<Energy, NoEnergy>,
     /// What events are resolved with, if there is a PMU.
     pub known: Option<Known<'static>>,
     /// What came with the kernel: the other processors' tables of events are looked up in it.
@@ -127,6 +129,7 @@ pub fn machine(
     if let Some(emulated) = &mut emulated {
         processors::under(emulated, &mut processors);
     }
+    let energy = Energy::probe(&mut registers);
     let (begin, mut pmu) = (tsc::now(), announced.clone());
     pmu = pmu.and_then(|has| pmu::trial::run(&has, &mut registers));
     let trial_ticks = tsc::now() - begin;
@@ -147,6 +150,7 @@ pub fn machine(
         microcode: unsafe { identity::microcode(identity.vendor) },
         pmu: pmu.as_ref().map_err(|missing| *missing),
         trial_ticks,
+        energy,
         ownership: &ownership,
         watchdog,
         resets: reset::open(&platform),
@@ -181,6 +185,7 @@ pub fn machine(
         lines,
         pmu,
         announced,
+        energy,
         known,
         ramdisk: handed.ramdisk,
         ownership,
