@@ -1,9 +1,8 @@
 //! The boot processor's registers of energy.
 
 use super::probe::Machine;
-use arch::pmu::Registers as _;
 use arch::pmu::energy::{Domain, Energy, NoEnergy, Source};
-use arch::pmu::{self};
+use arch::pmu::{self, Registers as _};
 use arch::time::tsc;
 
 /// The registers, and the clock beside them.

@@ -11,6 +11,7 @@ use arch::acpi::Platform;
 use arch::apic::{self, Apic, Mode, Register};
 use arch::cpu::{Hypervisor, Identity, Vendor, features, identity, native};
 use arch::memory::Space;
+use arch::pmu::energy::{Energy, NoEnergy};
 use arch::pmu::{self, Capabilities, Driver, Emulated, Missing, Ownership};
 use arch::smp;
 use arch::time::{Clock, tsc};
