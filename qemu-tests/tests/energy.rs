@@ -107,7 +107,7 @@ fn s4_what_cannot_be_told_is_refused_by_name() {
 fn s4_tasks_that_are_counted_have_joules_of_all_that_ran() {
     let toml = "[[count]]\nevents = [\"instructions:u\", \"energy-pkg\", \"energy-ram\"]\n\
                 expect = { energy-pkg = { min = 0.5 } }\nlimit-us = 10000000\n\
-                [[count.task]]\nasm = \"imul rax, rax\"\nturns = 20000000\nring = 3\n";
+                [[count.task]]\nname = \"t\"\nasm = \"imul rax, rax\"\nturns = 20000000\nring = 3\n";
     let ran = on(Model::IceLake, toml);
     ran.ends_with(0);
     let count: &CountResult = ran.report.counts().next().expect("a count");
@@ -120,7 +120,7 @@ fn s4_tasks_that_are_counted_have_joules_of_all_that_ran() {
     assert!(package.ticks > 60_000_000, "{package:?}");
     assert_eq!(count.events.len(), 1, "{count:#?}");
     // Energy alone is enough.
-    let alone = "[[count]]\nevents = [\"energy-cores\"]\n[[count.task]]\nasm = \"nop\"\nturns = 5000000\nring = 3\n";
+    let alone = "[[count]]\nevents = [\"energy-cores\"]\n[[count.task]]\nname = \"t\"\nasm = \"nop\"\nturns = 5000000\nring = 3\n";
     let ran = on(Model::Zen2, alone);
     ran.ends_with(0);
     let count = ran.report.counts().next().expect("a count");
