@@ -39,7 +39,10 @@ fn is_of_the_rule(result: &SnippetResult, event: &str, joules_in_a_tick: f64) {
     assert!(off <= energy.resolution, "{event}: {by_rule} by the rule, {one:#?}");
     assert!(energy.resolution < by_rule / 5.0, "{event}: {one:#?}");
     assert!(energy.update.abs_diff(1 << 20) < 1 << 16, "{event}: {one:#?}");
-    assert_eq!([one.value.min, one.value.max].map(|end| (end - one.value.median).abs() > 0.0), [true; 2]);
+    assert_eq!(
+        [one.value.min, one.value.max].map(|end| (end - one.value.median).abs() > 0.0),
+        [true; 2]
+    );
 }
 
 #[test]
@@ -151,5 +154,9 @@ fn s4_power_is_a_metric() {
     assert!((value("energy_per_instruction") / PACKAGE / 1e9 - 1.0).abs() < 0.1, "{rows:#?}");
     let table = run("table");
     assert!(table.contains("energy-pkg") && table.contains(" nJ"), "{table}");
-    assert!(run("csv").lines().any(|line| line.contains(",energy-pkg,0.00000001")), "{}", run("csv"));
+    assert!(
+        run("csv").lines().any(|line| line.contains(",energy-pkg,0.00000001")),
+        "{}",
+        run("csv")
+    );
 }

@@ -98,17 +98,15 @@ impl Machine {
         let modules = found("modules", modules(&kernel))?;
         let tools = found("perf", tools(&folder()))?;
         let known = tree().build_guest("linux-known").unwrap_or_else(|error| panic!("{error}"));
-        Some(
-            self.run(&kernel, |out| {
-                let mut files = tools.files.clone();
-                files.push(("bin/known".to_string(), known.clone()));
-                for module in &modules {
-                    let name = module.file_name().unwrap_or_default().to_string_lossy();
-                    files.push((format!("modules/{name}"), module.clone()));
-                }
-                file_system::with_files(&files, steps, out)
-            }),
-        )
+        Some(self.run(&kernel, |out| {
+            let mut files = tools.files.clone();
+            files.push(("bin/known".to_string(), known.clone()));
+            for module in &modules {
+                let name = module.file_name().unwrap_or_default().to_string_lossy();
+                files.push((format!("modules/{name}"), module.clone()));
+            }
+            file_system::with_files(&files, steps, out)
+        }))
     }
 
     /// Whether the PMU is counted by stepping, with which a second of the guest's time takes hours.
