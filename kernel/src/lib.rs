@@ -23,6 +23,7 @@ extern crate alloc;
 pub mod bring_up;
 pub mod conformance;
 pub mod counting;
+pub mod energy;
 pub mod events;
 pub mod exact;
 pub mod heartbeat;

@@ -5,6 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::apic::Mode;
 use arch::cpu::{self, Hypervisor, Identity};
+use arch::pmu::energy::{Energy, NoEnergy};
 use arch::pmu::{Architecture, Capabilities, Counter, Emulated, Fault, Missing, Ownership};
 use arch::time::{Clock, Source};
 use protocol::core_kind::CoreKind;
@@ -23,6 +24,8 @@ pub struct Facts<'a> {
     pub pmu: Result<&'a Capabilities, Missing>,
     /// Ticks that trying it took.
     pub trial_ticks: u64,
+    /// What it tells of its energy, or why it tells nothing.
+    pub energy: Result<Energy, NoEnergy>,
     /// How the PMU was found.
     pub ownership: &'a Ownership,
     /// What ends a snippet that does not end by itself, or why there is nothing.
@@ -73,6 +76,8 @@ pub fn record(facts: &Facts) -> Machine {
         core_type: identity.core_type.map(core_type),
         pmu: facts.pmu.ok().map(|has| pmu(has, facts.ownership, facts.trial_ticks)),
         pmu_absent: facts.pmu.err().map(|missing| missing.to_string()),
+        energy: facts.energy.as_ref().map_or_else(|_| Vec::new(), crate::energy::meters),
+        energy_absent: facts.energy.err().map(|none| none.to_string()),
         watchdog: facts.watchdog.ok().map(ToString::to_string),
         watchdog_absent: facts.watchdog.err().map(ToString::to_string),
         watchdog_resets: facts.resets.map(ToString::to_string),

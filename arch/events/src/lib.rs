@@ -27,6 +27,7 @@ pub mod attributes;
 pub mod cpu;
 pub mod decode;
 pub mod encode;
+pub mod energy;
 pub mod event;
 pub mod generic;
 pub mod hybrid;

@@ -4,7 +4,7 @@
 //! - [`Ownership`]: taking it over and giving it back.
 //! - [`Driver`]: programming, reading, starting and stopping counters, on every model behind one face.
 //! - [`lbr`]: branch records. [`ibs`]: AMD's instruction-based sampling. [`pmi`]: the interrupt at overflow. [`rdpmc`]:
-//!   reading above ring 0. [`stop_on_overflow`]: all counters stop at an overflow.
+//!   reading above ring 0. [`stop_on_overflow`]: all counters stop at an overflow. [`energy`]: RAPL.
 //! - [`window`] and [`workload`]: code with known counts between two writes of the [`Gate`].
 //!
 //! Everything reaches the registers through [`Registers`]: the processor, or a model of it in host tests.
@@ -14,6 +14,7 @@ mod capabilities;
 pub mod data_source;
 pub mod driver;
 mod emulated;
+pub mod energy;
 pub mod errata;
 pub mod ibs;
 pub mod inventory;

@@ -14,6 +14,7 @@ mod adaptive;
 mod branches;
 mod costs;
 mod counting;
+mod energy;
 mod enumeration;
 mod events;
 mod freeze;
@@ -44,7 +45,7 @@ use protocol::job::Conformance;
 use protocol::record::{self, CheckVerdict, Suite};
 
 /// All families, in the order in which they run: what later ones rely on comes first.
-const FAMILIES: [&[Check]; 21] = [
+const FAMILIES: [&[Check]; 22] = [
     enumeration::CHECKS,
     reset::CHECKS,
     registers::CHECKS,
@@ -64,6 +65,7 @@ const FAMILIES: [&[Check]; 21] = [
     adaptive::CHECKS,
     memory::CHECKS,
     ibs::CHECKS,
+    energy::CHECKS,
     interference::CHECKS,
     costs::CHECKS,
 ];

@@ -7,6 +7,7 @@ pub mod counters;
 pub mod counting;
 pub mod crash;
 pub mod display;
+mod energy;
 mod facts;
 pub mod finish;
 pub mod heap;

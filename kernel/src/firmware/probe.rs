@@ -11,6 +11,7 @@ use arch::acpi::Platform;
 use arch::apic::{self, Apic, Mode, Register};
 use arch::cpu::{Hypervisor, Identity, Vendor, features, identity, native};
 use arch::memory::Space;
+use arch::pmu::energy::{Energy, NoEnergy};
 use arch::pmu::{self, Capabilities, Driver, Emulated, Missing, Ownership};
 use arch::smp;
 use arch::time::{Clock, tsc};
@@ -44,6 +45,8 @@ pub struct Machine {
     pub pmu: Result<Capabilities, Missing>,
     /// The PMU as it is announced: what the conformance suite is about.
     pub announced: Result<Capabilities, Missing>,
+    /// What it tells of its energy, or why it tells nothing.
+    pub energy: Result<Energy, NoEnergy>,
     /// What events are resolved with, if there is a PMU.
     pub known: Option<Known<'static>>,
     /// What came with the kernel: the other processors' tables of events are looked up in it.
@@ -127,6 +130,7 @@ pub fn machine(
     if let Some(emulated) = &mut emulated {
         processors::under(emulated, &mut processors);
     }
+    let energy = Energy::probe(&mut registers);
     let (begin, mut pmu) = (tsc::now(), announced.clone());
     pmu = pmu.and_then(|has| pmu::trial::run(&has, &mut registers));
     let trial_ticks = tsc::now() - begin;
@@ -147,6 +151,7 @@ pub fn machine(
         microcode: unsafe { identity::microcode(identity.vendor) },
         pmu: pmu.as_ref().map_err(|missing| *missing),
         trial_ticks,
+        energy,
         ownership: &ownership,
         watchdog,
         resets: reset::open(&platform),
@@ -181,6 +186,7 @@ pub fn machine(
         lines,
         pmu,
         announced,
+        energy,
         known,
         ramdisk: handed.ramdisk,
         ownership,

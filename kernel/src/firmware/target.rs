@@ -16,6 +16,7 @@ pub use loaded::once_alone;
 use super::boot::Handed;
 use super::control::Controls;
 use super::counters::Counters;
+use super::energy::EnergyMeters;
 use super::heap;
 use super::output::Line;
 use super::passes::Counting;
@@ -29,6 +30,7 @@ use alloc::vec::Vec;
 use arch::memory::arena::Arena;
 use arch::memory::user::UserPages;
 use arch::memory::{Frames, Space};
+use arch::pmu::energy::NoEnergy;
 use arch::pmu::workload;
 use arch::time::tsc;
 use asked::Asked;
@@ -51,6 +53,8 @@ pub(super) struct Target<'a> {
     pub(super) loaded: Loaded,
     /// What is counted.
     pub(super) counting: Counting,
+    /// The registers of energy, or why there are none.
+    meters: Result<EnergyMeters, NoEnergy>,
     /// What the item asks of the machine.
     pub(super) asked: Asked,
     /// What is put back behind every item.
@@ -103,6 +107,8 @@ pub fn run(
         space,
         loaded: Loaded::new(arena),
         counting,
+        // SAFETY: as for the counters.
+        meters: unsafe { EnergyMeters::new(machine) },
         asked: Asked::new(controls),
         found,
         others: Others::default(),

@@ -64,6 +64,7 @@ fn result(item: u32, value: f64, max: Option<f64>) -> Record {
             deterministic: true,
             series: [Series::default(), Series::default()],
             counting: None,
+            energy: None,
         }],
         uncounted: vec![],
         planning: 0,

@@ -2,6 +2,7 @@
 
 mod select;
 
+use crate::energy::Wanted;
 use crate::events::Known;
 use alloc::borrow::Cow;
 use alloc::format;
@@ -10,6 +11,7 @@ use alloc::vec::Vec;
 use arch::pmu::{Counter, Rings, Selection};
 use events::assign::{self, Place};
 use events::encode::{Choice, Counters, Encoded, encode};
+use events::energy;
 use events::hybrid::check_list;
 use events::msr::AMD_MERGE_EVENT;
 use events::parse::parse_list;
@@ -83,6 +85,8 @@ pub struct Plan {
     pub uncounted: Vec<Uncounted>,
     /// Ticks that making the plan took; set by whoever has a clock.
     pub ticks: u64,
+    /// Energy that is read in the first pass.
+    pub energy: Vec<Wanted>,
 }
 
 impl Plan {
@@ -99,8 +103,14 @@ impl Plan {
     /// The plan where there is no PMU: every event is refused with `reason`.
     #[must_use]
     pub fn without_pmu(texts: &[Cow<str>], reason: &str) -> Self {
-        let uncounted = texts.iter().map(|text| uncounted(text, reason)).collect();
-        Self { uncounted, ..Self::default() }
+        // Energy is none of the PMU's.
+        let of_energy = |text: &&Cow<str>| Wanted::of_text(text).is_some();
+        let (energy, events): (Vec<_>, Vec<_>) = texts.iter().partition(of_energy);
+        Self {
+            uncounted: events.into_iter().map(|text| uncounted(text, reason)).collect(),
+            energy: energy.into_iter().filter_map(|text| Wanted::of_text(text)).collect(),
+            ..Self::default()
+        }
     }
 }
 
@@ -154,13 +164,20 @@ pub fn plan_beside(
 
 /// Adds the texts to a set that has nothing but requests for every pass, and plans it.
 fn fill(mut set: EventSet, purpose: Use, texts: &[Cow<str>], known: &Known) -> Plan {
-    let mut refused = Vec::new();
+    let (mut refused, mut energy) = (Vec::new(), Vec::new());
     let mut items = Vec::new();
     for text in texts {
         match parse_list(text) {
             Ok(list) => items.extend(list),
             Err(error) => refused.push(uncounted(text, error)),
         }
+    }
+    if purpose == Use::Counting {
+        for item in &mut items {
+            energy.extend(item.requests.iter().filter_map(Wanted::of));
+            item.requests.retain(|request| energy::of(request).is_none());
+        }
+        items.retain(|item| !item.requests.is_empty());
     }
     if purpose == (Use::Sampling { precise: true }) {
         // Without skid where records have the instruction's own address.
@@ -173,7 +190,7 @@ fn fill(mut set: EventSet, purpose: Use, texts: &[Cow<str>], known: &Known) -> P
     if let Err(mixed) = check_list(&items) {
         let all = items.iter().flat_map(|item| &item.requests);
         refused.extend(all.map(|request| uncounted(&request.text, &mixed)));
-        return Plan { uncounted: refused, ..Plan::default() };
+        return Plan { uncounted: refused, energy, ..Plan::default() };
     }
     for item in &items {
         let mut members = Vec::new();
@@ -199,7 +216,7 @@ fn fill(mut set: EventSet, purpose: Use, texts: &[Cow<str>], known: &Known) -> P
         // Events that every pass has to count conflict with each other.
         Err(error) => {
             refused.extend(set.requests.iter().map(|request| uncounted(&request.text, &error)));
-            return Plan { uncounted: refused, ..Plan::default() };
+            return Plan { uncounted: refused, energy, ..Plan::default() };
         }
     };
     for item in &planned.refused {
@@ -217,7 +234,7 @@ fn fill(mut set: EventSet, purpose: Use, texts: &[Cow<str>], known: &Known) -> P
         }
         all.push(counted);
     }
-    Plan { passes: all, uncounted: refused, ticks: 0 }
+    Plan { passes: all, uncounted: refused, ticks: 0, energy }
 }
 
 /// The ways to count a request that the driver can program.

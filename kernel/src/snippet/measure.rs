@@ -1,12 +1,14 @@
 //! Running a snippet often enough to say what it costs.
 
 use super::events::{Counted, Plan};
+use crate::energy::{self, Meters, Wanted};
 use crate::statistics;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use arch::call::Trap;
+use arch::pmu::energy::{Interval, NoEnergy, Still};
 use protocol::job::{Difference, Snippet};
 use protocol::record::{Applied, Fault, Metric, ProgramKey, Uncounted, Unit, Within};
 
@@ -54,6 +56,14 @@ pub trait Runner {
     /// How far the model-specific registers that the snippet asks for moved in the last run.
     fn msrs(&self) -> &[u64] {
         &[]
+    }
+
+    /// The registers of energy, or why there are none.
+    ///
+    /// # Errors
+    /// Why not.
+    fn meters(&mut self) -> Meters<'_> {
+        Err(NoEnergy::NotHere)
     }
 
     /// Whether nothing ends the loaded snippet if it does not end itself, although something could.
@@ -138,6 +148,7 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
     let plan = runner.prepare(snippet);
     let (mut unwatched, mut smis) = (0, 0);
     let mut uncounted = plan.uncounted.clone();
+    let energy = energy::had(&plan.energy, runner.meters(), &mut uncounted);
     let mut numbered = Vec::new();
     let nothing = [Vec::new()];
     run_once(runner, snippet)?;
@@ -152,8 +163,10 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
         }
         let warmup = if index == 0 { snippet.setup.initial_warmup } else { 0 };
         unwatched += u32::from(runner.is_unwatched());
-        let (metrics, came) =
-            one_pass(runner, snippet, &counted, warmup, &mut within).map_err(Unmeasured::Fault)?;
+        let metered = if index == 0 { &energy[..] } else { &[] };
+        let (metrics, came, intervals) =
+            one_pass(runner, snippet, &counted, metered, warmup, &mut within)
+                .map_err(Unmeasured::Fault)?;
         smis += came;
         // The registers come last, in the first pass alone; a group of events has several numbers.
         let registers = if index == 0 { snippet.setup.control.msrs.len() } else { 0 };
@@ -161,6 +174,9 @@ pub fn measure(runner: &mut impl Runner, snippet: &Snippet) -> Result<Measured, 
             .chain(counted.iter().map(|one| 1 + one.number))
             .chain(core::iter::repeat_n(usize::MAX, registers));
         numbered.extend(order.zip(metrics).skip(usize::from(index > 0)));
+        let per = (executions(snippet), snippet.runs);
+        let used = energy::metrics(metered, runner.meters(), intervals, per, &mut uncounted);
+        numbered.extend(used.into_iter().map(|metric| (usize::MAX, metric)));
     }
     numbered.sort_by_key(|&(number, _)| number);
     let metrics = numbered.into_iter().map(|(_, metric)| metric).collect();
@@ -200,15 +216,19 @@ fn programmed(
     counted
 }
 
-/// The TSC's metric, then those of the events; and the system management interrupts of the runs that count. `warmup`: runs
-/// before the first warm-up.
+/// Energy in all runs of a code size, if any was asked for.
+type Metered = Option<Result<Interval, Still>>;
+
+/// The TSC's metric, then those of the events; the system management interrupts of the runs that count; and what was `metered` of
+/// each code size. `warmup`: runs before the first warm-up.
 fn one_pass(
     runner: &mut impl Runner,
     snippet: &Snippet,
     counted: &[Counted],
+    metered: &[Wanted],
     warmup: u32,
     within: &mut Within,
-) -> Result<(Vec<Metric>, u32), Box<Fault>> {
+) -> Result<(Vec<Metric>, u32, [Metered; 2]), Box<Fault>> {
     let unroll = u64::from(snippet.unroll);
     let [small, large] = match snippet.difference {
         Difference::Double => [unroll, 2 * unroll],
@@ -216,9 +236,11 @@ fn one_pass(
     };
     let first = warmup + snippet.warmup;
     let events = counted.len();
-    let (small, came) = runs(runner, snippet, [small, first.into()], events, within)?;
+    let asked = (events, metered);
+    let (small, came, used) = runs(runner, snippet, [small, first.into()], asked, within)?;
     let mut smis = came;
-    let (large, came) = runs(runner, snippet, [large, snippet.warmup.into()], events, within)?;
+    let warmup = snippet.warmup.into();
+    let (large, came, longer) = runs(runner, snippet, [large, warmup], asked, within)?;
     smis += came;
     let names = core::iter::once(("tsc".to_string(), None))
         .chain(counted.iter().map(|one| (one.event.clone(), Some(one.counting.clone()))))
@@ -231,20 +253,21 @@ fn one_pass(
             deterministic: series.iter().all(|s| s.distinct == 1),
             series,
             counting,
+            energy: None,
         }
     });
-    Ok((metrics.collect(), smis))
+    Ok((metrics.collect(), smis, [used, longer]))
 }
 
-/// All runs of one code size, the `warmup` first ones left out: the TSC's values, then those of each event; and the system
-/// management interrupts that came.
+/// All runs of one code size, the `warmup` first ones left out: the TSC's values, then those of each event; the system
+/// management interrupts that came, and what was metered.
 fn runs(
     runner: &mut impl Runner,
     snippet: &Snippet,
     [copies, warmup]: [u64; 2],
-    events: usize,
+    (events, metered): (usize, &[Wanted]),
     within: &mut Within,
-) -> Result<(Vec<Vec<u64>>, u32), Box<Fault>> {
+) -> Result<(Vec<Vec<u64>>, u32, Metered), Box<Fault>> {
     runner.load(snippet, copies);
     let warmup = warmup.max(runner.trial_runs().into());
     let registers = snippet.setup.control.msrs.len();
@@ -253,14 +276,21 @@ fn runs(
     let mut values: Vec<Vec<u64>> =
         (0..=others).map(|_| Vec::with_capacity(snippet.runs as usize)).collect();
     runner.take_smis();
+    let mut used: Metered = None;
     for run in 0..warmup + u64::from(snippet.runs) {
         if run == warmup {
             // Those of the warm-up change no figure.
             runner.take_smis();
+            used = energy::begin(metered, runner.meters());
         }
         let ticks = runner.run().map_err(|trap| Box::new(runner.explain(&trap, snippet)))?;
         within.done += 1;
         runner.beat(*within);
+        if let Some(Ok(used)) = &mut used
+            && let Ok(source) = runner.meters()
+        {
+            used.keep(source);
+        }
         if run >= warmup {
             values[0].push(ticks);
             if others == 0 {
@@ -272,7 +302,12 @@ fn runs(
             }
         }
     }
-    Ok((values, runner.take_smis()))
+    if let Some(Ok(used)) = &mut used
+        && let Ok(source) = runner.meters()
+    {
+        used.end(source);
+    }
+    Ok((values, runner.take_smis(), used))
 }
 
 #[cfg(test)]

@@ -81,14 +81,32 @@ impl Machine {
     /// If it does not come to its end.
     #[must_use]
     pub fn run_steps(&self, steps: &[Step]) -> Option<Ran> {
+        self.run_with_modules(steps, |_| Ok(Vec::new()))
+    }
+
+    /// The same with modules, which the steps find in `/modules`.
+    ///
+    /// # Panics
+    /// As [`Machine::run_steps`].
+    #[must_use]
+    pub fn run_with_modules(
+        &self,
+        steps: &[Step],
+        modules: impl Fn(&Path) -> Result<Vec<PathBuf>, StockError>,
+    ) -> Option<Ran> {
         let kernel = found("stock kernel", kernel(&folder()))?;
+        let modules = found("modules", modules(&kernel))?;
         let tools = found("perf", tools(&folder()))?;
         let known = tree().build_guest("linux-known").unwrap_or_else(|error| panic!("{error}"));
-        Some(
-            self.run(&kernel, |out| {
-                file_system::with_steps(&tools, &[("known", &known)], steps, out)
-            }),
-        )
+        Some(self.run(&kernel, |out| {
+            let mut files = tools.files.clone();
+            files.push(("bin/known".to_string(), known.clone()));
+            for module in &modules {
+                let name = module.file_name().unwrap_or_default().to_string_lossy();
+                files.push((format!("modules/{name}"), module.clone()));
+            }
+            file_system::with_files(&files, steps, out)
+        }))
     }
 
     /// Whether the PMU is counted by stepping, with which a second of the guest's time takes hours.

@@ -2,6 +2,7 @@
 //! here, where it can be corrected without a boot.
 
 use super::Block;
+use events::energy;
 use events::generic::{Generic, NAMES};
 use events::parse::{ParseError, parse_list};
 use events::perf_metrics;
@@ -94,7 +95,7 @@ pub fn unknown<'t>(block: &Block, texts: impl Iterator<Item = &'t EventText>) ->
 fn is_known(tables: &Tables<'_>, pieces: &[NamePart]) -> bool {
     let first = pieces[0].text.as_str();
     let number = first.strip_prefix("generic").and_then(|number| number.parse().ok());
-    if perf_metrics::by_name(first).is_some() {
+    if perf_metrics::by_name(first).is_some() || energy::by_name(first).is_some() {
         return true;
     }
     if Generic::from_name(first).is_some() || number.and_then(Generic::from_number).is_some() {
@@ -115,7 +116,9 @@ fn all_names<'t>(tables: &Tables<'t>) -> Vec<&'t str> {
     let of_tables =
         tables.cores().flat_map(|core| core.events().map(|event| event.name).collect::<Vec<_>>());
     let shares = perf_metrics::FIELDS.iter().flat_map(|field| [field.name, field.perf]);
-    let mut all: Vec<&str> = NAMES.into_iter().chain(shares).chain(of_tables).collect();
+    let energy = energy::NAMES.iter().map(|(_, name, _)| *name);
+    let mut all: Vec<&str> =
+        NAMES.into_iter().chain(shares).chain(energy).chain(of_tables).collect();
     all.sort_unstable();
     all.dedup();
     all
@@ -155,6 +158,9 @@ mod tests {
             "zen4::ex_ret_instr",
             "PERF_METRICS.RETIRING",
             "topdown-fe-bound:u",
+            "energy-pkg",
+            "power/energy-ram/",
+            "PWR_DRAM_ENERGY",
         ] {
             assert_eq!(warned(text), Vec::<String>::new(), "{text}");
         }
@@ -162,6 +168,8 @@ mod tests {
 
     #[test]
     fn c7_a_name_of_no_table_is_told_once_with_what_is_near_it() {
+        let [line] = &warned("energy-pgk")[..] else { panic!() };
+        assert!(line.contains("energy-pkg"), "{line}");
         let lines = warned("{cycle,inst_retired.any_pp:u,ex_ret_brn}");
         let [first, second] = &lines[..] else { panic!("{lines:?}") };
         assert!(first.contains("event cycle: ") && first.contains("cycles"), "{first}");

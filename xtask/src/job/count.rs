@@ -12,6 +12,7 @@ use super::schema::{BindText, CountedText, ExpectText};
 use super::workload::{DEFAULT_LIMIT_US, RawTask, WorkloadFile, of_workload, place, too_few};
 use crate::compare::LimitTable;
 use crate::events::EventText;
+use ::events::energy;
 use ::events::parse::parse_event;
 use protocol::count::{AtOverflow, Bind, Count, CountRequest, CountSet, GateAct};
 use protocol::job::Item;
@@ -120,6 +121,15 @@ pub(super) struct EventTable {
     correlate: bool,
 }
 
+impl EventTable {
+    /// Whether it is energy and nothing else: with what follows from overflows it is an event, and refused as one.
+    fn is_energy(&self) -> bool {
+        let plain = self.preset == 0 && self.every.is_none() && self.starts.is_empty();
+        let request = parse_event(&self.event.to_string()).ok();
+        plain && !self.correlate && request.is_some_and(|request| energy::of(&request).is_some())
+    }
+}
+
 #[derive(Clone, Debug)]
 struct RawEvent(EventTable);
 
@@ -167,6 +177,8 @@ pub struct CountFile {
     name: String,
     /// Its own events, if it has no sets.
     own: SetFile,
+    /// Energy, which is of the whole item.
+    energy: Vec<EventText>,
     sets: Vec<SetFile>,
     at_overflow: AtOverflow,
     passes: u64,
@@ -213,6 +225,7 @@ impl CountFile {
             bind: own.bind,
             alone: own.alone,
             sets: sets.collect::<Result<_, _>>()?,
+            energy: self.energy.iter().map(|text| Cow::Owned(text.to_string())).collect(),
         })
     }
 
@@ -277,6 +290,7 @@ impl FileItem for CountFile {
         let gate = if self.gate.is_empty() { &[][..] } else { &["starts", "stops"] };
         let whole = ["ticks", "switches"].iter().chain(gate).map(ToString::to_string);
         let mut names = Names { whole: whole.collect(), behind: &BEHIND, events: Vec::new() };
+        names.whole.extend(Names::of_events(self.energy.iter()));
         for set in self.sets.iter().chain(self.sets.is_empty().then_some(&self.own)) {
             let of = if self.sets.is_empty() { String::new() } else { format!("{}: ", set.name) };
             names.whole.extend(["groups", "passes"].map(|figure| format!("{of}{figure}")));
@@ -327,9 +341,11 @@ impl Section for CountFile {
         let starts = raw.start_at.into_iter().map(|text| (text, GateAct::Start));
         let stops = raw.stop_at.into_iter().map(|text| (text, GateAct::Stop));
         let name = raw.name.unwrap_or_else(|| format!("count {number}"));
+        let events = raw.events.into_iter().map(|event| event.0);
+        let (energy, events): (Vec<_>, Vec<_>) = events.partition(EventTable::is_energy);
         let own = SetFile {
             name: name.clone(),
-            events: raw.events.into_iter().map(|event| event.0).collect(),
+            events,
             together: raw.together,
             bind: BindFile::decide(raw.bind, text, source),
             inherit: raw.inherit,
@@ -341,6 +357,7 @@ impl Section for CountFile {
         Ok(Self {
             name,
             own,
+            energy: energy.into_iter().map(|one| one.event).collect(),
             sets: sets.collect(),
             at_overflow: raw.at_overflow,
             passes: raw.passes,

@@ -119,13 +119,13 @@ fn row(result: &SnippetResult, ask: &Ask, clock: Clock) -> MetricRow {
         }
     };
     let passes: BTreeSet<u32> =
-        counts.iter().filter_map(|one| Some(one.as_ref()?.counting.as_ref()?.pass + 1)).collect();
+        counts.iter().flatten().filter_map(counted_in).map(|pass| pass + 1).collect();
     row.passes = passes.into_iter().collect();
     let tsc = result.metrics.iter().find(|one| one.event == TSC);
     let values = |figure: &dyn Fn(&Metric) -> Option<f64>| {
         let ticks = tsc.and_then(figure);
         let of = |(meaning, count): (&Option<Meaning>, &Option<&Metric>)| match meaning.as_ref()? {
-            Meaning::Event(_) => figure((*count)?),
+            Meaning::Event(_) | Meaning::Energy(_) => figure((*count)?),
             Meaning::Tsc => ticks,
             Meaning::Constant(constant) => constant_value(*constant, ticks, clock),
         };
@@ -172,6 +172,13 @@ fn counts<'a>(result: &'a SnippetResult, ask: &Ask) -> Result<Vec<Option<&'a Met
             Some(common) => common.intersection(&passes).copied().collect(),
         });
     }
+    for text in ask.energy() {
+        if all(text).is_empty() {
+            let uncounted = result.uncounted.iter().find(|one| one.event == text);
+            let why = uncounted.map_or("the report has none of it", |one| &one.reason);
+            return Err(format!("{text} was not read: {why}"));
+        }
+    }
     let together = common.and_then(|common| common.first().copied());
     let of = |meaning: &Option<Meaning>| match meaning {
         Some(Meaning::Event(text)) => {
@@ -179,9 +186,17 @@ fn counts<'a>(result: &'a SnippetResult, ask: &Ask) -> Result<Vec<Option<&'a Met
             let there = found.iter().find(|one| together.is_some() && pass(one) == together);
             there.or(found.first()).copied()
         }
+        // Of all runs of the first pass together.
+        Some(Meaning::Energy(text)) => all(text).first().copied(),
         _ => None,
     };
     Ok(ask.meanings.iter().map(of).collect())
+}
+
+/// The pass in which an event was counted; energy is of no pass.
+fn counted_in(metric: &&Metric) -> Option<u32> {
+    let event = metric.counting.as_ref().filter(|_| metric.energy.is_none());
+    event.map(|counting| counting.pass)
 }
 
 /// What a run counted for an execution of the body.
@@ -221,8 +236,7 @@ fn doubts(
     value: Option<f64>,
 ) -> Vec<String> {
     let mut doubts = Vec::new();
-    let passes: BTreeSet<u32> =
-        counts.iter().flatten().filter_map(|one| Some(one.counting.as_ref()?.pass)).collect();
+    let passes: BTreeSet<u32> = counts.iter().flatten().filter_map(counted_in).collect();
     if passes.len() > 1 {
         let text = "its events do not fit at the same time and are of different runs";
         doubts.push(format!("{text}, in {} passes", passes.len()));
@@ -250,7 +264,7 @@ fn doubts(
     let of_time = ask.meanings.iter().flatten().any(|meaning| match meaning {
         Meaning::Tsc => true,
         Meaning::Constant(constant) => constant.is_time(),
-        Meaning::Event(_) => false,
+        Meaning::Event(_) | Meaning::Energy(_) => false,
     });
     if of_time && clock.of_instructions {
         doubts.push("it is of time, and ticks of the TSC are instructions here".to_string());

@@ -197,7 +197,7 @@ pub fn not_yet(metric: &Definition) -> Option<String> {
         let (name, modifiers) = event.split_once(':').unwrap_or((event, ""));
         let has = |word: &str| modifiers.split(':').any(|modifier| modifier == word);
         let what = if name == "UNC_PKG_ENERGY_STATUS" {
-            "RAPL, which is not read yet"
+            "RAPL in the units of Intel's tools; `power` has it in watts"
         } else if name.starts_with("UNC_") {
             "an uncore counter, which is not read yet"
         } else if has("retire_latency") {
@@ -239,7 +239,7 @@ mod tests {
         let uncore = said("skylakex", "uncore_frequency");
         assert!(uncore.contains("uncore") && uncore.contains("UNC_"), "{uncore}");
         let energy = said("skylake", "Info_System_Power");
-        assert!(energy.contains("RAPL, which is not read yet"), "{energy}");
+        assert!(energy.contains("`power` has it in watts"), "{energy}");
     }
 
     #[test]

@@ -9,13 +9,14 @@ use crate::events::{CpuName, EventText, cpu};
 use crate::recording::Recorded;
 use ::events::assign::assign;
 use ::events::encode::{Counters, Encoded, encode};
+use ::events::energy;
 use ::events::parse::parse_event;
 use ::events::processor::Processor;
 use ::events::tables::{Core, Tables};
 use pmu_model::events as model_events;
 use pmu_model::{Model, Selection, Selector};
 use raw_cpuid::CpuId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The machine that is measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,6 +120,8 @@ impl Constant {
 pub enum Meaning {
     /// The count of this event, as the machine is asked for it.
     Event(String),
+    /// Joules of this part of the machine.
+    Energy(String),
     /// The ticks of the TSC.
     Tsc,
     /// Something else.
@@ -143,6 +146,14 @@ pub struct Ask {
 }
 
 impl Ask {
+    /// The energy that it takes, which needs no counter.
+    pub fn energy(&self) -> impl Iterator<Item = &str> {
+        self.meanings.iter().filter_map(|meaning| match meaning {
+            Some(Meaning::Energy(text)) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
     /// Its events.
     pub fn events(&self) -> impl Iterator<Item = &str> {
         self.meanings.iter().filter_map(|meaning| match meaning {
@@ -220,6 +231,7 @@ pub fn ask(
         }
         meanings.push(Some(match metric.events.get(name).map(String::as_str) {
             Some("TSC") => Meaning::Tsc,
+            Some(event) if energy::by_name(event).is_some() => Meaning::Energy(event.to_string()),
             Some(event) => {
                 let text = event_text(event).map_err(|why| wrong(event, why))?;
                 let encoded = encoded(&text, &processor, core).map_err(|why| wrong(event, why))?;
@@ -319,7 +331,9 @@ pub fn planned(target: &Target, core: &Core<'_>, asks: &mut [Ask]) -> Vec<EventT
             several => format!("{{{}}}", several.join(",")),
         }
     };
-    plan.passes.iter().map(|pass| text(pass).parse().expect("a list of events")).collect()
+    let energy: BTreeSet<&str> = asks.iter().flat_map(Ask::energy).collect();
+    let texts = plan.passes.iter().map(text).chain(energy.into_iter().map(str::to_string));
+    texts.map(|text| text.parse().expect("a list of events")).collect()
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use super::tap::point::{Data, Point};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Table};
 use protocol::record::{
-    CountReading, CountResult, CountValue, CountedEvent, CountedSet, Eviction, TaskEnd, TaskResult,
-    Uncounted,
+    CountReading, CountResult, CountValue, CountedEnergy, CountedEvent, CountedSet, Eviction,
+    TaskEnd, TaskResult, Uncounted,
 };
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -45,6 +45,9 @@ fn section(count: &CountResult, width: Width) -> String {
     if !count.events.is_empty() {
         let _ = writeln!(out, "{}", fit(events(count, &count.events, count.groups), width));
     }
+    for one in &count.energy {
+        let _ = writeln!(out, "{}", energy(one));
+    }
     count.sets.iter().for_each(|set| out += &of_set(count, set, width));
     for task in count.tasks.iter().filter(|task| task.end == TaskEnd::Limit) {
         let _ = writeln!(out, "  {}: took too long", task.name);
@@ -77,6 +80,15 @@ fn section(count: &CountResult, width: Width) -> String {
         }
     }
     out
+}
+
+/// Energy in a sentence.
+pub(crate) fn energy(one: &CountedEnergy) -> String {
+    let CountedEnergy { event, register, ticks, .. } = one;
+    let [joules, resolution] = [one.joules, one.resolution].map(super::joules);
+    format!(
+        "{event}: {joules} ± {resolution} in {ticks} TSC ticks, of everything that ran ({register})"
+    )
 }
 
 fn plural(number: u64, what: &str) -> String {
@@ -269,6 +281,10 @@ pub(crate) fn point(count: &CountResult) -> Point {
         let value = event.sum.scaled.unwrap_or(event.sum.raw);
         let data = Data::new().text("event", &format!("{set}{}", event.event));
         point.push("counts", data.plain("value", value));
+    }
+    for one in &count.energy {
+        let data = Data::new().text("event", &one.event).plain("joules", one.joules);
+        point.push("energy", data.plain("resolution", one.resolution));
     }
     for [task, tsc, event, own, children] in rows_of_readings(count) {
         let data = Data::new().text("task", &task).text("tsc", &tsc).text("event", &event);

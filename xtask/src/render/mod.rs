@@ -167,6 +167,16 @@ pub fn number(value: f64) -> String {
     if text == "-0" { "0".to_string() } else { text.to_string() }
 }
 
+/// Joules with the prefix that suits them: `15.26 nJ`.
+#[must_use]
+pub fn joules(value: f64) -> String {
+    const PREFIXES: [(f64, &str); 5] =
+        [(1e12, "pJ"), (1e9, "nJ"), (1e6, "µJ"), (1e3, "mJ"), (1.0, "J")];
+    let fits = |(scale, _): &&(f64, &str)| (value * scale).abs() < 1000.0;
+    let (scale, unit) = PREFIXES.iter().find(fits).unwrap_or(&PREFIXES[4]);
+    format!("{} {unit}", number(value * scale))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Context, number, render};
@@ -179,6 +189,19 @@ mod tests {
         let numbered = (0..).zip(records.iter().map(parse));
         let records = numbered.map(|(seq, record)| Numbered { seq, record }).collect();
         Report { records, ..Report::default() }
+    }
+
+    #[test]
+    fn s4_joules_have_the_prefix_that_suits_them() {
+        for (value, text) in [
+            (0.0, "0 pJ"),
+            (1.526e-8, "15.26 nJ"),
+            (-0.0125, "-12.5 mJ"),
+            (9.999e-4, "999.9 µJ"),
+            (4096.0, "4096 J"),
+        ] {
+            assert_eq!(super::joules(value), text);
+        }
     }
 
     #[test]

@@ -165,7 +165,14 @@ mod tests {
     fn metric(event: &str, median: f64) -> Metric {
         let value = protocol::record::Aggregates { median, ..Default::default() };
         let series = Default::default();
-        Metric { event: event.into(), value, deterministic: true, series, counting: None }
+        Metric {
+            event: event.into(),
+            value,
+            deterministic: true,
+            series,
+            counting: None,
+            energy: None,
+        }
     }
 
     fn processor(number: u32, metrics: Vec<Metric>) -> ProcessorResult {

@@ -3,7 +3,7 @@
 mod fit;
 
 use super::style::{ERROR, FAINT, GOOD, STRONG, paint};
-use super::{Context, checks, found, metrics, notes, number, processors};
+use super::{Context, checks, found, joules, metrics, notes, number, processors};
 use crate::collect::Report;
 use crate::honest::{Certificate, render as honest};
 use crate::kinds::{self, Shown};
@@ -171,8 +171,11 @@ fn results(report: &Report, context: &Context) -> Table {
 pub(crate) fn row(result: &SnippetResult, metric: &Metric) -> Vec<Cell> {
     let value = &metric.value;
     let distinct = metric.series.iter().map(|series| series.distinct).max().unwrap_or(0);
-    let spread =
-        if metric.deterministic { "all equal".to_string() } else { format!("{distinct} distinct") };
+    let (figure, spread): (fn(f64) -> String, String) = match &metric.energy {
+        Some(energy) => (joules, format!("± {}", joules(energy.resolution))),
+        None if metric.deterministic => (number, "all equal".to_string()),
+        None => (number, format!("{distinct} distinct")),
+    };
     // The verdict stands beside the name, and beside each figure that missed.
     let missed = result.misses.iter().any(|miss| miss.figure == metric.event);
     let verdict = match (result.verdict, metric.event == TSC) {
@@ -194,10 +197,10 @@ pub(crate) fn row(result: &SnippetResult, metric: &Metric) -> Vec<Cell> {
     vec![
         Cell::new(item),
         Cell::new(name),
-        Cell::new(number(value.median)),
-        Cell::new(number(value.min)),
-        Cell::new(number(value.mean)),
-        Cell::new(number(value.max)),
+        Cell::new(figure(value.median)),
+        Cell::new(figure(value.min)),
+        Cell::new(figure(value.mean)),
+        Cell::new(figure(value.max)),
         Cell::new(result.runs),
         Cell::new(spread),
         verdict,

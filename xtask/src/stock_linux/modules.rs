@@ -1,4 +1,4 @@
-//! Modules of the kernel that the processor's virtual machines take.
+//! Modules of the kernel that the distribution does not build in: for virtual machines, and for energy.
 
 use super::error::StockError;
 use super::packages::{download, files, unpack};
@@ -6,10 +6,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// In the order in which they are loaded: what `kvm_amd` and `kvm` depend on comes first.
-const KVM: [&str; 4] = ["ccp", "irqbypass", "kvm", "kvm-amd"];
-/// Where they lie, below the folder of all modules.
-const PLACES: [&str; 3] = ["kernel/drivers/crypto/ccp", "kernel/virt/lib", "kernel/arch/x86/kvm"];
+/// Modules that belong together.
+struct Set {
+    /// Where they are kept, in front of the kernel's release.
+    folder: &'static str,
+    /// In the order in which they are loaded.
+    names: &'static [&'static str],
+    /// Where they lie, below the folder of all modules.
+    places: &'static [&'static str],
+}
+
+/// What `kvm_amd` and `kvm` depend on comes first.
+const KVM: Set = Set {
+    folder: "modules",
+    names: &["ccp", "irqbypass", "kvm", "kvm-amd"],
+    places: &["kernel/drivers/crypto/ccp", "kernel/virt/lib", "kernel/arch/x86/kvm"],
+};
+/// perf's PMU `power`.
+const RAPL: Set = Set { folder: "rapl", names: &["rapl"], places: &["kernel/arch/x86/events"] };
 /// In some releases `/lib` is below `/usr`.
 const ROOTS: [&str; 2] = ["usr/lib/modules", "lib/modules"];
 
@@ -19,22 +33,34 @@ const ROOTS: [&str; 2] = ["usr/lib/modules", "lib/modules"];
 /// # Errors
 /// Why there are none: another distribution, no package lists, no connection.
 pub fn kvm(kernel: &Path) -> Result<Vec<PathBuf>, StockError> {
+    modules(kernel, &KVM)
+}
+
+/// The module by which `perf` reads energy, as [`kvm`].
+///
+/// # Errors
+/// The same.
+pub fn rapl(kernel: &Path) -> Result<Vec<PathBuf>, StockError> {
+    modules(kernel, &RAPL)
+}
+
+fn modules(kernel: &Path, set: &Set) -> Result<Vec<PathBuf>, StockError> {
     let folder = kernel.parent().unwrap_or(Path::new("."));
     let release = release(kernel);
-    let place = folder.join(format!("modules-{release}"));
+    let place = folder.join(format!("{}-{release}", set.folder));
     if !place.exists() {
         let scratch = tempfile::tempdir_in(folder).map_err(StockError::file(folder))?;
         let ready = scratch.path().join("ready");
         let package = format!("linux-image-{release}");
         for archive in download(&[package], scratch.path())? {
-            collect(&archive, &release, scratch.path(), &ready)?;
+            collect(set, &archive, &release, scratch.path(), &ready)?;
         }
         // In one step: another test may be looking, or have been quicker.
         fs::rename(&ready, &place)
             .or_else(|error| if place.exists() { Ok(()) } else { Err(error) })
             .map_err(StockError::file(&place))?;
     }
-    Ok(KVM.iter().map(|name| place.join(format!("{name}.ko"))).collect())
+    Ok(set.names.iter().map(|name| place.join(format!("{name}.ko"))).collect())
 }
 
 /// The kernel's release, which its file is named by.
@@ -44,22 +70,30 @@ fn release(kernel: &Path) -> String {
 }
 
 /// Takes the modules out of the kernel's package, and puts them into `ready`, not compressed.
-fn collect(archive: &Path, release: &str, scratch: &Path, ready: &Path) -> Result<(), StockError> {
+fn collect(
+    set: &Set,
+    archive: &Path,
+    release: &str,
+    scratch: &Path,
+    ready: &Path,
+) -> Result<(), StockError> {
     let root = ROOTS.into_iter().find_map(|root| {
-        let parts = PLACES.map(|place| format!("./{root}/{release}/{place}"));
-        unpack(archive, &parts.each_ref().map(String::as_str), scratch).ok()?;
+        let part = |place: &&str| format!("./{root}/{release}/{place}");
+        let parts: Vec<String> = set.places.iter().map(part).collect();
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        unpack(archive, &parts, scratch).ok()?;
         Some(scratch.join(root).join(release))
     });
     let packages = archive.display().to_string();
     let missing =
         |name: &str| StockError::NoFile { path: format!("{name}.ko"), packages: packages.clone() };
-    let root = root.ok_or_else(|| missing(KVM[0]))?;
+    let root = root.ok_or_else(|| missing(set.names[0]))?;
     fs::create_dir_all(ready).map_err(StockError::file(ready))?;
-    for name in KVM {
-        let all = PLACES.iter().flat_map(|place| files(&root.join(place)));
+    for name in set.names {
+        let all = set.places.iter().flat_map(|place| files(&root.join(place)));
         let is_it = |file: &PathBuf| {
             let file = file.file_name().unwrap_or_default().to_string_lossy();
-            file.split('.').next() == Some(name)
+            file.split('.').next() == Some(*name)
         };
         let found = all.into_iter().find(is_it).ok_or_else(|| missing(name))?;
         let to = ready.join(format!("{name}.ko"));

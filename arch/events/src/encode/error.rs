@@ -28,6 +28,11 @@ pub enum Refusal {
     /// No event has this name.
     #[error("there is no event {name:?} on {place}{}", offer(.nearest))]
     UnknownEvent { name: String, place: String, nearest: Vec<String> },
+    /// Energy, where counters are wanted.
+    #[error(
+        "{0} is no event of a counter: energy is read around a whole [[snippet]] or [[count]], without modifiers"
+    )]
+    Energy(&'static str),
     /// The event is known, but not this unit mask or modifier.
     #[error("{event} has no unit mask {mask:?}, and it is no modifier{}", offer(.nearest))]
     UnknownUnitMask { event: String, mask: String, nearest: Vec<String> },

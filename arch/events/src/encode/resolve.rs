@@ -5,6 +5,7 @@ use super::masks;
 use super::{Note, Refusal};
 use crate::architectural;
 use crate::cpu::Vendor;
+use crate::energy;
 use crate::generic::{Generic, Meaning};
 use crate::parse::{attribute, is_modifier};
 use crate::perf_metrics;
@@ -133,6 +134,9 @@ fn well_known(name: &str, processor: &Processor) -> Option<Draft> {
 /// Says which of the pieces is wrong, and what may have been meant.
 fn unknown(pieces: &[NamePart], processor: &Processor, core: Option<&Core<'_>>) -> Refused {
     let at = pieces.first().map_or(0, |piece| piece.at);
+    if let Some(domain) = pieces.first().and_then(|piece| energy::by_name(&piece.text)) {
+        return (at, Refusal::Energy(energy::name(domain)));
+    }
     let Some(core) = core else {
         let name = pieces.first().map(|piece| piece.text.clone()).unwrap_or_default();
         return match (well_known(&name, processor), pieces.get(1)) {

@@ -56,6 +56,18 @@ pub const FRONTEND: u32 = 0x3F7;
 pub const A_PMC: u32 = 0x4C1;
 /// `IA32_DS_AREA`.
 pub const DS_AREA: u32 = 0x600;
+/// `MSR_RAPL_POWER_UNIT`.
+pub const RAPL_POWER_UNIT: u32 = 0x606;
+/// `MSR_PKG_ENERGY_STATUS`.
+pub const PKG_ENERGY: u32 = 0x611;
+/// `MSR_DRAM_ENERGY_STATUS`.
+pub const DRAM_ENERGY: u32 = 0x619;
+/// `MSR_PP0_ENERGY_STATUS`: the cores.
+pub const PP0_ENERGY: u32 = 0x639;
+/// `MSR_PP1_ENERGY_STATUS`: the graphics.
+pub const PP1_ENERGY: u32 = 0x641;
+/// `MSR_PLATFORM_ENERGY_COUNTER`.
+pub const PLATFORM_ENERGY: u32 = 0x64D;
 /// LBR stack of Core 2: FROM.
 pub const LBR_CORE_FROM: u32 = 0x40;
 /// LBR stack of Core 2: TO.
@@ -103,6 +115,12 @@ pub const AMD_LEGACY_CTR: u32 = 0xC001_0004;
 pub const AMD_HWCR: u32 = 0xC001_0015;
 /// AMD: `PERF_CTL0` and `PERF_CTR0`, in turn for each counter.
 pub const AMD_PERF_CTL: u32 = 0xC001_0200;
+/// AMD: `RAPL_PWR_UNIT`.
+pub const AMD_RAPL_POWER_UNIT: u32 = 0xC001_0299;
+/// AMD: `CORE_ENERGY_STAT`.
+pub const AMD_CORE_ENERGY: u32 = 0xC001_029A;
+/// AMD: `PKG_ENERGY_STAT`.
+pub const AMD_PKG_ENERGY: u32 = 0xC001_029B;
 /// AMD: FROM and TO of the LBR stack, in turn for each entry.
 pub const AMD_LBR: u32 = 0xC001_0300;
 /// AMD: `IBS_FETCH_CTL`, the first of the registers of instruction-based sampling, in the order of their numbers: that, linear
@@ -136,6 +154,12 @@ pub const RANGES: &[(u32, u32)] = &[
     (0x3F4, FRONTEND),
     (A_PMC, A_PMC + 15),
     (DS_AREA, DS_AREA),
+    (RAPL_POWER_UNIT, RAPL_POWER_UNIT),
+    (PKG_ENERGY, PKG_ENERGY),
+    (DRAM_ENERGY, DRAM_ENERGY),
+    (PP0_ENERGY, PP0_ENERGY),
+    (PP1_ENERGY, PP1_ENERGY),
+    (PLATFORM_ENERGY, PLATFORM_ENERGY),
     (LBR_NHM_FROM, LBR_NHM_FROM + 31),
     (LBR_NHM_TO, LBR_NHM_TO + 31),
     (LBR_INFO, LBR_INFO + 31),
@@ -157,6 +181,7 @@ pub const RANGES: &[(u32, u32)] = &[
     // L2I or L3, and northbridge or data fabric counters.
     (0xC001_0230, 0xC001_023B),
     (0xC001_0240, 0xC001_0247),
+    (AMD_RAPL_POWER_UNIT, AMD_PKG_ENERGY),
     (AMD_LBR, AMD_LBR + 31),
     // Instruction-based sampling.
     (AMD_IBS, AMD_IBS + 13),

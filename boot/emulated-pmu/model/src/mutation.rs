@@ -214,12 +214,26 @@ pub enum Mutation {
     SlotsTwice,
     /// The event of slots on general-purpose counters counts a slot less a cycle than fixed counter 3.
     SlotsEventDiffers,
+    /// The registers of energy do not exist, although CPUID says so.
+    EnergyRegistersAbsent,
+    /// The register with the unit of energy reads 0.
+    EnergyUnitLost,
+    /// The registers of energy stand still.
+    EnergyStandsStill,
+    /// The registers of energy count downwards.
+    EnergyRunsBackwards,
+    /// A register of energy has a bit above its 32.
+    EnergyUpperHalfSet,
+    /// The cores use twice as much energy as their package.
+    EnergyOfCoresTooLarge,
+    /// A write to a register of energy is dropped instead of raising #GP.
+    EnergyWriteAccepted,
 }
 
 #[cfg(feature = "mutations")]
 impl Mutation {
     /// Every fault.
-    pub const ALL: [Self; 104] = {
+    pub const ALL: [Self; 111] = {
         use Mutation::*;
         [
             StatusBitNeverSets,
@@ -326,6 +340,13 @@ impl Mutation {
             MetricsStatusStuck,
             SlotsTwice,
             SlotsEventDiffers,
+            EnergyRegistersAbsent,
+            EnergyUnitLost,
+            EnergyStandsStill,
+            EnergyRunsBackwards,
+            EnergyUpperHalfSet,
+            EnergyOfCoresTooLarge,
+            EnergyWriteAccepted,
         ]
     };
 

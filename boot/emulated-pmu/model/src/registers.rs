@@ -2,7 +2,7 @@
 
 use crate::model::{LbrKind, PmuKind, Spec};
 use crate::msr;
-use crate::pmu::ibs;
+use crate::pmu::{energy, ibs};
 
 /// A register of the model. Aliases name the same register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub(crate) enum Register {
     InstructionsRetired,
     /// The register with this number among those of instruction-based sampling.
     Ibs(usize),
+    /// The register with this number among those of energy.
+    Energy(usize),
 }
 
 /// Who answers for an MSR.
@@ -81,7 +83,8 @@ pub(crate) fn place(spec: &Spec, msr: u32) -> Place {
         PmuKind::Amd(_) => amd(spec, msr),
         PmuKind::Absent => None,
     };
-    match found.or_else(|| lbr(spec, msr)) {
+    let energy = || energy::place(spec.energy.as_ref(), msr).map(Register::Energy);
+    match found.or_else(|| lbr(spec, msr)).or_else(energy) {
         Some(register) => Place::InModel(register),
         None if passes(spec, msr) => Place::Elsewhere,
         None => Place::Absent,

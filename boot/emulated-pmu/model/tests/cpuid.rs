@@ -188,6 +188,9 @@ fn amd_features_agree_with_its_registers() {
             assert_eq!(irperf, pmu(model).read_msr(0xC000_00E9).is_ok(), "{model:?}");
             let v2 = leaf(model, 0x8000_0022, 0, host).eax;
             assert_eq!(v2 & 1 != 0, pmu(model).read_msr(0xC000_0300).is_ok(), "{model:?}");
+            let rapl = leaf(model, 0x8000_0007, 0, host).edx & 1 << 14 != 0;
+            let has = pmu(model).read_msr(0xC001_0299).is_ok();
+            assert_eq!(rapl, has, "{model:?}");
         }
     }
     // PerfMonV2, LBRv2, freeze; 6 counters, 16 LBRs.
@@ -261,7 +264,8 @@ fn leaves_above_the_hosts_highest_do_not_echo() {
             let extended = pmu.cpuid(0x8000_0000, 0, FULL).eax;
             assert!(extended >= 0x8000_0008, "{model:?}");
             assert_eq!(quad(pmu.cpuid(extended + 1, 0, FULL)), [0; 4], "{model:?}");
-            assert_eq!(quad(pmu.cpuid(0x8000_0007, 0, FULL)), [0; 4], "{model:?}");
+            let rapl = if pmu.spec().amd().is_some_and(|amd| amd.irperf) { 1 << 14 } else { 0 };
+            assert_eq!(quad(pmu.cpuid(0x8000_0007, 0, FULL)), [0, 0, 0, rapl], "{model:?}");
         }
     }
 }

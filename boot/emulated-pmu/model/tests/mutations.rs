@@ -53,6 +53,7 @@ fn after_freeze(pmu: &mut Pmu) {
 fn sound(fault: Mutation, pmu: &mut Pmu) -> bool {
     use Mutation::*;
     match fault {
+        _ if format!("{fault:?}").starts_with("Energy") => energy_is_sound(fault, pmu),
         StatusBitNeverSets => {
             arm(pmu, INSTRUCTIONS, 1);
             pmu.advance(&user(1));
@@ -402,6 +403,28 @@ fn ibs_is_sound(fault: Mutation, pmu: &mut Pmu) -> bool {
         IbsCountsOn => (0..100).all(|n| !ibs::step(pmu, n).ibs),
         IbsInterruptLost | IbsPeriodDoubled => outcome.ibs,
         _ => unreachable!("{fault:?} is none of IBS"),
+    }
+}
+
+/// One update of the registers of energy.
+fn energy_is_sound(fault: Mutation, pmu: &mut Pmu) -> bool {
+    use Mutation::*;
+    let mut moved = |msr: u32| {
+        let mut at = |time: u64| {
+            pmu.set_time(time << 20);
+            read(pmu, msr)
+        };
+        [at(5000), at(5001)]
+    };
+    let grown = |[before, behind]: [u64; 2]| behind.wrapping_sub(before);
+    match fault {
+        EnergyStandsStill | EnergyRunsBackwards => grown(moved(0x611)) == 256,
+        EnergyOfCoresTooLarge => grown(moved(0x639)) < grown(moved(0x611)),
+        EnergyUpperHalfSet => moved(0x611)[1] >> 32 == 0,
+        EnergyUnitLost => read(pmu, 0x606) >> 8 & 0x1F == 14,
+        EnergyWriteAccepted => pmu.write_msr(0x611, 0).is_err(),
+        EnergyRegistersAbsent => pmu.read_msr(0x611).is_ok(),
+        _ => unreachable!("{fault:?} is none of energy"),
     }
 }
 

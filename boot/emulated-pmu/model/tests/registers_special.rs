@@ -21,6 +21,9 @@ fn special_registers_start_at_0_unless_they_tell_of_the_part() {
                 0x14CF => assert_eq!(value, 32, "{model:?}"),
                 // IBS_CTL: the first entry of the extended local vector table.
                 0xC001_103A => assert_eq!(value, 1 << 8, "{model:?}"),
+                // Energy: the unit, and what will go through 0 later on.
+                0x606 | 0x611 | 0x619 | 0x639 | 0x641 | 0x64D => assert_ne!(value, 0, "{model:?}"),
+                0xC001_0299..=0xC001_029B => assert_ne!(value, 0, "{model:?}"),
                 0x345 => assert_ne!(value, 0, "{model:?}"),
                 _ => assert_eq!(value, 0, "{model:?} {msr:#x}"),
             }
@@ -52,6 +55,9 @@ fn read_only_registers_fault_on_write() {
         (Model::Zen2, 0xC000_00E9),
         (Model::K10, 0x1DB),
         (Model::K10, 0x1DD),
+        (Model::Haswell, 0x606),
+        (Model::Skylake, 0x64D),
+        (Model::Zen2, 0xC001_029A),
     ] {
         let result = pmu(model).write_msr(msr, 0);
         assert_eq!(fault(result), Fault::ReadOnly { msr, value: 0 }, "{model:?}");

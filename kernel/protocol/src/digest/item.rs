@@ -111,10 +111,15 @@ fn standing(record: &Record) -> (Standing, Option<String>) {
 pub(crate) fn metric(metric: &Metric) -> Figure {
     let value = &metric.value;
     let apart = if metric.deterministic { 0.0 } else { (value.max - value.min).abs() };
+    // Joules of an execution are too small for thousandths.
+    let (event, scale) = match &metric.energy {
+        Some(_) => (format!("{} (nJ)", metric.event), 1e9),
+        None => (metric.event.clone(), 1.0),
+    };
     Figure {
-        event: cut(&metric.event),
-        value: thousandths(value.median),
-        spread: thousandths(apart).map(i64::unsigned_abs),
+        event: cut(&event),
+        value: thousandths(scale * value.median),
+        spread: thousandths(scale * apart).map(i64::unsigned_abs),
     }
 }
 

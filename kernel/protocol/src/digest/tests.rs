@@ -15,6 +15,7 @@ fn result(verdict: Verdict, misses: Vec<Miss>) -> Record {
         deterministic: min == max,
         series: [Series::default(), Series::default()],
         counting: None,
+        energy: None,
     };
     Record::Result(SnippetResult {
         item: 3,

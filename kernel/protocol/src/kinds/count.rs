@@ -54,6 +54,7 @@ impl ItemRecord for CountResult {
             all.push(figure(format!("{set}passes"), number(passes)));
             events.iter().for_each(|event| of_event(self, &set, event, &mut all));
         }
+        all.extend(self.energy.iter().map(|one| figure(&*one.event, one.joules)));
         let readings = self.named_readings().into_iter();
         all.extend(readings.map(|(name, value)| figure(name, scaled(&value))));
         all

@@ -13,8 +13,14 @@ pub(crate) fn check_count(count: &Count) -> Result<(), LimitError> {
     }
     count.sets.iter().try_for_each(|set| name(&set.name))?;
     for set in count.all_sets() {
-        check_requests(set.requests)?;
+        // Energy alone is enough.
+        let least = if count.energy.is_empty() || !count.sets.is_empty() { 1 } else { 0 };
+        check_requests(set.requests, least)?;
         check_bind(set.bind, &count.workload)?;
+    }
+    range("the number of energies", count.energy.len() as u64, 0, MAX_EVENTS as u64)?;
+    for energy in &count.energy {
+        length("the text of an event", energy.len(), MAX_EVENT_BYTES)?;
     }
     if count.interval_ns > 0 {
         check_series(count)?;
@@ -24,8 +30,8 @@ pub(crate) fn check_count(count: &Count) -> Result<(), LimitError> {
     gate::check(count)
 }
 
-fn check_requests(requests: &[CountRequest]) -> Result<(), LimitError> {
-    range("the number of events", requests.len() as u64, 1, MAX_EVENTS as u64)?;
+fn check_requests(requests: &[CountRequest], least: u64) -> Result<(), LimitError> {
+    range("the number of events", requests.len() as u64, least, MAX_EVENTS as u64)?;
     for request in requests {
         length("the text of an event", request.event.len(), MAX_EVENT_BYTES)?;
         if let Some(every) = request.every {

@@ -133,6 +133,7 @@ fn i8_tasks_that_cannot_run_are_refused() {
             alone: false,
             sets: alloc::vec![],
             gate: alloc::vec![],
+            energy: alloc::vec![],
         }))
     };
     let request = CountRequest { event: "cycles".into(), ..CountRequest::default() };
@@ -181,6 +182,7 @@ fn c3_a_set_is_bound_to_what_there_is() {
         alone: false,
         sets: sets.to_vec(),
         gate: alloc::vec![],
+        energy: alloc::vec![],
     };
     let check = |count: Count<'static>| check_item(&Item::Count(count));
     let sets = [set(Bind::Tasks(alloc::vec![1, 0]), false), set(Bind::System, true)];

@@ -76,6 +76,31 @@ pub struct CountResult {
     /// TSC ticks between two timer ticks at the end, if those that were asked for left the tasks no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lengthened: Option<u64>,
+    /// Energy that was used meanwhile, by everything that ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub energy: Vec<CountedEnergy>,
+}
+
+/// Energy that a part of the machine used while tasks ran (RAPL).
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CountedEnergy {
+    /// The part, in the job's words.
+    pub event: String,
+    /// The register: `MSR 0x611`.
+    pub register: String,
+    /// Joules.
+    pub joules: f64,
+    /// Joules by which that may be off: what the register moves by at once.
+    pub resolution: f64,
+    /// Units of the register.
+    pub units: u64,
+    /// The unit: 14 means 2^-14 J.
+    pub unit: u8,
+    /// TSC ticks in which it was used, the way into the tasks and out of them included.
+    pub ticks: u64,
+    /// TSC ticks from one update of the register to the next.
+    pub update: u64,
 }
 
 impl CountResult {

@@ -37,6 +37,12 @@ pub struct Machine {
     /// Why there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pmu_absent: Option<String>,
+    /// The parts of the machine whose energy the processor tells (RAPL).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub energy: Vec<EnergyMeter>,
+    /// Why it tells none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_absent: Option<String>,
     /// What ends a snippet that does not end by itself: `counter NMI`, of an unhalted-cycles counter that overflows; `NMI by
     /// another processor`, which ends code that halts with interrupts off as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,6 +81,18 @@ pub struct Machine {
     /// Width and height of the screen in pixels, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screen: Option<[u32; 2]>,
+}
+
+/// A part of the machine whose energy is told.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EnergyMeter {
+    /// Its name in jobs, as `energy-pkg`.
+    pub event: String,
+    /// The register.
+    pub msr: Hex,
+    /// The unit: 14 means 2^-14 J.
+    pub unit: u8,
 }
 
 /// One kind of core of a hybrid package.

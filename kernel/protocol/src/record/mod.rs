@@ -20,7 +20,7 @@ pub use bring_up::{AcpiTable, AcpiTables, CpuidLeaves, INDEXED_LEAVES, Measure, 
 pub use check::{Check, CheckVerdict, Suite};
 pub use count::{
     CountCpu, CountGate, CountInterval, CountReading, CountResult, CountSnapshot, CountValue,
-    CountedEvent, CountedSet, Eviction,
+    CountedEnergy, CountedEvent, CountedSet, Eviction,
 };
 pub use events::EventTables;
 pub use exact::{Comparison, ExactCount, ExactResult, ListedInstruction};
@@ -32,8 +32,8 @@ pub use fault::{Crash, CrashKind, Fault, Registers};
 pub use hex::Hex;
 pub use history::{HistoryPass, HistoryResult, HistorySeries, StoppedBy};
 pub use machine::{
-    Apic, ApicMode, CoreType, CountedBy, EmulatedPmu, KindOfCores, Machine, Pmu, PmuArchitecture,
-    Topology, Tsc, TscSource,
+    Apic, ApicMode, CoreType, CountedBy, EmulatedPmu, EnergyMeter, KindOfCores, Machine, Pmu,
+    PmuArchitecture, Topology, Tsc, TscSource,
 };
 pub use place::{HistoryPlace, ProgramKey};
 pub use processors::{
@@ -41,7 +41,8 @@ pub use processors::{
     Sum,
 };
 pub use result::{
-    Aggregates, Applied, Counting, Metric, Miss, Series, SnippetResult, Uncounted, Verdict,
+    Aggregates, Applied, Counting, EnergyReading, Metric, Miss, Series, SnippetResult, Uncounted,
+    Verdict,
 };
 pub use sampling::{
     AddressCount, CodePlace, DataCount, EdgeCount, OutcomeCount, RecordedBranches, SampleResult,

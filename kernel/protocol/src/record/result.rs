@@ -134,6 +134,24 @@ pub struct Metric {
     /// What was counted, and where; absent for the TSC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counting: Option<Counting>,
+    /// Set for energy: the figures are in joules, those of `series` in units of the register and of all runs together. The least and
+    /// the greatest value are as far from the others as cannot be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergyReading>,
+}
+
+/// How energy was read (RAPL).
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EnergyReading {
+    /// The unit of the register: 14 means 2^-14 J.
+    pub unit: u8,
+    /// Joules of an execution by which the figure may be off: what the register moves by at once, at the end of both code sizes.
+    pub resolution: f64,
+    /// TSC ticks that all runs of the smaller code size took, and those of the larger.
+    pub ticks: [u64; 2],
+    /// TSC ticks from one update of the register to the next.
+    pub update: u64,
 }
 
 /// How an event was counted.

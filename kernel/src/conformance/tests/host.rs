@@ -283,6 +283,7 @@ impl Registers for Host {
     }
 
     fn rdmsr(&mut self, msr: Msr) -> Result<u64, Absent> {
+        self.pmu.set_time(self.tsc);
         Registers::rdmsr(&mut self.pmu, msr)
     }
 

@@ -152,6 +152,13 @@ pub(super) const TABLE: &[(Mutation, Model, &str)] = {
         (MetricsStatusStuck, ArrowLake, "metrics.status_bit"),
         (MetricsRdpmcAbsent, IceLake, "metrics.rdpmc_equals_rdmsr"),
         (MetricsReservedAccepted, IceLake, "metrics.reserved"),
+        (EnergyRegistersAbsent, Zen4, "energy.registers"),
+        (EnergyUnitLost, Skylake, "energy.registers"),
+        (EnergyUpperHalfSet, SapphireRapids, "energy.width"),
+        (EnergyStandsStill, Zen2, "energy.moves"),
+        (EnergyRunsBackwards, Haswell, "energy.moves"),
+        (EnergyOfCoresTooLarge, Skylake, "energy.parts"),
+        (EnergyWriteAccepted, Zen4, "energy.read_only"),
     ]
 };
 

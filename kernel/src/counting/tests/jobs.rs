@@ -44,6 +44,7 @@ pub(super) fn item(
         alone: false,
         sets: vec![],
         gate: vec![],
+        energy: vec![],
     }
 }
 

@@ -126,6 +126,7 @@ fn item(sets: &[(&'static str, Bind, bool)]) -> count::Count<'static> {
         alone: false,
         sets: sets.iter().map(set).collect(),
         gate: vec![],
+        energy: vec![],
     }
 }
 

@@ -13,6 +13,7 @@ use arch::cpu::extended;
 use arch::memory::arena::AREA_BYTES;
 use arch::pmu::Gate;
 use arch::time::tsc;
+use kernel::energy::Meters;
 use kernel::snippet::events::{Counted, Plan};
 use kernel::snippet::repeat_on_smi::repeat_on_smi;
 use kernel::snippet::{Phase, Runner, emit, fault};
@@ -143,6 +144,13 @@ impl Runner for Target<'_> {
 
     fn msrs(&self) -> &[u64] {
         self.asked.msrs()
+    }
+
+    fn meters(&mut self) -> Meters<'_> {
+        match &mut self.meters {
+            Ok(meters) => Ok(meters),
+            Err(none) => Err(*none),
+        }
     }
 
     fn is_unwatched(&self) -> bool {

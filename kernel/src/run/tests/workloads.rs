@@ -66,6 +66,7 @@ fn a_count_item_is_measured_or_has_its_reason() {
         alone: false,
         sets: vec![],
         gate: vec![],
+        energy: vec![],
     };
     for (tasks, ended) in [(1, [1, 0]), (2, [0, 1])] {
         let mut machine = Clocked::new(1);

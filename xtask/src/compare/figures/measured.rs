@@ -15,7 +15,11 @@ pub(crate) fn of_metrics(
     behind: &str,
 ) -> Vec<Figure> {
     let of = |metric: &Metric| {
-        let unit = if metric.event == TSC { TICKS } else { EVENTS };
+        let unit = match &metric.energy {
+            Some(_) => JOULES,
+            None if metric.event == TSC => TICKS,
+            None => EVENTS,
+        };
         let name = format!("{}{behind}", metric.event);
         let spread = spread(metric, runs, per, steady);
         let event = metric.counting.as_ref().map(|counting| counting.name.clone());
@@ -27,6 +31,9 @@ pub(crate) fn of_metrics(
 /// Each figure is a difference of two codes' counts, divided. The runs of the one and of the other are independent, so
 /// those of the same number make a pair as good as any.
 fn spread(metric: &Metric, runs: u32, per: u64, steady: bool) -> Spread {
+    if metric.energy.is_some() {
+        return Spread::Range([metric.value.min, metric.value.max], runs);
+    }
     if metric.deterministic {
         let enough = runs > 1 || steady;
         return if enough { Spread::Exact(runs) } else { Spread::Unknown(ONE_RUN) };
@@ -85,6 +92,8 @@ pub(crate) fn of_facts(facts: &FactsResult, steady: bool) -> Vec<Figure> {
     told.collect()
 }
 
+/// What energy is in.
+const JOULES: &str = "J";
 /// What times of a fact sheet are in, and what its other figures are numbers of.
 const CYCLES: &str = "cycles";
 const FACTS: &str = "facts";

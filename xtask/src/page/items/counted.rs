@@ -5,7 +5,7 @@ use super::tasks::{faults, of_tasks, plain};
 use super::{note, share, table};
 use crate::page::Document;
 use crate::render::count::{
-    READINGS, all_uncounted, cpus, inherited_from_afar, lost, rows_of_readings,
+    READINGS, all_uncounted, cpus, energy, inherited_from_afar, lost, rows_of_readings,
     share as counted_share, value,
 };
 use crate::render::tasks::{label, together, too_short};
@@ -29,6 +29,7 @@ pub(crate) fn parts(document: &Document, count: &CountResult) -> Vec<Part> {
     if !count.events.is_empty() {
         parts.extend(events(count, &count.events, count.groups));
     }
+    parts.extend(count.energy.iter().map(|one| Part::Text(energy(one) + ".")));
     for set in &count.sets {
         parts.push(Part::Heading(format!("Set {}, bound to {}", set.name, set.bind)));
         parts.extend(lost(set).map(|why| note(Tone::Warn, "no counts", why)));

@@ -1,7 +1,7 @@
 //! A snippet: how each figure came about.
 
 use super::{Badge, Document, Value, controls, note, table};
-use crate::render::{forms, number};
+use crate::render::{forms, joules, number};
 use html_report::model::{Cell, Part, Spread, Tone};
 use protocol::criteria::TSC;
 use protocol::record::{Metric, Series, SnippetResult};
@@ -13,18 +13,26 @@ pub(crate) fn kind(result: &SnippetResult) -> &'static str {
 /// The figures: of each event the median, with least, mean and greatest of the runs.
 pub(crate) fn figures(document: &Document, result: &SnippetResult) -> Vec<(String, String, Value)> {
     let figure = |metric: &Metric| {
-        let unit = if metric.event == TSC { document.tsc() } else { String::new() };
-        let value = &metric.value;
-        let spread = match metric.deterministic {
-            true => Badge::new(Tone::Plain, "all equal"),
-            false => Badge::new(Tone::Plain, format!("{} distinct", distinct(metric))),
+        let (unit, scale) = match &metric.energy {
+            Some(_) => ("nJ".to_string(), 1e9),
+            None if metric.event == TSC => (document.tsc(), 1.0),
+            None => (String::new(), 1.0),
         };
+        let value = &metric.value;
+        let spread = Badge::new(
+            Tone::Plain,
+            match &metric.energy {
+                Some(energy) => format!("± {}", joules(energy.resolution)),
+                None if metric.deterministic => "all equal".to_string(),
+                None => format!("{} distinct", distinct(metric)),
+            },
+        );
         let doubtful =
             metric.counting.as_ref().is_some_and(|counting| !counting.remarks.is_empty());
         let verdict = if doubtful { Badge::new(Tone::Warn, "doubtful") } else { Badge::default() };
         let value = Value {
-            value: Some(value.median),
-            range: Some([value.min, value.mean, value.max]),
+            value: Some(scale * value.median),
+            range: Some([value.min, value.mean, value.max].map(|value| scale * value)),
             runs: result.runs.into(),
             spread,
             verdict,
@@ -99,7 +107,10 @@ fn counts(metrics: &[Metric], result: &SnippetResult) -> Part {
             pass,
             ends(small),
             ends(large),
-            number(metric.value.median),
+            match metric.energy {
+                Some(_) => joules(metric.value.median),
+                None => number(metric.value.median),
+            },
         ];
         texts.map(Cell::text).into()
     };
@@ -111,7 +122,7 @@ fn counts(metrics: &[Metric], result: &SnippetResult) -> Part {
 
 /// The runs of both code sizes, where they differ; of a figure that was the same in all of them there is nothing to see.
 pub(super) fn spreads(metric: &Metric, behind: &str) -> Vec<Spread> {
-    if metric.deterministic {
+    if metric.deterministic || metric.energy.is_some() {
         return Vec::new();
     }
     let one = |(series, which): (&Series, &str)| Spread {

@@ -11,7 +11,14 @@ fn report(items: &[(&str, f64, Option<f64>)]) -> Report {
             let value = Aggregates { min: value, median: value, mean: value, max: value };
             let series = [1, 2].map(|distinct| Series { distinct, ..Series::default() });
             let event = event.to_string();
-            Some(Metric { event, value, deterministic: false, series, counting: None })
+            Some(Metric {
+                event,
+                value,
+                deterministic: false,
+                series,
+                counting: None,
+                energy: None,
+            })
         });
         let result = SnippetResult {
             item,

@@ -48,6 +48,8 @@ fn m1_what_cannot_be_had_is_refused_with_its_reason() {
         (skx("r8000000000000000"), "reserved in an Intel event select register"),
         (skx("0x00c0"), "neither in user mode nor in kernel mode"),
         (skx("load-latency-of-something"), "there is no event"),
+        (skx("energy-pkg"), "energy-pkg is no event of a counter: energy is read around"),
+        (skx("energy-ram:u"), "energy-ram is no event of a counter"),
         (skx("smi"), "the generic event smi has no counterpart"),
         (on(&amd, Some(&zen), "ex_ret_instr:p"), "instruction-based sampling"),
         (on(&amd, Some(&zen), "ex_ret_instr:any"), "AMD processors count one hyper-thread"),

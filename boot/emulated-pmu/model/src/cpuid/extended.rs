@@ -35,6 +35,8 @@ const AMD_ONLY: u32 = 1 << 1
     | 1 << 22
     | PERFCTR_CORE
     | 1 << 26;
+/// 0x8000_0007 EDX: RAPL (APM volume 3, E.4.7).
+pub(super) const RAPL: u32 = 1 << 14;
 /// 0x8000_0008 EBX: the instructions-retired counter.
 pub(super) const IRPERF: u32 = 1 << 1;
 
@@ -67,6 +69,7 @@ impl Pmu {
                 Some(identity) => brand(identity, leaf - 0x8000_0002),
                 None => host,
             },
+            0x8000_0007 => CpuidResult { edx: self.with_rapl(host.edx), ..host },
             0x8000_0008 => {
                 let irperf = self.spec().amd().is_some_and(|amd| amd.irperf);
                 CpuidResult { ebx: put(host.ebx, IRPERF, irperf), ..host }
@@ -107,6 +110,11 @@ impl Pmu {
     /// 0x8000_0001 ECX with the bits of instruction-based sampling.
     pub(super) fn with_ibs(&self, ecx: u32) -> u32 {
         put(ecx, IBS, self.ibs_features() != 0)
+    }
+
+    /// 0x8000_0007 EDX with the bit of energy, which is AMD's.
+    pub(super) fn with_rapl(&self, edx: u32) -> u32 {
+        put(edx, RAPL, self.is_amd() && self.spec().energy.is_some())
     }
 
     pub(super) fn ibs_leaf(&self) -> CpuidResult {

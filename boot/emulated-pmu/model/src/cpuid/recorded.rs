@@ -66,7 +66,9 @@ impl Pmu {
                 CpuidResult::ZERO
             }
             0x8000_0001 => self.recorded_extended_1(seen, host),
-            0x8000_0007 => CpuidResult { edx: seen.edx & host.edx, ..CpuidResult::ZERO },
+            0x8000_0007 => {
+                CpuidResult { edx: self.with_rapl(seen.edx & host.edx), ..CpuidResult::ZERO }
+            }
             0x8000_0008 => self.recorded_extended_8(seen, host),
             0x8000_0021 => both(seen, host),
             0x8000_0022 => self.recorded_v2(seen),

@@ -8,7 +8,7 @@
 //! and LBRv2: Linux, `arch/x86/events/amd/{core,lbr}.c`. SVM and IBS: libcpuid's dumps of a Phenom II X4 940, a Ryzen 9 3900X
 //! and a Ryzen 9 7900X.
 
-use super::{Amd, Identity, LbrKind, PmuKind, Spec, SvmFeatures, Vendor};
+use super::{Amd, Identity, LbrKind, PmuKind, Spec, SvmFeatures, Vendor, energy};
 use crate::events;
 
 const SELECTOR: u64 = 0xF_FFDF_FFFF;
@@ -37,6 +37,7 @@ pub(super) const K10: Spec = Spec {
     extra: &[],
     width: 3,
     events: events::K10,
+    energy: None,
 };
 
 pub(super) const ZEN2: Spec = Spec {
@@ -56,6 +57,7 @@ pub(super) const ZEN2: Spec = Spec {
     extra: &[],
     width: 6,
     events: events::ZEN2,
+    energy: Some(energy::ZEN),
 };
 
 pub(super) const ZEN4: Spec = Spec {
@@ -75,4 +77,5 @@ pub(super) const ZEN4: Spec = Spec {
     extra: &[],
     width: 6,
     events: events::ZEN4,
+    energy: Some(energy::ZEN),
 };

@@ -10,7 +10,7 @@
 //! Rapids, whose cores are Golden Cove.
 
 use super::intel::{ARCH_LBR, DEBUGCTL, FW_WRITES, SELECTOR_V5, SMM_FREEZE, identity};
-use super::{ArchLbr, CoreKind, Intel, LbrKind, PmuKind, Spec, pebs};
+use super::{ArchLbr, CoreKind, Intel, LbrKind, PmuKind, Spec, energy, pebs};
 use crate::{events, msr};
 
 /// Of both kinds: leaf 1 EAX, leaf 0xA, PERF_CAPABILITIES.
@@ -47,6 +47,7 @@ pub(super) const GOLDEN_COVE: Spec = Spec {
     ],
     width: 6,
     events: events::GOLDEN_COVE,
+    energy: Some(energy::SKYLAKE),
 };
 
 pub(super) const GRACEMONT: Spec = Spec {
@@ -80,4 +81,5 @@ pub(super) const GRACEMONT: Spec = Spec {
     ],
     width: 5,
     events: events::GRACEMONT,
+    energy: Some(energy::SKYLAKE),
 };

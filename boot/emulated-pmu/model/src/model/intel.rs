@@ -12,7 +12,9 @@
 //! What differs from the real part: BTS and TSX are not offered, so DEBUGCTL lacks the BTS bits and
 //! the selectors IN_TX. PEBS through Processor Trace, retire latencies and architectural PEBS are not offered either.
 
-use super::{ArchLbr, CoreKind, Identity, Intel, LbrKind, LegacyLbr, PmuKind, Spec, Vendor, pebs};
+use super::{
+    ArchLbr, CoreKind, Identity, Intel, LbrKind, LegacyLbr, PmuKind, Spec, Vendor, energy, pebs,
+};
 use crate::events;
 use crate::msr;
 
@@ -128,6 +130,7 @@ pub(super) const CORE2: Spec = Spec {
     extra: &[],
     width: 4,
     events: events::CORE2,
+    energy: None,
 };
 
 pub(super) const NEHALEM: Spec = Spec {
@@ -154,6 +157,7 @@ pub(super) const NEHALEM: Spec = Spec {
     extra: &[(msr::OFFCORE_RSP_0, 0xFFFF), (msr::LOAD_LATENCY, 0xFFFF)],
     width: 4,
     events: events::NEHALEM,
+    energy: None,
 };
 
 pub(super) const HASWELL: Spec = Spec {
@@ -183,6 +187,7 @@ pub(super) const HASWELL: Spec = Spec {
     ],
     width: 4,
     events: events::HASWELL,
+    energy: Some(energy::HASWELL),
 };
 
 pub(super) const SKYLAKE: Spec = Spec {
@@ -213,6 +218,7 @@ pub(super) const SKYLAKE: Spec = Spec {
     ],
     width: 4,
     events: events::SKYLAKE,
+    energy: Some(energy::SKYLAKE),
 };
 
 pub(super) const ICE_LAKE: Spec = Spec {
@@ -243,6 +249,7 @@ pub(super) const ICE_LAKE: Spec = Spec {
     ],
     width: 5,
     events: events::ICE_LAKE,
+    energy: Some(energy::SKYLAKE),
 };
 
 pub(super) const SAPPHIRE_RAPIDS: Spec = Spec {
@@ -273,6 +280,7 @@ pub(super) const SAPPHIRE_RAPIDS: Spec = Spec {
     ],
     width: 6,
     events: events::SAPPHIRE_RAPIDS,
+    energy: Some(energy::SAPPHIRE_RAPIDS),
 };
 
 pub(super) const ARROW_LAKE: Spec = Spec {
@@ -304,4 +312,5 @@ pub(super) const ARROW_LAKE: Spec = Spec {
     ],
     width: 8,
     events: events::LION_COVE,
+    energy: Some(energy::SKYLAKE),
 };

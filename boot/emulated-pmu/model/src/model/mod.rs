@@ -1,6 +1,7 @@
 //! The processors that can be presented, each a table of facts. No other module names a processor.
 
 mod amd;
+pub mod energy;
 mod hybrid;
 mod intel;
 mod pebs;
@@ -103,6 +104,7 @@ const NONE: Spec = Spec {
     extra: &[],
     width: 1,
     events: &[],
+    energy: None,
 };
 
 #[cfg(test)]

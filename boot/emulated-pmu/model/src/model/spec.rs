@@ -1,5 +1,6 @@
 //! The form of a processor's facts.
 
+use super::energy::Energy;
 use crate::events::Event;
 
 /// Who made the processor.
@@ -43,6 +44,8 @@ pub struct Spec {
     pub width: u8,
     /// The model-specific events.
     pub events: &'static [Event],
+    /// What it tells of its energy, if it does.
+    pub energy: Option<Energy>,
 }
 
 /// Which processor it claims to be.

@@ -76,6 +76,7 @@ impl Pmu {
             Register::MiscEnable | Register::HardwareConfiguration | Register::Capabilities => {}
             Register::GlobalInUse | Register::InstructionsRetired => {}
             Register::Ibs(n) if n == super::ibs::IBS_CTL => {}
+            Register::Energy(_) => {}
             register => drop(self.write(register, msr, value)?),
         }
         Ok(())
@@ -88,6 +89,7 @@ impl Pmu {
             Register::DebugControl => self.is(Mutation::DebugControlAbsent),
             Register::GlobalStatus => self.is(Mutation::GlobalStatusAbsent),
             Register::Ibs(_) => self.is(Mutation::IbsRegistersAbsent),
+            Register::Energy(_) => self.is(Mutation::EnergyRegistersAbsent),
             _ => false,
         }
     }

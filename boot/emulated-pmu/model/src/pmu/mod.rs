@@ -5,6 +5,7 @@ mod adaptive;
 mod advance;
 mod branches;
 mod counter;
+pub(crate) mod energy;
 mod freeze;
 mod gate;
 mod horizon;
@@ -78,6 +79,8 @@ pub struct Pmu {
     planted: Planted,
     offers_svm: bool,
     world: World,
+    /// The guest's TSC as it was told last.
+    time: u64,
 }
 
 impl Pmu {
@@ -129,6 +132,7 @@ impl Pmu {
             planted: Planted::default(),
             offers_svm: false,
             world: World::default(),
+            time: 0,
         };
         pmu.reset();
         pmu

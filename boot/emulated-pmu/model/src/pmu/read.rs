@@ -50,6 +50,7 @@ impl Pmu {
             Register::HardwareConfiguration => self.hwcr,
             Register::InstructionsRetired => self.instructions_retired,
             Register::Ibs(n) => self.read_ibs(n),
+            Register::Energy(n) => self.read_energy(n),
             Register::LbrSelect
             | Register::LbrTos
             | Register::LbrFrom(_)

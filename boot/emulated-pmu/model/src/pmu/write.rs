@@ -134,6 +134,8 @@ impl Pmu {
                 self.pebs_data_config = checked(msr, value, valid)?;
             }
             Register::Ibs(n) => self.write_ibs(n, msr, value)?,
+            Register::Energy(_) if self.is(Mutation::EnergyWriteAccepted) => {}
+            Register::Energy(_) => return Err(Fault::ReadOnly { msr, value }),
             Register::LbrSelect
             | Register::LbrTos
             | Register::LbrFrom(_)

@@ -6,6 +6,7 @@ use super::nearest::Nearest;
 use super::{Leaves, Unfit};
 use crate::cpuid::HYBRID;
 use crate::events;
+use crate::model::energy::{self, Energy};
 use crate::model::{
     ADAPTIVE_SELECT, Amd, ArchLbr, CoreKind, Identity, Intel, LbrKind, Model, Pebs, PmuKind, Spec,
     SvmFeatures, Vendor, debugctl_of, ibs, selector_of,
@@ -50,6 +51,7 @@ pub(super) fn of(leaves: &Leaves, nearest: Nearest) -> Result<Spec, Unfit> {
                 lbr: amd_lbr(leaves, amd.v2),
                 events: if nearest.own { model.events } else { events::EVERY_AMD },
                 pmu: PmuKind::Amd(amd),
+                energy: rapl(leaves),
                 ..*model
             })
         }
@@ -74,6 +76,7 @@ pub(super) fn of(leaves: &Leaves, nearest: Nearest) -> Result<Spec, Unfit> {
                 extra: if own { model.extra } else { &[] },
                 events: if own { model.events } else { &[] },
                 pmu: PmuKind::Intel(intel),
+                energy: if is_server(signature) { Some(energy::SERVER) } else { model.energy },
                 ..*model
             })
         }
@@ -239,6 +242,20 @@ fn amd_lbr(leaves: &Leaves, v2: bool) -> LbrKind {
 /// The low `count` bits.
 fn low(count: u32) -> u32 {
     1u32.checked_shl(count).map_or(u32::MAX, |bit| bit - 1)
+}
+
+/// Whether it is one of the servers whose memory has a unit of energy of its own: Haswell to Ice Lake, but Knights Landing and
+/// Mill (Linux, `arch/x86/events/rapl.c`, those of `RAPL_UNIT_QUIRK_INTEL_HSW`).
+fn is_server(signature: u32) -> bool {
+    let model = signature >> 4 & 0xF | signature >> 12 & 0xF0;
+    let sixth = signature >> 8 & 0xF == 6;
+    sixth && matches!(model, 0x3F | 0x4F | 0x55 | 0x56 | 0x6A | 0x6C)
+}
+
+/// RAPL as it was recorded (leaf 0x80000007 EDX); all processors that say so have the same registers.
+fn rapl(leaves: &Leaves) -> Option<Energy> {
+    let said = leaves.of(0x8000_0007, 0)[3] & 1 << 14 != 0;
+    if said { Model::Zen4.spec().energy } else { None }
 }
 
 /// IBS as it was recorded, as far as the model does it (leaf 0x8000001B).

@@ -62,6 +62,12 @@ impl Table {
         self.special.push(0xC001_103A);
     }
 
+    /// Energy: the unit and what counts, all read-only.
+    fn energy(&mut self, domains: &[u32]) {
+        self.special.push(0x606);
+        self.special.extend(domains);
+    }
+
     fn full_width(&mut self, counters: u32) {
         for n in 0..counters {
             self.faulting(0x4C1 + n, 0, (1 << 48) - 1);
@@ -116,6 +122,7 @@ pub fn table(model: Model) -> Table {
             table.legacy_lbr(16, 0x680, 0x6C0);
         }
         Model::Haswell => {
+            table.energy(&[0x611, 0x619, 0x639, 0x641]);
             table.intel(4, 0xFFF7_FFFF, 3, 48);
             table.full_width(4);
             table.faulting(0x38D, 0, 0xFFF);
@@ -130,6 +137,7 @@ pub fn table(model: Model) -> Table {
             table.legacy_lbr(16, 0x680, 0x6C0);
         }
         Model::Skylake => {
+            table.energy(&[0x611, 0x619, 0x639, 0x641, 0x64D]);
             table.intel(8, 0xFFF7_FFFF, 3, 48);
             table.full_width(8);
             table.faulting(0x38D, 0, 0xFFF);
@@ -149,6 +157,7 @@ pub fn table(model: Model) -> Table {
             }
         }
         Model::IceLake => {
+            table.energy(&[0x611, 0x619, 0x639, 0x641, 0x64D]);
             table.intel(8, 0x4_FFD7_FFFF, 4, 48);
             table.full_width(8);
             table.faulting(0x38D, 0, 0x1111_0000_BBBB);
@@ -170,6 +179,10 @@ pub fn table(model: Model) -> Table {
             }
         }
         Model::SapphireRapids | Model::GoldenCove => {
+            table.energy(&[0x611, 0x619, 0x639, 0x64D]);
+            if model == Model::GoldenCove {
+                table.special.push(0x641);
+            }
             table.intel(8, 0x4_FFD7_FFFF, 4, 48);
             table.full_width(8);
             table.faulting(0x38D, 0, 0x1111_0000_BBBB);
@@ -186,6 +199,7 @@ pub fn table(model: Model) -> Table {
             table.arch_lbr();
         }
         Model::ArrowLake => {
+            table.energy(&[0x611, 0x619, 0x639, 0x641, 0x64D]);
             table.intel(10, 0xFF14_FFD7_FFFF, 4, 48);
             table.full_width(10);
             table.faulting(0x38D, 0, 0x1111_0000_BBBB);
@@ -209,6 +223,7 @@ pub fn table(model: Model) -> Table {
             }
         }
         Model::Gracemont => {
+            table.energy(&[0x611, 0x619, 0x639, 0x641, 0x64D]);
             table.intel(6, 0x4_FFD7_FFFF, 3, 48);
             table.full_width(6);
             table.faulting(0x38D, 0, 0x111_0000_0BBB);
@@ -231,6 +246,7 @@ pub fn table(model: Model) -> Table {
             table.ibs(0x0203_0000_FFFF_FFFF, 0x000F_FFFF_000E_FFFF, false);
         }
         Model::Zen2 | Model::Zen4 => {
+            table.special.extend([0xC001_0299, 0xC001_029A, 0xC001_029B]);
             table.amd(&[0xC001_0000, 0xC001_0001, 0xC001_0002, 0xC001_0003]);
             for n in 0..6 {
                 table.amd(&[0xC001_0200 + 2 * n]);

@@ -2,7 +2,7 @@
 
 use crate::payload::guest::{Guest, SCE};
 use crate::payload::svm::{EFER, SVME, VM_CR, VM_HSAVE_PA};
-use crate::payload::{events, ibs, nested_guest, port, retire, statistics};
+use crate::payload::{clock, events, ibs, nested_guest, port, retire, statistics};
 use pmu_model::{MsrError, Ring, Silence, msr};
 
 /// Reserved bits of EFER that QEMU's processors do not have: everything but SCE, LME, LMA, NXE, FFXSR and, hidden, SVME.
@@ -22,7 +22,11 @@ pub(super) fn read(guest: &mut Guest) {
         }
         VM_CR => nested_guest::read_vm_cr(guest),
         VM_HSAVE_PA => nested_guest::read_save_area(guest),
-        _ => guest.counting.pmu().read_msr(number).ok(),
+        _ => {
+            // The registers of energy go by the clock.
+            guest.counting.pmu().set_time(clock::now());
+            guest.counting.pmu().read_msr(number).ok()
+        }
     };
     match value {
         Some(value) => {

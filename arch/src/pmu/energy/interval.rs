@@ -1,0 +1,169 @@
+//! The energy between two moments.
+//!
+//! A register moves about once in a millisecond. So an interval begins where one has just moved, and how much all of them move until
+//! the next time is what cannot be told at its end.
+
+use super::{Domain, Energy, Meter};
+use alloc::vec::Vec;
+use thiserror::Error;
+
+/// A processor whose registers of energy can be read.
+pub trait Source {
+    /// What the register of a domain reads, its lower 32 bits.
+    fn read(&mut self, domain: Domain) -> u32;
+    /// The TSC.
+    fn now(&mut self) -> u64;
+    /// Ticks of the TSC in a second.
+    fn hz(&self) -> u64;
+    /// What it tells of its energy.
+    fn energy(&self) -> &Energy;
+}
+
+/// Parts of a second: between two looks at a register that should move, and after which it is given up. It should move within 1 ms.
+const LOOKS: u64 = 200_000;
+const GIVEN_UP: u64 = 10;
+
+/// No register moved.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[error("the register stands still: it read {reads:#x} for {ms} ms")]
+pub struct Still {
+    /// What it read.
+    pub reads: u32,
+    /// For how long.
+    pub ms: u64,
+}
+
+/// One domain of an interval.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Part {
+    /// The domain.
+    pub domain: Domain,
+    meter: Meter,
+    /// Units that its register moved by from one update to the next, at least 1: so much more or less may have been used.
+    pub step: u64,
+}
+
+impl Part {
+    /// Units in the interval.
+    #[must_use]
+    pub const fn units(&self) -> u64 {
+        self.meter.total()
+    }
+}
+
+/// An interval that has begun.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Interval {
+    parts: Vec<Part>,
+    begin: u64,
+    end: u64,
+    /// Ticks from one update to the next.
+    update: u64,
+    /// Ticks after which the registers have to be read again.
+    gap: u64,
+    read: u64,
+    late: bool,
+}
+
+impl Interval {
+    /// Begins where a register has just moved: that of the domain with the smallest unit.
+    ///
+    /// # Errors
+    /// It does not move.
+    pub fn begin(domains: &[Domain], source: &mut dyn Source) -> Result<Self, Still> {
+        // The finest one: a register in joules moves rarely.
+        let unit = |domain: &&Domain| source.energy().unit(**domain);
+        let Some(&first) = domains.iter().max_by_key(unit) else {
+            return Ok(Self::default());
+        };
+        edge(first, source)?;
+        let begin = source.now();
+        let at = |source: &mut dyn Source| -> Vec<u32> {
+            domains.iter().map(|&domain| source.read(domain)).collect()
+        };
+        let before = at(source);
+        edge(first, source)?;
+        let now = source.now();
+        let here = at(source);
+        let seconds =
+            domains.iter().map(|&domain| Meter::seconds(source.energy().unit(domain))).min();
+        let part = |(&domain, (&before, &here)): (&Domain, (&u32, &u32))| Part {
+            domain,
+            meter: Meter::begin(here),
+            step: u64::from(here.wrapping_sub(before)).max(1),
+        };
+        Ok(Self {
+            parts: domains.iter().zip(before.iter().zip(&here)).map(part).collect(),
+            begin: now,
+            end: now,
+            update: now.wrapping_sub(begin),
+            gap: seconds.unwrap_or_default().saturating_mul(source.hz()) / 2,
+            read: now,
+            late: false,
+        })
+    }
+
+    /// Reads the registers, if one could wrap twice before the next call. To be called at least every second.
+    pub fn keep(&mut self, source: &mut dyn Source) {
+        let now = source.now();
+        if now.wrapping_sub(self.read) >= self.gap {
+            self.note(source, now);
+        }
+    }
+
+    /// It ends here.
+    pub fn end(&mut self, source: &mut dyn Source) {
+        let now = source.now();
+        self.note(source, now);
+    }
+
+    fn note(&mut self, source: &mut dyn Source, now: u64) {
+        for part in &mut self.parts {
+            part.meter.note(source.read(part.domain));
+        }
+        self.late |= now.wrapping_sub(self.read) / 2 > self.gap;
+        (self.end, self.read) = (now, now);
+    }
+
+    /// Whether the registers were read too late, so that one may have wrapped twice meanwhile.
+    #[must_use]
+    pub const fn is_late(&self) -> bool {
+        self.late
+    }
+
+    /// Each domain, in the order asked for.
+    #[must_use]
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Ticks of the TSC.
+    #[must_use]
+    pub const fn ticks(&self) -> u64 {
+        self.end.wrapping_sub(self.begin)
+    }
+
+    /// Ticks of the TSC from one update of the register to the next.
+    #[must_use]
+    pub const fn update(&self) -> u64 {
+        self.update
+    }
+}
+
+/// Waits until the register moves.
+fn edge(domain: Domain, source: &mut dyn Source) -> Result<(), Still> {
+    let (begin, hz) = (source.now(), source.hz());
+    let reads = source.read(domain);
+    loop {
+        let looked = source.now();
+        if source.read(domain) != reads {
+            return Ok(());
+        }
+        if looked.wrapping_sub(begin) > hz / GIVEN_UP {
+            return Err(Still { reads, ms: 1000 / GIVEN_UP });
+        }
+        while source.now().wrapping_sub(looked) < hz / LOOKS {
+            core::hint::spin_loop();
+        }
+    }
+}

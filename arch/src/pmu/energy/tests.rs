@@ -1,0 +1,164 @@
+//! The driver against the register-level model.
+
+use super::*;
+use pmu_model::{Host, Model, Mutation, Pmu, Timing};
+
+fn pmu(model: Model, fault: Option<Mutation>) -> Pmu {
+    let mut pmu = Pmu::new(model, Host::EXAMPLE, Timing::DEFAULT);
+    pmu.set_mutation(fault);
+    pmu
+}
+
+#[test]
+fn s4_each_model_has_the_domains_that_its_manual_has() {
+    use Domain::{Cores, Graphics, Memory, Package, Platform};
+    let all = [Package, Cores, Graphics, Memory, Platform];
+    for (model, unit, domains) in [
+        (Model::Haswell, 14, &all[..4]),
+        (Model::Skylake, 14, &all[..]),
+        (Model::IceLake, 14, &all),
+        (Model::SapphireRapids, 14, &[Package, Cores, Memory, Platform]),
+        (Model::Gracemont, 14, &all),
+        (Model::Zen2, 16, &all[..2]),
+        (Model::Zen4, 16, &all[..2]),
+    ] {
+        let energy = Energy::probe(&mut pmu(model, None)).unwrap();
+        assert_eq!(energy.domains().collect::<Vec<_>>(), domains, "{model:?}");
+        assert_eq!(energy.unit(Package), unit, "{model:?}");
+        let joules = model == Model::SapphireRapids;
+        assert_eq!(energy.unit(Platform), if joules { 0 } else { unit }, "{model:?}");
+    }
+}
+
+#[test]
+fn s4_what_cannot_be_told_is_named() {
+    let error = |model, fault| Energy::probe(&mut pmu(model, fault)).unwrap_err();
+    assert_eq!(error(Model::Nehalem, None), NoEnergy::Faults(0x606));
+    assert_eq!(error(Model::K10, None), NoEnergy::Denied);
+    assert_eq!(error(Model::Skylake, Some(Mutation::EnergyUnitLost)), NoEnergy::NoUnit(0x606));
+    let absent = Some(Mutation::EnergyRegistersAbsent);
+    assert_eq!(error(Model::Zen4, absent), NoEnergy::Faults(0xc001_0299));
+    let zen = Energy::probe(&mut pmu(Model::Zen4, None)).unwrap();
+    assert_eq!(zen.register(Domain::Memory), Err(NoDomain::OfIntel));
+    let haswell = Energy::probe(&mut pmu(Model::Haswell, None)).unwrap();
+    assert_eq!(haswell.register(Domain::Platform), Err(NoDomain::Faults(0x64d)));
+    let mut late = pmu(Model::Haswell, None);
+    late.set_time(pmu_model::model::energy::WRAP << pmu_model::model::energy::UPDATE);
+    let silent = Energy::probe(&mut late).unwrap();
+    assert_eq!(silent.register(Domain::Package), Err(NoDomain::Silent(0x611)));
+}
+
+/// A processor of 1 GHz on which a look at the clock takes 100 ns.
+struct Clocked {
+    pmu: Pmu,
+    energy: Energy,
+    time: u64,
+}
+
+impl Clocked {
+    fn new(model: Model, time: u64) -> Self {
+        let mut pmu = pmu(model, None);
+        let energy = Energy::probe(&mut pmu).unwrap();
+        Self { pmu, energy, time }
+    }
+}
+
+impl Source for Clocked {
+    fn read(&mut self, domain: Domain) -> u32 {
+        self.pmu.set_time(self.time);
+        self.pmu.rdmsr(self.energy.register(domain).unwrap()).unwrap() as u32
+    }
+    fn now(&mut self) -> u64 {
+        self.time += 100;
+        self.time
+    }
+    fn hz(&self) -> u64 {
+        1_000_000_000
+    }
+    fn energy(&self) -> &Energy {
+        &self.energy
+    }
+}
+
+const UPDATE: u64 = 1 << pmu_model::model::energy::UPDATE;
+
+#[test]
+fn s4_an_interval_begins_at_an_update_and_knows_its_step() {
+    let mut source = Clocked::new(Model::Skylake, 12_345_678);
+    let domains = [Domain::Package, Domain::Memory];
+    let mut interval = Interval::begin(&domains, &mut source).unwrap();
+    assert!(source.time % UPDATE < 10_000, "not at an update");
+    source.time += 3 * UPDATE;
+    interval.end(&mut source);
+    let [package, memory] = interval.parts() else { panic!() };
+    assert_eq!([package.units(), package.step], [3 * 256, 256]);
+    assert_eq!([memory.units(), memory.step], [3 * 32, 32]);
+    assert!(interval.update().abs_diff(UPDATE) < 10_000 && interval.ticks() >= 3 * UPDATE);
+    // Less than an update later nothing is seen.
+    let mut short = Interval::begin(&domains, &mut source).unwrap();
+    source.time += UPDATE / 2;
+    short.end(&mut source);
+    assert_eq!(short.parts()[0].units(), 0);
+}
+
+#[test]
+fn s4_an_interval_goes_over_a_wrap() {
+    let before = (pmu_model::model::energy::WRAP - 10) * UPDATE;
+    let mut source = Clocked::new(Model::Zen4, before);
+    let mut interval = Interval::begin(&[Domain::Package], &mut source).unwrap();
+    let high = source.read(Domain::Package);
+    source.time += 20 * UPDATE;
+    interval.end(&mut source);
+    assert!(source.read(Domain::Package) < high, "it did not wrap");
+    assert_eq!(interval.parts()[0].units(), 20 * 1024);
+    assert!(!interval.is_late());
+}
+
+#[test]
+fn s4_a_register_that_may_have_wrapped_twice_is_not_believed() {
+    for (seconds, late) in [(30, false), (33, true)] {
+        for kept in [false, true] {
+            let mut source = Clocked::new(Model::Zen4, 0);
+            let mut interval = Interval::begin(&[Domain::Package], &mut source).unwrap();
+            for _ in 0..seconds {
+                source.time += 1_000_000_000;
+                if kept {
+                    interval.keep(&mut source);
+                }
+            }
+            interval.end(&mut source);
+            assert_eq!(interval.is_late(), late && !kept, "{seconds} s");
+        }
+    }
+}
+
+#[test]
+fn s4_a_register_that_stands_still_is_named() {
+    let mut source = Clocked::new(Model::Skylake, 0);
+    source.pmu.set_mutation(Some(Mutation::EnergyStandsStill));
+    let still = Interval::begin(&[Domain::Package], &mut source).unwrap_err();
+    assert!(still.to_string().starts_with("the register stands still: it read 0xfff"), "{still}");
+}
+
+#[test]
+fn s4_the_memory_of_old_servers_has_a_unit_of_its_own() {
+    /// A Skylake server as far as its identity goes.
+    struct Server(Pmu);
+    impl Registers for Server {
+        fn cpuid(&self, leaf: u32, subleaf: u32) -> raw_cpuid::CpuIdResult {
+            let found = Registers::cpuid(&self.0, leaf, subleaf);
+            if leaf == 1 { raw_cpuid::CpuIdResult { eax: 0x0005_0654, ..found } } else { found }
+        }
+        fn rdmsr(&mut self, msr: Msr) -> Result<u64, crate::msr::Absent> {
+            Registers::rdmsr(&mut self.0, msr)
+        }
+        fn wrmsr(&mut self, msr: Msr, value: u64) -> Result<(), crate::msr::Absent> {
+            Registers::wrmsr(&mut self.0, msr, value)
+        }
+        fn rdpmc(&mut self, index: u32) -> Result<u64, crate::msr::Absent> {
+            Registers::rdpmc(&mut self.0, index)
+        }
+    }
+    let energy = Energy::probe(&mut Server(pmu(Model::Skylake, None))).unwrap();
+    assert_eq!([Domain::Package, Domain::Memory].map(|domain| energy.unit(domain)), [14, 16]);
+}

@@ -1,0 +1,142 @@
+//! Figures of energy by the register-level model, whose rule is known.
+
+use super::*;
+use arch::msr::Msr;
+use arch::pmu::Registers as _;
+use arch::pmu::energy::Energy;
+use pmu_model::model::energy::{UPDATE, WRAP};
+use pmu_model::{Host, Model, Mutation, Pmu, Timing};
+
+/// A machine of 1 GHz whose clock goes on by 100 ns at each look.
+struct Made {
+    pmu: Pmu,
+    energy: Energy,
+    time: u64,
+}
+
+impl Made {
+    fn new(model: Model) -> Self {
+        let mut pmu = Pmu::new(model, Host::EXAMPLE, Timing::DEFAULT);
+        let energy = Energy::probe(&mut pmu).unwrap();
+        Self { pmu, energy, time: (WRAP - 3) << UPDATE }
+    }
+}
+
+impl Source for Made {
+    fn read(&mut self, domain: Domain) -> u32 {
+        self.pmu.set_time(self.time);
+        let Msr(register) = self.energy.register(domain).unwrap();
+        self.pmu.rdmsr(Msr(register)).unwrap() as u32
+    }
+    fn now(&mut self) -> u64 {
+        self.time += 100;
+        self.time
+    }
+    fn hz(&self) -> u64 {
+        1_000_000_000
+    }
+    fn energy(&self) -> &Energy {
+        &self.energy
+    }
+}
+
+fn wanted(texts: &[&str]) -> Vec<Wanted> {
+    texts.iter().map(|text| Wanted::of_text(text).unwrap()).collect()
+}
+
+/// Both code sizes, which take so many updates.
+fn both(
+    machine: &mut Made,
+    had: &[Wanted],
+    updates: [u64; 2],
+) -> [Option<Result<Interval, Still>>; 2] {
+    updates.map(|updates| {
+        let mut interval = begin(had, Ok(&mut *machine)).unwrap().unwrap();
+        machine.time += updates << UPDATE;
+        interval.end(machine);
+        Some(Ok(interval))
+    })
+}
+
+#[test]
+fn s4_a_figure_is_in_joules_of_an_execution_over_a_wrap() {
+    let mut machine = Made::new(Model::Skylake);
+    let had = wanted(&["energy-pkg", "power/energy-ram/"]);
+    let sizes = both(&mut machine, &had, [10, 30]);
+    let mut uncounted = Vec::new();
+    let metrics = metrics(&had, Ok(&mut machine), sizes, (1000, 2), &mut uncounted);
+    assert_eq!(uncounted, []);
+    let [package, memory] = &metrics[..] else { panic!("{metrics:?}") };
+    // 20 updates of 2^-6 J for 2,000 executions; both ends may be off by an update.
+    let joule = 20.0 / 64.0 / 2000.0;
+    assert_eq!((package.event.as_str(), package.value.median), ("energy-pkg", joule));
+    let ends = [package.value.min, package.value.max].map(|joules| joules * 64.0 * 2000.0);
+    assert!((ends[0] - 18.0).abs() < 1e-9 && (ends[1] - 22.0).abs() < 1e-9, "{ends:?}");
+    assert_eq!(package.series.each_ref().map(|series| series.min), [2560, 7680]);
+    let energy = package.energy.as_ref().unwrap();
+    assert_eq!((energy.unit, energy.resolution), (14, 2.0 / 64.0 / 2000.0));
+    assert!(energy.update.abs_diff(1 << UPDATE) < 10_000, "{energy:?}");
+    assert_eq!(package.counting.as_ref().unwrap().counter, "MSR 0x611");
+    assert_eq!((memory.event.as_str(), memory.value.median), ("power/energy-ram/", joule / 8.0));
+}
+
+#[test]
+fn s4_what_is_too_short_is_said_and_no_figure() {
+    let mut machine = Made::new(Model::Zen4);
+    let had = wanted(&["energy-pkg"]);
+    let sizes = both(&mut machine, &had, [3, 5]);
+    let mut uncounted = Vec::new();
+    let made = metrics(&had, Ok(&mut machine), sizes, (1, 10), &mut uncounted);
+    assert_eq!(made, []);
+    let [one] = &uncounted[..] else { panic!("{uncounted:?}") };
+    let reason = "all runs of both codes differ by 2048 units of 2^-16 J, and the register moves by 1024 at once, each 1050 us";
+    assert!(one.reason.starts_with(reason), "{}", one.reason);
+    assert!(
+        one.reason.contains("some 4 times the runs") || one.reason.contains("some 5 times"),
+        "{}",
+        one.reason
+    );
+}
+
+#[test]
+fn s4_what_the_processor_lacks_is_refused_with_what_it_has() {
+    let mut machine = Made::new(Model::Zen4);
+    let mut uncounted = Vec::new();
+    let had_here = had(&wanted(&["energy-ram", "energy-pkg"]), Ok(&mut machine), &mut uncounted);
+    assert_eq!(had_here, wanted(&["energy-pkg"]));
+    let reason = "AMD's processors have no register for it; there is energy-pkg, energy-cores";
+    assert_eq!(uncounted, [Uncounted { event: "energy-ram".into(), reason: reason.into() }]);
+    let none = had(&wanted(&["energy-pkg"]), Err(NoEnergy::NoUnit(0x606)), &mut uncounted);
+    assert_eq!(none, []);
+    assert!(uncounted[1].reason.contains("as below a hypervisor"), "{uncounted:?}");
+}
+
+#[test]
+fn s4_a_register_that_stands_still_has_no_figure() {
+    let mut machine = Made::new(Model::Skylake);
+    machine.pmu.set_mutation(Some(Mutation::EnergyStandsStill));
+    let had = wanted(&["energy-pkg"]);
+    let begun = begin(&had, Ok(&mut machine));
+    assert!(matches!(begun, Some(Err(_))), "{begun:?}");
+    let mut uncounted = Vec::new();
+    assert_eq!(totals(&had, Ok(&mut machine), begun, &mut uncounted), []);
+    assert!(uncounted[0].reason.contains("stands still"), "{uncounted:?}");
+}
+
+#[test]
+fn s4_tasks_have_a_total_with_its_resolution() {
+    let mut machine = Made::new(Model::SapphireRapids);
+    let had = wanted(&["energy-psys", "energy-cores"]);
+    let mut interval = begin(&had, Ok(&mut machine));
+    machine.time += 200 << UPDATE;
+    if let Some(Ok(interval)) = &mut interval {
+        interval.end(&mut machine);
+    }
+    let mut uncounted = Vec::new();
+    let all = totals(&had, Ok(&mut machine), interval, &mut uncounted);
+    assert_eq!(uncounted, []);
+    // The platform counts in joules: 1,536 times 200 of 2^-16 J are 4.7, and it was between two. It moves rarely, so the cores say when it begins.
+    let [platform, cores] = &all[..] else { panic!("{all:?}") };
+    assert_eq!((platform.unit, platform.units, platform.joules), (0, 5, 5.0));
+    assert_eq!((cores.units, cores.joules, cores.resolution), (200 * 128, 1.5625, 0.0078125));
+}
