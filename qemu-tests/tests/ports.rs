@@ -5,8 +5,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 
 /// A port map in which each class of the blocking instructions that its forms need is there.
-const MAP: &str =
-    "ports=alu:0156/shift:06/mul:1/lea:15/bit:1/vec:015/shuffle:5/fp:01/load:23/sta:237/std:4/div:0+2*0156/fdiv:0";
+const MAP: &str = "ports=alu:0156/shift:06/mul:1/lea:15/bit:1/vec:015/shuffle:5/fp:01/load:23/sta:237/std:4/div:0+2*0156/fdiv:0";
 
 const JOB: &str = r#"version = 1
 allow-uncounted = true
@@ -29,7 +28,9 @@ fn ports(pmu: &str) -> HashMap<String, Value> {
     assert_eq!(called.code, 0, "{}", called.err);
     let json: Value = serde_json::from_str(&called.out).unwrap();
     let rows = json["forms"].as_array().unwrap();
-    rows.iter().map(|row| (row["form"].as_str().unwrap().to_string(), row["ports"].clone())).collect()
+    rows.iter()
+        .map(|row| (row["form"].as_str().unwrap().to_string(), row["ports"].clone()))
+        .collect()
 }
 
 #[test]

@@ -91,6 +91,7 @@ fn one(
     if told != all {
         return Err(Untold::Remainder { found: told, all });
     }
+    overlaps(form, &found, blockers, measure)?;
     let usage = Usage(found);
     let (measured, explained) =
         (alone.ports.iter().copied().fold(0.0, f64::max), bottleneck(&usage));
@@ -98,4 +99,33 @@ fn one(
         return Err(Untold::Slower { measured, explained });
     }
     Ok(usage)
+}
+
+/// A micro-operation that has just the ports which two sets share counts in both, unless a set has just these. Both blocked together
+/// it counts once.
+fn overlaps(
+    form: usize,
+    found: &[(u32, u32)],
+    blockers: &[Blocker],
+    measure: &mut impl FnMut(&Mix) -> Option<Figures>,
+) -> Result<(), Untold> {
+    let blocker = |ports: u32| blockers.iter().find(|one| one.ports == ports);
+    for (index, (_, one)) in found.iter().enumerate() {
+        for (_, other) in &found[..index] {
+            let (shared, both) = (one & other, one | other);
+            if shared == 0 || blocker(shared).is_some() || both == *one || both == *other {
+                continue;
+            }
+            let (Some(first), Some(second)) = (blocker(*one), blocker(*other)) else { continue };
+            let mix = [(first.form, BLOCKING), (second.form, BLOCKING), (form, 1)];
+            let figures = measure(&mix).ok_or(Untold::Overlap)?;
+            let more = sum(&figures, both) - f64::from(2 * BLOCKING);
+            let within = found.iter().filter(|(_, ports)| ports & !both == 0);
+            let told: u32 = within.map(|(count, _)| count).sum();
+            if whole(more, WHOLE, "")? != told {
+                return Err(Untold::Overlap);
+            }
+        }
+    }
+    Ok(())
 }

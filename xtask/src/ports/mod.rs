@@ -6,8 +6,9 @@
 //! and what is added. Without ([`by_throughput`]) cycles tell how many ports it has, and how many micro-operations more fit; the
 //! sets then have names of their own, as nothing tells the ports' numbers.
 //!
-//! A set of ports that no instruction has by itself is taken for the smallest one around it that an instruction has; [`bottleneck`]
-//! finds some of these, namely where the instruction alone would be quicker.
+//! A set of ports that no instruction has by itself is taken for the smallest one around it that an instruction has, unless that is
+//! contradicted: [`bottleneck`] finds where the instruction alone would be quicker, and two sets that share ports are blocked together, as
+//! one micro-operation on these shows in both.
 
 mod events;
 mod render;
@@ -41,6 +42,19 @@ pub struct Figures {
     pub ports: Vec<f64>,
     /// All micro-operations, if they are counted.
     pub uops: Option<f64>,
+}
+
+impl Figures {
+    /// Of so many repetitions.
+    #[must_use]
+    pub fn times(self, count: u32) -> Self {
+        let count = f64::from(count);
+        Self {
+            cycles: self.cycles * count,
+            ports: self.ports.into_iter().map(|ports| ports * count).collect(),
+            uops: self.uops.map(|uops| uops * count),
+        }
+    }
 }
 
 /// So many of each of these forms, by their indices, in this order.
@@ -80,6 +94,11 @@ pub enum Untold {
         /// All of them.
         all: u32,
     },
+    /// One micro-operation may have been counted twice.
+    #[error(
+        "its micro-operations on two sets of ports may be one on the ports that both have, and no instruction was measured that would tell"
+    )]
+    Overlap,
     /// Alone it is slower than that.
     #[error(
         "alone it takes {measured:.2} cycles of its busiest port, and what was found explains {explained:.2}"

@@ -125,7 +125,9 @@ fn d2_without_events_what_is_told_of_50_random_maps_is_right() {
             assert_eq!(sorted(&Usage(named.collect())), machine.given(form), "map {seed}");
         }
     }
-    assert!(told * 10 >= all * 9, "{told} of {all}");
+    // What is on two sets that share ports is not told.
+    println!("{told} of {all}");
+    assert!(told * 2 > all, "{told} of {all}");
 }
 
 /// Skylake's sets, and forms that a map cannot be told of.
@@ -158,6 +160,21 @@ fn d2_what_cannot_be_told_says_why() {
     let missing = by_events(7, &[1, 2, 3], |mix| machine.measure(mix).filter(|_| mix.len() == 1));
     assert!(matches!(missing[4], Err(Untold::NotMeasured(_))));
     assert_eq!(missing[1], Ok(Usage(vec![(1, 0x63)])), "one micro-operation needs no other");
+}
+
+/// Ports 0 and 1, and 0 and 6, without port 0 alone: a micro-operation of it would count in both.
+#[test]
+fn d2_a_micro_operation_that_two_sets_share_is_not_told_twice() {
+    let forms =
+        vec![vec![], vec![0x03], vec![0x41], vec![0x63], vec![0x01, 0x63, 0x63], vec![0x03, 0x41]];
+    let machine = Machine { forms, ports: 8, issue: 0, has_events: true };
+    let found = by_events(6, &[1, 2, 3], |mix| machine.measure(mix));
+    assert_eq!(found[4], Err(Untold::Overlap));
+    assert_eq!(found[5], Ok(Usage(vec![(1, 0x03), (1, 0x41)])), "both blocked together");
+    let found = by_events(6, &[1, 2, 3], |mix| machine.measure(mix).filter(|_| mix.len() < 3));
+    assert_eq!(found[5], Err(Untold::Overlap), "nothing tells them apart");
+    let told = by_throughput(6, &[1, 2, 3], 0, |mix| machine.measure(mix));
+    assert_eq!((&told.forms[4], &told.forms[5]), (&Err(Untold::Overlap), &Err(Untold::Overlap)));
 }
 
 #[test]

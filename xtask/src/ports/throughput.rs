@@ -111,6 +111,34 @@ impl<M: FnMut(&Mix) -> Option<Figures>> Work<'_, M> {
         self.more(inner, outer, ports).ok().map(|more| more == 1)
     }
 
+    /// A micro-operation on ports that two sets share counts in both. Sets of which none lies within the other share none if one
+    /// port is all that one of them has, or if instructions of both at once, as many as they have ports, do not hold each other up.
+    fn overlaps(&mut self, found: &[(u32, usize)], sets: &[Set]) -> Result<(), Untold> {
+        for (index, (_, outer)) in found.iter().enumerate() {
+            for (_, inner) in &found[..index] {
+                let (large, small) = (&sets[*outer], &sets[*inner]);
+                if large.contains.contains(inner) || small.ports == 1 {
+                    continue;
+                }
+                let least = if large.ports == small.ports { 1 } else { small.ports };
+                if large.ports % least != 0 {
+                    return Err(Untold::Overlap);
+                }
+                let many = BLOCKING * large.ports / small.ports;
+                let mix = [(large.forms[0], many), (small.forms[0], BLOCKING)];
+                let figures = (self.measure)(&mix).ok_or(Untold::Overlap)?;
+                let alone = f64::from(BLOCKING) / f64::from(small.ports);
+                let front_end = f64::from(many + BLOCKING) * self.front_end;
+                // One port that is shared makes it longer by one part in so many.
+                let longer = 1.0 + 1.0 / f64::from(2 * (large.ports + small.ports));
+                if figures.cycles > alone * longer || front_end > alone * longer {
+                    return Err(Untold::Overlap);
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn one(&mut self, form: usize, sets: &[Set]) -> Result<Vec<(u32, usize)>, Untold> {
         if let Some(index) = sets.iter().position(|set| set.forms.contains(&form)) {
             return Ok(vec![(1, index)]);
@@ -143,6 +171,7 @@ impl<M: FnMut(&Mix) -> Option<Figures>> Work<'_, M> {
                 found.push((new, index));
             }
         }
+        self.overlaps(&found, sets)?;
         let told = found.iter().map(|(count, _)| count).sum();
         if told != all {
             return Err(Untold::Remainder { found: told, all });

@@ -30,7 +30,7 @@ pub(crate) struct RawForms {
     extensions: Vec<String>,
     /// With `all`: only this part of them, such as `3/16`, the fourth of 16. Default: all.
     shard: Option<Shard>,
-    /// The ports of their micro-operations, too: by events of the ports where the processor has them, else by throughput as far as that tells. Takes an item for each form and each of 16 blocking instructions. Default: false.
+    /// The ports of their micro-operations, too: by events of the ports where the processor has them, else by throughput as far as that tells. Takes an item for each form and each of 13 blocking instructions. Default: false.
     #[serde(default)]
     ports: bool,
     unroll: Option<u32>,

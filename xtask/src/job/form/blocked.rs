@@ -1,30 +1,27 @@
 //! Ports: instructions of a form alone, and behind instructions that keep ports busy. [`crate::ports`] finds the ports by what
 //! they show.
 
-use super::apart::{self, Apart};
+use super::apart;
 use super::chain::Made;
 use super::effects::{self, Effects};
-use super::registers::{Free, Reg};
+use super::registers::{Free, Kind, Reg};
 use super::{Case, Form, FormError, case};
 use crate::ports::BLOCKING;
 
 /// Forms that may keep ports busy. On the processors of uops.info each has one micro-operation, and together they are on most sets of
 /// ports that there are. No branch is among them, and no store, which has two.
-pub const BLOCKERS: [&str; 16] = [
+pub const BLOCKERS: [&str; 13] = [
     "mov r32, imm32",
-    "add r64, r64",
     "shl r64, imm8",
     "lea r64, m",
     "imul r64, r64",
     "popcnt r64, r64",
-    "setc r8",
     "mov r64, m64",
     "movq xmm, r64",
     "movq r64, xmm",
     "paddd xmm, xmm",
     "pslld xmm, imm8",
     "pshufd xmm, xmm, imm8",
-    "pmuludq xmm, xmm",
     "addps xmm, xmm",
     "divps xmm, xmm",
 ];
@@ -32,8 +29,17 @@ pub const BLOCKERS: [&str; 16] = [
 /// A form that takes no port: the front end's rate.
 pub const NOTHING: &str = "nop";
 
-/// Instructions of the form in a body with blocking instructions.
-const COPIES: usize = 2;
+/// Instructions of the form in a body with blocking instructions, each in a row of its own.
+const ROWS: usize = 4;
+/// How many different ones they are, that is registers that they write to.
+const DIFFERENT: usize = 2;
+/// The same of two forms that keep ports busy at once: of vectors, and of others.
+const DIFFERENT_VECTORS: usize = 6;
+const DIFFERENT_OTHERS: usize = 3;
+/// Pairs of numbers of instructions by which it is seen whether the ports of two forms hold each other up: sets of as many ports, and
+/// of half as many and twice as many.
+pub const PAIRS: [(u32, u32); 3] =
+    [(BLOCKING, BLOCKING), (BLOCKING, 2 * BLOCKING), (2 * BLOCKING, BLOCKING)];
 /// Lines of memory before those of the blocking instructions.
 const LINES: usize = 16;
 
@@ -62,15 +68,8 @@ pub const EVENTS: [&str; 19] = [
     "uops_dispatched.port_7_8",
 ];
 
-fn made(
-    form: &Form,
-    copies: usize,
-    behind: Option<&Form>,
-    init: String,
-    body: Vec<String>,
-) -> Made {
-    let behind = behind.map(ToString::to_string);
-    let kind = case::Kind::Ports { copies: copies as u32, behind };
+fn made(form: &Form, copies: usize, init: String, body: Vec<String>) -> Made {
+    let kind = case::Kind::Ports { copies: copies as u32, row: 1, behind: None };
     let case = Case { form: form.to_string(), kind, breaking: Vec::new() };
     Made { case, init, body: body.join("\n") }
 }
@@ -78,19 +77,39 @@ fn made(
 /// The form alone. Nothing is written anew in between: that would take ports.
 pub fn alone(form: &Form, effects: &Effects) -> Result<Made, FormError> {
     let mut free = Free::without(&effects.taken());
-    let Apart { instructions, used } = apart::independent(form, effects, &mut free, None, 0)?;
-    let apart = Apart { instructions, used };
+    let apart = apart::independent(form, effects, &mut free, None, 0)?;
     let init = apart.init(form, effects, 0);
-    Ok(made(form, apart.instructions.len(), None, init, apart.instructions))
+    Ok(made(form, apart.instructions.len(), init, apart.instructions))
 }
 
-/// Each instruction of the form behind blocking ones.
-pub fn behind(
+/// Each instruction of the form behind [`BLOCKING`] others.
+pub fn behind(one: (&Form, &Effects), blocker: (&Form, &Effects)) -> Result<Made, FormError> {
+    mixed(one, blocker, DIFFERENT, (BLOCKING, 1), ROWS)
+}
+
+/// Two forms that keep ports busy, so many of the second one and then so many of the first.
+pub fn pair(
+    one: (&Form, &Effects),
+    other: (&Form, &Effects),
+    (before, row): (u32, u32),
+) -> Result<Made, FormError> {
+    let is_vector = |(form, _): (&Form, &Effects)| {
+        (0..form.operands.len())
+            .any(|index| matches!(form.register(index), Some((Kind::Vector, _))))
+    };
+    let different = if is_vector(one) { DIFFERENT_VECTORS } else { DIFFERENT_OTHERS };
+    mixed(one, other, different, (before, row), 1)
+}
+
+fn mixed(
     (form, effects): (&Form, &Effects),
     (blocker, its): (&Form, &Effects),
+    different: usize,
+    (before, row): (u32, u32),
+    rows: usize,
 ) -> Result<Made, FormError> {
     let mut free = Free::without(&[effects.taken(), its.taken()].concat());
-    let own = apart::independent(form, effects, &mut free, Some(COPIES), 0)?;
+    let own = apart::independent(form, effects, &mut free, Some(different), 0)?;
     // The form's init code uses these, and comes last.
     free.forbid(&[0, 1, 2].map(Reg::general));
     let block = apart::independent(blocker, its, &mut free, None, LINES).map_err(|_| {
@@ -98,10 +117,15 @@ pub fn behind(
     })?;
     let init = block.init(blocker, its, LINES) + &own.init(form, effects, 0);
     let mut blocking = block.instructions.iter().cycle();
-    let mut body = Vec::new();
-    for instruction in &own.instructions {
-        body.extend(blocking.by_ref().take(BLOCKING as usize).cloned());
-        body.push(instruction.clone());
+    let mut instructions = own.instructions.iter().cycle();
+    let mut body: Vec<String> = Vec::new();
+    for _ in 0..rows {
+        body.extend(blocking.by_ref().take(before as usize).cloned());
+        body.extend(instructions.by_ref().take(row as usize).cloned());
     }
-    Ok(made(form, own.instructions.len(), Some(blocker), init, body))
+    let mut made = made(form, rows * row as usize, init, body);
+    if let case::Kind::Ports { row: rows, behind, .. } = &mut made.case.kind {
+        (*rows, *behind) = (row, Some((before, blocker.to_string())));
+    }
+    Ok(made)
 }

@@ -1,7 +1,6 @@
 //! What one item made of a form measures, as its name says it. The name is all that goes to the machine and comes back,
 //! so a report can be read without its job.
 
-use crate::ports::BLOCKING;
 use std::fmt;
 use std::str::FromStr;
 
@@ -35,12 +34,14 @@ pub enum Kind {
         /// Instructions of the form in the body.
         copies: u32,
     },
-    /// Its micro-operations by port: so many instructions of it, each behind those that keep ports busy.
+    /// Its micro-operations by port: so many instructions of it, each `row` of them behind those that keep ports busy.
     Ports {
         /// Instructions of the form in the body.
         copies: u32,
-        /// The form of the blocking instructions, [`BLOCKING`] before each; `None`: it is alone.
-        behind: Option<String>,
+        /// Instructions of it in a row.
+        row: u32,
+        /// How many blocking instructions stand before them, and of which form; `None`: it is alone.
+        behind: Option<(u32, String)>,
     },
 }
 
@@ -51,6 +52,7 @@ const PORTS: &str = "ports: ";
 const BACK: &str = "back: ";
 const BREAKING: &str = "breaking ";
 const BEHIND: &str = "behind ";
+const ROW: &str = "in rows of ";
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -64,10 +66,13 @@ impl fmt::Display for Case {
             }
             Kind::SameRegister => write!(f, "{SAME}{form} (1 -> 1")?,
             Kind::Throughput { copies } => write!(f, "{THROUGHPUT}{form} ({copies} apart")?,
-            Kind::Ports { copies, behind } => {
+            Kind::Ports { copies, row, behind } => {
                 write!(f, "{PORTS}{form} ({copies} apart")?;
-                if let Some(behind) = behind {
-                    write!(f, "; {BEHIND}{BLOCKING} {behind}")?;
+                if *row > 1 {
+                    write!(f, "; {ROW}{row}")?;
+                }
+                if let Some((count, form)) = behind {
+                    write!(f, "; {BEHIND}{count} {form}")?;
                 }
             }
         }
@@ -90,11 +95,15 @@ impl FromStr for Case {
         let mut parts = rest.split("; ");
         let head = parts.next().ok_or(())?;
         let (mut back, mut breaking, mut behind) = (Vec::new(), Vec::new(), None);
+        let mut row = 1;
         for part in parts {
             if let Some(forms) = part.strip_prefix(BACK).filter(|_| is_latency) {
                 back = forms.split(" + ").map(String::from).collect();
             } else if let Some(block) = part.strip_prefix(BEHIND).filter(|_| start == PORTS) {
-                behind = block.split_once(' ').map(|(_, form)| form.to_string());
+                let (count, form) = block.split_once(' ').ok_or(())?;
+                behind = Some((count.parse().map_err(|_| ())?, form.to_string()));
+            } else if let Some(many) = part.strip_prefix(ROW).filter(|_| start == PORTS) {
+                row = many.parse().map_err(|_| ())?;
             } else {
                 let things = part.strip_prefix(BREAKING).ok_or(())?;
                 breaking = things.split(", ").map(String::from).collect();
@@ -109,7 +118,7 @@ impl FromStr for Case {
             let copies = head.strip_suffix(" apart").and_then(|copies| copies.parse().ok());
             let copies = copies.filter(|&copies| copies > 0).ok_or(())?;
             if start == PORTS {
-                Kind::Ports { copies, behind }
+                Kind::Ports { copies, row, behind }
             } else {
                 Kind::Throughput { copies }
             }

@@ -235,6 +235,17 @@ fn add_ports(
                 }
             }
         }
+        for (index, one) in others[1..].iter().enumerate() {
+            let pairs = others[index + 2..].iter().flat_map(|other| {
+                let pair = [one, other].map(|form| (form, &known.0[form]));
+                blocked::PAIRS.map(|counts| blocked::pair(pair[0], pair[1], counts))
+            });
+            for made in pairs.filter_map(Result::ok) {
+                if names.insert(made.case.to_string()) {
+                    snippets.push(put_ports(item, made));
+                }
+            }
+        }
     }
     Ok(())
 }

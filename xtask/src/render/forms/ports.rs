@@ -7,25 +7,42 @@ use crate::ports::{Figures, Found, Untold, by_events, by_throughput};
 use protocol::record::SnippetResult;
 use std::collections::HashMap;
 
+/// A form, how many of it are in a row, and how many of which other one stand before them.
+type Key<'a> = (usize, u32, Option<(u32, &'a str)>);
+
 /// What was found of each form that has items for it, in their order.
 pub(super) fn found(cases: &[(Case, &SnippetResult)]) -> Vec<(String, Found)> {
     let mut forms: Vec<&str> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
-    let mut results: HashMap<(usize, Option<&str>), &SnippetResult> = HashMap::new();
+    let mut results: HashMap<Key<'_>, &SnippetResult> = HashMap::new();
     for (case, result) in cases {
-        let Kind::Ports { behind, .. } = &case.kind else { continue };
+        let Kind::Ports { behind, row, .. } = &case.kind else { continue };
         let place = *places.entry(&case.form).or_insert_with(|| {
             forms.push(&case.form);
             forms.len() - 1
         });
-        results.entry((place, behind.as_deref())).or_insert(result);
+        let behind = behind.as_ref().map(|(count, form)| (*count, form.as_str()));
+        results.entry((place, *row, behind)).or_insert(result);
     }
     let Some(first) = results.values().next() else { return Vec::new() };
     let events = port_events(first);
     let measure = |mix: &crate::ports::Mix| {
-        let &(form, _) = mix.last()?;
-        let behind = (mix.len() > 1).then(|| forms[mix[0].0]);
-        figures(results.get(&(form, behind))?, &events)
+        let (of, before) = match *mix {
+            [of] => (of, None),
+            [before, of] => (of, Some(before)),
+            _ => return None,
+        };
+        let key = |of: (usize, u32), before: Option<(usize, u32)>| {
+            (of.0, of.1, before.map(|(form, count)| (count, forms[form])))
+        };
+        let straight = results.get(&key(of, before)).map(|result| (result, of.1));
+        // Of two that keep ports busy either may stand in front.
+        let turned = || {
+            let before = before?;
+            results.get(&key(before, Some(of))).map(|result| (result, before.1))
+        };
+        let (result, row) = straight.or_else(turned)?;
+        figures(result, &events).map(|figures| figures.times(row))
     };
     let place = |name: &&str| forms.iter().position(|form| form == name);
     let candidates: Vec<usize> = BLOCKERS.iter().filter_map(place).collect();
