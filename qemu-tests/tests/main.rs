@@ -52,6 +52,7 @@ mod plugin;
 mod pmu_conformance;
 mod pmu_costs;
 mod pmu_options;
+mod ports;
 mod precise;
 mod program;
 mod random_programs;

@@ -49,6 +49,7 @@ pub mod output;
 pub mod page;
 pub mod parts;
 pub mod plots;
+pub mod ports;
 pub mod process;
 pub mod program;
 pub mod progress;

@@ -10,12 +10,14 @@ mod branch;
 mod condition;
 mod raises;
 mod string;
+mod uops;
 
 pub use accesses::{Touch, accesses};
 pub use branch::{branch, undecided};
 pub use condition::{Behind, Condition};
 pub use raises::can_raise;
 pub use string::StringOperation;
+pub use uops::uop_class;
 
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 

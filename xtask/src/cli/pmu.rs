@@ -288,7 +288,8 @@ mod tests {
             ("z80,l1d=24k/6", "there is no model \"z80\""),
             ("none,l1d=24k/6", "there is no model \"none\""),
             ("skylake,l1d=24k/5", "has to be a power of two"),
-            ("skylake,ports=3", "the keys are l1d, l2"),
+            ("skylake,port=3", "the keys are l1d, l2"),
+            ("skylake,ports=3", "ports are CLASS:UOPS"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(

@@ -151,6 +151,14 @@ fn add(line: &mut Line, row: FormRow, differing: &mut Vec<String>) {
         }
     }
     line.same_register = line.same_register.or(row.same_register);
+    match (&line.ports, row.ports) {
+        (Some(known), Some(other)) if *known != other => {
+            let (known, other) = (known.text(), other.text());
+            differing.push(format!("{}, ports: {known} and {other}", line.form));
+        }
+        (None, other) => line.ports = other,
+        _ => {}
+    }
     match (&line.throughput, row.throughput) {
         (None, other) => line.throughput = other,
         (Some(known), Some(other)) if !near(known.value, other.value) => differing

@@ -1,6 +1,7 @@
 //! One form of the table.
 
 use crate::job::form::catalog::{self, Entry};
+use crate::ports::Found;
 use crate::render::forms::{Latency, Throughput};
 use serde::Serialize;
 
@@ -24,6 +25,9 @@ pub struct Line {
     /// Of a chain in which all operands of a kind are one register.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_register: Option<f64>,
+    /// Which ports its micro-operations can run on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ports: Option<Found>,
     /// What is not measured of a form that is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lacks: Vec<Lack>,
@@ -36,7 +40,10 @@ impl Line {
     /// Whether anything was measured.
     #[must_use]
     pub fn has_figures(&self) -> bool {
-        !self.latency.is_empty() || self.throughput.is_some() || self.same_register.is_some()
+        !self.latency.is_empty()
+            || self.throughput.is_some()
+            || self.same_register.is_some()
+            || self.ports.is_some()
     }
 
     /// Why there is no figure, of the form or of parts of it.
@@ -46,6 +53,8 @@ impl Line {
             return self.state.reason().to_string();
         }
         let lacks = self.lacks.iter().map(|lack| format!("{}: {}", lack.what, lack.reason));
+        let ports = self.ports.iter().filter_map(|found| found.reason.as_ref());
+        let lacks = lacks.chain(ports.map(|reason| format!("ports: {reason}")));
         lacks.collect::<Vec<_>>().join("; ")
     }
 }
@@ -126,6 +135,7 @@ pub fn open(entry: &Entry) -> Line {
         latency: Vec::new(),
         throughput: None,
         same_register: None,
+        ports: None,
         lacks: lacks.map(|one| Lack { what: one.pair, reason: one.reason }).collect(),
         items: measured.made.iter().map(|made| made.case.to_string()).collect(),
     }
@@ -141,6 +151,7 @@ pub fn foreign(form: &str) -> Line {
         latency: Vec::new(),
         throughput: None,
         same_register: None,
+        ports: None,
         lacks: Vec::new(),
         items: Vec::new(),
     }

@@ -165,10 +165,11 @@ fn d2_the_forms_for_programs_have_all_of_it() {
             "1->1=1;2->1=<=1;one register=1",
             "cycles",
             "uops_issued.any=1",
+            "",
             ""
         ]
     );
-    assert!(rows[4].get(8).unwrap().contains("privileged"));
+    assert!(rows[4].get(9).unwrap().contains("privileged"));
     let value: serde_json::Value = serde_json::from_str(&json(&table)).unwrap();
     assert_eq!(value["machine"]["brand"], "A");
     assert_eq!(value["forms"][0]["state"]["is"], "measured");

@@ -229,7 +229,13 @@ impl Overrides {
     pub(super) fn forms(&self) -> Option<Wanted> {
         let (latency, throughput) = (self.latency.clone(), self.throughput.clone());
         let none = latency.is_empty() && throughput.is_empty();
-        (!none).then_some(Wanted { latency, throughput, lenient: false, catalog: None })
+        (!none).then_some(Wanted {
+            latency,
+            throughput,
+            lenient: false,
+            catalog: None,
+            ports: false,
+        })
     }
 
     /// The job that they stand for.

@@ -1,6 +1,7 @@
 //! Instruction forms: a row for each, as people know them from tables of latency, throughput and ports.
 
 use super::Document;
+use crate::ports::Found;
 use crate::render::forms::{FormRow, Latency, broken, rows};
 use crate::render::number;
 use html_report::model::{Cell, Table, Tone};
@@ -35,6 +36,10 @@ pub(super) fn of(documents: &[Document]) -> Vec<Table> {
         columns.push((format!("{whose}throughput"), true));
         columns.extend(events.iter().map(|event| (format!("{whose}{event}"), true)));
     }
+    let told = all.iter().flatten().any(|row| row.ports.is_some());
+    if told {
+        columns.push(("ports".to_string(), false));
+    }
     columns.push(("latency from → to".to_string(), false));
     columns.push(("values".to_string(), false));
     let row = |form: &&str| {
@@ -50,6 +55,12 @@ pub(super) fn of(documents: &[Document]) -> Vec<Table> {
                     throughput.and_then(|one| one.events.iter().find(|(name, _)| name == event));
                 cells.push(Cell::text(count.map(|(_, count)| number(*count)).unwrap_or_default()));
             }
+        }
+        if told {
+            let found = own.iter().flatten().filter_map(|row| row.ports.as_ref());
+            let mut texts: Vec<String> = found.map(Found::text).collect();
+            texts.dedup();
+            cells.push(Cell::text(texts.join("\n")));
         }
         let told = own.into_iter().flatten().next();
         cells.push(Cell::text(told.map(pairs).unwrap_or_default()));

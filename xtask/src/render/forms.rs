@@ -2,10 +2,13 @@
 //!
 //! An item's name says what it measured (see [`Case`]), so this works for any report, without its job.
 
+mod ports;
+
 use super::number;
 use super::table::{Width, empty, fit};
 use crate::collect::Report;
 use crate::job::form::case::{Case, Kind};
+use crate::ports::Found;
 use comfy_table::{Cell, CellAlignment};
 use protocol::record::{Metric, Record, SnippetResult};
 use serde::Serialize;
@@ -27,6 +30,9 @@ pub struct FormRow {
     /// Units an instruction, if none waits for another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
+    /// Which ports its micro-operations can run on, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ports: Option<Found>,
 }
 
 /// From a source to a destination.
@@ -119,7 +125,8 @@ pub fn rows(report: &Report) -> Vec<FormRow> {
         let (measured, distinct) = figure(result);
         let index = *places.entry(&case.form).or_insert_with(|| {
             let (form, latency) = (case.form.clone(), Vec::new());
-            rows.push(FormRow { form, unit, latency, same_register: None, throughput: None });
+            let (same_register, throughput, ports) = (None, None, None);
+            rows.push(FormRow { form, unit, latency, same_register, throughput, ports });
             rows.len() - 1
         });
         let breaking = case.breaking.clone();
@@ -146,7 +153,14 @@ pub fn rows(report: &Report) -> Vec<FormRow> {
                 rows[index].throughput =
                     Some(Throughput { value, copies, breaking, distinct, events });
             }
+            // All of them together tell it.
+            Kind::Ports { .. } => {}
         }
+    }
+    for (form, found) in ports::found(&cases) {
+        rows.iter_mut()
+            .filter(|row| row.form == form)
+            .for_each(|row| row.ports = Some(found.clone()));
     }
     rows
 }
@@ -166,7 +180,7 @@ pub(crate) fn table(report: &Report, ticks: &str, width: Width) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let emulated = report.results().any(|result| result.emulated && is_form(result));
     let unit = match (first.unit, emulated) {
-        ("cycles", true) => "cycles (emulated: one an instruction, of the way back too)",
+        ("cycles", true) => "cycles (emulated, by its rule, of the way back too)",
         ("cycles", false) => "cycles",
         _ => ticks,
     };
@@ -207,6 +221,10 @@ fn cells(row: &FormRow, events: &[&String]) -> Vec<Cell> {
     if let Some(value) = row.same_register {
         let how = "one register in all operands".to_string();
         lines.push([number(value), String::new(), how, String::new(), String::new()]);
+    }
+    if let Some(ports) = &row.ports {
+        let how = format!("ports: {}", ports.text());
+        lines.push([String::new(), String::new(), how, String::new(), String::new()]);
     }
     if let Some(throughput) = &row.throughput {
         let how = format!("{} apart{}", throughput.copies, broken(&throughput.breaking));

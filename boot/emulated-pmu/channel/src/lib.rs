@@ -22,7 +22,7 @@ pub use mailbox::{Limit, MAX_LIMITS, MAX_RECORDS, Mailbox, Record, Records, SLOT
 use bitflags::bitflags;
 
 /// What both sides must agree on; any change of this crate is a new version.
-pub const VERSION: u64 = 4;
+pub const VERSION: u64 = 5;
 /// In `question`, at [`Command::Who`]: a guest's own NOP will not have it there.
 pub const QUESTION: u64 = u64::from_le_bytes(*b"barecnt?");
 /// In `answer`, of a plugin.
@@ -91,6 +91,8 @@ bitflags! {
         const RECORDS = 1 << 7;
         /// Retired instructions of each vCPU by itself: QEMU's clock counts those of all together.
         const INSTRUCTIONS = 1 << 8;
+        /// Micro-operations by port, and cycles of the ports, by the map in the parameters.
+        const PORTS = 1 << 9;
     }
 
     /// The parts of the microarchitecture that see what runs from now on. With none of them the state stays as it is.

@@ -9,7 +9,7 @@ use crate::branch::{Branch, BranchKind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Bulk {
-    /// Retired instructions; also retired micro-operations, as the model has one per instruction.
+    /// Retired instructions.
     Instructions,
     /// Unhalted core cycles.
     Cycles,
@@ -29,6 +29,8 @@ pub enum Bulk {
     BackendSlots,
     /// The part of the backend slots that waited for memory.
     MemorySlots,
+    /// Micro-operations: one for each instruction, or those of a port map (see [`crate::uarch::ports`]).
+    Uops,
 }
 
 /// One thing that happened, seen by whoever steps the code.
@@ -98,10 +100,24 @@ pub enum Occurrence {
     StoreL2Hit,
     /// A cycle that a load took beyond that of its instruction.
     MemoryStall,
+    // Only with a port map (see [`crate::uarch::ports`]): micro-operations by port, and cycles.
+    Port0,
+    Port1,
+    Port2,
+    Port3,
+    Port4,
+    Port5,
+    Port6,
+    Port7,
+    Port8,
+    Port9,
+    PortA,
+    PortB,
+    PortCycle,
 }
 
 /// Number of [`Occurrence`]s.
-pub const OCCURRENCES: usize = Occurrence::MemoryStall as usize + 1;
+pub const OCCURRENCES: usize = Occurrence::PortCycle as usize + 1;
 
 impl Occurrence {
     /// Every occurrence, in the order of its discriminant.
@@ -151,7 +167,26 @@ impl Occurrence {
             LoadL2Hit,
             StoreL2Hit,
             MemoryStall,
+            Port0,
+            Port1,
+            Port2,
+            Port3,
+            Port4,
+            Port5,
+            Port6,
+            Port7,
+            Port8,
+            Port9,
+            PortA,
+            PortB,
+            PortCycle,
         ]
+    };
+
+    /// A micro-operation on each port.
+    pub const PORTS: [Self; crate::uarch::PORTS] = {
+        use Occurrence::*;
+        [Port0, Port1, Port2, Port3, Port4, Port5, Port6, Port7, Port8, Port9, PortA, PortB]
     };
 
     /// What a retired branch counts as. `branch.taken` matters for conditional jumps alone.

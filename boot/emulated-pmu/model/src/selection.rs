@@ -61,6 +61,34 @@ impl Selection {
         Self { bulk: self.bulk | other.bulk, occurrences: self.occurrences | other.occurrences }
     }
 
+    /// Micro-operations on whatever port.
+    const PORTS: Self = Self::of(&Occurrence::PORTS);
+
+    /// What it means to a machine with a port map, or to one without.
+    pub(crate) const fn on_ports(self, has_ports: bool) -> Self {
+        const UOPS: Selection = Selection::bulk(Bulk::Uops);
+        const CYCLES: Selection = Selection::bulk(Bulk::Cycles);
+        let (mut all, uops) = (self.without(UOPS), self.has_bulk(Bulk::Uops));
+        if !has_ports {
+            all = all.without(Self::PORTS);
+            return if uops { all.or(Self::bulk(Bulk::Instructions)) } else { all };
+        }
+        if uops {
+            all = all.or(Self::PORTS);
+        }
+        if all.has_bulk(Bulk::Cycles) {
+            all = all.without(CYCLES).or(Self::of(&[Occurrence::PortCycle]));
+        }
+        all
+    }
+
+    /// Whether it has micro-operations by port, or cycles of the ports.
+    #[must_use]
+    pub const fn has_ports(self) -> bool {
+        let all = Self::PORTS.or(Self::of(&[Occurrence::PortCycle]));
+        self.occurrences & all.occurrences != 0
+    }
+
     /// Whether the amount is in the sum.
     #[must_use]
     pub const fn has_bulk(self, bulk: Bulk) -> bool {

@@ -100,6 +100,8 @@ pub struct Timing {
     pub walk_cycles: u32,
     /// Loads take the time of the model's parameters, reported as [`Occurrence::MemoryStall`]; so counters of cycles ask for it.
     pub parameters: bool,
+    /// Cycles and micro-operations are those of a port map, reported as [`Occurrence::PortCycle`] and [`Occurrence::PORTS`].
+    pub ports: bool,
 }
 
 /// Cycles from a load's dispatch to its data, where the first level has it and its translation.
@@ -188,6 +190,7 @@ impl Timing {
         stlb_cycles: 7,
         walk_cycles: 30,
         parameters: false,
+        ports: false,
     };
 
     /// The same clocks without any stall.
@@ -225,6 +228,7 @@ impl Timing {
             stlb_cycles: 0,
             walk_cycles: 0,
             parameters: true,
+            ports: parameters.ports.is_some(),
             ..self
         }
     }

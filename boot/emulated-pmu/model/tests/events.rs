@@ -4,7 +4,7 @@ mod common;
 
 use common::{EN, OS, USR, counter, pmu, read, write};
 use pmu_model::events::{self, Event};
-use pmu_model::{Delta, Model, Occurrence, Ring, Silence};
+use pmu_model::{Delta, Host, Model, Occurrence, Pmu, Ring, Silence, Timing};
 
 /// Lines copied from the project's normalised event tables, by the name of the table: perfmon's for
 /// Intel, the Linux kernel's for AMD.
@@ -118,6 +118,8 @@ fn every_event_can_be_programmed_and_counts_no_less_for_more() {
             let something = count(model, event, &[step.clone(), kernel.clone()]);
             assert_eq!(nothing, 0, "{model:?} {}", event.name);
             let counts = event.selection.has_occurrences() || event.selection.has_any_bulk();
+            // Ports are there with a map alone.
+            let counts = counts && !event.selection.has_ports();
             let plain = !event.invert && event.cmask <= 1;
             // Golden Cove counts slow loads beside another event alone.
             let alone = (event.code, event.umask) != (0xCD, 0x01)
@@ -265,5 +267,39 @@ fn rr_s_selectors_count_conditional_branches() {
             pmu.advance(delta);
         }
         assert_eq!(read(&mut pmu, counter(model, 0).counter), 2, "{model:?}");
+    }
+}
+
+/// Without a port map an instruction is a micro-operation and takes its cycle; with one both are those of the map.
+#[test]
+fn d2_micro_operations_and_cycles_are_those_of_a_port_map() {
+    let delta = Delta::bulk(Ring::User, 10)
+        .with(Occurrence::Port0, 4)
+        .with(Occurrence::Port9, 5)
+        .with(Occurrence::PortCycle, 3);
+    for (model, name, without, with) in [
+        (Model::Skylake, "UOPS_DISPATCHED_PORT.PORT_0", 0, 4),
+        (Model::Skylake, "UOPS_DISPATCHED_PORT.PORT_1", 0, 0),
+        (Model::Haswell, "UOPS_EXECUTED_PORT.PORT_0", 0, 4),
+        (Model::IceLake, "UOPS_DISPATCHED.PORT_4_9", 0, 5),
+        (Model::SapphireRapids, "UOPS_DISPATCHED.PORT_4_9", 0, 5),
+        (Model::Skylake, "UOPS_ISSUED.ANY", 10, 9),
+        (Model::Skylake, "CPU_CLK_UNHALTED.THREAD_P", 10, 3),
+        (Model::Skylake, "INST_RETIRED.ANY_P", 10, 10),
+        (Model::Zen4, "ex_ret_ops", 10, 9),
+    ] {
+        for (ports, expected) in [(false, without), (true, with)] {
+            let timing = Timing { ports, ..Timing::of_tsc(0) };
+            let mut pmu = Pmu::new(model, Host::EXAMPLE, timing);
+            let event = by_name(model, name);
+            let registers = counter(model, 0);
+            write(&mut pmu, registers.selector, selector(model, event) | EN | USR | OS);
+            let silent = pmu.unknown_events().any(|one| one.why == Silence::Never);
+            assert_eq!(silent, !ports && event.selection.has_ports(), "{name}");
+            let by_ports = ports && name != "INST_RETIRED.ANY_P";
+            assert_eq!(pmu.needs().ports(), by_ports, "{name}");
+            pmu.advance(&delta);
+            assert_eq!(read(&mut pmu, registers.counter), expected, "{model:?} {name} {ports}");
+        }
     }
 }

@@ -143,9 +143,11 @@ mod tests {
         for occurrence in Occurrence::ALL {
             let selection = 1 << occurrence as u64;
             let groups = groups(&BY_ACCESS, selection) + groups(&BY_LINE, selection);
-            use Occurrence::{Cpuid, Interrupt, LbrInsert, MemoryStall};
-            // Counters of cycles that stalls are a part of are stepped where they may overflow.
-            let is_other = matches!(occurrence, Interrupt | LbrInsert | Cpuid | MemoryStall);
+            use Occurrence::{Cpuid, Interrupt, LbrInsert, MemoryStall, PortCycle};
+            // Counters of cycles that stalls are a part of are stepped where they may overflow, and so are those of ports.
+            let is_other =
+                matches!(occurrence, Interrupt | LbrInsert | Cpuid | MemoryStall | PortCycle)
+                    || Occurrence::PORTS.contains(&occurrence);
             let is_branch = 1 << occurrence as u64 & BRANCHES != 0;
             assert_eq!(groups, u64::from(!is_other && !is_branch), "{occurrence:?}");
         }

@@ -63,6 +63,7 @@ fn region(page: u64, vcpu: &mut Vcpu, mailbox: &Mailbox) {
     if parameters.is_some() || vcpu.core.is_shaped() {
         vcpu.core.shape(parameters.as_ref());
         state().shape(parameters.is_some());
+        state().translator().ports = parameters.and_then(|all| all.ports);
         translate_anew();
     }
     let &Mailbox { region_start, region_end, own, .. } = mailbox;

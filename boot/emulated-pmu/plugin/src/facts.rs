@@ -61,6 +61,8 @@ pub struct Facts {
     pub maintenance: Option<Maintenance>,
     /// What is done about its accesses where their addresses count.
     pub shape: Shape,
+    /// Its micro-operations by port, and its cycles; nothing unless these are counted.
+    pub uops: Tally,
 }
 
 impl Facts {
@@ -75,6 +77,7 @@ impl Facts {
             touches: Vec::new(),
             maintenance: None,
             shape: Shape::None,
+            uops: Tally::NONE,
         }
     }
 
@@ -99,6 +102,7 @@ impl Facts {
             repeated,
             touches,
             maintenance: step::maintenance(instruction),
+            uops: Tally::NONE,
         }
     }
 
@@ -111,10 +115,10 @@ impl Facts {
 
     /// What it adds once it is done, with `branch` as the branch that it counts as; conditional jumps as taken.
     pub fn tally(&self, mode: Mode, branch: Option<Branch>) -> Tally {
-        let mut tally = match self.repeated {
-            None if mode.contains(Mode::INSTRUCTIONS) => Tally::one(tally::INSTRUCTIONS),
-            _ => Tally::NONE,
-        };
+        let mut tally = self.uops;
+        if self.repeated.is_none() && mode.contains(Mode::INSTRUCTIONS) {
+            tally.more(tally::INSTRUCTIONS, 1);
+        }
         if let Some(branch) = branch.filter(|_| mode.contains(Mode::BRANCHES)) {
             tally.count(Occurrence::of(branch.kind, true, branch.backward, false));
         }

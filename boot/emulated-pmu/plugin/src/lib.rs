@@ -46,4 +46,5 @@ pub mod tally;
 pub mod trace;
 pub mod translate;
 pub mod translator;
+pub mod uops;
 pub mod vcpu;

@@ -24,6 +24,11 @@ impl Tally {
         tally
     }
 
+    /// So many more of an entry, which has room for them.
+    pub fn more(&mut self, entry: usize, count: u8) {
+        self.0[entry] += count;
+    }
+
     /// One more of an occurrence.
     pub fn count(&mut self, occurrence: Occurrence) {
         self.0[occurrence as usize] += 1;

@@ -9,7 +9,9 @@ use crate::qemu::{self, Block, Id, Insn, Registers, api};
 use crate::running::is_counted;
 use crate::state::state;
 use crate::translator::Translator;
+use crate::uops;
 use core::ptr::from_ref;
+use plugin_channel::Mode;
 
 /// QEMU calls this for each block that it translates.
 pub extern "C" fn translated(_: Id, block: Block) {
@@ -28,7 +30,10 @@ pub extern "C" fn translated(_: Id, block: Block) {
         Some(instruction) => Facts::of(&mut translator.factory, instruction),
         None => Facts::invalid(raw.linear, raw.bytes.len()),
     });
-    let facts: Vec<Facts> = facts.collect();
+    let mut facts: Vec<Facts> = facts.collect();
+    if let Some(map) = translator.ports.filter(|_| translator.mode.contains(Mode::PORTS)) {
+        uops::dispatch(&map, &decoded, &mut facts);
+    }
     let plan = plan(&facts, translator.mode);
     apply(translator, block, &insns, &decoded, &facts, &plan);
 }

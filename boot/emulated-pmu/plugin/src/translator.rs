@@ -5,6 +5,7 @@ use crate::opened::{Interned, Opened};
 use crate::trace::{Begun, Deferred};
 use iced_x86::InstructionInfoFactory;
 use plugin_channel::{Command, Mode};
+use pmu_model::uarch::PortMap;
 use std::collections::HashMap;
 
 /// What translation needs.
@@ -15,6 +16,8 @@ pub struct Translator {
     pub modes: HashMap<u64, Mode>,
     /// The hypervisors' memory, in QEMU's: by its physical start.
     pub regions: HashMap<u64, (u64, u64)>,
+    /// The ports of micro-operations, if there is a map.
+    pub ports: Option<PortMap>,
     /// The decoder's tables.
     pub factory: InstructionInfoFactory,
     /// What blocks leave open.
@@ -42,6 +45,7 @@ impl Translator {
             mode: Mode::empty(),
             modes: HashMap::new(),
             regions: HashMap::new(),
+            ports: None,
             factory: InstructionInfoFactory::new(),
             opened: Interned::default(),
             bounds: Interned::default(),

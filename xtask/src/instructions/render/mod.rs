@@ -3,20 +3,31 @@
 pub mod xml;
 
 use super::{Line, Machine, Table};
+use crate::ports::Found;
 use crate::render::number;
 use crate::render::table::{Width, empty, fit};
 use serde::Serialize;
 
 /// Columns of the CSV form.
-const HEADER: [&str; 9] =
-    ["form", "encoding", "extension", "state", "throughput", "latency", "unit", "events", "reason"];
+const HEADER: [&str; 10] = [
+    "form",
+    "encoding",
+    "extension",
+    "state",
+    "throughput",
+    "latency",
+    "unit",
+    "events",
+    "ports",
+    "reason",
+];
 
 /// For people: a line for each form.
 #[must_use]
 pub fn table(table: &Table, width: Width) -> String {
     let mut text = table.machine.as_ref().map(heading).unwrap_or_default();
     let mut rows = empty();
-    rows.set_header(["form", "extension", "state", "throughput", "latency", "why not"]);
+    rows.set_header(["form", "extension", "state", "throughput", "latency", "ports", "why not"]);
     for line in &table.lines {
         rows.add_row([
             line.form.clone(),
@@ -24,6 +35,7 @@ pub fn table(table: &Table, width: Width) -> String {
             line.state.name().to_string(),
             throughput(line),
             latencies(line, " → ", "\n"),
+            ports(line),
             line.reasons(),
         ]);
     }
@@ -33,7 +45,7 @@ pub fn table(table: &Table, width: Width) -> String {
 
 fn heading(machine: &Machine) -> String {
     let beneath =
-        if machine.emulated { ", on the emulated PMU: one cycle an instruction" } else { "" };
+        if machine.emulated { ", on the emulated PMU: its own rule of cycles" } else { "" };
     format!("{} ({}), in {}{beneath}\n", machine.brand, machine.processor, machine.unit)
 }
 
@@ -53,6 +65,12 @@ fn throughput(line: &Line) -> String {
     line.throughput.as_ref().map(|one| number(one.value)).unwrap_or_default()
 }
 
+/// With what its sets are; nothing where it is not told, as the reason stands elsewhere.
+fn ports(line: &Line) -> String {
+    let told = line.ports.as_ref().filter(|found| found.usage.is_some());
+    told.map(Found::text).unwrap_or_default()
+}
+
 /// `1 → 2: 3`, one for each pair; `≤` where it is a bound.
 fn latencies(line: &Line, arrow: &str, between: &str) -> String {
     let one = |latency: &crate::render::forms::Latency| {
@@ -69,7 +87,7 @@ pub fn csv(table: &Table) -> String {
     let unit = table.machine.as_ref().map_or("", |machine| machine.unit.as_str());
     let mut writer = csv::Writer::from_writer(Vec::new());
     // Writing to memory does not fail.
-    let mut row = |fields: [&str; 9]| writer.write_record(fields).expect("rows of one length");
+    let mut row = |fields: [&str; 10]| writer.write_record(fields).expect("rows of one length");
     row(HEADER);
     for line in &table.lines {
         let events = line.throughput.iter().flat_map(|one| &one.events);
@@ -83,6 +101,7 @@ pub fn csv(table: &Table) -> String {
             &latencies(line, "->", ";").replace(": ", "=").replace('≤', "<="),
             unit,
             &events.collect::<Vec<_>>().join(";"),
+            &ports(line),
             &line.reasons(),
         ]);
     }

@@ -123,6 +123,16 @@ fn measurement(out: &mut Out, line: &Line, operands: &[Described]) -> io::Result
             start.push_attribute((name, value.as_str()));
         }
     }
+    // Sets without numbers are no ports to its readers.
+    let ports = line.ports.as_ref().filter(|found| found.by == "events");
+    if let Some(usage) = ports.and_then(|found| found.usage.as_ref()) {
+        start.push_attribute(("ports", usage.as_str()));
+        if uops.is_empty() {
+            let count = |part: &str| part.split_once('*')?.0.parse::<u32>().ok();
+            let uops: u32 = usage.split('+').filter_map(count).sum();
+            start.push_attribute(("uops", uops.to_string().as_str()));
+        }
+    }
     if line.latency.is_empty() {
         return out.write_event(Event::Empty(start));
     }

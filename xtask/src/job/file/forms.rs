@@ -30,6 +30,9 @@ pub(crate) struct RawForms {
     extensions: Vec<String>,
     /// With `all`: only this part of them, such as `3/16`, the fourth of 16. Default: all.
     shard: Option<Shard>,
+    /// The ports of their micro-operations, too: by events of the ports where the processor has them, else by throughput as far as that tells. Takes an item for each form and each of 13 blocking instructions. Default: false.
+    #[serde(default)]
+    ports: bool,
     unroll: Option<u32>,
     warmup: Option<u32>,
     runs: Option<u32>,
@@ -97,8 +100,13 @@ pub(super) fn characterise(
     let raw = spanned.into_inner();
     let selection = Selection { extensions: raw.extensions, shard: raw.shard.unwrap_or_default() };
     let catalog = raw.all.then_some(selection);
-    let wanted =
-        Wanted { latency: raw.forms.clone(), throughput: raw.forms, lenient: true, catalog };
+    let wanted = Wanted {
+        latency: raw.forms.clone(),
+        throughput: raw.forms,
+        lenient: true,
+        catalog,
+        ports: raw.ports,
+    };
     let options = RawSnippet {
         unroll: raw.unroll,
         warmup: raw.warmup,

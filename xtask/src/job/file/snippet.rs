@@ -42,6 +42,7 @@ pub(super) fn decide(
         throughput,
         lenient: false,
         catalog: None,
+        ports: false,
     });
     let history = raw.history.as_ref().or(defaults.history.as_ref());
     let history = history.and_then(RawHistory::decide);

@@ -14,9 +14,23 @@ const MOST_VECTOR: usize = 12;
 /// Bytes between the memory operands of two instructions: a cache line.
 const STRIDE: usize = 64;
 
-/// Code with as many independent instructions as there are registers to write to.
-pub fn throughput(form: &Form, effects: &Effects) -> Result<Made, FormError> {
-    let mut free = Free::without(&effects.taken());
+/// Instructions of a form of which none waits for another.
+pub struct Apart {
+    /// The instructions.
+    pub instructions: Vec<String>,
+    /// Their registers, with widths.
+    pub used: Vec<(Reg, u16)>,
+}
+
+/// As many independent instructions as there are registers to write to, at most `most` if that is given. Their memory begins so many
+/// lines behind R14.
+pub fn independent(
+    form: &Form,
+    effects: &Effects,
+    free: &mut Free,
+    most: Option<usize>,
+    line: usize,
+) -> Result<Apart, FormError> {
     let registers = |index: usize| form.register(index).map(|(kind, _)| kind);
     let written = |index: &usize| effects.operands[*index].write;
     let indices = 0..form.operands.len();
@@ -30,8 +44,8 @@ pub fn throughput(form: &Form, effects: &Effects) -> Result<Made, FormError> {
     }
     let own: Vec<(usize, Kind)> =
         indices.filter(written).filter_map(|index| Some((index, registers(index)?))).collect();
-    let mut most =
-        if own.iter().any(|(_, kind)| *kind == Kind::Vector) { MOST_VECTOR } else { MOST };
+    let is_vector = own.iter().any(|(_, kind)| *kind == Kind::Vector);
+    let mut most = most.unwrap_or(if is_vector { MOST_VECTOR } else { MOST });
     for (_, kind) in &own {
         let needed = own.iter().filter(|(_, other)| other == kind).count();
         most = most.min(free.left(*kind) / needed);
@@ -39,11 +53,7 @@ pub fn throughput(form: &Form, effects: &Effects) -> Result<Made, FormError> {
     if most == 0 {
         return Err(effects::refused(form, "no register is left for its result"));
     }
-    if effects.implicit.iter().any(|(reg, access)| access.both() && reg.kind == Kind::X87) {
-        return Err(effects::refused(form, "each waits for what the one before left in ST(0)"));
-    }
-    let (breaks, breaking) = breaks(form, effects);
-    let (mut lines, mut used) = (Vec::new(), Vec::new());
+    let (mut instructions, mut used) = (Vec::new(), Vec::new());
     for copy in 0..most {
         let mut registers = shared.clone();
         for &(index, kind) in &own {
@@ -54,15 +64,35 @@ pub fn throughput(form: &Form, effects: &Effects) -> Result<Made, FormError> {
             let (_, bits) = form.register(index)?;
             (*reg).map(|reg: Reg| (reg, bits))
         }));
-        lines.extend(breaks.iter().cloned());
-        let displacement = (STRIDE * copy) as u32;
-        lines.push(form.with(&registers, Address { displacement, ..MEMORY }));
+        let displacement = (STRIDE * (line + copy)) as u32;
+        instructions.push(form.with(&registers, Address { displacement, ..MEMORY }));
     }
     used.sort_by_key(|(reg, _)| reg.number);
     used.dedup();
-    let memory = if form.memory().is_some() { most } else { 0 };
-    let init = start::init(form, effects, &used, memory);
-    let kind = case::Kind::Throughput { copies: most as u32 };
+    Ok(Apart { instructions, used })
+}
+
+impl Apart {
+    /// Code that makes registers and memory ready, where the memory ends behind `line` lines and what these have.
+    pub fn init(&self, form: &Form, effects: &Effects, line: usize) -> String {
+        let memory = if form.memory().is_some() { line + self.instructions.len() } else { 0 };
+        start::init(form, effects, &self.used, memory)
+    }
+}
+
+/// Code with independent instructions.
+pub fn throughput(form: &Form, effects: &Effects) -> Result<Made, FormError> {
+    let mut free = Free::without(&effects.taken());
+    let apart = independent(form, effects, &mut free, None, 0)?;
+    if effects.implicit.iter().any(|(reg, access)| access.both() && reg.kind == Kind::X87) {
+        return Err(effects::refused(form, "each waits for what the one before left in ST(0)"));
+    }
+    let (breaks, breaking) = breaks(form, effects);
+    let init = apart.init(form, effects, 0);
+    let kind = case::Kind::Throughput { copies: apart.instructions.len() as u32 };
+    let instructions = apart.instructions.into_iter();
+    let lines: Vec<String> =
+        instructions.flat_map(|line| breaks.iter().cloned().chain([line])).collect();
     let case = Case { form: form.to_string(), kind, breaking };
     Ok(Made { case, init, body: lines.join("\n") })
 }

@@ -34,13 +34,25 @@ pub enum Kind {
         /// Instructions of the form in the body.
         copies: u32,
     },
+    /// Its micro-operations by port: so many instructions of it, each `row` of them behind those that keep ports busy.
+    Ports {
+        /// Instructions of the form in the body.
+        copies: u32,
+        /// Instructions of it in a row.
+        row: u32,
+        /// How many blocking instructions stand before them, and of which form; `None`: it is alone.
+        behind: Option<(u32, String)>,
+    },
 }
 
 const LATENCY: &str = "latency: ";
 const THROUGHPUT: &str = "throughput: ";
 const SAME: &str = "one register: ";
+const PORTS: &str = "ports: ";
 const BACK: &str = "back: ";
 const BREAKING: &str = "breaking ";
+const BEHIND: &str = "behind ";
+const ROW: &str = "in rows of ";
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -54,6 +66,15 @@ impl fmt::Display for Case {
             }
             Kind::SameRegister => write!(f, "{SAME}{form} (1 -> 1")?,
             Kind::Throughput { copies } => write!(f, "{THROUGHPUT}{form} ({copies} apart")?,
+            Kind::Ports { copies, row, behind } => {
+                write!(f, "{PORTS}{form} ({copies} apart")?;
+                if *row > 1 {
+                    write!(f, "; {ROW}{row}")?;
+                }
+                if let Some((count, form)) = behind {
+                    write!(f, "; {BEHIND}{count} {form}")?;
+                }
+            }
         }
         if !self.breaking.is_empty() {
             write!(f, "; {BREAKING}{}", self.breaking.join(", "))?;
@@ -66,17 +87,23 @@ impl FromStr for Case {
     type Err = ();
 
     fn from_str(name: &str) -> Result<Self, ()> {
-        let starts = [LATENCY, THROUGHPUT, SAME];
+        let starts = [LATENCY, THROUGHPUT, SAME, PORTS];
         let start = starts.into_iter().find(|start| name.starts_with(start)).ok_or(())?;
         let (rest, is_latency) = (&name[start.len()..], start == LATENCY);
         let (form, rest) =
             rest.strip_suffix(')').and_then(|rest| rest.split_once(" (")).ok_or(())?;
         let mut parts = rest.split("; ");
         let head = parts.next().ok_or(())?;
-        let (mut back, mut breaking) = (Vec::new(), Vec::new());
+        let (mut back, mut breaking, mut behind) = (Vec::new(), Vec::new(), None);
+        let mut row = 1;
         for part in parts {
             if let Some(forms) = part.strip_prefix(BACK).filter(|_| is_latency) {
                 back = forms.split(" + ").map(String::from).collect();
+            } else if let Some(block) = part.strip_prefix(BEHIND).filter(|_| start == PORTS) {
+                let (count, form) = block.split_once(' ').ok_or(())?;
+                behind = Some((count.parse().map_err(|_| ())?, form.to_string()));
+            } else if let Some(many) = part.strip_prefix(ROW).filter(|_| start == PORTS) {
+                row = many.parse().map_err(|_| ())?;
             } else {
                 let things = part.strip_prefix(BREAKING).ok_or(())?;
                 breaking = things.split(", ").map(String::from).collect();
@@ -89,7 +116,12 @@ impl FromStr for Case {
             Kind::SameRegister
         } else {
             let copies = head.strip_suffix(" apart").and_then(|copies| copies.parse().ok());
-            Kind::Throughput { copies: copies.filter(|&copies| copies > 0).ok_or(())? }
+            let copies = copies.filter(|&copies| copies > 0).ok_or(())?;
+            if start == PORTS {
+                Kind::Ports { copies, row, behind }
+            } else {
+                Kind::Throughput { copies }
+            }
         };
         let case = Self { form: form.to_string(), kind, breaking };
         // Whatever is written otherwise is a name that somebody else gave.
@@ -103,19 +135,20 @@ impl Case {
     pub fn copies(&self) -> u32 {
         match self.kind {
             Kind::Latency { .. } | Kind::SameRegister => 1,
-            Kind::Throughput { copies } => copies,
+            Kind::Throughput { copies } | Kind::Ports { copies, .. } => copies,
         }
     }
 }
 
 impl Case {
-    /// The pair of a latency as `1 -> 2`, or `throughput`.
+    /// The pair of a latency as `1 -> 2`, `throughput`, `one register` or `ports`.
     #[must_use]
     pub fn what(&self) -> String {
         match &self.kind {
             Kind::Latency { from, to, .. } => format!("{from} -> {to}"),
             Kind::SameRegister => "one register".to_string(),
             Kind::Throughput { .. } => "throughput".to_string(),
+            Kind::Ports { .. } => "ports".to_string(),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::catalog::{self, Selection};
 use super::chain::{self, Made};
 use super::effects::{self, Effects};
-use super::{Form, FormError, Wanted, apart, case};
+use super::{Form, FormError, Wanted, apart, blocked, case};
 use crate::job::assemble::{Failed, Message, Part, Source, Syntax, assemble};
 use crate::job::errors::JobError;
 use crate::job::expect::CriteriaFile;
@@ -49,6 +49,7 @@ pub fn expand(file: &JobFile) -> Result<Cow<'_, JobFile>, JobError> {
             }
         }
     }
+    add_ports(file, &mut snippets, &mut known).map_err(|trouble| failed(file, trouble))?;
     add_ways_back(&mut snippets, &mut known).map_err(|error| failed(file, error))?;
     Ok(Cow::Owned(JobFile { snippets, ..file.clone() }))
 }
@@ -192,6 +193,71 @@ fn put(item: &SnippetFile, made: Made) -> SnippetFile {
         function: None,
         ..item.clone()
     }
+}
+
+/// Items that show the ports of forms, and of those that keep ports busy, for which ports are asked. What cannot be made of a form is left
+/// out: its ports are not told then.
+fn add_ports(
+    file: &JobFile,
+    snippets: &mut Vec<SnippetFile>,
+    known: &mut Known,
+) -> Result<(), Trouble> {
+    let asks = |snippet: &&SnippetFile| snippet.wanted.as_ref().is_some_and(|wanted| wanted.ports);
+    let mut names = HashSet::new();
+    for item in file.snippets.iter().filter(asks) {
+        let Some(wanted) = &item.wanted else { continue };
+        let text = [blocked::NOTHING].into_iter().chain(blocked::BLOCKERS);
+        let others: Vec<Form> = text.map(str::parse).collect::<Result<_, _>>()?;
+        known.learn(others.iter().cloned())?;
+        let mut forms: Vec<(Form, Effects)> = Vec::new();
+        let mut seen = HashSet::new();
+        let mut add = |form: &Form, effects: &Effects| {
+            if seen.insert(form.to_string()) {
+                forms.push((form.clone(), effects.clone()));
+            }
+        };
+        wanted.latency.iter().chain(&wanted.throughput).for_each(|form| add(form, &known.0[form]));
+        if let Some(selection) = &wanted.catalog {
+            for entry in selection.of(catalog::all()).map_err(Trouble::Tool)? {
+                if let (Ok(effects), Ok(form)) = (entry.effects(), &entry.form) {
+                    add(form, &effects);
+                }
+            }
+        }
+        others.iter().for_each(|form| add(form, &known.0[form]));
+        for (form, effects) in &forms {
+            let blockers = others[1..].iter().map(|blocker| (blocker, &known.0[blocker]));
+            let behind = blockers.map(|blocker| blocked::behind((form, effects), blocker));
+            let all = std::iter::once(blocked::alone(form, effects)).chain(behind);
+            for made in all.filter_map(Result::ok) {
+                if names.insert(made.case.to_string()) {
+                    snippets.push(put_ports(item, made));
+                }
+            }
+        }
+        for (index, one) in others[1..].iter().enumerate() {
+            let pairs = others[index + 2..].iter().flat_map(|other| {
+                let pair = [one, other].map(|form| (form, &known.0[form]));
+                blocked::PAIRS.map(|counts| blocked::pair(pair[0], pair[1], counts))
+            });
+            for made in pairs.filter_map(Result::ok) {
+                if names.insert(made.case.to_string()) {
+                    snippets.push(put_ports(item, made));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Of the item's own wishes for figures none is for these.
+fn put_ports(item: &SnippetFile, made: Made) -> SnippetFile {
+    let mut snippet = put(item, made);
+    snippet.criteria = CriteriaFile { allow_uncounted: Some(true), ..CriteriaFile::default() };
+    // They are names, which are events as a text.
+    snippet.options.events = blocked::EVENTS.iter().filter_map(|name| name.parse().ok()).collect();
+    snippet.metrics = Vec::new();
+    snippet
 }
 
 /// The instructions that lead back in the chains are measured too, each once, where they make a chain by themselves.

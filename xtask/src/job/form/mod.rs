@@ -1,11 +1,12 @@
 //! Instruction forms: `imul r64, r64` instead of a snippet.
 //!
 //! `text` reads a form; `effects` asks the assembler and iced-x86 what it reads and writes; `chain` makes the
-//! snippets of its latency, `apart` the one of its throughput, and [`case`] the names that tell a reader of the report
+//! snippets of its latency, `apart` the one of its throughput, [`blocked`] those of its ports, and [`case`] the names that tell a reader of the report
 //! what was measured. [`expand`] puts them into the job.
 
 mod address;
 mod apart;
+pub mod blocked;
 pub mod case;
 pub mod catalog;
 mod chain;
@@ -81,6 +82,8 @@ pub struct Wanted {
     pub lenient: bool,
     /// Forms of the catalog, as far as they can be measured.
     pub catalog: Option<catalog::Selection>,
+    /// The ports of all of them, too.
+    pub ports: bool,
 }
 
 #[cfg(test)]

@@ -128,6 +128,11 @@ impl Free {
         Some(self.0.remove(index))
     }
 
+    /// Hands these out no more.
+    pub fn forbid(&mut self, taken: &[Reg]) {
+        self.0.retain(|reg| !taken.contains(reg));
+    }
+
     /// How many of a kind are left.
     pub fn left(&self, kind: Kind) -> usize {
         self.0.iter().filter(|reg| reg.kind == kind).count()

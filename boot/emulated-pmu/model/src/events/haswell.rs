@@ -61,4 +61,12 @@ pub(crate) const HASWELL: &[Event] = &[
     Event::new("DTLB_STORE_MISSES.STLB_HIT", 0x49, 0x60, STORE_STLB_HITS).on(0xFF),
     Event::new("LONGEST_LAT_CACHE.REFERENCE", 0x2E, 0x4F, LLC_REFERENCES).on(0xFF),
     Event::new("LONGEST_LAT_CACHE.MISS", 0x2E, 0x41, LLC_MISSES).on(0xFF),
+    Event::new("UOPS_EXECUTED_PORT.PORT_0", 0xA1, 0x01, PORT_0).on(0xFF),
+    Event::new("UOPS_EXECUTED_PORT.PORT_1", 0xA1, 0x02, PORT_1).on(0xFF),
+    Event::new("UOPS_EXECUTED_PORT.PORT_2", 0xA1, 0x04, PORT_2).on(0xFF),
+    Event::new("UOPS_EXECUTED_PORT.PORT_3", 0xA1, 0x08, PORT_3).on(0xFF),
+    Event::new("UOPS_EXECUTED_PORT.PORT_4", 0xA1, 0x10, PORT_4).on(0xFF),
+    Event::new("UOPS_EXECUTED_PORT.PORT_5", 0xA1, 0x20, PORT_5).on(0xFF),
+    Event::new("UOPS_EXECUTED_PORT.PORT_6", 0xA1, 0x40, PORT_6).on(0xFF),
+    Event::new("UOPS_EXECUTED_PORT.PORT_7", 0xA1, 0x80, PORT_7).on(0xFF),
 ];

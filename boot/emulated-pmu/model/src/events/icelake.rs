@@ -60,4 +60,11 @@ pub(crate) const ICE_LAKE: &[Event] = &[
     Event::new("DTLB_STORE_MISSES.WALK_COMPLETED", 0x49, 0x0E, STORE_WALKS).on(0xF),
     Event::new("DTLB_STORE_MISSES.STLB_HIT", 0x49, 0x20, STORE_STLB_HITS).on(0xF),
     Event::new("LONGEST_LAT_CACHE.MISS", 0x2E, 0x41, LLC_MISSES).on(0xFF),
+    Event::new("UOPS_DISPATCHED.PORT_0", 0xA1, 0x01, PORT_0).on(0xFF),
+    Event::new("UOPS_DISPATCHED.PORT_1", 0xA1, 0x02, PORT_1).on(0xFF),
+    Event::new("UOPS_DISPATCHED.PORT_2_3", 0xA1, 0x04, PORT_2_3).on(0xFF),
+    Event::new("UOPS_DISPATCHED.PORT_4_9", 0xA1, 0x10, PORT_4_9).on(0xFF),
+    Event::new("UOPS_DISPATCHED.PORT_5", 0xA1, 0x20, PORT_5).on(0xFF),
+    Event::new("UOPS_DISPATCHED.PORT_6", 0xA1, 0x40, PORT_6).on(0xFF),
+    Event::new("UOPS_DISPATCHED.PORT_7_8", 0xA1, 0x80, PORT_7_8).on(0xFF),
 ];

@@ -11,8 +11,20 @@ const fn of(list: &[crate::occurrence::Occurrence]) -> Selection {
 /// An event that the model knows and that never happens in it.
 pub(super) const NOTHING: Selection = Selection::NOTHING;
 pub(super) const INSTRUCTIONS: Selection = Selection::bulk(Bulk::Instructions);
-/// One micro-operation per instruction.
-pub(super) const UOPS: Selection = INSTRUCTIONS;
+pub(super) const UOPS: Selection = Selection::bulk(Bulk::Uops);
+pub(super) const PORT_0: Selection = of(&[Port0]);
+pub(super) const PORT_1: Selection = of(&[Port1]);
+pub(super) const PORT_2: Selection = of(&[Port2]);
+pub(super) const PORT_3: Selection = of(&[Port3]);
+pub(super) const PORT_4: Selection = of(&[Port4]);
+pub(super) const PORT_5: Selection = of(&[Port5]);
+pub(super) const PORT_6: Selection = of(&[Port6]);
+pub(super) const PORT_7: Selection = of(&[Port7]);
+pub(super) const PORT_2_3: Selection = PORT_2.or(PORT_3);
+pub(super) const PORT_4_9: Selection = of(&[Port4, Port9]);
+pub(super) const PORT_7_8: Selection = of(&[Port7, Port8]);
+pub(super) const PORT_2_3_10: Selection = PORT_2_3.or(of(&[PortA]));
+pub(super) const PORT_5_11: Selection = of(&[Port5, PortB]);
 pub(super) const CYCLES: Selection = Selection::bulk(Bulk::Cycles);
 pub(super) const USER_CYCLES: Selection = Selection::bulk(Bulk::UserCycles);
 pub(super) const KERNEL_CYCLES: Selection = Selection::bulk(Bulk::KernelCycles);

@@ -69,6 +69,13 @@ pub(crate) const SAPPHIRE_RAPIDS: &[Event] = &[
     Event::new("MISC_RETIRED.LBR_INSERTS", 0xCC, 0x20, LBR_INSERTS).on(0xFF),
     Event::new("LONGEST_LAT_CACHE.REFERENCE", 0x2E, 0x4F, LLC_REFERENCES).on(0xFF),
     Event::new("LONGEST_LAT_CACHE.MISS", 0x2E, 0x41, LLC_MISSES).on(0xFF),
+    Event::new("UOPS_DISPATCHED.PORT_0", 0xB2, 0x01, PORT_0).on(0xFF),
+    Event::new("UOPS_DISPATCHED.PORT_1", 0xB2, 0x02, PORT_1).on(0xFF),
+    Event::new("UOPS_DISPATCHED.PORT_2_3_10", 0xB2, 0x04, PORT_2_3_10).on(0xFF),
+    Event::new("UOPS_DISPATCHED.PORT_4_9", 0xB2, 0x10, PORT_4_9).on(0xFF),
+    Event::new("UOPS_DISPATCHED.PORT_5_11", 0xB2, 0x20, PORT_5_11).on(0xFF),
+    Event::new("UOPS_DISPATCHED.PORT_6", 0xB2, 0x40, PORT_6).on(0xFF),
+    Event::new("UOPS_DISPATCHED.PORT_7_8", 0xB2, 0x80, PORT_7_8).on(0xFF),
     // The last one, as Golden Cove's table lacks it.
     Event::new("HW_INTERRUPTS.RECEIVED", 0xCB, 0x01, INTERRUPTS).on(0xFF),
 ];

@@ -114,7 +114,7 @@ impl Pmu {
     /// What a counter counts, and the condition it is put through.
     pub(super) fn event(&self, which: Which) -> (Selection, Option<Threshold>) {
         match which {
-            Which::Fixed(n) => (FIXED_EVENTS[n], None),
+            Which::Fixed(n) => (FIXED_EVENTS[n].on_ports(self.timing.ports), None),
             Which::IbsFetch | Which::IbsOp => (self.ibs_event(which), None),
             Which::General(n) => {
                 let counter = &self.counters[n];
@@ -130,7 +130,7 @@ impl Pmu {
                 }
                 // Bit 36 is EQ on version 6 alone; elsewhere the selector's mask keeps it 0.
                 let threshold = Selector(selector).threshold();
-                (counter.meaning.selection(), threshold)
+                (counter.meaning.selection().on_ports(self.timing.ports), threshold)
             }
         }
     }

@@ -134,6 +134,12 @@ impl Needs {
         ])
     }
 
+    /// Whether micro-operations have to be given ports.
+    #[must_use]
+    pub const fn ports(&self) -> bool {
+        self.occurrences.has_ports()
+    }
+
     fn wants(&self, list: &[Occurrence]) -> bool {
         self.occurrences.and(Selection::of(list)).has_occurrences()
     }
@@ -225,7 +231,10 @@ impl Pmu {
                 needs.stepped |= which.bit();
                 needs.tells_misses |= selection.tells_misses();
                 needs.tells_taken |= selection.tells_taken();
-                if !is_spread(selection, threshold) || self.counts_slow_loads(which) {
+                // No bound of a block's micro-operations is known beforehand.
+                let overflows = self.gate(which).interrupt || self.writes_records(which);
+                let ports = selection.has_ports() && (threshold.is_some() || overflows);
+                if ports || !is_spread(selection, threshold) || self.counts_slow_loads(which) {
                     needs.unspread |= which.bit();
                 }
                 needs.occurrences = needs.occurrences.or(selection.only_occurrences());
@@ -253,12 +262,15 @@ impl Pmu {
     pub fn unknown_events(&self) -> impl Iterator<Item = Unknown> {
         self.counters.iter().enumerate().filter_map(|(counter, state)| {
             let selector = Selector(state.selector);
+            let never =
+                |selection: Selection| selection.on_ports(self.timing.ports) == Selection::NOTHING;
             let why = match state.meaning {
                 Meaning::Unknown => Silence::Unknown,
                 Meaning::WrongCounter => Silence::WrongCounter,
                 // Inverted it counts the cycles in which it does not happen: all.
-                Meaning::Known(Selection::NOTHING)
-                    if !selector.threshold().is_some_and(|threshold| threshold.invert) =>
+                Meaning::Known(selection)
+                    if never(selection)
+                        && !selector.threshold().is_some_and(|threshold| threshold.invert) =>
                 {
                     Silence::Never
                 }

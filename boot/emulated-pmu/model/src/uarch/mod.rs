@@ -28,6 +28,7 @@ mod core;
 #[cfg(feature = "hierarchy")]
 mod hierarchy;
 pub mod parameters;
+pub mod ports;
 mod predictor;
 pub mod replacement;
 mod set_assoc;
@@ -40,6 +41,7 @@ pub use core::{Core, Parts, Retired};
 #[cfg(feature = "hierarchy")]
 pub use hierarchy::Hierarchy;
 pub use parameters::Parameters;
+pub use ports::{PORTS, PortLoads, PortMap, UopClass};
 pub use predictor::{Predictor, Resolved};
 pub use set_assoc::SetAssoc;
 pub use sink::Sink;

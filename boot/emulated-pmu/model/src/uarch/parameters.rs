@@ -11,10 +11,13 @@
 //! | `split`, `cross` | further cycles of a load that crosses a line, and of one that crosses a page of 4 KiB | 5, 20 |
 //! | `mispredict` | cycles that a mispredicted branch costs | 16 |
 //! | `returns` | return addresses that the predictor keeps, 1 to 64 | 16 |
+//! | `ports` | micro-operations and ports of classes of instructions: see [`super::ports`] | no ports |
+//! | `issue` | with `ports`, instructions that the front end gives in a cycle, 1 to 16 | any number |
 //!
 //! Whatever is given, all others get these defaults, and loads take their time: without parameters every instruction takes the
-//! same.
+//! same. With `ports` cycles are those of the ports, and nothing else takes any.
 
+use super::ports::{self, PortMap};
 use super::replacement::Policy;
 use core::fmt;
 
@@ -84,6 +87,8 @@ pub struct Parameters {
     pub mispredict_cycles: u32,
     /// Return addresses that the predictor keeps.
     pub returns: u32,
+    /// The execution ports.
+    pub ports: Option<PortMap>,
 }
 
 /// What is wrong with them.
@@ -126,6 +131,7 @@ impl Parameters {
         cross_cycles: 20,
         mispredict_cycles: 16,
         returns: 16,
+        ports: None,
     };
 
     /// Reads them.
@@ -136,7 +142,7 @@ impl Parameters {
         let mut all = Self::DEFAULT;
         for part in text.split(',') {
             let wrong = |reason| ParameterError { part, reason };
-            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict and returns";
+            let keys = "parameters are KEY=VALUE, with commas between them; the keys are l1d, l2, l3, memory, line, dtlb, dtlb2m, stlb, walk, split, cross, mispredict, returns, ports and issue";
             let (key, value) = part.split_once('=').ok_or(wrong(keys))?;
             let cycles = |least| {
                 let number = value.parse().ok().filter(|number| (least..=4000).contains(number));
@@ -167,6 +173,18 @@ impl Parameters {
                 "returns" => {
                     let number = value.parse().ok().filter(|number| (1..=64).contains(number));
                     all.returns = number.ok_or(wrong("return addresses are 1 to 64"))?;
+                }
+                "ports" => {
+                    all.ports = Some(PortMap::parse(value).ok_or(wrong(ports::MAP))?);
+                }
+                "issue" => {
+                    let number = value
+                        .parse()
+                        .ok()
+                        .filter(|number| (1..=ports::MOST_ISSUE).contains(number));
+                    let issue = number.ok_or(wrong("instructions of a cycle are 1 to 16"))?;
+                    let before = all.ports.as_mut();
+                    before.ok_or(wrong("it stands behind ports"))?.issue = issue;
                 }
                 _ => return Err(wrong(keys)),
             }
@@ -203,7 +221,7 @@ impl Parameters {
     }
 
     /// Words of [`Self::words`].
-    pub const WORDS: usize = 16;
+    pub const WORDS: usize = 16 + ports::CLASSES;
 
     /// As words, for those who talk over a page of them; none is all zeros.
     #[must_use]
@@ -217,7 +235,8 @@ impl Parameters {
         let tlb = |one: TlbShape| u64::from(one.entries) | u64::from(one.ways) << 32;
         let [[a, b], [c, d], [e, f]] = [0, 1, 2].map(|level| cache(&self.caches[level]));
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-        [
+        let mut words = [0; Self::WORDS];
+        let first = [
             pair(self.line, self.memory_cycles),
             a,
             b,
@@ -231,10 +250,13 @@ impl Parameters {
             pair(self.stlb_cycles, self.walk_cycles),
             pair(self.split_cycles, self.cross_cycles),
             pair(self.mispredict_cycles, self.returns),
-            0,
-            0,
-            0,
-        ]
+            self.ports.map_or(0, |ports| ports.issue.into()),
+        ];
+        words[..first.len()].copy_from_slice(&first);
+        if let Some(ports) = &self.ports {
+            words[16..].copy_from_slice(&ports.words());
+        }
+        words
     }
 
     /// The same from words; `None`: there are none, or they are no parameters.
@@ -255,7 +277,7 @@ impl Parameters {
             let (entries, ways) = halves(word);
             TlbShape { entries, ways }
         };
-        let &[first, a, b, c, d, e, f, dtlb, dtlb_large, stlb, g, h, i, ..] = words;
+        let &[first, a, b, c, d, e, f, dtlb, dtlb_large, stlb, g, h, i, issue, ..] = words;
         let (line, memory_cycles) = halves(first);
         let (stlb_cycles, walk_cycles) = halves(g);
         let (split_cycles, cross_cycles) = halves(h);
@@ -273,6 +295,7 @@ impl Parameters {
             cross_cycles,
             mispredict_cycles,
             returns,
+            ports: PortMap::of_words(&words[16..], issue as u8),
         };
         let is_tlb = |tlb: &TlbShape| is_tlb(*tlb);
         let sound = [32, 64, 128].contains(&line)
@@ -350,7 +373,13 @@ impl fmt::Display for Parameters {
             None => f.write_str(",stlb=none")?,
         }
         write!(f, ",walk={walk_cycles},split={},cross={}", self.split_cycles, self.cross_cycles)?;
-        write!(f, ",mispredict={},returns={}", self.mispredict_cycles, self.returns)
+        write!(f, ",mispredict={},returns={}", self.mispredict_cycles, self.returns)?;
+        let Some(ports) = &self.ports else { return Ok(()) };
+        write!(f, ",ports={ports}")?;
+        match ports.issue {
+            0 => Ok(()),
+            issue => write!(f, ",issue={issue}"),
+        }
     }
 }
 
@@ -370,7 +399,9 @@ mod tests {
         assert_eq!(all.caches[1].unwrap().policy.to_string(), "qlru_h00_m1_r2_u1");
         assert_eq!((all.caches[2].unwrap().cycles, all.stlb), (42, None));
         assert_eq!(all.walk_cycles, Parameters::DEFAULT.walk_cycles);
-        for all in [all, Parameters::DEFAULT] {
+        let ported = Parameters::parse("ports=alu:0156/mul:1,issue=4").unwrap();
+        assert_eq!(ported.ports.map(|ports| ports.issue), Some(4));
+        for all in [all, ported, Parameters::DEFAULT] {
             assert_eq!(Parameters::parse(&all.to_string()), Ok(all));
             assert_eq!(Parameters::of_words(&all.words()), Some(all));
         }
@@ -392,7 +423,10 @@ mod tests {
             ("line=63", "32, 64 or 128"),
             ("memory=0", CYCLES),
             ("returns=65", "1 to 64"),
-            ("ports=3", "the keys are"),
+            ("ports=3", "ports are CLASS:UOPS"),
+            ("ports=alu:0,issue=17", "1 to 16"),
+            ("issue=4", "behind ports"),
+            ("port=3", "the keys are"),
             ("", "the keys are"),
             ("l1d=32k/8,", "the keys are"),
         ] {

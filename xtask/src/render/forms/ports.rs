@@ -1,0 +1,108 @@
+//! Ports of the forms of a report, out of the items that show them.
+
+use super::metric;
+use crate::job::form::blocked::{BLOCKERS, NOTHING};
+use crate::job::form::case::{Case, Kind};
+use crate::ports::{Figures, Found, Untold, by_events, by_throughput};
+use protocol::record::SnippetResult;
+use std::collections::HashMap;
+
+/// A form, how many of it are in a row, and how many of which other one stand before them.
+type Key<'a> = (usize, u32, Option<(u32, &'a str)>);
+
+/// What was found of each form that has items for it, in their order.
+pub(super) fn found(cases: &[(Case, &SnippetResult)]) -> Vec<(String, Found)> {
+    let mut forms: Vec<&str> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut results: HashMap<Key<'_>, &SnippetResult> = HashMap::new();
+    for (case, result) in cases {
+        let Kind::Ports { behind, row, .. } = &case.kind else { continue };
+        let place = *places.entry(&case.form).or_insert_with(|| {
+            forms.push(&case.form);
+            forms.len() - 1
+        });
+        let behind = behind.as_ref().map(|(count, form)| (*count, form.as_str()));
+        results.entry((place, *row, behind)).or_insert(result);
+    }
+    let Some(first) = results.values().next() else { return Vec::new() };
+    let events = port_events(first);
+    let measure = |mix: &crate::ports::Mix| {
+        let (of, before) = match *mix {
+            [of] => (of, None),
+            [before, of] => (of, Some(before)),
+            _ => return None,
+        };
+        let key = |of: (usize, u32), before: Option<(usize, u32)>| {
+            (of.0, of.1, before.map(|(form, count)| (count, forms[form])))
+        };
+        let straight = results.get(&key(of, before)).map(|result| (result, of.1));
+        // Of two that keep ports busy either may stand in front.
+        let turned = || {
+            let before = before?;
+            results.get(&key(before, Some(of))).map(|result| (result, before.1))
+        };
+        let (result, row) = straight.or_else(turned)?;
+        figures(result, &events).map(|figures| figures.times(row))
+    };
+    let place = |name: &&str| forms.iter().position(|form| form == name);
+    let candidates: Vec<usize> = BLOCKERS.iter().filter_map(place).collect();
+    let counts = |form: &usize| {
+        measure(&[(*form, 1)]).is_some_and(|figures| figures.ports.iter().any(|count| *count > 0.0))
+    };
+    let by_name = |(index, found): (usize, Found)| (forms[index].to_string(), found);
+    if candidates.iter().any(counts) {
+        let names: Vec<String> = events.iter().filter_map(|event| port_of(event)).collect();
+        let told = by_events(forms.len(), &candidates, measure).into_iter();
+        let found = told.map(|told| Found::by_events(told, &names));
+        return found.enumerate().map(by_name).collect();
+    }
+    let Some(nothing) = place(&NOTHING) else {
+        let none = || Found::by_throughput(Err(Untold::NoMethod(NO_NOTHING)), &[], &forms);
+        return (0..forms.len()).map(|index| by_name((index, none()))).collect();
+    };
+    let told = by_throughput(forms.len(), &candidates, nothing, measure);
+    let found = told.forms.into_iter().map(|one| Found::by_throughput(one, &told.sets, &forms));
+    found.enumerate().map(by_name).collect()
+}
+
+const NO_NOTHING: &str =
+    "the report has no item of NOP, by which the front end's rate would be known";
+
+/// The events of ports that an item has counts of.
+fn port_events(result: &SnippetResult) -> Vec<String> {
+    let named = result.metrics.iter().filter(|metric| port_of(&metric.event).is_some());
+    named.map(|metric| metric.event.clone()).collect()
+}
+
+/// The ports of an event, as in `0` or `23A`: ports 10 and 11 are A and B.
+fn port_of(event: &str) -> Option<String> {
+    let ports = event.strip_prefix("uops_dispatched")?.split_once(".port_")?.1;
+    let one = |port: &str| char::from_digit(port.parse().ok()?, 16);
+    let text: Option<String> = ports.split('_').map(one).collect();
+    text.map(|text| text.to_uppercase())
+}
+
+/// Figures of a report that [`super::per_instruction`] made: of one instruction, with those in front of it.
+fn figures(result: &SnippetResult, events: &[String]) -> Option<Figures> {
+    let value = |event: &str| metric(result, event).map(|metric| metric.value.median);
+    let ports = events.iter().map(|event| value(event)).collect::<Option<_>>()?;
+    Some(Figures { cycles: value("cycles")?, ports, uops: value("uops-retired") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d2_events_name_their_ports() {
+        for (event, ports) in [
+            ("uops_dispatched_port.port_0", Some("0")),
+            ("uops_dispatched.port_2_3_10", Some("23A")),
+            ("uops_dispatched.port_5_11", Some("5B")),
+            ("uops_issued.any", None),
+            ("cycles", None),
+        ] {
+            assert_eq!(port_of(event).as_deref(), ports, "{event}");
+        }
+    }
+}
