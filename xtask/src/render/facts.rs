@@ -1,5 +1,7 @@
-//! What a processor's caches and TLBs are.
+//! What a processor's caches and TLBs are; in parts of their own what lies between cores, and what takes their time.
 
+pub(crate) mod cores;
+pub(crate) mod noise;
 mod told;
 
 use super::number;
@@ -8,7 +10,7 @@ use super::table::{Width, empty, fit};
 use crate::collect::Report;
 use ::facts::judge::{self, Told};
 use comfy_table::Cell;
-use protocol::record::{CacheFact, FactsResult, FactsTimer, TlbFact};
+use protocol::record::{CacheFact, FactsResult, FactsTimer, MemoryFacts, TlbFact};
 use std::fmt::Write;
 
 /// Most policies that are named.
@@ -35,17 +37,83 @@ fn section(sheet: &FactsResult, columns: Width) -> String {
     let mut out = String::new();
     // Writing to a String does not fail, here and below.
     let _ = writeln!(out, "{} {}", sheet.item, paint(STRONG, &sheet.name));
-    let _ = writeln!(out, "{}", paint(FAINT, &heading(sheet)));
-    let mut table = empty();
-    table.set_header(["figure", "measured", "by CPUID", "from"]);
-    for row in rows(sheet) {
-        table.add_row([row.figure, row.value, row.told, row.evidence].map(Cell::new));
+    let mut part =
+        |heading: String, third: &str, rows: Vec<Row>, tables: Vec<Grid>, untold: Vec<String>| {
+            let _ = writeln!(out, "{}", paint(FAINT, &heading));
+            let mut table = empty();
+            table.set_header(["figure", "measured", third, "from"]);
+            for row in rows {
+                table.add_row([row.figure, row.value, row.told, row.evidence].map(Cell::new));
+            }
+            let _ = writeln!(out, "{}", fit(table, columns));
+            for grid in tables.iter().filter(|grid| grid.rows.len() <= MOST_ROWS) {
+                let mut table = empty();
+                table.set_header(&grid.head);
+                for row in &grid.rows {
+                    table.add_row(row);
+                }
+                let _ = writeln!(out, "{}\n{}", paint(FAINT, &grid.caption), fit(table, columns));
+            }
+            for text in untold {
+                let _ = writeln!(out, "{} {text}", paint(WARNING, "not told:"));
+            }
+        };
+    if let Some(memory) = &sheet.memory {
+        part(heading(sheet), "by CPUID", rows(sheet, memory), Vec::new(), untold(memory));
     }
-    let _ = writeln!(out, "{}", fit(table, columns));
-    for text in untold(sheet) {
-        let _ = writeln!(out, "{} {text}", paint(WARNING, "not told:"));
+    if let Some(facts) = &sheet.cores {
+        let (rows, tables) = (cores::rows(facts), cores::tables(facts));
+        part(cores::heading(facts), CONFIDENCE, rows, tables, cores::untold(facts));
+    }
+    if let Some(facts) = &sheet.noise {
+        let (rows, tables) = (noise::rows(facts), noise::tables(facts));
+        part(noise::heading(facts), CONFIDENCE, rows, tables, noise::untold(facts, sheet.emulated));
     }
     out
+}
+
+/// Above the column that says how far to trust a figure.
+pub(crate) const CONFIDENCE: &str = "how sure";
+/// Longer tables are in the other forms alone.
+const MOST_ROWS: usize = 32;
+
+/// A table beside the figures.
+pub(crate) struct Grid {
+    /// What it is.
+    pub caption: String,
+    /// Its columns.
+    pub head: Vec<String>,
+    /// Its rows.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// Ticks of the TSC in words, with what they are in time.
+pub(crate) fn ticks(ticks: f64, hz: u64) -> String {
+    format!("{} ticks ({})", number(round(ticks)), time(ticks, hz))
+}
+
+/// Ticks of the TSC as time.
+pub(crate) fn time(ticks: f64, hz: u64) -> String {
+    let ns = ticks * 1e9 / hz.max(1) as f64;
+    match ns {
+        0.0..1e3 => format!("{} ns", number(round(ns))),
+        1e3..1e6 => format!("{} µs", number(round(ns / 1e3))),
+        _ => format!("{} ms", number(round(ns / 1e6))),
+    }
+}
+
+fn round(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+/// How far samples agree: by how far the ninth of ten lies above the least, as a share of the middle one.
+pub(crate) fn sureness(least: u64, median: u64, ninetieth: u64) -> &'static str {
+    let apart = (ninetieth - least.min(ninetieth)) as f64 / median.max(1) as f64;
+    match apart {
+        0.0..=0.1 => "steady",
+        0.1..=0.5 => "varies",
+        _ => "unsteady",
+    }
 }
 
 /// What times are in.
@@ -75,9 +143,9 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// All figures.
-pub(crate) fn rows(sheet: &FactsResult) -> Vec<Row> {
-    let (memory, unit) = (&sheet.memory, unit(sheet));
+/// All figures of the memory.
+pub(crate) fn rows(sheet: &FactsResult, memory: &MemoryFacts) -> Vec<Row> {
+    let unit = unit(sheet);
     let cycles = |tenths: u64| format!("{} {unit}", number(tenths as f64 / 10.0));
     let row = |figure: &str, value: String, told: Option<String>, evidence: String| {
         let (figure, told) = (figure.to_string(), told.unwrap_or_default());
@@ -185,9 +253,8 @@ fn policies(caches: &[CacheFact], level: usize) -> String {
 }
 
 /// What was not told, and why, in sentences.
-pub(crate) fn untold(sheet: &FactsResult) -> Vec<String> {
+pub(crate) fn untold(memory: &MemoryFacts) -> Vec<String> {
     let mut all = Vec::new();
-    let memory = &sheet.memory;
     if memory.line.is_none() {
         all.push("the bytes of a line: loads beside a line are as quick as on it".to_string());
     }
