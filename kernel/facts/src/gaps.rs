@@ -15,6 +15,9 @@ const BUCKETS: usize = 64;
 #[derive(Debug)]
 pub struct Gaps {
     threshold: u64,
+    /// What counts as a gap now: the reading behind one also has the noting of it, and there twice as much counts. Else one gap
+    /// would make the next, where the threshold is low.
+    limit: u64,
     begin: u64,
     last: u64,
     /// Its window, but for what is known at the end.
@@ -28,7 +31,8 @@ impl Gaps {
         let buckets = vec![0; BUCKETS];
         let found =
             NoiseWindow { buckets, gaps: Vec::with_capacity(KEPT), ..NoiseWindow::default() };
-        Self { threshold: threshold.max(1), begin: 0, last: 0, found }
+        let threshold = threshold.max(1);
+        Self { threshold, limit: threshold, begin: 0, last: 0, found }
     }
 
     /// The first reading.
@@ -43,15 +47,17 @@ impl Gaps {
         self.last = now;
         self.found.reads += 1;
         self.found.buckets[bucket(ticks)] += 1;
-        if ticks >= self.threshold {
+        if ticks >= self.limit {
             self.keep(at, ticks);
-        } else if ticks > self.found.longest {
-            self.found.longest = ticks;
+            return;
         }
+        self.limit = self.threshold;
+        self.found.longest = self.found.longest.max(ticks);
     }
 
     #[cold]
     fn keep(&mut self, at: u64, ticks: u64) {
+        self.limit = self.threshold.saturating_mul(2);
         let found = &mut self.found;
         found.count += 1;
         found.stolen += ticks;

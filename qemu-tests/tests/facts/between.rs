@@ -116,7 +116,7 @@ fn d4_the_turns_that_the_emulated_pmu_gives_others_are_gaps_at_even_times() {
     for window in &noise.windows {
         // It looks at halted processors from time to time, and the looks are alike. The first gap is the other one's way to its halt.
         let looks = &window.gaps[1..];
-        assert!(looks.len() > 10, "{window:?}");
+        assert!(looks.len() > 10, "{looks:?}");
         let apart: Vec<u64> = looks.windows(2).map(|pair| pair[1].at - pair[0].at).collect();
         let (least, most) = (apart.iter().min().unwrap(), apart.iter().max().unwrap());
         assert!(most - least <= least / 10, "{apart:?}");
@@ -131,27 +131,28 @@ fn d4_system_management_interrupts_that_are_raised_are_the_gaps_that_are_found()
     let job = "smis = 3\nthreshold-ns = 60\nwindow-ms = 4\n";
     let noise = noise(job, &["--pmu", "none", "--cpu", "qemu64,vendor=GenuineIntel"]);
     let window = &noise.windows[0];
-    assert_eq!((noise.raised, window.smis, window.count), (3, Some(3), 3), "{noise:?}");
+    let first = &window.gaps[..window.gaps.len().min(5)];
+    assert_eq!((noise.raised, window.smis, window.count), (3, Some(3), 3), "{first:?}");
     // They were raised evenly over the time.
     let quarter = window.ticks / 4;
     for (gap, number) in window.gaps.iter().zip(1..) {
         let distance = gap.at.abs_diff(number * quarter);
-        assert!(distance < quarter / 100, "{gap:?} of {window:?}");
+        assert!(distance < quarter / 100, "{first:?} in {}", window.ticks);
     }
     assert_eq!(noise.hypervisor, None);
 }
 
 #[test]
 fn d4_processors_that_are_taken_to_run_at_once_are_watched_together() {
-    let noise = noise("window-ms = 5\n", &BARE);
+    let noise = noise("window-ms = 100\n", &BARE);
     assert!(noise.together);
     assert_eq!(noise.windows.iter().map(|window| window.processor).collect::<Vec<_>>(), [0, 1, 2]);
     for window in &noise.windows {
         // QEMU runs one after the other: the others' time is stolen, but never that of all at once.
-        assert!(window.count > 0 && window.smis.is_none(), "{window:?}");
+        assert!(window.count > 0 && window.smis.is_none(), "{}", window.longest);
         assert_eq!(window.buckets.iter().sum::<u64>(), window.reads);
     }
-    assert_eq!(shared(&noise.windows), 0, "{noise:?}");
+    assert_eq!(shared(&noise.windows), 0);
 }
 
 #[test]
@@ -179,7 +180,7 @@ fn d3_d4_the_table_csv_and_page_have_what_was_told() {
     let table = run("table");
     for text in [
         "line by lock cmpxchg, one way",
-        "12 of 12 pairs",
+        "of 12 pairs steady",
         "APIC timer, late",
         "syscall and sysretq",
         "turns",

@@ -1,5 +1,7 @@
 //! Fact sheets in a job: `[[facts]]`.
 
+mod names;
+
 use super::errors::{JobError, Place};
 use super::expect::{CriteriaFile, Names, RawExpect};
 use super::file::{FileItem, JobFile, PackedItem, Section, Text};
@@ -11,7 +13,6 @@ use crate::compare::LimitTable;
 use protocol::facts::{Facts, Parts, Watch};
 use protocol::job::Item;
 use protocol::limits::{self, LimitError};
-use protocol::record::{LineAccess, TransitionCost};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -23,8 +24,6 @@ pub(super) const JOB: &str = "name = \"facts\"\n[[facts]]\n";
 const BYTES: u64 = 256 << 20;
 /// What the memory is called.
 const MEMORY: &str = "facts";
-/// Levels of caches and TLBs whose figures can be expected.
-const LEVELS: std::ops::RangeInclusive<u32> = 1..=4;
 
 /// Nanoseconds from which on time counts as stolen, if nobody says: some tenfold of what an interrupt takes on real machines.
 const THRESHOLD_NS: u32 = 1000;
@@ -103,18 +102,7 @@ impl FileItem for FactsFile {
     }
 
     fn check_expected(&self, _source: &str) -> Result<(), JobError> {
-        let own = ["line", "memory cycles", "line crossing cycles", "page crossing cycles"];
-        let mut whole: Vec<String> = own.map(String::from).to_vec();
-        for level in LEVELS {
-            whole.extend(["bytes", "ways", "cycles"].map(|what| format!("L{level} {what}")));
-            for page in [4, 2048] {
-                let name = format!("L{level} TLB of {page} KiB pages");
-                let all = ["entries", "ways", "walk cycles"];
-                whole.extend(all.map(|what| format!("{name} {what}")));
-            }
-        }
-        whole.extend(names_of_cores());
-        whole.extend(names_of_noise());
+        let whole = names::all();
         let names = Names { whole, behind: &[], events: Vec::new() };
         names.check(&self.criteria).map_err(|message| self.refused("", message))
     }
@@ -208,26 +196,6 @@ fn parts(raw: Option<&[RawPart]>) -> Result<Parts, String> {
         cores: has(RawPart::Cores),
         noise: has(RawPart::Noise),
     })
-}
-
-/// Figures of what lies between processors. Of MWAIT the states of sleep that leaf 5 can tell.
-fn names_of_cores() -> impl Iterator<Item = String> {
-    let by = LineAccess::ALL.map(LineAccess::name).into_iter();
-    let lines = by.flat_map(|by| {
-        let of =
-            ["nearest", "middle", "farthest"].map(|which| format!("{which} cores by {by} ticks"));
-        of.into_iter().chain([format!("contended {by} ticks")])
-    });
-    let hints = (0..7).map(|depth| format!("wake by mwait {:#x} ticks", depth << 4));
-    let others = ["interrupt", "hlt"].map(|way| format!("wake by {way} ticks"));
-    lines.chain(others).chain(hints)
-}
-
-/// Figures of stolen time, the timer and transitions.
-fn names_of_noise() -> impl Iterator<Item = String> {
-    let own = ["gaps", "stolen ticks", "longest gap ticks", "smis", "timer late ticks"];
-    let costs = TransitionCost::NAMES.map(|name| format!("{name} ticks"));
-    own.map(String::from).into_iter().chain(costs)
 }
 
 #[cfg(test)]

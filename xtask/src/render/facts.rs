@@ -3,6 +3,7 @@
 pub(crate) mod cores;
 pub(crate) mod noise;
 mod told;
+mod words;
 
 use super::number;
 use super::style::{FAINT, STRONG, WARNING, paint};
@@ -12,21 +13,13 @@ use ::facts::judge::{self, Told};
 use comfy_table::Cell;
 use protocol::record::{CacheFact, FactsResult, FactsTimer, MemoryFacts, TlbFact};
 use std::fmt::Write;
+pub(crate) use words::{CONFIDENCE, Grid, Row, size, sureness, ticks, time};
 
 /// Most policies that are named.
 const NAMED: usize = 6;
 
-/// A figure in words.
-pub(crate) struct Row {
-    /// What.
-    pub figure: String,
-    /// What was measured.
-    pub value: String,
-    /// What CPUID says, with a mark if it is something else.
-    pub told: String,
-    /// What it was told from.
-    pub evidence: String,
-}
+/// Longer tables are in the other forms alone.
+const MOST_ROWS: usize = 32;
 
 /// One section for each item.
 pub(crate) fn sections(report: &Report, columns: Width) -> String {
@@ -72,50 +65,6 @@ fn section(sheet: &FactsResult, columns: Width) -> String {
     out
 }
 
-/// Above the column that says how far to trust a figure.
-pub(crate) const CONFIDENCE: &str = "how sure";
-/// Longer tables are in the other forms alone.
-const MOST_ROWS: usize = 32;
-
-/// A table beside the figures.
-pub(crate) struct Grid {
-    /// What it is.
-    pub caption: String,
-    /// Its columns.
-    pub head: Vec<String>,
-    /// Its rows.
-    pub rows: Vec<Vec<String>>,
-}
-
-/// Ticks of the TSC in words, with what they are in time.
-pub(crate) fn ticks(ticks: f64, hz: u64) -> String {
-    format!("{} ticks ({})", number(round(ticks)), time(ticks, hz))
-}
-
-/// Ticks of the TSC as time.
-pub(crate) fn time(ticks: f64, hz: u64) -> String {
-    let ns = ticks * 1e9 / hz.max(1) as f64;
-    match ns {
-        0.0..1e3 => format!("{} ns", number(round(ns))),
-        1e3..1e6 => format!("{} µs", number(round(ns / 1e3))),
-        _ => format!("{} ms", number(round(ns / 1e6))),
-    }
-}
-
-fn round(value: f64) -> f64 {
-    (value * 10.0).round() / 10.0
-}
-
-/// How far samples agree: by how far the ninth of ten lies above the least, as a share of the middle one.
-pub(crate) fn sureness(least: u64, median: u64, ninetieth: u64) -> &'static str {
-    let apart = (ninetieth - least.min(ninetieth)) as f64 / median.max(1) as f64;
-    match apart {
-        0.0..=0.1 => "steady",
-        0.1..=0.5 => "varies",
-        _ => "unsteady",
-    }
-}
-
 /// What times are in.
 pub(crate) fn unit(sheet: &FactsResult) -> &'static str {
     match sheet.timer {
@@ -132,15 +81,6 @@ pub(crate) fn heading(sheet: &FactsResult) -> String {
     };
     let size = size(sheet.bytes);
     format!("told from the time of loads alone, by {clock}, in {size} of contiguous memory")
-}
-
-/// Bytes in words.
-pub(crate) fn size(bytes: u64) -> String {
-    match bytes {
-        0..1024 => format!("{bytes} bytes"),
-        _ if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
-        _ => format!("{} KiB", number(bytes as f64 / 1024.0)),
-    }
 }
 
 /// All figures of the memory.

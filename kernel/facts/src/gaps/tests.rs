@@ -40,6 +40,22 @@ fn d4_a_quiet_processor_has_no_gap_and_its_longest_time_is_told() {
 }
 
 #[test]
+fn d4_noting_a_gap_makes_no_gap() {
+    // Each reading behind a gap takes 30 more, which are above the threshold with the reading itself.
+    let (mut number, mut clock, mut behind) = (0, 0_u64, false);
+    let mut gaps = Gaps::new(45);
+    watch(&mut gaps, 20_000, || {
+        number += 1;
+        let planted = if number == 100 { 40 } else { 0 };
+        clock += 20 + planted + if behind { 30 } else { 0 };
+        behind = planted > 0;
+        clock
+    });
+    let window = gaps.finish();
+    assert_eq!((window.count, window.gaps[0].ticks, window.longest), (1, 60, 60));
+}
+
+#[test]
 fn d4_more_gaps_than_are_kept_are_counted() {
     let planted: Vec<(usize, u64)> = (1..=1500).map(|at| (at, 5000)).collect();
     let window = watched(1000, 20, 2000, &planted);
@@ -82,8 +98,15 @@ proptest! {
     ) {
         let planted: Vec<(usize, u64)> = planted.into_iter().collect();
         let window = watched(threshold, step, 3_000, &planted);
-        let long = planted.iter().map(|(_, ticks)| ticks + step).filter(|ticks| *ticks >= threshold);
-        let expected: Vec<u64> = long.collect();
+        // Directly behind a gap twice the threshold counts.
+        let (mut expected, mut last) = (Vec::new(), None);
+        for (at, ticks) in &planted {
+            let behind = last.is_some_and(|last| last + 1 == *at);
+            if ticks + step >= if behind { 2 * threshold } else { threshold } {
+                expected.push(ticks + step);
+                last = Some(*at);
+            }
+        }
         let found: Vec<u64> = window.gaps.iter().map(|gap| gap.ticks).collect();
         prop_assert_eq!(&found, &expected);
         prop_assert_eq!(window.count, expected.len() as u64);

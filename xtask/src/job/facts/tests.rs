@@ -5,6 +5,7 @@ fn read(keys: &str) -> Result<Facts<'static>, String> {
     let file =
         parse(&format!("[[facts]]\n{keys}"), "job.toml").map_err(|error| error.to_string())?;
     let [sheet] = &file.fact_sheets[..] else { panic!("one sheet") };
+    sheet.check_expected("job.toml").map_err(|error| error.to_string())?;
     let packed = FactsFile::pack(&file, &file.fact_sheets, &Programs::default());
     let (item, _) = packed.map_err(|error| error.to_string())?.remove(0);
     assert_eq!(sheet.memory.len(), usize::from(sheet.parts.memory));
