@@ -110,6 +110,8 @@ fn job(text: &str, what: &str) {
     let pmu = match () {
         () if text.contains(KIND) => &["--pmu", "goldencove+gracemont"][..],
         () if text.contains(AMD) => &["--pmu", "zen4"],
+        // The emulated PMU takes none.
+        () if text.contains("smis = 3") => &["--pmu", "none"],
         () => &[],
     };
     passes(folder.path(), &[&run[..], pmu].concat(), what);

@@ -6,14 +6,21 @@ use protocol::record::{FactsResult, FactsTimer, Record};
 use qemu_tests::xtask;
 use serde_json::Value;
 
-const JOB: &str = "[[facts]]\nname = \"this machine\"\nmemory = \"64M\"\n";
+mod between;
 
-/// The fact sheet of a model with these parameters, and the text of the report.
+const JOB: &str = "[[facts]]\nname = \"this machine\"\nmemory = \"64M\"\nparts = [\"memory\"]\n";
+
+/// The fact sheet of a model with these parameters.
 fn sheet(pmu: &str) -> FactsResult {
+    run(JOB, &["--pmu", pmu])
+}
+
+/// The fact sheet of a job.
+fn run(job: &str, options: &[&str]) -> FactsResult {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("job.toml"), JOB).unwrap();
-    let run = ["run", "job.toml", "--timeout", "240", "--format", "json", "--pmu", pmu];
-    let called = xtask(folder.path(), &run);
+    std::fs::write(folder.path().join("job.toml"), job).unwrap();
+    let run = ["run", "job.toml", "--timeout", "240", "--format", "json"];
+    let called = xtask(folder.path(), &[&run, options].concat());
     assert_eq!(called.code, 0, "{called:#?}");
     let json: Value = serde_json::from_str(&called.out).unwrap();
     let records = json["records"].as_array().unwrap();
@@ -28,7 +35,7 @@ fn sheet(pmu: &str) -> FactsResult {
 fn is_told(facts: &FactsResult, parameters: &str) {
     let really = Parameters::parse(parameters).unwrap();
     assert_eq!((facts.timer, facts.emulated), (FactsTimer::CoreCycles, true));
-    let memory = &facts.memory;
+    let memory = facts.memory.as_ref().unwrap();
     assert_eq!(memory.line, Some(really.line));
     assert_eq!(memory.memory_tenths, u64::from(really.memory_cycles) * 10);
     let caches: Vec<_> = really.caches.iter().flatten().collect();
@@ -71,6 +78,7 @@ fn d1_an_amd_model_with_three_caches_is_told() {
         "l1d=32k/8:fifo@5,l2=128k/4:mru@14,l3=1m/16@44,memory=250,dtlb=32/32,stlb=256/4@8";
     let facts = sheet(&format!("zen4,{parameters}"));
     is_told(&facts, parameters);
-    let second = facts.memory.tlbs.iter().find(|tlb| (tlb.level, tlb.page) == (2, 4096)).unwrap();
+    let memory = facts.memory.unwrap();
+    let second = memory.tlbs.iter().find(|tlb| (tlb.level, tlb.page) == (2, 4096)).unwrap();
     assert_eq!((second.ways, second.sets, second.tenths), (Some(4), Some(64), Some(80)));
 }

@@ -15,6 +15,7 @@ mod power_off;
 pub mod processors;
 pub mod serial;
 pub mod sleep_type;
+pub mod smi;
 
 #[cfg(target_os = "none")]
 pub use platform::Platform;

@@ -236,6 +236,8 @@ pub enum Ring3Code {
     Rdpmc,
     /// RDTSC; the result in RAX.
     Rdtsc,
+    /// n times `syscall; dec; jnz`. Who runs it says where SYSCALL leads.
+    SystemCalls,
 }
 
 /// Vector of the software interrupt of [`Ring3Code::Interrupts`].
@@ -251,6 +253,7 @@ global_asm!(
     ".global barecount_user_fault_end",
     ".global barecount_user_rdpmc",
     ".global barecount_user_rdtsc",
+    ".global barecount_user_system_calls",
     ".global barecount_user_end",
     ".balign 64",
     "barecount_user_start:",
@@ -285,6 +288,12 @@ global_asm!(
     "shl rdx, 32",
     "or rax, rdx",
     "int 0x88",
+    ".balign 64",
+    "barecount_user_system_calls:",
+    "2: syscall",
+    "dec r9",
+    "jnz 2b",
+    "int 0x88",
     "barecount_user_end:",
     ".popsection",
 );
@@ -298,6 +307,7 @@ unsafe extern "sysv64" {
     static barecount_user_fault_end: u8;
     static barecount_user_rdpmc: u8;
     static barecount_user_rdtsc: u8;
+    static barecount_user_system_calls: u8;
     static barecount_user_end: u8;
 }
 
@@ -331,16 +341,17 @@ impl Ring3Code {
             Self::Faults => &raw const barecount_user_faults,
             Self::Rdpmc => &raw const barecount_user_rdpmc,
             Self::Rdtsc => &raw const barecount_user_rdtsc,
+            Self::SystemCalls => &raw const barecount_user_system_calls,
         };
         symbol as u64 - user_range().start
     }
 
-    /// Instructions that retire in ring 3 in `n` turns, without the `int`s: whether one counts for the ring that it
-    /// leaves or the one that it enters is the processor's choice.
+    /// Instructions that retire in ring 3 in `n` turns, without the `int`s and `syscall`s: whether one counts for the ring that
+    /// it leaves or the one that it enters is the processor's choice.
     #[must_use]
     pub const fn instructions(self, n: u64) -> u64 {
         match self {
-            Self::Loop | Self::Interrupts => 2 * n,
+            Self::Loop | Self::Interrupts | Self::SystemCalls => 2 * n,
             // The load that faults does not retire.
             Self::Faults => 2 * n + 1,
             Self::Rdpmc => 4,
@@ -353,7 +364,7 @@ impl Ring3Code {
     pub const fn interrupts(self, n: u64) -> u64 {
         match self {
             Self::Interrupts => n + 1,
-            Self::Loop | Self::Faults | Self::Rdpmc | Self::Rdtsc => 1,
+            Self::Loop | Self::Faults | Self::Rdpmc | Self::Rdtsc | Self::SystemCalls => 1,
         }
     }
 }
@@ -393,6 +404,7 @@ mod tests {
             (Ring3Code::Faults, 7, 1),
             (Ring3Code::Rdpmc, 4, 1),
             (Ring3Code::Rdtsc, 3, 1),
+            (Ring3Code::SystemCalls, 6, 1),
         ] {
             assert_eq!((piece.instructions(3), piece.interrupts(3)), (instructions, interrupts));
         }
@@ -420,10 +432,11 @@ mod tests {
             (Ring3Code::Faults, &[0x45, 0x31, 0xc0]),
             (Ring3Code::Rdpmc, &[0x44, 0x89, 0xc9, 0x0f, 0x33]),
             (Ring3Code::Rdtsc, &[0x0f, 0x31]),
+            (Ring3Code::SystemCalls, &[0x0f, 0x05]),
         ] {
             assert!(code[piece.offset() as usize..].starts_with(begin), "{piece:?}");
         }
-        // RDTSC, SHL, OR, INT 0x80: the end.
+        // SYSCALL, DEC, JNZ, INT 0x88: the end.
         assert_eq!(code[code.len() - 2..], [0xcd, 0x88]);
         // MOV RAX, [R8 + disp32].
         assert_eq!(fault_bytes(), 7);

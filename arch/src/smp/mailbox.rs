@@ -68,26 +68,45 @@ pub fn run_on<R: Send>(index: usize, work: impl FnOnce() -> R + Send) -> Result<
 /// # Errors
 /// This is not the boot processor.
 pub fn on_all<R: Send>(work: impl Fn(usize) -> R + Sync) -> Result<Vec<R>, CallError> {
+    let done = on_some(|_| true, work)?;
+    Ok(done.into_iter().map(|result| result.expect("the work was done")).collect())
+}
+
+/// The same on those whose place is chosen. The others stay halted; results of theirs are `None`.
+///
+/// # Errors
+/// This is not the boot processor.
+pub fn on_some<R: Send>(
+    is_chosen: impl Fn(usize) -> bool,
+    work: impl Fn(usize) -> R + Sync,
+) -> Result<Vec<Option<R>>, CallError> {
     if this().index() != 0 {
         return Err(CallError::NotTheBoot(0, this().index()));
     }
     let mut results: Vec<Option<R>> = (0..count()).map(|_| None).collect();
     let (own, others) = results.split_first_mut().expect("there is always one");
     let work = &work;
-    let mut pieces: Vec<_> =
-        others.iter_mut().zip(1..).map(|(slot, place)| move || *slot = Some(work(place))).collect();
+    let chosen = others.iter_mut().zip(1..).filter(|(_, place)| is_chosen(*place));
+    let (mut pieces, mut places) = (Vec::new(), Vec::new());
+    for (slot, place) in chosen {
+        pieces.push(move || *slot = Some(work(place)));
+        places.push(place);
+    }
     let calls: Vec<Call> = pieces
         .iter_mut()
         .map(|piece| Call { work: Mutex::new(Some(piece)), done: AtomicBool::new(false) })
         .collect();
-    for (call, target) in calls.iter().zip(in_use().skip(1)) {
+    let targets = in_use().enumerate().filter(|(place, _)| places.contains(place));
+    for (call, (_, target)) in calls.iter().zip(targets) {
         post(target, call);
     }
-    *own = Some(work(0));
+    if is_chosen(0) {
+        *own = Some(work(0));
+    }
     calls.iter().for_each(wait);
     drop(calls);
     drop(pieces);
-    Ok(results.into_iter().map(|result| result.expect("the work was done")).collect())
+    Ok(results)
 }
 
 /// Hands the call over. The caller has to [`wait`] for it before the call goes.
@@ -104,6 +123,14 @@ static HALTS: AtomicBool = AtomicBool::new(false);
 /// longer, and is for a machine whose clock counts the instructions of all processors.
 pub fn halt_while_waiting() {
     HALTS.store(true, Ordering::Relaxed);
+}
+
+/// Has the boot processor halt where it waits for others within `work`: what others measure then has nobody beside it.
+pub fn halting<R>(work: impl FnOnce() -> R) -> R {
+    let before = HALTS.swap(true, Ordering::Relaxed);
+    let result = work();
+    HALTS.store(before, Ordering::Relaxed);
+    result
 }
 
 fn wait(call: &Call) {
@@ -163,6 +190,8 @@ mod tests {
         assert_eq!(error, CallError::NoProcessor(5, 1));
         assert!(error.to_string().contains("no processor 5"));
         assert_eq!(on_all(|place| place * 2 + 7), Ok(vec![7]));
+        assert_eq!(on_some(|place| place > 0, |place| place), Ok(vec![None]));
+        assert_eq!(halting(|| on_some(|_| true, |place| place)), Ok(vec![Some(0)]));
     }
 
     #[test]

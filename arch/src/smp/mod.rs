@@ -3,7 +3,7 @@
 //! - [`bring_up`]: INIT-SIPI-SIPI, and what becomes of each processor. `start` (on the bare machine): the whole of it, from the MADT's
 //!   list to processors that wait for work.
 //! - [`processor()`], [`this`], [`count`]: each one's own data ([`Processor`]).
-//! - [`run_on`], [`on_all`]: work for a processor, or for all at once. [`Instant`]: something read on all of them at one
+//! - [`run_on`], [`on_all`], [`on_some`]: work for a processor, for all at once, or for some. [`Instant`]: something read on all of them at one
 //!   instant, with the skew that it really had. [`offsets`]: how far their time stamp counters are apart.
 //!
 //! Between two pieces of work a processor is halted with interrupts on, so that it takes nothing from the others: no
@@ -21,7 +21,7 @@ mod trampoline;
 
 pub use bring_up::{Signals, Silent, bring_up};
 pub use instant::{Instant, at_instant, skew};
-pub use mailbox::{CallError, halt_while_waiting, on_all, run_on};
+pub use mailbox::{CallError, halt_while_waiting, halting, on_all, on_some, run_on};
 pub use offsets::{Offset, Round, best, offsets};
 pub use processor::{MAX_PROCESSORS, Processor, boot, count, in_use, processor, this};
 #[cfg(target_os = "none")]

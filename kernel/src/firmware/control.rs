@@ -277,6 +277,11 @@ impl Controls {
         self.smi_count.map_or(0, |msr| unsafe { msr::read(msr) })
     }
 
+    /// Whether the processor counts them.
+    pub fn counts_smis(&self) -> bool {
+        self.smi_count.is_some()
+    }
+
     /// How often a run may be repeated.
     pub fn smi_repeats(&self) -> u32 {
         self.smi_repeats

@@ -1,14 +1,16 @@
-//! What the processor's caches and TLBs are: the machine on which loads are timed.
+//! A fact sheet's parts; of caches and TLBs the machine on which loads are timed.
 
 mod cpuid;
 mod timed;
 
 use super::counters::Counters;
-use super::reset;
+use super::probe::Machine;
+use super::{cores, noise, reset};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use arch::memory::user::UserPages;
 use arch::memory::{Frames, Space, layout, physical};
 use arch::pmu::driver::Layout;
 use arch::pmu::{Counter, Selection};
@@ -19,7 +21,7 @@ use kernel::memory::fill;
 use protocol::control::{MemoryType, PageSize};
 use protocol::job::{Facts, Memory};
 use protocol::memory::{Chase, Fill, Order};
-use protocol::record::{FactsResult, FactsTimer, Verdict};
+use protocol::record::{FactsResult, FactsTimer, MemoryFacts, Verdict};
 use timed::Clock;
 use x86_64::structures::paging::PageTableFlags;
 use x86_64::{PhysAddr, VirtAddr};
@@ -33,54 +35,76 @@ const TRIES: u32 = 6;
 /// Most loads of a walk that are measured.
 const MOST_OF_WALK: u64 = 1 << 14;
 
-/// Measures with what the item has asked for.
+/// What the parts need of the firmware.
+pub struct Place<'a> {
+    pub machine: &'a Machine,
+    /// The item's memory.
+    pub ranges: &'a [Range<u64>],
+    pub space: &'a mut Space,
+    pub frames: &'a mut Frames,
+    pub counters: &'a mut Counters,
+    /// What runs in ring 3.
+    pub user: &'a UserPages,
+    /// Whether system management interrupts are counted.
+    pub counts_smis: bool,
+}
+
+/// Measures what the item has asked for.
 ///
 /// # Errors
-/// The memory is not in one piece, or cannot be mapped.
-pub fn measure(
-    item: &Facts,
+/// The memory is not in one piece, or cannot be mapped; interrupts that are to be raised cannot be.
+pub fn measure(item: &Facts, place: Place) -> Result<FactsResult, String> {
+    let Place { machine, ranges, space, frames, counters, user, counts_smis } = place;
+    let second = machine.clock.hz;
+    let has = item.parts;
+    // What asks for something that cannot be had fails before minutes have gone by.
+    let noise = has.noise.then(|| noise::measure(&item.watch, machine, counts_smis, user));
+    let noise = noise.transpose()?;
+    let (clock, timer) = clock(counters);
+    let memory = has
+        .memory
+        .then(|| measure_memory(item.bytes, ranges, (space, frames), (counters, clock, second)));
+    let memory = memory.transpose()?;
+    if let Some(driver) = &mut counters.driver {
+        let _ = driver.reset(&mut counters.registers);
+    }
+    Ok(FactsResult {
+        item: 0,
+        name: String::new(),
+        verdict: Verdict::default(),
+        misses: Vec::new(),
+        timer,
+        bytes: item.bytes,
+        memory,
+        cores: has.cores.then(|| cores::measure(second, machine.runs_in_turn())),
+        noise,
+        cpuid: if has.memory { cpuid::answers() } else { Vec::new() },
+        uncounted: Vec::new(),
+        restored: Vec::new(),
+        emulated: machine.emulated.is_some(),
+        tsc: [0; 2],
+    })
+}
+
+/// What caches and TLBs are.
+fn measure_memory(
+    bytes: u64,
     ranges: &[Range<u64>],
     (space, frames): (&mut Space, &mut Frames),
-    (counters, second): (&mut Counters, u64),
-) -> Result<FactsResult, String> {
-    let own = ranges.iter().find(|range| range.end - range.start == item.bytes);
+    (counters, clock, second): (&mut Counters, Clock, u64),
+) -> Result<MemoryFacts, String> {
+    let own = ranges.iter().find(|range| range.end - range.start == bytes);
     let range = own.ok_or("the item has no memory of its size")?.clone();
     // The caller has no other page tables in use.
-    let start = contiguous(&range, item.bytes).ok_or_else(|| {
-        format!("no {} bytes of the memory are physically contiguous", item.bytes)
-    })?;
+    let start = contiguous(&range, bytes)
+        .ok_or_else(|| format!("no {bytes} bytes of the memory are physically contiguous"))?;
     let to = PhysAddr::new(start.1);
     let flags = PageTableFlags::PRESENT | PageTableFlags::WRITABLE | PageTableFlags::NO_EXECUTE;
-    let small = SMALL..SMALL + item.bytes;
-    let mapped = space.map_range(frames, VirtAddr::new(SMALL), to, item.bytes, flags);
+    let small = SMALL..SMALL + bytes;
+    let mapped = space.map_range(frames, VirtAddr::new(SMALL), to, bytes, flags);
     let measured = mapped.map_err(|error| error.to_string()).map(|()| {
-        let (clock, timer) = clock(counters);
-        let mut machine = Timed {
-            counters,
-            clock,
-            large: start.0,
-            bytes: item.bytes,
-            floors: BTreeMap::new(),
-            second,
-        };
-        let memory = facts::measure(&mut machine);
-        if let Some(driver) = &mut machine.counters.driver {
-            let _ = driver.reset(&mut machine.counters.registers);
-        }
-        FactsResult {
-            item: 0,
-            name: String::new(),
-            verdict: Verdict::default(),
-            misses: Vec::new(),
-            timer,
-            bytes: item.bytes,
-            memory,
-            cpuid: cpuid::answers(),
-            uncounted: Vec::new(),
-            restored: Vec::new(),
-            emulated: false,
-            tsc: [0; 2],
-        }
+        let floors = BTreeMap::new();
+        facts::measure(&mut Timed { counters, clock, large: start.0, bytes, floors, second })
     });
     space.remove(&small, frames);
     // SAFETY: ring 0.

@@ -3,6 +3,7 @@
 pub mod boot;
 pub mod bring_up;
 pub mod control;
+mod cores;
 pub mod counters;
 pub mod counting;
 pub mod crash;
@@ -13,6 +14,7 @@ pub mod finish;
 pub mod heap;
 mod history;
 mod memory;
+mod noise;
 pub mod output;
 pub mod passes;
 pub mod per_cpu;

@@ -72,6 +72,12 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// Whether one processor may run at a time: QEMU's translator does so where its clock counts instructions.
+    #[must_use]
+    pub fn runs_in_turn(&self) -> bool {
+        self.emulated.is_some() || self.hypervisor == Some(Hypervisor::Tcg)
+    }
+
     /// Gives the PMU back as it was found.
     pub fn release(&self) {
         // SAFETY: ring 0, interrupt table loaded; nothing counts any more. A PMI that the firmware of the machine

@@ -1,7 +1,7 @@
 //! What is shown of an item beside its figures.
 
 use crate::model::{Item, Note, Part, Run};
-use crate::{code, flame, machine, plot, spread, table};
+use crate::{code, flame, heat, machine, plot, spread, table};
 use maud::{Markup, html};
 
 /// The item behind its name; its parts of several runs stand side by side.
@@ -43,6 +43,7 @@ fn part(part: &Part, beside: bool) -> Markup {
         Part::Table(one) => table::render(one),
         Part::Spreads(all) => spread::render(all),
         Part::Plot(one) => plot::render(one),
+        Part::Heat(one) => heat::render(one),
         Part::Flame(one) => flame::render(one),
         Part::Code(one) => code::render(one),
     }

@@ -10,6 +10,7 @@ mod changes;
 mod code;
 mod figures;
 mod flame;
+mod heat;
 mod item;
 mod machine;
 mod matrix;

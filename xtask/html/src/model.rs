@@ -143,6 +143,8 @@ pub enum Part {
     Spreads(Vec<Spread>),
     /// A plot.
     Plot(Plot),
+    /// A heat map.
+    Heat(Heat),
     /// A flame graph.
     Flame(Flame),
     /// Machine code.
@@ -218,6 +220,21 @@ pub struct Series {
     pub y: Vec<f64>,
     /// Least and greatest at each place, where they differ; may be empty.
     pub band: Vec<[f64; 2]>,
+}
+
+/// A figure for each two of something: a square whose cells are the darker, the greater they are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Heat {
+    /// What it shows.
+    pub title: String,
+    /// What the rows are.
+    pub rows_are: String,
+    /// What the columns are.
+    pub columns_are: String,
+    /// The names of rows and columns.
+    pub labels: Vec<String>,
+    /// The cells, row by row; absent: there is nothing.
+    pub values: Vec<Vec<Option<f64>>>,
 }
 
 /// Samples by what lies in what.

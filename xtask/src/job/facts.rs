@@ -1,5 +1,7 @@
 //! Fact sheets in a job: `[[facts]]`.
 
+mod names;
+
 use super::errors::{JobError, Place};
 use super::expect::{CriteriaFile, Names, RawExpect};
 use super::file::{FileItem, JobFile, PackedItem, Section, Text};
@@ -8,7 +10,7 @@ use super::memory::{self, MemoryFile};
 use super::schema::{ExpectText, SizeText};
 use super::workload::place;
 use crate::compare::LimitTable;
-use protocol::facts::Facts;
+use protocol::facts::{Facts, Parts, Watch};
 use protocol::job::Item;
 use protocol::limits::{self, LimitError};
 use schemars::JsonSchema;
@@ -22,10 +24,24 @@ pub(super) const JOB: &str = "name = \"facts\"\n[[facts]]\n";
 const BYTES: u64 = 256 << 20;
 /// What the memory is called.
 const MEMORY: &str = "facts";
-/// Levels of caches and TLBs whose figures can be expected.
-const LEVELS: std::ops::RangeInclusive<u32> = 1..=4;
 
-/// What the processor's caches and TLBs are.
+/// Nanoseconds from which on time counts as stolen, if nobody says: some tenfold of what an interrupt takes on real machines.
+const THRESHOLD_NS: u32 = 1000;
+
+/// A part of a fact sheet.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "FactsPart")]
+pub(crate) enum RawPart {
+    /// Caches, TLBs and crossings.
+    Memory,
+    /// What lies between the processors.
+    Cores,
+    /// Stolen time, the timer, and what transitions cost.
+    Noise,
+}
+
+/// What the processor's caches and TLBs are, what lies between processors, and what takes their time.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "Facts")]
@@ -36,6 +52,16 @@ pub(crate) struct RawFacts {
     /// be told. Default: 256M.
     #[schemars(with = "Option<SizeText>")]
     memory: Option<toml::Value>,
+    /// What is looked at: `"memory"`, `"cores"`, `"noise"`. Default: all of it.
+    parts: Option<Vec<RawPart>>,
+    /// Milliseconds for which each processor is watched for stolen time, at most 600,000. Default: 1000, and 10 with the emulated
+    /// PMU, whose clock counts instructions.
+    window_ms: Option<u32>,
+    /// Nanoseconds from which on the time between two readings of the clock counts as stolen, from 50 on. Default: 1000.
+    threshold_ns: Option<u32>,
+    /// System management interrupts that are raised meanwhile on the first processor, at most 100, to see that they are found and how
+    /// long they take. The machine's firmware is entered for each. Default: 0.
+    smis: Option<u32>,
     #[schemars(with = "Option<ExpectText>")]
     expect: Option<RawExpect>,
     allow_uncounted: Option<bool>,
@@ -47,6 +73,8 @@ pub(crate) struct RawFacts {
 pub struct FactsFile {
     name: String,
     bytes: u64,
+    parts: Parts,
+    watch: Watch,
     memory: Vec<MemoryFile>,
     criteria: CriteriaFile,
     place: Place,
@@ -74,16 +102,7 @@ impl FileItem for FactsFile {
     }
 
     fn check_expected(&self, _source: &str) -> Result<(), JobError> {
-        let own = ["line", "memory cycles", "line crossing cycles", "page crossing cycles"];
-        let mut whole: Vec<String> = own.map(String::from).to_vec();
-        for level in LEVELS {
-            whole.extend(["bytes", "ways", "cycles"].map(|what| format!("L{level} {what}")));
-            for page in [4, 2048] {
-                let name = format!("L{level} TLB of {page} KiB pages");
-                let all = ["entries", "ways", "walk cycles"];
-                whole.extend(all.map(|what| format!("{name} {what}")));
-            }
-        }
+        let whole = names::all();
         let names = Names { whole, behind: &[], events: Vec::new() };
         names.check(&self.criteria).map_err(|message| self.refused("", message))
     }
@@ -107,7 +126,29 @@ impl Section for FactsFile {
         let name = raw.name.unwrap_or_else(|| format!("facts {number}"));
         let refuse =
             |message| JobError::Facts { place: place.clone(), name: name.clone(), message };
+        let parts = parts(raw.parts.as_deref()).map_err(refuse)?;
+        if raw.memory.is_some() && !parts.memory {
+            return Err(refuse(
+                "memory is for the part `memory`, which is not among the parts".into(),
+            ));
+        }
+        let given =
+            [("window-ms", raw.window_ms), ("threshold-ns", raw.threshold_ns), ("smis", raw.smis)];
+        if let Some((key, _)) = given.iter().find(|(_, value)| value.is_some() && !parts.noise) {
+            return Err(refuse(format!(
+                "{key} is for the part `noise`, which is not among the parts"
+            )));
+        }
+        let watch = Watch {
+            ms: raw.window_ms.unwrap_or(0),
+            threshold_ns: raw.threshold_ns.unwrap_or(THRESHOLD_NS),
+            smis: raw.smis.unwrap_or(0),
+        };
+        if raw.window_ms == Some(0) {
+            return Err(refuse("window-ms is 0; it must be 1 to 600000".into()));
+        }
         let bytes = match &raw.memory {
+            None if !parts.memory => 0,
             None => BYTES,
             Some(toml::Value::Integer(number)) => {
                 u64::try_from(*number).map_err(|_| refuse(format!("memory is {number}")))?
@@ -118,7 +159,9 @@ impl Section for FactsFile {
         Ok(Self {
             name,
             bytes,
-            memory: vec![MemoryFile::large(MEMORY, bytes)],
+            parts,
+            watch,
+            memory: if parts.memory { vec![MemoryFile::large(MEMORY, bytes)] } else { Vec::new() },
             criteria: CriteriaFile::new(raw.expect, raw.allow_uncounted, raw.limits),
             place,
         })
@@ -131,7 +174,8 @@ impl Section for FactsFile {
     ) -> Result<Vec<PackedItem>, JobError> {
         let pack = |facts: &Self| {
             let name = Cow::Owned(facts.name.clone());
-            let item = Item::Facts(Facts { name, bytes: facts.bytes });
+            let Self { bytes, parts, watch, .. } = *facts;
+            let item = Item::Facts(Facts { name, bytes, parts, watch });
             let wrong = |error: LimitError| facts.refused("", error.to_string());
             limits::check_item(&item).map_err(wrong)?;
             Ok((item, None))
@@ -139,3 +183,20 @@ impl Section for FactsFile {
         all.iter().map(pack).collect()
     }
 }
+
+/// What is looked at: all of it if nobody says.
+fn parts(raw: Option<&[RawPart]>) -> Result<Parts, String> {
+    let Some(raw) = raw else { return Ok(Parts { memory: true, cores: true, noise: true }) };
+    let has = |part| raw.contains(&part);
+    if raw.is_empty() {
+        return Err("parts is empty; there are `memory`, `cores` and `noise`".into());
+    }
+    Ok(Parts {
+        memory: has(RawPart::Memory),
+        cores: has(RawPart::Cores),
+        noise: has(RawPart::Noise),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,9 @@
-//! What a processor's caches and TLBs are.
+//! What a processor's caches and TLBs are; in parts of their own what lies between cores, and what takes their time.
 
+pub(crate) mod cores;
+pub(crate) mod noise;
 mod told;
+mod words;
 
 use super::number;
 use super::style::{FAINT, STRONG, WARNING, paint};
@@ -8,23 +11,15 @@ use super::table::{Width, empty, fit};
 use crate::collect::Report;
 use ::facts::judge::{self, Told};
 use comfy_table::Cell;
-use protocol::record::{CacheFact, FactsResult, FactsTimer, TlbFact};
+use protocol::record::{CacheFact, FactsResult, FactsTimer, MemoryFacts, TlbFact};
 use std::fmt::Write;
+pub(crate) use words::{CONFIDENCE, Grid, Row, size, sureness, ticks, time};
 
 /// Most policies that are named.
 const NAMED: usize = 6;
 
-/// A figure in words.
-pub(crate) struct Row {
-    /// What.
-    pub figure: String,
-    /// What was measured.
-    pub value: String,
-    /// What CPUID says, with a mark if it is something else.
-    pub told: String,
-    /// What it was told from.
-    pub evidence: String,
-}
+/// Longer tables are in the other forms alone.
+const MOST_ROWS: usize = 32;
 
 /// One section for each item.
 pub(crate) fn sections(report: &Report, columns: Width) -> String {
@@ -35,15 +30,37 @@ fn section(sheet: &FactsResult, columns: Width) -> String {
     let mut out = String::new();
     // Writing to a String does not fail, here and below.
     let _ = writeln!(out, "{} {}", sheet.item, paint(STRONG, &sheet.name));
-    let _ = writeln!(out, "{}", paint(FAINT, &heading(sheet)));
-    let mut table = empty();
-    table.set_header(["figure", "measured", "by CPUID", "from"]);
-    for row in rows(sheet) {
-        table.add_row([row.figure, row.value, row.told, row.evidence].map(Cell::new));
+    let mut part =
+        |heading: String, third: &str, rows: Vec<Row>, tables: Vec<Grid>, untold: Vec<String>| {
+            let _ = writeln!(out, "{}", paint(FAINT, &heading));
+            let mut table = empty();
+            table.set_header(["figure", "measured", third, "from"]);
+            for row in rows {
+                table.add_row([row.figure, row.value, row.told, row.evidence].map(Cell::new));
+            }
+            let _ = writeln!(out, "{}", fit(table, columns));
+            for grid in tables.iter().filter(|grid| grid.rows.len() <= MOST_ROWS) {
+                let mut table = empty();
+                table.set_header(&grid.head);
+                for row in &grid.rows {
+                    table.add_row(row);
+                }
+                let _ = writeln!(out, "{}\n{}", paint(FAINT, &grid.caption), fit(table, columns));
+            }
+            for text in untold {
+                let _ = writeln!(out, "{} {text}", paint(WARNING, "not told:"));
+            }
+        };
+    if let Some(memory) = &sheet.memory {
+        part(heading(sheet), "by CPUID", rows(sheet, memory), Vec::new(), untold(memory));
     }
-    let _ = writeln!(out, "{}", fit(table, columns));
-    for text in untold(sheet) {
-        let _ = writeln!(out, "{} {text}", paint(WARNING, "not told:"));
+    if let Some(facts) = &sheet.cores {
+        let (rows, tables) = (cores::rows(facts), cores::tables(facts));
+        part(cores::heading(facts), CONFIDENCE, rows, tables, cores::untold(facts));
+    }
+    if let Some(facts) = &sheet.noise {
+        let (rows, tables) = (noise::rows(facts), noise::tables(facts));
+        part(noise::heading(facts), CONFIDENCE, rows, tables, noise::untold(facts, sheet.emulated));
     }
     out
 }
@@ -66,18 +83,9 @@ pub(crate) fn heading(sheet: &FactsResult) -> String {
     format!("told from the time of loads alone, by {clock}, in {size} of contiguous memory")
 }
 
-/// Bytes in words.
-pub(crate) fn size(bytes: u64) -> String {
-    match bytes {
-        0..1024 => format!("{bytes} bytes"),
-        _ if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
-        _ => format!("{} KiB", number(bytes as f64 / 1024.0)),
-    }
-}
-
-/// All figures.
-pub(crate) fn rows(sheet: &FactsResult) -> Vec<Row> {
-    let (memory, unit) = (&sheet.memory, unit(sheet));
+/// All figures of the memory.
+pub(crate) fn rows(sheet: &FactsResult, memory: &MemoryFacts) -> Vec<Row> {
+    let unit = unit(sheet);
     let cycles = |tenths: u64| format!("{} {unit}", number(tenths as f64 / 10.0));
     let row = |figure: &str, value: String, told: Option<String>, evidence: String| {
         let (figure, told) = (figure.to_string(), told.unwrap_or_default());
@@ -185,9 +193,8 @@ fn policies(caches: &[CacheFact], level: usize) -> String {
 }
 
 /// What was not told, and why, in sentences.
-pub(crate) fn untold(sheet: &FactsResult) -> Vec<String> {
+pub(crate) fn untold(memory: &MemoryFacts) -> Vec<String> {
     let mut all = Vec::new();
-    let memory = &sheet.memory;
     if memory.line.is_none() {
         all.push("the bytes of a line: loads beside a line are as quick as on it".to_string());
     }

@@ -1,12 +1,13 @@
 //! Fact sheets.
 
 use super::{Item, ItemRecord, JobPart, head};
-use crate::facts::BYTES;
+use crate::facts::{BYTES, SMIS, THRESHOLD_NS, WATCH_MS};
 use crate::job::Facts;
 use crate::limits::{self, LimitError};
-use crate::record::{FactsResult, Uncounted};
+use crate::record::{CoreFacts, FactsResult, MemoryFacts, NoiseFacts, NoiseWindow, Uncounted};
 use crate::verdict::{Figure, figure};
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 impl JobPart<'_> for Facts<'_> {
@@ -16,7 +17,16 @@ impl JobPart<'_> for Facts<'_> {
 
     fn check(&self) -> Result<(), LimitError> {
         limits::name(&self.name)?;
-        match BYTES.contains(&self.bytes) && self.bytes.is_power_of_two() {
+        let watch = &self.watch;
+        for (field, value, range) in [
+            ("window-ms", watch.ms, WATCH_MS),
+            ("threshold-ns", watch.threshold_ns, THRESHOLD_NS),
+            ("smis", watch.smis, SMIS),
+        ] {
+            limits::range(field, value.into(), (*range.start()).into(), (*range.end()).into())?;
+        }
+        let has_size = BYTES.contains(&self.bytes) && self.bytes.is_power_of_two();
+        match has_size || !self.parts.memory && self.bytes == 0 {
             true => Ok(()),
             false => Err(LimitError::FactBytes(self.bytes)),
         }
@@ -31,26 +41,10 @@ impl ItemRecord for FactsResult {
     }
 
     fn figures(&self) -> Vec<Figure> {
-        let memory = &self.memory;
-        let cycles = |tenths: u64| tenths as f64 / 10.0;
         let mut all = Vec::new();
-        all.push(figure("line", memory.line.map(f64::from)));
-        for cache in &memory.caches {
-            let level = cache.level;
-            all.push(figure(format!("L{level} bytes"), cache.bytes().map(|bytes| bytes as f64)));
-            all.push(figure(format!("L{level} ways"), cache.ways.map(f64::from)));
-            all.push(figure(format!("L{level} cycles"), cache.tenths.map(cycles)));
-        }
-        all.push(figure("memory cycles", Some(cycles(memory.memory_tenths))));
-        for tlb in &memory.tlbs {
-            let name = format!("L{} TLB of {} KiB pages", tlb.level, tlb.page >> 10);
-            let entries = tlb.ways.zip(tlb.sets).map(|(ways, sets)| f64::from(ways * sets));
-            all.push(figure(format!("{name} entries"), entries));
-            all.push(figure(format!("{name} ways"), tlb.ways.map(f64::from)));
-            all.push(figure(format!("{name} walk cycles"), Some(cycles(tlb.walk_tenths))));
-        }
-        all.push(figure("line crossing cycles", Some(cycles(memory.crossing_tenths[0]))));
-        all.push(figure("page crossing cycles", Some(cycles(memory.crossing_tenths[1]))));
+        self.memory.iter().for_each(|memory| of_memory(memory, &mut all));
+        self.cores.iter().for_each(|cores| of_cores(cores, &mut all));
+        self.noise.iter().for_each(|noise| of_noise(noise, &mut all));
         // What was not told is no figure, and nothing that a counter missed.
         all.retain(|one| one.value.is_some());
         all
@@ -58,5 +52,67 @@ impl ItemRecord for FactsResult {
 
     fn uncounted(&self) -> Vec<Uncounted> {
         self.uncounted.clone()
+    }
+}
+
+fn of_memory(memory: &MemoryFacts, all: &mut Vec<Figure>) {
+    let cycles = |tenths: u64| tenths as f64 / 10.0;
+    all.push(figure("line", memory.line.map(f64::from)));
+    for cache in &memory.caches {
+        let level = cache.level;
+        all.push(figure(format!("L{level} bytes"), cache.bytes().map(|bytes| bytes as f64)));
+        all.push(figure(format!("L{level} ways"), cache.ways.map(f64::from)));
+        all.push(figure(format!("L{level} cycles"), cache.tenths.map(cycles)));
+    }
+    all.push(figure("memory cycles", Some(cycles(memory.memory_tenths))));
+    for tlb in &memory.tlbs {
+        let name = format!("L{} TLB of {} KiB pages", tlb.level, tlb.page >> 10);
+        let entries = tlb.ways.zip(tlb.sets).map(|(ways, sets)| f64::from(ways * sets));
+        all.push(figure(format!("{name} entries"), entries));
+        all.push(figure(format!("{name} ways"), tlb.ways.map(f64::from)));
+        all.push(figure(format!("{name} walk cycles"), Some(cycles(tlb.walk_tenths))));
+    }
+    all.push(figure("line crossing cycles", Some(cycles(memory.crossing_tenths[0]))));
+    all.push(figure("page crossing cycles", Some(cycles(memory.crossing_tenths[1]))));
+}
+
+/// Of all pairs, the nearest, the middle one and the farthest, and what waiting processors take to answer, in ticks.
+fn of_cores(cores: &CoreFacts, all: &mut Vec<Figure>) {
+    let ticks = |tenths: u64| tenths as f64 / 10.0;
+    for matrix in &cores.matrices {
+        let mut medians: Vec<u64> = matrix.medians().collect();
+        medians.sort_unstable();
+        let (name, last) = (matrix.by.name(), medians.len().saturating_sub(1));
+        for (which, at) in [("nearest", 0), ("middle", last / 2), ("farthest", last)] {
+            let value = medians.get(at).copied().map(ticks);
+            all.push(figure(format!("{which} cores by {name} ticks"), value));
+        }
+    }
+    for one in &cores.contention {
+        let most = one.points.last().map(|point| ticks(point.tenths()));
+        all.push(figure(format!("contended {} ticks", one.by.name()), most));
+    }
+    for way in cores.ways() {
+        let mut medians: Vec<u64> = cores.wakes_by(way).map(|one| one.ticks.median).collect();
+        medians.sort_unstable();
+        let value = medians.get(medians.len() / 2).map(|ticks| *ticks as f64);
+        let (waiting, hint) = way;
+        let state = hint.map_or(String::new(), |hint| format!(" {hint:#x}"));
+        all.push(figure(format!("wake by {}{state} ticks", waiting.name()), value));
+    }
+}
+
+fn of_noise(noise: &NoiseFacts, all: &mut Vec<Figure>) {
+    let sum = |of: fn(&NoiseWindow) -> u64| noise.windows.iter().map(of).sum::<u64>() as f64;
+    let longest = noise.windows.iter().map(|window| window.longest).max();
+    all.push(figure("gaps", Some(sum(|window| window.count))));
+    all.push(figure("stolen ticks", Some(sum(|window| window.stolen))));
+    all.push(figure("longest gap ticks", longest.map(|ticks| ticks as f64)));
+    let smis: Option<u64> = noise.windows.iter().map(|window| window.smis).sum();
+    all.push(figure("smis", smis.map(|count| count as f64)));
+    let late = noise.timer.as_ref().map(|timer| timer.late.median as f64);
+    all.push(figure("timer late ticks", late));
+    for cost in &noise.costs {
+        all.push(figure(format!("{} ticks", cost.name), Some(cost.ticks.median as f64)));
     }
 }

@@ -1,6 +1,6 @@
 //! What a processor's caches and TLBs are, as measured.
 
-use super::{Miss, Uncounted, Verdict};
+use super::{CoreFacts, Miss, NoiseFacts, Uncounted, Verdict};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -19,12 +19,19 @@ pub struct FactsResult {
     /// What of it missed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub misses: Vec<Miss>,
-    /// What all times are measured with.
+    /// What the times of the memory are measured with.
     pub timer: FactsTimer,
     /// Bytes of memory that it had.
     pub bytes: u64,
-    /// The data caches and TLBs.
-    pub memory: MemoryFacts,
+    /// The data caches and TLBs; absent: they were not looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryFacts>,
+    /// What lies between the processors; absent: that was not looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cores: Option<CoreFacts>,
+    /// Stolen time, the timer, and what transitions cost; absent: that was not looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<NoiseFacts>,
     /// Answers of CPUID about caches and TLBs: EAX and ECX that were asked with, then EAX, EBX, ECX and EDX.
     pub cpuid: Vec<[u32; 6]>,
     /// What could not be measured, and why.

@@ -2,6 +2,7 @@
 
 mod bring_up;
 mod check;
+mod cores;
 mod count;
 mod events;
 mod exact;
@@ -10,14 +11,19 @@ mod fault;
 mod hex;
 mod history;
 mod machine;
+mod noise;
 mod place;
 mod processors;
 mod result;
 mod sampling;
 mod tasks;
+mod times;
 
 pub use bring_up::{AcpiTable, AcpiTables, CpuidLeaves, INDEXED_LEAVES, Measure, Msrs};
 pub use check::{Check, CheckVerdict, Suite};
+pub use cores::{
+    Contention, ContentionPoint, CoreFacts, CorePlace, LineAccess, LineMatrix, Waiting, Wake,
+};
 pub use count::{
     CountCpu, CountGate, CountInterval, CountReading, CountResult, CountSnapshot, CountValue,
     CountedEnergy, CountedEvent, CountedSet, Eviction,
@@ -35,6 +41,7 @@ pub use machine::{
     Apic, ApicMode, CoreType, CountedBy, EmulatedPmu, EnergyMeter, KindOfCores, Machine, Pmu,
     PmuArchitecture, Topology, Tsc, TscSource,
 };
+pub use noise::{Gap, NoiseFacts, NoiseWindow, TimerJitter, TransitionCost};
 pub use place::{HistoryPlace, ProgramKey};
 pub use processors::{
     Interrupts, ListedProcessor, ProcessorResult, ProcessorState, ProcessorsResult, Skew, Snapshot,
@@ -50,6 +57,7 @@ pub use sampling::{
     TimerResult,
 };
 pub use tasks::{TaskEnd, TaskResult, TasksResult, Ticks, Together, VectorCount};
+pub use times::Times;
 
 pub use crate::kinds::Record;
 

@@ -250,7 +250,7 @@ impl Host {
                     self.plain(Ring::Kernel, PASSAGE);
                     self.far(Ring::Kernel);
                 }
-                Ring3Code::Loop | Ring3Code::Rdpmc | Ring3Code::Rdtsc => {}
+                Ring3Code::Loop | Ring3Code::Rdpmc | Ring3Code::Rdtsc | Ring3Code::SystemCalls => {}
             }
             self.plain(Ring::User, 1);
             self.branch(&Branch {

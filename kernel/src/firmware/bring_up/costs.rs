@@ -1,6 +1,7 @@
 //! What single instructions cost in ticks of the TSC, between two readings of it.
 
 use crate::firmware::probe::Machine;
+use alloc::format;
 use alloc::vec::Vec;
 use arch::cpu;
 use arch::pmu::driver::Layout;
@@ -13,42 +14,52 @@ use protocol::record::Measure;
 const RUNS: usize = 64;
 
 pub(super) fn measure_all(machine: &Machine, item: u32, report: &mut dyn FnMut(Measure)) {
-    let mut one = |name: &str, work: &mut dyn FnMut()| {
-        let mut values = Vec::with_capacity(RUNS);
-        for _ in 0..RUNS {
-            let begin = tsc::now();
-            work();
-            values.push(tsc::now().wrapping_sub(begin) as i64);
-        }
-        report(measure(item, name, "TSC ticks", values));
-    };
-    one("cost.nothing", &mut || {});
-    one("cost.cpuid", &mut cpu::serialise);
+    each(machine, &mut |name, work| {
+        let values = runs(RUNS, work).into_iter().map(|ticks| ticks as i64).collect();
+        report(measure(item, &format!("cost.{name}"), "TSC ticks", values));
+    });
+}
+
+/// Ticks of each of so many runs.
+pub fn runs(count: usize, work: &mut dyn FnMut()) -> Vec<u64> {
+    let mut values = Vec::with_capacity(count);
+    for _ in 0..count {
+        let begin = tsc::now();
+        work();
+        values.push(tsc::now().wrapping_sub(begin));
+    }
+    values
+}
+
+/// Names each instruction, the first of which is none, and does it.
+pub fn each(machine: &Machine, one: &mut dyn FnMut(&str, &mut dyn FnMut())) {
+    one("nothing", &mut || {});
+    one("cpuid", &mut cpu::serialise);
     let Ok(has) = &machine.announced else { return };
     // SAFETY: the firmware owns the PMU, and no counter has an interrupt.
     let mut registers = unsafe { arch::pmu::Machine::new() };
     let layout = Layout::of(has);
     let Some(first) = has.generals().next() else { return };
     let (counter, select) = (layout.counter(first), layout.select(first.index() as u8));
-    one("cost.rdpmc", &mut || {
+    one("rdpmc", &mut || {
         let _ = registers.rdpmc(Layout::rdpmc_index(first));
     });
-    one("cost.rdmsr", &mut || {
+    one("rdmsr", &mut || {
         let _ = registers.rdmsr(counter);
     });
-    one("cost.wrmsr_counter", &mut || {
+    one("wrmsr_counter", &mut || {
         let _ = registers.wrmsr(counter, 0);
     });
-    one("cost.wrmsr_select", &mut || {
+    one("wrmsr_select", &mut || {
         let _ = registers.wrmsr(select, 0);
     });
     if let Some(global) = layout.global {
-        one("cost.wrmsr_global", &mut || {
+        one("wrmsr_global", &mut || {
             let _ = registers.wrmsr(global.control, 0);
         });
     }
     if has.has(Counter::Fixed(0)) {
-        one("cost.rdpmc_fixed", &mut || {
+        one("rdpmc_fixed", &mut || {
             let _ = registers.rdpmc(Layout::rdpmc_index(Counter::Fixed(0)));
         });
     }

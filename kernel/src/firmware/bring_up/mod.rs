@@ -1,6 +1,6 @@
 //! A bring-up: everything that can be found out about a machine, in the order in which less and less is certain to end.
 
-mod costs;
+pub mod costs;
 mod timers;
 
 use super::per_cpu::BOOT;

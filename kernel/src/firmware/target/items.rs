@@ -191,12 +191,17 @@ impl run::Machine for Target<'_> {
     }
 
     fn facts(&mut self, item: &Facts) -> Result<FactsResult, String> {
-        let ranges = self.asked.memory.ranges();
-        let frames = &mut self.asked.controls.frames;
-        let counters = (&mut self.counting.own, self.machine.clock.hz);
-        let mut result = facts::measure(item, &ranges, (&mut self.space, frames), counters)?;
+        let place = facts::Place {
+            machine: self.machine,
+            ranges: &self.asked.memory.ranges(),
+            counts_smis: self.asked.controls.counts_smis(),
+            space: &mut self.space,
+            frames: &mut self.asked.controls.frames,
+            counters: &mut self.counting.own,
+            user: &self.user,
+        };
+        let result = facts::measure(item, place)?;
         self.found.refresh(&mut self.space);
-        result.emulated = self.machine.emulated.is_some();
         Ok(result)
     }
 

@@ -82,10 +82,14 @@ pub(crate) fn of_processors(result: &ProcessorsResult, steady: bool) -> Vec<Figu
     all
 }
 
-/// What was told of caches and TLBs. No change of it is one for the worse.
+/// What a fact sheet told. No change of it is one for the worse.
 pub(crate) fn of_facts(facts: &FactsResult, steady: bool) -> Vec<Figure> {
     let told = facts.figures().into_iter().filter_map(|figure| {
-        let unit = if figure.name.ends_with("cycles") { CYCLES } else { FACTS };
+        let unit = match figure.name.rsplit(' ').next() {
+            Some("cycles") => CYCLES,
+            Some("ticks") => TICKS,
+            _ => FACTS,
+        };
         let figure = Figure::new(figure.name, unit, figure.value?, super::once(steady));
         Some(Figure { worse: Worse::Never, ..figure })
     });

@@ -1,37 +1,139 @@
-//! What a processor's caches and TLBs are.
+//! What a fact sheet tells.
 
 use super::table;
-use crate::render::facts::{self, Row};
-use html_report::model::{Cell, Part, Plot, Series};
-use protocol::record::FactsResult;
+use crate::render::facts::{self, Grid, Row, cores, noise};
+use html_report::model::{Cell, Heat, Part, Plot, Series};
+use protocol::record::{CoreFacts, FactsResult, MemoryFacts, NoiseFacts};
 
 pub(crate) fn parts(sheet: &FactsResult) -> Vec<Part> {
+    let mut parts = Vec::new();
+    if let Some(memory) = &sheet.memory {
+        let rows = facts::rows(sheet, memory);
+        parts.push(Part::Text(facts::heading(sheet)));
+        parts.push(figures("Caches and TLBs", "by CPUID", rows));
+        parts.push(Part::Plot(curve(sheet, memory)));
+        parts.extend(facts::untold(memory).into_iter().map(Part::Text));
+    }
+    if let Some(told) = &sheet.cores {
+        parts.push(Part::Text(cores::heading(told)));
+        parts.push(figures("Between cores", facts::CONFIDENCE, cores::rows(told)));
+        parts.extend(heats(told).into_iter().map(Part::Heat));
+        parts.extend(contention(told).map(Part::Plot));
+        parts.extend(cores::wakes(told).map(grid));
+        parts.extend(cores::untold(told).into_iter().map(Part::Text));
+    }
+    if let Some(told) = &sheet.noise {
+        parts.push(Part::Text(noise::heading(told)));
+        parts.push(figures("Stolen time and transitions", facts::CONFIDENCE, noise::rows(told)));
+        parts.extend(readings(told).map(Part::Plot));
+        parts.extend(late(told).map(Part::Plot));
+        parts.extend(noise::tables(told).into_iter().map(grid));
+        parts.extend(noise::untold(told, sheet.emulated).into_iter().map(Part::Text));
+    }
+    parts
+}
+
+fn figures(caption: &str, third: &str, rows: Vec<Row>) -> Part {
     let row = |row: Row| {
         let mut cells = vec![Cell::text(row.figure), Cell::text(row.value)];
         cells.extend([Cell::text(row.told), Cell::text(row.evidence)]);
         cells
     };
-    let rows = facts::rows(sheet).into_iter().map(row).collect();
-    let head = ["figure", "measured", "by CPUID", "from"];
-    let mut parts = vec![
-        Part::Text(facts::heading(sheet)),
-        table("Caches and TLBs", &head, head.len(), rows),
-        Part::Plot(curve(sheet)),
-    ];
-    parts.extend(facts::untold(sheet).into_iter().map(Part::Text));
-    parts
+    let head = ["figure", "measured", third, "from"];
+    table(caption, &head, head.len(), rows.into_iter().map(row).collect())
+}
+
+fn grid(grid: Grid) -> Part {
+    let head: Vec<&str> = grid.head.iter().map(String::as_str).collect();
+    let row = |row: Vec<String>| row.into_iter().map(Cell::text).collect();
+    table(&grid.caption, &head, 1, grid.rows.into_iter().map(row).collect())
+}
+
+/// The matrices of lines.
+fn heats(told: &CoreFacts) -> Vec<Heat> {
+    let labels: Vec<String> = told.processors.iter().map(|one| one.number.to_string()).collect();
+    let heat = |matrix: &protocol::record::LineMatrix| {
+        let value = |cell: &Option<[u64; 3]>| cell.map(|[_, median, _]| median as f64 / 10.0);
+        let row = |row: &Vec<Option<[u64; 3]>>| row.iter().map(value).collect();
+        Heat {
+            title: format!("A line's way by {}, in ticks of the TSC", matrix.by.name()),
+            rows_are: "processor that has the clock".to_string(),
+            columns_are: "processor that answers".to_string(),
+            labels: labels.clone(),
+            values: matrix.tenths.iter().map(row).collect(),
+        }
+    };
+    told.matrices.iter().map(heat).collect()
+}
+
+/// What a change of a line takes, over the processors that change it.
+fn contention(told: &CoreFacts) -> Option<Plot> {
+    let points = |by: &protocol::record::Contention| by.points.clone();
+    let longest = told.contention.iter().map(points).max_by_key(Vec::len)?;
+    let series = told.contention.iter().map(|by| Series {
+        name: by.by.name().to_string(),
+        y: by.points.iter().map(|point| point.tenths() as f64 / 10.0).collect(),
+        band: Vec::new(),
+    });
+    Some(Plot {
+        title: "One line that all change".to_string(),
+        x_label: "processors".to_string(),
+        y_label: "ticks for each change".to_string(),
+        x: longest.iter().map(|point| f64::from(point.processors)).collect(),
+        series: series.collect(),
+        ..Plot::default()
+    })
+    .filter(|plot| plot.x.len() > 1)
+}
+
+/// How long the times between two readings are: powers of two, and of ten upwards, as most are short.
+fn readings(told: &NoiseFacts) -> Option<Plot> {
+    let all = told
+        .windows
+        .iter()
+        .map(|window| (format!("processor {}", window.processor), &window.buckets[..]));
+    powers("Time from one reading to the next", "times", all.collect())
+}
+
+/// How late the timer is.
+fn late(told: &NoiseFacts) -> Option<Plot> {
+    let timer = told.timer.as_ref()?;
+    powers("How late the timer comes", "interrupts", vec![("timer".into(), &timer.buckets)])
+}
+
+fn powers(title: &str, what: &str, all: Vec<(String, &[u64])>) -> Option<Plot> {
+    let places = all.iter().map(|(_, buckets)| buckets.len()).max().filter(|count| *count > 0)?;
+    let height = |count: Option<&u64>| match count {
+        None | Some(0) => 0.0,
+        // One is seen as something.
+        Some(count) => (*count as f64).log10() + 1.0,
+    };
+    let series = all.into_iter().map(|(name, buckets)| Series {
+        name,
+        y: (0..places).map(|place| height(buckets.get(place))).collect(),
+        band: Vec::new(),
+    });
+    Some(Plot {
+        title: title.to_string(),
+        x_label: "less than so many ticks, as a power of two".to_string(),
+        y_label: format!("{what}: 1 for one, 2 for ten, 3 for a hundred"),
+        x: (1..=places).map(|place| place as f64).collect(),
+        series: series.collect(),
+        steps: true,
+        ..Plot::default()
+    })
 }
 
 /// Latency over size. The axis is that of powers of two; sizes of caches are lines of their own.
-fn curve(sheet: &FactsResult) -> Plot {
-    let points = &sheet.memory.curve;
+fn curve(sheet: &FactsResult, memory: &MemoryFacts) -> Plot {
+    let points = &memory.curve;
     let unit = facts::unit(sheet);
     let mut series = vec![Series {
         name: "a load in random order".to_string(),
         y: points.iter().map(|point| point.tenths as f64 / 10.0).collect(),
         band: Vec::new(),
     }];
-    for cache in &sheet.memory.caches {
+    for cache in &memory.caches {
         let (Some(bytes), Some(tenths)) = (cache.bytes(), cache.tenths) else { continue };
         let served = points.iter().map(|point| match point.bytes <= bytes {
             true => tenths as f64 / 10.0,

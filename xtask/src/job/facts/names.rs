@@ -1,0 +1,43 @@
+//! The figures of fact sheets that a job can expect something of.
+
+use protocol::record::{LineAccess, TransitionCost};
+
+/// Levels of caches and TLBs that there may be.
+const LEVELS: std::ops::RangeInclusive<u32> = 1..=4;
+
+/// All.
+pub(super) fn all() -> Vec<String> {
+    let own = ["line", "memory cycles", "line crossing cycles", "page crossing cycles"];
+    let mut whole: Vec<String> = own.map(String::from).to_vec();
+    for level in LEVELS {
+        whole.extend(["bytes", "ways", "cycles"].map(|what| format!("L{level} {what}")));
+        for page in [4, 2048] {
+            let name = format!("L{level} TLB of {page} KiB pages");
+            let all = ["entries", "ways", "walk cycles"];
+            whole.extend(all.map(|what| format!("{name} {what}")));
+        }
+    }
+    whole.extend(names_of_cores());
+    whole.extend(names_of_noise());
+    whole
+}
+
+/// Figures of what lies between processors. Of MWAIT the states of sleep that leaf 5 can tell.
+fn names_of_cores() -> impl Iterator<Item = String> {
+    let by = LineAccess::ALL.map(LineAccess::name).into_iter();
+    let lines = by.flat_map(|by| {
+        let of =
+            ["nearest", "middle", "farthest"].map(|which| format!("{which} cores by {by} ticks"));
+        of.into_iter().chain([format!("contended {by} ticks")])
+    });
+    let hints = (0..7).map(|depth| format!("wake by mwait {:#x} ticks", depth << 4));
+    let others = ["interrupt", "hlt"].map(|way| format!("wake by {way} ticks"));
+    lines.chain(others).chain(hints)
+}
+
+/// Figures of stolen time, the timer and transitions.
+fn names_of_noise() -> impl Iterator<Item = String> {
+    let own = ["gaps", "stolen ticks", "longest gap ticks", "smis", "timer late ticks"];
+    let costs = TransitionCost::NAMES.map(|name| format!("{name} ticks"));
+    own.map(String::from).into_iter().chain(costs)
+}
