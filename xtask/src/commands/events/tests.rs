@@ -103,7 +103,7 @@ fn s3_the_metrics_of_a_processor_are_listed_with_why_some_cannot_be_had() {
     let list = json(&["--cpu", "skylake", "--metrics"]);
     let rows = list["metrics"].as_array().unwrap();
     let named = |name: &str| rows.iter().find(|row| row["name"] == name).unwrap();
-    assert_eq!(rows.len(), 207 + 10, "perfmon's and our own for all");
+    assert_eq!(rows.len(), 207 + 13, "perfmon's and our own for all");
     assert_eq!(named("Memory_Bound")["parent"], "Backend_Bound");
     assert_eq!((&named("Retiring")["refused"], &named("ipc")["refused"]), (&"".into(), &"".into()));
     assert!(named("Info_System_Power")["refused"].as_str().unwrap().contains("RAPL"));

@@ -41,6 +41,29 @@ fn c1_m3_m6_a_count_comes_out_as_it_is_written() {
 }
 
 #[test]
+fn s4_energy_is_of_the_whole_item_and_takes_no_place_among_the_events() {
+    let text = JOB.replace("events = [", "events = [\"energy-pkg\", \"power/energy-ram/\", ");
+    let packed = pack(&parse(&text, "job.toml").unwrap(), Purpose::Qemu).unwrap();
+    let [Item::Count(count)] = &packed.job.items[..] else { panic!("{:?}", packed.job.items) };
+    assert_eq!(count.energy, ["energy-pkg", "power/energy-ram/"]);
+    assert_eq!((count.requests.len(), &count.requests[1].starts[..]), (3, &[2][..]));
+    // What can be expected of it, and of nothing else.
+    let expect = |figure: &str| {
+        let text = text.replace("passes = 3", &format!("expect = {{ {figure} = {{ max = 9 }} }}"));
+        let file = parse(&text, "job.toml").unwrap();
+        pack(&file, Purpose::Qemu).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(expect("energy-pkg"), Ok(()));
+    assert!(expect("energy-cores").unwrap_err().contains("energy-pkg"));
+    // With what follows from overflows it is an event, which the target refuses.
+    let text = JOB.replace("events = [", "events = [{ event = \"energy-pkg\", every = 5 }, ");
+    let packed =
+        pack(&parse(&text.replace("[\"r00c4\"]", "[]"), "job.toml").unwrap(), Purpose::Qemu);
+    let Item::Count(count) = &packed.unwrap().job.items[0] else { panic!() };
+    assert_eq!((count.energy.len(), count.requests.len()), (0, 4));
+}
+
+#[test]
 fn m14_m3_addresses_are_labels_and_offsets_of_a_task() {
     let gate =
         "start-at = [\"second:go\", \"second:+0\"]\nstop-at = [\"second:go+2\", \"second:0x5\"]";
