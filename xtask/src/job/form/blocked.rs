@@ -26,6 +26,9 @@ pub const BLOCKERS: [&str; 13] = [
     "divps xmm, xmm",
 ];
 
+/// Those of them that have one port on every processor that is known, and so share it with no set that it does not lie in.
+const OF_ONE_PORT: [&str; 2] = ["imul r64, r64", "divps xmm, xmm"];
+
 /// A form that takes no port: the front end's rate.
 pub const NOTHING: &str = "nop";
 
@@ -85,6 +88,11 @@ pub fn alone(form: &Form, effects: &Effects) -> Result<Made, FormError> {
 /// Each instruction of the form behind [`BLOCKING`] others.
 pub fn behind(one: (&Form, &Effects), blocker: (&Form, &Effects)) -> Result<Made, FormError> {
     mixed(one, blocker, DIFFERENT, (BLOCKING, 1), ROWS)
+}
+
+/// Whether it matters with which others a form that keeps ports busy shares some.
+pub fn is_paired(blocker: &Form) -> bool {
+    !OF_ONE_PORT.contains(&blocker.to_string().as_str())
 }
 
 /// Two forms that keep ports busy, so many of the second one and then so many of the first.
