@@ -8,8 +8,8 @@ use super::registers::{Free, Kind, Reg};
 use super::{Case, Form, FormError, case};
 use crate::ports::BLOCKING;
 
-/// Forms that may keep ports busy. On the processors of uops.info each has one micro-operation, and together they are on most sets of
-/// ports that there are. No branch is among them, and no store, which has two.
+/// Forms that may keep ports busy: those that turn out to have one micro-operation do. No branch is among them, and no store, whose
+/// address and data are one each.
 pub const BLOCKERS: [&str; 13] = [
     "mov r32, imm32",
     "shl r64, imm8",
@@ -26,7 +26,8 @@ pub const BLOCKERS: [&str; 13] = [
     "divps xmm, xmm",
 ];
 
-/// Those of them that have one port on every processor that is known, and so share it with no set that it does not lie in.
+/// Those of them that are taken to have one port, which is shared with no set that it does not lie in. Where they have more, more stays
+/// untold.
 const OF_ONE_PORT: [&str; 2] = ["imul r64, r64", "divps xmm, xmm"];
 
 /// A form that takes no port: the front end's rate.
