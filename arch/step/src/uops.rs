@@ -6,7 +6,8 @@ use pmu_model::uarch::UopClass;
 /// The class of what it computes; `None`: it does nothing but move between a register and memory, or nothing at all. Its accesses
 /// are not in it.
 ///
-/// Branches are told first, then the instructions that are listed by their names; what else works on a vector register is `vec`, and the rest `alu`.
+/// Branches are told first, then the instructions that are listed by their names; what else works on a vector register is `vec`, and the
+/// rest `alu`.
 #[must_use]
 pub fn uop_class(instruction: &Instruction) -> Option<UopClass> {
     if instruction.flow_control() != FlowControl::Next {

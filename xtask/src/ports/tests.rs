@@ -200,6 +200,11 @@ fn d2_without_figures_it_says_so() {
     let cycles = |_: &Mix| Some(Figures { cycles: 1.0, ..Figures::default() });
     let told = by_throughput(2, &[0], 1, cycles);
     assert_eq!(told.forms[0], Err(Untold::NoMethod("no event counts micro-operations")));
+    // As on the emulated PMU without a map.
+    let cycles = |_: &Mix| Some(Figures { cycles: 1.0, uops: Some(1.0), ..Figures::default() });
+    let told = by_throughput(2, &[0], 1, cycles);
+    let text = told.forms[0].clone().unwrap_err().to_string();
+    assert_eq!(text, "no instruction is slower than the front end, so ports do not show");
 }
 
 #[test]

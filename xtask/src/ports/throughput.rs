@@ -63,6 +63,9 @@ pub fn by_throughput(
             }
         }
     }
+    if sets.is_empty() {
+        return none("no instruction is slower than the front end, so ports do not show");
+    }
     sets.sort_by_key(|set| set.ports);
     for index in 0..sets.len() {
         sets[index].name = name_of(index);

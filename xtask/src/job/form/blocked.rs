@@ -8,8 +8,8 @@ use super::registers::{Free, Kind, Reg};
 use super::{Case, Form, FormError, case};
 use crate::ports::BLOCKING;
 
-/// Forms that may keep ports busy. On the processors of uops.info each has one micro-operation, and together they are on most sets of
-/// ports that there are. No branch is among them, and no store, which has two.
+/// Forms that may keep ports busy: those that turn out to have one micro-operation do. No branch is among them, and no store, whose
+/// address and data are one each.
 pub const BLOCKERS: [&str; 13] = [
     "mov r32, imm32",
     "shl r64, imm8",
@@ -25,6 +25,10 @@ pub const BLOCKERS: [&str; 13] = [
     "addps xmm, xmm",
     "divps xmm, xmm",
 ];
+
+/// Those of them that are taken to have one port, which is shared with no set that it does not lie in. Where they have more, more stays
+/// untold.
+const OF_ONE_PORT: [&str; 2] = ["imul r64, r64", "divps xmm, xmm"];
 
 /// A form that takes no port: the front end's rate.
 pub const NOTHING: &str = "nop";
@@ -85,6 +89,11 @@ pub fn alone(form: &Form, effects: &Effects) -> Result<Made, FormError> {
 /// Each instruction of the form behind [`BLOCKING`] others.
 pub fn behind(one: (&Form, &Effects), blocker: (&Form, &Effects)) -> Result<Made, FormError> {
     mixed(one, blocker, DIFFERENT, (BLOCKING, 1), ROWS)
+}
+
+/// Whether it matters with which others a form that keeps ports busy shares some.
+pub fn is_paired(blocker: &Form) -> bool {
+    !OF_ONE_PORT.contains(&blocker.to_string().as_str())
 }
 
 /// Two forms that keep ports busy, so many of the second one and then so many of the first.

@@ -235,9 +235,11 @@ fn add_ports(
                 }
             }
         }
-        for (index, one) in others[1..].iter().enumerate() {
-            let pairs = others[index + 2..].iter().flat_map(|other| {
-                let pair = [one, other].map(|form| (form, &known.0[form]));
+        let paired: Vec<&Form> =
+            others[1..].iter().filter(|form| blocked::is_paired(form)).collect();
+        for (index, one) in paired.iter().enumerate() {
+            let pairs = paired[index + 1..].iter().flat_map(|other| {
+                let pair = [*one, *other].map(|form| (form, &known.0[form]));
                 blocked::PAIRS.map(|counts| blocked::pair(pair[0], pair[1], counts))
             });
             for made in pairs.filter_map(Result::ok) {

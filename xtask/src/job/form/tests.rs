@@ -304,6 +304,45 @@ fn n3_an_item_has_code_or_forms() {
     assert_eq!(options.collect::<Vec<_>>(), [(4, 9); 2]);
 }
 
+/// Each form alone and behind each of the blocking ones, with its code; and pairs of these once.
+#[test]
+fn d2_ports_take_each_form_alone_and_behind_instructions_that_keep_ports_busy() {
+    let text = "[[characterise]]\nforms = ['adc r64, m64', 'mulps xmm, xmm']\nports = true";
+    let file = file::parse(text, "x.toml").unwrap();
+    let expanded = expand(&file).unwrap();
+    let ports = expanded.snippets.iter().filter_map(|snippet| {
+        let case: Case = snippet.name.parse().ok()?;
+        matches!(case.kind, case::Kind::Ports { .. }).then_some((case, snippet))
+    });
+    let ports: Vec<_> = ports.collect();
+    let blockers = blocked::BLOCKERS.len();
+    for form in ["adc r64, m64", "mulps xmm, xmm", "nop", "imul r64, r64"] {
+        let own = ports.iter().filter(|(case, _)| {
+            case.form == form && matches!(case.kind, case::Kind::Ports { row: 1, .. })
+        });
+        assert_eq!(own.count(), 1 + blockers, "{form}");
+    }
+    let pairs = ports.iter().filter(|(case, _)| {
+        matches!(&case.kind, case::Kind::Ports { row, behind, .. } if row * behind.as_ref().map_or(0, |one| one.0) > 16)
+    });
+    let paired = blockers - 2;
+    assert_eq!(pairs.count(), paired * (paired - 1) / 2 * blocked::PAIRS.len());
+    let name = "ports: adc r64, m64 (4 apart; behind 16 imul r64, r64)";
+    let (_, snippet) = ports.iter().find(|(_, snippet)| snippet.name == name).unwrap();
+    let lines: Vec<&str> = snippet.asm.lines().collect();
+    assert_eq!(lines.len(), 4 * 17);
+    assert!(lines[..16].iter().all(|line| line.starts_with("imul ")), "{lines:?}");
+    // No register is of both, so none waits for the other.
+    let registers = |line: &str| -> BTreeSet<String> {
+        let words = line.split([' ', ',', '[', ']']).skip(1);
+        words.filter(|word| word.starts_with('r') && *word != "r14").map(String::from).collect()
+    };
+    let blocking: BTreeSet<String> = lines[..16].iter().flat_map(|line| registers(line)).collect();
+    let own = registers(lines[16]);
+    assert!(own.is_disjoint(&blocking) && !own.is_empty(), "{own:?} {blocking:?}");
+    assert!(snippet.options.events.iter().any(|event| event.to_string() == "uops-retired"));
+}
+
 fn word() -> impl Strategy<Value = String> {
     "[a-z0-9]{1,6}( [a-z0-9]{1,4})?"
 }
@@ -311,15 +350,23 @@ fn word() -> impl Strategy<Value = String> {
 prop_compose! {
     fn any_case()(
         form in word(), from in word(), to in word(), back in prop::collection::vec(word(), 0..3),
-        breaking in prop::collection::vec(word(), 0..3), copies in 1_u32..100, kind in 0..3,
+        breaking in prop::collection::vec(word(), 0..3), copies in 1_u32..100, kind in 0..4,
+        row in 1_u32..40, behind in prop::option::of((1_u32..40, word())),
     ) -> Case {
         let kind = match kind {
             0 => case::Kind::Latency { from, to, back },
             1 => case::Kind::SameRegister,
+            2 => case::Kind::Ports { copies, row, behind },
             _ => case::Kind::Throughput { copies },
         };
+        // Nothing is written anew where ports are looked at.
+        let breaking = if kind_has_breaks(&kind) { breaking } else { Vec::new() };
         Case { form, kind, breaking }
     }
+}
+
+fn kind_has_breaks(kind: &case::Kind) -> bool {
+    !matches!(kind, case::Kind::Ports { .. })
 }
 
 proptest! {
@@ -329,7 +376,7 @@ proptest! {
     }
 
     #[test]
-    fn no_name_makes_reading_it_panic(name in "(latency: |throughput: |one register: )?.{0,60}") {
+    fn no_name_makes_reading_it_panic(name in "(latency: |throughput: |one register: |ports: )?.{0,60}") {
         let _ = name.parse::<Case>();
     }
 
