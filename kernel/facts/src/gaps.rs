@@ -109,9 +109,9 @@ pub fn watch(gaps: &mut Gaps, ticks: u64, mut now: impl FnMut() -> u64) {
     }
 }
 
-/// How many gaps of the first window have an instant that lies in a gap of every other window too: something took all processors
-/// at once, as the handler of a system management interrupt does, which waits for all of them. 0 of one window. Windows begin in
-/// one processor's time.
+/// How many gaps of the first window share at least half of their time with a gap of every other window, the same half with all of
+/// them: something took all processors at once, as the handler of a system management interrupt does, which waits for all. Where
+/// processors run in turn no more than the change of turns is common to all. 0 of one window. Windows begin in one processor's time.
 #[must_use]
 pub fn shared(windows: &[NoiseWindow]) -> usize {
     let [first, others @ ..] = windows else { return 0 };
@@ -125,7 +125,7 @@ pub fn shared(windows: &[NoiseWindow]) -> usize {
             };
             common = common.iter().flat_map(with_each).collect();
         }
-        !common.is_empty()
+        common.iter().any(|both| both.end - both.start >= (own.end - own.start) / 2)
     });
     if others.is_empty() { 0 } else { own.count() }
 }

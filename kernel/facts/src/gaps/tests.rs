@@ -70,15 +70,15 @@ fn window(begin: u64, gaps: &[(u64, u64)]) -> NoiseWindow {
 #[test]
 fn d4_gaps_that_all_processors_have_at_once_are_told_from_those_of_one() {
     let first = window(1000, &[(100, 50), (500, 50), (900, 50)]);
-    let second = window(1100, &[(20, 10), (390, 30), (1500, 10)]);
+    let second = window(1100, &[(20, 30), (390, 40), (1500, 10)]);
     let third = window(1000, &[(90, 100), (560, 50)]);
-    // Of the first: 1100 to 1150 meets 1120 in the second and 1090 in the third; 1500 meets 1490 to 1520, but not 1560.
+    // Of the first: 1100 to 1150 has 30 in common with the second and all of it with the third; 1500 has 30 with the second alone.
     assert_eq!(shared(&[first.clone(), second.clone()]), 2);
     assert_eq!(shared(&[first.clone(), second, third]), 1);
     assert_eq!((shared(std::slice::from_ref(&first)), shared(&[])), (0, 0));
     assert_eq!(shared(&[first, window(0, &[])]), 0);
-    // One of three runs at any time, each for 10: two of them wait at once, and never all.
-    let turns = [&[(10, 20)][..], &[(0, 10), (20, 20)], &[(0, 20), (30, 10)]];
+    // One of three runs at any time, each for 10: two of them wait at once, and all of them no longer than a change of turns.
+    let turns = [&[(10, 20)][..], &[(0, 11), (20, 20)], &[(0, 21), (30, 10)]];
     assert_eq!(shared(&turns.map(|gaps| window(0, gaps))), 0);
 }
 
