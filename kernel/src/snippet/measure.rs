@@ -216,6 +216,16 @@ fn programmed(
     counted
 }
 
+/// All runs of a code size that count.
+struct Runs {
+    /// The TSC's values, then those of each event.
+    values: Vec<Vec<u64>>,
+    /// System management interrupts.
+    smis: u32,
+    /// Energy.
+    used: Metered,
+}
+
 /// Energy in all runs of a code size, if any was asked for.
 type Metered = Option<Result<Interval, Still>>;
 
@@ -237,11 +247,11 @@ fn one_pass(
     let first = warmup + snippet.warmup;
     let events = counted.len();
     let asked = (events, metered);
-    let (small, came, used) = runs(runner, snippet, [small, first.into()], asked, within)?;
-    let mut smis = came;
-    let warmup = snippet.warmup.into();
-    let (large, came, longer) = runs(runner, snippet, [large, warmup], asked, within)?;
-    smis += came;
+    let small = runs(runner, snippet, [small, first.into()], asked, within)?;
+    let large = runs(runner, snippet, [large, snippet.warmup.into()], asked, within)?;
+    let smis = small.smis + large.smis;
+    let used = [small.used, large.used];
+    let (small, large) = (small.values, large.values);
     let names = core::iter::once(("tsc".to_string(), None))
         .chain(counted.iter().map(|one| (one.event.clone(), Some(one.counting.clone()))))
         .chain(snippet.setup.control.msrs.iter().map(|msr| (msr.name.to_string(), None)));
@@ -256,7 +266,7 @@ fn one_pass(
             energy: None,
         }
     });
-    Ok((metrics.collect(), smis, [used, longer]))
+    Ok((metrics.collect(), smis, used))
 }
 
 /// All runs of one code size, the `warmup` first ones left out: the TSC's values, then those of each event; the system
@@ -267,7 +277,7 @@ fn runs(
     [copies, warmup]: [u64; 2],
     (events, metered): (usize, &[Wanted]),
     within: &mut Within,
-) -> Result<(Vec<Vec<u64>>, u32, Metered), Box<Fault>> {
+) -> Result<Runs, Box<Fault>> {
     runner.load(snippet, copies);
     let warmup = warmup.max(runner.trial_runs().into());
     let registers = snippet.setup.control.msrs.len();
@@ -307,7 +317,7 @@ fn runs(
     {
         used.end(source);
     }
-    Ok((values, runner.take_smis(), used))
+    Ok(Runs { values, smis: runner.take_smis(), used })
 }
 
 #[cfg(test)]
