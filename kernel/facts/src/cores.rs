@@ -60,7 +60,7 @@ pub trait Cores {
 }
 
 /// Measures all of it.
-pub fn measure(machine: &mut impl Cores) -> CoreFacts {
+pub fn measure(machine: &mut dyn Cores) -> CoreFacts {
     let mut processors = machine.processors();
     let mut facts =
         CoreFacts { tsc_hz: machine.hz(), in_turn: machine.in_turn(), ..CoreFacts::default() };
@@ -103,7 +103,7 @@ pub fn measure(machine: &mut impl Cores) -> CoreFacts {
 }
 
 fn matrix(
-    machine: &mut impl Cores,
+    machine: &mut dyn Cores,
     by: LineAccess,
     count: usize,
     failures: &mut Failures,
