@@ -180,6 +180,8 @@ mod tests {
             core_type: None,
             pmu,
             pmu_absent: None,
+            energy: vec![],
+            energy_absent: None,
             watchdog: None,
             watchdog_absent: None,
             watchdog_resets: None,

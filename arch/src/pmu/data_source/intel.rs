@@ -82,15 +82,19 @@ pub(super) fn source(encoding: Encoding, word: u32) -> DataSource {
     let flag = |bit: u32| Some(word >> bit & 1 != 0);
     let (bits, tlb_miss, locked) = match encoding {
         Encoding::Nehalem => (0xf, None, None),
-        // Crestmont has five bits, and the flags the other way round.
-        Encoding::Crestmont => (0x1f, flag(6), flag(5)),
+        Encoding::Unknown => (0, None, None),
+        // The other way round than the performance cores (Linux, `grt_latency_data`).
+        Encoding::Gracemont => (0xf, flag(5), flag(4)),
+        // The field has five bits, of which Linux' table takes four.
+        Encoding::Crestmont => (0xf, flag(6), flag(5)),
         Encoding::LionCove => (0xff, flag(10), flag(11)),
         _ => (0xf, flag(4), flag(5)),
     };
     let store = word & STORE != 0;
     if word & HIT_ONLY != 0 {
         let level = if word & 1 != 0 { L1 } else { NotL1 };
-        return DataSource { level, snoop: Snoop::None, store, tlb_miss: flag(4), locked: flag(5) };
+        // No more than that (Linux, `precise_datala_hsw`).
+        return DataSource { level, snoop: Snoop::None, store, tlb_miss: None, locked: None };
     }
     let (level, snoop) = place(encoding, word & bits);
     DataSource { level, snoop, store, tlb_miss, locked }

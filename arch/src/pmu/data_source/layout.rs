@@ -12,8 +12,10 @@ use crate::pmu::pebs::Access;
 pub enum Encoding {
     /// Nehalem, Westmere.
     Nehalem,
-    /// Sandy Bridge to Broadwell.
+    /// Not known: records tell no source.
     #[default]
+    Unknown,
+    /// Sandy Bridge to Broadwell.
     SandyBridge,
     /// Skylake to Raptor Cove, without persistent memory.
     Skylake,
@@ -27,8 +29,10 @@ pub enum Encoding {
     LionCove,
     /// IBS, family 10h.
     Family10h,
-    /// IBS, Zen to Zen 3.
+    /// IBS, Zen and Zen 2.
     Zen,
+    /// IBS, Zen 3.
+    Zen3,
     /// IBS with the longer source field: Zen 4 and later (CPUID 0x8000001B EAX\[11\]).
     Zen4,
 }
@@ -90,10 +94,13 @@ impl Words {
             0xaa | 0xac | 0xb5 => split(Skylake, SAMPLED),
             // Sierra Forest, Grand Ridge, Clearwater Forest.
             0xaf | 0xb6 | 0xdd => split(Crestmont, LATENCY),
-            // Lunar Lake, Arrow Lake.
-            0xbd | 0xc5 | 0xc6 if small => split(Crestmont, LATENCY),
-            0xbd | 0xc5 | 0xc6 => split(LionCove, SAMPLED),
-            _ => plain(SandyBridge),
+            // Lunar Lake, Arrow Lake, Panther Lake, Wildcat Lake.
+            0xbd | 0xc5 | 0xc6 | 0xcc | 0xd5 if small => split(Crestmont, LATENCY),
+            0xbd | 0xc5 | 0xc6 | 0xcc | 0xd5 => split(LionCove, SAMPLED),
+            // Sandy Bridge and Ivy Bridge; Haswell; Broadwell.
+            0x2a | 0x2d | 0x3a | 0x3e => plain(SandyBridge),
+            0x3c | 0x3f | 0x45 | 0x46 | 0x3d | 0x47 | 0x4f | 0x56 => plain(SandyBridge),
+            _ => plain(Unknown),
         }
     }
 
@@ -105,6 +112,7 @@ impl Words {
         let encoding = match family {
             _ if ibs & ZEN_4 != 0 => Encoding::Zen4,
             0x10..=0x16 => Encoding::Family10h,
+            0x19 => Encoding::Zen3,
             _ => Encoding::Zen,
         };
         Self { encoding, splits: false, auxiliary: false, stores: None }
@@ -122,9 +130,16 @@ impl Words {
             return Told::Store;
         }
         match event {
-            (0xd0, umask) if data && umask & 3 == 2 => Told::StoreHit,
+            (0xd0, umask) if data && umask & 3 == 2 && self.tells_hits() => Told::StoreHit,
             _ => Told::Nothing,
         }
+    }
+
+    /// Whether records of stores say whether the first level had the line: not those of small cores, where the field is
+    /// reserved (SDM vol. 3, 20.7.1.1, of Goldmont).
+    const fn tells_hits(&self) -> bool {
+        use Encoding::{LionCove, SandyBridge, Skylake, SkylakeServer};
+        matches!(self.encoding, SandyBridge | Skylake | SkylakeServer | LionCove)
     }
 
     /// The access of a PEBS record.
@@ -156,7 +171,7 @@ impl Words {
             return None;
         }
         Some(match self.encoding {
-            Encoding::Family10h | Encoding::Zen | Encoding::Zen4 => {
+            Encoding::Family10h | Encoding::Zen | Encoding::Zen3 | Encoding::Zen4 => {
                 amd::source(self.encoding, datum.source)
             }
             encoding => intel::source(encoding, datum.source),

@@ -7,7 +7,8 @@ use crate::pmu::numbers;
 use crate::pmu::pebs::Access;
 use proptest::prelude::*;
 
-const EVERY: [Encoding; 10] = [
+const EVERY: [Encoding; 12] = [
+    Encoding::Unknown,
     Encoding::Nehalem,
     Encoding::SandyBridge,
     Encoding::Skylake,
@@ -17,6 +18,7 @@ const EVERY: [Encoding; 10] = [
     Encoding::LionCove,
     Encoding::Family10h,
     Encoding::Zen,
+    Encoding::Zen3,
     Encoding::Zen4,
 ];
 
@@ -83,7 +85,8 @@ fn s1_intels_flags_stand_where_each_has_them() {
     let both = (Level::L1, Some(true), Some(true));
     assert_eq!(flags(Nehalem, 0x31), (Level::L1, None, None));
     assert_eq!(flags(SandyBridge, 0x31), both);
-    assert_eq!(flags(Gracemont, 0x11), (Level::L1, Some(true), Some(false)));
+    assert_eq!(flags(Gracemont, 0x21), (Level::L1, Some(true), Some(false)));
+    assert_eq!(flags(Unknown, 0x31), (Level::Unknown, None, None));
     assert_eq!(flags(Crestmont, 0x41), (Level::L1, Some(true), Some(false)));
     assert_eq!(flags(LionCove, 0xc01), both);
 }
@@ -114,7 +117,12 @@ fn s1_an_event_tells_what_its_processor_records() {
         old.source(&datum).unwrap()
     };
     assert_eq!([hit(1).level, hit(0).level], [Level::L1, Level::NotL1]);
-    assert!(hit(0x11).store && hit(0x11).tlb_miss == Some(true));
+    assert!(hit(0x11).store && hit(0x11).tlb_miss.is_none());
+    // Goldmont, and the small cores of Alder Lake.
+    for (model, core) in [(0x5c, None), (0x97, Some(CoreType::Atom))] {
+        let small = Words::of_intel(model, core);
+        assert_eq!(small.told(&Selection::of(0xd0, 0x82), true), Told::Nothing, "{model:#x}");
+    }
 }
 
 #[test]
@@ -134,13 +142,16 @@ fn s1_each_model_has_its_encoding() {
         (0xaa, Some(CoreType::Core), Skylake, true, false),
         (0xc6, Some(CoreType::Core), LionCove, true, false),
         (0xc6, Some(CoreType::Atom), Crestmont, true, false),
+        (0xcc, Some(CoreType::Core), LionCove, true, false),
+        (0x5c, None, Unknown, false, false),
     ] {
         let words = Words::of_intel(model, core);
         let seen = (words.encoding, words.splits, words.auxiliary);
         assert_eq!(seen, (encoding, splits, auxiliary), "{model:#x}");
     }
     let of = |family, ibs| Words::of_amd(family, ibs).encoding;
-    assert_eq!([of(0x10, 0x1f), of(0x17, 0xff), of(0x19, 0xbff)], [Family10h, Zen, Zen4]);
+    let seen = [of(0x10, 0x1f), of(0x17, 0xff), of(0x19, 0x3ff), of(0x19, 0xbff)];
+    assert_eq!(seen, [Family10h, Zen, Zen3, Zen4]);
 }
 
 #[test]
@@ -156,16 +167,18 @@ fn s1_ibs_tells_level_latency_and_translation_where_they_are_valid() {
     for (encoding, code, expected) in [
         (Encoding::Family10h, 0, "L2"),
         (Encoding::Family10h, 1, "L3"),
-        (Encoding::Family10h, 2, "cache of another core complex"),
-        (Encoding::Family10h, 0x12, "remote cache"),
+        (Encoding::Family10h, 0x22, "cache of another core complex"),
+        (Encoding::Family10h, 0x32, "remote cache"),
         (Encoding::Family10h, 3, "memory"),
-        (Encoding::Zen, 2, "L3"),
-        (Encoding::Zen, 0x22, "L3, snoop hit modified"),
+        (Encoding::Zen, 0x22, "L3"),
+        (Encoding::Zen, 2, "L3, snoop hit modified"),
+        (Encoding::Zen3, 2, "L3"),
         (Encoding::Zen, 4, "remote cache"),
         (Encoding::Zen, 0x13, "remote memory"),
-        (Encoding::Zen4, 1, "L3"),
-        (Encoding::Zen4, 2, "cache of another core complex"),
-        (Encoding::Zen4, 5, "remote cache"),
+        (Encoding::Zen4, 0x21, "L3"),
+        (Encoding::Zen4, 1, "L3, snoop hit modified"),
+        (Encoding::Zen4, 0x22, "cache of another core complex"),
+        (Encoding::Zen4, 0x25, "remote cache"),
         (Encoding::Zen4, 6, "persistent memory"),
         (Encoding::Zen4, 7, "I/O"),
         (Encoding::Zen4, 0x40, "extension memory"),
@@ -179,6 +192,15 @@ fn s1_ibs_tells_level_latency_and_translation_where_they_are_valid() {
     assert_eq!(text(Encoding::Zen4, 3, 1 | 1 << 7), "L2");
     assert_eq!(text(Encoding::Zen4, 3, load | 1 << 14), "uncached");
     assert_eq!(text(Encoding::Zen4, 0, load | 1 << 16), "LFB");
+    // Zen 3's erratum: neither the source nor the second level is told.
+    assert_eq!(text(Encoding::Zen3, 3, load | 1 << 16), "LFB");
+    assert_eq!(text(Encoding::Zen3, 3, 1 | 1 << 7 | 1 << 21), "unknown");
+    assert_eq!(text(Encoding::Zen3, 3, load), "memory");
+    // The TLB's word is of valid addresses.
+    let translation = |data_3| of(Encoding::Zen4, 3, data_3).0.tlb_miss;
+    let both = 1 << 2 | 1 << 3;
+    let seen = [both, both | 1 << 17, 1 << 3 | 1 << 17].map(|bits| translation(1 | bits));
+    assert_eq!(seen, [None, Some(true), Some(false)]);
     // The source is of loads alone.
     assert_eq!(text(Encoding::Zen4, 3, 2 | MISS), "not L1");
     let latencies = |data_3| {
@@ -187,6 +209,7 @@ fn s1_ibs_tells_level_latency_and_translation_where_they_are_valid() {
     };
     assert_eq!(latencies(load | 1 << 2), [200, 30]);
     assert_eq!(latencies(load), [200, 0]);
+    assert_eq!(latencies(load | 1 << 21), [0, 0], "not of prefetches by software");
     assert_eq!(latencies(1 | 1 << 2), [0, 30]);
     assert_eq!(latencies(2 | MISS | 1 << 2), [0, 0], "of loads");
     assert_eq!(latencies(load | 1 << 14), [0, 0], "of cached ones");

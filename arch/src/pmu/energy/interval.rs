@@ -83,20 +83,32 @@ impl Interval {
         };
         let before = at(source);
         edge(first, source)?;
-        let now = source.now();
-        let here = at(source);
+        let (mut now, mut here) = (source.now(), at(source));
+        let update = now.wrapping_sub(begin);
+        let moved = before.iter().zip(&here).map(|(&before, &here)| here.wrapping_sub(before));
+        let mut steps: Vec<u32> = moved.collect();
+        // One that moves at other moments, or more rarely, is waited for by itself.
+        if steps.contains(&0) {
+            for (step, &domain) in steps.iter_mut().zip(domains).filter(|(step, _)| **step == 0) {
+                let before = source.read(domain);
+                let _ = edge(domain, source);
+                *step = source.read(domain).wrapping_sub(before);
+            }
+            edge(first, source)?;
+            (now, here) = (source.now(), at(source));
+        }
         let seconds =
             domains.iter().map(|&domain| Meter::seconds(source.energy().unit(domain))).min();
-        let part = |(&domain, (&before, &here)): (&Domain, (&u32, &u32))| Part {
+        let part = |(&domain, (&step, &here)): (&Domain, (&u32, &u32))| Part {
             domain,
             meter: Meter::begin(here),
-            step: u64::from(here.wrapping_sub(before)).max(1),
+            step: u64::from(step).max(1),
         };
         Ok(Self {
-            parts: domains.iter().zip(before.iter().zip(&here)).map(part).collect(),
+            parts: domains.iter().zip(steps.iter().zip(&here)).map(part).collect(),
             begin: now,
             end: now,
-            update: now.wrapping_sub(begin),
+            update,
             gap: seconds.unwrap_or_default().saturating_mul(source.hz()) / 2,
             read: now,
             late: false,

@@ -65,8 +65,8 @@ const OTHER_UNIT: [u32; 6] = [0x37, 0x4a, 0x4c, 0x4d, 0x5a, 0x5d];
 /// (datasheet 330784 of the Xeon E5 v3, vol. 2; Linux, `arch/x86/events/rapl.c`).
 const FIXED_MEMORY: [u32; 8] = [0x3f, 0x4f, 0x55, 0x56, 0x57, 0x6a, 0x6c, 0x85];
 const FIXED_MEMORY_UNIT: u8 = 16;
-/// Sapphire Rapids and Emerald Rapids count the platform in joules (there).
-const FIXED_PLATFORM: [u32; 2] = [0x8f, 0xcf];
+/// Sapphire Rapids and Emerald Rapids count the platform in joules (there); Granite Rapids too (Linux, `turbostat.c`).
+const FIXED_PLATFORM: [u32; 4] = [0x8f, 0xcf, 0xad, 0xae];
 
 /// What a processor tells of its energy: found out once.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -154,7 +154,10 @@ impl Energy {
         for domain in Domain::ALL {
             let read = domain.register(amd).map(|register| registers.rdmsr(register));
             match read {
-                Some(Ok(0)) => energy.silent |= 1 << domain as u8,
+                // The register has 32 bits. One in joules may not have come to the first yet.
+                Some(Ok(reads)) if reads as u32 == 0 && energy.unit(domain) != 0 => {
+                    energy.silent |= 1 << domain as u8;
+                }
                 Some(Ok(_)) => energy.has |= 1 << domain as u8,
                 Some(Err(_)) | None => {}
             }

@@ -101,6 +101,46 @@ fn s4_an_interval_begins_at_an_update_and_knows_its_step() {
     assert_eq!(short.parts()[0].units(), 0);
 }
 
+/// The package moves every millisecond, the memory in the middle of every second one.
+struct Phases(u64, Energy);
+
+impl Source for Phases {
+    fn read(&mut self, domain: Domain) -> u32 {
+        match domain {
+            Domain::Memory => 7 * ((self.0 + 500_000) / 2_000_000) as u32,
+            _ => 100 * (self.0 / 1_000_000) as u32,
+        }
+    }
+    fn now(&mut self) -> u64 {
+        self.0 += 100;
+        self.0
+    }
+    fn hz(&self) -> u64 {
+        1_000_000_000
+    }
+    fn energy(&self) -> &Energy {
+        &self.1
+    }
+}
+
+#[test]
+fn s4_a_register_that_moves_at_other_moments_knows_its_own_step() {
+    let energy = Energy::probe(&mut pmu(Model::Skylake, None)).unwrap();
+    for start in (0..40).map(|part| part * 100_000) {
+        let mut source = Phases(start, energy);
+        let domains = [Domain::Package, Domain::Memory];
+        let mut interval = Interval::begin(&domains, &mut source).unwrap();
+        source.0 += 10_000_000;
+        interval.end(&mut source);
+        let steps: Vec<u64> = interval.parts().iter().map(|part| part.step).collect();
+        // The package may move twice from one movement of the memory to the next.
+        assert!([100, 200].contains(&steps[0]) && steps[1] == 7, "from {start}: {steps:?}");
+        let [package, memory] = interval.parts() else { panic!() };
+        assert!(package.units().abs_diff(1000) <= 200, "{package:?}");
+        assert!(memory.units().abs_diff(35) <= 7, "{memory:?}");
+    }
+}
+
 #[test]
 fn s4_an_interval_goes_over_a_wrap() {
     let before = (pmu_model::model::energy::WRAP - 10) * UPDATE;

@@ -12,7 +12,7 @@ pub trait Row: Copy + Default {
     fn add(&mut self, more: &Self);
 }
 
-/// The table. A row that finds no place within [`Table::PROBES`] places is counted in [`Table::elsewhere`], so the sum is always
+/// The table. A row that finds no place within 64 places is counted in [`Table::elsewhere`], so the sum is always
 /// exact.
 #[derive(Clone, Copy, Debug)]
 pub struct Table<R> {

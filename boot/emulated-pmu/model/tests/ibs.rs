@@ -358,7 +358,7 @@ fn where_the_data_was_is_known_if_caches_are_modelled() {
     };
     use AccessKind::{Load, Store};
     use Occurrence::*;
-    for (model, last) in [(Model::Zen2, 2), (Model::Zen4, 1)] {
+    for (model, last) in [(Model::Zen2, 0x22), (Model::Zen4, 0x21)] {
         assert_eq!(of(model, Load, LoadL1Hit), (0, 0, 0, 0));
         assert_eq!(of(model, Load, LoadLlcHit), (last, 1, 1, 14));
         assert_eq!(of(model, Load, LoadLlcMiss), (3, 1, 1, 200));

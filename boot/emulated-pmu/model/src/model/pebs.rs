@@ -346,5 +346,6 @@ pub(super) const GRACEMONT: Pebs = Pebs {
     loads: Some((0xD0, 0x05)),
     stores: Some((0xD0, 0x06)),
     auxiliary: None,
+    sources: Sources::Gracemont,
     ..BOTH
 };

@@ -140,6 +140,8 @@ pub enum Sources {
     Nehalem,
     /// Four bits; bit 4 says that the second-level TLB missed, bit 5 that the access was locked.
     SandyBridge,
+    /// Four bits; bit 4 says that the access was locked, bit 5 that the second-level TLB missed.
+    Gracemont,
     /// Eight bits, with those flags in bits 10 and 11.
     LionCove,
 }

@@ -21,6 +21,7 @@ const LION_COVE_CODES: [u64; 3] = [1, 8, 0x11];
 /// Bits of the second-level TLB's miss and of LOCK.
 const FLAGS: [u32; 2] = [4, 5];
 const LION_COVE_FLAGS: [u32; 2] = [10, 11];
+const GRACEMONT_FLAGS: [u32; 2] = [5, 4];
 /// Of a store that is not sampled for its latency: the first level had the line.
 const STORE_HIT: u64 = 1;
 /// Where the latency of the data alone stands.
@@ -88,6 +89,7 @@ impl Pmu {
         let seen = self.seen();
         let (codes, flags) = match pebs.sources {
             Sources::LionCove => (LION_COVE_CODES, LION_COVE_FLAGS),
+            Sources::Gracemont => (CODES, GRACEMONT_FLAGS),
             Sources::Nehalem | Sources::SandyBridge => (CODES, FLAGS),
         };
         let wrong = self.is(Mutation::PebsSourceWrong);
@@ -104,7 +106,8 @@ impl Pmu {
         } else {
             0
         };
-        if pebs.sources != Sources::Nehalem {
+        // Records of stores that say whether the first level had the line say no more.
+        if pebs.sources != Sources::Nehalem && pebs.has_latency(event) {
             source |= u64::from(seen.second_tlb_miss) << flags[0];
             source |= u64::from(seen.locked) << flags[1];
         }
@@ -121,9 +124,10 @@ impl Pmu {
 
 impl Pebs {
     /// Whether records of an event say where its data was: those of load and store latency; and from Haswell on those of stores
-    /// say whether the first level had it.
+    /// say whether the first level had it, but for the small cores.
     fn states_source(&self, event: (u16, u16)) -> bool {
-        let stores = self.data.contains(&event.0) && event.1 & 3 == STORES;
+        let hits = self.sources != Sources::Gracemont;
+        let stores = hits && self.data.contains(&event.0) && event.1 & 3 == STORES;
         self.has_latency(event) || stores
     }
 }

@@ -249,12 +249,16 @@ impl Pmu {
     }
 
     /// OP_DATA2's data source: of what the first level had there is none. The last level is 1 on family 10h (its third level)
-    /// and since Zen 4 (a cache of this core complex), 2 in between.
+    /// and since Zen 4 (a cache of this core complex), 2 in between. No line is modified in another cache: bit 5 (PPRs, CacheHitSt).
     fn source(&self, source: Source) -> u64 {
         const MEMORY: u64 = 3;
+        const OWNED: u64 = 1 << 5;
         match source {
             Source::Unknown | Source::First => 0,
-            Source::Last if self.offers(features::WIDE_COUNT) && !self.offers(features::ZEN_4) => 2,
+            Source::Last if self.offers(features::WIDE_COUNT) && !self.offers(features::ZEN_4) => {
+                2 | OWNED
+            }
+            Source::Last if self.offers(features::ZEN_4) => 1 | OWNED,
             Source::Last => 1,
             Source::Memory => MEMORY,
         }
