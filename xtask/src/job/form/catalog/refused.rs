@@ -37,7 +37,9 @@ fn of_feature(feature: CpuidFeature) -> Option<&'static str> {
         | F::TDX
         | F::SMM
         | F::TSE => "it belongs to hypervisors, enclaves and firmware",
-        F::HLE | F::RTM | F::TSXLDTRK => "it is about transactions, which end elsewhere",
+        F::HLE | F::HLE_or_RTM | F::RTM | F::TSXLDTRK => {
+            "it is about transactions, which end elsewhere"
+        }
         F::PADLOCK_ACE
         | F::PADLOCK_PHE
         | F::PADLOCK_PMM
