@@ -1,13 +1,16 @@
 //! What was counted over tasks: a table of events by task, and the series.
 
+mod family;
+
+pub(crate) use family::{READINGS, inherited_from_afar, rows_of_readings};
+
 use super::style::{FAINT, STRONG, paint};
 use super::table::{Width, empty, fit};
 use super::tap::point::{Data, Point};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Table};
 use protocol::record::{
-    CountReading, CountResult, CountValue, CountedEnergy, CountedEvent, CountedSet, Eviction,
-    TaskEnd, TaskResult, Uncounted,
+    CountResult, CountValue, CountedEnergy, CountedEvent, CountedSet, Eviction, TaskEnd, Uncounted,
 };
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -60,7 +63,7 @@ fn section(count: &CountResult, width: Width) -> String {
         let _ = writeln!(out, "  and {} that there was no room for", plural(count.dropped, "row"));
     }
     if !count.readings.is_empty() {
-        let _ = writeln!(out, "{}", fit(readings(count), width));
+        let _ = writeln!(out, "{}", fit(family::readings(count), width));
     }
     if count.readings_dropped > 0 {
         let dropped = plural(count.readings_dropped, "reading");
@@ -186,43 +189,6 @@ pub(crate) fn share(value: &CountValue) -> String {
     match value.enabled {
         0 => String::new(),
         enabled => format!("{:.1} %", 100.0 * value.counted as f64 / enabled as f64),
-    }
-}
-
-/// What tasks read while they ran: by row who, when, which event, its own count and that of its descendants.
-pub(crate) fn rows_of_readings(count: &CountResult) -> Vec<[String; 5]> {
-    let row = |reading: &CountReading| {
-        let [task, event] = count.names_of(reading);
-        let (own, children) = (value(&reading.own), value(&reading.children));
-        [task, reading.tsc.to_string(), event, own, children]
-    };
-    count.readings.iter().map(row).collect()
-}
-
-/// The head of [`rows_of_readings`].
-pub(crate) const READINGS: [&str; 5] =
-    ["read by", "TSC ticks", "event", "its own", "its descendants'"];
-
-fn readings(count: &CountResult) -> Table {
-    let mut table = empty();
-    right_but(&mut table, &READINGS.map(String::from), 3);
-    for row in rows_of_readings(count) {
-        table.add_row(row);
-    }
-    table
-}
-
-/// Where the counts of a task are that was there longer than its parent, in a sentence.
-pub(crate) fn inherited_from_afar(count: &CountResult, task: &TaskResult) -> Option<String> {
-    let name = |index: u16| count.tasks.get(usize::from(index)).map_or("", |task| &*task.name);
-    match (task.outlived?, task.added_to) {
-        (parent, Some(heir)) => {
-            let (parent, heir) = (name(parent), name(heir));
-            Some(format!("{} outlived {parent}: its counts are in those of {heir}", task.name))
-        }
-        (parent, None) => {
-            Some(format!("{} outlived {}: its counts are its own", task.name, name(parent)))
-        }
     }
 }
 

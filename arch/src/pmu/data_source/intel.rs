@@ -4,9 +4,9 @@ use super::Level::*;
 use super::Snoop::{Forwarded, Hit, Miss, Modified};
 use super::{DataSource, Encoding, Level, Snoop};
 
-/// Flags that [`super::Words::datum`] adds.
-const STORE: u32 = 1 << 30;
-const HIT_ONLY: u32 = 1 << 29;
+/// Flags that [`super::Words::datum`] adds: a store; one of which it is told alone whether the first level had the line.
+pub(super) const STORE: u32 = 1 << 30;
+pub(super) const HIT_ONLY: u32 = 1 << 29;
 
 /// The table of Sandy Bridge; the others change some of it.
 const SANDY_BRIDGE: [(Level, Snoop); 16] = [

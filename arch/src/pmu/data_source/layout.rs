@@ -98,8 +98,9 @@ impl Words {
             0xbd | 0xc5 | 0xc6 | 0xcc | 0xd5 if small => split(Crestmont, LATENCY),
             0xbd | 0xc5 | 0xc6 | 0xcc | 0xd5 => split(LionCove, SAMPLED),
             // Sandy Bridge and Ivy Bridge; Haswell; Broadwell.
-            0x2a | 0x2d | 0x3a | 0x3e => plain(SandyBridge),
-            0x3c | 0x3f | 0x45 | 0x46 | 0x3d | 0x47 | 0x4f | 0x56 => plain(SandyBridge),
+            0x2a | 0x2d | 0x3a | 0x3e | 0x3c | 0x3f | 0x45 | 0x46 | 0x3d | 0x47 | 0x4f | 0x56 => {
+                plain(SandyBridge)
+            }
             _ => plain(Unknown),
         }
     }
@@ -145,8 +146,7 @@ impl Words {
     /// The access of a PEBS record.
     #[must_use]
     pub const fn datum(&self, access: &Access, told: Told) -> Datum {
-        const STORE: u32 = 1 << 30;
-        const HIT_ONLY: u32 = 1 << 29;
+        use intel::{HIT_ONLY, STORE};
         let flags = match told {
             Told::Nothing => return Datum::at(access.address),
             Told::Load => Datum::TOLD,
@@ -156,6 +156,8 @@ impl Words {
         let source = access.source as u16 as u32 | flags;
         let (latency, other) = match told {
             Told::StoreHit | Told::Nothing => (0, 0),
+            // Whether it is split is not known either.
+            _ if matches!(self.encoding, Encoding::Unknown) => (0, 0),
             Told::Load | Told::Store if self.splits => {
                 (access.cache_latency() as u32, access.instruction_latency() as u32)
             }

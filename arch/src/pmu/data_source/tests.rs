@@ -111,6 +111,7 @@ fn s1_an_event_tells_what_its_processor_records() {
     };
     assert_eq!([both(old, Told::Load), both(new, Told::Load)], [(0x34, 0), (0x12, 0x34)]);
     assert_eq!(both(new, Told::StoreHit), (0, 0));
+    assert_eq!(both(Words::of_intel(0xff, None), Told::Load), (0, 0), "in a layout not known");
     assert_eq!(new.datum(&access, Told::Nothing), Datum::at(8));
     let hit = |source| {
         let datum = old.datum(&Access { source, ..access }, Told::StoreHit);
