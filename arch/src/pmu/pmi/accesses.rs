@@ -229,7 +229,9 @@ mod tests {
     fn s1_accesses_are_told_apart_by_source_and_class_and_their_cycles_add_up() {
         let (mut sources, mut addresses) = ([Access::default(); 16], [Access::default(); 4]);
         let mut block = ControlBlock::EMPTY;
-        let accesses = Accesses::new(Words::default(), &mut sources, &mut addresses).unwrap();
+        // Skylake's, whose layout is known.
+        let words = Words::of_intel(0x5e, None);
+        let accesses = Accesses::new(words, &mut sources, &mut addresses).unwrap();
         block.count_accesses(accesses.telling(1, Told::Load).telling(2, Told::StoreHit));
         let of = |source, latency| Recorded { address: 0x40, source, latency, transaction: 0 };
         for (source, latency) in [(1, 4), (1, 5), (1, 9), (3, 4)] {
