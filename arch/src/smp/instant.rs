@@ -3,12 +3,12 @@
 //! When all processors stand ready, the boot processor names an instant of its TSC a little ahead; each waits for it by
 //! its own counter, corrected by its offset, notes its TSC, and reads. The skew is what came out of that, not a promise.
 
-use super::mailbox::CallError;
+use super::rendezvous::Rendezvous;
+use super::work::CallError;
 use super::{Offset, count, on_all};
 use crate::time::tsc;
 use alloc::vec::Vec;
 use core::hint::spin_loop;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// What was read, and when.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -30,8 +30,6 @@ pub fn skew(times: &[u64]) -> u64 {
     last.zip(first).map_or(0, |(last, first)| last - first)
 }
 
-/// Not named yet.
-const UNKNOWN: u64 = u64::MAX;
 /// So near to the instant the loop has no PAUSE any more, which takes up to 140 cycles on some processors.
 const NEAR: u64 = 200;
 
@@ -45,22 +43,12 @@ pub fn at_instant<R: Send>(
     lead: u64,
     read: impl Fn(usize) -> R + Sync,
 ) -> Result<Instant<R>, CallError> {
-    let (ready, deadline) = (AtomicUsize::new(0), AtomicU64::new(UNKNOWN));
-    let all = count();
+    let (rendezvous, all) = (Rendezvous::new(), count());
     let found = on_all(|index| {
         let offset = offsets.get(index).map_or(0, |offset| offset.ticks);
-        ready.fetch_add(1, Ordering::AcqRel);
-        if index == 0 {
-            while ready.load(Ordering::Acquire) < all {
-                spin_loop();
-            }
-            deadline.store(tsc::now() + lead, Ordering::Release);
-        }
-        let mut instant = deadline.load(Ordering::Acquire);
-        while instant == UNKNOWN {
-            spin_loop();
-            instant = deadline.load(Ordering::Acquire);
-        }
+        let name = || tsc::now() + lead;
+        let name: Option<(usize, &dyn Fn() -> u64)> = (index == 0).then_some((all, &name));
+        let instant = rendezvous.meet(name);
         let instant = instant.wrapping_add_signed(offset);
         let mut now = tsc::now();
         while now < instant {
@@ -73,7 +61,7 @@ pub fn at_instant<R: Send>(
     })?;
     let (tsc, values): (Vec<u64>, Vec<R>) = found.into_iter().unzip();
     let skew = skew(&tsc);
-    Ok(Instant { deadline: deadline.into_inner(), tsc, values, skew })
+    Ok(Instant { deadline: rendezvous.deadline(), tsc, values, skew })
 }
 
 #[cfg(test)]

@@ -1,210 +1,78 @@
-//! Work for other processors.
+//! How a piece of work gets from the boot processor to another one, and back: the memory that both share.
+//!
+//! The interrupt that wakes is the caller's: [`super::work`] sends it, the model check has another.
 
-use super::{Processor, count, in_use, processor, this};
-use crate::apic;
-use crate::interrupts::{CALL_VECTOR, TrapFrame};
-use alloc::vec::Vec;
-use core::hint::spin_loop;
+use super::sync::{AtomicBool, AtomicPtr, Mutex, Ordering, constructor, spin_loop};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
-use spin::Mutex;
-use thiserror::Error;
 
 /// Where a processor finds its next piece of work.
 pub(crate) struct Mailbox(AtomicPtr<Call<'static>>);
 
-impl Mailbox {
-    /// Nothing in it.
-    pub(crate) const fn empty() -> Self {
-        Self(AtomicPtr::new(null_mut()))
-    }
-}
-
 /// A piece of work, on the stack of the processor that waits for it.
-struct Call<'a> {
+pub(crate) struct Call<'a> {
     work: Mutex<Option<&'a mut (dyn FnMut() + Send)>>,
     done: AtomicBool,
 }
 
-/// Why nothing was run.
-#[derive(Clone, Copy, Debug, Error, Eq, PartialEq)]
-pub enum CallError {
-    /// No such processor is in use.
-    #[error("there is no processor {0} in use; {1} are")]
-    NoProcessor(usize, usize),
-    /// The boot processor gives work and takes none.
-    #[error(
-        "processor {0} cannot be given work by processor {1}: only the boot processor gives it"
-    )]
-    NotTheBoot(usize, usize),
-}
-
-/// Runs `work` on processor `index` and waits for it. On this one, it is a call. Interrupts are off there.
-///
-/// # Errors
-/// There is no such processor, or this is not the boot processor.
-pub fn run_on<R: Send>(index: usize, work: impl FnOnce() -> R + Send) -> Result<R, CallError> {
-    let target = processor(index).ok_or(CallError::NoProcessor(index, count()))?;
-    if target.index() == this().index() {
-        return Ok(work());
+impl<'a> Call<'a> {
+    /// Work that is not done yet.
+    pub(crate) fn new(work: &'a mut (dyn FnMut() + Send)) -> Self {
+        Self { work: Mutex::new(Some(work)), done: AtomicBool::new(false) }
     }
-    if this().index() != 0 {
-        return Err(CallError::NotTheBoot(index, this().index()));
+
+    /// Whether it is done, and everything that it wrote can be read.
+    pub(crate) fn is_done(&self) -> bool {
+        self.done.load(Ordering::Acquire)
     }
-    let (mut work, mut result) = (Some(work), None);
-    let mut once = || result = work.take().map(|work| work());
-    {
-        let call = Call { work: Mutex::new(Some(&mut once)), done: AtomicBool::new(false) };
-        post(target, &call);
-        wait(&call);
-    }
-    Ok(result.expect("the work was done"))
-}
 
-/// Runs `work` on every processor at the same time, this one included, and waits for all. It gets the processor's
-/// place among those in use ([`super::in_use`]), by which the results are ordered too. Only the boot processor may call
-/// this.
-///
-/// # Errors
-/// This is not the boot processor.
-pub fn on_all<R: Send>(work: impl Fn(usize) -> R + Sync) -> Result<Vec<R>, CallError> {
-    let done = on_some(|_| true, work)?;
-    Ok(done.into_iter().map(|result| result.expect("the work was done")).collect())
-}
-
-/// The same on those whose place is chosen. The others stay halted; results of theirs are `None`.
-///
-/// # Errors
-/// This is not the boot processor.
-pub fn on_some<R: Send>(
-    is_chosen: impl Fn(usize) -> bool,
-    work: impl Fn(usize) -> R + Sync,
-) -> Result<Vec<Option<R>>, CallError> {
-    if this().index() != 0 {
-        return Err(CallError::NotTheBoot(0, this().index()));
-    }
-    let mut results: Vec<Option<R>> = (0..count()).map(|_| None).collect();
-    let (own, others) = results.split_first_mut().expect("there is always one");
-    let work = &work;
-    let chosen = others.iter_mut().zip(1..).filter(|(_, place)| is_chosen(*place));
-    let (mut pieces, mut places) = (Vec::new(), Vec::new());
-    for (slot, place) in chosen {
-        pieces.push(move || *slot = Some(work(place)));
-        places.push(place);
-    }
-    let calls: Vec<Call> = pieces
-        .iter_mut()
-        .map(|piece| Call { work: Mutex::new(Some(piece)), done: AtomicBool::new(false) })
-        .collect();
-    let targets = in_use().enumerate().filter(|(place, _)| places.contains(place));
-    for (call, (_, target)) in calls.iter().zip(targets) {
-        post(target, call);
-    }
-    if is_chosen(0) {
-        *own = Some(work(0));
-    }
-    calls.iter().for_each(wait);
-    drop(calls);
-    drop(pieces);
-    Ok(results)
-}
-
-/// Hands the call over. The caller has to [`wait`] for it before the call goes.
-fn post(target: &Processor, call: &Call) {
-    let call = core::ptr::from_ref(call).cast_mut().cast::<Call<'static>>();
-    target.mailbox.0.store(call, Ordering::Release);
-    apic::send(target.apic_id(), CALL_VECTOR);
-}
-
-/// Whether the boot processor halts while it waits.
-static HALTS: AtomicBool = AtomicBool::new(false);
-
-/// From now on, the boot processor halts while it waits for others instead of looking again and again. That takes
-/// longer, and is for a machine whose clock counts the instructions of all processors.
-pub fn halt_while_waiting() {
-    HALTS.store(true, Ordering::Relaxed);
-}
-
-/// Has the boot processor halt where it waits for others within `work`: what others measure then has nobody beside it.
-pub fn halting<R>(work: impl FnOnce() -> R) -> R {
-    let before = HALTS.swap(true, Ordering::Relaxed);
-    let result = work();
-    HALTS.store(before, Ordering::Relaxed);
-    result
-}
-
-fn wait(call: &Call) {
-    while !call.done.load(Ordering::Acquire) {
-        if HALTS.load(Ordering::Relaxed) {
-            halt_unless(&call.done);
-        } else {
-            spin_loop();
+    /// Waits until it is done. `halt_until` halts until the next interrupt unless the call is done by then; it is used while
+    /// `halts` is set.
+    pub(crate) fn wait(&self, halts: &AtomicBool, mut halt_until: impl FnMut(&Self)) {
+        while !self.is_done() {
+            if halts.load(Ordering::Relaxed) {
+                halt_until(self);
+            } else {
+                spin_loop();
+            }
         }
     }
 }
 
-/// Halts until the next interrupt, if `done` is not set yet. Interrupts are off before and after.
-fn halt_unless(done: &AtomicBool) {
-    use x86_64::instructions::interrupts::{disable, enable_and_hlt};
-    disable();
-    if !done.load(Ordering::Acquire) {
-        // The processor that is done sends an interrupt, which STI holds back until HLT.
-        enable_and_hlt();
-        disable();
-    }
-}
-
-/// Does what is in this processor's mailbox, if there is something.
-#[cfg_attr(not(target_os = "none"), allow(dead_code, reason = "host tests have one processor"))]
-pub(super) fn serve(processor: &Processor) -> bool {
-    let call = processor.mailbox.0.swap(null_mut(), Ordering::Acquire);
-    if call.is_null() {
-        return false;
-    }
-    // SAFETY: `post` stored a call whose owner waits until it is done.
-    let call = unsafe { &*call };
-    if let Some(work) = call.work.lock().take() {
-        work();
-    }
-    call.done.store(true, Ordering::Release);
-    if HALTS.load(Ordering::Relaxed) {
-        apic::send(super::boot().apic_id(), CALL_VECTOR);
-    }
-    true
-}
-
-/// The interrupt only wakes.
-#[cfg_attr(not(target_os = "none"), allow(dead_code, reason = "as above"))]
-pub(super) fn on_call(_: &mut TrapFrame) {
-    apic::end_of_interrupt();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn i7_work_for_this_processor_is_a_call_and_for_none_an_error() {
-        assert_eq!(run_on(0, || 7), Ok(7));
-        let error = run_on(5, || ()).unwrap_err();
-        assert_eq!(error, CallError::NoProcessor(5, 1));
-        assert!(error.to_string().contains("no processor 5"));
-        assert_eq!(on_all(|place| place * 2 + 7), Ok(vec![7]));
-        assert_eq!(on_some(|place| place > 0, |place| place), Ok(vec![None]));
-        assert_eq!(halting(|| on_some(|_| true, |place| place)), Ok(vec![Some(0)]));
+impl Mailbox {
+    constructor! {
+        /// Nothing in it.
+        pub(crate) fn empty() -> Self {
+            Self(AtomicPtr::new(null_mut()))
+        }
     }
 
-    #[test]
-    fn i7_what_lies_in_a_mailbox_is_done_once() {
-        let target = Processor::new(1);
-        let mut done = 0;
-        let mut work = || done += 1;
-        let call = Call { work: Mutex::new(Some(&mut work)), done: AtomicBool::new(false) };
-        assert!(!serve(&target));
-        let pointer = core::ptr::from_ref(&call).cast_mut().cast::<Call<'static>>();
-        target.mailbox.0.store(pointer, Ordering::Release);
-        assert!(serve(&target) && call.done.load(Ordering::Relaxed));
-        assert!(!serve(&target));
-        assert_eq!(done, 1);
+    /// Puts a call in. The mailbox must be empty: the boot processor alone puts calls in, and waits for each.
+    ///
+    /// # Safety
+    /// The call stays where it is until it is done.
+    pub(crate) unsafe fn put(&self, call: &Call) {
+        let call = core::ptr::from_ref(call).cast_mut().cast::<Call<'static>>();
+        let before = self.0.swap(call, Ordering::Release);
+        debug_assert!(before.is_null(), "a call that nobody waited for");
+    }
+
+    /// Does what is in it, if there is something, and calls `wake` where the one that waits may halt: it must have an interrupt
+    /// by then.
+    pub(crate) fn serve(&self, halts: &AtomicBool, wake: impl FnOnce()) -> bool {
+        let call = self.0.swap(null_mut(), Ordering::Acquire);
+        if call.is_null() {
+            return false;
+        }
+        // SAFETY: whoever called `put` keeps the call until it is done.
+        let call = unsafe { &*call };
+        if let Some(work) = call.work.lock().take() {
+            work();
+        }
+        // The last access to the call: from here on it may be gone.
+        call.done.store(true, Ordering::Release);
+        if halts.load(Ordering::Relaxed) {
+            wake();
+        }
+        true
     }
 }

@@ -6,23 +6,32 @@
 //! - [`run_on`], [`on_all`], [`on_some`]: work for a processor, for all at once, or for some. [`Instant`]: something read on all of them at one
 //!   instant, with the skew that it really had. [`offsets`]: how far their time stamp counters are apart.
 //!
+//! The memory that they share for this is in `mailbox`, `arrival`, `rendezvous` and `exchange`, which know nothing of the machine: a model
+//! checker (`tests/interleavings.rs`) goes through all orders in which processors can come through them.
+//!
 //! Between two pieces of work a processor is halted with interrupts on, so that it takes nothing from the others: no
 //! bus, no shared core, and under an emulator no instructions.
 
+#[cfg_attr(not(target_os = "none"), allow(dead_code, reason = "host tests have one processor"))]
+mod arrival;
 mod bring_up;
+mod exchange;
 mod instant;
 mod mailbox;
 mod offsets;
 mod processor;
+mod rendezvous;
 #[cfg(target_os = "none")]
 mod start;
+mod sync;
 #[cfg(target_os = "none")]
 mod trampoline;
+mod work;
 
 pub use bring_up::{Signals, Silent, bring_up};
 pub use instant::{Instant, at_instant, skew};
-pub use mailbox::{CallError, halt_while_waiting, halting, on_all, on_some, run_on};
 pub use offsets::{Offset, Round, best, offsets};
 pub use processor::{MAX_PROCESSORS, Processor, boot, count, in_use, processor, this};
 #[cfg(target_os = "none")]
 pub use start::{LOW_BYTES, Outcome, Stacks, start};
+pub use work::{CallError, halt_while_waiting, halting, on_all, on_some, run_on};

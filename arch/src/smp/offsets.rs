@@ -2,12 +2,11 @@
 //! one answers with its own, the boot processor reads again. The answer was read between the two, so the offset is known
 //! within half of the time between.
 
-use super::mailbox::CallError;
+use super::exchange::Exchange;
+use super::work::CallError;
 use super::{count, on_all};
 use crate::time::tsc;
 use alloc::vec::Vec;
-use core::hint::spin_loop;
-use core::sync::atomic::{AtomicU64, Ordering};
 
 /// One exchange: the boot processor's TSC before and after, and the other's between.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -47,33 +46,25 @@ const ROUNDS: usize = 32;
 /// # Errors
 /// This is not the boot processor.
 pub fn offsets() -> Result<Vec<Offset>, CallError> {
-    // Number of the exchange, of all processors one after the other; even: asked, odd: answered.
-    let (turn, answer) = (AtomicU64::new(0), AtomicU64::new(0));
-    let asked = |other: usize, round: usize| 2 * ((other - 1) * ROUNDS + round) as u64 + 1;
-    let await_turn = |value: u64| {
-        while turn.load(Ordering::Acquire) != value {
-            spin_loop();
-        }
-    };
+    let exchange = Exchange::new();
+    // All rounds, of the processors one after the other.
+    let number = |other: usize, round: usize| ((other - 1) * ROUNDS + round) as u64;
     let found = on_all(|index| {
         if index > 0 {
             for round in 0..ROUNDS {
-                await_turn(asked(index, round));
-                answer.store(tsc::now(), Ordering::Relaxed);
-                turn.store(asked(index, round) + 1, Ordering::Release);
+                exchange.answer(number(index, round), tsc::now);
             }
             return Vec::new();
         }
-        let exchange = |other: usize, round: usize| {
+        let ask = |other: usize, round: usize| {
             let before = tsc::now();
-            turn.store(asked(other, round), Ordering::Release);
-            await_turn(asked(other, round) + 1);
+            let asked = exchange.ask(number(other, round));
             let after = tsc::now();
-            Round { before, other: answer.load(Ordering::Relaxed), after }
+            Round { before, other: asked.answer(), after }
         };
         (1..count())
             .map(|other| {
-                let rounds: Vec<Round> = (0..ROUNDS).map(|round| exchange(other, round)).collect();
+                let rounds: Vec<Round> = (0..ROUNDS).map(|round| ask(other, round)).collect();
                 best(&rounds).unwrap_or_default()
             })
             .collect()

@@ -1,8 +1,9 @@
 //! From the MADT's list to processors that wait for work.
 
+use super::arrival::{Arrival, Arrived};
 use super::bring_up::{PATIENCE_MS, Signals, Silent, bring_up};
 use super::processor::{add, note};
-use super::{MAX_PROCESSORS, Processor, boot, mailbox, trampoline};
+use super::{MAX_PROCESSORS, Processor, boot, trampoline, work};
 use crate::apic::{self, Apic};
 use crate::cpu::{Identity, Topology, features, native};
 use crate::descriptors::{IST_STACKS, Tables};
@@ -13,7 +14,7 @@ use crate::time::{Clock, tsc};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, Ordering};
 use x86_64::VirtAddr;
 use x86_64::instructions::tables::{lidt, sidt};
 use x86_64::registers::control::{Cr0, Cr4};
@@ -35,19 +36,12 @@ pub struct Stacks {
 /// What became of a processor: its number, or why it has none.
 pub type Outcome = Result<usize, Silent>;
 
-/// States of a processor that was called.
-const CALLED: u32 = 0;
-const SETTING_UP: u32 = 1;
-const READY: u32 = 2;
-const BROKEN: u32 = 3;
-const GIVEN_UP: u32 = 4;
-
 /// One that was called.
 struct Called {
     apic_id: u32,
     processor: &'static Processor,
     tables: UnsafeCell<Tables>,
-    state: AtomicU32,
+    arrival: Arrival,
 }
 
 /// Everything that an arriving processor needs. Lives for good, because one may come late.
@@ -97,7 +91,7 @@ pub unsafe fn start(
             // The number is settled when it is known who came.
             processor: boot(),
             tables: UnsafeCell::new(Tables::new()),
-            state: AtomicU32::new(CALLED),
+            arrival: Arrival::called(),
         });
     }
     for (one, index) in called.iter_mut().zip(1..) {
@@ -109,7 +103,7 @@ pub unsafe fn start(
     let plan: &'static Plan = Box::leak(Box::new(Plan::new(called, all_stacks)));
     PLAN.store(core::ptr::from_ref(plan).cast_mut(), Ordering::Release);
     let ends: Vec<u64> = plan.stacks.iter().map(|stacks| stacks.main).collect();
-    interrupts::set_handler(CALL_VECTOR, Some(mailbox::on_call));
+    interrupts::set_handler(CALL_VECTOR, Some(work::on_call));
     // SAFETY: the caller's promise.
     unsafe { trampoline::place(low, Vec::leak(ends)) };
     let mut wire = Wire { plan, clock, vector: (low >> 12) as u8 };
@@ -128,16 +122,15 @@ pub unsafe fn start(
 
 /// Takes the processor into use, or shuts the door on it.
 fn admit(answer: Result<(), Silent>, called: &'static Called) -> Outcome {
-    let closed =
-        called.state.compare_exchange(CALLED, GIVEN_UP, Ordering::AcqRel, Ordering::Acquire);
+    let arrived = called.arrival.close();
     answer?;
-    match closed {
-        Err(READY) => {
+    match arrived {
+        Arrived::Ready => {
             add(called.processor);
             Ok(called.processor.index())
         }
-        Err(BROKEN) => Err(Silent::Apic),
-        _ => Err(Silent::NoAnswer(PATIENCE_MS)),
+        Arrived::Broken => Err(Silent::Apic),
+        Arrived::Late | Arrived::Absent => Err(Silent::NoAnswer(PATIENCE_MS)),
     }
 }
 
@@ -183,7 +176,7 @@ impl Signals for Wire<'_> {
 
     fn has_come(&mut self, apic_id: u32) -> bool {
         let mut called = self.plan.called.iter().filter(|called| called.apic_id == apic_id);
-        called.all(|called| matches!(called.state.load(Ordering::Acquire), READY | BROKEN))
+        called.all(|called| called.arrival.has_settled())
     }
 
     fn wait(&mut self, us: u64, until: &mut dyn FnMut(&mut Self) -> bool) {
@@ -200,14 +193,11 @@ pub(super) extern "sysv64" fn arrive(ticket: u32) -> ! {
     let plan = unsafe { &*PLAN.load(Ordering::Acquire) };
     let apic_id = Topology::read(&native()).apic_id;
     let called = plan.called.iter().find(|called| called.apic_id == apic_id);
-    let Some(called) = called.filter(|called| {
-        let (from, to) = (CALLED, SETTING_UP);
-        called.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
-    }) else {
+    let Some(called) = called.filter(|called| called.arrival.arrive()) else {
         power::stop();
     };
     let stacks = plan.stacks[ticket as usize].interrupts;
-    // SAFETY: the tables are this processor's alone from the exchange above on, and stay for good; so do the stacks. The
+    // SAFETY: the tables are this processor's alone from its arrival on, and stay for good; so do the stacks. The
     // interrupt table is the boot processor's, whose registers all values are taken from.
     let apic = unsafe {
         (*called.tables.get()).load(stacks, called.processor);
@@ -221,10 +211,10 @@ pub(super) extern "sysv64" fn arrive(ticket: u32) -> ! {
         Apic::enable()
     };
     if apic.is_err() {
-        called.state.store(BROKEN, Ordering::Release);
+        called.arrival.settle(false);
         power::stop();
     }
-    called.state.store(READY, Ordering::Release);
+    called.arrival.settle(true);
     park(called.processor)
 }
 
@@ -232,12 +222,12 @@ pub(super) extern "sysv64" fn arrive(ticket: u32) -> ! {
 fn park(processor: &'static Processor) -> ! {
     loop {
         x86_64::instructions::interrupts::disable();
-        if !mailbox::serve(processor) {
+        if !work::serve(processor) {
             // STI holds interrupts back until HLT: no wake-up gets lost in between.
             x86_64::instructions::interrupts::enable_and_hlt();
         }
     }
 }
 
-// SAFETY: the tables are touched by the one processor that wins the exchange of the state.
+// SAFETY: the tables are touched by the one processor that `arrive` lets set itself up.
 unsafe impl Sync for Called {}
