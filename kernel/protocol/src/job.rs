@@ -108,6 +108,8 @@ pub struct Processors<'a> {
     pub core: Option<CoreKind>,
     /// Afterwards, a loop of barecount's own on each of them with an interrupt at every so many instructions.
     pub interrupt_every: Option<u64>,
+    /// Afterwards, so many rounds in which all of them do the same at once.
+    pub contention: Option<u32>,
 }
 
 /// A run of the conformance suite.
@@ -383,10 +385,12 @@ pub(crate) mod tests {
     }
 
     prop_compose! {
-        fn any_processors()(item in any_snippet(), cpu: Option<u16>, interrupt_every: Option<u64>) -> Item<'static> {
+        fn any_processors()(
+            item in any_snippet(), cpu: Option<u16>, interrupt_every: Option<u64>, contention: Option<u32>,
+        ) -> Item<'static> {
             let Item::Snippet(snippet) = item else { unreachable!("any_snippet makes snippets") };
             let core = cpu.filter(|cpu| cpu % 2 == 1).map(|_| CoreKind::LowPower);
-            Item::Processors(Processors { snippet, cpu, core, interrupt_every })
+            Item::Processors(Processors { snippet, cpu, core, interrupt_every, contention })
         }
     }
 

@@ -92,6 +92,8 @@ pub const MAX_INTERVAL_NS: u64 = 60_000_000_000;
 pub const MIN_INTERRUPT_EVERY: u64 = 500;
 /// The loop that is interrupted is not much longer.
 pub const MAX_INTERRUPT_EVERY: u64 = 1_000_000;
+/// Most rounds of a [`Processors`] with contention.
+pub const MAX_CONTENTION: u32 = 1_000_000;
 /// Rates that a 16550 with its standard 1.8432 MHz clock can make: 115,200 divided by a whole number.
 pub const MAX_BAUD: u32 = 115_200;
 /// Slowest rate accepted.
@@ -163,6 +165,7 @@ pub(crate) fn check_processors(processors: &Processors) -> Result<(), LimitError
     range("cpu", processors.cpu.unwrap_or(0).into(), 0, MAX_CPU.into())?;
     let (least, most) = (MIN_INTERRUPT_EVERY, MAX_INTERRUPT_EVERY);
     range("interrupt-every", processors.interrupt_every.unwrap_or(least), least, most)?;
+    range("contention", processors.contention.unwrap_or(1).into(), 1, MAX_CONTENTION.into())?;
     let asked = &processors.snippet.setup.control;
     let time_limit_ms = asked.time_limit_ms;
     if *asked != (Control { time_limit_ms, ..Control::default() }) {

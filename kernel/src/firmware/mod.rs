@@ -2,6 +2,7 @@
 
 pub mod boot;
 pub mod bring_up;
+mod contention;
 pub mod control;
 mod cores;
 pub mod counters;

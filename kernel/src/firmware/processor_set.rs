@@ -1,5 +1,6 @@
 //! The processors that run one snippet together: all of them, or the one that the item names.
 
+use super::contention::contend;
 use super::control::PLACE;
 use super::counters::Counters;
 use super::passes::Counting;
@@ -20,6 +21,7 @@ use arch::pmu::{self, Capabilities, Counter, Driver, Gate, PmuError, Selection, 
 use arch::smp::{self, Offset};
 use arch::time::tsc;
 use kernel::heartbeat::Beat;
+use kernel::processors::contention::Together;
 use kernel::processors::{self, Member, Ran, SnapshotCounts};
 use kernel::snippet::events::{Counted, Plan};
 use kernel::snippet::{Emitted, Phase, emit, fault};
@@ -270,6 +272,10 @@ impl processors::ProcessorSet for SelectedProcessors<'_> {
 
     fn in_turn(&self) -> bool {
         self.machine.emulated.is_some() && self.all.members.len() > 1
+    }
+
+    fn contend(&mut self, rounds: u32) -> Together {
+        contend(self.all, &self.chosen, rounds, self.in_turn())
     }
 
     fn snapshot(&mut self) -> SnapshotCounts {

@@ -6,6 +6,7 @@
 //! is then made once more for each of them out of the notes ([`replay`]). So their figures mean the same.
 
 pub mod agreement;
+pub mod contention;
 pub mod kind;
 pub mod replay;
 #[cfg(test)]
@@ -24,8 +25,8 @@ use arch::smp::{Offset, skew};
 use protocol::core_kind::CoreKind;
 use protocol::job::{Processors, Snippet};
 use protocol::record::{
-    Fault, Interrupts, Metric, ProcessorResult, ProcessorsResult, Skew, Snapshot, Sum, Verdict,
-    Within,
+    ContentionRounds, Fault, Interrupts, Metric, ProcessorResult, ProcessorsResult, Skew, Snapshot,
+    Sum, Verdict, Within,
 };
 use replay::{Recorder, Replay};
 
@@ -92,6 +93,8 @@ pub trait ProcessorSet {
     /// # Errors
     /// Which processor cannot do that, and why.
     fn interrupts(&mut self, period: u64) -> Result<Vec<Option<Interrupts>>, (u32, String)>;
+    /// Has all members do the same things at once, so many times: [`contention::Together`].
+    fn contend(&mut self, rounds: u32) -> contention::Together;
     /// As [`crate::snippet::measure::Runner::beat`].
     fn beat(&mut self, within: Within) {
         let _ = within;
@@ -142,6 +145,14 @@ pub fn measure_all(
         let why = Unmeasured::Refused(format!("interrupts at overflow: {reason}"));
         Failure { processor: Some(number), why }
     })?;
+    let contention = item.contention.map(|rounds| {
+        let together = set.contend(rounds);
+        together.judge(rounds).map_err(|(place, reason)| {
+            let why = Unmeasured::Refused(format!("contention: {reason}"));
+            Failure { processor: members.get(place).map(|member| member.number), why }
+        })
+    });
+    let contention = contention.transpose()?.unwrap_or_default();
     skews.sort_unstable();
     Ok(ProcessorsResult {
         item: index,
@@ -160,7 +171,13 @@ pub fn measure_all(
         snapshot: Snapshot { deadline: taken.deadline, skew: skew(&taken.tsc), events },
         emulated: false,
         tsc: [0; 2],
-        processors: results(&members, figures, &taken, &interrupts.unwrap_or_default()),
+        processors: results(
+            &members,
+            figures,
+            &taken,
+            &interrupts.unwrap_or_default(),
+            &contention,
+        ),
     })
 }
 
@@ -183,6 +200,7 @@ fn results(
     figures: Vec<Vec<Metric>>,
     taken: &SnapshotCounts,
     interrupts: &[Option<Interrupts>],
+    contention: &[ContentionRounds],
 ) -> Vec<ProcessorResult> {
     let each = members.iter().zip(figures).enumerate();
     each.map(|(place, (member, metrics))| ProcessorResult {
@@ -195,6 +213,7 @@ fn results(
         snapshot_tsc: taken.tsc.get(place).copied().unwrap_or_default(),
         snapshot: taken.counts.get(place).cloned().unwrap_or_default(),
         interrupts: interrupts.get(place).copied().flatten(),
+        contention: contention.get(place).copied(),
     })
     .collect()
 }

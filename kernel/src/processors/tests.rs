@@ -75,6 +75,19 @@ impl ProcessorSet for Made4 {
     fn in_turn(&self) -> bool {
         self.in_turn
     }
+    fn contend(&mut self, rounds: u32) -> contention::Together {
+        let rounds = u64::from(rounds);
+        let one = ContentionRounds {
+            rounds,
+            locked: rounds,
+            interrupts: rounds,
+            pmis: rounds,
+            counted: None,
+        };
+        let each = self.members.iter().map(|_| one).collect();
+        let sum = rounds * self.members.len() as u64 - u64::from(self.in_turn);
+        contention::Together { each, sum, alone: Vec::new() }
+    }
     fn snapshot(&mut self) -> SnapshotCounts {
         let tsc = (0..self.members.len() as u64).map(|place| 105 + 10 * place).collect();
         SnapshotCounts { deadline: 100, tsc, counts: vec![vec![9]; self.members.len()] }
@@ -92,6 +105,7 @@ fn item(events: &[&'static str]) -> Processors<'static> {
         cpu: None,
         core: None,
         interrupt_every: None,
+        contention: None,
     }
 }
 
@@ -135,6 +149,20 @@ fn m13_each_processor_has_its_own_interrupts_if_they_are_asked_for() {
     assert_eq!(taken.collect::<Vec<_>>(), [Some(1000), None, Some(1002)]);
     let result = measure_all(&mut set(&[1, 1, 1], &pmus), 0, &item(&[])).unwrap();
     assert!(result.processors.iter().all(|one| one.interrupts.is_none()));
+}
+
+#[test]
+fn i7_m10_rounds_of_contention_are_made_if_they_are_asked_for_and_judged() {
+    let asked = Processors { contention: Some(7), ..item(&[]) };
+    let result = measure_all(&mut set(&[1, 1, 1], &SAME), 0, &asked).unwrap();
+    let rounds = result.processors.iter().map(|one| one.contention.map(|one| one.rounds));
+    assert_eq!(rounds.collect::<Vec<_>>(), [Some(7); 3]);
+    let result = measure_all(&mut set(&[1, 1, 1], &SAME), 0, &item(&[])).unwrap();
+    assert!(result.processors.iter().all(|one| one.contention.is_none()));
+    let mut broken = Made4 { in_turn: true, ..set(&[1, 1, 1], &SAME) };
+    let failure = measure_all(&mut broken, 0, &asked).unwrap_err();
+    assert_eq!(failure.processor, Some(0));
+    assert!(format!("{:?}", failure.why).contains("20 of 21 additions"), "{:?}", failure.why);
 }
 
 #[test]

@@ -185,7 +185,13 @@ mod tests {
     }
 
     fn on(core: Option<CoreKind>, cpu: Option<u16>) -> Item<'static> {
-        Item::Processors(Processors { snippet: nop("x"), cpu, core, interrupt_every: None })
+        Item::Processors(Processors {
+            snippet: nop("x"),
+            cpu,
+            core,
+            interrupt_every: None,
+            contention: None,
+        })
     }
 
     type Seen = (Option<u16>, Option<CoreKind>, Option<CoreKind>, bool);

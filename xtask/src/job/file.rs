@@ -121,6 +121,8 @@ pub struct OnProcessors {
     pub core: Option<CoreKind>,
     /// Instructions from one interrupt to the next, in a loop of its own.
     pub interrupt_every: Option<u64>,
+    /// Rounds in which all of them do the same at once.
+    pub contention: Option<u32>,
 }
 
 impl Default for Options {

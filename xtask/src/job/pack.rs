@@ -149,8 +149,8 @@ fn item(
     }
     Ok(match (file.exact.clone(), file.processors) {
         (None, None) => Item::Snippet(snippet),
-        (None, Some(OnProcessors { cpu, core, interrupt_every })) => {
-            Item::Processors(Processors { snippet, cpu, core, interrupt_every })
+        (None, Some(OnProcessors { cpu, core, interrupt_every, contention })) => {
+            Item::Processors(Processors { snippet, cpu, core, interrupt_every, contention })
         }
         (Some(ExactOptions { filter, verify, steps }), None) => {
             Item::Exact(Exact { snippet, filter, verify, steps })

@@ -5,7 +5,9 @@ use super::style::{FAINT, STRONG, paint};
 use super::table::{Width, empty, fit};
 use crate::collect::Report;
 use comfy_table::{Cell, CellAlignment, Table};
-use protocol::record::{KindOfCores, Machine, ProcessorResult, ProcessorState, ProcessorsResult};
+use protocol::record::{
+    ContentionRounds, KindOfCores, Machine, ProcessorResult, ProcessorState, ProcessorsResult,
+};
 use std::fmt::Write;
 
 /// The line about the machine's processors, if there are several.
@@ -99,6 +101,11 @@ fn section(result: &ProcessorsResult, columns: Width) -> String {
             );
         }
     }
+    for one in &result.processors {
+        if let Some(seen) = &one.contention {
+            let _ = writeln!(out, "  processor {}: {}", one.processor, contention(seen));
+        }
+    }
     for uncounted in &result.uncounted {
         let _ = writeln!(out, "not counted: {}: {}", uncounted.event, uncounted.reason);
     }
@@ -108,6 +115,19 @@ fn section(result: &ProcessorsResult, columns: Width) -> String {
         }
     }
     out
+}
+
+/// What a processor did while all others did the same.
+pub(crate) fn contention(seen: &ContentionRounds) -> String {
+    let counted = seen.counted.map(|counted| format!(", {counted} instructions counted"));
+    format!(
+        "{} rounds at once with the others: {} turns with the lock, {} interrupts, {} PMIs{}",
+        seen.rounds,
+        seen.locked,
+        seen.interrupts,
+        seen.pmis,
+        counted.unwrap_or_default()
+    )
 }
 
 /// Ticks from the snapshot's instant to the processor's reading.
@@ -186,6 +206,7 @@ mod tests {
             snapshot_tsc: 1000 + u64::from(number),
             snapshot: if number == 0 { vec![77] } else { vec![] },
             interrupts: None,
+            contention: None,
         }
     }
 

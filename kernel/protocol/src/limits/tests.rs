@@ -243,7 +243,8 @@ fn n1_each_copy_of_a_marker_has_room_for_its_jump() {
 fn i6_processors_take_a_limit_of_time_and_no_other_option_of_the_machine() {
     let check = |change: fn(&mut Processors)| {
         let snippet = snippet("s", &[0x90]);
-        let mut item = Processors { snippet, cpu: None, core: None, interrupt_every: None };
+        let mut item =
+            Processors { snippet, cpu: None, core: None, interrupt_every: None, contention: None };
         change(&mut item);
         check_item(&Item::Processors(item))
     };
@@ -256,6 +257,8 @@ fn i6_processors_take_a_limit_of_time_and_no_other_option_of_the_machine() {
         ((|item| item.cpu = Some(MAX_CPU + 1)) as fn(&mut Processors), "cpu"),
         (|item| item.interrupt_every = Some(MIN_INTERRUPT_EVERY - 1), "interrupt-every"),
         (|item| item.interrupt_every = Some(MAX_INTERRUPT_EVERY + 1), "interrupt-every"),
+        (|item| item.contention = Some(0), "contention"),
+        (|item| item.contention = Some(MAX_CONTENTION + 1), "contention"),
     ] {
         let error = check(change).unwrap_err();
         assert!(matches!(error, LimitError::Range { field: f, .. } if f == field), "{error}");

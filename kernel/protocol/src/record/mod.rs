@@ -44,8 +44,8 @@ pub use machine::{
 pub use noise::{Gap, NoiseFacts, NoiseWindow, TimerJitter, TransitionCost};
 pub use place::{HistoryPlace, ProgramKey};
 pub use processors::{
-    Interrupts, ListedProcessor, ProcessorResult, ProcessorState, ProcessorsResult, Skew, Snapshot,
-    Sum,
+    ContentionRounds, Interrupts, ListedProcessor, ProcessorResult, ProcessorState,
+    ProcessorsResult, Skew, Snapshot, Sum,
 };
 pub use result::{
     Aggregates, Applied, Counting, EnergyReading, Metric, Miss, Series, SnippetResult, Uncounted,

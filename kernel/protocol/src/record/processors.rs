@@ -107,6 +107,26 @@ pub struct ProcessorResult {
     /// What came of interrupts at overflow, if the job asked for them and it has a PMU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupts: Option<Interrupts>,
+    /// What came of rounds in which all processors did the same at once, if the job asked for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contention: Option<ContentionRounds>,
+}
+
+/// Rounds in which all processors did the same things at once.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ContentionRounds {
+    /// Rounds that the processor was called for and did.
+    pub rounds: u64,
+    /// How often it held the lock that all of them wanted.
+    pub locked: u64,
+    /// Interrupts that its neighbour sent, as many as it sent itself.
+    pub interrupts: u64,
+    /// PMIs that its own control block counted, each installed and removed anew.
+    pub pmis: u64,
+    /// Instructions that a counter, which was started and stopped in each round, counted in all of them; absent without a PMU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<u64>,
 }
 
 /// A loop that was interrupted at every so many instructions.

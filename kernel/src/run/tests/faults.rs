@@ -129,6 +129,7 @@ fn i7_an_item_for_processors_that_fails_names_the_processor() {
         cpu: Some(3),
         core: None,
         interrupt_every: None,
+        contention: None,
     });
     let job = Job { items: vec![item], ..job(vec![]) };
     let mut report = Report::new(Buffer::default());
@@ -139,7 +140,13 @@ fn i7_an_item_for_processors_that_fails_names_the_processor() {
 
 #[test]
 fn x13_each_kind_of_core_that_fails_has_its_error_and_the_last_ends_the_item() {
-    let on_all = Processors { snippet: nop("p"), cpu: None, core: None, interrupt_every: None };
+    let on_all = Processors {
+        snippet: nop("p"),
+        cpu: None,
+        core: None,
+        interrupt_every: None,
+        contention: None,
+    };
     let kinds = vec![Some(CoreKind::Performance), Some(CoreKind::Efficient)];
     let mut machine = Clocked { cores: kinds, ..Clocked::new(1) };
     let items = vec![Item::Processors(on_all), Item::Snippet(nop("behind"))];

@@ -98,6 +98,10 @@ pub(crate) struct RawSnippet {
     /// Only in `[[processors]]`: run a loop with an interrupt at every so many instructions.
     #[schemars(with = "Option<u64>")]
     pub(super) interrupt_every: Option<Spanned<u64>>,
+    /// Only in `[[processors]]`: so many rounds in which all processors at once take a lock, send each other interrupts, take one of
+    /// their own PMU's vector, and start and stop a counter.
+    #[schemars(with = "Option<u32>")]
+    pub(super) contention: Option<Spanned<u32>>,
     /// Code that runs once, before everything else.
     #[schemars(with = "Option<String>")]
     pub(super) one_time_init: Option<Spanned<String>>,

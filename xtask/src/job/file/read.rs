@@ -69,6 +69,11 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         let reason = "interrupt-every needs [[processors]] in place of [[snippet]]";
         return Err(wrong(format!("line {line}, column {column}: {reason}")));
     }
+    if let Some(rounds) = raw.snippet.iter().find_map(|one| one.get_ref().contention.as_ref()) {
+        let (line, column) = places.position(rounds.span().start);
+        let reason = "contention needs [[processors]] in place of [[snippet]]";
+        return Err(wrong(format!("line {line}, column {column}: {reason}")));
+    }
     let place =
         |(line, column), reason: String| wrong(format!("line {line}, column {column}: {reason}"));
     let mut snippets = Vec::new();
@@ -92,8 +97,9 @@ pub fn parse(text: &str, source: &str) -> Result<JobFile, JobError> {
         let function = function.decide(source).map_err(|reason| place(at, reason))?;
         let cpu = one.get_ref().cpu.as_ref().map(|cpu| *cpu.get_ref());
         let interrupt_every = one.get_ref().interrupt_every.as_ref().map(|every| *every.get_ref());
+        let contention = one.get_ref().contention.as_ref().map(|rounds| *rounds.get_ref());
         let core = one.get_ref().core.as_ref().map(|core| *core.get_ref());
-        let processors = Some(OnProcessors { cpu, core, interrupt_every });
+        let processors = Some(OnProcessors { cpu, core, interrupt_every, contention });
         snippets.push(SnippetFile { processors, ..decide(one, function, &raw.defaults, &places) });
     }
     let mut file = JobFile {

@@ -2,7 +2,7 @@
 
 use super::{note, snippet, table};
 use crate::render::number;
-use crate::render::processors::late;
+use crate::render::processors::{contention, late};
 use html_report::model::{Cell, Part, Spread, Tone};
 use protocol::record::{ProcessorResult, ProcessorsResult};
 
@@ -40,6 +40,10 @@ pub(crate) fn parts(result: &ProcessorsResult) -> Vec<Part> {
                 one.processor, seen.taken, seen.overflows, seen.instructions, seen.spurious
             );
             parts.push(note(Tone::Plain, "interrupts", text));
+        }
+        if let Some(seen) = &one.contention {
+            let text = format!("processor {}: {}", one.processor, contention(seen));
+            parts.push(note(Tone::Plain, "contention", text));
         }
         if let Some(reason) = one.pmu_absent.as_ref().filter(|_| !result.sums.is_empty()) {
             parts.push(note(

@@ -205,6 +205,7 @@ fn t6_n5_32_bit_code_has_its_memory_below_4_gib() {
             cpu: None,
             core: None,
             interrupt_every: None,
+            contention: None,
         }),
         Item::History(history),
         Item::Tasks(Tasks { name: "n".into(), workload, limit_us: 1 }),

@@ -295,7 +295,8 @@ fn x1_records_that_do_not_fit_the_job_are_not_taken() {
 fn x13_an_item_ends_with_the_result_of_the_last_kind_of_core() {
     let mut packed = job(&["a", "b"], Ring::Kernel);
     let Item::Snippet(snippet) = packed.job.items[0].clone() else { panic!("a snippet") };
-    let on_all = Processors { snippet, cpu: None, core: None, interrupt_every: None };
+    let on_all =
+        Processors { snippet, cpu: None, core: None, interrupt_every: None, contention: None };
     packed.job.items[0] = Item::Processors(on_all);
     let of_kind = |core: &str, more: bool| {
         Real(record(&format!(
