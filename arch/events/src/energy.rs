@@ -85,5 +85,7 @@ mod tests {
         assert_eq!(of_text("power_core/energy-core/"), Some(Domain::Cores));
         assert_eq!(of_text("cpu/energy-ram/"), None);
         assert_eq!(of_text("cycles"), None);
+        // A name of one's own is no modifier.
+        assert_eq!(of_text("power/energy-ram,name=heat/"), Some(Domain::Memory));
     }
 }

@@ -58,5 +58,7 @@ mod tests {
         }
         assert_eq!(by_name("perf_metrics.retiring").map(|one| one.index), Some(0));
         assert_eq!(by_name("topdown"), None);
+        let fields = |name: &str| fields(Some(&crate::test_support::core(name)));
+        assert_eq!((fields("icelake"), fields("sapphirerapids"), super::fields(None)), (4, 8, 4));
     }
 }

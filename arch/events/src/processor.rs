@@ -228,4 +228,34 @@ mod tests {
         assert!(Processor::amd(false, false).large_increments);
         assert!(!Processor::intel(4, 8, 3).large_increments);
     }
+
+    #[test]
+    fn a_pmu_of_each_vendor_has_what_came_with_its_version() {
+        let events = |fixed| Processor::intel(5, 8, fixed).architectural_events;
+        assert_eq!((events(3), events(4), events(2)), (0x7f, 0xff, 0x7f));
+        let amd = Processor::amd(true, false);
+        assert_eq!((amd.fixed_width, amd.architectural_events, amd.any_thread), (0, 0, false));
+        assert_eq!((amd.perfctr_ext_core, amd.perfmon_v2), (true, false));
+        assert!(
+            Processor::amd(true, true).perfmon_v2 && !Processor::amd(false, true).perfctr_ext_core
+        );
+    }
+
+    #[test]
+    fn a_table_describes_its_processor() {
+        let of = |name: &str| Processor::described_by(&crate::test_support::core(name));
+        let skylake = of("skylakex");
+        assert_eq!((skylake.version, skylake.fixed_counters, skylake.gp_counters), (4, 7, 0xff));
+        let pebs = skylake.pebs.unwrap();
+        assert_eq!((pebs.format, pebs.distribution_gp, pebs.distribution_fixed), (3, 2, 0));
+        assert!(skylake.any_thread && skylake.tsx && skylake.metric_fields == 0);
+        let icelake = of("icelake");
+        assert_eq!((icelake.version, icelake.architectural_events), (5, 0xff));
+        assert_eq!((icelake.any_thread, icelake.metric_fields), (false, 4));
+        let pebs = icelake.pebs.unwrap();
+        assert_eq!((pebs.format, pebs.distribution_gp, pebs.distribution_fixed), (4, 1, 1));
+        assert_eq!(of("sapphirerapids").metric_fields, 8);
+        assert!(!of("icelake").perfmon_v2 && !of("haswell").umask2);
+        assert_eq!((of("zen4").perfctr_ext_core, of("zen4").gp_counters), (true, 0x3f));
+    }
 }

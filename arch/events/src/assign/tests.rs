@@ -278,3 +278,26 @@ mod with_tables {
         assert_eq!(registers.pebs_enable, 1);
     }
 }
+
+/// SDM volume 3, 20.3.9.3: bit 48 of the global control lets PERF_METRICS count, and its slots are fixed counter 3's, with the bits
+/// of that one's control.
+#[test]
+fn s3_fields_of_perf_metrics_have_places_of_their_own_and_the_bits_of_their_slots() {
+    use crate::processor::Processor;
+    use crate::test_support::{core, on};
+    let icelake = core("icelake");
+    let processor = Processor { metric_fields: 4, ..Processor::described_by(&icelake) };
+    let encode = |text| on(&processor, Some(&icelake), text).unwrap();
+    let texts = ["topdown-be-bound:u", "topdown-retiring:u", "instructions:u"];
+    let set: Vec<_> = texts.into_iter().map(encode).collect();
+    let assignment = assign(&set).unwrap();
+    let counters: Vec<Counter> = assignment.places.iter().map(|place| place.counter).collect();
+    assert_eq!(counters[..2], [Counter::Metric(3), Counter::Metric(0)]);
+    assert!(assignment.places[..2].iter().all(|place| place.choice == 0));
+    let two = assign(&set[..2]).unwrap();
+    let found = registers(&two, &[&set[0], &set[1]], crate::cpu::Vendor::Intel);
+    assert_eq!((found.global_control, found.fixed_control), (1 << 48 | 1 << 35, 0x2000));
+    assert!(found.selects.is_empty());
+    // One field of each number.
+    assert!(assign(&[set[1].clone(), set[1].clone()]).is_err());
+}

@@ -230,3 +230,53 @@ fn checkpointed_counts_are_on_counter_2_only() {
     }
     assert!(refusal(skx("r01c0:intxcp")).contains("needs 1,"), "counter 1 only");
 }
+
+/// Icelake's table on a processor whose PERF_METRICS has so many fields.
+fn with_metrics(fields: u8, text: &str) -> Result<Encoded, EncodeError> {
+    let processor = Processor {
+        metric_fields: fields,
+        fixed_counters: 0xf,
+        ..Processor::described_by(&core("icelake"))
+    };
+    on(&processor, Some(&core("icelake")), text)
+}
+
+#[test]
+fn s3_fields_of_perf_metrics_are_those_that_the_processor_has() {
+    for (fields, text, there) in [
+        (4, "topdown-retiring", true),
+        (4, "topdown-be-bound", true),
+        (4, "topdown-heavy-ops", false),
+        (8, "topdown-heavy-ops", true),
+        (8, "topdown-mem-bound", true),
+        (0, "topdown-retiring", false),
+    ] {
+        let found = with_metrics(fields, text);
+        assert_eq!(found.is_ok(), there, "{fields} {text}: {found:?}");
+        if let Ok(encoded) = found {
+            assert!(matches!(
+                encoded.choices[..],
+                [Choice { counters: Counters::Metric { .. }, msr: None }]
+            ));
+        }
+    }
+    let why = |fields, text| refusal(with_metrics(fields, text));
+    assert!(why(0, "topdown-retiring").contains("has no PERF_METRICS"));
+    assert!(why(4, "topdown-heavy-ops").contains("the four of the first level alone"));
+}
+
+#[test]
+fn s3_what_perf_metrics_has_not_is_refused() {
+    assert!(with_metrics(8, "topdown-retiring:u").is_ok());
+    for (text, what) in [
+        ("topdown-retiring:p", "precise level"),
+        ("topdown-retiring:c=2", "counter mask"),
+        ("topdown-retiring:e", "edge detection"),
+    ] {
+        let why = refusal(with_metrics(8, text));
+        assert!(why.contains(what), "{text}: {why}");
+    }
+    let none = Processor { fixed_counters: 0b111, metric_fields: 8, ..Processor::intel(5, 8, 3) };
+    let why = refusal(on(&none, Some(&core("icelake")), "topdown-retiring"));
+    assert!(why.contains("fixed counter 3"), "{why}");
+}
