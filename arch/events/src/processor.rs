@@ -256,6 +256,11 @@ mod tests {
         assert_eq!((pebs.format, pebs.distribution_gp, pebs.distribution_fixed), (4, 1, 1));
         assert_eq!(of("sapphirerapids").metric_fields, 8);
         assert!(!of("icelake").perfmon_v2 && !of("haswell").umask2);
+        assert!(of("icelake").described && of("zen4").described);
         assert_eq!((of("zen4").perfctr_ext_core, of("zen4").gp_counters), (true, 0x3f));
+        assert_eq!(
+            (of("k10_shanghai").perfctr_ext_core, of("k10_shanghai").gp_counters),
+            (false, 0xf)
+        );
     }
 }

@@ -164,3 +164,8 @@ fn a_line_of_a_table_is_read_or_refused_by_its_field() {
         assert!(said.contains("do not go together"), "{said}");
     }
 }
+
+#[test]
+fn a_line_has_the_number_that_an_editor_gives_it() {
+    assert_eq!([0, 1, 5].map(super::sheet::line_number), [2, 3, 7]);
+}
