@@ -351,6 +351,7 @@ fn item(events: &[SampledEvent<'static>], turns: u64) -> Sampling<'static> {
         limit_per_ms: 0,
         precise: false,
         branches: false,
+        randomise: false,
         call_graph: None,
         limit_us: 1,
     }

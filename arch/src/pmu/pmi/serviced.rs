@@ -111,6 +111,7 @@ extern "sysv64" fn sampled(frame: &TrapFrame) -> bool {
     unsafe {
         let block = &mut *super::block();
         let goes_on = ibs::handle(block, &mut processor(block), &interrupted(frame));
+        (*&raw mut SAMPLE).begin(block);
         if block.stopped {
             (OVERFLOW.resumes, TICK.resumes, SAMPLE.resumes) = (0, 0, 0);
         }

@@ -314,7 +314,10 @@ fn s3_a_share_of_a_register_that_overflowed_is_no_figure() {
         assert_eq!(&seen[..2], ["tsc", "loads"], "{overflows}");
         assert_eq!(seen.len(), 3 - usize::from(overflows));
         let named = |one: &Uncounted| one.event == "share" && one.reason.contains("STATUS[48]");
-        assert_eq!(measured.uncounted.iter().filter(|one| named(one)).count(), usize::from(overflows));
+        assert_eq!(
+            measured.uncounted.iter().filter(|one| named(one)).count(),
+            usize::from(overflows)
+        );
     }
 }
 
