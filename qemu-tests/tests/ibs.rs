@@ -272,3 +272,21 @@ fn s1_random_periods_repeat_on_the_emulated_pmu() {
         }
     }
 }
+
+/// An entry of the extended table that is changed by what it holds: 0x10000 behind RESET, then vector, mode and mask.
+#[test]
+fn s1_the_extended_apic_registers_take_read_modify_write() {
+    // The task finds the page through the firmware's map of physical memory; IBS_CTL is read first, as a driver does.
+    let asm = "mov ecx, 0xc001103a; rdmsr; mov rdi, 0xffff8000fee00510; mov dword ptr [rdi], 0x10000; \
+               or dword ptr [rdi], 0x4e2; and dword ptr [rdi], 0xfffeffff; lock bts dword ptr [rdi], 16; setc al; \
+               xor dword ptr [rdi], 2; mov edx, 0x10; add [rdi], edx; btr dword ptr [rdi], 16; setc ah; movzx eax, ax; \
+               shl rax, 32; mov edx, [rdi]; or rax, rdx; mov dword ptr [rdi], 0x10000; mov [r14], rax";
+    let toml = format!(
+        "[[run]]\ntick-ns = 0\n[[run.task]]\nname = \"t\"\nasm = \"{asm}\"\nturns = 1\nring = 0\n"
+    );
+    let ran = on(Model::Zen4, &toml);
+    ran.ends_with(0);
+    let tasks = ran.report.tasks().next().expect("a task ran");
+    // 0x4E2 with mask; without; set again (CF 0), 2 taken out, 0x10 more, the mask taken out (CF 1).
+    assert_eq!(tasks.tasks[0].value.0, 0x100_0000_04f0, "{tasks:?}");
+}

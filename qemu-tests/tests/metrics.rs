@@ -203,11 +203,12 @@ fn s3_the_first_level_of_the_tree_comes_from_perf_metrics() {
 #[test]
 fn s3_a_run_in_which_perf_metrics_overflowed_has_no_shares() {
     let line = ["run", "--asm", BODY, "--pmu", "icelake", "--format", "json"];
-    let events = ["--events", "perf_metrics.retiring,topdown.slots,branches"];
+    let events =
+        ["perf_metrics.retiring", "topdown.slots", "branches"].map(|event| ["--event", event]);
     let fault = ["--pmu-fault", "metrics-overflow-early"];
     for faulty in [false, true] {
         let fault = if faulty { &fault[..] } else { &[] };
-        let called = xtask(folder().path(), &[&line[..], &events, fault].concat());
+        let called = xtask(folder().path(), &[&line[..], events.as_flattened(), fault].concat());
         let document: Value =
             serde_json::from_str(&called.out).unwrap_or_else(|_| panic!("{called:#?}"));
         let records = document["records"].as_array().unwrap();
