@@ -108,7 +108,15 @@ pub(crate) const PRECISE_STORE: u64 = 1 << 63;
 pub(crate) const SANDY_BRIDGE: Pebs = Pebs {
     format: 1,
     enable: FOUR_COUNTERS | PRECISE_STORE,
-    events: &[(0xC0, 0x00), (0xC0, 0x01), (0xC4, 0x00), (0xC5, 0x00), (0xCD, 0x02)],
+    events: &[
+        (0xC0, 0x00),
+        (0xC0, 0x01),
+        (0xC4, 0x00),
+        (0xC5, 0x00),
+        (0xCD, 0x02),
+        (0xD0, 0x81),
+        (0xD0, 0x82),
+    ],
     sources: Sources::SandyBridge,
     precise_stores: Some((0xCD, 0x02)),
     ..NO_LATENCY
