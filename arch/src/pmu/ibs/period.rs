@@ -137,7 +137,7 @@ impl Period {
         match self.unit {
             Unit::Op => {
                 // As much of 127 as the random number is of its range.
-                let count = 1 + (random as u64 * 127 >> 32);
+                let count = 1 + ((random as u64 * 127) >> 32);
                 (count << 32, longest - count)
             }
             Unit::Fetch => {

@@ -42,7 +42,10 @@ impl RecordsByTask {
         }
         self.owner = task;
         let Some(saved) = self.at(task).copied() else {
-            return lbr::empty(kind, &mut |msr: Msr, value| Ok(raw.wrmsr(msr.0, value)));
+            return lbr::empty(kind, &mut |msr: Msr, value| {
+                raw.wrmsr(msr.0, value);
+                Ok(())
+            });
         };
         // One of the two closures at a time has the registers.
         let raw = core::cell::RefCell::new(raw);
