@@ -219,10 +219,10 @@ mod tests {
         let mut metrics = Metrics::default();
         let mut add = |instructions| {
             let no = Stalls::default();
-            metrics.add_up_to(&user(instructions), no, Shape { width: 4, ..NARROW }, MOST_SLOTS)
+            metrics.add_up_to(&user(instructions), no, Shape { width: 1, ..NARROW }, MOST_SLOTS)
         };
-        assert!(!add((1 << 46) - 1), "four slots are left");
-        assert!(add(1), "the last one does not fit");
+        assert!(!add((1 << 48) - 1), "as many as it holds");
+        assert!(add(1), "one more does not fit");
         assert!(!add(1), "it overflowed before");
         metrics.set(0);
         assert!(!metrics.add_up_to(&user(1), Stalls::default(), NARROW, MOST_SLOTS));
